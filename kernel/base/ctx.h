@@ -1,0 +1,36 @@
+/* What the kernel alone sees of registries and contexts. */
+#ifndef BASE_CTX_H
+#define BASE_CTX_H
+
+#include <pthread.h>
+
+#include <baton/base.h>
+
+struct bt__plugins; /* plugin/plugins.h */
+
+struct bt_registry {
+    bt_allocator allocator;
+    uint32_t nref; /* atomic */
+    uint32_t arena_single;
+    uint32_t ignore_environment;
+    pthread_mutex_t lock;            /* guards plugins */
+    bt_arena *arena;                 /* lives as long as the registry */
+    const char *const *plugin_files; /* copies of the options */
+    const char *plugin_path, *plugin_only;
+    struct bt__plugins *plugins; /* NULL until the first look-up */
+};
+
+/* Called by the last bt_registry_unref; accepts NULL. Defined in plugin/. */
+void bt__plugins_destroy(bt_registry *, struct bt__plugins *);
+
+struct bt_ctx {
+    bt_registry *registry;
+    bt_limits limits;
+    bt_arena *diags; /* diagnostics live here until cleared */
+    bt_arena *scratch;
+    bt_vec(bt_status) reports;
+    uint32_t nreport;   /* those beyond limits.errors included */
+    uint32_t cancelled; /* atomic */
+};
+
+#endif

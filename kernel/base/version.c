@@ -1,0 +1,8 @@
+#include <baton/plugin.h>
+
+const char bt_host_mark = 1;
+
+const char *bt_version(void)
+{
+    return BT_VERSION;
+}

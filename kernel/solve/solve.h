@@ -1,0 +1,14 @@
+/* What the rest of the kernel asks of the solver besides bt_infer. */
+#ifndef SOLVE_SOLVE_H
+#define SOLVE_SOLVE_H
+
+#include <baton/ir.h>
+
+/* Types one binding whose operands (and regions) are typed: runs relations, instantiates
+ * polymorphic callees. Sets type, type_args and checks of `binding`, which is not yet
+ * shared. `module` gives the types of globals; may be NULL where none is used. errors as
+ * bt_infer, at the binding's span. */
+bt_status bt__infer_binding(bt_ctx *, bt_store *, const bt_module *,
+                            bt_value *binding) BT_MUST_USE;
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * Baton for applications: open a program, set inputs, run, read outputs.
+ * sdk/examples/run.c is a whole one on a screen.
+ *
+ *     bt_ctx *ctx = bt_open();
+ *     bt_program *program;
+ *     bt_status status = bt_program_open(ctx, "model.onnx", NULL, &program);
+ */
+#ifndef BATON_BATON_H
+#define BATON_BATON_H
+
+#include <baton/base.h>
+#include <baton/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A registry with default options and a context in it; bt_ctx_destroy frees both. NULL:
+ * no memory. */
+BT_API bt_ctx *bt_open(void);
+
+typedef struct bt_program bt_program;
+typedef struct bt_program_options {
+    const char *entry;    /* function; NULL: main, or the only one */
+    const char *executor; /* NULL: "interp" */
+    const char
+        *pipeline; /* name, file or one-line form; NULL: "default"; "": no passes */
+    int32_t level; /* opt level plus one; 0: the pipeline's own */
+    const char *const *dims; /* "n=4", NULL-terminated */
+} bt_program_options;
+
+/* Reads, infers, optimises and loads. NULL options: all defaults. */
+BT_API bt_status bt_program_open(bt_ctx *, const char *path, const bt_program_options *,
+                                 bt_program **out) BT_MUST_USE;
+BT_API void bt_program_close(bt_program *); /* accepts NULL */
+
+/* What a program takes and gives. */
+typedef struct bt_port {
+    const char *name;
+    const char *type;    /* as text: "Tensor[(1, 28, 28), float32]" */
+    bt_dtype dtype;      /* 0 unless a tensor of known dtype */
+    int32_t rank;        /* -1 unless known */
+    const int64_t *dims; /* -1 for those not known before run time */
+} bt_port;
+BT_API uint32_t bt_program_ninput(const bt_program *);
+BT_API const bt_port *bt_program_input(const bt_program *, uint32_t index);
+BT_API uint32_t
+bt_program_noutput(const bt_program *); /* fields of a result that is a tuple, else 1 */
+BT_API const bt_port *bt_program_output(const bt_program *, uint32_t index);
+
+/* Takes a reference. errors BT_ERR_NAME: no such input; BT_ERR_ARGUMENT: of another type
+ */
+BT_API bt_status bt_program_set(bt_program *, const char *input,
+                                const bt_object *) BT_MUST_USE;
+BT_API bt_status bt_program_run(bt_program *) BT_MUST_USE;
+/* Borrowed, until the next run. NULL before the first. */
+BT_API const bt_object *bt_program_get(const bt_program *, uint32_t index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,61 @@
+/*
+ * For authors of executors: what runs a module.
+ */
+#ifndef BATON_EXECUTOR_H
+#define BATON_EXECUTOR_H
+
+#include <baton/ir.h>
+#include <baton/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Language features of a program, and those an executor accepts. */
+enum {
+    BT_FEATURE_BRANCHES = 1,
+    BT_FEATURE_CALLS = 2, /* of globals; recursion */
+    BT_FEATURE_CLOSURES = 4,
+    BT_FEATURE_ADTS = 8,
+    BT_FEATURE_REFS = 16,
+    BT_FEATURE_DYNAMIC_SHAPES = 32,
+    BT_FEATURE_DEVICES = 64,
+    BT_FEATURE_ALL = 127
+};
+BT_API uint32_t bt_module_features(const bt_module *, const bt_func *entry);
+
+/* Called around every binding that computes; elapsed_ns is 0 before. */
+typedef struct bt_run_hook {
+    void *self;
+    void (*binding)(void *self, const bt_value *, const bt_object *result,
+                    uint64_t elapsed_ns);
+} bt_run_hook;
+
+typedef struct bt_executor {
+    const char *name; /* "interp" */
+    const char *doc;
+    uint32_t features; /* BT_FEATURE_... */
+    const bt_attr *options;
+    size_t options_nbytes;
+    /* A session over a typed module, which it holds on to. */
+    bt_status (*open)(bt_ctx *, const bt_module *, const void *options, void **session);
+    void (*close)(void *session);
+    /* Calls a global function. `args` stay the caller's; *result is a new reference. A
+     * session serves one call at a time. */
+    bt_status (*call)(bt_ctx *, void *session, const char *entry, uint32_t narg,
+                      bt_object *const *args, const bt_run_hook *, bt_object **result);
+} bt_executor;
+#define BT_EXECUTORS(array)                              \
+    {                                                    \
+        "baton.executor/1", sizeof(bt_executor), (array) \
+    }
+
+/* Checks arguments against a function's parameters: count, kinds, dtypes, static dims,
+ * equal names. errors BT_ERR_ARGUMENT */
+BT_API bt_status bt_check_args(bt_ctx *, const bt_module *, const bt_global *entry,
+                               uint32_t narg, bt_object *const *args) BT_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,58 @@
+/*
+ * For authors of importers: what reads a foreign model into a module.
+ */
+#ifndef BATON_IMPORTER_H
+#define BATON_IMPORTER_H
+
+#include <baton/ir.h>
+#include <baton/op.h>
+#include <baton/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct bt_import_call {
+    const char *path;   /* as the user named it; for messages */
+    const char *folder; /* of the model; external data is opened beneath it only
+                           (bt_file_read_beneath); NULL: none */
+    const void *bytes;
+    size_t nbytes;
+    const char *const
+        *dims; /* "n=4": values for symbolic dims; NULL-terminated; NULL: none */
+    const void *options;
+} bt_import_call;
+
+typedef struct bt_importer {
+    const char *name; /* "onnx" */
+    const char *doc;
+    const char *suffixes; /* of file names, separated by blanks: ".onnx .pb" */
+    const bt_attr *options;
+    size_t options_nbytes;
+    /* How sure, 0 (no) to 100, from the first bytes of a file. */
+    int32_t (*probe)(const void *head, size_t nbytes);
+    /* An untyped or typed module with function `main`. Everything unsupported is reported
+     * before it fails. The module's attributes describe the source (format, version,
+     * producer). */
+    bt_status (*import)(bt_ctx *, const bt_import_call *, bt_module **out);
+    /* One tensor from a file of this format; NULL: the format has none. */
+    bt_status (*read_tensor)(bt_ctx *, const char *place, const void *bytes,
+                             size_t nbytes, bt_tensor **out);
+} bt_importer;
+#define BT_IMPORTERS(array)                              \
+    {                                                    \
+        "baton.importer/1", sizeof(bt_importer), (array) \
+    }
+
+/* Reads a model of any known format: Baton text, or what an importer claims. The result
+ * is not yet inferred. */
+BT_API bt_status bt_import(bt_ctx *, const char *path, const char *const *dims,
+                           bt_module **out) BT_MUST_USE;
+/* One tensor: FILE.npy, FILE.npz:KEY, or what an importer reads. */
+BT_API bt_status bt_tensor_read(bt_ctx *, const char *source,
+                                bt_tensor **out) BT_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,359 @@
+/*
+ * For authors of operators and type relations. An operator is one file: doc, attributes,
+ * type relation, formula, facets (gradient, quantization, ..., test cases). Every
+ * executor, target and test gets it from there.
+ *
+ *     static const bt_op ops[] = { { .name = "nn.relu", ... }, { 0 } };
+ *     const bt_table bt_ops_nn_relu[] = { BT_OPS(ops), { 0 } };        // ops/nn/relu.c:
+ * the name follows the file's
+ */
+#ifndef BATON_OP_H
+#define BATON_OP_H
+
+#include <baton/ir.h>
+#include <baton/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct bt_solver bt_solver;
+typedef struct bt_relation_call bt_relation_call;
+typedef struct bt_formula_call bt_formula_call;
+typedef struct bt_eval_call bt_eval_call;
+
+/* ---- attributes
+ * ----------------------------------------------------------------------------------------------
+ */
+
+/* Attributes arrive in a struct of the author's whose members stand in the order of the
+ * schema's rows and are 8 bytes each (lists 16), so that the schema alone gives the
+ * layout. Text form: name=value. */
+enum {
+    BT_ATTR_INT = 1, /* int64_t; None where the default is BT_NONE: axis=1 */
+    BT_ATTR_FLOAT,   /* double: epsilon=1e-05f */
+    BT_ATTR_BOOL,    /* int64_t, 0 or 1: keepdims=True */
+    BT_ATTR_STRING,  /* const char *, interned; never NULL: layout="NCHW" */
+    BT_ATTR_INTS, /* bt_ints: strides=[1, 1]; a single int is a list of one: strides=2 */
+    BT_ATTR_FLOATS,  /* bt_floats */
+    BT_ATTR_STRINGS, /* bt_strings */
+    BT_ATTR_DTYPE,   /* const bt_type *, kind DType; NULL = None: dtype="float32" */
+    BT_ATTR_DIM,     /* const bt_type *, kind Dim: depth=n */
+    BT_ATTR_SHAPE, /* const bt_type *, kind Shape: shape=[n, 4]; may hold reshape's codes
+                      0, -1 ... -4; NULL = None */
+    BT_ATTR_TYPE,  /* const bt_type *, kind Type; NULL = None */
+    BT_ATTR_FUNC   /* const bt_value *: a global of function type; NULL = None */
+};
+struct bt_attr {
+    const char *name;
+    uint32_t kind;       /* BT_ATTR_... */
+    uint32_t offset;     /* in the author's struct */
+    const char *preset;  /* the default, as text ("1", "[1, 1]", "None", "NCHW"); NULL:
+                            must be given */
+    int64_t low, high;   /* of ints and their elements, inclusive; both 0: any */
+    const char *choices; /* of a string: "NCHW|NHWC"; NULL: any */
+    const char *doc;
+};
+#define BT_ATTR(type, member, kind_, preset_, doc_)                                 \
+    {                                                                               \
+        .name = #member, .kind = BT_ATTR_##kind_, .offset = offsetof(type, member), \
+        .preset = (preset_), .doc = (doc_)                                          \
+    }
+#define BT_ATTR_RANGE(type, member, kind_, preset_, low_, high_, doc_)              \
+    {                                                                               \
+        .name = #member, .kind = BT_ATTR_##kind_, .offset = offsetof(type, member), \
+        .preset = (preset_), .low = (low_), .high = (high_), .doc = (doc_)          \
+    }
+#define BT_ATTR_CHOICE(type, member, preset_, choices_, doc_)                      \
+    {                                                                              \
+        .name = #member, .kind = BT_ATTR_STRING, .offset = offsetof(type, member), \
+        .preset = (preset_), .choices = (choices_), .doc = (doc_)                  \
+    }
+
+/* ---- the operator
+ * ----------------------------------------------------------------------------------------------
+ */
+
+/* An input. `type` says what it accepts and names its parts for the formula:
+ *     "t[m, k]"      tensor of rank 2; t, m, k are names: the same name twice means equal
+ *     "t[n, c, ..]"  any number of further dims, the rest
+ *     "t[..]"        any rank                          "int32|int64[]"   a scalar of one
+ * of these "float[..]"    of a class: bool, int, uint, float, integer (int|uint), number
+ * (integer|float), any "t:float[n]"   t, restricted to a class
+ *     "(t[..]*)"     a tuple of such tensors           "?"               anything
+ * An input marked optional may be left out at the end of a call. */
+typedef struct bt_op_input {
+    const char *name, *type, *doc;
+    uint32_t is_optional;
+} bt_op_input;
+
+/* How fusion sees an operator without a formula; with one, views of the formula decide.
+ */
+struct bt_op {
+    const char *name;          /* "nn.conv2d" */
+    uint32_t revision;         /* of what it means; from 1 */
+    uint32_t effects;          /* BT_EFFECT_... */
+    const char *doc;           /* first line: one sentence */
+    const char *source;        /* paper or standard: "ONNX Softmax-13" */
+    const bt_op_input *inputs; /* ended by a zero name */
+    const bt_attr *attrs;      /* ended by a zero name; NULL: none */
+    size_t attrs_nbytes;       /* sizeof the author's struct */
+    /* The type relation: of its own, or shared by name, or (both absent) derived from the
+     * formula. */
+    const char *relation;
+    bt_status (*relate)(bt_solver *, const bt_relation_call *);
+    /* What it computes: a formula, or a hook that writes one where rank or attributes
+     * decide it, or plain C. */
+    const char *formula;
+    bt_status (*write_formula)(bt_ctx *, const bt_formula_call *, bt_text *out);
+    bt_status (*eval)(bt_ctx *, const bt_eval_call *);
+    const struct bt_facet *facets; /* ended by a zero `facet`; NULL: none */
+    /* Filled by the host. */
+    const struct bt_plugin_handle *plugin;
+};
+#define BT_OPS(array)                        \
+    {                                        \
+        "baton.op/1", sizeof(bt_op), (array) \
+    }
+
+/* A further aspect of an operator. `op` may stay NULL in an operator's own list; a table
+ * of facets may add some to another plugin's operators: BT_FACETS(array), ended by a zero
+ * `facet`. Two for one pair need different priorities. */
+typedef struct bt_facet {
+    const char *facet; /* "gradient", "cases", "onnx", ... */
+    const char *op;
+    int32_t priority;
+    uint32_t table_nbytes;
+    const void *table; /* its type follows from the facet's name */
+} bt_facet;
+#define BT_FACETS(array)                           \
+    {                                              \
+        "baton.facet/1", sizeof(bt_facet), (array) \
+    }
+#define BT_FACET(name_, table_)                                              \
+    {                                                                        \
+        .facet = (name_), .table_nbytes = sizeof(table_), .table = &(table_) \
+    }
+
+/* ---- type relations
+ * -----------------------------------------------------------------------------------------------
+ */
+
+/* A relation others may name in bt_op.relation: Identity, Broadcast, ... */
+struct bt_relation {
+    const char *name;
+    const char *doc;
+    bt_status (*relate)(bt_solver *, const bt_relation_call *);
+};
+#define BT_RELATIONS(array)                              \
+    {                                                    \
+        "baton.relation/1", sizeof(bt_relation), (array) \
+    }
+
+/* A call whose relation is asked. Types are as known now; ask again through
+ * bt_relation_arg after a unification. */
+struct bt_relation_call {
+    const bt_op *op;
+    const void *attrs; /* the author's struct; NULL when the operator has none */
+    uint32_t narg;     /* arguments given */
+    uint32_t id;       /* the kernel's */
+};
+
+/* A relation is tried until it holds (returns NULL), fails (any other status), or waits
+ * (bt_relation_wait). It must be pure, monotone and idempotent: called again with more
+ * known it may only say more. */
+BT_API bt_status bt_relation_wait(bt_solver *) BT_MUST_USE;
+/* Fails, naming the operator and the call: "nn.dense: %x has 3 columns, ...". `arg` is
+ * the argument to point at, or -1. */
+BT_API bt_status bt_relation_fail(bt_solver *, const bt_relation_call *, int arg,
+                                  const char *format, ...) BT_MUST_USE BT_PRINTF(4, 5);
+BT_API bt_store *bt_relation_store(bt_solver *);
+/* The argument's type with everything known put in; it may still hold holes. Index narg
+ * is the result. */
+BT_API const bt_type *bt_relation_arg(bt_solver *, const bt_relation_call *,
+                                      uint32_t index);
+
+/* A tensor whose rank is known; dims and dtype may still be holes. */
+typedef struct bt_tensor_parts {
+    uint32_t rank;
+    const bt_type *const *dims;
+    const bt_type *dtype; /* kind DType */
+    bt_dtype known;       /* the dtype, 0 while unknown */
+    const bt_layout *layout;
+} bt_tensor_parts;
+/* Waits until argument `index` is a tensor of known rank; fails if it is something else.
+ */
+BT_API bt_status bt_relation_tensor(bt_solver *, const bt_relation_call *, uint32_t index,
+                                    bt_tensor_parts *out) BT_MUST_USE;
+/* Also waits for, or checks, the rank / the dtype's class (BT_CLASS_BITS_...). */
+BT_API bt_status bt_relation_tensor_rank(bt_solver *, const bt_relation_call *,
+                                         uint32_t index, uint32_t rank,
+                                         bt_tensor_parts *out) BT_MUST_USE;
+BT_API bt_status bt_relation_class(bt_solver *, const bt_relation_call *, uint32_t index,
+                                   uint32_t classes) BT_MUST_USE;
+/* Waits until argument `index` is a tuple; n tensors of known rank in `out`, which lives
+ * as long as the call. */
+BT_API bt_status bt_relation_tensors(bt_solver *, const bt_relation_call *,
+                                     uint32_t index, uint32_t *n,
+                                     const bt_tensor_parts **out) BT_MUST_USE;
+/* Attribute axes: -rank <= axis < rank made 0 <= axis < rank. Fails naming the attribute.
+ */
+BT_API bt_status bt_relation_axis(bt_solver *, const bt_relation_call *, const char *attr,
+                                  int64_t axis, uint32_t rank, uint32_t *out) BT_MUST_USE;
+/* Makes two terms equal: solves holes, or adds a run-time check where that depends on
+ * rigid dims. `what` completes the error: "columns of data and of weight". */
+BT_API bt_status bt_relation_unify(bt_solver *, const bt_relation_call *, const bt_type *,
+                                   const bt_type *, const char *what) BT_MUST_USE;
+/* Left <= right for every value, or a run-time check, or an error. */
+BT_API bt_status bt_relation_require(bt_solver *, const bt_relation_call *,
+                                     uint32_t check, const bt_type *left,
+                                     const bt_type *right, const char *what) BT_MUST_USE;
+/* Waits if the term is a hole; else a dim without holes. Arithmetic on dims with holes is
+ * not possible. */
+BT_API bt_status bt_relation_dim(bt_solver *, const bt_relation_call *,
+                                 const bt_type *dim, const bt_type **out) BT_MUST_USE;
+/* The broadcast of two dims: waits where a hole meets a number other than 1. */
+BT_API bt_status bt_relation_broadcast_dim(bt_solver *, const bt_relation_call *,
+                                           const bt_type *, const bt_type *,
+                                           const bt_type **out) BT_MUST_USE;
+/* The broadcast of two shapes; handles shape variables where both sides agree. */
+BT_API bt_status bt_relation_broadcast(bt_solver *, const bt_relation_call *,
+                                       const bt_type *shape, const bt_type *other,
+                                       const bt_type **out) BT_MUST_USE;
+/* A dim known only at run time, the same one whenever this call's relation asks for it by
+ * `number`. */
+BT_API bt_status bt_relation_opaque(bt_solver *, const bt_relation_call *,
+                                    uint32_t number, const bt_type **out) BT_MUST_USE;
+/* The contents of a small integer argument (rank <= 1, at most 32 elements) as dims,
+ * computed from shapes where needed: waits until known; `*n` is BT_NONE_LIST when it is
+ * only known at run time. */
+BT_API bt_status bt_relation_contents(bt_solver *, const bt_relation_call *,
+                                      uint32_t index, int64_t *n,
+                                      const bt_type *const **out) BT_MUST_USE;
+/* States the contents of the (small integer) result, for others' bt_relation_contents. */
+BT_API bt_status bt_relation_set_contents(bt_solver *, const bt_relation_call *,
+                                          uint32_t n,
+                                          const bt_type *const *dims) BT_MUST_USE;
+/* States the result's type. */
+BT_API bt_status bt_relation_result(bt_solver *, const bt_relation_call *,
+                                    const bt_type *) BT_MUST_USE;
+BT_API bt_status bt_relation_result_tensor(bt_solver *, const bt_relation_call *,
+                                           uint32_t rank, const bt_type *const *dims,
+                                           const bt_type *dtype) BT_MUST_USE;
+/* Scratch memory that lives as long as the inference. NULL: no memory. */
+BT_API void *bt_relation_alloc(bt_solver *, size_t count, size_t nbytes);
+
+/* ---- formulas
+ * --------------------------------------------------------------------------------------------------------
+ */
+
+/* What a formula hook may know: attributes and types; dims of the arguments are named by
+ * the hook itself. */
+struct bt_formula_call {
+    const bt_op *op;
+    const void *attrs;
+    uint32_t narg;
+    const bt_type *const *args; /* without holes */
+    const bt_type *result;
+};
+
+/* ---- plain C
+ * -----------------------------------------------------------------------------------------------------------
+ */
+
+/* Tuples among arguments and results are flattened, depth first. Inputs are dense.
+ * Outputs are created by the callee: bt_tensor_create(ctx, ..., &call->out[i]). Static
+ * dims of `result` are binding, others are upper bounds or free. */
+struct bt_eval_call {
+    const bt_op *op;
+    const void *attrs;
+    uint32_t nin, nout;
+    const bt_tensor *const *in;
+    bt_tensor **out;
+    uint32_t narg;
+    const uint32_t
+        *arg_nleaf; /* leaves of each argument: 1 for a tensor, n for a tuple of n */
+    const bt_type *const *args;
+    const bt_type *result;
+};
+/* Fails, naming the operator. */
+BT_API bt_status bt_eval_fail(bt_ctx *, const bt_eval_call *, const char *format,
+                              ...) BT_MUST_USE BT_PRINTF(3, 4);
+
+/* ---- facets of the kernel
+ * ------------------------------------------------------------------------------------------------
+ */
+
+/* "gradient": adjoints of the inputs, built from the call, its result and the result's
+ * adjoint. out[i] stays NULL where input i has no gradient. source: DLVM; Relay 2019,
+ * section 4 */
+typedef struct bt_gradient_facet {
+    bt_status (*build)(bt_builder *, const bt_call *, const bt_value *result,
+                       const bt_value *adjoint, const bt_value **out);
+} bt_gradient_facet;
+
+/* "cases": calls that tests run on every executor and target, and that the gradient check
+ * uses. One a line: float32[2, 3], float32[3] | axis=1, keepdims=True random:SEED values
+ * are implied; `= lo..hi` after a type narrows them: float32[4] = 0.1..2 */
+typedef struct bt_cases_facet {
+    const char *text;
+} bt_cases_facet;
+
+/* "cost": an estimate from static types. */
+typedef struct bt_cost_facet {
+    bt_status (*estimate)(bt_ctx *, const bt_formula_call *, int64_t *multiply_adds,
+                          int64_t *nbytes);
+} bt_cost_facet;
+
+/* "layout": given wanted layouts of the inputs (NULL = any), says which ones it will take
+ * and give, and its new attributes (NULL: unchanged). An operator without the facet and
+ * without a pointwise formula takes row major only. */
+typedef struct bt_layout_facet {
+    bt_status (*choose)(bt_ctx *, bt_store *, const bt_call *,
+                        const bt_layout *const *wanted, const bt_layout **in,
+                        const bt_layout **out, const void **attrs);
+} bt_layout_facet;
+
+/* "quant": how a call is written on integers. annotate says which inputs are to be
+ * quantized and how (BT_QUANT_...), realize builds the integer form from inputs that
+ * carry scales. source: Relay 2019, section 4.2 */
+enum { BT_QUANT_NONE, BT_QUANT_INPUT, BT_QUANT_WEIGHT, BT_QUANT_ACTIVATION };
+typedef struct bt_quant_value {
+    const bt_value *value;      /* integers */
+    const bt_value *scale;      /* float32 scalar, or one per channel of `axis` */
+    const bt_value *zero_point; /* int32; NULL: 0 */
+    int32_t axis;               /* -1: per tensor */
+} bt_quant_value;
+typedef struct bt_quant_facet {
+    bt_status (*annotate)(bt_ctx *, const bt_call *, uint32_t *kinds);
+    bt_status (*realize)(bt_builder *, const bt_call *, const bt_quant_value *in,
+                         bt_quant_value *out);
+} bt_quant_facet;
+
+/* ---- looking up
+ * ------------------------------------------------------------------------------------------------------------
+ */
+
+/* Opens the plugin that has it. errors BT_ERR_NAME with the nearest names and the plugin
+ * that would provide it */
+BT_API bt_status bt_op_get(bt_ctx *, const char *name, const bt_op **out) BT_MUST_USE;
+BT_API bt_status bt_relation_get(bt_ctx *, const char *name,
+                                 const bt_relation **out) BT_MUST_USE;
+/* The facet's table with the highest priority; *out = NULL where there is none. */
+BT_API bt_status bt_op_facet(bt_ctx *, const bt_op *, const char *facet,
+                             const void **out) BT_MUST_USE;
+/* Input index by name, -1 if none; number of inputs. */
+BT_API int bt_op_input_index(const bt_op *, const char *name);
+BT_API uint32_t bt_op_ninput(const bt_op *, uint32_t *nrequired);
+/* Parses "axis=1, keepdims=True" against the operator's schema into a struct in the
+ * store. */
+BT_API bt_status bt_attrs_parse(bt_ctx *, bt_store *, const bt_op *, const char *text,
+                                const void **out) BT_MUST_USE;
+/* The reverse: only what differs from the defaults. Returns whether anything was written.
+ */
+BT_API int bt_attrs_print(bt_ctx *, const bt_op *, const void *attrs, bt_text *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,180 @@
+/*
+ * For authors of passes and analyses, and for whoever runs pipelines.
+ *
+ *     static const bt_rewriter rewriter = { .call = fold_call };
+ *     static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+ *     {
+ *         return bt_rewrite_module(ctx, call, &rewriter, NULL, out);
+ *     }
+ *     static const bt_pass passes[] = { { .name = "fold-constant", .run = run, ... }, { 0
+ * } }; const bt_table bt_passes_fold_constant[] = { BT_PASSES(passes), { 0 } };
+ */
+#ifndef BATON_PASS_H
+#define BATON_PASS_H
+
+#include <baton/ir.h>
+#include <baton/op.h>
+#include <baton/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- passes
+ * --------------------------------------------------------------------------------------------------
+ */
+
+/* One run of a pass on one version. */
+typedef struct bt_pass_call {
+    const struct bt_pass *pass;
+    const void *options;     /* the author's struct, filled from schema and pipeline */
+    const bt_module *module; /* typed; never changed */
+    bt_arena *scratch;       /* freed after the run */
+    void *manager;           /* the kernel's */
+} bt_pass_call;
+
+typedef struct bt_pass {
+    const char *name; /* "fold-constant" */
+    const char *doc;  /* first line: one sentence */
+    uint32_t level;   /* runs from this opt level on: 0 always ... 4 */
+    /* Names of analyses and invariants, separated by blanks. The module always has types;
+     * other invariants: "anf", "fused", ... A pass runs only when what it needs holds;
+     * afterwards holds what it keeps and gives, "*" = everything. */
+    const char *needs, *keeps, *gives;
+    const bt_attr *options; /* as an operator's attributes; NULL: none */
+    size_t options_nbytes;
+    /* The next version; *out = a new reference to call->module where nothing changed. */
+    bt_status (*run)(bt_ctx *, bt_pass_call *, bt_module **out);
+} bt_pass;
+#define BT_PASSES(array)                         \
+    {                                            \
+        "baton.pass/1", sizeof(bt_pass), (array) \
+    }
+
+/* Something computed from a module, cached by the manager until a pass that does not keep
+ * it changes the module. */
+typedef struct bt_analysis {
+    const char *name; /* "effects", "uses", "call-graph" */
+    const char *doc;
+    bt_status (*compute)(bt_ctx *, const bt_module *, bt_arena *,
+                         const void **out); /* the result lives in the arena */
+} bt_analysis;
+#define BT_ANALYSES(array)                               \
+    {                                                    \
+        "baton.analysis/1", sizeof(bt_analysis), (array) \
+    }
+/* The result of a needed analysis; type by name: "effects" is a bt_effects. */
+BT_API bt_status bt_pass_analysis(bt_ctx *, bt_pass_call *, const char *name,
+                                  const void **out) BT_MUST_USE;
+
+/* ---- rewriting
+ * -------------------------------------------------------------------------------------------------
+ */
+
+/* The driver walks every function's blocks in order, maps old values to new ones and
+ * emits new blocks. A slot left empty means: the same binding with mapped operands, the
+ * same pointer where none changed. A slot's function may set *out to the replacement (an
+ * operand, or what it built with bt_rewrite_builder); leaving it NULL also means rebuild.
+ */
+typedef struct bt_rewrite bt_rewrite;
+typedef struct bt_rewriter {
+#define BT_VALUE_SLOT_1(lower, type) \
+    bt_status (*lower)(bt_rewrite *, const type *old, const bt_value **out);
+#define BT_VALUE_SLOT_0(lower, type)
+#define BT_VALUE(UPPER, lower, type, is_binding, doc) \
+    BT_VALUE_SLOT_##is_binding(lower##_, type)
+#include <baton/value_kinds.def>
+#undef BT_VALUE_SLOT_1
+#undef BT_VALUE_SLOT_0
+    /* Asked before a function is walked; 0: leave it as it is. NULL: all are walked. */
+    int (*wants)(bt_rewrite *, const bt_global *);
+} bt_rewriter;
+BT_API bt_status bt_rewrite_module(bt_ctx *, bt_pass_call *, const bt_rewriter *,
+                                   void *state, bt_module **out) BT_MUST_USE;
+BT_API bt_status bt_rewrite_func(bt_ctx *, bt_pass_call *, const bt_rewriter *,
+                                 void *state, const bt_func *,
+                                 const bt_func **out) BT_MUST_USE;
+
+BT_API void *bt_rewrite_state(const bt_rewrite *);
+BT_API bt_ctx *bt_rewrite_ctx(const bt_rewrite *);
+BT_API bt_pass_call *bt_rewrite_call(const bt_rewrite *);
+BT_API bt_store *bt_rewrite_store(const bt_rewrite *);
+/* Emits into the block under construction; span, provenance and name are preset to the
+ * old binding's. */
+BT_API bt_builder *bt_rewrite_builder(bt_rewrite *);
+/* The new value of an old operand. Operands of the binding at hand are always mapped; a
+ * pure binding that stands later in the same block is emitted first, so that a pass may
+ * join siblings. */
+BT_API bt_status bt_rewrite_operand(bt_rewrite *, const bt_value *old,
+                                    const bt_value **out) BT_MUST_USE;
+/* From now on, `old` is `now`: for bindings later in the block that were joined into this
+ * one. */
+BT_API bt_status bt_rewrite_replace(bt_rewrite *, const bt_value *old,
+                                    const bt_value *now) BT_MUST_USE;
+/* How often a value of the old function is used, results of blocks included; and the
+ * using bindings, in order. */
+BT_API uint32_t bt_rewrite_nuse(const bt_rewrite *, const bt_value *old);
+BT_API const bt_value *bt_rewrite_use(const bt_rewrite *, const bt_value *old,
+                                      uint32_t index);
+/* Rewrites a nested block (with the parameters mapped to `args`) into the current one;
+ * *out is its result. */
+BT_API bt_status bt_rewrite_inline(bt_rewrite *, const bt_block *, uint32_t narg,
+                                   const bt_value *const *args,
+                                   const bt_value **out) BT_MUST_USE;
+/* The same, for the body of a function: type parameters are replaced too. `args` are new
+ * values. */
+BT_API bt_status bt_rewrite_inline_func(bt_rewrite *, const bt_func *, uint32_t ntype_arg,
+                                        const bt_type *const *type_args, uint32_t narg,
+                                        const bt_value *const *args,
+                                        const bt_value **out) BT_MUST_USE;
+
+/* ---- pipelines
+ * ---------------------------------------------------------------------------------------------------
+ */
+
+typedef struct bt_pipeline bt_pipeline;
+
+/* `source`: a pipeline's name ("default"), a manifest's path (ends in .json), or the
+ * one-line form "fold-constant, simplify-expr{max-rounds=3}". Opens no plugin. errors
+ * with place in the file or the line */
+BT_API bt_status bt_pipeline_read(bt_ctx *, const char *source,
+                                  bt_pipeline **out) BT_MUST_USE;
+BT_API bt_status bt_pipeline_parse(bt_ctx *, const char *file, const char *json,
+                                   size_t nbytes, bt_pipeline **out) BT_MUST_USE;
+BT_API void bt_pipeline_destroy(bt_pipeline *); /* accepts NULL */
+
+typedef struct bt_pipeline_options {
+    int32_t level; /* opt level; -1: the pipeline's own */
+    const char *const
+        *require; /* passes to run whatever their level; NULL-terminated; NULL: none */
+    const char *const *disable;
+    const char *const
+        *set;             /* "pass.option=value" and "variable=value"; NULL-terminated */
+    const char *target;   /* for conditions; NULL: "interp" */
+    uint32_t stop_after;  /* run this many passes only; 0: all */
+    uint32_t verify_each; /* verify after every pass */
+    uint32_t time_passes;
+    uint32_t print_changed; /* print the module after each pass that changed it */
+    const char *const *dump_before, *const *dump_after; /* pass names; "*": all */
+    /* Receives dumps and tables as text. */
+    void *self;
+    void (*print)(void *self, const char *text);
+} bt_pipeline_options;
+
+/* Proves order, needs, option types and that repeats end, from manifests alone. Reports
+ * all faults, returns the first. */
+BT_API bt_status bt_pipeline_check(bt_ctx *, const bt_pipeline *,
+                                   const bt_pipeline_options *) BT_MUST_USE;
+/* The flat form, as JSON that parses back to itself; and its digest. */
+BT_API bt_status bt_pipeline_resolve(bt_ctx *, const bt_pipeline *,
+                                     const bt_pipeline_options *, bt_text *out,
+                                     uint64_t *digest) BT_MUST_USE;
+/* A failed pass changes nothing: `module` stays valid and *out unset. */
+BT_API bt_status bt_pipeline_run(bt_ctx *, const bt_pipeline *,
+                                 const bt_pipeline_options *, const bt_module *,
+                                 bt_module **out) BT_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,292 @@
+/*
+ * Run-time values: tensors, tuples, constructors, closures, references. One form for
+ * every executor, for constant folding and for applications. All are refcounted objects
+ * (atomic), independent of any store.
+ */
+#ifndef BATON_VALUE_H
+#define BATON_VALUE_H
+
+#include <baton/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- element types
+ * --------------------------------------------------------------------------------------
+ */
+
+/* class << 24 | bits << 16 | lanes. Classes are the codes of DLPack, so that a custom one
+ * has a place. 0 = none. */
+typedef uint32_t bt_dtype;
+#define BT_DTYPE(class_, bits, lanes) \
+    ((bt_dtype)(class_) << 24 | (bt_dtype)(bits) << 16 | (bt_dtype)(lanes))
+#define BT_DTYPE_CLASS(d) ((d) >> 24)
+#define BT_DTYPE_BITS(d)  ((d) >> 16 & 0xffu)
+#define BT_DTYPE_LANES(d) ((d)&0xffffu)
+enum {
+    BT_CLASS_INT = 0,
+    BT_CLASS_UINT = 1,
+    BT_CLASS_FLOAT = 2,
+    BT_CLASS_BFLOAT = 4,
+    BT_CLASS_BOOL = 6
+};
+enum {
+    BT_CLASS_BITS_INT = 1u << BT_CLASS_INT,
+    BT_CLASS_BITS_UINT = 1u << BT_CLASS_UINT,
+    BT_CLASS_BITS_FLOAT = 1u << BT_CLASS_FLOAT | 1u << BT_CLASS_BFLOAT,
+    BT_CLASS_BITS_BOOL = 1u << BT_CLASS_BOOL,
+    BT_CLASS_BITS_INTEGER = BT_CLASS_BITS_INT | BT_CLASS_BITS_UINT,
+    BT_CLASS_BITS_NUMBER = BT_CLASS_BITS_INTEGER | BT_CLASS_BITS_FLOAT,
+    BT_CLASS_BITS_ANY = 0xff
+};
+
+/* The element types that have storage and arithmetic: BT_BOOL, BT_INT8 ... BT_FLOAT64. */
+enum {
+#define BT_STORED(UPPER, name, class_, bits, c_type) \
+    BT_##UPPER = (class_) << 24 | (bits) << 16 | 1,
+#include <baton/dtypes.def>
+};
+
+/* "float32", "int8", "bool", "bfloat16", "float32x4"; 0 if `name` is none. */
+BT_API bt_dtype bt_dtype_parse(const char *name, size_t nbytes);
+/* Writes the name into `out`, cut to `size`, and returns out. */
+BT_API const char *bt_dtype_name(bt_dtype, char *out, size_t size);
+#define BT_DTYPE_NAME_SIZE 24
+/* Bytes of one element in memory; 0 for a type without storage. */
+BT_API size_t bt_dtype_nbytes(bt_dtype);
+BT_API int bt_dtype_is_stored(bt_dtype);
+
+/* Conversions of Baton's own: round to nearest even; NaN stays NaN. */
+BT_API float bt_half_to_float(uint16_t);
+BT_API uint16_t bt_half_from_double(double);
+BT_API float bt_bfloat_to_float(uint16_t);
+BT_API uint16_t bt_bfloat_from_double(double);
+
+/* ---- objects
+ * --------------------------------------------------------------------------------------------
+ */
+
+enum {
+    BT_OBJECT_TENSOR,
+    BT_OBJECT_TUPLE,
+    BT_OBJECT_ADT,
+    BT_OBJECT_CLOSURE,
+    BT_OBJECT_REF
+};
+
+/* The head of every run-time value. */
+typedef struct bt_object {
+    uint32_t kind;
+    uint32_t nref; /* atomic; use bt_object_ref and bt_object_unref */
+    bt_registry *registry;
+    void (*destroy)(struct bt_object *); /* frees the object once nref reached 0 */
+} bt_object;
+
+BT_API bt_object *bt_object_ref(const bt_object *);
+/* Accepts NULL. Frees long chains (lists of a million cells) without recursion. */
+BT_API void bt_object_unref(const bt_object *);
+
+#define BT_MAX_RANK 32
+
+/* Strides count elements. Data of a tensor made by Baton is aligned to 64 bytes and row
+ * major. */
+typedef struct bt_tensor {
+    bt_object base;
+    bt_dtype dtype;
+    uint32_t rank;
+    const int64_t *dims;
+    const int64_t *strides; /* never NULL */
+    void *data;             /* address of element 0; may be NULL when nelem == 0 */
+    int64_t nelem;
+    bt_object *owner; /* what keeps the data alive: NULL when the tensor itself does */
+} bt_tensor;
+
+typedef struct bt_tuple {
+    bt_object base;
+    uint32_t nfield;
+    bt_object *const *fields;
+} bt_tuple;
+
+/* Constructor `tag` of an algebraic data type; tags count from 0 in the order of
+ * definition. */
+typedef struct bt_adt {
+    bt_object base;
+    uint32_t tag, nfield;
+    const char *name; /* of the constructor, for printing; owned by the object */
+    bt_object *const *fields;
+} bt_adt;
+
+/* `code` belongs to the executor that made it. */
+typedef struct bt_closure {
+    bt_object base;
+    const void
+        *executor; /* identity of the owner: a closure cannot be called by another one */
+    const void *code;
+    uint32_t ncapture;
+    bt_object **captures;
+} bt_closure;
+
+/* A mutable cell. Cells are the only way to a cycle; a session frees unreachable ones. */
+typedef struct bt_ref {
+    bt_object base;
+    bt_object *content;
+    struct bt_ref *prev, *next; /* of the heap that lists it */
+    uint32_t mark;
+} bt_ref;
+
+/* Checked downcasts: NULL if it is something else. */
+BT_API const bt_tensor *bt_object_as_tensor(const bt_object *);
+BT_API const bt_tuple *bt_object_as_tuple(const bt_object *);
+BT_API const bt_adt *bt_object_as_adt(const bt_object *);
+BT_API const bt_closure *bt_object_as_closure(const bt_object *);
+BT_API bt_ref *bt_object_as_ref(const bt_object *);
+
+/* ---- tensors
+ * ---------------------------------------------------------------------------------------------
+ */
+
+/* A new tensor, zeroed. dims are copied; each >= 0.
+ * errors  BT_ERR_ARGUMENT, BT_ERR_LIMIT (limits.bytes), BT_ERR_MEMORY     owns  caller
+ * unrefs */
+BT_API bt_status bt_tensor_create(bt_ctx *, bt_dtype, uint32_t rank, const int64_t *dims,
+                                  bt_tensor **out) BT_MUST_USE;
+/* A tensor over the caller's row-major memory, which must outlive it. */
+BT_API bt_status bt_tensor_wrap(bt_ctx *, bt_dtype, uint32_t rank, const int64_t *dims,
+                                void *data, bt_tensor **out) BT_MUST_USE;
+/* A view of `owner`'s data with other dims and strides, starting `offset_nelem` elements
+ * in; keeps owner alive. Checked: every element lies within owner. */
+BT_API bt_status bt_tensor_view(bt_ctx *, const bt_tensor *owner, uint32_t rank,
+                                const int64_t *dims, const int64_t *strides,
+                                int64_t offset_nelem, bt_tensor **out) BT_MUST_USE;
+/* Row-major, contiguous: `tensor` itself with one more reference, or a copy. */
+BT_API bt_status bt_tensor_dense(bt_ctx *, const bt_tensor *,
+                                 bt_tensor **out) BT_MUST_USE;
+BT_API int bt_tensor_is_dense(const bt_tensor *);
+BT_API bt_status bt_tensor_scalar(bt_ctx *, bt_dtype, double value,
+                                  bt_tensor **out) BT_MUST_USE;
+BT_API bt_status bt_tensor_scalar_int(bt_ctx *, bt_dtype, int64_t value,
+                                      bt_tensor **out) BT_MUST_USE;
+/* Converts elements as the scalar operator cast does (value.md): truncates, saturates,
+ * NaN gives 0. */
+BT_API bt_status bt_tensor_cast(bt_ctx *, const bt_tensor *, bt_dtype,
+                                bt_tensor **out) BT_MUST_USE;
+static inline bt_tensor *bt_tensor_ref(const bt_tensor *t)
+{
+    return (bt_tensor *)(void *)bt_object_ref(&t->base);
+}
+static inline void bt_tensor_unref(const bt_tensor *t)
+{
+    bt_object_unref(t ? &t->base : NULL);
+}
+static inline size_t bt_tensor_nbytes(const bt_tensor *t)
+{
+    return (size_t)t->nelem * bt_dtype_nbytes(t->dtype);
+}
+/* Element by row-major position, whatever the strides. 64-bit integers are exact by the
+ * _int form. */
+BT_API double bt_tensor_get(const bt_tensor *, int64_t position);
+BT_API int64_t bt_tensor_get_int(const bt_tensor *, int64_t position);
+BT_API void bt_tensor_set(bt_tensor *, int64_t position, double);
+BT_API void bt_tensor_set_int(bt_tensor *, int64_t position, int64_t);
+
+/* Differences of two tensors, for tests and `baton compare`. */
+typedef struct bt_tensor_difference {
+    int64_t ndifferent; /* elements outside the tolerance, or where only one is NaN */
+    int64_t first;      /* row-major position of the first of them, -1 if none */
+    double max_absolute, max_relative;
+    double max_ulp;        /* floats only */
+    double max_to_largest; /* max |a - b| / max |b| */
+} bt_tensor_difference;
+/* errors  BT_ERR_TYPE when dtype or shape differ.  |a - b| <= absolute + relative * |b|;
+ * NaN equals NaN. */
+BT_API bt_status bt_tensor_compare(bt_ctx *, const bt_tensor *a, const bt_tensor *b,
+                                   double relative, double absolute,
+                                   bt_tensor_difference *out) BT_MUST_USE;
+
+/* ---- the other values
+ * --------------------------------------------------------------------------------------
+ */
+
+/* These take new references to what they are given. */
+BT_API bt_status bt_tuple_create(bt_ctx *, uint32_t nfield, bt_object *const *fields,
+                                 bt_tuple **out) BT_MUST_USE;
+BT_API bt_status bt_adt_create(bt_ctx *, uint32_t tag, const char *name, uint32_t nfield,
+                               bt_object *const *fields, bt_adt **out) BT_MUST_USE;
+BT_API bt_status bt_closure_create(bt_ctx *, const void *executor, const void *code,
+                                   uint32_t ncapture, bt_object *const *captures,
+                                   bt_closure **out) BT_MUST_USE;
+
+/* Where an executor's references live. collect frees those not reachable from the roots;
+ * the heap must outlive no reference: destroy empties those still alive, so that nothing
+ * is lost in a cycle. */
+typedef struct bt_heap bt_heap;
+BT_API bt_heap *bt_heap_create(bt_registry *);
+BT_API void bt_heap_destroy(bt_heap *);
+BT_API bt_status bt_ref_create(bt_ctx *, bt_heap *, bt_object *content,
+                               bt_ref **out) BT_MUST_USE;
+BT_API void bt_ref_write(bt_ref *, bt_object *content);
+/* Cells alive now; a session collects when this has doubled since the last time. */
+BT_API uint64_t bt_heap_nref(const bt_heap *);
+BT_API bt_status bt_heap_collect(bt_ctx *, bt_heap *, uint32_t nroot,
+                                 bt_object *const *roots) BT_MUST_USE;
+
+/* One line for people: "(1, 2f)", "Cons(1, Nil)", tensors as nested brackets cut to
+ * `max_nelem`. */
+BT_API void bt_object_print(const bt_object *, uint32_t max_nelem, bt_text *out);
+
+/* ---- files and other libraries ---- */
+
+/* npy 1.0-3.0, little and big endian, C and Fortran order. `place` names the file in
+ * messages. errors  BT_ERR_FORMAT, BT_ERR_UNSUPPORTED, BT_ERR_LIMIT */
+BT_API bt_status bt_npy_read(bt_ctx *, const char *place, const void *bytes,
+                             size_t nbytes, bt_tensor **out) BT_MUST_USE;
+/* Appends the file's bytes. bfloat16 has no npy type and is written as V2. */
+BT_API bt_status bt_npy_write(bt_ctx *, const bt_tensor *, bt_text *out) BT_MUST_USE;
+
+/* Stored members only; a deflated one is refused, naming numpy.savez. Entries keep the
+ * file's order. */
+typedef struct bt_npz_entry {
+    const char *name; /* without ".npy" */
+    bt_tensor *tensor;
+} bt_npz_entry;
+typedef struct bt_npz {
+    uint32_t len;
+    bt_npz_entry *at;
+} bt_npz;
+BT_API bt_status bt_npz_read(bt_ctx *, const char *place, const void *bytes,
+                             size_t nbytes, bt_npz **out) BT_MUST_USE;
+BT_API bt_status bt_npz_write(bt_ctx *, uint32_t len, const bt_npz_entry *,
+                              bt_text *out) BT_MUST_USE;
+BT_API void bt_npz_destroy(bt_ctx *, bt_npz *); /* unrefs the tensors */
+
+/* Files: read whole (at most limits.bytes), replaced atomically (temporary, fsync,
+ * rename). "-" is standard input. */
+typedef struct bt_file {
+    const char *path;
+    const void *bytes; /* followed by a NUL */
+    size_t nbytes;
+    uint32_t is_mapped;
+} bt_file;
+BT_API bt_status bt_file_read(bt_ctx *, const char *path, bt_file **out) BT_MUST_USE;
+BT_API void bt_file_close(bt_ctx *, bt_file *);
+BT_API bt_status bt_file_write(bt_ctx *, const char *path, const void *bytes,
+                               size_t nbytes) BT_MUST_USE;
+/* Opens `name` inside `folder` only: no "..", no absolute path, no symbolic link on the
+ * way, a regular file. */
+BT_API bt_status bt_file_read_beneath(bt_ctx *, const char *folder, const char *name,
+                                      bt_file **out) BT_MUST_USE;
+
+/* DLPack 1.0, versioned: `struct DLManagedTensorVersioned` of <dlpack/dlpack.h>, declared
+ * here as opaque. From: takes the producer's tensor and calls its deleter when done.
+ * errors BT_ERR_UNSUPPORTED: other device, dtype. */
+struct DLManagedTensorVersioned;
+BT_API bt_status bt_tensor_from_dlpack(bt_ctx *, struct DLManagedTensorVersioned *,
+                                       bt_tensor **out) BT_MUST_USE;
+BT_API bt_status bt_tensor_to_dlpack(bt_ctx *, const bt_tensor *,
+                                     struct DLManagedTensorVersioned **out) BT_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -39,9 +39,7 @@ typedef struct bt_ctx
 typedef struct bt_store bt_store; /* nodes, types, names, spans of a family of modules */
 typedef struct bt_arena bt_arena; /* memory freed as a whole */
 
-/* ---- errors
- * -------------------------------------------------------------------------------------------
- */
+/* ---- errors ---- */
 
 enum {
 #define BT_CODE(UPPER, text, doc) BT_ERR_##UPPER,
@@ -161,9 +159,7 @@ BT_API bt_limits *bt_ctx_limits(bt_ctx *);
 BT_API void bt_ctx_cancel(bt_ctx *);
 BT_API int bt_ctx_cancelled(const bt_ctx *);
 
-/* ---- memory
- * ---------------------------------------------------------------------------------------------
- */
+/* ---- memory ---- */
 
 BT_API void *bt_alloc(bt_registry *, size_t nbytes); /* zeroed; NULL: no memory */
 BT_API void *bt_realloc(bt_registry *, void *, size_t old_nbytes,

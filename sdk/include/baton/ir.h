@@ -31,9 +31,7 @@ typedef struct bt_op bt_op;             /* <baton/op.h> */
 typedef struct bt_relation bt_relation; /* <baton/op.h> */
 typedef struct bt_attr bt_attr;         /* <baton/op.h>: a row of an attribute schema */
 
-/* ---- stores
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- stores ---- */
 
 BT_API bt_store *bt_store_create(bt_registry *); /* NULL: no memory */
 BT_API bt_store *bt_store_ref(bt_store *);
@@ -62,9 +60,7 @@ BT_API bt_prov bt_prov_join(bt_store *, bt_prov, bt_prov);
 BT_API uint32_t bt_prov_ids(const bt_store *, bt_prov, const uint32_t **out);
 BT_API bt_span bt_prov_span(const bt_store *, uint32_t id);
 
-/* ---- types
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- types ---- */
 
 /* Kinds of type-level terms. */
 enum { BT_KIND_TYPE, BT_KIND_SHAPE, BT_KIND_DIM, BT_KIND_DTYPE, BT_KIND_ADT };
@@ -296,9 +292,7 @@ BT_API int bt_type_equal(const bt_type *, const bt_type *);
  * `leaf` of the substitution. */
 BT_API const bt_type *bt_type_copy(bt_store *to, bt_subst *, const bt_type *);
 
-/* ---- attributes
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- attributes ---- */
 
 /* A list attribute. n == BT_NONE_LIST: None. */
 typedef struct bt_ints {
@@ -342,9 +336,7 @@ typedef struct bt_dict {
 } bt_dict;
 BT_API const bt_dict_entry *bt_dict_find(const bt_dict *, const char *name);
 
-/* ---- values
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- values ---- */
 
 enum {
 #define BT_VALUE(UPPER, lower, type, is_binding, doc) BT_VALUE_##UPPER,
@@ -495,9 +487,7 @@ BT_API const bt_value *bt_value_operand(const bt_value *, uint32_t index);
 BT_API uint32_t bt_value_nregion(const bt_value *);
 BT_API const bt_block *bt_value_region(const bt_value *, uint32_t index);
 
-/* ---- modules
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- modules ---- */
 
 enum { BT_GLOBAL_FUNC, BT_GLOBAL_CONST, BT_GLOBAL_EXTERN, BT_GLOBAL_GRADIENT };
 typedef struct bt_global {
@@ -539,9 +529,7 @@ BT_API const bt_ctor *bt_module_find_ctor(const bt_module *, const char *name);
 BT_API bt_status bt_module_entry(bt_ctx *, const bt_module *, const char *name,
                                  const bt_global **out) BT_MUST_USE;
 
-/* ---- building
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- building ---- */
 
 /* A module under construction: parsers, importers and applications start here, passes
  * from an old version. */
@@ -663,9 +651,7 @@ BT_API const bt_type *bt_func_type_of(bt_store *, const bt_func *);
 BT_API const bt_pattern *bt_pattern_create(bt_store *, const bt_pattern *fields);
 BT_API uint32_t bt_pattern_nvar(const bt_pattern *);
 
-/* ---- whole programs
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- whole programs ---- */
 
 /* Infers every type: a new, typed version. Reports up to limits.errors errors and returns
  * the first. */

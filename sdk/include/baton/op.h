@@ -22,9 +22,7 @@ typedef struct bt_relation_call bt_relation_call;
 typedef struct bt_formula_call bt_formula_call;
 typedef struct bt_eval_call bt_eval_call;
 
-/* ---- attributes
- * ----------------------------------------------------------------------------------------------
- */
+/* ---- attributes ---- */
 
 /* Attributes arrive in a struct of the author's whose members stand in the order of the
  * schema's rows and are 8 bytes each (lists 16), so that the schema alone gives the
@@ -70,9 +68,7 @@ struct bt_attr {
         .preset = (preset_), .choices = (choices_), .doc = (doc_)                  \
     }
 
-/* ---- the operator
- * ----------------------------------------------------------------------------------------------
- */
+/* ---- the operator ---- */
 
 /* An input. `type` says what it accepts and names its parts for the formula:
  *     "t[m, k]"      tensor of rank 2; t, m, k are names: the same name twice means equal
@@ -135,9 +131,7 @@ typedef struct bt_facet {
         .facet = (name_), .table_nbytes = sizeof(table_), .table = &(table_) \
     }
 
-/* ---- type relations
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- type relations ---- */
 
 /* A relation others may name in bt_op.relation: Identity, Broadcast, ... */
 struct bt_relation {
@@ -243,9 +237,7 @@ BT_API bt_status bt_relation_result_tensor(bt_solver *, const bt_relation_call *
 /* Scratch memory that lives as long as the inference. NULL: no memory. */
 BT_API void *bt_relation_alloc(bt_solver *, size_t count, size_t nbytes);
 
-/* ---- formulas
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- formulas ---- */
 
 /* What a formula hook may know: attributes and types; dims of the arguments are named by
  * the hook itself. */
@@ -257,9 +249,7 @@ struct bt_formula_call {
     const bt_type *result;
 };
 
-/* ---- plain C
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- plain C ---- */
 
 /* Tuples among arguments and results are flattened, depth first. Inputs are dense.
  * Outputs are created by the callee: bt_tensor_create(ctx, ..., &call->out[i]). Static
@@ -280,9 +270,7 @@ struct bt_eval_call {
 BT_API bt_status bt_eval_fail(bt_ctx *, const bt_eval_call *, const char *format,
                               ...) BT_MUST_USE BT_PRINTF(3, 4);
 
-/* ---- facets of the kernel
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- facets of the kernel ---- */
 
 /* "gradient": adjoints of the inputs, built from the call, its result and the result's
  * adjoint. out[i] stays NULL where input i has no gradient. source: DLVM; Relay 2019,
@@ -330,9 +318,7 @@ typedef struct bt_quant_facet {
                          bt_quant_value *out);
 } bt_quant_facet;
 
-/* ---- looking up
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- looking up ---- */
 
 /* Opens the plugin that has it. errors BT_ERR_NAME with the nearest names and the plugin
  * that would provide it */

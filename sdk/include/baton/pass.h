@@ -20,9 +20,7 @@
 extern "C" {
 #endif
 
-/* ---- passes
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- passes ---- */
 
 /* One run of a pass on one version. */
 typedef struct bt_pass_call {
@@ -67,9 +65,7 @@ typedef struct bt_analysis {
 BT_API bt_status bt_pass_analysis(bt_ctx *, bt_pass_call *, const char *name,
                                   const void **out) BT_MUST_USE;
 
-/* ---- rewriting
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- rewriting ---- */
 
 /* The driver walks every function's blocks in order, maps old values to new ones and
  * emits new blocks. A slot left empty means: the same binding with mapped operands, the
@@ -128,9 +124,7 @@ BT_API bt_status bt_rewrite_inline_func(bt_rewrite *, const bt_func *, uint32_t 
                                         const bt_value *const *args,
                                         const bt_value **out) BT_MUST_USE;
 
-/* ---- pipelines
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- pipelines ---- */
 
 typedef struct bt_pipeline bt_pipeline;
 

@@ -12,9 +12,7 @@
 extern "C" {
 #endif
 
-/* ---- element types
- * --------------------------------------------------------------------------------------
- */
+/* ---- element types ---- */
 
 /* class << 24 | bits << 16 | lanes. Classes are the codes of DLPack, so that a custom one
  * has a place. 0 = none. */
@@ -63,9 +61,7 @@ BT_API uint16_t bt_half_from_double(double);
 BT_API float bt_bfloat_to_float(uint16_t);
 BT_API uint16_t bt_bfloat_from_double(double);
 
-/* ---- objects
- * --------------------------------------------------------------------------------------------
- */
+/* ---- objects ---- */
 
 enum {
     BT_OBJECT_TENSOR,
@@ -142,9 +138,7 @@ BT_API const bt_adt *bt_object_as_adt(const bt_object *);
 BT_API const bt_closure *bt_object_as_closure(const bt_object *);
 BT_API bt_ref *bt_object_as_ref(const bt_object *);
 
-/* ---- tensors
- * ---------------------------------------------------------------------------------------------
- */
+/* ---- tensors ---- */
 
 /* A new tensor, zeroed. dims are copied; each >= 0.
  * errors  BT_ERR_ARGUMENT, BT_ERR_LIMIT (limits.bytes), BT_ERR_MEMORY     owns  caller
@@ -204,9 +198,7 @@ BT_API bt_status bt_tensor_compare(bt_ctx *, const bt_tensor *a, const bt_tensor
                                    double relative, double absolute,
                                    bt_tensor_difference *out) BT_MUST_USE;
 
-/* ---- the other values
- * --------------------------------------------------------------------------------------
- */
+/* ---- the other values ---- */
 
 /* These take new references to what they are given. */
 BT_API bt_status bt_tuple_create(bt_ctx *, uint32_t nfield, bt_object *const *fields,

@@ -309,6 +309,7 @@ typedef struct bt_strings {
 } bt_strings;
 #define BT_NONE      INT64_MIN /* an int attribute that is None */
 #define BT_NONE_LIST (-1)
+#define BT_SINGLE    (-2) /* n of a BT_ATTR_INT_OR_INTS that is one int, not a list */
 
 /* Compares, hashes two attribute structs by their schema. */
 BT_API int bt_attrs_equal(const bt_attr *schema, const void *, const void *);

@@ -40,7 +40,9 @@ enum {
     BT_ATTR_SHAPE, /* const bt_type *, kind Shape: shape=[n, 4]; may hold reshape's codes
                       0, -1 ... -4; NULL = None */
     BT_ATTR_TYPE,  /* const bt_type *, kind Type; NULL = None */
-    BT_ATTR_FUNC   /* const bt_value *: a global of function type; NULL = None */
+    BT_ATTR_FUNC,  /* const bt_value *: a global of function type; NULL = None */
+    BT_ATTR_INT_OR_INTS /* bt_ints, where a single int differs from a list of one: it has
+                           n == BT_SINGLE and stands at[0]: indices_or_sections=2 */
 };
 struct bt_attr {
     const char *name;

@@ -1,0 +1,11 @@
+/* What growing containers need of an arena. */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <baton/base.h>
+
+/* A block of `nbytes` that starts with the `old_nbytes` of `at`, zeroed behind them: the
+ * same block, extended, where `at` was the arena's last, else a copy. NULL: no memory. */
+void *bt__arena_grow(bt_arena *, void *at, size_t old_nbytes, size_t nbytes);
+
+#endif

@@ -132,6 +132,9 @@ typedef struct bt_facet {
     {                                                                        \
         .facet = (name_), .table_nbytes = sizeof(table_), .table = &(table_) \
     }
+/* .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]"), BT_FACET("gradient", gradient)) */
+#define BT_FACET_ROWS(...) ((const bt_facet[]){ __VA_ARGS__, { 0 } })
+#define BT_CASES(text_)    BT_FACET("cases", ((const bt_cases_facet){ text_ }))
 
 /* ---- type relations ---- */
 
@@ -177,8 +180,8 @@ typedef struct bt_tensor_parts {
     bt_dtype known;       /* the dtype, 0 while unknown */
     const bt_layout *layout;
 } bt_tensor_parts;
-/* Waits until argument `index` is a tensor of known rank; fails if it is something else.
- */
+/* Waits until argument `index` is a tensor of known rank; fails if it is something else,
+ * or has more than BT_MAX_RANK dims. */
 BT_API bt_status bt_relation_tensor(bt_solver *, const bt_relation_call *, uint32_t index,
                                     bt_tensor_parts *out) BT_MUST_USE;
 /* Also waits for, or checks, the rank / the dtype's class (BT_CLASS_BITS_...). */

@@ -23,7 +23,7 @@ function(baton_add_plugin folder)
   configure_file(${CMAKE_SOURCE_DIR}/sdk/cmake/plugin.c.in ${generated} @ONLY)
   add_library(${name} MODULE ${sources} ${generated})
   target_link_libraries(${name} PRIVATE baton_flags baton m)
-  target_link_options(${name} PRIVATE -Wl,-z,defs -Wl,-z,now)
+  target_link_options(${name} PRIVATE -Wl,-z,lazy)
   set_target_properties(${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
     LIBRARY_OUTPUT_DIRECTORY ${BATON_PLUGIN_OUTPUT} BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/../..")
 endfunction()

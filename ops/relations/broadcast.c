@@ -1,0 +1,46 @@
+/*
+ * Broadcast: two tensors of one dtype, right-aligned; an extent of 1 stands for any.
+ *     Broadcast(Tensor[a, t], Tensor[b, t], Tensor[broadcast(a, b), t])
+ * BroadcastComp: the same with a bool result.
+ * source  Relay, BroadcastRel and BroadcastCompRel
+ */
+#include "operand.h"
+
+/* `dtype` NULL: that of the arguments. */
+static bt_status broadcast_to(bt_solver *s, const bt_relation_call *r,
+                              const bt_type *dtype)
+{
+    const bt_tensor_type *a, *b;
+    BT_TRY(operand_tensor(s, r, 0, &a));
+    BT_TRY(operand_tensor(s, r, 1, &b));
+    BT_TRY(bt_relation_unify(s, r, a->dtype, b->dtype, "dtypes of the arguments"));
+    if (a->layout != b->layout)
+        return bt_relation_fail(s, r, 1, "the arguments have layouts %s and %s",
+                                a->layout ? a->layout->text : "row major",
+                                b->layout ? b->layout->text : "row major");
+    const bt_type *shape;
+    BT_TRY(bt_relation_broadcast(s, r, a->shape, b->shape, &shape));
+    const bt_type *result = bt_type_tensor_layout(bt_relation_store(s), shape,
+                                                  dtype ? dtype : a->dtype, a->layout);
+    return result ? bt_relation_result(s, r, result) : bt_no_memory();
+}
+
+static bt_status broadcast(bt_solver *s, const bt_relation_call *r)
+{
+    return broadcast_to(s, r, NULL);
+}
+
+static bt_status broadcast_comp(bt_solver *s, const bt_relation_call *r)
+{
+    const bt_type *dtype = bt_type_dtype(bt_relation_store(s), BT_BOOL);
+    return dtype ? broadcast_to(s, r, dtype) : bt_no_memory();
+}
+
+static const bt_relation relations[] = {
+    { "Broadcast", "Two tensors of one dtype, broadcast; the result has that dtype.",
+      broadcast },
+    { "BroadcastComp", "Two tensors of one dtype, broadcast; the result is bool.",
+      broadcast_comp },
+    { 0 },
+};
+const bt_table bt_ops_relations_broadcast[] = { BT_RELATIONS(relations), { 0 } };

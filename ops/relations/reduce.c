@@ -1,0 +1,67 @@
+/*
+ * Reduce: one tensor without the axes reduced over. ArgReduce: the same as int32.
+ *     Reduce(Tensor[(a, b, c), t], Tensor[(a, c), t])                   axis=[1]
+ *     Reduce(Tensor[(a, b, c), t], Tensor[(1, b, 1), t])                axis=[1],
+ * keepdims, exclude Attributes of the operator, by name: axis (a list; None: all),
+ * keepdims and exclude (bool; absent: False). source  Relay, ReduceRel and ArgReduceRel
+ */
+#include "operand.h"
+
+/* Marks the axes to reduce over. Without `axis` these are all, exclude or not. */
+static bt_status mark_axes(bt_solver *s, const bt_relation_call *r, uint32_t rank,
+                           uint8_t is_reduced[BT_MAX_RANK])
+{
+    const bt_ints *axes = operand_attr(r, "axis", BT_ATTR_INTS);
+    int exclude =
+        axes && axes->n != BT_NONE_LIST && operand_int(r, "exclude", BT_ATTR_BOOL, 0);
+    int all = !axes || axes->n == BT_NONE_LIST;
+    for (uint32_t i = 0; i < rank; i++)
+        is_reduced[i] = (uint8_t)(all || exclude);
+    for (int64_t i = 0; !all && i < axes->n; i++) {
+        uint32_t axis;
+        BT_TRY(bt_relation_axis(s, r, "axis", axes->at[i], rank, &axis));
+        if (is_reduced[axis] != exclude)
+            return bt_relation_fail(s, r, -1, "axis lists axis %u twice", axis);
+        is_reduced[axis] = (uint8_t)!exclude;
+    }
+    return NULL;
+}
+
+static bt_status reduce_to(bt_solver *s, const bt_relation_call *r, const bt_type *dtype)
+{
+    bt_tensor_parts data;
+    uint8_t is_reduced[BT_MAX_RANK];
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(mark_axes(s, r, data.rank, is_reduced));
+
+    const bt_type *dims[BT_MAX_RANK], *one = bt_dim(bt_relation_store(s), 1);
+    int keepdims = operand_int(r, "keepdims", BT_ATTR_BOOL, 0) != 0;
+    uint32_t rank = 0;
+    if (!one)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < data.rank; i++) {
+        if (!is_reduced[i])
+            dims[rank++] = data.dims[i];
+        else if (keepdims)
+            dims[rank++] = one;
+    }
+    return bt_relation_result_tensor(s, r, rank, dims, dtype ? dtype : data.dtype);
+}
+
+static bt_status reduce(bt_solver *s, const bt_relation_call *r)
+{
+    return reduce_to(s, r, NULL);
+}
+
+static bt_status arg_reduce(bt_solver *s, const bt_relation_call *r)
+{
+    const bt_type *dtype = bt_type_dtype(bt_relation_store(s), BT_INT32);
+    return dtype ? reduce_to(s, r, dtype) : bt_no_memory();
+}
+
+static const bt_relation relations[] = {
+    { "Reduce", "One tensor without (or with extent 1 at) the axes in `axis`.", reduce },
+    { "ArgReduce", "As Reduce, with int32 positions for elements.", arg_reduce },
+    { 0 },
+};
+const bt_table bt_ops_relations_reduce[] = { BT_RELATIONS(relations), { 0 } };

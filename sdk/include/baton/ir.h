@@ -42,6 +42,10 @@ BT_API bt_registry *bt_store_registry(const bt_store *);
 BT_API const char *bt_name(bt_store *, const char *, size_t nbytes);
 BT_API const char *bt_name_of(bt_store *, const char *);
 
+/* Why the last constructor of this store gave NULL: no memory, or BT_ERR_LIMIT with what
+ * it refused (a dim that overflows, terms nested too deeply, terms of a wrong kind). */
+BT_API bt_status bt_store_why(bt_ctx *, const bt_store *) BT_MUST_USE;
+
 /* Spans. A source is a text (or a model, with text NULL); a span a range of it, or a
  * named node of a model. */
 BT_API bt_status bt_store_add_source(bt_ctx *, bt_store *, const char *file,
@@ -55,8 +59,8 @@ BT_API void bt_span_place(const bt_store *, bt_span, bt_place *out);
 /* Provenance: the set of source bindings that a binding came from, interned; 0 is the
  * empty set. At most 16 ids are kept: the smallest. */
 typedef uint32_t bt_prov;
-BT_API bt_prov bt_prov_new(bt_store *, bt_span); /* a fresh source id */
-BT_API bt_prov bt_prov_join(bt_store *, bt_prov, bt_prov);
+BT_API bt_prov bt_prov_new(bt_store *, bt_span); /* a fresh source id; 0: no memory */
+BT_API bt_prov bt_prov_join(bt_store *, bt_prov, bt_prov); /* 0 of non-zero: likewise */
 BT_API uint32_t bt_prov_ids(const bt_store *, bt_prov, const uint32_t **out);
 BT_API bt_span bt_prov_span(const bt_store *, uint32_t id);
 
@@ -71,14 +75,20 @@ enum {
     BT_TYPE_COUNT
 };
 
-/* What occurs anywhere inside, so that walks can stop early. */
+/* What occurs anywhere inside, so that walks can stop early. BOUND: not bound inside. */
 enum { BT_HAS_HOLE = 1, BT_HAS_BOUND = 2, BT_HAS_VAR = 4, BT_HAS_OPAQUE = 8 };
+
+/* Constructors refuse to nest terms deeper, so that walks over them may recurse. */
+#define BT_TYPE_DEPTH 512
 
 struct bt_type {
     uint32_t kind; /* BT_TYPE_... */
     uint32_t has;  /* BT_HAS_... */
-    uint32_t hash;
-    uint32_t id; /* order of creation in the store */
+    uint32_t hash; /* by structure: the same in every store where nothing is free in it */
+    uint32_t id;   /* order of creation in the store */
+    uint16_t depth;  /* levels of terms inside; 0: a leaf */
+    uint16_t nloose; /* enclosing function types that its BOUND terms refer to */
+    bt_store *store;
 };
 typedef struct bt_layout bt_layout;
 typedef struct bt_tensor_type {
@@ -192,8 +202,9 @@ struct bt_layout {
     } * physical;
 };
 
-/* Noun constructors. All terms given must be of the same store. NULL: no memory, or a dim
- * that overflows int64. */
+/* Noun constructors. All terms given must be of the same store. NULL: no memory, or
+ * refused: a dim that overflows int64, a nesting beyond BT_TYPE_DEPTH, a wrong kind; see
+ * bt_store_why. */
 BT_API const bt_type *bt_type_tensor(bt_store *, const bt_type *shape,
                                      const bt_type *dtype);
 BT_API const bt_type *bt_type_tensor_layout(bt_store *, const bt_type *shape,
@@ -213,8 +224,10 @@ BT_API const bt_type *bt_type_shape_rest(bt_store *, uint32_t n,
                                          const bt_type *const *dims, uint32_t position,
                                          const bt_type *rest);
 BT_API const bt_type *bt_type_dtype(bt_store *, bt_dtype);
-BT_API const bt_type *bt_type_var(bt_store *, const bt_type_param *,
-                                  const char *name); /* fresh each time */
+BT_API const bt_type *
+bt_type_var(bt_store *, const bt_type_param *,
+            const char *name); /* fresh each time; name may be NULL */
+BT_API const bt_type *bt_type_var_anonymous(bt_store *, const bt_type_param *);
 BT_API const bt_type *bt_type_bound(bt_store *, uint32_t kind, uint32_t depth,
                                     uint32_t index);
 BT_API const bt_type *bt_type_hole(bt_store *, uint32_t kind); /* number 0 */

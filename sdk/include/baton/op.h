@@ -225,7 +225,8 @@ BT_API bt_status bt_relation_opaque(bt_solver *, const bt_relation_call *,
                                     uint32_t number, const bt_type **out) BT_MUST_USE;
 /* The contents of a small integer argument (rank <= 1, at most 32 elements) as dims,
  * computed from shapes where needed: waits until known; `*n` is BT_NONE_LIST when it is
- * only known at run time. */
+ * only known at run time. Of a tuple of such tensors: of its fields, one after another.
+ */
 BT_API bt_status bt_relation_contents(bt_solver *, const bt_relation_call *,
                                       uint32_t index, int64_t *n,
                                       const bt_type *const **out) BT_MUST_USE;

@@ -78,6 +78,14 @@ bt_span bt_span_node(bt_store *store, uint32_t source, const char *node)
                 : 0;
 }
 
+bt_span bt_span_line(bt_store *store, uint32_t source, uint32_t line, uint32_t column,
+                     uint32_t width)
+{
+    return add_span(
+        store, (struct bt__span){
+                   .source = source, .nbytes = width, .line = line, .column = column });
+}
+
 /* Index of the line that holds the offset. */
 static uint32_t line_of(const struct bt__source *source, uint32_t offset)
 {
@@ -104,8 +112,14 @@ void bt_span_place(const bt_store *store, bt_span span, bt_place *out)
     out->file = source->file;
     out->width = 1;
     out->node = at->node;
-    if (at->node || !source->text)
+    if (at->node)
         return;
+    if (!source->text) {
+        out->line = at->line;
+        out->column = at->column;
+        out->width = at->nbytes > 1 ? at->nbytes : 1;
+        return;
+    }
     uint32_t offset = at->offset < source->nbytes ? at->offset : source->nbytes;
     uint32_t line = line_of(source, offset);
     out->line = line + 1;

@@ -15,7 +15,8 @@ struct bt__source {
 };
 struct bt__span {
     uint32_t source;         /* index */
-    uint32_t offset, nbytes; /* of a text */
+    uint32_t offset, nbytes; /* of a text; without one, nbytes is the width */
+    uint32_t line, column;   /* of a source without text; 0: not known */
     const char *node;        /* interned; NULL: a range of the text */
 };
 struct bt__prov_set {

@@ -122,6 +122,23 @@ static void test_spans_of_models_name_the_node(void **state)
     bt_ctx_destroy(ctx);
 }
 
+static void test_spans_of_a_text_elsewhere_keep_line_and_column(void **state)
+{
+    (void)state;
+    uint32_t source;
+    bt_ctx *ctx = bt_ctx_create(registry);
+    assert_ok(ctx, bt_store_add_source(ctx, store, "net.py", NULL, 0, &source));
+    bt_place place;
+    bt_span_place(store, bt_span_line(store, source, 12, 5, 7), &place);
+    assert_string_equal(place.file, "net.py");
+    assert_int_equal(place.line, 12);
+    assert_int_equal(place.column, 5);
+    assert_int_equal(place.width, 7);
+    assert_null(place.text);
+    assert_null(place.node);
+    bt_ctx_destroy(ctx);
+}
+
 static void test_provenance_sets_are_interned_and_sorted(void **state)
 {
     (void)state;
@@ -166,6 +183,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_held_objects_live_as_long_as_the_store),
     TEST(test_spans_know_line_column_and_text),
     TEST(test_spans_of_models_name_the_node),
+    TEST(test_spans_of_a_text_elsewhere_keep_line_and_column),
     TEST(test_provenance_sets_are_interned_and_sorted),
     TEST(test_provenance_keeps_the_sixteen_smallest),
 };

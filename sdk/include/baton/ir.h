@@ -54,6 +54,10 @@ BT_API bt_status bt_store_add_source(bt_ctx *, bt_store *, const char *file,
 BT_API bt_span bt_span_text(bt_store *, uint32_t source, uint32_t offset,
                             uint32_t nbytes); /* 0: no memory */
 BT_API bt_span bt_span_node(bt_store *, uint32_t source, const char *node);
+/* A place in a source whose text is not at hand (added with text NULL). Line and column
+ * count from 1. */
+BT_API bt_span bt_span_line(bt_store *, uint32_t source, uint32_t line, uint32_t column,
+                            uint32_t width);
 BT_API void bt_span_place(const bt_store *, bt_span, bt_place *out);
 
 /* Provenance: the set of source bindings that a binding came from, interned; 0 is the
@@ -594,6 +598,8 @@ BT_API void
 bt_builder_like(bt_builder *,
                 const bt_value *); /* span, provenance, name and device of a binding */
 
+BT_API void bt_builder_device(bt_builder *, uint32_t device); /* until set again */
+
 /* Operands, which belong to no block. */
 BT_API bt_status bt_build_const(bt_builder *, const bt_object *,
                                 const bt_value **out) BT_MUST_USE; /* takes a reference */
@@ -620,7 +626,9 @@ BT_API bt_status bt_build_op(bt_builder *, const bt_op *, const void *attrs,
 BT_API bt_status bt_build(bt_builder *, const char *op_name, const char *attrs,
                           const bt_value *const *args, uint32_t narg,
                           const bt_value **out) BT_MUST_USE;
-/* Any call, as described by the fields callee_kind ... type_args of `call`. */
+/* Any call, as described by the fields callee_kind ... checks of `call`. Type arguments
+ * and checks are those of a call whose type is given by bt_builder_type; else they are
+ * inferred. */
 BT_API bt_status bt_build_call(bt_builder *, const bt_call *call,
                                const bt_value **out) BT_MUST_USE;
 BT_API bt_status bt_build_tuple(bt_builder *, uint32_t n, const bt_value *const *fields,

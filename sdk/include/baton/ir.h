@@ -385,11 +385,22 @@ typedef struct bt_global_ref {
 
 /* What must be found true at run time, because the solver could neither prove nor refute
  * it. */
-enum { BT_CHECK_EQUAL, BT_CHECK_LESS_EQUAL, BT_CHECK_DIVISIBLE };
+enum {
+    BT_CHECK_EQUAL,
+    BT_CHECK_LESS_EQUAL,
+    BT_CHECK_DIVISIBLE, /* left is a multiple of right */
+    BT_CHECK_BROADCAST  /* left equals right, or is 1 */
+};
 typedef struct bt_check {
     uint32_t relation;           /* BT_CHECK_... */
     const bt_type *left, *right; /* dims over the function's variables and opaque dims */
 } bt_check;
+/* What a small integer result holds, as dims over the function's variables and opaque
+ * dims. */
+typedef struct bt_contents {
+    uint32_t n;
+    const bt_type *const *dims;
+} bt_contents;
 
 enum { BT_CALLEE_OP, BT_CALLEE_CTOR, BT_CALLEE_VALUE };
 typedef struct bt_call {
@@ -405,6 +416,8 @@ typedef struct bt_call {
     const bt_type *const *type_args;
     uint32_t ncheck;
     const bt_check *checks;
+    const bt_contents
+        *contents; /* NULL: not a small integer, or known at run time only */
 } bt_call;
 /* The closures of a group stand one after another in a block; each may refer to all. */
 typedef struct bt_closure_group {

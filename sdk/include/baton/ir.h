@@ -2,11 +2,13 @@
  * The program IR: types, values, blocks, functions, modules, and how to build, walk and
  * print them.
  *
- *   module    globals (functions, constants, external functions, gradient declarations),
- * data types function  type parameters, parameters, result type, attributes, block block
- * bindings in evaluation order, then the result binding   a value that is computed: call,
- * closure, tuple, projection, if, match, ref, read, write operand   parameter | binding |
- * constant | global
+ *   module    globals (functions, constants, external functions, gradient
+ *             declarations), data types
+ *   function  type parameters, parameters, result type, attributes, block
+ *   block     bindings in evaluation order, then the result
+ *   binding   a value that is computed: call, closure, tuple, projection, if, match, ref,
+ *             read, write
+ *   operand   parameter | binding | constant | global
  *
  * All nodes are immutable once built, belong to a store, and are allocated by the kernel
  * only, so structs may grow at the end. Types are interned: within one store, equal means
@@ -452,6 +454,7 @@ typedef struct bt_pattern {
     uint32_t n;
     const struct bt_pattern *const *at;
     bt_span span;
+    uint32_t nvar, depth; /* set by bt_pattern_create */
 } bt_pattern;
 typedef struct bt_clause {
     const bt_pattern *pattern;
@@ -610,8 +613,10 @@ BT_API void bt_builder_name(bt_builder *, const char *hint); /* any text; intern
 BT_API void
 bt_builder_like(bt_builder *,
                 const bt_value *); /* span, provenance, name and device of a binding */
-
 BT_API void bt_builder_device(bt_builder *, uint32_t device); /* until set again */
+BT_API void
+bt_builder_type(bt_builder *,
+                const bt_type *); /* of the next binding only, which is not inferred */
 
 /* Operands, which belong to no block. */
 BT_API bt_status bt_build_const(bt_builder *, const bt_object *,
@@ -682,7 +687,7 @@ BT_API bt_status bt_func_create(bt_ctx *, bt_store *, const bt_func *fields,
                                 const bt_func **out) BT_MUST_USE;
 /* The function's type: its variables become type parameters. NULL: no memory. */
 BT_API const bt_type *bt_func_type_of(bt_store *, const bt_func *);
-/* A pattern, a name, in the store. NULL: no memory. */
+/* A pattern in the store. NULL: no memory, or nested deeper than 256. */
 BT_API const bt_pattern *bt_pattern_create(bt_store *, const bt_pattern *fields);
 BT_API uint32_t bt_pattern_nvar(const bt_pattern *);
 
@@ -694,8 +699,9 @@ BT_API bt_status bt_infer(bt_ctx *, const bt_module *, bt_module **out) BT_MUST_
 /* Checks every invariant of a module; typed ones down to re-running relations. errors
  * BT_ERR_VERIFY */
 BT_API bt_status bt_verify(bt_ctx *, const bt_module *) BT_MUST_USE;
-/* Up to names of local variables and type parameters, spans and provenance. */
-BT_API int bt_func_equal(const bt_func *, const bt_func *);
+/* Up to names of local variables and type parameters, spans and provenance; across
+ * stores. 0 also when there is no memory to compare with. */
+BT_API int bt_func_equal(bt_registry *, const bt_func *, const bt_func *);
 BT_API int bt_module_equal(const bt_module *, const bt_module *);
 BT_API uint64_t bt_func_hash(const bt_func *);
 

@@ -1,0 +1,367 @@
+/* Building bindings: each kind anew, any of them again with other operands. */
+#include "ir/builder.h"
+
+#include <string.h>
+
+#include <baton/op.h>
+
+#include "ir/func.h"
+
+/* ---- calls ---- */
+
+static bt_status check_operands(bt_builder *b, const char *what, uint32_t n,
+                                const bt_value *const *operands)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!operands[i])
+            return bt_fail_at(b->ctx, BT_ERR_ARGUMENT, b->store, b->preset.span,
+                              "%s: operand %u is missing", what, i);
+    }
+    return NULL;
+}
+
+static const char *callee_name(const bt_call *call)
+{
+    switch (call->callee_kind) {
+    case BT_CALLEE_OP: return call->op ? call->op->name : "call";
+    case BT_CALLEE_CTOR: return call->ctor ? call->ctor->name : "call";
+    default: return call->callee && call->callee->name ? call->callee->name : "call";
+    }
+}
+
+static bt_status check_callee(bt_builder *b, const bt_call *call)
+{
+    int has_callee = call->callee_kind == BT_CALLEE_OP     ? call->op != NULL
+                     : call->callee_kind == BT_CALLEE_CTOR ? call->ctor != NULL
+                                                           : call->callee != NULL;
+    if (!has_callee)
+        return bt_fail_at(b->ctx, BT_ERR_ARGUMENT, b->store, b->preset.span,
+                          "a call needs an operator, a constructor or a function");
+    return NULL;
+}
+
+static bt_status copy_attrs(bt_builder *b, bt_call *call)
+{
+    if (call->callee_kind != BT_CALLEE_OP || !call->op->attrs) {
+        call->attrs = NULL;
+        return NULL;
+    }
+    if (!call->attrs)
+        return bt_attrs_parse(b->ctx, b->store, call->op, "", &call->attrs);
+    call->attrs =
+        bt_attrs_copy(b->store, call->op->attrs, call->op->attrs_nbytes, call->attrs);
+    return call->attrs ? NULL : bt_no_memory();
+}
+
+/* The call's arrays in the store, in place of the author's. */
+static bt_status copy_lists(bt_builder *b, bt_call *call)
+{
+    call->args = bt__store_copy(b->store, call->args, call->narg, sizeof(*call->args));
+    call->type_args = bt__store_copy(b->store, call->type_args, call->ntype_arg,
+                                     sizeof(*call->type_args));
+    call->checks =
+        bt__store_copy(b->store, call->checks, call->ncheck, sizeof(*call->checks));
+    if (call->contents) {
+        bt_contents *contents =
+            bt__store_copy(b->store, call->contents, 1, sizeof(*contents));
+        if (!contents ||
+            !(contents->dims = bt__store_copy(b->store, contents->dims, contents->n,
+                                              sizeof(*contents->dims))))
+            return bt_no_memory();
+        call->contents = contents;
+    }
+    return call->args && call->type_args && call->checks ? NULL : bt_no_memory();
+}
+
+/* A new call from the fields after `base`; attributes are in the store already. */
+static bt_status new_call(bt_builder *b, const bt_call *fields, const bt_value **out)
+{
+    bt_call *call = bt__node(b, BT_VALUE_CALL, sizeof(*call));
+    if (!call)
+        return bt_no_memory();
+    bt_value base = call->base;
+    *call = *fields;
+    call->base = base;
+    // Without a given type, the rest of what inference finds is not known either.
+    if (!b->preset.type) {
+        call->ntype_arg = call->ncheck = 0;
+        call->contents = NULL;
+    }
+    BT_TRY(copy_lists(b, call));
+    return bt__builder_emit(b, &call->base, out);
+}
+
+bt_status bt_build_call(bt_builder *b, const bt_call *call, const bt_value **out)
+{
+    BT_TRY(check_callee(b, call));
+    BT_TRY(check_operands(b, callee_name(call), call->narg, call->args));
+    bt_call fields = *call;
+    BT_TRY(copy_attrs(b, &fields));
+    return new_call(b, &fields, out);
+}
+
+bt_status bt_build_op(bt_builder *b, const bt_op *op, const void *attrs, uint32_t narg,
+                      const bt_value *const *args, const bt_value **out)
+{
+    bt_call call = {
+        .callee_kind = BT_CALLEE_OP, .op = op, .attrs = attrs, .narg = narg, .args = args
+    };
+    return bt_build_call(b, &call, out);
+}
+
+bt_status bt_build(bt_builder *b, const char *op_name, const char *attrs,
+                   const bt_value *const *args, uint32_t narg, const bt_value **out)
+{
+    bt_call call = { .callee_kind = BT_CALLEE_OP, .narg = narg, .args = args };
+    BT_TRY(bt_op_get(b->ctx, op_name, &call.op));
+    BT_TRY(check_operands(b, op_name, narg, args));
+    if (call.op->attrs || (attrs && *attrs))
+        BT_TRY(
+            bt_attrs_parse(b->ctx, b->store, call.op, attrs ? attrs : "", &call.attrs));
+    return new_call(b, &call, out);
+}
+
+/* ---- the other kinds ---- */
+
+bt_status bt_build_tuple(bt_builder *b, uint32_t n, const bt_value *const *fields,
+                         const bt_value **out)
+{
+    BT_TRY(check_operands(b, "tuple", n, fields));
+    bt_tuple_value *tuple = bt__node(b, BT_VALUE_TUPLE, sizeof(*tuple));
+    if (!tuple)
+        return bt_no_memory();
+    tuple->nfield = n;
+    tuple->fields = bt__store_copy(b->store, fields, n, sizeof(*fields));
+    return tuple->fields ? bt__builder_emit(b, &tuple->base, out) : bt_no_memory();
+}
+
+bt_status bt_build_proj(bt_builder *b, const bt_value *tuple, uint32_t index,
+                        const bt_value **out)
+{
+    BT_TRY(check_operands(b, "projection", 1, &tuple));
+    bt_proj *proj = bt__node(b, BT_VALUE_PROJ, sizeof(*proj));
+    if (!proj)
+        return bt_no_memory();
+    proj->tuple = tuple;
+    proj->index = index;
+    return bt__builder_emit(b, &proj->base, out);
+}
+
+bt_status bt_build_if(bt_builder *b, const bt_value *condition,
+                      const bt_block *then_block, const bt_block *else_block,
+                      const bt_value **out)
+{
+    BT_TRY(check_operands(b, "if", 1, &condition));
+    if (!then_block || !else_block)
+        return bt_fail_at(b->ctx, BT_ERR_ARGUMENT, b->store, b->preset.span,
+                          "if: a block is missing");
+    bt_if *value = bt__node(b, BT_VALUE_IF, sizeof(*value));
+    if (!value)
+        return bt_no_memory();
+    value->condition = condition;
+    value->then_block = then_block;
+    value->else_block = else_block;
+    return bt__builder_emit(b, &value->base, out);
+}
+
+bt_status bt_build_match(bt_builder *b, const bt_value *data, uint32_t nclause,
+                         const bt_clause *clauses, int is_partial, const bt_value **out)
+{
+    BT_TRY(check_operands(b, "match", 1, &data));
+    for (uint32_t i = 0; i < nclause; i++) {
+        if (!clauses[i].pattern || !clauses[i].block)
+            return bt_fail_at(b->ctx, BT_ERR_ARGUMENT, b->store, b->preset.span,
+                              "match: clause %u lacks a pattern or a block", i);
+    }
+    bt_match *match = bt__node(b, BT_VALUE_MATCH, sizeof(*match));
+    if (!match)
+        return bt_no_memory();
+    match->data = data;
+    match->nclause = nclause;
+    match->clauses = bt__store_copy(b->store, clauses, nclause, sizeof(*clauses));
+    match->is_partial = is_partial != 0;
+    return match->clauses ? bt__builder_emit(b, &match->base, out) : bt_no_memory();
+}
+
+bt_status bt_build_ref(bt_builder *b, const bt_value *content, const bt_value **out)
+{
+    BT_TRY(check_operands(b, "ref", 1, &content));
+    bt_ref_value *ref = bt__node(b, BT_VALUE_REF, sizeof(*ref));
+    if (!ref)
+        return bt_no_memory();
+    ref->content = content;
+    return bt__builder_emit(b, &ref->base, out);
+}
+
+bt_status bt_build_read(bt_builder *b, const bt_value *ref, const bt_value **out)
+{
+    BT_TRY(check_operands(b, "ref_read", 1, &ref));
+    bt_read *read = bt__node(b, BT_VALUE_READ, sizeof(*read));
+    if (!read)
+        return bt_no_memory();
+    read->ref = ref;
+    return bt__builder_emit(b, &read->base, out);
+}
+
+bt_status bt_build_write(bt_builder *b, const bt_value *ref, const bt_value *content,
+                         const bt_value **out)
+{
+    const bt_value *operands[] = { ref, content };
+    BT_TRY(check_operands(b, "ref_write", 2, operands));
+    bt_write *write = bt__node(b, BT_VALUE_WRITE, sizeof(*write));
+    if (!write)
+        return bt_no_memory();
+    write->ref = ref;
+    write->content = content;
+    return bt__builder_emit(b, &write->base, out);
+}
+
+/* ---- again ---- */
+
+static bt_status call_again(bt_builder *b, const bt_call *old, const bt__again *again,
+                            const bt_value **out)
+{
+    bt_call call = *old;
+    const bt_value *const *operands = again->operands;
+    if (call.callee_kind == BT_CALLEE_VALUE)
+        call.callee = *operands++;
+    call.args = operands;
+    call.attrs = again->attrs;
+    call.type_args = again->type_args;
+    call.checks = again->checks;
+    call.contents = again->contents;
+    return new_call(b, &call, out);
+}
+
+static bt_status match_again(bt_builder *b, const bt_match *old, const bt__again *again,
+                             const bt_value **out)
+{
+    bt_match *match = bt__node(b, BT_VALUE_MATCH, sizeof(*match));
+    bt_clause *clauses =
+        bt__store_copy(b->store, old->clauses, old->nclause, sizeof(*clauses));
+    if (!match || !clauses)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < old->nclause; i++) {
+        clauses[i].block = again->regions[i];
+        if (clauses[i].block->nparam != bt_pattern_nvar(clauses[i].pattern))
+            return bt_fail_at(b->ctx, BT_ERR_ARGUMENT, b->store, old->base.span,
+                              "match: clause %u has %u variables, its block %u "
+                              "parameters",
+                              i, bt_pattern_nvar(clauses[i].pattern),
+                              clauses[i].block->nparam);
+        // The variables are the block's parameters, which may be new.
+        uint32_t next = 0;
+        clauses[i].pattern = bt__pattern_with(b->store, clauses[i].pattern,
+                                              clauses[i].block->params, &next);
+        if (!clauses[i].pattern)
+            return bt_store_why(b->ctx, b->store);
+    }
+    match->data = again->operands[0];
+    match->nclause = old->nclause;
+    match->clauses = clauses;
+    match->is_partial = old->is_partial;
+    return bt__builder_emit(b, &match->base, out);
+}
+
+/* A closure that does not refer to itself; groups are rebuilt by declaring them anew. */
+static bt_status closure_again(bt_builder *b, const bt_closure_value *old,
+                               const bt__again *again, const bt_value **out)
+{
+    if (old->group->n != 1)
+        return bt_fail_at(b->ctx, BT_ERR_ARGUMENT, b->store, old->base.span,
+                          "closures that refer to each other are built again as a "
+                          "group: call bt_build_closures");
+    const bt_value *closure;
+    const bt_type *type = b->preset.type;
+    BT_TRY(bt_build_closures(b, 1, NULL, &type, &closure));
+    bt_func fields = *old->func;
+    const bt_func *func;
+    fields.block = again->regions[0];
+    if (!again->type)
+        fields.result = NULL;
+    BT_TRY(bt_func_create(b->ctx, b->store, &fields, &func));
+    BT_TRY(bt_build_closure_body(b, closure, func));
+    *out = closure;
+    return NULL;
+}
+
+static bt_status by_kind(bt_builder *b, const bt_value *old, const bt__again *again,
+                         const bt_value **out)
+{
+    const bt_value *const *at = again->operands;
+    switch (old->kind) {
+    case BT_VALUE_CALL: return call_again(b, bt_as_call(old), again, out);
+    case BT_VALUE_CLOSURE: return closure_again(b, bt_as_closure(old), again, out);
+    case BT_VALUE_TUPLE: return bt_build_tuple(b, bt_as_tuple(old)->nfield, at, out);
+    case BT_VALUE_PROJ: return bt_build_proj(b, at[0], bt_as_proj(old)->index, out);
+    case BT_VALUE_IF:
+        return bt_build_if(b, at[0], again->regions[0], again->regions[1], out);
+    case BT_VALUE_MATCH: return match_again(b, bt_as_match(old), again, out);
+    case BT_VALUE_REF: return bt_build_ref(b, at[0], out);
+    case BT_VALUE_READ: return bt_build_read(b, at[0], out);
+    case BT_VALUE_WRITE: return bt_build_write(b, at[0], at[1], out);
+    case BT_VALUE_PARAM:
+    case BT_VALUE_CONST:
+    case BT_VALUE_GLOBAL:
+    case BT_VALUE_COUNT: break;
+    }
+    return bt_fail(b->ctx, BT_ERR_ARGUMENT, "a %s is an operand, not a binding",
+                   bt_value_kind_name(old->kind));
+}
+
+bt_status bt__build_again(bt_builder *b, const bt_value *old, const bt__again *again,
+                          const bt_value **out)
+{
+    struct bt__preset before = b->preset;
+    BT_TRY(check_operands(b, bt_value_kind_name(old->kind), bt_value_noperand(old),
+                          again->operands));
+    if (!b->preset.span)
+        b->preset.span = old->span;
+    if (!b->preset.name)
+        b->preset.name = old->name;
+    if (!b->preset.device)
+        b->preset.device = old->device;
+    b->preset.prov = bt_prov_join(b->store, old->prov, before.prov);
+    b->preset.type = again->type;
+    bt_status status = by_kind(b, old, again, out);
+    before.name = NULL;
+    before.type = NULL;
+    b->preset = before;
+    return status;
+}
+
+static int is_same(const bt_value *old, const bt__again *again)
+{
+    if (again->type && again->type != old->type)
+        return 0;
+    for (uint32_t i = 0; i < bt_value_noperand(old); i++) {
+        if (again->operands[i] != bt_value_operand(old, i))
+            return 0;
+    }
+    for (uint32_t i = 0; i < bt_value_nregion(old); i++) {
+        if (again->regions[i] != bt_value_region(old, i))
+            return 0;
+    }
+    return 1;
+}
+
+bt_status bt_build_again(bt_builder *b, const bt_value *old,
+                         const bt_value *const *operands, const bt_block *const *regions,
+                         const bt_type *type, const bt_value **out)
+{
+    const bt_call *call = bt_as_call(old);
+    bt__again again = { .operands = operands, .regions = regions, .type = type };
+    if (call) {
+        again.attrs = call->attrs;
+        again.type_args = call->type_args;
+        again.checks = call->checks;
+        again.contents = call->contents;
+    }
+    if (!is_same(old, &again))
+        return bt__build_again(b, old, &again, out);
+    BT_TRY(bt__builder_append(b, old));
+    b->preset.name = NULL;
+    b->preset.type = NULL;
+    *out = old;
+    return NULL;
+}

@@ -1,0 +1,63 @@
+/* What the rewriting driver and the closures need of a builder. */
+#ifndef IR_BUILDER_H
+#define IR_BUILDER_H
+
+#include <baton/ir.h>
+
+/* What the next bindings get. */
+struct bt__preset {
+    bt_span span;
+    bt_prov prov;
+    uint32_t device;
+    const char *name;    /* interned; the next one only */
+    const bt_type *type; /* the next one only */
+};
+
+/* A block under construction. */
+struct bt__frame {
+    uint32_t nparam;
+    const bt_param *const *params;
+    bt_vec(const bt_value *) bindings;
+    uint32_t outer; /* what was selected before it was begun */
+};
+
+struct bt_builder {
+    bt_ctx *ctx;
+    bt_store *store;
+    const bt_module *module;
+    bt_arena *arena;
+    uint32_t infer;
+    uint32_t failed; /* a call that returns nothing had no memory */
+    struct bt__preset preset;
+    bt_vec(struct bt__frame) frames; /* those above `depth` are kept for their memory */
+    uint32_t depth;
+    uint32_t selected; /* the frame that receives bindings */
+};
+
+/* A zeroed node of the kind with an id. NULL: no memory. */
+void *bt__node(bt_builder *, uint32_t kind, size_t nbytes);
+/* Gives a new binding its preset fields and its type, and appends it. */
+bt_status bt__builder_emit(bt_builder *, bt_value *, const bt_value **out) BT_MUST_USE;
+/* Appends a binding that exists already. */
+bt_status bt__builder_append(bt_builder *, const bt_value *) BT_MUST_USE;
+/* Bindings go to this open block (counted from 0, outermost) until the old selection,
+ * which is returned, is given back. */
+uint32_t bt__builder_select(bt_builder *, uint32_t frame);
+/* The type of a constant. NULL: no memory, or nested too deep. */
+const bt_type *bt__const_type(bt_store *, const bt_object *);
+
+/* How a binding is built again: bt_build_again, and copies under a substitution. */
+typedef struct bt__again {
+    const bt_value *const *operands;
+    const bt_block *const *regions;
+    const bt_type *type; /* NULL: inferred when infer is set */
+    const void *attrs;   /* of an operator's call */
+    const bt_type *const *type_args;
+    const bt_check *checks;
+    const bt_contents *contents;
+} bt__again;
+/* Always a new node. */
+bt_status bt__build_again(bt_builder *, const bt_value *, const bt__again *,
+                          const bt_value **out) BT_MUST_USE;
+
+#endif

@@ -82,6 +82,8 @@ typedef struct bt_rewriter {
 #include <baton/value_kinds.def>
 #undef BT_VALUE_SLOT_1
 #undef BT_VALUE_SLOT_0
+    /* For bindings whose kind has no slot. */
+    bt_status (*any)(bt_rewrite *, const bt_value *old, const bt_value **out);
     /* Asked before a function is walked; 0: leave it as it is. NULL: all are walked. */
     int (*wants)(bt_rewrite *, const bt_global *);
 } bt_rewriter;
@@ -103,6 +105,9 @@ BT_API bt_builder *bt_rewrite_builder(bt_rewrite *);
  * join siblings. */
 BT_API bt_status bt_rewrite_operand(bt_rewrite *, const bt_value *old,
                                     const bt_value **out) BT_MUST_USE;
+/* Instead of setting *out: the binding at hand is left out. Nothing emitted later may use
+ * it. */
+BT_API void bt_rewrite_drop(bt_rewrite *);
 /* From now on, `old` is `now`: for bindings later in the block that were joined into this
  * one. */
 BT_API bt_status bt_rewrite_replace(bt_rewrite *, const bt_value *old,

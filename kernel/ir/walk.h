@@ -23,9 +23,13 @@ const bt_value *bt__walk_next(bt__walk *);
 /* The block that holds the binding visited last. */
 const bt_block *bt__walk_block(const bt__walk *);
 
-/* The globals that a value refers to besides its operands: attributes of kind function of
- * a call. Calls `visit` for each. */
-typedef void bt__visit_operand(void *self, const bt_value *);
-void bt__value_attr_operands(const bt_value *, bt__visit_operand *visit, void *self);
+/* Calls `visit` for everything that the bindings of a block and of those nested in it
+ * use, in order: operands, globals in attributes, and results of blocks (then `user` is
+ * the binding that owns the block, NULL for the outermost). Stops at a status. */
+typedef bt_status bt__visit_use(void *self, const bt_value *user, const bt_value *used);
+bt_status bt__walk_uses(bt_arena *, const bt_block *, bt__visit_use *,
+                        void *self) BT_MUST_USE;
+/* The same for one binding and the results of its regions. */
+bt_status bt__value_uses(const bt_value *, bt__visit_use *, void *self) BT_MUST_USE;
 
 #endif

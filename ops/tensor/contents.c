@@ -35,16 +35,37 @@ int contents_fit(const bt_type *dim, bt_dtype dtype)
     return low <= top && low >= (is_signed ? -top - 1 : 0);
 }
 
+int contents_number(const contents *c, int64_t position, int64_t *out)
+{
+    return position < c->n && bt_dim_is_const(c->at[position], out);
+}
+
+static bt_status state(bt_solver *s, const bt_relation_call *r, const contents *c)
+{
+    bt_dtype dtype = bt_tensor_dtype(bt_relation_arg(s, r, r->narg));
+    for (int64_t i = 0; i < c->n; i++) {
+        if (!contents_fit(c->at[i], dtype))
+            return NULL;
+    }
+    if (c->n < 0 || c->n > CONTENTS_MAX)
+        return NULL;
+    return bt_relation_set_contents(s, r, (uint32_t)c->n, c->at);
+}
+
 bt_status contents_copy(bt_solver *s, const bt_relation_call *r, uint32_t index)
 {
     contents in;
     if (!contents_possible(s, r, r->narg))
         return NULL;
     BT_TRY(contents_get(s, r, index, &in));
-    bt_dtype dtype = bt_tensor_dtype(bt_relation_arg(s, r, r->narg));
-    for (int64_t i = 0; i < in.n; i++) {
-        if (!contents_fit(in.at[i], dtype))
-            return NULL;
-    }
-    return in.n < 0 ? NULL : bt_relation_set_contents(s, r, (uint32_t)in.n, in.at);
+    return state(s, r, &in);
+}
+
+bt_status contents_join(bt_solver *s, const bt_relation_call *r, uint32_t index)
+{
+    contents in;
+    if (!contents_possible(s, r, r->narg))
+        return NULL;
+    BT_TRY(bt_relation_contents(s, r, index, &in.n, &in.at));
+    return state(s, r, &in);
 }

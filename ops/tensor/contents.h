@@ -23,6 +23,12 @@ bt_status contents_get(bt_solver *, const bt_relation_call *, uint32_t index,
 /* The result, already stated, has the argument's elements in the same order. */
 bt_status contents_copy(bt_solver *, const bt_relation_call *,
                         uint32_t index) BT_MUST_USE;
+/* The result, already stated, has the elements of the fields of a tuple, one after
+ * another. */
+bt_status contents_join(bt_solver *, const bt_relation_call *,
+                        uint32_t index) BT_MUST_USE;
+/* An element that is a number: 1 and *out set. */
+int contents_number(const contents *, int64_t position, int64_t *out);
 /* Whether the dim has one value only in that dtype, or cannot be seen to wrap. */
 int contents_fit(const bt_type *dim, bt_dtype);
 

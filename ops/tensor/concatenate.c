@@ -1,0 +1,393 @@
+/*
+ * concatenate, stack, split: tensors to one along an axis, and back.
+ *     concatenate((a, b), axis=0)    y[i] = a[i] for i < len a, else b[i - len a]
+ *     stack((a, b), axis=0)          y[k, i] = a[i] for k = 0, b[i] for k = 1
+ *     split(x, indices_or_sections=[2, 5])    x[0:2], x[2:5], x[5:]
+ * source  Relay, operators of the same names
+ */
+#include "contents.h"
+#include "formula.h"
+
+struct attrs {
+    int64_t axis;
+};
+static const bt_attr concatenate_attrs[] = {
+    BT_ATTR(struct attrs, axis, INT, "0", "the axis that grows"),
+    { 0 },
+};
+static const bt_attr stack_attrs[] = {
+    BT_ATTR(struct attrs, axis, INT, "0", "where the new axis stands in the result"),
+    { 0 },
+};
+
+/* The fields of the tuple: at least one, one rank, one dtype. */
+static bt_status fields_of(bt_solver *s, const bt_relation_call *r, uint32_t *n,
+                           const bt_tensor_parts **out)
+{
+    BT_TRY(bt_relation_tensors(s, r, 0, n, out));
+    if (*n == 0)
+        return bt_relation_fail(s, r, 0, "expects at least one tensor");
+    for (uint32_t i = 1; i < *n; i++) {
+        if ((*out)[i].rank != (*out)[0].rank)
+            return bt_relation_fail(s, r, 0, "field %u has rank %u, field 0 rank %u", i,
+                                    (*out)[i].rank, (*out)[0].rank);
+        BT_TRY(bt_relation_unify(s, r, (*out)[0].dtype, (*out)[i].dtype,
+                                 "dtypes of the fields"));
+    }
+    return NULL;
+}
+
+static bt_status unify_axis(bt_solver *s, const bt_relation_call *r, uint32_t n,
+                            const bt_tensor_parts *fields, uint32_t k)
+{
+    for (uint32_t i = 1; i < n; i++)
+        BT_TRY(bt_relation_unify(s, r, fields[0].dims[k], fields[i].dims[k],
+                                 "dims of the fields"));
+    return NULL;
+}
+
+static bt_status relate_concatenate(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    const bt_tensor_parts *fields;
+    const bt_type *dims[BT_MAX_RANK], *sum = bt_dim(bt_relation_store(s), 0);
+    uint32_t n, axis;
+    BT_TRY(fields_of(s, r, &n, &fields));
+    BT_TRY(bt_relation_axis(s, r, "axis", a->axis, fields[0].rank, &axis));
+    for (uint32_t k = 0; k < fields[0].rank; k++) {
+        dims[k] = fields[0].dims[k];
+        if (k != axis)
+            BT_TRY(unify_axis(s, r, n, fields, k));
+    }
+    for (uint32_t i = 0; sum && i < n; i++) {
+        const bt_type *dim;
+        BT_TRY(bt_relation_dim(s, r, fields[i].dims[axis], &dim));
+        sum = bt_dim_add(bt_relation_store(s), sum, dim);
+    }
+    if (!sum)
+        return bt_no_memory();
+    dims[axis] = sum;
+    BT_TRY(bt_relation_result_tensor(s, r, fields[0].rank, dims, fields[0].dtype));
+    return contents_join(s, r, 0);
+}
+
+static bt_status relate_stack(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    const bt_tensor_parts *fields;
+    const bt_type *dims[BT_MAX_RANK];
+    uint32_t n, axis;
+    BT_TRY(fields_of(s, r, &n, &fields));
+    BT_TRY(bt_relation_axis(s, r, "axis", a->axis, fields[0].rank + 1, &axis));
+    if (fields[0].rank == BT_MAX_RANK)
+        return bt_relation_fail(s, r, 0, "the result would have too many dims");
+    for (uint32_t k = 0; k < fields[0].rank; k++) {
+        BT_TRY(unify_axis(s, r, n, fields, k));
+        dims[k + (k >= axis)] = fields[0].dims[k];
+    }
+    dims[axis] = bt_dim(bt_relation_store(s), n);
+    if (!dims[axis])
+        return bt_no_memory();
+    BT_TRY(bt_relation_result_tensor(s, r, fields[0].rank + 1, dims, fields[0].dtype));
+    return contents_join(s, r, 0);
+}
+
+/* ---- formulas ---- */
+
+typedef struct joined {
+    uint32_t rank, axis;
+    int is_stack;
+} joined;
+
+/* data.3[i0, j - o3]: field 3 where the joined index is j. */
+static void write_field(bt_text *out, const joined *x, uint32_t field)
+{
+    bt_text_addf(out, "data.%u[", field);
+    for (uint32_t k = 0; k < x->rank; k++) {
+        formula_comma(out, k == 0);
+        if (x->is_stack || k != x->axis)
+            bt_text_addf(out, "i%u", k);
+        else if (field == 0)
+            bt_text_addf(out, "j");
+        else
+            bt_text_addf(out, "j - o%u", field);
+    }
+    bt_text_addf(out, "]");
+}
+
+/* A choice among fields low..high-1 by halves: its depth is the logarithm of their
+ * number, and so is the recursion's. */
+static void write_choice(bt_text *out, const joined *x, uint32_t low, uint32_t high)
+{
+    if (high - low == 1) {
+        write_field(out, x, low);
+        return;
+    }
+    uint32_t middle = low + (high - low) / 2;
+    bt_text_addf(out, x->is_stack ? "select(j < %u, " : "select(j < o%u, ", middle);
+    write_choice(out, x, low, middle);
+    bt_text_addf(out, ", ");
+    write_choice(out, x, middle, high);
+    bt_text_addf(out, ")");
+}
+
+static bt_status write_concatenate(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct attrs *a = call->attrs;
+    joined x = { 0 };
+    uint32_t n = bt_as_tuple_type(call->args[0])->n;
+    BT_TRY(formula_field_rank(ctx, call, 0, 0, &x.rank));
+    x.axis = formula_axis(a->axis, x.rank);
+    for (uint32_t i = 1; i <= n; i++) {
+        bt_text_addf(out, "o%u = ", i);
+        if (i > 1)
+            bt_text_addf(out, "o%u + ", i - 1);
+        bt_text_addf(out, "extent(data.%u, %u); ", i - 1, x.axis);
+    }
+    bt_text_addf(out, "y: t[");
+    int first = formula_axes(out, 1, "i", "data.0", 0, x.axis);
+    formula_comma(out, first);
+    bt_text_addf(out, "j in o%u", n);
+    formula_axes(out, 0, "i", "data.0", x.axis + 1, x.rank);
+    bt_text_addf(out, "] = ");
+    write_choice(out, &x, 0, n);
+    return formula_end(out);
+}
+
+static bt_status write_stack(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct attrs *a = call->attrs;
+    joined x = { .is_stack = 1 };
+    uint32_t n = bt_as_tuple_type(call->args[0])->n;
+    BT_TRY(formula_field_rank(ctx, call, 0, 0, &x.rank));
+    x.axis = formula_axis(a->axis, x.rank + 1);
+    bt_text_addf(out, "y: t[");
+    int first = formula_axes(out, 1, "i", "data.0", 0, x.axis);
+    formula_comma(out, first);
+    bt_text_addf(out, "j in %u", n);
+    formula_axes(out, 0, "i", "data.0", x.axis, x.rank);
+    bt_text_addf(out, "] = ");
+    write_choice(out, &x, 0, n);
+    return formula_end(out);
+}
+
+/* ---- layout of concatenate ---- */
+
+/* Whether a layout leaves the joined axis whole, so that blocks need not be cut. */
+static int is_axis_whole(const bt_layout *layout, uint32_t axis)
+{
+    for (uint32_t i = 0; i < layout->nphysical; i++) {
+        if (layout->physical[i].axis == axis && layout->physical[i].factor != 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* All fields in the layout that the first one wishes for, unless it blocks the axis. */
+static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                               const bt_layout *const *wanted, const bt_layout **in,
+                               const bt_layout **out, const void **new_attrs)
+{
+    (void)ctx;
+    (void)store;
+    const struct attrs *a = call->attrs;
+    const bt_layout *layout = wanted[0];
+    if (layout && !is_axis_whole(layout, formula_axis(a->axis, layout->nlogical)))
+        layout = NULL;
+    in[0] = *out = layout;
+    *new_attrs = NULL;
+    return NULL;
+}
+static const bt_layout_facet concatenate_layout = { .choose = choose_layout };
+
+/* ---- split ---- */
+
+struct split_attrs {
+    bt_ints indices_or_sections;
+    int64_t axis;
+};
+static const bt_attr split_attrs[] = {
+    BT_ATTR(struct split_attrs, indices_or_sections, INT_OR_INTS, NULL,
+            "a number of equal parts, or the positions to cut at, ascending"),
+    BT_ATTR(struct split_attrs, axis, INT, "0", "the axis to cut"),
+    { 0 },
+};
+enum { SPLIT_MAX = 1 << 16 }; /* parts: a bound on what a hostile program may ask for */
+
+static bt_status check_cuts(bt_solver *s, const bt_relation_call *r, const bt_ints *cuts)
+{
+    if (cuts->n == BT_SINGLE && (cuts->at[0] < 1 || cuts->at[0] > SPLIT_MAX))
+        return bt_relation_fail(s, r, -1, "indices_or_sections asks for %lld parts",
+                                (long long)cuts->at[0]);
+    if (cuts->n >= SPLIT_MAX)
+        return bt_relation_fail(s, r, -1, "indices_or_sections has too many positions");
+    for (int64_t i = 0; i < cuts->n; i++) {
+        if (cuts->at[i] < (i ? cuts->at[i - 1] : 0))
+            return bt_relation_fail(
+                s, r, -1,
+                "positions of indices_or_sections must ascend from 0, "
+                "but %lld stands at %lld",
+                (long long)cuts->at[i], (long long)i);
+    }
+    return NULL;
+}
+
+/* Extent of part i. */
+static bt_status part_extent(bt_solver *s, const bt_relation_call *r, const bt_ints *cuts,
+                             int64_t i, const bt_type *whole, const bt_type **out)
+{
+    bt_store *store = bt_relation_store(s);
+    int64_t low = i > 0 && cuts->n > 0 ? cuts->at[i - 1] : 0;
+    if (cuts->n == BT_SINGLE) {
+        const bt_type *n = bt_dim(store, cuts->at[0]);
+        *out = n ? bt_dim_floordiv(store, whole, n) : NULL;
+    } else if (i < cuts->n) {
+        *out = bt_dim(store, cuts->at[i] - low);
+    } else {
+        const bt_type *start = bt_dim(store, low);
+        if (start)
+            BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, start, whole,
+                                       "the last position and the axis that it cuts"));
+        *out = start ? bt_dim_sub(store, whole, start) : NULL;
+    }
+    return *out ? NULL : bt_no_memory();
+}
+
+static bt_status relate_split(bt_solver *s, const bt_relation_call *r)
+{
+    const struct split_attrs *a = r->attrs;
+    const bt_ints *cuts = &a->indices_or_sections;
+    bt_store *store = bt_relation_store(s);
+    bt_tensor_parts data;
+    uint32_t axis;
+    const bt_type *dims[BT_MAX_RANK], *whole;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
+    BT_TRY(check_cuts(s, r, cuts));
+    BT_TRY(bt_relation_dim(s, r, data.dims[axis], &whole));
+    int64_t n = cuts->n == BT_SINGLE ? cuts->at[0] : cuts->n + 1;
+    if (cuts->n == BT_SINGLE) {
+        const bt_type *sections = bt_dim(store, n);
+        if (!sections)
+            return bt_no_memory();
+        BT_TRY(bt_relation_require(s, r, BT_CHECK_DIVISIBLE, whole, sections,
+                                   "the axis to split and the number of sections"));
+    }
+    const bt_type **fields = bt_relation_alloc(s, (size_t)n, sizeof(const bt_type *));
+    for (uint32_t k = 0; k < data.rank; k++)
+        dims[k] = data.dims[k];
+    for (int64_t i = 0; fields && i < n; i++) {
+        BT_TRY(part_extent(s, r, cuts, i, whole, &dims[axis]));
+        const bt_type *shape = bt_type_shape(store, data.rank, dims);
+        fields[i] = shape ? bt_type_tensor(store, shape, data.dtype) : NULL;
+        if (!fields[i])
+            return bt_no_memory();
+    }
+    const bt_type *tuple = fields ? bt_type_tuple(store, (uint32_t)n, fields) : NULL;
+    return tuple ? bt_relation_result(s, r, tuple) : bt_no_memory();
+}
+
+static bt_status write_split(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct split_attrs *a = call->attrs;
+    const bt_ints *cuts = &a->indices_or_sections;
+    uint32_t rank, n = (uint32_t)(cuts->n == BT_SINGLE ? cuts->at[0] : cuts->n + 1);
+    BT_TRY(formula_rank(ctx, call, 0, &rank));
+    uint32_t axis = formula_axis(a->axis, rank);
+    if (cuts->n == BT_SINGLE)
+        bt_text_addf(out, "part = floordiv(extent(data, %u), %u); ", axis, n);
+    for (uint32_t i = 0; i < n; i++) {
+        long long low = i > 0 && cuts->n > 0 ? (long long)cuts->at[i - 1] : 0;
+        bt_text_addf(out, "y%u: t[", i);
+        int first = formula_axes(out, 1, "i", "data", 0, axis);
+        formula_comma(out, first);
+        if (cuts->n == BT_SINGLE)
+            bt_text_addf(out, "j in part");
+        else if (i + 1 < n)
+            bt_text_addf(out, "j in %lld", (long long)cuts->at[i] - low);
+        else
+            bt_text_addf(out, "j in extent(data, %u) - %lld", axis, low);
+        formula_axes(out, 0, "i", "data", axis + 1, rank);
+        bt_text_addf(out, "] = data[");
+        first = formula_indices(out, 1, "i", 0, axis);
+        formula_comma(out, first);
+        if (cuts->n == BT_SINGLE)
+            bt_text_addf(out, "j + %u * part", i);
+        else
+            bt_text_addf(out, "j + %lld", low);
+        formula_indices(out, 0, "i", axis + 1, rank);
+        bt_text_addf(out, "]; ");
+    }
+    for (uint32_t i = 0; i < n; i++)
+        bt_text_addf(out, "%s y%u", i ? "," : "->", i);
+    return formula_end(out);
+}
+
+/* ---- rows ---- */
+
+static const bt_op_input tuple_in[] = {
+    { .name = "data", .type = "(t[..]*)", .doc = "tensors of one rank and dtype" },
+    { 0 },
+};
+static const bt_op_input split_in[] = {
+    { .name = "data", .type = "t[..]", .doc = "any tensor with an axis" },
+    { 0 },
+};
+
+static const bt_op ops[] = {
+    {
+        .name = "concatenate",
+        .revision = 1,
+        .doc = "Joins tensors one after another along an axis.\n"
+               "Other axes agree; the result's extent is the sum.",
+        .source = "Relay, concatenate",
+        .inputs = tuple_in,
+        .attrs = concatenate_attrs,
+        .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate_concatenate,
+        .write_formula = write_concatenate,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("(float32[2, 3], float32[2, 3])\n"
+                     "(float32[2, 3], float32[2, 1], float32[2, 4]) | axis=1\n"
+                     "(int8[2, 3], int8[0, 3], int8[1, 3]) | axis=-2\n"
+                     "(bool[4])\n(int64[0], int64[0])"),
+            BT_FACET("layout", concatenate_layout)),
+    },
+    {
+        .name = "stack",
+        .revision = 1,
+        .doc = "Joins tensors of one shape along a new axis.\n"
+               "The axis has as many entries as there are tensors.",
+        .source = "Relay, stack",
+        .inputs = tuple_in,
+        .attrs = stack_attrs,
+        .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate_stack,
+        .write_formula = write_stack,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "(float32[2, 3], float32[2, 3])\n(int8[2], int8[2], int8[2]) | axis=1\n"
+            "(float32[2, 3], float32[2, 3]) | axis=-1\n(int64[], int64[], int64[])\n"
+            "(bool[0, 2])")),
+    },
+    {
+        .name = "split",
+        .revision = 1,
+        .doc =
+            "Cuts a tensor along an axis; gives a tuple.\n"
+            "indices_or_sections=3 cuts in three equal parts, [2, 5] before positions 2 "
+            "and 5.",
+        .source = "Relay, split",
+        .inputs = split_in,
+        .attrs = split_attrs,
+        .attrs_nbytes = sizeof(struct split_attrs),
+        .relate = relate_split,
+        .write_formula = write_split,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "float32[6, 2] | indices_or_sections=3\n"
+            "int8[2, 5] | indices_or_sections=[2], axis=1\n"
+            "float32[2, 6] | indices_or_sections=[0, 2, 2, 5], axis=-1\n"
+            "float32[0] | indices_or_sections=2\nbool[3] | indices_or_sections=[]")),
+    },
+    { 0 },
+};
+const bt_table bt_ops_tensor_concatenate[] = { BT_OPS(ops), { 0 } };

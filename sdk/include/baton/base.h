@@ -102,11 +102,12 @@ BT_API bt_status bt_note(bt_ctx *, bt_status status, const bt_store *, bt_span,
                          const char *format, ...) BT_MUST_USE BT_PRINTF(5, 6);
 
 /* Adds a status to the context's list and lets the caller go on. Reports beyond
- * limits.errors are counted only. */
+ * limits.errors are counted only: bt_ctx_report gives NULL for them. */
 BT_API void bt_report(bt_ctx *, bt_status);
 BT_API uint32_t bt_ctx_nreport(const bt_ctx *);
 BT_API bt_status bt_ctx_report(const bt_ctx *, uint32_t index);
-/* Forgets all diagnostics; every bt_status of this context is invalid afterwards. */
+/* Forgets all diagnostics, and a request to stop; every bt_status of this context is
+ * invalid afterwards. */
 BT_API void bt_ctx_clear_diags(bt_ctx *);
 /* The stable lower-case name of a code: "type", "syntax". */
 BT_API const char *bt_code_name(uint32_t code);
@@ -163,7 +164,7 @@ BT_API int bt_ctx_cancelled(const bt_ctx *);
 
 BT_API void *bt_alloc(bt_registry *, size_t nbytes); /* zeroed; NULL: no memory */
 BT_API void *bt_realloc(bt_registry *, void *, size_t old_nbytes,
-                        size_t nbytes);                    /* the growth is not zeroed */
+                        size_t nbytes); /* the growth is not zeroed; 0 does not free */
 BT_API void bt_free(bt_registry *, void *, size_t nbytes); /* accepts NULL */
 
 BT_API bt_arena *bt_arena_create(bt_registry *); /* NULL: no memory */

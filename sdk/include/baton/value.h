@@ -124,11 +124,13 @@ typedef struct bt_closure {
 } bt_closure;
 
 /* A mutable cell. Cells are the only way to a cycle; a session frees unreachable ones. */
+typedef struct bt_heap bt_heap;
 typedef struct bt_ref {
     bt_object base;
-    bt_object *content;
+    bt_object *content;         /* NULL once its heap is gone */
     struct bt_ref *prev, *next; /* of the heap that lists it */
     uint32_t mark;
+    bt_heap *heap; /* NULL once that is gone */
 } bt_ref;
 
 /* Checked downcasts: NULL if it is something else. */
@@ -161,8 +163,9 @@ BT_API bt_status bt_tensor_scalar(bt_ctx *, bt_dtype, double value,
                                   bt_tensor **out) BT_MUST_USE;
 BT_API bt_status bt_tensor_scalar_int(bt_ctx *, bt_dtype, int64_t value,
                                       bt_tensor **out) BT_MUST_USE;
-/* Converts elements as the scalar operator cast does (value.md): truncates, saturates,
- * NaN gives 0. */
+/* Converts elements as the scalar operator cast does: float to integer truncates,
+ * saturates and NaN gives 0; integer to integer wraps; to float rounds once, to nearest
+ * even; to bool is nonzero. */
 BT_API bt_status bt_tensor_cast(bt_ctx *, const bt_tensor *, bt_dtype,
                                 bt_tensor **out) BT_MUST_USE;
 static inline bt_tensor *bt_tensor_ref(const bt_tensor *t)
@@ -209,10 +212,10 @@ BT_API bt_status bt_closure_create(bt_ctx *, const void *executor, const void *c
                                    uint32_t ncapture, bt_object *const *captures,
                                    bt_closure **out) BT_MUST_USE;
 
-/* Where an executor's references live. collect frees those not reachable from the roots;
- * the heap must outlive no reference: destroy empties those still alive, so that nothing
- * is lost in a cycle. */
-typedef struct bt_heap bt_heap;
+/* Where an executor's references live, used by one thread at a time. collect frees those
+ * that are reachable neither from the roots nor from an object that someone still holds.
+ * References may outlive the heap: destroy empties those still alive, so that nothing is
+ * lost in a cycle. */
 BT_API bt_heap *bt_heap_create(bt_registry *);
 BT_API void bt_heap_destroy(bt_heap *);
 BT_API bt_status bt_ref_create(bt_ctx *, bt_heap *, bt_object *content,
@@ -223,8 +226,8 @@ BT_API uint64_t bt_heap_nref(const bt_heap *);
 BT_API bt_status bt_heap_collect(bt_ctx *, bt_heap *, uint32_t nroot,
                                  bt_object *const *roots) BT_MUST_USE;
 
-/* One line for people: "(1, 2f)", "Cons(1, Nil)", tensors as nested brackets cut to
- * `max_nelem`. */
+/* One line for people: "(1, 2f)", "Cons(1, Nil)", tensors as nested brackets. Cut to
+ * `max_nelem` elements of each tensor and as many objects. */
 BT_API void bt_object_print(const bt_object *, uint32_t max_nelem, bt_text *out);
 
 /* ---- files and other libraries ---- */

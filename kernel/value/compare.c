@@ -1,0 +1,114 @@
+/* Differences between two tensors. */
+#include <math.h>
+#include <string.h>
+
+#include "value/elements.h"
+#include "value/tensor.h"
+
+/* The bits of a float as an integer in the order of the values; both zeros are 0. */
+static int64_t ordered(bt_dtype dtype, const void *at)
+{
+    uint64_t bits = 0;
+    switch (bt_dtype_nbytes(dtype)) {
+    case 2: bits = *(const uint16_t *)at; break;
+    case 4: bits = *(const uint32_t *)at; break;
+    case 8: bits = *(const uint64_t *)at; break;
+    }
+    uint64_t sign = UINT64_C(1) << (8 * bt_dtype_nbytes(dtype) - 1);
+    return bits & sign ? -(int64_t)(bits ^ sign) : (int64_t)bits;
+}
+
+/* Steps of the type between two floats that are no NaN. */
+static double ulps(bt_dtype dtype, const void *a, const void *b)
+{
+    int64_t x = ordered(dtype, a), y = ordered(dtype, b);
+    return (double)(x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x);
+}
+
+/* |a - b|, of 64-bit integers without loss before the end. */
+static double distance(bt_dtype dtype, const void *at_a, const void *at_b, double a,
+                       double b)
+{
+    if (bt__dtype_is_float(dtype))
+        return a == b ? 0 : fabs(a - b);
+    int64_t x, y;
+    bt__elements_to_int(dtype, at_a, 1, 1, &x);
+    bt__elements_to_int(dtype, at_b, 1, 1, &y);
+    int a_above = dtype == BT_UINT64 ? (uint64_t)x > (uint64_t)y : x > y;
+    return (double)(a_above ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x);
+}
+
+static double ratio(double part, double whole)
+{
+    return part == 0 ? 0 : whole == 0 ? INFINITY : part / whole;
+}
+
+static void count_different(bt_tensor_difference *d, int64_t position)
+{
+    if (d->ndifferent++ == 0)
+        d->first = position;
+}
+
+static void compare_element(bt_dtype dtype, const void *at_a, const void *at_b,
+                            double relative, double absolute, int64_t position,
+                            bt_tensor_difference *d)
+{
+    double a, b;
+    bt__elements_to_double(dtype, at_a, 1, 1, &a);
+    bt__elements_to_double(dtype, at_b, 1, 1, &b);
+    if (isnan(a) && isnan(b))
+        return;
+    if (isnan(a) || isnan(b)) {
+        count_different(d, position);
+        d->max_absolute = d->max_relative = d->max_ulp = INFINITY;
+        return;
+    }
+    double difference = distance(dtype, at_a, at_b, a, b);
+    d->max_absolute = fmax(d->max_absolute, difference);
+    // Of an infinity and a number the ratio is no number: nothing relates them.
+    d->max_relative =
+        fmax(d->max_relative, isinf(difference) ? INFINITY : ratio(difference, fabs(b)));
+    if (bt__dtype_is_float(dtype))
+        d->max_ulp = fmax(d->max_ulp, ulps(dtype, at_a, at_b));
+    int overflows = isfinite(a) && isfinite(b) && isinf(difference);
+    if (difference != 0 && ((isinf(difference) && !overflows) ||
+                            !(difference <= absolute + relative * fabs(b))))
+        count_different(d, position);
+}
+
+static bt_status check_types(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b)
+{
+    char name_a[BT_DTYPE_NAME_SIZE], name_b[BT_DTYPE_NAME_SIZE];
+    if (a->dtype != b->dtype)
+        return bt_fail(ctx, BT_ERR_TYPE, "compare: %s meets %s",
+                       bt_dtype_name(a->dtype, name_a, sizeof(name_a)),
+                       bt_dtype_name(b->dtype, name_b, sizeof(name_b)));
+    if (a->rank != b->rank)
+        return bt_fail(ctx, BT_ERR_TYPE, "compare: rank %u meets rank %u", a->rank,
+                       b->rank);
+    for (uint32_t i = 0; i < a->rank; i++) {
+        if (a->dims[i] != b->dims[i])
+            return bt_fail(ctx, BT_ERR_TYPE,
+                           "compare: dimension %u is %lld in one and %lld in the other",
+                           i, (long long)a->dims[i], (long long)b->dims[i]);
+    }
+    return NULL;
+}
+
+bt_status bt_tensor_compare(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b,
+                            double relative, double absolute, bt_tensor_difference *out)
+{
+    BT_TRY(check_types(ctx, a, b));
+    bt_tensor_difference d = { .first = -1 };
+    double largest = 0;
+    for (int64_t i = 0; i < a->nelem; i++) {
+        const void *at_a = bt__tensor_at(a, i), *at_b = bt__tensor_at(b, i);
+        compare_element(a->dtype, at_a, at_b, relative, absolute, i, &d);
+        double size = fabs(bt_tensor_get(b, i));
+        if (size > largest)
+            largest = size;
+    }
+    d.max_to_largest = isinf(d.max_absolute) ? INFINITY : ratio(d.max_absolute, largest);
+    *out = d;
+    return NULL;
+}

@@ -1,0 +1,179 @@
+/*
+ * Element conversions, each total:
+ *     float to integer     truncates, saturates, NaN gives 0
+ *     integer to integer   wraps
+ *     to bool              is it nonzero
+ *     to float             rounds once, to nearest even
+ */
+#include "value/elements.h"
+
+#include <math.h>
+
+int bt__dtype_is_float(bt_dtype dtype)
+{
+    uint32_t c = BT_DTYPE_CLASS(dtype);
+    return c == BT_CLASS_FLOAT || c == BT_CLASS_BFLOAT;
+}
+
+/* ---- one element in memory to a wide type ---- */
+
+#define value_bool(x)     ((x) != 0)
+#define value_int8(x)     (x)
+#define value_int16(x)    (x)
+#define value_int32(x)    (x)
+#define value_int64(x)    (x)
+#define value_uint8(x)    (x)
+#define value_uint16(x)   (x)
+#define value_uint32(x)   (x)
+#define value_uint64(x)   (x)
+#define value_float16(x)  bt_half_to_float(x)
+#define value_bfloat16(x) bt_bfloat_to_float(x)
+#define value_float32(x)  (x)
+#define value_float64(x)  (x)
+
+void bt__elements_to_double(bt_dtype dtype, const void *at, int64_t stride, int64_t n,
+                            double *out)
+{
+    switch (dtype) {
+#define BT_STORED(UPPER, name, class_, bits, c_type)                         \
+    case BT_##UPPER:                                                         \
+        for (int64_t i = 0; i < n; i++)                                      \
+            out[i] = (double)value_##name(((const c_type *)at)[i * stride]); \
+        break;
+#include <baton/dtypes.def>
+    }
+}
+
+/* Truncates and saturates; NaN gives 0. */
+static int64_t double_to_int(double x)
+{
+    if (isnan(x))
+        return 0;
+    if (x >= 0x1p63)
+        return INT64_MAX;
+    return x <= -0x1p63 ? INT64_MIN : (int64_t)x;
+}
+
+static uint64_t double_to_uint(double x)
+{
+    if (!(x > 0))
+        return 0;
+    return x >= 0x1p64 ? UINT64_MAX : (uint64_t)x;
+}
+
+static void floats_to_int(bt_dtype dtype, const void *at, int64_t stride, int64_t n,
+                          int64_t *out)
+{
+    size_t nbytes = bt_dtype_nbytes(dtype);
+    for (int64_t i = 0; i < n; i++) {
+        double x;
+        const char *p = (const char *)at + i * stride * (int64_t)nbytes;
+        bt__elements_to_double(dtype, p, 1, 1, &x);
+        out[i] = double_to_int(x);
+    }
+}
+
+void bt__elements_to_int(bt_dtype dtype, const void *at, int64_t stride, int64_t n,
+                         int64_t *out)
+{
+    if (bt__dtype_is_float(dtype)) {
+        floats_to_int(dtype, at, stride, n, out);
+        return;
+    }
+    switch (dtype) {
+#define BT_STORED(UPPER, name, class_, bits, c_type)                          \
+    case BT_##UPPER:                                                          \
+        for (int64_t i = 0; i < n; i++)                                       \
+            out[i] = (int64_t)value_##name(((const c_type *)at)[i * stride]); \
+        break;
+#include <baton/dtypes.def>
+    }
+}
+
+/* ---- a wide type to one element in memory ---- */
+
+static int64_t saturate(double x, int64_t least, int64_t most)
+{
+    int64_t i = double_to_int(x);
+    return i < least ? least : i > most ? most : i;
+}
+
+#define from_double_bool(x)     ((x) != 0)
+#define from_double_int8(x)     saturate(x, INT8_MIN, INT8_MAX)
+#define from_double_int16(x)    saturate(x, INT16_MIN, INT16_MAX)
+#define from_double_int32(x)    saturate(x, INT32_MIN, INT32_MAX)
+#define from_double_int64(x)    double_to_int(x)
+#define from_double_uint8(x)    saturate(x, 0, UINT8_MAX)
+#define from_double_uint16(x)   saturate(x, 0, UINT16_MAX)
+#define from_double_uint32(x)   saturate(x, 0, UINT32_MAX)
+#define from_double_uint64(x)   double_to_uint(x)
+#define from_double_float16(x)  bt_half_from_double(x)
+#define from_double_bfloat16(x) bt_bfloat_from_double(x)
+#define from_double_float32(x)  (x)
+#define from_double_float64(x)  (x)
+
+void bt__elements_from_double(bt_dtype dtype, const double *from, int64_t n, void *at,
+                              int64_t stride)
+{
+    switch (dtype) {
+#define BT_STORED(UPPER, name, class_, bits, c_type)                          \
+    case BT_##UPPER:                                                          \
+        for (int64_t i = 0; i < n; i++)                                       \
+            ((c_type *)at)[i * stride] = (c_type)from_double_##name(from[i]); \
+        break;
+#include <baton/dtypes.def>
+    }
+}
+
+/* An integer as a double from which a narrower float is rounded correctly: what does not
+ * fit into 53 bits stays visible in the last one, so that no tie is made. */
+static double sticky_double(int64_t x, int is_unsigned)
+{
+    uint64_t magnitude = !is_unsigned && x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+    if (magnitude >> 53)
+        magnitude = (magnitude >> 11 | ((magnitude & 0x7ff) != 0)) << 11;
+    double out = (double)magnitude;
+    return !is_unsigned && x < 0 ? -out : out;
+}
+
+#define from_int_bool(x)     ((x) != 0)
+#define from_int_int8(x)     (uint64_t)(x)
+#define from_int_int16(x)    (uint64_t)(x)
+#define from_int_int32(x)    (uint64_t)(x)
+#define from_int_int64(x)    (x)
+#define from_int_uint8(x)    (x)
+#define from_int_uint16(x)   (x)
+#define from_int_uint32(x)   (x)
+#define from_int_uint64(x)   (x)
+#define from_int_float16(x)  bt_half_from_double(sticky_double(x, is_unsigned))
+#define from_int_bfloat16(x) bt_bfloat_from_double(sticky_double(x, is_unsigned))
+#define from_int_float32(x)  (is_unsigned ? (float)(uint64_t)(x) : (float)(x))
+#define from_int_float64(x)  (is_unsigned ? (double)(uint64_t)(x) : (double)(x))
+
+void bt__elements_from_int(bt_dtype dtype, const int64_t *from, int is_unsigned,
+                           int64_t n, void *at, int64_t stride)
+{
+    switch (dtype) {
+#define BT_STORED(UPPER, name, class_, bits, c_type)                       \
+    case BT_##UPPER:                                                       \
+        for (int64_t i = 0; i < n; i++)                                    \
+            ((c_type *)at)[i * stride] = (c_type)from_int_##name(from[i]); \
+        break;
+#include <baton/dtypes.def>
+    }
+}
+
+#define COPY(T)                     \
+    for (int64_t i = 0; i < n; i++) \
+        ((T *)to)[i * to_stride] = ((const T *)from)[i * from_stride];
+
+void bt__elements_copy(size_t nbytes, const void *from, int64_t from_stride, int64_t n,
+                       void *to, int64_t to_stride)
+{
+    switch (nbytes) {
+    case 1: COPY(uint8_t) break;
+    case 2: COPY(uint16_t) break;
+    case 4: COPY(uint32_t) break;
+    case 8: COPY(uint64_t) break;
+    }
+}

@@ -1,0 +1,25 @@
+/* Runs of elements in memory, read and written through the two wide types. */
+#ifndef VALUE_ELEMENTS_H
+#define VALUE_ELEMENTS_H
+
+#include <baton/value.h>
+
+/* `at` is the first element, `stride` counts elements. An integer is read as int64_t,
+ * uint64 as the int64_t of the same bits; a float read as an integer is cast, as is a
+ * double written to an integer. */
+void bt__elements_to_double(bt_dtype, const void *at, int64_t stride, int64_t n,
+                            double *out);
+void bt__elements_to_int(bt_dtype, const void *at, int64_t stride, int64_t n,
+                         int64_t *out);
+void bt__elements_from_double(bt_dtype, const double *from, int64_t n, void *at,
+                              int64_t stride);
+/* `is_unsigned`: the integers are the bits of uint64. */
+void bt__elements_from_int(bt_dtype, const int64_t *from, int is_unsigned, int64_t n,
+                           void *at, int64_t stride);
+/* Copies elements of 1, 2, 4 or 8 bytes. */
+void bt__elements_copy(size_t nbytes, const void *from, int64_t from_stride, int64_t n,
+                       void *to, int64_t to_stride);
+
+int bt__dtype_is_float(bt_dtype);
+
+#endif

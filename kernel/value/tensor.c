@@ -1,0 +1,337 @@
+/* Tensors: creation, views, single elements. */
+#include "value/tensor.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/ctx.h"
+#include "value/elements.h"
+#include "value/object.h"
+
+enum { DATA_ALIGN = 64 };
+
+/* ---- blocks ---- */
+
+static void destroy_tensor(bt_object *object)
+{
+    struct bt__tensor *t = (struct bt__tensor *)(void *)object;
+    bt_registry *r = object->registry;
+    bt_object_unref(t->tensor.owner);
+    if (t->release)
+        t->release(t->foreign);
+    bt_free(r, t, t->nbytes);
+    bt_registry_unref(r);
+}
+
+/* Row-major strides. Where there is no element they may not fit, and do not matter. */
+static void set_row_major(uint32_t rank, const int64_t *dims, int64_t *strides)
+{
+    int64_t step = 1;
+    for (uint32_t i = rank; i-- > 0;) {
+        strides[i] = step;
+        if (!bt_mul_int64(step, dims[i], &step))
+            step = 0;
+    }
+}
+
+struct bt__tensor *bt__tensor_alloc(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
+                                    const int64_t *dims, const int64_t *strides,
+                                    int64_t nelem, size_t data_nbytes)
+{
+    size_t head = sizeof(struct bt__tensor) + 2 * rank * sizeof(int64_t), nbytes;
+    // One byte at least, so that the data of an empty tensor has an address of its own.
+    if (!bt_add_size(head + DATA_ALIGN, data_nbytes, &nbytes))
+        return NULL;
+    struct bt__tensor *t = bt_alloc(ctx->registry, nbytes);
+    if (!t)
+        return NULL;
+    t->nbytes = nbytes;
+    bt__object_init(&t->tensor.base, BT_OBJECT_TENSOR, ctx->registry, destroy_tensor);
+    if (rank)
+        memcpy(t->shape, dims, rank * sizeof(*dims));
+    if (strides && rank)
+        memcpy(t->shape + rank, strides, rank * sizeof(*strides));
+    else
+        set_row_major(rank, t->shape, t->shape + rank);
+    t->tensor.dtype = dtype;
+    t->tensor.rank = rank;
+    t->tensor.dims = t->shape;
+    t->tensor.strides = t->shape + rank;
+    t->tensor.nelem = nelem;
+    uintptr_t data = (uintptr_t)t + head;
+    size_t gap = (DATA_ALIGN - data % DATA_ALIGN) % DATA_ALIGN;
+    t->tensor.data = (char *)t + head + gap;
+    return t;
+}
+
+bt_status bt__tensor_check(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
+                           const int64_t *dims, int64_t *nelem_out)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    size_t item = bt_dtype_nbytes(dtype);
+    if (item == 0)
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "tensor: element type %s has no storage",
+                       bt_dtype_name(dtype, name, sizeof(name)));
+    if (rank > BT_MAX_RANK)
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "tensor: rank %u is above %d", rank,
+                       BT_MAX_RANK);
+    int64_t nelem = 1, nbytes;
+    int fits = 1, is_empty = 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (dims[i] < 0)
+            return bt_fail(ctx, BT_ERR_ARGUMENT,
+                           "tensor: dimension %u is %" PRId64 ", below 0", i, dims[i]);
+        is_empty |= dims[i] == 0;
+        fits = fits && bt_mul_int64(nelem, dims[i], &nelem);
+    }
+    if (is_empty)
+        nelem = 0, fits = 1;
+    if (!fits || !bt_mul_int64(nelem, (int64_t)item, &nbytes) ||
+        (uint64_t)nbytes > ctx->limits.bytes || (uint64_t)nbytes > PTRDIFF_MAX)
+        return bt_fail(ctx, BT_ERR_LIMIT,
+                       "tensor: more than %" PRIu64 " bytes, the limit of one tensor",
+                       ctx->limits.bytes);
+    *nelem_out = nelem;
+    return NULL;
+}
+
+/* ---- creation ---- */
+
+bt_status bt_tensor_create(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
+                           const int64_t *dims, bt_tensor **out)
+{
+    int64_t nelem;
+    BT_TRY(bt__tensor_check(ctx, dtype, rank, dims, &nelem));
+    struct bt__tensor *t = bt__tensor_alloc(ctx, dtype, rank, dims, NULL, nelem,
+                                            (size_t)nelem * bt_dtype_nbytes(dtype));
+    if (!t)
+        return bt_no_memory();
+    *out = &t->tensor;
+    return NULL;
+}
+
+bt_status bt_tensor_wrap(bt_ctx *ctx, bt_dtype dtype, uint32_t rank, const int64_t *dims,
+                         void *data, bt_tensor **out)
+{
+    int64_t nelem;
+    BT_TRY(bt__tensor_check(ctx, dtype, rank, dims, &nelem));
+    if (nelem && !data)
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "tensor: no data for %" PRId64 " elements",
+                       nelem);
+    if ((uintptr_t)data % bt_dtype_nbytes(dtype) != 0)
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "tensor: data is not aligned to its element, %zu bytes",
+                       bt_dtype_nbytes(dtype));
+    struct bt__tensor *t = bt__tensor_alloc(ctx, dtype, rank, dims, NULL, nelem, 0);
+    if (!t)
+        return bt_no_memory();
+    t->tensor.data = data;
+    *out = &t->tensor;
+    return NULL;
+}
+
+/* Least and greatest offset from element 0 of any element: 1, or 0 where they overflow.
+ */
+static int span_of(uint32_t rank, const int64_t *dims, const int64_t *strides,
+                   int64_t *least, int64_t *most)
+{
+    *least = *most = 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t reach;
+        if (!bt_mul_int64(dims[i] - 1, strides[i], &reach) ||
+            !bt_add_int64(reach < 0 ? *least : *most, reach, reach < 0 ? least : most))
+            return 0;
+    }
+    return 1;
+}
+
+static int lies_within(const bt_tensor *owner, const bt_tensor *view, int64_t offset)
+{
+    int64_t least, most, owner_least, owner_most;
+    if (view->nelem == 0)
+        return 1;
+    return owner->nelem > 0 &&
+           span_of(view->rank, view->dims, view->strides, &least, &most) &&
+           span_of(owner->rank, owner->dims, owner->strides, &owner_least, &owner_most) &&
+           bt_add_int64(least, offset, &least) && bt_add_int64(most, offset, &most) &&
+           least >= owner_least && most <= owner_most;
+}
+
+bt_status bt_tensor_view(bt_ctx *ctx, const bt_tensor *owner, uint32_t rank,
+                         const int64_t *dims, const int64_t *strides,
+                         int64_t offset_nelem, bt_tensor **out)
+{
+    int64_t nelem;
+    BT_TRY(bt__tensor_check(ctx, owner->dtype, rank, dims, &nelem));
+    struct bt__tensor *t =
+        bt__tensor_alloc(ctx, owner->dtype, rank, dims, strides, nelem, 0);
+    if (!t)
+        return bt_no_memory();
+    if (!lies_within(owner, &t->tensor, offset_nelem)) {
+        bt_tensor_unref(&t->tensor);
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "tensor: a view from element %" PRId64 " leaves its owner's data",
+                       offset_nelem);
+    }
+    t->tensor.data = owner->data;
+    if (nelem)
+        t->tensor.data =
+            (char *)owner->data + offset_nelem * (int64_t)bt_dtype_nbytes(owner->dtype);
+    // Views of views hold the first owner, so that chains do not grow.
+    t->tensor.owner = bt_object_ref(owner->owner ? owner->owner : &owner->base);
+    *out = &t->tensor;
+    return NULL;
+}
+
+/* ---- order in memory ---- */
+
+int bt_tensor_is_dense(const bt_tensor *t)
+{
+    int64_t step = 1;
+    if (t->nelem == 0)
+        return 1;
+    for (uint32_t i = t->rank; i-- > 0;) {
+        if (t->dims[i] != 1 && t->strides[i] != step)
+            return 0;
+        step *= t->dims[i];
+    }
+    return 1;
+}
+
+int64_t bt__tensor_offset(const bt_tensor *t, int64_t position)
+{
+    int64_t offset = 0;
+    for (uint32_t i = t->rank; i-- > 0;) {
+        offset += position % t->dims[i] * t->strides[i];
+        position /= t->dims[i];
+    }
+    return offset;
+}
+
+void *bt__tensor_at(const bt_tensor *t, int64_t position)
+{
+    int64_t offset = bt__tensor_offset(t, position);
+    return (char *)t->data + offset * (int64_t)bt_dtype_nbytes(t->dtype);
+}
+
+bt__rows bt__tensor_rows(const bt_tensor *t)
+{
+    if (t->nelem == 0)
+        return (bt__rows){ 0 };
+    if (bt_tensor_is_dense(t))
+        return (bt__rows){ .nrow = 1, .length = t->nelem, .stride = 1 };
+    int64_t length = t->dims[t->rank - 1];
+    return (bt__rows){ .nrow = t->nelem / length,
+                       .length = length,
+                       .stride = t->strides[t->rank - 1] };
+}
+
+void *bt__tensor_row(const bt_tensor *t, const bt__rows *rows, int64_t row)
+{
+    return bt__tensor_at(t, row * rows->length);
+}
+
+void bt__tensor_copy(const bt_tensor *from, bt_tensor *to)
+{
+    size_t item = bt_dtype_nbytes(from->dtype);
+    bt__rows rows = bt__tensor_rows(from);
+    char *at = to->data;
+    for (int64_t i = 0; i < rows.nrow; i++) {
+        bt__elements_copy(item, bt__tensor_row(from, &rows, i), rows.stride, rows.length,
+                          at, 1);
+        at += rows.length * (int64_t)item;
+    }
+}
+
+bt_status bt_tensor_dense(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
+{
+    if (bt_tensor_is_dense(t)) {
+        *out = bt_tensor_ref(t);
+        return NULL;
+    }
+    BT_TRY(bt_tensor_create(ctx, t->dtype, t->rank, t->dims, out));
+    bt__tensor_copy(t, *out);
+    return NULL;
+}
+
+/* ---- elements ---- */
+
+double bt_tensor_get(const bt_tensor *t, int64_t position)
+{
+    double out = 0;
+    bt__elements_to_double(t->dtype, bt__tensor_at(t, position), 1, 1, &out);
+    return out;
+}
+
+int64_t bt_tensor_get_int(const bt_tensor *t, int64_t position)
+{
+    int64_t out = 0;
+    bt__elements_to_int(t->dtype, bt__tensor_at(t, position), 1, 1, &out);
+    return out;
+}
+
+void bt_tensor_set(bt_tensor *t, int64_t position, double value)
+{
+    bt__elements_from_double(t->dtype, &value, 1, bt__tensor_at(t, position), 1);
+}
+
+void bt_tensor_set_int(bt_tensor *t, int64_t position, int64_t value)
+{
+    int is_unsigned = t->dtype == BT_UINT64;
+    bt__elements_from_int(t->dtype, &value, is_unsigned, 1, bt__tensor_at(t, position),
+                          1);
+}
+
+bt_status bt_tensor_scalar(bt_ctx *ctx, bt_dtype dtype, double value, bt_tensor **out)
+{
+    BT_TRY(bt_tensor_create(ctx, dtype, 0, NULL, out));
+    bt_tensor_set(*out, 0, value);
+    return NULL;
+}
+
+bt_status bt_tensor_scalar_int(bt_ctx *ctx, bt_dtype dtype, int64_t value,
+                               bt_tensor **out)
+{
+    BT_TRY(bt_tensor_create(ctx, dtype, 0, NULL, out));
+    bt_tensor_set_int(*out, 0, value);
+    return NULL;
+}
+
+/* ---- casts ---- */
+
+enum { STRIP = 256 };
+
+/* One row, a strip at a time, through the wide type that holds every value of the source.
+ */
+static void cast_row(bt_dtype from, const char *at, int64_t stride, int64_t length,
+                     bt_dtype to, char *out)
+{
+    int64_t from_nbytes = stride * (int64_t)bt_dtype_nbytes(from);
+    int64_t to_nbytes = (int64_t)bt_dtype_nbytes(to);
+    for (int64_t i = 0; i < length; i += STRIP) {
+        int64_t n = length - i < STRIP ? length - i : STRIP;
+        if (bt__dtype_is_float(from)) {
+            double wide[STRIP];
+            bt__elements_to_double(from, at + i * from_nbytes, stride, n, wide);
+            bt__elements_from_double(to, wide, n, out + i * to_nbytes, 1);
+        } else {
+            int64_t wide[STRIP];
+            bt__elements_to_int(from, at + i * from_nbytes, stride, n, wide);
+            bt__elements_from_int(to, wide, from == BT_UINT64, n, out + i * to_nbytes, 1);
+        }
+    }
+}
+
+bt_status bt_tensor_cast(bt_ctx *ctx, const bt_tensor *t, bt_dtype dtype, bt_tensor **out)
+{
+    if (t->dtype == dtype)
+        return bt_tensor_dense(ctx, t, out);
+    BT_TRY(bt_tensor_create(ctx, dtype, t->rank, t->dims, out));
+    bt__rows rows = bt__tensor_rows(t);
+    for (int64_t i = 0; i < rows.nrow; i++)
+        cast_row(t->dtype, bt__tensor_row(t, &rows, i), rows.stride, rows.length, dtype,
+                 (char *)(*out)->data +
+                     i * rows.length * (int64_t)bt_dtype_nbytes(dtype));
+    return NULL;
+}

@@ -1,0 +1,44 @@
+/* What the parts of value/ share about tensors. */
+#ifndef VALUE_TENSOR_H
+#define VALUE_TENSOR_H
+
+#include <baton/value.h>
+
+/* Every tensor is one block: this head, dims, strides and, where it owns its data, the
+ * data. */
+struct bt__tensor {
+    bt_tensor tensor;
+    size_t nbytes;           /* of the block */
+    void (*release)(void *); /* called with `foreign` when the tensor goes; may be NULL */
+    void *foreign;
+    int64_t shape[]; /* dims, then strides */
+};
+
+/* Product of the dims. errors BT_ERR_ARGUMENT: rank, a negative dim; BT_ERR_LIMIT: more
+ * than limits.bytes, or than an address space. */
+bt_status bt__tensor_check(bt_ctx *, bt_dtype, uint32_t rank, const int64_t *dims,
+                           int64_t *nelem_out) BT_MUST_USE;
+
+/* A tensor without data whose dims were checked; strides NULL: row major. NULL: no
+ * memory. */
+struct bt__tensor *bt__tensor_alloc(bt_ctx *, bt_dtype, uint32_t rank,
+                                    const int64_t *dims, const int64_t *strides,
+                                    int64_t nelem, size_t data_nbytes);
+
+/* Where the element at a row-major position stands, in elements from element 0. */
+int64_t bt__tensor_offset(const bt_tensor *, int64_t position);
+void *bt__tensor_at(const bt_tensor *, int64_t position);
+
+/* A tensor as rows along its last axis: `nrow` rows of `length` elements, `stride` apart.
+ * A dense tensor is one row. */
+typedef struct bt__rows {
+    int64_t nrow, length, stride;
+} bt__rows;
+bt__rows bt__tensor_rows(const bt_tensor *);
+void *bt__tensor_row(const bt_tensor *, const bt__rows *, int64_t row);
+
+/* Copies the elements of `from` in row-major order to `to`, which is dense and has as
+ * many. */
+void bt__tensor_copy(const bt_tensor *from, bt_tensor *to);
+
+#endif

@@ -337,6 +337,10 @@ BT_API bt_status bt_op_facet(bt_ctx *, const bt_op *, const char *facet,
 /* Input index by name, -1 if none; number of inputs. */
 BT_API int bt_op_input_index(const bt_op *, const char *name);
 BT_API uint32_t bt_op_ninput(const bt_op *, uint32_t *nrequired);
+/* The member of an attribute struct, for those who do not know its type, such as passes: NULL
+ * where the operator has no attribute of that name and kind. */
+BT_API const void *bt_attr_find(const bt_op *, const void *attrs, const char *name,
+                                uint32_t kind);
 /* Parses "axis=1, keepdims=True" against the operator's schema into a struct in the
  * store. */
 BT_API bt_status bt_attrs_parse(bt_ctx *, bt_store *, const bt_op *, const char *text,

@@ -1,6 +1,15 @@
 # Plugins of the tree: a folder with a plugin.json is one plugin, named by its path (ops/nn -> ops.nn).
 # Every .c file in it states its tables as `const bt_table bt_<path>_<file>[]`; one with a .h of the same name is a helper
-# without tables. There is no list to edit: a missing table fails to link and names the file.
+# without tables. There is no list to edit: a missing table fails to link and names the file. The build writes the
+# plugin's manifest, NAME.baton.json, beside the shared object: plugin.json and what the tables hold. Files
+# <folder>/pipelines/NAME.json are pipelines of the plugin.
+
+if(NOT TARGET baton_describe)
+  add_executable(baton_describe ${CMAKE_CURRENT_LIST_DIR}/describe.c)
+  target_link_libraries(baton_describe PRIVATE baton_flags baton)
+  target_link_options(baton_describe PRIVATE -Wl,--allow-shlib-undefined -Wl,-z,lazy)
+  set_target_properties(baton_describe PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/generated)
+endif()
 
 function(baton_add_plugin folder)
   file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${folder})
@@ -26,6 +35,41 @@ function(baton_add_plugin folder)
   target_link_options(${name} PRIVATE -Wl,-z,lazy)
   set_target_properties(${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
     LIBRARY_OUTPUT_DIRECTORY ${BATON_PLUGIN_OUTPUT} BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/../..")
+  baton_add_pipelines(${folder} ${name} seed)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/${name}.json CONTENT "${seed}" @ONLY)
+  add_custom_command(TARGET ${name} POST_BUILD VERBATIM
+    COMMAND baton_describe $<TARGET_FILE:${name}> ${CMAKE_BINARY_DIR}/generated/${name}.json ${name}.so
+            ${BATON_PLUGIN_OUTPUT}/${name}.baton.json || echo "no manifest for ${name}: libbaton lacks symbols it uses")
+  add_dependencies(${name} baton_describe)
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${CMAKE_BINARY_DIR}/generated/${name}.json)
+endfunction()
+
+# Copies a plugin's pipelines beside its manifest and names them in the manifest's seed.
+function(baton_add_pipelines folder name seed_variable)
+  set(seed "${${seed_variable}}")
+  file(GLOB pipelines CONFIGURE_DEPENDS ${folder}/pipelines/*.json)
+  set(items "[]")
+  set(count 0)
+  foreach(pipeline ${pipelines})
+    get_filename_component(base ${pipeline} NAME_WE)
+    file(READ ${pipeline} text)
+    string(JSON doc ERROR_VARIABLE fault GET "${text}" doc)
+    if(fault)
+      message(FATAL_ERROR "${pipeline}: field \"doc\" is missing: a sentence on what the pipeline is for")
+    endif()
+    string(JSON item SET "{}" name "\"${base}\"")
+    string(REPLACE "\"" "\\\"" doc "${doc}")
+    string(JSON item SET "${item}" doc "\"${doc}\"")
+    string(JSON item SET "${item}" path "\"${name}/${base}.json\"")
+    string(JSON items SET "${items}" ${count} "${item}")
+    math(EXPR count "${count} + 1")
+    configure_file(${pipeline} ${BATON_PLUGIN_OUTPUT}/${name}/${base}.json COPYONLY)
+  endforeach()
+  if(count GREATER 0)
+    string(JSON seed SET "${seed}" provides "{}")
+    string(JSON seed SET "${seed}" provides pipelines "${items}")
+  endif()
+  set(${seed_variable} "${seed}" PARENT_SCOPE)
 endfunction()
 
 function(baton_add_plugins)

@@ -36,6 +36,8 @@ typedef struct bt_plugin {
     const char *version; /* "0.1.0" */
     const bt_table *const
         *tables; /* ended by NULL; each ended by a zero interface_name */
+    uint32_t attr_nbytes, input_nbytes, facet_nbytes; /* of nested rows */
+    uint32_t reserved;
 } bt_plugin;
 
 /* Stands in libbaton; its address tells one copy of the library from another. */

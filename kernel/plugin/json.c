@@ -1,0 +1,429 @@
+/*
+ * Reading JSON with places. The scanner knows the grammar and no values: it refuses what
+ * is out of shape at the byte where it goes wrong, bounds the depth before jansson
+ * recurses, and later walks to the value that a pointer names. jansson then checks what
+ * is left (numbers, UTF-8, duplicate keys) and makes the tree.
+ */
+#include "plugin/json.h"
+
+#include <string.h>
+
+#include "base/ctx.h"
+
+typedef struct scan {
+    const char *text;
+    size_t at, end;
+    const char *expected; /* set where it goes wrong, at `at` */
+} scan;
+
+static int fail(scan *s, const char *expected)
+{
+    s->expected = expected;
+    return 0;
+}
+
+static void skip_space(scan *s)
+{
+    while (s->at < s->end && strchr(" \t\r\n", s->text[s->at]) && s->text[s->at])
+        s->at++;
+}
+
+static int peek(scan *s)
+{
+    skip_space(s);
+    return s->at < s->end ? (unsigned char)s->text[s->at] : -1;
+}
+
+static int scan_string(scan *s)
+{
+    if (peek(s) != '"')
+        return fail(s, "a string in double quotes");
+    for (s->at++; s->at < s->end; s->at++) {
+        unsigned char c = (unsigned char)s->text[s->at];
+        if (c == '"') {
+            s->at++;
+            return 1;
+        }
+        if (c < 0x20)
+            return fail(s, "the end of the string before the end of the line");
+        if (c == '\\')
+            s->at++;
+    }
+    s->at = s->end;
+    return fail(s, "the end of the string");
+}
+
+static int scan_scalar(scan *s)
+{
+    size_t start = s->at;
+    while (s->at < s->end && s->text[s->at] && !strchr(" \t\r\n,:]}[{\"", s->text[s->at]))
+        s->at++;
+    const char *word = s->text + start;
+    size_t n = s->at - start;
+    int known = (n == 4 && memcmp(word, "true", 4) == 0) ||
+                (n == 5 && memcmp(word, "false", 5) == 0) ||
+                (n == 4 && memcmp(word, "null", 4) == 0) ||
+                (n > 0 && strchr("-0123456789", *word));
+    if (known)
+        return 1;
+    s->at = start;
+    return fail(s, "a value (a string, number, true, false, null, list or object)");
+}
+
+static int scan_value(scan *s, uint32_t depth);
+
+/* The inside of a list or an object, from its opening bracket to its closing one. */
+static int scan_container(scan *s, uint32_t depth, int is_object)
+{
+    int close = is_object ? '}' : ']';
+    s->at++;
+    if (peek(s) == close) {
+        s->at++;
+        return 1;
+    }
+    for (;;) {
+        if (is_object) {
+            if (!scan_string(s))
+                return 0;
+            if (peek(s) != ':')
+                return fail(s, "\":\" after the key");
+            s->at++;
+        }
+        if (!scan_value(s, depth + 1))
+            return 0;
+        int next = peek(s);
+        if (next != ',' && next != close)
+            return fail(s, is_object ? "\",\" or \"}\"" : "\",\" or \"]\"");
+        s->at++;
+        if (next == close)
+            return 1;
+    }
+}
+
+/* Recursion is bounded by BT__JSON_MAX_DEPTH. */
+static int scan_value(scan *s, uint32_t depth)
+{
+    int c = peek(s);
+    if (c == '"')
+        return scan_string(s);
+    if (c != '{' && c != '[')
+        return scan_scalar(s);
+    if (depth >= BT__JSON_MAX_DEPTH)
+        return fail(s, NULL);
+    return scan_container(s, depth, c == '{');
+}
+
+/* ---- places ---- */
+
+/* Fills line, column and the source line of a byte of the text. */
+static void place_of(bt_ctx *ctx, const bt__json_doc *doc, size_t at, size_t width,
+                     bt_place *out)
+{
+    size_t start = 0;
+    uint32_t line = 1;
+    if (at > doc->nbytes)
+        at = doc->nbytes;
+    for (size_t i = 0; i < at; i++) {
+        if (doc->text[i] == '\n') {
+            line++;
+            start = i + 1;
+        }
+    }
+    size_t end = at;
+    while (end < doc->nbytes && doc->text[end] != '\n')
+        end++;
+    if (width > end - at)
+        width = end - at;
+    *out =
+        (bt_place){ .file = bt_arena_text(ctx->diags, doc->file, strlen(doc->file)),
+                    .line = line,
+                    .column = (uint32_t)(at - start) + 1,
+                    .width = width ? (uint32_t)width : 1,
+                    .text = bt_arena_text(ctx->diags, doc->text + start, end - start) };
+}
+
+/* Whether the string token text[start, end) spells `key`. */
+static int is_key(const char *text, size_t start, size_t end, const char *key)
+{
+    size_t nkey = strlen(key);
+    if (!memchr(text + start, '\\', end - start))
+        return end - start == nkey + 2 && memcmp(text + start + 1, key, nkey) == 0;
+    json_t *decoded = json_loadb(text + start, end - start, JSON_DECODE_ANY, NULL);
+    int equal = decoded && strcmp(json_string_value(decoded), key) == 0;
+    json_decref(decoded);
+    return equal;
+}
+
+/* From the start of an object to the value of a member; the key's range in *key_at. */
+static int enter_member(scan *s, const char *key, size_t *key_at, size_t *key_width)
+{
+    s->at++;
+    while (peek(s) == '"') {
+        size_t start = s->at;
+        if (!scan_string(s))
+            return 0;
+        *key_at = start;
+        *key_width = s->at - start;
+        int found = is_key(s->text, start, s->at, key);
+        if (peek(s) != ':')
+            return 0;
+        s->at++;
+        skip_space(s);
+        if (found)
+            return 1;
+        if (!scan_value(s, 0) || peek(s) != ',')
+            return 0;
+        s->at++;
+    }
+    return 0;
+}
+
+static int enter_element(scan *s, size_t index)
+{
+    s->at++;
+    for (size_t i = 0; i < index; i++) {
+        if (!scan_value(s, 0) || peek(s) != ',')
+            return 0;
+        s->at++;
+    }
+    skip_space(s);
+    return 1;
+}
+
+/* Walks to the value of a cursor. */
+static int enter(scan *s, const bt__json *json, size_t *key_at, size_t *key_width)
+{
+    const bt__json *way[BT__JSON_MAX_DEPTH + 1];
+    uint32_t n = 0;
+    for (const bt__json *j = json; j->up; j = j->up) {
+        if (n > BT__JSON_MAX_DEPTH)
+            return 0;
+        way[n++] = j;
+    }
+    skip_space(s);
+    while (n > 0) {
+        const bt__json *step = way[--n];
+        int c = peek(s);
+        if (step->key ? c != '{' || !enter_member(s, step->key, key_at, key_width)
+                      : c != '[' || !enter_element(s, step->index))
+            return 0;
+    }
+    return 1;
+}
+
+void bt__json_place(bt_ctx *ctx, const bt__json *json, int at_key, bt_place *out)
+{
+    const bt__json_doc *doc = json->doc;
+    scan s = { .text = doc->text, .end = doc->nbytes };
+    size_t key_at = 0, key_width = 1;
+    if (!enter(&s, json, &key_at, &key_width)) {
+        place_of(ctx, doc, 0, 1, out);
+        return;
+    }
+    size_t start = s.at;
+    if (at_key && json->key) {
+        place_of(ctx, doc, key_at, key_width, out);
+        return;
+    }
+    int c = peek(&s);
+    size_t width = 1;
+    if (c != '{' && c != '[' && scan_value(&s, 0))
+        width = s.at - start;
+    place_of(ctx, doc, start, width, out);
+}
+
+/* ---- parsing ---- */
+
+static bt_status fail_byte(bt_ctx *ctx, const bt__json_doc *doc, size_t at, size_t width,
+                           const char *message)
+{
+    bt_place place;
+    place_of(ctx, doc, at, width, &place);
+    return bt_fail_place(ctx, doc->code, &place, "%s", message);
+}
+
+static bt_status fail_scan(bt_ctx *ctx, const bt__json_doc *doc, scan *s)
+{
+    bt_place place;
+    place_of(ctx, doc, s->at, 1, &place);
+    if (!s->expected)
+        return bt_fail_place(ctx, doc->code, &place,
+                             "lists and objects are nested more than %d deep",
+                             BT__JSON_MAX_DEPTH);
+    if (s->at >= s->end)
+        return bt_fail_place(ctx, doc->code, &place, "expected %s, found the end",
+                             s->expected);
+    unsigned char c = (unsigned char)s->text[s->at];
+    if (c < 0x20 || c >= 0x7f)
+        return bt_fail_place(ctx, doc->code, &place, "expected %s, found byte 0x%02x",
+                             s->expected, c);
+    return bt_fail_place(ctx, doc->code, &place, "expected %s, found \"%c\"", s->expected,
+                         c);
+}
+
+/* jansson says where it stopped reading; the token before that is at fault. */
+static bt_status fail_jansson(bt_ctx *ctx, const bt__json_doc *doc,
+                              const json_error_t *error)
+{
+    if (json_error_code(error) == json_error_out_of_memory)
+        return bt_no_memory();
+    size_t end = error->position > 0 ? (size_t)error->position : 0, start;
+    if (end > doc->nbytes)
+        end = doc->nbytes;
+    start = end;
+    if (start > 0 && doc->text[start - 1] == '"') {
+        start--;
+        while (start > 0 && doc->text[start - 1] != '"')
+            start--;
+        start -= start > 0;
+    } else {
+        while (start > 0 && !strchr(" \t\r\n,:[{", doc->text[start - 1]))
+            start--;
+    }
+    if (json_error_code(error) == json_error_duplicate_key)
+        return fail_byte(ctx, doc, start, end - start, "this key is given twice");
+    return fail_byte(ctx, doc, start, end - start, error->text);
+}
+
+bt_status bt__json_parse(bt_ctx *ctx, const bt__json_doc *doc, json_t **out)
+{
+    bt_place whole = { .file = doc->file };
+    if (doc->nbytes > BT__JSON_MAX_NBYTES)
+        return bt_fail_place(ctx, BT_ERR_LIMIT, &whole,
+                             "%zu bytes are too many: at most %u are read", doc->nbytes,
+                             BT__JSON_MAX_NBYTES);
+    const char *nul = memchr(doc->text, 0, doc->nbytes);
+    if (nul)
+        return fail_byte(ctx, doc, (size_t)(nul - doc->text), 1, "found a NUL byte");
+    scan s = { .text = doc->text, .end = doc->nbytes };
+    if (peek(&s) != '{') {
+        s.expected = "an object";
+        return fail_scan(ctx, doc, &s);
+    }
+    if (!scan_value(&s, 0))
+        return fail_scan(ctx, doc, &s);
+    if (peek(&s) >= 0) {
+        s.expected = "nothing after the object";
+        return fail_scan(ctx, doc, &s);
+    }
+    json_error_t error;
+    json_t *root = json_loadb(doc->text, doc->nbytes, JSON_REJECT_DUPLICATES, &error);
+    if (!root)
+        return fail_jansson(ctx, doc, &error);
+    *out = root;
+    return NULL;
+}
+
+/* ---- cursors ---- */
+
+bt__json bt__json_root(const bt__json_doc *doc, const json_t *value)
+{
+    return (bt__json){ .doc = doc, .value = value };
+}
+
+bt__json bt__json_member(const bt__json *up, const char *key)
+{
+    return (bt__json){
+        .doc = up->doc, .up = up, .key = key, .value = json_object_get(up->value, key)
+    };
+}
+
+bt__json bt__json_element(const bt__json *up, size_t index)
+{
+    return (bt__json){ .doc = up->doc,
+                       .up = up,
+                       .index = index,
+                       .value = json_array_get(up->value, index) };
+}
+
+const char *bt__json_pointer(const bt__json *json, bt_arena *arena)
+{
+    const bt__json *way[BT__JSON_MAX_DEPTH + 1];
+    uint32_t n = 0;
+    for (const bt__json *j = json; j->up && n <= BT__JSON_MAX_DEPTH; j = j->up)
+        way[n++] = j;
+    bt_text text;
+    bt_text_init(&text, arena);
+    while (n > 0) {
+        const bt__json *step = way[--n];
+        bt_text_addf(&text, "/");
+        if (!step->key)
+            bt_text_addf(&text, "%zu", step->index);
+        for (const char *c = step->key ? step->key : ""; *c; c++) {
+            if (*c == '~' || *c == '/')
+                bt_text_addf(&text, *c == '~' ? "~0" : "~1");
+            else
+                bt_text_add(&text, c, 1);
+        }
+    }
+    const char *out = bt_text_get(&text);
+    return out ? out : "";
+}
+
+static bt_status fail_va(bt_ctx *ctx, const bt__json *json, int at_key,
+                         const char *format, va_list args)
+{
+    bt_place place;
+    bt__json_place(ctx, json, at_key, &place);
+    bt_text text;
+    bt_text_init(&text, ctx->diags);
+    bt_text_addf(&text, "%s: ", json->up ? bt__json_pointer(json, ctx->diags) : "/");
+    bt_text_addv(&text, format, args);
+    const char *message = bt_text_get(&text);
+    return message ? bt_fail_place(ctx, json->doc->code, &place, "%s", message)
+                   : bt_no_memory();
+}
+
+bt_status bt__json_fail(bt_ctx *ctx, const bt__json *json, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    bt_status status = fail_va(ctx, json, 0, format, args);
+    va_end(args);
+    return status;
+}
+
+bt_status bt__json_fail_key(bt_ctx *ctx, const bt__json *json, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    bt_status status = fail_va(ctx, json, 1, format, args);
+    va_end(args);
+    return status;
+}
+
+const char *bt__json_text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static int add_piece(const char *piece, size_t nbytes, void *text)
+{
+    bt_text_add(text, piece, nbytes);
+    return 0;
+}
+
+int bt__json_write(const json_t *value, size_t flags, bt_text *out)
+{
+    return json_dump_callback(value, add_piece, out, flags | JSON_ENCODE_ANY) == 0 &&
+           !out->failed;
+}
+
+int bt__json_put(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) == 0;
+}
+
+json_t *bt__json_words(const char *text)
+{
+    json_t *words = json_array();
+    for (text = text ? text : ""; words && *text;) {
+        size_t n = strcspn(text, " ");
+        if (n > 0 && json_array_append_new(words, json_stringn(text, n)) != 0) {
+            json_decref(words);
+            return NULL;
+        }
+        text += n + (text[n] != 0);
+    }
+    return words;
+}

@@ -1,0 +1,426 @@
+/*
+ * The interfaces that the kernel knows: for each, what a row must hold, how its manifest
+ * item reads, and what the item may hold. Passes, analyses, executors, importers and
+ * pipelines; operators, relations and facets are in kinds_op.c.
+ */
+#include <string.h>
+
+#include <baton/executor.h>
+#include <baton/importer.h>
+
+#include "plugin/kinds.h"
+
+const bt__shape bt__text_shape = { .kinds = BT__JSON_STRING };
+const bt__shape bt__name_shape = { .kinds = BT__JSON_STRING,
+                                   .what = "a name, as in nn.relu or fold-constant",
+                                   .accepts = bt__is_name };
+const bt__shape bt__any_shape = { .kinds = ~0u, .others = &bt__any_shape };
+const bt__shape bt__doc_shape = { .kinds = BT__JSON_STRING,
+                                  .what = "a sentence",
+                                  .accepts = bt__is_filled };
+
+static int is_word(const char *text)
+{
+    return bt__is_name(text) || strcmp(text, "*") == 0;
+}
+static const bt__shape word_shape = { .kinds = BT__JSON_STRING,
+                                      .what = "a name, or \"*\" for everything",
+                                      .accepts = is_word };
+static const bt__shape words_shape = { .kinds = BT__JSON_LIST, .items = &word_shape };
+
+json_t *bt__describe_head(const char *name, const char *doc)
+{
+    json_t *item = json_object();
+    if (!item)
+        return NULL;
+    int ok = bt__json_put(item, "name", json_string(name));
+    if (ok && doc)
+        ok = bt__json_put(item, "doc", json_string(doc));
+    return bt__describe_end(item, ok);
+}
+
+json_t *bt__describe_end(json_t *item, int ok)
+{
+    if (ok)
+        return item;
+    json_decref(item);
+    return NULL;
+}
+
+static int put_options(json_t *item, const bt_attr *options)
+{
+    return !options || bt__json_put(item, "options", bt__schema_describe(options));
+}
+
+static int copy_options(const bt__copier *copier, const bt_attr **options)
+{
+    if (!*options)
+        return 1;
+    *options = bt__rows_copy(copier->arena, *options, copier->from->attr_nbytes,
+                             sizeof(bt_attr));
+    return *options != NULL;
+}
+
+const char *bt__check_head(bt_arena *arena, const char *name, const char *doc)
+{
+    (void)arena;
+    if (!bt__is_name(name))
+        return "the name is not one: letters, digits, \"_\", \".\" and \"-\" make a name";
+    if (!doc || !*doc)
+        return "doc is missing: state in a sentence what it does";
+    return NULL;
+}
+
+/* ---- passes ---- */
+
+static int copy_pass(const bt__copier *copier, void *row)
+{
+    bt_pass *pass = row;
+    return copy_options(copier, &pass->options);
+}
+
+static const char *check_words(bt_arena *arena, const char *member, const char *words)
+{
+    for (words = words ? words : ""; *words;) {
+        size_t n = strcspn(words, " ");
+        const char *word = bt_arena_text(arena, words, n);
+        if (n > 0 && (!word || !is_word(word)))
+            return bt__say(arena, "%s: \"%s\" is not a name", member, word ? word : "");
+        words += n + (words[n] != 0);
+    }
+    return NULL;
+}
+
+static const char *check_pass(bt_arena *arena, const void *row)
+{
+    const bt_pass *pass = row;
+    const char *fault = bt__check_head(arena, pass->name, pass->doc);
+    if (!fault && !pass->run)
+        fault = "run is missing";
+    if (!fault && pass->level > 4)
+        fault = bt__say(arena, "level is %u, expected 0 to 4", pass->level);
+    if (!fault)
+        fault = check_words(arena, "needs", pass->needs);
+    if (!fault)
+        fault = check_words(arena, "keeps", pass->keeps);
+    if (!fault)
+        fault = check_words(arena, "gives", pass->gives);
+    return fault ? fault : bt__schema_check(arena, pass->options, pass->options_nbytes);
+}
+
+static int put_words(json_t *item, const char *key, const char *words)
+{
+    return !words || bt__json_put(item, key, bt__json_words(words));
+}
+
+static json_t *describe_pass(const void *row)
+{
+    const bt_pass *pass = row;
+    json_t *item = bt__describe_head(pass->name, pass->doc);
+    return item ? bt__describe_end(
+                      item, bt__json_put(item, "level", json_integer(pass->level)) &&
+                                put_words(item, "needs", pass->needs) &&
+                                put_words(item, "keeps", pass->keeps) &&
+                                put_words(item, "gives", pass->gives) &&
+                                put_options(item, pass->options))
+                : NULL;
+}
+
+static const bt__shape level_shape = { .kinds = BT__JSON_INT, .low = 0, .high = 4 };
+static const bt__shape_field pass_fields[] = {
+    { "name", &bt__name_shape, 1 },      { "doc", &bt__doc_shape, 1 },
+    { "level", &level_shape, 1 },        { "needs", &words_shape, 0 },
+    { "keeps", &words_shape, 0 },        { "gives", &words_shape, 0 },
+    { "options", &bt__schema_shape, 0 }, { 0 },
+};
+static const bt__shape pass_shape = { .kinds = BT__JSON_OBJECT, .fields = pass_fields };
+
+/* ---- analyses ---- */
+
+static const char *check_analysis(bt_arena *arena, const void *row)
+{
+    const bt_analysis *analysis = row;
+    const char *fault = bt__check_head(arena, analysis->name, analysis->doc);
+    return fault ? fault : analysis->compute ? NULL : "compute is missing";
+}
+
+static json_t *describe_analysis(const void *row)
+{
+    const bt_analysis *analysis = row;
+    return bt__describe_head(analysis->name, analysis->doc);
+}
+
+static const bt__shape_field head_fields[] = {
+    { "name", &bt__name_shape, 1 },
+    { "doc", &bt__doc_shape, 1 },
+    { 0 },
+};
+const bt__shape bt__head_shape = { .kinds = BT__JSON_OBJECT, .fields = head_fields };
+
+/* ---- executors ---- */
+
+static const struct {
+    uint32_t bit;
+    const char *name;
+} features[] = {
+    { BT_FEATURE_BRANCHES, "branches" }, { BT_FEATURE_CALLS, "calls" },
+    { BT_FEATURE_CLOSURES, "closures" }, { BT_FEATURE_ADTS, "adts" },
+    { BT_FEATURE_REFS, "refs" },         { BT_FEATURE_DYNAMIC_SHAPES, "dynamic-shapes" },
+    { BT_FEATURE_DEVICES, "devices" },
+};
+
+static int copy_executor(const bt__copier *copier, void *row)
+{
+    bt_executor *executor = row;
+    return copy_options(copier, &executor->options);
+}
+
+static const char *check_executor(bt_arena *arena, const void *row)
+{
+    const bt_executor *executor = row;
+    const char *fault = bt__check_head(arena, executor->name, executor->doc);
+    if (!fault && (!executor->open || !executor->close || !executor->call))
+        fault = bt__say(arena, "%s is missing",
+                        !executor->open    ? "open"
+                        : !executor->close ? "close"
+                                           : "call");
+    if (!fault && (executor->features & ~(uint32_t)BT_FEATURE_ALL))
+        fault = "features has bits that are none of BT_FEATURE_...";
+    return fault ? fault
+                 : bt__schema_check(arena, executor->options, executor->options_nbytes);
+}
+
+static json_t *describe_executor(const void *row)
+{
+    const bt_executor *executor = row;
+    json_t *item = bt__describe_head(executor->name, executor->doc);
+    json_t *list = json_array();
+    int ok = item && list;
+    for (size_t i = 0; ok && i < BT_COUNT(features); i++) {
+        if (executor->features & features[i].bit)
+            ok = json_array_append_new(list, json_string(features[i].name)) == 0;
+    }
+    ok = ok && json_object_set(item, "features", list) == 0 &&
+         put_options(item, executor->options);
+    json_decref(list);
+    return bt__describe_end(item, ok);
+}
+
+static const bt__shape feature_shape = {
+    .kinds = BT__JSON_STRING,
+    .choices = "branches|calls|closures|adts|refs|dynamic-shapes|devices"
+};
+static const bt__shape features_shape = { .kinds = BT__JSON_LIST,
+                                          .items = &feature_shape };
+static const bt__shape_field executor_fields[] = {
+    { "name", &bt__name_shape, 1 },
+    { "doc", &bt__doc_shape, 1 },
+    { "features", &features_shape, 1 },
+    { "options", &bt__schema_shape, 0 },
+    { 0 },
+};
+static const bt__shape executor_shape = { .kinds = BT__JSON_OBJECT,
+                                          .fields = executor_fields };
+
+/* ---- importers ---- */
+
+static int copy_importer(const bt__copier *copier, void *row)
+{
+    bt_importer *importer = row;
+    return copy_options(copier, &importer->options);
+}
+
+static const char *check_importer(bt_arena *arena, const void *row)
+{
+    const bt_importer *importer = row;
+    const char *fault = bt__check_head(arena, importer->name, importer->doc);
+    if (!fault && (!importer->probe || !importer->import))
+        fault = bt__say(arena, "%s is missing", importer->probe ? "import" : "probe");
+    return fault ? fault
+                 : bt__schema_check(arena, importer->options, importer->options_nbytes);
+}
+
+static json_t *describe_importer(const void *row)
+{
+    const bt_importer *importer = row;
+    json_t *item = bt__describe_head(importer->name, importer->doc);
+    return item
+               ? bt__describe_end(item, put_words(item, "suffixes", importer->suffixes) &&
+                                            put_options(item, importer->options))
+               : NULL;
+}
+
+static int is_suffix(const char *text)
+{
+    return text[0] == '.' && text[1] && !strchr(text, '/');
+}
+static const bt__shape suffix_shape = { .kinds = BT__JSON_STRING,
+                                        .what = "a suffix of file names, as in \".onnx\"",
+                                        .accepts = is_suffix };
+static const bt__shape suffixes_shape = { .kinds = BT__JSON_LIST,
+                                          .items = &suffix_shape };
+static const bt__shape_field importer_fields[] = {
+    { "name", &bt__name_shape, 1 },
+    { "doc", &bt__doc_shape, 1 },
+    { "suffixes", &suffixes_shape, 0 },
+    { "options", &bt__schema_shape, 0 },
+    { 0 },
+};
+static const bt__shape importer_shape = { .kinds = BT__JSON_OBJECT,
+                                          .fields = importer_fields };
+
+/* ---- pipelines: files beside the manifest ---- */
+
+static const bt__shape path_shape = {
+    .kinds = BT__JSON_STRING,
+    .what = "a relative path beneath the manifest's folder, without \"..\"",
+    .accepts = bt__is_path
+};
+static const bt__shape_field pipeline_fields[] = {
+    { "name", &bt__name_shape, 1 },
+    { "doc", &bt__doc_shape, 0 },
+    { "path", &path_shape, 1 },
+    { 0 },
+};
+static const bt__shape pipeline_shape = { .kinds = BT__JSON_OBJECT,
+                                          .fields = pipeline_fields };
+
+/* ---- the list ---- */
+
+const bt__kind bt__kinds[] = {
+    { .kind = "op",
+      .key = "ops",
+      .interface_name = "baton.op/1",
+      .nbytes = sizeof(bt_op),
+      .least = sizeof(bt_op),
+      .shape = &bt__op_shape,
+      .copy = bt__copy_op,
+      .check = bt__check_op,
+      .describe = bt__describe_op },
+    { .kind = "relation",
+      .key = "relations",
+      .interface_name = "baton.relation/1",
+      .nbytes = sizeof(bt_relation),
+      .least = sizeof(bt_relation),
+      .shape = &bt__head_shape,
+      .check = bt__check_relation,
+      .describe = bt__describe_relation },
+    { .kind = "facet",
+      .key = "facets",
+      .interface_name = "baton.facet/1",
+      .nbytes = sizeof(bt_facet),
+      .least = sizeof(bt_facet),
+      .shape = &bt__facet_shape,
+      .copy = bt__copy_facet,
+      .check = bt__check_facet,
+      .describe = bt__describe_facet },
+    { .kind = "pass",
+      .key = "passes",
+      .interface_name = "baton.pass/1",
+      .nbytes = sizeof(bt_pass),
+      .least = sizeof(bt_pass),
+      .shape = &pass_shape,
+      .copy = copy_pass,
+      .check = check_pass,
+      .describe = describe_pass },
+    { .kind = "analysis",
+      .key = "analyses",
+      .interface_name = "baton.analysis/1",
+      .nbytes = sizeof(bt_analysis),
+      .least = sizeof(bt_analysis),
+      .shape = &bt__head_shape,
+      .check = check_analysis,
+      .describe = describe_analysis },
+    { .kind = "executor",
+      .key = "executors",
+      .interface_name = "baton.executor/1",
+      .nbytes = sizeof(bt_executor),
+      .least = sizeof(bt_executor),
+      .shape = &executor_shape,
+      .copy = copy_executor,
+      .check = check_executor,
+      .describe = describe_executor },
+    { .kind = "importer",
+      .key = "importers",
+      .interface_name = "baton.importer/1",
+      .nbytes = sizeof(bt_importer),
+      .least = sizeof(bt_importer),
+      .shape = &importer_shape,
+      .copy = copy_importer,
+      .check = check_importer,
+      .describe = describe_importer },
+    { .kind = "pipeline",
+      .key = "pipelines",
+      .interface_name = "",
+      .shape = &pipeline_shape },
+    { 0 },
+};
+
+const bt__kind *bt__kind_of_key(const char *key)
+{
+    const bt__kind *kind = bt__kinds;
+    while (kind->kind && strcmp(kind->key, key) != 0)
+        kind++;
+    return kind->kind ? kind : NULL;
+}
+
+const bt__kind *bt__kind_of_interface(const char *name)
+{
+    const bt__kind *kind = bt__kinds;
+    while (kind->kind && strcmp(kind->interface_name, name) != 0)
+        kind++;
+    return kind->kind && *name ? kind : NULL;
+}
+
+/* `provides`: a list for each kind, and for each interface that plugins define. */
+#define LIST_OF(shape_)                            \
+    {                                              \
+        .kinds = BT__JSON_LIST, .items = &(shape_) \
+    }
+static const bt__shape ops_shape = LIST_OF(bt__op_shape);
+static const bt__shape heads_shape = LIST_OF(bt__head_shape);
+static const bt__shape facets_shape = LIST_OF(bt__facet_shape);
+static const bt__shape passes_shape = LIST_OF(pass_shape);
+static const bt__shape executors_shape = LIST_OF(executor_shape);
+static const bt__shape importers_shape = LIST_OF(importer_shape);
+static const bt__shape pipelines_shape = LIST_OF(pipeline_shape);
+static const bt__shape_field other_fields[] = { { "name", &bt__name_shape, 1 }, { 0 } };
+static const bt__shape other_shape = { .kinds = BT__JSON_OBJECT, .fields = other_fields };
+static const bt__shape others_shape = LIST_OF(other_shape);
+static const bt__shape_field provides_fields[] = {
+    { "ops", &ops_shape, 0 },
+    { "relations", &heads_shape, 0 },
+    { "facets", &facets_shape, 0 },
+    { "passes", &passes_shape, 0 },
+    { "analyses", &heads_shape, 0 },
+    { "executors", &executors_shape, 0 },
+    { "importers", &importers_shape, 0 },
+    { "pipelines", &pipelines_shape, 0 },
+    { 0 },
+};
+const bt__shape bt__provides_shape = { .kinds = BT__JSON_OBJECT,
+                                       .fields = provides_fields,
+                                       .others = &others_shape,
+                                       .accepts_key = bt__is_interface };
+
+/* `contributes`: steps for the slots of pipelines; the pipeline that takes one checks
+ * what it holds. */
+static const bt__shape order_shape = { .kinds = BT__JSON_INT,
+                                       .low = -1000000,
+                                       .high = 1000000 };
+static const bt__shape any_object_shape = { .kinds = BT__JSON_OBJECT,
+                                            .others = &bt__any_shape };
+static const bt__shape any_list_shape = { .kinds = BT__JSON_LIST,
+                                          .items = &bt__any_shape };
+static const bt__shape_field contribution_fields[] = {
+    { "slot", &bt__name_shape, 1 },
+    { "pass", &bt__name_shape, 0 },
+    { "sequence", &any_list_shape, 0 },
+    { "options", &any_object_shape, 0 },
+    { "order", &order_shape, 0 },
+    { "when", &any_object_shape, 0 },
+    { 0 },
+};
+static const bt__shape contribution_shape = { .kinds = BT__JSON_OBJECT,
+                                              .fields = contribution_fields };
+const bt__shape bt__contributes_shape = LIST_OF(contribution_shape);

@@ -1,0 +1,328 @@
+/* Operators, relations and facets: what a row must hold and how its manifest item reads.
+ */
+#include <string.h>
+
+#include "plugin/kinds.h"
+
+static const struct {
+    uint32_t bit;
+    const char *name;
+} effects[] = {
+    { BT_EFFECT_READS, "reads" },
+    { BT_EFFECT_WRITES, "writes" },
+    { BT_EFFECT_ALLOCATES, "allocates" },
+    { BT_EFFECT_RANDOM, "random" },
+    { BT_EFFECT_IO, "io" },
+    { BT_EFFECT_FAILS, "fails" },
+    { BT_EFFECT_DIVERGES, "diverges" },
+};
+
+/* ---- operators ---- */
+
+/* Facet tables are copied too, with room for members that the plugin does not know. */
+static int copy_facet_table(const bt__copier *copier, bt_facet *facet)
+{
+    size_t nbytes = facet->table_nbytes;
+    if (!facet->table || nbytes == 0 || nbytes > BT__FACET_MAX_NBYTES)
+        return 1; // refused by the check
+    void *table = bt_arena_alloc(copier->arena, 1, nbytes + BT__FACET_ROOM);
+    if (!table)
+        return 0;
+    memcpy(table, facet->table, nbytes);
+    facet->table = table;
+    return 1;
+}
+
+static int copy_facets(const bt__copier *copier, const bt_facet **facets)
+{
+    if (!*facets)
+        return 1;
+    bt_facet *rows = bt__rows_copy(copier->arena, *facets, copier->from->facet_nbytes,
+                                   sizeof(bt_facet));
+    *facets = rows;
+    for (; rows && rows->facet; rows++) {
+        if (!copy_facet_table(copier, rows))
+            return 0;
+    }
+    return *facets != NULL;
+}
+
+int bt__copy_op(const bt__copier *copier, void *row)
+{
+    static const bt_op_input no_inputs[1];
+    bt_op *op = row;
+    const bt_plugin *from = copier->from;
+    op->plugin = NULL;
+    if (op->inputs)
+        op->inputs = bt__rows_copy(copier->arena, op->inputs, from->input_nbytes,
+                                   sizeof(bt_op_input));
+    else
+        op->inputs = no_inputs;
+    if (op->attrs) {
+        op->attrs =
+            bt__rows_copy(copier->arena, op->attrs, from->attr_nbytes, sizeof(bt_attr));
+        if (!op->attrs)
+            return 0;
+    }
+    return op->inputs && copy_facets(copier, &op->facets);
+}
+
+static const char *check_inputs(bt_arena *arena, const bt_op_input *inputs)
+{
+    int had_optional = 0;
+    for (const bt_op_input *input = inputs; input->name; input++) {
+        if (!bt__is_name(input->name))
+            return bt__say(arena, "input \"%s\": not a name", input->name);
+        if (!input->type || !*input->type)
+            return bt__say(arena, "input %s: type is missing", input->name);
+        if (had_optional && !input->is_optional)
+            return bt__say(arena,
+                           "input %s stands after an optional one: it must be "
+                           "optional too",
+                           input->name);
+        had_optional = input->is_optional != 0;
+        for (const bt_op_input *other = inputs; other != input; other++) {
+            if (strcmp(other->name, input->name) == 0)
+                return bt__say(arena, "input %s: stated twice", input->name);
+        }
+    }
+    return NULL;
+}
+
+static const char *check_compute(bt_arena *arena, const bt_op *op)
+{
+    int n = (op->formula != NULL) + (op->write_formula != NULL) + (op->eval != NULL);
+    if (n == 0)
+        return "nothing computes it: one of formula, write_formula and eval is needed";
+    if (op->formula && op->write_formula)
+        return "formula and write_formula are both given: keep one";
+    if (op->relation && op->relate)
+        return "relation and relate are both given: keep one";
+    if (op->relation && !bt__is_name(op->relation))
+        return bt__say(arena, "relation \"%s\" is not a name", op->relation);
+    if (!op->relation && !op->relate && !op->formula && !op->write_formula)
+        return "nothing gives its type: an operator with eval alone needs relation or "
+               "relate";
+    return NULL;
+}
+
+static const char *check_facet_row(bt_arena *arena, const bt_facet *facet)
+{
+    if (!bt__is_name(facet->facet))
+        return bt__say(arena, "facet \"%s\": not a name", facet->facet);
+    if (!facet->table || facet->table_nbytes == 0)
+        return bt__say(arena, "facet %s: table is missing", facet->facet);
+    if (facet->table_nbytes > BT__FACET_MAX_NBYTES)
+        return bt__say(arena, "facet %s: a table of %u bytes is too large", facet->facet,
+                       facet->table_nbytes);
+    return NULL;
+}
+
+static const char *check_facets(bt_arena *arena, const bt_op *op)
+{
+    for (const bt_facet *facet = op->facets; facet && facet->facet; facet++) {
+        const char *fault = check_facet_row(arena, facet);
+        if (fault)
+            return fault;
+        if (facet->op && strcmp(facet->op, op->name) != 0)
+            return bt__say(arena,
+                           "facet %s: it is of %s; one for another operator stands "
+                           "in a table of its own",
+                           facet->facet, facet->op);
+        for (const bt_facet *other = op->facets; other != facet; other++) {
+            if (strcmp(other->facet, facet->facet) == 0)
+                return bt__say(arena, "facet %s: stated twice", facet->facet);
+        }
+    }
+    return NULL;
+}
+
+const char *bt__check_op(bt_arena *arena, const void *row)
+{
+    const bt_op *op = row;
+    const char *fault = bt__check_head(arena, op->name, op->doc);
+    if (!fault && op->revision == 0)
+        fault = "revision is missing: it counts from 1";
+    if (!fault && (op->effects & ~(uint32_t)BT_EFFECT_ALL))
+        fault = "effects has bits that are none of BT_EFFECT_...";
+    if (!fault)
+        fault = check_inputs(arena, op->inputs);
+    if (!fault)
+        fault = bt__schema_check(arena, op->attrs, op->attrs_nbytes);
+    if (!fault)
+        fault = check_compute(arena, op);
+    return fault ? fault : check_facets(arena, op);
+}
+
+static json_t *describe_effects(uint32_t bits)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < BT_COUNT(effects); i++) {
+        if ((bits & effects[i].bit) &&
+            json_array_append_new(list, json_string(effects[i].name)) != 0)
+            return bt__describe_end(list, 0);
+    }
+    return list;
+}
+
+static json_t *describe_inputs(const bt_op_input *inputs)
+{
+    json_t *list = json_array();
+    for (; list && inputs->name; inputs++) {
+        json_t *item = bt__describe_head(inputs->name, NULL);
+        int ok = item && bt__json_put(item, "type", json_string(inputs->type));
+        if (ok && inputs->is_optional)
+            ok = bt__json_put(item, "optional", json_true());
+        if (ok && inputs->doc)
+            ok = bt__json_put(item, "doc", json_string(inputs->doc));
+        if (json_array_append_new(list, bt__describe_end(item, ok)) != 0)
+            return bt__describe_end(list, 0);
+    }
+    return list;
+}
+
+static json_t *describe_own_facets(const bt_facet *facets)
+{
+    json_t *list = json_array();
+    for (; list && facets && facets->facet; facets++) {
+        json_t *item = json_object();
+        int ok = item && bt__json_put(item, "facet", json_string(facets->facet));
+        if (ok && facets->priority)
+            ok = bt__json_put(item, "priority", json_integer(facets->priority));
+        if (json_array_append_new(list, bt__describe_end(item, ok)) != 0)
+            return bt__describe_end(list, 0);
+    }
+    return list;
+}
+
+static const char *relation_of(const bt_op *op)
+{
+    return op->relation ? op->relation : op->relate ? "(own)" : "(from formula)";
+}
+
+static const char *computes_of(const bt_op *op)
+{
+    return op->formula ? "formula" : op->write_formula ? "formula hook" : "c";
+}
+
+json_t *bt__describe_op(const void *row)
+{
+    const bt_op *op = row;
+    json_t *item = bt__describe_head(op->name, op->doc);
+    int ok = item && bt__json_put(item, "revision", json_integer(op->revision));
+    if (ok && op->source)
+        ok = bt__json_put(item, "source", json_string(op->source));
+    if (ok && op->effects)
+        ok = bt__json_put(item, "effects", describe_effects(op->effects));
+    ok = ok && bt__json_put(item, "inputs", describe_inputs(op->inputs));
+    if (ok && op->attrs)
+        ok = bt__json_put(item, "attrs", bt__schema_describe(op->attrs));
+    ok = ok && bt__json_put(item, "relation", json_string(relation_of(op))) &&
+         bt__json_put(item, "computes", json_string(computes_of(op)));
+    if (ok && op->formula)
+        ok = bt__json_put(item, "formula", json_string(op->formula));
+    if (ok && op->facets)
+        ok = bt__json_put(item, "facets", describe_own_facets(op->facets));
+    return bt__describe_end(item, ok);
+}
+
+static int is_relation(const char *text)
+{
+    return bt__is_name(text) || strcmp(text, "(own)") == 0 ||
+           strcmp(text, "(from formula)") == 0;
+}
+
+static const bt__shape revision_shape = { .kinds = BT__JSON_INT,
+                                          .low = 1,
+                                          .high = INT32_MAX };
+static const bt__shape effect_shape = {
+    .kinds = BT__JSON_STRING, .choices = "reads|writes|allocates|random|io|fails|diverges"
+};
+static const bt__shape effects_shape = { .kinds = BT__JSON_LIST, .items = &effect_shape };
+static const bt__shape flag_shape = { .kinds = BT__JSON_BOOL };
+static const bt__shape_field input_fields[] = {
+    { "name", &bt__name_shape, 1 },
+    { "type", &bt__doc_shape, 1 },
+    { "doc", &bt__text_shape, 0 },
+    { "optional", &flag_shape, 0 },
+    { 0 },
+};
+static const bt__shape input_shape = { .kinds = BT__JSON_OBJECT, .fields = input_fields };
+static const bt__shape inputs_shape = { .kinds = BT__JSON_LIST, .items = &input_shape };
+static const bt__shape relation_shape = {
+    .kinds = BT__JSON_STRING,
+    .what = "a relation's name, \"(own)\" or \"(from formula)\"",
+    .accepts = is_relation
+};
+static const bt__shape computes_shape = { .kinds = BT__JSON_STRING,
+                                          .choices = "formula|formula hook|c" };
+static const bt__shape priority_shape = { .kinds = BT__JSON_INT,
+                                          .low = INT32_MIN,
+                                          .high = INT32_MAX };
+static const bt__shape_field own_facet_fields[] = {
+    { "facet", &bt__name_shape, 1 },
+    { "priority", &priority_shape, 0 },
+    { 0 },
+};
+static const bt__shape own_facet_shape = { .kinds = BT__JSON_OBJECT,
+                                           .fields = own_facet_fields };
+static const bt__shape own_facets_shape = { .kinds = BT__JSON_LIST,
+                                            .items = &own_facet_shape };
+static const bt__shape_field op_fields[] = {
+    { "name", &bt__name_shape, 1 },     { "doc", &bt__doc_shape, 1 },
+    { "revision", &revision_shape, 1 }, { "source", &bt__text_shape, 0 },
+    { "effects", &effects_shape, 0 },   { "inputs", &inputs_shape, 1 },
+    { "attrs", &bt__schema_shape, 0 },  { "relation", &relation_shape, 1 },
+    { "computes", &computes_shape, 1 }, { "formula", &bt__text_shape, 0 },
+    { "facets", &own_facets_shape, 0 }, { 0 },
+};
+const bt__shape bt__op_shape = { .kinds = BT__JSON_OBJECT, .fields = op_fields };
+
+/* ---- relations ---- */
+
+const char *bt__check_relation(bt_arena *arena, const void *row)
+{
+    const bt_relation *relation = row;
+    const char *fault = bt__check_head(arena, relation->name, relation->doc);
+    return fault ? fault : relation->relate ? NULL : "relate is missing";
+}
+
+json_t *bt__describe_relation(const void *row)
+{
+    const bt_relation *relation = row;
+    return bt__describe_head(relation->name, relation->doc);
+}
+
+/* ---- facets for other plugins' operators ---- */
+
+int bt__copy_facet(const bt__copier *copier, void *row)
+{
+    return copy_facet_table(copier, row);
+}
+
+const char *bt__check_facet(bt_arena *arena, const void *row)
+{
+    const bt_facet *facet = row;
+    if (!facet->op || !bt__is_name(facet->op))
+        return "op is missing: the operator's name";
+    return check_facet_row(arena, facet);
+}
+
+json_t *bt__describe_facet(const void *row)
+{
+    const bt_facet *facet = row;
+    json_t *item = json_object();
+    int ok = item && bt__json_put(item, "op", json_string(facet->op)) &&
+             bt__json_put(item, "facet", json_string(facet->facet));
+    if (ok && facet->priority)
+        ok = bt__json_put(item, "priority", json_integer(facet->priority));
+    return bt__describe_end(item, ok);
+}
+
+static const bt__shape_field facet_fields[] = {
+    { "op", &bt__name_shape, 1 },
+    { "facet", &bt__name_shape, 1 },
+    { "priority", &priority_shape, 0 },
+    { 0 },
+};
+const bt__shape bt__facet_shape = { .kinds = BT__JSON_OBJECT, .fields = facet_fields };

@@ -1,0 +1,252 @@
+/*
+ * Manifests: one JSON file per plugin, read and judged without opening the plugin. A
+ * wrong one becomes a refused handle, which keeps its reason; what it provides is still
+ * listed where that could be read, so that a missing name can say which plugin has it.
+ */
+#include <string.h>
+
+#include "plugin/plugins.h"
+
+#define SUFFIX ".baton.json"
+
+static const bt__shape text_shape = { .kinds = BT__JSON_STRING };
+static const bt__shape filled_shape = { .kinds = BT__JSON_STRING,
+                                        .what = "a text that is not empty",
+                                        .accepts = bt__is_filled };
+static const bt__shape id_shape = { .kinds = BT__JSON_STRING,
+                                    .what = "a plugin's id, as in org.example.gelu",
+                                    .accepts = bt__is_name };
+static const bt__shape version_shape = { .kinds = BT__JSON_STRING,
+                                         .what = "a version, as in 0.1.0",
+                                         .accepts = bt__is_version };
+static const bt__shape count_shape = { .kinds = BT__JSON_INT, .low = 0, .high = 1 << 20 };
+static const bt__shape_field abi_fields[] = {
+    { "major", &count_shape, 1 },
+    { "needs", &count_shape, 1 },
+    { "built", &count_shape, 1 },
+    { 0 },
+};
+static const bt__shape abi_shape = { .kinds = BT__JSON_OBJECT, .fields = abi_fields };
+static const bt__shape path_shape = {
+    .kinds = BT__JSON_STRING,
+    .what = "a relative path beneath the manifest's folder, without \"..\"",
+    .accepts = bt__is_path
+};
+static const bt__shape digest_shape = { .kinds = BT__JSON_STRING,
+                                        .what = "64 hexadecimal digits in lower case",
+                                        .accepts = bt__is_digest };
+static const bt__shape_field binary_fields[] = {
+    { "path", &path_shape, 1 },
+    { "os", &filled_shape, 1 },
+    { "arch", &filled_shape, 1 },
+    { "sha256", &digest_shape, 0 },
+    { 0 },
+};
+static const bt__shape binary_shape = { .kinds = BT__JSON_OBJECT,
+                                        .fields = binary_fields };
+static const bt__shape binaries_shape = { .kinds = BT__JSON_LIST,
+                                          .items = &binary_shape };
+static const bt__shape sources_shape = { .kinds = BT__JSON_LIST, .items = &path_shape };
+static const bt__shape_field manifest_fields[] = {
+    { "id", &id_shape, 1 },
+    { "version", &version_shape, 1 },
+    { "license", &filled_shape, 1 },
+    { "doc", &text_shape, 0 },
+    { "abi", &abi_shape, 1 },
+    { "binaries", &binaries_shape, 0 },
+    { "sources", &sources_shape, 0 },
+    { "provides", &bt__provides_shape, 1 },
+    { "contributes", &bt__contributes_shape, 0 },
+    { 0 },
+};
+static const bt__shape manifest_shape = { .kinds = BT__JSON_OBJECT,
+                                          .fields = manifest_fields };
+
+/* ---- judging ---- */
+
+static bt_status check_abi(bt_ctx *ctx, const bt__json *root)
+{
+    bt__json abi = bt__json_member(root, "abi");
+    bt__json major = bt__json_member(&abi, "major");
+    bt__json needs = bt__json_member(&abi, "needs");
+    bt__json built = bt__json_member(&abi, "built");
+    long long m = json_integer_value(major.value);
+    long long n = json_integer_value(needs.value), b = json_integer_value(built.value);
+    if (m != BT_ABI_MAJOR)
+        return bt__json_fail(ctx, &major,
+                             "the plugin has ABI %lld.%lld, this libbaton has %d.%d: "
+                             "install a build of the plugin for it",
+                             m, b, BT_ABI_MAJOR, BT_ABI_MINOR);
+    if (n > b)
+        return bt__json_fail(ctx, &needs,
+                             "needs %lld is above %lld, which it was built with", n, b);
+    if (BT_ABI_MAJOR == 0 && b != BT_ABI_MINOR)
+        return bt__json_fail(ctx, &built,
+                             "the plugin has ABI %lld.%lld, this libbaton has %d.%d, and "
+                             "below 1.0 they must be equal: build the plugin again with "
+                             "the headers of this libbaton",
+                             m, b, BT_ABI_MAJOR, BT_ABI_MINOR);
+    if (n > BT_ABI_MINOR)
+        return bt__json_fail(ctx, &needs,
+                             "the plugin needs ABI %lld.%lld, this libbaton has %d.%d: "
+                             "install a newer libbaton",
+                             m, n, BT_ABI_MAJOR, BT_ABI_MINOR);
+    return NULL;
+}
+
+/* Picks the binary for this machine. */
+static bt_status choose_binary(bt_ctx *ctx, const bt__json *root, bt_plugin_handle *h,
+                               bt_arena *arena)
+{
+    bt__json binaries = bt__json_member(root, "binaries");
+    bt_text found;
+    bt_text_init(&found, ctx->diags);
+    for (size_t i = 0; i < json_array_size(binaries.value); i++) {
+        const json_t *row = json_array_get(binaries.value, i);
+        const char *os = bt__json_text(row, "os"), *arch = bt__json_text(row, "arch");
+        if (strcmp(os, BT__HOST_OS) == 0 && strcmp(arch, BT__HOST_ARCH) == 0) {
+            h->binary = bt__say(arena, "%s/%s", h->folder, bt__json_text(row, "path"));
+            h->digest = bt__json_text(row, "sha256");
+            return NULL;
+        }
+        bt_text_addf(&found, "%s%s/%s", i ? ", " : "", os, arch);
+    }
+    if (json_array_size(binaries.value) > 0)
+        return bt__json_fail(ctx, &binaries,
+                             "expected a binary for %s/%s, found %s: install the plugin "
+                             "for this machine",
+                             BT__HOST_OS, BT__HOST_ARCH, bt_text_get(&found));
+    bt__json sources = bt__json_member(root, "sources");
+    if (json_array_size(sources.value) > 0)
+        return bt__json_fail(
+            ctx, &sources,
+            "the plugin is C sources only, which needs a compiler plugin; "
+            "none is installed: build it with a C compiler and state the "
+            "shared object under \"binaries\"");
+    if (json_object_size(json_object_get(root->value, "provides")) > 0)
+        return bt__json_fail(ctx, root,
+                             "field \"binaries\" is missing: the shared object that "
+                             "provides the names");
+    return NULL;
+}
+
+/* ---- what it provides ---- */
+
+static const char *item_name(bt_arena *arena, const bt__kind *kind, const json_t *json)
+{
+    if (kind && strcmp(kind->kind, "facet") == 0)
+        return bt__say(arena, "%s:%s", bt__json_text(json, "op"),
+                       bt__json_text(json, "facet"));
+    return bt__json_text(json, "name");
+}
+
+static bt_status fail_twice(bt_ctx *ctx, const bt__json *item, const char *name)
+{
+    return bt__json_fail(ctx, item, "\"%s\" is provided twice", name);
+}
+
+static bt_status list_items(bt_ctx *ctx, bt_arena *arena, const bt__json *root,
+                            bt_plugin_handle *h)
+{
+    bt__json provides = bt__json_member(root, "provides");
+    json_t *object = json_object_get(root->value, "provides");
+    const char *key;
+    json_t *list;
+    size_t n = 0, first;
+    json_object_foreach(object, key, list) n += json_array_size(list);
+    h->items = BT_NEWS(arena, bt__item, n);
+    if (!h->items)
+        return bt_no_memory();
+    json_object_foreach(object, key, list)
+    {
+        const bt__kind *kind = bt__kind_of_key(key);
+        bt__json rows = bt__json_member(&provides, key);
+        first = h->nitem;
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            bt__json row = bt__json_element(&rows, i);
+            bt__item *item = &h->items[h->nitem];
+            *item = (bt__item){ .kind = kind,
+                                .interface_name = kind ? kind->interface_name : key,
+                                .name = item_name(arena, kind, row.value),
+                                .doc = bt__json_text(row.value, "doc"),
+                                .json = row.value,
+                                .plugin = h };
+            for (size_t j = first; j < h->nitem; j++) {
+                if (strcmp(h->items[j].name, item->name) == 0)
+                    return fail_twice(ctx, &row, item->name);
+            }
+            h->nitem++;
+        }
+    }
+    return NULL;
+}
+
+/* ---- reading ---- */
+
+static bt_status judge(bt_ctx *ctx, bt_arena *arena, bt_plugin_handle *h)
+{
+    const bt__json_doc doc = { .file = h->manifest,
+                               .text = h->text,
+                               .nbytes = h->text_nbytes,
+                               .code = BT_ERR_MANIFEST };
+    BT_TRY(bt__json_parse(ctx, &doc, &h->json));
+    bt__json root = bt__json_root(&doc, h->json);
+    BT_TRY(bt__json_check(ctx, &root, &manifest_shape, 0));
+    h->id = bt__json_text(h->json, "id");
+    h->version = bt__json_text(h->json, "version");
+    h->license = bt__json_text(h->json, "license");
+    h->doc = bt__json_text(h->json, "doc");
+    BT_TRY(list_items(ctx, arena, &root, h));
+    BT_TRY(check_abi(ctx, &root));
+    return choose_binary(ctx, &root, h, arena);
+}
+
+/* Until the id is known a plugin goes by its file's name. */
+static const char *name_of_file(bt_arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    size_t n = strlen(base), suffix = strlen(SUFFIX);
+    if (n > suffix && strcmp(base + n - suffix, SUFFIX) == 0)
+        n -= suffix;
+    return bt_arena_text(arena, base, n);
+}
+
+static const char *folder_of(bt_arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? bt_arena_text(arena, path, (size_t)(slash - path) + (slash == path))
+                 : bt_arena_text(arena, ".", 1);
+}
+
+bt_status bt__manifest_read(bt_ctx *ctx, struct bt__plugins *plugins, const char *path,
+                            uint32_t rank)
+{
+    bt_plugin_handle *h = BT_NEW(plugins->arena, bt_plugin_handle);
+    if (!h || !BT_PUSH(plugins->arena, &plugins->handles, h))
+        return bt_no_memory();
+    h->registry = ctx->registry;
+    h->rank = rank;
+    h->state = BT_PLUGIN_REFUSED; // until all is well
+    h->refusal = bt_no_memory();
+    h->version = "";
+    h->manifest = bt_arena_text(plugins->arena, path, strlen(path));
+    h->folder = folder_of(plugins->arena, path);
+    h->id = name_of_file(plugins->arena, path);
+    if (!h->manifest || !h->folder || !h->id) {
+        plugins->handles.len--;
+        return bt_no_memory();
+    }
+    bt_status fault = bt__read_bounded(ctx, plugins->arena, path, BT__JSON_MAX_NBYTES,
+                                       &h->text, &h->text_nbytes);
+    if (!fault)
+        fault = judge(ctx, plugins->arena, h);
+    if (fault && fault->code == BT_ERR_MEMORY) {
+        json_decref(h->json);
+        plugins->handles.len--;
+        return fault;
+    }
+    h->state = fault ? BT_PLUGIN_REFUSED : BT_PLUGIN_FOUND;
+    h->refusal = fault ? bt__plugins_keep(plugins, fault) : NULL;
+    return NULL;
+}

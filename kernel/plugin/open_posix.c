@@ -1,0 +1,373 @@
+/*
+ * Opening a plugin: find its shared object, load it, ask for its table, and believe
+ * neither the table nor the manifest until they agree. Loaded objects stay mapped as long
+ * as the registry lives; symbols are resolved at once and stay local.
+ */
+#define _GNU_SOURCE // realpath
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "plugin/plugins.h"
+#include "plugin/sha256.h"
+
+#define MAX_BINARY_NBYTES (1u << 30)
+
+/* ---- the shared object ---- */
+
+bt_status bt__plugin_load(bt_ctx *ctx, const char *path, int lazily, void **library,
+                          const bt_plugin **out)
+{
+    struct stat file;
+    if (stat(path, &file) != 0 || !S_ISREG(file.st_mode))
+        return bt_fail(ctx, BT_ERR_PLUGIN, "%s: there is no such file", path);
+    void *handle = dlopen(path, (lazily ? RTLD_LAZY : RTLD_NOW) | RTLD_LOCAL);
+    if (!handle) {
+        const char *why = dlerror();
+        return bt_fail(ctx, BT_ERR_PLUGIN, "%s: cannot be loaded: %s", path,
+                       why ? why : "for no stated reason");
+    }
+    bt_plugin_query_fn query;
+    void *symbol = dlsym(handle, BT_PLUGIN_QUERY);
+    memcpy(&query, &symbol, sizeof(query)); // ISO C has no cast for it
+    bt_status fault = NULL;
+    const bt_plugin *table = NULL;
+    if (!symbol) {
+        fault = bt_fail(ctx, BT_ERR_PLUGIN,
+                        "%s: exports no " BT_PLUGIN_QUERY
+                        ": it is not a plugin of Baton, or was built without "
+                        "baton_add_plugin",
+                        path);
+    } else if (!(table = query(BT_ABI_MAJOR, BT_ABI_MINOR, &bt_host_mark))) {
+        fault = bt_fail(ctx, BT_ERR_PLUGIN,
+                        "%s: " BT_PLUGIN_QUERY
+                        " gave nothing: the plugin is linked to another copy of libbaton "
+                        "than the one that opens it",
+                        path);
+    }
+    if (fault) {
+        dlclose(handle);
+        return fault;
+    }
+    *library = handle;
+    *out = table;
+    return NULL;
+}
+
+bt_status bt__plugin_check_table(bt_ctx *ctx, const char *path, const bt_plugin *table)
+{
+    if (table->abi_major != BT_ABI_MAJOR ||
+        (BT_ABI_MAJOR == 0 && table->abi_minor != BT_ABI_MINOR))
+        return bt_fail(ctx, BT_ERR_PLUGIN,
+                       "%s: built for ABI %u.%u, this libbaton has %d.%d: build it again "
+                       "with the headers of this libbaton",
+                       path, table->abi_major, table->abi_minor, BT_ABI_MAJOR,
+                       BT_ABI_MINOR);
+    if (table->nbytes < sizeof(bt_plugin) || table->nbytes > 1u << 16 ||
+        table->table_nbytes < sizeof(bt_table) || table->table_nbytes > 1u << 16)
+        return bt_fail(
+            ctx, BT_ERR_PLUGIN,
+            "%s: the plugin's table has %u bytes (lists: %u), expected at least "
+            "%zu (%zu): build it again with the headers of this libbaton",
+            path, table->nbytes, table->table_nbytes, sizeof(bt_plugin),
+            sizeof(bt_table));
+    if (table->attr_nbytes < sizeof(bt_attr) || table->attr_nbytes > 1u << 16 ||
+        table->input_nbytes < sizeof(bt_op_input) || table->input_nbytes > 1u << 16 ||
+        table->facet_nbytes < sizeof(bt_facet) || table->facet_nbytes > 1u << 16)
+        return bt_fail(
+            ctx, BT_ERR_PLUGIN,
+            "%s: rows of attributes, inputs and facets have %u, %u and %u bytes, "
+            "expected at least %zu, %zu and %zu: build it again with the headers "
+            "of this libbaton",
+            path, table->attr_nbytes, table->input_nbytes, table->facet_nbytes,
+            sizeof(bt_attr), sizeof(bt_op_input), sizeof(bt_facet));
+    if (!table->id || !table->version || !table->tables)
+        return bt_fail(ctx, BT_ERR_PLUGIN, "%s: the plugin's %s is NULL", path,
+                       !table->id        ? "id"
+                       : !table->version ? "version"
+                                         : "list of tables");
+    return NULL;
+}
+
+/* The binary must lie beneath the manifest's folder, links followed on both sides. */
+static bt_status check_beneath(bt_ctx *ctx, const bt_plugin_handle *h)
+{
+    char binary[PATH_MAX], manifest[PATH_MAX], folder[PATH_MAX];
+    if (!realpath(h->binary, binary))
+        return bt_fail(ctx, BT_ERR_PLUGIN, "%s: there is no such file, which %s names",
+                       h->binary, h->manifest);
+    const char *roots[2] = { realpath(h->folder, folder),
+                             realpath(h->manifest, manifest) };
+    if (roots[1])
+        *strrchr(manifest, '/') = 0;
+    for (int i = 0; i < 2; i++) {
+        size_t n = roots[i] ? strlen(roots[i]) : 0;
+        if (n > 0 && strncmp(binary, roots[i], n) == 0 && binary[n] == '/')
+            return NULL;
+    }
+    return bt_fail(ctx, BT_ERR_PLUGIN, "%s: is a link to %s, outside the folder of %s",
+                   h->binary, binary, h->manifest);
+}
+
+static bt_status check_digest(bt_ctx *ctx, const bt_plugin_handle *h)
+{
+    char found[65];
+    if (!h->digest)
+        return NULL;
+    const char *bytes;
+    size_t nbytes;
+    const void *mark = bt_arena_mark(ctx->scratch);
+    BT_TRY(bt__read_bounded(ctx, ctx->scratch, h->binary, MAX_BINARY_NBYTES, &bytes,
+                            &nbytes));
+    bt__sha256_text(bytes, nbytes, found);
+    bt_arena_release(ctx->scratch, mark);
+    if (strcmp(found, h->digest) == 0)
+        return NULL;
+    return bt_fail(
+        ctx, BT_ERR_PLUGIN,
+        "%s: its SHA-256 is %s, %s states %s: the file was changed; install the "
+        "plugin again",
+        h->binary, found, h->manifest, h->digest);
+}
+
+/* ---- manifest and tables ---- */
+
+static bt_status check_names(bt_ctx *ctx, const bt__json *root, const bt_plugin *table)
+{
+    bt__json id = bt__json_member(root, "id"), version = bt__json_member(root, "version");
+    if (strcmp(json_string_value(id.value), table->id) != 0)
+        return bt__json_fail(ctx, &id, "the manifest says \"%s\", the plugin says \"%s\"",
+                             json_string_value(id.value), table->id);
+    if (strcmp(json_string_value(version.value), table->version) != 0)
+        return bt__json_fail(ctx, &version,
+                             "the manifest says \"%s\", the plugin says \"%s\"",
+                             json_string_value(version.value), table->version);
+    return NULL;
+}
+
+static const char *name_key(const char *key)
+{
+    return strcmp(key, "facets") == 0 ? "facet" : "name";
+}
+
+static int is_same_member(const json_t *a, const json_t *b, const char *key)
+{
+    const json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
+    return x == y || json_equal(x, y);
+}
+
+/* The element of `list` that states the same thing as `item`, NULL: none. */
+static const json_t *same_item(const json_t *list, const char *key, const json_t *item)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *other = json_array_get(list, i);
+        if (is_same_member(other, item, name_key(key)) &&
+            is_same_member(other, item, "op"))
+            return other;
+    }
+    return NULL;
+}
+
+static const char *as_text(bt_ctx *ctx, const json_t *value)
+{
+    bt_text text;
+    bt_text_init(&text, ctx->diags);
+    if (!value)
+        return "nothing";
+    bt__json_write(value, 0, &text);
+    const char *out = bt_text_get(&text);
+    if (text.len > 160)
+        memcpy(text.at + 157, "...", 4);
+    return out ? out : "something else";
+}
+
+/* Documentation may differ: it promises nothing. */
+static int is_prose(const char *key)
+{
+    return strcmp(key, "doc") == 0 || strcmp(key, "source") == 0;
+}
+
+#define REMEDY "; write the manifest again with `baton plugin describe`"
+
+/* The first difference between what the manifest states and what the tables hold, down to
+ * the value. Recursion is bounded by the manifest's depth. */
+static bt_status compare(bt_ctx *ctx, const bt__json *stated, const json_t *held)
+{
+    if (json_is_object(stated->value) && json_is_object(held)) {
+        json_t *other = json_incref((json_t *)(uintptr_t)held);
+        const char *key;
+        json_t *value;
+        bt_status fault = NULL;
+        json_object_foreach(other, key, value)
+        {
+            bt__json member = bt__json_member(stated, key);
+            if (!fault && !is_prose(key))
+                fault =
+                    member.value
+                        ? compare(ctx, &member, value)
+                        : bt__json_fail(ctx, stated,
+                                        "the manifest lacks \"%s\", the plugin's table "
+                                        "says %s" REMEDY,
+                                        key, as_text(ctx, value));
+        }
+        json_t *mine = (json_t *)(uintptr_t)stated->value;
+        json_object_foreach(mine, key, value)
+        {
+            bt__json member = bt__json_member(stated, key);
+            if (!fault && !is_prose(key) && !json_object_get(held, key))
+                fault = bt__json_fail(ctx, &member,
+                                      "the manifest says %s, the plugin's table has no "
+                                      "\"%s\"" REMEDY,
+                                      as_text(ctx, value), key);
+        }
+        json_decref(other);
+        return fault;
+    }
+    if (json_is_array(stated->value) && json_is_array(held) &&
+        json_array_size(stated->value) == json_array_size(held)) {
+        for (size_t i = 0; i < json_array_size(held); i++) {
+            bt__json item = bt__json_element(stated, i);
+            BT_TRY(compare(ctx, &item, json_array_get(held, i)));
+        }
+        return NULL;
+    }
+    if (json_equal(stated->value, held))
+        return NULL;
+    return bt__json_fail(ctx, stated,
+                         "the manifest says %s, the plugin's table says %s" REMEDY,
+                         as_text(ctx, stated->value), as_text(ctx, held));
+}
+
+/* Every stated item is held, and as stated. */
+static bt_status compare_stated(bt_ctx *ctx, const bt__json *provides, const json_t *held)
+{
+    json_t *object = (json_t *)(uintptr_t)provides->value;
+    const char *key;
+    json_t *list;
+    json_object_foreach(object, key, list)
+    {
+        bt__json rows = bt__json_member(provides, key);
+        const bt__kind *kind = bt__kind_of_key(key);
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            bt__json row = bt__json_element(&rows, i);
+            if (kind && !*kind->interface_name)
+                continue; // a file: read when it is used
+            const json_t *item = same_item(json_object_get(held, key), key, row.value);
+            if (!item)
+                return bt__json_fail(
+                    ctx, &row,
+                    "the manifest provides \"%s\", the plugin's tables do "
+                    "not" REMEDY,
+                    bt__json_text(row.value, name_key(key)));
+            BT_TRY(compare(ctx, &row, item));
+        }
+    }
+    return NULL;
+}
+
+/* Every held item is stated. */
+static bt_status compare_held(bt_ctx *ctx, const bt__json *provides, json_t *held)
+{
+    const char *key;
+    json_t *list;
+    json_object_foreach(held, key, list)
+    {
+        bt__json rows = bt__json_member(provides, key);
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            const json_t *item = json_array_get(list, i);
+            if (!same_item(rows.value, key, item))
+                return bt__json_fail(
+                    ctx, rows.value ? &rows : provides,
+                    "the plugin's tables provide \"%s\" (%s), the manifest "
+                    "does not" REMEDY,
+                    bt__json_text(item, name_key(key)), key);
+        }
+    }
+    return NULL;
+}
+
+static bt_status check_provides(bt_ctx *ctx, const bt_plugin_handle *h,
+                                const bt__rows *rows)
+{
+    const bt__json_doc doc = { .file = h->manifest,
+                               .text = h->text,
+                               .nbytes = h->text_nbytes,
+                               .code = BT_ERR_PLUGIN };
+    bt__json root = bt__json_root(&doc, h->json);
+    bt__json provides = bt__json_member(&root, "provides");
+    BT_TRY(check_names(ctx, &root, h->table));
+    json_t *held = bt__tables_describe(rows);
+    if (!held)
+        return bt_no_memory();
+    bt_status fault = compare_stated(ctx, &provides, held);
+    if (!fault)
+        fault = compare_held(ctx, &provides, held);
+    json_decref(held);
+    return fault;
+}
+
+/* ---- opening ---- */
+
+static void adopt_rows(bt_plugin_handle *h, const bt__rows *rows)
+{
+    for (uint32_t i = 0; i < rows->len; i++) {
+        const bt__row *row = &rows->at[i];
+        for (uint32_t j = 0; j < h->nitem; j++) {
+            bt__item *item = &h->items[j];
+            if (strcmp(item->name, row->name) != 0 ||
+                strcmp(item->interface_name, row->interface_name) != 0)
+                continue;
+            item->row = row->raw;
+            item->row_nbytes = row->raw_nbytes;
+            item->copy = row->copy;
+            item->copy_nbytes = row->kind ? row->kind->nbytes : 0;
+            if (row->kind && strcmp(row->kind->kind, "op") == 0)
+                ((bt_op *)row->copy)->plugin = h;
+        }
+    }
+}
+
+static bt_status open_checked(bt_ctx *ctx, struct bt__plugins *plugins,
+                              bt_plugin_handle *h)
+{
+    bt__rows rows = { 0 };
+    if (!h->table) {
+        if (!h->binary)
+            return bt_fail(ctx, BT_ERR_PLUGIN, "plugin %s: %s names no binary", h->id,
+                           h->manifest);
+        BT_TRY(check_beneath(ctx, h));
+        BT_TRY(check_digest(ctx, h));
+        BT_TRY(bt__plugin_load(ctx, h->binary, 0, &h->library, &h->table));
+    }
+    BT_TRY(bt__plugin_check_table(ctx, h->binary, h->table));
+    BT_TRY(bt__tables_read(ctx, plugins->arena, h->table, &rows));
+    BT_TRY(check_provides(ctx, h, &rows));
+    adopt_rows(h, &rows);
+    return NULL;
+}
+
+bt_status bt__plugin_open(bt_ctx *ctx, struct bt__plugins *plugins, bt_plugin_handle *h)
+{
+    if (h->state == BT_PLUGIN_OPEN)
+        return NULL;
+    if (h->state == BT_PLUGIN_REFUSED) {
+        const bt_diag *why = h->refusal;
+        return bt_fail_place(ctx, BT_ERR_PLUGIN, &why->place, "plugin %s is refused: %s",
+                             h->id, why->message);
+    }
+    const void *mark = bt_arena_mark(plugins->arena);
+    bt_status fault = open_checked(ctx, plugins, h);
+    if (!fault) {
+        h->state = BT_PLUGIN_OPEN;
+        return NULL;
+    }
+    bt_arena_release(plugins->arena, mark);
+    if (fault->code == BT_ERR_MEMORY) // not the plugin's fault: another try may work
+        return fault;
+    h->state = BT_PLUGIN_REFUSED;
+    h->refusal = bt__plugins_keep(plugins, fault);
+    return bt_fail_place(ctx, BT_ERR_PLUGIN, &fault->place, "plugin %s is refused: %s",
+                         h->id, fault->message);
+}

@@ -1,0 +1,208 @@
+/*
+ * What a registry knows of plugins. Everything here is guarded by the registry's lock and
+ * lives as long as the registry: handles, items and rows may be used without the lock
+ * once they are made.
+ *
+ *   places      folders and files searched, in order of rank
+ *   handles     one per manifest, sorted by id, then rank
+ *   items       one per provided name; those of one interface and name are a chain
+ */
+#ifndef PLUGIN_PLUGINS_H
+#define PLUGIN_PLUGINS_H
+
+#include <jansson.h>
+
+#include <baton/op.h>
+#include <baton/pass.h>
+#include <baton/plugin.h>
+
+#include "base/ctx.h"
+#include "plugin/json.h"
+
+typedef struct bt__kind bt__kind;
+
+/* A provided name, from its manifest; the row comes when the plugin is opened. */
+typedef struct bt__item {
+    const bt__kind *kind;       /* NULL: an interface that plugins define */
+    const char *interface_name; /* "baton.op/1" */
+    const char *name;           /* of a facet: "nn.relu:gradient" */
+    const char *doc;
+    const json_t *json;
+    const char *json_text; /* made when asked for */
+    bt_plugin_handle *plugin;
+    struct bt__item *next; /* the same name, from a plugin that sorts later */
+    const void *row;       /* the plugin's; NULL until it is open */
+    size_t row_nbytes;
+    const void *copy; /* the host's copy of the row */
+    size_t copy_nbytes;
+} bt__item;
+
+enum {
+    BT__PLACE_EXPLICIT,
+    BT__PLACE_PATH,
+    BT__PLACE_ONLY,
+    BT__PLACE_USER,
+    BT__PLACE_PREFIX
+};
+typedef struct bt__place {
+    uint32_t origin; /* BT__PLACE_... */
+    const char *path;
+    const char *result; /* "3 manifests", or why it was not searched */
+} bt__place;
+
+struct bt_plugin_handle {
+    bt_registry *registry;
+    uint32_t state;
+    uint32_t rank;        /* index of the place it was found in */
+    uint32_t is_hidden;   /* another manifest of this id is used */
+    bt_status refusal;    /* in the registry's memory */
+    const char *manifest; /* path of the file; NULL: linked in */
+    const char *folder;   /* of the manifest */
+    const char *text;     /* of the manifest */
+    size_t text_nbytes;
+    json_t *json; /* owned; NULL where it did not parse */
+    const char *id, *version, *license, *doc;
+    const char *binary; /* path of the shared object for this machine; NULL: none */
+    const char *digest; /* expected SHA-256 of the binary, NULL: any */
+    uint32_t nitem;
+    bt__item *items;
+    void *library;
+    const bt_plugin *table; /* the plugin's own; NULL until open */
+};
+
+struct bt__plugins {
+    bt_arena *arena;
+    uint32_t is_scanned;
+    bt_vec(bt__place) places;
+    bt_vec(bt_plugin_handle *) handles;
+    bt_map interfaces;        /* text -> bt_map * of name -> bt__item * */
+    bt_vec(bt__item *) items; /* sorted by kind, name, plugin */
+};
+
+/* ---- plugins.c ---- */
+
+/* Locks the registry, with the search done. On failure nothing is locked. */
+bt_status bt__plugins_lock(bt_ctx *, struct bt__plugins **out) BT_MUST_USE;
+void bt__plugins_unlock(bt_ctx *);
+/* First of the chain, NULL: nobody provides it. */
+bt__item *bt__plugins_find(const struct bt__plugins *, const char *interface_name,
+                           const char *name);
+/* The one item to use for a name: errors BT_ERR_NAME, BT_ERR_PLUGIN (ambiguous). Opens
+ * nothing. */
+bt_status bt__plugins_choose(bt_ctx *, struct bt__plugins *, const char *interface_name,
+                             const char *name, bt__item **out) BT_MUST_USE;
+/* A copy of a status in the registry's memory. */
+bt_status bt__plugins_keep(struct bt__plugins *, bt_status);
+/* The manifest's item of a name, opening nothing: kind "pass". *out NULL where nobody
+ * provides it. Takes the lock. */
+bt_status bt__plugins_item(bt_ctx *, const char *kind, const char *name,
+                           bt__item **out) BT_MUST_USE;
+
+/* What binaries must match. */
+#if defined(__linux__)
+#define BT__HOST_OS "linux"
+#elif defined(__APPLE__)
+#define BT__HOST_OS "macos"
+#else
+#define BT__HOST_OS "unknown"
+#endif
+#if defined(__x86_64__)
+#define BT__HOST_ARCH "x86_64"
+#elif defined(__aarch64__)
+#define BT__HOST_ARCH "aarch64"
+#elif defined(__riscv) && __riscv_xlen == 64
+#define BT__HOST_ARCH "riscv64"
+#else
+#define BT__HOST_ARCH "unknown"
+#endif
+
+/* ---- search_posix.c ---- */
+
+/* Fills places and handles; a place or manifest at fault is recorded there. errors
+ * BT_ERR_MEMORY */
+bt_status bt__plugins_search(bt_ctx *, struct bt__plugins *) BT_MUST_USE;
+
+/* A whole regular file of at most `limit` bytes, with a NUL behind. */
+bt_status bt__read_bounded(bt_ctx *, bt_arena *, const char *path, size_t limit,
+                           const char **out, size_t *nbytes) BT_MUST_USE;
+
+/* ---- manifest.c ---- */
+
+/* Reads one manifest into a new handle; a wrong one becomes a refused handle. errors
+ * BT_ERR_MEMORY */
+bt_status bt__manifest_read(bt_ctx *, struct bt__plugins *, const char *path,
+                            uint32_t rank) BT_MUST_USE;
+
+/* ---- open_posix.c ---- */
+
+/* Opens a plugin unless it is open, checks it against its manifest, fills its items'
+ * rows. A refusal is kept. */
+bt_status bt__plugin_open(bt_ctx *, struct bt__plugins *, bt_plugin_handle *) BT_MUST_USE;
+/* dlopen and query only; `lazily`: functions that no libbaton has are found when called,
+ * for reading the tables alone. errors BT_ERR_PLUGIN */
+bt_status bt__plugin_load(bt_ctx *, const char *path, int lazily, void **library,
+                          const bt_plugin **out) BT_MUST_USE;
+/* ABI, sizes and pointers of the table itself. */
+bt_status bt__plugin_check_table(bt_ctx *, const char *path,
+                                 const bt_plugin *) BT_MUST_USE;
+
+/* ---- tables.c: rows of a plugin, as the host sees them ---- */
+
+typedef struct bt__row {
+    const bt__kind *kind; /* NULL: an interface that plugins define */
+    const char *interface_name, *name;
+    const void *raw; /* the plugin's own */
+    size_t raw_nbytes;
+    void *copy; /* of the kernel's kinds: the host's size, nested rows copied too */
+} bt__row;
+typedef bt_vec(bt__row) bt__rows;
+
+/* Copies every row of a plugin into `arena`, and checks it: sizes, names, rows that are
+ * wholly filled. errors BT_ERR_PLUGIN, naming interface, row and member */
+bt_status bt__tables_read(bt_ctx *, bt_arena *, const bt_plugin *,
+                          bt__rows *out) BT_MUST_USE;
+/* The `provides` object that states the rows. NULL: no memory */
+json_t *bt__tables_describe(const bt__rows *);
+
+/* ---- kinds.c: the interfaces that the kernel knows ---- */
+
+/* Copies rows with the sizes that the plugin was built with. */
+typedef struct bt__copier {
+    bt_arena *arena;
+    const bt_plugin *from;
+} bt__copier;
+
+struct bt__kind {
+    const char *kind;           /* "op" */
+    const char *key;            /* "ops", in provides */
+    const char *interface_name; /* "baton.op/1"; "" for pipelines: files, no table */
+    size_t nbytes, least;       /* of a row: the host's, and at the first release */
+    const bt__shape *shape;     /* of an item in the manifest */
+    int (*copy)(const bt__copier *,
+                void *row); /* nested rows; 0: no memory; may be NULL */
+    /* NULL, or what is wrong with the row. */
+    const char *(*check)(bt_arena *, const void *row);
+    json_t *(*describe)(const void *row); /* NULL: no memory */
+};
+extern const bt__kind bt__kinds[];                       /* ended by a zero kind */
+const bt__kind *bt__kind_of_key(const char *key);        /* NULL: none */
+const bt__kind *bt__kind_of_interface(const char *name); /* NULL: none */
+extern const bt__shape bt__provides_shape, bt__contributes_shape;
+
+/* ---- schema.c: attribute schemas ---- */
+
+extern const bt__shape bt__schema_shape;      /* a list of rows, as JSON */
+json_t *bt__schema_describe(const bt_attr *); /* NULL: no memory */
+/* Whether names, kinds, defaults and the layout are right: NULL, or what is wrong. */
+const char *bt__schema_check(bt_arena *, const bt_attr *, size_t nbytes);
+/* The schema a manifest states, with its layout. NULL: no memory. `json` NULL: an empty
+ * schema. */
+const bt_attr *bt__schema_read(bt_arena *, const json_t *json, size_t *nbytes);
+
+/* A copy of `nbytes` of each row into rows of `host_nbytes`, up to the row whose first
+ * member is zero. NULL: no memory */
+void *bt__rows_copy(bt_arena *, const void *rows, size_t nbytes, size_t host_nbytes);
+/* Formatted text in an arena; never NULL. */
+const char *bt__say(bt_arena *, const char *format, ...) BT_PRINTF(2, 3);
+
+#endif

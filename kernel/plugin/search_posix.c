@@ -1,0 +1,241 @@
+/*
+ * Where manifests are looked for: files that the application names, the folders of
+ * BATON_PLUGIN_PATH, the user's folder, the folder beside libbaton. BATON_PLUGIN_ONLY
+ * replaces all but the files. Never the current folder: a relative or empty element is
+ * refused. Names are sorted, so that the same files give the same choice.
+ */
+#define _GNU_SOURCE // dladdr
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "plugin/plugins.h"
+
+#define SUFFIX ".baton.json"
+
+static bt_status add_place(struct bt__plugins *plugins, uint32_t origin, const char *path,
+                           const char *result)
+{
+    bt__place place = { .origin = origin, .path = path, .result = result };
+    return path && BT_PUSH(plugins->arena, &plugins->places, place) ? NULL
+                                                                    : bt_no_memory();
+}
+
+static bt_status read_open(bt_ctx *ctx, bt_arena *arena, const char *path, int file,
+                           size_t limit, const char **out, size_t *nbytes)
+{
+    struct stat info;
+    const bt_place place = { .file = path };
+    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode))
+        return bt_fail_place(ctx, BT_ERR_IO, &place, "is not a regular file");
+    if (info.st_size < 0 || (uint64_t)info.st_size > limit)
+        return bt_fail_place(ctx, BT_ERR_LIMIT, &place,
+                             "%lld bytes are too many: at most %zu are read",
+                             (long long)info.st_size, limit);
+    size_t size = (size_t)info.st_size, have = 0;
+    char *text = bt_arena_alloc(arena, 1, size + 1);
+    if (!text)
+        return bt_no_memory();
+    while (have < size) {
+        ssize_t n = read(file, text + have, size - have);
+        if (n < 0 && errno != EINTR)
+            return bt_fail_place(ctx, BT_ERR_IO, &place, "%s", strerror(errno));
+        if (n == 0)
+            break; // cut short meanwhile: what is there is judged
+        have += n > 0 ? (size_t)n : 0;
+    }
+    *out = text;
+    *nbytes = have;
+    return NULL;
+}
+
+bt_status bt__read_bounded(bt_ctx *ctx, bt_arena *arena, const char *path, size_t limit,
+                           const char **out, size_t *nbytes)
+{
+    const bt_place place = { .file = path };
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return bt_fail_place(ctx, BT_ERR_IO, &place, "%s", strerror(errno));
+    bt_status status = read_open(ctx, arena, path, file, limit, out, nbytes);
+    close(file);
+    return status;
+}
+
+/* An environment variable, unless the application or a raised privilege forbids it. */
+static const char *variable(const bt_ctx *ctx, const char *name)
+{
+    if (ctx->registry->ignore_environment || getauxval(AT_SECURE))
+        return NULL;
+    return getenv(name);
+}
+
+/* ---- one folder ---- */
+
+static int is_manifest(const char *name)
+{
+    size_t n = strlen(name), suffix = strlen(SUFFIX);
+    return n > suffix && name[0] != '.' && strcmp(name + n - suffix, SUFFIX) == 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bt_status read_folder(bt_ctx *ctx, struct bt__plugins *plugins, DIR *folder,
+                             const char *path, uint32_t *n)
+{
+    bt_vec(const char *) names = { 0 };
+    struct dirent *entry;
+    while ((entry = readdir(folder))) {
+        if (!is_manifest(entry->d_name))
+            continue;
+        const char *name = bt__say(plugins->arena, "%s/%s", path, entry->d_name);
+        if (!BT_PUSH(plugins->arena, &names, name))
+            return bt_no_memory();
+    }
+    if (names.len > 0)
+        qsort(names.at, names.len, sizeof(*names.at), compare_names);
+    for (uint32_t i = 0; i < names.len; i++)
+        BT_TRY(bt__manifest_read(ctx, plugins, names.at[i], plugins->places.len - 1));
+    *n = names.len;
+    return NULL;
+}
+
+static bt_status search_folder(bt_ctx *ctx, struct bt__plugins *plugins, uint32_t origin,
+                               const char *path)
+{
+    BT_TRY(add_place(plugins, origin, path, "no such folder"));
+    DIR *folder = opendir(path);
+    if (!folder)
+        return NULL;
+    uint32_t n = 0;
+    bt_status status = read_folder(ctx, plugins, folder, path, &n);
+    closedir(folder);
+    plugins->places.at[plugins->places.len - 1].result =
+        bt__say(plugins->arena, "%u manifest%s", n, n == 1 ? "" : "s");
+    return status;
+}
+
+/* ---- lists ---- */
+
+static bt_status search_element(bt_ctx *ctx, struct bt__plugins *plugins, uint32_t origin,
+                                const char *path)
+{
+    if (*path != '/') {
+        const char *why = *path
+                              ? "refused: the path is relative; give it from \"/\" on"
+                              : "refused: an empty element would mean the current folder";
+        bt_report(ctx,
+                  bt_fail(ctx, BT_ERR_ARGUMENT, "plugin path: \"%s\" %s", path, why));
+        return add_place(plugins, origin, path, why);
+    }
+    if (is_manifest(strrchr(path, '/') + 1)) {
+        BT_TRY(add_place(plugins, origin, path, "a manifest"));
+        return bt__manifest_read(ctx, plugins, path, plugins->places.len - 1);
+    }
+    return search_folder(ctx, plugins, origin, path);
+}
+
+static bt_status search_list(bt_ctx *ctx, struct bt__plugins *plugins, uint32_t origin,
+                             const char *list)
+{
+    for (;;) {
+        size_t n = strcspn(list, ":");
+        const char *path = bt_arena_text(plugins->arena, list, n);
+        if (!path)
+            return bt_no_memory();
+        BT_TRY(search_element(ctx, plugins, origin, path));
+        if (list[n] == 0)
+            return NULL;
+        list += n + 1;
+    }
+}
+
+static bt_status search_files(bt_ctx *ctx, struct bt__plugins *plugins)
+{
+    const char *const *file = ctx->registry->plugin_files;
+    if (file && *file)
+        BT_TRY(add_place(plugins, BT__PLACE_EXPLICIT, "(named by the application)", ""));
+    for (; file && *file; file++)
+        BT_TRY(bt__manifest_read(ctx, plugins, *file, 0));
+    return NULL;
+}
+
+static bt_status search_user(bt_ctx *ctx, struct bt__plugins *plugins)
+{
+    const char *data = variable(ctx, "XDG_DATA_HOME"), *home = variable(ctx, "HOME");
+    if (data && *data == '/')
+        return search_folder(ctx, plugins, BT__PLACE_USER,
+                             bt__say(plugins->arena, "%s/baton/plugins", data));
+    if (home && *home == '/')
+        return search_folder(
+            ctx, plugins, BT__PLACE_USER,
+            bt__say(plugins->arena, "%s/.local/share/baton/plugins", home));
+    return NULL;
+}
+
+/* ---- beside the library ---- */
+
+/* The folder of the file that holds libbaton's code; "" where that is unknown.
+ * `is_program` tells that it is the program itself, libbaton being linked in. */
+static int own_folder(char *out, size_t nbytes, int *is_program)
+{
+    char program[4096], library[4096];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    program[n > 0 ? n : 0] = 0;
+    Dl_info info;
+    *is_program = 1;
+    const char *path = program;
+    if (dladdr(&bt_host_mark, &info) && info.dli_fname && info.dli_fname[0] == '/' &&
+        realpath(info.dli_fname, library) && strcmp(library, program) != 0) {
+        *is_program = 0;
+        path = library;
+    }
+    const char *slash = strrchr(path, '/');
+    if (!slash || (size_t)(slash - path) >= nbytes)
+        return 0;
+    memcpy(out, path, (size_t)(slash - path));
+    out[slash - path] = 0;
+    return 1;
+}
+
+static bt_status search_prefix(bt_ctx *ctx, struct bt__plugins *plugins)
+{
+    char folder[4096];
+    int is_program;
+    if (!own_folder(folder, sizeof(folder), &is_program))
+        return NULL;
+    if (!is_program)
+        return search_folder(ctx, plugins, BT__PLACE_PREFIX,
+                             bt__say(plugins->arena, "%s/baton/plugins", folder));
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        *slash = 0;
+    return search_folder(
+        ctx, plugins, BT__PLACE_PREFIX,
+        bt__say(plugins->arena, "%s/" BT_LIBDIR "/baton/plugins", folder));
+}
+
+bt_status bt__plugins_search(bt_ctx *ctx, struct bt__plugins *plugins)
+{
+    const bt_registry *r = ctx->registry;
+    const char *only =
+        r->plugin_only ? r->plugin_only : variable(ctx, "BATON_PLUGIN_ONLY");
+    BT_TRY(search_files(ctx, plugins));
+    if (only)
+        return *only ? search_list(ctx, plugins, BT__PLACE_ONLY, only) : NULL;
+    const char *path =
+        r->plugin_path ? r->plugin_path : variable(ctx, "BATON_PLUGIN_PATH");
+    if (path && *path)
+        BT_TRY(search_list(ctx, plugins, BT__PLACE_PATH, path));
+    BT_TRY(search_user(ctx, plugins));
+    return search_prefix(ctx, plugins);
+}

@@ -1,0 +1,183 @@
+/*
+ * The rows of a plugin: copied with the sizes it was built with, so that what it lacks is
+ * zero, then checked and described from the copies alone.
+ */
+#include <string.h>
+
+#include "plugin/plugins.h"
+
+#define MAX_ROW_NBYTES (64u << 10)
+#define MAX_NROW       (64u << 10) /* a table that long lacks its end */
+#define MAX_NTABLE     1024
+
+const char *bt__say(bt_arena *arena, const char *format, ...)
+{
+    bt_text text;
+    va_list args;
+    bt_text_init(&text, arena);
+    va_start(args, format);
+    bt_text_addv(&text, format, args);
+    va_end(args);
+    const char *out = bt_text_get(&text);
+    return out ? out : "no memory";
+}
+
+/* The first member of every row: its name. */
+static const char *name_of(const void *row)
+{
+    const char *name;
+    memcpy(&name, row, sizeof(name));
+    return name;
+}
+
+void *bt__rows_copy(bt_arena *arena, const void *rows, size_t nbytes, size_t host_nbytes)
+{
+    const char *from = rows;
+    size_t n = 0;
+    while (from && n < MAX_NROW && name_of(from + n * nbytes))
+        n++;
+    char *copy = bt_arena_alloc(arena, n + 1, host_nbytes);
+    for (size_t i = 0; copy && i < n; i++)
+        memcpy(copy + i * host_nbytes, from + i * nbytes,
+               nbytes < host_nbytes ? nbytes : host_nbytes);
+    return copy;
+}
+
+/* ---- one table ---- */
+
+static bt_status fail_table(bt_ctx *ctx, const bt_plugin *plugin, const bt_table *table,
+                            const char *fault)
+{
+    return bt_fail(ctx, BT_ERR_PLUGIN, "plugin %s: table %s %s", plugin->id,
+                   table->interface_name, fault);
+}
+
+static bt_status check_table(bt_ctx *ctx, const bt_plugin *plugin, const bt_table *table,
+                             const bt__kind *kind)
+{
+    bt_arena *scratch = ctx->diags;
+    if (!bt__is_interface(table->interface_name))
+        return fail_table(ctx, plugin, table, "has no interface name like baton.op/1");
+    if (!table->rows)
+        return fail_table(ctx, plugin, table, "has no rows: the pointer is NULL");
+    if (!kind && strncmp(table->interface_name, "baton.", 6) == 0)
+        return fail_table(ctx, plugin, table,
+                          "is not known to this libbaton, which owns all names that "
+                          "begin with \"baton.\"; a newer libbaton may know it");
+    size_t least = kind ? kind->least : sizeof(const char *);
+    if (table->row_nbytes < least || table->row_nbytes > MAX_ROW_NBYTES)
+        return fail_table(ctx, plugin, table,
+                          bt__say(scratch,
+                                  "has rows of %zu bytes, expected %zu to %u: build the "
+                                  "plugin with the headers of this libbaton",
+                                  table->row_nbytes, least, MAX_ROW_NBYTES));
+    return NULL;
+}
+
+static bt_status check_name(bt_ctx *ctx, const bt_plugin *plugin, const bt_table *table,
+                            const bt__rows *rows, const char *name)
+{
+    if (strlen(name) > 256)
+        return fail_table(ctx, plugin, table, "has a row whose name has no end");
+    for (uint32_t i = 0; i < rows->len; i++) {
+        if (strcmp(rows->at[i].name, name) == 0 &&
+            strcmp(rows->at[i].interface_name, table->interface_name) == 0)
+            return fail_table(ctx, plugin, table,
+                              bt__say(ctx->diags, "has %s twice", name));
+    }
+    return NULL;
+}
+
+/* "relu:gradient" for a facet of another plugin's operator. */
+static const char *row_name(bt_arena *arena, const bt__kind *kind, const void *raw)
+{
+    const bt_facet *facet = raw;
+    if (!kind || strcmp(kind->kind, "facet") != 0 || !facet->op)
+        return name_of(raw);
+    return bt__say(arena, "%s:%s", facet->op, facet->facet);
+}
+
+static bt_status read_row(bt_ctx *ctx, const bt__copier *copier, const bt_table *table,
+                          const bt__kind *kind, const void *raw, bt__rows *out)
+{
+    bt__row row = { .kind = kind,
+                    .interface_name = table->interface_name,
+                    .name = row_name(copier->arena, kind, raw),
+                    .raw = raw,
+                    .raw_nbytes = table->row_nbytes };
+    BT_TRY(check_name(ctx, copier->from, table, out, row.name));
+    if (kind) {
+        row.copy = bt_arena_alloc(copier->arena, 1, kind->nbytes);
+        if (!row.copy)
+            return bt_no_memory();
+        memcpy(row.copy, raw,
+               table->row_nbytes < kind->nbytes ? table->row_nbytes : kind->nbytes);
+        if (kind->copy && !kind->copy(copier, row.copy))
+            return bt_no_memory();
+        const char *fault = kind->check(ctx->diags, row.copy);
+        if (fault)
+            return bt_fail(ctx, BT_ERR_PLUGIN, "plugin %s: %s %s: %s", copier->from->id,
+                           kind->kind, row.name, fault);
+    } else if (!bt__is_name(row.name)) {
+        return fail_table(ctx, copier->from, table, "has a row whose name is not a name");
+    }
+    return BT_PUSH(copier->arena, out, row) ? NULL : bt_no_memory();
+}
+
+bt_status bt__tables_read(bt_ctx *ctx, bt_arena *arena, const bt_plugin *plugin,
+                          bt__rows *out)
+{
+    const bt__copier copier = { .arena = arena, .from = plugin };
+    for (uint32_t i = 0; plugin->tables[i]; i++) {
+        const char *at = (const char *)plugin->tables[i];
+        for (uint32_t j = 0; j < MAX_NTABLE; j++, at += plugin->table_nbytes) {
+            bt_table table = { 0 };
+            memcpy(&table, at, sizeof(table));
+            if (!table.interface_name)
+                break;
+            const bt__kind *kind = bt__kind_of_interface(table.interface_name);
+            BT_TRY(check_table(ctx, plugin, &table, kind));
+            const char *raw = table.rows;
+            for (uint32_t k = 0; k < MAX_NROW && name_of(raw); k++) {
+                BT_TRY(read_row(ctx, &copier, &table, kind, raw, out));
+                raw += table.row_nbytes;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ---- describing ---- */
+
+/* The list of a kind or interface in `provides`; NULL: no memory. */
+static json_t *list_of(json_t *provides, const char *key)
+{
+    json_t *list = json_object_get(provides, key);
+    if (list)
+        return list;
+    return bt__json_put(provides, key, json_array()) ? json_object_get(provides, key)
+                                                     : NULL;
+}
+
+static int describe_row(json_t *provides, const bt__row *row)
+{
+    json_t *list = list_of(provides, row->kind ? row->kind->key : row->interface_name);
+    json_t *item = row->kind ? row->kind->describe(row->copy) : json_object();
+    if (item && !row->kind && !bt__json_put(item, "name", json_string(row->name))) {
+        json_decref(item);
+        item = NULL;
+    }
+    return list && json_array_append_new(list, item) == 0;
+}
+
+json_t *bt__tables_describe(const bt__rows *rows)
+{
+    json_t *provides = json_object();
+    for (uint32_t i = 0; provides && i < rows->len; i++) {
+        if (!describe_row(provides, &rows->at[i])) {
+            json_decref(provides);
+            return NULL;
+        }
+    }
+    return provides;
+}

@@ -112,8 +112,8 @@ typedef struct bt_list_type {
 /* A type parameter of a function type; its name belongs to whoever prints. */
 typedef struct bt_type_param {
     uint32_t kind;     /* BT_KIND_... */
-    int64_t low, high; /* of a Dim, inclusive: 0..INT64_MAX when free */
-    int64_t step;      /* of a Dim: multiples of it; 1 when free */
+    int64_t low, high; /* of a Dim, inclusive: 0..INT64_MAX when free; low >= 0 */
+    int64_t step;      /* of a Dim: multiples of it; 1 when free; given as 0: free */
 } bt_type_param;
 /* A relation that must hold at every call. `types` are the arguments, then the result. */
 typedef struct bt_where {
@@ -153,6 +153,7 @@ typedef struct bt_adt_type {
     bt_type base;
     const bt_adt_def *def;
 } bt_adt_type;
+/* A shape that is nothing but a variable is that variable. */
 typedef struct bt_shape_type {
     bt_type base;
     uint32_t n;          /* dims, the variable not counted */
@@ -241,7 +242,8 @@ BT_API const bt_type *bt_type_hole_numbered(bt_store *, uint32_t kind, uint32_t 
 BT_API const bt_layout *
 bt_layout_parse(bt_store *, const char *text); /* NULL: malformed, or no memory */
 
-/* Dims, kept in normal form. */
+/* Dims, kept in normal form. What is computed from `?` (hole 0) is `?`. NULL also beyond
+ * 256 terms of a sum, factors of a product or arguments of min and max. */
 BT_API const bt_type *bt_dim(bt_store *, int64_t);
 BT_API const bt_type *bt_dim_opaque(bt_store *, const char *name); /* fresh each time */
 BT_API const bt_type *bt_dim_add(bt_store *, const bt_type *, const bt_type *);
@@ -259,7 +261,7 @@ BT_API int bt_dim_is_const(const bt_type *, int64_t *out);
 /* Bounds that hold for every value of its variables (dims are >= 0, parameters have
  * ranges). */
 BT_API void bt_dim_bounds(const bt_type *, int64_t *low, int64_t *high);
-/* 1: equal for every value, -1: for none, 0: cannot be decided. */
+/* 1: equal for every value, -1: for none, 0: cannot be decided; of `?` always 0. */
 BT_API int bt_dim_equal(bt_store *, const bt_type *, const bt_type *);
 /* The dim as constant + terms, whatever its form; terms may point to `single`. */
 BT_API void bt_dim_linear(const bt_type *, bt_term *single, int64_t *constant,
@@ -304,11 +306,12 @@ BT_API const bt_type *bt_func_type_close(bt_store *, uint32_t n,
                                          const bt_type *const *args,
                                          const bt_type *result, uint32_t nwhere,
                                          const bt_where *wheres);
-/* Equality across stores; data types by name, variables by the positions of their
- * functions only. */
+/* Equality across stores; data types by name, free variables and opaque dims equal only
+ * themselves. 0 also when there is no memory to tell. */
 BT_API int bt_type_equal(const bt_type *, const bt_type *);
-/* A copy of a term in another store; ADT definitions and free variables are mapped by
- * `leaf` of the substitution. */
+/* A copy of a term in another store; handles of data types and free variables are mapped
+ * by `leaf` of the substitution, which must have a term for each. subst: NULL where there
+ * are none. NULL: no memory, or refused. */
 BT_API const bt_type *bt_type_copy(bt_store *to, bt_subst *, const bt_type *);
 
 /* ---- attributes ---- */

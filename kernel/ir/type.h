@@ -1,0 +1,41 @@
+/* What the files about types share: interning, dims with their bounds, walks. */
+#ifndef IR_TYPE_H
+#define IR_TYPE_H
+
+#include "ir/store.h"
+
+/* What a dim node is in memory: its bounds follow what the public header shows. */
+typedef struct bt__bounds {
+    int64_t low, high; /* INT64_MIN, INT64_MAX: none */
+} bt__bounds;
+typedef struct bt__dim_list {
+    bt_list_type list;
+    bt__bounds bounds;
+} bt__dim_list;
+typedef struct bt__dim_linear {
+    bt_linear_type linear;
+    bt__bounds bounds;
+} bt__dim_linear;
+
+/* Arguments of a product, min or max, terms of a sum: more are refused, so that no text
+ * makes a dim grow without bound. */
+#define BT__DIM_WIDTH 256u
+
+/* The store's term that equals *key, which is a struct of its kind with base.kind set,
+ * whose arrays the store copies. NULL: no memory, or nested too deeply. */
+const bt_type *bt__type_intern(bt_store *, const bt_type *key);
+/* A term of its own, equal to no other. */
+const bt_type *bt__type_fresh(bt_store *, const bt_type *key);
+
+/* 1 when the term is of that kind; else refuses, saying so. */
+int bt__type_expect(bt_store *, const bt_type *, uint32_t kind);
+/* The range with its defaults put in. 0: refused. */
+int bt__param_normal(bt_store *, const bt_type_param *, bt_type_param *out);
+/* The layout that a type leaves away. */
+int bt__layout_is_row_major(const bt_layout *);
+/* `?`: each occurrence stands for a dim of its own. */
+int bt__dim_is_wildcard(const bt_type *);
+/* Sets the bounds of a new LINEAR or atom with arguments. */
+void bt__dim_note_bounds(bt_type *);
+
+#endif

@@ -1,0 +1,144 @@
+/* Questions about a single term: its kind, its parts. */
+#include "ir/type.h"
+
+uint32_t bt_type_kind_of(const bt_type *t)
+{
+    switch (t->kind) {
+    case BT_TYPE_TENSOR:
+    case BT_TYPE_TUPLE:
+    case BT_TYPE_FUNC:
+    case BT_TYPE_REF:
+    case BT_TYPE_APPLY: return BT_KIND_TYPE;
+    case BT_TYPE_ADT: return BT_KIND_ADT;
+    case BT_TYPE_SHAPE: return BT_KIND_SHAPE;
+    case BT_TYPE_DTYPE: return BT_KIND_DTYPE;
+    case BT_TYPE_VAR: return ((const bt_var_type *)(const void *)t)->param.kind;
+    case BT_TYPE_BOUND: return ((const bt_bound_type *)(const void *)t)->of_kind;
+    case BT_TYPE_HOLE: return ((const bt_hole_type *)(const void *)t)->of_kind;
+    case BT_TYPE_LINEAR:
+    case BT_TYPE_OPAQUE:
+    case BT_TYPE_PRODUCT:
+    case BT_TYPE_FLOORDIV:
+    case BT_TYPE_CEILDIV:
+    case BT_TYPE_MOD:
+    case BT_TYPE_MIN:
+    case BT_TYPE_MAX: return BT_KIND_DIM;
+    }
+    return BT_KIND_TYPE;
+}
+
+const char *bt_kind_name(uint32_t kind)
+{
+    static const char *const names[] = {
+        [BT_KIND_TYPE] = "Type",   [BT_KIND_SHAPE] = "Shape",   [BT_KIND_DIM] = "Dim",
+        [BT_KIND_DTYPE] = "DType", [BT_KIND_ADT] = "AdtHandle",
+    };
+    return kind < BT_COUNT(names) ? names[kind] : "?";
+}
+
+const char *bt_type_kind_name(uint32_t type_kind)
+{
+    static const char *const names[] = {
+#define BT_TYPE(UPPER, lower, type, doc) #lower,
+#include <baton/type_kinds.def>
+    };
+    return type_kind < BT_COUNT(names) ? names[type_kind] : "?";
+}
+
+/* ---- downcasts ---- */
+
+static const void *as(const bt_type *t, uint32_t kind)
+{
+    return t && t->kind == kind ? t : NULL;
+}
+
+const bt_tensor_type *bt_as_tensor_type(const bt_type *t)
+{
+    return as(t, BT_TYPE_TENSOR);
+}
+
+const bt_list_type *bt_as_tuple_type(const bt_type *t)
+{
+    return as(t, BT_TYPE_TUPLE);
+}
+
+const bt_list_type *bt_as_ref_type(const bt_type *t)
+{
+    return as(t, BT_TYPE_REF);
+}
+
+const bt_list_type *bt_as_apply_type(const bt_type *t)
+{
+    return as(t, BT_TYPE_APPLY);
+}
+
+const bt_func_type *bt_as_func_type(const bt_type *t)
+{
+    return as(t, BT_TYPE_FUNC);
+}
+
+const bt_shape_type *bt_as_shape_type(const bt_type *t)
+{
+    return as(t, BT_TYPE_SHAPE);
+}
+
+const bt_list_type *bt_as_list_type(const bt_type *t)
+{
+    if (!t)
+        return NULL;
+    switch (t->kind) {
+    case BT_TYPE_TUPLE:
+    case BT_TYPE_REF:
+    case BT_TYPE_APPLY:
+    case BT_TYPE_PRODUCT:
+    case BT_TYPE_FLOORDIV:
+    case BT_TYPE_CEILDIV:
+    case BT_TYPE_MOD:
+    case BT_TYPE_MIN:
+    case BT_TYPE_MAX: return (const bt_list_type *)(const void *)t;
+    case BT_TYPE_TENSOR:
+    case BT_TYPE_FUNC:
+    case BT_TYPE_ADT:
+    case BT_TYPE_SHAPE:
+    case BT_TYPE_DTYPE:
+    case BT_TYPE_VAR:
+    case BT_TYPE_BOUND:
+    case BT_TYPE_HOLE:
+    case BT_TYPE_LINEAR:
+    case BT_TYPE_OPAQUE: return NULL;
+    }
+    return NULL;
+}
+
+/* ---- tensors ---- */
+
+bt_dtype bt_tensor_dtype(const bt_type *t)
+{
+    const bt_tensor_type *tensor = bt_as_tensor_type(t);
+    const bt_dtype_type *dtype = tensor ? as(tensor->dtype, BT_TYPE_DTYPE) : NULL;
+    return dtype ? dtype->dtype : 0;
+}
+
+const bt_shape_type *bt_tensor_shape(const bt_type *t)
+{
+    const bt_tensor_type *tensor = bt_as_tensor_type(t);
+    const bt_shape_type *shape = tensor ? bt_as_shape_type(tensor->shape) : NULL;
+    return shape && !shape->rest ? shape : NULL;
+}
+
+int bt_tensor_static(const bt_type *t, uint32_t *rank, int64_t dims[BT_MAX_RANK])
+{
+    const bt_shape_type *shape = bt_tensor_shape(t);
+    if (!shape || shape->n > BT_MAX_RANK)
+        return 0;
+    int64_t at[BT_MAX_RANK];
+    for (uint32_t i = 0; i < shape->n; i++) {
+        if (!bt_dim_is_const(shape->dims[i], &at[i]))
+            return 0;
+    }
+    if (rank)
+        *rank = shape->n;
+    for (uint32_t i = 0; dims && i < shape->n; i++)
+        dims[i] = at[i];
+    return 1;
+}

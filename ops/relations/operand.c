@@ -1,7 +1,5 @@
 #include "operand.h"
 
-#include <string.h>
-
 bt_status operand_tensor(bt_solver *s, const bt_relation_call *r, uint32_t index,
                          const bt_tensor_type **out)
 {
@@ -18,18 +16,9 @@ bt_status operand_tensor(bt_solver *s, const bt_relation_call *r, uint32_t index
     return NULL;
 }
 
-const void *operand_attr(const bt_relation_call *r, const char *name, uint32_t kind)
-{
-    for (const bt_attr *row = r->op->attrs; row && row->name; row++) {
-        if (strcmp(row->name, name) == 0 && row->kind == kind)
-            return (const char *)r->attrs + row->offset;
-    }
-    return NULL;
-}
-
 int64_t operand_int(const bt_relation_call *r, const char *name, uint32_t kind,
                     int64_t absent)
 {
-    const int64_t *value = operand_attr(r, name, kind);
+    const int64_t *value = bt_attr_find(r->op, r->attrs, name, kind);
     return value ? *value : absent;
 }

@@ -8,10 +8,8 @@
  * something else. */
 bt_status operand_tensor(bt_solver *, const bt_relation_call *, uint32_t index,
                          const bt_tensor_type **out) BT_MUST_USE;
-/* An attribute of the operator that names the relation, whatever its struct: NULL when
- * its schema has none of that name and kind. */
-const void *operand_attr(const bt_relation_call *, const char *name, uint32_t kind);
-/* An int or bool attribute; `absent` without one. */
+/* An int or bool attribute of the operator that names the relation, whatever its struct;
+ * `absent` without one. */
 int64_t operand_int(const bt_relation_call *, const char *name, uint32_t kind,
                     int64_t absent);
 

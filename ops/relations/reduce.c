@@ -11,7 +11,7 @@
 static bt_status mark_axes(bt_solver *s, const bt_relation_call *r, uint32_t rank,
                            uint8_t is_reduced[BT_MAX_RANK])
 {
-    const bt_ints *axes = operand_attr(r, "axis", BT_ATTR_INTS);
+    const bt_ints *axes = bt_attr_find(r->op, r->attrs, "axis", BT_ATTR_INTS);
     int exclude =
         axes && axes->n != BT_NONE_LIST && operand_int(r, "exclude", BT_ATTR_BOOL, 0);
     int all = !axes || axes->n == BT_NONE_LIST;

@@ -8,10 +8,6 @@
  */
 #include <baton/op.h>
 
-static const bt_op_input any_in[] = {
-    { .name = "data", .type = "t[..]", .doc = "any tensor" },
-    { 0 },
-};
 static const bt_op_input bool_in[] = {
     { .name = "data", .type = "t:bool[..]", .doc = "truth values" },
     { 0 },
@@ -60,7 +56,6 @@ static const bt_op ops[] = {
     UNARY("atanh", float_in, "atanh(data[..])", "float32[2, 3] = -0.9..0.9\nfloat64[] = -0.9..0.9", "Inverse hyperbolic tangent; NaN outside -1..1."),
     UNARY("bitwise_not", integer_in, "bit_not(data[..])", "int32[2, 3]\nuint8[]\nint64[0]", "Every bit inverted."),
     UNARY("ceil", number_in, "ceil(data[..])", NUMBERS, "The least whole number not below; integers stay."),
-    UNARY("copy", any_in, "data[..]", "float32[2, 3]\nbool[]\nint8[0, 2]", "The same elements in a tensor of its own."),
     UNARY("cos", float_in, "cos(data[..])", FLOATS, "Cosine of radians."),
     UNARY("cosh", float_in, "cosh(data[..])", FLOATS, "Hyperbolic cosine."),
     UNARY("erf", float_in, "erf(data[..])", FLOATS, "The error function."),

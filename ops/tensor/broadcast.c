@@ -1,0 +1,250 @@
+/*
+ * broadcast_to, and collapse_sum_to, which undoes it by summing; each also in the shape
+ * of another tensor.
+ *     broadcast_to(x, shape=[2, 3])       y[i0, i1] = x[0, i1]        x of shape (1, 3)
+ *     collapse_sum_to(x, shape=[1, 3])    y[0, i1] = sum(r0: x[r0, i1])
+ * source  Relay, operators of the same names
+ */
+#include "formula.h"
+
+struct attrs {
+    const bt_type *shape;
+    const bt_type *dtype;
+};
+static const bt_attr attrs[] = {
+    BT_ATTR(struct attrs, shape, SHAPE, NULL, "the shape of the result"),
+    BT_ATTR(struct attrs, dtype, DTYPE, "None", "the dtype of data, if stated at all"),
+    { 0 },
+};
+
+/* ---- types ---- */
+
+/* The target shape: the attribute's, or that of argument 1. */
+static bt_status target_of(bt_solver *s, const bt_relation_call *r, const bt_type **out)
+{
+    bt_tensor_parts like;
+    const struct attrs *a = r->attrs;
+    if (r->narg == 1) {
+        *out = a->shape;
+        return NULL;
+    }
+    BT_TRY(bt_relation_tensor(s, r, 1, &like));
+    *out = bt_as_tensor_type(bt_relation_arg(s, r, 1))->shape;
+    return NULL;
+}
+
+/* One of the two shapes broadcasts to the other. */
+static bt_status relate_both(bt_solver *s, const bt_relation_call *r, int is_collapse)
+{
+    const struct attrs *a = r->attrs;
+    bt_tensor_parts data;
+    const bt_type *target, *shape, *both, *result;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(target_of(s, r, &target));
+    if (r->narg == 1 && a->dtype)
+        BT_TRY(bt_relation_unify(s, r, data.dtype, a->dtype, "dtype and that of data"));
+    shape = bt_as_tensor_type(bt_relation_arg(s, r, 0))->shape;
+    result = bt_type_tensor(bt_relation_store(s), target, data.dtype);
+    if (!result)
+        return bt_no_memory();
+    BT_TRY(bt_relation_result(s, r, result));
+    BT_TRY(bt_relation_broadcast(s, r, shape, target, &both));
+    return bt_relation_unify(s, r, both, is_collapse ? shape : target,
+                             is_collapse ? "the shape summed to, broadcast, and data"
+                                         : "data, broadcast, and the shape asked for");
+}
+
+static bt_status relate_broadcast(bt_solver *s, const bt_relation_call *r)
+{
+    return relate_both(s, r, 0);
+}
+
+static bt_status relate_collapse(bt_solver *s, const bt_relation_call *r)
+{
+    return relate_both(s, r, 1);
+}
+
+/* ---- formulas ---- */
+
+/* The extent of axis k of the result, as the operator's own arguments tell it. */
+static void write_extent(bt_text *out, const bt_formula_call *call, uint32_t k)
+{
+    int64_t number;
+    if (bt_dim_is_const(bt_tensor_shape(call->result)->dims[k], &number))
+        bt_text_addf(out, "%lld", (long long)number);
+    else if (call->narg == 2)
+        bt_text_addf(out, "extent(like, %u)", k);
+    else
+        bt_text_addf(out, "shape[%u]", k);
+}
+
+static bt_status ranks_of(bt_ctx *ctx, const bt_formula_call *call, uint32_t *data,
+                          uint32_t *result)
+{
+    const bt_shape_type *shape = bt_tensor_shape(call->result);
+    if (!shape)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "%s: the rank of the result is open",
+                       call->op->name);
+    *result = shape->n;
+    return formula_rank(ctx, call, 0, data);
+}
+
+static int is_one(const bt_type *dim)
+{
+    int64_t extent;
+    return bt_dim_is_const(dim, &extent) && extent == 1;
+}
+
+static bt_status write_broadcast(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    uint32_t rank, wide;
+    BT_TRY(ranks_of(ctx, call, &rank, &wide));
+    const bt_type *const *from = bt_tensor_shape(call->args[0])->dims;
+    const bt_type *const *to = bt_tensor_shape(call->result)->dims;
+    bt_text_addf(out, "y: t[");
+    for (uint32_t k = 0; k < wide; k++) {
+        formula_comma(out, k == 0);
+        bt_text_addf(out, "i%u in ", k);
+        write_extent(out, call, k);
+    }
+    bt_text_addf(out, "] = data[");
+    for (uint32_t k = 0; k < rank; k++) {
+        uint32_t at = wide - rank + k;
+        formula_comma(out, k == 0);
+        if (is_one(from[k]))
+            bt_text_addf(out, "0");
+        else if (from[k] == to[at])
+            bt_text_addf(out, "i%u", at);
+        else // the extent is 1 or that of the result: only a run can tell
+            bt_text_addf(out, "mod(i%u, extent(data, %u))", at, k);
+    }
+    bt_text_addf(out, "]");
+    return formula_end(out);
+}
+
+static bt_status write_collapse(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    uint32_t wide, rank;
+    BT_TRY(ranks_of(ctx, call, &wide, &rank));
+    const bt_type *const *from = bt_tensor_shape(call->args[0])->dims;
+    const bt_type *const *to = bt_tensor_shape(call->result)->dims;
+    bt_text vars, read, condition;
+    bt_text_init(&vars, out->arena);
+    bt_text_init(&read, out->arena);
+    bt_text_init(&condition, out->arena);
+    bt_text_addf(out, "y: t[");
+    for (uint32_t k = 0; k < rank; k++) {
+        formula_comma(out, k == 0);
+        bt_text_addf(out, "i%u in ", k);
+        write_extent(out, call, k);
+    }
+    for (uint32_t k = 0; k < wide; k++) {
+        int is_leading = k < wide - rank;
+        uint32_t at = k - (wide - rank);
+        formula_comma(&read, k == 0);
+        if (!is_leading && from[k] == to[at]) {
+            bt_text_addf(&read, "i%u", at);
+            continue;
+        }
+        bt_text_addf(&read, "r%u", k);
+        formula_axes(&vars, vars.len == 0, "r", "data", k, k + 1);
+        if (!is_leading && !is_one(to[at])) {
+            bt_text_addf(&condition, "%smod(r%u, ", condition.len ? " && " : " | ", k);
+            write_extent(&condition, call, at);
+            bt_text_addf(&condition, ") == i%u", at);
+        }
+    }
+    const char *body = bt_text_get(&read), *over = bt_text_get(&vars);
+    const char *where = bt_text_get(&condition);
+    if (!body || !over || !where)
+        return bt_no_memory();
+    if (over[0])
+        bt_text_addf(out, "] = sum(%s%s: data[%s])", over, where, body);
+    else
+        bt_text_addf(out, "] = data[%s]", body);
+    return formula_end(out);
+}
+
+/* ---- rows ---- */
+
+static const bt_op_input any_in[] = {
+    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { 0 },
+};
+static const bt_op_input any_like[] = {
+    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { .name = "like", .type = "u[..]", .doc = "only its shape is used" },
+    { 0 },
+};
+static const bt_op_input number_in[] = {
+    { .name = "data", .type = "t:number[..]", .doc = "what to sum" },
+    { 0 },
+};
+static const bt_op_input number_like[] = {
+    { .name = "data", .type = "t:number[..]", .doc = "what to sum" },
+    { .name = "like", .type = "u[..]", .doc = "only its shape is used" },
+    { 0 },
+};
+
+static const bt_op ops[] = {
+    {
+        .name = "broadcast_to",
+        .revision = 1,
+        .doc = "Repeats axes of extent 1 until the tensor has a shape.\n"
+               "Shapes are aligned at the right; axes that data lacks count as 1.",
+        .source = "Relay, broadcast_to; NumPy's broadcasting",
+        .inputs = any_in,
+        .attrs = attrs,
+        .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate_broadcast,
+        .write_formula = write_broadcast,
+        .facets =
+            BT_FACET_ROWS(BT_CASES("float32[3] | shape=[2, 3]\nint8[2, 1] | shape=[2, "
+                                   "3]\nbool[] | shape=[2, 2]\n"
+                                   "float32[1, 3] | shape=[0, 3]\nfloat32[] | shape=[]")),
+    },
+    {
+        .name = "broadcast_to_like",
+        .revision = 1,
+        .doc = "Repeats axes of extent 1 until the tensor has the shape of another.\n"
+               "As broadcast_to.",
+        .source = "Relay, broadcast_to_like",
+        .inputs = any_like,
+        .relate = relate_broadcast,
+        .write_formula = write_broadcast,
+        .facets = BT_FACET_ROWS(BT_CASES("float32[3], int8[2, 3]\nbool[], float32[2, 2]\n"
+                                         "float32[2, 1], float32[2, 0]")),
+    },
+    {
+        .name = "collapse_sum_to",
+        .revision = 1,
+        .doc = "Sums a tensor down to a shape that broadcasts to its own.\n"
+               "The adjoint of broadcast_to.",
+        .source = "Relay, collapse_sum_to",
+        .inputs = number_in,
+        .attrs = attrs,
+        .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate_collapse,
+        .write_formula = write_collapse,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("float32[2, 3] | shape=[3]\nfloat32[2, 3] | shape=[2, 1]\n"
+                     "int8[2, 3] | shape=[]\nfloat32[2, 3] | shape=[2, 3]\n"
+                     "float32[0, 3] | shape=[1, 3]")),
+    },
+    {
+        .name = "collapse_sum_like",
+        .revision = 1,
+        .doc =
+            "Sums a tensor down to the shape of another, which broadcasts to its own.\n"
+            "As collapse_sum_to.",
+        .source = "Relay, collapse_sum_like",
+        .inputs = number_like,
+        .relate = relate_collapse,
+        .write_formula = write_collapse,
+        .facets =
+            BT_FACET_ROWS(BT_CASES("float32[2, 3], int8[3]\nfloat32[2, 3], bool[1, 1]\n"
+                                   "int32[4, 2, 3], int32[2, 1]\nfloat32[], float32[]")),
+    },
+    { 0 },
+};
+const bt_table bt_ops_tensor_broadcast[] = { BT_OPS(ops), { 0 } };

@@ -1,0 +1,165 @@
+/*
+ * cast, cast_like, copy: the same elements, as another dtype or in a tensor of their own.
+ * reinterpret: the same bits as another dtype of the same width.
+ * Conversions: integers wrap; floats to integers truncate and saturate, NaN gives 0.
+ * source  Relay, operators of the same names
+ */
+#include "contents.h"
+#include "formula.h"
+
+#include <string.h>
+
+struct attrs {
+    const bt_type *dtype;
+};
+static const bt_attr attrs[] = {
+    BT_ATTR(struct attrs, dtype, DTYPE, NULL, "element type of the result"),
+    { 0 },
+};
+
+/* ---- types ---- */
+
+static bt_status tensor_of(bt_solver *s, const bt_relation_call *r, uint32_t index,
+                           const bt_tensor_type **out)
+{
+    bt_tensor_parts parts;
+    *out = bt_as_tensor_type(bt_relation_arg(s, r, index));
+    if (*out)
+        return NULL;
+    BT_TRY(bt_relation_tensor(s, r, index, &parts));
+    return bt_relation_wait(s);
+}
+
+static bt_status result_as(bt_solver *s, const bt_relation_call *r, const bt_type *dtype)
+{
+    const bt_tensor_type *data;
+    BT_TRY(tensor_of(s, r, 0, &data));
+    const bt_type *result = bt_type_tensor_layout(
+        bt_relation_store(s), data->shape, dtype ? dtype : data->dtype, data->layout);
+    if (!result)
+        return bt_no_memory();
+    BT_TRY(bt_relation_result(s, r, result));
+    return contents_copy(s, r, 0);
+}
+
+static bt_status relate_cast(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    return result_as(s, r, a->dtype);
+}
+
+static bt_status relate_cast_like(bt_solver *s, const bt_relation_call *r)
+{
+    const bt_tensor_type *like;
+    BT_TRY(tensor_of(s, r, 1, &like));
+    return result_as(s, r, like->dtype);
+}
+
+static bt_status relate_copy(bt_solver *s, const bt_relation_call *r)
+{
+    return result_as(s, r, NULL);
+}
+
+static bt_status relate_reinterpret(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    bt_tensor_parts data;
+    char from_name[BT_DTYPE_NAME_SIZE], to_name[BT_DTYPE_NAME_SIZE];
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    const bt_dtype_type *to = (const bt_dtype_type *)(const void *)a->dtype;
+    if (!data.known || a->dtype->kind != BT_TYPE_DTYPE)
+        return bt_relation_wait(s);
+    if (bt_dtype_nbytes(data.known) != bt_dtype_nbytes(to->dtype) ||
+        bt_dtype_nbytes(to->dtype) == 0)
+        return bt_relation_fail(s, r, 0, "%s and %s are not of one width",
+                                bt_dtype_name(data.known, from_name, sizeof from_name),
+                                bt_dtype_name(to->dtype, to_name, sizeof to_name));
+    return bt_relation_result_tensor(s, r, data.rank, data.dims, a->dtype);
+}
+
+/* ---- reinterpret ---- */
+
+static bt_status eval_reinterpret(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const bt_tensor *in = call->in[0];
+    bt_dtype dtype = bt_tensor_dtype(call->result);
+    BT_TRY(bt_tensor_create(ctx, dtype, in->rank, in->dims, &call->out[0]));
+    const uint8_t *from = in->data;
+    if (dtype == BT_BOOL) {
+        uint8_t *to = call->out[0]->data; // only 0 and 1 are bool values
+        for (int64_t i = 0; i < in->nelem; i++)
+            to[i] = from[i] != 0;
+    } else if (in->nelem > 0) {
+        memcpy(call->out[0]->data, from, bt_tensor_nbytes(in));
+    }
+    return NULL;
+}
+
+/* ---- rows ---- */
+
+static const bt_op_input inputs[] = {
+    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { 0 },
+};
+static const bt_op_input like_inputs[] = {
+    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { .name = "dtype_like", .type = "u[..]", .doc = "only its dtype is used" },
+    { 0 },
+};
+
+static const bt_op ops[] = {
+    {
+        .name = "cast",
+        .revision = 1,
+        .doc = "Converts elements to another dtype.\nThe shape stays.",
+        .source = "Relay, cast; ONNX Cast-13",
+        .inputs = inputs,
+        .attrs = attrs,
+        .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate_cast,
+        .formula = "y: dtype[..] = dtype(data[..])",
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "float32[2, 3] = -9..9 | dtype=\"int32\"\nint32[4] | dtype=\"int8\"\n"
+            "float32[] = -900..900 | dtype=\"uint8\"\nbool[3] | dtype=\"float16\"\n"
+            "float64[4] | dtype=\"bfloat16\"\nint64[0, 2] | dtype=\"float32\"\n"
+            "float32[4] = -1..1 | dtype=\"bool\"")),
+    },
+    {
+        .name = "cast_like",
+        .revision = 1,
+        .doc = "Converts elements to the dtype of another tensor.\nThe shape stays.",
+        .source = "Relay, cast_like",
+        .inputs = like_inputs,
+        .relate = relate_cast_like,
+        .formula = "y: u[..] = u(data[..])",
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "float32[2, 3] = -9..9, int32[]\nint8[], float64[2]\nbool[0], int64[3]")),
+    },
+    {
+        .name = "copy",
+        .revision = 1,
+        .doc = "The same elements in a tensor of its own.\nThe type stays.",
+        .source = "Relay, copy",
+        .inputs = inputs,
+        .relate = relate_copy,
+        .formula = "y: t[..] = data[..]",
+        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]\nbool[]\nint8[0, 2]")),
+    },
+    {
+        .name = "reinterpret",
+        .revision = 1,
+        .doc = "Reads the bits of elements as another dtype of the same width.\n"
+               "As bool, any bit set is True.",
+        .source = "Relay, reinterpret",
+        .inputs = inputs,
+        .attrs = attrs,
+        .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate_reinterpret,
+        .eval = eval_reinterpret,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("float32[2, 3] | dtype=\"int32\"\nint16[4] | dtype=\"float16\"\n"
+                     "uint8[] | dtype=\"bool\"\nint64[0] | dtype=\"float64\"")),
+    },
+    { 0 },
+};
+const bt_table bt_ops_tensor_cast[] = { BT_OPS(ops), { 0 } };

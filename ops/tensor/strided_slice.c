@@ -1,0 +1,350 @@
+/*
+ * strided_slice, slice_like: parts of a tensor.
+ *     strided_slice(begin=[1], end=[4])                 y[j] = data[1 + j], 3 elements
+ *     strided_slice(begin=[-1], end=[-9], strides=[-1]) reversed
+ *     slice_like(data, like)                            the first rows and columns
+ * Positions count from the end when negative and are then moved into the axis, as
+ * Python's slices do.
+ * source  Relay, operators of the same names; ONNX Slice-13
+ */
+#include "contents.h"
+#include "formula.h"
+
+#include <string.h>
+
+struct attrs {
+    bt_ints begin, end, strides, axes;
+    const char *slice_mode;
+};
+static const bt_attr attrs[] = {
+    BT_ATTR(struct attrs, begin, INTS, NULL, "first position along each axis"),
+    BT_ATTR(struct attrs, end, INTS, NULL,
+            "position to stop before; in mode size: how many, -1 for all that follow"),
+    BT_ATTR(struct attrs, strides, INTS, "[1]",
+            "step along each axis, 1 where there are fewer; not in mode size"),
+    BT_ATTR(struct attrs, axes, INTS, "None",
+            "axes of these lists; None: the first ones"),
+    BT_ATTR_CHOICE(struct attrs, slice_mode, "end", "end|size", "what `end` means"),
+    { 0 },
+};
+
+/* Beyond these a position means the end of any axis. */
+enum { FAR = INT32_MAX };
+
+typedef struct slice {
+    int64_t begin, end, stride;
+    int is_size;
+} slice;
+
+/* What the attributes say of entry i. */
+static slice slice_at(const struct attrs *a, int64_t i)
+{
+    slice x = { a->begin.at[i], i < a->end.n ? a->end.at[i] : FAR, 1, 0 };
+    x.is_size = strcmp(a->slice_mode, "size") == 0;
+    if (!x.is_size && i < a->strides.n)
+        x.stride = a->strides.at[i];
+    return x;
+}
+
+/* ---- type ---- */
+
+/* A position moved into low..extent + high; `low` and `high` are 0, or -1 for negative
+ * steps. */
+static const bt_type *position(bt_store *store, int64_t at, const bt_type *extent,
+                               int64_t shift)
+{
+    int64_t low, high;
+    bt_dim_bounds(extent, &low, &high);
+    const bt_type *end = bt_dim_scale(store, extent, 1, shift);
+    if (at >= FAR)
+        return end;
+    if (at <= -FAR)
+        return bt_dim(store, shift);
+    if (at >= 0 && at <= low + shift)
+        return bt_dim(store, at);
+    if (at < 0 && low + at >= shift)
+        return bt_dim_scale(store, extent, 1, at);
+    const bt_type *moved =
+        at < 0 ? bt_dim_scale(store, extent, 1, at) : bt_dim(store, at);
+    const bt_type *limit = at < 0 ? bt_dim(store, shift) : end;
+    if (!moved || !limit)
+        return NULL;
+    return at < 0 ? bt_dim_max(store, moved, limit) : bt_dim_min(store, moved, limit);
+}
+
+static const bt_type *at_least_zero(bt_store *store, const bt_type *dim)
+{
+    int64_t low = 0, high;
+    if (dim)
+        bt_dim_bounds(dim, &low, &high);
+    const bt_type *zero = bt_dim(store, 0);
+    return dim && low < 0 && zero ? bt_dim_max(store, dim, zero) : dim;
+}
+
+/* The number of positions; NULL: no memory. */
+static const bt_type *length(bt_store *store, const slice *x, const bt_type *extent)
+{
+    int64_t shift = x->stride < 0 ? -1 : 0;
+    const bt_type *begin = position(store, x->begin, extent, shift), *end, *span;
+    const bt_type *stride = bt_dim(store, x->stride < 0 ? -x->stride : x->stride);
+    if (!begin || !stride)
+        return NULL;
+    if (x->is_size) {
+        const bt_type *rest = bt_dim_sub(store, extent, begin);
+        const bt_type *size = bt_dim(store, x->end);
+        if (x->end < 0 || !rest || !size)
+            return rest;
+        return bt_dim_min(store, rest, size);
+    }
+    end = position(store, x->end, extent, shift);
+    if (!end)
+        return NULL;
+    span = x->stride < 0 ? bt_dim_sub(store, begin, end) : bt_dim_sub(store, end, begin);
+    span = at_least_zero(store, span);
+    return span && x->stride != 1 ? bt_dim_ceildiv(store, span, stride) : span;
+}
+
+static bt_status axis_of(bt_solver *s, const bt_relation_call *r, int64_t i,
+                         uint32_t rank, uint32_t *out)
+{
+    const struct attrs *a = r->attrs;
+    if (a->axes.n != BT_NONE_LIST)
+        return bt_relation_axis(s, r, "axes", a->axes.at[i], rank, out);
+    if (i >= rank)
+        return bt_relation_fail(s, r, -1, "begin has %lld entries, data rank %u",
+                                (long long)a->begin.n, rank);
+    *out = (uint32_t)i;
+    return NULL;
+}
+
+/* A slice of known contents along the only axis. */
+static bt_status slice_contents(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    contents data;
+    const bt_type *picked[CONTENTS_MAX];
+    uint32_t n = 0;
+    if (!contents_possible(s, r, r->narg) || a->begin.n > 1)
+        return NULL;
+    BT_TRY(contents_get(s, r, 0, &data));
+    if (data.n < 0 || a->begin.n == 0)
+        return contents_copy(s, r, 0);
+    bt_store *store = bt_relation_store(s);
+    slice x = slice_at(a, 0);
+    int64_t begin, count;
+    const bt_type *extent = bt_dim(store, data.n), *size, *start;
+    size = extent ? length(store, &x, extent) : NULL;
+    start = extent ? position(store, x.begin, extent, x.stride < 0 ? -1 : 0) : NULL;
+    if (!size || !start)
+        return bt_no_memory();
+    if (!bt_dim_is_const(size, &count) || !bt_dim_is_const(start, &begin))
+        return NULL;
+    for (int64_t i = 0; i < count; i++)
+        picked[n++] = data.at[begin + i * x.stride];
+    return bt_relation_set_contents(s, r, n, picked);
+}
+
+static bt_status relate(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    bt_tensor_parts data;
+    uint8_t is_cut[BT_MAX_RANK] = { 0 };
+    const bt_type *dims[BT_MAX_RANK];
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    if (a->axes.n != BT_NONE_LIST && a->axes.n != a->begin.n)
+        return bt_relation_fail(s, r, -1, "axes has %lld entries, begin %lld",
+                                (long long)a->axes.n, (long long)a->begin.n);
+    if (a->end.n > a->begin.n || a->begin.n < 0)
+        return bt_relation_fail(s, r, -1, "end has %lld entries, begin %lld",
+                                (long long)a->end.n, (long long)a->begin.n);
+    for (uint32_t k = 0; k < data.rank; k++)
+        dims[k] = data.dims[k];
+    for (int64_t i = 0; i < a->begin.n; i++) {
+        uint32_t axis;
+        slice x = slice_at(a, i);
+        BT_TRY(axis_of(s, r, i, data.rank, &axis));
+        if (is_cut[axis]++)
+            return bt_relation_fail(s, r, -1, "axes lists axis %u twice", axis);
+        if (x.stride == 0 || x.stride == INT64_MIN)
+            return bt_relation_fail(s, r, -1, "strides has a step of 0");
+        BT_TRY(bt_relation_dim(s, r, data.dims[axis], &dims[axis]));
+        dims[axis] = length(bt_relation_store(s), &x, dims[axis]);
+        if (!dims[axis])
+            return bt_no_memory();
+    }
+    BT_TRY(bt_relation_result_tensor(s, r, data.rank, dims, data.dtype));
+    return slice_contents(s, r);
+}
+
+/* ---- formula ---- */
+
+/* The scalar `name`k: a position moved into axis k. */
+static void write_position(bt_text *out, const char *name, uint32_t k, int64_t at,
+                           int64_t stride)
+{
+    int shift = stride < 0 ? -1 : 0;
+    if (at >= 0)
+        bt_text_addf(out, "%s%u = min(%lld, extent(data, %u) + %d); ", name, k,
+                     (long long)(at > FAR ? FAR : at), k, shift);
+    else
+        bt_text_addf(out, "%s%u = max(extent(data, %u) - %lld, %d); ", name, k, k,
+                     (long long)(at < -FAR ? FAR : -at), shift);
+}
+
+/* Where axis k begins, b, and how many positions it keeps, l. */
+static void write_scalars(bt_text *out, const slice *x, uint32_t k)
+{
+    write_position(out, "b", k, x->begin, x->stride);
+    if (x->is_size && x->end < 0) {
+        bt_text_addf(out, "l%u = extent(data, %u) - b%u; ", k, k, k);
+    } else if (x->is_size) {
+        bt_text_addf(out, "l%u = min(%lld, extent(data, %u) - b%u); ", k,
+                     (long long)x->end, k, k);
+    } else {
+        write_position(out, "e", k, x->end, x->stride);
+        const char *from = x->stride < 0 ? "e" : "b", *to = x->stride < 0 ? "b" : "e";
+        bt_text_addf(out, "l%u = max(ceildiv(%s%u - %s%u, %lld), 0); ", k, to, k, from, k,
+                     (long long)(x->stride < 0 ? -x->stride : x->stride));
+    }
+}
+
+static bt_status write_slice(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct attrs *a = call->attrs;
+    uint32_t rank;
+    int64_t strides[BT_MAX_RANK] = { 0 }; // 0: the axis stays whole
+    BT_TRY(formula_rank(ctx, call, 0, &rank));
+    for (int64_t i = 0; i < a->begin.n; i++) {
+        slice x = slice_at(a, i);
+        uint32_t k =
+            a->axes.n == BT_NONE_LIST ? (uint32_t)i : formula_axis(a->axes.at[i], rank);
+        strides[k] = x.stride;
+        write_scalars(out, &x, k);
+    }
+    bt_text_addf(out, "y: t[");
+    for (uint32_t k = 0; k < rank; k++) {
+        formula_comma(out, k == 0);
+        bt_text_addf(out, strides[k] ? "i%u in l%u" : "i%u in extent(data, %u)", k, k);
+    }
+    bt_text_addf(out, "] = data[");
+    for (uint32_t k = 0; k < rank; k++) {
+        formula_comma(out, k == 0);
+        if (strides[k] == 0)
+            bt_text_addf(out, "i%u", k);
+        else if (strides[k] == 1)
+            bt_text_addf(out, "i%u + b%u", k, k);
+        else
+            bt_text_addf(out, "i%u * %lld + b%u", k, (long long)strides[k], k);
+    }
+    bt_text_addf(out, "]");
+    return formula_end(out);
+}
+
+/* ---- slice_like ---- */
+
+struct like_attrs {
+    bt_ints axes;
+};
+static const bt_attr like_attrs[] = {
+    BT_ATTR(struct like_attrs, axes, INTS, "None",
+            "axes to cut to those of shape_like; None: all that shape_like has"),
+    { 0 },
+};
+
+static bt_status relate_like(bt_solver *s, const bt_relation_call *r)
+{
+    const struct like_attrs *a = r->attrs;
+    bt_tensor_parts data, like;
+    const bt_type *dims[BT_MAX_RANK], *whole, *part;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(bt_relation_tensor(s, r, 1, &like));
+    for (uint32_t k = 0; k < data.rank; k++)
+        dims[k] = data.dims[k];
+    int64_t n = a->axes.n == BT_NONE_LIST ? like.rank : a->axes.n;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t axis = (uint32_t)i;
+        if (a->axes.n != BT_NONE_LIST)
+            BT_TRY(bt_relation_axis(s, r, "axes", a->axes.at[i], data.rank, &axis));
+        if (axis >= like.rank || axis >= data.rank)
+            return bt_relation_fail(s, r, 1, "data has rank %u, shape_like rank %u",
+                                    data.rank, like.rank);
+        BT_TRY(bt_relation_dim(s, r, data.dims[axis], &whole));
+        BT_TRY(bt_relation_dim(s, r, like.dims[axis], &part));
+        BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, part, whole,
+                                   "dims of shape_like and of data"));
+        dims[axis] = part;
+    }
+    return bt_relation_result_tensor(s, r, data.rank, dims, data.dtype);
+}
+
+static bt_status write_like(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct like_attrs *a = call->attrs;
+    uint32_t rank, like;
+    uint8_t is_cut[BT_MAX_RANK] = { 0 };
+    BT_TRY(formula_rank(ctx, call, 0, &rank));
+    BT_TRY(formula_rank(ctx, call, 1, &like));
+    for (int64_t i = 0; i < a->axes.n; i++)
+        is_cut[formula_axis(a->axes.at[i], rank)] = 1;
+    for (uint32_t k = 0; a->axes.n == BT_NONE_LIST && k < like; k++)
+        is_cut[k] = 1;
+    bt_text_addf(out, "y: t[");
+    for (uint32_t k = 0; k < rank; k++)
+        formula_axes(out, k == 0, "i", is_cut[k] ? "shape_like" : "data", k, k + 1);
+    bt_text_addf(out, "] = data[");
+    formula_indices(out, 1, "i", 0, rank);
+    bt_text_addf(out, "]");
+    return formula_end(out);
+}
+
+/* ---- rows ---- */
+
+static const bt_op_input inputs[] = {
+    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { 0 },
+};
+static const bt_op_input like_inputs[] = {
+    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { .name = "shape_like", .type = "u[..]", .doc = "only its shape is used" },
+    { 0 },
+};
+
+static const bt_op ops[] = {
+    {
+        .name = "strided_slice",
+        .revision = 1,
+        .doc = "Takes every n-th slice between two positions along axes.\n"
+               "Axes not listed stay whole.",
+        .source = "Relay, strided_slice; ONNX Slice-13",
+        .inputs = inputs,
+        .attrs = attrs,
+        .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate,
+        .write_formula = write_slice,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("float32[5, 4] | begin=[1], end=[4]\n"
+                     "float32[5, 4] | begin=[0, -3], end=[5, -1]\n"
+                     "float32[5, 4] | begin=[0], end=[9], strides=[2], axes=[-1]\n"
+                     "int8[5, 4] | begin=[-1], end=[-9], strides=[-2]\n"
+                     "float32[5, 4] | begin=[1, 1], end=[2, -1], slice_mode=\"size\"\n"
+                     "bool[4] | begin=[3], end=[1]\nfloat32[0, 2] | begin=[0], end=[2]\n"
+                     "float32[] | begin=[], end=[]")),
+    },
+    {
+        .name = "slice_like",
+        .revision = 1,
+        .doc = "Keeps the first slices along axes, as many as another tensor has.\n"
+               "Axes not listed stay whole.",
+        .source = "Relay, slice_like",
+        .inputs = like_inputs,
+        .attrs = like_attrs,
+        .attrs_nbytes = sizeof(struct like_attrs),
+        .relate = relate_like,
+        .write_formula = write_like,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "float32[5, 4], int8[3, 2]\nfloat32[5, 4], float32[9, 2] | axes=[-1]\n"
+            "bool[3], bool[0]\nfloat32[5, 4, 3], float32[2, 2, 2] | axes=[0, 2]")),
+    },
+    { 0 },
+};
+const bt_table bt_ops_tensor_strided_slice[] = { BT_OPS(ops), { 0 } };

@@ -1,7 +1,5 @@
 #include "test.h"
 
-#include "base_doubles.h"
-
 static bt_registry *create(uint32_t single)
 {
     bt_registry *r = bt_registry_create(&(bt_registry_options){ .arena_single = single });

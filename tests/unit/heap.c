@@ -2,8 +2,6 @@
 
 #include <baton/value.h>
 
-#include "base_doubles.h"
-
 static bt_ctx *ctx;
 static bt_heap *heap;
 static struct failing_allocator counter;

@@ -1,7 +1,5 @@
 #include "failing_allocator.h"
 
-#include "base_doubles.h"
-
 static void test_entries_keep_their_order(void **state)
 {
     (void)state;

@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-#include "base_doubles.h"
-
 static bt_ctx *ctx;
 
 static int set_up(void **state)

@@ -256,7 +256,8 @@ BT_API bt_status bt_npz_write(bt_ctx *, uint32_t len, const bt_npz_entry *,
 BT_API void bt_npz_destroy(bt_ctx *, bt_npz *); /* unrefs the tensors */
 
 /* Files: read whole (at most limits.bytes), replaced atomically (temporary, fsync,
- * rename). "-" is standard input. */
+ * rename); a device or a pipe is written to. Reading "-" reads standard input. Large
+ * files are mapped: whoever may shorten one while it is in use is trusted. */
 typedef struct bt_file {
     const char *path;
     const void *bytes; /* followed by a NUL */
@@ -268,13 +269,15 @@ BT_API void bt_file_close(bt_ctx *, bt_file *);
 BT_API bt_status bt_file_write(bt_ctx *, const char *path, const void *bytes,
                                size_t nbytes) BT_MUST_USE;
 /* Opens `name` inside `folder` only: no "..", no absolute path, no symbolic link on the
- * way, a regular file. */
+ * way, a regular file that has no second name (hard link) elsewhere. */
 BT_API bt_status bt_file_read_beneath(bt_ctx *, const char *folder, const char *name,
                                       bt_file **out) BT_MUST_USE;
 
-/* DLPack 1.0, versioned: `struct DLManagedTensorVersioned` of <dlpack/dlpack.h>, declared
- * here as opaque. From: takes the producer's tensor and calls its deleter when done.
- * errors BT_ERR_UNSUPPORTED: other device, dtype. */
+/* DLPack 1, versioned: `struct DLManagedTensorVersioned` of <dlpack/dlpack.h>, declared
+ * here as opaque. From: takes the producer's tensor and calls its deleter when done; on
+ * an error the tensor stays the caller's. Memory that is flagged read-only, or not
+ * aligned to its elements, is copied. To: the result is flagged read-only, since values
+ * are shared. errors BT_ERR_UNSUPPORTED: other version, device or element type. */
 struct DLManagedTensorVersioned;
 BT_API bt_status bt_tensor_from_dlpack(bt_ctx *, struct DLManagedTensorVersioned *,
                                        bt_tensor **out) BT_MUST_USE;

@@ -1,0 +1,367 @@
+/* Files by POSIX: read whole or mapped, opened beneath a folder, replaced atomically. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <baton/value.h>
+
+#include "base/ctx.h"
+
+enum {
+    MAP_FROM_NBYTES = 1 << 20, /* smaller files are read */
+    FIRST_READ_NBYTES = 1 << 16,
+    WRITE_NBYTES = 1 << 30, /* of one call: a kernel may refuse more */
+    NTEMPORARY = 100        /* names tried for the temporary file */
+};
+
+struct file {
+    bt_file base;
+    size_t path_nbytes;
+    size_t cap; /* of a read file's block */
+};
+
+/* `what` and the reason of errno. */
+static bt_status fail_errno(bt_ctx *ctx, const char *path, const char *what)
+{
+    int reason = errno;
+    char text[128];
+    if (strerror_r(reason, text, sizeof(text)) != 0)
+        snprintf(text, sizeof(text), "error %d", reason);
+    return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = path }, "%s: %s", what,
+                         text);
+}
+
+static bt_status fail_limit(bt_ctx *ctx, const char *path)
+{
+    return bt_fail_place(ctx, BT_ERR_LIMIT, &(bt_place){ .file = path },
+                         "the file exceeds the limit of %" PRIu64 " bytes",
+                         ctx->limits.bytes);
+}
+
+/* ---- reading ---- */
+
+/* A file without content yet; NULL: no memory. */
+static struct file *new_file(bt_ctx *ctx, const char *path)
+{
+    size_t path_nbytes = strlen(path) + 1;
+    struct file *f = bt_alloc(ctx->registry, sizeof(*f) + path_nbytes);
+    if (!f)
+        return NULL;
+    f->path_nbytes = path_nbytes;
+    f->base.path = memcpy(f + 1, path, path_nbytes);
+    return f;
+}
+
+void bt_file_close(bt_ctx *ctx, bt_file *file)
+{
+    if (!file)
+        return;
+    struct file *f = (struct file *)(void *)file;
+    union {
+        const void *shown;
+        void *own;
+    } bytes = { .shown = file->bytes };
+    if (file->is_mapped)
+        munmap(bytes.own, file->nbytes);
+    else
+        bt_free(ctx->registry, bytes.own, f->cap);
+    bt_free(ctx->registry, f, sizeof(*f) + f->path_nbytes);
+}
+
+/* Makes room for one byte more than *cap, up to the limit and a NUL. */
+static bt_status grow(bt_ctx *ctx, struct file *f, char **bytes)
+{
+    uint64_t most = ctx->limits.bytes < SIZE_MAX - 1 ? ctx->limits.bytes + 2 : SIZE_MAX;
+    size_t cap = f->cap > most / 2 ? (size_t)most : 2 * f->cap;
+    if (f->cap >= most)
+        return fail_limit(ctx, f->base.path);
+    char *grown = bt_realloc(ctx->registry, *bytes, f->cap, cap);
+    if (!grown)
+        return bt_no_memory();
+    *bytes = grown;
+    f->base.bytes = grown;
+    f->cap = cap;
+    return NULL;
+}
+
+/* Reads up to the end. `expected` is a guess of the size that saves growing. */
+static bt_status read_all(bt_ctx *ctx, int fd, size_t expected, struct file *f)
+{
+    f->cap = expected + 2; // one byte to see the end by, one for the NUL
+    char *bytes = bt_realloc(ctx->registry, NULL, 0, f->cap);
+    if (!bytes) {
+        f->cap = 0;
+        return bt_no_memory();
+    }
+    f->base.bytes = bytes;
+    for (;;) {
+        if (bt_ctx_cancelled(ctx))
+            return bt_fail(ctx, BT_ERR_CANCELLED, "stopped while reading %s",
+                           f->base.path);
+        if (f->base.nbytes + 1 == f->cap)
+            BT_TRY(grow(ctx, f, &bytes));
+        ssize_t n = read(fd, bytes + f->base.nbytes, f->cap - 1 - f->base.nbytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return fail_errno(ctx, f->base.path, "cannot be read");
+        if (n == 0)
+            break;
+        f->base.nbytes += (size_t)n;
+    }
+    bytes[f->base.nbytes] = 0;
+    return f->base.nbytes > ctx->limits.bytes ? fail_limit(ctx, f->base.path) : NULL;
+}
+
+/* Maps a large regular file; its last page must have room for the NUL. */
+static int try_map(int fd, size_t nbytes, struct file *f)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    if (nbytes < MAP_FROM_NBYTES || page <= 0 || nbytes % (size_t)page == 0)
+        return 0;
+    void *bytes = mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (bytes == MAP_FAILED)
+        return 0;
+    f->base.bytes = bytes;
+    f->base.nbytes = nbytes;
+    f->base.is_mapped = 1;
+    return 1;
+}
+
+static bt_status read_content(bt_ctx *ctx, int fd, const struct stat *s, struct file *f)
+{
+    int is_regular = S_ISREG(s->st_mode);
+    if (S_ISDIR(s->st_mode))
+        return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = f->base.path },
+                             "is a folder");
+    if (is_regular && (uint64_t)s->st_size > ctx->limits.bytes)
+        return fail_limit(ctx, f->base.path);
+    if (is_regular && try_map(fd, (size_t)s->st_size, f))
+        return NULL;
+    return read_all(ctx, fd, is_regular ? (size_t)s->st_size : FIRST_READ_NBYTES, f);
+}
+
+/* Reads an open file and leaves it open. */
+static bt_status read_open(bt_ctx *ctx, int fd, const char *path, bt_file **out)
+{
+    struct stat s;
+    if (fstat(fd, &s) != 0)
+        return fail_errno(ctx, path, "cannot be read");
+    struct file *f = new_file(ctx, path);
+    if (!f)
+        return bt_no_memory();
+    bt_status status = read_content(ctx, fd, &s, f);
+    if (status)
+        bt_file_close(ctx, &f->base);
+    else
+        *out = &f->base;
+    return status;
+}
+
+bt_status bt_file_read(bt_ctx *ctx, const char *path, bt_file **out)
+{
+    if (strcmp(path, "-") == 0)
+        return read_open(ctx, STDIN_FILENO, "-", out);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return fail_errno(ctx, path, "cannot be opened");
+    bt_status status = read_open(ctx, fd, path, out);
+    close(fd);
+    return status;
+}
+
+/* ---- beneath a folder ---- */
+
+/* One more step of a path; closes `folder`. */
+static int open_step(int folder, const char *name, size_t nbytes, int flags)
+{
+    char step[NAME_MAX + 1];
+    int fd = -1;
+    if (nbytes > NAME_MAX) {
+        errno = ENAMETOOLONG;
+    } else {
+        memcpy(step, name, nbytes);
+        step[nbytes] = 0;
+        fd = openat(folder, step, flags | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    }
+    int reason = errno;
+    close(folder);
+    errno = reason;
+    return fd;
+}
+
+static int is_step(const char *name, size_t nbytes, const char *step)
+{
+    return nbytes == strlen(step) && memcmp(name, step, nbytes) == 0;
+}
+
+static bt_status fail_beneath(bt_ctx *ctx, const char *folder, const char *name,
+                              const char *why)
+{
+    return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = folder },
+                         "%s %s; only files inside this folder are read", name, why);
+}
+
+/* Every step is opened from the one before and none may be a link, so that nothing
+ * outside is reached even if the folder changes meanwhile. O_NONBLOCK: opening a pipe
+ * must not wait. */
+static bt_status open_beneath(bt_ctx *ctx, const char *folder, const char *name, int *out)
+{
+    if (name[0] == 0 || name[0] == '/')
+        return fail_beneath(ctx, folder, name, name[0] ? "is absolute" : "is empty");
+    int fd = open(folder[0] ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(ctx, folder, "cannot be opened");
+    for (const char *at = name; at;) {
+        size_t nbytes = strcspn(at, "/");
+        const char *next = at[nbytes] ? at + nbytes + 1 : NULL;
+        if (is_step(at, nbytes, "..")) {
+            close(fd);
+            return fail_beneath(ctx, folder, name, "goes up by \"..\"");
+        }
+        int is_skipped = next && (nbytes == 0 || is_step(at, nbytes, "."));
+        if (!is_skipped) {
+            fd = open_step(fd, at, nbytes, next ? O_DIRECTORY : O_NONBLOCK | O_NOCTTY);
+            if (fd < 0 && errno == ELOOP)
+                return fail_beneath(ctx, folder, name, "is or crosses a symbolic link");
+            if (fd < 0)
+                return fail_errno(ctx, folder, name);
+        }
+        at = next;
+    }
+    *out = fd;
+    return NULL;
+}
+
+bt_status bt_file_read_beneath(bt_ctx *ctx, const char *folder, const char *name,
+                               bt_file **out)
+{
+    int fd;
+    struct stat s;
+    BT_TRY(open_beneath(ctx, folder, name, &fd));
+    bt_status status;
+    if (fstat(fd, &s) != 0)
+        status = fail_errno(ctx, folder, name);
+    else if (!S_ISREG(s.st_mode))
+        status = fail_beneath(ctx, folder, name, "is no regular file");
+    else if (s.st_nlink != 1)
+        status = fail_beneath(ctx, folder, name, "has a second name, a hard link");
+    else
+        status = read_open(ctx, fd, name, out);
+    close(fd);
+    return status;
+}
+
+/* ---- writing ---- */
+
+static int write_all(int fd, const char *bytes, size_t nbytes)
+{
+    while (nbytes) {
+        ssize_t n = write(fd, bytes, nbytes < WRITE_NBYTES ? nbytes : WRITE_NBYTES);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return 0;
+        bytes += n;
+        nbytes -= (size_t)n;
+    }
+    return 1;
+}
+
+/* A file of another name in the same folder. NULL: no memory. */
+static const char *temporary_name(bt_arena *arena, const char *path, uint32_t attempt)
+{
+    const char *slash = strrchr(path, '/');
+    int folder_nbytes = slash ? (int)(slash + 1 - path) : 0;
+    bt_text text;
+    bt_text_init(&text, arena);
+    // Of a long name the start: the whole must not exceed what a name may have.
+    bt_text_addf(&text, "%.*s.%.64s.%ld-%u.tmp", folder_nbytes, path,
+                 path + folder_nbytes, (long)getpid(), attempt);
+    return bt_text_get(&text);
+}
+
+/* Makes the rename last through a crash. Some file systems cannot: no reason to fail. */
+static void sync_folder(bt_arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *folder = !slash ? "."
+                         : slash == path
+                             ? "/"
+                             : bt_arena_text(arena, path, (size_t)(slash - path));
+    int fd = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+}
+
+/* Fills the temporary file and puts it in the path's place; closes fd. */
+static bt_status replace(bt_ctx *ctx, int fd, const char *temporary, const char *path,
+                         const char *bytes, size_t nbytes)
+{
+    struct stat old;
+    int done = write_all(fd, bytes, nbytes) &&
+               (stat(path, &old) != 0 || fchmod(fd, old.st_mode & 0777) == 0) &&
+               fsync(fd) == 0;
+    bt_status status = done ? NULL : fail_errno(ctx, path, "cannot be written");
+    if (close(fd) != 0 && !status)
+        status = fail_errno(ctx, path, "cannot be written");
+    if (!status && rename(temporary, path) != 0)
+        status = fail_errno(ctx, path, "cannot be replaced");
+    if (status)
+        (void)unlink(temporary);
+    return status;
+}
+
+static bt_status write_regular(bt_ctx *ctx, const char *path, const char *bytes,
+                               size_t nbytes)
+{
+    for (uint32_t i = 0; i < NTEMPORARY; i++) {
+        const char *temporary = temporary_name(ctx->scratch, path, i);
+        if (!temporary)
+            return bt_no_memory();
+        int fd =
+            open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (fd < 0 && errno == EEXIST)
+            continue;
+        if (fd < 0)
+            return fail_errno(ctx, path, "cannot be written");
+        BT_TRY(replace(ctx, fd, temporary, path, bytes, nbytes));
+        sync_folder(ctx->scratch, path);
+        return NULL;
+    }
+    return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = path },
+                         "cannot be written: its folder is full of temporary files");
+}
+
+static bt_status write_special(bt_ctx *ctx, const char *path, const char *bytes,
+                               size_t nbytes)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    int done = fd >= 0 && write_all(fd, bytes, nbytes);
+    bt_status status = done ? NULL : fail_errno(ctx, path, "cannot be written");
+    if (fd >= 0 && close(fd) != 0 && !status)
+        status = fail_errno(ctx, path, "cannot be written");
+    return status;
+}
+
+bt_status bt_file_write(bt_ctx *ctx, const char *path, const void *bytes, size_t nbytes)
+{
+    struct stat old;
+    int exists = stat(path, &old) == 0;
+    if (exists && S_ISDIR(old.st_mode))
+        return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = path }, "is a folder");
+    if (exists && !S_ISREG(old.st_mode))
+        return write_special(ctx, path, bytes, nbytes);
+    const void *mark = bt_arena_mark(ctx->scratch);
+    bt_status status = write_regular(ctx, path, bytes, nbytes);
+    bt_arena_release(ctx->scratch, mark);
+    return status;
+}

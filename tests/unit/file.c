@@ -1,0 +1,334 @@
+#include "failing_allocator.h"
+
+#include <baton/value.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bt_ctx *ctx;
+static char folder[64];
+
+/* Every test works in a folder of its own, which must hold nothing temporary at the end.
+ */
+static int set_up(void **state)
+{
+    (void)state;
+    bt_registry *r = bt_registry_create(NULL);
+    ctx = bt_ctx_create(r);
+    bt_registry_unref(r);
+    strcpy(folder, "/tmp/baton-test-XXXXXX");
+    return !ctx || !mkdtemp(folder);
+}
+
+static const char *path_of(const char *name)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    bt_text_addf(&text, "%s/%s", folder, name);
+    return bt_text_get(&text);
+}
+
+static int remove_all(const char *at)
+{
+    DIR *d = opendir(at);
+    int ntemporary = 0;
+    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
+        char path[512];
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        snprintf(path, sizeof(path), "%s/%s", at, e->d_name);
+        ntemporary += strstr(e->d_name, ".tmp") != NULL;
+        if (unlink(path) != 0)
+            ntemporary += remove_all(path);
+    }
+    closedir(d);
+    rmdir(at);
+    return ntemporary;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    int ntemporary = remove_all(folder);
+    bt_ctx_destroy(ctx);
+    assert_int_equal(ntemporary, 0);
+    return 0;
+}
+
+static void assert_content(bt_file *f, const char *bytes, size_t nbytes)
+{
+    assert_int_equal(f->nbytes, nbytes);
+    assert_memory_equal(f->bytes, bytes, nbytes);
+    assert_int_equal(((const char *)f->bytes)[nbytes], 0);
+    bt_file_close(ctx, f);
+}
+
+static void test_what_is_written_reads_back(void **state)
+{
+    (void)state;
+    bt_file *f;
+    const char *path = path_of("x.txt");
+    assert_ok(ctx, bt_file_write(ctx, path, "one\0two", 7));
+    assert_ok(ctx, bt_file_read(ctx, path, &f));
+    assert_string_equal(f->path, path);
+    assert_content(f, "one\0two", 7);
+    assert_ok(ctx, bt_file_write(ctx, path, NULL, 0));
+    assert_ok(ctx, bt_file_read(ctx, path, &f));
+    assert_content(f, "", 0);
+    bt_file_close(ctx, NULL);
+}
+
+/* Around the sizes where files are mapped, and where a page has no room for the NUL. */
+static void test_large_files_end_in_a_nul_too(void **state)
+{
+    (void)state;
+    size_t sizes[] = { (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20, (3 << 20) + 4095 };
+    char *bytes = malloc(4 << 20);
+    for (size_t i = 0; i < 4 << 20; i++)
+        bytes[i] = (char)(1 + i % 101);
+    for (uint32_t i = 0; i < BT_COUNT(sizes); i++) {
+        bt_file *f;
+        assert_ok(ctx, bt_file_write(ctx, path_of("large"), bytes, sizes[i]));
+        assert_ok(ctx, bt_file_read(ctx, path_of("large"), &f));
+        assert_content(f, bytes, sizes[i]);
+    }
+    free(bytes);
+}
+
+static void test_files_beyond_the_limit_are_refused(void **state)
+{
+    (void)state;
+    bt_file *f;
+    assert_ok(ctx, bt_file_write(ctx, path_of("x"), "0123456789", 10));
+    bt_ctx_limits(ctx)->bytes = 10;
+    assert_ok(ctx, bt_file_read(ctx, path_of("x"), &f));
+    assert_content(f, "0123456789", 10);
+    bt_ctx_limits(ctx)->bytes = 9;
+    assert_error(bt_file_read(ctx, path_of("x"), &f), BT_ERR_LIMIT, "9 bytes");
+    assert_error(bt_file_read(ctx, "/dev/zero", &f), BT_ERR_LIMIT, "9 bytes");
+    bt_ctx_limits(ctx)->bytes = 1000000;
+    assert_error(bt_file_read(ctx, "/dev/zero", &f), BT_ERR_LIMIT, "1000000 bytes");
+}
+
+/* A size of 0 may be a lie: what a kernel makes up on reading has none. */
+static void test_files_without_a_size_are_read_to_their_end(void **state)
+{
+    (void)state;
+    bt_file *f;
+    assert_ok(ctx, bt_file_read(ctx, "/proc/self/cmdline", &f));
+    assert_true(f->nbytes > 0);
+    bt_file_close(ctx, f);
+    assert_ok(ctx, bt_file_read(ctx, "/dev/null", &f));
+    assert_content(f, "", 0);
+}
+
+static void test_a_dash_is_standard_input(void **state)
+{
+    (void)state;
+    int ends[2], saved = dup(STDIN_FILENO);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "piped", 5), 5);
+    close(ends[1]);
+    dup2(ends[0], STDIN_FILENO);
+    close(ends[0]);
+    bt_file *f;
+    bt_status status = bt_file_read(ctx, "-", &f);
+    dup2(saved, STDIN_FILENO);
+    close(saved);
+    assert_ok(ctx, status);
+    assert_content(f, "piped", 5);
+}
+
+static void test_missing_files_and_folders_are_named(void **state)
+{
+    (void)state;
+    bt_file *f;
+    const char *path = path_of("none");
+    bt_status status = bt_file_read(ctx, path, &f);
+    assert_error(status, BT_ERR_IO, "cannot be opened: No such file");
+    assert_string_equal(status->place.file, path);
+    assert_error(bt_file_read(ctx, folder, &f), BT_ERR_IO, "is a folder");
+    assert_error(bt_file_write(ctx, folder, "x", 1), BT_ERR_IO, "is a folder");
+    assert_error(bt_file_write(ctx, path_of("none/x"), "x", 1), BT_ERR_IO,
+                 "cannot be written");
+}
+
+static void test_a_request_to_stop_ends_reading(void **state)
+{
+    (void)state;
+    bt_file *f;
+    bt_ctx_cancel(ctx);
+    assert_error(bt_file_read(ctx, "/dev/zero", &f), BT_ERR_CANCELLED, "/dev/zero");
+    bt_ctx_clear_diags(ctx);
+    assert_false(bt_ctx_cancelled(ctx));
+}
+
+/* ---- writing ---- */
+
+static void test_replacing_keeps_the_mode_and_the_open_file(void **state)
+{
+    (void)state;
+    const char *path = path_of("x");
+    struct stat s;
+    char old[4] = { 0 };
+    assert_ok(ctx, bt_file_write(ctx, path, "old", 3));
+    assert_int_equal(chmod(path, 0640), 0);
+    int fd = open(path, O_RDONLY);
+    assert_ok(ctx, bt_file_write(ctx, path, "new", 3));
+    assert_int_equal(read(fd, old, 3), 3);
+    close(fd);
+    assert_string_equal(old, "old");
+    assert_int_equal(stat(path, &s), 0);
+    assert_int_equal(s.st_mode & 0777, 0640);
+}
+
+static void test_devices_are_written_to_not_replaced(void **state)
+{
+    (void)state;
+    struct stat s;
+    assert_ok(ctx, bt_file_write(ctx, "/dev/null", "x", 1));
+    assert_int_equal(stat("/dev/null", &s), 0);
+    assert_true(S_ISCHR(s.st_mode));
+    assert_error(bt_file_write(ctx, "/dev/full", "x", 1), BT_ERR_IO, "No space left");
+}
+
+static void test_a_long_name_is_written(void **state)
+{
+    (void)state;
+    char name[256];
+    memset(name, 'n', 255);
+    name[255] = 0;
+    bt_file *f;
+    assert_ok(ctx, bt_file_write(ctx, path_of(name), "x", 1));
+    assert_ok(ctx, bt_file_read(ctx, path_of(name), &f));
+    assert_content(f, "x", 1);
+}
+
+/* ---- beneath a folder ---- */
+
+static void make_tree(void)
+{
+    assert_int_equal(mkdir(path_of("in"), 0755), 0);
+    assert_int_equal(mkdir(path_of("in/sub"), 0755), 0);
+    assert_ok(ctx, bt_file_write(ctx, path_of("in/sub/x"), "inside", 6));
+    assert_ok(ctx, bt_file_write(ctx, path_of("secret"), "secret", 6));
+}
+
+static void test_files_beneath_a_folder_are_read(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "sub/x", "./sub/x", "sub//x", "sub/./x" };
+    make_tree();
+    for (uint32_t i = 0; i < BT_COUNT(names); i++) {
+        bt_file *f;
+        assert_ok(ctx, bt_file_read_beneath(ctx, path_of("in"), names[i], &f));
+        assert_content(f, "inside", 6);
+    }
+}
+
+static void refuse_beneath(const char *name, const char *part)
+{
+    bt_file *f;
+    assert_error(bt_file_read_beneath(ctx, path_of("in"), name, &f), BT_ERR_IO, part);
+}
+
+static void test_nothing_outside_the_folder_is_read(void **state)
+{
+    (void)state;
+    make_tree();
+    assert_int_equal(symlink("../secret", path_of("in/link")), 0);
+    assert_int_equal(symlink("..", path_of("in/up")), 0);
+    assert_int_equal(symlink("sub", path_of("in/down")), 0);
+    assert_int_equal(link(path_of("secret"), path_of("in/hard")), 0);
+    assert_int_equal(mkfifo(path_of("in/pipe"), 0644), 0);
+    refuse_beneath("", "is empty");
+    refuse_beneath("/etc/passwd", "absolute");
+    refuse_beneath(path_of("in/sub/x"), "absolute");
+    refuse_beneath("../secret", "\"..\"");
+    refuse_beneath("sub/../../secret", "\"..\"");
+    refuse_beneath("sub/..", "\"..\"");
+    refuse_beneath("link", "symbolic link");
+    refuse_beneath("up/secret", "up/secret");
+    refuse_beneath("down/x", "down/x");
+    refuse_beneath("hard", "hard link");
+    refuse_beneath("pipe", "no regular file");
+    refuse_beneath("sub", "no regular file");
+    refuse_beneath("sub/", "sub/");
+    refuse_beneath(".", "no regular file");
+    refuse_beneath("sub/x/", "sub/x/");
+    refuse_beneath("none", "No such file");
+}
+
+static int open_files(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 256; fd++)
+        n += fcntl(fd, F_GETFD) != -1;
+    return n;
+}
+
+static void test_no_descriptor_is_left_open(void **state)
+{
+    (void)state;
+    int before = open_files();
+    bt_file *f;
+    make_tree();
+    assert_ok(ctx, bt_file_read_beneath(ctx, path_of("in"), "sub/x", &f));
+    bt_file_close(ctx, f);
+    refuse_beneath("sub/../x", "\"..\"");
+    refuse_beneath("none/x", "No such file");
+    refuse_beneath("sub", "no regular file");
+    assert_error(bt_file_read(ctx, folder, &f), BT_ERR_IO, "is a folder");
+    assert_int_equal(open_files(), before);
+}
+
+/* ---- failing allocation ---- */
+
+static int use_files(const bt_allocator *allocator)
+{
+    bt_registry *r = failing_registry(allocator);
+    bt_ctx *own = r ? bt_ctx_create(r) : NULL;
+    bt_file *f = NULL, *g = NULL, *h = NULL;
+    const char *path = path_of("failing");
+    int succeeded = own && ok_or_no_memory(bt_file_write(own, path, "content", 7)) &&
+                    ok_or_no_memory(bt_file_read(own, path, &f)) &&
+                    ok_or_no_memory(bt_file_read_beneath(own, folder, "failing", &g)) &&
+                    ok_or_no_memory(bt_file_read(own, "/proc/self/status", &h));
+    if (own) {
+        bt_file_close(own, f);
+        bt_file_close(own, g);
+        bt_file_close(own, h);
+    }
+    bt_ctx_destroy(own);
+    bt_registry_unref(r);
+    return succeeded;
+}
+
+static void test_each_failing_allocation_is_reported(void **state)
+{
+    (void)state;
+    int before = open_files();
+    fail_each_allocation(use_files);
+    assert_int_equal(open_files(), before);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+static const struct CMUnitTest tests[] = {
+    TEST(test_what_is_written_reads_back),
+    TEST(test_large_files_end_in_a_nul_too),
+    TEST(test_files_beyond_the_limit_are_refused),
+    TEST(test_files_without_a_size_are_read_to_their_end),
+    TEST(test_a_dash_is_standard_input),
+    TEST(test_missing_files_and_folders_are_named),
+    TEST(test_a_request_to_stop_ends_reading),
+    TEST(test_replacing_keeps_the_mode_and_the_open_file),
+    TEST(test_devices_are_written_to_not_replaced),
+    TEST(test_a_long_name_is_written),
+    TEST(test_files_beneath_a_folder_are_read),
+    TEST(test_nothing_outside_the_folder_is_read),
+    TEST(test_no_descriptor_is_left_open),
+    TEST(test_each_failing_allocation_is_reported),
+};
+TEST_MAIN(tests)

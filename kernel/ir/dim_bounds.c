@@ -86,7 +86,7 @@ static bt__bounds mod_bounds(bt__bounds a, bt__bounds b)
 {
     bt__bounds r = { b.low == INT64_MIN ? b.low : least(b.low + 1, 0),
                      b.high == INT64_MAX ? b.high : greatest(b.high - 1, 0) };
-    if (a.low >= 0 && b.low >= 0)
+    if (a.low >= 0)
         r.high = least(r.high, a.high);
     return r;
 }

@@ -82,10 +82,51 @@ void bt__sum_add(bt__sum *sum, const bt_type *dim, int64_t coefficient)
     }
 }
 
-const bt_type *bt__sum_dim(bt_store *store, const bt__sum *sum)
+/* A term c * floordiv(r * x, b) where b divides c or less of it and, by the step of x,
+ * all values of r * x: then *by is b and *inner the r * x. */
+static int is_exact_quotient(const bt_term *term, bt_term *inner, int64_t *by)
 {
-    if (sum->refusal)
-        return bt__refuse(store, sum->refusal);
+    const bt_list_type *args = bt__dim_args(term->atom, BT_TYPE_FLOORDIV);
+    bt_term single;
+    const bt_term *terms;
+    int64_t constant, multiple;
+    uint32_t n;
+    if (!args || !bt_dim_is_const(args->at[1], by) ||
+        bt_floordiv_int64(term->coefficient, *by) == 0)
+        return 0;
+    bt_dim_linear(args->at[0], &single, &constant, &n, &terms);
+    if (n != 1 || constant)
+        return 0;
+    *inner = terms[0];
+    return bt_mul_int64(inner->coefficient, bt__atom_step(inner->atom), &multiple) &&
+           multiple % *by == 0;
+}
+
+/* 16 floordiv(n, 16) is n where n has step 16. 0: nothing of the kind. */
+static int fold_exact(bt__sum *sum)
+{
+    for (uint32_t i = 0; i < sum->n; i++) {
+        bt_term *term = &sum->terms[i], inner;
+        int64_t by, coefficient, times, taken;
+        if (!is_exact_quotient(term, &inner, &by))
+            continue;
+        times = bt_floordiv_int64(term->coefficient, by);
+        if (!bt_mul_int64(times, inner.coefficient, &coefficient) ||
+            !bt_mul_int64(-times, by, &taken))
+            continue;
+        bt__sum folded = *sum;
+        bt__sum_add_atom(&folded, term->atom, taken);
+        bt__sum_add_atom(&folded, inner.atom, coefficient);
+        if (folded.refusal)
+            continue;
+        *sum = folded;
+        return 1;
+    }
+    return 0;
+}
+
+static const bt_type *intern(bt_store *store, const bt__sum *sum)
+{
     if (sum->n == 1 && sum->constant == 0 && sum->terms[0].coefficient == 1)
         return sum->terms[0].atom;
     bt__dim_linear key = { .linear = { .base.kind = BT_TYPE_LINEAR,
@@ -93,6 +134,23 @@ const bt_type *bt__sum_dim(bt_store *store, const bt__sum *sum)
                                        .n = sum->n,
                                        .terms = sum->terms } };
     return bt__type_intern(store, &key.linear.base);
+}
+
+const bt_type *bt__sum_dim(bt_store *store, const bt__sum *sum)
+{
+    bt_term inner;
+    int64_t by;
+    if (sum->refusal)
+        return bt__refuse(store, sum->refusal);
+    for (uint32_t i = 0; i < sum->n; i++) {
+        if (!is_exact_quotient(&sum->terms[i], &inner, &by))
+            continue;
+        bt__sum folded = *sum;
+        while (fold_exact(&folded))
+            ;
+        return intern(store, &folded);
+    }
+    return intern(store, sum);
 }
 
 const bt_type *bt__dim_rebuild(bt_store *store, const bt_linear_type *from,

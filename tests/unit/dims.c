@@ -2,6 +2,7 @@
 
 #include "ir/store.h"
 #include "ir_doubles.h"
+#include "random_dims.h"
 
 static bt_registry *registry;
 static bt_store *store;
@@ -102,6 +103,10 @@ static void test_quotients_by_numbers(void **state)
     assert_ptr_equal(fdiv(k, 65), num(0));
     assert_ptr_equal(fdiv(mod(n, 4), 4), num(0));
     assert_ptr_equal(fdiv(line(block, 1, 3), 4), fdiv(block, 4));
+    assert_ptr_equal(fdiv(line(block, 2, 3), 16), fdiv(block, 8));
+    assert_ptr_equal(line(fdiv(block, 4), 4, 0), block);
+    const bt_type *exact = fdiv(line(block, 3, 0), 8);
+    assert_ptr_equal(line(exact, -17, 1), add(line(block, -9, 1), line(exact, 7, 0)));
     assert_ptr_equal(fdiv(line(n, 1, 1), -2), fdiv(line(n, -1, -1), 2));
 }
 
@@ -119,6 +124,9 @@ static void test_remainders_by_numbers(void **state)
     assert_ptr_equal(mod(add(mod(n, 8), m), 4), mod(add(n, m), 4));
     assert_ptr_equal(mod(k, 65), k);
     assert_ptr_equal(mod(block, 4), num(0));
+    const bt_type *short_range =
+        bt_type_var(store, &(bt_type_param){ BT_KIND_DIM, 9, 15, 1 }, "s");
+    assert_ptr_equal(mod(short_range, 8), line(short_range, 1, -8));
 }
 
 static void test_quotients_by_symbols(void **state)
@@ -128,6 +136,7 @@ static void test_quotients_by_symbols(void **state)
     assert_ptr_equal(bt_dim_floordiv(store, product, k), n);
     assert_ptr_equal(bt_dim_floordiv(store, line(mul(product, m), 6, 0), line(k, 2, 0)),
                      line(mul(n, m), 3, 0));
+    assert_ptr_equal(bt_dim_floordiv(store, mul(k, product), k), product);
     assert_ptr_equal(bt_dim_floordiv(store, k, k), num(1));
     assert_ptr_equal(bt_dim_floordiv(store, line(product, 1, -1), k), line(n, 1, -1));
     assert_ptr_equal(bt_dim_ceildiv(store, product, k), n);
@@ -206,6 +215,131 @@ static void test_equality_is_decided(void **state)
     assert_int_equal(bt_dim_equal(store, bt_dim_mod(store, n, m), sub(n, part)), 0);
 }
 
+static void check_bounds(const bt_type *dim, int64_t least, int64_t greatest)
+{
+    int64_t low, high;
+    bt_dim_bounds(dim, &low, &high);
+    assert_int_equal(low, least);
+    assert_int_equal(high, greatest);
+}
+
+static void test_bounds(void **state)
+{
+    (void)state;
+    check_bounds(n, 0, INT64_MAX);
+    check_bounds(line(n, 1, 5), 5, INT64_MAX);
+    check_bounds(line(n, -1, 5), INT64_MIN, 5);
+    check_bounds(line(sub(n, m), 1, 5), INT64_MIN, INT64_MAX);
+    check_bounds(line(k, -3, 100), 100 - 3 * 64, 97);
+    check_bounds(mul(k, block), 8, 64 * 512);
+    check_bounds(mul(n, line(k, 1, -1)), INT64_MIN, INT64_MAX); // k n - n
+    check_bounds(bt_dim_mod(store, n, k), 0, 63);
+    check_bounds(mod(n, 10), 0, 9);
+    check_bounds(bt_dim_floordiv(store, block, k), 0, 512);
+    check_bounds(bt_dim_min(store, n, k), 0, 64);
+    check_bounds(bt_dim_max(store, n, k), 1, INT64_MAX);
+    check_bounds(line(num(INT64_MAX), 1, 0), INT64_MAX, INT64_MAX);
+    check_bounds(line(k, INT64_MAX / 2, 0), INT64_MAX / 2, INT64_MAX);
+}
+
+static void test_wide_dims_are_refused(void **state)
+{
+    (void)state;
+    const bt_type *sum = num(0), *product = num(1), *most = num(0);
+    bt_type_param free_dim = { .kind = BT_KIND_DIM };
+    for (int i = 0; i < 256; i++) {
+        const bt_type *v = bt_type_var(store, &free_dim, NULL);
+        sum = add(sum, v);
+        product = mul(product, v);
+        most = bt_dim_max(store, most, v);
+        assert_true(sum && product && most);
+    }
+    const bt_type *v = bt_type_var(store, &free_dim, NULL);
+    assert_null(add(sum, v));
+    assert_null(mul(product, v));
+    assert_null(bt_dim_max(store, most, v));
+    assert_null(mul(sum, sum));
+    assert_ptr_equal(sub(sum, sum), num(0));
+}
+
+/* ---- random dims against direct evaluation ---- */
+
+enum { NPOOL = 150, NROUND = 60, NSAMPLE = 25 };
+
+static void check_values(const struct random_dim *pool, const bt_type *const *vars,
+                         const int64_t *values, int *nchecked)
+{
+    for (int i = 0; i < NPOOL; i++) {
+        int64_t asked, made, low, high;
+        if (!pool[i].term || !value_of_asked(pool, i, values, &asked))
+            continue;
+        bt_dim_bounds(pool[i].term, &low, &high);
+        assert_true(low <= asked && asked <= high);
+        if (!value_of_term(pool[i].term, vars, values, &made))
+            continue;
+        assert_int_equal(asked, made);
+        ++*nchecked;
+    }
+}
+
+static void test_random_dims_keep_their_values_and_bounds(void **state)
+{
+    (void)state;
+    struct random_dim pool[NPOOL];
+    const bt_type *vars[NVAR];
+    int64_t values[NVAR];
+    int nchecked = 0;
+    random_state = 1;
+    for (int round = 0; round < NROUND; round++) {
+        random_vars(store, vars);
+        random_pool(store, pool, NPOOL, vars);
+        for (int i = 0; i < NSAMPLE; i++) {
+            random_values(values);
+            check_values(pool, vars, values, &nchecked);
+        }
+    }
+    assert_true(nchecked > NROUND * NSAMPLE * NPOOL / 2);
+}
+
+static void test_random_decisions_are_never_wrong(void **state)
+{
+    (void)state;
+    struct random_dim pool[NPOOL];
+    const bt_type *vars[NVAR];
+    int64_t values[NVAR], asked[NPOOL];
+    int known[NPOOL], ndecided[3] = { 0 };
+    random_state = 2;
+    for (int round = 0; round < NROUND / 4; round++) {
+        random_vars(store, vars);
+        random_pool(store, pool, NPOOL, vars);
+        static int decisions[NPOOL][NPOOL];
+        for (int i = 0; i < NPOOL; i++) {
+            for (int j = 0; j < NPOOL; j++) {
+                decisions[i][j] = pool[i].term && pool[j].term
+                                      ? bt_dim_equal(store, pool[i].term, pool[j].term)
+                                      : 0;
+                ndecided[decisions[i][j] + 1] += i != j;
+            }
+        }
+        for (int sample = 0; sample < NSAMPLE; sample++) {
+            random_values(values);
+            for (int i = 0; i < NPOOL; i++)
+                known[i] = value_of_asked(pool, i, values, &asked[i]);
+            for (int i = 0; i < NPOOL * NPOOL; i++) {
+                int a = i / NPOOL, b = i % NPOOL;
+                if (!known[a] || !known[b])
+                    continue;
+                assert_true(decisions[a][b] != 1 || asked[a] == asked[b]);
+                assert_true(decisions[a][b] != -1 || asked[a] != asked[b]);
+                assert_int_equal(decisions[a][b], decisions[b][a]);
+            }
+        }
+    }
+    // All three answers were given, often.
+    for (int i = 0; i < 3; i++)
+        assert_true(ndecided[i] > 1000);
+}
+
 // clang-format off
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
@@ -218,6 +352,10 @@ static const struct CMUnitTest tests[] = {
     TEST(test_overflow_is_refused),
     TEST(test_what_is_not_known_absorbs),
     TEST(test_equality_is_decided),
+    TEST(test_bounds),
+    TEST(test_wide_dims_are_refused),
+    TEST(test_random_dims_keep_their_values_and_bounds),
+    TEST(test_random_decisions_are_never_wrong),
 };
 // clang-format on
 TEST_MAIN(tests)

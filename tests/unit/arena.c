@@ -1,4 +1,4 @@
-#include "test.h"
+#include "failing_allocator.h"
 
 static bt_registry *create(uint32_t single)
 {
@@ -104,10 +104,37 @@ static void test_vectors_grow(void **state)
     bt_registry_unref(r);
 }
 
+/* A vector that could not grow keeps its items; release works between failures. */
+static int fill_vector(const bt_allocator *allocator)
+{
+    bt_registry *r = failing_registry(allocator);
+    bt_arena *arena = r ? bt_arena_create(r) : NULL;
+    bt_vec(uint32_t) items = { 0 };
+    int succeeded = arena != NULL;
+    const void *mark = arena ? bt_arena_mark(arena) : NULL;
+    for (uint32_t i = 0; i < 100 && succeeded; i++) {
+        succeeded = BT_PUSH(arena, &items, i);
+        for (uint32_t k = 0; k < items.len; k++)
+            assert_int_equal(items.at[k], k);
+    }
+    if (arena)
+        bt_arena_release(arena, mark);
+    bt_arena_destroy(arena);
+    bt_registry_unref(r);
+    return succeeded;
+}
+
+static void test_failed_growth_loses_nothing(void **state)
+{
+    (void)state;
+    fail_each_allocation(fill_vector);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_objects_are_zeroed_and_apart),
     cmocka_unit_test(test_size_overflow_is_no_memory),
     cmocka_unit_test(test_release_goes_back_to_the_mark),
     cmocka_unit_test(test_vectors_grow),
+    cmocka_unit_test(test_failed_growth_loses_nothing),
 };
 TEST_MAIN(tests)

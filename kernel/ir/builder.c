@@ -173,21 +173,26 @@ static bt_status check_closures(bt_builder *b, const struct bt__frame *frame)
     return NULL;
 }
 
-bt_status bt_block_end(bt_builder *b, const bt_value *result, const bt_block **out)
+/* Whether the frame holds what the block holds. */
+static int is_same_block(const struct bt__frame *frame, const bt_value *result,
+                         const bt_block *block)
 {
-    if (b->failed)
-        return bt_no_memory();
-    if (b->depth == 0 || b->selected != b->depth - 1)
-        return bt_fail(b->ctx, BT_ERR_ARGUMENT, "bt_block_end without bt_block_begin");
-    if (!result)
-        return bt_fail(b->ctx, BT_ERR_ARGUMENT, "a block needs a result");
-    struct bt__frame *frame = &b->frames.at[b->depth - 1];
-    BT_TRY(check_closures(b, frame));
+    return block->result == result && block->nparam == frame->nparam &&
+           block->nbinding == frame->bindings.len &&
+           (!frame->nparam || memcmp(block->params, frame->params,
+                                     frame->nparam * sizeof(*frame->params)) == 0) &&
+           (!block->nbinding || memcmp(block->bindings, frame->bindings.at,
+                                       block->nbinding * sizeof(*block->bindings)) == 0);
+}
+
+static const bt_block *new_block(bt_builder *b, const struct bt__frame *frame,
+                                 const bt_value *result)
+{
     bt_block *block = BT_NEW(bt_store_arena(b->store), bt_block);
     const bt_value *const *bindings = bt__store_copy(
         b->store, frame->bindings.at, frame->bindings.len, sizeof(*frame->bindings.at));
     if (!block || !bindings)
-        return bt_no_memory();
+        return NULL;
     *block = (bt_block){
         .nparam = frame->nparam,
         .params = frame->params,
@@ -195,10 +200,34 @@ bt_status bt_block_end(bt_builder *b, const bt_value *result, const bt_block **o
         .bindings = bindings,
         .result = result,
     };
+    return block;
+}
+
+bt_status bt__block_end_as(bt_builder *b, const bt_value *result, const bt_block *old,
+                           const bt_block **out)
+{
+    if (b->failed)
+        return bt_no_memory();
+    if (b->depth == 0 || b->selected != b->depth - 1)
+        return bt_fail(b->ctx, BT_ERR_ARGUMENT, "bt_block_end without bt_block_begin");
+    if (!result)
+        return bt_fail(b->ctx, BT_ERR_ARGUMENT, "a block needs a result");
+    const struct bt__frame *frame = &b->frames.at[b->depth - 1];
+    BT_TRY(check_closures(b, frame));
+    const bt_block *block = old;
+    if (!old || !is_same_block(frame, result, old))
+        block = new_block(b, frame, result);
+    if (!block)
+        return bt_no_memory();
     b->depth--;
     b->selected = frame->outer;
     *out = block;
     return NULL;
+}
+
+bt_status bt_block_end(bt_builder *b, const bt_value *result, const bt_block **out)
+{
+    return bt__block_end_as(b, result, NULL, out);
 }
 
 /* ---- operands ---- */

@@ -46,6 +46,15 @@ uint32_t bt__builder_select(bt_builder *, uint32_t frame);
 /* The type of a constant. NULL: no memory, or nested too deep. */
 const bt_type *bt__const_type(bt_store *, const bt_object *);
 
+/* Ends the innermost block; `old` itself where that has the same parameters, bindings and
+ * result. old: NULL, or the block that this one is made from. */
+bt_status bt__block_end_as(bt_builder *, const bt_value *result, const bt_block *old,
+                           const bt_block **out) BT_MUST_USE;
+/* Declares a group whose members are like others: names, spans, provenance, devices. */
+bt_status bt__build_closures_like(bt_builder *, uint32_t n, const bt_value *const *like,
+                                  const bt_type *const *types,
+                                  const bt_value **out) BT_MUST_USE;
+
 /* How a binding is built again: bt_build_again, and copies under a substitution. */
 typedef struct bt__again {
     const bt_value *const *operands;

@@ -210,30 +210,6 @@ static bt_status add_call(bt_effects *e, const bt_call *call, struct summary *to
 
 /* ---- bindings ---- */
 
-struct group_visit {
-    const bt_closure_group *group;
-    uint32_t is_recursive;
-};
-
-static bt_status visit_member(void *self, const bt_value *user, const bt_value *used)
-{
-    struct group_visit *visit = self;
-    const bt_closure_value *closure = bt_as_closure(used);
-    (void)user;
-    if (closure && closure->group == visit->group)
-        visit->is_recursive = 1;
-    return NULL;
-}
-
-static bt_status is_recursive(bt_effects *e, const bt_closure_group *group, int *out)
-{
-    struct group_visit visit = { .group = group };
-    for (uint32_t i = 0; i < group->n && !visit.is_recursive; i++)
-        BT_TRY(bt__walk_uses(e->arena, group->at[i]->func->block, visit_member, &visit));
-    *out = (int)visit.is_recursive;
-    return NULL;
-}
-
 /* Making a closure does nothing; calling it does what its block does. */
 static bt_status add_closure(bt_effects *e, const bt_closure_value *closure,
                              uint32_t depth)
@@ -244,7 +220,7 @@ static bt_status add_closure(bt_effects *e, const bt_closure_value *closure,
         return bt_no_memory();
     if (is_new) {
         int recursive;
-        BT_TRY(is_recursive(e, closure->group, &recursive));
+        BT_TRY(bt__group_is_recursive(e->arena, closure->group, &recursive));
         if (recursive) {
             e->has_recursive_closures = 1;
             add_bits(e, s, BT_EFFECT_DIVERGES);

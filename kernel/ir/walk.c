@@ -50,6 +50,11 @@ const bt_block *bt__walk_block(const bt__walk *walk)
     return walk->stack.at[walk->stack.len - 1].block;
 }
 
+uint32_t bt__walk_position(const bt__walk *walk)
+{
+    return walk->stack.at[walk->stack.len - 1].next - 1;
+}
+
 /* The globals in attributes of kind function. */
 static bt_status attr_uses(const bt_value *value, bt__visit_use *visit, void *self)
 {
@@ -89,4 +94,28 @@ bt_status bt__walk_uses(bt_arena *arena, const bt_block *block, bt__visit_use *v
     if (walk.failed)
         return bt_no_memory();
     return visit(self, NULL, block->result);
+}
+
+struct group_visit {
+    const bt_closure_group *group;
+    int is_recursive;
+};
+
+static bt_status visit_member(void *self, const bt_value *user, const bt_value *used)
+{
+    struct group_visit *visit = self;
+    const bt_closure_value *closure = bt_as_closure(used);
+    (void)user;
+    if (closure && closure->group == visit->group)
+        visit->is_recursive = 1;
+    return NULL;
+}
+
+bt_status bt__group_is_recursive(bt_arena *arena, const bt_closure_group *group, int *out)
+{
+    struct group_visit visit = { .group = group };
+    for (uint32_t i = 0; i < group->n && !visit.is_recursive; i++)
+        BT_TRY(bt__walk_uses(arena, group->at[i]->func->block, visit_member, &visit));
+    *out = visit.is_recursive;
+    return NULL;
 }

@@ -6,8 +6,9 @@
 
 /* Types one binding whose operands (and regions) are typed: runs relations, instantiates
  * polymorphic callees. Sets type, type_args and checks of `binding`, which is not yet
- * shared. `module` gives the types of globals; may be NULL where none is used. errors as
- * bt_infer, at the binding's span. */
+ * shared. A reference to a global has its type like any operand; `module` gives it where
+ * that is missing, and may be NULL where none is. errors as bt_infer, at the binding's
+ * span. */
 bt_status bt__infer_binding(bt_ctx *, bt_store *, const bt_module *,
                             bt_value *binding) BT_MUST_USE;
 

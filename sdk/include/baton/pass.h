@@ -1,7 +1,7 @@
 /*
  * For authors of passes and analyses, and for whoever runs pipelines.
  *
- *     static const bt_rewriter rewriter = { .call = fold_call };
+ *     static const bt_rewriter rewriter = { .call_ = fold_call };
  *     static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
  *     {
  *         return bt_rewrite_module(ctx, call, &rewriter, NULL, out);
@@ -100,9 +100,10 @@ BT_API bt_store *bt_rewrite_store(const bt_rewrite *);
 /* Emits into the block under construction; span, provenance and name are preset to the
  * old binding's. */
 BT_API bt_builder *bt_rewrite_builder(bt_rewrite *);
-/* The new value of an old operand. Operands of the binding at hand are always mapped; a
- * pure binding that stands later in the same block is emitted first, so that a pass may
- * join siblings. */
+/* The new value of an old operand. Operands of the binding at hand are always mapped. A
+ * binding that stands later in the same block is emitted first, so that a pass may join
+ * siblings; *out is NULL where that cannot be, because it needs the binding at hand or
+ * has effects that must stay in order. */
 BT_API bt_status bt_rewrite_operand(bt_rewrite *, const bt_value *old,
                                     const bt_value **out) BT_MUST_USE;
 /* Instead of setting *out: the binding at hand is left out. Nothing emitted later may use
@@ -112,6 +113,8 @@ BT_API void bt_rewrite_drop(bt_rewrite *);
  * one. */
 BT_API bt_status bt_rewrite_replace(bt_rewrite *, const bt_value *old,
                                     const bt_value *now) BT_MUST_USE;
+/* What is built next in this slot came from `old` too: joins its provenance. */
+BT_API void bt_rewrite_from(bt_rewrite *, const bt_value *old);
 /* How often a value of the old function is used, results of blocks included; and the
  * using bindings, in order. */
 BT_API uint32_t bt_rewrite_nuse(const bt_rewrite *, const bt_value *old);
@@ -123,7 +126,7 @@ BT_API bt_status bt_rewrite_inline(bt_rewrite *, const bt_block *, uint32_t narg
                                    const bt_value *const *args,
                                    const bt_value **out) BT_MUST_USE;
 /* The same, for the body of a function: type parameters are replaced too. `args` are new
- * values. */
+ * values, `type_args` those of the old call. Slots see the copy's bindings as well. */
 BT_API bt_status bt_rewrite_inline_func(bt_rewrite *, const bt_func *, uint32_t ntype_arg,
                                         const bt_type *const *type_args, uint32_t narg,
                                         const bt_value *const *args,

@@ -1,0 +1,152 @@
+/* Types in the scope at hand: type parameters of inlined functions are replaced, opaque
+ * dims of copies are new. */
+#include "ir/type_match.h"
+#include "pass/rewrite.h"
+
+static const bt_type *find_leaf(bt_subst *subst, const bt_type *leaf)
+{
+    for (const struct bt__scope *s = subst->state; s; s = s->outer) {
+        const bt_type *now = bt_map_find(&s->types, leaf);
+        if (now)
+            return now;
+    }
+    return NULL;
+}
+
+static int is_substituting(const bt_rewrite *rw)
+{
+    for (const struct bt__scope *s = rw->cursor->scope; s; s = s->outer) {
+        if (s->types.len)
+            return 1;
+    }
+    return 0;
+}
+
+const bt_type *bt__rewrite_type(bt_rewrite *rw, const bt_type *type)
+{
+    bt_subst subst = { .leaf = find_leaf, .state = rw->cursor->scope };
+    if (!(type->has & (BT_HAS_VAR | BT_HAS_OPAQUE)) || !is_substituting(rw))
+        return type;
+    return bt_type_subst(rw->store, &subst, type);
+}
+
+bt_status bt__rewrite_types(bt_rewrite *rw, uint32_t n, const bt_type *const *types,
+                            const bt_type *const **out)
+{
+    *out = types;
+    if (!n || !is_substituting(rw))
+        return NULL;
+    const bt_type **now = BT_NEWS(rw->stack, const bt_type *, n);
+    if (!now)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        now[i] = types[i] ? bt__rewrite_type(rw, types[i]) : NULL;
+        if (types[i] && !now[i])
+            return bt_store_why(rw->ctx, rw->store);
+    }
+    *out = now;
+    return NULL;
+}
+
+static bt_status map_attrs(bt_rewrite *rw, const bt_op *op, const void *attrs,
+                           const void **out)
+{
+    bt_subst subst = { .leaf = find_leaf, .state = rw->cursor->scope };
+    *out = attrs;
+    if (!op || !op->attrs || !attrs || !is_substituting(rw))
+        return NULL;
+    *out = bt_attrs_subst(rw->store, &subst, op->attrs, op->attrs_nbytes, attrs);
+    return *out ? NULL : bt_store_why(rw->ctx, rw->store);
+}
+
+bt_status bt__rewrite_wheres(bt_rewrite *rw, uint32_t n, const bt_where *wheres,
+                             const bt_where **out)
+{
+    *out = wheres;
+    if (!n || !is_substituting(rw))
+        return NULL;
+    bt_where *now = BT_NEWS(rw->stack, bt_where, n);
+    if (!now)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        now[i] = wheres[i];
+        BT_TRY(bt__rewrite_types(rw, wheres[i].ntype, wheres[i].types, &now[i].types));
+        BT_TRY(map_attrs(rw, wheres[i].op, wheres[i].attrs, &now[i].attrs));
+    }
+    *out = now;
+    return NULL;
+}
+
+static bt_status map_checks(bt_rewrite *rw, const bt_call *call, bt__again *again,
+                            int *same)
+{
+    bt_check *checks = BT_NEWS(rw->stack, bt_check, call->ncheck);
+    if (!checks)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->ncheck; i++) {
+        const bt_check *old = &call->checks[i];
+        checks[i] = *old;
+        checks[i].left = bt__rewrite_type(rw, old->left);
+        checks[i].right = bt__rewrite_type(rw, old->right);
+        if (!checks[i].left || !checks[i].right)
+            return bt_store_why(rw->ctx, rw->store);
+        // It may be proved, or refuted, for what it now speaks of.
+        if (checks[i].left != old->left || checks[i].right != old->right)
+            *same = 0;
+    }
+    again->checks = checks;
+    return NULL;
+}
+
+static bt_status map_contents(bt_rewrite *rw, const bt_call *call, bt__again *again)
+{
+    again->contents = call->contents;
+    if (!call->contents || !is_substituting(rw))
+        return NULL;
+    bt_contents *now = BT_NEW(rw->stack, bt_contents);
+    if (!now)
+        return bt_no_memory();
+    now->n = call->contents->n;
+    again->contents = now;
+    return bt__rewrite_types(rw, now->n, call->contents->dims, &now->dims);
+}
+
+bt_status bt__rewrite_call_parts(bt_rewrite *rw, const bt_call *call, bt__again *again,
+                                 int *same_checks)
+{
+    *same_checks = 1;
+    BT_TRY(map_attrs(rw, call->op, call->attrs, &again->attrs));
+    BT_TRY(bt__rewrite_types(rw, call->ntype_arg, call->type_args, &again->type_args));
+    BT_TRY(map_checks(rw, call, again, same_checks));
+    return map_contents(rw, call, again);
+}
+
+/* ---- facts ---- */
+
+/* Whether inference may know the elements of a small integer value. */
+static int has_contents(const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    const bt_tuple_value *tuple = bt_as_tuple(value);
+    const bt_tensor *tensor = bt_const_tensor(value);
+    if (tensor) {
+        uint32_t class_ = BT_DTYPE_CLASS(tensor->dtype);
+        return tensor->rank <= 1 && tensor->nelem <= 32 &&
+               (class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT);
+    }
+    for (uint32_t i = 0; tuple && i < tuple->nfield; i++) {
+        const bt_call *field = bt_as_call(tuple->fields[i]);
+        if (field ? !field->contents : tuple->fields[i]->kind != BT_VALUE_CONST)
+            return 0;
+    }
+    return tuple || (call && call->contents);
+}
+
+int bt__rewrite_same_facts(bt_rewrite *rw, const bt_value *old, const bt_value *now)
+{
+    if (old == now)
+        return 1;
+    if (!old->type || !now->type || bt__rewrite_type(rw, old->type) != now->type)
+        return 0;
+    return !has_contents(now) || has_contents(old);
+}

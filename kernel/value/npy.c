@@ -79,13 +79,16 @@ static int accept(struct reader *r, const char *word)
     return 1;
 }
 
+static bt_status fail_needs(const struct reader *r, const char *what)
+{
+    int nshown = (int)(r->end - r->at < 16 ? r->end - r->at : 16);
+    return fail(r, BT_ERR_FORMAT, "npy: the header needs %s before \"%.*s\"", what,
+                nshown, r->at);
+}
+
 static bt_status expect(struct reader *r, const char *word)
 {
-    if (accept(r, word))
-        return NULL;
-    int nshown = (int)(r->end - r->at < 16 ? r->end - r->at : 16);
-    return fail(r, BT_ERR_FORMAT, "npy: the header needs %s before \"%.*s\"", word,
-                nshown, r->at);
+    return accept(r, word) ? NULL : fail_needs(r, word);
 }
 
 /* A quoted text without escapes. */
@@ -93,7 +96,7 @@ static bt_status read_text(struct reader *r, const char **out, size_t *nbytes_ou
 {
     skip_space(r);
     if (r->at == r->end || (*r->at != '\'' && *r->at != '"'))
-        return expect(r, "a text in quotes");
+        return fail_needs(r, "a text in quotes");
     const char *start = r->at + 1;
     const char *end = memchr(start, *r->at, (size_t)(r->end - start));
     if (!end)
@@ -135,7 +138,7 @@ static bt_status read_dim(struct reader *r)
     int64_t dim = 0;
     skip_space(r);
     if (r->at == r->end || *r->at < '0' || *r->at > '9')
-        return expect(r, "a dimension");
+        return fail_needs(r, "a dimension");
     for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
         if (!bt_mul_int64(dim, 10, &dim) || !bt_add_int64(dim, *r->at - '0', &dim))
             return fail(r, BT_ERR_LIMIT, "npy: a dimension above 2^63");
@@ -165,7 +168,7 @@ static bt_status read_order(struct reader *r)
     if (accept(r, "True"))
         r->is_fortran = 1;
     else if (!accept(r, "False"))
-        return expect(r, "True or False");
+        return fail_needs(r, "True or False");
     return NULL;
 }
 
@@ -207,7 +210,7 @@ static bt_status read_header(struct reader *r)
     }
     skip_space(r);
     if (r->at < r->end)
-        return expect(r, "nothing");
+        return fail_needs(r, "nothing");
     if (seen != 7)
         return fail(r, BT_ERR_FORMAT,
                     "npy: the header needs the fields descr, fortran_order and shape");

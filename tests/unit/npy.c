@@ -142,6 +142,8 @@ static void test_damaged_headers_are_refused(void **state)
         { "{'descr': '<f16'}", BT_ERR_UNSUPPORTED, "'<f16'" },
         { "{'descr': '<i3'}", BT_ERR_UNSUPPORTED, "'<i3'" },
         { "{'descr': ''}", BT_ERR_UNSUPPORTED, "''" },
+        { "{'descr': a text in quotes}", BT_ERR_FORMAT, "text in quotes" },
+        { "{'fortran_order': True or False}", BT_ERR_FORMAT, "needs }" },
         { "{'fortran_order': 0}", BT_ERR_FORMAT, "True or False" },
         { "{'shape': 3}", BT_ERR_FORMAT, "needs (" },
         { "{'shape': (-1,)}", BT_ERR_FORMAT, "dimension" },

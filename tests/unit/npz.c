@@ -111,6 +111,33 @@ static void test_impossible_entries_are_not_written(void **state)
     bt_tensor_unref(a);
 }
 
+/* NumPy opens each member as if it could become large: its own header has sizes of all
+ * ones and 20 bytes of zip64 sizes instead; the directory has the true ones. */
+static void test_the_headers_of_numpy_read(void **state)
+{
+    (void)state;
+    bt_text text;
+    bt_npz *npz;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    bt_tensor *t = vector(ctx, 3);
+    assert_ok(ctx,
+              bt_npz_write(ctx, 1, &(bt_npz_entry){ .name = "a", .tensor = t }, &text));
+    bt_tensor_unref(t);
+    size_t head = 30 + 5, end = text.len - 22;
+    unsigned char *bytes = malloc(text.len + 20);
+    memcpy(bytes, text.at, head);
+    memset(bytes + 18, 0xff, 8);
+    bytes[28] = 20;
+    memcpy(bytes + head, "\1\0\x10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20);
+    memcpy(bytes + head + 20, text.at + head, text.len - head);
+    bytes[end + 20 + 16] += 20; // where the directory starts
+    assert_ok(ctx, bt_npz_read(ctx, "x.npz", bytes, text.len + 20, &npz));
+    assert_int_equal(npz->len, 1);
+    assert_int_equal(bt_tensor_get_int(npz->at[0].tensor, 2), 5);
+    bt_npz_destroy(ctx, npz);
+    free(bytes);
+}
+
 /* ---- damage ---- */
 
 static void assert_refused(const unsigned char *bytes, size_t nbytes, uint32_t code,
@@ -288,6 +315,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_archives_round_trip_in_order),
     TEST(test_an_archive_may_be_empty_and_follow_other_text),
     TEST(test_impossible_entries_are_not_written),
+    TEST(test_the_headers_of_numpy_read),
     TEST(test_what_is_not_supported_is_named),
     TEST(test_damage_is_named),
     TEST(test_members_may_not_share_data),

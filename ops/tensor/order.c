@@ -1,0 +1,308 @@
+/*
+ * sort, argsort, topk, dyn.topk: elements along an axis in order.
+ * Equal elements keep their order; NaN counts as greatest, so that it stands last when
+ * ascending.
+ * source  Relay, operators of the same names; ONNX TopK-11
+ */
+#include "line.h"
+
+#include <string.h>
+
+struct sort_attrs {
+    int64_t axis, is_ascend;
+};
+static const bt_attr sort_attrs[] = {
+    BT_ATTR(struct sort_attrs, axis, INT, "-1", "the axis to sort along"),
+    BT_ATTR(struct sort_attrs, is_ascend, BOOL, "True", "least first"),
+    { 0 },
+};
+struct argsort_attrs {
+    int64_t axis, is_ascend;
+    const bt_type *dtype;
+};
+static const bt_attr argsort_attrs[] = {
+    BT_ATTR(struct argsort_attrs, axis, INT, "-1", "the axis to sort along"),
+    BT_ATTR(struct argsort_attrs, is_ascend, BOOL, "True", "least first"),
+    BT_ATTR(struct argsort_attrs, dtype, DTYPE, "int32", "element type of positions"),
+    { 0 },
+};
+/* The struct of dyn.topk is the same without k. */
+struct topk_attrs {
+    int64_t axis, is_ascend;
+    const char *ret_type;
+    const bt_type *dtype;
+    int64_t k;
+};
+struct dyn_topk_attrs {
+    int64_t axis, is_ascend;
+    const char *ret_type;
+    const bt_type *dtype;
+};
+#define TOPK_ROWS(type)                                                                \
+    BT_ATTR(type, axis, INT, "-1", "the axis to choose along"),                        \
+        BT_ATTR(type, is_ascend, BOOL, "False", "the least ones, not the greatest"),   \
+        BT_ATTR_CHOICE(type, ret_type, "both", "both|values|indices", "what to give"), \
+        BT_ATTR(type, dtype, DTYPE, "int32", "element type of positions")
+static const bt_attr topk_attrs[] = {
+    TOPK_ROWS(struct topk_attrs),
+    BT_ATTR(struct topk_attrs, k, INT, "1", "how many; below 1: all"),
+    { 0 },
+};
+static const bt_attr dyn_topk_attrs[] = {
+    TOPK_ROWS(struct dyn_topk_attrs),
+    { 0 },
+};
+
+/* ---- types ---- */
+
+static bt_status relate_sort(bt_solver *s, const bt_relation_call *r)
+{
+    const struct sort_attrs *a = r->attrs;
+    bt_tensor_parts data;
+    uint32_t axis;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
+    return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+}
+
+static bt_status relate_argsort(bt_solver *s, const bt_relation_call *r)
+{
+    const struct argsort_attrs *a = r->attrs;
+    bt_tensor_parts data;
+    uint32_t axis;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
+    return bt_relation_result_tensor(s, r, data.rank, data.dims, a->dtype);
+}
+
+/* Values, positions, or both as a tuple, with extent k along the axis. */
+static bt_status topk_result(bt_solver *s, const bt_relation_call *r,
+                             const struct topk_attrs *a, const bt_tensor_parts *data,
+                             uint32_t axis, const bt_type *k)
+{
+    bt_store *store = bt_relation_store(s);
+    const bt_type *dims[BT_MAX_RANK], *both[2], *shape, *tuple;
+    for (uint32_t i = 0; i < data->rank; i++)
+        dims[i] = i == axis ? k : data->dims[i];
+    if (strcmp(a->ret_type, "both") != 0)
+        return bt_relation_result_tensor(s, r, data->rank, dims,
+                                         strcmp(a->ret_type, "values") == 0 ? data->dtype
+                                                                            : a->dtype);
+    shape = bt_type_shape(store, data->rank, dims);
+    both[0] = shape ? bt_type_tensor(store, shape, data->dtype) : NULL;
+    both[1] = shape ? bt_type_tensor(store, shape, a->dtype) : NULL;
+    tuple = both[0] && both[1] ? bt_type_tuple(store, 2, both) : NULL;
+    return tuple ? bt_relation_result(s, r, tuple) : bt_no_memory();
+}
+
+static bt_status relate_topk(bt_solver *s, const bt_relation_call *r)
+{
+    const struct topk_attrs *a = r->attrs;
+    bt_tensor_parts data;
+    uint32_t axis;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
+    const bt_type *k = a->k < 1 ? data.dims[axis] : bt_dim(bt_relation_store(s), a->k);
+    if (!k)
+        return bt_no_memory();
+    BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, k, data.dims[axis],
+                               "k and the extent of the axis"));
+    return topk_result(s, r, a, &data, axis, k);
+}
+
+/* dyn.topk shares the head of the struct. */
+static bt_status relate_dyn_topk(bt_solver *s, const bt_relation_call *r)
+{
+    const struct topk_attrs *a = r->attrs;
+    bt_tensor_parts data, count;
+    uint32_t axis;
+    int64_t n;
+    const bt_type *const *dims, *k;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(bt_relation_tensor(s, r, 1, &count));
+    BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
+    if (count.rank > 1)
+        return bt_relation_fail(s, r, 1, "k must be one number, it has rank %u",
+                                count.rank);
+    BT_TRY(bt_relation_contents(s, r, 1, &n, &dims));
+    if (n == 1)
+        k = dims[0];
+    else
+        BT_TRY(bt_relation_opaque(s, r, 0, &k));
+    return topk_result(s, r, a, &data, axis, k);
+}
+
+/* ---- runs ---- */
+
+/* Writes the first k of each line: elements to `values`, positions to `places`; either
+ * may be NULL. */
+static bt_status choose(bt_ctx *ctx, const bt_tensor *in, uint32_t axis, int64_t k,
+                        int is_ascend, bt_tensor *values, bt_tensor *places)
+{
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    line x;
+    bt_status status = line_init(ctx, &x, in, axis, !is_ascend);
+    for (int64_t i = 0; !status && i < x.nline; i++) {
+        line_load(&x, i);
+        line_sort(&x);
+        for (int64_t j = 0; j < k; j++) {
+            int64_t from = line_at(&x, i, x.n, x.order[j]), to = line_at(&x, i, k, j);
+            if (values)
+                memcpy((char *)values->data + (size_t)to * x.nbytes,
+                       (const char *)in->data + (size_t)from * x.nbytes, x.nbytes);
+            if (places)
+                bt_tensor_set_int(places, to, x.order[j]);
+        }
+        if (bt_ctx_cancelled(ctx))
+            status = bt_fail(ctx, BT_ERR_CANCELLED, "stopped on request");
+    }
+    bt_arena_release(scratch, mark);
+    return status;
+}
+
+static bt_status eval_sort(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const struct sort_attrs *a = call->attrs;
+    const bt_tensor *in = call->in[0];
+    uint32_t axis = (uint32_t)(a->axis < 0 ? a->axis + in->rank : a->axis);
+    BT_TRY(bt_tensor_create(ctx, in->dtype, in->rank, in->dims, &call->out[0]));
+    return choose(ctx, in, axis, in->dims[axis], a->is_ascend != 0, call->out[0], NULL);
+}
+
+static bt_status eval_argsort(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const struct argsort_attrs *a = call->attrs;
+    const bt_tensor *in = call->in[0];
+    uint32_t axis = (uint32_t)(a->axis < 0 ? a->axis + in->rank : a->axis);
+    BT_TRY(bt_tensor_create(ctx, bt_tensor_dtype(call->result), in->rank, in->dims,
+                            &call->out[0]));
+    return choose(ctx, in, axis, in->dims[axis], a->is_ascend != 0, NULL, call->out[0]);
+}
+
+static bt_status eval_topk(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const struct topk_attrs *a = call->attrs;
+    const bt_tensor *in = call->in[0];
+    uint32_t axis = (uint32_t)(a->axis < 0 ? a->axis + in->rank : a->axis);
+    int64_t n = in->dims[axis], dims[BT_MAX_RANK];
+    int64_t k = call->nin == 2 ? bt_tensor_get_int(call->in[1], 0) : a->k;
+    k = k < 1 ? n : k;
+    if (k > n)
+        return bt_eval_fail(ctx, call, "k is %lld, but axis %u has extent %lld",
+                            (long long)k, axis, (long long)n);
+    for (uint32_t i = 0; i < in->rank; i++)
+        dims[i] = i == axis ? k : in->dims[i];
+    int has_values = strcmp(a->ret_type, "indices") != 0;
+    int has_places = strcmp(a->ret_type, "values") != 0;
+    bt_tensor **values = has_values ? &call->out[0] : NULL;
+    bt_tensor **places = has_places ? &call->out[has_values] : NULL;
+    if (values)
+        BT_TRY(bt_tensor_create(ctx, in->dtype, in->rank, dims, values));
+    if (places) {
+        const bt_dtype_type *dtype = (const bt_dtype_type *)(const void *)a->dtype;
+        BT_TRY(bt_tensor_create(ctx, dtype->dtype, in->rank, dims, places));
+    }
+    return choose(ctx, in, axis, k, a->is_ascend != 0, values ? *values : NULL,
+                  places ? *places : NULL);
+}
+
+/* n log2 n comparisons along each line, counted as multiply-adds. */
+static bt_status estimate(bt_ctx *ctx, const bt_formula_call *call,
+                          int64_t *multiply_adds, int64_t *nbytes)
+{
+    const struct sort_attrs *a = call->attrs;
+    int64_t dims[BT_MAX_RANK], n = 1, depth = 1;
+    uint32_t rank;
+    if (!bt_tensor_static(call->args[0], &rank, dims) || rank == 0)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "%s: the shape is open", call->op->name);
+    for (uint32_t k = 0; k < rank; k++) {
+        if (!bt_mul_int64(n, dims[k], &n))
+            return bt_fail(ctx, BT_ERR_LIMIT, "%s: too many elements", call->op->name);
+    }
+    int64_t along = dims[a->axis < 0 ? a->axis + rank : a->axis];
+    for (; along > 2; along = (along + 1) / 2)
+        depth++;
+    *nbytes = 2 * (int64_t)bt_dtype_nbytes(bt_tensor_dtype(call->args[0])) * n;
+    *multiply_adds = depth * n;
+    return NULL;
+}
+static const bt_cost_facet cost = { .estimate = estimate };
+
+/* ---- rows ---- */
+
+static const bt_op_input inputs[] = {
+    { .name = "data", .type = "t[..]", .doc = "what to put in order; rank 1 or more" },
+    { 0 },
+};
+static const bt_op_input dyn_inputs[] = {
+    { .name = "data", .type = "t[..]", .doc = "what to choose from; rank 1 or more" },
+    { .name = "k", .type = "u:integer[..]", .doc = "how many, one number; below 1: all" },
+    { 0 },
+};
+
+static const bt_op ops[] = {
+    {
+        .name = "sort",
+        .revision = 1,
+        .doc = "Sorts along an axis.\nThe type stays.",
+        .source = "Relay, sort",
+        .inputs = inputs,
+        .attrs = sort_attrs,
+        .attrs_nbytes = sizeof(struct sort_attrs),
+        .relate = relate_sort,
+        .eval = eval_sort,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("float32[2, 5]\nint8[4, 3] | axis=0\nuint64[6] | is_ascend=False\n"
+                     "float16[3, 0]\nint32[9] = 0..3 | axis=-1"),
+            BT_FACET("cost", cost)),
+    },
+    {
+        .name = "argsort",
+        .revision = 1,
+        .doc = "The positions that sort along an axis.\nThe shape stays.",
+        .source = "Relay, argsort",
+        .inputs = inputs,
+        .attrs = argsort_attrs,
+        .attrs_nbytes = sizeof(struct argsort_attrs),
+        .relate = relate_argsort,
+        .eval = eval_argsort,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("float32[2, 5]\nint8[4, 3] | axis=0, dtype=\"int64\"\n"
+                     "uint64[6] = 0..2 | is_ascend=False\nfloat64[0]\nbool[5]"),
+            BT_FACET("cost", cost)),
+    },
+    {
+        .name = "topk",
+        .revision = 1,
+        .doc = "The k greatest elements along an axis, in order, and their positions.\n"
+               "ret_type chooses a tuple of both or one of them.",
+        .source = "Relay, topk; ONNX TopK-11",
+        .inputs = inputs,
+        .attrs = topk_attrs,
+        .attrs_nbytes = sizeof(struct topk_attrs),
+        .relate = relate_topk,
+        .eval = eval_topk,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "float32[2, 5] | k=3\nint8[4, 3] | k=2, axis=0, is_ascend=True\n"
+            "uint8[6] = 0..2 | k=0, ret_type=\"values\"\n"
+            "float64[2, 4] | ret_type=\"indices\", dtype=\"int64\"\nfloat32[0] | k=0")),
+    },
+    {
+        .name = "dyn.topk",
+        .revision = 1,
+        .doc = "The k greatest elements along an axis; k is a value.\nAs topk.",
+        .source = "Relay, dyn.topk",
+        .inputs = dyn_inputs,
+        .attrs = dyn_topk_attrs,
+        .attrs_nbytes = sizeof(struct dyn_topk_attrs),
+        .effects = BT_EFFECT_FAILS,
+        .relate = relate_dyn_topk,
+        .eval = eval_topk,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("float32[2, 5], int64[] = 1..4\n"
+                     "int8[4, 3], int32[1] = 1..4 | axis=0, ret_type=\"values\"")),
+    },
+    { 0 },
+};
+const bt_table bt_ops_tensor_order[] = { BT_OPS(ops), { 0 } };

@@ -115,11 +115,10 @@ static int scan_value(scan *s, uint32_t depth)
 
 /* ---- places ---- */
 
-/* Fills line, column and the source line of a byte of the text. */
-static void place_of(bt_ctx *ctx, const bt__json_doc *doc, size_t at, size_t width,
-                     bt_place *out)
+void bt__spot_place(bt_arena *arena, bt__spot spot, bt_place *out)
 {
-    size_t start = 0;
+    const bt__json_doc *doc = spot.doc;
+    size_t at = spot.at, width = spot.width, start = 0;
     uint32_t line = 1;
     if (at > doc->nbytes)
         at = doc->nbytes;
@@ -134,12 +133,31 @@ static void place_of(bt_ctx *ctx, const bt__json_doc *doc, size_t at, size_t wid
         end++;
     if (width > end - at)
         width = end - at;
-    *out =
-        (bt_place){ .file = bt_arena_text(ctx->diags, doc->file, strlen(doc->file)),
-                    .line = line,
-                    .column = (uint32_t)(at - start) + 1,
-                    .width = width ? (uint32_t)width : 1,
-                    .text = bt_arena_text(ctx->diags, doc->text + start, end - start) };
+    *out = (bt_place){ .file = doc->file,
+                       .line = line,
+                       .column = (uint32_t)(at - start) + 1,
+                       .width = width ? (uint32_t)width : 1,
+                       .text = bt_arena_text(arena, doc->text + start, end - start) };
+}
+
+static bt_status fail_spot_va(bt_ctx *ctx, bt__spot spot, const char *format,
+                              va_list args)
+{
+    const void *mark = bt_arena_mark(ctx->scratch);
+    bt_place place;
+    bt__spot_place(ctx->scratch, spot, &place);
+    bt_status status = bt_fail_va(ctx, spot.doc->code, &place, format, args);
+    bt_arena_release(ctx->scratch, mark);
+    return status;
+}
+
+bt_status bt__spot_fail(bt_ctx *ctx, bt__spot spot, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    bt_status status = fail_spot_va(ctx, spot, format, args);
+    va_end(args);
+    return status;
 }
 
 /* Whether the string token text[start, end) spells `key`. */
@@ -211,54 +229,93 @@ static int enter(scan *s, const bt__json *json, size_t *key_at, size_t *key_widt
     return 1;
 }
 
-void bt__json_place(bt_ctx *ctx, const bt__json *json, int at_key, bt_place *out)
+bt__spot bt__json_spot(const bt__json *json, int at_key)
 {
     const bt__json_doc *doc = json->doc;
     scan s = { .text = doc->text, .end = doc->nbytes };
     size_t key_at = 0, key_width = 1;
-    if (!enter(&s, json, &key_at, &key_width)) {
-        place_of(ctx, doc, 0, 1, out);
-        return;
-    }
+    const bt_map_entry *known =
+        doc->index && !at_key ? bt_map_entry_find(doc->index, json->value) : NULL;
+    if (known)
+        s.at = (size_t)(uintptr_t)known->value;
+    else if (!enter(&s, json, &key_at, &key_width))
+        return (bt__spot){ doc, 0, 1 };
+    if (at_key && json->key)
+        return (bt__spot){ doc, (uint32_t)key_at, (uint32_t)key_width };
     size_t start = s.at;
-    if (at_key && json->key) {
-        place_of(ctx, doc, key_at, key_width, out);
-        return;
-    }
     int c = peek(&s);
     size_t width = 1;
     if (c != '{' && c != '[' && scan_value(&s, 0))
         width = s.at - start;
-    place_of(ctx, doc, start, width, out);
+    return (bt__spot){ doc, (uint32_t)start, (uint32_t)width };
+}
+
+/* The tree in step with the text: both are in the order of the document. jansson has one
+ * object for all `true`, so such values are left to walking. */
+static int index_value(scan *s, bt_map *map, const json_t *value)
+{
+    int c = peek(s);
+    if (json_is_number(value) || json_is_string(value) || json_is_array(value) ||
+        json_is_object(value)) {
+        if (!bt_map_put(map, value, (void *)(uintptr_t)s->at))
+            return 0;
+    }
+    if (c != '{' && c != '[')
+        return scan_value(s, 0);
+    void *member = json_object_iter((json_t *)(uintptr_t)value);
+    size_t n = c == '{' ? json_object_size(value) : json_array_size(value);
+    s->at++;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *next =
+            c == '[' ? json_array_get(value, i) : json_object_iter_value(member);
+        if (c == '{') {
+            scan_string(s);
+            peek(s);
+            s->at++; // the colon
+            member = json_object_iter_next((json_t *)(uintptr_t)value, member);
+        }
+        if (!index_value(s, map, next))
+            return 0;
+        peek(s);
+        s->at += i + 1 < n; // the comma
+    }
+    peek(s);
+    s->at++;
+    return 1;
+}
+
+bt_status bt__json_index(bt__json_doc *doc, bt_arena *arena, const json_t *root)
+{
+    scan s = { .text = doc->text, .end = doc->nbytes };
+    bt_map *map = BT_NEW(arena, bt_map);
+    if (!map)
+        return bt_no_memory();
+    bt_map_init(map, arena, 0);
+    if (!index_value(&s, map, root))
+        return bt_no_memory();
+    doc->index = map;
+    return NULL;
 }
 
 /* ---- parsing ---- */
 
-static bt_status fail_byte(bt_ctx *ctx, const bt__json_doc *doc, size_t at, size_t width,
-                           const char *message)
+static bt__spot spot_at(const bt__json_doc *doc, size_t at, size_t width)
 {
-    bt_place place;
-    place_of(ctx, doc, at, width, &place);
-    return bt_fail_place(ctx, doc->code, &place, "%s", message);
+    return (bt__spot){ doc, (uint32_t)at, (uint32_t)width };
 }
 
 static bt_status fail_scan(bt_ctx *ctx, const bt__json_doc *doc, scan *s)
 {
-    bt_place place;
-    place_of(ctx, doc, s->at, 1, &place);
+    bt__spot spot = spot_at(doc, s->at, 1);
     if (!s->expected)
-        return bt_fail_place(ctx, doc->code, &place,
-                             "lists and objects are nested more than %d deep",
+        return bt__spot_fail(ctx, spot, "lists and objects are nested more than %d deep",
                              BT__JSON_MAX_DEPTH);
     if (s->at >= s->end)
-        return bt_fail_place(ctx, doc->code, &place, "expected %s, found the end",
-                             s->expected);
+        return bt__spot_fail(ctx, spot, "expected %s, found the end", s->expected);
     unsigned char c = (unsigned char)s->text[s->at];
     if (c < 0x20 || c >= 0x7f)
-        return bt_fail_place(ctx, doc->code, &place, "expected %s, found byte 0x%02x",
-                             s->expected, c);
-    return bt_fail_place(ctx, doc->code, &place, "expected %s, found \"%c\"", s->expected,
-                         c);
+        return bt__spot_fail(ctx, spot, "expected %s, found byte 0x%02x", s->expected, c);
+    return bt__spot_fail(ctx, spot, "expected %s, found \"%c\"", s->expected, c);
 }
 
 /* jansson says where it stopped reading; the token before that is at fault. */
@@ -281,8 +338,9 @@ static bt_status fail_jansson(bt_ctx *ctx, const bt__json_doc *doc,
             start--;
     }
     if (json_error_code(error) == json_error_duplicate_key)
-        return fail_byte(ctx, doc, start, end - start, "this key is given twice");
-    return fail_byte(ctx, doc, start, end - start, error->text);
+        return bt__spot_fail(ctx, spot_at(doc, start, end - start),
+                             "this key is given twice");
+    return bt__spot_fail(ctx, spot_at(doc, start, end - start), "%s", error->text);
 }
 
 bt_status bt__json_parse(bt_ctx *ctx, const bt__json_doc *doc, json_t **out)
@@ -294,7 +352,8 @@ bt_status bt__json_parse(bt_ctx *ctx, const bt__json_doc *doc, json_t **out)
                              BT__JSON_MAX_NBYTES);
     const char *nul = memchr(doc->text, 0, doc->nbytes);
     if (nul)
-        return fail_byte(ctx, doc, (size_t)(nul - doc->text), 1, "found a NUL byte");
+        return bt__spot_fail(ctx, spot_at(doc, (size_t)(nul - doc->text), 1),
+                             "found a NUL byte");
     scan s = { .text = doc->text, .end = doc->nbytes };
     if (peek(&s) != '{') {
         s.expected = "an object";
@@ -363,15 +422,17 @@ const char *bt__json_pointer(const bt__json *json, bt_arena *arena)
 static bt_status fail_va(bt_ctx *ctx, const bt__json *json, int at_key,
                          const char *format, va_list args)
 {
-    bt_place place;
-    bt__json_place(ctx, json, at_key, &place);
+    const void *mark = bt_arena_mark(ctx->scratch);
     bt_text text;
-    bt_text_init(&text, ctx->diags);
-    bt_text_addf(&text, "%s: ", json->up ? bt__json_pointer(json, ctx->diags) : "/");
+    bt_text_init(&text, ctx->scratch);
+    bt_text_addf(&text, "%s: ", json->up ? bt__json_pointer(json, ctx->scratch) : "/");
     bt_text_addv(&text, format, args);
     const char *message = bt_text_get(&text);
-    return message ? bt_fail_place(ctx, json->doc->code, &place, "%s", message)
-                   : bt_no_memory();
+    bt_status status =
+        message ? bt__spot_fail(ctx, bt__json_spot(json, at_key), "%s", message)
+                : bt_no_memory();
+    bt_arena_release(ctx->scratch, mark);
+    return status;
 }
 
 bt_status bt__json_fail(bt_ctx *ctx, const bt__json *json, const char *format, ...)

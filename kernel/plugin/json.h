@@ -18,8 +18,15 @@ typedef struct bt__json_doc {
     const char *file; /* for messages */
     const char *text;
     size_t nbytes;
-    uint32_t code; /* of errors: BT_ERR_MANIFEST, BT_ERR_PIPELINE */
+    uint32_t code;       /* of errors: BT_ERR_MANIFEST, BT_ERR_PIPELINE */
+    const bt_map *index; /* value -> where it stands; NULL: found by walking */
 } bt__json_doc;
+
+/* A range of a document, for messages that come later. */
+typedef struct bt__spot {
+    const bt__json_doc *doc;
+    uint32_t at, width;
+} bt__spot;
 
 /* A value and the way to it: cursors are linked on the C stack of whoever walks. */
 typedef struct bt__json {
@@ -38,9 +45,13 @@ bt__json bt__json_member(const bt__json *, const char *key);
 bt__json bt__json_element(const bt__json *, size_t index);
 /* "/provides/ops/0/name" */
 const char *bt__json_pointer(const bt__json *, bt_arena *);
-/* Where the value stands, or (with `is_key`) its key. In the context's memory of
- * diagnostics. */
-void bt__json_place(bt_ctx *, const bt__json *, int is_key, bt_place *out);
+/* Notes where each value stands, so that many spots cost no more than the document. */
+bt_status bt__json_index(bt__json_doc *, bt_arena *, const json_t *root) BT_MUST_USE;
+/* Where the value stands, or (with `at_key`) its key. */
+bt__spot bt__json_spot(const bt__json *, int at_key);
+void bt__spot_place(bt_arena *, bt__spot, bt_place *out);
+bt_status bt__spot_fail(bt_ctx *, bt__spot, const char *format, ...) BT_MUST_USE
+    BT_PRINTF(3, 4);
 /* Fails at the value: "FILE:3:14: error: /abi/major: expected ..., found ...". */
 bt_status bt__json_fail(bt_ctx *, const bt__json *, const char *format, ...) BT_MUST_USE
     BT_PRINTF(3, 4);

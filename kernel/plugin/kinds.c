@@ -14,7 +14,6 @@ const bt__shape bt__text_shape = { .kinds = BT__JSON_STRING };
 const bt__shape bt__name_shape = { .kinds = BT__JSON_STRING,
                                    .what = "a name, as in nn.relu or fold-constant",
                                    .accepts = bt__is_name };
-const bt__shape bt__any_shape = { .kinds = ~0u, .others = &bt__any_shape };
 const bt__shape bt__doc_shape = { .kinds = BT__JSON_STRING,
                                   .what = "a sentence",
                                   .accepts = bt__is_filled };
@@ -402,25 +401,3 @@ const bt__shape bt__provides_shape = { .kinds = BT__JSON_OBJECT,
                                        .fields = provides_fields,
                                        .others = &others_shape,
                                        .accepts_key = bt__is_interface };
-
-/* `contributes`: steps for the slots of pipelines; the pipeline that takes one checks
- * what it holds. */
-static const bt__shape order_shape = { .kinds = BT__JSON_INT,
-                                       .low = -1000000,
-                                       .high = 1000000 };
-static const bt__shape any_object_shape = { .kinds = BT__JSON_OBJECT,
-                                            .others = &bt__any_shape };
-static const bt__shape any_list_shape = { .kinds = BT__JSON_LIST,
-                                          .items = &bt__any_shape };
-static const bt__shape_field contribution_fields[] = {
-    { "slot", &bt__name_shape, 1 },
-    { "pass", &bt__name_shape, 0 },
-    { "sequence", &any_list_shape, 0 },
-    { "options", &any_object_shape, 0 },
-    { "order", &order_shape, 0 },
-    { "when", &any_object_shape, 0 },
-    { 0 },
-};
-static const bt__shape contribution_shape = { .kinds = BT__JSON_OBJECT,
-                                              .fields = contribution_fields };
-const bt__shape bt__contributes_shape = LIST_OF(contribution_shape);

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "pass/pipeline.h"
 #include "plugin/plugins.h"
 
 #define SUFFIX ".baton.json"
@@ -185,12 +186,8 @@ static bt_status list_items(bt_ctx *ctx, bt_arena *arena, const bt__json *root,
 
 static bt_status judge(bt_ctx *ctx, bt_arena *arena, bt_plugin_handle *h)
 {
-    const bt__json_doc doc = { .file = h->manifest,
-                               .text = h->text,
-                               .nbytes = h->text_nbytes,
-                               .code = BT_ERR_MANIFEST };
-    BT_TRY(bt__json_parse(ctx, &doc, &h->json));
-    bt__json root = bt__json_root(&doc, h->json);
+    BT_TRY(bt__json_parse(ctx, &h->source, &h->json));
+    bt__json root = bt__json_root(&h->source, h->json);
     BT_TRY(bt__json_check(ctx, &root, &manifest_shape, 0));
     h->id = bt__json_text(h->json, "id");
     h->version = bt__json_text(h->json, "version");
@@ -237,8 +234,10 @@ bt_status bt__manifest_read(bt_ctx *ctx, struct bt__plugins *plugins, const char
         plugins->handles.len--;
         return bt_no_memory();
     }
+    h->source.file = h->manifest;
+    h->source.code = BT_ERR_MANIFEST;
     bt_status fault = bt__read_bounded(ctx, plugins->arena, path, BT__JSON_MAX_NBYTES,
-                                       &h->text, &h->text_nbytes);
+                                       &h->source.text, &h->source.nbytes);
     if (!fault)
         fault = judge(ctx, plugins->arena, h);
     if (fault && fault->code == BT_ERR_MEMORY) {

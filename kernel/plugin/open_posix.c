@@ -291,10 +291,8 @@ static bt_status compare_held(bt_ctx *ctx, const bt__json *provides, json_t *hel
 static bt_status check_provides(bt_ctx *ctx, const bt_plugin_handle *h,
                                 const bt__rows *rows)
 {
-    const bt__json_doc doc = { .file = h->manifest,
-                               .text = h->text,
-                               .nbytes = h->text_nbytes,
-                               .code = BT_ERR_PLUGIN };
+    bt__json_doc doc = h->source;
+    doc.code = BT_ERR_PLUGIN;
     bt__json root = bt__json_root(&doc, h->json);
     bt__json provides = bt__json_member(&root, "provides");
     BT_TRY(check_names(ctx, &root, h->table));

@@ -204,26 +204,38 @@ bt__item *bt__plugins_find(const struct bt__plugins *plugins, const char *interf
 static const char *kind_word(const char *interface_name)
 {
     const bt__kind *kind = bt__kind_of_interface(interface_name);
-    return kind ? kind->kind : interface_name;
+    return kind ? kind->kind : *interface_name ? interface_name : "pipeline";
+}
+
+/* A plugin whose manifest could not be read may be the one that has the name. */
+static const char *refusal_hint(bt_ctx *ctx, const struct bt__plugins *plugins)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plugins->handles.len; i++)
+        n += plugins->handles.at[i]->state == BT_PLUGIN_REFUSED &&
+             !plugins->handles.at[i]->is_hidden;
+    return n ? bt__say(ctx->scratch, "; %u plugin%s refused, see `baton plugin list`", n,
+                       n == 1 ? " is" : "s are")
+             : "";
 }
 
 static bt_status fail_unknown(bt_ctx *ctx, const struct bt__plugins *plugins,
                               const char *interface_name, const char *name)
 {
     const bt_map *names = bt_map_find(&plugins->interfaces, interface_name);
+    const char *kind = kind_word(interface_name);
+    const char *refused = refusal_hint(ctx, plugins);
     bt__nearest nearest;
     bt__nearest_init(&nearest, name);
     for (uint32_t i = 0; names && i < names->len; i++)
         bt__nearest_offer(&nearest, names->at[i].key);
-    const char *hint = bt__nearest_text(&nearest, ctx->scratch);
     if (!names || names->len == 0)
         return bt_fail(ctx, BT_ERR_NAME,
                        "no %s is named \"%s\": no plugin found provides any %s; set "
-                       "BATON_PLUGIN_PATH to the folder of your plugins, or see `baton "
-                       "plugin why %s`",
-                       kind_word(interface_name), name, kind_word(interface_name), name);
-    return bt_fail(ctx, BT_ERR_NAME, "no %s is named \"%s\"%s", kind_word(interface_name),
-                   name, hint);
+                       "BATON_PLUGIN_PATH to the folder of your plugins%s",
+                       kind, name, kind, refused);
+    return bt_fail(ctx, BT_ERR_NAME, "no %s is named \"%s\"%s%s", kind, name,
+                   bt__nearest_text(&nearest, ctx->scratch), refused);
 }
 
 bt_status bt__plugins_choose(bt_ctx *ctx, struct bt__plugins *plugins,
@@ -248,20 +260,71 @@ bt_status bt__plugins_choose(bt_ctx *ctx, struct bt__plugins *plugins,
     return NULL;
 }
 
-bt_status bt__plugins_item(bt_ctx *ctx, const char *kind, const char *name,
+bt_status bt__plugins_item(bt_ctx *ctx, const char *interface_name, const char *name,
                            bt__item **out)
 {
     struct bt__plugins *plugins;
+    bt__item *item = NULL;
     BT_TRY(bt__plugins_lock(ctx, &plugins));
-    *out = NULL;
-    for (uint32_t i = 0; i < plugins->items.len && !*out; i++) {
-        bt__item *item = plugins->items.at[i];
-        if (item->kind && strcmp(item->kind->kind, kind) == 0 &&
-            strcmp(item->name, name) == 0)
-            *out = item;
-    }
+    bt_status status = bt__plugins_choose(ctx, plugins, interface_name, name, &item);
+    if (!status && item->plugin->state == BT_PLUGIN_REFUSED)
+        status = bt__plugin_open(ctx, plugins, item->plugin); // tells why
+    bt__plugins_unlock(ctx);
+    BT_TRY(status);
+    *out = item;
+    return NULL;
+}
+
+bt_status bt__plugins_has(bt_ctx *ctx, const char *interface_name, const char *name,
+                          int *out)
+{
+    struct bt__plugins *plugins;
+    BT_TRY(bt__plugins_lock(ctx, &plugins));
+    *out = bt__plugins_find(plugins, interface_name, name) != NULL;
     bt__plugins_unlock(ctx);
     return NULL;
+}
+
+/* ---- contributions ---- */
+
+static int compare_contributions(const void *a, const void *b)
+{
+    const bt__contribution *x = a, *y = b;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    int order = strcmp(x->plugin->id, y->plugin->id);
+    return order ? order : x->index < y->index ? -1 : x->index > y->index;
+}
+
+static bt_status contributions_of(bt_arena *arena, bt_plugin_handle *h, const char *slot,
+                                  bt__contributions *out)
+{
+    const json_t *list = json_object_get(h->json, "contributes");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        bt__contribution one = { .plugin = h, .index = i };
+        one.order = json_integer_value(json_object_get(item, "order"));
+        if (strcmp(bt__json_text(item, "slot"), slot) == 0 && !BT_PUSH(arena, out, one))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+bt_status bt__plugins_contributions(bt_ctx *ctx, bt_arena *arena, const char *slot,
+                                    bt__contributions *out)
+{
+    struct bt__plugins *plugins;
+    bt_status status = NULL;
+    BT_TRY(bt__plugins_lock(ctx, &plugins));
+    for (uint32_t i = 0; i < plugins->handles.len && !status; i++) {
+        bt_plugin_handle *h = plugins->handles.at[i];
+        if (h->state != BT_PLUGIN_REFUSED)
+            status = contributions_of(arena, h, slot, out);
+    }
+    bt__plugins_unlock(ctx);
+    if (!status && out->len > 0)
+        qsort(out->at, out->len, sizeof(*out->at), compare_contributions);
+    return status;
 }
 
 /* ---- rows ---- */

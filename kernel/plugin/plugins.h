@@ -58,9 +58,8 @@ struct bt_plugin_handle {
     bt_status refusal;    /* in the registry's memory */
     const char *manifest; /* path of the file; NULL: linked in */
     const char *folder;   /* of the manifest */
-    const char *text;     /* of the manifest */
-    size_t text_nbytes;
-    json_t *json; /* owned; NULL where it did not parse */
+    bt__json_doc source;  /* the manifest's text */
+    json_t *json;         /* owned; NULL where it did not parse */
     const char *id, *version, *license, *doc;
     const char *binary; /* path of the shared object for this machine; NULL: none */
     const char *digest; /* expected SHA-256 of the binary, NULL: any */
@@ -93,10 +92,23 @@ bt_status bt__plugins_choose(bt_ctx *, struct bt__plugins *, const char *interfa
                              const char *name, bt__item **out) BT_MUST_USE;
 /* A copy of a status in the registry's memory. */
 bt_status bt__plugins_keep(struct bt__plugins *, bt_status);
-/* The manifest's item of a name, opening nothing: kind "pass". *out NULL where nobody
- * provides it. Takes the lock. */
-bt_status bt__plugins_item(bt_ctx *, const char *kind, const char *name,
+/* The manifest's item to use for a name of an interface ("" for pipelines), opening
+ * nothing. errors as bt__plugins_choose. Takes the lock. */
+bt_status bt__plugins_item(bt_ctx *, const char *interface_name, const char *name,
                            bt__item **out) BT_MUST_USE;
+bt_status bt__plugins_has(bt_ctx *, const char *interface_name, const char *name,
+                          int *out) BT_MUST_USE;
+
+/* What plugins put into a slot of pipelines: elements of `contributes`, in order of their
+ * `order`, then of the plugin's id, then as written. Takes the lock. */
+typedef struct bt__contribution {
+    bt_plugin_handle *plugin;
+    size_t index; /* in contributes */
+    json_int_t order;
+} bt__contribution;
+typedef bt_vec(bt__contribution) bt__contributions;
+bt_status bt__plugins_contributions(bt_ctx *, bt_arena *, const char *slot,
+                                    bt__contributions *out) BT_MUST_USE;
 
 /* What binaries must match. */
 #if defined(__linux__)
@@ -187,7 +199,7 @@ struct bt__kind {
 extern const bt__kind bt__kinds[];                       /* ended by a zero kind */
 const bt__kind *bt__kind_of_key(const char *key);        /* NULL: none */
 const bt__kind *bt__kind_of_interface(const char *name); /* NULL: none */
-extern const bt__shape bt__provides_shape, bt__contributes_shape;
+extern const bt__shape bt__provides_shape;
 
 /* ---- schema.c: attribute schemas ---- */
 

@@ -85,7 +85,7 @@ static bt_status fail_value(bt_ctx *ctx, const bt__json *json, const bt__shape *
     if (text && shape->choices) {
         bt__nearest nearest;
         bt__nearest_init(&nearest, text);
-        bt__nearest_offer_words(&nearest, ctx->diags, shape->choices, '|');
+        bt__nearest_offer_words(&nearest, ctx->scratch, shape->choices, '|');
         hint = bt__nearest_text(&nearest, ctx->diags);
     }
     return bt__json_fail(ctx, json, "expected %s, found %s%s", expectation(ctx, shape),
@@ -127,6 +127,7 @@ typedef struct check {
     bt_ctx *ctx;
     bt_status first;
     int report_all;
+    uint32_t nfault;
 } check;
 
 /* Returns whether to go on. */
@@ -136,7 +137,7 @@ static int note_fault(check *c, bt_status fault)
         c->first = fault;
     if (c->report_all)
         bt_report(c->ctx, fault);
-    return c->report_all;
+    return c->report_all && ++c->nfault < c->ctx->limits.errors;
 }
 
 static int check_value(check *c, const bt__json *json, const bt__shape *shape);

@@ -1,0 +1,281 @@
+/*
+ * Running a plan: one pass after the other, each on the version that the one before left.
+ * A pass that fails leaves no trace: the caller's module was never touched.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "base/ctx.h"
+#include "pass/pipeline.h"
+
+typedef struct run {
+    bt_ctx *ctx;
+    const bt__plan *plan;
+    const bt_pipeline_options *options;
+    bt__manager manager;
+    bt__facts facts;
+    bt_module *module; /* a reference */
+    bt__timings timings;
+    uint32_t nrun;
+} run;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int is_stopped(const run *r)
+{
+    return r->options->stop_after && r->nrun >= r->options->stop_after;
+}
+
+/* ---- printing ---- */
+
+static void print(const run *r, const bt_text *text)
+{
+    const char *at = bt_text_get(text);
+    if (at)
+        r->options->print(r->options->self, at);
+}
+
+static int is_named(const bt__names *names, const char *pass)
+{
+    for (uint32_t i = 0; i < names->len; i++) {
+        if (strcmp(names->at[i].name, pass) == 0 || strcmp(names->at[i].name, "*") == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static bt_status dump(run *r, const bt__names *names, const char *when, const char *pass)
+{
+    bt_text text;
+    if (!r->options->print || !is_named(names, pass))
+        return NULL;
+    bt_arena *arena = bt_arena_create(r->ctx->registry);
+    if (!arena)
+        return bt_no_memory();
+    bt_text_init(&text, arena);
+    bt_text_addf(&text, "// ---- %s %s (run %u) ----\n", when, pass, r->nrun);
+    bt_status status = bt_print(r->ctx, r->module, NULL, &text);
+    if (!status)
+        print(r, &text);
+    bt_arena_destroy(arena);
+    return status;
+}
+
+static bt_status print_changed(run *r, const bt_module *before, const char *pass)
+{
+    bt_text old, new, text;
+    if (!r->options->print || !r->plan->instruments.print_changed)
+        return NULL;
+    bt_arena *arena = bt_arena_create(r->ctx->registry);
+    if (!arena)
+        return bt_no_memory();
+    bt_text_init(&old, arena);
+    bt_text_init(&new, arena);
+    bt_text_init(&text, arena);
+    bt_text_addf(&text, "// ---- changed by %s (run %u) ----\n", pass, r->nrun);
+    bt_status status = bt_print(r->ctx, before, NULL, &old);
+    if (!status)
+        status = bt_print(r->ctx, r->module, NULL, &new);
+    if (!status && (!bt_text_get(&old) || !bt_text_get(&new)))
+        status = bt_no_memory();
+    if (!status)
+        status = bt__diff(r->ctx, bt_text_get(&old), bt_text_get(&new), &text);
+    if (!status)
+        print(r, &text);
+    bt_arena_destroy(arena);
+    return status;
+}
+
+static bt_status print_times(run *r)
+{
+    bt_text text;
+    if (!r->options->print || !r->plan->instruments.timing)
+        return NULL;
+    bt_text_init(&text, r->plan->arena);
+    bt__timing_print(&r->timings, &text);
+    print(r, &text);
+    return NULL;
+}
+
+/* ---- one pass ---- */
+
+static bt_status read_options(run *r, const bt__planned *step, const bt_pass *pass,
+                              const void **out)
+{
+    const bt_op schema = { .name = pass->name,
+                           .attrs = pass->options,
+                           .attrs_nbytes = pass->options_nbytes };
+    *out = NULL;
+    if (!pass->options)
+        return NULL;
+    const char *text = bt__planned_options(r->plan->arena, step);
+    if (!text)
+        return bt_no_memory();
+    return bt_attrs_parse(r->ctx, r->module->store, &schema, text, out);
+}
+
+static bt_status check_result(run *r, const bt_pass *pass, const bt_module *module)
+{
+    if (!module)
+        return bt_fail(r->ctx, BT_ERR_INTERNAL, "pass %s succeeded but gave no module",
+                       pass->name);
+    if (!module->is_typed)
+        return bt_fail(r->ctx, BT_ERR_INTERNAL, "pass %s gave a module without types",
+                       pass->name);
+    return r->plan->instruments.verify ? bt_verify(r->ctx, module) : NULL;
+}
+
+/* *out: a new reference. */
+static bt_status call_pass(run *r, const bt__planned *step, const bt_pass *pass,
+                           bt_module **out)
+{
+    bt_pass_call call = { .pass = pass, .module = r->module, .manager = &r->manager };
+    bt_module *module = NULL;
+    BT_TRY(read_options(r, step, pass, &call.options));
+    call.scratch = bt_arena_create(r->ctx->registry);
+    if (!call.scratch)
+        return bt_no_memory();
+    r->manager.planned = step;
+    bt_status status = pass->run(r->ctx, &call, &module);
+    bt_arena_destroy(call.scratch);
+    BT_TRY(status);
+    status = check_result(r, pass, module);
+    if (status) {
+        bt_module_unref(module);
+        return status;
+    }
+    *out = module;
+    return NULL;
+}
+
+/* What the next version invalidates. Results about one store say nothing of another. */
+static bt_status accept(run *r, const bt__planned *step, const bt_module *before)
+{
+    int is_changed = r->module != before;
+    if (is_changed)
+        bt__analyses_drop(&r->manager.analyses,
+                          r->module->store == before->store ? step : NULL);
+    return bt__facts_after(&r->facts, step, is_changed) ? NULL : bt_no_memory();
+}
+
+static bt_status run_pass(run *r, const bt__planned *step, int *is_changed)
+{
+    const void *row;
+    bt_module *before = r->module, *after = NULL;
+    BT_TRY(bt_registry_row(r->ctx, "baton.pass/1", step->pass, sizeof(bt_pass), &row));
+    r->nrun++;
+    BT_TRY(dump(r, &r->plan->instruments.dump_before, "before", step->pass));
+    uint64_t start = now_ns();
+    bt_status status = call_pass(r, step, row, &after);
+    uint64_t elapsed = now_ns() - start;
+    if (status)
+        return bt_note(r->ctx, status, NULL, 0, "in pass %s, run %u of the pipeline %s",
+                       step->pass, r->nrun, r->plan->pipeline->name);
+    r->module = after;
+    *is_changed |= after != before;
+    if (!bt__timing_add(r->plan->arena, &r->timings, step->pass, after != before,
+                        elapsed))
+        status = bt_no_memory();
+    if (!status)
+        status = accept(r, step, before);
+    if (!status && after != before)
+        status = print_changed(r, before, step->pass);
+    bt_module_unref(before);
+    BT_TRY(status);
+    return dump(r, &r->plan->instruments.dump_after, "after", step->pass);
+}
+
+/* ---- steps ---- */
+
+static bt_status run_steps(run *r, const bt__planned_list *steps, int *is_changed);
+
+static bt_status run_repeat(run *r, const bt__planned *repeat, int *is_changed)
+{
+    for (uint32_t round = 0; round < repeat->max; round++) {
+        int changed = 0;
+        BT_TRY(run_steps(r, &repeat->steps, &changed));
+        *is_changed |= changed;
+        if (!changed)
+            return NULL;
+    }
+    return NULL;
+}
+
+/* Recursion is bounded by the depth of pipelines. */
+static bt_status run_steps(run *r, const bt__planned_list *steps, int *is_changed)
+{
+    for (uint32_t i = 0; i < steps->len && !is_stopped(r); i++) {
+        const bt__planned *step = &steps->at[i];
+        if (bt_ctx_cancelled(r->ctx))
+            return bt_fail(r->ctx, BT_ERR_CANCELLED, "the pipeline %s was stopped",
+                           r->plan->pipeline->name);
+        BT_TRY(step->pass ? run_pass(r, step, is_changed)
+                          : run_repeat(r, step, is_changed));
+    }
+    return NULL;
+}
+
+/* All plugins are opened before the first pass runs: one that is refused stops nothing
+ * half way. */
+static bt_status open_passes(bt_ctx *ctx, const bt__planned_list *steps)
+{
+    for (uint32_t i = 0; i < steps->len; i++) {
+        const bt__planned *step = &steps->at[i];
+        const void *row;
+        if (!step->pass)
+            BT_TRY(open_passes(ctx, &step->steps));
+        else
+            BT_TRY(
+                bt_registry_row(ctx, "baton.pass/1", step->pass, sizeof(bt_pass), &row));
+    }
+    return NULL;
+}
+
+static bt_status run_plan(bt_ctx *ctx, const bt__plan *plan,
+                          const bt_pipeline_options *options, const bt_module *module,
+                          bt_module **out)
+{
+    run r = { .ctx = ctx, .plan = plan, .options = options };
+    int is_changed = 0;
+    BT_TRY(bt__plan_check(ctx, plan, 0));
+    BT_TRY(open_passes(ctx, &plan->steps));
+    r.facts.arena = plan->arena;
+    r.manager.analyses.arena = plan->arena;
+    r.module = bt_module_ref(module);
+    bt_status status = NULL;
+    if (plan->instruments.verify)
+        status = bt_verify(ctx, module);
+    if (!status)
+        status = run_steps(&r, &plan->steps, &is_changed);
+    if (!status)
+        status = print_times(&r);
+    bt__analyses_drop(&r.manager.analyses, NULL);
+    if (status) {
+        bt_module_unref(r.module);
+        return status;
+    }
+    *out = r.module;
+    return NULL;
+}
+
+bt_status bt_pipeline_run(bt_ctx *ctx, const bt_pipeline *p,
+                          const bt_pipeline_options *options, const bt_module *module,
+                          bt_module **out)
+{
+    static const bt_pipeline_options defaults = { .level = -1 };
+    bt__plan *plan;
+    options = options ? options : &defaults;
+    if (!module->is_typed)
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "pipeline %s: the module has no types yet: call bt_infer first",
+                       p->name);
+    BT_TRY(bt__plan_create(ctx, p, options, 0, &plan));
+    bt_status status = run_plan(ctx, plan, options, module, out);
+    bt__plan_destroy(plan);
+    return status;
+}

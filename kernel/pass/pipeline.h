@@ -1,0 +1,185 @@
+/*
+ * Pipelines, from text to a run:
+ *
+ *   bt_pipeline   what a file or a line says: nested steps, slots, conditions, variables
+ *   bt__plan      what will run under given options: passes and repeats only, each pass
+ *                 known from its manifest, each option as text
+ *
+ * A plan is checked, printed or run.
+ */
+#ifndef PASS_PIPELINE_H
+#define PASS_PIPELINE_H
+
+#include <jansson.h>
+
+#include <baton/pass.h>
+
+#include "plugin/json.h"
+#include "plugin/plugins.h"
+
+#define BT__LEVEL_DEFAULT 2
+#define BT__ROUNDS_MAX    1000
+
+/* A named value: an option of a step, or a variable. */
+typedef struct bt__setting {
+    const char *name;    /* "-" is written "_" */
+    const json_t *value; /* from JSON; or */
+    const char *text;    /* as an attribute is written */
+    bt__spot spot;
+} bt__setting;
+typedef bt_vec(bt__setting) bt__settings;
+
+enum {
+    BT__STEP_PASS,
+    BT__STEP_SEQUENCE,
+    BT__STEP_REPEAT,
+    BT__STEP_SLOT,
+    BT__STEP_PIPELINE
+};
+typedef struct bt__step bt__step;
+typedef bt_vec(bt__step) bt__steps;
+struct bt__step {
+    uint32_t kind;
+    const char *name; /* of the pass, slot or pipeline */
+    bt__spot spot;
+    int32_t level;                /* from which it runs; -1: the pass's own */
+    int32_t min_level, max_level; /* of `when` */
+    const json_t *targets;        /* of `when`: a name, a list of names; NULL: any */
+    uint32_t max;                 /* rounds of a repeat */
+    bt__settings settings;        /* options of the pass, variables of the pipeline */
+    bt__steps steps;
+};
+
+typedef struct bt__name {
+    const char *name;
+    bt__spot spot;
+} bt__name;
+typedef bt_vec(bt__name) bt__names;
+
+/* What to print and to check on the way. */
+typedef struct bt__instruments {
+    uint32_t verify, timing, print_changed;
+    bt__names dump_before, dump_after;
+} bt__instruments;
+
+struct bt_pipeline {
+    bt_registry *registry;
+    bt_arena *arena;
+    bt__json_doc doc;
+    json_t *json; /* NULL: from a line */
+    const char *name, *about;
+    int32_t level;
+    bt__settings variables;
+    bt__steps steps;
+    bt__names require, disable;
+    bt__instruments instruments;
+};
+
+/* ---- pipeline_read.c ---- */
+
+bt_pipeline *bt__pipeline_create(bt_ctx *, const char *file, const char *text,
+                                 size_t nbytes); /* NULL: no memory */
+/* A provided pipeline. errors BT_ERR_NAME */
+bt_status bt__pipeline_find(bt_ctx *, const char *name, bt_pipeline **out) BT_MUST_USE;
+/* A step from JSON that fits bt__step_shape. */
+bt_status bt__step_read(bt_ctx *, bt_arena *, const bt__json *,
+                        bt__step *out) BT_MUST_USE;
+extern const bt__shape bt__step_shape;
+extern const bt__shape bt__contributes_shape; /* of manifests: steps with their slots */
+/* An option's name as its schema has it. NULL: no memory */
+const char *bt__option_name(bt_arena *, const char *name, size_t nbytes);
+
+/* ---- pipeline_line.c ---- */
+
+bt_status bt__pipeline_line(bt_ctx *, bt_pipeline *) BT_MUST_USE;
+
+/* ---- plan.c ---- */
+
+typedef struct bt__planned bt__planned;
+typedef bt_vec(bt__planned) bt__planned_list;
+struct bt__planned {
+    const char *pass; /* NULL: a repeat */
+    bt__spot spot;
+    const bt__item *item; /* of the pass */
+    const bt_attr *schema;
+    size_t options_nbytes;
+    bt__settings options; /* in the order of the schema, all as text */
+    int32_t level;        /* stated, or 0 where it is required; -1: the pass's own */
+    uint32_t max;         /* of a repeat */
+    bt__planned_list steps;
+};
+typedef struct bt__plan {
+    bt_arena *arena;
+    const bt_pipeline *pipeline;
+    int32_t level;
+    const char *target;
+    bt__planned_list steps;
+    bt__instruments instruments;
+    bt_vec(bt_pipeline *) nested; /* owned */
+    bt__names disabled;
+} bt__plan;
+
+/* Reports every fault where `report_all`. */
+bt_status bt__plan_create(bt_ctx *, const bt_pipeline *, const bt_pipeline_options *,
+                          int report_all, bt__plan **out) BT_MUST_USE;
+void bt__plan_destroy(bt__plan *); /* accepts NULL */
+/* "max_rounds=3, tag=\"x\"". NULL: no memory */
+const char *bt__planned_options(bt_arena *, const bt__planned *);
+
+/* ---- plan_check.c ---- */
+
+/* Options fit their schemas, and what each pass needs holds when it runs. */
+bt_status bt__plan_check(bt_ctx *, const bt__plan *, int report_all) BT_MUST_USE;
+
+/* Names of analyses and invariants that hold. */
+typedef struct bt__facts {
+    bt_arena *arena;
+    bt_vec(const char *) names;
+} bt__facts;
+int bt__facts_has(const bt__facts *, const char *name);
+/* What holds after a pass. 0: no memory */
+int bt__facts_after(bt__facts *, const bt__planned *, int is_changed);
+/* Whether a list of words in a pass's manifest has the name, or "*". */
+int bt__item_has(const bt__item *, const char *key, const char *name);
+
+/* ---- analysis.c ---- */
+
+/* The kernel's analysis of a name, NULL: none. */
+const bt_analysis *bt__analysis_find(const char *name);
+/* Whether the kernel or a plugin has one. */
+bt_status bt__analysis_exists(bt_ctx *, const char *name, int *out) BT_MUST_USE;
+
+typedef struct bt__cached {
+    const char *name;
+    bt_arena *arena;
+    const void *result;
+} bt__cached;
+/* Results computed from the current version. */
+typedef struct bt__analyses {
+    bt_arena *arena;
+    bt_vec(bt__cached) at;
+} bt__analyses;
+void bt__analyses_drop(bt__analyses *, const bt__planned *keeper); /* NULL: all */
+
+/* ---- instrument.c ---- */
+
+typedef struct bt__timing {
+    const char *pass;
+    uint32_t nrun, nchanged;
+    uint64_t elapsed_ns;
+} bt__timing;
+typedef bt_vec(bt__timing) bt__timings;
+int bt__timing_add(bt_arena *, bt__timings *, const char *pass, int is_changed,
+                   uint64_t elapsed_ns); /* 0: no memory */
+void bt__timing_print(const bt__timings *, bt_text *out);
+/* Changed lines with their neighbours, as in a unified diff. */
+bt_status bt__diff(bt_ctx *, const char *before, const char *after,
+                   bt_text *out) BT_MUST_USE;
+
+/* What a pass call belongs to: bt_pass_call.manager. */
+typedef struct bt__manager {
+    const bt__planned *planned;
+    bt__analyses analyses;
+} bt__manager;
+
+#endif

@@ -1,0 +1,471 @@
+/*
+ * From a pipeline to a plan: nested pipelines and slots are opened, conditions, levels
+ * and variables settled, passes looked up in manifests. What remains is what will run.
+ */
+#include <string.h>
+
+#include "base/ctx.h"
+#include "base/nearest.h"
+#include "pass/settings.h"
+
+#define MAX_NESTED 16
+#define MAX_STEPS  4096
+
+typedef struct settle {
+    bt_ctx *ctx;
+    bt__plan *plan;
+    const bt_pipeline_options *options;
+    bt__settings set; /* of the run */
+    uint8_t *used;    /* by entry of `set` */
+    bt__names require;
+    int report_all;
+    uint32_t nfault, nstep;
+    bt_status first;
+} settle;
+
+/* Where the walk is: the pipeline's scope, and how many pipelines and slots contain it.
+ */
+typedef struct region {
+    bt__scope scope;
+    uint32_t depth;
+} region;
+
+/* Notes a fault; NULL: go on and find more. */
+static bt_status note(settle *s, bt_status fault)
+{
+    if (!fault)
+        return NULL;
+    if (!s->first)
+        s->first = fault;
+    if (fault->code == BT_ERR_MEMORY || !s->report_all)
+        return fault;
+    bt_report(s->ctx, fault);
+    return ++s->nfault < s->ctx->limits.errors ? NULL : fault;
+}
+
+static int has_name(const bt__names *names, const char *name)
+{
+    for (uint32_t i = 0; i < names->len; i++) {
+        if (strcmp(names->at[i].name, name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* ---- options ---- */
+
+static const bt_attr *find_attr(const bt_attr *schema, const char *name)
+{
+    for (; schema->name; schema++) {
+        if (strcmp(schema->name, name) == 0)
+            return schema;
+    }
+    return NULL;
+}
+
+static bt_status fail_option(bt_ctx *ctx, const bt__planned *pass,
+                             const bt__setting *option)
+{
+    bt_text known;
+    bt__nearest nearest;
+    bt_text_init(&known, ctx->scratch);
+    bt__nearest_init(&nearest, option->name);
+    for (const bt_attr *attr = pass->schema; attr->name; attr++) {
+        bt__nearest_offer(&nearest, attr->name);
+        bt_text_addf(&known, "%s%s", attr == pass->schema ? "" : ", ", attr->name);
+    }
+    if (known.len == 0)
+        return bt__spot_fail(ctx, option->spot, "%s has no options, found \"%s\"",
+                             pass->pass, option->name);
+    return bt__spot_fail(ctx, option->spot, "%s has no option \"%s\": it has %s%s",
+                         pass->pass, option->name, bt_text_get(&known),
+                         bt__nearest_text(&nearest, ctx->scratch));
+}
+
+static bt_status put_option(settle *s, bt__planned *pass, const bt__setting *option,
+                            const bt__scope *scope)
+{
+    const bt_attr *attr = find_attr(pass->schema, option->name);
+    bt__setting text = { .name = option->name, .spot = option->spot };
+    if (!attr)
+        return note(s, fail_option(s->ctx, pass, option));
+    bt_status fault =
+        bt__setting_text(s->ctx, s->plan->arena, option, scope, attr->kind, &text.text);
+    if (fault)
+        return note(s, fault);
+    text.name = attr->name;
+    bt__setting *old = bt__settings_find(&pass->options, text.name);
+    if (old)
+        *old = text;
+    else if (!BT_PUSH(s->plan->arena, &pass->options, text))
+        return bt_no_memory();
+    return NULL;
+}
+
+/* "pass.option" of the run's options that are meant for this pass. */
+static bt_status put_set(settle *s, bt__planned *pass)
+{
+    for (uint32_t i = 0; i < s->set.len; i++) {
+        bt__setting option = s->set.at[i];
+        const char *dot = strrchr(option.name, '.');
+        const char *name =
+            bt__option_name(s->plan->arena, pass->pass, strlen(pass->pass));
+        if (!name)
+            return bt_no_memory();
+        if (!dot || strlen(name) != (size_t)(dot - option.name) ||
+            memcmp(name, option.name, (size_t)(dot - option.name)) != 0)
+            continue;
+        s->used[i] = 1;
+        option.name = dot + 1;
+        BT_TRY(put_option(s, pass, &option, NULL));
+    }
+    return NULL;
+}
+
+/* Options in the order of the schema, so that one choice has one text. */
+static void sort_options(bt__planned *pass)
+{
+    uint32_t done = 0;
+    for (const bt_attr *attr = pass->schema; attr->name; attr++) {
+        bt__setting *option = bt__settings_find(&pass->options, attr->name);
+        if (!option)
+            continue;
+        bt__setting moved = *option;
+        *option = pass->options.at[done];
+        pass->options.at[done++] = moved;
+    }
+}
+
+/* ---- steps ---- */
+
+static int matches(const settle *s, const bt__step *step)
+{
+    const bt__plan *plan = s->plan;
+    if (plan->level < step->min_level || plan->level > step->max_level)
+        return 0;
+    if (!step->targets)
+        return 1;
+    if (json_is_string(step->targets))
+        return strcmp(json_string_value(step->targets), plan->target) == 0;
+    for (size_t i = 0; i < json_array_size(step->targets); i++) {
+        const json_t *target = json_array_get(step->targets, i);
+        if (strcmp(json_string_value(target), plan->target) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+static bt_status plan_steps(settle *s, const bt__steps *steps, const region *r,
+                            bt__planned_list *out);
+
+/* What the manifest says of a pass. */
+static bt_status read_item(settle *s, bt__planned *pass, const bt__item *item)
+{
+    pass->item = item;
+    pass->schema = bt__schema_read(s->plan->arena, json_object_get(item->json, "options"),
+                                   &pass->options_nbytes);
+    return pass->schema ? NULL : bt_no_memory();
+}
+
+static bt_status plan_pass(settle *s, const bt__step *step, const region *r,
+                           bt__planned_list *out)
+{
+    bt__item *item = NULL;
+    bt__planned pass = { .pass = step->name, .spot = step->spot, .level = step->level };
+    bt_status fault = bt__plugins_item(s->ctx, "baton.pass/1", step->name, &item);
+    if (fault)
+        return note(s, bt__spot_fail(s->ctx, step->spot, "%s", fault->message));
+    BT_TRY(read_item(s, &pass, item));
+    int is_required = has_name(&s->require, step->name);
+    int is_disabled = has_name(&s->plan->disabled, step->name);
+    int32_t level = step->level;
+    if (level < 0)
+        level = (int32_t)json_integer_value(json_object_get(item->json, "level"));
+    if (is_required && is_disabled)
+        return note(s, bt__spot_fail(s->ctx, step->spot,
+                                     "%s is both required and disabled", step->name));
+    for (uint32_t i = 0; i < step->settings.len; i++)
+        BT_TRY(put_option(s, &pass, &step->settings.at[i], &r->scope));
+    BT_TRY(put_set(s, &pass));
+    if (is_disabled || !(is_required || s->plan->level >= level))
+        return NULL;
+    if (is_required && s->plan->level < level)
+        pass.level = 0;
+    sort_options(&pass);
+    return BT_PUSH(s->plan->arena, out, pass) ? NULL : bt_no_memory();
+}
+
+/* Elements of `contributes` are checked only here: the kernel of plugins knows no steps.
+ */
+static bt_status plan_contribution(settle *s, const bt__contribution *one,
+                                   const region *r, bt__planned_list *out)
+{
+    bt__json root = bt__json_root(&one->plugin->source, one->plugin->json);
+    bt__json list = bt__json_member(&root, "contributes");
+    bt__json item = bt__json_element(&list, one->index);
+    bt__steps steps = { 0 };
+    bt__step step;
+    bt_status fault = bt__step_read(s->ctx, s->plan->arena, &item, &step);
+    if (fault)
+        return note(s, fault);
+    if (!BT_PUSH(s->plan->arena, &steps, step))
+        return bt_no_memory();
+    return plan_steps(s, &steps, r, out);
+}
+
+static bt_status plan_slot(settle *s, const bt__step *step, const region *r,
+                           bt__planned_list *out)
+{
+    bt__contributions list = { 0 };
+    region inside = { .scope = r->scope, .depth = r->depth + 1 };
+    if (r->depth >= MAX_NESTED)
+        return note(s, bt__spot_fail(s->ctx, step->spot,
+                                     "slots and pipelines are nested more than %d deep: "
+                                     "does slot %s contain itself?",
+                                     MAX_NESTED, step->name));
+    BT_TRY(bt__plugins_contributions(s->ctx, s->plan->arena, step->name, &list));
+    for (uint32_t i = 0; i < list.len; i++)
+        BT_TRY(plan_contribution(s, &list.at[i], &inside, out));
+    return NULL;
+}
+
+static bt_status check_given(settle *s, const bt__step *step, const bt_pipeline *nested)
+{
+    for (uint32_t i = 0; i < step->settings.len; i++) {
+        const bt__setting *given = &step->settings.at[i];
+        if (!bt__settings_find(&nested->variables, given->name))
+            BT_TRY(note(s, bt__spot_fail(s->ctx, given->spot,
+                                         "pipeline %s has no variable \"%s\"",
+                                         nested->name, given->name)));
+    }
+    return NULL;
+}
+
+static bt_status join_names(bt_arena *arena, bt__names *to, const bt__names *from)
+{
+    for (uint32_t i = 0; i < from->len; i++) {
+        if (!BT_PUSH(arena, to, from->at[i]))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+static bt_status join_instruments(bt_arena *arena, bt__instruments *to,
+                                  const bt__instruments *from)
+{
+    to->verify |= from->verify;
+    to->timing |= from->timing;
+    to->print_changed |= from->print_changed;
+    BT_TRY(join_names(arena, &to->dump_before, &from->dump_before));
+    return join_names(arena, &to->dump_after, &from->dump_after);
+}
+
+/* A pipeline's own require, disable and instruments hold for the rest of the plan's
+ * making: for all of it, as the outermost is entered first. */
+static bt_status enter(settle *s, const bt_pipeline *p)
+{
+    bt_arena *arena = s->plan->arena;
+    BT_TRY(join_names(arena, &s->require, &p->require));
+    BT_TRY(join_names(arena, &s->plan->disabled, &p->disable));
+    return join_instruments(arena, &s->plan->instruments, &p->instruments);
+}
+
+static bt_status plan_pipeline(settle *s, const bt__step *step, const region *r,
+                               bt__planned_list *out)
+{
+    bt_pipeline *nested = NULL;
+    if (r->depth >= MAX_NESTED)
+        return note(s, bt__spot_fail(s->ctx, step->spot,
+                                     "pipelines are nested more than %d deep: does %s "
+                                     "contain itself?",
+                                     MAX_NESTED, step->name));
+    bt_status fault = bt__pipeline_find(s->ctx, step->name, &nested);
+    if (fault)
+        return note(s, bt__spot_fail(s->ctx, step->spot, "%s", fault->message));
+    if (!BT_PUSH(s->plan->arena, &s->plan->nested, nested)) {
+        bt_pipeline_destroy(nested);
+        return bt_no_memory();
+    }
+    BT_TRY(check_given(s, step, nested));
+    region inside = {
+        .scope = { .pipeline = nested, .given = &step->settings, .up = &r->scope },
+        .depth = r->depth + 1
+    };
+    uint32_t nrequire = s->require.len, ndisable = s->plan->disabled.len;
+    BT_TRY(enter(s, nested));
+    BT_TRY(plan_steps(s, &nested->steps, &inside, out));
+    s->require.len = nrequire;
+    s->plan->disabled.len = ndisable;
+    return NULL;
+}
+
+static bt_status plan_repeat(settle *s, const bt__step *step, const region *r,
+                             bt__planned_list *out)
+{
+    bt__planned repeat = { .spot = step->spot, .max = step->max, .level = -1 };
+    BT_TRY(plan_steps(s, &step->steps, r, &repeat.steps));
+    if (repeat.steps.len == 0)
+        return NULL;
+    return BT_PUSH(s->plan->arena, out, repeat) ? NULL : bt_no_memory();
+}
+
+static bt_status plan_step(settle *s, const bt__step *step, const region *r,
+                           bt__planned_list *out)
+{
+    if (++s->nstep > MAX_STEPS)
+        return note(s, bt__spot_fail(s->ctx, step->spot,
+                                     "the pipeline has more than %d steps", MAX_STEPS));
+    switch (step->kind) {
+    case BT__STEP_PASS: return plan_pass(s, step, r, out);
+    case BT__STEP_SEQUENCE: return plan_steps(s, &step->steps, r, out);
+    case BT__STEP_REPEAT: return plan_repeat(s, step, r, out);
+    case BT__STEP_SLOT: return plan_slot(s, step, r, out);
+    case BT__STEP_PIPELINE: return plan_pipeline(s, step, r, out);
+    }
+    return NULL;
+}
+
+/* Recursion is bounded by the depth of documents and by MAX_NESTED. */
+static bt_status plan_steps(settle *s, const bt__steps *steps, const region *r,
+                            bt__planned_list *out)
+{
+    for (uint32_t i = 0; i < steps->len; i++) {
+        const bt__step *step = &steps->at[i];
+        int is_high_enough = step->kind == BT__STEP_PASS || s->plan->level >= step->level;
+        if (matches(s, step) && is_high_enough)
+            BT_TRY(plan_step(s, step, r, out));
+    }
+    return NULL;
+}
+
+/* ---- the whole ---- */
+
+static bt_status take_names(bt_arena *arena, const char *const *from, bt__names *to)
+{
+    for (; from && *from; from++) {
+        bt__name name = { .name = *from };
+        if (!BT_PUSH(arena, to, name))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+static bt_status take_options(settle *s)
+{
+    bt_arena *arena = s->plan->arena;
+    const bt_pipeline_options *o = s->options;
+    bt__instruments *i = &s->plan->instruments;
+    BT_TRY(take_names(arena, o->require, &s->require));
+    BT_TRY(take_names(arena, o->disable, &s->plan->disabled));
+    BT_TRY(take_names(arena, o->dump_before, &i->dump_before));
+    BT_TRY(take_names(arena, o->dump_after, &i->dump_after));
+    i->verify |= o->verify_each;
+    i->timing |= o->time_passes;
+    i->print_changed |= o->print_changed;
+    for (const char *const *set = o->set; set && *set; set++) {
+        bt__setting setting;
+        BT_TRY(bt__setting_parse(s->ctx, arena, *set, &setting));
+        if (!BT_PUSH(arena, &s->set, setting))
+            return bt_no_memory();
+    }
+    s->used = BT_NEWS(arena, uint8_t, s->set.len);
+    return s->used ? NULL : bt_no_memory();
+}
+
+static int plan_has(const bt__planned_list *list, const char *name)
+{
+    for (uint32_t i = 0; i < list->len; i++) {
+        const bt__planned *step = &list->at[i];
+        if (step->pass ? strcmp(step->pass, name) == 0 : plan_has(&step->steps, name))
+            return 1;
+    }
+    return 0;
+}
+
+/* Every name that was given must have meant something. */
+static bt_status check_used(settle *s)
+{
+    const bt_pipeline *p = s->plan->pipeline;
+    for (uint32_t i = 0; i < s->set.len; i++) {
+        const bt__setting *set = &s->set.at[i];
+        if (!s->used[i] && !bt__settings_find(&p->variables, set->name))
+            BT_TRY(
+                note(s, bt__spot_fail(s->ctx, set->spot,
+                                      "pipeline %s has neither a variable nor an option "
+                                      "of a pass named \"%s\"",
+                                      p->name, set->name)));
+    }
+    for (uint32_t i = 0; i < s->require.len; i++) {
+        const char *name = s->require.at[i].name;
+        if (!plan_has(&s->plan->steps, name))
+            BT_TRY(note(s, bt_fail(s->ctx, BT_ERR_PIPELINE,
+                                   "pass \"%s\" is required, but does not stand in "
+                                   "pipeline %s",
+                                   name, p->name)));
+    }
+    for (uint32_t i = 0; i < s->plan->disabled.len; i++) {
+        const char *name = s->plan->disabled.at[i].name;
+        int is_known;
+        BT_TRY(bt__plugins_has(s->ctx, "baton.pass/1", name, &is_known));
+        if (!is_known)
+            BT_TRY(note(s, bt_fail(s->ctx, BT_ERR_PIPELINE,
+                                   "no pass is named \"%s\", which is to be disabled",
+                                   name)));
+    }
+    return NULL;
+}
+
+static bt_status make(settle *s)
+{
+    const region outer = { .scope = { .pipeline = s->plan->pipeline, .given = &s->set } };
+    BT_TRY(take_options(s));
+    BT_TRY(enter(s, s->plan->pipeline));
+    BT_TRY(plan_steps(s, &s->plan->pipeline->steps, &outer, &s->plan->steps));
+    BT_TRY(check_used(s));
+    return s->first;
+}
+
+bt_status bt__plan_create(bt_ctx *ctx, const bt_pipeline *p,
+                          const bt_pipeline_options *options, int report_all,
+                          bt__plan **out)
+{
+    static const bt_pipeline_options defaults = { .level = -1 };
+    bt_arena *arena = bt_arena_create(ctx->registry);
+    bt__plan *plan = arena ? BT_NEW(arena, bt__plan) : NULL;
+    if (!plan) {
+        bt_arena_destroy(arena);
+        return bt_no_memory();
+    }
+    options = options ? options : &defaults;
+    plan->arena = arena;
+    plan->pipeline = p;
+    plan->level = options->level < 0 ? p->level : options->level;
+    plan->target = options->target ? options->target : "interp";
+    settle s = { .ctx = ctx, .plan = plan, .options = options, .report_all = report_all };
+    bt_status status = make(&s);
+    if (status) {
+        bt__plan_destroy(plan);
+        return s.first ? s.first : status;
+    }
+    *out = plan;
+    return NULL;
+}
+
+void bt__plan_destroy(bt__plan *plan)
+{
+    if (!plan)
+        return;
+    for (uint32_t i = 0; i < plan->nested.len; i++)
+        bt_pipeline_destroy(plan->nested.at[i]);
+    bt_arena_destroy(plan->arena);
+}
+
+const char *bt__planned_options(bt_arena *arena, const bt__planned *pass)
+{
+    bt_text text;
+    bt_text_init(&text, arena);
+    for (uint32_t i = 0; i < pass->options.len; i++)
+        bt_text_addf(&text, "%s%s=%s", i ? ", " : "", pass->options.at[i].name,
+                     pass->options.at[i].text);
+    return bt_text_get(&text);
+}

@@ -1,0 +1,193 @@
+/*
+ * Proving a plan from manifests alone: each option fits its schema, and what each pass
+ * needs holds when its turn comes, in the first round of a repeat and in later ones.
+ */
+#include <string.h>
+
+#include "base/ctx.h"
+#include "pass/pipeline.h"
+
+/* ---- facts ---- */
+
+int bt__item_has(const bt__item *item, const char *key, const char *name)
+{
+    const json_t *words = json_object_get(item->json, key);
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        const char *word = json_string_value(json_array_get(words, i));
+        if (strcmp(word, name) == 0 || strcmp(word, "*") == 0)
+            return 1;
+    }
+    return 0;
+}
+
+int bt__facts_has(const bt__facts *facts, const char *name)
+{
+    for (uint32_t i = 0; i < facts->names.len; i++) {
+        if (strcmp(facts->names.at[i], name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+int bt__facts_after(bt__facts *facts, const bt__planned *pass, int is_changed)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < facts->names.len; i++) {
+        if (!is_changed || bt__item_has(pass->item, "keeps", facts->names.at[i]))
+            facts->names.at[kept++] = facts->names.at[i];
+    }
+    facts->names.len = kept;
+    const json_t *gives = json_object_get(pass->item->json, "gives");
+    for (size_t i = 0; i < json_array_size(gives); i++) {
+        const char *name = json_string_value(json_array_get(gives, i));
+        if (!bt__facts_has(facts, name) && !BT_PUSH(facts->arena, &facts->names, name))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- the walk ---- */
+
+typedef struct check {
+    bt_ctx *ctx;
+    const bt__plan *plan;
+    bt__facts facts;
+    bt_store *store;
+    int report_all;
+    uint32_t nfault;
+    bt_status first;
+} check;
+
+static bt_status note(check *c, bt_status fault)
+{
+    if (!fault)
+        return NULL;
+    if (!c->first)
+        c->first = fault;
+    if (fault->code == BT_ERR_MEMORY || !c->report_all)
+        return fault;
+    bt_report(c->ctx, fault);
+    return ++c->nfault < c->ctx->limits.errors ? NULL : fault;
+}
+
+/* What would have given it, as a remedy. */
+static bt_status fail_need(check *c, const bt__planned *pass, const char *need)
+{
+    struct bt__plugins *plugins;
+    bt_text givers;
+    bt_text_init(&givers, c->ctx->scratch);
+    BT_TRY(bt__plugins_lock(c->ctx, &plugins));
+    for (uint32_t i = 0; i < plugins->items.len; i++) {
+        const bt__item *item = plugins->items.at[i];
+        if (!item->kind || strcmp(item->kind->kind, "pass") != 0 ||
+            !bt__item_has(item, "gives", need))
+            continue;
+        int is_disabled = 0;
+        for (uint32_t j = 0; j < c->plan->disabled.len; j++)
+            is_disabled |= strcmp(c->plan->disabled.at[j].name, item->name) == 0;
+        bt_text_addf(&givers, "%s%s%s", givers.len ? ", " : "", item->name,
+                     is_disabled ? " (which is disabled)" : "");
+    }
+    bt__plugins_unlock(c->ctx);
+    if (givers.len == 0)
+        return bt__spot_fail(c->ctx, pass->spot,
+                             "%s needs %s, which no pass gives and no analysis is named",
+                             pass->pass, need);
+    return bt__spot_fail(c->ctx, pass->spot,
+                         "%s needs %s, which does not hold here: it is given by %s and "
+                         "must be kept until here",
+                         pass->pass, need, bt_text_get(&givers));
+}
+
+static bt_status check_needs(check *c, const bt__planned *pass)
+{
+    const json_t *needs = json_object_get(pass->item->json, "needs");
+    for (size_t i = 0; i < json_array_size(needs); i++) {
+        const char *need = json_string_value(json_array_get(needs, i));
+        int is_analysis = 0;
+        if (strcmp(need, "types") == 0 || bt__facts_has(&c->facts, need))
+            continue;
+        BT_TRY(bt__analysis_exists(c->ctx, need, &is_analysis));
+        if (!is_analysis)
+            BT_TRY(note(c, fail_need(c, pass, need)));
+    }
+    return NULL;
+}
+
+static bt_status check_option(check *c, const bt__planned *pass,
+                              const bt__setting *option)
+{
+    bt_attr row[2] = { { 0 } };
+    for (const bt_attr *attr = pass->schema; attr->name; attr++) {
+        if (strcmp(attr->name, option->name) == 0)
+            row[0] = *attr;
+    }
+    row[0].offset = 0;
+    const bt_op one = { .name = pass->pass, .attrs = row, .attrs_nbytes = 16 };
+    const void *values;
+    const char *text = bt__say(c->plan->arena, "%s=%s", option->name, option->text);
+    bt_status fault = bt_attrs_parse(c->ctx, c->store, &one, text, &values);
+    return fault ? note(c, bt__spot_fail(c->ctx, option->spot, "%s", fault->message))
+                 : NULL;
+}
+
+static bt_status check_options(check *c, const bt__planned *pass)
+{
+    for (uint32_t i = 0; i < pass->options.len; i++)
+        BT_TRY(check_option(c, pass, &pass->options.at[i]));
+    for (const bt_attr *attr = pass->schema; attr->name; attr++) {
+        int is_given = attr->preset != NULL;
+        for (uint32_t i = 0; i < pass->options.len; i++)
+            is_given |= strcmp(pass->options.at[i].name, attr->name) == 0;
+        if (!is_given)
+            BT_TRY(note(c, bt__spot_fail(c->ctx, pass->spot,
+                                         "%s: option \"%s\" has no default and must be "
+                                         "given",
+                                         pass->pass, attr->name)));
+    }
+    return NULL;
+}
+
+/* `is_again`: a later round of a repeat, where options were checked already. */
+static bt_status check_steps(check *c, const bt__planned_list *steps, int is_again)
+{
+    for (uint32_t i = 0; i < steps->len; i++) {
+        const bt__planned *step = &steps->at[i];
+        if (!step->pass) {
+            BT_TRY(check_steps(c, &step->steps, is_again));
+            // What holds after one round is what holds after any further one, so two
+            // rounds are enough.
+            if (step->max > 1 && !c->first)
+                BT_TRY(check_steps(c, &step->steps, 1));
+            continue;
+        }
+        if (!is_again)
+            BT_TRY(check_options(c, step));
+        BT_TRY(check_needs(c, step));
+        if (!bt__facts_after(&c->facts, step, 1))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+bt_status bt__plan_check(bt_ctx *ctx, const bt__plan *plan, int report_all)
+{
+    check c = { .ctx = ctx, .plan = plan, .report_all = report_all };
+    c.facts.arena = plan->arena;
+    c.store = bt_store_create(ctx->registry);
+    if (!c.store)
+        return bt_no_memory();
+    bt_status status = check_steps(&c, &plan->steps, 0);
+    bt_store_unref(c.store);
+    return c.first ? c.first : status;
+}
+
+bt_status bt_pipeline_check(bt_ctx *ctx, const bt_pipeline *p,
+                            const bt_pipeline_options *options)
+{
+    bt__plan *plan;
+    BT_TRY(bt__plan_create(ctx, p, options, 1, &plan));
+    bt_status status = bt__plan_check(ctx, plan, 1);
+    bt__plan_destroy(plan);
+    return status;
+}

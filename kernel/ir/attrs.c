@@ -306,6 +306,7 @@ static const bt_value *copy_global(bt_store *store, bt__attrs_walk *walk,
                                    const bt_value *global)
 {
     bt_global_ref *copy = BT_NEW(store->arena, bt_global_ref);
+    bt__refuse(store, NULL);
     if (!copy || !(copy->base.name = bt_name_of(store, global->name)))
         return NULL;
     copy->base.kind = BT_VALUE_GLOBAL;

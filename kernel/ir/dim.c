@@ -105,10 +105,10 @@ uint32_t bt__atom_factors(const bt_type *atom, const bt_type **single,
 const bt_type *bt__atom_product(bt_store *store, const bt_type *left,
                                 const bt_type *right)
 {
-    const bt_type *one[2], *const *a, *const *b, *factors[BT__DIM_WIDTH];
+    const bt_type *one[2], *const *a, *const *b, *factors[BT__DIM_ARGS];
     uint32_t na = bt__atom_factors(left, &one[0], &a);
     uint32_t nb = bt__atom_factors(right, &one[1], &b);
-    if (na + nb > BT__DIM_WIDTH)
+    if (na + nb > BT__DIM_ARGS)
         return bt__refuse(store, "a dim has too many factors");
     for (uint32_t i = 0, j = 0; i + j < na + nb;) {
         int from_a = j == nb || (i < na && a[i]->id <= b[j]->id);

@@ -9,7 +9,7 @@ typedef struct bt__sum {
     const char *refusal; /* the first failure, which sticks; NULL: none */
     int64_t constant;
     uint32_t n;
-    bt_term terms[BT__DIM_WIDTH];
+    bt_term terms[BT__DIM_TERMS];
 } bt__sum;
 
 void bt__sum_init(bt__sum *, int64_t constant);

@@ -208,7 +208,7 @@ static const bt_type *mod_number(bt_store *store, const bt_type *dim, int64_t by
 static int divide_atom(bt_store *store, const bt_type *atom, const bt_type *by,
                        const bt_type **out)
 {
-    const bt_type *one[2], *const *a, *const *b, *left[BT__DIM_WIDTH];
+    const bt_type *one[2], *const *a, *const *b, *left[BT__DIM_ARGS];
     uint32_t na = bt__atom_factors(atom, &one[0], &a);
     uint32_t nb = bt__atom_factors(by, &one[1], &b);
     uint32_t n = 0, j = 0;

@@ -5,7 +5,7 @@
 
 struct args {
     uint32_t n;
-    const bt_type *at[BT__DIM_WIDTH];
+    const bt_type *at[BT__DIM_ARGS];
 };
 
 /* Adds one argument, unless one that is there beats it; drops those that it beats. */
@@ -27,7 +27,7 @@ static int add_arg(bt_store *store, struct args *args, uint32_t kind, const bt_t
             args->at[kept++] = other;
     }
     args->n = kept;
-    if (kept == BT__DIM_WIDTH) {
+    if (kept == BT__DIM_ARGS) {
         bt__refuse(store, "a dim has too many arguments of min or max");
         return 0;
     }

@@ -54,7 +54,7 @@ void bt__sum_add_atom(bt__sum *sum, const bt_type *atom, int64_t coefficient)
         }
         return;
     }
-    if (sum->n == BT__DIM_WIDTH) {
+    if (sum->n == BT__DIM_TERMS) {
         refuse(sum, "a dim has too many terms");
         return;
     }

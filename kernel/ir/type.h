@@ -17,9 +17,10 @@ typedef struct bt__dim_linear {
     bt__bounds bounds;
 } bt__dim_linear;
 
-/* Arguments of a product, min or max, terms of a sum: more are refused, so that no text
- * makes a dim grow without bound. */
-#define BT__DIM_WIDTH 256u
+/* Terms of a sum; factors of a product, arguments of min and max. More are refused, so
+ * that no text makes a dim grow without bound. */
+#define BT__DIM_TERMS 256u
+#define BT__DIM_ARGS  64u
 
 /* The store's term that equals *key, which is a struct of its kind with base.kind set,
  * whose arrays the store copies. NULL: no memory, or nested too deeply. */

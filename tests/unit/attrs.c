@@ -1,6 +1,5 @@
 #include "test.h"
 
-#include "ir_doubles.h"
 
 #include <baton/op.h>
 

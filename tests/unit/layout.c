@@ -1,6 +1,6 @@
 #include "test.h"
 
-#include "ir_doubles.h"
+#include <baton/ir.h>
 
 static bt_registry *registry;
 static bt_store *store;

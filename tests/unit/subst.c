@@ -1,7 +1,6 @@
 #include "test.h"
 
 #include "ir/store.h"
-#include "ir_doubles.h"
 #include "random_types.h"
 
 #include <baton/op.h>

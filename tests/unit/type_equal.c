@@ -1,7 +1,6 @@
 #include "test.h"
 
 #include "ir/equality.h"
-#include "ir_doubles.h"
 #include "random_types.h"
 
 #include <baton/op.h>

@@ -1,5 +1,4 @@
 #include "failing_allocator.h"
-#include "ir_doubles.h"
 #include "random_types.h"
 
 #include "ir/equality.h"

@@ -1,7 +1,6 @@
 #include "test.h"
 
 #include "ir/store.h"
-#include "ir_doubles.h"
 
 static bt_registry *registry;
 static bt_store *store;

@@ -47,6 +47,8 @@ static int copy_place(bt_arena *arena, const bt_place *place, bt_place *out)
 }
 
 /* NULL: no memory, and the arena is as before. */
+static bt_diag *new_diag(bt_ctx *, uint32_t code, const bt_place *, const char *format,
+                         va_list) BT_PRINTF(4, 0);
 static bt_diag *new_diag(bt_ctx *ctx, uint32_t code, const bt_place *place,
                          const char *format, va_list args)
 {

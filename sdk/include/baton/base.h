@@ -93,7 +93,7 @@ BT_API bt_status bt_fail_at(bt_ctx *, uint32_t code, const bt_store *, bt_span,
 BT_API bt_status bt_fail_place(bt_ctx *, uint32_t code, const bt_place *,
                                const char *format, ...) BT_MUST_USE BT_PRINTF(4, 5);
 BT_API bt_status bt_fail_va(bt_ctx *, uint32_t code, const bt_place *, const char *format,
-                            va_list) BT_MUST_USE;
+                            va_list) BT_MUST_USE BT_PRINTF(4, 0);
 /* The one record for lack of memory: static, so that it can always be returned. */
 BT_API bt_status bt_no_memory(void) BT_MUST_USE;
 /* A copy of `status` with a note at the end of its chain; `status` itself if there is no
@@ -229,7 +229,7 @@ typedef struct bt_text {
 BT_API void bt_text_init(bt_text *, bt_arena *);
 BT_API void bt_text_add(bt_text *, const char *, size_t nbytes);
 BT_API void bt_text_addf(bt_text *, const char *format, ...) BT_PRINTF(2, 3);
-BT_API void bt_text_addv(bt_text *, const char *format, va_list);
+BT_API void bt_text_addv(bt_text *, const char *format, va_list) BT_PRINTF(2, 0);
 /* "" when nothing was added; NULL when there was no memory. */
 BT_API const char *bt_text_get(const bt_text *);
 

@@ -67,9 +67,7 @@ static bt_status check(bt_ctx *ctx, const struct DLManagedTensorVersioned *m)
             a->device.type);
     bt_dtype dtype = BT_DTYPE(a->element.code, a->element.bits, a->element.lanes);
     if (!bt_dtype_is_stored(dtype))
-        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                       "dlpack: elements of class %u, %u bits, %u lanes (%s)",
-                       a->element.code, a->element.bits, a->element.lanes,
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "dlpack: elements of %s have no storage",
                        bt_dtype_name(dtype, name, sizeof(name)));
     if (a->rank < 0 || (a->rank > 0 && !a->dims))
         return bt_fail(ctx, BT_ERR_ARGUMENT, "dlpack: rank %d without a shape", a->rank);

@@ -46,6 +46,25 @@ static const struct class_name {
     { "bfloat", BT_CLASS_BFLOAT }, { "bool", BT_CLASS_BOOL },
 };
 
+static const struct class_name *find_class(uint32_t class_)
+{
+    for (uint32_t i = 0; i < BT_COUNT(class_names); i++) {
+        if (class_names[i].class_ == class_)
+            return &class_names[i];
+    }
+    return NULL;
+}
+
+/* 1 and *at behind `word`, or 0. */
+static int accept(const char **at, const char *end, const char *word)
+{
+    size_t nbytes = strlen(word);
+    if ((size_t)(end - *at) < nbytes || memcmp(*at, word, nbytes) != 0)
+        return 0;
+    *at += nbytes;
+    return 1;
+}
+
 /* A number from 1 to `most` without leading zeros at *at: 1 and *at behind it, or 0. */
 static int read_number(const char **at, const char *end, uint32_t most, uint32_t *out)
 {
@@ -65,48 +84,43 @@ static int read_number(const char **at, const char *end, uint32_t most, uint32_t
     return 1;
 }
 
-/* The type whose class's name starts `name`, or 0. */
-static bt_dtype parse_as(const struct class_name *c, const char *name, const char *end)
+/* Classes without a name of their own are "class7_" followed by the width. */
+static int read_class(const char **at, const char *end, uint32_t *out)
 {
-    size_t length = strlen(c->name);
-    uint32_t bits = 8, lanes = 1;
-    if ((size_t)(end - name) < length || memcmp(name, c->name, length) != 0)
-        return 0;
-    name += length;
-    if (c->class_ != BT_CLASS_BOOL && !read_number(&name, end, 0xff, &bits))
-        return 0;
-    if (name < end && *name == 'x') {
-        name++;
-        if (!read_number(&name, end, 0xffff, &lanes) || lanes == 1)
-            return 0;
+    for (uint32_t i = 0; i < BT_COUNT(class_names); i++) {
+        if (accept(at, end, class_names[i].name)) {
+            *out = class_names[i].class_;
+            return 1;
+        }
     }
-    return name == end ? BT_DTYPE(c->class_, bits, lanes) : 0;
+    return accept(at, end, "class") && read_number(at, end, 0xff, out) &&
+           !find_class(*out) && accept(at, end, "_");
 }
 
 bt_dtype bt_dtype_parse(const char *name, size_t nbytes)
 {
-    for (uint32_t i = 0; i < BT_COUNT(class_names); i++) {
-        bt_dtype dtype = parse_as(&class_names[i], name, name + nbytes);
-        if (dtype)
-            return dtype;
-    }
-    return 0;
+    const char *at = name, *end = name + nbytes;
+    uint32_t class_, bits = 8, lanes = 1;
+    if (!read_class(&at, end, &class_) ||
+        (class_ != BT_CLASS_BOOL && !read_number(&at, end, 0xff, &bits)))
+        return 0;
+    if (accept(&at, end, "x") && (!read_number(&at, end, 0xffff, &lanes) || lanes == 1))
+        return 0;
+    return at == end ? BT_DTYPE(class_, bits, lanes) : 0;
 }
 
 const char *bt_dtype_name(bt_dtype dtype, char *out, size_t size)
 {
-    const char *class_ = "custom";
-    for (uint32_t i = 0; i < BT_COUNT(class_names); i++) {
-        if (class_names[i].class_ == BT_DTYPE_CLASS(dtype))
-            class_ = class_names[i].name;
-    }
-    char bits[8] = "", lanes[8] = "";
-    if (dtype == 0)
-        class_ = "none";
-    else if (BT_DTYPE_CLASS(dtype) != BT_CLASS_BOOL)
+    const struct class_name *c = find_class(BT_DTYPE_CLASS(dtype));
+    char class_[16], bits[8] = "", lanes[8] = "";
+    snprintf(class_, sizeof(class_), "class%u_", BT_DTYPE_CLASS(dtype));
+    if (BT_DTYPE_CLASS(dtype) != BT_CLASS_BOOL)
         snprintf(bits, sizeof(bits), "%u", BT_DTYPE_BITS(dtype));
     if (BT_DTYPE_LANES(dtype) > 1)
         snprintf(lanes, sizeof(lanes), "x%u", BT_DTYPE_LANES(dtype));
-    snprintf(out, size, "%s%s%s", class_, bits, lanes);
+    if (dtype == 0)
+        snprintf(out, size, "none");
+    else
+        snprintf(out, size, "%s%s%s", c ? c->name : class_, bits, lanes);
     return out;
 }

@@ -83,6 +83,32 @@ static void test_release_goes_back_to_the_mark(void **state)
     mark_and_release(1);
 }
 
+/* Scratch memory is taken and released in loops: these must not go to the allocator. */
+static void test_a_loop_of_mark_and_release_keeps_its_memory(void **state)
+{
+    (void)state;
+    struct failing_allocator a = failing_allocator(0, 0);
+    a.base.self = &a;
+    bt_registry *r = bt_registry_create(&(bt_registry_options){ .allocator = &a.base });
+    bt_arena *arena = bt_arena_create(r);
+    uint64_t ncall = 0;
+    for (uint32_t round = 0; round < 100; round++) {
+        const void *mark = bt_arena_mark(arena);
+        assert_non_null(bt_arena_alloc(arena, 1, 3000));
+        bt_arena_release(arena, mark);
+        if (round == 0)
+            ncall = a.ncall;
+    }
+    assert_int_equal(a.ncall, ncall);
+    // A block that is larger than any chunk is not kept.
+    assert_non_null(bt_arena_alloc(arena, 1, 1 << 24));
+    bt_arena_release(arena, NULL);
+    assert_true(a.nbytes < 1 << 21);
+    bt_arena_destroy(arena);
+    bt_registry_unref(r);
+    assert_int_equal(a.nblock, 0);
+}
+
 static void test_vectors_grow(void **state)
 {
     (void)state;
@@ -134,6 +160,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_objects_are_zeroed_and_apart),
     cmocka_unit_test(test_size_overflow_is_no_memory),
     cmocka_unit_test(test_release_goes_back_to_the_mark),
+    cmocka_unit_test(test_a_loop_of_mark_and_release_keeps_its_memory),
     cmocka_unit_test(test_vectors_grow),
     cmocka_unit_test(test_failed_growth_loses_nothing),
 };

@@ -12,7 +12,7 @@ static void test_names_parse_back(void **state)
 #define BT_STORED(UPPER, name, class_, bits, c_type) BT_##UPPER,
 #include <baton/dtypes.def>
         BT_DTYPE(BT_CLASS_FLOAT, 32, 4), BT_DTYPE(BT_CLASS_INT, 4, 1),
-        BT_DTYPE(BT_CLASS_BOOL, 8, 65535)
+        BT_DTYPE(BT_CLASS_BOOL, 8, 65535), BT_DTYPE(255, 255, 65535), BT_DTYPE(5, 64, 1)
     };
     char name[BT_DTYPE_NAME_SIZE];
     for (uint32_t i = 0; i < BT_COUNT(dtypes); i++) {
@@ -21,6 +21,8 @@ static void test_names_parse_back(void **state)
     }
     assert_string_equal(bt_dtype_name(BT_BFLOAT16, name, sizeof(name)), "bfloat16");
     assert_string_equal(bt_dtype_name(dtypes[13], name, sizeof(name)), "float32x4");
+    assert_string_equal(bt_dtype_name(dtypes[17], name, sizeof(name)), "class5_64");
+    assert_string_equal(bt_dtype_name(0, name, sizeof(name)), "none");
 }
 
 static void test_other_names_are_none(void **state)
@@ -41,7 +43,13 @@ static void test_other_names_are_none(void **state)
                                          "float32x4x4",
                                          "in",
                                          "uint-8",
-                                         "int99999999999" };
+                                         "int99999999999",
+                                         "class2_32",
+                                         "class5",
+                                         "class5_",
+                                         "class05_8",
+                                         "class256_8",
+                                         "x4" };
     for (uint32_t i = 0; i < BT_COUNT(names); i++)
         assert_int_equal(bt_dtype_parse(names[i], strlen(names[i])), 0);
     assert_int_equal(bt_dtype_parse("int32", 4), BT_DTYPE(BT_CLASS_INT, 3, 1));

@@ -46,7 +46,8 @@ enum {
 #include <baton/dtypes.def>
 };
 
-/* "float32", "int8", "bool", "bfloat16", "float32x4"; 0 if `name` is none. */
+/* "float32", "int8", "bool", "bfloat16", "float32x4", "class7_8" of a class without a
+ * name here; 0 if `name` is none. */
 BT_API bt_dtype bt_dtype_parse(const char *name, size_t nbytes);
 /* Writes the name into `out`, cut to `size`, and returns out. */
 BT_API const char *bt_dtype_name(bt_dtype, char *out, size_t size);
@@ -256,8 +257,9 @@ BT_API bt_status bt_npz_write(bt_ctx *, uint32_t len, const bt_npz_entry *,
 BT_API void bt_npz_destroy(bt_ctx *, bt_npz *); /* unrefs the tensors */
 
 /* Files: read whole (at most limits.bytes), replaced atomically (temporary, fsync,
- * rename); a device or a pipe is written to. Reading "-" reads standard input. Large
- * files are mapped: whoever may shorten one while it is in use is trusted. */
+ * rename; a symbolic link is replaced, not followed); a device or a pipe is written to.
+ * Reading "-" reads standard input. Large files are mapped: whoever may shorten one while
+ * it is in use is trusted. */
 typedef struct bt_file {
     const char *path;
     const void *bytes; /* followed by a NUL */

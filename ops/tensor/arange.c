@@ -1,0 +1,155 @@
+/*
+ * arange: numbers from start up to (not including) stop, step apart.
+ *     y[i] = start + i * step for i < ceil((stop - start) / step)
+ * With integers whose contents are known, the extent is a dim computed from them.
+ * source  Relay, arange; ONNX Range-11; NumPy arange
+ */
+#include "contents.h"
+
+#include <math.h>
+
+struct attrs {
+    const bt_type *dtype;
+};
+static const bt_attr attrs[] = {
+    BT_ATTR(struct attrs, dtype, DTYPE, "None", "element type; None: that of start"),
+    { 0 },
+};
+
+/* The extent from known bounds; NULL where only a run can tell. */
+static const bt_type *extent_of(bt_store *store, const contents *bounds)
+{
+    int64_t step, low = 0, high;
+    if (bounds[0].n != 1 || bounds[1].n != 1 || !contents_number(&bounds[2], 0, &step) ||
+        step == 0 || step == INT64_MIN)
+        return NULL;
+    const bt_type *start = bounds[0].at[0], *stop = bounds[1].at[0];
+    const bt_type *span =
+        step > 0 ? bt_dim_sub(store, stop, start) : bt_dim_sub(store, start, stop);
+    const bt_type *width = bt_dim(store, step > 0 ? step : -step),
+                  *zero = bt_dim(store, 0);
+    if (!span || !width || !zero)
+        return NULL;
+    bt_dim_bounds(span, &low, &high);
+    if (low < 0)
+        span = bt_dim_max(store, span, zero);
+    return span ? bt_dim_ceildiv(store, span, width) : NULL;
+}
+
+static bt_status state_contents(bt_solver *s, const bt_relation_call *r,
+                                const contents *bounds, const bt_type *extent)
+{
+    int64_t start, step, n;
+    const bt_type *elements[CONTENTS_MAX];
+    if (!contents_possible(s, r, r->narg) || !bt_dim_is_const(extent, &n) ||
+        n > CONTENTS_MAX || !contents_number(&bounds[0], 0, &start) ||
+        !contents_number(&bounds[2], 0, &step))
+        return NULL;
+    for (int64_t i = 0; i < n; i++) {
+        elements[i] = bt_dim(bt_relation_store(s), start + i * step);
+        if (!elements[i])
+            return bt_no_memory();
+    }
+    return bt_relation_set_contents(s, r, (uint32_t)n, elements);
+}
+
+static bt_status relate(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    bt_tensor_parts in[3];
+    contents bounds[3];
+    const bt_type *extent;
+    for (uint32_t i = 0; i < 3; i++) {
+        BT_TRY(bt_relation_tensor_rank(s, r, i, 0, &in[i]));
+        BT_TRY(bt_relation_unify(s, r, in[0].dtype, in[i].dtype,
+                                 "dtypes of start, stop and step"));
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!in[i].known)
+            return bt_relation_wait(s);
+        BT_TRY(contents_get(s, r, i, &bounds[i]));
+    }
+    const bt_type *dtype = a->dtype ? a->dtype : in[0].dtype;
+    extent = extent_of(bt_relation_store(s), bounds);
+    if (extent) {
+        BT_TRY(bt_relation_result_tensor(s, r, 1, &extent, dtype));
+        return state_contents(s, r, bounds, extent);
+    }
+    BT_TRY(bt_relation_opaque(s, r, 0, &extent));
+    return bt_relation_result_tensor(s, r, 1, &extent, dtype);
+}
+
+/* ---- run ---- */
+
+static bt_status eval_int(bt_ctx *ctx, const bt_eval_call *call, bt_dtype dtype)
+{
+    int64_t start = bt_tensor_get_int(call->in[0], 0);
+    int64_t stop = bt_tensor_get_int(call->in[1], 0);
+    int64_t step = bt_tensor_get_int(call->in[2], 0), n = 0, span;
+    int is_up = step > 0;
+    if (step == 0 || step == INT64_MIN)
+        return bt_eval_fail(ctx, call, "step is %lld", (long long)step);
+    if (is_up ? stop > start : stop < start) {
+        if (!bt_add_int64(is_up ? stop : start, -(is_up ? start : stop), &span))
+            return bt_eval_fail(ctx, call, "too many elements");
+        n = bt_ceildiv_int64(span, is_up ? step : -step);
+    }
+    BT_TRY(bt_tensor_create(ctx, dtype, 1, &n, &call->out[0]));
+    for (int64_t i = 0; i < n; i++)
+        bt_tensor_set_int(call->out[0], i, start + i * step);
+    return NULL;
+}
+
+static bt_status eval_float(bt_ctx *ctx, const bt_eval_call *call, bt_dtype dtype)
+{
+    double start = bt_tensor_get(call->in[0], 0), stop = bt_tensor_get(call->in[1], 0);
+    double step = bt_tensor_get(call->in[2], 0);
+    double count = ceil((stop - start) / step);
+    if (!(step != 0) || !(count < 0x1p62))
+        return bt_eval_fail(ctx, call, "start is %g, stop %g, step %g", start, stop,
+                            step);
+    int64_t n = count > 0 ? (int64_t)count : 0;
+    BT_TRY(bt_tensor_create(ctx, dtype, 1, &n, &call->out[0]));
+    for (int64_t i = 0; i < n; i++)
+        bt_tensor_set(call->out[0], i, start + (double)i * step);
+    return NULL;
+}
+
+static bt_status eval(bt_ctx *ctx, const bt_eval_call *call)
+{
+    bt_dtype dtype = bt_tensor_dtype(call->result);
+    uint32_t from = 1u << BT_DTYPE_CLASS(call->in[0]->dtype);
+    uint32_t to = 1u << BT_DTYPE_CLASS(dtype);
+    int is_whole = (from & BT_CLASS_BITS_INTEGER) && (to & BT_CLASS_BITS_INTEGER);
+    return is_whole ? eval_int(ctx, call, dtype) : eval_float(ctx, call, dtype);
+}
+
+static const bt_op_input inputs[] = {
+    { .name = "start", .type = "t:number[]", .doc = "the first number" },
+    { .name = "stop", .type = "t[]", .doc = "the bound, not included" },
+    { .name = "step", .type = "t[]", .doc = "the difference; not 0" },
+    { 0 },
+};
+
+static const bt_op ops[] = {
+    {
+        .name = "arange",
+        .revision = 1,
+        .doc = "Numbers from start up to stop, step apart.\n"
+               "As many as fit; none where step leads away from stop.",
+        .source = "Relay, arange; ONNX Range-11",
+        .inputs = inputs,
+        .attrs = attrs,
+        .attrs_nbytes = sizeof(struct attrs),
+        .effects = BT_EFFECT_FAILS,
+        .relate = relate,
+        .eval = eval,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "int32[] = 0..3, int32[] = 4..9, int32[] = 1..3\n"
+            "float32[] = 0..1, float32[] = 2..3, float32[] = 0.3..0.5\n"
+            "int64[] = 5..9, int64[] = 0..4, int64[] = 1..1\n"
+            "int32[] = 0..0, int32[] = 5..5, int32[] = 2..2 | dtype=\"float16\"")),
+    },
+    { 0 },
+};
+const bt_table bt_ops_tensor_arange[] = { BT_OPS(ops), { 0 } };

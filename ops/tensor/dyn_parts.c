@@ -1,0 +1,275 @@
+/*
+ * Parts and copies of a tensor by values: dyn.tile, dyn.strided_slice, dyn.one_hot.
+ * source  Relay, operators of the same names; ONNX Tile-13, Slice-13
+ */
+#include "dyn.h"
+#include "view.h"
+
+#include <string.h>
+
+/* ---- dyn.tile ---- */
+
+static bt_status relate_tile(bt_solver *s, const bt_relation_call *r)
+{
+    const bt_type *reps[BT_MAX_RANK], *dims[BT_MAX_RANK], *dim;
+    bt_tensor_parts data;
+    uint32_t n;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(dyn_list(s, r, 1, &n, reps));
+    uint32_t rank = n > data.rank ? n : data.rank;
+    for (uint32_t k = 0; k < rank; k++) {
+        int64_t axis = (int64_t)k - (rank - data.rank), at = (int64_t)k - (rank - n);
+        dims[k] = axis < 0 ? bt_dim(bt_relation_store(s), 1) : data.dims[axis];
+        if (dims[k] && at >= 0 && reps[at]) {
+            BT_TRY(bt_relation_dim(s, r, dims[k], &dim));
+            dims[k] = bt_dim_mul(bt_relation_store(s), dim, reps[at]);
+        } else if (at >= 0) {
+            BT_TRY(bt_relation_opaque(s, r, k, &dims[k]));
+        }
+        if (!dims[k])
+            return bt_no_memory();
+    }
+    return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
+}
+
+/* Walks reps before each axis: dims (r0, d0, r1, d1), strides (0, s0, 0, s1). */
+static bt_status eval_tile(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const bt_tensor *in = call->in[0];
+    int64_t reps[BT_MAX_RANK] = { 0 }, dims[BT_MAX_RANK];
+    uint32_t n;
+    view own, x = { 0 };
+    BT_TRY(view_ints(ctx, call, 1, BT_MAX_RANK, &n, reps));
+    view_of(in, &own);
+    uint32_t rank = n > in->rank ? n : in->rank;
+    for (uint32_t k = 0; k < rank; k++) {
+        int64_t axis = (int64_t)k - (rank - in->rank), at = (int64_t)k - (rank - n);
+        int64_t count = at < 0 ? 1 : reps[at];
+        x.dims[x.rank++] = count;
+        x.dims[x.rank] = axis < 0 ? 1 : in->dims[axis];
+        x.strides[x.rank] = axis < 0 ? 0 : own.strides[axis];
+        if (count < 0 || !bt_mul_int64(count, x.dims[x.rank++], &dims[k]))
+            return bt_eval_fail(ctx, call, "reps has %lld", (long long)count);
+    }
+    BT_TRY(bt_tensor_create(ctx, in->dtype, rank, dims, &call->out[0]));
+    view_copy(in, &x, call->out[0]);
+    return NULL;
+}
+
+/* ---- dyn.strided_slice ---- */
+
+struct slice_attrs {
+    const char *slice_mode;
+};
+static const bt_attr slice_attrs[] = {
+    BT_ATTR_CHOICE(struct slice_attrs, slice_mode, "end", "end|size", "what `end` means"),
+    { 0 },
+};
+
+static bt_status relate_slice(bt_solver *s, const bt_relation_call *r)
+{
+    const bt_type *begin[BT_MAX_RANK], *dims[BT_MAX_RANK];
+    bt_tensor_parts data;
+    uint32_t n;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(dyn_list(s, r, 1, &n, begin));
+    if (n > data.rank)
+        return bt_relation_fail(s, r, 1, "begin has %u entries, data rank %u", n,
+                                data.rank);
+    for (uint32_t k = 0; k < data.rank; k++) {
+        dims[k] = data.dims[k];
+        if (k < n)
+            BT_TRY(bt_relation_opaque(s, r, k, &dims[k]));
+    }
+    return bt_relation_result_tensor(s, r, data.rank, dims, data.dtype);
+}
+
+/* A position counted from the front and moved into low..high. */
+static int64_t position(int64_t at, int64_t extent, int64_t stride)
+{
+    int64_t shift = stride < 0 ? -1 : 0;
+    if (at < 0)
+        at = at < -extent ? shift : at + extent;
+    return at > extent + shift ? extent + shift : at;
+}
+
+static bt_status eval_slice(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const struct slice_attrs *a = call->attrs;
+    const bt_tensor *in = call->in[0];
+    int64_t begin[BT_MAX_RANK], end[BT_MAX_RANK], strides[BT_MAX_RANK];
+    uint32_t n[3];
+    int is_size = strcmp(a->slice_mode, "size") == 0;
+    view x;
+    BT_TRY(view_ints(ctx, call, 1, BT_MAX_RANK, &n[0], begin));
+    BT_TRY(view_ints(ctx, call, 2, BT_MAX_RANK, &n[1], end));
+    BT_TRY(view_ints(ctx, call, 3, BT_MAX_RANK, &n[2], strides));
+    if (n[1] != n[0] || n[2] > n[0] || n[0] > in->rank)
+        return bt_eval_fail(ctx, call,
+                            "begin, end and strides have %u, %u, %u entries, "
+                            "data rank %u",
+                            n[0], n[1], n[2], in->rank);
+    view_of(in, &x);
+    for (uint32_t k = 0; k < n[0]; k++) {
+        int64_t step = is_size || k >= n[2] ? 1 : strides[k], extent = in->dims[k];
+        if (step == 0 || step == INT64_MIN)
+            return bt_eval_fail(ctx, call, "strides has a step of 0");
+        int64_t low = position(begin[k], extent, step), high = extent;
+        if (is_size)
+            high = end[k] < 0 || end[k] > extent - low ? extent : low + end[k];
+        else
+            high = position(end[k], extent, step);
+        int64_t span = step < 0 ? low - high : high - low,
+                width = step < 0 ? -step : step;
+        x.dims[k] = span > 0 ? (span - 1) / width + 1 : 0;
+        x.offset += low * x.strides[k];
+        // a step longer than the axis is never taken twice
+        x.strides[k] *= x.dims[k] > 1 ? step : 0;
+    }
+    BT_TRY(bt_tensor_create(ctx, in->dtype, in->rank, x.dims, &call->out[0]));
+    view_copy(in, &x, call->out[0]);
+    return NULL;
+}
+
+/* ---- dyn.one_hot ---- */
+
+struct hot_attrs {
+    int64_t axis;
+    const bt_type *dtype;
+};
+static const bt_attr hot_attrs[] = {
+    BT_ATTR(struct hot_attrs, axis, INT, "-1", "where the new axis stands in the result"),
+    BT_ATTR(struct hot_attrs, dtype, DTYPE, "None",
+            "element type; None: that of on_value"),
+    { 0 },
+};
+
+static bt_status relate_hot(bt_solver *s, const bt_relation_call *r)
+{
+    const struct hot_attrs *a = r->attrs;
+    bt_tensor_parts indices, on;
+    const bt_type *dims[BT_MAX_RANK + 1], *depth[BT_MAX_RANK];
+    uint32_t axis, n;
+    BT_TRY(bt_relation_tensor(s, r, 0, &indices));
+    BT_TRY(bt_relation_tensor(s, r, 1, &on));
+    BT_TRY(bt_relation_axis(s, r, "axis", a->axis, indices.rank + 1, &axis));
+    BT_TRY(dyn_shape(s, r, 3, &n, depth));
+    if (n != 1 || indices.rank == BT_MAX_RANK)
+        return bt_relation_fail(s, r, 3, "expected one depth and a rank below %d",
+                                BT_MAX_RANK);
+    for (uint32_t k = 0; k < indices.rank; k++)
+        dims[k + (k >= axis)] = indices.dims[k];
+    dims[axis] = depth[0];
+    return bt_relation_result_tensor(s, r, indices.rank + 1, dims,
+                                     a->dtype ? a->dtype : on.dtype);
+}
+
+static bt_status fill_hot(bt_ctx *ctx, const bt_eval_call *call, const bt_tensor *on,
+                          const bt_tensor *off)
+{
+    const struct hot_attrs *a = call->attrs;
+    const bt_tensor *in = call->in[0];
+    uint32_t axis = (uint32_t)(a->axis < 0 ? a->axis + in->rank + 1 : a->axis);
+    int64_t dims[BT_MAX_RANK], depth = bt_tensor_get_int(call->in[3], 0), inner = 1;
+    size_t nbytes = bt_dtype_nbytes(on->dtype);
+    for (uint32_t k = 0; k < in->rank; k++) {
+        dims[k + (k >= axis)] = in->dims[k];
+        inner *= k >= axis ? in->dims[k] : 1;
+    }
+    dims[axis] = depth;
+    BT_TRY(bt_tensor_create(ctx, on->dtype, in->rank + 1, dims, &call->out[0]));
+    for (int64_t i = 0; i < call->out[0]->nelem; i++) {
+        int64_t d = i / inner % depth, at = i / inner / depth * inner + i % inner;
+        const bt_tensor *value = bt_tensor_get_int(in, at) == d ? on : off;
+        memcpy((char *)call->out[0]->data + (size_t)i * nbytes, value->data, nbytes);
+    }
+    return NULL;
+}
+
+static bt_status eval_hot(bt_ctx *ctx, const bt_eval_call *call)
+{
+    bt_dtype dtype = bt_tensor_dtype(call->result);
+    bt_tensor *on = NULL, *off = NULL;
+    bt_status status = bt_tensor_cast(ctx, call->in[1], dtype, &on);
+    if (!status)
+        status = bt_tensor_cast(ctx, call->in[2], dtype, &off);
+    if (!status)
+        status = fill_hot(ctx, call, on, off);
+    bt_tensor_unref(on);
+    bt_tensor_unref(off);
+    return status;
+}
+
+/* ---- rows ---- */
+
+static const bt_op_input tile_in[] = {
+    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { .name = "reps", .type = "u:integer[n]", .doc = "how often along each axis" },
+    { 0 },
+};
+static const bt_op_input slice_in[] = {
+    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { .name = "begin", .type = "u:integer[n]", .doc = "first positions" },
+    { .name = "end", .type = "u[n]", .doc = "positions to stop before, or how many" },
+    { .name = "strides", .type = "u[..]", .doc = "steps, 1 where there are fewer" },
+    { 0 },
+};
+static const bt_op_input hot_in[] = {
+    { .name = "indices", .type = "u:integer[..]", .doc = "class numbers" },
+    { .name = "on_value", .type = "t[]", .doc = "the element at the class number" },
+    { .name = "off_value", .type = "t[]", .doc = "the other elements" },
+    { .name = "depth", .type = "d:integer[..]", .doc = "the extent of the new axis" },
+    { 0 },
+};
+
+static const bt_op ops[] = {
+    {
+        .name = "dyn.tile",
+        .revision = 1,
+        .doc = "Lays copies of a tensor side by side; how many is a value.\nAs tile.",
+        .source = "Relay, dyn.tile; ONNX Tile-13",
+        .inputs = tile_in,
+        .effects = BT_EFFECT_FAILS,
+        .relate = relate_tile,
+        .eval = eval_tile,
+        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3], int32[2] = 0..3\n"
+                                         "int8[3], int64[2] = 1..2\nbool[2, 2], int32[1]"
+                                         " = 2..2\nfloat32[], int32[0]")),
+    },
+    {
+        .name = "dyn.strided_slice",
+        .revision = 1,
+        .doc = "Takes every n-th slice between positions that are values.\n"
+               "As strided_slice along the first axes.",
+        .source = "Relay, dyn.strided_slice; ONNX Slice-13",
+        .inputs = slice_in,
+        .attrs = slice_attrs,
+        .attrs_nbytes = sizeof(struct slice_attrs),
+        .effects = BT_EFFECT_FAILS,
+        .relate = relate_slice,
+        .eval = eval_slice,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("float32[5, 4], int32[2] = 0..2, int32[2] = 1..9, int32[2] = 1..2\n"
+                     "int8[5], int64[1] = -1..9, int64[1] = -9..0, int64[1] = -2..-1\n"
+                     "float32[5, 4], int32[1] = 1..1, int32[1] = -1..9, int32[0] | "
+                     "slice_mode=\"size\"")),
+    },
+    {
+        .name = "dyn.one_hot",
+        .revision = 1,
+        .doc = "Turns class numbers into vectors; their length is a value.\nAs one_hot.",
+        .source = "Relay, dyn.one_hot; ONNX OneHot-11",
+        .inputs = hot_in,
+        .attrs = hot_attrs,
+        .attrs_nbytes = sizeof(struct hot_attrs),
+        .effects = BT_EFFECT_FAILS,
+        .relate = relate_hot,
+        .eval = eval_hot,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("int32[2, 3] = 0..4, float32[], float32[], int32[] = 1..5\n"
+                     "int64[4] = 0..2, int8[], int8[], int64[1] = 3..3 | axis=0, "
+                     "dtype=\"float16\"")),
+    },
+    { 0 },
+};
+const bt_table bt_ops_tensor_dyn_parts[] = { BT_OPS(ops), { 0 } };

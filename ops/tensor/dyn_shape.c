@@ -1,0 +1,391 @@
+/*
+ * Reshapes and fills by a shape that is a value: dyn.reshape, dyn.broadcast_to, dyn.full,
+ * dyn.zeros, dyn.ones, dyn.squeeze, dyn.expand_dims.
+ * The type has the shape's contents where inference knows them, opaque dims elsewhere.
+ * source  Relay, operators of the same names; ONNX Reshape-14, Expand-13, ConstantOfShape
+ */
+#include "contents.h"
+#include "dyn.h"
+#include "shape_codes.h"
+#include "shape_relate.h"
+#include "view.h"
+
+#include <string.h>
+
+/* ---- dyn.reshape ---- */
+
+struct reshape_attrs {
+    int64_t allowzero;
+};
+static const bt_attr reshape_attrs[] = {
+    BT_ATTR(struct reshape_attrs, allowzero, BOOL, "False", "0 is an extent, not a code"),
+    { 0 },
+};
+
+static bt_status relate_reshape(bt_solver *s, const bt_relation_call *r)
+{
+    const struct reshape_attrs *a = r->attrs;
+    const bt_type *target[BT_MAX_RANK], *dims[BT_MAX_RANK];
+    bt_tensor_parts data;
+    uint32_t n, nknown = 0;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(dyn_list(s, r, 1, &n, target));
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t number, low = 0, high;
+        if (target[i] && !bt_dim_is_const(target[i], &number))
+            bt_dim_bounds(target[i], &low, &high);
+        nknown += target[i] && low >= 0;
+    }
+    if (nknown == n) {
+        BT_TRY(shape_relate(s, r, n, target, a->allowzero != 0));
+        return contents_copy(s, r, 0);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(bt_relation_opaque(s, r, i, &dims[i]));
+    return bt_relation_result_tensor(s, r, n, dims, data.dtype);
+}
+
+/* The extents that codes stand for. */
+static bt_status extents_of(bt_ctx *ctx, const bt_eval_call *call,
+                            const shape_parts *parts, const int64_t *codes, int64_t *dims)
+{
+    const bt_tensor *in = call->in[0];
+    int64_t left = 1, stated = 1, *rest = NULL;
+    for (uint32_t k = 0; k < in->rank; k++)
+        left *= parts->is_used[k] ? 1 : in->dims[k];
+    for (uint32_t k = 0; k < parts->n; k++) {
+        const shape_part *part = &parts->at[k];
+        int64_t code = codes[part->at];
+        switch (part->kind) {
+        case SHAPE_COPY: dims[k] = in->dims[part->axis]; break;
+        case SHAPE_PRODUCT:
+            dims[k] = in->dims[part->axis] * in->dims[part->axis + 1];
+            break;
+        case SHAPE_QUOTIENT: dims[k] = in->dims[part->axis] / code; break;
+        case SHAPE_REST: rest = &dims[k]; break;
+        default:
+            dims[k] = code;
+            if (part->kind == SHAPE_LITERAL && !bt_mul_int64(stated, code, &stated))
+                return bt_eval_fail(ctx, call, "newshape has too many elements");
+        }
+    }
+    if (rest && stated == 0)
+        return bt_eval_fail(ctx, call, "newshape has a 0, so -1 may be anything");
+    if (rest)
+        *rest = left / stated;
+    return NULL;
+}
+
+static bt_status eval_reshape(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const struct reshape_attrs *a = call->attrs;
+    const bt_tensor *in = call->in[0];
+    int64_t codes[BT_MAX_RANK] = { 0 }, dims[BT_MAX_RANK], nelem = 1;
+    uint32_t n;
+    shape_parts parts;
+    BT_TRY(view_ints(ctx, call, 1, BT_MAX_RANK, &n, codes));
+    const char *wrong = shape_resolve(n, codes, in->rank, a->allowzero != 0, &parts);
+    if (wrong)
+        return bt_eval_fail(ctx, call, "newshape: %s", wrong);
+    BT_TRY(extents_of(ctx, call, &parts, codes, dims));
+    for (uint32_t k = 0; k < parts.n; k++) {
+        if (!bt_mul_int64(nelem, dims[k], &nelem))
+            return bt_eval_fail(ctx, call, "newshape has too many elements");
+    }
+    if (nelem != in->nelem)
+        return bt_eval_fail(ctx, call, "data has %lld elements, newshape %lld",
+                            (long long)in->nelem, (long long)nelem);
+    BT_TRY(bt_tensor_create(ctx, in->dtype, parts.n, dims, &call->out[0]));
+    if (nelem > 0)
+        memcpy(call->out[0]->data, in->data, bt_tensor_nbytes(in));
+    return NULL;
+}
+
+/* ---- dyn.broadcast_to ---- */
+
+static bt_status relate_broadcast(bt_solver *s, const bt_relation_call *r)
+{
+    const bt_type *dims[BT_MAX_RANK], *target, *both;
+    bt_tensor_parts data;
+    uint32_t n;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(dyn_shape(s, r, 1, &n, dims));
+    target = bt_type_shape(bt_relation_store(s), n, dims);
+    if (!target)
+        return bt_no_memory();
+    BT_TRY(bt_relation_result_tensor(s, r, n, dims, data.dtype));
+    for (uint32_t k = 0; k < n; k++) {
+        if (dims[k]->has & BT_HAS_OPAQUE)
+            return NULL; // the run checks it
+    }
+    const bt_type *shape = bt_as_tensor_type(bt_relation_arg(s, r, 0))->shape;
+    BT_TRY(bt_relation_broadcast(s, r, shape, target, &both));
+    return bt_relation_unify(s, r, both, target,
+                             "data, broadcast, and the shape asked for");
+}
+
+static bt_status eval_broadcast(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const bt_tensor *in = call->in[0];
+    int64_t dims[BT_MAX_RANK] = { 0 };
+    uint32_t n;
+    view own, x = { 0 };
+    BT_TRY(view_ints(ctx, call, 1, BT_MAX_RANK, &n, dims));
+    if (n < in->rank)
+        return bt_eval_fail(ctx, call, "data has rank %u, shape %u", in->rank, n);
+    view_of(in, &own);
+    x.rank = n;
+    for (uint32_t k = 0; k < n; k++) {
+        int64_t axis = (int64_t)k - (n - in->rank);
+        x.dims[k] = dims[k];
+        if (axis < 0 || in->dims[axis] == 1)
+            continue;
+        if (in->dims[axis] != dims[k])
+            return bt_eval_fail(ctx, call,
+                                "extent %lld of data does not broadcast to %lld",
+                                (long long)in->dims[axis], (long long)dims[k]);
+        x.strides[k] = own.strides[axis];
+    }
+    BT_TRY(bt_tensor_create(ctx, in->dtype, n, dims, &call->out[0]));
+    view_copy(in, &x, call->out[0]);
+    return NULL;
+}
+
+/* ---- dyn.full, dyn.zeros, dyn.ones ---- */
+
+struct fill_attrs {
+    const bt_type *dtype;
+};
+static const bt_attr full_attrs[] = {
+    BT_ATTR(struct fill_attrs, dtype, DTYPE, "None", "element type; None: of fill_value"),
+    { 0 },
+};
+static const bt_attr fill_attrs[] = {
+    BT_ATTR(struct fill_attrs, dtype, DTYPE, "float32", "element type"),
+    { 0 },
+};
+
+/* The shape is the last argument. */
+static bt_status relate_fill(bt_solver *s, const bt_relation_call *r)
+{
+    const struct fill_attrs *a = r->attrs;
+    const bt_type *dims[BT_MAX_RANK], *dtype = a->dtype;
+    bt_tensor_parts fill;
+    uint32_t n;
+    if (r->narg == 2) {
+        BT_TRY(bt_relation_tensor_rank(s, r, 0, 0, &fill));
+        dtype = dtype ? dtype : fill.dtype;
+    }
+    if (!dtype)
+        return bt_relation_fail(s, r, -1, "dtype must be given");
+    BT_TRY(dyn_shape(s, r, r->narg - 1, &n, dims));
+    return bt_relation_result_tensor(s, r, n, dims, dtype);
+}
+
+static bt_status eval_fill(bt_ctx *ctx, const bt_eval_call *call)
+{
+    int64_t dims[BT_MAX_RANK] = { 0 };
+    uint32_t n;
+    bt_dtype dtype = bt_tensor_dtype(call->result);
+    bt_tensor *value = NULL;
+    BT_TRY(view_ints(ctx, call, call->nin - 1, BT_MAX_RANK, &n, dims));
+    BT_TRY(bt_tensor_create(ctx, dtype, n, dims, &call->out[0]));
+    if (call->nin == 2)
+        BT_TRY(bt_tensor_cast(ctx, call->in[0], dtype, &value));
+    else
+        BT_TRY(bt_tensor_scalar_int(ctx, dtype, strcmp(call->op->name, "dyn.ones") == 0,
+                                    &value));
+    view x = { .rank = 0 };
+    for (uint32_t k = 0; k < n; k++, x.rank++)
+        x.dims[k] = dims[k]; // strides of 0 read the one element again and again
+    view_copy(value, &x, call->out[0]);
+    bt_tensor_unref(value);
+    return NULL;
+}
+
+/* ---- dyn.squeeze, dyn.expand_dims ---- */
+
+static bt_status relate_squeeze(bt_solver *s, const bt_relation_call *r)
+{
+    const bt_type *axes[BT_MAX_RANK], *dims[BT_MAX_RANK];
+    const bt_type *one = bt_dim(bt_relation_store(s), 1);
+    uint8_t is_dropped[BT_MAX_RANK] = { 0 };
+    bt_tensor_parts data;
+    uint32_t n, rank = 0;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(dyn_list(s, r, 1, &n, axes));
+    if (n > data.rank)
+        return bt_relation_fail(s, r, 1, "drops %u axes of rank %u", n, data.rank);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t number;
+        uint32_t axis;
+        if (!axes[i] || !bt_dim_is_const(axes[i], &number)) {
+            // which axes stay is open, only their number is known
+            for (uint32_t k = 0; k < data.rank - n; k++)
+                BT_TRY(bt_relation_opaque(s, r, k, &dims[k]));
+            return bt_relation_result_tensor(s, r, data.rank - n, dims, data.dtype);
+        }
+        BT_TRY(bt_relation_axis(s, r, "axis", number, data.rank, &axis));
+        if (!one)
+            return bt_no_memory();
+        BT_TRY(bt_relation_unify(s, r, data.dims[axis], one, "an axis to drop and 1"));
+        is_dropped[axis] = 1;
+    }
+    for (uint32_t k = 0; k < data.rank; k++) {
+        if (!is_dropped[k])
+            dims[rank++] = data.dims[k];
+    }
+    return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
+}
+
+static bt_status eval_squeeze(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const bt_tensor *in = call->in[0];
+    int64_t axes[BT_MAX_RANK] = { 0 }, dims[BT_MAX_RANK];
+    uint8_t is_dropped[BT_MAX_RANK] = { 0 };
+    uint32_t n, rank = 0;
+    BT_TRY(view_ints(ctx, call, 1, BT_MAX_RANK, &n, axes));
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t axis = axes[i] < 0 ? axes[i] + in->rank : axes[i];
+        if (axis < 0 || axis >= in->rank || in->dims[axis] != 1)
+            return bt_eval_fail(ctx, call, "axis %lld of data has no extent of 1",
+                                (long long)axes[i]);
+        is_dropped[axis] = 1;
+    }
+    for (uint32_t k = 0; k < in->rank; k++) {
+        if (!is_dropped[k])
+            dims[rank++] = in->dims[k];
+    }
+    BT_TRY(bt_tensor_create(ctx, in->dtype, rank, dims, &call->out[0]));
+    if (in->nelem > 0)
+        memcpy(call->out[0]->data, in->data, bt_tensor_nbytes(in));
+    return NULL;
+}
+
+struct expand_attrs {
+    int64_t num_newaxis;
+};
+static const bt_attr expand_attrs[] = {
+    BT_ATTR_RANGE(struct expand_attrs, num_newaxis, INT, "1", 0, BT_MAX_RANK,
+                  "how many to add"),
+    { 0 },
+};
+
+static bt_status relate_expand(bt_solver *s, const bt_relation_call *r)
+{
+    const struct expand_attrs *a = r->attrs;
+    const bt_type *where[BT_MAX_RANK], *dims[2 * BT_MAX_RANK];
+    const bt_type *one = bt_dim(bt_relation_store(s), 1);
+    bt_tensor_parts data;
+    uint32_t n, axis, nnew = (uint32_t)a->num_newaxis;
+    int64_t number;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(dyn_list(s, r, 1, &n, where));
+    uint32_t rank = data.rank + nnew;
+    if (n != 1 || rank > BT_MAX_RANK)
+        return bt_relation_fail(s, r, 1, "expected one axis and at most %d dims",
+                                BT_MAX_RANK);
+    if (!where[0] || !bt_dim_is_const(where[0], &number)) {
+        for (uint32_t k = 0; k < rank; k++)
+            BT_TRY(bt_relation_opaque(s, r, k, &dims[k]));
+        return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
+    }
+    BT_TRY(bt_relation_axis(s, r, "axis", number, data.rank + 1, &axis));
+    if (!one)
+        return bt_no_memory();
+    for (uint32_t k = 0; k < rank; k++)
+        dims[k] = k < axis ? data.dims[k] : k < axis + nnew ? one : data.dims[k - nnew];
+    return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
+}
+
+static bt_status eval_expand(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const struct expand_attrs *a = call->attrs;
+    const bt_tensor *in = call->in[0];
+    int64_t axis = bt_tensor_get_int(call->in[1], 0), dims[2 * BT_MAX_RANK];
+    uint32_t nnew = (uint32_t)a->num_newaxis, rank = in->rank + nnew;
+    axis += axis < 0 ? in->rank + 1 : 0;
+    if (axis < 0 || axis > in->rank)
+        return bt_eval_fail(ctx, call, "axis is outside rank %u", in->rank);
+    for (uint32_t k = 0; k < rank; k++)
+        dims[k] = k < axis ? in->dims[k] : k < axis + nnew ? 1 : in->dims[k - nnew];
+    BT_TRY(bt_tensor_create(ctx, in->dtype, rank, dims, &call->out[0]));
+    if (in->nelem > 0)
+        memcpy(call->out[0]->data, in->data, bt_tensor_nbytes(in));
+    return NULL;
+}
+
+/* ---- rows ---- */
+
+#define DATA                                                 \
+    {                                                        \
+        .name = "data", .type = "t[..]", .doc = "any tensor" \
+    }
+static const bt_op_input reshape_in[] = {
+    DATA,
+    { .name = "newshape",
+      .type = "u:integer[n]",
+      .doc = "extents and codes, as reshape's" },
+    { 0 },
+};
+static const bt_op_input broadcast_in[] = {
+    DATA,
+    { .name = "shape", .type = "u:integer[n]", .doc = "the shape of the result" },
+    { 0 },
+};
+static const bt_op_input full_in[] = {
+    { .name = "fill_value", .type = "t[]", .doc = "the value of every element" },
+    { .name = "shape", .type = "u:integer[n]", .doc = "the shape of the result" },
+    { 0 },
+};
+static const bt_op_input fill_in[] = {
+    { .name = "shape", .type = "u:integer[n]", .doc = "the shape of the result" },
+    { 0 },
+};
+static const bt_op_input squeeze_in[] = {
+    DATA,
+    { .name = "axis", .type = "u:integer[..]", .doc = "axes of extent 1 to drop" },
+    { 0 },
+};
+static const bt_op_input expand_in[] = {
+    DATA,
+    { .name = "axis", .type = "u:integer[..]", .doc = "where the first new axis stands" },
+    { 0 },
+};
+
+#define DYN(name_, inputs_, relate_, eval_, cases_, doc_)                            \
+    .name = name_, .revision = 1, .doc = doc_, .source = "Relay, " name_,            \
+    .inputs = inputs_, .effects = BT_EFFECT_FAILS, .relate = relate_, .eval = eval_, \
+    .facets = BT_FACET_ROWS(BT_CASES(cases_))
+#define SHAPE_CASES "int32[2] = 1..4\nint64[0]\nint32[1] = 0..3"
+
+static const bt_op ops[] = {
+    { DYN("dyn.reshape", reshape_in, relate_reshape, eval_reshape,
+          "float32[2, 3], int32[1] = -1..-1\nbool[1], int64[0]\nint8[4, 1], int32[2] = "
+          "0..0",
+          "Puts the elements in a shape that is a value.\nCodes as in reshape."),
+      .attrs = reshape_attrs, .attrs_nbytes = sizeof(struct reshape_attrs) },
+    { DYN("dyn.broadcast_to", broadcast_in, relate_broadcast, eval_broadcast,
+          "float32[], int32[2] = 1..4\nint8[1], int64[3] = 0..3",
+          "Repeats axes of extent 1 until the tensor has a shape that is a value.\n"
+          "As broadcast_to.") },
+    { DYN("dyn.full", full_in, relate_fill, eval_fill,
+          "float32[], int32[2] = 1..4\nint8[], int64[0]",
+          "A tensor with the same value everywhere; its shape is a value.\nAs full."),
+      .attrs = full_attrs, .attrs_nbytes = sizeof(struct fill_attrs) },
+    { DYN("dyn.zeros", fill_in, relate_fill, eval_fill, SHAPE_CASES,
+          "A tensor of zeros; its shape is a value.\nAs zeros."),
+      .attrs = fill_attrs, .attrs_nbytes = sizeof(struct fill_attrs) },
+    { DYN("dyn.ones", fill_in, relate_fill, eval_fill, SHAPE_CASES,
+          "A tensor of ones; its shape is a value.\nAs ones."),
+      .attrs = fill_attrs, .attrs_nbytes = sizeof(struct fill_attrs) },
+    { DYN("dyn.squeeze", squeeze_in, relate_squeeze, eval_squeeze,
+          "float32[1, 3, 1], int32[1] = 0..0\nint8[3, 1], int64[] = -1..-1",
+          "Drops axes of extent 1; which ones is a value.\nAs squeeze.") },
+    { DYN("dyn.expand_dims", expand_in, relate_expand, eval_expand,
+          "float32[2, 3], int32[] = -3..2\nint8[], int64[1] = 0..0 | num_newaxis=2",
+          "Adds axes of extent 1; where is a value.\nAs expand_dims."),
+      .attrs = expand_attrs, .attrs_nbytes = sizeof(struct expand_attrs) },
+    { 0 },
+};
+const bt_table bt_ops_tensor_dyn_shape[] = { BT_OPS(ops), { 0 } };

@@ -27,7 +27,7 @@ struct file {
 };
 
 /* `what` and the reason of errno. */
-static bt_status fail_errno(bt_ctx *ctx, const char *path, const char *what)
+static BT_FAILURE bt_status fail_errno(bt_ctx *ctx, const char *path, const char *what)
 {
     int reason = errno;
     char text[128];
@@ -37,7 +37,7 @@ static bt_status fail_errno(bt_ctx *ctx, const char *path, const char *what)
                          text);
 }
 
-static bt_status fail_limit(bt_ctx *ctx, const char *path)
+static BT_FAILURE bt_status fail_limit(bt_ctx *ctx, const char *path)
 {
     return bt_fail_place(ctx, BT_ERR_LIMIT, &(bt_place){ .file = path },
                          "the file exceeds the limit of %" PRIu64 " bytes",
@@ -201,8 +201,8 @@ static int is_step(const char *name, size_t nbytes, const char *step)
     return nbytes == strlen(step) && memcmp(name, step, nbytes) == 0;
 }
 
-static bt_status fail_beneath(bt_ctx *ctx, const char *folder, const char *name,
-                              const char *why)
+static BT_FAILURE bt_status fail_beneath(bt_ctx *ctx, const char *folder,
+                                         const char *name, const char *why)
 {
     return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = folder },
                          "%s %s; only files inside this folder are read", name, why);

@@ -50,9 +50,10 @@ struct reader {
     int64_t dims[BT_MAX_RANK];
 };
 
-static bt_status fail(const struct reader *r, uint32_t code, const char *format, ...)
-    BT_PRINTF(3, 4);
-static bt_status fail(const struct reader *r, uint32_t code, const char *format, ...)
+static BT_FAILURE bt_status fail(const struct reader *r, uint32_t code,
+                                 const char *format, ...) BT_PRINTF(3, 4);
+static BT_FAILURE bt_status fail(const struct reader *r, uint32_t code,
+                                 const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -79,7 +80,7 @@ static int accept(struct reader *r, const char *word)
     return 1;
 }
 
-static bt_status fail_needs(const struct reader *r, const char *what)
+static BT_FAILURE bt_status fail_needs(const struct reader *r, const char *what)
 {
     int nshown = (int)(r->end - r->at < 16 ? r->end - r->at : 16);
     return fail(r, BT_ERR_FORMAT, "npy: the header needs %s before \"%.*s\"", what,

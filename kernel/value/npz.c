@@ -54,9 +54,10 @@ struct member {
     uint32_t flags, method, crc;
 };
 
-static bt_status fail(const struct reader *r, uint32_t code, const char *format, ...)
-    BT_PRINTF(3, 4);
-static bt_status fail(const struct reader *r, uint32_t code, const char *format, ...)
+static BT_FAILURE bt_status fail(const struct reader *r, uint32_t code,
+                                 const char *format, ...) BT_PRINTF(3, 4);
+static BT_FAILURE bt_status fail(const struct reader *r, uint32_t code,
+                                 const char *format, ...)
 {
     va_list args;
     va_start(args, format);

@@ -25,10 +25,14 @@ extern "C" {
 #define BT_API          __attribute__((visibility("default")))
 #define BT_MUST_USE     __attribute__((warn_unused_result))
 #define BT_PRINTF(f, a) __attribute__((format(printf, f, a)))
+/* A status that is never success: compilers see that out-parameters are set where none is
+ * returned. */
+#define BT_FAILURE __attribute__((warn_unused_result, returns_nonnull))
 #else
 #define BT_API
 #define BT_MUST_USE
 #define BT_PRINTF(f, a)
+#define BT_FAILURE
 #endif
 
 #define BT_COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
@@ -86,16 +90,16 @@ typedef uint32_t bt_span;
 
 /* Makes a status. bt_fail has no place; bt_fail_at resolves `span` in the store's source
  * map. */
-BT_API bt_status bt_fail(bt_ctx *, uint32_t code, const char *format, ...) BT_MUST_USE
+BT_API bt_status bt_fail(bt_ctx *, uint32_t code, const char *format, ...) BT_FAILURE
     BT_PRINTF(3, 4);
 BT_API bt_status bt_fail_at(bt_ctx *, uint32_t code, const bt_store *, bt_span,
-                            const char *format, ...) BT_MUST_USE BT_PRINTF(5, 6);
+                            const char *format, ...) BT_FAILURE BT_PRINTF(5, 6);
 BT_API bt_status bt_fail_place(bt_ctx *, uint32_t code, const bt_place *,
-                               const char *format, ...) BT_MUST_USE BT_PRINTF(4, 5);
+                               const char *format, ...) BT_FAILURE BT_PRINTF(4, 5);
 BT_API bt_status bt_fail_va(bt_ctx *, uint32_t code, const bt_place *, const char *format,
-                            va_list) BT_MUST_USE BT_PRINTF(4, 0);
+                            va_list) BT_FAILURE BT_PRINTF(4, 0);
 /* The one record for lack of memory: static, so that it can always be returned. */
-BT_API bt_status bt_no_memory(void) BT_MUST_USE;
+BT_API bt_status bt_no_memory(void) BT_FAILURE;
 /* A copy of `status` with a note at the end of its chain; `status` itself if there is no
  * memory for it. */
 BT_API bt_status bt_note(bt_ctx *, bt_status status, const bt_store *, bt_span,

@@ -161,11 +161,11 @@ struct bt_relation_call {
 /* A relation is tried until it holds (returns NULL), fails (any other status), or waits
  * (bt_relation_wait). It must be pure, monotone and idempotent: called again with more
  * known it may only say more. */
-BT_API bt_status bt_relation_wait(bt_solver *) BT_MUST_USE;
+BT_API bt_status bt_relation_wait(bt_solver *) BT_FAILURE;
 /* Fails, naming the operator and the call: "nn.dense: %x has 3 columns, ...". `arg` is
  * the argument to point at, or -1. */
 BT_API bt_status bt_relation_fail(bt_solver *, const bt_relation_call *, int arg,
-                                  const char *format, ...) BT_MUST_USE BT_PRINTF(4, 5);
+                                  const char *format, ...) BT_FAILURE BT_PRINTF(4, 5);
 BT_API bt_store *bt_relation_store(bt_solver *);
 /* The argument's type with everything known put in; it may still hold holes. Index narg
  * is the result. */
@@ -274,7 +274,7 @@ struct bt_eval_call {
 };
 /* Fails, naming the operator. */
 BT_API bt_status bt_eval_fail(bt_ctx *, const bt_eval_call *, const char *format,
-                              ...) BT_MUST_USE BT_PRINTF(3, 4);
+                              ...) BT_FAILURE BT_PRINTF(3, 4);
 
 /* ---- facets of the kernel ---- */
 
@@ -337,8 +337,8 @@ BT_API bt_status bt_op_facet(bt_ctx *, const bt_op *, const char *facet,
 /* Input index by name, -1 if none; number of inputs. */
 BT_API int bt_op_input_index(const bt_op *, const char *name);
 BT_API uint32_t bt_op_ninput(const bt_op *, uint32_t *nrequired);
-/* The member of an attribute struct, for those who do not know its type, such as passes: NULL
- * where the operator has no attribute of that name and kind. */
+/* The member of an attribute struct, for those who do not know its type, such as passes:
+ * NULL where the operator has no attribute of that name and kind. */
 BT_API const void *bt_attr_find(const bt_op *, const void *attrs, const char *name,
                                 uint32_t kind);
 /* Parses "axis=1, keepdims=True" against the operator's schema into a struct in the

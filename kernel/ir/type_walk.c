@@ -19,7 +19,7 @@ static bt_map *memo_of(bt__type_walk *walk, int *failed)
 {
     if (walk->depth == 0 && walk->memo)
         return walk->memo;
-    if (walk->nvisited <= NO_MEMO)
+    if (walk->is_each || walk->nvisited <= NO_MEMO)
         return NULL;
     bt_arena *scratch = walk->to->scratch;
     while (walk->memos.len <= walk->depth) {

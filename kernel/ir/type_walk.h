@@ -11,11 +11,12 @@ typedef struct bt__type_walk {
      * itself to keep it. NULL: no memory, or refused. */
     const bt_type *(*leaf)(struct bt__type_walk *, const bt_type *leaf);
     void *state;
-    uint32_t wanted;   /* BT_HAS_...: terms with none of these are kept as they are */
-    uint32_t is_copy;  /* from another store: nothing is kept */
-    uint32_t depth;    /* function types with parameters around the present term */
-    uint32_t nvisited; /* terms so far: a small term is walked without a memo */
-    bt_map *memo;      /* at depth 0; NULL: none */
+    uint32_t wanted;  /* BT_HAS_...: terms with none of these are kept as they are */
+    uint32_t is_copy; /* from another store: nothing is kept */
+    uint32_t is_each; /* leaves differ by occurrence: shared terms are walked each time */
+    uint32_t depth;   /* function types with parameters around the present term */
+    uint32_t nvisited;      /* terms so far: a small term is walked without a memo */
+    bt_map *memo;           /* at depth 0; NULL: none */
     bt_vec(bt_map *) memos; /* by depth, in scratch memory */
 } bt__type_walk;
 

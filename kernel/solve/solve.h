@@ -12,4 +12,9 @@
 bt_status bt__infer_binding(bt_ctx *, bt_store *, const bt_module *,
                             bt_value *binding) BT_MUST_USE;
 
+/* bt_infer with the nodes tried in an order drawn from a seed other than 0: a test that
+ * the order does not matter. */
+bt_status bt__infer_shuffled(bt_ctx *, const bt_module *, uint64_t seed,
+                             bt_module **out) BT_MUST_USE;
+
 #endif

@@ -1,0 +1,71 @@
+/* The type of one binding whose operands are typed: what builders ask for. */
+#include "solve/solver.h"
+
+static bt_status copy_call(bt_solver *s, const struct bt__slot *slot, bt_call *call)
+{
+    bt_arena *arena = bt_store_arena(s->store);
+    const bt_type **type_args = BT_NEWS(arena, const bt_type *, slot->ntype_arg);
+    bt_check *checks = BT_NEWS(arena, bt_check, slot->checks.len);
+    if (!type_args || !checks)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < slot->ntype_arg; i++) {
+        BT_TRY(bt__resolve(s, slot->type_args[i], &type_args[i]));
+        if (type_args[i]->has & BT_HAS_HOLE)
+            return bt__report_unknown(s, slot, NULL, NULL);
+    }
+    for (uint32_t i = 0; i < slot->checks.len; i++)
+        checks[i] = slot->checks.at[i];
+    call->ntype_arg = slot->ntype_arg;
+    call->type_args = type_args;
+    call->ncheck = slot->checks.len;
+    call->checks = checks;
+    call->contents = slot->contents;
+    return NULL;
+}
+
+/* What still waits when nothing can proceed is an error. */
+static bt_status check_pending(bt_solver *s)
+{
+    const struct bt__level *level = &s->levels[s->level];
+    for (uint32_t i = 0; i < level->pending.len; i++) {
+        struct bt__node *node = level->pending.at[i];
+        if (node->state != STATE_WAITING)
+            continue;
+        BT_TRY(bt__report_pending(s, node));
+        return bt__report_unknown(s, node->slot, NULL, node);
+    }
+    return NULL;
+}
+
+static bt_status infer(bt_solver *s, bt_value *binding)
+{
+    const bt_type *type;
+    BT_TRY(bt__visit_binding(s, binding));
+    BT_TRY(bt__settle(s));
+    BT_TRY(check_pending(s));
+    const struct bt__slot *slot = bt__slot_of(s, binding);
+    BT_TRY(bt__resolve(s, slot->type, &type));
+    if (type->has & BT_HAS_HOLE)
+        return bt__report_unknown(s, slot, NULL, NULL);
+    if (binding->kind == BT_VALUE_CALL)
+        BT_TRY(copy_call(s, slot, (bt_call *)(void *)binding));
+    binding->type = type;
+    return NULL;
+}
+
+bt_status bt__infer_binding(bt_ctx *ctx, bt_store *store, const bt_module *module,
+                            bt_value *binding)
+{
+    bt_solver s;
+    const bt_closure_value *closure = bt_as_closure(binding);
+    if (closure) {
+        binding->type = bt_func_type_of(store, closure->func);
+        return binding->type ? NULL : bt_store_why(ctx, store);
+    }
+    bt_status status = bt__solver_init(&s, ctx, store, module);
+    s.only_first = 1;
+    if (!status)
+        status = infer(&s, binding);
+    bt__solver_deinit(&s);
+    return status;
+}

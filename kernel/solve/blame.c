@@ -1,0 +1,267 @@
+/* Errors that teach: the place, what is asked for and what was found, and where each fact
+ * came from. */
+#include "solve/solver.h"
+
+enum { MAX_NOTES = 4 };
+
+/* ---- texts ---- */
+
+const char *bt__show(bt_solver *s, const bt_type *type)
+{
+    bt_text text;
+    const bt_type *known = type;
+    if (bt__resolve(s, type, &known))
+        known = type;
+    bt_text_init(&text, s->arena);
+    bt_print_type(s->ctx, known, &text);
+    const char *shown = bt_text_get(&text);
+    return shown ? shown : "a type";
+}
+
+const char *bt__show_value(bt_solver *s, const bt_value *value)
+{
+    bt_text text;
+    bt_text_init(&text, s->arena);
+    if (bt_value_is_binding(value) && !value->name)
+        return "a value";
+    bt_print_operand(value, &text);
+    const char *shown = bt_text_get(&text);
+    return shown ? shown : "a value";
+}
+
+static bt_status fail_at(bt_solver *s, uint32_t code, const struct bt__slot *slot,
+                         bt_text *text)
+{
+    bt_span span = slot->value->span;
+    const char *message = bt_text_get(text);
+    if (!span && slot->function && slot->function->func)
+        span = slot->function->func->span;
+    return bt_fail_at(s->ctx, code, s->store, span, "%s",
+                      message ? message : "ill-typed");
+}
+
+/* ---- reports ---- */
+
+bt_status bt__report(bt_solver *s, bt_status status)
+{
+    // authors may fail without a place: the call that was tried has one
+    const struct bt__slot *slot = s->current ? s->current->slot : NULL;
+    if (!status->place.file && slot && slot->value->span && !status->note)
+        status = bt_fail_at(s->ctx, status->code, s->store, slot->value->span, "%s",
+                            status->message);
+    s->nerror++;
+    if (!s->first)
+        s->first = status;
+    if (bt__is_fatal(status))
+        return status;
+    if (s->only_first)
+        return s->first;
+    bt_report(s->ctx, status);
+    uint32_t n = s->nerror + s->nerror_before;
+    return n >= bt_ctx_limits(s->ctx)->errors ? s->first : NULL;
+}
+
+/* Where a value with this type came from. */
+static bt_status note_value(bt_solver *s, bt_status status, const bt_value *value)
+{
+    const bt_type *type;
+    const struct bt__slot *slot = bt__slot_of(s, value);
+    if (!value->span || bt__is_fatal(status))
+        return status;
+    if (bt__type_of(s, value, &type) || (type->kind == BT_TYPE_HOLE && !slot))
+        return status;
+    const char *how = bt_as_param(value) ? "a parameter" : "bound";
+    return bt_note(s->ctx, status, s->store, value->span, "because %s, %s here, is %s",
+                   bt__show_value(s, value), how, bt__show(s, type));
+}
+
+bt_status bt__note_operands(bt_solver *s, bt_status status, const struct bt__slot *slot,
+                            int first)
+{
+    const bt_value *value = slot->value;
+    uint32_t n = bt_value_noperand(value), nnote = 0;
+    if (!bt_value_is_binding(value))
+        return status;
+    const bt_call *call = bt_as_call(value);
+    uint32_t skip = call && call->callee_kind == BT_CALLEE_VALUE;
+    if (first >= 0 && (uint32_t)first + skip < n) {
+        status = note_value(s, status, bt_value_operand(value, (uint32_t)first + skip));
+        nnote++;
+    }
+    for (uint32_t i = 0; i < n && nnote < MAX_NOTES; i++) {
+        const bt_value *operand = bt_value_operand(value, i);
+        if ((int)i - (int)skip == first || bt_as_const(operand))
+            continue;
+        status = note_value(s, status, operand);
+        nnote++;
+    }
+    return status;
+}
+
+/* ---- what each kind of node says ---- */
+
+static const char *callee_name(bt_solver *s, const bt_call *call)
+{
+    switch (call->callee_kind) {
+    case BT_CALLEE_OP: return call->op->name;
+    case BT_CALLEE_CTOR: return call->ctor->name;
+    default: return bt__show_value(s, call->callee);
+    }
+}
+
+static void say_flow(bt_solver *s, const struct bt__node *node, bt_text *text)
+{
+    const struct bt__slot *slot = node->slot;
+    const bt_value *value = slot->value;
+    const bt_call *call = bt_as_call(value);
+    const char *from = bt__show(s, node->u.flow.from), *to = bt__show(s, node->u.flow.to);
+    switch (node->u.flow.what) {
+    case FLOW_ARG:
+        bt_text_addf(text, "%s: argument %u is %s, but must be %s",
+                     call ? callee_name(s, call) : "call", node->u.flow.index + 1, from,
+                     to);
+        break;
+    case FLOW_RESULT:
+        bt_text_addf(text, "the body gives %s, but the result is declared as %s", from,
+                     to);
+        break;
+    case FLOW_CONDITION:
+        bt_text_addf(text, "if: the condition is %s, but must be %s", from, to);
+        break;
+    case FLOW_CONTENT:
+        bt_text_addf(text, "ref_write: the content is %s, but the cell holds %s", from,
+                     to);
+        break;
+    default:
+        bt_text_addf(text, "%s is %s, but is annotated as %s", bt__show_value(s, value),
+                     from, to);
+        break;
+    }
+}
+
+static void say_proj(bt_solver *s, const struct bt__node *node, bt_text *text)
+{
+    const bt_type *type = bt__head(s, node->u.proj.tuple);
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_value *operand = bt_as_proj(node->slot->value)->tuple;
+    if (tuple)
+        bt_text_addf(text, "field %u of %s, which has %u fields", node->u.proj.index,
+                     bt__show_value(s, operand), tuple->n);
+    else
+        bt_text_addf(text, "field %u of %s, which is no tuple but %s", node->u.proj.index,
+                     bt__show_value(s, operand), bt__show(s, type));
+}
+
+static void say_range(bt_solver *s, const struct bt__node *node, bt_text *text)
+{
+    const bt_type_param *param = &node->u.range.param;
+    bt_text_addf(text, "%s: a dim parameter is %s, but must be at least %lld",
+                 callee_name(s, bt_as_call(node->slot->value)),
+                 bt__show(s, node->u.range.dim), (long long)param->low);
+    if (param->high != INT64_MAX)
+        bt_text_addf(text, ", at most %lld", (long long)param->high);
+    if (param->step > 1)
+        bt_text_addf(text, ", a multiple of %lld", (long long)param->step);
+}
+
+/* The part that differs, where the types named before are larger. */
+static void say_difference(bt_solver *s, const struct bt__node *node, bt_text *text)
+{
+    uint32_t kind = bt_type_kind_of(s->left);
+    if (s->is_infinite)
+        bt_text_addf(text, ": %s would contain itself", bt__show(s, s->right));
+    else if (node->kind == NODE_FLOW && kind == BT_KIND_DIM && s->left != s->right)
+        bt_text_addf(text, ": %s is not %s", bt__show(s, s->left), bt__show(s, s->right));
+}
+
+bt_status bt__blame(bt_solver *s, struct bt__node *node)
+{
+    bt_text text;
+    uint32_t kind = bt_type_kind_of(s->left);
+    bt_text_init(&text, s->arena);
+    switch (node->kind) {
+    case NODE_FLOW: say_flow(s, node, &text); break;
+    case NODE_PROJ: say_proj(s, node, &text); break;
+    case NODE_RANGE: say_range(s, node, &text); break;
+    case NODE_JOIN:
+        bt_text_addf(&text, "the branches give %s and %s, which differ",
+                     bt__show(s, s->left), bt__show(s, s->right));
+        break;
+    case NODE_READ:
+        bt_text_addf(&text, "%s is %s, but must be a reference",
+                     bt__show_value(s, bt_value_operand(node->slot->value, 0)),
+                     bt__show(s, node->u.read.ref));
+        break;
+    default:
+        bt_text_addf(&text, "%s and %s differ", bt__show(s, s->left),
+                     bt__show(s, s->right));
+        break;
+    }
+    say_difference(s, node, &text);
+    int is_shape = kind == BT_KIND_DIM || kind == BT_KIND_SHAPE;
+    bt_status status =
+        fail_at(s, is_shape ? BT_ERR_SHAPE : BT_ERR_TYPE, node->slot, &text);
+    int arg = node->kind == NODE_FLOW && node->u.flow.what == FLOW_ARG
+                  ? (int)node->u.flow.index
+                  : -1;
+    return bt__note_operands(s, status, node->slot, arg);
+}
+
+/* ---- what is left ---- */
+
+struct pending {
+    uint32_t own, nfree;
+    struct bt__hole *free; /* one that no node computes */
+};
+
+static bt_status sort_hole(bt_solver *s, void *self, struct bt__hole *hole)
+{
+    (void)s;
+    struct pending *p = self;
+    if (hole->owner != p->own && !hole->owner && !hole->is_poison) {
+        p->nfree++;
+        if (!p->free)
+            p->free = hole;
+    }
+    return NULL;
+}
+
+static const char *what_waits(bt_solver *s, const struct bt__node *node)
+{
+    const bt_call *call = bt_as_call(node->slot->value);
+    switch (node->kind) {
+    case NODE_OP: return node->u.op.op->name;
+    case NODE_CALL: return call ? callee_name(s, call) : "call";
+    case NODE_PROJ: return "a projection";
+    case NODE_JOIN: return "the join of branches";
+    case NODE_MATCH: return "match";
+    default: return "a use";
+    }
+}
+
+bt_status bt__report_unknown(bt_solver *s, const struct bt__slot *slot,
+                             struct bt__hole *hole, const struct bt__node *node)
+{
+    bt_text text;
+    const bt_value *of = hole && hole->of ? hole->of : slot->value;
+    bt_text_init(&text, s->arena);
+    if (hole)
+        hole->is_poison = 1;
+    bt_text_addf(&text, "the type of %s cannot be inferred: annotate it",
+                 bt__show_value(s, of));
+    const struct bt__slot *place = bt__slot_of(s, of);
+    bt_status status = fail_at(s, BT_ERR_TYPE, place ? place : slot, &text);
+    if (node && !bt__is_fatal(status) && node->slot->value->span)
+        status = bt_note(s->ctx, status, s->store, node->slot->value->span,
+                         "%s waits for it here", what_waits(s, node));
+    return bt__report(s, status);
+}
+
+bt_status bt__report_pending(bt_solver *s, struct bt__node *node)
+{
+    struct pending p = { .own = node->id };
+    int poisoned;
+    BT_TRY(bt__node_poisoned(s, node, &poisoned));
+    BT_TRY(bt__node_holes(s, node, sort_hole, &p));
+    return p.free && !poisoned ? bt__report_unknown(s, node->slot, p.free, node) : NULL;
+}

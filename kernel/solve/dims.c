@@ -1,0 +1,281 @@
+/* Dims: equations solved for holes, what is proved, refuted, or left to a run-time check;
+ * broadcasting. */
+#include "solve/solver.h"
+
+/* ---- proofs and checks ---- */
+
+static bt_status add_check(bt_solver *s, struct bt__node *node, uint32_t relation,
+                           const bt_type *left, const bt_type *right)
+{
+    // only a call can carry a check
+    s->left = left;
+    s->right = right;
+    if (!bt_as_call(node->slot->value))
+        return &bt__mismatch;
+    struct bt__slot *slot = node->slot;
+    for (uint32_t i = 0; i < slot->checks.len; i++) {
+        const bt_check *check = &slot->checks.at[i];
+        if (check->relation == relation && check->left == left && check->right == right)
+            return NULL;
+    }
+    bt_check check = { relation, left, right };
+    return BT_PUSH(s->arena, &slot->checks, check) ? NULL : bt_no_memory();
+}
+
+/* 1: left <= right for every value, -1: for none, 0: cannot be decided. */
+static int less_equal(bt_store *store, const bt_type *left, const bt_type *right)
+{
+    int64_t low, high;
+    const bt_type *difference = bt_dim_sub(store, right, left);
+    if (!difference)
+        return 0;
+    bt_dim_bounds(difference, &low, &high);
+    return low >= 0 ? 1 : high < 0 ? -1 : 0;
+}
+
+static int divisible(bt_store *store, const bt_type *left, const bt_type *right)
+{
+    int64_t number;
+    const bt_type *rest = bt_dim_mod(store, left, right);
+    return rest && bt_dim_is_const(rest, &number) ? (number == 0 ? 1 : -1) : 0;
+}
+
+/* Equal, or left is 1. */
+static int broadcasts(bt_store *store, const bt_type *left, const bt_type *right)
+{
+    int64_t low, high;
+    int equal = bt_dim_equal(store, left, right);
+    bt_dim_bounds(left, &low, &high);
+    if (equal == 1 || (low == 1 && high == 1))
+        return 1;
+    return equal == -1 && (low > 1 || high < 1) ? -1 : 0;
+}
+
+static int decide(bt_store *store, uint32_t check, const bt_type *left,
+                  const bt_type *right)
+{
+    switch (check) {
+    case BT_CHECK_EQUAL: return bt_dim_equal(store, left, right);
+    case BT_CHECK_LESS_EQUAL: return less_equal(store, left, right);
+    case BT_CHECK_DIVISIBLE: return divisible(store, left, right);
+    default: return broadcasts(store, left, right);
+    }
+}
+
+bt_status bt__require(bt_solver *s, struct bt__node *node, uint32_t check,
+                      const bt_type *left, const bt_type *right)
+{
+    int truth = decide(s->store, check, left, right);
+    if (truth > 0)
+        return NULL;
+    if (truth == 0)
+        return add_check(s, node, check, left, right);
+    s->left = left;
+    s->right = right;
+    return &bt__mismatch;
+}
+
+/* ---- equations ---- */
+
+struct occurrence {
+    const bt_type *term;
+    uint32_t found, poison;
+};
+
+static bt_status find_term(bt_solver *s, void *self, struct bt__hole *hole)
+{
+    (void)s;
+    struct occurrence *o = self;
+    o->found |= hole->term == o->term;
+    o->poison |= hole->is_poison;
+    return NULL;
+}
+
+/* The value of hole terms[i].atom in sum == 0, where it occurs nowhere else. NULL: it
+ * does, or its coefficient is not 1 or -1. */
+static bt_status solve_for(bt_solver *s, const bt_type *sum, const bt_term *terms,
+                           uint32_t n, uint32_t i, const bt_type **out)
+{
+    *out = NULL;
+    int64_t coefficient = terms[i].coefficient;
+    struct occurrence o = { .term = terms[i].atom };
+    if (coefficient != 1 && coefficient != -1)
+        return NULL;
+    for (uint32_t k = 0; k < n; k++) {
+        if (k != i)
+            BT_TRY(bt__holes_in(s, terms[k].atom, find_term, &o));
+    }
+    if (o.found)
+        return NULL;
+    // sum = c*h + rest == 0, so h = rest / -c
+    const bt_type *own = bt_dim_scale(s->store, terms[i].atom, coefficient, 0);
+    const bt_type *rest = own ? bt_dim_sub(s->store, sum, own) : NULL;
+    *out = rest ? bt_dim_scale(s->store, rest, -coefficient, 0) : NULL;
+    return *out ? NULL : bt_store_why(s->ctx, s->store);
+}
+
+/* Solves sum == 0 for one of its holes. */
+static bt_status solve(bt_solver *s, struct bt__node *node, const bt_type *sum)
+{
+    bt_term single;
+    int64_t constant;
+    uint32_t n;
+    const bt_term *terms;
+    struct occurrence o = { 0 };
+    BT_TRY(bt__holes_in(s, sum, find_term, &o));
+    if (o.poison)
+        return NULL;
+    bt_dim_linear(sum, &single, &constant, &n, &terms);
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_type *value;
+        struct bt__hole *hole = bt__hole_of(s, terms[i].atom);
+        if (!hole)
+            continue;
+        BT_TRY(solve_for(s, sum, terms, n, i, &value));
+        if (value && bt__may_assign(s, node, hole))
+            return bt__assign(s, node, hole->term, value);
+    }
+    return &bt__wait;
+}
+
+bt_status bt__unify_dims(bt_solver *s, struct bt__node *node, const bt_type *a,
+                         const bt_type *b)
+{
+    int64_t low, high;
+    BT_TRY(bt__resolve(s, a, &a));
+    BT_TRY(bt__resolve(s, b, &b));
+    if (a == b)
+        return NULL;
+    if (!((a->has | b->has) & BT_HAS_HOLE))
+        return bt__require(s, node, BT_CHECK_EQUAL, a, b);
+    if (bt__hole_of(s, a) && bt__hole_of(s, b))
+        return bt__alias(s, node, a, b);
+    const bt_type *sum = bt_dim_sub(s->store, a, b);
+    if (!sum)
+        return bt_store_why(s->ctx, s->store);
+    bt_dim_bounds(sum, &low, &high);
+    bt_status status = low > 0 || high < 0 ? &bt__mismatch : solve(s, node, sum);
+    s->left = a;
+    s->right = b;
+    return status;
+}
+
+/* ---- broadcasting ---- */
+
+static int is_number(const bt_type *dim, int64_t number)
+{
+    int64_t value;
+    return bt_dim_is_const(dim, &value) && value == number;
+}
+
+/* Both without holes, different, neither the number 1. */
+static bt_status broadcast_rigid(bt_solver *s, struct bt__node *node, const bt_type *a,
+                                 const bt_type *b, const bt_type **out)
+{
+    int64_t low, high, number;
+    *out = a;
+    if (bt_dim_is_const(b, &number) || (a->has & ~b->has & BT_HAS_OPAQUE)) {
+        const bt_type *swap = a;
+        a = b;
+        b = swap;
+        *out = a;
+    }
+    // now only `a` may be a number, and `b` is opaque if one of them is
+    if (bt_dim_is_const(a, &number)) {
+        bt_dim_bounds(b, &low, &high);
+        uint32_t check = low > 1 ? BT_CHECK_EQUAL : BT_CHECK_BROADCAST;
+        return bt__require(s, node, check, b, a);
+    }
+    if (!(b->has & BT_HAS_OPAQUE))
+        return bt__require(s, node, BT_CHECK_EQUAL, a, b);
+    if (!(a->has & BT_HAS_OPAQUE))
+        return bt__require(s, node, BT_CHECK_BROADCAST, b, a);
+    // two unknown extents: either may be the 1
+    BT_TRY(bt__opaque(s, node, a, b, out));
+    BT_TRY(bt__require(s, node, BT_CHECK_BROADCAST, a, *out));
+    return bt__require(s, node, BT_CHECK_BROADCAST, b, *out);
+}
+
+bt_status bt__broadcast_dim(bt_solver *s, struct bt__node *node, const bt_type *a,
+                            const bt_type *b, const bt_type **out)
+{
+    BT_TRY(bt__resolve(s, a, &a));
+    BT_TRY(bt__resolve(s, b, &b));
+    if (a == b || is_number(b, 1)) {
+        *out = a;
+        return NULL;
+    }
+    if (is_number(a, 1)) {
+        *out = b;
+        return NULL;
+    }
+    if ((a->has | b->has) & BT_HAS_HOLE)
+        return &bt__wait;
+    if (bt_dim_equal(s->store, a, b) == 1) {
+        *out = a;
+        return NULL;
+    }
+    return broadcast_rigid(s, node, a, b, out);
+}
+
+/* A shape in parts, counted from the right: `post` dims after the variable. */
+struct shape {
+    uint32_t n, post;
+    const bt_type *rest;
+    const bt_type *const *dims;
+};
+
+static int shape_parts(const bt_type *type, struct shape *out)
+{
+    const bt_shape_type *shape = bt_as_shape_type(type);
+    *out = (struct shape){ 0 };
+    if (!shape) {
+        out->rest = type;
+        return 1;
+    }
+    *out = (struct shape){ shape->n, shape->n, shape->rest, shape->dims };
+    if (shape->rest)
+        out->post = shape->n - shape->position;
+    return shape->n <= BT_MAX_RANK;
+}
+
+/* What is aligned with the dim i from the right; NULL: beyond the end. */
+static const bt_type *from_right(const struct shape *shape, uint32_t i)
+{
+    return i < shape->n ? shape->dims[shape->n - 1 - i] : NULL;
+}
+
+bt_status bt__broadcast(bt_solver *s, struct bt__node *node, const bt_type *a,
+                        const bt_type *b, const bt_type **out)
+{
+    struct shape x, y;
+    const bt_type *dims[BT_MAX_RANK];
+    BT_TRY(bt__resolve(s, a, &a));
+    BT_TRY(bt__resolve(s, b, &b));
+    s->left = a;
+    s->right = b;
+    if (!shape_parts(a, &x) || !shape_parts(b, &y))
+        return &bt__mismatch;
+    const bt_type *rest = x.rest ? x.rest : y.rest;
+    // A variable may be longer than any dims beside it, so both sides must agree where it
+    // stands: it is the same one, or the other shape ends before it.
+    int agrees = x.rest == y.rest ? x.post == y.post
+                 : x.rest         ? y.n <= x.post
+                                  : x.n <= y.post;
+    if (rest && (!agrees || (x.rest && y.rest && x.rest != y.rest))) {
+        int is_open =
+            (x.rest && bt__hole_of(s, x.rest)) || (y.rest && bt__hole_of(s, y.rest));
+        return is_open ? &bt__wait : &bt__mismatch;
+    }
+    uint32_t n = x.n > y.n ? x.n : y.n, post = x.rest ? x.post : y.post;
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_type *l = from_right(&x, i), *r = from_right(&y, i);
+        if (l && r)
+            BT_TRY(bt__broadcast_dim(s, node, l, r, &dims[n - 1 - i]));
+        else
+            dims[n - 1 - i] = l ? l : r;
+    }
+    *out = rest ? bt_type_shape_rest(s->store, n, dims, n - post, rest)
+                : bt_type_shape(s->store, n, dims);
+    return *out ? NULL : bt_store_why(s->ctx, s->store);
+}

@@ -1,0 +1,302 @@
+/* Holes: union-find by terms, what is known put into terms, assignment. */
+#include "solve/solver.h"
+
+#include <string.h>
+
+const bt_diag bt__wait = { .code = BT_ERR_INTERNAL, .message = "not enough is known" };
+const bt_diag bt__mismatch = { .code = BT_ERR_INTERNAL, .message = "terms differ" };
+
+bt_status bt__solver_init(bt_solver *s, bt_ctx *ctx, bt_store *store,
+                          const bt_module *module)
+{
+    *s = (bt_solver){ .ctx = ctx, .store = store, .module = module };
+    s->arena = bt_arena_create(bt_ctx_registry(ctx));
+    s->unknown = bt_type_hole(store, BT_KIND_TYPE);
+    if (!s->arena || !s->unknown)
+        return bt_no_memory();
+    bt_map_init(&s->slots, s->arena, 0);
+    bt_map_init(&s->ctor_types, s->arena, 0);
+    bt_map_init(&s->births, s->arena, 0);
+    bt_map_init(&s->relations, s->arena, 1);
+    return bt__push_level(s);
+}
+
+void bt__solver_deinit(bt_solver *s)
+{
+    bt_arena_destroy(s->arena);
+}
+
+/* ---- holes ---- */
+
+static const bt_hole_type *as_numbered(const bt_type *type)
+{
+    const bt_hole_type *hole = (const bt_hole_type *)(const void *)type;
+    return type->kind == BT_TYPE_HOLE && hole->number ? hole : NULL;
+}
+
+struct bt__hole *bt__hole_of(const bt_solver *s, const bt_type *type)
+{
+    const bt_hole_type *hole = as_numbered(type);
+    return hole && hole->number <= s->holes.len ? &s->holes.at[hole->number - 1] : NULL;
+}
+
+const bt_type *bt__hole_new(bt_solver *s, uint32_t kind, uint32_t owner,
+                            const bt_value *of)
+{
+    struct bt__hole hole = { .owner = owner, .level = s->level, .of = of };
+    hole.term = bt_type_hole_numbered(s->store, kind, s->holes.len + 1);
+    if (!hole.term || !BT_PUSH(s->arena, &s->holes, hole))
+        return NULL;
+    return hole.term;
+}
+
+const bt_type *bt__poison(bt_solver *s, uint32_t kind)
+{
+    const bt_type *type = bt__hole_new(s, kind, 0, NULL);
+    if (type)
+        bt__hole_of(s, type)->is_poison = 1;
+    return type;
+}
+
+const bt_type *bt__head(const bt_solver *s, const bt_type *type)
+{
+    for (;;) {
+        const struct bt__hole *hole = bt__hole_of(s, type);
+        if (!hole || !hole->type)
+            return type;
+        type = hole->type;
+    }
+}
+
+/* ---- putting in what is known ---- */
+
+struct resolve {
+    bt_subst base;
+    bt_solver *solver;
+    bt_map memo;
+};
+
+static const bt_type *resolve_leaf(bt_subst *base, const bt_type *leaf);
+
+static bt_status resolve_into(bt_solver *s, struct resolve *r, const bt_type *type,
+                              const bt_type **out)
+{
+    type = bt__head(s, type);
+    if (!(type->has & BT_HAS_HOLE) || type->kind == BT_TYPE_HOLE) {
+        *out = type;
+        return NULL;
+    }
+    // holes may nest terms deeper than any constructor would
+    if (s->nest >= BT_TYPE_DEPTH)
+        return bt_fail(s->ctx, BT_ERR_LIMIT, "types are nested deeper than %d",
+                       BT_TYPE_DEPTH);
+    s->nest++;
+    *out = bt_type_subst(s->store, &r->base, type);
+    s->nest--;
+    if (s->failed)
+        return s->failed;
+    return *out ? NULL : bt_store_why(s->ctx, s->store);
+}
+
+static const bt_type *resolve_leaf(bt_subst *base, const bt_type *leaf)
+{
+    struct resolve *r = (struct resolve *)(void *)base;
+    bt_solver *s = r->solver;
+    struct bt__hole *hole = bt__hole_of(s, leaf);
+    const bt_type *out;
+    if (!hole || !hole->type || s->failed)
+        return NULL;
+    bt_status status = resolve_into(s, r, hole->type, &out);
+    if (status) {
+        s->failed = status;
+        return NULL;
+    }
+    bt__hole_of(s, leaf)->type = out;
+    return out;
+}
+
+bt_status bt__resolve(bt_solver *s, const bt_type *type, const bt_type **out)
+{
+    type = bt__head(s, type);
+    if (!(type->has & BT_HAS_HOLE) || type->kind == BT_TYPE_HOLE) {
+        *out = type;
+        return NULL;
+    }
+    bt_arena *scratch = bt_ctx_scratch(s->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    struct resolve r = { .base = { .leaf = resolve_leaf }, .solver = s };
+    bt_map_init(&r.memo, scratch, 0);
+    r.base.memo = &r.memo;
+    bt_status status = resolve_into(s, &r, type, out);
+    s->failed = NULL;
+    bt_arena_release(scratch, mark);
+    return status;
+}
+
+/* ---- what is not known in a term ---- */
+
+struct walk {
+    bt_solver *solver;
+    bt__visit_hole *visit;
+    void *self;
+    bt_map seen; /* terms with parts */
+    uint32_t depth;
+};
+
+static bt_status walk(struct walk *w, const bt_type *type);
+
+static bt_status walk_all(struct walk *w, uint32_t n, const bt_type *const *at)
+{
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(walk(w, at[i]));
+    return NULL;
+}
+
+static bt_status walk_func(struct walk *w, const bt_func_type *func)
+{
+    BT_TRY(walk_all(w, func->narg, func->args));
+    BT_TRY(walk(w, func->result));
+    for (uint32_t i = 0; i < func->nwhere; i++)
+        BT_TRY(walk_all(w, func->wheres[i].ntype, func->wheres[i].types));
+    return NULL;
+}
+
+static bt_status walk_parts(struct walk *w, const bt_type *type)
+{
+    const bt_tensor_type *tensor;
+    const bt_list_type *list;
+    const bt_shape_type *shape;
+    const bt_linear_type *linear;
+    switch (type->kind) {
+    case BT_TYPE_TENSOR:
+        tensor = bt_as_tensor_type(type);
+        BT_TRY(walk(w, tensor->shape));
+        return walk(w, tensor->dtype);
+    case BT_TYPE_FUNC: return walk_func(w, bt_as_func_type(type));
+    case BT_TYPE_SHAPE:
+        shape = bt_as_shape_type(type);
+        BT_TRY(walk_all(w, shape->n, shape->dims));
+        return shape->rest ? walk(w, shape->rest) : NULL;
+    case BT_TYPE_LINEAR:
+        linear = (const bt_linear_type *)(const void *)type;
+        for (uint32_t i = 0; i < linear->n; i++)
+            BT_TRY(walk(w, linear->terms[i].atom));
+        return NULL;
+    default:
+        list = bt_as_list_type(type);
+        return list ? walk_all(w, list->n, list->at) : NULL;
+    }
+}
+
+static bt_status walk(struct walk *w, const bt_type *type)
+{
+    type = bt__head(w->solver, type);
+    if (!(type->has & BT_HAS_HOLE))
+        return NULL;
+    if (type->kind == BT_TYPE_HOLE) {
+        struct bt__hole *hole = bt__hole_of(w->solver, type);
+        return hole ? w->visit(w->solver, w->self, hole) : NULL;
+    }
+    if (bt_map_find(&w->seen, type))
+        return NULL;
+    if (!bt_map_put(&w->seen, type, w))
+        return bt_no_memory();
+    if (w->depth >= BT_TYPE_DEPTH)
+        return bt_fail(w->solver->ctx, BT_ERR_LIMIT, "types are nested deeper than %d",
+                       BT_TYPE_DEPTH);
+    w->depth++;
+    BT_TRY(walk_parts(w, type));
+    w->depth--;
+    return NULL;
+}
+
+bt_status bt__holes_in(bt_solver *s, const bt_type *type, bt__visit_hole *visit,
+                       void *self)
+{
+    type = bt__head(s, type);
+    if (!(type->has & BT_HAS_HOLE))
+        return NULL;
+    struct bt__hole *hole = bt__hole_of(s, type);
+    if (hole)
+        return visit(s, self, hole);
+    bt_arena *scratch = bt_ctx_scratch(s->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    struct walk w = { .solver = s, .visit = visit, .self = self };
+    bt_map_init(&w.seen, scratch, 0);
+    bt_status status = walk(&w, type);
+    bt_arena_release(scratch, mark);
+    return status;
+}
+
+static bt_status find_poison(bt_solver *s, void *self, struct bt__hole *hole)
+{
+    (void)s;
+    *(int *)self |= hole->is_poison != 0;
+    return NULL;
+}
+
+int bt__has_poison(bt_solver *s, const bt_type *type)
+{
+    int found = 0;
+    bt_status status = bt__holes_in(s, type, find_poison, &found);
+    return !status && found;
+}
+
+/* ---- assignment ---- */
+
+int bt__may_assign(bt_solver *s, const struct bt__node *node, const struct bt__hole *hole)
+{
+    if (hole->owner == node->id)
+        return 1;
+    if (s->force && hole->level >= s->force_level)
+        return 1;
+    s->is_held_back = 1;
+    return 0;
+}
+
+struct lower {
+    uint32_t level, found;
+    const bt_type *term; /* of the hole that is being assigned */
+};
+
+static bt_status lower(bt_solver *s, void *self, struct bt__hole *hole)
+{
+    (void)s;
+    struct lower *l = self;
+    l->found |= hole->term == l->term;
+    if (hole->level > l->level)
+        hole->level = l->level;
+    return NULL;
+}
+
+bt_status bt__assign(bt_solver *s, struct bt__node *node, const bt_type *term,
+                     const bt_type *type)
+{
+    term = bt__head(s, term);
+    struct bt__hole *hole = bt__hole_of(s, term);
+    struct lower l = { .level = hole->level, .term = term };
+    int64_t low, high;
+    BT_TRY(bt__resolve(s, type, &type));
+    if (type == term)
+        return NULL;
+    BT_TRY(bt__holes_in(s, type, lower, &l));
+    s->left = term;
+    s->right = type;
+    if (l.found) {
+        s->is_infinite = 1;
+        return &bt__mismatch;
+    }
+    if (bt_type_kind_of(type) != bt_type_kind_of(term))
+        return &bt__mismatch;
+    if (bt_type_kind_of(type) == BT_KIND_DIM) {
+        bt_dim_bounds(type, &low, &high);
+        if (high < 0)
+            return &bt__mismatch;
+    }
+    hole->type = type;
+    hole->by = node->slot;
+    for (struct bt__edge *edge = hole->edges; edge; edge = edge->next)
+        bt__wake(s, edge->node);
+    hole->edges = NULL;
+    return NULL;
+}

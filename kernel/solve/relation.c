@@ -1,0 +1,405 @@
+/* What relations ask of the solver: the functions of <baton/op.h> about types. What they
+ * ask about contents is in contents.c. */
+#include "solve/solver.h"
+
+#include "compute/relate.h"
+
+/* ---- errors ---- */
+
+bt_status bt_relation_wait(bt_solver *s)
+{
+    (void)s;
+    return &bt__wait;
+}
+
+static bt_status fail(bt_solver *s, const bt_relation_call *r, int arg, uint32_t code,
+                      const char *message)
+{
+    const struct bt__slot *slot = s->current->slot;
+    bt_status status = bt_fail_at(s->ctx, code, s->store, slot->value->span, "%s: %s",
+                                  r->op->name, message ? message : "ill-typed");
+    return bt__note_operands(s, status, slot, arg);
+}
+
+bt_status bt_relation_fail(bt_solver *s, const bt_relation_call *r, int arg,
+                           const char *format, ...)
+{
+    bt_text text;
+    va_list args;
+    bt_text_init(&text, s->arena);
+    va_start(args, format);
+    bt_text_addv(&text, format, args);
+    va_end(args);
+    return fail(s, r, arg, BT_ERR_TYPE, bt_text_get(&text));
+}
+
+/* The input's name in the operator's row. */
+static const char *input_name(bt_solver *s, const bt_relation_call *r, uint32_t index)
+{
+    if (index >= r->narg)
+        return "the result";
+    for (uint32_t i = 0; r->op->inputs && r->op->inputs[i].name; i++) {
+        if (i == index)
+            return r->op->inputs[i].name;
+    }
+    bt_text text;
+    bt_text_init(&text, s->arena);
+    bt_text_addf(&text, "argument %u", index + 1);
+    const char *name = bt_text_get(&text);
+    return name ? name : "an argument";
+}
+
+static uint32_t code_of(const bt_type *type)
+{
+    uint32_t kind = bt_type_kind_of(type);
+    return kind == BT_KIND_DIM || kind == BT_KIND_SHAPE ? BT_ERR_SHAPE : BT_ERR_TYPE;
+}
+
+/* The error for two terms that must stand in some way to each other. */
+static bt_status fail_pair(bt_solver *s, const bt_relation_call *r, const char *what,
+                           const char *must, const bt_type *a, const bt_type *b)
+{
+    bt_text text;
+    const char *left = bt__show(s, a), *right = bt__show(s, b);
+    bt_text_init(&text, s->arena);
+    bt_text_addf(&text, "%s %s, but are %s and %s", what, must, left, right);
+    if (s->is_infinite)
+        bt_text_addf(&text, ", which would contain itself");
+    return fail(s, r, -1, code_of(a), bt_text_get(&text));
+}
+
+/* ---- types ---- */
+
+bt_store *bt_relation_store(bt_solver *s)
+{
+    return s->store;
+}
+
+/* NULL: no memory. */
+static const bt_type *raw_arg(bt_solver *s, const bt_relation_call *r, uint32_t index)
+{
+    return index < r->narg ? s->current->u.op.args[index] : bt__result_of(s, s->current);
+}
+
+const bt_type *bt_relation_arg(bt_solver *s, const bt_relation_call *r, uint32_t index)
+{
+    const bt_type *type = raw_arg(s, r, index), *known = s->unknown;
+    bt_status status = type ? bt__resolve(s, type, &known) : bt_no_memory();
+    // An answer is owed; the status is returned in place of the relation's own.
+    if (status)
+        s->broken = status;
+    return known;
+}
+
+static bt_status tensor_parts(bt_solver *s, const bt_relation_call *r, uint32_t index,
+                              const bt_type *type, bt_tensor_parts *out)
+{
+    BT_TRY(bt__resolve(s, type, &type));
+    const bt_tensor_type *tensor = bt_as_tensor_type(type);
+    if (type->kind == BT_TYPE_HOLE)
+        return &bt__wait;
+    if (!tensor)
+        return bt_relation_fail(s, r, (int)index, "%s is %s, but must be a tensor",
+                                input_name(s, r, index), bt__show(s, type));
+    const bt_shape_type *shape = bt_as_shape_type(tensor->shape);
+    if (bt__hole_of(s, tensor->shape) ||
+        (shape && shape->rest && bt__hole_of(s, shape->rest)))
+        return &bt__wait;
+    if (!shape || shape->rest)
+        return bt_relation_fail(s, r, (int)index,
+                                "%s is %s, but the number of its dims must be known",
+                                input_name(s, r, index), bt__show(s, type));
+    if (shape->n > BT_MAX_RANK)
+        return bt_relation_fail(s, r, (int)index, "%s has %u dims, more than %d",
+                                input_name(s, r, index), shape->n, BT_MAX_RANK);
+    const bt_dtype_type *dtype = (const bt_dtype_type *)(const void *)tensor->dtype;
+    *out = (bt_tensor_parts){
+        .rank = shape->n,
+        .dims = shape->dims,
+        .dtype = tensor->dtype,
+        .known = tensor->dtype->kind == BT_TYPE_DTYPE ? dtype->dtype : 0,
+        .layout = tensor->layout,
+    };
+    return NULL;
+}
+
+bt_status bt_relation_tensor(bt_solver *s, const bt_relation_call *r, uint32_t index,
+                             bt_tensor_parts *out)
+{
+    const bt_type *type = raw_arg(s, r, index);
+    return type ? tensor_parts(s, r, index, type, out) : bt_no_memory();
+}
+
+bt_status bt_relation_tensor_rank(bt_solver *s, const bt_relation_call *r, uint32_t index,
+                                  uint32_t rank, bt_tensor_parts *out)
+{
+    bt_tensor_parts parts;
+    BT_TRY(bt_relation_tensor(s, r, index, &parts));
+    if (parts.rank != rank)
+        return bt_relation_fail(s, r, (int)index, "%s has %u dims, but must have %u",
+                                input_name(s, r, index), parts.rank, rank);
+    *out = parts;
+    return NULL;
+}
+
+static const char *class_names(uint32_t classes)
+{
+    switch (classes) {
+    case BT_CLASS_BITS_INT: return "a signed integer";
+    case BT_CLASS_BITS_UINT: return "an unsigned integer";
+    case BT_CLASS_BITS_INTEGER: return "an integer";
+    case BT_CLASS_BITS_FLOAT: return "a float";
+    case BT_CLASS_BITS_NUMBER: return "a number";
+    case BT_CLASS_BITS_BOOL: return "bool";
+    default: return "of another class";
+    }
+}
+
+bt_status bt_relation_class(bt_solver *s, const bt_relation_call *r, uint32_t index,
+                            uint32_t classes)
+{
+    const bt_type *type = bt_relation_arg(s, r, index);
+    const bt_tensor_type *tensor = bt_as_tensor_type(type);
+    bt_dtype dtype = bt_tensor_dtype(type);
+    if (type->kind == BT_TYPE_HOLE || (tensor && bt__hole_of(s, tensor->dtype)))
+        return &bt__wait;
+    if (!tensor)
+        return bt_relation_fail(s, r, (int)index, "%s is %s, but must be a tensor",
+                                input_name(s, r, index), bt__show(s, type));
+    // the dtype of a type parameter is checked where the function is specialised
+    if (!dtype || (classes >> BT_DTYPE_CLASS(dtype) & 1) || classes == BT_CLASS_BITS_ANY)
+        return NULL;
+    return bt_relation_fail(s, r, (int)index, "elements of %s are %s, but must be %s",
+                            input_name(s, r, index), bt__show(s, tensor->dtype),
+                            class_names(classes));
+}
+
+bt_status bt_relation_tensors(bt_solver *s, const bt_relation_call *r, uint32_t index,
+                              uint32_t *n, const bt_tensor_parts **out)
+{
+    const bt_type *type = raw_arg(s, r, index);
+    if (!type)
+        return bt_no_memory();
+    type = bt__head(s, type);
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (type->kind == BT_TYPE_HOLE)
+        return &bt__wait;
+    if (!tuple)
+        return bt_relation_fail(s, r, (int)index,
+                                "%s is %s, but must be a tuple of tensors",
+                                input_name(s, r, index), bt__show(s, type));
+    bt_tensor_parts *parts = BT_NEWS(s->arena, bt_tensor_parts, tuple->n);
+    if (!parts)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->n; i++)
+        BT_TRY(tensor_parts(s, r, index, tuple->at[i], &parts[i]));
+    *n = tuple->n;
+    *out = parts;
+    return NULL;
+}
+
+bt_status bt_relation_axis(bt_solver *s, const bt_relation_call *r, const char *attr,
+                           int64_t axis, uint32_t rank, uint32_t *out)
+{
+    if (axis < -(int64_t)rank || axis >= (int64_t)rank)
+        return bt_relation_fail(s, r, -1, "%s is %lld, but must be in %d..%d for %u dims",
+                                attr, (long long)axis, -(int)rank, (int)rank - 1, rank);
+    *out = (uint32_t)(axis < 0 ? axis + (int64_t)rank : axis);
+    return NULL;
+}
+
+/* ---- equations ---- */
+
+bt_status bt_relation_unify(bt_solver *s, const bt_relation_call *r, const bt_type *a,
+                            const bt_type *b, const char *what)
+{
+    bt_status status = bt__unify(s, s->current, a, b);
+    if (status == &bt__mismatch)
+        return fail_pair(s, r, what, "must be equal", a, b);
+    return status;
+}
+
+bt_status bt_relation_require(bt_solver *s, const bt_relation_call *r, uint32_t check,
+                              const bt_type *left, const bt_type *right, const char *what)
+{
+    static const char *const must[] = { "must be equal", "must not decrease",
+                                        "must be a multiple and its unit",
+                                        "must broadcast" };
+    BT_TRY(bt__resolve(s, left, &left));
+    BT_TRY(bt__resolve(s, right, &right));
+    if ((left->has | right->has) & BT_HAS_HOLE)
+        return &bt__wait;
+    bt_status status = bt__require(s, s->current, check, left, right);
+    if (status == &bt__mismatch)
+        return fail_pair(s, r, what, must[check], left, right);
+    return status;
+}
+
+bt_status bt_relation_dim(bt_solver *s, const bt_relation_call *r, const bt_type *dim,
+                          const bt_type **out)
+{
+    (void)r;
+    BT_TRY(bt__resolve(s, dim, &dim));
+    if (dim->has & BT_HAS_HOLE)
+        return &bt__wait;
+    *out = dim;
+    return NULL;
+}
+
+bt_status bt_relation_broadcast_dim(bt_solver *s, const bt_relation_call *r,
+                                    const bt_type *a, const bt_type *b,
+                                    const bt_type **out)
+{
+    bt_status status = bt__broadcast_dim(s, s->current, a, b, out);
+    if (status == &bt__mismatch)
+        return fail_pair(s, r, "dims", "must be equal or 1", a, b);
+    return status;
+}
+
+bt_status bt_relation_broadcast(bt_solver *s, const bt_relation_call *r,
+                                const bt_type *shape, const bt_type *other,
+                                const bt_type **out)
+{
+    bt_status status = bt__broadcast(s, s->current, shape, other, out);
+    if (status == &bt__mismatch)
+        return fail_pair(s, r, "shapes", "must broadcast", shape, other);
+    return status;
+}
+
+/* ---- opaque dims, results ---- */
+
+bt_status bt__opaque(bt_solver *s, struct bt__node *node, const void *key,
+                     const void *other, const bt_type **out)
+{
+    for (const struct bt__fresh *f = node->fresh; f; f = f->next) {
+        if (f->key == key && f->other == other) {
+            *out = f->type;
+            return NULL;
+        }
+    }
+    struct bt__fresh *fresh = BT_NEW(s->arena, struct bt__fresh);
+    const bt_type *dim = bt_dim_opaque(s->store, NULL);
+    if (!fresh || !dim || !bt_map_put(&s->births, dim, node->slot->function))
+        return bt_no_memory();
+    *fresh = (struct bt__fresh){ key, other, dim, node->fresh };
+    node->fresh = fresh;
+    *out = dim;
+    return NULL;
+}
+
+bt_status bt_relation_opaque(bt_solver *s, const bt_relation_call *r, uint32_t number,
+                             const bt_type **out)
+{
+    static const char numbered; // tells these keys from pairs of dims
+    (void)r;
+    return bt__opaque(s, s->current, (const void *)(uintptr_t)(number + 1), &numbered,
+                      out);
+}
+
+bt_status bt_relation_result(bt_solver *s, const bt_relation_call *r, const bt_type *type)
+{
+    bt_status status = bt__give(s, s->current, type);
+    if (status == &bt__mismatch)
+        return bt_relation_fail(s, r, -1, "the result is %s, but must be %s",
+                                bt__show(s, type), bt__show(s, s->current->result));
+    return status;
+}
+
+bt_status bt_relation_result_tensor(bt_solver *s, const bt_relation_call *r,
+                                    uint32_t rank, const bt_type *const *dims,
+                                    const bt_type *dtype)
+{
+    const bt_type *shape = bt_type_shape(s->store, rank, dims);
+    const bt_type *type = shape ? bt_type_tensor(s->store, shape, dtype) : NULL;
+    return type ? bt_relation_result(s, r, type) : bt_store_why(s->ctx, s->store);
+}
+
+void *bt_relation_alloc(bt_solver *s, size_t count, size_t nbytes)
+{
+    return bt_arena_alloc(s->arena, count, nbytes);
+}
+
+/* ---- running the relation of an operator ---- */
+
+/* A relation that the function's callers promise. */
+static bt_status try_promise(bt_solver *s, struct bt__node *node, const bt_where *where,
+                             int *holds)
+{
+    const bt_type *arg;
+    *holds = 0;
+    if (where->op != node->u.op.op || where->ntype != node->u.op.narg + 1)
+        return NULL;
+    if (where->op->attrs &&
+        !bt_attrs_equal(where->op->attrs, where->attrs, node->u.op.attrs))
+        return NULL;
+    for (uint32_t i = 0; i < node->u.op.narg; i++) {
+        BT_TRY(bt__resolve(s, node->u.op.args[i], &arg));
+        if (arg != where->types[i])
+            return NULL;
+    }
+    *holds = 1;
+    return bt__give(s, node, where->types[node->u.op.narg]);
+}
+
+static bt_status try_promises(bt_solver *s, struct bt__node *node, int *holds)
+{
+    *holds = 0;
+    for (struct bt__function *f = node->slot->function; f && !*holds; f = f->outer) {
+        for (uint32_t i = 0; i < f->wheres.len && !*holds; i++)
+            BT_TRY(try_promise(s, node, &f->wheres.at[i], holds));
+    }
+    return NULL;
+}
+
+static bt_status shared_relation(bt_solver *s, const bt_op *op, const bt_relation **out)
+{
+    *out = bt_map_find(&s->relations, op->relation);
+    if (*out)
+        return NULL;
+    BT_TRY(bt_relation_get(s->ctx, op->relation, out));
+    return bt_map_put(&s->relations, op->relation, (void *)(uintptr_t)*out)
+               ? NULL
+               : bt_no_memory();
+}
+
+static bt_status run_relation(bt_solver *s, const bt_relation_call *r)
+{
+    const bt_relation *shared;
+    bt_status status = bt__signature_relate(s, r);
+    if (status && status != &bt__wait)
+        return status;
+    if (r->op->relate)
+        return r->op->relate(s, r);
+    if (!r->op->relation)
+        return bt__formula_relate(s, r);
+    BT_TRY(shared_relation(s, r->op, &shared));
+    return shared->relate(s, r);
+}
+
+bt_status bt__try_op(bt_solver *s, struct bt__node *node)
+{
+    bt_relation_call r = {
+        .op = node->u.op.op,
+        .attrs = node->u.op.attrs,
+        .narg = node->u.op.narg,
+        .id = node->id,
+    };
+    int holds;
+    uint32_t nrequired, ninput = bt_op_ninput(r.op, &nrequired);
+    if (r.narg < nrequired || r.narg > ninput)
+        return bt_relation_fail(s, &r, -1, "takes %u argument%s, but is given %u",
+                                r.narg < nrequired ? nrequired : ninput,
+                                (r.narg < nrequired ? nrequired : ninput) == 1 ? "" : "s",
+                                r.narg);
+    BT_TRY(try_promises(s, node, &holds));
+    if (holds)
+        return NULL;
+    s->broken = NULL;
+    bt_status status = run_relation(s, &r);
+    if (s->broken)
+        return s->broken;
+    if (!status && !node->result)
+        return bt_fail_at(s->ctx, BT_ERR_INTERNAL, s->store, node->slot->value->span,
+                          "%s: its relation holds, but states no result", r.op->name);
+    return status;
+}

@@ -1,7 +1,7 @@
 /*
  * Nearest names by edit distance: insertions, deletions, replacements and swaps of
  * neighbours count one each (optimal string alignment). A name is near when it needs at
- * most one edit for every three bytes, or when one ends in the other after a dot.
+ * most one edit for every three bytes, begins as the other, or ends in it after a dot.
  */
 #include "base/nearest.h"
 
@@ -35,6 +35,13 @@ static uint32_t edit_distance(const char *a, size_t na, const char *b, size_t nb
         row = free_row;
     }
     return last[nb];
+}
+
+/* "integer" is near "int", and the other way round. */
+static int is_head(const char *a, size_t na, const char *b, size_t nb)
+{
+    size_t n = na < nb ? na : nb;
+    return n >= 3 && memcmp(a, b, n) == 0;
 }
 
 /* "relu" is near "nn.relu": distance 1, whatever the prefix. */
@@ -79,10 +86,11 @@ void bt__nearest_offer(bt__nearest *nearest, const char *known)
         remember(nearest, known, 1);
         return;
     }
+    int shares_head = is_head(nearest->name, nname, known, nknown);
     nname = nname < MAX_NBYTES ? nname : MAX_NBYTES;
     nknown = nknown < MAX_NBYTES ? nknown : MAX_NBYTES;
     uint32_t distance = edit_distance(nearest->name, nname, known, nknown);
-    if (distance <= (nname + 2) / 3 && distance < nname)
+    if ((distance <= (nname + 2) / 3 || shares_head) && distance < nname)
         remember(nearest, known, distance);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/ctx.h"
+#include "base/utf8.h"
 
 typedef struct scan {
     const char *text;
@@ -34,22 +35,46 @@ static int peek(scan *s)
     return s->at < s->end ? (unsigned char)s->text[s->at] : -1;
 }
 
+static int scan_escape(scan *s)
+{
+    const char *at = s->text + s->at + 1;
+    size_t left = s->end - s->at - 1;
+    if (left > 0 && *at && strchr("\"\\/bfnrt", *at)) {
+        s->at += 2;
+        return 1;
+    }
+    if (left < 5 || *at != 'u' || strspn(at + 1, "0123456789abcdefABCDEF") < 4)
+        return fail(s, "an escape (\\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u1234)");
+    if (memcmp(at + 1, "0000", 4) == 0)
+        return fail(s, "a text without NUL");
+    s->at += 6;
+    return 1;
+}
+
 static int scan_string(scan *s)
 {
     if (peek(s) != '"')
         return fail(s, "a string in double quotes");
-    for (s->at++; s->at < s->end; s->at++) {
+    s->at++;
+    while (s->at < s->end) {
         unsigned char c = (unsigned char)s->text[s->at];
+        uint32_t code_point;
         if (c == '"') {
             s->at++;
             return 1;
         }
         if (c < 0x20)
             return fail(s, "the end of the string before the end of the line");
-        if (c == '\\')
-            s->at++;
+        if (c == '\\') {
+            if (!scan_escape(s))
+                return 0;
+            continue;
+        }
+        size_t n = bt__utf8_read(s->text + s->at, s->end - s->at, &code_point);
+        if (n == 0)
+            return fail(s, "UTF-8");
+        s->at += n;
     }
-    s->at = s->end;
     return fail(s, "the end of the string");
 }
 
@@ -425,7 +450,8 @@ static bt_status fail_va(bt_ctx *ctx, const bt__json *json, int at_key,
     const void *mark = bt_arena_mark(ctx->scratch);
     bt_text text;
     bt_text_init(&text, ctx->scratch);
-    bt_text_addf(&text, "%s: ", json->up ? bt__json_pointer(json, ctx->scratch) : "/");
+    if (json->up)
+        bt_text_addf(&text, "%s: ", bt__json_pointer(json, ctx->scratch));
     bt_text_addv(&text, format, args);
     const char *message = bt_text_get(&text);
     bt_status status =

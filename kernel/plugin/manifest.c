@@ -209,16 +209,21 @@ static const char *name_of_file(bt_arena *arena, const char *path)
     return bt_arena_text(arena, base, n);
 }
 
-static const char *folder_of(bt_arena *arena, const char *path)
+static int is_known(const struct bt__plugins *plugins, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? bt_arena_text(arena, path, (size_t)(slash - path) + (slash == path))
-                 : bt_arena_text(arena, ".", 1);
+    for (uint32_t i = 0; i < plugins->handles.len; i++) {
+        const char *known = plugins->handles.at[i]->manifest;
+        if (known && strcmp(known, path) == 0)
+            return 1;
+    }
+    return 0;
 }
 
 bt_status bt__manifest_read(bt_ctx *ctx, struct bt__plugins *plugins, const char *path,
                             uint32_t rank)
 {
+    if (is_known(plugins, path)) // a file named twice is one plugin
+        return NULL;
     bt_plugin_handle *h = BT_NEW(plugins->arena, bt_plugin_handle);
     if (!h || !BT_PUSH(plugins->arena, &plugins->handles, h))
         return bt_no_memory();
@@ -228,7 +233,7 @@ bt_status bt__manifest_read(bt_ctx *ctx, struct bt__plugins *plugins, const char
     h->refusal = bt_no_memory();
     h->version = "";
     h->manifest = bt_arena_text(plugins->arena, path, strlen(path));
-    h->folder = folder_of(plugins->arena, path);
+    h->folder = bt__folder_of(plugins->arena, path);
     h->id = name_of_file(plugins->arena, path);
     if (!h->manifest || !h->folder || !h->id) {
         plugins->handles.len--;

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <baton/value.h>
+
 #include "plugin/plugins.h"
 #include "plugin/sha256.h"
-
-#define MAX_BINARY_NBYTES (1u << 30)
 
 /* ---- the shared object ---- */
 
@@ -116,13 +116,10 @@ static bt_status check_digest(bt_ctx *ctx, const bt_plugin_handle *h)
     char found[65];
     if (!h->digest)
         return NULL;
-    const char *bytes;
-    size_t nbytes;
-    const void *mark = bt_arena_mark(ctx->scratch);
-    BT_TRY(bt__read_bounded(ctx, ctx->scratch, h->binary, MAX_BINARY_NBYTES, &bytes,
-                            &nbytes));
-    bt__sha256_text(bytes, nbytes, found);
-    bt_arena_release(ctx->scratch, mark);
+    bt_file *file;
+    BT_TRY(bt_file_read(ctx, h->binary, &file));
+    bt__sha256_text(file->bytes, file->nbytes, found);
+    bt_file_close(ctx, file);
     if (strcmp(found, h->digest) == 0)
         return NULL;
     return bt_fail(

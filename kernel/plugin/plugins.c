@@ -524,8 +524,11 @@ static bt_status add_manifest(bt_ctx *ctx, struct bt__plugins *plugins, const ch
                         .result = "added by the application" };
     if (!place.path || !BT_PUSH(plugins->arena, &plugins->places, place))
         return bt_no_memory();
+    uint32_t n = plugins->handles.len;
     BT_TRY(bt__manifest_read(ctx, plugins, path, plugins->places.len - 1));
-    const bt_plugin_handle *h = plugins->handles.at[plugins->handles.len - 1];
+    if (plugins->handles.len == n)
+        return NULL; // known already
+    const bt_plugin_handle *h = plugins->handles.at[n];
     BT_TRY(make_index(ctx, plugins));
     return bt_plugin_refusal(h);
 }

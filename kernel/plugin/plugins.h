@@ -138,6 +138,9 @@ bt_status bt__plugins_search(bt_ctx *, struct bt__plugins *) BT_MUST_USE;
 bt_status bt__read_bounded(bt_ctx *, bt_arena *, const char *path, size_t limit,
                            const char **out, size_t *nbytes) BT_MUST_USE;
 
+/* The folder of a file. NULL: no memory */
+const char *bt__folder_of(bt_arena *, const char *path);
+
 /* ---- manifest.c ---- */
 
 /* Reads one manifest into a new handle; a wrong one becomes a refused handle. errors

@@ -7,14 +7,14 @@
 #define _GNU_SOURCE // dladdr
 #include <dirent.h>
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <baton/value.h>
 
 #include "plugin/plugins.h"
 
@@ -28,44 +28,40 @@ static bt_status add_place(struct bt__plugins *plugins, uint32_t origin, const c
                                                                     : bt_no_memory();
 }
 
-static bt_status read_open(bt_ctx *ctx, bt_arena *arena, const char *path, int file,
-                           size_t limit, const char **out, size_t *nbytes)
-{
-    struct stat info;
-    const bt_place place = { .file = path };
-    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode))
-        return bt_fail_place(ctx, BT_ERR_IO, &place, "is not a regular file");
-    if (info.st_size < 0 || (uint64_t)info.st_size > limit)
-        return bt_fail_place(ctx, BT_ERR_LIMIT, &place,
-                             "%lld bytes are too many: at most %zu are read",
-                             (long long)info.st_size, limit);
-    size_t size = (size_t)info.st_size, have = 0;
-    char *text = bt_arena_alloc(arena, 1, size + 1);
-    if (!text)
-        return bt_no_memory();
-    while (have < size) {
-        ssize_t n = read(file, text + have, size - have);
-        if (n < 0 && errno != EINTR)
-            return bt_fail_place(ctx, BT_ERR_IO, &place, "%s", strerror(errno));
-        if (n == 0)
-            break; // cut short meanwhile: what is there is judged
-        have += n > 0 ? (size_t)n : 0;
-    }
-    *out = text;
-    *nbytes = have;
-    return NULL;
-}
-
+/* What is not a regular file is refused before it is opened: a pipe would wait forever.
+ */
 bt_status bt__read_bounded(bt_ctx *ctx, bt_arena *arena, const char *path, size_t limit,
                            const char **out, size_t *nbytes)
 {
     const bt_place place = { .file = path };
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
-        return bt_fail_place(ctx, BT_ERR_IO, &place, "%s", strerror(errno));
-    bt_status status = read_open(ctx, arena, path, file, limit, out, nbytes);
-    close(file);
-    return status;
+    struct stat info;
+    bt_file *file;
+    if (stat(path, &info) != 0)
+        return bt_fail_place(ctx, BT_ERR_IO, &place, "there is no such file");
+    if (!S_ISREG(info.st_mode))
+        return bt_fail_place(ctx, BT_ERR_IO, &place, "is not a regular file");
+    uint64_t own_limit = ctx->limits.bytes;
+    ctx->limits.bytes = limit < own_limit ? limit : own_limit;
+    bt_status status = bt_file_read(ctx, path, &file);
+    ctx->limits.bytes = own_limit;
+    BT_TRY(status);
+    *out = bt_arena_text(arena, file->bytes, file->nbytes);
+    *nbytes = file->nbytes;
+    bt_file_close(ctx, file);
+    return *out ? NULL : bt_no_memory();
+}
+
+/* Absolute, so that a later change of the current folder means nothing. */
+const char *bt__folder_of(bt_arena *arena, const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const char *given =
+        slash ? bt_arena_text(arena, path, (size_t)(slash - path) + (slash == path))
+              : ".";
+    if (!given || *given == '/' || !realpath(given, folder))
+        return given;
+    return bt_arena_text(arena, folder, strlen(folder));
 }
 
 /* An environment variable, unless the application or a raised privilege forbids it. */
@@ -188,7 +184,7 @@ static bt_status search_user(bt_ctx *ctx, struct bt__plugins *plugins)
  * `is_program` tells that it is the program itself, libbaton being linked in. */
 static int own_folder(char *out, size_t nbytes, int *is_program)
 {
-    char program[4096], library[4096];
+    char program[PATH_MAX], library[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
     program[n > 0 ? n : 0] = 0;
     Dl_info info;
@@ -209,7 +205,7 @@ static int own_folder(char *out, size_t nbytes, int *is_program)
 
 static bt_status search_prefix(bt_ctx *ctx, struct bt__plugins *plugins)
 {
-    char folder[4096];
+    char folder[PATH_MAX];
     int is_program;
     if (!own_folder(folder, sizeof(folder), &is_program))
         return NULL;

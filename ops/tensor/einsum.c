@@ -1,0 +1,332 @@
+/*
+ * einsum, meshgrid, unravel_index: index notation of users, grids, positions taken apart.
+ *     einsum((a, b), equation="ij,jk->ik")    y[i, k] = sum(j: a[i, j] * b[j, k])
+ *     meshgrid((x, y), indexing="ij")         x[i, j] = x[i], y[i, j] = y[j]
+ *     unravel_index(5, (2, 3))                (1, 2)
+ * In an equation each letter is an axis; without "->", the letters that occur once, in
+ * alphabetic order, are those of the result. A repeated letter in one operand reads the
+ * diagonal. An ellipsis is not supported.
+ * source  Relay, operators of the same names; NumPy
+ */
+#include "formula.h"
+
+#include <string.h>
+
+/* ---- einsum ---- */
+
+struct einsum_attrs {
+    const char *equation;
+};
+static const bt_attr einsum_attrs[] = {
+    BT_ATTR(struct einsum_attrs, equation, STRING, NULL,
+            "axes of the operands and result"),
+    { 0 },
+};
+
+/* An equation without spaces, cut up. */
+typedef struct equation {
+    uint32_t nterm;
+    char terms[BT_MAX_RANK][BT_MAX_RANK + 1];
+    char result[BT_MAX_RANK + 1];
+} equation;
+
+static int is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static int add_letter(char *text, char c)
+{
+    size_t n = strlen(text);
+    if (n == BT_MAX_RANK)
+        return 0;
+    text[n] = c;
+    text[n + 1] = '\0';
+    return 1;
+}
+
+static uint32_t count_letter(const equation *x, char c)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < x->nterm; i++) {
+        for (const char *at = x->terms[i]; *at; at++)
+            count += *at == c;
+    }
+    return count;
+}
+
+/* NULL, or what is wrong. */
+static const char *parse(const char *text, equation *out)
+{
+    char *term = out->terms[0];
+    int has_arrow = 0;
+    *out = (equation){ .nterm = 1 };
+    for (; *text; text++) {
+        if (*text == ' ')
+            continue;
+        if (*text == '-' && text[1] == '>' && !has_arrow) {
+            has_arrow = 1;
+            term = out->result;
+            text++;
+        } else if (*text == ',' && !has_arrow) {
+            if (out->nterm == BT_MAX_RANK)
+                return "it has too many operands";
+            term = out->terms[out->nterm++];
+        } else if (!is_letter(*text)) {
+            return "it consists of letters, commas and one ->";
+        } else if (!add_letter(term, *text)) {
+            return "it has too many axes";
+        }
+    }
+    for (int c = 'A'; !has_arrow && c <= 'z'; c++) {
+        if (is_letter((char)c) && count_letter(out, (char)c) == 1 &&
+            !add_letter(out->result, (char)c))
+            return "it has too many axes";
+    }
+    for (const char *at = out->result; *at; at++) {
+        if (strchr(at + 1, *at))
+            return "its result has a letter twice";
+        if (count_letter(out, *at) == 0)
+            return "its result has a letter that no operand has";
+    }
+    return NULL;
+}
+
+static bt_status relate_einsum(bt_solver *s, const bt_relation_call *r)
+{
+    const struct einsum_attrs *a = r->attrs;
+    const bt_tensor_parts *fields;
+    const bt_type *extents[128] = { NULL }, *dims[BT_MAX_RANK];
+    equation x;
+    uint32_t n, rank = 0;
+    const char *wrong = parse(a->equation, &x);
+    if (wrong)
+        return bt_relation_fail(s, r, -1, "equation \"%s\": %s", a->equation, wrong);
+    BT_TRY(bt_relation_tensors(s, r, 0, &n, &fields));
+    if (n != x.nterm)
+        return bt_relation_fail(s, r, 0, "equation \"%s\" has %u operands, data has %u",
+                                a->equation, x.nterm, n);
+    for (uint32_t i = 0; i < n; i++) {
+        if (fields[i].rank != strlen(x.terms[i]))
+            return bt_relation_fail(s, r, 0, "field %u has rank %u, \"%s\" has %u axes",
+                                    i, fields[i].rank, x.terms[i],
+                                    (uint32_t)strlen(x.terms[i]));
+        BT_TRY(bt_relation_unify(s, r, fields[0].dtype, fields[i].dtype,
+                                 "dtypes of the fields"));
+        for (uint32_t k = 0; k < fields[i].rank; k++) {
+            const bt_type **extent = &extents[(unsigned char)x.terms[i][k]];
+            if (*extent)
+                BT_TRY(bt_relation_unify(s, r, *extent, fields[i].dims[k],
+                                         "axes of one letter"));
+            *extent = fields[i].dims[k];
+        }
+    }
+    for (const char *at = x.result; *at; at++)
+        dims[rank++] = extents[(unsigned char)*at];
+    return bt_relation_result_tensor(s, r, rank, dims, fields[0].dtype);
+}
+
+/* "x_i in extent(data.0, 0)": the axis of a letter where it occurs first. Letters get a
+ * prefix, for a single one may be the name of something else. */
+static void write_letter(bt_text *out, const equation *x, int first, char letter)
+{
+    for (uint32_t i = 0; i < x->nterm; i++) {
+        const char *at = strchr(x->terms[i], letter);
+        if (!at)
+            continue;
+        formula_comma(out, first);
+        bt_text_addf(out, "x_%c in extent(data.%u, %u)", letter, i,
+                     (uint32_t)(at - x->terms[i]));
+        return;
+    }
+}
+
+static bt_status write_einsum(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct einsum_attrs *a = call->attrs;
+    equation x;
+    int nsum = 0;
+    const char *wrong = parse(a->equation, &x);
+    if (wrong)
+        return bt_fail(ctx, BT_ERR_INTERNAL, "einsum: %s", wrong);
+    bt_text_addf(out, "y: t[");
+    for (uint32_t k = 0; x.result[k]; k++)
+        write_letter(out, &x, k == 0, x.result[k]);
+    bt_text_addf(out, "] = ");
+    for (int c = 'A'; c <= 'z'; c++) {
+        if (!is_letter((char)c) || !count_letter(&x, (char)c) || strchr(x.result, c))
+            continue;
+        if (nsum == 0)
+            bt_text_addf(out, "sum(");
+        write_letter(out, &x, nsum++ == 0, (char)c);
+    }
+    if (nsum)
+        bt_text_addf(out, ": ");
+    for (uint32_t i = 0; i < x.nterm; i++) {
+        bt_text_addf(out, "%sdata.%u[", i ? " * " : "", i);
+        for (uint32_t k = 0; x.terms[i][k]; k++)
+            bt_text_addf(out, "%sx_%c", k ? ", " : "", x.terms[i][k]);
+        bt_text_addf(out, "]");
+    }
+    bt_text_addf(out, nsum ? ")" : "");
+    return formula_end(out);
+}
+
+/* ---- meshgrid ---- */
+
+struct mesh_attrs {
+    const char *indexing;
+};
+static const bt_attr mesh_attrs[] = {
+    BT_ATTR_CHOICE(struct mesh_attrs, indexing, "ij", "ij|xy",
+                   "xy: the first two axes change places"),
+    { 0 },
+};
+
+/* The axis of the result along which operand i runs. */
+static uint32_t mesh_axis(const struct mesh_attrs *a, uint32_t n, uint32_t i)
+{
+    return strcmp(a->indexing, "xy") == 0 && n >= 2 && i < 2 ? 1 - i : i;
+}
+
+static bt_status relate_mesh(bt_solver *s, const bt_relation_call *r)
+{
+    const struct mesh_attrs *a = r->attrs;
+    const bt_tensor_parts *fields;
+    bt_store *store = bt_relation_store(s);
+    const bt_type *dims[BT_MAX_RANK], *grids[BT_MAX_RANK];
+    uint32_t n;
+    BT_TRY(bt_relation_tensors(s, r, 0, &n, &fields));
+    if (n == 0 || n > BT_MAX_RANK)
+        return bt_relation_fail(s, r, 0, "expects 1 to %d tensors, found %u", BT_MAX_RANK,
+                                n);
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_type **dim = &dims[mesh_axis(a, n, i)];
+        if (fields[i].rank > 1)
+            return bt_relation_fail(s, r, 0, "field %u has rank %u, expected 0 or 1", i,
+                                    fields[i].rank);
+        *dim = fields[i].rank ? fields[i].dims[0] : bt_dim(store, 1);
+        if (!*dim)
+            return bt_no_memory();
+        BT_TRY(bt_relation_unify(s, r, fields[0].dtype, fields[i].dtype,
+                                 "dtypes of the fields"));
+    }
+    const bt_type *shape = bt_type_shape(store, n, dims);
+    const bt_type *grid = shape ? bt_type_tensor(store, shape, fields[0].dtype) : NULL;
+    if (!grid)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        grids[i] = grid;
+    const bt_type *tuple = bt_type_tuple(store, n, grids);
+    return tuple ? bt_relation_result(s, r, tuple) : bt_no_memory();
+}
+
+static bt_status write_mesh(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct mesh_attrs *a = call->attrs;
+    uint32_t n = bt_as_tuple_type(call->args[0])->n, rank[BT_MAX_RANK];
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(formula_field_rank(ctx, call, 0, i, &rank[i]));
+    for (uint32_t i = 0; i < n; i++) {
+        bt_text_addf(out, "y%u: t[", i);
+        for (uint32_t k = 0; k < n; k++) {
+            uint32_t j = mesh_axis(a, n, k); // swapping twice is no change
+            formula_comma(out, k == 0);
+            bt_text_addf(out, rank[j] ? "i%u in extent(data.%u, 0)" : "i%u in 1", j, j);
+        }
+        bt_text_addf(out, rank[i] ? "] = data.%u[i%u]; " : "] = data.%u[]; ", i, i);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        bt_text_addf(out, "%s y%u", i ? "," : "->", i);
+    return formula_end(out);
+}
+
+/* ---- unravel_index ---- */
+
+static bt_status relate_unravel(bt_solver *s, const bt_relation_call *r)
+{
+    bt_tensor_parts indices, shape;
+    const bt_type *dims[BT_MAX_RANK + 1];
+    BT_TRY(bt_relation_tensor(s, r, 0, &indices));
+    BT_TRY(bt_relation_tensor_rank(s, r, 1, 1, &shape));
+    if (indices.rank == BT_MAX_RANK)
+        return bt_relation_fail(s, r, 0, "the result would have too many dims");
+    dims[0] = shape.dims[0];
+    for (uint32_t k = 0; k < indices.rank; k++)
+        dims[k + 1] = indices.dims[k];
+    return bt_relation_result_tensor(s, r, indices.rank + 1, dims, indices.dtype);
+}
+
+/* ---- rows ---- */
+
+static const bt_op_input einsum_in[] = {
+    { .name = "data", .type = "(t:number[..]*)", .doc = "the operands" },
+    { 0 },
+};
+static const bt_op_input mesh_in[] = {
+    { .name = "data", .type = "(t[..]*)", .doc = "tensors of rank 0 or 1" },
+    { 0 },
+};
+static const bt_op_input unravel_in[] = {
+    { .name = "indices", .type = "t:integer[..]", .doc = "row-major positions" },
+    { .name = "shape",
+      .type = "u:integer[n]",
+      .doc = "the shape that they are positions in" },
+    { 0 },
+};
+
+static const bt_op ops[] = {
+    {
+        .name = "einsum",
+        .revision = 1,
+        .doc = "Sums products of tensors, as an equation of axes says.\n"
+               "Axes of one letter agree; the result has the axes after the arrow.",
+        .source = "Relay, einsum; NumPy einsum",
+        .inputs = einsum_in,
+        .attrs = einsum_attrs,
+        .attrs_nbytes = sizeof(struct einsum_attrs),
+        .relate = relate_einsum,
+        .write_formula = write_einsum,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "(float32[2, 3], float32[3, 4]) | equation=\"ij,jk->ik\"\n"
+            "(float32[2, 3], float32[3]) | equation=\"ij,j\"\n"
+            "(int32[3, 3]) | equation=\"ii->i\"\n(float32[2, 3]) | equation=\"ij->\"\n"
+            "(float32[2, 3, 4], float32[2, 4, 3], float32[2]) | "
+            "equation=\"bij,bji,b->b\"\n"
+            "(float32[], float32[2]) | equation=\",a->a\"")),
+    },
+    {
+        .name = "meshgrid",
+        .revision = 1,
+        .doc = "Spreads tensors of rank 1 over a grid, each along its own axis.\n"
+               "A tuple of as many tensors, one axis for each.",
+        .source = "Relay, meshgrid; NumPy meshgrid",
+        .inputs = mesh_in,
+        .attrs = mesh_attrs,
+        .attrs_nbytes = sizeof(struct mesh_attrs),
+        .relate = relate_mesh,
+        .write_formula = write_mesh,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("(float32[2], float32[3])\n"
+                     "(int8[2], int8[3], int8[4]) | indexing=\"xy\"\n"
+                     "(float32[], float32[2])\n(bool[3]) | indexing=\"xy\"\n"
+                     "(float32[0], float32[2])")),
+    },
+    {
+        .name = "unravel_index",
+        .revision = 1,
+        .doc = "Takes row-major positions apart into one index for each axis.\n"
+               "A new first axis runs over the axes of the shape.",
+        .source = "Relay, unravel_index; NumPy unravel_index",
+        .inputs = unravel_in,
+        .relate = relate_unravel,
+        .formula = "inner: int64[d in n] = prod(k in n | k > d: int64(shape[k])); "
+                   "y: t[d in n, ..] = t(mod(floordiv(int64(indices[..]), inner[d]), "
+                   "int64(shape[d])))",
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "int32[4] = 0..23, int64[3] = 3..4\nint64[] = 0..5, int32[2] = 3..3\n"
+            "uint8[2, 2] = 0..7, int32[1] = 8..8\nint32[0], int32[2]")),
+    },
+    { 0 },
+};
+const bt_table bt_ops_tensor_einsum[] = { BT_OPS(ops), { 0 } };

@@ -80,14 +80,9 @@ static int read_layout(struct reader *r)
     return 1;
 }
 
-const bt_layout *bt_layout_parse(bt_store *store, const char *text)
+/* The store's layout of that text, as read. NULL: no memory. */
+static const bt_layout *intern(bt_store *store, const char *text, const struct reader *r)
 {
-    struct reader r = { .at = text };
-    if (!read_layout(&r)) {
-        bt__refuse(store, "a layout is written like NCHW:NCHW16c");
-        return NULL;
-    }
-    bt__refuse(store, NULL);
     const char *name = bt_name_of(store, text);
     if (!name)
         return NULL;
@@ -96,12 +91,22 @@ const bt_layout *bt_layout_parse(bt_store *store, const char *text)
         return known;
     bt_layout *layout = BT_NEW(store->arena, bt_layout);
     struct bt_layout_axis *physical =
-        BT_NEWS(store->arena, struct bt_layout_axis, r.nphysical);
+        BT_NEWS(store->arena, struct bt_layout_axis, r->nphysical);
     if (!layout || !physical || !bt_map_put(&store->layouts, name, layout))
         return NULL;
-    for (uint32_t i = 0; i < r.nphysical; i++)
-        physical[i] = r.physical[i];
-    *layout = (bt_layout){ name, r.nlogical, r.nphysical, physical };
+    for (uint32_t i = 0; i < r->nphysical; i++)
+        physical[i] = r->physical[i];
+    *layout = (bt_layout){ name, r->nlogical, r->nphysical, physical };
+    return layout;
+}
+
+const bt_layout *bt_layout_parse(bt_store *store, const char *text)
+{
+    struct reader r = { .at = text };
+    int is_valid = read_layout(&r);
+    const bt_layout *layout = is_valid ? intern(store, text, &r) : NULL;
+    if (!layout)
+        bt__refuse(store, is_valid ? NULL : "a layout is written like NCHW:NCHW16c");
     return layout;
 }
 

@@ -6,11 +6,11 @@
 /* ---- positions of parameters ---- */
 
 /* Parameters of function types outside of the term stand `by` levels further out, or, by
- * -1, further in. */
+ * -1, further in. A walk meets no other BOUND terms: what is bound inside it keeps. */
 static const bt_type *move_bound(bt__type_walk *walk, const bt_type *t, int64_t by)
 {
     const bt_bound_type *bound = AS(bt_bound_type, t);
-    if (t->kind != BT_TYPE_BOUND || bound->depth < walk->depth)
+    if (t->kind != BT_TYPE_BOUND)
         return t;
     return bt_type_bound(walk->to, bound->of_kind, (uint32_t)(bound->depth + by),
                          bound->index);

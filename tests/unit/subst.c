@@ -194,9 +194,32 @@ static void test_arguments_are_not_captured(void **state)
     const bt_func_type *again = bt_as_func_type(opened->args[0]);
     assert_ptr_equal(again->args[0], bound);
     assert_ptr_equal(again->result, bt_type_bound(store, BT_KIND_TYPE, 1, 0));
+    // Opening takes one level away from what is bound further out still.
+    const bt_type *farther = bt_type_bound(store, BT_KIND_TYPE, 1, 5);
+    opened = open(close(1, &b, b, bt_type_bound(store, BT_KIND_TYPE, 0, 5)), &b);
+    assert_ptr_equal(opened->result, bt_type_bound(store, BT_KIND_TYPE, 0, 5));
+    assert_ptr_equal(bt_as_func_type(close(1, &b, b, opened->result))->result, farther);
     // And closing once more binds it.
     const bt_type *wrapped = close(1, &a, outer, a);
     assert_ptr_equal(open(wrapped, &b)->args[0], outer);
+}
+
+static void test_a_memo_serves_one_depth(void **state)
+{
+    (void)state;
+    const bt_type *a = new_var(BT_KIND_TYPE, "a"), *b = new_var(BT_KIND_TYPE, "b");
+    const bt_type *cell = bt_type_ref(store, a);
+    const bt_type *both[] = { cell, close(1, &b, b, cell) };
+    const bt_type *bound = bt_type_bound(store, BT_KIND_TYPE, 0, 0);
+    struct table table = { .base.leaf = look_up, .n = 1, .from = { a }, .to = { bound } };
+    bt_map memo;
+    bt_map_init(&memo, bt_store_arena(store), 0);
+    table.base.memo = &memo;
+    const bt_type *t = bt_type_subst(store, &table.base, bt_type_tuple(store, 2, both));
+    const bt_list_type *tuple = bt_as_tuple_type(t);
+    assert_ptr_equal(tuple->at[0], bt_type_ref(store, bound));
+    assert_ptr_equal(bt_as_func_type(tuple->at[1])->result,
+                     bt_type_ref(store, bt_type_bound(store, BT_KIND_TYPE, 1, 0)));
 }
 
 static void test_substitution_reaches_bound_parameters_from_outside(void **state)
@@ -248,6 +271,15 @@ static void test_where_relations_are_part_of_the_type(void **state)
     assert_ptr_equal(attrs->depth, m);
     assert_int_equal(attrs->axis, 1);
     assert_ptr_equal(opened->wheres[0].types[1], vector(m));
+    // A variable in an attribute alone counts as one in the type.
+    const bt_type *unit = bt_type_tuple(store, 0, NULL);
+    struct attrs alone = { 1, n, NULL };
+    bt_where where = { &one_hot, &alone, 1, &unit };
+    bt_func_type fields = { .result = unit, .nwhere = 1, .wheres = &where };
+    const bt_type *g = bt_type_func(store, &fields);
+    assert_int_equal(g->has, BT_HAS_VAR);
+    const struct attrs *replaced = bt_as_func_type(replace(g, n, m))->wheres[0].attrs;
+    assert_ptr_equal(replaced->depth, m);
 }
 
 /* ---- random types ---- */
@@ -314,6 +346,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_names_of_parameters_do_not_matter),
     TEST(test_opening_puts_arguments_in),
     TEST(test_arguments_are_not_captured),
+    TEST(test_a_memo_serves_one_depth),
     TEST(test_substitution_reaches_bound_parameters_from_outside),
     TEST(test_where_relations_are_part_of_the_type),
     TEST(test_random_types_are_equal_whatever_the_variables),

@@ -110,6 +110,23 @@ static void test_paired_variables_stand_for_each_other(void **state)
     bt__equality_destroy(equality);
 }
 
+static void test_layouts_are_copied(void **state)
+{
+    (void)state;
+    const bt_type *t[2];
+    for (int i = 0; i < 2; i++) {
+        bt_store *store = i ? there : here;
+        const bt_type *dim = bt_dim(store, 32);
+        t[i] = bt_type_tensor_layout(store, bt_type_shape(store, 1, &dim),
+                                     bt_type_dtype(store, BT_INT8),
+                                     bt_layout_parse(store, "C:C16c"));
+    }
+    assert_ptr_equal(bt_type_copy(there, NULL, t[0]), t[1]);
+    assert_true(bt_type_equal(t[0], t[1]));
+    assert_false(
+        bt_type_equal(t[0], bt_type_tensor_of(there, BT_INT8, 1, (int64_t[]){ 32 })));
+}
+
 static const bt_type *tree_of(bt_store *store, bt_adt_def *def, const char *name)
 {
     bt_type_param param = { .kind = BT_KIND_TYPE };
@@ -197,6 +214,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_closed_types_are_equal_across_stores),
     TEST(test_free_variables_need_a_counterpart),
     TEST(test_paired_variables_stand_for_each_other),
+    TEST(test_layouts_are_copied),
     TEST(test_data_types_are_compared_by_name),
     TEST(test_shared_terms_are_compared_once),
     TEST(test_attributes_of_relations_are_copied),

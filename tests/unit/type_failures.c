@@ -37,7 +37,11 @@ static int create(struct memory *m, const bt_allocator *allocator)
     m->registry = failing_registry(allocator);
     m->store = m->registry ? bt_store_create(m->registry) : NULL;
     m->ctx = m->registry ? bt_ctx_create(m->registry) : NULL;
-    return m->store && m->ctx;
+    if (!m->store || !m->ctx)
+        return 0;
+    // A reason that is there already must not be taken for that of a later failure.
+    assert_null(bt_type_dtype(m->store, 0));
+    return 1;
 }
 
 static void destroy(struct memory *m)
@@ -216,7 +220,10 @@ static int copy_types(const struct memory *m, bt_store *other)
     bt_type_param param = { .kind = BT_KIND_DIM };
     const bt_type *a = bt_type_var(m->store, &param, "a");
     const bt_type *f = a ? with_where(m->store, a) : NULL;
+    assert_null(bt_type_dtype(other, 0));
     const bt_type *copy = f ? bt_type_copy(other, NULL, f) : NULL;
+    if (f && !copy)
+        assert_int_equal(bt_store_why(m->ctx, other)->code, BT_ERR_MEMORY);
     // Without memory the answer is "not equal".
     return copy && bt_type_equal(f, copy);
 }

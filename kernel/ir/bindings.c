@@ -321,7 +321,7 @@ bt_status bt__build_again(bt_builder *b, const bt_value *old, const bt__again *a
         b->preset.name = old->name;
     if (!b->preset.device)
         b->preset.device = old->device;
-    b->preset.prov = bt_prov_join(b->store, old->prov, before.prov);
+    b->preset.prov = bt__builder_join(b, old->prov, before.prov);
     b->preset.type = again->type;
     bt_status status = by_kind(b, old, again, out);
     before.name = NULL;

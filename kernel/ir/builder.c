@@ -84,6 +84,14 @@ void bt_builder_like(bt_builder *b, const bt_value *value)
     b->preset.device = value->device;
 }
 
+bt_prov bt__builder_join(bt_builder *b, bt_prov one, bt_prov other)
+{
+    bt_prov both = bt_prov_join(b->store, one, other);
+    if (!both && (one || other))
+        b->failed = 1;
+    return both;
+}
+
 /* ---- nodes and blocks ---- */
 
 void *bt__node(bt_builder *b, uint32_t kind, size_t nbytes)

@@ -43,6 +43,8 @@ bt_status bt__builder_append(bt_builder *, const bt_value *) BT_MUST_USE;
 /* Bindings go to this open block (counted from 0, outermost) until the old selection,
  * which is returned, is given back. */
 uint32_t bt__builder_select(bt_builder *, uint32_t frame);
+/* Joined provenance; no memory for it makes the builder fail. */
+bt_prov bt__builder_join(bt_builder *, bt_prov, bt_prov);
 /* The type of a constant. NULL: no memory, or nested too deep. */
 const bt_type *bt__const_type(bt_store *, const bt_object *);
 

@@ -24,7 +24,7 @@ static bt_status emit_members(bt_builder *b, const struct group *group,
         group->at[i] = closure;
         if (group->like) {
             bt_builder_like(b, group->like[i]);
-            b->preset.prov = bt_prov_join(b->store, b->preset.prov, group->prov);
+            b->preset.prov = bt__builder_join(b, b->preset.prov, group->prov);
         }
         if (group->names && group->names[i])
             bt_builder_name(b, group->names[i]);

@@ -330,7 +330,7 @@ static bt_status rebuild(bt_rewrite *rw, const bt_value *old, const bt_value **o
 void bt__rewrite_preset(bt_rewrite *rw, const bt_value *old)
 {
     bt_builder_like(rw->b, old);
-    rw->b->preset.prov = bt_prov_join(rw->store, old->prov, rw->cursor->scope->prov);
+    rw->b->preset.prov = bt__builder_join(rw->b, old->prov, rw->cursor->scope->prov);
     rw->b->preset.type = NULL;
 }
 
@@ -446,7 +446,7 @@ bt_status bt_rewrite_replace(bt_rewrite *rw, const bt_value *old, const bt_value
 
 void bt_rewrite_from(bt_rewrite *rw, const bt_value *old)
 {
-    rw->b->preset.prov = bt_prov_join(rw->store, rw->b->preset.prov, old->prov);
+    rw->b->preset.prov = bt__builder_join(rw->b, rw->b->preset.prov, old->prov);
 }
 
 uint32_t bt_rewrite_nuse(const bt_rewrite *rw, const bt_value *old)

@@ -1,0 +1,301 @@
+/*
+ * Arguments of a run against the entry function's parameters.
+ *
+ * Dims that are a variable take their value from the first argument that shows it; what
+ * is computed from variables ([2 * n + 1]) is compared once all are known. Data types are
+ * looked at on the surface only: a list may be long.
+ */
+#include <inttypes.h>
+
+#include <baton/executor.h>
+
+/* A dim that is compared at the end. */
+struct pending {
+    const bt_type *dim;
+    int64_t found;
+    uint32_t arg, axis;
+};
+
+/* What a shape variable stands for. */
+struct rest {
+    uint32_t n;
+    const int64_t *dims;
+};
+
+struct check {
+    bt_ctx *ctx;
+    const bt_store *store;
+    const bt_global *entry;
+    bt_arena *arena;
+    bt_map dims;   /* variable -> int64_t * */
+    bt_map dtypes; /* variable -> bt_dtype *, in the arena */
+    bt_map rests;  /* variable -> struct rest */
+    bt_vec(struct pending) pending;
+    uint32_t arg;
+};
+
+static bt_status fail(struct check *, const char *format, ...) BT_PRINTF(2, 3);
+
+/* "@main: argument 1 (%x) " and the message. */
+static bt_status fail(struct check *c, const char *format, ...)
+{
+    const bt_value *param = &c->entry->func->block->params[c->arg]->base;
+    bt_text text;
+    va_list args;
+    bt_text_init(&text, c->arena);
+    va_start(args, format);
+    bt_text_addv(&text, format, args);
+    va_end(args);
+    const char *message = bt_text_get(&text);
+    if (!message)
+        return bt_no_memory();
+    return bt_fail_at(c->ctx, BT_ERR_ARGUMENT, c->store, param->span,
+                      "@%s: argument %u (%%%s) %s", c->entry->name, c->arg,
+                      param->name ? param->name : "_", message);
+}
+
+static const char *var_name(const bt_type *var)
+{
+    const char *name = ((const bt_var_type *)(const void *)var)->name;
+    return name ? name : "?";
+}
+
+/* ---- dims ---- */
+
+static bt_status check_range(struct check *c, const bt_type *var, int64_t found)
+{
+    const bt_type_param *p = &((const bt_var_type *)(const void *)var)->param;
+    if (found < p->low || found > p->high)
+        return fail(c, "has %s = %" PRId64 ", outside %" PRId64 "..%" PRId64,
+                    var_name(var), found, p->low, p->high);
+    if (p->step > 1 && found % p->step)
+        return fail(c, "has %s = %" PRId64 ", which is no multiple of %" PRId64,
+                    var_name(var), found, p->step);
+    return NULL;
+}
+
+static bt_status check_var(struct check *c, const bt_type *var, int64_t found,
+                           uint32_t axis)
+{
+    int64_t *known = bt_map_find(&c->dims, var);
+    if (known && *known != found)
+        return fail(
+            c, "has dim %u = %" PRId64 ", but %s is %" PRId64 " in an earlier argument",
+            axis, found, var_name(var), *known);
+    if (known)
+        return NULL;
+    BT_TRY(check_range(c, var, found));
+    known = BT_NEW(c->arena, int64_t);
+    if (!known || !bt_map_put(&c->dims, var, known))
+        return bt_no_memory();
+    *known = found;
+    return NULL;
+}
+
+static bt_status check_dim(struct check *c, const bt_type *dim, int64_t found,
+                           uint32_t axis)
+{
+    int64_t expected;
+    if (bt_dim_is_const(dim, &expected)) {
+        if (expected != found)
+            return fail(c, "has dim %u = %" PRId64 ", expected %" PRId64, axis, found,
+                        expected);
+        return NULL;
+    }
+    if (dim->kind == BT_TYPE_VAR)
+        return check_var(c, dim, found, axis);
+    struct pending pending = { dim, found, c->arg, axis };
+    return BT_PUSH(c->arena, &c->pending, pending) ? NULL : bt_no_memory();
+}
+
+static const bt_type *known_dim(bt_subst *subst, const bt_type *leaf)
+{
+    struct check *c = subst->state;
+    const int64_t *known = bt_map_find(&c->dims, leaf);
+    return known ? bt_dim(leaf->store, *known) : NULL;
+}
+
+/* What is left is computed from variables that are known by now, or from some that no
+ * argument shows, which then say nothing. */
+static bt_status check_pending(struct check *c)
+{
+    bt_subst subst = { .leaf = known_dim, .state = c };
+    for (uint32_t i = 0; i < c->pending.len; i++) {
+        const struct pending *p = &c->pending.at[i];
+        int64_t expected;
+        c->arg = p->arg;
+        const bt_type *dim = bt_type_subst(p->dim->store, &subst, p->dim);
+        if (!dim)
+            return bt_store_why(c->ctx, c->store);
+        if (bt_dim_is_const(dim, &expected) && expected != p->found)
+            return fail(c, "has dim %u = %" PRId64 ", expected %" PRId64, p->axis,
+                        p->found, expected);
+    }
+    return NULL;
+}
+
+/* ---- shapes ---- */
+
+static bt_status check_rest(struct check *c, const bt_type *var, const struct rest *found)
+{
+    const struct rest *known = bt_map_find(&c->rests, var);
+    if (!known) {
+        struct rest *copy = BT_NEW(c->arena, struct rest);
+        if (!copy || !bt_map_put(&c->rests, var, copy))
+            return bt_no_memory();
+        *copy = *found;
+        return NULL;
+    }
+    int same = known->n == found->n;
+    for (uint32_t i = 0; same && i < known->n; i++)
+        same = known->dims[i] == found->dims[i];
+    return same ? NULL
+                : fail(c, "has another shape for %s than an earlier argument",
+                       var_name(var));
+}
+
+static bt_status check_shape(struct check *c, const bt_type *type, const bt_tensor *found)
+{
+    if (type->kind == BT_TYPE_VAR) {
+        struct rest all = { found->rank, found->dims };
+        return check_rest(c, type, &all);
+    }
+    const bt_shape_type *shape = bt_as_shape_type(type);
+    if (!shape)
+        return NULL;
+    if (shape->rest ? found->rank < shape->n : found->rank != shape->n)
+        return fail(c, "has rank %u, expected %s%u", found->rank,
+                    shape->rest ? "at least " : "", shape->n);
+    uint32_t nrest = found->rank - shape->n;
+    for (uint32_t i = 0; i < shape->n; i++) {
+        uint32_t axis = shape->rest && i >= shape->position ? i + nrest : i;
+        BT_TRY(check_dim(c, shape->dims[i], found->dims[axis], axis));
+    }
+    if (!shape->rest || shape->rest->kind != BT_TYPE_VAR)
+        return NULL;
+    struct rest rest = { nrest, found->dims + shape->position };
+    return check_rest(c, shape->rest, &rest);
+}
+
+static bt_status check_dtype(struct check *c, const bt_type *type, bt_dtype found)
+{
+    char expected_name[BT_DTYPE_NAME_SIZE], found_name[BT_DTYPE_NAME_SIZE];
+    bt_dtype expected = 0;
+    if (type->kind == BT_TYPE_DTYPE) {
+        expected = ((const bt_dtype_type *)(const void *)type)->dtype;
+    } else if (type->kind == BT_TYPE_VAR) {
+        bt_dtype *known = bt_map_find(&c->dtypes, type);
+        if (!known) {
+            known = BT_NEW(c->arena, bt_dtype);
+            if (!known || !bt_map_put(&c->dtypes, type, known))
+                return bt_no_memory();
+            *known = found;
+        }
+        expected = *known;
+    }
+    if (!expected || expected == found)
+        return NULL;
+    return fail(c, "has dtype %s, expected %s",
+                bt_dtype_name(found, found_name, sizeof(found_name)),
+                bt_dtype_name(expected, expected_name, sizeof(expected_name)));
+}
+
+/* ---- kinds of values ---- */
+
+static bt_status check_object(struct check *, const bt_type *, const bt_object *);
+
+static bt_status check_tensor(struct check *c, const bt_type *type,
+                              const bt_object *object)
+{
+    const bt_tensor_type *expected = bt_as_tensor_type(type);
+    const bt_tensor *found = bt_object_as_tensor(object);
+    if (!found)
+        return fail(c, "is no tensor");
+    BT_TRY(check_dtype(c, expected->dtype, found->dtype));
+    return check_shape(c, expected->shape, found);
+}
+
+static bt_status check_tuple(struct check *c, const bt_type *type,
+                             const bt_object *object)
+{
+    const bt_list_type *expected = bt_as_tuple_type(type);
+    const bt_tuple *found = bt_object_as_tuple(object);
+    if (!found)
+        return fail(c, "is no tuple");
+    if (found->nfield != expected->n)
+        return fail(c, "is a tuple of %u, expected %u fields", found->nfield,
+                    expected->n);
+    for (uint32_t i = 0; i < expected->n; i++)
+        BT_TRY(check_object(c, expected->at[i], found->fields[i]));
+    return NULL;
+}
+
+static bt_status check_adt(struct check *c, const bt_type *type, const bt_object *object)
+{
+    const bt_type *handle = bt_as_apply_type(type)->at[0];
+    const bt_adt *found = bt_object_as_adt(object);
+    if (handle->kind != BT_TYPE_ADT)
+        return NULL;
+    const bt_adt_def *def = ((const bt_adt_type *)(const void *)handle)->def;
+    if (!found)
+        return fail(c, "is no value of %s", def->name);
+    if (def->is_extern)
+        return NULL;
+    if (found->tag >= def->nctor || found->nfield != def->ctors[found->tag].nfield)
+        return fail(c, "is no value of %s: it has no such constructor", def->name);
+    return NULL;
+}
+
+/* Tuple types have bounded depth, so this recurses. */
+static bt_status check_object(struct check *c, const bt_type *type,
+                              const bt_object *object)
+{
+    if (!object)
+        return fail(c, "is missing");
+    switch (type->kind) {
+    case BT_TYPE_TENSOR: return check_tensor(c, type, object);
+    case BT_TYPE_TUPLE: return check_tuple(c, type, object);
+    case BT_TYPE_APPLY: return check_adt(c, type, object);
+    case BT_TYPE_FUNC:
+        return bt_object_as_closure(object) ? NULL : fail(c, "is no function");
+    case BT_TYPE_REF:
+        return object->kind == BT_OBJECT_REF ? NULL : fail(c, "is no reference");
+    default: return NULL;
+    }
+}
+
+static bt_status check_all(struct check *c, uint32_t narg, bt_object *const *args)
+{
+    for (c->arg = 0; c->arg < narg; c->arg++) {
+        const bt_type *type = c->entry->func->block->params[c->arg]->base.type;
+        if (type)
+            BT_TRY(check_object(c, type, args[c->arg]));
+    }
+    return check_pending(c);
+}
+
+bt_status bt_check_args(bt_ctx *ctx, const bt_module *module, const bt_global *entry,
+                        uint32_t narg, bt_object *const *args)
+{
+    if (entry->kind != BT_GLOBAL_FUNC)
+        return bt_fail_at(ctx, BT_ERR_ARGUMENT, module->store, entry->span,
+                          "@%s is no function", entry->name);
+    if (narg != entry->func->block->nparam)
+        return bt_fail_at(ctx, BT_ERR_ARGUMENT, module->store, entry->span,
+                          "@%s takes %u arguments, found %u", entry->name,
+                          entry->func->block->nparam, narg);
+    struct check c = {
+        .ctx = ctx,
+        .store = module->store,
+        .entry = entry,
+        .arena = bt_arena_create(bt_ctx_registry(ctx)),
+    };
+    if (!c.arena)
+        return bt_no_memory();
+    bt_map_init(&c.dims, c.arena, 0);
+    bt_map_init(&c.dtypes, c.arena, 0);
+    bt_map_init(&c.rests, c.arena, 0);
+    bt_status status = check_all(&c, narg, args);
+    bt_arena_destroy(c.arena);
+    return status;
+}

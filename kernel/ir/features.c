@@ -1,0 +1,131 @@
+/* Which features of the language a program uses: what an executor must accept. */
+#include <baton/executor.h>
+
+#include "ir/walk.h"
+
+struct features {
+    const bt_module *module;
+    bt_arena *arena;
+    bt_map seen;                  /* functions */
+    bt_vec(const bt_func *) todo; /* seen, not yet walked */
+    uint32_t bits;
+    uint32_t failed; /* no memory */
+};
+
+static int is_dynamic(const bt_type *type)
+{
+    const bt_list_type *tuple = type ? bt_as_tuple_type(type) : NULL;
+    if (type && type->kind == BT_TYPE_TENSOR)
+        return !bt_tensor_static(type, NULL, NULL);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
+        if (is_dynamic(tuple->at[i]))
+            return 1;
+    }
+    return 0;
+}
+
+static void see_type(struct features *f, const bt_type *type)
+{
+    if (is_dynamic(type))
+        f->bits |= BT_FEATURE_DYNAMIC_SHAPES;
+}
+
+static void see_func(struct features *f, const bt_func *func)
+{
+    if (bt_map_find(&f->seen, func))
+        return;
+    if (!bt_map_put(&f->seen, func, f) || !BT_PUSH(f->arena, &f->todo, func))
+        f->failed = 1;
+}
+
+/* A use of a global: its function runs too. */
+static bt_status see_use(void *self, const bt_value *user, const bt_value *used)
+{
+    struct features *f = self;
+    const bt_global *global = NULL;
+    (void)user;
+    if (used->kind == BT_VALUE_GLOBAL)
+        global = bt_module_find(f->module, used->name);
+    if (global && global->kind == BT_GLOBAL_GRADIENT)
+        global = bt_module_find(f->module, global->primal);
+    if (global && global->kind == BT_GLOBAL_FUNC) {
+        f->bits |= BT_FEATURE_CALLS;
+        see_func(f, global->func);
+    }
+    return NULL;
+}
+
+static int has_ctor(const bt_pattern *pattern)
+{
+    if (pattern->kind == BT_PATTERN_CTOR)
+        return 1;
+    for (uint32_t i = 0; i < pattern->n; i++) {
+        if (has_ctor(pattern->at[i]))
+            return 1;
+    }
+    return 0;
+}
+
+static void see_match(struct features *f, const bt_match *match)
+{
+    f->bits |= BT_FEATURE_BRANCHES;
+    for (uint32_t i = 0; i < match->nclause; i++) {
+        if (has_ctor(match->clauses[i].pattern))
+            f->bits |= BT_FEATURE_ADTS;
+    }
+}
+
+static void see_value(struct features *f, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    see_type(f, value->type);
+    if (value->device)
+        f->bits |= BT_FEATURE_DEVICES;
+    switch (value->kind) {
+    case BT_VALUE_CALL:
+        if (call->callee_kind == BT_CALLEE_CTOR)
+            f->bits |= BT_FEATURE_ADTS;
+        break;
+    case BT_VALUE_CLOSURE: f->bits |= BT_FEATURE_CLOSURES; break;
+    case BT_VALUE_IF: f->bits |= BT_FEATURE_BRANCHES; break;
+    case BT_VALUE_MATCH: see_match(f, bt_as_match(value)); break;
+    case BT_VALUE_REF:
+    case BT_VALUE_READ:
+    case BT_VALUE_WRITE: f->bits |= BT_FEATURE_REFS; break;
+    case BT_VALUE_PARAM:
+    case BT_VALUE_CONST:
+    case BT_VALUE_GLOBAL:
+    case BT_VALUE_TUPLE:
+    case BT_VALUE_PROJ:
+    case BT_VALUE_COUNT: break;
+    }
+}
+
+static void walk(struct features *f, const bt_func *func)
+{
+    bt__walk walk;
+    const bt_value *value;
+    for (uint32_t i = 0; i < func->block->nparam; i++)
+        see_value(f, &func->block->params[i]->base);
+    bt__walk_begin(&walk, f->arena, func->block);
+    while ((value = bt__walk_next(&walk)))
+        see_value(f, value);
+    if (walk.failed || bt__walk_uses(f->arena, func->block, see_use, f))
+        f->failed = 1;
+}
+
+uint32_t bt_module_features(const bt_module *module, const bt_func *entry)
+{
+    struct features f = {
+        .module = module,
+        .arena = bt_arena_create(bt_store_registry(module->store)),
+    };
+    if (!f.arena)
+        return BT_FEATURE_ALL;
+    bt_map_init(&f.seen, f.arena, 0);
+    see_func(&f, entry);
+    while (f.todo.len && !f.failed)
+        walk(&f, f.todo.at[--f.todo.len]);
+    bt_arena_destroy(f.arena);
+    return f.failed ? BT_FEATURE_ALL : f.bits;
+}

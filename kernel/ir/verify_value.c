@@ -1,0 +1,264 @@
+/* What the verifier asks of one binding. */
+#include "ir/verify.h"
+
+#include <string.h>
+
+#include <baton/op.h>
+
+#include "ir/pattern.h"
+#include "ir/type_match.h"
+#include "solve/solve.h"
+
+/* ---- calls ---- */
+
+static bt_status check_op_call(struct bt__verifier *v, const bt_call *call)
+{
+    uint32_t nrequired = 0, ninput;
+    if (!call->op)
+        return bt__verify_fail(v, &call->base, "it calls no operator");
+    if (call->op->inputs) {
+        ninput = bt_op_ninput(call->op, &nrequired);
+        if (call->narg < nrequired || call->narg > ninput)
+            return bt__verify_fail(v, &call->base,
+                                   "%s takes %u to %u arguments, found %u",
+                                   call->op->name, nrequired, ninput, call->narg);
+    }
+    return bt__verify_attrs(v, call);
+}
+
+static bt_status check_ctor_call(struct bt__verifier *v, const bt_call *call)
+{
+    const bt_ctor *ctor = call->ctor;
+    if (!ctor || !ctor->name || bt_module_find_ctor(v->module, ctor->name) != ctor)
+        return bt__verify_fail(v, &call->base,
+                               "it calls a constructor that the module "
+                               "does not define");
+    if (call->narg != ctor->nfield)
+        return bt__verify_fail(v, &call->base, "%s takes %u arguments, found %u",
+                               ctor->name, ctor->nfield, call->narg);
+    return NULL;
+}
+
+static bt_status check_value_call(struct bt__verifier *v, const bt_call *call)
+{
+    const bt_type *type = call->callee->type;
+    const bt_func_type *func = type ? bt_as_func_type(type) : NULL;
+    if (!v->module->is_typed)
+        return NULL;
+    if (!func)
+        return bt__verify_fail(v, &call->base, "it calls a value that is no function");
+    if (call->narg != func->narg)
+        return bt__verify_fail(v, &call->base, "its callee takes %u arguments, found %u",
+                               func->narg, call->narg);
+    if (call->ntype_arg != func->nparam)
+        return bt__verify_fail(v, &call->base,
+                               "its callee takes %u type arguments, found %u",
+                               func->nparam, call->ntype_arg);
+    for (uint32_t i = 0; i < call->ntype_arg; i++) {
+        BT_TRY(bt__verify_type(v, &call->base, "a type argument", call->type_args[i]));
+        if (bt_type_kind_of(call->type_args[i]) != func->params[i].kind)
+            return bt__verify_fail(v, &call->base,
+                                   "type argument %u has kind %s, "
+                                   "expected %s",
+                                   i, bt_kind_name(bt_type_kind_of(call->type_args[i])),
+                                   bt_kind_name(func->params[i].kind));
+    }
+    return NULL;
+}
+
+static bt_status check_dim(struct bt__verifier *v, const bt_call *call, const char *what,
+                           const bt_type *dim)
+{
+    BT_TRY(bt__verify_type(v, &call->base, what, dim));
+    if (bt_type_kind_of(dim) != BT_KIND_DIM)
+        return bt__verify_fail(v, &call->base, "%s is no dim", what);
+    return NULL;
+}
+
+static bt_status check_facts(struct bt__verifier *v, const bt_call *call)
+{
+    if (!v->module->is_typed)
+        return NULL;
+    for (uint32_t i = 0; i < call->ncheck; i++) {
+        if (call->checks[i].relation > BT_CHECK_BROADCAST)
+            return bt__verify_fail(v, &call->base,
+                                   "run-time check %u has relation %u, "
+                                   "which does not exist",
+                                   i, call->checks[i].relation);
+        BT_TRY(check_dim(v, call, "a side of a run-time check", call->checks[i].left));
+        BT_TRY(check_dim(v, call, "a side of a run-time check", call->checks[i].right));
+    }
+    for (uint32_t i = 0; call->contents && i < call->contents->n; i++)
+        BT_TRY(check_dim(v, call, "a known element", call->contents->dims[i]));
+    return NULL;
+}
+
+static bt_status check_call(struct bt__verifier *v, const bt_call *call)
+{
+    BT_TRY(check_facts(v, call));
+    switch (call->callee_kind) {
+    case BT_CALLEE_OP: return check_op_call(v, call);
+    case BT_CALLEE_CTOR: return check_ctor_call(v, call);
+    case BT_CALLEE_VALUE: return check_value_call(v, call);
+    default:
+        return bt__verify_fail(v, &call->base,
+                               "it has a callee of kind %u, which does "
+                               "not exist",
+                               call->callee_kind);
+    }
+}
+
+/* ---- matches ---- */
+
+/* Whether the pattern is sound, and its variables are the parameters from *next on. */
+static bt_status check_pattern(struct bt__verifier *v, const bt_match *match,
+                               const bt_clause *clause, const bt_pattern *pattern,
+                               uint32_t *next)
+{
+    const bt_value *value = &match->base;
+    if (!pattern || pattern->kind > BT_PATTERN_TUPLE)
+        return bt__verify_fail(v, value, "it has a damaged pattern");
+    if (pattern->kind == BT_PATTERN_VAR) {
+        uint32_t i = (*next)++;
+        if (i >= clause->block->nparam || clause->block->params[i] != pattern->var)
+            return bt__verify_fail(v, value,
+                                   "variable %u of a pattern is not parameter "
+                                   "%u of its clause",
+                                   i, i);
+    }
+    if (pattern->kind == BT_PATTERN_CTOR) {
+        const bt_ctor *ctor = pattern->ctor;
+        if (!ctor || !ctor->name || bt_module_find_ctor(v->module, ctor->name) != ctor)
+            return bt__verify_fail(v, value,
+                                   "a pattern has a constructor that the module "
+                                   "does not define");
+        if (pattern->n != ctor->nfield)
+            return bt__verify_fail(v, value, "a pattern gives %s %u fields, expected %u",
+                                   ctor->name, pattern->n, ctor->nfield);
+    }
+    for (uint32_t i = 0; i < pattern->n; i++)
+        BT_TRY(check_pattern(v, match, clause, pattern->at[i], next));
+    return NULL;
+}
+
+static bt_status check_clause_types(struct bt__verifier *v, const bt_match *match,
+                                    const bt_clause *clause)
+{
+    const bt_block *block = clause->block;
+    uint32_t next = 0;
+    const bt_type **types = BT_NEWS(v->arena, const bt_type *, block->nparam);
+    if (!types)
+        return bt_no_memory();
+    if (!bt__pattern_types(v->store, clause->pattern, match->data->type, types, &next))
+        return bt_store_why(v->ctx, v->store);
+    for (uint32_t i = 0; i < next; i++) {
+        if (!types[i] || types[i] != block->params[i]->base.type)
+            return bt__verify_fail(v, &match->base,
+                                   "parameter %u of a clause has not the type that its "
+                                   "pattern gives it",
+                                   i);
+    }
+    return NULL;
+}
+
+static bt_status check_match(struct bt__verifier *v, const bt_match *match)
+{
+    for (uint32_t i = 0; i < match->nclause; i++) {
+        const bt_clause *clause = &match->clauses[i];
+        uint32_t next = 0;
+        if (!clause->pattern || !clause->block)
+            return bt__verify_fail(v, &match->base,
+                                   "clause %u lacks a pattern or a block", i);
+        BT_TRY(check_pattern(v, match, clause, clause->pattern, &next));
+        if (next != clause->block->nparam || next != bt_pattern_nvar(clause->pattern))
+            return bt__verify_fail(v, &match->base,
+                                   "clause %u has %u variables, but its "
+                                   "block %u parameters",
+                                   i, next, clause->block->nparam);
+        if (v->module->is_typed)
+            BT_TRY(check_clause_types(v, match, clause));
+    }
+    return NULL;
+}
+
+/* ---- the others ---- */
+
+static bt_status check_proj(struct bt__verifier *v, const bt_proj *proj)
+{
+    const bt_type *type = proj->tuple->type;
+    const bt_list_type *tuple = type ? bt_as_tuple_type(type) : NULL;
+    if (tuple && proj->index >= tuple->n)
+        return bt__verify_fail(v, &proj->base, "it takes field %u of a tuple of %u",
+                               proj->index, tuple->n);
+    return NULL;
+}
+
+static bt_status check_if(struct bt__verifier *v, const bt_if *value)
+{
+    if (!value->then_block || !value->else_block)
+        return bt__verify_fail(v, &value->base, "it lacks a block");
+    if (value->then_block->nparam || value->else_block->nparam)
+        return bt__verify_fail(v, &value->base, "a block of an if has parameters");
+    return NULL;
+}
+
+bt_status bt__verify_value(struct bt__verifier *v, const bt_value *value)
+{
+    switch (value->kind) {
+    case BT_VALUE_CALL: return check_call(v, bt_as_call(value));
+    case BT_VALUE_PROJ: return check_proj(v, bt_as_proj(value));
+    case BT_VALUE_IF: return check_if(v, bt_as_if(value));
+    case BT_VALUE_MATCH: return check_match(v, bt_as_match(value));
+    case BT_VALUE_PARAM:
+    case BT_VALUE_CONST:
+    case BT_VALUE_GLOBAL:
+    case BT_VALUE_CLOSURE:
+    case BT_VALUE_TUPLE:
+    case BT_VALUE_REF:
+    case BT_VALUE_READ:
+    case BT_VALUE_WRITE:
+    case BT_VALUE_COUNT: break;
+    }
+    return NULL;
+}
+
+/* ---- types from operands ---- */
+
+/* A copy that inference may fill; the types are taken away from it. */
+static bt_value *untyped_copy(struct bt__verifier *v, const bt_value *value)
+{
+    static const size_t nbytes[] = {
+#define BT_VALUE(UPPER, lower, type, is_binding, doc) sizeof(type),
+#include <baton/value_kinds.def>
+    };
+    bt_value *copy = bt_arena_alloc(v->arena, 1, nbytes[value->kind]);
+    if (!copy)
+        return NULL;
+    memcpy(copy, value, nbytes[value->kind]);
+    copy->type = NULL;
+    if (copy->kind == BT_VALUE_CALL) {
+        bt_call *call = (bt_call *)(void *)copy;
+        call->ntype_arg = call->ncheck = 0;
+        call->type_args = NULL;
+        call->checks = NULL;
+        call->contents = NULL;
+    }
+    return copy;
+}
+
+/* A type may have become more exact than its operands now tell: an opaque dim that is
+ * derived stands for any. */
+bt_status bt__verify_derived(struct bt__verifier *v, const bt_value *value)
+{
+    bt_value *copy = untyped_copy(v, value);
+    if (!copy)
+        return bt_no_memory();
+    bt_status status = bt__infer_binding(v->ctx, v->store, v->module, copy);
+    if (status && status->code == BT_ERR_MEMORY)
+        return status;
+    if (status)
+        return bt__verify_fail(v, value, "its type does not follow: %s", status->message);
+    if (!bt__type_accepts(v->arena, copy->type, value->type))
+        return bt__verify_fail(v, value, "its type is not what its operands give");
+    return NULL;
+}

@@ -146,11 +146,11 @@ static bt_status fail_twice(bt_ctx *ctx, const bt__json *item, const char *name)
     return bt__json_fail(ctx, item, "\"%s\" is provided twice", name);
 }
 
-static bt_status list_items(bt_ctx *ctx, bt_arena *arena, const bt__json *root,
-                            bt_plugin_handle *h)
+bt_status bt__manifest_list(bt_ctx *ctx, bt_arena *arena, bt_plugin_handle *h)
 {
-    bt__json provides = bt__json_member(root, "provides");
-    json_t *object = json_object_get(root->value, "provides");
+    bt__json root = bt__json_root(&h->source, h->json);
+    bt__json provides = bt__json_member(&root, "provides");
+    json_t *object = json_object_get(h->json, "provides");
     const char *key;
     json_t *list;
     size_t n = 0, first;
@@ -193,7 +193,7 @@ static bt_status judge(bt_ctx *ctx, bt_arena *arena, bt_plugin_handle *h)
     h->version = bt__json_text(h->json, "version");
     h->license = bt__json_text(h->json, "license");
     h->doc = bt__json_text(h->json, "doc");
-    BT_TRY(list_items(ctx, arena, &root, h));
+    BT_TRY(bt__manifest_list(ctx, arena, h));
     BT_TRY(check_abi(ctx, &root));
     return choose_binary(ctx, &root, h, arena);
 }

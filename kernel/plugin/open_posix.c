@@ -336,9 +336,10 @@ static bt_status open_checked(bt_ctx *ctx, struct bt__plugins *plugins,
         BT_TRY(check_digest(ctx, h));
         BT_TRY(bt__plugin_load(ctx, h->binary, 0, &h->library, &h->table));
     }
-    BT_TRY(bt__plugin_check_table(ctx, h->binary, h->table));
+    BT_TRY(bt__plugin_check_table(ctx, h->source.file, h->table));
     BT_TRY(bt__tables_read(ctx, plugins->arena, h->table, &rows));
-    BT_TRY(check_provides(ctx, h, &rows));
+    if (!h->linked) // whose manifest was made from the tables
+        BT_TRY(check_provides(ctx, h, &rows));
     adopt_rows(h, &rows);
     return NULL;
 }

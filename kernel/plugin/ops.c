@@ -84,8 +84,8 @@ static bt_status fail_tie(bt_ctx *ctx, const bt_op *op, const char *facet,
         ctx, BT_ERR_PLUGIN,
         "facet %s of %s is given twice with priority %lld, by %s (%s) and by %s "
         "(%s): one of them needs a higher priority",
-        facet, op->name, (long long)found->priority, bt_plugin_id(one),
-        bt_plugin_manifest(one), bt_plugin_id(other), bt_plugin_manifest(other));
+        facet, op->name, (long long)found->priority, bt_plugin_id(one), one->source.file,
+        bt_plugin_id(other), other->source.file);
 }
 
 static bt_status find_facet(bt_ctx *ctx, struct bt__plugins *plugins, const bt_op *op,

@@ -67,7 +67,7 @@ static int compare_handles(const void *a, const void *b)
     int order = strcmp(x->id, y->id);
     if (order == 0)
         order = x->rank < y->rank ? -1 : x->rank > y->rank;
-    return order ? order : strcmp(x->manifest, y->manifest);
+    return order ? order : strcmp(x->source.file, y->source.file);
 }
 
 static int compare_items(const void *a, const void *b)
@@ -82,14 +82,14 @@ static int compare_items(const void *a, const void *b)
 static bt_status refuse(bt_ctx *ctx, struct bt__plugins *plugins, bt_plugin_handle *h,
                         const bt_plugin_handle *other, int is_tie)
 {
-    const bt_place place = { .file = h->manifest };
+    const bt_place place = { .file = h->source.file };
     h->state = BT_PLUGIN_REFUSED;
     h->is_hidden = !is_tie;
     h->refusal = bt__plugins_keep(
         plugins,
         is_tie ? bt_fail_place(ctx, BT_ERR_PLUGIN, &place,
                                "plugin %s is stated twice, by %s and by %s: remove one",
-                               h->id, h->manifest, other->manifest)
+                               h->id, h->source.file, other->source.file)
                : bt_fail_place(ctx, BT_ERR_PLUGIN, &place,
                                "plugin %s is hidden by %s, which is searched first",
                                h->id, other->manifest));

@@ -42,7 +42,8 @@ enum {
     BT__PLACE_PATH,
     BT__PLACE_ONLY,
     BT__PLACE_USER,
-    BT__PLACE_PREFIX
+    BT__PLACE_PREFIX,
+    BT__PLACE_LINKED
 };
 typedef struct bt__place {
     uint32_t origin; /* BT__PLACE_... */
@@ -66,7 +67,8 @@ struct bt_plugin_handle {
     uint32_t nitem;
     bt__item *items;
     void *library;
-    const bt_plugin *table; /* the plugin's own; NULL until open */
+    const bt_plugin *table; /* the plugin's own; NULL until open, unless linked in */
+    const struct bt__linked *linked; /* NULL: not linked in */
 };
 
 struct bt__plugins {
@@ -147,6 +149,15 @@ const char *bt__folder_of(bt_arena *, const char *path);
  * BT_ERR_MEMORY */
 bt_status bt__manifest_read(bt_ctx *, struct bt__plugins *, const char *path,
                             uint32_t rank) BT_MUST_USE;
+
+/* Lists what a checked manifest provides. */
+bt_status bt__manifest_list(bt_ctx *, bt_arena *, bt_plugin_handle *) BT_MUST_USE;
+
+/* ---- linked.c ---- */
+
+bt_status bt__linked_add(bt_ctx *, struct bt__plugins *) BT_MUST_USE;
+/* The text of a file beside a linked-in plugin's manifest; NULL: none. */
+const char *bt__linked_text(const bt_plugin_handle *, const char *path);
 
 /* ---- open_posix.c ---- */
 

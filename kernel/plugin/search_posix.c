@@ -1,8 +1,9 @@
 /*
  * Where manifests are looked for: files that the application names, the folders of
- * BATON_PLUGIN_PATH, the user's folder, the folder beside libbaton. BATON_PLUGIN_ONLY
- * replaces all but the files. Never the current folder: a relative or empty element is
- * refused. Names are sorted, so that the same files give the same choice.
+ * BATON_PLUGIN_PATH, the user's folder, the folder beside libbaton, libbaton itself.
+ * BATON_PLUGIN_ONLY replaces all but the files. Never the current folder: a relative or
+ * empty element is refused. Names are sorted, so that the same files give the same
+ * choice.
  */
 #define _GNU_SOURCE // dladdr
 #include <dirent.h>
@@ -233,5 +234,6 @@ bt_status bt__plugins_search(bt_ctx *ctx, struct bt__plugins *plugins)
     if (path && *path)
         BT_TRY(search_list(ctx, plugins, BT__PLACE_PATH, path));
     BT_TRY(search_user(ctx, plugins));
-    return search_prefix(ctx, plugins);
+    BT_TRY(search_prefix(ctx, plugins));
+    return bt__linked_add(ctx, plugins);
 }

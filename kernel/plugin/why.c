@@ -10,6 +10,7 @@ static const char *const origins[] = {
     [BT__PLACE_ONLY] = "BATON_PLUGIN_ONLY, which replaces all other folders",
     [BT__PLACE_USER] = "the user's folder",
     [BT__PLACE_PREFIX] = "the folder beside libbaton",
+    [BT__PLACE_LINKED] = "linked in",
 };
 
 static const char *manifest_of(const bt_plugin_handle *h)

@@ -1,22 +1,40 @@
-# Plugins of the tree: a folder with a plugin.json is one plugin, named by its path (ops/nn -> ops.nn).
-# Every .c file in it states its tables as `const bt_table bt_<path>_<file>[]`; one with a .h of the same name is a helper
-# without tables. There is no list to edit: a missing table fails to link and names the file. The build writes the
-# plugin's manifest, NAME.baton.json, beside the shared object: plugin.json and what the tables hold. Files
-# <folder>/pipelines/NAME.json are pipelines of the plugin.
+# Plugins: a folder with a plugin.json (id, version, license, doc) and .c files is one plugin. Every .c file states its
+# tables as `const bt_table bt_<prefix>_<file>[]`; one with a .h of the same name is a helper without tables. There is no
+# list to edit: a missing table fails to link and names the file. Files <folder>/pipelines/NAME.json are pipelines of the
+# plugin. The build writes the manifest, NAME.baton.json, beside the shared object: plugin.json and what the tables hold.
+#
+#   baton_add_plugin(FOLDER [NAME name])
+#
+# name    of the target and its files; in Baton's own tree the path (ops/nn -> ops.nn), elsewhere the folder's name
+# prefix  the name, with "_" for what C does not allow
+#
+# This file serves Baton's tree and, installed, everybody else's.
 
-if(NOT TARGET baton_describe)
-  add_executable(baton_describe ${CMAKE_CURRENT_LIST_DIR}/describe.c)
-  target_link_libraries(baton_describe PRIVATE baton_flags baton)
-  target_link_options(baton_describe PRIVATE -Wl,--allow-shlib-undefined -Wl,-z,lazy)
-  set_target_properties(baton_describe PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/generated)
+if(TARGET baton_objects)
+  set(BATON_LIBRARY baton)
+  set(BATON_TOOL baton_describe)
+  set(BATON_TREE ${CMAKE_SOURCE_DIR})
+else()
+  set(BATON_LIBRARY baton::baton)
+  set(BATON_TOOL baton::program)
+  set(BATON_TREE "")
 endif()
+set(BATON_CMAKE_FOLDER ${CMAKE_CURRENT_LIST_DIR})
 
 function(baton_add_plugin folder)
-  file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${folder})
-  string(REPLACE "/" "." name ${path})
-  string(MAKE_C_IDENTIFIER ${path} prefix)
+  cmake_parse_arguments(ARG "" "NAME" "" ${ARGN})
+  get_filename_component(folder ${folder} ABSOLUTE)
+  set(name ${ARG_NAME})
+  if(NOT name AND BATON_TREE)
+    file(RELATIVE_PATH name ${BATON_TREE} ${folder})
+    string(REPLACE "/" "." name ${name})
+  elseif(NOT name)
+    get_filename_component(name ${folder} NAME)
+  endif()
+  string(MAKE_C_IDENTIFIER ${name} prefix)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
   file(READ ${folder}/plugin.json seed)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/plugin.json)
   string(JSON id GET ${seed} id)
   string(JSON version GET ${seed} version)
   set(externs "")
@@ -28,24 +46,42 @@ function(baton_add_plugin folder)
       string(APPEND rows "    bt_${prefix}_${base},\n")
     endif()
   endforeach()
-  set(generated ${CMAKE_BINARY_DIR}/generated/${name}.c)
-  configure_file(${CMAKE_SOURCE_DIR}/sdk/cmake/plugin.c.in ${generated} @ONLY)
-  add_library(${name} MODULE ${sources} ${generated})
-  target_link_libraries(${name} PRIVATE baton_flags baton m)
+  set(output "${BATON_PLUGIN_OUTPUT}")
+  if(NOT output)
+    set(output ${CMAKE_CURRENT_BINARY_DIR})
+  endif()
+  baton_read_pipelines(${folder} ${name} ${output} seed)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated/${name})
+  configure_file(${BATON_CMAKE_FOLDER}/plugin.c.in ${generated}.c @ONLY)
+  file(CONFIGURE OUTPUT ${generated}.json CONTENT "${seed}" @ONLY)
+  if(BATON_STATIC_PLUGINS AND BATON_TREE AND NOT BATON_PLUGINS_ARE_TESTS)
+    baton_link_plugin(${name} ${prefix} ${folder} "${sources}" ${generated} "${seed}")
+    return()
+  endif()
+  add_library(${name} MODULE ${sources} ${generated}.c)
+  target_link_libraries(${name} PRIVATE ${BATON_LIBRARY} m)
+  if(TARGET baton_flags)
+    target_link_libraries(${name} PRIVATE baton_flags)
+  endif()
   target_link_options(${name} PRIVATE -Wl,-z,lazy)
-  set_target_properties(${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name}
-    LIBRARY_OUTPUT_DIRECTORY ${BATON_PLUGIN_OUTPUT} BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/../..")
-  baton_add_pipelines(${folder} ${name} seed)
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/${name}.json CONTENT "${seed}" @ONLY)
+  target_compile_options(${name} PRIVATE -fvisibility=hidden)
+  set_target_properties(${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name} SUFFIX .so POSITION_INDEPENDENT_CODE ON
+    LIBRARY_OUTPUT_DIRECTORY ${output} BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/../..")
+  # Written beside and renamed, so that a build cut short leaves no half manifest.
   add_custom_command(TARGET ${name} POST_BUILD VERBATIM
-    COMMAND baton_describe $<TARGET_FILE:${name}> ${CMAKE_BINARY_DIR}/generated/${name}.json ${name}.so
-            ${BATON_PLUGIN_OUTPUT}/${name}.baton.json || echo "no manifest for ${name}: libbaton lacks symbols it uses")
-  add_dependencies(${name} baton_describe)
-  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${CMAKE_BINARY_DIR}/generated/${name}.json)
+    COMMAND ${CMAKE_COMMAND} -DTOOL=$<TARGET_FILE:${BATON_TOOL}> -DPLUGIN=$<TARGET_FILE:${name}> -DSEED=${generated}.json
+            -DBINARY=${name}.so -DOUT=${output}/${name}.baton.json -P ${BATON_CMAKE_FOLDER}/describe.cmake)
+  add_dependencies(${name} ${BATON_TOOL})
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${generated}.json)
+  if(BATON_TREE AND NOT BATON_PLUGINS_ARE_TESTS)
+    install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton/plugins)
+    install(FILES ${output}/${name}.baton.json DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton/plugins)
+    install(DIRECTORY ${output}/${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton/plugins OPTIONAL)
+  endif()
 endfunction()
 
 # Copies a plugin's pipelines beside its manifest and names them in the manifest's seed.
-function(baton_add_pipelines folder name seed_variable)
+function(baton_read_pipelines folder name output seed_variable)
   set(seed "${${seed_variable}}")
   file(GLOB pipelines CONFIGURE_DEPENDS ${folder}/pipelines/*.json)
   set(items "[]")
@@ -57,13 +93,14 @@ function(baton_add_pipelines folder name seed_variable)
     if(fault)
       message(FATAL_ERROR "${pipeline}: field \"doc\" is missing: a sentence on what the pipeline is for")
     endif()
-    string(JSON item SET "{}" name "\"${base}\"")
+    string(REPLACE "\\" "\\\\" doc "${doc}")
     string(REPLACE "\"" "\\\"" doc "${doc}")
+    string(JSON item SET "{}" name "\"${base}\"")
     string(JSON item SET "${item}" doc "\"${doc}\"")
     string(JSON item SET "${item}" path "\"${name}/${base}.json\"")
     string(JSON items SET "${items}" ${count} "${item}")
     math(EXPR count "${count} + 1")
-    configure_file(${pipeline} ${BATON_PLUGIN_OUTPUT}/${name}/${base}.json COPYONLY)
+    configure_file(${pipeline} ${output}/${name}/${base}.json COPYONLY)
   endforeach()
   if(count GREATER 0)
     string(JSON seed SET "${seed}" provides "{}")
@@ -72,6 +109,68 @@ function(baton_add_pipelines folder name seed_variable)
   set(${seed_variable} "${seed}" PARENT_SCOPE)
 endfunction()
 
+# ---- linked into libbaton: -DBATON_STATIC_PLUGINS=ON ----
+
+# A text as a C string.
+function(baton_c_string text variable)
+  string(REPLACE "\\" "\\\\" text "${text}")
+  string(REPLACE "\"" "\\\"" text "${text}")
+  string(REPLACE "\n" "\\n\"\n    \"" text "${text}")
+  set(${variable} "\"${text}\"" PARENT_SCOPE)
+endfunction()
+
+# The same sources and table, as part of libbaton; the seed and the pipelines as texts.
+function(baton_link_plugin name prefix folder sources generated seed)
+  add_library(${name} OBJECT ${sources} ${generated}.c)
+  target_compile_definitions(${name} PRIVATE BT_LINKED)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/sdk/include)
+  target_link_libraries(${name} PRIVATE baton_flags)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  foreach(library baton baton_kernel)
+    target_sources(${library} PRIVATE $<TARGET_OBJECTS:${name}>)
+  endforeach()
+  baton_c_string("${seed}" seed)
+  set(files "")
+  file(GLOB pipelines CONFIGURE_DEPENDS ${folder}/pipelines/*.json)
+  foreach(pipeline ${pipelines})
+    get_filename_component(base ${pipeline} NAME)
+    file(READ ${pipeline} text)
+    baton_c_string("${text}" text)
+    string(APPEND files "    { \"${name}/${base}\",\n    ${text} },\n")
+  endforeach()
+  set_property(GLOBAL APPEND_STRING PROPERTY BATON_LINKED_TEXT "extern const bt_plugin bt_plugin_${prefix};
+static const bt__linked_file files_${prefix}[] = {\n${files}    { 0 },\n};\n")
+  set_property(GLOBAL APPEND_STRING PROPERTY BATON_LINKED_ROWS
+    "    { &bt_plugin_${prefix},\n    ${seed},\n    files_${prefix} },\n")
+endfunction()
+
+# The list of what is linked in, once all plugins are known.
+function(baton_finish_linked)
+  if(NOT BATON_STATIC_PLUGINS)
+    return()
+  endif()
+  get_property(text GLOBAL PROPERTY BATON_LINKED_TEXT)
+  get_property(rows GLOBAL PROPERTY BATON_LINKED_ROWS)
+  set(generated ${CMAKE_BINARY_DIR}/generated/linked.c)
+  file(CONFIGURE OUTPUT ${generated} @ONLY CONTENT "/* Written by the build: the plugins linked into libbaton. */
+#include \"plugin/linked.h\"
+
+${text}
+const bt__linked bt__linked_plugins[] = {
+${rows}    { 0 },
+};
+")
+  add_library(baton_linked OBJECT ${generated})
+  target_include_directories(baton_linked PRIVATE ${CMAKE_SOURCE_DIR}/sdk/include ${CMAKE_SOURCE_DIR}/kernel)
+  target_link_libraries(baton_linked PRIVATE baton_flags)
+  target_compile_options(baton_linked PRIVATE -Wno-overlength-strings)
+  set_target_properties(baton_linked PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  foreach(library baton baton_kernel)
+    target_sources(${library} PRIVATE $<TARGET_OBJECTS:baton_linked>)
+  endforeach()
+endfunction()
+
+# All plugins below the given folders of Baton's tree.
 function(baton_add_plugins)
   foreach(root ${ARGV})
     file(GLOB_RECURSE seeds CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${root}/plugin.json)
@@ -80,4 +179,5 @@ function(baton_add_plugins)
       baton_add_plugin(${folder})
     endforeach()
   endforeach()
+  baton_finish_linked()
 endfunction()

@@ -1,0 +1,8 @@
+# Writes a plugin's manifest: cmake -DTOOL= -DPLUGIN= -DSEED= -DBINARY= -DOUT= -P describe.cmake
+execute_process(COMMAND ${TOOL} plugin describe ${PLUGIN} --seed ${SEED} --binary ${BINARY}
+  OUTPUT_FILE ${OUT}.new RESULT_VARIABLE failed)
+if(failed)
+  file(REMOVE ${OUT}.new)
+  message(FATAL_ERROR "no manifest for ${PLUGIN}")
+endif()
+file(RENAME ${OUT}.new ${OUT})

@@ -1,0 +1,28 @@
+# What `cmake --install` puts where. Plugins add themselves (plugins.cmake).
+include(CMakePackageConfigHelpers)
+set(BATON_PACKAGE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/baton)
+
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/sdk/include/baton DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+install(TARGETS baton EXPORT baton-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set_target_properties(baton PROPERTIES EXPORT_NAME baton)
+target_include_directories(baton INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+if(TARGET baton_program)
+  install(TARGETS baton_program EXPORT baton-targets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  set_target_properties(baton_program PROPERTIES EXPORT_NAME program)
+endif()
+install(EXPORT baton-targets NAMESPACE baton:: DESTINATION ${BATON_PACKAGE_FOLDER})
+
+configure_package_config_file(${CMAKE_SOURCE_DIR}/sdk/cmake/baton-config.cmake.in
+  ${CMAKE_BINARY_DIR}/generated/baton-config.cmake INSTALL_DESTINATION ${BATON_PACKAGE_FOLDER})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/baton-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/generated/baton-config.cmake
+  ${CMAKE_BINARY_DIR}/generated/baton-config-version.cmake
+  ${CMAKE_SOURCE_DIR}/sdk/cmake/plugins.cmake ${CMAKE_SOURCE_DIR}/sdk/cmake/describe.cmake
+  ${CMAKE_SOURCE_DIR}/sdk/cmake/plugin.c.in
+  DESTINATION ${BATON_PACKAGE_FOLDER})
+
+# Relative to itself, so that the prefix can be moved.
+file(RELATIVE_PATH BATON_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${CMAKE_SOURCE_DIR}/sdk/cmake/baton.pc.in ${CMAKE_BINARY_DIR}/generated/baton.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/generated/baton.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

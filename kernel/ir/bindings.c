@@ -357,7 +357,7 @@ bt_status bt_build_again(bt_builder *b, const bt_value *old,
         again.checks = call->checks;
         again.contents = call->contents;
     }
-    if (!is_same(old, &again))
+    if (!bt_value_is_binding(old) || !is_same(old, &again))
         return bt__build_again(b, old, &again, out);
     BT_TRY(bt__builder_append(b, old));
     b->preset.name = NULL;

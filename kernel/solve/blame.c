@@ -172,6 +172,8 @@ static void say_difference(bt_solver *s, const struct bt__node *node, bt_text *t
         bt_text_addf(text, ": %s would contain itself", bt__show(s, s->right));
     else if (node->kind == NODE_FLOW && kind == BT_KIND_DIM && s->left != s->right)
         bt_text_addf(text, ": %s is not %s", bt__show(s, s->left), bt__show(s, s->right));
+    if (bt__is_own_call(node))
+        bt_text_addf(text, "; to call itself at other types, its result needs a type");
 }
 
 bt_status bt__blame(bt_solver *s, struct bt__node *node)

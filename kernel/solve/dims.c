@@ -4,13 +4,19 @@
 
 /* ---- proofs and checks ---- */
 
+int bt__is_own_call(const struct bt__node *node)
+{
+    return node->kind == NODE_FLOW && node->u.flow.what == FLOW_ARG && node->slot->callee;
+}
+
 static bt_status add_check(bt_solver *s, struct bt__node *node, uint32_t relation,
                            const bt_type *left, const bt_type *right)
 {
-    // only a call can carry a check
+    // only a call can carry a check; inside its group a function has one type for all
+    // calls
     s->left = left;
     s->right = right;
-    if (!bt_as_call(node->slot->value))
+    if (!bt_as_call(node->slot->value) || bt__is_own_call(node))
         return &bt__mismatch;
     struct bt__slot *slot = node->slot;
     for (uint32_t i = 0; i < slot->checks.len; i++) {

@@ -7,6 +7,8 @@
 
 #include <baton/op.h>
 
+#include "ir/type_match.h"
+#include "ir/walk.h"
 #include "solve/solve.h"
 
 #include "compute/relate.h"
@@ -25,8 +27,8 @@ __attribute__((weak)) bt_status bt__formula_relate(bt_solver *s,
     (void)r;
     return bt_relation_wait(s);
 }
-bt_status bt_attrs_parse(bt_ctx *, bt_store *, const bt_op *, const char *,
-                         const void **) __attribute__((weak));
+bt_status bt_attrs_parse(bt_ctx *, bt_store *, const bt_op *, const char *, const void **)
+    __attribute__((weak));
 bt_status bt_attrs_parse(bt_ctx *ctx, bt_store *store, const bt_op *op, const char *text,
                          const void **out)
 {
@@ -224,10 +226,67 @@ static inline bt_module *finish(kit *k)
     assert_ok(k->ctx, bt_module_builder_finish(builder, 0, &module));
     return module;
 }
+/* ---- the same types in any order ---- */
+
+static inline void pair_vars(bt__type_match *m, const bt_func *a, const bt_func *b)
+{
+    assert_int_equal(a->nvar, b->nvar);
+    assert_int_equal(a->nwhere, b->nwhere);
+    for (uint32_t i = 0; i < a->nvar; i++)
+        assert_true(bt__type_match_pair(m, a->vars[i], b->vars[i]));
+}
+static inline void assert_same_calls(bt__type_match *m, const bt_call *a,
+                                     const bt_call *b)
+{
+    assert_int_equal(a->ntype_arg, b->ntype_arg);
+    for (uint32_t i = 0; i < a->ntype_arg; i++)
+        assert_true(bt__type_matches(m, a->type_args[i], b->type_args[i]));
+    assert_int_equal(a->ncheck, b->ncheck);
+    assert_int_equal(a->contents != NULL, b->contents != NULL);
+}
+static inline void assert_same_function(kit *k, const bt_func *a, const bt_func *b)
+{
+    bt_arena *arena = bt_ctx_scratch(k->ctx);
+    bt__type_match m;
+    bt__walk left, right;
+    const bt_value *x, *y;
+    bt__type_match_init(&m, arena);
+    pair_vars(&m, a, b);
+    for (uint32_t i = 0; i < a->block->nparam; i++)
+        assert_true(bt__type_matches(&m, a->block->params[i]->base.type,
+                                     b->block->params[i]->base.type));
+    bt__walk_begin(&left, arena, a->block);
+    bt__walk_begin(&right, arena, b->block);
+    while ((x = bt__walk_next(&left))) {
+        y = bt__walk_next(&right);
+        if (bt_as_closure(x))
+            pair_vars(&m, bt_as_closure(x)->func, bt_as_closure(y)->func);
+        assert_true(bt__type_matches(&m, x->type, y->type));
+        if (bt_as_call(x))
+            assert_same_calls(&m, bt_as_call(x), bt_as_call(y));
+    }
+    assert_true(bt__type_matches(&m, a->result, b->result));
+}
+static inline void assert_same_types(kit *k, const bt_module *a, const bt_module *b)
+{
+    for (uint32_t i = 0; i < a->nglobal; i++) {
+        if (a->globals[i]->kind == BT_GLOBAL_FUNC)
+            assert_same_function(k, a->globals[i]->func, b->globals[i]->func);
+    }
+}
+
+/* Infers, then again in other orders. */
 static inline bt_module *infer(kit *k)
 {
     bt_module *typed = NULL, *module = finish(k);
     assert_ok(k->ctx, bt_infer(k->ctx, module, &typed));
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        bt_module *other = NULL;
+        assert_ok(k->ctx,
+                  bt__infer_shuffled(k->ctx, module, seed * 0x9e3779b97f4a7c15u, &other));
+        assert_same_types(k, typed, other);
+        bt_module_unref(other);
+    }
     bt_module_unref(module);
     return typed;
 }

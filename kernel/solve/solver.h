@@ -310,6 +310,11 @@ bt_status bt__instance(bt_solver *, struct bt__node *, const bt_type *,
 /* The polymorphic type of a constructor. NULL: no memory. */
 const bt_type *bt__ctor_type(bt_solver *, const bt_ctor *);
 
+/* ---- exhaust.c ---- */
+
+/* Reports values that no clause covers and clauses that never match. */
+bt_status bt__check_match(bt_solver *, const bt_match *) BT_MUST_USE;
+
 /* ---- annotate.c ---- */
 
 /* What an annotation means in its function: `?` in a parameter is a new variable of it,

@@ -193,6 +193,7 @@ static bt_status visit_match(bt_solver *s, struct bt__slot *slot, const bt_match
     if (match->nclause == 0)
         return bt_fail_at(s->ctx, BT_ERR_TYPE, s->store, match->base.span,
                           "match has no clauses");
+    BT_TRY(bt__check_match(s, match));
     if (s->globals) {
         BT_TRY(bt__type_of(s, match->data, &node.u.match.data));
         BT_TRY(bt__match_begin(s, &node));

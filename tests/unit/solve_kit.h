@@ -5,6 +5,8 @@
 
 #include "test.h"
 
+#include <stdlib.h>
+
 #include <baton/op.h>
 
 #include "ir/type_match.h"

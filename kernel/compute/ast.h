@@ -1,0 +1,78 @@
+/*
+ * Index notation as written: what the parser makes of a formula. Names are not looked up
+ * yet; every node knows where it stands in the text.
+ */
+#ifndef COMPUTE_AST_H
+#define COMPUTE_AST_H
+
+#include <baton/base.h>
+
+/* A range of the formula's text. */
+struct bt__ast_place {
+    uint32_t offset, width;
+};
+
+enum {
+    BT__AST_INT,
+    BT__AST_FLOAT,  /* inf and nan too */
+    BT__AST_NAME,   /* x, data.0 */
+    BT__AST_INDEX,  /* x[args] */
+    BT__AST_CALL,   /* name(args): scalar operator or cast; + - * ... under their names */
+    BT__AST_REDUCE, /* name[dtype](vars | condition: args[0]) */
+    BT__AST_ELSE,   /* args[0] else args[1] */
+    BT__AST_REST    /* .. as an index */
+};
+
+typedef struct bt__ast bt__ast;
+
+/* An axis of a stage, or an index of a reduction. */
+struct bt__ast_var {
+    const char *name;
+    const bt__ast *extent; /* NULL: inferred */
+    uint32_t is_rest;      /* the axis is `..` */
+    struct bt__ast_place place;
+};
+
+struct bt__ast {
+    uint32_t kind; /* BT__AST_... */
+    uint32_t depth;
+    struct bt__ast_place place;
+    const char *name;
+    int64_t integer;
+    double number;
+    uint32_t narg;
+    const bt__ast *const *args;
+    uint32_t nvar; /* BT__AST_REDUCE */
+    const struct bt__ast_var *vars;
+    const bt__ast *condition; /* NULL: none */
+    const char *dtype;        /* NULL: the body's */
+};
+
+struct bt__ast_stage {
+    const char *name;
+    const char *dtype; /* NULL: a scalar of dims and attributes */
+    uint32_t naxis;
+    const struct bt__ast_var *axes;
+    const bt__ast *expr;
+    struct bt__ast_place place;
+};
+
+struct bt__formula {
+    const char *op;   /* the operator's name, for messages */
+    const char *text; /* copied */
+    uint32_t nstage;
+    const struct bt__ast_stage *stages;
+    uint32_t nresult;
+    const uint32_t *results; /* stages */
+};
+
+/* Everything is allocated in `arena`. errors BT_ERR_SYNTAX at its place in the text,
+ * BT_ERR_LIMIT */
+bt_status bt__formula_parse(bt_ctx *, bt_arena *arena, const char *op, const char *text,
+                            const struct bt__formula **out) BT_MUST_USE;
+/* Fails at a place of the formula, naming the operator. */
+bt_status bt__formula_fail(bt_ctx *, const struct bt__formula *, uint32_t code,
+                           struct bt__ast_place, const char *format, ...) BT_MUST_USE
+    BT_PRINTF(5, 6);
+
+#endif

@@ -1,0 +1,239 @@
+/* Computations by formula: instantiated for the inputs at hand, kept for the next call.
+ */
+#include "compute/compute.h"
+
+#include <string.h>
+
+/* ---- making ---- */
+
+static bt_status input_names(bt_compute *compute)
+{
+    uint32_t n = compute->signature->ninput;
+    const char **names = BT_NEWS(compute->arena, const char *, n);
+    if (!names)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = compute->op->inputs[i].name;
+        names[i] = bt_arena_text(compute->arena, name, strlen(name));
+        if (!names[i])
+            return bt_no_memory();
+    }
+    compute->inputs = names;
+    return NULL;
+}
+
+static struct bt__instance instance(const bt_compute *compute,
+                                    const struct bt__leaf *leaves)
+{
+    return (struct bt__instance){ .op = compute->name,
+                                  .inputs = compute->inputs,
+                                  .signature = compute->signature,
+                                  .formula = compute->formula,
+                                  .narg = compute->call.narg,
+                                  .nleaf = compute->call.nleaf,
+                                  .nattr = compute->call.nattr,
+                                  .args = compute->call.args,
+                                  .leaves = leaves,
+                                  .attrs = compute->call.attrs };
+}
+
+/* A fault of the formula shows before any tensor is there, as far as types are known. */
+static bt_status check_formula(bt_ctx *ctx, bt_compute *compute)
+{
+    bt__graph *graph = NULL;
+    bt_arena *arena = bt_arena_create(compute->registry);
+    if (!arena)
+        return bt_no_memory();
+    struct bt__leaf *leaves = BT_NEWS(arena, struct bt__leaf, compute->call.nleaf);
+    bt_status status = leaves ? NULL : bt_no_memory();
+    if (!status) {
+        for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+            const struct bt__leaf_type *type = &compute->call.leaves[i];
+            leaves[i] = (struct bt__leaf){ type->dtype, type->rank, type->dims };
+        }
+        struct bt__instance in = instance(compute, leaves);
+        status = bt__instantiate(ctx, arena, &in, &graph);
+    }
+    bt_arena_destroy(arena);
+    return status;
+}
+
+static bt_status check_count(bt_ctx *ctx, const bt_compute *compute)
+{
+    if (compute->formula->nresult == compute->call.nresult)
+        return NULL;
+    return bt_fail(ctx, BT_ERR_TYPE,
+                   "%s: the formula gives %u results, the type of a call has %u",
+                   compute->name, compute->formula->nresult, compute->call.nresult);
+}
+
+bt_status bt__compute_take_formula(bt_ctx *ctx, bt_compute *compute,
+                                   const bt_formula_call *call)
+{
+    bt_text written;
+    const char *text = call->op->formula;
+    bt_text_init(&written, compute->arena);
+    if (!text) {
+        BT_TRY(call->op->write_formula(ctx, call, &written));
+        text = bt_text_get(&written);
+        if (!text)
+            return bt_no_memory();
+    }
+    BT_TRY(
+        bt__formula_parse(ctx, compute->arena, compute->name, text, &compute->formula));
+    BT_TRY(bt__signature_parse(ctx, compute->arena, call->op, &compute->signature));
+    BT_TRY(input_names(compute));
+    BT_TRY(check_count(ctx, compute));
+    return bt__call_has_ranks(&compute->call) ? check_formula(ctx, compute) : NULL;
+}
+
+/* ---- instantiation ---- */
+
+static int same_leaves(const bt_compute *compute, const bt_tensor *const *in)
+{
+    for (uint32_t i = 0; compute->leaves && i < compute->call.nleaf; i++) {
+        const struct bt__leaf *leaf = &compute->leaves[i];
+        if (leaf->dtype != in[i]->dtype || leaf->rank != in[i]->rank)
+            return 0;
+        for (uint32_t a = 0; a < leaf->rank; a++) {
+            if (leaf->dims[a] != in[i]->dims[a])
+                return 0;
+        }
+    }
+    return compute->graph != NULL;
+}
+
+static int same_strides(const bt_compute *compute, const bt_tensor *const *in)
+{
+    if (!compute->program)
+        return 0;
+    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+        for (uint32_t a = 0; a < in[i]->rank; a++) {
+            if (in[i]->dims[a] > 1 && compute->strides[i][a] != in[i]->strides[a])
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Forgets the last instantiation. */
+static void forget(bt_compute *compute)
+{
+    bt_arena_destroy(compute->made);
+    compute->made = NULL;
+    compute->graph = NULL;
+    compute->program = NULL;
+    compute->leaves = NULL;
+    compute->strides = NULL;
+}
+
+static bt_status make_graph(bt_ctx *ctx, bt_compute *compute, const bt_tensor *const *in)
+{
+    compute->made = bt_arena_create(compute->registry);
+    if (!compute->made)
+        return bt_no_memory();
+    struct bt__leaf *leaves =
+        BT_NEWS(compute->made, struct bt__leaf, compute->call.nleaf);
+    if (!leaves)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+        int64_t *dims = BT_NEWS(compute->made, int64_t, in[i]->rank);
+        if (!dims)
+            return bt_no_memory();
+        for (uint32_t a = 0; a < in[i]->rank; a++)
+            dims[a] = in[i]->dims[a];
+        leaves[i] = (struct bt__leaf){ in[i]->dtype, in[i]->rank, dims };
+    }
+    compute->leaves = leaves;
+    struct bt__instance instance_in = instance(compute, leaves);
+    return bt__instantiate(ctx, compute->made, &instance_in, &compute->graph);
+}
+
+bt_status bt__compute_instantiate(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
+                                  const bt_tensor *const *in)
+{
+    (void)nin;
+    if (same_leaves(compute, in)) {
+        compute->graph->ctx = ctx;
+        return NULL;
+    }
+    forget(compute);
+    bt_status status = make_graph(ctx, compute, in);
+    if (status)
+        forget(compute);
+    return status;
+}
+
+static bt_status make_program(bt_ctx *ctx, bt_compute *compute,
+                              const bt_tensor *const *in)
+{
+    const int64_t **strides =
+        BT_NEWS(compute->made, const int64_t *, compute->call.nleaf);
+    if (!strides)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+        int64_t *copy = BT_NEWS(compute->made, int64_t, in[i]->rank);
+        if (!copy)
+            return bt_no_memory();
+        // the stride of an axis with one element does not matter: 0 for all
+        for (uint32_t a = 0; a < in[i]->rank; a++)
+            copy[a] = in[i]->dims[a] > 1 ? in[i]->strides[a] : 0;
+        strides[i] = copy;
+    }
+    compute->strides = strides;
+    return bt__program_create(ctx, compute->made, compute->name, compute->graph, strides,
+                              &compute->program);
+}
+
+static bt_status prepare(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
+                         const bt_tensor *const *in)
+{
+    BT_TRY(bt__compute_instantiate(ctx, compute, nin, in));
+    if (same_strides(compute, in))
+        return NULL;
+    // a second program for other strides would pile up in the arena
+    if (compute->program) {
+        forget(compute);
+        BT_TRY(bt__compute_instantiate(ctx, compute, nin, in));
+    }
+    bt_status status = make_program(ctx, compute, in);
+    if (status)
+        forget(compute);
+    return status;
+}
+
+/* ---- running ---- */
+
+static bt_status run_stages(bt_ctx *ctx, const bt_compute *compute,
+                            const bt_tensor *const *in, bt_tensor **stages, void **data)
+{
+    const struct bt__program *p = compute->program;
+    for (uint32_t i = 0; i < compute->call.nleaf; i++)
+        data[i] = in[i]->data;
+    for (uint32_t i = 0; i < p->nstage; i++) {
+        const struct bt__code *code = &p->stages[i];
+        BT_TRY(bt_tensor_create(ctx, code->dtype, code->rank, code->dims, &stages[i]));
+        data[code->array] = stages[i]->data;
+    }
+    return bt__program_run(ctx, p, data);
+}
+
+bt_status bt__compute_run_formula(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
+                                  const bt_tensor *const *in, bt_tensor **out)
+{
+    BT_TRY(prepare(ctx, compute, nin, in));
+    const bt__graph *g = compute->graph;
+    uint32_t nstage = compute->program->nstage;
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_tensor **stages = BT_NEWS(scratch, bt_tensor *, nstage);
+    void **data = BT_NEWS(scratch, void *, g->narray);
+    bt_status status =
+        stages && data ? run_stages(ctx, compute, in, stages, data) : bt_no_memory();
+    for (uint32_t i = 0; !status && i < g->nresult; i++)
+        out[i] = bt_tensor_ref(stages[g->results[i] - g->ninput]);
+    for (uint32_t i = 0; stages && i < nstage; i++)
+        bt_tensor_unref(stages[i]);
+    bt_arena_release(scratch, mark);
+    return status;
+}

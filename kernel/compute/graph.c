@@ -1,0 +1,650 @@
+/* Nodes of the compute graph: made once, shared, folded, in normal form. */
+#include "compute/graph.h"
+
+#include <string.h>
+
+#include "compute/interval.h"
+
+enum {
+    DEPTH_FACTOR = 8, /* nodes nest deeper than text: stages of scalars add up */
+    MAX_TERMS = 256
+};
+
+bt__graph *bt__graph_create(bt_ctx *ctx, bt_arena *arena)
+{
+    bt__graph *g = BT_NEW(arena, bt__graph);
+    if (g) {
+        g->ctx = ctx;
+        g->arena = arena;
+    }
+    return g;
+}
+
+static const bt__node *fail_memory(bt__graph *g)
+{
+    if (!g->status)
+        g->status = bt_no_memory();
+    return NULL;
+}
+
+/* ---- interning ---- */
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+static uint32_t ncoef(const bt__node *node)
+{
+    return node->kind == BT__NODE_LINEAR ? node->narg : node->nindex;
+}
+
+/* From the structure alone: no ids, so that order by hash does not depend on how a
+ * formula was written. */
+static uint64_t hash_node(const bt__node *node)
+{
+    uint64_t hash = mix(node->kind + 1, node->which);
+    hash = mix(mix(hash, node->dtype), (uint64_t)node->value.i);
+    hash = mix(hash, node->kind == BT__NODE_INDEX ? (uint64_t)node->high : node->first);
+    for (uint32_t i = 0; i < ncoef(node); i++)
+        hash = mix(hash, (uint64_t)node->coefs[i]);
+    for (uint32_t i = 0; i < node->narg; i++)
+        hash = mix(hash, node->args[i]->hash);
+    return hash;
+}
+
+static int same_node(const bt__node *a, const bt__node *b)
+{
+    if (a->hash != b->hash || a->kind != b->kind || a->which != b->which ||
+        a->dtype != b->dtype || a->value.i != b->value.i || a->narg != b->narg ||
+        a->nindex != b->nindex || a->first != b->first)
+        return 0;
+    if (a->kind == BT__NODE_INDEX && a->high != b->high)
+        return 0;
+    for (uint32_t i = 0; i < ncoef(a); i++) {
+        if (a->coefs[i] != b->coefs[i])
+            return 0;
+    }
+    return !a->narg || memcmp(a->args, b->args, a->narg * sizeof(*a->args)) == 0;
+}
+
+static int grow_table(bt__graph *g)
+{
+    uint32_t nslot = g->nslot ? g->nslot * 2 : 64;
+    const bt__node **slots = BT_NEWS(g->arena, const bt__node *, nslot);
+    if (!slots)
+        return 0;
+    for (uint32_t i = 0; i < g->nslot; i++) {
+        const bt__node *node = g->slots[i];
+        if (!node)
+            continue;
+        uint32_t at = (uint32_t)node->hash & (nslot - 1);
+        while (slots[at])
+            at = (at + 1) & (nslot - 1);
+        slots[at] = node;
+    }
+    g->slots = slots;
+    g->nslot = nslot;
+    return 1;
+}
+
+static uint64_t free_of(const bt__node *node)
+{
+    uint64_t set = node->kind == BT__NODE_INDEX ? bt__index_bit(node->which) : 0;
+    for (uint32_t i = 0; i < node->narg; i++)
+        set |= node->args[i]->free;
+    for (uint32_t i = 0; i < node->nindex; i++)
+        set &= ~bt__index_bit(node->first + i);
+    return set;
+}
+
+/* The shared node that equals *like, whose args and coefs are copied when it is new. */
+static const bt__node *intern(bt__graph *g, bt__node *like)
+{
+    like->hash = hash_node(like);
+    if (g->nnode * 2 >= g->nslot && !grow_table(g))
+        return fail_memory(g);
+    uint32_t at = (uint32_t)like->hash & (g->nslot - 1);
+    for (; g->slots[at]; at = (at + 1) & (g->nslot - 1)) {
+        if (same_node(g->slots[at], like))
+            return g->slots[at];
+    }
+    bt__node *node = BT_NEW(g->arena, bt__node);
+    const bt__node **args = BT_NEWS(g->arena, const bt__node *, like->narg);
+    int64_t *coefs = BT_NEWS(g->arena, int64_t, ncoef(like));
+    if (!node || !args || !coefs)
+        return fail_memory(g);
+    *node = *like;
+    for (uint32_t i = 0; i < like->narg; i++) {
+        args[i] = like->args[i];
+        node->depth = args[i]->depth >= node->depth ? args[i]->depth + 1 : node->depth;
+        node->reads |= args[i]->reads;
+    }
+    for (uint32_t i = 0; i < ncoef(like); i++)
+        coefs[i] = like->coefs[i];
+    node->args = args;
+    node->coefs = coefs;
+    node->free = free_of(node);
+    node->id = g->nnode;
+    bt__interval_set(node);
+    if (node->depth > DEPTH_FACTOR * bt_ctx_limits(g->ctx)->depth) {
+        if (!g->status)
+            g->status = bt_fail(g->ctx, BT_ERR_LIMIT,
+                                "a formula nests deeper than %d times limits.depth",
+                                DEPTH_FACTOR);
+        return NULL;
+    }
+    g->nnode++;
+    return g->slots[at] = node;
+}
+
+/* Indices by number, then all else by structure. */
+static int compare(const bt__node *a, const bt__node *b)
+{
+    int a_index = a->kind == BT__NODE_INDEX, b_index = b->kind == BT__NODE_INDEX;
+    if (a == b)
+        return 0;
+    if (a_index != b_index)
+        return a_index ? -1 : 1;
+    if (a_index && a->which != b->which)
+        return a->which < b->which ? -1 : 1;
+    if (a->hash != b->hash)
+        return a->hash < b->hash ? -1 : 1;
+    return a->id < b->id ? -1 : 1;
+}
+
+/* ---- leaves ---- */
+
+const bt__node *bt__node_const(bt__graph *g, bt_dtype dtype, union bt__cell value)
+{
+    return intern(g,
+                  &(bt__node){ .kind = BT__NODE_CONST, .dtype = dtype, .value = value });
+}
+
+const bt__node *bt__node_int(bt__graph *g, int64_t value)
+{
+    return bt__node_const(g, BT_INT64, (union bt__cell){ .i = value });
+}
+
+const bt__node *bt__node_bool(bt__graph *g, int value)
+{
+    return bt__node_const(g, BT_BOOL, (union bt__cell){ .i = value != 0 });
+}
+
+const bt__node *bt__node_index(bt__graph *g, uint32_t number, int64_t extent)
+{
+    if (extent == 1)
+        return bt__node_int(g, 0);
+    return intern(g, &(bt__node){ .kind = BT__NODE_INDEX,
+                                  .which = number,
+                                  .dtype = BT_INT64,
+                                  .high = extent < 0 ? INT64_MAX : extent - 1 });
+}
+
+const bt__node *bt__node_dim(bt__graph *g, uint32_t array, uint32_t axis)
+{
+    return intern(g, &(bt__node){ .kind = BT__NODE_DIM,
+                                  .which = array,
+                                  .dtype = BT_INT64,
+                                  .value.i = axis });
+}
+
+/* ---- linear forms ---- */
+
+void bt__node_as_linear(const bt__node *node, struct bt__linear *out)
+{
+    *out = (struct bt__linear){ 0 };
+    if (node->kind == BT__NODE_CONST) {
+        out->constant = node->value.i;
+    } else if (node->kind == BT__NODE_LINEAR) {
+        out->constant = node->value.i;
+        out->n = node->narg;
+        out->atoms = node->args;
+        out->coefs = node->coefs;
+    } else {
+        out->n = 1;
+        out->self[0] = node;
+        out->one[0] = 1;
+        out->atoms = out->self;
+        out->coefs = out->one;
+    }
+}
+
+int64_t bt__linear_coef(const struct bt__linear *l, uint32_t index)
+{
+    for (uint32_t i = 0; i < l->n; i++) {
+        if (l->atoms[i]->kind == BT__NODE_INDEX && l->atoms[i]->which == index)
+            return l->coefs[i];
+    }
+    return 0;
+}
+
+struct terms {
+    int64_t constant;
+    uint32_t n;
+    const bt__node *atoms[MAX_TERMS];
+    int64_t coefs[MAX_TERMS];
+};
+
+static int64_t times(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+/* Adds factor * node; atoms stay sorted. int64 wraps, so any order is exact. 0: too many
+ * terms. */
+static int add_terms(struct terms *to, const bt__node *node, int64_t factor)
+{
+    struct bt__linear l;
+    bt__node_as_linear(node, &l);
+    to->constant = plus(to->constant, times(factor, l.constant));
+    for (uint32_t i = 0; i < l.n; i++) {
+        uint32_t at = to->n;
+        while (at > 0 && compare(l.atoms[i], to->atoms[at - 1]) < 0)
+            at--;
+        if (at > 0 && to->atoms[at - 1] == l.atoms[i]) {
+            to->coefs[at - 1] = plus(to->coefs[at - 1], times(factor, l.coefs[i]));
+            continue;
+        }
+        if (to->n == MAX_TERMS)
+            return 0;
+        memmove(&to->atoms[at + 1], &to->atoms[at], (to->n - at) * sizeof(*to->atoms));
+        memmove(&to->coefs[at + 1], &to->coefs[at], (to->n - at) * sizeof(*to->coefs));
+        to->atoms[at] = l.atoms[i];
+        to->coefs[at] = times(factor, l.coefs[i]);
+        to->n++;
+    }
+    return 1;
+}
+
+static const bt__node *from_terms(bt__graph *g, struct terms *t)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (t->coefs[i]) {
+            t->atoms[n] = t->atoms[i];
+            t->coefs[n++] = t->coefs[i];
+        }
+    }
+    if (n == 0)
+        return bt__node_int(g, t->constant);
+    if (n == 1 && t->coefs[0] == 1 && t->constant == 0)
+        return t->atoms[0];
+    return intern(g, &(bt__node){ .kind = BT__NODE_LINEAR,
+                                  .dtype = BT_INT64,
+                                  .value.i = t->constant,
+                                  .narg = n,
+                                  .args = t->atoms,
+                                  .coefs = t->coefs });
+}
+
+const bt__node *bt__node_linear(bt__graph *g, int64_t constant, uint32_t n,
+                                const bt__node *const *atoms, const int64_t *coefs)
+{
+    struct terms t = { .constant = constant };
+    for (uint32_t i = 0; i < n; i++) {
+        if (!atoms[i])
+            return NULL;
+        if (!add_terms(&t, atoms[i], coefs[i])) {
+            if (!g->status)
+                g->status =
+                    bt_fail(g->ctx, BT_ERR_LIMIT,
+                            "an index expression of more than %d terms", MAX_TERMS);
+            return NULL;
+        }
+    }
+    return from_terms(g, &t);
+}
+
+/* a + factor * b */
+static const bt__node *linear_sum(bt__graph *g, const bt__node *a, const bt__node *b,
+                                  int64_t factor)
+{
+    return bt__node_linear(g, 0, 2, (const bt__node *[]){ a, b },
+                           (int64_t[]){ 1, factor });
+}
+
+/* ---- scalar operators ---- */
+
+static const bt__node *make_scalar(bt__graph *g, uint32_t which, const bt__node *a,
+                                   const bt__node *b)
+{
+    const struct bt__scalar *row = bt__scalar_get(which);
+    const bt__node *args[2] = { a, b };
+    if (row->commutes && compare(b, a) < 0) {
+        args[0] = b;
+        args[1] = a;
+    }
+    return intern(g, &(bt__node){ .kind = BT__NODE_SCALAR,
+                                  .which = which,
+                                  .dtype = row->is_test ? BT_BOOL : a->dtype,
+                                  .narg = row->narg,
+                                  .args = args });
+}
+
+/* Arithmetic that linear forms express; NULL without a failure where they do not. */
+static const bt__node *as_linear(bt__graph *g, uint32_t which, const bt__node *a,
+                                 const bt__node *b)
+{
+    int64_t factor;
+    switch (which) {
+    case BT__SCALAR_ADD: return linear_sum(g, a, b, 1);
+    case BT__SCALAR_SUB: return linear_sum(g, a, b, -1);
+    case BT__SCALAR_NEG: return bt__node_linear(g, 0, 1, &a, (int64_t[]){ -1 });
+    case BT__SCALAR_MUL:
+        if (bt__node_is_const(a, &factor))
+            return bt__node_linear(g, 0, 1, &b, &factor);
+        if (bt__node_is_const(b, &factor))
+            return bt__node_linear(g, 0, 1, &a, &factor);
+        return NULL;
+    default: return NULL;
+    }
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a < 0 ? -a : a;
+}
+
+static int is_bounded(const bt__node *node)
+{
+    return node->low != INT64_MIN && node->high != INT64_MAX;
+}
+
+/* l divided by what all coefficients share, rounded down: where bounds are known nothing
+ * overflows. */
+static const bt__node *divide_shared(bt__graph *g, const bt__node *l, int64_t *rest)
+{
+    struct bt__linear parts;
+    int64_t shared = 0, coefs[MAX_TERMS];
+    bt__node_as_linear(l, &parts);
+    for (uint32_t i = 0; i < parts.n; i++)
+        shared = gcd(shared, parts.coefs[i]);
+    *rest = 0;
+    if (shared <= 1 || !is_bounded(l))
+        return l;
+    *rest = bt_mod_int64(parts.constant, shared);
+    for (uint32_t i = 0; i < parts.n; i++)
+        coefs[i] = parts.coefs[i] / shared;
+    return bt__node_linear(g, bt_floordiv_int64(parts.constant, shared), parts.n,
+                           parts.atoms, coefs);
+}
+
+static const bt__node *with_zero(bt__graph *g, uint32_t which, const bt__node *l)
+{
+    const bt__node *zero = bt__node_int(g, 0);
+    if (!zero)
+        return NULL;
+    return intern(g, &(bt__node){ .kind = BT__NODE_SCALAR,
+                                  .which = which,
+                                  .dtype = BT_BOOL,
+                                  .narg = 2,
+                                  .args = (const bt__node *[]){ zero, l } });
+}
+
+/* 0 <= l, whose bounds are known. */
+static const bt__node *at_least_zero(bt__graph *g, const bt__node *l)
+{
+    int64_t rest;
+    l = l ? divide_shared(g, l, &rest) : NULL;
+    if (!l)
+        return NULL;
+    if (l->low >= 0 || l->high < 0)
+        return bt__node_bool(g, l->low >= 0);
+    return with_zero(g, BT__SCALAR_LE, l);
+}
+
+/* 0 == l or 0 != l: exact even where l wraps. */
+static const bt__node *equals_zero(bt__graph *g, uint32_t which, const bt__node *l)
+{
+    int64_t rest;
+    struct bt__linear parts;
+    l = l ? divide_shared(g, l, &rest) : NULL;
+    if (!l)
+        return NULL;
+    if (rest || (is_bounded(l) && (l->low > 0 || l->high < 0)))
+        return bt__node_bool(g, which == BT__SCALAR_NE);
+    if (l->low == 0 && l->high == 0)
+        return bt__node_bool(g, which == BT__SCALAR_EQ);
+    bt__node_as_linear(l, &parts);
+    // of the two signs, one form
+    if (parts.n && parts.coefs[0] < 0)
+        l = bt__node_linear(g, 0, 1, &l, (int64_t[]){ -1 });
+    return l ? with_zero(g, which, l) : NULL;
+}
+
+/* Comparisons of int64 by the sign of a difference, where that cannot overflow. */
+static const bt__node *as_comparison(bt__graph *g, uint32_t which, const bt__node *a,
+                                     const bt__node *b)
+{
+    int64_t low, high;
+    if (which == BT__SCALAR_EQ || which == BT__SCALAR_NE)
+        return equals_zero(g, which, linear_sum(g, b, a, -1));
+    if ((which != BT__SCALAR_LT && which != BT__SCALAR_LE) ||
+        !bt__interval_difference(b, a, &low, &high))
+        return NULL;
+    const bt__node *l =
+        bt__node_linear(g, which == BT__SCALAR_LT ? -1 : 0, 2,
+                        (const bt__node *[]){ a, b }, (int64_t[]){ -1, 1 });
+    // what comes out must be bounded itself: its terms may be others
+    return l && is_bounded(l) ? at_least_zero(g, l) : NULL;
+}
+
+/* The opposite of a comparison is one too. */
+static const bt__node *simplify_not(bt__graph *g, const bt__node *a)
+{
+    if (a->kind != BT__NODE_SCALAR)
+        return NULL;
+    if (a->which == BT__SCALAR_NOT)
+        return a->args[0];
+    if (a->args[0]->dtype != BT_INT64)
+        return NULL;
+    if (a->which == BT__SCALAR_EQ || a->which == BT__SCALAR_NE)
+        return equals_zero(g, a->which == BT__SCALAR_EQ ? BT__SCALAR_NE : BT__SCALAR_EQ,
+                           a->args[1]);
+    int64_t zero;
+    if (a->which == BT__SCALAR_LE && bt__node_is_const(a->args[0], &zero) && zero == 0 &&
+        is_bounded(a->args[1]))
+        return at_least_zero(g,
+                             bt__node_linear(g, -1, 1, &a->args[1], (int64_t[]){ -1 }));
+    if (a->which == BT__SCALAR_LE || a->which == BT__SCALAR_LT)
+        return bt__node_scalar(g,
+                               a->which == BT__SCALAR_LE ? BT__SCALAR_LT : BT__SCALAR_LE,
+                               a->args[1], a->args[0]);
+    return NULL;
+}
+
+static const bt__node *simplify_logic(bt__graph *g, uint32_t which, const bt__node *a,
+                                      const bt__node *b)
+{
+    switch (which) {
+    case BT__SCALAR_AND:
+        return bt__node_is_false(a) || bt__node_is_true(b) || a == b ? a
+               : bt__node_is_true(a) || bt__node_is_false(b)         ? b
+                                                                     : NULL;
+    case BT__SCALAR_OR:
+        return bt__node_is_true(a) || bt__node_is_false(b) || a == b ? a
+               : bt__node_is_false(a) || bt__node_is_true(b)         ? b
+                                                                     : NULL;
+    case BT__SCALAR_NOT: return simplify_not(g, a);
+    default: return bt__interval_simplify(g, which, a, b);
+    }
+}
+
+const bt__node *bt__node_scalar(bt__graph *g, uint32_t which, const bt__node *a,
+                                const bt__node *b)
+{
+    const struct bt__scalar *row = bt__scalar_get(which);
+    const bt__node *out = NULL;
+    if (!a || (row->narg == 2 && !b))
+        return NULL;
+    if (a->kind == BT__NODE_CONST && (row->narg == 1 || b->kind == BT__NODE_CONST)) {
+        union bt__cell args[2] = { a->value, row->narg == 2 ? b->value : a->value };
+        return bt__node_const(g, row->is_test ? BT_BOOL : a->dtype,
+                              bt__scalar_eval(which, a->dtype, args));
+    }
+    if (a->dtype == BT_INT64) {
+        out = as_linear(g, which, a, b);
+        if (!out && !g->status)
+            out = as_comparison(g, which, a, b);
+    }
+    if (!out && !g->status)
+        out = simplify_logic(g, which, a, b);
+    return out || g->status ? out : make_scalar(g, which, a, b);
+}
+
+const bt__node *bt__node_and(bt__graph *g, const bt__node *a, const bt__node *b)
+{
+    return bt__node_scalar(g, BT__SCALAR_AND, a, b);
+}
+
+int bt__node_conjuncts(bt_arena *arena, const bt__node *node, bt__nodes *out)
+{
+    if (bt__node_is_true(node))
+        return 1;
+    if (node->kind == BT__NODE_SCALAR && node->which == BT__SCALAR_AND)
+        return bt__node_conjuncts(arena, node->args[0], out) &&
+               bt__node_conjuncts(arena, node->args[1], out);
+    return BT_PUSH(arena, out, node);
+}
+
+/* ---- the others ---- */
+
+const bt__node *bt__node_cast(bt__graph *g, bt_dtype dtype, const bt__node *a)
+{
+    if (!a || a->dtype == dtype)
+        return a;
+    if (a->kind == BT__NODE_CONST)
+        return bt__node_const(g, dtype, bt__cell_cast(a->value, a->dtype, dtype));
+    return intern(
+        g, &(bt__node){ .kind = BT__NODE_CAST, .dtype = dtype, .narg = 1, .args = &a });
+}
+
+const bt__node *bt__node_select(bt__graph *g, const bt__node *c, const bt__node *a,
+                                const bt__node *b)
+{
+    if (!c || !a || !b)
+        return NULL;
+    if (bt__node_is_true(c) || a == b)
+        return a;
+    if (bt__node_is_false(c))
+        return b;
+    if (c->kind == BT__NODE_SCALAR && c->which == BT__SCALAR_NOT)
+        return bt__node_select(g, c->args[0], b, a);
+    return intern(g, &(bt__node){ .kind = BT__NODE_SELECT,
+                                  .dtype = a->dtype,
+                                  .narg = 3,
+                                  .args = (const bt__node *[]){ c, a, b } });
+}
+
+const bt__node *bt__node_read(bt__graph *g, uint32_t array, bt_dtype dtype, uint32_t rank,
+                              const bt__node *const *indices)
+{
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!indices[i])
+            return NULL;
+    }
+    return intern(g, &(bt__node){ .kind = BT__NODE_READ,
+                                  .which = array,
+                                  .dtype = dtype,
+                                  .narg = rank,
+                                  .args = indices,
+                                  .reads = 1 });
+}
+
+const bt__node *bt__node_reduce(bt__graph *g, uint32_t reducer, uint32_t first,
+                                uint32_t nindex, const int64_t *extents,
+                                const bt__node *condition, const bt__node *body)
+{
+    if (!condition || !body)
+        return NULL;
+    uint32_t result = bt__reducer_get(reducer)->result;
+    return intern(g, &(bt__node){ .kind = BT__NODE_REDUCE,
+                                  .which = reducer,
+                                  .dtype = result == BT__RESULT_INT64  ? BT_INT64
+                                           : result == BT__RESULT_BOOL ? BT_BOOL
+                                                                       : body->dtype,
+                                  .narg = 2,
+                                  .args = (const bt__node *[]){ condition, body },
+                                  .nindex = nindex,
+                                  .first = first,
+                                  .coefs = extents });
+}
+
+/* ---- replacing an index ---- */
+
+struct replacing {
+    bt__graph *graph;
+    uint32_t number;
+    const bt__node *by;
+    const bt__node **memo; /* by id of the nodes that there were */
+    uint32_t nmemo;
+};
+
+static const bt__node *replace(struct replacing *r, const bt__node *node);
+
+static const bt__node *replace_args(struct replacing *r, const bt__node *node)
+{
+    bt__graph *g = r->graph;
+    const bt__node **args = BT_NEWS(g->arena, const bt__node *, node->narg);
+    if (!args)
+        return fail_memory(g);
+    for (uint32_t i = 0; i < node->narg; i++) {
+        args[i] = replace(r, node->args[i]);
+        if (!args[i])
+            return NULL;
+    }
+    switch (node->kind) {
+    case BT__NODE_LINEAR:
+        return bt__node_linear(g, node->value.i, node->narg, args, node->coefs);
+    case BT__NODE_SCALAR:
+        return bt__node_scalar(g, node->which, args[0], node->narg > 1 ? args[1] : NULL);
+    case BT__NODE_CAST: return bt__node_cast(g, node->dtype, args[0]);
+    case BT__NODE_SELECT: return bt__node_select(g, args[0], args[1], args[2]);
+    case BT__NODE_READ:
+        return bt__node_read(g, node->which, node->dtype, node->narg, args);
+    case BT__NODE_REDUCE:
+        return bt__node_reduce(g, node->which, node->first - (node->first > r->number),
+                               node->nindex, node->coefs, args[0], args[1]);
+    default: return node;
+    }
+}
+
+static const bt__node *replace(struct replacing *r, const bt__node *node)
+{
+    if (node->id < r->nmemo && r->memo[node->id])
+        return r->memo[node->id];
+    const bt__node *out;
+    if (node->kind == BT__NODE_INDEX)
+        out = node->which == r->number ? r->by
+              : node->which > r->number
+                  ? bt__node_index(r->graph, node->which - 1,
+                                   node->high == INT64_MAX ? -1 : node->high + 1)
+                  : node;
+    else
+        out = node->narg ? replace_args(r, node) : node;
+    if (node->id < r->nmemo)
+        r->memo[node->id] = out;
+    return out;
+}
+
+const bt__node *bt__node_replace_index(bt__graph *g, const bt__node *node,
+                                       uint32_t number, const bt__node *by)
+{
+    if (!node || !by)
+        return NULL;
+    struct replacing r = { .graph = g, .number = number, .by = by, .nmemo = g->nnode };
+    r.memo = BT_NEWS(g->arena, const bt__node *, g->nnode);
+    return r.memo ? replace(&r, node) : fail_memory(g);
+}

@@ -1,0 +1,213 @@
+/* The compute graph as text, in the notation as far as it goes. */
+#include "compute/graph_print.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "compute/bounds.h"
+
+struct printer {
+    bt__graph *graph;
+    bt_text *out;
+    uint32_t rank; /* of the stage */
+};
+
+static void print(struct printer *, const bt__node *, const struct bt__facts *);
+
+static void print_index(struct printer *p, uint32_t number)
+{
+    if (number < p->rank)
+        bt_text_addf(p->out, "i%u", number);
+    else
+        bt_text_addf(p->out, "r%u", number - p->rank);
+}
+
+static void print_array(struct printer *p, uint32_t array)
+{
+    if (array < p->graph->ninput)
+        bt_text_addf(p->out, "a%u", array);
+    else
+        bt_text_addf(p->out, "s%u", array - p->graph->ninput);
+}
+
+static void print_dtype(struct printer *p, bt_dtype dtype)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    bt_text_addf(p->out, "%s", bt_dtype_name(dtype, name, sizeof(name)));
+}
+
+static void print_const(struct printer *p, const bt__node *node)
+{
+    if (node->dtype == BT_BOOL)
+        bt_text_addf(p->out, "%s", node->value.i ? "true" : "false");
+    else if (node->dtype == BT_UINT64)
+        bt_text_addf(p->out, "%" PRIu64, (uint64_t)node->value.i);
+    else if (!bt__dtype_is_float(node->dtype))
+        bt_text_addf(p->out, "%" PRId64, node->value.i);
+    else if (isnan(node->value.f))
+        bt_text_addf(p->out, "nan");
+    else
+        bt_text_addf(p->out, "%.17g", node->value.f);
+}
+
+static void print_linear(struct printer *p, const bt__node *node,
+                         const struct bt__facts *facts)
+{
+    const char *sign = "";
+    for (uint32_t i = 0; i < node->narg; i++) {
+        int64_t coef = node->coefs[i];
+        bt_text_addf(p->out, "%s", coef < 0 ? (i ? " - " : "-") : sign);
+        if (coef != 1 && coef != -1)
+            bt_text_addf(p->out, "%" PRIu64 "*",
+                         coef < 0 ? -(uint64_t)coef : (uint64_t)coef);
+        print(p, node->args[i], facts);
+        sign = " + ";
+    }
+    if (node->value.i)
+        bt_text_addf(p->out, " %c %" PRIu64, node->value.i < 0 ? '-' : '+',
+                     node->value.i < 0 ? -(uint64_t)node->value.i
+                                       : (uint64_t)node->value.i);
+}
+
+static void print_args(struct printer *p, const bt__node *node,
+                       const struct bt__facts *facts)
+{
+    for (uint32_t i = 0; i < node->narg; i++) {
+        bt_text_addf(p->out, i ? ", " : "");
+        print(p, node->args[i], facts);
+    }
+}
+
+static void print_infix(struct printer *p, const bt__node *node, const char *sign,
+                        const struct bt__facts *facts)
+{
+    bt_text_addf(p->out, "(");
+    print(p, node->args[0], facts);
+    bt_text_addf(p->out, " %s ", sign);
+    print(p, node->args[1], facts);
+    bt_text_addf(p->out, ")");
+}
+
+static void print_scalar(struct printer *p, const bt__node *node,
+                         const struct bt__facts *facts)
+{
+    static const struct {
+        uint32_t which;
+        const char *sign;
+    } infixes[] = {
+        { BT__SCALAR_ADD, "+" }, { BT__SCALAR_SUB, "-" }, { BT__SCALAR_MUL, "*" },
+        { BT__SCALAR_DIV, "/" }, { BT__SCALAR_EQ, "==" }, { BT__SCALAR_NE, "!=" },
+        { BT__SCALAR_LT, "<" },  { BT__SCALAR_LE, "<=" }, { BT__SCALAR_AND, "&&" },
+        { BT__SCALAR_OR, "||" },
+    };
+    for (uint32_t i = 0; i < BT_COUNT(infixes); i++) {
+        if (infixes[i].which == node->which) {
+            print_infix(p, node, infixes[i].sign, facts);
+            return;
+        }
+    }
+    bt_text_addf(p->out, "%s(", bt__scalar_get(node->which)->name);
+    print_args(p, node, facts);
+    bt_text_addf(p->out, ")");
+}
+
+static void print_under(struct printer *p, const bt__node *condition,
+                        const bt__node *node, const struct bt__facts *facts)
+{
+    struct bt__facts inner = { .outer = facts };
+    if (!condition || !bt__node_conjuncts(p->graph->arena, condition, &inner.conjuncts))
+        p->out->failed = 1;
+    print(p, node, &inner);
+}
+
+static void print_select(struct printer *p, const bt__node *node,
+                         const struct bt__facts *facts)
+{
+    bt_text_addf(p->out, "select(");
+    print(p, node->args[0], facts);
+    bt_text_addf(p->out, ", ");
+    print_under(p, node->args[0], node->args[1], facts);
+    bt_text_addf(p->out, ", ");
+    print_under(p, bt__node_scalar(p->graph, BT__SCALAR_NOT, node->args[0], NULL),
+                node->args[2], facts);
+    bt_text_addf(p->out, ")");
+}
+
+static void print_reduce(struct printer *p, const bt__node *node,
+                         const struct bt__facts *facts)
+{
+    bt_text_addf(p->out, "%s(", bt__reducer_get(node->which)->name);
+    for (uint32_t i = 0; i < node->nindex; i++) {
+        bt_text_addf(p->out, i ? ", " : "");
+        print_index(p, node->first + i);
+        if (node->coefs[i] >= 0)
+            bt_text_addf(p->out, " in %" PRId64, node->coefs[i]);
+    }
+    if (!bt__node_is_true(node->args[0])) {
+        bt_text_addf(p->out, " | ");
+        print(p, node->args[0], facts);
+    }
+    bt_text_addf(p->out, ": ");
+    print_under(p, node->args[0], node->args[1], facts);
+    bt_text_addf(p->out, ")");
+}
+
+static void print_read(struct printer *p, const bt__node *node,
+                       const struct bt__facts *facts)
+{
+    const struct bt__array *array = &p->graph->arrays[node->which];
+    int is_proved = 1;
+    for (uint32_t i = 0; i < node->narg; i++)
+        is_proved &= bt__facts_bound(p->graph, facts, node->args[i], array->extents[i]);
+    print_array(p, node->which);
+    bt_text_addf(p->out, is_proved ? "[" : "![");
+    print_args(p, node, facts);
+    bt_text_addf(p->out, "]");
+}
+
+static void print(struct printer *p, const bt__node *node, const struct bt__facts *facts)
+{
+    switch (node->kind) {
+    case BT__NODE_CONST: print_const(p, node); break;
+    case BT__NODE_INDEX: print_index(p, node->which); break;
+    case BT__NODE_DIM:
+        bt_text_addf(p->out, "extent(");
+        print_array(p, node->which);
+        bt_text_addf(p->out, ", %" PRId64 ")", node->value.i);
+        break;
+    case BT__NODE_LINEAR: print_linear(p, node, facts); break;
+    case BT__NODE_SCALAR: print_scalar(p, node, facts); break;
+    case BT__NODE_CAST:
+        print_dtype(p, node->dtype);
+        bt_text_addf(p->out, "(");
+        print(p, node->args[0], facts);
+        bt_text_addf(p->out, ")");
+        break;
+    case BT__NODE_SELECT: print_select(p, node, facts); break;
+    case BT__NODE_READ: print_read(p, node, facts); break;
+    default: print_reduce(p, node, facts); break;
+    }
+}
+
+bt_status bt__graph_print(bt_ctx *ctx, bt__graph *g, bt_text *out)
+{
+    (void)ctx;
+    for (uint32_t i = g->ninput; i < g->narray; i++) {
+        const struct bt__array *array = &g->arrays[i];
+        struct printer p = { .graph = g, .out = out, .rank = array->rank };
+        print_array(&p, i);
+        bt_text_addf(out, ": ");
+        print_dtype(&p, array->dtype);
+        bt_text_addf(out, "[");
+        for (uint32_t a = 0; a < array->rank; a++) {
+            bt_text_addf(out, a ? ", " : "");
+            print_index(&p, a);
+            bt_text_addf(out, " in ");
+            print(&p, array->extents[a], NULL);
+        }
+        bt_text_addf(out, "] = ");
+        print(&p, array->body, NULL);
+        bt_text_addf(out, "\n");
+    }
+    return g->status ? g->status : out->failed ? bt_no_memory() : NULL;
+}

@@ -1,0 +1,17 @@
+/* Bounds of integer expressions, and what they decide. */
+#ifndef COMPUTE_INTERVAL_H
+#define COMPUTE_INTERVAL_H
+
+#include "compute/graph.h"
+
+/* Sets low and high of a node whose arguments have theirs; floats keep 0. */
+void bt__interval_set(bt__node *);
+/* Bounds of a - b; 0 where they leave int64, or come near its ends. */
+int bt__interval_difference(const bt__node *a, const bt__node *b, int64_t *low,
+                            int64_t *high);
+/* What a scalar operator gives where bounds decide it: max(i, 0) of an index is i. NULL:
+ * undecided, or a failure of the graph. */
+const bt__node *bt__interval_simplify(bt__graph *, uint32_t which, const bt__node *a,
+                                      const bt__node *b);
+
+#endif

@@ -1,0 +1,339 @@
+/* Instructions of the reference evaluator, and the loops around them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "compute/program.h"
+
+enum { PATIENCE = 4096 }; /* turns of loops between looks at cancellation */
+
+int bt__run_block(bt__machine *m, const bt__instrs *block)
+{
+    const bt__instr *end = block->at + block->len;
+    for (const bt__instr *in = block->at; in < end; in++) {
+        if (!in->run(m, in))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- loops ---- */
+
+static int look_up(bt__machine *m)
+{
+    m->patience = PATIENCE;
+    if (!bt_ctx_cancelled(m->ctx))
+        return 1;
+    m->status = bt_fail(m->ctx, BT_ERR_CANCELLED, "%s: stopped on request", m->op);
+    return 0;
+}
+
+/* The greatest value of cursor + lane * i over the current lanes. */
+static int64_t limit_value(const bt__machine *m, const struct bt__limit *l)
+{
+    int64_t v = m->cursors[l->cursor];
+    if (l->lane > 0)
+        v += l->lane * (int64_t)(m->to - 1);
+    else if (l->lane < 0)
+        v += l->lane * (int64_t)m->from;
+    return v;
+}
+
+/* Narrows [*low, *high) to where some lane may satisfy the limit. */
+static void narrow_range(const bt__machine *m, const struct bt__limit *l, int64_t *low,
+                         int64_t *high)
+{
+    int64_t v = limit_value(m, l);
+    if (l->coef == 0) {
+        *high = v < 0 ? *low : *high;
+    } else if (l->coef > 0) {
+        int64_t first = l->coef == 1 ? -v : bt_ceildiv_int64(-v, l->coef);
+        *low = first > *low ? first : *low;
+    } else {
+        int64_t last = l->coef == -1 ? v : bt_floordiv_int64(v, -l->coef);
+        *high = last < *high - 1 ? last + 1 : *high;
+    }
+}
+
+/* Narrows [*from, *to) to the lanes that satisfy the limit. */
+static void narrow_lanes(const bt__machine *m, const struct bt__limit *l, int64_t *from,
+                         int64_t *to)
+{
+    int64_t v = m->cursors[l->cursor];
+    if (l->lane == 0) {
+        *to = v < 0 ? *from : *to;
+    } else if (l->lane > 0) {
+        int64_t first = l->lane == 1 ? -v : bt_ceildiv_int64(-v, l->lane);
+        *from = first > *from ? first : *from;
+    } else {
+        int64_t last = l->lane == -1 ? v : bt_floordiv_int64(v, -l->lane);
+        *to = last < *to - 1 ? last + 1 : *to;
+    }
+}
+
+static void advance(bt__machine *m, const struct bt__loop *loop, int64_t n)
+{
+    for (uint32_t i = 0; i < loop->steps.len; i++)
+        m->cursors[loop->steps.at[i].cursor] += loop->steps.at[i].by * n;
+}
+
+/* One turn with lanes narrowed to the windows. */
+static int run_turn(bt__machine *m, const struct bt__loop *loop)
+{
+    int64_t from = m->from, to = m->to;
+    uint32_t old_from = m->from, old_to = m->to;
+    for (uint32_t i = 0; i < loop->windows.len; i++)
+        narrow_lanes(m, &loop->windows.at[i], &from, &to);
+    if (from >= to)
+        return 1;
+    m->from = (uint32_t)from;
+    m->to = (uint32_t)to;
+    int ok = bt__run_block(m, &loop->body);
+    m->from = old_from;
+    m->to = old_to;
+    return ok;
+}
+
+int bt__run_loop(bt__machine *m, const bt__instr *in)
+{
+    const struct bt__loop *loop = in->loop;
+    int64_t low = 0, high = loop->extent;
+    uint32_t from = m->from, to = m->to;
+    for (uint32_t i = 0; i < loop->limits.len && low < high; i++)
+        narrow_range(m, &loop->limits.at[i], &low, &high);
+    if (low >= high)
+        return 1;
+    advance(m, loop, low);
+    int ok = 1;
+    for (int64_t i = low, n; i < high && ok; i += n) {
+        n = 1;
+        if (loop->width > 1) {
+            n = high - i < loop->width ? high - i : loop->width;
+            m->from = 0;
+            m->to = (uint32_t)n;
+        }
+        ok = loop->windows.len ? run_turn(m, loop) : bt__run_block(m, &loop->body);
+        advance(m, loop, n);
+        if (--m->patience == 0)
+            ok = ok && look_up(m);
+    }
+    advance(m, loop, -high);
+    m->from = from;
+    m->to = to;
+    return ok;
+}
+
+static int run_way(bt__machine *m, const bt__instrs *way, int64_t from, int64_t to)
+{
+    if (from >= to)
+        return 1;
+    m->from = (uint32_t)from;
+    m->to = (uint32_t)to;
+    return bt__run_block(m, way);
+}
+
+int bt__run_choose(bt__machine *m, const bt__instr *in)
+{
+    const struct bt__choice *c = in->choice;
+    uint32_t old_from = m->from, old_to = m->to;
+    int64_t from = old_from, to = old_to;
+    for (uint32_t i = 0; i < c->limits.len; i++)
+        narrow_lanes(m, &c->limits.at[i], &from, &to);
+    if (from >= to)
+        from = to = old_to;
+    int ok = run_way(m, &c->ways[0], from, to) &&
+             run_way(m, &c->ways[1], old_from, from) &&
+             run_way(m, &c->ways[1], to, old_to);
+    m->from = old_from;
+    m->to = old_to;
+    return ok;
+}
+
+int bt__run_branch(bt__machine *m, const bt__instr *in)
+{
+    return bt__run_block(m, &in->choice->ways[in->choice->condition.at->i ? 0 : 1]);
+}
+
+int bt__run_both(bt__machine *m, const bt__instr *in)
+{
+    return bt__run_block(m, &in->choice->ways[0]) &&
+           bt__run_block(m, &in->choice->ways[1]);
+}
+
+/* ---- values ---- */
+
+/* The cell of an operand at lane `from`. */
+static inline union bt__cell *cell(const struct bt__reg *r, uint32_t from)
+{
+    return r->at + (size_t)from * r->step;
+}
+
+int bt__run_strip(bt__machine *m, const bt__instr *in)
+{
+    uint32_t from = bt__lane_from(m, &in->out);
+    in->strip(bt__lane_count(m, &in->out), in->out.at + from, cell(&in->a, from),
+              in->a.step, cell(&in->b, from), in->b.step);
+    return 1;
+}
+
+int bt__run_wrap(bt__machine *m, const bt__instr *in)
+{
+    union bt__cell *out = in->out.at + bt__lane_from(m, &in->out);
+    uint32_t n = bt__lane_count(m, &in->out);
+    switch (in->to) {
+#define WRAP_CASE(UPPER, type)           \
+    case BT_##UPPER:                     \
+        for (uint32_t i = 0; i < n; i++) \
+            out[i].i = (type)out[i].i;   \
+        return 1;
+        WRAP_CASE(INT8, int8_t)
+        WRAP_CASE(INT16, int16_t)
+        WRAP_CASE(INT32, int32_t)
+        WRAP_CASE(UINT8, uint8_t)
+        WRAP_CASE(UINT16, uint16_t)
+        WRAP_CASE(UINT32, uint32_t)
+    default:
+        for (uint32_t i = 0; i < n; i++)
+            out[i].i = bt__int_wrap(out[i].i, in->to);
+        return 1;
+    }
+}
+
+int bt__run_cast(bt__machine *m, const bt__instr *in)
+{
+    uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);
+    union bt__cell *out = in->out.at + from;
+    const union bt__cell *a = cell(&in->a, from);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = bt__cell_cast(a[i * in->a.step], in->from, in->to);
+    return 1;
+}
+
+int bt__run_select(bt__machine *m, const bt__instr *in)
+{
+    uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);
+    union bt__cell *out = in->out.at + from;
+    const union bt__cell *c = cell(&in->a, from);
+    const union bt__cell *x = cell(&in->b, from), *y = cell(&in->c, from);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = c[i * in->a.step].i ? x[i * in->b.step] : y[i * in->c.step];
+    return 1;
+}
+
+int bt__run_move(bt__machine *m, const bt__instr *in)
+{
+    uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);
+    union bt__cell *out = in->out.at + from;
+    const union bt__cell *a = cell(&in->a, from);
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = a[i * in->a.step];
+    return 1;
+}
+
+int bt__run_linear(bt__machine *m, const bt__instr *in)
+{
+    uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);
+    union bt__cell *out = in->out.at + from;
+    uint64_t lane = (uint64_t)in->lane;
+    uint64_t at = (uint64_t)m->cursors[in->cursor] + lane * from;
+    for (uint32_t i = 0; i < n; i++)
+        out[i].i = (int64_t)(at + lane * i);
+    return 1;
+}
+
+int bt__run_add_times(bt__machine *m, const bt__instr *in)
+{
+    uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);
+    union bt__cell *out = in->out.at + from;
+    const union bt__cell *a = cell(&in->a, from), *b = cell(&in->b, from);
+    uint64_t factor = (uint64_t)in->factor;
+    for (uint32_t i = 0; i < n; i++)
+        out[i].i = (int64_t)((uint64_t)a[i * in->a.step].i +
+                             factor * (uint64_t)b[i * in->b.step].i);
+    return 1;
+}
+
+/* ---- reductions ---- */
+
+/* Lanes are those of the value, or of the accumulator where that is a vector. */
+int bt__run_take(bt__machine *m, const bt__instr *in)
+{
+    int is_strip = in->out.step || in->factor;
+    uint32_t from = is_strip ? m->from : 0, n = is_strip ? m->to - m->from : 1;
+    union bt__cell *acc = cell(&in->out, from), *acc2 = cell(&in->b, from);
+    const union bt__cell *value = cell(&in->a, from);
+    int64_t at = m->cursors[in->cursor] + in->lane * (int64_t)from;
+    if (!in->c.at) {
+        in->take(n, acc, acc2, in->out.step, value, in->a.step, at, in->lane);
+        return 1;
+    }
+    const union bt__cell *mask = cell(&in->c, from);
+    for (uint32_t i = 0; i < n; i++) {
+        if (mask[i * in->c.step].i)
+            in->take(1, acc + i * in->out.step, acc2 + i * in->out.step, 0,
+                     value + i * in->a.step, 0, at + in->lane * (int64_t)i, 0);
+    }
+    return 1;
+}
+
+int bt__run_end(bt__machine *m, const bt__instr *in)
+{
+    uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);
+    for (uint32_t i = from; i < from + n; i++)
+        in->out.at[i] = bt__reducer_end(in->reducer, in->from, in->a.at[i * in->a.step],
+                                        in->b.at[i * in->b.step]);
+    return 1;
+}
+
+/* ---- checks ---- */
+
+int bt__run_check(bt__machine *m, const bt__instr *in)
+{
+    uint32_t from = in->a.step || in->c.step ? m->from : 0;
+    uint32_t n = in->a.step || in->c.step ? m->to - m->from : 1;
+    const union bt__cell *a = cell(&in->a, from);
+    const union bt__cell *mask = in->c.at ? cell(&in->c, from) : NULL;
+    uint64_t extent = (uint64_t)in->check->extent;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t index = a[i * in->a.step].i;
+        if ((uint64_t)index < extent || (mask && !mask[i * in->c.step].i))
+            continue;
+        m->status =
+            bt_fail(m->ctx, BT_ERR_RUNTIME,
+                    "%s: index %" PRId64 " is out of bounds for axis %u of %s, "
+                    "whose extent is %" PRId64,
+                    m->op, index, in->check->axis, in->check->array, in->check->extent);
+        return 0;
+    }
+    return 1;
+}
+
+/* ---- programs ---- */
+
+static int run_stage(bt__machine *m, const struct bt__code *code)
+{
+    if (code->nelem == 0)
+        return 1;
+    if (code->ncursor)
+        memcpy(m->cursors, code->starts, code->ncursor * sizeof(*m->cursors));
+    m->from = 0;
+    m->to = 1;
+    return bt__run_block(m, &code->body);
+}
+
+bt_status bt__program_run(bt_ctx *ctx, const struct bt__program *p, void *const *data)
+{
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    char **at = BT_NEWS(scratch, char *, p->graph->narray);
+    bt__machine m = { .ctx = ctx, .op = p->op, .patience = PATIENCE };
+    m.cursors = BT_NEWS(scratch, int64_t, p->max_cursor);
+    if (!m.cursors || !at)
+        m.status = bt_no_memory();
+    for (uint32_t i = 0; !m.status && i < p->graph->narray; i++)
+        at[i] = data[i];
+    m.data = at;
+    for (uint32_t i = 0; !m.status && i < p->nstage; i++)
+        (void)run_stage(&m, &p->stages[i]);
+    bt_arena_release(scratch, mark);
+    return m.status;
+}

@@ -1,0 +1,17 @@
+/* Which index of a nest of loops to run in strips. */
+#ifndef COMPUTE_STRIPS_H
+#define COMPUTE_STRIPS_H
+
+#include "compute/graph.h"
+
+/* Estimates by strides of reads: a vector is best along memory and long. */
+struct bt__strips {
+    bt__graph *graph;
+    const int64_t *const *strides; /* of every array */
+};
+/* The axis of a stage to run in strips, or -1: each reduction chooses its own. */
+int bt__strip_of_stage(const struct bt__strips *, const struct bt__array *);
+/* The index of a reduction to run in strips, its number. */
+uint32_t bt__strip_of_reduction(const struct bt__strips *, const bt__node *reduce);
+
+#endif

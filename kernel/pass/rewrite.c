@@ -377,13 +377,14 @@ static bt_status rewrite_body(bt_rewrite *rw, const bt_func *func, const bt_func
     BT_TRY(bt__rewrite_learn(rw, func->block));
     rw->cursor = &root;
     BT_TRY(bt__rewrite_region(rw, func->block, NULL, &block));
+    int same_result = bt__rewrite_same_facts(rw, func->block->result, block->result);
     rw->cursor = NULL;
     *out = func;
     if (block == func->block)
         return NULL;
     bt_func fields = *func;
     fields.block = block;
-    if (!bt__rewrite_same_facts(rw, func->block->result, block->result))
+    if (!same_result)
         fields.result = block->result->type;
     return bt_func_create(rw->ctx, rw->store, &fields, out);
 }

@@ -145,14 +145,20 @@ static bt_status write_take(bt_ctx *ctx, const bt_formula_call *call, bt_text *o
 
     bt_text_addf(out, "bound = ");
     formula_product(out, "data", is_flat ? 0 : axis, is_flat ? rank : axis + 1);
+    if (is_flat) {
+        bt_text_addf(out, "; flat: t[f in bound] = ");
+        formula_read_flat(out, "data", rank, 0, rank, "f");
+    }
     bt_text_addf(out, "; y: t[");
     first = formula_axes(out, 1, "i", "data", 0, axis);
     first = formula_axes(out, first, "j", "indices", batch, indices_rank);
     if (!is_flat)
         formula_axes(out, first, "i", "data", axis + 1, rank);
     bt_text_addf(out, "] = ");
-    formula_read_flat(out, "data", rank, axis, is_flat ? rank : axis + 1,
-                      bt_text_get(&at));
+    if (is_flat)
+        bt_text_addf(out, "flat[%s]", bt_text_get(&at));
+    else
+        formula_read_flat(out, "data", rank, axis, axis + 1, bt_text_get(&at));
     return formula_end(out);
 }
 

@@ -72,7 +72,7 @@ bt_status bt__formula_parse(bt_ctx *, bt_arena *arena, const char *op, const cha
                             const struct bt__formula **out) BT_MUST_USE;
 /* Fails at a place of the formula, naming the operator. */
 bt_status bt__formula_fail(bt_ctx *, const struct bt__formula *, uint32_t code,
-                           struct bt__ast_place, const char *format, ...) BT_MUST_USE
+                           struct bt__ast_place, const char *format, ...) BT_FAILURE
     BT_PRINTF(5, 6);
 
 #endif

@@ -34,10 +34,10 @@ struct walk {
 
 static bt_status walk_expr(struct walk *, const bt__ast *, struct bt__value *out);
 
-static bt_status fail_at(struct walk *w, uint32_t code, const bt__ast *at,
-                         const char *format, ...) BT_PRINTF(4, 5);
-static bt_status fail_at(struct walk *w, uint32_t code, const bt__ast *at,
-                         const char *format, ...)
+static BT_FAILURE bt_status fail_at(struct walk *w, uint32_t code, const bt__ast *at,
+                                    const char *format, ...) BT_PRINTF(4, 5);
+static BT_FAILURE bt_status fail_at(struct walk *w, uint32_t code, const bt__ast *at,
+                                    const char *format, ...)
 {
     char text[512];
     va_list args;

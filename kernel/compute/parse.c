@@ -60,7 +60,7 @@ static int skip_sign(struct parser *p, const char *sign)
     return 1;
 }
 
-static bt_status expected(struct parser *p, const char *what)
+static BT_FAILURE bt_status expected(struct parser *p, const char *what)
 {
     const struct bt__token *t = &p->token;
     if (t->kind == BT__TOKEN_END)

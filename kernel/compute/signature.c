@@ -43,7 +43,7 @@ static int skip_sign(struct reader *r, const char *sign)
     return 1;
 }
 
-static bt_status expected(struct reader *r, const char *what)
+static BT_FAILURE bt_status expected(struct reader *r, const char *what)
 {
     bt_place place;
     bt__text_place(r->arena, r->where, r->text, r->token.place, &place);

@@ -17,7 +17,12 @@ void bt__sum_init(bt__sum *, int64_t constant);
 void bt__sum_add_atom(bt__sum *, const bt_type *atom, int64_t coefficient);
 void bt__sum_add_const(bt__sum *, int64_t);
 void bt__sum_add(bt__sum *, const bt_type *dim, int64_t coefficient);
+/* From the bounds of the terms, each by itself. */
 bt__bounds bt__sum_bounds(const bt__sum *);
+/* A lower bound that also sees how the terms depend on each other. */
+int64_t bt__sum_low(const bt__sum *);
+/* Bounds of both kinds. */
+bt__bounds bt__sum_tight_bounds(const bt__sum *);
 /* The sum as a term. NULL: no memory, or the refusal. */
 const bt_type *bt__sum_dim(bt_store *, const bt__sum *);
 

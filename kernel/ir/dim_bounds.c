@@ -5,6 +5,8 @@
  */
 #include "ir/dim.h"
 
+#include <string.h>
+
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -140,19 +142,49 @@ void bt_dim_bounds(const bt_type *dim, int64_t *low, int64_t *high)
     *high = bounds.high;
 }
 
-static bt__bounds terms_bounds(int64_t constant, uint32_t n, const bt_term *terms)
-{
-    bt__bounds sum = { constant, constant };
-    for (uint32_t i = 0; i < n; i++) {
-        bt__bounds by = { terms[i].coefficient, terms[i].coefficient };
-        sum = add_bounds(sum, multiply_bounds(bt__dim_bounds(terms[i].atom), by));
-    }
-    return sum;
-}
-
 bt__bounds bt__sum_bounds(const bt__sum *sum)
 {
-    return terms_bounds(sum->constant, sum->n, sum->terms);
+    bt__bounds all = { sum->constant, sum->constant };
+    for (uint32_t i = 0; i < sum->n; i++) {
+        bt__bounds by = { sum->terms[i].coefficient, sum->terms[i].coefficient };
+        all = add_bounds(all, multiply_bounds(bt__dim_bounds(sum->terms[i].atom), by));
+    }
+    return all;
+}
+
+bt__bounds bt__sum_tight_bounds(const bt__sum *sum)
+{
+    bt__sum negated;
+    bt__bounds bounds = bt__sum_bounds(sum);
+    uint32_t nleaf = 0;
+    for (uint32_t i = 0; i < sum->n; i++)
+        nleaf += sum->terms[i].atom->depth == 0;
+    if (nleaf == sum->n)
+        return bounds;
+    bounds.low = bt__sum_low(sum);
+    bt__sum_init(&negated, 0);
+    if (sum->constant == INT64_MIN)
+        return bounds;
+    negated.constant = -sum->constant;
+    for (uint32_t i = 0; i < sum->n; i++) {
+        if (sum->terms[i].coefficient == INT64_MIN)
+            return bounds;
+        bt__sum_add_atom(&negated, sum->terms[i].atom, -sum->terms[i].coefficient);
+    }
+    int64_t low = bt__sum_low(&negated);
+    if (low != INT64_MIN)
+        bounds.high = least(bounds.high, -low);
+    return bounds;
+}
+
+static bt__bounds linear_bounds(const bt_linear_type *linear)
+{
+    bt__sum sum;
+    bt__sum_init(&sum, linear->constant);
+    sum.n = linear->n;
+    if (linear->n)
+        memcpy(sum.terms, linear->terms, linear->n * sizeof(*sum.terms));
+    return bt__sum_tight_bounds(&sum);
 }
 
 static bt__bounds fold_bounds(const bt_list_type *list)
@@ -182,10 +214,7 @@ void bt__dim_note_bounds(bt_type *term)
     bt__dim_linear *sum = (bt__dim_linear *)(void *)term;
     bt__dim_list *list = (bt__dim_list *)(void *)term;
     switch (term->kind) {
-    case BT_TYPE_LINEAR:
-        sum->bounds =
-            terms_bounds(sum->linear.constant, sum->linear.n, sum->linear.terms);
-        return;
+    case BT_TYPE_LINEAR: sum->bounds = linear_bounds(&sum->linear); return;
     case BT_TYPE_PRODUCT:
     case BT_TYPE_FLOORDIV:
     case BT_TYPE_CEILDIV:
@@ -215,7 +244,8 @@ int bt__dim_exceeds(const bt_type *a, const bt_type *b, int64_t by)
     bt__sum_init(&difference, 0);
     bt__sum_add(&difference, a, 1);
     bt__sum_add(&difference, b, -1);
-    return !difference.refusal && bt__sum_bounds(&difference).low >= by;
+    return !difference.refusal &&
+           (bt__sum_bounds(&difference).low >= by || bt__sum_low(&difference) >= by);
 }
 
 int64_t bt__atom_step(const bt_type *atom)
@@ -236,7 +266,7 @@ int64_t bt__atom_step(const bt_type *atom)
 /* Whether the sum is 0: 1 always, -1 never, 0 undecided. */
 static int is_zero(const bt__sum *sum)
 {
-    bt__bounds bounds = bt__sum_bounds(sum);
+    bt__bounds bounds = bt__sum_tight_bounds(sum);
     if (sum->n == 0)
         return sum->constant == 0 ? 1 : -1;
     if (bounds.low > 0 || bounds.high < 0)

@@ -20,7 +20,7 @@ typedef struct bt__dim_linear {
 /* Terms of a sum; factors of a product, arguments of min and max. More are refused, so
  * that no text makes a dim grow without bound. */
 #define BT__DIM_TERMS 256u
-#define BT__DIM_ARGS  64u
+#define BT__DIM_ARGS  32u
 
 /* The store's term that equals *key, which is a struct of its kind with base.kind set,
  * whose arrays the store copies. NULL: no memory, or nested too deeply. */

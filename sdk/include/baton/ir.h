@@ -243,7 +243,7 @@ BT_API const bt_layout *
 bt_layout_parse(bt_store *, const char *text); /* NULL: malformed, or no memory */
 
 /* Dims, kept in normal form. What is computed from `?` (hole 0) is `?`. NULL also beyond
- * 256 terms of a sum, 64 factors of a product or 64 arguments of min and max. */
+ * 256 terms of a sum, 32 factors of a product or 32 arguments of min and max. */
 BT_API const bt_type *bt_dim(bt_store *, int64_t);
 BT_API const bt_type *bt_dim_opaque(bt_store *, const char *name); /* fresh each time */
 BT_API const bt_type *bt_dim_add(bt_store *, const bt_type *, const bt_type *);

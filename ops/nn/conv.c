@@ -1,0 +1,299 @@
+/*
+ * nn.conv1d, nn.conv2d, nn.conv3d: a window of weights slides over the data.
+ *     y[n, o, p, q] = sum(i, r, s: data[n, i, p*stride + r*dilation - pad, ...] *
+ * weight[o, i, r, s])      elements outside: 0 data    t[n, c, spatial...] in data_layout
+ * weight  t[o, c / groups, window...] in kernel_layout
+ * result  data_layout, or out_layout; out_dtype, or t: then also the type of products and
+ * sums source  Relay's operators of the same names; Dumoulin, Visin 2016
+ */
+#include <stdio.h>
+
+#include "window.h"
+
+struct attrs {
+    bt_ints strides, padding, dilation;
+    int64_t groups, channels;
+    bt_ints kernel_size;
+    const char *data_layout, *kernel_layout, *out_layout;
+    const bt_type *out_dtype;
+};
+
+#define CONV_ATTRS(data_layout_, kernel_layout_)                                    \
+    {                                                                               \
+        BT_ATTR_RANGE(struct attrs, strides, INTS, "[1]", 1, INT32_MAX,             \
+                      "steps of the window along each axis"),                       \
+            BT_ATTR_RANGE(                                                          \
+                struct attrs, padding, INTS, "[0]", 0, INT32_MAX,                   \
+                "zeros around: one number, one an axis, or befores then afters"),   \
+            BT_ATTR_RANGE(struct attrs, dilation, INTS, "[1]", 1, INT32_MAX,        \
+                          "distance between weights"),                              \
+            BT_ATTR_RANGE(                                                          \
+                struct attrs, groups, INT, "1", 1, INT32_MAX,                       \
+                "channels are split into this many, each with weights of its own"), \
+            BT_ATTR(struct attrs, channels, INT, "None",                            \
+                    "channels of the result, checked against weight"),              \
+            BT_ATTR(struct attrs, kernel_size, INTS, "None",                        \
+                    "size of the window, checked against weight"),                  \
+            BT_ATTR(struct attrs, data_layout, STRING, data_layout_,                \
+                    "order of data's axes"),                                        \
+            BT_ATTR(struct attrs, kernel_layout, STRING, kernel_layout_,            \
+                    "order of weight's axes"),                                      \
+            BT_ATTR(struct attrs, out_layout, STRING, "",                           \
+                    "order of the result's axes; empty: data_layout"),              \
+            BT_ATTR(struct attrs, out_dtype, DTYPE, "None",                         \
+                    "element type of products, sums and result"),                   \
+            { 0 },                                                                  \
+    }
+static const bt_attr attrs1d[] = CONV_ATTRS("NCW", "OIW");
+static const bt_attr attrs2d[] = CONV_ATTRS("NCHW", "OIHW");
+static const bt_attr attrs3d[] = CONV_ATTRS("NCDHW", "OIDHW");
+
+static const bt_op_input inputs[] = {
+    { .name = "data", .type = "t:number[..]", .doc = "batch, channels, space" },
+    { .name = "weight",
+      .type = "t[..]",
+      .doc = "channels out, channels in a group, window" },
+    { 0 },
+};
+
+/* "nn.conv2d": the number before the d. */
+static uint32_t nspace_of(const bt_op *op)
+{
+    return (uint32_t)(op->name[7] - '0');
+}
+
+static const char *out_layout(const struct attrs *a)
+{
+    return *a->out_layout ? a->out_layout : a->data_layout;
+}
+
+/* ---- type ---- */
+
+static bt_status check_stated(bt_solver *s, const bt_relation_call *r,
+                              const bt_tensor_parts *weight, const struct layout *kernel,
+                              uint32_t nspace)
+{
+    const struct attrs *a = r->attrs;
+    bt_store *store = bt_relation_store(s);
+    if (a->channels != BT_NONE) {
+        const bt_type *channels = bt_dim(store, a->channels);
+        if (!channels)
+            return bt_no_memory();
+        BT_TRY(bt_relation_unify(s, r, weight->dims[kernel->first], channels,
+                                 "rows of weight and channels"));
+    }
+    if (a->kernel_size.n == BT_NONE_LIST)
+        return NULL;
+    int64_t sizes[MAX_SPATIAL];
+    BT_TRY(space_list(s, r, "kernel_size", &a->kernel_size, nspace, sizes));
+    for (uint32_t i = 0; i < nspace; i++) {
+        const bt_type *size = bt_dim(store, sizes[i]);
+        if (!size)
+            return bt_no_memory();
+        BT_TRY(bt_relation_unify(s, r, weight->dims[kernel->space[i]], size,
+                                 "the window of weight and kernel_size"));
+    }
+    return NULL;
+}
+
+/* Channels of data are groups times those of a weight; channels of the result divide into
+ * groups. */
+static bt_status check_groups(bt_solver *s, const bt_relation_call *r,
+                              const bt_type *channels, const bt_type *rows,
+                              const bt_type *columns)
+{
+    const struct attrs *a = r->attrs;
+    bt_store *store = bt_relation_store(s);
+    const bt_type *groups = bt_dim(store, a->groups), *known;
+    if (a->groups == 1)
+        return bt_relation_unify(s, r, channels, columns,
+                                 "channels of data and of weight");
+    BT_TRY(bt_relation_dim(s, r, columns, &known));
+    const bt_type *all = bt_dim_scale(store, known, a->groups, 0);
+    if (!groups || !all)
+        return bt_no_memory();
+    BT_TRY(bt_relation_unify(s, r, channels, all,
+                             "channels of data and groups times those of weight"));
+    return bt_relation_require(s, r, BT_CHECK_DIVISIBLE, rows, groups,
+                               "rows of weight and groups");
+}
+
+static bt_status relate(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    uint32_t n = nspace_of(r->op);
+    struct layout in, kernel, out;
+    bt_tensor_parts data, weight;
+    int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], padding[2 * MAX_SPATIAL];
+    const bt_type *dims[2 + MAX_SPATIAL];
+    BT_TRY(layout_relate(s, r, "data_layout", a->data_layout, "NC", n, &in));
+    BT_TRY(layout_relate(s, r, "kernel_layout", a->kernel_layout, "OI", n, &kernel));
+    BT_TRY(layout_relate(s, r, "out_layout", out_layout(a), "NC", n, &out));
+    BT_TRY(space_list(s, r, "strides", &a->strides, n, strides));
+    BT_TRY(space_list(s, r, "dilation", &a->dilation, n, dilation));
+    BT_TRY(space_padding(s, r, &a->padding, n, padding));
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, n + 2, &data));
+    BT_TRY(bt_relation_tensor_rank(s, r, 1, n + 2, &weight));
+    BT_TRY(check_stated(s, r, &weight, &kernel, n));
+    BT_TRY(check_groups(s, r, data.dims[in.second], weight.dims[kernel.first],
+                        weight.dims[kernel.second]));
+    dims[out.first] = data.dims[in.first];
+    dims[out.second] = weight.dims[kernel.first];
+    for (uint32_t i = 0; i < n; i++) {
+        struct window w = { .kernel = weight.dims[kernel.space[i]],
+                            .stride = strides[i],
+                            .dilation = dilation[i],
+                            .before = padding[i],
+                            .after = padding[n + i] };
+        BT_TRY(window_dim(s, r, data.dims[in.space[i]], &w, &dims[out.space[i]]));
+    }
+    return bt_relation_result_tensor(s, r, n + 2, dims,
+                                     a->out_dtype ? a->out_dtype : data.dtype);
+}
+
+/* ---- formula ---- */
+
+/* Reads of an array are written axis by axis, in the order of its layout. */
+struct axes {
+    char text[2 + MAX_SPATIAL][160];
+};
+
+static void write_axes(bt_text *out, const struct axes *axes, uint32_t rank)
+{
+    for (uint32_t i = 0; i < rank; i++)
+        bt_text_addf(out, "%s%s", i ? ", " : "", axes->text[i]);
+}
+
+static void write_spatial(struct axes *y, struct axes *data, struct axes *weight,
+                          const struct layout *in, const struct layout *kernel,
+                          const struct layout *out, const struct attrs *a, uint32_t n)
+{
+    int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], padding[2 * MAX_SPATIAL];
+    list_expand(&a->strides, n, strides);
+    list_expand(&a->dilation, n, dilation);
+    padding_expand(&a->padding, n, padding);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t size_axis = in->space[i], kernel_axis = kernel->space[i];
+        snprintf(y->text[out->space[i]], sizeof(*y->text),
+                 "p%u in floordiv(extent(data, %u) + %lld - (extent(weight, %u) - "
+                 "1)*%lld, %lld) + 1",
+                 i, size_axis, (long long)(padding[i] + padding[n + i] - 1), kernel_axis,
+                 (long long)dilation[i], (long long)strides[i]);
+        snprintf(data->text[size_axis], sizeof(*data->text), "p%u*%lld + r%u*%lld - %lld",
+                 i, (long long)strides[i], i, (long long)dilation[i],
+                 (long long)padding[i]);
+        snprintf(weight->text[kernel_axis], sizeof(*weight->text), "r%u", i);
+    }
+}
+
+static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct attrs *a = call->attrs;
+    uint32_t n = nspace_of(call->op);
+    struct layout in, kernel, result;
+    struct axes y = { 0 }, data = { 0 }, weight = { 0 };
+    char dtype[BT_DTYPE_NAME_SIZE] = "t";
+    (void)ctx;
+    layout_read(a->data_layout, 'N', 'C', n, &in);
+    layout_read(a->kernel_layout, 'O', 'I', n, &kernel);
+    layout_read(out_layout(a), 'N', 'C', n, &result);
+    if (a->out_dtype)
+        bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
+    write_spatial(&y, &data, &weight, &in, &kernel, &result, a, n);
+    snprintf(y.text[result.first], sizeof(*y.text), "n in extent(data, %u)", in.first);
+    snprintf(y.text[result.second], sizeof(*y.text), "o in extent(weight, %u)",
+             kernel.first);
+    snprintf(data.text[in.first], sizeof(*data.text), "n");
+    if (a->groups == 1)
+        snprintf(data.text[in.second], sizeof(*data.text), "i");
+    else
+        snprintf(data.text[in.second], sizeof(*data.text),
+                 "floordiv(o, floordiv(extent(weight, %u), %lld))*extent(weight, %u) + i",
+                 kernel.first, (long long)a->groups, kernel.second);
+    snprintf(weight.text[kernel.first], sizeof(*weight.text), "o");
+    snprintf(weight.text[kernel.second], sizeof(*weight.text), "i");
+    bt_text_addf(out, "y: %s[", dtype);
+    write_axes(out, &y, n + 2);
+    bt_text_addf(out, "] = sum(i in extent(weight, %u)", kernel.second);
+    for (uint32_t i = 0; i < n; i++)
+        bt_text_addf(out, ", r%u in extent(weight, %u)", i, kernel.space[i]);
+    bt_text_addf(out, ": %s(data[", dtype);
+    write_axes(out, &data, n + 2);
+    bt_text_addf(out, "] else 0) * %s(weight[", dtype);
+    write_axes(out, &weight, n + 2);
+    bt_text_addf(out, "]))");
+    return out->failed ? bt_no_memory() : NULL;
+}
+
+/* ---- cost ---- */
+
+static bt_status estimate(bt_ctx *ctx, const bt_formula_call *call,
+                          int64_t *multiply_adds, int64_t *nbytes)
+{
+    uint32_t rank, weight_rank;
+    int64_t dims[BT_MAX_RANK], weight[BT_MAX_RANK], total = 1, moved = 0;
+    struct layout kernel;
+    const struct attrs *a = call->attrs;
+    if (!bt_tensor_static(call->result, &rank, dims) ||
+        !bt_tensor_static(call->args[1], &weight_rank, weight) ||
+        !layout_read(a->kernel_layout, 'O', 'I', nspace_of(call->op), &kernel))
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                       "%s: the cost of symbolic shapes is not known", call->op->name);
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!bt_mul_int64(total, dims[i], &total))
+            total = INT64_MAX;
+    }
+    moved = total;
+    for (uint32_t i = 0; i < weight_rank; i++) {
+        if (i != kernel.first && !bt_mul_int64(total, weight[i], &total))
+            total = INT64_MAX;
+    }
+    *multiply_adds = total;
+    *nbytes = moved > INT64_MAX / 8
+                  ? INT64_MAX
+                  : moved * (int64_t)bt_dtype_nbytes(bt_tensor_dtype(call->result));
+    return NULL;
+}
+
+static const bt_cost_facet cost = { estimate };
+
+/* ---- rows ---- */
+
+// clang-format off
+static const bt_op ops[] = {
+    {
+        .name = "nn.conv1d", .revision = 1, .source = "Relay, nn.conv1d",
+        .doc = "Convolves along one axis.\nElements outside the data count as zero.",
+        .inputs = inputs, .attrs = attrs1d, .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate, .write_formula = write_formula,
+        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_CASES(
+            "float32[2, 3, 7], float32[4, 3, 3]\n"
+            "float32[1, 4, 8], float32[4, 2, 3] | groups=2, padding=[1, 2]\n"
+            "float64[1, 5, 2], float64[3, 2, 2] | data_layout=\"NWC\", kernel_layout=\"WIO\", strides=[2]")),
+    },
+    {
+        .name = "nn.conv2d", .revision = 1, .source = "Relay, nn.conv2d",
+        .doc = "Convolves along two axes.\nElements outside the data count as zero.",
+        .inputs = inputs, .attrs = attrs2d, .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate, .write_formula = write_formula,
+        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_CASES(
+            "float32[1, 3, 7, 7], float32[4, 3, 3, 3]\n"
+            "float32[2, 3, 5, 6], float32[4, 3, 3, 2] | padding=[1, 0, 2, 1], strides=[2, 1]\n"
+            "float32[1, 4, 6, 6], float32[8, 1, 3, 3] | groups=4, padding=[1, 1], dilation=[2, 1]\n"
+            "float32[1, 5, 5, 3], float32[3, 3, 3, 2] | data_layout=\"NHWC\", kernel_layout=\"HWIO\"\n"
+            "int8[1, 3, 4, 4], int8[2, 3, 1, 1] | out_dtype=\"int32\"\n"
+            "float32[0, 3, 4, 4], float32[2, 3, 1, 1]")),
+    },
+    {
+        .name = "nn.conv3d", .revision = 1, .source = "Relay, nn.conv3d",
+        .doc = "Convolves along three axes.\nElements outside the data count as zero.",
+        .inputs = inputs, .attrs = attrs3d, .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate, .write_formula = write_formula,
+        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_CASES(
+            "float32[1, 2, 4, 5, 4], float32[3, 2, 2, 3, 1]\n"
+            "float32[1, 2, 4, 4, 4], float32[2, 1, 3, 3, 3] | groups=2, padding=[1], strides=[1, 2, 1]")),
+    },
+    { 0 },
+};
+// clang-format on
+const bt_table bt_ops_nn_conv[] = { BT_OPS(ops), { 0 } };

@@ -1,0 +1,242 @@
+/*
+ * Products of matrices: nn.dense, nn.matmul, nn.batch_matmul.
+ *     nn.dense          y[.., m, n] = sum(k: data[.., m, k] * weight[n, k])
+ *     nn.matmul         y[.., m, n] = sum(k: a[.., m, k] * b[.., k, n]), either
+ * transposed on demand nn.batch_matmul   the same with one batch axis; transpose_b is the
+ * default source  Relay's operators of the same names; NumPy's matmul for the batch axes
+ */
+#include <baton/op.h>
+
+/* ---- dense ---- */
+
+struct dense_attrs {
+    int64_t units;
+    const bt_type *out_dtype;
+};
+static const bt_attr dense_attrs[] = {
+    BT_ATTR(struct dense_attrs, units, INT, "None", "rows of weight, checked"),
+    BT_ATTR(struct dense_attrs, out_dtype, DTYPE, "None",
+            "element type of products, sums and result"),
+    { 0 },
+};
+static const bt_op_input dense_inputs[] = {
+    { .name = "data",
+      .type = "t:number[..]",
+      .doc = "rows of k elements; at least one axis" },
+    { .name = "weight", .type = "t[n, k]", .doc = "n rows of k elements" },
+    { 0 },
+};
+
+static bt_status relate_dense(bt_solver *s, const bt_relation_call *r)
+{
+    const struct dense_attrs *a = r->attrs;
+    bt_tensor_parts data, weight;
+    const bt_type *dims[BT_MAX_RANK];
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(bt_relation_tensor_rank(s, r, 1, 2, &weight));
+    if (data.rank == 0)
+        return bt_relation_fail(s, r, 0, "data is a scalar; it needs an axis of columns");
+    if (a->units != BT_NONE) {
+        const bt_type *units = bt_dim(bt_relation_store(s), a->units);
+        if (!units)
+            return bt_no_memory();
+        BT_TRY(
+            bt_relation_unify(s, r, weight.dims[0], units, "rows of weight and units"));
+    }
+    BT_TRY(bt_relation_unify(s, r, data.dims[data.rank - 1], weight.dims[1],
+                             "columns of data and of weight"));
+    for (uint32_t i = 0; i + 1 < data.rank; i++)
+        dims[i] = data.dims[i];
+    dims[data.rank - 1] = weight.dims[0];
+    return bt_relation_result_tensor(s, r, data.rank, dims,
+                                     a->out_dtype ? a->out_dtype : data.dtype);
+}
+
+static bt_status write_dense(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct dense_attrs *a = call->attrs;
+    char dtype[BT_DTYPE_NAME_SIZE] = "t";
+    uint32_t rank = bt_tensor_shape(call->args[0])->n;
+    (void)ctx;
+    if (a->out_dtype)
+        bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
+    bt_text_addf(out, "y: %s[", dtype);
+    for (uint32_t i = 0; i + 1 < rank; i++)
+        bt_text_addf(out, "i%u, ", i);
+    bt_text_addf(out, "n] = sum(k: %s(data[", dtype);
+    for (uint32_t i = 0; i + 1 < rank; i++)
+        bt_text_addf(out, "i%u, ", i);
+    bt_text_addf(out, "k]) * %s(weight[n, k]))", dtype);
+    return out->failed ? bt_no_memory() : NULL;
+}
+
+/* weights by rows, inputs by column sums: what the integer form needs is the product
+ * itself. */
+static bt_status annotate(bt_ctx *ctx, const bt_call *call, uint32_t *kinds)
+{
+    (void)ctx;
+    (void)call;
+    kinds[0] = BT_QUANT_INPUT;
+    kinds[1] = BT_QUANT_WEIGHT;
+    return NULL;
+}
+
+/* Symmetric: int8 times int8 summed in int32, scales multiplied. */
+static bt_status realize(bt_builder *b, const bt_call *call, const bt_quant_value *in,
+                         bt_quant_value *out)
+{
+    (void)call;
+    const bt_value *args[2] = { in[0].value, in[1].value },
+                   *scales[2] = { in[0].scale, in[1].scale };
+    *out = (bt_quant_value){ .axis = in[1].axis == 0 ? 1 : -1 };
+    if (in[0].zero_point || in[1].zero_point)
+        return bt_fail(bt_builder_ctx(b), BT_ERR_UNSUPPORTED,
+                       "nn.dense: zero points must be removed first");
+    BT_TRY(bt_build(b, "nn.dense", "out_dtype=\"int32\"", args, 2, &out->value));
+    return bt_build(b, "multiply", NULL, scales, 2, &out->scale);
+}
+
+static const bt_quant_facet quant = { annotate, realize };
+
+/* dy[m, n]: ddata = dy @ weight, dweight = dy^T @ data. For a data of rank 2. */
+static bt_status dense_gradient(bt_builder *b, const bt_call *call,
+                                const bt_value *result, const bt_value *adjoint,
+                                const bt_value **out)
+{
+    const bt_value *turned[2];
+    const bt_shape_type *shape = bt_tensor_shape(call->args[0]->type);
+    (void)result;
+    if (!shape || shape->n != 2)
+        return bt_fail(bt_builder_ctx(b), BT_ERR_UNSUPPORTED,
+                       "nn.dense: the gradient is known for data of rank 2");
+    BT_TRY(bt_build(b, "nn.matmul", NULL, (const bt_value *[]){ adjoint, call->args[1] },
+                    2, &out[0]));
+    BT_TRY(bt_build(b, "transpose", "axes=[1, 0]", &adjoint, 1, &turned[0]));
+    turned[1] = call->args[0];
+    return bt_build(b, "nn.matmul", NULL, turned, 2, &out[1]);
+}
+
+static const bt_gradient_facet gradient = { dense_gradient };
+
+/* ---- matmul and batch_matmul ---- */
+
+struct matmul_attrs {
+    int64_t units;
+    const bt_type *out_dtype;
+    int64_t transpose_a, transpose_b;
+};
+#define MATMUL_ATTRS(transpose_b_)                                        \
+    {                                                                     \
+        BT_ATTR(struct matmul_attrs, units, INT, "None",                  \
+                "columns of the result, checked"),                        \
+            BT_ATTR(struct matmul_attrs, out_dtype, DTYPE, "None",        \
+                    "element type of products, sums and result"),         \
+            BT_ATTR(struct matmul_attrs, transpose_a, BOOL, "False",      \
+                    "read tensor_a with its last axes swapped"),          \
+            BT_ATTR(struct matmul_attrs, transpose_b, BOOL, transpose_b_, \
+                    "read tensor_b with its last axes swapped"),          \
+            { 0 },                                                        \
+    }
+static const bt_attr matmul_attrs[] = MATMUL_ATTRS("False");
+static const bt_attr batch_matmul_attrs[] = MATMUL_ATTRS("True");
+static const bt_op_input matmul_inputs[] = {
+    { .name = "tensor_a",
+      .type = "t:number[..]",
+      .doc = "batch axes, m rows, k columns" },
+    { .name = "tensor_b", .type = "t[..]", .doc = "batch axes, k rows, n columns" },
+    { 0 },
+};
+
+static bt_status relate_matmul(bt_solver *s, const bt_relation_call *r)
+{
+    const struct matmul_attrs *a = r->attrs;
+    bt_tensor_parts x, y;
+    const bt_type *dims[BT_MAX_RANK];
+    BT_TRY(bt_relation_tensor(s, r, 0, &x));
+    BT_TRY(bt_relation_tensor(s, r, 1, &y));
+    if (x.rank < 2 || y.rank < 2)
+        return bt_relation_fail(
+            s, r, x.rank < 2 ? 0 : 1, "%s has rank %u; matrices have at least 2",
+            x.rank < 2 ? "tensor_a" : "tensor_b", x.rank < 2 ? x.rank : y.rank);
+    uint32_t rank = x.rank > y.rank ? x.rank : y.rank,
+             a_rows = x.rank - (a->transpose_a ? 1 : 2),
+             b_columns = y.rank - (a->transpose_b ? 2 : 1);
+    BT_TRY(bt_relation_unify(s, r, x.dims[2 * x.rank - 3 - a_rows],
+                             y.dims[2 * y.rank - 3 - b_columns],
+                             "columns of tensor_a and rows of tensor_b"));
+    for (uint32_t i = 0; i + 2 < rank; i++) {
+        const bt_type *p = i + x.rank >= rank ? x.dims[i + x.rank - rank] : NULL;
+        const bt_type *q = i + y.rank >= rank ? y.dims[i + y.rank - rank] : NULL;
+        dims[i] = p ? p : q;
+        if (p && q)
+            BT_TRY(bt_relation_broadcast_dim(s, r, p, q, &dims[i]));
+    }
+    dims[rank - 2] = x.dims[a_rows];
+    dims[rank - 1] = y.dims[b_columns];
+    if (a->units != BT_NONE) {
+        const bt_type *units = bt_dim(bt_relation_store(s), a->units);
+        if (!units)
+            return bt_no_memory();
+        BT_TRY(bt_relation_unify(s, r, dims[rank - 1], units,
+                                 "columns of the result and units"));
+    }
+    return bt_relation_result_tensor(s, r, rank, dims,
+                                     a->out_dtype ? a->out_dtype : x.dtype);
+}
+
+static bt_status write_matmul(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct matmul_attrs *a = call->attrs;
+    char dtype[BT_DTYPE_NAME_SIZE] = "t";
+    uint32_t rank_a = bt_tensor_shape(call->args[0])->n,
+             rank_b = bt_tensor_shape(call->args[1])->n;
+    const char *batch = rank_a > 2 || rank_b > 2 ? ".., " : "";
+    (void)ctx;
+    if (a->out_dtype)
+        bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
+    bt_text_addf(out,
+                 "y: %s[%sm in extent(tensor_a, %u), n in extent(tensor_b, %u)] = sum(k "
+                 "in extent(tensor_a, %u): ",
+                 dtype, batch, rank_a - (a->transpose_a ? 1 : 2),
+                 rank_b - (a->transpose_b ? 2 : 1), rank_a - (a->transpose_a ? 2 : 1));
+    bt_text_addf(out, "%s(tensor_a[%s%s]) * ", dtype, rank_a > 2 ? batch : "",
+                 a->transpose_a ? "k, m" : "m, k");
+    bt_text_addf(out, "%s(tensor_b[%s%s]))", dtype, rank_b > 2 ? batch : "",
+                 a->transpose_b ? "n, k" : "k, n");
+    return out->failed ? bt_no_memory() : NULL;
+}
+
+// clang-format off
+static const bt_op ops[] = {
+    {
+        .name = "nn.dense", .revision = 1, .source = "Relay, nn.dense",
+        .doc = "Multiplies rows of data with rows of weight.\ny = data @ transpose(weight)",
+        .inputs = dense_inputs, .attrs = dense_attrs, .attrs_nbytes = sizeof(struct dense_attrs),
+        .relate = relate_dense, .write_formula = write_dense,
+        .facets = BT_FACET_ROWS(BT_FACET("gradient", gradient), BT_FACET("quant", quant), BT_CASES(
+            "float32[2, 3], float32[4, 3]\nfloat32[2, 3], float32[4, 3] | units=4\n"
+            "float64[2, 3, 5], float64[2, 5]\nint8[2, 3], int8[4, 3] | out_dtype=\"int32\"\n"
+            "float16[3, 4], float16[2, 4]\nfloat32[0, 3], float32[4, 3]\nfloat32[2, 0], float32[4, 0]")),
+    },
+    {
+        .name = "nn.matmul", .revision = 1, .source = "Relay, nn.matmul; NumPy, matmul",
+        .doc = "Multiplies matrices.\nAxes before the last two broadcast.",
+        .inputs = matmul_inputs, .attrs = matmul_attrs, .attrs_nbytes = sizeof(struct matmul_attrs),
+        .relate = relate_matmul, .write_formula = write_matmul,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "float32[2, 3], float32[3, 4]\nfloat32[3, 2], float32[4, 3] | transpose_a=True, transpose_b=True\n"
+            "float32[5, 2, 3], float32[3, 4]\nfloat32[2, 1, 2, 3], float32[4, 3, 2]\nint32[2, 3], int32[3, 2]")),
+    },
+    {
+        .name = "nn.batch_matmul", .revision = 1, .source = "Relay, nn.batch_matmul",
+        .doc = "Multiplies a batch of matrices with a batch of (transposed) matrices.\nA batch of one serves all.",
+        .inputs = matmul_inputs, .attrs = batch_matmul_attrs, .attrs_nbytes = sizeof(struct matmul_attrs),
+        .relate = relate_matmul, .write_formula = write_matmul,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "float32[2, 3, 4], float32[2, 5, 4]\nfloat32[2, 3, 4], float32[1, 4, 5] | transpose_b=False\n"
+            "float32[2, 4, 3], float32[2, 5, 4] | transpose_a=True")),
+    },
+    { 0 },
+};
+// clang-format on
+const bt_table bt_ops_nn_dense[] = { BT_OPS(ops), { 0 } };

@@ -1,0 +1,318 @@
+/*
+ * Pooling: nn.max_pool1d/2d/3d, nn.avg_pool1d/2d/3d, nn.global_max_pool2d,
+ * nn.global_avg_pool2d. y[n, c, p, q] = max(r, s: data[n, c, p*stride + r*dilation - pad,
+ * ...])      elements outside: left out An average is over the elements inside; with
+ * count_include_pad over those in the padding too (as zeros), but never over what
+ * ceil_mode reaches beyond it. source  Relay's operators of the same names; ONNX
+ * MaxPool-12, AveragePool-19
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "window.h"
+
+struct attrs {
+    bt_ints pool_size, strides, padding, dilation;
+    const char *layout, *out_layout;
+    int64_t ceil_mode, count_include_pad;
+};
+
+#define POOL_ATTRS(layout_)                                                              \
+    {                                                                                    \
+        BT_ATTR_RANGE(struct attrs, pool_size, INTS, NULL, 1, INT32_MAX,                 \
+                      "size of the window"),                                             \
+            BT_ATTR_RANGE(struct attrs, strides, INTS, "[1]", 1, INT32_MAX,              \
+                          "steps of the window along each axis"),                        \
+            BT_ATTR_RANGE(                                                               \
+                struct attrs, padding, INTS, "[0]", 0, INT32_MAX,                        \
+                "elements around: one number, one an axis, or befores then afters"),     \
+            BT_ATTR_RANGE(struct attrs, dilation, INTS, "[1]", 1, INT32_MAX,             \
+                          "distance between elements of a window"),                      \
+            BT_ATTR(struct attrs, layout, STRING, layout_, "order of the axes"),         \
+            BT_ATTR(struct attrs, out_layout, STRING, "", "must be empty or as layout"), \
+            BT_ATTR(struct attrs, ceil_mode, BOOL, "False",                              \
+                    "round the size of the result up"),                                  \
+            BT_ATTR(struct attrs, count_include_pad, BOOL, "False",                      \
+                    "averages count the padding as zeros"),                              \
+            { 0 },                                                                       \
+    }
+static const bt_attr attrs1d[] = POOL_ATTRS("NCW");
+static const bt_attr attrs2d[] = POOL_ATTRS("NCHW");
+static const bt_attr attrs3d[] = POOL_ATTRS("NCDHW");
+
+static const bt_op_input inputs[] = {
+    { .name = "data", .type = "t:number[..]", .doc = "batch, channels, space" },
+    { 0 },
+};
+
+/* "nn.max_pool2d": the number before the d. */
+static uint32_t nspace_of(const bt_op *op)
+{
+    return (uint32_t)(op->name[strlen(op->name) - 2] - '0');
+}
+
+static bt_status relate(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    uint32_t n = nspace_of(r->op);
+    struct layout layout;
+    bt_tensor_parts data;
+    int64_t size[MAX_SPATIAL], strides[MAX_SPATIAL], dilation[MAX_SPATIAL],
+        padding[2 * MAX_SPATIAL];
+    const bt_type *dims[2 + MAX_SPATIAL];
+    BT_TRY(layout_relate(s, r, "layout", a->layout, "NC", n, &layout));
+    if (*a->out_layout && strcmp(a->out_layout, a->layout) != 0)
+        return bt_relation_fail(s, r, -1,
+                                "out_layout is \"%s\", layout \"%s\"; they must agree",
+                                a->out_layout, a->layout);
+    BT_TRY(space_list(s, r, "pool_size", &a->pool_size, n, size));
+    BT_TRY(space_list(s, r, "strides", &a->strides, n, strides));
+    BT_TRY(space_list(s, r, "dilation", &a->dilation, n, dilation));
+    BT_TRY(space_padding(s, r, &a->padding, n, padding));
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, n + 2, &data));
+    dims[layout.first] = data.dims[layout.first];
+    dims[layout.second] = data.dims[layout.second];
+    for (uint32_t i = 0; i < n; i++) {
+        struct window w = { .kernel = bt_dim(bt_relation_store(s), size[i]),
+                            .stride = strides[i],
+                            .dilation = dilation[i],
+                            .before = padding[i],
+                            .after = padding[n + i],
+                            .ceil = a->ceil_mode != 0 };
+        if (!w.kernel)
+            return bt_no_memory();
+        BT_TRY(window_dim(s, r, data.dims[layout.space[i]], &w, &dims[layout.space[i]]));
+    }
+    return bt_relation_result_tensor(s, r, n + 2, dims, data.dtype);
+}
+
+/* ---- formula ---- */
+
+/* The spatial axes of one call, with everything known. */
+struct pool {
+    uint32_t n;
+    struct layout layout;
+    int64_t size[MAX_SPATIAL], strides[MAX_SPATIAL], dilation[MAX_SPATIAL],
+        padding[2 * MAX_SPATIAL];
+    int64_t ceil, count_padding;
+};
+
+static void read_pool(const bt_formula_call *call, struct pool *p)
+{
+    const struct attrs *a = call->attrs;
+    p->n = nspace_of(call->op);
+    layout_read(a->layout, 'N', 'C', p->n, &p->layout);
+    list_expand(&a->pool_size, p->n, p->size);
+    list_expand(&a->strides, p->n, p->strides);
+    list_expand(&a->dilation, p->n, p->dilation);
+    padding_expand(&a->padding, p->n, p->padding);
+    p->ceil = a->ceil_mode;
+    p->count_padding = a->count_include_pad;
+}
+
+/* Scalars o0, o1, ...: the sizes of the result. */
+static void write_sizes(bt_text *out, const struct pool *p)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        uint32_t axis = p->layout.space[i];
+        long long rest = (long long)(p->padding[i] + p->padding[p->n + i] -
+                                     (p->size[i] - 1) * p->dilation[i] - 1);
+        long long stride = (long long)p->strides[i];
+        if (p->ceil)
+            bt_text_addf(out,
+                         "o%u = min(ceildiv(extent(data, %u) + %lld, %lld), "
+                         "floordiv(extent(data, %u) + %lld, %lld)) + 1;\n",
+                         i, axis, rest, stride, axis, (long long)p->padding[i] - 1,
+                         stride);
+        else
+            bt_text_addf(out, "o%u = floordiv(extent(data, %u) + %lld, %lld) + 1;\n", i,
+                         axis, rest, stride);
+    }
+}
+
+/* "n, c, p0*2 + r0 - 1, ..." in the order of the layout. */
+static void write_axes(bt_text *out, const struct pool *p, int is_read)
+{
+    for (uint32_t axis = 0; axis < p->n + 2; axis++) {
+        bt_text_addf(out, "%s", axis ? ", " : "");
+        if (axis == p->layout.first)
+            bt_text_addf(out, is_read ? "n" : "n in extent(data, %u)", axis);
+        else if (axis == p->layout.second)
+            bt_text_addf(out, is_read ? "c" : "c in extent(data, %u)", axis);
+        for (uint32_t i = 0; i < p->n; i++) {
+            if (p->layout.space[i] == axis && is_read)
+                bt_text_addf(out, "p%u*%lld + r%u*%lld - %lld", i,
+                             (long long)p->strides[i], i, (long long)p->dilation[i],
+                             (long long)p->padding[i]);
+            else if (p->layout.space[i] == axis)
+                bt_text_addf(out, "p%u in o%u", i, i);
+        }
+    }
+}
+
+static void write_reduction(bt_text *out, const struct pool *p, const char *reducer)
+{
+    bt_text_addf(out, "%s(", reducer);
+    for (uint32_t i = 0; i < p->n; i++)
+        bt_text_addf(out, "%sr%u in %lld", i ? ", " : "", i, (long long)p->size[i]);
+    bt_text_addf(out, ": ");
+}
+
+static int is_float(bt_dtype dtype)
+{
+    return BT_DTYPE_CLASS(dtype) == BT_CLASS_FLOAT ||
+           BT_DTYPE_CLASS(dtype) == BT_CLASS_BFLOAT;
+}
+
+static bt_status write_max(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    struct pool p;
+    bt_dtype dtype = bt_tensor_dtype(call->result);
+    uint32_t bits = BT_DTYPE_BITS(dtype);
+    (void)ctx;
+    read_pool(call, &p);
+    write_sizes(out, &p);
+    bt_text_addf(out, "y: t[");
+    write_axes(out, &p, 0);
+    bt_text_addf(out, "] = ");
+    write_reduction(out, &p, "max");
+    bt_text_addf(out, "data[");
+    write_axes(out, &p, 1);
+    /* The least value of the type: what a maximum over nothing is. */
+    if (is_float(dtype))
+        bt_text_addf(out, "] else -inf)");
+    else if (BT_DTYPE_CLASS(dtype) == BT_CLASS_UINT)
+        bt_text_addf(out, "] else 0)");
+    else
+        bt_text_addf(out, "] else -%llu - 1)", (1ull << (bits - 1)) - 1);
+    return out->failed ? bt_no_memory() : NULL;
+}
+
+/* How many elements of a window count along one axis: those inside the data, or inside
+ * data and padding. */
+static void write_count(bt_text *out, const struct pool *p, uint32_t i)
+{
+    uint32_t axis = p->layout.space[i];
+    long long before = (long long)p->padding[i], after = (long long)p->padding[p->n + i];
+    long long low = p->count_padding ? -before : 0, high = p->count_padding ? after : 0;
+    bt_text_addf(out,
+                 "%ssum(r%u in %lld | p%u*%lld + r%u*%lld - %lld >= %lld && p%u*%lld + "
+                 "r%u*%lld - %lld < extent(data, %u) + %lld: 1)",
+                 i ? " * " : "", i, (long long)p->size[i], i, (long long)p->strides[i], i,
+                 (long long)p->dilation[i], before, low, i, (long long)p->strides[i], i,
+                 (long long)p->dilation[i], before, axis, high);
+}
+
+static bt_status write_avg(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    struct pool p;
+    (void)ctx;
+    read_pool(call, &p);
+    write_sizes(out, &p);
+    bt_text_addf(out, "count: int64[");
+    for (uint32_t i = 0; i < p.n; i++)
+        bt_text_addf(out, "%sp%u in o%u", i ? ", " : "", i, i);
+    bt_text_addf(out, "] = ");
+    for (uint32_t i = 0; i < p.n; i++)
+        write_count(out, &p, i);
+    bt_text_addf(out, ";\ny: t[");
+    write_axes(out, &p, 0);
+    bt_text_addf(out, "] = ");
+    write_reduction(out, &p, "sum");
+    bt_text_addf(out, "data[");
+    write_axes(out, &p, 1);
+    bt_text_addf(out, "] else 0) / t(count[");
+    for (uint32_t i = 0; i < p.n; i++)
+        bt_text_addf(out, "%sp%u", i ? ", " : "", i);
+    bt_text_addf(out, "])");
+    return out->failed ? bt_no_memory() : NULL;
+}
+
+/* ---- over the whole of space ---- */
+
+struct global_attrs {
+    const char *layout, *out_layout;
+};
+static const bt_attr global_attrs[] = {
+    BT_ATTR(struct global_attrs, layout, STRING, "NCHW", "order of the axes"),
+    BT_ATTR(struct global_attrs, out_layout, STRING, "", "must be empty or as layout"),
+    { 0 },
+};
+
+static bt_status relate_global(bt_solver *s, const bt_relation_call *r)
+{
+    const struct global_attrs *a = r->attrs;
+    struct layout layout;
+    bt_tensor_parts data;
+    const bt_type *dims[4], *one = bt_dim(bt_relation_store(s), 1);
+    BT_TRY(layout_relate(s, r, "layout", a->layout, "NC", 2, &layout));
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, 4, &data));
+    if (!one)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < 4; i++)
+        dims[i] = i == layout.space[0] || i == layout.space[1] ? one : data.dims[i];
+    return bt_relation_result_tensor(s, r, 4, dims, data.dtype);
+}
+
+static bt_status write_global(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct global_attrs *a = call->attrs;
+    struct layout layout;
+    int is_max = strcmp(call->op->name, "nn.global_max_pool2d") == 0;
+    (void)ctx;
+    layout_read(a->layout, 'N', 'C', 2, &layout);
+    uint32_t h = layout.space[0], w = layout.space[1];
+    bt_text_addf(out, "y: t[");
+    for (uint32_t i = 0; i < 4; i++)
+        bt_text_addf(out, i == h || i == w ? "%si%u in 1" : "%si%u", i ? ", " : "", i);
+    bt_text_addf(out, "] = %s(r, s: data[", is_max ? "max" : "sum");
+    for (uint32_t i = 0; i < 4; i++)
+        bt_text_addf(out, i == h ? "%sr" : i == w ? "%ss" : "%si%u", i ? ", " : "", i);
+    bt_text_addf(out, "])");
+    if (!is_max)
+        bt_text_addf(out, " / t(extent(data, %u) * extent(data, %u))", h, w);
+    return out->failed ? bt_no_memory() : NULL;
+}
+
+/* ---- rows ---- */
+
+// clang-format off
+#define POOL(kind_, title_, rank_, cases_)                                                                      \
+    {                                                                                                           \
+        .name = "nn." #kind_ "_pool" #rank_, .revision = 1, .source = "Relay, nn." #kind_ "_pool" #rank_,          \
+        .doc = title_, .inputs = inputs, .attrs = attrs##rank_, .attrs_nbytes = sizeof(struct attrs),             \
+        .relate = relate, .write_formula = write_##kind_, .facets = BT_FACET_ROWS(BT_CASES(cases_)),             \
+    }
+#define CASES1 "float32[1, 2, 7] | pool_size=[3]\nfloat32[2, 2, 6] | pool_size=[2], strides=[2], padding=[1, 0]"
+#define CASES2 "float32[1, 2, 6, 6] | pool_size=[2, 2], strides=[2, 2]\n"                                        \
+               "float32[1, 2, 5, 7] | pool_size=[3, 2], strides=[2, 1], padding=[1, 0, 1, 1]\n"                  \
+               "float32[1, 2, 6, 6] | pool_size=[3, 3], strides=[2, 2], ceil_mode=True\n"                         \
+               "float32[1, 6, 6, 2] | pool_size=[2, 2], layout=\"NHWC\"\n"                                      \
+               "float32[1, 1, 7, 7] | pool_size=[3, 3], dilation=[2, 2]\nfloat32[0, 2, 4, 4] | pool_size=[2, 2]"
+#define CASES3 "float32[1, 1, 4, 5, 6] | pool_size=[2, 2, 2], strides=[2, 1, 2]"
+static const bt_op ops[] = {
+    POOL(max, "The greatest element of each window.", 1d, CASES1),
+    POOL(max, "The greatest element of each window.", 2d, CASES2 "\nint8[1, 1, 4, 4] | pool_size=[3, 3], padding=[1, 1]"),
+    POOL(max, "The greatest element of each window.", 3d, CASES3),
+    POOL(avg, "The mean of each window.", 1d, CASES1),
+    POOL(avg, "The mean of each window.", 2d, CASES2
+         "\nfloat32[1, 2, 5, 5] | pool_size=[3, 3], padding=[1, 1], count_include_pad=True, ceil_mode=True, strides=[2, 2]"),
+    POOL(avg, "The mean of each window.", 3d, CASES3),
+    {
+        .name = "nn.global_max_pool2d", .revision = 1, .source = "Relay, nn.global_max_pool2d",
+        .doc = "The greatest element of each channel.", .inputs = inputs,
+        .attrs = global_attrs, .attrs_nbytes = sizeof(struct global_attrs),
+        .relate = relate_global, .write_formula = write_global,
+        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"")),
+    },
+    {
+        .name = "nn.global_avg_pool2d", .revision = 1, .source = "Relay, nn.global_avg_pool2d",
+        .doc = "The mean of each channel.", .inputs = inputs,
+        .attrs = global_attrs, .attrs_nbytes = sizeof(struct global_attrs),
+        .relate = relate_global, .write_formula = write_global,
+        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"")),
+    },
+    { 0 },
+};
+// clang-format on
+const bt_table bt_ops_nn_pool[] = { BT_OPS(ops), { 0 } };

@@ -1,0 +1,105 @@
+#include "window.h"
+
+#include <string.h>
+
+int layout_read(const char *text, char first, char second, uint32_t nspace,
+                struct layout *out)
+{
+    static const char letters[] = "DHW";
+    const char *space = letters + MAX_SPATIAL - nspace;
+    uint32_t seen = 0;
+    *out = (struct layout){ .rank = nspace + 2 };
+    if (strlen(text) != out->rank)
+        return 0;
+    for (uint32_t i = 0; i < out->rank; i++) {
+        const char *at = strchr(space, text[i]);
+        uint32_t bit = text[i] == first    ? 0
+                       : text[i] == second ? 1
+                       : at                ? 2 + (uint32_t)(at - space)
+                                           : 31;
+        if (bit == 31 || seen & 1u << bit)
+            return 0;
+        seen |= 1u << bit;
+        if (bit == 0)
+            out->first = i;
+        else if (bit == 1)
+            out->second = i;
+        else
+            out->space[bit - 2] = i;
+    }
+    return 1;
+}
+
+bt_status layout_relate(bt_solver *s, const bt_relation_call *r, const char *attr,
+                        const char *text, const char *letters, uint32_t nspace,
+                        struct layout *out)
+{
+    if (layout_read(text, letters[0], letters[1], nspace, out))
+        return NULL;
+    return bt_relation_fail(s, r, -1,
+                            "%s is \"%s\"; it must hold each letter of \"%s%s\" once",
+                            attr, text, letters, "DHW" + MAX_SPATIAL - nspace);
+}
+
+void list_expand(const bt_ints *list, uint32_t nspace, int64_t out[MAX_SPATIAL])
+{
+    for (uint32_t i = 0; i < nspace; i++)
+        out[i] = list->at[list->n == 1 ? 0 : i];
+}
+
+bt_status space_list(bt_solver *s, const bt_relation_call *r, const char *attr,
+                     const bt_ints *list, uint32_t nspace, int64_t out[MAX_SPATIAL])
+{
+    if (list->n != 1 && list->n != nspace)
+        return bt_relation_fail(s, r, -1, "%s has %lld entries; 1 or %u are expected",
+                                attr, (long long)list->n, nspace);
+    list_expand(list, nspace, out);
+    return NULL;
+}
+
+void padding_expand(const bt_ints *list, uint32_t nspace, int64_t out[2 * MAX_SPATIAL])
+{
+    for (uint32_t i = 0; i < 2 * nspace; i++)
+        out[i] = list->at[list->n == 1 ? 0 : list->n == nspace ? i % nspace : i];
+}
+
+bt_status space_padding(bt_solver *s, const bt_relation_call *r, const bt_ints *list,
+                        uint32_t nspace, int64_t out[2 * MAX_SPATIAL])
+{
+    if (list->n != 1 && list->n != nspace && list->n != 2 * nspace)
+        return bt_relation_fail(s, r, -1,
+                                "padding has %lld entries; 1, %u or %u are expected",
+                                (long long)list->n, nspace, 2 * nspace);
+    padding_expand(list, nspace, out);
+    return NULL;
+}
+
+bt_status window_dim(bt_solver *s, const bt_relation_call *r, const bt_type *size,
+                     const struct window *w, const bt_type **out)
+{
+    bt_store *store = bt_relation_store(s);
+    const bt_type *known, *kernel, *reach, *free_size, *stride = bt_dim(store, w->stride),
+                                                       *one = bt_dim(store, 1);
+    BT_TRY(bt_relation_dim(s, r, size, &known));
+    BT_TRY(bt_relation_dim(s, r, w->kernel, &kernel));
+    reach = bt_dim_scale(store, kernel, w->dilation, 1 - w->dilation);
+    free_size =
+        reach ? bt_dim_sub(store, bt_dim_scale(store, known, 1, w->before + w->after),
+                           reach)
+              : NULL;
+    if (!free_size || !stride || !one)
+        return bt_no_memory();
+    BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, reach,
+                               bt_dim_scale(store, known, 1, w->before + w->after),
+                               "the window and the padded data"));
+    const bt_type *steps = w->ceil ? bt_dim_ceildiv(store, free_size, stride)
+                                   : bt_dim_floordiv(store, free_size, stride);
+    if (w->ceil && steps) {
+        /* The last start, steps * stride, lies before size + before. */
+        const bt_type *last =
+            bt_dim_floordiv(store, bt_dim_scale(store, known, 1, w->before - 1), stride);
+        steps = last ? bt_dim_min(store, steps, last) : NULL;
+    }
+    *out = steps ? bt_dim_add(store, steps, one) : NULL;
+    return *out ? NULL : bt_no_memory();
+}

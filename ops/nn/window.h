@@ -1,0 +1,50 @@
+/* What convolutions and poolings share: layouts by letters, lists of strides and padding,
+ * sizes of results. */
+#ifndef OPS_NN_WINDOW_H
+#define OPS_NN_WINDOW_H
+
+#include <baton/op.h>
+
+enum { MAX_SPATIAL = 3 };
+
+/* Where the axes of a layout such as "NCHW" or "OIHW" stand. */
+struct layout {
+    uint32_t rank;
+    uint32_t first, second;      /* N and C, or O and I */
+    uint32_t space[MAX_SPATIAL]; /* D, H, W: those there are, in that order */
+};
+
+/* Reads a layout of `nspace` spatial axes whose other letters are `first` and `second`:
+ * 1, or 0 when it is none. */
+int layout_read(const char *text, char first, char second, uint32_t nspace,
+                struct layout *out);
+/* The same for a relation, which fails naming the attribute. */
+bt_status layout_relate(bt_solver *, const bt_relation_call *, const char *attr,
+                        const char *text, const char *letters, uint32_t nspace,
+                        struct layout *out) BT_MUST_USE;
+
+/* One entry for each spatial axis; a single entry counts for all. Fails naming the
+ * attribute. */
+bt_status space_list(bt_solver *, const bt_relation_call *, const char *attr,
+                     const bt_ints *, uint32_t nspace,
+                     int64_t out[MAX_SPATIAL]) BT_MUST_USE;
+/* Padding before and after each axis: one entry for all, one an axis, or befores then
+ * afters. */
+bt_status space_padding(bt_solver *, const bt_relation_call *, const bt_ints *,
+                        uint32_t nspace, int64_t out[2 * MAX_SPATIAL]) BT_MUST_USE;
+/* The same without checks, once the relation has held. */
+void list_expand(const bt_ints *, uint32_t nspace, int64_t out[MAX_SPATIAL]);
+void padding_expand(const bt_ints *, uint32_t nspace, int64_t out[2 * MAX_SPATIAL]);
+
+/* floor or ceil((size + before + after - (kernel - 1) * dilation - 1) / stride) + 1,
+ * where kernel may be symbolic. With `ceil`, no window may start in the padding behind
+ * (ONNX, PyTorch). */
+struct window {
+    const bt_type *kernel;
+    int64_t stride, dilation, before, after;
+    int ceil;
+};
+bt_status window_dim(bt_solver *, const bt_relation_call *, const bt_type *size,
+                     const struct window *, const bt_type **out) BT_MUST_USE;
+
+#endif

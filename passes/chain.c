@@ -1,0 +1,97 @@
+#include "chain.h"
+
+const bt_value *chain_op1(struct chain *c, const char *op, const char *attrs,
+                          const bt_value *x)
+{
+    const bt_value *out = NULL;
+    if (!c->status)
+        c->status = bt_build(c->builder, op, attrs, &x, 1, &out);
+    return out;
+}
+
+const bt_value *chain_op2(struct chain *c, const char *op, const char *attrs,
+                          const bt_value *x, const bt_value *y)
+{
+    const bt_value *args[2] = { x, y }, *out = NULL;
+    if (!c->status)
+        c->status = bt_build(c->builder, op, attrs, args, 2, &out);
+    return out;
+}
+
+const bt_value *chain_scalar(struct chain *c, bt_dtype dtype, double value)
+{
+    const bt_value *out = NULL;
+    if (!c->status)
+        c->status = bt_build_scalar(c->builder, dtype, value, &out);
+    return out;
+}
+
+const bt_value *chain_op1f(struct chain *c, const bt_value *x, const char *op,
+                           const char *format, ...)
+{
+    bt_arena *scratch = bt_ctx_scratch(bt_builder_ctx(c->builder));
+    const void *mark = bt_arena_mark(scratch);
+    const bt_value *out = NULL;
+    bt_text text;
+    va_list list;
+    bt_text_init(&text, scratch);
+    va_start(list, format);
+    bt_text_addv(&text, format, list);
+    va_end(list);
+    if (!bt_text_get(&text) && !c->status)
+        c->status = bt_no_memory();
+    else
+        out = chain_op1(c, op, bt_text_get(&text), x);
+    bt_arena_release(scratch, mark);
+    return out;
+}
+
+const bt_value *chain_along(struct chain *c, const bt_value *vector, uint32_t rank,
+                            uint32_t axis)
+{
+    if (axis + 1 >= rank)
+        return vector;
+    return chain_op1f(c, vector, "expand_dims", "axis=1, num_newaxis=%u",
+                      rank - 1 - axis);
+}
+
+int64_t call_int(const bt_call *call, const char *name, int64_t absent)
+{
+    const int64_t *found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_INT);
+    if (!found)
+        found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_BOOL);
+    return found ? *found : absent;
+}
+
+double call_float(const bt_call *call, const char *name, double absent)
+{
+    const double *found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_FLOAT);
+    return found ? *found : absent;
+}
+
+const char *call_text(const bt_call *call, const char *name)
+{
+    const char *const *found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_STRING);
+    return found ? *found : "";
+}
+
+uint32_t call_axis(const bt_call *call, const char *name, int64_t absent, uint32_t rank)
+{
+    int64_t axis = call_int(call, name, absent);
+    return (uint32_t)(axis < 0 ? axis + rank : axis);
+}
+
+uint32_t type_rank(const bt_type *type)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    return shape ? shape->n : 0;
+}
+
+bt_status rewrite_proj(bt_rewrite *rewrite, const bt_proj *proj, const bt_value **out)
+{
+    const bt_value *now;
+    BT_TRY(bt_rewrite_operand(rewrite, proj->tuple, &now));
+    if (bt_as_tuple(now))
+        *out = bt_as_tuple(now)->fields[proj->index];
+    return NULL;
+}

@@ -1,0 +1,39 @@
+/* Chains of operator calls under construction: the first failure sticks and later calls
+ * do nothing. */
+#ifndef PASSES_CHAIN_H
+#define PASSES_CHAIN_H
+
+#include <baton/pass.h>
+
+struct chain {
+    bt_builder *builder;
+    bt_status status;
+};
+
+/* NULL after a failure. attrs as text, NULL: defaults. */
+const bt_value *chain_op1(struct chain *, const char *op, const char *attrs,
+                          const bt_value *);
+const bt_value *chain_op2(struct chain *, const char *op, const char *attrs,
+                          const bt_value *, const bt_value *);
+const bt_value *chain_scalar(struct chain *, bt_dtype, double);
+/* attrs by format. */
+const bt_value *chain_op1f(struct chain *, const bt_value *, const char *op,
+                           const char *format, ...) BT_PRINTF(4, 5);
+/* A vector that lies along axis `axis` of a tensor of rank `rank`, with axes of one
+ * behind it, so that it broadcasts. */
+const bt_value *chain_along(struct chain *, const bt_value *vector, uint32_t rank,
+                            uint32_t axis);
+
+/* Attributes of a call by name; `absent` where the operator has none of that name. */
+int64_t call_int(const bt_call *, const char *name, int64_t absent);
+double call_float(const bt_call *, const char *name, double absent);
+const char *call_text(const bt_call *, const char *name); /* "" */
+/* An axis attribute, counted from the front. */
+uint32_t call_axis(const bt_call *, const char *name, int64_t absent, uint32_t rank);
+/* Rank of a tensor type; 0 for anything else, or where it is not known. */
+uint32_t type_rank(const bt_type *);
+
+/* A slot for projections: a field of a tuple that is in sight is the field. */
+bt_status rewrite_proj(bt_rewrite *, const bt_proj *, const bt_value **out);
+
+#endif

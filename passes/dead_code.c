@@ -1,0 +1,100 @@
+/*
+ * dead-code: drop bindings that nobody needs.
+ *     before   %0 = exp(%x);
+ *              %1 = negative(%x);
+ *              %1
+ *     after    %1 = negative(%x);
+ *              %1
+ * What writes, draws random numbers or does I/O stays; what may only fail or allocate
+ * goes. needs    effects     keeps  * source   Cytron et al. 1991, section 7.1 (marking
+ * from what has effects)
+ */
+#include <baton/pass.h>
+
+struct marking {
+    const bt_effects *effects;
+    bt_arena *arena;
+    bt_map live; /* bindings */
+    bt_vec(const bt_value *) queue;
+};
+
+static bt_status mark(struct marking *m, const bt_value *value)
+{
+    if (!bt_value_is_binding(value) || bt_map_find(&m->live, value))
+        return NULL;
+    if (!bt_map_put(&m->live, value, m) || !BT_PUSH(m->arena, &m->queue, value))
+        return bt_no_memory();
+    return NULL;
+}
+
+/* The result, and what must happen whoever uses it. */
+static bt_status mark_block(struct marking *m, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        if (bt_effects_of(m->effects, block->bindings[i]) & BT_EFFECT_KEEPS)
+            BT_TRY(mark(m, block->bindings[i]));
+    }
+    return mark(m, block->result);
+}
+
+/* A closure is live with its whole group, whose members stay together. */
+static bt_status mark_group(struct marking *m, const bt_closure_value *closure)
+{
+    for (uint32_t i = 0; i < closure->group->n; i++)
+        BT_TRY(mark(m, &closure->group->at[i]->base));
+    return NULL;
+}
+
+static bt_status mark_all(struct marking *m, const bt_module *module)
+{
+    for (uint32_t i = 0; i < module->nglobal; i++) {
+        if (module->globals[i]->kind == BT_GLOBAL_FUNC)
+            BT_TRY(mark_block(m, module->globals[i]->func->block));
+    }
+    while (m->queue.len) {
+        const bt_value *value = m->queue.at[--m->queue.len];
+        for (uint32_t i = 0; i < bt_value_noperand(value); i++)
+            BT_TRY(mark(m, bt_value_operand(value, i)));
+        for (uint32_t i = 0; i < bt_value_nregion(value); i++)
+            BT_TRY(mark_block(m, bt_value_region(value, i)));
+        if (value->kind == BT_VALUE_CLOSURE)
+            BT_TRY(mark_group(m, bt_as_closure(value)));
+    }
+    return NULL;
+}
+
+static bt_status drop_dead(bt_rewrite *rewrite, const bt_value *old, const bt_value **out)
+{
+    const struct marking *marking = bt_rewrite_state(rewrite);
+    (void)out;
+    if (!bt_map_find(&marking->live, old))
+        bt_rewrite_drop(rewrite);
+    return NULL;
+}
+
+static const bt_rewriter rewriter = { .any = drop_dead };
+
+static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    struct marking marking = { .arena = call->scratch };
+    const void *effects;
+    BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
+    marking.effects = effects;
+    bt_map_init(&marking.live, call->scratch, 0);
+    BT_TRY(mark_all(&marking, call->module));
+    return bt_rewrite_module(ctx, call, &rewriter, &marking, out);
+}
+
+static const bt_pass passes[] = {
+    {
+        .name = "dead-code",
+        .doc = "Drop bindings that nobody needs.",
+        .level = 1,
+        .needs = "effects",
+        .keeps = "*",
+        .run = run,
+    },
+    { 0 },
+};
+
+const bt_table bt_passes_dead_code[] = { BT_PASSES(passes), { 0 } };

@@ -1,0 +1,237 @@
+/*
+ * fold-constant: evaluate what does not depend on inputs.
+ *     before   %0 = add(1f, 2f);
+ *              multiply(%x, %0)
+ *     after    multiply(%x, 3f)
+ * Calls of operators on constants run by the reference evaluator; small integer results
+ * that follow from static shapes (shape_of) become constants too; a field of a constant
+ * tuple is a constant. A call that fails stays, to fail at run time. A result larger than
+ * max-bytes stays a call, so that a large splat is never expanded. needs    effects keeps
+ * * option   max-bytes   largest constant to create, default 1 MiB
+ */
+#include <string.h>
+
+#include <baton/compute.h>
+#include <baton/pass.h>
+
+struct options {
+    int64_t max_bytes;
+};
+
+static const bt_attr options[] = {
+    BT_ATTR_RANGE(struct options, max_bytes, INT, "1048576", 0, INT64_MAX,
+                  "largest constant to create"),
+    { 0 },
+};
+
+/* Bytes of a type's tensors; more than any limit where they are not known. */
+static int64_t type_nbytes(const bt_type *type)
+{
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK], nbytes = (int64_t)bt_dtype_nbytes(bt_tensor_dtype(type));
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (tuple) {
+        nbytes = 0;
+        for (uint32_t i = 0; i < tuple->n; i++) {
+            if (!bt_add_int64(nbytes, type_nbytes(tuple->at[i]), &nbytes))
+                return INT64_MAX;
+        }
+        return nbytes;
+    }
+    if (!nbytes || !bt_tensor_static(type, &rank, dims))
+        return INT64_MAX;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!bt_mul_int64(nbytes, dims[i], &nbytes))
+            return INT64_MAX;
+    }
+    return nbytes;
+}
+
+/* ---- results that types determine ---- */
+
+/* A scalar or vector of integers whose elements the solver found to be numbers. */
+static bt_status fold_contents(bt_rewrite *rewrite, const bt_call *call,
+                               const bt_value **out)
+{
+    const bt_contents *contents = call->contents;
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK], value;
+    bt_tensor *tensor;
+    if (!contents || !bt_tensor_static(call->base.type, &rank, dims))
+        return NULL;
+    for (uint32_t i = 0; i < contents->n; i++) {
+        if (!bt_dim_is_const(contents->dims[i], &value))
+            return NULL;
+    }
+    BT_TRY(bt_tensor_create(bt_rewrite_ctx(rewrite), bt_tensor_dtype(call->base.type),
+                            rank, dims, &tensor));
+    for (uint32_t i = 0; i < contents->n && i < tensor->nelem; i++) {
+        bt_dim_is_const(contents->dims[i], &value);
+        bt_tensor_set_int(tensor, i, value);
+    }
+    bt_status status = bt_build_const(bt_rewrite_builder(rewrite), &tensor->base, out);
+    bt_tensor_unref(tensor);
+    return status;
+}
+
+/* ---- calls on constants ---- */
+
+typedef bt_vec(const bt_tensor *) leaf_list;
+
+/* The tensors of a constant, fields of tuples in order; nests no deeper than its type. */
+static bt_status add_leaves(bt_arena *arena, const bt_object *object, leaf_list *out)
+{
+    const bt_tensor *tensor = bt_object_as_tensor(object);
+    const bt_tuple *tuple = bt_object_as_tuple(object);
+    if (tensor && !BT_PUSH(arena, out, tensor))
+        return bt_no_memory();
+    for (uint32_t i = 0; tuple && i < tuple->nfield; i++)
+        BT_TRY(add_leaves(arena, tuple->fields[i], out));
+    return NULL;
+}
+
+/* The tensors of an operand: a constant, or a tuple binding of constants. *is_const 0: it
+ * is something else. */
+static bt_status operand_leaves(bt_arena *arena, const bt_value *value, leaf_list *out,
+                                int *is_const)
+{
+    const bt_const *constant = bt_as_const(value);
+    const bt_tuple_value *tuple = bt_as_tuple(value);
+    *is_const = constant || tuple;
+    if (constant)
+        return add_leaves(arena, constant->object, out);
+    for (uint32_t i = 0; tuple && *is_const && i < tuple->nfield; i++) {
+        const bt_const *field = bt_as_const(tuple->fields[i]);
+        *is_const = field != NULL;
+        if (field)
+            BT_TRY(add_leaves(arena, field->object, out));
+    }
+    return NULL;
+}
+
+static bt_status make_const(bt_rewrite *rewrite, const bt_type *type, uint32_t n,
+                            bt_tensor **tensors, const bt_value **out)
+{
+    bt_builder *builder = bt_rewrite_builder(rewrite);
+    if (type->kind != BT_TYPE_TUPLE)
+        return bt_build_const(builder, &tensors[0]->base, out);
+    bt_object **fields = BT_NEWS(bt_rewrite_call(rewrite)->scratch, bt_object *, n);
+    bt_tuple *tuple;
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        fields[i] = &tensors[i]->base;
+    BT_TRY(bt_tuple_create(bt_rewrite_ctx(rewrite), n, fields, &tuple));
+    bt_status status = bt_build_const(builder, &tuple->base, out);
+    bt_object_unref(&tuple->base);
+    return status;
+}
+
+static bt_status evaluate(bt_rewrite *rewrite, const bt_call *call,
+                          const leaf_list *leaves, const bt_value **out)
+{
+    bt_ctx *ctx = bt_rewrite_ctx(rewrite);
+    bt_arena *scratch = bt_rewrite_call(rewrite)->scratch;
+    const bt_type **types = BT_NEWS(scratch, const bt_type *, call->narg);
+    if (!types)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++)
+        types[i] = call->args[i]->type;
+    bt_formula_call formula = { .op = call->op,
+                                .attrs = call->attrs,
+                                .narg = call->narg,
+                                .args = types,
+                                .result = call->base.type };
+    bt_compute *compute;
+    BT_TRY(bt_compute_create(ctx, &formula, &compute));
+    uint32_t nout = bt_compute_nout(compute);
+    bt_tensor **tensors = BT_NEWS(scratch, bt_tensor *, nout);
+    bt_status status =
+        tensors ? bt_compute_run(ctx, compute, leaves->len, leaves->at, tensors)
+                : bt_no_memory();
+    bt_compute_destroy(compute);
+    if (status) /* it fails at run time, where it stands */
+        return status->code == BT_ERR_RUNTIME ? NULL : status;
+    status = make_const(rewrite, call->base.type, nout, tensors, out);
+    for (uint32_t i = 0; i < nout; i++)
+        bt_tensor_unref(tensors[i]);
+    return status;
+}
+
+static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
+{
+    const struct options *o = bt_rewrite_call(rewrite)->options;
+    bt_arena *scratch = bt_rewrite_call(rewrite)->scratch;
+    leaf_list leaves = { 0 };
+    const bt_effects *effects = bt_rewrite_state(rewrite);
+    uint32_t never = BT_EFFECT_UNMERGED;
+    if (call->callee_kind != BT_CALLEE_OP || bt_effects_of(effects, &call->base) & never)
+        return NULL;
+    BT_TRY(fold_contents(rewrite, call, out));
+    if (*out || type_nbytes(call->base.type) > o->max_bytes)
+        return NULL;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const bt_value *now;
+        int is_const;
+        BT_TRY(bt_rewrite_operand(rewrite, call->args[i], &now));
+        BT_TRY(operand_leaves(scratch, now, &leaves, &is_const));
+        if (!is_const)
+            return NULL;
+    }
+    return evaluate(rewrite, call, &leaves, out);
+}
+
+static bt_status fold_proj(bt_rewrite *rewrite, const bt_proj *proj, const bt_value **out)
+{
+    const bt_value *now;
+    BT_TRY(bt_rewrite_operand(rewrite, proj->tuple, &now));
+    const bt_const *constant = bt_as_const(now);
+    const bt_tuple_value *fields = bt_as_tuple(now);
+    if (fields) {
+        *out = fields->fields[proj->index];
+        return NULL;
+    }
+    const bt_tuple *tuple = constant ? bt_object_as_tuple(constant->object) : NULL;
+    return tuple ? bt_build_const(bt_rewrite_builder(rewrite), tuple->fields[proj->index],
+                                  out)
+                 : NULL;
+}
+
+static bt_status fold_if(bt_rewrite *rewrite, const bt_if *branch, const bt_value **out)
+{
+    const bt_value *now;
+    BT_TRY(bt_rewrite_operand(rewrite, branch->condition, &now));
+    const bt_tensor *condition = bt_const_tensor(now);
+    if (!condition)
+        return NULL;
+    const bt_block *taken =
+        bt_tensor_get_int(condition, 0) ? branch->then_block : branch->else_block;
+    return bt_rewrite_inline(rewrite, taken, 0, NULL, out);
+}
+
+static const bt_rewriter rewriter = { .call_ = fold_call,
+                                      .proj_ = fold_proj,
+                                      .if_ = fold_if };
+
+static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    const void *effects;
+    BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
+    return bt_rewrite_module(ctx, call, &rewriter, (void *)(uintptr_t)effects, out);
+}
+
+static const bt_pass passes[] = {
+    {
+        .name = "fold-constant",
+        .doc = "Evaluate what does not depend on inputs.",
+        .level = 2,
+        .needs = "effects",
+        .keeps = "*",
+        .options = options,
+        .options_nbytes = sizeof(struct options),
+        .run = run,
+    },
+    { 0 },
+};
+
+const bt_table bt_passes_fold_constant[] = { BT_PASSES(passes), { 0 } };

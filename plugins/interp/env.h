@@ -1,0 +1,34 @@
+/* Type environments: what the type variables and opaque dims of an activation stand for.
+ */
+#ifndef INTERP_ENV_H
+#define INTERP_ENV_H
+
+#include <baton/ir.h>
+
+struct env_entry {
+    const bt_type *leaf; /* VAR or OPAQUE of the program */
+    const bt_type *term; /* without such, in the run's store */
+};
+
+/* Looks like an empty tuple, so that a closure can capture the one it was made in. */
+struct env {
+    bt_tuple tuple;
+    struct env *outer; /* of the function around a closure */
+    uint32_t n, cap;
+    struct env_entry *at;
+};
+
+/* NULL: no memory. The new environment holds a reference to `outer`, which may be NULL.
+ */
+struct env *env_create(bt_registry *, struct env *outer);
+struct env *env_ref(struct env *);
+void env_unref(struct env *); /* accepts NULL */
+
+/* The term with everything known put in, in the run's store. */
+bt_status env_resolve(struct env *, bt_store *, const bt_type *, const bt_type **out);
+bt_status env_bind(struct env *, const bt_type *leaf, const bt_type *term);
+/* Binds the leaves of a type that the value shows: dims, dtypes and shapes of tensors,
+ * also in tuples. */
+bt_status env_bind_value(struct env *, bt_store *, const bt_type *, const bt_object *);
+
+#endif

@@ -1,0 +1,101 @@
+/*
+ * interp: the reference executor. Runs a source module as it stands, the whole language:
+ * closures, data types, match, references, recursion without C stack, tail calls as
+ * loops. Operators run by the reference evaluator.
+ */
+#include <baton/executor.h>
+
+#include "machine.h"
+
+struct session {
+    struct program *program;
+    bt_heap *heap;
+};
+
+static void close_session(void *opaque)
+{
+    struct session *session = opaque;
+    bt_registry *registry = session->program->registry;
+    bt_heap_destroy(session->heap);
+    bt_registry_ref(registry);
+    program_destroy(session->program);
+    bt_free(registry, session, sizeof(*session));
+    bt_registry_unref(registry);
+}
+
+static bt_status open_session(bt_ctx *ctx, const bt_module *module, const void *options,
+                              void **out)
+{
+    (void)options;
+    bt_registry *registry = bt_ctx_registry(ctx);
+    if (!module->is_typed)
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "interp: the module is not typed; infer types first");
+    struct session *session = bt_alloc(registry, sizeof(*session));
+    if (!session)
+        return bt_no_memory();
+    bt_status status = program_create(ctx, module, &session->program);
+    if (status) {
+        bt_free(registry, session, sizeof(*session));
+        return status;
+    }
+    session->heap = bt_heap_create(registry);
+    if (!session->heap) {
+        close_session(session);
+        return bt_no_memory();
+    }
+    *out = session;
+    return NULL;
+}
+
+static bt_status run(bt_ctx *ctx, struct session *session, const bt_global *entry,
+                     uint32_t narg, bt_object *const *args, const bt_run_hook *hook,
+                     bt_object **out)
+{
+    const struct code *code;
+    BT_TRY(program_code(ctx, session->program, entry, &code));
+    struct machine machine = { .ctx = ctx,
+                               .program = session->program,
+                               .heap = session->heap,
+                               .hook = hook,
+                               .collect_at = 1024,
+                               .types = bt_store_create(session->program->registry) };
+    if (!machine.types)
+        return bt_no_memory();
+    bt_object *result = NULL;
+    bt_status status = machine_run(&machine, code, narg, args, &result);
+    machine_free_stacks(&machine);
+    bt_store_unref(machine.types);
+    if (!status && bt_heap_nref(session->heap)) {
+        status = bt_heap_collect(ctx, session->heap, 1, &result);
+        if (status)
+            bt_object_unref(result);
+    }
+    if (!status)
+        *out = result;
+    return status;
+}
+
+static bt_status call(bt_ctx *ctx, void *opaque, const char *name, uint32_t narg,
+                      bt_object *const *args, const bt_run_hook *hook, bt_object **out)
+{
+    struct session *session = opaque;
+    const bt_global *entry;
+    BT_TRY(bt_module_entry(ctx, session->program->module, name, &entry));
+    BT_TRY(bt_check_args(ctx, session->program->module, entry, narg, args));
+    return run(ctx, session, entry, narg, args, hook, out);
+}
+
+static const bt_executor executors[] = {
+    {
+        .name = "interp",
+        .doc = "The reference: runs source modules, the whole language, by formulas.",
+        .features = BT_FEATURE_ALL & ~(uint32_t)BT_FEATURE_DEVICES,
+        .open = open_session,
+        .close = close_session,
+        .call = call,
+    },
+    { 0 },
+};
+
+const bt_table bt_plugins_interp_interp[] = { BT_EXECUTORS(executors), { 0 } };

@@ -1,0 +1,175 @@
+/* Models: what is unsupported, reported at once; versions; the module. */
+#include "import.h"
+
+#include <string.h>
+
+#include "conversions.h"
+
+enum { MIN_IR = 3, MAX_IR = 13, MIN_OPSET = 7, MAX_OPSET = 23 };
+
+/* ---- what cannot be imported ---- */
+
+static int64_t opset_version(const struct onnx_model *model, const char *domain)
+{
+    for (uint32_t i = 0; i < model->opsets.len; i++) {
+        if (strcmp(model->opsets.at[i].domain, domain) == 0)
+            return model->opsets.at[i].version;
+    }
+    return 0;
+}
+
+static bt_status check_versions(bt_ctx *ctx, const struct onnx_model *model)
+{
+    int64_t opset = opset_version(model, "");
+    if (model->ir_version < MIN_IR || model->ir_version > MAX_IR)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "%s: IR version %lld; known are %d to %d",
+                       model->path, (long long)model->ir_version, MIN_IR, MAX_IR);
+    if (opset < MIN_OPSET || opset > MAX_OPSET)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                       "%s: operator set %lld of ai.onnx; known are %d to %d",
+                       model->path, (long long)opset, MIN_OPSET, MAX_OPSET);
+    if (model->nfunction)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                       "%s: %u functions local to the model, which are not supported",
+                       model->path, model->nfunction);
+    return NULL;
+}
+
+struct check {
+    struct importer *im;
+    bt_map seen; /* "domain.op" */
+    bt_status first;
+};
+
+static bt_status report_unsupported(struct check *check, const struct onnx_node *node)
+{
+    struct importer *im = check->im;
+    bt_text key;
+    bt_text_init(&key, im->arena);
+    bt_text_addf(&key, "%s.%s", node->domain, node->op);
+    if (key.failed)
+        return bt_no_memory();
+    if (bt_map_find(&check->seen, key.at))
+        return NULL;
+    const char *name = *node->name         ? node->name
+                       : node->outputs.len ? node->outputs.at[0]
+                                           : "?";
+    bt_span span = bt_span_node(im->store, im->source, name);
+    bt_status status =
+        bt_fail_at(im->ctx, BT_ERR_UNSUPPORTED, im->store, span,
+                   "operator %s of domain %s, version %lld, is not supported", node->op,
+                   *node->domain ? node->domain : "ai.onnx",
+                   (long long)opset_version(im->model, node->domain));
+    bt_report(im->ctx, status);
+    if (!check->first)
+        check->first = status;
+    return bt_map_put(&check->seen, key.at, key.at) ? NULL : bt_no_memory();
+}
+
+/* Graphs nest no deeper than the reader let them. */
+static bt_status check_graph(struct check *check, const struct onnx_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->nodes.len; i++) {
+        const struct onnx_node *node = &graph->nodes.at[i];
+        if (!find_conversion(node->domain, node->op, check->im->opset))
+            BT_TRY(report_unsupported(check, node));
+        for (uint32_t k = 0; k < node->attrs.len; k++) {
+            if (node->attrs.at[k].g)
+                BT_TRY(check_graph(check, node->attrs.at[k].g));
+        }
+    }
+    return NULL;
+}
+
+static bt_status check_operators(struct importer *im)
+{
+    struct check check = { .im = im };
+    bt_map_init(&check.seen, im->arena, 1);
+    BT_TRY(check_graph(&check, &im->model->graph));
+    return check.first;
+}
+
+/* ---- the module ---- */
+
+static bt_status describe_source(struct importer *im, bt_module_builder *module)
+{
+    const struct onnx_model *model = im->model;
+    const struct {
+        const char *name, *text;
+        int64_t i;
+    } rows[] = {
+        { "format", "onnx", 0 },
+        { "ir_version", NULL, model->ir_version },
+        { "opset", NULL, im->opset },
+        { "producer", model->producer, 0 },
+        { "producer_version", model->producer_version, 0 },
+    };
+    bt_dict_entry *entries =
+        BT_NEWS(bt_store_arena(im->store), bt_dict_entry, BT_COUNT(rows));
+    if (!entries)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        entries[i] = (bt_dict_entry){
+            .name = bt_name_of(im->store, rows[i].name),
+            .kind = rows[i].text ? BT_DICT_TEXT : BT_DICT_INT,
+            .i = rows[i].i,
+            .text = rows[i].text ? bt_name_of(im->store, rows[i].text) : NULL,
+        };
+        if (!entries[i].name || (rows[i].text && !entries[i].text))
+            return bt_no_memory();
+    }
+    bt_module_builder_set_attrs(module, (bt_dict){ BT_COUNT(rows), entries });
+    return NULL;
+}
+
+static bt_status build_module(struct importer *im, bt_module **out)
+{
+    const bt_func *func;
+    bt_module_builder *module;
+    BT_TRY(import_main(im, &func));
+    BT_TRY(bt_module_builder_create(im->ctx, im->store, NULL, &module));
+    bt_global global = { .name = func->name,
+                         .kind = BT_GLOBAL_FUNC,
+                         .func = func,
+                         .type = bt_func_type_of(im->store, func) };
+    bt_status status = global.type ? describe_source(im, module) : bt_no_memory();
+    if (!status)
+        status = bt_module_builder_set(module, &global, 1);
+    if (status) {
+        bt_module_builder_destroy(module);
+        return status;
+    }
+    return bt_module_builder_finish(module, 1, out);
+}
+
+static bt_status import_with(struct importer *im, bt_module **out)
+{
+    BT_TRY(
+        bt_store_add_source(im->ctx, im->store, im->model->path, NULL, 0, &im->source));
+    BT_TRY(check_operators(im));
+    BT_TRY(bt_builder_create(im->ctx, im->store, NULL, &im->builder));
+    bt_status status = build_module(im, out);
+    bt_builder_destroy(im->builder);
+    return status;
+}
+
+bt_status import_model(bt_ctx *ctx, bt_arena *arena, const struct onnx_model *model,
+                       const bt_import_call *call, bt_module **out)
+{
+    BT_TRY(check_versions(ctx, model));
+    struct importer im = {
+        .ctx = ctx,
+        .arena = arena,
+        .store = bt_store_create(bt_ctx_registry(ctx)),
+        .model = model,
+        .folder = call->folder,
+        .dim_values = call->dims,
+        .opset = opset_version(model, ""),
+    };
+    if (!im.store)
+        return bt_no_memory();
+    bt_map_init(&im.symbols, arena, 1);
+    bt_status status = import_with(&im, out);
+    bt_store_unref(im.store);
+    return status;
+}

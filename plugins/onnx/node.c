@@ -1,0 +1,343 @@
+/* What conversions ask of a node and build from it. */
+#include <string.h>
+
+#include "node.h"
+
+void node_fail(struct node *n, uint32_t code, const char *format, ...)
+{
+    if (n->status)
+        return;
+    bt_text text;
+    va_list list;
+    bt_text_init(&text, n->im->arena);
+    va_start(list, format);
+    bt_text_addv(&text, format, list);
+    va_end(list);
+    const char *message = bt_text_get(&text);
+    bt_span span = bt_span_node(n->im->store, n->im->source, n->proto->name);
+    n->status = message ? bt_fail_at(n->im->ctx, code, n->im->store, span, "%s: %s",
+                                     n->proto->op, message)
+                        : bt_no_memory();
+}
+
+const char *node_format(struct node *n, const char *format, ...)
+{
+    bt_text text;
+    va_list list;
+    bt_text_init(&text, n->im->arena);
+    va_start(list, format);
+    bt_text_addv(&text, format, list);
+    va_end(list);
+    if (!bt_text_get(&text) && !n->status)
+        n->status = bt_no_memory();
+    return bt_text_get(&text) ? bt_text_get(&text) : "";
+}
+
+const char *format_ints(struct node *n, uint32_t count, const int64_t *values)
+{
+    bt_text text;
+    bt_text_init(&text, n->im->arena);
+    bt_text_add(&text, "[", 1);
+    for (uint32_t i = 0; i < count; i++)
+        bt_text_addf(&text, "%s%lld", i ? ", " : "", (long long)values[i]);
+    bt_text_add(&text, "]", 1);
+    if (!bt_text_get(&text) && !n->status)
+        n->status = bt_no_memory();
+    return bt_text_get(&text) ? bt_text_get(&text) : "[]";
+}
+
+/* ---- attributes ---- */
+
+const struct onnx_attr *node_attr(const struct node *n, const char *name)
+{
+    for (uint32_t i = 0; i < n->proto->attrs.len; i++) {
+        if (strcmp(n->proto->attrs.at[i].name, name) == 0)
+            return &n->proto->attrs.at[i];
+    }
+    return NULL;
+}
+
+int64_t node_int(const struct node *n, const char *name, int64_t absent)
+{
+    const struct onnx_attr *attr = node_attr(n, name);
+    return attr ? attr->i : absent;
+}
+
+double node_float(const struct node *n, const char *name, double absent)
+{
+    const struct onnx_attr *attr = node_attr(n, name);
+    return attr ? (double)attr->f : absent;
+}
+
+const char *node_text(const struct node *n, const char *name, const char *absent)
+{
+    const struct onnx_attr *attr = node_attr(n, name);
+    return attr ? attr->s : absent;
+}
+
+const char *node_ints(struct node *n, const char *name, const char *absent)
+{
+    const struct onnx_attr *attr = node_attr(n, name);
+    return attr ? format_ints(n, attr->ints.len, attr->ints.at) : absent;
+}
+
+/* ---- inputs ---- */
+
+uint32_t node_nin(const struct node *n)
+{
+    return n->proto->inputs.len;
+}
+
+static bt_status use_initializer(struct importer *im, const struct onnx_tensor *tensor,
+                                 const bt_value **out)
+{
+    bt_tensor *value;
+    BT_TRY(onnx_tensor_value(im->ctx, im->model->path, im->folder, tensor, &value));
+    bt_status status = bt_build_const(im->builder, &value->base, out);
+    bt_tensor_unref(value);
+    return status;
+}
+
+/* By lexical scope: a graph within a node sees the names around it. */
+static bt_status find_value(struct importer *im, const char *name, const bt_value **out)
+{
+    for (struct scope *scope = im->scope; scope; scope = scope->outer) {
+        const void *found = bt_map_find(&scope->values, name);
+        const struct onnx_tensor *tensor =
+            found ? NULL : bt_map_find(&scope->initializers, name);
+        if (found)
+            *out = found;
+        if (tensor) {
+            BT_TRY(use_initializer(im, tensor, out));
+            if (!bt_map_put(&scope->values, name, (void *)(uintptr_t)*out))
+                return bt_no_memory();
+        }
+        if (found || tensor)
+            return NULL;
+    }
+    return bt_fail(im->ctx, BT_ERR_NAME,
+                   "%s: the value %s is used, but no node before it gives it",
+                   im->model->path, name);
+}
+
+const bt_value *node_in(struct node *n, uint32_t i)
+{
+    const bt_value *out = NULL;
+    if (!n->status && i < n->proto->inputs.len && n->proto->inputs.at[i][0])
+        n->status = find_value(n->im, n->proto->inputs.at[i], &out);
+    return out;
+}
+
+const bt_value *node_need(struct node *n, uint32_t i)
+{
+    const bt_value *out = node_in(n, i);
+    if (!out)
+        node_fail(n, BT_ERR_FORMAT, "input %u is missing", i);
+    return out;
+}
+
+int node_wants(const struct node *n, uint32_t output)
+{
+    return output < n->proto->outputs.len && n->proto->outputs.at[output][0];
+}
+
+/* ---- values ---- */
+
+uint32_t value_rank(struct node *n, const bt_value *value)
+{
+    const bt_shape_type *shape = value ? bt_tensor_shape(value->type) : NULL;
+    if (!shape)
+        node_fail(n, BT_ERR_UNSUPPORTED, "the rank of an input is not known");
+    return shape ? shape->n : 0;
+}
+
+int64_t value_dim(struct node *n, const bt_value *value, uint32_t axis)
+{
+    const bt_shape_type *shape = value ? bt_tensor_shape(value->type) : NULL;
+    int64_t out;
+    (void)n;
+    return shape && axis < shape->n && bt_dim_is_const(shape->dims[axis], &out) ? out
+                                                                                : -1;
+}
+
+bt_dtype value_dtype(const bt_value *value)
+{
+    return value ? bt_tensor_dtype(value->type) : 0;
+}
+
+int value_dims(struct node *n, const bt_value *value, uint32_t *count,
+               const bt_type *const **out)
+{
+    const bt_tensor *tensor = bt_const_tensor(value);
+    const bt_call *call = bt_as_call(value);
+    if (call && call->contents) {
+        *count = call->contents->n;
+        *out = call->contents->dims;
+        return 1;
+    }
+    if (!tensor || tensor->nelem > 1024 || tensor->rank > 1)
+        return 0;
+    const bt_type **dims = BT_NEWS(n->im->arena, const bt_type *, (size_t)tensor->nelem);
+    for (int64_t i = 0; dims && i < tensor->nelem; i++) {
+        if (!(dims[i] = bt_dim(n->im->store, bt_tensor_get_int(tensor, i))))
+            dims = NULL;
+    }
+    if (!dims && !n->status)
+        n->status = bt_no_memory();
+    *count = (uint32_t)tensor->nelem;
+    *out = dims;
+    return dims != NULL;
+}
+
+int value_ints(struct node *n, const bt_value *value, int64_list *out)
+{
+    uint32_t count;
+    const bt_type *const *dims;
+    int64_t number;
+    out->len = 0;
+    if (!value || !value_dims(n, value, &count, &dims))
+        return 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!bt_dim_is_const(dims[i], &number))
+            return 0;
+        if (!BT_PUSH(n->im->arena, out, number)) {
+            n->status = bt_no_memory();
+            return 0;
+        }
+    }
+    return 1;
+}
+
+uint32_t node_axis(struct node *n, int64_t axis, uint32_t rank)
+{
+    int64_t out = axis < 0 ? axis + rank : axis;
+    if (out >= 0 && out < rank)
+        return (uint32_t)out;
+    node_fail(n, BT_ERR_ATTRIBUTE, "axis %lld is out of range for rank %u",
+              (long long)axis, rank);
+    return 0;
+}
+
+/* ---- building ---- */
+
+const bt_value *emit(struct node *n, const char *op, const char *attrs, uint32_t narg,
+                     const bt_value *const *args)
+{
+    const bt_value *out = NULL;
+    for (uint32_t i = 0; i < narg; i++) {
+        if (!args[i])
+            node_fail(n, BT_ERR_FORMAT, "an input is missing");
+    }
+    if (!n->status)
+        n->status = bt_build(n->im->builder, op, attrs, args, narg, &out);
+    return out;
+}
+
+const bt_value *emit1(struct node *n, const char *op, const char *attrs,
+                      const bt_value *x)
+{
+    return emit(n, op, attrs, 1, &x);
+}
+
+const bt_value *emit2(struct node *n, const char *op, const char *attrs,
+                      const bt_value *x, const bt_value *y)
+{
+    const bt_value *args[2] = { x, y };
+    return emit(n, op, attrs, 2, args);
+}
+
+const bt_value *emit_tuple(struct node *n, uint32_t count, const bt_value *const *fields)
+{
+    const bt_value *out = NULL;
+    if (!n->status)
+        n->status = bt_build_tuple(n->im->builder, count, fields, &out);
+    return out;
+}
+
+const bt_value *emit_proj(struct node *n, const bt_value *tuple, uint32_t index)
+{
+    const bt_value *out = NULL;
+    if (!n->status)
+        n->status = bt_build_proj(n->im->builder, tuple, index, &out);
+    return out;
+}
+
+const bt_value *emit_scalar(struct node *n, bt_dtype dtype, double value)
+{
+    const bt_value *out = NULL;
+    if (!n->status)
+        n->status = bt_build_scalar(n->im->builder, dtype, value, &out);
+    return out;
+}
+
+const bt_value *emit_const(struct node *n, bt_tensor *tensor)
+{
+    const bt_value *out = NULL;
+    if (!n->status)
+        n->status = bt_build_const(n->im->builder, &tensor->base, &out);
+    bt_tensor_unref(tensor);
+    return out;
+}
+
+/* The attributes of an operator with one shape among them that no text can state, since
+ * it is symbolic. */
+static bt_status attrs_with_shape(struct importer *im, const bt_op *op, const char *text,
+                                  const char *name, const bt_type *shape,
+                                  const void **out)
+{
+    const void *parsed;
+    BT_TRY(bt_attrs_parse(im->ctx, im->store, op, text, &parsed));
+    char *copy = bt_arena_alloc(im->arena, 1, op->attrs_nbytes);
+    if (!copy)
+        return bt_no_memory();
+    memcpy(copy, parsed, op->attrs_nbytes);
+    const char *member = bt_attr_find(op, copy, name, BT_ATTR_SHAPE);
+    if (!member)
+        return bt_fail(im->ctx, BT_ERR_INTERNAL, "%s has no attribute %s", op->name,
+                       name);
+    memcpy(copy + (member - copy), &shape, sizeof(shape));
+    *out = copy;
+    return NULL;
+}
+
+const bt_value *emit_shaped(struct node *n, const char *op_name, const char *text,
+                            const char *name, const bt_value *x, uint32_t count,
+                            const bt_type *const *dims)
+{
+    const bt_op *op;
+    const void *attrs;
+    const bt_value *out = NULL;
+    const bt_type *shape = bt_type_shape(n->im->store, count, dims);
+    if (!x)
+        node_fail(n, BT_ERR_FORMAT, "an input is missing");
+    if (!n->status && !shape)
+        n->status = bt_no_memory();
+    if (!n->status)
+        n->status = bt_op_get(n->im->ctx, op_name, &op);
+    if (!n->status)
+        n->status = attrs_with_shape(n->im, op, text, name, shape, &attrs);
+    if (!n->status)
+        n->status = bt_build_op(n->im->builder, op, attrs, 1, &x, &out);
+    return out;
+}
+
+const bt_value *emit_cast(struct node *n, const bt_value *x, bt_dtype dtype)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    if (value_dtype(x) == dtype)
+        return x;
+    return emit1(n, "cast",
+                 node_format(n, "dtype=\"%s\"", bt_dtype_name(dtype, name, sizeof(name))),
+                 x);
+}
+
+void node_out(struct node *n, uint32_t i, const bt_value *value)
+{
+    if (n->status || !node_wants(n, i))
+        return;
+    if (!value)
+        node_fail(n, BT_ERR_INTERNAL, "output %u was not made", i);
+    else if (!bt_map_put(&n->im->scope->values, n->proto->outputs.at[i],
+                         (void *)(uintptr_t)value))
+        n->status = bt_no_memory();
+}

@@ -1,0 +1,69 @@
+/* A node being converted: what its conversion may ask, and what it builds. */
+#ifndef ONNX_NODE_H
+#define ONNX_NODE_H
+
+#include "graph.h"
+#include "tensor.h"
+
+/* A node being converted. After a failure, further building does nothing. */
+struct node {
+    struct importer *im;
+    const struct onnx_node *proto;
+    const struct conversion *row;
+    bt_status status;
+};
+
+/* ---- what a conversion asks ---- */
+
+uint32_t node_nin(const struct node *);
+/* Input i: NULL where it is left out. Required ones fail instead. */
+const bt_value *node_in(struct node *, uint32_t i);
+const bt_value *node_need(struct node *, uint32_t i);
+int node_wants(const struct node *,
+               uint32_t output); /* whether anybody may use that output */
+const struct onnx_attr *node_attr(const struct node *,
+                                  const char *name); /* NULL: absent */
+int64_t node_int(const struct node *, const char *name, int64_t absent);
+double node_float(const struct node *, const char *name, double absent);
+const char *node_text(const struct node *, const char *name, const char *absent);
+/* A list as "[1, 2]" for an attribute's text; `absent` where it is left out. */
+const char *node_ints(struct node *, const char *name, const char *absent);
+
+/* Rank, dims (-1: symbolic) and dtype of a value; the node fails where the rank is not
+ * known. */
+uint32_t value_rank(struct node *, const bt_value *);
+int64_t value_dim(struct node *, const bt_value *, uint32_t axis);
+bt_dtype value_dtype(const bt_value *);
+/* The elements of a small integer value known now: 1 and *out, or 0. */
+int value_ints(struct node *, const bt_value *, int64_list *out);
+/* The same as dims, which may be symbolic: 1 and *n, *out, or 0. */
+int value_dims(struct node *, const bt_value *, uint32_t *n, const bt_type *const **out);
+/* An axis counted from the front; the node fails where it is out of range. */
+uint32_t node_axis(struct node *, int64_t axis, uint32_t rank);
+
+/* ---- what it builds ---- */
+
+void node_fail(struct node *, uint32_t code, const char *format, ...) BT_PRINTF(3, 4);
+/* Formatted text that lives as long as the import. "" after a failure. */
+const char *node_format(struct node *, const char *format, ...) BT_PRINTF(2, 3);
+const char *format_ints(struct node *, uint32_t n, const int64_t *);
+/* A call; attrs as text, NULL: defaults. NULL after a failure. */
+const bt_value *emit(struct node *, const char *op, const char *attrs, uint32_t narg,
+                     const bt_value *const *args);
+const bt_value *emit1(struct node *, const char *op, const char *attrs, const bt_value *);
+const bt_value *emit2(struct node *, const char *op, const char *attrs, const bt_value *,
+                      const bt_value *);
+const bt_value *emit_tuple(struct node *, uint32_t n, const bt_value *const *);
+const bt_value *emit_proj(struct node *, const bt_value *, uint32_t index);
+const bt_value *emit_scalar(struct node *, bt_dtype, double);
+const bt_value *emit_const(struct node *, bt_tensor *); /* takes the reference */
+/* A call with a shape attribute that may be symbolic, such as reshape's newshape; `text`
+ * gives the attributes (and some shape in the place of this one). */
+const bt_value *emit_shaped(struct node *, const char *op, const char *text,
+                            const char *name, const bt_value *, uint32_t n,
+                            const bt_type *const *dims);
+const bt_value *emit_cast(struct node *, const bt_value *, bt_dtype);
+/* Names output i. */
+void node_out(struct node *, uint32_t i, const bt_value *);
+
+#endif

@@ -49,7 +49,7 @@ BT_API uint32_t
 bt_program_noutput(const bt_program *); /* fields of a result that is a tuple, else 1 */
 BT_API const bt_port *bt_program_output(const bt_program *, uint32_t index);
 
-/* Takes a reference. errors BT_ERR_NAME: no such input; BT_ERR_ARGUMENT: of another type
+/* Takes a reference. errors BT_ERR_NAME: no such input. Its type is checked when the program runs
  */
 BT_API bt_status bt_program_set(bt_program *, const char *input,
                                 const bt_object *) BT_MUST_USE;

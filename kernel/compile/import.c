@@ -1,0 +1,193 @@
+/* Reading models and tensors of any known format: which reader a file is for. */
+#include <string.h>
+
+#include <baton/importer.h>
+
+static int ends_with(const char *text, const char *suffix, size_t nsuffix)
+{
+    size_t n = strlen(text);
+    return n >= nsuffix && memcmp(text + n - nsuffix, suffix, nsuffix) == 0;
+}
+
+/* One of the blank-separated suffixes. */
+static int has_suffix(const char *path, const char *suffixes)
+{
+    while (suffixes && *suffixes) {
+        size_t n = strcspn(suffixes, " ");
+        if (n && ends_with(path, suffixes, n))
+            return 1;
+        suffixes += n + strspn(suffixes + n, " ");
+    }
+    return 0;
+}
+
+static bt_status get_importer(bt_ctx *ctx, uint32_t index, const bt_importer **out)
+{
+    bt_provided item;
+    const void *row;
+    BT_TRY(bt_provided_at(ctx, "importer", index, &item));
+    BT_TRY(
+        bt_registry_row(ctx, "baton.importer/1", item.name, sizeof(bt_importer), &row));
+    *out = row;
+    return NULL;
+}
+
+/* The importer that is surest of a file: by its content, else by its name. */
+static bt_status find_importer(bt_ctx *ctx, const bt_file *file, int for_tensor,
+                               const bt_importer **out)
+{
+    int32_t best = 0;
+    *out = NULL;
+    uint32_t n = bt_provided_len(ctx, "importer");
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_importer *importer;
+        BT_TRY(get_importer(ctx, i, &importer));
+        if (for_tensor && !importer->read_tensor)
+            continue;
+        int32_t sure = !for_tensor && importer->probe
+                           ? importer->probe(file->bytes, file->nbytes)
+                           : 0;
+        if (has_suffix(file->path, importer->suffixes))
+            sure += 1000;
+        if (sure > best) {
+            best = sure;
+            *out = importer;
+        }
+    }
+    return NULL;
+}
+
+/* Text begins with a printable character or white space, and holds no NUL in its first
+ * bytes. */
+static int looks_like_text(const bt_file *file)
+{
+    const unsigned char *bytes = file->bytes;
+    size_t n = file->nbytes < 512 ? file->nbytes : 512;
+    for (size_t i = 0; i < n; i++) {
+        if (bytes[i] < 9 || (bytes[i] > 13 && bytes[i] < 32))
+            return 0;
+    }
+    return 1;
+}
+
+static bt_status folder_of(bt_ctx *ctx, const char *path, const char **out)
+{
+    const char *slash = strrchr(path, '/');
+    *out = !slash ? "."
+           : slash == path
+               ? "/"
+               : bt_arena_text(bt_ctx_scratch(ctx), path, (size_t)(slash - path));
+    return *out ? NULL : bt_no_memory();
+}
+
+static bt_status import_file(bt_ctx *ctx, const bt_file *file, const char *const *dims,
+                             bt_module **out)
+{
+    const char *folder = NULL;
+    const bt_importer *importer;
+    if (strcmp(file->path, "-") != 0)
+        BT_TRY(folder_of(ctx, file->path, &folder));
+    int is_text = looks_like_text(file);
+    if (is_text && (ends_with(file->path, ".baton", 6) || !strchr(file->path, '.')))
+        return bt_parse(ctx, file->path, folder, file->bytes, file->nbytes, out);
+    BT_TRY(find_importer(ctx, file, 0, &importer));
+    if (!importer && is_text)
+        return bt_parse(ctx, file->path, folder, file->bytes, file->nbytes, out);
+    if (!importer) {
+        return bt_fail(ctx, BT_ERR_FORMAT,
+                       "%s: no importer knows this format; `baton list importers` shows "
+                       "the known ones",
+                       file->path);
+    }
+    bt_import_call call = { .path = file->path,
+                            .folder = folder,
+                            .bytes = file->bytes,
+                            .nbytes = file->nbytes,
+                            .dims = dims };
+    return importer->import(ctx, &call, out);
+}
+
+bt_status bt_import(bt_ctx *ctx, const char *path, const char *const *dims,
+                    bt_module **out)
+{
+    bt_file *file;
+    BT_TRY(bt_file_read(ctx, path, &file));
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_status status = import_file(ctx, file, dims, out);
+    bt_arena_release(scratch, mark);
+    bt_file_close(ctx, file);
+    return status;
+}
+
+static bt_status pick_member(bt_ctx *ctx, const char *path, const char *key,
+                             const bt_npz *npz, bt_tensor **out)
+{
+    for (uint32_t i = 0; i < npz->len; i++) {
+        if (!key || strcmp(npz->at[i].name, key) == 0) {
+            if (!key && npz->len > 1)
+                return bt_fail(ctx, BT_ERR_ARGUMENT,
+                               "%s holds %u arrays: name one, as in %s:%s", path,
+                               npz->len, path, npz->at[0].name);
+            *out = bt_tensor_ref(npz->at[i].tensor);
+            return NULL;
+        }
+    }
+    return bt_fail(ctx, BT_ERR_NAME, "%s holds no array %s%s%s", path,
+                   key ? key : "at all", npz->len ? "; its first is " : "",
+                   npz->len ? npz->at[0].name : "");
+}
+
+static bt_status read_npz(bt_ctx *ctx, const bt_file *file, const char *key,
+                          bt_tensor **out)
+{
+    bt_npz *npz;
+    BT_TRY(bt_npz_read(ctx, file->path, file->bytes, file->nbytes, &npz));
+    bt_status status = pick_member(ctx, file->path, key, npz, out);
+    bt_npz_destroy(ctx, npz);
+    return status;
+}
+
+static bt_status read_tensor(bt_ctx *ctx, const bt_file *file, const char *key,
+                             bt_tensor **out)
+{
+    const bt_importer *importer;
+    if (file->nbytes >= 4 && memcmp(file->bytes, "PK\3\4", 4) == 0)
+        return read_npz(ctx, file, key, out);
+    if (file->nbytes >= 6 && memcmp(file->bytes, "\x93NUMPY", 6) == 0)
+        return bt_npy_read(ctx, file->path, file->bytes, file->nbytes, out);
+    BT_TRY(find_importer(ctx, file, 1, &importer));
+    if (!importer)
+        return bt_fail(ctx, BT_ERR_FORMAT,
+                       "%s is no tensor file: npy, npz or one that an importer reads",
+                       file->path);
+    return importer->read_tensor(ctx, file->path, file->bytes, file->nbytes, out);
+}
+
+/* FILE.npz:KEY names a member; any other colon belongs to the path. */
+static bt_status split_key(bt_ctx *ctx, const char *source, const char **path,
+                           const char **key)
+{
+    const char *mark = strstr(source, ".npz:");
+    *path = mark ? bt_arena_text(bt_ctx_scratch(ctx), source, (size_t)(mark + 4 - source))
+                 : source;
+    *key = mark ? mark + 5 : NULL;
+    return *path ? NULL : bt_no_memory();
+}
+
+bt_status bt_tensor_read(bt_ctx *ctx, const char *source, bt_tensor **out)
+{
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    const char *path, *key;
+    bt_file *file = NULL;
+    bt_status status = split_key(ctx, source, &path, &key);
+    if (!status)
+        status = bt_file_read(ctx, path, &file);
+    if (!status) {
+        status = read_tensor(ctx, file, key, out);
+        bt_file_close(ctx, file);
+    }
+    bt_arena_release(scratch, mark);
+    return status;
+}

@@ -1,0 +1,286 @@
+/* A program for applications: read, inferred, optimised, loaded into an executor. */
+#include <string.h>
+
+#include <baton/baton.h>
+#include <baton/executor.h>
+#include <baton/importer.h>
+#include <baton/pass.h>
+
+struct bt_program {
+    bt_ctx *ctx;
+    bt_arena *arena; /* the program itself too */
+    bt_module *module;
+    const bt_global *entry;
+    const bt_executor *executor;
+    void *session;
+    uint32_t ninput, noutput;
+    bt_port *inputs, *outputs;
+    bt_object **args;
+    bt_object *result;
+    uint32_t is_tuple;
+};
+
+bt_ctx *bt_open(void)
+{
+    bt_registry *registry = bt_registry_create(NULL);
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    bt_registry_unref(registry);
+    return ctx;
+}
+
+/* ---- ports ---- */
+
+static bt_status print_type(bt_program *program, const bt_type *type, const char **out)
+{
+    bt_text text;
+    bt_text_init(&text, program->arena);
+    bt_print_type(program->ctx, type, &text);
+    *out = bt_text_get(&text);
+    return *out ? NULL : bt_no_memory();
+}
+
+static bt_status make_port(bt_program *program, const char *name, const bt_type *type,
+                           bt_port *out)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    *out = (bt_port){ .name = name,
+                      .dtype = bt_tensor_dtype(type),
+                      .rank = shape ? (int32_t)shape->n : -1 };
+    BT_TRY(print_type(program, type, &out->type));
+    if (!shape)
+        return NULL;
+    int64_t *dims = BT_NEWS(program->arena, int64_t, shape->n);
+    if (!dims)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < shape->n; i++) {
+        if (!bt_dim_is_const(shape->dims[i], &dims[i]))
+            dims[i] = -1;
+    }
+    out->dims = dims;
+    return NULL;
+}
+
+/* "output", or "output0", "output1", ... where the program has no names for them. */
+static bt_status output_name(bt_program *program, const bt_value *value, uint32_t index,
+                             const char **out)
+{
+    bt_text text;
+    *out = value ? value->name : NULL;
+    if (*out)
+        return NULL;
+    bt_text_init(&text, program->arena);
+    if (program->is_tuple)
+        bt_text_addf(&text, "output%u", index);
+    else
+        bt_text_addf(&text, "output");
+    *out = bt_text_get(&text);
+    return *out ? NULL : bt_no_memory();
+}
+
+static bt_status make_inputs(bt_program *program)
+{
+    const bt_block *block = program->entry->func->block;
+    program->ninput = block->nparam;
+    program->inputs = BT_NEWS(program->arena, bt_port, block->nparam);
+    program->args = BT_NEWS(program->arena, bt_object *, block->nparam);
+    if (!program->inputs || !program->args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        const bt_value *param = &block->params[i]->base;
+        BT_TRY(make_port(program, param->name ? param->name : "input", param->type,
+                         &program->inputs[i]));
+    }
+    return NULL;
+}
+
+static bt_status make_outputs(bt_program *program)
+{
+    const bt_value *result = program->entry->func->block->result;
+    const bt_type *type = program->entry->func->result;
+    const bt_list_type *fields = bt_as_tuple_type(type);
+    const bt_tuple_value *tuple = bt_as_tuple(result);
+    program->is_tuple = fields != NULL;
+    program->noutput = fields ? fields->n : 1;
+    program->outputs = BT_NEWS(program->arena, bt_port, program->noutput);
+    if (!program->outputs)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < program->noutput; i++) {
+        const char *name;
+        BT_TRY(output_name(program,
+                           !fields ? result
+                           : tuple ? tuple->fields[i]
+                                   : NULL,
+                           i, &name));
+        BT_TRY(make_port(program, name, fields ? fields->at[i] : type,
+                         &program->outputs[i]));
+    }
+    return NULL;
+}
+
+/* ---- opening ---- */
+
+/* Replaces *module by a version that owns the only reference. */
+static void replace(bt_module **module, bt_module *by)
+{
+    bt_module_unref(*module);
+    *module = by;
+}
+
+static bt_status optimise(bt_program *program, const bt_program_options *options)
+{
+    const char *source = options->pipeline ? options->pipeline : "default";
+    bt_pipeline_options run = { .level = options->level ? options->level - 1 : -1,
+                                .target = "interp" };
+    bt_pipeline *pipeline;
+    bt_module *next;
+    if (!*source)
+        return NULL;
+    BT_TRY(bt_pipeline_read(program->ctx, source, &pipeline));
+    bt_status status =
+        bt_pipeline_run(program->ctx, pipeline, &run, program->module, &next);
+    bt_pipeline_destroy(pipeline);
+    if (!status)
+        replace(&program->module, next);
+    return status;
+}
+
+static bt_status check_features(bt_program *program)
+{
+    static const char *const names[] = { "branches",   "calls",      "closures",
+                                         "data types", "references", "dynamic shapes",
+                                         "devices" };
+    uint32_t lacking = bt_module_features(program->module, program->entry->func) &
+                       ~program->executor->features;
+    for (uint32_t i = 0; i < BT_COUNT(names); i++) {
+        if (lacking & 1u << i)
+            return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
+                           "executor %s has no %s, which @%s uses; interp has them all",
+                           program->executor->name, names[i], program->entry->name);
+    }
+    return NULL;
+}
+
+static bt_status load(bt_program *program, const bt_program_options *options)
+{
+    const char *name = options->executor ? options->executor : "interp";
+    const void *row;
+    BT_TRY(bt_registry_row(program->ctx, "baton.executor/1", name, sizeof(bt_executor),
+                           &row));
+    program->executor = row;
+    BT_TRY(
+        bt_module_entry(program->ctx, program->module, options->entry, &program->entry));
+    if (program->entry->kind != BT_GLOBAL_FUNC)
+        return bt_fail(program->ctx, BT_ERR_ARGUMENT, "@%s is not a function with a body",
+                       program->entry->name);
+    BT_TRY(check_features(program));
+    BT_TRY(make_inputs(program));
+    BT_TRY(make_outputs(program));
+    return program->executor->open(program->ctx, program->module, NULL,
+                                   &program->session);
+}
+
+static bt_status open_program(bt_program *program, const char *path,
+                              const bt_program_options *options)
+{
+    bt_module *typed;
+    BT_TRY(bt_import(program->ctx, path, options->dims, &program->module));
+    BT_TRY(bt_infer(program->ctx, program->module, &typed));
+    replace(&program->module, typed);
+    BT_TRY(optimise(program, options));
+    return load(program, options);
+}
+
+bt_status bt_program_open(bt_ctx *ctx, const char *path,
+                          const bt_program_options *options, bt_program **out)
+{
+    static const bt_program_options defaults;
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_program *program = arena ? BT_NEW(arena, bt_program) : NULL;
+    if (!program) {
+        bt_arena_destroy(arena);
+        return bt_no_memory();
+    }
+    program->ctx = ctx;
+    program->arena = arena;
+    bt_status status = open_program(program, path, options ? options : &defaults);
+    if (status)
+        bt_program_close(program);
+    else
+        *out = program;
+    return status;
+}
+
+void bt_program_close(bt_program *program)
+{
+    if (!program)
+        return;
+    for (uint32_t i = 0; program->args && i < program->ninput; i++)
+        bt_object_unref(program->args[i]);
+    bt_object_unref(program->result);
+    if (program->session)
+        program->executor->close(program->session);
+    bt_module_unref(program->module);
+    bt_arena_destroy(program->arena);
+}
+
+/* ---- running ---- */
+
+uint32_t bt_program_ninput(const bt_program *program)
+{
+    return program->ninput;
+}
+
+const bt_port *bt_program_input(const bt_program *program, uint32_t index)
+{
+    return index < program->ninput ? &program->inputs[index] : NULL;
+}
+
+uint32_t bt_program_noutput(const bt_program *program)
+{
+    return program->noutput;
+}
+
+const bt_port *bt_program_output(const bt_program *program, uint32_t index)
+{
+    return index < program->noutput ? &program->outputs[index] : NULL;
+}
+
+bt_status bt_program_set(bt_program *program, const char *input, const bt_object *object)
+{
+    for (uint32_t i = 0; i < program->ninput; i++) {
+        if (strcmp(program->inputs[i].name, input) == 0) {
+            bt_object *old = program->args[i];
+            program->args[i] = bt_object_ref(object);
+            bt_object_unref(old);
+            return NULL;
+        }
+    }
+    return bt_fail(program->ctx, BT_ERR_NAME, "@%s has no input %s%s%s",
+                   program->entry->name, input,
+                   program->ninput ? "; its first is " : "; it has none",
+                   program->ninput ? program->inputs[0].name : "");
+}
+
+bt_status bt_program_run(bt_program *program)
+{
+    for (uint32_t i = 0; i < program->ninput; i++) {
+        if (!program->args[i])
+            return bt_fail(program->ctx, BT_ERR_ARGUMENT,
+                           "input %s is not set; it takes %s", program->inputs[i].name,
+                           program->inputs[i].type);
+    }
+    bt_object *result;
+    BT_TRY(program->executor->call(program->ctx, program->session, program->entry->name,
+                                   program->ninput, program->args, NULL, &result));
+    bt_object_unref(program->result);
+    program->result = result;
+    return NULL;
+}
+
+const bt_object *bt_program_get(const bt_program *program, uint32_t index)
+{
+    if (!program->result || index >= program->noutput)
+        return NULL;
+    return program->is_tuple ? bt_object_as_tuple(program->result)->fields[index]
+                             : program->result;
+}

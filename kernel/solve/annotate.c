@@ -133,6 +133,50 @@ bt_status bt__annotate(bt_solver *s, struct bt__function *function, const bt_typ
     return type ? annotate(&a, type, out) : NULL;
 }
 
+/* ---- fields of constructors ---- */
+
+struct field {
+    bt_solver *solver;
+    struct bt__node *node;
+    const char *key;
+    uint32_t owner, n;
+    bt_status failed;
+};
+
+static const bt_type *field_leaf(bt__type_walk *walk, const bt_type *leaf)
+{
+    struct field *f = walk->state;
+    const bt_type *dim = leaf;
+    const bt_hole_type *hole = (const bt_hole_type *)(const void *)leaf;
+    if (leaf->kind != BT_TYPE_HOLE || hole->number)
+        return leaf;
+    if (!f->owner)
+        f->failed = bt__opaque(f->solver, f->node, f->key,
+                               (const void *)(uintptr_t)(++f->n), &dim);
+    else if (!(dim =
+                   bt__hole_new(f->solver, BT_KIND_DIM, f->owner, f->node->slot->value)))
+        f->failed = bt_no_memory();
+    return f->failed ? NULL : dim;
+}
+
+bt_status bt__field_type(bt_solver *s, struct bt__node *node, const void *key,
+                         uint32_t owner, const bt_type *type, const bt_type **out)
+{
+    struct field f = { .solver = s, .node = node, .key = key, .owner = owner };
+    bt__type_walk walk = { .to = s->store,
+                           .leaf = field_leaf,
+                           .state = &f,
+                           .wanted = BT_HAS_HOLE,
+                           .is_each = 1 };
+    *out = type;
+    if (!(type->has & BT_HAS_HOLE))
+        return NULL;
+    *out = bt__type_walk_run(&walk, type);
+    if (f.failed)
+        return f.failed;
+    return *out ? NULL : bt_store_why(s->ctx, s->store);
+}
+
 /* ---- functions ---- */
 
 static bt_status begin_params(bt_solver *s, struct bt__function *f)
@@ -199,6 +243,7 @@ bt_status bt__function_begin(bt_solver *s, const bt_func *func,
             return bt_no_memory();
     }
     BT_TRY(begin_params(s, f));
+    BT_TRY(bt__check_dim_params(s, f));
     BT_TRY(declare(s, f));
     BT_TRY(bt__annotate(s, f, func->result, ANNOTATE_VALUE, f->result_owner, NULL,
                         &f->result));

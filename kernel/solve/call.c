@@ -291,7 +291,8 @@ static bt_status submit_flows(bt_solver *s, struct bt__node *node, const bt_call
         flows[i].level = node->level;
         flows[i].order = node->order + 0x10000u * (i + 1);
         BT_TRY(bt__type_of(s, call->args[i], &flows[i].u.flow.from));
-        flows[i].u.flow.to = func->args[i];
+        BT_TRY(bt__field_type(s, node, NULL, flows[i].id, func->args[i],
+                              &flows[i].u.flow.to));
         flows[i].u.flow.what = FLOW_ARG;
         flows[i].u.flow.index = i;
     }

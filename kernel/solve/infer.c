@@ -131,14 +131,30 @@ static bt_status infer_const(struct inference *in, bt_solver *s,
 static bt_status infer_extern(struct inference *in, bt_solver *s,
                               struct bt__global *global)
 {
+    const bt_type *type;
+    BT_TRY(bt__extern_type(s, global->old, &type));
+    global->typed = *global->old;
+    global->type = global->typed.type = type;
+    return bt_module_builder_set(in->builder, &global->typed, 0);
+}
+
+static bt_status infer_gradient(struct inference *in, bt_solver *s,
+                                struct bt__global *global)
+{
     const bt_global *old = global->old;
-    if (!old->type || !bt_as_func_type(old->type) || (old->type->has & BT_HAS_HOLE))
+    const bt_type *type;
+    const struct bt__global *primal =
+        old->primal ? bt_map_find(&in->globals, old->primal) : NULL;
+    // the primal's own error has been reported
+    if (primal && !primal->type && in->first)
+        return NULL;
+    BT_TRY(bt__gradient_type(s, old, primal ? primal->type : NULL, &type));
+    if (old->type && old->type != type)
         return bt_fail_at(in->ctx, BT_ERR_TYPE, s->store, old->span,
-                          "@%s is an external function: its type must be written, with "
-                          "nothing left out",
-                          old->name);
+                          "gradient @%s is annotated as %s, but is %s", old->name,
+                          bt__show(s, old->type), bt__show(s, type));
     global->typed = *old;
-    global->type = old->type;
+    global->type = global->typed.type = type;
     return bt_module_builder_set(in->builder, &global->typed, 0);
 }
 
@@ -152,36 +168,61 @@ static bt_status infer_component(struct inference *in, bt_solver *s, uint32_t n,
         nfunc += globals[i]->old->kind == BT_GLOBAL_FUNC;
     if (nfunc == n)
         return infer_functions(in, s, n, globals);
+    for (uint32_t i = 0; i < n && n > 1; i++) {
+        if (globals[i]->old->kind != BT_GLOBAL_FUNC)
+            return bt_fail_at(in->ctx, BT_ERR_UNSUPPORTED, s->store,
+                              globals[i]->old->span,
+                              "@%s is needed to type what it is made of: the gradient "
+                              "of a function cannot be called by that function",
+                              globals[i]->old->name);
+    }
     switch (globals[0]->old->kind) {
     case BT_GLOBAL_CONST: return infer_const(in, s, globals[0]);
     case BT_GLOBAL_EXTERN: return infer_extern(in, s, globals[0]);
-    default:
-        return bt_fail_at(in->ctx, BT_ERR_UNSUPPORTED, s->store, globals[0]->old->span,
-                          "@%s: gradient declarations are not inferred",
-                          globals[0]->old->name);
+    default: return infer_gradient(in, s, globals[0]);
     }
 }
 
-static bt_status solve_component(struct inference *in, uint32_t component)
+static bt_status infer_members(struct inference *in, bt_solver *s, uint32_t component)
 {
-    bt_solver s;
     uint32_t start = in->graph->member_start[component];
     uint32_t n = in->graph->member_start[component + 1] - start;
-    bt_status status = bt__solver_init(&s, in->ctx, in->module->store, in->module);
-    struct bt__global **globals =
-        status ? NULL : BT_NEWS(s.arena, struct bt__global *, n);
-    if (!status && !globals)
-        status = bt_no_memory();
-    for (uint32_t i = 0; !status && i < n; i++) {
+    struct bt__global **globals = BT_NEWS(s->arena, struct bt__global *, n);
+    if (!globals)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
         uint32_t index = in->graph->members[start + i];
         globals[i] = bt_map_find(&in->globals, in->module->globals[index]->name);
     }
+    return infer_component(in, s, n, globals);
+}
+
+static bt_status check_adts(struct inference *in, bt_solver *s)
+{
+    for (uint32_t i = 0; i < in->module->nadt; i++) {
+        bt_status status = bt__check_adt(s, in->module->adts[i]);
+        if (bt__is_fatal(status))
+            return status;
+        if (status)
+            BT_TRY(bt__report(s, status));
+    }
+    return NULL;
+}
+
+#define CHECK_ADTS UINT32_MAX
+
+/* One component, or, before them, the data types. */
+static bt_status solve_component(struct inference *in, uint32_t component)
+{
+    bt_solver s;
+    bt_status status = bt__solver_init(&s, in->ctx, in->module->store, in->module);
     s.globals = &in->globals;
     s.seed = in->seed;
     s.first = in->first;
     s.nerror_before = in->nerror;
     if (!status)
-        status = infer_component(in, &s, n, globals);
+        status = component == CHECK_ADTS ? check_adts(in, &s)
+                                         : infer_members(in, &s, component);
     if (status && !bt__is_fatal(status) && status != s.first)
         status = bt__report(&s, status);
     in->nerror += s.nerror;
@@ -208,6 +249,8 @@ static bt_status begin(struct inference *in)
 static bt_status run(struct inference *in, bt_module **out)
 {
     bt_status status = begin(in);
+    if (!status)
+        status = solve_component(in, CHECK_ADTS);
     for (uint32_t i = 0; !status && i < in->graph->ncomponent; i++)
         status = solve_component(in, i);
     if (!status)

@@ -36,7 +36,9 @@ static bt_status try_fields(bt_solver *s, struct bt__node *node,
 {
     bt_status waits = NULL;
     for (uint32_t i = 0; i < pattern->n; i++) {
-        bt_status status = try_pattern(s, node, pattern->at[i], types[i]);
+        const bt_type *type;
+        BT_TRY(bt__field_type(s, node, pattern->at[i], 0, types[i], &type));
+        bt_status status = try_pattern(s, node, pattern->at[i], type);
         if (status == &bt__wait)
             waits = status;
         else if (status)

@@ -298,7 +298,9 @@ bt_status bt_relation_opaque(bt_solver *s, const bt_relation_call *r, uint32_t n
 
 bt_status bt_relation_result(bt_solver *s, const bt_relation_call *r, const bt_type *type)
 {
-    bt_status status = bt__give(s, s->current, type);
+    // a constructor that gave nothing says why
+    bt_status status =
+        type ? bt__give(s, s->current, type) : bt_store_why(s->ctx, s->store);
     if (status == &bt__mismatch)
         return bt_relation_fail(s, r, -1, "the result is %s, but must be %s",
                                 bt__show(s, type), bt__show(s, s->current->result));

@@ -301,6 +301,10 @@ bt_status bt__report_unknown(bt_solver *, const struct bt__slot *, struct bt__ho
 bt_status bt__try_op(bt_solver *, struct bt__node *) BT_MUST_USE;
 bt_status bt__try_call(bt_solver *, struct bt__node *) BT_MUST_USE;
 bt_status bt__try_match(bt_solver *, struct bt__node *) BT_MUST_USE;
+/* The type of a constructor's field with its `?` put in: holes that the node `owner`
+ * computes, or, owner 0, opaque dims, the same whenever the node asks for the key. */
+bt_status bt__field_type(bt_solver *, struct bt__node *, const void *key, uint32_t owner,
+                         const bt_type *, const bt_type **out) BT_MUST_USE;
 /* Makes slots for the variables of a match's patterns, which its node will type. */
 bt_status bt__match_begin(bt_solver *, const struct bt__node *) BT_MUST_USE;
 /* A polymorphic function type with fresh holes for its parameters, the same whenever this
@@ -329,6 +333,17 @@ bt_status bt__function_begin(bt_solver *, const bt_func *, struct bt__function *
 /* The type of a function for uses inside its group. NULL: no memory. */
 const bt_type *bt__function_inside(bt_solver *, struct bt__function *);
 
+/* ---- kinds.c, globals.c ---- */
+
+bt_status bt__check_adt(bt_solver *, const bt_adt_def *) BT_MUST_USE;
+/* Each dim parameter must be a dim of some parameter's shape. */
+bt_status bt__check_dim_params(bt_solver *, const struct bt__function *) BT_MUST_USE;
+bt_status bt__extern_type(bt_solver *, const bt_global *,
+                          const bt_type **out) BT_MUST_USE;
+/* Of a gradient declaration, from its primal's type (NULL: not known). */
+bt_status bt__gradient_type(bt_solver *, const bt_global *, const bt_type *primal,
+                            const bt_type **out) BT_MUST_USE;
+
 /* ---- visit.c ---- */
 
 /* NULL: no memory. */
@@ -345,6 +360,14 @@ bt_status bt__visit_function(bt_solver *, struct bt__function *) BT_MUST_USE;
  * what is left in their types parameters and relations, sets their final types. */
 bt_status bt__end_group(bt_solver *, uint32_t n,
                         struct bt__function *const *) BT_MUST_USE;
+
+/* ---- attrs.c ---- */
+
+/* A call's attributes with the globals in them replaced; the same where there are none.
+ */
+typedef bt_status bt__map_value(void *self, const bt_value *, const bt_value **out);
+bt_status bt__map_attrs(bt_solver *, const bt_call *, bt__map_value *, void *self,
+                        const void **out) BT_MUST_USE;
 
 /* ---- write.c ---- */
 

@@ -87,13 +87,26 @@ static bt_status submit_flow(bt_solver *s, struct bt__slot *slot, uint32_t what,
     return bt__submit(s, &node, &kept);
 }
 
+/* A function as its operator's relation sees it: typed. */
+static bt_status type_function(void *self, const bt_value *value, const bt_value **out)
+{
+    bt_solver *s = self;
+    bt_global_ref *typed = BT_NEW(bt_store_arena(s->store), bt_global_ref);
+    if (!typed)
+        return bt_no_memory();
+    typed->base = *value;
+    BT_TRY(bt__type_of(s, value, &typed->base.type));
+    *out = &typed->base;
+    return NULL;
+}
+
 static bt_status visit_op(bt_solver *s, struct bt__slot *slot, const bt_call *call)
 {
     const bt_type **types;
     struct bt__node node = bt__node_begin(s, NODE_OP, slot);
     BT_TRY(types_of(s, call->narg, call->args, &types));
     node.u.op.op = call->op;
-    node.u.op.attrs = call->attrs;
+    BT_TRY(bt__map_attrs(s, call, type_function, s, &node.u.op.attrs));
     node.u.op.call = call;
     node.u.op.narg = call->narg;
     node.u.op.args = types;

@@ -98,6 +98,12 @@ static bt_status write_type_args(struct writer *w, const struct bt__slot *slot,
     return final_all(w->solver, slot, slot->ntype_arg, slot->type_args, &call->type_args);
 }
 
+static bt_status write_function_attr(void *self, const bt_value *old,
+                                     const bt_value **out)
+{
+    return write_operand(self, old, out);
+}
+
 static bt_status write_call(struct writer *w, const struct bt__slot *slot,
                             const bt_call *old, const bt_value **out)
 {
@@ -105,6 +111,8 @@ static bt_status write_call(struct writer *w, const struct bt__slot *slot,
     BT_TRY(write_operands(w, old->narg, old->args, &call.args));
     if (old->callee_kind == BT_CALLEE_VALUE)
         BT_TRY(write_operand(w, old->callee, &call.callee));
+    if (old->callee_kind == BT_CALLEE_OP)
+        BT_TRY(bt__map_attrs(w->solver, old, write_function_attr, w, &call.attrs));
     BT_TRY(write_type_args(w, slot, &call));
     call.ncheck = slot->checks.len;
     call.checks = slot->checks.at;

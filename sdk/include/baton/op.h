@@ -234,7 +234,7 @@ BT_API bt_status bt_relation_contents(bt_solver *, const bt_relation_call *,
 BT_API bt_status bt_relation_set_contents(bt_solver *, const bt_relation_call *,
                                           uint32_t n,
                                           const bt_type *const *dims) BT_MUST_USE;
-/* States the result's type. */
+/* States the result's type; NULL, from a constructor without memory, is its error. */
 BT_API bt_status bt_relation_result(bt_solver *, const bt_relation_call *,
                                     const bt_type *) BT_MUST_USE;
 BT_API bt_status bt_relation_result_tensor(bt_solver *, const bt_relation_call *,

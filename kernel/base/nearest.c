@@ -90,7 +90,7 @@ void bt__nearest_offer(bt__nearest *nearest, const char *known)
     nname = nname < MAX_NBYTES ? nname : MAX_NBYTES;
     nknown = nknown < MAX_NBYTES ? nknown : MAX_NBYTES;
     uint32_t distance = edit_distance(nearest->name, nname, known, nknown);
-    if ((distance <= (nname + 2) / 3 || shares_head) && distance < nname)
+    if (shares_head || (distance <= (nname + 2) / 3 && distance < nname))
         remember(nearest, known, distance);
 }
 

@@ -95,11 +95,11 @@ static bt_status fail_value(bt_ctx *ctx, const bt__json *json, const bt__shape *
 static int has_word(const char *words, const char *word)
 {
     size_t n = strlen(word);
-    for (const char *at = words; (at = strstr(at, word)); at += n) {
-        if ((at == words || at[-1] == '|') && (at[n] == 0 || at[n] == '|'))
-            return n > 0;
-        if (n == 0)
-            return 0;
+    while (*words) {
+        size_t length = strcspn(words, "|");
+        if (length == n && memcmp(words, word, n) == 0)
+            return 1;
+        words += length + (words[length] != 0);
     }
     return 0;
 }

@@ -84,15 +84,6 @@ static bt_status relate_slice(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, dims, data.dtype);
 }
 
-/* A position counted from the front and moved into low..high. */
-static int64_t position(int64_t at, int64_t extent, int64_t stride)
-{
-    int64_t shift = stride < 0 ? -1 : 0;
-    if (at < 0)
-        at = at < -extent ? shift : at + extent;
-    return at > extent + shift ? extent + shift : at;
-}
-
 static bt_status eval_slice(bt_ctx *ctx, const bt_eval_call *call)
 {
     const struct slice_attrs *a = call->attrs;
@@ -111,20 +102,10 @@ static bt_status eval_slice(bt_ctx *ctx, const bt_eval_call *call)
                             n[0], n[1], n[2], in->rank);
     view_of(in, &x);
     for (uint32_t k = 0; k < n[0]; k++) {
-        int64_t step = is_size || k >= n[2] ? 1 : strides[k], extent = in->dims[k];
-        if (step == 0 || step == INT64_MIN)
-            return bt_eval_fail(ctx, call, "strides has a step of 0");
-        int64_t low = position(begin[k], extent, step), high = extent;
         if (is_size)
-            high = end[k] < 0 || end[k] > extent - low ? extent : low + end[k];
-        else
-            high = position(end[k], extent, step);
-        int64_t span = step < 0 ? low - high : high - low,
-                width = step < 0 ? -step : step;
-        x.dims[k] = span > 0 ? (span - 1) / width + 1 : 0;
-        x.offset += low * x.strides[k];
-        // a step longer than the axis is never taken twice
-        x.strides[k] *= x.dims[k] > 1 ? step : 0;
+            view_take(&x, k, begin[k], end[k]);
+        else if (!view_slice(&x, k, begin[k], end[k], k < n[2] ? strides[k] : 1))
+            return bt_eval_fail(ctx, call, "strides has a step of 0");
     }
     BT_TRY(bt_tensor_create(ctx, in->dtype, in->rank, x.dims, &call->out[0]));
     view_copy(in, &x, call->out[0]);

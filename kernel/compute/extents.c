@@ -1,135 +1,90 @@
-/* Inferred extents: a search of the tree for reads, before anything is built. */
+/* Inferred extents at instantiation: those of the axes that reads name. */
 #include "compute/extents.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-struct search {
+#include "compute/reads.h"
+
+struct inference {
     struct bt__names *names;
-    const char *index; /* the index looked for */
-    const bt__node *extent;
-    const char *array; /* where the extent is from */
+    const bt__node *extent; /* of an index */
+    const char *array;      /* where the extent is from */
     uint32_t axis;
-    struct bt__rest *rest; /* or the rest looked for */
-    uint32_t guarded;      /* 1: guarded reads count too */
+    struct bt__rest *rest; /* or what `..` stands for */
     bt_status status;
 };
 
-static void visit(struct search *, const bt__ast *);
-
-/* Explicit indices behind `..` count from the right. */
-static uint32_t axis_of(const bt__ast *read, uint32_t arg, uint32_t rank)
+/* The array read; NULL for an attribute, or a read of another rank, which is an error
+ * that the walk reports. */
+static const struct bt__array *array_of(const struct inference *in, const bt__ast *read)
 {
-    for (uint32_t i = 0; i < arg; i++) {
-        if (read->args[i]->kind == BT__AST_REST)
-            return rank - (read->narg - arg);
-    }
-    return arg;
+    int number = bt__names_array(in->names, read->name), rest;
+    uint32_t nindex = bt__read_nindex(read, &rest);
+    if (number < 0 || read->narg > nindex + 1)
+        return NULL;
+    const struct bt__array *array = &in->names->graph->arrays[number];
+    return (rest >= 0 ? nindex <= array->rank : nindex == array->rank) ? array : NULL;
 }
 
-static void meet_extent(struct search *s, const struct bt__array *array, uint32_t axis,
-                        const bt__ast *read)
+static void meet_extent(struct bt__read_search *s, const bt__ast *read, uint32_t arg)
 {
+    struct inference *in = s->self;
+    const struct bt__array *array = array_of(in, read);
     int64_t known, other;
+    if (!array)
+        return;
+    uint32_t axis = bt__read_axis(read, arg, array->rank);
     const bt__node *extent = array->extents[axis];
-    if (s->extent && bt__node_is_const(s->extent, &known) &&
-        bt__node_is_const(extent, &other) && known != other && !s->status)
-        s->status = bt__formula_fail(s->names->ctx, s->names->in->formula, BT_ERR_RUNTIME,
-                                     read->place,
-                                     "dims do not fit: axis %u of %s has extent %" PRId64
-                                     ", axis %u of %s has %" PRId64,
-                                     s->axis, s->array, known, axis, array->name, other);
-    if (!s->extent || !bt__node_is_const(s->extent, &known)) {
-        s->extent = extent;
-        s->array = array->name;
-        s->axis = axis;
+    if (in->extent && bt__node_is_const(in->extent, &known) &&
+        bt__node_is_const(extent, &other) && known != other && !in->status)
+        in->status = bt__formula_fail(
+            in->names->ctx, in->names->in->formula, BT_ERR_RUNTIME, read->place,
+            "dims do not fit: axis %u of %s has extent %" PRId64
+            ", axis %u of %s has %" PRId64,
+            in->axis, in->array, known, axis, array->name, other);
+    if (!in->extent || !bt__node_is_const(in->extent, &known)) {
+        in->extent = extent;
+        in->array = array->name;
+        in->axis = axis;
     }
 }
 
-static void meet_rest(struct search *s, const struct bt__array *array, uint32_t first,
-                      uint32_t n, const bt__ast *read)
+/* Makes room for a rest of n axes: aligned at the right, longer ones move the others. */
+static void widen_rest(struct bt__rest *rest, uint32_t n)
 {
-    struct bt__rest *rest = s->rest;
+    if (n <= rest->rank)
+        return;
+    uint32_t more = n - rest->rank;
+    memmove(&rest->extents[more], rest->extents, rest->rank * sizeof(*rest->extents));
+    for (uint32_t i = 0; i < more; i++)
+        rest->extents[i] = NULL;
+    rest->rank = n;
+}
+
+static void meet_rest(struct bt__read_search *s, const bt__ast *read, uint32_t arg)
+{
+    struct inference *in = s->self;
+    struct bt__rest *rest = in->rest;
+    const struct bt__array *array = array_of(in, read);
     int64_t known, other;
+    if (!array)
+        return;
+    uint32_t n = array->rank - (read->narg - 1);
     rest->is_known = 1;
-    // aligned at the right: what is longer moves the others
-    if (n > rest->rank) {
-        memmove(&rest->extents[n - rest->rank], rest->extents,
-                rest->rank * sizeof(*rest->extents));
-        for (uint32_t i = 0; i < n - rest->rank; i++)
-            rest->extents[i] = NULL;
-        rest->rank = n;
-    }
+    widen_rest(rest, n);
     for (uint32_t i = 0; i < n; i++) {
         const bt__node **at = &rest->extents[rest->rank - n + i];
-        const bt__node *extent = array->extents[first + i];
+        const bt__node *extent = array->extents[arg + i];
         int is_known = *at && bt__node_is_const(*at, &known);
         int is_new = bt__node_is_const(extent, &other);
         if (!*at || (is_known && known == 1) || (!is_known && is_new && other != 1))
             *at = extent;
-        else if (is_known && is_new && known != other && other != 1 && !s->status)
-            s->status = bt__formula_fail(
-                s->names->ctx, s->names->in->formula, BT_ERR_RUNTIME, read->place,
+        else if (is_known && is_new && known != other && other != 1 && !in->status)
+            in->status = bt__formula_fail(
+                in->names->ctx, in->names->in->formula, BT_ERR_RUNTIME, read->place,
                 "dims do not broadcast: %" PRId64 " and %" PRId64 " (axis %u of %s)",
-                known, other, first + i, array->name);
-    }
-}
-
-static void visit_read(struct search *s, const bt__ast *ast)
-{
-    int number = bt__names_array(s->names, ast->name);
-    uint32_t nrest = 0;
-    for (uint32_t i = 0; i < ast->narg; i++)
-        nrest += ast->args[i]->kind == BT__AST_REST;
-    if (number >= 0) {
-        const struct bt__array *array = &s->names->graph->arrays[number];
-        // a read of another rank is an error that the walk reports
-        if (nrest > 1 || (nrest ? ast->narg - 1 > array->rank : ast->narg != array->rank))
-            return;
-        for (uint32_t i = 0; i < ast->narg; i++) {
-            const bt__ast *arg = ast->args[i];
-            if (s->rest && arg->kind == BT__AST_REST)
-                meet_rest(s, array, i, array->rank - (ast->narg - 1), ast);
-            else if (s->index && arg->kind == BT__AST_NAME &&
-                     strcmp(arg->name, s->index) == 0)
-                meet_extent(s, array, axis_of(ast, i, array->rank), ast);
-        }
-    }
-    for (uint32_t i = 0; i < ast->narg; i++)
-        visit(s, ast->args[i]);
-}
-
-static int binds(const bt__ast *reduction, const char *name)
-{
-    for (uint32_t i = 0; name && i < reduction->nvar; i++) {
-        if (strcmp(reduction->vars[i].name, name) == 0)
-            return 1;
-    }
-    return 0;
-}
-
-static void visit(struct search *s, const bt__ast *ast)
-{
-    switch (ast->kind) {
-    case BT__AST_INDEX: visit_read(s, ast); return;
-    case BT__AST_ELSE:
-        for (uint32_t i = 0; s->guarded && i < 2; i++)
-            visit(s, ast->args[i]);
-        return;
-    case BT__AST_CALL:
-        for (uint32_t i = 0; i < ast->narg; i++) {
-            if (i == 0 || s->guarded || strcmp(ast->name, "select") != 0)
-                visit(s, ast->args[i]);
-        }
-        return;
-    case BT__AST_REDUCE:
-        if (binds(ast, s->index))
-            return;
-        if (ast->condition)
-            visit(s, ast->condition);
-        visit(s, ast->args[0]);
-        return;
-    default: return;
+                known, other, arg + i, array->name);
     }
 }
 
@@ -137,34 +92,36 @@ bt_status bt__extent_infer(struct bt__names *names, const struct bt__ast_var *va
                            const bt__ast *body, const bt__ast *condition,
                            const bt__node **out)
 {
-    struct search s = { .names = names, .index = var->name };
+    struct inference in = { .names = names };
+    struct bt__read_search s = { .index = var->name, .meet = meet_extent, .self = &in };
     // what a guarded read says counts where no other read says anything
-    for (s.guarded = 0; s.guarded < 2 && !s.extent && !s.status; s.guarded++) {
-        visit(&s, body);
+    for (s.guarded = 0; s.guarded < 2 && !in.extent && !in.status; s.guarded++) {
+        bt__reads_search(&s, body);
         if (condition)
-            visit(&s, condition);
+            bt__reads_search(&s, condition);
     }
-    if (s.status)
-        return s.status;
-    if (!s.extent)
-        s.extent = bt_map_find(&names->dims, var->name);
-    if (!s.extent)
+    if (in.status)
+        return in.status;
+    if (!in.extent)
+        in.extent = bt_map_find(&names->dims, var->name);
+    if (!in.extent)
         return bt__formula_fail(names->ctx, names->in->formula, BT_ERR_TYPE, var->place,
                                 "no read is indexed by `%s` alone: state its extent, "
                                 "`%s in n`",
                                 var->name, var->name);
-    *out = s.extent;
+    *out = in.extent;
     return NULL;
 }
 
 bt_status bt__rest_infer(struct bt__names *names, const struct bt__ast_stage *stage,
                          struct bt__rest *out)
 {
-    struct search s = { .names = names, .rest = out, .guarded = 1 };
+    struct inference in = { .names = names, .rest = out };
+    struct bt__read_search s = { .guarded = 1, .meet = meet_rest, .self = &in };
     *out = (struct bt__rest){ 0 };
-    visit(&s, stage->expr);
-    if (s.status)
-        return s.status;
+    bt__reads_search(&s, stage->expr);
+    if (in.status)
+        return in.status;
     if (!out->is_known)
         return bt__formula_fail(names->ctx, names->in->formula, BT_ERR_TYPE, stage->place,
                                 "no read of %s has `..`, so its axes are not known",

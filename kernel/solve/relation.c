@@ -367,15 +367,19 @@ static bt_status shared_relation(bt_solver *s, const bt_op *op, const bt_relatio
 static bt_status run_relation(bt_solver *s, const bt_relation_call *r)
 {
     const bt_relation *shared;
-    bt_status status = bt__signature_relate(s, r);
-    if (status && status != &bt__wait)
-        return status;
-    if (r->op->relate)
-        return r->op->relate(s, r);
-    if (!r->op->relation)
+    bt_status fits = bt__signature_relate(s, r);
+    if (fits && fits != &bt__wait)
+        return fits;
+    if (!r->op->relate && !r->op->relation)
         return bt__formula_relate(s, r);
-    BT_TRY(shared_relation(s, r->op, &shared));
-    return shared->relate(s, r);
+    if (r->op->relate) {
+        BT_TRY(r->op->relate(s, r));
+    } else {
+        BT_TRY(shared_relation(s, r->op, &shared));
+        BT_TRY(shared->relate(s, r));
+    }
+    // an equality of the signature may still be open
+    return fits;
 }
 
 bt_status bt__try_op(bt_solver *s, struct bt__node *node)

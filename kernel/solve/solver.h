@@ -167,6 +167,7 @@ struct bt_solver {
     bt_map ctor_types; /* constructor to function type */
     bt_map births;     /* opaque dim to the function in which it arose */
     bt_map relations;  /* by name */
+    bt_map signatures; /* by operator */
     bt_vec(struct bt__hole) holes;
     const bt_type *unknown; /* what relations see when there is no memory */
     uint32_t nnode;

@@ -13,22 +13,7 @@
 #include "ir/walk.h"
 #include "solve/solve.h"
 
-#include "compute/relate.h"
-
 /* Until the parts that have them are there. */
-__attribute__((weak)) bt_status bt__signature_relate(bt_solver *s,
-                                                     const bt_relation_call *r)
-{
-    (void)s;
-    (void)r;
-    return NULL;
-}
-__attribute__((weak)) bt_status bt__formula_relate(bt_solver *s,
-                                                   const bt_relation_call *r)
-{
-    (void)r;
-    return bt_relation_wait(s);
-}
 bt_status bt_attrs_parse(bt_ctx *, bt_store *, const bt_op *, const char *, const void **)
     __attribute__((weak));
 bt_status bt_attrs_parse(bt_ctx *ctx, bt_store *store, const bt_op *op, const char *text,

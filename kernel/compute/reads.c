@@ -1,0 +1,68 @@
+/* Reads in the tree of a formula. */
+#include "compute/reads.h"
+
+#include <string.h>
+
+uint32_t bt__read_nindex(const bt__ast *read, int *rest)
+{
+    uint32_t n = 0;
+    *rest = -1;
+    for (uint32_t i = 0; i < read->narg; i++) {
+        if (read->args[i]->kind == BT__AST_REST)
+            *rest = (int)i;
+        else
+            n++;
+    }
+    return n;
+}
+
+uint32_t bt__read_axis(const bt__ast *read, uint32_t arg, uint32_t rank)
+{
+    int rest;
+    (void)bt__read_nindex(read, &rest);
+    // what stands behind `..` counts from the right
+    return rest >= 0 && arg > (uint32_t)rest ? rank - (read->narg - arg) : arg;
+}
+
+static void search_read(struct bt__read_search *s, const bt__ast *ast)
+{
+    for (uint32_t i = 0; i < ast->narg; i++) {
+        const bt__ast *arg = ast->args[i];
+        if (s->index ? arg->kind == BT__AST_NAME && strcmp(arg->name, s->index) == 0
+                     : arg->kind == BT__AST_REST)
+            s->meet(s, ast, i);
+        bt__reads_search(s, arg);
+    }
+}
+
+static int binds(const bt__ast *reduction, const char *name)
+{
+    for (uint32_t i = 0; name && i < reduction->nvar; i++) {
+        if (strcmp(reduction->vars[i].name, name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+void bt__reads_search(struct bt__read_search *s, const bt__ast *ast)
+{
+    int is_select = ast->kind == BT__AST_CALL && strcmp(ast->name, "select") == 0;
+    switch (ast->kind) {
+    case BT__AST_INDEX: search_read(s, ast); return;
+    case BT__AST_REDUCE:
+        if (binds(ast, s->index))
+            return;
+        if (ast->condition)
+            bt__reads_search(s, ast->condition);
+        bt__reads_search(s, ast->args[0]);
+        return;
+    case BT__AST_ELSE:
+    case BT__AST_CALL:
+        for (uint32_t i = 0; i < ast->narg; i++) {
+            if (s->guarded || (ast->kind == BT__AST_CALL && (!is_select || i == 0)))
+                bt__reads_search(s, ast->args[i]);
+        }
+        return;
+    default: return;
+    }
+}

@@ -1,0 +1,27 @@
+/* What the relations of signatures and formulas share. */
+#ifndef COMPUTE_RELATE_NAMES_H
+#define COMPUTE_RELATE_NAMES_H
+
+#include "compute/signature.h"
+
+/* Names of a signature and the terms that they stand for in one call, as far as known. */
+struct bt__relate_names {
+    bt_map dims;   /* name -> const bt_type *, kind Dim */
+    bt_map dtypes; /* name -> const bt_type *, kind DType */
+};
+
+/* Checks the arguments and binds the names; *waits: some equality is still open. */
+bt_status bt__relate_bind(bt_solver *, const bt_relation_call *,
+                          struct bt__relate_names *, uint32_t *waits) BT_MUST_USE;
+/* The operator's patterns, parsed once for each solver. */
+bt_status bt__relate_signature_get(bt_solver *, const bt_op *,
+                                   const struct bt__signature **out) BT_MUST_USE;
+
+/* A dim of a shape counted from one end; NULL where a shape variable may stand. */
+const bt_type *bt__shape_dim(const bt_type *shape, uint32_t axis, int from_right);
+/* The shape without `front` dims before and `back` dims behind. NULL: they are not all
+ * known, or no memory. */
+const bt_type *bt__shape_slice(bt_store *, const bt_type *shape, uint32_t front,
+                               uint32_t back);
+
+#endif

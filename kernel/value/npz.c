@@ -34,6 +34,17 @@ struct npz {
     bt_arena *arena; /* entries and names */
 };
 
+static struct npz *new_npz(bt_ctx *ctx)
+{
+    bt_arena *arena = bt_arena_create(ctx->registry);
+    struct npz *npz = arena ? BT_NEW(arena, struct npz) : NULL;
+    if (npz)
+        npz->arena = arena;
+    else
+        bt_arena_destroy(arena);
+    return npz;
+}
+
 /* ---- reading ---- */
 
 struct reader {
@@ -233,13 +244,9 @@ bt_status bt_npz_read(bt_ctx *ctx, const char *place, const void *bytes, size_t 
 {
     struct reader r = { .ctx = ctx, .place = place, .bytes = bytes, .nbytes = nbytes };
     BT_TRY(find_directory(&r));
-    bt_arena *arena = bt_arena_create(ctx->registry);
-    r.npz = arena ? BT_NEW(arena, struct npz) : NULL;
-    if (!r.npz) {
-        bt_arena_destroy(arena);
+    r.npz = new_npz(ctx);
+    if (!r.npz)
         return bt_no_memory();
-    }
-    r.npz->arena = arena;
     const void *mark = bt_arena_mark(ctx->scratch);
     bt_map_init(&r.names, ctx->scratch, 1);
     bt_status status = read_members(&r);
@@ -249,6 +256,29 @@ bt_status bt_npz_read(bt_ctx *ctx, const char *place, const void *bytes, size_t 
     else
         *out = &r.npz->base;
     return status;
+}
+
+bt_status bt_npz_create(bt_ctx *ctx, uint32_t len, const bt_npz_entry *entries,
+                        bt_npz **out)
+{
+    struct npz *npz = new_npz(ctx);
+    if (!npz)
+        return bt_no_memory();
+    npz->base.at = BT_NEWS(npz->arena, bt_npz_entry, len);
+    for (uint32_t i = 0; npz->base.at && i < len; i++) {
+        const char *name =
+            bt_arena_text(npz->arena, entries[i].name, strlen(entries[i].name));
+        if (!name)
+            break;
+        npz->base.at[i] = (bt_npz_entry){ name, bt_tensor_ref(entries[i].tensor) };
+        npz->base.len++;
+    }
+    if (npz->base.len == len && npz->base.at) {
+        *out = &npz->base;
+        return NULL;
+    }
+    bt_npz_destroy(ctx, &npz->base);
+    return bt_no_memory();
 }
 
 void bt_npz_destroy(bt_ctx *ctx, bt_npz *npz)

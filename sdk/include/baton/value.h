@@ -252,6 +252,9 @@ typedef struct bt_npz {
 } bt_npz;
 BT_API bt_status bt_npz_read(bt_ctx *, const char *place, const void *bytes,
                              size_t nbytes, bt_npz **out) BT_MUST_USE;
+/* A new one of these entries: copies the names, takes references to the tensors. */
+BT_API bt_status bt_npz_create(bt_ctx *, uint32_t len, const bt_npz_entry *,
+                               bt_npz **out) BT_MUST_USE;
 BT_API bt_status bt_npz_write(bt_ctx *, uint32_t len, const bt_npz_entry *,
                               bt_text *out) BT_MUST_USE;
 BT_API void bt_npz_destroy(bt_ctx *, bt_npz *); /* unrefs the tensors */

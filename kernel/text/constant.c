@@ -1,0 +1,580 @@
+/*
+ * Constants in text.
+ *
+ *   literal   1  -3i64  2.5f  1e-3f16  inff  -inff64  nanf  True      (no suffix: int32,
+ * float32) const     const[shape, dtype]{1, 2, 3}       elements, row major const[shape,
+ * dtype]{0 ..}          all elements the same const[shape, dtype]{"AAAA..."}     bytes,
+ * little endian, base64 const[shape, dtype]{data "name"}   from #[data] or the weights
+ * file const(c, c, ...)                   a tuple of constants
+ */
+#include "text/base64.h"
+#include "text/draft.h"
+#include "text/number.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- literals ---- */
+
+typedef struct number {
+    bt_dtype dtype; /* by its suffix; 0: none */
+    uint32_t is_negative, is_float;
+    uint64_t magnitude; /* of an integer */
+    double value;       /* of a float */
+} number;
+
+static bt_dtype suffix_dtype(const char *suffix, uint32_t nbytes)
+{
+    // clang-format off
+    static const struct {
+        const char *text;
+        bt_dtype dtype;
+    } rows[] = {
+        { "f", BT_FLOAT32 },    { "f16", BT_FLOAT16 }, { "f32", BT_FLOAT32 },
+        { "f64", BT_FLOAT64 },  { "bf16", BT_BFLOAT16 },
+        { "i8", BT_INT8 },      { "i16", BT_INT16 },   { "i32", BT_INT32 },
+        { "i64", BT_INT64 },    { "u8", BT_UINT8 },    { "u16", BT_UINT16 },
+        { "u32", BT_UINT32 },   { "u64", BT_UINT64 },
+    };
+    // clang-format on
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        if (strlen(rows[i].text) == nbytes && !memcmp(rows[i].text, suffix, nbytes))
+            return rows[i].dtype;
+    }
+    return 0;
+}
+
+/* inf, inff16, nanbf16, ...: 1 and the dtype of the suffix (0: none). */
+static int is_special(const bt__parser *p, const bt__token *token, bt_dtype *dtype)
+{
+    const char *text = p->text + token->offset;
+    *dtype = 0;
+    if (token->kind != BT_TOKEN_WORD || token->nbytes < 3 ||
+        (memcmp(text, "inf", 3) && memcmp(text, "nan", 3)))
+        return 0;
+    if (token->nbytes == 3)
+        return 1;
+    *dtype = suffix_dtype(text + 3, token->nbytes - 3);
+    return *dtype && !((1u << BT_DTYPE_CLASS(*dtype)) & BT_CLASS_BITS_INTEGER);
+}
+
+int bt__at_literal(const bt__parser *p)
+{
+    bt_dtype dtype;
+    const bt__token *token = bt__at(p, BT_TOKEN_MINUS) ? &p->next : &p->token;
+    return token->kind == BT_TOKEN_NUMBER || is_special(p, token, &dtype) ||
+           bt__at_word(p, "True") || bt__at_word(p, "False");
+}
+
+static uint32_t digits_end(const char *text, uint32_t nbytes, uint32_t *is_float)
+{
+    uint32_t n = 0;
+    *is_float = 0;
+    while (n < nbytes && ((text[n] >= '0' && text[n] <= '9') || text[n] == '.'))
+        *is_float |= text[n++] == '.';
+    uint32_t sign = n + 1 < nbytes && (text[n + 1] == '+' || text[n + 1] == '-');
+    if (n < nbytes && (text[n] == 'e' || text[n] == 'E') && n + 1 + sign < nbytes &&
+        text[n + 1 + sign] >= '0' && text[n + 1 + sign] <= '9') {
+        *is_float = 1;
+        for (n += 1 + sign; n < nbytes && text[n] >= '0' && text[n] <= '9';)
+            n++;
+    }
+    return n;
+}
+
+static int is_float_class(bt_dtype dtype)
+{
+    return ((1u << BT_DTYPE_CLASS(dtype)) & BT_CLASS_BITS_FLOAT) != 0;
+}
+
+/* Digits as `wanted` (0: by their form). */
+static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
+{
+    const char *text = p->text + p->token.offset;
+    uint32_t n = digits_end(text, p->token.nbytes, &out->is_float);
+    if (n < p->token.nbytes) {
+        out->dtype = suffix_dtype(text + n, p->token.nbytes - n);
+        if (!out->dtype || (out->is_float && !is_float_class(out->dtype)))
+            return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
+                                   "unknown suffix of a number: %s; expected one such as "
+                                   "f, f16, f64, bf16, i64, u8",
+                                   bt__token_show(p, &p->token));
+    }
+    bt_dtype dtype = wanted ? wanted : out->dtype;
+    if (!dtype)
+        dtype = out->is_float ? BT_FLOAT32 : BT_INT32;
+    if (is_float_class(dtype)) {
+        out->is_float = 1;
+        out->value = bt__float_read(text, n, bt__float_format_of(dtype));
+        if (isinf(out->value))
+            return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
+                                   "%s is beyond its type; infinity is written inf",
+                                   bt__token_show(p, &p->token));
+    } else if (out->is_float || !bt__int_read(text, n, &out->magnitude)) {
+        return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
+                               out->is_float ? "expected an integer, found %s"
+                                             : "%s is beyond 64 bits",
+                               bt__token_show(p, &p->token));
+    }
+    if (!out->dtype)
+        out->dtype = dtype;
+    bt__advance(p);
+    return 1;
+}
+
+/* A number, infinity, nan, True or False. */
+static int read_number(bt__parser *p, bt_dtype wanted, number *out)
+{
+    *out = (number){ 0 };
+    if (bt__at_word(p, "True") || bt__at_word(p, "False")) {
+        out->dtype = BT_BOOL;
+        out->magnitude = bt__at_word(p, "True");
+        bt__advance(p);
+        return 1;
+    }
+    out->is_negative = (uint32_t)bt__accept(p, BT_TOKEN_MINUS);
+    if (bt__at(p, BT_TOKEN_NUMBER)) {
+        if (!read_digits(p, wanted, out))
+            return 0;
+    } else if (is_special(p, &p->token, &out->dtype)) {
+        out->is_float = 1;
+        out->value = p->text[p->token.offset] == 'i' ? (double)INFINITY : (double)NAN;
+        if (!out->dtype)
+            out->dtype = wanted ? wanted : (bt_dtype)BT_FLOAT32;
+        bt__advance(p);
+    } else {
+        return bt__error_expected(p, "a number");
+    }
+    if (out->is_negative && !isnan(out->value))
+        out->value = -out->value;
+    return 1;
+}
+
+/* The integer as the dtype holds it, or 0 where it does not. */
+static int fits(const number *n, bt_dtype dtype, int64_t *out)
+{
+    uint32_t bits = dtype == BT_BOOL ? 1 : BT_DTYPE_BITS(dtype);
+    uint64_t most = UINT64_MAX >> (64 - bits);
+    if (BT_DTYPE_CLASS(dtype) == BT_CLASS_INT)
+        most >>= 1;
+    if (n->is_negative && BT_DTYPE_CLASS(dtype) == BT_CLASS_INT)
+        most++;
+    else if (n->is_negative && n->magnitude)
+        return 0;
+    *out = (int64_t)(n->is_negative ? 0 - n->magnitude : n->magnitude);
+    return n->magnitude <= most;
+}
+
+static const char *dtype_text(bt_dtype dtype, char name[BT_DTYPE_NAME_SIZE])
+{
+    return bt_dtype_name(dtype, name, BT_DTYPE_NAME_SIZE);
+}
+
+/* One element of a dtype: its value in the member that the dtype's class uses. */
+typedef union element {
+    int64_t i;
+    double f;
+} element;
+
+static int read_element(bt__parser *p, bt_dtype dtype, element *out)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    uint32_t start = p->token.offset;
+    number n;
+    if (!read_number(p, dtype, &n))
+        return 0;
+    if (is_float_class(dtype)) {
+        if (n.is_float) {
+            out->f = n.value;
+            return 1;
+        }
+    } else if (!n.is_float && fits(&n, dtype, &out->i)) {
+        return 1;
+    }
+    return bt__error(p, BT_ERR_TYPE, start, p->end - start, "not a value of %s",
+                     dtype_text(dtype, name));
+}
+
+static bt_object *scalar(bt__parser *p, bt_dtype dtype, element value)
+{
+    bt_tensor *tensor = NULL;
+    bt_status status = is_float_class(dtype)
+                           ? bt_tensor_scalar(p->ctx, dtype, value.f, &tensor)
+                           : bt_tensor_scalar_int(p->ctx, dtype, value.i, &tensor);
+    if (!status)
+        return &tensor->base;
+    bt__error_status(p, status);
+    return NULL;
+}
+
+static bt_object *parse_scalar(bt__parser *p)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    uint32_t start = p->token.offset;
+    number n;
+    element value;
+    if (!read_number(p, 0, &n))
+        return NULL;
+    if (n.is_float) {
+        value.f = n.value;
+    } else if (!fits(&n, n.dtype, &value.i)) {
+        bt__error(p, BT_ERR_TYPE, start, p->end - start,
+                  "beyond %s; write the type behind it, as in 3000000000i64",
+                  dtype_text(n.dtype, name));
+        return NULL;
+    }
+    return scalar(p, n.dtype, value);
+}
+
+bt__draft *bt__parse_literal(bt__parser *p)
+{
+    uint32_t start = p->token.offset;
+    bt_object *object = parse_scalar(p);
+    return object && bt__draft_keep(p, object) ? bt__draft_const(p, start, object) : NULL;
+}
+
+/* ---- tensors ---- */
+
+typedef struct header {
+    uint32_t start;
+    bt_dtype dtype;
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    int64_t nelem;
+} header;
+
+static int parse_header(bt__parser *p, header *out)
+{
+    bt__token token;
+    if (!bt__expect(p, BT_TOKEN_LBRACKET) || !bt__expect(p, BT_TOKEN_LPAREN))
+        return 0;
+    out->nelem = 1;
+    while (!bt__at(p, BT_TOKEN_RPAREN)) {
+        token = p->token;
+        if (out->rank == BT_MAX_RANK)
+            return bt__error_token(p, BT_ERR_LIMIT, &token,
+                                   "a tensor has at most %d dims", BT_MAX_RANK);
+        int64_t *dim = &out->dims[out->rank++];
+        if (!bt__parse_int(p, dim))
+            return 0;
+        if (*dim < 0)
+            return bt__error_token(p, BT_ERR_SHAPE, &token, "a dim is at least 0");
+        if (!bt_mul_int64(out->nelem, *dim, &out->nelem))
+            return bt__error_token(p, BT_ERR_LIMIT, &token,
+                                   "the number of elements is beyond 64 bits");
+        if (!bt__accept(p, BT_TOKEN_COMMA))
+            break;
+    }
+    if (!bt__expect(p, BT_TOKEN_RPAREN) || !bt__expect(p, BT_TOKEN_COMMA))
+        return 0;
+    token = p->token;
+    out->dtype = bt__at(p, BT_TOKEN_WORD)
+                     ? bt_dtype_parse(p->text + token.offset, token.nbytes)
+                     : 0;
+    if (!out->dtype || !bt_dtype_is_stored(out->dtype))
+        return bt__error_expected(p, "an element type with storage, such as float32");
+    bt__advance(p);
+    return bt__expect(p, BT_TOKEN_RBRACKET) && bt__expect(p, BT_TOKEN_LBRACE);
+}
+
+static bt_tensor *create(bt__parser *p, const header *h)
+{
+    bt_tensor *tensor = NULL;
+    bt_status status = bt_tensor_create(p->ctx, h->dtype, h->rank, h->dims, &tensor);
+    if (!status)
+        return tensor;
+    if (status->code == BT_ERR_MEMORY)
+        bt__error_memory(p);
+    else
+        bt__error(p, status->code, h->start, p->end - h->start, "%s", status->message);
+    return NULL;
+}
+
+static bt_tensor *make_splat(bt__parser *p, const header *h, element value)
+{
+    const int64_t strides[BT_MAX_RANK] = { 0 };
+    bt_object *one = scalar(p, h->dtype, value);
+    bt_tensor *out = NULL;
+    if (!one)
+        return NULL;
+    bt_status status = bt_tensor_view(p->ctx, bt_object_as_tensor(one), h->rank, h->dims,
+                                      strides, 0, &out);
+    bt_object_unref(one);
+    if (status)
+        bt__error(p, status->code, h->start, p->end - h->start, "%s", status->message);
+    return out;
+}
+
+static bt_tensor *make_elements(bt__parser *p, const header *h, const element *values,
+                                uint32_t n)
+{
+    if ((int64_t)n != h->nelem) {
+        bt__error(p, BT_ERR_SHAPE, h->start, p->end - h->start,
+                  "%u elements are given for a shape of %lld", (unsigned)n,
+                  (long long)h->nelem);
+        return NULL;
+    }
+    bt_tensor *tensor = create(p, h);
+    for (uint32_t i = 0; tensor && i < n; i++) {
+        if (is_float_class(h->dtype))
+            bt_tensor_set(tensor, i, values[i].f);
+        else
+            bt_tensor_set_int(tensor, i, values[i].i);
+    }
+    return tensor;
+}
+
+static bt_tensor *parse_elements(bt__parser *p, const header *h)
+{
+    bt_vec(element) values = { 0 };
+    while (!bt__at(p, BT_TOKEN_RBRACE)) {
+        element value;
+        if (!read_element(p, h->dtype, &value))
+            return NULL;
+        if (values.len == 0 && bt__accept(p, BT_TOKEN_DOTS))
+            return make_splat(p, h, value);
+        if (!BT_PUSH(p->arena, &values, value)) {
+            bt__error_memory(p);
+            return NULL;
+        }
+        if (!bt__accept(p, BT_TOKEN_COMMA))
+            break;
+    }
+    return make_elements(p, h, values.at, values.len);
+}
+
+/* ---- bytes ---- */
+
+/* Strings one after another, as base64. */
+static int read_bytes(bt__parser *p, bt_text *out)
+{
+    while (bt__at(p, BT_TOKEN_STRING)) {
+        const char *text = p->text + p->token.offset + 1;
+        if (!bt__base64_read(text, p->token.nbytes - 2, out))
+            return out->failed ? bt__error_memory(p)
+                               : bt__error_token(p, BT_ERR_SYNTAX, &p->token,
+                                                 "not base64 (each string is a multiple "
+                                                 "of four characters)");
+        bt__advance(p);
+    }
+    return 1;
+}
+
+/* Elements are stored with their lowest byte first. */
+static void copy_little_endian(void *to, const char *from, size_t nelem, size_t nbytes)
+{
+    const uint16_t one = 1;
+    if (*(const char *)&one) {
+        if (nelem)
+            memcpy(to, from, nelem * nbytes);
+        return;
+    }
+    char *out = to;
+    for (size_t i = 0; i < nelem; i++) {
+        for (size_t j = 0; j < nbytes; j++)
+            out[i * nbytes + j] = from[i * nbytes + nbytes - 1 - j];
+    }
+}
+
+static bt_tensor *make_bytes(bt__parser *p, const header *h, const char *bytes,
+                             size_t nbytes)
+{
+    size_t each = bt_dtype_nbytes(h->dtype), need;
+    if (!bt_mul_size((size_t)h->nelem, each, &need) || need != nbytes) {
+        bt__error(p, BT_ERR_SHAPE, h->start, p->end - h->start,
+                  "%zu bytes are given for %lld elements of %zu bytes", nbytes,
+                  (long long)h->nelem, each);
+        return NULL;
+    }
+    bt_tensor *tensor = create(p, h);
+    if (tensor)
+        copy_little_endian(tensor->data, bytes, (size_t)h->nelem, each);
+    return tensor;
+}
+
+static bt_tensor *parse_bytes(bt__parser *p, const header *h)
+{
+    bt_text bytes;
+    bt_text_init(&bytes, p->arena);
+    return read_bytes(p, &bytes) ? make_bytes(p, h, bytes.at, bytes.len) : NULL;
+}
+
+/* ---- named data ---- */
+
+/* The weights file, read when the first constant asks for it. */
+static int load_weights(bt__parser *p, const bt__token *token)
+{
+    bt__module_draft *module = p->module;
+    bt_file *file = NULL;
+    if (module->npz)
+        return 1;
+    if (!module->weights || !module->folder)
+        return bt__error_token(
+            p, BT_ERR_NAME, token,
+            module->weights ? "weights are not allowed here: the text has no folder"
+                            : "the text has neither #[data] nor "
+                              "#[weights = \"FILE.npz\"]");
+    bt_status status =
+        bt_file_read_beneath(p->ctx, module->folder, module->weights, &file);
+    if (!status)
+        status =
+            bt_npz_read(p->ctx, module->weights, file->bytes, file->nbytes, &module->npz);
+    if (file)
+        bt_file_close(p->ctx, file);
+    return !status || bt__error_status(p, status);
+}
+
+static bt_tensor *find_weight(bt__parser *p, const char *name, const bt__token *token)
+{
+    if (!load_weights(p, token))
+        return NULL;
+    const bt_npz *npz = p->module->npz;
+    for (uint32_t i = 0; i < npz->len; i++) {
+        if (strcmp(npz->at[i].name, name) == 0)
+            return bt_tensor_ref(npz->at[i].tensor);
+    }
+    bt__error_token(p, BT_ERR_NAME, token, "%s holds no array named %s",
+                    p->module->weights, bt__token_show(p, token));
+    return NULL;
+}
+
+/* npy has no name for bfloat16: its bytes come back as another type of 16 bits. */
+static bt_tensor *as_bfloat(bt__parser *p, const header *h, bt_tensor *tensor)
+{
+    if (h->dtype != BT_BFLOAT16 || bt_dtype_nbytes(tensor->dtype) != 2 ||
+        !bt_tensor_is_dense(tensor) || tensor->dtype == BT_BFLOAT16)
+        return tensor;
+    bt_tensor *out = create(p, h);
+    if (out && out->nelem == tensor->nelem && out->nelem)
+        memcpy(out->data, tensor->data, bt_tensor_nbytes(out));
+    bt_tensor_unref(tensor);
+    return out;
+}
+
+static bt_tensor *read_data(bt__parser *p, const header *h, const char *name,
+                            const bt__token *token)
+{
+    const bt__token *first = bt_map_find(&p->module->data, name);
+    if (!first) {
+        bt_tensor *found = find_weight(p, name, token);
+        return found ? as_bfloat(p, h, found) : NULL;
+    }
+    bt_text bytes;
+    bt_text_init(&bytes, p->arena);
+    uint32_t back = p->token.offset;
+    bt__seek(p, first->offset);
+    int ok = read_bytes(p, &bytes);
+    bt__seek(p, back);
+    return ok ? make_bytes(p, h, bytes.at, bytes.len) : NULL;
+}
+
+static int same_shape(const header *h, const bt_tensor *tensor)
+{
+    return tensor->dtype == h->dtype && tensor->rank == h->rank &&
+           (!h->rank || !memcmp(tensor->dims, h->dims, h->rank * sizeof(*h->dims)));
+}
+
+/* `data "name"`: however often it is named, it is one tensor. */
+static bt_tensor *parse_data(bt__parser *p, const header *h)
+{
+    bt__advance(p);
+    bt__token token = p->token;
+    if (!bt__expect(p, BT_TOKEN_STRING))
+        return NULL;
+    const char *name = bt__token_name(p, &token);
+    if (!name)
+        return NULL;
+    const bt_tensor *known = bt_map_find(&p->module->tensors, name);
+    if (!known) {
+        bt_tensor *tensor = read_data(p, h, name, &token);
+        if (!tensor || !(known = bt_object_as_tensor(bt__draft_keep(p, &tensor->base))))
+            return NULL;
+        if (!bt_map_put(&p->module->tensors, name, tensor)) {
+            bt__error_memory(p);
+            return NULL;
+        }
+    }
+    if (same_shape(h, known))
+        return bt_tensor_ref(known);
+    char dtype[BT_DTYPE_NAME_SIZE];
+    bt__error_token(p, BT_ERR_SHAPE, &token,
+                    "%s is of %u dims and %s there, not as written here",
+                    bt__token_show(p, &token), (unsigned)known->rank,
+                    dtype_text(known->dtype, dtype));
+    return NULL;
+}
+
+static bt_object *parse_tensor(bt__parser *p, uint32_t start)
+{
+    header h = { .start = start };
+    bt_tensor *tensor;
+    if (!parse_header(p, &h))
+        return NULL;
+    if (bt__at(p, BT_TOKEN_STRING))
+        tensor = parse_bytes(p, &h);
+    else if (bt__at_word(p, "data"))
+        tensor = parse_data(p, &h);
+    else
+        tensor = parse_elements(p, &h);
+    if (!tensor)
+        return NULL;
+    if (bt__expect(p, BT_TOKEN_RBRACE))
+        return &tensor->base;
+    bt_tensor_unref(tensor);
+    return NULL;
+}
+
+/* ---- tuples ---- */
+
+static bt_object *parse_constant(bt__parser *p);
+
+static bt_object *parse_tuple(bt__parser *p)
+{
+    bt_vec(bt_object *) fields = { 0 };
+    bt_tuple *tuple = NULL;
+    int ok = 1;
+    bt__advance(p);
+    while (ok && !bt__at(p, BT_TOKEN_RPAREN)) {
+        bt_object *field = parse_constant(p);
+        if (field && !BT_PUSH(p->arena, &fields, field)) {
+            bt_object_unref(field);
+            field = NULL;
+            bt__error_memory(p);
+        }
+        ok = field != NULL;
+        if (!bt__accept(p, BT_TOKEN_COMMA))
+            break;
+    }
+    if (ok && bt__expect(p, BT_TOKEN_RPAREN)) {
+        bt_status status = bt_tuple_create(p->ctx, fields.len, fields.at, &tuple);
+        if (status)
+            bt__error_status(p, status);
+    }
+    for (uint32_t i = 0; i < fields.len; i++)
+        bt_object_unref(fields.at[i]);
+    return tuple ? &tuple->base : NULL;
+}
+
+static bt_object *parse_constant(bt__parser *p)
+{
+    uint32_t start = p->token.offset;
+    if (bt__at_literal(p))
+        return parse_scalar(p);
+    if (!bt__accept_word(p, "const")) {
+        bt__error_expected(p, "a constant: a literal, const[...]{...} or const(...)");
+        return NULL;
+    }
+    if (!bt__enter(p))
+        return NULL;
+    bt_object *object =
+        bt__at(p, BT_TOKEN_LPAREN) ? parse_tuple(p) : parse_tensor(p, start);
+    bt__leave(p);
+    return object;
+}
+
+bt__draft *bt__parse_const(bt__parser *p)
+{
+    uint32_t start = p->token.offset;
+    bt_object *object = parse_constant(p);
+    return object && bt__draft_keep(p, object) ? bt__draft_const(p, start, object) : NULL;
+}

@@ -1,0 +1,380 @@
+/* The parser's place in the text: tokens ahead, errors, and going on after them. */
+#include "text/parse.h"
+
+#include <string.h>
+
+enum {
+    SHOWN_NBYTES = 40,      /* of a token in a message */
+    LINE_NBYTES = 64 * 1024 /* of a source line in an error */
+};
+
+void bt__parser_init(bt__parser *p, bt_ctx *ctx, bt_store *store, bt_arena *arena,
+                     const char *file, const char *text, uint32_t nbytes)
+{
+    *p = (bt__parser){ .ctx = ctx,
+                       .store = store,
+                       .arena = arena,
+                       .file = file,
+                       .text = text,
+                       .nbytes = nbytes };
+    bt__scoped_init(p);
+    bt_map_init(&p->op_presets, arena, 0);
+    bt__seek(p, 0);
+}
+
+/* The next token that is one; those that are not are reported here. */
+static bt__token lex(bt__parser *p)
+{
+    for (;;) {
+        bt__token token = bt__lex(&p->lexer);
+        if (token.kind != BT_TOKEN_ERROR)
+            return token;
+        if (!p->is_scanning)
+            bt__error_token(p, BT_ERR_SYNTAX, &token, "%s", token.error);
+        if (p->stop) {
+            token.kind = BT_TOKEN_END;
+            return token;
+        }
+    }
+}
+
+void bt__seek(bt__parser *p, uint32_t offset)
+{
+    bt__lexer_init(&p->lexer, p->text, p->nbytes);
+    p->lexer.at = offset;
+    p->end = offset;
+    p->token = lex(p);
+    p->next = lex(p);
+    p->after = lex(p);
+}
+
+void bt__advance(bt__parser *p)
+{
+    p->end = p->token.offset + p->token.nbytes;
+    p->token = p->next;
+    p->next = p->after;
+    p->after = lex(p);
+}
+
+int bt__at(const bt__parser *p, uint32_t kind)
+{
+    return p->token.kind == kind;
+}
+
+int bt__token_is_word(const bt__parser *p, const bt__token *token, const char *word)
+{
+    return token->kind == BT_TOKEN_WORD && strlen(word) == token->nbytes &&
+           memcmp(p->text + token->offset, word, token->nbytes) == 0;
+}
+
+int bt__at_word(const bt__parser *p, const char *word)
+{
+    return bt__token_is_word(p, &p->token, word);
+}
+
+int bt__accept(bt__parser *p, uint32_t kind)
+{
+    if (p->token.kind != kind)
+        return 0;
+    bt__advance(p);
+    return 1;
+}
+
+int bt__accept_word(bt__parser *p, const char *word)
+{
+    if (!bt__at_word(p, word))
+        return 0;
+    bt__advance(p);
+    return 1;
+}
+
+int bt__expect(bt__parser *p, uint32_t kind)
+{
+    return bt__accept(p, kind) || bt__error_expected(p, bt__token_kind_text(kind));
+}
+
+int bt__expect_word(bt__parser *p, const char *word)
+{
+    char what[40];
+    if (bt__accept_word(p, word))
+        return 1;
+    what[0] = '`';
+    strncpy(what + 1, word, sizeof(what) - 3);
+    what[sizeof(what) - 2] = 0;
+    strcat(what, "`");
+    return bt__error_expected(p, what);
+}
+
+/* ---- errors ---- */
+
+void bt__place(bt__parser *p, uint32_t offset, uint32_t nbytes, bt_place *out)
+{
+    if (offset > p->nbytes)
+        offset = p->nbytes;
+    // The end of the text is shown behind its last line.
+    while (offset == p->nbytes && offset && p->text[offset - 1] == '\n')
+        offset--, nbytes = 1;
+    uint32_t line = 1, start = 0, end = offset;
+    for (uint32_t i = 0; i < offset; i++) {
+        if (p->text[i] == '\n') {
+            line++;
+            start = i + 1;
+        }
+    }
+    while (end < p->nbytes && p->text[end] != '\n' && p->text[end] != '\r' &&
+           end - start < LINE_NBYTES)
+        end++;
+    uint32_t rest = end > offset ? end - offset : 1;
+    *out = (bt_place){ .file = p->file,
+                       .line = line,
+                       .column = offset - start + 1,
+                       .width = nbytes < 1      ? 1
+                                : nbytes < rest ? nbytes
+                                                : rest,
+                       .text = bt_arena_text(p->arena, p->text + start, end - start) };
+}
+
+int bt__error_status(bt__parser *p, bt_status status)
+{
+    if (!p->is_quiet)
+        bt_report(p->ctx, status);
+    if (!p->first)
+        p->first = status;
+    p->nerror++;
+    if (status->code == BT_ERR_MEMORY || p->nerror >= bt_ctx_limits(p->ctx)->errors)
+        p->stop = 1;
+    return 0;
+}
+
+static bt_status make_status(bt__parser *p, uint32_t code, uint32_t offset,
+                             uint32_t nbytes, const char *format, va_list args)
+{
+    const void *mark = bt_arena_mark(p->arena);
+    bt_place place;
+    bt__place(p, offset, nbytes, &place);
+    bt_status status = bt_fail_va(p->ctx, code, &place, format, args);
+    bt_arena_release(p->arena, mark);
+    return status;
+}
+
+bt_status bt__status_at(bt__parser *p, uint32_t code, uint32_t offset, uint32_t nbytes,
+                        const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    bt_status status = make_status(p, code, offset, nbytes, format, args);
+    va_end(args);
+    return status;
+}
+
+int bt__error(bt__parser *p, uint32_t code, uint32_t offset, uint32_t nbytes,
+              const char *format, ...)
+{
+    if (p->stop)
+        return 0;
+    va_list args;
+    va_start(args, format);
+    bt_status status = make_status(p, code, offset, nbytes, format, args);
+    va_end(args);
+    return bt__error_status(p, status);
+}
+
+int bt__error_token(bt__parser *p, uint32_t code, const bt__token *token,
+                    const char *format, ...)
+{
+    if (p->stop)
+        return 0;
+    va_list args;
+    va_start(args, format);
+    bt_status status = make_status(p, code, token->offset, token->nbytes, format, args);
+    va_end(args);
+    return bt__error_status(p, status);
+}
+
+const char *bt__token_show(bt__parser *p, const bt__token *token)
+{
+    if (token->kind == BT_TOKEN_END)
+        return bt__token_kind_text(BT_TOKEN_END);
+    bt_text text;
+    bt_text_init(&text, p->arena);
+    uint32_t nbytes = token->nbytes < SHOWN_NBYTES ? token->nbytes : SHOWN_NBYTES;
+    bt_text_addf(&text, "`%.*s%s`", (int)nbytes, p->text + token->offset,
+                 nbytes < token->nbytes ? "..." : "");
+    const char *out = bt_text_get(&text);
+    return out ? out : "something else";
+}
+
+int bt__error_expected(bt__parser *p, const char *what)
+{
+    return bt__error_token(p, BT_ERR_SYNTAX, &p->token, "expected %s, found %s", what,
+                           bt__token_show(p, &p->token));
+}
+
+int bt__error_memory(bt__parser *p)
+{
+    if (!p->stop)
+        bt__error_status(p, bt_no_memory());
+    return 0;
+}
+
+int bt__error_store(bt__parser *p, uint32_t offset)
+{
+    bt_status why = bt_store_why(p->ctx, p->store);
+    if (why->code == BT_ERR_MEMORY)
+        return bt__error_memory(p);
+    return bt__error(p, why->code, offset, p->end > offset ? p->end - offset : 1, "%s",
+                     why->message);
+}
+
+int bt__enter(bt__parser *p)
+{
+    uint32_t limit = bt_ctx_limits(p->ctx)->depth;
+    if (p->depth < limit) {
+        p->depth++;
+        return 1;
+    }
+    return bt__error_token(p, BT_ERR_LIMIT, &p->token,
+                           "nested more than %u deep (limits.depth)", (unsigned)limit);
+}
+
+void bt__leave(bt__parser *p)
+{
+    p->depth--;
+}
+
+/* ---- names ---- */
+
+const char *bt__token_name(bt__parser *p, const bt__token *token)
+{
+    const char *from = p->text + token->offset;
+    size_t nbytes = token->nbytes;
+    const void *mark = bt_arena_mark(p->arena);
+    if (token->kind != BT_TOKEN_WORD)
+        from = bt__token_text(p->arena, p->text, token, &nbytes);
+    const char *name = NULL;
+    if (from && memchr(from, 0, nbytes))
+        bt__error_token(p, BT_ERR_SYNTAX, token, "a name cannot hold a zero byte");
+    else if (!from || !(name = p->store ? bt_name(p->store, from, nbytes)
+                                        : bt_arena_text(p->arena, from, nbytes)))
+        bt__error_memory(p);
+    if (p->store)
+        bt_arena_release(p->arena, mark);
+    return name;
+}
+
+int bt__parse_int(bt__parser *p, int64_t *out)
+{
+    int is_negative = bt__accept(p, BT_TOKEN_MINUS);
+    if (!bt__at(p, BT_TOKEN_NUMBER))
+        return bt__error_expected(p, "an integer");
+    const char *digits = p->text + p->token.offset;
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < p->token.nbytes; i++) {
+        uint64_t digit = (uint64_t)(digits[i] - '0');
+        if (digit > 9)
+            return bt__error_expected(p, "an integer");
+        if (value > ((uint64_t)INT64_MAX + (uint64_t)is_negative - digit) / 10)
+            return bt__error_token(p, BT_ERR_LIMIT, &p->token,
+                                   "an integer beyond 64 bits");
+        value = value * 10 + digit;
+    }
+    bt__advance(p);
+    *out = is_negative ? (int64_t)(0 - value) : (int64_t)value;
+    return 1;
+}
+
+int bt__parse_uint32(bt__parser *p, uint32_t *out)
+{
+    bt__token token = p->token;
+    int64_t value;
+    if (!bt__parse_int(p, &value))
+        return 0;
+    if (value < 0 || value > UINT32_MAX)
+        return bt__error_token(p, BT_ERR_LIMIT, &token, "expected an integer of 0 to %u",
+                               (unsigned)UINT32_MAX);
+    *out = (uint32_t)value;
+    return 1;
+}
+
+/* ---- going on ---- */
+
+int bt__at_definition(const bt__parser *p)
+{
+    const bt__token *next = &p->next;
+    if (bt__at_word(p, "def") || bt__at_word(p, "const") || bt__at_word(p, "gradient"))
+        return next->kind == BT_TOKEN_GLOBAL;
+    if (bt__at_word(p, "type"))
+        return next->kind == BT_TOKEN_WORD || next->kind == BT_TOKEN_STRING;
+    if (bt__at_word(p, "extern"))
+        return next->kind == BT_TOKEN_GLOBAL || bt__token_is_word(p, next, "type");
+    return bt__at(p, BT_TOKEN_HEADER);
+}
+
+void bt__skip_statement(bt__parser *p)
+{
+    uint32_t depth = 0;
+    while (!bt__at(p, BT_TOKEN_END) && !bt__at_definition(p)) {
+        if (depth == 0 && bt__at(p, BT_TOKEN_RBRACE))
+            return;
+        depth += bt__at(p, BT_TOKEN_LBRACE);
+        depth -= bt__at(p, BT_TOKEN_RBRACE);
+        int is_end = depth == 0 && bt__at(p, BT_TOKEN_SEMICOLON);
+        bt__advance(p);
+        if (is_end)
+            return;
+    }
+}
+
+const char *bt__name_list(bt__parser *p, const char *const *names)
+{
+    enum { LONGEST = 400 };
+    bt_text text;
+    bt_text_init(&text, p->arena);
+    for (uint32_t i = 0; names[i] && text.len < LONGEST; i++)
+        bt_text_addf(&text, "%s%s", i ? ", " : "", names[i]);
+    if (text.len >= LONGEST)
+        bt_text_addf(&text, ", ...");
+    const char *out = bt_text_get(&text);
+    return out ? out : "...";
+}
+
+/* Levenshtein distance of two names, `most` + 1 when it is more than that. */
+static uint32_t distance(const char *a, const char *b, uint32_t most)
+{
+    enum { LONGEST = 64 };
+    uint32_t row[LONGEST + 1];
+    size_t na = strlen(a), nb = strlen(b);
+    if (na > LONGEST || nb > LONGEST)
+        return most + 1;
+    for (uint32_t j = 0; j <= nb; j++)
+        row[j] = j;
+    for (uint32_t i = 1; i <= na; i++) {
+        uint32_t diagonal = row[0];
+        row[0] = i;
+        for (uint32_t j = 1; j <= nb; j++) {
+            uint32_t best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            row[j] = best;
+        }
+    }
+    return row[nb] <= most ? row[nb] : most + 1;
+}
+
+const char *bt__nearest(const char *name, const char *const *candidates)
+{
+    size_t nbytes = strlen(name);
+    uint32_t most = nbytes < 4 ? 1 : nbytes < 8 ? 2 : 3, best = most + 1;
+    const char *nearest = NULL;
+    for (uint32_t i = 0; candidates[i]; i++) {
+        uint32_t d = distance(name, candidates[i], most);
+        if (d < best) {
+            best = d;
+            nearest = candidates[i];
+        }
+    }
+    return nearest;
+}

@@ -1,0 +1,251 @@
+/*
+ * A program as it was read, before it becomes nodes.
+ *
+ * Expressions are flat already: each binding is a draft in a block's list, in evaluation
+ * order, and operands point to drafts. What a list gives that nodes do not: a graph node
+ * of Relay can be put where its uses need it once they are all known, and nothing is
+ * built from a text with errors.
+ */
+#ifndef TEXT_DRAFT_H
+#define TEXT_DRAFT_H
+
+#include "text/parse.h"
+
+typedef struct bt__draft_group bt__draft_group;
+typedef bt_vec(bt__draft *) bt__drafts;
+
+enum {
+    BT__DRAFT_MARK = BT_VALUE_COUNT, /* where a graph node was written */
+    BT__DRAFT_POISON                 /* an expression that had an error */
+};
+
+typedef struct bt__draft_call {
+    uint32_t callee_kind;
+    const bt_op *op; /* NULL too for one that is unknown */
+    const bt_ctor *ctor;
+    const void *attrs;
+    bt__types type_args;
+    bt_vec(bt_check) checks;
+    const bt_contents *contents; /* NULL: none written */
+} bt__draft_call;
+
+/* What is known of a binding besides what it computes. */
+typedef struct bt__draft_place {
+    uint32_t offset, nbytes; /* in the text */
+    uint32_t is_given;       /* span and provenance were written in the text */
+    bt_span span;
+    bt_prov prov;
+    uint32_t device;
+} bt__draft_place;
+
+struct bt__draft {
+    uint32_t kind;   /* BT_VALUE_..., BT__DRAFT_... */
+    uint32_t serial; /* order of reading */
+    bt__draft_place place;
+    const char *name;
+    const bt_type *type; /* annotation */
+    bt__draft_block *block;
+    bt__draft *next;       /* in the block */
+    const bt_value *value; /* once built */
+    uint32_t noperand;
+    bt__draft **operands; /* a callee that is a value comes first */
+    bt_vec(bt__draft_block *) regions;
+    union {
+        bt__draft_call *call;
+        bt__draft_func *func; /* closure */
+        uint32_t index;       /* proj */
+        struct bt__draft_clause *clauses;
+        bt_object *object;      /* const */
+        bt__draft_group *group; /* mark */
+    } u;
+    uint32_t is_partial;             /* match */
+    bt_vec(bt__draft_group *) needs; /* graph nodes to be placed before it */
+};
+
+typedef struct bt__draft_pattern {
+    uint32_t kind; /* BT_PATTERN_... */
+    bt__draft *var;
+    const bt_ctor *ctor;
+    bt_vec(struct bt__draft_pattern *) at;
+    bt__draft_place place;
+} bt__draft_pattern;
+
+struct bt__draft_clause { /* its block is the region of the same index */
+    bt__draft_pattern *pattern;
+};
+
+struct bt__draft_block {
+    bt__draft *parent; /* the binding whose region it is; NULL: a definition's */
+    bt__draft *first, *last;
+    bt__drafts params;
+    bt__draft *result;
+    bt__draft_group *group; /* the list is a graph node's that has no place yet */
+    bt_vec(bt__draft_group *) needs; /* of the result */
+    uint32_t is_open;                /* while it is built */
+};
+
+struct bt__draft_func {
+    const char *name;
+    bt__draft_place place;
+    bt__types vars;
+    bt__wheres wheres;
+    const bt_type *result;
+    bt__dict_entries attrs;
+    bt__draft_block *block;
+    uint32_t ngroup; /* of a closure: this and the next ngroup - 1 refer to each other */
+};
+
+/* `%0 = e;` of Relay: the bindings that e needs, to be placed where they are used. */
+struct bt__draft_group {
+    bt__draft_block list;  /* holds them until then */
+    bt__draft_block *home; /* where they go; NULL until known */
+    bt__draft *mark;
+    bt_vec(struct bt__draft_use) uses;
+    uint32_t is_placed;
+};
+struct bt__draft_use {
+    bt__draft *user; /* NULL: the result of the block */
+    bt__draft_block *block;
+};
+
+struct bt__draft_global {
+    bt_global global; /* its func and value are filled in when they are built */
+    bt__draft_func *func;
+    bt__draft *value; /* const */
+    bt__draft_place place;
+    bt__dict_entries attrs;
+    bt__token token; /* its name */
+};
+/* A data type: declared before anything else is read, then defined, then passed over. */
+struct bt__draft_adt {
+    uint32_t offset, end; /* of the definition; end 0: it has an error */
+    bt_adt_def *def;
+    bt__types vars;
+};
+
+struct bt__unknown_op {
+    const char *name;
+    bt__token token; /* first use */
+    uint32_t nuse;
+    bt_status why;
+};
+
+/* The module that is read. */
+struct bt__module_draft {
+    const char *folder; /* of weights; NULL: none allowed */
+    uint32_t source;
+    uint32_t is_typed;  /* the text says so: `?` is a dim known at run time */
+    uint32_t has_spans; /* spans and provenance are written in the text */
+    bt_module_builder *builder;
+    bt_map adts;    /* name -> bt_adt_def */
+    bt_map ctors;   /* name -> bt_ctor */
+    bt_map globals; /* name -> struct bt__draft_global, in order of definition */
+    bt_map ops;     /* name -> bt_op */
+    bt_map unknown; /* name -> struct bt__unknown_op */
+    bt_map uses;    /* global name -> first use, a bt__token */
+    bt_vec(struct bt__draft_adt) adt_list;
+    bt_vec(bt_object *) objects; /* references held by drafts */
+    bt_vec(uint32_t) sources;    /* of #[source N], by their numbers */
+    bt_vec(bt_prov) origins;     /* of #[origin N] */
+    bt__dict_entries attrs;
+
+    const char *weights; /* file; NULL: none */
+    bt_npz *npz;
+    bt_map data;               /* #[data]: name -> struct bt__data */
+    bt_map tensors;            /* name -> bt_tensor, once read */
+    uint32_t metadata;         /* offset of Relay's JSON; 0: none */
+    struct bt__metadata *meta; /* once read */
+
+    bt__draft_block *block; /* bindings go here */
+    uint32_t nserial;
+    bt_vec(bt__draft_group *) groups; /* of the definition */
+    bt_map func_attrs;                /* attribute member -> name of a global */
+};
+
+/* ---- names of the module: NULL where there is no such ---- */
+
+const bt_adt_def *bt__module_adt(bt__parser *, const char *name);
+const bt_ctor *bt__module_ctor(bt__parser *, const char *name);
+/* The name most like this one, NULL if none is close. */
+const char *bt__module_near_type(bt__parser *, const char *name);
+const char *bt__module_near_ctor(bt__parser *, const char *name);
+
+/* ---- names_parse.c ---- */
+
+int bt__report_unknown_ops(bt__parser *);
+int bt__report_unknown_globals(bt__parser *);
+
+/* ---- draft.c ---- */
+
+bt__draft *bt__draft_new(bt__parser *, uint32_t kind, uint32_t offset);
+/* Appends to the current block; its text ends at the token before the current one. */
+bt__draft *bt__draft_append(bt__parser *, bt__draft *);
+/* Sets the operands and notes uses of graph nodes. */
+int bt__draft_operands(bt__parser *, bt__draft *, uint32_t n, bt__draft *const *);
+bt__draft_block *bt__draft_block_new(bt__parser *, bt__draft *parent);
+int bt__draft_region(bt__parser *, bt__draft *, bt__draft_block *);
+int bt__draft_result(bt__parser *, bt__draft_block *, bt__draft *);
+bt__draft *bt__draft_const(bt__parser *, uint32_t offset, const bt_object *);
+/* Takes over a reference, given back with the parse. NULL: no memory, reported. */
+const bt_object *bt__draft_keep(bt__parser *, bt_object *);
+
+/* ---- parse_expr.c ---- */
+
+bt__draft *bt__parse_expr(bt__parser *);
+/* Statements and a result in a list, where a comma ends them. */
+bt__draft *bt__parse_statements(bt__parser *);
+/* An expression, or statements and an expression, in its own scope. */
+bt__draft *bt__parse_scoped(bt__parser *);
+/* Statements and the result up to the closing brace, into `block`. */
+int bt__parse_body(bt__parser *, bt__draft_block *);
+/* `{ body }` as the next region of a branch. */
+int bt__parse_region(bt__parser *, bt__draft *parent);
+int bt__parse_span(bt__parser *, bt_span *out);
+/* `on 1`, `at ...`, `from ...` where they stand. */
+int bt__parse_device(bt__parser *, bt__draft_place *);
+int bt__parse_place(bt__parser *, bt__draft_place *);
+
+/* ---- parse_func.c ---- */
+
+/* From the type parameters on. The block's parent is `closure`, NULL for a definition. */
+bt__draft_func *bt__parse_func(bt__parser *, bt__draft *closure);
+/* `fn ... , fn ...`: the functions of a group; gives the first. */
+bt__draft *bt__parse_closures(bt__parser *, bt__draft *const *closures, uint32_t n);
+/* What `?` makes in annotations of this text. */
+uint32_t bt__annotation_any(const bt__parser *);
+
+/* ---- parse_call.c ---- */
+
+/* A call of an operator, constructor or value whose name or callee was read. */
+bt__draft *bt__parse_named(bt__parser *);
+bt__draft *bt__parse_call(bt__parser *, bt__draft *callee, uint32_t offset);
+bt__draft *bt__call_op(bt__parser *, const char *name, const bt__token *, uint32_t n,
+                       bt__draft *const *);
+
+/* ---- parse_pattern.c ---- */
+
+bt__draft *bt__parse_match(bt__parser *);
+
+/* ---- constant.c ---- */
+
+int bt__at_literal(const bt__parser *);
+bt__draft *bt__parse_literal(bt__parser *);
+/* const(...), const[shape, dtype]{...} */
+bt__draft *bt__parse_const(bt__parser *);
+
+/* ---- metadata.c ---- */
+
+bt__draft *bt__parse_meta(bt__parser *);
+void bt__metadata_destroy(struct bt__metadata *); /* accepts NULL */
+
+/* ---- relay_graph.c ---- */
+
+/* Puts the definition's graph nodes where they are used. */
+int bt__place_groups(bt__parser *, bt__draft_block *);
+
+/* ---- emit.c ---- */
+
+/* Drafts become nodes of the module. */
+bt_status bt__emit_module(bt__parser *, bt_module **out);
+
+#endif

@@ -1,0 +1,309 @@
+/*
+ * Decimal to binary and back.
+ *
+ * strtod and printf write what the process's locale says, and round to double only. Here
+ * a decimal becomes an exact fraction of two big integers, whose quotient is cut to the
+ * bits that the format keeps; the other way, the shortest of printf's correctly rounded
+ * digit strings that reads back is chosen.
+ */
+#include "text/number.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MAX_LIMBS = 320,  /* 10^1250 and the shifts below fit */
+    MAX_DIGITS = 800, /* more cannot change a rounding except by being non-zero */
+    MAX_EXPONENT = 400
+};
+
+/* ---- unsigned big integers ---- */
+
+typedef struct big {
+    uint32_t n; /* limbs in use; the top one is not zero */
+    uint32_t at[MAX_LIMBS];
+} big;
+
+static void big_trim(big *b)
+{
+    while (b->n && !b->at[b->n - 1])
+        b->n--;
+}
+
+static void big_mul_add(big *b, uint32_t factor, uint32_t add)
+{
+    uint64_t carry = add;
+    for (uint32_t i = 0; i < b->n; i++) {
+        carry += (uint64_t)b->at[i] * factor;
+        b->at[i] = (uint32_t)carry;
+        carry >>= 32;
+    }
+    if (carry)
+        b->at[b->n++] = (uint32_t)carry;
+}
+
+static void big_mul_pow10(big *b, int power)
+{
+    for (; power >= 9; power -= 9)
+        big_mul_add(b, 1000000000u, 0);
+    for (; power > 0; power--)
+        big_mul_add(b, 10, 0);
+}
+
+static int big_bits(const big *b)
+{
+    if (!b->n)
+        return 0;
+    int bits = 0;
+    for (uint32_t top = b->at[b->n - 1]; top; top >>= 1)
+        bits++;
+    return bits + 32 * (int)(b->n - 1);
+}
+
+static void big_shift_left(big *b, int bits)
+{
+    if (!b->n || bits <= 0)
+        return;
+    uint32_t words = (uint32_t)bits / 32, rest = (uint32_t)bits % 32;
+    uint32_t n = b->n;
+    memmove(b->at + words, b->at, n * sizeof(*b->at));
+    memset(b->at, 0, words * sizeof(*b->at));
+    b->n = n + words;
+    if (!rest)
+        return;
+    uint32_t carry = 0;
+    for (uint32_t i = words; i < b->n; i++) {
+        uint64_t wide = (uint64_t)b->at[i] << rest | carry;
+        b->at[i] = (uint32_t)wide;
+        carry = (uint32_t)(wide >> 32);
+    }
+    if (carry)
+        b->at[b->n++] = carry;
+}
+
+static int big_less(const big *a, const big *b)
+{
+    if (a->n != b->n)
+        return a->n < b->n;
+    for (uint32_t i = a->n; i-- > 0;) {
+        if (a->at[i] != b->at[i])
+            return a->at[i] < b->at[i];
+    }
+    return 0;
+}
+
+/* a -= b, where a >= b. */
+static void big_sub(big *a, const big *b)
+{
+    uint64_t borrow = 0;
+    for (uint32_t i = 0; i < a->n; i++) {
+        uint64_t take = (i < b->n ? b->at[i] : 0) + borrow;
+        borrow = a->at[i] < take;
+        a->at[i] = (uint32_t)(a->at[i] - take);
+    }
+    big_trim(a);
+}
+
+/* ---- decimal to binary ---- */
+
+bt__float_format bt__float_format_of(bt_dtype dtype)
+{
+    if (dtype == BT_FLOAT32)
+        return (bt__float_format){ 24, -126, 127 };
+    if (dtype == BT_FLOAT16)
+        return (bt__float_format){ 11, -14, 15 };
+    if (dtype == BT_BFLOAT16)
+        return (bt__float_format){ 8, -126, 127 };
+    return (bt__float_format){ 53, -1022, 1023 };
+}
+
+/* Reads digits * 10^*power; 0 for a zero. Digits beyond MAX_DIGITS leave a trace only. */
+static int read_decimal(const char *text, size_t nbytes, big *digits, int *power)
+{
+    int ndigit = 0, exponent = 0, after_point = 0, lost = 0;
+    size_t i = 0;
+    digits->n = 0;
+    for (; i < nbytes && text[i] != 'e' && text[i] != 'E'; i++) {
+        if (text[i] == '.') {
+            after_point = 1;
+            continue;
+        }
+        uint32_t digit = (uint32_t)(text[i] - '0');
+        if (ndigit < MAX_DIGITS) {
+            big_mul_add(digits, 10, digit);
+            ndigit += digits->n != 0;
+            exponent -= after_point;
+        } else {
+            lost |= digit != 0;
+            // Beyond this the value is infinite, or zero, whatever follows.
+            exponent += !after_point && exponent < 2 * MAX_EXPONENT;
+        }
+        if (exponent < -100000)
+            exponent = -100000;
+    }
+    if (lost) {
+        big_mul_add(digits, 10, 1);
+        exponent--;
+    }
+    int sign = 1, given = 0;
+    for (i++; i < nbytes; i++) {
+        if (text[i] == '-')
+            sign = -1;
+        else if (text[i] != '+' && given < 1000000)
+            given = given * 10 + (text[i] - '0');
+    }
+    *power = exponent + sign * given;
+    return digits->n != 0;
+}
+
+/* The 64 or 65 leading bits of number / divisor, the last one set too when more follow.
+ * *scale: the exponent of the last bit. */
+static void divide(big *number, big *divisor, uint64_t *quotient, int *scale)
+{
+    int shift = big_bits(number) - big_bits(divisor);
+    if (shift > 0)
+        big_shift_left(divisor, shift);
+    else
+        big_shift_left(number, -shift);
+    // Now number / divisor is in (1/2, 2).
+    *quotient = 0;
+    int nbit = 0;
+    for (; nbit < 63; nbit++) {
+        *quotient <<= 1;
+        if (!big_less(number, divisor)) {
+            big_sub(number, divisor);
+            *quotient |= 1;
+        }
+        big_shift_left(number, 1);
+    }
+    *quotient |= number->n != 0;
+    *scale = shift - (nbit - 1);
+}
+
+/* significand * 2^scale rounded to the format; the significand's last bit is sticky. */
+static double round_to(uint64_t significand, int scale, bt__float_format format)
+{
+    int nbit = 0;
+    for (uint64_t rest = significand; rest; rest >>= 1)
+        nbit++;
+    int top = scale + nbit - 1; // exponent of the leading bit
+    int keep = format.precision;
+    if (top < format.min_exponent)
+        keep -= format.min_exponent - top;
+    if (keep < 0)
+        return 0;
+    int drop = nbit - keep;
+    if (drop > 0) {
+        uint64_t half = (uint64_t)1 << (drop - 1);
+        uint64_t rest = significand & (2 * half - 1);
+        significand = drop < 64 ? significand >> drop : 0;
+        if (rest > half || (rest == half && (significand & 1)))
+            significand++;
+        scale += drop;
+    }
+    double value = ldexp((double)significand, scale);
+    return value >= ldexp(1, format.max_exponent) * 2 ? (double)INFINITY : value;
+}
+
+double bt__float_read(const char *digits, size_t nbytes, bt__float_format format)
+{
+    big number, divisor = { .n = 1, .at = { 1 } };
+    int power;
+    if (!read_decimal(digits, nbytes, &number, &power))
+        return 0;
+    // The decimal exponent of the leading digit, within one.
+    int magnitude = power + big_bits(&number) * 3 / 10;
+    if (magnitude > MAX_EXPONENT)
+        return (double)INFINITY;
+    if (magnitude < -MAX_EXPONENT)
+        return 0;
+    if (power > 0)
+        big_mul_pow10(&number, power);
+    else
+        big_mul_pow10(&divisor, -power);
+    uint64_t quotient;
+    int scale;
+    divide(&number, &divisor, &quotient, &scale);
+    return round_to(quotient, scale, format);
+}
+
+int bt__int_read(const char *digits, size_t nbytes, uint64_t *out)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < nbytes; i++) {
+        uint64_t digit = (uint64_t)(digits[i] - '0');
+        if (value > (UINT64_MAX - digit) / 10)
+            return 0;
+        value = value * 10 + digit;
+    }
+    *out = value;
+    return 1;
+}
+
+/* ---- binary to decimal ---- */
+
+/* The first `ndigit` significant digits of a positive value, rounded, and the exponent of
+ * the first. Whatever a locale makes of the point is skipped. */
+static int take_digits(double value, int ndigit, char digits[32])
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%.*e", ndigit - 1, value);
+    const char *mark = strchr(text, 'e');
+    int n = 0, exponent = 0;
+    for (const char *at = text; at < mark; at++)
+        if (*at >= '0' && *at <= '9' && n < ndigit)
+            digits[n++] = *at;
+    for (const char *at = mark + 2; *at; at++)
+        exponent = exponent * 10 + (*at - '0');
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    digits[n] = 0;
+    return mark[1] == '-' ? -exponent : exponent;
+}
+
+static void write_digits(bt_text *out, const char *digits, int exponent)
+{
+    int n = (int)strlen(digits);
+    if (exponent < -4 || exponent >= 16) {
+        bt_text_addf(out, n > 1 ? "%c.%s" : "%c%s", digits[0], digits + 1);
+        bt_text_addf(out, "e%c%02d", exponent < 0 ? '-' : '+',
+                     exponent < 0 ? -exponent : exponent);
+    } else if (exponent < 0) {
+        bt_text_addf(out, "0.%.*s%s", -exponent - 1, "0000", digits);
+    } else if (exponent >= n - 1) {
+        bt_text_addf(out, "%s%.*s", digits, exponent - (n - 1), "000000000000000");
+    } else {
+        bt_text_addf(out, "%.*s.%s", exponent + 1, digits, digits + exponent + 1);
+    }
+}
+
+void bt__float_write(bt_text *out, double value, bt__float_format format)
+{
+    char digits[32];
+    if (isnan(value)) {
+        bt_text_addf(out, "nan");
+        return;
+    }
+    if (signbit(value))
+        bt_text_addf(out, "-");
+    value = fabs(value);
+    if (isinf(value)) {
+        bt_text_addf(out, "inf");
+        return;
+    }
+    if (value == 0) {
+        bt_text_addf(out, "0");
+        return;
+    }
+    for (int ndigit = 1;; ndigit++) {
+        int exponent = take_digits(value, ndigit, digits);
+        char text[48];
+        int n = snprintf(text, sizeof(text), "%se%d", digits,
+                         exponent - (int)strlen(digits) + 1);
+        if (ndigit == 17 || bt__float_read(text, (size_t)n, format) == value) {
+            write_digits(out, digits, exponent);
+            return;
+        }
+    }
+}

@@ -1,0 +1,26 @@
+/* Numbers in text, independent of the process's locale and exact: what is written reads
+ * back as the same value. */
+#ifndef TEXT_NUMBER_H
+#define TEXT_NUMBER_H
+
+#include <baton/value.h>
+
+/* A binary floating format: bits of significand with the leading one, least and greatest
+ * exponent of a normal value. */
+typedef struct bt__float_format {
+    int precision, min_exponent, max_exponent;
+} bt__float_format;
+
+/* Of a float or bfloat element type with storage; float64's for anything else. */
+bt__float_format bt__float_format_of(bt_dtype);
+
+/* Digits, with fraction and exponent, as lexed: correctly rounded, ties to even; infinity
+ * where the format ends. */
+double bt__float_read(const char *digits, size_t nbytes, bt__float_format);
+/* The shortest text that reads back: -1.5, 1e-05, inf, nan. */
+void bt__float_write(bt_text *, double, bt__float_format);
+
+/* 1 and the value of a run of decimal digits, or 0 when it is beyond uint64. */
+int bt__int_read(const char *digits, size_t nbytes, uint64_t *out);
+
+#endif

@@ -1,0 +1,131 @@
+/*
+ * Functions: definitions' and closures'.
+ *
+ *   function = [ type params ] "(" [ param { "," param } ] ")" [ "->" type ] [ wheres ] [
+ * place ] "{" body "}" param    = %name [ ":" type ] [ "on" NUMBER ] [ place ] | NAME "="
+ * value        an attribute
+ */
+#include "text/draft.h"
+
+uint32_t bt__annotation_any(const bt__parser *p)
+{
+    return p->module->is_typed ? BT__ANY_OPAQUE : BT__ANY_HOLE;
+}
+
+/* Relay's `{virtual_device=...}` behind a parameter is read over. */
+static int skip_device(bt__parser *p)
+{
+    if (p->dialect != BT__RELAY || !bt__accept(p, BT_TOKEN_LBRACE))
+        return 1;
+    return bt__attrs_skip(p) && bt__expect(p, BT_TOKEN_RBRACE);
+}
+
+static int parse_param(bt__parser *p, bt__draft_block *block)
+{
+    bt__token token = p->token;
+    bt__draft *param = bt__draft_new(p, BT_VALUE_PARAM, token.offset);
+    const char *name = param ? bt__token_name(p, &token) : NULL;
+    if (!name)
+        return 0;
+    bt__advance(p);
+    if (bt__accept(p, BT_TOKEN_COLON) && !(param->type = bt__parse_term(p, BT_KIND_TYPE)))
+        return 0;
+    if (!bt__parse_device(p, &param->place) || !bt__parse_place(p, &param->place) ||
+        !skip_device(p))
+        return 0;
+    int is_numbered = bt__token_is_numbered(p->text, &token);
+    if (!is_numbered)
+        param->name = name;
+    param->block = block;
+    param->place.nbytes = p->end - token.offset;
+    return (BT_PUSH(p->arena, &block->params, param) || bt__error_memory(p)) &&
+           bt__scoped_set(p, is_numbered ? BT__NUMBERS : BT__LOCALS, name, param);
+}
+
+static int parse_params(bt__parser *p, bt__draft_func *func)
+{
+    if (!bt__expect(p, BT_TOKEN_LPAREN))
+        return 0;
+    while (!bt__at(p, BT_TOKEN_RPAREN)) {
+        int ok;
+        if (bt__at(p, BT_TOKEN_LOCAL))
+            ok = parse_param(p, func->block);
+        else if (bt__at_attr(p))
+            ok = bt__parse_dict_entry(p, &func->attrs);
+        else
+            ok = bt__error_expected(p, "a parameter, such as %x: float32");
+        if (!ok)
+            return 0;
+        if (!bt__accept(p, BT_TOKEN_COMMA))
+            break;
+    }
+    return bt__at(p, BT_TOKEN_RPAREN) ? (bt__advance(p), 1)
+                                      : bt__error_expected(p, "`,` or `)`");
+}
+
+/* Up to the body. */
+static int parse_function_head(bt__parser *p, bt__draft_func *func)
+{
+    uint32_t any = p->any;
+    bt__types *vars = p->vars;
+    p->any = BT__ANY_PARAM;
+    p->vars = &func->vars;
+    int ok = bt__parse_type_params(p, &func->vars) && parse_params(p, func);
+    p->vars = vars;
+    p->any = bt__annotation_any(p);
+    if (ok && bt__accept(p, BT_TOKEN_ARROW))
+        ok = (func->result = bt__parse_term(p, BT_KIND_TYPE)) != NULL;
+    ok = ok && bt__parse_wheres(p, &func->wheres) && bt__parse_place(p, &func->place);
+    p->any = any;
+    return ok;
+}
+
+static int parse_function(bt__parser *p, bt__draft_func *func)
+{
+    if (!parse_function_head(p, func) || !bt__expect(p, BT_TOKEN_LBRACE) || !bt__enter(p))
+        return 0;
+    uint32_t any = p->any;
+    p->any = bt__annotation_any(p);
+    int ok = bt__parse_body(p, func->block);
+    p->any = any;
+    bt__leave(p);
+    return ok && bt__expect(p, BT_TOKEN_RBRACE);
+}
+
+bt__draft_func *bt__parse_func(bt__parser *p, bt__draft *closure)
+{
+    uint32_t mark = bt__scoped_mark(p);
+    bt__draft_func *func = BT_NEW(p->arena, bt__draft_func);
+    if (!func) {
+        bt__error_memory(p);
+        return NULL;
+    }
+    func->place.offset = p->token.offset;
+    func->block = bt__draft_block_new(p, closure);
+    int ok = func->block && parse_function(p, func);
+    func->place.nbytes = p->end - func->place.offset;
+    bt__scoped_release(p, mark);
+    return ok ? func : NULL;
+}
+
+bt__draft *bt__parse_closures(bt__parser *p, bt__draft *const *closures, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        bt__draft *closure = closures[i];
+        if (i && !bt__expect(p, BT_TOKEN_COMMA))
+            return NULL;
+        closure->place.offset = p->token.offset;
+        if (!bt__expect_word(p, "fn"))
+            return NULL;
+        bt__draft_func *func = bt__parse_func(p, closure);
+        if (!func || !bt__draft_region(p, closure, func->block) ||
+            !bt__parse_place(p, &closure->place))
+            return NULL;
+        func->name = closure->name;
+        func->ngroup = i ? 0 : n;
+        closure->u.func = func;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        bt__draft_append(p, closures[i]);
+    return closures[0];
+}

@@ -1,0 +1,353 @@
+/*
+ * Printing modules: headers, data types, globals, data. What is printed reads back as an
+ * equal module, which prints the same bytes.
+ */
+#include "text/print.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add(bt__printer *p, const char *text)
+{
+    bt_text_add(p->out, text, strlen(text));
+}
+
+int bt__printer_init(bt__printer *p, bt_ctx *ctx, bt_text *out)
+{
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_arena *temp = bt_arena_create(bt_ctx_registry(ctx));
+    *p = (bt__printer){ .ctx = ctx, .out = out, .arena = arena, .temp = temp };
+    if (!arena || !temp) {
+        bt__printer_deinit(p);
+        out->failed = 1;
+        return 0;
+    }
+    bt_map_init(&p->sources, arena, 1);
+    bt_map_init(&p->origins, arena, 0);
+    bt_map_init(&p->data_of, arena, 0);
+    bt_map_init(&p->data_taken, arena, 1);
+    bt_map_init(&p->ctor_names, arena, 1);
+    bt_map_init(&p->presets, arena, 0);
+    return 1;
+}
+
+void bt__printer_deinit(bt__printer *p)
+{
+    bt_arena_destroy(p->arena);
+    bt_arena_destroy(p->temp);
+}
+
+/* ---- origins ---- */
+
+/* The ids of all provenance in the module, ascending: numbered in that order they keep
+ * it when they are read back. */
+typedef bt_vec(uint32_t) id_list;
+
+static int note_origins(bt__printer *p, id_list *ids, bt_prov prov)
+{
+    const uint32_t *at;
+    uint32_t n = bt_prov_ids(p->module->store, prov, &at);
+    for (uint32_t i = 0; i < n; i++) {
+        const void *key = (const void *)((uintptr_t)at[i] + 1);
+        if (bt_map_entry_find(&p->origins, key))
+            continue;
+        if (!bt_map_put(&p->origins, key, p) || !BT_PUSH(p->arena, ids, at[i]))
+            return 0;
+    }
+    return 1;
+}
+
+static int collect_block(bt__printer *p, id_list *ids, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        if (!note_origins(p, ids, block->params[i]->base.prov))
+            return 0;
+    }
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_value *value = block->bindings[i];
+        if (!note_origins(p, ids, value->prov))
+            return 0;
+        for (uint32_t j = 0; j < bt_value_nregion(value); j++) {
+            if (!collect_block(p, ids, bt_value_region(value, j)))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return (left > right) - (left < right);
+}
+
+static void print_origins(bt__printer *p)
+{
+    id_list ids = { 0 };
+    for (uint32_t i = 0; i < p->module->nglobal; i++) {
+        const bt_func *func = p->module->globals[i]->func;
+        if (func && !collect_block(p, &ids, func->block))
+            p->out->failed = 1;
+    }
+    if (ids.len)
+        qsort(ids.at, ids.len, sizeof(*ids.at), compare_ids);
+    for (uint32_t i = 0; i < ids.len; i++) {
+        const void *key = (const void *)((uintptr_t)ids.at[i] + 1);
+        bt_map_put(&p->origins, key, (void *)((uintptr_t)i + 1));
+        bt_text_addf(p->out, "#[origin %u", (unsigned)i);
+        bt_span span = bt_prov_span(p->module->store, ids.at[i]);
+        if (span) {
+            add(p, " = ");
+            bt__print_span(p, span);
+        }
+        add(p, "]\n");
+    }
+}
+
+/* ---- definitions ---- */
+
+static void print_adt_head(bt__printer *p, const bt_adt_def *def)
+{
+    add(p, def->is_extern ? "extern type " : "type ");
+    bt__print_word(p->out, def->name);
+    for (uint32_t i = 0; i < def->nvar; i++) {
+        const bt_var_type *var = (const bt_var_type *)(const void *)def->vars[i];
+        p->out->failed |= !bt__names_add_var(p->names, def->vars[i]);
+        add(p, i ? ", " : "[");
+        bt__print_term(p, def->vars[i]);
+        bt__print_param_range(p->out, &var->param);
+    }
+    add(p, def->nvar ? "]" : "");
+    bt__print_place(p, def->span, 0);
+}
+
+static void print_adt(bt__printer *p, const bt_adt_def *def)
+{
+    print_adt_head(p, def);
+    if (def->is_extern && def->nctor == 0) {
+        add(p, ";\n");
+        return;
+    }
+    add(p, " {\n");
+    for (uint32_t i = 0; i < def->nctor; i++) {
+        const bt_ctor *ctor = &def->ctors[i];
+        add(p, "    ");
+        bt__print_word(p->out, ctor->name);
+        for (uint32_t j = 0; j < ctor->nfield; j++) {
+            add(p, j ? ", " : "(");
+            bt__print_term(p, ctor->fields[j]);
+        }
+        add(p, ctor->nfield ? "),\n" : ",\n");
+    }
+    add(p, "}\n");
+}
+
+static void print_dict(bt__printer *p, const bt_dict *dict)
+{
+    add(p, "(");
+    for (uint32_t i = 0; i < dict->n; i++) {
+        add(p, i ? ", " : "");
+        bt__print_dict_entry(p->out, &dict->at[i]);
+    }
+    add(p, ")");
+}
+
+static void print_type_of(bt__printer *p, const bt_global *global)
+{
+    if (global->type) {
+        add(p, ": ");
+        bt__print_term(p, global->type);
+    }
+}
+
+static void print_extern(bt__printer *p, const bt_global *global)
+{
+    bt__print_name(p->out, "extern @", global->name);
+    if (global->attrs.n)
+        print_dict(p, &global->attrs);
+    add(p, ": ");
+    bt__print_term(p, global->type);
+    bt__print_place(p, global->span, 0);
+    add(p, ";\n");
+}
+
+static void print_constant(bt__printer *p, const bt_global *global)
+{
+    bt__print_name(p->out, "const @", global->name);
+    add(p, " = ");
+    bt__print_const(p, bt_as_const(global->value)->object, global->name);
+    bt__print_place(p, global->span, 0);
+    add(p, ";\n");
+}
+
+static void print_indices(bt__printer *p, const char *name, const bt_ints *ints,
+                          uint32_t *n)
+{
+    bt_text_addf(p->out, "%s%s=", (*n)++ ? ", " : "", name);
+    if (ints->n == BT_NONE_LIST) {
+        add(p, "None");
+        return;
+    }
+    for (int64_t i = 0; i < ints->n; i++)
+        bt_text_addf(p->out, "%s%" PRId64, i ? ", " : "[", ints->at[i]);
+    add(p, ints->n ? "]" : "[]");
+}
+
+/* Only what differs from: from=0, wrt=None, keep=[], seeded=False. */
+static void print_gradient(bt__printer *p, const bt_global *global)
+{
+    uint32_t n = 0;
+    bt__print_name(p->out, "gradient @", global->name);
+    print_type_of(p, global);
+    add(p, " = ");
+    bt__print_name(p->out, "@", global->primal);
+    add(p, "(");
+    if (global->from)
+        bt_text_addf(p->out, "%sfrom=%u", n++ ? ", " : "", (unsigned)global->from);
+    if (global->wrt.n != BT_NONE_LIST)
+        print_indices(p, "wrt", &global->wrt, &n);
+    if (global->keep.n)
+        print_indices(p, "keep", &global->keep, &n);
+    if (global->is_seeded)
+        bt_text_addf(p->out, "%sseeded=True", n ? ", " : "");
+    add(p, ")");
+    bt__print_place(p, global->span, 0);
+    add(p, ";\n");
+}
+
+static void print_global(bt__printer *p, const bt_global *global)
+{
+    switch (global->kind) {
+    case BT_GLOBAL_FUNC:
+        if (!bt__names_assign(p->names, global->func, (int)p->module->is_typed))
+            p->out->failed = 1;
+        bt__print_name(p->out, "def @", global->name);
+        bt__print_function(p, global->func);
+        add(p, "\n");
+        break;
+    case BT_GLOBAL_CONST: print_constant(p, global); break;
+    case BT_GLOBAL_EXTERN: print_extern(p, global); break;
+    default: print_gradient(p, global); break;
+    }
+}
+
+/* A data type or a global, with names of its own. */
+static void print_definition(bt__printer *p, const bt_adt_def *def,
+                             const bt_global *global)
+{
+    const void *mark = bt_arena_mark(p->temp);
+    add(p, "\n");
+    p->names = bt__names_create(p->temp, p->module);
+    p->out->failed |= !p->names;
+    if (p->names && def)
+        print_adt(p, def);
+    else if (p->names)
+        print_global(p, global);
+    p->names = NULL;
+    bt_arena_release(p->temp, mark);
+}
+
+/* ---- the module ---- */
+
+static void print_body(bt__printer *p)
+{
+    const bt_module *module = p->module;
+    for (uint32_t i = 0; i < module->nadt; i++) {
+        for (uint32_t j = 0; j < module->adts[i]->nctor; j++)
+            p->out->failed |=
+                !bt_map_put(&p->ctor_names, module->adts[i]->ctors[j].name, p);
+    }
+    for (uint32_t i = 0; i < module->nadt; i++)
+        print_definition(p, module->adts[i], NULL);
+    for (uint32_t i = 0; i < module->nglobal && !p->out->failed; i++)
+        print_definition(p, NULL, module->globals[i]);
+}
+
+static void print_sources(bt__printer *p)
+{
+    for (uint32_t i = 0; i < p->sources.len; i++) {
+        bt_text_addf(p->out, "#[source %u = ", (unsigned)i);
+        bt__print_quoted(p->out, p->sources.at[i].key);
+        add(p, "]\n");
+    }
+}
+
+static void print_headers(bt__printer *p, const char *weights)
+{
+    add(p, "#[version = \"baton 0.1\"]\n");
+    if (p->module->is_typed)
+        add(p, "#[typed]\n");
+    if (weights && p->data.len) {
+        add(p, "#[weights = ");
+        bt__print_quoted(p->out, weights);
+        add(p, "]\n");
+    }
+    if (p->module->attrs.n) {
+        add(p, "#[attrs");
+        print_dict(p, &p->module->attrs);
+        add(p, "]\n");
+    }
+    if (p->has_spans)
+        add(p, "#[spans]\n");
+    print_sources(p);
+}
+
+static bt_status make_npz(bt__printer *p, bt_npz **out)
+{
+    bt_npz_entry *entries = BT_NEWS(p->arena, bt_npz_entry, p->data.len);
+    if (!entries)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < p->data.len; i++)
+        entries[i] = (bt_npz_entry){ p->data.at[i].name,
+                                     (bt_tensor *)(uintptr_t)p->data.at[i].tensor };
+    return bt_npz_create(p->ctx, p->data.len, entries, out);
+}
+
+/* Headers tell of what follows, so that is printed first. */
+static bt_status print_module(bt__printer *p, const bt_print_options *options)
+{
+    bt_text *out = p->out, origins, body;
+    const char *weights = options ? options->weights : NULL;
+    bt_text_init(&origins, p->arena);
+    bt_text_init(&body, p->arena);
+    if (p->has_spans) {
+        p->out = &origins;
+        print_origins(p);
+    }
+    p->out = &body;
+    print_body(p);
+    p->out = out;
+    if (body.failed || origins.failed)
+        return bt_no_memory();
+    size_t start = out->len;
+    print_headers(p, weights);
+    bt_text_add(out, bt_text_get(&origins), origins.len);
+    bt_text_add(out, bt_text_get(&body), body.len);
+    if (!weights)
+        bt__print_data(p);
+    bt_status status = out->failed ? bt_no_memory() : NULL;
+    if (!status && weights)
+        status = make_npz(p, options->npz);
+    if (status && out->at)
+        out->at[out->len = start] = 0;
+    return status;
+}
+
+bt_status bt_print(bt_ctx *ctx, const bt_module *module, const bt_print_options *options,
+                   bt_text *out)
+{
+    if (options && options->weights &&
+        (!options->npz || !*options->weights || strchr(options->weights, '/')))
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "bt_print: weights need a file name without folders and a place "
+                       "for the npz");
+    bt__printer p;
+    if (!bt__printer_init(&p, ctx, out))
+        return bt_no_memory();
+    p.module = module;
+    p.has_spans = options ? options->spans : 0;
+    bt_status status = print_module(&p, options);
+    bt__printer_deinit(&p);
+    return status;
+}

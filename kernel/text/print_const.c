@@ -1,0 +1,252 @@
+/* Printing constants; constant.c reads them. */
+#include "text/base64.h"
+#include "text/number.h"
+#include "text/print.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { BASE64_LINE = 72 /* bytes in a line of data: 96 characters */ };
+
+static void add(bt__printer *p, const char *text)
+{
+    bt_text_add(p->out, text, strlen(text));
+}
+
+static int is_float(bt_dtype dtype)
+{
+    return ((1u << BT_DTYPE_CLASS(dtype)) & BT_CLASS_BITS_FLOAT) != 0;
+}
+
+/* ---- elements ---- */
+
+static void print_element(bt__printer *p, const bt_tensor *tensor, int64_t i)
+{
+    if (is_float(tensor->dtype))
+        bt__float_write(p->out, bt_tensor_get(tensor, i),
+                        bt__float_format_of(tensor->dtype));
+    else if (tensor->dtype == BT_BOOL)
+        add(p, bt_tensor_get_int(tensor, i) ? "True" : "False");
+    else if (BT_DTYPE_CLASS(tensor->dtype) == BT_CLASS_UINT)
+        bt_text_addf(p->out, "%" PRIu64, (uint64_t)bt_tensor_get_int(tensor, i));
+    else
+        bt_text_addf(p->out, "%" PRId64, bt_tensor_get_int(tensor, i));
+}
+
+/* The bits of the element at a row-major position. */
+static uint64_t element_bits(const bt_tensor *tensor, int64_t position)
+{
+    int64_t offset = 0;
+    for (uint32_t i = tensor->rank; i-- > 0;) {
+        offset += position % tensor->dims[i] * tensor->strides[i];
+        position /= tensor->dims[i];
+    }
+    size_t nbytes = bt_dtype_nbytes(tensor->dtype);
+    const char *from = (const char *)tensor->data + offset * (int64_t)nbytes;
+    uint8_t one;
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    switch (nbytes) {
+    case 1: memcpy(&one, from, 1); return one;
+    case 2: memcpy(&two, from, 2); return two;
+    case 4: memcpy(&four, from, 4); return four;
+    default: memcpy(&eight, from, 8); return eight;
+    }
+}
+
+/* What `nan` reads back as. */
+static uint64_t plain_nan_bits(bt_dtype dtype)
+{
+    switch (dtype) {
+    case BT_FLOAT16: return bt_half_from_double((double)NAN);
+    case BT_BFLOAT16: return bt_bfloat_from_double((double)NAN);
+    case BT_FLOAT32: return 0x7fc00000u;
+    default: return 0x7ff8000000000000u;
+    }
+}
+
+/* Whether the element reads back bit for bit: all do but unusual NaNs and bools. */
+static int is_plain(const bt_tensor *tensor, int64_t i)
+{
+    if (tensor->dtype == BT_BOOL)
+        return element_bits(tensor, i) <= 1;
+    if (!is_float(tensor->dtype) || !isnan(bt_tensor_get(tensor, i)))
+        return 1;
+    return element_bits(tensor, i) == plain_nan_bits(tensor->dtype);
+}
+
+static int all_plain(const bt_tensor *tensor)
+{
+    for (int64_t i = 0; i < tensor->nelem; i++) {
+        if (!is_plain(tensor, i))
+            return 0;
+    }
+    return 1;
+}
+
+/* Whether all elements are the same; known without a look where none is stored twice. */
+static int is_splat(const bt_tensor *tensor)
+{
+    int is_one = 1;
+    if (tensor->nelem < 2)
+        return 0;
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        is_one &= tensor->strides[i] == 0 || tensor->dims[i] == 1;
+    if (!is_plain(tensor, 0))
+        return 0;
+    uint64_t first = element_bits(tensor, 0);
+    for (int64_t i = 1; !is_one && i < tensor->nelem; i++) {
+        if (element_bits(tensor, i) != first)
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- forms ---- */
+
+static const char *suffix_of(bt_dtype dtype)
+{
+    // clang-format off
+    static const struct {
+        bt_dtype dtype;
+        const char *text;
+    } rows[] = {
+        { BT_INT32, "" },      { BT_FLOAT32, "f" },  { BT_INT8, "i8" },
+        { BT_INT16, "i16" },   { BT_INT64, "i64" },  { BT_UINT8, "u8" },
+        { BT_UINT16, "u16" },  { BT_UINT32, "u32" }, { BT_UINT64, "u64" },
+        { BT_FLOAT16, "f16" }, { BT_FLOAT64, "f64" }, { BT_BFLOAT16, "bf16" },
+    };
+    // clang-format on
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        if (rows[i].dtype == dtype)
+            return rows[i].text;
+    }
+    return "";
+}
+
+static void print_header(bt__printer *p, const bt_tensor *tensor)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    add(p, "const[(");
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        bt_text_addf(p->out, "%s%" PRId64, i ? ", " : "", tensor->dims[i]);
+    bt_text_addf(p->out, "), %s]{", bt_dtype_name(tensor->dtype, name, sizeof(name)));
+}
+
+/* Bytes of the elements from `begin` on, lowest first, as base64. */
+static void print_bytes(bt__printer *p, const bt_tensor *tensor, int64_t begin,
+                        int64_t end)
+{
+    size_t nbytes = bt_dtype_nbytes(tensor->dtype);
+    unsigned char bytes[BASE64_LINE];
+    size_t n = 0;
+    for (int64_t i = begin; i < end; i++) {
+        uint64_t bits = element_bits(tensor, i);
+        for (size_t j = 0; j < nbytes; j++)
+            bytes[n++] = (unsigned char)(bits >> (8 * j));
+    }
+    add(p, "\"");
+    bt__base64_write(p->out, bytes, n);
+    add(p, "\"");
+}
+
+static void print_lines(bt__printer *p, const bt_tensor *tensor, const char *between)
+{
+    int64_t each = BASE64_LINE / (int64_t)bt_dtype_nbytes(tensor->dtype);
+    for (int64_t i = 0; i < tensor->nelem && !p->out->failed; i += each) {
+        add(p, i ? between : "");
+        print_bytes(p, tensor, i, i + each < tensor->nelem ? i + each : tensor->nelem);
+    }
+}
+
+static void print_elements(bt__printer *p, const bt_tensor *tensor)
+{
+    for (int64_t i = 0; i < tensor->nelem; i++) {
+        add(p, i ? ", " : "");
+        print_element(p, tensor, i);
+    }
+}
+
+/* ---- named data ---- */
+
+/* A free name: the constant's own, c0, c1, ... */
+static const char *choose_data_name(bt__printer *p, const char *hint)
+{
+    for (uint32_t i = 0;; i++) {
+        bt_text text;
+        bt_text_init(&text, p->arena);
+        if (hint)
+            bt_text_addf(&text, i ? "%s_%u" : "%s", hint, (unsigned)i);
+        else
+            bt_text_addf(&text, "c%u", (unsigned)(p->data.len + i));
+        const char *name = bt_text_get(&text);
+        if (!name || !bt_map_entry_find(&p->data_taken, name))
+            return name;
+    }
+}
+
+static const char *data_name(bt__printer *p, const bt_tensor *tensor, const char *hint)
+{
+    const char *known = bt_map_find(&p->data_of, tensor);
+    if (known)
+        return known;
+    struct bt__data_entry entry = { choose_data_name(p, hint), tensor };
+    if (entry.name && bt_map_put(&p->data_of, tensor, (void *)(uintptr_t)entry.name) &&
+        bt_map_put(&p->data_taken, entry.name, p) && BT_PUSH(p->arena, &p->data, entry))
+        return entry.name;
+    p->out->failed = 1;
+    return "";
+}
+
+static void print_tensor(bt__printer *p, const bt_tensor *tensor, const char *name)
+{
+    if (tensor->rank == 0 && is_plain(tensor, 0)) {
+        print_element(p, tensor, 0);
+        add(p, suffix_of(tensor->dtype));
+        return;
+    }
+    print_header(p, tensor);
+    if (is_splat(tensor)) {
+        print_element(p, tensor, 0);
+        add(p, " ..");
+    } else if (tensor->nelem > BT__INLINE_NELEM && p->is_display) {
+        add(p, "...");
+    } else if (tensor->nelem > BT__INLINE_NELEM) {
+        add(p, "data ");
+        bt__print_quoted(p->out, data_name(p, tensor, name));
+    } else if (all_plain(tensor)) {
+        print_elements(p, tensor);
+    } else {
+        print_lines(p, tensor, " ");
+    }
+    add(p, "}");
+}
+
+void bt__print_const(bt__printer *p, const bt_object *object, const char *name)
+{
+    const bt_tuple *tuple = bt_object_as_tuple(object);
+    if (!tuple) {
+        print_tensor(p, bt_object_as_tensor(object), name);
+        return;
+    }
+    add(p, "const(");
+    for (uint32_t i = 0; i < tuple->nfield; i++) {
+        add(p, i ? ", " : "");
+        bt__print_const(p, tuple->fields[i], NULL);
+    }
+    add(p, ")");
+}
+
+void bt__print_data(bt__printer *p)
+{
+    if (p->data.len)
+        add(p, "\n#[data]\n");
+    for (uint32_t i = 0; i < p->data.len; i++) {
+        bt__print_quoted(p->out, p->data.at[i].name);
+        add(p, " =\n");
+        print_lines(p, p->data.at[i].tensor, "\n");
+        add(p, ";\n");
+    }
+}

@@ -1,0 +1,344 @@
+/* Text of whole modules: what is printed reads back. */
+#include "text.h"
+
+#define HEADER "#[version = \"baton 0.1\"]\n"
+#define TYPED  HEADER "#[typed]\n\n"
+
+static void test_a_function_prints_as_it_was_written(void **state)
+{
+    (void)state;
+    check_exact(TYPED "def @main(%x: float32) -> (float32, float32) {\n"
+                      "    %t: (float32, float32) = (%x, %x);\n"
+                      "    %0: float32 = %t.1;\n"
+                      "    %1: (float32, float32) = (%0, 2.5f);\n"
+                      "    %1\n"
+                      "}\n");
+}
+
+static void test_branches_nest_with_indentation(void **state)
+{
+    (void)state;
+    check_exact(TYPED "def @main(%c: bool, %x: float32) -> float32 {\n"
+                      "    %y: float32 = if (%c) {\n"
+                      "        %z: float32 = if (%c) {\n"
+                      "            1f\n"
+                      "        } else {\n"
+                      "            %x\n"
+                      "        };\n"
+                      "        %z\n"
+                      "    } else {\n"
+                      "        %x\n"
+                      "    };\n"
+                      "    %y\n"
+                      "}\n");
+}
+
+static void test_data_types_and_nested_patterns(void **state)
+{
+    (void)state;
+    check_exact(TYPED
+                "type List[A] {\n"
+                "    Cons(A, List[A]),\n"
+                "    Nil,\n"
+                "}\n"
+                "\n"
+                "extern type Handle;\n"
+                "\n"
+                "def @second(%xs: List[(int32, bool)]) -> int32 {\n"
+                "    %y: int32 = match? (%xs) {\n"
+                "        Cons(_, Cons((%a: int32, _), %rest: List[(int32, bool)])) => {\n"
+                "            %a\n"
+                "        }\n"
+                "        Nil => {\n"
+                "            %0: List[int32] = Nil[int32]();\n"
+                "            %1: List[int32] = Cons[int32](1, %0);\n"
+                "            0\n"
+                "        }\n"
+                "    };\n"
+                "    %y\n"
+                "}\n");
+}
+
+static void test_closures_of_a_group_refer_to_each_other(void **state)
+{
+    (void)state;
+    check_exact(
+        TYPED "def @main(%n: int32) -> bool {\n"
+              "    %even: fn (int32) -> bool, %odd: fn (int32) -> bool = fn (%a: int32) "
+              "-> bool {\n"
+              "        %0: bool = %odd(%a);\n"
+              "        %0\n"
+              "    }, fn (%b: int32) -> bool {\n"
+              "        %1: bool = %even(%b);\n"
+              "        %1\n"
+              "    };\n"
+              "    %self: fn (int32) -> bool = fn (%c: int32) -> bool {\n"
+              "        %2: bool = %self(%c);\n"
+              "        %2\n"
+              "    };\n"
+              "    %3: bool = %even(%n);\n"
+              "    %3\n"
+              "}\n");
+}
+
+static void test_references_and_device_places(void **state)
+{
+    (void)state;
+    check_exact(TYPED "def @main(%x: float32 on 1) -> float32 {\n"
+                      "    %r: Ref[float32] on 2 = ref(%x);\n"
+                      "    %0: () = ref_write(%r, 1f);\n"
+                      "    %1: float32 = ref_read(%r);\n"
+                      "    %1\n"
+                      "}\n");
+}
+
+static void test_type_parameters_of_every_kind(void **state)
+{
+    (void)state;
+    check_exact(TYPED
+                "type Box[n: Dim in 1..8, t: DType, F: AdtHandle, s: Shape, A] {\n"
+                "    Box(Tensor[(n, ..s), t], A),\n"
+                "}\n"
+                "\n"
+                "type Unit {\n"
+                "    U,\n"
+                "}\n"
+                "\n"
+                "def @f<n: Dim in 1..512 step 8, m: Dim in 2.., k: Dim step 4, s: "
+                "Shape, t: DType, A>(%x: Tensor[(n, 4, ..s), t], %b: Box[n, t, Unit, "
+                "s, A]) -> A {\n"
+                "    %y: A = match (%b) {\n"
+                "        Box(_, %a: A) => {\n"
+                "            %a\n"
+                "        }\n"
+                "    };\n"
+                "    %y\n"
+                "}\n"
+                "\n"
+                "def @g(%x: Tensor[(8, 4), float32], %b: Box[8, float32, Unit, (), "
+                "int32]) -> int32 {\n"
+                "    %y: int32 = @f[Dim 8, Dim 2, Dim 4, Shape (), DType float32, "
+                "int32](%x, %b);\n"
+                "    %y\n"
+                "}\n");
+}
+
+static void test_long_heads_break_into_lines(void **state)
+{
+    (void)state;
+    check_exact(TYPED "def @main(\n"
+                      "        %first_parameter: Tensor[(1, 2, 3), float32],\n"
+                      "        %second_parameter: Tensor[(4, 5, 6), float32],\n"
+                      "        Primitive=1,\n"
+                      "        Compiler=\"dnnl\",\n"
+                      "        ratio=0.5f,\n"
+                      "        is_fast=True\n"
+                      ") -> Tensor[(4, 5, 6), float32] {\n"
+                      "    %second_parameter\n"
+                      "}\n");
+}
+
+static void test_any_name_prints_in_quotes(void **state)
+{
+    (void)state;
+    check_exact(TYPED
+                "type \"float32\" {\n"
+                "    \"a b\"(\"float32\"),\n"
+                "    \"if\",\n"
+                "}\n"
+                "\n"
+                "def @\"gpu_0/data:0\"(%\"gpu_0/data:0\": \"float32\", %\"0\": int32, "
+                "%conv1.weight: int32, \"odd key\"=1) -> \"float32\" {\n"
+                "    %\"\\\"\\\\\\n\\x01\\xff\xc3\xa4\": \"float32\" = "
+                "\"a b\"(%\"gpu_0/data:0\");\n"
+                "    %0: \"float32\" = \"if\"();\n"
+                "    %0\n"
+                "}\n");
+}
+
+static void test_namesakes_get_numbers(void **state)
+{
+    (void)state;
+    check_prints(HEADER "def @main(%x: int32) -> (int32,) {\n"
+                        "  let %x: (int32,) = (%x,);\n"
+                        "  let %x_1: (int32, (int32,)) = (1, %x);\n"
+                        "  let %x: ((int32,),) = (%x,);\n"
+                        "  let %y = fn (%x: int32) { %x };\n"
+                        "  %x.0\n"
+                        "}\n",
+                 HEADER "\ndef @main(%x: int32) -> (int32,) {\n"
+                        "    %x_1: (int32,) = (%x,);\n"
+                        "    %x_1_1: (int32, (int32,)) = (1, %x_1);\n"
+                        "    %x_2: ((int32,),) = (%x_1,);\n"
+                        "    %y = fn (%x_3: int32) -> int32 {\n"
+                        "        %x_3\n"
+                        "    };\n"
+                        "    %0 = %x_2.0;\n"
+                        "    %0\n"
+                        "}\n");
+}
+
+static void test_globals_of_every_kind(void **state)
+{
+    (void)state;
+    check_exact(HEADER
+                "#[typed]\n"
+                "#[attrs(name=\"net\", opset=7, scale=1e-05f, ok=False)]\n"
+                "\n"
+                "const @w = const[(2, 2), float32]{1, 2.5, -0, inf};\n"
+                "\n"
+                "extern @f(symbol=\"f_impl\"): fn <n: Dim>(Tensor[(n), float32]) -> "
+                "Tensor[(2*n + 1), float32];\n"
+                "\n"
+                "def @g(%x: float32, %y: float32) -> float32 {\n"
+                "    %x\n"
+                "}\n"
+                "\n"
+                "gradient @dg: fn (float32, float32) -> float32 = @g(wrt=[0], keep=[0], "
+                "seeded=True);\n"
+                "\n"
+                "gradient @dg2: fn (float32, float32) -> (float32, float32) = @g();\n");
+}
+
+static void test_constants_of_every_form(void **state)
+{
+    (void)state;
+    check_exact(TYPED
+                "def @main() -> int32 {\n"
+                "    %0: (int64, uint64, int8) = (-9223372036854775808i64, "
+                "18446744073709551615u64, -128i8);\n"
+                "    %1: (float32, float32, float64) = (0.1f, 3.4028235e+38f, "
+                "5e-324f64);\n"
+                "    %2: (float16, bfloat16, float64) = (65500f16, 1.01bf16, "
+                "0.30000000000000004f64);\n"
+                "    %3: (float32, float32, bool) = (inff, nanf, True);\n"
+                "    %4: Tensor[(1024, 1024), float32] = ref_read(const[(1024, 1024), "
+                "float32]{0 ..});\n"
+                "    %5: ((), (int32, bool)) = const(const(), const(1, False)).1;\n"
+                "    %6: Tensor[(0, 3), int8] = const[(0, 3), int8]{}.0;\n"
+                "    %7: bool = const[(2), bool]{True, False}.0;\n"
+                "    %8: float32 = const[(), float32]{\"AQDAfw==\"}.0;\n"
+                "    %9: float32 = const[(2), float32]{\"AACAPwEAwH8=\"}.0;\n"
+                "    1\n"
+                "}\n");
+}
+
+static void test_large_constants_stand_at_the_end(void **state)
+{
+    (void)state;
+    check_exact(TYPED
+                "def @main() -> int32 {\n"
+                "    %0: (Tensor[(65), int8], Tensor[(65), int8]) = (const[(65), "
+                "int8]{data \"c0\"}, const[(65), int8]{data \"c0\"});\n"
+                "    1\n"
+                "}\n"
+                "\n"
+                "#[data]\n"
+                "\"c0\" =\n"
+                "\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8gISIjJCUmJygpKissLS4vMDEy"
+                "MzQ1Njc4OTo7PD0+P0A=\";\n");
+}
+
+static void test_dims_of_every_form(void **state)
+{
+    (void)state;
+    check_exact(
+        TYPED "def @main<n: Dim, m: Dim>(%a: Tensor[(n, m), float32], %b: Tensor[(?), "
+              "float32], %c: Tensor[(?a, ?a), float32]) -> Tensor[(?), float32] {\n"
+              "    %0: (Tensor[(-2*m + 3*n + 4), float32], Tensor[(m*n + n), float32]) = "
+              "%a.0;\n"
+              "    %1: Tensor[(floordiv(n + 1, m), ceildiv(n, m), mod(n, m)), int8] = "
+              "%a.0;\n"
+              "    %2: Tensor[(min(3, m, n), max(m, n), ?b, ?b), int8] = %a.0;\n"
+              "    %3: Tensor[(?, ?a), float32] = %a.0;\n"
+              "    %3\n"
+              "}\n");
+}
+
+static void test_anonymous_dims_out_of_order_are_listed(void **state)
+{
+    (void)state;
+    check_exact(TYPED
+                "def @main<?a: Dim, ?b: Dim in 1..8>(%x: Tensor[(?b, ?a), float32], "
+                "%y: Tensor[(?a), int8]) -> Tensor[(?b, ?a), float32] {\n"
+                "    %x\n"
+                "}\n");
+}
+
+static void test_untyped_programs_print_what_is_known(void **state)
+{
+    (void)state;
+    check_prints(HEADER "def @main(%x, %y: Tensor[(_, 3), _]) {\n"
+                        "  let %z: Tensor[(?, 4), float32] = %x(%y);\n"
+                        "  (%z, 1)\n"
+                        "}",
+                 HEADER "\ndef @main(%x, %y: Tensor[(_, 3), _]) {\n"
+                        "    %z: Tensor[(_, 4), float32] = %x(%y);\n"
+                        "    %0 = (%z, 1);\n"
+                        "    %0\n"
+                        "}\n");
+}
+
+static void test_layouts_and_function_types(void **state)
+{
+    (void)state;
+    check_exact(
+        TYPED "def @main(%x: Tensor[(1, 32, 8, 8), float32, \"NCHW:NCHW16c\"]) -> fn "
+              "<A, n: Dim in 1..4>(fn (A) -> A, Tensor[(n), float32]) -> (A,) {\n"
+              "    %f: fn <A, n: Dim in 1..4>(fn (A) -> A, Tensor[(n), float32]) -> (A,) "
+              "= %x.0;\n"
+              "    %f\n"
+              "}\n");
+}
+
+static void test_spans_and_provenance_read_back(void **state)
+{
+    (void)state;
+    const char *text = HEADER "#[typed]\n"
+                              "#[spans]\n"
+                              "#[source 0 = \"net.py\"]\n"
+                              "#[source 1 = \"m.onnx\"]\n"
+                              "#[origin 0 = 0:3:14+5]\n"
+                              "#[origin 1 = 1:\"Conv_0\"]\n"
+                              "#[origin 2]\n"
+                              "\n"
+                              "type T at 0:1:1 {\n"
+                              "    C(int32),\n"
+                              "}\n"
+                              "\n"
+                              "def @main(%x: T at 0:2:1+2) -> int32 at 0 {\n"
+                              "    %y: int32 = match (%x) {\n"
+                              "        C(%a: int32 at 0:5:6) at 0:5:4+8 => {\n"
+                              "            %b: (int32,) = (%a,) at 0:7:1 from 0, 1, 2;\n"
+                              "            %a\n"
+                              "        }\n"
+                              "    } at 1:\"Conv_0\" from 1;\n"
+                              "    %y\n"
+                              "}\n";
+    bt_module *module = parse(text);
+    char *printed = print_with(module, &(bt_print_options){ .spans = 1 });
+    assert_string_equal(printed, text);
+    free(printed);
+    bt_module_unref(module);
+}
+
+static const struct CMUnitTest tests[] = {
+    TEST(test_a_function_prints_as_it_was_written),
+    TEST(test_branches_nest_with_indentation),
+    TEST(test_data_types_and_nested_patterns),
+    TEST(test_closures_of_a_group_refer_to_each_other),
+    TEST(test_references_and_device_places),
+    TEST(test_type_parameters_of_every_kind),
+    TEST(test_long_heads_break_into_lines),
+    TEST(test_any_name_prints_in_quotes),
+    TEST(test_namesakes_get_numbers),
+    TEST(test_globals_of_every_kind),
+    TEST(test_constants_of_every_form),
+    TEST(test_large_constants_stand_at_the_end),
+    TEST(test_dims_of_every_form),
+    TEST(test_anonymous_dims_out_of_order_are_listed),
+    TEST(test_untyped_programs_print_what_is_known),
+    TEST(test_layouts_and_function_types),
+    TEST(test_spans_and_provenance_read_back),
+};
+TEST_MAIN(tests)

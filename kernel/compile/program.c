@@ -60,21 +60,25 @@ static bt_status make_port(bt_program *program, const char *name, const bt_type 
     return NULL;
 }
 
-/* "output", or "output0", "output1", ... where the program has no names for them. */
+/* What the function's attribute output0, output1, ... says, else the value's name, else
+ * "output0" (or "output" alone). */
 static bt_status output_name(bt_program *program, const bt_value *value, uint32_t index,
                              const char **out)
 {
     bt_text text;
-    *out = value ? value->name : NULL;
-    if (*out)
-        return NULL;
     bt_text_init(&text, program->arena);
-    if (program->is_tuple)
-        bt_text_addf(&text, "output%u", index);
-    else
-        bt_text_addf(&text, "output");
+    bt_text_addf(&text, "output%u", index);
     *out = bt_text_get(&text);
-    return *out ? NULL : bt_no_memory();
+    if (!*out)
+        return bt_no_memory();
+    const bt_dict_entry *stated = bt_dict_find(&program->entry->func->attrs, *out);
+    if (stated && stated->kind == BT_DICT_TEXT)
+        *out = stated->text;
+    else if (value && value->name)
+        *out = value->name;
+    else if (!program->is_tuple)
+        *out = "output";
+    return NULL;
 }
 
 static bt_status make_inputs(bt_program *program)

@@ -309,6 +309,20 @@ bt_status bt_build_scalar(bt_builder *b, bt_dtype dtype, double number,
     return status;
 }
 
+/* The binding is known to its builder only, and so may still change. */
+bt_status bt_build_name(bt_builder *b, const bt_value *value, const char *name)
+{
+    struct bt__frame *frame = b->depth ? &b->frames.at[b->selected] : NULL;
+    if (!frame || !frame->bindings.len ||
+        frame->bindings.at[frame->bindings.len - 1] != value || value->name)
+        return NULL;
+    const char *interned = bt_name_of(b->store, name);
+    if (!interned)
+        return bt_no_memory();
+    ((bt_value *)(uintptr_t)value)->name = interned;
+    return NULL;
+}
+
 bt_status bt_build_global(bt_builder *b, const char *name, const bt_value **out)
 {
     bt_global_ref *value = bt__node(b, BT_VALUE_GLOBAL, sizeof(*value));

@@ -204,6 +204,30 @@ static bt_status import_params(struct importer *im, const struct onnx_graph *gra
     return NULL;
 }
 
+/* output0="a", output1="b", ...: what the model calls its results, whatever becomes of
+ * the bindings. */
+static bt_status name_outputs(struct importer *im, const struct onnx_graph *graph,
+                              bt_dict *out)
+{
+    bt_arena *arena = bt_store_arena(im->store);
+    bt_dict_entry *entries = BT_NEWS(arena, bt_dict_entry, graph->outputs.len);
+    if (!entries)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < graph->outputs.len; i++) {
+        bt_text key;
+        bt_text_init(&key, im->arena);
+        bt_text_addf(&key, "output%u", i);
+        entries[i] =
+            (bt_dict_entry){ .kind = BT_DICT_TEXT,
+                             .text = bt_name_of(im->store, graph->outputs.at[i].name) };
+        if (key.failed || !entries[i].text ||
+            !(entries[i].name = bt_name_of(im->store, key.at)))
+            return bt_no_memory();
+    }
+    *out = (bt_dict){ graph->outputs.len, entries };
+    return NULL;
+}
+
 bt_status import_main(struct importer *im, const bt_func **out)
 {
     struct scope scope;
@@ -219,10 +243,13 @@ bt_status import_main(struct importer *im, const bt_func **out)
     BT_TRY(convert_nodes(im, graph, &result));
     BT_TRY(bt_block_end(im->builder, result, &block));
     im->scope = NULL;
+    bt_dict attrs;
+    BT_TRY(name_outputs(im, graph, &attrs));
     bt_func fields = { .name = "main",
                        .nvar = im->vars.len,
                        .vars = im->vars.at,
                        .result = result->type,
+                       .attrs = attrs,
                        .block = block };
     return bt_func_create(im->ctx, im->store, &fields, out);
 }

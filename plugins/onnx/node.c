@@ -335,9 +335,11 @@ void node_out(struct node *n, uint32_t i, const bt_value *value)
 {
     if (n->status || !node_wants(n, i))
         return;
+    const char *name = n->proto->outputs.at[i];
     if (!value)
         node_fail(n, BT_ERR_INTERNAL, "output %u was not made", i);
-    else if (!bt_map_put(&n->im->scope->values, n->proto->outputs.at[i],
-                         (void *)(uintptr_t)value))
+    else
+        n->status = bt_build_name(n->im->builder, value, name);
+    if (!n->status && !bt_map_put(&n->im->scope->values, name, (void *)(uintptr_t)value))
         n->status = bt_no_memory();
 }

@@ -621,6 +621,11 @@ BT_API void
 bt_builder_type(bt_builder *,
                 const bt_type *); /* of the next binding only, which is not inferred */
 
+/* Names the binding built last in the innermost block, where it has no name yet: for
+ * those who learn a name after a chain of bindings. Others are left alone. */
+BT_API bt_status bt_build_name(bt_builder *, const bt_value *,
+                               const char *name) BT_MUST_USE;
+
 /* Operands, which belong to no block. */
 BT_API bt_status bt_build_const(bt_builder *, const bt_object *,
                                 const bt_value **out) BT_MUST_USE; /* takes a reference */

@@ -1,0 +1,71 @@
+/* The program `baton`: a verb per file. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verbs.h"
+
+static const struct verb *const verbs[] = {
+#define VERB(name) &verb_##name,
+#include "verbs.def"
+};
+
+static void print_overview(FILE *out)
+{
+    fprintf(out,
+            "usage: baton VERB [ARGUMENT]... [OPTION]...\n\n"
+            "Baton reads deep-learning programs, checks, optimises and runs them.\n\n");
+    for (uint32_t i = 0; i < BT_COUNT(verbs); i++)
+        fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->doc);
+    fprintf(out, "\nbaton VERB --help tells more. Exit codes: 0 done, 1 the input is "
+                 "wrong or differs,\n"
+                 "2 the command line is wrong, 3 a fault of Baton or no memory.\n");
+}
+
+static const struct verb *find_verb(const char *name)
+{
+    for (uint32_t i = 0; i < BT_COUNT(verbs); i++) {
+        if (strcmp(verbs[i]->name, name) == 0)
+            return verbs[i];
+    }
+    return NULL;
+}
+
+static int run_verb(struct tool *tool, int argc, char **argv)
+{
+    int code = tool_parse(tool, argc, argv);
+    if (code)
+        return code;
+    if (option_value(tool, "help"))
+        tool_help(tool->verb, stdout);
+    else
+        code = tool->verb->run(tool);
+    int finished = tool_finish();
+    return code ? code : finished;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_overview(argc < 2 ? stderr : stdout);
+        return argc < 2 ? EXIT_USAGE : tool_finish();
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("baton %s\n", bt_version());
+        return tool_finish();
+    }
+    struct tool tool = { .verb = find_verb(argv[1]),
+                         .colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR") };
+    if (!tool.verb) {
+        fprintf(stderr, "baton: there is no verb %s; baton --help lists them\n", argv[1]);
+        return EXIT_USAGE;
+    }
+    tool.ctx = bt_open();
+    if (!tool.ctx) {
+        fprintf(stderr, "baton: no memory\n");
+        return EXIT_FAULT;
+    }
+    int code = run_verb(&tool, argc - 2, argv + 2);
+    bt_ctx_destroy(tool.ctx);
+    return code;
+}

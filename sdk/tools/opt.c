@@ -1,0 +1,114 @@
+/* baton opt: runs passes and prints the program. */
+#include <string.h>
+
+#include <baton/importer.h>
+#include <baton/pass.h>
+
+#include "program_text.h"
+#include "verbs.h"
+
+static void print_text(void *self, const char *text)
+{
+    (void)self;
+    fputs(text, stderr);
+}
+
+static int read_options(struct tool *tool, bt_pipeline_options *out)
+{
+    int64_t level = -1, stop = 0;
+    int code = option_number(tool, "opt-level", 4, &level);
+    if (!code)
+        code = option_number(tool, "stop-after", UINT32_MAX, &stop);
+    *out = (bt_pipeline_options){
+        .level = (int32_t)level,
+        .stop_after = (uint32_t)stop,
+        .require = option_values(tool, "require"),
+        .disable = option_values(tool, "disable"),
+        .set = option_values(tool, "set"),
+        .target = option_value(tool, "target"),
+        .verify_each = option_value(tool, "verify-each") != NULL,
+        .time_passes = option_value(tool, "time-passes") != NULL,
+        .print_changed = option_value(tool, "print-changed") != NULL,
+        .dump_before = option_values(tool, "dump-before"),
+        .dump_after = option_values(tool, "dump-after"),
+        .print = print_text,
+    };
+    return code;
+}
+
+static bt_status optimise(bt_ctx *ctx, const char *source,
+                          const bt_pipeline_options *options, bt_module *module,
+                          bt_module **out)
+{
+    bt_pipeline *pipeline;
+    BT_TRY(bt_pipeline_read(ctx, source, &pipeline));
+    bt_status status = bt_pipeline_run(ctx, pipeline, options, module, out);
+    bt_pipeline_destroy(pipeline);
+    return status;
+}
+
+static int run(struct tool *tool)
+{
+    const char *pipeline = option_value(tool, "pipeline"),
+               *passes = option_value(tool, "passes");
+    const char *source = pipeline ? pipeline : passes ? passes : "";
+    bt_pipeline_options options;
+    bt_module *module, *typed, *out;
+    int code = read_options(tool, &options);
+    if (code)
+        return code;
+    TRY_TOOL(tool,
+             bt_import(tool->ctx, tool->args[0], option_values(tool, "dim"), &module));
+    bt_status status = NULL;
+    if (option_value(tool, "no-infer"))
+        typed = bt_module_ref(module);
+    else
+        status = bt_infer(tool->ctx, module, &typed);
+    bt_module_unref(module);
+    TRY_TOOL(tool, status);
+    out = typed;
+    if (*source)
+        status = optimise(tool->ctx, source, &options, typed, &out);
+    else
+        bt_module_ref(out);
+    bt_module_unref(typed);
+    TRY_TOOL(tool, status);
+    code = print_program(tool, out, option_value(tool, "output"));
+    bt_module_unref(out);
+    return code;
+}
+
+static const struct option options[] = {
+    { "passes", 'p', "LIST",
+      "passes to run: 'fold-constant, simplify-expr{max-rounds=2}'" },
+    { "pipeline", 0, "FILE", "pipeline to run: a manifest, or a name such as default" },
+    { "opt-level", 'O', "N", "run passes of levels 0 to N only" },
+    { "require", 0, "PASS", "run this pass whatever its level" },
+    { "disable", 0, "PASS", "leave this pass out" },
+    { "set", 0, "PASS.OPTION=VALUE",
+      "set an option of a pass, or a variable of the pipeline" },
+    { "target", 0, "NAME", "target that conditions of the pipeline ask for" },
+    { "verify-each", 0, NULL, "check every invariant after each pass" },
+    { "time-passes", 0, NULL, "print a table of times to standard error" },
+    { "print-changed", 0, NULL, "print the program after each pass that changed it" },
+    { "dump-before", 0, "PASS", "print the program before this pass; '*': all" },
+    { "dump-after", 0, "PASS", "print the program after this pass; '*': all" },
+    { "stop-after", 0, "N", "run the first N passes only" },
+    { "no-infer", 0, NULL, "print as parsed, without inferring types; runs no pass" },
+    { "spans", 0, NULL, "print source positions and provenance" },
+    { "output", 'o', "FILE", "write there, large constants to a .npz beside it" },
+    { "dim", 0, "NAME=N", "value of a symbolic dim of the model" },
+    { "json", 0, NULL, "print diagnostics as JSON" },
+    { 0 },
+};
+
+const struct verb verb_opt = {
+    .name = "opt",
+    .args = "FILE",
+    .min_arg = 1,
+    .max_arg = 1,
+    .doc = "Check a program, run passes on it and print it.",
+    .details = "FILE is anything that run takes; - is standard input.",
+    .options = options,
+    .run = run,
+};

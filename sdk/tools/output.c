@@ -1,0 +1,201 @@
+#include "output.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { TOP = 5, SHOWN = 64 };
+
+/* ---- for people ---- */
+
+/* Scores: a float vector (behind axes of one), long enough to have a best five. */
+static int is_scores(const bt_tensor *tensor)
+{
+    uint32_t class_ = BT_DTYPE_CLASS(tensor->dtype);
+    int64_t last = tensor->rank ? tensor->dims[tensor->rank - 1] : 0;
+    return (class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT) &&
+           last == tensor->nelem && last >= 2 * TOP;
+}
+
+static void print_top(const bt_tensor *tensor)
+{
+    int64_t best[TOP];
+    for (int n = 0; n < TOP; n++) {
+        best[n] = -1;
+        for (int64_t i = 0; i < tensor->nelem; i++) {
+            int taken = 0;
+            for (int k = 0; k < n; k++)
+                taken |= best[k] == i;
+            if (!taken && (best[n] < 0 ||
+                           bt_tensor_get(tensor, i) > bt_tensor_get(tensor, best[n])))
+                best[n] = i;
+        }
+    }
+    printf("  top %d\n", TOP);
+    for (int n = 0; n < TOP; n++)
+        printf("    %6lld  %12.6g\n", (long long)best[n], bt_tensor_get(tensor, best[n]));
+}
+
+static void print_range(const bt_tensor *tensor)
+{
+    double low = INFINITY, high = -INFINITY, sum = 0;
+    int64_t nnan = 0;
+    for (int64_t i = 0; i < tensor->nelem; i++) {
+        double x = bt_tensor_get(tensor, i);
+        nnan += isnan(x) != 0;
+        low = x < low ? x : low;
+        high = x > high ? x : high;
+        sum += x;
+    }
+    printf("  min %g  max %g  mean %g", low, high, sum / (double)tensor->nelem);
+    if (nnan)
+        printf("  nan %lld of %lld", (long long)nnan, (long long)tensor->nelem);
+    putchar('\n');
+}
+
+static int print_object(struct tool *tool, const bt_object *object)
+{
+    const bt_tensor *tensor = bt_object_as_tensor(object);
+    if (tensor && is_scores(tensor)) {
+        print_top(tensor);
+        return EXIT_OK;
+    }
+    if (tensor && tensor->nelem > SHOWN)
+        print_range(tensor);
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    bt_object_print(object, SHOWN, &text);
+    if (!bt_text_get(&text))
+        return tool_fail(tool, bt_no_memory());
+    printf("  %s\n", bt_text_get(&text));
+    return EXIT_OK;
+}
+
+int print_outputs(struct tool *tool, const bt_program *program)
+{
+    for (uint32_t i = 0; i < bt_program_noutput(program); i++) {
+        const bt_port *port = bt_program_output(program, i);
+        printf("%s: %s\n", port->name, port->type);
+        int code = print_object(tool, bt_program_get(program, i));
+        if (code)
+            return code;
+    }
+    return EXIT_OK;
+}
+
+/* ---- for programs ---- */
+
+/* JSON has no inf and nan; they become null. */
+static json_t *element(const bt_tensor *tensor, int64_t i)
+{
+    uint32_t class_ = BT_DTYPE_CLASS(tensor->dtype);
+    if (class_ == BT_CLASS_BOOL)
+        return json_boolean(bt_tensor_get_int(tensor, i));
+    if (class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT)
+        return json_integer(bt_tensor_get_int(tensor, i));
+    double x = bt_tensor_get(tensor, i);
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *describe(struct tool *tool, const bt_port *port, const bt_object *object)
+{
+    const bt_tensor *tensor = bt_object_as_tensor(object);
+    json_t *out = json_pack("{s:s, s:s}", "name", port->name, "type", port->type);
+    if (!tensor) {
+        bt_text text;
+        bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+        bt_object_print(object, SHOWN, &text);
+        json_object_set_new(out, "value", json_string(bt_text_get(&text)));
+        return out;
+    }
+    char name[BT_DTYPE_NAME_SIZE];
+    json_t *shape = json_array(), *data = json_array();
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        json_array_append_new(shape, json_integer(tensor->dims[i]));
+    for (int64_t i = 0; i < tensor->nelem; i++)
+        json_array_append_new(data, element(tensor, i));
+    json_object_set_new(out, "dtype",
+                        json_string(bt_dtype_name(tensor->dtype, name, sizeof(name))));
+    json_object_set_new(out, "shape", shape);
+    json_object_set_new(out, "data", data);
+    return out;
+}
+
+int print_outputs_json(struct tool *tool, const bt_program *program)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < bt_program_noutput(program); i++)
+        json_array_append_new(list, describe(tool, bt_program_output(program, i),
+                                             bt_program_get(program, i)));
+    json_t *all = json_pack("{s:o}", "outputs", list);
+    char *text = all ? json_dumps(all, JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(all);
+    if (!text)
+        return tool_fail(tool, bt_no_memory());
+    printf("%s\n", text);
+    free(text);
+    return EXIT_OK;
+}
+
+/* ---- as files ---- */
+
+/* [A-Za-z0-9._-] stay, all else becomes '_'; never empty, "." or "..". */
+static void clean_name(const char *name, char *out, size_t size)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    size_t n = 0;
+    for (; name[n] && n + 1 < size; n++)
+        out[n] = strchr(plain, name[n]) ? name[n] : '_';
+    out[n] = 0;
+    if (strspn(out, ".") == n)
+        snprintf(out, size, "output%.*s", (int)(n < 8 ? n : 8), "________");
+}
+
+static int save_one(struct tool *tool, const bt_tensor *tensor, const char *path)
+{
+    bt_text bytes;
+    bt_arena *arena = bt_ctx_scratch(tool->ctx);
+    const void *mark = bt_arena_mark(arena);
+    bt_text_init(&bytes, arena);
+    bt_status status = bt_npy_write(tool->ctx, tensor, &bytes);
+    if (!status && bytes.failed)
+        status = bt_no_memory();
+    if (!status)
+        status = bt_file_write(tool->ctx, path, bytes.at, bytes.len);
+    bt_arena_release(arena, mark);
+    return status ? tool_fail(tool, status) : EXIT_OK;
+}
+
+int save_outputs(struct tool *tool, const bt_program *program, const char *folder)
+{
+    bt_map taken; /* file names, so that equal ones get a number */
+    bt_arena *arena = bt_ctx_scratch(tool->ctx);
+    bt_map_init(&taken, arena, 1);
+    if (mkdir(folder, 0777) && errno != EEXIST)
+        return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_IO, "%s cannot be made: %s",
+                                       folder, strerror(errno)));
+    for (uint32_t i = 0; i < bt_program_noutput(program); i++) {
+        const bt_tensor *tensor = bt_object_as_tensor(bt_program_get(program, i));
+        char name[200];
+        bt_text path;
+        clean_name(bt_program_output(program, i)->name, name, sizeof(name));
+        for (uint32_t k = 0;; k++) {
+            bt_text_init(&path, arena);
+            bt_text_addf(&path, k ? "%s/%s_%u.npy" : "%s/%s.npy", folder, name, k);
+            if (!bt_text_get(&path))
+                return tool_fail(tool, bt_no_memory());
+            if (!bt_map_find(&taken, path.at))
+                break;
+        }
+        if (!bt_map_put(&taken, path.at, path.at))
+            return tool_fail(tool, bt_no_memory());
+        int code = tensor ? save_one(tool, tensor, path.at) : EXIT_OK;
+        if (code)
+            return code;
+    }
+    return EXIT_OK;
+}

@@ -1,0 +1,111 @@
+/* baton plugin: what plugins there are, what they provide, and why a name means what it
+ * means. */
+#include <string.h>
+
+#include <baton/plugin.h>
+
+#include "verbs.h"
+
+static const char *const states[] = { "found", "open", "refused" };
+
+static int list(struct tool *tool)
+{
+    TRY_TOOL(tool, bt_plugins_scan(tool->ctx));
+    int width = 2;
+    uint32_t n = bt_plugins_len(tool->ctx);
+    for (uint32_t i = 0; i < n; i++) {
+        int length = (int)strlen(bt_plugin_id(bt_plugins_at(tool->ctx, i)));
+        width = length > width ? length : width;
+    }
+    printf("%-*s  %-8s  %-8s  %s\n", width, "ID", "VERSION", "STATE", "MANIFEST");
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_plugin_handle *plugin = bt_plugins_at(tool->ctx, i);
+        const char *path = bt_plugin_manifest(plugin);
+        bt_status refusal = bt_plugin_refusal(plugin);
+        printf("%-*s  %-8s  %-8s  %s\n", width, bt_plugin_id(plugin),
+               bt_plugin_version(plugin), states[bt_plugin_state(plugin)],
+               path ? path : "linked in");
+        if (refusal)
+            printf("  refused: %s\n", refusal->message);
+    }
+    return EXIT_OK;
+}
+
+static int why(struct tool *tool)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    TRY_TOOL(tool, bt_plugin_why(tool->ctx, tool->args[1], &text));
+    fputs(bt_text_get(&text) ? bt_text_get(&text) : "", stdout);
+    return EXIT_OK;
+}
+
+static int describe(struct tool *tool)
+{
+    bt_text text;
+    bt_file *seed;
+    const char *path = option_value(tool, "seed"), *binary = option_value(tool, "binary");
+    if (!path)
+        return tool_usage(
+            tool,
+            "describe needs --seed plugin.json, the hand-written part of the manifest");
+    TRY_TOOL(tool, bt_file_read(tool->ctx, path, &seed));
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    bt_status status = bt_plugin_describe(tool->ctx, tool->args[1], seed->bytes,
+                                          binary ? binary : tool->args[1], &text);
+    bt_file_close(tool->ctx, seed);
+    TRY_TOOL(tool, status);
+    fputs(bt_text_get(&text) ? bt_text_get(&text) : "", stdout);
+    return EXIT_OK;
+}
+
+static int check(struct tool *tool)
+{
+    TRY_TOOL(tool, bt_plugin_open(tool->ctx, tool->args[1]));
+    printf("%s: its tables agree with its manifest\n", tool->args[1]);
+    return EXIT_OK;
+}
+
+static const struct action {
+    const char *name;
+    uint32_t narg;
+    int (*run)(struct tool *);
+} actions[] = { { "list", 1, list },
+                { "why", 2, why },
+                { "describe", 2, describe },
+                { "check", 2, check } };
+
+static int run(struct tool *tool)
+{
+    for (uint32_t i = 0; i < BT_COUNT(actions); i++) {
+        if (strcmp(actions[i].name, tool->args[0]) != 0)
+            continue;
+        if (tool->narg != actions[i].narg)
+            return tool_usage(tool, "%s takes %u arguments", actions[i].name,
+                              actions[i].narg - 1);
+        return actions[i].run(tool);
+    }
+    return tool_usage(tool, "there is no action %s", tool->args[0]);
+}
+
+static const struct option options[] = {
+    { "seed", 0, "FILE", "describe: the hand-written part of the manifest" },
+    { "binary", 0, "PATH", "describe: the path that the manifest is to name" },
+    { "json", 0, NULL, "print diagnostics as JSON" },
+    { 0 },
+};
+
+const struct verb verb_plugin = {
+    .name = "plugin",
+    .args = "list|why NAME|describe FILE.so|check ID",
+    .min_arg = 1,
+    .max_arg = 2,
+    .doc = "Show, explain, describe and check plugins.",
+    .details =
+        "list             all plugins found, and why some are refused\n"
+        "why NAME         where a name comes from, every candidate, and why this one\n"
+        "describe FILE.so the manifest of a shared object, written from its tables\n"
+        "check ID         opens a plugin and compares it with its manifest",
+    .options = options,
+    .run = run,
+};

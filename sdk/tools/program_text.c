@@ -1,0 +1,60 @@
+#include "program_text.h"
+
+#include <string.h>
+
+/* "folder/x.baton" -> "folder/x.npz"; *name is the part behind the folder. */
+static const char *weights_path(struct tool *tool, const char *path, const char **name)
+{
+    bt_text text;
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    size_t stem = dot && dot != path && (!slash || dot > slash + 1) ? (size_t)(dot - path)
+                                                                    : strlen(path);
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    bt_text_add(&text, path, stem);
+    bt_text_addf(&text, ".npz");
+    const char *out = bt_text_get(&text);
+    *name = out && slash ? out + (slash - path) + 1 : out;
+    return out;
+}
+
+static int write_weights(struct tool *tool, const bt_npz *npz, const char *path)
+{
+    bt_text bytes;
+    bt_text_init(&bytes, bt_ctx_scratch(tool->ctx));
+    TRY_TOOL(tool, bt_npz_write(tool->ctx, npz->len, npz->at, &bytes));
+    if (bytes.failed)
+        return tool_fail(tool, bt_no_memory());
+    TRY_TOOL(tool, bt_file_write(tool->ctx, path, bytes.at, bytes.len));
+    return EXIT_OK;
+}
+
+int print_program(struct tool *tool, const bt_module *module, const char *path)
+{
+    bt_text text;
+    bt_npz *npz = NULL;
+    const char *weights, *name;
+    bt_print_options options = { .spans = option_value(tool, "spans") != NULL };
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    if (!path || strcmp(path, "-") == 0) {
+        TRY_TOOL(tool, bt_print(tool->ctx, module, &options, &text));
+        if (!bt_text_get(&text))
+            return tool_fail(tool, bt_no_memory());
+        fputs(bt_text_get(&text), stdout);
+        return EXIT_OK;
+    }
+    weights = weights_path(tool, path, &name);
+    if (!weights)
+        return tool_fail(tool, bt_no_memory());
+    options.weights = name;
+    options.npz = &npz;
+    TRY_TOOL(tool, bt_print(tool->ctx, module, &options, &text));
+    int code = text.failed ? tool_fail(tool, bt_no_memory()) : EXIT_OK;
+    if (!code && npz && npz->len)
+        code = write_weights(tool, npz, weights);
+    if (npz)
+        bt_npz_destroy(tool->ctx, npz);
+    if (code)
+        return code;
+    TRY_TOOL(tool, bt_file_write(tool->ctx, path, text.at, text.len));
+    return EXIT_OK;
+}

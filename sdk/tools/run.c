@@ -1,0 +1,116 @@
+/* baton run: one run of a program, its outputs shown and saved. */
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "input.h"
+#include "output.h"
+#include "verbs.h"
+
+/* Quotes a word for the shell where it needs that. */
+static void print_word(const char *word)
+{
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=";
+    int quoted = !*word || strspn(word, plain) != strlen(word);
+    fputs(quoted ? "'" : "", stdout);
+    for (; *word; word++) {
+        if (*word == '\'')
+            fputs("'\\''", stdout);
+        else
+            putchar(*word);
+    }
+    fputs(quoted ? "'" : "", stdout);
+}
+
+/* What a program takes, and a line to copy. */
+static int print_inputs(struct tool *tool, const bt_program *program)
+{
+    int width = 0;
+    uint32_t n = bt_program_ninput(program);
+    for (uint32_t i = 0; i < n; i++) {
+        int length = (int)strlen(bt_program_input(program, i)->name);
+        width = length > width ? length : width;
+    }
+    printf("inputs:\n");
+    for (uint32_t i = 0; i < n; i++)
+        printf("  %-*s  %s\n", width, bt_program_input(program, i)->name,
+               bt_program_input(program, i)->type);
+    printf("\nto run it on random values:\n  baton run ");
+    print_word(tool->args[0]);
+    for (uint32_t i = 0; i < n; i++) {
+        bt_text text;
+        bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+        bt_text_addf(&text, "%s=random:%u", bt_program_input(program, i)->name, i + 1);
+        if (!bt_text_get(&text))
+            return tool_fail(tool, bt_no_memory());
+        fputs(" -i ", stdout);
+        print_word(bt_text_get(&text));
+    }
+    putchar('\n');
+    return EXIT_OK;
+}
+
+static int run_program(struct tool *tool, bt_program *program)
+{
+    const char **inputs = option_values(tool, "input");
+    if (!inputs && bt_program_ninput(program))
+        return print_inputs(tool, program);
+    int code = set_inputs(tool, program, inputs);
+    if (code)
+        return code;
+    TRY_TOOL(tool, bt_program_run(program));
+    code = option_value(tool, "json") ? print_outputs_json(tool, program)
+                                      : print_outputs(tool, program);
+    const char *folder = option_value(tool, "output");
+    return code || !folder ? code : save_outputs(tool, program, folder);
+}
+
+static int run(struct tool *tool)
+{
+    int64_t level = -1;
+    int code = option_number(tool, "opt-level", 4, &level);
+    if (code)
+        return code;
+    const char *pipeline = option_value(tool, "pipeline");
+    bt_program_options options = {
+        .entry = option_value(tool, "entry"),
+        .executor = option_value(tool, "executor"),
+        .pipeline = pipeline ? pipeline : option_value(tool, "passes"),
+        .level = (int32_t)level + 1,
+        .dims = option_values(tool, "dim"),
+    };
+    bt_program *program;
+    TRY_TOOL(tool, bt_program_open(tool->ctx, tool->args[0], &options, &program));
+    code = run_program(tool, program);
+    bt_program_close(program);
+    return code;
+}
+
+static const struct option options[] = {
+    { "input", 'i', "[NAME=]VALUE", "value of an input; once for each" },
+    { "output", 'o', "DIR", "save every output as DIR/NAME.npy" },
+    { "entry", 0, "FUNCTION", "function to run (default: main, or the only one)" },
+    { "executor", 0, "NAME", "what runs it (default: interp)" },
+    { "opt-level", 'O', "N", "run passes of levels 0 to N only" },
+    { "passes", 0, "LIST",
+      "run these passes instead: 'fold-constant, dead-code'; '' for none" },
+    { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },
+    { "dim", 0, "NAME=N", "value of a symbolic dim of the model" },
+    { "json", 0, NULL, "print one JSON object" },
+    { 0 },
+};
+
+const struct verb verb_run = {
+    .name = "run",
+    .args = "MODEL",
+    .min_arg = 1,
+    .max_arg = 1,
+    .doc = "Run a program once and show its outputs.",
+    .details = "MODEL is a file of Baton or Relay text, or of a format that an importer "
+               "knows; - is\n"
+               "standard input. Without -i, the inputs are listed with a command line to "
+               "copy.\n\n" INPUT_HELP,
+    .options = options,
+    .run = run,
+};

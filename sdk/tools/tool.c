@@ -1,0 +1,202 @@
+#include "tool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *option_value(const struct tool *tool, const char *name)
+{
+    for (uint32_t i = tool->ngiven; i-- > 0;) {
+        if (strcmp(tool->given[i].option->name, name) == 0)
+            return tool->given[i].value;
+    }
+    return NULL;
+}
+
+const char **option_values(const struct tool *tool, const char *name)
+{
+    uint32_t n = 0;
+    const char **values =
+        BT_NEWS(bt_ctx_scratch(tool->ctx), const char *, (size_t)tool->ngiven + 1);
+    for (uint32_t i = 0; values && i < tool->ngiven; i++) {
+        if (strcmp(tool->given[i].option->name, name) == 0)
+            values[n++] = tool->given[i].value;
+    }
+    return n ? values : NULL;
+}
+
+int option_number(const struct tool *tool, const char *name, int64_t high, int64_t *out)
+{
+    const char *text = option_value(tool, name);
+    char *end;
+    if (!text)
+        return EXIT_OK;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno || end == text || *end || value < 0 || value > high)
+        return tool_usage(tool, "--%s takes a number from 0 to %lld, not %s", name,
+                          (long long)high, text);
+    *out = value;
+    return EXIT_OK;
+}
+
+/* ---- the command line ---- */
+
+static const struct option help_option = { "help", 'h', NULL, "print this and stop" };
+
+static const struct option *find_option(const struct verb *verb, const char *name,
+                                        size_t n)
+{
+    for (const struct option *o = verb->options; o && o->name; o++) {
+        if (strlen(o->name) == n && memcmp(o->name, name, n) == 0)
+            return o;
+    }
+    return n == 4 && memcmp(name, "help", 4) == 0 ? &help_option : NULL;
+}
+
+static const struct option *find_letter(const struct verb *verb, char letter)
+{
+    for (const struct option *o = verb->options; o && o->name; o++) {
+        if (o->letter == letter)
+            return o;
+    }
+    return letter == 'h' ? &help_option : NULL;
+}
+
+/* --name=value, --name value, -n value, -nvalue. */
+static int parse_option(struct tool *tool, int argc, char **argv, int *index)
+{
+    const char *word = argv[*index], *value = NULL;
+    const struct option *option;
+    if (word[1] == '-') {
+        size_t n = strcspn(word + 2, "=");
+        option = find_option(tool->verb, word + 2, n);
+        value = word[2 + n] ? word + 2 + n + 1 : NULL;
+    } else {
+        option = find_letter(tool->verb, word[1]);
+        value = word[2] ? word + 2 : NULL;
+    }
+    if (!option)
+        return tool_usage(tool, "there is no option %s", word);
+    if (!option->value && value)
+        return tool_usage(tool, "--%s takes no value", option->name);
+    if (option->value && !value) {
+        if (++*index >= argc)
+            return tool_usage(tool, "--%s needs %s", option->name, option->value);
+        value = argv[*index];
+    }
+    tool->given[tool->ngiven++] = (struct given){ option, value ? value : "" };
+    return EXIT_OK;
+}
+
+int tool_parse(struct tool *tool, int argc, char **argv)
+{
+    bt_arena *scratch = bt_ctx_scratch(tool->ctx);
+    int only_args = 0;
+    tool->args = BT_NEWS(scratch, const char *, (size_t)argc + 1);
+    tool->given = BT_NEWS(scratch, struct given, (size_t)argc + 1);
+    if (!tool->args || !tool->given)
+        return tool_fail(tool, bt_no_memory());
+    for (int i = 0; i < argc; i++) {
+        if (!only_args && strcmp(argv[i], "--") == 0) {
+            only_args = 1;
+        } else if (!only_args && argv[i][0] == '-' && argv[i][1]) {
+            int code = parse_option(tool, argc, argv, &i);
+            if (code)
+                return code;
+        } else {
+            tool->args[tool->narg++] = argv[i];
+        }
+    }
+    if (option_value(tool, "help"))
+        return EXIT_OK;
+    if (tool->narg < tool->verb->min_arg)
+        return tool_usage(tool, "%s is missing", tool->verb->args);
+    if (tool->narg > tool->verb->max_arg)
+        return tool_usage(tool, "%s is one argument too many",
+                          tool->args[tool->verb->max_arg]);
+    return EXIT_OK;
+}
+
+static int option_width(const struct option *o)
+{
+    return (int)(strlen(o->name) + (o->value ? strlen(o->value) + 1 : 0));
+}
+
+static void print_option(const struct option *o, int width, FILE *out)
+{
+    char letter[4] = "   ";
+    if (o->letter)
+        snprintf(letter, sizeof(letter), "-%c,", o->letter);
+    fprintf(out, "  %s --%s%s%s%*s  %s\n", letter, o->name, o->value ? " " : "",
+            o->value ? o->value : "", width - option_width(o), "", o->doc);
+}
+
+void tool_help(const struct verb *verb, FILE *out)
+{
+    int width = option_width(&help_option);
+    fprintf(out, "usage: baton %s%s%s [OPTION]...\n\n%s\n", verb->name,
+            *verb->args ? " " : "", verb->args, verb->doc);
+    if (verb->details)
+        fprintf(out, "\n%s\n", verb->details);
+    for (const struct option *o = verb->options; o && o->name; o++) {
+        if (option_width(o) > width)
+            width = option_width(o);
+    }
+    fprintf(out, "\nOptions:\n");
+    for (const struct option *o = verb->options; o && o->name; o++)
+        print_option(o, width, out);
+    print_option(&help_option, width, out);
+}
+
+/* ---- messages ---- */
+
+int tool_usage(const struct tool *tool, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(stderr, "baton %s: ", tool->verb->name);
+    vfprintf(stderr, format, list);
+    fprintf(stderr, "; see baton %s --help\n", tool->verb->name);
+    va_end(list);
+    return EXIT_USAGE;
+}
+
+static void print_status(const struct tool *tool, bt_status status)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    if (option_value(tool, "json")) {
+        bt_diag_render_json(status, &text);
+        bt_text_add(&text, "\n", 1);
+    } else {
+        bt_diag_render(status, tool->colour, &text);
+    }
+    const char *rendered = bt_text_get(&text);
+    fputs(rendered ? rendered : "error: no memory\n", stderr);
+}
+
+int tool_fail(const struct tool *tool, bt_status status)
+{
+    int listed = 0;
+    uint32_t nreport = bt_ctx_nreport(tool->ctx),
+             limit = bt_ctx_limits(tool->ctx)->errors;
+    for (uint32_t i = 0; i < nreport && i < limit; i++) {
+        print_status(tool, bt_ctx_report(tool->ctx, i));
+        listed |= bt_ctx_report(tool->ctx, i) == status;
+    }
+    if (nreport > limit)
+        fprintf(stderr, "and %u more errors\n", nreport - limit);
+    if (!listed)
+        print_status(tool, status);
+    return status->code == BT_ERR_INTERNAL || status->code == BT_ERR_MEMORY ? EXIT_FAULT
+                                                                            : EXIT_INPUT;
+}
+
+int tool_finish(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EXIT_OK;
+    fprintf(stderr, "baton: standard output cannot be written: %s\n", strerror(errno));
+    return EXIT_INPUT;
+}

@@ -1,0 +1,69 @@
+/* What the verbs of the program `baton` share: options, help, diagnostics, exit codes. */
+#ifndef TOOL_H
+#define TOOL_H
+
+#include <stdio.h>
+
+#include <baton/baton.h>
+
+enum { EXIT_OK = 0, EXIT_INPUT = 1, EXIT_USAGE = 2, EXIT_FAULT = 3 };
+
+struct option {
+    const char *name;  /* "--" and this */
+    char letter;       /* "-" and this; 0: none */
+    const char *value; /* what it takes, as help names it; NULL: nothing */
+    const char *doc;
+};
+
+struct tool;
+
+struct verb {
+    const char *name;
+    const char *args; /* as usage names them: "MODEL" */
+    uint32_t min_arg, max_arg;
+    const char *doc;              /* one line */
+    const char *details;          /* paragraphs of --help; NULL: none */
+    const struct option *options; /* ended by a zero name; NULL: none */
+    int (*run)(struct tool *);    /* gives the exit code */
+};
+
+struct given {
+    const struct option *option;
+    const char *value;
+};
+
+struct tool {
+    bt_ctx *ctx;
+    const struct verb *verb;
+    uint32_t narg, ngiven;
+    const char **args; /* NULL-terminated */
+    struct given *given;
+    int colour; /* of standard error */
+};
+
+/* The last value given, NULL if none; flags give "". */
+const char *option_value(const struct tool *, const char *name);
+/* All values, NULL-terminated, in the scratch arena; NULL where there is none. */
+const char **option_values(const struct tool *, const char *name);
+/* A number from 0 to `high`; EXIT_USAGE with a message if it is none. *out stays where
+ * the option is absent. */
+int option_number(const struct tool *, const char *name, int64_t high, int64_t *out);
+
+/* Splits the command line by the verb's options. */
+int tool_parse(struct tool *, int argc, char **argv);
+void tool_help(const struct verb *, FILE *);
+/* A message about the command line, and EXIT_USAGE. */
+int tool_usage(const struct tool *, const char *format, ...) BT_PRINTF(2, 3);
+/* Prints what was reported and the status, and gives the exit code for it. */
+int tool_fail(const struct tool *, bt_status);
+/* Writes standard output to the end: EXIT_OK, or EXIT_INPUT with a message. */
+int tool_finish(void);
+
+#define TRY_TOOL(tool, expr)                       \
+    do {                                           \
+        bt_status tool_status = (expr);            \
+        if (tool_status)                           \
+            return tool_fail((tool), tool_status); \
+    } while (0)
+
+#endif

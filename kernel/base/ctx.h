@@ -16,7 +16,7 @@ struct bt_registry {
     pthread_mutex_t lock;            /* guards plugins */
     bt_arena *arena;                 /* lives as long as the registry */
     const char *const *plugin_files; /* copies of the options */
-    const char *plugin_path, *plugin_only;
+    const char *plugin_path, *plugin_only, *plugin_use;
     struct bt__plugins *plugins; /* NULL until the first look-up */
 };
 

@@ -78,7 +78,8 @@ static int copy_options(bt_registry *r, const bt_registry_options *options)
     r->arena = bt_arena_create(r);
     return r->arena && copy_files(r->arena, options->plugin_files, &r->plugin_files) &&
            copy_text(r->arena, options->plugin_path, &r->plugin_path) &&
-           copy_text(r->arena, options->plugin_only, &r->plugin_only);
+           copy_text(r->arena, options->plugin_only, &r->plugin_only) &&
+           copy_text(r->arena, options->plugin_use, &r->plugin_use);
 }
 
 bt_registry *bt_registry_create(const bt_registry_options *options)

@@ -393,8 +393,9 @@ static bt_status read_beside(bt_ctx *ctx, const bt_plugin_handle *h, const char 
     if (text)
         return bt_pipeline_parse(ctx, name, text, strlen(text), out);
     const void *mark = bt_arena_mark(ctx->scratch);
-    const char *path = bt__say(ctx->scratch, "%s/%s", h->folder ? h->folder : "", name);
-    bt_status status = read_file(ctx, path, out);
+    const char *path =
+        bt__format(ctx->scratch, "%s/%s", h->folder ? h->folder : "", name);
+    bt_status status = path ? read_file(ctx, path, out) : bt_no_memory();
     bt_arena_release(ctx->scratch, mark);
     return status;
 }
@@ -406,8 +407,8 @@ static bt_status read_item(bt_ctx *ctx, const bt__item *item, bt_pipeline **out)
         return NULL;
     const bt_place place = { .file = item->plugin->source.file };
     bt_status status = bt_fail_place(ctx, BT_ERR_PIPELINE, &place,
-                           "pipeline \"%s\" is named \"%s\" in its own file %s",
-                           item->name, (*out)->name, (*out)->doc.file);
+                                     "pipeline \"%s\" is named \"%s\" in its own file %s",
+                                     item->name, (*out)->name, (*out)->doc.file);
     bt_pipeline_destroy(*out);
     *out = NULL;
     return status;

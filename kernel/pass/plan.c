@@ -174,7 +174,7 @@ static bt_status plan_pass(settle *s, const bt__step *step, const region *r,
     bt__planned pass = { .pass = step->name, .spot = step->spot, .level = step->level };
     bt_status fault = bt__plugins_item(s->ctx, "baton.pass/1", step->name, &item);
     if (fault)
-        return note(s, bt__spot_fail(s->ctx, step->spot, "%s", fault->message));
+        return note(s, bt__spot_wrap(s->ctx, step->spot, fault));
     BT_TRY(read_item(s, &pass, item));
     int is_required = has_name(&s->require, step->name);
     int is_disabled = has_name(&s->plan->disabled, step->name);
@@ -281,7 +281,9 @@ static bt_status plan_pipeline(settle *s, const bt__step *step, const region *r,
                                      MAX_NESTED, step->name));
     bt_status fault = bt__pipeline_find(s->ctx, step->name, &nested);
     if (fault)
-        return note(s, bt__spot_fail(s->ctx, step->spot, "%s", fault->message));
+        // One with a place tells more where it stands, in the pipeline's own file.
+        return note(s,
+                    fault->place.file ? fault : bt__spot_wrap(s->ctx, step->spot, fault));
     if (!BT_PUSH(s->plan->arena, &s->plan->nested, nested)) {
         bt_pipeline_destroy(nested);
         return bt_no_memory();

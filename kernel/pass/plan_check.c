@@ -125,10 +125,11 @@ static bt_status check_option(check *c, const bt__planned *pass,
     row[0].offset = 0;
     const bt_op one = { .name = pass->pass, .attrs = row, .attrs_nbytes = 16 };
     const void *values;
-    const char *text = bt__say(c->plan->arena, "%s=%s", option->name, option->text);
+    const char *text = bt__format(c->plan->arena, "%s=%s", option->name, option->text);
+    if (!text)
+        return bt_no_memory();
     bt_status fault = bt_attrs_parse(c->ctx, c->store, &one, text, &values);
-    return fault ? note(c, bt__spot_fail(c->ctx, option->spot, "%s", fault->message))
-                 : NULL;
+    return fault ? note(c, bt__spot_wrap(c->ctx, option->spot, fault)) : NULL;
 }
 
 static bt_status check_options(check *c, const bt__planned *pass)

@@ -185,6 +185,12 @@ bt_status bt__spot_fail(bt_ctx *ctx, bt__spot spot, const char *format, ...)
     return status;
 }
 
+bt_status bt__spot_wrap(bt_ctx *ctx, bt__spot spot, bt_status fault)
+{
+    return fault->code == BT_ERR_MEMORY ? fault
+                                        : bt__spot_fail(ctx, spot, "%s", fault->message);
+}
+
 /* Whether the string token text[start, end) spells `key`. */
 static int is_key(const char *text, size_t start, size_t end, const char *key)
 {

@@ -3,6 +3,7 @@
  * item reads, and what the item may hold. Passes, analyses, executors, importers and
  * pipelines; operators, relations and facets are in kinds_op.c.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include <baton/executor.h>
@@ -80,11 +81,13 @@ static int copy_pass(const bt__copier *copier, void *row)
 
 static const char *check_words(bt_arena *arena, const char *member, const char *words)
 {
+    char word[130];
     for (words = words ? words : ""; *words;) {
         size_t n = strcspn(words, " ");
-        const char *word = bt_arena_text(arena, words, n);
-        if (n > 0 && (!word || !is_word(word)))
-            return bt__say(arena, "%s: \"%s\" is not a name", member, word ? word : "");
+        snprintf(word, sizeof(word), "%.*s", (int)(n < sizeof(word) ? n : sizeof(word)),
+                 words);
+        if (n > 0 && !is_word(word))
+            return bt__say(arena, "%s: \"%s\" is not a name", member, word);
         words += n + (words[n] != 0);
     }
     return NULL;

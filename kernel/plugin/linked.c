@@ -52,11 +52,9 @@ static bt_status add(bt_ctx *ctx, struct bt__plugins *plugins, const bt__linked 
     bt_status fault = make_manifest(ctx, plugins->arena, linked, h);
     if (!fault)
         fault = bt__manifest_list(ctx, plugins->arena, h);
-    if (fault && fault->code == BT_ERR_MEMORY)
-        return fault;
-    h->state = fault ? BT_PLUGIN_REFUSED : BT_PLUGIN_FOUND;
     h->refusal = fault ? bt__plugins_keep(plugins, fault) : NULL;
-    return NULL;
+    h->state = fault ? BT_PLUGIN_REFUSED : BT_PLUGIN_FOUND;
+    return h->refusal && h->refusal->code == BT_ERR_MEMORY ? h->refusal : NULL;
 }
 
 bt_status bt__linked_add(bt_ctx *ctx, struct bt__plugins *plugins)

@@ -106,9 +106,9 @@ static bt_status choose_binary(bt_ctx *ctx, const bt__json *root, bt_plugin_hand
         const json_t *row = json_array_get(binaries.value, i);
         const char *os = bt__json_text(row, "os"), *arch = bt__json_text(row, "arch");
         if (strcmp(os, BT__HOST_OS) == 0 && strcmp(arch, BT__HOST_ARCH) == 0) {
-            h->binary = bt__say(arena, "%s/%s", h->folder, bt__json_text(row, "path"));
+            h->binary = bt__format(arena, "%s/%s", h->folder, bt__json_text(row, "path"));
             h->digest = bt__json_text(row, "sha256");
-            return NULL;
+            return h->binary ? NULL : bt_no_memory();
         }
         bt_text_addf(&found, "%s%s/%s", i ? ", " : "", os, arch);
     }
@@ -136,8 +136,8 @@ static bt_status choose_binary(bt_ctx *ctx, const bt__json *root, bt_plugin_hand
 static const char *item_name(bt_arena *arena, const bt__kind *kind, const json_t *json)
 {
     if (kind && strcmp(kind->kind, "facet") == 0)
-        return bt__say(arena, "%s:%s", bt__json_text(json, "op"),
-                       bt__json_text(json, "facet"));
+        return bt__format(arena, "%s:%s", bt__json_text(json, "op"),
+                          bt__json_text(json, "facet"));
     return bt__json_text(json, "name");
 }
 
@@ -172,6 +172,8 @@ bt_status bt__manifest_list(bt_ctx *ctx, bt_arena *arena, bt_plugin_handle *h)
                                 .doc = bt__json_text(row.value, "doc"),
                                 .json = row.value,
                                 .plugin = h };
+            if (!item->name)
+                return bt_no_memory();
             for (size_t j = first; j < h->nitem; j++) {
                 if (strcmp(h->items[j].name, item->name) == 0)
                     return fail_twice(ctx, &row, item->name);
@@ -245,12 +247,13 @@ bt_status bt__manifest_read(bt_ctx *ctx, struct bt__plugins *plugins, const char
                                        &h->source.text, &h->source.nbytes);
     if (!fault)
         fault = judge(ctx, plugins->arena, h);
-    if (fault && fault->code == BT_ERR_MEMORY) {
+    bt_status kept = fault ? bt__plugins_keep(plugins, fault) : NULL;
+    if (kept && kept->code == BT_ERR_MEMORY) {
         json_decref(h->json);
         plugins->handles.len--;
-        return fault;
+        return kept;
     }
     h->state = fault ? BT_PLUGIN_REFUSED : BT_PLUGIN_FOUND;
-    h->refusal = fault ? bt__plugins_keep(plugins, fault) : NULL;
+    h->refusal = kept;
     return NULL;
 }

@@ -360,10 +360,11 @@ bt_status bt__plugin_open(bt_ctx *ctx, struct bt__plugins *plugins, bt_plugin_ha
         return NULL;
     }
     bt_arena_release(plugins->arena, mark);
-    if (fault->code == BT_ERR_MEMORY) // not the plugin's fault: another try may work
-        return fault;
+    bt_status kept = bt__plugins_keep(plugins, fault);
+    if (kept->code == BT_ERR_MEMORY) // not the plugin's fault: another try may work
+        return kept;
     h->state = BT_PLUGIN_REFUSED;
-    h->refusal = bt__plugins_keep(plugins, fault);
+    h->refusal = kept;
     return bt_fail_place(ctx, BT_ERR_PLUGIN, &fault->place, "plugin %s is refused: %s",
                          h->id, fault->message);
 }

@@ -83,18 +83,25 @@ static bt_status fail_tie(bt_ctx *ctx, const bt_op *op, const char *facet,
     return bt_fail(
         ctx, BT_ERR_PLUGIN,
         "facet %s of %s is given twice with priority %lld, by %s (%s) and by %s "
-        "(%s): one of them needs a higher priority",
+        "(%s): one of them needs a higher priority, or choose by "
+        "BATON_PLUGIN_USE=%s:%s=%s",
         facet, op->name, (long long)found->priority, bt_plugin_id(one), one->source.file,
-        bt_plugin_id(other), other->source.file);
+        bt_plugin_id(other), other->source.file, op->name, facet, bt_plugin_id(other));
 }
 
 static bt_status find_facet(bt_ctx *ctx, struct bt__plugins *plugins, const bt_op *op,
                             const char *facet, const void **out)
 {
     best found = { 0 };
-    const char *key = bt__say(ctx->scratch, "%s:%s", op->name, facet);
+    const char *key = bt__format(ctx->scratch, "%s:%s", op->name, facet);
+    if (!key)
+        return bt_no_memory();
+    bt__item *first = bt__plugins_find(plugins, "baton.facet/1", key);
     find_own(op, facet, &found);
-    find_added(bt__plugins_find(plugins, "baton.facet/1", key), &found);
+    if (first)
+        BT_TRY(bt__plugins_chosen(ctx, plugins, first, key, &found.added));
+    if (!found.added)
+        find_added(first, &found);
     if (found.tie)
         return fail_tie(ctx, op, facet, &found);
     if (found.added) {

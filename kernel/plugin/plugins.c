@@ -144,6 +144,7 @@ static bt_status make_index(bt_ctx *ctx, struct bt__plugins *plugins)
     if (plugins->handles.len > 0)
         qsort(plugins->handles.at, plugins->handles.len, sizeof(*plugins->handles.at),
               compare_handles);
+    plugins->is_indexed = 0;
     BT_TRY(resolve_ids(ctx, plugins));
     plugins->items.len = 0;
     bt_map_init(&plugins->interfaces, plugins->arena, 1);
@@ -155,6 +156,7 @@ static bt_status make_index(bt_ctx *ctx, struct bt__plugins *plugins)
     if (plugins->items.len > 0)
         qsort(plugins->items.at, plugins->items.len, sizeof(*plugins->items.at),
               compare_items);
+    plugins->is_indexed = 1;
     return NULL;
 }
 
@@ -164,11 +166,12 @@ static bt_status scan(bt_ctx *ctx)
 {
     bt_registry *r = ctx->registry;
     if (r->plugins && r->plugins->is_scanned)
-        return NULL;
+        return r->plugins->is_indexed ? NULL : make_index(ctx, r->plugins);
     bt__plugins_destroy(r, r->plugins); // what a search without memory left
     r->plugins = create(r);
     if (!r->plugins)
         return bt_no_memory();
+    BT_TRY(bt__plugins_read_use(ctx, r->plugins));
     BT_TRY(bt__plugins_search(ctx, r->plugins));
     BT_TRY(make_index(ctx, r->plugins));
     r->plugins->is_scanned = 1;
@@ -238,12 +241,33 @@ static bt_status fail_unknown(bt_ctx *ctx, const struct bt__plugins *plugins,
                    bt__nearest_text(&nearest, ctx->scratch), refused);
 }
 
+bt_status bt__plugins_chosen(bt_ctx *ctx, const struct bt__plugins *plugins,
+                             bt__item *first, const char *name, bt__item **out)
+{
+    const char *id = bt_map_find(&plugins->use, name);
+    *out = NULL;
+    if (!id)
+        return NULL;
+    for (bt__item *item = first; item; item = item->next) {
+        if (strcmp(item->plugin->id, id) == 0) {
+            *out = item;
+            return NULL;
+        }
+    }
+    return bt_fail(ctx, BT_ERR_PLUGIN,
+                   "%s \"%s\" is to be used from plugin %s, which does not provide it",
+                   kind_word(first->interface_name), name, id);
+}
+
 bt_status bt__plugins_choose(bt_ctx *ctx, struct bt__plugins *plugins,
                              const char *interface_name, const char *name, bt__item **out)
 {
     bt__item *first = bt__plugins_find(plugins, interface_name, name), *usable = NULL;
     if (!first)
         return fail_unknown(ctx, plugins, interface_name, name);
+    BT_TRY(bt__plugins_chosen(ctx, plugins, first, name, out));
+    if (*out)
+        return NULL;
     for (bt__item *item = first; item; item = item->next) {
         if (item->plugin->state == BT_PLUGIN_REFUSED)
             continue;
@@ -460,13 +484,12 @@ static bt_status provide(struct bt__plugins *plugins, bt__item *item, bt_provide
     if (!item->json_text) {
         bt_text text;
         bt_text_init(&text, plugins->arena);
-        if (!bt__json_write(item->json, JSON_COMPACT, &text))
+        const char *doc = first_line(plugins->arena, item->doc);
+        if (!doc || !bt__json_write(item->json, JSON_COMPACT, &text))
             return bt_no_memory();
-        item->doc = first_line(plugins->arena, item->doc);
+        item->doc = doc;
         item->json_text = bt_text_get(&text);
     }
-    if (!item->doc || !item->json_text)
-        return bt_no_memory();
     *out = (bt_provided){ .kind = kind_of(item),
                           .name = item->name,
                           .doc = item->doc,

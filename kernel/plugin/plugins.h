@@ -73,7 +73,8 @@ struct bt_plugin_handle {
 
 struct bt__plugins {
     bt_arena *arena;
-    uint32_t is_scanned;
+    uint32_t is_scanned, is_indexed;
+    bt_map use; /* name -> id of the plugin whose entry to use */
     bt_vec(bt__place) places;
     bt_vec(bt_plugin_handle *) handles;
     bt_map interfaces;        /* text -> bt_map * of name -> bt__item * */
@@ -88,6 +89,10 @@ void bt__plugins_unlock(bt_ctx *);
 /* First of the chain, NULL: nobody provides it. */
 bt__item *bt__plugins_find(const struct bt__plugins *, const char *interface_name,
                            const char *name);
+/* Of a chain, the item of the plugin that the user chose for the name. *out NULL where
+ * nothing was chosen. errors BT_ERR_PLUGIN: the chosen one does not have it */
+bt_status bt__plugins_chosen(bt_ctx *, const struct bt__plugins *, bt__item *first,
+                             const char *name, bt__item **out) BT_MUST_USE;
 /* The one item to use for a name: errors BT_ERR_NAME, BT_ERR_PLUGIN (ambiguous). Opens
  * nothing. */
 bt_status bt__plugins_choose(bt_ctx *, struct bt__plugins *, const char *interface_name,
@@ -136,6 +141,8 @@ bt_status bt__plugins_contributions(bt_ctx *, bt_arena *, const char *slot,
  * BT_ERR_MEMORY */
 bt_status bt__plugins_search(bt_ctx *, struct bt__plugins *) BT_MUST_USE;
 
+/* Reads plugin_use into plugins->use; what is malformed is reported. */
+bt_status bt__plugins_read_use(bt_ctx *, struct bt__plugins *) BT_MUST_USE;
 /* A whole regular file of at most `limit` bytes, with a NUL behind. */
 bt_status bt__read_bounded(bt_ctx *, bt_arena *, const char *path, size_t limit,
                            const char **out, size_t *nbytes) BT_MUST_USE;
@@ -228,7 +235,10 @@ const bt_attr *bt__schema_read(bt_arena *, const json_t *json, size_t *nbytes);
 /* A copy of `nbytes` of each row into rows of `host_nbytes`, up to the row whose first
  * member is zero. NULL: no memory */
 void *bt__rows_copy(bt_arena *, const void *rows, size_t nbytes, size_t host_nbytes);
-/* Formatted text in an arena; never NULL. */
+/* Formatted text in an arena. NULL: no memory */
+const char *bt__format(bt_arena *, const char *format, ...) BT_PRINTF(2, 3);
+/* The same for messages: bt__speechless where there is no memory. */
+extern const char bt__speechless[];
 const char *bt__say(bt_arena *, const char *format, ...) BT_PRINTF(2, 3);
 
 #endif

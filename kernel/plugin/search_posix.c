@@ -94,8 +94,8 @@ static bt_status read_folder(bt_ctx *ctx, struct bt__plugins *plugins, DIR *fold
     while ((entry = readdir(folder))) {
         if (!is_manifest(entry->d_name))
             continue;
-        const char *name = bt__say(plugins->arena, "%s/%s", path, entry->d_name);
-        if (!BT_PUSH(plugins->arena, &names, name))
+        const char *name = bt__format(plugins->arena, "%s/%s", path, entry->d_name);
+        if (!name || !BT_PUSH(plugins->arena, &names, name))
             return bt_no_memory();
     }
     if (names.len > 0)
@@ -106,6 +106,7 @@ static bt_status read_folder(bt_ctx *ctx, struct bt__plugins *plugins, DIR *fold
     return NULL;
 }
 
+/* `path` NULL: there was no memory for it. */
 static bt_status search_folder(bt_ctx *ctx, struct bt__plugins *plugins, uint32_t origin,
                                const char *path)
 {
@@ -116,9 +117,11 @@ static bt_status search_folder(bt_ctx *ctx, struct bt__plugins *plugins, uint32_
     uint32_t n = 0;
     bt_status status = read_folder(ctx, plugins, folder, path, &n);
     closedir(folder);
-    plugins->places.at[plugins->places.len - 1].result =
-        bt__say(plugins->arena, "%u manifest%s", n, n == 1 ? "" : "s");
-    return status;
+    BT_TRY(status);
+    const char *result =
+        bt__format(plugins->arena, "%u manifest%s", n, n == 1 ? "" : "s");
+    plugins->places.at[plugins->places.len - 1].result = result;
+    return result ? NULL : bt_no_memory();
 }
 
 /* ---- lists ---- */
@@ -171,11 +174,11 @@ static bt_status search_user(bt_ctx *ctx, struct bt__plugins *plugins)
     const char *data = variable(ctx, "XDG_DATA_HOME"), *home = variable(ctx, "HOME");
     if (data && *data == '/')
         return search_folder(ctx, plugins, BT__PLACE_USER,
-                             bt__say(plugins->arena, "%s/baton/plugins", data));
+                             bt__format(plugins->arena, "%s/baton/plugins", data));
     if (home && *home == '/')
         return search_folder(
             ctx, plugins, BT__PLACE_USER,
-            bt__say(plugins->arena, "%s/.local/share/baton/plugins", home));
+            bt__format(plugins->arena, "%s/.local/share/baton/plugins", home));
     return NULL;
 }
 
@@ -212,13 +215,37 @@ static bt_status search_prefix(bt_ctx *ctx, struct bt__plugins *plugins)
         return NULL;
     if (!is_program)
         return search_folder(ctx, plugins, BT__PLACE_PREFIX,
-                             bt__say(plugins->arena, "%s/baton/plugins", folder));
+                             bt__format(plugins->arena, "%s/baton/plugins", folder));
     char *slash = strrchr(folder, '/');
     if (slash)
         *slash = 0;
     return search_folder(
         ctx, plugins, BT__PLACE_PREFIX,
-        bt__say(plugins->arena, "%s/" BT_LIBDIR "/baton/plugins", folder));
+        bt__format(plugins->arena, "%s/" BT_LIBDIR "/baton/plugins", folder));
+}
+
+bt_status bt__plugins_read_use(bt_ctx *ctx, struct bt__plugins *plugins)
+{
+    const char *list = ctx->registry->plugin_use ? ctx->registry->plugin_use
+                                                 : variable(ctx, "BATON_PLUGIN_USE");
+    bt_map_init(&plugins->use, plugins->arena, 1);
+    for (list = list ? list : ""; *list;) {
+        list += strspn(list, " ,");
+        size_t n = strcspn(list, " ,"), name = strcspn(list, "= ,");
+        const char *key = bt_arena_text(plugins->arena, list, name);
+        const char *id =
+            name < n ? bt_arena_text(plugins->arena, list + name + 1, n - name - 1) : "";
+        if (!key || !id)
+            return bt_no_memory();
+        if (n > 0 && (!*key || !bt__is_name(id)))
+            bt_report(ctx, bt_fail(ctx, BT_ERR_ARGUMENT,
+                                   "plugin use: expected NAME=PLUGIN, found \"%.*s\"",
+                                   (int)n, list));
+        else if (n > 0 && !bt_map_put(&plugins->use, key, (void *)(uintptr_t)id))
+            return bt_no_memory();
+        list += n;
+    }
+    return NULL;
 }
 
 bt_status bt__plugins_search(bt_ctx *ctx, struct bt__plugins *plugins)

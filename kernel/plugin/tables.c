@@ -10,6 +10,19 @@
 #define MAX_NROW       (64u << 10) /* a table that long lacks its end */
 #define MAX_NTABLE     1024
 
+const char *bt__format(bt_arena *arena, const char *format, ...)
+{
+    bt_text text;
+    va_list args;
+    bt_text_init(&text, arena);
+    va_start(args, format);
+    bt_text_addv(&text, format, args);
+    va_end(args);
+    return bt_text_get(&text);
+}
+
+const char bt__speechless[] = "no memory";
+
 const char *bt__say(bt_arena *arena, const char *format, ...)
 {
     bt_text text;
@@ -19,7 +32,7 @@ const char *bt__say(bt_arena *arena, const char *format, ...)
     bt_text_addv(&text, format, args);
     va_end(args);
     const char *out = bt_text_get(&text);
-    return out ? out : "no memory";
+    return out ? out : bt__speechless;
 }
 
 /* The first member of every row: its name. */
@@ -88,13 +101,13 @@ static bt_status check_name(bt_ctx *ctx, const bt_plugin *plugin, const bt_table
     return NULL;
 }
 
-/* "relu:gradient" for a facet of another plugin's operator. */
+/* "relu:gradient" for a facet of another plugin's operator. NULL: no memory */
 static const char *row_name(bt_arena *arena, const bt__kind *kind, const void *raw)
 {
     const bt_facet *facet = raw;
     if (!kind || strcmp(kind->kind, "facet") != 0 || !facet->op)
         return name_of(raw);
-    return bt__say(arena, "%s:%s", facet->op, facet->facet);
+    return bt__format(arena, "%s:%s", facet->op, facet->facet);
 }
 
 static bt_status read_row(bt_ctx *ctx, const bt__copier *copier, const bt_table *table,
@@ -105,6 +118,8 @@ static bt_status read_row(bt_ctx *ctx, const bt__copier *copier, const bt_table 
                     .name = row_name(copier->arena, kind, raw),
                     .raw = raw,
                     .raw_nbytes = table->row_nbytes };
+    if (!row.name)
+        return bt_no_memory();
     BT_TRY(check_name(ctx, copier->from, table, out, row.name));
     if (kind) {
         row.copy = bt_arena_alloc(copier->arena, 1, kind->nbytes);
@@ -115,6 +130,8 @@ static bt_status read_row(bt_ctx *ctx, const bt__copier *copier, const bt_table 
         if (kind->copy && !kind->copy(copier, row.copy))
             return bt_no_memory();
         const char *fault = kind->check(ctx->diags, row.copy);
+        if (fault == bt__speechless)
+            return bt_no_memory();
         if (fault)
             return bt_fail(ctx, BT_ERR_PLUGIN, "plugin %s: %s %s: %s", copier->from->id,
                            kind->kind, row.name, fault);

@@ -76,14 +76,19 @@ static void explain_item(const struct bt__plugins *plugins, const bt__item *firs
             nusable++;
         }
     }
-    if (is_facet)
+    const char *use = bt_map_find(&plugins->use, first->name);
+    if (use)
+        bt_text_addf(out, "  %s is used: it was chosen (BATON_PLUGIN_USE)\n", use);
+    else if (is_facet)
         bt_text_addf(out, "  the one with the highest priority is used\n");
     else if (nusable == 1)
         bt_text_addf(out, "  %s is used: no other plugin that may be opened has it\n",
                      chosen->id);
     else if (nusable > 1)
-        bt_text_addf(out, "  none is used: it is provided %u times; remove all but one\n",
-                     nusable);
+        bt_text_addf(out,
+                     "  none is used: it is provided %u times; remove all but one, or "
+                     "choose by BATON_PLUGIN_USE=%s=PLUGIN\n",
+                     nusable, first->name);
     else
         bt_text_addf(out, "  none is used: every plugin that has it is refused\n");
 }

@@ -1,6 +1,8 @@
 /* Plugins are found, listed without being opened, opened by need, and checked. */
+#include <pthread.h>
 #include <stdlib.h>
 
+#include "failing_allocator.h"
 #include "test.h"
 
 #include <baton/op.h>
@@ -96,6 +98,75 @@ static void test_rows_of_any_interface_grow_with_zeros(void **state)
     assert_null(greeting.later);
 }
 
+/* ---- threads and memory ---- */
+
+static void *look_up(void *registry)
+{
+    bt_ctx *ctx = bt_ctx_create(registry);
+    const bt_op *op = NULL;
+    const void *table;
+    if (!ctx || bt_op_get(ctx, "test.twice", &op) ||
+        bt_op_facet(ctx, op, "cases", &table) || bt_provided_len(ctx, "op") != 2)
+        op = NULL;
+    bt_ctx_destroy(ctx);
+    return (void *)(uintptr_t)op;
+}
+
+static void test_a_registry_serves_several_threads(void **state)
+{
+    pthread_t threads[8];
+    bt_registry *registry = bt_ctx_registry(*state);
+    void *first, *other;
+    for (size_t i = 0; i < 8; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look_up, registry), 0);
+    assert_int_equal(pthread_join(threads[0], &first), 0);
+    assert_non_null(first);
+    for (size_t i = 1; i < 8; i++) {
+        assert_int_equal(pthread_join(threads[i], &other), 0);
+        assert_ptr_equal(first, other);
+    }
+}
+
+/* What fails for lack of memory works at the second try. */
+static int use_plugins(bt_ctx *ctx)
+{
+    const bt_op *op;
+    const void *row, *table;
+    bt_provided item;
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    return ok_or_no_memory(bt_plugins_scan(ctx)) &&
+           ok_or_no_memory(bt_provided_at(ctx, "op", 0, &item)) &&
+           ok_or_no_memory(bt_op_get(ctx, "test.twice", &op)) &&
+           ok_or_no_memory(bt_op_facet(ctx, op, "cases", &table)) &&
+           ok_or_no_memory(bt_registry_row(ctx, "test.greeting/1", "hello", 64, &row)) &&
+           ok_or_no_memory(bt_plugin_why(ctx, "test.twice", &text)) &&
+           ok_or_no_memory(bt_plugins_add(ctx, TEST_BAD "/none.baton.json")) &&
+           ok_or_no_memory(bt_op_get(ctx, "bad.op", &op));
+}
+
+static int plugins_body(const bt_allocator *allocator)
+{
+    bt_registry *registry =
+        bt_registry_create(&(bt_registry_options){ .allocator = allocator,
+                                                   .arena_single = 1,
+                                                   .plugin_only = TEST_PLUGINS,
+                                                   .ignore_environment = 1 });
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    int ok = ctx && use_plugins(ctx);
+    if (ctx && !ok && ((const struct failing_allocator *)allocator)->from_then_on == 0)
+        assert_true(use_plugins(ctx));
+    bt_ctx_destroy(ctx);
+    bt_registry_unref(registry);
+    return ok;
+}
+
+static void test_lack_of_memory_is_an_error_and_passes(void **state)
+{
+    (void)state;
+    fail_each_allocation(plugins_body);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_listing_opens_nothing, setup, teardown),
     cmocka_unit_test_setup_teardown(test_an_operator_is_completed_by_its_plugin, setup,
@@ -103,6 +174,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_facets_are_found_by_name, setup, teardown),
     cmocka_unit_test_setup_teardown(test_an_unknown_name_gets_its_neighbours, setup,
                                     teardown),
+    cmocka_unit_test_setup_teardown(test_a_registry_serves_several_threads, setup,
+                                    teardown),
+    cmocka_unit_test(test_lack_of_memory_is_an_error_and_passes),
     cmocka_unit_test_setup_teardown(test_rows_of_any_interface_grow_with_zeros, setup,
                                     teardown),
 };

@@ -1,4 +1,5 @@
 /* Pipelines are read, settled, proved and printed from manifests alone. */
+#include "failing_allocator.h"
 #include "test.h"
 
 #include <baton/pass.h>
@@ -289,6 +290,47 @@ static void test_the_flat_form_reads_back_to_itself(void **state)
     }
 }
 
+/* ---- lack of memory ---- */
+
+static int use_pipeline(bt_ctx *ctx, bt_pipeline *p)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    int ok = ok_or_no_memory(bt_pipeline_resolve(ctx, p, NULL, &text, NULL));
+    bt_pipeline_destroy(p);
+    return ok;
+}
+
+static int pipelines_body(const bt_allocator *allocator)
+{
+    static const char json[] =
+        "{\"name\": \"x\", \"vars\": {\"n\": 9}, \"sequence\": ["
+        "{\"pipeline\": \"test-inner\", \"vars\": {\"rounds\": \"$n\"}},"
+        "{\"repeat\": {\"max\": 2}, \"sequence\": [{\"slot\": \"test-slot\"}]}],"
+        "\"require\": [\"test-idle\"], \"instruments\": {\"dump-after\": [\"*\"]}}";
+    bt_registry *registry =
+        bt_registry_create(&(bt_registry_options){ .allocator = allocator,
+                                                   .arena_single = 1,
+                                                   .plugin_only = TEST_PLUGINS,
+                                                   .ignore_environment = 1 });
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    bt_pipeline *p;
+    int ok =
+        ctx && ok_or_no_memory(bt_pipeline_parse(ctx, "p", json, strlen(json), &p)) &&
+        use_pipeline(ctx, p) &&
+        ok_or_no_memory(bt_pipeline_read(ctx, "test-idle{tag=x}, (test-flat)*2", &p)) &&
+        use_pipeline(ctx, p);
+    bt_ctx_destroy(ctx);
+    bt_registry_unref(registry);
+    return ok;
+}
+
+static void test_lack_of_memory_is_an_error(void **state)
+{
+    (void)state;
+    fail_each_allocation(pipelines_body);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_a_line_is_a_pipeline),
@@ -299,6 +341,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_variables_reach_nested_pipelines),
     TEST(test_slots_are_filled_in_order),
     TEST(test_conditions_and_nesting),
+    cmocka_unit_test(test_lack_of_memory_is_an_error),
     TEST(test_the_flat_form_reads_back_to_itself),
 };
 TEST_MAIN(tests)

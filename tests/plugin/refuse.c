@@ -12,14 +12,21 @@
 #include <baton/op.h>
 #include <baton/pass.h>
 
-static bt_ctx *open_only(const char *only)
+static bt_ctx *open_with(const char *only, const char *use)
 {
-    bt_registry_options options = { .plugin_only = only, .ignore_environment = 1 };
+    bt_registry_options options = { .plugin_only = only,
+                                    .plugin_use = use,
+                                    .ignore_environment = 1 };
     bt_registry *registry = bt_registry_create(&options);
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     bt_registry_unref(registry);
     assert_non_null(ctx);
     return ctx;
+}
+
+static bt_ctx *open_only(const char *only)
+{
+    return open_with(only, NULL);
 }
 
 static const bt_plugin_handle *find(bt_ctx *ctx, const char *id)
@@ -111,6 +118,31 @@ static void test_a_refused_plugin_leaves_the_name_to_another(void **state)
     assert_int_equal(bt_plugin_open(ctx, "bad.op_missing")->code, BT_ERR_PLUGIN);
     assert_ok(ctx, bt_op_get(ctx, "bad.op", &op));
     assert_string_equal(bt_plugin_id(op->plugin), "bad.none");
+    bt_ctx_destroy(ctx);
+}
+
+static void test_a_tie_is_settled_by_the_user(void **state)
+{
+    (void)state;
+    static const char only[] =
+        TEST_BAD "/none.baton.json:" TEST_BAD "/op_missing.baton.json";
+    const bt_op *op;
+    bt_ctx *ctx = open_with(only, "x=y , bad.op=bad.none");
+    assert_ok(ctx, bt_op_get(ctx, "bad.op", &op));
+    assert_string_equal(bt_plugin_id(op->plugin), "bad.none");
+    bt_text why;
+    bt_text_init(&why, bt_ctx_scratch(ctx));
+    assert_ok(ctx, bt_plugin_why(ctx, "bad.op", &why));
+    assert_non_null(strstr(bt_text_get(&why), "bad.none is used: it was chosen"));
+    bt_ctx_destroy(ctx);
+    ctx = open_with(only, "bad.op=bad.op_missing"); // chosen, so not passed over
+    assert_error(bt_op_get(ctx, "bad.op", &op), BT_ERR_PLUGIN,
+                 "plugin bad.op_missing is refused");
+    bt_ctx_destroy(ctx);
+    ctx = open_with(only, "bad.op=nobody,bad.op,=z");
+    assert_error(bt_op_get(ctx, "bad.op", &op), BT_ERR_PLUGIN,
+                 "is to be used from plugin nobody, which does not provide it");
+    assert_int_equal(bt_ctx_nreport(ctx), 2); // what is no NAME=PLUGIN
     bt_ctx_destroy(ctx);
 }
 
@@ -389,6 +421,7 @@ static void test_the_place_searched_first_wins_and_why_says_so(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_wrong_objects_are_refused_by_name),
     cmocka_unit_test(test_a_refused_plugin_leaves_the_name_to_another),
+    cmocka_unit_test(test_a_tie_is_settled_by_the_user),
     cmocka_unit_test(test_wrong_ones_do_not_disturb_the_good),
     TEST(test_wrong_manifests_are_refused_with_a_place),
     TEST(test_odd_files_are_refused),

@@ -59,11 +59,8 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     bt_tensor_parts in[3];
     contents bounds[3];
     const bt_type *extent;
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 3; i++)
         BT_TRY(bt_relation_tensor_rank(s, r, i, 0, &in[i]));
-        BT_TRY(bt_relation_unify(s, r, in[0].dtype, in[i].dtype,
-                                 "dtypes of start, stop and step"));
-    }
     for (uint32_t i = 0; i < 3; i++) {
         if (!in[i].known)
             return bt_relation_wait(s);

@@ -87,7 +87,6 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
             return bt_relation_wait(s);
         }
     }
-    BT_TRY(bt_relation_unify(s, r, in[0]->dtype, in[1]->dtype, "dtypes of lhs and rhs"));
     const bt_type *shape, *result;
     BT_TRY(bt_relation_broadcast(s, r, in[0]->shape, in[1]->shape, &shape));
     if (in[0]->layout != in[1]->layout)

@@ -31,8 +31,6 @@ static bt_status fields_of(bt_solver *s, const bt_relation_call *r, uint32_t *n,
         if ((*out)[i].rank != (*out)[0].rank)
             return bt_relation_fail(s, r, 0, "field %u has rank %u, field 0 rank %u", i,
                                     (*out)[i].rank, (*out)[0].rank);
-        BT_TRY(bt_relation_unify(s, r, (*out)[0].dtype, (*out)[i].dtype,
-                                 "dtypes of the fields"));
     }
     return NULL;
 }

@@ -111,8 +111,6 @@ static bt_status relate_einsum(bt_solver *s, const bt_relation_call *r)
             return bt_relation_fail(s, r, 0, "field %u has rank %u, \"%s\" has %u axes",
                                     i, fields[i].rank, x.terms[i],
                                     (uint32_t)strlen(x.terms[i]));
-        BT_TRY(bt_relation_unify(s, r, fields[0].dtype, fields[i].dtype,
-                                 "dtypes of the fields"));
         for (uint32_t k = 0; k < fields[i].rank; k++) {
             const bt_type **extent = &extents[(unsigned char)x.terms[i][k]];
             if (*extent)
@@ -208,8 +206,6 @@ static bt_status relate_mesh(bt_solver *s, const bt_relation_call *r)
         *dim = fields[i].rank ? fields[i].dims[0] : bt_dim(store, 1);
         if (!*dim)
             return bt_no_memory();
-        BT_TRY(bt_relation_unify(s, r, fields[0].dtype, fields[i].dtype,
-                                 "dtypes of the fields"));
     }
     const bt_type *shape = bt_type_shape(store, n, dims);
     const bt_type *grid = shape ? bt_type_tensor(store, shape, fields[0].dtype) : NULL;

@@ -42,8 +42,6 @@ static bt_status relate_elements(bt_solver *s, const bt_relation_call *r)
     BT_TRY(bt_relation_tensor_rank(s, r, 1, data.rank, &indices));
     BT_TRY(bt_relation_tensor_rank(s, r, 2, data.rank, &updates));
     BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
-    BT_TRY(bt_relation_unify(s, r, data.dtype, updates.dtype,
-                             "dtypes of data and of updates"));
     for (uint32_t k = 0; k < data.rank; k++) {
         BT_TRY(bt_relation_unify(s, r, indices.dims[k], updates.dims[k],
                                  "dims of indices and of updates"));
@@ -72,8 +70,6 @@ static bt_status relate_nd(bt_solver *s, const bt_relation_call *r)
             data.rank);
     uint32_t npoint = (uint32_t)m, nouter = indices.rank - 1;
     BT_TRY(bt_relation_tensor_rank(s, r, 2, nouter + data.rank - npoint, &updates));
-    BT_TRY(bt_relation_unify(s, r, data.dtype, updates.dtype,
-                             "dtypes of data and of updates"));
     for (uint32_t k = 0; k < updates.rank; k++)
         BT_TRY(bt_relation_unify(s, r, updates.dims[k],
                                  k < nouter ? indices.dims[k + 1]

@@ -26,8 +26,6 @@ static bt_status relate_search(bt_solver *s, const bt_relation_call *r)
     bt_tensor_parts sequence, values;
     BT_TRY(bt_relation_tensor(s, r, 0, &sequence));
     BT_TRY(bt_relation_tensor(s, r, 1, &values));
-    BT_TRY(bt_relation_unify(s, r, sequence.dtype, values.dtype,
-                             "dtypes of sorted_sequence and of values"));
     if (sequence.rank == 0 || (sequence.rank != 1 && sequence.rank != values.rank))
         return bt_relation_fail(s, r, 0,
                                 "sorted_sequence has rank %u, expected 1 or that of "

@@ -19,12 +19,14 @@ bt_status shape_product(bt_solver *s, const bt_relation_call *r, uint32_t n,
     return product ? NULL : bt_no_memory();
 }
 
-/* Takes out what stands on both sides. */
+/* Takes out what stands on both sides; a 0 stays, for it leaves the rest open. */
 static void cancel(dims *a, dims *b)
 {
     for (uint32_t i = 0; i < a->n; i++) {
         for (uint32_t j = 0; j < b->n; j++) {
-            if (a->at[i] != b->at[j])
+            int64_t number = 1;
+            bt_dim_is_const(b->at[j], &number);
+            if (a->at[i] != b->at[j] || number == 0)
                 continue;
             a->at[i--] = a->at[--a->n];
             b->at[j] = b->at[--b->n];

@@ -62,8 +62,6 @@ static bt_status relate_diag(bt_solver *s, const bt_relation_call *r)
                                 (long long)a->k1, (long long)a->k2);
     uint32_t batch = data.rank - 2, nrow = a->k1 != a->k2;
     BT_TRY(bt_relation_tensor_rank(s, r, 1, batch + nrow + 1, &diagonal));
-    BT_TRY(bt_relation_unify(s, r, data.dtype, diagonal.dtype,
-                             "dtypes of input and diagonal"));
     BT_TRY(bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype));
     for (uint32_t k = 0; k < batch; k++)
         BT_TRY(bt_relation_unify(s, r, data.dims[k], diagonal.dims[k],

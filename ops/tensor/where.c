@@ -20,7 +20,6 @@ static bt_status relate_where(bt_solver *s, const bt_relation_call *r)
             return bt_relation_wait(s);
         }
     }
-    BT_TRY(bt_relation_unify(s, r, in[1]->dtype, in[2]->dtype, "dtypes of x and y"));
     BT_TRY(bt_relation_broadcast(s, r, in[1]->shape, in[2]->shape, &values));
     BT_TRY(bt_relation_broadcast(s, r, in[0]->shape, values, &shape));
     const bt_type *result = bt_type_tensor(bt_relation_store(s), shape, in[1]->dtype);

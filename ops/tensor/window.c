@@ -162,7 +162,6 @@ static bt_status relate_set(bt_solver *s, const bt_relation_call *r)
     bt_tensor_parts data, value;
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     BT_TRY(bt_relation_tensor_rank(s, r, 1, data.rank, &value));
-    BT_TRY(bt_relation_unify(s, r, data.dtype, value.dtype, "dtypes of data and of v"));
     return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
 }
 

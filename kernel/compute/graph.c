@@ -527,6 +527,11 @@ const bt__node *bt__node_cast(bt__graph *g, bt_dtype dtype, const bt__node *a)
         return a;
     if (a->kind == BT__NODE_CONST)
         return bt__node_const(g, dtype, bt__cell_cast(a->value, a->dtype, dtype));
+    // a choice of numbers stays one: select(c, 1, 0) as the dtype that it meets
+    if (a->kind == BT__NODE_SELECT && a->args[1]->kind == BT__NODE_CONST &&
+        a->args[2]->kind == BT__NODE_CONST)
+        return bt__node_select(g, a->args[0], bt__node_cast(g, dtype, a->args[1]),
+                               bt__node_cast(g, dtype, a->args[2]));
     return intern(
         g, &(bt__node){ .kind = BT__NODE_CAST, .dtype = dtype, .narg = 1, .args = &a });
 }

@@ -363,7 +363,7 @@ static bt_status walk_select(struct walk *w, const bt__ast *ast, struct bt__valu
     w->guard = guard;
     BT_TRY(join(w, ast, &a, &b));
     return set(w, out, bt__node_select(w->graph, condition, a.node, b.node),
-               a.adapts && b.adapts && condition->kind == BT__NODE_CONST);
+               a.adapts && b.adapts);
 }
 
 static bt_status walk_else(struct walk *w, const bt__ast *ast, struct bt__value *out)

@@ -70,7 +70,79 @@
     }
 EACH(LOAD)
 
+/* ---- sums of products ---- */
+
+/* Additions of four partial sums need not wait for each other. */
+#define MULTIPLY_ADD(UPPER, type, member, wide)                                       \
+    static void lanes_##UPPER(uint32_t n, union bt__cell *acc, const type *x,         \
+                              int64_t dx, const type *y, int64_t dy)                  \
+    {                                                                                 \
+        if (dx == 1 && dy == 1) {                                                     \
+            for (uint32_t i = 0; i < n; i++)                                          \
+                acc[i].member += (wide)x[i] * (wide)y[i];                             \
+        } else if (dx == 1 && dy == 0) {                                              \
+            const wide factor = (wide)*y;                                             \
+            for (uint32_t i = 0; i < n; i++)                                          \
+                acc[i].member += (wide)x[i] * factor;                                 \
+        } else if (dx == 0 && dy == 1) {                                              \
+            const wide factor = (wide)*x;                                             \
+            for (uint32_t i = 0; i < n; i++)                                          \
+                acc[i].member += factor * (wide)y[i];                                 \
+        } else {                                                                      \
+            for (uint32_t i = 0; i < n; i++)                                          \
+                acc[i].member += (wide)x[(int64_t)i * dx] * (wide)y[(int64_t)i * dy]; \
+        }                                                                             \
+    }                                                                                 \
+    static wide dot_##UPPER(uint32_t n, const type *x, int64_t dx, const type *y,     \
+                            int64_t dy)                                               \
+    {                                                                                 \
+        wide part[4] = { 0 };                                                         \
+        uint32_t i = 0;                                                               \
+        for (; dx == 1 && dy == 1 && i + 4 <= n; i += 4) {                            \
+            for (uint32_t k = 0; k < 4; k++)                                          \
+                part[k] += (wide)x[i + k] * (wide)y[i + k];                           \
+        }                                                                             \
+        for (; i + 4 <= n; i += 4) {                                                  \
+            for (uint32_t k = 0; k < 4; k++)                                          \
+                part[k] +=                                                            \
+                    (wide)x[(int64_t)(i + k) * dx] * (wide)y[(int64_t)(i + k) * dy];  \
+        }                                                                             \
+        for (; i < n; i++)                                                            \
+            part[0] += (wide)x[(int64_t)i * dx] * (wide)y[(int64_t)i * dy];           \
+        return (part[0] + part[1]) + (part[2] + part[3]);                             \
+    }                                                                                 \
+    static int multiply_add_##UPPER(bt__machine *m, const bt__instr *in)              \
+    {                                                                                 \
+        const int is_strip = in->out.step || in->to;                                  \
+        const int64_t from = is_strip ? m->from : 0;                                  \
+        const uint32_t n = is_strip ? m->to - m->from : 1;                            \
+        const type *x = (const type *)(const void *)m->data[in->array] +              \
+                        m->cursors[in->cursor] + in->lane * from;                     \
+        const type *y = (const type *)(const void *)m->data[in->array2] +             \
+                        m->cursors[in->cursor2] + in->lane2 * from;                   \
+        if (in->out.step)                                                             \
+            lanes_##UPPER(n, in->out.at + from, x, in->lane, y, in->lane2);           \
+        else                                                                          \
+            in->out.at->member += dot_##UPPER(n, x, in->lane, y, in->lane2);          \
+        return 1;                                                                     \
+    }
+MULTIPLY_ADD(FLOAT32, float, f, double)
+MULTIPLY_ADD(FLOAT64, double, f, double)
+MULTIPLY_ADD(INT8, int8_t, i, int64_t)
+MULTIPLY_ADD(UINT8, uint8_t, i, int64_t)
+
 typedef int run_fn(bt__machine *, const bt__instr *);
+
+run_fn *bt__run_multiply_add(bt_dtype dtype)
+{
+    switch (dtype) {
+    case BT_FLOAT32: return multiply_add_FLOAT32;
+    case BT_FLOAT64: return multiply_add_FLOAT64;
+    case BT_INT8: return multiply_add_INT8;
+    case BT_UINT8: return multiply_add_UINT8;
+    default: return NULL;
+    }
+}
 
 static const struct {
     bt_dtype dtype;

@@ -210,35 +210,49 @@ static bt_status emit_checks(struct coder *c, struct block *b, const bt__node *r
     return NULL;
 }
 
-static bt_status emit_read(struct coder *c, struct block *b, const bt__node *node,
-                           struct bt__reg *out)
+/* Where a read's elements lie; which indices need a check, and whether lanes that the
+ * mask excludes must not be read. */
+struct access {
+    const bt__node *address;
+    uint32_t unproven[BT_MAX_RANK], nunproven, needs_mask;
+};
+
+static bt_status find_access(struct coder *c, struct block *b, const bt__node *node,
+                             struct access *out)
 {
     const struct bt__array *array = &c->graph->arrays[node->which];
-    const bt__node *address;
-    uint32_t unproven[BT_MAX_RANK] = { 0 }, needs_mask = 0;
+    *out = (struct access){ 0 };
     for (uint32_t i = 0; i < node->narg; i++) {
         if (bt__facts_bound(c->graph, &b->facts, node->args[i], array->extents[i]))
             continue;
-        needs_mask = b->mask.at != NULL;
-        unproven[i] = !needs_mask || !bt__facts_bound(c->graph, &b->mask_facts,
-                                                      node->args[i], array->extents[i]);
+        out->needs_mask = b->mask.at != NULL;
+        out->unproven[i] =
+            !out->needs_mask ||
+            !bt__facts_bound(c->graph, &b->mask_facts, node->args[i], array->extents[i]);
+        out->nunproven += out->unproven[i];
     }
-    BT_TRY(emit_checks(c, b, node, unproven));
-    address = bt__node_linear(c->graph, 0, node->narg, node->args,
-                              c->strips.strides[node->which]);
-    if (!address)
-        return graph_status(c);
+    out->address = bt__node_linear(c->graph, 0, node->narg, node->args,
+                                   c->strips.strides[node->which]);
+    return out->address ? NULL : graph_status(c);
+}
+
+static bt_status emit_read(struct coder *c, struct block *b, const bt__node *node,
+                           struct bt__reg *out)
+{
+    struct access access;
     bt__instr in = { .array = node->which };
-    if (is_affine(address) && !needs_mask) {
+    BT_TRY(find_access(c, b, node, &access));
+    BT_TRY(emit_checks(c, b, node, access.unproven));
+    if (is_affine(access.address) && !access.needs_mask) {
         struct bt__linear l;
-        bt__node_as_linear(address, &l);
+        bt__node_as_linear(access.address, &l);
         in.run = bt__run_load(node->dtype);
         BT_TRY(new_cursor(c, b, &l, &in.cursor, &in.lane));
         BT_TRY(new_reg(c, b, in.lane != 0, &in.out));
     } else {
         in.run = bt__run_gather(node->dtype);
-        in.c = needs_mask ? b->mask : (struct bt__reg){ 0 };
-        BT_TRY(emit(c, b, address, &in.a));
+        in.c = access.needs_mask ? b->mask : (struct bt__reg){ 0 };
+        BT_TRY(emit(c, b, access.address, &in.a));
         BT_TRY(new_reg(c, b, in.a.step | in.c.step, &in.out));
     }
     *out = in.out;
@@ -513,9 +527,60 @@ static bt_status start_accumulator(struct coder *c, struct block *b, const bt__n
     return NULL;
 }
 
+/* The read behind conversions that keep its value; NULL: something else. */
+static const bt__node *plain_read(const bt__node *node)
+{
+    while (node->kind == BT__NODE_CAST && !bt__dtype_is_float(node->dtype) &&
+           node->args[0]->dtype != BT_BOOL &&
+           bt__dtype_is_integer(node->args[0]->dtype) &&
+           node->args[0]->low >= bt__dtype_low(node->dtype) &&
+           node->args[0]->high <= bt__dtype_high(node->dtype))
+        node = node->args[0];
+    return node->kind == BT__NODE_READ ? node : NULL;
+}
+
+/* A sum of products of elements in one instruction. *done: it is one. Of integers a
+ * product need not wrap, because the sum does. */
+static bt_status emit_multiply_add(struct coder *c, struct block *b,
+                                   const struct nest *nest, struct accumulator acc,
+                                   int *done)
+{
+    const bt__node *body = nest->node->args[1];
+    bt__instr in = { .out = acc.first, .to = nest->strip >= 0 };
+    struct access access[2];
+    struct bt__linear l;
+    *done = 0;
+    if (nest->node->which != BT__REDUCER_SUM || body->kind != BT__NODE_SCALAR ||
+        body->which != BT__SCALAR_MUL)
+        return NULL;
+    const bt__node *reads[2] = { plain_read(body->args[0]), plain_read(body->args[1]) };
+    if (!reads[0] || !reads[1] || reads[0]->dtype != reads[1]->dtype)
+        return NULL;
+    in.run = bt__run_multiply_add(reads[0]->dtype);
+    for (uint32_t i = 0; i < 2; i++) {
+        BT_TRY(find_access(c, b, reads[i], &access[i]));
+        if (!in.run || access[i].nunproven || access[i].needs_mask ||
+            !is_affine(access[i].address))
+            return NULL;
+    }
+    in.array = reads[0]->which;
+    in.array2 = reads[1]->which;
+    bt__node_as_linear(access[0].address, &l);
+    BT_TRY(new_cursor(c, b, &l, &in.cursor, &in.lane));
+    bt__node_as_linear(access[1].address, &l);
+    BT_TRY(new_cursor(c, b, &l, &in.cursor2, &in.lane2));
+    *done = 1;
+    return push(c, b, in);
+}
+
 static bt_status emit_take(struct coder *c, struct block *b, const struct nest *nest,
                            struct accumulator acc, struct bt__reg mask)
 {
+    int done = 0;
+    if (!mask.at)
+        BT_TRY(emit_multiply_add(c, b, nest, acc, &done));
+    if (done)
+        return NULL;
     const bt__node *node = nest->node;
     struct bt__linear l = { .n = 1, .one = { 1 } };
     bt__instr in = { .run = bt__run_take,

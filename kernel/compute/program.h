@@ -57,10 +57,10 @@ struct bt__choice {
 struct bt__instr {
     int (*run)(bt__machine *, const bt__instr *); /* 0: failed, machine->status */
     struct bt__reg out, a, b, c;
-    uint32_t cursor;
-    int64_t lane; /* what a lane adds to the cursor */
+    uint32_t cursor, cursor2;
+    int64_t lane, lane2; /* what a lane adds to the cursor */
     int64_t factor;
-    uint32_t array;
+    uint32_t array, array2;
     bt_dtype from, to;
     bt__strip_fn *strip;
     bt__take_fn *take;
@@ -133,12 +133,13 @@ int bt__run_take(bt__machine *,
                  const bt__instr *); /* accumulators out, b take a; mask c */
 int bt__run_end(bt__machine *, const bt__instr *);   /* out = end(a, b) */
 int bt__run_check(bt__machine *, const bt__instr *); /* index a, mask c */
-int bt__run_multiply_add(bt__machine *, const bt__instr *);
 /* By dtype: out = array[cursor + lane * i], out = array[a] where c, array[cursor + lane *
- * i] = a. */
+ * i] = a, out += array[cursor + lane * i] * array2[cursor2 + lane2 * i] (to: the lanes
+ * are summed; NULL where there is no such instruction). */
 int (*bt__run_load(bt_dtype))(bt__machine *, const bt__instr *);
 int (*bt__run_gather(bt_dtype))(bt__machine *, const bt__instr *);
 int (*bt__run_store(bt_dtype))(bt__machine *, const bt__instr *);
+int (*bt__run_multiply_add(bt_dtype))(bt__machine *, const bt__instr *);
 
 /* Lanes that an instruction works on. */
 static inline uint32_t bt__lane_from(const bt__machine *m, const struct bt__reg *out)

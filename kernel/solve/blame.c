@@ -170,6 +170,8 @@ static void say_difference(bt_solver *s, const struct bt__node *node, bt_text *t
     uint32_t kind = bt_type_kind_of(s->left);
     if (s->is_infinite)
         bt_text_addf(text, ": %s would contain itself", bt__show(s, s->right));
+    else if (s->is_escaping)
+        bt_text_addf(text, ": a dim of it is known only while the function inside runs");
     else if (node->kind == NODE_FLOW && kind == BT_KIND_DIM && s->left != s->right)
         bt_text_addf(text, ": %s is not %s", bt__show(s, s->left), bt__show(s, s->right));
     if (bt__is_own_call(node))

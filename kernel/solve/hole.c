@@ -1,7 +1,6 @@
 /* Holes: union-find by terms, what is known put into terms, assignment. */
+#include "ir/type_walk.h"
 #include "solve/solver.h"
-
-#include <string.h>
 
 const bt_diag bt__wait = { .code = BT_ERR_INTERNAL, .message = "not enough is known" };
 const bt_diag bt__mismatch = { .code = BT_ERR_INTERNAL, .message = "terms differ" };
@@ -255,6 +254,11 @@ int bt__may_assign(bt_solver *s, const struct bt__node *node, const struct bt__h
     return 0;
 }
 
+struct escape {
+    bt_solver *solver;
+    uint32_t level;
+};
+
 struct lower {
     uint32_t level, found;
     const bt_type *term; /* of the hole that is being assigned */
@@ -268,6 +272,32 @@ static bt_status lower(bt_solver *s, void *self, struct bt__hole *hole)
     if (hole->level > l->level)
         hole->level = l->level;
     return NULL;
+}
+
+/* A dim known only at run time is another one each time its function runs: a hole of a
+ * function further out must not stand for it. */
+static const bt_type *escape_leaf(bt__type_walk *walk, const bt_type *leaf)
+{
+    const struct escape *e = walk->state;
+    const struct bt__function *birth =
+        leaf->kind == BT_TYPE_OPAQUE ? bt_map_find(&e->solver->births, leaf) : NULL;
+    if (birth && birth->level > e->level)
+        e->solver->is_escaping = 1;
+    return leaf;
+}
+
+static bt_status check_escape(bt_solver *s, const struct bt__hole *hole,
+                              const bt_type *type)
+{
+    struct escape e = { s, hole->level };
+    bt__type_walk walk = {
+        .to = s->store, .leaf = escape_leaf, .state = &e, .wanted = BT_HAS_OPAQUE
+    };
+    if (!(type->has & BT_HAS_OPAQUE))
+        return NULL;
+    if (!bt__type_walk_run(&walk, type))
+        return bt_store_why(s->ctx, s->store);
+    return s->is_escaping ? &bt__mismatch : NULL;
 }
 
 bt_status bt__assign(bt_solver *s, struct bt__node *node, const bt_type *term,
@@ -294,6 +324,8 @@ bt_status bt__assign(bt_solver *s, struct bt__node *node, const bt_type *term,
         if (high < 0)
             return &bt__mismatch;
     }
+    hole = bt__hole_of(s, term);
+    BT_TRY(check_escape(s, hole, type));
     hole->type = type;
     hole->by = node->slot;
     for (struct bt__edge *edge = hole->edges; edge; edge = edge->next)

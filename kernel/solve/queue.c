@@ -185,7 +185,9 @@ static bt_status give_up(bt_solver *s, struct bt__node *node)
     return bt__node_holes(s, node, poison_own, &node->id);
 }
 
-static bt_status keep_waiting(bt_solver *s, struct bt__node *node)
+/* A node that held back although it was forced wants a hole of a function further out: it
+ * is that function's to force. */
+static bt_status keep_waiting(bt_solver *s, struct bt__node *node, int was_forced)
 {
     int poisoned;
     BT_TRY(bt__node_poisoned(s, node, &poisoned));
@@ -203,7 +205,7 @@ static bt_status keep_waiting(bt_solver *s, struct bt__node *node)
     if (!node->is_listed && !BT_PUSH(s->arena, &s->levels[node->level].pending, node))
         return bt_no_memory();
     node->is_listed = 1;
-    return node->is_held_back ? bt__hold_back(s, node) : NULL;
+    return node->is_held_back && !was_forced ? bt__hold_back(s, node) : NULL;
 }
 
 /* ---- trying ---- */
@@ -279,7 +281,7 @@ static bt_status try_once(bt_solver *s, struct bt__node *node)
     uint32_t is_held_back = s->is_held_back, force = s->force;
     s->force = force && !current;
     s->current = node;
-    s->is_held_back = s->is_infinite = 0;
+    s->is_held_back = s->is_infinite = s->is_escaping = 0;
     s->waits_for = NULL;
     bt_status status = try_node(s, node);
     node->is_held_back = s->is_held_back;
@@ -308,11 +310,14 @@ static void wake_waiters(bt_solver *s, struct bt__node *node)
     node->waiters = NULL;
 }
 
-static bt_status retry(bt_solver *s, struct bt__node *node)
+static bt_status retry(bt_solver *s, struct bt__node *node, int force)
 {
+    s->force = (uint32_t)force;
+    s->force_level = s->level;
     bt_status status = try_once(s, node);
+    s->force = 0;
     if (status == &bt__wait)
-        BT_TRY(keep_waiting(s, node));
+        BT_TRY(keep_waiting(s, node, force));
     else if (status)
         return status;
     if (node->state != STATE_WAITING && node->is_producer)
@@ -345,7 +350,7 @@ bt_status bt__submit(bt_solver *s, struct bt__node *node, struct bt__node **kept
     if (status != &bt__wait)
         return status;
     BT_TRY(keep(s, node, &copy));
-    BT_TRY(keep_waiting(s, copy));
+    BT_TRY(keep_waiting(s, copy, 0));
     if (copy->state == STATE_WAITING)
         *kept = copy;
     else
@@ -361,7 +366,7 @@ bt_status bt__drain(bt_solver *s)
             return bt_fail(s->ctx, BT_ERR_CANCELLED, "inference was cancelled");
         unlink_node(s, node);
         node->state = STATE_NEW;
-        BT_TRY(retry(s, node));
+        BT_TRY(retry(s, node, 0));
     }
     return NULL;
 }
@@ -421,11 +426,7 @@ bt_status bt__settle(bt_solver *s)
         struct bt__node *node = first_held(level);
         if (node->state != STATE_WAITING || !node->is_held_back)
             continue;
-        s->force = 1;
-        s->force_level = s->level;
-        bt_status status = retry(s, node);
-        s->force = 0;
-        BT_TRY(status);
+        BT_TRY(retry(s, node, 1));
         BT_TRY(bt__drain(s));
     }
     return NULL;

@@ -345,10 +345,16 @@ static bt_status try_promise(bt_solver *s, struct bt__node *node, const bt_where
 
 static bt_status try_promises(bt_solver *s, struct bt__node *node, int *holds)
 {
+    const bt_type *first = NULL;
     *holds = 0;
     for (struct bt__function *f = node->slot->function; f && !*holds; f = f->outer) {
-        for (uint32_t i = 0; i < f->wheres.len && !*holds; i++)
-            BT_TRY(try_promise(s, node, &f->wheres.at[i], holds));
+        if (!f->promises.len || !node->u.op.narg)
+            continue;
+        if (!first)
+            BT_TRY(bt__resolve(s, node->u.op.args[0], &first));
+        const struct bt__promise *promise = bt_map_find(&f->promises, first);
+        for (; promise && !*holds; promise = promise->next)
+            BT_TRY(try_promise(s, node, promise->where, holds));
     }
     return NULL;
 }

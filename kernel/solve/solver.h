@@ -66,6 +66,12 @@ struct bt__slot {
     const bt_value *typed;        /* in the new version */
 };
 
+/* A relation of the annotation, which holds for all callers. */
+struct bt__promise {
+    const bt_where *where;
+    const struct bt__promise *next; /* with the same first type */
+};
+
 /* A function being inferred, and the scope of what is in it. */
 struct bt__function {
     const bt_func *func;
@@ -79,6 +85,8 @@ struct bt__function {
     uint32_t result_owner;   /* id of the node that gives the result */
     bt_vec(const bt_type *) vars; /* declared, for `?` in parameters, generalised */
     bt_vec(bt_where) wheres;
+    bt_map promises; /* first type of an annotated where to struct bt__promise */
+    uint32_t level;
     bt_map names; /* annotations' opaque dims to what they mean here */
     bt_vec(struct bt__node *) assumed; /* nodes that become wheres */
 };
@@ -189,6 +197,7 @@ struct bt_solver {
     uint32_t force_level;
     const bt_type *left, *right; /* what differs, after a mismatch */
     uint32_t is_infinite;        /* the mismatch: a type that would contain itself */
+    uint32_t is_escaping;        /* or a dim known only while a function inside runs */
     uint32_t nest;               /* of walks over terms */
     bt_status failed;            /* of a walk that cannot return one */
     bt_status broken;            /* of a function for relations that cannot return one */
@@ -323,8 +332,9 @@ bt_status bt__check_match(bt_solver *, const bt_match *) BT_MUST_USE;
 /* ---- annotate.c ---- */
 
 /* What an annotation means in its function: `?` in a parameter is a new variable of it,
- * elsewhere a hole that the node `owner` computes. NULL annotation: NULL. */
-enum { ANNOTATE_PARAM, ANNOTATE_VALUE, ANNOTATE_DECLARED };
+ * elsewhere a hole that the node `owner` computes. NULL annotation: NULL. TERM: a type
+ * argument, of any kind. */
+enum { ANNOTATE_PARAM, ANNOTATE_VALUE, ANNOTATE_DECLARED, ANNOTATE_TERM };
 bt_status bt__annotate(bt_solver *, struct bt__function *, const bt_type *, uint32_t how,
                        uint32_t owner, const bt_value *of,
                        const bt_type **out) BT_MUST_USE;

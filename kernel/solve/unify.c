@@ -236,20 +236,19 @@ static bt_status relate_shapes(struct pair *p, const bt_type *a, const bt_type *
     uint32_t xleft = x->n - pre - post, yleft = y->n - pre - post;
     if (!x->rest && !y->rest)
         return xleft || yleft ? differ(s, a, b) : waits;
-    if (xleft && yleft) {
+    // A variable without dims left beside it stands for what is left of the other shape.
+    int is_x = x->rest && !xleft && bt__hole_of(s, x->rest);
+    int is_y = y->rest && !yleft && bt__hole_of(s, y->rest);
+    if (!is_x && !is_y) {
         // (a, ..s) against (..t, b): where they overlap is not known
-        int is_open = bt__hole_of(s, x->rest ? x->rest : y->rest) ||
-                      bt__hole_of(s, y->rest ? y->rest : x->rest);
-        return is_open && x->rest && y->rest ? &bt__wait : differ(s, a, b);
+        int is_open = x->rest && y->rest && xleft && yleft &&
+                      (bt__hole_of(s, x->rest) || bt__hole_of(s, y->rest));
+        if (!xleft && !yleft && x->rest == y->rest)
+            return waits;
+        return is_open ? &bt__wait : differ(s, a, b);
     }
-    // The side without dims left has only its variable: it stands for the other's middle.
-    int is_x = x->rest && !xleft && (!y->rest || yleft || bt__hole_of(s, x->rest));
     const bt_shape_type *other = is_x ? y : x;
     const bt_type *variable = is_x ? x->rest : y->rest;
-    if (!variable || !bt__hole_of(s, variable)) {
-        int same = !xleft && !yleft && x->rest == y->rest;
-        return same ? waits : differ(s, a, b);
-    }
     uint32_t left = is_x ? yleft : xleft;
     const bt_type *middle = other->rest
                                 ? bt_type_shape_rest(s->store, left, other->dims + pre,

@@ -348,6 +348,8 @@ static bt_status visit_block(bt_solver *s, const bt_block *block)
         return bt_fail_at(s->ctx, BT_ERR_LIMIT, s->store, block->result->span,
                           "regions are nested deeper than %u", limit);
     bt_status status = NULL;
+    if (bt_ctx_cancelled(s->ctx))
+        return bt_fail(s->ctx, BT_ERR_CANCELLED, "inference was cancelled");
     s->depth++;
     for (uint32_t i = 0; !status && i < block->nbinding; i++)
         status = bt__visit_binding(s, block->bindings[i]);

@@ -63,7 +63,11 @@ function(baton_add_plugin folder)
   if(TARGET baton_flags)
     target_link_libraries(${name} PRIVATE baton_flags)
   endif()
-  target_link_options(${name} PRIVATE -Wl,-z,lazy)
+  # A misspelt function fails to link, not to load; sanitizers leave their own functions to the program.
+  target_link_options(${name} PRIVATE -Wl,-z,now)
+  if(NOT BATON_SANITIZE)
+    target_link_options(${name} PRIVATE -Wl,-z,defs)
+  endif()
   target_compile_options(${name} PRIVATE -fvisibility=hidden)
   set_target_properties(${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name} SUFFIX .so POSITION_INDEPENDENT_CODE ON
     LIBRARY_OUTPUT_DIRECTORY ${output} BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/../..")

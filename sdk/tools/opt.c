@@ -4,6 +4,7 @@
 #include <baton/importer.h>
 #include <baton/pass.h>
 
+#include "pass_options.h"
 #include "program_text.h"
 #include "verbs.h"
 
@@ -15,24 +16,17 @@ static void print_text(void *self, const char *text)
 
 static int read_options(struct tool *tool, bt_pipeline_options *out)
 {
-    int64_t level = -1, stop = 0;
-    int code = option_number(tool, "opt-level", 4, &level);
+    int64_t stop = 0;
+    int code = read_pass_options(tool, out);
     if (!code)
         code = option_number(tool, "stop-after", UINT32_MAX, &stop);
-    *out = (bt_pipeline_options){
-        .level = (int32_t)level,
-        .stop_after = (uint32_t)stop,
-        .require = option_values(tool, "require"),
-        .disable = option_values(tool, "disable"),
-        .set = option_values(tool, "set"),
-        .target = option_value(tool, "target"),
-        .verify_each = option_value(tool, "verify-each") != NULL,
-        .time_passes = option_value(tool, "time-passes") != NULL,
-        .print_changed = option_value(tool, "print-changed") != NULL,
-        .dump_before = option_values(tool, "dump-before"),
-        .dump_after = option_values(tool, "dump-after"),
-        .print = print_text,
-    };
+    out->stop_after = (uint32_t)stop;
+    out->verify_each = option_value(tool, "verify-each") != NULL;
+    out->time_passes = option_value(tool, "time-passes") != NULL;
+    out->print_changed = option_value(tool, "print-changed") != NULL;
+    out->dump_before = option_values(tool, "dump-before");
+    out->dump_after = option_values(tool, "dump-after");
+    out->print = print_text;
     return code;
 }
 
@@ -82,12 +76,7 @@ static const struct option options[] = {
     { "passes", 'p', "LIST",
       "passes to run: 'fold-constant, simplify-expr{max-rounds=2}'" },
     { "pipeline", 0, "FILE", "pipeline to run: a manifest, or a name such as default" },
-    { "opt-level", 'O', "N", "run passes of levels 0 to N only" },
-    { "require", 0, "PASS", "run this pass whatever its level" },
-    { "disable", 0, "PASS", "leave this pass out" },
-    { "set", 0, "PASS.OPTION=VALUE",
-      "set an option of a pass, or a variable of the pipeline" },
-    { "target", 0, "NAME", "target that conditions of the pipeline ask for" },
+    PASS_OPTIONS,
     { "verify-each", 0, NULL, "check every invariant after each pass" },
     { "time-passes", 0, NULL, "print a table of times to standard error" },
     { "print-changed", 0, NULL, "print the program after each pass that changed it" },

@@ -1,0 +1,145 @@
+/* baton compare: whether two tensors agree, or two runs' folders of them. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <baton/importer.h>
+
+#include "verbs.h"
+
+struct tolerance {
+    double relative, absolute;
+};
+
+static int read_number(struct tool *tool, const char *name, double *out)
+{
+    const char *text = option_value(tool, name);
+    char *end;
+    if (!text)
+        return EXIT_OK;
+    *out = strtod(text, &end);
+    if (end == text || *end || !(*out >= 0))
+        return tool_usage(tool, "--%s takes a number of at least 0, not %s", name, text);
+    return EXIT_OK;
+}
+
+static void print_place(const bt_tensor *tensor, int64_t position)
+{
+    int64_t index[BT_MAX_RANK];
+    for (uint32_t i = tensor->rank; i-- > 0;) {
+        index[i] = position % tensor->dims[i];
+        position /= tensor->dims[i];
+    }
+    printf("[");
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        printf("%s%lld", i ? ", " : "", (long long)index[i]);
+    printf("]");
+}
+
+static int compare_tensors(struct tool *tool, const char *name, const bt_tensor *a,
+                           const bt_tensor *b, const struct tolerance *t)
+{
+    bt_tensor_difference d;
+    TRY_TOOL(tool, bt_tensor_compare(tool->ctx, a, b, t->relative, t->absolute, &d));
+    printf("%s: %s  max abs %.3g  max rel %.3g  max abs / max |b| %.3g  ulp %.3g\n", name,
+           d.ndifferent ? "different" : "equal within tolerance", d.max_absolute,
+           d.max_relative, d.max_to_largest, d.max_ulp);
+    if (!d.ndifferent)
+        return EXIT_OK;
+    printf("  %lld of %lld elements differ, first at ", (long long)d.ndifferent,
+           (long long)a->nelem);
+    print_place(a, d.first);
+    printf(": %.9g and %.9g\n", bt_tensor_get(a, d.first), bt_tensor_get(b, d.first));
+    return EXIT_INPUT;
+}
+
+static int compare_files(struct tool *tool, const char *name, const char *a,
+                         const char *b, const struct tolerance *t)
+{
+    bt_tensor *left, *right;
+    TRY_TOOL(tool, bt_tensor_read(tool->ctx, a, &left));
+    bt_status status = bt_tensor_read(tool->ctx, b, &right);
+    if (status) {
+        bt_tensor_unref(left);
+        return tool_fail(tool, status);
+    }
+    int code = compare_tensors(tool, name, left, right, t);
+    bt_tensor_unref(left);
+    bt_tensor_unref(right);
+    return code;
+}
+
+static int is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+static const char *join(struct tool *tool, const char *folder, const char *name)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    bt_text_addf(&text, "%s/%s", folder, name);
+    return bt_text_get(&text);
+}
+
+/* Every .npy of the first folder against the one of that name in the second. */
+static int compare_folders(struct tool *tool, const char *a, const char *b,
+                           const struct tolerance *t)
+{
+    struct dirent **entries;
+    int n = scandir(a, &entries, NULL, alphasort), worst = EXIT_OK, compared = 0;
+    if (n < 0)
+        return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_IO, "%s cannot be read", a));
+    for (int i = 0; i < n; i++) {
+        const char *name = entries[i]->d_name, *dot = strrchr(name, '.');
+        if (dot && strcmp(dot, ".npy") == 0) {
+            const char *left = join(tool, a, name), *right = join(tool, b, name);
+            int code = left && right ? compare_files(tool, name, left, right, t)
+                                     : tool_fail(tool, bt_no_memory());
+            worst = code > worst ? code : worst;
+            compared++;
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    if (!compared)
+        return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_ARGUMENT,
+                                       "%s holds no .npy file to compare", a));
+    return worst;
+}
+
+static int run(struct tool *tool)
+{
+    struct tolerance t = { 1e-5, 1e-7 };
+    const char *a = tool->args[0], *b = tool->args[1];
+    int code = read_number(tool, "rtol", &t.relative);
+    if (!code)
+        code = read_number(tool, "atol", &t.absolute);
+    if (code)
+        return code;
+    return is_folder(a) && is_folder(b) ? compare_folders(tool, a, b, &t)
+                                        : compare_files(tool, a, a, b, &t);
+}
+
+static const struct option options[] = {
+    { "rtol", 'r', "X", "relative tolerance (default 1e-5)" },
+    { "atol", 'a', "X", "absolute tolerance (default 1e-7)" },
+    { "json", 0, NULL, "print diagnostics as JSON" },
+    { 0 },
+};
+
+const struct verb verb_compare = {
+    .name = "compare",
+    .args = "A B",
+    .min_arg = 2,
+    .max_arg = 2,
+    .doc = "Compare two tensors, or two folders that run -o wrote.",
+    .details = "A and B are FILE.npy, FILE.npz:KEY, FILE.pb, or folders of .npy files. "
+               "Elements agree where\n"
+               "|a - b| <= atol + rtol * |b|; NaN agrees with NaN. Exit code 1 where any "
+               "does not.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,314 @@
+/* baton info: what a program takes and gives, what it is made of and what it costs. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <baton/compute.h>
+#include <baton/importer.h>
+
+#include "verbs.h"
+
+struct count {
+    const char *name;
+    uint64_t n;
+    int64_t multiply_adds; /* -1: not known */
+};
+
+struct survey {
+    struct tool *tool;
+    bt_arena *arena;
+    const bt_module *module;
+    bt_map counts; /* operator -> struct count */
+    bt_map consts; /* objects seen */
+    uint64_t nbinding, nparameter, nparameter_bytes;
+    int64_t multiply_adds;
+    uint32_t nunknown; /* calls whose cost is not known */
+};
+
+/* ---- counting ---- */
+
+static bt_status count_const(struct survey *s, const bt_value *value)
+{
+    const bt_tensor *tensor = bt_const_tensor(value);
+    if (!tensor || bt_map_find(&s->consts, tensor))
+        return NULL;
+    s->nparameter += (uint64_t)tensor->nelem;
+    s->nparameter_bytes += bt_tensor_nbytes(tensor);
+    return bt_map_put(&s->consts, tensor, s) ? NULL : bt_no_memory();
+}
+
+/* Tensors of an argument's type that hold nothing: costs read extents only. */
+typedef bt_vec(bt_tensor *) tensor_list;
+
+static int add_shape(struct survey *s, const bt_type *type, tensor_list *out,
+                     bt_status *status)
+{
+    static int64_t nothing[1]; /* aligned for any element */
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    bt_tensor *tensor;
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
+        if (!add_shape(s, tuple->at[i], out, status))
+            return 0;
+    }
+    if (tuple)
+        return 1;
+    if (!bt_tensor_dtype(type) || !bt_tensor_static(type, &rank, dims))
+        return 0;
+    *status =
+        bt_tensor_wrap(s->tool->ctx, bt_tensor_dtype(type), rank, dims, nothing, &tensor);
+    if (*status)
+        return 0;
+    if (BT_PUSH(s->arena, out, tensor))
+        return 1;
+    bt_tensor_unref(tensor);
+    *status = bt_no_memory();
+    return 0;
+}
+
+/* -1 where the extents are not all known, or no formula tells. */
+static bt_status call_cost(struct survey *s, const bt_call *call, int64_t *out)
+{
+    bt_ctx *ctx = s->tool->ctx;
+    const bt_type **types = BT_NEWS(s->arena, const bt_type *, call->narg);
+    tensor_list in = { 0 };
+    bt_status status = types ? NULL : bt_no_memory();
+    bt_compute *compute = NULL;
+    int known = !status && !(call->base.type->has & (BT_HAS_VAR | BT_HAS_OPAQUE));
+    *out = -1;
+    for (uint32_t i = 0; known && i < call->narg; i++) {
+        types[i] = call->args[i]->type;
+        known = add_shape(s, types[i], &in, &status);
+    }
+    bt_formula_call formula = { .op = call->op,
+                                .attrs = call->attrs,
+                                .narg = call->narg,
+                                .args = types,
+                                .result = call->base.type };
+    if (known && !call->op->eval && !bt_compute_create(ctx, &formula, &compute) &&
+        bt_compute_cost(ctx, compute, in.len, (const bt_tensor *const *)in.at, out))
+        *out = -1;
+    bt_compute_destroy(compute);
+    for (uint32_t i = 0; i < in.len; i++)
+        bt_tensor_unref(in.at[i]);
+    return status;
+}
+
+static bt_status count_call(struct survey *s, const bt_call *call)
+{
+    const char *name = call->op->name;
+    int64_t cost;
+    struct count *count = bt_map_find(&s->counts, name);
+    if (!count) {
+        count = BT_NEW(s->arena, struct count);
+        if (!count || !bt_map_put(&s->counts, name, count))
+            return bt_no_memory();
+        count->name = name;
+    }
+    count->n++;
+    BT_TRY(call_cost(s, call, &cost));
+    if (cost < 0)
+        s->nunknown += !call->op->eval;
+    else if (!bt_add_int64(count->multiply_adds, cost, &count->multiply_adds) ||
+             !bt_add_int64(s->multiply_adds, cost, &s->multiply_adds))
+        s->multiply_adds = INT64_MAX;
+    return NULL;
+}
+
+static bt_status count_module(struct survey *s)
+{
+    bt_vec(const bt_block *) queue = { 0 };
+    for (uint32_t i = 0; i < s->module->nglobal; i++) {
+        const bt_func *func = s->module->globals[i]->func;
+        if (func && !BT_PUSH(s->arena, &queue, func->block))
+            return bt_no_memory();
+    }
+    while (queue.len) {
+        const bt_block *block = queue.at[--queue.len];
+        for (uint32_t i = 0; i < block->nbinding; i++) {
+            const bt_value *value = block->bindings[i];
+            const bt_call *call = bt_as_call(value);
+            s->nbinding++;
+            if (call && call->callee_kind == BT_CALLEE_OP)
+                BT_TRY(count_call(s, call));
+            for (uint32_t k = 0; k < bt_value_noperand(value); k++)
+                BT_TRY(count_const(s, bt_value_operand(value, k)));
+            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
+                if (!BT_PUSH(s->arena, &queue, bt_value_region(value, k)))
+                    return bt_no_memory();
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ---- printing ---- */
+
+/* 1234567 as "1.23 M". */
+static void print_scaled(double value)
+{
+    static const char *const units[] = { "", " k", " M", " G", " T", " P" };
+    uint32_t unit = 0;
+    while (value >= 1000 && unit + 1 < BT_COUNT(units)) {
+        value /= 1000;
+        unit++;
+    }
+    printf(unit ? "%.3g%s" : "%.0f%s", value, units[unit]);
+}
+
+static int print_type(struct survey *s, const bt_type *type)
+{
+    bt_text text;
+    bt_text_init(&text, s->arena);
+    bt_print_type(s->tool->ctx, type, &text);
+    if (!bt_text_get(&text))
+        return tool_fail(s->tool, bt_no_memory());
+    printf("%s\n", bt_text_get(&text));
+    return EXIT_OK;
+}
+
+static int print_signature(struct survey *s, const bt_global *entry)
+{
+    const bt_block *block = entry->func->block;
+    int width = 6;
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        int n =
+            (int)strlen(block->params[i]->base.name ? block->params[i]->base.name : "");
+        width = n > width ? n : width;
+    }
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        const bt_value *param = &block->params[i]->base;
+        printf("input    %-*s  ", width, param->name ? param->name : "");
+        if (print_type(s, param->type))
+            return EXIT_FAULT;
+    }
+    const bt_list_type *fields = bt_as_tuple_type(entry->func->result);
+    for (uint32_t i = 0; i < (fields ? fields->n : 1); i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "output%u", i);
+        const bt_dict_entry *name = bt_dict_find(&entry->func->attrs, key);
+        printf("output   %-*s  ", width, name && name->text ? name->text : "");
+        if (print_type(s, fields ? fields->at[i] : entry->func->result))
+            return EXIT_FAULT;
+    }
+    return EXIT_OK;
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct count *x = *(const struct count *const *)a,
+                       *y = *(const struct count *const *)b;
+    if (x->multiply_adds != y->multiply_adds)
+        return x->multiply_adds < y->multiply_adds ? 1 : -1;
+    return x->n != y->n ? (x->n < y->n ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+static int print_operators(struct survey *s)
+{
+    uint32_t n = s->counts.len;
+    const struct count **rows = BT_NEWS(s->arena, const struct count *, n);
+    int width = 8;
+    if (!rows)
+        return tool_fail(s->tool, bt_no_memory());
+    for (uint32_t i = 0; i < n; i++) {
+        rows[i] = s->counts.at[i].value;
+        width = (int)strlen(rows[i]->name) > width ? (int)strlen(rows[i]->name) : width;
+    }
+    qsort(rows, n, sizeof(*rows), by_count);
+    printf("\n%-*s  %6s  %s\n", width, "OPERATOR", "CALLS", "MULTIPLY-ADDS");
+    for (uint32_t i = 0; i < n; i++) {
+        printf("%-*s  %6llu  ", width, rows[i]->name, (unsigned long long)rows[i]->n);
+        if (rows[i]->multiply_adds)
+            print_scaled((double)rows[i]->multiply_adds);
+        putchar('\n');
+    }
+    return EXIT_OK;
+}
+
+static int print_survey(struct survey *s, const bt_global *entry)
+{
+    for (uint32_t i = 0; i < s->module->attrs.n; i++) {
+        const bt_dict_entry *row = &s->module->attrs.at[i];
+        printf("%-16s ", row->name);
+        if (row->kind == BT_DICT_TEXT)
+            printf("%s\n", row->text);
+        else if (row->kind == BT_DICT_FLOAT)
+            printf("%g\n", row->f);
+        else
+            printf("%lld\n", (long long)row->i);
+    }
+    int code = entry->func ? print_signature(s, entry) : EXIT_OK;
+    if (code)
+        return code;
+    printf("bindings         %llu\nparameters       ", (unsigned long long)s->nbinding);
+    print_scaled((double)s->nparameter);
+    printf(" (%llu bytes)\nmultiply-adds    ", (unsigned long long)s->nparameter_bytes);
+    print_scaled((double)s->multiply_adds);
+    if (s->nunknown)
+        printf(" and those of %u calls with symbolic shapes", s->nunknown);
+    putchar('\n');
+    return print_operators(s);
+}
+
+static int print_json(struct survey *s, const bt_global *entry)
+{
+    json_t *ops = json_object(), *root;
+    for (uint32_t i = 0; i < s->counts.len; i++) {
+        const struct count *count = s->counts.at[i].value;
+        json_object_set_new(ops, count->name, json_integer((json_int_t)count->n));
+    }
+    root = json_pack("{s:s, s:I, s:I, s:I, s:o}", "entry", entry->name, "bindings",
+                     (json_int_t)s->nbinding, "parameters", (json_int_t)s->nparameter,
+                     "multiply_adds", (json_int_t)s->multiply_adds, "operators", ops);
+    char *text = root ? json_dumps(root, 0) : NULL;
+    json_decref(root);
+    if (!text)
+        return tool_fail(s->tool, bt_no_memory());
+    printf("%s\n", text);
+    free(text);
+    return EXIT_OK;
+}
+
+static int run(struct tool *tool)
+{
+    bt_module *module, *typed;
+    const bt_global *entry;
+    TRY_TOOL(tool,
+             bt_import(tool->ctx, tool->args[0], option_values(tool, "dim"), &module));
+    bt_status status = bt_infer(tool->ctx, module, &typed);
+    bt_module_unref(module);
+    TRY_TOOL(tool, status);
+    struct survey s = { .tool = tool,
+                        .arena = bt_ctx_scratch(tool->ctx),
+                        .module = typed };
+    bt_map_init(&s.counts, s.arena, 1);
+    bt_map_init(&s.consts, s.arena, 0);
+    status = bt_module_entry(tool->ctx, typed, option_value(tool, "entry"), &entry);
+    if (!status)
+        status = count_module(&s);
+    int code = status                       ? tool_fail(tool, status)
+               : option_value(tool, "json") ? print_json(&s, entry)
+                                            : print_survey(&s, entry);
+    bt_module_unref(typed);
+    return code;
+}
+
+static const struct option options[] = {
+    { "entry", 0, "FUNCTION", "function to describe (default: main, or the only one)" },
+    { "dim", 0, "NAME=N", "value of a symbolic dim of the model" },
+    { "json", 0, NULL, "print one JSON object" },
+    { 0 },
+};
+
+const struct verb verb_info = {
+    .name = "info",
+    .args = "MODEL",
+    .min_arg = 1,
+    .max_arg = 1,
+    .doc = "Describe a program: inputs, outputs, operators, parameters, cost.",
+    .details =
+        "Operators that no plugin provides are listed as errors, each with its node.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,194 @@
+/* baton list: what the plugins provide, from their manifests alone. */
+#include <jansson.h>
+#include <string.h>
+
+#include <baton/plugin.h>
+
+#include "verbs.h"
+
+static const struct listing {
+    const char *word, *kind;
+} listings[] = {
+    { "ops", "op" },
+    { "relations", "relation" },
+    { "passes", "pass" },
+    { "analyses", "analysis" },
+    { "pipelines", "pipeline" },
+    { "executors", "executor" },
+    { "importers", "importer" },
+};
+
+/* ---- one line each ---- */
+
+static int list_all(struct tool *tool, const char *kind)
+{
+    uint32_t n = bt_provided_len(tool->ctx, kind);
+    int width = 0;
+    bt_provided item;
+    for (uint32_t i = 0; i < n; i++) {
+        TRY_TOOL(tool, bt_provided_at(tool->ctx, kind, i, &item));
+        width = (int)strlen(item.name) > width ? (int)strlen(item.name) : width;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        TRY_TOOL(tool, bt_provided_at(tool->ctx, kind, i, &item));
+        printf("%-*s  %.*s\n", width, item.name,
+               (int)strcspn(item.doc ? item.doc : "", "\n"), item.doc ? item.doc : "");
+    }
+    return EXIT_OK;
+}
+
+static int list_json(struct tool *tool, const char *kind)
+{
+    uint32_t n = bt_provided_len(tool->ctx, kind);
+    bt_provided item;
+    printf("[");
+    for (uint32_t i = 0; i < n; i++) {
+        TRY_TOOL(tool, bt_provided_at(tool->ctx, kind, i, &item));
+        printf("%s%s", i ? ",\n" : "", item.json);
+    }
+    printf("]\n");
+    return EXIT_OK;
+}
+
+/* ---- one in full ---- */
+
+static const char *text_of(const json_t *item, const char *key)
+{
+    const char *text = json_string_value(json_object_get(item, key));
+    return text ? text : "";
+}
+
+/* "1 to 4", "at least 1", "" */
+static void print_range(const json_t *row)
+{
+    const json_t *low = json_object_get(row, "low"), *high = json_object_get(row, "high");
+    long long a = (long long)json_integer_value(low),
+              b = (long long)json_integer_value(high);
+    if (low && high && b < INT32_MAX)
+        printf(", %lld to %lld", a, b);
+    else if (low)
+        printf(", at least %lld", a);
+    if (json_object_get(row, "choices"))
+        printf(", one of %s", text_of(row, "choices"));
+}
+
+static int name_width(const json_t *rows)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        size_t n = strlen(text_of(json_array_get(rows, i), "name"));
+        width = n > width ? n : width;
+    }
+    return (int)width;
+}
+
+static void print_rows(const json_t *item, const char *key, const char *title)
+{
+    const json_t *rows = json_object_get(item, key);
+    int width = name_width(rows);
+    if (json_array_size(rows))
+        printf("\n%s\n", title);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        const char *kind =
+            *text_of(row, "kind") ? text_of(row, "kind") : text_of(row, "type");
+        printf("  %-*s  %s", width, text_of(row, "name"), kind);
+        if (json_object_get(row, "default"))
+            printf(", default %s", text_of(row, "default"));
+        print_range(row);
+        printf("\n  %*s    %s\n", width, "", text_of(row, "doc"));
+    }
+}
+
+static void print_words(const json_t *item, const char *key, const char *title)
+{
+    const json_t *words = json_object_get(item, key);
+    if (!words)
+        return;
+    printf("%-9s", title);
+    for (size_t i = 0; i < json_array_size(words); i++) {
+        const json_t *word = json_array_get(words, i);
+        printf(" %s",
+               json_is_string(word) ? json_string_value(word) : text_of(word, "facet"));
+    }
+    if (json_is_string(words))
+        printf(" %s", json_string_value(words));
+    printf("\n");
+}
+
+static int print_item(struct tool *tool, const bt_provided *found)
+{
+    json_t *item = json_loads(found->json, 0, NULL);
+    if (!item)
+        return tool_fail(tool, bt_no_memory());
+    printf("%s (%s)\n%s\n", found->name, bt_plugin_id(found->plugin),
+           found->doc ? found->doc : "");
+    print_rows(item, "inputs", "Inputs:");
+    print_rows(item, "attrs", "Attributes:");
+    print_rows(item, "options", "Options:");
+    printf("\n");
+    print_words(item, "effects", "effects");
+    print_words(item, "needs", "needs");
+    print_words(item, "keeps", "keeps");
+    print_words(item, "gives", "gives");
+    print_words(item, "facets", "facets");
+    print_words(item, "relation", "relation");
+    print_words(item, "computes", "computes");
+    print_words(item, "source", "source");
+    if (json_object_get(item, "level"))
+        printf("%-9s %lld\n", "level",
+               (long long)json_integer_value(json_object_get(item, "level")));
+    json_decref(item);
+    return EXIT_OK;
+}
+
+static int list_one(struct tool *tool, const struct listing *listing, const char *name)
+{
+    uint32_t n = bt_provided_len(tool->ctx, listing->kind), found = 0;
+    bt_provided item;
+    for (uint32_t i = 0; i < n; i++) {
+        TRY_TOOL(tool, bt_provided_at(tool->ctx, listing->kind, i, &item));
+        if (strcmp(item.name, name) != 0)
+            continue;
+        found++;
+        if (option_value(tool, "json"))
+            printf("%s\n", item.json);
+        else if (print_item(tool, &item))
+            return EXIT_FAULT;
+    }
+    if (found)
+        return EXIT_OK;
+    return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
+                                   "there is no %s %s; baton list %s shows all",
+                                   listing->kind, name, listing->word));
+}
+
+static int run(struct tool *tool)
+{
+    TRY_TOOL(tool, bt_plugins_scan(tool->ctx));
+    for (uint32_t i = 0; i < BT_COUNT(listings); i++) {
+        if (strcmp(listings[i].word, tool->args[0]) != 0)
+            continue;
+        if (tool->narg == 2)
+            return list_one(tool, &listings[i], tool->args[1]);
+        return option_value(tool, "json") ? list_json(tool, listings[i].kind)
+                                          : list_all(tool, listings[i].kind);
+    }
+    return tool_usage(tool, "there is nothing called %s to list", tool->args[0]);
+}
+
+static const struct option options[] = {
+    { "json", 0, NULL, "print what the manifests say" },
+    { 0 },
+};
+
+const struct verb verb_list = {
+    .name = "list",
+    .args = "ops|relations|passes|analyses|pipelines|executors|importers [NAME]",
+    .min_arg = 1,
+    .max_arg = 2,
+    .doc = "List what plugins provide, or document one of it.",
+    .details = "Reads manifests only; no plugin is opened.",
+    .options = options,
+    .run = run,
+};

@@ -57,8 +57,7 @@ static void test_a_diff_holds_both_texts(void **state)
             texts[t][n] = 0;
         }
         size_t n[2] = { 0, 0 };
-        for (const char *c = diff(ctx, texts[0], texts[1]); *c && *c != ' ' + 0x100;
-             c += 4) {
+        for (const char *c = diff(ctx, texts[0], texts[1]); *c; c += 4) {
             if (strncmp(c, "  ...", 5) == 0) // cut: not compared below
                 break;
             for (int t = 0; t < 2; t++) {

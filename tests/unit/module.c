@@ -195,6 +195,7 @@ static uint32_t component_of(const bt_module *m, const bt__callgraph *graph,
             return graph->component[i];
     }
     fail_msg("no global is named %s", name);
+    return 0;
 }
 
 /* main -> {a <-> b} -> leaf, self -> self */

@@ -140,6 +140,7 @@ static const bt_value *find(const bt_block *block, uint32_t kind, uint32_t nth)
             return block->bindings[i];
     }
     fail_msg("no binding of kind %s", bt_value_kind_name(kind));
+    return NULL;
 }
 
 /* Points into the typed program. */

@@ -77,7 +77,7 @@ bt_status bt_plugin_describe(bt_ctx *ctx, const char *shared_object, const char 
     const bt_plugin *plugin;
     bt__rows rows = { 0 };
     json_t *tree;
-    BT_TRY(bt__plugin_load(ctx, shared_object, 1, &library, &plugin));
+    BT_TRY(bt__plugin_load(ctx, shared_object, &library, &plugin));
     bt_status status = bt__plugin_check_table(ctx, shared_object, plugin);
     bt_arena *arena = status ? NULL : bt_arena_create(ctx->registry);
     if (!status && !arena)

@@ -17,13 +17,13 @@
 
 /* ---- the shared object ---- */
 
-bt_status bt__plugin_load(bt_ctx *ctx, const char *path, int lazily, void **library,
+bt_status bt__plugin_load(bt_ctx *ctx, const char *path, void **library,
                           const bt_plugin **out)
 {
     struct stat file;
     if (stat(path, &file) != 0 || !S_ISREG(file.st_mode))
         return bt_fail(ctx, BT_ERR_PLUGIN, "%s: there is no such file", path);
-    void *handle = dlopen(path, (lazily ? RTLD_LAZY : RTLD_NOW) | RTLD_LOCAL);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char *why = dlerror();
         return bt_fail(ctx, BT_ERR_PLUGIN, "%s: cannot be loaded: %s", path,
@@ -334,7 +334,7 @@ static bt_status open_checked(bt_ctx *ctx, struct bt__plugins *plugins,
                            h->manifest);
         BT_TRY(check_beneath(ctx, h));
         BT_TRY(check_digest(ctx, h));
-        BT_TRY(bt__plugin_load(ctx, h->binary, 0, &h->library, &h->table));
+        BT_TRY(bt__plugin_load(ctx, h->binary, &h->library, &h->table));
     }
     BT_TRY(bt__plugin_check_table(ctx, h->source.file, h->table));
     BT_TRY(bt__tables_read(ctx, plugins->arena, h->table, &rows));

@@ -171,9 +171,8 @@ const char *bt__linked_text(const bt_plugin_handle *, const char *path);
 /* Opens a plugin unless it is open, checks it against its manifest, fills its items'
  * rows. A refusal is kept. */
 bt_status bt__plugin_open(bt_ctx *, struct bt__plugins *, bt_plugin_handle *) BT_MUST_USE;
-/* dlopen and query only; `lazily`: functions that no libbaton has are found when called,
- * for reading the tables alone. errors BT_ERR_PLUGIN */
-bt_status bt__plugin_load(bt_ctx *, const char *path, int lazily, void **library,
+/* dlopen and query only. errors BT_ERR_PLUGIN */
+bt_status bt__plugin_load(bt_ctx *, const char *path, void **library,
                           const bt_plugin **out) BT_MUST_USE;
 /* ABI, sizes and pointers of the table itself. */
 bt_status bt__plugin_check_table(bt_ctx *, const char *path,

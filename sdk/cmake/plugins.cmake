@@ -12,7 +12,7 @@
 
 if(TARGET baton_objects)
   set(BATON_LIBRARY baton)
-  set(BATON_TOOL baton_describe)
+  set(BATON_TOOL baton_program)
   set(BATON_TREE ${CMAKE_SOURCE_DIR})
 else()
   set(BATON_LIBRARY baton::baton)

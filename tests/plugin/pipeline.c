@@ -290,6 +290,78 @@ static void test_the_flat_form_reads_back_to_itself(void **state)
     }
 }
 
+/* ---- proving ---- */
+
+static void expect_proof(bt_ctx *ctx, const char *source,
+                         const bt_pipeline_options *options, uint32_t nfault,
+                         uint32_t column, const char *part)
+{
+    bt_pipeline *p = read(ctx, source);
+    bt_status status = bt_pipeline_check(ctx, p, options);
+    assert_int_equal(bt_ctx_nreport(ctx), nfault);
+    if (nfault == 0) {
+        assert_ok(ctx, status);
+    } else {
+        assert_error(status, BT_ERR_PIPELINE, part);
+        assert_int_equal(status->place.column, column);
+    }
+    bt_pipeline_destroy(p);
+    bt_ctx_clear_diags(ctx);
+}
+
+static void test_needs_and_options_are_proved(void **state)
+{
+    bt_ctx *ctx = *state;
+    static const struct {
+        const char *line;
+        uint32_t nfault, column;
+        const char *part;
+    } cases[] = {
+        { "test-flat, test-wants-flat, test-wants-flat", 0, 0, "" },
+        { "test-flat, test-idle, test-wants-flat", 0, 0, "" },
+        { "test-wants-flat", 1, 1,
+          "test-wants-flat needs flat, which does not hold here: it is given by "
+          "test-flat" },
+        { "test-flat, test-breaks, test-wants-flat", 1, 25, "needs flat" },
+        { "test-wants-wings", 1, 1,
+          "test-wants-wings needs wings, which no pass gives and no analysis is named" },
+        { "test-flat, (test-wants-flat, test-breaks)*2", 1, 13, "needs flat" },
+        { "test-flat, (test-wants-flat, test-breaks)*1", 0, 0, "" },
+        { "(test-flat, test-wants-flat, test-breaks)*9", 0, 0, "" },
+        { "test-watch{expect=2}", 0, 0, "" },
+        { "test-watch", 1, 1, "test-watch: option \"expect\" has no default" },
+        { "test-watch{expect=two}", 1, 12, "expected an integer, found `two`" },
+        { "test-idle{max-rounds=101}", 1, 11, "`max_rounds` is 101, expected 1..100" },
+        { "test-idle{tag=\"a b\", max-rounds=3}", 0, 0, "" },
+        { "test-idle{tag=a b}", 0, 0, "" },
+        { "test-watch, test-idle{max-rounds=0}, test-wants-wings", 3, 1, "no default" },
+    };
+    for (size_t i = 0; i < BT_COUNT(cases); i++)
+        expect_proof(ctx, cases[i].line, NULL, cases[i].nfault, cases[i].column,
+                     cases[i].part);
+}
+
+static void test_what_is_disabled_is_missed(void **state)
+{
+    bt_ctx *ctx = *state;
+    const bt_pipeline_options options = { .level = -1,
+                                          .disable =
+                                              (const char *[]){ "test-flat", NULL } };
+    expect_proof(ctx, "test-flat, test-wants-flat", &options, 1, 12,
+                 "it is given by test-flat (which is disabled)");
+    const bt_pipeline_options both = { .level = -1,
+                                       .require = (const char *[]){ "test-flat", NULL },
+                                       .disable = (const char *[]){ "test-flat", NULL } };
+    expect_proof(ctx, "test-flat", &both, 2, 1,
+                 "test-flat is both required and disabled");
+    const bt_pipeline_options unknown = { .level = -1,
+                                          .require =
+                                              (const char *[]){ "test-idle", NULL },
+                                          .disable = (const char *[]){ "nobody", NULL } };
+    expect_proof(ctx, "test-flat", &unknown, 2, 0,
+                 "pass \"test-idle\" is required, but does not stand in pipeline");
+}
+
 /* ---- lack of memory ---- */
 
 static int use_pipeline(bt_ctx *ctx, bt_pipeline *p)
@@ -342,6 +414,8 @@ static const struct CMUnitTest tests[] = {
     TEST(test_slots_are_filled_in_order),
     TEST(test_conditions_and_nesting),
     cmocka_unit_test(test_lack_of_memory_is_an_error),
+    TEST(test_needs_and_options_are_proved),
+    TEST(test_what_is_disabled_is_missed),
     TEST(test_the_flat_form_reads_back_to_itself),
 };
 TEST_MAIN(tests)

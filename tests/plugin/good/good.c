@@ -1,4 +1,6 @@
 /* One row of most kinds, and an interface of its own. */
+#include <string.h>
+
 #include <baton/executor.h>
 #include <baton/op.h>
 #include <baton/pass.h>
@@ -76,7 +78,113 @@ static bt_status idle(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     *out = bt_module_ref(call->module);
     return NULL;
 }
+/* Removes the last function but main; changes nothing where there is none. */
+static bt_status drop(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    const bt_module *m = call->module;
+    bt_module_builder *builder;
+    uint32_t i = m->nglobal;
+    while (i > 0 && strcmp(m->globals[i - 1]->name, "main") == 0)
+        i--;
+    if (i == 0) {
+        *out = bt_module_ref(m);
+        return NULL;
+    }
+    BT_TRY(bt_module_builder_create(ctx, m->store, m, &builder));
+    bt_module_builder_remove(builder, m->globals[i - 1]->name);
+    return bt_module_builder_finish(builder, 1, out);
+}
+
+/* States a result type that the body does not have. */
+static bt_status spoil(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    const bt_module *m = call->module;
+    const bt_global *main;
+    const bt_func *func;
+    bt_module_builder *builder;
+    BT_TRY(bt_module_entry(ctx, m, "main", &main));
+    bt_func fields = *main->func;
+    fields.result = bt_type_scalar(m->store, BT_INT8);
+    BT_TRY(bt_func_create(ctx, m->store, &fields, &func));
+    BT_TRY(bt_module_builder_create(ctx, m->store, m, &builder));
+    bt_global global = *main;
+    global.func = func;
+    bt_status status = bt_module_builder_set(builder, &global, 0);
+    if (status) {
+        bt_module_builder_destroy(builder);
+        return status;
+    }
+    return bt_module_builder_finish(builder, 1, out);
+}
+
+static bt_status fail(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    (void)call, (void)out;
+    return bt_fail(ctx, BT_ERR_UNSUPPORTED, "nothing will do");
+}
+
+static bt_status forget(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    (void)ctx, (void)call, (void)out;
+    return NULL;
+}
+
+/* How many globals the module had that the analysis saw. */
+static bt_status count(bt_ctx *ctx, const bt_module *m, bt_arena *arena, const void **out)
+{
+    uint32_t *n = BT_NEW(arena, uint32_t);
+    (void)ctx;
+    if (!n)
+        return bt_no_memory();
+    *n = m->nglobal;
+    *out = n;
+    return NULL;
+}
+static const bt_analysis analyses[] = {
+    { .name = "test-count", .doc = "Number of globals.", .compute = count },
+    { 0 },
+};
+
+struct watch_options {
+    int64_t expect;
+};
+static const bt_attr watch_options[] = {
+    BT_ATTR(struct watch_options, expect, INT, NULL, "what test-count is to say"),
+    { 0 },
+};
+static bt_status watch(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    const struct watch_options *o = call->options;
+    const void *n;
+    BT_TRY(bt_pass_analysis(ctx, call, "test-count", &n));
+    if (*(const uint32_t *)n != o->expect)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "expected %lld globals, found %u",
+                       (long long)o->expect, *(const uint32_t *)n);
+    *out = bt_module_ref(call->module);
+    return NULL;
+}
+
 static const bt_pass passes[] = {
+    { .name = "test-drop", .doc = "Drop a function.", .run = drop },
+    { .name = "test-drop-quietly",
+      .doc = "Drop a function, and say that the count stays.",
+      .keeps = "test-count",
+      .run = drop },
+    { .name = "test-spoil", .doc = "Give a wrong module.", .run = spoil },
+    { .name = "test-give-up", .doc = "Fail.", .run = fail },
+    { .name = "test-forget", .doc = "Give no module.", .run = forget },
+    { .name = "test-watch",
+      .doc = "Compare an analysis with an option.",
+      .needs = "test-count",
+      .keeps = "*",
+      .options = watch_options,
+      .options_nbytes = sizeof(struct watch_options),
+      .run = watch },
+    { .name = "test-watch-unstated",
+      .doc = "Ask for an analysis that is not among the needs.",
+      .options = watch_options,
+      .options_nbytes = sizeof(struct watch_options),
+      .run = watch },
     { .name = "test-idle",
       .doc = "Change nothing.",
       .level = 1,
@@ -117,6 +225,7 @@ const bt_table bt_tests_plugin_good_good[] = {
     BT_OPS(ops),
     BT_RELATIONS(relations),
     BT_PASSES(passes),
+    BT_ANALYSES(analyses),
     { "test.greeting/1", sizeof(struct greeting), greetings },
     { 0 },
 };

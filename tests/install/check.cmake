@@ -1,0 +1,50 @@
+# See CMakeLists.txt. Any step that fails, or prints what is not expected, fails the test.
+set(PREFIX ${WORK}/moved)
+
+function(run what expected)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE out ERROR_VARIABLE err RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "${what} failed:\n${out}\n${err}")
+  endif()
+  if(NOT "${out}" MATCHES "${expected}")
+    message(FATAL_ERROR "${what}: expected \"${expected}\" in:\n${out}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run("installing" "" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+file(RENAME ${WORK}/prefix ${PREFIX})
+file(MAKE_DIRECTORY ${WORK}/home)
+set(ENV{HOME} ${WORK}/home)
+unset(ENV{XDG_DATA_HOME})
+unset(ENV{BATON_PLUGIN_PATH})
+unset(ENV{BATON_PLUGIN_ONLY})
+
+# The program finds its library and its plugins from where it stands.
+set(BATON ${PREFIX}/${BINDIR}/baton)
+run("baton plugin list" "baton.ops.tensor +[0-9.]+ +found +${PREFIX}/${LIBDIR}/baton/plugins/" ${BATON} plugin list)
+run("baton plugin check" "its tables agree with its manifest" ${BATON} plugin check baton.passes)
+
+# By CMake.
+run("configuring" "" ${CMAKE_COMMAND} -S ${HERE}/project -B ${WORK}/build -G ${GENERATOR} -DCMAKE_C_COMPILER=${CC}
+  -DCMAKE_PREFIX_PATH=${PREFIX})
+run("building" "" ${CMAKE_COMMAND} --build ${WORK}/build)
+set(ENV{BATON_PLUGIN_PATH} ${WORK}/build)
+run("the program" "org.example.outside 1.2.3: Twice the input.*= outside.double.%x." ${WORK}/build/program)
+run("baton plugin check" "its tables agree" ${BATON} plugin check org.example.outside)
+run("baton plugin why" "org.example.outside is used" ${BATON} plugin why outside-idle)
+unset(ENV{BATON_PLUGIN_PATH})
+file(MAKE_DIRECTORY ${WORK}/home/.local/share/baton)
+file(RENAME ${WORK}/build ${WORK}/home/.local/share/baton/plugins)
+run("the user's folder" "org.example.outside" ${BATON} plugin list)
+
+# By pkg-config.
+set(ENV{PKG_CONFIG_PATH} ${PREFIX}/${LIBDIR}/pkgconfig)
+execute_process(COMMAND pkg-config --cflags --libs baton OUTPUT_VARIABLE flags RESULT_VARIABLE failed
+  OUTPUT_STRIP_TRAILING_WHITESPACE)
+if(failed)
+  message(FATAL_ERROR "pkg-config does not know baton")
+endif()
+separate_arguments(flags)
+run("compiling" "" ${CC} ${HERE}/project/program.c -o ${WORK}/program ${flags} -Wl,-rpath,${PREFIX}/${LIBDIR})
+run("the program" "org.example.outside 1.2.3" ${WORK}/program)

@@ -13,33 +13,6 @@
 #include "ir/walk.h"
 #include "solve/solve.h"
 
-/* Until the parts that have them are there. */
-bt_status bt_attrs_parse(bt_ctx *, bt_store *, const bt_op *, const char *, const void **)
-    __attribute__((weak));
-bt_status bt_attrs_parse(bt_ctx *ctx, bt_store *store, const bt_op *op, const char *text,
-                         const void **out)
-{
-    (void)store;
-    (void)op;
-    (void)out;
-    return bt_fail(ctx, BT_ERR_UNSUPPORTED, "%s", text);
-}
-void bt_print_type(bt_ctx *, const bt_type *, bt_text *) __attribute__((weak));
-void bt_print_type(bt_ctx *ctx, const bt_type *type, bt_text *out)
-{
-    (void)ctx;
-    int64_t n;
-    if (bt_type_kind_of(type) == BT_KIND_DIM && bt_dim_is_const(type, &n))
-        bt_text_addf(out, "%d", (int)n);
-    else
-        bt_text_addf(out, "%s", bt_type_kind_name(type->kind));
-}
-void bt_print_operand(const bt_value *, bt_text *) __attribute__((weak));
-void bt_print_operand(const bt_value *value, bt_text *out)
-{
-    bt_text_addf(out, "%%%s", value->name ? value->name : "_");
-}
-
 typedef struct kit {
     bt_registry *registry;
     bt_ctx *ctx;

@@ -189,9 +189,13 @@ static bt_status open_type(bt_solver *s, struct bt__node *node, const bt_func_ty
     if (!fresh || !args)
         return bt_store_why(s->ctx, s->store);
     for (uint32_t i = 0; i < func->nparam; i++) {
-        args[i] = i < ngiven
-                      ? given[i]
-                      : bt__hole_new(s, func->params[i].kind, 0, node->slot->value);
+        if (i >= ngiven)
+            args[i] = bt__hole_new(s, func->params[i].kind, 0, node->slot->value);
+        else if (!s->globals)
+            args[i] = given[i];
+        else
+            BT_TRY(bt__annotate(s, node->slot->function, given[i], ANNOTATE_TERM, 0,
+                                node->slot->value, &args[i]));
         if (!args[i])
             return bt_no_memory();
     }

@@ -268,6 +268,7 @@ bt_status bt__infer_shuffled(bt_ctx *ctx, const bt_module *module, uint64_t seed
                              bt_module **out)
 {
     if (module->is_typed) {
+        BT_TRY(bt_verify(ctx, module));
         *out = bt_module_ref(module);
         return NULL;
     }

@@ -136,7 +136,7 @@ static bt_status visit_call(bt_solver *s, struct bt__slot *slot, const bt_call *
     BT_TRY(visit_callee(s, slot, call, &node.u.call.callee));
     if (slot->callee && slot->callee->declared)
         slot->callee = NULL;
-    if (call->ntype_arg && !slot->callee && s->globals) {
+    if (call->ntype_arg && !slot->callee) {
         const bt_type **given = BT_NEWS(s->arena, const bt_type *, call->ntype_arg);
         for (uint32_t i = 0; given && i < call->ntype_arg; i++)
             given[i] = call->type_args[i];

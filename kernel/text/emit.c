@@ -359,7 +359,8 @@ static bt_status emit_all(emitter *e)
 
 bt_status bt__emit_module(bt__parser *p, bt_module **out)
 {
-    emitter e = { .p = p, .is_typed = 1 };
+    // Without #[typed] types are annotations, which inference has yet to check.
+    emitter e = { .p = p, .is_typed = p->module->is_typed };
     e.arena = bt_arena_create(bt_ctx_registry(p->ctx));
     if (!e.arena)
         return bt_no_memory();

@@ -30,7 +30,7 @@ static const bt_value *zeros_of(kit *k, const char **text)
 
 static const bt_value *arg_of(kit *k, const char *text)
 {
-    const bt_value *fields[MAX_LEAF], *tuple;
+    const bt_value *fields[MAX_LEAF] = { 0 }, *tuple;
     uint32_t n = 0;
     int is_tuple = *text == '(';
     if (strcmp(text, "()") == 0) {

@@ -701,8 +701,8 @@ BT_API uint32_t bt_pattern_nvar(const bt_pattern *);
 
 /* ---- whole programs ---- */
 
-/* Infers every type: a new, typed version. Reports up to limits.errors errors and returns
- * the first. */
+/* Infers every type: a new, typed version (of a typed one: verified, itself). Reports up
+ * to limits.errors errors and returns the first. */
 BT_API bt_status bt_infer(bt_ctx *, const bt_module *, bt_module **out) BT_MUST_USE;
 /* Checks every invariant of a module; typed ones down to re-running relations. errors
  * BT_ERR_VERIFY */

@@ -1,7 +1,7 @@
 /*
  * Where manifests are looked for: files that the application names, the folders of
  * BATON_PLUGIN_PATH, the user's folder, the folder beside libbaton, libbaton itself.
- * BATON_PLUGIN_ONLY replaces all but the files. Never the current folder: a relative or
+ * BATON_PLUGIN_ONLY replaces all folders. Never the current folder: a relative or
  * empty element is refused. Names are sorted, so that the same files give the same
  * choice.
  */
@@ -254,8 +254,11 @@ bt_status bt__plugins_search(bt_ctx *ctx, struct bt__plugins *plugins)
     const char *only =
         r->plugin_only ? r->plugin_only : variable(ctx, "BATON_PLUGIN_ONLY");
     BT_TRY(search_files(ctx, plugins));
-    if (only)
-        return *only ? search_list(ctx, plugins, BT__PLACE_ONLY, only) : NULL;
+    if (only) {
+        if (*only)
+            BT_TRY(search_list(ctx, plugins, BT__PLACE_ONLY, only));
+        return bt__linked_add(ctx, plugins);
+    }
     const char *path =
         r->plugin_path ? r->plugin_path : variable(ctx, "BATON_PLUGIN_PATH");
     if (path && *path)

@@ -132,7 +132,7 @@ typedef struct bt_registry_options {
                                         NULL-terminated; NULL: none */
     const char
         *plugin_path; /* ':'-separated folders searched first; NULL: BATON_PLUGIN_PATH */
-    const char *plugin_only;     /* replaces the whole search; NULL: BATON_PLUGIN_ONLY */
+    const char *plugin_only;     /* replaces all folders searched; NULL: BATON_PLUGIN_ONLY */
     const char *plugin_use; /* "nn.relu=org.example.fast, ...": whose entry to use where
                                several plugins have one; NULL: BATON_PLUGIN_USE */
     uint32_t ignore_environment; /* 1: read no environment variable */

@@ -18,7 +18,7 @@ struct window {
 static void read_list(struct node *n, const char *name, uint32_t count, int64_t absent,
                       int64_t *out)
 {
-    const struct onnx_attr *attr = node_attr(n, name);
+    const struct onnx_attr *attr = node_attr(n, name, ATTR_INTS);
     if (attr && attr->ints.len != count)
         node_fail(n, BT_ERR_ATTRIBUTE, "%s has %u elements where %u are expected", name,
                   attr->ints.len, count);

@@ -7,12 +7,14 @@
 
 static void constant(struct node *n)
 {
-    const struct onnx_attr *value = node_attr(n, "value"),
-                           *number = node_attr(n, "value_int");
-    const struct onnx_attr *real = node_attr(n, "value_float"),
-                           *ints = node_attr(n, "value_ints");
-    const struct onnx_attr *floats = node_attr(n, "value_floats");
+    const struct onnx_attr *value = node_attr(n, "value", ATTR_TENSOR),
+                           *number = node_attr(n, "value_int", ATTR_INT),
+                           *real = node_attr(n, "value_float", ATTR_FLOAT),
+                           *ints = node_attr(n, "value_ints", ATTR_INTS),
+                           *floats = node_attr(n, "value_floats", ATTR_FLOATS);
     bt_tensor *tensor = NULL;
+    if (n->status)
+        return;
     if (value && value->t)
         n->status = onnx_tensor_value(n->im->ctx, n->im->model->path, n->im->folder,
                                       value->t, &tensor);
@@ -40,7 +42,7 @@ static void constant(struct node *n)
 /* A splat stays a call of `full`, however large. */
 static void constant_of_shape(struct node *n)
 {
-    const struct onnx_attr *value = node_attr(n, "value");
+    const struct onnx_attr *value = node_attr(n, "value", ATTR_TENSOR);
     const bt_value *shape = node_need(n, 0);
     uint32_t count;
     const bt_type *const *dims;
@@ -77,7 +79,7 @@ static void shape(struct node *n)
 {
     const bt_value *x = node_need(n, 0),
                    *out = emit1(n, "shape_of", "dtype=\"int64\"", x);
-    if (node_attr(n, "start") || node_attr(n, "end")) {
+    if (node_has(n, "start") || node_has(n, "end")) {
         const char *attrs = node_format(
             n, "begin=[%lld], end=[%lld], strides=[1], axes=[0]",
             (long long)node_int(n, "start", 0), (long long)node_int(n, "end", INT32_MAX));
@@ -144,7 +146,7 @@ static void transpose(struct node *n)
 /* Axes of squeeze and unsqueeze: an attribute before operator set 13, an input since. */
 static int read_axes(struct node *n, int64_list *out)
 {
-    const struct onnx_attr *attr = node_attr(n, "axes");
+    const struct onnx_attr *attr = node_attr(n, "axes", ATTR_INTS);
     const bt_value *input = node_in(n, 1);
     if (attr)
         *out = attr->ints;
@@ -199,7 +201,7 @@ static void concat(struct node *n)
 static void split(struct node *n)
 {
     const bt_value *x = node_need(n, 0), *input = node_in(n, 1);
-    const struct onnx_attr *attr = node_attr(n, "split");
+    const struct onnx_attr *attr = node_attr(n, "split", ATTR_INTS);
     uint32_t rank = value_rank(n, x), axis = node_axis(n, node_int(n, "axis", 0), rank),
              count = n->proto->outputs.len;
     int64_list sizes = { 0 };
@@ -270,8 +272,9 @@ static void slice_by(struct node *n, const bt_value *x, int64_list begins,
 static void slice_attrs(struct node *n)
 {
     static const struct onnx_attr none;
-    const struct onnx_attr *begins = node_attr(n, "starts"), *ends = node_attr(n, "ends"),
-                           *axes = node_attr(n, "axes");
+    const struct onnx_attr *begins = node_attr(n, "starts", ATTR_INTS),
+                           *ends = node_attr(n, "ends", ATTR_INTS),
+                           *axes = node_attr(n, "axes", ATTR_INTS);
     const bt_value *x = node_need(n, 0);
     if (!begins || !ends)
         node_fail(n, BT_ERR_FORMAT, "starts or ends are missing");

@@ -1,106 +1,47 @@
-/* Graphs: names in scope, inputs and their types, nodes in order. */
+/* Graphs: names in scope, nodes in order, functions in the place of their calls. */
 #include "graph.h"
 
 #include <string.h>
 
 #include "conversions.h"
+#include "order.h"
 
-/* ---- types of inputs ---- */
-
-/* "batch=4" among the caller's values. */
-static int given_dim(const struct importer *im, const char *symbol, int64_t *out)
+int64_t opset_version(const opset_list *opsets, const char *domain)
 {
-    size_t n = strlen(symbol);
-    for (const char *const *text = im->dim_values; text && *text; text++) {
-        if (strncmp(*text, symbol, n) != 0 || (*text)[n] != '=' || !(*text)[n + 1])
-            continue;
-        *out = 0;
-        for (const char *c = *text + n + 1; *c; c++) {
-            if (*c < '0' || *c > '9' || !bt_mul_int64(*out, 10, out) ||
-                !bt_add_int64(*out, *c - '0', out))
-                return -1;
-        }
-        return 1;
+    for (uint32_t i = 0; i < opsets->len; i++) {
+        if (strcmp(opsets->at[i].domain, domain) == 0)
+            return opsets->at[i].version;
     }
     return 0;
 }
 
-static bt_status new_dim(struct importer *im, const char *symbol, const bt_type **out)
+const struct onnx_function *find_function(const struct onnx_model *model,
+                                          const struct onnx_node *node)
 {
-    bt_type_param param = { .kind = BT_KIND_DIM, .low = 0, .high = INT64_MAX, .step = 1 };
-    *out = bt_type_var(im->store, &param, symbol);
-    return *out && BT_PUSH(im->arena, &im->vars, *out) ? NULL : bt_no_memory();
+    for (uint32_t i = 0; i < model->functions.len; i++) {
+        const struct onnx_function *f = &model->functions.at[i];
+        if (strcmp(f->name, node->op) == 0 && strcmp(f->domain, node->domain) == 0 &&
+            strcmp(f->overload, node->overload) == 0)
+            return f;
+    }
+    return NULL;
 }
 
-/* A number, the caller's value for a symbol, or a type parameter: one a symbol, a fresh
- * one where nothing is stated. */
-static bt_status import_dim(struct importer *im, const struct onnx_dim *dim,
-                            const bt_type **out)
+/* ---- names in scope ---- */
+
+static void open_scope(struct importer *im, struct scope *scope, struct scope *outer)
 {
-    int64_t value = dim->value;
-    int given = dim->symbol ? given_dim(im, dim->symbol, &value) : 0;
-    if (given < 0)
-        return bt_fail(im->ctx, BT_ERR_ARGUMENT, "the value for dim %s is no number",
-                       dim->symbol);
-    if (given || value >= 0) {
-        *out = bt_dim(im->store, value);
-        return *out ? NULL : bt_no_memory();
-    }
-    if (!dim->symbol || !*dim->symbol)
-        return new_dim(im, "n", out);
-    *out = bt_map_find(&im->symbols, dim->symbol);
-    if (*out)
-        return NULL;
-    BT_TRY(new_dim(im, dim->symbol, out));
-    return bt_map_put(&im->symbols, dim->symbol, (void *)(uintptr_t)*out)
+    *scope = (struct scope){ .outer = outer };
+    bt_map_init(&scope->values, im->arena, 1);
+    bt_map_init(&scope->initializers, im->arena, 1);
+    im->scope = scope;
+}
+
+static bt_status bind(struct importer *im, const char *name, const bt_value *value)
+{
+    return bt_map_put(&im->scope->values, name, (void *)(uintptr_t)value)
                ? NULL
                : bt_no_memory();
-}
-
-static bt_status import_type(struct importer *im, const struct onnx_value_info *info,
-                             const bt_type **out)
-{
-    bt_dtype dtype = onnx_dtype(info->elem_type);
-    const bt_type *shape;
-    if (!dtype)
-        return bt_fail(im->ctx, BT_ERR_UNSUPPORTED,
-                       "%s: input %s is not a tensor of a supported element type",
-                       im->model->path, info->name);
-    if (info->dims.len > BT_MAX_RANK)
-        return bt_fail(im->ctx, BT_ERR_LIMIT, "%s: input %s has rank %u; the limit is %u",
-                       im->model->path, info->name, info->dims.len, BT_MAX_RANK);
-    if (info->has_shape) {
-        const bt_type *dims[BT_MAX_RANK];
-        for (uint32_t i = 0; i < info->dims.len; i++)
-            BT_TRY(import_dim(im, &info->dims.at[i], &dims[i]));
-        shape = bt_type_shape(im->store, info->dims.len, dims);
-    } else {
-        bt_type_param param = { .kind = BT_KIND_SHAPE };
-        shape = bt_type_var(im->store, &param, "shape");
-        if (!shape || !BT_PUSH(im->arena, &im->vars, shape))
-            return bt_no_memory();
-    }
-    const bt_type *element = bt_type_dtype(im->store, dtype);
-    *out = shape && element ? bt_type_tensor(im->store, shape, element) : NULL;
-    return *out ? NULL : bt_no_memory();
-}
-
-/* ---- nodes ---- */
-
-static bt_status convert_node(struct importer *im, const struct onnx_node *proto)
-{
-    struct node node = { .im = im,
-                         .proto = proto,
-                         .row = find_conversion(proto->domain, proto->op, im->opset) };
-    const char *name = *proto->name         ? proto->name
-                       : proto->outputs.len ? proto->outputs.at[0]
-                                            : proto->op;
-    bt_span span = bt_span_node(im->store, im->source, name);
-    bt_builder_at(im->builder, span, bt_prov_new(im->store, span));
-    node.row->convert(&node);
-    return node.status ? bt_note(im->ctx, node.status, im->store, span,
-                                 "in node %s, an %s", name, proto->op)
-                       : NULL;
 }
 
 static bt_status add_initializers(struct importer *im, const struct onnx_graph *graph)
@@ -117,56 +58,189 @@ static bt_status add_initializers(struct importer *im, const struct onnx_graph *
     return NULL;
 }
 
-static bt_status bind(struct importer *im, const char *name, const bt_value *value)
+/* What the names stand for, all of which must be known. */
+static bt_status find_results(struct importer *im, uint32_t n, const char *const *names,
+                              const bt_value *const **out)
 {
-    return bt_map_put(&im->scope->values, name, (void *)(uintptr_t)value)
-               ? NULL
-               : bt_no_memory();
-}
-
-static bt_status graph_result(struct importer *im, const struct onnx_graph *graph,
-                              const bt_value **out)
-{
-    const bt_value **fields = BT_NEWS(im->arena, const bt_value *, graph->outputs.len);
-    struct onnx_node proto = { .name = "", .op = "output", .domain = "" };
+    const bt_value **values = BT_NEWS(im->arena, const bt_value *, n);
+    struct onnx_node proto = {
+        .name = "", .op = "output", .domain = "", .overload = "", .inputs = { 0 }
+    };
     struct node node = { .im = im, .proto = &proto };
-    if (!fields)
+    if (!values)
         return bt_no_memory();
-    for (uint32_t i = 0; i < graph->outputs.len; i++) {
-        if (!BT_PUSH(im->arena, &proto.inputs, graph->outputs.at[i].name))
+    for (uint32_t i = 0; i < n; i++) {
+        if (!BT_PUSH(im->arena, &proto.inputs, names[i]))
             return bt_no_memory();
     }
-    for (uint32_t i = 0; i < graph->outputs.len; i++)
-        fields[i] = node_need(&node, i);
-    BT_TRY(node.status);
-    if (graph->outputs.len == 1) {
-        *out = fields[0];
-        return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        values[i] = node_need(&node, i);
+    *out = values;
+    return node.status;
+}
+
+/* ---- nodes ---- */
+
+/* Where an attribute within a function stands for one of the call: that one's value, or
+ * the function's default; NULL: the call leaves it out. */
+static const struct onnx_attr *referred(const struct frame *frame, const char *name)
+{
+    for (uint32_t i = 0; i < frame->call->attrs.len; i++) {
+        if (strcmp(frame->call->attrs.at[i].name, name) == 0)
+            return &frame->call->attrs.at[i];
     }
-    return bt_build_tuple(im->builder, graph->outputs.len, fields, out);
+    for (uint32_t i = 0; i < frame->function->defaults.len; i++) {
+        if (strcmp(frame->function->defaults.at[i].name, name) == 0)
+            return &frame->function->defaults.at[i];
+    }
+    return NULL;
 }
 
-static bt_status convert_nodes(struct importer *im, const struct onnx_graph *graph,
-                               const bt_value **result)
+static bt_status resolve_attrs(struct importer *im, const struct onnx_node *proto,
+                               struct onnx_node *out)
 {
+    *out = *proto;
+    out->attrs.at = NULL;
+    out->attrs.len = out->attrs.cap = 0;
+    for (uint32_t i = 0; i < proto->attrs.len; i++) {
+        struct onnx_attr attr = proto->attrs.at[i];
+        if (attr.ref) {
+            const struct onnx_attr *value =
+                im->frame ? referred(im->frame, attr.ref) : NULL;
+            if (!value)
+                continue;
+            attr = *value;
+            attr.name = proto->attrs.at[i].name;
+        }
+        if (!BT_PUSH(im->arena, &out->attrs, attr))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+static bt_status convert_nodes(struct importer *im, const struct onnx_graph *graph);
+
+static bt_status bind_call(struct node *n, const struct onnx_function *f,
+                           struct scope *scope)
+{
+    const bt_value **args = BT_NEWS(n->im->arena, const bt_value *, f->inputs.len);
+    if (!args)
+        return bt_no_memory();
+    if (n->proto->inputs.len > f->inputs.len || n->proto->outputs.len > f->outputs.len)
+        return bt_fail(n->im->ctx, BT_ERR_FORMAT,
+                       "function %s has %u inputs and %u outputs where its call has %u "
+                       "and %u",
+                       f->name, f->inputs.len, f->outputs.len, n->proto->inputs.len,
+                       n->proto->outputs.len);
+    for (uint32_t i = 0; i < f->inputs.len; i++)
+        args[i] = node_in(n, i);
+    BT_TRY(n->status);
+    open_scope(n->im, scope, NULL);
+    for (uint32_t i = 0; i < f->inputs.len; i++)
+        BT_TRY(bind(n->im, f->inputs.at[i], args[i]));
+    return NULL;
+}
+
+static bt_status check_frame(struct importer *im, const struct onnx_function *f)
+{
+    for (const struct frame *frame = im->frame; frame; frame = frame->outer) {
+        if (frame->function == f)
+            return bt_fail(im->ctx, BT_ERR_FORMAT, "%s: function %s calls itself",
+                           im->model->path, f->name);
+    }
+    return NULL;
+}
+
+/* The function's nodes in the place of a call. They see no name but its inputs. */
+static bt_status expand(struct node *n, const struct onnx_function *f)
+{
+    struct importer *im = n->im;
+    struct importer before = *im;
+    struct scope scope;
+    struct frame frame = { .function = f, .call = n->proto, .outer = im->frame };
+    const bt_value *const *results = NULL;
+    BT_TRY(check_frame(im, f));
+    bt_status status = bind_call(n, f, &scope);
+    im->frame = &frame;
+    im->opsets = &f->opsets;
+    if (!status)
+        status = convert_nodes(im, &f->body);
+    if (!status)
+        status = find_results(im, n->proto->outputs.len, f->outputs.at, &results);
+    im->scope = before.scope;
+    im->frame = before.frame;
+    im->opsets = before.opsets;
+    for (uint32_t i = 0; !status && i < n->proto->outputs.len; i++)
+        node_out(n, i, results[i]);
+    return status ? status : n->status;
+}
+
+static bt_status convert_row(struct node *n)
+{
+    const struct onnx_node *proto = n->proto;
+    n->opset = opset_version(n->im->opsets, proto->domain);
+    n->row = find_conversion(proto->domain, proto->op, n->opset);
+    if (!n->row)
+        return bt_fail(n->im->ctx, BT_ERR_UNSUPPORTED, "operator %s is not supported",
+                       proto->op);
+    n->row->convert(n);
+    return n->status;
+}
+
+static bt_status convert_node(struct importer *im, const struct onnx_node *proto)
+{
+    struct onnx_node resolved;
+    struct node node = { .im = im, .proto = &resolved };
+    const char *name = *proto->name         ? proto->name
+                       : proto->outputs.len ? proto->outputs.at[0]
+                                            : proto->op;
+    bt_span span = bt_span_node(im->store, im->source, name);
+    uint32_t limit = bt_ctx_limits(im->ctx)->nodes;
+    if (++im->nnode > limit)
+        return bt_fail(im->ctx, BT_ERR_LIMIT, "%s: more than %u nodes", im->model->path,
+                       limit);
+    BT_TRY(resolve_attrs(im, proto, &resolved));
+    bt_builder_at(im->builder, span, bt_prov_new(im->store, span));
+    const struct onnx_function *function = find_function(im->model, proto);
+    bt_status status = function ? expand(&node, function) : convert_row(&node);
+    return status ? bt_note(im->ctx, status, im->store, span, "in node %s, operator %s",
+                            name, proto->op)
+                  : NULL;
+}
+
+static bt_status convert_nodes(struct importer *im, const struct onnx_graph *graph)
+{
+    const uint32_t *order;
+    if (++im->depth > bt_ctx_limits(im->ctx)->depth)
+        return bt_fail(im->ctx, BT_ERR_LIMIT,
+                       "%s: graphs and functions nest deeper than %u", im->model->path,
+                       bt_ctx_limits(im->ctx)->depth);
+    BT_TRY(graph_order(im->ctx, im->arena, im->model->path, graph, &order));
     for (uint32_t i = 0; i < graph->nodes.len; i++)
-        BT_TRY(convert_node(im, &graph->nodes.at[i]));
-    return graph_result(im, graph, result);
+        BT_TRY(convert_node(im, &graph->nodes.at[order[i]]));
+    im->depth--;
+    return NULL;
 }
 
-static void open_scope(struct importer *im, struct scope *scope)
+/* ---- graphs ---- */
+
+static bt_status graph_results(struct importer *im, const struct onnx_graph *graph,
+                               const bt_value *const **out)
 {
-    *scope = (struct scope){ .outer = im->scope };
-    bt_map_init(&scope->values, im->arena, 1);
-    bt_map_init(&scope->initializers, im->arena, 1);
-    im->scope = scope;
+    text_list names = { 0 };
+    for (uint32_t i = 0; i < graph->outputs.len; i++) {
+        if (!BT_PUSH(im->arena, &names, graph->outputs.at[i].name))
+            return bt_no_memory();
+    }
+    return find_results(im, names.len, names.at, out);
 }
 
-bt_status graph_block(struct importer *im, const struct onnx_graph *graph, uint32_t narg,
-                      const bt_value *const *args, const bt_value **result)
+bt_status convert_graph(struct importer *im, const struct onnx_graph *graph,
+                        uint32_t narg, const bt_value *const *args,
+                        const bt_value *const **results)
 {
     struct scope scope;
-    open_scope(im, &scope);
+    open_scope(im, &scope, im->scope);
     bt_status status = add_initializers(im, graph);
     if (!status && graph->inputs.len != narg)
         status = bt_fail(im->ctx, BT_ERR_FORMAT,
@@ -175,9 +249,87 @@ bt_status graph_block(struct importer *im, const struct onnx_graph *graph, uint3
     for (uint32_t i = 0; !status && i < narg; i++)
         status = bind(im, graph->inputs.at[i].name, args[i]);
     if (!status)
-        status = convert_nodes(im, graph, result);
+        status = convert_nodes(im, graph);
+    if (!status)
+        status = graph_results(im, graph, results);
     im->scope = scope.outer;
     return status;
+}
+
+/* ---- the main graph ---- */
+
+static bt_status new_dim(struct importer *im, const char *symbol, const bt_type **out)
+{
+    bt_type_param param = { .kind = BT_KIND_DIM, .low = 0, .high = INT64_MAX, .step = 1 };
+    *out = bt_type_var(im->store, &param, symbol);
+    return *out && BT_PUSH(im->arena, &im->vars, *out) ? NULL : bt_no_memory();
+}
+
+/* A number, the caller's value for a symbol, or a type parameter: one a symbol, a fresh
+ * one where nothing is stated. */
+static bt_status import_dim(struct importer *im, const struct onnx_dim *dim,
+                            const bt_type **out)
+{
+    int64_t value = dim->value;
+    const char *symbol = dim->symbol ? dim->symbol : "";
+    const char *text = *symbol ? given_find(&im->given, symbol) : NULL;
+    if (text)
+        BT_TRY(given_dim(im->ctx, symbol, text, &value));
+    if (value >= 0) {
+        *out = bt_dim(im->store, value);
+        return *out ? NULL : bt_no_memory();
+    }
+    *out = bt_map_find(&im->symbols, symbol);
+    if (*out)
+        return NULL;
+    BT_TRY(new_dim(im, *symbol ? symbol : "n", out));
+    return !*symbol || bt_map_put(&im->symbols, symbol, (void *)(uintptr_t)*out)
+               ? NULL
+               : bt_no_memory();
+}
+
+static bt_status import_shape(struct importer *im, const struct onnx_value_info *info,
+                              const bt_type **out)
+{
+    const bt_type *dims[BT_MAX_RANK];
+    bt_type_param param = { .kind = BT_KIND_SHAPE };
+    if (info->dims.len > BT_MAX_RANK)
+        return bt_fail(im->ctx, BT_ERR_LIMIT, "%s: input %s has rank %u; the limit is %u",
+                       im->model->path, info->name, info->dims.len, BT_MAX_RANK);
+    for (uint32_t i = 0; i < info->dims.len; i++)
+        BT_TRY(import_dim(im, &info->dims.at[i], &dims[i]));
+    *out = info->has_shape ? bt_type_shape(im->store, info->dims.len, dims)
+                           : bt_type_var(im->store, &param, "shape");
+    if (!*out || (!info->has_shape && !BT_PUSH(im->arena, &im->vars, *out)))
+        return bt_no_memory();
+    return NULL;
+}
+
+static bt_status import_type(struct importer *im, const struct onnx_value_info *info,
+                             const bt_type **out)
+{
+    bt_dtype dtype = info->kind == TYPE_TENSOR ? onnx_dtype(info->elem_type) : 0;
+    const bt_type *shape;
+    if (!dtype)
+        return bt_fail(im->ctx, BT_ERR_UNSUPPORTED,
+                       "%s: input %s is not a tensor of a supported element type",
+                       im->model->path, info->name);
+    BT_TRY(import_shape(im, info, &shape));
+    const bt_type *element = bt_type_dtype(im->store, dtype);
+    *out = element ? bt_type_tensor(im->store, shape, element) : NULL;
+    return *out ? NULL : bt_no_memory();
+}
+
+/* An input that the caller fixed is a constant. */
+static bt_status bind_given(struct importer *im, const struct onnx_value_info *info,
+                            const char *text)
+{
+    bt_tensor *tensor;
+    const bt_value *value;
+    BT_TRY(given_tensor(im->ctx, im->arena, info, text, &tensor));
+    bt_status status = bt_build_const(im->builder, &tensor->base, &value);
+    bt_tensor_unref(tensor);
+    return status ? status : bind(im, info->name, value);
 }
 
 /* Initializers are listed as inputs too before IR 4, as defaults; they are never inputs
@@ -194,6 +346,14 @@ static bt_status import_params(struct importer *im, const struct onnx_graph *gra
         const bt_type *type;
         if (bt_map_find(&im->scope->initializers, info->name))
             continue;
+        if (bt_map_entry_find(&im->scope->values, info->name))
+            return bt_fail(im->ctx, BT_ERR_NAME, "%s: input %s is stated twice",
+                           im->model->path, info->name);
+        const char *text = given_find(&im->given, info->name);
+        if (text) {
+            BT_TRY(bind_given(im, info, text));
+            continue;
+        }
         BT_TRY(import_type(im, info, &type));
         bt_builder_at(im->builder, bt_span_node(im->store, im->source, info->name), 0);
         BT_TRY(bt_build_param(im->builder, info->name, type, &params[*n]));
@@ -228,23 +388,45 @@ static bt_status name_outputs(struct importer *im, const struct onnx_graph *grap
     return NULL;
 }
 
+static bt_status check_given(struct importer *im)
+{
+    const char *unused = given_unused(&im->given);
+    return unused ? bt_fail(im->ctx, BT_ERR_ARGUMENT,
+                            "%s has no symbolic dim and no input for %s", im->model->path,
+                            unused)
+                  : NULL;
+}
+
+static bt_status convert_main(struct importer *im, const bt_value **result)
+{
+    const struct onnx_graph *graph = &im->model->graph;
+    const bt_value *const *results;
+    BT_TRY(convert_nodes(im, graph));
+    BT_TRY(graph_results(im, graph, &results));
+    if (graph->outputs.len == 1) {
+        *result = results[0];
+        return NULL;
+    }
+    return bt_build_tuple(im->builder, graph->outputs.len, results, result);
+}
+
 bt_status import_main(struct importer *im, const bt_func **out)
 {
     struct scope scope;
-    const struct onnx_graph *graph = &im->model->graph;
     const bt_param **params;
     const bt_value *result;
     const bt_block *block;
     uint32_t nparam;
-    open_scope(im, &scope);
-    BT_TRY(add_initializers(im, graph));
-    BT_TRY(import_params(im, graph, &nparam, &params));
+    open_scope(im, &scope, NULL);
+    BT_TRY(add_initializers(im, &im->model->graph));
+    BT_TRY(import_params(im, &im->model->graph, &nparam, &params));
+    BT_TRY(check_given(im));
     BT_TRY(bt_block_begin(im->builder, nparam, params));
-    BT_TRY(convert_nodes(im, graph, &result));
+    BT_TRY(convert_main(im, &result));
     BT_TRY(bt_block_end(im->builder, result, &block));
     im->scope = NULL;
     bt_dict attrs;
-    BT_TRY(name_outputs(im, graph, &attrs));
+    BT_TRY(name_outputs(im, &im->model->graph, &attrs));
     bt_func fields = { .name = "main",
                        .nvar = im->vars.len,
                        .vars = im->vars.at,

@@ -5,39 +5,32 @@
 
 #include "conversions.h"
 
-enum { MIN_IR = 3, MAX_IR = 13, MIN_OPSET = 7, MAX_OPSET = 23 };
+/* MAX_OPSET is the newest set of ai.onnx whose operators were read: rows of conversions
+ * hold up to it, whatever version an operator was last restated in. */
+enum { MIN_IR = 3, MAX_IR = 13, MAX_OPSET = 27 };
 
 /* ---- what cannot be imported ---- */
 
-static int64_t opset_version(const struct onnx_model *model, const char *domain)
-{
-    for (uint32_t i = 0; i < model->opsets.len; i++) {
-        if (strcmp(model->opsets.at[i].domain, domain) == 0)
-            return model->opsets.at[i].version;
-    }
-    return 0;
-}
-
 static bt_status check_versions(bt_ctx *ctx, const struct onnx_model *model)
 {
-    int64_t opset = opset_version(model, "");
+    int64_t opset = opset_version(&model->opsets, "");
     if (model->ir_version < MIN_IR || model->ir_version > MAX_IR)
         return bt_fail(ctx, BT_ERR_UNSUPPORTED, "%s: IR version %lld; known are %d to %d",
                        model->path, (long long)model->ir_version, MIN_IR, MAX_IR);
-    if (opset < MIN_OPSET || opset > MAX_OPSET)
+    if (opset > MAX_OPSET)
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                       "%s: operator set %lld of ai.onnx; known are %d to %d",
-                       model->path, (long long)opset, MIN_OPSET, MAX_OPSET);
-    if (model->nfunction)
-        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                       "%s: %u functions local to the model, which are not supported",
-                       model->path, model->nfunction);
+                       "%s: operator set %lld of ai.onnx; known are 1 to %d", model->path,
+                       (long long)opset, MAX_OPSET);
     return NULL;
 }
 
+/* A search for unsupported operators through graphs and the functions that they call. */
 struct check {
     struct importer *im;
-    bt_map seen; /* "domain.op" */
+    const opset_list *opsets;
+    bt_map seen;                                    /* "domain.op" reported */
+    bt_vec(const struct onnx_function *) functions; /* called, in order */
+    bt_map called;
     bt_status first;
 };
 
@@ -59,11 +52,21 @@ static bt_status report_unsupported(struct check *check, const struct onnx_node 
         bt_fail_at(im->ctx, BT_ERR_UNSUPPORTED, im->store, span,
                    "operator %s of domain %s, version %lld, is not supported", node->op,
                    *node->domain ? node->domain : "ai.onnx",
-                   (long long)opset_version(im->model, node->domain));
+                   (long long)opset_version(check->opsets, node->domain));
     bt_report(im->ctx, status);
     if (!check->first)
         check->first = status;
     return bt_map_put(&check->seen, key.at, key.at) ? NULL : bt_no_memory();
+}
+
+static bt_status add_call(struct check *check, const struct onnx_function *function)
+{
+    if (bt_map_find(&check->called, function))
+        return NULL;
+    return bt_map_put(&check->called, function, (void *)(uintptr_t)function) &&
+                   BT_PUSH(check->im->arena, &check->functions, function)
+               ? NULL
+               : bt_no_memory();
 }
 
 /* Graphs nest no deeper than the reader let them. */
@@ -71,7 +74,11 @@ static bt_status check_graph(struct check *check, const struct onnx_graph *graph
 {
     for (uint32_t i = 0; i < graph->nodes.len; i++) {
         const struct onnx_node *node = &graph->nodes.at[i];
-        if (!find_conversion(node->domain, node->op, check->im->opset))
+        const struct onnx_function *function = find_function(check->im->model, node);
+        if (function)
+            BT_TRY(add_call(check, function));
+        else if (!find_conversion(node->domain, node->op,
+                                  opset_version(check->opsets, node->domain)))
             BT_TRY(report_unsupported(check, node));
         for (uint32_t k = 0; k < node->attrs.len; k++) {
             if (node->attrs.at[k].g)
@@ -83,9 +90,14 @@ static bt_status check_graph(struct check *check, const struct onnx_graph *graph
 
 static bt_status check_operators(struct importer *im)
 {
-    struct check check = { .im = im };
+    struct check check = { .im = im, .opsets = &im->model->opsets };
     bt_map_init(&check.seen, im->arena, 1);
+    bt_map_init(&check.called, im->arena, 0);
     BT_TRY(check_graph(&check, &im->model->graph));
+    for (uint32_t i = 0; i < check.functions.len; i++) {
+        check.opsets = &check.functions.at[i]->opsets;
+        BT_TRY(check_graph(&check, &check.functions.at[i]->body));
+    }
     return check.first;
 }
 
@@ -100,7 +112,7 @@ static bt_status describe_source(struct importer *im, bt_module_builder *module)
     } rows[] = {
         { "format", "onnx", 0 },
         { "ir_version", NULL, model->ir_version },
-        { "opset", NULL, im->opset },
+        { "opset", NULL, opset_version(&model->opsets, "") },
         { "producer", model->producer, 0 },
         { "producer_version", model->producer_version, 0 },
     };
@@ -163,13 +175,14 @@ bt_status import_model(bt_ctx *ctx, bt_arena *arena, const struct onnx_model *mo
         .store = bt_store_create(bt_ctx_registry(ctx)),
         .model = model,
         .folder = call->folder,
-        .dim_values = call->dims,
-        .opset = opset_version(model, ""),
+        .opsets = &model->opsets,
     };
     if (!im.store)
         return bt_no_memory();
     bt_map_init(&im.symbols, arena, 1);
-    bt_status status = import_with(&im, out);
+    bt_status status = given_init(ctx, arena, call->dims, &im.given);
+    if (!status)
+        status = import_with(&im, out);
     bt_store_unref(im.store);
     return status;
 }

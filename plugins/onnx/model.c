@@ -2,14 +2,14 @@
 
 #include <string.h>
 
-/* A message being read. */
+/* A file being read. */
 struct reader {
     bt_ctx *ctx;
     bt_arena *arena;
     const char *path;
     const uint8_t *start; /* of the file, for offsets in messages */
-    struct onnx_model *model;
-    uint32_t depth; /* of graphs within attributes */
+    uint32_t nmessage;    /* against the limit: the least of them cost two bytes */
+    uint32_t depth;       /* of graphs within attributes */
 };
 
 static bt_status malformed(struct reader *r, const uint8_t *at, const char *message)
@@ -18,27 +18,62 @@ static bt_status malformed(struct reader *r, const uint8_t *at, const char *mess
                    message, (size_t)(at - r->start));
 }
 
+/* Names end at their NUL, so none may stand inside. */
 static bt_status get_text(struct reader *r, struct slice bytes, const char **out)
 {
+    if (bytes.nbytes && memchr(bytes.at, 0, bytes.nbytes))
+        return malformed(r, bytes.at, "name, which holds a NUL");
     *out = bt_arena_text(r->arena, (const char *)bytes.at, bytes.nbytes);
     return *out ? NULL : bt_no_memory();
 }
 
-/* Runs a handler for each field of a message. */
-typedef bt_status (*field_fn)(struct reader *, const struct field *, void *out);
+/* A kind of message: what its fields look like on the wire, by their number, and what is
+ * done with one.
+ *     v varint   b bytes   4 and 8 fixed   V, F, D lists of these   * any
+ * Fields with a blank, or beyond the end, are skipped. */
+struct message {
+    const char *what, *wires;
+    bt_status (*handle)(struct reader *, const struct field *, void *out);
+};
 
-static bt_status read_message(struct reader *r, struct slice bytes, const char *what,
-                              field_fn handle, void *out)
+static int is_known(const struct message *m, const struct field *field)
+{
+    return field->number < strlen(m->wires) && m->wires[field->number] != ' ';
+}
+
+static int fits(char wire, uint32_t type)
+{
+    switch (wire) {
+    case 'v': return type == WIRE_VARINT;
+    case 'b': return type == WIRE_BYTES;
+    case '4': return type == WIRE_FIXED32;
+    case 'V': return type == WIRE_VARINT || type == WIRE_BYTES;
+    case 'F': return type == WIRE_FIXED32 || type == WIRE_BYTES;
+    case 'D': return type == WIRE_FIXED64 || type == WIRE_BYTES;
+    default: return 0;
+    }
+}
+
+static bt_status read_message(struct reader *r, struct slice bytes,
+                              const struct message *message, void *out)
 {
     struct field field;
+    uint32_t limit = bt_ctx_limits(r->ctx)->nodes;
+    if (++r->nmessage > limit)
+        return bt_fail(r->ctx, BT_ERR_LIMIT, "%s: more than %u nodes and parts of them",
+                       r->path, limit);
     for (;;) {
         const uint8_t *at = bytes.at;
         int got = wire_next(&bytes, &field);
         if (got == 0)
             return NULL;
         if (got < 0)
-            return malformed(r, at, what);
-        BT_TRY(handle(r, &field, out));
+            return malformed(r, at, message->what);
+        if (!is_known(message, &field))
+            continue;
+        if (!fits(message->wires[field.number], field.type))
+            return malformed(r, at, message->what);
+        BT_TRY(message->handle(r, &field, out));
     }
 }
 
@@ -52,8 +87,6 @@ static bt_status add_numbers(struct reader *r, const struct field *field, uint32
     struct slice rest = field->bytes;
     uint64_t value;
     int got;
-    if (field->type != WIRE_BYTES)
-        return malformed(r, r->start, "list of numbers");
     while ((got = wire_packed(&rest, type, &value)) > 0) {
         if (!add(r, list, value))
             return bt_no_memory();
@@ -90,10 +123,10 @@ struct entry {
 static bt_status entry_field(struct reader *r, const struct field *field, void *out)
 {
     struct entry *entry = out;
-    if (field->type != WIRE_BYTES || field->number > 2)
-        return NULL;
     return get_text(r, field->bytes, field->number == 1 ? &entry->key : &entry->value);
 }
+
+static const struct message entry_message = { "external data entry", " bb", entry_field };
 
 static bt_status parse_number(struct reader *r, const struct entry *entry, int64_t *out)
 {
@@ -113,7 +146,7 @@ static bt_status external_entry(struct reader *r, const struct field *field,
                                 struct onnx_tensor *tensor)
 {
     struct entry entry = { "", "" };
-    BT_TRY(read_message(r, field->bytes, "external data entry", entry_field, &entry));
+    BT_TRY(read_message(r, field->bytes, &entry_message, &entry));
     if (strcmp(entry.key, "location") == 0)
         tensor->location = entry.value;
     else if (strcmp(entry.key, "offset") == 0)
@@ -146,62 +179,75 @@ static bt_status tensor_field(struct reader *r, const struct field *field, void 
     }
 }
 
+static const struct message tensor_message = { "tensor", " Vv FVbVbbDV bv",
+                                               tensor_field };
+
 static bt_status read_tensor(struct reader *r, struct slice bytes,
                              struct onnx_tensor *out)
 {
     *out = (struct onnx_tensor){ .name = "", .length = -1 };
-    return read_message(r, bytes, "tensor", tensor_field, out);
+    return read_message(r, bytes, &tensor_message, out);
 }
 
-/* ---- graphs ---- */
+/* ---- types ---- */
 
 static bt_status dim_field(struct reader *r, const struct field *field, void *out)
 {
     struct onnx_dim *dim = out;
-    if (field->number == 1 && field->type == WIRE_VARINT && (int64_t)field->value >= 0)
+    if (field->number == 2)
+        return get_text(r, field->bytes, &dim->symbol);
+    if ((int64_t)field->value >= 0)
         dim->value = (int64_t)field->value;
-    return field->number == 2 && field->type == WIRE_BYTES
-               ? get_text(r, field->bytes, &dim->symbol)
-               : NULL;
+    return NULL;
 }
+
+static const struct message dim_message = { "dimension", " vb", dim_field };
 
 static bt_status shape_field(struct reader *r, const struct field *field, void *out)
 {
     struct onnx_value_info *info = out;
     struct onnx_dim dim = { .value = -1 };
-    if (field->number != 1 || field->type != WIRE_BYTES)
-        return NULL;
-    BT_TRY(read_message(r, field->bytes, "dimension", dim_field, &dim));
+    BT_TRY(read_message(r, field->bytes, &dim_message, &dim));
     return BT_PUSH(r->arena, &info->dims, dim) ? NULL : bt_no_memory();
 }
+
+static const struct message shape_message = { "shape", " b", shape_field };
 
 static bt_status tensor_type_field(struct reader *r, const struct field *field, void *out)
 {
     struct onnx_value_info *info = out;
-    if (field->number == 1)
+    if (field->number == 1) {
         info->elem_type = (int64_t)field->value;
-    if (field->number != 2 || field->type != WIRE_BYTES)
         return NULL;
+    }
     info->has_shape = 1;
-    return read_message(r, field->bytes, "shape", shape_field, info);
+    return read_message(r, field->bytes, &shape_message, info);
 }
+
+static const struct message tensor_type_message = { "tensor type", " vb",
+                                                    tensor_type_field };
 
 static bt_status type_field(struct reader *r, const struct field *field, void *out)
 {
-    return field->number == 1 && field->type == WIRE_BYTES
-               ? read_message(r, field->bytes, "tensor type", tensor_type_field, out)
+    struct onnx_value_info *info = out;
+    info->kind = field->number;
+    return field->number == TYPE_TENSOR
+               ? read_message(r, field->bytes, &tensor_type_message, out)
                : NULL;
 }
+
+static const struct message type_message = { "type", " b  bb  bb", type_field };
 
 static bt_status value_info_field(struct reader *r, const struct field *field, void *out)
 {
     struct onnx_value_info *info = out;
-    if (field->number == 1 && field->type == WIRE_BYTES)
-        return get_text(r, field->bytes, &info->name);
-    return field->number == 2 && field->type == WIRE_BYTES
-               ? read_message(r, field->bytes, "type", type_field, info)
-               : NULL;
+    return field->number == 1 ? get_text(r, field->bytes, &info->name)
+                              : read_message(r, field->bytes, &type_message, out);
 }
+
+static const struct message value_info_message = { "value", " bb", value_info_field };
+
+/* ---- nodes ---- */
 
 static bt_status read_graph(struct reader *r, struct slice bytes, struct onnx_graph *out);
 
@@ -218,65 +264,90 @@ static bt_status attr_graph(struct reader *r, struct slice bytes, struct onnx_at
     return NULL;
 }
 
-static bt_status attr_field(struct reader *r, const struct field *field, void *out)
+static bt_status attr_bytes(struct reader *r, struct slice bytes, struct onnx_attr *attr)
 {
-    struct onnx_attr *attr = out;
+    attr->s = NULL;
+    return bytes.nbytes && memchr(bytes.at, 0, bytes.nbytes)
+               ? NULL
+               : get_text(r, bytes, &attr->s);
+}
+
+static bt_status attr_value(struct reader *r, const struct field *field,
+                            struct onnx_attr *attr)
+{
     switch (field->number) {
-    case 1: return get_text(r, field->bytes, &attr->name);
     case 2: attr->f = wire_float(field->value); return NULL;
     case 3: attr->i = (int64_t)field->value; return NULL;
-    case 4: return get_text(r, field->bytes, &attr->s);
+    case 4: return attr_bytes(r, field->bytes, attr);
     case 5:
         attr->t = BT_NEW(r->arena, struct onnx_tensor);
         return attr->t ? read_tensor(r, field->bytes, attr->t) : bt_no_memory();
     case 6: return attr_graph(r, field->bytes, attr);
     case 7: return add_numbers(r, field, WIRE_FIXED32, add_float, &attr->floats);
     case 8: return add_numbers(r, field, WIRE_VARINT, add_int, &attr->ints);
-    case 9: return add_text(r, field, &attr->strings);
-    case 20: attr->type = (int64_t)field->value; return NULL;
-    default: return NULL;
+    default: return add_text(r, field, &attr->strings);
     }
 }
+
+static bt_status attr_field(struct reader *r, const struct field *field, void *out)
+{
+    struct onnx_attr *attr = out;
+    switch (field->number) {
+    case 1: return get_text(r, field->bytes, &attr->name);
+    case 20: attr->type = (int64_t)field->value; return NULL;
+    case 21: return get_text(r, field->bytes, &attr->ref);
+    default: break;
+    }
+    /* Of a file that states no type: fields 2 to 9 stand in the order of the types. */
+    if (attr->type == ATTR_NONE)
+        attr->type = (int64_t)field->number - 1;
+    return attr_value(r, field, attr);
+}
+
+static const struct message attr_message = { "attribute", " b4vbbbFVb          vb",
+                                             attr_field };
 
 static bt_status node_field(struct reader *r, const struct field *field, void *out)
 {
     struct onnx_node *node = out;
     struct onnx_attr attr = { .name = "", .s = "" };
-    if (field->type != WIRE_BYTES)
-        return NULL;
     switch (field->number) {
     case 1: return add_text(r, field, &node->inputs);
     case 2: return add_text(r, field, &node->outputs);
     case 3: return get_text(r, field->bytes, &node->name);
     case 4: return get_text(r, field->bytes, &node->op);
     case 5:
-        BT_TRY(read_message(r, field->bytes, "attribute", attr_field, &attr));
+        BT_TRY(read_message(r, field->bytes, &attr_message, &attr));
         return BT_PUSH(r->arena, &node->attrs, attr) ? NULL : bt_no_memory();
     case 7: return get_text(r, field->bytes, &node->domain);
-    default: return NULL;
+    default: return get_text(r, field->bytes, &node->overload);
     }
+}
+
+static const struct message node_message = { "node", " bbbbb bb", node_field };
+
+/* ai.onnx has two spellings. */
+static const char *domain_name(const char *name)
+{
+    return strcmp(name, "ai.onnx") == 0 ? "" : name;
 }
 
 static bt_status graph_node(struct reader *r, struct slice bytes,
                             struct onnx_graph *graph)
 {
-    struct onnx_node node = { .name = "", .op = "", .domain = "" };
-    uint32_t limit = bt_ctx_limits(r->ctx)->nodes;
-    if (++r->model->nnode > limit)
-        return bt_fail(r->ctx, BT_ERR_LIMIT, "%s: more than %u nodes", r->path, limit);
-    BT_TRY(read_message(r, bytes, "node", node_field, &node));
-    if (strcmp(node.domain, "ai.onnx") == 0)
-        node.domain = "";
+    struct onnx_node node = { .name = "", .op = "", .domain = "", .overload = "" };
+    BT_TRY(read_message(r, bytes, &node_message, &node));
+    node.domain = domain_name(node.domain);
     return BT_PUSH(r->arena, &graph->nodes, node) ? NULL : bt_no_memory();
 }
+
+/* ---- graphs ---- */
 
 static bt_status graph_field(struct reader *r, const struct field *field, void *out)
 {
     struct onnx_graph *graph = out;
     struct onnx_tensor tensor;
     struct onnx_value_info info = { .name = "" };
-    if (field->type != WIRE_BYTES)
-        return NULL;
     switch (field->number) {
     case 1: return graph_node(r, field->bytes, graph);
     case 2: return get_text(r, field->bytes, &graph->name);
@@ -284,22 +355,23 @@ static bt_status graph_field(struct reader *r, const struct field *field, void *
         BT_TRY(read_tensor(r, field->bytes, &tensor));
         return BT_PUSH(r->arena, &graph->initializers, tensor) ? NULL : bt_no_memory();
     case 11:
-        BT_TRY(read_message(r, field->bytes, "input", value_info_field, &info));
+        BT_TRY(read_message(r, field->bytes, &value_info_message, &info));
         return BT_PUSH(r->arena, &graph->inputs, info) ? NULL : bt_no_memory();
     case 12:
-        BT_TRY(read_message(r, field->bytes, "output", value_info_field, &info));
+        BT_TRY(read_message(r, field->bytes, &value_info_message, &info));
         return BT_PUSH(r->arena, &graph->outputs, info) ? NULL : bt_no_memory();
-    case 15:
+    default:
         return bt_fail(r->ctx, BT_ERR_UNSUPPORTED,
                        "%s: sparse initializers are not supported", r->path);
-    default: return NULL;
     }
 }
+
+static const struct message graph_message = { "graph", " bb  b     bb  b", graph_field };
 
 static bt_status read_graph(struct reader *r, struct slice bytes, struct onnx_graph *out)
 {
     out->name = "";
-    return read_message(r, bytes, "graph", graph_field, out);
+    return read_message(r, bytes, &graph_message, out);
 }
 
 /* ---- models ---- */
@@ -307,44 +379,79 @@ static bt_status read_graph(struct reader *r, struct slice bytes, struct onnx_gr
 static bt_status opset_field(struct reader *r, const struct field *field, void *out)
 {
     struct onnx_opset *opset = out;
-    if (field->number == 1 && field->type == WIRE_BYTES)
+    if (field->number == 1)
         return get_text(r, field->bytes, &opset->domain);
-    if (field->number == 2)
-        opset->version = (int64_t)field->value;
+    opset->version = (int64_t)field->value;
     return NULL;
+}
+
+static const struct message opset_message = { "operator set", " bv", opset_field };
+
+static bt_status add_opset(struct reader *r, struct slice bytes, opset_list *list)
+{
+    struct onnx_opset opset = { .domain = "" };
+    BT_TRY(read_message(r, bytes, &opset_message, &opset));
+    opset.domain = domain_name(opset.domain);
+    return BT_PUSH(r->arena, list, opset) ? NULL : bt_no_memory();
+}
+
+static bt_status function_field(struct reader *r, const struct field *field, void *out)
+{
+    struct onnx_function *function = out;
+    struct onnx_attr attr = { .name = "", .s = "" };
+    switch (field->number) {
+    case 1: return get_text(r, field->bytes, &function->name);
+    case 4: return add_text(r, field, &function->inputs);
+    case 5: return add_text(r, field, &function->outputs);
+    case 6: return add_text(r, field, &function->attr_names);
+    case 7: return graph_node(r, field->bytes, &function->body);
+    case 9: return add_opset(r, field->bytes, &function->opsets);
+    case 10: return get_text(r, field->bytes, &function->domain);
+    case 11:
+        BT_TRY(read_message(r, field->bytes, &attr_message, &attr));
+        return BT_PUSH(r->arena, &function->defaults, attr) ? NULL : bt_no_memory();
+    default: return get_text(r, field->bytes, &function->overload);
+    }
+}
+
+static const struct message function_message = { "function", " b  bbbb bbb b",
+                                                 function_field };
+
+static bt_status add_function(struct reader *r, struct slice bytes,
+                              struct onnx_model *model)
+{
+    struct onnx_function function = { .name = "", .domain = "", .overload = "" };
+    BT_TRY(read_message(r, bytes, &function_message, &function));
+    function.domain = domain_name(function.domain);
+    return BT_PUSH(r->arena, &model->functions, function) ? NULL : bt_no_memory();
 }
 
 static bt_status model_field(struct reader *r, const struct field *field, void *out)
 {
     struct onnx_model *model = out;
-    struct onnx_opset opset = { .domain = "" };
     switch (field->number) {
     case 1: model->ir_version = (int64_t)field->value; return NULL;
     case 2: return get_text(r, field->bytes, &model->producer);
     case 3: return get_text(r, field->bytes, &model->producer_version);
     case 7:
-        if (field->type != WIRE_BYTES || model->has_graph)
-            return malformed(r, r->start, "model: it has no graph, or two");
+        if (model->has_graph)
+            return malformed(r, field->bytes.at, "model: it has two graphs");
         model->has_graph = 1;
         return read_graph(r, field->bytes, &model->graph);
-    case 8:
-        BT_TRY(read_message(r, field->bytes, "operator set", opset_field, &opset));
-        if (strcmp(opset.domain, "ai.onnx") == 0)
-            opset.domain = "";
-        return BT_PUSH(r->arena, &model->opsets, opset) ? NULL : bt_no_memory();
-    case 25: model->nfunction++; return NULL;
-    default: return NULL;
+    case 8: return add_opset(r, field->bytes, &model->opsets);
+    default: return add_function(r, field->bytes, model);
     }
 }
+
+static const struct message model_message = { "model", " vbb   bb                b",
+                                              model_field };
 
 bt_status onnx_model_read(bt_ctx *ctx, bt_arena *arena, const char *path,
                           const void *bytes, size_t nbytes, struct onnx_model *out)
 {
-    struct reader r = {
-        .ctx = ctx, .arena = arena, .path = path, .start = bytes, .model = out
-    };
+    struct reader r = { .ctx = ctx, .arena = arena, .path = path, .start = bytes };
     *out = (struct onnx_model){ .path = path, .producer = "", .producer_version = "" };
-    BT_TRY(read_message(&r, (struct slice){ bytes, nbytes }, "model", model_field, out));
+    BT_TRY(read_message(&r, (struct slice){ bytes, nbytes }, &model_message, out));
     if (!out->has_graph)
         return bt_fail(ctx, BT_ERR_FORMAT,
                        "%s: the model has no graph; is it an ONNX file?", path);

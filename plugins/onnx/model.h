@@ -30,9 +30,11 @@ struct onnx_dim {
     const char *symbol;
 };
 
-/* ValueInfoProto with a tensor type; element type 0: something else. */
+/* ValueInfoProto. `kind`: the field of its TypeProto, TYPE_TENSOR or something else. */
+enum { TYPE_NONE = 0, TYPE_TENSOR = 1, TYPE_SEQUENCE = 4, TYPE_OPTIONAL = 9 };
 struct onnx_value_info {
     const char *name;
+    uint32_t kind;
     int64_t elem_type;
     uint32_t has_shape;
     bt_vec(struct onnx_dim) dims;
@@ -40,13 +42,27 @@ struct onnx_value_info {
 
 struct onnx_graph;
 
-/* AttributeProto. */
+/* AttributeProto. `type` says which of the fields counts; where a file leaves it out, it
+ * is that of the first one given. */
+enum {
+    ATTR_NONE,
+    ATTR_FLOAT,
+    ATTR_INT,
+    ATTR_STRING,
+    ATTR_TENSOR,
+    ATTR_GRAPH,
+    ATTR_FLOATS,
+    ATTR_INTS,
+    ATTR_STRINGS
+};
 struct onnx_attr {
     const char *name;
     int64_t type;
+    const char *ref; /* within a function: the attribute of the call that it stands for;
+                        NULL: it has a value of its own */
     int64_t i;
     float f;
-    const char *s;
+    const char *s; /* NULL where it is no text */
     struct onnx_tensor *t;
     struct onnx_graph *g;
     int64_list ints;
@@ -55,8 +71,8 @@ struct onnx_attr {
 };
 
 struct onnx_node {
-    const char *name, *op, *domain; /* domain "" for ai.onnx */
-    text_list inputs;               /* "": absent */
+    const char *name, *op, *domain, *overload; /* domain "" for ai.onnx */
+    text_list inputs;                          /* "": absent */
     text_list outputs;
     bt_vec(struct onnx_attr) attrs;
 };
@@ -73,14 +89,26 @@ struct onnx_opset {
     int64_t version;
 };
 
+typedef bt_vec(struct onnx_opset) opset_list;
+
+/* FunctionProto: a node of its name stands for its nodes. */
+struct onnx_function {
+    const char *name, *domain, *overload;
+    text_list inputs, outputs;
+    text_list attr_names;              /* that a call must give */
+    bt_vec(struct onnx_attr) defaults; /* that it may give */
+    opset_list opsets;
+    struct onnx_graph body; /* nodes only */
+};
+
 struct onnx_model {
     const char *path; /* for messages */
     int64_t ir_version;
     const char *producer, *producer_version;
-    bt_vec(struct onnx_opset) opsets;
+    opset_list opsets;
     struct onnx_graph graph;
-    uint32_t has_graph, nfunction;
-    uint32_t nnode; /* of all graphs, against the limit */
+    uint32_t has_graph;
+    bt_vec(struct onnx_function) functions;
 };
 
 /* Reads a ModelProto. errors BT_ERR_FORMAT with the byte offset, BT_ERR_LIMIT */

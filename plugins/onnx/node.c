@@ -48,7 +48,7 @@ const char *format_ints(struct node *n, uint32_t count, const int64_t *values)
 
 /* ---- attributes ---- */
 
-const struct onnx_attr *node_attr(const struct node *n, const char *name)
+static const struct onnx_attr *find_attr(const struct node *n, const char *name)
 {
     for (uint32_t i = 0; i < n->proto->attrs.len; i++) {
         if (strcmp(n->proto->attrs.at[i].name, name) == 0)
@@ -57,27 +57,47 @@ const struct onnx_attr *node_attr(const struct node *n, const char *name)
     return NULL;
 }
 
-int64_t node_int(const struct node *n, const char *name, int64_t absent)
+int node_has(const struct node *n, const char *name)
 {
-    const struct onnx_attr *attr = node_attr(n, name);
+    return find_attr(n, name) != NULL;
+}
+
+const struct onnx_attr *node_attr(struct node *n, const char *name, int64_t type)
+{
+    static const char *const names[] = { "nothing", "a float",  "an int",
+                                         "a text",  "a tensor", "a graph",
+                                         "floats",  "ints",     "texts" };
+    const struct onnx_attr *attr = find_attr(n, name);
+    if (!attr || attr->type == type)
+        return attr;
+    node_fail(n, BT_ERR_ATTRIBUTE, "attribute %s is %s where %s is expected", name,
+              attr->type >= 0 && attr->type < (int64_t)BT_COUNT(names) ? names[attr->type]
+                                                                       : "something else",
+              names[type]);
+    return NULL;
+}
+
+int64_t node_int(struct node *n, const char *name, int64_t absent)
+{
+    const struct onnx_attr *attr = node_attr(n, name, ATTR_INT);
     return attr ? attr->i : absent;
 }
 
-double node_float(const struct node *n, const char *name, double absent)
+double node_float(struct node *n, const char *name, double absent)
 {
-    const struct onnx_attr *attr = node_attr(n, name);
+    const struct onnx_attr *attr = node_attr(n, name, ATTR_FLOAT);
     return attr ? (double)attr->f : absent;
 }
 
-const char *node_text(const struct node *n, const char *name, const char *absent)
+const char *node_text(struct node *n, const char *name, const char *absent)
 {
-    const struct onnx_attr *attr = node_attr(n, name);
-    return attr ? attr->s : absent;
+    const struct onnx_attr *attr = node_attr(n, name, ATTR_STRING);
+    return attr && attr->s ? attr->s : absent;
 }
 
 const char *node_ints(struct node *n, const char *name, const char *absent)
 {
-    const struct onnx_attr *attr = node_attr(n, name);
+    const struct onnx_attr *attr = node_attr(n, name, ATTR_INTS);
     return attr ? format_ints(n, attr->ints.len, attr->ints.at) : absent;
 }
 
@@ -102,11 +122,11 @@ static bt_status use_initializer(struct importer *im, const struct onnx_tensor *
 static bt_status find_value(struct importer *im, const char *name, const bt_value **out)
 {
     for (struct scope *scope = im->scope; scope; scope = scope->outer) {
-        const void *found = bt_map_find(&scope->values, name);
+        const bt_map_entry *found = bt_map_entry_find(&scope->values, name);
         const struct onnx_tensor *tensor =
             found ? NULL : bt_map_find(&scope->initializers, name);
         if (found)
-            *out = found;
+            *out = found->value;
         if (tensor) {
             BT_TRY(use_initializer(im, tensor, out));
             if (!bt_map_put(&scope->values, name, (void *)(uintptr_t)*out))
@@ -338,7 +358,10 @@ void node_out(struct node *n, uint32_t i, const bt_value *value)
     const char *name = n->proto->outputs.at[i];
     if (!value)
         node_fail(n, BT_ERR_INTERNAL, "output %u was not made", i);
-    else
+    else if (bt_map_entry_find(&n->im->scope->values, name) ||
+             bt_map_find(&n->im->scope->initializers, name))
+        node_fail(n, BT_ERR_NAME, "the value %s is given twice", name);
+    if (!n->status)
         n->status = bt_build_name(n->im->builder, value, name);
     if (!n->status && !bt_map_put(&n->im->scope->values, name, (void *)(uintptr_t)value))
         n->status = bt_no_memory();

@@ -10,6 +10,7 @@ struct node {
     struct importer *im;
     const struct onnx_node *proto;
     const struct conversion *row;
+    int64_t opset; /* of the operator's domain */
     bt_status status;
 };
 
@@ -21,11 +22,13 @@ const bt_value *node_in(struct node *, uint32_t i);
 const bt_value *node_need(struct node *, uint32_t i);
 int node_wants(const struct node *,
                uint32_t output); /* whether anybody may use that output */
-const struct onnx_attr *node_attr(const struct node *,
-                                  const char *name); /* NULL: absent */
-int64_t node_int(const struct node *, const char *name, int64_t absent);
-double node_float(const struct node *, const char *name, double absent);
-const char *node_text(const struct node *, const char *name, const char *absent);
+/* An attribute of this type (ATTR_...), NULL where it is left out; the node fails where
+ * it has another type. */
+const struct onnx_attr *node_attr(struct node *, const char *name, int64_t type);
+int node_has(const struct node *, const char *name);
+int64_t node_int(struct node *, const char *name, int64_t absent);
+double node_float(struct node *, const char *name, double absent);
+const char *node_text(struct node *, const char *name, const char *absent);
 /* A list as "[1, 2]" for an attribute's text; `absent` where it is left out. */
 const char *node_ints(struct node *, const char *name, const char *absent);
 

@@ -48,7 +48,7 @@ static bt_status read_tensor(bt_ctx *ctx, const char *place, const void *bytes,
 static const bt_importer importers[] = {
     {
         .name = "onnx",
-        .doc = "ONNX models, IR 3 to 13, operator sets 7 to 23.",
+        .doc = "ONNX models, IR 3 to 13, operator sets 1 to 27.",
         .suffixes = ".onnx .pb",
         .probe = probe,
         .import = import,

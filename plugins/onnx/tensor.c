@@ -23,21 +23,36 @@ bt_dtype onnx_dtype(int64_t data_type)
                : 0;
 }
 
-static bt_status wrong_size(bt_ctx *ctx, const char *path, const struct onnx_tensor *t,
-                            size_t got, size_t wanted)
+struct source {
+    bt_ctx *ctx;
+    const char *path, *folder;
+    const struct onnx_tensor *tensor;
+};
+
+/* Whether the file holds as much as the shape needs: asked before anything of that size
+ * is allocated. */
+static bt_status check_size(const struct source *s, uint64_t got, const char *unit,
+                            uint64_t wanted)
 {
-    return bt_fail(ctx, BT_ERR_FORMAT,
-                   "%s: tensor %s has %zu bytes of data where its shape needs %zu", path,
-                   t->name, got, wanted);
+    return got == wanted ? NULL
+                         : bt_fail(s->ctx, BT_ERR_FORMAT,
+                                   "%s: tensor %s has %llu %s where its shape needs %llu",
+                                   s->path, s->tensor->name, (unsigned long long)got,
+                                   unit, (unsigned long long)wanted);
 }
 
-/* Little-endian bytes into memory of this machine. */
-static bt_status copy_raw(bt_ctx *ctx, const char *path, const struct onnx_tensor *t,
-                          struct slice raw, bt_tensor *out)
+static bt_status create(const struct source *s, bt_tensor **out)
 {
-    size_t nbytes = bt_tensor_nbytes(out), item = bt_dtype_nbytes(out->dtype);
-    if (raw.nbytes != nbytes)
-        return wrong_size(ctx, path, t, raw.nbytes, nbytes);
+    return bt_tensor_create(s->ctx, onnx_dtype(s->tensor->data_type), s->tensor->dims.len,
+                            s->tensor->dims.at, out);
+}
+
+/* ---- bytes ---- */
+
+/* Little-endian bytes into memory of this machine. */
+static void copy_bytes(struct slice raw, bt_tensor *out)
+{
+    size_t nbytes = raw.nbytes, item = bt_dtype_nbytes(out->dtype);
     const union {
         uint16_t word;
         uint8_t bytes[2];
@@ -47,12 +62,20 @@ static bt_status copy_raw(bt_ctx *ctx, const char *path, const struct onnx_tenso
         memcpy(to, raw.at, nbytes);
     for (size_t i = 0; !order.bytes[0] && i < nbytes; i++)
         to[i] = raw.at[i / item * item + item - 1 - i % item];
-    if (out->dtype == BT_BOOL) {
-        for (size_t i = 0; i < nbytes; i++)
-            to[i] = to[i] != 0;
-    }
+    for (size_t i = 0; out->dtype == BT_BOOL && i < nbytes; i++)
+        to[i] = to[i] != 0;
+}
+
+static bt_status read_raw(const struct source *s, size_t wanted, struct slice raw,
+                          bt_tensor **out)
+{
+    BT_TRY(check_size(s, raw.nbytes, "bytes", wanted));
+    BT_TRY(create(s, out));
+    copy_bytes(raw, *out);
     return NULL;
 }
+
+/* ---- typed lists ---- */
 
 static void store(bt_tensor *tensor, int64_t i, uint64_t value)
 {
@@ -66,93 +89,120 @@ static void store(bt_tensor *tensor, int64_t i, uint64_t value)
     }
 }
 
-static bt_status copy_lists(bt_ctx *ctx, const char *path, const struct onnx_tensor *t,
-                            bt_tensor *out)
+/* Elements of a list field, packed or alone; -1: malformed. Stored where `to` is given,
+ * from position `at` on, as many as there is room for. */
+static int64_t read_list(const struct field *list, uint32_t wire, bt_tensor *to,
+                         int64_t at)
 {
+    struct slice rest = list->bytes;
+    uint64_t value = list->value;
+    int64_t n = 0;
+    if (list->type != WIRE_BYTES) {
+        if (to && at < to->nelem)
+            store(to, at, value);
+        return list->type == wire ? 1 : -1;
+    }
+    for (;;) {
+        int got = wire_packed(&rest, wire, &value);
+        if (got <= 0)
+            return got < 0 ? -1 : n;
+        if (to && at + n < to->nelem)
+            store(to, at + n, value);
+        n++;
+    }
+}
+
+static bt_status read_lists(const struct source *s, int64_t nelem, bt_tensor **out)
+{
+    const struct onnx_tensor *t = s->tensor;
     const struct data_type *type = &data_types[t->data_type];
     int64_t n = 0;
     for (uint32_t i = 0; i < t->lists.len; i++) {
-        const struct field *list = &t->lists.at[i];
-        struct slice rest = list->bytes;
-        uint64_t value = list->value;
-        if (list->number != type->list)
-            continue;
-        int got = list->type == WIRE_BYTES   ? wire_packed(&rest, type->wire, &value)
-                  : list->type == type->wire ? 1
-                                             : -1;
-        while (got > 0 && n < out->nelem) {
-            store(out, n++, value);
-            got = list->type == WIRE_BYTES ? wire_packed(&rest, type->wire, &value) : 0;
-        }
-        if (got)
-            return bt_fail(ctx, BT_ERR_FORMAT,
-                           "%s: tensor %s has a malformed list of elements, or too many",
-                           path, t->name);
+        int64_t here = t->lists.at[i].number == type->list
+                           ? read_list(&t->lists.at[i], type->wire, NULL, 0)
+                           : 0;
+        if (here < 0)
+            return bt_fail(s->ctx, BT_ERR_FORMAT,
+                           "%s: tensor %s has a malformed list of elements", s->path,
+                           t->name);
+        n += here;
     }
-    if (n != out->nelem)
-        return bt_fail(ctx, BT_ERR_FORMAT,
-                       "%s: tensor %s has %lld elements where its shape needs %lld", path,
-                       t->name, (long long)n, (long long)out->nelem);
+    BT_TRY(check_size(s, (uint64_t)n, "elements", (uint64_t)nelem));
+    BT_TRY(create(s, out));
+    n = 0;
+    for (uint32_t i = 0; i < t->lists.len; i++) {
+        if (t->lists.at[i].number == type->list)
+            n += read_list(&t->lists.at[i], type->wire, *out, n);
+    }
     return NULL;
 }
 
-static bt_status copy_external(bt_ctx *ctx, const char *path, const char *folder,
-                               const struct onnx_tensor *t, bt_tensor *out)
+/* ---- other files ---- */
+
+static bt_status cut_external(const struct source *s, const bt_file *file,
+                              struct slice *out)
+{
+    const struct onnx_tensor *t = s->tensor;
+    uint64_t offset = (uint64_t)t->offset,
+             left = offset <= file->nbytes ? file->nbytes - offset : 0;
+    if (offset > file->nbytes || (t->length >= 0 && (uint64_t)t->length > left))
+        return bt_fail(s->ctx, BT_ERR_FORMAT,
+                       "%s: tensor %s is to lie at byte %lld of %s, which has %zu",
+                       s->path, t->name, (long long)t->offset, t->location, file->nbytes);
+    out->at = (const uint8_t *)file->bytes + offset;
+    out->nbytes = t->length >= 0 ? (size_t)t->length : (size_t)left;
+    return NULL;
+}
+
+static bt_status read_external(const struct source *s, size_t wanted, bt_tensor **out)
 {
     bt_file *file;
-    if (!folder || !t->location)
+    struct slice raw;
+    if (!s->folder || !s->tensor->location)
         return bt_fail(
-            ctx, BT_ERR_IO,
-            "%s: tensor %s lies in another file, and there is no folder to look in", path,
-            t->name);
-    BT_TRY(bt_file_read_beneath(ctx, folder, t->location, &file));
-    size_t offset = (size_t)t->offset,
-           left = file->nbytes < offset ? 0 : file->nbytes - offset;
-    struct slice raw = { (const uint8_t *)file->bytes + (left ? offset : 0), left };
-    bt_status status = NULL;
-    if (t->length >= 0 && (uint64_t)t->length > left)
-        status = bt_fail(
-            ctx, BT_ERR_FORMAT,
-            "%s: tensor %s is to lie at bytes %lld to %lld of %s, which has %zu", path,
-            t->name, (long long)t->offset, (long long)t->offset + (long long)t->length,
-            t->location, file->nbytes);
-    if (t->length >= 0)
-        raw.nbytes = (size_t)t->length;
+            s->ctx, BT_ERR_IO,
+            "%s: tensor %s lies in another file, and there is no folder to look in",
+            s->path, s->tensor->name);
+    BT_TRY(bt_file_read_beneath(s->ctx, s->folder, s->tensor->location, &file));
+    bt_status status = cut_external(s, file, &raw);
     if (!status)
-        status = copy_raw(ctx, path, t, raw, out);
-    bt_file_close(ctx, file);
+        status = read_raw(s, wanted, raw, out);
+    bt_file_close(s->ctx, file);
     return status;
+}
+
+/* ---- any tensor ---- */
+
+static bt_status check_tensor(const struct source *s, int64_t *nelem, int64_t *nbytes)
+{
+    const struct onnx_tensor *t = s->tensor;
+    bt_dtype dtype = onnx_dtype(t->data_type);
+    if (!dtype)
+        return bt_fail(s->ctx, BT_ERR_UNSUPPORTED,
+                       "%s: tensor %s has element type %lld, which is not supported",
+                       s->path, t->name, (long long)t->data_type);
+    if (t->dims.len > BT_MAX_RANK)
+        return bt_fail(s->ctx, BT_ERR_LIMIT, "%s: tensor %s has rank %u; the limit is %u",
+                       s->path, t->name, t->dims.len, BT_MAX_RANK);
+    *nelem = 1;
+    *nbytes = (int64_t)bt_dtype_nbytes(dtype);
+    for (uint32_t i = 0; i < t->dims.len; i++) {
+        if (t->dims.at[i] < 0 || !bt_mul_int64(*nelem, t->dims.at[i], nelem) ||
+            !bt_mul_int64(*nbytes, t->dims.at[i], nbytes))
+            return bt_fail(s->ctx, BT_ERR_FORMAT, "%s: tensor %s has an impossible shape",
+                           s->path, t->name);
+    }
+    return NULL;
 }
 
 bt_status onnx_tensor_value(bt_ctx *ctx, const char *path, const char *folder,
                             const struct onnx_tensor *t, bt_tensor **out)
 {
-    bt_dtype dtype = onnx_dtype(t->data_type);
-    bt_tensor *tensor;
-    if (!dtype)
-        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                       "%s: tensor %s has element type %lld, which is not supported",
-                       path, t->name, (long long)t->data_type);
-    if (t->dims.len > BT_MAX_RANK)
-        return bt_fail(ctx, BT_ERR_LIMIT, "%s: tensor %s has rank %u; the limit is %u",
-                       path, t->name, t->dims.len, BT_MAX_RANK);
-    size_t have = t->has_raw ? t->raw.nbytes : 0;
-    int64_t nelem = 1;
-    for (uint32_t i = 0; i < t->dims.len; i++) {
-        if (t->dims.at[i] < 0 || !bt_mul_int64(nelem, t->dims.at[i], &nelem))
-            return bt_fail(ctx, BT_ERR_FORMAT, "%s: tensor %s has an impossible shape",
-                           path, t->name);
-    }
-    /* Compared before anything of the declared size is allocated. */
-    if (t->has_raw && !t->is_external && have / bt_dtype_nbytes(dtype) != (uint64_t)nelem)
-        return wrong_size(ctx, path, t, have, (size_t)nelem * bt_dtype_nbytes(dtype));
-    BT_TRY(bt_tensor_create(ctx, dtype, t->dims.len, t->dims.at, &tensor));
-    bt_status status = t->is_external ? copy_external(ctx, path, folder, t, tensor)
-                       : t->has_raw   ? copy_raw(ctx, path, t, t->raw, tensor)
-                                      : copy_lists(ctx, path, t, tensor);
-    if (status)
-        bt_tensor_unref(tensor);
-    else
-        *out = tensor;
-    return status;
+    struct source s = { ctx, path, folder, t };
+    int64_t nelem, nbytes;
+    BT_TRY(check_tensor(&s, &nelem, &nbytes));
+    if (t->is_external)
+        return read_external(&s, (size_t)nbytes, out);
+    return t->has_raw ? read_raw(&s, (size_t)nbytes, t->raw, out)
+                      : read_lists(&s, nelem, out);
 }

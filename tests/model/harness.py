@@ -1,0 +1,105 @@
+"""What the model tests share: skipping, and the driver process that runs models."""
+import os
+import select
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77  # the exit status that ctest takes for a skip
+REQUEST_SECONDS = 120
+
+
+def skip(reason):
+    """Ends the test: not run here. On a build server nothing may be missing."""
+    if os.environ.get("CI") == "true":
+        sys.exit(f"failed: {reason}, and CI=true allows no skips")
+    print(f"skipped: {reason}")
+    sys.exit(SKIPPED)
+
+
+def need_packages(*names):
+    for name in names:
+        try:
+            __import__(name)
+        except ImportError as error:
+            skip(f"the Python package {name} is missing ({error})")
+
+
+def shared_folder(*parts):
+    """A folder of the data sets, which lie beside the source tree."""
+    top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    path = os.path.join(top, "..", "shared", *parts)
+    if not os.path.exists(path):
+        print(f"skipped: {os.path.join('../shared', *parts)} is not here")
+        sys.exit(SKIPPED)
+    return path
+
+
+class Refused(Exception):
+    """The driver answered with an error: `code` and `text`."""
+
+    def __init__(self, answer):
+        self.code, _, self.text = answer.partition(" ")
+        super().__init__(answer)
+
+
+class Driver:
+    def __init__(self, program):
+        self.program = program
+        self.process = None
+        self.folder = tempfile.TemporaryDirectory()
+
+    def close(self):
+        if self.process:
+            self.process.stdin.close()
+            self.process.wait()
+            self.process.stdout.close()
+            self.process = None
+        self.folder.cleanup()
+
+    def _kill(self, why):
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+        raise Refused(f"crash {why}")
+
+    def request(self, *fields):
+        """Sends a request and gives the fields of the answer."""
+        if not self.process:
+            self.process = subprocess.Popen(
+                [self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        try:
+            self.process.stdin.write(("\t".join(fields) + "\n").encode())
+        except BrokenPipeError:
+            self._kill("the driver is gone")
+        answer = b""
+        while not answer.endswith(b"\n"):
+            if not select.select([self.process.stdout], [], [], REQUEST_SECONDS)[0]:
+                self._kill(f"no answer within {REQUEST_SECONDS} s")
+            part = os.read(self.process.stdout.fileno(), 65536)
+            if not part:
+                self._kill(f"the driver ended, status {self.process.wait()}")
+            answer += part
+        answer = answer.decode(errors="replace").rstrip("\n")
+        if answer.startswith("error "):
+            raise Refused(answer[6:])
+        return answer.split()[1:]
+
+    def open(self, path, pipeline="default", dims=()):
+        """Gives the counts of inputs and outputs."""
+        ninput, noutput = self.request("open", path, pipeline, *dims)
+        return int(ninput), int(noutput)
+
+    def set(self, index, value):
+        """An input from a file, or from an array."""
+        import numpy
+        if not isinstance(value, str):
+            array, value = value, os.path.join(self.folder.name, "in.npy")
+            numpy.save(value, array)
+        self.request("set", str(index), value)
+
+    def run(self, noutput):
+        """Gives the outputs as arrays."""
+        import numpy
+        self.request("run", self.folder.name)
+        return [numpy.load(os.path.join(self.folder.name, f"{i}.npy")) for i in range(noutput)]

@@ -147,7 +147,7 @@ static int parse_headers(bt__parser *p)
 {
     if (!bt__at(p, BT_TOKEN_HEADER)) {
         p->dialect = BT__RELAY;
-        if (!bt__at_definition(p))
+        if (!bt__at_definition(p) && !bt__at(p, BT_TOKEN_END))
             return 1;
         return bt__error_token(
             p, BT_ERR_SYNTAX, &p->token,
@@ -596,20 +596,25 @@ static int at_end(const bt__parser *p)
     return bt__at(p, BT_TOKEN_END) || at_section(p, "data") || at_section(p, "metadata");
 }
 
+/* After an error: on to the next definition, which is not this one again. */
+static void skip_definition(bt__parser *p, uint32_t start)
+{
+    if (p->token.offset == start)
+        bt__advance(p);
+    while (!at_end(p) && (!bt__at_definition(p) || bt__at(p, BT_TOKEN_HEADER)))
+        bt__advance(p);
+}
+
 static void parse_definitions(bt__parser *p)
 {
     while (!at_end(p) && !p->stop) {
-        int ok = bt__at_definition(p) && !bt__at(p, BT_TOKEN_HEADER);
-        ok = ok ? parse_definition(p)
-                : bt__error_expected(p, "a definition: def, type, extern, const or "
-                                        "gradient");
-        if (ok)
-            continue;
-        if (bt__at_definition(p) && p->end <= p->token.offset && !at_end(p) &&
-            bt__at(p, BT_TOKEN_HEADER))
-            bt__advance(p);
-        while (!at_end(p) && (!bt__at_definition(p) || bt__at(p, BT_TOKEN_HEADER)))
-            bt__advance(p);
+        uint32_t start = p->token.offset;
+        int ok = bt__at_definition(p) && !bt__at(p, BT_TOKEN_HEADER)
+                     ? parse_definition(p)
+                     : bt__error_expected(p, "a definition: def, type, extern, const or "
+                                             "gradient");
+        if (!ok)
+            skip_definition(p, start);
     }
 }
 

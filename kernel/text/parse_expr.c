@@ -488,10 +488,12 @@ static int parse_names(bt__parser *p, heads *out)
 {
     do {
         head h;
-        if (!parse_head(p, &h))
-            return 0;
-        if (!BT_PUSH(p->arena, out, h))
+        int ok = parse_head(p, &h);
+        // A name whose type has an error is defined all the same.
+        if (h.name && !BT_PUSH(p->arena, out, h))
             return bt__error_memory(p);
+        if (!ok)
+            return 0;
     } while (bt__accept(p, BT_TOKEN_COMMA));
     return bt__expect(p, BT_TOKEN_EQUAL);
 }

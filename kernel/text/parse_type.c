@@ -184,7 +184,8 @@ static const bt_type *parse_dim_atom(bt__parser *p)
     if (bt__at_word(p, "meta"))
         bt__error_token(p, BT_ERR_UNSUPPORTED, &p->token,
                         "a dim from #[metadata] is not handled; write the dim itself");
-    else if (bt__at(p, BT_TOKEN_WORD))
+    else if (bt__at(p, BT_TOKEN_WORD) &&
+             !bt_dtype_parse(p->text + p->token.offset, p->token.nbytes))
         bt__error_token(p, BT_ERR_NAME, &p->token,
                         "no dim is named %s; declare it as a type parameter: <%.*s: Dim>",
                         bt__token_show(p, &p->token),

@@ -223,14 +223,19 @@ static int is_bound_name(const bt__printer *p, const char *name)
     return p->names && bt_map_entry_find(&p->names->taken, name);
 }
 
-/* A name for a parameter that has none: the first free of n, n1, n2, ... */
+/* A name for a parameter that has none: the first free letter of its kind, else the
+ * first letter with a number. */
 static const char *choose_bound(bt__printer *p, uint32_t kind)
 {
-    static const char *const bases[] = { "A", "s", "n", "t", "F" };
+    static const char *const letters[] = { "ABCDEGH", "srq", "nmkhwcd", "tuv", "FJK" };
+    const char *letter = letters[kind < BT_COUNT(letters) ? kind : 0];
+    uint32_t nletter = (uint32_t)strlen(letter);
     for (uint32_t i = 0;; i++) {
         bt_text text;
         bt_text_init(&text, p->temp);
-        bt_text_addf(&text, i ? "%s%u" : "%s", bases[kind < 5 ? kind : 0], (unsigned)i);
+        bt_text_add(&text, i < nletter ? letter + i : letter, 1);
+        if (i >= nletter)
+            bt_text_addf(&text, "%u", (unsigned)(i - nletter + 1));
         const char *name = bt_text_get(&text);
         if (!name)
             p->out->failed = 1;

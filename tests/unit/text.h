@@ -6,22 +6,7 @@
 
 #include <stdlib.h>
 
-#include "compute/relate.h"
-
-/* Where formulas' relations are not linked yet. */
-__attribute__((weak)) bt_status bt__signature_relate(bt_solver *s,
-                                                     const bt_relation_call *call)
-{
-    (void)s, (void)call;
-    return NULL;
-}
-
-__attribute__((weak)) bt_status bt__formula_relate(bt_solver *s,
-                                                   const bt_relation_call *call)
-{
-    (void)call;
-    return bt_relation_wait(s);
-}
+#include <baton/op.h>
 
 static bt_registry *registry;
 static bt_ctx *ctx;
@@ -29,7 +14,12 @@ static bt_ctx *ctx;
 static int setup(void **state)
 {
     (void)state;
+#ifdef TEST_OPS
+    const bt_registry_options options = { .ignore_environment = 1,
+                                          .plugin_only = TEST_OPS };
+#else
     const bt_registry_options options = { .ignore_environment = 1 };
+#endif
     registry = bt_registry_create(&options);
     ctx = bt_ctx_create(registry);
     return 0;

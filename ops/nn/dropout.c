@@ -38,8 +38,8 @@ static const bt_op ops[] = {
         .attrs = attrs,
         .attrs_nbytes = sizeof(struct attrs),
         .relate = relate,
-        .formula =
-            "y: t[..] = data[..]; mask: t[..] = select(data[..] == 0, 1, 1) -> y, mask",
+        .formula = "y: t[..] = data[..]; mask: t[..] = select(data[..] == 0, t(1), t(1)) "
+                   "-> y, mask",
         .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]\nfloat32[4] | rate=0.1")),
     },
     { 0 },

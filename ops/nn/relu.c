@@ -50,9 +50,15 @@ static bt_status relate_prelu(bt_solver *s, const bt_relation_call *r)
         BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
         BT_TRY(bt_relation_unify(s, r, data.dims[axis], alpha.dims[0],
                                  "the axis of data and alpha"));
-    } else if (alpha.rank > data.rank) {
+        return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+    }
+    if (alpha.rank > data.rank)
         return bt_relation_fail(s, r, 1, "alpha has rank %u, more than data's %u",
                                 alpha.rank, data.rank);
+    for (uint32_t i = 0; i < alpha.rank; i++) {
+        const bt_type *own = data.dims[data.rank - alpha.rank + i], *both;
+        BT_TRY(bt_relation_broadcast_dim(s, r, own, alpha.dims[i], &both));
+        BT_TRY(bt_relation_unify(s, r, own, both, "dims of data and of alpha"));
     }
     return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
 }

@@ -186,6 +186,9 @@ static bt_status eval_topk(bt_ctx *ctx, const bt_eval_call *call)
     const bt_tensor *in = call->in[0];
     uint32_t axis = (uint32_t)(a->axis < 0 ? a->axis + in->rank : a->axis);
     int64_t n = in->dims[axis], dims[BT_MAX_RANK];
+    if (call->nin == 2 && call->in[1]->nelem != 1)
+        return bt_eval_fail(ctx, call, "k has %lld elements; it is one number",
+                            (long long)call->in[1]->nelem);
     int64_t k = call->nin == 2 ? bt_tensor_get_int(call->in[1], 0) : a->k;
     k = k < 1 ? n : k;
     if (k > n)

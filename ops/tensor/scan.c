@@ -30,6 +30,10 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     const bt_type *dtype, *total;
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     dtype = a->dtype ? a->dtype : data.dtype;
+    if (!a->dtype)
+        BT_TRY(bt_relation_class(s, r, 0, BT_CLASS_BITS_NUMBER));
+    else if (dtype == bt_type_dtype(bt_relation_store(s), BT_BOOL))
+        return bt_relation_fail(s, r, -1, "dtype is bool; sums and products are numbers");
     if (a->axis != BT_NONE) {
         BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
         return bt_relation_result_tensor(s, r, data.rank, data.dims, dtype);

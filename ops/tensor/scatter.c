@@ -39,6 +39,8 @@ static bt_status relate_elements(bt_solver *s, const bt_relation_call *r)
     bt_tensor_parts data, indices, updates;
     uint32_t axis;
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    if (strcmp(a->reduction, "update") != 0)
+        BT_TRY(bt_relation_class(s, r, 0, BT_CLASS_BITS_NUMBER));
     BT_TRY(bt_relation_tensor_rank(s, r, 1, data.rank, &indices));
     BT_TRY(bt_relation_tensor_rank(s, r, 2, data.rank, &updates));
     BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
@@ -54,10 +56,13 @@ static bt_status relate_elements(bt_solver *s, const bt_relation_call *r)
 
 static bt_status relate_nd(bt_solver *s, const bt_relation_call *r)
 {
+    const struct nd_attrs *a = r->attrs;
     bt_tensor_parts data, indices, updates;
     const bt_type *dim;
     int64_t m;
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    if (strcmp(a->mode, "update") != 0)
+        BT_TRY(bt_relation_class(s, r, 0, BT_CLASS_BITS_NUMBER));
     BT_TRY(bt_relation_tensor(s, r, 1, &indices));
     if (indices.rank < 1)
         return bt_relation_fail(s, r, 1, "indices needs an axis");

@@ -1,0 +1,249 @@
+#include "calls.h"
+
+#include <baton/compute.h>
+#include <stdarg.h>
+#include <string.h>
+
+void conform_fault(struct conform *w, const struct call_case *c, const char *format, ...)
+{
+    bt_text text;
+    bt_text_init(&text, w->arena);
+    bt_text_addf(&text, "%s: ", w->op->name);
+    for (uint32_t i = 0; i < c->nleaf; i++) {
+        char name[BT_DTYPE_NAME_SIZE];
+        bt_text_addf(&text, "%s%s[", i ? ", " : "",
+                     bt_dtype_name(c->leaves[i].dtype, name, sizeof(name)));
+        for (uint32_t k = 0; k < c->leaves[i].rank; k++)
+            bt_text_addf(&text, "%s%lld", k ? ", " : "", (long long)c->leaves[i].dims[k]);
+        bt_text_addf(&text, "]");
+    }
+    bt_text_addf(&text, "%s%s: ", *c->attrs ? " | " : "", c->attrs);
+    va_list args;
+    va_start(args, format);
+    bt_text_addv(&text, format, args);
+    va_end(args);
+    json_array_append_new(w->faults, json_string(bt_text_get(&text)));
+}
+
+/* ---- typed ---- */
+
+static bt_status build_arg(struct conform *w, bt_builder *b, const struct call_case *c,
+                           uint32_t i, case_dim_fn *dim, void *self,
+                           bt_tensor *const *constants, const bt_value **out)
+{
+    const bt_type *type = case_type(w->store, c, i, dim, self);
+    const bt_param *param;
+    if (!type)
+        return bt_no_memory();
+    if (constants && !c->args[i].is_tuple && constants[c->args[i].first])
+        return bt_build_const(b, &constants[c->args[i].first]->base, out);
+    BT_TRY(bt_build_param(b, NULL, type, &param));
+    *out = &param->base;
+    return NULL;
+}
+
+static bt_status build(struct conform *w, bt_builder *b, const struct call_case *c,
+                       const bt_op *as, case_dim_fn *dim, void *self,
+                       bt_tensor *const *constants, const bt_call **out)
+{
+    const bt_value *args[CASE_MAX_LEAF], *value;
+    const void *attrs = NULL;
+    for (uint32_t i = 0; i < c->narg; i++)
+        BT_TRY(build_arg(w, b, c, i, dim, self, constants, &args[i]));
+    if (w->op->attrs)
+        BT_TRY(bt_attrs_parse(w->ctx, w->store, w->op, c->attrs, &attrs));
+    BT_TRY(bt_block_begin(b, 0, NULL));
+    BT_TRY(bt_build_op(b, as, attrs, c->narg, args, &value));
+    *out = bt_as_call(value);
+    return NULL;
+}
+
+bt_status call_build(struct conform *w, const struct call_case *c, const bt_op *as,
+                     case_dim_fn *dim, void *self, bt_tensor *const *constants,
+                     const bt_call **out)
+{
+    bt_builder *b;
+    BT_TRY(bt_builder_create(w->ctx, w->store, NULL, &b));
+    bt_status status = build(w, b, c, as ? as : w->op, dim, self, constants, out);
+    bt_builder_destroy(b);
+    return status;
+}
+
+/* ---- computed ---- */
+
+/* Up to the order of summation, which follows strides. */
+static int same_elements(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b)
+{
+    static const struct {
+        bt_dtype dtype;
+        double epsilon;
+    } floats[] = { { BT_FLOAT16, 0x1p-10 },
+                   { BT_BFLOAT16, 0x1p-7 },
+                   { BT_FLOAT32, 0x1p-23 },
+                   { BT_FLOAT64, 0x1p-50 } };
+    bt_tensor_difference difference;
+    double relative = 0;
+    for (uint32_t i = 0; i < BT_COUNT(floats); i++)
+        relative = a->dtype == floats[i].dtype ? floats[i].epsilon : relative;
+    return !bt_tensor_compare(ctx, a, b, relative, relative, &difference) &&
+           difference.ndifferent == 0;
+}
+
+/* A result must have the type that the relation gave it. */
+static void check_type(struct conform *w, const struct call_case *c, const bt_type *type,
+                       const bt_tensor *out)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    int64_t size;
+    if (bt_tensor_dtype(type) != out->dtype)
+        conform_fault(w, c, "the dtype of a result is not its type's");
+    if (!shape) {
+        conform_fault(w, c, "the rank of a result is not in its type");
+        return;
+    }
+    if (shape->n != out->rank) {
+        conform_fault(w, c, "a result of rank %u, by its type %u", out->rank, shape->n);
+        return;
+    }
+    for (uint32_t i = 0; i < out->rank; i++) {
+        if (bt_dim_is_const(shape->dims[i], &size) && size != out->dims[i])
+            conform_fault(w, c, "axis %u of a result has extent %lld, by its type %lld",
+                          i, (long long)out->dims[i], (long long)size);
+    }
+}
+
+static void check_types(struct conform *w, const struct call_case *c,
+                        const struct call_result *r)
+{
+    const bt_type *type = r->call->base.type;
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if ((tuple ? tuple->n : 1) != r->nout) {
+        conform_fault(w, c, "%u results, by the type %u", r->nout, tuple ? tuple->n : 1);
+        return;
+    }
+    for (uint32_t i = 0; i < r->nout; i++)
+        check_type(w, c, tuple ? tuple->at[i] : type, r->out[i]);
+}
+
+/* The shape function must say what comes out, or a bound of it. */
+static void check_shapes(struct conform *w, bt_compute *compute,
+                         const struct call_case *c, const struct call_result *r)
+{
+    uint32_t ranks[CALL_MAX_OUT], is_bound = 0;
+    int64_t dims[CALL_MAX_OUT][BT_MAX_RANK];
+    bt_status status = bt_compute_shapes(
+        w->ctx, compute, r->nin, (const bt_tensor *const *)r->in, ranks, dims, &is_bound);
+    if (status && status->code != BT_ERR_UNSUPPORTED)
+        conform_fault(w, c, "no shapes: %s", status->message);
+    if (status)
+        return;
+    for (uint32_t i = 0; i < r->nout; i++) {
+        if (ranks[i] != r->out[i]->rank) {
+            conform_fault(w, c, "the shape function gives rank %u for a result of %u",
+                          ranks[i], r->out[i]->rank);
+            continue;
+        }
+        for (uint32_t k = 0; k < ranks[i]; k++) {
+            int64_t size = r->out[i]->dims[k];
+            if (is_bound ? size > dims[i][k] : size != dims[i][k])
+                conform_fault(w, c,
+                              "the shape function gives %lld for axis %u of extent %lld",
+                              (long long)dims[i][k], k, (long long)size);
+        }
+    }
+}
+
+/* Inputs with other strides must give the same. */
+static bt_status check_strides(struct conform *w, bt_compute *compute,
+                               const struct call_case *c, const struct call_result *r)
+{
+    bt_tensor *in[CASE_MAX_LEAF] = { 0 }, *out[CALL_MAX_OUT] = { 0 };
+    bt_status status = NULL;
+    for (uint32_t i = 0; !status && i < r->nin; i++)
+        status = case_strided(w->ctx, r->in[i], &in[i]);
+    if (!status) {
+        bt_status run =
+            bt_compute_run(w->ctx, compute, r->nin, (const bt_tensor *const *)in, out);
+        if (run)
+            conform_fault(w, c, "fails with other strides: %s", run->message);
+        for (uint32_t i = 0; !run && i < r->nout; i++) {
+            if (!same_elements(w->ctx, out[i], r->out[i]))
+                conform_fault(w, c, "result %u differs when inputs have other strides",
+                              i);
+        }
+    }
+    for (uint32_t i = 0; i < r->nin; i++)
+        bt_tensor_unref(in[i]);
+    for (uint32_t i = 0; i < r->nout; i++)
+        bt_tensor_unref(out[i]);
+    return status;
+}
+
+static const char *message_of(struct conform *w, bt_status status)
+{
+    return bt_arena_text(w->arena, status->message, strlen(status->message));
+}
+
+static bt_status compute(struct conform *w, const struct call_case *c,
+                         struct call_result *r)
+{
+    const bt_type *args[CASE_MAX_LEAF];
+    bt_compute *compute;
+    for (uint32_t i = 0; i < c->narg; i++)
+        args[i] = r->call->args[i]->type;
+    bt_formula_call call = { .op = w->op,
+                             .attrs = r->call->attrs,
+                             .narg = c->narg,
+                             .args = args,
+                             .result = r->call->base.type };
+    bt_status status = bt_compute_create(w->ctx, &call, &compute);
+    if (status) {
+        conform_fault(w, c, "%s", status->message);
+        r->why = message_of(w, status);
+        return NULL;
+    }
+    uint32_t nout = bt_compute_nout(compute);
+    status = nout > CALL_MAX_OUT
+                 ? bt_fail(w->ctx, BT_ERR_LIMIT, "%u results", nout)
+                 : bt_compute_run(w->ctx, compute, r->nin,
+                                  (const bt_tensor *const *)r->in, r->out);
+    if (status) {
+        r->why = message_of(w, status);
+        if (status->code != BT_ERR_RUNTIME)
+            conform_fault(w, c, "%s", r->why);
+        status = NULL;
+    } else {
+        r->nout = nout;
+        check_types(w, c, r);
+        check_shapes(w, compute, c, r);
+        status = check_strides(w, compute, c, r);
+    }
+    bt_compute_destroy(compute);
+    return status;
+}
+
+bt_status call_run(struct conform *w, const struct call_case *c, uint64_t seed,
+                   struct call_result *r)
+{
+    *r = (struct call_result){ 0 };
+    bt_status refused = call_build(w, c, NULL, NULL, NULL, NULL, &r->call);
+    if (refused) {
+        r->call = NULL;
+        r->why = message_of(w, refused);
+        return refused->code == BT_ERR_MEMORY ? refused : NULL;
+    }
+    for (uint32_t i = 0; i < c->nleaf; i++) {
+        BT_TRY(case_values(w->ctx, &c->leaves[i], seed + i, &r->in[i]));
+        r->nin++;
+    }
+    return compute(w, c, r);
+}
+
+void call_result_free(struct call_result *r)
+{
+    for (uint32_t i = 0; i < r->nin; i++)
+        bt_tensor_unref(r->in[i]);
+    for (uint32_t i = 0; i < r->nout; i++)
+        bt_tensor_unref(r->out[i]);
+    *r = (struct call_result){ 0 };
+}

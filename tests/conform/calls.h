@@ -1,0 +1,54 @@
+/* Cases as typed calls, computed; what must hold of every operator without knowing what
+ * it computes. */
+#ifndef CONFORM_CALLS_H
+#define CONFORM_CALLS_H
+
+#include <jansson.h>
+
+#include "cases.h"
+
+enum { CALL_MAX_OUT = 16 };
+
+/* One operator's run of the tests. */
+struct conform {
+    bt_ctx *ctx;
+    bt_store *store;
+    bt_arena *arena;
+    const bt_op *op;
+    json_t *faults; /* texts: what is wrong with the operator */
+};
+/* "nn.dense: float32[2, 3] | units=4: ..." */
+void conform_fault(struct conform *, const struct call_case *, const char *format, ...)
+    BT_PRINTF(3, 4);
+
+/* A typed call of the operator, or of `as` in its stead; arguments are parameters, those
+ * in `constants` (NULL: none) constants. */
+bt_status call_build(struct conform *, const struct call_case *, const bt_op *as,
+                     case_dim_fn *, void *self, bt_tensor *const *constants,
+                     const bt_call **out) BT_MUST_USE;
+
+/* What a call gave. */
+struct call_result {
+    const bt_call *call; /* NULL: the relation refuses the types; `why` says so */
+    const char *why; /* it was refused, or failed when it ran; NULL: nin values gave nout
+                        values */
+    uint32_t nin, nout;
+    bt_tensor *in[CASE_MAX_LEAF], *out[CALL_MAX_OUT];
+};
+/* Types it, computes it from random values, and checks that types, shapes and strides
+ * mean what they should. */
+bt_status call_run(struct conform *, const struct call_case *, uint64_t seed,
+                   struct call_result *) BT_MUST_USE;
+void call_result_free(struct call_result *);
+
+/* The type relation alone: symbolic dims, asked twice, contents known. */
+bt_status relation_check(struct conform *, const struct call_case *,
+                         const struct call_result *) BT_MUST_USE;
+
+/* Further cases like `base`: other dtypes that the inputs' patterns take, dims of 0
+ * and 1. Calls `use` with each; `kind` is "dtype" or "size". */
+typedef bt_status vary_use_fn(void *self, const char *kind, const struct call_case *);
+bt_status vary(struct conform *, const struct call_case *base, vary_use_fn *,
+               void *self) BT_MUST_USE;
+
+#endif

@@ -1,0 +1,246 @@
+#include "cases.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading ---- */
+
+struct reader {
+    bt_ctx *ctx;
+    const char *op, *line, *at, *end;
+    struct call_case *out;
+};
+
+static bt_status fail(struct reader *r, const char *what)
+{
+    return bt_fail(r->ctx, BT_ERR_SYNTAX, "%s: case \"%.*s\": %s expected at \"%.*s\"",
+                   r->op, (int)(r->end - r->line), r->line, what, (int)(r->end - r->at),
+                   r->at);
+}
+
+static int skip(struct reader *r, const char *token)
+{
+    size_t n = strlen(token);
+    while (r->at < r->end && *r->at == ' ')
+        r->at++;
+    if ((size_t)(r->end - r->at) < n || strncmp(r->at, token, n) != 0)
+        return 0;
+    r->at += n;
+    return 1;
+}
+
+static bt_status read_number(struct reader *r, double *out)
+{
+    char text[64], *end;
+    size_t n = 0;
+    skip(r, "");
+    while (r->at + n < r->end && n + 1 < sizeof(text) &&
+           strchr("+-.0123456789e", r->at[n]) && strncmp(r->at + n, "..", 2) != 0) {
+        text[n] = r->at[n];
+        n++;
+    }
+    text[n] = 0;
+    *out = strtod(text, &end);
+    if (n == 0 || *end)
+        return fail(r, "a number");
+    r->at += n;
+    return NULL;
+}
+
+/* "float32[2, 3] = 0..1" */
+static bt_status read_leaf(struct reader *r)
+{
+    struct case_leaf leaf = { 0 };
+    size_t n = 0;
+    double size;
+    if (r->out->nleaf == CASE_MAX_LEAF)
+        return fail(r, "fewer tensors");
+    skip(r, "");
+    while (r->at + n < r->end && r->at[n] != '[')
+        n++;
+    leaf.dtype = bt_dtype_parse(r->at, n);
+    if (!bt_dtype_is_stored(leaf.dtype))
+        return fail(r, "an element type");
+    r->at += n;
+    if (!skip(r, "["))
+        return fail(r, "[");
+    while (!skip(r, "]")) {
+        if (leaf.rank && !skip(r, ","))
+            return fail(r, "]");
+        if (leaf.rank == CASE_MAX_DIM)
+            return fail(r, "fewer dims");
+        BT_TRY(read_number(r, &size));
+        leaf.dims[leaf.rank++] = (int64_t)size;
+    }
+    if (skip(r, "=")) {
+        leaf.has_range = 1;
+        BT_TRY(read_number(r, &leaf.low));
+        if (!skip(r, ".."))
+            return fail(r, "..");
+        BT_TRY(read_number(r, &leaf.high));
+    }
+    r->out->leaves[r->out->nleaf++] = leaf;
+    return NULL;
+}
+
+static bt_status read_arg(struct reader *r)
+{
+    struct case_arg arg = { .first = r->out->nleaf };
+    if (skip(r, "(")) {
+        arg.is_tuple = 1;
+        while (!skip(r, ")")) {
+            if (r->out->nleaf > arg.first && !skip(r, ","))
+                return fail(r, ")");
+            BT_TRY(read_leaf(r));
+        }
+    } else {
+        BT_TRY(read_leaf(r));
+    }
+    arg.nleaf = r->out->nleaf - arg.first;
+    r->out->args[r->out->narg++] = arg;
+    return NULL;
+}
+
+bt_status case_next(bt_ctx *ctx, bt_arena *arena, const char *op, const char **text,
+                    struct call_case *out, int *is_case)
+{
+    while (**text == '\n')
+        ++*text;
+    struct reader r = { .ctx = ctx, .op = op, .line = *text, .at = *text, .out = out };
+    r.end = r.at + strcspn(r.at, "\n");
+    *text = r.end;
+    *is_case = r.at < r.end;
+    if (!*is_case)
+        return NULL;
+    *out = (struct call_case){ .line =
+                                   bt_arena_text(arena, r.line, (size_t)(r.end - r.line)),
+                               .attrs = "" };
+    while (r.at < r.end && !skip(&r, "|")) {
+        if (out->narg && !skip(&r, ","))
+            return fail(&r, "a comma or |");
+        BT_TRY(read_arg(&r));
+        skip(&r, "");
+    }
+    if (r.at < r.end)
+        out->attrs = bt_arena_text(arena, r.at, (size_t)(r.end - r.at));
+    return out->line && out->attrs ? NULL : bt_no_memory();
+}
+
+/* ---- types ---- */
+
+static const bt_type *leaf_type(bt_store *store, const struct case_leaf *leaf,
+                                case_dim_fn *dim, void *self)
+{
+    const bt_type *dims[CASE_MAX_DIM];
+    for (uint32_t i = 0; i < leaf->rank; i++) {
+        dims[i] = dim ? dim(self, store, leaf->dims[i]) : bt_dim(store, leaf->dims[i]);
+        if (!dims[i])
+            return NULL;
+    }
+    const bt_type *shape = bt_type_shape(store, leaf->rank, dims),
+                  *dtype = bt_type_dtype(store, leaf->dtype);
+    return shape && dtype ? bt_type_tensor(store, shape, dtype) : NULL;
+}
+
+const bt_type *case_type(bt_store *store, const struct call_case *c, uint32_t arg,
+                         case_dim_fn *dim, void *self)
+{
+    const bt_type *fields[CASE_MAX_LEAF];
+    const struct case_arg *a = &c->args[arg];
+    for (uint32_t i = 0; i < a->nleaf; i++) {
+        fields[i] = leaf_type(store, &c->leaves[a->first + i], dim, self);
+        if (!fields[i])
+            return NULL;
+    }
+    return a->is_tuple ? bt_type_tuple(store, a->nleaf, fields) : fields[0];
+}
+
+/* ---- values ---- */
+
+static uint64_t draw(uint64_t *state)
+{
+    // splitmix64, by Sebastiano Vigna, public domain
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static int is_float(bt_dtype dtype)
+{
+    return BT_DTYPE_CLASS(dtype) == BT_CLASS_FLOAT ||
+           BT_DTYPE_CLASS(dtype) == BT_CLASS_BFLOAT;
+}
+
+/* The range of a leaf in its dtype. */
+static void range_of(const struct case_leaf *leaf, double *low, double *high)
+{
+    *low = leaf->has_range ? leaf->low : is_float(leaf->dtype) ? -2 : -9;
+    *high = leaf->has_range ? leaf->high : is_float(leaf->dtype) ? 2 : 9;
+    if (is_float(leaf->dtype))
+        return;
+    *low = ceil(*low);
+    *high = floor(*high);
+    if (BT_DTYPE_CLASS(leaf->dtype) == BT_CLASS_UINT && *low < 0)
+        *low = 0;
+    if (leaf->dtype == BT_BOOL) {
+        *low = 0;
+        *high = 1;
+    }
+    if (leaf->dtype == BT_INT8) {
+        *low = fmax(*low, -128);
+        *high = fmin(*high, 127);
+    }
+}
+
+int case_has_values(const struct case_leaf *leaf)
+{
+    double low, high;
+    range_of(leaf, &low, &high);
+    return low <= high;
+}
+
+bt_status case_values(bt_ctx *ctx, const struct case_leaf *leaf, uint64_t seed,
+                      bt_tensor **out)
+{
+    double low, high;
+    range_of(leaf, &low, &high);
+    BT_TRY(bt_tensor_create(ctx, leaf->dtype, leaf->rank, leaf->dims, out));
+    for (int64_t i = 0; i < (*out)->nelem; i++) {
+        uint64_t bits = draw(&seed);
+        if (is_float(leaf->dtype))
+            bt_tensor_set(*out, i, low + (high - low) * ((double)(bits >> 11) * 0x1p-53));
+        else
+            bt_tensor_set_int(
+                *out, i, (int64_t)low + (int64_t)(bits % (uint64_t)(high - low + 1)));
+    }
+    return NULL;
+}
+
+bt_status case_strided(bt_ctx *ctx, const bt_tensor *from, bt_tensor **out)
+{
+    int64_t dims[CASE_MAX_DIM + 1], strides[CASE_MAX_DIM + 1], step = 2, offset = 0;
+    bt_tensor *memory;
+    for (uint32_t i = 0; i < from->rank; i++) {
+        strides[i] = step;
+        step *= from->dims[i] ? from->dims[i] : 1;
+    }
+    if (from->rank && from->nelem) {
+        uint32_t last = from->rank - 1;
+        offset = strides[last] * (from->dims[last] - 1);
+        strides[last] = -strides[last];
+    }
+    dims[0] = step;
+    BT_TRY(bt_tensor_create(ctx, from->dtype, 1, dims, &memory));
+    bt_status status =
+        bt_tensor_view(ctx, memory, from->rank, from->dims, strides, offset, out);
+    bt_tensor_unref(memory);
+    for (int64_t i = 0; !status && i < from->nelem; i++) {
+        if (is_float(from->dtype))
+            bt_tensor_set(*out, i, bt_tensor_get(from, i));
+        else
+            bt_tensor_set_int(*out, i, bt_tensor_get_int(from, i));
+    }
+    return status;
+}

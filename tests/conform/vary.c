@@ -1,0 +1,166 @@
+/* Cases like a given one: other dtypes, sizes 0 and 1. */
+#include <string.h>
+
+#include "calls.h"
+
+static const bt_dtype all_dtypes[] = {
+#define BT_STORED(UPPER, name, class_, bits, c_type) BT_##UPPER,
+#include <baton/dtypes.def>
+};
+
+/* The dtype of an input's pattern: "t:float[..]" is t of a class, "(t[..]*)" t,
+ * "int32|int64[]" has no name.
+ */
+struct dtype_pattern {
+    char name[16], classes[64];
+};
+
+static void dtype_pattern(const char *type, struct dtype_pattern *out)
+{
+    const char *start = type + (*type == '('), *end = strchr(start, '['),
+               *colon = strchr(start, ':');
+    *out = (struct dtype_pattern){ 0 };
+    if (!end)
+        return;
+    if (colon && colon < end) {
+        snprintf(out->name, sizeof(out->name), "%.*s", (int)(colon - start), start);
+        start = colon + 1;
+    }
+    snprintf(out->classes, sizeof(out->classes), "%.*s", (int)(end - start), start);
+}
+
+/* Whether `text` is a class, and which. 0: a name, or a list of dtypes. */
+static uint32_t class_bits(const char *text)
+{
+    static const struct {
+        const char *name;
+        uint32_t bits;
+    } classes[] = {
+        { "bool", BT_CLASS_BITS_BOOL },       { "int", BT_CLASS_BITS_INT },
+        { "uint", BT_CLASS_BITS_UINT },       { "float", BT_CLASS_BITS_FLOAT },
+        { "integer", BT_CLASS_BITS_INTEGER }, { "number", BT_CLASS_BITS_NUMBER },
+        { "any", BT_CLASS_BITS_ANY }
+    };
+    for (uint32_t i = 0; i < BT_COUNT(classes); i++) {
+        if (strcmp(text, classes[i].name) == 0)
+            return classes[i].bits;
+    }
+    return 0;
+}
+
+static int takes(const struct dtype_pattern *p, bt_dtype dtype)
+{
+    uint32_t bits = class_bits(p->classes);
+    char name[BT_DTYPE_NAME_SIZE];
+    if (bits)
+        return (bits >> BT_DTYPE_CLASS(dtype) & 1) != 0;
+    if (bt_dtype_parse(p->classes, strcspn(p->classes, "|")) == 0)
+        return 1; // a bare name: any
+    bt_dtype_name(dtype, name, sizeof(name));
+    for (const char *at = p->classes; *at;
+         at += at[strcspn(at, "|")] == '|' ? strcspn(at, "|") + 1 : strcspn(at, "|")) {
+        if (strncmp(at, name, strlen(name)) == 0 && strcspn(at, "|") == strlen(name))
+            return 1;
+    }
+    return 0;
+}
+
+/* What two inputs have in common when they must be of one dtype. */
+static const char *variable(const struct dtype_pattern *p)
+{
+    int is_bare = !*p->name && !class_bits(p->classes) &&
+                  bt_dtype_parse(p->classes, strcspn(p->classes, "|")) == 0;
+    return is_bare ? p->classes : p->name;
+}
+
+static bt_status use_with_dtype(const struct call_case *base,
+                                const struct dtype_pattern *patterns, uint32_t of,
+                                bt_dtype dtype, vary_use_fn *use, void *self)
+{
+    struct call_case c = *base;
+    const char *name = variable(&patterns[of]);
+    for (uint32_t i = 0; i < c.narg; i++) {
+        int is_same = i == of || (*name && strcmp(variable(&patterns[i]), name) == 0);
+        // fields of a tuple without a name for their dtype are free of each other
+        uint32_t n = c.args[i].nleaf && !*name ? 1 : c.args[i].nleaf;
+        for (uint32_t k = 0; is_same && k < n; k++) {
+            struct case_leaf *leaf = &c.leaves[c.args[i].first + k];
+            leaf->dtype = dtype;
+            if (!case_has_values(leaf))
+                return NULL;
+        }
+    }
+    return use(self, "dtype", &c);
+}
+
+static bt_status vary_dtypes(struct conform *w, const struct call_case *base,
+                             vary_use_fn *use, void *self)
+{
+    struct dtype_pattern patterns[CASE_MAX_LEAF];
+    for (uint32_t i = 0; i < base->narg; i++)
+        dtype_pattern(w->op->inputs[i].type, &patterns[i]);
+    for (uint32_t i = 0; i < base->narg; i++) {
+        const char *name = variable(&patterns[i]);
+        int is_first = base->args[i].nleaf > 0;
+        for (uint32_t k = 0; *name && k < i; k++)
+            is_first &= strcmp(variable(&patterns[k]), name) != 0;
+        for (uint32_t d = 0; is_first && d < BT_COUNT(all_dtypes); d++) {
+            if (all_dtypes[d] != base->leaves[base->args[i].first].dtype &&
+                takes(&patterns[i], all_dtypes[d]))
+                BT_TRY(use_with_dtype(base, patterns, i, all_dtypes[d], use, self));
+        }
+    }
+    return NULL;
+}
+
+/* Every axis of that size becomes another. */
+static bt_status use_with_size(const struct call_case *base, int64_t size, int64_t by,
+                               vary_use_fn *use, void *self)
+{
+    struct call_case c = *base;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c.nleaf; i++) {
+        for (uint32_t k = 0; k < c.leaves[i].rank; k++) {
+            if (c.leaves[i].dims[k] == size) {
+                c.leaves[i].dims[k] = by;
+                n++;
+            }
+        }
+    }
+    return n > 1 ? use(self, "size", &c) : NULL;
+}
+
+static bt_status vary_sizes(const struct call_case *base, vary_use_fn *use, void *self)
+{
+    int64_t seen[CASE_MAX_LEAF * CASE_MAX_DIM];
+    uint32_t nseen = 0;
+    for (uint32_t i = 0; i < base->nleaf; i++) {
+        for (uint32_t k = 0; k < base->leaves[i].rank; k++) {
+            int64_t size = base->leaves[i].dims[k];
+            uint32_t at = 0;
+            for (int64_t by = 0; by < 2; by++) {
+                struct call_case c = *base;
+                c.leaves[i].dims[k] = by;
+                if (size != by)
+                    BT_TRY(use(self, "size", &c));
+            }
+            while (at < nseen && seen[at] != size)
+                at++;
+            if (at < nseen)
+                continue;
+            seen[nseen++] = size;
+            for (int64_t by = 0; by < 2; by++) {
+                if (size != by)
+                    BT_TRY(use_with_size(base, size, by, use, self));
+            }
+        }
+    }
+    return NULL;
+}
+
+bt_status vary(struct conform *w, const struct call_case *base, vary_use_fn *use,
+               void *self)
+{
+    BT_TRY(vary_dtypes(w, base, use, self));
+    return vary_sizes(base, use, self);
+}

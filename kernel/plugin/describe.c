@@ -1,9 +1,7 @@
 /* Writing a manifest from a plugin's tables. */
-#include <dlfcn.h>
 #include <string.h>
 
 #include "plugin/plugins.h"
-#include "plugin/sha256.h"
 
 static json_t *binaries_of(const char *binary)
 {
@@ -73,11 +71,10 @@ bt_status bt_plugin_describe(bt_ctx *ctx, const char *shared_object, const char 
                                .text = seed,
                                .nbytes = strlen(seed),
                                .code = BT_ERR_MANIFEST };
-    void *library;
     const bt_plugin *plugin;
     bt__rows rows = { 0 };
     json_t *tree;
-    BT_TRY(bt__plugin_load(ctx, shared_object, &library, &plugin));
+    BT_TRY(bt__plugin_load(ctx, shared_object, &plugin));
     bt_status status = bt__plugin_check_table(ctx, shared_object, plugin);
     bt_arena *arena = status ? NULL : bt_arena_create(ctx->registry);
     if (!status && !arena)
@@ -92,6 +89,5 @@ bt_status bt_plugin_describe(bt_ctx *ctx, const char *shared_object, const char 
         json_decref(tree);
     }
     bt_arena_destroy(arena);
-    dlclose(library);
     return status;
 }

@@ -1,7 +1,7 @@
 /*
  * Opening a plugin: find its shared object, load it, ask for its table, and believe
- * neither the table nor the manifest until they agree. Loaded objects stay mapped as long
- * as the registry lives; symbols are resolved at once and stay local.
+ * neither the table nor the manifest until they agree. Loaded objects stay mapped for
+ * good; symbols are resolved at once and stay local.
  */
 #define _GNU_SOURCE // realpath
 #include <dlfcn.h>
@@ -17,8 +17,7 @@
 
 /* ---- the shared object ---- */
 
-bt_status bt__plugin_load(bt_ctx *ctx, const char *path, void **library,
-                          const bt_plugin **out)
+bt_status bt__plugin_load(bt_ctx *ctx, const char *path, const bt_plugin **out)
 {
     struct stat file;
     if (stat(path, &file) != 0 || !S_ISREG(file.st_mode))
@@ -47,11 +46,7 @@ bt_status bt__plugin_load(bt_ctx *ctx, const char *path, void **library,
                         "than the one that opens it",
                         path);
     }
-    if (fault) {
-        dlclose(handle);
-        return fault;
-    }
-    *library = handle;
+    BT_TRY(fault);
     *out = table;
     return NULL;
 }
@@ -334,7 +329,7 @@ static bt_status open_checked(bt_ctx *ctx, struct bt__plugins *plugins,
                            h->manifest);
         BT_TRY(check_beneath(ctx, h));
         BT_TRY(check_digest(ctx, h));
-        BT_TRY(bt__plugin_load(ctx, h->binary, &h->library, &h->table));
+        BT_TRY(bt__plugin_load(ctx, h->binary, &h->table));
     }
     BT_TRY(bt__plugin_check_table(ctx, h->source.file, h->table));
     BT_TRY(bt__tables_read(ctx, plugins->arena, h->table, &rows));

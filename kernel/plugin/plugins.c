@@ -4,7 +4,6 @@
  */
 #include "plugin/plugins.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,20 +24,15 @@ static struct bt__plugins *create(bt_registry *r)
     return plugins;
 }
 
+/* Shared objects stay mapped: threads, thread keys and exit handlers of what a plugin
+ * links may still run its code, and a sanitizer's report names its functions. */
 void bt__plugins_destroy(bt_registry *r, struct bt__plugins *plugins)
 {
     (void)r;
     if (!plugins)
         return;
-    for (uint32_t i = 0; i < plugins->handles.len; i++) {
-        bt_plugin_handle *h = plugins->handles.at[i];
-        json_decref(h->json);
-        // Under a sanitizer the object stays, or reports would lose its names.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-        if (h->library)
-            dlclose(h->library);
-#endif
-    }
+    for (uint32_t i = 0; i < plugins->handles.len; i++)
+        json_decref(plugins->handles.at[i]->json);
     bt_arena_destroy(plugins->arena);
 }
 

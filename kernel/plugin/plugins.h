@@ -66,7 +66,6 @@ struct bt_plugin_handle {
     const char *digest; /* expected SHA-256 of the binary, NULL: any */
     uint32_t nitem;
     bt__item *items;
-    void *library;
     const bt_plugin *table; /* the plugin's own; NULL until open, unless linked in */
     const struct bt__linked *linked; /* NULL: not linked in */
 };
@@ -172,8 +171,7 @@ const char *bt__linked_text(const bt_plugin_handle *, const char *path);
  * rows. A refusal is kept. */
 bt_status bt__plugin_open(bt_ctx *, struct bt__plugins *, bt_plugin_handle *) BT_MUST_USE;
 /* dlopen and query only. errors BT_ERR_PLUGIN */
-bt_status bt__plugin_load(bt_ctx *, const char *path, void **library,
-                          const bt_plugin **out) BT_MUST_USE;
+bt_status bt__plugin_load(bt_ctx *, const char *path, const bt_plugin **out) BT_MUST_USE;
 /* ABI, sizes and pointers of the table itself. */
 bt_status bt__plugin_check_table(bt_ctx *, const char *path,
                                  const bt_plugin *) BT_MUST_USE;

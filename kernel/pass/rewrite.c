@@ -81,18 +81,27 @@ bt_status bt__scope_put(struct bt__scope *scope, const bt_value *old, const bt_v
                                                                    : bt_no_memory();
 }
 
+struct bt__cursor *bt__rewrite_cursor(const bt_rewrite *rw, const bt_block *block)
+{
+    struct bt__cursor *c = rw->cursor;
+    while (c && c->block != block)
+        c = c->outer;
+    return c;
+}
+
 const bt_value *bt__rewrite_find(const bt_rewrite *rw, const bt_value *old)
 {
     const struct bt__info *info = bt__rewrite_info(rw, old);
-    for (struct bt__scope *s = rw->cursor->scope; s; s = s->outer) {
-        const bt_value *now = bt_map_find(&s->values, old);
-        if (now)
-            return now;
-        // An outer scope may hold another copy of the block that is being walked.
-        if (info && info->block && info->block == rw->cursor->block)
-            return NULL;
+    struct bt__scope *scope = rw->cursor->scope;
+    if (info && info->block && !scope->is_plain) {
+        // Other scopes may hold other copies of its block.
+        struct bt__cursor *cursor = bt__rewrite_cursor(rw, info->block);
+        return cursor ? bt_map_find(&cursor->scope->values, old) : NULL;
     }
-    return NULL;
+    const bt_value *now = NULL;
+    for (; scope && !now; scope = scope->outer)
+        now = bt_map_find(&scope->values, old);
+    return now;
 }
 
 /* A reference to a global, with the type that it has now. */
@@ -142,7 +151,8 @@ bt_status bt__rewrite_map_all(bt_rewrite *rw, uint32_t n, const bt_value *const 
 
 /* ---- blocks ---- */
 
-bt_status bt__rewrite_walk(bt_rewrite *rw, const bt_block *block, struct bt__scope *scope)
+bt_status bt__rewrite_walk(bt_rewrite *rw, const bt_block *block, struct bt__scope *scope,
+                           const bt_value **result)
 {
     struct bt__cursor cursor = {
         .outer = rw->cursor,
@@ -156,6 +166,8 @@ bt_status bt__rewrite_walk(bt_rewrite *rw, const bt_block *block, struct bt__sco
         status = bt__rewrite_visit(rw, block->bindings[cursor.position]);
         cursor.position++;
     }
+    if (!status)
+        status = bt__rewrite_map(rw, block->result, result);
     rw->cursor = cursor.outer;
     return status;
 }
@@ -192,8 +204,7 @@ static bt_status rewrite_contents(bt_rewrite *rw, const bt_block *block,
     const bt_value *result;
     BT_TRY(map_params(rw, block, types, &params));
     BT_TRY(bt_block_begin(rw->b, block->nparam, params));
-    BT_TRY(bt__rewrite_walk(rw, block, rw->cursor->scope));
-    BT_TRY(bt__rewrite_map(rw, block->result, &result));
+    BT_TRY(bt__rewrite_walk(rw, block, rw->cursor->scope, &result));
     return bt__block_end_as(rw->b, result, rw->cursor->scope->is_fresh ? NULL : block,
                             out);
 }
@@ -435,10 +446,10 @@ void bt_rewrite_drop(bt_rewrite *rw)
 bt_status bt_rewrite_replace(bt_rewrite *rw, const bt_value *old, const bt_value *now)
 {
     const struct bt__info *info = bt__rewrite_info(rw, old);
-    for (struct bt__cursor *c = rw->cursor; c && info; c = c->outer) {
-        if (c->block && c->block == info->block)
-            return bt__scope_put(c->scope, old, now);
-    }
+    struct bt__cursor *cursor =
+        info && info->block ? bt__rewrite_cursor(rw, info->block) : NULL;
+    if (cursor)
+        return bt__scope_put(cursor->scope, old, now);
     return bt_fail_at(rw->ctx, BT_ERR_INTERNAL, rw->store, old->span,
                       "%s replaces %%%s, which is not bound in a block around the place "
                       "at hand",

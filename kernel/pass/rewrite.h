@@ -18,8 +18,8 @@
 
 /* What is known of a value of the old program. */
 struct bt__info {
-    const bt_block *block; /* that binds it; NULL: an operand */
-    uint32_t position;
+    const bt_block *block;          /* that binds it; NULL: a constant, a global */
+    uint32_t position;              /* of a binding */
     bt_vec(const bt_value *) users; /* NULL: the result of a function */
 };
 
@@ -90,7 +90,9 @@ struct bt__info *bt__rewrite_info(const bt_rewrite *, const bt_value *);
 void bt__scope_init(bt_rewrite *, struct bt__scope *, struct bt__scope *outer);
 bt_status bt__scope_put(struct bt__scope *, const bt_value *old,
                         const bt_value *now) BT_MUST_USE;
-/* NULL: not mapped (yet). */
+/* The innermost walk of a block; NULL: it is not around the place at hand. */
+struct bt__cursor *bt__rewrite_cursor(const bt_rewrite *, const bt_block *);
+/* NULL: not mapped (yet), or not around the place at hand. */
 const bt_value *bt__rewrite_find(const bt_rewrite *, const bt_value *old);
 /* The new value of something that stands before the place at hand. */
 bt_status bt__rewrite_map(bt_rewrite *, const bt_value *old,
@@ -119,9 +121,10 @@ int bt__rewrite_same_facts(bt_rewrite *, const bt_value *old, const bt_value *no
 
 /* ---- walking ---- */
 
-/* Emits the block's bindings into the frame that the builder has selected. */
-bt_status bt__rewrite_walk(bt_rewrite *, const bt_block *,
-                           struct bt__scope *) BT_MUST_USE;
+/* Emits the block's bindings into the frame that the builder has selected; *result is its
+ * new result. */
+bt_status bt__rewrite_walk(bt_rewrite *, const bt_block *, struct bt__scope *,
+                           const bt_value **result) BT_MUST_USE;
 /* A nested block. types: of its parameters, NULL: theirs. *out is the old block where
  * nothing changed. */
 bt_status bt__rewrite_region(bt_rewrite *, const bt_block *, const bt_type *const *types,

@@ -76,11 +76,16 @@ static bt_status learn_births(bt_rewrite *rw, const bt_value *value)
     return birth.failed ? bt_no_memory() : NULL;
 }
 
-/* Opaque dims of parameters come from outside. */
 static bt_status learn_params(bt_rewrite *rw, const bt_block *block)
 {
-    for (uint32_t i = 0; i < block->nparam; i++)
-        BT_TRY(learn_births(rw, &block->params[i]->base));
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        const bt_value *param = &block->params[i]->base;
+        struct bt__info *info = get_info(rw, param);
+        if (!info)
+            return bt_no_memory();
+        info->block = block;
+        BT_TRY(learn_births(rw, param));
+    }
     return NULL;
 }
 
@@ -128,8 +133,10 @@ static bt_status learn_binding(bt_rewrite *rw, const bt__walk *walk,
         return bt_no_memory();
     info->block = bt__walk_block(walk);
     info->position = bt__walk_position(walk);
-    for (uint32_t i = 0; i < bt_value_nregion(value); i++)
+    for (uint32_t i = 0; i < bt_value_nregion(value); i++) {
         BT_TRY(learn_block(rw, bt_value_region(value, i), value));
+        BT_TRY(learn_params(rw, bt_value_region(value, i)));
+    }
     BT_TRY(learn_births(rw, value));
     return bt__value_uses(value, learn_use, rw);
 }

@@ -20,14 +20,8 @@ static bt_status copy_block(bt_rewrite *rw, const bt_block *block,
         BT_TRY(bt__scope_put(scope, &block->params[i]->base, args[i]));
     BT_TRY(bt__rewrite_rename_opaques(rw, scope, block));
     BT_TRY(bt__rewrite_enter(rw));
-    bt_status status = bt__rewrite_walk(rw, block, scope);
+    bt_status status = bt__rewrite_walk(rw, block, scope, out);
     rw->depth--;
-    if (status)
-        return status;
-    struct bt__cursor cursor = { .outer = rw->cursor, .scope = scope };
-    rw->cursor = &cursor;
-    status = bt__rewrite_map(rw, block->result, out);
-    rw->cursor = cursor.outer;
     return status;
 }
 

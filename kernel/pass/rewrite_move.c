@@ -89,7 +89,8 @@ static bt_status add_need(void *self, const bt_value *user, const bt_value *used
     struct search *s = self;
     const struct bt__info *info = bt__rewrite_info(s->rw, used);
     (void)user;
-    if (!info || info->block != s->rw->cursor->block || bt__rewrite_find(s->rw, used))
+    if (!bt_value_is_binding(used) || !info || info->block != s->rw->cursor->block ||
+        bt__rewrite_find(s->rw, used))
         return NULL;
     return BT_PUSH(s->rw->stack, &s->needs, unit_of(used)) ? NULL : bt_no_memory();
 }
@@ -155,31 +156,38 @@ static bt_status emit_all(bt_rewrite *rw, uint32_t n, const bt_value *const *ord
     return status;
 }
 
-static bt_status force(bt_rewrite *rw, const bt_value *old, int *done)
+static bt_status force(bt_rewrite *rw, const bt_value *old)
 {
     struct search s = { .rw = rw, .is_possible = 1 };
     BT_TRY(need_effects(rw));
     bt_map_init(&s.seen, rw->stack, 0);
     BT_TRY(find_order(&s, unit_of(old)));
-    *done = s.is_possible;
     return s.is_possible ? emit_all(rw, s.order.len, s.order.at) : NULL;
+}
+
+/* Emits a binding of the block at hand before its place, if that can be. */
+static bt_status try_force(bt_rewrite *rw, const bt_value *old)
+{
+    const struct bt__info *info = bt__rewrite_info(rw, old);
+    if (!bt_value_is_binding(old) || !info || info->block != rw->cursor->block)
+        return NULL;
+    const void *mark = bt_arena_mark(rw->stack);
+    BT_TRY(force(rw, old));
+    bt_arena_release(rw->stack, mark);
+    return NULL;
 }
 
 bt_status bt_rewrite_operand(bt_rewrite *rw, const bt_value *old, const bt_value **out)
 {
     const struct bt__info *info = bt__rewrite_info(rw, old);
-    const bt_value *now = bt__rewrite_find(rw, old);
-    if (!now && info && info->block && info->block == rw->cursor->block) {
-        int done;
-        const void *mark = bt_arena_mark(rw->stack);
-        BT_TRY(force(rw, old, &done));
-        bt_arena_release(rw->stack, mark);
-        if (done)
-            now = bt__rewrite_find(rw, old);
-        if (!done || now == &bt__rewrite_dropped) {
-            *out = NULL;
-            return NULL;
-        }
+    const bt_value *now = NULL;
+    if (!info || !info->block || bt__rewrite_cursor(rw, info->block)) {
+        if (!bt__rewrite_find(rw, old))
+            BT_TRY(try_force(rw, old));
+        now = bt__rewrite_find(rw, old);
+        if (!now && !bt_value_is_binding(old))
+            return bt__rewrite_map(rw, old, out);
     }
-    return bt__rewrite_map(rw, old, out);
+    *out = now == &bt__rewrite_dropped ? NULL : now;
+    return NULL;
 }

@@ -102,8 +102,8 @@ BT_API bt_store *bt_rewrite_store(const bt_rewrite *);
 BT_API bt_builder *bt_rewrite_builder(bt_rewrite *);
 /* The new value of an old operand. Operands of the binding at hand are always mapped. A
  * binding that stands later in the same block is emitted first, so that a pass may join
- * siblings; *out is NULL where that cannot be, because it needs the binding at hand or
- * has effects that must stay in order. */
+ * siblings; *out is NULL where that cannot be, because it needs the binding at hand, has
+ * effects that must stay in order, or stands in a block that is not around this one. */
 BT_API bt_status bt_rewrite_operand(bt_rewrite *, const bt_value *old,
                                     const bt_value **out) BT_MUST_USE;
 /* Instead of setting *out: the binding at hand is left out. Nothing emitted later may use

@@ -48,6 +48,8 @@ static bt_status add_place(struct frame *f, const bt_value *value, uint32_t *out
     if (!place || !bt_map_put(&f->places, value, place) ||
         !BT_PUSH(f->scratch, &f->scope->places, place))
         return bt_no_memory();
+    if (value->type->has & (BT_HAS_VAR | BT_HAS_OPAQUE))
+        f->is_open = 1;
     *place =
         (struct place){ .slot = f->nslot, .owner = f->scope, .last = f->scope->step };
     *out = f->nslot++;

@@ -49,15 +49,25 @@ static const bt_type *find(const struct env *env, const bt_type *leaf)
     return NULL;
 }
 
+struct resolving {
+    const struct env *env;
+    bt_store *store;
+};
+
+/* A dim that this call itself determines is not known yet; it stays open. */
 static const bt_type *resolve_leaf(struct bt_subst *subst, const bt_type *leaf)
 {
-    return find(subst->state, leaf);
+    const struct resolving *r = subst->state;
+    const bt_type *found = find(r->env, leaf);
+    return found || bt_type_kind_of(leaf) != BT_KIND_DIM ? found
+                                                         : bt_dim_opaque(r->store, NULL);
 }
 
 bt_status env_resolve(struct env *env, bt_store *store, const bt_type *type,
                       const bt_type **out)
 {
-    bt_subst subst = { .leaf = resolve_leaf, .state = env };
+    struct resolving r = { env, store };
+    bt_subst subst = { .leaf = resolve_leaf, .state = &r };
     *out = bt_type_copy(store, &subst, type);
     return *out ? NULL : bt_no_memory();
 }

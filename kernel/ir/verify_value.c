@@ -224,7 +224,8 @@ bt_status bt__verify_value(struct bt__verifier *v, const bt_value *value)
 
 /* ---- types from operands ---- */
 
-/* A copy that inference may fill; the types are taken away from it. */
+/* A copy that inference may fill; the types are taken away from it, but for the type
+ * arguments, which nothing else may tell: Nil[int64](). */
 static bt_value *untyped_copy(struct bt__verifier *v, const bt_value *value)
 {
     static const size_t nbytes[] = {
@@ -238,8 +239,7 @@ static bt_value *untyped_copy(struct bt__verifier *v, const bt_value *value)
     copy->type = NULL;
     if (copy->kind == BT_VALUE_CALL) {
         bt_call *call = (bt_call *)(void *)copy;
-        call->ntype_arg = call->ncheck = 0;
-        call->type_args = NULL;
+        call->ncheck = 0;
         call->checks = NULL;
         call->contents = NULL;
     }

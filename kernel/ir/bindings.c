@@ -82,9 +82,10 @@ static bt_status new_call(bt_builder *b, const bt_call *fields, const bt_value *
     bt_value base = call->base;
     *call = *fields;
     call->base = base;
-    // Without a given type, the rest of what inference finds is not known either.
+    // Without a given type, the rest of what inference finds is not known either; type
+    // arguments may be what the caller wants.
     if (!b->preset.type) {
-        call->ntype_arg = call->ncheck = 0;
+        call->ncheck = 0;
         call->contents = NULL;
     }
     BT_TRY(copy_lists(b, call));
@@ -228,6 +229,7 @@ static bt_status call_again(bt_builder *b, const bt_call *old, const bt__again *
     call.args = operands;
     call.attrs = again->attrs;
     call.type_args = again->type_args;
+    call.ntype_arg = again->type ? old->ntype_arg : 0;
     call.checks = again->checks;
     call.contents = again->contents;
     return new_call(b, &call, out);

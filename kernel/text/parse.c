@@ -372,7 +372,8 @@ static int parse_adts(bt__parser *p)
     return !p->stop;
 }
 
-/* Passes over a data type, which was read before. 0: it had an error. */
+/* Passes over a data type, which was read before. 0: it had an error; recovery goes on
+ * behind its first word. */
 static int skip_adt(bt__parser *p)
 {
     const bt__module_draft *module = p->module;
@@ -384,6 +385,7 @@ static int skip_adt(bt__parser *p)
             bt__advance(p);
         return 1;
     }
+    bt__advance(p);
     return 0;
 }
 

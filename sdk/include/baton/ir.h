@@ -652,9 +652,9 @@ BT_API bt_status bt_build_op(bt_builder *, const bt_op *, const void *attrs,
 BT_API bt_status bt_build(bt_builder *, const char *op_name, const char *attrs,
                           const bt_value *const *args, uint32_t narg,
                           const bt_value **out) BT_MUST_USE;
-/* Any call, as described by the fields callee_kind ... checks of `call`. Type arguments
- * and checks are those of a call whose type is given by bt_builder_type; else they are
- * inferred. */
+/* Any call, as described by the fields callee_kind ... type_args of `call`; checks and
+ * contents too where its type is given by bt_builder_type, else they are inferred, and
+ * type arguments if there are none. */
 BT_API bt_status bt_build_call(bt_builder *, const bt_call *call,
                                const bt_value **out) BT_MUST_USE;
 BT_API bt_status bt_build_tuple(bt_builder *, uint32_t n, const bt_value *const *fields,

@@ -18,13 +18,47 @@ const char *bt__show(bt_solver *s, const bt_type *type)
     return shown ? shown : "a type";
 }
 
+/* What a binding without a name is called. */
+static const char *unnamed(const bt_value *value)
+{
+    switch (value->kind) {
+    case BT_VALUE_CLOSURE: return "the function";
+    case BT_VALUE_TUPLE: return "the tuple";
+    case BT_VALUE_PROJ: return "the field";
+    case BT_VALUE_IF: return "the result of if";
+    case BT_VALUE_MATCH: return "the result of match";
+    case BT_VALUE_REF: return "the reference";
+    case BT_VALUE_READ: return "the content of the reference";
+    case BT_VALUE_CONST: return "the constant";
+    case BT_VALUE_PARAM: return "the parameter";
+    default: return "the result";
+    }
+}
+
+const char *bt__callee_name(bt_solver *s, const bt_call *call)
+{
+    switch (call->callee_kind) {
+    case BT_CALLEE_OP: return call->op->name;
+    case BT_CALLEE_CTOR: return call->ctor->name;
+    default: return bt__show_value(s, call->callee);
+    }
+}
+
 const char *bt__show_value(bt_solver *s, const bt_value *value)
 {
     bt_text text;
+    const bt_call *call = bt_as_call(value);
     bt_text_init(&text, s->arena);
-    if (bt_value_is_binding(value) && !value->name)
-        return "a value";
-    bt_print_operand(value, &text);
+    // a callee without a name is called by its kind: results do not nest in a message
+    if (call && !value->name)
+        bt_text_addf(&text, "the result of %s",
+                     call->callee_kind == BT_CALLEE_VALUE && !call->callee->name
+                         ? "a call"
+                         : bt__callee_name(s, call));
+    else if (bt_as_const(value) || !value->name)
+        return unnamed(value);
+    else
+        bt_print_operand(value, &text);
     const char *shown = bt_text_get(&text);
     return shown ? shown : "a value";
 }
@@ -100,27 +134,27 @@ bt_status bt__note_operands(bt_solver *s, bt_status status, const struct bt__slo
 
 /* ---- what each kind of node says ---- */
 
-static const char *callee_name(bt_solver *s, const bt_call *call)
+/* @f: argument 2, %y, is ... */
+static void say_argument(bt_solver *s, const struct bt__node *node, const char *from,
+                         const char *to, bt_text *text)
 {
-    switch (call->callee_kind) {
-    case BT_CALLEE_OP: return call->op->name;
-    case BT_CALLEE_CTOR: return call->ctor->name;
-    default: return bt__show_value(s, call->callee);
-    }
+    const bt_call *call = bt_as_call(node->slot->value);
+    uint32_t index = node->u.flow.index;
+    const bt_value *arg = call && index < call->narg ? call->args[index] : NULL;
+    bt_text_addf(text, "%s: argument %u", call ? bt__callee_name(s, call) : "call",
+                 index + 1);
+    if (arg && arg->name)
+        bt_text_addf(text, ", %s,", bt__show_value(s, arg));
+    bt_text_addf(text, " is %s, but must be %s", from, to);
 }
 
 static void say_flow(bt_solver *s, const struct bt__node *node, bt_text *text)
 {
     const struct bt__slot *slot = node->slot;
     const bt_value *value = slot->value;
-    const bt_call *call = bt_as_call(value);
     const char *from = bt__show(s, node->u.flow.from), *to = bt__show(s, node->u.flow.to);
     switch (node->u.flow.what) {
-    case FLOW_ARG:
-        bt_text_addf(text, "%s: argument %u is %s, but must be %s",
-                     call ? callee_name(s, call) : "call", node->u.flow.index + 1, from,
-                     to);
-        break;
+    case FLOW_ARG: say_argument(s, node, from, to, text); break;
     case FLOW_RESULT:
         bt_text_addf(text, "the body gives %s, but the result is declared as %s", from,
                      to);
@@ -152,16 +186,43 @@ static void say_proj(bt_solver *s, const struct bt__node *node, bt_text *text)
                      bt__show_value(s, operand), bt__show(s, type));
 }
 
+/* The name of the callee's type parameter, which its type does not know. */
+static const char *param_name(bt_solver *s, const struct bt__node *node)
+{
+    const bt_call *call = bt_as_call(node->slot->value);
+    const bt_global *global = NULL;
+    if (call->callee_kind == BT_CALLEE_VALUE && bt_as_global(call->callee) && s->module)
+        global = bt_module_find(s->module, call->callee->name);
+    if (!global || !global->func || node->u.range.index >= global->func->nvar)
+        return "";
+    const bt_type *var = global->func->vars[node->u.range.index];
+    const char *name = ((const bt_var_type *)(const void *)var)->name;
+    return name ? name : "";
+}
+
 static void say_range(bt_solver *s, const struct bt__node *node, bt_text *text)
 {
     const bt_type_param *param = &node->u.range.param;
-    bt_text_addf(text, "%s: a dim parameter is %s, but must be at least %lld",
-                 callee_name(s, bt_as_call(node->slot->value)),
-                 bt__show(s, node->u.range.dim), (long long)param->low);
+    const char *name = param_name(s, node);
+    bt_text_addf(text, "%s: dim parameter%s%s is %s, but must be at least %lld",
+                 bt__callee_name(s, bt_as_call(node->slot->value)), *name ? " " : "",
+                 name, bt__show(s, node->u.range.dim), (long long)param->low);
     if (param->high != INT64_MAX)
         bt_text_addf(text, ", at most %lld", (long long)param->high);
     if (param->step > 1)
         bt_text_addf(text, ", a multiple of %lld", (long long)param->step);
+}
+
+static void say_join(bt_solver *s, const struct bt__node *node, bt_text *text)
+{
+    uint32_t i = node->u.join.differing;
+    const bt_type *const *branches = node->u.join.branches;
+    const char *left = bt__show(s, branches[0]), *right = bt__show(s, branches[i]);
+    if (bt_as_match(node->slot->value))
+        bt_text_addf(text, "clause 1 gives %s, but clause %u gives %s", left, i + 1,
+                     right);
+    else
+        bt_text_addf(text, "the branches give %s and %s", left, right);
 }
 
 /* The part that differs, where the types named before are larger. */
@@ -172,7 +233,8 @@ static void say_difference(bt_solver *s, const struct bt__node *node, bt_text *t
         bt_text_addf(text, ": %s would contain itself", bt__show(s, s->right));
     else if (s->is_escaping)
         bt_text_addf(text, ": a dim of it is known only while the function inside runs");
-    else if (node->kind == NODE_FLOW && kind == BT_KIND_DIM && s->left != s->right)
+    else if ((node->kind == NODE_FLOW || node->kind == NODE_JOIN) &&
+             kind == BT_KIND_DIM && s->left != s->right)
         bt_text_addf(text, ": %s is not %s", bt__show(s, s->left), bt__show(s, s->right));
     if (bt__is_own_call(node))
         bt_text_addf(text, "; to call itself at other types, its result needs a type");
@@ -187,14 +249,15 @@ bt_status bt__blame(bt_solver *s, struct bt__node *node)
     case NODE_FLOW: say_flow(s, node, &text); break;
     case NODE_PROJ: say_proj(s, node, &text); break;
     case NODE_RANGE: say_range(s, node, &text); break;
-    case NODE_JOIN:
-        bt_text_addf(&text, "the branches give %s and %s, which differ",
-                     bt__show(s, s->left), bt__show(s, s->right));
-        break;
+    case NODE_JOIN: say_join(s, node, &text); break;
     case NODE_READ:
         bt_text_addf(&text, "%s is %s, but must be a reference",
                      bt__show_value(s, bt_value_operand(node->slot->value, 0)),
                      bt__show(s, node->u.read.ref));
+        break;
+    case NODE_CALL:
+        bt_text_addf(&text, "%s is called in a way that no type fits",
+                     bt__show_value(s, bt_as_call(node->slot->value)->callee));
         break;
     default:
         bt_text_addf(&text, "%s and %s differ", bt__show(s, s->left),
@@ -235,7 +298,7 @@ static const char *what_waits(bt_solver *s, const struct bt__node *node)
     const bt_call *call = bt_as_call(node->slot->value);
     switch (node->kind) {
     case NODE_OP: return node->u.op.op->name;
-    case NODE_CALL: return call ? callee_name(s, call) : "call";
+    case NODE_CALL: return call ? bt__callee_name(s, call) : "call";
     case NODE_PROJ: return "a projection";
     case NODE_JOIN: return "the join of branches";
     case NODE_MATCH: return "match";

@@ -277,6 +277,7 @@ static bt_status submit_range(bt_solver *s, struct bt__node *node,
         struct bt__node range = bt__node_begin(s, NODE_RANGE, node->slot);
         range.u.range.dim = dim;
         range.u.range.param = *param;
+        range.u.range.index = i;
         range.level = node->level;
         BT_TRY(bt__submit(s, &range, &kept));
     }

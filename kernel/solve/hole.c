@@ -274,6 +274,18 @@ static bt_status lower(bt_solver *s, void *self, struct bt__hole *hole)
     return NULL;
 }
 
+bt_status bt__check_finite(bt_solver *s, const bt_type *hole, const bt_type *type)
+{
+    struct lower l = { .level = UINT32_MAX, .term = hole };
+    BT_TRY(bt__holes_in(s, type, lower, &l));
+    if (!l.found)
+        return NULL;
+    s->left = hole;
+    s->right = type;
+    s->is_infinite = 1;
+    return &bt__mismatch;
+}
+
 /* A dim known only at run time is another one each time its function runs: a hole of a
  * function further out must not stand for it. */
 static const bt_type *escape_leaf(bt__type_walk *walk, const bt_type *leaf)

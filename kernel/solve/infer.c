@@ -194,7 +194,12 @@ static bt_status infer_members(struct inference *in, bt_solver *s, uint32_t comp
         uint32_t index = in->graph->members[start + i];
         globals[i] = bt_map_find(&in->globals, in->module->globals[index]->name);
     }
-    return infer_component(in, s, n, globals);
+    bt_status status = infer_component(in, s, n, globals);
+    // what no call is to blame for is the definition's
+    if (status && !bt__is_fatal(status) && status != s->first && !status->place.file)
+        status = bt_fail_at(in->ctx, status->code, s->store, globals[0]->old->span,
+                            "@%s: %s", globals[0]->old->name, status->message);
+    return status;
 }
 
 static bt_status check_adts(struct inference *in, bt_solver *s)

@@ -158,7 +158,9 @@ bt_status bt__join(bt_solver *s, struct bt__node *node)
     struct join j = { .solver = s, .node = node };
     const bt_type *type = node->u.join.branches[0];
     bt_map_init(&j.done, s->arena, 0);
-    for (uint32_t i = 1; i < node->u.join.n; i++)
+    for (uint32_t i = 1; i < node->u.join.n; i++) {
+        node->u.join.differing = i;
         BT_TRY(join(&j, type, node->u.join.branches[i], &type));
+    }
     return bt__give(s, node, type);
 }

@@ -141,6 +141,18 @@ static bt_status try_ctor(bt_solver *s, struct bt__node *node, const bt_pattern 
                   : bt_store_why(s->ctx, s->store);
 }
 
+static bt_status try_variable(bt_solver *s, struct bt__node *node,
+                              const bt_pattern *pattern, const bt_type *type)
+{
+    const struct bt__slot *slot = bt__slot_of(s, &pattern->var->base);
+    bt_status status = bt__flow(s, node, type, slot->type);
+    if (status != &bt__mismatch)
+        return status;
+    return bt_fail_at(s->ctx, BT_ERR_TYPE, s->store, span_of(node, pattern),
+                      "%s is %s, but is annotated as %s", bt__show_value(s, slot->value),
+                      bt__show(s, type), bt__show(s, slot->type));
+}
+
 static bt_status try_pattern(bt_solver *s, struct bt__node *node,
                              const bt_pattern *pattern, const bt_type *type)
 {
@@ -148,7 +160,7 @@ static bt_status try_pattern(bt_solver *s, struct bt__node *node,
     if (pattern->kind == BT_PATTERN_WILDCARD)
         return NULL;
     if (pattern->kind == BT_PATTERN_VAR)
-        return bt__flow(s, node, type, bt__slot_of(s, &pattern->var->base)->type);
+        return try_variable(s, node, pattern, type);
     return pattern->kind == BT_PATTERN_CTOR ? try_ctor(s, node, pattern, type)
                                             : try_tuple(s, node, pattern, type);
 }

@@ -12,13 +12,18 @@ bt_status bt_relation_wait(bt_solver *s)
     return &bt__wait;
 }
 
+/* A relation that a callee asks of its callers is named after the callee. */
 static bt_status fail(bt_solver *s, const bt_relation_call *r, int arg, uint32_t code,
                       const char *message)
 {
     const struct bt__slot *slot = s->current->slot;
-    bt_status status = bt_fail_at(s->ctx, code, s->store, slot->value->span, "%s: %s",
-                                  r->op->name, message ? message : "ill-typed");
-    return bt__note_operands(s, status, slot, arg);
+    const bt_call *asked =
+        s->current->u.op.call ? NULL : bt_as_call(s->current->slot->value);
+    bt_status status =
+        bt_fail_at(s->ctx, code, s->store, slot->value->span, "%s%s%s: %s",
+                   asked ? bt__callee_name(s, asked) : "", asked ? ": " : "", r->op->name,
+                   message ? message : "ill-typed");
+    return bt__note_operands(s, status, slot, asked ? -1 : arg);
 }
 
 bt_status bt_relation_fail(bt_solver *s, const bt_relation_call *r, int arg,
@@ -55,17 +60,41 @@ static uint32_t code_of(const bt_type *type)
     return kind == BT_KIND_DIM || kind == BT_KIND_SHAPE ? BT_ERR_SHAPE : BT_ERR_TYPE;
 }
 
-/* The error for two terms that must stand in some way to each other. */
-static bt_status fail_pair(bt_solver *s, const bt_relation_call *r, const char *what,
-                           const char *must, const bt_type *a, const bt_type *b)
+/* The error for two terms that do not stand to each other as a check says. */
+static bt_status fail_pair(bt_solver *s, const bt_relation_call *r, uint32_t check,
+                           const char *what, const bt_type *a, const bt_type *b)
 {
     bt_text text;
     const char *left = bt__show(s, a), *right = bt__show(s, b);
     bt_text_init(&text, s->arena);
-    bt_text_addf(&text, "%s %s, but are %s and %s", what, must, left, right);
+    switch (check) {
+    case BT_CHECK_LESS_EQUAL:
+        bt_text_addf(&text, "%s: %s must be at most %s", what, left, right);
+        break;
+    case BT_CHECK_DIVISIBLE:
+        bt_text_addf(&text, "%s: %s must be a multiple of %s", what, left, right);
+        break;
+    case BT_CHECK_BROADCAST:
+        bt_text_addf(&text, "%s must be equal or 1, but are %s and %s", what, left,
+                     right);
+        break;
+    default:
+        bt_text_addf(&text, "%s must be equal, but are %s and %s", what, left, right);
+        break;
+    }
     if (s->is_infinite)
         bt_text_addf(&text, ", which would contain itself");
     return fail(s, r, -1, code_of(a), bt_text_get(&text));
+}
+
+static bt_status fail_shapes(bt_solver *s, const bt_relation_call *r, const bt_type *a,
+                             const bt_type *b)
+{
+    bt_text text;
+    const char *left = bt__show(s, a), *right = bt__show(s, b);
+    bt_text_init(&text, s->arena);
+    bt_text_addf(&text, "shapes %s and %s do not broadcast", left, right);
+    return fail(s, r, -1, BT_ERR_SHAPE, bt_text_get(&text));
 }
 
 /* ---- types ---- */
@@ -215,23 +244,20 @@ bt_status bt_relation_unify(bt_solver *s, const bt_relation_call *r, const bt_ty
 {
     bt_status status = bt__unify(s, s->current, a, b);
     if (status == &bt__mismatch)
-        return fail_pair(s, r, what, "must be equal", a, b);
+        return fail_pair(s, r, BT_CHECK_EQUAL, what, a, b);
     return status;
 }
 
 bt_status bt_relation_require(bt_solver *s, const bt_relation_call *r, uint32_t check,
                               const bt_type *left, const bt_type *right, const char *what)
 {
-    static const char *const must[] = { "must be equal", "must not decrease",
-                                        "must be a multiple and its unit",
-                                        "must broadcast" };
     BT_TRY(bt__resolve(s, left, &left));
     BT_TRY(bt__resolve(s, right, &right));
     if ((left->has | right->has) & BT_HAS_HOLE)
         return &bt__wait;
     bt_status status = bt__require(s, s->current, check, left, right);
     if (status == &bt__mismatch)
-        return fail_pair(s, r, what, must[check], left, right);
+        return fail_pair(s, r, check, what, left, right);
     return status;
 }
 
@@ -252,7 +278,7 @@ bt_status bt_relation_broadcast_dim(bt_solver *s, const bt_relation_call *r,
 {
     bt_status status = bt__broadcast_dim(s, s->current, a, b, out);
     if (status == &bt__mismatch)
-        return fail_pair(s, r, "dims", "must be equal or 1", a, b);
+        return fail_pair(s, r, BT_CHECK_BROADCAST, "dims", a, b);
     return status;
 }
 
@@ -262,7 +288,7 @@ bt_status bt_relation_broadcast(bt_solver *s, const bt_relation_call *r,
 {
     bt_status status = bt__broadcast(s, s->current, shape, other, out);
     if (status == &bt__mismatch)
-        return fail_pair(s, r, "shapes", "must broadcast", shape, other);
+        return fail_shapes(s, r, shape, other);
     return status;
 }
 

@@ -149,7 +149,7 @@ struct bt__node {
             uint32_t index;
         } proj;
         struct {
-            uint32_t n;
+            uint32_t n, differing; /* the branch that differs from those before it */
             const bt_type *const *branches;
         } join;
         struct {
@@ -161,6 +161,7 @@ struct bt__node {
         struct {
             const bt_type *dim;
             bt_type_param param;
+            uint32_t index; /* of the callee's type parameters */
         } range;
     } u;
 };
@@ -231,6 +232,8 @@ int bt__has_poison(bt_solver *, const bt_type *);
  * contain itself, or be a negative dim */
 bt_status bt__assign(bt_solver *, struct bt__node *, const bt_type *hole,
                      const bt_type *) BT_MUST_USE;
+/* errors bt__mismatch: the hole occurs in the term */
+bt_status bt__check_finite(bt_solver *, const bt_type *hole, const bt_type *) BT_MUST_USE;
 /* Whether the node may assign the hole now; notes that it held back if not. */
 int bt__may_assign(bt_solver *, const struct bt__node *, const struct bt__hole *);
 
@@ -297,6 +300,7 @@ bt_status bt__blame(bt_solver *, struct bt__node *) BT_MUST_USE;
 /* A term as text, in the context's scratch memory. */
 const char *bt__show(bt_solver *, const bt_type *);
 const char *bt__show_value(bt_solver *, const bt_value *);
+const char *bt__callee_name(bt_solver *, const bt_call *);
 /* The error with notes that say where the operands of the slot's binding came from. */
 bt_status bt__note_operands(bt_solver *, bt_status, const struct bt__slot *, int first);
 /* The error for a node that waits when nothing can proceed, where it waits for a hole

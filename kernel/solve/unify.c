@@ -193,6 +193,7 @@ static bt_status bind(struct pair *p, const bt_type *hole_term, const bt_type *t
     if (!bt__may_assign(s, p->node, hole)) {
         if (hole->owner)
             return &bt__wait;
+        BT_TRY(bt__check_finite(s, hole_term, type));
         struct skeleton k = { .solver = s, .of = hole->of };
         bt_map_init(&k.memo, s->arena, 0);
         const bt_type *structure = skeleton_of(&k, type);

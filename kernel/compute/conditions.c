@@ -133,8 +133,12 @@ static int solve_one(struct reduction *r)
             *value = solution(r, conjuncts.at[i]->args[1], (uint32_t)k, coef, &also);
         r->condition = also;
         for (uint32_t j = 0; j < conjuncts.len; j++) {
+            // what reads by the index may do so only where the index has a value
+            const bt__node *rest = conjuncts.at[j];
+            if (rest->reads && (rest->free & bt__index_bit(r->first + (uint32_t)k)))
+                rest = bt__node_select(r->graph, also, rest, bt__node_bool(r->graph, 0));
             if (j != i)
-                r->condition = bt__node_and(r->graph, r->condition, conjuncts.at[j]);
+                r->condition = bt__node_and(r->graph, r->condition, rest);
         }
         if (!r->condition)
             return -1;

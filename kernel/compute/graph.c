@@ -591,7 +591,7 @@ const bt__node *bt__node_reduce(bt__graph *g, uint32_t reducer, uint32_t first,
 
 struct replacing {
     bt__graph *graph;
-    uint32_t number;
+    uint32_t number, shift; /* what higher numbers lose */
     const bt__node *by;
     const bt__node **memo; /* by id of the nodes that there were */
     uint32_t nmemo;
@@ -620,7 +620,8 @@ static const bt__node *replace_args(struct replacing *r, const bt__node *node)
     case BT__NODE_READ:
         return bt__node_read(g, node->which, node->dtype, node->narg, args);
     case BT__NODE_REDUCE:
-        return bt__node_reduce(g, node->which, node->first - (node->first > r->number),
+        return bt__node_reduce(g, node->which,
+                               node->first - (node->first > r->number) * r->shift,
                                node->nindex, node->coefs, args[0], args[1]);
     default: return node;
     }
@@ -634,7 +635,7 @@ static const bt__node *replace(struct replacing *r, const bt__node *node)
     if (node->kind == BT__NODE_INDEX)
         out = node->which == r->number ? r->by
               : node->which > r->number
-                  ? bt__node_index(r->graph, node->which - 1,
+                  ? bt__node_index(r->graph, node->which - r->shift,
                                    node->high == INT64_MAX ? -1 : node->high + 1)
                   : node;
     else
@@ -644,12 +645,26 @@ static const bt__node *replace(struct replacing *r, const bt__node *node)
     return out;
 }
 
-const bt__node *bt__node_replace_index(bt__graph *g, const bt__node *node,
-                                       uint32_t number, const bt__node *by)
+static const bt__node *replace_all(bt__graph *g, const bt__node *node, uint32_t number,
+                                   const bt__node *by, uint32_t shift)
 {
     if (!node || !by)
         return NULL;
-    struct replacing r = { .graph = g, .number = number, .by = by, .nmemo = g->nnode };
+    struct replacing r = {
+        .graph = g, .number = number, .shift = shift, .by = by, .nmemo = g->nnode
+    };
     r.memo = BT_NEWS(g->arena, const bt__node *, g->nnode);
     return r.memo ? replace(&r, node) : fail_memory(g);
+}
+
+const bt__node *bt__node_replace_index(bt__graph *g, const bt__node *node,
+                                       uint32_t number, const bt__node *by)
+{
+    return replace_all(g, node, number, by, 1);
+}
+
+const bt__node *bt__node_substitute(bt__graph *g, const bt__node *node, uint32_t number,
+                                    const bt__node *by)
+{
+    return replace_all(g, node, number, by, 0);
 }

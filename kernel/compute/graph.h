@@ -134,5 +134,8 @@ const bt__node *bt__node_and(bt__graph *, const bt__node *, const bt__node *);
  * reductions too. */
 const bt__node *bt__node_replace_index(bt__graph *, const bt__node *, uint32_t number,
                                        const bt__node *by);
+/* Replaces index `number` by `by`; all other numbers stay. */
+const bt__node *bt__node_substitute(bt__graph *, const bt__node *, uint32_t number,
+                                    const bt__node *by);
 
 #endif

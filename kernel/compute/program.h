@@ -68,7 +68,6 @@ struct bt__instr {
     struct bt__loop *loop;
     struct bt__choice *choice;
     const struct bt__check *check;
-    const struct bt__scatter *scatter;
 };
 
 /* What a bounds check at run time says when it fails. */
@@ -78,10 +77,18 @@ struct bt__check {
     int64_t extent;
 };
 
+/* Accumulators of all elements of a scattered reduction. While the stage runs, buffer i
+ * is array narray + i of the machine. */
+struct bt__buffer {
+    int64_t nelem;
+    union bt__cell start;
+};
+
 struct bt__code {
     uint32_t ncursor;
     const int64_t *starts; /* of the cursors */
     bt__instrs body;
+    bt_vec(struct bt__buffer) buffers;
     int64_t nelem; /* of the result */
     bt_dtype dtype;
     uint32_t rank;
@@ -94,7 +101,7 @@ struct bt__program {
     const bt__graph *graph;
     uint32_t nstage; /* stage i computes array ninput + i */
     struct bt__code *stages;
-    uint32_t max_cursor;
+    uint32_t max_cursor, max_buffer;
 };
 
 /* Strides, in elements, of the inputs: of array i at strides[i]. Lives in `arena`. */
@@ -133,6 +140,10 @@ int bt__run_take(bt__machine *,
                  const bt__instr *); /* accumulators out, b take a; mask c */
 int bt__run_end(bt__machine *, const bt__instr *);   /* out = end(a, b) */
 int bt__run_check(bt__machine *, const bt__instr *); /* index a, mask c */
+/* Buffers array, array2 take a at element b; mask c. */
+int bt__run_scatter(bt__machine *, const bt__instr *);
+/* The `factor` elements of buffer array become results, with array2. */
+int bt__run_scatter_end(bt__machine *, const bt__instr *);
 /* By dtype: out = array[cursor + lane * i], out = array[a] where c, array[cursor + lane *
  * i] = a, out += array[cursor + lane * i] * array2[cursor2 + lane2 * i] (to: the lanes
  * are summed; NULL where there is no such instruction). */

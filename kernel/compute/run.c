@@ -284,6 +284,39 @@ int bt__run_end(bt__machine *m, const bt__instr *in)
     return 1;
 }
 
+/* The cells of a buffer. */
+static union bt__cell *buffer(const bt__machine *m, uint32_t array)
+{
+    return (union bt__cell *)(void *)m->data[array];
+}
+
+/* Element by element: two lanes may go to one place. */
+int bt__run_scatter(bt__machine *m, const bt__instr *in)
+{
+    int is_strip = in->factor != 0;
+    uint32_t from = is_strip ? m->from : 0, n = is_strip ? m->to - m->from : 1;
+    union bt__cell *acc = buffer(m, in->array), *acc2 = buffer(m, in->array2);
+    const union bt__cell *value = cell(&in->a, from), *to = cell(&in->b, from);
+    const union bt__cell *mask = in->c.at ? cell(&in->c, from) : NULL;
+    int64_t at = m->cursors[in->cursor] + in->lane * (int64_t)from;
+    for (uint32_t i = 0; i < n; i++) {
+        if (mask && !mask[i * in->c.step].i)
+            continue;
+        int64_t k = to[i * in->b.step].i;
+        in->take(1, &acc[k], &acc2[k], 0, &value[i * in->a.step], 0,
+                 at + in->lane * (int64_t)i, 0);
+    }
+    return 1;
+}
+
+int bt__run_scatter_end(bt__machine *m, const bt__instr *in)
+{
+    union bt__cell *acc = buffer(m, in->array), *acc2 = buffer(m, in->array2);
+    for (int64_t i = 0; i < in->factor; i++)
+        acc[i] = bt__reducer_end(in->reducer, in->from, acc[i], acc2[i]);
+    return 1;
+}
+
 /* ---- checks ---- */
 
 int bt__run_check(bt__machine *m, const bt__instr *in)
@@ -309,31 +342,63 @@ int bt__run_check(bt__machine *m, const bt__instr *in)
 
 /* ---- programs ---- */
 
-static int run_stage(bt__machine *m, const struct bt__code *code)
+static void free_buffers(bt__machine *m, const struct bt__code *code, char **at)
+{
+    for (uint32_t i = 0; i < code->buffers.len; i++) {
+        bt_free(bt_ctx_registry(m->ctx), at[i],
+                (size_t)code->buffers.at[i].nelem * sizeof(union bt__cell));
+        at[i] = NULL;
+    }
+}
+
+static bt_status alloc_buffers(bt__machine *m, const struct bt__code *code, char **at)
+{
+    for (uint32_t i = 0; i < code->buffers.len; i++) {
+        const struct bt__buffer *b = &code->buffers.at[i];
+        size_t nbytes;
+        if (!bt_mul_size((size_t)b->nelem, sizeof(b->start), &nbytes) ||
+            nbytes > bt_ctx_limits(m->ctx)->bytes)
+            return bt_fail(m->ctx, BT_ERR_LIMIT,
+                           "%s: accumulators of %" PRId64 " elements, above limits.bytes",
+                           m->op, b->nelem);
+        union bt__cell *cells = bt_alloc(bt_ctx_registry(m->ctx), nbytes);
+        if (!cells)
+            return bt_no_memory();
+        for (int64_t k = 0; k < b->nelem; k++)
+            cells[k] = b->start;
+        at[i] = (char *)cells;
+    }
+    return NULL;
+}
+
+static bt_status run_stage(bt__machine *m, const struct bt__code *code, char **buffers)
 {
     if (code->nelem == 0)
-        return 1;
+        return NULL;
     if (code->ncursor)
         memcpy(m->cursors, code->starts, code->ncursor * sizeof(*m->cursors));
     m->from = 0;
     m->to = 1;
-    return bt__run_block(m, &code->body);
+    bt_status status = alloc_buffers(m, code, buffers);
+    if (!status && !bt__run_block(m, &code->body))
+        status = m->status;
+    free_buffers(m, code, buffers);
+    return status;
 }
 
 bt_status bt__program_run(bt_ctx *ctx, const struct bt__program *p, void *const *data)
 {
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    char **at = BT_NEWS(scratch, char *, p->graph->narray);
-    bt__machine m = { .ctx = ctx, .op = p->op, .patience = PATIENCE };
+    uint32_t narray = p->graph->narray;
+    char **at = BT_NEWS(scratch, char *, (size_t)narray + p->max_buffer);
+    bt__machine m = { .ctx = ctx, .op = p->op, .data = at, .patience = PATIENCE };
     m.cursors = BT_NEWS(scratch, int64_t, p->max_cursor);
-    if (!m.cursors || !at)
-        m.status = bt_no_memory();
-    for (uint32_t i = 0; !m.status && i < p->graph->narray; i++)
+    bt_status status = m.cursors && at ? NULL : bt_no_memory();
+    for (uint32_t i = 0; !status && i < narray; i++)
         at[i] = data[i];
-    m.data = at;
-    for (uint32_t i = 0; !m.status && i < p->nstage; i++)
-        (void)run_stage(&m, &p->stages[i]);
+    for (uint32_t i = 0; !status && i < p->nstage; i++)
+        status = run_stage(&m, &p->stages[i], at + narray);
     bt_arena_release(scratch, mark);
-    return m.status;
+    return status;
 }

@@ -116,3 +116,19 @@ uint32_t bt__strip_of_reduction(const struct bt__strips *s, const bt__node *redu
     (void)reduce_cost(s, reduce, -1, 1, 1, &best);
     return best;
 }
+
+uint32_t bt__strip_of_nest(const struct bt__strips *s, const bt__node *body, uint32_t n,
+                           const uint32_t *indices, const int64_t *extents)
+{
+    double least = 0;
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        double own = lanes(extents[i]);
+        double c = cost(s, body, (int)indices[i], own) + TURN / own;
+        if (i == 0 || c <= least) {
+            least = c;
+            best = i;
+        }
+    }
+    return best;
+}

@@ -13,5 +13,8 @@ struct bt__strips {
 int bt__strip_of_stage(const struct bt__strips *, const struct bt__array *);
 /* The index of a reduction to run in strips, its number. */
 uint32_t bt__strip_of_reduction(const struct bt__strips *, const bt__node *reduce);
+/* Of loops around a body: which one (0 ... n - 1) to run in strips. */
+uint32_t bt__strip_of_nest(const struct bt__strips *, const bt__node *body, uint32_t n,
+                           const uint32_t *indices, const int64_t *extents);
 
 #endif

@@ -96,8 +96,6 @@ static const char *check_compute(bt_arena *arena, const bt_op *op)
         return "nothing computes it: one of formula, write_formula and eval is needed";
     if (op->formula && op->write_formula)
         return "formula and write_formula are both given: keep one";
-    if (op->relation && op->relate)
-        return "relation and relate are both given: keep one";
     if (op->relation && !bt__is_name(op->relation))
         return bt__say(arena, "relation \"%s\" is not a name", op->relation);
     if (!op->relation && !op->relate && !op->formula && !op->write_formula)

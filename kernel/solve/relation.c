@@ -404,12 +404,12 @@ static bt_status run_relation(bt_solver *s, const bt_relation_call *r)
         return fits;
     if (!r->op->relate && !r->op->relation)
         return bt__formula_relate(s, r);
-    if (r->op->relate) {
-        BT_TRY(r->op->relate(s, r));
-    } else {
+    if (r->op->relation) {
         BT_TRY(shared_relation(s, r->op, &shared));
         BT_TRY(shared->relate(s, r));
     }
+    if (r->op->relate)
+        BT_TRY(r->op->relate(s, r));
     // an equality of the signature may still be open
     return fits;
 }

@@ -76,7 +76,7 @@ static const struct {
                       "plugin's table says \"2\"" },
     { "attrs_nbytes", "the attributes' struct has 24 bytes, the schema's rows make 8" },
     { "effects", "effects has bits that are none of BT_EFFECT_" },
-    { "relation_twice", "relation and relate are both given" },
+    { "relation_name", "relation \"not a name\" is not a name" },
     { "facet_null", "op bad.op: facet gradient: table is missing" },
     { "pass_without_run", "pass bad-pass: run is missing" },
     { "executor_without_call", "executor bad: open is missing" },

@@ -97,7 +97,8 @@ struct bt_op {
     const bt_attr *attrs;      /* ended by a zero name; NULL: none */
     size_t attrs_nbytes;       /* sizeof the author's struct */
     /* The type relation: of its own, or shared by name, or (both absent) derived from the
-     * formula. */
+     * formula. With both, the shared one states the type and its own says more: contents.
+     */
     const char *relation;
     bt_status (*relate)(bt_solver *, const bt_relation_call *);
     /* What it computes: a formula, or a hook that writes one where rank or attributes

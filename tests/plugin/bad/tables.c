@@ -64,8 +64,8 @@ static const bt_op ops[] = {
 #if defined(CASE_facet_null)
         .facets = facets,
 #endif
-#if defined(CASE_relation_twice)
-        .relation = "Same",
+#if defined(CASE_relation_name)
+        .relation = "not a name",
 #endif
     },
 #if defined(CASE_op_twice)

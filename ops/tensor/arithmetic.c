@@ -52,12 +52,15 @@ static const struct {
     { "minimum", bt_dim_min },
 };
 
-static bt_status combine_contents(bt_solver *s, const bt_relation_call *r)
+/* What the shared relation leaves to say: the elements of small integer results. */
+static bt_status relate_contents(bt_solver *s, const bt_relation_call *r)
 {
     contents a, b;
     combine_fn combine = NULL;
     const bt_type *dims[CONTENTS_MAX];
     bt_dtype dtype = bt_tensor_dtype(bt_relation_arg(s, r, r->narg));
+    if (!contents_possible(s, r, r->narg))
+        return NULL;
     BT_TRY(contents_get(s, r, 0, &a));
     BT_TRY(contents_get(s, r, 1, &b));
     for (uint32_t i = 0; i < BT_COUNT(combines); i++)
@@ -74,29 +77,6 @@ static bt_status combine_contents(bt_solver *s, const bt_relation_call *r)
             return NULL;
     }
     return bt_relation_set_contents(s, r, (uint32_t)n, dims);
-}
-
-static bt_status relate(bt_solver *s, const bt_relation_call *r)
-{
-    const bt_tensor_type *in[2];
-    bt_tensor_parts parts;
-    for (uint32_t i = 0; i < 2; i++) {
-        in[i] = bt_as_tensor_type(bt_relation_arg(s, r, i));
-        if (!in[i]) {
-            BT_TRY(bt_relation_tensor(s, r, i, &parts));
-            return bt_relation_wait(s);
-        }
-    }
-    const bt_type *shape, *result;
-    BT_TRY(bt_relation_broadcast(s, r, in[0]->shape, in[1]->shape, &shape));
-    if (in[0]->layout != in[1]->layout)
-        return bt_relation_fail(s, r, 1, "lhs and rhs have different layouts");
-    result =
-        bt_type_tensor_layout(bt_relation_store(s), shape, in[0]->dtype, in[0]->layout);
-    if (!result)
-        return bt_no_memory();
-    BT_TRY(bt_relation_result(s, r, result));
-    return contents_possible(s, r, r->narg) ? combine_contents(s, r) : NULL;
 }
 
 /* ---- facets ---- */
@@ -186,12 +166,12 @@ static const bt_op_input integer_in[] = {
     { 0 },
 };
 
-#define BINARY(name_, inputs_, formula_, cases_, doc_, ...)                  \
-    {                                                                        \
-        .name = name_, .revision = 1, .doc = doc_ "\nThe shapes broadcast.", \
-        .source = "Relay, " name_, .inputs = inputs_, .relate = relate,      \
-        .formula = "y: t[..] = " formula_,                                   \
-        .facets = BT_FACET_ROWS(BT_CASES(cases_) __VA_ARGS__),               \
+#define BINARY(name_, inputs_, formula_, cases_, doc_, ...)                    \
+    {                                                                          \
+        .name = name_, .revision = 1, .doc = doc_ "\nThe shapes broadcast.",   \
+        .source = "Relay, " name_, .inputs = inputs_, .relation = "Broadcast", \
+        .relate = relate_contents, .formula = "y: t[..] = " formula_,          \
+        .facets = BT_FACET_ROWS(BT_CASES(cases_) __VA_ARGS__),                 \
     }
 #define INTEGERS                                                                  \
     "int32[2, 3], int32[2, 3]\nint8[2, 1], int8[3]\nuint8[4], uint8[]\nint64[], " \

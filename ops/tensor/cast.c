@@ -57,7 +57,7 @@ static bt_status relate_cast_like(bt_solver *s, const bt_relation_call *r)
 
 static bt_status relate_copy(bt_solver *s, const bt_relation_call *r)
 {
-    return result_as(s, r, NULL);
+    return contents_copy(s, r, 0);
 }
 
 static bt_status relate_reinterpret(bt_solver *s, const bt_relation_call *r)
@@ -141,6 +141,7 @@ static const bt_op ops[] = {
         .doc = "The same elements in a tensor of its own.\nThe type stays.",
         .source = "Relay, copy",
         .inputs = inputs,
+        .relation = "Identity",
         .relate = relate_copy,
         .formula = "y: t[..] = data[..]",
         .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]\nbool[]\nint8[0, 2]")),

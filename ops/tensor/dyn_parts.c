@@ -3,6 +3,7 @@
  * source  Relay, operators of the same names; ONNX Tile-13, Slice-13
  */
 #include "dyn.h"
+#include "slice_dims.h"
 #include "view.h"
 
 #include <string.h>
@@ -66,19 +67,49 @@ static const bt_attr slice_attrs[] = {
     { 0 },
 };
 
+/* The extent of axis k from the contents of begin, end and strides; NULL where these do
+ * not tell. */
+static const bt_type *cut(bt_store *store, const struct slice_attrs *a,
+                          const bt_type *const *parts, const bt_type *extent)
+{
+    int64_t stride = 1;
+    const bt_type *begin = parts[0], *end = parts[1];
+    if (!begin || !end)
+        return NULL;
+    if (strcmp(a->slice_mode, "size") == 0) {
+        begin = slice_position(store, begin, extent, 1);
+        return begin ? slice_size(store, begin, end, extent) : NULL;
+    }
+    if (!parts[2] || !bt_dim_is_const(parts[2], &stride) || stride == 0 ||
+        stride == INT64_MIN)
+        return NULL;
+    return slice_length(store, begin, end, extent, stride);
+}
+
 static bt_status relate_slice(bt_solver *s, const bt_relation_call *r)
 {
-    const bt_type *begin[BT_MAX_RANK], *dims[BT_MAX_RANK];
+    const struct slice_attrs *a = r->attrs;
+    const bt_type *lists[3][BT_MAX_RANK], *dims[BT_MAX_RANK];
     bt_tensor_parts data;
-    uint32_t n;
+    uint32_t n[3];
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
-    BT_TRY(dyn_list(s, r, 1, &n, begin));
-    if (n > data.rank)
-        return bt_relation_fail(s, r, 1, "begin has %u entries, data rank %u", n,
-                                data.rank);
+    for (uint32_t i = 0; i < 3; i++)
+        BT_TRY(dyn_list(s, r, i + 1, &n[i], lists[i]));
+    if (n[0] > data.rank || n[1] != n[0] || n[2] > n[0])
+        return bt_relation_fail(s, r, 1,
+                                "begin, end and strides have %u, %u and %u entries, data "
+                                "has rank %u",
+                                n[0], n[1], n[2], data.rank);
     for (uint32_t k = 0; k < data.rank; k++) {
         dims[k] = data.dims[k];
-        if (k < n)
+        if (k >= n[0])
+            continue;
+        const bt_type *one = bt_dim(bt_relation_store(s), 1);
+        const bt_type *parts[3] = { lists[0][k], lists[1][k],
+                                    k < n[2] ? lists[2][k] : one };
+        BT_TRY(bt_relation_dim(s, r, data.dims[k], &dims[k]));
+        dims[k] = cut(bt_relation_store(s), a, parts, dims[k]);
+        if (!dims[k])
             BT_TRY(bt_relation_opaque(s, r, k, &dims[k]));
     }
     return bt_relation_result_tensor(s, r, data.rank, dims, data.dtype);

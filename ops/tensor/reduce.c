@@ -10,6 +10,7 @@
  * source    Relay's operators of the same names; std and logsumexp are functions of its
  *           Python API
  */
+#include "contents.h"
 #include "formula.h"
 
 #include <string.h>
@@ -54,6 +55,43 @@ static const bt_attr arg_attrs[] = {
             "the last of equal elements, not the first"),
     { 0 },
 };
+
+/* ---- contents ---- */
+
+/* The number of elements of a shape is the product of its dims, and so on: a rank-1
+ * integer tensor of known contents, reduced to one element. */
+static bt_status relate_contents(bt_solver *s, const bt_relation_call *r)
+{
+    static const struct {
+        const char *op;
+        const bt_type *(*combine)(bt_store *, const bt_type *, const bt_type *);
+    } combines[] = {
+        { "sum", bt_dim_add },
+        { "prod", bt_dim_mul },
+        { "max", bt_dim_max },
+        { "min", bt_dim_min },
+    };
+    contents in;
+    const bt_type *all;
+    const struct attrs *a = r->attrs;
+    // rank 1 and an axis leave one element, if they reduce at all
+    if (!contents_possible(s, r, r->narg) || !contents_possible(s, r, 0) ||
+        (a->axis.n != BT_NONE_LIST && (a->axis.n == 0) != (a->exclude != 0)))
+        return NULL;
+    BT_TRY(contents_get(s, r, 0, &in));
+    if (in.n < 1)
+        return NULL;
+    all = in.at[0];
+    for (uint32_t i = 0; i < BT_COUNT(combines); i++) {
+        if (strcmp(combines[i].op, r->op->name) != 0)
+            continue;
+        for (int64_t k = 1; all && k < in.n; k++)
+            all = combines[i].combine(bt_relation_store(s), all, in.at[k]);
+    }
+    if (!all || !contents_fit(all, bt_tensor_dtype(bt_relation_arg(s, r, 0))))
+        return NULL;
+    return bt_relation_set_contents(s, r, 1, &all);
+}
 
 /* ---- axes ---- */
 
@@ -284,12 +322,12 @@ static const bt_op_input variance_in[] = {
       "[2, 3, 4] | axis=[1], exclude=True\n" t "[]\n" t "[2, 3]\n" t "[3] | axis=[]\n" t \
       "[2, 0] | axis=[0]\n"
 
-#define REDUCE(name_, inputs_, relation_, attrs_, write_, cases_, doc_)             \
-    {                                                                               \
-        .name = name_, .revision = 1, .doc = doc_ "\nThe result lacks those axes.", \
-        .source = "Relay, " name_, .inputs = inputs_, .attrs = attrs_,              \
-        .attrs_nbytes = sizeof(struct attrs_), .relation = relation_,               \
-        .write_formula = write_, .facets = BT_FACET_ROWS(BT_CASES(cases_)),         \
+#define REDUCE(name_, inputs_, relation_, attrs_, write_, relate_, cases_, doc_)         \
+    {                                                                                    \
+        .name = name_, .revision = 1, .doc = doc_ "\nThe result lacks those axes.",      \
+        .source = "Relay, " name_, .inputs = inputs_, .attrs = attrs_,                   \
+        .attrs_nbytes = sizeof(struct attrs_), .relation = relation_, .relate = relate_, \
+        .write_formula = write_, .facets = BT_FACET_ROWS(BT_CASES(cases_)),              \
     }
 
 #define NUMBERS \
@@ -303,18 +341,18 @@ static const bt_op_input variance_in[] = {
 
 // clang-format off
 static const bt_op ops[] = {
-    REDUCE("sum", number_in, "Reduce", attrs, write_reduction, NUMBERS "\nfloat32[2, 0]", "Adds up the elements over axes; integers wrap."),
-    REDUCE("prod", number_in, "Reduce", attrs, write_reduction, NUMBERS "\nfloat32[2, 0]", "Multiplies the elements over axes; integers wrap."),
-    REDUCE("max", number_in, "Reduce", attrs, write_reduction, NUMBERS, "The greatest element over axes; NaN where there is one."),
-    REDUCE("min", number_in, "Reduce", attrs, write_reduction, NUMBERS, "The least element over axes; NaN where there is one."),
-    REDUCE("mean", number_in, "Reduce", attrs, write_mean, NUMBERS, "The mean over axes; that of integers is truncated."),
-    REDUCE("all", bool_in, "Reduce", attrs, write_reduction, AXIS_CASES("bool"), "Whether all elements over axes are True."),
-    REDUCE("any", bool_in, "Reduce", attrs, write_reduction, AXIS_CASES("bool"), "Whether some element over axes is True."),
-    REDUCE("logsumexp", float_in, "Reduce", attrs, write_reduction, AXIS_CASES("float32"), "log(sum(exp(data))) over axes, without overflow."),
-    REDUCE("variance", variance_in, "Reduce", spread_attrs, write_spread, SPREADS "\nfloat32[2, 3], float32[2, 1] | axis=[1]", "The mean of the squared distances to the mean over axes."),
-    REDUCE("std", float_in, "Reduce", spread_attrs, write_spread, SPREADS, "The standard deviation over axes: the root of the variance."),
-    REDUCE("argmax", number_in, "ArgReduce", arg_attrs, write_arg, ARGUMENTS, "Where the greatest element over axes is; NaN counts as greatest."),
-    REDUCE("argmin", number_in, "ArgReduce", arg_attrs, write_arg, ARGUMENTS, "Where the least element over axes is; NaN counts as least."),
+    REDUCE("sum", number_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS "\nfloat32[2, 0]", "Adds up the elements over axes; integers wrap."),
+    REDUCE("prod", number_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS "\nfloat32[2, 0]", "Multiplies the elements over axes; integers wrap."),
+    REDUCE("max", number_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS, "The greatest element over axes; NaN where there is one."),
+    REDUCE("min", number_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS, "The least element over axes; NaN where there is one."),
+    REDUCE("mean", number_in, "Reduce", attrs, write_mean, NULL, NUMBERS, "The mean over axes; that of integers is truncated."),
+    REDUCE("all", bool_in, "Reduce", attrs, write_reduction, NULL, AXIS_CASES("bool"), "Whether all elements over axes are True."),
+    REDUCE("any", bool_in, "Reduce", attrs, write_reduction, NULL, AXIS_CASES("bool"), "Whether some element over axes is True."),
+    REDUCE("logsumexp", float_in, "Reduce", attrs, write_reduction, NULL, AXIS_CASES("float32"), "log(sum(exp(data))) over axes, without overflow."),
+    REDUCE("variance", variance_in, "Reduce", spread_attrs, write_spread, NULL, SPREADS "\nfloat32[2, 3], float32[2, 1] | axis=[1]", "The mean of the squared distances to the mean over axes."),
+    REDUCE("std", float_in, "Reduce", spread_attrs, write_spread, NULL, SPREADS, "The standard deviation over axes: the root of the variance."),
+    REDUCE("argmax", number_in, "ArgReduce", arg_attrs, write_arg, NULL, ARGUMENTS, "Where the greatest element over axes is; NaN counts as greatest."),
+    REDUCE("argmin", number_in, "ArgReduce", arg_attrs, write_arg, NULL, ARGUMENTS, "Where the least element over axes is; NaN counts as least."),
     { 0 },
 };
 // clang-format on

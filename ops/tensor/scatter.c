@@ -374,7 +374,8 @@ static const bt_op ops[] = {
     {
         .name = "scatter_elements",
         .revision = 1,
-        .doc = "Puts elements at positions along an axis.\nThe type of data stays.",
+        .doc = "Puts elements at positions along an axis.\n"
+               "The type of data stays. Combining needs numbers.",
         .source = "Relay, scatter_elements; ONNX ScatterElements-18",
         .inputs = inputs,
         .attrs = attrs,
@@ -395,7 +396,7 @@ static const bt_op ops[] = {
         .name = "scatter_nd",
         .revision = 1,
         .doc = "Puts slices at positions along several leading axes.\n"
-               "The type of data stays.",
+               "The type of data stays. Combining needs numbers.",
         .source = "Relay, scatter_nd; MXNet",
         .inputs = nd_inputs,
         .attrs = nd_attrs,

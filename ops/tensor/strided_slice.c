@@ -9,6 +9,7 @@
  */
 #include "contents.h"
 #include "formula.h"
+#include "slice_dims.h"
 
 #include <string.h>
 
@@ -28,18 +29,15 @@ static const bt_attr attrs[] = {
     { 0 },
 };
 
-/* Beyond these a position means the end of any axis. */
-enum { FAR = INT32_MAX };
-
-typedef struct slice {
+typedef struct cut {
     int64_t begin, end, stride;
     int is_size;
-} slice;
+} cut;
 
 /* What the attributes say of entry i. */
-static slice slice_at(const struct attrs *a, int64_t i)
+static cut cut_at(const struct attrs *a, int64_t i)
 {
-    slice x = { a->begin.at[i], i < a->end.n ? a->end.at[i] : FAR, 1, 0 };
+    cut x = { a->begin.at[i], i < a->end.n ? a->end.at[i] : SLICE_FAR, 1, 0 };
     x.is_size = strcmp(a->slice_mode, "size") == 0;
     if (!x.is_size && i < a->strides.n)
         x.stride = a->strides.at[i];
@@ -48,60 +46,16 @@ static slice slice_at(const struct attrs *a, int64_t i)
 
 /* ---- type ---- */
 
-/* A position moved into low..extent + high; `low` and `high` are 0, or -1 for negative
- * steps. */
-static const bt_type *position(bt_store *store, int64_t at, const bt_type *extent,
-                               int64_t shift)
+/* The extent of an axis that was cut, and where it begins; NULL: no memory. */
+static const bt_type *length(bt_store *store, const cut *x, const bt_type *extent,
+                             const bt_type **begin)
 {
-    int64_t low, high;
-    bt_dim_bounds(extent, &low, &high);
-    const bt_type *end = bt_dim_scale(store, extent, 1, shift);
-    if (at >= FAR)
-        return end;
-    if (at <= -FAR)
-        return bt_dim(store, shift);
-    if (at >= 0 && at <= low + shift)
-        return bt_dim(store, at);
-    if (at < 0 && low + at >= shift)
-        return bt_dim_scale(store, extent, 1, at);
-    const bt_type *moved =
-        at < 0 ? bt_dim_scale(store, extent, 1, at) : bt_dim(store, at);
-    const bt_type *limit = at < 0 ? bt_dim(store, shift) : end;
-    if (!moved || !limit)
+    const bt_type *low = bt_dim(store, x->begin), *high = bt_dim(store, x->end);
+    *begin = low ? slice_position(store, low, extent, x->stride) : NULL;
+    if (!*begin || !high)
         return NULL;
-    return at < 0 ? bt_dim_max(store, moved, limit) : bt_dim_min(store, moved, limit);
-}
-
-static const bt_type *at_least_zero(bt_store *store, const bt_type *dim)
-{
-    int64_t low = 0, high;
-    if (dim)
-        bt_dim_bounds(dim, &low, &high);
-    const bt_type *zero = bt_dim(store, 0);
-    return dim && low < 0 && zero ? bt_dim_max(store, dim, zero) : dim;
-}
-
-/* The number of positions; NULL: no memory. */
-static const bt_type *length(bt_store *store, const slice *x, const bt_type *extent)
-{
-    int64_t shift = x->stride < 0 ? -1 : 0;
-    const bt_type *begin = position(store, x->begin, extent, shift), *end, *span;
-    const bt_type *stride = bt_dim(store, x->stride < 0 ? -x->stride : x->stride);
-    if (!begin || !stride)
-        return NULL;
-    if (x->is_size) {
-        const bt_type *rest = bt_dim_sub(store, extent, begin);
-        const bt_type *size = bt_dim(store, x->end);
-        if (x->end < 0 || !rest || !size)
-            return rest;
-        return bt_dim_min(store, rest, size);
-    }
-    end = position(store, x->end, extent, shift);
-    if (!end)
-        return NULL;
-    span = x->stride < 0 ? bt_dim_sub(store, begin, end) : bt_dim_sub(store, end, begin);
-    span = at_least_zero(store, span);
-    return span && x->stride != 1 ? bt_dim_ceildiv(store, span, stride) : span;
+    return x->is_size ? slice_size(store, *begin, high, extent)
+                      : slice_length(store, low, high, extent, x->stride);
 }
 
 static bt_status axis_of(bt_solver *s, const bt_relation_call *r, int64_t i,
@@ -130,12 +84,11 @@ static bt_status slice_contents(bt_solver *s, const bt_relation_call *r)
     if (data.n < 0 || a->begin.n == 0)
         return contents_copy(s, r, 0);
     bt_store *store = bt_relation_store(s);
-    slice x = slice_at(a, 0);
+    cut x = cut_at(a, 0);
     int64_t begin, count;
     const bt_type *extent = bt_dim(store, data.n), *size, *start;
-    size = extent ? length(store, &x, extent) : NULL;
-    start = extent ? position(store, x.begin, extent, x.stride < 0 ? -1 : 0) : NULL;
-    if (!size || !start)
+    size = extent ? length(store, &x, extent, &start) : NULL;
+    if (!size)
         return bt_no_memory();
     if (!bt_dim_is_const(size, &count) || !bt_dim_is_const(start, &begin))
         return NULL;
@@ -149,7 +102,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     const struct attrs *a = r->attrs;
     bt_tensor_parts data;
     uint8_t is_cut[BT_MAX_RANK] = { 0 };
-    const bt_type *dims[BT_MAX_RANK];
+    const bt_type *dims[BT_MAX_RANK], *start;
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     if (a->axes.n != BT_NONE_LIST && a->axes.n != a->begin.n)
         return bt_relation_fail(s, r, -1, "axes has %lld entries, begin %lld",
@@ -161,14 +114,14 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         dims[k] = data.dims[k];
     for (int64_t i = 0; i < a->begin.n; i++) {
         uint32_t axis;
-        slice x = slice_at(a, i);
+        cut x = cut_at(a, i);
         BT_TRY(axis_of(s, r, i, data.rank, &axis));
         if (is_cut[axis]++)
             return bt_relation_fail(s, r, -1, "axes lists axis %u twice", axis);
         if (x.stride == 0 || x.stride == INT64_MIN)
             return bt_relation_fail(s, r, -1, "strides has a step of 0");
         BT_TRY(bt_relation_dim(s, r, data.dims[axis], &dims[axis]));
-        dims[axis] = length(bt_relation_store(s), &x, dims[axis]);
+        dims[axis] = length(bt_relation_store(s), &x, dims[axis], &start);
         if (!dims[axis])
             return bt_no_memory();
     }
@@ -185,14 +138,14 @@ static void write_position(bt_text *out, const char *name, uint32_t k, int64_t a
     int shift = stride < 0 ? -1 : 0;
     if (at >= 0)
         bt_text_addf(out, "%s%u = min(%lld, extent(data, %u) + %d); ", name, k,
-                     (long long)(at > FAR ? FAR : at), k, shift);
+                     (long long)(at > SLICE_FAR ? SLICE_FAR : at), k, shift);
     else
         bt_text_addf(out, "%s%u = max(extent(data, %u) - %lld, %d); ", name, k, k,
-                     (long long)(at < -FAR ? FAR : -at), shift);
+                     (long long)(at < -SLICE_FAR ? SLICE_FAR : -at), shift);
 }
 
 /* Where axis k begins, b, and how many positions it keeps, l. */
-static void write_scalars(bt_text *out, const slice *x, uint32_t k)
+static void write_scalars(bt_text *out, const cut *x, uint32_t k)
 {
     write_position(out, "b", k, x->begin, x->stride);
     if (x->is_size && x->end < 0) {
@@ -215,7 +168,7 @@ static bt_status write_slice(bt_ctx *ctx, const bt_formula_call *call, bt_text *
     int64_t strides[BT_MAX_RANK] = { 0 }; // 0: the axis stays whole
     BT_TRY(formula_rank(ctx, call, 0, &rank));
     for (int64_t i = 0; i < a->begin.n; i++) {
-        slice x = slice_at(a, i);
+        cut x = cut_at(a, i);
         uint32_t k =
             a->axes.n == BT_NONE_LIST ? (uint32_t)i : formula_axis(a->axes.at[i], rank);
         strides[k] = x.stride;

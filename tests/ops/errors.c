@@ -34,7 +34,7 @@ static const bt_value *arg_of(kit *k, const char *text)
     uint32_t n = 0;
     int is_tuple = *text == '(';
     if (strcmp(text, "()") == 0) {
-        assert_ok(k->ctx, bt_build_tuple(k->b, 0, fields, &tuple));
+        assert_ok(k->ctx, bt_build_tuple(k->b, 0, NULL, &tuple));
         return tuple;
     }
     do {
@@ -139,6 +139,7 @@ static const error_row rows[] = {
     { "gather_nd", NULL, { "float32[2, 3]", "int32[3, 4]" }, "3 positions point into data of rank 2" },
     { "scatter_elements", NULL, { "float32[4]", "int32[3]", "float32[2]" }, "dims of indices and of updates" },
     { "scatter_elements", NULL, { "float32[4]", "int32[3]", "int8[3]" }, "dtype t of" },
+    { "scatter_elements", "reduction=\"add\"", { "bool[4]", "int32[3]", "bool[3]" }, "must be a number" },
     { "scatter_nd", NULL, { "float32[4]", "int32[2, 3]", "float32[3]" }, "the rank of data" },
     { "scatter_nd", NULL, { "float32[4, 2]", "int32[1, 3]", "float32[3, 3]" }, "dims of updates and of data" },
     { "matrix_set_diag", NULL, { "float32[3, 4]", "float32[4]" }, "the longest diagonal" },

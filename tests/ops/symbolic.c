@@ -193,6 +193,26 @@ static void test_arithmetic_on_shapes_stays_symbolic(void **state)
     finish(k);
 }
 
+static void test_a_slice_up_to_an_extent_has_that_extent(void **state)
+{
+    kit *k = *state;
+    names d = begin(k);
+    const bt_value *x = param(k, FLOATS(k, 2, bt_dim_add(k->store, d.n, d.m), d.m));
+    const bt_value *y = param(k, FLOATS(k, 1, d.n));
+    const bt_value *zero = constant(k, "int32[1] 0"), *one = constant(k, "int32[1] 1");
+    const bt_value *end = call(k, "shape_of", NULL, 1, &y);
+    const bt_value *part = call(k, "dyn.strided_slice", NULL, 4, ARGS(x, zero, end, one));
+    assert_ptr_equal(part->type, FLOATS(k, 2, d.n, d.m));
+    part = call(k, "dyn.strided_slice", NULL, 4,
+                ARGS(x, end, constant(k, "int32[1] 2147483647"), one));
+    assert_ptr_equal(part->type, FLOATS(k, 2, d.m, d.m));
+    const bt_value *all = call(k, "shape_of", NULL, 1, &x);
+    const bt_value *size = call(k, "prod", "keepdims=True", 1, &all);
+    const bt_value *flat = call(k, "dyn.reshape", NULL, 2, ARGS(x, size));
+    assert_ptr_equal(flat->type, call(k, "reshape", "newshape=[-1]", 1, &x)->type);
+    finish(k);
+}
+
 static void test_a_range_over_an_extent_has_that_extent(void **state)
 {
     kit *k = *state;
@@ -284,6 +304,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_slices_stay_inside),
     TEST(test_a_shape_computed_from_shapes_keeps_its_names),
     TEST(test_arithmetic_on_shapes_stays_symbolic),
+    TEST(test_a_slice_up_to_an_extent_has_that_extent),
     TEST(test_a_range_over_an_extent_has_that_extent),
     TEST(test_an_unknown_shape_gives_opaque_dims),
     TEST(test_symbolic_calls_run_at_any_extent),

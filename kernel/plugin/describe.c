@@ -58,7 +58,7 @@ static bt_status write_manifest(bt_ctx *ctx, const bt__json *root,
     int ok = manifest && bt__json_put(manifest, "abi", abi_of(plugin)) &&
              bt__json_put(manifest, "binaries", binaries_of(binary)) &&
              join_provides(manifest, rows) &&
-             bt__json_write(manifest, JSON_INDENT(2), out);
+             bt__json_write(manifest, JSON_INDENT(1), out);
     json_decref(manifest);
     bt_text_add(out, "\n", 1);
     return ok && !out->failed ? NULL : bt_no_memory();

@@ -77,7 +77,6 @@ static bt_status refuse(bt_ctx *ctx, struct bt__plugins *plugins, bt_plugin_hand
                         const bt_plugin_handle *other, int is_tie)
 {
     const bt_place place = { .file = h->source.file };
-    h->state = BT_PLUGIN_REFUSED;
     h->is_hidden = !is_tie;
     h->refusal = bt__plugins_keep(
         plugins,
@@ -87,6 +86,7 @@ static bt_status refuse(bt_ctx *ctx, struct bt__plugins *plugins, bt_plugin_hand
                : bt_fail_place(ctx, BT_ERR_PLUGIN, &place,
                                "plugin %s is hidden by %s, which is searched first",
                                h->id, other->manifest));
+    bt__plugin_set_state(h, BT_PLUGIN_REFUSED);
     return h->refusal->code == BT_ERR_MEMORY ? h->refusal : NULL;
 }
 
@@ -437,12 +437,12 @@ const char *bt_plugin_manifest(const bt_plugin_handle *h)
 
 uint32_t bt_plugin_state(const bt_plugin_handle *h)
 {
-    return h->state;
+    return __atomic_load_n(&h->state, __ATOMIC_ACQUIRE);
 }
 
 bt_status bt_plugin_refusal(const bt_plugin_handle *h)
 {
-    return h->state == BT_PLUGIN_REFUSED ? h->refusal : NULL;
+    return bt_plugin_state(h) == BT_PLUGIN_REFUSED ? h->refusal : NULL;
 }
 
 static const char *kind_of(const bt__item *item)

@@ -70,6 +70,12 @@ struct bt_plugin_handle {
     const struct bt__linked *linked; /* NULL: not linked in */
 };
 
+/* Read without the lock by bt_plugin_state; `refusal` is set before. */
+static inline void bt__plugin_set_state(bt_plugin_handle *h, uint32_t state)
+{
+    __atomic_store_n(&h->state, state, __ATOMIC_RELEASE);
+}
+
 struct bt__plugins {
     bt_arena *arena;
     uint32_t is_scanned, is_indexed;
@@ -193,6 +199,12 @@ bt_status bt__tables_read(bt_ctx *, bt_arena *, const bt_plugin *,
                           bt__rows *out) BT_MUST_USE;
 /* The `provides` object that states the rows. NULL: no memory */
 json_t *bt__tables_describe(const bt__rows *);
+
+/* ---- agree.c ---- */
+
+/* errors BT_ERR_PLUGIN: the manifest says otherwise than the rows; with both values */
+bt_status bt__plugin_agrees(bt_ctx *, const bt_plugin_handle *,
+                            const bt__rows *) BT_MUST_USE;
 
 /* ---- kinds.c: the interfaces that the kernel knows ---- */
 

@@ -1,0 +1,179 @@
+/*
+ * Whether a manifest states what the plugin's tables hold: the tables are described as
+ * the build describes them, and the first difference is reported where it stands in the
+ * manifest, with both values.
+ */
+#include <string.h>
+
+#include "plugin/plugins.h"
+
+static bt_status check_names(bt_ctx *ctx, const bt__json *root, const bt_plugin *table)
+{
+    bt__json id = bt__json_member(root, "id"), version = bt__json_member(root, "version");
+    if (strcmp(json_string_value(id.value), table->id) != 0)
+        return bt__json_fail(ctx, &id, "the manifest says \"%s\", the plugin says \"%s\"",
+                             json_string_value(id.value), table->id);
+    if (strcmp(json_string_value(version.value), table->version) != 0)
+        return bt__json_fail(ctx, &version,
+                             "the manifest says \"%s\", the plugin says \"%s\"",
+                             json_string_value(version.value), table->version);
+    return NULL;
+}
+
+static const char *name_key(const char *key)
+{
+    return strcmp(key, "facets") == 0 ? "facet" : "name";
+}
+
+static int is_same_member(const json_t *a, const json_t *b, const char *key)
+{
+    const json_t *x = json_object_get(a, key), *y = json_object_get(b, key);
+    return x == y || json_equal(x, y);
+}
+
+/* The element of `list` that states the same thing as `item`, NULL: none. */
+static const json_t *same_item(const json_t *list, const char *key, const json_t *item)
+{
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *other = json_array_get(list, i);
+        if (is_same_member(other, item, name_key(key)) &&
+            is_same_member(other, item, "op"))
+            return other;
+    }
+    return NULL;
+}
+
+static const char *as_text(bt_ctx *ctx, const json_t *value)
+{
+    bt_text text;
+    bt_text_init(&text, ctx->diags);
+    if (!value)
+        return "nothing";
+    bt__json_write(value, 0, &text);
+    const char *out = bt_text_get(&text);
+    if (text.len > 160)
+        memcpy(text.at + 157, "...", 4);
+    return out ? out : "something else";
+}
+
+/* Documentation may differ: it promises nothing. */
+static int is_prose(const char *key)
+{
+    return strcmp(key, "doc") == 0 || strcmp(key, "source") == 0;
+}
+
+#define REMEDY "; write the manifest again with `baton plugin describe`"
+
+/* The first difference between what the manifest states and what the tables hold, down to
+ * the value. Recursion is bounded by the manifest's depth. */
+static bt_status compare(bt_ctx *ctx, const bt__json *stated, const json_t *held)
+{
+    if (json_is_object(stated->value) && json_is_object(held)) {
+        json_t *other = json_incref((json_t *)(uintptr_t)held);
+        const char *key;
+        json_t *value;
+        bt_status fault = NULL;
+        json_object_foreach(other, key, value)
+        {
+            bt__json member = bt__json_member(stated, key);
+            if (!fault && !is_prose(key))
+                fault =
+                    member.value
+                        ? compare(ctx, &member, value)
+                        : bt__json_fail(ctx, stated,
+                                        "the manifest lacks \"%s\", the plugin's table "
+                                        "says %s" REMEDY,
+                                        key, as_text(ctx, value));
+        }
+        json_t *mine = (json_t *)(uintptr_t)stated->value;
+        json_object_foreach(mine, key, value)
+        {
+            bt__json member = bt__json_member(stated, key);
+            if (!fault && !is_prose(key) && !json_object_get(held, key))
+                fault = bt__json_fail(ctx, &member,
+                                      "the manifest says %s, the plugin's table has no "
+                                      "\"%s\"" REMEDY,
+                                      as_text(ctx, value), key);
+        }
+        json_decref(other);
+        return fault;
+    }
+    if (json_is_array(stated->value) && json_is_array(held) &&
+        json_array_size(stated->value) == json_array_size(held)) {
+        for (size_t i = 0; i < json_array_size(held); i++) {
+            bt__json item = bt__json_element(stated, i);
+            BT_TRY(compare(ctx, &item, json_array_get(held, i)));
+        }
+        return NULL;
+    }
+    if (json_equal(stated->value, held))
+        return NULL;
+    return bt__json_fail(ctx, stated,
+                         "the manifest says %s, the plugin's table says %s" REMEDY,
+                         as_text(ctx, stated->value), as_text(ctx, held));
+}
+
+/* Every stated item is held, and as stated. */
+static bt_status compare_stated(bt_ctx *ctx, const bt__json *provides, const json_t *held)
+{
+    json_t *object = (json_t *)(uintptr_t)provides->value;
+    const char *key;
+    json_t *list;
+    json_object_foreach(object, key, list)
+    {
+        bt__json rows = bt__json_member(provides, key);
+        const bt__kind *kind = bt__kind_of_key(key);
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            bt__json row = bt__json_element(&rows, i);
+            if (kind && !*kind->interface_name)
+                continue; // a file: read when it is used
+            const json_t *item = same_item(json_object_get(held, key), key, row.value);
+            if (!item)
+                return bt__json_fail(
+                    ctx, &row,
+                    "the manifest provides \"%s\", the plugin's tables do "
+                    "not" REMEDY,
+                    bt__json_text(row.value, name_key(key)));
+            BT_TRY(compare(ctx, &row, item));
+        }
+    }
+    return NULL;
+}
+
+/* Every held item is stated. */
+static bt_status compare_held(bt_ctx *ctx, const bt__json *provides, json_t *held)
+{
+    const char *key;
+    json_t *list;
+    json_object_foreach(held, key, list)
+    {
+        bt__json rows = bt__json_member(provides, key);
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            const json_t *item = json_array_get(list, i);
+            if (!same_item(rows.value, key, item))
+                return bt__json_fail(
+                    ctx, rows.value ? &rows : provides,
+                    "the plugin's tables provide \"%s\" (%s), the manifest "
+                    "does not" REMEDY,
+                    bt__json_text(item, name_key(key)), key);
+        }
+    }
+    return NULL;
+}
+
+bt_status bt__plugin_agrees(bt_ctx *ctx, const bt_plugin_handle *h, const bt__rows *rows)
+{
+    bt__json_doc doc = h->source;
+    doc.code = BT_ERR_PLUGIN;
+    bt__json root = bt__json_root(&doc, h->json);
+    bt__json provides = bt__json_member(&root, "provides");
+    BT_TRY(check_names(ctx, &root, h->table));
+    json_t *held = bt__tables_describe(rows);
+    if (!held)
+        return bt_no_memory();
+    bt_status fault = compare_stated(ctx, &provides, held);
+    if (!fault)
+        fault = compare_held(ctx, &provides, held);
+    json_decref(held);
+    return fault;
+}

@@ -68,6 +68,8 @@ const char *bt__check_head(bt_arena *arena, const char *name, const char *doc)
         return "the name is not one: letters, digits, \"_\", \".\" and \"-\" make a name";
     if (!doc || !*doc)
         return "doc is missing: state in a sentence what it does";
+    if (!bt__is_utf8(doc))
+        return "doc is not UTF-8";
     return NULL;
 }
 
@@ -77,6 +79,13 @@ static int copy_pass(const bt__copier *copier, void *row)
 {
     bt_pass *pass = row;
     return copy_options(copier, &pass->options);
+}
+
+static const bt_attr *schema_of_pass(const void *row, size_t *nbytes)
+{
+    const bt_pass *pass = row;
+    *nbytes = pass->options_nbytes;
+    return pass->options;
 }
 
 static const char *check_words(bt_arena *arena, const char *member, const char *words)
@@ -177,6 +186,13 @@ static int copy_executor(const bt__copier *copier, void *row)
     return copy_options(copier, &executor->options);
 }
 
+static const bt_attr *schema_of_executor(const void *row, size_t *nbytes)
+{
+    const bt_executor *executor = row;
+    *nbytes = executor->options_nbytes;
+    return executor->options;
+}
+
 static const char *check_executor(bt_arena *arena, const void *row)
 {
     const bt_executor *executor = row;
@@ -230,6 +246,13 @@ static int copy_importer(const bt__copier *copier, void *row)
 {
     bt_importer *importer = row;
     return copy_options(copier, &importer->options);
+}
+
+static const bt_attr *schema_of_importer(const void *row, size_t *nbytes)
+{
+    const bt_importer *importer = row;
+    *nbytes = importer->options_nbytes;
+    return importer->options;
 }
 
 static const char *check_importer(bt_arena *arena, const void *row)
@@ -297,6 +320,7 @@ const bt__kind bt__kinds[] = {
       .least = sizeof(bt_op),
       .shape = &bt__op_shape,
       .copy = bt__copy_op,
+      .schema = bt__schema_of_op,
       .check = bt__check_op,
       .describe = bt__describe_op },
     { .kind = "relation",
@@ -323,6 +347,7 @@ const bt__kind bt__kinds[] = {
       .least = sizeof(bt_pass),
       .shape = &pass_shape,
       .copy = copy_pass,
+      .schema = schema_of_pass,
       .check = check_pass,
       .describe = describe_pass },
     { .kind = "analysis",
@@ -340,6 +365,7 @@ const bt__kind bt__kinds[] = {
       .least = sizeof(bt_executor),
       .shape = &executor_shape,
       .copy = copy_executor,
+      .schema = schema_of_executor,
       .check = check_executor,
       .describe = describe_executor },
     { .kind = "importer",
@@ -349,6 +375,7 @@ const bt__kind bt__kinds[] = {
       .least = sizeof(bt_importer),
       .shape = &importer_shape,
       .copy = copy_importer,
+      .schema = schema_of_importer,
       .check = check_importer,
       .describe = describe_importer },
     { .kind = "pipeline",

@@ -67,6 +67,13 @@ int bt__copy_op(const bt__copier *copier, void *row)
     return op->inputs && copy_facets(copier, &op->facets);
 }
 
+const bt_attr *bt__schema_of_op(const void *row, size_t *nbytes)
+{
+    const bt_op *op = row;
+    *nbytes = op->attrs_nbytes;
+    return op->attrs;
+}
+
 static const char *check_inputs(bt_arena *arena, const bt_op_input *inputs)
 {
     int had_optional = 0;
@@ -75,6 +82,8 @@ static const char *check_inputs(bt_arena *arena, const bt_op_input *inputs)
             return bt__say(arena, "input \"%s\": not a name", input->name);
         if (!input->type || !*input->type)
             return bt__say(arena, "input %s: type is missing", input->name);
+        if (!bt__is_utf8(input->type) || !bt__is_utf8(input->doc))
+            return bt__say(arena, "input %s: type or doc is not UTF-8", input->name);
         if (had_optional && !input->is_optional)
             return bt__say(arena,
                            "input %s stands after an optional one: it must be "
@@ -143,6 +152,8 @@ const char *bt__check_op(bt_arena *arena, const void *row)
         fault = "revision is missing: it counts from 1";
     if (!fault && (op->effects & ~(uint32_t)BT_EFFECT_ALL))
         fault = "effects has bits that are none of BT_EFFECT_...";
+    if (!fault && (!bt__is_utf8(op->formula) || !bt__is_utf8(op->source)))
+        fault = "formula or source is not UTF-8";
     if (!fault)
         fault = check_inputs(arena, op->inputs);
     if (!fault)

@@ -212,6 +212,7 @@ bt_status bt__plugin_agrees(bt_ctx *, const bt_plugin_handle *,
 typedef struct bt__copier {
     bt_arena *arena;
     const bt_plugin *from;
+    bt_store *store; /* for trying defaults of attributes */
 } bt__copier;
 
 struct bt__kind {
@@ -222,6 +223,8 @@ struct bt__kind {
     const bt__shape *shape;     /* of an item in the manifest */
     int (*copy)(const bt__copier *,
                 void *row); /* nested rows; 0: no memory; may be NULL */
+    /* Of attributes or options; may be NULL. */
+    const bt_attr *(*schema)(const void *row, size_t *nbytes);
     /* NULL, or what is wrong with the row. */
     const char *(*check)(bt_arena *, const void *row);
     json_t *(*describe)(const void *row); /* NULL: no memory */
@@ -237,6 +240,8 @@ extern const bt__shape bt__schema_shape;      /* a list of rows, as JSON */
 json_t *bt__schema_describe(const bt_attr *); /* NULL: no memory */
 /* Whether names, kinds, defaults and the layout are right: NULL, or what is wrong. */
 const char *bt__schema_check(bt_arena *, const bt_attr *, size_t nbytes);
+/* Whether a text is UTF-8: NULL is. */
+int bt__is_utf8(const char *);
 /* The schema a manifest states, with its layout. NULL: no memory. `json` NULL: an empty
  * schema. */
 const bt_attr *bt__schema_read(bt_arena *, const json_t *json, size_t *nbytes);

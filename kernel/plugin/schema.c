@@ -3,6 +3,7 @@
 
 #include <baton/value.h>
 
+#include "base/utf8.h"
 #include "plugin/plugins.h"
 
 /* Every kind of attribute: its name in manifests and its size in the author's struct. */
@@ -115,6 +116,20 @@ const bt_attr *bt__schema_read(bt_arena *arena, const json_t *json, size_t *nbyt
 
 /* ---- C rows ---- */
 
+int bt__is_utf8(const char *text)
+{
+    uint32_t code_point;
+    size_t left = text ? strlen(text) : 0;
+    while (left > 0) {
+        size_t n = bt__utf8_read(text, left, &code_point);
+        if (n == 0)
+            return 0;
+        text += n;
+        left -= n;
+    }
+    return 1;
+}
+
 static const char *check_row(bt_arena *arena, const bt_attr *attr, size_t offset)
 {
     size_t kind = kind_index(attr->kind);
@@ -129,6 +144,10 @@ static const char *check_row(bt_arena *arena, const bt_attr *attr, size_t offset
             "attribute %s: stands at offset %u, expected %zu: members stand in the "
             "order of the schema's rows, 8 bytes each, lists 16",
             attr->name, attr->offset, offset);
+    if (!bt__is_utf8(attr->preset) || !bt__is_utf8(attr->choices) ||
+        !bt__is_utf8(attr->doc))
+        return bt__say(arena, "attribute %s: default, choices or doc is not UTF-8",
+                       attr->name);
     if (attr->low > attr->high)
         return bt__say(arena, "attribute %s: low %lld is above high %lld", attr->name,
                        (long long)attr->low, (long long)attr->high);

@@ -110,6 +110,44 @@ static const char *row_name(bt_arena *arena, const bt__kind *kind, const void *r
     return bt__format(arena, "%s:%s", facet->op, facet->facet);
 }
 
+/* Defaults are text: whether each is one of its kind shows only when it is parsed. */
+static bt_status check_presets(bt_ctx *ctx, const bt__copier *copier, const char *name,
+                               const bt_attr *schema, size_t nbytes)
+{
+    uint32_t n = 0, npreset = 0;
+    while (schema[n].name)
+        n++;
+    bt_attr *rows = BT_NEWS(copier->arena, bt_attr, n + 1);
+    if (!rows)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        if (schema[i].preset)
+            rows[npreset++] = schema[i];
+    }
+    const bt_op op = { .name = name, .attrs = rows, .attrs_nbytes = nbytes };
+    const void *values;
+    return bt_attrs_parse(ctx, copier->store, &op, "", &values);
+}
+
+static bt_status check_row(bt_ctx *ctx, const bt__copier *copier, const bt__row *row)
+{
+    const char *fault = row->kind->check(ctx->diags, row->copy);
+    if (fault == bt__speechless)
+        return bt_no_memory();
+    if (fault)
+        return bt_fail(ctx, BT_ERR_PLUGIN, "plugin %s: %s %s: %s", copier->from->id,
+                       row->kind->kind, row->name, fault);
+    size_t nbytes = 0;
+    const bt_attr *schema =
+        row->kind->schema ? row->kind->schema(row->copy, &nbytes) : NULL;
+    bt_status status =
+        schema ? check_presets(ctx, copier, row->name, schema, nbytes) : NULL;
+    if (!status || status->code == BT_ERR_MEMORY)
+        return status;
+    return bt_fail(ctx, BT_ERR_PLUGIN, "plugin %s: a default of %s %s: %s",
+                   copier->from->id, row->kind->kind, row->name, status->message);
+}
+
 static bt_status read_row(bt_ctx *ctx, const bt__copier *copier, const bt_table *table,
                           const bt__kind *kind, const void *raw, bt__rows *out)
 {
@@ -129,22 +167,16 @@ static bt_status read_row(bt_ctx *ctx, const bt__copier *copier, const bt_table 
                table->row_nbytes < kind->nbytes ? table->row_nbytes : kind->nbytes);
         if (kind->copy && !kind->copy(copier, row.copy))
             return bt_no_memory();
-        const char *fault = kind->check(ctx->diags, row.copy);
-        if (fault == bt__speechless)
-            return bt_no_memory();
-        if (fault)
-            return bt_fail(ctx, BT_ERR_PLUGIN, "plugin %s: %s %s: %s", copier->from->id,
-                           kind->kind, row.name, fault);
+        BT_TRY(check_row(ctx, copier, &row));
     } else if (!bt__is_name(row.name)) {
         return fail_table(ctx, copier->from, table, "has a row whose name is not a name");
     }
     return BT_PUSH(copier->arena, out, row) ? NULL : bt_no_memory();
 }
 
-bt_status bt__tables_read(bt_ctx *ctx, bt_arena *arena, const bt_plugin *plugin,
-                          bt__rows *out)
+static bt_status read_tables(bt_ctx *ctx, const bt__copier *copier, bt__rows *out)
 {
-    const bt__copier copier = { .arena = arena, .from = plugin };
+    const bt_plugin *plugin = copier->from;
     for (uint32_t i = 0; plugin->tables[i]; i++) {
         const char *at = (const char *)plugin->tables[i];
         for (uint32_t j = 0; j < MAX_NTABLE; j++, at += plugin->table_nbytes) {
@@ -156,12 +188,25 @@ bt_status bt__tables_read(bt_ctx *ctx, bt_arena *arena, const bt_plugin *plugin,
             BT_TRY(check_table(ctx, plugin, &table, kind));
             const char *raw = table.rows;
             for (uint32_t k = 0; k < MAX_NROW && name_of(raw); k++) {
-                BT_TRY(read_row(ctx, &copier, &table, kind, raw, out));
+                BT_TRY(read_row(ctx, copier, &table, kind, raw, out));
                 raw += table.row_nbytes;
             }
         }
     }
     return NULL;
+}
+
+bt_status bt__tables_read(bt_ctx *ctx, bt_arena *arena, const bt_plugin *plugin,
+                          bt__rows *out)
+{
+    const bt__copier copier = { .arena = arena,
+                                .from = plugin,
+                                .store = bt_store_create(ctx->registry) };
+    if (!copier.store)
+        return bt_no_memory();
+    bt_status status = read_tables(ctx, &copier, out);
+    bt_store_unref(copier.store);
+    return status;
 }
 
 /* ---- describing ---- */

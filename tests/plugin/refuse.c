@@ -74,6 +74,9 @@ static const struct {
     { "attr_offset", "op bad.op: attribute axis: stands at offset 8, expected 0" },
     { "attr_default", "/provides/ops/0/attrs/0/default: the manifest says \"1\", the "
                       "plugin's table says \"2\"" },
+    { "attr_default_kind",
+      "a default of op bad.op: attribute `axis`: expected an integer, found `many`" },
+    { "doc_encoding", "op bad.op: doc is not UTF-8" },
     { "attrs_nbytes", "the attributes' struct has 24 bytes, the schema's rows make 8" },
     { "effects", "effects has bits that are none of BT_EFFECT_" },
     { "relation_name", "relation \"not a name\" is not a name" },

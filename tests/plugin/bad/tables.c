@@ -32,6 +32,8 @@ static const bt_attr attrs[] = {
 #endif
 #if defined(CASE_attr_default)
         .preset = "2",
+#elif defined(CASE_attr_default_kind)
+        .preset = "many",
 #else
         .preset = "1",
 #endif
@@ -49,7 +51,9 @@ static const bt_op ops[] = {
 #if !defined(CASE_op_without_compute)
         .eval = eval,
 #endif
-#if !defined(CASE_op_without_doc)
+#if defined(CASE_doc_encoding)
+        .doc = "\xff",
+#elif !defined(CASE_op_without_doc)
         .doc = "An operator.",
 #endif
 #if !defined(CASE_op_without_revision)

@@ -98,6 +98,11 @@ static bt_status find_facet(bt_ctx *ctx, struct bt__plugins *plugins, const bt_o
         return bt_no_memory();
     bt__item *first = bt__plugins_find(plugins, "baton.facet/1", key);
     find_own(op, facet, &found);
+    const char *use = bt_map_find(&plugins->use, key);
+    if (use && found.own && strcmp(use, bt_plugin_id(op->plugin)) == 0) {
+        *out = found.own->table;
+        return NULL;
+    }
     if (first)
         BT_TRY(bt__plugins_chosen(ctx, plugins, first, key, &found.added));
     if (!found.added)

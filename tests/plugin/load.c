@@ -75,6 +75,52 @@ static void test_facets_are_found_by_name(void **state)
     assert_null(table);
 }
 
+/* The text of a "cases" facet, under a choice of the user's. */
+static const char *cases_of(bt_ctx *ctx, const char *name, bt_status *fault)
+{
+    const bt_op *op;
+    const void *table = NULL;
+    assert_ok(ctx, bt_op_get(ctx, name, &op));
+    *fault = bt_op_facet(ctx, op, "cases", &table);
+    return *fault ? NULL : ((const bt_cases_facet *)table)->text;
+}
+
+static bt_ctx *open_both(const char *use)
+{
+    bt_registry_options options = { .plugin_only = TEST_PLUGINS ":" TEST_MORE,
+                                    .plugin_use = use,
+                                    .ignore_environment = 1 };
+    bt_registry *registry = bt_registry_create(&options);
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    bt_registry_unref(registry);
+    assert_non_null(ctx);
+    return ctx;
+}
+
+static void test_other_plugins_add_facets_by_priority(void **state)
+{
+    (void)state;
+    const bt_op *op;
+    const void *colour;
+    bt_status fault;
+    bt_ctx *ctx = open_both(NULL);
+    assert_string_equal(cases_of(ctx, "test.twice", &fault), "float32[7]");
+    assert_null(cases_of(ctx, "test.zero", &fault));
+    assert_error(
+        fault, BT_ERR_PLUGIN,
+        "facet cases of test.zero is given twice with priority 0, by test.good (");
+    assert_ok(ctx, bt_op_get(ctx, "test.zero", &op));
+    assert_ok(ctx, bt_op_facet(ctx, op, "colour", &colour));
+    int64_t numbers[2]; // what the table lacks reads as zero
+    memcpy(numbers, colour, sizeof(numbers));
+    assert_true(numbers[0] == 42 && numbers[1] == 0);
+    bt_ctx_destroy(ctx);
+    ctx = open_both("test.zero:cases=test.more test.twice:cases=test.good");
+    assert_string_equal(cases_of(ctx, "test.zero", &fault), "float32[8]");
+    assert_string_equal(cases_of(ctx, "test.twice", &fault), "float32[2]");
+    bt_ctx_destroy(ctx);
+}
+
 static void test_an_unknown_name_gets_its_neighbours(void **state)
 {
     bt_ctx *ctx = *state;
@@ -172,6 +218,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_an_operator_is_completed_by_its_plugin, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(test_facets_are_found_by_name, setup, teardown),
+    cmocka_unit_test(test_other_plugins_add_facets_by_priority),
     cmocka_unit_test_setup_teardown(test_an_unknown_name_gets_its_neighbours, setup,
                                     teardown),
     cmocka_unit_test_setup_teardown(test_a_registry_serves_several_threads, setup,

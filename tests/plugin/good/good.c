@@ -52,6 +52,7 @@ static const bt_op ops[] = {
         .doc = "Nothing at all.",
         .relation = "TestSame",
         .eval = eval,
+        .facets = BT_FACET_ROWS(BT_CASES("float32[3]")),
     },
     { 0 },
 };

@@ -55,6 +55,7 @@ const bt_type *bt__shape_slice(bt_store *store, const bt_type *shape, uint32_t f
 struct checking {
     bt_solver *solver;
     const bt_relation_call *call;
+    const struct bt__signature *signature;
     uint32_t index; /* of the argument */
     const struct bt__pattern *pattern;
     struct bt__relate_names *names;
@@ -66,16 +67,36 @@ static const char *input_name(const struct checking *c)
     return c->call->op->inputs[c->index].name;
 }
 
+/* The first input whose pattern has the name. */
+static const char *first_input(const struct checking *c, const char *name, int is_dtype)
+{
+    for (uint32_t i = 0; i < c->index; i++) {
+        const struct bt__pattern *p = &c->signature->inputs[i];
+        int is_first = is_dtype && p->name && strcmp(p->name, name) == 0;
+        for (uint32_t k = 0; !is_dtype && k < p->ndim; k++)
+            is_first |= p->dims[k].name && strcmp(p->dims[k].name, name) == 0;
+        if (is_first)
+            return c->call->op->inputs[i].name;
+    }
+    return input_name(c);
+}
+
 /* The first term of a name, or the same as that one. */
 static bt_status meet(struct checking *c, bt_map *map, const char *name,
-                      const bt_type *term, const char *kind)
+                      const bt_type *term)
 {
     const bt_type *first = bt_map_find(map, name);
-    char what[160];
+    char what[160], kind[64] = "dtypes";
+    int is_dtype = map == &c->names->dtypes;
     if (!first)
         return bt_map_put(map, name, (void *)(uintptr_t)term) ? NULL : bt_no_memory();
-    snprintf(what, sizeof(what), "%s %s of %s and of another input", kind, name,
-             input_name(c));
+    const char *left = first_input(c, name, is_dtype), *right = input_name(c);
+    if (!is_dtype)
+        snprintf(kind, sizeof(kind), "dims %s", name);
+    if (left == right)
+        snprintf(what, sizeof(what), "%s of %s", kind, right);
+    else
+        snprintf(what, sizeof(what), "%s of %s and of %s", kind, left, right);
     bt_status status = bt_relation_unify(c->solver, c->call, first, term, what);
     if (status == &bt__wait) {
         c->waits = 1;
@@ -102,7 +123,7 @@ static bt_status check_dtype(struct checking *c, const bt_type *term)
                                     wanted ? wanted : "of another dtype");
         }
     }
-    return p->name ? meet(c, &c->names->dtypes, p->name, term, "dtype") : NULL;
+    return p->name ? meet(c, &c->names->dtypes, p->name, term) : NULL;
 }
 
 static bt_status check_rank(struct checking *c, const bt_type *shape)
@@ -126,7 +147,7 @@ static bt_status check_dims(struct checking *c, const bt_type *shape)
         if (!dim)
             continue;
         if (p->dims[i].name) {
-            BT_TRY(meet(c, &c->names->dims, p->dims[i].name, dim, "dim"));
+            BT_TRY(meet(c, &c->names->dims, p->dims[i].name, dim));
             continue;
         }
         const bt_type *size = bt_dim(c->solver->store, p->dims[i].size);
@@ -176,7 +197,9 @@ bt_status bt__relate_bind(bt_solver *s, const bt_relation_call *r,
 {
     const struct bt__signature *signature;
     BT_TRY(bt__relate_signature_get(s, r->op, &signature));
-    struct checking c = { .solver = s, .call = r, .names = names };
+    struct checking c = {
+        .solver = s, .call = r, .signature = signature, .names = names
+    };
     for (uint32_t i = 0; i < r->narg && i < signature->ninput; i++) {
         c.index = i;
         c.pattern = &signature->inputs[i];

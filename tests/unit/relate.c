@@ -53,7 +53,7 @@ static const bt_op parts = {
 };
 
 static bt_status type_call(kit *k, const bt_op *op, const void *attrs, uint32_t narg,
-                      const bt_type *const *types, const bt_type **out)
+                           const bt_type *const *types, const bt_type **out)
 {
     const bt_param *params[3];
     const bt_value *args[3], *result;
@@ -181,7 +181,8 @@ static void test_patterns_refuse_ranks_and_dtypes(void **state)
     const bt_type *mixed[] = { tensor2(&k, num(&k, 2), num(&k, 3)),
                                bt_type_tensor_of(k.store, BT_INT8, 2,
                                                  (const int64_t[]){ 2, 3 }) };
-    assert_error(type_call(&k, &dense, NULL, 2, mixed, &out), BT_ERR_TYPE, "dtype t");
+    assert_error(type_call(&k, &dense, NULL, 2, mixed, &out), BT_ERR_TYPE,
+                 "dtypes of data and of weight");
     kit_destroy(&k);
 }
 

@@ -40,6 +40,16 @@ static void print(const run *r, const bt_text *text)
         r->options->print(r->options->self, at);
 }
 
+/* Large constants are named only: dumps are for reading. */
+static bt_status write_module(run *r, const bt_module *module, bt_text *out)
+{
+    bt_npz *npz = NULL;
+    const bt_print_options options = { .weights = "weights.npz", .npz = &npz };
+    bt_status status = bt_print(r->ctx, module, &options, out);
+    bt_npz_destroy(r->ctx, npz);
+    return status;
+}
+
 static int is_named(const bt__names *names, const char *pass)
 {
     for (uint32_t i = 0; i < names->len; i++) {
@@ -59,7 +69,7 @@ static bt_status dump(run *r, const bt__names *names, const char *when, const ch
         return bt_no_memory();
     bt_text_init(&text, arena);
     bt_text_addf(&text, "// ---- %s %s (run %u) ----\n", when, pass, r->nrun);
-    bt_status status = bt_print(r->ctx, r->module, NULL, &text);
+    bt_status status = write_module(r, r->module, &text);
     if (!status)
         print(r, &text);
     bt_arena_destroy(arena);
@@ -78,9 +88,9 @@ static bt_status print_changed(run *r, const bt_module *before, const char *pass
     bt_text_init(&new, arena);
     bt_text_init(&text, arena);
     bt_text_addf(&text, "// ---- changed by %s (run %u) ----\n", pass, r->nrun);
-    bt_status status = bt_print(r->ctx, before, NULL, &old);
+    bt_status status = write_module(r, before, &old);
     if (!status)
-        status = bt_print(r->ctx, r->module, NULL, &new);
+        status = write_module(r, r->module, &new);
     if (!status && (!bt_text_get(&old) || !bt_text_get(&new)))
         status = bt_no_memory();
     if (!status)

@@ -18,6 +18,7 @@ typedef struct settle {
     bt__settings set; /* of the run */
     uint8_t *used;    /* by entry of `set` */
     bt__names require;
+    uint32_t nasked; /* of `require`: those that the run asks for, first */
     int report_all;
     uint32_t nfault, nstep;
     bt_status first;
@@ -358,6 +359,7 @@ static bt_status take_options(settle *s)
     const bt_pipeline_options *o = s->options;
     bt__instruments *i = &s->plan->instruments;
     BT_TRY(take_names(arena, o->require, &s->require));
+    s->nasked = s->require.len;
     BT_TRY(take_names(arena, o->disable, &s->plan->disabled));
     BT_TRY(take_names(arena, o->dump_before, &i->dump_before));
     BT_TRY(take_names(arena, o->dump_after, &i->dump_after));
@@ -384,6 +386,21 @@ static int plan_has(const bt__planned_list *list, const char *name)
     return 0;
 }
 
+/* A name of a pass that no plugin has is a misspelling. */
+static bt_status check_known(settle *s, const bt__names *names)
+{
+    for (uint32_t i = 0; i < names->len; i++) {
+        bt__item *item;
+        bt_status fault =
+            bt__plugins_item(s->ctx, "baton.pass/1", names->at[i].name, &item);
+        if (fault && fault->code == BT_ERR_NAME && names->at[i].spot.doc)
+            fault = bt__spot_wrap(s->ctx, names->at[i].spot, fault);
+        if (fault)
+            BT_TRY(note(s, fault));
+    }
+    return NULL;
+}
+
 /* Every name that was given must have meant something. */
 static bt_status check_used(settle *s)
 {
@@ -397,7 +414,8 @@ static bt_status check_used(settle *s)
                                       "of a pass named \"%s\"",
                                       p->name, set->name)));
     }
-    for (uint32_t i = 0; i < s->require.len; i++) {
+    // A pipeline may require what only some targets run; whoever asks for a run means it.
+    for (uint32_t i = 0; i < s->nasked; i++) {
         const char *name = s->require.at[i].name;
         if (!plan_has(&s->plan->steps, name))
             BT_TRY(note(s, bt_fail(s->ctx, BT_ERR_PIPELINE,
@@ -405,16 +423,8 @@ static bt_status check_used(settle *s)
                                    "pipeline %s",
                                    name, p->name)));
     }
-    for (uint32_t i = 0; i < s->plan->disabled.len; i++) {
-        const char *name = s->plan->disabled.at[i].name;
-        int is_known;
-        BT_TRY(bt__plugins_has(s->ctx, "baton.pass/1", name, &is_known));
-        if (!is_known)
-            BT_TRY(note(s, bt_fail(s->ctx, BT_ERR_PIPELINE,
-                                   "no pass is named \"%s\", which is to be disabled",
-                                   name)));
-    }
-    return NULL;
+    BT_TRY(check_known(s, &s->require));
+    return check_known(s, &s->plan->disabled);
 }
 
 static bt_status make(settle *s)

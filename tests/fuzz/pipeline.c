@@ -54,10 +54,14 @@ static void use(bt_ctx *ctx, const bt_pipeline *p)
     bt_pipeline *q;
     bt_text_init(&flat, bt_ctx_scratch(ctx));
     bt_text_init(&again, bt_ctx_scratch(ctx));
+    bt_status fault = bt_pipeline_check(ctx, p, NULL);
     bt_status status = bt_pipeline_resolve(ctx, p, NULL, &flat, &digest);
+    fuzz_check_status(ctx, fault);
     fuzz_check_status(ctx, status);
-    if (status)
+    if (status) {
+        FUZZ_CHECK(fault); // checking finds all that keeps a plan from being made
         return;
+    }
     status = bt_pipeline_parse(ctx, "flat", flat.at, flat.len, &q);
     if (status && status->code == BT_ERR_LIMIT) // grew beyond what is read
         return;

@@ -54,10 +54,13 @@ struct resolving {
     bt_store *store;
 };
 
-/* A dim that this call itself determines is not known yet; it stays open. */
+/* Data types are what they are; a dim that this call itself determines is not known yet
+ * and stays open. */
 static const bt_type *resolve_leaf(struct bt_subst *subst, const bt_type *leaf)
 {
     const struct resolving *r = subst->state;
+    if (leaf->kind == BT_TYPE_ADT)
+        return bt_type_adt(r->store, ((const bt_adt_type *)(const void *)leaf)->def);
     const bt_type *found = find(r->env, leaf);
     return found || bt_type_kind_of(leaf) != BT_KIND_DIM ? found
                                                          : bt_dim_opaque(r->store, NULL);

@@ -15,16 +15,21 @@ struct inference {
     bt_status status;
 };
 
-/* The array read; NULL for an attribute, or a read of another rank, which is an error
- * that the walk reports. */
-static const struct bt__array *array_of(const struct inference *in, const bt__ast *read)
+/* The array read; NULL for an attribute, or with in->status set. */
+static const struct bt__array *array_of(struct inference *in, const bt__ast *read)
 {
     int number = bt__names_array(in->names, read->name), rest;
     uint32_t nindex = bt__read_nindex(read, &rest);
-    if (number < 0 || read->narg > nindex + 1)
+    if (number < 0 || in->status)
         return NULL;
     const struct bt__array *array = &in->names->graph->arrays[number];
-    return (rest >= 0 ? nindex <= array->rank : nindex == array->rank) ? array : NULL;
+    if (read->narg <= nindex + 1 &&
+        (rest >= 0 ? nindex <= array->rank : nindex == array->rank))
+        return array;
+    in->status = bt__formula_fail(in->names->ctx, in->names->in->formula, BT_ERR_TYPE,
+                                  read->place, "%s has rank %u, the read has %u indices",
+                                  read->name, array->rank, nindex);
+    return NULL;
 }
 
 static void meet_extent(struct bt__read_search *s, const bt__ast *read, uint32_t arg)
@@ -37,7 +42,7 @@ static void meet_extent(struct bt__read_search *s, const bt__ast *read, uint32_t
     uint32_t axis = bt__read_axis(read, arg, array->rank);
     const bt__node *extent = array->extents[axis];
     if (in->extent && bt__node_is_const(in->extent, &known) &&
-        bt__node_is_const(extent, &other) && known != other && !in->status)
+        bt__node_is_const(extent, &other) && known != other)
         in->status = bt__formula_fail(
             in->names->ctx, in->names->in->formula, BT_ERR_RUNTIME, read->place,
             "dims do not fit: axis %u of %s has extent %" PRId64
@@ -80,7 +85,7 @@ static void meet_rest(struct bt__read_search *s, const bt__ast *read, uint32_t a
         int is_new = bt__node_is_const(extent, &other);
         if (!*at || (is_known && known == 1) || (!is_known && is_new && other != 1))
             *at = extent;
-        else if (is_known && is_new && known != other && other != 1 && !in->status)
+        else if (is_known && is_new && known != other && other != 1)
             in->status = bt__formula_fail(
                 in->names->ctx, in->names->in->formula, BT_ERR_RUNTIME, read->place,
                 "dims do not broadcast: %" PRId64 " and %" PRId64 " (axis %u of %s)",

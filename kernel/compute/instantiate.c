@@ -350,11 +350,11 @@ static bt_status walk_shape_call(struct walk *w, const bt__ast *ast,
 
 static bt_status walk_select(struct walk *w, const bt__ast *ast, struct bt__value *out)
 {
-    const bt__node *condition, *guard = w->guard;
+    const bt__node *condition;
     struct bt__value a, b;
     BT_TRY(check_narg(w, ast, 3));
     BT_TRY(walk_condition(w, ast->args[0], &condition));
-    guard = w->guard;
+    const bt__node *guard = w->guard;
     w->guard = NULL;
     w->lazy++;
     BT_TRY(walk_expr(w, ast->args[1], &a));
@@ -512,7 +512,6 @@ static bt_status bind_vars(struct walk *w, const bt__ast *ast, int64_t *extents,
                            const bt__node **condition)
 {
     bt__graph *g = w->graph;
-    uint32_t nlocal = w->locals.len;
     if (w->level + ast->nvar > BT__MAX_INDEX)
         return fail_at(w, BT_ERR_LIMIT, ast, "more than %d indices at one place",
                        BT__MAX_INDEX);
@@ -534,7 +533,6 @@ static bt_status bind_vars(struct walk *w, const bt__ast *ast, int64_t *extents,
                 return graph_status(w);
         }
     }
-    (void)nlocal;
     return NULL;
 }
 
@@ -715,5 +713,5 @@ bt_status bt__instantiate(bt_ctx *ctx, bt_arena *arena, const struct bt__instanc
     BT_TRY(bt__names_bind(&w.names, ctx, w.graph, in));
     BT_TRY(walk_formula(&w));
     *out = w.graph;
-    return NULL;
+    return w.graph->status;
 }

@@ -108,6 +108,9 @@ bt_status bt__program_create(bt_ctx *ctx, bt_arena *arena, const char *op, bt__g
         p->max_buffer =
             code->buffers.len > p->max_buffer ? code->buffers.len : p->max_buffer;
     }
+    // a proof may have failed for lack of memory, and its read be checked instead
+    if (g->status)
+        return g->status;
     *out = p;
     return NULL;
 }

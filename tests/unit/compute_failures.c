@@ -1,0 +1,118 @@
+/* Computations without memory: every allocation fails in turn. */
+#include "failing_allocator.h"
+
+#include <baton/compute.h>
+
+struct numbers {
+    int64_t pad;
+    bt_ints list;
+};
+static const bt_attr numbers_attrs[] = {
+    BT_ATTR(struct numbers, pad, INT, "1", ""),
+    BT_ATTR(struct numbers, list, INTS, "[1]", ""),
+    { 0 },
+};
+
+static bt_status twice(bt_ctx *ctx, const bt_eval_call *call)
+{
+    BT_TRY(bt_tensor_create(ctx, call->in[0]->dtype, call->in[0]->rank, call->in[0]->dims,
+                            &call->out[0]));
+    for (int64_t i = 0; i < call->in[0]->nelem; i++)
+        bt_tensor_set(call->out[0], i, 2 * bt_tensor_get(call->in[0], i));
+    return NULL;
+}
+
+static bt_status write(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    (void)ctx;
+    (void)call;
+    bt_text_addf(out, "y: t[i, j in n] = a[i, list[0] * j - pad] else -inf");
+    return NULL;
+}
+
+#define ROW(...)                                                     \
+    {                                                                \
+        .name = "test.op", .inputs = inputs, .attrs = numbers_attrs, \
+        .attrs_nbytes = sizeof(struct numbers), __VA_ARGS__          \
+    }
+static const bt_op_input inputs[] = { { "a", "t:float[m, n]", "", 0 },
+                                      { "idx", "int32[m]", "", 0 },
+                                      { 0 } };
+static const bt_op ops[] = {
+    ROW(.formula = "m: t[i] = max(j: a[i, j]); e: t[i, j] = exp(a[i, j] - m[i]);"
+                   "y: t[i, j] = e[i, j] / sum(j: e[i, j])"),
+    ROW(.formula = "y: t[i, j] = sum(k in 2, l in 3 | l <= i: a[i + k - pad, j - l] * "
+                   "a[i, j] else 0)"),
+    ROW(.formula = "y: t[i, j in n] = a[wrap(idx[i], m), j] + sum(k | int64(idx[k]) == "
+                   "i: a[k, j])"),
+    ROW(.write_formula = write),
+    ROW(.eval = twice),
+};
+
+static bt_status compute(bt_ctx *ctx, const bt_op *op, const bt_type *const *types,
+                         const bt_tensor *const *in)
+{
+    struct numbers numbers = { 1, { 1, (const int64_t[]){ 2 } } };
+    bt_compute *c = NULL;
+    bt_tensor *y = NULL;
+    bt_formula_call call = {
+        .op = op, .attrs = &numbers, .narg = 2, .args = types, .result = types[0]
+    };
+    bt_status status = bt_compute_create(ctx, &call, &c);
+    if (!status)
+        status = bt_compute_run(ctx, c, 2, in, &y);
+    if (!status && !op->eval) {
+        bt_text text;
+        bt_text_init(&text, bt_ctx_scratch(ctx));
+        status = bt_compute_print(ctx, c, 2, in, &text);
+    }
+    bt_tensor_unref(y);
+    bt_compute_destroy(c);
+    return status;
+}
+
+static bt_status make_inputs(bt_ctx *ctx, bt_tensor **in)
+{
+    BT_TRY(bt_tensor_create(ctx, BT_FLOAT32, 2, (const int64_t[]){ 3, 4 }, &in[0]));
+    return bt_tensor_create(ctx, BT_INT32, 1, (const int64_t[]){ 3 }, &in[1]);
+}
+
+static int run_all(bt_registry *registry, bt_ctx *ctx, bt_store *store)
+{
+    bt_tensor *in[2] = { NULL, NULL };
+    const bt_type *types[2];
+    (void)registry;
+    types[0] = bt_type_tensor_of(store, BT_FLOAT32, 2, (const int64_t[]){ 3, 4 });
+    types[1] = bt_type_tensor_of(store, BT_INT32, 1, (const int64_t[]){ 3 });
+    int ok = types[0] && types[1] && ok_or_no_memory(make_inputs(ctx, in));
+    for (uint32_t i = 0; i < BT_COUNT(ops) && ok; i++)
+        ok = ok_or_no_memory(compute(ctx, &ops[i], types, (const bt_tensor *const *)in));
+    bt_tensor_unref(in[0]);
+    bt_tensor_unref(in[1]);
+    return ok;
+}
+
+static int body(const bt_allocator *allocator)
+{
+    bt_registry *registry = failing_registry(allocator);
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    bt_store *store = registry ? bt_store_create(registry) : NULL;
+    int ok = ctx && store && run_all(registry, ctx, store);
+    bt_store_unref(store);
+    if (ctx)
+        bt_ctx_destroy(ctx);
+    if (registry)
+        bt_registry_unref(registry);
+    return ok;
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fail_each_allocation(body);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_every_allocation_may_fail),
+};
+TEST_MAIN(tests)

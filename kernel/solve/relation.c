@@ -3,6 +3,7 @@
 #include "solve/solver.h"
 
 #include "compute/relate.h"
+#include "ir/attr_fault.h"
 
 /* ---- errors ---- */
 
@@ -322,11 +323,35 @@ bt_status bt_relation_opaque(bt_solver *s, const bt_relation_call *r, uint32_t n
                       out);
 }
 
+/* Why a constructor gave nothing: a dim that overflows is the call's fault. */
+static bt_status no_term(bt_solver *s, const bt_relation_call *r)
+{
+    bt_status why = bt_store_why(s->ctx, s->store);
+    return why->code == BT_ERR_LIMIT ? fail(s, r, -1, why->code, why->message) : why;
+}
+
+/* A dim below 0 in a result is asked for by an attribute or a value. */
+static bt_status check_extents(bt_solver *s, const bt_relation_call *r,
+                               const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    for (uint32_t i = 0; i < (tuple ? tuple->n : 1); i++) {
+        const bt_shape_type *shape = bt_tensor_shape(tuple ? tuple->at[i] : type);
+        for (uint32_t k = 0; shape && k < shape->n; k++) {
+            int64_t extent;
+            if (bt_dim_is_const(shape->dims[k], &extent) && extent < 0)
+                return bt_relation_fail(s, r, -1, "dim %u of the result would be %lld", k,
+                                        (long long)extent);
+        }
+    }
+    return NULL;
+}
+
 bt_status bt_relation_result(bt_solver *s, const bt_relation_call *r, const bt_type *type)
 {
-    // a constructor that gave nothing says why
-    bt_status status =
-        type ? bt__give(s, s->current, type) : bt_store_why(s->ctx, s->store);
+    if (type)
+        BT_TRY(check_extents(s, r, type));
+    bt_status status = type ? bt__give(s, s->current, type) : no_term(s, r);
     if (status == &bt__mismatch)
         return bt_relation_fail(s, r, -1, "the result is %s, but must be %s",
                                 bt__show(s, type), bt__show(s, s->current->result));
@@ -339,7 +364,7 @@ bt_status bt_relation_result_tensor(bt_solver *s, const bt_relation_call *r,
 {
     const bt_type *shape = bt_type_shape(s->store, rank, dims);
     const bt_type *type = shape ? bt_type_tensor(s->store, shape, dtype) : NULL;
-    return type ? bt_relation_result(s, r, type) : bt_store_why(s->ctx, s->store);
+    return bt_relation_result(s, r, type);
 }
 
 void *bt_relation_alloc(bt_solver *s, size_t count, size_t nbytes)
@@ -414,6 +439,14 @@ static bt_status run_relation(bt_solver *s, const bt_relation_call *r)
     return fits;
 }
 
+static const char *attr_message(bt_solver *s, const bt__attr_fault *fault)
+{
+    bt_text text;
+    bt_text_init(&text, s->arena);
+    bt_text_addf(&text, "attribute %s %s", fault->name, fault->what);
+    return bt_text_get(&text);
+}
+
 bt_status bt__try_op(bt_solver *s, struct bt__node *node)
 {
     bt_relation_call r = {
@@ -429,6 +462,9 @@ bt_status bt__try_op(bt_solver *s, struct bt__node *node)
                                 r.narg < nrequired ? nrequired : ninput,
                                 (r.narg < nrequired ? nrequired : ninput) == 1 ? "" : "s",
                                 r.narg);
+    bt__attr_fault fault;
+    if (r.attrs && !bt__attrs_admitted(s->arena, r.op, r.attrs, &fault))
+        return fail(s, &r, -1, BT_ERR_ATTRIBUTE, attr_message(s, &fault));
     BT_TRY(try_promises(s, node, &holds));
     if (holds)
         return NULL;

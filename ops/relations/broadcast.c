@@ -22,7 +22,7 @@ static bt_status broadcast_to(bt_solver *s, const bt_relation_call *r,
     BT_TRY(bt_relation_broadcast(s, r, a->shape, b->shape, &shape));
     const bt_type *result = bt_type_tensor_layout(bt_relation_store(s), shape,
                                                   dtype ? dtype : a->dtype, a->layout);
-    return result ? bt_relation_result(s, r, result) : bt_no_memory();
+    return bt_relation_result(s, r, result);
 }
 
 static bt_status broadcast(bt_solver *s, const bt_relation_call *r)
@@ -33,7 +33,7 @@ static bt_status broadcast(bt_solver *s, const bt_relation_call *r)
 static bt_status broadcast_comp(bt_solver *s, const bt_relation_call *r)
 {
     const bt_type *dtype = bt_type_dtype(bt_relation_store(s), BT_BOOL);
-    return dtype ? broadcast_to(s, r, dtype) : bt_no_memory();
+    return dtype ? broadcast_to(s, r, dtype) : bt_relation_result(s, r, NULL);
 }
 
 static const bt_relation relations[] = {

@@ -19,7 +19,7 @@ static bt_status identity_comp(bt_solver *s, const bt_relation_call *r)
     bt_store *store = bt_relation_store(s);
     const bt_type *result = bt_type_tensor_layout(
         store, data->shape, bt_type_dtype(store, BT_BOOL), data->layout);
-    return result ? bt_relation_result(s, r, result) : bt_no_memory();
+    return bt_relation_result(s, r, result);
 }
 
 static const bt_relation relations[] = {

@@ -38,7 +38,7 @@ static bt_status reduce_to(bt_solver *s, const bt_relation_call *r, const bt_typ
     int keepdims = operand_int(r, "keepdims", BT_ATTR_BOOL, 0) != 0;
     uint32_t rank = 0;
     if (!one)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     for (uint32_t i = 0; i < data.rank; i++) {
         if (!is_reduced[i])
             dims[rank++] = data.dims[i];
@@ -56,7 +56,7 @@ static bt_status reduce(bt_solver *s, const bt_relation_call *r)
 static bt_status arg_reduce(bt_solver *s, const bt_relation_call *r)
 {
     const bt_type *dtype = bt_type_dtype(bt_relation_store(s), BT_INT32);
-    return dtype ? reduce_to(s, r, dtype) : bt_no_memory();
+    return dtype ? reduce_to(s, r, dtype) : bt_relation_result(s, r, NULL);
 }
 
 static const bt_relation relations[] = {

@@ -48,7 +48,7 @@ static bt_status state_contents(bt_solver *s, const bt_relation_call *r,
     for (int64_t i = 0; i < n; i++) {
         elements[i] = bt_dim(bt_relation_store(s), start + i * step);
         if (!elements[i])
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
     }
     return bt_relation_set_contents(s, r, (uint32_t)n, elements);
 }

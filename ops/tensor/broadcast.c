@@ -46,7 +46,7 @@ static bt_status relate_both(bt_solver *s, const bt_relation_call *r, int is_col
     shape = bt_as_tensor_type(bt_relation_arg(s, r, 0))->shape;
     result = bt_type_tensor(bt_relation_store(s), target, data.dtype);
     if (!result)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     BT_TRY(bt_relation_result(s, r, result));
     BT_TRY(bt_relation_broadcast(s, r, shape, target, &both));
     return bt_relation_unify(s, r, both, is_collapse ? shape : target,

@@ -37,7 +37,7 @@ static bt_status result_as(bt_solver *s, const bt_relation_call *r, const bt_typ
     const bt_type *result = bt_type_tensor_layout(
         bt_relation_store(s), data->shape, dtype ? dtype : data->dtype, data->layout);
     if (!result)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     BT_TRY(bt_relation_result(s, r, result));
     return contents_copy(s, r, 0);
 }

@@ -63,7 +63,7 @@ static bt_status relate_concatenate(bt_solver *s, const bt_relation_call *r)
         sum = bt_dim_add(bt_relation_store(s), sum, dim);
     }
     if (!sum)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     dims[axis] = sum;
     BT_TRY(bt_relation_result_tensor(s, r, fields[0].rank, dims, fields[0].dtype));
     return contents_join(s, r, 0);
@@ -85,7 +85,7 @@ static bt_status relate_stack(bt_solver *s, const bt_relation_call *r)
     }
     dims[axis] = bt_dim(bt_relation_store(s), n);
     if (!dims[axis])
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     BT_TRY(bt_relation_result_tensor(s, r, fields[0].rank + 1, dims, fields[0].dtype));
     return contents_join(s, r, 0);
 }
@@ -248,7 +248,7 @@ static bt_status part_extent(bt_solver *s, const bt_relation_call *r, const bt_i
                                        "the last position and the axis that it cuts"));
         *out = start ? bt_dim_sub(store, whole, start) : NULL;
     }
-    return *out ? NULL : bt_no_memory();
+    return *out ? NULL : bt_relation_result(s, r, NULL);
 }
 
 static bt_status relate_split(bt_solver *s, const bt_relation_call *r)
@@ -267,22 +267,23 @@ static bt_status relate_split(bt_solver *s, const bt_relation_call *r)
     if (cuts->n == BT_SINGLE) {
         const bt_type *sections = bt_dim(store, n);
         if (!sections)
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
         BT_TRY(bt_relation_require(s, r, BT_CHECK_DIVISIBLE, whole, sections,
                                    "the axis to split and the number of sections"));
     }
     const bt_type **fields = bt_relation_alloc(s, (size_t)n, sizeof(const bt_type *));
+    if (!fields)
+        return bt_no_memory();
     for (uint32_t k = 0; k < data.rank; k++)
         dims[k] = data.dims[k];
-    for (int64_t i = 0; fields && i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         BT_TRY(part_extent(s, r, cuts, i, whole, &dims[axis]));
         const bt_type *shape = bt_type_shape(store, data.rank, dims);
         fields[i] = shape ? bt_type_tensor(store, shape, data.dtype) : NULL;
         if (!fields[i])
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
     }
-    const bt_type *tuple = fields ? bt_type_tuple(store, (uint32_t)n, fields) : NULL;
-    return tuple ? bt_relation_result(s, r, tuple) : bt_no_memory();
+    return bt_relation_result(s, r, bt_type_tuple(store, (uint32_t)n, fields));
 }
 
 static bt_status write_split(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)

@@ -20,6 +20,9 @@ static bt_status relate_tile(bt_solver *s, const bt_relation_call *r)
     uint32_t rank = n > data.rank ? n : data.rank;
     for (uint32_t k = 0; k < rank; k++) {
         int64_t axis = (int64_t)k - (rank - data.rank), at = (int64_t)k - (rank - n);
+        int64_t number;
+        if (at >= 0 && reps[at] && bt_dim_is_const(reps[at], &number) && number < 0)
+            return bt_relation_fail(s, r, 1, "reps has %lld", (long long)number);
         dims[k] = axis < 0 ? bt_dim(bt_relation_store(s), 1) : data.dims[axis];
         if (dims[k] && at >= 0 && reps[at]) {
             BT_TRY(bt_relation_dim(s, r, dims[k], &dim));
@@ -28,7 +31,7 @@ static bt_status relate_tile(bt_solver *s, const bt_relation_call *r)
             BT_TRY(bt_relation_opaque(s, r, k, &dims[k]));
         }
         if (!dims[k])
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
     }
     return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
 }

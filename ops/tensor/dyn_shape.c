@@ -112,7 +112,7 @@ static bt_status relate_broadcast(bt_solver *s, const bt_relation_call *r)
     BT_TRY(dyn_shape(s, r, 1, &n, dims));
     target = bt_type_shape(bt_relation_store(s), n, dims);
     if (!target)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     BT_TRY(bt_relation_result_tensor(s, r, n, dims, data.dtype));
     for (uint32_t k = 0; k < n; k++) {
         if (dims[k]->has & BT_HAS_OPAQUE)
@@ -227,7 +227,7 @@ static bt_status relate_squeeze(bt_solver *s, const bt_relation_call *r)
         }
         BT_TRY(bt_relation_axis(s, r, "axis", number, data.rank, &axis));
         if (!one)
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
         BT_TRY(bt_relation_unify(s, r, data.dims[axis], one, "an axis to drop and 1"));
         is_dropped[axis] = 1;
     }
@@ -292,7 +292,7 @@ static bt_status relate_expand(bt_solver *s, const bt_relation_call *r)
     }
     BT_TRY(bt_relation_axis(s, r, "axis", number, data.rank + 1, &axis));
     if (!one)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     for (uint32_t k = 0; k < rank; k++)
         dims[k] = k < axis ? data.dims[k] : k < axis + nnew ? one : data.dims[k - nnew];
     return bt_relation_result_tensor(s, r, rank, dims, data.dtype);

@@ -205,16 +205,16 @@ static bt_status relate_mesh(bt_solver *s, const bt_relation_call *r)
                                     fields[i].rank);
         *dim = fields[i].rank ? fields[i].dims[0] : bt_dim(store, 1);
         if (!*dim)
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
     }
     const bt_type *shape = bt_type_shape(store, n, dims);
     const bt_type *grid = shape ? bt_type_tensor(store, shape, fields[0].dtype) : NULL;
     if (!grid)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     for (uint32_t i = 0; i < n; i++)
         grids[i] = grid;
     const bt_type *tuple = bt_type_tuple(store, n, grids);
-    return tuple ? bt_relation_result(s, r, tuple) : bt_no_memory();
+    return bt_relation_result(s, r, tuple);
 }
 
 static bt_status write_mesh(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)

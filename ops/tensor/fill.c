@@ -50,7 +50,7 @@ static bt_status fill_contents(bt_solver *s, const bt_relation_call *r,
         value = fill.at[0];
     }
     if (!value)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     if (!contents_fit(value, bt_tensor_dtype(bt_relation_arg(s, r, r->narg))))
         return NULL;
     for (int64_t i = 0; i < n; i++)
@@ -71,7 +71,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         return bt_relation_fail(s, r, -1, "dtype must be given");
     const bt_type *type = bt_type_tensor(bt_relation_store(s), a->shape, dtype);
     if (!type)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     BT_TRY(bt_relation_result(s, r, type));
     return fill_contents(s, r, bt_as_shape_type(a->shape));
 }

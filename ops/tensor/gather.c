@@ -66,8 +66,8 @@ struct nd_attrs {
 static const bt_attr nd_attrs[] = {
     BT_ATTR_RANGE(struct nd_attrs, batch_dims, INT, "0", 0, BT_MAX_RANK,
                   "leading axes that data and the positions share"),
-    BT_ATTR(struct nd_attrs, index_rank, INT, "None",
-            "the extent of axis 0 of indices, where its type leaves it open"),
+    BT_ATTR_RANGE(struct nd_attrs, index_rank, INT, "None", 0, BT_MAX_RANK,
+                  "the extent of axis 0 of indices, where its type leaves it open"),
     { 0 },
 };
 

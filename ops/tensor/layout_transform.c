@@ -122,7 +122,7 @@ static bt_status relate_type(bt_solver *s, const bt_relation_call *r)
     const bt_type *shape = bt_as_tensor_type(bt_relation_arg(s, r, 0))->shape;
     const bt_type *result =
         bt_type_tensor_layout(bt_relation_store(s), shape, data.dtype, to);
-    return result ? bt_relation_result(s, r, result) : bt_no_memory();
+    return bt_relation_result(s, r, result);
 }
 
 /* The extent of a whole axis from the source's outer part and block. */
@@ -132,7 +132,7 @@ static bt_status whole(bt_solver *s, const bt_relation_call *r, const axes *from
     const bt_type *outer;
     BT_TRY(bt_relation_dim(s, r, data->dims[find(from, letter, 0)], &outer));
     *out = bt_dim_scale(bt_relation_store(s), outer, block_of(from, letter), 0);
-    return *out ? NULL : bt_no_memory();
+    return *out ? NULL : bt_relation_result(s, r, NULL);
 }
 
 static bt_status relate_axes(bt_solver *s, const bt_relation_call *r)
@@ -153,7 +153,7 @@ static bt_status relate_axes(bt_solver *s, const bt_relation_call *r)
     for (uint32_t i = 0; i < from.rank; i++) {
         block = bt_dim(store, from.factor[i]);
         if (!block)
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
         if (from.factor[i])
             BT_TRY(bt_relation_unify(s, r, data.dims[i], block,
                                      "the extent of a block and src_layout"));
@@ -162,7 +162,7 @@ static bt_status relate_axes(bt_solver *s, const bt_relation_call *r)
         block = bt_dim(store, to.factor[i] ? to.factor[i] : block_of(&to, to.letter[i]));
         dims[i] = block;
         if (!block)
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
         if (to.factor[i])
             continue;
         BT_TRY(whole(s, r, &from, &data, to.letter[i], &extent));
@@ -170,7 +170,7 @@ static bt_status relate_axes(bt_solver *s, const bt_relation_call *r)
                                    "an axis and its block in dst_layout"));
         dims[i] = bt_dim_floordiv(store, extent, block);
         if (!dims[i])
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
     }
     return bt_relation_result_tensor(s, r, to.rank, dims, data.dtype);
 }

@@ -92,7 +92,7 @@ static bt_status topk_result(bt_solver *s, const bt_relation_call *r,
     both[0] = shape ? bt_type_tensor(store, shape, data->dtype) : NULL;
     both[1] = shape ? bt_type_tensor(store, shape, a->dtype) : NULL;
     tuple = both[0] && both[1] ? bt_type_tuple(store, 2, both) : NULL;
-    return tuple ? bt_relation_result(s, r, tuple) : bt_no_memory();
+    return bt_relation_result(s, r, tuple);
 }
 
 static bt_status relate_topk(bt_solver *s, const bt_relation_call *r)
@@ -104,7 +104,7 @@ static bt_status relate_topk(bt_solver *s, const bt_relation_call *r)
     BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
     const bt_type *k = a->k < 1 ? data.dims[axis] : bt_dim(bt_relation_store(s), a->k);
     if (!k)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, k, data.dims[axis],
                                "k and the extent of the axis"));
     return topk_result(s, r, a, &data, axis, k);
@@ -116,7 +116,7 @@ static bt_status relate_dyn_topk(bt_solver *s, const bt_relation_call *r)
     const struct topk_attrs *a = r->attrs;
     bt_tensor_parts data, count;
     uint32_t axis;
-    int64_t n;
+    int64_t n, low, high;
     const bt_type *const *dims, *k;
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     BT_TRY(bt_relation_tensor(s, r, 1, &count));
@@ -125,10 +125,16 @@ static bt_status relate_dyn_topk(bt_solver *s, const bt_relation_call *r)
         return bt_relation_fail(s, r, 1, "k must be one number, it has rank %u",
                                 count.rank);
     BT_TRY(bt_relation_contents(s, r, 1, &n, &dims));
-    if (n == 1)
-        k = dims[0];
-    else
-        BT_TRY(bt_relation_opaque(s, r, 0, &k));
+    BT_TRY(bt_relation_opaque(s, r, 0, &k));
+    if (n == 1) {
+        bt_dim_bounds(dims[0], &low, &high);
+        // what may be below 1 may mean all
+        if (low >= 1 || high < 1)
+            k = low >= 1 ? dims[0] : data.dims[axis];
+        if (low >= 1)
+            BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, k, data.dims[axis],
+                                       "k and the extent of the axis"));
+    }
     return topk_result(s, r, a, &data, axis, k);
 }
 

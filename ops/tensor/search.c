@@ -89,15 +89,15 @@ static bt_status relate_unique(bt_solver *s, const bt_relation_call *r)
     const bt_type *extents[5] = { count, count, data.dims[0], one, count }, *fields[5];
     uint32_t n = a->return_counts ? 5 : 4;
     if (!one || !int32)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     for (uint32_t i = 0; i < n; i++) {
         const bt_type *shape = bt_type_shape(store, 1, &extents[i]);
         fields[i] = shape ? bt_type_tensor(store, shape, i ? int32 : data.dtype) : NULL;
         if (!fields[i])
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
     }
     const bt_type *tuple = bt_type_tuple(store, n, fields);
-    return tuple ? bt_relation_result(s, r, tuple) : bt_no_memory();
+    return bt_relation_result(s, r, tuple);
 }
 
 /* group[j]: the number of the distinct element that element j is, in ascending order;
@@ -193,7 +193,7 @@ static bt_status relate_argwhere(bt_solver *s, const bt_relation_call *r)
     BT_TRY(bt_relation_opaque(s, r, 0, &dims[0]));
     dims[1] = bt_dim(store, data.rank);
     if (!int32 || !dims[1])
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     return bt_relation_result_tensor(s, r, 2, dims, int32);
 }
 

@@ -22,7 +22,7 @@ static bt_status relate_shape(bt_solver *s, const bt_relation_call *r)
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     rank = bt_dim(bt_relation_store(s), data.rank);
     if (!rank)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     BT_TRY(bt_relation_result_tensor(s, r, 1, &rank, a->dtype));
     if (!contents_possible(s, r, r->narg))
         return NULL;

@@ -16,7 +16,7 @@ bt_status shape_product(bt_solver *s, const bt_relation_call *r, uint32_t n,
         product = bt_dim_mul(bt_relation_store(s), product, dim);
     }
     *out = product;
-    return product ? NULL : bt_no_memory();
+    return product ? NULL : bt_relation_result(s, r, NULL);
 }
 
 /* Takes out what stands on both sides; a 0 stays, for it leaves the rest open. */
@@ -45,7 +45,7 @@ static bt_status divide(bt_solver *s, const bt_relation_call *r, const bt_type *
     BT_TRY(bt_relation_require(s, r, BT_CHECK_DIVISIBLE, a, b,
                                "elements of data and the extents of the new shape"));
     *out = bt_dim_floordiv(bt_relation_store(s), a, b);
-    return *out ? NULL : bt_no_memory();
+    return *out ? NULL : bt_relation_result(s, r, NULL);
 }
 
 /* What neither copies nor splits must have as many elements as the axes left over. */

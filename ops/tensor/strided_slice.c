@@ -89,7 +89,7 @@ static bt_status slice_contents(bt_solver *s, const bt_relation_call *r)
     const bt_type *extent = bt_dim(store, data.n), *size, *start;
     size = extent ? length(store, &x, extent, &start) : NULL;
     if (!size)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     if (!bt_dim_is_const(size, &count) || !bt_dim_is_const(start, &begin))
         return NULL;
     for (int64_t i = 0; i < count; i++)
@@ -123,7 +123,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         BT_TRY(bt_relation_dim(s, r, data.dims[axis], &dims[axis]));
         dims[axis] = length(bt_relation_store(s), &x, dims[axis], &start);
         if (!dims[axis])
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
     }
     BT_TRY(bt_relation_result_tensor(s, r, data.rank, dims, data.dtype));
     return slice_contents(s, r);

@@ -46,7 +46,7 @@ static bt_status relate_tile(bt_solver *s, const bt_relation_call *r)
             BT_TRY(bt_relation_dim(s, r, data.dims[axis], &dim));
         dims[k] = dim ? bt_dim_scale(bt_relation_store(s), dim, reps, 0) : NULL;
         if (!dims[k])
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
     }
     return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
 }
@@ -103,7 +103,7 @@ static bt_status relate_repeat(bt_solver *s, const bt_relation_call *r)
         dims[k] = data.dims[k];
     dims[axis] = bt_dim_scale(bt_relation_store(s), dim, a->repeats, 0);
     if (!dims[axis])
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     return bt_relation_result_tensor(s, r, data.rank, dims, data.dtype);
 }
 

@@ -85,7 +85,7 @@ static bt_status relate_expand(bt_solver *s, const bt_relation_call *r)
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank + 1, &axis));
     if (!one)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     rank = data.rank + nnew;
     for (uint32_t k = 0; k < rank; k++)
         dims[k] = k < axis ? data.dims[k] : k < axis + nnew ? one : data.dims[k - nnew];
@@ -140,7 +140,7 @@ static bt_status relate_squeeze(bt_solver *s, const bt_relation_call *r)
     uint32_t rank = 0;
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     if (!one)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     for (int64_t i = 0; i < a->axis.n; i++) {
         uint32_t axis;
         BT_TRY(bt_relation_axis(s, r, "axis", a->axis.at[i], data.rank, &axis));

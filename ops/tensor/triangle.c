@@ -71,7 +71,7 @@ static bt_status relate_diag(bt_solver *s, const bt_relation_call *r)
     length = longest(bt_relation_store(s), a, dims[0], dims[1]);
     count = bt_dim(bt_relation_store(s), a->k2 - a->k1 + 1);
     if (!length || !count)
-        return bt_no_memory();
+        return bt_relation_result(s, r, NULL);
     if (nrow)
         BT_TRY(bt_relation_unify(s, r, diagonal.dims[batch], count,
                                  "rows of diagonal and k2 - k1 + 1"));

@@ -23,7 +23,7 @@ static bt_status relate_where(bt_solver *s, const bt_relation_call *r)
     BT_TRY(bt_relation_broadcast(s, r, in[1]->shape, in[2]->shape, &values));
     BT_TRY(bt_relation_broadcast(s, r, in[0]->shape, values, &shape));
     const bt_type *result = bt_type_tensor(bt_relation_store(s), shape, in[1]->dtype);
-    return result ? bt_relation_result(s, r, result) : bt_no_memory();
+    return bt_relation_result(s, r, result);
 }
 
 static bt_status write_where(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)

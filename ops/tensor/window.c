@@ -47,7 +47,7 @@ static bt_status relate_window(bt_solver *s, const bt_relation_call *r)
         width = bt_dim(store, a->window_shape.at[k - axis]);
         stride = bt_dim(store, a->strides.at[k - axis]);
         if (!width || !stride)
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
         BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, width, extent,
                                    "window_shape and the dims of data"));
         steps = bt_dim_sub(store, extent, width);
@@ -55,7 +55,7 @@ static bt_status relate_window(bt_solver *s, const bt_relation_call *r)
         dims[k] = steps ? bt_dim_scale(store, steps, 1, 1) : NULL;
         dims[data.rank + k - axis] = width;
         if (!dims[k])
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
     }
     if (data.rank + n > BT_MAX_RANK)
         return bt_relation_fail(s, r, -1, "the result would have too many dims");
@@ -107,7 +107,7 @@ static bt_status relate_index(bt_solver *s, const bt_relation_call *r)
     for (uint32_t i = 1; i < n; i++) {
         const bt_type *one = bt_type_shape(store, fields[i].rank, fields[i].dims);
         if (!one)
-            return bt_no_memory();
+            return bt_relation_result(s, r, NULL);
         if (!fields[i].known)
             return bt_relation_wait(s);
         if (!(1u << BT_DTYPE_CLASS(fields[i].known) & BT_CLASS_BITS_INTEGER))

@@ -1,0 +1,154 @@
+/* The worked facets: gradient of multiply, quant of add, layout of concatenate, cost of
+ * sort. */
+#include "kit.h"
+
+static const void *facet_of(kit *k, const char *name, const char *facet)
+{
+    const bt_op *op;
+    const void *table;
+    assert_ok(k->ctx, bt_op_get(k->ctx, name, &op));
+    assert_ok(k->ctx, bt_op_facet(k->ctx, op, facet, &table));
+    assert_non_null(table);
+    return table;
+}
+
+static void begin(kit *k)
+{
+    assert_ok(k->ctx, bt_builder_create(k->ctx, k->store, NULL, &k->b));
+    assert_ok(k->ctx, bt_block_begin(k->b, 0, NULL));
+}
+
+static const bt_value *constant(kit *k, const char *text)
+{
+    bt_tensor *t = read_tensor(k, &text);
+    const bt_value *value = const_of(k, t);
+    bt_tensor_unref(t);
+    return value;
+}
+
+static const bt_value *param(kit *k, bt_dtype dtype, uint32_t rank, const int64_t *dims)
+{
+    const bt_param *p;
+    assert_ok(k->ctx, bt_build_param(k->b, "x",
+                                     bt_type_tensor_of(k->store, dtype, rank, dims), &p));
+    return &p->base;
+}
+
+/* The tensor of a constant, or of a call whose operands come to constants. */
+static bt_tensor *evaluate(kit *k, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    const bt_type *types[MAX_ARG];
+    bt_tensor *in[MAX_ARG], *out;
+    bt_compute *compute;
+    if (!call)
+        return bt_tensor_ref(bt_const_tensor(value));
+    for (uint32_t i = 0; i < call->narg; i++) {
+        in[i] = evaluate(k, call->args[i]);
+        types[i] = call->args[i]->type;
+    }
+    bt_formula_call formula = { call->op, call->attrs, call->narg, types, value->type };
+    assert_ok(k->ctx, bt_compute_create(k->ctx, &formula, &compute));
+    assert_ok(k->ctx, bt_compute_run(k->ctx, compute, call->narg,
+                                     (const bt_tensor *const *)in, &out));
+    bt_compute_destroy(compute);
+    for (uint32_t i = 0; i < call->narg; i++)
+        bt_tensor_unref(in[i]);
+    return out;
+}
+
+static void check_value(kit *k, const bt_value *value, const char *expected)
+{
+    const call_row row = { .op = bt_as_call(value) ? bt_as_call(value)->op->name : "-" };
+    bt_tensor *t = evaluate(k, value);
+    check_type(k, &row, value->type, t);
+    check_leaf(k, &row, t, expected);
+    bt_tensor_unref(t);
+}
+
+static void test_adjoints_of_a_product_have_the_types_of_its_factors(void **state)
+{
+    kit *k = *state;
+    const bt_gradient_facet *facet = facet_of(k, "multiply", "gradient");
+    const bt_value *y, *out[2] = { NULL };
+    begin(k);
+    const bt_value *args[] = { constant(k, "float32[2, 2] 1 2 3 4"),
+                               constant(k, "float32[2] 10 20") };
+    const bt_value *adjoint = constant(k, "float32[2, 2] 1 1 1 0");
+    assert_ok(k->ctx, bt_build(k->b, "multiply", NULL, args, 2, &y));
+    assert_ok(k->ctx, facet->build(k->b, bt_as_call(y), y, adjoint, out));
+    check_value(k, out[0], "float32[2, 2] 10 20 10 0");
+    check_value(k, out[1], "float32[2] 4 2");
+}
+
+static void test_a_sum_of_integers_takes_the_finer_scale(void **state)
+{
+    kit *k = *state;
+    const bt_quant_facet *facet = facet_of(k, "add", "quant");
+    const bt_value *y;
+    uint32_t kinds[2];
+    begin(k);
+    const bt_value *args[] = { constant(k, "int8[2] 10 -20"),
+                               constant(k, "int8[2] 3 4") };
+    bt_quant_value in[2] = {
+        { .value = args[0], .scale = constant(k, "float32[] 0.5"), .axis = -1 },
+        { .value = args[1], .scale = constant(k, "float32[] 0.25"), .axis = -1 },
+    }, out;
+    in[1].zero_point = constant(k, "int32[] 1");
+    assert_ok(k->ctx, bt_build(k->b, "add", NULL, args, 2, &y));
+    assert_ok(k->ctx, facet->annotate(k->ctx, bt_as_call(y), kinds));
+    assert_int_equal(kinds[0], BT_QUANT_ACTIVATION);
+    assert_ok(k->ctx, facet->realize(k->b, bt_as_call(y), in, &out));
+    check_value(k, out.scale, "float32[] 0.25");
+    // 10 * 0.5 + (3 - 1) * 0.25 = 5.5 = 22 * 0.25
+    check_value(k, out.value, "int32[2] 22 -37");
+    assert_null(out.zero_point);
+}
+
+static void test_fields_are_joined_in_a_layout_that_leaves_the_axis_whole(void **state)
+{
+    kit *k = *state;
+    const bt_layout_facet *facet = facet_of(k, "concatenate", "layout");
+    const bt_layout *wanted[] = { bt_layout_parse(k->store, "NCHW:NCHW4c") };
+    const bt_layout *in[1], *out;
+    const void *attrs;
+    const int64_t dims[] = { 1, 4, 2, 2 };
+    const bt_value *tuple, *y;
+    assert_non_null(wanted[0]);
+    begin(k);
+    const bt_value *x = param(k, BT_FLOAT32, 4, dims);
+    assert_ok(k->ctx, bt_build_tuple(k->b, 2, (const bt_value *[]){ x, x }, &tuple));
+    assert_ok(k->ctx, bt_build(k->b, "concatenate", "axis=2", &tuple, 1, &y));
+    assert_ok(k->ctx,
+              facet->choose(k->ctx, k->store, bt_as_call(y), wanted, in, &out, &attrs));
+    assert_ptr_equal(out, wanted[0]);
+    assert_ok(k->ctx, bt_build(k->b, "concatenate", "axis=1", &tuple, 1, &y));
+    assert_ok(k->ctx,
+              facet->choose(k->ctx, k->store, bt_as_call(y), wanted, in, &out, &attrs));
+    assert_null(out);
+}
+
+static void test_sorting_costs_more_than_its_elements(void **state)
+{
+    kit *k = *state;
+    const bt_cost_facet *facet = facet_of(k, "sort", "cost");
+    const int64_t dims[] = { 2, 1024 };
+    int64_t multiply_adds, nbytes;
+    const bt_value *y;
+    begin(k);
+    const bt_value *x = param(k, BT_FLOAT32, 2, dims);
+    assert_ok(k->ctx, bt_build(k->b, "sort", NULL, &x, 1, &y));
+    bt_formula_call formula = { bt_as_call(y)->op, bt_as_call(y)->attrs, 1, &x->type,
+                                y->type };
+    assert_ok(k->ctx, facet->estimate(k->ctx, &formula, &multiply_adds, &nbytes));
+    assert_int_equal(multiply_adds, 2 * 1024 * 10);
+    assert_int_equal(nbytes, 2 * 2 * 1024 * 4);
+}
+
+static const struct CMUnitTest tests[] = {
+    TEST(test_adjoints_of_a_product_have_the_types_of_its_factors),
+    TEST(test_a_sum_of_integers_takes_the_finer_scale),
+    TEST(test_fields_are_joined_in_a_layout_that_leaves_the_axis_whole),
+    TEST(test_sorting_costs_more_than_its_elements),
+};
+TEST_MAIN(tests)

@@ -310,6 +310,11 @@ int bt__at_definition(const bt__parser *p)
     return bt__at(p, BT_TOKEN_HEADER);
 }
 
+int bt__at_section(const bt__parser *p, const char *name)
+{
+    return bt__at(p, BT_TOKEN_HEADER) && bt__token_is_word(p, &p->next, name);
+}
+
 void bt__skip_statement(bt__parser *p)
 {
     uint32_t depth = 0;

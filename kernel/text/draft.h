@@ -170,6 +170,16 @@ const bt_ctor *bt__module_ctor(bt__parser *, const char *name);
 const char *bt__module_near_type(bt__parser *, const char *name);
 const char *bt__module_near_ctor(bt__parser *, const char *name);
 
+/* ---- parse_header.c, parse_adt.c, parse_global.c ---- */
+
+int bt__parse_headers(bt__parser *);
+/* Declares and defines all data types of the module. */
+int bt__parse_adts(bt__parser *);
+/* Passes over a data type, which was read before. 0: it had an error. */
+int bt__skip_adt(bt__parser *);
+/* Whatever definition stands here. */
+int bt__parse_definition(bt__parser *);
+
 /* ---- names_parse.c ---- */
 
 int bt__report_unknown_ops(bt__parser *);
@@ -189,7 +199,12 @@ bt__draft *bt__draft_const(bt__parser *, uint32_t offset, const bt_object *);
 /* Takes over a reference, given back with the parse. NULL: no memory, reported. */
 const bt_object *bt__draft_keep(bt__parser *, bt_object *);
 
-/* ---- parse_expr.c ---- */
+/* ---- parse_expr.c, parse_stmt.c ---- */
+
+/* BT__NUMBERS for %0, BT__LOCALS for any other name. */
+uint32_t bt__local_space(const bt__parser *, const bt__token *);
+/* What stands for an expression that had an error. */
+bt__draft *bt__draft_poison(bt__parser *);
 
 bt__draft *bt__parse_expr(bt__parser *);
 /* Statements and a result in a list, where a comma ends them. */

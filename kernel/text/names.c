@@ -415,6 +415,11 @@ int bt__names_assign(bt__names *names, const bt_func *func, int is_typed)
     return visit_func(names, func) && name_dims(names, is_typed);
 }
 
+int bt__names_assign_type(bt__names *names, const bt_type *type)
+{
+    return !type || (count(names, type) && name_dims(names, 1));
+}
+
 bt__names *bt__names_create(bt_arena *arena, const bt_module *module)
 {
     bt__names *names = BT_NEW(arena, bt__names);

@@ -3,7 +3,7 @@
  *
  *   cursor.c         tokens, errors, skipping to where parsing can go on
  *   scope.c          names of locals, type variables, shared `?a`
- *   parse_type.c     types, shapes, dims, type parameters, where relations
+ *   parse_dim.c, parse_type.c, parse_params.c    types and other terms
  *   attrs_parse.c    attributes of operators and functions
  *   constant.c       literals and constants
  *   parse_pattern.c, parse_expr.c, parse_func.c, parse_call.c   programs, as drafts
@@ -127,6 +127,8 @@ const char *bt__token_show(bt__parser *, const bt__token *);
 void bt__skip_statement(bt__parser *);
 /* 1 when a definition begins here: "def @f", "type Name", ... */
 int bt__at_definition(const bt__parser *);
+/* `#[name` begins here: data, metadata. */
+int bt__at_section(const bt__parser *, const char *name);
 /* [-] digits that fit int64. */
 int bt__parse_int(bt__parser *, int64_t *out);
 int bt__parse_uint32(bt__parser *, uint32_t *out);
@@ -148,9 +150,24 @@ void bt__scoped_release(bt__parser *, uint32_t mark);
 /* A new definition: forgets everything. */
 void bt__scoped_clear(bt__parser *);
 
-/* ---- parse_type.c ---- */
+/* ---- parse_dim.c, parse_type.c, parse_params.c ---- */
+
+/* The term; NULL is reported, as a constructor's that began at `start`. */
+const bt_type *bt__term_made(bt__parser *, const bt_type *, uint32_t start);
+/* The type variable of that name, NULL if there is none. */
+const bt_type *bt__find_type_var(bt__parser *, const bt__token *);
+/* The variable that stands here, if it is of the kind. */
+const bt_type *bt__parse_type_var(bt__parser *, const bt_type *var, uint32_t kind);
+const bt_type *bt__parse_hole(bt__parser *, uint32_t kind); /* `_` stands here */
+const bt_type *bt__parse_dim(bt__parser *);
+const bt_type *bt__parse_shape(bt__parser *);
+/* The kind that the token names, -1 if none. */
+int bt__token_type_kind(const bt__parser *, const bt__token *);
 
 const bt_type *bt__parse_term(bt__parser *, uint32_t kind); /* BT_KIND_... */
+/* The type of a function that has no body: nothing is inferred, so that a `?` among the
+ * arguments is a parameter, and one in the result a dim known at run time. */
+const bt_type *bt__parse_signature(bt__parser *);
 /* Of any kind: one other than Type is named before it, as in `Dim n`. */
 const bt_type *bt__parse_any_term(bt__parser *);
 /* Dims between the brackets of a list, which may be a reshape's codes. */

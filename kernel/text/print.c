@@ -218,10 +218,12 @@ static void print_gradient(bt__printer *p, const bt_global *global)
 
 static void print_global(bt__printer *p, const bt_global *global)
 {
+    int ok = global->kind == BT_GLOBAL_FUNC
+                 ? bt__names_assign(p->names, global->func, (int)p->module->is_typed)
+                 : bt__names_assign_type(p->names, global->type);
+    p->out->failed |= !ok;
     switch (global->kind) {
     case BT_GLOBAL_FUNC:
-        if (!bt__names_assign(p->names, global->func, (int)p->module->is_typed))
-            p->out->failed = 1;
         bt__print_name(p->out, "def @", global->name);
         bt__print_function(p, global->func);
         add(p, "\n");

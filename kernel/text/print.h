@@ -72,6 +72,8 @@ bt__names *bt__names_create(bt_arena *, const bt_module *); /* NULL: no memory *
 /* Gives every value and variable of the function a name. `is_typed`: a dim that occurs
  * once needs none. 0: no memory. */
 int bt__names_assign(bt__names *, const bt_func *, int is_typed);
+/* The same for a type alone. */
+int bt__names_assign_type(bt__names *, const bt_type *);
 /* Names one variable, of a data type. 0: no memory. */
 int bt__names_add_var(bt__names *, const bt_type *);
 /* 1 when the anonymous parameters must be listed with the others, because `?` in the

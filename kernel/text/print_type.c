@@ -64,7 +64,7 @@ static void print_bound(bt__printer *p, const bt_type *type)
 /* ---- dims ---- */
 
 /* Parts of a dim are ordered by what is printed, because the order of their creation is
- * another one in each store. */
+ * another one in each store. What is subtracted comes last. */
 struct part {
     const char *text;
     int64_t coefficient;
@@ -73,7 +73,9 @@ struct part {
 static int compare_parts(const void *a, const void *b)
 {
     const struct part *left = a, *right = b;
-    int order = strcmp(left->text, right->text);
+    int order = (left->coefficient < 0) - (right->coefficient < 0);
+    if (!order)
+        order = strcmp(left->text, right->text);
     if (order)
         return order;
     return (left->coefficient > right->coefficient) -

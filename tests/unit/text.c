@@ -200,6 +200,21 @@ static void test_globals_of_every_kind(void **state)
                 "gradient @dg2: fn (float32, float32) -> (float32, float32) = @g();\n");
 }
 
+static void test_unknown_dims_of_signatures(void **state)
+{
+    (void)state;
+    check_prints(HEADER "extern @f: fn (Tensor[(?, 4), int8], Tensor[(?a, ?a), int8]) -> "
+                        "(Tensor[(?), int8], Tensor[(?b, ?b), int8]);\n"
+                        "def @g(%x) { %x }\n",
+                 HEADER "\nextern @f: fn <n: Dim, m: Dim>(Tensor[(n, 4), int8], "
+                        "Tensor[(m, m), int8]) -> (Tensor[(?), int8], Tensor[(?b, ?b), "
+                        "int8]);\n"
+                        "\n"
+                        "def @g(%x) {\n"
+                        "    %x\n"
+                        "}\n");
+}
+
 static void test_constants_of_every_form(void **state)
 {
     (void)state;
@@ -239,13 +254,60 @@ static void test_large_constants_stand_at_the_end(void **state)
                 "MzQ1Njc4OTo7PD0+P0A=\";\n");
 }
 
+static void test_weights_live_in_a_file_beside_the_text(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/baton-text-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/w.npz", folder);
+    bt_module *module = parse(
+        TYPED "def @main() -> int32 {\n"
+              "    %0: float32 = const[(66), float32]{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, "
+              "11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, "
+              "28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, "
+              "45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, "
+              "62, 63, 64, 65, 66}.0;\n"
+              "    1\n"
+              "}\n");
+    bt_npz *npz = NULL;
+    char *text =
+        print_with(module, &(bt_print_options){ .weights = "w.npz", .npz = &npz });
+    assert_string_equal(text, HEADER "#[typed]\n"
+                                     "#[weights = \"w.npz\"]\n"
+                                     "\n"
+                                     "def @main() -> int32 {\n"
+                                     "    %0: float32 = const[(66), float32]{data "
+                                     "\"c0\"}.0;\n"
+                                     "    1\n"
+                                     "}\n");
+    bt_text bytes;
+    bt_text_init(&bytes, bt_ctx_scratch(ctx));
+    assert_int_equal(npz->len, 1);
+    assert_ok(ctx, bt_npz_write(ctx, npz->len, npz->at, &bytes));
+    assert_ok(ctx, bt_file_write(ctx, path, bytes.at, bytes.len));
+    bt_module *again = NULL;
+    assert_ok(ctx, bt_parse(ctx, "test.bt", folder, text, strlen(text), &again));
+    assert_true(bt_module_equal(module, again));
+    bt_module_unref(again);
+    again = NULL;
+    assert_error(bt_parse(ctx, "test.bt", NULL, text, strlen(text), &again), BT_ERR_NAME,
+                 "weights are not allowed here");
+    remove(path);
+    assert_error(bt_parse(ctx, "test.bt", folder, text, strlen(text), &again), BT_ERR_IO,
+                 "w.npz");
+    remove(folder);
+    free(text);
+    bt_npz_destroy(ctx, npz);
+    bt_module_unref(module);
+}
+
 static void test_dims_of_every_form(void **state)
 {
     (void)state;
     check_exact(
         TYPED "def @main<n: Dim, m: Dim>(%a: Tensor[(n, m), float32], %b: Tensor[(?), "
               "float32], %c: Tensor[(?a, ?a), float32]) -> Tensor[(?), float32] {\n"
-              "    %0: (Tensor[(-2*m + 3*n + 4), float32], Tensor[(m*n + n), float32]) = "
+              "    %0: (Tensor[(3*n - 2*m + 4), float32], Tensor[(m*n + n), float32]) = "
               "%a.0;\n"
               "    %1: Tensor[(floordiv(n + 1, m), ceildiv(n, m), mod(n, m)), int8] = "
               "%a.0;\n"
@@ -333,8 +395,10 @@ static const struct CMUnitTest tests[] = {
     TEST(test_any_name_prints_in_quotes),
     TEST(test_namesakes_get_numbers),
     TEST(test_globals_of_every_kind),
+    TEST(test_unknown_dims_of_signatures),
     TEST(test_constants_of_every_form),
     TEST(test_large_constants_stand_at_the_end),
+    TEST(test_weights_live_in_a_file_beside_the_text),
     TEST(test_dims_of_every_form),
     TEST(test_anonymous_dims_out_of_order_are_listed),
     TEST(test_untyped_programs_print_what_is_known),

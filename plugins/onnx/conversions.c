@@ -2,12 +2,21 @@
 
 #include <string.h>
 
-#include "convert_math.h"
-#include "convert_nn.h"
+#include "convert_activation.h"
+#include "convert_elementwise.h"
+#include "convert_index.h"
+#include "convert_join.h"
+#include "convert_matrix.h"
+#include "convert_norm.h"
+#include "convert_reduce.h"
 #include "convert_shape.h"
+#include "convert_window.h"
 
-static const struct conversion *const families[] = { convert_math, convert_nn,
-                                                     convert_shape };
+static const struct conversion *const families[] = {
+    convert_activation, convert_elementwise, convert_reduce,
+    convert_matrix,     convert_window,      convert_norm,
+    convert_shape,      convert_join,        convert_index,
+};
 
 const struct conversion *find_conversion(const char *domain, const char *op,
                                          int64_t opset)

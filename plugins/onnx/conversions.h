@@ -2,7 +2,7 @@
 #ifndef ONNX_CONVERSIONS_H
 #define ONNX_CONVERSIONS_H
 
-#include "node.h"
+#include "arith.h"
 
 /* How nodes of one operator become bindings, for operator sets from `since` to before the
  * next row of that name. */

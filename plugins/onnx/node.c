@@ -1,4 +1,4 @@
-/* What conversions ask of a node and build from it. */
+/* What conversions ask of a node. */
 #include <string.h>
 
 #include "node.h"
@@ -31,6 +31,19 @@ const char *node_format(struct node *n, const char *format, ...)
     if (!bt_text_get(&text) && !n->status)
         n->status = bt_no_memory();
     return bt_text_get(&text) ? bt_text_get(&text) : "";
+}
+
+void node_unknown(struct node *n, const char *what)
+{
+    node_fail(n, BT_ERR_UNSUPPORTED,
+              "%s not known before run time; an input can be fixed when the model is "
+              "imported: NAME=[1, 2]",
+              what);
+}
+
+const char *format_bool(int value)
+{
+    return value ? "True" : "False";
 }
 
 const char *format_ints(struct node *n, uint32_t count, const int64_t *values)
@@ -236,133 +249,4 @@ uint32_t node_axis(struct node *n, int64_t axis, uint32_t rank)
     node_fail(n, BT_ERR_ATTRIBUTE, "axis %lld is out of range for rank %u",
               (long long)axis, rank);
     return 0;
-}
-
-/* ---- building ---- */
-
-const bt_value *emit(struct node *n, const char *op, const char *attrs, uint32_t narg,
-                     const bt_value *const *args)
-{
-    const bt_value *out = NULL;
-    for (uint32_t i = 0; i < narg; i++) {
-        if (!args[i])
-            node_fail(n, BT_ERR_FORMAT, "an input is missing");
-    }
-    if (!n->status)
-        n->status = bt_build(n->im->builder, op, attrs, args, narg, &out);
-    return out;
-}
-
-const bt_value *emit1(struct node *n, const char *op, const char *attrs,
-                      const bt_value *x)
-{
-    return emit(n, op, attrs, 1, &x);
-}
-
-const bt_value *emit2(struct node *n, const char *op, const char *attrs,
-                      const bt_value *x, const bt_value *y)
-{
-    const bt_value *args[2] = { x, y };
-    return emit(n, op, attrs, 2, args);
-}
-
-const bt_value *emit_tuple(struct node *n, uint32_t count, const bt_value *const *fields)
-{
-    const bt_value *out = NULL;
-    if (!n->status)
-        n->status = bt_build_tuple(n->im->builder, count, fields, &out);
-    return out;
-}
-
-const bt_value *emit_proj(struct node *n, const bt_value *tuple, uint32_t index)
-{
-    const bt_value *out = NULL;
-    if (!n->status)
-        n->status = bt_build_proj(n->im->builder, tuple, index, &out);
-    return out;
-}
-
-const bt_value *emit_scalar(struct node *n, bt_dtype dtype, double value)
-{
-    const bt_value *out = NULL;
-    if (!n->status)
-        n->status = bt_build_scalar(n->im->builder, dtype, value, &out);
-    return out;
-}
-
-const bt_value *emit_const(struct node *n, bt_tensor *tensor)
-{
-    const bt_value *out = NULL;
-    if (!n->status)
-        n->status = bt_build_const(n->im->builder, &tensor->base, &out);
-    bt_tensor_unref(tensor);
-    return out;
-}
-
-/* The attributes of an operator with one shape among them that no text can state, since
- * it is symbolic. */
-static bt_status attrs_with_shape(struct importer *im, const bt_op *op, const char *text,
-                                  const char *name, const bt_type *shape,
-                                  const void **out)
-{
-    const void *parsed;
-    BT_TRY(bt_attrs_parse(im->ctx, im->store, op, text, &parsed));
-    char *copy = bt_arena_alloc(im->arena, 1, op->attrs_nbytes);
-    if (!copy)
-        return bt_no_memory();
-    memcpy(copy, parsed, op->attrs_nbytes);
-    const char *member = bt_attr_find(op, copy, name, BT_ATTR_SHAPE);
-    if (!member)
-        return bt_fail(im->ctx, BT_ERR_INTERNAL, "%s has no attribute %s", op->name,
-                       name);
-    memcpy(copy + (member - copy), &shape, sizeof(shape));
-    *out = copy;
-    return NULL;
-}
-
-const bt_value *emit_shaped(struct node *n, const char *op_name, const char *text,
-                            const char *name, const bt_value *x, uint32_t count,
-                            const bt_type *const *dims)
-{
-    const bt_op *op;
-    const void *attrs;
-    const bt_value *out = NULL;
-    const bt_type *shape = bt_type_shape(n->im->store, count, dims);
-    if (!x)
-        node_fail(n, BT_ERR_FORMAT, "an input is missing");
-    if (!n->status && !shape)
-        n->status = bt_no_memory();
-    if (!n->status)
-        n->status = bt_op_get(n->im->ctx, op_name, &op);
-    if (!n->status)
-        n->status = attrs_with_shape(n->im, op, text, name, shape, &attrs);
-    if (!n->status)
-        n->status = bt_build_op(n->im->builder, op, attrs, 1, &x, &out);
-    return out;
-}
-
-const bt_value *emit_cast(struct node *n, const bt_value *x, bt_dtype dtype)
-{
-    char name[BT_DTYPE_NAME_SIZE];
-    if (value_dtype(x) == dtype)
-        return x;
-    return emit1(n, "cast",
-                 node_format(n, "dtype=\"%s\"", bt_dtype_name(dtype, name, sizeof(name))),
-                 x);
-}
-
-void node_out(struct node *n, uint32_t i, const bt_value *value)
-{
-    if (n->status || !node_wants(n, i))
-        return;
-    const char *name = n->proto->outputs.at[i];
-    if (!value)
-        node_fail(n, BT_ERR_INTERNAL, "output %u was not made", i);
-    else if (bt_map_entry_find(&n->im->scope->values, name) ||
-             bt_map_find(&n->im->scope->initializers, name))
-        node_fail(n, BT_ERR_NAME, "the value %s is given twice", name);
-    if (!n->status)
-        n->status = bt_build_name(n->im->builder, value, name);
-    if (!n->status && !bt_map_put(&n->im->scope->values, name, (void *)(uintptr_t)value))
-        n->status = bt_no_memory();
 }

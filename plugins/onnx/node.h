@@ -44,29 +44,14 @@ int value_dims(struct node *, const bt_value *, uint32_t *n, const bt_type *cons
 /* An axis counted from the front; the node fails where it is out of range. */
 uint32_t node_axis(struct node *, int64_t axis, uint32_t rank);
 
-/* ---- what it builds ---- */
+/* ---- what it says ---- */
 
 void node_fail(struct node *, uint32_t code, const char *format, ...) BT_PRINTF(3, 4);
+/* Fails because an input is needed now whose value only a run gives. */
+void node_unknown(struct node *, const char *what);
 /* Formatted text that lives as long as the import. "" after a failure. */
 const char *node_format(struct node *, const char *format, ...) BT_PRINTF(2, 3);
 const char *format_ints(struct node *, uint32_t n, const int64_t *);
-/* A call; attrs as text, NULL: defaults. NULL after a failure. */
-const bt_value *emit(struct node *, const char *op, const char *attrs, uint32_t narg,
-                     const bt_value *const *args);
-const bt_value *emit1(struct node *, const char *op, const char *attrs, const bt_value *);
-const bt_value *emit2(struct node *, const char *op, const char *attrs, const bt_value *,
-                      const bt_value *);
-const bt_value *emit_tuple(struct node *, uint32_t n, const bt_value *const *);
-const bt_value *emit_proj(struct node *, const bt_value *, uint32_t index);
-const bt_value *emit_scalar(struct node *, bt_dtype, double);
-const bt_value *emit_const(struct node *, bt_tensor *); /* takes the reference */
-/* A call with a shape attribute that may be symbolic, such as reshape's newshape; `text`
- * gives the attributes (and some shape in the place of this one). */
-const bt_value *emit_shaped(struct node *, const char *op, const char *text,
-                            const char *name, const bt_value *, uint32_t n,
-                            const bt_type *const *dims);
-const bt_value *emit_cast(struct node *, const bt_value *, bt_dtype);
-/* Names output i. */
-void node_out(struct node *, uint32_t i, const bt_value *);
+const char *format_bool(int);
 
 #endif

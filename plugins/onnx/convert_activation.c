@@ -1,0 +1,209 @@
+/* Activation functions, most by their formulas; softmax and its kin. */
+#include "convert_activation.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- by formula ---- */
+
+static void hard_sigmoid(struct node *n)
+{
+    const bt_value *x =
+        times_number(n, node_need(n, 0), node_float(n, "alpha", (double)0.2f));
+    node_out(n, 0, clipped(n, plus_number(n, x, node_float(n, "beta", 0.5)), 0, 1));
+}
+
+static void hard_swish(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    const bt_value *gate = plus_number(n, times_number(n, x, (double)(1.0f / 6)), 0.5);
+    node_out(n, 0, times(n, x, clipped(n, gate, 0, 1)));
+}
+
+/* scale * (x > 0 ? x : alpha * (exp(x / width) - 1)): Elu, Selu, Celu. */
+static void exponential_unit(struct node *n, double scale, double alpha, double width)
+{
+    const bt_value *x = node_need(n, 0), *zero = scalar_like(n, x, 0);
+    const bt_value *below = over_number(n, lesser_of(n, x, zero), width);
+    below = plus_number(n, applied(n, "exp", below), -1);
+    const bt_value *y = plus(n, greater_of(n, x, zero), times_number(n, below, alpha));
+    node_out(n, 0, times_number(n, y, scale));
+}
+
+static void elu(struct node *n)
+{
+    exponential_unit(n, 1, node_float(n, "alpha", 1), 1);
+}
+
+static void selu(struct node *n)
+{
+    /* The defaults of operator set 1 have fewer digits. */
+    int old = n->opset < 6;
+    exponential_unit(n, node_float(n, "gamma", old ? 1.0507 : 1.05070102214813232421875),
+                     node_float(n, "alpha", old ? 1.6732 : 1.67326319217681884765625), 1);
+}
+
+static void celu(struct node *n)
+{
+    double alpha = node_float(n, "alpha", 1);
+    exponential_unit(n, 1, alpha, alpha);
+}
+
+/* log(1 + exp(x)) as max(x, 0) + log(1 + exp(-|x|)), which cannot overflow. */
+static const bt_value *softplus_of(struct node *n, const bt_value *x)
+{
+    const bt_value *decay =
+        applied(n, "exp", applied(n, "negative", applied(n, "abs", x)));
+    const bt_value *rest = applied(n, "log", plus_number(n, decay, 1));
+    return plus(n, greater_of(n, x, scalar_like(n, x, 0)), rest);
+}
+
+static void softplus(struct node *n)
+{
+    node_out(n, 0, softplus_of(n, node_need(n, 0)));
+}
+
+static void mish(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    node_out(n, 0, times(n, x, applied(n, "tanh", softplus_of(n, x))));
+}
+
+static void softsign(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    node_out(n, 0, over(n, x, plus_number(n, applied(n, "abs", x), 1)));
+}
+
+static void swish(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    const bt_value *gate = times_number(n, x, node_float(n, "alpha", 1));
+    node_out(n, 0, times(n, x, applied(n, "sigmoid", gate)));
+}
+
+static void thresholded_relu(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    const bt_value *above =
+        emit2(n, "greater", NULL, x, scalar_like(n, x, node_float(n, "alpha", 1)));
+    node_out(n, 0, chosen(n, above, x, scalar_like(n, x, 0)));
+}
+
+static void shrink(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    double lambda = node_float(n, "lambd", 0.5), bias = node_float(n, "bias", 0);
+    const bt_value *below = emit2(n, "less", NULL, x, scalar_like(n, x, -lambda)),
+                   *above = emit2(n, "greater", NULL, x, scalar_like(n, x, lambda));
+    const bt_value *inner =
+        chosen(n, above, plus_number(n, x, -bias), scalar_like(n, x, 0));
+    node_out(n, 0, chosen(n, below, plus_number(n, x, bias), inner));
+}
+
+static void gelu(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *inner;
+    if (strcmp(node_text(n, "approximate", "none"), "tanh") == 0) {
+        const bt_value *cube = times_number(n, times(n, squared(n, x), x), 0.044715);
+        inner = times_number(n, plus(n, x, cube), sqrt(2 / 3.14159265358979323846));
+        inner = applied(n, "tanh", inner);
+    } else {
+        inner = applied(n, "erf", times_number(n, x, sqrt(0.5)));
+    }
+    node_out(n, 0, times(n, times_number(n, x, 0.5), plus_number(n, inner, 1)));
+}
+
+static void leaky_relu(struct node *n)
+{
+    const char *attrs =
+        node_format(n, "alpha=%.17g", node_float(n, "alpha", (double)0.01f));
+    node_out(n, 0, emit1(n, "nn.leaky_relu", attrs, node_need(n, 0)));
+}
+
+/* The slope broadcasts to the data; a vector before operator set 7 lies along axis 1. */
+static void prelu(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *slope = node_need(n, 1);
+    uint32_t rank = value_rank(n, x), slope_rank = value_rank(n, slope);
+    if (!n->status && n->opset < 7 && slope_rank == 1 && rank > 1)
+        slope = along(n, slope, 1, rank);
+    const bt_value *below = emit2(n, "less", NULL, x, scalar_like(n, x, 0));
+    node_out(n, 0, chosen(n, below, times(n, x, slope), x));
+}
+
+/* ---- softmax ---- */
+
+/* All axes before `axis`, and all from it on, as one each. */
+static const bt_value *to_matrix(struct node *n, const bt_value *x, uint32_t axis)
+{
+    uint32_t rank = value_rank(n, x);
+    const bt_type *dims[2] = { dims_product(n, x, 0, axis),
+                               dims_product(n, x, axis, rank) };
+    return reshaped(n, x, 2, dims);
+}
+
+/* The element of value 1 is the first of the greatest. */
+static const bt_value *hardmax_of(struct node *n, const bt_value *x, uint32_t axis)
+{
+    const bt_value *best =
+        emit1(n, "argmax", node_format(n, "axis=[%u], keepdims=True", axis), x);
+    const bt_value *position =
+        along(n, counted(n, dim_of(n, x, axis), BT_INT64), axis, value_rank(n, x));
+    return cast_to(n, emit2(n, "equal", NULL, cast_to(n, best, BT_INT64), position),
+                   value_dtype(x));
+}
+
+static const bt_value *normalised(struct node *n, const bt_value *x, uint32_t axis)
+{
+    return strcmp(n->row->arg, "hardmax") == 0
+               ? hardmax_of(n, x, axis)
+               : emit1(n, n->row->arg, node_format(n, "axis=%u", axis), x);
+}
+
+static void softmax(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    uint32_t axis = node_axis(n, node_int(n, "axis", -1), value_rank(n, x));
+    node_out(n, 0, n->status ? NULL : normalised(n, x, axis));
+}
+
+/* Before operator set 13 it is over all axes from `axis` on, flattened. */
+static void softmax_flat(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    uint32_t rank = value_rank(n, x), axis = node_axis(n, node_int(n, "axis", 1), rank);
+    if (n->status)
+        return;
+    if (axis + 1 == rank)
+        node_out(n, 0, normalised(n, x, axis));
+    else
+        node_out(n, 0, shaped_like(n, normalised(n, to_matrix(n, x, axis), 1), x));
+}
+
+static void flatten(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    int64_t axis = node_int(n, "axis", 1), rank = value_rank(n, x);
+    if (axis < 0)
+        axis += rank;
+    if (axis < 0 || axis > rank)
+        node_fail(n, BT_ERR_ATTRIBUTE, "axis %lld is out of range for rank %lld",
+                  (long long)axis, (long long)rank);
+    if (!n->status)
+        node_out(n, 0, to_matrix(n, x, (uint32_t)axis));
+}
+
+// clang-format off
+const struct conversion convert_activation[] = {
+    { "HardSigmoid", 1, hard_sigmoid, NULL }, { "HardSwish", 14, hard_swish, NULL }, { "Elu", 1, elu, NULL },
+    { "Selu", 1, selu, NULL }, { "Celu", 12, celu, NULL }, { "Softplus", 1, softplus, NULL }, { "Softsign", 1, softsign, NULL },
+    { "Mish", 18, mish, NULL }, { "Swish", 24, swish, NULL }, { "ThresholdedRelu", 10, thresholded_relu, NULL },
+    { "Shrink", 9, shrink, NULL }, { "Gelu", 20, gelu, NULL }, { "LeakyRelu", 1, leaky_relu, NULL }, { "PRelu", 1, prelu, NULL },
+    { "Softmax", 1, softmax_flat, "nn.softmax" }, { "Softmax", 13, softmax, "nn.softmax" },
+    { "LogSoftmax", 1, softmax_flat, "nn.log_softmax" }, { "LogSoftmax", 13, softmax, "nn.log_softmax" },
+    { "Hardmax", 1, softmax_flat, "hardmax" }, { "Hardmax", 13, softmax, "hardmax" },
+    { "Flatten", 1, flatten, NULL },
+    { 0 },
+};
+// clang-format on

@@ -1,0 +1,227 @@
+/* Elementwise arithmetic, comparison, logic, conversion of element types. */
+#include "convert_elementwise.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- one operator for one ---- */
+
+static void unary(struct node *n)
+{
+    node_out(n, 0, applied(n, n->row->arg, node_need(n, 0)));
+}
+
+static void binary(struct node *n)
+{
+    node_out(n, 0, emit2(n, n->row->arg, NULL, node_need(n, 0), node_need(n, 1)));
+}
+
+/* Before operator set 7 the second operand broadcasts only where `broadcast` says so; it
+ * then lies along the last axes, or from `axis` on. */
+static const bt_value *old_operand(struct node *n, const bt_value *x, const bt_value *y)
+{
+    int64_t axis = node_int(n, "axis", -1);
+    uint32_t x_rank = value_rank(n, x), y_rank = value_rank(n, y);
+    if (n->status || !node_int(n, "broadcast", 0) || !node_has(n, "axis"))
+        return y;
+    if (axis < 0)
+        axis += x_rank;
+    if (axis < 0 || axis + y_rank > x_rank) {
+        node_fail(n, BT_ERR_ATTRIBUTE,
+                  "axis %lld: rank %u does not fit into rank %u from there on",
+                  (long long)axis, y_rank, x_rank);
+        return NULL;
+    }
+    return with_axes(n, y, y_rank, x_rank - (uint32_t)axis - y_rank);
+}
+
+static void binary_old(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *y = node_need(n, 1);
+    node_out(n, 0, emit2(n, n->row->arg, NULL, x, old_operand(n, x, y)));
+}
+
+static void identity(struct node *n)
+{
+    node_out(n, 0, node_need(n, 0));
+}
+
+/* Sum, Max, Min of any number of inputs. */
+static const bt_value *fold_inputs(struct node *n, const char *op)
+{
+    const bt_value *out = node_need(n, 0);
+    for (uint32_t i = 1; i < node_nin(n); i++)
+        out = emit2(n, op, NULL, out, node_need(n, i));
+    return out;
+}
+
+static void variadic(struct node *n)
+{
+    node_out(n, 0, fold_inputs(n, n->row->arg));
+}
+
+static void mean(struct node *n)
+{
+    node_out(n, 0, over_number(n, fold_inputs(n, "add"), node_nin(n)));
+}
+
+/* ---- arithmetic with rules of its own ---- */
+
+static void reciprocal(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    node_out(n, 0, over(n, scalar_like(n, x, 1), x));
+}
+
+static int is_float(bt_dtype dtype)
+{
+    return 1u << BT_DTYPE_CLASS(dtype) & BT_CLASS_BITS_FLOAT;
+}
+
+/* The result has the base's type, whatever that of the exponent. */
+static void power(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *y = node_need(n, 1);
+    bt_dtype dtype = value_dtype(x), exponent = value_dtype(y);
+    bt_dtype computed = is_float(exponent) && !is_float(dtype) ? exponent : dtype;
+    const bt_value *out =
+        emit2(n, "power", NULL, cast_to(n, x, computed), cast_to(n, y, computed));
+    node_out(n, 0, cast_to(n, out, dtype));
+}
+
+static void power_old(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *y = node_need(n, 1);
+    node_out(n, 0, emit2(n, "power", NULL, x, old_operand(n, x, y)));
+}
+
+static void modulo(struct node *n)
+{
+    const char *op = node_int(n, "fmod", 0) ? "mod" : "floor_mod";
+    node_out(n, 0, emit2(n, op, NULL, node_need(n, 0), node_need(n, 1)));
+}
+
+static void bit_shift(struct node *n)
+{
+    int left = strcmp(node_text(n, "direction", "LEFT"), "LEFT") == 0;
+    node_out(n, 0,
+             emit2(n, left ? "left_shift" : "right_shift", NULL, node_need(n, 0),
+                   node_need(n, 1)));
+}
+
+static void clip_attrs(struct node *n)
+{
+    node_out(n, 0,
+             clipped(n, node_need(n, 0), node_float(n, "min", -INFINITY),
+                     node_float(n, "max", INFINITY)));
+}
+
+static void clip_inputs(struct node *n)
+{
+    const bt_value *y = node_need(n, 0), *low = node_in(n, 1), *high = node_in(n, 2);
+    if (low)
+        y = greater_of(n, y, low);
+    if (high)
+        y = lesser_of(n, y, high);
+    node_out(n, 0, y);
+}
+
+static void where(struct node *n)
+{
+    node_out(n, 0, chosen(n, node_need(n, 0), node_need(n, 1), node_need(n, 2)));
+}
+
+static void is_inf(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *zero = scalar_like(n, x, 0),
+                   *y = applied(n, "isinf", x);
+    if (!node_int(n, "detect_negative", 1))
+        y = emit2(n, "logical_and", NULL, y, emit2(n, "greater", NULL, x, zero));
+    if (!node_int(n, "detect_positive", 1))
+        y = emit2(n, "logical_and", NULL, y, emit2(n, "less", NULL, x, zero));
+    node_out(n, 0, y);
+}
+
+/* ---- element types ---- */
+
+static void cast_as(struct node *n, int64_t data_type)
+{
+    bt_dtype dtype = onnx_dtype(data_type);
+    if (!dtype)
+        node_fail(n, BT_ERR_UNSUPPORTED, "element type %lld is not supported",
+                  (long long)data_type);
+    node_out(n, 0, cast_to(n, node_need(n, 0), dtype));
+}
+
+static void cast(struct node *n)
+{
+    cast_as(n, node_int(n, "to", 0));
+}
+
+/* Operator set 1 names the type. */
+static void cast_by_name(struct node *n)
+{
+    static const char *const names[] = {
+        "UNDEFINED", "FLOAT",  "UINT8", "INT8",    "UINT16", "INT16",  "INT32",
+        "INT64",     "STRING", "BOOL",  "FLOAT16", "DOUBLE", "UINT32", "UINT64",
+    };
+    const char *name = node_text(n, "to", "");
+    int64_t found = 0;
+    for (uint32_t i = 0; i < BT_COUNT(names); i++) {
+        if (strcmp(names[i], name) == 0)
+            found = i;
+    }
+    cast_as(n, found);
+}
+
+static void cast_like(struct node *n)
+{
+    const bt_value *like = node_need(n, 1);
+    node_out(n, 0, cast_to(n, node_need(n, 0), value_dtype(like)));
+}
+
+static void bit_cast(struct node *n)
+{
+    bt_dtype dtype = onnx_dtype(node_int(n, "to", 0));
+    char name[BT_DTYPE_NAME_SIZE];
+    if (!dtype)
+        node_fail(n, BT_ERR_UNSUPPORTED, "element type %lld is not supported",
+                  (long long)node_int(n, "to", 0));
+    const char *attrs =
+        node_format(n, "dtype=\"%s\"", bt_dtype_name(dtype, name, sizeof(name)));
+    node_out(n, 0, emit1(n, "reinterpret", attrs, node_need(n, 0)));
+}
+
+// clang-format off
+const struct conversion convert_elementwise[] = {
+    { "Abs", 1, unary, "abs" }, { "Acos", 7, unary, "acos" }, { "Acosh", 9, unary, "acosh" },
+    { "Asin", 7, unary, "asin" }, { "Asinh", 9, unary, "asinh" }, { "Atan", 7, unary, "atan" },
+    { "Atanh", 9, unary, "atanh" }, { "BitwiseNot", 18, unary, "bitwise_not" }, { "Ceil", 1, unary, "ceil" },
+    { "Cos", 7, unary, "cos" }, { "Cosh", 9, unary, "cosh" }, { "Erf", 9, unary, "erf" }, { "Exp", 1, unary, "exp" },
+    { "Floor", 1, unary, "floor" }, { "IsNaN", 9, unary, "isnan" }, { "Log", 1, unary, "log" },
+    { "Neg", 1, unary, "negative" }, { "Not", 1, unary, "logical_not" }, { "Relu", 1, unary, "nn.relu" },
+    { "Round", 11, unary, "round_even" }, { "Sigmoid", 1, unary, "sigmoid" }, { "Sign", 9, unary, "sign" },
+    { "Sin", 7, unary, "sin" }, { "Sinh", 9, unary, "sinh" }, { "Sqrt", 1, unary, "sqrt" }, { "Tan", 7, unary, "tan" },
+    { "Tanh", 1, unary, "tanh" }, { "Identity", 1, identity, NULL }, { "Reciprocal", 1, reciprocal, NULL },
+    { "Add", 1, binary_old, "add" }, { "Add", 7, binary, "add" },
+    { "Sub", 1, binary_old, "subtract" }, { "Sub", 7, binary, "subtract" },
+    { "Mul", 1, binary_old, "multiply" }, { "Mul", 7, binary, "multiply" },
+    { "Div", 1, binary_old, "divide" }, { "Div", 7, binary, "divide" },
+    { "And", 1, binary_old, "logical_and" }, { "And", 7, binary, "logical_and" },
+    { "Or", 1, binary_old, "logical_or" }, { "Or", 7, binary, "logical_or" },
+    { "Xor", 1, binary_old, "logical_xor" }, { "Xor", 7, binary, "logical_xor" },
+    { "Equal", 1, binary_old, "equal" }, { "Equal", 7, binary, "equal" },
+    { "Greater", 1, binary_old, "greater" }, { "Greater", 7, binary, "greater" },
+    { "Less", 1, binary_old, "less" }, { "Less", 7, binary, "less" },
+    { "Pow", 1, power_old, NULL }, { "Pow", 7, power, NULL },
+    { "GreaterOrEqual", 12, binary, "greater_equal" }, { "LessOrEqual", 12, binary, "less_equal" },
+    { "BitwiseAnd", 18, binary, "bitwise_and" }, { "BitwiseOr", 18, binary, "bitwise_or" },
+    { "BitwiseXor", 18, binary, "bitwise_xor" }, { "BitShift", 11, bit_shift, NULL }, { "Mod", 10, modulo, NULL },
+    { "Max", 1, variadic, "maximum" }, { "Min", 1, variadic, "minimum" }, { "Sum", 1, variadic, "add" },
+    { "Mean", 1, mean, NULL }, { "Clip", 1, clip_attrs, NULL }, { "Clip", 11, clip_inputs, NULL },
+    { "Where", 9, where, NULL }, { "IsInf", 10, is_inf, NULL },
+    { "Cast", 1, cast_by_name, NULL }, { "Cast", 6, cast, NULL }, { "CastLike", 15, cast_like, NULL },
+    { "BitCast", 26, bit_cast, NULL },
+    { 0 },
+};
+// clang-format on

@@ -1,0 +1,202 @@
+/* Elements by position: gather and scatter, choices, order, ranges. */
+#include "convert_index.h"
+
+#include <string.h>
+
+/* ---- gathering ---- */
+
+static void gather(struct node *n)
+{
+    const char *attrs =
+        node_format(n, "axis=%lld, mode=\"fast\"", (long long)node_int(n, "axis", 0));
+    node_out(n, 0, emit2(n, "take", attrs, node_need(n, 0), node_need(n, 1)));
+}
+
+static void gather_elements(struct node *n)
+{
+    const char *attrs = node_format(n, "axis=%lld", (long long)node_int(n, "axis", 0));
+    node_out(n, 0, emit2(n, "gather", attrs, node_need(n, 0), node_need(n, 1)));
+}
+
+/* ONNX has the positions along the last axis, Relay along the first. */
+static const bt_value *last_axis_first(struct node *n, const bt_value *indices)
+{
+    int64_t axes[BT_MAX_RANK];
+    uint32_t rank = value_rank(n, indices);
+    if (!rank)
+        node_fail(n, BT_ERR_FORMAT, "indices have rank 0; at least 1 is needed");
+    for (uint32_t i = 0; i < rank; i++)
+        axes[i] = i ? (int64_t)i - 1 : (int64_t)rank - 1;
+    return n->status ? NULL : transposed(n, indices, rank, axes);
+}
+
+static void gather_nd(struct node *n)
+{
+    const char *attrs =
+        node_format(n, "batch_dims=%lld", (long long)node_int(n, "batch_dims", 0));
+    node_out(n, 0,
+             emit2(n, "gather_nd", attrs, node_need(n, 0),
+                   last_axis_first(n, node_need(n, 1))));
+}
+
+/* Slices where a condition holds; it may be shorter than the axis. */
+static void compress(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *condition = node_need(n, 1);
+    const bt_type *all = n->status ? NULL : dims_product(n, x, 0, value_rank(n, x));
+    int64_t axis = 0;
+    if (node_has(n, "axis"))
+        axis = node_int(n, "axis", 0);
+    else if (all)
+        x = reshaped(n, x, 1, &all);
+    const bt_value *at = without_axis(n, applied(n, "argwhere", condition), 1);
+    node_out(n, 0,
+             emit2(n, "take", node_format(n, "axis=%lld, mode=\"fast\"", (long long)axis),
+                   x, at));
+}
+
+static void nonzero(struct node *n)
+{
+    const bt_value *at = applied(n, "argwhere", node_need(n, 0));
+    node_out(n, 0, cast_to(n, emit1(n, "transpose", "axes=[1, 0]", at), BT_INT64));
+}
+
+/* ---- scattering ---- */
+
+static const char *reduction(struct node *n)
+{
+    const char *name = node_text(n, "reduction", "none");
+    static const char *const known[] = { "add", "mul", "min", "max" };
+    for (uint32_t i = 0; i < BT_COUNT(known); i++) {
+        if (strcmp(name, known[i]) == 0)
+            return known[i];
+    }
+    if (strcmp(name, "none") != 0)
+        node_fail(n, BT_ERR_ATTRIBUTE, "reduction %s is not known", name);
+    return "update";
+}
+
+static void scatter_elements(struct node *n)
+{
+    const char *attrs = node_format(n, "axis=%lld, reduction=\"%s\"",
+                                    (long long)node_int(n, "axis", 0), reduction(n));
+    node_out(n, 0,
+             emit3(n, "scatter_elements", attrs, node_need(n, 0), node_need(n, 1),
+                   node_need(n, 2)));
+}
+
+static void scatter_nd(struct node *n)
+{
+    const bt_value *data = node_need(n, 0),
+                   *indices = last_axis_first(n, node_need(n, 1));
+    node_out(n, 0,
+             emit3(n, "scatter_nd", node_format(n, "mode=\"%s\"", reduction(n)), data,
+                   indices, node_need(n, 2)));
+}
+
+/* ---- one-hot ---- */
+
+/* Numbers below 0 count from the end; others outside are off everywhere. */
+static void one_hot(struct node *n)
+{
+    const bt_value *at = cast_to(n, node_need(n, 0), BT_INT64), *depth = node_need(n, 1),
+                   *values = node_need(n, 2);
+    int64_list count = { 0 };
+    if (n->status)
+        return;
+    depth = as_scalar(n, cast_to(n, depth, BT_INT64));
+    const bt_value *is_negative = emit2(n, "less", NULL, at, emit_int(n, 0));
+    at = chosen(n, is_negative, plus(n, at, depth), at);
+    const bt_value *on = as_scalar(n, sliced(n, values, 0, 1, 2)),
+                   *off = as_scalar(n, sliced(n, values, 0, 0, 1));
+    const char *axis = node_format(n, "axis=%lld", (long long)node_int(n, "axis", -1));
+    const bt_value *args[4] = { at, on, off, depth };
+    if (value_ints(n, depth, &count) && count.len == 1)
+        node_out(n, 0,
+                 emit(n, "one_hot",
+                      node_format(n, "%s, depth=%lld", axis, (long long)count.at[0]), 3,
+                      args));
+    else
+        node_out(n, 0, emit(n, "dyn.one_hot", axis, 4, args));
+}
+
+/* ---- order ---- */
+
+static void topk_of(struct node *n, const bt_value *k, int64_t count)
+{
+    const char *attrs = node_format(
+        n, "axis=%lld, is_ascend=%s, dtype=\"int64\"%s",
+        (long long)node_int(n, "axis", -1), format_bool(!node_int(n, "largest", 1)),
+        k ? "" : node_format(n, ", k=%lld", (long long)count));
+    const bt_value *both = k ? emit2(n, "dyn.topk", attrs, node_need(n, 0), k)
+                             : emit1(n, "topk", attrs, node_need(n, 0));
+    for (uint32_t i = 0; i < 2; i++) {
+        if (node_wants(n, i))
+            node_out(n, i, emit_proj(n, both, i));
+    }
+}
+
+static void topk_attr(struct node *n)
+{
+    topk_of(n, NULL, node_int(n, "k", 0));
+}
+
+static void topk(struct node *n)
+{
+    const bt_value *k = node_need(n, 1);
+    int64_list count = { 0 };
+    int is_known = value_ints(n, k, &count) && count.len == 1;
+    topk_of(n, is_known ? NULL : k, is_known ? count.at[0] : 0);
+}
+
+/* Of all elements; of slices along an axis where that is the only one. */
+static void unique(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    uint32_t rank = value_rank(n, x);
+    if (node_has(n, "axis") && rank != 1)
+        node_fail(n, BT_ERR_UNSUPPORTED, "slices along an axis are not supported");
+    const bt_type *all = n->status ? NULL : dims_product(n, x, 0, rank);
+    if (!all)
+        return;
+    int counts = node_wants(n, 3);
+    const char *attrs =
+        node_format(n, "sorted=%s, return_counts=%s",
+                    format_bool(node_int(n, "sorted", 1) != 0), format_bool(counts));
+    const bt_value *found = emit1(n, "unique", attrs, reshaped(n, x, 1, &all));
+    if (node_wants(n, 0))
+        node_out(n, 0, emit_proj(n, found, 0));
+    for (uint32_t i = 1; i < 4; i++) {
+        if (node_wants(n, i))
+            node_out(n, i, cast_to(n, emit_proj(n, found, i < 3 ? i : 4), BT_INT64));
+    }
+}
+
+static void reverse_sequence(struct node *n)
+{
+    const char *attrs = node_format(n, "seq_axis=%lld, batch_axis=%lld",
+                                    (long long)node_int(n, "time_axis", 0),
+                                    (long long)node_int(n, "batch_axis", 1));
+    node_out(n, 0, emit2(n, "reverse_sequence", attrs, node_need(n, 0), node_need(n, 1)));
+}
+
+static void range(struct node *n)
+{
+    const bt_value *start = node_need(n, 0), *limit = node_need(n, 1),
+                   *delta = node_need(n, 2);
+    node_out(n, 0,
+             emit3(n, "arange", NULL, as_scalar(n, start), as_scalar(n, limit),
+                   as_scalar(n, delta)));
+}
+
+// clang-format off
+const struct conversion convert_index[] = {
+    { "Gather", 1, gather, NULL }, { "GatherElements", 11, gather_elements, NULL }, { "GatherND", 11, gather_nd, NULL },
+    { "Compress", 9, compress, NULL }, { "NonZero", 9, nonzero, NULL },
+    { "Scatter", 9, scatter_elements, NULL }, { "ScatterElements", 11, scatter_elements, NULL },
+    { "ScatterND", 11, scatter_nd, NULL }, { "OneHot", 9, one_hot, NULL },
+    { "TopK", 1, topk_attr, NULL }, { "TopK", 10, topk, NULL }, { "Unique", 11, unique, NULL },
+    { "ReverseSequence", 10, reverse_sequence, NULL }, { "Range", 11, range, NULL },
+    { 0 },
+};
+// clang-format on

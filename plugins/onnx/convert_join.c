@@ -1,0 +1,231 @@
+/* Joining, cutting, repeating, padding. */
+#include "convert_join.h"
+
+#include <string.h>
+
+/* ---- joining and splitting ---- */
+
+static void concat(struct node *n)
+{
+    uint32_t count = node_nin(n);
+    const bt_value **fields = BT_NEWS(n->im->arena, const bt_value *, count);
+    if (!fields) {
+        n->status = bt_no_memory();
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        fields[i] = node_need(n, i);
+    const char *attrs = node_format(n, "axis=%lld", (long long)node_int(n, "axis", 1));
+    node_out(n, 0, emit_list(n, "concatenate", attrs, count, fields));
+}
+
+/* Sizes of the parts, by attribute or input; none: equal parts. */
+static void read_sizes(struct node *n, int64_list *out)
+{
+    const struct onnx_attr *attr = node_attr(n, "split", ATTR_INTS);
+    const bt_value *input = node_in(n, 1);
+    if (attr)
+        *out = attr->ints;
+    else if (input && !value_ints(n, input, out))
+        node_unknown(n, "the sizes are");
+    if (!n->status && out->len && out->len != n->proto->outputs.len)
+        node_fail(n, BT_ERR_FORMAT, "%u sizes for %u outputs", out->len,
+                  n->proto->outputs.len);
+}
+
+/* Where to cut, from sizes, or so that all parts but the last are of one size; "N" where
+ * the size is symbolic, for N equal parts. */
+static const char *cuts(struct node *n, int64_t total, uint32_t count,
+                        const int64_list *sizes)
+{
+    int64_t *at = BT_NEWS(n->im->arena, int64_t, count), sum = 0;
+    if (!at)
+        n->status = bt_no_memory();
+    if (n->status)
+        return "";
+    if (!sizes->len && total < 0)
+        return node_format(n, "%u", count);
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t part = sizes->len ? sizes->at[i] : bt_ceildiv_int64(total, count);
+        if (!bt_add_int64(sum, part, &sum)) {
+            node_fail(n, BT_ERR_FORMAT, "the sizes overflow");
+            return "";
+        }
+        at[i] = !sizes->len && sum > total ? total : sum;
+    }
+    return format_ints(n, count - 1, at);
+}
+
+static void split(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    uint32_t axis = node_axis(n, node_int(n, "axis", 0), value_rank(n, x)),
+             count = n->proto->outputs.len;
+    int64_list sizes = { 0 };
+    read_sizes(n, &sizes);
+    if (count < 2 || n->status) {
+        node_out(n, 0, x);
+        return;
+    }
+    const char *where = cuts(n, value_dim(n, x, axis), count, &sizes);
+    const bt_value *parts = emit1(
+        n, "split", node_format(n, "indices_or_sections=%s, axis=%u", where, axis), x);
+    for (uint32_t i = 0; i < count; i++) {
+        if (node_wants(n, i))
+            node_out(n, i, emit_proj(n, parts, i));
+    }
+}
+
+/* ---- slices ---- */
+
+struct slice_lists {
+    int64_list begins, ends, axes, steps;
+};
+
+static void slice_by(struct node *n, const bt_value *x, struct slice_lists *s)
+{
+    uint32_t rank = value_rank(n, x), count = s->begins.len;
+    if (s->ends.len != count || (s->axes.len && s->axes.len != count) ||
+        (s->steps.len && s->steps.len != count) || count > rank)
+        node_fail(n, BT_ERR_FORMAT,
+                  "starts, ends, axes and steps have different lengths, or more than %u",
+                  rank);
+    for (uint32_t i = s->axes.len; !n->status && i < count; i++) {
+        if (!BT_PUSH(n->im->arena, &s->axes, (int64_t)i))
+            n->status = bt_no_memory();
+    }
+    for (uint32_t i = s->steps.len; !n->status && i < count; i++) {
+        if (!BT_PUSH(n->im->arena, &s->steps, 1))
+            n->status = bt_no_memory();
+    }
+    if (n->status)
+        return;
+    const char *attrs = node_format(
+        n, "begin=%s, end=%s, strides=%s, axes=%s", format_ints(n, count, s->begins.at),
+        format_ints(n, count, s->ends.at), format_ints(n, count, s->steps.at),
+        format_ints(n, count, s->axes.at));
+    node_out(n, 0, count ? emit1(n, "strided_slice", attrs, x) : x);
+}
+
+static void slice_attrs(struct node *n)
+{
+    const struct onnx_attr *begins = node_attr(n, "starts", ATTR_INTS),
+                           *ends = node_attr(n, "ends", ATTR_INTS),
+                           *axes = node_attr(n, "axes", ATTR_INTS);
+    struct slice_lists s = { .begins = { 0 } };
+    if (!begins || !ends)
+        node_fail(n, BT_ERR_FORMAT, "starts or ends are missing");
+    if (n->status)
+        return;
+    s.begins.at = begins->ints.at;
+    s.begins.len = begins->ints.len;
+    s.ends = ends->ints;
+    if (axes)
+        s.axes = axes->ints;
+    s.axes.cap = s.axes.len;
+    slice_by(n, node_need(n, 0), &s);
+}
+
+/* A vector with an element for each axis: those of `list` at their axes, else `rest`. */
+static const bt_value *by_axis(struct node *n, const bt_value *list, uint32_t rank,
+                               const int64_list *axes, int64_t rest)
+{
+    const bt_value *parts[BT_MAX_RANK];
+    list = cast_to(n, list, BT_INT64);
+    for (uint32_t i = 0; i < rank; i++)
+        parts[i] = emit_ints(n, 1, &rest);
+    for (uint32_t i = 0; !n->status && i < axes->len; i++)
+        parts[node_axis(n, axes->at[i], rank)] = sliced(n, list, 0, i, (int64_t)i + 1);
+    return n->status ? NULL : joined(n, 0, rank, parts);
+}
+
+/* Axes and steps are known; starts and ends come at run time. */
+static void slice_at_run_time(struct node *n, const bt_value *x, struct slice_lists *s)
+{
+    const bt_value *begins = node_need(n, 1), *ends = node_need(n, 2);
+    uint32_t rank = value_rank(n, x);
+    int64_t count = value_dim(n, begins, 0),
+            *steps = BT_NEWS(n->im->arena, int64_t, rank);
+    if (!steps)
+        n->status = bt_no_memory();
+    if (count < 0 || count > rank)
+        node_unknown(n, "how many axes are sliced is");
+    for (int64_t i = s->axes.len; !n->status && i < count; i++) {
+        if (!BT_PUSH(n->im->arena, &s->axes, i))
+            n->status = bt_no_memory();
+    }
+    for (uint32_t i = 0; !n->status && i < rank; i++)
+        steps[i] = 1;
+    for (uint32_t i = 0; !n->status && i < s->steps.len && i < s->axes.len; i++)
+        steps[node_axis(n, s->axes.at[i], rank)] = s->steps.at[i];
+    for (uint32_t i = 0; !n->status && i < rank; i++) {
+        if (steps[i] < 0)
+            node_unknown(n, "starts and ends, with negative steps, are");
+    }
+    if (n->status)
+        return;
+    const bt_value *args[4] = { x, by_axis(n, begins, rank, &s->axes, 0),
+                                by_axis(n, ends, rank, &s->axes, INT64_MAX),
+                                emit_ints(n, rank, steps) };
+    node_out(n, 0, emit(n, "dyn.strided_slice", NULL, 4, args));
+}
+
+static void slice_inputs(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *axes = node_in(n, 3), *steps = node_in(n, 4);
+    struct slice_lists s = { .begins = { 0 } };
+    if (axes && !value_ints(n, axes, &s.axes))
+        node_unknown(n, "the axes are");
+    if (steps && !value_ints(n, steps, &s.steps))
+        node_unknown(n, "the steps are");
+    if (n->status)
+        return;
+    if (value_ints(n, node_need(n, 1), &s.begins) &&
+        value_ints(n, node_need(n, 2), &s.ends))
+        slice_by(n, x, &s);
+    else
+        slice_at_run_time(n, x, &s);
+}
+
+/* ---- repeating ---- */
+
+static void tile(struct node *n)
+{
+    int64_list repeats = { 0 };
+    const bt_value *x = node_need(n, 0), *reps = node_need(n, 1);
+    if (value_ints(n, reps, &repeats))
+        node_out(n, 0,
+                 emit1(n, "tile",
+                       node_format(n, "reps=%s", format_ints(n, repeats.len, repeats.at)),
+                       x));
+    else
+        node_out(n, 0, emit2(n, "dyn.tile", NULL, x, reps));
+}
+
+/* Operator set 1: a count and an axis. */
+static void tile_axis(struct node *n)
+{
+    int64_list count = { 0 }, axis = { 0 };
+    const bt_value *x = node_need(n, 0);
+    if (!value_ints(n, node_need(n, 1), &count) || count.len != 1 ||
+        !value_ints(n, node_need(n, 2), &axis) || axis.len != 1)
+        node_unknown(n, "the count and the axis are");
+    uint32_t rank = value_rank(n, x);
+    int64_t reps[BT_MAX_RANK];
+    for (uint32_t i = 0; i < BT_MAX_RANK; i++)
+        reps[i] = 1;
+    if (n->status)
+        return;
+    reps[node_axis(n, axis.at[0], rank)] = count.at[0];
+    node_out(n, 0,
+             emit1(n, "tile", node_format(n, "reps=%s", format_ints(n, rank, reps)), x));
+}
+
+// clang-format off
+const struct conversion convert_join[] = {
+    { "Concat", 1, concat, NULL }, { "Split", 1, split, NULL },
+    { "Slice", 1, slice_attrs, NULL }, { "Slice", 10, slice_inputs, NULL },
+    { "Tile", 1, tile_axis, NULL }, { "Tile", 6, tile, NULL },
+    { 0 },
+};
+// clang-format on

@@ -1,0 +1,250 @@
+/* Normalisation. */
+#include "convert_norm.h"
+
+#include <string.h>
+
+/* ---- moments ---- */
+
+/* 1 / sqrt(x + epsilon) */
+static const bt_value *inverse_root(struct node *n, const bt_value *x, double epsilon)
+{
+    return applied(n, "rsqrt", plus_number(n, x, epsilon));
+}
+
+struct moments {
+    const bt_value *mean, *centred, *variance; /* reduced axes have size 1 */
+};
+
+static struct moments moments_over(struct node *n, const bt_value *x, uint32_t naxis,
+                                   const int64_t *axes)
+{
+    struct moments m;
+    m.mean = reduced(n, "mean", x, naxis, axes, 1);
+    m.centred = minus(n, x, m.mean);
+    m.variance = reduced(n, "mean", squared(n, m.centred), naxis, axes, 1);
+    return m;
+}
+
+/* Axes from..rank-1. Returns how many. */
+static uint32_t axes_from(uint32_t from, uint32_t rank, int64_t axes[BT_MAX_RANK])
+{
+    for (uint32_t i = from; i < rank; i++)
+        axes[i - from] = i;
+    return from < rank ? rank - from : 0;
+}
+
+static double epsilon_of(struct node *n)
+{
+    return node_float(n, "epsilon", (double)1e-5f);
+}
+
+/* ---- batch normalisation ---- */
+
+static const bt_value *channels(struct node *n, const bt_value *vector, uint32_t rank)
+{
+    return along(n, vector, 1, rank);
+}
+
+/* Moments of the batch; the running ones move toward them. */
+static void batch_norm_training(struct node *n, const bt_value *const *args)
+{
+    uint32_t rank = value_rank(n, args[0]), naxis = 0;
+    int64_t axes[BT_MAX_RANK];
+    double momentum = node_float(n, "momentum", (double)0.9f);
+    for (uint32_t i = 0; i < rank; i++) {
+        if (i != 1)
+            axes[naxis++] = i;
+    }
+    if (rank < 2)
+        node_fail(n, BT_ERR_FORMAT, "data of rank %u; at least 2 is needed", rank);
+    if (n->status)
+        return;
+    struct moments m = moments_over(n, args[0], naxis, axes);
+    const bt_value *y = times(n, m.centred, inverse_root(n, m.variance, epsilon_of(n)));
+    y = times(n, y, channels(n, args[1], rank));
+    node_out(n, 0, plus(n, y, channels(n, args[2], rank)));
+    const bt_value *now[2] = { m.mean, m.variance };
+    for (uint32_t i = 0; i < 2; i++) {
+        const bt_value *moved =
+            times_number(n, shaped_like(n, now[i], args[3 + i]), 1 - momentum);
+        node_out(n, 1 + i, plus(n, times_number(n, args[3 + i], momentum), moved));
+    }
+}
+
+static void batch_norm(struct node *n)
+{
+    const bt_value *args[5];
+    int is_training = n->opset >= 14  ? node_int(n, "training_mode", 0) != 0
+                      : n->opset >= 7 ? node_wants(n, 1)
+                                      : !node_int(n, "is_test", 0);
+    for (uint32_t i = 0; i < 5; i++)
+        args[i] = node_need(n, i);
+    if (n->status)
+        return;
+    if (n->opset < 9 && !node_int(n, "spatial", 1))
+        node_fail(n, BT_ERR_UNSUPPORTED, "moments for each activation are not supported");
+    if (is_training && n->opset < 14)
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "training is not supported before operator set 14");
+    if (is_training) {
+        batch_norm_training(n, args);
+        return;
+    }
+    const char *attrs = node_format(n, "epsilon=%.17g", epsilon_of(n));
+    const bt_value *y = emit(n, "nn.batch_norm", attrs, 5, args);
+    node_out(n, 0, y ? emit_proj(n, y, 0) : NULL);
+}
+
+/* ---- by sample ---- */
+
+static void instance_norm(struct node *n)
+{
+    node_out(n, 0,
+             emit3(n, "nn.instance_norm",
+                   node_format(n, "axis=1, epsilon=%.17g", epsilon_of(n)),
+                   node_need(n, 0), node_need(n, 1), node_need(n, 2)));
+}
+
+/* The type in which a first stage computes; the data's own where it is not narrower. */
+static const bt_value *stashed(struct node *n, const bt_value *x)
+{
+    bt_dtype dtype = onnx_dtype(node_int(n, "stash_type", 1));
+    if (!dtype)
+        node_fail(n, BT_ERR_UNSUPPORTED, "stash_type is not supported");
+    return n->status || bt_dtype_nbytes(dtype) <= bt_dtype_nbytes(value_dtype(x))
+               ? x
+               : cast_to(n, x, dtype);
+}
+
+/* Moments over all axes from `axis` on; scale and bias have the shape of those. */
+static void layer_norm(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *scale = node_need(n, 1), *bias = node_in(n, 2);
+    uint32_t rank = value_rank(n, x), axis = node_axis(n, node_int(n, "axis", -1), rank);
+    int64_t axes[BT_MAX_RANK];
+    if (n->status)
+        return;
+    struct moments m = moments_over(n, stashed(n, x), axes_from(axis, rank, axes), axes);
+    const bt_value *inverse = inverse_root(n, m.variance, epsilon_of(n));
+    const bt_value *y = cast_to(n, times(n, m.centred, inverse), value_dtype(x));
+    y = times(n, y, scale);
+    node_out(n, 0, bias ? plus(n, y, bias) : y);
+    node_out(n, 1, m.mean);
+    node_out(n, 2, inverse);
+}
+
+static void rms_norm(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *scale = node_need(n, 1);
+    uint32_t rank = value_rank(n, x), axis = node_axis(n, node_int(n, "axis", -1), rank);
+    int64_t axes[BT_MAX_RANK];
+    if (n->status)
+        return;
+    const bt_value *wide = stashed(n, x);
+    const bt_value *mean =
+        reduced(n, "mean", squared(n, wide), axes_from(axis, rank, axes), axes, 1);
+    const bt_value *y = times(n, wide, inverse_root(n, mean, epsilon_of(n)));
+    node_out(n, 0, times(n, cast_to(n, y, value_dtype(x)), scale));
+}
+
+/* Scale and bias are given for each channel, before operator set 21 for each group. */
+static void group_norm(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *scale = node_need(n, 1),
+                   *bias = node_need(n, 2);
+    uint32_t rank = value_rank(n, x);
+    int64_t groups = node_int(n, "num_groups", 0), channel = value_dim(n, x, 1),
+            axes[BT_MAX_RANK];
+    if (rank < 2 || groups < 1 || channel < 0 || channel % groups)
+        node_fail(n, BT_ERR_FORMAT, "%lld channels cannot be cut into %lld groups",
+                  (long long)channel, (long long)groups);
+    if (n->status)
+        return;
+    const bt_type *dims[3] = { dim_of(n, x, 0), dim_number(n, groups), NULL };
+    const bt_type *inner = dims_product(n, x, 2, rank);
+    dims[2] = dim_times(n, dim_number(n, channel / groups), inner);
+    struct moments m =
+        moments_over(n, stashed(n, reshaped(n, x, 3, dims)), axes_from(2, 3, axes), axes);
+    const bt_value *y = times(n, m.centred, inverse_root(n, m.variance, epsilon_of(n)));
+    y = cast_to(n, y, value_dtype(x));
+    if (n->opset < 21) {
+        y = plus(n, times(n, y, along(n, scale, 1, 3)), along(n, bias, 1, 3));
+        node_out(n, 0, shaped_like(n, y, x));
+        return;
+    }
+    y = times(n, shaped_like(n, y, x), channels(n, scale, rank));
+    node_out(n, 0, plus(n, y, channels(n, bias, rank)));
+}
+
+static void mean_variance_norm(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    const struct onnx_attr *attr = node_attr(n, "axes", ATTR_INTS);
+    static const int64_t preset[] = { 0, 2, 3 };
+    if (n->status)
+        return;
+    struct moments m =
+        moments_over(n, x, attr ? attr->ints.len : 3, attr ? attr->ints.at : preset);
+    /* The function of the standard adds this to the deviation. */
+    const bt_value *deviation =
+        plus_number(n, applied(n, "sqrt", m.variance), (double)1e-9f);
+    node_out(n, 0, over(n, m.centred, deviation));
+}
+
+/* What is zero everywhere stays zero. */
+static void lp_norm(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *norm;
+    int64_t order = node_int(n, "p", 2), axis = node_int(n, "axis", -1);
+    if (order != 1 && order != 2)
+        node_fail(n, BT_ERR_UNSUPPORTED, "p is %lld; 1 and 2 are known",
+                  (long long)order);
+    if (order == 1)
+        norm = reduced(n, "sum", applied(n, "abs", x), 1, &axis, 1);
+    else
+        norm = applied(n, "sqrt", reduced(n, "sum", squared(n, x), 1, &axis, 1));
+    const bt_value *is_zero = emit2(n, "equal", NULL, norm, scalar_like(n, x, 0));
+    node_out(n, 0, over(n, x, chosen(n, is_zero, scalar_like(n, x, 1), norm)));
+}
+
+/* ---- the rest ---- */
+
+static void lrn(struct node *n)
+{
+    const char *attrs =
+        node_format(n, "size=%lld, axis=1, bias=%.17g, alpha=%.17g, beta=%.17g",
+                    (long long)node_int(n, "size", 1), node_float(n, "bias", 1),
+                    node_float(n, "alpha", (double)1e-4f), node_float(n, "beta", 0.75));
+    node_out(n, 0, emit1(n, "nn.lrn", attrs, node_need(n, 0)));
+}
+
+/* Inference: the input; the mask, where one is asked for, keeps everything. Training at a
+ * ratio of 0 is the same. */
+static void dropout(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *ratio = node_in(n, 1),
+                   *training = node_in(n, 2);
+    const bt_tensor *share = bt_const_tensor(ratio), *flag = bt_const_tensor(training);
+    int keeps_all = share && share->nelem == 1 && bt_tensor_get(share, 0) == 0;
+    if (training && !flag && !keeps_all)
+        node_unknown(n, "whether it is training is");
+    if (flag && flag->nelem == 1 && bt_tensor_get_int(flag, 0) && !keeps_all)
+        node_fail(n, BT_ERR_UNSUPPORTED, "training needs random numbers");
+    if (n->opset < 7 && !node_int(n, "is_test", 0))
+        node_fail(n, BT_ERR_UNSUPPORTED, "training needs random numbers");
+    node_out(n, 0, x);
+    if (node_wants(n, 1)) {
+        const bt_value *mask = applied(n, "ones_like", x);
+        node_out(n, 1, n->opset < 10 ? mask : cast_to(n, mask, BT_BOOL));
+    }
+}
+
+// clang-format off
+const struct conversion convert_norm[] = {
+    { "BatchNormalization", 1, batch_norm, NULL }, { "InstanceNormalization", 1, instance_norm, NULL },
+    { "LayerNormalization", 17, layer_norm, NULL }, { "RMSNormalization", 23, rms_norm, NULL },
+    { "GroupNormalization", 18, group_norm, NULL }, { "MeanVarianceNormalization", 9, mean_variance_norm, NULL },
+    { "LpNormalization", 1, lp_norm, NULL }, { "LRN", 1, lrn, NULL }, { "Dropout", 1, dropout, NULL },
+    { 0 },
+};
+// clang-format on

@@ -1,0 +1,126 @@
+/* Convolution and pooling. */
+#include "convert_window.h"
+
+#include <string.h>
+
+#include "window.h"
+
+static const char *const ranks[] = { "1d", "2d", "3d" };
+
+/* ---- convolution ---- */
+
+/* Adds a vector along axis 1. */
+static const bt_value *add_bias(struct node *n, const bt_value *x, const bt_value *bias)
+{
+    return bias ? emit2(n, "nn.bias_add", "axis=1", x, bias) : x;
+}
+
+static void conv(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *weight = node_need(n, 1);
+    struct window w;
+    read_window(n, x, weight, &w);
+    if (n->status)
+        return;
+    const char *attrs =
+        node_format(n, "%s, groups=%lld, kernel_size=%s", window_attrs(n, &w),
+                    (long long)node_int(n, "group", 1), format_ints(n, w.n, w.kernel));
+    const char *op = node_format(n, "nn.conv%s", ranks[w.n - 1]);
+    node_out(n, 0, add_bias(n, emit2(n, op, attrs, x, weight), node_in(n, 2)));
+}
+
+/* ---- pooling ---- */
+
+static const bt_value *pooled(struct node *n, const char *kind, const bt_value *x,
+                              const struct window *w, int count_padding)
+{
+    const char *attrs = node_format(n, "pool_size=%s, %s, ceil_mode=%s%s",
+                                    format_ints(n, w->n, w->kernel), window_attrs(n, w),
+                                    format_bool(w->ceil),
+                                    count_padding ? ", count_include_pad=True" : "");
+    return emit1(n, node_format(n, "nn.%s_pool%s", kind, ranks[w->n - 1]), attrs, x);
+}
+
+static void pool(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    struct window w;
+    read_window(n, x, NULL, &w);
+    if (!n->status && node_wants(n, 1))
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "the positions of the greatest elements (output 1) are not supported");
+    if (!n->status)
+        node_out(n, 0,
+                 pooled(n, n->row->arg, x, &w,
+                        strcmp(n->row->arg, "avg") == 0 &&
+                            node_int(n, "count_include_pad", 0)));
+}
+
+/* The order of a norm: a float in operator set 1. */
+static double norm_order(struct node *n)
+{
+    double p = n->opset < 2 ? node_float(n, "p", 2) : (double)node_int(n, "p", 2);
+    if (!(p > 0))
+        node_fail(n, BT_ERR_ATTRIBUTE, "p must be greater than 0");
+    return p;
+}
+
+static const bt_value *raised(struct node *n, const bt_value *x, double power)
+{
+    return power == 1   ? x
+           : power == 2 ? squared(n, x)
+                        : emit2(n, "power", NULL, x, scalar_like(n, x, power));
+}
+
+/* The sum over a window is the mean times the window's size, where padding counts. */
+static void lp_pool(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    double p = norm_order(n);
+    struct window w;
+    read_window(n, x, NULL, &w);
+    if (n->status)
+        return;
+    if (w.ceil)
+        node_fail(n, BT_ERR_UNSUPPORTED, "ceil_mode is not supported");
+    const bt_value *sum =
+        times_number(n, pooled(n, "avg", raised(n, applied(n, "abs", x), p), &w, 1),
+                     (double)window_nelem(&w));
+    node_out(n, 0, raised(n, sum, 1 / p));
+}
+
+static void global_pool(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    uint32_t rank = value_rank(n, x);
+    int is_average = strcmp(n->row->arg, "avg") == 0;
+    if (rank < 2)
+        node_fail(n, BT_ERR_FORMAT, "data of rank %u; at least 2 is needed", rank);
+    if (n->status)
+        return;
+    if (rank == 4)
+        node_out(n, 0, applied(n, node_format(n, "nn.global_%s_pool2d", n->row->arg), x));
+    else
+        node_out(n, 0, reduced_range(n, is_average ? "mean" : "max", x, 2, rank));
+}
+
+static void global_lp_pool(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    double p = norm_order(n);
+    uint32_t rank = value_rank(n, x);
+    if (n->status)
+        return;
+    const bt_value *sum =
+        reduced_range(n, "sum", raised(n, applied(n, "abs", x), p), 2, rank);
+    node_out(n, 0, raised(n, sum, 1 / p));
+}
+
+// clang-format off
+const struct conversion convert_window[] = {
+    { "Conv", 1, conv, NULL }, { "MaxPool", 1, pool, "max" }, { "AveragePool", 1, pool, "avg" },
+    { "GlobalAveragePool", 1, global_pool, "avg" }, { "GlobalMaxPool", 1, global_pool, "max" },
+    { "LpPool", 1, lp_pool, NULL }, { "GlobalLpPool", 1, global_lp_pool, NULL },
+    { 0 },
+};
+// clang-format on

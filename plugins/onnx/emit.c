@@ -1,0 +1,310 @@
+#include "emit.h"
+
+#include <string.h>
+
+#include <baton/compute.h>
+
+enum { FOLD_NELEM = 1024, FOLD_NBYTES = 8192 };
+
+/* ---- calls of constants ---- */
+
+/* What would have to be evaluated: a call in a block that nobody keeps. */
+struct call {
+    const bt_op *op;
+    const void *attrs;
+    uint32_t narg;
+    const bt_value *const *args;
+    int is_list; /* the arguments are the fields of one, a tuple */
+};
+
+static bt_status build_call(struct node *n, const struct call *call, const bt_value **out)
+{
+    const bt_value *tuple;
+    if (!call->is_list)
+        return bt_build_op(n->im->builder, call->op, call->attrs, call->narg, call->args,
+                           out);
+    BT_TRY(bt_build_tuple(n->im->builder, call->narg, call->args, &tuple));
+    return bt_build_op(n->im->builder, call->op, call->attrs, 1, &tuple, out);
+}
+
+static int is_small(const bt_tensor *tensor)
+{
+    return tensor && tensor->nelem <= FOLD_NELEM;
+}
+
+/* Calls of small constants, and those that say something of a type. */
+static int may_fold(const struct call *call)
+{
+    if (strcmp(call->op->name, "shape_of") == 0 ||
+        strcmp(call->op->name, "ndarray_size") == 0)
+        return 1;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (!is_small(bt_const_tensor(call->args[i])))
+            return 0;
+    }
+    return call->narg > 0;
+}
+
+/* Whether the result is one tensor of at most FOLD_NBYTES. */
+static int result_is_small(const bt_type *type, uint32_t *rank, int64_t dims[BT_MAX_RANK])
+{
+    int64_t nbytes = (int64_t)bt_dtype_nbytes(bt_tensor_dtype(type));
+    if (!nbytes || !bt_tensor_static(type, rank, dims))
+        return 0;
+    for (uint32_t i = 0; i < *rank; i++) {
+        if (!bt_mul_int64(nbytes, dims[i], &nbytes) || nbytes > FOLD_NBYTES)
+            return 0;
+    }
+    return 1;
+}
+
+/* *out stays NULL where some element is not a number. */
+static bt_status fold_contents(struct node *n, const bt_call *call, uint32_t rank,
+                               const int64_t *dims, bt_tensor **out)
+{
+    int64_t value = 0;
+    for (uint32_t i = 0; i < call->contents->n; i++) {
+        if (!bt_dim_is_const(call->contents->dims[i], &value))
+            return NULL;
+    }
+    BT_TRY(
+        bt_tensor_create(n->im->ctx, bt_tensor_dtype(call->base.type), rank, dims, out));
+    for (uint32_t i = 0; i < call->contents->n && i < (*out)->nelem; i++) {
+        bt_dim_is_const(call->contents->dims[i], &value);
+        bt_tensor_set_int(*out, i, value);
+    }
+    return NULL;
+}
+
+/* *out stays NULL where the call fails: it will do so at run time, where it stands. */
+static bt_status run_call(struct node *n, const struct call *call, const bt_call *built,
+                          bt_tensor **out)
+{
+    const bt_tensor **leaves = BT_NEWS(n->im->arena, const bt_tensor *, call->narg);
+    const bt_type **types = BT_NEWS(n->im->arena, const bt_type *, built->narg);
+    bt_compute *compute;
+    if (!leaves || !types)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++)
+        leaves[i] = bt_const_tensor(call->args[i]);
+    for (uint32_t i = 0; i < built->narg; i++)
+        types[i] = built->args[i]->type;
+    bt_formula_call formula = { .op = built->op,
+                                .attrs = built->attrs,
+                                .narg = built->narg,
+                                .args = types,
+                                .result = built->base.type };
+    BT_TRY(bt_compute_create(n->im->ctx, &formula, &compute));
+    bt_status status = bt_compute_run(n->im->ctx, compute, call->narg, leaves, out);
+    bt_compute_destroy(compute);
+    return status && status->code == BT_ERR_RUNTIME ? NULL : status;
+}
+
+static bt_status fold_built(struct node *n, const struct call *call,
+                            const bt_value *value, bt_tensor **out)
+{
+    const bt_call *built = bt_as_call(value);
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    if (!built || !result_is_small(value->type, &rank, dims))
+        return NULL;
+    if (built->contents)
+        BT_TRY(fold_contents(n, built, rank, dims, out));
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (!bt_const_tensor(call->args[i]))
+            return NULL;
+    }
+    return *out ? NULL : run_call(n, call, built, out);
+}
+
+/* The call's value where it follows from constants; *out stays NULL where it does not. */
+static bt_status fold(struct node *n, const struct call *call, const bt_value **out)
+{
+    const bt_value *value;
+    const bt_block *block;
+    bt_tensor *tensor = NULL;
+    BT_TRY(bt_block_begin(n->im->builder, 0, NULL));
+    BT_TRY(build_call(n, call, &value));
+    BT_TRY(bt_block_end(n->im->builder, value, &block));
+    BT_TRY(fold_built(n, call, value, &tensor));
+    if (!tensor)
+        return NULL;
+    bt_status status = bt_build_const(n->im->builder, &tensor->base, out);
+    bt_tensor_unref(tensor);
+    return status;
+}
+
+/* ---- calls ---- */
+
+static const bt_value *emit_call(struct node *n, const struct call *call)
+{
+    const bt_value *out = NULL;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (!call->args[i])
+            node_fail(n, BT_ERR_FORMAT, "an input is missing");
+    }
+    if (!n->status && may_fold(call))
+        n->status = fold(n, call, &out);
+    if (!n->status && !out)
+        n->status = build_call(n, call, &out);
+    return n->status ? NULL : out;
+}
+
+/* Attributes as text; the call's op and attrs are set. */
+static void parse_attrs(struct node *n, const char *op, const char *attrs,
+                        struct call *call)
+{
+    if (!n->status)
+        n->status = bt_op_get(n->im->ctx, op, &call->op);
+    if (!n->status && attrs)
+        n->status =
+            bt_attrs_parse(n->im->ctx, n->im->store, call->op, attrs, &call->attrs);
+}
+
+const bt_value *emit(struct node *n, const char *op, const char *attrs, uint32_t narg,
+                     const bt_value *const *args)
+{
+    struct call call = { .narg = narg, .args = args };
+    parse_attrs(n, op, attrs, &call);
+    return emit_call(n, &call);
+}
+
+const bt_value *emit_list(struct node *n, const char *op, const char *attrs,
+                          uint32_t count, const bt_value *const *fields)
+{
+    struct call call = { .narg = count, .args = fields, .is_list = 1 };
+    parse_attrs(n, op, attrs, &call);
+    return emit_call(n, &call);
+}
+
+const bt_value *emit1(struct node *n, const char *op, const char *attrs,
+                      const bt_value *x)
+{
+    return emit(n, op, attrs, 1, &x);
+}
+
+const bt_value *emit2(struct node *n, const char *op, const char *attrs,
+                      const bt_value *x, const bt_value *y)
+{
+    const bt_value *args[2] = { x, y };
+    return emit(n, op, attrs, 2, args);
+}
+
+const bt_value *emit3(struct node *n, const char *op, const char *attrs,
+                      const bt_value *x, const bt_value *y, const bt_value *z)
+{
+    const bt_value *args[3] = { x, y, z };
+    return emit(n, op, attrs, 3, args);
+}
+
+/* Replaces one shape among the attributes: no text could state a symbolic one. */
+static bt_status set_shape(struct importer *im, const char *name, const bt_type *shape,
+                           struct call *call)
+{
+    char *copy = bt_arena_alloc(im->arena, 1, call->op->attrs_nbytes);
+    if (!copy)
+        return bt_no_memory();
+    memcpy(copy, call->attrs, call->op->attrs_nbytes);
+    const char *member = bt_attr_find(call->op, copy, name, BT_ATTR_SHAPE);
+    if (!member)
+        return bt_fail(im->ctx, BT_ERR_INTERNAL, "%s has no attribute %s", call->op->name,
+                       name);
+    memcpy(copy + (member - copy), &shape, sizeof(shape));
+    call->attrs = copy;
+    return NULL;
+}
+
+const bt_value *emit_shaped(struct node *n, const char *op, const char *attrs,
+                            const char *name, const bt_value *x, uint32_t count,
+                            const bt_type *const *dims)
+{
+    struct call call = { .narg = 1, .args = &x };
+    const bt_type *shape = NULL;
+    parse_attrs(n, op, attrs, &call);
+    if (!n->status && !(shape = bt_type_shape(n->im->store, count, dims)))
+        n->status = bt_store_why(n->im->ctx, n->im->store);
+    if (!n->status)
+        n->status = set_shape(n->im, name, shape, &call);
+    return emit_call(n, &call);
+}
+
+const bt_value *emit_tuple(struct node *n, uint32_t count, const bt_value *const *fields)
+{
+    const bt_value *out = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!fields[i])
+            node_fail(n, BT_ERR_FORMAT, "an input is missing");
+    }
+    if (!n->status)
+        n->status = bt_build_tuple(n->im->builder, count, fields, &out);
+    return out;
+}
+
+const bt_value *emit_proj(struct node *n, const bt_value *tuple, uint32_t index)
+{
+    const bt_value *out = NULL;
+    if (!n->status)
+        n->status = bt_build_proj(n->im->builder, tuple, index, &out);
+    return out;
+}
+
+/* ---- constants ---- */
+
+const bt_value *emit_scalar(struct node *n, bt_dtype dtype, double value)
+{
+    const bt_value *out = NULL;
+    if (!n->status)
+        n->status = bt_build_scalar(n->im->builder, dtype, value, &out);
+    return out;
+}
+
+const bt_value *emit_const(struct node *n, bt_tensor *tensor)
+{
+    const bt_value *out = NULL;
+    if (!n->status)
+        n->status = bt_build_const(n->im->builder, &tensor->base, &out);
+    bt_tensor_unref(tensor);
+    return out;
+}
+
+const bt_value *emit_int(struct node *n, int64_t value)
+{
+    bt_tensor *tensor = NULL;
+    if (!n->status)
+        n->status = bt_tensor_scalar_int(n->im->ctx, BT_INT64, value, &tensor);
+    return emit_const(n, tensor);
+}
+
+const bt_value *emit_ints(struct node *n, uint32_t count, const int64_t *values)
+{
+    bt_tensor *tensor = NULL;
+    if (!n->status)
+        n->status =
+            bt_tensor_create(n->im->ctx, BT_INT64, 1, &(int64_t){ count }, &tensor);
+    for (uint32_t i = 0; !n->status && i < count; i++)
+        bt_tensor_set_int(tensor, i, values[i]);
+    return emit_const(n, tensor);
+}
+
+const bt_value *scalar_like(struct node *n, const bt_value *x, double value)
+{
+    return emit_scalar(n, value_dtype(x), value);
+}
+
+/* ---- results ---- */
+
+void node_out(struct node *n, uint32_t i, const bt_value *value)
+{
+    if (n->status || !node_wants(n, i))
+        return;
+    const char *name = n->proto->outputs.at[i];
+    if (!value)
+        node_fail(n, BT_ERR_INTERNAL, "output %u was not made", i);
+    else if (bt_map_entry_find(&n->im->scope->values, name) ||
+             bt_map_find(&n->im->scope->initializers, name))
+        node_fail(n, BT_ERR_NAME, "the value %s is given twice", name);
+    if (!n->status)
+        n->status = bt_build_name(n->im->builder, value, name);
+    if (!n->status && !bt_map_put(&n->im->scope->values, name, (void *)(uintptr_t)value))
+        n->status = bt_no_memory();
+}

@@ -1,0 +1,94 @@
+#include "window.h"
+
+#include <string.h>
+
+void read_list(struct node *n, const char *name, uint32_t count, int64_t absent,
+               int64_t *out)
+{
+    const struct onnx_attr *attr = node_attr(n, name, ATTR_INTS);
+    if (attr && attr->ints.len != count)
+        node_fail(n, BT_ERR_ATTRIBUTE, "%s has %u elements where %u are expected", name,
+                  attr->ints.len, count);
+    for (uint32_t i = 0; i < count; i++)
+        out[i] = attr && attr->ints.len == count ? attr->ints.at[i] : absent;
+}
+
+/* SAME_UPPER and SAME_LOWER: as many outputs as strides fit; the odd one at the end, or
+ * at the begin. */
+static void same_padding(struct node *n, const bt_value *x, int lower, struct window *w)
+{
+    for (uint32_t i = 0; i < w->n; i++) {
+        int64_t size = value_dim(n, x, 2 + i);
+        if (size < 0) {
+            node_fail(n, BT_ERR_UNSUPPORTED,
+                      "auto_pad needs the size of axis %u, which is symbolic: bind it "
+                      "with --dim",
+                      2 + i);
+            return;
+        }
+        int64_t reach = (w->kernel[i] - 1) * w->dilations[i] + 1;
+        int64_t covered =
+            (bt_ceildiv_int64(size, w->strides[i]) - 1) * w->strides[i] + reach;
+        int64_t total = covered > size ? covered - size : 0;
+        w->pads[i] = lower ? total - total / 2 : total / 2;
+        w->pads[w->n + i] = total - w->pads[i];
+    }
+}
+
+static int is_sane(const struct window *w)
+{
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (w->kernel[i] < 1 || w->strides[i] < 1 || w->dilations[i] < 1 ||
+            w->kernel[i] > INT16_MAX || w->strides[i] > INT16_MAX ||
+            w->dilations[i] > INT16_MAX || w->pads[i] < 0 || w->pads[w->n + i] < 0 ||
+            w->pads[i] > INT32_MAX || w->pads[w->n + i] > INT32_MAX)
+            return 0;
+    }
+    return 1;
+}
+
+void read_window(struct node *n, const bt_value *x, const bt_value *weight,
+                 struct window *w)
+{
+    uint32_t rank = value_rank(n, x);
+    const char *auto_pad = node_text(n, "auto_pad", "NOTSET");
+    *w = (struct window){ .ceil = node_int(n, "ceil_mode", 0) != 0 };
+    if (rank < 3 || rank > 2 + MAX_SPATIAL)
+        node_fail(n, BT_ERR_UNSUPPORTED, "data of rank %u; 3 to 5 are known", rank);
+    if (weight && value_rank(n, weight) != rank)
+        node_fail(n, BT_ERR_FORMAT, "data has rank %u, the weight %u", rank,
+                  value_rank(n, weight));
+    if (n->status)
+        return;
+    w->n = rank - 2;
+    read_list(n, "kernel_shape", w->n, 0, w->kernel);
+    read_list(n, "strides", w->n, 1, w->strides);
+    read_list(n, "dilations", w->n, 1, w->dilations);
+    read_list(n, "pads", 2 * w->n, 0, w->pads);
+    for (uint32_t i = 0; weight && i < w->n; i++) {
+        if (!w->kernel[i])
+            w->kernel[i] = value_dim(n, weight, 2 + i);
+    }
+    if (!is_sane(w))
+        node_fail(n, BT_ERR_ATTRIBUTE,
+                  "kernel, strides and dilations must be numbers from 1 to %d, pads not "
+                  "negative",
+                  INT16_MAX);
+    if (!n->status && strncmp(auto_pad, "SAME_", 5) == 0)
+        same_padding(n, x, strcmp(auto_pad, "SAME_LOWER") == 0, w);
+}
+
+const char *window_attrs(struct node *n, const struct window *w)
+{
+    return node_format(
+        n, "strides=%s, padding=%s, dilation=%s", format_ints(n, w->n, w->strides),
+        format_ints(n, 2 * w->n, w->pads), format_ints(n, w->n, w->dilations));
+}
+
+int64_t window_nelem(const struct window *w)
+{
+    int64_t out = 1;
+    for (uint32_t i = 0; i < w->n; i++)
+        out *= w->kernel[i];
+    return out;
+}

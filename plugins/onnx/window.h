@@ -1,0 +1,27 @@
+#ifndef ONNX_WINDOW_H
+#define ONNX_WINDOW_H
+
+#include "arith.h"
+
+enum { MAX_SPATIAL = 3 };
+
+/* What nodes of convolution and pooling state of their windows, defaults filled in. */
+struct window {
+    uint32_t n; /* spatial axes */
+    int64_t kernel[MAX_SPATIAL], strides[MAX_SPATIAL], dilations[MAX_SPATIAL];
+    int64_t pads[2 * MAX_SPATIAL]; /* begins, then ends: also Relay's order */
+    int ceil;
+};
+
+/* A list attribute of `count` numbers, or `absent` for each. */
+void read_list(struct node *, const char *name, uint32_t count, int64_t absent,
+               int64_t *out);
+/* weight: NULL for pooling, whose kernel is an attribute. */
+void read_window(struct node *, const bt_value *x, const bt_value *weight,
+                 struct window *);
+/* strides, padding, dilation. */
+const char *window_attrs(struct node *, const struct window *);
+/* Elements of a window's kernel. */
+int64_t window_nelem(const struct window *);
+
+#endif

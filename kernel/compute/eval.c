@@ -1,6 +1,8 @@
 /* Computations in plain C: the call's types are kept in a store of their own. */
 #include "compute/compute.h"
 
+#include <string.h>
+
 #include "ir/attrs.h"
 
 /* ---- copying types ---- */
@@ -87,6 +89,15 @@ bt_status bt_eval_fail(bt_ctx *ctx, const bt_eval_call *call, const char *format
     return status;
 }
 
+/* What a function called by plain C failed with, under the operator's name. */
+static bt_status name_op(bt_ctx *ctx, const bt_op *op, bt_status status)
+{
+    if (!status || status->code == BT_ERR_MEMORY || status->note ||
+        strncmp(status->message, op->name, strlen(op->name)) == 0)
+        return status;
+    return bt_fail(ctx, status->code, "%s: %s", op->name, status->message);
+}
+
 /* Plain C may rely on row-major inputs. */
 static bt_status call_dense(bt_ctx *ctx, const bt_compute *compute, uint32_t nin,
                             const bt_tensor *const *in, bt_tensor **dense,
@@ -106,7 +117,7 @@ static bt_status call_dense(bt_ctx *ctx, const bt_compute *compute, uint32_t nin
                           .arg_nleaf = nleaf,
                           .args = compute->args,
                           .result = compute->result };
-    return compute->op->eval(ctx, &call);
+    return name_op(ctx, compute->op, compute->op->eval(ctx, &call));
 }
 
 bt_status bt__compute_run_eval(bt_ctx *ctx, bt_compute *compute, uint32_t nin,

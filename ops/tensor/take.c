@@ -180,6 +180,7 @@ static const bt_op ops[] = {
         .inputs = inputs,
         .attrs = attrs,
         .attrs_nbytes = sizeof(struct attrs),
+        .effects = BT_EFFECT_FAILS, // in mode fast
         .relate = relate,
         .write_formula = write_take,
         .facets = BT_FACET_ROWS(BT_CASES(

@@ -1,13 +1,13 @@
 /*
  * nn.conv1d, nn.conv2d, nn.conv3d: a window of weights slides over the data.
- *     y[n, o, p, q] = sum(i, r, s: data[n, i, p*stride + r*dilation - pad, ...] *
- * weight[o, i, r, s])      elements outside: 0 data    t[n, c, spatial...] in data_layout
- * weight  t[o, c / groups, window...] in kernel_layout
- * result  data_layout, or out_layout; out_dtype, or t: then also the type of products and
- * sums source  Relay's operators of the same names; Dumoulin, Visin 2016
+ *     y[n, o, p, ..] = sum(i, r, ..: data[n, i, p*stride + r*dilation - pad, ..]
+ *                                  * weight[o, i, r, ..])    elements outside: 0
+ * data    t[n, c, space..] in data_layout
+ * weight  t[o, c / groups, window..] in kernel_layout
+ * result  in data_layout, or out_layout; of out_dtype, or t: then also the type of
+ *         products and sums
+ * source  Relay's operators of the same names; Dumoulin, Visin 2016
  */
-#include <stdio.h>
-
 #include "window.h"
 
 struct attrs {
@@ -82,18 +82,7 @@ static bt_status check_stated(bt_solver *s, const bt_relation_call *r,
         BT_TRY(bt_relation_unify(s, r, weight->dims[kernel->first], channels,
                                  "rows of weight and channels"));
     }
-    if (a->kernel_size.n == BT_NONE_LIST)
-        return NULL;
-    int64_t sizes[MAX_SPATIAL];
-    BT_TRY(space_list(s, r, "kernel_size", &a->kernel_size, nspace, sizes));
-    for (uint32_t i = 0; i < nspace; i++) {
-        const bt_type *size = bt_dim(store, sizes[i]);
-        if (!size)
-            return bt_no_memory();
-        BT_TRY(bt_relation_unify(s, r, weight->dims[kernel->space[i]], size,
-                                 "the window of weight and kernel_size"));
-    }
-    return NULL;
+    return window_check(s, r, &a->kernel_size, weight, kernel, nspace);
 }
 
 /* Channels of data are groups times those of a weight; channels of the result divide into
@@ -153,17 +142,6 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 
 /* ---- formula ---- */
 
-/* Reads of an array are written axis by axis, in the order of its layout. */
-struct axes {
-    char text[2 + MAX_SPATIAL][160];
-};
-
-static void write_axes(bt_text *out, const struct axes *axes, uint32_t rank)
-{
-    for (uint32_t i = 0; i < rank; i++)
-        bt_text_addf(out, "%s%s", i ? ", " : "", axes->text[i]);
-}
-
 static void write_spatial(struct axes *y, struct axes *data, struct axes *weight,
                           const struct layout *in, const struct layout *kernel,
                           const struct layout *out, const struct attrs *a, uint32_t n)
@@ -174,15 +152,14 @@ static void write_spatial(struct axes *y, struct axes *data, struct axes *weight
     padding_expand(&a->padding, n, padding);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t size_axis = in->space[i], kernel_axis = kernel->space[i];
-        snprintf(y->text[out->space[i]], sizeof(*y->text),
+        axes_set(y, out->space[i],
                  "p%u in floordiv(extent(data, %u) + %lld - (extent(weight, %u) - "
                  "1)*%lld, %lld) + 1",
                  i, size_axis, (long long)(padding[i] + padding[n + i] - 1), kernel_axis,
                  (long long)dilation[i], (long long)strides[i]);
-        snprintf(data->text[size_axis], sizeof(*data->text), "p%u*%lld + r%u*%lld - %lld",
-                 i, (long long)strides[i], i, (long long)dilation[i],
-                 (long long)padding[i]);
-        snprintf(weight->text[kernel_axis], sizeof(*weight->text), "r%u", i);
+        axes_set(data, size_axis, "p%u*%lld + r%u*%lld - %lld", i, (long long)strides[i],
+                 i, (long long)dilation[i], (long long)padding[i]);
+        axes_set(weight, kernel_axis, "r%u", i);
     }
 }
 
@@ -200,27 +177,26 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
     if (a->out_dtype)
         bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
     write_spatial(&y, &data, &weight, &in, &kernel, &result, a, n);
-    snprintf(y.text[result.first], sizeof(*y.text), "n in extent(data, %u)", in.first);
-    snprintf(y.text[result.second], sizeof(*y.text), "o in extent(weight, %u)",
-             kernel.first);
-    snprintf(data.text[in.first], sizeof(*data.text), "n");
+    axes_set(&y, result.first, "n in extent(data, %u)", in.first);
+    axes_set(&y, result.second, "o in extent(weight, %u)", kernel.first);
+    axes_set(&data, in.first, "n");
     if (a->groups == 1)
-        snprintf(data.text[in.second], sizeof(*data.text), "i");
+        axes_set(&data, in.second, "i");
     else
-        snprintf(data.text[in.second], sizeof(*data.text),
+        axes_set(&data, in.second,
                  "floordiv(o, floordiv(extent(weight, %u), %lld))*extent(weight, %u) + i",
                  kernel.first, (long long)a->groups, kernel.second);
-    snprintf(weight.text[kernel.first], sizeof(*weight.text), "o");
-    snprintf(weight.text[kernel.second], sizeof(*weight.text), "i");
+    axes_set(&weight, kernel.first, "o");
+    axes_set(&weight, kernel.second, "i");
     bt_text_addf(out, "y: %s[", dtype);
-    write_axes(out, &y, n + 2);
+    axes_write(out, &y, n + 2);
     bt_text_addf(out, "] = sum(i in extent(weight, %u)", kernel.second);
     for (uint32_t i = 0; i < n; i++)
         bt_text_addf(out, ", r%u in extent(weight, %u)", i, kernel.space[i]);
     bt_text_addf(out, ": %s(data[", dtype);
-    write_axes(out, &data, n + 2);
+    axes_write(out, &data, n + 2);
     bt_text_addf(out, "] else 0) * %s(weight[", dtype);
-    write_axes(out, &weight, n + 2);
+    axes_write(out, &weight, n + 2);
     bt_text_addf(out, "]))");
     return out->failed ? bt_no_memory() : NULL;
 }

@@ -1,5 +1,6 @@
 #include "window.h"
 
+#include <stdio.h>
 #include <string.h>
 
 int layout_read(const char *text, char first, char second, uint32_t nspace,
@@ -102,4 +103,36 @@ bt_status window_dim(bt_solver *s, const bt_relation_call *r, const bt_type *siz
     }
     *out = steps ? bt_dim_add(store, steps, one) : NULL;
     return *out ? NULL : bt_no_memory();
+}
+
+bt_status window_check(bt_solver *s, const bt_relation_call *r,
+                       const bt_ints *kernel_size, const bt_tensor_parts *weight,
+                       const struct layout *layout, uint32_t nspace)
+{
+    int64_t sizes[MAX_SPATIAL];
+    if (kernel_size->n == BT_NONE_LIST)
+        return NULL;
+    BT_TRY(space_list(s, r, "kernel_size", kernel_size, nspace, sizes));
+    for (uint32_t i = 0; i < nspace; i++) {
+        const bt_type *size = bt_dim(bt_relation_store(s), sizes[i]);
+        if (!size)
+            return bt_no_memory();
+        BT_TRY(bt_relation_unify(s, r, weight->dims[layout->space[i]], size,
+                                 "the window of weight and kernel_size"));
+    }
+    return NULL;
+}
+
+void axes_set(struct axes *axes, uint32_t axis, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(axes->text[axis], sizeof(axes->text[axis]), format, args);
+    va_end(args);
+}
+
+void axes_write(bt_text *out, const struct axes *axes, uint32_t rank)
+{
+    for (uint32_t i = 0; i < rank; i++)
+        bt_text_addf(out, "%s%s", i ? ", " : "", axes->text[i]);
 }

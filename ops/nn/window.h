@@ -46,5 +46,16 @@ struct window {
 };
 bt_status window_dim(bt_solver *, const bt_relation_call *, const bt_type *size,
                      const struct window *, const bt_type **out) BT_MUST_USE;
+/* kernel_size, where it is given, must be the extents of weight's window. */
+bt_status window_check(bt_solver *, const bt_relation_call *, const bt_ints *kernel_size,
+                       const bt_tensor_parts *weight, const struct layout *,
+                       uint32_t nspace) BT_MUST_USE;
+
+/* Indices of an array are written axis by axis, and stand in the order of its layout. */
+struct axes {
+    char text[2 + MAX_SPATIAL][160];
+};
+void axes_set(struct axes *, uint32_t axis, const char *format, ...) BT_PRINTF(3, 4);
+void axes_write(bt_text *, const struct axes *, uint32_t rank);
 
 #endif

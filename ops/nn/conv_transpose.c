@@ -1,0 +1,256 @@
+/*
+ * nn.conv1d_transpose, nn.conv2d_transpose, nn.conv3d_transpose: what takes the result of
+ * a convolution back to the shape of its data, by the same weights.
+ *     y[n, o, p, ..] = sum(i, q, r, .. | q*stride + r*dilation - pad == p:
+ *                          data[n, i, q, ..] * weight[i, o, r, ..])
+ *     extent of p    = (extent of q - 1)*stride + (extent of r - 1)*dilation + 1
+ *                      - pads + output_padding
+ * data    t[n, c, space..] in data_layout
+ * weight  t[c, o / groups, window..] in kernel_layout
+ * result  in data_layout, or out_layout; of out_dtype, or t: then also the type of
+ *         products and sums
+ * source  Relay's operators of the same names; Dumoulin, Visin 2016
+ */
+#include "window.h"
+
+struct attrs {
+    int64_t channels;
+    bt_ints kernel_size, strides, padding, output_padding, dilation;
+    int64_t groups;
+    const char *data_layout, *kernel_layout, *out_layout;
+    const bt_type *out_dtype;
+};
+
+// clang-format off
+#define TRANSPOSE_ATTRS(data_layout_, kernel_layout_)                                                            \
+    {                                                                                                            \
+        BT_ATTR(struct attrs, channels, INT, "None", "channels of the result, checked against weight"),          \
+        BT_ATTR(struct attrs, kernel_size, INTS, "None", "size of the window, checked against weight"),          \
+        BT_ATTR_RANGE(struct attrs, strides, INTS, "[1]", 1, INT32_MAX, "steps between elements of data"),       \
+        BT_ATTR_RANGE(struct attrs, padding, INTS, "[0]", 0, INT32_MAX,                                          \
+                      "elements cut from the result: one number, one an axis, or befores then afters"),          \
+        BT_ATTR_RANGE(struct attrs, output_padding, INTS, "[0]", 0, INT32_MAX,                                   \
+                      "elements added behind each axis of the result"),                                          \
+        BT_ATTR_RANGE(struct attrs, dilation, INTS, "[1]", 1, INT32_MAX, "distance between weights"),            \
+        BT_ATTR_RANGE(struct attrs, groups, INT, "1", 1, INT32_MAX,                                              \
+                      "channels are split into this many, each with weights of its own"),                        \
+        BT_ATTR(struct attrs, data_layout, STRING, data_layout_, "order of data's axes"),                        \
+        BT_ATTR(struct attrs, kernel_layout, STRING, kernel_layout_, "order of weight's axes"),                  \
+        BT_ATTR(struct attrs, out_layout, STRING, "", "order of the result's axes; empty: data_layout"),         \
+        BT_ATTR(struct attrs, out_dtype, DTYPE, "None", "element type of products, sums and result"),            \
+        { 0 },                                                                                                   \
+    }
+// clang-format on
+static const bt_attr attrs1d[] = TRANSPOSE_ATTRS("NCW", "IOW");
+static const bt_attr attrs2d[] = TRANSPOSE_ATTRS("NCHW", "IOHW");
+static const bt_attr attrs3d[] = TRANSPOSE_ATTRS("NCDHW", "IODHW");
+
+static const bt_op_input inputs[] = {
+    { .name = "data", .type = "t:number[..]", .doc = "batch, channels, space" },
+    { .name = "weight",
+      .type = "t[..]",
+      .doc = "channels in, channels out of a group, window" },
+    { 0 },
+};
+
+/* "nn.conv2d_transpose": the number before the d. */
+static uint32_t nspace_of(const bt_op *op)
+{
+    return (uint32_t)(op->name[7] - '0');
+}
+
+static const char *out_layout(const struct attrs *a)
+{
+    return *a->out_layout ? a->out_layout : a->data_layout;
+}
+
+/* ---- type ---- */
+
+static bt_status check_channels(bt_solver *s, const bt_relation_call *r,
+                                const bt_type *of_data, const bt_type *of_weight,
+                                const bt_type *out)
+{
+    const struct attrs *a = r->attrs;
+    bt_store *store = bt_relation_store(s);
+    const bt_type *groups = bt_dim(store, a->groups), *known;
+    BT_TRY(bt_relation_unify(s, r, of_data, of_weight, "channels of data and of weight"));
+    if (a->channels != BT_NONE) {
+        const bt_type *channels = bt_dim(store, a->channels);
+        if (!channels)
+            return bt_no_memory();
+        BT_TRY(bt_relation_unify(s, r, out, channels,
+                                 "channels of weight, times groups, and channels"));
+    }
+    if (a->groups == 1)
+        return NULL;
+    BT_TRY(bt_relation_dim(s, r, of_data, &known));
+    return groups ? bt_relation_require(s, r, BT_CHECK_DIVISIBLE, known, groups,
+                                        "channels of data and groups")
+                  : bt_no_memory();
+}
+
+/* (size - 1)*stride + (kernel - 1)*dilation + 1 + rest */
+static bt_status spread_dim(bt_solver *s, const bt_relation_call *r, const bt_type *size,
+                            const struct window *w, int64_t rest, const bt_type **out)
+{
+    bt_store *store = bt_relation_store(s);
+    const bt_type *known, *kernel, *zero = bt_dim(store, 0);
+    int64_t constant = 1 + rest - w->stride - w->dilation;
+    BT_TRY(bt_relation_dim(s, r, size, &known));
+    BT_TRY(bt_relation_dim(s, r, w->kernel, &kernel));
+    known = bt_dim_scale(store, known, w->stride, constant);
+    kernel = bt_dim_scale(store, kernel, w->dilation, 0);
+    *out = known && kernel && zero ? bt_dim_add(store, known, kernel) : NULL;
+    return *out ? bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, zero, *out,
+                                      "nothing and an axis of the result")
+                : bt_no_memory();
+}
+
+static bt_status relate(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    uint32_t n = nspace_of(r->op);
+    struct layout in, kernel, out;
+    bt_tensor_parts data, weight;
+    int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], extra[MAX_SPATIAL],
+        padding[2 * MAX_SPATIAL];
+    const bt_type *dims[2 + MAX_SPATIAL], *channels;
+    BT_TRY(layout_relate(s, r, "data_layout", a->data_layout, "NC", n, &in));
+    BT_TRY(layout_relate(s, r, "kernel_layout", a->kernel_layout, "IO", n, &kernel));
+    BT_TRY(layout_relate(s, r, "out_layout", out_layout(a), "NC", n, &out));
+    BT_TRY(space_list(s, r, "strides", &a->strides, n, strides));
+    BT_TRY(space_list(s, r, "dilation", &a->dilation, n, dilation));
+    BT_TRY(space_list(s, r, "output_padding", &a->output_padding, n, extra));
+    BT_TRY(space_padding(s, r, &a->padding, n, padding));
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, n + 2, &data));
+    BT_TRY(bt_relation_tensor_rank(s, r, 1, n + 2, &weight));
+    BT_TRY(window_check(s, r, &a->kernel_size, &weight, &kernel, n));
+    BT_TRY(bt_relation_dim(s, r, weight.dims[kernel.second], &channels));
+    dims[out.first] = data.dims[in.first];
+    dims[out.second] = bt_dim_scale(bt_relation_store(s), channels, a->groups, 0);
+    if (!dims[out.second])
+        return bt_no_memory();
+    BT_TRY(check_channels(s, r, data.dims[in.second], weight.dims[kernel.first],
+                          dims[out.second]));
+    for (uint32_t i = 0; i < n; i++) {
+        struct window w = { .kernel = weight.dims[kernel.space[i]],
+                            .stride = strides[i],
+                            .dilation = dilation[i] };
+        BT_TRY(spread_dim(s, r, data.dims[in.space[i]], &w,
+                          extra[i] - padding[i] - padding[n + i], &dims[out.space[i]]));
+    }
+    return bt_relation_result_tensor(s, r, n + 2, dims,
+                                     a->out_dtype ? a->out_dtype : data.dtype);
+}
+
+/* ---- formula ---- */
+
+/* Axes of space of the three arrays, and the equality between them. */
+static void write_space(const struct attrs *a, uint32_t n, const struct layout *in,
+                        const struct layout *kernel, const struct layout *out,
+                        struct axes *y, struct axes *data, struct axes *weight)
+{
+    int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], extra[MAX_SPATIAL],
+        padding[2 * MAX_SPATIAL];
+    list_expand(&a->strides, n, strides);
+    list_expand(&a->dilation, n, dilation);
+    list_expand(&a->output_padding, n, extra);
+    padding_expand(&a->padding, n, padding);
+    for (uint32_t i = 0; i < n; i++) {
+        axes_set(y, out->space[i],
+                 "p%u in extent(data, %u)*%lld + extent(weight, %u)*%lld + %lld", i,
+                 in->space[i], (long long)strides[i], kernel->space[i],
+                 (long long)dilation[i],
+                 (long long)(1 + extra[i] - padding[i] - padding[n + i] - strides[i] -
+                             dilation[i]));
+        axes_set(data, in->space[i], "q%u", i);
+        axes_set(weight, kernel->space[i], "r%u", i);
+    }
+}
+
+static void write_equalities(bt_text *out, const struct attrs *a, uint32_t n)
+{
+    int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], padding[2 * MAX_SPATIAL];
+    list_expand(&a->strides, n, strides);
+    list_expand(&a->dilation, n, dilation);
+    padding_expand(&a->padding, n, padding);
+    for (uint32_t i = 0; i < n; i++)
+        bt_text_addf(out, "%s q%u*%lld + r%u*%lld - %lld == p%u", i ? " &&" : " |", i,
+                     (long long)strides[i], i, (long long)dilation[i],
+                     (long long)padding[i], i);
+}
+
+static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct attrs *a = call->attrs;
+    uint32_t n = nspace_of(call->op);
+    struct layout in, kernel, result;
+    struct axes y = { 0 }, data = { 0 }, weight = { 0 };
+    char dtype[BT_DTYPE_NAME_SIZE] = "t";
+    (void)ctx;
+    layout_read(a->data_layout, 'N', 'C', n, &in);
+    layout_read(a->kernel_layout, 'I', 'O', n, &kernel);
+    layout_read(out_layout(a), 'N', 'C', n, &result);
+    if (a->out_dtype)
+        bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
+    write_space(a, n, &in, &kernel, &result, &y, &data, &weight);
+    axes_set(&y, result.first, "n in extent(data, %u)", in.first);
+    axes_set(&y, result.second, "o in extent(weight, %u)*%lld", kernel.second,
+             (long long)a->groups);
+    axes_set(&data, in.first, "n");
+    if (a->groups == 1) {
+        axes_set(&data, in.second, "i");
+        axes_set(&weight, kernel.first, "i");
+        axes_set(&weight, kernel.second, "o");
+    } else {
+        axes_set(&data, in.second, "floordiv(o, extent(weight, %u))*nin + i",
+                 kernel.second);
+        axes_set(&weight, kernel.first, "floordiv(o, extent(weight, %u))*nin + i",
+                 kernel.second);
+        axes_set(&weight, kernel.second, "mod(o, extent(weight, %u))", kernel.second);
+    }
+    bt_text_addf(out, "nin = floordiv(extent(data, %u), %lld);\ny: %s[", in.second,
+                 (long long)a->groups, dtype);
+    axes_write(out, &y, n + 2);
+    bt_text_addf(out, "] = sum(i in nin");
+    for (uint32_t i = 0; i < n; i++)
+        bt_text_addf(out, ", q%u in extent(data, %u), r%u in extent(weight, %u)", i,
+                     in.space[i], i, kernel.space[i]);
+    write_equalities(out, a, n);
+    bt_text_addf(out, ": %s(data[", dtype);
+    axes_write(out, &data, n + 2);
+    bt_text_addf(out, "]) * %s(weight[", dtype);
+    axes_write(out, &weight, n + 2);
+    bt_text_addf(out, "]))");
+    return out->failed ? bt_no_memory() : NULL;
+}
+
+/* ---- rows ---- */
+
+// clang-format off
+#define TRANSPOSE(rank_, axes_, cases_)                                                                          \
+    {                                                                                                            \
+        .name = "nn.conv" #rank_ "_transpose", .revision = 1, .source = "Relay, nn.conv" #rank_ "_transpose",    \
+        .doc = "Spreads each element along " axes_ " by a window of weights and adds up.",                       \
+        .inputs = inputs, .attrs = attrs##rank_, .attrs_nbytes = sizeof(struct attrs),                           \
+        .relate = relate, .write_formula = write_formula, .facets = BT_FACET_ROWS(BT_CASES(cases_)),             \
+    }
+static const bt_op ops[] = {
+    TRANSPOSE(1d, "one axis",
+        "float32[2, 3, 5], float32[3, 4, 3]\n"
+        "float32[1, 4, 6], float32[4, 2, 3] | groups=2, strides=[2], padding=[1, 0], output_padding=[1]\n"
+        "float64[1, 5, 2], float64[3, 2, 4] | data_layout=\"NWC\", kernel_layout=\"WIO\", dilation=[2]"),
+    TRANSPOSE(2d, "two axes",
+        "float32[1, 3, 4, 5], float32[3, 2, 3, 3]\n"
+        "float32[2, 3, 4, 3], float32[3, 4, 3, 2] | strides=[2, 3], padding=[1, 0, 0, 1], output_padding=[1, 0]\n"
+        "float32[1, 4, 3, 3], float32[4, 3, 2, 2] | groups=2, dilation=[2, 1], strides=[3, 2], kernel_size=[2, 2], channels=6\n"
+        "float32[1, 3, 4, 2], float32[3, 3, 5, 2] | data_layout=\"NHWC\", kernel_layout=\"HWOI\", out_layout=\"NCHW\"\n"
+        "int8[1, 2, 3, 3], int8[2, 2, 2, 2] | out_dtype=\"int32\", strides=[2]\n"
+        "float32[0, 3, 2, 2], float32[3, 2, 1, 1]"),
+    TRANSPOSE(3d, "three axes",
+        "float32[1, 2, 3, 2, 3], float32[2, 3, 2, 3, 1]\n"
+        "float32[1, 2, 2, 3, 2], float32[2, 1, 3, 3, 3] | groups=2, padding=[1], strides=[1, 2, 2], output_padding=[0, 1, 0]"),
+    { 0 },
+};
+// clang-format on
+const bt_table bt_ops_nn_conv_transpose[] = { BT_OPS(ops), { 0 } };

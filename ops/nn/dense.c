@@ -1,9 +1,10 @@
 /*
  * Products of matrices: nn.dense, nn.matmul, nn.batch_matmul.
  *     nn.dense          y[.., m, n] = sum(k: data[.., m, k] * weight[n, k])
- *     nn.matmul         y[.., m, n] = sum(k: a[.., m, k] * b[.., k, n]), either
- * transposed on demand nn.batch_matmul   the same with one batch axis; transpose_b is the
- * default source  Relay's operators of the same names; NumPy's matmul for the batch axes
+ *     nn.matmul         y[.., m, n] = sum(k: a[.., m, k] * b[.., k, n]), either one
+ *                       transposed on demand
+ *     nn.batch_matmul   the same with one batch axis; transpose_b is the default
+ * source  Relay's operators of the same names; NumPy's matmul for the batch axes
  */
 #include <baton/op.h>
 

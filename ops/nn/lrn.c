@@ -1,7 +1,8 @@
 /*
  * nn.lrn: local response normalisation across channels.
- *     y[.., c, ..] = data / (bias + alpha / size * sum(k in window of c: data[.., k,
- * ..]^2)) ^ beta source  Relay, nn.lrn; Krizhevsky, Sutskever, Hinton 2012
+ *     y[.., c, ..] = data / (bias + alpha / size * energy) ^ beta
+ *     energy       = sum(k in window of c: data[.., k, ..]^2)
+ * source  Relay, nn.lrn; Krizhevsky, Sutskever, Hinton 2012
  */
 #include "axis.h"
 
@@ -13,7 +14,7 @@ static const bt_attr attrs[] = {
     BT_ATTR_RANGE(struct attrs, size, INT, "5", 1, INT32_MAX, "width of the window"),
     BT_ATTR(struct attrs, axis, INT, "1", "axis of channels"),
     BT_ATTR(struct attrs, bias, FLOAT, "2", "added to the scaled sum"),
-    BT_ATTR(struct attrs, alpha, FLOAT, "1e-05", "scale of the sum, divided by size"),
+    BT_ATTR(struct attrs, alpha, FLOAT, "0.0001", "scale of the sum, divided by size"),
     BT_ATTR(struct attrs, beta, FLOAT, "0.75", "exponent"),
     { 0 },
 };

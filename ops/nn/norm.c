@@ -1,11 +1,12 @@
 /*
  * Normalisations: nn.batch_norm, nn.layer_norm, nn.instance_norm.
- *     nn.batch_norm      y = (data - moving_mean) / sqrt(moving_var + epsilon) * gamma +
- * beta, along axis; gives (y, mean, var) nn.layer_norm      moments over axis
+ *     nn.batch_norm      y = (data - moving_mean) / sqrt(moving_var + epsilon) * gamma
+ *                            + beta, along axis; gives (y, moving_mean, moving_var)
+ *     nn.layer_norm      moments over axis
  *     nn.instance_norm   moments over all axes but the first and axis
  * gamma counts where scale, beta where center is set.
  * source  Relay's operators of the same names; Ioffe, Szegedy 2015; Ba et al. 2016;
- * Ulyanov et al. 2016
+ *         Ulyanov et al. 2016
  */
 #include <string.h>
 

@@ -1,10 +1,11 @@
 /*
  * Pooling: nn.max_pool1d/2d/3d, nn.avg_pool1d/2d/3d, nn.global_max_pool2d,
- * nn.global_avg_pool2d. y[n, c, p, q] = max(r, s: data[n, c, p*stride + r*dilation - pad,
- * ...])      elements outside: left out An average is over the elements inside; with
+ * nn.global_avg_pool2d.
+ *     y[n, c, p, ..] = max(r, ..: data[n, c, p*stride + r*dilation - pad, ..])
+ * Elements outside are left out. An average is over the elements inside; with
  * count_include_pad over those in the padding too (as zeros), but never over what
- * ceil_mode reaches beyond it. source  Relay's operators of the same names; ONNX
- * MaxPool-12, AveragePool-19
+ * ceil_mode reaches beyond it.
+ * source  Relay's operators of the same names; ONNX MaxPool-12, AveragePool-19
  */
 #include <stdio.h>
 #include <string.h>

@@ -27,7 +27,7 @@ struct leaky_attrs {
     double alpha;
 };
 static const bt_attr leaky_attrs[] = {
-    BT_ATTR(struct leaky_attrs, alpha, FLOAT, "0.05", "slope below zero"),
+    BT_ATTR(struct leaky_attrs, alpha, FLOAT, "0.25", "slope below zero"),
     { 0 },
 };
 

@@ -1,0 +1,160 @@
+/*
+ * nn.adaptive_max_pool1d/2d/3d, nn.adaptive_avg_pool1d/2d/3d: pooling whose windows
+ * follow from the size of the result.
+ *     y[n, c, p, ..] = max(start(p) <= i < end(p), ..: data[n, c, i, ..])
+ *     start(p) = floor(p * size / out), end(p) = ceil((p + 1) * size / out)
+ * source  Relay's operators of the same names; PyTorch
+ */
+#include <string.h>
+
+#include "window.h"
+
+struct attrs {
+    bt_ints output_size;
+    const char *layout, *out_layout;
+};
+#define ADAPTIVE_ATTRS(layout_)                                                          \
+    {                                                                                    \
+        BT_ATTR_RANGE(struct attrs, output_size, INTS, "[]", 1, INT32_MAX,               \
+                      "extents of the result: one for all axes, one an axis; empty: "    \
+                      "those of data"),                                                  \
+            BT_ATTR(struct attrs, layout, STRING, layout_, "order of the axes"),         \
+            BT_ATTR(struct attrs, out_layout, STRING, "", "must be empty or as layout"), \
+            { 0 },                                                                       \
+    }
+static const bt_attr attrs1d[] = ADAPTIVE_ATTRS("NCW");
+static const bt_attr attrs2d[] = ADAPTIVE_ATTRS("NCHW");
+static const bt_attr attrs3d[] = ADAPTIVE_ATTRS("NCDHW");
+
+static const bt_op_input inputs[] = {
+    { .name = "data", .type = "t:number[..]", .doc = "batch, channels, space" },
+    { 0 },
+};
+
+/* "nn.adaptive_max_pool2d": the number before the d. */
+static uint32_t nspace_of(const bt_op *op)
+{
+    return (uint32_t)(op->name[strlen(op->name) - 2] - '0');
+}
+
+static bt_status relate(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    bt_store *store = bt_relation_store(s);
+    uint32_t n = nspace_of(r->op);
+    struct layout layout;
+    bt_tensor_parts data;
+    int64_t sizes[MAX_SPATIAL];
+    const bt_type *dims[2 + MAX_SPATIAL], *one = bt_dim(store, 1);
+    BT_TRY(layout_relate(s, r, "layout", a->layout, "NC", n, &layout));
+    if (*a->out_layout && strcmp(a->out_layout, a->layout) != 0)
+        return bt_relation_fail(s, r, -1,
+                                "out_layout is \"%s\", layout \"%s\"; they must agree",
+                                a->out_layout, a->layout);
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, n + 2, &data));
+    if (a->output_size.n == 0)
+        return bt_relation_result_tensor(s, r, n + 2, data.dims, data.dtype);
+    BT_TRY(space_list(s, r, "output_size", &a->output_size, n, sizes));
+    dims[layout.first] = data.dims[layout.first];
+    dims[layout.second] = data.dims[layout.second];
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_type *known;
+        BT_TRY(bt_relation_dim(s, r, data.dims[layout.space[i]], &known));
+        dims[layout.space[i]] = bt_dim(store, sizes[i]);
+        if (!dims[layout.space[i]] || !one)
+            return bt_no_memory();
+        BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, one, known,
+                                   "one element and an axis of data"));
+    }
+    return bt_relation_result_tensor(s, r, n + 2, dims, data.dtype);
+}
+
+/* ---- formula ---- */
+
+/* Window p of axis i starts at s<i> = floordiv(p * size, out) and has k<i> elements. */
+static void write_start(bt_text *out, uint32_t i, uint32_t axis)
+{
+    bt_text_addf(out, "floordiv(p%u * extent(data, %u), o%u)", i, axis, i);
+}
+
+static void write_length(bt_text *out, uint32_t i, uint32_t axis)
+{
+    bt_text_addf(out, "ceildiv((p%u + 1) * extent(data, %u), o%u) - ", i, axis, i);
+    write_start(out, i, axis);
+}
+
+static void write_axes(bt_text *out, const struct layout *layout, uint32_t n, int is_read)
+{
+    for (uint32_t axis = 0; axis < n + 2; axis++) {
+        bt_text_addf(out, "%s", axis ? ", " : "");
+        if (axis == layout->first)
+            bt_text_addf(out, is_read ? "n" : "n in extent(data, %u)", axis);
+        else if (axis == layout->second)
+            bt_text_addf(out, is_read ? "c" : "c in extent(data, %u)", axis);
+        for (uint32_t i = 0; i < n; i++) {
+            if (layout->space[i] != axis)
+                continue;
+            if (is_read)
+                write_start(out, i, axis);
+            bt_text_addf(out, is_read ? " + r%u" : "p%u in o%u", i, i);
+        }
+    }
+}
+
+static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct attrs *a = call->attrs;
+    uint32_t n = nspace_of(call->op);
+    int is_max = strncmp(call->op->name, "nn.adaptive_max", 15) == 0;
+    struct layout layout;
+    (void)ctx;
+    layout_read(a->layout, 'N', 'C', n, &layout);
+    for (uint32_t i = 0; i < n; i++) {
+        if (a->output_size.n == 0)
+            bt_text_addf(out, "o%u = extent(data, %u);\n", i, layout.space[i]);
+        else
+            bt_text_addf(out, "o%u = output_size[%u];\n", i,
+                         a->output_size.n == 1 ? 0 : i);
+    }
+    bt_text_addf(out, "y: t[");
+    write_axes(out, &layout, n, 0);
+    bt_text_addf(out, is_max ? "] = max(" : "] = sum(");
+    for (uint32_t i = 0; i < n; i++) {
+        bt_text_addf(out, "%sr%u in ", i ? ", " : "", i);
+        write_length(out, i, layout.space[i]);
+    }
+    bt_text_addf(out, ": data[");
+    write_axes(out, &layout, n, 1);
+    bt_text_addf(out, is_max ? "] else -inf)" : "] else 0) / t(1");
+    for (uint32_t i = 0; i < n && !is_max; i++) {
+        bt_text_addf(out, " * (");
+        write_length(out, i, layout.space[i]);
+        bt_text_addf(out, ")");
+    }
+    bt_text_addf(out, is_max ? "" : ")");
+    return out->failed ? bt_no_memory() : NULL;
+}
+
+// clang-format off
+#define POOL(kind_, title_, rank_, cases_)                                                \
+    {                                                                                     \
+        .name = "nn.adaptive_" #kind_ "_pool" #rank_, .revision = 1,                      \
+        .source = "Relay, nn.adaptive_" #kind_ "_pool" #rank_ "; PyTorch", .doc = title_, \
+        .inputs = inputs, .attrs = attrs##rank_, .attrs_nbytes = sizeof(struct attrs),    \
+        .relate = relate, .write_formula = write_formula,                                 \
+        .facets = BT_FACET_ROWS(BT_CASES(cases_)),                                        \
+    }
+#define MAX_DOC "The greatest element of each of a given number of windows."
+#define AVG_DOC "The mean of each of a given number of windows."
+#define CASES1 "float32[2, 3, 7] | output_size=[3]\nfloat32[1, 5, 2] | output_size=[4], layout=\"NWC\"\n" \
+               "int8[1, 2, 6] | output_size=[2]\nfloat32[1, 2, 5]"
+#define CASES2 "float32[1, 2, 7, 5] | output_size=[3, 4]\nfloat32[2, 3, 4, 4] | output_size=1\n"         \
+               "float32[1, 5, 6, 2] | output_size=[7, 2], layout=\"NHWC\"\nfloat32[1, 2, 3, 4]"
+#define CASES3 "float32[1, 2, 4, 5, 6] | output_size=[2, 3, 4]\nfloat32[1, 1, 3, 3, 3] | output_size=2"
+static const bt_op ops[] = {
+    POOL(max, MAX_DOC, 1d, CASES1), POOL(max, MAX_DOC, 2d, CASES2), POOL(max, MAX_DOC, 3d, CASES3),
+    POOL(avg, AVG_DOC, 1d, CASES1), POOL(avg, AVG_DOC, 2d, CASES2), POOL(avg, AVG_DOC, 3d, CASES3),
+    { 0 },
+};
+// clang-format on
+const bt_table bt_ops_nn_adaptive_pool[] = { BT_OPS(ops), { 0 } };

@@ -1,0 +1,192 @@
+/*
+ * Losses: nn.cross_entropy, nn.cross_entropy_with_logits, nn.nll_loss.
+ *     nn.cross_entropy               -sum(log(predictions) * targets) / rows
+ *     nn.cross_entropy_with_logits   -sum(predictions * targets) / rows
+ *     nn.nll_loss                    -predictions[n, targets[n]] * weights[targets[n]]
+ * The second takes logarithms. The third gives each loss, their sum, or their mean by
+ * weights; where a target is ignore_index the loss is 0.
+ * source  Relay's operators of the same names; PyTorch, nll_loss
+ */
+#include <string.h>
+
+#include "axis.h"
+
+/* ---- cross entropy ---- */
+
+static const bt_op_input entropy_inputs[] = {
+    { .name = "predictions", .type = "t:float[n, c]", .doc = "a row for each sample" },
+    { .name = "targets", .type = "t[n, c]", .doc = "the shares that were expected" },
+    { 0 },
+};
+
+static bt_status relate_entropy(bt_solver *s, const bt_relation_call *r)
+{
+    bt_tensor_parts predictions, targets;
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, 2, &predictions));
+    BT_TRY(bt_relation_tensor_rank(s, r, 1, 2, &targets));
+    for (uint32_t i = 0; i < 2; i++)
+        BT_TRY(bt_relation_unify(s, r, predictions.dims[i], targets.dims[i],
+                                 "dims of predictions and of targets"));
+    return bt_relation_result_tensor(s, r, 0, NULL, predictions.dtype);
+}
+
+/* ---- negative log likelihood ---- */
+
+struct attrs {
+    const char *reduction;
+    int64_t ignore_index;
+};
+static const bt_attr attrs[] = {
+    BT_ATTR_CHOICE(struct attrs, reduction, "mean", "mean|sum|none",
+                   "what becomes of the losses"),
+    BT_ATTR(struct attrs, ignore_index, INT, "-100", "a target that does not count"),
+    { 0 },
+};
+static const bt_op_input inputs[] = {
+    { .name = "predictions",
+      .type = "t:float[..]",
+      .doc = "logarithms: samples, classes, any further axes" },
+    { .name = "targets", .type = "u:integer[..]", .doc = "classes; axis 1 is missing" },
+    { .name = "weights", .type = "t[c]", .doc = "a weight for each class" },
+    { 0 },
+};
+
+static bt_status relate(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    bt_tensor_parts predictions, targets, weights;
+    BT_TRY(bt_relation_tensor(s, r, 0, &predictions));
+    if (predictions.rank < 2)
+        return bt_relation_fail(s, r, 0, "predictions has rank %u; at least 2 is needed",
+                                predictions.rank);
+    BT_TRY(bt_relation_tensor_rank(s, r, 1, predictions.rank - 1, &targets));
+    BT_TRY(bt_relation_tensor_rank(s, r, 2, 1, &weights));
+    BT_TRY(bt_relation_unify(s, r, predictions.dims[1], weights.dims[0],
+                             "classes of predictions and of weights"));
+    for (uint32_t i = 0; i < targets.rank; i++)
+        BT_TRY(bt_relation_unify(s, r, targets.dims[i], predictions.dims[i ? i + 1 : 0],
+                                 "dims of targets and of predictions"));
+    if (strcmp(a->reduction, "none") == 0)
+        return bt_relation_result_tensor(s, r, targets.rank, targets.dims,
+                                         predictions.dtype);
+    return bt_relation_result_tensor(s, r, 0, NULL, predictions.dtype);
+}
+
+static void write_indices(bt_text *out, uint32_t rank)
+{
+    axis_indices_but(out, rank, 1, NULL);
+}
+
+/* The target here as an index that fails outside of 0 .. classes - 1. */
+static void write_class(bt_text *out, uint32_t rank)
+{
+    for (int i = 0; i < 2; i++) {
+        bt_text_addf(out, i ? "] < 0, extent(weights, 0), int64(targets["
+                            : "wrap(select(targets[");
+        write_indices(out, rank);
+    }
+    bt_text_addf(out, "])), extent(weights, 0))");
+}
+
+/* "name: float64[i0, i2] = select(targets[i0, i2] == ignore_index, 0,
+ * float64(weights[..])
+ * * ..);" */
+static void write_terms(bt_text *out, const char *name, uint32_t rank, int is_loss)
+{
+    bt_text_addf(out, "%s: float64[", name);
+    write_indices(out, rank);
+    bt_text_addf(out, "] = select(int64(targets[");
+    write_indices(out, rank);
+    bt_text_addf(out, "]) == ignore_index, 0, float64(weights[");
+    write_class(out, rank);
+    bt_text_addf(out, "])");
+    if (is_loss) {
+        bt_text_addf(out, " * -float64(predictions[i0, ");
+        write_class(out, rank);
+        for (uint32_t i = 2; i < rank; i++)
+            bt_text_addf(out, ", i%u", i);
+        bt_text_addf(out, "])");
+    }
+    bt_text_addf(out, ");\n");
+}
+
+static void write_sum(bt_text *out, const char *name, uint32_t rank)
+{
+    bt_text_addf(out, "sum(");
+    write_indices(out, rank);
+    bt_text_addf(out, ": %s[", name);
+    write_indices(out, rank);
+    bt_text_addf(out, "])");
+}
+
+static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct attrs *a = call->attrs;
+    uint32_t rank = axis_rank(call, 0);
+    int is_mean = strcmp(a->reduction, "mean") == 0;
+    (void)ctx;
+    write_terms(out, "loss", rank, 1);
+    if (is_mean)
+        write_terms(out, "weight", rank, 0);
+    if (strcmp(a->reduction, "none") == 0) {
+        bt_text_addf(out, "y: t[..] = t(loss[..])");
+        return out->failed ? bt_no_memory() : NULL;
+    }
+    bt_text_addf(out, "y: t[] = t(");
+    write_sum(out, "loss", rank);
+    bt_text_addf(out, is_mean ? " / " : "");
+    if (is_mean)
+        write_sum(out, "weight", rank);
+    bt_text_addf(out, ")");
+    return out->failed ? bt_no_memory() : NULL;
+}
+
+/* ---- rows ---- */
+
+static const bt_op ops[] = {
+    {
+        .name = "nn.cross_entropy",
+        .revision = 1,
+        .doc = "The mean cross entropy of rows of probabilities.",
+        .source = "Relay, nn.cross_entropy",
+        .inputs = entropy_inputs,
+        .relate = relate_entropy,
+        .formula = "y: t[] = t(sum(i, j: log(float64(predictions[i, j])) * "
+                   "float64(targets[i, j])) / float64(-n))",
+        .facets = BT_FACET_ROWS(BT_CASES("float32[3, 4] = 0.1..1, float32[3, 4] = 0..1\n"
+                                         "float64[1, 5] = 0.1..1, float64[1, 5] = 0..1")),
+    },
+    {
+        .name = "nn.cross_entropy_with_logits",
+        .revision = 1,
+        .doc = "The mean cross entropy of rows of logarithms of probabilities.",
+        .source = "Relay, nn.cross_entropy_with_logits",
+        .inputs = entropy_inputs,
+        .relate = relate_entropy,
+        .formula = "y: t[] = t(sum(i, j: float64(predictions[i, j]) * "
+                   "float64(targets[i, j])) / float64(-n))",
+        .facets = BT_FACET_ROWS(BT_CASES("float32[3, 4], float32[3, 4] = 0..1\n"
+                                         "float64[1, 5], float64[1, 5] = 0..1")),
+    },
+    {
+        .name = "nn.nll_loss",
+        .revision = 1,
+        .doc = "The negative of each sample's prediction for its class.\n"
+               "A target outside of the classes is an error when it runs.",
+        .source = "Relay, nn.nll_loss; PyTorch, nll_loss",
+        .inputs = inputs,
+        .attrs = attrs,
+        .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate,
+        .write_formula = write_formula,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "float32[4, 3], int32[4] = 0..2, float32[3] = 0.5..2\n"
+            "float32[2, 3, 2, 5], int64[2, 2, 5] = 0..2, float32[3] | reduction=\"sum\", "
+            "ignore_index=1\n"
+            "float64[4, 3, 2], uint8[4, 2] = 0..2, float64[3] | reduction=\"none\", "
+            "ignore_index=2\n"
+            "float32[6, 3], int32[6] = 0..2, float32[3] = 0.5..2 | ignore_index=0")),
+    },
+    { 0 },
+};
+const bt_table bt_ops_nn_cross_entropy[] = { BT_OPS(ops), { 0 } };

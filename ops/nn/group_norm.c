@@ -1,0 +1,129 @@
+/*
+ * nn.group_norm: normalise each group of channels of each sample by its own moments.
+ *     y = (data - mean) / sqrt(variance + epsilon) * gamma + beta
+ * gamma counts where scale, beta where center is set; axis 0 is that of samples, unless
+ * it is that of channels.
+ * source  Relay, nn.group_norm; Wu, He 2018
+ */
+#include "axis.h"
+
+struct attrs {
+    int64_t num_groups, axis;
+    double epsilon;
+    int64_t center, scale;
+};
+static const bt_attr attrs[] = {
+    BT_ATTR_RANGE(struct attrs, num_groups, INT, NULL, 1, INT32_MAX,
+                  "channels are split into this many"),
+    BT_ATTR(struct attrs, axis, INT, "1", "axis of channels"),
+    BT_ATTR(struct attrs, epsilon, FLOAT, "1e-05", "added to the variance"),
+    BT_ATTR(struct attrs, center, BOOL, "True", "add beta"),
+    BT_ATTR(struct attrs, scale, BOOL, "True", "multiply by gamma"),
+    { 0 },
+};
+static const bt_op_input inputs[] = {
+    { .name = "data", .type = "t:float[..]", .doc = "at least one axis" },
+    { .name = "gamma", .type = "t[c]", .doc = "a factor for each channel" },
+    { .name = "beta", .type = "t[c]", .doc = "a summand for each channel" },
+    { 0 },
+};
+
+static bt_status relate(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    bt_tensor_parts data, vector;
+    const bt_type *channels, *groups = bt_dim(bt_relation_store(s), a->num_groups);
+    uint32_t axis;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
+    for (uint32_t i = 1; i < r->narg; i++) {
+        BT_TRY(bt_relation_tensor_rank(s, r, i, 1, &vector));
+        BT_TRY(bt_relation_unify(s, r, data.dims[axis], vector.dims[0],
+                                 "the axis of data and the vectors"));
+    }
+    if (!groups)
+        return bt_no_memory();
+    BT_TRY(bt_relation_dim(s, r, data.dims[axis], &channels));
+    BT_TRY(bt_relation_require(s, r, BT_CHECK_DIVISIBLE, channels, groups,
+                               "channels and num_groups"));
+    return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+}
+
+/* data at channel k of group g, and where it is among the others. */
+static void write_read(bt_text *out, uint32_t rank, uint32_t axis, const char *channel)
+{
+    bt_text_addf(out, "float64(data[");
+    axis_indices_but(out, rank, axis, channel);
+    bt_text_addf(out, "])");
+}
+
+/* "name: float64[i0, g in num_groups] = sum(k in size, i2, ..: value) / count;" */
+static void write_moment(bt_text *out, uint32_t rank, uint32_t axis, const char *name,
+                         int is_square)
+{
+    const char *sample = axis ? "i0, " : "";
+    bt_text_addf(out, "%s: float64[%sg in num_groups] = sum(k in size", name, sample);
+    for (uint32_t i = 1; i < rank; i++) {
+        if (i != axis)
+            bt_text_addf(out, ", i%u", i);
+    }
+    for (int i = 0; i <= is_square; i++) {
+        bt_text_addf(out, i ? " * (" : ": (");
+        write_read(out, rank, axis, "g*size + k");
+        if (is_square)
+            bt_text_addf(out, " - mean[%sg]", sample);
+        bt_text_addf(out, ")");
+    }
+    bt_text_addf(out, ") / float64(size");
+    for (uint32_t i = 1; i < rank; i++) {
+        if (i != axis)
+            bt_text_addf(out, " * extent(data, %u)", i);
+    }
+    bt_text_addf(out, ");\n");
+}
+
+static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct attrs *a = call->attrs;
+    uint32_t rank = axis_rank(call, 0), axis = axis_front(a->axis, rank);
+    const char *sample = axis ? "i0, " : "";
+    (void)ctx;
+    bt_text_addf(out, "size = floordiv(extent(data, %u), num_groups);\n", axis);
+    write_moment(out, rank, axis, "mean", 0);
+    write_moment(out, rank, axis, "variance", 1);
+    bt_text_addf(out, "y: t[");
+    axis_indices(out, rank);
+    bt_text_addf(out, "] = t((float64(data[");
+    axis_indices(out, rank);
+    bt_text_addf(out,
+                 "]) - mean[%sfloordiv(i%u, size)]) / sqrt(variance[%sfloordiv(i%u, "
+                 "size)] + epsilon))",
+                 sample, axis, sample, axis);
+    if (a->scale)
+        bt_text_addf(out, " * gamma[i%u]", axis);
+    if (a->center)
+        bt_text_addf(out, " + beta[i%u]", axis);
+    return out->failed ? bt_no_memory() : NULL;
+}
+
+static const bt_op ops[] = {
+    {
+        .name = "nn.group_norm",
+        .revision = 1,
+        .doc = "Normalises each group of channels of each sample by its own moments.",
+        .source = "Relay, nn.group_norm; Wu, He 2018",
+        .inputs = inputs,
+        .attrs = attrs,
+        .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate,
+        .write_formula = write_formula,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "float32[2, 6, 4, 5], float32[6], float32[6] | num_groups=3\n"
+            "float32[2, 3, 4], float32[4], float32[4] | num_groups=2, axis=-1, "
+            "center=False\n"
+            "float64[6, 3], float64[6], float64[6] | num_groups=2, axis=0, scale=False, "
+            "epsilon=0.01\nfloat32[2, 4], float32[4], float32[4] | num_groups=1")),
+    },
+    { 0 },
+};
+const bt_table bt_ops_nn_group_norm[] = { BT_OPS(ops), { 0 } };

@@ -128,31 +128,35 @@ static int read_test(struct test *test, const char *text, size_t nbytes)
 
 /* ---- commands ---- */
 
-static int add_word(struct test *test, word_list *argv, const char *text, size_t n)
+/* The next word: '...' in it keeps blanks. *command moves behind it; NULL: no memory. */
+static char *take_word(struct test *test, const char **command)
 {
     bt_text word;
+    int is_quoted = 0;
     bt_text_init(&word, test->arena);
-    for (size_t i = 0; i < n; i++) {
-        if (text[i] == '%' && i + 1 < n && (text[i + 1] == 's' || text[i + 1] == 'd'))
-            bt_text_addf(&word, "%s", text[++i] == 's' ? test->path : test->folder);
-        else
-            bt_text_add(&word, text + i, 1);
-    }
     bt_text_add(&word, "", 0);
-    return !word.failed &&
-           BT_PUSH(test->arena, argv, word.at ? word.at : (char *)(uintptr_t) "");
+    const char *c = *command;
+    for (; *c && (is_quoted || *c != ' '); c++) {
+        if (*c == '\'')
+            is_quoted = !is_quoted;
+        else if (*c == '%' && (c[1] == 's' || c[1] == 'd'))
+            bt_text_addf(&word, "%s", *++c == 's' ? test->path : test->folder);
+        else
+            bt_text_add(&word, c, 1);
+    }
+    *command = c;
+    if (word.failed)
+        return NULL;
+    return word.at ? word.at : bt_arena_alloc(test->arena, 1, 1);
 }
 
 static char **split(struct test *test, const char *command)
 {
     word_list argv = { 0 };
-    while (*command) {
-        command += strspn(command, " ");
-        const char *start = command + (*command == '\'');
-        size_t n = *command == '\'' ? strcspn(start, "'") : strcspn(start, " ");
-        if (*command && !add_word(test, &argv, start, n))
+    for (command += strspn(command, " "); *command; command += strspn(command, " ")) {
+        char *word = take_word(test, &command);
+        if (!word || !BT_PUSH(test->arena, &argv, word))
             return NULL;
-        command = start + n + (start != command && start[n] == '\'');
     }
     return BT_PUSH(test->arena, &argv, NULL) ? argv.at : NULL;
 }

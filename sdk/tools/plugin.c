@@ -4,6 +4,7 @@
 
 #include <baton/plugin.h>
 
+#include "plugin_new.h"
 #include "verbs.h"
 
 static const char *const states[] = { "found", "open", "refused" };
@@ -40,22 +41,36 @@ static int why(struct tool *tool)
     return EXIT_OK;
 }
 
+/* dlopen looks a bare name up in the system's folders; a file is meant. */
+static const char *as_path(struct tool *tool, const char *file)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    bt_text_addf(&text, strchr(file, '/') ? "%s" : "./%s", file);
+    return bt_text_get(&text);
+}
+
 static int describe(struct tool *tool)
 {
     bt_text text;
     bt_file *seed;
     const char *path = option_value(tool, "seed"), *binary = option_value(tool, "binary");
+    const char *object = as_path(tool, tool->args[1]);
     if (!path)
         return tool_usage(
             tool,
             "describe needs --seed plugin.json, the hand-written part of the manifest");
+    if (!object)
+        return tool_fail(tool, bt_no_memory());
     TRY_TOOL(tool, bt_file_read(tool->ctx, path, &seed));
     bt_text_init(&text, bt_ctx_scratch(tool->ctx));
-    bt_status status = bt_plugin_describe(tool->ctx, tool->args[1], seed->bytes,
+    bt_status status = bt_plugin_describe(tool->ctx, object, seed->bytes,
                                           binary ? binary : tool->args[1], &text);
     bt_file_close(tool->ctx, seed);
     TRY_TOOL(tool, status);
-    fputs(bt_text_get(&text) ? bt_text_get(&text) : "", stdout);
+    if (!bt_text_get(&text))
+        return tool_fail(tool, bt_no_memory());
+    fputs(bt_text_get(&text), stdout);
     return EXIT_OK;
 }
 
@@ -68,21 +83,21 @@ static int check(struct tool *tool)
 
 static const struct action {
     const char *name;
-    uint32_t narg;
+    uint32_t min_arg, max_arg; /* the name counted */
     int (*run)(struct tool *);
-} actions[] = { { "list", 1, list },
-                { "why", 2, why },
-                { "describe", 2, describe },
-                { "check", 2, check } };
+} actions[] = {
+    { "list", 1, 1, list },   { "why", 2, 2, why },        { "describe", 2, 2, describe },
+    { "check", 2, 2, check }, { "new", 3, 4, plugin_new },
+};
 
 static int run(struct tool *tool)
 {
     for (uint32_t i = 0; i < BT_COUNT(actions); i++) {
         if (strcmp(actions[i].name, tool->args[0]) != 0)
             continue;
-        if (tool->narg != actions[i].narg)
-            return tool_usage(tool, "%s takes %u arguments", actions[i].name,
-                              actions[i].narg - 1);
+        if (tool->narg < actions[i].min_arg || tool->narg > actions[i].max_arg)
+            return tool_usage(tool, "%s takes %u to %u arguments", actions[i].name,
+                              actions[i].min_arg - 1, actions[i].max_arg - 1);
         return actions[i].run(tool);
     }
     return tool_usage(tool, "there is no action %s", tool->args[0]);
@@ -91,21 +106,24 @@ static int run(struct tool *tool)
 static const struct option options[] = {
     { "seed", 0, "FILE", "describe: the hand-written part of the manifest" },
     { "binary", 0, "PATH", "describe: the path that the manifest is to name" },
+    { "id", 0, "ID", "new: the plugin's id (default: org.example.NAME)" },
     { "json", 0, NULL, "print diagnostics as JSON" },
     { 0 },
 };
 
 const struct verb verb_plugin = {
     .name = "plugin",
-    .args = "list|why NAME|describe FILE.so|check ID",
+    .args = "list|why NAME|describe FILE.so|check ID|new KIND NAME [FOLDER]",
     .min_arg = 1,
-    .max_arg = 2,
+    .max_arg = 4,
     .doc = "Show, explain, describe and check plugins.",
     .details =
         "list             all plugins found, and why some are refused\n"
         "why NAME         where a name comes from, every candidate, and why this one\n"
         "describe FILE.so the manifest of a shared object, written from its tables\n"
-        "check ID         opens a plugin and compares it with its manifest",
+        "check ID         opens a plugin and compares it with its manifest\n"
+        "new KIND NAME [FOLDER]   writes a plugin that builds: KIND is op, relation or "
+        "pass",
     .options = options,
     .run = run,
 };

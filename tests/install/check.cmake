@@ -48,3 +48,24 @@ endif()
 separate_arguments(flags)
 run("compiling" "" ${CC} ${HERE}/project/program.c -o ${WORK}/program ${flags} -Wl,-rpath,${PREFIX}/${LIBDIR})
 run("the program" "org.example.outside 1.2.3" ${WORK}/program)
+
+# What `baton plugin new` writes builds as it stands, by CMake and by make, and does what its test says.
+foreach(kind op relation pass)
+  file(REMOVE_RECURSE ${WORK}/new)
+  run("baton plugin new ${kind}" "README.md" ${BATON} plugin new ${kind} example.my_${kind} ${WORK}/new)
+  run("configuring" "" ${CMAKE_COMMAND} -S ${WORK}/new -B ${WORK}/new/build -G ${GENERATOR} -DCMAKE_C_COMPILER=${CC}
+    -DCMAKE_PREFIX_PATH=${PREFIX})
+  run("building" "" ${CMAKE_COMMAND} --build ${WORK}/new/build)
+  set(ENV{BATON_PLUGIN_PATH} ${WORK}/new/build)
+  run("baton plugin check" "its tables agree" ${BATON} plugin check org.example.my_${kind})
+  run("the ${kind}'s test, by CMake" "" ${BATON} filecheck ${WORK}/new/test.baton)
+  file(REMOVE_RECURSE ${WORK}/new/build)
+  set(ENV{BATON_PLUGIN_PATH} ${WORK}/new)
+  run("make" "" ${CMAKE_COMMAND} -E env PATH=${PREFIX}/${BINDIR}:$ENV{PATH} make -C ${WORK}/new CC=${CC})
+  run("the ${kind}'s test, by make" "" ${BATON} filecheck ${WORK}/new/test.baton)
+endforeach()
+unset(ENV{BATON_PLUGIN_PATH})
+
+# The example program, one screen of the public API.
+run("compiling run.c" "" ${CC} ${HERE}/../../sdk/examples/run.c -o ${WORK}/run ${flags} -Wl,-rpath,${PREFIX}/${LIBDIR})
+run("run.c" "output scores: Tensor" ${WORK}/run ${HERE}/../../sdk/examples/digits/digits.baton)

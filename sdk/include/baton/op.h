@@ -325,6 +325,30 @@ typedef struct bt_quant_facet {
                          bt_quant_value *out);
 } bt_quant_facet;
 
+/* ---- the entry of a plugin ---- */
+
+/* What a plugin exports: BT_PLUGIN("org.example.swish", "0.1.0", bt_swish_swish), the
+ * tables after id and version. Builds by baton_add_plugin write it themselves. */
+#define BT_PLUGIN(id_, version_, ...)                                                  \
+    static const bt_table *const bt_plugin_tables[] = { __VA_ARGS__, NULL };           \
+    static const bt_plugin bt_plugin_row =                                             \
+        BT_PLUGIN_ROW(id_, version_, bt_plugin_tables);                                \
+    BT_API const bt_plugin *bt_plugin_query(uint32_t major, uint32_t minor,            \
+                                            const void *host);                         \
+    const bt_plugin *bt_plugin_query(uint32_t major, uint32_t minor, const void *host) \
+    {                                                                                  \
+        (void)major;                                                                   \
+        (void)minor;                                                                   \
+        return host == &bt_host_mark ? &bt_plugin_row : NULL;                          \
+    }
+#define BT_PLUGIN_ROW(id_, version_, tables_)                                       \
+    {                                                                               \
+        .abi_major = BT_ABI_MAJOR, .abi_minor = BT_ABI_MINOR,                       \
+        .nbytes = sizeof(bt_plugin), .table_nbytes = sizeof(bt_table), .id = (id_), \
+        .version = (version_), .tables = (tables_), .attr_nbytes = sizeof(bt_attr), \
+        .input_nbytes = sizeof(bt_op_input), .facet_nbytes = sizeof(bt_facet),      \
+    }
+
 /* ---- looking up ---- */
 
 /* Opens the plugin that has it. errors BT_ERR_NAME with the nearest names and the plugin

@@ -1,0 +1,171 @@
+#include "plugin_new.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What stands for @word@ in a template. */
+struct words {
+    const char *name;  /* of the operator, relation or pass: example.swish */
+    const char *ident; /* its last part as C and files have it: swish */
+    const char *id;    /* of the plugin */
+};
+
+static const char *const kinds[] = { "op", "relation", "pass" };
+
+static int fail_io(struct tool *tool, const char *path, const char *what)
+{
+    return tool_fail(
+        tool, bt_fail(tool->ctx, BT_ERR_IO, "%s %s: %s", path, what, strerror(errno)));
+}
+
+static const char *format(struct tool *tool, const char *a, const char *b)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    bt_text_addf(&text, "%s/%s", a, b);
+    return bt_text_get(&text);
+}
+
+/* <prefix>/share/baton/template, from <prefix>/bin/baton. */
+static const char *template_folder(struct tool *tool)
+{
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    for (int up = 0; n > 0 && up < 2; up++) {
+        path[n] = 0;
+        char *slash = strrchr(path, '/');
+        n = slash ? slash - path : 0;
+    }
+    path[n > 0 ? n : 0] = 0;
+    return format(tool, path, "share/baton/template");
+}
+
+/* ---- one file ---- */
+
+static void fill(const char *text, size_t nbytes, const struct words *words, bt_text *out)
+{
+    const struct {
+        const char *mark, *value;
+    } rows[] = { { "@name@", words->name },
+                 { "@ident@", words->ident },
+                 { "@id@", words->id } };
+    while (nbytes) {
+        size_t used = 0;
+        for (uint32_t i = 0; i < BT_COUNT(rows) && !used; i++) {
+            size_t n = strlen(rows[i].mark);
+            if (n <= nbytes && memcmp(text, rows[i].mark, n) == 0) {
+                bt_text_addf(out, "%s", rows[i].value);
+                used = n;
+            }
+        }
+        if (!used)
+            bt_text_add(out, text, used = 1);
+        text += used;
+        nbytes -= used;
+    }
+}
+
+static int copy_file(struct tool *tool, const char *from, const char *to,
+                     const struct words *words)
+{
+    bt_text text;
+    bt_file *file;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    TRY_TOOL(tool, bt_file_read(tool->ctx, from, &file));
+    fill(file->bytes, file->nbytes, words, &text);
+    bt_file_close(tool->ctx, file);
+    if (!bt_text_get(&text))
+        return tool_fail(tool, bt_no_memory());
+    TRY_TOOL(tool, bt_file_write(tool->ctx, to, text.at, text.len));
+    printf("  %s\n", to);
+    return EXIT_OK;
+}
+
+/* NAME.c becomes swish.c. */
+static int copy_folder(struct tool *tool, const char *from, const char *to,
+                       const struct words *words)
+{
+    struct dirent **entries;
+    int n = scandir(from, &entries, NULL, alphasort), code = EXIT_OK;
+    if (n < 0)
+        return fail_io(tool, from, "cannot be read");
+    for (int i = 0; i < n; i++) {
+        const char *name = entries[i]->d_name;
+        char own[128];
+        snprintf(own, sizeof(own), "%s.c", words->ident);
+        const char *source = format(tool, from, name);
+        const char *target = format(tool, to, strcmp(name, "NAME.c") == 0 ? own : name);
+        if (!code && name[0] != '.')
+            code = source && target ? copy_file(tool, source, target, words)
+                                    : tool_fail(tool, bt_no_memory());
+        free(entries[i]);
+    }
+    free(entries);
+    return code;
+}
+
+/* ---- names ---- */
+
+static int is_name(const char *name)
+{
+    int ok = isalpha((unsigned char)name[0]) && strlen(name) < 64;
+    for (const char *c = name; *c; c++)
+        ok = ok && (isalnum((unsigned char)*c) || strchr("._-", *c));
+    return ok && isalnum((unsigned char)name[strlen(name) - 1]);
+}
+
+static int choose_words(struct tool *tool, const char *name, struct words *out)
+{
+    bt_arena *scratch = bt_ctx_scratch(tool->ctx);
+    const char *last = strrchr(name, '.') ? strrchr(name, '.') + 1 : name,
+               *id = option_value(tool, "id");
+    char *ident = bt_arena_alloc(scratch, strlen(last) + 1, 1);
+    bt_text text;
+    if (!ident)
+        return tool_fail(tool, bt_no_memory());
+    for (size_t i = 0; last[i]; i++)
+        ident[i] = isalnum((unsigned char)last[i]) ? last[i] : '_';
+    bt_text_init(&text, scratch);
+    bt_text_addf(&text, "org.example.%s", ident);
+    *out = (struct words){ name, ident, id ? id : bt_text_get(&text) };
+    return out->id ? EXIT_OK : tool_fail(tool, bt_no_memory());
+}
+
+int plugin_new(struct tool *tool)
+{
+    const char *kind = tool->args[1], *templates = template_folder(tool), *folder;
+    struct words words;
+    int known = 0;
+    for (uint32_t i = 0; i < BT_COUNT(kinds); i++)
+        known |= strcmp(kind, kinds[i]) == 0;
+    if (!known)
+        return tool_usage(
+            tool, "there is no template for %s; there are op, relation and pass", kind);
+    if (!is_name(tool->args[2]))
+        return tool_usage(
+            tool, "%s is no name: letters, digits and . _ -, beginning with a letter",
+            tool->args[2]);
+    int code = choose_words(tool, tool->args[2], &words);
+    if (code)
+        return code;
+    folder = tool->narg > 3 ? tool->args[3] : words.ident;
+    if (mkdir(folder, 0777))
+        return fail_io(tool, folder,
+                       errno == EEXIST ? "is not overwritten" : "cannot be made");
+    printf("a plugin with %s %s:\n", kind, words.name);
+    const char *common = templates ? format(tool, templates, "common") : NULL;
+    const char *own = templates ? format(tool, templates, kind) : NULL;
+    if (!common || !own)
+        return tool_fail(tool, bt_no_memory());
+    code = copy_folder(tool, own, folder, &words);
+    if (!code)
+        code = copy_folder(tool, common, folder, &words);
+    if (!code)
+        printf("%s/README.md says how to build and try it\n", folder);
+    return code;
+}

@@ -11,6 +11,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "pass/pipeline.h"
 
 #define MAX_DEPTH 16
@@ -166,10 +167,25 @@ static bt_status take_list(line *l, uint32_t depth, bt__steps *out)
     }
 }
 
+static bt_status check_encoding(line *l)
+{
+    uint32_t code_point;
+    for (size_t n; l->at < l->p->doc.nbytes; l->at += n) {
+        n = bt__utf8_read(l->text + l->at, l->p->doc.nbytes - l->at, &code_point);
+        if (n == 0)
+            return bt__spot_fail(l->ctx, spot_at(l, l->at, 1),
+                                 "expected UTF-8, found byte 0x%02x",
+                                 (unsigned char)l->text[l->at]);
+    }
+    l->at = 0;
+    return NULL;
+}
+
 bt_status bt__pipeline_line(bt_ctx *ctx, bt_pipeline *p)
 {
     line l = { .ctx = ctx, .p = p, .text = p->doc.text };
     p->name = "passes";
+    BT_TRY(check_encoding(&l));
     if (!peek(&l))
         return NULL;
     BT_TRY(take_list(&l, 0, &p->steps));

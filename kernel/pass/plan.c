@@ -343,11 +343,13 @@ static bt_status plan_steps(settle *s, const bt__steps *steps, const region *r,
 
 /* ---- the whole ---- */
 
-static bt_status take_names(bt_arena *arena, const char *const *from, bt__names *to)
+static bt_status take_names(settle *s, const char *const *from, bt__names *to)
 {
     for (; from && *from; from++) {
         bt__name name = { .name = *from };
-        if (!BT_PUSH(arena, to, name))
+        if (!bt__is_name(*from) && strcmp(*from, "*") != 0)
+            return bt_fail(s->ctx, BT_ERR_PIPELINE, "\"%s\" is not a pass's name", *from);
+        if (!BT_PUSH(s->plan->arena, to, name))
             return bt_no_memory();
     }
     return NULL;
@@ -358,11 +360,11 @@ static bt_status take_options(settle *s)
     bt_arena *arena = s->plan->arena;
     const bt_pipeline_options *o = s->options;
     bt__instruments *i = &s->plan->instruments;
-    BT_TRY(take_names(arena, o->require, &s->require));
+    BT_TRY(take_names(s, o->require, &s->require));
     s->nasked = s->require.len;
-    BT_TRY(take_names(arena, o->disable, &s->plan->disabled));
-    BT_TRY(take_names(arena, o->dump_before, &i->dump_before));
-    BT_TRY(take_names(arena, o->dump_after, &i->dump_after));
+    BT_TRY(take_names(s, o->disable, &s->plan->disabled));
+    BT_TRY(take_names(s, o->dump_before, &i->dump_before));
+    BT_TRY(take_names(s, o->dump_after, &i->dump_after));
     i->verify |= o->verify_each;
     i->timing |= o->time_passes;
     i->print_changed |= o->print_changed;

@@ -156,6 +156,8 @@ bt_status bt__setting_parse(bt_ctx *ctx, bt_arena *arena, const char *text,
     out->spot = (bt__spot){ doc, 0, (uint32_t)doc->nbytes };
     if (!doc->text)
         return bt_no_memory();
+    if (!bt__is_utf8(text))
+        return bt__spot_fail(ctx, out->spot, "expected UTF-8");
     if (!equal || equal == text || !equal[1])
         return bt__spot_fail(ctx, out->spot,
                              "expected pass.option=value or variable=value");

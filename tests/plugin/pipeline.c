@@ -125,6 +125,7 @@ static void test_faults_of_a_line_have_a_place(void **state)
         { "(test-idle)", 12, "expected \"*\"" },
         { "(test-idle)*0", 14, "expected a number of rounds" },
         { "test-idle test-flat", 11, "expected \",\" or the end, found \"t\"" },
+        { "test-idle{tag=\xff}", 15, "expected UTF-8, found byte 0xff" },
         { "test-idle, )", 12, "expected a pass's name, found \")\"" },
     };
     for (size_t i = 0; i < BT_COUNT(cases); i++) {

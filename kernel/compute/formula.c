@@ -37,27 +37,6 @@ static struct bt__instance instance(const bt_compute *compute,
                                   .attrs = compute->call.attrs };
 }
 
-/* A fault of the formula shows before any tensor is there, as far as types are known. */
-static bt_status check_formula(bt_ctx *ctx, bt_compute *compute)
-{
-    bt__graph *graph = NULL;
-    bt_arena *arena = bt_arena_create(compute->registry);
-    if (!arena)
-        return bt_no_memory();
-    struct bt__leaf *leaves = BT_NEWS(arena, struct bt__leaf, compute->call.nleaf);
-    bt_status status = leaves ? NULL : bt_no_memory();
-    if (!status) {
-        for (uint32_t i = 0; i < compute->call.nleaf; i++) {
-            const struct bt__leaf_type *type = &compute->call.leaves[i];
-            leaves[i] = (struct bt__leaf){ type->dtype, type->rank, type->dims };
-        }
-        struct bt__instance in = instance(compute, leaves);
-        status = bt__instantiate(ctx, arena, &in, &graph);
-    }
-    bt_arena_destroy(arena);
-    return status;
-}
-
 static bt_status check_count(bt_ctx *ctx, const bt_compute *compute)
 {
     if (compute->formula->nresult == compute->call.nresult)
@@ -65,26 +44,6 @@ static bt_status check_count(bt_ctx *ctx, const bt_compute *compute)
     return bt_fail(ctx, BT_ERR_TYPE,
                    "%s: the formula gives %u results, the type of a call has %u",
                    compute->name, compute->formula->nresult, compute->call.nresult);
-}
-
-bt_status bt__compute_take_formula(bt_ctx *ctx, bt_compute *compute,
-                                   const bt_formula_call *call)
-{
-    bt_text written;
-    const char *text = call->op->formula;
-    bt_text_init(&written, compute->arena);
-    if (!text) {
-        BT_TRY(call->op->write_formula(ctx, call, &written));
-        text = bt_text_get(&written);
-        if (!text)
-            return bt_no_memory();
-    }
-    BT_TRY(
-        bt__formula_parse(ctx, compute->arena, compute->name, text, &compute->formula));
-    BT_TRY(bt__signature_parse(ctx, compute->arena, call->op, &compute->signature));
-    BT_TRY(input_names(compute));
-    BT_TRY(check_count(ctx, compute));
-    return bt__call_has_ranks(&compute->call) ? check_formula(ctx, compute) : NULL;
 }
 
 /* ---- instantiation ---- */
@@ -127,26 +86,42 @@ static void forget(bt_compute *compute)
     compute->strides = NULL;
 }
 
-static bt_status make_graph(bt_ctx *ctx, bt_compute *compute, const bt_tensor *const *in)
+/* Room for the leaves of an instantiation, in an arena of its own. */
+static bt_status begin(bt_compute *compute, struct bt__leaf **leaves)
 {
+    forget(compute);
     compute->made = bt_arena_create(compute->registry);
-    if (!compute->made)
+    *leaves = compute->made ? BT_NEWS(compute->made, struct bt__leaf, compute->call.nleaf)
+                            : NULL;
+    return *leaves ? NULL : bt_no_memory();
+}
+
+static bt_status set_leaf(bt_compute *compute, struct bt__leaf *leaf, bt_dtype dtype,
+                          uint32_t rank, const int64_t *dims)
+{
+    int64_t *copy = BT_NEWS(compute->made, int64_t, rank);
+    if (!copy)
         return bt_no_memory();
-    struct bt__leaf *leaves =
-        BT_NEWS(compute->made, struct bt__leaf, compute->call.nleaf);
-    if (!leaves)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
-        int64_t *dims = BT_NEWS(compute->made, int64_t, in[i]->rank);
-        if (!dims)
-            return bt_no_memory();
-        for (uint32_t a = 0; a < in[i]->rank; a++)
-            dims[a] = in[i]->dims[a];
-        leaves[i] = (struct bt__leaf){ in[i]->dtype, in[i]->rank, dims };
-    }
+    if (rank)
+        memcpy(copy, dims, rank * sizeof(*dims));
+    *leaf = (struct bt__leaf){ dtype, rank, copy };
+    return NULL;
+}
+
+static bt_status make_graph(bt_ctx *ctx, bt_compute *compute, struct bt__leaf *leaves)
+{
+    struct bt__instance in = instance(compute, leaves);
     compute->leaves = leaves;
-    struct bt__instance instance_in = instance(compute, leaves);
-    return bt__instantiate(ctx, compute->made, &instance_in, &compute->graph);
+    return bt__instantiate(ctx, compute->made, &in, &compute->graph);
+}
+
+static bt_status instantiate(bt_ctx *ctx, bt_compute *compute, const bt_tensor *const *in)
+{
+    struct bt__leaf *leaves;
+    BT_TRY(begin(compute, &leaves));
+    for (uint32_t i = 0; i < compute->call.nleaf; i++)
+        BT_TRY(set_leaf(compute, &leaves[i], in[i]->dtype, in[i]->rank, in[i]->dims));
+    return make_graph(ctx, compute, leaves);
 }
 
 bt_status bt__compute_instantiate(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
@@ -157,11 +132,49 @@ bt_status bt__compute_instantiate(bt_ctx *ctx, bt_compute *compute, uint32_t nin
         compute->graph->ctx = ctx;
         return NULL;
     }
-    forget(compute);
-    bt_status status = make_graph(ctx, compute, in);
+    bt_status status = instantiate(ctx, compute, in);
     if (status)
         forget(compute);
     return status;
+}
+
+/* A fault of the formula shows before any tensor is there, as far as types are known.
+ * Where they say all dims, this is the instantiation that a run will use. */
+static bt_status instantiate_types(bt_ctx *ctx, bt_compute *compute)
+{
+    struct bt__leaf *leaves;
+    int is_static = 1;
+    BT_TRY(begin(compute, &leaves));
+    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+        const struct bt__leaf_type *type = &compute->call.leaves[i];
+        BT_TRY(set_leaf(compute, &leaves[i], type->dtype, type->rank, type->dims));
+        for (uint32_t a = 0; a < type->rank; a++)
+            is_static &= type->dims[a] >= 0;
+    }
+    BT_TRY(make_graph(ctx, compute, leaves));
+    if (!is_static)
+        forget(compute);
+    return NULL;
+}
+
+bt_status bt__compute_take_formula(bt_ctx *ctx, bt_compute *compute,
+                                   const bt_formula_call *call)
+{
+    bt_text written;
+    const char *text = call->op->formula;
+    bt_text_init(&written, compute->arena);
+    if (!text) {
+        BT_TRY(call->op->write_formula(ctx, call, &written));
+        text = bt_text_get(&written);
+        if (!text)
+            return bt_no_memory();
+    }
+    BT_TRY(
+        bt__formula_parse(ctx, compute->arena, compute->name, text, &compute->formula));
+    BT_TRY(bt__signature_parse(ctx, compute->arena, call->op, &compute->signature));
+    BT_TRY(input_names(compute));
+    BT_TRY(check_count(ctx, compute));
+    return bt__call_has_ranks(&compute->call) ? instantiate_types(ctx, compute) : NULL;
 }
 
 static bt_status make_program(bt_ctx *ctx, bt_compute *compute,

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "compute/bounds.h"
+#include "compute/view.h"
 
 struct printer {
     bt__graph *graph;
@@ -73,7 +74,7 @@ static void print_args(struct printer *p, const bt__node *node,
                        const struct bt__facts *facts)
 {
     for (uint32_t i = 0; i < node->narg; i++) {
-        bt_text_addf(p->out, i ? ", " : "");
+        bt_text_addf(p->out, "%s", i ? ", " : "");
         print(p, node->args[i], facts);
     }
 }
@@ -138,7 +139,7 @@ static void print_reduce(struct printer *p, const bt__node *node,
 {
     bt_text_addf(p->out, "%s(", bt__reducer_get(node->which)->name);
     for (uint32_t i = 0; i < node->nindex; i++) {
-        bt_text_addf(p->out, i ? ", " : "");
+        bt_text_addf(p->out, "%s", i ? ", " : "");
         print_index(p, node->first + i);
         if (node->coefs[i] >= 0)
             bt_text_addf(p->out, " in %" PRId64, node->coefs[i]);
@@ -160,7 +161,7 @@ static void print_read(struct printer *p, const bt__node *node,
     for (uint32_t i = 0; i < node->narg; i++)
         is_proved &= bt__facts_bound(p->graph, facts, node->args[i], array->extents[i]);
     print_array(p, node->which);
-    bt_text_addf(p->out, is_proved ? "[" : "![");
+    bt_text_addf(p->out, "%s", is_proved ? "[" : "![");
     print_args(p, node, facts);
     bt_text_addf(p->out, "]");
 }
@@ -189,6 +190,57 @@ static void print(struct printer *p, const bt__node *node, const struct bt__fact
     }
 }
 
+/* ---- views ---- */
+
+static void print_set(struct printer *p, const char *name, uint64_t set)
+{
+    const char *between = "";
+    bt_text_addf(p->out, " %s[", name);
+    for (uint32_t i = 0; i < BT__MAX_INDEX; i++) {
+        if (!(set & bt__index_bit(i)))
+            continue;
+        bt_text_addf(p->out, "%s", between);
+        print_index(p, i);
+        between = ", ";
+    }
+    bt_text_addf(p->out, "]");
+}
+
+static void print_window(struct printer *p, const struct bt__view_window *w)
+{
+    bt_text_addf(p->out, " window(");
+    print_array(p, w->array);
+    bt_text_addf(p->out, ".%u: %" PRId64 "*", w->axis, w->stride);
+    print_index(p, w->outer);
+    bt_text_addf(p->out, " + %" PRId64 "*", w->dilation);
+    print_index(p, w->inner);
+    bt_text_addf(p->out, " %c %" PRIu64 ")", w->offset < 0 ? '-' : '+',
+                 w->offset < 0 ? -(uint64_t)w->offset : (uint64_t)w->offset);
+}
+
+static void print_view(struct printer *p, const struct bt__array *stage)
+{
+    static const char *const kinds[] = { "none", "map", "contraction", "window", "row" };
+    struct bt__view view;
+    bt__view_of(p->graph, stage, &view);
+    bt_text_addf(p->out, "    view: %s", kinds[view.kind]);
+    if (view.is_pointwise)
+        bt_text_addf(p->out, " pointwise");
+    if (view.kind == BT__VIEW_CONTRACTION) {
+        print_set(p, "batch", view.batch);
+        print_set(p, "m", view.m);
+        print_set(p, "n", view.n);
+        print_set(p, "k", view.k);
+    }
+    for (uint32_t i = 0; view.kind != BT__VIEW_NONE && i < view.nwindow; i++)
+        print_window(p, &view.windows[i]);
+    if (view.is_guarded)
+        bt_text_addf(p->out, " guarded");
+    if (view.has_epilogue)
+        bt_text_addf(p->out, " epilogue");
+    bt_text_addf(p->out, "\n");
+}
+
 bt_status bt__graph_print(bt_ctx *ctx, bt__graph *g, bt_text *out)
 {
     (void)ctx;
@@ -200,7 +252,7 @@ bt_status bt__graph_print(bt_ctx *ctx, bt__graph *g, bt_text *out)
         print_dtype(&p, array->dtype);
         bt_text_addf(out, "[");
         for (uint32_t a = 0; a < array->rank; a++) {
-            bt_text_addf(out, a ? ", " : "");
+            bt_text_addf(out, "%s", a ? ", " : "");
             print_index(&p, a);
             bt_text_addf(out, " in ");
             print(&p, array->extents[a], NULL);
@@ -208,6 +260,7 @@ bt_status bt__graph_print(bt_ctx *ctx, bt__graph *g, bt_text *out)
         bt_text_addf(out, "] = ");
         print(&p, array->body, NULL);
         bt_text_addf(out, "\n");
+        print_view(&p, array);
     }
     return g->status ? g->status : out->failed ? bt_no_memory() : NULL;
 }

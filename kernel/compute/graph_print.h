@@ -4,8 +4,9 @@
 
 #include "compute/graph.h"
 
-/* One stage a line. Names: a0, a1 ... inputs, s0 ... stages, i0 ... axes, r0 ... indices
- * of reductions. A read that is checked at run time has a `!` behind its array. */
+/* A line for each stage, and one for its view. Names: a0, a1 ... inputs, s0 ... stages,
+ * i0 ... axes, r0 ... indices of reductions. A read that is checked at run time has a `!`
+ * behind its array. */
 bt_status bt__graph_print(bt_ctx *, bt__graph *, bt_text *out) BT_MUST_USE;
 
 #endif

@@ -712,6 +712,8 @@ bt_status bt__instantiate(bt_ctx *ctx, bt_arena *arena, const struct bt__instanc
         return bt_no_memory();
     BT_TRY(bt__names_bind(&w.names, ctx, w.graph, in));
     BT_TRY(walk_formula(&w));
+    if (w.graph->status)
+        return w.graph->status;
     *out = w.graph;
-    return w.graph->status;
+    return NULL;
 }

@@ -25,8 +25,42 @@ static bt_status emit_checks(struct bt__coder *c, struct bt__block *b,
  * mask excludes must not be read. */
 struct access {
     const bt__node *address;
+    const bt__node *base; /* what is no index of it; NULL: it differs between lanes */
     uint32_t unproven[BT_MAX_RANK], nunproven, needs_mask;
 };
+
+/* Elements lie along the lanes where all that is no index, such as floordiv(i, 2), is the
+ * same for all of them. */
+static bt_status split(struct bt__coder *c, const struct bt__block *b, struct access *a)
+{
+    struct bt__linear l;
+    const bt__node **atoms = BT_NEWS(c->arena, const bt__node *, a->address->narg + 1);
+    int64_t *coefs = BT_NEWS(c->arena, int64_t, a->address->narg + 1);
+    uint32_t n = 0;
+    if (!atoms || !coefs)
+        return bt_no_memory();
+    bt__node_as_linear(a->address, &l);
+    for (uint32_t i = 0; i < l.n; i++) {
+        if (l.atoms[i]->kind == BT__NODE_INDEX)
+            continue;
+        atoms[n] = l.atoms[i];
+        coefs[n++] = l.coefs[i];
+    }
+    a->base = bt__node_linear(c->graph, 0, n, atoms, coefs);
+    if (!a->base)
+        return bt__code_why(c);
+    if (bt__block_varies(b, a->base) && n)
+        a->base = NULL;
+    return NULL;
+}
+
+/* The register that goes to a load's base; at NULL where there is none. */
+static bt_status emit_base(struct bt__coder *c, struct bt__block *b,
+                           const struct access *a, struct bt__reg *out)
+{
+    *out = (struct bt__reg){ 0 };
+    return a->base->kind == BT__NODE_CONST ? NULL : bt__emit(c, b, a->base, out);
+}
 
 static bt_status find_access(struct bt__coder *c, struct bt__block *b,
                              const bt__node *node, struct access *out)
@@ -44,7 +78,7 @@ static bt_status find_access(struct bt__coder *c, struct bt__block *b,
     }
     out->address = bt__node_linear(c->graph, 0, node->narg, node->args,
                                    c->strips.strides[node->which]);
-    return out->address ? NULL : bt__code_why(c);
+    return out->address ? split(c, b, out) : bt__code_why(c);
 }
 
 bt_status bt__emit_read(struct bt__coder *c, struct bt__block *b, const bt__node *node,
@@ -54,9 +88,10 @@ bt_status bt__emit_read(struct bt__coder *c, struct bt__block *b, const bt__node
     bt__instr in = { .array = node->which };
     BT_TRY(find_access(c, b, node, &access));
     BT_TRY(emit_checks(c, b, node, access.unproven));
-    if (bt__is_affine(access.address) && !access.needs_mask) {
+    if (access.base && !access.needs_mask) {
         struct bt__linear l;
         bt__node_as_linear(access.address, &l);
+        BT_TRY(emit_base(c, b, &access, &in.a));
         in.run = bt__run_load(node->dtype);
         BT_TRY(bt__cursor_new(c, b, &l, &in.cursor, &in.lane));
         BT_TRY(bt__reg_new(c, b, in.lane != 0, &in.out));
@@ -83,10 +118,11 @@ bt_status bt__emit_multiply_add(struct bt__coder *c, struct bt__block *b,
     in.run = bt__run_multiply_add(reads[0]->dtype);
     for (uint32_t i = 0; i < 2; i++) {
         BT_TRY(find_access(c, b, reads[i], &access[i]));
-        if (!in.run || access[i].nunproven || access[i].needs_mask ||
-            !bt__is_affine(access[i].address))
+        if (!in.run || access[i].nunproven || access[i].needs_mask || !access[i].base)
             return NULL;
     }
+    BT_TRY(emit_base(c, b, &access[0], &in.a));
+    BT_TRY(emit_base(c, b, &access[1], &in.b));
     in.array = reads[0]->which;
     in.array2 = reads[1]->which;
     bt__node_as_linear(access[0].address, &l);

@@ -24,6 +24,12 @@
     X(FLOAT32, float, f, AS_DOUBLE, (float))    \
     X(FLOAT64, double, f, AS_DOUBLE, (double))
 
+/* Element 0 of what an instruction reads: base and cursor. */
+static inline int64_t start(const bt__machine *m, struct bt__reg base, uint32_t cursor)
+{
+    return m->cursors[cursor] + (base.at ? base.at->i : 0);
+}
+
 #define LOAD(UPPER, type, member, in_, out_)                                         \
     static int load_##UPPER(bt__machine *m, const bt__instr *in)                     \
     {                                                                                \
@@ -31,7 +37,7 @@
         union bt__cell *out = in->out.at + from;                                     \
         const int64_t lane = in->lane;                                               \
         const type *at = (const type *)(const void *)m->data[in->array] +            \
-                         m->cursors[in->cursor] + lane * (int64_t)from;              \
+                         start(m, in->a, in->cursor) + lane * (int64_t)from;         \
         if (lane == 1) {                                                             \
             for (uint32_t i = 0; i < n; i++)                                         \
                 out[i].member = in_(at[i]);                                          \
@@ -117,9 +123,9 @@ EACH(LOAD)
         const int64_t from = is_strip ? m->from : 0;                                  \
         const uint32_t n = is_strip ? m->to - m->from : 1;                            \
         const type *x = (const type *)(const void *)m->data[in->array] +              \
-                        m->cursors[in->cursor] + in->lane * from;                     \
+                        start(m, in->a, in->cursor) + in->lane * from;                \
         const type *y = (const type *)(const void *)m->data[in->array2] +             \
-                        m->cursors[in->cursor2] + in->lane2 * from;                   \
+                        start(m, in->b, in->cursor2) + in->lane2 * from;              \
         if (in->out.step)                                                             \
             lanes_##UPPER(n, in->out.at + from, x, in->lane, y, in->lane2);           \
         else                                                                          \

@@ -144,9 +144,9 @@ int bt__run_check(bt__machine *, const bt__instr *); /* index a, mask c */
 int bt__run_scatter(bt__machine *, const bt__instr *);
 /* The `factor` elements of buffer array become results, with array2. */
 int bt__run_scatter_end(bt__machine *, const bt__instr *);
-/* By dtype: out = array[cursor + lane * i], out = array[a] where c, array[cursor + lane *
- * i] = a, out += array[cursor + lane * i] * array2[cursor2 + lane2 * i] (to: the lanes
- * are summed; NULL where there is no such instruction). */
+/* By dtype: out = array[a + cursor + lane * i], out = array[a] where c, array[cursor +
+ * lane * i] = a, out += array[a + cursor + lane * i] * array2[b + cursor2 + lane2 * i]
+ * (to: the lanes are summed; NULL where there is no such instruction). */
 int (*bt__run_load(bt_dtype))(bt__machine *, const bt__instr *);
 int (*bt__run_gather(bt_dtype))(bt__machine *, const bt__instr *);
 int (*bt__run_store(bt_dtype))(bt__machine *, const bt__instr *);

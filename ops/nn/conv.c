@@ -195,9 +195,10 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
         bt_text_addf(out, ", r%u in extent(weight, %u)", i, kernel.space[i]);
     bt_text_addf(out, ": %s(data[", dtype);
     axes_write(out, &data, n + 2);
-    bt_text_addf(out, "] else 0) * %s(weight[", dtype);
+    // padding is left out, not multiplied: the sum stays one of products
+    bt_text_addf(out, "]) * %s(weight[", dtype);
     axes_write(out, &weight, n + 2);
-    bt_text_addf(out, "]))");
+    bt_text_addf(out, "]) else 0)");
     return out->failed ? bt_no_memory() : NULL;
 }
 

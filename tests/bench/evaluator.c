@@ -32,9 +32,10 @@ static const struct window same = { 1, 1, 1, 1, 1, 1 }, half = { 2, 2, 0, 0, 0, 
 #define CONV                                                          \
     OUTPUT "y: t[n, o, i in oh, j in ow] = sum(c, r in kh, s in kw: " \
            "data[n, c, i*sh + r - pt, j*sw + s - pl] * weight[o, c, r, s] else 0)"
-#define DEPTHWISE                                                  \
-    OUTPUT "y: t[n, c, i in oh, j in ow] = sum(r in kh, s in kw: " \
-           "data[n, c, i*sh + r - pt, j*sw + s - pl] * weight[c, 0, r, s] else 0)"
+#define GROUPED                                                             \
+    OUTPUT "y: t[n, o, i in oh, j in ow] = sum(c in ci, r in kh, s in kw: " \
+           "data[n, floordiv(o, floordiv(extent(weight, 0), 32))*ci + c, "  \
+           "i*sh + r - pt, j*sw + s - pl] * weight[o, c, r, s] else 0)"
 #define POOL                                                                 \
     "kh = 2; kw = 2; " OUTPUT "y: t[n, c, i in oh, j in ow] = max(r in kh, " \
     "s in kw: data[n, c, i*sh + r - pt, j*sw + s - pl] else -inf)"
@@ -45,7 +46,7 @@ static const struct window same = { 1, 1, 1, 1, 1, 1 }, half = { 2, 2, 0, 0, 0, 
     "m: t[i] = max(k: data[i, k]); e: t[i, k] = exp(data[i, k] - m[i]);" \
     "s: t[i] = sum(k: e[i, k]); y: t[i, k] = e[i, k] / s[i]"
 
-static const struct bench {
+struct bench {
     const char *name, *formula;
     const char *types[2];
     bt_dtype dtype;
@@ -53,112 +54,46 @@ static const struct bench {
     int64_t dims[2][4];
     const struct window *window;
     uint32_t is_limited;
-} benches[] = {
-    { "conv2d 64x56x56, 64 3x3",
-      CONV,
-      { "t[n, c, h, w]", "t[o, c, kh, kw]" },
-      BT_FLOAT32,
-      { 4, 4 },
-      { { 1, 64, 56, 56 }, { 64, 64, 3, 3 } },
-      &same,
-      1 },
-    { "conv2d 256x14x14, 256 3x3",
-      CONV,
-      { "t[n, c, h, w]", "t[o, c, kh, kw]" },
-      BT_FLOAT32,
-      { 4, 4 },
-      { { 1, 256, 14, 14 }, { 256, 256, 3, 3 } },
-      &same,
-      1 },
-    { "conv2d 512x7x7, 128 3x3",
-      CONV,
-      { "t[n, c, h, w]", "t[o, c, kh, kw]" },
-      BT_FLOAT32,
-      { 4, 4 },
-      { { 1, 512, 7, 7 }, { 128, 512, 3, 3 } },
-      &same,
-      1 },
-    { "conv2d 1x28x28, 8 5x5",
-      CONV,
-      { "t[n, c, h, w]", "t[o, c, kh, kw]" },
-      BT_FLOAT32,
-      { 4, 4 },
-      { { 1, 1, 28, 28 }, { 8, 1, 5, 5 } },
-      &same,
-      1 },
-    { "conv2d 64x56x56, 64 1x1",
-      CONV,
-      { "t[n, c, h, w]", "t[o, c, kh, kw]" },
-      BT_FLOAT32,
-      { 4, 4 },
-      { { 1, 64, 56, 56 }, { 64, 64, 1, 1 } },
-      &half,
-      1 },
-    { "depthwise 32x112x112, 3x3",
-      DEPTHWISE,
-      { "t[n, c, h, w]", "t[c, o, kh, kw]" },
-      BT_FLOAT32,
-      { 4, 4 },
-      { { 1, 32, 112, 112 }, { 32, 1, 3, 3 } },
-      &same,
-      1 },
-    { "dense 64x1024, 1024",
-      DENSE,
-      { "t[m, k]", "t[n, k]" },
-      BT_FLOAT32,
-      { 2, 2 },
-      { { 64, 1024 }, { 1024, 1024 } },
-      NULL,
-      1 },
-    { "dense 1x4096, 4096",
-      DENSE,
-      { "t[m, k]", "t[n, k]" },
-      BT_FLOAT32,
-      { 2, 2 },
-      { { 1, 4096 }, { 4096, 4096 } },
-      NULL,
-      1 },
-    { "dense 1000x10, 10",
-      DENSE,
-      { "t[m, k]", "t[n, k]" },
-      BT_FLOAT32,
-      { 2, 2 },
-      { { 1000, 10 }, { 10, 10 } },
-      NULL,
-      1 },
-    { "dense int8 64x1024, 256",
-      DENSE_INT,
-      { "t[m, k]", "t[n, k]" },
-      BT_INT8,
-      { 2, 2 },
-      { { 64, 1024 }, { 256, 1024 } },
-      NULL,
-      1 },
-    { "max_pool 64x112x112, 2x2",
-      POOL,
-      { "t[n, c, h, w]", NULL },
-      BT_FLOAT32,
-      { 4, 0 },
-      { { 1, 64, 112, 112 } },
-      &half,
-      0 },
-    { "softmax 64x1000",
-      SOFTMAX,
-      { "t[i, k]", NULL },
-      BT_FLOAT32,
-      { 2, 0 },
-      { { 64, 1000 } },
-      NULL,
-      0 },
-    { "relu 1000000",
-      "y: t[..] = max(data[..], 0)",
-      { "t[..]", NULL },
-      BT_FLOAT32,
-      { 1, 0 },
-      { { 1000000 } },
-      NULL,
-      0 },
 };
+#define IMAGE                 \
+    {                         \
+        "t[n, c, h, w]", NULL \
+    }
+#define FILTER                             \
+    {                                      \
+        "t[n, c, h, w]", "t[o, c, kh, kw]" \
+    }
+#define GROUPS                              \
+    {                                       \
+        "t[n, c, h, w]", "t[o, ci, kh, kw]" \
+    }
+#define MATRIX               \
+    {                        \
+        "t[m, k]", "t[n, k]" \
+    }
+#define RANK4   \
+    BT_FLOAT32, \
+    {           \
+        4, 4    \
+    }
+// clang-format off
+static const struct bench benches[] = {
+    { "conv2d 64x56x56, 64 3x3", CONV, FILTER, RANK4, { { 1, 64, 56, 56 }, { 64, 64, 3, 3 } }, &same, 1 },
+    { "conv2d 256x14x14, 256 3x3", CONV, FILTER, RANK4, { { 1, 256, 14, 14 }, { 256, 256, 3, 3 } }, &same, 1 },
+    { "conv2d 512x7x7, 128 3x3", CONV, FILTER, RANK4, { { 1, 512, 7, 7 }, { 128, 512, 3, 3 } }, &same, 1 },
+    { "conv2d 1x28x28, 8 5x5", CONV, FILTER, RANK4, { { 1, 1, 28, 28 }, { 8, 1, 5, 5 } }, &same, 1 },
+    { "conv2d 64x56x56, 64 1x1", CONV, FILTER, RANK4, { { 1, 64, 56, 56 }, { 64, 64, 1, 1 } }, &half, 1 },
+    { "grouped 32x112x112, 3x3", GROUPED, GROUPS, RANK4, { { 1, 32, 112, 112 }, { 32, 1, 3, 3 } }, &same, 1 },
+    { "dense 64x1024, 1024", DENSE, MATRIX, BT_FLOAT32, { 2, 2 }, { { 64, 1024 }, { 1024, 1024 } }, NULL, 1 },
+    { "dense 1x4096, 4096", DENSE, MATRIX, BT_FLOAT32, { 2, 2 }, { { 1, 4096 }, { 4096, 4096 } }, NULL, 1 },
+    { "dense 1000x10, 10", DENSE, MATRIX, BT_FLOAT32, { 2, 2 }, { { 1000, 10 }, { 10, 10 } }, NULL, 1 },
+    { "dense int8 64x1024, 256", DENSE_INT, MATRIX, BT_INT8, { 2, 2 }, { { 64, 1024 }, { 256, 1024 } }, NULL, 1 },
+    { "dense float16 64x1024, 64", DENSE, MATRIX, BT_FLOAT16, { 2, 2 }, { { 64, 1024 }, { 64, 1024 } }, NULL, 1 },
+    { "max_pool 64x112x112, 2x2", POOL, IMAGE, RANK4, { { 1, 64, 112, 112 } }, &half, 0 },
+    { "softmax 64x1000", SOFTMAX, { "t[i, k]", NULL }, BT_FLOAT32, { 2, 0 }, { { 64, 1000 } }, NULL, 0 },
+    { "relu 1000000", "y: t[..] = max(data[..], 0)", { "t[..]", NULL }, BT_FLOAT32, { 1, 0 }, { { 1000000 } }, NULL, 0 },
+};
+// clang-format on
 
 static double now_ns(void)
 {

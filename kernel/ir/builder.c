@@ -134,7 +134,7 @@ bt_status bt__builder_emit(bt_builder *b, bt_value *value, const bt_value **out)
     b->preset.name = NULL;
     b->preset.type = NULL;
     if (b->infer && !value->type && value->kind != BT_VALUE_CLOSURE)
-        BT_TRY(bt__infer_binding(b->ctx, b->store, b->module, value));
+        BT_TRY(bt__infer_binding(b->ctx, b->store, b->module, b->promises, value));
     BT_TRY(bt__builder_append(b, value));
     *out = value;
     return NULL;

@@ -4,6 +4,8 @@
 
 #include <baton/ir.h>
 
+#include "solve/solve.h"
+
 /* What the next bindings get. */
 struct bt__preset {
     bt_span span;
@@ -27,7 +29,8 @@ struct bt_builder {
     const bt_module *module;
     bt_arena *arena;
     uint32_t infer;
-    uint32_t failed; /* a call that returns nothing had no memory */
+    const bt__promises *promises; /* of the function whose block is built; may be NULL */
+    uint32_t failed;              /* a call that returns nothing had no memory */
     struct bt__preset preset;
     bt_vec(struct bt__frame) frames; /* those above `depth` are kept for their memory */
     uint32_t depth;

@@ -1,6 +1,8 @@
 /* Patterns: what they say about the types of their variables. */
 #include "ir/pattern.h"
 
+#include "ir/type_walk.h"
+
 struct ctor_args {
     const bt_adt_def *adt;
     const bt_type *const *args;
@@ -16,12 +18,24 @@ static const bt_type *replace_var(bt_subst *subst, const bt_type *leaf)
     return NULL;
 }
 
+/* `?` in a field: a dim that each value brings along. */
+static const bt_type *new_dim(bt__type_walk *walk, const bt_type *leaf)
+{
+    return leaf->kind == BT_TYPE_HOLE ? bt_dim_opaque(walk->to, NULL) : leaf;
+}
+
 const bt_type *bt__ctor_field_type(bt_store *store, const bt_ctor *ctor, uint32_t field,
                                    const bt_type *const *args)
 {
     struct ctor_args state = { ctor->adt, args };
     bt_subst subst = { .leaf = replace_var, .state = &state };
-    return bt_type_subst(store, &subst, ctor->fields[field]);
+    bt__type_walk walk = {
+        .to = store, .leaf = new_dim, .wanted = BT_HAS_HOLE, .is_each = 1
+    };
+    const bt_type *type = ctor->fields[field];
+    if (type->has & BT_HAS_HOLE)
+        type = bt__type_walk_run(&walk, type);
+    return type ? bt_type_subst(store, &subst, type) : NULL;
 }
 
 /* The arguments of the data type that a constructor's values have; NULL: the type is

@@ -246,7 +246,12 @@ static bt_status check_func(struct bt__verifier *v, const bt_value *owner,
         return bt__verify_fail(v, owner, "it has no body");
     BT_TRY(set_vars(v, func, 1));
     BT_TRY(check_wheres(v, owner, func));
+    bt__promises promises;
+    const bt__promises *outer = v->promises;
+    BT_TRY(bt__promises_init(&promises, v->arena, func, outer));
+    v->promises = &promises;
     BT_TRY(check_block(v, owner, func->block));
+    v->promises = outer;
     if (v->module->is_typed) {
         BT_TRY(bt__verify_type(v, owner, "the result", func->result));
         if (!bt__type_accepts(v->arena, func->result, func->block->result->type))

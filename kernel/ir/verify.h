@@ -5,6 +5,8 @@
 
 #include <baton/ir.h>
 
+#include "solve/solve.h"
+
 /* Whether a value may be used at the place at hand. */
 enum { PLACE_UNKNOWN, PLACE_VISIBLE, PLACE_LEFT };
 
@@ -17,6 +19,7 @@ struct bt__verifier {
     bt_map places; /* value -> PLACE_... */
     bt_map vars;   /* type variables in scope -> themselves */
     uint32_t depth;
+    const bt__promises *promises; /* of the functions around what is looked at */
 };
 
 /* "@main: %x: " and the message. value: NULL for the function itself. */

@@ -152,7 +152,8 @@ static bt_status check_clause_types(struct bt__verifier *v, const bt_match *matc
     if (!bt__pattern_types(v->store, clause->pattern, match->data->type, types, &next))
         return bt_store_why(v->ctx, v->store);
     for (uint32_t i = 0; i < next; i++) {
-        if (!types[i] || types[i] != block->params[i]->base.type)
+        if (!types[i] ||
+            !bt__type_accepts(v->arena, types[i], block->params[i]->base.type))
             return bt__verify_fail(v, &match->base,
                                    "parameter %u of a clause has not the type that its "
                                    "pattern gives it",
@@ -253,7 +254,7 @@ bt_status bt__verify_derived(struct bt__verifier *v, const bt_value *value)
     bt_value *copy = untyped_copy(v, value);
     if (!copy)
         return bt_no_memory();
-    bt_status status = bt__infer_binding(v->ctx, v->store, v->module, copy);
+    bt_status status = bt__infer_binding(v->ctx, v->store, v->module, v->promises, copy);
     if (status && status->code == BT_ERR_MEMORY)
         return status;
     if (status)

@@ -387,7 +387,11 @@ static bt_status rewrite_body(bt_rewrite *rw, const bt_func *func, const bt_func
     const bt_block *block;
     BT_TRY(bt__rewrite_learn(rw, func->block));
     rw->cursor = &root;
+    bt__promises promises;
+    BT_TRY(bt__promises_init(&promises, rw->arena, func, NULL));
+    rw->b->promises = &promises;
     BT_TRY(bt__rewrite_region(rw, func->block, NULL, &block));
+    rw->b->promises = NULL;
     int same_result = bt__rewrite_same_facts(rw, func->block->result, block->result);
     rw->cursor = NULL;
     *out = func;

@@ -67,7 +67,12 @@ static bt_status closure_func(bt_rewrite *rw, const bt_func *func, int keep_resu
     bt_func now = *func;
     BT_TRY(rename_vars(rw, func, &now.vars));
     BT_TRY(bt__rewrite_wheres(rw, func->nwhere, func->wheres, &now.wheres));
+    bt__promises promises;
+    const bt__promises *outer = rw->b->promises;
+    BT_TRY(bt__promises_init(&promises, rw->stack, &now, outer));
+    rw->b->promises = &promises;
     BT_TRY(bt__rewrite_region(rw, func->block, NULL, &now.block));
+    rw->b->promises = outer;
     *out = func;
     if (now.block == func->block)
         return NULL;

@@ -224,23 +224,6 @@ static bt_status declare(bt_solver *s, struct bt__function *f)
     return f->declared ? NULL : bt_store_why(s->ctx, s->store);
 }
 
-/* What the annotation says of callers, found by the first type of each relation. */
-static bt_status begin_promises(bt_solver *s, struct bt__function *f)
-{
-    bt_map_init(&f->promises, s->arena, 0);
-    for (uint32_t i = 0; i < f->func->nwhere; i++) {
-        const bt_where *where = &f->func->wheres[i];
-        struct bt__promise *promise = BT_NEW(s->arena, struct bt__promise);
-        if (!promise || !BT_PUSH(s->arena, &f->wheres, *where))
-            return bt_no_memory();
-        promise->where = where;
-        promise->next = bt_map_find(&f->promises, where->types[0]);
-        if (!bt_map_put(&f->promises, where->types[0], promise))
-            return bt_no_memory();
-    }
-    return NULL;
-}
-
 bt_status bt__function_begin(bt_solver *s, const bt_func *func,
                              struct bt__function *outer, struct bt__slot *slot,
                              struct bt__function **out)
@@ -256,7 +239,12 @@ bt_status bt__function_begin(bt_solver *s, const bt_func *func,
         if (!BT_PUSH(s->arena, &f->vars, func->vars[i]))
             return bt_no_memory();
     }
-    BT_TRY(begin_promises(s, f));
+    BT_TRY(
+        bt__promises_init(&f->promises, s->arena, func, outer ? &outer->promises : NULL));
+    for (uint32_t i = 0; i < func->nwhere; i++) {
+        if (!BT_PUSH(s->arena, &f->wheres, func->wheres[i]))
+            return bt_no_memory();
+    }
     BT_TRY(begin_params(s, f));
     BT_TRY(bt__check_dim_params(s, f));
     BT_TRY(declare(s, f));

@@ -54,7 +54,7 @@ static bt_status infer(bt_solver *s, bt_value *binding)
 }
 
 bt_status bt__infer_binding(bt_ctx *ctx, bt_store *store, const bt_module *module,
-                            bt_value *binding)
+                            const bt__promises *promises, bt_value *binding)
 {
     bt_solver s;
     const bt_closure_value *closure = bt_as_closure(binding);
@@ -64,6 +64,7 @@ bt_status bt__infer_binding(bt_ctx *ctx, bt_store *store, const bt_module *modul
     }
     bt_status status = bt__solver_init(&s, ctx, store, module);
     s.only_first = 1;
+    s.promises = promises;
     if (!status)
         status = infer(&s, binding);
     bt__solver_deinit(&s);

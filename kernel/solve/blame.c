@@ -235,7 +235,8 @@ static void say_difference(bt_solver *s, const struct bt__node *node, bt_text *t
         bt_text_addf(text, ": a dim of it is known only while the function inside runs");
     else if ((node->kind == NODE_FLOW || node->kind == NODE_JOIN) &&
              kind == BT_KIND_DIM && s->left != s->right)
-        bt_text_addf(text, ": %s is not %s", bt__show(s, s->left), bt__show(s, s->right));
+        bt_text_addf(text, s->is_undecided ? ": %s may differ from %s" : ": %s is not %s",
+                     bt__show(s, s->left), bt__show(s, s->right));
     if (bt__is_own_call(node))
         bt_text_addf(text, "; to call itself at other types, its result needs a type");
 }

@@ -16,8 +16,10 @@ static bt_status add_check(bt_solver *s, struct bt__node *node, uint32_t relatio
     // calls
     s->left = left;
     s->right = right;
-    if (!bt_as_call(node->slot->value) || bt__is_own_call(node))
+    if (!bt_as_call(node->slot->value) || bt__is_own_call(node)) {
+        s->is_undecided = 1;
         return &bt__mismatch;
+    }
     struct bt__slot *slot = node->slot;
     for (uint32_t i = 0; i < slot->checks.len; i++) {
         const bt_check *check = &slot->checks.at[i];

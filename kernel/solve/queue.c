@@ -281,7 +281,7 @@ static bt_status try_once(bt_solver *s, struct bt__node *node)
     uint32_t is_held_back = s->is_held_back, force = s->force;
     s->force = force && !current;
     s->current = node;
-    s->is_held_back = s->is_infinite = s->is_escaping = 0;
+    s->is_held_back = s->is_infinite = s->is_escaping = s->is_undecided = 0;
     s->waits_for = NULL;
     bt_status status = try_node(s, node);
     node->is_held_back = s->is_held_back;

@@ -374,42 +374,6 @@ void *bt_relation_alloc(bt_solver *s, size_t count, size_t nbytes)
 
 /* ---- running the relation of an operator ---- */
 
-/* A relation that the function's callers promise. */
-static bt_status try_promise(bt_solver *s, struct bt__node *node, const bt_where *where,
-                             int *holds)
-{
-    const bt_type *arg;
-    *holds = 0;
-    if (where->op != node->u.op.op || where->ntype != node->u.op.narg + 1)
-        return NULL;
-    if (where->op->attrs &&
-        !bt_attrs_equal(where->op->attrs, where->attrs, node->u.op.attrs))
-        return NULL;
-    for (uint32_t i = 0; i < node->u.op.narg; i++) {
-        BT_TRY(bt__resolve(s, node->u.op.args[i], &arg));
-        if (arg != where->types[i])
-            return NULL;
-    }
-    *holds = 1;
-    return bt__give(s, node, where->types[node->u.op.narg]);
-}
-
-static bt_status try_promises(bt_solver *s, struct bt__node *node, int *holds)
-{
-    const bt_type *first = NULL;
-    *holds = 0;
-    for (struct bt__function *f = node->slot->function; f && !*holds; f = f->outer) {
-        if (!f->promises.len || !node->u.op.narg)
-            continue;
-        if (!first)
-            BT_TRY(bt__resolve(s, node->u.op.args[0], &first));
-        const struct bt__promise *promise = bt_map_find(&f->promises, first);
-        for (; promise && !*holds; promise = promise->next)
-            BT_TRY(try_promise(s, node, promise->where, holds));
-    }
-    return NULL;
-}
-
 static bt_status shared_relation(bt_solver *s, const bt_op *op, const bt_relation **out)
 {
     *out = bt_map_find(&s->relations, op->relation);
@@ -465,7 +429,7 @@ bt_status bt__try_op(bt_solver *s, struct bt__node *node)
     bt__attr_fault fault;
     if (r.attrs && !bt__attrs_admitted(s->arena, r.op, r.attrs, &fault))
         return fail(s, &r, -1, BT_ERR_ATTRIBUTE, attr_message(s, &fault));
-    BT_TRY(try_promises(s, node, &holds));
+    BT_TRY(bt__try_promises(s, node, &holds));
     if (holds)
         return NULL;
     s->broken = NULL;

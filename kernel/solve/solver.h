@@ -66,12 +66,6 @@ struct bt__slot {
     const bt_value *typed;        /* in the new version */
 };
 
-/* A relation of the annotation, which holds for all callers. */
-struct bt__promise {
-    const bt_where *where;
-    const struct bt__promise *next; /* with the same first type */
-};
-
 /* A function being inferred, and the scope of what is in it. */
 struct bt__function {
     const bt_func *func;
@@ -85,7 +79,7 @@ struct bt__function {
     uint32_t result_owner;   /* id of the node that gives the result */
     bt_vec(const bt_type *) vars; /* declared, for `?` in parameters, generalised */
     bt_vec(bt_where) wheres;
-    bt_map promises; /* first type of an annotated where to struct bt__promise */
+    bt__promises promises;
     uint32_t level;
     bt_map names; /* annotations' opaque dims to what they mean here */
     bt_vec(struct bt__node *) assumed; /* nodes that become wheres */
@@ -171,6 +165,7 @@ struct bt_solver {
     bt_store *store;
     bt_arena *arena; /* everything here; dies with the solver */
     const bt_module *module;
+    const bt__promises *promises; /* of the function around a single binding */
     bt_map *globals;   /* name to struct bt__global; NULL: the module is typed */
     bt_map slots;      /* value to slot */
     bt_map ctor_types; /* constructor to function type */
@@ -198,6 +193,7 @@ struct bt_solver {
     uint32_t force_level;
     const bt_type *left, *right; /* what differs, after a mismatch */
     uint32_t is_infinite;        /* the mismatch: a type that would contain itself */
+    uint32_t is_undecided;       /* or dims that may differ, where no check can stand */
     uint32_t is_escaping;        /* or a dim known only while a function inside runs */
     uint32_t nest;               /* of walks over terms */
     bt_status failed;            /* of a walk that cannot return one */
@@ -309,6 +305,12 @@ bt_status bt__report_pending(bt_solver *, struct bt__node *) BT_MUST_USE;
 /* The error for a value whose type cannot be inferred; hole and node may be NULL. */
 bt_status bt__report_unknown(bt_solver *, const struct bt__slot *, struct bt__hole *,
                              const struct bt__node *) BT_MUST_USE;
+
+/* ---- promises.c ---- */
+
+/* Whether the node's relation is one that the functions around it ask of their callers;
+ * its result is then stated. */
+bt_status bt__try_promises(bt_solver *, struct bt__node *, int *holds) BT_MUST_USE;
 
 /* ---- relation.c, call.c, match.c ---- */
 

@@ -24,7 +24,9 @@ static int parse_adt_head(bt__parser *p, struct bt__draft_adt *adt, const char *
         return 0;
     bt__advance(p);
     p->any = BT__ANY_NOT;
-    return bt__parse_type_params(p, &adt->vars);
+    int ok = bt__parse_type_params(p, &adt->vars);
+    p->any = BT__ANY_HOLE; // in fields: a dim that each value brings along
+    return ok;
 }
 
 static int declare_adt(bt__parser *p, struct bt__draft_adt *adt)

@@ -130,6 +130,7 @@ static void print_adt(bt__printer *p, const bt_adt_def *def)
         return;
     }
     add(p, " {\n");
+    p->is_field = 1;
     for (uint32_t i = 0; i < def->nctor; i++) {
         const bt_ctor *ctor = &def->ctors[i];
         add(p, "    ");
@@ -140,6 +141,7 @@ static void print_adt(bt__printer *p, const bt_adt_def *def)
         }
         add(p, ctor->nfield ? "),\n" : ",\n");
     }
+    p->is_field = 0;
     add(p, "}\n");
 }
 

@@ -36,6 +36,7 @@ typedef struct bt__printer {
     bt_vec(struct bt__bound_names) bound;
     bt_status status; /* the first failure; all but memory */
     uint32_t indent;
+    uint32_t is_field;   /* in a constructor's field, where open dims are `?` */
     uint32_t is_display; /* for people: large constants are left out */
 
     uint32_t has_spans;

@@ -35,6 +35,12 @@ static void print_var(bt__printer *p, const bt_type *type)
         bt_text_addf(p->out, "%s%u", bt_kind_name(var->param.kind), (unsigned)type->id);
 }
 
+/* In a field of a constructor, a dim that each value brings along; else not known yet. */
+static void print_hole(bt__printer *p, const bt_hole_type *hole)
+{
+    add(p, p->is_field && hole->of_kind == BT_KIND_DIM ? "?" : "_");
+}
+
 static void print_opaque(bt__printer *p, const bt_type *type)
 {
     const bt_opaque_type *dim = (const bt_opaque_type *)(const void *)type;
@@ -367,7 +373,7 @@ void bt__print_term(bt__printer *p, const bt_type *type)
         return;
     case BT_TYPE_VAR: print_var(p, type); return;
     case BT_TYPE_BOUND: print_bound(p, type); return;
-    case BT_TYPE_HOLE: add(p, "_"); return;
+    case BT_TYPE_HOLE: print_hole(p, (const bt_hole_type *)(const void *)type); return;
     case BT_TYPE_LINEAR:
         print_linear(p, (const bt_linear_type *)(const void *)type);
         return;

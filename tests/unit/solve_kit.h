@@ -240,6 +240,7 @@ static inline bt_module *infer(kit *k)
 {
     bt_module *typed = NULL, *module = finish(k);
     assert_ok(k->ctx, bt_infer(k->ctx, module, &typed));
+    assert_ok(k->ctx, bt_verify(k->ctx, typed));
     for (uint64_t seed = 1; seed <= 40; seed++) {
         bt_module *other = NULL;
         assert_ok(k->ctx,

@@ -70,7 +70,6 @@ static void test_types_and_kinds_are_checked(void **state)
     check_error(HEADER
                 "def @f<n: Dim>(%x: Tensor[(n*9223372036854775807*2), int8]) { 1 }",
                 2, 28, "overflow");
-    check_error(HEADER "type T { A(Tensor[(?), int8]) }", 2, 20, "`?` has no meaning");
     check_error(HEADER "def @f<n: Dim, n: Type>(%x: mod(n, 2)) { 1 }", 2, 29, "mod");
     check_error(HEADER "type T { A(int8) }\ndef @f() { A(1, 2) }", 3, 12,
                 "takes 1 fields, 2 given");

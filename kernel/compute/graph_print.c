@@ -2,10 +2,10 @@
 #include "compute/graph_print.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 #include "compute/bounds.h"
 #include "compute/view.h"
+#include "text/number.h"
 
 struct printer {
     bt__graph *graph;
@@ -45,10 +45,8 @@ static void print_const(struct printer *p, const bt__node *node)
         bt_text_addf(p->out, "%" PRIu64, (uint64_t)node->value.i);
     else if (!bt__dtype_is_float(node->dtype))
         bt_text_addf(p->out, "%" PRId64, node->value.i);
-    else if (isnan(node->value.f))
-        bt_text_addf(p->out, "nan");
     else
-        bt_text_addf(p->out, "%.17g", node->value.f);
+        bt__float_write(p->out, node->value.f, bt__float_format_of(BT_FLOAT64));
 }
 
 static void print_linear(struct printer *p, const bt__node *node,

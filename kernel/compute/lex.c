@@ -1,8 +1,9 @@
 /* Tokens of index notation. */
 #include "compute/lex.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "text/number.h"
 
 static int is_letter(char c)
 {
@@ -48,7 +49,7 @@ static size_t number_end(const char *text, size_t n, size_t i, int *is_float)
 {
     while (i < n && is_digit(text[i]))
         i++;
-    if (i + 1 < n && text[i] == '.' && text[i + 1] != '.') {
+    if (i < n && text[i] == '.' && (i + 1 == n || text[i + 1] != '.')) {
         *is_float = 1;
         for (i++; i < n && is_digit(text[i]);)
             i++;
@@ -68,28 +69,16 @@ static size_t number_end(const char *text, size_t n, size_t i, int *is_float)
 
 static void read_number(struct bt__token *t, int is_float)
 {
-    char digits[64];
-    size_t n = t->place.width;
-    if (n >= sizeof(digits)) {
-        t->kind = BT__TOKEN_BAD;
-        t->fault = "a number of at most 63 characters";
-        return;
-    }
-    memcpy(digits, t->at, n);
-    digits[n] = 0;
+    uint64_t integer;
     if (is_float) {
         t->kind = BT__TOKEN_FLOAT;
-        t->number = strtod(digits, NULL);
-        return;
-    }
-    t->kind = BT__TOKEN_INT;
-    for (size_t i = 0; i < n; i++) {
-        int64_t tenfold;
-        if (!bt_mul_int64(t->integer, 10, &tenfold) ||
-            !bt_add_int64(tenfold, digits[i] - '0', &t->integer)) {
-            t->kind = BT__TOKEN_BAD;
-            t->fault = "an integer of 64 bits";
-        }
+        t->number =
+            bt__float_read(t->at, t->place.width, bt__float_format_of(BT_FLOAT64));
+    } else if (bt__int_read(t->at, t->place.width, &integer) && integer <= INT64_MAX) {
+        t->integer = (int64_t)integer;
+    } else {
+        t->kind = BT__TOKEN_BAD;
+        t->fault = "an integer of 64 bits";
     }
 }
 

@@ -3,7 +3,7 @@
  * Operators become calls of the scalar operators they stand for, so that whoever reads
  * the tree meets one form.
  */
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "compute/ast.h"
@@ -258,9 +258,9 @@ static bt_status parse_number(struct parser *p, const bt__ast **out)
     node->integer = p->token.integer;
     node->number = p->token.number;
     if (at_sign(p, "inf"))
-        node->number = strtod("inf", NULL);
+        node->number = INFINITY;
     if (at_sign(p, "nan"))
-        node->number = strtod("nan", NULL);
+        node->number = NAN;
     advance(p);
     return finish_node(p, node, out);
 }

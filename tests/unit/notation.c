@@ -340,6 +340,37 @@ static void test_the_graph_does_not_depend_on_the_writing(void **state)
     world_close(&w);
 }
 
+static void test_numbers_are_read_exactly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value;
+    } rows[] = { { "0.5", 0.5 },
+                 { ".5", 0.5 },
+                 { "2.", 2 },
+                 { "1e-5", 1e-5 },
+                 { "1.25e+2", 125 },
+                 { "3E2", 300 },
+                 { "0.1", 0.1 },
+                 { "1e400", INFINITY },
+                 { "inf", INFINITY },
+                 { "-1.5", -1.5 },
+                 { "007", 7 },
+                 { "1e-400", 0 },
+                 { "9223372036854775807", 0x1p63 } };
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        struct world w = world_open();
+        char text[64];
+        struct formula f = { .text = text };
+        snprintf(text, sizeof(text), "y: float64[] = %s", rows[i].text);
+        bt_tensor *y = formula_run(&w, &f, 0, NULL);
+        assert_true(bt_tensor_get(y, 0) == rows[i].value);
+        bt_tensor_unref(y);
+        world_close(&w);
+    }
+}
+
 /* Text with bytes changed, lost and doubled is refused or taken, never worse. */
 static void test_damaged_formulas_do_no_harm(void **state)
 {
@@ -410,6 +441,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_one_computation_serves_any_dims),
     cmocka_unit_test(test_a_run_can_be_cancelled),
     cmocka_unit_test(test_the_graph_does_not_depend_on_the_writing),
+    cmocka_unit_test(test_numbers_are_read_exactly),
     cmocka_unit_test(test_damaged_formulas_do_no_harm),
 };
 TEST_MAIN(tests)

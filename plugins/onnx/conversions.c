@@ -3,19 +3,24 @@
 #include <string.h>
 
 #include "convert_activation.h"
+#include "convert_attention.h"
+#include "convert_control.h"
 #include "convert_elementwise.h"
 #include "convert_index.h"
 #include "convert_join.h"
+#include "convert_loss.h"
 #include "convert_matrix.h"
 #include "convert_norm.h"
+#include "convert_quantize.h"
 #include "convert_reduce.h"
 #include "convert_shape.h"
 #include "convert_window.h"
 
 static const struct conversion *const families[] = {
-    convert_activation, convert_elementwise, convert_reduce,
-    convert_matrix,     convert_window,      convert_norm,
-    convert_shape,      convert_join,        convert_index,
+    convert_activation, convert_elementwise, convert_reduce,    convert_matrix,
+    convert_window,     convert_norm,        convert_shape,     convert_join,
+    convert_index,      convert_loss,        convert_attention, convert_quantize,
+    convert_control,
 };
 
 const struct conversion *find_conversion(const char *domain, const char *op,

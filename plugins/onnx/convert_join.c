@@ -33,27 +33,39 @@ static void read_sizes(struct node *n, int64_list *out)
                   n->proto->outputs.len);
 }
 
-/* Where to cut, from sizes, or so that all parts but the last are of one size; "N" where
- * the size is symbolic, for N equal parts. */
-static const char *cuts(struct node *n, int64_t total, uint32_t count,
-                        const int64_list *sizes)
+/* Where parts end, from sizes, or so that all parts but the last are of one size. */
+static int64_t *part_ends(struct node *n, int64_t total, uint32_t count,
+                          const int64_list *sizes)
 {
     int64_t *at = BT_NEWS(n->im->arena, int64_t, count), sum = 0;
     if (!at)
         n->status = bt_no_memory();
-    if (n->status)
-        return "";
-    if (!sizes->len && total < 0)
-        return node_format(n, "%u", count);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; !n->status && i < count; i++) {
         int64_t part = sizes->len ? sizes->at[i] : bt_ceildiv_int64(total, count);
-        if (!bt_add_int64(sum, part, &sum)) {
-            node_fail(n, BT_ERR_FORMAT, "the sizes overflow");
-            return "";
-        }
+        if (part < 0 || !bt_add_int64(sum, part, &sum))
+            node_fail(n, BT_ERR_FORMAT, "a size is negative, or they overflow");
         at[i] = !sizes->len && sum > total ? total : sum;
     }
-    return format_ints(n, count - 1, at);
+    return n->status ? NULL : at;
+}
+
+/* A constant is cut at once, so that its parts are constants too. */
+static void split_constant(struct node *n, const bt_value *x, uint32_t axis,
+                           const int64_t *ends)
+{
+    for (uint32_t i = 0; i < n->proto->outputs.len; i++)
+        node_out(n, i, sliced(n, x, axis, i ? ends[i - 1] : 0, ends[i]));
+}
+
+static void split_value(struct node *n, const bt_value *x, uint32_t axis,
+                        const char *where)
+{
+    const bt_value *parts = emit1(
+        n, "split", node_format(n, "indices_or_sections=%s, axis=%u", where, axis), x);
+    for (uint32_t i = 0; i < n->proto->outputs.len; i++) {
+        if (node_wants(n, i))
+            node_out(n, i, emit_proj(n, parts, i));
+    }
 }
 
 static void split(struct node *n)
@@ -61,19 +73,25 @@ static void split(struct node *n)
     const bt_value *x = node_need(n, 0);
     uint32_t axis = node_axis(n, node_int(n, "axis", 0), value_rank(n, x)),
              count = n->proto->outputs.len;
+    int64_t total = n->status ? 0 : value_dim(n, x, axis);
     int64_list sizes = { 0 };
     read_sizes(n, &sizes);
     if (count < 2 || n->status) {
         node_out(n, 0, x);
         return;
     }
-    const char *where = cuts(n, value_dim(n, x, axis), count, &sizes);
-    const bt_value *parts = emit1(
-        n, "split", node_format(n, "indices_or_sections=%s, axis=%u", where, axis), x);
-    for (uint32_t i = 0; i < count; i++) {
-        if (node_wants(n, i))
-            node_out(n, i, emit_proj(n, parts, i));
+    /* Of a symbolic size, equal parts. */
+    if (!sizes.len && total < 0) {
+        split_value(n, x, axis, node_format(n, "%u", count));
+        return;
     }
+    const int64_t *ends = part_ends(n, total, count, &sizes);
+    if (n->status)
+        return;
+    if (bt_const_tensor(x))
+        split_constant(n, x, axis, ends);
+    else
+        split_value(n, x, axis, format_ints(n, count - 1, ends));
 }
 
 /* ---- slices ---- */

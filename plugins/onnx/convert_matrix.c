@@ -33,34 +33,141 @@ static void gemm(struct node *n)
     node_out(n, 0, c ? plus(n, y, times_number(n, c, beta)) : y);
 }
 
-/* The equation is put between quotes: only what an equation may hold is let through. */
+/* ---- einsum ---- */
+
+/* An equation as the operator takes it: without blanks, an ellipsis written out as
+ * letters that the equation does not use. */
+struct equation {
+    struct node *node;
+    const char *text;
+    const bt_value *const *operands;
+    uint32_t noperand, nlonger; /* nlonger: axes of the longest ellipsis */
+    bt_text out;
+};
+
+static int is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The equation is put between quotes: only what one may hold is let through. */
+static void check_equation(struct node *n, const char *text)
+{
+    for (const char *c = text; *c; c++) {
+        if (!is_letter(*c) && !strchr(",->. ", *c))
+            node_fail(n, BT_ERR_ATTRIBUTE, "equation %s: letters , - > . are expected",
+                      text);
+    }
+}
+
+/* The k-th letter that the equation leaves free; 0: there is none. */
+static char free_letter(const char *text, uint32_t k)
+{
+    for (char c = 'A'; c <= 'z'; c++) {
+        if (is_letter(c) && !strchr(text, c) && k-- == 0)
+            return c;
+    }
+    return 0;
+}
+
+/* Letters of the term from `at` on; the ellipsis of an operand stands for the rest of its
+ * axes. */
+static uint32_t ellipsis_length(const struct equation *e, const char *at,
+                                uint32_t operand)
+{
+    uint32_t nletter = 0, rank = value_rank(e->node, e->operands[operand]);
+    int has = 0;
+    for (; *at && *at != ',' && *at != '-'; at++) {
+        nletter += is_letter(*at) ? 1u : 0u;
+        has |= *at == '.';
+    }
+    return has && rank > nletter ? rank - nletter : 0;
+}
+
+/* The last `count` letters of the longest ellipsis: axes are aligned at their ends. */
+static void add_ellipsis(struct equation *e, uint32_t count)
+{
+    for (uint32_t i = e->nlonger - count; i < e->nlonger; i++) {
+        char letter = free_letter(e->text, i);
+        if (!letter)
+            node_fail(e->node, BT_ERR_LIMIT, "equation %s has no letters left", e->text);
+        bt_text_add(&e->out, &letter, 1);
+    }
+}
+
+/* Every term in turn; `write` adds it to the result, else only lengths are found. */
+static void walk_equation(struct equation *e, int write)
+{
+    uint32_t operand = 0, length = 0;
+    int is_result = 0, begins = 1;
+    for (const char *c = e->text; *c && !e->node->status; c++) {
+        if (begins && !is_result && operand >= e->noperand) {
+            node_fail(e->node, BT_ERR_FORMAT, "equation %s has more than %u operands",
+                      e->text, e->noperand);
+            return;
+        }
+        if (begins)
+            length = is_result ? e->nlonger : ellipsis_length(e, c, operand);
+        begins = 0;
+        if (!write && length > e->nlonger)
+            e->nlonger = length;
+        if (*c == '.' && c[1] == '.' && c[2] == '.') {
+            if (write)
+                add_ellipsis(e, length);
+            c += 2;
+        } else if (write && *c != ' ') {
+            bt_text_add(&e->out, c, 1);
+        }
+        operand += *c == ',';
+        is_result |= *c == '>';
+        begins = *c == ',' || *c == '>';
+    }
+}
+
+/* Without "->" the ellipsis comes first, then the letters that occur once. */
+static void add_result(struct equation *e)
+{
+    bt_text_add(&e->out, "->", 2);
+    add_ellipsis(e, e->nlonger);
+    for (char c = 'A'; c <= 'z'; c++) {
+        const char *first = is_letter(c) ? strchr(e->text, c) : NULL;
+        if (first && !strchr(first + 1, c))
+            bt_text_add(&e->out, &c, 1);
+    }
+}
+
+static const char *expand_equation(struct equation *e)
+{
+    bt_text_init(&e->out, e->node->im->arena);
+    check_equation(e->node, e->text);
+    walk_equation(e, 0);
+    walk_equation(e, 1);
+    if (!e->node->status && e->nlonger && !strchr(e->text, '>'))
+        add_result(e);
+    if (!e->node->status && !bt_text_get(&e->out))
+        e->node->status = bt_no_memory();
+    return e->node->status ? "" : bt_text_get(&e->out);
+}
+
 static void einsum(struct node *n)
 {
-    const struct onnx_attr *attr = node_attr(n, "equation", ATTR_STRING);
     uint32_t count = node_nin(n);
-    const bt_value **fields = BT_NEWS(n->im->arena, const bt_value *, count);
-    bt_text text;
-    if (!attr || !attr->s)
-        node_fail(n, BT_ERR_FORMAT, "the equation is missing");
-    if (!fields)
+    const bt_value **operands = BT_NEWS(n->im->arena, const bt_value *, count);
+    const char *text = node_text(n, "equation", "");
+    if (!operands)
         n->status = bt_no_memory();
-    bt_text_init(&text, n->im->arena);
-    for (const char *c = n->status ? "" : attr->s; *c; c++) {
-        int is_letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
-        if (!is_letter && !strchr(",->. ", *c))
-            node_fail(n, BT_ERR_ATTRIBUTE, "equation %s: letters , - > . are expected",
-                      attr->s);
-        if (*c != ' ')
-            bt_text_add(&text, c, 1);
-    }
     for (uint32_t i = 0; !n->status && i < count; i++)
-        fields[i] = node_need(n, i);
-    if (!n->status)
-        node_out(n, 0,
-                 emit_list(n, "einsum",
-                           node_format(n, "equation=\"%s\"", bt_text_get(&text)), count,
-                           fields));
+        operands[i] = node_need(n, i);
+    if (n->status)
+        return;
+    struct equation e = {
+        .node = n, .text = text, .operands = operands, .noperand = count
+    };
+    const char *attrs = node_format(n, "equation=\"%s\"", expand_equation(&e));
+    node_out(n, 0, emit_list(n, "einsum", attrs, count, operands));
 }
+
+/* ---- triangles and diagonals ---- */
 
 static void trilu(struct node *n)
 {

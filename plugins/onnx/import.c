@@ -176,6 +176,7 @@ bt_status import_model(bt_ctx *ctx, bt_arena *arena, const struct onnx_model *mo
         .model = model,
         .folder = call->folder,
         .opsets = &model->opsets,
+        .copies = 1,
     };
     if (!im.store)
         return bt_no_memory();

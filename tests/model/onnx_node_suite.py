@@ -100,8 +100,8 @@ def open_case(driver, path):
     try:
         return {}, *driver.open(model)
     except harness.Refused as error:
-        fixed = fixed_inputs(path) if "not known before run time" in str(error) else {}
-        if not fixed:
+        fixed = fixed_inputs(path)
+        if not fixed or error.code in ("crash", "internal"):
             raise
     return fixed, *driver.open(model, dims=fixed.values())
 

@@ -1,0 +1,296 @@
+/* Attention, rotary positions, caches of keys and values. */
+#include "convert_attention.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- heads ---- */
+
+static const bt_type *dim_over(struct node *n, const bt_type *dim, int64_t by)
+{
+    const bt_type *divisor = dim_number(n, by);
+    const bt_type *out =
+        dim && divisor ? bt_dim_floordiv(n->im->store, dim, divisor) : NULL;
+    if (!out && !n->status)
+        n->status = bt_store_why(n->im->ctx, n->im->store);
+    return out;
+}
+
+/* [batch, length, heads * size] as [batch, length, heads, size]. */
+static const bt_value *heads_apart(struct node *n, const bt_value *x, int64_t heads)
+{
+    if (heads < 1)
+        node_fail(n, BT_ERR_ATTRIBUTE, "the number of heads is missing");
+    if (n->status)
+        return NULL;
+    const bt_type *dims[4] = { dim_of(n, x, 0), dim_of(n, x, 1), dim_number(n, heads),
+                               dim_over(n, dim_of(n, x, 2), heads) };
+    return reshaped(n, x, 4, dims);
+}
+
+/* [batch, heads, length, size], whatever the form given. */
+static const bt_value *by_head(struct node *n, const bt_value *x, const char *heads)
+{
+    uint32_t rank = value_rank(n, x);
+    if (rank == 3)
+        return axes_swapped(n, heads_apart(n, x, node_int(n, heads, 0)), 1, 2);
+    if (rank != 4)
+        node_fail(n, BT_ERR_FORMAT, "data of rank %u; 3 and 4 are known", rank);
+    return x;
+}
+
+/* [batch, heads, length, size] as [batch, length, heads * size]. */
+static const bt_value *heads_together(struct node *n, const bt_value *x)
+{
+    x = axes_swapped(n, x, 1, 2);
+    if (n->status)
+        return NULL;
+    const bt_type *dims[3] = { dim_of(n, x, 0), dim_of(n, x, 1),
+                               dims_product(n, x, 2, 4) };
+    return reshaped(n, x, 3, dims);
+}
+
+/* ---- attention ---- */
+
+struct attention {
+    const bt_value *q, *k, *v; /* [batch, heads, length, size], the past included */
+    const bt_value *past;      /* of the keys; NULL: none */
+};
+
+static const bt_value *with_past(struct node *n, const bt_value *past,
+                                 const bt_value *now)
+{
+    const bt_value *parts[2] = { past, now };
+    return past ? joined(n, 2, 2, parts) : now;
+}
+
+/* Fewer heads of keys and values serve several of the queries each. */
+static const bt_value *repeated_heads(struct node *n, const bt_value *x,
+                                      const bt_value *q)
+{
+    int64_t have = value_dim(n, x, 1), want = value_dim(n, q, 1);
+    if (have == want || n->status)
+        return x;
+    if (have < 1 || want < 1 || want % have) {
+        node_fail(n, BT_ERR_FORMAT, "%lld heads cannot serve %lld", (long long)have,
+                  (long long)want);
+        return NULL;
+    }
+    return emit1(n, "repeat",
+                 node_format(n, "repeats=%lld, axis=1", (long long)(want / have)), x);
+}
+
+static const bt_value *minus_infinity(struct node *n, const bt_value *like)
+{
+    return scalar_like(n, like, -INFINITY);
+}
+
+/* 0 where the condition holds, -inf elsewhere. */
+static const bt_value *bias_where(struct node *n, const bt_value *condition,
+                                  const bt_value *like)
+{
+    return chosen(n, condition, scalar_like(n, like, 0), minus_infinity(n, like));
+}
+
+/* A mask as a bias, its last axis as long as the keys. */
+static const bt_value *mask_bias(struct node *n, const bt_value *mask,
+                                 const struct attention *a)
+{
+    uint32_t rank = value_rank(n, mask);
+    int64_t have = rank ? value_dim(n, mask, rank - 1) : -1, want = value_dim(n, a->k, 2);
+    if (value_dtype(mask) == BT_BOOL)
+        mask = bias_where(n, mask, a->q);
+    if (!rank || have < 0 || want < 0 || have >= want || n->status)
+        return mask;
+    const bt_type *dims[BT_MAX_RANK];
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = i + 1 < rank ? dim_of(n, mask, i) : dim_number(n, want - have);
+    const bt_value *parts[2] = { mask,
+                                 broadcast(n, minus_infinity(n, mask), rank, dims) };
+    return joined(n, rank - 1, 2, parts);
+}
+
+/* A query sees the keys up to its own position, which follows the past. */
+static const bt_value *causal_bias(struct node *n, const struct attention *a)
+{
+    const bt_value *row = with_axes(n, counted(n, dim_of(n, a->q, 2), BT_INT64), 1, 1),
+                   *column = with_axes(n, counted(n, dim_of(n, a->k, 2), BT_INT64), 0, 1);
+    if (a->past) {
+        const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", a->past);
+        row = plus(n, row, as_scalar(n, sliced(n, shape, 0, 2, 3)));
+    }
+    return bias_where(n, emit2(n, "less_equal", NULL, column, row), a->q);
+}
+
+/* Keys beyond each sample's own length are padding. */
+static const bt_value *length_bias(struct node *n, const bt_value *lengths,
+                                   const struct attention *a)
+{
+    const bt_value *column = counted(n, dim_of(n, a->k, 2), BT_INT64);
+    return bias_where(n, emit2(n, "less", NULL, column, with_axes(n, lengths, 1, 3)),
+                      a->q);
+}
+
+static const bt_value *biased(struct node *n, const bt_value *scores,
+                              const struct attention *a)
+{
+    const bt_value *mask = node_in(n, 3), *lengths = node_in(n, 6);
+    if (mask)
+        scores = plus(n, scores, mask_bias(n, mask, a));
+    if (node_int(n, "is_causal", 0))
+        scores = plus(n, scores, causal_bias(n, a));
+    return lengths ? plus(n, scores, length_bias(n, lengths, a)) : scores;
+}
+
+static const bt_value *scores_of(struct node *n, const struct attention *a)
+{
+    int64_t size = value_dim(n, a->q, 3);
+    if (!node_has(n, "scale") && size < 1)
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "the size of a head is symbolic: bind it with --dim");
+    double scale = sqrt(node_float(n, "scale", n->status ? 1 : 1 / sqrt((double)size)));
+    const bt_value *k = repeated_heads(n, a->k, a->q);
+    return matrix_product(n, times_number(n, a->q, scale),
+                          axes_swapped(n, times_number(n, k, scale), 2, 3));
+}
+
+static const bt_value *softcapped(struct node *n, const bt_value *x, double cap)
+{
+    return cap > 0 ? times_number(n, applied(n, "tanh", over_number(n, x, cap)), cap) : x;
+}
+
+static const bt_value *probabilities(struct node *n, const bt_value *scores)
+{
+    bt_dtype dtype = value_dtype(scores), precise = dtype;
+    if (node_has(n, "softmax_precision"))
+        precise = onnx_dtype(node_int(n, "softmax_precision", 0));
+    if (!precise)
+        node_fail(n, BT_ERR_UNSUPPORTED, "softmax_precision is not supported");
+    return emit1(n, "nn.softmax", "axis=-1", cast_to(n, scores, precise));
+}
+
+static void attention(struct node *n)
+{
+    const bt_value *q = node_need(n, 0), *past = node_in(n, 4);
+    if (n->status)
+        return;
+    struct attention a = {
+        .q = by_head(n, q, "q_num_heads"),
+        .k = with_past(n, past, by_head(n, node_need(n, 1), "kv_num_heads")),
+        .v = with_past(n, node_in(n, 5), by_head(n, node_need(n, 2), "kv_num_heads")),
+        .past = past,
+    };
+    const bt_value *raw = scores_of(n, &a), *stages[4] = { raw };
+    stages[1] = softcapped(n, raw, node_float(n, "softcap", 0));
+    stages[2] = biased(n, stages[1], &a);
+    stages[3] = probabilities(n, stages[2]);
+    const bt_value *y = matrix_product(n, cast_to(n, stages[3], value_dtype(a.v)),
+                                       repeated_heads(n, a.v, a.q));
+    int64_t stage = node_int(n, "qk_matmul_output_mode", 0);
+    if (stage < 0 || stage > 3)
+        node_fail(n, BT_ERR_ATTRIBUTE, "qk_matmul_output_mode is 0 to 3");
+    if (n->status)
+        return;
+    node_out(n, 0, value_rank(n, q) == 3 ? heads_together(n, y) : y);
+    node_out(n, 1, a.k);
+    node_out(n, 2, a.v);
+    node_out(n, 3, cast_to(n, stages[stage], value_dtype(q)));
+}
+
+/* ---- rotary positions ---- */
+
+/* Every second element of the last axis, from the first or the second on. */
+static const bt_value *alternate(struct node *n, const bt_value *x, uint32_t from)
+{
+    return emit1(
+        n, "strided_slice",
+        node_format(n, "begin=[%u], end=[%d], strides=[2], axes=[-1]", from, INT32_MAX),
+        x);
+}
+
+static const bt_value *rotated(struct node *n, const bt_value *x, int64_t size,
+                               const bt_value *cosine, const bt_value *sine)
+{
+    int alternates = node_int(n, "interleaved", 0) != 0;
+    const bt_value *first =
+                       alternates ? alternate(n, x, 0) : sliced(n, x, 3, 0, size / 2),
+                   *second =
+                       alternates ? alternate(n, x, 1) : sliced(n, x, 3, size / 2, size);
+    const bt_value *parts[2] = {
+        minus(n, times(n, cosine, first), times(n, sine, second)),
+        plus(n, times(n, sine, first), times(n, cosine, second)),
+    };
+    if (!alternates)
+        return joined(n, 3, 2, parts);
+    return shaped_like(n, emit_list(n, "stack", "axis=4", 2, parts), x);
+}
+
+/* Angles for each position, with an axis of size 1 for the heads. */
+static const bt_value *angles(struct node *n, const bt_value *cache,
+                              const bt_value *positions, uint32_t head_axis)
+{
+    if (positions)
+        cache = emit2(n, "take", "axis=0, mode=\"fast\"", cache, positions);
+    return with_axes(n, cache, head_axis, 1);
+}
+
+static void rotary_embedding(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *positions = node_in(n, 3);
+    uint32_t rank = value_rank(n, x), head_axis = rank == 3 ? 2 : 1;
+    if (rank != 3 && rank != 4)
+        node_fail(n, BT_ERR_FORMAT, "data of rank %u; 3 and 4 are known", rank);
+    const bt_value *cosine = angles(n, node_need(n, 1), positions, head_axis),
+                   *sine = angles(n, node_need(n, 2), positions, head_axis);
+    const bt_value *y = rank == 3 ? heads_apart(n, x, node_int(n, "num_heads", 0)) : x;
+    int64_t size = value_dim(n, y, 3), part = node_int(n, "rotary_embedding_dim", 0);
+    if (size < 0)
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "the size of a head is symbolic: bind it with --dim");
+    if (part < 0 || part > size || part % 2 || (!part && size % 2))
+        node_fail(n, BT_ERR_ATTRIBUTE, "rotary_embedding_dim is %lld of %lld",
+                  (long long)part, (long long)size);
+    if (n->status)
+        return;
+    part = part ? part : size;
+    const bt_value *parts[2] = { rotated(n, sliced(n, y, 3, 0, part), part, cosine, sine),
+                                 sliced(n, y, 3, part, size) };
+    y = part == size ? parts[0] : joined(n, 3, 2, parts);
+    node_out(n, 0, shaped_like(n, y, x));
+}
+
+/* ---- caches ---- */
+
+/* Writes along one axis from a position of each sample's own. */
+static void tensor_scatter(struct node *n)
+{
+    const bt_value *cache = node_need(n, 0), *update = node_need(n, 1),
+                   *from = node_in(n, 2);
+    uint32_t rank = value_rank(n, cache),
+             axis = node_axis(n, node_int(n, "axis", -2), rank);
+    if (n->status)
+        return;
+    const bt_value *at =
+        along(n, counted(n, dim_of(n, update, axis), BT_INT64), axis, rank);
+    if (from)
+        at = plus(n, at, along(n, from, 0, rank));
+    if (strcmp(node_text(n, "mode", "linear"), "circular") == 0) {
+        const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", cache);
+        at = emit2(n, "floor_mod", NULL, at,
+                   as_scalar(n, sliced(n, shape, 0, axis, (int64_t)axis + 1)));
+    }
+    const bt_shape_type *shape = update ? bt_tensor_shape(update->type) : NULL;
+    if (!shape || n->status)
+        return;
+    node_out(n, 0,
+             emit3(n, "scatter_elements", node_format(n, "axis=%u", axis), cache,
+                   broadcast(n, at, shape->n, shape->dims), update));
+}
+
+// clang-format off
+const struct conversion convert_attention[] = {
+    { "Attention", 23, attention, NULL }, { "RotaryEmbedding", 23, rotary_embedding, NULL },
+    { "TensorScatter", 24, tensor_scatter, NULL },
+    { 0 },
+};
+// clang-format on

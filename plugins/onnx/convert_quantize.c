@@ -1,0 +1,239 @@
+/* Quantized numbers: what they stand for, by arithmetic. */
+#include "convert_quantize.h"
+
+#include <math.h>
+
+#include "window.h"
+
+/* ---- scales ---- */
+
+/* A scale or zero point as it lies on the data: one for all; one for each element of an
+ * axis; or, in blocks, one for each `block` elements of it. */
+static const bt_value *spread(struct node *n, const bt_value *scale, const bt_value *x,
+                              uint32_t axis, int64_t block)
+{
+    uint32_t rank = value_rank(n, x), scale_rank = value_rank(n, scale);
+    int64_t size = value_dim(n, x, axis);
+    if (n->status ||
+        (scale_rank == 0 || (scale_rank == 1 && value_dim(n, scale, 0) == 1)))
+        return n->status ? NULL : as_scalar(n, scale);
+    if (!block && scale_rank == 1)
+        return along(n, scale, axis, rank);
+    if (block < 1 || scale_rank != rank || size < 0) {
+        node_fail(n, BT_ERR_FORMAT, "a scale of rank %u for data of rank %u", scale_rank,
+                  rank);
+        return NULL;
+    }
+    const char *attrs = node_format(n, "repeats=%lld, axis=%u", (long long)block, axis);
+    return sliced(n, emit1(n, "repeat", attrs, scale), axis, 0, size);
+}
+
+static int is_quantized(bt_dtype dtype)
+{
+    return dtype == BT_UINT8 || dtype == BT_INT8 || dtype == BT_UINT16 ||
+           dtype == BT_INT16;
+}
+
+/* Rounds half to even, saturates. */
+static const bt_value *saturated(struct node *n, const bt_value *x, bt_dtype dtype)
+{
+    int is_signed = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT;
+    double range = ldexp(1, (int)BT_DTYPE_BITS(dtype));
+    if (!is_quantized(dtype))
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "the element type of the result is not supported; int8, uint8, int16 "
+                  "and uint16 are");
+    double low = is_signed ? -range / 2 : 0;
+    return cast_to(n, clipped(n, x, low, low + range - 1), dtype);
+}
+
+/* round(x / scale) + zero, saturated to the zero point's type. */
+static const bt_value *quantized(struct node *n, const bt_value *x, const bt_value *scale,
+                                 const bt_value *zero, bt_dtype dtype)
+{
+    const bt_value *y = applied(n, "round_even", over(n, x, scale));
+    y = zero ? plus(n, y, cast_to(n, zero, BT_FLOAT32)) : y;
+    return saturated(n, y, dtype);
+}
+
+/* The axis counts only where there is a scale for each of its elements. */
+static uint32_t scale_axis(struct node *n, const bt_value *x, const bt_value *scale)
+{
+    int64_t axis = node_int(n, "axis", 1);
+    return value_rank(n, scale) ? node_axis(n, axis, value_rank(n, x)) : 0;
+}
+
+static bt_dtype dtype_attr(struct node *n, const char *name, bt_dtype absent)
+{
+    int64_t type = node_int(n, name, 0);
+    bt_dtype dtype = type ? onnx_dtype(type) : absent;
+    if (!dtype)
+        node_fail(n, BT_ERR_UNSUPPORTED, "%s %lld is not supported", name,
+                  (long long)type);
+    return dtype;
+}
+
+static void quantize_linear(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *scale = node_need(n, 1), *zero = node_in(n, 2);
+    if (n->status)
+        return;
+    bt_dtype dtype = zero ? value_dtype(zero) : dtype_attr(n, "output_dtype", BT_UINT8);
+    int64_t block = node_int(n, "block_size", 0);
+    uint32_t axis = value_rank(n, scale) == 1 && value_dim(n, scale, 0) == 1
+                        ? 0
+                        : scale_axis(n, x, scale);
+    scale = spread(n, cast_to(n, scale, BT_FLOAT32), x, axis, block);
+    zero = zero ? spread(n, zero, x, axis, block) : NULL;
+    node_out(n, 0, quantized(n, cast_to(n, x, BT_FLOAT32), scale, zero, dtype));
+}
+
+/* x - zero, without overflow. */
+static const bt_value *centred(struct node *n, const bt_value *x, const bt_value *zero)
+{
+    x = cast_to(n, x, BT_INT32);
+    return zero ? minus(n, x, cast_to(n, zero, BT_INT32)) : x;
+}
+
+static void dequantize_linear(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *scale = node_need(n, 1), *zero = node_in(n, 2);
+    if (n->status)
+        return;
+    bt_dtype dtype = dtype_attr(n, "output_dtype", value_dtype(scale));
+    int64_t block = node_int(n, "block_size", 0);
+    uint32_t axis = value_rank(n, scale) == 1 && value_dim(n, scale, 0) == 1
+                        ? 0
+                        : scale_axis(n, x, scale);
+    scale = spread(n, cast_to(n, scale, BT_FLOAT32), x, axis, block);
+    zero = zero ? spread(n, zero, x, axis, block) : NULL;
+    const bt_value *y = times(n, cast_to(n, centred(n, x, zero), BT_FLOAT32), scale);
+    node_out(n, 0, cast_to(n, y, dtype));
+}
+
+/* The range is that of the data and 0. */
+static void dynamic_quantize_linear(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *none = scalar_like(n, x, 0);
+    const bt_value *low = lesser_of(n, emit1(n, "min", "axis=None", x), none),
+                   *high = greater_of(n, emit1(n, "max", "axis=None", x), none);
+    const bt_value *scale = over_number(n, minus(n, high, low), 255);
+    const bt_value *zero = applied(n, "negative", over(n, low, scale));
+    zero = saturated(n, applied(n, "round_even", zero), BT_UINT8);
+    node_out(n, 0, quantized(n, x, scale, zero, BT_UINT8));
+    node_out(n, 1, scale);
+    node_out(n, 2, zero);
+}
+
+/* ---- products of integers ---- */
+
+/* A vector of zero points or scales of the rows (axis -2) or columns of matrices. */
+static const bt_value *of_rows(struct node *n, const bt_value *x)
+{
+    return x && value_rank(n, x) == 1 && value_dim(n, x, 0) != 1 ? with_axes(n, x, 1, 1)
+                                                                 : x;
+}
+
+static const bt_value *integer_product(struct node *n, const bt_value *a,
+                                       const bt_value *b)
+{
+    uint32_t a_rank = value_rank(n, a), b_rank = value_rank(n, b);
+    if (a_rank < 2 || b_rank < 2)
+        node_fail(n, BT_ERR_UNSUPPORTED, "vectors are not supported");
+    return n->status ? NULL : matrix_product(n, a, b);
+}
+
+static void matmul_integer(struct node *n)
+{
+    const bt_value *a = centred(n, node_need(n, 0), of_rows(n, node_in(n, 2))),
+                   *b = centred(n, node_need(n, 1), node_in(n, 3));
+    node_out(n, 0, integer_product(n, a, b));
+}
+
+static const bt_value *integer_conv(struct node *n, const bt_value *x, const bt_value *w)
+{
+    static const char *const ops[] = { "nn.conv1d", "nn.conv2d", "nn.conv3d" };
+    struct window window;
+    read_window(n, x, w, &window);
+    if (n->status)
+        return NULL;
+    const char *attrs = node_format(
+        n, "%s, groups=%lld, kernel_size=%s", window_attrs(n, &window),
+        (long long)node_int(n, "group", 1), format_ints(n, window.n, window.kernel));
+    return emit2(n, ops[window.n - 1], attrs, x, w);
+}
+
+/* Scales and zero points of a weight's output channels lie along its axis 0, and along
+ * axis 1 of the result. */
+static const bt_value *of_channels(struct node *n, const bt_value *x, uint32_t axis,
+                                   uint32_t rank)
+{
+    return x && value_rank(n, x) == 1 && rank ? along(n, x, axis, rank) : x;
+}
+
+static void conv_integer(struct node *n)
+{
+    const bt_value *weight = node_need(n, 1);
+    uint32_t rank = weight ? value_rank(n, weight) : 0;
+    const bt_value *zero = of_channels(n, node_in(n, 3), 0, rank);
+    const bt_value *x = node_need(n, 0), *x_zero = node_in(n, 2);
+    if (n->status)
+        return;
+    node_out(n, 0,
+             integer_conv(n, centred(n, x, x_zero ? as_scalar(n, x_zero) : NULL),
+                          centred(n, weight, zero)));
+}
+
+/* Integers times a scale, as quantized numbers of another scale. */
+static const bt_value *requantized(struct node *n, const bt_value *sums,
+                                   const bt_value *scale, const bt_value *y_scale,
+                                   const bt_value *zero)
+{
+    const bt_value *factor = over(n, scale, cast_to(n, y_scale, BT_FLOAT32));
+    const bt_value *y =
+        applied(n, "round_even", times(n, cast_to(n, sums, BT_FLOAT32), factor));
+    return n->status ? NULL
+                     : saturated(n, plus(n, y, cast_to(n, zero, BT_FLOAT32)),
+                                 value_dtype(zero));
+}
+
+/* Inputs: a, its scale and zero point, b, its own, and those of the result. */
+static void qlinear_matmul(struct node *n)
+{
+    const bt_value *in[8];
+    for (uint32_t i = 0; i < 8; i++)
+        in[i] = node_need(n, i);
+    if (n->status)
+        return;
+    const bt_value *sums = integer_product(n, centred(n, in[0], of_rows(n, in[2])),
+                                           centred(n, in[3], in[5]));
+    const bt_value *scale = times(n, cast_to(n, of_rows(n, in[1]), BT_FLOAT32),
+                                  cast_to(n, in[4], BT_FLOAT32));
+    node_out(n, 0, requantized(n, sums, scale, of_rows(n, in[6]), of_rows(n, in[7])));
+}
+
+static void qlinear_conv(struct node *n)
+{
+    const bt_value *in[8], *bias = node_in(n, 8);
+    for (uint32_t i = 0; i < 8; i++)
+        in[i] = node_need(n, i);
+    uint32_t rank = n->status ? 0 : value_rank(n, in[3]);
+    if (n->status)
+        return;
+    const bt_value *sums =
+        integer_conv(n, centred(n, in[0], as_scalar(n, in[2])),
+                     centred(n, in[3], of_channels(n, in[5], 0, rank)));
+    sums = bias ? emit2(n, "nn.bias_add", "axis=1", sums, bias) : sums;
+    const bt_value *scale = times(n, as_scalar(n, in[1]), of_channels(n, in[4], 1, rank));
+    node_out(n, 0, requantized(n, sums, scale, as_scalar(n, in[6]), as_scalar(n, in[7])));
+}
+
+// clang-format off
+const struct conversion convert_quantize[] = {
+    { "QuantizeLinear", 10, quantize_linear, NULL }, { "DequantizeLinear", 10, dequantize_linear, NULL },
+    { "DynamicQuantizeLinear", 11, dynamic_quantize_linear, NULL },
+    { "MatMulInteger", 10, matmul_integer, NULL }, { "ConvInteger", 10, conv_integer, NULL },
+    { "QLinearMatMul", 10, qlinear_matmul, NULL }, { "QLinearConv", 10, qlinear_conv, NULL },
+    { 0 },
+};
+// clang-format on

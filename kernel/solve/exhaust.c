@@ -146,14 +146,6 @@ static int push_state(struct exhaust *x, struct state *state)
 
 /* ---- from a state to the next ---- */
 
-/* Whether a pattern admits the constructor, a tuple, or what is neither named. */
-static int admits(const bt_pattern *pattern, const bt_ctor *ctor, uint32_t is_tuple)
-{
-    if (!pattern)
-        return 1;
-    return ctor ? pattern->ctor == ctor : is_tuple && pattern->kind == BT_PATTERN_TUPLE;
-}
-
 static void fill_row(const struct state *from, const struct row *row, uint32_t column,
                      uint32_t nfield, struct row *out)
 {
@@ -168,44 +160,52 @@ static void fill_row(const struct state *from, const struct row *row, uint32_t c
         out->at[n++] = pattern ? comparing(pattern->at[i]) : NULL;
 }
 
-/* Where the column's part is built by `ctor`, is a tuple, or is built by a constructor
- * that no clause names. 0: no memory. */
-static int branch(struct exhaust *x, const struct state *from, uint32_t column,
-                  const bt_ctor *ctor, uint32_t is_tuple, uint32_t nfield)
+/* How a column's part is built, and the rows that admit that. Neither a constructor nor a
+ * tuple: by a constructor that no clause names. */
+struct choice {
+    const bt_ctor *ctor;
+    uint32_t is_tuple, nfield;
+    bt_vec(uint32_t) rows;
+};
+
+/* The parts that follow the column's place, as columns. 0: no memory. */
+static int fill_columns(struct exhaust *x, const struct state *from, uint32_t column,
+                        struct state *to)
 {
-    uint32_t nrow = 0, part = from->columns[column];
-    for (uint32_t i = 0; i < from->nrow; i++)
-        nrow += admits(from->rows[i].at[column], ctor, is_tuple) != 0;
-    struct state *to = new_state(x, nrow, from->ncol - 1 + nfield);
-    if (!to)
-        return 0;
-    for (uint32_t i = 0; i < from->nrow; i++) {
-        struct row *row = &to->rows[to->nrow];
-        if (!admits(from->rows[i].at[column], ctor, is_tuple))
-            continue;
-        row->at = BT_NEWS(x->arena, const bt_pattern *, to->ncol);
-        if (!row->at)
-            return 0;
-        fill_row(from, &from->rows[i], column, nfield, row);
-        to->nrow++;
-    }
     uint32_t n = 0;
     for (uint32_t c = 0; c < from->ncol; c++) {
         if (c != column)
             to->columns[n++] = from->columns[c];
     }
-    for (uint32_t i = 0; i < nfield; i++) {
-        struct part field = { part, i };
+    for (uint32_t i = 0; i < to->nfield; i++) {
+        struct part field = { to->part, i };
         to->columns[n++] = x->parts.len;
         if (!BT_PUSH(x->arena, &x->parts, field))
             return 0;
     }
+    return 1;
+}
+
+/* 0: no memory. */
+static int branch(struct exhaust *x, const struct state *from, uint32_t column,
+                  const struct choice *choice)
+{
+    struct state *to = new_state(x, choice->rows.len, from->ncol - 1 + choice->nfield);
+    if (!to)
+        return 0;
+    for (uint32_t i = 0; i < choice->rows.len; i++) {
+        struct row *row = &to->rows[to->nrow++];
+        row->at = BT_NEWS(x->arena, const bt_pattern *, to->ncol);
+        if (!row->at)
+            return 0;
+        fill_row(from, &from->rows[choice->rows.at[i]], column, choice->nfield, row);
+    }
     to->parent = from;
-    to->part = part;
-    to->ctor = ctor;
-    to->is_tuple = is_tuple;
-    to->nfield = nfield;
-    return push_state(x, to);
+    to->part = from->columns[column];
+    to->ctor = choice->ctor;
+    to->is_tuple = choice->is_tuple;
+    to->nfield = choice->nfield;
+    return fill_columns(x, from, column, to) && push_state(x, to);
 }
 
 /* Whether all that the column compares is of one type. */
@@ -226,27 +226,59 @@ static int is_uniform(const struct state *state, uint32_t column)
     return 1;
 }
 
+/* Each row among those of its constructor; one that compares nothing here among all.
+ * choices[nctor] is for the constructors without a row of their own. 0: no memory. */
+static int sort_rows(struct exhaust *x, const struct state *state, uint32_t column,
+                     const bt_adt_def *adt, struct choice *choices)
+{
+    for (uint32_t i = 0; i < state->nrow; i++) {
+        const bt_pattern *p = state->rows[i].at[column];
+        if (p)
+            choices[p->ctor->tag].ctor = p->ctor;
+    }
+    for (uint32_t i = 0; i < state->nrow; i++) {
+        const bt_pattern *p = state->rows[i].at[column];
+        uint32_t first = p ? p->ctor->tag : 0, last = p ? first : adt->nctor;
+        x->ncell += last - first;
+        if (x->ncell > MAX_CELLS)
+            return 1; // too much: what is chosen no longer matters
+        for (uint32_t tag = first; tag <= last; tag++) {
+            int takes = p || choices[tag].ctor || tag == adt->nctor;
+            if (takes && !BT_PUSH(x->arena, &choices[tag].rows, i))
+                return 0;
+        }
+    }
+    return 1;
+}
+
 static int branch_ctors(struct exhaust *x, const struct state *state, uint32_t column)
 {
     const bt_adt_def *adt = state->rows[0].at[column]->ctor->adt;
-    uint8_t *named = BT_NEWS(x->arena, uint8_t, adt->nctor);
+    struct choice *choices = BT_NEWS(x->arena, struct choice, (size_t)adt->nctor + 1);
     uint32_t nnamed = 0;
-    if (!named)
+    x->ncell += adt->nctor;
+    if (!choices || !sort_rows(x, state, column, adt, choices))
         return 0;
-    for (uint32_t i = 0; i < state->nrow; i++) {
-        const bt_pattern *p = state->rows[i].at[column];
-        if (p && !named[p->ctor->tag]) {
-            named[p->ctor->tag] = 1;
-            nnamed++;
-        }
-    }
-    // Those that no clause names share what is left. The stack is last in, first out.
     for (uint32_t tag = 0; tag < adt->nctor; tag++) {
-        const bt_ctor *ctor = &adt->ctors[tag];
-        if (named[tag] && !branch(x, state, column, ctor, 0, ctor->nfield))
+        struct choice *choice = &choices[tag];
+        if (!choice->ctor)
+            continue;
+        choice->nfield = choice->ctor->nfield;
+        nnamed++;
+        if (!branch(x, state, column, choice))
             return 0;
     }
-    return nnamed == adt->nctor || branch(x, state, column, NULL, 0, 0);
+    return nnamed == adt->nctor || branch(x, state, column, &choices[adt->nctor]);
+}
+
+static int branch_tuple(struct exhaust *x, const struct state *state, uint32_t column)
+{
+    struct choice choice = { .is_tuple = 1, .nfield = state->rows[0].at[column]->n };
+    for (uint32_t i = 0; i < state->nrow; i++) {
+        if (!BT_PUSH(x->arena, &choice.rows, i))
+            return 0;
+    }
+    return branch(x, state, column, &choice);
 }
 
 static int step(struct exhaust *x, const struct state *state)
@@ -268,7 +300,7 @@ static int step(struct exhaust *x, const struct state *state)
         return 1;
     }
     if (pattern->kind == BT_PATTERN_TUPLE)
-        return branch(x, state, column, NULL, 1, pattern->n);
+        return branch_tuple(x, state, column);
     return branch_ctors(x, state, column);
 }
 

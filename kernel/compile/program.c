@@ -134,7 +134,7 @@ static bt_status optimise(bt_program *program, const bt_program_options *options
 {
     const char *source = options->pipeline ? options->pipeline : "default";
     bt_pipeline_options run = { .level = options->level ? options->level - 1 : -1,
-                                .target = "interp" };
+                                .target = options->target ? options->target : "interp" };
     bt_pipeline *pipeline;
     bt_module *next;
     if (!*source)

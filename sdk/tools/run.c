@@ -79,6 +79,7 @@ static int run(struct tool *tool)
         .pipeline = pipeline ? pipeline : option_value(tool, "passes"),
         .level = (int32_t)level + 1,
         .dims = option_values(tool, "dim"),
+        .target = option_value(tool, "target"),
     };
     bt_program *program;
     TRY_TOOL(tool, bt_program_open(tool->ctx, tool->args[0], &options, &program));
@@ -92,6 +93,8 @@ static const struct option options[] = {
     { "output", 'o', "DIR", "save every output as DIR/NAME.npy" },
     { "entry", 0, "FUNCTION", "function to run (default: main, or the only one)" },
     { "executor", 0, "NAME", "what runs it (default: interp)" },
+    { "target", 0, "NAME",
+      "target that conditions of the pipeline ask for (default: interp)" },
     { "opt-level", 'O', "N", "run passes of levels 0 to N only" },
     { "passes", 0, "LIST",
       "run these passes instead: 'fold-constant, dead-code'; '' for none" },

@@ -28,6 +28,7 @@ typedef struct bt_program_options {
         *pipeline; /* name, file or one-line form; NULL: "default"; "": no passes */
     int32_t level; /* opt level plus one; 0: the pipeline's own */
     const char *const *dims; /* "n=4", NULL-terminated */
+    const char *target;      /* that conditions of the pipeline ask for; NULL: "interp" */
 } bt_program_options;
 
 /* Reads, infers, optimises and loads. NULL options: all defaults. */
@@ -49,7 +50,8 @@ BT_API uint32_t
 bt_program_noutput(const bt_program *); /* fields of a result that is a tuple, else 1 */
 BT_API const bt_port *bt_program_output(const bt_program *, uint32_t index);
 
-/* Takes a reference. errors BT_ERR_NAME: no such input. Its type is checked when the program runs
+/* Takes a reference. errors BT_ERR_NAME: no such input. Its type is checked when the
+ * program runs
  */
 BT_API bt_status bt_program_set(bt_program *, const char *input,
                                 const bt_object *) BT_MUST_USE;

@@ -494,6 +494,7 @@ static bt_tensor *parse_data(bt__parser *p, const header *h)
             return NULL;
         }
     }
+    p->module->data_name = name;
     if (same_shape(h, known))
         return bt_tensor_ref(known);
     char dtype[BT_DTYPE_NAME_SIZE];
@@ -575,6 +576,13 @@ static bt_object *parse_constant(bt__parser *p)
 bt__draft *bt__parse_const(bt__parser *p)
 {
     uint32_t start = p->token.offset;
+    p->module->data_name = NULL;
     bt_object *object = parse_constant(p);
-    return object && bt__draft_keep(p, object) ? bt__draft_const(p, start, object) : NULL;
+    if (!object || !bt__draft_keep(p, object))
+        return NULL;
+    bt__draft *draft = bt__draft_const(p, start, object);
+    // Data keeps its name; of data in a tuple nothing could.
+    if (draft && bt_object_as_tensor(object))
+        draft->name = p->module->data_name;
+    return draft;
 }

@@ -51,6 +51,8 @@ void bt__seek(bt__parser *p, uint32_t offset)
 void bt__advance(bt__parser *p)
 {
     p->end = p->token.offset + p->token.nbytes;
+    p->braces += p->token.kind == BT_TOKEN_LBRACE;
+    p->braces -= p->token.kind == BT_TOKEN_RBRACE;
     p->token = p->next;
     p->next = p->after;
     p->after = lex(p);
@@ -146,6 +148,7 @@ int bt__error_status(bt__parser *p, bt_status status)
     return 0;
 }
 
+BT_PRINTF(5, 0)
 static bt_status make_status(bt__parser *p, uint32_t code, uint32_t offset,
                              uint32_t nbytes, const char *format, va_list args)
 {
@@ -206,6 +209,10 @@ const char *bt__token_show(bt__parser *p, const bt__token *token)
 
 int bt__error_expected(bt__parser *p, const char *what)
 {
+    // What is expected by those around, at the same place, says nothing new.
+    if (p->nerror && p->expected_at == p->token.offset)
+        return 0;
+    p->expected_at = p->token.offset;
     return bt__error_token(p, BT_ERR_SYNTAX, &p->token, "expected %s, found %s", what,
                            bt__token_show(p, &p->token));
 }
@@ -315,15 +322,13 @@ int bt__at_section(const bt__parser *p, const char *name)
     return bt__at(p, BT_TOKEN_HEADER) && bt__token_is_word(p, &p->next, name);
 }
 
-void bt__skip_statement(bt__parser *p)
+void bt__skip_statement(bt__parser *p, uint32_t braces)
 {
-    uint32_t depth = 0;
     while (!bt__at(p, BT_TOKEN_END) && !bt__at_definition(p)) {
-        if (depth == 0 && bt__at(p, BT_TOKEN_RBRACE))
+        int is_outside = (int32_t)(p->braces - braces) <= 0;
+        if (is_outside && bt__at(p, BT_TOKEN_RBRACE))
             return;
-        depth += bt__at(p, BT_TOKEN_LBRACE);
-        depth -= bt__at(p, BT_TOKEN_RBRACE);
-        int is_end = depth == 0 && bt__at(p, BT_TOKEN_SEMICOLON);
+        int is_end = is_outside && bt__at(p, BT_TOKEN_SEMICOLON);
         bt__advance(p);
         if (is_end)
             return;

@@ -144,6 +144,7 @@ struct bt__module_draft {
     bt_map unknown; /* name -> struct bt__unknown_op */
     bt_map uses;    /* global name -> first use, a bt__token */
     bt_vec(struct bt__draft_adt) adt_list;
+    uint32_t next_adt;           /* those before it were passed over */
     bt_vec(bt_object *) objects; /* references held by drafts */
     bt_vec(uint32_t) sources;    /* of #[source N], by their numbers */
     bt_vec(bt_prov) origins;     /* of #[origin N] */
@@ -153,6 +154,7 @@ struct bt__module_draft {
     bt_npz *npz;
     bt_map data;               /* #[data]: name -> struct bt__data */
     bt_map tensors;            /* name -> bt_tensor, once read */
+    const char *data_name;     /* of the constant that is read; NULL: none */
     uint32_t metadata;         /* offset of Relay's JSON; 0: none */
     struct bt__metadata *meta; /* once read */
 

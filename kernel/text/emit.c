@@ -73,6 +73,7 @@ static bt_status emit_operand(emitter *e, bt__draft *draft, const bt__draft *use
     if (draft->kind == BT_VALUE_CONST && !draft->value) {
         BT_TRY(set_place(e, &draft->place, 0));
         BT_TRY(bt_build_const(e->b, draft->u.object, &draft->value));
+        ((bt_value *)(uintptr_t)draft->value)->name = draft->name;
     } else if (draft->kind == BT_VALUE_GLOBAL && !draft->value) {
         BT_TRY(emit_global(e, draft));
     } else if (!draft->value || (draft->block && !draft->block->is_open)) {

@@ -63,8 +63,10 @@ typedef struct bt__parser {
     uint32_t end;                 /* of the token before the current one */
 
     uint32_t depth;
+    uint32_t braces; /* open ones */
     uint32_t nerror;
-    bt_status first; /* error */
+    bt_status first;      /* error */
+    uint32_t expected_at; /* offset of the last error about what was expected */
     uint32_t
         is_scanning;   /* tokens are looked over; what is wrong with them comes later */
     uint32_t is_quiet; /* the error is returned only, not listed in the context */
@@ -123,8 +125,9 @@ void bt__leave(bt__parser *);
 const char *bt__token_name(bt__parser *, const bt__token *);
 /* A copy of the token's text for messages, cut to a readable length. */
 const char *bt__token_show(bt__parser *, const bt__token *);
-/* Skips to after the `;` that ends a statement, or to the `}` that ends its block. */
-void bt__skip_statement(bt__parser *);
+/* Skips to after the `;` that ends a statement, or to the `}` that ends its block, in
+ * which this many braces were open. */
+void bt__skip_statement(bt__parser *, uint32_t braces);
 /* 1 when a definition begins here: "def @f", "type Name", ... */
 int bt__at_definition(const bt__parser *);
 /* `#[name` begins here: data, metadata. */

@@ -160,17 +160,17 @@ int bt__parse_adts(bt__parser *p)
     return !p->stop;
 }
 
-/* Passes over a data type, which was read before. 0: it had an error. */
+/* Definitions are reached in the order in which the scan noted them. */
 int bt__skip_adt(bt__parser *p)
 {
-    const bt__module_draft *module = p->module;
-    for (uint32_t i = 0; i < module->adt_list.len; i++) {
-        const struct bt__draft_adt *adt = &module->adt_list.at[i];
-        if (adt->offset != p->token.offset || !adt->end)
-            continue;
-        while (p->token.offset < adt->end && !bt__at(p, BT_TOKEN_END))
-            bt__advance(p);
-        return 1;
-    }
-    return 0;
+    bt__module_draft *module = p->module;
+    const struct bt__draft_adt *adt = NULL;
+    while (module->next_adt < module->adt_list.len &&
+           (!adt || adt->offset < p->token.offset))
+        adt = &module->adt_list.at[module->next_adt++];
+    if (!adt || adt->offset != p->token.offset || !adt->end)
+        return 0;
+    while (p->token.offset < adt->end && !bt__at(p, BT_TOKEN_END))
+        bt__advance(p);
+    return 1;
 }

@@ -197,6 +197,7 @@ int bt__parse_definition(bt__parser *p)
 {
     bt__scoped_clear(p);
     p->depth = 0;
+    p->braces = 0;
     p->any = bt__annotation_any(p);
     p->module->groups.len = 0;
     if (bt__at_word(p, "type") || bt__token_is_word(p, &p->next, "type"))

@@ -149,7 +149,8 @@ int bt__parse_wheres(bt__parser *p, bt__wheres *out)
             return bt__error_expected(p, "a relation, such as add(A, B) -> C");
         if (!parse_where(p, &where))
             return 0;
-        if (!BT_PUSH(p->arena, out, where))
+        // One of an unknown operator, which is reported at the end, is left out.
+        if (where.op && !BT_PUSH(p->arena, out, where))
             return bt__error_memory(p);
         if (!bt__at(p, BT_TOKEN_COMMA))
             return 1;

@@ -297,6 +297,7 @@ int bt__parse_body(bt__parser *p, bt__draft_block *block)
 {
     bt__draft_block *outer = p->module->block;
     bt__draft *result = NULL;
+    uint32_t braces = p->braces;
     int more = 1;
     p->module->block = block;
     while (more >= 0 && !p->stop) {
@@ -311,7 +312,7 @@ int bt__parse_body(bt__parser *p, bt__draft_block *block)
         if (is_over)
             more = bt__error_expected(p, "`;`, or `}` after the result");
         if (more == 0 && !p->stop) {
-            bt__skip_statement(p);
+            bt__skip_statement(p, braces);
             if (bt__at_definition(p) || bt__at(p, BT_TOKEN_END) ||
                 bt__at(p, BT_TOKEN_RBRACE))
                 break;

@@ -254,6 +254,27 @@ static void test_large_constants_stand_at_the_end(void **state)
                 "MzQ1Njc4OTo7PD0+P0A=\";\n");
 }
 
+static void test_data_keeps_its_name(void **state)
+{
+    (void)state;
+    bt_module *module = parse(
+        HEADER "def @main() { (const[(65), int8]{data \"a/b\"}, const(const[(65), "
+               "int8]{data \"z\"})) }\n"
+               "#[data]\n"
+               "\"a/b\" = "
+               "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+               "AAAAAAAAAAAAAAAAAAAE=\";\n"
+               "\"z\" = "
+               "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+               "AAAAAAAAAAAAAAAAAAAI=\";\n");
+    char *text = print(module);
+    assert_non_null(strstr(text, "data \"a/b\""));
+    assert_non_null(strstr(text, "data \"c1\""));
+    check_round_trip(text);
+    free(text);
+    bt_module_unref(module);
+}
+
 static void test_weights_live_in_a_file_beside_the_text(void **state)
 {
     (void)state;
@@ -398,6 +419,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_unknown_dims_of_signatures),
     TEST(test_constants_of_every_form),
     TEST(test_large_constants_stand_at_the_end),
+    TEST(test_data_keeps_its_name),
     TEST(test_weights_live_in_a_file_beside_the_text),
     TEST(test_dims_of_every_form),
     TEST(test_anonymous_dims_out_of_order_are_listed),

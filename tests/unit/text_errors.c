@@ -126,6 +126,40 @@ static void test_several_errors_come_in_one_run(void **state)
     }
 }
 
+/* The number of errors in a text. */
+static uint32_t count_errors(const char *text)
+{
+    bt_module *module = NULL;
+    assert_non_null(bt_parse(ctx, "test.bt", NULL, text, strlen(text), &module));
+    uint32_t n = bt_ctx_nreport(ctx);
+    bt_ctx_clear_diags(ctx);
+    return n;
+}
+
+static void test_one_mistake_is_one_error(void **state)
+{
+    (void)state;
+    assert_int_equal(count_errors(HEADER "def @f() { %0 = const[(2), int8]{x}; 1 }"), 1);
+    assert_int_equal(count_errors(HEADER
+                                  "type T { A, B }\n"
+                                  "def @f(%x: T) {\n"
+                                  "  %y = match (%x) { C => { 1; 2 } B => { 3 } };\n"
+                                  "  (%y, 1)\n"
+                                  "}\n"
+                                  "def @g() { 1 }\n"),
+                     1);
+    assert_int_equal(count_errors(HEADER "def @f(%x) {\n"
+                                         "  %y = fn (%a: { %a };\n"
+                                         "  %z = if (%x) { %y } else { { %x } ;\n"
+                                         "  (%y, %z)\n"
+                                         "}\n"
+                                         "def @g() { 1 }\n"),
+                     3); // the brace that is missing makes %z unknown, and `;` lacks
+    assert_int_equal(count_errors(HEADER "type T { A(, }\ntype U { B(T) }\n"
+                                         "def @f(%x: U) { %x }\n"),
+                     1);
+}
+
 static void test_errors_stop_at_their_limit(void **state)
 {
     (void)state;
@@ -232,6 +266,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_types_and_kinds_are_checked),
     TEST(test_constants_are_checked),
     TEST(test_several_errors_come_in_one_run),
+    TEST(test_one_mistake_is_one_error),
     TEST(test_errors_stop_at_their_limit),
     TEST(test_nesting_is_bounded),
     TEST(test_chains_of_any_length_cost_no_stack),

@@ -284,7 +284,8 @@ static bt_status dim_of(struct relating *r, const bt__ast *ast, const bt_type **
             return choice(r, ast, out);
         else if (strcmp(ast->name, "neg") == 0 && ast->narg == 1) {
             BT_TRY(dim_of(r, ast->args[0], out));
-            *out = *out ? negated(r->solver->store, *out) : NULL;
+            if (*out && !(*out = negated(r->solver->store, *out)))
+                return no_term(r);
         } else if (ast->narg == 2)
             return binary_call(r, ast, out);
         break;
@@ -355,10 +356,14 @@ static void meet_rest(struct bt__read_search *s, const bt__ast *read, uint32_t a
     if (!array || !array->shape || in->status)
         return;
     in->any = 1;
-    const bt_type *slice =
-        bt__shape_slice(r->solver->store, array->shape, arg, read->narg - 1 - arg);
-    if (!slice)
+    uint32_t back = read->narg - 1 - arg;
+    if (!bt__shape_has_ends(array->shape, arg, back)) {
         in->status = unknown_rank(r, array);
+        return;
+    }
+    const bt_type *slice = bt__shape_slice(r->solver->store, array->shape, arg, back);
+    if (!slice)
+        in->status = no_term(r);
     else if (slice->kind == BT_TYPE_HOLE)
         in->status = bt_relation_wait(r->solver);
     else if (!in->found)

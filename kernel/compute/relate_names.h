@@ -19,8 +19,9 @@ bt_status bt__relate_signature_get(bt_solver *, const bt_op *,
 
 /* A dim of a shape counted from one end; NULL where a shape variable may stand. */
 const bt_type *bt__shape_dim(const bt_type *shape, uint32_t axis, int from_right);
-/* The shape without `front` dims before and `back` dims behind. NULL: they are not all
- * known, or no memory. */
+/* Whether that many dims at each end are known. */
+int bt__shape_has_ends(const bt_type *shape, uint32_t front, uint32_t back);
+/* The shape without them. NULL: no memory. */
 const bt_type *bt__shape_slice(bt_store *, const bt_type *shape, uint32_t front,
                                uint32_t back);
 

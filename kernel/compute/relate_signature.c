@@ -32,18 +32,23 @@ const bt_type *bt__shape_dim(const bt_type *shape, uint32_t axis, int from_right
     return axis < before ? known->dims[axis] : NULL;
 }
 
+int bt__shape_has_ends(const bt_type *shape, uint32_t front, uint32_t back)
+{
+    const bt_shape_type *known = bt_as_shape_type(shape);
+    if (!front && !back)
+        return 1;
+    if (!known || front + back > known->n)
+        return 0;
+    return !known->rest ||
+           (front <= known->position && back <= known->n - known->position);
+}
+
 const bt_type *bt__shape_slice(bt_store *store, const bt_type *shape, uint32_t front,
                                uint32_t back)
 {
     const bt_shape_type *known = bt_as_shape_type(shape);
     if (!front && !back)
         return shape;
-    if (!known)
-        return NULL;
-    uint32_t before = known->rest ? known->position : known->n;
-    uint32_t behind = known->rest ? known->n - known->position : known->n;
-    if (front > before || back > behind || front + back > known->n)
-        return NULL;
     uint32_t n = known->n - front - back;
     return known->rest ? bt_type_shape_rest(store, n, known->dims + front,
                                             known->position - front, known->rest)

@@ -81,6 +81,8 @@ static double cost(const struct bt__strips *s, const bt__node *node, int index,
         return reduce_cost(s, node, index, nlane, nlane, &best);
     if (node->kind == BT__NODE_READ)
         return read_cost(s, node, index, nlane);
+    if (!node->reads)
+        return ELEMENT + DISPATCH / nlane;
     int varies = index >= 0 && (node->free & bt__index_bit((uint32_t)index));
     sum = DISPATCH / nlane + (varies ? ELEMENT : 0);
     for (uint32_t i = 0; i < node->narg; i++)

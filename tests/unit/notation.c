@@ -340,6 +340,44 @@ static void test_the_graph_does_not_depend_on_the_writing(void **state)
     world_close(&w);
 }
 
+static void test_views_tell_the_roles_of_indices(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *view;
+    } rows[] = {
+        { "y: t[i, j] = a[i, j] * 2", "map pointwise" },
+        { "y: t[j, i] = max(a[i, j], b[0, j])", "map pointwise" },
+        { "y: t[i, j in k + 1] = a[i, j - 1] else 0", "map" },
+        { "y: t[i, j] = sum(q: a[i, q] * b[j, q])",
+          "contraction batch[] m[i0] n[i1] k[r0]" },
+        { "y: t[i, j] = max(sum(q: b[j, q] * a[i, q]) + a[i, 0], 0)",
+          "contraction batch[] m[i0] n[i1] k[r0] epilogue" },
+        { "y: t[q] = sum(i in 3: a[i, q] * b[i, q])",
+          "contraction batch[i0] m[] n[] k[r0]" },
+        { "y: t[i, j in 2, o] = sum(r in 3: a[i, 2*j + r - 1] * b[o, r] else 0)",
+          "contraction batch[] m[i0, i1] n[i2] k[r0] window(a0.1: 2*i1 + 1*r0 - 1) "
+          "guarded" },
+        { "y: t[i, j in 2] = max(r in 2: a[i, j + 2*r])",
+          "window window(a0.1: 1*i1 + 2*r0 + 0)" },
+        { "y: t[i] = logsumexp(j: a[i, j])", "row" },
+        { "y: t[i] = sqrt(sum(j: a[i, j] * a[i, j]))",
+          "contraction batch[i0] m[] n[] k[r0] epilogue" },
+        { "y: t[i] = sum(j: exp(a[i, j]))", "row" },
+        { "y: t[i, j] = a[i, j] / sum(q: a[i, q]) + max(q: a[i, q])", "none" },
+        { "y: t[i] = sum(j | a[i, j] > 0: a[i, j])", "none" },
+    };
+    struct world w = world_open();
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        char line[160];
+        const char *text = printed(&w, rows[i].text);
+        snprintf(line, sizeof(line), "    view: %s\n", rows[i].view);
+        if (!strstr(text, line))
+            fail_msg("%s\nexpected %s%s", rows[i].text, line, text);
+    }
+    world_close(&w);
+}
+
 static void test_numbers_are_read_exactly(void **state)
 {
     (void)state;
@@ -441,6 +479,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_one_computation_serves_any_dims),
     cmocka_unit_test(test_a_run_can_be_cancelled),
     cmocka_unit_test(test_the_graph_does_not_depend_on_the_writing),
+    cmocka_unit_test(test_views_tell_the_roles_of_indices),
     cmocka_unit_test(test_numbers_are_read_exactly),
     cmocka_unit_test(test_damaged_formulas_do_no_harm),
 };

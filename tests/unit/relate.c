@@ -1,4 +1,5 @@
 /* Type relations derived from formulas, and the patterns of inputs. */
+#include "failing_allocator.h"
 #include "solve_kit.h"
 
 #include "ir/type_match.h"
@@ -186,6 +187,54 @@ static void test_patterns_refuse_ranks_and_dtypes(void **state)
     kit_destroy(&k);
 }
 
+/* ---- without memory ---- */
+
+static bt_status build_calls(bt_builder *b, bt_store *store)
+{
+    struct window a = { 2, 3, 1 };
+    const bt_param *x, *v;
+    const bt_value *y;
+    const bt_type *n = bt_dim_opaque(store, NULL), *dims[3] = { n, n, n };
+    const bt_type *dtype = bt_type_dtype(store, BT_FLOAT32);
+    const bt_type *square = n ? bt_type_shape(store, 2, dims) : NULL;
+    const bt_type *cubic = n ? bt_type_shape(store, 3, dims) : NULL;
+    const bt_type *matrix = square && dtype ? bt_type_tensor(store, square, dtype) : NULL;
+    const bt_type *cube = cubic && dtype ? bt_type_tensor(store, cubic, dtype) : NULL;
+    if (!matrix || !cube)
+        return bt_no_memory();
+    BT_TRY(bt_build_param(b, "x", matrix, &x));
+    BT_TRY(bt_build_param(b, "v", cube, &v));
+    BT_TRY(bt_block_begin(b, 2, (const bt_param *[]){ x, v }));
+    const bt_value *pair[2] = { &x->base, &x->base }, *single = &v->base;
+    BT_TRY(bt_build_op(b, &dense, NULL, 2, pair, &y));
+    BT_TRY(bt_build_op(b, &add, NULL, 2, pair, &y));
+    BT_TRY(bt_build_op(b, &parts, NULL, 1, &pair[0], &y));
+    return bt_build_op(b, &pool, &a, 1, &single, &y);
+}
+
+static int relate_all(const bt_allocator *allocator)
+{
+    bt_registry *registry = failing_registry(allocator);
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    bt_store *store = registry ? bt_store_create(registry) : NULL;
+    bt_builder *b = NULL;
+    int ok = ctx && store && ok_or_no_memory(bt_builder_create(ctx, store, NULL, &b)) &&
+             ok_or_no_memory(build_calls(b, store));
+    bt_builder_destroy(b);
+    bt_store_unref(store);
+    if (ctx)
+        bt_ctx_destroy(ctx);
+    if (registry)
+        bt_registry_unref(registry);
+    return ok;
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fail_each_allocation(relate_all);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_dims_keep_their_names),
     cmocka_unit_test(test_dims_that_differ_are_refused),
@@ -194,5 +243,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_extents_are_terms_of_dims_and_attributes),
     cmocka_unit_test(test_several_results_are_a_tuple),
     cmocka_unit_test(test_patterns_refuse_ranks_and_dtypes),
+    cmocka_unit_test(test_every_allocation_may_fail),
 };
 TEST_MAIN(tests)

@@ -412,11 +412,85 @@ static void test_numbers_fold_like_elements(void **state)
     world_close(&w);
 }
 
+/* ---- derivatives ---- */
+
+/* The text with the names a, b, y read as arrays, its part of number `which`. */
+static void derivative_text(const char *text, int which, char *out)
+{
+    const char *arrays = "aby";
+    for (; which > 0; which--)
+        text = strchr(text, ';') + 1;
+    for (char before = ' '; *text && *text != ';'; before = *text++) {
+        int is_name = strchr(arrays, *text) && !(before >= 'a' && before <= 'z') &&
+                      !(text[1] >= 'a' && text[1] <= 'z');
+        out += sprintf(out, is_name ? "%c[i]" : "%c", *text);
+    }
+    *out = 0;
+}
+
+static double eval(uint32_t which, double a, double b)
+{
+    union bt__cell args[2] = { { .f = a }, { .f = b } };
+    return bt__scalar_eval(which, BT_FLOAT64, args).f;
+}
+
+static void check_derivative(struct world *w, uint32_t which, int by)
+{
+    static const double at[][2] = {
+        { 0.3, 0.7 }, { 0.6, 0.4 }, { 1.4, 2.3 }, { 2.7, 1.2 }
+    };
+    const struct bt__scalar *row = bt__scalar_get(which);
+    char text[256] = "d: float64[i] = ";
+    struct formula f = { .inputs = { { "a", "float64[n]", 0, 0 },
+                                     { "b", "float64[n]", 0, 0 },
+                                     { "y", "float64[n]", 0, 0 } },
+                         .text = text };
+    bt_tensor *in[3];
+    derivative_text(row->derivative, by, text + strlen(text));
+    strcat(text, " + 0 * a[i]");
+    for (int i = 0; i < 3; i++)
+        in[i] = tensor_new(w, BT_FLOAT64, DIMS(BT_COUNT(at)));
+    for (uint32_t i = 0; i < BT_COUNT(at); i++) {
+        bt_tensor_set(in[0], i, at[i][0]);
+        bt_tensor_set(in[1], i, at[i][1]);
+        bt_tensor_set(in[2], i, eval(which, at[i][0], at[i][1]));
+    }
+    bt_tensor *d = formula_run(w, &f, 3, in);
+    for (uint32_t i = 0; i < BT_COUNT(at); i++) {
+        double h = 1e-6, a = at[i][0], b = at[i][1], dx = by ? 0 : h, dy = by ? h : 0;
+        double slope =
+            (eval(which, a + dx, b + dy) - eval(which, a - dx, b - dy)) / (2 * h);
+        double got = bt_tensor_get(d, i);
+        // outside the domain both are NaN
+        if (!(fabs(got - slope) <= 1e-5 * (1 + fabs(slope))) && !isnan(slope))
+            fail_msg("%s by argument %d at (%g, %g): %g, differences give %g", row->name,
+                     by, a, b, got, slope);
+    }
+    for (int i = 0; i < 3; i++)
+        bt_tensor_unref(in[i]);
+    bt_tensor_unref(d);
+}
+
+static void test_derivatives_agree_with_differences(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < BT__SCALAR_COUNT; i++) {
+        const struct bt__scalar *row = bt__scalar_get(i);
+        for (uint32_t by = 0; row->derivative[0] && by < row->narg; by++, n++)
+            check_derivative(&w, i, (int)by);
+    }
+    assert_true(n > 40);
+    world_close(&w);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_operators_at_edges),
     cmocka_unit_test(test_other_classes_are_refused),
     cmocka_unit_test(test_casts_between_all_dtypes),
     cmocka_unit_test(test_wide_integers_round_once),
     cmocka_unit_test(test_numbers_fold_like_elements),
+    cmocka_unit_test(test_derivatives_agree_with_differences),
 };
 TEST_MAIN(tests)

@@ -421,7 +421,9 @@ static int load_weights(bt__parser *p, const bt__token *token)
             bt_npz_read(p->ctx, module->weights, file->bytes, file->nbytes, &module->npz);
     if (file)
         bt_file_close(p->ctx, file);
-    return !status || bt__error_status(p, status);
+    if (!status || status->code == BT_ERR_MEMORY)
+        return !status || bt__error_memory(p);
+    return bt__error_token(p, status->code, token, "%s", status->message);
 }
 
 static bt_tensor *find_weight(bt__parser *p, const char *name, const bt__token *token)

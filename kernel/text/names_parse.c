@@ -51,6 +51,16 @@ int bt__find_op(bt__parser *p, const char *name, const bt__token *token,
     return 1;
 }
 
+/* What was said of the operator, at its place. */
+static bt_status explain(bt__parser *p, const struct bt__unknown_op *op)
+{
+    bt_status status = bt__status_at(p, op->why->code, op->token.offset, op->token.nbytes,
+                                     "%s", op->why->message);
+    for (const bt_diag *note = op->why->note; note; note = note->note)
+        status = bt_note(p->ctx, status, NULL, 0, "%s", note->message);
+    return status;
+}
+
 /* One error for all of them: a program is worth mending only if none is left. */
 int bt__report_unknown_ops(bt__parser *p)
 {
@@ -60,9 +70,7 @@ int bt__report_unknown_ops(bt__parser *p)
     const struct bt__unknown_op *op = unknown->at[0].value;
     uint32_t source = p->module->source;
     if (unknown->len == 1)
-        return bt__error_status(p,
-                                bt__status_at(p, BT_ERR_NAME, op->token.offset,
-                                              op->token.nbytes, "%s", op->why->message));
+        return bt__error_status(p, explain(p, op));
     bt_status status =
         bt__status_at(p, BT_ERR_NAME, op->token.offset, op->token.nbytes,
                       "%u operators are not known here", (unsigned)unknown->len);

@@ -193,15 +193,13 @@ static bt_status parse_into(bt_ctx *ctx, bt_store *store, bt_arena *arena,
     bt__parser_init(&p, ctx, store, arena, file, text, (uint32_t)nbytes);
     p.module = &module;
     parse_module(&p);
-    bt_status status = p.first;
-    if (!status && (status = bt__emit_module(&p, out)))
-        bt_report(ctx, status);
+    bt_status status = p.first ? p.first : bt__emit_module(&p, out);
     deinit_module(ctx, &module);
     return status;
 }
 
-bt_status bt_parse(bt_ctx *ctx, const char *file, const char *folder, const char *text,
-                   size_t nbytes, bt_module **out)
+static bt_status parse_text(bt_ctx *ctx, const char *file, const char *folder,
+                            const char *text, size_t nbytes, bt_module **out)
 {
     bt_registry *registry = bt_ctx_registry(ctx);
     if (nbytes >= UINT32_MAX || nbytes > bt_ctx_limits(ctx)->bytes)
@@ -214,6 +212,17 @@ bt_status bt_parse(bt_ctx *ctx, const char *file, const char *folder, const char
                        : bt_no_memory();
     bt_arena_destroy(arena);
     bt_store_unref(store);
+    return status;
+}
+
+bt_status bt_parse(bt_ctx *ctx, const char *file, const char *folder, const char *text,
+                   size_t nbytes, bt_module **out)
+{
+    uint32_t nreport = bt_ctx_nreport(ctx);
+    bt_status status = parse_text(ctx, file, folder, text, nbytes, out);
+    // Errors of the text are reported where they are found; this one was of another kind.
+    if (status && bt_ctx_nreport(ctx) == nreport)
+        bt_report(ctx, status);
     return status;
 }
 

@@ -223,6 +223,56 @@ static void test_checks_and_contents_are_kept(void **state)
                 "}\n");
 }
 
+/* Whatever an operator's author wrote as a default is read, and printed as nothing. */
+static void test_defaults_of_all_operators_read_and_print(void **state)
+{
+    (void)state;
+    assert_ok(ctx, bt_plugins_scan(ctx));
+    bt_store *store = bt_store_create(registry);
+    uint32_t n = bt_provided_len(ctx, "op"), nread = 0;
+    assert_true(n > 50);
+    for (uint32_t i = 0; i < n; i++) {
+        bt_provided item;
+        const bt_op *op;
+        const void *attrs = NULL;
+        assert_ok(ctx, bt_provided_at(ctx, "op", i, &item));
+        assert_ok(ctx, bt_op_get(ctx, item.name, &op));
+        int is_optional = 1;
+        for (const bt_attr *row = op->attrs; row && row->name; row++)
+            is_optional &= row->preset != NULL;
+        if (!is_optional)
+            continue;
+        assert_ok(ctx, bt_attrs_parse(ctx, store, op, "", &attrs));
+        bt_text text;
+        bt_text_init(&text, bt_ctx_scratch(ctx));
+        if (bt_attrs_print(ctx, op, attrs, &text))
+            fail_msg("%s prints its defaults: %s", op->name, bt_text_get(&text));
+        nread += attrs != NULL;
+    }
+    assert_true(nread > 20);
+    bt_store_unref(store);
+}
+
+static void test_attributes_alone_read_and_print(void **state)
+{
+    (void)state;
+    bt_store *store = bt_store_create(registry);
+    const bt_op *op;
+    const void *attrs = NULL;
+    bt_text text;
+    assert_ok(ctx, bt_op_get(ctx, "sum", &op));
+    assert_ok(ctx, bt_attrs_parse(ctx, store, op, "axis=(0, -1), keepdims=1", &attrs));
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    assert_int_equal(bt_attrs_print(ctx, op, attrs, &text), 1);
+    assert_string_equal(bt_text_get(&text), "axis=[0, -1], keepdims=True");
+    assert_error(bt_attrs_parse(ctx, store, op, "axis=[0] keepdims=1", &attrs),
+                 BT_ERR_SYNTAX, "expected `,`");
+    assert_error(bt_attrs_parse(ctx, store, op, "axes=[0]", &attrs), BT_ERR_ATTRIBUTE,
+                 "did you mean `axis`?");
+    assert_int_equal(bt_ctx_nreport(ctx), 0);
+    bt_store_unref(store);
+}
+
 static const struct CMUnitTest tests[] = {
     TEST(test_calls_print_attributes_that_differ_from_their_defaults),
     TEST(test_nested_calls_are_flattened_in_order_of_evaluation),
@@ -235,5 +285,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_types_alone_may_hold_relations),
     TEST(test_a_constructor_may_be_named_as_an_operator),
     TEST(test_checks_and_contents_are_kept),
+    TEST(test_defaults_of_all_operators_read_and_print),
+    TEST(test_attributes_alone_read_and_print),
 };
 TEST_MAIN(tests)

@@ -247,7 +247,14 @@ bt_status bt__instance(bt_solver *s, struct bt__node *node, const bt_type *type,
     BT_TRY(open_type(s, node, bt_as_func_type(type), 0, NULL, &instance));
     for (uint32_t i = instance.first_hole; i <= s->holes.len; i++)
         s->holes.at[i - 1].owner = node->id;
-    *fresh = (struct bt__fresh){ type, &instantiated, &instance.func->base, node->fresh };
+    *fresh = (struct bt__fresh){
+        .key = type,
+        .other = &instantiated,
+        .type = &instance.func->base,
+        .first_hole = instance.first_hole,
+        .end_hole = s->holes.len + 1,
+        .next = node->fresh,
+    };
     node->fresh = fresh;
     *out = fresh->type;
     // results that wheres compute are theirs

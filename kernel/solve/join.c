@@ -95,14 +95,27 @@ static bt_status join_tuples(struct join *j, const bt_list_type *a, const bt_lis
     return *out ? NULL : bt_store_why(s->ctx, s->store);
 }
 
+/* A polymorphic function as the branch gives it: of some one type. */
+static bt_status instantiate(struct join *j, const bt_func_type **func)
+{
+    const bt_type *instance;
+    if (!(*func)->nparam)
+        return NULL;
+    BT_TRY(bt__instance(j->solver, j->node, &(*func)->base, &instance));
+    *func = bt_as_func_type(instance);
+    return NULL;
+}
+
 /* Arguments must be equal, results are joined. */
 static bt_status join_functions(struct join *j, const bt_func_type *a,
                                 const bt_func_type *b, const bt_type **out)
 {
     bt_solver *s = j->solver;
+    if (a->narg != b->narg)
+        return differ(s, &a->base, &b->base);
+    BT_TRY(instantiate(j, &a));
+    BT_TRY(instantiate(j, &b));
     bt_func_type fields = *a;
-    if (a->nparam || b->nparam || a->narg != b->narg)
-        return bt__unify(s, j->node, &a->base, &b->base);
     for (uint32_t i = 0; i < a->narg; i++)
         BT_TRY(bt__unify(s, j->node, a->args[i], b->args[i]));
     BT_TRY(join(j, a->result, b->result, &fields.result));

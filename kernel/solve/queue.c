@@ -274,6 +274,17 @@ static bt_status try_node(bt_solver *s, struct bt__node *node)
     }
 }
 
+/* What a node's instances leave open is nobody's once the node is done. */
+static void release_instances(bt_solver *s, const struct bt__node *node)
+{
+    for (const struct bt__fresh *f = node->fresh; f; f = f->next) {
+        for (uint32_t i = f->first_hole; i < f->end_hole; i++) {
+            if (s->holes.at[i - 1].owner == node->id)
+                s->holes.at[i - 1].owner = 0;
+        }
+    }
+}
+
 /* Trying a node may submit others, which are tried at once and without force. */
 static bt_status try_once(bt_solver *s, struct bt__node *node)
 {
@@ -292,8 +303,10 @@ static bt_status try_once(bt_solver *s, struct bt__node *node)
         if (!fatal && !poisoned)
             fatal = bt__report(s, status == &bt__mismatch ? bt__blame(s, node) : status);
         status = fatal ? fatal : give_up(s, node);
-    } else if (!status)
+    } else if (!status) {
         node->state = STATE_DONE;
+        release_instances(s, node);
+    }
     s->current = current;
     s->waits_for = waits_for;
     s->is_held_back = is_held_back;

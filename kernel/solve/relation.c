@@ -308,7 +308,9 @@ bt_status bt__opaque(bt_solver *s, struct bt__node *node, const void *key,
     const bt_type *dim = bt_dim_opaque(s->store, NULL);
     if (!fresh || !dim || !bt_map_put(&s->births, dim, node->slot->function))
         return bt_no_memory();
-    *fresh = (struct bt__fresh){ key, other, dim, node->fresh };
+    *fresh = (struct bt__fresh){
+        .key = key, .other = other, .type = dim, .next = node->fresh
+    };
     node->fresh = fresh;
     *out = dim;
     return NULL;

@@ -102,6 +102,7 @@ enum { STATE_NEW, STATE_QUEUED, STATE_WAITING, STATE_DONE, STATE_FAILED };
 struct bt__fresh {
     const void *key, *other;
     const bt_type *type;
+    uint32_t first_hole, end_hole; /* of an instance */
     struct bt__fresh *next;
 };
 

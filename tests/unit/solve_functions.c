@@ -302,6 +302,30 @@ static void test_sum_in_a_parameter_is_solved(void **state)
     kit_destroy(&k);
 }
 
+/* if (..) { fn (%z) { relu(%z) } } else { fn (%z: Tensor[(n)]) { %z } }: of one type. */
+static void test_branches_of_functions_are_instantiated(void **state)
+{
+    (void)state;
+    kit k = kit_create();
+    const bt_type *n = dim_var(&k, "n");
+    const bt_param *x = param(&k, "x", tensor1(&k, n));
+    begin(&k, 1, &x);
+    const bt_value *c = op2(&k, &op_less, &x->base, NULL);
+    begin(&k, 0, NULL);
+    const bt_block *left = end(&k, relu_closure(&k));
+    begin(&k, 0, NULL);
+    const bt_param *z = param(&k, "z", x->base.type);
+    begin(&k, 1, &z);
+    const bt_value *same = closure(&k, func(&k, end(&k, &z->base), NULL, 0, NULL));
+    const bt_block *right = end(&k, same);
+    const bt_value *r = call1(&k, choose(&k, c, left, right), &x->base);
+    define(&k, "main", func(&k, end(&k, r), NULL, 1, &n));
+    bt_module *typed = infer(&k);
+    assert_true(func_of(typed, "main")->result == x->base.type);
+    bt_module_unref(typed);
+    kit_destroy(&k);
+}
+
 static void test_unknown_type_is_reported(void **state)
 {
     (void)state;
@@ -356,6 +380,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_mutual_recursion),
     cmocka_unit_test(test_shape_and_dtype_parameters),
     cmocka_unit_test(test_sum_in_a_parameter_is_solved),
+    cmocka_unit_test(test_branches_of_functions_are_instantiated),
     cmocka_unit_test(test_unknown_type_is_reported),
     cmocka_unit_test(test_wrong_arguments_are_reported),
 };

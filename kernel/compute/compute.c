@@ -181,6 +181,5 @@ bt_status bt_compute_cost(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
                           const bt_tensor *const *in, int64_t *multiply_adds)
 {
     BT_TRY(need_graph(ctx, compute, nin, in));
-    *multiply_adds = bt__graph_cost(compute->graph);
-    return NULL;
+    return bt__graph_cost(compute->graph, multiply_adds);
 }

@@ -4,8 +4,9 @@
 
 #include "compute/graph.h"
 
-/* Multiply-adds: points of reductions, and elements of stages that compute without one.
+/* Multiply-adds: points that reductions visit (those that conditions on indices leave, of
+ * a scatter each element once), and elements of stages that compute without a reduction.
  * INT64_MAX when there are more. */
-int64_t bt__graph_cost(const bt__graph *);
+bt_status bt__graph_cost(bt__graph *, int64_t *out) BT_MUST_USE;
 
 #endif

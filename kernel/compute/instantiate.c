@@ -537,13 +537,14 @@ static bt_status bind_vars(struct walk *w, const bt__ast *ast, int64_t *extents,
 }
 
 static bt_status walk_reduced(struct walk *w, const bt__ast *ast, bt_dtype dtype,
-                              const bt__node **out)
+                              const bt__node **out, uint32_t *adapts)
 {
     struct bt__value v;
     BT_TRY(walk_expr(w, ast->args[0], &v));
     if (dtype && v.adapts)
         BT_TRY(adapt(w, ast->args[0], &v, dtype));
     *out = dtype ? bt__node_cast(w->graph, dtype, v.node) : v.node;
+    *adapts = v.adapts && !dtype;
     return *out ? NULL : graph_status(w);
 }
 
@@ -553,7 +554,7 @@ static bt_status walk_reduce(struct walk *w, const bt__ast *ast, struct bt__valu
     const bt__node *node;
     int64_t extents[BT__MAX_INDEX];
     uint32_t which = (uint32_t)bt__reducer_find(ast->name), first = w->level;
-    uint32_t nlocal = w->locals.len;
+    uint32_t nlocal = w->locals.len, adapts;
     bt_dtype dtype = ast->dtype ? bt__names_dtype(&w->names, ast->dtype) : 0;
     if (!condition)
         return graph_status(w);
@@ -568,7 +569,7 @@ static bt_status walk_reduce(struct walk *w, const bt__ast *ast, struct bt__valu
             return graph_status(w);
         w->lazy++;
     }
-    BT_TRY(walk_reduced(w, ast, dtype, &body));
+    BT_TRY(walk_reduced(w, ast, dtype, &body, &adapts));
     w->lazy -= ast->condition != NULL;
     w->level = first;
     w->locals.len = nlocal;
@@ -577,7 +578,8 @@ static bt_status walk_reduce(struct walk *w, const bt__ast *ast, struct bt__valu
                        dtype_name(body->dtype));
     node =
         bt__reduction_build(w->graph, which, first, ast->nvar, extents, condition, body);
-    return set(w, out, node, 0);
+    // a count, sum(k: 1), is a number as its elements are
+    return set(w, out, node, adapts && bt__reducer_get(which)->result == BT__RESULT_SAME);
 }
 
 /* ---- expressions ---- */

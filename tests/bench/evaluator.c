@@ -36,6 +36,10 @@ static const struct window same = { 1, 1, 1, 1, 1, 1 }, half = { 2, 2, 0, 0, 0, 
     OUTPUT "y: t[n, o, i in oh, j in ow] = sum(c in ci, r in kh, s in kw: " \
            "data[n, floordiv(o, floordiv(extent(weight, 0), 32))*ci + c, "  \
            "i*sh + r - pt, j*sw + s - pl] * weight[o, c, r, s] else 0)"
+#define TRANSPOSED                                                                     \
+    "y: t[n, o, p in h*sh + 2, q in w*sw + 2] = sum(c, i, j, r, s | i*sh + r == p && " \
+    "j*sw + s == q: data[n, c, i, j] * weight[o, c, r, s])"
+#define SCATTER "y: t[m in 33, n] = sum(k | int64(data[k, 0] + 6) == m: weight[n, k])"
 #define POOL                                                                 \
     "kh = 2; kw = 2; " OUTPUT "y: t[n, c, i in oh, j in ow] = max(r in kh, " \
     "s in kw: data[n, c, i*sh + r - pt, j*sw + s - pl] else -inf)"
@@ -84,6 +88,8 @@ static const struct bench benches[] = {
     { "conv2d 1x28x28, 8 5x5", CONV, FILTER, RANK4, { { 1, 1, 28, 28 }, { 8, 1, 5, 5 } }, &same, 1 },
     { "conv2d 64x56x56, 64 1x1", CONV, FILTER, RANK4, { { 1, 64, 56, 56 }, { 64, 64, 1, 1 } }, &half, 1 },
     { "grouped 32x112x112, 3x3", GROUPED, GROUPS, RANK4, { { 1, 32, 112, 112 }, { 32, 1, 3, 3 } }, &same, 1 },
+    { "transposed 32x28x28, 32 4x4", TRANSPOSED, FILTER, RANK4, { { 1, 32, 28, 28 }, { 32, 32, 4, 4 } }, &half, 0 },
+    { "scatter 100000 to 33 rows", SCATTER, { "t[k, z]", "t[n, k]" }, BT_FLOAT32, { 2, 2 }, { { 100000, 1 }, { 4, 100000 } }, NULL, 0 },
     { "dense 64x1024, 1024", DENSE, MATRIX, BT_FLOAT32, { 2, 2 }, { { 64, 1024 }, { 1024, 1024 } }, NULL, 1 },
     { "dense 1x4096, 4096", DENSE, MATRIX, BT_FLOAT32, { 2, 2 }, { { 1, 4096 }, { 4096, 4096 } }, NULL, 1 },
     { "dense 1000x10, 10", DENSE, MATRIX, BT_FLOAT32, { 2, 2 }, { { 1000, 10 }, { 10, 10 } }, NULL, 1 },

@@ -378,6 +378,42 @@ static void test_views_tell_the_roles_of_indices(void **state)
     world_close(&w);
 }
 
+static int64_t cost_of(struct world *w, const char *text)
+{
+    struct formula f = { .inputs = { { "a", "t[m, k]", 0, 0 }, { "b", "t[n, k]", 0, 0 } },
+                         .text = text };
+    bt_op op = formula_op(&f);
+    bt_compute *compute = NULL;
+    bt_tensor *in[2] = { tensor_new(w, BT_FLOAT32, DIMS(30, 40)),
+                         tensor_new(w, BT_FLOAT32, DIMS(50, 40)) };
+    int64_t cost = -1;
+    assert_ok(w->ctx, formula_make(w, &f, &op, 2, in, &compute));
+    assert_ok(w->ctx,
+              bt_compute_cost(w->ctx, compute, 2, (const bt_tensor *const *)in, &cost));
+    bt_compute_destroy(compute);
+    bt_tensor_unref(in[0]);
+    bt_tensor_unref(in[1]);
+    return cost;
+}
+
+static void test_costs_are_points_visited(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    assert_int_equal(cost_of(&w, "y: t[i, j] = sum(q: a[i, q] * b[j, q])"), 60000);
+    assert_int_equal(cost_of(&w, "y: t[i, j] = a[i, j] + 1"), 1200);
+    assert_int_equal(cost_of(&w, "y: t[j, i] = a[i, j]"), 0);
+    assert_int_equal(cost_of(&w, "y: t[i] = sum(q: sum(r in 5: a[i, q]))"), 30 * 40 * 6);
+    // a gather over the solutions, a scatter over the elements
+    assert_int_equal(
+        cost_of(&w, "y: t[i in 80] = sum(q, r in 4 | q*2 + r == i: a[r, q])"), 80 * 2);
+    assert_int_equal(
+        cost_of(&w, "y: t[i in 70] = sum(p, q | int64(a[p, q]) == i: a[p, q])"), 1200);
+    assert_int_equal(cost_of(&w, "y: t[i in 4000000000] = sum(q in 4000000000: 0.5)"),
+                     INT64_MAX);
+    world_close(&w);
+}
+
 static void test_numbers_are_read_exactly(void **state)
 {
     (void)state;
@@ -480,6 +516,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_run_can_be_cancelled),
     cmocka_unit_test(test_the_graph_does_not_depend_on_the_writing),
     cmocka_unit_test(test_views_tell_the_roles_of_indices),
+    cmocka_unit_test(test_costs_are_points_visited),
     cmocka_unit_test(test_numbers_are_read_exactly),
     cmocka_unit_test(test_damaged_formulas_do_no_harm),
 };

@@ -50,7 +50,7 @@ static bt_status write_module(run *r, const bt_module *module, bt_text *out)
     return status;
 }
 
-static int is_named(const bt__names *names, const char *pass)
+static int is_named(const bt__pass_names *names, const char *pass)
 {
     for (uint32_t i = 0; i < names->len; i++) {
         if (strcmp(names->at[i].name, pass) == 0 || strcmp(names->at[i].name, "*") == 0)
@@ -59,7 +59,8 @@ static int is_named(const bt__names *names, const char *pass)
     return 0;
 }
 
-static bt_status dump(run *r, const bt__names *names, const char *when, const char *pass)
+static bt_status dump(run *r, const bt__pass_names *names, const char *when,
+                      const char *pass)
 {
     bt_text text;
     if (!r->options->print || !is_named(names, pass))

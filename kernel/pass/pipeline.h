@@ -50,16 +50,16 @@ struct bt__step {
     bt__steps steps;
 };
 
-typedef struct bt__name {
+typedef struct bt__pass_name {
     const char *name;
     bt__spot spot;
-} bt__name;
-typedef bt_vec(bt__name) bt__names;
+} bt__pass_name;
+typedef bt_vec(bt__pass_name) bt__pass_names;
 
 /* What to print and to check on the way. */
 typedef struct bt__instruments {
     uint32_t verify, timing, print_changed;
-    bt__names dump_before, dump_after;
+    bt__pass_names dump_before, dump_after;
 } bt__instruments;
 
 struct bt_pipeline {
@@ -71,7 +71,7 @@ struct bt_pipeline {
     int32_t level;
     bt__settings variables;
     bt__steps steps;
-    bt__names require, disable;
+    bt__pass_names require, disable;
     bt__instruments instruments;
 };
 
@@ -116,7 +116,7 @@ typedef struct bt__plan {
     bt__planned_list steps;
     bt__instruments instruments;
     bt_vec(bt_pipeline *) nested; /* owned */
-    bt__names disabled;
+    bt__pass_names disabled;
 } bt__plan;
 
 /* Reports every fault where `report_all`. */
@@ -130,6 +130,7 @@ const char *bt__planned_options(bt_arena *, const bt__planned *);
 
 /* Options fit their schemas, and what each pass needs holds when it runs. */
 bt_status bt__plan_check(bt_ctx *, const bt__plan *, int report_all) BT_MUST_USE;
+bt_status bt__plan_check_options(bt_ctx *, const bt__plan *) BT_MUST_USE;
 
 /* Names of analyses and invariants that hold. */
 typedef struct bt__facts {

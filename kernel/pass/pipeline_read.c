@@ -140,11 +140,11 @@ static bt_status read_settings(bt_ctx *ctx, bt_arena *arena, const bt__json *val
     return NULL;
 }
 
-static bt_status read_names(bt_arena *arena, const bt__json *list, bt__names *out)
+static bt_status read_names(bt_arena *arena, const bt__json *list, bt__pass_names *out)
 {
     for (size_t i = 0; i < json_array_size(list->value); i++) {
         bt__json item = bt__json_element(list, i);
-        bt__name name = { .name = json_string_value(item.value) };
+        bt__pass_name name = { .name = json_string_value(item.value) };
         name.spot = bt__json_spot(&item, 0);
         if (!BT_PUSH(arena, out, name))
             return bt_no_memory();

@@ -17,7 +17,7 @@ typedef struct settle {
     const bt_pipeline_options *options;
     bt__settings set; /* of the run */
     uint8_t *used;    /* by entry of `set` */
-    bt__names require;
+    bt__pass_names require;
     uint32_t nasked; /* of `require`: those that the run asks for, first */
     int report_all;
     uint32_t nfault, nstep;
@@ -44,7 +44,7 @@ static bt_status note(settle *s, bt_status fault)
     return ++s->nfault < s->ctx->limits.errors ? NULL : fault;
 }
 
-static int has_name(const bt__names *names, const char *name)
+static int has_name(const bt__pass_names *names, const char *name)
 {
     for (uint32_t i = 0; i < names->len; i++) {
         if (strcmp(names->at[i].name, name) == 0)
@@ -242,7 +242,8 @@ static bt_status check_given(settle *s, const bt__step *step, const bt_pipeline 
     return NULL;
 }
 
-static bt_status join_names(bt_arena *arena, bt__names *to, const bt__names *from)
+static bt_status join_names(bt_arena *arena, bt__pass_names *to,
+                            const bt__pass_names *from)
 {
     for (uint32_t i = 0; i < from->len; i++) {
         if (!BT_PUSH(arena, to, from->at[i]))
@@ -343,10 +344,10 @@ static bt_status plan_steps(settle *s, const bt__steps *steps, const region *r,
 
 /* ---- the whole ---- */
 
-static bt_status take_names(settle *s, const char *const *from, bt__names *to)
+static bt_status take_names(settle *s, const char *const *from, bt__pass_names *to)
 {
     for (; from && *from; from++) {
-        bt__name name = { .name = *from };
+        bt__pass_name name = { .name = *from };
         if (!bt__is_name(*from) && strcmp(*from, "*") != 0)
             return bt_fail(s->ctx, BT_ERR_PIPELINE, "\"%s\" is not a pass's name", *from);
         if (!BT_PUSH(s->plan->arena, to, name))
@@ -389,7 +390,7 @@ static int plan_has(const bt__planned_list *list, const char *name)
 }
 
 /* A name of a pass that no plugin has is a misspelling. */
-static bt_status check_known(settle *s, const bt__names *names)
+static bt_status check_known(settle *s, const bt__pass_names *names)
 {
     for (uint32_t i = 0; i < names->len; i++) {
         bt__item *item;

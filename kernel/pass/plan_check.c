@@ -54,6 +54,7 @@ typedef struct check {
     bt__facts facts;
     bt_store *store;
     int report_all;
+    int options_only;
     uint32_t nfault;
     bt_status first;
 } check;
@@ -158,12 +159,14 @@ static bt_status check_steps(check *c, const bt__planned_list *steps, int is_aga
             BT_TRY(check_steps(c, &step->steps, is_again));
             // What holds after one round is what holds after any further one, so two
             // rounds are enough.
-            if (step->max > 1 && !c->first)
+            if (step->max > 1 && !c->first && !c->options_only)
                 BT_TRY(check_steps(c, &step->steps, 1));
             continue;
         }
         if (!is_again)
             BT_TRY(check_options(c, step));
+        if (c->options_only)
+            continue;
         BT_TRY(check_needs(c, step));
         if (!bt__facts_after(&c->facts, step, 1))
             return bt_no_memory();
@@ -171,16 +174,27 @@ static bt_status check_steps(check *c, const bt__planned_list *steps, int is_aga
     return NULL;
 }
 
+static bt_status check_plan(check *c)
+{
+    c->facts.arena = c->plan->arena;
+    c->store = bt_store_create(c->ctx->registry);
+    if (!c->store)
+        return bt_no_memory();
+    bt_status status = check_steps(c, &c->plan->steps, 0);
+    bt_store_unref(c->store);
+    return c->first ? c->first : status;
+}
+
 bt_status bt__plan_check(bt_ctx *ctx, const bt__plan *plan, int report_all)
 {
     check c = { .ctx = ctx, .plan = plan, .report_all = report_all };
-    c.facts.arena = plan->arena;
-    c.store = bt_store_create(ctx->registry);
-    if (!c.store)
-        return bt_no_memory();
-    bt_status status = check_steps(&c, &plan->steps, 0);
-    bt_store_unref(c.store);
-    return c.first ? c.first : status;
+    return check_plan(&c);
+}
+
+bt_status bt__plan_check_options(bt_ctx *ctx, const bt__plan *plan)
+{
+    check c = { .ctx = ctx, .plan = plan, .options_only = 1 };
+    return check_plan(&c);
 }
 
 bt_status bt_pipeline_check(bt_ctx *ctx, const bt_pipeline *p,

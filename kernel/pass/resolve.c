@@ -15,12 +15,12 @@ static uint32_t kind_of(const bt__planned *pass, const char *option)
     return attr->kind;
 }
 
-static json_t *options_json(const bt__planned *pass)
+static json_t *options_json(bt_arena *arena, const bt__planned *pass)
 {
     json_t *options = json_object();
     for (uint32_t i = 0; options && i < pass->options.len; i++) {
         const bt__setting *option = &pass->options.at[i];
-        json_t *value = bt__setting_json(option, kind_of(pass, option->name));
+        json_t *value = bt__setting_json(arena, option, kind_of(pass, option->name));
         if (!bt__json_put(options, option->name, value)) {
             json_decref(options);
             return NULL;
@@ -29,22 +29,22 @@ static json_t *options_json(const bt__planned *pass)
     return options;
 }
 
-static json_t *steps_json(const bt__planned_list *steps);
+static json_t *steps_json(bt_arena *arena, const bt__planned_list *steps);
 
-static json_t *step_json(const bt__planned *step)
+static json_t *step_json(bt_arena *arena, const bt__planned *step)
 {
     json_t *json = json_object();
     int ok = json != NULL;
     if (ok && step->pass) {
         ok = bt__json_put(json, "pass", json_string(step->pass));
         if (ok && step->options.len > 0)
-            ok = bt__json_put(json, "options", options_json(step));
+            ok = bt__json_put(json, "options", options_json(arena, step));
         if (ok && step->level >= 0)
             ok = bt__json_put(json, "level", json_integer(step->level));
     } else if (ok) {
         ok = bt__json_put(json, "repeat",
                           json_pack("{s:I}", "max", (json_int_t)step->max)) &&
-             bt__json_put(json, "sequence", steps_json(&step->steps));
+             bt__json_put(json, "sequence", steps_json(arena, &step->steps));
     }
     if (ok)
         return json;
@@ -52,11 +52,11 @@ static json_t *step_json(const bt__planned *step)
     return NULL;
 }
 
-static json_t *steps_json(const bt__planned_list *steps)
+static json_t *steps_json(bt_arena *arena, const bt__planned_list *steps)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; list && i < steps->len; i++) {
-        if (json_array_append_new(list, step_json(&steps->at[i])) != 0) {
+        if (json_array_append_new(list, step_json(arena, &steps->at[i])) != 0) {
             json_decref(list);
             return NULL;
         }
@@ -64,7 +64,7 @@ static json_t *steps_json(const bt__planned_list *steps)
     return list;
 }
 
-static int put_names(json_t *object, const char *key, const bt__names *names)
+static int put_names(json_t *object, const char *key, const bt__pass_names *names)
 {
     json_t *list = json_array();
     int ok = list != NULL;
@@ -103,7 +103,7 @@ static json_t *plan_json(const bt__plan *plan)
     if (ok && p->about)
         ok = bt__json_put(json, "doc", json_string(p->about));
     ok = ok && bt__json_put(json, "level", json_integer(plan->level)) &&
-         bt__json_put(json, "sequence", steps_json(&plan->steps));
+         bt__json_put(json, "sequence", steps_json(plan->arena, &plan->steps));
     json_t *instruments = ok ? instruments_json(&plan->instruments) : NULL;
     if (ok && json_object_size(instruments) > 0)
         ok = json_object_set(json, "instruments", instruments) == 0;
@@ -132,6 +132,11 @@ bt_status bt_pipeline_resolve(bt_ctx *ctx, const bt_pipeline *p,
     bt__plan *plan;
     bt_text text;
     BT_TRY(bt__plan_create(ctx, p, options, 0, &plan));
+    bt_status fault = bt__plan_check_options(ctx, plan);
+    if (fault) {
+        bt__plan_destroy(plan);
+        return fault;
+    }
     bt_text_init(&text, plan->arena);
     json_t *json = plan_json(plan);
     int ok = json && bt__json_write(json, JSON_INDENT(2), &text);

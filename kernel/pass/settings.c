@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "text/lex.h"
+#include "text/print.h"
 
 bt__setting *bt__settings_find(const bt__settings *settings, const char *name)
 {
@@ -19,22 +21,22 @@ bt__setting *bt__settings_find(const bt__settings *settings, const char *name)
 
 /* ---- to text ---- */
 
-static int is_quoted_kind(uint32_t kind)
+/* A string among values of its kind is quoted as program text is; what has another kind,
+ * such as a dtype, is its own text. `in_list`: an element. */
+static void write_value(const json_t *value, uint32_t kind, int in_list, bt_text *out)
 {
-    return kind == BT_ATTR_STRING || kind == BT_ATTR_STRINGS;
-}
-
-static void write_value(const json_t *value, uint32_t kind, bt_text *out)
-{
+    int is_quoted = kind == (in_list ? BT_ATTR_STRINGS : BT_ATTR_STRING);
     if (json_is_boolean(value)) {
         bt_text_addf(out, json_is_true(value) ? "True" : "False");
-    } else if (json_is_string(value) && !is_quoted_kind(kind)) {
+    } else if (json_is_string(value) && is_quoted) {
+        bt__print_quoted(out, json_string_value(value));
+    } else if (json_is_string(value)) {
         bt_text_addf(out, "%s", json_string_value(value));
     } else if (json_is_array(value)) {
         bt_text_addf(out, "[");
         for (size_t i = 0; i < json_array_size(value); i++) {
             bt_text_addf(out, i ? ", " : "");
-            write_value(json_array_get(value, i), kind, out);
+            write_value(json_array_get(value, i), kind, 1, out);
         }
         bt_text_addf(out, "]");
     } else {
@@ -42,17 +44,37 @@ static void write_value(const json_t *value, uint32_t kind, bt_text *out)
     }
 }
 
-/* A bare word for a string gets its quotes, so that NCHW and "NCHW" are one value. */
-static void write_text(const char *text, uint32_t kind, bt_text *out)
+/* The contents of a text that is one string in quotes. *out NULL: it is something else.
+ * 0: no memory */
+static int unquote(bt_arena *arena, const char *text, const char **out)
 {
-    if (kind != BT_ATTR_STRING || *text == '"') {
+    bt__lexer lexer;
+    size_t nbytes;
+    *out = NULL;
+    bt__lexer_init(&lexer, text, (uint32_t)strlen(text));
+    bt__token token = bt__lex(&lexer);
+    if (token.kind != BT_TOKEN_STRING || bt__lex(&lexer).kind != BT_TOKEN_END)
+        return 1;
+    const char *contents = bt__token_text(arena, text, &token, &nbytes);
+    if (contents && strlen(contents) == nbytes && bt__is_utf8(contents))
+        *out = contents;
+    return contents != NULL;
+}
+
+/* Text of the user's. A bare word for a string gets its quotes, so that NCHW and "NCHW"
+ * are one value. 0: no memory */
+static int write_text(bt_arena *arena, const char *text, uint32_t kind, bt_text *out)
+{
+    const char *contents = NULL;
+    if (kind == BT_ATTR_STRING && *text == '"' && !unquote(arena, text, &contents))
+        return 0;
+    if (contents)
+        bt__print_quoted(out, contents);
+    else if (kind == BT_ATTR_STRING && *text != '"')
+        bt__print_quoted(out, text);
+    else
         bt_text_addf(out, "%s", text);
-        return;
-    }
-    bt_text_addf(out, "\"");
-    for (; *text; text++)
-        bt_text_addf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
-    bt_text_addf(out, "\"");
+    return 1;
 }
 
 static bt_status fail_variable(bt_ctx *ctx, const bt__setting *setting, const char *name,
@@ -98,13 +120,14 @@ bt_status bt__setting_text(bt_ctx *ctx, bt_arena *arena, const bt__setting *sett
     BT_TRY(follow(ctx, arena, &setting, scope));
     bt_text_init(&text, arena);
     if (setting->text) {
-        write_text(setting->text, kind, &text);
+        if (!write_text(arena, setting->text, kind, &text))
+            return bt_no_memory();
     } else {
         const char *escaped = json_string_value(setting->value);
         json_t *plain = escaped && strncmp(escaped, "$$", 2) == 0
                             ? json_string(escaped + 1)
                             : json_incref((json_t *)(uintptr_t)setting->value);
-        write_value(plain, kind, &text);
+        write_value(plain, kind, 0, &text);
         json_decref(plain);
     }
     *out = bt_text_get(&text);
@@ -119,25 +142,43 @@ static json_t *string_json(const char *text)
     return text[0] == '$' ? json_sprintf("$%s", text) : json_string(text);
 }
 
-json_t *bt__setting_json(const bt__setting *setting, uint32_t kind)
+/* Lists of numbers and of strings, which read back as they are printed. */
+static int is_plain_list(const json_t *value)
 {
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        const json_t *item = json_array_get(value, i);
+        if (!json_is_number(item) && !json_is_string(item))
+            return 0;
+    }
+    return json_is_array(value);
+}
+
+/* A number or a list, where JSON writes it as attributes do; otherwise the text itself.
+ */
+static json_t *plain_json(const char *text)
+{
+    json_error_t error;
+    json_t *value = json_loads(text, JSON_DECODE_ANY, &error);
+    if (!value && json_error_code(&error) == json_error_out_of_memory)
+        return NULL;
+    if (!strchr(text, '\\') && (json_is_number(value) || is_plain_list(value)))
+        return value;
+    json_decref(value);
+    return string_json(text);
+}
+
+json_t *bt__setting_json(bt_arena *arena, const bt__setting *setting, uint32_t kind)
+{
+    const char *contents = NULL;
     if (kind == BT_ATTR_BOOL && strcmp(setting->text, "True") == 0)
         return json_true();
     if (kind == BT_ATTR_BOOL && strcmp(setting->text, "False") == 0)
         return json_false();
-    json_error_t error;
-    json_t *value =
-        json_loads(setting->text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
-    if (!value && json_error_code(&error) == json_error_out_of_memory)
+    if (kind != BT_ATTR_STRING)
+        return plain_json(setting->text);
+    if (!unquote(arena, setting->text, &contents))
         return NULL;
-    int keeps = value && !json_is_object(value) && !json_is_null(value) &&
-                !json_is_boolean(value) &&
-                (!json_is_string(value) || is_quoted_kind(kind));
-    if (keeps && !json_is_string(value))
-        return value;
-    json_t *out = string_json(keeps ? json_string_value(value) : setting->text);
-    json_decref(value);
-    return out;
+    return string_json(contents ? contents : setting->text);
 }
 
 /* ---- of a run ---- */

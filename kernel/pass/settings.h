@@ -17,7 +17,7 @@ bt__setting *bt__settings_find(const bt__settings *, const char *name); /* NULL:
 bt_status bt__setting_text(bt_ctx *, bt_arena *, const bt__setting *, const bt__scope *,
                            uint32_t kind, const char **out) BT_MUST_USE;
 /* A setting's text as JSON that reads back to it. NULL: no memory */
-json_t *bt__setting_json(const bt__setting *, uint32_t kind);
+json_t *bt__setting_json(bt_arena *, const bt__setting *, uint32_t kind);
 /* "name=value" of a run's options. */
 bt_status bt__setting_parse(bt_ctx *, bt_arena *, const char *text,
                             bt__setting *out) BT_MUST_USE;

@@ -100,6 +100,29 @@ static void test_a_line_is_a_pipeline(void **state)
     bt_pipeline_destroy(p);
 }
 
+static void test_strings_keep_their_contents(void **state)
+{
+    bt_ctx *ctx = *state;
+    static const struct {
+        const char *line, *flat;
+    } cases[] = {
+        { "test-idle{tag=\"a\\\"b\\\\\\x41\\n\"}", "\"tag\":\"a\\\"b\\\\A\\n\"" },
+        { "test-idle{tag=\"$x\"}", "\"tag\":\"$$x\"" },
+        { "test-idle{tag=$x}", "\"tag\":\"$$x\"" },
+        { "test-idle{tag=True}", "\"tag\":\"True\"" },
+        { "test-idle{tag=7}", "\"tag\":\"7\"" },
+    };
+    for (size_t i = 0; i < BT_COUNT(cases); i++) {
+        bt_pipeline *p = read(ctx, cases[i].line);
+        const char *flat = resolve(ctx, p, NULL, NULL);
+        expect(flat, (const char *[]){ cases[i].flat, NULL });
+        bt_pipeline *q = parse(ctx, flat);
+        assert_string_equal(resolve(ctx, q, NULL, NULL), flat);
+        bt_pipeline_destroy(p);
+        bt_pipeline_destroy(q);
+    }
+}
+
 static void test_an_empty_line_runs_nothing(void **state)
 {
     bt_ctx *ctx = *state;
@@ -407,6 +430,7 @@ static void test_lack_of_memory_is_an_error(void **state)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_a_line_is_a_pipeline),
+    TEST(test_strings_keep_their_contents),
     TEST(test_an_empty_line_runs_nothing),
     TEST(test_faults_of_a_line_have_a_place),
     TEST(test_faults_of_a_manifest_have_a_place),

@@ -6,6 +6,7 @@
 #include "convert_attention.h"
 #include "convert_control.h"
 #include "convert_elementwise.h"
+#include "convert_image.h"
 #include "convert_index.h"
 #include "convert_join.h"
 #include "convert_loss.h"
@@ -20,7 +21,7 @@ static const struct conversion *const families[] = {
     convert_activation, convert_elementwise, convert_reduce,    convert_matrix,
     convert_window,     convert_norm,        convert_shape,     convert_join,
     convert_index,      convert_loss,        convert_attention, convert_quantize,
-    convert_control,
+    convert_control,    convert_image,
 };
 
 const struct conversion *find_conversion(const char *domain, const char *op,

@@ -239,11 +239,136 @@ static void tile_axis(struct node *n)
              emit1(n, "tile", node_format(n, "reps=%s", format_ints(n, rank, reps)), x));
 }
 
+/* ---- padding ---- */
+
+/* Elements before and after each axis; negative: cut away. */
+struct pads {
+    uint32_t rank;
+    int64_t before[BT_MAX_RANK], after[BT_MAX_RANK];
+};
+
+/* ONNX states all begins, then all ends, of the axes given, or of all. */
+static void set_pads(struct node *n, const bt_value *x, const int64_list *list,
+                     const int64_list *axes, struct pads *out)
+{
+    *out = (struct pads){ .rank = value_rank(n, x) };
+    uint32_t count = axes ? axes->len : out->rank;
+    if (list->len != 2 * count)
+        node_fail(n, BT_ERR_FORMAT, "%u pads for %u axes", list->len, count);
+    for (uint32_t i = 0; !n->status && i < count; i++) {
+        uint32_t axis = axes ? node_axis(n, axes->at[i], out->rank) : i;
+        out->before[axis] = list->at[i];
+        out->after[axis] = list->at[count + i];
+    }
+}
+
+/* The axis as a ring: positions are counted modulo its size. */
+static const bt_value *wrapped(struct node *n, const bt_value *x, uint32_t axis,
+                               int64_t before, int64_t after)
+{
+    const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", x);
+    const bt_value *size = as_scalar(n, sliced(n, shape, 0, axis, (int64_t)axis + 1));
+    const bt_value *at = emit3(n, "arange", NULL, emit_int(n, -before),
+                               plus(n, size, emit_int(n, after)), emit_int(n, 1));
+    return emit2(n, "take", node_format(n, "axis=%u, mode=\"wrap\"", axis), x, at);
+}
+
+static void pad_by(struct node *n, const bt_value *x, const struct pads *pads,
+                   const bt_value *fill)
+{
+    const char *mode = node_text(n, "mode", "constant");
+    int64_t width[2 * BT_MAX_RANK];
+    if (strcmp(mode, "wrap") == 0) {
+        for (uint32_t i = 0; !n->status && i < pads->rank; i++) {
+            if (pads->before[i] || pads->after[i])
+                x = wrapped(n, x, i, pads->before[i], pads->after[i]);
+        }
+        node_out(n, 0, x);
+        return;
+    }
+    if (strcmp(mode, "constant") != 0 && strcmp(mode, "edge") != 0 &&
+        strcmp(mode, "reflect") != 0)
+        node_fail(n, BT_ERR_ATTRIBUTE, "mode %s is not known", mode);
+    for (uint32_t i = 0; i < pads->rank; i++) {
+        width[2 * i] = pads->before[i];
+        width[2 * i + 1] = pads->after[i];
+    }
+    const char *attrs = node_format(n, "pad_width=%s, pad_mode=\"%s\"",
+                                    format_ints(n, 2 * pads->rank, width), mode);
+    node_out(n, 0,
+             fill ? emit2(n, "nn.pad", attrs, x, fill) : emit1(n, "nn.pad", attrs, x));
+}
+
+static void pad_attr(struct node *n)
+{
+    const char *name = n->opset < 2 ? "paddings" : "pads";
+    const struct onnx_attr *attr = node_attr(n, name, ATTR_INTS);
+    const bt_value *x = node_need(n, 0);
+    struct pads pads;
+    if (!attr)
+        node_fail(n, BT_ERR_FORMAT, "%s are missing", name);
+    if (!n->status)
+        set_pads(n, x, &attr->ints, NULL, &pads);
+    if (!n->status)
+        pad_by(n, x, &pads, scalar_like(n, x, node_float(n, "value", 0)));
+}
+
+static void pad(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *fill = node_in(n, 2), *axes = node_in(n, 3);
+    int64_list list = { 0 }, axis_list = { 0 };
+    struct pads pads;
+    if (!value_ints(n, node_need(n, 1), &list))
+        node_unknown(n, "the pads are");
+    if (axes && !value_ints(n, axes, &axis_list))
+        node_unknown(n, "the axes are");
+    if (n->status)
+        return;
+    set_pads(n, x, &list, axes ? &axis_list : NULL, &pads);
+    if (!n->status)
+        pad_by(n, x, &pads, fill ? as_scalar(n, fill) : NULL);
+}
+
+/* Cut or padded evenly about the centre, to a shape. */
+static void centre_crop_pad(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    const struct onnx_attr *attr = node_attr(n, "axes", ATTR_INTS);
+    int64_list shape = { 0 };
+    if (!value_ints(n, node_need(n, 1), &shape))
+        node_unknown(n, "the shape is");
+    struct pads pads = { .rank = value_rank(n, x) };
+    uint32_t count = attr ? attr->ints.len : pads.rank;
+    if (shape.len != count)
+        node_fail(n, BT_ERR_FORMAT, "%u sizes for %u axes", shape.len, count);
+    for (uint32_t i = 0; !n->status && i < count; i++) {
+        uint32_t axis = attr ? node_axis(n, attr->ints.at[i], pads.rank) : i;
+        int64_t have = n->status ? 0 : value_dim(n, x, axis), want = shape.at[i];
+        if (have < 0 || want < 0)
+            node_fail(n, BT_ERR_UNSUPPORTED,
+                      "axis %u is negative, or has a symbolic size: bind it with --dim",
+                      axis);
+        /* The odd element goes to the end when padding, and stays there when cutting. */
+        int64_t less = have > want ? have - want : want - have;
+        pads.before[axis] = have > want ? -(less / 2) : less / 2;
+        pads.after[axis] = want - have - pads.before[axis];
+    }
+    const char *attrs;
+    int64_t width[2 * BT_MAX_RANK];
+    for (uint32_t i = 0; i < pads.rank; i++) {
+        width[2 * i] = pads.before[i];
+        width[2 * i + 1] = pads.after[i];
+    }
+    attrs = node_format(n, "pad_width=%s", format_ints(n, 2 * pads.rank, width));
+    node_out(n, 0, emit1(n, "nn.pad", attrs, x));
+}
+
 // clang-format off
 const struct conversion convert_join[] = {
     { "Concat", 1, concat, NULL }, { "Split", 1, split, NULL },
     { "Slice", 1, slice_attrs, NULL }, { "Slice", 10, slice_inputs, NULL },
     { "Tile", 1, tile_axis, NULL }, { "Tile", 6, tile, NULL },
+    { "Pad", 1, pad_attr, NULL }, { "Pad", 11, pad, NULL }, { "CenterCropPad", 18, centre_crop_pad, NULL },
     { 0 },
 };
 // clang-format on

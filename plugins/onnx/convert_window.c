@@ -29,6 +29,60 @@ static void conv(struct node *n)
     node_out(n, 0, add_bias(n, emit2(n, op, attrs, x, weight), node_in(n, 2)));
 }
 
+/* ---- transposed convolution ---- */
+
+/* Pads from a stated size of the result; the odd one at the begin unless SAME_UPPER. A
+ * size beyond that without pads is reached by elements after the end. */
+static void pads_from_shape(struct node *n, const bt_value *x, const int64_t *shape,
+                            int64_t *extra, struct window *w)
+{
+    int upper = strcmp(node_text(n, "auto_pad", "NOTSET"), "SAME_UPPER") == 0;
+    for (uint32_t i = 0; !n->status && i < w->n; i++) {
+        int64_t size = value_dim(n, x, 2 + i);
+        if (size < 0)
+            node_fail(
+                n, BT_ERR_UNSUPPORTED,
+                "output_shape needs the size of axis %u, which is symbolic: bind it "
+                "with --dim",
+                2 + i);
+        int64_t total = w->strides[i] * (size - 1) + extra[i] +
+                        (w->kernel[i] - 1) * w->dilations[i] + 1 - shape[i];
+        int64_t half = total / 2;
+        w->pads[i] = total < 0 ? 0 : upper ? half : total - half;
+        w->pads[w->n + i] = total < 0 ? 0 : total - w->pads[i];
+        extra[i] -= total < 0 ? total : 0;
+    }
+}
+
+static void conv_transpose(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *weight = node_need(n, 1);
+    int64_t extra[MAX_SPATIAL], shape[MAX_SPATIAL];
+    struct window w;
+    read_window(n, x, weight, &w);
+    if (n->status)
+        return;
+    read_list(n, "output_padding", w.n, 0, extra);
+    read_list(n, "output_shape", w.n, 0, shape);
+    int is_same = strncmp(node_text(n, "auto_pad", "NOTSET"), "SAME_", 5) == 0;
+    for (uint32_t i = 0; i < w.n; i++) {
+        if (extra[i] < 0 || extra[i] > INT16_MAX || shape[i] < 0 || shape[i] > INT32_MAX)
+            node_fail(n, BT_ERR_ATTRIBUTE, "output_padding or output_shape is negative");
+        if (is_same && !shape[i])
+            shape[i] = value_dim(n, x, 2 + i) * w.strides[i];
+    }
+    if (n->status)
+        return;
+    if (is_same || node_has(n, "output_shape"))
+        pads_from_shape(n, x, shape, extra, &w);
+    const char *attrs =
+        node_format(n, "%s, groups=%lld, kernel_size=%s, output_padding=%s",
+                    window_attrs(n, &w), (long long)node_int(n, "group", 1),
+                    format_ints(n, w.n, w.kernel), format_ints(n, w.n, extra));
+    const char *op = node_format(n, "nn.conv%s_transpose", ranks[w.n - 1]);
+    node_out(n, 0, add_bias(n, emit2(n, op, attrs, x, weight), node_in(n, 2)));
+}
+
 /* ---- pooling ---- */
 
 static const bt_value *pooled(struct node *n, const char *kind, const bt_value *x,
@@ -118,7 +172,7 @@ static void global_lp_pool(struct node *n)
 
 // clang-format off
 const struct conversion convert_window[] = {
-    { "Conv", 1, conv, NULL }, { "MaxPool", 1, pool, "max" }, { "AveragePool", 1, pool, "avg" },
+    { "Conv", 1, conv, NULL }, { "ConvTranspose", 1, conv_transpose, NULL }, { "MaxPool", 1, pool, "max" }, { "AveragePool", 1, pool, "avg" },
     { "GlobalAveragePool", 1, global_pool, "avg" }, { "GlobalMaxPool", 1, global_pool, "max" },
     { "LpPool", 1, lp_pool, NULL }, { "GlobalLpPool", 1, global_lp_pool, NULL },
     { 0 },

@@ -35,6 +35,14 @@ def shared_folder(*parts):
     return path
 
 
+def reference(path):
+    """A session of ONNX Runtime, which says errors only."""
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(path, options)
+
+
 class Refused(Exception):
     """The driver answered with an error: `code` and `text`."""
 

@@ -1,0 +1,259 @@
+/* Images: resizing, blocks of space, grids. */
+#include "convert_image.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "resample.h"
+
+/* ---- resizing ---- */
+
+/* What a node says of its axes, defaults filled in. */
+struct resize {
+    uint32_t rank;
+    int64_t sizes[BT_MAX_RANK]; /* of the result */
+    double scales[BT_MAX_RANK]; /* 1 where an axis stays */
+    double begins[BT_MAX_RANK], ends[BT_MAX_RANK];
+};
+
+/* The elements of a constant; n->status where they are not known. */
+static const bt_tensor *known_numbers(struct node *n, const bt_value *value,
+                                      const char *what)
+{
+    const bt_tensor *tensor = bt_const_tensor(value);
+    if (value && !tensor)
+        node_unknown(n, node_format(n, "%s are", what));
+    return tensor && tensor->nelem ? tensor : NULL;
+}
+
+static void resize_start(struct node *n, const bt_value *x, struct resize *r)
+{
+    r->rank = value_rank(n, x);
+    for (uint32_t i = 0; i < r->rank; i++) {
+        r->sizes[i] = value_dim(n, x, i);
+        r->scales[i] = 1;
+        r->begins[i] = 0;
+        r->ends[i] = 1;
+    }
+}
+
+/* The axes that lists of numbers are for: all, or those stated (operator set 18). */
+static uint32_t resize_axes(struct node *n, const struct resize *r,
+                            uint32_t axes[BT_MAX_RANK])
+{
+    const struct onnx_attr *attr = node_attr(n, "axes", ATTR_INTS);
+    uint32_t count = attr ? attr->ints.len : r->rank;
+    if (count > r->rank)
+        node_fail(n, BT_ERR_ATTRIBUTE, "%u axes for data of rank %u", count, r->rank);
+    for (uint32_t i = 0; !n->status && i < count; i++)
+        axes[i] = attr ? node_axis(n, attr->ints.at[i], r->rank) : i;
+    return n->status ? 0 : count;
+}
+
+static int check_count(struct node *n, const bt_tensor *tensor, const char *what,
+                       uint32_t wanted)
+{
+    if (tensor && tensor->nelem != wanted)
+        node_fail(n, BT_ERR_FORMAT, "%lld %s where %u are needed",
+                  (long long)tensor->nelem, what, wanted);
+    return tensor && !n->status;
+}
+
+static int64_t known_size(struct node *n, const bt_value *x, uint32_t axis)
+{
+    int64_t size = value_dim(n, x, axis);
+    if (size < 0)
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "axis %u is resized, and its size is symbolic: bind it with --dim",
+                  axis);
+    return size;
+}
+
+static void apply_scales(struct node *n, const bt_value *x, const bt_tensor *scales,
+                         uint32_t count, const uint32_t *axes, struct resize *r)
+{
+    for (uint32_t i = 0; !n->status && i < count; i++) {
+        double scale = bt_tensor_get(scales, i);
+        if (scale == 1)
+            continue;
+        int64_t size = known_size(n, x, axes[i]);
+        if (!(scale > 0 && (double)size * scale < INT32_MAX))
+            node_fail(n, BT_ERR_ATTRIBUTE, "the scale %g is out of range", scale);
+        if (n->status)
+            return;
+        r->scales[axes[i]] = scale;
+        r->sizes[axes[i]] = (int64_t)floor((double)size * scale);
+    }
+}
+
+/* One scale for all axes, so that none is larger, or smaller, than asked for. */
+static double common_scale(const bt_tensor *sizes, const bt_value *x, struct node *n,
+                           uint32_t count, const uint32_t *axes, int is_least)
+{
+    double out = is_least ? INFINITY : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        double scale = bt_tensor_get(sizes, i) / (double)known_size(n, x, axes[i]);
+        out = (is_least ? scale < out : scale > out) ? scale : out;
+    }
+    return out;
+}
+
+static void apply_sizes(struct node *n, const bt_value *x, const bt_tensor *sizes,
+                        uint32_t count, const uint32_t *axes, struct resize *r)
+{
+    const char *policy = node_text(n, "keep_aspect_ratio_policy", "stretch");
+    int keeps = strcmp(policy, "stretch") != 0;
+    double common =
+        keeps ? common_scale(sizes, x, n, count, axes, strcmp(policy, "not_larger") == 0)
+              : 0;
+    for (uint32_t i = 0; !n->status && i < count; i++) {
+        int64_t wanted = bt_tensor_get_int(sizes, i);
+        if (wanted == value_dim(n, x, axes[i]) && !keeps)
+            continue;
+        int64_t size = known_size(n, x, axes[i]);
+        if (keeps && common * (double)size < INT32_MAX)
+            wanted = (int64_t)floor(common * (double)size + 0.5);
+        r->sizes[axes[i]] = wanted;
+        r->scales[axes[i]] = keeps ? common : (double)wanted / (double)size;
+    }
+}
+
+static enum resample_mode resample_mode(struct node *n)
+{
+    const char *mode = node_text(n, "mode", "nearest");
+    if (strcmp(mode, "nearest") == 0)
+        return RESAMPLE_NEAREST;
+    if (strcmp(mode, "cubic") == 0)
+        return RESAMPLE_CUBIC;
+    if (strcmp(mode, "linear") != 0 && strcmp(mode, "bilinear") != 0)
+        node_fail(n, BT_ERR_ATTRIBUTE, "mode %s is not known", mode);
+    return RESAMPLE_LINEAR;
+}
+
+static int is_float(bt_dtype dtype)
+{
+    return 1u << BT_DTYPE_CLASS(dtype) & BT_CLASS_BITS_FLOAT;
+}
+
+static void resize_by(struct node *n, const bt_value *x, const struct resize *r,
+                      const char *coordinates, const char *rounding)
+{
+    bt_dtype dtype = value_dtype(x);
+    struct resample axis = { .mode = resample_mode(n),
+                             .coordinates = coordinates,
+                             .rounding = rounding,
+                             .cubic_a = node_float(n, "cubic_coeff_a", -0.75),
+                             .exclude_outside = node_int(n, "exclude_outside", 0) != 0,
+                             .antialias = node_int(n, "antialias", 0) != 0,
+                             .extrapolation = node_float(n, "extrapolation_value", 0) };
+    int widens = axis.mode != RESAMPLE_NEAREST && !is_float(dtype);
+    const bt_value *y = widens ? cast_to(n, x, BT_FLOAT32) : x;
+    for (uint32_t i = 0; !n->status && i < r->rank; i++) {
+        axis.in = value_dim(n, x, i);
+        axis.out = r->sizes[i];
+        axis.scale = r->scales[i];
+        axis.roi_begin = r->begins[i];
+        axis.roi_end = r->ends[i];
+        int stays = axis.scale == 1 && axis.in == axis.out && axis.roi_begin == 0 &&
+                    axis.roi_end == 1;
+        if (!stays)
+            y = resampled(n, y, i, &axis);
+    }
+    node_out(n, 0, widens ? cast_to(n, y, dtype) : y);
+}
+
+/* Inputs: data, region, scales, sizes. */
+static void resize(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    const bt_tensor *roi = known_numbers(n, node_in(n, 1), "the region"),
+                    *scales = known_numbers(n, node_in(n, 2), "the scales"),
+                    *sizes = known_numbers(n, node_in(n, 3), "the sizes");
+    const char *coordinates =
+        node_text(n, "coordinate_transformation_mode", "half_pixel");
+    struct resize r;
+    uint32_t axes[BT_MAX_RANK];
+    resize_start(n, x, &r);
+    uint32_t count = n->status ? 0 : resize_axes(n, &r, axes);
+    if (!n->status && !scales == !sizes)
+        node_fail(n, BT_ERR_FORMAT, "either scales or sizes are to be given");
+    if (check_count(n, scales, "scales", count))
+        apply_scales(n, x, scales, count, axes, &r);
+    if (check_count(n, sizes, "sizes", count))
+        apply_sizes(n, x, sizes, count, axes, &r);
+    if (strcmp(coordinates, "tf_crop_and_resize") == 0 &&
+        check_count(n, roi, "numbers of a region", 2 * count)) {
+        for (uint32_t i = 0; i < count; i++) {
+            r.begins[axes[i]] = bt_tensor_get(roi, i);
+            r.ends[axes[i]] = bt_tensor_get(roi, (int64_t)count + i);
+        }
+    }
+    if (!n->status)
+        resize_by(n, x, &r, coordinates,
+                  node_text(n, "nearest_mode", "round_prefer_floor"));
+}
+
+static void resize_by_scales(struct node *n, const bt_tensor *scales)
+{
+    const bt_value *x = node_need(n, 0);
+    struct resize r;
+    uint32_t axes[BT_MAX_RANK];
+    resize_start(n, x, &r);
+    uint32_t count = n->status ? 0 : resize_axes(n, &r, axes);
+    if (!scales)
+        node_fail(n, BT_ERR_FORMAT, "the scales are missing");
+    if (check_count(n, scales, "scales", count))
+        apply_scales(n, x, scales, count, axes, &r);
+    if (!n->status)
+        resize_by(n, x, &r, "asymmetric", "floor");
+}
+
+/* Resize of operator set 10, Upsample of 9. */
+static void upsample(struct node *n)
+{
+    const bt_value *given = node_need(n, 1);
+    resize_by_scales(n, known_numbers(n, given, "the scales"));
+}
+
+static void upsample_attr(struct node *n)
+{
+    const struct onnx_attr *attr = node_attr(n, "scales", ATTR_FLOATS);
+    bt_tensor *scales = NULL;
+    int64_t count = attr ? attr->floats.len : 0;
+    if (!n->status)
+        n->status = bt_tensor_create(n->im->ctx, BT_FLOAT32, 1, &count, &scales);
+    for (int64_t i = 0; !n->status && i < count; i++)
+        bt_tensor_set(scales, i, (double)attr->floats.at[i]);
+    if (!n->status)
+        resize_by_scales(n, scales);
+    bt_tensor_unref(scales);
+}
+
+/* ---- blocks of space ---- */
+
+static void depth_to_space(struct node *n)
+{
+    const char *mode = node_text(n, "mode", "DCR");
+    if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0)
+        node_fail(n, BT_ERR_ATTRIBUTE, "mode %s is not known", mode);
+    const char *attrs = node_format(n, "block_size=%lld, mode=\"%s\"",
+                                    (long long)node_int(n, "blocksize", 0),
+                                    strcmp(mode, "CRD") == 0 ? "CDR" : "DCR");
+    node_out(n, 0, emit1(n, "nn.depth_to_space", attrs, node_need(n, 0)));
+}
+
+static void space_to_depth(struct node *n)
+{
+    const char *attrs =
+        node_format(n, "block_size=%lld", (long long)node_int(n, "blocksize", 0));
+    node_out(n, 0, emit1(n, "nn.space_to_depth", attrs, node_need(n, 0)));
+}
+
+// clang-format off
+const struct conversion convert_image[] = {
+    { "Resize", 10, upsample, NULL }, { "Resize", 11, resize, NULL },
+    { "Upsample", 7, upsample_attr, NULL }, { "Upsample", 9, upsample, NULL },
+    { "DepthToSpace", 1, depth_to_space, NULL }, { "SpaceToDepth", 1, space_to_depth, NULL },
+    { 0 },
+};
+// clang-format on

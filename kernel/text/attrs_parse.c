@@ -168,21 +168,38 @@ static int read_item(reader *r, void *item)
     return read_int(r, item);
 }
 
-/* All items are 8 bytes: int64_t, double or a pointer. */
-static int read_items(reader *r, uint32_t close, bt_ints *out)
+/* All items are 8 bytes: int64_t, double or a pointer. A list of lists, such as Relay's
+ * pad_width=[[0, 0], [1, 2]], is one list of what they hold. */
+typedef bt_vec(int64_t) list_items;
+
+static int read_items_to(reader *r, uint32_t close, int is_nested, list_items *items)
 {
     bt__parser *p = r->p;
-    bt_vec(int64_t) items = { 0 };
     while (!bt__at(p, close)) {
         int64_t item;
-        if (!read_item(r, &item))
-            return 0;
-        if (!BT_PUSH(p->arena, &items, item))
-            return bt__error_memory(p);
+        uint32_t inner = bt__at(p, BT_TOKEN_LBRACKET) ? BT_TOKEN_RBRACKET
+                         : bt__at(p, BT_TOKEN_LPAREN) ? BT_TOKEN_RPAREN
+                                                      : 0;
+        if (inner && !is_nested) {
+            bt__advance(p);
+            if (!read_items_to(r, inner, 1, items))
+                return 0;
+        } else {
+            if (!read_item(r, &item))
+                return 0;
+            if (!BT_PUSH(p->arena, items, item))
+                return bt__error_memory(p);
+        }
         if (!bt__accept(p, BT_TOKEN_COMMA))
             break;
     }
-    if (!bt__expect(p, close))
+    return bt__expect(p, close);
+}
+
+static int read_items(reader *r, uint32_t close, bt_ints *out)
+{
+    list_items items = { 0 };
+    if (!read_items_to(r, close, 0, &items))
         return 0;
     *out = (bt_ints){ .n = items.len, .at = items.at };
     return 1;

@@ -216,7 +216,7 @@ static const bt_op ops[] = {
         .relate = relate_space,
         .write_formula = write_space,
         .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[2, 4, 6, 3] | block_shape=[2, 3], paddings=[0, 0, 0, 0]\n"
+            "float32[2, 4, 6, 3] | block_shape=[2, 3], paddings=[(0, 0), (0, 0)]\n"
             "float32[1, 3, 5] | block_shape=[2, 3], paddings=[0, 1, 2, 2], "
             "pad_value=1.5\n"
             "int8[3, 5] | block_shape=[2], paddings=[1, 0]\n"

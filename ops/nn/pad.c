@@ -170,7 +170,7 @@ static const bt_op ops[] = {
         .relate = relate_pad,
         .write_formula = write_pad,
         .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[2, 3], float32[] | pad_width=[1, 2, 0, 3]\n"
+            "float32[2, 3], float32[] | pad_width=[[1, 2], [0, 3]]\n"
             "float32[2, 3] | pad_width=[0, 0, 2, 1]\n"
             "int8[5], float32[] = 3..3 | pad_width=[-1, 2]\n"
             "float32[2, 3] | pad_width=[0, 2, 1, 4], pad_mode=\"edge\"\n"

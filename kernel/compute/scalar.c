@@ -280,27 +280,32 @@ static inline int64_t u_wrap(int64_t a, int64_t b)
 #define IS_SAME        0
 #define IS_BOOL        1
 
-static const struct {
-    struct bt__scalar row;
-    const char *traits;
-} rows[] = {
-#define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc)      \
-    { { #name, narg, BITS_##classes, IS_##result, (traits)[0] == 'c',                    \
-        (traits)[0] == 'w' || ((traits)[0] && (traits)[1] == 'w'), ulp, derivative, doc, \
-        FNS_##classes(name) },                                                           \
-      traits },
+/* Two characters are there to look at, however short the traits. */
+#define PADDED(traits) (traits "  ")
+static const struct bt__scalar rows[] = {
+#define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
+    { #name,                                                                        \
+      narg,                                                                         \
+      BITS_##classes,                                                               \
+      IS_##result,                                                                  \
+      PADDED(traits)[0] == 'c',                                                     \
+      PADDED(traits)[0] == 'w' || PADDED(traits)[1] == 'w',                         \
+      ulp,                                                                          \
+      derivative,                                                                   \
+      doc,                                                                          \
+      FNS_##classes(name) },
 #include <baton/scalars.def>
 };
 
 const struct bt__scalar *bt__scalar_get(uint32_t which)
 {
-    return &rows[which].row;
+    return &rows[which];
 }
 
 int bt__scalar_find(const char *name)
 {
     for (uint32_t i = 0; i < BT__SCALAR_COUNT; i++) {
-        if (strcmp(rows[i].row.name, name) == 0)
+        if (strcmp(rows[i].name, name) == 0)
             return (int)i;
     }
     return -1;

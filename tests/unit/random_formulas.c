@@ -370,12 +370,20 @@ static value binary_float(int op, double x, double y)
                                    : extreme_of(x, y, 0) };
 }
 
+/* int64 wraps. */
+static int64_t negated(int64_t x)
+{
+    return (int64_t)(0 - (uint64_t)x);
+}
+
 static value binary_int(int op, int dtype, int64_t x, int64_t y)
 {
-    int64_t r = y ? x % y : 0, d = y ? x / y : 0;
-    int64_t v = op == 0   ? x + y
-                : op == 1 ? x - y
-                : op == 2 ? x * y
+    uint64_t a = (uint64_t)x, b = (uint64_t)y;
+    int64_t r = y == 0 || y == -1 ? 0 : x % y;
+    int64_t d = y == 0 ? 0 : y == -1 ? negated(x) : x / y;
+    int64_t v = op == 0   ? (int64_t)(a + b)
+                : op == 1 ? (int64_t)(a - b)
+                : op == 2 ? (int64_t)(a * b)
                 : op == 3 ? (x > y ? x : y)
                 : op == 4 ? (x < y ? x : y)
                 : op == 5 ? d
@@ -446,7 +454,7 @@ static value interpret_reduction(struct state *s, const node *n)
         double x = of == F ? v.f : (double)v.i;
         int wants_most = n->op == 1 || n->op == 3;
         sum += v.f;
-        total += v.i;
+        total = (int64_t)((uint64_t)total + (uint64_t)v.i);
         int is_better = x != x       ? extreme == extreme
                         : wants_most ? x > extreme
                                      : x < extreme;
@@ -489,8 +497,8 @@ static value interpret(struct state *s, const node *n)
     case UNARY:
         x = interpret(s, n->args[0]);
         x.f = n->op == 0 ? -x.f : n->op == 1 ? fabs(x.f) : (x.f > 0) - (x.f < 0);
-        x.i = n->op == 0   ? -x.i
-              : n->op == 1 ? (x.i < 0 ? -x.i : x.i)
+        x.i = n->op == 0   ? negated(x.i)
+              : n->op == 1 ? (x.i < 0 ? negated(x.i) : x.i)
                            : (x.i > 0) - (x.i < 0);
         return (value){ .f = x.f, .i = wrapped(x.i, n->dtype) };
     case COMPARE: return interpret_compare(s, n);

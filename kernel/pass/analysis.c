@@ -49,6 +49,12 @@ static bt_status find(bt_ctx *ctx, const char *name, const bt_analysis **out)
 
 /* ---- results ---- */
 
+static void drop(bt__cached *cached)
+{
+    bt_arena_destroy(cached->arena);
+    bt_module_unref(cached->module);
+}
+
 void bt__analyses_drop(bt__analyses *analyses, const bt__planned *keeper)
 {
     uint32_t kept = 0;
@@ -57,7 +63,7 @@ void bt__analyses_drop(bt__analyses *analyses, const bt__planned *keeper)
         if (keeper && bt__item_has(keeper->item, "keeps", cached->name))
             analyses->at.at[kept++] = *cached;
         else
-            bt_arena_destroy(cached->arena);
+            drop(cached);
     }
     analyses->at.len = kept;
 }
@@ -69,11 +75,12 @@ static bt_status compute(bt_ctx *ctx, bt_pass_call *call, bt__manager *manager,
     cached.arena = bt_arena_create(ctx->registry);
     if (!cached.arena)
         return bt_no_memory();
+    cached.module = bt_module_ref(call->module);
     bt_status status = analysis->compute(ctx, call->module, cached.arena, &cached.result);
     if (!status && !BT_PUSH(manager->analyses.arena, &manager->analyses.at, cached))
         status = bt_no_memory();
     if (status) {
-        bt_arena_destroy(cached.arena);
+        drop(&cached);
         return status;
     }
     *out = cached.result;

@@ -154,6 +154,7 @@ typedef struct bt__cached {
     const char *name;
     bt_arena *arena;
     const void *result;
+    bt_module *module; /* the version it was computed from: results point into it */
 } bt__cached;
 /* Results computed from the current version. */
 typedef struct bt__analyses {

@@ -17,6 +17,12 @@ static int take(bt__names *names, const char *name)
     return bt_map_put(&names->taken, name, (void *)(uintptr_t)1);
 }
 
+int bt__names_is_taken(const bt__names *names, const char *name)
+{
+    return bt_map_entry_find(&names->taken, name) ||
+           (names->types && bt_map_entry_find(names->types, name));
+}
+
 static const char *printed(bt_arena *arena, const char *sigil, const char *name)
 {
     bt_text text;
@@ -32,9 +38,13 @@ static const char *choose(bt__names *names, const char *sigil, const char *hint)
     const char *name = printed(names->arena, sigil, hint);
     if (!name)
         return NULL;
+    int is_free = !bt__names_is_taken(names, name);
+    // What a data type has is noted here only when it is asked for.
+    if (!bt_map_entry_find(&names->taken, name) && !take(names, name))
+        return NULL;
+    if (is_free)
+        return name;
     bt_map_entry *entry = bt_map_entry_find(&names->taken, name);
-    if (!entry)
-        return take(names, name) ? name : NULL;
     for (;;) {
         bt_text text;
         bt_text_init(&text, names->arena);
@@ -45,7 +55,7 @@ static const char *choose(bt__names *names, const char *sigil, const char *hint)
         name = next ? printed(names->arena, sigil, next) : NULL;
         if (!name)
             return NULL;
-        if (!bt_map_entry_find(&names->taken, name))
+        if (!bt__names_is_taken(names, name))
             return take(names, name) ? name : NULL;
     }
 }
@@ -420,19 +430,16 @@ int bt__names_assign_type(bt__names *names, const bt_type *type)
     return !type || (count(names, type) && name_dims(names, 1));
 }
 
-bt__names *bt__names_create(bt_arena *arena, const bt_module *module)
+bt__names *bt__names_create(bt_arena *arena, const bt_map *types)
 {
     bt__names *names = BT_NEW(arena, bt__names);
     if (!names)
         return NULL;
     names->arena = arena;
+    names->types = types;
     bt_map_init(&names->of, arena, 0);
     bt_map_init(&names->taken, arena, 1);
     bt_map_init(&names->seen, arena, 0);
     bt_map_init(&names->counts, arena, 0);
-    for (uint32_t i = 0; module && i < module->nadt; i++) {
-        if (!take(names, module->adts[i]->name))
-            return NULL;
-    }
     return names;
 }

@@ -28,7 +28,23 @@ int bt__printer_init(bt__printer *p, bt_ctx *ctx, bt_text *out)
     bt_map_init(&p->data_of, arena, 0);
     bt_map_init(&p->data_taken, arena, 1);
     bt_map_init(&p->ctor_names, arena, 1);
+    bt_map_init(&p->type_names, arena, 1);
     bt_map_init(&p->presets, arena, 0);
+    return 1;
+}
+
+int bt__printer_set_module(bt__printer *p, const bt_module *module)
+{
+    p->module = module;
+    for (uint32_t i = 0; module && i < module->nadt; i++) {
+        const bt_adt_def *def = module->adts[i];
+        if (!bt_map_put(&p->type_names, def->name, p))
+            return 0;
+        for (uint32_t j = 0; j < def->nctor; j++) {
+            if (!bt_map_put(&p->ctor_names, def->ctors[j].name, p))
+                return 0;
+        }
+    }
     return 1;
 }
 
@@ -242,7 +258,7 @@ static void print_definition(bt__printer *p, const bt_adt_def *def,
 {
     const void *mark = bt_arena_mark(p->temp);
     add(p, "\n");
-    p->names = bt__names_create(p->temp, p->module);
+    p->names = bt__names_create(p->temp, &p->type_names);
     p->out->failed |= !p->names;
     if (p->names && def)
         print_adt(p, def);
@@ -257,11 +273,6 @@ static void print_definition(bt__printer *p, const bt_adt_def *def,
 static void print_body(bt__printer *p)
 {
     const bt_module *module = p->module;
-    for (uint32_t i = 0; i < module->nadt; i++) {
-        for (uint32_t j = 0; j < module->adts[i]->nctor; j++)
-            p->out->failed |=
-                !bt_map_put(&p->ctor_names, module->adts[i]->ctors[j].name, p);
-    }
     for (uint32_t i = 0; i < module->nadt; i++)
         print_definition(p, module->adts[i], NULL);
     for (uint32_t i = 0; i < module->nglobal && !p->out->failed; i++)
@@ -349,9 +360,9 @@ bt_status bt_print(bt_ctx *ctx, const bt_module *module, const bt_print_options 
     bt__printer p;
     if (!bt__printer_init(&p, ctx, out))
         return bt_no_memory();
-    p.module = module;
     p.has_spans = options ? options->spans : 0;
-    bt_status status = print_module(&p, options);
+    bt_status status =
+        bt__printer_set_module(&p, module) ? print_module(&p, options) : bt_no_memory();
     bt__printer_deinit(&p);
     return status;
 }

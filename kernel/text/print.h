@@ -8,6 +8,7 @@
  * hints. */
 typedef struct bt__names {
     bt_arena *arena;
+    const bt_map *types; /* names of the module's data types, which are taken too */
     bt_map of;    /* value, variable or opaque dim -> its name with sigil and quotes */
     bt_map taken; /* name -> the number that its next namesake gets */
     uint32_t nunnamed;
@@ -46,6 +47,7 @@ typedef struct bt__printer {
     bt_map data_of;    /* tensor -> name */
     bt_map data_taken; /* name -> 1 */
     bt_map ctor_names; /* of the module */
+    bt_map type_names; /* likewise */
     bt_map presets;    /* row of a schema -> its default, as a member */
 } bt__printer;
 
@@ -55,6 +57,8 @@ typedef struct bt__printer {
 /* 0: no memory, and out->failed. */
 int bt__printer_init(bt__printer *, bt_ctx *, bt_text *out);
 void bt__printer_deinit(bt__printer *);
+/* From now on it prints parts of this module, which may be NULL. 0: no memory. */
+int bt__printer_set_module(bt__printer *, const bt_module *);
 
 /* ---- quote.c ---- */
 
@@ -69,7 +73,7 @@ int bt__is_reserved(const char *word);
 
 /* ---- names.c ---- */
 
-bt__names *bt__names_create(bt_arena *, const bt_module *); /* NULL: no memory */
+bt__names *bt__names_create(bt_arena *, const bt_map *types); /* NULL: no memory */
 /* Gives every value and variable of the function a name. `is_typed`: a dim that occurs
  * once needs none. 0: no memory. */
 int bt__names_assign(bt__names *, const bt_func *, int is_typed);
@@ -80,6 +84,7 @@ int bt__names_add_var(bt__names *, const bt_type *);
 /* 1 when the anonymous parameters must be listed with the others, because `?` in the
  * parameters' types would not give the same ones in the same order. */
 int bt__lists_anonymous(const bt_func *);
+int bt__names_is_taken(const bt__names *, const char *name);
 /* As printed; NULL where it has none. */
 const char *bt__names_find(const bt__names *, const void *);
 

@@ -413,7 +413,7 @@ static void print_one(bt__printer *p, const bt_func *func)
 {
     const bt_global *global =
         p->module && func->name ? bt_module_find(p->module, func->name) : NULL;
-    p->names = bt__names_create(p->temp, p->module);
+    p->names = bt__names_create(p->temp, &p->type_names);
     if (!p->names || !bt__names_assign(p->names, func, 1)) {
         p->out->failed = 1;
         return;
@@ -431,8 +431,10 @@ void bt_print_func(bt_ctx *ctx, const bt_module *module, const bt_func *func,
     bt__printer p;
     if (!bt__printer_init(&p, ctx, out))
         return;
-    p.module = module;
     p.is_display = 1;
-    print_one(&p, func);
+    if (bt__printer_set_module(&p, module))
+        print_one(&p, func);
+    else
+        out->failed = 1;
     bt__printer_deinit(&p);
 }

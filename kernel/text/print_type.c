@@ -228,7 +228,7 @@ static int is_bound_name(const bt__printer *p, const char *name)
                 return 1;
         }
     }
-    return p->names && bt_map_entry_find(&p->names->taken, name);
+    return p->names && bt__names_is_taken(p->names, name);
 }
 
 /* A name for a parameter that has none: the first free letter of its kind, else the

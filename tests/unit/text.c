@@ -1,6 +1,8 @@
 /* Text of whole modules: what is printed reads back. */
 #include "text.h"
 
+#include <time.h>
+
 #define HEADER "#[version = \"baton 0.1\"]\n"
 #define TYPED  HEADER "#[typed]\n\n"
 
@@ -176,6 +178,55 @@ static void test_namesakes_get_numbers(void **state)
                         "    %0 = %x_2.0;\n"
                         "    %0\n"
                         "}\n");
+}
+
+static void test_type_variables_keep_clear_of_data_types(void **state)
+{
+    (void)state;
+    check_prints(HEADER "type A { C }\n"
+                        "type n_1 { D }\n"
+                        "def @f<A, n: Dim, float32>(%x: A, %g: fn <B>(B) -> n_1, %y: "
+                        "float32) -> A { %x }\n"
+                        "def @g(%x: A) -> fn <X, Y>(X, A) -> Y { %x }\n",
+                 HEADER
+                 "\ntype A {\n"
+                 "    C,\n"
+                 "}\n"
+                 "\n"
+                 "type n_1 {\n"
+                 "    D,\n"
+                 "}\n"
+                 "\n"
+                 "def @f<A_1, n: Dim, float32_>(%x: A_1, %g: fn <B>(B) -> n_1, %y: "
+                 "float32_) -> A_1 {\n"
+                 "    %x\n"
+                 "}\n"
+                 "\n"
+                 "def @g(%x: A) -> fn <B, C>(B, A) -> C {\n"
+                 "    %x\n"
+                 "}\n");
+}
+
+/* A module of n data types and functions takes time in n, not in its square. */
+static void test_many_definitions_take_linear_time(void **state)
+{
+    (void)state;
+    enum { N = 20000, EACH = 160 };
+    char *text = malloc(N * EACH), *at = text;
+    at += sprintf(at, HEADER);
+    for (int i = 0; i < N; i++)
+        at +=
+            sprintf(at, "type T%d { C%d(T%d), N%d }\ndef @f%d(%%x: T%d) { @f%d(%%x) }\n",
+                    i, i, (i + 1) % N, i, i, i, (i + 1) % N);
+    clock_t start = clock();
+    bt_module *module = parse(text);
+    char *printed = print(module);
+    // A fifth of a second; squares of N take minutes.
+    assert_true((clock() - start) / CLOCKS_PER_SEC < 30);
+    assert_int_equal(module->nglobal, N);
+    free(printed);
+    free(text);
+    bt_module_unref(module);
 }
 
 static void test_globals_of_every_kind(void **state)
@@ -415,6 +466,8 @@ static const struct CMUnitTest tests[] = {
     TEST(test_long_heads_break_into_lines),
     TEST(test_any_name_prints_in_quotes),
     TEST(test_namesakes_get_numbers),
+    TEST(test_type_variables_keep_clear_of_data_types),
+    TEST(test_many_definitions_take_linear_time),
     TEST(test_globals_of_every_kind),
     TEST(test_unknown_dims_of_signatures),
     TEST(test_constants_of_every_form),

@@ -1,9 +1,11 @@
 /*
  * Reduce: one tensor without the axes reduced over. ArgReduce: the same as int32.
- *     Reduce(Tensor[(a, b, c), t], Tensor[(a, c), t])                   axis=[1]
- *     Reduce(Tensor[(a, b, c), t], Tensor[(1, b, 1), t])                axis=[1],
- * keepdims, exclude Attributes of the operator, by name: axis (a list; None: all),
- * keepdims and exclude (bool; absent: False). source  Relay, ReduceRel and ArgReduceRel
+ *     Reduce(Tensor[(a, b, c), t], Tensor[(a, c), t])      axis=[1]
+ *     Reduce(Tensor[(a, b, c), t], Tensor[(1, b, 1), t])   axis=[1], keepdims, exclude
+ * Attributes of the operator, by name: axis (a list; None: all), keepdims and exclude
+ * (bool; absent: False). Further arguments have a value for each element of the result:
+ * its shape with keepdims.
+ * source  Relay, ReduceRel and ArgReduceRel
  */
 #include "operand.h"
 
@@ -27,6 +29,21 @@ static bt_status mark_axes(bt_solver *s, const bt_relation_call *r, uint32_t ran
     return NULL;
 }
 
+static bt_status check_others(bt_solver *s, const bt_relation_call *r,
+                              const bt_tensor_parts *data, const uint8_t *is_reduced,
+                              const bt_type *one)
+{
+    for (uint32_t k = 1; k < r->narg; k++) {
+        bt_tensor_parts other;
+        BT_TRY(bt_relation_tensor_rank(s, r, k, data->rank, &other));
+        for (uint32_t i = 0; i < data->rank; i++)
+            BT_TRY(bt_relation_unify(s, r, is_reduced[i] ? one : data->dims[i],
+                                     other.dims[i],
+                                     "axes that stay, and 1 for the rest"));
+    }
+    return NULL;
+}
+
 static bt_status reduce_to(bt_solver *s, const bt_relation_call *r, const bt_type *dtype)
 {
     bt_tensor_parts data;
@@ -39,6 +56,7 @@ static bt_status reduce_to(bt_solver *s, const bt_relation_call *r, const bt_typ
     uint32_t rank = 0;
     if (!one)
         return bt_relation_result(s, r, NULL);
+    BT_TRY(check_others(s, r, &data, is_reduced, one));
     for (uint32_t i = 0; i < data.rank; i++) {
         if (!is_reduced[i])
             dims[rank++] = data.dims[i];

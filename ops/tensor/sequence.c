@@ -85,8 +85,13 @@ static bt_status write_mask(bt_ctx *ctx, const bt_formula_call *call, bt_text *o
     BT_TRY(formula_rank(ctx, call, 0, &rank));
     bt_text_addf(out, "y: t[");
     formula_axes(out, 1, "i", "data", 0, rank);
-    bt_text_addf(out, "] = select(i%d < int64(valid_length[i%d]), data[", (int)a->axis,
-                 (int)(1 - a->axis));
+    // a length of 1.5 keeps two steps, as a comparison of floats says
+    int is_float =
+        (1u << BT_DTYPE_CLASS(bt_tensor_dtype(call->args[1])) & BT_CLASS_BITS_FLOAT) != 0;
+    bt_text_addf(out,
+                 is_float ? "] = select(float64(i%d) < float64(valid_length[i%d]), data["
+                          : "] = select(i%d < int64(valid_length[i%d]), data[",
+                 (int)a->axis, (int)(1 - a->axis));
     formula_indices(out, 1, "i", 0, rank);
     bt_text_addf(out, "], t(mask_value))");
     return formula_end(out);

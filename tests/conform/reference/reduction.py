@@ -1,0 +1,148 @@
+"""Operators over whole axes: reductions and running sums."""
+import numpy as np
+
+from . import cast, elementwise, is_float, reference, wrapped
+
+
+def axes_of(call, rank):
+    if call.axis is None:
+        return tuple(range(rank))
+    listed = {a % rank for a in call.axis}
+    return tuple(a for a in range(rank) if (a in listed) != call.exclude)
+
+
+def reduction(name, function, ulp=1, sums=True):
+    def reduced(call, x):
+        axes = axes_of(call, x.ndim)
+        return function(call, x, axes, call.keepdims)
+
+    reference(name, ulp=ulp, sums=sums)(reduced)
+
+
+def total(x, axes, keepdims, dtype):
+    if x.dtype.kind == "f":
+        return np.sum(x, axis=axes, keepdims=keepdims)
+    return wrapped(np.sum(x.astype(object), axis=axes, keepdims=keepdims), dtype)
+
+
+def product(call, x, axes, keepdims):
+    if x.dtype.kind == "f":
+        return np.prod(x, axis=axes, keepdims=keepdims)
+    return wrapped(np.prod(x.astype(object), axis=axes, keepdims=keepdims), call.out)
+
+
+def mean(call, x, axes, keepdims):
+    count = int(np.prod([x.shape[a] for a in axes]))
+    if x.dtype.kind == "f":
+        return np.sum(x, axis=axes, keepdims=keepdims) / np.float64(count)
+    sums = np.sum(x.astype(object), axis=axes, keepdims=keepdims)
+    return wrapped(elementwise(lambda s: 0 if count == 0 else abs(s) // count * (1 if s > 0 else -1), sums), call.out)
+
+
+def extreme(name, function, identity):
+    def reduced(call, x, axes, keepdims):
+        start = identity(np.finfo(np.float64) if x.dtype.kind == "f" else np.iinfo(x.dtype), x.dtype.kind)
+        return function(x, axis=axes, keepdims=keepdims, initial=start)
+
+    reduction(name, reduced, ulp=None)
+
+
+reduction("sum", lambda call, x, axes, keep: total(x, axes, keep, call.out))
+reduction("prod", product)
+reduction("mean", mean)
+extreme("max", np.max, lambda info, kind: -np.inf if kind == "f" else info.min)
+extreme("min", np.min, lambda info, kind: np.inf if kind == "f" else info.max)
+reduction("all", lambda call, x, axes, keep: np.all(x, axis=axes, keepdims=keep))
+reduction("any", lambda call, x, axes, keep: np.any(x, axis=axes, keepdims=keep))
+
+
+@reference("logsumexp", ulp=4, sums=True)
+def logsumexp(call, x):
+    axes = axes_of(call, x.ndim)
+    most = np.max(x, axis=axes, keepdims=True, initial=-np.inf)
+    shift = np.where(np.isfinite(most), most, 0)
+    out = np.log(np.sum(np.exp(x - shift), axis=axes, keepdims=True)) + shift
+    return out if call.keepdims else np.squeeze(out, axis=axes)
+
+
+def variance_of(call, x, mean=None):
+    axes = axes_of(call, x.ndim)
+    count = np.float64(np.prod([x.shape[a] for a in axes]))
+    if mean is None:
+        mean = np.sum(x, axis=axes, keepdims=True) / count
+    squares = np.sum((x - mean) ** 2, axis=axes, keepdims=call.keepdims)
+    return squares / np.float64(count - call.unbiased)
+
+
+@reference("variance", ulp=8, sums=True)
+def variance(call, x, mean=None):
+    return variance_of(call, x, mean)
+
+
+@reference("std", ulp=8, sums=True)
+def std(call, x):
+    return np.sqrt(variance_of(call, x))
+
+
+def arg_of(call, x, better):
+    """The position among the reduced axes, row major; -1 among nothing."""
+    axes = axes_of(call, x.ndim)
+    kept = [a for a in range(x.ndim) if a not in axes]
+    moved = x.transpose(kept + list(axes))
+    lines = moved.reshape([x.shape[a] for a in kept] + [int(np.prod([x.shape[a] for a in axes]))])
+    out = np.empty(lines.shape[:-1], dtype=np.int32)
+    for at in np.ndindex(out.shape):
+        best = -1
+        for i, v in enumerate(lines[at]):
+            if best < 0 or better(v, lines[at][best]) or (call.select_last_index and v == lines[at][best]):
+                best = i
+        out[at] = best
+    return out.reshape([1 if a in axes else x.shape[a] for a in range(x.ndim)]) if call.keepdims else out
+
+
+@reference("argmax")
+def argmax(call, x):
+    return arg_of(call, x, lambda a, b: a > b or (a != a and b == b))
+
+
+@reference("argmin")
+def argmin(call, x):
+    return arg_of(call, x, lambda a, b: a < b or (a != a and b == b))
+
+
+def running(name, function, start):
+    def scanned(call, x):
+        axis = 0 if call.axis is None else call.axis % x.ndim
+        x = x.ravel() if call.axis is None else x
+        x = cast(x, call.dtypes[0], call.out)
+        out = np.empty(x.shape, dtype=object)
+        lines, results = np.moveaxis(x, axis, -1), np.moveaxis(out, axis, -1)
+        for at in np.ndindex(lines.shape[:-1]):
+            sofar = start
+            for i, v in enumerate(lines[at].tolist()):
+                after = function(sofar, v)
+                results[at + (i,)] = sofar if call.exclusive else after
+                sofar = after
+        return out.astype(np.float64) if is_float(call.out) else wrapped(out, call.out)
+
+    reference(name, ulp=1, sums=True)(scanned)
+
+
+running("cumsum", lambda a, b: a + b, 0)
+running("cumprod", lambda a, b: a * b, 1)
+
+
+@reference("collapse_sum_to", "collapse_sum_like", ulp=1, sums=True)
+def collapse_sum(call, x, like=None):
+    shape = call.shape if like is None else like.shape
+    x = cast(x, call.dtypes[0], call.out)
+    extra = x.ndim - len(shape)
+    axes = tuple(range(extra)) + tuple(extra + i for i, n in enumerate(shape) if n == 1 and x.shape[extra + i] != 1)
+    return total(x, axes, True, call.out).reshape(shape)
+
+
+@reference("einsum", ulp=2, sums=True)
+def einsum(call, xs):
+    if is_float(call.out):
+        return np.asarray(np.einsum(call.equation, *xs))
+    return wrapped(np.asarray(np.einsum(call.equation, *[x.astype(object) for x in xs])), call.out)

@@ -56,7 +56,7 @@ static bt_status rewrite_call(bt_rewrite *rewrite, const bt_call *call,
 {
     const bt_value *args[2];
     for (uint32_t i = 0; i < BT_COUNT(forms); i++) {
-        if (call->callee_kind != BT_CALLEE_OP || call->narg != 2 ||
+        if (call->callee_kind != BT_CALLEE_OP || call->ncheck || call->narg != 2 ||
             strcmp(call->op->name, forms[i].op) != 0)
             continue;
         BT_TRY(bt_rewrite_operand(rewrite, call->args[0], &args[0]));

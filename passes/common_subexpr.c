@@ -20,22 +20,25 @@ struct seen {
     struct seen *next;
 };
 
+/* A constant seen, likewise. */
+struct seen_const {
+    const bt_tensor *tensor;
+    struct seen_const *next;
+};
+
+enum { NCONST_SLOT = 1 << 10 };
+
 struct numbering {
-    bt_ctx *ctx;
     const bt_effects *effects;
     bt_arena *arena;
     bt_map leaders; /* binding -> the earlier binding that stands for it */
+    bt_map keys;    /* a constant's object -> that of the first equal one */
+    struct seen_const *consts[NCONST_SLOT];
     struct seen **slots;
     uint32_t nslot; /* a power of two */
     bt_vec(
         uint32_t) undo; /* slots entered, in order; a block's are taken back at its end */
 };
-
-static const bt_value *leader(const struct numbering *n, const bt_value *value)
-{
-    const bt_value *found = bt_map_find(&n->leaders, value);
-    return found ? found : value;
-}
 
 static uint32_t mix(uint32_t hash, uint64_t with)
 {
@@ -43,11 +46,65 @@ static uint32_t mix(uint32_t hash, uint64_t with)
     return (uint32_t)(z >> 32);
 }
 
+/* ---- constants ---- */
+
+static uint32_t hash_const(const bt_tensor *tensor, size_t nbytes)
+{
+    const unsigned char *bytes = tensor->data;
+    uint32_t hash = mix(tensor->dtype, nbytes);
+    for (size_t i = 0; i < nbytes && i < 64; i++)
+        hash = mix(hash, bytes[i]);
+    return hash;
+}
+
+/* Bit for bit: -0 is not 0. */
+static int equal_consts(const bt_tensor *a, const bt_tensor *b, size_t nbytes)
+{
+    return a->dtype == b->dtype && a->rank == b->rank && a->nelem == b->nelem &&
+           (a->rank == 0 || memcmp(a->dims, b->dims, a->rank * sizeof(*a->dims)) == 0) &&
+           (nbytes == 0 || memcmp(a->data, b->data, nbytes) == 0);
+}
+
+/* Equal constants are one operand, wherever they stand. */
+static bt_status number_const(struct numbering *n, const bt_const *constant)
+{
+    const bt_tensor *tensor = bt_object_as_tensor(constant->object);
+    const void *first = tensor;
+    if (!tensor || !bt_tensor_is_dense(tensor) || bt_map_find(&n->keys, tensor))
+        return NULL;
+    size_t nbytes = (size_t)tensor->nelem * bt_dtype_nbytes(tensor->dtype);
+    struct seen_const **slot = &n->consts[hash_const(tensor, nbytes) & (NCONST_SLOT - 1)];
+    struct seen_const *seen = *slot;
+    while (seen && !equal_consts(seen->tensor, tensor, nbytes))
+        seen = seen->next;
+    if (seen) {
+        first = seen->tensor;
+    } else {
+        seen = BT_NEW(n->arena, struct seen_const);
+        if (!seen)
+            return bt_no_memory();
+        *seen = (struct seen_const){ tensor, *slot };
+        *slot = seen;
+    }
+    return bt_map_put(&n->keys, tensor, (void *)(uintptr_t)first) ? NULL : bt_no_memory();
+}
+
+/* ---- bindings ---- */
+
+static const bt_value *leader(const struct numbering *n, const bt_value *value)
+{
+    const bt_value *found = bt_map_find(&n->leaders, value);
+    return found ? found : value;
+}
+
 static uint64_t operand_key(const struct numbering *n, const bt_value *operand)
 {
     const bt_value *value = leader(n, operand);
-    if (value->kind == BT_VALUE_CONST)
-        return (uint64_t)(uintptr_t)bt_as_const(value)->object;
+    if (value->kind == BT_VALUE_CONST) {
+        const void *object = bt_as_const(value)->object;
+        const void *first = bt_map_find(&n->keys, object);
+        return (uint64_t)(uintptr_t)(first ? first : object);
+    }
     return value->kind == BT_VALUE_GLOBAL ? (uint64_t)(uintptr_t)value->name : value->id;
 }
 
@@ -105,8 +162,19 @@ static int is_mergeable(const struct numbering *n, const bt_value *value)
     return !(bt_effects_of(n->effects, value) & BT_EFFECT_UNMERGED);
 }
 
+static bt_status number_consts(struct numbering *n, const bt_value *value)
+{
+    for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
+        const bt_const *constant = bt_as_const(bt_value_operand(value, i));
+        if (constant)
+            BT_TRY(number_const(n, constant));
+    }
+    return NULL;
+}
+
 static bt_status number_binding(struct numbering *n, const bt_value *value)
 {
+    BT_TRY(number_consts(n, value));
     uint32_t slot = hash_binding(n, value) & (n->nslot - 1);
     for (const struct seen *seen = n->slots[slot]; seen; seen = seen->next) {
         if (equal_bindings(n, seen->value, value)) {
@@ -155,7 +223,7 @@ static const bt_rewriter rewriter = { .any = use_leader };
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     enum { NSLOT = 1 << 14 };
-    struct numbering n = { .ctx = ctx, .arena = call->scratch, .nslot = NSLOT };
+    struct numbering n = { .arena = call->scratch, .nslot = NSLOT };
     const void *effects;
     BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
     n.effects = effects;
@@ -163,6 +231,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     if (!n.slots)
         return bt_no_memory();
     bt_map_init(&n.leaders, call->scratch, 0);
+    bt_map_init(&n.keys, call->scratch, 0);
     for (uint32_t i = 0; i < call->module->nglobal; i++) {
         if (call->module->globals[i]->kind == BT_GLOBAL_FUNC)
             BT_TRY(number_block(&n, call->module->globals[i]->func->block));

@@ -57,7 +57,7 @@ static bt_status fold_contents(bt_rewrite *rewrite, const bt_call *call,
     uint32_t rank;
     int64_t dims[BT_MAX_RANK], value;
     bt_tensor *tensor;
-    if (!contents || !bt_tensor_static(call->base.type, &rank, dims))
+    if (!contents || call->ncheck || !bt_tensor_static(call->base.type, &rank, dims))
         return NULL;
     for (uint32_t i = 0; i < contents->n; i++) {
         if (!bt_dim_is_const(contents->dims[i], &value))

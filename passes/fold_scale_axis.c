@@ -53,19 +53,25 @@ static int is_per_channel(const bt_value *value, uint32_t rank, uint32_t channel
     return 1;
 }
 
-/* The old layer under a multiplication: itself, or under one addition of a constant. Each
- * used once, by the next. */
+/* Used once, by a binding of the same block: what is computed before a loop stays there.
+ */
+static int is_step(bt_rewrite *rewrite, const bt_value *value)
+{
+    return bt_rewrite_nuse(rewrite, value) == 1 && bt_rewrite_is_here(rewrite, value);
+}
+
+/* The old layer under a multiplication: itself, or under one addition of a constant. */
 static const bt_call *find_target(bt_rewrite *rewrite, const bt_value *value,
                                   const bt_call **sum)
 {
     *sum = NULL;
-    if (bt_rewrite_nuse(rewrite, value) != 1)
+    if (!is_step(rewrite, value))
         return NULL;
     const bt_call *add = bt_as_op_call(value, "add");
     if (add && bt_const_tensor(add->args[1])) {
         *sum = add;
         value = add->args[0];
-        if (bt_rewrite_nuse(rewrite, value) != 1)
+        if (!is_step(rewrite, value))
             return NULL;
     }
     return find_layer(value) ? bt_as_call(value) : NULL;
@@ -111,7 +117,8 @@ static bt_status fold_multiply(bt_rewrite *rewrite, const bt_call *call,
         return NULL;
     const bt_call *layer = find_target(rewrite, call->args[0], &sum);
     uint32_t rank = layer ? type_rank(layer->base.type) : 0;
-    if (!layer || call->base.type != layer->base.type)
+    if (!layer || call->base.type != layer->base.type || call->ncheck ||
+        bt_tensor_dtype(layer->args[1]->type) != bt_tensor_dtype(layer->base.type))
         return NULL;
     uint32_t channel = find_layer(&layer->base)->channel;
     if (!is_per_channel(call->args[1], rank, channel) ||

@@ -25,47 +25,52 @@ static const bt_attr options[] = {
 
 struct inliner {
     const bt_module *module;
+    const bt_callgraph *graph;
     bt_arena *arena;
-    bt_map reach; /* global -> state of the search for cycles */
+    bt_map wanted; /* globals to inline */
     uint32_t depth;
 };
 
-enum { VISITING = 1, PLAIN = 2, CYCLIC = 3 };
-enum { MAX_DEPTH = 32 }; /* of bodies within bodies in one walk */
+enum { MAX_DEPTH = 32 };         /* of bodies within bodies in one walk */
+enum { MAX_BINDINGS = 1 << 16 }; /* of a global with the attribute */
 
-static const char states[4];
+/* ---- which globals to inline ---- */
 
-static void *state_of(uint32_t state)
-{
-    return (void *)(uintptr_t)&states[state];
-}
-
-/* ---- which globals reach themselves ---- */
-
-struct visit {
-    const bt_global *global;
-    bt_vec(const bt_global *) callees;
-    uint32_t next;
+/* Bindings that a call of a function becomes. */
+struct size {
+    uint64_t n;
+    int has_regions;
 };
 
-static bt_status add_uses(struct inliner *in, struct visit *visit, const bt_block *block)
+static const bt_global *called_global(const struct inliner *in, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    if (!call || !call->callee || call->callee->kind != BT_VALUE_GLOBAL)
+        return NULL;
+    return bt_module_find(in->module, call->callee->name);
+}
+
+/* What a function holds once its own calls are inlined. `sizes` are those of the globals
+ * it may call. Queues blocks, so that nesting costs no stack. */
+static bt_status measure(const struct inliner *in, const bt_map *sizes,
+                         const bt_block *block, struct size *out)
 {
     bt_vec(const bt_block *) queue = { 0 };
+    *out = (struct size){ 0 };
     if (!BT_PUSH(in->arena, &queue, block))
         return bt_no_memory();
     while (queue.len) {
         block = queue.at[--queue.len];
         for (uint32_t i = 0; i < block->nbinding; i++) {
             const bt_value *value = block->bindings[i];
-            for (uint32_t k = 0; k < bt_value_noperand(value); k++) {
-                const bt_value *operand = bt_value_operand(value, k);
-                const bt_global *used = operand->kind == BT_VALUE_GLOBAL
-                                            ? bt_module_find(in->module, operand->name)
-                                            : NULL;
-                if (used && used->kind == BT_GLOBAL_FUNC &&
-                    !BT_PUSH(in->arena, &visit->callees, used))
-                    return bt_no_memory();
-            }
+            const bt_global *callee = called_global(in, value);
+            const struct size *inner = callee && bt_map_find(&in->wanted, callee)
+                                           ? bt_map_find(sizes, callee)
+                                           : NULL;
+            out->n += inner ? inner->n : 1;
+            out->has_regions |= bt_value_nregion(value) || (inner && inner->has_regions);
+            if (out->n > MAX_BINDINGS)
+                return NULL;
             for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
                 if (!BT_PUSH(in->arena, &queue, bt_value_region(value, k)))
                     return bt_no_memory();
@@ -75,75 +80,92 @@ static bt_status add_uses(struct inliner *in, struct visit *visit, const bt_bloc
     return NULL;
 }
 
-/* Depth-first with a stack of its own; a global met while it is being visited, and all on
- * the way to it, are cyclic. */
-static bt_status search(struct inliner *in, const bt_global *start)
+static int is_wanted(const struct options *o, const bt_global *global,
+                     const struct size *size)
 {
-    bt_vec(struct visit) stack = { 0 };
-    struct visit first = { .global = start };
-    BT_TRY(add_uses(in, &first, start->func->block));
-    if (!bt_map_put(&in->reach, start, state_of(VISITING)) ||
-        !BT_PUSH(in->arena, &stack, first))
-        return bt_no_memory();
-    while (stack.len) {
-        struct visit *top = &stack.at[stack.len - 1];
-        if (top->next == top->callees.len) {
-            if (bt_map_find(&in->reach, top->global) == state_of(VISITING) &&
-                !bt_map_put(&in->reach, top->global, state_of(PLAIN)))
-                return bt_no_memory();
-            stack.len--;
+    const bt_dict_entry *attr = bt_dict_find(&global->func->attrs, "inline");
+    if (attr && (attr->kind == BT_DICT_BOOL || attr->kind == BT_DICT_INT))
+        return attr->i && size->n <= MAX_BINDINGS;
+    return !size->has_regions && size->n <= (uint64_t)o->max_bindings;
+}
+
+/* Those called come before their callers, so each body is measured once: functions that
+ * call the next one twice do not double the program at every step. */
+static bt_status choose(struct inliner *in, const struct options *o)
+{
+    bt_map sizes;
+    bt_map_init(&sizes, in->arena, 0);
+    for (uint32_t i = 0; i < in->graph->nglobal; i++) {
+        uint32_t g = in->graph->members[i];
+        const bt_global *global = in->module->globals[g];
+        if (global->kind != BT_GLOBAL_FUNC ||
+            in->graph->is_recursive[in->graph->component[g]])
             continue;
-        }
-        const bt_global *callee = top->callees.at[top->next++];
-        const void *state = bt_map_find(&in->reach, callee);
-        if (!state) {
-            struct visit visit = { .global = callee };
-            BT_TRY(add_uses(in, &visit, callee->func->block));
-            if (!bt_map_put(&in->reach, callee, state_of(VISITING)) ||
-                !BT_PUSH(in->arena, &stack, visit))
-                return bt_no_memory();
-            continue;
-        }
-        for (uint32_t i = stack.len; state != state_of(PLAIN) && i-- > 0;) {
-            if (!bt_map_put(&in->reach, stack.at[i].global, state_of(CYCLIC)))
-                return bt_no_memory();
-            if (stack.at[i].global == callee)
-                break;
-        }
+        struct size *size = BT_NEW(in->arena, struct size);
+        if (!size || !bt_map_put(&sizes, global, size))
+            return bt_no_memory();
+        BT_TRY(measure(in, &sizes, global->func->block, size));
+        if (is_wanted(o, global, size) && !bt_map_put(&in->wanted, global, in))
+            return bt_no_memory();
     }
     return NULL;
 }
 
 /* ---- which calls to inline ---- */
 
-static int is_wanted(const struct options *o, const bt_global *global)
+/* Whether a block refers to a value. */
+static bt_status uses(struct inliner *in, const bt_block *block, const bt_value *what,
+                      int *out)
 {
-    const bt_dict_entry *attr = bt_dict_find(&global->func->attrs, "inline");
-    const bt_block *block = global->func->block;
-    if (attr)
-        return attr->i != 0;
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        if (bt_value_nregion(block->bindings[i]))
-            return 0;
+    bt_vec(const bt_block *) queue = { 0 };
+    *out = 0;
+    if (!BT_PUSH(in->arena, &queue, block))
+        return bt_no_memory();
+    while (queue.len) {
+        block = queue.at[--queue.len];
+        *out |= block->result == what;
+        for (uint32_t i = 0; i < block->nbinding && !*out; i++) {
+            const bt_value *value = block->bindings[i];
+            for (uint32_t k = 0; k < bt_value_noperand(value); k++)
+                *out |= bt_value_operand(value, k) == what;
+            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
+                if (!BT_PUSH(in->arena, &queue, bt_value_region(value, k)))
+                    return bt_no_memory();
+            }
+        }
     }
-    return block->nbinding <= o->max_bindings;
+    return NULL;
 }
 
-static const bt_func *callee_of(bt_rewrite *rewrite, const bt_call *call)
+/* A closure that this call alone uses, and not its own body. */
+static bt_status find_closure(bt_rewrite *rewrite, const bt_closure_value *closure,
+                              const bt_func **out)
+{
+    int is_recursive;
+    if (closure->group->n != 1 || bt_rewrite_nuse(rewrite, &closure->base) != 1)
+        return NULL;
+    BT_TRY(uses(bt_rewrite_state(rewrite), closure->func->block, &closure->base,
+                &is_recursive));
+    if (!is_recursive)
+        *out = closure->func;
+    return NULL;
+}
+
+/* *out stays NULL where the call is to stay. What a call checks at run time, its callee
+ * relies on. */
+static bt_status find_callee(bt_rewrite *rewrite, const bt_call *call,
+                             const bt_func **out)
 {
     const struct inliner *in = bt_rewrite_state(rewrite);
     const bt_closure_value *closure = bt_as_closure(call->callee);
-    if (closure)
-        return closure->group->n == 1 && bt_rewrite_nuse(rewrite, &closure->base) == 1
-                   ? closure->func
-                   : NULL;
-    const bt_global *global = call->callee && call->callee->kind == BT_VALUE_GLOBAL
-                                  ? bt_module_find(in->module, call->callee->name)
-                                  : NULL;
-    if (!global || global->kind != BT_GLOBAL_FUNC ||
-        bt_map_find(&in->reach, global) != state_of(PLAIN))
+    if (call->ncheck)
         return NULL;
-    return is_wanted(bt_rewrite_call(rewrite)->options, global) ? global->func : NULL;
+    if (closure)
+        return find_closure(rewrite, closure, out);
+    const bt_global *global = called_global(in, &call->base);
+    if (global && bt_map_find(&in->wanted, global))
+        *out = global->func;
+    return NULL;
 }
 
 static bt_status inline_call(bt_rewrite *rewrite, const bt_call *call,
@@ -152,7 +174,8 @@ static bt_status inline_call(bt_rewrite *rewrite, const bt_call *call,
     struct inliner *in = bt_rewrite_state(rewrite);
     if (call->callee_kind != BT_CALLEE_VALUE || in->depth == MAX_DEPTH)
         return NULL;
-    const bt_func *func = callee_of(rewrite, call);
+    const bt_func *func = NULL;
+    BT_TRY(find_callee(rewrite, call, &func));
     if (!func || func->nvar != call->ntype_arg)
         return NULL;
     const bt_value **args = BT_NEWS(in->arena, const bt_value *, call->narg);
@@ -172,12 +195,11 @@ static const bt_rewriter rewriter = { .call_ = inline_call };
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     struct inliner in = { .module = call->module, .arena = call->scratch };
-    bt_map_init(&in.reach, call->scratch, 0);
-    for (uint32_t i = 0; i < call->module->nglobal; i++) {
-        const bt_global *global = call->module->globals[i];
-        if (global->kind == BT_GLOBAL_FUNC && !bt_map_find(&in.reach, global))
-            BT_TRY(search(&in, global));
-    }
+    const void *graph;
+    BT_TRY(bt_pass_analysis(ctx, call, "call-graph", &graph));
+    in.graph = graph;
+    bt_map_init(&in.wanted, call->scratch, 0);
+    BT_TRY(choose(&in, call->options));
     return bt_rewrite_module(ctx, call, &rewriter, &in, out);
 }
 
@@ -186,6 +208,7 @@ static const bt_pass passes[] = {
         .name = "inline",
         .doc = "Put the body of a function where it is called.",
         .level = 1,
+        .needs = "call-graph",
         .keeps = "*",
         .options = options,
         .options_nbytes = sizeof(struct options),

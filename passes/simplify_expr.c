@@ -337,8 +337,8 @@ static bt_status simplify_call(bt_rewrite *rewrite, const bt_call *call,
     const bt_value *args[3];
     struct site site = { rewrite, call, args };
     for (uint32_t i = 0; i < BT_COUNT(rules); i++) {
-        if (call->callee_kind != BT_CALLEE_OP || call->narg != rules[i].narg ||
-            strcmp(call->op->name, rules[i].op) != 0)
+        if (call->callee_kind != BT_CALLEE_OP || call->ncheck ||
+            call->narg != rules[i].narg || strcmp(call->op->name, rules[i].op) != 0)
             continue;
         for (uint32_t k = 0; k < call->narg; k++)
             BT_TRY(bt_rewrite_operand(rewrite, call->args[k], &args[k]));

@@ -139,7 +139,7 @@ static bt_status expand_call(bt_rewrite *rewrite, const bt_call *call,
 {
     const bt_value *args[8];
     for (uint32_t i = 0; i < BT_COUNT(expansions); i++) {
-        if (call->callee_kind != BT_CALLEE_OP ||
+        if (call->callee_kind != BT_CALLEE_OP || call->ncheck ||
             strcmp(call->op->name, expansions[i].op) != 0)
             continue;
         for (uint32_t k = 0; k < call->narg && k < BT_COUNT(args); k++)

@@ -1,8 +1,8 @@
 /* References between globals; components by Tarjan's algorithm with a stack of our own.
  */
-#include "ir/callgraph.h"
-
 #include <string.h>
+
+#include <baton/ir.h>
 
 #include "ir/walk.h"
 
@@ -44,8 +44,7 @@ static bt_status read_edges(struct edges *e, const bt_global *global)
     return NULL;
 }
 
-static bt_status find_edges(const bt_module *module, bt_arena *arena,
-                            bt__callgraph *graph)
+static bt_status find_edges(const bt_module *module, bt_arena *arena, bt_callgraph *graph)
 {
     uint32_t n = module->nglobal;
     struct edges e = { .module = module, .arena = arena };
@@ -72,7 +71,7 @@ static bt_status find_edges(const bt_module *module, bt_arena *arena,
 /* ---- components ---- */
 
 struct tarjan {
-    const bt__callgraph *graph;
+    const bt_callgraph *graph;
     uint32_t *order; /* of the first visit, + 1; 0: not visited */
     uint32_t *low;   /* least order reachable */
     uint32_t *next;  /* edge to follow */
@@ -116,7 +115,7 @@ static void leave_global(struct tarjan *t, uint32_t g)
 
 static void find_from(struct tarjan *t, uint32_t root)
 {
-    const bt__callgraph *graph = t->graph;
+    const bt_callgraph *graph = t->graph;
     visit_global(t, root);
     while (t->npath) {
         uint32_t g = t->path[t->npath - 1];
@@ -140,7 +139,7 @@ static void list_members(struct tarjan *t, uint32_t *fill)
         t->members[fill[t->component[g]]++] = g;
 }
 
-static void find_recursive(const bt__callgraph *graph, uint8_t *is_recursive)
+static void find_recursive(const bt_callgraph *graph, uint8_t *is_recursive)
 {
     for (uint32_t g = 0; g < graph->nglobal; g++) {
         for (uint32_t i = graph->edge_start[g]; i < graph->edge_start[g + 1]; i++) {
@@ -150,12 +149,12 @@ static void find_recursive(const bt__callgraph *graph, uint8_t *is_recursive)
     }
 }
 
-bt_status bt__callgraph_create(bt_ctx *ctx, const bt_module *module, bt_arena *arena,
-                               const bt__callgraph **out)
+bt_status bt_callgraph_create(bt_ctx *ctx, const bt_module *module, bt_arena *arena,
+                              const bt_callgraph **out)
 {
     (void)ctx;
     size_t n = module->nglobal;
-    bt__callgraph *graph = BT_NEW(arena, bt__callgraph);
+    bt_callgraph *graph = BT_NEW(arena, bt_callgraph);
     uint32_t *words = BT_NEWS(arena, uint32_t, 8 * n + 1);
     uint8_t *bytes = BT_NEWS(arena, uint8_t, 2 * n);
     if (!graph || !words || !bytes)

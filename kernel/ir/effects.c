@@ -11,7 +11,6 @@
 #include <baton/ir.h>
 #include <baton/op.h>
 
-#include "ir/callgraph.h"
 #include "ir/walk.h"
 
 /* Beyond so many called parameters a function counts as calling the unknown. */
@@ -314,7 +313,7 @@ static bt_status add_global_func(bt_effects *e, const bt_global *global, uint32_
     return NULL;
 }
 
-static bt_status solve_component(bt_effects *e, const bt__callgraph *graph, uint32_t c)
+static bt_status solve_component(bt_effects *e, const bt_callgraph *graph, uint32_t c)
 {
     uint32_t bits = graph->is_recursive[c] ? BT_EFFECT_DIVERGES : 0;
     do {
@@ -328,8 +327,8 @@ static bt_status solve_component(bt_effects *e, const bt__callgraph *graph, uint
 bt_status bt_effects_create(bt_ctx *ctx, const bt_module *module, bt_arena *arena,
                             bt_effects **out)
 {
-    const bt__callgraph *graph;
-    BT_TRY(bt__callgraph_create(ctx, module, arena, &graph));
+    const bt_callgraph *graph;
+    BT_TRY(bt_callgraph_create(ctx, module, arena, &graph));
     bt_effects *e = BT_NEW(arena, bt_effects);
     if (!e)
         return bt_no_memory();

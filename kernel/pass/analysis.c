@@ -14,10 +14,22 @@ static bt_status compute_effects(bt_ctx *ctx, const bt_module *module, bt_arena 
     return NULL;
 }
 
+static bt_status compute_callgraph(bt_ctx *ctx, const bt_module *module, bt_arena *arena,
+                                   const void **out)
+{
+    const bt_callgraph *graph = NULL;
+    BT_TRY(bt_callgraph_create(ctx, module, arena, &graph));
+    *out = graph;
+    return NULL;
+}
+
 static const bt_analysis own[] = {
     { .name = "effects",
       .doc = "What each binding may do besides giving a value: bt_effects.",
       .compute = compute_effects },
+    { .name = "call-graph",
+      .doc = "Which globals refer to which, and the components of that: bt_callgraph.",
+      .compute = compute_callgraph },
     { 0 },
 };
 
@@ -55,12 +67,14 @@ static void drop(bt__cached *cached)
     bt_module_unref(cached->module);
 }
 
+/* "*" keeps invariants only: a result describes the bindings of one version, and only a
+ * pass that names it knows that it still fits the next. */
 void bt__analyses_drop(bt__analyses *analyses, const bt__planned *keeper)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < analyses->at.len; i++) {
         bt__cached *cached = &analyses->at.at[i];
-        if (keeper && bt__item_has(keeper->item, "keeps", cached->name))
+        if (keeper && bt__item_names(keeper->item, "keeps", cached->name))
             analyses->at.at[kept++] = *cached;
         else
             drop(cached);

@@ -140,7 +140,9 @@ typedef struct bt__facts {
 int bt__facts_has(const bt__facts *, const char *name);
 /* What holds after a pass. 0: no memory */
 int bt__facts_after(bt__facts *, const bt__planned *, int is_changed);
-/* Whether a list of words in a pass's manifest has the name, or "*". */
+/* Whether a list of words in a pass's manifest has the name. */
+int bt__item_names(const bt__item *, const char *key, const char *name);
+/* The same, or "*". */
 int bt__item_has(const bt__item *, const char *key, const char *name);
 
 /* ---- analysis.c ---- */

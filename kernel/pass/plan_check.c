@@ -9,15 +9,19 @@
 
 /* ---- facts ---- */
 
-int bt__item_has(const bt__item *item, const char *key, const char *name)
+int bt__item_names(const bt__item *item, const char *key, const char *name)
 {
     const json_t *words = json_object_get(item->json, key);
     for (size_t i = 0; i < json_array_size(words); i++) {
-        const char *word = json_string_value(json_array_get(words, i));
-        if (strcmp(word, name) == 0 || strcmp(word, "*") == 0)
+        if (strcmp(json_string_value(json_array_get(words, i)), name) == 0)
             return 1;
     }
     return 0;
+}
+
+int bt__item_has(const bt__item *item, const char *key, const char *name)
+{
+    return bt__item_names(item, key, name) || bt__item_names(item, key, "*");
 }
 
 int bt__facts_has(const bt__facts *facts, const char *name)

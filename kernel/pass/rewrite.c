@@ -476,3 +476,9 @@ const bt_value *bt_rewrite_use(const bt_rewrite *rw, const bt_value *old, uint32
     const struct bt__info *info = bt__rewrite_info(rw, old);
     return info && index < info->users.len ? info->users.at[index] : NULL;
 }
+
+int bt_rewrite_is_here(const bt_rewrite *rw, const bt_value *old)
+{
+    const struct bt__info *info = bt__rewrite_info(rw, old);
+    return info && info->block == rw->cursor->block;
+}

@@ -1,5 +1,4 @@
 /* Rewriting all functions of a module, then the callers of those whose type changed. */
-#include "ir/callgraph.h"
 #include "pass/rewrite.h"
 
 /* A component whose functions call each other is walked until their types stay. */
@@ -56,7 +55,7 @@ static bt_status rewrite_all(struct versions *v)
 
 /* ---- callers ---- */
 
-static int calls_retyped(const struct versions *v, const bt__callgraph *graph, uint32_t g)
+static int calls_retyped(const struct versions *v, const bt_callgraph *graph, uint32_t g)
 {
     for (uint32_t i = graph->edge_start[g]; i < graph->edge_start[g + 1]; i++) {
         if (bt_map_find(&v->retyped, v->module->globals[graph->edges[i]]->name))
@@ -65,7 +64,7 @@ static int calls_retyped(const struct versions *v, const bt__callgraph *graph, u
     return 0;
 }
 
-static bt_status retype_component(struct versions *v, const bt__callgraph *graph,
+static bt_status retype_component(struct versions *v, const bt_callgraph *graph,
                                   uint32_t c)
 {
     uint32_t round = 0, before;
@@ -125,13 +124,13 @@ static bt_status next_version(const struct versions *v, bt_module **out)
 
 static bt_status retype_callers(struct versions *v)
 {
-    const bt__callgraph *graph;
+    const bt_callgraph *graph;
     bt_module *now;
     if (!v->retyped.len)
         return NULL;
     // The rewritten functions may call others than the old ones did.
     BT_TRY(next_version(v, &now));
-    bt_status status = bt__callgraph_create(v->rw->ctx, now, v->rw->kept, &graph);
+    bt_status status = bt_callgraph_create(v->rw->ctx, now, v->rw->kept, &graph);
     bt_module_unref(now);
     v->rw->rewriter = &no_slots;
     v->rw->retyped = &v->retyped;

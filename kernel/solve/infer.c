@@ -5,8 +5,6 @@
  */
 #include "solve/solver.h"
 
-#include "ir/callgraph.h"
-
 /* What is known of a global. */
 struct bt__global {
     const bt_global *old;
@@ -19,7 +17,7 @@ struct inference {
     bt_ctx *ctx;
     const bt_module *module;
     bt_arena *arena;
-    const bt__callgraph *graph;
+    const bt_callgraph *graph;
     bt_map globals; /* name to struct bt__global */
     bt_module_builder *builder;
     uint64_t seed;
@@ -247,7 +245,7 @@ static bt_status begin(struct inference *in)
         if (!bt_map_put(&in->globals, global->old->name, global))
             return bt_no_memory();
     }
-    BT_TRY(bt__callgraph_create(in->ctx, in->module, in->arena, &in->graph));
+    BT_TRY(bt_callgraph_create(in->ctx, in->module, in->arena, &in->graph));
     return bt_module_builder_create(in->ctx, in->module->store, in->module, &in->builder);
 }
 

@@ -1,8 +1,6 @@
 /* Modules: versions that share what did not change, names, data types, components. */
 #include "solve_kit.h"
 
-#include "ir/callgraph.h"
-
 /* A function that calls the named ones, in order, with its parameter. */
 static const bt_func *caller(kit *k, uint32_t n, const char *const *names)
 {
@@ -187,7 +185,7 @@ static void test_rows_are_copied(void **state)
 
 /* ---- components ---- */
 
-static uint32_t component_of(const bt_module *m, const bt__callgraph *graph,
+static uint32_t component_of(const bt_module *m, const bt_callgraph *graph,
                              const char *name)
 {
     for (uint32_t i = 0; i < m->nglobal; i++) {
@@ -209,9 +207,9 @@ static void test_components_come_in_order_of_reference(void **state)
     define(&k, "self", CALLER(&k, "self"));
     define(&k, "leaf", caller(&k, 0, NULL));
     bt_module *m = finish(&k);
-    const bt__callgraph *graph;
+    const bt_callgraph *graph;
     bt_arena *arena = bt_arena_create(k.registry);
-    assert_ok(k.ctx, bt__callgraph_create(k.ctx, m, arena, &graph));
+    assert_ok(k.ctx, bt_callgraph_create(k.ctx, m, arena, &graph));
     uint32_t a = component_of(m, graph, "a"), self = component_of(m, graph, "self");
     uint32_t leaf = component_of(m, graph, "leaf"), top = component_of(m, graph, "main");
     assert_int_equal(graph->ncomponent, 4);
@@ -241,9 +239,9 @@ static void test_long_chains_of_functions(void **state)
         define(&k, name, caller(&k, 1, names));
     }
     bt_module *m = finish(&k);
-    const bt__callgraph *graph;
+    const bt_callgraph *graph;
     bt_arena *arena = bt_arena_create(k.registry);
-    assert_ok(k.ctx, bt__callgraph_create(k.ctx, m, arena, &graph));
+    assert_ok(k.ctx, bt_callgraph_create(k.ctx, m, arena, &graph));
     assert_int_equal(graph->ncomponent, N);
     assert_int_equal(graph->members[0], N - 1);
     assert_int_equal(graph->component[0], N - 1);

@@ -37,7 +37,8 @@ typedef struct bt_pass {
     uint32_t level;   /* runs from this opt level on: 0 always ... 4 */
     /* Names of analyses and invariants, separated by blanks. The module always has types;
      * other invariants: "anf", "fused", ... A pass runs only when what it needs holds;
-     * afterwards holds what it keeps and gives, "*" = everything. */
+     * afterwards holds what it keeps and gives; to keep "*" is to keep every invariant,
+     * but no analysis, which must be named. */
     const char *needs, *keeps, *gives;
     const bt_attr *options; /* as an operator's attributes; NULL: none */
     size_t options_nbytes;
@@ -61,7 +62,8 @@ typedef struct bt_analysis {
     {                                                    \
         "baton.analysis/1", sizeof(bt_analysis), (array) \
     }
-/* The result of a needed analysis; type by name: "effects" is a bt_effects. */
+/* The result of a needed analysis; type by name: "effects" is a bt_effects,
+ * "call-graph" a bt_callgraph. */
 BT_API bt_status bt_pass_analysis(bt_ctx *, bt_pass_call *, const char *name,
                                   const void **out) BT_MUST_USE;
 
@@ -120,6 +122,9 @@ BT_API void bt_rewrite_from(bt_rewrite *, const bt_value *old);
 BT_API uint32_t bt_rewrite_nuse(const bt_rewrite *, const bt_value *old);
 BT_API const bt_value *bt_rewrite_use(const bt_rewrite *, const bt_value *old,
                                       uint32_t index);
+/* Whether an old value is bound in the very block that is walked, not in one around it:
+ * what moves from there to here runs as often as before. */
+BT_API int bt_rewrite_is_here(const bt_rewrite *, const bt_value *old);
 /* Rewrites a nested block (with the parameters mapped to `args`) into the current one;
  * *out is its result. */
 BT_API bt_status bt_rewrite_inline(bt_rewrite *, const bt_block *, uint32_t narg,

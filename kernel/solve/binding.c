@@ -47,6 +47,10 @@ static bt_status infer(bt_solver *s, bt_value *binding)
     BT_TRY(bt__resolve(s, slot->type, &type));
     if (type->has & BT_HAS_HOLE)
         return bt__report_unknown(s, slot, NULL, NULL);
+    uint32_t size;
+    BT_TRY(bt__type_size(s, type, &size));
+    if (size >= BT__TYPE_SIZE)
+        return bt__report_large(s, slot);
     if (binding->kind == BT_VALUE_CALL)
         BT_TRY(copy_call(s, slot, (bt_call *)(void *)binding));
     binding->type = type;

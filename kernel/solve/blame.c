@@ -2,7 +2,7 @@
  * came from. */
 #include "solve/solver.h"
 
-enum { MAX_NOTES = 4 };
+enum { MAX_NOTES = 4, MAX_SHOWN = 500 /* parts of a type in a message */ };
 
 /* ---- texts ---- */
 
@@ -13,7 +13,16 @@ const char *bt__show(bt_solver *s, const bt_type *type)
     if (bt__resolve(s, type, &known))
         known = type;
     bt_text_init(&text, s->arena);
-    bt_print_type(s->ctx, known, &text);
+    const bt_list_type *tuple = bt_as_tuple_type(known);
+    uint32_t size;
+    if (bt__type_size(s, known, &size))
+        return "a type";
+    if (size <= MAX_SHOWN)
+        bt_print_type(s->ctx, known, &text);
+    else if (tuple)
+        bt_text_addf(&text, "a tuple of %u fields", tuple->n);
+    else
+        bt_text_addf(&text, "a large %s type", bt_type_kind_name(known->kind));
     const char *shown = bt_text_get(&text);
     return shown ? shown : "a type";
 }
@@ -323,6 +332,17 @@ bt_status bt__report_unknown(bt_solver *s, const struct bt__slot *slot,
         status = bt_note(s->ctx, status, s->store, node->slot->value->span,
                          "%s waits for it here", what_waits(s, node));
     return bt__report(s, status);
+}
+
+bt_status bt__report_large(bt_solver *s, const struct bt__slot *slot)
+{
+    bt_text text;
+    bt_text_init(&text, s->arena);
+    bt_text_addf(&text, "the type of %s has more than %u parts",
+                 slot ? bt__show_value(s, slot->value) : "a function", BT__TYPE_SIZE);
+    if (!slot)
+        return bt_fail(s->ctx, BT_ERR_LIMIT, "%s", bt_text_get(&text));
+    return fail_at(s, BT_ERR_LIMIT, slot, &text);
 }
 
 bt_status bt__report_pending(bt_solver *s, struct bt__node *node)

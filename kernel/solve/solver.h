@@ -170,6 +170,7 @@ struct bt_solver {
     bt_map *globals;   /* name to struct bt__global; NULL: the module is typed */
     bt_map slots;      /* value to slot */
     bt_map ctor_types; /* constructor to function type */
+    bt_map sizes;      /* of terms with parts, written out */
     bt_map births;     /* opaque dim to the function in which it arose */
     bt_map relations;  /* by name */
     bt_map signatures; /* by operator */
@@ -288,6 +289,12 @@ bt_status bt__node_holes(bt_solver *, struct bt__node *, bt__visit_hole *,
                          void *self) BT_MUST_USE;
 bt_status bt__node_poisoned(bt_solver *, struct bt__node *, int *out) BT_MUST_USE;
 
+/* ---- size.c ---- */
+
+/* Parts of a term written out, shared ones each time; at most BT__TYPE_SIZE. */
+#define BT__TYPE_SIZE 100000u
+bt_status bt__type_size(bt_solver *, const bt_type *, uint32_t *out) BT_MUST_USE;
+
 /* ---- blame.c ---- */
 
 /* Reports an error; what is returned is not NULL once there are too many. */
@@ -303,6 +310,8 @@ bt_status bt__note_operands(bt_solver *, bt_status, const struct bt__slot *, int
 /* The error for a node that waits when nothing can proceed, where it waits for a hole
  * that no node computes. */
 bt_status bt__report_pending(bt_solver *, struct bt__node *) BT_MUST_USE;
+/* The error for a value whose type is too large to be written out. */
+bt_status bt__report_large(bt_solver *, const struct bt__slot *) BT_MUST_USE;
 /* The error for a value whose type cannot be inferred; hole and node may be NULL. */
 bt_status bt__report_unknown(bt_solver *, const struct bt__slot *, struct bt__hole *,
                              const struct bt__node *) BT_MUST_USE;

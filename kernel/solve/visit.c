@@ -153,6 +153,15 @@ static bt_status visit_tuple(bt_solver *s, struct bt__slot *slot,
 {
     const bt_type **types;
     BT_TRY(types_of(s, tuple->nfield, tuple->fields, &types));
+    // a tuple of what failed is no new error, however often it is nested
+    for (uint32_t i = 0; i < tuple->nfield; i++) {
+        const bt_type *field = bt__head(s, types[i]);
+        const struct bt__hole *hole = bt__hole_of(s, field);
+        if (hole && hole->is_poison) {
+            slot->type = field;
+            return NULL;
+        }
+    }
     slot->type = bt_type_tuple(s->store, tuple->nfield, types);
     return slot->type ? NULL : bt_store_why(s->ctx, s->store);
 }
@@ -327,6 +336,9 @@ bt_status bt__visit_binding(bt_solver *s, const bt_value *value)
     uint32_t level = s->level;
     bt_status status = visit_kind(s, slot);
     if (status && !bt__is_fatal(status) && status != s->first) {
+        if (!status->place.file)
+            status = bt_fail_at(s->ctx, status->code, s->store, value->span, "%s",
+                                status->message);
         BT_TRY(bt__report(s, status));
         s->level = level;
         s->function = slot->function;

@@ -22,6 +22,10 @@ static bt_status final(bt_solver *s, const struct bt__slot *slot, const bt_type 
                        const bt_type **out)
 {
     BT_TRY(bt__resolve(s, type, out));
+    uint32_t size;
+    BT_TRY(bt__type_size(s, *out, &size));
+    if (size >= BT__TYPE_SIZE)
+        return bt__report_large(s, slot);
     if (!((*out)->has & BT_HAS_HOLE))
         return NULL;
     struct bt__slot *of = (struct bt__slot *)(uintptr_t)slot;

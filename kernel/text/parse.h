@@ -3,14 +3,16 @@
  *
  *   cursor.c         tokens, errors, skipping to where parsing can go on
  *   scope.c          names of locals, type variables, shared `?a`
+ *   names_parse.c    names of the module: operators, data types, constructors, globals
  *   parse_dim.c, parse_type.c, parse_params.c    types and other terms
  *   attrs_parse.c    attributes of operators and functions
  *   constant.c       literals and constants
- *   parse_pattern.c, parse_expr.c, parse_func.c, parse_call.c   programs, as drafts
+ *   draft.c, parse_stmt.c, parse_expr.c, parse_call.c, parse_func.c, parse_pattern.c
+ *                    programs, as drafts
  *   relay_graph.c    where Relay's graph nodes are placed
  *   metadata.c       Relay's #[metadata]
  *   emit.c           drafts become nodes
- *   parse.c          headers, definitions, the whole module
+ *   parse_header.c, parse_adt.c, parse_global.c, parse.c    headers, definitions, modules
  *
  * A parsing function returns its result, or NULL (0) after it reported an error; the
  * caller passes that on or recovers at the next statement.

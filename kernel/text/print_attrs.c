@@ -83,10 +83,9 @@ static int same_list(uint32_t kind, const union member *a, const union member *b
 }
 
 /* Defaults that are terms are None, a dtype, or a text in the form that is printed. */
-static int is_preset_term(bt__printer *p, const bt_attr *row, const char *printed)
+static int is_preset_term(const bt_attr *row, const char *printed)
 {
     char name[BT_DTYPE_NAME_SIZE + 2];
-    (void)p;
     if (row->kind == BT_ATTR_DTYPE && *row->preset && strcmp(row->preset, "None") != 0 &&
         strlen(row->preset) < BT_DTYPE_NAME_SIZE) {
         name[0] = '"';
@@ -208,7 +207,7 @@ uint32_t bt__print_attrs(bt__printer *p, const bt_op *op, const void *attrs, uin
         p->out = out;
         const char *got = bt_text_get(&text);
         out->failed |= !got;
-        if (!got || (row->preset && is_term(row->kind) && is_preset_term(p, row, got)))
+        if (!got || (row->preset && is_term(row->kind) && is_preset_term(row, got)))
             continue;
         add(p, n + printed++ ? ", " : "");
         bt__print_name(p->out, "", row->name);

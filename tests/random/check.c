@@ -1,9 +1,15 @@
 /*
- * Makes random programs and checks laws on each:    check FIRST COUNT [LAW]    or check
- * --print SEED verify      it verifies roundtrip   print(parse(print(m))) is print(m),
- * byte for byte, and equal in structure; inference changes nothing run         interp
- * gives a result, and the same one after the pipeline `default` and after each pass alone
- * Prints the seed of each program that breaks a law; exit code 1 if any does.
+ * Makes random programs and checks laws on each:
+ *     check FIRST COUNT [LAW]    or    check --print SEED
+ *     verify      it verifies
+ *     roundtrip   print(parse(print(m))) is print(m), byte for byte, and equal in
+ *                 structure; inference changes nothing
+ *     run         interp gives a result, and the same one after the pipeline `default`
+ *                 and after each pass alone
+ *     sequence    and after passes in a random order, one after the other
+ * Prints the seed of each program that breaks a law; exit code 1 if any does, or if some
+ * pass changed none of 300 programs or more in `sequence`: then the law says nothing of
+ * that pass.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +17,18 @@
 
 #include <baton/executor.h>
 #include <baton/pass.h>
+#include <baton/plugin.h>
 
 #include "program.h"
+
+enum { MAX_PASS = 64, MIN_PROGRAMS = 300 };
+
+/* How often each pass of the plugins changed a program. */
+struct tally {
+    uint32_t n;
+    const char *names[MAX_PASS];
+    uint64_t nrun[MAX_PASS], nchanged[MAX_PASS];
+};
 
 static const struct random_options sizes[] = { { 0, 6, 4 }, { 2, 12, 6 }, { 4, 30, 8 } };
 
@@ -50,10 +66,11 @@ static bt_status print_module(bt_ctx *ctx, const bt_module *module, bt_arena *ar
 /* ---- laws ---- */
 
 static bt_status check_verify(bt_ctx *ctx, uint64_t seed, const bt_module *module,
-                              bt_arena *arena)
+                              bt_arena *arena, struct tally *tally)
 {
     (void)seed;
     (void)arena;
+    (void)tally;
     return bt_verify(ctx, module);
 }
 
@@ -86,11 +103,12 @@ static bt_status check_inference(bt_ctx *ctx, const char *text, const bt_module 
 }
 
 static bt_status check_roundtrip(bt_ctx *ctx, uint64_t seed, const bt_module *module,
-                                 bt_arena *arena)
+                                 bt_arena *arena, struct tally *tally)
 {
     const char *text, *again;
     bt_module *parsed;
     (void)seed;
+    (void)tally;
     BT_TRY(print_module(ctx, module, arena, &text));
     BT_TRY(bt_parse(ctx, "printed", NULL, text, strlen(text), &parsed));
     bt_status status = print_module(ctx, parsed, arena, &again);
@@ -115,52 +133,67 @@ static bt_status run_module(bt_ctx *ctx, const bt_module *module, uint32_t n,
     return status;
 }
 
-/* Objects print the same; floats to nine digits. */
+/* Tensors to six digits, 0 and -0 alike; what holds no tensors prints the same. Results
+ * nest no deeper than the loops that built them. */
 static bt_status same_result(bt_ctx *ctx, const bt_object *a, const bt_object *b,
                              const char *pipeline)
 {
     const bt_tensor *x = bt_object_as_tensor(a), *y = bt_object_as_tensor(b);
+    const bt_tuple *t = bt_object_as_tuple(a), *u = bt_object_as_tuple(b);
+    const bt_adt *v = bt_object_as_adt(a), *w = bt_object_as_adt(b);
     bt_text left, right;
+    int is_same = 1;
     if (x && y) {
         bt_tensor_difference d;
         BT_TRY(bt_tensor_compare(ctx, x, y, 1e-6, 1e-6, &d));
-        return d.ndifferent
-                   ? bt_fail(ctx, BT_ERR_INTERNAL, "%s changes the result", pipeline)
-                   : NULL;
+        is_same = d.ndifferent == 0;
+    } else if (t && u && t->nfield == u->nfield) {
+        for (uint32_t i = 0; i < t->nfield; i++)
+            BT_TRY(same_result(ctx, t->fields[i], u->fields[i], pipeline));
+    } else if (v && w && v->tag == w->tag && v->nfield == w->nfield) {
+        for (uint32_t i = 0; i < v->nfield; i++)
+            BT_TRY(same_result(ctx, v->fields[i], w->fields[i], pipeline));
+    } else {
+        bt_text_init(&left, bt_ctx_scratch(ctx));
+        bt_text_init(&right, bt_ctx_scratch(ctx));
+        bt_object_print(a, 1000, &left);
+        bt_object_print(b, 1000, &right);
+        if (!bt_text_get(&left) || !bt_text_get(&right))
+            return bt_no_memory();
+        is_same = strcmp(left.at, right.at) == 0;
     }
-    bt_text_init(&left, bt_ctx_scratch(ctx));
-    bt_text_init(&right, bt_ctx_scratch(ctx));
-    bt_object_print(a, 1000, &left);
-    bt_object_print(b, 1000, &right);
-    if (!bt_text_get(&left) || !bt_text_get(&right))
-        return bt_no_memory();
-    return strcmp(left.at, right.at) == 0
-               ? NULL
-               : bt_fail(ctx, BT_ERR_INTERNAL, "%s changes the result", pipeline);
+    return is_same ? NULL
+                   : bt_fail(ctx, BT_ERR_INTERNAL, "%s changes the result", pipeline);
+}
+
+static bt_status optimise(bt_ctx *ctx, const bt_module *module, const char *source,
+                          bt_module **out)
+{
+    bt_pipeline *pipeline;
+    BT_TRY(bt_pipeline_read(ctx, source, &pipeline));
+    bt_status status = bt_pipeline_run(
+        ctx, pipeline, &(bt_pipeline_options){ .level = 4, .verify_each = 1 }, module,
+        out);
+    bt_pipeline_destroy(pipeline);
+    return bt_note(ctx, status, NULL, 0, "in pipeline %s", source);
 }
 
 static bt_status run_optimised(bt_ctx *ctx, const bt_module *module, const char *source,
                                uint32_t n, bt_object *const *args, bt_object **out)
 {
-    bt_pipeline *pipeline;
     bt_module *next;
-    BT_TRY(bt_pipeline_read(ctx, source, &pipeline));
-    bt_status status = bt_pipeline_run(
-        ctx, pipeline, &(bt_pipeline_options){ .level = 4, .verify_each = 1 }, module,
-        &next);
-    bt_pipeline_destroy(pipeline);
-    if (status)
-        return bt_note(ctx, status, NULL, 0, "in pipeline %s", source);
-    status = run_module(ctx, next, n, args, out);
+    BT_TRY(optimise(ctx, module, source, &next));
+    bt_status status = run_module(ctx, next, n, args, out);
     bt_module_unref(next);
     return bt_note(ctx, status, NULL, 0, "after pipeline %s", source);
 }
 
 static bt_status check_run(bt_ctx *ctx, uint64_t seed, const bt_module *module,
-                           bt_arena *arena)
+                           bt_arena *arena, struct tally *tally)
 {
     bt_object **args, *expected = NULL, *got;
     uint32_t n;
+    (void)tally;
     BT_TRY(random_arguments(ctx, seed, module, &n, &args, arena));
     bt_status status = run_module(ctx, module, n, args, &expected);
     for (uint32_t i = 0; !status && i < BT_COUNT(pipelines); i++) {
@@ -176,16 +209,72 @@ static bt_status check_run(bt_ctx *ctx, uint64_t seed, const bt_module *module,
     return status;
 }
 
+/* Four to twelve passes, each with its own defaults, in an order that the seed decides;
+ * written to `names` as a list. *out: a new reference. */
+static bt_status run_sequence(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                              struct tally *tally, bt_text *names, bt_module **out)
+{
+    uint64_t random = seed ^ 0xaaaa;
+    bt_module *now = bt_module_ref(module);
+    bt_status status = NULL;
+    for (uint32_t i = 4 + random_below(&random, 9); i > 0 && !status; i--) {
+        uint32_t pass = random_below(&random, tally->n);
+        bt_module *next;
+        bt_text_addf(names, "%s%s", names->len ? ", " : "", tally->names[pass]);
+        status = optimise(ctx, now, tally->names[pass], &next);
+        if (status)
+            break;
+        tally->nrun[pass]++;
+        tally->nchanged[pass] += next != now;
+        bt_module_unref(now);
+        now = next;
+    }
+    if (status)
+        bt_module_unref(now);
+    else
+        *out = now;
+    return status;
+}
+
+static bt_status check_sequence(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                                bt_arena *arena, struct tally *tally)
+{
+    bt_object **args, *expected = NULL, *got = NULL;
+    bt_module *next = NULL;
+    bt_text names;
+    uint32_t n;
+    bt_text_init(&names, arena);
+    BT_TRY(random_arguments(ctx, seed, module, &n, &args, arena));
+    bt_status status = run_module(ctx, module, n, args, &expected);
+    if (!status)
+        status = run_sequence(ctx, seed, module, tally, &names, &next);
+    if (!status)
+        status = run_module(ctx, next, n, args, &got);
+    if (!status)
+        status = same_result(ctx, got, expected, "the sequence");
+    if (status && bt_text_get(&names))
+        status = bt_note(ctx, status, NULL, 0, "after %s", names.at);
+    bt_module_unref(next);
+    bt_object_unref(got);
+    bt_object_unref(expected);
+    for (uint32_t i = 0; i < n; i++)
+        bt_object_unref(args[i]);
+    return status;
+}
+
 static const struct law {
     const char *name;
-    bt_status (*check)(bt_ctx *, uint64_t seed, const bt_module *, bt_arena *);
+    bt_status (*check)(bt_ctx *, uint64_t seed, const bt_module *, bt_arena *,
+                       struct tally *);
 } laws[] = { { "verify", check_verify },
              { "roundtrip", check_roundtrip },
-             { "run", check_run } };
+             { "run", check_run },
+             { "sequence", check_sequence } };
 
 /* ---- programs ---- */
 
-static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only)
+static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only,
+                            struct tally *tally)
 {
     bt_module *module;
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
@@ -195,7 +284,7 @@ static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only)
     if (!status) {
         for (uint32_t i = 0; !status && i < BT_COUNT(laws); i++) {
             if (!only || strcmp(only, laws[i].name) == 0)
-                status = laws[i].check(ctx, seed, module, arena);
+                status = laws[i].check(ctx, seed, module, arena, tally);
         }
         bt_module_unref(module);
     }
@@ -203,13 +292,46 @@ static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only)
     return status;
 }
 
+static bt_status find_passes(bt_ctx *ctx, struct tally *out)
+{
+    bt_provided item;
+    uint32_t n = bt_provided_len(ctx, "pass");
+    for (uint32_t i = 0; i < n && out->n < MAX_PASS; i++) {
+        BT_TRY(bt_provided_at(ctx, "pass", i, &item));
+        out->names[out->n++] = item.name;
+    }
+    return NULL;
+}
+
+/* 1 if some pass never found work in enough programs. */
+static int print_tally(const struct tally *tally, uint64_t nprogram)
+{
+    int is_idle = 0;
+    for (uint32_t i = 0; i < tally->n; i++) {
+        printf("%-20s changed %llu of %llu\n", tally->names[i],
+               (unsigned long long)tally->nchanged[i],
+               (unsigned long long)tally->nrun[i]);
+        is_idle |= nprogram >= MIN_PROGRAMS && tally->nchanged[i] == 0;
+    }
+    if (is_idle)
+        printf("a pass never changed a program: random programs give it no work\n");
+    return is_idle;
+}
+
 static int check_all(bt_ctx *ctx, uint64_t first, uint64_t count, const char *only)
 {
     uint64_t nfailed = 0;
+    struct tally tally = { 0 };
+    int is_idle = 0;
+    bt_status found = find_passes(ctx, &tally);
+    if (found) {
+        print_status(ctx, found);
+        return 1;
+    }
     for (uint64_t seed = first; seed < first + count; seed++) {
         bt_arena *scratch = bt_ctx_scratch(ctx);
         const void *mark = bt_arena_mark(scratch);
-        bt_status status = check_seed(ctx, seed, only);
+        bt_status status = check_seed(ctx, seed, only, &tally);
         if (status) {
             nfailed++;
             printf("seed %llu:\n", (unsigned long long)seed);
@@ -220,7 +342,9 @@ static int check_all(bt_ctx *ctx, uint64_t first, uint64_t count, const char *on
     }
     printf("%llu passed, %llu failed\n", (unsigned long long)(count - nfailed),
            (unsigned long long)nfailed);
-    return nfailed != 0;
+    if (!only || strcmp(only, "sequence") == 0)
+        is_idle = print_tally(&tally, count);
+    return nfailed != 0 || is_idle;
 }
 
 static int print_seed(bt_ctx *ctx, uint64_t seed)
@@ -243,9 +367,8 @@ int main(int argc, char **argv)
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     bt_registry_unref(registry);
     if (!ctx || argc < 3) {
-        fprintf(
-            stderr,
-            "usage: check FIRST COUNT [verify|roundtrip|run], or check --print SEED\n");
+        fprintf(stderr, "usage: check FIRST COUNT [verify|roundtrip|run|sequence], or "
+                        "check --print SEED\n");
         return 2;
     }
     int code = strcmp(argv[1], "--print") == 0

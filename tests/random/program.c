@@ -263,6 +263,222 @@ static bt_status make_moved(struct maker *m, const bt_type *type, const bt_value
     return make_unary(m, type, out);
 }
 
+/* ---- work for passes ---- */
+
+/* All elements the same. */
+static bt_status make_splat(struct maker *m, const bt_type *type, double value,
+                            const bt_value **out)
+{
+    return bt_build_scalar(m->builder, dtype_of(type), value, out);
+}
+
+static bt_status cast_to(struct maker *m, const bt_value *x, const char *dtype,
+                         const bt_value **out)
+{
+    bt_text text;
+    bt_text_init(&text, m->arena);
+    bt_text_addf(&text, "dtype=\"%s\"", dtype);
+    return text.failed ? bt_no_memory() : call_op(m, "cast", text.at, x, NULL, out);
+}
+
+/* x + 0, 1 * x and the like; logic for bools. */
+static bt_status make_neutral(struct maker *m, const bt_type *type, const bt_value *x,
+                              const bt_value **out)
+{
+    static const struct {
+        const char *op;
+        double neutral;
+        int on_left;
+    } rows[] = { { "add", 0, 0 },      { "add", 0, 1 },      { "subtract", 0, 0 },
+                 { "multiply", 1, 0 }, { "multiply", 1, 1 }, { "divide", 1, 0 } };
+    const bt_value *constant;
+    uint32_t pick = below(m, BT_COUNT(rows));
+    if (dtype_of(type) == BT_BOOL)
+        return call_op(m, below(m, 2) ? "logical_and" : "logical_or", NULL, x, x, out);
+    BT_TRY(make_splat(m, type, rows[pick].neutral, &constant));
+    return rows[pick].on_left ? call_op(m, rows[pick].op, NULL, constant, x, out)
+                              : call_op(m, rows[pick].op, NULL, x, constant, out);
+}
+
+/* What is zero for integers only. */
+static bt_status make_zero(struct maker *m, const bt_type *type, const bt_value *x,
+                           const bt_value **out)
+{
+    const bt_value *zero;
+    if (dtype_of(type) == BT_BOOL)
+        return call_op(m, "logical_xor", NULL, x, x, out);
+    if (below(m, 2))
+        return call_op(m, "subtract", NULL, x, x, out);
+    BT_TRY(make_splat(m, type, 0, &zero));
+    return call_op(m, "multiply", NULL, x, zero, out);
+}
+
+/* Something that a pass may find to be its operand. */
+static bt_status make_identity(struct maker *m, const bt_type *type, const bt_value **out)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    const bt_value *x, *condition;
+    BT_TRY(make(m, type, &x));
+    bt_dtype_name(dtype_of(type), name, sizeof(name));
+    switch (below(m, 7)) {
+    case 0: return make_zero(m, type, x, out);
+    case 1:
+        BT_TRY(call_op(m, "copy", NULL, x, NULL, &x));
+        return call_op(m, "copy", NULL, x, NULL, out);
+    case 2:
+        if (dtype_of(type) == BT_BOOL)
+            BT_TRY(call_op(m, "logical_not", NULL, x, NULL, &x));
+        else
+            BT_TRY(call_op(m, "negative", NULL, x, NULL, &x));
+        return call_op(m, dtype_of(type) == BT_BOOL ? "logical_not" : "negative", NULL, x,
+                       NULL, out);
+    case 3:
+        if (dtype_of(type) == BT_INT32)
+            BT_TRY(cast_to(m, x, "int64", &x));
+        return cast_to(m, x, name, out);
+    case 4: {
+        const bt_value *args[3] = { NULL, x, x };
+        BT_TRY(bt_build_scalar(m->builder, BT_BOOL, below(m, 2), &condition));
+        args[0] = condition;
+        BT_TRY(make(m, type, &args[2]));
+        return bt_build(m->builder, "where", NULL, args, 3, out);
+    }
+    default: return make_neutral(m, type, x, out);
+    }
+}
+
+/* The same expression twice. */
+static bt_status make_duplicate(struct maker *m, const bt_type *type,
+                                const bt_value **out)
+{
+    const char *op = dtype_of(type) == BT_BOOL ? "logical_not" : "abs";
+    const char *join = dtype_of(type) == BT_BOOL ? "logical_and" : "add";
+    const bt_value *x, *first, *second;
+    BT_TRY(make(m, type, &x));
+    BT_TRY(call_op(m, op, NULL, x, NULL, &first));
+    BT_TRY(call_op(m, op, NULL, x, NULL, &second));
+    return call_op(m, join, NULL, first, second, out);
+}
+
+/* An expression that nobody uses comes first. */
+static bt_status make_dead(struct maker *m, const bt_type *type, const bt_value **out)
+{
+    const bt_type *dead_type;
+    const bt_value *dead;
+    uint32_t mark = m->scope.len;
+    BT_TRY(random_type(m, 1, &dead_type));
+    BT_TRY(make(m, dead_type, &dead));
+    m->scope.len = mark;
+    return make(m, type, out);
+}
+
+/* ---- layers ---- */
+
+/*
+ * Small convolutions and dense layers with what follows them in a network. All numbers
+ * are such that float32 holds each result exactly: integers of a few bits, powers of two.
+ * So a pass that multiplies the weights instead of the result must give the same bits.
+ */
+struct layer {
+    int64_t nchannel;
+    int is_conv; /* two axes of one follow the channels */
+};
+
+static bt_status make_numbers(struct maker *m, uint32_t rank, const int64_t *dims,
+                              const double *choices, uint32_t n, const bt_value **out)
+{
+    bt_tensor *tensor;
+    BT_TRY(bt_tensor_create(m->ctx, BT_FLOAT32, rank, dims, &tensor));
+    for (int64_t i = 0; i < tensor->nelem; i++)
+        bt_tensor_set(tensor, i, choices[below(m, n)]);
+    bt_status status = bt_build_const(m->builder, &tensor->base, out);
+    bt_tensor_unref(tensor);
+    return status;
+}
+
+static const double integers[] = { -2, -1, 0, 1, 2, 3 };
+static const double powers[] = { -2, -1, -0.5, 0.5, 1, 2, 4 };
+static const double variances[] = { 0.25, 1, 4 };
+
+/* A number for each channel, as a vector, or so that it broadcasts along the channels. */
+static bt_status make_channels(struct maker *m, const struct layer *l, int is_vector,
+                               const double *choices, uint32_t n, const bt_value **out)
+{
+    const int64_t dims[] = { l->nchannel, 1, 1 };
+    return make_numbers(m, is_vector || !l->is_conv ? 1 : 3, dims, choices, n, out);
+}
+
+static bt_status make_batch_norm(struct maker *m, const struct layer *l,
+                                 const bt_value *x, const bt_value **out)
+{
+    const bt_value *args[5] = { x }, *fields;
+    BT_TRY(make_channels(m, l, 1, powers, BT_COUNT(powers), &args[1]));
+    BT_TRY(make_channels(m, l, 1, integers, BT_COUNT(integers), &args[2]));
+    BT_TRY(make_channels(m, l, 1, integers, BT_COUNT(integers), &args[3]));
+    BT_TRY(make_channels(m, l, 1, variances, BT_COUNT(variances), &args[4]));
+    BT_TRY(bt_build(m->builder, "nn.batch_norm", "epsilon=0.0", args, 5, &fields));
+    return bt_build_proj(m->builder, fields, 0, out);
+}
+
+static bt_status make_after_layer(struct maker *m, const struct layer *l,
+                                  const bt_value *x, const bt_value **out)
+{
+    const bt_value *y;
+    switch (below(m, 5)) {
+    case 0:
+        BT_TRY(make_channels(m, l, 1, integers, BT_COUNT(integers), &y));
+        return call_op(m, "nn.bias_add", NULL, x, y, out);
+    case 1:
+        BT_TRY(make_channels(m, l, 0, integers, BT_COUNT(integers), &y));
+        return call_op(m, "add", NULL, x, y, out);
+    case 2: return make_batch_norm(m, l, x, out);
+    case 3:
+        BT_TRY(call_op(m, "nn.dropout", NULL, x, NULL, &y));
+        return bt_build_proj(m->builder, y, 0, out);
+    default:
+        BT_TRY(make_channels(m, l, 0, powers, BT_COUNT(powers), &y));
+        return call_op(m, "multiply", NULL, x, y, out);
+    }
+}
+
+static bt_status apply_layer(struct maker *m, const struct layer *l, const bt_value *x,
+                             const bt_value **out)
+{
+    int is_depthwise = l->is_conv && below(m, 3) == 0;
+    const int64_t dims[] = { l->nchannel, is_depthwise ? 1 : l->nchannel, 1, 1 };
+    const bt_value *weight;
+    bt_text attrs;
+    BT_TRY(
+        make_numbers(m, l->is_conv ? 4 : 2, dims, integers, BT_COUNT(integers), &weight));
+    if (!l->is_conv)
+        return call_op(m, "nn.dense", NULL, x, weight, out);
+    bt_text_init(&attrs, m->arena);
+    bt_text_addf(&attrs, "groups=%d", is_depthwise ? (int)l->nchannel : 1);
+    return attrs.failed ? bt_no_memory()
+                        : call_op(m, "nn.conv2d", attrs.at, x, weight, out);
+}
+
+/* Matrices of floats only; the last axis has the channels. */
+static bt_status make_layer(struct maker *m, const bt_type *type, const bt_value **out)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    struct layer l = { .is_conv = (int)below(m, 2) };
+    const bt_value *x;
+    if (dtype_of(type) != BT_FLOAT32 || shape->n != 2 ||
+        !bt_dim_is_const(shape->dims[1], &l.nchannel))
+        return make_unary(m, type, out);
+    BT_TRY(make(m, type, &x));
+    BT_TRY(call_op(m, "clip", "a_min=-4.0, a_max=4.0", x, NULL, &x));
+    BT_TRY(call_op(m, "floor", NULL, x, NULL, &x));
+    if (l.is_conv)
+        BT_TRY(call_op(m, "expand_dims", "axis=2, num_newaxis=2", x, NULL, &x));
+    BT_TRY(apply_layer(m, &l, x, &x));
+    for (uint32_t i = 1 + below(m, 3); i > 0; i--)
+        BT_TRY(make_after_layer(m, &l, x, &x));
+    *out = x;
+    return l.is_conv ? call_op(m, "squeeze", "axis=[2, 3]", x, NULL, out) : NULL;
+}
+
 /* ---- any type ---- */
 
 static bt_status make_proj(struct maker *m, const bt_type *type, const bt_value **out)
@@ -414,8 +630,8 @@ static bt_status make_loop(struct maker *m, const bt_type *type, const bt_value 
     return call_value(m, loop, 2, args, out);
 }
 
-/* A global made before whose result has the type; @choose, which takes any, where there
- * is none. */
+/* A global made before whose result has the type; @choose or @second, which take any,
+ * where there is none. */
 static bt_status make_global_call(struct maker *m, const bt_type *type,
                                   const bt_value **out)
 {
@@ -435,7 +651,7 @@ static bt_status make_global_call(struct maker *m, const bt_type *type,
         BT_TRY(make(m, bool_type, &args[0]));
         BT_TRY(make(m, type, &args[1]));
         BT_TRY(make(m, type, &args[2]));
-        BT_TRY(bt_build_global(m->builder, "choose", &callee));
+        BT_TRY(bt_build_global(m->builder, below(m, 2) ? "choose" : "second", &callee));
         return call_value(m, callee, 3, args, out);
     }
     for (uint32_t i = 0; i < func->narg; i++)
@@ -513,9 +729,11 @@ typedef bt_status (*make_fn)(struct maker *, const bt_type *, const bt_value **)
 static const make_fn any_type[] = { make_proj,         make_if,   make_ref,
                                     make_closure_call, make_loop, make_global_call,
                                     make_match };
-static const make_fn tensors[] = { make_unary,  make_unary,  make_binary,
-                                   make_binary, make_binary, make_cast,
-                                   make_where,  make_moved,  make_const };
+static const make_fn tensors[] = { make_unary,    make_unary,    make_binary,
+                                   make_binary,   make_binary,   make_cast,
+                                   make_where,    make_moved,    make_const,
+                                   make_identity, make_identity, make_duplicate,
+                                   make_dead,     make_layer,    make_layer };
 
 static bt_status make_tuple(struct maker *m, const bt_type *type, const bt_value **out)
 {
@@ -580,8 +798,9 @@ static bt_status add_global(struct maker *m, const bt_func *func)
     return NULL;
 }
 
-/* def @choose<A>(%c: bool, %a: A, %b: A) -> A { if (%c) { %a } else { %b } } */
-static bt_status build_choose(struct maker *m, const bt_func **out)
+/* def @choose<A>(%c: bool, %a: A, %b: A) -> A { if (%c) { %a } else { %b } }
+ * def @second<A>(%c: bool, %a: A, %b: A) -> A { %b } */
+static bt_status build_choose(struct maker *m, const char *name, const bt_func **out)
 {
     const bt_type *var =
         bt_type_var(m->store, &(bt_type_param){ .kind = BT_KIND_TYPE }, "A");
@@ -595,13 +814,15 @@ static bt_status build_choose(struct maker *m, const bt_func **out)
     BT_TRY(bt_build_param(m->builder, "a", var, &params[1]));
     BT_TRY(bt_build_param(m->builder, "b", var, &params[2]));
     BT_TRY(bt_block_begin(m->builder, 3, params));
+    result = &params[2]->base;
     for (uint32_t i = 0; i < 2; i++) {
         BT_TRY(bt_block_begin(m->builder, 0, NULL));
         BT_TRY(bt_block_end(m->builder, &params[1 + i]->base, &blocks[i]));
     }
-    BT_TRY(bt_build_if(m->builder, &params[0]->base, blocks[0], blocks[1], &result));
+    if (strcmp(name, "choose") == 0)
+        BT_TRY(bt_build_if(m->builder, &params[0]->base, blocks[0], blocks[1], &result));
     BT_TRY(bt_block_end(m->builder, result, &blocks[2]));
-    bt_func fields = { .name = bt_name_of(m->store, "choose"),
+    bt_func fields = { .name = bt_name_of(m->store, name),
                        .nvar = 1,
                        .vars = &var,
                        .result = var,
@@ -651,9 +872,9 @@ static bt_status add_function(struct maker *m, const char *name, uint32_t nbindi
 {
     const bt_func *func = NULL;
     BT_TRY(bt_builder_create(m->ctx, m->store, m->module, &m->builder));
-    bt_status status = strcmp(name, "choose") == 0
-                           ? build_choose(m, &func)
-                           : build_function(m, name, nbinding, &func);
+    int is_given = strcmp(name, "choose") == 0 || strcmp(name, "second") == 0;
+    bt_status status = is_given ? build_choose(m, name, &func)
+                                : build_function(m, name, nbinding, &func);
     bt_builder_destroy(m->builder);
     return status ? status : add_global(m, func);
 }
@@ -691,6 +912,7 @@ static bt_status make_module(struct maker *m, const struct random_options *o)
 {
     BT_TRY(start_module(m));
     BT_TRY(add_function(m, "choose", 0));
+    BT_TRY(add_function(m, "second", 0));
     for (uint32_t i = 0; i < o->nfunction; i++) {
         bt_text name;
         bt_text_init(&name, m->arena);

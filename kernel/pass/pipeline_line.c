@@ -131,11 +131,13 @@ static bt_status take_repeat(line *l, uint32_t depth, bt__step *step)
         return fail(l, "\"*\" and how often at most to repeat: (...)*4");
     l->at++;
     peek(l);
+    size_t start = l->at;
     for (; isdigit((unsigned char)l->text[l->at]) && step->max <= BT__ROUNDS_MAX; l->at++)
         step->max = step->max * 10 + (uint32_t)(l->text[l->at] - '0');
-    return step->max >= 1 && step->max <= BT__ROUNDS_MAX
-               ? NULL
-               : fail(l, "a number of rounds in 1..1000");
+    if (step->max >= 1 && step->max <= BT__ROUNDS_MAX)
+        return NULL;
+    l->at = start;
+    return fail(l, "a number of rounds in 1..1000");
 }
 
 static bt_status take_item(line *l, uint32_t depth, bt__step *step)

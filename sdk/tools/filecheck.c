@@ -19,7 +19,7 @@
 
 extern char **environ;
 
-enum { CHECK, CHECK_NEXT, CHECK_NOT, CHECK_ERROR, CHECK_EXIT };
+enum { CHECK, CHECK_NEXT, CHECK_NOT, CHECK_ERROR, CHECK_EXIT, CHECK_STDERR };
 
 typedef bt_vec(const char *) line_list;
 typedef bt_vec(char *) word_list;
@@ -49,7 +49,7 @@ static const struct word {
 } words[] = {
     { "CHECK:", CHECK },           { "CHECK-NEXT:", CHECK_NEXT },
     { "CHECK-NOT:", CHECK_NOT },   { "CHECK-ERROR ", CHECK_ERROR },
-    { "CHECK-EXIT:", CHECK_EXIT },
+    { "CHECK-EXIT:", CHECK_EXIT }, { "CHECK-STDERR:", CHECK_STDERR },
 };
 
 static const char *trim(bt_arena *arena, const char *text, size_t n)
@@ -261,8 +261,8 @@ static int holds(struct test *test, const char *line, const char *text)
     return found;
 }
 
-static const char *const kinds[] = { "CHECK", "CHECK-NEXT", "CHECK-NOT", "CHECK-ERROR",
-                                     "CHECK-EXIT" };
+static const char *const kinds[] = { "CHECK",       "CHECK-NEXT", "CHECK-NOT",
+                                     "CHECK-ERROR", "CHECK-EXIT", "CHECK-STDERR" };
 
 static int fail(const struct test *test, const struct directive *d, const char *why)
 {
@@ -285,6 +285,16 @@ static int check_error(struct test *test, const struct directive *d)
     return fail(test, d, "no such error at that place");
 }
 
+/* What is printed there besides errors; a line behind the last one checked. */
+static int check_stderr(struct test *test, const struct directive *d, uint32_t *at)
+{
+    while (*at < test->errors.len) {
+        if (holds(test, test->errors.at[(*at)++], d->text))
+            return 1;
+    }
+    return fail(test, d, "not on standard error, behind what was checked before");
+}
+
 /* Forbidden texts between two lines of the output. */
 static int check_nots(struct test *test, uint32_t first, uint32_t last, uint32_t from,
                       uint32_t to)
@@ -301,10 +311,12 @@ static int check_nots(struct test *test, uint32_t first, uint32_t last, uint32_t
 
 static int check_all(struct test *test)
 {
-    uint32_t at = 0, pending = 0;
+    uint32_t at = 0, pending = 0, error_at = 0;
     for (uint32_t i = 0; i < test->directives.len; i++) {
         const struct directive *d = &test->directives.at[i];
         if (d->kind == CHECK_ERROR && !check_error(test, d))
+            return 0;
+        if (d->kind == CHECK_STDERR && !check_stderr(test, d, &error_at))
             return 0;
         if (d->kind > CHECK_NEXT)
             continue;
@@ -395,6 +407,7 @@ const struct verb verb_filecheck = {
         "// CHECK-ERROR 3:14: text   an error at that line and column says it; exit code "
         "1\n"
         "// CHECK-EXIT: N            the exit code\n"
+        "// CHECK-STDERR: text       the like of CHECK for standard error\n"
         "{{...}} in a text is a POSIX extended regular expression.",
     .options = options,
     .run = run,

@@ -146,7 +146,7 @@ static void test_faults_of_a_line_have_a_place(void **state)
         { "test-idle{max-rounds=1", 23, "expected \",\" or \"}\", found the end" },
         { "test-idle{tag=\"a}", 18, "expected the end of the string" },
         { "(test-idle)", 12, "expected \"*\"" },
-        { "(test-idle)*0", 14, "expected a number of rounds" },
+        { "(test-idle)*0", 13, "expected a number of rounds in 1..1000, found \"0\"" },
         { "test-idle test-flat", 11, "expected \",\" or the end, found \"t\"" },
         { "test-idle{tag=\xff}", 15, "expected UTF-8, found byte 0xff" },
         { "test-idle, )", 12, "expected a pass's name, found \")\"" },

@@ -1,10 +1,16 @@
 /*
  * canonicalize: one form for what has several.
- *     before   nn.bias_add(%x, %b, axis=1)
- *     after    add(%x, expand_dims(%b, axis=1, num_newaxis=2))
- * Constants stand at the right of commutative operators; a field of a tuple that is
- * in sight is the field.
- * keeps    effects
+ *     before
+ *         def @main(%x: Tensor[(1, 3, 4, 4), float32], %b: Tensor[(3), float32]) {
+ *             nn.bias_add(%x, %b)
+ *         }
+ *     after
+ *         def @main(%x: Tensor[(1, 3, 4, 4), float32], %b: Tensor[(3), float32]) {
+ *             add(%x, expand_dims(%b, axis=1, num_newaxis=2))
+ *         }
+ * Constants stand at the right of commutative operators; a field of a tuple that is in
+ * sight is the field. What is checked at run time stays as it is.
+ * keeps    no invariant
  * source   Relay's CanonicalizeOps
  */
 #include <string.h>
@@ -76,7 +82,17 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "canonicalize",
-        .doc = "One form for what has several.",
+        .doc = "One form for what has several.\n"
+               "before\n"
+               "    def @main(%x: Tensor[(1, 3, 4, 4), float32], %b: Tensor[(3), "
+               "float32]) {\n"
+               "        nn.bias_add(%x, %b)\n"
+               "    }\n"
+               "after\n"
+               "    def @main(%x: Tensor[(1, 3, 4, 4), float32], %b: Tensor[(3), "
+               "float32]) {\n"
+               "        add(%x, expand_dims(%b, axis=1, num_newaxis=2))\n"
+               "    }",
         .level = 1,
         .run = run,
     },

@@ -1,14 +1,22 @@
 /*
  * common-subexpr: compute equal expressions once.
- *     before   %0 = exp(%x);
- *              %1 = exp(%x);
- *              add(%0, %1)
- *     after    %0 = exp(%x);
- *              add(%0, %0)
- * Values are numbered block by block; an expression of an enclosing block, earlier in it,
- * stands for equal ones inside. What reads, writes, allocates, draws random numbers or
- * does I/O is never merged. needs    effects     keeps  * source   Briggs, Cooper,
- * Simpson 1997 (dominator-tree value numbering)
+ *     before
+ *         def @main(%x: float32) {
+ *             %0 = exp(%x);
+ *             %1 = exp(%x);
+ *             add(%0, %1)
+ *         }
+ *     after
+ *         def @main(%x: float32) {
+ *             %0 = exp(%x);
+ *             add(%0, %0)
+ *         }
+ * Values are numbered block by block; an expression of an enclosing block, earlier in
+ * it, stands for equal ones inside. What reads, writes, allocates, draws random numbers
+ * or does I/O is never merged.
+ * needs    effects
+ * keeps    every invariant
+ * source   Briggs, Cooper, Simpson 1997 (dominator-tree value numbering)
  */
 #include <string.h>
 
@@ -242,7 +250,18 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "common-subexpr",
-        .doc = "Compute equal expressions once.",
+        .doc = "Compute equal expressions once.\n"
+               "before\n"
+               "    def @main(%x: float32) {\n"
+               "        %0 = exp(%x);\n"
+               "        %1 = exp(%x);\n"
+               "        add(%0, %1)\n"
+               "    }\n"
+               "after\n"
+               "    def @main(%x: float32) {\n"
+               "        %0 = exp(%x);\n"
+               "        add(%0, %0)\n"
+               "    }",
         .level = 2,
         .needs = "effects",
         .keeps = "*",

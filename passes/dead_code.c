@@ -1,13 +1,19 @@
 /*
  * dead-code: drop bindings that nobody needs.
- *     before   %0 = exp(%x);
- *              %1 = negative(%x);
- *              %1
- *     after    %1 = negative(%x);
- *              %1
- * What writes, draws random numbers or does I/O stays; what may only fail or allocate
- * goes. needs    effects     keeps  * source   Cytron et al. 1991, section 7.1 (marking
- * from what has effects)
+ *     before
+ *         def @main(%x: float32) {
+ *             %0 = exp(%x);
+ *             negative(%x)
+ *         }
+ *     after
+ *         def @main(%x: float32) {
+ *             negative(%x)
+ *         }
+ * What writes, draws random numbers or does I/O stays; what may only fail, diverge or
+ * allocate goes.
+ * needs    effects
+ * keeps    every invariant
+ * source   Cytron et al. 1991, section 7.1 (marking from what has effects)
  */
 #include <baton/pass.h>
 
@@ -88,7 +94,16 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "dead-code",
-        .doc = "Drop bindings that nobody needs.",
+        .doc = "Drop bindings that nobody needs.\n"
+               "before\n"
+               "    def @main(%x: float32) {\n"
+               "        %0 = exp(%x);\n"
+               "        negative(%x)\n"
+               "    }\n"
+               "after\n"
+               "    def @main(%x: float32) {\n"
+               "        negative(%x)\n"
+               "    }",
         .level = 1,
         .needs = "effects",
         .keeps = "*",

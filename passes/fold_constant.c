@@ -1,13 +1,22 @@
 /*
  * fold-constant: evaluate what does not depend on inputs.
- *     before   %0 = add(1f, 2f);
- *              multiply(%x, %0)
- *     after    multiply(%x, 3f)
+ *     before
+ *         def @main(%x: float32) {
+ *             %0 = add(1f, 2f);
+ *             multiply(%x, %0)
+ *         }
+ *     after
+ *         def @main(%x: float32) {
+ *             multiply(%x, 3f)
+ *         }
  * Calls of operators on constants run by the reference evaluator; small integer results
  * that follow from static shapes (shape_of) become constants too; a field of a constant
- * tuple is a constant. A call that fails stays, to fail at run time. A result larger than
- * max-bytes stays a call, so that a large splat is never expanded. needs    effects keeps
- * * option   max-bytes   largest constant to create, default 1 MiB
+ * tuple is a constant; a branch on a constant is the block taken. A call that fails
+ * stays, to fail at run time. A result larger than max-bytes stays a call, so that a
+ * large splat is never expanded.
+ * needs    effects
+ * keeps    every invariant
+ * option   max-bytes   largest constant to create, default 1 MiB
  */
 #include <string.h>
 
@@ -223,7 +232,16 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "fold-constant",
-        .doc = "Evaluate what does not depend on inputs.",
+        .doc = "Evaluate what does not depend on inputs.\n"
+               "before\n"
+               "    def @main(%x: float32) {\n"
+               "        %0 = add(1f, 2f);\n"
+               "        multiply(%x, %0)\n"
+               "    }\n"
+               "after\n"
+               "    def @main(%x: float32) {\n"
+               "        multiply(%x, 3f)\n"
+               "    }",
         .level = 2,
         .needs = "effects",
         .keeps = "*",

@@ -1,13 +1,21 @@
 /*
  * fold-scale-axis: multiply the weights instead of the activations.
- *     before   %0 = nn.conv2d(%x, W);
- *              %1 = add(%0, %b);
- *              multiply(%1, %s)                                   s: one number a
- * channel, %0 and %1 used here alone after    %0 = nn.conv2d(%x, multiply(W, s along O));
- *              add(%0, multiply(%b, %s))
+ *     before
+ *         def @main(%x: Tensor[(2, 3), float32]) {
+ *             %0 = nn.dense(%x, const[(2, 3), float32]{1, 2, 3, 4, 5, 6});
+ *             %1 = add(%0, const[(2), float32]{7, 8});
+ *             multiply(%1, const[(2), float32]{10, 100})
+ *         }
+ *     after, with fold-constant and dead-code
+ *         def @main(%x: Tensor[(2, 3), float32]) {
+ *             %0 = nn.dense(%x, const[(2, 3), float32]{10, 20, 30, 400, 500, 600});
+ *             add(%0, const[(2), float32]{70, 800})
+ *         }
  * Together with simplify-inference and fold-constant this takes a batch norm into the
- * convolution or dense layer before it. The weights must be constants, so that the
- * product is one too. Floats round differently, within the usual bound. keeps    effects
+ * convolution or dense layer before it. The factor is one number, or one a channel; the
+ * weights are constants of the result's element type; layer and sum are used here alone,
+ * in this very block. Floats round differently, within the usual bound.
+ * keeps    no invariant
  * source   Relay's FoldScaleAxis (backward); Jacob et al. 2018, section 3.2
  */
 #include <string.h>
@@ -137,7 +145,19 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "fold-scale-axis",
-        .doc = "Multiply the weights instead of the activations.",
+        .doc = "Multiply the weights instead of the activations.\n"
+               "before\n"
+               "    def @main(%x: Tensor[(2, 3), float32]) {\n"
+               "        %0 = nn.dense(%x, const[(2, 3), float32]{1, 2, 3, 4, 5, 6});\n"
+               "        %1 = add(%0, const[(2), float32]{7, 8});\n"
+               "        multiply(%1, const[(2), float32]{10, 100})\n"
+               "    }\n"
+               "after, with fold-constant and dead-code\n"
+               "    def @main(%x: Tensor[(2, 3), float32]) {\n"
+               "        %0 = nn.dense(%x, const[(2, 3), float32]{10, 20, 30, 400, 500, "
+               "600});\n"
+               "        add(%0, const[(2), float32]{70, 800})\n"
+               "    }",
         .level = 3,
         .run = run,
     },

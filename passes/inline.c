@@ -1,13 +1,19 @@
 /*
  * inline: put the body of a function where it is called.
- *     before   def @twice(%x: Tensor[(), float32]) { add(%x, %x) }
- *              def @main(%x: Tensor[(), float32]) { @twice(%x) }
- *     after    def @main(%x: Tensor[(), float32]) { add(%x, %x) }
- * Calls of globals that carry the attribute inline=True, or have at most max-bindings
- * bindings; and calls of a closure that is used by this call alone. Functions that can
- * reach themselves are left alone. The globals stay; dead-code drops the closures. needs
- * effects     keeps  * option   max-bindings   largest global to inline without the
- * attribute, default 8
+ *     before
+ *         def @twice(%x: float32) { add(%x, %x) }
+ *         def @main(%x: float32) { @twice(%x) }
+ *     after
+ *         def @twice(%x: float32) { add(%x, %x) }
+ *         def @main(%x: float32) { add(%x, %x) }
+ * Calls of globals that carry the attribute inline=True, or that have at most
+ * max-bindings bindings, once their own calls are inlined, and no branch; and calls of a
+ * closure that is used by this call alone. inline=False keeps a global's calls. Functions
+ * that can reach themselves are left alone, and calls that are checked at run time. The
+ * globals stay; dead-code drops the closures.
+ * needs    call-graph
+ * keeps    every invariant
+ * option   max-bindings   largest global to inline without the attribute, default 8
  */
 #include <string.h>
 
@@ -206,7 +212,13 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "inline",
-        .doc = "Put the body of a function where it is called.",
+        .doc = "Put the body of a function where it is called.\n"
+               "before\n"
+               "    def @twice(%x: float32) { add(%x, %x) }\n"
+               "    def @main(%x: float32) { @twice(%x) }\n"
+               "after\n"
+               "    def @twice(%x: float32) { add(%x, %x) }\n"
+               "    def @main(%x: float32) { add(%x, %x) }",
         .level = 1,
         .needs = "call-graph",
         .keeps = "*",

@@ -1,14 +1,21 @@
 /*
  * simplify-expr: algebraic identities, and data movement that moves nothing.
- *     before   %0 = add(%x, 0f);
- *              %1 = transpose(%0, axes=[1, 0]);
- *              transpose(%1, axes=[1, 0])
- *     after    %x
- * Exact for every value of the dtype, NaN and infinities included, except that x + 0 may
- * turn the sign of a zero. x * 0 and x - x are zero for integers only. Operators written
- * for their shapes (ones_like, reshape_like, ...) become those that state it. Rules are a
- * table: operator, function. keeps    effects source   Relay's SimplifyExpr; DLVM,
- * section 5 (algebra simplification)
+ *     before
+ *         def @main(%x: Tensor[(2, 3), float32]) {
+ *             %0 = add(%x, 0f);
+ *             %1 = transpose(%0, axes=[1, 0]);
+ *             transpose(%1, axes=[1, 0])
+ *         }
+ *     after, with dead-code
+ *         def @main(%x: Tensor[(2, 3), float32]) {
+ *             %x
+ *         }
+ * For every value of the dtype, NaN and infinities included, except that x + 0 may turn
+ * the sign of a zero. x * 0 and x - x are zero for integers only. An operand that was
+ * broadcast is not the result; a call that is checked at run time stays. Rules are a
+ * table: operator, function.
+ * keeps    no invariant
+ * source   Relay's SimplifyExpr; DLVM, section 5 (algebra simplification)
  */
 #include <string.h>
 
@@ -357,7 +364,17 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "simplify-expr",
-        .doc = "Algebraic identities, and data movement that moves nothing.",
+        .doc = "Algebraic identities, and data movement that moves nothing.\n"
+               "before\n"
+               "    def @main(%x: Tensor[(2, 3), float32]) {\n"
+               "        %0 = add(%x, 0f);\n"
+               "        %1 = transpose(%0, axes=[1, 0]);\n"
+               "        transpose(%1, axes=[1, 0])\n"
+               "    }\n"
+               "after, with dead-code\n"
+               "    def @main(%x: Tensor[(2, 3), float32]) {\n"
+               "        %x\n"
+               "    }",
         .level = 1,
         .run = run,
     },

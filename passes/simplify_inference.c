@@ -1,11 +1,22 @@
 /*
- * simplify-inference: write normalisations by arithmetic, and drop what only training
- * needs. before   %0 = nn.batch_norm(%x, %gamma, %beta, %mean, %var); %0.0 after %scale =
- * gamma * rsqrt(var + epsilon);  %shift = beta - mean * scale;     (along the axis)
- *              add(multiply(%x, %scale), %shift)
- * Also nn.layer_norm and nn.instance_norm (of static shape); nn.dropout becomes its
- * input, with no mask. keeps    effects source   Relay's SimplifyInference; Ioffe,
- * Szegedy 2015; Ba, Kiros, Hinton 2016
+ * simplify-inference: write normalisations by arithmetic; drop what only training needs.
+ *     before
+ *         def @main(%x: Tensor[(2, 3), float32], %g: Tensor[(3), float32],
+ *                   %v: Tensor[(3), float32]) {
+ *             %0 = nn.batch_norm(%x, %g, %g, %g, %v);
+ *             %0.0
+ *         }
+ *     after, with dead-code
+ *         def @main(%x: Tensor[(2, 3), float32], %g: Tensor[(3), float32],
+ *                   %v: Tensor[(3), float32]) {
+ *             %0 = multiply(%g, rsqrt(add(%v, 1e-05f)));
+ *             %1 = add(negative(multiply(%g, %0)), %g);
+ *             add(multiply(%x, %0), %1)
+ *         }
+ * Also nn.layer_norm and nn.instance_norm; nn.dropout becomes its input and a mask of
+ * ones. What is checked at run time stays as it is.
+ * keeps    no invariant
+ * source   Relay's SimplifyInference; Ioffe, Szegedy 2015; Ba, Kiros, Hinton 2016
  */
 #include <string.h>
 
@@ -159,7 +170,20 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "simplify-inference",
-        .doc = "Write normalisations by arithmetic, and drop what only training needs.",
+        .doc = "Write normalisations by arithmetic, and drop what only training needs.\n"
+               "before\n"
+               "    def @main(%x: Tensor[(2, 3), float32], %g: Tensor[(3), float32],\n"
+               "              %v: Tensor[(3), float32]) {\n"
+               "        %0 = nn.batch_norm(%x, %g, %g, %g, %v);\n"
+               "        %0.0\n"
+               "    }\n"
+               "after, with dead-code\n"
+               "    def @main(%x: Tensor[(2, 3), float32], %g: Tensor[(3), float32],\n"
+               "              %v: Tensor[(3), float32]) {\n"
+               "        %0 = multiply(%g, rsqrt(add(%v, 1e-05f)));\n"
+               "        %1 = add(negative(multiply(%g, %0)), %g);\n"
+               "        add(multiply(%x, %0), %1)\n"
+               "    }",
         .level = 0,
         .run = run,
     },

@@ -82,6 +82,15 @@ static int name_width(const json_t *rows)
     return (int)width;
 }
 
+/* Options are written with dashes, as in pipelines. */
+static void print_name(const char *name, int width, int is_option)
+{
+    printf("  ");
+    for (const char *c = name; *c; c++)
+        putchar(is_option && *c == '_' ? '-' : *c);
+    printf("%*s  ", width - (int)strlen(name), "");
+}
+
 static void print_rows(const json_t *item, const char *key, const char *title)
 {
     const json_t *rows = json_object_get(item, key);
@@ -92,7 +101,8 @@ static void print_rows(const json_t *item, const char *key, const char *title)
         const json_t *row = json_array_get(rows, i);
         const char *kind =
             *text_of(row, "kind") ? text_of(row, "kind") : text_of(row, "type");
-        printf("  %-*s  %s", width, text_of(row, "name"), kind);
+        print_name(text_of(row, "name"), width, strcmp(key, "options") == 0);
+        printf("%s", kind);
         if (json_object_get(row, "default"))
             printf(", default %s", text_of(row, "default"));
         print_range(row);
@@ -122,7 +132,7 @@ static int print_item(struct tool *tool, const bt_provided *found)
     if (!item)
         return tool_fail(tool, bt_no_memory());
     printf("%s (%s)\n%s\n", found->name, bt_plugin_id(found->plugin),
-           found->doc ? found->doc : "");
+           text_of(item, "doc"));
     print_rows(item, "inputs", "Inputs:");
     print_rows(item, "attrs", "Attributes:");
     print_rows(item, "options", "Options:");

@@ -1,5 +1,7 @@
-/* Runs a program on random numbers:    run MODEL      Build: cc run.c $(pkg-config
- * --cflags --libs baton) */
+/*
+ * Runs a program on random numbers:    run MODEL
+ * Build:    cc run.c $(pkg-config --cflags --libs baton)      and -Wl,-rpath,PREFIX/lib for a prefix of one's own
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,7 +19,10 @@ static int fail(bt_ctx *ctx, bt_status status)
 static bt_status set_random(bt_ctx *ctx, bt_program *program, const bt_port *port)
 {
     bt_tensor *tensor;
-    BT_TRY(bt_tensor_create(ctx, port->dtype, (uint32_t)port->rank, port->dims, &tensor));
+    int64_t dims[BT_MAX_RANK];
+    for (int32_t i = 0; i < port->rank; i++)
+        dims[i] = port->dims[i] < 0 ? 1 : port->dims[i]; // a symbolic dim: any number will do
+    BT_TRY(bt_tensor_create(ctx, port->dtype, (uint32_t)port->rank, dims, &tensor));
     for (int64_t i = 0; i < tensor->nelem; i++)
         bt_tensor_set(tensor, i, rand() / (double)RAND_MAX);
     bt_status status = bt_program_set(program, port->name, &tensor->base);

@@ -96,10 +96,18 @@ static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
     if (!port_form(port, &form)) {
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "the shape of %s, %s, is not wholly known: write SHAPExDTYPE=%s, "
-                       "or bind its dims with --dim",
-                       port->name, port->type, text);
+                       "as in %s=2x3xfloat32=%s",
+                       port->name, port->type, text, port->name, text);
     }
     return make_tensor(ctx, &form, text, out);
+}
+
+/* NAME=... where NAME is neither a form nor part of a path. */
+static int is_other_name(const char *text)
+{
+    struct form form;
+    size_t n = strcspn(text, "=/.");
+    return text[n] == '=' && !parse_form(text, n, &form);
 }
 
 /* Which input a text is for, and what follows its name. */
@@ -117,6 +125,8 @@ static const bt_port *find_port(bt_program *program, const char *text, const cha
         }
     }
     *value = best ? text + longest + 1 : text;
+    if (!best && is_other_name(text))
+        return NULL;
     return best                              ? best
            : bt_program_ninput(program) == 1 ? bt_program_input(program, 0)
                                              : NULL;

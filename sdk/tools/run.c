@@ -23,6 +23,21 @@ static void print_word(const char *word)
     fputs(quoted ? "'" : "", stdout);
 }
 
+/* x=random:1, or x=1x3xfloat32=random:1 where a dim is symbolic: 1 stands for it. */
+static void add_random(bt_text *text, const bt_port *port, uint32_t seed)
+{
+    char dtype[BT_DTYPE_NAME_SIZE];
+    int is_open = 0;
+    bt_text_addf(text, "%s=", port->name);
+    for (int32_t i = 0; i < port->rank; i++)
+        is_open |= port->dims[i] < 0;
+    for (int32_t i = 0; is_open && i < port->rank; i++)
+        bt_text_addf(text, "%lldx", (long long)(port->dims[i] < 0 ? 1 : port->dims[i]));
+    if (is_open)
+        bt_text_addf(text, "%s=", bt_dtype_name(port->dtype, dtype, sizeof(dtype)));
+    bt_text_addf(text, "random:%u", seed);
+}
+
 /* What a program takes, and a line to copy. */
 static int print_inputs(struct tool *tool, const bt_program *program)
 {
@@ -41,7 +56,7 @@ static int print_inputs(struct tool *tool, const bt_program *program)
     for (uint32_t i = 0; i < n; i++) {
         bt_text text;
         bt_text_init(&text, bt_ctx_scratch(tool->ctx));
-        bt_text_addf(&text, "%s=random:%u", bt_program_input(program, i)->name, i + 1);
+        add_random(&text, bt_program_input(program, i), i + 1);
         if (!bt_text_get(&text))
             return tool_fail(tool, bt_no_memory());
         fputs(" -i ", stdout);

@@ -73,7 +73,13 @@ bt_status bt_store_why(bt_ctx *ctx, const bt_store *store)
 const bt_type *bt__refuse(bt_store *store, const char *why)
 {
     store->refusal = why;
+    store->nlack += !why;
     return NULL;
+}
+
+bt_status bt__store_lacked(const bt_store *store, uint32_t nlack, bt_status status)
+{
+    return store->nlack != nlack ? bt_no_memory() : status;
 }
 
 /* ---- names ---- */

@@ -38,6 +38,7 @@ struct bt_store {
     uint32_t nopaque;
     uint32_t nvalue;
     const char *refusal; /* why the last constructor gave NULL; NULL: no memory */
+    uint32_t nlack;      /* how often there was no memory: see bt__store_lacked */
 
     const bt_object **objects; /* held until the store dies */
     uint32_t nobject, object_cap;
@@ -53,6 +54,11 @@ struct bt_store {
     bt__interner prov_interner;
 };
 
+/* BT_ERR_MEMORY where terms found no memory since nlack was read, else `status`. What
+ * compares or bounds dims cannot tell that from "undecided": who acts on many such
+ * answers asks once, in the end. */
+bt_status bt__store_lacked(const bt_store *, uint32_t nlack,
+                           bt_status status) BT_MUST_USE;
 /* Takes a reference to the object, given back when the store dies. 0: no memory. */
 int bt__store_hold(bt_store *, const bt_object *) BT_MUST_USE;
 /* The id of the next value: later than all before it. */

@@ -15,6 +15,7 @@
 #include <baton/op.h>
 
 #include "ir/builder.h"
+#include "ir/store.h"
 #include "ir/type_match.h"
 
 /* ---- messages ---- */
@@ -433,7 +434,8 @@ bt_status bt_verify(bt_ctx *ctx, const bt_module *module)
     };
     if (!v.arena)
         return bt_no_memory();
+    uint32_t nlack = v.store->nlack;
     bt_status status = check_module(&v);
     bt_arena_destroy(v.arena);
-    return status;
+    return bt__store_lacked(v.store, nlack, status);
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/ctx.h"
+#include "ir/store.h"
 #include "pass/pipeline.h"
 
 typedef struct run {
@@ -152,8 +153,13 @@ static bt_status call_pass(run *r, const bt__planned *step, const bt_pass *pass,
     if (!call.scratch)
         return bt_no_memory();
     r->manager.planned = step;
+    uint32_t nlack = r->module->store->nlack;
     bt_status status = pass->run(r->ctx, &call, &module);
     bt_arena_destroy(call.scratch);
+    // a dim that could not be decided leaves a program as it is: not the same result
+    if (!status && r->module->store->nlack != nlack)
+        bt_module_unref(module);
+    status = bt__store_lacked(r->module->store, nlack, status);
     BT_TRY(status);
     status = check_result(r, pass, module);
     if (status) {

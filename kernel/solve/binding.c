@@ -1,6 +1,8 @@
 /* The type of one binding whose operands are typed: what builders ask for. */
 #include "solve/solver.h"
 
+#include "ir/store.h"
+
 static bt_status copy_call(bt_solver *s, const struct bt__slot *slot, bt_call *call)
 {
     bt_arena *arena = bt_store_arena(s->store);
@@ -61,6 +63,7 @@ bt_status bt__infer_binding(bt_ctx *ctx, bt_store *store, const bt_module *modul
                             const bt__promises *promises, bt_value *binding)
 {
     bt_solver s;
+    uint32_t nlack = store->nlack;
     const bt_closure_value *closure = bt_as_closure(binding);
     if (closure) {
         binding->type = bt_func_type_of(store, closure->func);
@@ -72,5 +75,5 @@ bt_status bt__infer_binding(bt_ctx *ctx, bt_store *store, const bt_module *modul
     if (!status)
         status = infer(&s, binding);
     bt__solver_deinit(&s);
-    return status;
+    return bt__store_lacked(store, nlack, status);
 }

@@ -2,6 +2,8 @@
  * broadcasting. */
 #include "solve/solver.h"
 
+#include "ir/store.h"
+
 /* ---- proofs and checks ---- */
 
 int bt__is_own_call(const struct bt__node *node)
@@ -73,7 +75,10 @@ static int decide(bt_store *store, uint32_t check, const bt_type *left,
 bt_status bt__require(bt_solver *s, struct bt__node *node, uint32_t check,
                       const bt_type *left, const bt_type *right)
 {
+    uint32_t nlack = s->store->nlack;
     int truth = decide(s->store, check, left, right);
+    if (truth == 0)
+        BT_TRY(bt__store_lacked(s->store, nlack, NULL));
     if (truth > 0)
         return NULL;
     if (truth == 0)

@@ -5,6 +5,8 @@
  */
 #include "solve/solver.h"
 
+#include "ir/store.h"
+
 /* What is known of a global. */
 struct bt__global {
     const bt_global *old;
@@ -251,6 +253,7 @@ static bt_status begin(struct inference *in)
 
 static bt_status run(struct inference *in, bt_module **out)
 {
+    uint32_t nlack = in->module->store->nlack;
     bt_status status = begin(in);
     if (!status)
         status = solve_component(in, CHECK_ADTS);
@@ -258,6 +261,7 @@ static bt_status run(struct inference *in, bt_module **out)
         status = solve_component(in, i);
     if (!status)
         status = in->first;
+    status = bt__store_lacked(in->module->store, nlack, status);
     if (!status) {
         bt_module_builder *builder = in->builder;
         in->builder = NULL;

@@ -211,7 +211,7 @@ struct bt_layout {
 
 /* Noun constructors. All terms given must be of the same store. NULL: no memory, or
  * refused: a dim that overflows int64, a nesting beyond BT_TYPE_DEPTH, a wrong kind; see
- * bt_store_why. */
+ * bt_store_why. Of a NULL term they give NULL for the same reason, so that they nest. */
 BT_API const bt_type *bt_type_tensor(bt_store *, const bt_type *shape,
                                      const bt_type *dtype);
 BT_API const bt_type *bt_type_tensor_layout(bt_store *, const bt_type *shape,

@@ -153,8 +153,9 @@ static bt_status check_features(bt_program *program)
     static const char *const names[] = { "branches",   "calls",      "closures",
                                          "data types", "references", "dynamic shapes",
                                          "devices" };
-    uint32_t lacking = bt_module_features(program->module, program->entry->func) &
-                       ~program->executor->features;
+    uint32_t used;
+    BT_TRY(bt_module_features(program->ctx, program->module, program->entry->func, &used));
+    uint32_t lacking = used & ~program->executor->features;
     for (uint32_t i = 0; i < BT_COUNT(names); i++) {
         if (lacking & 1u << i)
             return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,

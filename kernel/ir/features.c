@@ -114,18 +114,22 @@ static void walk(struct features *f, const bt_func *func)
         f->failed = 1;
 }
 
-uint32_t bt_module_features(const bt_module *module, const bt_func *entry)
+bt_status bt_module_features(bt_ctx *ctx, const bt_module *module, const bt_func *entry,
+                             uint32_t *out)
 {
     struct features f = {
         .module = module,
-        .arena = bt_arena_create(bt_store_registry(module->store)),
+        .arena = bt_arena_create(bt_ctx_registry(ctx)),
     };
     if (!f.arena)
-        return BT_FEATURE_ALL;
+        return bt_no_memory();
     bt_map_init(&f.seen, f.arena, 0);
     see_func(&f, entry);
     while (f.todo.len && !f.failed)
         walk(&f, f.todo.at[--f.todo.len]);
     bt_arena_destroy(f.arena);
-    return f.failed ? BT_FEATURE_ALL : f.bits;
+    if (f.failed)
+        return bt_no_memory();
+    *out = f.bits;
+    return NULL;
 }

@@ -6,7 +6,8 @@
 static uint32_t features(kit *k, const char *entry)
 {
     bt_module *m = infer(k);
-    uint32_t bits = bt_module_features(m, func_of(m, entry));
+    uint32_t bits = 0;
+    assert_ok(k->ctx, bt_module_features(k->ctx, m, func_of(m, entry), &bits));
     bt_module_unref(m);
     kit_destroy(k);
     return bits;

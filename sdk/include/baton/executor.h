@@ -22,7 +22,9 @@ enum {
     BT_FEATURE_DEVICES = 64,
     BT_FEATURE_ALL = 127
 };
-BT_API uint32_t bt_module_features(const bt_module *, const bt_func *entry);
+/* What `entry` and all that it calls uses. */
+BT_API bt_status bt_module_features(bt_ctx *, const bt_module *, const bt_func *entry,
+                                    uint32_t *out) BT_MUST_USE;
 
 /* Called around every binding that computes; elapsed_ns is 0 before. */
 typedef struct bt_run_hook {

@@ -54,7 +54,11 @@ static const union member *preset_of(bt__printer *p, const bt_attr *row)
     }
     bt__parser_init(&parser, p->ctx, NULL, p->arena, NULL, "", 0);
     parser.is_quiet = 1;
-    return bt__attr_preset(&parser, row, member) ? member : NULL;
+    if (bt__attr_preset(&parser, row, member))
+        return member;
+    // defaults were seen to parse when the operator was loaded
+    p->out->failed |= parser.stop != 0;
+    return NULL;
 }
 
 static int same_double(double a, double b)

@@ -38,6 +38,7 @@ static bt_status find_importer(bt_ctx *ctx, const bt_file *file, int for_tensor,
 {
     int32_t best = 0;
     *out = NULL;
+    BT_TRY(bt_plugins_scan(ctx)); // an error in it is not the lack of importers
     uint32_t n = bt_provided_len(ctx, "importer");
     for (uint32_t i = 0; i < n; i++) {
         const bt_importer *importer;

@@ -69,18 +69,20 @@ static bt_status fail_option(bt_ctx *ctx, const bt__planned *pass,
 {
     bt_text known;
     bt__nearest nearest;
-    bt_text_init(&known, ctx->scratch);
+    bt_text_init(&known, ctx->diags);
     bt__nearest_init(&nearest, option->name);
     for (const bt_attr *attr = pass->schema; attr->name; attr++) {
         bt__nearest_offer(&nearest, attr->name);
         bt_text_addf(&known, "%s%s", attr == pass->schema ? "" : ", ", attr->name);
     }
+    if (known.failed)
+        return bt_no_memory();
     if (known.len == 0)
         return bt__spot_fail(ctx, option->spot, "%s has no options, found \"%s\"",
                              pass->pass, option->name);
     return bt__spot_fail(ctx, option->spot, "%s has no option \"%s\": it has %s%s",
                          pass->pass, option->name, bt_text_get(&known),
-                         bt__nearest_text(&nearest, ctx->scratch));
+                         bt__nearest_text(&nearest, ctx->diags));
 }
 
 static bt_status put_option(settle *s, bt__planned *pass, const bt__setting *option,

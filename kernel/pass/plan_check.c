@@ -80,7 +80,7 @@ static bt_status fail_need(check *c, const bt__planned *pass, const char *need)
 {
     struct bt__plugins *plugins;
     bt_text givers;
-    bt_text_init(&givers, c->ctx->scratch);
+    bt_text_init(&givers, c->ctx->diags);
     BT_TRY(bt__plugins_lock(c->ctx, &plugins));
     for (uint32_t i = 0; i < plugins->items.len; i++) {
         const bt__item *item = plugins->items.at[i];
@@ -94,6 +94,8 @@ static bt_status fail_need(check *c, const bt__planned *pass, const char *need)
                      is_disabled ? " (which is disabled)" : "");
     }
     bt__plugins_unlock(c->ctx);
+    if (givers.failed)
+        return bt_no_memory();
     if (givers.len == 0)
         return bt__spot_fail(c->ctx, pass->spot,
                              "%s needs %s, which no pass gives and no analysis is named",

@@ -86,7 +86,7 @@ static bt_status fail_variable(bt_ctx *ctx, const bt__setting *setting, const ch
         bt__nearest_offer(&nearest, scope->pipeline->variables.at[i].name);
     return bt__spot_fail(ctx, setting->spot, "pipeline %s has no variable \"%s\"%s",
                          scope->pipeline->name, name,
-                         bt__nearest_text(&nearest, ctx->scratch));
+                         bt__nearest_text(&nearest, ctx->diags));
 }
 
 /* Follows "$name" to a value; each step leaves for the default or for the caller's scope,

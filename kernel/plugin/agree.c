@@ -45,15 +45,7 @@ static const json_t *same_item(const json_t *list, const char *key, const json_t
 
 static const char *as_text(bt_ctx *ctx, const json_t *value)
 {
-    bt_text text;
-    bt_text_init(&text, ctx->diags);
-    if (!value)
-        return "nothing";
-    bt__json_write(value, 0, &text);
-    const char *out = bt_text_get(&text);
-    if (text.len > 160)
-        memcpy(text.at + 157, "...", 4);
-    return out ? out : "something else";
+    return bt__json_excerpt(ctx->diags, value, 160);
 }
 
 /* Documentation may differ: it promises nothing. */
@@ -63,6 +55,38 @@ static int is_prose(const char *key)
 }
 
 #define REMEDY "; write the manifest again with `baton plugin describe`"
+
+static bt_status differs(bt_ctx *ctx, const bt__json *stated, const json_t *held)
+{
+    const char *mine = as_text(ctx, stated->value), *other = as_text(ctx, held);
+    if (!mine || !other)
+        return bt_no_memory();
+    return bt__json_fail(ctx, stated,
+                         "the manifest says %s, the plugin's table says %s" REMEDY, mine,
+                         other);
+}
+
+static bt_status lacks(bt_ctx *ctx, const bt__json *stated, const char *key,
+                       const json_t *held)
+{
+    const char *text = as_text(ctx, held);
+    if (!text)
+        return bt_no_memory();
+    return bt__json_fail(ctx, stated,
+                         "the manifest lacks \"%s\", the plugin's table says %s" REMEDY,
+                         key, text);
+}
+
+static bt_status too_much(bt_ctx *ctx, const bt__json *member, const char *key,
+                          const json_t *stated)
+{
+    const char *text = as_text(ctx, stated);
+    if (!text)
+        return bt_no_memory();
+    return bt__json_fail(ctx, member,
+                         "the manifest says %s, the plugin's table has no \"%s\"" REMEDY,
+                         text, key);
+}
 
 /* The first difference between what the manifest states and what the tables hold, down to
  * the value. Recursion is bounded by the manifest's depth. */
@@ -77,23 +101,15 @@ static bt_status compare(bt_ctx *ctx, const bt__json *stated, const json_t *held
         {
             bt__json member = bt__json_member(stated, key);
             if (!fault && !is_prose(key))
-                fault =
-                    member.value
-                        ? compare(ctx, &member, value)
-                        : bt__json_fail(ctx, stated,
-                                        "the manifest lacks \"%s\", the plugin's table "
-                                        "says %s" REMEDY,
-                                        key, as_text(ctx, value));
+                fault = member.value ? compare(ctx, &member, value)
+                                     : lacks(ctx, stated, key, value);
         }
         json_t *mine = (json_t *)(uintptr_t)stated->value;
         json_object_foreach(mine, key, value)
         {
             bt__json member = bt__json_member(stated, key);
             if (!fault && !is_prose(key) && !json_object_get(held, key))
-                fault = bt__json_fail(ctx, &member,
-                                      "the manifest says %s, the plugin's table has no "
-                                      "\"%s\"" REMEDY,
-                                      as_text(ctx, value), key);
+                fault = too_much(ctx, &member, key, value);
         }
         json_decref(other);
         return fault;
@@ -108,9 +124,7 @@ static bt_status compare(bt_ctx *ctx, const bt__json *stated, const json_t *held
     }
     if (json_equal(stated->value, held))
         return NULL;
-    return bt__json_fail(ctx, stated,
-                         "the manifest says %s, the plugin's table says %s" REMEDY,
-                         as_text(ctx, stated->value), as_text(ctx, held));
+    return differs(ctx, stated, held);
 }
 
 /* Every stated item is held, and as stated. */

@@ -426,28 +426,24 @@ bt__json bt__json_element(const bt__json *up, size_t index)
                        .value = json_array_get(up->value, index) };
 }
 
-const char *bt__json_pointer(const bt__json *json, bt_arena *arena)
+void bt__json_pointer(const bt__json *json, bt_text *out)
 {
     const bt__json *way[BT__JSON_MAX_DEPTH + 1];
     uint32_t n = 0;
     for (const bt__json *j = json; j->up && n <= BT__JSON_MAX_DEPTH; j = j->up)
         way[n++] = j;
-    bt_text text;
-    bt_text_init(&text, arena);
     while (n > 0) {
         const bt__json *step = way[--n];
-        bt_text_addf(&text, "/");
+        bt_text_addf(out, "/");
         if (!step->key)
-            bt_text_addf(&text, "%zu", step->index);
+            bt_text_addf(out, "%zu", step->index);
         for (const char *c = step->key ? step->key : ""; *c; c++) {
             if (*c == '~' || *c == '/')
-                bt_text_addf(&text, *c == '~' ? "~0" : "~1");
+                bt_text_addf(out, *c == '~' ? "~0" : "~1");
             else
-                bt_text_add(&text, c, 1);
+                bt_text_add(out, c, 1);
         }
     }
-    const char *out = bt_text_get(&text);
-    return out ? out : "";
 }
 
 static bt_status fail_va(bt_ctx *ctx, const bt__json *json, int at_key,
@@ -456,8 +452,8 @@ static bt_status fail_va(bt_ctx *ctx, const bt__json *json, int at_key,
     const void *mark = bt_arena_mark(ctx->scratch);
     bt_text text;
     bt_text_init(&text, ctx->scratch);
-    if (json->up)
-        bt_text_addf(&text, "%s: ", bt__json_pointer(json, ctx->scratch));
+    bt__json_pointer(json, &text);
+    bt_text_addf(&text, json->up ? ": " : "");
     bt_text_addv(&text, format, args);
     const char *message = bt_text_get(&text);
     bt_status status =
@@ -500,6 +496,23 @@ int bt__json_write(const json_t *value, size_t flags, bt_text *out)
 {
     return json_dump_callback(value, add_piece, out, flags | JSON_ENCODE_ANY) == 0 &&
            !out->failed;
+}
+
+const char *bt__json_excerpt(bt_arena *arena, const json_t *value, size_t limit)
+{
+    bt_text text;
+    bt_text_init(&text, arena);
+    if (!value)
+        return "nothing";
+    if (!bt__json_write(value, 0, &text))
+        return NULL;
+    if (text.len > limit) {
+        size_t end = limit - 3;
+        while (end > 0 && ((unsigned char)text.at[end] & 0xc0) == 0x80)
+            end--; // not within a character
+        memcpy(text.at + end, "...", 4);
+    }
+    return bt_text_get(&text);
 }
 
 int bt__json_put(json_t *object, const char *key, json_t *value)

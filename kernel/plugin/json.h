@@ -43,8 +43,8 @@ bt__json bt__json_root(const bt__json_doc *, const json_t *);
 /* A member; value NULL where there is none. */
 bt__json bt__json_member(const bt__json *, const char *key);
 bt__json bt__json_element(const bt__json *, size_t index);
-/* "/provides/ops/0/name" */
-const char *bt__json_pointer(const bt__json *, bt_arena *);
+/* Adds "/provides/ops/0/name", nothing for the root. */
+void bt__json_pointer(const bt__json *, bt_text *out);
 /* Notes where each value stands, so that many spots cost no more than the document. */
 bt_status bt__json_index(bt__json_doc *, bt_arena *, const json_t *root) BT_MUST_USE;
 /* Where the value stands, or (with `at_key`) its key. */
@@ -69,6 +69,9 @@ int bt__json_put(json_t *object, const char *key, json_t *value);
 json_t *bt__json_words(const char *text);
 /* Writes a value; `flags` are jansson's. 0: no memory. */
 int bt__json_write(const json_t *, size_t flags, bt_text *out);
+/* A value as messages show it: cut to about `limit` bytes, "nothing" for NULL. NULL: no
+ * memory. */
+const char *bt__json_excerpt(bt_arena *, const json_t *, size_t limit);
 
 /* ---- shapes ---- */
 

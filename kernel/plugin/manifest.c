@@ -211,20 +211,21 @@ static const char *name_of_file(bt_arena *arena, const char *path)
     return bt_arena_text(arena, base, n);
 }
 
-static int is_known(const struct bt__plugins *plugins, const char *path)
+const bt_plugin_handle *bt__manifest_find(const struct bt__plugins *plugins,
+                                          const char *path)
 {
     for (uint32_t i = 0; i < plugins->handles.len; i++) {
         const char *known = plugins->handles.at[i]->manifest;
         if (known && strcmp(known, path) == 0)
-            return 1;
+            return plugins->handles.at[i];
     }
-    return 0;
+    return NULL;
 }
 
 bt_status bt__manifest_read(bt_ctx *ctx, struct bt__plugins *plugins, const char *path,
                             uint32_t rank)
 {
-    if (is_known(plugins, path)) // a file named twice is one plugin
+    if (bt__manifest_find(plugins, path)) // a file named twice is one plugin
         return NULL;
     bt_plugin_handle *h = BT_NEW(plugins->arena, bt_plugin_handle);
     if (!h || !BT_PUSH(plugins->arena, &plugins->handles, h))

@@ -211,9 +211,12 @@ static const char *refusal_hint(bt_ctx *ctx, const struct bt__plugins *plugins)
     for (uint32_t i = 0; i < plugins->handles.len; i++)
         n += plugins->handles.at[i]->state == BT_PLUGIN_REFUSED &&
              !plugins->handles.at[i]->is_hidden;
-    return n ? bt__say(ctx->scratch, "; %u plugin%s refused, see `baton plugin list`", n,
-                       n == 1 ? " is" : "s are")
-             : "";
+    if (n == 0)
+        return "";
+    const char *hint =
+        bt__say(ctx->diags, "; %u plugin%s refused, see `baton plugin list`", n,
+                n == 1 ? " is" : "s are");
+    return hint == bt__speechless ? "" : hint;
 }
 
 static bt_status fail_unknown(bt_ctx *ctx, const struct bt__plugins *plugins,
@@ -232,7 +235,7 @@ static bt_status fail_unknown(bt_ctx *ctx, const struct bt__plugins *plugins,
                        "BATON_PLUGIN_PATH to the folder of your plugins%s",
                        kind, name, kind, refused);
     return bt_fail(ctx, BT_ERR_NAME, "no %s is named \"%s\"%s%s", kind, name,
-                   bt__nearest_text(&nearest, ctx->scratch), refused);
+                   bt__nearest_text(&nearest, ctx->diags), refused);
 }
 
 bt_status bt__plugins_chosen(bt_ctx *ctx, const struct bt__plugins *plugins,
@@ -521,7 +524,7 @@ static bt_status open_id(bt_ctx *ctx, struct bt__plugins *plugins, const char *i
         bt__nearest_offer(&nearest, h->id);
     }
     return bt_fail(ctx, BT_ERR_NAME, "no plugin has the id \"%s\"%s", id,
-                   bt__nearest_text(&nearest, ctx->scratch));
+                   bt__nearest_text(&nearest, ctx->diags));
 }
 
 bt_status bt_plugin_open(bt_ctx *ctx, const char *id)
@@ -543,11 +546,9 @@ static bt_status add_manifest(bt_ctx *ctx, struct bt__plugins *plugins, const ch
         return bt_no_memory();
     uint32_t n = plugins->handles.len;
     BT_TRY(bt__manifest_read(ctx, plugins, path, plugins->places.len - 1));
-    if (plugins->handles.len == n)
-        return NULL; // known already
-    const bt_plugin_handle *h = plugins->handles.at[n];
-    BT_TRY(make_index(ctx, plugins));
-    return bt_plugin_refusal(h);
+    if (plugins->handles.len > n)
+        BT_TRY(make_index(ctx, plugins));
+    return bt_plugin_refusal(bt__manifest_find(plugins, path));
 }
 
 bt_status bt_plugins_add(bt_ctx *ctx, const char *path)

@@ -161,6 +161,8 @@ const char *bt__folder_of(bt_arena *, const char *path);
  * BT_ERR_MEMORY */
 bt_status bt__manifest_read(bt_ctx *, struct bt__plugins *, const char *path,
                             uint32_t rank) BT_MUST_USE;
+/* The plugin of a manifest read before; NULL: none was. */
+const bt_plugin_handle *bt__manifest_find(const struct bt__plugins *, const char *path);
 
 /* Lists what a checked manifest provides. */
 bt_status bt__manifest_list(bt_ctx *, bt_arena *, bt_plugin_handle *) BT_MUST_USE;

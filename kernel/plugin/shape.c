@@ -58,24 +58,17 @@ static const char *expectation(bt_ctx *ctx, const bt__shape *shape)
             bt_text_addf(&text, " in %lld..%lld", (long long)shape->low,
                          (long long)shape->high);
     }
-    const char *out = bt_text_get(&text);
-    return out ? out : "something else";
+    return bt_text_get(&text);
 }
 
 /* The value found, cut short. */
 static const char *finding(bt_ctx *ctx, const json_t *value)
 {
-    bt_text text;
-    bt_text_init(&text, ctx->diags);
     if (json_is_object(value))
         return "an object";
     if (json_is_array(value))
         return "a list";
-    if (!bt__json_write(value, 0, &text))
-        return "something else";
-    if (text.len > 60)
-        memcpy(text.at + 57, "...", 4);
-    return bt_text_get(&text);
+    return bt__json_excerpt(ctx->diags, value, 60);
 }
 
 static bt_status fail_value(bt_ctx *ctx, const bt__json *json, const bt__shape *shape)
@@ -85,11 +78,13 @@ static bt_status fail_value(bt_ctx *ctx, const bt__json *json, const bt__shape *
     if (text && shape->choices) {
         bt__nearest nearest;
         bt__nearest_init(&nearest, text);
-        bt__nearest_offer_words(&nearest, ctx->scratch, shape->choices, '|');
+        bt__nearest_offer_words(&nearest, ctx->diags, shape->choices, '|');
         hint = bt__nearest_text(&nearest, ctx->diags);
     }
-    return bt__json_fail(ctx, json, "expected %s, found %s%s", expectation(ctx, shape),
-                         finding(ctx, json->value), hint);
+    const char *expected = expectation(ctx, shape), *found = finding(ctx, json->value);
+    if (!expected || !found)
+        return bt_no_memory();
+    return bt__json_fail(ctx, json, "expected %s, found %s%s", expected, found, hint);
 }
 
 static int has_word(const char *words, const char *word)
@@ -152,9 +147,19 @@ static bt_status fail_unknown(bt_ctx *ctx, const bt__json *member, const bt__sha
         bt__nearest_offer(&nearest, f->name);
         bt_text_addf(&known, "%s%s", f == shape->fields ? "" : ", ", f->name);
     }
+    if (!bt_text_get(&known))
+        return bt_no_memory();
     return bt__json_fail_key(ctx, member, "unknown field \"%s\": expected one of %s%s",
                              member->key, bt_text_get(&known),
                              bt__nearest_text(&nearest, ctx->diags));
+}
+
+static bt_status fail_missing(bt_ctx *ctx, const bt__json *json, const bt__shape_field *f)
+{
+    const char *expected = expectation(ctx, f->shape);
+    if (!expected)
+        return bt_no_memory();
+    return bt__json_fail(ctx, json, "field \"%s\" is missing: %s", f->name, expected);
 }
 
 static int check_object(check *c, const bt__json *json, const bt__shape *shape)
@@ -162,8 +167,7 @@ static int check_object(check *c, const bt__json *json, const bt__shape *shape)
     for (const bt__shape_field *f = shape->fields; f && f->name; f++) {
         bt__json member = bt__json_member(json, f->name);
         if (!member.value && f->is_required &&
-            !note_fault(c, bt__json_fail(c->ctx, json, "field \"%s\" is missing: %s",
-                                         f->name, expectation(c->ctx, f->shape))))
+            !note_fault(c, fail_missing(c->ctx, json, f)))
             return 0;
         if (member.value && !check_value(c, &member, f->shape))
             return 0;

@@ -123,7 +123,7 @@ static void explain_absence(bt_ctx *ctx, const struct bt__plugins *plugins,
     for (uint32_t i = 0; i < plugins->handles.len; i++)
         bt__nearest_offer(&nearest, plugins->handles.at[i]->id);
     bt_text_addf(out, "no plugin found provides \"%s\"%s\n", name,
-                 bt__nearest_text(&nearest, ctx->scratch));
+                 bt__nearest_text(&nearest, ctx->diags));
     for (uint32_t i = 0; i < plugins->handles.len; i++) {
         const bt_plugin_handle *h = plugins->handles.at[i];
         if (h->state == BT_PLUGIN_REFUSED && h->nitem == 0)

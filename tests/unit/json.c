@@ -67,7 +67,10 @@ static void test_values_and_keys_are_found_again(void **state)
         expect_place(ctx, &c, 0, 3, 12, 4);
         expect_place(ctx, &c, 1, 3, 2, 8);
         expect_place(ctx, &d, 0, 3, 23, 1);
-        assert_string_equal(bt__json_pointer(&b, bt_ctx_scratch(ctx)), "/a/1/b~1~0");
+        bt_text pointer;
+        bt_text_init(&pointer, bt_ctx_scratch(ctx));
+        bt__json_pointer(&b, &pointer);
+        assert_string_equal(bt_text_get(&pointer), "/a/1/b~1~0");
     }
     json_decref(tree);
 }

@@ -1,0 +1,126 @@
+/* Passes and pipelines under failing memory. */
+#include "fault.h"
+
+#include <baton/pass.h>
+
+#include <stdlib.h>
+
+static bt_status begin(struct fault_world *w)
+{
+    size_t nbytes;
+    bt_module *module;
+    char *text = fault_read(FAULT_PROGRAMS "/passes.baton", &nbytes);
+    bt_status status = bt_parse(w->ctx, "passes.baton", NULL, text, nbytes, &module);
+    free(text);
+    if (status)
+        return status;
+    status = bt_infer(w->ctx, module, &w->module);
+    bt_module_unref(module);
+    return status;
+}
+
+static void keep_text(void *self, const char *text)
+{
+    (void)self, (void)text;
+}
+
+static bt_status print(struct fault_world *w, const bt_module *module)
+{
+    bt_text text;
+    bt_arena *scratch = bt_ctx_scratch(w->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_text_init(&text, scratch);
+    bt_status status = bt_print(w->ctx, module, NULL, &text);
+    if (!status && text.failed)
+        status = bt_no_memory();
+    if (!status)
+        fault_result(w, bt_text_get(&text));
+    bt_arena_release(scratch, mark);
+    return status;
+}
+
+static bt_status optimise(struct fault_world *w, const bt_pipeline_options *options)
+{
+    bt_pipeline *pipeline;
+    bt_module *out;
+    BT_TRY(bt_pipeline_read(w->ctx, w->scenario->input, &pipeline));
+    bt_status status = bt_pipeline_run(w->ctx, pipeline, options, w->module, &out);
+    bt_pipeline_destroy(pipeline);
+    if (status)
+        return status;
+    status = print(w, out);
+    bt_module_unref(out);
+    return status;
+}
+
+static bt_status run_passes(struct fault_world *w)
+{
+    bt_pipeline_options options = { .level = -1 };
+    return optimise(w, &options);
+}
+
+static bt_status run_instruments(struct fault_world *w)
+{
+    static const char *const all[] = { "*", NULL };
+    bt_pipeline_options options = { .level = -1,
+                                    .verify_each = 1,
+                                    .time_passes = 1,
+                                    .print_changed = 1,
+                                    .dump_before = all,
+                                    .dump_after = all,
+                                    .print = keep_text };
+    return optimise(w, &options);
+}
+
+static bt_status run_resolve(struct fault_world *w)
+{
+    bt_text text;
+    uint64_t digest;
+    bt_pipeline *pipeline;
+    bt_pipeline_options options = { .level = -1 };
+    bt_arena *scratch = bt_ctx_scratch(w->ctx);
+    BT_TRY(bt_pipeline_read(w->ctx, w->scenario->input, &pipeline));
+    const void *mark = bt_arena_mark(scratch);
+    bt_text_init(&text, scratch);
+    bt_status status = bt_pipeline_check(w->ctx, pipeline, &options);
+    if (!status)
+        status = bt_pipeline_resolve(w->ctx, pipeline, &options, &text, &digest);
+    if (!status && text.failed)
+        status = bt_no_memory();
+    if (!status)
+        fault_result(w, bt_text_get(&text));
+    bt_arena_release(scratch, mark);
+    bt_pipeline_destroy(pipeline);
+    return status;
+}
+
+/* A pass, behind what prepares for it. */
+#define PASS(pass, before)                                                            \
+    {                                                                                 \
+        .name = "pass-" pass, .begin = begin, .run = run_passes, .input = before pass \
+    }
+
+const struct fault_scenario fault_passes[] = {
+    PASS("canonicalize", ""),
+    PASS("common-subexpr", ""),
+    PASS("dead-code", ""),
+    PASS("fold-constant", ""),
+    PASS("fold-scale-axis", "simplify-inference, fold-constant, "),
+    PASS("inline", ""),
+    PASS("simplify-expr", ""),
+    PASS("simplify-inference", ""),
+    { .name = "pipeline-default", .begin = begin, .run = run_passes, .input = "default" },
+    { .name = "pipeline-instruments",
+      .begin = begin,
+      .run = run_instruments,
+      .input = "inline, dead-code" },
+    { .name = "pipeline-resolve", .run = run_resolve, .input = "default" },
+    { .name = "pipeline-line",
+      .run = run_resolve,
+      .input = "fold-constant{max-bytes=64}, inline" },
+    { .name = "pipeline-wrong",
+      .run = run_resolve,
+      .input = "fold-constant{max-bites=64}, inlin",
+      .code = BT_ERR_PIPELINE },
+    { 0 },
+};

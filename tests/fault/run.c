@@ -1,0 +1,103 @@
+/* Whole runs under failing memory: the executor on a small program in all its features,
+ * and everything from the file to the outputs. */
+#include "fault.h"
+
+#include <baton/baton.h>
+
+static bt_status set_inputs(struct fault_world *w, bt_program *program)
+{
+    for (uint32_t i = 0; i < bt_program_ninput(program); i++) {
+        const bt_port *port = bt_program_input(program, i);
+        bt_tensor *tensor;
+        BT_TRY(bt_tensor_create(w->ctx, port->dtype, (uint32_t)port->rank, port->dims,
+                                &tensor));
+        for (int64_t k = 0; k < tensor->nelem; k++)
+            bt_tensor_set(tensor, k, 2);
+        bt_status status = bt_program_set(program, port->name, &tensor->base);
+        bt_tensor_unref(tensor);
+        if (status)
+            return status;
+    }
+    return NULL;
+}
+
+static bt_status open_program(struct fault_world *w, const char *pipeline,
+                              bt_program **out)
+{
+    bt_program_options options = { .pipeline = pipeline };
+    bt_program *program;
+    BT_TRY(bt_program_open(w->ctx, w->scenario->input, &options, &program));
+    bt_status status = set_inputs(w, program);
+    if (status)
+        bt_program_close(program);
+    else
+        *out = program;
+    return status;
+}
+
+static bt_status run_program(struct fault_world *w, bt_program *program)
+{
+    bt_text text;
+    bt_arena *scratch = bt_ctx_scratch(w->ctx);
+    BT_TRY(bt_program_run(program));
+    const void *mark = bt_arena_mark(scratch);
+    bt_text_init(&text, scratch);
+    for (uint32_t i = 0; i < bt_program_noutput(program); i++) {
+        bt_object_print(bt_program_get(program, i), 100, &text);
+        bt_text_add(&text, "\n", 1);
+    }
+    bt_status status = text.failed ? bt_no_memory() : NULL;
+    if (!status)
+        fault_result(w, bt_text_get(&text));
+    bt_arena_release(scratch, mark);
+    return status;
+}
+
+static bt_status begin(struct fault_world *w)
+{
+    bt_program *program = NULL;
+    BT_TRY(open_program(w, "", &program));
+    w->state = program;
+    return NULL;
+}
+
+static bt_status run_opened(struct fault_world *w)
+{
+    return run_program(w, w->state);
+}
+
+static void end(struct fault_world *w)
+{
+    bt_program_close(w->state);
+}
+
+static bt_status run_whole(struct fault_world *w)
+{
+    bt_program *program;
+    BT_TRY(open_program(w, NULL, &program));
+    bt_status status = run_program(w, program);
+    bt_program_close(program);
+    return status;
+}
+
+#define PROGRAM(name) FAULT_PROGRAMS "/" name
+
+const struct fault_scenario fault_run[] = {
+    { .name = "run-language",
+      .begin = begin,
+      .run = run_opened,
+      .end = end,
+      .input = PROGRAM("language.baton") },
+    { .name = "run-net",
+      .begin = begin,
+      .run = run_opened,
+      .end = end,
+      .input = PROGRAM("net.baton") },
+    { .name = "open-language", .run = run_whole, .input = PROGRAM("language.baton") },
+    { .name = "open-net", .run = run_whole, .input = PROGRAM("net.baton") },
+    { .name = "open-cold",
+      .run = run_whole,
+      .input = PROGRAM("net.baton"),
+      .is_fresh = 1 },
+    { 0 },
+};

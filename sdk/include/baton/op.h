@@ -4,8 +4,9 @@
  * executor, target and test gets it from there.
  *
  *     static const bt_op ops[] = { { .name = "nn.relu", ... }, { 0 } };
- *     const bt_table bt_ops_nn_relu[] = { BT_OPS(ops), { 0 } };        // ops/nn/relu.c:
- * the name follows the file's
+ *     const bt_table bt_ops_nn_relu[] = { BT_OPS(ops), { 0 } };
+ *
+ * That table stands in ops/nn/relu.c: its name follows the file's.
  */
 #ifndef BATON_OP_H
 #define BATON_OP_H
@@ -75,18 +76,20 @@ struct bt_attr {
 /* An input. `type` says what it accepts and names its parts for the formula:
  *     "t[m, k]"      tensor of rank 2; t, m, k are names: the same name twice means equal
  *     "t[n, c, ..]"  any number of further dims, the rest
- *     "t[..]"        any rank                          "int32|int64[]"   a scalar of one
- * of these "float[..]"    of a class: bool, int, uint, float, integer (int|uint), number
- * (integer|float), any "t:float[n]"   t, restricted to a class
- *     "(t[..]*)"     a tuple of such tensors           "?"               anything
+ *     "t[..]"        any rank
+ *     "int32|int64[]"  a scalar of one of these
+ *     "float[..]"    of a class: bool, int, uint, float, integer (int|uint), number
+ *                    (integer|float), any
+ *     "t:float[n]"   t, restricted to a class
+ *     "(t[..]*)"     a tuple of such tensors
+ *     "?"            anything
  * An input marked optional may be left out at the end of a call. */
 typedef struct bt_op_input {
     const char *name, *type, *doc;
     uint32_t is_optional;
 } bt_op_input;
 
-/* How fusion sees an operator without a formula; with one, views of the formula decide.
- */
+/* An operator: what it takes, its type relation, what it computes. */
 struct bt_op {
     const char *name;          /* "nn.conv2d" */
     uint32_t revision;         /* of what it means; from 1 */

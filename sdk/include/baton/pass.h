@@ -6,8 +6,8 @@
  *     {
  *         return bt_rewrite_module(ctx, call, &rewriter, NULL, out);
  *     }
- *     static const bt_pass passes[] = { { .name = "fold-constant", .run = run, ... }, { 0
- * } }; const bt_table bt_passes_fold_constant[] = { BT_PASSES(passes), { 0 } };
+ *     static const bt_pass passes[] = { { .name = "fold-constant", .run = run }, { 0 } };
+ *     const bt_table bt_passes_fold_constant[] = { BT_PASSES(passes), { 0 } };
  */
 #ifndef BATON_PASS_H
 #define BATON_PASS_H

@@ -307,6 +307,16 @@ static void print_cell(bt__printer *p, const char *name, uint32_t n,
     add(p, ")");
 }
 
+/* A literal needs parentheses before a projection: `1.0` is a number. */
+static void print_proj(bt__printer *p, const bt_proj *proj)
+{
+    const bt_tensor *tensor = bt_const_tensor(proj->tuple);
+    int is_scalar = tensor && tensor->rank == 0;
+    add(p, is_scalar ? "(" : "");
+    bt__print_value_name(p, proj->tuple);
+    bt_text_addf(p->out, is_scalar ? ").%u" : ".%u", (unsigned)proj->index);
+}
+
 static void print_expr(bt__printer *p, const bt_value *value)
 {
     switch (value->kind) {
@@ -320,10 +330,7 @@ static void print_expr(bt__printer *p, const bt_value *value)
         }
         break;
     }
-    case BT_VALUE_PROJ:
-        bt__print_value_name(p, bt_as_proj(value)->tuple);
-        bt_text_addf(p->out, ".%u", (unsigned)bt_as_proj(value)->index);
-        break;
+    case BT_VALUE_PROJ: print_proj(p, bt_as_proj(value)); break;
     case BT_VALUE_IF: print_if(p, bt_as_if(value)); break;
     case BT_VALUE_MATCH: print_match(p, bt_as_match(value)); break;
     case BT_VALUE_REF: print_cell(p, "ref", 1, &bt_as_ref(value)->content); break;

@@ -283,10 +283,25 @@ static void test_constants_of_every_form(void **state)
                 "    %5: ((), (int32, bool)) = const(const(), const(1, False)).1;\n"
                 "    %6: Tensor[(0, 3), int8] = const[(0, 3), int8]{}.0;\n"
                 "    %7: bool = const[(2), bool]{True, False}.0;\n"
-                "    %8: float32 = const[(), float32]{\"AQDAfw==\"}.0;\n"
+                "    %8: float32 = (const[(), float32]{\"AQDAfw==\"}).0;\n"
                 "    %9: float32 = const[(2), float32]{\"AACAPwEAwH8=\"}.0;\n"
                 "    1\n"
                 "}\n");
+}
+
+static void test_projections_of_literals_are_no_fractions(void **state)
+{
+    (void)state;
+    check_exact(TYPED "def @main() -> int32 {\n"
+                      "    %0: int32 = (1).1;\n"
+                      "    %1: int32 = (-2i64).0;\n"
+                      "    %2: int32 = (0.5f).3;\n"
+                      "    %2\n"
+                      "}\n");
+    check_prints("1 .1", HEADER "\ndef @main() {\n"
+                                "    %0 = (1).1;\n"
+                                "    %0\n"
+                                "}\n");
 }
 
 static void test_large_constants_stand_at_the_end(void **state)
@@ -471,6 +486,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_globals_of_every_kind),
     TEST(test_unknown_dims_of_signatures),
     TEST(test_constants_of_every_form),
+    TEST(test_projections_of_literals_are_no_fractions),
     TEST(test_large_constants_stand_at_the_end),
     TEST(test_data_keeps_its_name),
     TEST(test_weights_live_in_a_file_beside_the_text),

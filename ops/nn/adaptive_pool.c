@@ -107,6 +107,7 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
     uint32_t n = nspace_of(call->op);
     int is_max = strncmp(call->op->name, "nn.adaptive_max", 15) == 0;
     struct layout layout;
+    const char *wide = window_wide(call);
     (void)ctx;
     layout_read(a->layout, 'N', 'C', n, &layout);
     for (uint32_t i = 0; i < n; i++) {
@@ -118,20 +119,20 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
     }
     bt_text_addf(out, "y: t[");
     write_axes(out, &layout, n, 0);
-    bt_text_addf(out, is_max ? "] = max(" : "] = sum(");
+    bt_text_addf(out, is_max ? "] = max(" : "] = t(sum(");
     for (uint32_t i = 0; i < n; i++) {
         bt_text_addf(out, "%sr%u in ", i ? ", " : "", i);
         write_length(out, i, layout.space[i]);
     }
-    bt_text_addf(out, ": data[");
+    bt_text_addf(out, is_max ? ": data[" : ": %s(data[", wide);
     write_axes(out, &layout, n, 1);
-    bt_text_addf(out, is_max ? "] else -inf)" : "] else 0) / t(1");
+    bt_text_addf(out, is_max ? "] else -inf)" : "]) else 0) / %s(1", wide);
     for (uint32_t i = 0; i < n && !is_max; i++) {
         bt_text_addf(out, " * (");
         write_length(out, i, layout.space[i]);
         bt_text_addf(out, ")");
     }
-    bt_text_addf(out, is_max ? "" : ")");
+    bt_text_addf(out, is_max ? "" : "))");
     return out->failed ? bt_no_memory() : NULL;
 }
 

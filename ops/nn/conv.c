@@ -1,7 +1,7 @@
 /*
  * nn.conv1d, nn.conv2d, nn.conv3d: a window of weights slides over the data.
  *     y[n, o, p, ..] = sum(i, r, ..: data[n, i, p*stride + r*dilation - pad, ..]
- *                                  * weight[o, i, r, ..])    elements outside: 0
+ *                                  * weight[o, i, r, ..])    positions outside: left out
  * data    t[n, c, space..] in data_layout
  * weight  t[o, c / groups, window..] in kernel_layout
  * result  in data_layout, or out_layout; of out_dtype, or t: then also the type of
@@ -240,7 +240,7 @@ static const bt_cost_facet cost = { estimate };
 static const bt_op ops[] = {
     {
         .name = "nn.conv1d", .revision = 1, .source = "Relay, nn.conv1d",
-        .doc = "Convolves along one axis.\nElements outside the data count as zero.",
+        .doc = "Convolves along one axis.\nPositions outside the data are left out.",
         .inputs = inputs, .attrs = attrs1d, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
         .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_CASES(
@@ -250,7 +250,7 @@ static const bt_op ops[] = {
     },
     {
         .name = "nn.conv2d", .revision = 1, .source = "Relay, nn.conv2d",
-        .doc = "Convolves along two axes.\nElements outside the data count as zero.",
+        .doc = "Convolves along two axes.\nPositions outside the data are left out.",
         .inputs = inputs, .attrs = attrs2d, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
         .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_CASES(
@@ -263,7 +263,7 @@ static const bt_op ops[] = {
     },
     {
         .name = "nn.conv3d", .revision = 1, .source = "Relay, nn.conv3d",
-        .doc = "Convolves along three axes.\nElements outside the data count as zero.",
+        .doc = "Convolves along three axes.\nPositions outside the data are left out.",
         .inputs = inputs, .attrs = attrs3d, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
         .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_CASES(

@@ -36,7 +36,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 /* The window of c: floor((size - 1) / 2) channels before it, the rest from it on. */
 static void write_read(bt_text *out, const struct attrs *a, uint32_t rank, uint32_t axis)
 {
-    bt_text_addf(out, "(data[");
+    bt_text_addf(out, "float64(data[");
     for (uint32_t i = 0; i < rank; i++) {
         if (i == axis)
             bt_text_addf(out, "%si%u + k - %lld", i ? ", " : "", i,
@@ -44,24 +44,27 @@ static void write_read(bt_text *out, const struct attrs *a, uint32_t rank, uint3
         else
             bt_text_addf(out, "%si%u", i ? ", " : "", i);
     }
-    bt_text_addf(out, "] else 0)");
+    bt_text_addf(out, "])");
 }
 
+/* The energy is float64: squares leave the range of float16. */
 static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
 {
     const struct attrs *a = call->attrs;
     uint32_t rank = axis_rank(call, 0), axis = axis_front(a->axis, rank);
     (void)ctx;
-    bt_text_addf(out, "s: t[");
+    bt_text_addf(out, "s: float64[");
     for (uint32_t i = 0; i < rank; i++)
         bt_text_addf(out, "%si%u in extent(data, %u)", i ? ", " : "", i, i);
     bt_text_addf(out, "] = sum(k in %lld: ", (long long)a->size);
     write_read(out, a, rank, axis);
     bt_text_addf(out, " * ");
     write_read(out, a, rank, axis);
-    bt_text_addf(out,
-                 ");\ny: t[..] = data[..] / pow(bias + s[..] * (alpha / %lld), beta)",
-                 (long long)a->size);
+    bt_text_addf(
+        out,
+        " else 0);\ny: t[..] = t(float64(data[..]) / pow(bias + s[..] * (alpha / "
+        "%lld), beta))",
+        (long long)a->size);
     return out->failed ? bt_no_memory() : NULL;
 }
 

@@ -207,6 +207,7 @@ static void write_count(bt_text *out, const struct pool *p, uint32_t i)
 static bt_status write_avg(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
 {
     struct pool p;
+    const char *wide = window_wide(call);
     (void)ctx;
     read_pool(call, &p);
     write_sizes(out, &p);
@@ -218,14 +219,14 @@ static bt_status write_avg(bt_ctx *ctx, const bt_formula_call *call, bt_text *ou
         write_count(out, &p, i);
     bt_text_addf(out, ";\ny: t[");
     write_axes(out, &p, 0);
-    bt_text_addf(out, "] = ");
+    bt_text_addf(out, "] = t(");
     write_reduction(out, &p, "sum");
-    bt_text_addf(out, "data[");
+    bt_text_addf(out, "%s(data[", wide);
     write_axes(out, &p, 1);
-    bt_text_addf(out, "] else 0) / t(count[");
+    bt_text_addf(out, "]) else 0) / %s(count[", wide);
     for (uint32_t i = 0; i < p.n; i++)
         bt_text_addf(out, "%sp%u", i ? ", " : "", i);
-    bt_text_addf(out, "])");
+    bt_text_addf(out, "]))");
     return out->failed ? bt_no_memory() : NULL;
 }
 
@@ -259,6 +260,7 @@ static bt_status write_global(bt_ctx *ctx, const bt_formula_call *call, bt_text 
 {
     const struct global_attrs *a = call->attrs;
     struct layout layout;
+    const char *wide = window_wide(call);
     int is_max = strcmp(call->op->name, "nn.global_max_pool2d") == 0;
     (void)ctx;
     layout_read(a->layout, 'N', 'C', 2, &layout);
@@ -266,12 +268,13 @@ static bt_status write_global(bt_ctx *ctx, const bt_formula_call *call, bt_text 
     bt_text_addf(out, "y: t[");
     for (uint32_t i = 0; i < 4; i++)
         bt_text_addf(out, i == h || i == w ? "%si%u in 1" : "%si%u", i ? ", " : "", i);
-    bt_text_addf(out, "] = %s(r, s: data[", is_max ? "max" : "sum");
+    bt_text_addf(out, is_max ? "] = max(r, s: data[" : "] = t(sum(r, s: %s(data[", wide);
     for (uint32_t i = 0; i < 4; i++)
         bt_text_addf(out, i == h ? "%sr" : i == w ? "%ss" : "%si%u", i ? ", " : "", i);
-    bt_text_addf(out, "])");
-    if (!is_max)
-        bt_text_addf(out, " / t(extent(data, %u) * extent(data, %u))", h, w);
+    if (is_max)
+        bt_text_addf(out, "])");
+    else
+        bt_text_addf(out, "])) / %s(extent(data, %u) * extent(data, %u)))", wide, h, w);
     return out->failed ? bt_no_memory() : NULL;
 }
 
@@ -304,14 +307,14 @@ static const bt_op ops[] = {
         .doc = "The greatest element of each channel.", .inputs = inputs,
         .attrs = global_attrs, .attrs_nbytes = sizeof(struct global_attrs),
         .relate = relate_global, .write_formula = write_global,
-        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"")),
+        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"\nint8[1, 1, 12, 12]")),
     },
     {
         .name = "nn.global_avg_pool2d", .revision = 1, .source = "Relay, nn.global_avg_pool2d",
         .doc = "The mean of each channel.", .inputs = inputs,
         .attrs = global_attrs, .attrs_nbytes = sizeof(struct global_attrs),
         .relate = relate_global, .write_formula = write_global,
-        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"")),
+        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"\nint8[1, 1, 12, 12]")),
     },
     { 0 },
 };

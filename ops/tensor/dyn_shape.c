@@ -189,6 +189,11 @@ static bt_status eval_fill(bt_ctx *ctx, const bt_eval_call *call)
     bt_dtype dtype = bt_tensor_dtype(call->result);
     bt_tensor *value = NULL;
     BT_TRY(view_ints(ctx, call, call->nin - 1, BT_MAX_RANK, &n, dims));
+    for (uint32_t k = 0; k < n; k++) {
+        if (dims[k] < 0)
+            return bt_eval_fail(ctx, call, "shape: extent %u is %lld, below 0", k,
+                                (long long)dims[k]);
+    }
     BT_TRY(bt_tensor_create(ctx, dtype, n, dims, &call->out[0]));
     if (call->nin == 2)
         BT_TRY(bt_tensor_cast(ctx, call->in[0], dtype, &value));

@@ -34,6 +34,15 @@ uint32_t formula_axis(int64_t axis, uint32_t rank)
     return (uint32_t)(axis < 0 ? axis + rank : axis);
 }
 
+const char *formula_wide(const bt_formula_call *call, uint32_t arg)
+{
+    bt_dtype dtype = bt_tensor_dtype(call->args[arg]);
+    uint32_t class_bit = 1u << BT_DTYPE_CLASS(dtype);
+    if (class_bit & BT_CLASS_BITS_FLOAT)
+        return BT_DTYPE_BITS(dtype) < 32 ? "float64" : "t";
+    return dtype == BT_UINT64 ? "uint64" : "int64";
+}
+
 void formula_comma(bt_text *out, int first)
 {
     if (!first)

@@ -23,6 +23,9 @@ int formula_indices(bt_text *, int first, const char *prefix, uint32_t low,
 /* "i0 in extent(data, 0)" likewise. */
 int formula_axes(bt_text *, int first, const char *prefix, const char *array,
                  uint32_t low, uint32_t high);
+/* The type in which sums of elements of argument `arg` are divided: of integers and small
+ * floats a wider one, which holds the sum and the number of elements; else "t". */
+const char *formula_wide(const bt_formula_call *, uint32_t arg);
 /* extent(array, low) * ... * extent(array, high - 1), or 1. */
 void formula_product(bt_text *, const char *array, uint32_t low, uint32_t high);
 /* array[...] at the row-major position `at` within axes low <= k < high; other axes are

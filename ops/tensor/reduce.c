@@ -208,16 +208,18 @@ static bt_status write_mean(bt_ctx *ctx, const bt_formula_call *call, bt_text *o
 {
     axes x;
     BT_TRY(axes_of(ctx, call, &x));
-    const char *body = read_data(out, &x, "", "");
+    bt_text before = piece(out);
+    bt_text_addf(&before, "%s(", formula_wide(call, 0));
+    const char *body = bt_text_get(&before) ? read_data(out, &x, before.at, ")") : NULL;
     if (!body)
         return bt_no_memory();
     bt_text_addf(out, "count = ");
     write_count(out, &x);
     bt_text_addf(out, "; y: t[");
     write_left(out, &x, x.keepdims);
-    bt_text_addf(out, "] = ");
+    bt_text_addf(out, "] = t(");
     write_reducer(out, &x, "sum", body);
-    bt_text_addf(out, " / count");
+    bt_text_addf(out, " / %s(count))", formula_wide(call, 0));
     return formula_end(out);
 }
 
@@ -345,7 +347,7 @@ static const bt_op ops[] = {
     REDUCE("prod", number_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS "\nfloat32[2, 0]", "Multiplies the elements over axes; integers wrap."),
     REDUCE("max", number_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS, "The greatest element over axes; NaN where there is one."),
     REDUCE("min", number_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS, "The least element over axes; NaN where there is one."),
-    REDUCE("mean", number_in, "Reduce", attrs, write_mean, NULL, NUMBERS, "The mean over axes; that of integers is truncated."),
+    REDUCE("mean", number_in, "Reduce", attrs, write_mean, NULL, NUMBERS "\nint8[200]", "The mean over axes; that of integers is truncated."),
     REDUCE("all", bool_in, "Reduce", attrs, write_reduction, NULL, AXIS_CASES("bool"), "Whether all elements over axes are True."),
     REDUCE("any", bool_in, "Reduce", attrs, write_reduction, NULL, AXIS_CASES("bool"), "Whether some element over axes is True."),
     REDUCE("logsumexp", float_in, "Reduce", attrs, write_reduction, NULL, AXIS_CASES("float32"), "log(sum(exp(data))) over axes, without overflow."),

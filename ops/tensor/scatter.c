@@ -91,12 +91,13 @@ static bt_status relate_nd(bt_solver *s, const bt_relation_call *r)
 static const struct combine {
     const char *name, *reducer, *before, *between, *after;
 } combines[] = {
-    { "add", "sum", "", " + ", "" },       { "mul", "prod", "", " * ", "" },
-    { "min", "min", "min(", ", ", ")" },   { "max", "max", "max(", ", ", ")" },
-    { "mean", "sum", "(", " + ", ") / " },
+    { "add", "sum", "", " + ", "" },
+    { "mul", "prod", "", " * ", "" },
+    { "min", "min", "min(", ", ", ")" },
+    { "max", "max", "max(", ", ", ")" },
 };
 
-/* NULL: "update". */
+/* NULL: "update" or "mean". */
 static const struct combine *combine_find(const char *name)
 {
     for (uint32_t i = 0; i < BT_COUNT(combines); i++) {
@@ -153,6 +154,29 @@ static void write_old(bt_text *out, uint32_t rank)
     bt_text_addf(out, "]");
 }
 
+/* The mean of the old element and the updates that meet. */
+static void write_mean(const bt_formula_call *call, bt_text *out, uint32_t rank,
+                       uint32_t axis)
+{
+    const char *wide = formula_wide(call, 0);
+    bt_text update;
+    bt_text_init(&update, out->arena);
+    bt_text_addf(&update, "%s(", wide);
+    write_along(&update, "updates", rank, axis, "k");
+    bt_text_addf(&update, ")");
+    if (!bt_text_get(&update)) {
+        out->failed = 1;
+        return;
+    }
+    bt_text_addf(out, "t((%s(", wide);
+    write_old(out, rank);
+    bt_text_addf(out, ") + ");
+    write_meeting(out, "sum", rank, axis, update.at);
+    bt_text_addf(out, ") / %s(1 + ", wide);
+    write_meeting(out, "sum", rank, axis, "int64(1)");
+    bt_text_addf(out, "))");
+}
+
 static bt_status write_elements(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
 {
     const struct attrs *a = call->attrs;
@@ -160,8 +184,9 @@ static bt_status write_elements(bt_ctx *ctx, const bt_formula_call *call, bt_tex
     uint32_t rank;
     BT_TRY(formula_rank(ctx, call, 0, &rank));
     uint32_t axis = formula_axis(a->axis, rank);
+    int is_mean = strcmp(a->reduction, "mean") == 0;
     write_positions(out, rank, axis);
-    if (!c) {
+    if (!c && !is_mean) {
         bt_text_addf(out, "last: int64[");
         formula_axes(out, 1, "i", "data", 0, rank);
         bt_text_addf(out, "] = ");
@@ -171,17 +196,16 @@ static bt_status write_elements(bt_ctx *ctx, const bt_formula_call *call, bt_tex
     bt_text_addf(out, "y: t[");
     formula_axes(out, 1, "i", "data", 0, rank);
     bt_text_addf(out, "] = ");
+    if (is_mean) {
+        write_mean(call, out, rank, axis);
+        return formula_end(out);
+    }
     if (c) {
         bt_text_addf(out, "%s", c->before);
         write_old(out, rank);
         bt_text_addf(out, "%s", c->between);
         write_meeting(out, c->reducer, rank, axis, NULL);
         bt_text_addf(out, "%s", c->after);
-        if (strcmp(c->name, "mean") == 0) {
-            bt_text_addf(out, "t(1 + ");
-            write_meeting(out, "sum", rank, axis, "int64(1)");
-            bt_text_addf(out, ")");
-        }
         return formula_end(out);
     }
     // max over nothing is the least integer: no update fell here

@@ -223,7 +223,7 @@ static bt_status compute(struct conform *w, const struct call_case *c,
 }
 
 bt_status call_run(struct conform *w, const struct call_case *c, uint64_t seed,
-                   struct call_result *r)
+                   int extreme, struct call_result *r)
 {
     *r = (struct call_result){ 0 };
     bt_status refused = call_build(w, c, NULL, NULL, NULL, NULL, &r->call);
@@ -233,7 +233,7 @@ bt_status call_run(struct conform *w, const struct call_case *c, uint64_t seed,
         return refused->code == BT_ERR_MEMORY ? refused : NULL;
     }
     for (uint32_t i = 0; i < c->nleaf; i++) {
-        BT_TRY(case_values(w->ctx, &c->leaves[i], seed + i, &r->in[i]));
+        BT_TRY(case_values(w->ctx, &c->leaves[i], seed + i, extreme, &r->in[i]));
         r->nin++;
     }
     return compute(w, c, r);

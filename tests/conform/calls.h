@@ -37,7 +37,7 @@ struct call_result {
 };
 /* Types it, computes it from random values, and checks that types, shapes and strides
  * mean what they should. */
-bt_status call_run(struct conform *, const struct call_case *, uint64_t seed,
+bt_status call_run(struct conform *, const struct call_case *, uint64_t seed, int extreme,
                    struct call_result *) BT_MUST_USE;
 void call_result_free(struct call_result *);
 

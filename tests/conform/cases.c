@@ -201,15 +201,35 @@ int case_has_values(const struct case_leaf *leaf)
     return low <= high;
 }
 
+static void set_extreme(bt_tensor *t, int64_t at, uint64_t bits)
+{
+    static const double floats[] = {
+        0, -0.0, 1, -1, 0.5, -2.5, INFINITY, NAN, 0x1p-149, 60000, -INFINITY, -0x1p-14
+    };
+    uint32_t width = BT_DTYPE_BITS(t->dtype);
+    if (is_float(t->dtype)) {
+        bt_tensor_set(t, at, floats[bits % BT_COUNT(floats)]);
+        return;
+    }
+    // 0, 1, -1, 2, the ends of a signed type, and what is next to them
+    uint64_t least = UINT64_C(1) << (width - 1);
+    const uint64_t integers[] = { 0,     1,         UINT64_MAX, 2,
+                                  least, least - 1, least + 1,  least - 2 };
+    uint64_t value = integers[bits % BT_COUNT(integers)];
+    bt_tensor_set_int(t, at, t->dtype == BT_BOOL ? (int64_t)(bits & 1) : (int64_t)value);
+}
+
 bt_status case_values(bt_ctx *ctx, const struct case_leaf *leaf, uint64_t seed,
-                      bt_tensor **out)
+                      int extreme, bt_tensor **out)
 {
     double low, high;
     range_of(leaf, &low, &high);
     BT_TRY(bt_tensor_create(ctx, leaf->dtype, leaf->rank, leaf->dims, out));
     for (int64_t i = 0; i < (*out)->nelem; i++) {
         uint64_t bits = draw(&seed);
-        if (is_float(leaf->dtype))
+        if (extreme && !leaf->has_range)
+            set_extreme(*out, i, bits >> 32);
+        else if (is_float(leaf->dtype))
             bt_tensor_set(*out, i, low + (high - low) * ((double)(bits >> 11) * 0x1p-53));
         else
             bt_tensor_set_int(

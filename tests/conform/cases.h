@@ -44,8 +44,9 @@ const bt_type *case_type(bt_store *, const struct call_case *, uint32_t arg,
 
 /* Values of a leaf, the same for the same seed: within its range, else -2..2 of floats
  * and -9..9 of integers. Of an unsigned type only what is left of the range at 0 and
- * above. */
-bt_status case_values(bt_ctx *, const struct case_leaf *, uint64_t seed,
+ * above. `extreme`: where no range is stated, ends of the type, zeros, infinities and
+ * NaN. */
+bt_status case_values(bt_ctx *, const struct case_leaf *, uint64_t seed, int extreme,
                       bt_tensor **out) BT_MUST_USE;
 /* Whether there are such values: 0 for -3..-1 of an unsigned type, 0.2..0.8 of an
  * integer. */

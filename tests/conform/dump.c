@@ -179,12 +179,12 @@ static int narrows(const bt_op *op)
     return 0;
 }
 
-static bt_status run_case(void *self, const char *kind, const struct call_case *c)
+static bt_status run_values(struct dump *d, const char *kind, const struct call_case *c,
+                            int extreme)
 {
-    struct dump *d = self;
     struct call_result r;
-    int is_base = c == d->base;
-    bt_status status = call_run(&d->w, c, seed_of(c->line) + d->ncall, &r);
+    int is_base = c == d->base && !extreme;
+    bt_status status = call_run(&d->w, c, seed_of(c->line) + d->ncall, extreme, &r);
     if (!status && !r.call && strcmp(kind, "size") != 0 && (is_base || !narrows(d->w.op)))
         conform_fault(&d->w, c, "refused: %s", r.why);
     if (!status && r.call) {
@@ -200,6 +200,16 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
     if (!status)
         bt_ctx_clear_diags(d->w.ctx);
     return status;
+}
+
+static bt_status run_case(void *self, const char *kind, const struct call_case *c)
+{
+    struct dump *d = self;
+    int is_free = 0;
+    BT_TRY(run_values(d, kind, c, 0));
+    for (uint32_t i = 0; i < c->nleaf; i++)
+        is_free |= !c->leaves[i].has_range;
+    return is_free && strcmp(kind, "size") != 0 ? run_values(d, "extreme", c, 1) : NULL;
 }
 
 static bt_status run_cases(struct dump *d)

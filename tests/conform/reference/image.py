@@ -45,23 +45,19 @@ def kernel(distance, alpha):
     return alpha * d**3 - 5 * alpha * d**2 + 8 * alpha * d - 4 * alpha if d < 2 else 0.0
 
 
-def weights(x, extent, call, mode):
-    """A row: how much each element of data counts."""
-    row = np.zeros(extent)
+def taps(x, extent, call, mode):
+    """(element of data, weight): those that count for coordinate x."""
     if call.method == "nearest_neighbor":
-        row[min(max(nearest(x, call.rounding, mode), 0), extent - 1)] = 1
-        return row
+        return [(min(max(nearest(x, call.rounding, mode), 0), extent - 1), 1.0)]
     base = floor(x)
-    taps = range(base - 1, base + 3) if call.method == "cubic" else range(base, base + 2)
-    values = []
-    for tap in taps:
+    at = range(base - 1, base + 3) if call.method == "cubic" else range(base, base + 2)
+    weights = []
+    for tap in at:
         distance = float(x - tap)
-        value = kernel(distance, call.alpha) if call.method == "cubic" else 1 - abs(distance)
-        values.append(0.0 if call.exclude and not 0 <= tap < extent else value)
-    total = sum(values) if call.exclude else 1.0
-    for tap, value in zip(taps, values):
-        row[min(max(tap, 0), extent - 1)] += value / total
-    return row
+        weight = kernel(distance, call.alpha) if call.method == "cubic" else 1 - abs(distance)
+        weights.append(0.0 if call.exclude and not 0 <= tap < extent else weight)
+    total = sum(weights) if call.exclude else 1.0
+    return [(min(max(tap, 0), extent - 1), weight / total) for tap, weight in zip(at, weights)]
 
 
 class Sampling:
@@ -75,15 +71,23 @@ class Sampling:
 def sampled(call, x, layout, sizes, s):
     n = x.ndim - 2
     axes = [layout.index(letter) for letter in "DHW"[3 - n:]]
-    y, is_outside = x.astype(np.float64), np.zeros((), dtype=bool)
+    moves_only = s.method == "nearest_neighbor"
+    y, is_outside = x if moves_only else x.astype(np.float64), np.zeros((), dtype=bool)
     for i, axis in enumerate(axes):
         extent, out = x.shape[axis], sizes[i]
         roi = (s.roi[i], s.roi[n + i]) if s.roi else (0.0, 1.0)
         at = [coordinate(p, extent, out, s.mode, roi) for p in range(out)]
-        matrix = np.array([weights(a, extent, s, s.mode) for a in at]).reshape(out, extent)
-        y = np.moveaxis(np.tensordot(matrix, y, axes=(1, axis)), 0, axis)
+        lines = [taps(a, extent, s, s.mode) for a in at]
+        if moves_only:
+            y = np.take(y, [line[0][0] for line in lines], axis=axis)
+        else:
+            y = sum(np.take(y, [line[k][0] for line in lines], axis=axis) *
+                    np.array([line[k][1] for line in lines]).reshape([-1 if d == axis else 1 for d in range(x.ndim)])
+                    for k in range(len(lines[0]) if lines else 0))
         line = np.array([a < 0 or a > extent - 1 for a in at], dtype=bool)
         is_outside = is_outside | line.reshape([-1 if k == axis else 1 for k in range(x.ndim)])
+    if moves_only:
+        y = cast(y, call.dtypes[0], call.out)
     if s.mode == "tf_crop_and_resize":
         y = np.where(is_outside, cast(np.float64(s.outside), "float64", call.out), y)
     return y

@@ -3,7 +3,7 @@ import functools
 
 import numpy as np
 
-from . import Undefined, cast, reference, wrapped
+from . import Undefined, cast, reference, truncated_quotient, wrapped
 
 
 @reference("take")
@@ -56,8 +56,8 @@ COMBINE = {
     "update": lambda old, new, n: new,
     "add": lambda old, new, n: old + new,
     "mul": lambda old, new, n: old * new,
-    "min": lambda old, new, n: min(old, new),
-    "max": lambda old, new, n: max(old, new),
+    "min": lambda old, new, n: old if old != old or old < new else new,
+    "max": lambda old, new, n: old if old != old or old > new else new,
     "mean": lambda old, new, n: old + new,
 }
 
@@ -72,14 +72,10 @@ def scattered(call, x, places, updates, mode):
             continue
         out[place] = COMBINE[mode](out[place], updates[at].item(), None)
         count[place] += 1
-    if mode == "mean":
-        for at in np.ndindex(out.shape):
-            out[at] = truncated_mean(out[at], int(count[at]), x.dtype.kind)
+    if mode == "mean" and x.dtype.kind != "f":
+        return truncated_quotient(out, count, call.out)
+    out = out / count if mode == "mean" else out
     return out.astype(x.dtype) if x.dtype.kind in "fb" else wrapped(out, call.out)
-
-
-def truncated_mean(total, count, kind):
-    return total / count if kind == "f" else abs(total) // count * (1 if total > 0 else -1)
 
 
 def counted(i, n):
@@ -177,16 +173,19 @@ def searchsorted(call, sequence, values):
     return out
 
 
+NAN = float("nan")  # one object: all NaN are one element
+
+
 @reference("unique")
 def unique(call, x):
-    seen = {}
-    for i, v in enumerate(x.tolist()):
+    seen, values = {}, [v if v == v else NAN for v in x.tolist()]
+    for i, v in enumerate(values):
         seen.setdefault(v, []).append(i)
-    keys = sorted(seen) if call.sorted else list(seen)
+    keys = sorted(seen, key=functools.cmp_to_key(better)) if call.sorted else list(seen)
     first = [seen[k][0] for k in keys]
     which = {k: i for i, k in enumerate(keys)}
     out = (np.array(keys, dtype=x.dtype), np.array(first, dtype=np.int32),
-           np.array([which[v] for v in x.tolist()], dtype=np.int32), np.array([len(keys)], dtype=np.int32))
+           np.array([which[v] for v in values], dtype=np.int32), np.array([len(keys)], dtype=np.int32))
     counts = np.array([len(seen[k]) for k in keys], dtype=np.int32)
     return out + (counts,) if call.return_counts else out
 

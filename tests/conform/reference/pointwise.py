@@ -21,10 +21,10 @@ def truncated(a, b):
     return 0 if b == 0 else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def integer_power(a, b):
+def integer_power(a, b, bits):
     if b >= 0:
-        return a**b
-    return a ** (-b) if a in (1, -1) else 0
+        return pow(a, b, 1 << bits)
+    return a ** (b & 1) if a in (1, -1) else 0
 
 
 binary("add", np.add, lambda a, b, n: a + b)
@@ -36,7 +36,7 @@ binary("trunc_divide", lambda a, b: np.trunc(a / b), lambda a, b, n: truncated(a
 binary("floor_mod", np.mod, lambda a, b, n: a % b if b else 0)
 binary("trunc_mod", np.fmod, lambda a, b, n: a - b * truncated(a, b) if b else 0)
 binary("mod", np.fmod, lambda a, b, n: a - b * truncated(a, b) if b else 0)
-binary("power", np.power, lambda a, b, n: integer_power(a, b), ulp=4)
+binary("power", np.power, integer_power, ulp=4)
 binary("maximum", np.maximum, lambda a, b, n: max(a, b))
 binary("minimum", np.minimum, lambda a, b, n: min(a, b))
 binary("left_shift", None, lambda a, b, n: a << b if 0 <= b < n else 0)

@@ -1,7 +1,7 @@
 """Operators over whole axes: reductions and running sums."""
 import numpy as np
 
-from . import cast, elementwise, is_float, reference, wrapped
+from . import cast, is_float, reference, truncated_quotient, wrapped
 
 
 def axes_of(call, rank):
@@ -35,8 +35,7 @@ def mean(call, x, axes, keepdims):
     count = int(np.prod([x.shape[a] for a in axes]))
     if x.dtype.kind == "f":
         return np.sum(x, axis=axes, keepdims=keepdims) / np.float64(count)
-    sums = np.sum(x.astype(object), axis=axes, keepdims=keepdims)
-    return wrapped(elementwise(lambda s: 0 if count == 0 else abs(s) // count * (1 if s > 0 else -1), sums), call.out)
+    return truncated_quotient(np.sum(x.astype(object), axis=axes, keepdims=keepdims), count, call.out)
 
 
 def extreme(name, function, identity):

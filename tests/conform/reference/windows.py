@@ -3,7 +3,7 @@ import itertools
 
 import numpy as np
 
-from . import cast, is_float, reference, wrapped
+from . import cast, is_float, reference, truncated_quotient, wrapped
 
 SPACE = {3: "W", 4: "HW", 5: "DHW"}
 
@@ -42,12 +42,27 @@ def exact(x, call):
     return x if is_float(call.out) else x.astype(object)
 
 
+def zeros_around(x, width):
+    """np.pad, which puts zeros of a fixed width into an array of objects."""
+    out = np.zeros([n + a + b for n, (a, b) in zip(x.shape, width)], dtype=x.dtype)
+    out[tuple(slice(a, a + n) for n, (a, _) in zip(x.shape, width))] = x
+    return out
+
+
+def contracted(x, weight):
+    """nc..., oc -> no... by products and sums of their own: einsum does not know integers of any size, and dot
+    leaves out zeros that meet an infinity."""
+    return (x[:, np.newaxis] * weight.reshape((1,) + weight.shape + (1,) * (x.ndim - 2))).sum(axis=2)
+
+
 @reference("nn.conv1d", "nn.conv2d", "nn.conv3d", ulp=8, sums=True)
 def conv(call, x, w):
     n = x.ndim - 2
     x, w = ordered(exact(x, call), call.data_layout, "NC"), ordered(exact(w, call), call.kernel_layout, "OI")
     strides, dilation = spread(call.strides, n), spread(call.dilation, n)
-    x = np.pad(x, [(0, 0), (0, 0)] + ends(call.padding, n))
+    width = [(0, 0), (0, 0)] + ends(call.padding, n)
+    inside = np.pad(np.ones(x.shape[2:], dtype=bool), width[2:])
+    x = zeros_around(x, width)
     sizes = [(x.shape[2 + i] - (w.shape[2 + i] - 1) * dilation[i] - 1) // strides[i] + 1 for i in range(n)]
     groups, per = call.groups, w.shape[0] // call.groups
     y = np.zeros([x.shape[0], w.shape[0]] + sizes, dtype=x.dtype)
@@ -57,8 +72,9 @@ def conv(call, x, w):
             cut = tuple(slice(at[i] * dilation[i], at[i] * dilation[i] + (sizes[i] - 1) * strides[i] + 1, strides[i])
                         for i in range(n))
             if all(sizes):
-                y[:, g * per:(g + 1) * per] += np.einsum(
-                    "nc...,oc->no...", part[(slice(None), slice(None)) + cut], w[(slice(g * per, (g + 1) * per), slice(None)) + at])
+                weight = w[(slice(g * per, (g + 1) * per), slice(None)) + at]
+                products = contracted(part[(slice(None), slice(None)) + cut], weight)
+                y[:, g * per:(g + 1) * per] += np.where(inside[cut], products, 0)
     return finished(call, back(y, call.out_layout or call.data_layout, "NC"))
 
 
@@ -130,16 +146,9 @@ def greatest(call):
 
 
 def mean(call):
-    """Sums of integers wrap; quotients are truncated, by 0 they are 0."""
-
-    def of_integers(part, count):
-        sums = wrapped(part.sum(axis=-1), call.out).astype(object)
-        count = int(wrapped(np.array(count, dtype=object), call.out))
-        if count == 0:
-            return sums * 0
-        return np.vectorize(lambda s: abs(s) // abs(count) * (1 if (s < 0) == (count < 0) else -1), otypes=[object])(sums)
-
-    return (lambda part, count: part.sum(axis=-1) / np.float64(count)) if is_float(call.out) else of_integers
+    if is_float(call.out):
+        return lambda part, count: part.sum(axis=-1) / np.float64(count)
+    return lambda part, count: truncated_quotient(part.sum(axis=-1), count, call.out).astype(object)
 
 
 @reference("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d")

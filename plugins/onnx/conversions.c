@@ -13,6 +13,7 @@
 #include "convert_matrix.h"
 #include "convert_norm.h"
 #include "convert_quantize.h"
+#include "convert_recurrent.h"
 #include "convert_reduce.h"
 #include "convert_shape.h"
 #include "convert_window.h"
@@ -21,7 +22,7 @@ static const struct conversion *const families[] = {
     convert_activation, convert_elementwise, convert_reduce,    convert_matrix,
     convert_window,     convert_norm,        convert_shape,     convert_join,
     convert_index,      convert_loss,        convert_attention, convert_quantize,
-    convert_control,    convert_image,
+    convert_control,    convert_image,       convert_recurrent,
 };
 
 const struct conversion *find_conversion(const char *domain, const char *op,

@@ -1,0 +1,39 @@
+/* One step of a recurrent layer: what RNN, GRU and LSTM make of a state. */
+#ifndef ONNX_RECURRENT_H
+#define ONNX_RECURRENT_H
+
+#include "arith.h"
+
+enum cell_kind { CELL_RNN, CELL_GRU, CELL_LSTM };
+
+/* An activation function by its name in ONNX, with its numbers. */
+struct activation {
+    const char *name;
+    double alpha, beta;
+};
+
+/* A layer in one direction; g gates, h hidden elements. */
+struct cell {
+    enum cell_kind kind;
+    int64_t hidden;
+    const bt_value *input; /* [n, b, g*h]: each step's data, weighted, with its bias */
+    const bt_value *recurrent; /* [g*h, h] */
+    const bt_value *bias;      /* [g*h], of the recurrent part; NULL: none is left */
+    const bt_value *peephole;  /* [3*h], of input, output and forget gate; NULL: none */
+    struct activation functions[3];
+    double clip;             /* bounds what goes into activations; 0: nothing does */
+    int couples;             /* LSTM: the forget gate is what the input gate leaves */
+    int linear_before_reset; /* GRU: the reset gate follows the product with `recurrent` */
+};
+
+/* How many gates lie one after the other in the weights. */
+uint32_t cell_gates(enum cell_kind);
+/* States are [b, h]: h, and of LSTM c. x: the step's [b, g*h] of `input`. */
+void cell_step(struct node *, const struct cell *, const bt_value *x,
+               const bt_value *const *states, const bt_value **next);
+/* Whether the function takes alpha, beta, and what they are where nothing is stated. The
+ * node fails for a name that is not known. */
+void activation_defaults(struct node *, struct activation *, int *takes_alpha,
+                         int *takes_beta);
+
+#endif

@@ -1,0 +1,143 @@
+"""Generated ONNX models: onnx_generated.py DRIVER [NAME]...
+
+What the onnx package's suite has no case of: forms of operators that real models use, symbolic dims that a run decides, several
+operators together. ONNX Runtime says what is right, within rtol 1e-4 and atol 1e-5; shapes and element types exactly.
+"""
+import fnmatch
+import os
+import sys
+
+import harness
+
+harness.need_packages("numpy", "onnx", "onnxruntime")
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+RTOL, ATOL = 1e-4, 1e-5
+CASES = {}
+
+
+def case(name, make, *args, **kwargs):
+    CASES[name] = (make, args, kwargs)
+
+
+def random_of(name):
+    return numpy.random.default_rng(list(name.encode()))
+
+
+def value(name, dtype, shape):
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(numpy.dtype(dtype)), shape)
+
+
+def model_of(nodes, inputs, outputs, constants=None, opset=17, domains=()):
+    """inputs and outputs: ValueInfo; constants: name -> array."""
+    graph = helper.make_graph(nodes, "generated", inputs, outputs,
+                              [numpy_helper.from_array(a, k) for k, a in (constants or {}).items()])
+    imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(*d) for d in domains]
+    return helper.make_model(graph, ir_version=8, opset_imports=imports)
+
+
+# ---- recurrent layers ----
+
+GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+def recurrent(name, op, steps=5, lines=3, symbolic=(), lengths=None, states=True, bias=True, peephole=False, **attrs):
+    """symbolic: names of the data's dims that only a run gives."""
+    random, size, hidden = random_of(name), 4, 6
+    count, gates = 2 if attrs.get("direction") == "bidirectional" else 1, GATES[op]
+    shape = [steps, lines, size]
+    declared = [s if s in symbolic else n for s, n in zip(["steps", "lines", "size"], shape)]
+    constants = {"w": random.normal(0, 0.5, [count, gates * hidden, size]).astype(numpy.float32),
+                 "r": random.normal(0, 0.5, [count, gates * hidden, hidden]).astype(numpy.float32)}
+    names = ["x", "w", "r", "", "", "", "", ""]
+    if bias:
+        names[3] = "b"
+        constants["b"] = random.normal(0, 0.3, [count, 2 * gates * hidden]).astype(numpy.float32)
+    if lengths:
+        names[4] = "lengths"
+        constants["lengths"] = numpy.array(lengths, numpy.int32)
+    feeds = {"x": random.normal(0, 1, shape).astype(numpy.float32)}
+    inputs = [value("x", "float32", declared)]
+    if states:
+        for i, state in enumerate(["h", "c"][:2 if op == "LSTM" else 1]):
+            names[5 + i] = state
+            feeds[state] = random.normal(0, 1, [count, lines, hidden]).astype(numpy.float32)
+            inputs.append(value(state, "float32", [count, declared[1], hidden]))
+    if peephole:
+        names[7] = "p"
+        constants["p"] = random.normal(0, 0.3, [count, 3 * hidden]).astype(numpy.float32)
+    while not names[-1]:
+        names.pop()
+    outputs = ["y", "yh", "yc"][:3 if op == "LSTM" else 2]
+    node = helper.make_node(op, names, outputs, hidden_size=hidden, **attrs)
+    infos = [value(o, "float32", None) for o in outputs]
+    return model_of([node], inputs, infos, constants), feeds
+
+
+for op in GATES:
+    case(f"{op}_plain", recurrent, op, states=False, bias=False)
+    case(f"{op}_reverse", recurrent, op, direction="reverse")
+    case(f"{op}_both", recurrent, op, direction="bidirectional")
+    case(f"{op}_both_lengths", recurrent, op, direction="bidirectional", lengths=[5, 2, 3])
+    case(f"{op}_reverse_lengths_zero", recurrent, op, direction="reverse", lengths=[5, 1, 4], states=False)
+    case(f"{op}_symbolic_lines", recurrent, op, symbolic=["lines"], states=False)
+    case(f"{op}_symbolic_steps", recurrent, op, symbolic=["steps", "lines"], direction="bidirectional")
+    case(f"{op}_symbolic_lengths", recurrent, op, symbolic=["steps", "lines"], direction="reverse", lengths=[5, 2, 3])
+    case(f"{op}_long", recurrent, op, steps=300, lines=1)
+    case(f"{op}_clip", recurrent, op, clip=0.25)
+case("RNN_relu", recurrent, "RNN", activations=["Relu"])
+case("RNN_numbers", recurrent, "RNN", direction="bidirectional", activations=["LeakyRelu", "Affine"],
+     activation_alpha=[0.2, 0.5], activation_beta=[0.1])
+case("RNN_scaled", recurrent, "RNN", activations=["ScaledTanh"], activation_alpha=[1.5], activation_beta=[0.7])
+case("RNN_softsign", recurrent, "RNN", activations=["Softsign"])
+case("RNN_softplus", recurrent, "RNN", activations=["Softplus"])
+case("RNN_elu", recurrent, "RNN", activations=["Elu"], activation_alpha=[0.8])
+case("RNN_thresholded", recurrent, "RNN", activations=["ThresholdedRelu"], activation_alpha=[0.3])
+case("GRU_linear", recurrent, "GRU", linear_before_reset=1)
+case("GRU_linear_both", recurrent, "GRU", linear_before_reset=1, direction="bidirectional", lengths=[5, 2, 3])
+case("GRU_linear_no_bias", recurrent, "GRU", linear_before_reset=1, bias=False)
+case("GRU_hard", recurrent, "GRU", activations=["HardSigmoid", "Softsign"])
+case("LSTM_peephole", recurrent, "LSTM", peephole=True)
+case("LSTM_peephole_both", recurrent, "LSTM", peephole=True, direction="bidirectional", lengths=[4, 5, 1])
+case("LSTM_coupled", recurrent, "LSTM", input_forget=1)
+case("LSTM_hard", recurrent, "LSTM", activations=["HardSigmoid", "Tanh", "Relu"])
+
+
+# ---- running them ----
+
+def check(driver, name):
+    make, args, kwargs = CASES[name]
+    model, feeds = make(name, *args, **kwargs)
+    path = os.path.join(driver.folder.name, "generated.onnx")
+    onnx.save(model, path)
+    session = harness.reference(path)
+    wanted = session.run(None, feeds)
+    _, noutput = driver.open(path)
+    for i, info in enumerate(model.graph.input):
+        driver.set(i, feeds[info.name])
+    for i, (got, want) in enumerate(zip(driver.run(noutput), wanted, strict=True)):
+        if got.shape != want.shape or got.dtype != want.dtype:
+            raise AssertionError(f"output {i}: {got.dtype}{got.shape}, expected {want.dtype}{want.shape}")
+        numpy.testing.assert_allclose(got, want, rtol=RTOL, atol=ATOL, err_msg=f"output {i}")
+
+
+def main():
+    driver = harness.Driver(sys.argv[1])
+    patterns, failed, count = sys.argv[2:] or ["*"], 0, 0
+    for name in CASES:
+        if not any(fnmatch.fnmatchcase(name, p) for p in patterns):
+            continue
+        count += 1
+        try:
+            check(driver, name)
+        except (AssertionError, harness.Refused) as error:
+            print(f"{name}: FAILED: {error}")
+            failed += 1
+    driver.close()
+    print(f"{count - failed} of {count} generated models agree with ONNX Runtime")
+    return failed != 0 or count == 0
+
+
+sys.exit(main())

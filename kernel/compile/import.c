@@ -3,6 +3,8 @@
 
 #include <baton/importer.h>
 
+#include "text/given_dims.h"
+
 static int ends_with(const char *text, const char *suffix, size_t nsuffix)
 {
     size_t n = strlen(text);
@@ -81,8 +83,22 @@ static bt_status folder_of(bt_ctx *ctx, const char *path, const char **out)
     return *out ? NULL : bt_no_memory();
 }
 
-static bt_status import_file(bt_ctx *ctx, const bt_file *file, const char *const *dims,
-                             bt_module **out)
+static bt_status import_text(bt_ctx *ctx, const bt_file *file, const char *folder,
+                             const bt_import_options *options, bt_module **out)
+{
+    bt__given_dims given = { .entry = options->entry };
+    if (options->fixed && *options->fixed)
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "%s: %s: inputs of a text program are not fixed; write a constant "
+                       "in its place",
+                       file->path, *options->fixed);
+    BT_TRY(bt__given_dims_read(ctx, bt_ctx_scratch(ctx), options->dims, &given));
+    return bt__parse_given(ctx, file->path, folder, file->bytes, file->nbytes, &given,
+                           out);
+}
+
+static bt_status import_file(bt_ctx *ctx, const bt_file *file,
+                             const bt_import_options *options, bt_module **out)
 {
     const char *folder = NULL;
     const bt_importer *importer;
@@ -90,10 +106,10 @@ static bt_status import_file(bt_ctx *ctx, const bt_file *file, const char *const
         BT_TRY(folder_of(ctx, file->path, &folder));
     int is_text = looks_like_text(file);
     if (is_text && (ends_with(file->path, ".baton", 6) || !strchr(file->path, '.')))
-        return bt_parse(ctx, file->path, folder, file->bytes, file->nbytes, out);
+        return import_text(ctx, file, folder, options, out);
     BT_TRY(find_importer(ctx, file, 0, &importer));
     if (!importer && is_text)
-        return bt_parse(ctx, file->path, folder, file->bytes, file->nbytes, out);
+        return import_text(ctx, file, folder, options, out);
     if (!importer) {
         return bt_fail(ctx, BT_ERR_FORMAT,
                        "%s: no importer knows this format; `baton list importers` shows "
@@ -104,18 +120,20 @@ static bt_status import_file(bt_ctx *ctx, const bt_file *file, const char *const
                             .folder = folder,
                             .bytes = file->bytes,
                             .nbytes = file->nbytes,
-                            .dims = dims };
+                            .dims = options->dims,
+                            .fixed = options->fixed };
     return importer->import(ctx, &call, out);
 }
 
-bt_status bt_import(bt_ctx *ctx, const char *path, const char *const *dims,
+bt_status bt_import(bt_ctx *ctx, const char *path, const bt_import_options *options,
                     bt_module **out)
 {
+    static const bt_import_options defaults;
     bt_file *file;
     BT_TRY(bt_file_read(ctx, path, &file));
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    bt_status status = import_file(ctx, file, dims, out);
+    bt_status status = import_file(ctx, file, options ? options : &defaults, out);
     bt_arena_release(scratch, mark);
     bt_file_close(ctx, file);
     return status;

@@ -154,7 +154,8 @@ static bt_status check_features(bt_program *program)
                                          "data types", "references", "dynamic shapes",
                                          "devices" };
     uint32_t used;
-    BT_TRY(bt_module_features(program->ctx, program->module, program->entry->func, &used));
+    BT_TRY(
+        bt_module_features(program->ctx, program->module, program->entry->func, &used));
     uint32_t lacking = used & ~program->executor->features;
     for (uint32_t i = 0; i < BT_COUNT(names); i++) {
         if (lacking & 1u << i)
@@ -188,7 +189,10 @@ static bt_status open_program(bt_program *program, const char *path,
                               const bt_program_options *options)
 {
     bt_module *typed;
-    BT_TRY(bt_import(program->ctx, path, options->dims, &program->module));
+    bt_import_options import = { .entry = options->entry,
+                                 .dims = options->dims,
+                                 .fixed = options->fixed };
+    BT_TRY(bt_import(program->ctx, path, &import, &program->module));
     BT_TRY(bt_infer(program->ctx, program->module, &typed));
     replace(&program->module, typed);
     BT_TRY(optimise(program, options));

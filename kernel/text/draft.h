@@ -134,8 +134,12 @@ struct bt__unknown_op {
 struct bt__module_draft {
     const char *folder; /* of weights; NULL: none allowed */
     uint32_t source;
-    uint32_t is_typed;  /* the text says so: `?` is a dim known at run time */
-    uint32_t has_spans; /* spans and provenance are written in the text */
+    uint32_t is_typed;           /* the text says so: `?` is a dim known at run time */
+    uint32_t has_spans;          /* spans and provenance are written in the text */
+    const bt__given_dims *given; /* NULL: none */
+    uint32_t ndef, has_entry;    /* functions that the scan found */
+    uint32_t is_entry;           /* its type parameters are read */
+    bt_vec(const char *) entry_dims; /* those that stay */
     bt_module_builder *builder;
     bt_map adts;    /* name -> bt_adt_def */
     bt_map ctors;   /* name -> bt_ctor */
@@ -186,6 +190,18 @@ int bt__parse_definition(bt__parser *);
 
 int bt__report_unknown_ops(bt__parser *);
 int bt__report_unknown_globals(bt__parser *);
+
+/* ---- given_dims.c ---- */
+
+/* Notes the definition that stands here, in the scan. 0: no memory, reported. */
+int bt__note_def(bt__parser *);
+/* Whether the function of that name is the one whose dims are given. */
+int bt__is_given_entry(const bt__parser *, const char *name);
+/* The number that stands for a dim of the entry. NULL: none, or an error, reported. */
+const bt_type *bt__given_dim_of(bt__parser *, const bt__token *, const char *name,
+                                const bt_type_param *);
+/* After the text: everything given was used. */
+bt_status bt__check_given(bt__parser *) BT_MUST_USE;
 
 /* ---- draft.c ---- */
 

@@ -57,6 +57,8 @@ static int scan(bt__parser *p)
         struct bt__draft_adt adt = { .offset = p->token.offset };
         if (is_type && !BT_PUSH(p->arena, &module->adt_list, adt))
             return bt__error_memory(p);
+        if (!bt__note_def(p))
+            return 0;
         if (is_type) // `extern type` is one
             bt__advance(p);
         bt__advance(p);
@@ -148,6 +150,9 @@ static void parse_module(bt__parser *p)
     uint32_t start = p->token.offset;
     int is_lone =
         p->dialect == BT__RELAY && !bt__at_definition(p) && !bt__at(p, BT_TOKEN_END);
+    if (p->module
+            ->given) // what the text says of types holds for the dims as they are there
+        p->module->is_typed = 0;
     if (!scan(p) || !bt__parse_adts(p))
         return;
     bt__scoped_clear(p);
@@ -183,23 +188,27 @@ static void deinit_module(bt_ctx *ctx, bt__module_draft *module)
 
 static bt_status parse_into(bt_ctx *ctx, bt_store *store, bt_arena *arena,
                             const char *file, const char *folder, const char *text,
-                            size_t nbytes, bt_module **out)
+                            size_t nbytes, const bt__given_dims *given, bt_module **out)
 {
     bt__parser p;
     bt__module_draft module;
     init_module(&module, arena, folder);
+    module.given = given;
     BT_TRY(bt_store_add_source(ctx, store, file, text, nbytes, &module.source));
     BT_TRY(bt_module_builder_create(ctx, store, NULL, &module.builder));
     bt__parser_init(&p, ctx, store, arena, file, text, (uint32_t)nbytes);
     p.module = &module;
     parse_module(&p);
-    bt_status status = p.first ? p.first : bt__emit_module(&p, out);
+    bt_status status = p.first ? p.first : bt__check_given(&p);
+    if (!status)
+        status = bt__emit_module(&p, out);
     deinit_module(ctx, &module);
     return status;
 }
 
 static bt_status parse_text(bt_ctx *ctx, const char *file, const char *folder,
-                            const char *text, size_t nbytes, bt_module **out)
+                            const char *text, size_t nbytes, const bt__given_dims *given,
+                            bt_module **out)
 {
     bt_registry *registry = bt_ctx_registry(ctx);
     if (nbytes >= UINT32_MAX || nbytes > bt_ctx_limits(ctx)->bytes)
@@ -207,23 +216,31 @@ static bt_status parse_text(bt_ctx *ctx, const char *file, const char *folder,
                        file ? file : "text", nbytes);
     bt_store *store = bt_store_create(registry);
     bt_arena *arena = bt_arena_create(registry);
-    bt_status status =
-        store && arena ? parse_into(ctx, store, arena, file, folder, text, nbytes, out)
-                       : bt_no_memory();
+    bt_status status = store && arena ? parse_into(ctx, store, arena, file, folder, text,
+                                                   nbytes, given, out)
+                                      : bt_no_memory();
     bt_arena_destroy(arena);
     bt_store_unref(store);
+    return status;
+}
+
+bt_status bt__parse_given(bt_ctx *ctx, const char *file, const char *folder,
+                          const char *text, size_t nbytes, const bt__given_dims *given,
+                          bt_module **out)
+{
+    uint32_t nreport = bt_ctx_nreport(ctx);
+    bt_status status = parse_text(ctx, file, folder, text, nbytes,
+                                  given && given->n ? given : NULL, out);
+    // Errors of the text are reported where they are found; this one was of another kind.
+    if (status && bt_ctx_nreport(ctx) == nreport)
+        bt_report(ctx, status);
     return status;
 }
 
 bt_status bt_parse(bt_ctx *ctx, const char *file, const char *folder, const char *text,
                    size_t nbytes, bt_module **out)
 {
-    uint32_t nreport = bt_ctx_nreport(ctx);
-    bt_status status = parse_text(ctx, file, folder, text, nbytes, out);
-    // Errors of the text are reported where they are found; this one was of another kind.
-    if (status && bt_ctx_nreport(ctx) == nreport)
-        bt_report(ctx, status);
-    return status;
+    return bt__parse_given(ctx, file, folder, text, nbytes, NULL, out);
 }
 
 bt_status bt_parse_type(bt_ctx *ctx, bt_store *store, const char *text,

@@ -11,6 +11,7 @@
  *                    programs, as drafts
  *   relay_graph.c    where Relay's graph nodes are placed
  *   metadata.c       Relay's #[metadata]
+ *   given_dims.c     dims of the entry that the caller gives
  *   emit.c           drafts become nodes
  *   parse_header.c, parse_adt.c, parse_global.c, parse.c    headers, definitions, modules
  *
@@ -23,6 +24,8 @@
 #include "text/lex.h"
 
 #include <baton/op.h>
+
+#include "text/given_dims.h"
 
 typedef bt_vec(const bt_type *) bt__types;
 typedef struct bt__draft bt__draft;

@@ -70,7 +70,9 @@ static int parse_function_head(bt__parser *p, bt__draft_func *func)
     bt__types *vars = p->vars;
     p->any = BT__ANY_PARAM;
     p->vars = &func->vars;
-    int ok = bt__parse_type_params(p, &func->vars) && parse_params(p, func);
+    int ok = bt__parse_type_params(p, &func->vars);
+    p->module->is_entry = 0;
+    ok = ok && parse_params(p, func);
     p->vars = vars;
     p->any = bt__annotation_any(p);
     if (ok && bt__accept(p, BT_TOKEN_ARROW))

@@ -49,7 +49,9 @@ static int parse_def(bt__parser *p)
     struct bt__draft_global *global = new_global(p, BT_GLOBAL_FUNC);
     if (!global || !add_global(p, global))
         return 0;
+    p->module->is_entry = (uint32_t)bt__is_given_entry(p, global->global.name);
     global->func = bt__parse_func(p, NULL);
+    p->module->is_entry = 0;
     if (!global->func || (!p->first && !bt__place_groups(p, global->func->block)))
         return 0;
     global->func->name = global->global.name;

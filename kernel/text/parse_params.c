@@ -30,7 +30,8 @@ static int parse_range(bt__parser *p, bt_type_param *param)
     return 1;
 }
 
-static const bt_type *parse_type_param(bt__parser *p)
+/* *is_given: the term is a number, no parameter. */
+static const bt_type *parse_type_param(bt__parser *p, int *is_given)
 {
     bt__token token = p->token;
     int is_anonymous = token.kind == BT_TOKEN_ANY && token.nbytes > 1;
@@ -56,6 +57,14 @@ static const bt_type *parse_type_param(bt__parser *p)
     }
     if (param.kind == BT_KIND_DIM && !parse_range(p, &param))
         return NULL;
+    const bt_type *number =
+        p->module && p->module->is_entry && param.kind == BT_KIND_DIM && !is_anonymous
+            ? bt__given_dim_of(p, &token, name, &param)
+            : NULL;
+    *is_given = number != NULL;
+    if (number)
+        return bt__scoped_set(p, BT__TYPES, name, (void *)(uintptr_t)number) ? number
+                                                                             : NULL;
     const bt_type *var =
         bt__term_made(p,
                       is_anonymous ? bt_type_var_anonymous(p->store, &param)
@@ -74,10 +83,11 @@ int bt__parse_type_params(bt__parser *p, bt__types *out)
         return 1;
     bt__advance(p);
     while (!bt__at(p, close)) {
-        const bt_type *var = parse_type_param(p);
+        int is_given;
+        const bt_type *var = parse_type_param(p, &is_given);
         if (!var)
             return 0;
-        if (!BT_PUSH(p->arena, out, var))
+        if (!is_given && !BT_PUSH(p->arena, out, var))
             return bt__error_memory(p);
         if (!bt__accept(p, BT_TOKEN_COMMA))
             break;

@@ -1,5 +1,5 @@
-/* What the caller fixes by name when a model is imported: "batch=4" a symbolic dim,
- * "axes=[1, 2]" a small input, which is then a constant. */
+/* What the caller fixes by name when a model is imported: symbolic dims, "batch=4", or
+ * small inputs, which are then constants, "axes=[1, 2]". */
 #ifndef ONNX_GIVEN_H
 #define ONNX_GIVEN_H
 

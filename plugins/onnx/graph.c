@@ -349,7 +349,7 @@ static bt_status import_params(struct importer *im, const struct onnx_graph *gra
         if (bt_map_entry_find(&im->scope->values, info->name))
             return bt_fail(im->ctx, BT_ERR_NAME, "%s: input %s is stated twice",
                            im->model->path, info->name);
-        const char *text = given_find(&im->given, info->name);
+        const char *text = given_find(&im->fixed, info->name);
         if (text) {
             BT_TRY(bind_given(im, info, text));
             continue;
@@ -388,13 +388,45 @@ static bt_status name_outputs(struct importer *im, const struct onnx_graph *grap
     return NULL;
 }
 
+/* Appends a name to a list in which it stands once. */
+static bt_status list_name(bt_map *seen, bt_text *list, const char *name)
+{
+    if (!name || !*name || bt_map_entry_find(seen, name))
+        return NULL;
+    bt_text_addf(list, "%s%s", seen->len ? ", " : "", name);
+    return bt_map_put(seen, name, seen) ? NULL : bt_no_memory();
+}
+
+/* The symbolic dims of the model's inputs, or the inputs themselves. */
+static bt_status list_given(struct importer *im, int of_dims, const char **out)
+{
+    const struct onnx_graph *graph = &im->model->graph;
+    bt_map seen;
+    bt_text list;
+    bt_map_init(&seen, im->arena, 1);
+    bt_text_init(&list, im->arena);
+    for (uint32_t i = 0; i < graph->inputs.len; i++) {
+        const struct onnx_value_info *info = &graph->inputs.at[i];
+        if (bt_map_find(&im->scope->initializers, info->name))
+            continue;
+        if (!of_dims)
+            BT_TRY(list_name(&seen, &list, info->name));
+        for (uint32_t k = 0; of_dims && k < info->dims.len; k++)
+            BT_TRY(list_name(&seen, &list, info->dims.at[k].symbol));
+    }
+    *out = bt_text_get(&list);
+    return *out ? NULL : bt_no_memory();
+}
+
 static bt_status check_given(struct importer *im)
 {
-    const char *unused = given_unused(&im->given);
-    return unused ? bt_fail(im->ctx, BT_ERR_ARGUMENT,
-                            "%s has no symbolic dim and no input for %s", im->model->path,
-                            unused)
-                  : NULL;
+    const char *dim = given_unused(&im->given), *input = given_unused(&im->fixed), *list;
+    if (!dim && !input)
+        return NULL;
+    BT_TRY(list_given(im, dim != NULL, &list));
+    return bt_fail(im->ctx, BT_ERR_NAME, "%s has no %s for %s; %s%s", im->model->path,
+                   dim ? "symbolic dim" : "input", dim ? dim : input,
+                   *list ? "it has " : "it has none", list);
 }
 
 static bt_status convert_main(struct importer *im, const bt_value **result)

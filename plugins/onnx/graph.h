@@ -25,7 +25,7 @@ struct importer {
     bt_builder *builder;
     const struct onnx_model *model;
     const char *folder;
-    struct given given;
+    struct given given, fixed; /* dims, inputs */
     const opset_list *opsets; /* of the model, or of the function being expanded */
     uint32_t source;
     struct scope *scope;

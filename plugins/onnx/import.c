@@ -183,6 +183,8 @@ bt_status import_model(bt_ctx *ctx, bt_arena *arena, const struct onnx_model *mo
     bt_map_init(&im.symbols, arena, 1);
     bt_status status = given_init(ctx, arena, call->dims, &im.given);
     if (!status)
+        status = given_init(ctx, arena, call->fixed, &im.fixed);
+    if (!status)
         status = import_with(&im, out);
     bt_store_unref(im.store);
     return status;

@@ -1,14 +1,13 @@
 /* baton import: a foreign model as Baton text. */
-#include <baton/importer.h>
-
+#include "import_options.h"
 #include "program_text.h"
 #include "verbs.h"
 
 static int run(struct tool *tool)
 {
     bt_module *module, *typed;
-    TRY_TOOL(tool,
-             bt_import(tool->ctx, tool->args[0], option_values(tool, "dim"), &module));
+    bt_import_options import = read_import_options(tool);
+    TRY_TOOL(tool, bt_import(tool->ctx, tool->args[0], &import, &module));
     bt_status status = bt_infer(tool->ctx, module, &typed);
     bt_module_unref(module);
     TRY_TOOL(tool, status);
@@ -20,7 +19,8 @@ static int run(struct tool *tool)
 static const struct option options[] = {
     { "output", 'o', "FILE",
       "write there, large constants to a .npz beside it (default: standard output)" },
-    { "dim", 0, "NAME=N", "value of a symbolic dim of the model" },
+    IMPORT_OPTIONS,
+    { "entry", 0, "FUNCTION", "whose dims --dim gives (default: main, or the only one)" },
     { "spans", 0, NULL, "print source positions and provenance" },
     { "json", 0, NULL, "print diagnostics as JSON" },
     { 0 },

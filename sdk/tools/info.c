@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include <baton/compute.h>
-#include <baton/importer.h>
 
+#include "import_options.h"
 #include "verbs.h"
 
 struct count {
@@ -274,8 +274,8 @@ static int run(struct tool *tool)
 {
     bt_module *module, *typed;
     const bt_global *entry;
-    TRY_TOOL(tool,
-             bt_import(tool->ctx, tool->args[0], option_values(tool, "dim"), &module));
+    bt_import_options import = read_import_options(tool);
+    TRY_TOOL(tool, bt_import(tool->ctx, tool->args[0], &import, &module));
     bt_status status = bt_infer(tool->ctx, module, &typed);
     bt_module_unref(module);
     TRY_TOOL(tool, status);
@@ -296,7 +296,7 @@ static int run(struct tool *tool)
 
 static const struct option options[] = {
     { "entry", 0, "FUNCTION", "function to describe (default: main, or the only one)" },
-    { "dim", 0, "NAME=N", "value of a symbolic dim of the model" },
+    IMPORT_OPTIONS,
     { "json", 0, NULL, "print one JSON object" },
     { 0 },
 };

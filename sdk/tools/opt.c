@@ -1,9 +1,9 @@
 /* baton opt: runs passes and prints the program. */
 #include <string.h>
 
-#include <baton/importer.h>
 #include <baton/pass.h>
 
+#include "import_options.h"
 #include "pass_options.h"
 #include "program_text.h"
 #include "verbs.h"
@@ -48,11 +48,11 @@ static int run(struct tool *tool)
     const char *source = pipeline ? pipeline : passes ? passes : "";
     bt_pipeline_options options;
     bt_module *module, *typed, *out;
+    bt_import_options import = read_import_options(tool);
     int code = read_options(tool, &options);
     if (code)
         return code;
-    TRY_TOOL(tool,
-             bt_import(tool->ctx, tool->args[0], option_values(tool, "dim"), &module));
+    TRY_TOOL(tool, bt_import(tool->ctx, tool->args[0], &import, &module));
     bt_status status = NULL;
     if (option_value(tool, "no-infer"))
         typed = bt_module_ref(module);
@@ -86,7 +86,8 @@ static const struct option options[] = {
     { "no-infer", 0, NULL, "print as parsed, without inferring types; runs no pass" },
     { "spans", 0, NULL, "print source positions and provenance" },
     { "output", 'o', "FILE", "write there, large constants to a .npz beside it" },
-    { "dim", 0, "NAME=N", "value of a symbolic dim of the model" },
+    IMPORT_OPTIONS,
+    { "entry", 0, "FUNCTION", "whose dims --dim gives (default: main, or the only one)" },
     { "json", 0, NULL, "print diagnostics as JSON" },
     { 0 },
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "import_options.h"
 #include "input.h"
 #include "output.h"
 #include "verbs.h"
@@ -38,6 +39,19 @@ static void add_random(bt_text *text, const bt_port *port, uint32_t seed)
     bt_text_addf(text, "random:%u", seed);
 }
 
+/* The options that say which program this is. */
+static void print_given(const struct tool *tool)
+{
+    for (uint32_t i = 0; i < tool->ngiven; i++) {
+        const struct given *given = &tool->given[i];
+        printf(" --%s", given->option->name);
+        if (given->option->value) {
+            putchar(' ');
+            print_word(given->value);
+        }
+    }
+}
+
 /* What a program takes, and a line to copy. */
 static int print_inputs(struct tool *tool, const bt_program *program)
 {
@@ -53,6 +67,7 @@ static int print_inputs(struct tool *tool, const bt_program *program)
                bt_program_input(program, i)->type);
     printf("\nto run it on random values:\n  baton run ");
     print_word(tool->args[0]);
+    print_given(tool);
     for (uint32_t i = 0; i < n; i++) {
         bt_text text;
         bt_text_init(&text, bt_ctx_scratch(tool->ctx));
@@ -95,6 +110,7 @@ static int run(struct tool *tool)
         .level = (int32_t)level + 1,
         .dims = option_values(tool, "dim"),
         .target = option_value(tool, "target"),
+        .fixed = option_values(tool, "fix"),
     };
     bt_program *program;
     TRY_TOOL(tool, bt_program_open(tool->ctx, tool->args[0], &options, &program));
@@ -114,7 +130,7 @@ static const struct option options[] = {
     { "passes", 0, "LIST",
       "run these passes instead: 'fold-constant, dead-code'; '' for none" },
     { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },
-    { "dim", 0, "NAME=N", "value of a symbolic dim of the model" },
+    IMPORT_OPTIONS,
     { "json", 0, NULL, "print one JSON object" },
     { 0 },
 };

@@ -54,11 +54,11 @@ static void print_error(struct driver *d, bt_status status)
 
 static bt_status open_program(struct driver *d, uint32_t n, char **fields)
 {
-    const char *dims[MAX_FIELD + 1] = { 0 };
+    const char *fixed[MAX_FIELD + 1] = { 0 };
     BT_TRY(close_program(d));
     for (uint32_t i = 3; i < n; i++)
-        dims[i - 3] = fields[i];
-    bt_program_options options = { .pipeline = n > 2 ? fields[2] : "", .dims = dims };
+        fixed[i - 3] = fields[i];
+    bt_program_options options = { .pipeline = n > 2 ? fields[2] : "", .fixed = fixed };
     BT_TRY(bt_program_open(d->ctx, n > 1 ? fields[1] : "", &options, &d->program));
     printf("ok %u %u\n", bt_program_ninput(d->program), bt_program_noutput(d->program));
     return NULL;

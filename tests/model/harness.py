@@ -93,9 +93,9 @@ class Driver:
             raise Refused(answer[6:])
         return answer.split()[1:]
 
-    def open(self, path, pipeline="default", dims=()):
-        """Gives the counts of inputs and outputs."""
-        ninput, noutput = self.request("open", path, pipeline, *dims)
+    def open(self, path, pipeline="default", fixed=()):
+        """Gives the counts of inputs and outputs. fixed: "NAME=VALUE" of inputs that become constants."""
+        ninput, noutput = self.request("open", path, pipeline, *fixed)
         return int(ninput), int(noutput)
 
     def set(self, index, value):

@@ -103,7 +103,7 @@ def open_case(driver, path):
         fixed = fixed_inputs(path)
         if not fixed or error.code in ("crash", "internal"):
             raise
-    return fixed, *driver.open(model, dims=fixed.values())
+    return fixed, *driver.open(model, fixed=fixed.values())
 
 
 def run_case(driver, path):

@@ -29,6 +29,8 @@ typedef struct bt_program_options {
     int32_t level; /* opt level plus one; 0: the pipeline's own */
     const char *const *dims; /* "n=4", NULL-terminated */
     const char *target;      /* that conditions of the pipeline ask for; NULL: "interp" */
+    const char *const *fixed; /* "axes=[1, 2]": inputs of a foreign model that are
+                                 constants; NULL-terminated */
 } bt_program_options;
 
 /* Reads, infers, optimises and loads. NULL options: all defaults. */

@@ -21,6 +21,7 @@ typedef struct bt_import_call {
     const char *const
         *dims; /* "n=4": values for symbolic dims; NULL-terminated; NULL: none */
     const void *options;
+    const char *const *fixed; /* "axes=[1, 2]": inputs that are constants; likewise */
 } bt_import_call;
 
 typedef struct bt_importer {
@@ -44,9 +45,19 @@ typedef struct bt_importer {
         "baton.importer/1", sizeof(bt_importer), (array) \
     }
 
-/* Reads a model of any known format: Baton text, or what an importer claims. The result
- * is not yet inferred. */
-BT_API bt_status bt_import(bt_ctx *, const char *path, const char *const *dims,
+typedef struct bt_import_options {
+    const char
+        *entry; /* the function whose dims are given; NULL: main, or the only one */
+    const char *const *dims;  /* "n=4": symbolic dims of the entry; NULL-terminated;
+                                 NULL: none */
+    const char *const *fixed; /* "axes=[1, 2]": inputs of a foreign model that are
+                                 constants from here on; NULL-terminated; NULL: none */
+} bt_import_options;
+
+/* Reads a model of any known format: Baton text, or what an importer claims. NULL
+ * options: none. The result is not yet inferred. errors BT_ERR_NAME, BT_ERR_ARGUMENT: it
+ * has no such dim or input */
+BT_API bt_status bt_import(bt_ctx *, const char *path, const bt_import_options *,
                            bt_module **out) BT_MUST_USE;
 /* One tensor: FILE.npy, FILE.npz:KEY, or what an importer reads. */
 BT_API bt_status bt_tensor_read(bt_ctx *, const char *source,

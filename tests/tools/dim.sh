@@ -1,0 +1,52 @@
+# --dim: a number in place of a symbolic dim of the entry, wherever a model is read.
+. "$(dirname "$0")/kit.sh"
+
+cat > p.baton <<'END'
+#[version = "baton 0.1"]
+
+def @helper<n: Dim>(%x: Tensor[(n, 3), float32]) {
+    nn.relu(%x)
+}
+
+def @main<n: Dim, m: Dim in 2..8 step 2>(%x: Tensor[(n, 3), float32], %w: Tensor[(m, 3), float32]) {
+    %h: Tensor[(n, m), float32] = nn.dense(@helper(%x), %w);
+    let %f = fn (%a: Tensor[(n, m), float32]) { nn.softmax(%a) };
+    %f(%h)
+}
+END
+expect 0 'def @helper<n: Dim>' 'def @main<m: Dim in 2..8 step 2>(%x: Tensor\[(4, 3)' '%h: Tensor\[(4, m), float32\]' \
+    'fn (%a: Tensor\[(4, m)' -- "$baton" opt p.baton --dim n=4
+expect 0 'def @main(%x: Tensor\[(4, 3).*(2, 3)' -- "$baton" opt p.baton --dim n=4 --dim m=2
+refuse 'check'
+expect 0 'def @main(%x: Tensor\[(4, 3)' -- "$baton" import p.baton --dim n=4 --dim m=2
+expect 0 'input .* x .*Tensor\[(4, 3), float32\]' 'multiply-adds    56' -- "$baton" info p.baton --dim n=4 --dim m=2
+expect 0 'x  Tensor\[(4, 3), float32\]' 'run p.baton --dim n=4 --dim m=2 -i x=random:1 -i w=random:2' -- \
+    "$baton" run p.baton --dim n=4 --dim m=2
+expect 0 'Tensor\[(4, 2), float32\]' -- "$baton" run p.baton --dim n=4 --dim m=2 -i x=random:1 -i w=random:2
+expect 0 'def @helper(%x: Tensor\[(4, 3)' -- "$baton" opt p.baton --entry helper --dim n=4
+
+# A typed text is inferred anew; a lone function is the entry, whatever its name.
+"$baton" opt p.baton > typed.baton
+expect 0 'def @main(%x: Tensor\[(4, 3).*(2, 3)' -- "$baton" opt typed.baton --dim n=4 --dim m=2
+printf '#[version = "baton 0.1"]\ndef @f<k: Dim>(%%x: Tensor[(k), int8]) { %%x }\n' > lone.baton
+expect 0 'def @f(%x: Tensor\[(7), int8\])' -- "$baton" opt lone.baton --dim k=7
+
+# What is wrong is refused, everywhere.
+for verb in opt run info import; do
+    expect 1 'has no symbolic dim k; it has n, m' -- "$baton" $verb p.baton --dim k=4
+    expect 1 'has no symbolic dim k; it has m, n' -- "$baton" $verb p.baton --dim k=4 --dim n=3
+done
+expect 1 'p.baton:7:19: error: dim m is given as 3' -- "$baton" opt p.baton --dim m=3
+expect 1 'p.baton:7:19: error: dim m is given as 10' -- "$baton" opt p.baton --dim m=10
+for wrong in n n= n=-1 n=x n=99999999999999999999 =4; do
+    expect 1 "NAME=N, N a whole number of at least 0, not as $wrong\$" -- "$baton" opt p.baton --dim "$wrong"
+done
+expect 1 'dim n is given twice' -- "$baton" opt p.baton --dim n=4 --dim n=5
+printf '#[version = "baton 0.1"]\ndef @main(%%x: int8) { %%x }\n' > none.baton
+expect 1 'has no symbolic dim n; it has none' -- "$baton" run none.baton --dim n=1
+expect 1 'inputs of a text program are not fixed' -- "$baton" run p.baton --fix x=1
+
+# ONNX.
+expect 1 'tiny.onnx has no symbolic dim for k=1; it has batch' -- "$baton" info "$here/../fault/programs/tiny.onnx" --dim k=1
+expect 1 'tiny.onnx has no input for k=1; it has' -- "$baton" info "$here/../fault/programs/tiny.onnx" --fix k=1
+expect 0 'input .*(4, ' -- "$baton" info "$here/../fault/programs/tiny.onnx" --dim batch=4

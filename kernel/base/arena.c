@@ -27,8 +27,8 @@ struct chunk {
 struct bt_arena {
     bt_registry *registry;
     struct chunk *top;
-    struct chunk
-        *spare; /* one that release emptied: a loop of mark and release keeps it */
+    /* one that release emptied: a loop of mark and release keeps it */
+    struct chunk *spare;
     size_t next_nbytes;
 };
 

@@ -66,8 +66,8 @@ struct bt__formula {
     const uint32_t *results; /* stages */
 };
 
-/* Everything is allocated in `arena`. errors BT_ERR_SYNTAX at its place in the text,
- * BT_ERR_LIMIT */
+/* Everything is allocated in `arena`.
+ * errors  BT_ERR_SYNTAX at its place in the text, BT_ERR_LIMIT */
 bt_status bt__formula_parse(bt_ctx *, bt_arena *arena, const char *op, const char *text,
                             const struct bt__formula **out) BT_MUST_USE;
 /* Fails at a place of the formula, naming the operator. */

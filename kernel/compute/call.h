@@ -1,5 +1,5 @@
-/* One call of an operator, taken apart and copied: nothing points into the call's store.
- */
+/* One call of an operator, taken apart and copied: nothing points into the call's
+ * store. */
 #ifndef COMPUTE_CALL_H
 #define COMPUTE_CALL_H
 

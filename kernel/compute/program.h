@@ -108,7 +108,8 @@ struct bt__program {
 bt_status bt__program_create(bt_ctx *, bt_arena *arena, const char *op, bt__graph *,
                              const int64_t *const *strides,
                              struct bt__program **out) BT_MUST_USE;
-/* `data` of each array; stages' are written. errors BT_ERR_RUNTIME, BT_ERR_CANCELLED */
+/* `data` of each array; stages' are written.
+ * errors  BT_ERR_RUNTIME, BT_ERR_CANCELLED */
 bt_status bt__program_run(bt_ctx *, const struct bt__program *,
                           void *const *data) BT_MUST_USE;
 
@@ -136,17 +137,21 @@ int bt__run_select(bt__machine *, const bt__instr *); /* out = a ? b : c */
 int bt__run_move(bt__machine *, const bt__instr *);   /* out = a */
 int bt__run_linear(bt__machine *, const bt__instr *); /* out = cursor */
 int bt__run_add_times(bt__machine *, const bt__instr *); /* out = a + factor * b */
-int bt__run_take(bt__machine *,
-                 const bt__instr *); /* accumulators out, b take a; mask c */
+/* Accumulators out, b take a; mask c. */
+int bt__run_take(bt__machine *, const bt__instr *);
 int bt__run_end(bt__machine *, const bt__instr *);   /* out = end(a, b) */
 int bt__run_check(bt__machine *, const bt__instr *); /* index a, mask c */
 /* Buffers array, array2 take a at element b; mask c. */
 int bt__run_scatter(bt__machine *, const bt__instr *);
 /* The `factor` elements of buffer array become results, with array2. */
 int bt__run_scatter_end(bt__machine *, const bt__instr *);
-/* By dtype: out = array[a + cursor + lane * i], out = array[a] where c, array[cursor +
- * lane * i] = a, out += array[a + cursor + lane * i] * array2[b + cursor2 + lane2 * i]
- * (to: the lanes are summed; NULL where there is no such instruction). */
+/* By dtype, for lane i:
+ *     load    out = array[a + cursor + lane * i]
+ *     gather  out = array[a] where c
+ *     store   array[cursor + lane * i] = a
+ *     multiply_add
+ *             out += array[a + cursor + lane * i] * array2[b + cursor2 + lane2 * i]; with
+ *             `to` the lanes are summed; NULL where there is no such instruction */
 int (*bt__run_load(bt_dtype))(bt__machine *, const bt__instr *);
 int (*bt__run_gather(bt_dtype))(bt__machine *, const bt__instr *);
 int (*bt__run_store(bt_dtype))(bt__machine *, const bt__instr *);

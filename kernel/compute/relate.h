@@ -4,8 +4,8 @@
 
 #include <baton/op.h>
 
-/* For operators with neither `relation` nor `relate`. errors BT_ERR_INTERNAL: the formula
- * does not determine one */
+/* For operators with neither `relation` nor `relate`.
+ * errors  BT_ERR_INTERNAL: the formula does not determine one */
 bt_status bt__formula_relate(bt_solver *, const bt_relation_call *) BT_MUST_USE;
 /* Checks the arguments against the patterns in the operator's rows ("t:float[n, k]"),
  * which holds for every operator before its relation is asked. Waits are not failures:

@@ -10,8 +10,8 @@ typedef struct bt__attr_fault {
 } bt__attr_fault;
 
 /* Whether every attribute is one that its row admits. 0: *out is set, its text in the
- * arena. `attrs` is not NULL. Which types and globals are meant is the caller's to check.
- */
+ * arena. `attrs` is not NULL. Which types and globals are meant is the caller's to
+ * check. */
 int bt__attrs_admitted(bt_arena *, const bt_op *, const void *attrs, bt__attr_fault *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* Every binding of a block and of the blocks nested in it, in order, without recursion.
- */
+/* Every binding of a block and of the blocks nested in it, in order, without
+ * recursion. */
 #ifndef IR_WALK_H
 #define IR_WALK_H
 

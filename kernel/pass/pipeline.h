@@ -77,9 +77,11 @@ struct bt_pipeline {
 
 /* ---- pipeline_read.c ---- */
 
+/* NULL: no memory */
 bt_pipeline *bt__pipeline_create(bt_ctx *, const char *file, const char *text,
-                                 size_t nbytes); /* NULL: no memory */
-/* A provided pipeline. errors BT_ERR_NAME */
+                                 size_t nbytes);
+/* A provided pipeline.
+ * errors  BT_ERR_NAME */
 bt_status bt__pipeline_find(bt_ctx *, const char *name, bt_pipeline **out) BT_MUST_USE;
 /* A step from JSON that fits bt__step_shape. */
 bt_status bt__step_read(bt_ctx *, bt_arena *, const bt__json *,
@@ -173,8 +175,9 @@ typedef struct bt__timing {
     uint64_t elapsed_ns;
 } bt__timing;
 typedef bt_vec(bt__timing) bt__timings;
+/* 0: no memory */
 int bt__timing_add(bt_arena *, bt__timings *, const char *pass, int is_changed,
-                   uint64_t elapsed_ns); /* 0: no memory */
+                   uint64_t elapsed_ns);
 void bt__timing_print(const bt__timings *, bt_text *out);
 /* Changed lines with their neighbours, as in a unified diff. */
 bt_status bt__diff(bt_ctx *, const char *before, const char *after,

@@ -137,7 +137,7 @@ void bt__rewrite_preset(bt_rewrite *, const bt_value *old);
 bt_status bt__rewrite_ask(bt_rewrite *, const bt_value *old, const bt_value **out,
                           int *dropped) BT_MUST_USE;
 bt_status bt__rewrite_group(bt_rewrite *, const bt_closure_group *) BT_MUST_USE;
-bt_status
-bt__rewrite_enter(bt_rewrite *) BT_MUST_USE; /* one level deeper, or BT_ERR_LIMIT */
+/* One level deeper, or BT_ERR_LIMIT. */
+bt_status bt__rewrite_enter(bt_rewrite *) BT_MUST_USE;
 
 #endif

@@ -37,7 +37,8 @@ typedef struct bt__json {
     const json_t *value;
 } bt__json;
 
-/* Parses at most BT__JSON_MAX_NBYTES of UTF-8 text. owns  caller json_decrefs */
+/* Parses at most BT__JSON_MAX_NBYTES of UTF-8 text.
+ * owns  caller json_decrefs */
 bt_status bt__json_parse(bt_ctx *, const bt__json_doc *, json_t **out) BT_MUST_USE;
 bt__json bt__json_root(const bt__json_doc *, const json_t *);
 /* A member; value NULL where there is none. */
@@ -61,8 +62,8 @@ bt_status bt__json_fail_key(bt_ctx *, const bt__json *, const char *format,
                             ...) BT_MUST_USE BT_PRINTF(3, 4);
 /* The text of a string member, or NULL. */
 const char *bt__json_text(const json_t *object, const char *key);
-/* Adds a member and takes the value, which may be NULL for lack of memory. 0: no memory.
- */
+/* Adds a member and takes the value, which may be NULL for lack of memory. 0: no
+ * memory. */
 int bt__json_put(json_t *object, const char *key, json_t *value);
 /* The list of the words of a text, split at blanks; of NULL: an empty one. NULL: no
  * memory. */

@@ -95,11 +95,12 @@ void bt__plugins_unlock(bt_ctx *);
 bt__item *bt__plugins_find(const struct bt__plugins *, const char *interface_name,
                            const char *name);
 /* Of a chain, the item of the plugin that the user chose for the name. *out NULL where
- * nothing was chosen. errors BT_ERR_PLUGIN: the chosen one does not have it */
+ * nothing was chosen.
+ * errors  BT_ERR_PLUGIN: the chosen one does not have it */
 bt_status bt__plugins_chosen(bt_ctx *, const struct bt__plugins *, bt__item *first,
                              const char *name, bt__item **out) BT_MUST_USE;
-/* The one item to use for a name: errors BT_ERR_NAME, BT_ERR_PLUGIN (ambiguous). Opens
- * nothing. */
+/* The one item to use for a name. Opens nothing.
+ * errors  BT_ERR_NAME, BT_ERR_PLUGIN (ambiguous) */
 bt_status bt__plugins_choose(bt_ctx *, struct bt__plugins *, const char *interface_name,
                              const char *name, bt__item **out) BT_MUST_USE;
 /* A copy of a status in the registry's memory. */
@@ -142,8 +143,8 @@ bt_status bt__plugins_contributions(bt_ctx *, bt_arena *, const char *slot,
 
 /* ---- search_posix.c ---- */
 
-/* Fills places and handles; a place or manifest at fault is recorded there. errors
- * BT_ERR_MEMORY */
+/* Fills places and handles; a place or manifest at fault is recorded there.
+ * errors  BT_ERR_MEMORY */
 bt_status bt__plugins_search(bt_ctx *, struct bt__plugins *) BT_MUST_USE;
 
 /* Reads plugin_use into plugins->use; what is malformed is reported. */
@@ -157,8 +158,8 @@ const char *bt__folder_of(bt_arena *, const char *path);
 
 /* ---- manifest.c ---- */
 
-/* Reads one manifest into a new handle; a wrong one becomes a refused handle. errors
- * BT_ERR_MEMORY */
+/* Reads one manifest into a new handle; a wrong one becomes a refused handle.
+ * errors  BT_ERR_MEMORY */
 bt_status bt__manifest_read(bt_ctx *, struct bt__plugins *, const char *path,
                             uint32_t rank) BT_MUST_USE;
 /* The plugin of a manifest read before; NULL: none was. */
@@ -178,7 +179,8 @@ const char *bt__linked_text(const bt_plugin_handle *, const char *path);
 /* Opens a plugin unless it is open, checks it against its manifest, fills its items'
  * rows. A refusal is kept. */
 bt_status bt__plugin_open(bt_ctx *, struct bt__plugins *, bt_plugin_handle *) BT_MUST_USE;
-/* dlopen and query only. errors BT_ERR_PLUGIN */
+/* dlopen and query only.
+ * errors  BT_ERR_PLUGIN */
 bt_status bt__plugin_load(bt_ctx *, const char *path, const bt_plugin **out) BT_MUST_USE;
 /* ABI, sizes and pointers of the table itself. */
 bt_status bt__plugin_check_table(bt_ctx *, const char *path,
@@ -196,7 +198,8 @@ typedef struct bt__row {
 typedef bt_vec(bt__row) bt__rows;
 
 /* Copies every row of a plugin into `arena`, and checks it: sizes, names, rows that are
- * wholly filled. errors BT_ERR_PLUGIN, naming interface, row and member */
+ * wholly filled.
+ * errors  BT_ERR_PLUGIN, naming interface, row and member */
 bt_status bt__tables_read(bt_ctx *, bt_arena *, const bt_plugin *,
                           bt__rows *out) BT_MUST_USE;
 /* The `provides` object that states the rows. NULL: no memory */

@@ -7,9 +7,11 @@
  * fails or waits; while it waits, the holes that it saw lead back to it, and assigning
  * one moves it to the front of the queue.
  *
- *     visit.c   walks a function, makes a slot for each value and a node for each
- * constraint queue.c   tries nodes; unify.c, dims.c make terms equal; general.c ends
- * closures write.c   builds the typed version
+ *     visit.c    walks a function, makes a slot for each value and a node for each
+ *                constraint
+ *     queue.c    tries nodes; unify.c, dims.c make terms equal
+ *     general.c  ends a group of functions: what may be any type becomes a parameter
+ *     write.c    builds the typed version
  *
  * Why any order gives the same types. Dims alone can be neither equal nor different
  * (`n` and `m` of two parameters), so what a Dim hole becomes could depend on who comes
@@ -219,7 +221,8 @@ const bt_type *bt__poison(bt_solver *, uint32_t kind);
 struct bt__hole *bt__hole_of(const bt_solver *, const bt_type *);
 /* The term with its outermost holes followed. */
 const bt_type *bt__head(const bt_solver *, const bt_type *);
-/* The term with everything known put in. errors BT_ERR_LIMIT, BT_ERR_MEMORY */
+/* The term with everything known put in.
+ * errors  BT_ERR_LIMIT, BT_ERR_MEMORY */
 bt_status bt__resolve(bt_solver *, const bt_type *, const bt_type **out) BT_MUST_USE;
 /* Calls visit for each hole without a value in the term. */
 typedef bt_status bt__visit_hole(bt_solver *, void *self, struct bt__hole *);
@@ -390,8 +393,8 @@ bt_status bt__end_group(bt_solver *, uint32_t n,
 
 /* ---- attrs.c ---- */
 
-/* A call's attributes with the globals in them replaced; the same where there are none.
- */
+/* A call's attributes with the globals in them replaced; the same where there are
+ * none. */
 typedef bt_status bt__map_value(void *self, const bt_value *, const bt_value **out);
 bt_status bt__map_attrs(bt_solver *, const bt_call *, bt__map_value *, void *self,
                         const void **out) BT_MUST_USE;

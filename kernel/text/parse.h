@@ -72,8 +72,8 @@ typedef struct bt__parser {
     uint32_t nerror;
     bt_status first;      /* error */
     uint32_t expected_at; /* offset of the last error about what was expected */
-    uint32_t
-        is_scanning;   /* tokens are looked over; what is wrong with them comes later */
+    /* tokens are looked over; what is wrong with them comes later */
+    uint32_t is_scanning;
     uint32_t is_quiet; /* the error is returned only, not listed in the context */
     uint32_t stop;     /* no memory, or enough errors: everything fails from here on */
 

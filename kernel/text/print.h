@@ -97,14 +97,14 @@ void bt__print_any_term(bt__printer *, const bt_type *);
 void bt__print_shape_items(bt__printer *, const bt_type *shape);
 void bt__print_param_range(bt_text *, const bt_type_param *);
 void bt__print_wheres(bt__printer *, uint32_t n, const bt_where *);
-/* The result of a function, in parentheses where a `where` follows that is not its own.
- */
+/* The result of a function, in parentheses where a `where` follows that is not its
+ * own. */
 void bt__print_result(bt__printer *, const bt_type *, uint32_t nwhere);
 
 /* ---- print_attrs.c ---- */
 
-/* Attributes that differ from their defaults, each after ", " but for the first, which
- * is where `n` items stand before. Gives how many. */
+/* Attributes that differ from their defaults, each after ", " but for the first, which is
+ * where `n` items stand before. Gives how many. */
 uint32_t bt__print_attrs(bt__printer *, const bt_op *, const void *attrs, uint32_t n);
 void bt__print_dict_entry(bt_text *, const bt_dict_entry *);
 

@@ -14,8 +14,9 @@ struct bt__tensor {
     int64_t shape[]; /* dims, then strides */
 };
 
-/* Product of the dims. errors BT_ERR_ARGUMENT: rank, a negative dim; BT_ERR_LIMIT: more
- * than limits.bytes, or than an address space. */
+/* Product of the dims.
+ * errors  BT_ERR_ARGUMENT: rank, a negative dim; BT_ERR_LIMIT: more than limits.bytes, or
+ *         than an address space. */
 bt_status bt__tensor_check(bt_ctx *, bt_dtype, uint32_t rank, const int64_t *dims,
                            int64_t *nelem_out) BT_MUST_USE;
 

@@ -1,5 +1,5 @@
-/* Resampling along axes of space: coordinates, taps and their weights as index notation.
- */
+/* Resampling along axes of space: coordinates, taps and their weights as index
+ * notation. */
 #ifndef OPS_IMAGE_SAMPLE_H
 #define OPS_IMAGE_SAMPLE_H
 

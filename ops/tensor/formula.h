@@ -4,8 +4,8 @@
 
 #include <baton/op.h>
 
-/* The rank of argument `arg` (of its field `field`, when it is a tuple). errors
- * BT_ERR_UNSUPPORTED: the type leaves it open */
+/* The rank of argument `arg` (of its field `field`, when it is a tuple).
+ * errors  BT_ERR_UNSUPPORTED: the type leaves it open */
 bt_status formula_rank(bt_ctx *, const bt_formula_call *, uint32_t arg,
                        uint32_t *out) BT_MUST_USE;
 bt_status formula_field_rank(bt_ctx *, const bt_formula_call *, uint32_t arg,

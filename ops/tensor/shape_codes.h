@@ -24,8 +24,8 @@ typedef struct shape_part {
 typedef struct shape_parts {
     uint32_t n;
     shape_part at[BT_MAX_RANK];
-    uint8_t
-        is_used[BT_MAX_RANK]; /* axes accounted for by parts other than LITERAL, REST */
+    /* axes accounted for by parts other than LITERAL, REST */
+    uint8_t is_used[BT_MAX_RANK];
 } shape_parts;
 
 /* Any code above 0 is an extent, known or not. Returns NULL, or what is wrong. */

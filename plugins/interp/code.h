@@ -31,8 +31,8 @@ struct step {
     struct block *blocks;
     struct group *group; /* a closure's */
     uint32_t member;     /* of the group */
-    bt_compute
-        *compute; /* an operator whose computation does not depend on the environment */
+    /* an operator whose computation does not depend on the environment */
+    bt_compute *compute;
     uint32_t is_tail; /* a call whose result is the function's */
     uint32_t ndead;   /* slots that nobody reads after this step */
     uint32_t *dead;

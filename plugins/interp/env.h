@@ -1,5 +1,5 @@
-/* Type environments: what the type variables and opaque dims of an activation stand for.
- */
+/* Type environments: what the type variables and opaque dims of an activation stand
+ * for. */
 #ifndef INTERP_ENV_H
 #define INTERP_ENV_H
 
@@ -18,8 +18,8 @@ struct env {
     struct env_entry *at;
 };
 
-/* NULL: no memory. The new environment holds a reference to `outer`, which may be NULL.
- */
+/* NULL: no memory. The new environment holds a reference to `outer`, which may be
+ * NULL. */
 struct env *env_create(bt_registry *, struct env *outer);
 struct env *env_ref(struct env *);
 void env_unref(struct env *); /* accepts NULL */

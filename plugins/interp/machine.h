@@ -11,8 +11,8 @@
 /* A block being run. */
 struct activation {
     const struct block *block;
-    const struct step
-        *owner;    /* the if or match that entered it; NULL: the function's own block */
+    /* the if or match that entered it; NULL: the function's own block */
+    const struct step *owner;
     uint32_t next; /* step */
 };
 

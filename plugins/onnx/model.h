@@ -11,8 +11,8 @@ typedef bt_vec(int64_t) int64_list;
 typedef bt_vec(float) float_list;
 typedef bt_vec(const char *) text_list;
 
-/* TensorProto. Elements stand in `raw`, or in one of the typed lists, or in another file.
- */
+/* TensorProto. Elements stand in `raw`, or in one of the typed lists, or in another
+ * file. */
 struct onnx_tensor {
     const char *name;
     int64_t data_type;
@@ -111,7 +111,8 @@ struct onnx_model {
     bt_vec(struct onnx_function) functions;
 };
 
-/* Reads a ModelProto. errors BT_ERR_FORMAT with the byte offset, BT_ERR_LIMIT */
+/* Reads a ModelProto.
+ * errors  BT_ERR_FORMAT with the byte offset, BT_ERR_LIMIT */
 bt_status onnx_model_read(bt_ctx *, bt_arena *, const char *path, const void *bytes,
                           size_t nbytes, struct onnx_model *out);
 /* Reads a TensorProto, the content of a .pb file. */

@@ -20,8 +20,8 @@ uint32_t node_nin(const struct node *);
 /* Input i: NULL where it is left out. Required ones fail instead. */
 const bt_value *node_in(struct node *, uint32_t i);
 const bt_value *node_need(struct node *, uint32_t i);
-int node_wants(const struct node *,
-               uint32_t output); /* whether anybody may use that output */
+/* Whether anybody may use that output. */
+int node_wants(const struct node *, uint32_t output);
 /* An attribute of this type (ATTR_...), NULL where it is left out; the node fails where
  * it has another type. */
 const struct onnx_attr *node_attr(struct node *, const char *name, int64_t type);

@@ -37,8 +37,8 @@ struct fault_scenario {
     void (*end)(struct fault_world *); /* NULL: only `module` is freed */
     const char *input;                 /* for begin and run: a file, a name, a text */
     uint32_t code; /* of the error that run gives when nothing fails; 0: none */
-    uint32_t
-        is_fresh; /* each failure has a registry of its own: what is cached fails too */
+    /* each failure has a registry of its own: what is cached fails too */
+    uint32_t is_fresh;
     const char *plugins; /* folder; NULL: those of the build */
     uint32_t needs_file; /* 1: left out where the input is not there */
 };

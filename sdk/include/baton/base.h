@@ -38,8 +38,7 @@ extern "C" {
 #define BT_COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
 typedef struct bt_registry bt_registry; /* plugins, allocator: shared */
-typedef struct bt_ctx
-    bt_ctx; /* diagnostics, scratch memory, limits: one thread at a time */
+typedef struct bt_ctx bt_ctx;           /* diagnostics, scratch memory, limits */
 typedef struct bt_store bt_store; /* nodes, types, names, spans of a family of modules */
 typedef struct bt_arena bt_arena; /* memory freed as a whole */
 
@@ -127,17 +126,18 @@ typedef struct bt_allocator {
 } bt_allocator;
 
 typedef struct bt_registry_options {
-    const bt_allocator *allocator;   /* NULL: libc */
-    const char *const *plugin_files; /* manifests to use besides those found,
-                                        NULL-terminated; NULL: none */
-    const char
-        *plugin_path; /* ':'-separated folders searched first; NULL: BATON_PLUGIN_PATH */
-    const char *plugin_only;     /* replaces all folders searched; NULL: BATON_PLUGIN_ONLY */
-    const char *plugin_use; /* "nn.relu=org.example.fast, ...": whose entry to use where
-                               several plugins have one; NULL: BATON_PLUGIN_USE */
+    const bt_allocator *allocator; /* NULL: libc */
+    /* Manifests to use besides those found, ended by NULL; NULL: none. */
+    const char *const *plugin_files;
+    /* Folders searched first, separated by ':'; NULL: BATON_PLUGIN_PATH. */
+    const char *plugin_path;
+    /* Replaces all folders searched; NULL: BATON_PLUGIN_ONLY. */
+    const char *plugin_only;
+    /* Whose entry to use where several plugins have one: "nn.relu=org.example.fast, ...";
+     * NULL: BATON_PLUGIN_USE. */
+    const char *plugin_use;
     uint32_t ignore_environment; /* 1: read no environment variable */
-    uint32_t
-        arena_single; /* 1: arenas ask the allocator for every object (failure tests) */
+    uint32_t arena_single; /* 1: arenas ask the allocator for every object, for tests */
 } bt_registry_options;
 
 /* NULL options: all defaults. NULL result: no memory. Opens no plugin, reads no file. */
@@ -169,8 +169,8 @@ BT_API int bt_ctx_cancelled(const bt_ctx *);
 /* ---- memory ---- */
 
 BT_API void *bt_alloc(bt_registry *, size_t nbytes); /* zeroed; NULL: no memory */
-BT_API void *bt_realloc(bt_registry *, void *, size_t old_nbytes,
-                        size_t nbytes); /* the growth is not zeroed; 0 does not free */
+/* The growth is not zeroed; 0 does not free. NULL: no memory, the old block stays. */
+BT_API void *bt_realloc(bt_registry *, void *, size_t old_nbytes, size_t nbytes);
 BT_API void bt_free(bt_registry *, void *, size_t nbytes); /* accepts NULL */
 
 BT_API bt_arena *bt_arena_create(bt_registry *); /* NULL: no memory */
@@ -188,8 +188,9 @@ BT_API void bt_arena_release(bt_arena *, const void *mark);
 /* The context's scratch arena: take a mark, release it before returning. */
 BT_API bt_arena *bt_ctx_scratch(bt_ctx *);
 
-/* A typed growable array in an arena: bt_vec(int64_t) dims = {0}; if (!BT_PUSH(arena,
- * &dims, 3)) ... */
+/* A typed growable array in an arena:
+ *     bt_vec(int64_t) dims = { 0 };
+ *     if (!BT_PUSH(arena, &dims, 3)) ... */
 #define bt_vec(T)          \
     struct {               \
         T *at;             \
@@ -222,8 +223,8 @@ typedef struct bt_map {
 BT_API void bt_map_init(bt_map *, bt_arena *, int is_text);
 BT_API void *bt_map_find(const bt_map *, const void *key);            /* NULL: absent */
 BT_API bt_map_entry *bt_map_entry_find(const bt_map *, const void *); /* NULL: absent */
-BT_API int bt_map_put(bt_map *, const void *key,
-                      void *value); /* adds or replaces; 0: no memory */
+/* Adds or replaces. 0: no memory. */
+BT_API int bt_map_put(bt_map *, const void *key, void *value);
 
 /* Text under construction. Failure sticks: check `failed` once at the end. */
 typedef struct bt_text {

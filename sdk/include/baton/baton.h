@@ -24,9 +24,9 @@ typedef struct bt_program bt_program;
 typedef struct bt_program_options {
     const char *entry;    /* function; NULL: main, or the only one */
     const char *executor; /* NULL: "interp" */
-    const char
-        *pipeline; /* name, file or one-line form; NULL: "default"; "": no passes */
-    int32_t level; /* opt level plus one; 0: the pipeline's own */
+    /* name, file or one-line form; NULL: "default"; "": no passes */
+    const char *pipeline;
+    int32_t level;           /* opt level plus one; 0: the pipeline's own */
     const char *const *dims; /* "n=4", NULL-terminated */
     const char *target;      /* that conditions of the pipeline ask for; NULL: "interp" */
     const char *const *fixed; /* "axes=[1, 2]": inputs of a foreign model that are
@@ -48,13 +48,12 @@ typedef struct bt_port {
 } bt_port;
 BT_API uint32_t bt_program_ninput(const bt_program *);
 BT_API const bt_port *bt_program_input(const bt_program *, uint32_t index);
-BT_API uint32_t
-bt_program_noutput(const bt_program *); /* fields of a result that is a tuple, else 1 */
+/* Fields of a result that is a tuple, else 1. */
+BT_API uint32_t bt_program_noutput(const bt_program *);
 BT_API const bt_port *bt_program_output(const bt_program *, uint32_t index);
 
-/* Takes a reference. errors BT_ERR_NAME: no such input. Its type is checked when the
- * program runs
- */
+/* Takes a reference. The value's type is checked when the program runs.
+ * errors  BT_ERR_NAME: no such input */
 BT_API bt_status bt_program_set(bt_program *, const char *input,
                                 const bt_object *) BT_MUST_USE;
 BT_API bt_status bt_program_run(bt_program *) BT_MUST_USE;

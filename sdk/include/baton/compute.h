@@ -15,22 +15,23 @@ extern "C" {
  * the store it was made from. */
 typedef struct bt_compute bt_compute;
 
-/* Writes, parses and checks the formula, or takes the plain C. errors BT_ERR_SYNTAX,
- * BT_ERR_TYPE in the formula: a fault of the operator, named by it; BT_ERR_UNSUPPORTED
- * where the operator has neither. */
+/* Writes, parses and checks the formula, or takes the plain C.
+ * errors  BT_ERR_SYNTAX, BT_ERR_TYPE in the formula: a fault of the operator, named by
+ *         it; BT_ERR_UNSUPPORTED where the operator has neither. */
 BT_API bt_status bt_compute_create(bt_ctx *, const bt_formula_call *,
                                    bt_compute **out) BT_MUST_USE;
 BT_API void bt_compute_destroy(bt_compute *); /* accepts NULL */
 /* Leaves of the result: 1 for a tensor, n for a tuple of n tensors. */
 BT_API uint32_t bt_compute_nout(const bt_compute *);
 /* in: the arguments' leaves, depth first, any strides. out: nout new tensors, the
- * caller's to unref. errors BT_ERR_RUNTIME: dims that do not fit, an index out of bounds
- */
+ * caller's to unref.
+ * errors  BT_ERR_RUNTIME: dims that do not fit, an index out of bounds */
 BT_API bt_status bt_compute_run(bt_ctx *, bt_compute *, uint32_t nin,
                                 const bt_tensor *const *in, bt_tensor **out) BT_MUST_USE;
 /* The results' dims from the arguments', without computing: out[i] has room for
  * BT_MAX_RANK. Where only the computation can tell (nonzero), *is_bound is 1 and the dims
- * are upper bounds. errors BT_ERR_UNSUPPORTED: not even that */
+ * are upper bounds.
+ * errors  BT_ERR_UNSUPPORTED: not even that */
 BT_API bt_status bt_compute_shapes(bt_ctx *, bt_compute *, uint32_t nin,
                                    const bt_tensor *const *in, uint32_t *ranks,
                                    int64_t (*out)[BT_MAX_RANK],

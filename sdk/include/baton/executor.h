@@ -53,7 +53,8 @@ typedef struct bt_executor {
     }
 
 /* Checks arguments against a function's parameters: count, kinds, dtypes, static dims,
- * equal names. errors BT_ERR_ARGUMENT */
+ * equal names.
+ * errors  BT_ERR_ARGUMENT */
 BT_API bt_status bt_check_args(bt_ctx *, const bt_module *, const bt_global *entry,
                                uint32_t narg, bt_object *const *args) BT_MUST_USE;
 

@@ -18,8 +18,8 @@ typedef struct bt_import_call {
                            (bt_file_read_beneath); NULL: none */
     const void *bytes;
     size_t nbytes;
-    const char *const
-        *dims; /* "n=4": values for symbolic dims; NULL-terminated; NULL: none */
+    /* "n=4": values for symbolic dims; NULL-terminated; NULL: none */
+    const char *const *dims;
     const void *options;
     const char *const *fixed; /* "axes=[1, 2]": inputs that are constants; likewise */
 } bt_import_call;

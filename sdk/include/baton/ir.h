@@ -53,8 +53,9 @@ BT_API bt_status bt_store_why(bt_ctx *, const bt_store *) BT_MUST_USE;
 BT_API bt_status bt_store_add_source(bt_ctx *, bt_store *, const char *file,
                                      const char *text, size_t nbytes,
                                      uint32_t *out) BT_MUST_USE;
+/* A range of a source's text, in bytes. 0: no memory. */
 BT_API bt_span bt_span_text(bt_store *, uint32_t source, uint32_t offset,
-                            uint32_t nbytes); /* 0: no memory */
+                            uint32_t nbytes);
 BT_API bt_span bt_span_node(bt_store *, uint32_t source, const char *node);
 /* A place in a source whose text is not at hand (added with text NULL). Line and column
  * count from 1. */
@@ -224,23 +225,22 @@ BT_API const bt_type *bt_type_ref(bt_store *, const bt_type *content);
 BT_API const bt_type *bt_type_adt(bt_store *, const bt_adt_def *);
 BT_API const bt_type *bt_type_apply(bt_store *, const bt_adt_def *, uint32_t n,
                                     const bt_type *const *args);
-BT_API const bt_type *bt_type_func(bt_store *,
-                                   const bt_func_type *fields); /* base is ignored */
+/* A copy of the fields; `base` is ignored. */
+BT_API const bt_type *bt_type_func(bt_store *, const bt_func_type *fields);
 BT_API const bt_type *bt_type_shape(bt_store *, uint32_t n, const bt_type *const *dims);
 BT_API const bt_type *bt_type_shape_rest(bt_store *, uint32_t n,
                                          const bt_type *const *dims, uint32_t position,
                                          const bt_type *rest);
 BT_API const bt_type *bt_type_dtype(bt_store *, bt_dtype);
-BT_API const bt_type *
-bt_type_var(bt_store *, const bt_type_param *,
-            const char *name); /* fresh each time; name may be NULL */
+/* Fresh each time; name may be NULL. */
+BT_API const bt_type *bt_type_var(bt_store *, const bt_type_param *, const char *name);
 BT_API const bt_type *bt_type_var_anonymous(bt_store *, const bt_type_param *);
 BT_API const bt_type *bt_type_bound(bt_store *, uint32_t kind, uint32_t depth,
                                     uint32_t index);
 BT_API const bt_type *bt_type_hole(bt_store *, uint32_t kind); /* number 0 */
 BT_API const bt_type *bt_type_hole_numbered(bt_store *, uint32_t kind, uint32_t number);
-BT_API const bt_layout *
-bt_layout_parse(bt_store *, const char *text); /* NULL: malformed, or no memory */
+/* NULL: malformed, or no memory. */
+BT_API const bt_layout *bt_layout_parse(bt_store *, const char *text);
 
 /* Dims, kept in normal form. What is computed from `?` (hole 0) is `?`. NULL also beyond
  * 256 terms of a sum, 32 factors of a product or 32 arguments of min and max. */
@@ -269,8 +269,8 @@ BT_API void bt_dim_linear(const bt_type *, bt_term *single, int64_t *constant,
 
 /* The kind of a term: BT_KIND_... */
 BT_API uint32_t bt_type_kind_of(const bt_type *);
-BT_API const char *
-bt_kind_name(uint32_t kind); /* "Type", "Shape", "Dim", "DType", "AdtHandle" */
+/* "Type", "Shape", "Dim", "DType", "AdtHandle" */
+BT_API const char *bt_kind_name(uint32_t kind);
 BT_API const char *bt_type_kind_name(uint32_t type_kind);
 /* Checked downcasts: NULL if it is something else. */
 BT_API const bt_tensor_type *bt_as_tensor_type(const bt_type *);
@@ -279,12 +279,12 @@ BT_API const bt_list_type *bt_as_ref_type(const bt_type *);
 BT_API const bt_list_type *bt_as_apply_type(const bt_type *);
 BT_API const bt_func_type *bt_as_func_type(const bt_type *);
 BT_API const bt_shape_type *bt_as_shape_type(const bt_type *);
-BT_API const bt_list_type *
-bt_as_list_type(const bt_type *); /* any kind whose struct is bt_list_type */
+/* Of any kind whose struct is bt_list_type. */
+BT_API const bt_list_type *bt_as_list_type(const bt_type *);
 /* Of a tensor type: 0 / NULL when it is not one, or the part is not known. */
 BT_API bt_dtype bt_tensor_dtype(const bt_type *);
-BT_API const bt_shape_type *
-bt_tensor_shape(const bt_type *); /* NULL unless the rank is known */
+/* NULL unless the rank is known. */
+BT_API const bt_shape_type *bt_tensor_shape(const bt_type *);
 /* 1 when every dim is a number; writes them if `dims` has room for the rank. */
 BT_API int bt_tensor_static(const bt_type *, uint32_t *rank, int64_t dims[BT_MAX_RANK]);
 
@@ -381,8 +381,8 @@ typedef struct bt_param {
 } bt_param;
 typedef struct bt_const {
     bt_value base;
-    const bt_object
-        *object; /* a tensor or a tuple of constants; the store holds a reference */
+    /* a tensor or a tuple of constants; the store holds a reference */
+    const bt_object *object;
 } bt_const;
 typedef struct bt_global_ref {
     bt_value base; /* base.name is the global's name */
@@ -421,8 +421,8 @@ typedef struct bt_call {
     const bt_type *const *type_args;
     uint32_t ncheck;
     const bt_check *checks;
-    const bt_contents
-        *contents; /* NULL: not a small integer, or known at run time only */
+    /* NULL: not a small integer, or known at run time only */
+    const bt_contents *contents;
 } bt_call;
 /* The closures of a group stand one after another in a block; each may refer to all. */
 typedef struct bt_closure_group {
@@ -561,8 +561,8 @@ BT_API void bt_module_unref(const bt_module *); /* accepts NULL */
 BT_API const bt_global *bt_module_find(const bt_module *, const char *name);
 BT_API const bt_adt_def *bt_module_find_adt(const bt_module *, const char *name);
 BT_API const bt_ctor *bt_module_find_ctor(const bt_module *, const char *name);
-/* The entry function: `name`, or "main" when NULL, or the only function. errors
- * BT_ERR_NAME, listing what there is */
+/* The entry function: `name`, or "main" when NULL, or the only function.
+ * errors  BT_ERR_NAME, listing what there is */
 BT_API bt_status bt_module_entry(bt_ctx *, const bt_module *, const char *name,
                                  const bt_global **out) BT_MUST_USE;
 
@@ -571,13 +571,12 @@ BT_API bt_status bt_module_entry(bt_ctx *, const bt_module *, const char *name,
 /* A module under construction: parsers, importers and applications start here, passes
  * from an old version. */
 typedef struct bt_module_builder bt_module_builder;
+/* from: NULL, or a version in the same store whose contents come along. */
 BT_API bt_status bt_module_builder_create(bt_ctx *, bt_store *, const bt_module *from,
-                                          bt_module_builder **out)
-    BT_MUST_USE; /* from: NULL, or a version in the same store whose contents come along
-                  */
+                                          bt_module_builder **out) BT_MUST_USE;
 BT_API void bt_module_builder_destroy(bt_module_builder *); /* accepts NULL */
-/* Adds or replaces by name. errors BT_ERR_NAME when `is_new` and the name is taken,
- * BT_ERR_MEMORY */
+/* Adds or replaces by name.
+ * errors  BT_ERR_NAME when `is_new` and the name is taken, BT_ERR_MEMORY */
 BT_API bt_status bt_module_builder_set(bt_module_builder *, const bt_global *,
                                        int is_new) BT_MUST_USE;
 BT_API void bt_module_builder_remove(bt_module_builder *, const char *name);
@@ -587,10 +586,11 @@ BT_API bt_status bt_module_builder_declare_adt(bt_module_builder *, const char *
                                                bt_span, uint32_t nvar,
                                                const bt_type *const *vars,
                                                bt_adt_def **out) BT_MUST_USE;
+/* Copies the rows, filling adt and tag.
+ * errors  BT_ERR_NAME: a constructor's name is taken */
 BT_API bt_status bt_module_builder_define_adt(bt_module_builder *, bt_adt_def *,
-                                              uint32_t nctor, const bt_ctor *ctors)
-    BT_MUST_USE; /* copies rows; fills adt and tag. errors BT_ERR_NAME: a constructor's
-                    name is taken */
+                                              uint32_t nctor,
+                                              const bt_ctor *ctors) BT_MUST_USE;
 BT_API void bt_module_builder_set_attrs(bt_module_builder *, bt_dict);
 /* Destroys the builder, whatever it returns. `is_typed`: all bindings have types without
  * holes. */
@@ -613,13 +613,11 @@ BT_API void bt_builder_set_infer(bt_builder *, int infer);
  * device. */
 BT_API void bt_builder_at(bt_builder *, bt_span, bt_prov);
 BT_API void bt_builder_name(bt_builder *, const char *hint); /* any text; interned */
-BT_API void
-bt_builder_like(bt_builder *,
-                const bt_value *); /* span, provenance, name and device of a binding */
+/* Span, provenance, name and device of a binding. */
+BT_API void bt_builder_like(bt_builder *, const bt_value *);
 BT_API void bt_builder_device(bt_builder *, uint32_t device); /* until set again */
-BT_API void
-bt_builder_type(bt_builder *,
-                const bt_type *); /* of the next binding only, which is not inferred */
+/* Of the next binding only, which is not inferred. */
+BT_API void bt_builder_type(bt_builder *, const bt_type *);
 
 /* Names the binding built last in the innermost block, where it has no name yet: for
  * those who learn a name after a chain of bindings. Others are left alone. */
@@ -627,8 +625,9 @@ BT_API bt_status bt_build_name(bt_builder *, const bt_value *,
                                const char *name) BT_MUST_USE;
 
 /* Operands, which belong to no block. */
+/* Takes a reference. */
 BT_API bt_status bt_build_const(bt_builder *, const bt_object *,
-                                const bt_value **out) BT_MUST_USE; /* takes a reference */
+                                const bt_value **out) BT_MUST_USE;
 BT_API bt_status bt_build_scalar(bt_builder *, bt_dtype, double,
                                  const bt_value **out) BT_MUST_USE;
 BT_API bt_status bt_build_global(bt_builder *, const char *name,
@@ -647,8 +646,8 @@ BT_API bt_status bt_block_end(bt_builder *, const bt_value *result,
 BT_API bt_status bt_build_op(bt_builder *, const bt_op *, const void *attrs,
                              uint32_t narg, const bt_value *const *args,
                              const bt_value **out) BT_MUST_USE;
-/* By name, attributes as text: bt_build(b, "nn.dense", "units=10", (const bt_value
- * *[]){x, w}, 2, &y) */
+/* By name, attributes as text:
+ *     bt_build(b, "nn.dense", "units=10", (const bt_value *[]){ x, w }, 2, &y) */
 BT_API bt_status bt_build(bt_builder *, const char *op_name, const char *attrs,
                           const bt_value *const *args, uint32_t narg,
                           const bt_value **out) BT_MUST_USE;
@@ -676,10 +675,10 @@ BT_API bt_status bt_build_write(bt_builder *, const bt_value *ref,
                                 const bt_value **out) BT_MUST_USE;
 /* Closures: declare a group (values exist, so that bodies may refer to them; types NULL =
  * to be inferred), then give each its function. The group is appended where it is
- * declared. */
+ * declared. out: n values. */
 BT_API bt_status bt_build_closures(bt_builder *, uint32_t n, const char *const *names,
                                    const bt_type *const *types,
-                                   const bt_value **out) BT_MUST_USE; /* out: n values */
+                                   const bt_value **out) BT_MUST_USE;
 BT_API bt_status bt_build_closure_body(bt_builder *, const bt_value *closure,
                                        const bt_func *) BT_MUST_USE;
 /* Any binding again with other operands and regions (in the order of bt_value_operand and
@@ -704,8 +703,8 @@ BT_API uint32_t bt_pattern_nvar(const bt_pattern *);
 /* Infers every type: a new, typed version (of a typed one: verified, itself). Reports up
  * to limits.errors errors and returns the first. */
 BT_API bt_status bt_infer(bt_ctx *, const bt_module *, bt_module **out) BT_MUST_USE;
-/* Checks every invariant of a module; typed ones down to re-running relations. errors
- * BT_ERR_VERIFY */
+/* Checks every invariant of a module; typed ones down to re-running relations.
+ * errors  BT_ERR_VERIFY */
 BT_API bt_status bt_verify(bt_ctx *, const bt_module *) BT_MUST_USE;
 /* Up to names of local variables and type parameters, spans and provenance; across
  * stores. 0 also when there is no memory to compare with. */
@@ -759,8 +758,8 @@ BT_API uint32_t bt_effects_of_block(const bt_effects *, const bt_block *);
  * are named by their position in the module. */
 typedef struct bt_callgraph {
     uint32_t nglobal;
-    const uint32_t
-        *edge_start;       /* nglobal + 1: global g refers to edges[edge_start[g]..] */
+    /* nglobal + 1: global g refers to edges[edge_start[g]..] */
+    const uint32_t *edge_start;
     const uint32_t *edges; /* each once, in order of first use */
     uint32_t ncomponent;
     const uint32_t *component;    /* of each global */

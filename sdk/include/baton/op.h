@@ -100,8 +100,8 @@ struct bt_op {
     const bt_attr *attrs;      /* ended by a zero name; NULL: none */
     size_t attrs_nbytes;       /* sizeof the author's struct */
     /* The type relation: of its own, or shared by name, or (both absent) derived from the
-     * formula. With both, the shared one states the type and its own says more: contents.
-     */
+     * formula. With both, the shared one states the type and its own says more:
+     * contents. */
     const char *relation;
     bt_status (*relate)(bt_solver *, const bt_relation_call *);
     /* What it computes: a formula, or a hook that writes one where rank or attributes
@@ -199,8 +199,8 @@ BT_API bt_status bt_relation_class(bt_solver *, const bt_relation_call *, uint32
 BT_API bt_status bt_relation_tensors(bt_solver *, const bt_relation_call *,
                                      uint32_t index, uint32_t *n,
                                      const bt_tensor_parts **out) BT_MUST_USE;
-/* Attribute axes: -rank <= axis < rank made 0 <= axis < rank. Fails naming the attribute.
- */
+/* An axis given as an attribute: -rank <= axis < rank made 0 <= *out < rank. Fails,
+ * naming the attribute. */
 BT_API bt_status bt_relation_axis(bt_solver *, const bt_relation_call *, const char *attr,
                                   int64_t axis, uint32_t rank, uint32_t *out) BT_MUST_USE;
 /* Makes two terms equal: solves holes, or adds a run-time check where that depends on
@@ -229,8 +229,8 @@ BT_API bt_status bt_relation_opaque(bt_solver *, const bt_relation_call *,
                                     uint32_t number, const bt_type **out) BT_MUST_USE;
 /* The contents of a small integer argument (rank <= 1, at most 32 elements) as dims,
  * computed from shapes where needed: waits until known; `*n` is BT_NONE_LIST when it is
- * only known at run time. Of a tuple of such tensors: of its fields, one after another.
- */
+ * only known at run time. Of a tuple of such tensors: of its fields, one after
+ * another. */
 BT_API bt_status bt_relation_contents(bt_solver *, const bt_relation_call *,
                                       uint32_t index, int64_t *n,
                                       const bt_type *const **out) BT_MUST_USE;
@@ -249,8 +249,8 @@ BT_API void *bt_relation_alloc(bt_solver *, size_t count, size_t nbytes);
 
 /* ---- formulas ---- */
 
-/* What a formula hook may know: attributes and types; dims of the arguments are named by
- * the hook itself. */
+/* What a formula hook may know: attributes and types. The formula it writes names the
+ * arguments' dims itself. */
 struct bt_formula_call {
     const bt_op *op;
     const void *attrs;
@@ -271,8 +271,8 @@ struct bt_eval_call {
     const bt_tensor *const *in;
     bt_tensor **out;
     uint32_t narg;
-    const uint32_t
-        *arg_nleaf; /* leaves of each argument: 1 for a tensor, n for a tuple of n */
+    /* leaves of each argument: 1 for a tensor, n for a tuple of n */
+    const uint32_t *arg_nleaf;
     const bt_type *const *args;
     const bt_type *result;
 };
@@ -283,7 +283,8 @@ BT_API bt_status bt_eval_fail(bt_ctx *, const bt_eval_call *, const char *format
 /* ---- facets of the kernel ---- */
 
 /* "gradient": adjoints of the inputs, built from the call, its result and the result's
- * adjoint. out[i] stays NULL where input i has no gradient. source: DLVM; Relay 2019,
+ * adjoint. out[i] stays NULL where input i has no gradient.
+ * source  DLVM; Relay 2019,
  * section 4 */
 typedef struct bt_gradient_facet {
     bt_status (*build)(bt_builder *, const bt_call *, const bt_value *result,
@@ -291,8 +292,10 @@ typedef struct bt_gradient_facet {
 } bt_gradient_facet;
 
 /* "cases": calls that tests run on every executor and target, and that the gradient check
- * uses. One a line: float32[2, 3], float32[3] | axis=1, keepdims=True random:SEED values
- * are implied; `= lo..hi` after a type narrows them: float32[4] = 0.1..2 */
+ * uses, one a line:
+ *     float32[2, 3], float32[3] | axis=1, keepdims=True
+ *     float32[4] = 0.1..2
+ * Values are random; `= lo..hi` after a type narrows them. */
 typedef struct bt_cases_facet {
     const char *text;
 } bt_cases_facet;
@@ -314,7 +317,8 @@ typedef struct bt_layout_facet {
 
 /* "quant": how a call is written on integers. annotate says which inputs are to be
  * quantized and how (BT_QUANT_...), realize builds the integer form from inputs that
- * carry scales. source: Relay 2019, section 4.2 */
+ * carry scales.
+ * source  Relay 2019, section 4.2 */
 enum { BT_QUANT_NONE, BT_QUANT_INPUT, BT_QUANT_WEIGHT, BT_QUANT_ACTIVATION };
 typedef struct bt_quant_value {
     const bt_value *value;      /* integers */
@@ -354,8 +358,8 @@ typedef struct bt_quant_facet {
 
 /* ---- looking up ---- */
 
-/* Opens the plugin that has it. errors BT_ERR_NAME with the nearest names and the plugin
- * that would provide it */
+/* Opens the plugin that has it.
+ * errors  BT_ERR_NAME with the nearest names and the plugin that would provide it */
 BT_API bt_status bt_op_get(bt_ctx *, const char *name, const bt_op **out) BT_MUST_USE;
 BT_API bt_status bt_relation_get(bt_ctx *, const char *name,
                                  const bt_relation **out) BT_MUST_USE;
@@ -373,8 +377,8 @@ BT_API const void *bt_attr_find(const bt_op *, const void *attrs, const char *na
  * store. */
 BT_API bt_status bt_attrs_parse(bt_ctx *, bt_store *, const bt_op *, const char *text,
                                 const void **out) BT_MUST_USE;
-/* The reverse: only what differs from the defaults. Returns whether anything was written.
- */
+/* The reverse: only what differs from the defaults. Returns whether anything was
+ * written. */
 BT_API int bt_attrs_print(bt_ctx *, const bt_op *, const void *attrs, bt_text *out);
 
 #ifdef __cplusplus

@@ -62,8 +62,8 @@ typedef struct bt_analysis {
     {                                                    \
         "baton.analysis/1", sizeof(bt_analysis), (array) \
     }
-/* The result of a needed analysis; type by name: "effects" is a bt_effects,
- * "call-graph" a bt_callgraph. */
+/* The result of a needed analysis; type by name: "effects" is a bt_effects, "call-graph"
+ * a bt_callgraph. */
 BT_API bt_status bt_pass_analysis(bt_ctx *, bt_pass_call *, const char *name,
                                   const void **out) BT_MUST_USE;
 
@@ -72,8 +72,8 @@ BT_API bt_status bt_pass_analysis(bt_ctx *, bt_pass_call *, const char *name,
 /* The driver walks every function's blocks in order, maps old values to new ones and
  * emits new blocks. A slot left empty means: the same binding with mapped operands, the
  * same pointer where none changed. A slot's function may set *out to the replacement (an
- * operand, or what it built with bt_rewrite_builder); leaving it NULL also means rebuild.
- */
+ * operand, or what it built with bt_rewrite_builder); leaving it NULL also means
+ * rebuild. */
 typedef struct bt_rewrite bt_rewrite;
 typedef struct bt_rewriter {
 #define BT_VALUE_SLOT_1(lower, type) \
@@ -142,8 +142,8 @@ BT_API bt_status bt_rewrite_inline_func(bt_rewrite *, const bt_func *, uint32_t 
 typedef struct bt_pipeline bt_pipeline;
 
 /* `source`: a pipeline's name ("default"), a manifest's path (ends in .json), or the
- * one-line form "fold-constant, simplify-expr{max-rounds=3}". Opens no plugin. errors
- * with place in the file or the line */
+ * one-line form "fold-constant, simplify-expr{max-rounds=3}". Opens no plugin.
+ * errors  with place in the file or the line */
 BT_API bt_status bt_pipeline_read(bt_ctx *, const char *source,
                                   bt_pipeline **out) BT_MUST_USE;
 BT_API bt_status bt_pipeline_parse(bt_ctx *, const char *file, const char *json,
@@ -152,11 +152,11 @@ BT_API void bt_pipeline_destroy(bt_pipeline *); /* accepts NULL */
 
 typedef struct bt_pipeline_options {
     int32_t level; /* opt level; -1: the pipeline's own */
-    const char *const
-        *require; /* passes to run whatever their level; NULL-terminated; NULL: none */
+    /* passes to run whatever their level; NULL-terminated; NULL: none */
+    const char *const *require;
     const char *const *disable;
-    const char *const
-        *set;             /* "pass.option=value" and "variable=value"; NULL-terminated */
+    /* "pass.option=value" and "variable=value"; NULL-terminated */
+    const char *const *set;
     const char *target;   /* for conditions; NULL: "interp" */
     uint32_t stop_after;  /* run this many passes only; 0: all */
     uint32_t verify_each; /* verify after every pass */

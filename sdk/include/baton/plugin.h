@@ -34,8 +34,8 @@ typedef struct bt_plugin {
     uint32_t table_nbytes;
     const char *id;      /* "baton.ops.nn" */
     const char *version; /* "0.1.0" */
-    const bt_table *const
-        *tables; /* ended by NULL; each ended by a zero interface_name */
+    /* ended by NULL; each table ended by a zero interface_name */
+    const bt_table *const *tables;
     uint32_t attr_nbytes, input_nbytes, facet_nbytes; /* of nested rows */
     uint32_t reserved;
 } bt_plugin;
@@ -61,8 +61,8 @@ BT_API uint32_t bt_plugins_len(bt_ctx *);
 BT_API const bt_plugin_handle *bt_plugins_at(bt_ctx *, uint32_t index); /* sorted by id */
 BT_API const char *bt_plugin_id(const bt_plugin_handle *);
 BT_API const char *bt_plugin_version(const bt_plugin_handle *);
-BT_API const char *
-bt_plugin_manifest(const bt_plugin_handle *); /* path; NULL for a linked-in one */
+/* Its path; NULL for a plugin that is linked in. */
+BT_API const char *bt_plugin_manifest(const bt_plugin_handle *);
 BT_API uint32_t bt_plugin_state(const bt_plugin_handle *);
 BT_API bt_status bt_plugin_refusal(const bt_plugin_handle *); /* NULL unless refused */
 
@@ -83,8 +83,8 @@ BT_API bt_status bt_provided_at(bt_ctx *, const char *kind, uint32_t index,
 
 /* The row of a name in an interface ("baton.pass/1", "fold-constant"), the plugin opened
  * if need be. The row is the host's copy, zero beyond what the plugin knows, `nbytes`
- * long. Any interface, also one that plugins define for each other. errors  BT_ERR_NAME
- * (unknown: nearest names), BT_ERR_PLUGIN (refused: reason) */
+ * long. Any interface, also one that plugins define for each other.
+ * errors  BT_ERR_NAME (unknown: nearest names), BT_ERR_PLUGIN (refused: reason) */
 BT_API bt_status bt_registry_row(bt_ctx *, const char *interface_name, const char *name,
                                  size_t nbytes, const void **out) BT_MUST_USE;
 /* Opens a plugin by id and checks it wholly against its manifest. */

@@ -117,8 +117,8 @@ typedef struct bt_adt {
 /* `code` belongs to the executor that made it. */
 typedef struct bt_closure {
     bt_object base;
-    const void
-        *executor; /* identity of the owner: a closure cannot be called by another one */
+    /* identity of the owner: a closure cannot be called by another one */
+    const void *executor;
     const void *code;
     uint32_t ncapture;
     bt_object **captures;
@@ -144,8 +144,8 @@ BT_API bt_ref *bt_object_as_ref(const bt_object *);
 /* ---- tensors ---- */
 
 /* A new tensor, zeroed. dims are copied; each >= 0.
- * errors  BT_ERR_ARGUMENT, BT_ERR_LIMIT (limits.bytes), BT_ERR_MEMORY     owns  caller
- * unrefs */
+ * errors  BT_ERR_ARGUMENT, BT_ERR_LIMIT (limits.bytes), BT_ERR_MEMORY
+ * owns  caller unrefs */
 BT_API bt_status bt_tensor_create(bt_ctx *, bt_dtype, uint32_t rank, const int64_t *dims,
                                   bt_tensor **out) BT_MUST_USE;
 /* A tensor over the caller's row-major memory, which must outlive it. */
@@ -196,8 +196,8 @@ typedef struct bt_tensor_difference {
     double max_ulp;        /* floats only */
     double max_to_largest; /* max |a - b| / max |b| */
 } bt_tensor_difference;
-/* errors  BT_ERR_TYPE when dtype or shape differ.  |a - b| <= absolute + relative * |b|;
- * NaN equals NaN. */
+/* errors  BT_ERR_TYPE when dtype or shape differ. |a - b| <= absolute + relative * |b|;
+ *         NaN equals NaN. */
 BT_API bt_status bt_tensor_compare(bt_ctx *, const bt_tensor *a, const bt_tensor *b,
                                    double relative, double absolute,
                                    bt_tensor_difference *out) BT_MUST_USE;
@@ -234,7 +234,8 @@ BT_API void bt_object_print(const bt_object *, uint32_t max_nelem, bt_text *out)
 /* ---- files and other libraries ---- */
 
 /* npy 1.0-3.0, little and big endian, C and Fortran order. `place` names the file in
- * messages. errors  BT_ERR_FORMAT, BT_ERR_UNSUPPORTED, BT_ERR_LIMIT */
+ * messages.
+ * errors  BT_ERR_FORMAT, BT_ERR_UNSUPPORTED, BT_ERR_LIMIT */
 BT_API bt_status bt_npy_read(bt_ctx *, const char *place, const void *bytes,
                              size_t nbytes, bt_tensor **out) BT_MUST_USE;
 /* Appends the file's bytes. bfloat16 has no npy type and is written as V2. */
@@ -282,7 +283,8 @@ BT_API bt_status bt_file_read_beneath(bt_ctx *, const char *folder, const char *
  * here as opaque. From: takes the producer's tensor and calls its deleter when done; on
  * an error the tensor stays the caller's. Memory that is flagged read-only, or not
  * aligned to its elements, is copied. To: the result is flagged read-only, since values
- * are shared. errors BT_ERR_UNSUPPORTED: other version, device or element type. */
+ * are shared.
+ * errors  BT_ERR_UNSUPPORTED: other version, device or element type. */
 struct DLManagedTensorVersioned;
 BT_API bt_status bt_tensor_from_dlpack(bt_ctx *, struct DLManagedTensorVersioned *,
                                        bt_tensor **out) BT_MUST_USE;

@@ -61,8 +61,8 @@ static int is_per_channel(const bt_value *value, uint32_t rank, uint32_t channel
     return 1;
 }
 
-/* Used once, by a binding of the same block: what is computed before a loop stays there.
- */
+/* Used once, by a binding of the same block: what is computed before a loop stays
+ * there. */
 static int is_step(bt_rewrite *rewrite, const bt_value *value)
 {
     return bt_rewrite_nuse(rewrite, value) == 1 && bt_rewrite_is_here(rewrite, value);

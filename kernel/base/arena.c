@@ -2,9 +2,8 @@
  * Arenas: objects are laid one behind the other in chunks that double in size, and all of
  * them are freed at once, or down to a mark.
  *
- *     top -> [head | used ...... | free ]   a mark is an address in some chunk's used
- * part, below                        or NULL for the empty arena [head | used
- * .............. ]
+ *     top -> [head | used ...... | free ]     a mark is an address in some chunk's used
+ *     below  [head | used .............. ]    part, or NULL for the empty arena
  *
  * Where the registry asks for single objects each chunk holds exactly one; all else is
  * the same, so failures and overruns of single objects can be seen by the allocator.

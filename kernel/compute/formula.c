@@ -1,5 +1,5 @@
-/* Computations by formula: instantiated for the inputs at hand, kept for the next call.
- */
+/* Computations by formula: instantiated for the inputs at hand, kept for the next
+ * call. */
 #include "compute/compute.h"
 
 #include <string.h>

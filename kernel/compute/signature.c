@@ -1,10 +1,12 @@
 /*
  * Patterns of inputs.
  *
- *     pattern = "?" | tensor | "(" tensor "*" ")"
- *     tensor  = dtypes "[" [ dim { "," dim } ] "]"        dim = NAME | NUMBER | ".."
- *     dtypes  = NAME | class | NAME ":" class             class = accepted { "|" accepted
- * } accepted = dtype name | bool | int | uint | float | integer | number | any
+ *     pattern  = "?" | tensor | "(" tensor "*" ")"
+ *     tensor   = dtypes "[" [ dim { "," dim } ] "]"
+ *     dim      = NAME | NUMBER | ".."
+ *     dtypes   = NAME | class | NAME ":" class
+ *     class    = accepted { "|" accepted }
+ *     accepted = dtype name | bool | int | uint | float | integer | number | any
  */
 #include "compute/signature.h"
 

@@ -11,8 +11,8 @@ struct looking {
 
 /* ---- reads ---- */
 
-/* Whether every index of the read is one of `allowed` by itself, each once, or a number.
- */
+/* Whether every index of the read is one of `allowed` by itself, each once, or a
+ * number. */
 static int is_plain_read(const bt__node *read, uint64_t allowed)
 {
     uint64_t used = 0;

@@ -1,5 +1,4 @@
-/* References between globals; components by Tarjan's algorithm with a stack of our own.
- */
+/* References between globals; components by Tarjan's algorithm, without recursion. */
 #include <string.h>
 
 #include <baton/ir.h>

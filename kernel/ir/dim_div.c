@@ -226,8 +226,8 @@ static int divide_atom(bt_store *store, const bt_type *atom, const bt_type *by,
     return n && !*out ? -1 : 1;
 }
 
-/* Splits dim into by * quotient + rest, where `by` is coefficient * atom. 0: no memory.
- */
+/* Splits dim into by * quotient + rest, where `by` is coefficient * atom. 0: no
+ * memory. */
 static int split_by_term(bt_store *store, const bt_type *dim, const bt_term *by,
                          bt__sum *quotient, bt__sum *rest)
 {

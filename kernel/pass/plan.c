@@ -24,8 +24,8 @@ typedef struct settle {
     bt_status first;
 } settle;
 
-/* Where the walk is: the pipeline's scope, and how many pipelines and slots contain it.
- */
+/* Where the walk is: the pipeline's scope, and how many pipelines and slots contain
+ * it. */
 typedef struct region {
     bt__scope scope;
     uint32_t depth;
@@ -198,8 +198,8 @@ static bt_status plan_pass(settle *s, const bt__step *step, const region *r,
     return BT_PUSH(s->plan->arena, out, pass) ? NULL : bt_no_memory();
 }
 
-/* Elements of `contributes` are checked only here: the kernel of plugins knows no steps.
- */
+/* Elements of `contributes` are checked only here: the kernel of plugins knows no
+ * steps. */
 static bt_status plan_contribution(settle *s, const bt__contribution *one,
                                    const region *r, bt__planned_list *out)
 {

@@ -153,8 +153,8 @@ static int is_plain_list(const json_t *value)
     return json_is_array(value);
 }
 
-/* A number or a list, where JSON writes it as attributes do; otherwise the text itself.
- */
+/* A number or a list, where JSON writes it as attributes do; otherwise the text
+ * itself. */
 static json_t *plain_json(const char *text)
 {
     json_error_t error;

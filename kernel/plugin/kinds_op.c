@@ -1,5 +1,4 @@
-/* Operators, relations and facets: what a row must hold and how its manifest item reads.
- */
+/* Operators, relations, facets: what a row must hold and how its manifest item reads. */
 #include <string.h>
 
 #include "plugin/kinds.h"

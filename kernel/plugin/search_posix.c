@@ -29,8 +29,8 @@ static bt_status add_place(struct bt__plugins *plugins, uint32_t origin, const c
                                                                     : bt_no_memory();
 }
 
-/* What is not a regular file is refused before it is opened: a pipe would wait forever.
- */
+/* What is not a regular file is refused before it is opened: a pipe would wait
+ * forever. */
 bt_status bt__read_bounded(bt_ctx *ctx, bt_arena *arena, const char *path, size_t limit,
                            const char **out, size_t *nbytes)
 {

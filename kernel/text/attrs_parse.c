@@ -2,8 +2,8 @@
  * Attributes: name=value, by the rows of an operator's schema or, of functions,
  * free-form.
  *
- *   value = [-] NUMBER | True | False | None | STRING | dtype | "[" values "]" | "("
- * values ")" | dim | shape | type | @global
+ *   value = [-] NUMBER | True | False | None | STRING | dtype
+ *         | "[" values "]" | "(" values ")" | dim | shape | type | @global
  */
 #include "text/draft.h"
 #include "text/number.h"

@@ -1,11 +1,13 @@
 /*
  * Constants in text.
  *
- *   literal   1  -3i64  2.5f  1e-3f16  inff  -inff64  nanf  True      (no suffix: int32,
- * float32) const     const[shape, dtype]{1, 2, 3}       elements, row major const[shape,
- * dtype]{0 ..}          all elements the same const[shape, dtype]{"AAAA..."}     bytes,
- * little endian, base64 const[shape, dtype]{data "name"}   from #[data] or the weights
- * file const(c, c, ...)                   a tuple of constants
+ *   literal  1  -3i64  2.5f  1e-3f16  inff  -inff64  nanf  True
+ *            (no suffix: int32, float32)
+ *   const    const[shape, dtype]{1, 2, 3}       elements, row major
+ *            const[shape, dtype]{0 ..}          all elements the same
+ *            const[shape, dtype]{"AAAA..."}     bytes, little endian, base64
+ *            const[shape, dtype]{data "name"}   from #[data] or the weights file
+ *            const(c, c, ...)                   a tuple of constants
  */
 #include "text/base64.h"
 #include "text/draft.h"

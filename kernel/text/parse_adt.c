@@ -2,8 +2,9 @@
  * Data types: declared first, so that types may mention them, then defined; when their
  * place in the text is reached, they are passed over.
  *
- *   adt  = [ "extern" ] "type" NAME [ params ] [ place ] ( "{" { ctor [ "," ] } "}" | ";"
- * ) ctor = NAME [ "(" type { "," type } ")" ]
+ *   adt  = [ "extern" ] "type" NAME [ params ] [ place ]
+ *          ( "{" { ctor [ "," ] } "}" | ";" )
+ *   ctor = NAME [ "(" type { "," type } ")" ]
  */
 #include "text/draft.h"
 

@@ -1,11 +1,13 @@
 /*
  * Dims and shapes.
  *
- *   shape = NAME | "_" | "(" [ item { "," item } [ "," ] ] ")";   item = dim | ".." NAME
- *   dim   = product { ( "+" | "-" ) product };   product = atom { "*" atom }
+ *   shape = NAME | "_" | "(" [ item { "," item } [ "," ] ] ")"
+ *   item  = dim | ".." NAME
+ *   dim   = product { ( "+" | "-" ) product }
+ *   product = atom { "*" atom }
  *   atom  = [ "-" ] NUMBER | NAME | "?" | "?"NAME | "_" | "(" dim ")"
- *         | ( "floordiv" | "ceildiv" | "mod" | "min" | "max" ) "(" dim "," dim { "," dim
- * } ")"
+ *         | ( "floordiv" | "ceildiv" | "mod" | "min" | "max" )
+ *           "(" dim "," dim { "," dim } ")"
  */
 #include "text/draft.h"
 

@@ -1,13 +1,14 @@
 /*
  * Expressions, flattened as they are read.
  *
- *   body      = { statement } expr
- *   statement = [ "let" ] head { "," head } "=" expr { "," expr } ";" | "free_var" head
- * ";" | expr ";" head      = %name [ ":" type ] [ "on" NUMBER ] expr      = operand {
- * infix operand }       * /, then + -, then < <= > >=, then == != operand   = primary {
- * "(" arguments ")" | ".0" } primary   = %name | @name | literal | const | NAME | "(" [
- * body { "," body } [ "," ] ] ")" | "{" body "}" | "if" "(" body ")" block [ "else" block
- * ] | match | "fn" function | "ref" "(" body ")" | ...
+ *   expr    = operand { infix operand }    * /, then + -, then < <= > >=, then == !=
+ *   operand = primary { "(" arguments ")" | ".0" }
+ *   primary = %name | @name | literal | const | NAME
+ *           | "(" [ body { "," body } [ "," ] ] ")" | "{" body "}"
+ *           | "if" "(" body ")" block [ "else" block ]
+ *           | match | "fn" function | "ref" "(" body ")" | ...
+ *
+ * A body is statements and an expression: parse_stmt.c.
  */
 #include "text/draft.h"
 

@@ -1,9 +1,10 @@
 /*
  * Functions: definitions' and closures'.
  *
- *   function = [ type params ] "(" [ param { "," param } ] ")" [ "->" type ] [ wheres ] [
- * place ] "{" body "}" param    = %name [ ":" type ] [ "on" NUMBER ] [ place ] | NAME "="
- * value        an attribute
+ *   function = [ type params ] "(" [ param { "," param } ] ")" [ "->" type ]
+ *              [ wheres ] [ place ] "{" body "}"
+ *   param    = %name [ ":" type ] [ "on" NUMBER ] [ place ]
+ *            | NAME "=" value        an attribute
  */
 #include "text/draft.h"
 

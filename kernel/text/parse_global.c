@@ -1,11 +1,12 @@
 /*
  * Definitions of globals.
  *
- *   global = "def" @name function | "const" @name [ ":" type ] "=" constant [ place ] ";"
+ *   global = "def" @name function
+ *          | "const" @name [ ":" type ] "=" constant [ place ] ";"
  *          | "extern" @name [ "(" attributes ")" ] ":" type [ place ] ";"
  *          | "gradient" @name [ ":" type ] "=" @name "(" options ")" [ place ] ";"
- *   option = "from" "=" NUMBER | ( "wrt" | "keep" ) "=" indices | "seeded" "=" ( "True" |
- * "False" )
+ *   option = "from" "=" NUMBER | ( "wrt" | "keep" ) "=" indices
+ *          | "seeded" "=" ( "True" | "False" )
  */
 #include "text/draft.h"
 

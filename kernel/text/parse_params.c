@@ -4,8 +4,8 @@
  *   params = ( "<" | "[" ) [ param { "," param } ] ( ">" | "]" )
  *   param  = NAME [ ":" KIND [ range ] ] | "?"NAME [ ":" "Dim" [ range ] ]
  *   range  = [ "in" NUMBER ".." [ NUMBER ] ] [ "step" NUMBER ]
- *   wheres = "where" where { "," where };  where = NAME "(" [ type | NAME "=" value ] {
- * "," ... } ")" "->" type
+ *   wheres = "where" where { "," where }
+ *   where  = NAME "(" [ type | NAME "=" value ] { "," ... } ")" "->" type
  */
 #include "text/draft.h"
 

@@ -3,8 +3,9 @@
  *
  *   match   = "match" [ "?" ] "(" body ")" "{" { clause [ "," ] } "}"
  *   clause  = pattern "=>" ( "{" body "}" | expr )
- *   pattern = "_" | %name [ ":" type ] [ "on" NUMBER ] | "(" [ pattern { "," pattern } [
- * "," ] ] ")" | NAME [ "(" pattern { "," pattern } ")" ]
+ *   pattern = "_" | %name [ ":" type ] [ "on" NUMBER ]
+ *           | "(" [ pattern { "," pattern } [ "," ] ] ")"
+ *           | NAME [ "(" pattern { "," pattern } ")" ]
  */
 #include "text/draft.h"
 

@@ -150,8 +150,8 @@ static int parse_closures(bt__parser *p, const heads *names)
     return bt__parse_closures(p, closures.at, closures.len) != NULL;
 }
 
-/* `%0 = e` of Relay: its bindings wait in a list of their own until the definition ends.
- */
+/* `%0 = e` of Relay: its bindings wait in a list of their own until the definition
+ * ends. */
 static bt__draft *parse_graph_node(bt__parser *p, const head *h)
 {
     bt__module_draft *module = p->module;

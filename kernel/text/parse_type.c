@@ -1,10 +1,11 @@
 /*
  * Types and other terms.
  *
- *   type = "_" | dtype | "Tensor" "[" shape "," dtype [ "," STRING ] "]" | "Ref" "[" type
- * "]" | "(" [ type { "," type } [ "," ] ] ")" | NAME [ "[" term { "," term } "]" ] | "fn"
- * [ params ] "(" [ type { "," type } ] ")" "->" type [ wheres ] term = type | KIND term
- * of that kind
+ *   type = "_" | dtype | "Tensor" "[" shape "," dtype [ "," STRING ] "]"
+ *        | "Ref" "[" type "]" | "(" [ type { "," type } [ "," ] ] ")"
+ *        | NAME [ "[" term { "," term } "]" ]
+ *        | "fn" [ params ] "(" [ type { "," type } ] ")" "->" type [ wheres ]
+ *   term = type | KIND term of that kind
  */
 #include "text/draft.h"
 

@@ -6,8 +6,8 @@
  * the innermost block that encloses all its uses, before the first of them; one without
  * uses stays where it was written.
  *
- *     if (%c) { %0 = f(%x); g(%0) } else { h(%0) }      ->   %0 = f(%x); if (%c) { g(%0)
- * } else { h(%0) }
+ *     if (%c) { %0 = f(%x); g(%0) } else { h(%0) }
+ *  -> %0 = f(%x); if (%c) { g(%0) } else { h(%0) }
  *
  * Nodes are visited from the last to the first, so that the users of each have their
  * block already. Then each block is put in order: what a binding needs comes before it.

@@ -2,9 +2,10 @@
  * npz files: zip archives of npy files, by PKWARE's APPNOTE. Only stored members, no
  * zip64.
  *
- *     [local header | name | extra | data] ...   members
- *     [central header | name | extra | comment] ...   the directory: sizes are taken from
- * here end of directory
+ *     [local header | name | extra | data] ...        members
+ *     [central header | name | extra | comment] ...   the directory: sizes are taken
+ *                                                     from here
+ *     end of directory
  *
  * What the directory says is checked against the file's size and the checksums; members
  * may not overlap, so that a small file cannot stand for many large arrays.

@@ -15,8 +15,8 @@ enum { REF_DEPTH = 4 };
 
 /* ---- tensors ---- */
 
-/* What follows a scalar: int32 is bare, float32 has an f, others their class and width.
- */
+/* What follows a scalar: int32 is bare, float32 has an f, others their class and
+ * width. */
 static void add_suffix(bt_text *out, bt_dtype dtype)
 {
     char name[BT_DTYPE_NAME_SIZE];

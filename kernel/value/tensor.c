@@ -131,8 +131,8 @@ bt_status bt_tensor_wrap(bt_ctx *ctx, bt_dtype dtype, uint32_t rank, const int64
     return NULL;
 }
 
-/* Least and greatest offset from element 0 of any element: 1, or 0 where they overflow.
- */
+/* Least and greatest offset from element 0 of any element: 1, or 0 where they
+ * overflow. */
 static int span_of(uint32_t rank, const int64_t *dims, const int64_t *strides,
                    int64_t *least, int64_t *most)
 {
@@ -302,8 +302,8 @@ bt_status bt_tensor_scalar_int(bt_ctx *ctx, bt_dtype dtype, int64_t value,
 
 enum { STRIP = 256 };
 
-/* One row, a strip at a time, through the wide type that holds every value of the source.
- */
+/* One row, a strip at a time, through the wide type that holds every value of the
+ * source. */
 static void cast_row(bt_dtype from, const char *at, int64_t stride, int64_t length,
                      bt_dtype to, char *out)
 {

@@ -180,8 +180,8 @@ static uint32_t ntap(const struct sample *s)
                                                       : 2;
 }
 
-/* w<i>[p, a]: of tap a, which lies at base + a, of cubic at base + a - 1. source  Keys
- * 1981 */
+/* w<i>[p, a]: of tap a, which lies at base + a, of cubic at base + a - 1.
+ * source  Keys 1981 */
 static void write_weights(bt_text *out, const struct sample *s, uint32_t i)
 {
     const char *name = s->excludes && ntap(s) == 4 ? "all" : "w";

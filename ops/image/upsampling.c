@@ -2,7 +2,8 @@
  * nn.upsampling, nn.upsampling3d: an image with axes of space scaled by factors.
  *     extent of a result = round(extent of data * scale)
  * Coordinates are those of image.resize2d: asymmetric, or align_corners where that is
- * set. source  Relay's operators of the same names
+ * set.
+ * source  Relay's operators of the same names
  */
 #include <math.h>
 #include <string.h>

@@ -113,8 +113,8 @@ static bt_status axes_of(bt_ctx *ctx, const bt_formula_call *call, axes *out)
     return NULL;
 }
 
-/* "i0 in extent(data, 0), k1 in 1": the axes of the result, as the left side of a stage.
- */
+/* "i0 in extent(data, 0), k1 in 1": the axes of the result, as the left side of a
+ * stage. */
 static void write_left(bt_text *out, const axes *x, int keepdims)
 {
     int first = 1;

@@ -233,8 +233,8 @@ typedef struct nd {
         nouter; /* axes of data; those pointed into; those of positions */
 } nd;
 
-/* p[j1, ...]: where an update goes, row-major within the axes pointed into; -1 outside.
- */
+/* p[j1, ...]: where an update goes, row-major within the axes pointed into; -1
+ * outside. */
 static void write_targets(bt_text *out, const nd *x)
 {
     for (uint32_t k = 0; k < x->npoint; k++) {

@@ -8,8 +8,8 @@ struct loss {
     const bt_value *log_prob, *target, *weight; /* weight: [c], or NULL */
 };
 
-/* The class numbers with those to be ignored made 0, and a weight for each; NULL: all 1.
- */
+/* The class numbers with those to be ignored made 0, and a weight for each; NULL: all
+ * 1. */
 static const bt_value *weigh(struct node *n, const struct loss *loss,
                              const bt_value **target)
 {

@@ -27,9 +27,12 @@ static bt_status get_text(struct reader *r, struct slice bytes, const char **out
     return *out ? NULL : bt_no_memory();
 }
 
-/* A kind of message: what its fields look like on the wire, by their number, and what is
- * done with one.
- *     v varint   b bytes   4 and 8 fixed   V, F, D lists of these   * any
+/* A kind of message: what its fields look like on the wire, a character for each number,
+ * and what is done with one.
+ *     v        varint
+ *     b        bytes
+ *     4        4 bytes
+ *     V, F, D  lists of varints, of 4 bytes, of 8 bytes
  * Fields with a blank, or beyond the end, are skipped. */
 struct message {
     const char *what, *wires;

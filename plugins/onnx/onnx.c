@@ -2,7 +2,8 @@
  * onnx: imports ONNX models.
  *     file ── wire.c ──> model.c: messages as structs ──> graph.c: names, nodes in order
  *                                                           └─ convert_*.c: one function
- * a family of operators source   onnx/onnx.proto, docs/Operators.md of the ONNX standard
+ *                                                              a family of operators
+ * source   onnx/onnx.proto, docs/Operators.md of the ONNX standard
  */
 #include <string.h>
 

@@ -16,8 +16,7 @@ struct resample {
     double cubic_a;
     int exclude_outside, antialias;
     double roi_begin, roi_end;
-    double extrapolation; /* beyond the region, where `coordinates` is tf_crop_and_resize
-                           */
+    double extrapolation; /* beyond the region, of coordinates tf_crop_and_resize */
 };
 
 /* x with that axis resized. NULL after a failure. */

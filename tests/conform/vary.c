@@ -9,8 +9,7 @@ static const bt_dtype all_dtypes[] = {
 };
 
 /* The dtype of an input's pattern: "t:float[..]" is t of a class, "(t[..]*)" t,
- * "int32|int64[]" has no name.
- */
+ * "int32|int64[]" has no name. */
 struct dtype_pattern {
     char name[16], classes[64];
 };

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* The function that holds an address, and how far in; NULL where its file has no symbols.
- */
+/* The function that holds an address, and how far in; NULL where its file has no
+ * symbols. */
 const char *symbol_at(const void *address, size_t *offset);
 
 #endif

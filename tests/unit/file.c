@@ -10,8 +10,8 @@
 static bt_ctx *ctx;
 static char folder[64];
 
-/* Every test works in a folder of its own, which must hold nothing temporary at the end.
- */
+/* Every test works in a folder of its own, which must hold nothing temporary at the
+ * end. */
 static int set_up(void **state)
 {
     (void)state;

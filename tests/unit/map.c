@@ -46,8 +46,8 @@ static void test_put_replaces_the_value(void **state)
     bt_registry_unref(r);
 }
 
-/* Texts of every length around the words that are hashed at once, equal but for one byte.
- */
+/* Texts of every length around the words that are hashed at once, equal but for one
+ * byte. */
 static void test_texts_are_told_apart(void **state)
 {
     (void)state;

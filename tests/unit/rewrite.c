@@ -249,8 +249,8 @@ static bt_status join_relus(bt_rewrite *rw, const bt_call *call, const bt_value 
     return NULL;
 }
 
-/* a = relu(x); w = dense(p, q); b = add(x, w): joining a and b emits w before its place.
- */
+/* a = relu(x); w = dense(p, q); b = add(x, w): joining a and b emits w before its
+ * place. */
 static void test_siblings_are_joined(void **state)
 {
     (void)state;

@@ -167,8 +167,8 @@ static void test_where_fails_at_the_call(void **state)
     kit_destroy(&k);
 }
 
-/* def @loop(%x: Tensor[(n)], %more) -> result { if (..) { @loop(grow(%x)) } else { %x } }
- */
+/* def @loop(%x: Tensor[(n)], %more) -> result { if (..) { @loop(grow(%x)) } else { %x }
+ * } */
 static const bt_func *loop(kit *k, const bt_type *n, const bt_type *result, int grows)
 {
     const bt_param *x = param(k, "x", tensor1(k, n));

@@ -72,8 +72,8 @@ static const bt_value *match_all(kit *k, const bt_value *data, uint32_t n,
     return out;
 }
 
-/* def @main(%x: Tensor[(3)]) { match (Cons(%x, Nil)) { Nil -> %x, Cons(%h, _) -> %h } }
- */
+/* def @main(%x: Tensor[(3)]) { match (Cons(%x, Nil)) { Nil -> %x, Cons(%h, _) -> %h }
+ * } */
 static void test_list_is_typed(void **state)
 {
     (void)state;

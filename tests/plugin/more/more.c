@@ -1,5 +1,5 @@
-/* One facet that outranks the operator's own, one that ties with it, one that it lacks.
- */
+/* One facet that outranks the operator's own, one that ties with it, one that it
+ * lacks. */
 #include <baton/op.h>
 
 static const bt_cases_facet better = { "float32[7]" }, equal = { "float32[8]" };

@@ -15,7 +15,7 @@ static bt_status fill(bt_ctx *ctx, bt_compute *compute, const bt_formula_call *c
     if (!compute->name)
         return bt_no_memory();
     BT_TRY(bt__call_read(ctx, compute->arena, call, &compute->call));
-    if (op->formula || op->write_formula)
+    if (op->formula || op->write_formula || op->build_formula)
         return bt__compute_take_formula(ctx, compute, call);
     if (op->eval)
         return bt__compute_take_eval(ctx, compute, call);

@@ -160,17 +160,7 @@ static bt_status instantiate_types(bt_ctx *ctx, bt_compute *compute)
 bt_status bt__compute_take_formula(bt_ctx *ctx, bt_compute *compute,
                                    const bt_formula_call *call)
 {
-    bt_text written;
-    const char *text = call->op->formula;
-    bt_text_init(&written, compute->arena);
-    if (!text) {
-        BT_TRY(call->op->write_formula(ctx, call, &written));
-        text = bt_text_get(&written);
-        if (!text)
-            return bt_no_memory();
-    }
-    BT_TRY(
-        bt__formula_parse(ctx, compute->arena, compute->name, text, &compute->formula));
+    BT_TRY(bt__formula_of_call(ctx, compute->arena, call, &compute->formula));
     BT_TRY(bt__signature_parse(ctx, compute->arena, call->op, &compute->signature));
     BT_TRY(input_names(compute));
     BT_TRY(check_count(ctx, compute));

@@ -11,30 +11,16 @@
 #include "compute/reduce.h"
 
 struct parser {
+    struct bt__maker maker;
     bt_ctx *ctx;
     bt_arena *arena;
-    struct bt__formula *formula;
+    const struct bt__formula *formula;
     size_t nbytes;
     struct bt__token token; /* the one to read next */
     uint32_t nesting;
 };
 
 static bt_status parse_expr(struct parser *, const bt__ast **out);
-
-bt_status bt__formula_fail(bt_ctx *ctx, const struct bt__formula *f, uint32_t code,
-                           struct bt__ast_place at, const char *format, ...)
-{
-    bt_arena *scratch = bt_ctx_scratch(ctx);
-    const void *mark = bt_arena_mark(scratch);
-    bt_place place;
-    bt__text_place(scratch, f->op, f->text, at, &place);
-    va_list args;
-    va_start(args, format);
-    bt_status status = bt_fail_va(ctx, code, &place, format, args);
-    va_end(args);
-    bt_arena_release(scratch, mark);
-    return status;
-}
 
 static struct bt__token peek(const struct parser *p)
 {
@@ -94,24 +80,6 @@ static bt_status take_name(struct parser *p, const char *what, const char **out)
 
 /* ---- nodes ---- */
 
-static bt_status finish_node(struct parser *p, bt__ast *node, const bt__ast **out)
-{
-    uint32_t depth = node->condition ? node->condition->depth : 0;
-    for (uint32_t i = 0; i < node->narg; i++)
-        depth = node->args[i]->depth > depth ? node->args[i]->depth : depth;
-    for (uint32_t i = 0; i < node->nvar; i++) {
-        const bt__ast *extent = node->vars[i].extent;
-        depth = extent && extent->depth > depth ? extent->depth : depth;
-    }
-    node->depth = depth + 1;
-    if (node->depth > bt_ctx_limits(p->ctx)->depth)
-        return bt__formula_fail(p->ctx, p->formula, BT_ERR_LIMIT, node->place,
-                                "nested deeper than limits.depth = %u",
-                                bt_ctx_limits(p->ctx)->depth);
-    *out = node;
-    return NULL;
-}
-
 static bt_status make_node(struct parser *p, uint32_t kind, struct bt__ast_place place,
                            uint32_t narg, const bt__ast *const *args, const char *name,
                            const bt__ast **out)
@@ -127,7 +95,7 @@ static bt_status make_node(struct parser *p, uint32_t kind, struct bt__ast_place
     node->name = name;
     node->narg = narg;
     node->args = copy;
-    return finish_node(p, node, out);
+    return bt__maker_node(&p->maker, node, out);
 }
 
 /* ---- expressions ---- */
@@ -162,9 +130,7 @@ static bt_status parse_var(struct parser *p, int is_axis, struct bt__ast_var *ou
         return NULL;
     }
     BT_TRY(take_name(p, is_axis ? "an index or `..`" : "an index", &out->name));
-    if (strchr(out->name, '.'))
-        return bt__formula_fail(p->ctx, p->formula, BT_ERR_SYNTAX, out->place,
-                                "an index cannot be called `%s`", out->name);
+    BT_TRY(bt__maker_check_name(&p->maker, "an index", out->name, out->place));
     return skip_sign(p, "in") ? parse_expr(p, &out->extent) : NULL;
 }
 
@@ -227,7 +193,7 @@ static bt_status parse_reduction(struct parser *p, const bt__ast **out)
     BT_TRY(parse_expr(p, &body[0]));
     node->narg = 1;
     BT_TRY(take_sign(p, ")"));
-    return finish_node(p, node, out);
+    return bt__maker_node(&p->maker, node, out);
 }
 
 static bt_status parse_named(struct parser *p, const bt__ast **out)
@@ -262,7 +228,7 @@ static bt_status parse_number(struct parser *p, const bt__ast **out)
     if (at_sign(p, "nan"))
         node->number = NAN;
     advance(p);
-    return finish_node(p, node, out);
+    return bt__maker_node(&p->maker, node, out);
 }
 
 static bt_status parse_primary(struct parser *p, const bt__ast **out)
@@ -364,9 +330,7 @@ static bt_status parse_stage(struct parser *p, struct bt__ast_stage *out)
 {
     *out = (struct bt__ast_stage){ .place = p->token.place };
     BT_TRY(take_name(p, "a stage: `y: t[i, j] = ...` or `n = ...`", &out->name));
-    if (strchr(out->name, '.'))
-        return bt__formula_fail(p->ctx, p->formula, BT_ERR_SYNTAX, out->place,
-                                "a stage cannot be called `%s`", out->name);
+    BT_TRY(bt__maker_check_name(&p->maker, "a stage", out->name, out->place));
     if (skip_sign(p, ":")) {
         BT_TRY(take_name(p, "a dtype", &out->dtype));
         BT_TRY(take_sign(p, "["));
@@ -378,67 +342,31 @@ static bt_status parse_stage(struct parser *p, struct bt__ast_stage *out)
     return parse_expr(p, &out->expr);
 }
 
-static bt_status find_stage(struct parser *p, const char *name,
-                            struct bt__ast_place place, uint32_t *out)
-{
-    for (uint32_t i = 0; i < p->formula->nstage; i++) {
-        const struct bt__ast_stage *stage = &p->formula->stages[i];
-        if (stage->dtype && strcmp(stage->name, name) == 0) {
-            *out = i;
-            return NULL;
-        }
-    }
-    return bt__formula_fail(p->ctx, p->formula, BT_ERR_NAME, place,
-                            "no array stage is called `%s`", name);
-}
-
-/* `-> a, b`, or the last array stage. */
+/* `-> a, b` */
 static bt_status parse_results(struct parser *p)
 {
-    bt_vec(uint32_t) results = { 0 };
-    uint32_t index = 0;
-    if (at_sign(p, "->")) {
-        do {
-            const char *name;
-            advance(p);
-            struct bt__ast_place place = p->token.place;
-            BT_TRY(take_name(p, "the name of a stage", &name));
-            BT_TRY(find_stage(p, name, place, &index));
-            if (!BT_PUSH(p->arena, &results, index))
-                return bt_no_memory();
-        } while (at_sign(p, ","));
-    } else {
-        for (index = p->formula->nstage; index > 0; index--) {
-            if (p->formula->stages[index - 1].dtype)
-                break;
-        }
-        if (!index)
-            return expected(p, "a stage that is an array: `y: t[i, j] = ...`");
-        if (!BT_PUSH(p->arena, &results, index - 1))
-            return bt_no_memory();
-    }
-    p->formula->nresult = results.len;
-    p->formula->results = results.at;
+    do {
+        const char *name;
+        advance(p);
+        struct bt__ast_place place = p->token.place;
+        BT_TRY(take_name(p, "the name of a stage", &name));
+        BT_TRY(bt__maker_add_result(&p->maker, name, place));
+    } while (at_sign(p, ","));
     return NULL;
 }
 
-static bt_status parse_formula(struct parser *p)
+static bt_status parse_formula(struct parser *p, const struct bt__formula **out)
 {
-    bt_vec(struct bt__ast_stage) stages = { 0 };
     do {
         struct bt__ast_stage stage;
         BT_TRY(parse_stage(p, &stage));
-        for (uint32_t i = 0; i < stages.len; i++) {
-            if (strcmp(stages.at[i].name, stage.name) == 0)
-                return bt__formula_fail(p->ctx, p->formula, BT_ERR_NAME, stage.place,
-                                        "two stages are called `%s`", stage.name);
-        }
-        if (!BT_PUSH(p->arena, &stages, stage))
-            return bt_no_memory();
+        BT_TRY(bt__maker_add_stage(&p->maker, &stage));
     } while (skip_sign(p, ";") && p->token.kind == BT__TOKEN_NAME);
-    p->formula->nstage = stages.len;
-    p->formula->stages = stages.at;
-    BT_TRY(parse_results(p));
+    if (at_sign(p, "->"))
+        BT_TRY(parse_results(p));
+    BT_TRY(bt__maker_finish(&p->maker, out));
+    if (!*out)
+        return expected(p, "a stage that is an array: `y: t[i, j] = ...`");
     return p->token.kind == BT__TOKEN_END ? NULL : expected(p, "`;` or `->`");
 }
 
@@ -446,20 +374,14 @@ bt_status bt__formula_parse(bt_ctx *ctx, bt_arena *arena, const char *op,
                             const char *text, const struct bt__formula **out)
 {
     size_t nbytes = strlen(text);
-    struct bt__formula *formula = BT_NEW(arena, struct bt__formula);
-    if (!formula)
-        return bt_no_memory();
-    formula->op = bt_arena_text(arena, op, strlen(op));
-    formula->text = bt_arena_text(arena, text, nbytes);
-    if (!formula->op || !formula->text)
-        return bt_no_memory();
+    struct parser p = { .ctx = ctx, .arena = arena, .nbytes = nbytes };
     if (nbytes >= UINT32_MAX)
         return bt_fail(ctx, BT_ERR_LIMIT, "%s: a formula of more than 4 GiB", op);
-    struct parser p = {
-        .ctx = ctx, .arena = arena, .formula = formula, .nbytes = nbytes
-    };
-    p.token = bt__token_read(formula->text, nbytes, 0);
-    BT_TRY(parse_formula(&p));
-    *out = formula;
-    return NULL;
+    BT_TRY(bt__maker_init(&p.maker, ctx, arena, op));
+    p.maker.formula->text = bt_arena_text(arena, text, nbytes);
+    if (!p.maker.formula->text)
+        return bt_no_memory();
+    p.formula = p.maker.formula;
+    p.token = bt__token_read(p.formula->text, nbytes, 0);
+    return parse_formula(&p, out);
 }

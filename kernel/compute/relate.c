@@ -533,42 +533,35 @@ static bt_status state_result(struct relating *r)
 
 /* ---- the formula ---- */
 
-/* A hook writes its formula once nothing of the arguments is open. */
-static bt_status write_formula(struct relating *r, const char **text)
+/* A hook makes its formula once nothing of the arguments is open. */
+static bt_status find_formula(struct relating *r)
 {
     const bt_relation_call *call = r->call;
     const bt_type **args = BT_NEWS(r->scratch, const bt_type *, call->narg);
-    bt_text *out = BT_NEW(r->scratch, bt_text);
-    if (!args || !out)
+    if (!args)
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++) {
         args[i] = bt_relation_arg(r->solver, call, i);
-        if (args[i]->has & BT_HAS_HOLE)
+        if (!call->op->formula && args[i]->has & BT_HAS_HOLE)
             return bt_relation_wait(r->solver);
     }
     bt_formula_call formula = {
         .op = call->op, .attrs = call->attrs, .narg = call->narg, .args = args
     };
-    bt_text_init(out, r->scratch);
-    BT_TRY(call->op->write_formula(r->solver->ctx, &formula, out));
-    *text = bt_text_get(out);
-    return *text ? NULL : bt_no_memory();
+    return bt__formula_of_call(r->solver->ctx, r->scratch, &formula, &r->formula);
 }
 
 static bt_status relate(struct relating *r)
 {
     const bt_op *op = r->call->op;
-    const char *text = op->formula;
     uint32_t waits = 0;
-    if (!text && !op->write_formula)
+    if (!op->formula && !op->write_formula && !op->build_formula)
         return bt_fail(r->solver->ctx, BT_ERR_INTERNAL,
                        "%s has neither a relation nor a formula to derive one from",
                        op->name);
     BT_TRY(bt__relate_bind(r->solver, r->call, &r->names, &waits));
     r->waits |= waits;
-    if (!text)
-        BT_TRY(write_formula(r, &text));
-    BT_TRY(bt__formula_parse(r->solver->ctx, r->scratch, op->name, text, &r->formula));
+    BT_TRY(find_formula(r));
     BT_TRY(add_inputs(r));
     BT_TRY(relate_stages(r));
     BT_TRY(state_result(r));

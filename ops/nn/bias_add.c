@@ -5,6 +5,8 @@
  */
 #include "axis.h"
 
+#include <stdio.h>
+
 struct attrs {
     int64_t axis;
 };
@@ -31,17 +33,22 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
 }
 
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static bt_status build_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     uint32_t rank = axis_rank(call, 0), axis = axis_front(a->axis, rank);
-    (void)ctx;
-    bt_text_addf(out, "y: t[");
-    axis_indices(out, rank);
-    bt_text_addf(out, "] = data[");
-    axis_indices(out, rank);
-    bt_text_addf(out, "] + bias[i%u]", axis);
-    return out->failed ? bt_no_memory() : NULL;
+    char names[BT_MAX_RANK][8];
+    bt_index axes[BT_MAX_RANK];
+    const bt_expr *at[BT_MAX_RANK], *pair[2];
+    for (uint32_t i = 0; i < rank; i++) {
+        snprintf(names[i], sizeof(names[i]), "i%u", i);
+        axes[i] = (bt_index){ names[i], NULL };
+        at[i] = bt_expr_name(f, names[i]);
+    }
+    pair[0] = bt_expr_read(f, "data", rank, at);
+    pair[1] = bt_expr_read(f, "bias", 1, &at[axis]);
+    bt_stage y = { "y", "t", rank, axes, bt_expr_call(f, "add", 2, pair) };
+    return bt_formula_stage(f, &y);
 }
 
 static const bt_op ops[] = {
@@ -54,7 +61,7 @@ static const bt_op ops[] = {
         .attrs = attrs,
         .attrs_nbytes = sizeof(struct attrs),
         .relate = relate,
-        .write_formula = write_formula,
+        .build_formula = build_formula,
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 3, 4], float32[3]\nfloat32[2, 3], float32[3] | axis=-1\n"
                      "int32[2, 3], int32[2] | axis=0\nfloat32[0, 3], float32[3]")),

@@ -30,6 +30,21 @@ static bt_status write(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
     return NULL;
 }
 
+static bt_status build(bt_formula *f, const bt_formula_call *call)
+{
+    const bt_expr *i = bt_expr_name(f, "i"), *j = bt_expr_name(f, "j");
+    const bt_expr *a = bt_expr_read(f, "a", 2, (const bt_expr *[]){ i, j });
+    bt_index axes[2] = { { "i", NULL }, { "j", bt_expr_name(f, "n") } };
+    bt_reduction sum = { "sum", "float64", 1, &axes[1], NULL, a };
+    const bt_expr *pair[2] = {
+        bt_expr_else(f, a, bt_expr_float(f, -1.5)),
+        bt_expr_call(f, "t", 1, (const bt_expr *[]){ bt_expr_reduce(f, &sum) })
+    };
+    (void)call;
+    return bt_formula_stage(
+        f, &(bt_stage){ "y", "t", 2, axes, bt_expr_call(f, "add", 2, pair) });
+}
+
 #define ROW(...)                                                     \
     {                                                                \
         .name = "test.op", .inputs = inputs, .attrs = numbers_attrs, \
@@ -46,6 +61,7 @@ static const bt_op ops[] = {
     ROW(.formula = "y: t[i, j in n] = a[wrap(idx[i], m), j] + sum(k | int64(idx[k]) == "
                    "i: a[k, j])"),
     ROW(.write_formula = write),
+    ROW(.build_formula = build),
     ROW(.eval = twice),
 };
 

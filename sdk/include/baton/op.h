@@ -21,6 +21,7 @@ extern "C" {
 typedef struct bt_solver bt_solver;
 typedef struct bt_relation_call bt_relation_call;
 typedef struct bt_formula_call bt_formula_call;
+typedef struct bt_formula bt_formula;
 typedef struct bt_eval_call bt_eval_call;
 
 /* ---- attributes ---- */
@@ -104,10 +105,11 @@ struct bt_op {
      * contents. */
     const char *relation;
     bt_status (*relate)(bt_solver *, const bt_relation_call *);
-    /* What it computes: a formula, or a hook that writes one where rank or attributes
-     * decide it, or plain C. */
+    /* What it computes: a formula, or a hook that writes or builds one where rank or
+     * attributes decide it, or plain C. */
     const char *formula;
     bt_status (*write_formula)(bt_ctx *, const bt_formula_call *, bt_text *out);
+    bt_status (*build_formula)(bt_formula *, const bt_formula_call *);
     bt_status (*eval)(bt_ctx *, const bt_eval_call *);
     const struct bt_facet *facets; /* ended by a zero `facet`; NULL: none */
     /* Filled by the host. */
@@ -258,6 +260,70 @@ struct bt_formula_call {
     const bt_type *const *args; /* without holes */
     const bt_type *result;
 };
+
+/* Building a formula: the same tree that text is read to, under the same rules.
+ *
+ *     y: t[i] = sum(k: x[i, k] * w[k])
+ *
+ *     const bt_expr *i = bt_expr_name(f, "i"), *k = bt_expr_name(f, "k");
+ *     const bt_expr *x = bt_expr_read(f, "x", 2, (const bt_expr *[]){ i, k });
+ *     const bt_expr *w = bt_expr_read(f, "w", 1, &k);
+ *     const bt_expr *xw = bt_expr_call(f, "mul", 2, (const bt_expr *[]){ x, w });
+ *     const bt_index ik[] = { { "i", NULL }, { "k", NULL } };
+ *     bt_reduction sum = { "sum", NULL, 1, &ik[1], NULL, xw };
+ *     bt_stage y = { "y", "t", 1, ik, bt_expr_reduce(f, &sum) };
+ *     return bt_formula_stage(f, &y);
+ *
+ * Expressions belong to the formula and end with it; one may stand in several places.
+ * Names and arrays are copied. Once something is refused, or there is no memory, every
+ * constructor gives NULL, so that they nest, and bt_formula_stage says what it was. */
+typedef struct bt_expr bt_expr;
+/* An axis of a stage or an index of a reduction: "i", or ".." of a stage. */
+typedef struct bt_index {
+    const char *name;
+    const bt_expr *extent; /* NULL: inferred */
+} bt_index;
+typedef struct bt_reduction {
+    const char *reducer; /* "sum", "max", "argmax", ... */
+    const char *dtype;   /* of the accumulator; NULL: by the elements' */
+    uint32_t nindex;
+    const bt_index *indices;
+    const bt_expr *condition; /* NULL: none */
+    const bt_expr *body;
+} bt_reduction;
+typedef struct bt_stage {
+    const char *name;
+    const char *dtype; /* NULL: a scalar of dims and attributes, without axes */
+    uint32_t naxis;
+    const bt_index *axes;
+    const bt_expr *value;
+} bt_stage;
+BT_API const bt_expr *bt_expr_int(bt_formula *, int64_t);
+BT_API const bt_expr *bt_expr_float(bt_formula *, double); /* inf and nan too */
+/* An index, a dim, an attribute, a scalar stage. */
+BT_API const bt_expr *bt_expr_name(bt_formula *, const char *);
+BT_API const bt_expr *bt_expr_rest(bt_formula *); /* `..` among indices */
+/* An element of an array ("x", "data.0"), or of a list attribute. */
+BT_API const bt_expr *bt_expr_read(bt_formula *, const char *array, uint32_t nindex,
+                                   const bt_expr *const *indices);
+/* A scalar operator by its name in scalars.def ("add", "sqrt", ...), "select", "clamp",
+ * "wrap", "extent", "rank", or a cast by the dtype's name. */
+BT_API const bt_expr *bt_expr_call(bt_formula *, const char *name, uint32_t narg,
+                                   const bt_expr *const *args);
+/* `outside` where a read of `inside` is out of bounds. */
+BT_API const bt_expr *bt_expr_else(bt_formula *, const bt_expr *inside,
+                                   const bt_expr *outside);
+BT_API const bt_expr *bt_expr_reduce(bt_formula *, const bt_reduction *);
+/* Adds a stage behind those before it. */
+BT_API bt_status bt_formula_stage(bt_formula *, const bt_stage *) BT_MUST_USE;
+/* A further result, in order; without any the last array stage is the one. */
+BT_API bt_status bt_formula_result(bt_formula *, const char *stage) BT_MUST_USE;
+/* One by itself, to look at; a hook is handed its own. `op` names it in messages. */
+BT_API bt_status bt_formula_create(bt_ctx *, const char *op,
+                                   bt_formula **out) BT_MUST_USE;
+BT_API void bt_formula_destroy(bt_formula *); /* accepts NULL */
+/* As text, which reads back to the same formula. Nothing is to be added after it. */
+BT_API bt_status bt_formula_print(bt_formula *, bt_text *out) BT_MUST_USE;
 
 /* ---- plain C ---- */
 

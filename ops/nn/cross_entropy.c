@@ -19,17 +19,6 @@ static const bt_op_input entropy_inputs[] = {
     { 0 },
 };
 
-static bt_status relate_entropy(bt_solver *s, const bt_relation_call *r)
-{
-    bt_tensor_parts predictions, targets;
-    BT_TRY(bt_relation_tensor_rank(s, r, 0, 2, &predictions));
-    BT_TRY(bt_relation_tensor_rank(s, r, 1, 2, &targets));
-    for (uint32_t i = 0; i < 2; i++)
-        BT_TRY(bt_relation_unify(s, r, predictions.dims[i], targets.dims[i],
-                                 "dims of predictions and of targets"));
-    return bt_relation_result_tensor(s, r, 0, NULL, predictions.dtype);
-}
-
 /* ---- negative log likelihood ---- */
 
 struct attrs {
@@ -150,7 +139,6 @@ static const bt_op ops[] = {
         .doc = "The mean cross entropy of rows of probabilities.",
         .source = "Relay, nn.cross_entropy",
         .inputs = entropy_inputs,
-        .relate = relate_entropy,
         .formula = "y: t[] = t(sum(i, j: log(float64(predictions[i, j])) * "
                    "float64(targets[i, j])) / float64(-n))",
         .facets = BT_FACET_ROWS(BT_CASES("float32[3, 4] = 0.1..1, float32[3, 4] = 0..1\n"
@@ -162,7 +150,6 @@ static const bt_op ops[] = {
         .doc = "The mean cross entropy of rows of logarithms of probabilities.",
         .source = "Relay, nn.cross_entropy_with_logits",
         .inputs = entropy_inputs,
-        .relate = relate_entropy,
         .formula = "y: t[] = t(sum(i, j: float64(predictions[i, j]) * "
                    "float64(targets[i, j])) / float64(-n))",
         .facets = BT_FACET_ROWS(BT_CASES("float32[3, 4], float32[3, 4] = 0..1\n"

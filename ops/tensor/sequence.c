@@ -155,7 +155,6 @@ static const bt_op ops[] = {
         .doc = "The permutation that undoes another.\ny[data[k]] = k.",
         .source = "Relay, invert_permutation",
         .inputs = permutation_in,
-        .relation = "Identity",
         .formula = "y: t[j in n] = t(sum(k in n | int64(data[k]) == j: k))",
         .facets = BT_FACET_ROWS(BT_CASES("int32[1] = 0..0\nint64[0]")),
     },

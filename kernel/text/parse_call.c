@@ -236,7 +236,7 @@ static bt__draft *parse_ctor(bt__parser *p, const bt_ctor *ctor, const bt__token
         return NULL;
     draft->u.call->ctor = ctor;
     draft->u.call->type_args = type_args;
-    return bt__draft_append(p, draft);
+    return parse_checks(p, draft->u.call) ? bt__draft_append(p, draft) : NULL;
 }
 
 bt__draft *bt__parse_named(bt__parser *p)

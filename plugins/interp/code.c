@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "check.h"
+
 /* A block being prepared, and the slots that it owns. */
 struct scope {
     uint32_t step; /* being prepared */
@@ -278,6 +280,7 @@ static bt_status prepare_step(bt_ctx *ctx, struct frame *f, const bt_value *valu
         BT_TRY(
             prepare_block(ctx, f, bt_value_region(value, i), is_tail, &step->blocks[i]));
     const bt_call *call = bt_as_call(value);
+    step->is_late = call && check_is_late(call);
     if (call && call->callee_kind == BT_CALLEE_OP)
         BT_TRY(prepare_op(ctx, f, call, step));
     return add_place(f, value, &step->slot);

@@ -34,6 +34,7 @@ struct step {
     /* an operator whose computation does not depend on the environment */
     bt_compute *compute;
     uint32_t is_tail; /* a call whose result is the function's */
+    uint32_t is_late; /* a call with checks that wait for its result */
     uint32_t ndead;   /* slots that nobody reads after this step */
     uint32_t *dead;
 };

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "check.h"
 #include "operate.h"
 #include "pattern.h"
 
@@ -83,7 +84,9 @@ static bt_status deliver(struct machine *m, const struct step *step, bt_object *
     bt_object **slots = slots_of(m);
     slots[step->slot] = object;
     bt_status status = NULL;
-    if (frame->env && step->value->type)
+    if (step->is_late)
+        status = check_after(m, frame->env, bt_as_call(step->value), object);
+    else if (frame->env && step->value->type)
         status = env_bind_value(frame->env, m->types, step->value->type, object);
     for (uint32_t i = 0; i < step->ndead; i++) {
         bt_object_unref(slots[step->dead[i]]);
@@ -227,7 +230,7 @@ static bt_status enter(struct machine *m, const struct step *step,
                     "this function cannot be called here: another session made it");
     BT_TRY(create_env(m, caller_env, code, outer, bt_as_call(step->value), args, &env));
     const struct step *caller = step;
-    if (step->is_tail) {
+    if (step->is_tail && !step->is_late) {
         caller = top_frame(m)->caller;
         pop_frame(m);
     }
@@ -242,6 +245,7 @@ static bt_status step_call(struct machine *m, const struct step *step, bt_object
 {
     const bt_call *call = bt_as_call(step->value);
     bt_object *result = NULL;
+    BT_TRY(check_before(m, top_frame(m)->env, call));
     if (call->callee_kind == BT_CALLEE_VALUE) {
         const bt_closure *closure = bt_object_as_closure(args[0]);
         if (!closure)
@@ -268,6 +272,15 @@ static bt_status step_if(struct machine *m, const struct step *step, bt_object *
                            step);
 }
 
+/* What a data value holds may come from outside, where nobody has looked into it. */
+static bt_status check_bound(struct machine *m, const bt_block *block,
+                             bt_object *const *bound)
+{
+    for (uint32_t i = 0; i < block->nparam; i++)
+        BT_TRY(check_value(m, top_frame(m)->env, &block->params[i]->base, bound[i]));
+    return NULL;
+}
+
 static bt_status step_match(struct machine *m, const struct step *step, bt_object **args)
 {
     const bt_match *match = bt_as_match(step->value);
@@ -282,7 +295,7 @@ static bt_status step_match(struct machine *m, const struct step *step, bt_objec
         BT_TRY(push_activation(m, block, step));
         for (uint32_t j = 0; j < n; j++)
             slots_of(m)[block->params[j]] = bt_object_ref(bound[j]);
-        return NULL;
+        return check_bound(m, match->clauses[i].block, bound);
     }
     return fail(m, step, BT_ERR_RUNTIME, "no clause of this match fits the value");
 }

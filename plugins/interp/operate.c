@@ -1,10 +1,9 @@
-/* Calls of operators: run-time checks, computations that depend on the environment,
- * tuples flattened and built. */
+/* Calls of operators: computations that depend on the environment, tuples flattened and
+ * built. */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
 #include "operate.h"
 
-#include <inttypes.h>
 #include <time.h>
 
 static bt_status fail(struct machine *m, const bt_value *value, bt_status status,
@@ -12,77 +11,6 @@ static bt_status fail(struct machine *m, const bt_value *value, bt_status status
 {
     return bt_note(m->ctx, status, m->program->module->store, value->span,
                    "in this call of %s", name);
-}
-
-/* Whether a check that is known to hold or fail holds. */
-static int check_holds(uint32_t relation, int64_t left, int64_t right)
-{
-    switch (relation) {
-    case BT_CHECK_EQUAL: return left == right;
-    case BT_CHECK_LESS_EQUAL: return left <= right;
-    case BT_CHECK_DIVISIBLE: return bt_mod_int64(left, right) == 0;
-    default: return left == 1 || left == right; // BT_CHECK_BROADCAST
-    }
-}
-
-/* "n + 1 = 5": what a dim is called and what it is. */
-static void add_dim(struct machine *m, bt_text *text, const bt_type *dim, int64_t value)
-{
-    int64_t number;
-    if (!bt_dim_is_const(dim, &number)) {
-        bt_print_type(m->ctx, dim, text);
-        bt_text_addf(text, " = ");
-    }
-    bt_text_addf(text, "%" PRId64, value);
-}
-
-static bt_status fail_check(struct machine *m, const bt_call *call, const bt_check *check,
-                            int64_t left, int64_t right)
-{
-    static const char *const texts[] = { "be equal to", "be at most", "be a multiple of",
-                                         "be 1 or equal to" };
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(m->ctx));
-    add_dim(m, &text, check->left, left);
-    bt_text_addf(&text, " was to %s ", texts[check->relation]);
-    add_dim(m, &text, check->right, right);
-    const char *message = bt_text_get(&text);
-    return message ? bt_fail_at(m->ctx, BT_ERR_RUNTIME, m->program->module->store,
-                                call->base.span, "%s: %s", call->op->name, message)
-                   : bt_no_memory();
-}
-
-/* Checks what can be checked by now: dims that the call itself determines are known once
- * its result is. *nopen counts the others. */
-static bt_status check_dims(struct machine *m, struct env *env, const bt_call *call,
-                            uint32_t *nopen)
-{
-    *nopen = 0;
-    for (uint32_t i = 0; i < call->ncheck; i++) {
-        const bt_check *check = &call->checks[i];
-        const bt_type *left, *right;
-        int64_t a, b;
-        BT_TRY(env_resolve(env, m->types, check->left, &left));
-        BT_TRY(env_resolve(env, m->types, check->right, &right));
-        if (!bt_dim_is_const(left, &a) || !bt_dim_is_const(right, &b))
-            ++*nopen;
-        else if (!check_holds(check->relation, a, b))
-            return fail_check(m, call, check, a, b);
-    }
-    return NULL;
-}
-
-/* The checks that waited for the result. */
-static bt_status check_result(struct machine *m, struct env *env, const bt_call *call,
-                              const bt_object *result)
-{
-    uint32_t nopen;
-    BT_TRY(env_bind_value(env, m->types, call->base.type, result));
-    BT_TRY(check_dims(m, env, call, &nopen));
-    return nopen ? bt_fail_at(m->ctx, BT_ERR_INTERNAL, m->program->module->store,
-                              call->base.span, "a dim of %s is not known at run time",
-                              call->op->name)
-                 : NULL;
 }
 
 static const bt_type *resolve_in_copy(struct bt_subst *subst, const bt_type *leaf)
@@ -178,9 +106,8 @@ bt_status operate(struct machine *m, struct env *env, const struct step *step,
     const void *mark = bt_arena_mark(scratch);
     bt_compute *own = NULL;
     bt_object *result = NULL;
-    uint32_t nopen;
-    bt_status status = check_dims(m, env, call, &nopen);
-    if (!status && !step->compute)
+    bt_status status = NULL;
+    if (!step->compute)
         status = create_compute(m, env, call, &own);
     if (!status) {
         bt_compute *compute = step->compute ? step->compute : own;
@@ -190,8 +117,6 @@ bt_status operate(struct machine *m, struct env *env, const struct step *step,
         uint64_t end = m->hook ? now() : 0;
         if (status)
             status = fail(m, step->value, status, call->op->name);
-        else if (nopen)
-            status = check_result(m, env, call, result);
         if (!status && m->hook)
             m->hook->binding(m->hook->self, step->value, result, end - start);
     }

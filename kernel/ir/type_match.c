@@ -8,7 +8,7 @@
 
 void bt__type_match_init(bt__type_match *m, bt_arena *arena)
 {
-    *m = (bt__type_match){ 0 };
+    *m = (bt__type_match){ .arena = arena };
     bt_map_init(&m->forth, arena, 0);
     bt_map_init(&m->back, arena, 0);
 }
@@ -212,6 +212,20 @@ static int by_kind(bt__type_match *m, const bt_type *left, const bt_type *right)
     return 0;
 }
 
+/* A dim known only at run time, or computed from one, against any other. */
+static int accepts_dim(bt__type_match *m, const bt_type *left, const bt_type *right)
+{
+    int is_same = left->kind == right->kind && by_kind(m, left, right);
+    if (is_same && !(left->kind == BT_TYPE_OPAQUE && right->kind != BT_TYPE_OPAQUE))
+        return 1;
+    if (left->kind == BT_TYPE_OPAQUE && !is_same && !opaques_match(m, left, right))
+        return 0;
+    if (BT_PUSH(m->arena, &m->narrowed, right))
+        return 1;
+    m->failed = 1;
+    return 0;
+}
+
 int bt__type_matches(bt__type_match *m, const bt_type *left, const bt_type *right)
 {
     if (!left || !right)
@@ -219,7 +233,7 @@ int bt__type_matches(bt__type_match *m, const bt_type *left, const bt_type *righ
     if (left == right && !(left->has & (BT_HAS_VAR | BT_HAS_OPAQUE)))
         return 1;
     if (m->accepts && (left->has & BT_HAS_OPAQUE) && bt_type_kind_of(left) == BT_KIND_DIM)
-        return left->kind != BT_TYPE_OPAQUE || opaques_match(m, left, right);
+        return accepts_dim(m, left, right);
     return left->kind == right->kind && by_kind(m, left, right);
 }
 

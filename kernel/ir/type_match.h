@@ -8,6 +8,8 @@ typedef struct bt__type_match {
     bt_map forth, back; /* variables and opaque dims of one side -> of the other */
     uint32_t accepts;   /* an opaque dim on the left stands for any dim */
     uint32_t failed;    /* no memory */
+    bt_arena *arena;
+    bt_vec(const bt_type *) narrowed; /* with `accepts`: what on the right says more */
 } bt__type_match;
 
 void bt__type_match_init(bt__type_match *, bt_arena *);

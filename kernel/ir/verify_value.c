@@ -247,10 +247,115 @@ static bt_value *untyped_copy(struct bt__verifier *v, const bt_value *value)
     return copy;
 }
 
-/* A type may have become more exact than its operands now tell: an opaque dim that is
- * derived stands for any. */
+/* ---- what types promise at run time ---- */
+
+/* %y: Tensor[(4), float32] = f(%x) check ? == 4: what is stated beyond what is derived is
+ * checked when the call has run. */
+static int is_checked(const bt_call *call, const bt_type *dim)
+{
+    for (uint32_t i = 0; call && i < call->ncheck; i++) {
+        const bt_check *check = &call->checks[i];
+        const bt_type *other = check->left == dim ? check->right : check->left;
+        if (check->relation == BT_CHECK_EQUAL &&
+            (check->left == dim || check->right == dim) && (other->has & BT_HAS_OPAQUE))
+            return 1;
+    }
+    return 0;
+}
+
+/* A side of a derived check against that of a stated one. Where the type states more than
+ * is derived, the dim of the derived type stands in checks only. */
+static int side_matches(bt__type_match *m, const bt_type *derived, const bt_type *stated)
+{
+    const bt_type *known = bt_map_find(&m->forth, derived);
+    if (known && known->kind != BT_TYPE_OPAQUE && stated->kind == BT_TYPE_OPAQUE)
+        return 1;
+    return bt__type_matches(m, derived, stated);
+}
+
+static int states_check(bt__type_match *m, const bt_call *call, const bt_check *derived)
+{
+    for (uint32_t i = 0; i < call->ncheck; i++) {
+        const bt_check *check = &call->checks[i];
+        if (check->relation == derived->relation &&
+            side_matches(m, derived->left, check->left) &&
+            side_matches(m, derived->right, check->right))
+            return 1;
+    }
+    return 0;
+}
+
+static bt_status show_check(struct bt__verifier *v, const bt_check *check,
+                            const char **out)
+{
+    static const char *const signs[] = { "==", "<=", "divisible by", "broadcasts" };
+    bt_text text;
+    bt_text_init(&text, v->arena);
+    bt_print_type(v->ctx, check->left, &text);
+    bt_text_addf(&text, " %s ", signs[check->relation]);
+    bt_print_type(v->ctx, check->right, &text);
+    *out = bt_text_get(&text);
+    return *out ? NULL : bt_no_memory();
+}
+
+static bt_status verify_checks(struct bt__verifier *v, bt__type_match *m,
+                               const bt_call *derived, const bt_call *stated)
+{
+    for (uint32_t i = 0; i < derived->ncheck; i++) {
+        const char *text;
+        if (states_check(m, stated, &derived->checks[i]))
+            continue;
+        if (m->failed)
+            return bt_no_memory();
+        BT_TRY(show_check(v, &derived->checks[i], &text));
+        return bt__verify_fail(v, &stated->base,
+                               "its operands need the run-time check %s, which it does "
+                               "not have",
+                               text);
+    }
+    return NULL;
+}
+
+/* What a call holds is stated for those who come after. A pass may have replaced what
+ * told it, so that it cannot be derived any more; executors check it. */
+static bt_status verify_contents(struct bt__verifier *v, bt__type_match *m,
+                                 const bt_call *derived, const bt_call *stated)
+{
+    const bt_contents *given = stated->contents, *known = derived->contents;
+    int same = !given || !known || known->n == given->n;
+    for (uint32_t i = 0; given && known && same && i < given->n; i++)
+        same = bt__type_matches(m, known->dims[i], given->dims[i]);
+    if (same || m->failed)
+        return same ? NULL : bt_no_memory();
+    return bt__verify_fail(v, &stated->base,
+                           "it is stated to hold what its operands do not give");
+}
+
+static bt_status verify_narrowed(struct bt__verifier *v, const bt__type_match *m,
+                                 const bt_value *value)
+{
+    for (uint32_t i = 0; i < m->narrowed.len; i++) {
+        bt_text text;
+        if (is_checked(bt_as_call(value), m->narrowed.at[i]))
+            continue;
+        bt_text_init(&text, v->arena);
+        bt_print_type(v->ctx, m->narrowed.at[i], &text);
+        const char *dim = bt_text_get(&text);
+        if (!dim)
+            return bt_no_memory();
+        return bt__verify_fail(v, value,
+                               "its type has the dim %s, of which its operands tell "
+                               "nothing%s%s",
+                               dim, bt_as_call(value) ? ": it needs check ? == " : "",
+                               bt_as_call(value) ? dim : "");
+    }
+    return NULL;
+}
+
+/* A call may state a more exact type than its operands tell, where it checks that. */
 bt_status bt__verify_derived(struct bt__verifier *v, const bt_value *value)
 {
+    bt__type_match m;
     bt_value *copy = untyped_copy(v, value);
     if (!copy)
         return bt_no_memory();
@@ -259,7 +364,15 @@ bt_status bt__verify_derived(struct bt__verifier *v, const bt_value *value)
         return status;
     if (status)
         return bt__verify_fail(v, value, "its type does not follow: %s", status->message);
-    if (!bt__type_accepts(v->arena, copy->type, value->type))
-        return bt__verify_fail(v, value, "its type is not what its operands give");
-    return NULL;
+    bt__type_match_init(&m, v->arena);
+    m.accepts = 1;
+    if (!bt__type_matches(&m, copy->type, value->type))
+        return m.failed
+                   ? bt_no_memory()
+                   : bt__verify_fail(v, value, "its type is not what its operands give");
+    BT_TRY(verify_narrowed(v, &m, value));
+    if (!bt_as_call(value))
+        return NULL;
+    BT_TRY(verify_contents(v, &m, bt_as_call(copy), bt_as_call(value)));
+    return verify_checks(v, &m, bt_as_call(copy), bt_as_call(value));
 }

@@ -87,6 +87,35 @@ bt_status check_after(struct machine *m, struct env *env, const bt_call *call,
     return check_before(m, env, call);
 }
 
+/* ---- contents ---- */
+
+static bt_status fail_contents(struct machine *m, const bt_call *call, uint32_t index,
+                               int64_t found, int64_t expected)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(m->ctx));
+    add_callee(call, &text);
+    bt_text_addf(&text, ": element %u is %" PRId64 ", but was stated to be ", index,
+                 found);
+    add_dim(m, &text, call->contents->dims[index], expected);
+    return fail_with(m, &call->base, &text);
+}
+
+bt_status check_contents(struct machine *m, struct env *env, const bt_call *call,
+                         const bt_object *result)
+{
+    const bt_tensor *tensor = bt_object_as_tensor(result);
+    for (uint32_t i = 0; tensor && i < call->contents->n && i < tensor->nelem; i++) {
+        const bt_type *known = call->contents->dims[i];
+        int64_t expected, found = bt_tensor_get_int(tensor, i);
+        if (!bt_dim_is_const(known, &expected))
+            BT_TRY(env_resolve(env, m->types, known, &known));
+        if (bt_dim_is_const(known, &expected) && expected != found)
+            return fail_contents(m, call, i, found, expected);
+    }
+    return NULL;
+}
+
 /* ---- values ---- */
 
 struct checking {

@@ -33,9 +33,10 @@ struct step {
     uint32_t member;     /* of the group */
     /* an operator whose computation does not depend on the environment */
     bt_compute *compute;
-    uint32_t is_tail; /* a call whose result is the function's */
-    uint32_t is_late; /* a call with checks that wait for its result */
-    uint32_t ndead;   /* slots that nobody reads after this step */
+    uint32_t is_tail;     /* a call whose result is the function's */
+    uint32_t is_late;     /* a call with checks that wait for its result */
+    const bt_call *holds; /* a call with stated contents; else NULL */
+    uint32_t ndead;       /* slots that nobody reads after this step */
     uint32_t *dead;
 };
 

@@ -88,6 +88,8 @@ static bt_status deliver(struct machine *m, const struct step *step, bt_object *
         status = check_after(m, frame->env, bt_as_call(step->value), object);
     else if (frame->env && step->value->type)
         status = env_bind_value(frame->env, m->types, step->value->type, object);
+    if (!status && step->holds)
+        status = check_contents(m, frame->env, step->holds, object);
     for (uint32_t i = 0; i < step->ndead; i++) {
         bt_object_unref(slots[step->dead[i]]);
         slots[step->dead[i]] = NULL;

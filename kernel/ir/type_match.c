@@ -232,6 +232,8 @@ int bt__type_matches(bt__type_match *m, const bt_type *left, const bt_type *righ
         return left == right;
     if (left == right && !(left->has & (BT_HAS_VAR | BT_HAS_OPAQUE)))
         return 1;
+    if (m->accepts && left->kind == BT_TYPE_HOLE)
+        return bt_type_kind_of(left) == bt_type_kind_of(right);
     if (m->accepts && (left->has & BT_HAS_OPAQUE) && bt_type_kind_of(left) == BT_KIND_DIM)
         return accepts_dim(m, left, right);
     return left->kind == right->kind && by_kind(m, left, right);

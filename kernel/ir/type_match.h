@@ -21,7 +21,8 @@ int bt__type_matches(bt__type_match *, const bt_type *left, const bt_type *right
 int bt__attrs_match(bt__type_match *, const bt_attr *schema, const void *left,
                     const void *right);
 /* Whether a value of type `given` may stand where `wanted` was stated: equal, but for
- * opaque dims of `wanted`, each of which stands for any one dim. Within a store. */
+ * opaque dims of `wanted`, each of which stands for any one dim, and its holes, which
+ * stand for anything. Within a store. */
 int bt__type_accepts(bt_arena *, const bt_type *wanted, const bt_type *given);
 
 #endif

@@ -358,7 +358,18 @@ static bt_status check_gradient(struct bt__verifier *v, const bt_global *global)
                                    (long long)global->wrt.at[i], primal->name,
                                    primal->func->block->nparam);
     }
-    return NULL;
+    if (!v->module->is_typed)
+        return NULL;
+    const bt_type *type;
+    bt_status status = bt__infer_gradient(v->ctx, v->store, global, primal->type, &type);
+    if (status && status->code == BT_ERR_MEMORY)
+        return status;
+    if (status)
+        return bt__verify_fail(v, NULL, "its type does not follow: %s", status->message);
+    return type == global->type
+               ? NULL
+               : bt__verify_fail(v, NULL, "its type is not what the type of @%s gives it",
+                                 primal->name);
 }
 
 static bt_status check_global(struct bt__verifier *v, const bt_global *global)

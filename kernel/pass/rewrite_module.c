@@ -1,6 +1,8 @@
 /* Rewriting all functions of a module, then the callers of those whose type changed. */
 #include "pass/rewrite.h"
 
+#include "solve/solve.h"
+
 /* A component whose functions call each other is walked until their types stay. */
 enum { MAX_ROUNDS = 8 };
 
@@ -64,6 +66,21 @@ static int calls_retyped(const struct versions *v, const bt_callgraph *graph, ui
     return 0;
 }
 
+/* What the gradient of a function takes and gives follows from the function's type. */
+static bt_status retype_gradient(struct versions *v, uint32_t g)
+{
+    const bt_global *global = v->module->globals[g];
+    const bt_type *primal = bt_map_find(&v->retyped, global->primal), *type;
+    BT_TRY(bt__infer_gradient(v->rw->ctx, v->rw->store, global, primal, &type));
+    if (type == v->types[g])
+        return NULL;
+    v->types[g] = type;
+    v->changed = 1;
+    return bt_map_put(&v->retyped, global->name, (void *)(uintptr_t)type)
+               ? NULL
+               : bt_no_memory();
+}
+
 static bt_status retype_component(struct versions *v, const bt_callgraph *graph,
                                   uint32_t c)
 {
@@ -74,7 +91,11 @@ static bt_status retype_component(struct versions *v, const bt_callgraph *graph,
         for (uint32_t i = graph->member_start[c]; i < graph->member_start[c + 1]; i++) {
             uint32_t g = graph->members[i];
             const bt_func *func;
-            if (!v->funcs[g] || !calls_retyped(v, graph, g))
+            if (!calls_retyped(v, graph, g))
+                continue;
+            if (v->module->globals[g]->kind == BT_GLOBAL_GRADIENT)
+                BT_TRY(retype_gradient(v, g));
+            if (!v->funcs[g])
                 continue;
             BT_TRY(bt__rewrite_func(v->rw, v->funcs[g], &func));
             BT_TRY(set_func(v, g, func));
@@ -96,7 +117,7 @@ static bt_status set_globals(const struct versions *v, bt_module_builder *builde
 {
     for (uint32_t g = 0; g < v->module->nglobal; g++) {
         bt_global global = *v->module->globals[g];
-        if (!v->funcs[g] || (v->funcs[g] == global.func && v->types[g] == global.type))
+        if (v->funcs[g] == global.func && v->types[g] == global.type)
             continue;
         global.func = v->funcs[g];
         global.type = v->types[g];

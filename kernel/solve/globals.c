@@ -1,5 +1,6 @@
 /* Types of globals that are not functions of the module: external functions and gradient
  * declarations. */
+#include "ir/store.h"
 #include "solve/solver.h"
 
 /* ---- external functions ---- */
@@ -150,4 +151,16 @@ bt_status bt__gradient_type(bt_solver *s, const bt_global *global, const bt_type
     BT_TRY(add_kept(&g));
     BT_TRY(add_gradients(&g));
     return build(&g, out);
+}
+
+bt_status bt__infer_gradient(bt_ctx *ctx, bt_store *store, const bt_global *gradient,
+                             const bt_type *primal, const bt_type **out)
+{
+    bt_solver s;
+    uint32_t nlack = store->nlack;
+    bt_status status = bt__solver_init(&s, ctx, store, NULL);
+    if (!status)
+        status = bt__gradient_type(&s, gradient, primal, out);
+    bt__solver_deinit(&s);
+    return bt__store_lacked(store, nlack, status);
 }

@@ -244,6 +244,9 @@ int bt__parse_place(bt__parser *, bt__draft_place *);
 bt__draft_func *bt__parse_func(bt__parser *, bt__draft *closure);
 /* `fn ... , fn ...`: the functions of a group; gives the first. */
 bt__draft *bt__parse_closures(bt__parser *, bt__draft *const *closures, uint32_t n);
+/* A constant against the type that is stated for it, at that place of the text. */
+int bt__annotate_const(bt__parser *, uint32_t offset, uint32_t nbytes,
+                       const bt_type *stated, const bt_object *);
 /* What `?` makes in annotations of this text. */
 uint32_t bt__annotation_any(const bt__parser *);
 

@@ -69,14 +69,19 @@ static int parse_const(bt__parser *p)
     uint32_t start = p->token.offset;
     bt__advance(p);
     struct bt__draft_global *global = new_global(p, BT_GLOBAL_CONST);
+    const bt_type *stated = NULL;
     if (!global || !add_global(p, global))
         return 0;
-    if (bt__accept(p, BT_TOKEN_COLON) && !bt__parse_term(p, BT_KIND_TYPE))
+    if (bt__accept(p, BT_TOKEN_COLON) && !(stated = bt__parse_term(p, BT_KIND_TYPE)))
         return 0;
     if (!bt__expect(p, BT_TOKEN_EQUAL))
         return 0;
+    uint32_t offset = p->token.offset;
     global->value = bt__at_word(p, "meta") ? bt__parse_meta(p) : bt__parse_const(p);
     if (!global->value || !bt__parse_place(p, &global->place))
+        return 0;
+    if (stated &&
+        !bt__annotate_const(p, offset, p->end - offset, stated, global->value->u.object))
         return 0;
     global->value->place = global->place;
     global->value->place.offset = global->place.offset = start;

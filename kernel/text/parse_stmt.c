@@ -8,6 +8,8 @@
  *   place     = [ "at" span ] [ "from" NUMBER { "," NUMBER } ]
  *   span      = NUMBER [ ":" STRING | ":" NUMBER ":" NUMBER [ "+" NUMBER ] ]
  */
+#include "ir/builder.h"
+#include "ir/type_match.h"
 #include "text/draft.h"
 
 /* ---- positions ---- */
@@ -105,6 +107,47 @@ static int bind_name(bt__parser *p, const head *h, bt__draft *value, int to_end)
                   : bt__scoped_set(p, space, h->name, value);
 }
 
+int bt__annotate_const(bt__parser *p, uint32_t offset, uint32_t nbytes,
+                       const bt_type *stated, const bt_object *object)
+{
+    const bt_type *type = bt__const_type(p->store, object);
+    if (!type)
+        return bt__error_store(p, offset);
+    if (bt__type_accepts(p->arena, stated, type))
+        return 1;
+    bt_text text;
+    bt_text_init(&text, p->arena);
+    bt_print_type(p->ctx, stated, &text);
+    bt_text_addf(&text, ", but the constant is ");
+    bt_print_type(p->ctx, type, &text);
+    const char *message = bt_text_get(&text);
+    return message ? bt__error(p, BT_ERR_TYPE, offset, nbytes, "annotated as %s", message)
+                   : bt__error_memory(p);
+}
+
+/* A further name for a value: its type is said once, where the value has none yet. */
+static int annotate_alias(bt__parser *p, const head *h, bt__draft *value)
+{
+    uint32_t offset = h->token.offset, nbytes = h->token.nbytes;
+    if (value->kind == BT_VALUE_CONST)
+        return bt__annotate_const(p, offset, nbytes, h->type, value->u.object);
+    if (value->kind >= BT_VALUE_COUNT || value->type == h->type)
+        return 1;
+    if (value->kind != BT_VALUE_GLOBAL && !value->type &&
+        (value->kind == BT_VALUE_PARAM || value->block)) {
+        value->type = h->type;
+        return 1;
+    }
+    return bt__error(p, BT_ERR_TYPE, offset, nbytes,
+                     "`%%%s` is another name of %s%s, whose type is stated there: leave "
+                     "it out here",
+                     h->name,
+                     value->kind == BT_VALUE_GLOBAL ? "@"
+                     : value->name                  ? "%"
+                                                    : "",
+                     value->name ? value->name : "a value");
+}
+
 /* What the statement says about the binding that it made. A name for something older is
  * a name only. */
 static int annotate(bt__parser *p, const head *h, bt__draft *value, uint32_t since)
@@ -114,11 +157,10 @@ static int annotate(bt__parser *p, const head *h, bt__draft *value, uint32_t sin
     bt__draft_place given = h->place;
     if (!bt__parse_place(p, &given))
         return 0;
-    if (h->type && !value->type &&
-        (is_own || value->kind == BT_VALUE_PARAM || value->block))
-        value->type = h->type;
     if (!is_own)
-        return 1;
+        return !h->type || annotate_alias(p, h, value);
+    if (h->type && !value->type)
+        value->type = h->type;
     if (!bt__token_is_numbered(p->text, &h->token))
         value->name = h->name;
     value->place.offset = h->token.offset;

@@ -411,6 +411,49 @@ static void test_callers_follow_a_changed_type(void **state)
     kit_destroy(&k);
 }
 
+/* df is the gradient of f, main calls df: what f gives decides what df keeps. */
+static void test_gradients_follow_a_changed_type(void **state)
+{
+    (void)state;
+    static const int64_t kept[] = { 0 };
+    kit k = kit_create();
+    const bt_type *t = vec(&k, 4);
+    const bt_param *x = param(&k, "x", t);
+    begin(&k, 1, &x);
+    define(&k, "f",
+           func(&k, end(&k, op2(&k, &op_unique, &x->base, NULL)), NULL, 0, NULL));
+    bt_global df = { .name = bt_name_of(k.store, "df"),
+                     .kind = BT_GLOBAL_GRADIENT,
+                     .primal = bt_name_of(k.store, "f"),
+                     .wrt = { BT_NONE_LIST, NULL },
+                     .keep = { 1, kept } };
+    assert_ok(k.ctx, bt_module_builder_set(k.module, &df, 1));
+    x = param(&k, "x", t);
+    begin(&k, 1, &x);
+    define(&k, "main",
+           func(&k, end(&k, call1(&k, global(&k, "df"), &x->base)), NULL, 0, NULL));
+    bt_module *m = infer(&k);
+    bt_module *out = rewrite(&k, m, &without_unique, NULL);
+    const bt_type *pair[] = { t, t };
+    const bt_type *both = bt_type_tuple(k.store, 2, pair);
+    assert_true(bt_as_func_type(bt_module_find(m, "df")->type)->result != both);
+    assert_true(bt_as_func_type(bt_module_find(out, "df")->type)->result == both);
+    assert_true(func_of(out, "main")->result == both);
+    // a stale type is a fault that the verifier names
+    bt_global stale = *bt_module_find(out, "df");
+    stale.type = bt_module_find(m, "df")->type;
+    bt_module_builder *mb;
+    bt_module *wrong;
+    assert_ok(k.ctx, bt_module_builder_create(k.ctx, k.store, out, &mb));
+    assert_ok(k.ctx, bt_module_builder_set(mb, &stale, 0));
+    assert_ok(k.ctx, bt_module_builder_finish(mb, 1, &wrong));
+    assert_error(bt_verify(k.ctx, wrong), BT_ERR_VERIFY, "@df");
+    bt_module_unref(wrong);
+    bt_module_unref(out);
+    bt_module_unref(m);
+    kit_destroy(&k);
+}
+
 static int wants_f(bt_rewrite *rw, const bt_global *g)
 {
     (void)rw;
@@ -476,6 +519,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_reads_move_when_nothing_is_written),
     cmocka_unit_test(test_types_are_inferred_again_where_operands_changed),
     cmocka_unit_test(test_callers_follow_a_changed_type),
+    cmocka_unit_test(test_gradients_follow_a_changed_type),
     cmocka_unit_test(test_unwanted_functions_are_left_alone),
     cmocka_unit_test(test_long_chains_cost_no_stack),
 };

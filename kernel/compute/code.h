@@ -76,8 +76,6 @@ bt_status bt__reg_const(struct bt__coder *, union bt__cell,
 bt_status bt__cursor_new(struct bt__coder *, struct bt__block *,
                          const struct bt__linear *, uint32_t *cursor,
                          int64_t *lane) BT_MUST_USE;
-/* int64, of indices only. */
-int bt__is_affine(const bt__node *);
 /* What must be at least 0 for the conjunct to hold, in one or two linear forms of
  * indices; 0: it is of another kind. */
 uint32_t bt__limit_terms(struct bt__coder *, const bt__node *conjunct,

@@ -67,7 +67,8 @@ bt_status bt__cursor_new(struct bt__coder *c, struct bt__block *b,
     return NULL;
 }
 
-int bt__is_affine(const bt__node *node)
+/* int64, of indices only. */
+static int is_affine(const bt__node *node)
 {
     struct bt__linear l;
     bt__node_as_linear(node, &l);
@@ -84,7 +85,7 @@ uint32_t bt__limit_terms(struct bt__coder *c, const bt__node *conjunct,
     int64_t zero;
     if (conjunct->kind != BT__NODE_SCALAR || conjunct->narg != 2 ||
         !bt__node_is_const(conjunct->args[0], &zero) || zero != 0 ||
-        !bt__is_affine(conjunct->args[1]))
+        !is_affine(conjunct->args[1]))
         return 0;
     terms[0] = conjunct->args[1];
     if (conjunct->which == BT__SCALAR_LE)

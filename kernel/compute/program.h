@@ -125,7 +125,6 @@ struct bt__machine {
     uint32_t patience; /* turns until cancellation is looked at */
 };
 
-int bt__run_block(bt__machine *, const bt__instrs *);
 int bt__run_loop(bt__machine *, const bt__instr *);   /* loop */
 int bt__run_choose(bt__machine *, const bt__instr *); /* choice, by limits */
 int bt__run_branch(bt__machine *, const bt__instr *); /* choice, by one condition */

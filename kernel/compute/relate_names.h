@@ -13,9 +13,6 @@ struct bt__relate_names {
 /* Checks the arguments and binds the names; *waits: some equality is still open. */
 bt_status bt__relate_bind(bt_solver *, const bt_relation_call *,
                           struct bt__relate_names *, uint32_t *waits) BT_MUST_USE;
-/* The operator's patterns, parsed once for each solver. */
-bt_status bt__relate_signature_get(bt_solver *, const bt_op *,
-                                   const struct bt__signature **out) BT_MUST_USE;
 
 /* A dim of a shape counted from one end; NULL where a shape variable may stand. */
 const bt_type *bt__shape_dim(const bt_type *shape, uint32_t axis, int from_right);

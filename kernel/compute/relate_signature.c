@@ -7,8 +7,9 @@
 #include "compute/relate_names.h"
 #include "solve/solver.h"
 
-bt_status bt__relate_signature_get(bt_solver *s, const bt_op *op,
-                                   const struct bt__signature **out)
+/* The operator's patterns, parsed once for each solver. */
+static bt_status signature_get(bt_solver *s, const bt_op *op,
+                               const struct bt__signature **out)
 {
     *out = bt_map_find(&s->signatures, op);
     if (*out)
@@ -201,7 +202,7 @@ bt_status bt__relate_bind(bt_solver *s, const bt_relation_call *r,
                           struct bt__relate_names *names, uint32_t *waits)
 {
     const struct bt__signature *signature;
-    BT_TRY(bt__relate_signature_get(s, r->op, &signature));
+    BT_TRY(signature_get(s, r->op, &signature));
     struct checking c = {
         .solver = s, .call = r, .signature = signature, .names = names
     };

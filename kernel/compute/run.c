@@ -6,7 +6,7 @@
 
 enum { PATIENCE = 4096 }; /* turns of loops between looks at cancellation */
 
-int bt__run_block(bt__machine *m, const bt__instrs *block)
+static int run_block(bt__machine *m, const bt__instrs *block)
 {
     const bt__instr *end = block->at + block->len;
     for (const bt__instr *in = block->at; in < end; in++) {
@@ -87,7 +87,7 @@ static int run_turn(bt__machine *m, const struct bt__loop *loop)
         return 1;
     m->from = (uint32_t)from;
     m->to = (uint32_t)to;
-    int ok = bt__run_block(m, &loop->body);
+    int ok = run_block(m, &loop->body);
     m->from = old_from;
     m->to = old_to;
     return ok;
@@ -111,7 +111,7 @@ int bt__run_loop(bt__machine *m, const bt__instr *in)
             m->from = 0;
             m->to = (uint32_t)n;
         }
-        ok = loop->windows.len ? run_turn(m, loop) : bt__run_block(m, &loop->body);
+        ok = loop->windows.len ? run_turn(m, loop) : run_block(m, &loop->body);
         advance(m, loop, n);
         if (--m->patience == 0)
             ok = ok && look_up(m);
@@ -128,7 +128,7 @@ static int run_way(bt__machine *m, const bt__instrs *way, int64_t from, int64_t 
         return 1;
     m->from = (uint32_t)from;
     m->to = (uint32_t)to;
-    return bt__run_block(m, way);
+    return run_block(m, way);
 }
 
 int bt__run_choose(bt__machine *m, const bt__instr *in)
@@ -150,13 +150,12 @@ int bt__run_choose(bt__machine *m, const bt__instr *in)
 
 int bt__run_branch(bt__machine *m, const bt__instr *in)
 {
-    return bt__run_block(m, &in->choice->ways[in->choice->condition.at->i ? 0 : 1]);
+    return run_block(m, &in->choice->ways[in->choice->condition.at->i ? 0 : 1]);
 }
 
 int bt__run_both(bt__machine *m, const bt__instr *in)
 {
-    return bt__run_block(m, &in->choice->ways[0]) &&
-           bt__run_block(m, &in->choice->ways[1]);
+    return run_block(m, &in->choice->ways[0]) && run_block(m, &in->choice->ways[1]);
 }
 
 /* ---- values ---- */
@@ -380,7 +379,7 @@ static bt_status run_stage(bt__machine *m, const struct bt__code *code, char **b
     m->from = 0;
     m->to = 1;
     bt_status status = alloc_buffers(m, code, buffers);
-    if (!status && !bt__run_block(m, &code->body))
+    if (!status && !run_block(m, &code->body))
         status = m->status;
     free_buffers(m, code, buffers);
     return status;

@@ -102,8 +102,9 @@ uint32_t bt__atom_factors(const bt_type *atom, const bt_type **single,
     return product ? product->n : 1;
 }
 
-const bt_type *bt__atom_product(bt_store *store, const bt_type *left,
-                                const bt_type *right)
+/* Products of atoms, sorted. */
+static const bt_type *atom_product(bt_store *store, const bt_type *left,
+                                   const bt_type *right)
 {
     const bt_type *one[2], *const *a, *const *b, *factors[BT__DIM_ARGS];
     uint32_t na = bt__atom_factors(left, &one[0], &a);
@@ -130,7 +131,7 @@ static int add_product(bt_store *store, bt__sum *sum, const bt_term *term,
     bt_dim_linear(dim, &single, &constant, &n, &terms);
     for (uint32_t i = 0; i <= n; i++) {
         const bt_type *atom = term->atom;
-        if (i < n && !(atom = bt__atom_product(store, atom, terms[i].atom)))
+        if (i < n && !(atom = atom_product(store, atom, terms[i].atom)))
             return 0;
         if (!bt_mul_int64(term->coefficient, i < n ? terms[i].coefficient : constant,
                           &scaled)) {

@@ -21,8 +21,6 @@ void bt__sum_add(bt__sum *, const bt_type *dim, int64_t coefficient);
 bt__bounds bt__sum_bounds(const bt__sum *);
 /* A lower bound that also sees how the terms depend on each other. */
 int64_t bt__sum_low(const bt__sum *);
-/* Bounds of both kinds. */
-bt__bounds bt__sum_tight_bounds(const bt__sum *);
 /* The sum as a term. NULL: no memory, or the refusal. */
 const bt_type *bt__sum_dim(bt_store *, const bt__sum *);
 
@@ -47,8 +45,6 @@ const bt_type *bt__dim_atom(bt_store *, uint32_t kind, uint32_t n,
                             const bt_type *const *args);
 /* The arguments of an atom of that kind; NULL: it is something else. */
 const bt_list_type *bt__dim_args(const bt_type *, uint32_t kind);
-/* Products of atoms, sorted. */
-const bt_type *bt__atom_product(bt_store *, const bt_type *, const bt_type *);
 
 static inline int64_t bt__gcd(int64_t a, int64_t b) /* of magnitudes; 0 counts as none */
 {

@@ -152,7 +152,8 @@ bt__bounds bt__sum_bounds(const bt__sum *sum)
     return all;
 }
 
-bt__bounds bt__sum_tight_bounds(const bt__sum *sum)
+/* Bounds of both kinds. */
+static bt__bounds sum_tight_bounds(const bt__sum *sum)
 {
     bt__sum negated;
     bt__bounds bounds = bt__sum_bounds(sum);
@@ -184,7 +185,7 @@ static bt__bounds linear_bounds(const bt_linear_type *linear)
     sum.n = linear->n;
     if (linear->n)
         memcpy(sum.terms, linear->terms, linear->n * sizeof(*sum.terms));
-    return bt__sum_tight_bounds(&sum);
+    return sum_tight_bounds(&sum);
 }
 
 static bt__bounds fold_bounds(const bt_list_type *list)
@@ -266,7 +267,7 @@ int64_t bt__atom_step(const bt_type *atom)
 /* Whether the sum is 0: 1 always, -1 never, 0 undecided. */
 static int is_zero(const bt__sum *sum)
 {
-    bt__bounds bounds = bt__sum_tight_bounds(sum);
+    bt__bounds bounds = sum_tight_bounds(sum);
     if (sum->n == 0)
         return sum->constant == 0 ? 1 : -1;
     if (bounds.low > 0 || bounds.high < 0)

@@ -24,8 +24,11 @@ static const bt_type *new_dim(bt__type_walk *walk, const bt_type *leaf)
     return leaf->kind == BT_TYPE_HOLE ? bt_dim_opaque(walk->to, NULL) : leaf;
 }
 
-const bt_type *bt__ctor_field_type(bt_store *store, const bt_ctor *ctor, uint32_t field,
-                                   const bt_type *const *args)
+/* The type of a constructor's field, in a value of the data type applied to `args` (as
+ * many as it has variables); dims left open there are opaque, others each time. NULL: no
+ * memory, or refused. */
+static const bt_type *ctor_field_type(bt_store *store, const bt_ctor *ctor,
+                                      uint32_t field, const bt_type *const *args)
 {
     struct ctor_args state = { ctor->adt, args };
     bt_subst subst = { .leaf = replace_var, .state = &state };
@@ -56,7 +59,7 @@ static int ctor_types(bt_store *store, const bt_pattern *pattern, const bt_type 
     int fits = args && pattern->n == pattern->ctor->nfield;
     for (uint32_t i = 0; i < pattern->n; i++) {
         const bt_type *field = NULL;
-        if (fits && !(field = bt__ctor_field_type(store, pattern->ctor, i, args)))
+        if (fits && !(field = ctor_field_type(store, pattern->ctor, i, args)))
             return 0;
         if (!bt__pattern_types(store, pattern->at[i], field, out, next))
             return 0;

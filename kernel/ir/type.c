@@ -184,7 +184,8 @@ const bt_type *bt_type_apply(bt_store *store, const bt_adt_def *def, uint32_t n,
     return applied;
 }
 
-int bt__param_normal(bt_store *store, const bt_type_param *param, bt_type_param *out)
+/* The range with its defaults put in. 0: refused. */
+static int param_normal(bt_store *store, const bt_type_param *param, bt_type_param *out)
 {
     *out = *param;
     if (param->kind > BT_KIND_ADT) {
@@ -218,7 +219,7 @@ const bt_type *bt_type_func(bt_store *store, const bt_func_type *fields)
         return bt__refuse(store, NULL);
     int is_valid = 1;
     for (uint32_t i = 0; i < key.nparam; i++)
-        is_valid &= bt__param_normal(store, &fields->params[i], &params[i]);
+        is_valid &= param_normal(store, &fields->params[i], &params[i]);
     key.params = params;
     const bt_type *func = is_valid ? bt__type_intern(store, &key.base) : NULL;
     bt_arena_release(store->scratch, mark);
@@ -231,7 +232,7 @@ static const bt_type *new_var(bt_store *store, const bt_type_param *param,
                               const char *name, uint32_t is_anonymous)
 {
     bt_var_type key = { .base.kind = BT_TYPE_VAR, .is_anonymous = is_anonymous };
-    if (!bt__param_normal(store, param, &key.param))
+    if (!param_normal(store, param, &key.param))
         return NULL;
     if (name && !(key.name = bt_name_of(store, name)))
         return bt__refuse(store, NULL);

@@ -30,8 +30,6 @@ const bt_type *bt__type_fresh(bt_store *, const bt_type *key);
 
 /* 1 when the term is of that kind; else refuses, saying so. */
 int bt__type_expect(bt_store *, const bt_type *, uint32_t kind);
-/* The range with its defaults put in. 0: refused. */
-int bt__param_normal(bt_store *, const bt_type_param *, bt_type_param *out);
 /* The layout that a type leaves away. */
 int bt__layout_is_row_major(const bt_layout *);
 /* `?`: each occurrence stands for a dim of its own. */

@@ -35,7 +35,9 @@ static bt_map *memo_of(bt__type_walk *walk, int *failed)
 
 /* ---- parts ---- */
 
-/* The terms walked, in scratch memory. NULL: as bt__type_walk_term. */
+static const bt_type *walk_term(bt__type_walk *, const bt_type *);
+
+/* The terms walked, in scratch memory. NULL: as walk_term. */
 static const bt_type **walk_all(bt__type_walk *walk, uint32_t n, const bt_type *const *at)
 {
     const bt_type **out = BT_NEWS(walk->to->scratch, const bt_type *, n);
@@ -44,7 +46,7 @@ static const bt_type **walk_all(bt__type_walk *walk, uint32_t n, const bt_type *
         return NULL;
     }
     for (uint32_t i = 0; i < n; i++) {
-        out[i] = bt__type_walk_term(walk, at[i]);
+        out[i] = walk_term(walk, at[i]);
         if (!out[i])
             return NULL;
     }
@@ -54,8 +56,8 @@ static const bt_type **walk_all(bt__type_walk *walk, uint32_t n, const bt_type *
 static const bt_type *walk_tensor(bt__type_walk *walk, const bt_tensor_type *t)
 {
     const bt_layout *layout = t->layout;
-    const bt_type *shape = bt__type_walk_term(walk, t->shape);
-    const bt_type *dtype = shape ? bt__type_walk_term(walk, t->dtype) : NULL;
+    const bt_type *shape = walk_term(walk, t->shape);
+    const bt_type *dtype = shape ? walk_term(walk, t->dtype) : NULL;
     if (!dtype)
         return NULL;
     if (layout && walk->is_copy && !(layout = bt_layout_parse(walk->to, layout->text)))
@@ -78,7 +80,7 @@ static const bt_type *walk_shape(bt__type_walk *walk, const bt_shape_type *t)
 {
     const bt_type *rest = t->rest;
     const bt_type **dims = walk_all(walk, t->n, t->dims);
-    if (!dims || (rest && !(rest = bt__type_walk_term(walk, rest))))
+    if (!dims || (rest && !(rest = walk_term(walk, rest))))
         return NULL;
     return bt_type_shape_rest(walk->to, t->n, dims, t->position, rest);
 }
@@ -89,7 +91,7 @@ static const bt_type *walk_linear(bt__type_walk *walk, const bt_linear_type *t)
     if (!atoms)
         return bt__refuse(walk->to, NULL);
     for (uint32_t i = 0; i < t->n; i++) {
-        atoms[i] = bt__type_walk_term(walk, t->terms[i].atom);
+        atoms[i] = walk_term(walk, t->terms[i].atom);
         if (!atoms[i])
             return NULL;
     }
@@ -118,7 +120,7 @@ static const bt_type *walk_atom(bt__type_walk *walk, const bt_list_type *t)
 
 static const bt_type *map_attr(bt__attrs_walk *attrs, const bt_type *term)
 {
-    return bt__type_walk_term(attrs->state, term);
+    return walk_term(attrs->state, term);
 }
 
 static int walk_where(bt__type_walk *walk, const bt_where *from, bt_where *out)
@@ -144,7 +146,7 @@ const bt_type *bt__type_walk_func(bt__type_walk *walk, const bt_func_type *t,
         return bt__refuse(walk->to, NULL);
     fields.wheres = wheres;
     fields.args = walk_all(walk, t->narg, t->args);
-    fields.result = fields.args ? bt__type_walk_term(walk, t->result) : NULL;
+    fields.result = fields.args ? walk_term(walk, t->result) : NULL;
     if (!fields.result)
         return NULL;
     for (uint32_t i = 0; i < t->nwhere; i++) {
@@ -196,7 +198,8 @@ static const bt_type *rebuild(bt__type_walk *walk, const bt_type *t)
     return t;
 }
 
-const bt_type *bt__type_walk_term(bt__type_walk *walk, const bt_type *t)
+/* All terms below are walked from the present depth. NULL: no memory, or refused. */
+static const bt_type *walk_term(bt__type_walk *walk, const bt_type *t)
 {
     if (!walk->is_copy && !(t->has & walk->wanted) && t->nloose <= walk->depth)
         return t;
@@ -219,7 +222,7 @@ const bt_type *bt__type_walk_term(bt__type_walk *walk, const bt_type *t)
 const bt_type *bt__type_walk_run(bt__type_walk *walk, const bt_type *t)
 {
     const void *mark = bt_arena_mark(walk->to->scratch);
-    const bt_type *done = bt__type_walk_term(walk, t);
+    const bt_type *done = walk_term(walk, t);
     bt_arena_release(walk->to->scratch, mark);
     return done;
 }

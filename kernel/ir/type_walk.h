@@ -20,8 +20,6 @@ typedef struct bt__type_walk {
     bt_vec(bt_map *) memos; /* by depth, in scratch memory */
 } bt__type_walk;
 
-/* All terms below are walked from the present depth. NULL: no memory, or refused. */
-const bt_type *bt__type_walk_term(bt__type_walk *, const bt_type *);
 /* The parts of a function type, its parameters replaced by these; depth is that of the
  * parts. */
 const bt_type *bt__type_walk_func(bt__type_walk *, const bt_func_type *, uint32_t nparam,

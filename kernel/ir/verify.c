@@ -160,8 +160,8 @@ static bt_status check_const_operand(struct bt__verifier *v, const bt_value *use
     return NULL;
 }
 
-bt_status bt__verify_operand(struct bt__verifier *v, const bt_value *user, uint32_t index,
-                             const bt_value *operand)
+static bt_status verify_operand(struct bt__verifier *v, const bt_value *user,
+                                uint32_t index, const bt_value *operand)
 {
     if (!operand)
         return bt__verify_fail(v, user, "operand %u is missing", index);
@@ -291,7 +291,7 @@ static bt_status bind_group(struct bt__verifier *v, const bt_block *block, uint3
 static bt_status check_binding(struct bt__verifier *v, const bt_value *value)
 {
     for (uint32_t i = 0; i < bt_value_noperand(value); i++)
-        BT_TRY(bt__verify_operand(v, value, i, bt_value_operand(value, i)));
+        BT_TRY(verify_operand(v, value, i, bt_value_operand(value, i)));
     BT_TRY(bt__verify_value(v, value));
     BT_TRY(check_value_type(v, value));
     if (value->kind == BT_VALUE_CLOSURE)
@@ -335,7 +335,7 @@ static bt_status check_block(struct bt__verifier *v, const bt_value *owner,
     v->depth--;
     if (!block->result)
         return bt__verify_fail(v, owner, "a block has no result");
-    BT_TRY(bt__verify_operand(v, NULL, 0, block->result));
+    BT_TRY(verify_operand(v, NULL, 0, block->result));
     return leave_block(v, block);
 }
 

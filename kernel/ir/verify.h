@@ -28,8 +28,6 @@ bt_status bt__verify_fail(struct bt__verifier *, const bt_value *, const char *f
 /* A type of a typed module: there, without holes, closed but for variables in scope. */
 bt_status bt__verify_type(struct bt__verifier *, const bt_value *, const char *what,
                           const bt_type *) BT_MUST_USE;
-bt_status bt__verify_operand(struct bt__verifier *, const bt_value *user, uint32_t index,
-                             const bt_value *) BT_MUST_USE;
 /* What a binding says of itself; its operands have been looked at, its regions not. */
 bt_status bt__verify_value(struct bt__verifier *, const bt_value *) BT_MUST_USE;
 /* Whether the type follows from operands and regions. */

@@ -33,7 +33,8 @@ static const bt_analysis own[] = {
     { 0 },
 };
 
-const bt_analysis *bt__analysis_find(const char *name)
+/* The kernel's analysis of a name, NULL: none. */
+static const bt_analysis *find_of_kernel(const char *name)
 {
     for (const bt_analysis *analysis = own; analysis->name; analysis++) {
         if (strcmp(analysis->name, name) == 0)
@@ -44,14 +45,14 @@ const bt_analysis *bt__analysis_find(const char *name)
 
 bt_status bt__analysis_exists(bt_ctx *ctx, const char *name, int *out)
 {
-    *out = bt__analysis_find(name) != NULL;
+    *out = find_of_kernel(name) != NULL;
     return *out ? NULL : bt__plugins_has(ctx, "baton.analysis/1", name, out);
 }
 
 static bt_status find(bt_ctx *ctx, const char *name, const bt_analysis **out)
 {
     const void *row;
-    *out = bt__analysis_find(name);
+    *out = find_of_kernel(name);
     if (*out)
         return NULL;
     BT_TRY(bt_registry_row(ctx, "baton.analysis/1", name, sizeof(bt_analysis), &row));

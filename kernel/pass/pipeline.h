@@ -77,16 +77,12 @@ struct bt_pipeline {
 
 /* ---- pipeline_read.c ---- */
 
-/* NULL: no memory */
-bt_pipeline *bt__pipeline_create(bt_ctx *, const char *file, const char *text,
-                                 size_t nbytes);
 /* A provided pipeline.
  * errors  BT_ERR_NAME */
 bt_status bt__pipeline_find(bt_ctx *, const char *name, bt_pipeline **out) BT_MUST_USE;
-/* A step from JSON that fits bt__step_shape. */
+/* A step from JSON that fits the shape of a `contributes`. */
 bt_status bt__step_read(bt_ctx *, bt_arena *, const bt__json *,
                         bt__step *out) BT_MUST_USE;
-extern const bt__shape bt__step_shape;
 extern const bt__shape bt__contributes_shape; /* of manifests: steps with their slots */
 /* An option's name as its schema has it. NULL: no memory */
 const char *bt__option_name(bt_arena *, const char *name, size_t nbytes);
@@ -139,7 +135,6 @@ typedef struct bt__facts {
     bt_arena *arena;
     bt_vec(const char *) names;
 } bt__facts;
-int bt__facts_has(const bt__facts *, const char *name);
 /* What holds after a pass. 0: no memory */
 int bt__facts_after(bt__facts *, const bt__planned *, int is_changed);
 /* Whether a list of words in a pass's manifest has the name. */
@@ -149,8 +144,6 @@ int bt__item_has(const bt__item *, const char *key, const char *name);
 
 /* ---- analysis.c ---- */
 
-/* The kernel's analysis of a name, NULL: none. */
-const bt_analysis *bt__analysis_find(const char *name);
 /* Whether the kernel or a plugin has one. */
 bt_status bt__analysis_exists(bt_ctx *, const char *name, int *out) BT_MUST_USE;
 

@@ -59,7 +59,8 @@ static const bt__shape_field repeat_fields[] = { { "max", &rounds_shape, 1 }, { 
 static const bt__shape repeat_shape = { .kinds = BT__JSON_OBJECT,
                                         .fields = repeat_fields };
 
-static const bt__shape steps_shape = { .kinds = BT__JSON_LIST, .items = &bt__step_shape };
+static const bt__shape step_shape;
+static const bt__shape steps_shape = { .kinds = BT__JSON_LIST, .items = &step_shape };
 #define STEP_FIELDS                                                      \
     { "pass", &name_shape, 0 }, { "options", &values_shape, 0 },         \
         { "level", &level_shape, 0 }, { "when", &when_shape, 0 },        \
@@ -71,10 +72,10 @@ static const bt__shape steps_shape = { .kinds = BT__JSON_LIST, .items = &bt__ste
 static const bt__shape_field step_fields[] = { STEP_FIELDS,
                                                { "slot", &name_shape, 0 },
                                                { 0 } };
-const bt__shape bt__step_shape = { .kinds = BT__JSON_STRING | BT__JSON_OBJECT,
-                                   .what = "a pass's name or a step ({...})",
-                                   .accepts = bt__is_name,
-                                   .fields = step_fields };
+static const bt__shape step_shape = { .kinds = BT__JSON_STRING | BT__JSON_OBJECT,
+                                      .what = "a pass's name or a step ({...})",
+                                      .accepts = bt__is_name,
+                                      .fields = step_fields };
 static const bt__shape_field contribution_fields[] = {
     STEP_FIELDS, { "slot", &name_shape, 1 }, { "order", &order_shape, 0 }, { 0 }
 };
@@ -315,8 +316,9 @@ static bt_status read_pipeline(bt_ctx *ctx, bt_pipeline *p)
     return read_instruments(p->arena, &root, &p->instruments);
 }
 
-bt_pipeline *bt__pipeline_create(bt_ctx *ctx, const char *file, const char *text,
-                                 size_t nbytes)
+/* NULL: no memory */
+static bt_pipeline *pipeline_create(bt_ctx *ctx, const char *file, const char *text,
+                                    size_t nbytes)
 {
     bt_arena *arena = bt_arena_create(ctx->registry);
     bt_pipeline *p = arena ? BT_NEW(arena, bt_pipeline) : NULL;
@@ -354,7 +356,7 @@ bt_status bt_pipeline_parse(bt_ctx *ctx, const char *file, const char *json,
         return bt_fail_place(ctx, BT_ERR_LIMIT, &place,
                              "%zu bytes are too many: at most %u are read", nbytes,
                              BT__JSON_MAX_NBYTES);
-    bt_pipeline *p = bt__pipeline_create(ctx, file, json, nbytes);
+    bt_pipeline *p = pipeline_create(ctx, file, json, nbytes);
     if (!p)
         return bt_no_memory();
     bt_status status = bt__json_parse(ctx, &p->doc, &p->json);
@@ -436,7 +438,7 @@ bt_status bt_pipeline_read(bt_ctx *ctx, const char *source, bt_pipeline **out)
         BT_TRY(bt__plugins_has(ctx, "", source, &is_provided));
     if (is_provided)
         return bt__pipeline_find(ctx, source, out);
-    bt_pipeline *p = bt__pipeline_create(ctx, "<passes>", source, strlen(source));
+    bt_pipeline *p = pipeline_create(ctx, "<passes>", source, strlen(source));
     if (!p)
         return bt_no_memory();
     bt_status status = bt__pipeline_line(ctx, p);

@@ -24,7 +24,7 @@ int bt__item_has(const bt__item *item, const char *key, const char *name)
     return bt__item_names(item, key, name) || bt__item_names(item, key, "*");
 }
 
-int bt__facts_has(const bt__facts *facts, const char *name)
+static int facts_has(const bt__facts *facts, const char *name)
 {
     for (uint32_t i = 0; i < facts->names.len; i++) {
         if (strcmp(facts->names.at[i], name) == 0)
@@ -44,7 +44,7 @@ int bt__facts_after(bt__facts *facts, const bt__planned *pass, int is_changed)
     const json_t *gives = json_object_get(pass->item->json, "gives");
     for (size_t i = 0; i < json_array_size(gives); i++) {
         const char *name = json_string_value(json_array_get(gives, i));
-        if (!bt__facts_has(facts, name) && !BT_PUSH(facts->arena, &facts->names, name))
+        if (!facts_has(facts, name) && !BT_PUSH(facts->arena, &facts->names, name))
             return 0;
     }
     return 1;
@@ -112,7 +112,7 @@ static bt_status check_needs(check *c, const bt__planned *pass)
     for (size_t i = 0; i < json_array_size(needs); i++) {
         const char *need = json_string_value(json_array_get(needs, i));
         int is_analysis = 0;
-        if (strcmp(need, "types") == 0 || bt__facts_has(&c->facts, need))
+        if (strcmp(need, "types") == 0 || facts_has(&c->facts, need))
             continue;
         BT_TRY(bt__analysis_exists(c->ctx, need, &is_analysis));
         if (!is_analysis)

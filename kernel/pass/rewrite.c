@@ -141,14 +141,6 @@ bt_status bt__rewrite_map(bt_rewrite *rw, const bt_value *old, const bt_value **
     return NULL;
 }
 
-bt_status bt__rewrite_map_all(bt_rewrite *rw, uint32_t n, const bt_value *const *old,
-                              const bt_value **out)
-{
-    for (uint32_t i = 0; i < n; i++)
-        BT_TRY(bt__rewrite_map(rw, old[i], &out[i]));
-    return NULL;
-}
-
 /* ---- blocks ---- */
 
 bt_status bt__rewrite_walk(bt_rewrite *rw, const bt_block *block, struct bt__scope *scope,
@@ -430,11 +422,6 @@ bt_ctx *bt_rewrite_ctx(const bt_rewrite *rw)
 bt_pass_call *bt_rewrite_call(const bt_rewrite *rw)
 {
     return rw->call;
-}
-
-bt_store *bt_rewrite_store(const bt_rewrite *rw)
-{
-    return rw->store;
 }
 
 bt_builder *bt_rewrite_builder(bt_rewrite *rw)

@@ -97,8 +97,6 @@ const bt_value *bt__rewrite_find(const bt_rewrite *, const bt_value *old);
 /* The new value of something that stands before the place at hand. */
 bt_status bt__rewrite_map(bt_rewrite *, const bt_value *old,
                           const bt_value **out) BT_MUST_USE;
-bt_status bt__rewrite_map_all(bt_rewrite *, uint32_t n, const bt_value *const *old,
-                              const bt_value **out) BT_MUST_USE;
 
 /* ---- types in the scope at hand ---- */
 

@@ -191,13 +191,3 @@ bt_status bt_rewrite_module(bt_ctx *ctx, bt_pass_call *call, const bt_rewriter *
     bt__rewrite_deinit(&rw);
     return status;
 }
-
-bt_status bt_rewrite_func(bt_ctx *ctx, bt_pass_call *call, const bt_rewriter *rewriter,
-                          void *state, const bt_func *func, const bt_func **out)
-{
-    bt_rewrite rw;
-    BT_TRY(bt__rewrite_create(ctx, call, rewriter, state, &rw));
-    bt_status status = bt__rewrite_func(&rw, func, out);
-    bt__rewrite_deinit(&rw);
-    return status;
-}

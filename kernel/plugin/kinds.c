@@ -166,7 +166,7 @@ static const bt__shape_field head_fields[] = {
     { "doc", &bt__doc_shape, 1 },
     { 0 },
 };
-const bt__shape bt__head_shape = { .kinds = BT__JSON_OBJECT, .fields = head_fields };
+static const bt__shape head_shape = { .kinds = BT__JSON_OBJECT, .fields = head_fields };
 
 /* ---- executors ---- */
 
@@ -328,7 +328,7 @@ const bt__kind bt__kinds[] = {
       .interface_name = "baton.relation/1",
       .nbytes = sizeof(bt_relation),
       .least = sizeof(bt_relation),
-      .shape = &bt__head_shape,
+      .shape = &head_shape,
       .check = bt__check_relation,
       .describe = bt__describe_relation },
     { .kind = "facet",
@@ -355,7 +355,7 @@ const bt__kind bt__kinds[] = {
       .interface_name = "baton.analysis/1",
       .nbytes = sizeof(bt_analysis),
       .least = sizeof(bt_analysis),
-      .shape = &bt__head_shape,
+      .shape = &head_shape,
       .check = check_analysis,
       .describe = describe_analysis },
     { .kind = "executor",
@@ -407,7 +407,7 @@ const bt__kind *bt__kind_of_interface(const char *name)
         .kinds = BT__JSON_LIST, .items = &(shape_) \
     }
 static const bt__shape ops_shape = LIST_OF(bt__op_shape);
-static const bt__shape heads_shape = LIST_OF(bt__head_shape);
+static const bt__shape heads_shape = LIST_OF(head_shape);
 static const bt__shape facets_shape = LIST_OF(bt__facet_shape);
 static const bt__shape passes_shape = LIST_OF(pass_shape);
 static const bt__shape executors_shape = LIST_OF(executor_shape);

@@ -256,8 +256,10 @@ bt_status bt__plugins_chosen(bt_ctx *ctx, const struct bt__plugins *plugins,
                    kind_word(first->interface_name), name, id);
 }
 
-bt_status bt__plugins_choose(bt_ctx *ctx, struct bt__plugins *plugins,
-                             const char *interface_name, const char *name, bt__item **out)
+/* The one item to use for a name. Opens nothing.
+ * errors  BT_ERR_NAME, BT_ERR_PLUGIN (ambiguous) */
+static bt_status choose(bt_ctx *ctx, struct bt__plugins *plugins,
+                        const char *interface_name, const char *name, bt__item **out)
 {
     bt__item *first = bt__plugins_find(plugins, interface_name, name), *usable = NULL;
     if (!first)
@@ -287,7 +289,7 @@ bt_status bt__plugins_item(bt_ctx *ctx, const char *interface_name, const char *
     struct bt__plugins *plugins;
     bt__item *item = NULL;
     BT_TRY(bt__plugins_lock(ctx, &plugins));
-    bt_status status = bt__plugins_choose(ctx, plugins, interface_name, name, &item);
+    bt_status status = choose(ctx, plugins, interface_name, name, &item);
     if (!status && item->plugin->state == BT_PLUGIN_REFUSED)
         status = bt__plugin_open(ctx, plugins, item->plugin); // tells why
     bt__plugins_unlock(ctx);
@@ -370,7 +372,7 @@ static bt_status find_row(bt_ctx *ctx, struct bt__plugins *plugins,
                           const void **out)
 {
     bt__item *item = NULL;
-    BT_TRY(bt__plugins_choose(ctx, plugins, interface_name, name, &item));
+    BT_TRY(choose(ctx, plugins, interface_name, name, &item));
     BT_TRY(bt__plugin_open(ctx, plugins, item->plugin));
     BT_TRY(copy_row(plugins, item, nbytes));
     *out = item->copy;

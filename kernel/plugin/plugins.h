@@ -99,14 +99,11 @@ bt__item *bt__plugins_find(const struct bt__plugins *, const char *interface_nam
  * errors  BT_ERR_PLUGIN: the chosen one does not have it */
 bt_status bt__plugins_chosen(bt_ctx *, const struct bt__plugins *, bt__item *first,
                              const char *name, bt__item **out) BT_MUST_USE;
-/* The one item to use for a name. Opens nothing.
- * errors  BT_ERR_NAME, BT_ERR_PLUGIN (ambiguous) */
-bt_status bt__plugins_choose(bt_ctx *, struct bt__plugins *, const char *interface_name,
-                             const char *name, bt__item **out) BT_MUST_USE;
 /* A copy of a status in the registry's memory. */
 bt_status bt__plugins_keep(struct bt__plugins *, bt_status);
-/* The manifest's item to use for a name of an interface ("" for pipelines), opening
- * nothing. errors as bt__plugins_choose. Takes the lock. */
+/* The one item to use for a name of an interface ("" for pipelines), opening nothing.
+ * Takes the lock.
+ * errors  BT_ERR_NAME, BT_ERR_PLUGIN (ambiguous) */
 bt_status bt__plugins_item(bt_ctx *, const char *interface_name, const char *name,
                            bt__item **out) BT_MUST_USE;
 bt_status bt__plugins_has(bt_ctx *, const char *interface_name, const char *name,

@@ -229,20 +229,6 @@ bt_status bt__holes_in(bt_solver *s, const bt_type *type, bt__visit_hole *visit,
     return status;
 }
 
-static bt_status find_poison(bt_solver *s, void *self, struct bt__hole *hole)
-{
-    (void)s;
-    *(int *)self |= hole->is_poison != 0;
-    return NULL;
-}
-
-int bt__has_poison(bt_solver *s, const bt_type *type)
-{
-    int found = 0;
-    bt_status status = bt__holes_in(s, type, find_poison, &found);
-    return !status && found;
-}
-
 /* ---- assignment ---- */
 
 int bt__may_assign(bt_solver *s, const struct bt__node *node, const struct bt__hole *hole)

@@ -228,7 +228,6 @@ bt_status bt__resolve(bt_solver *, const bt_type *, const bt_type **out) BT_MUST
 typedef bt_status bt__visit_hole(bt_solver *, void *self, struct bt__hole *);
 bt_status bt__holes_in(bt_solver *, const bt_type *, bt__visit_hole *,
                        void *self) BT_MUST_USE;
-int bt__has_poison(bt_solver *, const bt_type *);
 /* Gives a hole its value and wakes who waits for it. errors bt__mismatch: it would
  * contain itself, or be a negative dim */
 bt_status bt__assign(bt_solver *, struct bt__node *, const bt_type *hole,

@@ -109,7 +109,8 @@ int bt__expect_word(bt__parser *p, const char *word)
 
 /* ---- errors ---- */
 
-void bt__place(bt__parser *p, uint32_t offset, uint32_t nbytes, bt_place *out)
+/* The place of a range of the text. */
+static void place_of(bt__parser *p, uint32_t offset, uint32_t nbytes, bt_place *out)
 {
     if (offset > p->nbytes)
         offset = p->nbytes;
@@ -154,7 +155,7 @@ static bt_status make_status(bt__parser *p, uint32_t code, uint32_t offset,
 {
     const void *mark = bt_arena_mark(p->arena);
     bt_place place;
-    bt__place(p, offset, nbytes, &place);
+    place_of(p, offset, nbytes, &place);
     bt_status status = bt_fail_va(p->ctx, code, &place, format, args);
     bt_arena_release(p->arena, mark);
     return status;

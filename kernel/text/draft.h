@@ -231,8 +231,6 @@ bt__draft *bt__parse_statements(bt__parser *);
 bt__draft *bt__parse_scoped(bt__parser *);
 /* Statements and the result up to the closing brace, into `block`. */
 int bt__parse_body(bt__parser *, bt__draft_block *);
-/* `{ body }` as the next region of a branch. */
-int bt__parse_region(bt__parser *, bt__draft *parent);
 int bt__parse_span(bt__parser *, bt_span *out);
 /* `on 1`, `at ...`, `from ...` where they stand. */
 int bt__parse_device(bt__parser *, bt__draft_place *);

@@ -119,8 +119,6 @@ int bt__error_status(bt__parser *, bt_status);      /* someone else's */
 /* A status with the place, not reported. */
 bt_status bt__status_at(bt__parser *, uint32_t code, uint32_t offset, uint32_t nbytes,
                         const char *format, ...) BT_PRINTF(5, 6);
-/* The place of a range of the text. */
-void bt__place(bt__parser *, uint32_t offset, uint32_t nbytes, bt_place *out);
 
 /* 1, or 0 and an error when nested too deeply. Each enter needs a leave. */
 int bt__enter(bt__parser *);

@@ -103,7 +103,7 @@ static bt__draft *parse_braces(bt__parser *p)
 }
 
 /* One region of a branch: `{ body }`. */
-int bt__parse_region(bt__parser *p, bt__draft *parent)
+static int parse_region(bt__parser *p, bt__draft *parent)
 {
     uint32_t mark = bt__scoped_mark(p);
     bt__draft_block *block = bt__draft_block_new(p, parent);
@@ -143,9 +143,9 @@ static bt__draft *parse_if(bt__parser *p)
         return NULL;
     bt__draft *draft = bt__draft_new(p, BT_VALUE_IF, start);
     if (!draft || !bt__draft_operands(p, draft, 1, &condition) ||
-        !bt__parse_region(p, draft) || !bt__expect_word(p, "else"))
+        !parse_region(p, draft) || !bt__expect_word(p, "else"))
         return NULL;
-    int ok = bt__at_word(p, "if") ? parse_else_if(p, draft) : bt__parse_region(p, draft);
+    int ok = bt__at_word(p, "if") ? parse_else_if(p, draft) : parse_region(p, draft);
     return ok ? bt__draft_append(p, draft) : NULL;
 }
 

@@ -118,7 +118,6 @@ void bt__print_data(bt__printer *);
 
 /* From the type parameters to the closing brace. */
 void bt__print_function(bt__printer *, const bt_func *);
-void bt__print_value_name(bt__printer *, const bt_value *);
 void bt__print_place(bt__printer *, bt_span, bt_prov); /* ` at ... from ...` */
 int bt__print_span(bt__printer *, bt_span);            /* 0: there is none */
 

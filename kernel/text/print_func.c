@@ -71,7 +71,7 @@ void bt__print_place(bt__printer *p, bt_span span, bt_prov prov)
 
 /* ---- operands ---- */
 
-void bt__print_value_name(bt__printer *p, const bt_value *value)
+static void print_value_name(bt__printer *p, const bt_value *value)
 {
     const char *name = p->names ? bt__names_find(p->names, value) : NULL;
     if (name)
@@ -88,7 +88,7 @@ static void print_operands(bt__printer *p, uint32_t n, const bt_value *const *at
 {
     for (uint32_t i = 0; i < n; i++) {
         add(p, i ? ", " : "");
-        bt__print_value_name(p, at[i]);
+        print_value_name(p, at[i]);
     }
 }
 
@@ -103,7 +103,7 @@ static void print_device(bt__printer *p, uint32_t device)
 /* %x: type on 1 */
 static void print_name_and_type(bt__printer *p, const bt_value *value)
 {
-    bt__print_value_name(p, value);
+    print_value_name(p, value);
     if (value->type) {
         add(p, ": ");
         bt__print_term(p, value->type);
@@ -198,7 +198,7 @@ static void print_callee(bt__printer *p, const bt_call *call)
     else if (call->callee_kind == BT_CALLEE_CTOR)
         bt__print_word(p->out, call->ctor->name);
     else
-        bt__print_value_name(p, call->callee);
+        print_value_name(p, call->callee);
     for (uint32_t i = 0; i < call->ntype_arg; i++) {
         add(p, i ? ", " : "[");
         bt__print_any_term(p, call->type_args[i]);
@@ -253,7 +253,7 @@ static void print_region(bt__printer *p, const bt_block *block)
 static void print_if(bt__printer *p, const bt_if *value)
 {
     add(p, "if (");
-    bt__print_value_name(p, value->condition);
+    print_value_name(p, value->condition);
     add(p, ") ");
     print_region(p, value->then_block);
     add(p, " else ");
@@ -283,7 +283,7 @@ static void print_pattern(bt__printer *p, const bt_pattern *pattern)
 static void print_match(bt__printer *p, const bt_match *match)
 {
     add(p, match->is_partial ? "match? (" : "match (");
-    bt__print_value_name(p, match->data);
+    print_value_name(p, match->data);
     add(p, ") {");
     p->indent++;
     for (uint32_t i = 0; i < match->nclause; i++) {
@@ -313,7 +313,7 @@ static void print_proj(bt__printer *p, const bt_proj *proj)
     const bt_tensor *tensor = bt_const_tensor(proj->tuple);
     int is_scalar = tensor && tensor->rank == 0;
     add(p, is_scalar ? "(" : "");
-    bt__print_value_name(p, proj->tuple);
+    print_value_name(p, proj->tuple);
     bt_text_addf(p->out, is_scalar ? ").%u" : ".%u", (unsigned)proj->index);
 }
 
@@ -391,7 +391,7 @@ static void print_block_body(bt__printer *p, const bt_block *block)
         bt_arena_release(p->temp, mark);
     }
     new_line(p);
-    bt__print_value_name(p, block->result);
+    print_value_name(p, block->result);
     p->indent--;
     new_line(p);
 }

@@ -87,6 +87,8 @@ bt__fields bt__object_fields(const bt_object *o)
     return (bt__fields){ 0 };
 }
 
+static void container_destroy(bt_object *);
+
 void *bt__container_alloc(bt_ctx *ctx, uint32_t kind, size_t nbytes)
 {
     size_t total;
@@ -97,7 +99,7 @@ void *bt__container_alloc(bt_ctx *ctx, uint32_t kind, size_t nbytes)
         return NULL;
     cell->nbytes = total;
     bt_object *o = (bt_object *)(void *)(cell + 1);
-    bt__object_init(o, kind, ctx->registry, bt__container_destroy);
+    bt__object_init(o, kind, ctx->registry, container_destroy);
     return o;
 }
 
@@ -109,7 +111,7 @@ static bt_object *drop_fields(bt_object *o, bt_object *list)
         bt_object *field = fields.at[i];
         if (!field || !drop(field))
             continue;
-        if (field->destroy != bt__container_destroy) {
+        if (field->destroy != container_destroy) {
             field->destroy(field);
             continue;
         }
@@ -119,7 +121,8 @@ static bt_object *drop_fields(bt_object *o, bt_object *list)
     return list;
 }
 
-void bt__container_destroy(bt_object *o)
+/* Frees containers and all that dies with them without recursion. */
+static void container_destroy(bt_object *o)
 {
     cell_of(o)->dead = NULL;
     while (o) {

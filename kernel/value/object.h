@@ -11,8 +11,6 @@ void bt__object_init(bt_object *, uint32_t kind, bt_registry *,
 /* A zeroed container of `nbytes` with its head filled in, and `nbytes` counting whatever
  * is stored behind the struct. NULL: no memory. */
 void *bt__container_alloc(bt_ctx *, uint32_t kind, size_t nbytes);
-/* Frees containers and all that dies with them without recursion. */
-void bt__container_destroy(bt_object *);
 
 /* What an object holds: fields, captures, a reference's content; nothing for tensors.
  * Fields may be NULL. */

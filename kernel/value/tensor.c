@@ -215,19 +215,25 @@ void *bt__tensor_at(const bt_tensor *t, int64_t position)
     return (char *)t->data + offset * (int64_t)bt_dtype_nbytes(t->dtype);
 }
 
-bt__rows bt__tensor_rows(const bt_tensor *t)
+/* A tensor as rows along its last axis: `nrow` rows of `length` elements, `stride` apart.
+ * A dense tensor is one row. */
+struct rows {
+    int64_t nrow, length, stride;
+};
+
+static struct rows rows_of(const bt_tensor *t)
 {
     if (t->nelem == 0)
-        return (bt__rows){ 0 };
+        return (struct rows){ 0 };
     if (bt_tensor_is_dense(t))
-        return (bt__rows){ .nrow = 1, .length = t->nelem, .stride = 1 };
+        return (struct rows){ .nrow = 1, .length = t->nelem, .stride = 1 };
     int64_t length = t->dims[t->rank - 1];
-    return (bt__rows){ .nrow = t->nelem / length,
-                       .length = length,
-                       .stride = t->strides[t->rank - 1] };
+    return (struct rows){ .nrow = t->nelem / length,
+                          .length = length,
+                          .stride = t->strides[t->rank - 1] };
 }
 
-void *bt__tensor_row(const bt_tensor *t, const bt__rows *rows, int64_t row)
+static void *row_at(const bt_tensor *t, const struct rows *rows, int64_t row)
 {
     return bt__tensor_at(t, row * rows->length);
 }
@@ -235,11 +241,10 @@ void *bt__tensor_row(const bt_tensor *t, const bt__rows *rows, int64_t row)
 void bt__tensor_copy(const bt_tensor *from, bt_tensor *to)
 {
     size_t item = bt_dtype_nbytes(from->dtype);
-    bt__rows rows = bt__tensor_rows(from);
+    struct rows rows = rows_of(from);
     char *at = to->data;
     for (int64_t i = 0; i < rows.nrow; i++) {
-        bt__elements_copy(item, bt__tensor_row(from, &rows, i), rows.stride, rows.length,
-                          at, 1);
+        bt__elements_copy(item, row_at(from, &rows, i), rows.stride, rows.length, at, 1);
         at += rows.length * (int64_t)item;
     }
 }
@@ -328,9 +333,9 @@ bt_status bt_tensor_cast(bt_ctx *ctx, const bt_tensor *t, bt_dtype dtype, bt_ten
     if (t->dtype == dtype)
         return bt_tensor_dense(ctx, t, out);
     BT_TRY(bt_tensor_create(ctx, dtype, t->rank, t->dims, out));
-    bt__rows rows = bt__tensor_rows(t);
+    struct rows rows = rows_of(t);
     for (int64_t i = 0; i < rows.nrow; i++)
-        cast_row(t->dtype, bt__tensor_row(t, &rows, i), rows.stride, rows.length, dtype,
+        cast_row(t->dtype, row_at(t, &rows, i), rows.stride, rows.length, dtype,
                  (char *)(*out)->data +
                      i * rows.length * (int64_t)bt_dtype_nbytes(dtype));
     return NULL;

@@ -30,14 +30,6 @@ struct bt__tensor *bt__tensor_alloc(bt_ctx *, bt_dtype, uint32_t rank,
 int64_t bt__tensor_offset(const bt_tensor *, int64_t position);
 void *bt__tensor_at(const bt_tensor *, int64_t position);
 
-/* A tensor as rows along its last axis: `nrow` rows of `length` elements, `stride` apart.
- * A dense tensor is one row. */
-typedef struct bt__rows {
-    int64_t nrow, length, stride;
-} bt__rows;
-bt__rows bt__tensor_rows(const bt_tensor *);
-void *bt__tensor_row(const bt_tensor *, const bt__rows *, int64_t row);
-
 /* Copies the elements of `from` in row-major order to `to`, which is dense and has as
  * many. */
 void bt__tensor_copy(const bt_tensor *from, bt_tensor *to);

@@ -91,14 +91,10 @@ typedef struct bt_rewriter {
 } bt_rewriter;
 BT_API bt_status bt_rewrite_module(bt_ctx *, bt_pass_call *, const bt_rewriter *,
                                    void *state, bt_module **out) BT_MUST_USE;
-BT_API bt_status bt_rewrite_func(bt_ctx *, bt_pass_call *, const bt_rewriter *,
-                                 void *state, const bt_func *,
-                                 const bt_func **out) BT_MUST_USE;
 
 BT_API void *bt_rewrite_state(const bt_rewrite *);
 BT_API bt_ctx *bt_rewrite_ctx(const bt_rewrite *);
 BT_API bt_pass_call *bt_rewrite_call(const bt_rewrite *);
-BT_API bt_store *bt_rewrite_store(const bt_rewrite *);
 /* Emits into the block under construction; span, provenance and name are preset to the
  * old binding's. */
 BT_API bt_builder *bt_rewrite_builder(bt_rewrite *);

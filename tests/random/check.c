@@ -1,6 +1,6 @@
 /*
  * Makes random programs and checks laws on each:
- *     check FIRST COUNT [LAW]    or    check --print SEED
+ *     random_check FIRST COUNT [LAW]    or    random_check --print SEED
  *     verify      it verifies
  *     roundtrip   print(parse(print(m))) is print(m), byte for byte, and equal in
  *                 structure; inference changes nothing

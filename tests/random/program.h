@@ -21,8 +21,7 @@ bt_status random_program(bt_ctx *, uint64_t seed, const struct random_options *,
 bt_status random_arguments(bt_ctx *, uint64_t seed, const bt_module *, uint32_t *n,
                            bt_object ***out, bt_arena *);
 
-/* splitmix64 (Steele, Lea, Flood 2014); below(n) is 0 to n - 1. */
-uint64_t random_next(uint64_t *state);
+/* 0 to n - 1, by splitmix64 (Steele, Lea, Flood 2014). */
 uint32_t random_below(uint64_t *state, uint32_t n);
 
 #endif

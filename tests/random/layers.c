@@ -1,0 +1,106 @@
+/*
+ * Small convolutions and dense layers with what follows them in a network. All numbers
+ * are such that float32 holds each result exactly: integers of a few bits, powers of two.
+ * So a pass that multiplies the weights instead of the result must give the same bits.
+ */
+#include "maker.h"
+
+struct layer {
+    int64_t nchannel;
+    int is_conv; /* two axes of one follow the channels */
+};
+
+static bt_status make_numbers(struct maker *m, uint32_t rank, const int64_t *dims,
+                              const double *choices, uint32_t n, const bt_value **out)
+{
+    bt_tensor *tensor;
+    BT_TRY(bt_tensor_create(m->ctx, BT_FLOAT32, rank, dims, &tensor));
+    for (int64_t i = 0; i < tensor->nelem; i++)
+        bt_tensor_set(tensor, i, choices[below(m, n)]);
+    bt_status status = bt_build_const(m->builder, &tensor->base, out);
+    bt_tensor_unref(tensor);
+    return status;
+}
+
+static const double integers[] = { -2, -1, 0, 1, 2, 3 };
+static const double powers[] = { -2, -1, -0.5, 0.5, 1, 2, 4 };
+static const double variances[] = { 0.25, 1, 4 };
+
+/* A number for each channel, as a vector, or so that it broadcasts along the channels. */
+static bt_status make_channels(struct maker *m, const struct layer *l, int is_vector,
+                               const double *choices, uint32_t n, const bt_value **out)
+{
+    const int64_t dims[] = { l->nchannel, 1, 1 };
+    return make_numbers(m, is_vector || !l->is_conv ? 1 : 3, dims, choices, n, out);
+}
+
+static bt_status make_batch_norm(struct maker *m, const struct layer *l,
+                                 const bt_value *x, const bt_value **out)
+{
+    const bt_value *args[5] = { x }, *fields;
+    BT_TRY(make_channels(m, l, 1, powers, BT_COUNT(powers), &args[1]));
+    BT_TRY(make_channels(m, l, 1, integers, BT_COUNT(integers), &args[2]));
+    BT_TRY(make_channels(m, l, 1, integers, BT_COUNT(integers), &args[3]));
+    BT_TRY(make_channels(m, l, 1, variances, BT_COUNT(variances), &args[4]));
+    BT_TRY(bt_build(m->builder, "nn.batch_norm", "epsilon=0.0", args, 5, &fields));
+    return bt_build_proj(m->builder, fields, 0, out);
+}
+
+static bt_status make_after_layer(struct maker *m, const struct layer *l,
+                                  const bt_value *x, const bt_value **out)
+{
+    const bt_value *y;
+    switch (below(m, 5)) {
+    case 0:
+        BT_TRY(make_channels(m, l, 1, integers, BT_COUNT(integers), &y));
+        return call_op(m, "nn.bias_add", NULL, x, y, out);
+    case 1:
+        BT_TRY(make_channels(m, l, 0, integers, BT_COUNT(integers), &y));
+        return call_op(m, "add", NULL, x, y, out);
+    case 2: return make_batch_norm(m, l, x, out);
+    case 3:
+        BT_TRY(call_op(m, "nn.dropout", NULL, x, NULL, &y));
+        return bt_build_proj(m->builder, y, 0, out);
+    default:
+        BT_TRY(make_channels(m, l, 0, powers, BT_COUNT(powers), &y));
+        return call_op(m, "multiply", NULL, x, y, out);
+    }
+}
+
+static bt_status apply_layer(struct maker *m, const struct layer *l, const bt_value *x,
+                             const bt_value **out)
+{
+    int is_depthwise = l->is_conv && below(m, 3) == 0;
+    const int64_t dims[] = { l->nchannel, is_depthwise ? 1 : l->nchannel, 1, 1 };
+    const bt_value *weight;
+    bt_text attrs;
+    BT_TRY(
+        make_numbers(m, l->is_conv ? 4 : 2, dims, integers, BT_COUNT(integers), &weight));
+    if (!l->is_conv)
+        return call_op(m, "nn.dense", NULL, x, weight, out);
+    bt_text_init(&attrs, m->arena);
+    bt_text_addf(&attrs, "groups=%d", is_depthwise ? (int)l->nchannel : 1);
+    return attrs.failed ? bt_no_memory()
+                        : call_op(m, "nn.conv2d", attrs.at, x, weight, out);
+}
+
+/* Matrices of floats only; the last axis has the channels. */
+bt_status make_layer(struct maker *m, const bt_type *type, const bt_value **out)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    struct layer l = { .is_conv = (int)below(m, 2) };
+    const bt_value *x;
+    if (dtype_of(type) != BT_FLOAT32 || shape->n != 2 ||
+        !bt_dim_is_const(shape->dims[1], &l.nchannel))
+        return make_unary(m, type, out);
+    BT_TRY(make(m, type, &x));
+    BT_TRY(call_op(m, "clip", "a_min=-4.0, a_max=4.0", x, NULL, &x));
+    BT_TRY(call_op(m, "floor", NULL, x, NULL, &x));
+    if (l.is_conv)
+        BT_TRY(call_op(m, "expand_dims", "axis=2, num_newaxis=2", x, NULL, &x));
+    BT_TRY(apply_layer(m, &l, x, &x));
+    for (uint32_t i = 1 + below(m, 3); i > 0; i--)
+        BT_TRY(make_after_layer(m, &l, x, &x));
+    *out = x;
+    return l.is_conv ? call_op(m, "squeeze", "axis=[2, 3]", x, NULL, out) : NULL;
+}

@@ -30,7 +30,7 @@ typedef struct kit {
     bt_builder *b;
 } kit;
 
-static inline int kit_setup(void **state)
+static inline int setup(void **state)
 {
     bt_registry_options options = { .plugin_only = TEST_PLUGINS,
                                     .ignore_environment = 1 };
@@ -44,7 +44,7 @@ static inline int kit_setup(void **state)
     return k->ctx && k->store ? 0 : -1;
 }
 
-static inline int kit_teardown(void **state)
+static inline int teardown(void **state)
 {
     kit *k = *state;
     bt_builder_destroy(k->b);
@@ -211,6 +211,5 @@ static inline void run_rows(void **state, const call_row *rows, size_t n)
         run_row(*state, &rows[i]);
 }
 #define RUN_ROWS(rows) run_rows(state, rows, sizeof(rows) / sizeof(*(rows)))
-#define TEST(name)     cmocka_unit_test_setup_teardown(name, kit_setup, kit_teardown)
 
 #endif

@@ -214,17 +214,13 @@ static void test_lack_of_memory_is_an_error_and_passes(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(test_listing_opens_nothing, setup, teardown),
-    cmocka_unit_test_setup_teardown(test_an_operator_is_completed_by_its_plugin, setup,
-                                    teardown),
-    cmocka_unit_test_setup_teardown(test_facets_are_found_by_name, setup, teardown),
+    TEST(test_listing_opens_nothing),
+    TEST(test_an_operator_is_completed_by_its_plugin),
+    TEST(test_facets_are_found_by_name),
     cmocka_unit_test(test_other_plugins_add_facets_by_priority),
-    cmocka_unit_test_setup_teardown(test_an_unknown_name_gets_its_neighbours, setup,
-                                    teardown),
-    cmocka_unit_test_setup_teardown(test_a_registry_serves_several_threads, setup,
-                                    teardown),
+    TEST(test_an_unknown_name_gets_its_neighbours),
+    TEST(test_a_registry_serves_several_threads),
     cmocka_unit_test(test_lack_of_memory_is_an_error_and_passes),
-    cmocka_unit_test_setup_teardown(test_rows_of_any_interface_grow_with_zeros, setup,
-                                    teardown),
+    TEST(test_rows_of_any_interface_grow_with_zeros),
 };
 TEST_MAIN(tests)

@@ -181,7 +181,6 @@ static void test_modules_are_dumped_and_compared(void **state)
     assert_null(strstr(after, "def @two"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_passes_run_one_after_the_other),
     TEST(test_a_repeat_ends_when_nothing_changes),

@@ -427,7 +427,6 @@ static void test_lack_of_memory_is_an_error(void **state)
     fail_each_allocation(pipelines_body);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_a_line_is_a_pipeline),
     TEST(test_strings_keep_their_contents),

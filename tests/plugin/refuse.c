@@ -263,14 +263,14 @@ static void remove_file(const char *name)
     unlink(path);
 }
 
-static int make_folder(void **state)
+static int setup(void **state)
 {
     (void)state;
     snprintf(folder, sizeof(folder), "%s/refuse-XXXXXX", TEST_FOLDER);
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static int remove_folder(void **state)
+static int teardown(void **state)
 {
     (void)state;
     return rmdir(folder);
@@ -420,7 +420,6 @@ static void test_the_place_searched_first_wins_and_why_says_so(void **state)
     remove_file("m.baton.json");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_wrong_objects_are_refused_by_name),
     cmocka_unit_test(test_a_refused_plugin_leaves_the_name_to_another),

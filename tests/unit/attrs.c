@@ -1,28 +1,8 @@
-#include "test.h"
-
+#include "setup.h"
 
 #include <baton/op.h>
 
 #include <math.h>
-
-static bt_registry *registry;
-static bt_store *store;
-
-static int setup(void **state)
-{
-    (void)state;
-    registry = bt_registry_create(NULL);
-    store = bt_store_create(registry);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    bt_store_unref(store);
-    bt_registry_unref(registry);
-    return 0;
-}
 
 struct attrs {
     int64_t axis;
@@ -190,7 +170,6 @@ static void test_dicts_are_searched_by_name(void **state)
 }
 
 // clang-format off
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_every_member_counts),
     TEST(test_floats_are_compared_by_bits),

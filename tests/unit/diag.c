@@ -1,25 +1,8 @@
 #include "failing_allocator.h"
+#include "setup.h"
 
 #include <baton/ir.h>
 #include <jansson.h>
-
-static bt_ctx *ctx;
-
-static int set_up(void **state)
-{
-    (void)state;
-    bt_registry *r = bt_registry_create(NULL);
-    ctx = bt_ctx_create(r);
-    bt_registry_unref(r);
-    return ctx == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    bt_ctx_destroy(ctx);
-    return 0;
-}
 
 static const char *rendered(bt_status status, int colour)
 {
@@ -77,14 +60,14 @@ static void test_a_span_becomes_a_place(void **state)
 {
     (void)state;
     static const char text[] = "one\n\tlet abc = 1\n";
-    bt_store *store = bt_store_create(bt_ctx_registry(ctx));
+    bt_store *own = bt_store_create(bt_ctx_registry(ctx));
     uint32_t source;
-    assert_ok(
-        ctx, bt_store_add_source(ctx, store, "net.txt", text, sizeof(text) - 1, &source));
-    bt_span span = bt_span_text(store, source, 9, 3);
-    bt_status status = bt_fail_at(ctx, BT_ERR_NAME, store, span, "unknown name abc");
-    status = bt_note(ctx, status, store, bt_span_text(store, source, 0, 3), "not here");
-    bt_store_unref(store);
+    assert_ok(ctx,
+              bt_store_add_source(ctx, own, "net.txt", text, sizeof(text) - 1, &source));
+    bt_span span = bt_span_text(own, source, 9, 3);
+    bt_status status = bt_fail_at(ctx, BT_ERR_NAME, own, span, "unknown name abc");
+    status = bt_note(ctx, status, own, bt_span_text(own, source, 0, 3), "not here");
+    bt_store_unref(own);
     assert_string_equal(rendered(status, 0), "net.txt:2:6: error: unknown name abc\n"
                                              "    \tlet abc = 1\n"
                                              "    \t    ^~~\n"
@@ -307,7 +290,6 @@ static void test_each_failing_allocation_is_reported(void **state)
     fail_each_allocation(use_diags);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 static const struct CMUnitTest tests[] = {
     TEST(test_a_record_outlives_what_it_was_made_from),
     TEST(test_notes_are_added_to_a_copy),

@@ -350,7 +350,6 @@ static void test_random_decisions_are_never_wrong(void **state)
 }
 
 // clang-format off
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_sums_are_collected),
     TEST(test_products_are_distributed),

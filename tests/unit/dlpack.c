@@ -34,7 +34,7 @@ static bt_ctx *ctx;
 static struct failing_allocator counter;
 static int ndeleted;
 
-static int set_up(void **state)
+static int setup(void **state)
 {
     (void)state;
     counter = failing_allocator(0, 0);
@@ -47,7 +47,7 @@ static int set_up(void **state)
     return ctx == NULL;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
     (void)state;
     bt_ctx_destroy(ctx);
@@ -251,7 +251,6 @@ static void test_each_failing_allocation_is_reported(void **state)
     fail_each_allocation(use_dlpack);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 static const struct CMUnitTest tests[] = {
     TEST(test_a_tensor_comes_in_without_a_copy),
     TEST(test_strides_are_followed),

@@ -5,9 +5,8 @@
  *
  *     static int body(const bt_allocator *allocator)
  *     {
- *         ... create a registry with it and .arena_single = 1, do the work, destroy all
- * ... return 1 if everything succeeded, 0 if something reported BT_ERR_MEMORY or gave
- * NULL;
+ *         // create a registry with it and .arena_single = 1, do the work, destroy all
+ *         return 1; // or 0 where something reported BT_ERR_MEMORY or gave NULL
  *     }
  *     fail_each_allocation(body);
  */

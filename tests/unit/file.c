@@ -12,7 +12,7 @@ static char folder[64];
 
 /* Every test works in a folder of its own, which must hold nothing temporary at the
  * end. */
-static int set_up(void **state)
+static int setup(void **state)
 {
     (void)state;
     bt_registry *r = bt_registry_create(NULL);
@@ -48,7 +48,7 @@ static int remove_all(const char *at)
     return ntemporary;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
     (void)state;
     int ntemporary = remove_all(folder);
@@ -314,7 +314,6 @@ static void test_each_failing_allocation_is_reported(void **state)
     assert_int_equal(open_files(), before);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 static const struct CMUnitTest tests[] = {
     TEST(test_what_is_written_reads_back),
     TEST(test_large_files_end_in_a_nul_too),

@@ -7,7 +7,7 @@ static bt_heap *heap;
 static struct failing_allocator counter;
 
 /* Every test starts with an allocator that counts and ends when all is given back. */
-static int set_up(void **state)
+static int setup(void **state)
 {
     (void)state;
     counter = failing_allocator(0, 0);
@@ -20,7 +20,7 @@ static int set_up(void **state)
     return !ctx || !heap;
 }
 
-static int tear_down(void **state)
+static int teardown(void **state)
 {
     (void)state;
     bt_heap_destroy(heap);
@@ -372,7 +372,6 @@ static void test_long_and_cyclic_values_are_cut(void **state)
     assert_ok(ctx, bt_heap_collect(ctx, heap, 0, NULL));
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 static const struct CMUnitTest tests[] = {
     TEST(test_downcasts_are_checked),
     TEST(test_long_chains_are_freed_without_recursion),

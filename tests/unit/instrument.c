@@ -90,7 +90,6 @@ static void test_times_are_summed_by_pass(void **state)
                                             "all        4.00 ms\n");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_a_diff_shows_changed_lines_with_neighbours),
     TEST(test_a_diff_holds_both_texts),

@@ -261,7 +261,6 @@ static void test_sha256_of_known_texts(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_values_and_keys_are_found_again),
     TEST(test_depth_is_bounded_before_the_tree_is_made),

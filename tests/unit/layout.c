@@ -1,25 +1,6 @@
-#include "test.h"
+#include "setup.h"
 
 #include <baton/ir.h>
-
-static bt_registry *registry;
-static bt_store *store;
-
-static int setup(void **state)
-{
-    (void)state;
-    registry = bt_registry_create(NULL);
-    store = bt_store_create(registry);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    bt_store_unref(store);
-    bt_registry_unref(registry);
-    return 0;
-}
 
 static void test_a_blocked_layout_is_read(void **state)
 {
@@ -87,7 +68,6 @@ static void test_row_major_is_no_layout(void **state)
 }
 
 // clang-format off
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_a_blocked_layout_is_read),
     TEST(test_malformed_layouts_are_refused),

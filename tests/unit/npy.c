@@ -1,26 +1,9 @@
 #include "failing_allocator.h"
+#include "setup.h"
 
 #include <baton/value.h>
 
 #include <math.h>
-
-static bt_ctx *ctx;
-
-static int set_up(void **state)
-{
-    (void)state;
-    bt_registry *r = bt_registry_create(NULL);
-    ctx = bt_ctx_create(r);
-    bt_registry_unref(r);
-    return ctx == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    bt_ctx_destroy(ctx);
-    return 0;
-}
 
 /* The bytes of an npy file, in a block of just their size so that overruns show. */
 struct bytes {
@@ -311,7 +294,6 @@ static void test_each_failing_allocation_is_reported(void **state)
     fail_each_allocation(refuse_npy);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 static const struct CMUnitTest tests[] = {
     TEST(test_versions_and_styles_of_headers_read),
     TEST(test_big_endian_is_turned),

@@ -1,26 +1,9 @@
 #include "failing_allocator.h"
+#include "setup.h"
 
 #include <baton/value.h>
 
 #include "value/crc32.h"
-
-static bt_ctx *ctx;
-
-static int set_up(void **state)
-{
-    (void)state;
-    bt_registry *r = bt_registry_create(NULL);
-    ctx = bt_ctx_create(r);
-    bt_registry_unref(r);
-    return ctx == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    bt_ctx_destroy(ctx);
-    return 0;
-}
 
 static bt_tensor *vector(bt_ctx *own, int64_t n)
 {
@@ -309,7 +292,6 @@ static void test_each_failing_allocation_is_reported(void **state)
     fail_each_allocation(use_npz);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 static const struct CMUnitTest tests[] = {
     TEST(test_checksums_are_those_of_the_standard),
     TEST(test_archives_round_trip_in_order),

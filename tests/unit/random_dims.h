@@ -38,11 +38,11 @@ static const bt_type_param random_params[NVAR] = {
     { BT_KIND_DIM, 1, 64, 1 },        { BT_KIND_DIM, 3, 515, 8 },
     { BT_KIND_DIM, 0, INT64_MAX, 1 },
 };
-static inline void random_vars(bt_store *store, const bt_type **vars)
+static inline void random_vars(bt_store *in, const bt_type **vars)
 {
     for (int i = 0; i < NVAR - 1; i++)
-        vars[i] = bt_type_var(store, &random_params[i], NULL);
-    vars[NVAR - 1] = bt_dim_opaque(store, NULL);
+        vars[i] = bt_type_var(in, &random_params[i], NULL);
+    vars[NVAR - 1] = bt_dim_opaque(in, NULL);
 }
 static inline void random_values(int64_t *values)
 {
@@ -55,32 +55,32 @@ static inline void random_values(int64_t *values)
     }
 }
 
-static inline const bt_type *build_random(bt_store *store, const struct random_dim *pool,
+static inline const bt_type *build_random(bt_store *in, const struct random_dim *pool,
                                           const struct random_dim *d,
                                           const bt_type *const *vars)
 {
     if (d->op == NOP)
-        return d->left < 0 ? bt_dim(store, d->number) : vars[d->left];
+        return d->left < 0 ? bt_dim(in, d->number) : vars[d->left];
     const bt_type *a = pool[d->left].term, *b = pool[d->right].term;
     if (!a || !b)
         return NULL;
     switch (d->op) {
-    case ADD: return bt_dim_add(store, a, b);
-    case SUB: return bt_dim_sub(store, a, b);
-    case MUL: return bt_dim_mul(store, a, b);
-    case SCALE: return bt_dim_scale(store, a, d->number, 1);
-    case FLOORDIV: return bt_dim_floordiv(store, a, b);
-    case CEILDIV: return bt_dim_ceildiv(store, a, b);
-    case MOD: return bt_dim_mod(store, a, b);
-    case MIN: return bt_dim_min(store, a, b);
-    case MAX: return bt_dim_max(store, a, b);
+    case ADD: return bt_dim_add(in, a, b);
+    case SUB: return bt_dim_sub(in, a, b);
+    case MUL: return bt_dim_mul(in, a, b);
+    case SCALE: return bt_dim_scale(in, a, d->number, 1);
+    case FLOORDIV: return bt_dim_floordiv(in, a, b);
+    case CEILDIV: return bt_dim_ceildiv(in, a, b);
+    case MOD: return bt_dim_mod(in, a, b);
+    case MIN: return bt_dim_min(in, a, b);
+    case MAX: return bt_dim_max(in, a, b);
     }
     return NULL;
 }
 
 /* The first entries are numbers and variables, the others combine earlier ones, numbers
  * being likely on the right. */
-static inline void random_pool(bt_store *store, struct random_dim *pool, int n,
+static inline void random_pool(bt_store *in, struct random_dim *pool, int n,
                                const bt_type *const *vars)
 {
     for (int i = 0; i < n; i++) {
@@ -96,7 +96,7 @@ static inline void random_pool(bt_store *store, struct random_dim *pool, int n,
             d->right = (int)random_in(0, random_next() % 2 ? 11 : i - 1);
             d->number = random_in(-9, 9);
         }
-        d->term = build_random(store, pool, d, vars);
+        d->term = build_random(in, pool, d, vars);
     }
 }
 

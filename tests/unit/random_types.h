@@ -12,7 +12,7 @@ struct scene {
     const bt_type *element; /* a type variable */
 };
 
-static inline void prepare(bt_store *store, struct scene *scene, uint64_t seed,
+static inline void prepare(bt_store *in, struct scene *scene, uint64_t seed,
                            int backwards)
 {
     bt_type_param element = { .kind = BT_KIND_TYPE };
@@ -20,13 +20,13 @@ static inline void prepare(bt_store *store, struct scene *scene, uint64_t seed,
     for (int i = 0; i < NVAR; i++) {
         int at = backwards ? NVAR - 1 - i : i;
         // All are variables here, so that all can be closed over.
-        scene->vars[at] = bt_type_var(store, &random_params[at], NULL);
+        scene->vars[at] = bt_type_var(in, &random_params[at], NULL);
     }
-    scene->element = bt_type_var(store, &element, NULL);
-    random_pool(store, scene->pool, 40, scene->vars);
+    scene->element = bt_type_var(in, &element, NULL);
+    random_pool(in, scene->pool, 40, scene->vars);
 }
 
-static inline const bt_type *random_type(bt_store *store, const struct scene *scene,
+static inline const bt_type *random_type(bt_store *in, const struct scene *scene,
                                          int depth)
 {
     const bt_type *at[3];
@@ -38,34 +38,33 @@ static inline const bt_type *random_type(bt_store *store, const struct scene *sc
         }
         if (random_next() % 8 == 0)
             return scene->element;
-        return bt_type_tensor(store, bt_type_shape(store, 3, at),
-                              bt_type_dtype(store, BT_INT8));
+        return bt_type_tensor(in, bt_type_shape(in, 3, at), bt_type_dtype(in, BT_INT8));
     }
     for (int i = 0; i < 3; i++)
-        at[i] = random_type(store, scene, depth - 1);
+        at[i] = random_type(in, scene, depth - 1);
     if (choice == 2)
-        return bt_type_ref(store, at[0]);
+        return bt_type_ref(in, at[0]);
     if (choice == 3)
-        return bt_func_type_close(store, 0, NULL, 1, at, at[1], 0, NULL);
+        return bt_func_type_close(in, 0, NULL, 1, at, at[1], 0, NULL);
     if (choice == 4) {
         // A parameter of its own, used beside those of the outside.
-        const bt_type *own = bt_type_var(store, &random_params[0], NULL);
-        const bt_type *sum = bt_dim_add(store, own, scene->vars[random_next() % NVAR]);
-        at[1] = bt_type_tensor(store, bt_type_shape(store, 1, &sum),
-                               bt_type_dtype(store, BT_FLOAT32));
-        return bt_func_type_close(store, 1, &own, 1, &at[1], at[0], 0, NULL);
+        const bt_type *own = bt_type_var(in, &random_params[0], NULL);
+        const bt_type *sum = bt_dim_add(in, own, scene->vars[random_next() % NVAR]);
+        at[1] =
+            bt_type_tensor(in, bt_type_shape(in, 1, &sum), bt_type_dtype(in, BT_FLOAT32));
+        return bt_func_type_close(in, 1, &own, 1, &at[1], at[0], 0, NULL);
     }
-    return bt_type_tuple(store, 3, at);
+    return bt_type_tuple(in, 3, at);
 }
 
 /* The type with all its variables bound. */
-static inline const bt_type *close_scene(bt_store *store, const struct scene *scene,
+static inline const bt_type *close_scene(bt_store *in, const struct scene *scene,
                                          const bt_type *body)
 {
     const bt_type *all[NVAR + 1];
     memcpy(all, scene->vars, sizeof(scene->vars));
     all[NVAR] = scene->element;
-    return bt_func_type_close(store, NVAR + 1, all, 1, &body, body, 0, NULL);
+    return bt_func_type_close(in, NVAR + 1, all, 1, &body, body, 0, NULL);
 }
 
 #endif

@@ -1,25 +1,6 @@
-#include "test.h"
+#include "setup.h"
 
 #include "ir/store.h"
-
-static bt_registry *registry;
-static bt_store *store;
-
-static int setup(void **state)
-{
-    (void)state;
-    registry = bt_registry_create(NULL);
-    store = bt_store_create(registry);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    bt_store_unref(store);
-    bt_registry_unref(registry);
-    return 0;
-}
 
 static void test_equal_names_are_one_pointer(void **state)
 {
@@ -86,7 +67,6 @@ static void check_place(bt_span span, uint32_t line, uint32_t column, uint32_t w
 static void test_spans_know_line_column_and_text(void **state)
 {
     (void)state;
-    bt_ctx *ctx = bt_ctx_create(registry);
     static const char text[] = "first\nsecond line\r\n\nlast";
     uint32_t source;
     assert_ok(ctx,
@@ -99,13 +79,11 @@ static void test_spans_know_line_column_and_text(void **state)
     check_place(bt_span_text(store, source, 3, 15), 1, 4, 2, "first");
     check_place(bt_span_text(store, source, 24, 1), 4, 5, 1, "last");
     check_place(bt_span_text(store, source, UINT32_MAX, UINT32_MAX), 4, 5, 1, "last");
-    bt_ctx_destroy(ctx);
 }
 
 static void test_spans_of_models_name_the_node(void **state)
 {
     (void)state;
-    bt_ctx *ctx = bt_ctx_create(registry);
     uint32_t source;
     bt_place place;
     assert_ok(ctx, bt_store_add_source(ctx, store, "a.onnx", NULL, 0, &source));
@@ -118,14 +96,12 @@ static void test_spans_of_models_name_the_node(void **state)
     assert_null(place.file);
     bt_span_place(store, 12345, &place);
     assert_null(place.file);
-    bt_ctx_destroy(ctx);
 }
 
 static void test_spans_of_a_text_elsewhere_keep_line_and_column(void **state)
 {
     (void)state;
     uint32_t source;
-    bt_ctx *ctx = bt_ctx_create(registry);
     assert_ok(ctx, bt_store_add_source(ctx, store, "net.py", NULL, 0, &source));
     bt_place place;
     bt_span_place(store, bt_span_line(store, source, 12, 5, 7), &place);
@@ -135,7 +111,6 @@ static void test_spans_of_a_text_elsewhere_keep_line_and_column(void **state)
     assert_int_equal(place.width, 7);
     assert_null(place.text);
     assert_null(place.node);
-    bt_ctx_destroy(ctx);
 }
 
 static void test_provenance_sets_are_interned_and_sorted(void **state)
@@ -175,7 +150,6 @@ static void test_provenance_keeps_the_sixteen_smallest(void **state)
 }
 
 // clang-format off
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_equal_names_are_one_pointer),
     TEST(test_a_store_outlives_its_creator),

@@ -1,31 +1,9 @@
-#include "test.h"
+#include "setup.h"
 
 #include "ir/store.h"
 #include "random_types.h"
 
 #include <baton/op.h>
-
-static bt_registry *registry;
-static bt_store *store;
-static bt_ctx *ctx;
-
-static int setup(void **state)
-{
-    (void)state;
-    registry = bt_registry_create(NULL);
-    store = bt_store_create(registry);
-    ctx = bt_ctx_create(registry);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    bt_ctx_destroy(ctx);
-    bt_store_unref(store);
-    bt_registry_unref(registry);
-    return 0;
-}
 
 static const bt_type *new_var(uint32_t kind, const char *name)
 {
@@ -337,7 +315,6 @@ static void test_opening_twice_is_substitution(void **state)
 }
 
 // clang-format off
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_substitution_keeps_normal_forms),
     TEST(test_substitution_splices_shapes),

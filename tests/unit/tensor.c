@@ -1,26 +1,9 @@
 #include "failing_allocator.h"
+#include "setup.h"
 
 #include <baton/value.h>
 
 #include <math.h>
-
-static bt_ctx *ctx;
-
-static int set_up(void **state)
-{
-    (void)state;
-    bt_registry *r = bt_registry_create(NULL);
-    ctx = bt_ctx_create(r);
-    bt_registry_unref(r);
-    return ctx == NULL;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    bt_ctx_destroy(ctx);
-    return 0;
-}
 
 static bt_tensor *create(bt_dtype dtype, uint32_t rank, const int64_t *dims)
 {
@@ -444,7 +427,6 @@ static void test_each_failing_allocation_is_reported(void **state)
     fail_each_allocation(use_tensors);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 static const struct CMUnitTest tests[] = {
     TEST(test_a_new_tensor_is_zero_aligned_and_row_major),
     TEST(test_shapes_without_elements_are_tensors),

@@ -37,6 +37,9 @@
             fail_msg("expected \"%s\" in: %s", (part), assert_status->message); \
     } while (0)
 
+/* A row of `tests` for a file with a setup and a teardown. */
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
 static inline int test_run(const struct CMUnitTest *tests, size_t ntest, int argc,
                            char **argv)
 {

@@ -33,8 +33,6 @@ static int teardown(void **state)
     return 0;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 static inline bt_module *parse(const char *text)
 {
     bt_module *module = NULL;

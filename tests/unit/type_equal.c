@@ -209,7 +209,6 @@ static void test_attributes_of_relations_are_copied(void **state)
 }
 
 // clang-format off
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_closed_types_are_equal_across_stores),
     TEST(test_free_variables_need_a_counterpart),

@@ -1,28 +1,6 @@
-#include "test.h"
+#include "setup.h"
 
 #include "ir/store.h"
-
-static bt_registry *registry;
-static bt_store *store;
-static bt_ctx *ctx;
-
-static int setup(void **state)
-{
-    (void)state;
-    registry = bt_registry_create(NULL);
-    store = bt_store_create(registry);
-    ctx = bt_ctx_create(registry);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    bt_ctx_destroy(ctx);
-    bt_store_unref(store);
-    bt_registry_unref(registry);
-    return 0;
-}
 
 static const bt_type *new_var(uint32_t kind)
 {
@@ -218,7 +196,6 @@ static void test_names_of_kinds(void **state)
 }
 
 // clang-format off
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 static const struct CMUnitTest tests[] = {
     TEST(test_equal_structure_is_one_pointer),
     TEST(test_variables_are_fresh),

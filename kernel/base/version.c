@@ -1,3 +1,4 @@
+/* The version, and the mark of this copy of the library. */
 #include <baton/plugin.h>
 
 const char bt_host_mark = 1;

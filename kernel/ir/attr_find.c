@@ -1,3 +1,4 @@
+/* Attributes by name, for those who do not know the struct. */
 #include <string.h>
 
 #include <baton/op.h>

@@ -5,7 +5,8 @@
  *     begin   what the work needs; nothing fails
  *     run     the work: may fail at any allocation. It writes its result as text, so that
  *             results can be compared, and leaves nothing behind but caches of the
- * registry end     frees what begin made
+ *             registry
+ *     end     frees what begin made
  *
  * All memory of Baton goes through the registry's hook and is seen. Outside it are
  * jansson (its allocator is the process's), dlopen and stdio.

@@ -1,9 +1,11 @@
 /*
  * Runs models for the tests beside it: one long-lived process, so that thousands of small
  * models cost no start-up. A request is a line of fields separated by tabs, the answer
- * one line: "ok", then what was asked for; or "error CODE TEXT". open MODEL PIPELINE
- * [DIM=N]...   ok NINPUT NOUTPUT set INDEX FILE                   an input from .npy or
- * .pb run FOLDER                       outputs as FOLDER/INDEX.npy
+ * one line: "ok", then what was asked for; or "error CODE TEXT".
+ *
+ *     open MODEL PIPELINE [DIM=N]...   ok NINPUT NOUTPUT
+ *     set INDEX FILE                   an input from .npy or .pb
+ *     run FOLDER                       outputs as FOLDER/INDEX.npy
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Arenas: zeroed objects, marks, growing vectors. */
 #include "failing_allocator.h"
 
 static bt_registry *create(uint32_t single)

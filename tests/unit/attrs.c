@@ -1,3 +1,4 @@
+/* Attribute structs by their schema: equality, hashes, copies, substitution. */
 #include "setup.h"
 
 #include <baton/op.h>

@@ -1,3 +1,4 @@
+/* Diagnostics: places, notes, rendering, what is reported. */
 #include "failing_allocator.h"
 #include "setup.h"
 

@@ -1,3 +1,4 @@
+/* Dims: normal forms, bounds, equality. */
 #include "test.h"
 
 #include "ir/store.h"

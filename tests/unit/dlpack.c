@@ -1,3 +1,4 @@
+/* Tensors from and to other libraries. */
 #include "failing_allocator.h"
 
 #include <baton/value.h>

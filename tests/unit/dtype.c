@@ -1,3 +1,4 @@
+/* Element types: names, sizes, half floats. */
 #include "test.h"
 
 #include <baton/value.h>

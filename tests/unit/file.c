@@ -1,3 +1,4 @@
+/* Files: reading, replacing, opening beneath a folder. */
 #include "failing_allocator.h"
 
 #include <baton/value.h>

@@ -1,3 +1,4 @@
+/* Objects that hold objects, and the collection of cycles. */
 #include "failing_allocator.h"
 
 #include <baton/value.h>

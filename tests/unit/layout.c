@@ -1,3 +1,4 @@
+/* Layouts: what is read, what is refused. */
 #include "setup.h"
 
 #include <baton/ir.h>

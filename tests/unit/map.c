@@ -1,3 +1,4 @@
+/* Maps: order, growth, keys of both kinds. */
 #include "failing_allocator.h"
 
 static void test_entries_keep_their_order(void **state)

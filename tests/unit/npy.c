@@ -1,3 +1,4 @@
+/* npy files: what is read, written, refused. */
 #include "failing_allocator.h"
 #include "setup.h"
 

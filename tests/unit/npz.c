@@ -1,3 +1,4 @@
+/* npz files: what is read, written, refused. */
 #include "failing_allocator.h"
 #include "setup.h"
 

@@ -1,3 +1,4 @@
+/* Stores: names, spans, provenance. */
 #include "setup.h"
 
 #include "ir/store.h"

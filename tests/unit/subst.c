@@ -1,3 +1,4 @@
+/* Substitution, opening and closing of function types, copies between stores. */
 #include "setup.h"
 
 #include "ir/store.h"

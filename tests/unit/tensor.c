@@ -1,3 +1,4 @@
+/* Tensors: creation, views, casts, comparison. */
 #include "failing_allocator.h"
 #include "setup.h"
 

@@ -1,3 +1,4 @@
+/* Equality of terms across stores. */
 #include "test.h"
 
 #include "ir/equality.h"

@@ -1,3 +1,4 @@
+/* Stores and terms without memory: every allocation fails in turn. */
 #include "failing_allocator.h"
 #include "random_types.h"
 

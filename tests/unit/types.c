@@ -1,3 +1,4 @@
+/* Terms: interning, kinds, what constructors refuse. */
 #include "setup.h"
 
 #include "ir/store.h"

@@ -1,3 +1,4 @@
+/* The version. */
 #include "test.h"
 
 #include <baton/baton.h>

@@ -64,6 +64,19 @@ foreach(kind op relation pass)
   run("make" "" ${CMAKE_COMMAND} -E env PATH=${PREFIX}/${BINDIR}:$ENV{PATH} make -C ${WORK}/new CC=${CC})
   run("the ${kind}'s test, by make" "" ${BATON} filecheck ${WORK}/new/test.baton)
 endforeach()
+
+# The operator of README.md, in the place of the one that is written.
+file(READ ${HERE}/../../README.md readme)
+string(REGEX MATCH "```c\n([^`]*bt_ops_example_swish[^`]*)```" found "${readme}")
+string(REPLACE "bt_ops_example_swish" "bt_swish_swish" operator "${CMAKE_MATCH_1}")
+run("baton plugin new op" "README.md" ${BATON} plugin new op example.swish ${WORK}/swish)
+file(WRITE ${WORK}/swish/swish.c "${operator}")
+run("configuring" "" ${CMAKE_COMMAND} -S ${WORK}/swish -B ${WORK}/swish/build -G ${GENERATOR} -DCMAKE_C_COMPILER=${CC}
+  -DCMAKE_PREFIX_PATH=${PREFIX})
+run("building" "" ${CMAKE_COMMAND} --build ${WORK}/swish/build)
+set(ENV{BATON_PLUGIN_PATH} ${WORK}/swish/build)
+run("baton plugin check" "its tables agree" ${BATON} plugin check org.example.swish)
+run("README.md's operator" "data times its sigmoid" ${BATON} list ops example.swish)
 unset(ENV{BATON_PLUGIN_PATH})
 
 # The example program, one screen of the public API.

@@ -143,7 +143,7 @@ typedef struct bt_registry_options {
 /* NULL options: all defaults. NULL result: no memory. Opens no plugin, reads no file. */
 BT_API bt_registry *bt_registry_create(const bt_registry_options *);
 BT_API bt_registry *bt_registry_ref(bt_registry *);
-BT_API void bt_registry_unref(bt_registry *);
+BT_API void bt_registry_unref(bt_registry *); /* accepts NULL */
 
 /* Bounds on what one call may use; exceeding one is BT_ERR_LIMIT. */
 typedef struct bt_limits {
@@ -157,7 +157,7 @@ typedef struct bt_limits {
 
 /* Holds a reference to the registry. NULL: no memory. */
 BT_API bt_ctx *bt_ctx_create(bt_registry *);
-BT_API void bt_ctx_destroy(bt_ctx *);
+BT_API void bt_ctx_destroy(bt_ctx *); /* accepts NULL */
 BT_API bt_registry *bt_ctx_registry(const bt_ctx *);
 /* May be changed between calls. */
 BT_API bt_limits *bt_ctx_limits(bt_ctx *);
@@ -180,7 +180,7 @@ BT_API void bt_arena_destroy(bt_arena *);        /* accepts NULL */
 BT_API void *bt_arena_alloc(bt_arena *, size_t count, size_t nbytes);
 #define BT_NEW(arena, T)     ((T *)bt_arena_alloc((arena), 1, sizeof(T)))
 #define BT_NEWS(arena, T, n) ((T *)bt_arena_alloc((arena), (n), sizeof(T)))
-/* A NUL-terminated copy of `nbytes` bytes. */
+/* A NUL-terminated copy of `nbytes` bytes. NULL: no memory. */
 BT_API const char *bt_arena_text(bt_arena *, const char *, size_t nbytes);
 /* Everything allocated after the mark is given back by release. */
 BT_API const void *bt_arena_mark(bt_arena *);

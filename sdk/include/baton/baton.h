@@ -47,6 +47,7 @@ typedef struct bt_port {
     const int64_t *dims; /* -1 for those not known before run time */
 } bt_port;
 BT_API uint32_t bt_program_ninput(const bt_program *);
+/* Borrowed from the program. NULL: no such input, output. */
 BT_API const bt_port *bt_program_input(const bt_program *, uint32_t index);
 /* Fields of a result that is a tuple, else 1. */
 BT_API uint32_t bt_program_noutput(const bt_program *);
@@ -56,8 +57,10 @@ BT_API const bt_port *bt_program_output(const bt_program *, uint32_t index);
  * errors  BT_ERR_NAME: no such input */
 BT_API bt_status bt_program_set(bt_program *, const char *input,
                                 const bt_object *) BT_MUST_USE;
+/* errors  BT_ERR_ARGUMENT: an input is missing or does not fit; BT_ERR_RUNTIME,
+ *         BT_ERR_LIMIT, BT_ERR_CANCELLED: of the run */
 BT_API bt_status bt_program_run(bt_program *) BT_MUST_USE;
-/* Borrowed, until the next run. NULL before the first. */
+/* An output; borrowed, until the next run. NULL before the first. */
 BT_API const bt_object *bt_program_get(const bt_program *, uint32_t index);
 
 #ifdef __cplusplus

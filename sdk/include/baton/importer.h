@@ -46,20 +46,23 @@ typedef struct bt_importer {
     }
 
 typedef struct bt_import_options {
-    const char
-        *entry; /* the function whose dims are given; NULL: main, or the only one */
-    const char *const *dims;  /* "n=4": symbolic dims of the entry; NULL-terminated;
-                                 NULL: none */
-    const char *const *fixed; /* "axes=[1, 2]": inputs of a foreign model that are
-                                 constants from here on; NULL-terminated; NULL: none */
+    /* The function whose dims are given; NULL: main, or the only one. */
+    const char *entry;
+    /* Symbolic dims of the entry: "n=4", ended by NULL; NULL: none. */
+    const char *const *dims;
+    /* Inputs of a foreign model that are constants from here on: "axes=[1, 2]", ended by
+     * NULL; NULL: none. */
+    const char *const *fixed;
 } bt_import_options;
 
 /* Reads a model of any known format: Baton text, or what an importer claims. NULL
- * options: none. The result is not yet inferred. errors BT_ERR_NAME, BT_ERR_ARGUMENT: it
- * has no such dim or input */
+ * options: none. The result is not yet inferred.
+ * errors  BT_ERR_NAME, BT_ERR_ARGUMENT: it has no such dim or input; BT_ERR_IO;
+ *         BT_ERR_FORMAT: of no known format; what the reader of the format gives */
 BT_API bt_status bt_import(bt_ctx *, const char *path, const bt_import_options *,
                            bt_module **out) BT_MUST_USE;
-/* One tensor: FILE.npy, FILE.npz:KEY, or what an importer reads. */
+/* One tensor: FILE.npy, FILE.npz:KEY, or what an importer reads.
+ * errors  BT_ERR_IO, BT_ERR_FORMAT, BT_ERR_NAME: no such key */
 BT_API bt_status bt_tensor_read(bt_ctx *, const char *source,
                                 bt_tensor **out) BT_MUST_USE;
 

@@ -68,6 +68,7 @@ BT_API void bt_span_place(const bt_store *, bt_span, bt_place *out);
 typedef uint32_t bt_prov;
 BT_API bt_prov bt_prov_new(bt_store *, bt_span); /* a fresh source id; 0: no memory */
 BT_API bt_prov bt_prov_join(bt_store *, bt_prov, bt_prov); /* 0 of non-zero: likewise */
+/* How many ids the set has, and they themselves, ascending; in the store. */
 BT_API uint32_t bt_prov_ids(const bt_store *, bt_prov, const uint32_t **out);
 BT_API bt_span bt_prov_span(const bt_store *, uint32_t id);
 
@@ -357,7 +358,7 @@ typedef struct bt_dict {
     uint32_t n;
     const bt_dict_entry *at;
 } bt_dict;
-BT_API const bt_dict_entry *bt_dict_find(const bt_dict *, const char *name);
+BT_API const bt_dict_entry *bt_dict_find(const bt_dict *, const char *name); /* or NULL */
 
 /* ---- values ---- */
 
@@ -558,6 +559,7 @@ struct bt_module {
 };
 BT_API bt_module *bt_module_ref(const bt_module *);
 BT_API void bt_module_unref(const bt_module *); /* accepts NULL */
+/* By name; NULL: none. */
 BT_API const bt_global *bt_module_find(const bt_module *, const char *name);
 BT_API const bt_adt_def *bt_module_find_adt(const bt_module *, const char *name);
 BT_API const bt_ctor *bt_module_find_ctor(const bt_module *, const char *name);
@@ -579,7 +581,8 @@ BT_API void bt_module_builder_destroy(bt_module_builder *); /* accepts NULL */
  * errors  BT_ERR_NAME when `is_new` and the name is taken, BT_ERR_MEMORY */
 BT_API bt_status bt_module_builder_set(bt_module_builder *, const bt_global *,
                                        int is_new) BT_MUST_USE;
-BT_API void bt_module_builder_remove(bt_module_builder *, const char *name);
+BT_API void bt_module_builder_remove(bt_module_builder *,
+                                     const char *name); /* if there */
 /* Declares a data type so that types may mention it, then defines it. Kinds and names of
  * the variables come first. */
 BT_API bt_status bt_module_builder_declare_adt(bt_module_builder *, const char *name,
@@ -604,7 +607,7 @@ typedef struct bt_builder bt_builder;
 /* module: for the types of globals and constructors; may be NULL. */
 BT_API bt_status bt_builder_create(bt_ctx *, bt_store *, const bt_module *,
                                    bt_builder **out) BT_MUST_USE;
-BT_API void bt_builder_destroy(bt_builder *);
+BT_API void bt_builder_destroy(bt_builder *); /* accepts NULL */
 BT_API bt_ctx *bt_builder_ctx(const bt_builder *);
 BT_API bt_store *bt_builder_store(const bt_builder *);
 BT_API void bt_builder_set_infer(bt_builder *, int infer);
@@ -717,6 +720,8 @@ BT_API uint64_t bt_func_hash(const bt_func *);
  * is. Reports several errors, returns the first. */
 BT_API bt_status bt_parse(bt_ctx *, const char *file, const char *folder,
                           const char *text, size_t nbytes, bt_module **out) BT_MUST_USE;
+/* A type by itself.
+ * errors  BT_ERR_SYNTAX, BT_ERR_NAME, BT_ERR_KIND, BT_ERR_LIMIT */
 BT_API bt_status bt_parse_type(bt_ctx *, bt_store *, const char *text,
                                const bt_type **out) BT_MUST_USE;
 
@@ -748,7 +753,7 @@ enum {
     /* What keeps two equal bindings from being one. */
     BT_EFFECT_UNMERGED = BT_EFFECT_KEEPS | BT_EFFECT_READS | BT_EFFECT_ALLOCATES
 };
-typedef struct bt_effects bt_effects;
+typedef struct bt_effects bt_effects; /* lives in the arena it was made in */
 BT_API bt_status bt_effects_create(bt_ctx *, const bt_module *, bt_arena *,
                                    bt_effects **out) BT_MUST_USE;
 BT_API uint32_t bt_effects_of(const bt_effects *, const bt_value *);

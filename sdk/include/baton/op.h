@@ -424,7 +424,7 @@ typedef struct bt_quant_facet {
 
 /* ---- looking up ---- */
 
-/* Opens the plugin that has it.
+/* Opens the plugin that has it; the row lives as long as the registry.
  * errors  BT_ERR_NAME with the nearest names and the plugin that would provide it */
 BT_API bt_status bt_op_get(bt_ctx *, const char *name, const bt_op **out) BT_MUST_USE;
 BT_API bt_status bt_relation_get(bt_ctx *, const char *name,

@@ -160,6 +160,7 @@ BT_API bt_status bt_tensor_view(bt_ctx *, const bt_tensor *owner, uint32_t rank,
 BT_API bt_status bt_tensor_dense(bt_ctx *, const bt_tensor *,
                                  bt_tensor **out) BT_MUST_USE;
 BT_API int bt_tensor_is_dense(const bt_tensor *);
+/* A tensor of rank 0, the value converted as by bt_tensor_set. */
 BT_API bt_status bt_tensor_scalar(bt_ctx *, bt_dtype, double value,
                                   bt_tensor **out) BT_MUST_USE;
 BT_API bt_status bt_tensor_scalar_int(bt_ctx *, bt_dtype, int64_t value,
@@ -217,8 +218,9 @@ BT_API bt_status bt_closure_create(bt_ctx *, const void *executor, const void *c
  * that are reachable neither from the roots nor from an object that someone still holds.
  * References may outlive the heap: destroy empties those still alive, so that nothing is
  * lost in a cycle. */
-BT_API bt_heap *bt_heap_create(bt_registry *);
-BT_API void bt_heap_destroy(bt_heap *);
+BT_API bt_heap *bt_heap_create(bt_registry *); /* NULL: no memory */
+BT_API void bt_heap_destroy(bt_heap *);        /* accepts NULL */
+/* A cell with this content, and another content: both take references. */
 BT_API bt_status bt_ref_create(bt_ctx *, bt_heap *, bt_object *content,
                                bt_ref **out) BT_MUST_USE;
 BT_API void bt_ref_write(bt_ref *, bt_object *content);
@@ -258,7 +260,7 @@ BT_API bt_status bt_npz_create(bt_ctx *, uint32_t len, const bt_npz_entry *,
                                bt_npz **out) BT_MUST_USE;
 BT_API bt_status bt_npz_write(bt_ctx *, uint32_t len, const bt_npz_entry *,
                               bt_text *out) BT_MUST_USE;
-BT_API void bt_npz_destroy(bt_ctx *, bt_npz *); /* unrefs the tensors */
+BT_API void bt_npz_destroy(bt_ctx *, bt_npz *); /* unrefs the tensors; accepts NULL */
 
 /* Files: read whole (at most limits.bytes), replaced atomically (temporary, fsync,
  * rename; a symbolic link is replaced, not followed); a device or a pipe is written to.
@@ -270,8 +272,9 @@ typedef struct bt_file {
     size_t nbytes;
     uint32_t is_mapped;
 } bt_file;
+/* errors  BT_ERR_IO, BT_ERR_LIMIT, BT_ERR_CANCELLED */
 BT_API bt_status bt_file_read(bt_ctx *, const char *path, bt_file **out) BT_MUST_USE;
-BT_API void bt_file_close(bt_ctx *, bt_file *);
+BT_API void bt_file_close(bt_ctx *, bt_file *); /* accepts NULL */
 BT_API bt_status bt_file_write(bt_ctx *, const char *path, const void *bytes,
                                size_t nbytes) BT_MUST_USE;
 /* Opens `name` inside `folder` only: no "..", no absolute path, no symbolic link on the

@@ -60,7 +60,7 @@ bt_status bt__cursor_new(struct bt__coder *c, struct bt__block *b,
     for (; b; b = b->parent) {
         if (!b->loop)
             continue;
-        struct bt__step step = { *cursor, bt__linear_coef(l, b->loop->index) };
+        struct bt__advance step = { *cursor, bt__linear_coef(l, b->loop->index) };
         if (step.by && !BT_PUSH(c->arena, &b->loop->steps, step))
             return bt_no_memory();
     }

@@ -31,7 +31,7 @@ struct bt__limit {
     uint32_t cursor;
     int64_t lane, coef;
 };
-struct bt__step {
+struct bt__advance {
     uint32_t cursor;
     int64_t by;
 };
@@ -41,7 +41,7 @@ struct bt__loop {
     uint32_t index;
     int64_t extent;
     uint32_t width; /* elements a turn: 1, or the strip's */
-    bt_vec(struct bt__step) steps;
+    bt_vec(struct bt__advance) steps;
     bt_vec(struct bt__limit) limits;  /* narrow the range */
     bt_vec(struct bt__limit) windows; /* narrow the lanes on every turn */
     bt__instrs body;

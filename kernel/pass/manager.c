@@ -14,7 +14,7 @@ typedef struct run {
     const bt__plan *plan;
     const bt_pipeline_options *options;
     bt__manager manager;
-    bt__facts facts;
+    bt__holding holding;
     bt_module *module; /* a reference */
     bt__timings timings;
     uint32_t nrun;
@@ -177,7 +177,7 @@ static bt_status accept(run *r, const bt__planned *step, const bt_module *before
     if (is_changed)
         bt__analyses_drop(&r->manager.analyses,
                           r->module->store == before->store ? step : NULL);
-    return bt__facts_after(&r->facts, step, is_changed) ? NULL : bt_no_memory();
+    return bt__holding_after(&r->holding, step, is_changed) ? NULL : bt_no_memory();
 }
 
 static bt_status run_pass(run *r, const bt__planned *step, int *is_changed)
@@ -261,7 +261,7 @@ static bt_status run_plan(bt_ctx *ctx, const bt__plan *plan,
     int is_changed = 0;
     BT_TRY(bt__plan_check(ctx, plan, 0));
     BT_TRY(open_passes(ctx, &plan->steps));
-    r.facts.arena = plan->arena;
+    r.holding.arena = plan->arena;
     r.manager.analyses.arena = plan->arena;
     r.module = bt_module_ref(module);
     bt_status status = NULL;

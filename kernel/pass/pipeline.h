@@ -131,12 +131,12 @@ bt_status bt__plan_check(bt_ctx *, const bt__plan *, int report_all) BT_MUST_USE
 bt_status bt__plan_check_options(bt_ctx *, const bt__plan *) BT_MUST_USE;
 
 /* Names of analyses and invariants that hold. */
-typedef struct bt__facts {
+typedef struct bt__holding {
     bt_arena *arena;
     bt_vec(const char *) names;
-} bt__facts;
+} bt__holding;
 /* What holds after a pass. 0: no memory */
-int bt__facts_after(bt__facts *, const bt__planned *, int is_changed);
+int bt__holding_after(bt__holding *, const bt__planned *, int is_changed);
 /* Whether a list of words in a pass's manifest has the name. */
 int bt__item_names(const bt__item *, const char *key, const char *name);
 /* The same, or "*". */

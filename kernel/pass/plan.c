@@ -27,7 +27,7 @@ typedef struct settle {
 /* Where the walk is: the pipeline's scope, and how many pipelines and slots contain
  * it. */
 typedef struct region {
-    bt__scope scope;
+    bt__variables scope;
     uint32_t depth;
 } region;
 
@@ -86,7 +86,7 @@ static bt_status fail_option(bt_ctx *ctx, const bt__planned *pass,
 }
 
 static bt_status put_option(settle *s, bt__planned *pass, const bt__setting *option,
-                            const bt__scope *scope)
+                            const bt__variables *scope)
 {
     const bt_attr *attr = find_attr(pass->schema, option->name);
     bt__setting text = { .name = option->name, .spot = option->spot };

@@ -7,7 +7,7 @@
 #include "base/ctx.h"
 #include "pass/pipeline.h"
 
-/* ---- facts ---- */
+/* ---- what holds ---- */
 
 int bt__item_names(const bt__item *item, const char *key, const char *name)
 {
@@ -24,27 +24,27 @@ int bt__item_has(const bt__item *item, const char *key, const char *name)
     return bt__item_names(item, key, name) || bt__item_names(item, key, "*");
 }
 
-static int facts_has(const bt__facts *facts, const char *name)
+static int holds(const bt__holding *holding, const char *name)
 {
-    for (uint32_t i = 0; i < facts->names.len; i++) {
-        if (strcmp(facts->names.at[i], name) == 0)
+    for (uint32_t i = 0; i < holding->names.len; i++) {
+        if (strcmp(holding->names.at[i], name) == 0)
             return 1;
     }
     return 0;
 }
 
-int bt__facts_after(bt__facts *facts, const bt__planned *pass, int is_changed)
+int bt__holding_after(bt__holding *holding, const bt__planned *pass, int is_changed)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < facts->names.len; i++) {
-        if (!is_changed || bt__item_has(pass->item, "keeps", facts->names.at[i]))
-            facts->names.at[kept++] = facts->names.at[i];
+    for (uint32_t i = 0; i < holding->names.len; i++) {
+        if (!is_changed || bt__item_has(pass->item, "keeps", holding->names.at[i]))
+            holding->names.at[kept++] = holding->names.at[i];
     }
-    facts->names.len = kept;
+    holding->names.len = kept;
     const json_t *gives = json_object_get(pass->item->json, "gives");
     for (size_t i = 0; i < json_array_size(gives); i++) {
         const char *name = json_string_value(json_array_get(gives, i));
-        if (!facts_has(facts, name) && !BT_PUSH(facts->arena, &facts->names, name))
+        if (!holds(holding, name) && !BT_PUSH(holding->arena, &holding->names, name))
             return 0;
     }
     return 1;
@@ -55,7 +55,7 @@ int bt__facts_after(bt__facts *facts, const bt__planned *pass, int is_changed)
 typedef struct check {
     bt_ctx *ctx;
     const bt__plan *plan;
-    bt__facts facts;
+    bt__holding holding;
     bt_store *store;
     int report_all;
     int options_only;
@@ -112,7 +112,7 @@ static bt_status check_needs(check *c, const bt__planned *pass)
     for (size_t i = 0; i < json_array_size(needs); i++) {
         const char *need = json_string_value(json_array_get(needs, i));
         int is_analysis = 0;
-        if (strcmp(need, "types") == 0 || facts_has(&c->facts, need))
+        if (strcmp(need, "types") == 0 || holds(&c->holding, need))
             continue;
         BT_TRY(bt__analysis_exists(c->ctx, need, &is_analysis));
         if (!is_analysis)
@@ -174,7 +174,7 @@ static bt_status check_steps(check *c, const bt__planned_list *steps, int is_aga
         if (c->options_only)
             continue;
         BT_TRY(check_needs(c, step));
-        if (!bt__facts_after(&c->facts, step, 1))
+        if (!bt__holding_after(&c->holding, step, 1))
             return bt_no_memory();
     }
     return NULL;
@@ -182,7 +182,7 @@ static bt_status check_steps(check *c, const bt__planned_list *steps, int is_aga
 
 static bt_status check_plan(check *c)
 {
-    c->facts.arena = c->plan->arena;
+    c->holding.arena = c->plan->arena;
     c->store = bt_store_create(c->ctx->registry);
     if (!c->store)
         return bt_no_memory();

@@ -78,7 +78,7 @@ static int write_text(bt_arena *arena, const char *text, uint32_t kind, bt_text 
 }
 
 static bt_status fail_variable(bt_ctx *ctx, const bt__setting *setting, const char *name,
-                               const bt__scope *scope)
+                               const bt__variables *scope)
 {
     bt__nearest nearest;
     bt__nearest_init(&nearest, name);
@@ -92,7 +92,7 @@ static bt_status fail_variable(bt_ctx *ctx, const bt__setting *setting, const ch
 /* Follows "$name" to a value; each step leaves for the default or for the caller's scope,
  * so it ends. */
 static bt_status follow(bt_ctx *ctx, bt_arena *arena, const bt__setting **setting,
-                        const bt__scope *scope)
+                        const bt__variables *scope)
 {
     for (;;) {
         const char *text = (*setting)->text ? NULL : json_string_value((*setting)->value);
@@ -114,7 +114,7 @@ static bt_status follow(bt_ctx *ctx, bt_arena *arena, const bt__setting **settin
 }
 
 bt_status bt__setting_text(bt_ctx *ctx, bt_arena *arena, const bt__setting *setting,
-                           const bt__scope *scope, uint32_t kind, const char **out)
+                           const bt__variables *scope, uint32_t kind, const char **out)
 {
     bt_text text;
     BT_TRY(follow(ctx, arena, &setting, scope));

@@ -31,17 +31,11 @@ static const bt_op_input inputs[] = {
     { 0 },
 };
 
-/* "nn.adaptive_max_pool2d": the number before the d. */
-static uint32_t nspace_of(const bt_op *op)
-{
-    return (uint32_t)(op->name[strlen(op->name) - 2] - '0');
-}
-
 static bt_status relate(bt_solver *s, const bt_relation_call *r)
 {
     const struct attrs *a = r->attrs;
     bt_store *store = bt_relation_store(s);
-    uint32_t n = nspace_of(r->op);
+    uint32_t n = window_nspace(r->op);
     struct layout layout;
     bt_tensor_parts data;
     int64_t sizes[MAX_SPATIAL];
@@ -104,7 +98,7 @@ static void write_axes(bt_text *out, const struct layout *layout, uint32_t n, in
 static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
 {
     const struct attrs *a = call->attrs;
-    uint32_t n = nspace_of(call->op);
+    uint32_t n = window_nspace(call->op);
     int is_max = strncmp(call->op->name, "nn.adaptive_max", 15) == 0;
     struct layout layout;
     const char *wide = window_wide(call);

@@ -56,12 +56,6 @@ static const bt_op_input inputs[] = {
     { 0 },
 };
 
-/* "nn.conv2d": the number before the d. */
-static uint32_t nspace_of(const bt_op *op)
-{
-    return (uint32_t)(op->name[7] - '0');
-}
-
 static const char *out_layout(const struct attrs *a)
 {
     return *a->out_layout ? a->out_layout : a->data_layout;
@@ -110,7 +104,7 @@ static bt_status check_groups(bt_solver *s, const bt_relation_call *r,
 static bt_status relate(bt_solver *s, const bt_relation_call *r)
 {
     const struct attrs *a = r->attrs;
-    uint32_t n = nspace_of(r->op);
+    uint32_t n = window_nspace(r->op);
     struct layout in, kernel, out;
     bt_tensor_parts data, weight;
     int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], padding[2 * MAX_SPATIAL];
@@ -166,7 +160,7 @@ static void write_spatial(struct axes *y, struct axes *data, struct axes *weight
 static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
 {
     const struct attrs *a = call->attrs;
-    uint32_t n = nspace_of(call->op);
+    uint32_t n = window_nspace(call->op);
     struct layout in, kernel, result;
     struct axes y = { 0 }, data = { 0 }, weight = { 0 };
     char dtype[BT_DTYPE_NAME_SIZE] = "t";
@@ -213,7 +207,7 @@ static bt_status estimate(bt_ctx *ctx, const bt_formula_call *call,
     const struct attrs *a = call->attrs;
     if (!bt_tensor_static(call->result, &rank, dims) ||
         !bt_tensor_static(call->args[1], &weight_rank, weight) ||
-        !layout_read(a->kernel_layout, 'O', 'I', nspace_of(call->op), &kernel))
+        !layout_read(a->kernel_layout, 'O', 'I', window_nspace(call->op), &kernel))
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                        "%s: the cost of symbolic shapes is not known", call->op->name);
     for (uint32_t i = 0; i < rank; i++) {

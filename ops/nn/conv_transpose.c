@@ -53,12 +53,6 @@ static const bt_op_input inputs[] = {
     { 0 },
 };
 
-/* "nn.conv2d_transpose": the number before the d. */
-static uint32_t nspace_of(const bt_op *op)
-{
-    return (uint32_t)(op->name[7] - '0');
-}
-
 static const char *out_layout(const struct attrs *a)
 {
     return *a->out_layout ? a->out_layout : a->data_layout;
@@ -109,7 +103,7 @@ static bt_status spread_dim(bt_solver *s, const bt_relation_call *r, const bt_ty
 static bt_status relate(bt_solver *s, const bt_relation_call *r)
 {
     const struct attrs *a = r->attrs;
-    uint32_t n = nspace_of(r->op);
+    uint32_t n = window_nspace(r->op);
     struct layout in, kernel, out;
     bt_tensor_parts data, weight;
     int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], extra[MAX_SPATIAL],
@@ -183,7 +177,7 @@ static void write_equalities(bt_text *out, const struct attrs *a, uint32_t n)
 static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
 {
     const struct attrs *a = call->attrs;
-    uint32_t n = nspace_of(call->op);
+    uint32_t n = window_nspace(call->op);
     struct layout in, kernel, result;
     struct axes y = { 0 }, data = { 0 }, weight = { 0 };
     char dtype[BT_DTYPE_NAME_SIZE] = "t";

@@ -46,16 +46,10 @@ static const bt_op_input inputs[] = {
     { 0 },
 };
 
-/* "nn.max_pool2d": the number before the d. */
-static uint32_t nspace_of(const bt_op *op)
-{
-    return (uint32_t)(op->name[strlen(op->name) - 2] - '0');
-}
-
 static bt_status relate(bt_solver *s, const bt_relation_call *r)
 {
     const struct attrs *a = r->attrs;
-    uint32_t n = nspace_of(r->op);
+    uint32_t n = window_nspace(r->op);
     struct layout layout;
     bt_tensor_parts data;
     int64_t size[MAX_SPATIAL], strides[MAX_SPATIAL], dilation[MAX_SPATIAL],
@@ -101,7 +95,7 @@ struct pool {
 static void read_pool(const bt_formula_call *call, struct pool *p)
 {
     const struct attrs *a = call->attrs;
-    p->n = nspace_of(call->op);
+    p->n = window_nspace(call->op);
     layout_read(a->layout, 'N', 'C', p->n, &p->layout);
     list_expand(&a->pool_size, p->n, p->size);
     list_expand(&a->strides, p->n, p->strides);

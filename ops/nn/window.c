@@ -3,6 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+uint32_t window_nspace(const bt_op *op)
+{
+    return (uint32_t)(*strpbrk(op->name, "123") - '0');
+}
+
 int layout_read(const char *text, char first, char second, uint32_t nspace,
                 struct layout *out)
 {

@@ -14,6 +14,9 @@ struct layout {
     uint32_t space[MAX_SPATIAL]; /* D, H, W: those there are, in that order */
 };
 
+/* The number before the d of "nn.conv2d": how many spatial axes the operator has. */
+uint32_t window_nspace(const bt_op *);
+
 /* Reads a layout of `nspace` spatial axes whose other letters are `first` and `second`:
  * 1, or 0 when it is none. */
 int layout_read(const char *text, char first, char second, uint32_t nspace,

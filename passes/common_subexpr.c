@@ -34,13 +34,20 @@ struct seen_const {
     struct seen_const *next;
 };
 
+/* A binding that another one stands for, in the chain of that one. */
+struct follower {
+    const bt_value *value;
+    struct follower *next;
+};
+
 enum { NCONST_SLOT = 1 << 10 };
 
 struct numbering {
     const bt_effects *effects;
     bt_arena *arena;
-    bt_map leaders; /* binding -> the earlier binding that stands for it */
-    bt_map keys;    /* a constant's object -> that of the first equal one */
+    bt_map leaders;   /* binding -> the earlier binding that stands for it */
+    bt_map followers; /* that one -> struct follower */
+    bt_map keys;      /* a constant's object -> that of the first equal one */
     struct seen_const *consts[NCONST_SLOT];
     struct seen **slots;
     uint32_t nslot; /* a power of two */
@@ -180,17 +187,25 @@ static bt_status number_consts(struct numbering *n, const bt_value *value)
     return NULL;
 }
 
+static bt_status follow(struct numbering *n, const bt_value *value, const bt_value *first)
+{
+    struct follower *follower = BT_NEW(n->arena, struct follower);
+    if (!follower)
+        return bt_no_memory();
+    *follower = (struct follower){ value, bt_map_find(&n->followers, first) };
+    return bt_map_put(&n->followers, first, follower) &&
+                   bt_map_put(&n->leaders, value, (void *)(uintptr_t)first)
+               ? NULL
+               : bt_no_memory();
+}
+
 static bt_status number_binding(struct numbering *n, const bt_value *value)
 {
     BT_TRY(number_consts(n, value));
     uint32_t slot = hash_binding(n, value) & (n->nslot - 1);
     for (const struct seen *seen = n->slots[slot]; seen; seen = seen->next) {
-        if (equal_bindings(n, seen->value, value)) {
-            const void *found = seen->value;
-            return bt_map_put(&n->leaders, value, (void *)(uintptr_t)found)
-                       ? NULL
-                       : bt_no_memory();
-        }
+        if (equal_bindings(n, seen->value, value))
+            return follow(n, value, seen->value);
     }
     struct seen *seen = BT_NEW(n->arena, struct seen);
     if (!seen || !BT_PUSH(n->arena, &n->undo, slot))
@@ -218,12 +233,17 @@ static bt_status number_block(struct numbering *n, const bt_block *block)
     return NULL;
 }
 
+/* The one that stays came from all that it stands for. */
 static bt_status use_leader(bt_rewrite *rewrite, const bt_value *old,
                             const bt_value **out)
 {
     const struct numbering *n = bt_rewrite_state(rewrite);
     const bt_value *found = leader(n, old);
-    return found == old ? NULL : bt_rewrite_operand(rewrite, found, out);
+    if (found != old)
+        return bt_rewrite_operand(rewrite, found, out);
+    for (const struct follower *f = bt_map_find(&n->followers, old); f; f = f->next)
+        bt_rewrite_from(rewrite, f->value);
+    return NULL;
 }
 
 static const bt_rewriter rewriter = { .any = use_leader };
@@ -239,6 +259,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     if (!n.slots)
         return bt_no_memory();
     bt_map_init(&n.leaders, call->scratch, 0);
+    bt_map_init(&n.followers, call->scratch, 0);
     bt_map_init(&n.keys, call->scratch, 0);
     for (uint32_t i = 0; i < call->module->nglobal; i++) {
         if (call->module->globals[i]->kind == BT_GLOBAL_FUNC)

@@ -309,7 +309,7 @@ static bt_status rebuild(bt_rewrite *rw, const bt_value *old, const bt_value **o
         .operands = BT_NEWS(rw->stack, const bt_value *, bt_value_noperand(old)),
         .regions = BT_NEWS(rw->stack, const bt_block *, bt_value_nregion(old)),
         .same_types = old->type != NULL,
-        .same_nodes = !rw->cursor->scope->is_fresh,
+        .same_nodes = !rw->cursor->scope->is_fresh && rw->b->preset.prov == old->prov,
     };
     if (!now.operands || !now.regions)
         return bt_no_memory();
@@ -337,21 +337,29 @@ void bt__rewrite_preset(bt_rewrite *rw, const bt_value *old)
     rw->b->preset.type = NULL;
 }
 
+/* Builds it again, as its slot gave nothing. */
+static bt_status keep_one(bt_rewrite *rw, const bt_value *old, const bt_value **out)
+{
+    const void *mark = bt_arena_mark(rw->stack);
+    bt__rewrite_preset(rw, old);
+    rw->b->preset.prov = bt__builder_join(rw->b, rw->b->preset.prov, rw->from);
+    BT_TRY(rebuild(rw, old, out));
+    bt_arena_release(rw->stack, mark);
+    return NULL;
+}
+
 static bt_status visit_one(bt_rewrite *rw, const bt_value *old)
 {
     const bt_value *now;
     int dropped;
+    bt_prov outer = rw->from;
+    rw->from = 0;
     bt__rewrite_preset(rw, old);
     BT_TRY(bt__rewrite_ask(rw, old, &now, &dropped));
-    if (dropped)
-        return bt__scope_put(rw->cursor->scope, old, &bt__rewrite_dropped);
-    if (!now) {
-        const void *mark = bt_arena_mark(rw->stack);
-        bt__rewrite_preset(rw, old);
-        BT_TRY(rebuild(rw, old, &now));
-        bt_arena_release(rw->stack, mark);
-    }
-    return bt__scope_put(rw->cursor->scope, old, now);
+    if (!now && !dropped)
+        BT_TRY(keep_one(rw, old, &now));
+    rw->from = outer;
+    return bt__scope_put(rw->cursor->scope, old, dropped ? &bt__rewrite_dropped : now);
 }
 
 bt_status bt__rewrite_visit(bt_rewrite *rw, const bt_value *old)
@@ -450,6 +458,7 @@ bt_status bt_rewrite_replace(bt_rewrite *rw, const bt_value *old, const bt_value
 void bt_rewrite_from(bt_rewrite *rw, const bt_value *old)
 {
     rw->b->preset.prov = bt__builder_join(rw->b, rw->b->preset.prov, old->prov);
+    rw->from = bt__builder_join(rw->b, rw->from, old->prov);
 }
 
 uint32_t bt_rewrite_nuse(const bt_rewrite *rw, const bt_value *old)

@@ -68,6 +68,7 @@ struct bt_rewrite {
     uint32_t depth;                /* of nested blocks and inlining */
     uint32_t force_depth;          /* of slots that had others emitted first */
     uint32_t is_dropped;           /* said by the slot that runs */
+    bt_prov from;                  /* likewise: what the binding also came from */
 };
 
 extern const bt_value bt__rewrite_dropped;

@@ -111,7 +111,8 @@ BT_API void bt_rewrite_drop(bt_rewrite *);
  * one. */
 BT_API bt_status bt_rewrite_replace(bt_rewrite *, const bt_value *old,
                                     const bt_value *now) BT_MUST_USE;
-/* What is built next in this slot came from `old` too: joins its provenance. */
+/* What is built next in this slot came from `old` too: joins its provenance. Where the
+ * slot sets no *out, the binding at hand, kept, does. */
 BT_API void bt_rewrite_from(bt_rewrite *, const bt_value *old);
 /* How often a value of the old function is used, results of blocks included; and the
  * using bindings, in order. */

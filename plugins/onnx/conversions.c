@@ -5,7 +5,9 @@
 #include "convert_activation.h"
 #include "convert_attention.h"
 #include "convert_control.h"
+#include "convert_detection.h"
 #include "convert_elementwise.h"
+#include "convert_grid.h"
 #include "convert_image.h"
 #include "convert_index.h"
 #include "convert_join.h"
@@ -22,7 +24,8 @@ static const struct conversion *const families[] = {
     convert_activation, convert_elementwise, convert_reduce,    convert_matrix,
     convert_window,     convert_norm,        convert_shape,     convert_join,
     convert_index,      convert_loss,        convert_attention, convert_quantize,
-    convert_control,    convert_image,       convert_recurrent,
+    convert_control,    convert_image,       convert_recurrent, convert_grid,
+    convert_detection,
 };
 
 const struct conversion *find_conversion(const char *domain, const char *op,

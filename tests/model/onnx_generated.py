@@ -72,7 +72,7 @@ def recurrent(name, op, steps=5, lines=3, symbolic=(), lengths=None, states=True
         names.pop()
     outputs = ["y", "yh", "yc"][:3 if op == "LSTM" else 2]
     node = helper.make_node(op, names, outputs, hidden_size=hidden, **attrs)
-    infos = [value(o, "float32", None) for o in outputs]
+    infos = [helper.make_empty_tensor_value_info(o) for o in outputs]
     return model_of([node], inputs, infos, constants), feeds
 
 
@@ -103,6 +103,59 @@ case("LSTM_peephole", recurrent, "LSTM", peephole=True)
 case("LSTM_peephole_both", recurrent, "LSTM", peephole=True, direction="bidirectional", lengths=[4, 5, 1])
 case("LSTM_coupled", recurrent, "LSTM", input_forget=1)
 case("LSTM_hard", recurrent, "LSTM", activations=["HardSigmoid", "Tanh", "Relu"])
+
+
+# ---- positions and boxes ----
+
+def one_node(name, op, feeds, outputs=1, constants=None, opset=17, symbolic=(), domains=(), **attrs):
+    """One node: inputs are feeds, in order, then constants; symbolic: inputs whose dims only a run gives."""
+    inputs = [value(k, a.dtype, [f"{k}{i}" for i in range(a.ndim)] if k in symbolic else a.shape) for k, a in feeds.items()]
+    names = [f"y{i}" for i in range(outputs)]
+    node = helper.make_node(op, list(feeds) + list(constants or {}), names, **attrs)
+    return model_of([node], inputs, [helper.make_empty_tensor_value_info(o) for o in names], constants, opset, domains), feeds
+
+
+def grid_sample(name, mode, padding, aligns, symbolic=(), sizes=(5, 7), opset=16):
+    random = random_of(name)
+    feeds = {"x": random.normal(0, 1, (2, 3, *sizes)).astype(numpy.float32),
+             "grid": random.uniform(-1.6, 1.6, (2, *[4] * len(sizes), len(sizes))).astype(numpy.float32)}
+    return one_node(name, "GridSample", feeds, symbolic=symbolic, opset=opset, mode=mode, padding_mode=padding, align_corners=aligns)
+
+
+def suppression(name, count, most, symbolic=(), **attrs):
+    random = random_of(name)
+    corner = random.uniform(0, 0.7, (2, count, 2))
+    feeds = {"boxes": numpy.concatenate([corner, corner + random.uniform(0.1, 0.4, (2, count, 2))], 2).astype(numpy.float32),
+             "scores": random.uniform(0, 1, (2, 3, count)).astype(numpy.float32)}
+    constants = {"most": numpy.array([most], numpy.int64), "limit": numpy.array([0.4], numpy.float32),
+                 "least": numpy.array([0.2], numpy.float32)}
+    return one_node(name, "NonMaxSuppression", feeds, constants=constants, symbolic=symbolic, **attrs)
+
+
+def align(name, symbolic=(), **attrs):
+    random = random_of(name)
+    corner = random.uniform(-4, 20, (6, 2))
+    feeds = {"x": random.normal(0, 1, (2, 3, 11, 13)).astype(numpy.float32),
+             "boxes": numpy.concatenate([corner, corner + random.uniform(0, 20, (6, 2))], 1).astype(numpy.float32),
+             "image": random.integers(0, 2, 6)}
+    return one_node(name, "RoiAlign", feeds, symbolic=symbolic, opset=16, sampling_ratio=2, **attrs)
+
+
+for padding in ["zeros", "border", "reflection"]:
+    for aligns in [0, 1]:
+        for mode in ["bilinear", "nearest", "bicubic"]:
+            case(f"GridSample_{mode}_{padding}_{aligns}", grid_sample, mode, padding, aligns)
+        case(f"GridSample_3d_{padding}_{aligns}", grid_sample, "linear", padding, aligns, sizes=(3, 4, 5), opset=20)
+case("GridSample_symbolic", grid_sample, "bilinear", "zeros", 0, symbolic=["x"])
+case("NonMaxSuppression_many", suppression, 40, 100)
+case("NonMaxSuppression_few", suppression, 90, 5)
+case("NonMaxSuppression_symbolic", suppression, 30, 70, symbolic=["boxes", "scores"])
+case("NonMaxSuppression_none", suppression, 10, 0)
+case("NonMaxSuppression_centred", suppression, 30, 10, center_point_box=1)
+case("RoiAlign_avg", align, output_height=3, output_width=2, spatial_scale=0.5)
+case("RoiAlign_max", align, output_height=2, output_width=3, mode="max")
+case("RoiAlign_symbolic", align, symbolic=["x", "boxes", "image"], output_height=3, output_width=2,
+     coordinate_transformation_mode="output_half_pixel")
 
 
 # ---- running them ----

@@ -1,0 +1,290 @@
+/* Boxes in images: NonMaxSuppression chooses among them, RoiAlign reads within them. */
+#include "convert_detection.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "loop.h"
+
+static const bt_value *item(struct node *n, const bt_value *x, uint32_t axis, int64_t at)
+{
+    return without_axis(n, sliced(n, x, axis, at, at + 1), axis);
+}
+
+static const bt_value *size_of(struct node *n, const bt_value *x, uint32_t axis)
+{
+    const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", x);
+    return as_scalar(n, sliced(n, shape, 0, axis, (int64_t)axis + 1));
+}
+
+/* ---- choosing boxes ---- */
+
+/* Sides of boxes; each [n, c or 1, b or 1]. */
+struct boxes {
+    const bt_value *top, *left, *bottom, *right;
+};
+
+/* n images, b boxes, c classes. */
+struct suppression {
+    const bt_value *boxes; /* [n, b, 4] */
+    const bt_value *limit; /* of what two chosen boxes have in common, a scalar */
+    const bt_value *count; /* b, int64[] */
+    struct boxes all;
+    int centred; /* boxes are centre, width, height */
+};
+
+/* Sides of [n, k, 4] boxes, along a new axis before or after axis k. */
+static struct boxes sides(struct node *n, const struct suppression *s,
+                          const bt_value *boxes, uint32_t axis)
+{
+    const bt_value *c[4];
+    for (uint32_t i = 0; i < 4; i++)
+        c[i] = with_axes(n, item(n, boxes, 2, i), axis, 1);
+    if (!s->centred)
+        return (struct boxes){ lesser_of(n, c[0], c[2]), lesser_of(n, c[1], c[3]),
+                               greater_of(n, c[0], c[2]), greater_of(n, c[1], c[3]) };
+    const bt_value *wide = times_number(n, c[2], 0.5), *high = times_number(n, c[3], 0.5);
+    return (struct boxes){ minus(n, c[1], high), minus(n, c[0], wide),
+                           plus(n, c[1], high), plus(n, c[0], wide) };
+}
+
+static const bt_value *area(struct node *n, const struct boxes *b)
+{
+    return times(n, minus(n, b->bottom, b->top), minus(n, b->right, b->left));
+}
+
+/* The common area over that of both together; NaN where that is nothing. */
+static const bt_value *overlap(struct node *n, const struct boxes *a,
+                               const struct boxes *b)
+{
+    const bt_value *high = minus(n, lesser_of(n, a->bottom, b->bottom),
+                                 greater_of(n, a->top, b->top)),
+                   *wide = minus(n, lesser_of(n, a->right, b->right),
+                                 greater_of(n, a->left, b->left));
+    const bt_value *zero = n->status ? NULL : scalar_like(n, high, 0);
+    const bt_value *common =
+        times(n, greater_of(n, high, zero), greater_of(n, wide, zero));
+    return over(n, common, minus(n, plus(n, area(n, a), area(n, b)), common));
+}
+
+/* Takes the best box of each image and class; the state, scores [n, c, b], becomes -inf
+ * for it and for those that it covers. Rows: its position, and whether there was one. */
+static void suppress_step(struct node *n, void *self, const bt_value *i,
+                          const bt_value *const *states, struct step *out)
+{
+    const struct suppression *s = self;
+    const bt_value *scores = states[0];
+    (void)i;
+    const bt_value *best = emit1(n, "argmax", "axis=[2]", scores);
+    best = n->status ? NULL : cast_to(n, best, BT_INT64);
+    const bt_value *chosen_box =
+        emit2(n, "gather_nd", "batch_dims=1", s->boxes, with_axes(n, best, 0, 1));
+    if (n->status)
+        return;
+    const bt_value *none = scalar_like(n, scores, -INFINITY);
+    struct boxes taken = sides(n, s, chosen_box, 2);
+    const bt_value *goes =
+        emit2(n, "greater", NULL, overlap(n, &taken, &s->all), s->limit);
+    const bt_value *is_best = emit2(n, "equal", NULL, with_axes(n, best, 2, 1),
+                                    counted(n, dim_of(n, scores, 2), BT_INT64));
+    out->states[0] = chosen(n, emit2(n, "logical_or", NULL, goes, is_best), none, scores);
+    out->rows[0] = best;
+    out->rows[1] = emit2(n, "greater", NULL, emit1(n, "max", "axis=[2]", scores), none);
+}
+
+/* Rows [k, n, c] become lines of image, class, box, in that order. */
+static const bt_value *chosen_lines(struct node *n, const bt_value *best,
+                                    const bt_value *is_one)
+{
+    static const int64_t last[] = { 1, 2, 0 };
+    best = transposed(n, best, 3, last);
+    const bt_value *at = applied(n, "argwhere", transposed(n, is_one, 3, last));
+    at = n->status ? NULL : cast_to(n, at, BT_INT64);
+    const bt_value *box =
+        emit2(n, "gather_nd", NULL, best, emit1(n, "transpose", NULL, at));
+    const bt_value *parts[2] = { sliced(n, at, 1, 0, 2), with_axes(n, box, 1, 1) };
+    return joined(n, 1, 2, parts);
+}
+
+/* A scalar input; NULL where it is left out. */
+static const bt_value *number_input(struct node *n, uint32_t i)
+{
+    const bt_value *x = node_in(n, i);
+    return x ? as_scalar(n, x) : NULL;
+}
+
+static void non_max_suppression(struct node *n)
+{
+    const bt_value *boxes = node_need(n, 0), *scores = node_need(n, 1),
+                   *most = number_input(n, 2), *limit = number_input(n, 3),
+                   *least = number_input(n, 4);
+    if (value_rank(n, boxes) != 3 || value_rank(n, scores) != 3)
+        node_fail(n, BT_ERR_FORMAT, "boxes have rank %u, scores %u; both need 3",
+                  value_rank(n, boxes), value_rank(n, scores));
+    if (n->status)
+        return;
+    struct suppression s = { .boxes = boxes,
+                             .limit = limit ? limit : scalar_like(n, boxes, 0),
+                             .count = size_of(n, boxes, 1),
+                             .centred = node_int(n, "center_point_box", 0) != 0 };
+    s.all = sides(n, &s, boxes, 1);
+    const bt_value *trips = lesser_of(n, most ? most : emit_int(n, 0), s.count);
+    if (least)
+        scores = chosen(n, emit2(n, "greater", NULL, scores, least), scores,
+                        scalar_like(n, scores, -INFINITY));
+    const bt_value *end, *rows[2];
+    struct loop loop = { .trips = greater_of(n, trips, emit_int(n, 0)),
+                         .nstate = 1,
+                         .nrow = 2,
+                         .states = &scores,
+                         .body = suppress_step,
+                         .self = &s };
+    emit_loop(n, &loop, &end, rows);
+    if (!n->status)
+        node_out(n, 0, chosen_lines(n, rows[0], rows[1]));
+}
+
+/* ---- reading within boxes ---- */
+
+/* Along one axis: for each of r boxes p positions between two neighbours, [r, p]. */
+struct between {
+    const bt_value *low, *high;               /* int64, in bounds */
+    const bt_value *low_weight, *high_weight; /* 0 outside the image */
+};
+
+struct align {
+    const bt_value *boxes; /* [r, 4] */
+    double scale, offset;
+    int64_t samples; /* positions of a bin along an axis */
+    int has_least;   /* boxes are at least 1 wide and high */
+};
+
+/* `bins` of a box from column `from` to column `to`, samples evenly within each. */
+static struct between positions_of(struct node *n, const struct align *a, int64_t from,
+                                   int64_t to, int64_t bins, const bt_value *size)
+{
+    struct between out = { 0 };
+    const bt_value *begin = sliced(n, a->boxes, 1, from, from + 1),
+                   *end = sliced(n, a->boxes, 1, to, to + 1);
+    begin = plus_number(n, times_number(n, begin, a->scale), -a->offset);
+    end = plus_number(n, times_number(n, end, a->scale), -a->offset);
+    const bt_value *length = minus(n, end, begin);
+    if (n->status)
+        return out;
+    if (a->has_least)
+        length = greater_of(n, length, scalar_like(n, length, 1));
+    bt_dtype dtype = value_dtype(length);
+    const bt_value *at = counted(n, dim_number(n, bins * a->samples), dtype);
+    at = over_number(n, plus_number(n, at, 0.5), (double)(bins * a->samples));
+    at = plus(n, begin, times(n, length, at));
+    if (n->status)
+        return out;
+    size = cast_to(n, size, dtype);
+    const bt_value *inside =
+        emit2(n, "logical_and", NULL,
+              emit2(n, "greater_equal", NULL, at, scalar_like(n, at, -1)),
+              emit2(n, "less_equal", NULL, at, size));
+    const bt_value *last = plus_number(n, size, -1);
+    at = lesser_of(n, greater_of(n, at, scalar_like(n, at, 0)), last);
+    const bt_value *low = applied(n, "floor", at), *rest = minus(n, at, low);
+    inside = cast_to(n, inside, dtype);
+    out.low = cast_to(n, low, BT_INT64);
+    out.high = cast_to(n, lesser_of(n, plus_number(n, low, 1), last), BT_INT64);
+    out.high_weight = times(n, rest, inside);
+    out.low_weight = times(n, plus_number(n, applied(n, "negative", rest), 1), inside);
+    return out;
+}
+
+/* A weighted neighbour of each position: [r, c, h * w]. */
+static const bt_value *neighbours(struct node *n, const bt_value *flat,
+                                  const bt_value *width, const bt_value *const row[2],
+                                  const bt_value *const column[2])
+{
+    const bt_value *at = plus(n, with_axes(n, times(n, row[0], width), 2, 1),
+                              with_axes(n, column[0], 1, 1)),
+                   *weight = times(n, with_axes(n, row[1], 2, 1),
+                                   with_axes(n, column[1], 1, 1));
+    if (n->status)
+        return NULL;
+    const bt_type *count = dims_product(n, at, 1, 3);
+    const bt_type *dims[3] = { dim_of(n, flat, 0), dim_of(n, flat, 1), count };
+    const bt_type *line[3] = { dim_of(n, at, 0), dim_number(n, 1), count };
+    at = broadcast(n, reshaped(n, at, 3, line), 3, dims);
+    return times(n, emit2(n, "gather", "axis=2", flat, at), reshaped(n, weight, 3, line));
+}
+
+static const bt_value *read_within(struct node *n, const bt_value *x,
+                                   const struct between *rows,
+                                   const struct between *columns, int is_max)
+{
+    const bt_value *out = NULL;
+    const bt_type *dims[3] = { dim_of(n, x, 0), dim_of(n, x, 1),
+                               dims_product(n, x, 2, 4) };
+    const bt_value *flat = reshaped(n, x, 3, dims), *width = size_of(n, x, 3);
+    const bt_value *const row[2][2] = { { rows->low, rows->low_weight },
+                                        { rows->high, rows->high_weight } };
+    const bt_value *const column[2][2] = { { columns->low, columns->low_weight },
+                                           { columns->high, columns->high_weight } };
+    for (uint32_t i = 0; !n->status && i < 4; i++) {
+        const bt_value *part = neighbours(n, flat, width, row[i / 2], column[i % 2]);
+        out = !out ? part : is_max ? greater_of(n, out, part) : plus(n, out, part);
+    }
+    return out;
+}
+
+static void roi_align(struct node *n)
+{
+    const bt_value *x = node_need(n, 0), *boxes = node_need(n, 1),
+                   *image = node_need(n, 2);
+    int64_t high = node_int(n, "output_height", 1), wide = node_int(n, "output_width", 1),
+            samples = node_int(n, "sampling_ratio", 0);
+    const char *mode = node_text(n, "mode", "avg"),
+               *coordinates =
+                   node_text(n, "coordinate_transformation_mode",
+                             n->opset < 16 ? "output_half_pixel" : "half_pixel");
+    int is_max = strcmp(mode, "max") == 0,
+        is_half = strcmp(coordinates, "half_pixel") == 0;
+    if (!is_max && strcmp(mode, "avg") != 0)
+        node_fail(n, BT_ERR_ATTRIBUTE, "mode %s is not known", mode);
+    if (!is_half && strcmp(coordinates, "output_half_pixel") != 0)
+        node_fail(n, BT_ERR_ATTRIBUTE, "coordinate_transformation_mode %s is not known",
+                  coordinates);
+    if (samples == 0)
+        node_fail(
+            n, BT_ERR_UNSUPPORTED,
+            "sampling_ratio 0, as many samples as a box is large, is not supported");
+    if (high < 1 || wide < 1 || samples < 1 || high > INT16_MAX || wide > INT16_MAX ||
+        samples > INT16_MAX)
+        node_fail(n, BT_ERR_ATTRIBUTE,
+                  "output_height, output_width or sampling_ratio is out "
+                  "of range");
+    if (value_rank(n, x) != 4 || value_rank(n, boxes) != 2)
+        node_fail(n, BT_ERR_FORMAT, "data needs rank 4, boxes rank 2");
+    if (n->status)
+        return;
+    struct align a = { .boxes = boxes,
+                       .scale = node_float(n, "spatial_scale", 1),
+                       .offset = is_half ? 0.5 : 0,
+                       .samples = samples,
+                       .has_least = !is_half };
+    struct between rows = positions_of(n, &a, 1, 3, high, size_of(n, x, 2)),
+                   columns = positions_of(n, &a, 0, 2, wide, size_of(n, x, 3));
+    const bt_value *of_box = emit2(n, "take", "axis=0, mode=\"fast\"", x, image);
+    const bt_value *y =
+        n->status ? NULL : read_within(n, of_box, &rows, &columns, is_max);
+    if (n->status)
+        return;
+    const bt_type *dims[6] = { dim_of(n, y, 0),     dim_of(n, y, 1),
+                               dim_number(n, high), dim_number(n, samples),
+                               dim_number(n, wide), dim_number(n, samples) };
+    static const int64_t bins[] = { 3, 5 };
+    node_out(n, 0,
+             reduced(n, is_max ? "max" : "mean", reshaped(n, y, 6, dims), 2, bins, 0));
+}
+
+// clang-format off
+const struct conversion convert_detection[] = {
+    { "NonMaxSuppression", 10, non_max_suppression, NULL }, { "RoiAlign", 10, roi_align, NULL },
+    { 0 },
+};
+// clang-format on

@@ -17,6 +17,7 @@
 #include "convert_quantize.h"
 #include "convert_recurrent.h"
 #include "convert_reduce.h"
+#include "convert_sequence.h"
 #include "convert_shape.h"
 #include "convert_window.h"
 
@@ -25,7 +26,7 @@ static const struct conversion *const families[] = {
     convert_window,     convert_norm,        convert_shape,     convert_join,
     convert_index,      convert_loss,        convert_attention, convert_quantize,
     convert_control,    convert_image,       convert_recurrent, convert_grid,
-    convert_detection,
+    convert_detection,  convert_sequence,
 };
 
 const struct conversion *find_conversion(const char *domain, const char *op,

@@ -158,6 +158,36 @@ case("RoiAlign_symbolic", align, symbolic=["x", "boxes", "image"], output_height
      coordinate_transformation_mode="output_half_pixel")
 
 
+# ---- sequences ----
+
+def sequences(name, op):
+    """Cut, changed, mapped and joined again."""
+    body = helper.make_graph([helper.make_node("Mul", ["e", "k"], ["f"])], "body",
+                             [value("e", "float32", None), value("k", "float32", None)], [value("f", "float32", None)])
+    make = {"split": [helper.make_node("SplitToSequence", ["x", "three"], ["s"], axis=1)],
+            "sizes": [helper.make_node("SplitToSequence", ["x", "sizes"], ["s"], axis=1)],
+            "ones": [helper.make_node("SplitToSequence", ["x"], ["s"], axis=1, keepdims=0)]}[op]
+    nodes = make + [
+        helper.make_node("SequenceAt", ["s", "last"], ["e"]),
+        helper.make_node("SequenceInsert", ["s", "e", "first"], ["t"]),
+        helper.make_node("SequenceErase", ["t", "last"], ["u"]),
+        helper.make_node("SequenceMap", ["u", "k"], ["v"], body=body),
+        helper.make_node("SequenceLength", ["v"], ["length"]),
+        helper.make_node("ConcatFromSequence", ["v"], ["y"], axis=0, new_axis=int(op == "ones"))]
+    if op == "split":  # parts of different sizes join along their axis
+        nodes[-1].attribute[0].i = 1
+    feeds = {"x": random_of(name).normal(0, 1, (2, 7)).astype(numpy.float32), "k": numpy.array(2, numpy.float32)}
+    constants = {"three": numpy.array(3), "sizes": numpy.array([2, 2, 3]), "last": numpy.array(-1), "first": numpy.array(0)}
+    if op == "sizes":
+        nodes[-1].attribute[0].i = -1
+    return model_of(nodes, [value(k, a.dtype, a.shape) for k, a in feeds.items()],
+                    [helper.make_empty_tensor_value_info(o) for o in ["y", "length"]], constants), feeds
+
+
+for op in ["split", "sizes", "ones"]:
+    case(f"sequences_{op}", sequences, op)
+
+
 # ---- running them ----
 
 def check(driver, name):

@@ -191,9 +191,7 @@ static bt_status convert_node(struct importer *im, const struct onnx_node *proto
 {
     struct onnx_node resolved;
     struct node node = { .im = im, .proto = &resolved };
-    const char *name = *proto->name         ? proto->name
-                       : proto->outputs.len ? proto->outputs.at[0]
-                                            : proto->op;
+    const char *name = onnx_node_name(proto);
     bt_span span = bt_span_node(im->store, im->source, name);
     uint32_t limit = bt_ctx_limits(im->ctx)->nodes;
     if (++im->nnode > limit)

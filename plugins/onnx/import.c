@@ -44,10 +44,7 @@ static bt_status report_unsupported(struct check *check, const struct onnx_node 
         return bt_no_memory();
     if (bt_map_find(&check->seen, key.at))
         return NULL;
-    const char *name = *node->name         ? node->name
-                       : node->outputs.len ? node->outputs.at[0]
-                                           : "?";
-    bt_span span = bt_span_node(im->store, im->source, name);
+    bt_span span = bt_span_node(im->store, im->source, onnx_node_name(node));
     bt_status status =
         bt_fail_at(im->ctx, BT_ERR_UNSUPPORTED, im->store, span,
                    "operator %s of domain %s, version %lld, is not supported", node->op,

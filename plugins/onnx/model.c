@@ -467,3 +467,8 @@ bt_status onnx_tensor_read(bt_ctx *ctx, bt_arena *arena, const char *path,
     struct reader r = { .ctx = ctx, .arena = arena, .path = path, .start = bytes };
     return read_tensor(&r, (struct slice){ bytes, nbytes }, out);
 }
+
+const char *onnx_node_name(const struct onnx_node *node)
+{
+    return *node->name ? node->name : node->outputs.len ? node->outputs.at[0] : node->op;
+}

@@ -111,6 +111,9 @@ struct onnx_model {
     bt_vec(struct onnx_function) functions;
 };
 
+/* What messages call a node: its name, else its first result, else its operator. */
+const char *onnx_node_name(const struct onnx_node *);
+
 /* Reads a ModelProto.
  * errors  BT_ERR_FORMAT with the byte offset, BT_ERR_LIMIT */
 bt_status onnx_model_read(bt_ctx *, bt_arena *, const char *path, const void *bytes,

@@ -14,7 +14,7 @@ void node_fail(struct node *n, uint32_t code, const char *format, ...)
     bt_text_addv(&text, format, list);
     va_end(list);
     const char *message = bt_text_get(&text);
-    bt_span span = bt_span_node(n->im->store, n->im->source, n->proto->name);
+    bt_span span = bt_span_node(n->im->store, n->im->source, onnx_node_name(n->proto));
     n->status = message ? bt_fail_at(n->im->ctx, code, n->im->store, span, "%s: %s",
                                      n->proto->op, message)
                         : bt_no_memory();

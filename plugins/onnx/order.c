@@ -84,7 +84,7 @@ static bt_status place(struct order *o, uint32_t first, uint8_t *states, uint32_
             uint32_t used = o->uses[node].at[i];
             if (states[used] == ENTERED)
                 return bt_fail(o->ctx, BT_ERR_FORMAT, "%s: node %s needs its own result",
-                               o->path, o->graph->nodes.at[used].name);
+                               o->path, onnx_node_name(&o->graph->nodes.at[used]));
             if (states[used] == WAITING && !BT_PUSH(o->arena, &stack, used))
                 return bt_no_memory();
         }

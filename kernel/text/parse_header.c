@@ -1,7 +1,7 @@
 /*
  * Headers.
  *
- *   headers = "#[" "version" "=" STRING "]" { "#[" header "]" }
+ *   headers = ( "#[" "version" "=" STRING "]" | "v0.0.4" ) { "#[" header "]" }
  *   header  = "typed" | "spans" | "weights" "=" STRING | "attrs" "(" attributes ")"
  *           | "source" NUMBER "=" STRING | "origin" NUMBER [ "=" span ]
  */
@@ -11,6 +11,7 @@
 
 #define VERSION       "baton 0.1"
 #define RELAY_VERSION "0.0.5"
+#define OLD_RELAY     "v0.0.4" /* stands alone on the first line */
 
 static int version_error(bt__parser *p)
 {
@@ -136,8 +137,21 @@ static int parse_header(bt__parser *p)
     return ok && bt__expect(p, BT_TOKEN_RBRACKET);
 }
 
+static int at_old_relay(const bt__parser *p)
+{
+    uint32_t at = p->token.offset, n = (uint32_t)strlen(OLD_RELAY);
+    if (p->nbytes - at < n || memcmp(p->text + at, OLD_RELAY, n) != 0)
+        return 0;
+    return at + n == p->nbytes || strchr("\r\n \t", p->text[at + n]) != NULL;
+}
+
 int bt__parse_headers(bt__parser *p)
 {
+    if (at_old_relay(p)) {
+        p->dialect = BT__RELAY;
+        bt__seek(p, p->token.offset + (uint32_t)strlen(OLD_RELAY));
+        return 1;
+    }
     if (!bt__at(p, BT_TOKEN_HEADER)) {
         p->dialect = BT__RELAY;
         if (!bt__at_definition(p) && !bt__at(p, BT_TOKEN_END))

@@ -3,7 +3,7 @@
  *
  *   body      = { statement } expr
  *   statement = [ "let" ] head { "," head } "=" expr { "," expr } [ place ] ";"
- *             | "free_var" head ";" | expr ";"
+ *             | "free_var" head [ ";" ] | expr ";"
  *   head      = %name [ ":" type ] [ "on" NUMBER ]
  *   place     = [ "at" span ] [ "from" NUMBER { "," NUMBER } ]
  *   span      = NUMBER [ ":" STRING | ":" NUMBER ":" NUMBER [ "+" NUMBER ] ]
@@ -280,8 +280,9 @@ static int parse_binding(bt__parser *p, int is_let)
 static int parse_free_var(bt__parser *p)
 {
     head h;
-    if (!parse_head(p, &h) || !bt__expect(p, BT_TOKEN_SEMICOLON))
+    if (!parse_head(p, &h))
         return 0;
+    bt__accept(p, BT_TOKEN_SEMICOLON); /* older texts have none */
     bt__draft_block *block = p->module->block;
     if (block->parent || block->group)
         return bt__error_token(p, BT_ERR_SYNTAX, &h.token,

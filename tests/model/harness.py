@@ -6,7 +6,6 @@ import sys
 import tempfile
 
 SKIPPED = 77  # the exit status that ctest takes for a skip
-REQUEST_SECONDS = 120
 
 
 def skip(reason):
@@ -52,8 +51,9 @@ class Refused(Exception):
 
 
 class Driver:
-    def __init__(self, program):
-        self.program = program
+    def __init__(self, program, seconds=120):
+        """seconds: the longest that a request may take."""
+        self.program, self.seconds = program, seconds
         self.process = None
         self.folder = tempfile.TemporaryDirectory()
 
@@ -82,8 +82,8 @@ class Driver:
             self._kill("the driver is gone")
         answer = b""
         while not answer.endswith(b"\n"):
-            if not select.select([self.process.stdout], [], [], REQUEST_SECONDS)[0]:
-                self._kill(f"no answer within {REQUEST_SECONDS} s")
+            if not select.select([self.process.stdout], [], [], self.seconds)[0]:
+                self._kill(f"no answer within {self.seconds} s")
             part = os.read(self.process.stdout.fileno(), 65536)
             if not part:
                 self._kill(f"the driver ended, status {self.process.wait()}")

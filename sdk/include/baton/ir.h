@@ -581,8 +581,8 @@ BT_API void bt_module_builder_destroy(bt_module_builder *); /* accepts NULL */
  * errors  BT_ERR_NAME when `is_new` and the name is taken, BT_ERR_MEMORY */
 BT_API bt_status bt_module_builder_set(bt_module_builder *, const bt_global *,
                                        int is_new) BT_MUST_USE;
-BT_API void bt_module_builder_remove(bt_module_builder *,
-                                     const char *name); /* if there */
+/* Forgets the global of that name, where there is one. */
+BT_API void bt_module_builder_remove(bt_module_builder *, const char *name);
 /* Declares a data type so that types may mention it, then defines it. Kinds and names of
  * the variables come first. */
 BT_API bt_status bt_module_builder_declare_adt(bt_module_builder *, const char *name,

@@ -266,15 +266,6 @@ static inline const bt_func *func_of(const bt_module *module, const char *name)
     assert_non_null(row->func);
     return row->func;
 }
-/* A global's type as text. */
-static inline void assert_type(kit *k, const bt_type *type, const char *expected)
-{
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(k->ctx));
-    assert_non_null(type);
-    bt_print_type(k->ctx, type, &text);
-    assert_string_equal(bt_text_get(&text), expected);
-}
 
 /* ---- operators ---- */
 
@@ -379,13 +370,5 @@ static const bt_op op_shape_of = { .name = "shape_of",
 static const bt_op op_zeros = { .name = "zeros",
                                 .inputs = one_input,
                                 .relate = relate_zeros };
-
-/* References to all, so that a test may use some of them. */
-static inline const bt_op *kit_op(uint32_t i)
-{
-    static const bt_op *const all[] = { &op_add,  &op_relu,     &op_dense, &op_unique,
-                                        &op_less, &op_shape_of, &op_zeros };
-    return all[i];
-}
 
 #endif

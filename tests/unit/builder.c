@@ -34,6 +34,15 @@ static void assert_parts(const bt_value *value, uint32_t noperand, uint32_t nreg
         assert_non_null(bt_value_region(value, i));
 }
 
+static void test_a_builder_knows_where_it_builds(void **state)
+{
+    (void)state;
+    kit k = kit_create();
+    assert_ptr_equal(bt_builder_store(k.b), k.store);
+    assert_ptr_equal(bt_builder_ctx(k.b), k.ctx);
+    kit_destroy(&k);
+}
+
 static void test_operands_and_regions_of_every_kind(void **state)
 {
     (void)state;
@@ -341,6 +350,7 @@ static void test_bindings_go_where_the_builder_is_told(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_builder_knows_where_it_builds),
     cmocka_unit_test(test_operands_and_regions_of_every_kind),
     cmocka_unit_test(test_values_are_built_with_their_types),
     cmocka_unit_test(test_a_relation_that_fails_appends_nothing),

@@ -10,18 +10,6 @@ struct layer {
     int is_conv; /* two axes of one follow the channels */
 };
 
-static bt_status make_numbers(struct maker *m, uint32_t rank, const int64_t *dims,
-                              const double *choices, uint32_t n, const bt_value **out)
-{
-    bt_tensor *tensor;
-    BT_TRY(bt_tensor_create(m->ctx, BT_FLOAT32, rank, dims, &tensor));
-    for (int64_t i = 0; i < tensor->nelem; i++)
-        bt_tensor_set(tensor, i, choices[below(m, n)]);
-    bt_status status = bt_build_const(m->builder, &tensor->base, out);
-    bt_tensor_unref(tensor);
-    return status;
-}
-
 static const double integers[] = { -2, -1, 0, 1, 2, 3 };
 static const double powers[] = { -2, -1, -0.5, 0.5, 1, 2, 4 };
 static const double variances[] = { 0.25, 1, 4 };

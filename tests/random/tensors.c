@@ -129,6 +129,9 @@ bt_status make_moved(struct maker *m, const bt_type *type, const bt_value **out)
         { 5, 6, "max", "axis=[1]" },
         { 6, 6, "reverse", "axis=0" },
         { 2, 2, "reverse", "axis=0" },
+        { 3, 3, "sort", "axis=1" },
+        { 4, 4, "cumsum", "axis=0" },
+        { 6, 6, "cumsum", "axis=1, exclusive=True" },
     };
     uint32_t start = below(m, BT_COUNT(moves));
     for (uint32_t i = 0; i < BT_COUNT(moves); i++) {
@@ -144,4 +147,16 @@ bt_status make_moved(struct maker *m, const bt_type *type, const bt_value **out)
         return call_op(m, moves[k].op, moves[k].attrs, x, NULL, out);
     }
     return make_unary(m, type, out);
+}
+
+bt_status make_numbers(struct maker *m, uint32_t rank, const int64_t *dims,
+                       const double *choices, uint32_t n, const bt_value **out)
+{
+    bt_tensor *tensor;
+    BT_TRY(bt_tensor_create(m->ctx, BT_FLOAT32, rank, dims, &tensor));
+    for (int64_t i = 0; i < tensor->nelem; i++)
+        bt_tensor_set(tensor, i, choices[below(m, n)]);
+    bt_status status = bt_build_const(m->builder, &tensor->base, out);
+    bt_tensor_unref(tensor);
+    return status;
 }

@@ -8,9 +8,8 @@ enum { PATIENCE = 4096 }; /* turns of loops between looks at cancellation */
 
 static int run_block(bt__machine *m, const bt__instrs *block)
 {
-    const bt__instr *end = block->at + block->len;
-    for (const bt__instr *in = block->at; in < end; in++) {
-        if (!in->run(m, in))
+    for (uint32_t i = 0; i < block->len; i++) {
+        if (!block->at[i].run(m, &block->at[i]))
             return 0;
     }
     return 1;

@@ -349,7 +349,7 @@ static int check_all(bt_ctx *ctx, uint64_t first, uint64_t count, const char *on
 
 static int print_seed(bt_ctx *ctx, uint64_t seed)
 {
-    bt_module *module;
+    bt_module *module = NULL;
     const char *text;
     bt_status status = random_program(ctx, seed, &sizes[seed % BT_COUNT(sizes)], &module);
     if (!status)
@@ -358,6 +358,7 @@ static int print_seed(bt_ctx *ctx, uint64_t seed)
         print_status(ctx, status);
     else
         printf("%s", text);
+    bt_module_unref(module);
     return status != NULL;
 }
 

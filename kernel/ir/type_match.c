@@ -226,6 +226,18 @@ static int accepts_dim(bt__type_match *m, const bt_type *left, const bt_type *ri
     return 0;
 }
 
+static int is_checked(const bt_call *call, const bt_type *left, const bt_type *right)
+{
+    for (uint32_t i = 0; i < call->ncheck; i++) {
+        const bt_check *check = &call->checks[i];
+        if (check->relation == BT_CHECK_EQUAL &&
+            ((check->left == left && check->right == right) ||
+             (check->left == right && check->right == left)))
+            return 1;
+    }
+    return 0;
+}
+
 int bt__type_matches(bt__type_match *m, const bt_type *left, const bt_type *right)
 {
     if (!left || !right)
@@ -236,6 +248,8 @@ int bt__type_matches(bt__type_match *m, const bt_type *left, const bt_type *righ
         return bt_type_kind_of(left) == bt_type_kind_of(right);
     if (m->accepts && (left->has & BT_HAS_OPAQUE) && bt_type_kind_of(left) == BT_KIND_DIM)
         return accepts_dim(m, left, right);
+    if (m->call && is_checked(m->call, left, right))
+        return 1;
     return left->kind == right->kind && by_kind(m, left, right);
 }
 

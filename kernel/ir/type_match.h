@@ -5,9 +5,10 @@
 #include <baton/ir.h>
 
 typedef struct bt__type_match {
-    bt_map forth, back; /* variables and opaque dims of one side -> of the other */
-    uint32_t accepts;   /* an opaque dim on the left stands for any dim */
-    uint32_t failed;    /* no memory */
+    bt_map forth, back;  /* variables and opaque dims of one side -> of the other */
+    uint32_t accepts;    /* an opaque dim on the left stands for any dim */
+    uint32_t failed;     /* no memory */
+    const bt_call *call; /* dims that a check of it finds equal are equal; NULL: none */
     bt_arena *arena;
     bt_vec(const bt_type *) narrowed; /* with `accepts`: what on the right says more */
 } bt__type_match;

@@ -239,6 +239,23 @@ static bt_status check_wheres(struct bt__verifier *v, const bt_value *owner,
     return NULL;
 }
 
+/* The block's result has the stated type, but for what the call that gives it checks. */
+static bt_status check_result(struct bt__verifier *v, const bt_value *owner,
+                              const bt_func *func)
+{
+    bt__type_match m;
+    BT_TRY(bt__verify_type(v, owner, "the result", func->result));
+    bt__type_match_init(&m, v->arena);
+    m.accepts = 1;
+    m.call = bt_as_call(func->block->result);
+    if (bt__type_matches(&m, func->result, func->block->result->type))
+        return NULL;
+    return m.failed ? bt_no_memory()
+                    : bt__verify_fail(v, owner,
+                                      "its block gives another type than its "
+                                      "result is stated to have");
+}
+
 /* The function of a global (owner NULL) or of a closure. */
 static bt_status check_func(struct bt__verifier *v, const bt_value *owner,
                             const bt_func *func)
@@ -254,11 +271,7 @@ static bt_status check_func(struct bt__verifier *v, const bt_value *owner,
     BT_TRY(check_block(v, owner, func->block));
     v->promises = outer;
     if (v->module->is_typed) {
-        BT_TRY(bt__verify_type(v, owner, "the result", func->result));
-        if (!bt__type_accepts(v->arena, func->result, func->block->result->type))
-            return bt__verify_fail(v, owner,
-                                   "its block gives another type than its "
-                                   "result is stated to have");
+        BT_TRY(check_result(v, owner, func));
         const bt_type *type = bt_func_type_of(v->store, func);
         if (!type)
             return bt_store_why(v->ctx, v->store);

@@ -366,6 +366,7 @@ bt_status bt__verify_derived(struct bt__verifier *v, const bt_value *value)
         return bt__verify_fail(v, value, "its type does not follow: %s", status->message);
     bt__type_match_init(&m, v->arena);
     m.accepts = 1;
+    m.call = bt_as_call(value);
     if (!bt__type_matches(&m, copy->type, value->type))
         return m.failed
                    ? bt_no_memory()

@@ -86,10 +86,20 @@ static bt_status measure(const struct inliner *in, const bt_map *sizes,
     return NULL;
 }
 
+/* Its result is stated to be what a check of the last call finds: the check would go with
+ * the statement. */
+static int is_result_checked(const bt_func *func)
+{
+    const bt_call *last = bt_as_call(func->block->result);
+    return last && last->ncheck && func->result != last->base.type;
+}
+
 static int is_wanted(const struct options *o, const bt_global *global,
                      const struct size *size)
 {
     const bt_dict_entry *attr = bt_dict_find(&global->func->attrs, "inline");
+    if (is_result_checked(global->func))
+        return 0;
     if (attr && (attr->kind == BT_DICT_BOOL || attr->kind == BT_DICT_INT))
         return attr->i && size->n <= MAX_BINDINGS;
     return !size->has_regions && size->n <= (uint64_t)o->max_bindings;

@@ -71,8 +71,8 @@ bt_status check_before(struct machine *m, struct env *env, const bt_call *call)
         const bt_check *check = &call->checks[i];
         const bt_type *left, *right;
         int64_t a, b;
-        BT_TRY(env_resolve(env, m->types, check->left, &left));
-        BT_TRY(env_resolve(env, m->types, check->right, &right));
+        BT_TRY(env_resolve(m->ctx, env, m->types, check->left, &left));
+        BT_TRY(env_resolve(m->ctx, env, m->types, check->right, &right));
         if (bt_dim_is_const(left, &a) && bt_dim_is_const(right, &b) &&
             !check_holds(check->relation, a, b))
             return fail_check(m, call, check, a, b);
@@ -109,7 +109,7 @@ bt_status check_contents(struct machine *m, struct env *env, const bt_call *call
         const bt_type *known = call->contents->dims[i];
         int64_t expected, found = bt_tensor_get_int(tensor, i);
         if (!bt_dim_is_const(known, &expected))
-            BT_TRY(env_resolve(env, m->types, known, &known));
+            BT_TRY(env_resolve(m->ctx, env, m->types, known, &known));
         if (bt_dim_is_const(known, &expected) && expected != found)
             return fail_contents(m, call, i, found, expected);
     }
@@ -147,7 +147,7 @@ static bt_status check_dim(const struct checking *c, const bt_type *dim, uint32_
     const bt_type *known = dim;
     int64_t expected;
     if (!bt_dim_is_const(dim, &expected))
-        BT_TRY(env_resolve(c->env, c->m->types, dim, &known));
+        BT_TRY(env_resolve(c->m->ctx, c->env, c->m->types, dim, &known));
     if (!bt_dim_is_const(known, &expected) || expected == found)
         return NULL;
     bt_text text;

@@ -66,13 +66,13 @@ static const bt_type *resolve_leaf(struct bt_subst *subst, const bt_type *leaf)
                                                          : bt_dim_opaque(r->store, NULL);
 }
 
-bt_status env_resolve(struct env *env, bt_store *store, const bt_type *type,
+bt_status env_resolve(bt_ctx *ctx, struct env *env, bt_store *store, const bt_type *type,
                       const bt_type **out)
 {
     struct resolving r = { env, store };
     bt_subst subst = { .leaf = resolve_leaf, .state = &r };
     *out = bt_type_copy(store, &subst, type);
-    return *out ? NULL : bt_no_memory();
+    return *out ? NULL : bt_store_why(ctx, store);
 }
 
 bt_status env_bind(struct env *env, const bt_type *leaf, const bt_type *term)

@@ -25,7 +25,8 @@ struct env *env_ref(struct env *);
 void env_unref(struct env *); /* accepts NULL */
 
 /* The term with everything known put in, in the run's store. */
-bt_status env_resolve(struct env *, bt_store *, const bt_type *, const bt_type **out);
+bt_status env_resolve(bt_ctx *, struct env *, bt_store *, const bt_type *,
+                      const bt_type **out);
 bt_status env_bind(struct env *, const bt_type *leaf, const bt_type *term);
 /* Binds the leaves of a type that the value shows: dims, dtypes and shapes of tensors,
  * also in tuples. */

@@ -204,7 +204,7 @@ static bt_status create_env(struct machine *m, struct env *caller,
     for (uint32_t i = 0;
          !status && call && call->ntype_arg == func->nvar && i < func->nvar; i++) {
         const bt_type *term;
-        status = env_resolve(caller, m->types, call->type_args[i], &term);
+        status = env_resolve(m->ctx, caller, m->types, call->type_args[i], &term);
         if (!status && !is_open(term))
             status = env_bind(env, func->vars[i], term);
     }

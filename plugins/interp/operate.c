@@ -17,7 +17,7 @@ static const bt_type *resolve_in_copy(struct bt_subst *subst, const bt_type *lea
 {
     const bt_type *out;
     void **state = subst->state;
-    return env_resolve(state[0], state[1], leaf, &out) ? NULL : out;
+    return env_resolve(state[0], state[1], state[2], leaf, &out) ? NULL : out;
 }
 
 /* A computation for this call only: its types or attributes depend on the environment. */
@@ -28,15 +28,15 @@ static bt_status create_compute(struct machine *m, struct env *env, const bt_cal
     if (!types)
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++)
-        BT_TRY(env_resolve(env, m->types, call->args[i]->type, &types[i]));
+        BT_TRY(env_resolve(m->ctx, env, m->types, call->args[i]->type, &types[i]));
     const bt_type *result;
-    BT_TRY(env_resolve(env, m->types, call->base.type, &result));
-    void *state[2] = { env, m->types };
+    BT_TRY(env_resolve(m->ctx, env, m->types, call->base.type, &result));
+    void *state[3] = { m->ctx, env, m->types };
     bt_subst subst = { .leaf = resolve_in_copy, .state = state };
     const void *attrs = call->attrs;
     if (attrs && !(attrs = bt_attrs_subst(m->types, &subst, call->op->attrs,
                                           call->op->attrs_nbytes, attrs)))
-        return bt_no_memory();
+        return bt_store_why(m->ctx, m->types);
     bt_formula_call formula = { .op = call->op,
                                 .attrs = attrs,
                                 .narg = call->narg,
@@ -109,6 +109,9 @@ bt_status operate(struct machine *m, struct env *env, const struct step *step,
     bt_status status = NULL;
     if (!step->compute)
         status = create_compute(m, env, call, &own);
+    if (status && status->code == BT_ERR_LIMIT)
+        status = bt_fail_at(m->ctx, BT_ERR_LIMIT, m->program->module->store,
+                            step->value->span, "%s: %s", call->op->name, status->message);
     if (!status) {
         bt_compute *compute = step->compute ? step->compute : own;
         uint64_t start = m->hook ? now() : 0;

@@ -4,6 +4,7 @@
 
 #include "compute/relate.h"
 #include "ir/attr_fault.h"
+#include "ir/store.h"
 
 /* ---- errors ---- */
 
@@ -435,9 +436,14 @@ bt_status bt__try_op(bt_solver *s, struct bt__node *node)
     if (holds)
         return NULL;
     s->broken = NULL;
+    s->store->refusal = NULL;
+    uint32_t nlack = s->store->nlack;
     bt_status status = run_relation(s, &r);
     if (s->broken)
         return s->broken;
+    // to a relation a term that was refused looks like lack of memory
+    if (status && status->code == BT_ERR_MEMORY && s->store->nlack == nlack)
+        return no_term(s, &r);
     if (!status && !node->result)
         return bt_fail_at(s->ctx, BT_ERR_INTERNAL, s->store, node->slot->value->span,
                           "%s: its relation holds, but states no result", r.op->name);

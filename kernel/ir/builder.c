@@ -117,8 +117,13 @@ bt_status bt__builder_append(bt_builder *b, const bt_value *value)
         return bt_fail(b->ctx, BT_ERR_ARGUMENT,
                        "a %s is built outside of any block: call bt_block_begin first",
                        bt_value_kind_name(value->kind));
+    if (b->nbinding >= bt_ctx_limits(b->ctx)->nodes)
+        return bt_fail_at(b->ctx, BT_ERR_LIMIT, b->store, value->span,
+                          "more than %u bindings (limits.nodes)",
+                          bt_ctx_limits(b->ctx)->nodes);
     if (!BT_PUSH(b->arena, &b->frames.at[b->selected].bindings, value))
         return bt_no_memory();
+    b->nbinding++;
     return NULL;
 }
 

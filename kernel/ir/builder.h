@@ -35,6 +35,7 @@ struct bt_builder {
     bt_vec(struct bt__frame) frames; /* those above `depth` are kept for their memory */
     uint32_t depth;
     uint32_t selected; /* the frame that receives bindings */
+    uint32_t nbinding; /* appended so far: limits.nodes bounds them */
 };
 
 /* A zeroed node of the kind with an id. NULL: no memory. */

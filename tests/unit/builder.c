@@ -328,6 +328,27 @@ static void test_closures_of_a_group_refer_to_each_other(void **state)
     kit_destroy(&k);
 }
 
+static void test_bindings_beyond_the_limit_are_refused(void **state)
+{
+    (void)state;
+    kit k = kit_create();
+    const bt_param *x = param(&k, "x", bt_type_scalar(k.store, BT_FLOAT32));
+    const bt_value *v = &x->base, *args[] = { v, v }, *out;
+    const bt_block *inner;
+    bt_ctx_limits(k.ctx)->nodes = 3;
+    begin(&k, 1, &x);
+    op2(&k, &op_add, v, v);
+    begin(&k, 0, NULL);
+    op2(&k, &op_add, v, v);
+    inner = end(&k, v);
+    assert_non_null(inner);
+    op2(&k, &op_add, v, v);
+    assert_error(bt_build_op(k.b, &op_add, NULL, 2, args, &out), BT_ERR_LIMIT,
+                 "more than 3 bindings (limits.nodes)");
+    assert_int_equal(end(&k, v)->nbinding, 2);
+    kit_destroy(&k);
+}
+
 static void test_bindings_go_where_the_builder_is_told(void **state)
 {
     (void)state;
@@ -362,6 +383,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_again_gives_patterns_the_new_variables),
     cmocka_unit_test(test_patterns_nest_to_a_limit),
     cmocka_unit_test(test_closures_of_a_group_refer_to_each_other),
+    cmocka_unit_test(test_bindings_beyond_the_limit_are_refused),
     cmocka_unit_test(test_bindings_go_where_the_builder_is_told),
 };
 TEST_MAIN(tests)

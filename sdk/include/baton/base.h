@@ -148,7 +148,7 @@ BT_API void bt_registry_unref(bt_registry *); /* accepts NULL */
 /* Bounds on what one call may use; exceeding one is BT_ERR_LIMIT. */
 typedef struct bt_limits {
     uint64_t bytes;  /* of one tensor, constant or input file; default 16 GiB */
-    uint32_t nodes;  /* of one module; default 50 million */
+    uint32_t nodes;  /* of one module, of one builder; default 50 million */
     uint32_t depth;  /* of nested text, regions, types, JSON, messages, calls at run time
                         excepted; default 256 */
     uint32_t errors; /* reported by one call; default 20 */

@@ -6,7 +6,8 @@
 #include <baton/ir.h>
 
 enum {
-    LINE_NBYTES = 1 << 16 /* of a source line that a record keeps */
+    LINE_NBYTES = 1 << 16,   /* of a source line that a record keeps */
+    MESSAGE_NBYTES = 1 << 12 /* of a message: names may be of any length */
 };
 
 static const bt_diag no_memory = { .code = BT_ERR_MEMORY, .message = "no memory" };
@@ -46,6 +47,17 @@ static int copy_place(bt_arena *arena, const bt_place *place, bt_place *out)
            copy_text(arena, out->text, nbytes, &out->text);
 }
 
+static void cut_message(bt_text *message)
+{
+    size_t n = MESSAGE_NBYTES;
+    if (message->failed || message->len < MESSAGE_NBYTES + sizeof("..."))
+        return;
+    // not inside a character, of four bytes at most
+    while (n > MESSAGE_NBYTES - 4 && ((unsigned char)message->at[n] & 0xc0u) == 0x80)
+        n--;
+    memcpy(message->at + n, "...", sizeof("..."));
+}
+
 /* NULL: no memory, and the arena is as before. */
 static bt_diag *new_diag(bt_ctx *, uint32_t code, const bt_place *, const char *format,
                          va_list) BT_PRINTF(4, 0);
@@ -59,6 +71,7 @@ static bt_diag *new_diag(bt_ctx *ctx, uint32_t code, const bt_place *place,
     if (diag && (!place || copy_place(ctx->diags, place, &diag->place))) {
         diag->code = code;
         bt_text_addv(&message, format, args);
+        cut_message(&message);
         diag->message = bt_text_get(&message);
         if (diag->message)
             return diag;

@@ -285,6 +285,26 @@ static int use_diags(const bt_allocator *allocator)
     return succeeded;
 }
 
+static void test_long_messages_are_cut_between_characters(void **state)
+{
+    (void)state;
+    enum { N = 1 << 20 };
+    char *name = malloc(N + 1);
+    assert_non_null(name);
+    for (size_t i = 0; i < N; i++)
+        name[i] = i % 2 ? "\xc3\xa4"[1] : "\xc3\xa4"[0];
+    name[N] = 0;
+    for (size_t offset = 0; offset < 2; offset++) {
+        bt_status status = bt_fail(ctx, BT_ERR_NAME, "no %.*s%s", (int)offset, "x", name);
+        size_t n = strlen(status->message);
+        assert_in_range(n, 4000, 4200);
+        assert_string_equal(status->message + n - 5, "\xc3\xa4...");
+    }
+    memset(name, 0x80, N); // no characters at all
+    assert_in_range(strlen(bt_fail(ctx, BT_ERR_NAME, "%s", name)->message), 4000, 4200);
+    free(name);
+}
+
 static void test_each_failing_allocation_is_reported(void **state)
 {
     (void)state;
@@ -303,6 +323,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_terminals_get_nothing_to_obey),
     TEST(test_long_lines_are_cut_around_the_column),
     TEST(test_a_cut_leaves_characters_whole),
+    TEST(test_long_messages_are_cut_between_characters),
     TEST(test_colour_is_only_added),
     TEST(test_json_holds_the_same),
     TEST(test_each_failing_allocation_is_reported),

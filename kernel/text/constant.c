@@ -425,7 +425,11 @@ static int load_weights(bt__parser *p, const bt__token *token)
         bt_file_close(p->ctx, file);
     if (!status || status->code == BT_ERR_MEMORY)
         return !status || bt__error_memory(p);
-    return bt__error_token(p, status->code, token, "%s", status->message);
+    // what cannot be opened is named by the message itself
+    const char *in = status->place.file;
+    int is_named = !in || strncmp(in, module->weights, strlen(module->weights)) != 0;
+    return bt__error_token(p, status->code, token, "%s%s%s", is_named ? "" : in,
+                           is_named ? "" : ": ", status->message);
 }
 
 static bt_tensor *find_weight(bt__parser *p, const char *name, const bt__token *token)

@@ -44,6 +44,13 @@ static BT_FAILURE bt_status fail_limit(bt_ctx *ctx, const char *path)
                          ctx->limits.bytes);
 }
 
+/* A file may be the reason: one without an end, such as /dev/zero. */
+static BT_FAILURE bt_status fail_memory(bt_ctx *ctx, const char *path, size_t nbytes)
+{
+    return bt_fail_place(ctx, BT_ERR_MEMORY, &(bt_place){ .file = path },
+                         "no memory for more than %zu bytes of it", nbytes);
+}
+
 /* ---- reading ---- */
 
 /* A file without content yet; NULL: no memory. */
@@ -83,7 +90,7 @@ static bt_status grow(bt_ctx *ctx, struct file *f, char **bytes)
         return fail_limit(ctx, f->base.path);
     char *grown = bt_realloc(ctx->registry, *bytes, f->cap, cap);
     if (!grown)
-        return bt_no_memory();
+        return fail_memory(ctx, f->base.path, f->base.nbytes);
     *bytes = grown;
     f->base.bytes = grown;
     f->cap = cap;
@@ -97,7 +104,7 @@ static bt_status read_all(bt_ctx *ctx, int fd, size_t expected, struct file *f)
     char *bytes = bt_realloc(ctx->registry, NULL, 0, f->cap);
     if (!bytes) {
         f->cap = 0;
-        return bt_no_memory();
+        return fail_memory(ctx, f->base.path, expected);
     }
     f->base.bytes = bytes;
     for (;;) {

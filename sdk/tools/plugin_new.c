@@ -109,6 +109,22 @@ static int copy_folder(struct tool *tool, const char *from, const char *to,
     return code;
 }
 
+/* A folder that was made here, as far as it got. */
+static void remove_folder(struct tool *tool, const char *folder)
+{
+    struct dirent **entries;
+    int n = scandir(folder, &entries, NULL, NULL);
+    for (int i = 0; i < n; i++) {
+        const char *path = format(tool, folder, entries[i]->d_name);
+        if (path)
+            (void)unlink(path);
+        free(entries[i]);
+    }
+    if (n >= 0)
+        free(entries);
+    (void)rmdir(folder);
+}
+
 /* ---- names ---- */
 
 static int is_name(const char *name)
@@ -160,12 +176,13 @@ int plugin_new(struct tool *tool)
     printf("a plugin with %s %s:\n", kind, words.name);
     const char *common = templates ? format(tool, templates, "common") : NULL;
     const char *own = templates ? format(tool, templates, kind) : NULL;
-    if (!common || !own)
-        return tool_fail(tool, bt_no_memory());
-    code = copy_folder(tool, own, folder, &words);
+    code = common && own ? copy_folder(tool, own, folder, &words)
+                         : tool_fail(tool, bt_no_memory());
     if (!code)
         code = copy_folder(tool, common, folder, &words);
-    if (!code)
+    if (code)
+        remove_folder(tool, folder);
+    else
         printf("%s/README.md says how to build and try it\n", folder);
     return code;
 }

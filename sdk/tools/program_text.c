@@ -1,6 +1,8 @@
 #include "program_text.h"
 
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* "folder/x.baton" -> "folder/x.npz"; *name is the part behind the folder. */
 static const char *weights_path(struct tool *tool, const char *path, const char **name)
@@ -28,33 +30,63 @@ static int write_weights(struct tool *tool, const bt_npz *npz, const char *path)
     return EXIT_OK;
 }
 
+/* Nothing goes beside a device, a pipe or a folder. */
+static int is_beside_possible(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) != 0 || S_ISREG(s.st_mode);
+}
+
+/* All in one text. */
+static int print_whole(struct tool *tool, const bt_module *module, const char *path)
+{
+    bt_text text;
+    bt_print_options options = { .spans = option_value(tool, "spans") != NULL };
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    TRY_TOOL(tool, bt_print(tool->ctx, module, &options, &text));
+    if (!bt_text_get(&text))
+        return tool_fail(tool, bt_no_memory());
+    if (path)
+        TRY_TOOL(tool, bt_file_write(tool->ctx, path, text.at, text.len));
+    else
+        fputs(bt_text_get(&text), stdout);
+    return EXIT_OK;
+}
+
+/* The weights first: a text without them is of no use, nor are they without it. */
+static int write_both(struct tool *tool, const bt_text *text, const char *path,
+                      const bt_npz *npz, const char *weights)
+{
+    int is_new = npz && npz->len && access(weights, F_OK) != 0;
+    int code = npz && npz->len ? write_weights(tool, npz, weights) : EXIT_OK;
+    if (code)
+        return code;
+    bt_status status = bt_file_write(tool->ctx, path, text->at, text->len);
+    if (status && is_new)
+        (void)unlink(weights);
+    return status ? tool_fail(tool, status) : EXIT_OK;
+}
+
 int print_program(struct tool *tool, const bt_module *module, const char *path)
 {
     bt_text text;
     bt_npz *npz = NULL;
     const char *weights, *name;
-    bt_print_options options = { .spans = option_value(tool, "spans") != NULL };
-    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
-    if (!path || strcmp(path, "-") == 0) {
-        TRY_TOOL(tool, bt_print(tool->ctx, module, &options, &text));
-        if (!bt_text_get(&text))
-            return tool_fail(tool, bt_no_memory());
-        fputs(bt_text_get(&text), stdout);
-        return EXIT_OK;
-    }
+    if (!path || strcmp(path, "-") == 0)
+        return print_whole(tool, module, NULL);
+    if (!is_beside_possible(path))
+        return print_whole(tool, module, path);
     weights = weights_path(tool, path, &name);
     if (!weights)
         return tool_fail(tool, bt_no_memory());
-    options.weights = name;
-    options.npz = &npz;
+    bt_print_options options = { .spans = option_value(tool, "spans") != NULL,
+                                 .weights = name,
+                                 .npz = &npz };
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
     TRY_TOOL(tool, bt_print(tool->ctx, module, &options, &text));
-    int code = text.failed ? tool_fail(tool, bt_no_memory()) : EXIT_OK;
-    if (!code && npz && npz->len)
-        code = write_weights(tool, npz, weights);
+    int code = text.failed ? tool_fail(tool, bt_no_memory())
+                           : write_both(tool, &text, path, npz, weights);
     if (npz)
         bt_npz_destroy(tool->ctx, npz);
-    if (code)
-        return code;
-    TRY_TOOL(tool, bt_file_write(tool->ctx, path, text.at, text.len));
-    return EXIT_OK;
+    return code;
 }

@@ -312,7 +312,7 @@ static const bt__shape pipeline_shape = { .kinds = BT__JSON_OBJECT,
 
 /* ---- the list ---- */
 
-const bt__kind bt__kinds[] = {
+static const bt__kind kinds[] = {
     { .kind = "op",
       .key = "ops",
       .interface_name = "baton.op/1",
@@ -387,7 +387,7 @@ const bt__kind bt__kinds[] = {
 
 const bt__kind *bt__kind_of_key(const char *key)
 {
-    const bt__kind *kind = bt__kinds;
+    const bt__kind *kind = kinds;
     while (kind->kind && strcmp(kind->key, key) != 0)
         kind++;
     return kind->kind ? kind : NULL;
@@ -395,7 +395,7 @@ const bt__kind *bt__kind_of_key(const char *key)
 
 const bt__kind *bt__kind_of_interface(const char *name)
 {
-    const bt__kind *kind = bt__kinds;
+    const bt__kind *kind = kinds;
     while (kind->kind && strcmp(kind->interface_name, name) != 0)
         kind++;
     return kind->kind && *name ? kind : NULL;

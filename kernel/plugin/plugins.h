@@ -231,7 +231,6 @@ struct bt__kind {
     const char *(*check)(bt_arena *, const void *row);
     json_t *(*describe)(const void *row); /* NULL: no memory */
 };
-extern const bt__kind bt__kinds[];                       /* ended by a zero kind */
 const bt__kind *bt__kind_of_key(const char *key);        /* NULL: none */
 const bt__kind *bt__kind_of_interface(const char *name); /* NULL: none */
 extern const bt__shape bt__provides_shape;

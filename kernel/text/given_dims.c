@@ -47,7 +47,8 @@ bt_status bt__given_dims_read(bt_ctx *ctx, bt_arena *arena, const char *const *t
     return NULL;
 }
 
-struct bt__given_dim *bt__given_dims_find(const bt__given_dims *given, const char *name)
+/* The one of that name, NULL if none. */
+static struct bt__given_dim *find(const bt__given_dims *given, const char *name)
 {
     for (uint32_t i = 0; given && i < given->n; i++) {
         if (strcmp(given->at[i].name, name) == 0)
@@ -87,7 +88,7 @@ const bt_type *bt__given_dim_of(bt__parser *p, const bt__token *token, const cha
                                 const bt_type_param *param)
 {
     bt__module_draft *module = p->module;
-    struct bt__given_dim *dim = bt__given_dims_find(module->given, name);
+    struct bt__given_dim *dim = find(module->given, name);
     if (!dim) {
         if (!BT_PUSH(p->arena, &module->entry_dims, name))
             bt__error_memory(p);

@@ -16,14 +16,13 @@ typedef struct bt__given_dims {
     struct bt__given_dim *at;
 } bt__given_dims;
 
-/* Reads texts, NULL-terminated or NULL, into the arena. errors BT_ERR_ARGUMENT */
+/* Reads texts, NULL-terminated or NULL, into the arena.
+ * errors  BT_ERR_ARGUMENT */
 bt_status bt__given_dims_read(bt_ctx *, bt_arena *, const char *const *texts,
                               bt__given_dims *out) BT_MUST_USE;
-/* The one of that name, NULL if none. */
-struct bt__given_dim *bt__given_dims_find(const bt__given_dims *, const char *name);
 /* bt_parse of a text whose entry has numbers in place of these dims. Where any is given,
- * types are inferred even if the text is typed. errors BT_ERR_NAME: the entry has no such
- * dim */
+ * types are inferred even if the text is typed.
+ * errors  BT_ERR_NAME: the entry has no such dim */
 bt_status bt__parse_given(bt_ctx *, const char *file, const char *folder,
                           const char *text, size_t nbytes, const bt__given_dims *,
                           bt_module **out) BT_MUST_USE;

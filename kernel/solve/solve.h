@@ -17,8 +17,8 @@ bt_status bt__promises_init(bt__promises *, bt_arena *, const bt_func *,
 /* Types one binding whose operands (and regions) are typed: runs relations, instantiates
  * polymorphic callees. Sets type, type_args and checks of `binding`, which is not yet
  * shared. A reference to a global has its type like any operand; `module` gives it where
- * that is missing, and may be NULL where none is; promises may be NULL. errors as
- * bt_infer, at the binding's span. */
+ * that is missing, and may be NULL where none is; promises may be NULL.
+ * errors  as bt_infer, at the binding's span */
 bt_status bt__infer_binding(bt_ctx *, bt_store *, const bt_module *, const bt__promises *,
                             bt_value *binding) BT_MUST_USE;
 

@@ -228,19 +228,19 @@ bt_status bt__resolve(bt_solver *, const bt_type *, const bt_type **out) BT_MUST
 typedef bt_status bt__visit_hole(bt_solver *, void *self, struct bt__hole *);
 bt_status bt__holes_in(bt_solver *, const bt_type *, bt__visit_hole *,
                        void *self) BT_MUST_USE;
-/* Gives a hole its value and wakes who waits for it. errors bt__mismatch: it would
- * contain itself, or be a negative dim */
+/* Gives a hole its value and wakes who waits for it.
+ * errors  bt__mismatch: it would contain itself, or be a negative dim */
 bt_status bt__assign(bt_solver *, struct bt__node *, const bt_type *hole,
                      const bt_type *) BT_MUST_USE;
-/* errors bt__mismatch: the hole occurs in the term */
+/* errors  bt__mismatch: the hole occurs in the term */
 bt_status bt__check_finite(bt_solver *, const bt_type *hole, const bt_type *) BT_MUST_USE;
 /* Whether the node may assign the hole now; notes that it held back if not. */
 int bt__may_assign(bt_solver *, const struct bt__node *, const struct bt__hole *);
 
 /* ---- unify.c, dims.c, join.c ---- */
 
-/* Makes a value of type `from` fit a place of type `to`, or both equal. errors bt__wait,
- * bt__mismatch, fatal ones */
+/* Makes a value of type `from` fit a place of type `to`, or both equal.
+ * errors  bt__wait, bt__mismatch, fatal ones */
 bt_status bt__flow(bt_solver *, struct bt__node *, const bt_type *from,
                    const bt_type *to) BT_MUST_USE;
 bt_status bt__unify(bt_solver *, struct bt__node *, const bt_type *,
@@ -400,7 +400,7 @@ bt_status bt__map_attrs(bt_solver *, const bt_call *, bt__map_value *, void *sel
 
 /* ---- write.c ---- */
 
-/* The typed function. errors are reported: a type that is not known. */
+/* The typed function; a type that is not known is reported. */
 bt_status bt__write_function(bt_solver *, bt_builder *, struct bt__function *,
                              const bt_func **out) BT_MUST_USE;
 

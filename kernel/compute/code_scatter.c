@@ -1,5 +1,5 @@
 /*
- * Reductions that elements address run as scatters.
+ * Reductions that elements address run as scatters, running ones as scans.
  *
  *     y[j] = sum(k | idx[k] == j: x[k])
  *  -> for all k: if 0 <= idx[k] < J: buffer[idx[k]] += x[k]
@@ -7,6 +7,13 @@
  * The stage's axis j gets its value from the equality, everything else of the condition
  * is a mask, and the stage then reads the buffer. Where the reduction stands in a larger
  * expression, or behind a guard, the same holds: it is computed for all elements first.
+ *
+ *     y[j] = sum(k | k <= j: x[k])
+ *  -> for all k: buffer[k] += x[k]; then for all j: buffer[j] += buffer[j - 1]
+ *
+ * Where the axis stands in one inequality and nowhere else, an element goes to the first
+ * place that takes it, and each place takes what the one before it has. So the time is
+ * that of the elements and places, not of their product.
  */
 #include "compute/code.h"
 
@@ -19,6 +26,8 @@ struct bt__scattered {
     /* while it is computed: */
     const bt__node *condition, *body;
     const bt__node *place[BT_MAX_RANK]; /* of each axis */
+    int scan;                           /* the axis (of `axes`) to run along; -1: none */
+    int is_descending;                  /* from its end */
 };
 
 /* ---- which reductions ---- */
@@ -93,6 +102,86 @@ static int solve_one(struct bt__coder *c, struct bt__scattered *s)
     return g->status ? -1 : 0;
 }
 
+/* ---- running reductions ---- */
+
+/* `0 <= axis - v`, or `0 <= v - axis`: the axis, and v; -1: something else. */
+static int running_axis(struct bt__coder *c, const struct bt__scattered *s,
+                        const bt__node *conjunct, int *is_descending,
+                        const bt__node **bound)
+{
+    struct bt__linear l;
+    int64_t zero;
+    if (conjunct->kind != BT__NODE_SCALAR || conjunct->which != BT__SCALAR_LE ||
+        conjunct->args[0]->dtype != BT_INT64 ||
+        !bt__node_is_const(conjunct->args[0], &zero) || zero != 0)
+        return -1;
+    bt__node_as_linear(conjunct->args[1], &l);
+    for (uint32_t k = 0; k < s->naxis; k++) {
+        uint64_t bit = bt__index_bit(s->axes[k]);
+        int64_t coef = bt__linear_coef(&l, s->axes[k]);
+        uint32_t uses = 0;
+        for (uint32_t i = 0; i < l.n; i++)
+            uses += (l.atoms[i]->free & bit) != 0;
+        if ((coef != 1 && coef != -1) || uses != 1)
+            continue;
+        *bound = bt__node_linear(c->graph, 0, 2,
+                                 (const bt__node *[]){ conjunct->args[1], s->place[k] },
+                                 (int64_t[]){ -coef, 1 });
+        *is_descending = coef < 0;
+        // a bound by axes alone cuts the sum, but does not run
+        uint64_t axes = UINT64_MAX >> (BT__MAX_INDEX - c->code->rank);
+        return *bound && ((*bound)->free & ~axes) ? (int)k : -1;
+    }
+    return -1;
+}
+
+/* Whether the axis stands in this conjunct alone. */
+static int runs_along(const struct bt__scattered *s, const bt__nodes *conjuncts,
+                      uint32_t which, uint32_t axis)
+{
+    uint64_t bit = bt__index_bit(axis);
+    for (uint32_t i = 0; i < conjuncts->len; i++) {
+        if (i != which && (conjuncts->at[i]->free & bit))
+            return 0;
+    }
+    return !(s->body->free & bit);
+}
+
+/* 1: the reduction is a scan. 0: it is none, -1: failure. */
+static int solve_scan(struct bt__coder *c, struct bt__scattered *s)
+{
+    bt__graph *g = c->graph;
+    bt__nodes conjuncts = { 0 };
+    const bt__node *bound = NULL;
+    // what has a position as well cannot take what another one took
+    if (bt__reducer_get(s->node->which)->nstate != 1)
+        return 0;
+    if (!bt__node_conjuncts(c->arena, s->condition, &conjuncts))
+        return -1;
+    for (uint32_t i = 0; i < conjuncts.len; i++) {
+        int k = running_axis(c, s, conjuncts.at[i], &s->is_descending, &bound);
+        if (k < 0 || !runs_along(s, &conjuncts, i, s->axes[k]))
+            continue;
+        // the first place: beyond the start it is the start, beyond the end there is none
+        const bt__node *zero = bt__node_int(g, 0);
+        const bt__node *last = bt__node_int(g, c->code->dims[s->axes[k]] - 1);
+        s->scan = k;
+        s->place[k] =
+            bt__node_scalar(g, s->is_descending ? BT__SCALAR_MIN : BT__SCALAR_MAX, bound,
+                            s->is_descending ? last : zero);
+        s->condition = bt__node_scalar(g, BT__SCALAR_LE, s->is_descending ? zero : bound,
+                                       s->is_descending ? bound : last);
+        for (uint32_t j = 0; j < conjuncts.len; j++) {
+            if (j != i)
+                s->condition = bt__node_and(g, s->condition, conjuncts.at[j]);
+        }
+        return s->condition && s->place[k] ? 1 : -1;
+    }
+    return g->status ? -1 : 0;
+}
+
+/* ---- code ---- */
+
 /* The axes that the reduction depends on, as a buffer. */
 static bt_status lay_out(struct bt__coder *c, const bt__node *node,
                          struct bt__scattered *s, int64_t *nelem)
@@ -110,8 +199,6 @@ static bt_status lay_out(struct bt__coder *c, const bt__node *node,
     }
     return NULL;
 }
-
-/* ---- code ---- */
 
 /* Loops over the axes that no equality gives, and the reduction's own indices. */
 static void order_loops(const struct bt__coder *c, const struct bt__scattered *s,
@@ -177,6 +264,15 @@ static bt_status code_scatter(struct bt__coder *c, struct bt__block *root,
     BT_TRY(emit_scatter(c, &masked.block, s, in));
     BT_TRY(bt__masked_close(c, &masked));
     BT_TRY(bt__nest_close(c, &nest));
+    if (s->scan >= 0)
+        BT_TRY(bt__block_push(c, root,
+                              (bt__instr){ .run = bt__run_scan,
+                                           .array = in.array,
+                                           .factor = nelem,
+                                           .lane = s->strides[s->scan],
+                                           .lane2 = c->code->dims[s->axes[s->scan]],
+                                           .cursor = (uint32_t)s->is_descending,
+                                           .take = in.take }));
     return bt__block_push(c, root,
                           (bt__instr){ .run = bt__run_scatter_end,
                                        .array = in.array,
@@ -186,7 +282,8 @@ static bt_status code_scatter(struct bt__coder *c, struct bt__block *root,
                                        .from = s->node->args[1]->dtype });
 }
 
-/* Computes the reduction into a buffer if an equality of elements addresses it. */
+/* Computes the reduction into a buffer if an equality of elements addresses it, or it runs
+ * along an axis. */
 static bt_status try_scatter(struct bt__coder *c, struct bt__block *root,
                              const bt__node *node)
 {
@@ -197,12 +294,15 @@ static bt_status try_scatter(struct bt__coder *c, struct bt__block *root,
     if (!s)
         return bt_no_memory();
     s->node = node;
+    s->scan = -1;
     s->condition = node->args[0];
     s->body = node->args[1];
     s->dtype = bt__dtype_is_float(node->dtype) ? BT_FLOAT64 : BT_INT64;
     BT_TRY(lay_out(c, node, s, &nelem));
     while ((step = solve_one(c, s)) > 0)
         solved = 1;
+    if (step >= 0 && !solved)
+        solved = step = solve_scan(c, s);
     if (step < 0)
         return bt__code_why(c);
     if (!solved)

@@ -142,6 +142,9 @@ int bt__run_end(bt__machine *, const bt__instr *);   /* out = end(a, b) */
 int bt__run_check(bt__machine *, const bt__instr *); /* index a, mask c */
 /* Buffers array, array2 take a at element b; mask c. */
 int bt__run_scatter(bt__machine *, const bt__instr *);
+/* Along an axis of `lane2` elements, `lane` apart, each of the `factor` elements of buffer
+ * array takes the one before it; cursor: from the end. */
+int bt__run_scan(bt__machine *, const bt__instr *);
 /* The `factor` elements of buffer array become results, with array2. */
 int bt__run_scatter_end(bt__machine *, const bt__instr *);
 /* By dtype, for lane i:

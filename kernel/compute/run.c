@@ -307,6 +307,24 @@ int bt__run_scatter(bt__machine *m, const bt__instr *in)
     return 1;
 }
 
+/* Rows of `stride` neighbours at a time. */
+int bt__run_scan(bt__machine *m, const bt__instr *in)
+{
+    union bt__cell *acc = buffer(m, in->array);
+    int64_t stride = in->lane, extent = in->lane2, block = stride * extent;
+    for (int64_t base = 0; base < in->factor; base += block) {
+        for (int64_t i = 1; i < extent; i++) {
+            int64_t to = base + stride * (in->cursor ? extent - 1 - i : i);
+            int64_t from = in->cursor ? to + stride : to - stride;
+            for (int64_t k = 0; k < stride; k += BT__STRIP) {
+                uint32_t n = stride - k < BT__STRIP ? (uint32_t)(stride - k) : BT__STRIP;
+                in->take(n, &acc[to + k], &acc[to + k], 1, &acc[from + k], 1, 0, 0);
+            }
+        }
+    }
+    return 1;
+}
+
 int bt__run_scatter_end(bt__machine *m, const bt__instr *in)
 {
     union bt__cell *acc = buffer(m, in->array), *acc2 = buffer(m, in->array2);

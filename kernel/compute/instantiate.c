@@ -389,13 +389,33 @@ static bt_status walk_else(struct walk *w, const bt__ast *ast, struct bt__value 
                a.adapts && b.adapts);
 }
 
+/* The node as that dtype, whatever it has been computed in: floats of every width are
+ * computed in float64, so that a narrow one is rounded by going through it. */
+static const bt__node *rounded(bt__graph *g, bt_dtype to, const bt__node *node)
+{
+    int is_exact = node->kind != BT__NODE_SCALAR && node->kind != BT__NODE_REDUCE;
+    if (node->dtype != to || !bt__dtype_is_float(to) || to == BT_FLOAT64 || is_exact)
+        return bt__node_cast(g, to, node);
+    return bt__node_cast(g, to, bt__node_cast(g, BT_FLOAT64, node));
+}
+
+/* A stage rounds what it stores: what rounds to its dtype itself need not. */
+static const bt__node *unrounded(const bt__node *node)
+{
+    const bt__node *wide = node->kind == BT__NODE_CAST ? node->args[0] : NULL;
+    return wide && wide->kind == BT__NODE_CAST && wide->dtype == BT_FLOAT64 &&
+                   wide->args[0]->dtype == node->dtype && bt__dtype_is_float(node->dtype)
+               ? wide->args[0]
+               : node;
+}
+
 static bt_status walk_cast(struct walk *w, const bt__ast *ast, bt_dtype to,
                            struct bt__value *out)
 {
     struct bt__value v;
     BT_TRY(check_narg(w, ast, 1));
     BT_TRY(walk_expr(w, ast->args[0], &v));
-    return set(w, out, bt__node_cast(w->graph, to, v.node), 0);
+    return set(w, out, rounded(w->graph, to, v.node), 0);
 }
 
 /* clamp(i, lo, hi) is min(max(i, lo), hi). */
@@ -578,6 +598,9 @@ static bt_status walk_reduce(struct walk *w, const bt__ast *ast, struct bt__valu
                        dtype_name(body->dtype));
     node =
         bt__reduction_build(w->graph, which, first, ast->nvar, extents, condition, body);
+    // a float written as the accumulator is what the result is rounded to
+    if (node && dtype)
+        node = rounded(w->graph, node->dtype, node);
     // a count, sum(k: 1), is a number as its elements are
     return set(w, out, node, adapts && bt__reducer_get(which)->result == BT__RESULT_SAME);
 }
@@ -683,7 +706,7 @@ static bt_status walk_array_stage(struct walk *w, const struct bt__ast_stage *st
     for (uint32_t i = 0; i < array.rank; i++)
         copy[i] = extents[i];
     array.extents = copy;
-    array.body = v.node;
+    array.body = unrounded(v.node);
     return bt__names_add_array(&w->names, &array) ? NULL : bt_no_memory();
 }
 

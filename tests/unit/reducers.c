@@ -225,7 +225,45 @@ static void test_logsumexp_does_not_overflow(void **state)
     world_close(&w);
 }
 
+/* 16777217 is no float32: where one is asked for, by a cast or as the accumulator, the
+ * value is rounded there and not before. */
+static void test_written_floats_round(void **state)
+{
+    static const struct {
+        const char *text;
+        double expected;
+    } rows[] = {
+        { "y: float64[] = float64(sum(k: x[k]))", 16777217 },
+        { "y: float64[] = float64(sum[float32](k: x[k]))", 16777216 },
+        { "y: float64[] = float64(float32(sum(k: x[k])))", 16777216 },
+        { "y: float64[] = sum[float64](k: x[k])", 16777217 },
+        { "y: float64[] = float64(x[0] + x[1])", 16777217 },
+        { "y: float64[] = float64(float32(x[0] + x[1]))", 16777216 },
+        // 2^24 + 1 - 2^24 inside: one rounding, at the end
+        { "y: float64[] = float64(sum[float32](k in 3: x[mod(k, 2)] * select(k == 2, "
+          "-1.0, 1.0)))",
+          1 },
+        { "y: float32[] = float32(x[0] + x[1])", 16777216 },
+    };
+    struct world w = world_open();
+    bt_tensor *x = tensor_new(&w, BT_FLOAT32, DIMS(2));
+    (void)state;
+    bt_tensor_set(x, 0, 16777216);
+    bt_tensor_set(x, 1, 1);
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        struct formula f = { .inputs = { { "x", "t[n]", 0, 0 } }, .text = rows[i].text };
+        bt_tensor *y = formula_run(&w, &f, 1, &x);
+        if (bt_tensor_get(y, 0) != rows[i].expected)
+            fail_msg("%s: %.1f, expected %.1f", rows[i].text, bt_tensor_get(y, 0),
+                     rows[i].expected);
+        bt_tensor_unref(y);
+    }
+    bt_tensor_unref(x);
+    world_close(&w);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_written_floats_round),
     cmocka_unit_test(test_reducers_along_and_across),
     cmocka_unit_test(test_over_nothing_there_is_the_identity),
     cmocka_unit_test(test_written_accumulators_are_wider),

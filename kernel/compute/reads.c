@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "compute/relate.h"
+
 uint32_t bt__read_nindex(const bt__ast *read, int *rest)
 {
     uint32_t n = 0;
@@ -65,4 +67,44 @@ void bt__reads_search(struct bt__read_search *s, const bt__ast *ast)
         return;
     default: return;
     }
+}
+
+static int is_attr(const bt_op *op, const char *name)
+{
+    const bt_attr *row = op->attrs;
+    while (row && row->name && strcmp(row->name, name) != 0)
+        row++;
+    return row && row->name;
+}
+
+/* Expressions nest to limits.depth. */
+static int is_pointwise(const bt_op *op, const bt__ast *ast)
+{
+    if (ast->kind == BT__AST_REDUCE)
+        return 0;
+    if (ast->kind == BT__AST_INDEX)
+        return ast->narg == 0 || (ast->narg == 1 && ast->args[0]->kind == BT__AST_REST) ||
+               is_attr(op, ast->name);
+    for (uint32_t i = 0; i < ast->narg; i++) {
+        if (!is_pointwise(op, ast->args[i]))
+            return 0;
+    }
+    return 1;
+}
+
+bt_status bt__formula_is_pointwise(bt_ctx *ctx, const bt_op *op, int *out)
+{
+    const struct bt__formula *f;
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_status status = bt__formula_parse(ctx, scratch, op->name, op->formula, &f);
+    *out = !status;
+    for (uint32_t i = 0; !status && i < f->nstage; i++) {
+        const struct bt__ast_stage *stage = &f->stages[i];
+        if (stage->dtype && (stage->naxis != 1 || !stage->axes[0].is_rest))
+            *out = 0;
+        *out = *out && is_pointwise(op, stage->expr);
+    }
+    bt_arena_release(scratch, mark);
+    return status;
 }

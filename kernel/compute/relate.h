@@ -12,4 +12,8 @@ bt_status bt__formula_relate(bt_solver *, const bt_relation_call *) BT_MUST_USE;
  * unknown parts are skipped. */
 bt_status bt__signature_relate(bt_solver *, const bt_relation_call *) BT_MUST_USE;
 
+/* Whether each array of the operator's formula is `..` throughout and every read is at the
+ * element's own place: x[..]. */
+bt_status bt__formula_is_pointwise(bt_ctx *, const bt_op *, int *out) BT_MUST_USE;
+
 #endif

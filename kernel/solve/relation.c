@@ -388,9 +388,52 @@ static bt_status shared_relation(bt_solver *s, const bt_op *op, const bt_relatio
                : bt_no_memory();
 }
 
+/* ---- layouts ---- */
+
+/* A layout inside the type; NULL: row major throughout. Tuples have bounded depth. */
+static const bt_layout *find_layout(const bt_type *type)
+{
+    const bt_tensor_type *tensor = bt_as_tensor_type(type);
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_layout *layout = tensor ? tensor->layout : NULL;
+    for (uint32_t i = 0; tuple && i < tuple->n && !layout; i++)
+        layout = find_layout(tuple->at[i]);
+    return layout;
+}
+
+/* A formula that goes element by element takes operands as they lie; all others want a
+ * rule of the operator. */
+static bt_status takes_layouts(bt_solver *s, const bt_op *op, int *out)
+{
+    const void *rule;
+    BT_TRY(bt_op_facet(s->ctx, op, "layout", &rule));
+    *out = rule != NULL;
+    return *out || !op->formula ? NULL : bt__formula_is_pointwise(s->ctx, op, out);
+}
+
+static bt_status check_layouts(bt_solver *s, const bt_relation_call *r)
+{
+    for (uint32_t i = 0; i < r->narg; i++) {
+        const bt_layout *layout = find_layout(bt_relation_arg(s, r, i));
+        int takes;
+        if (!layout)
+            continue;
+        BT_TRY(takes_layouts(s, r->op, &takes));
+        if (!takes)
+            return bt_relation_fail(s, r, (int)i,
+                                    "%s has layout %s, but this operator reads row major "
+                                    "only: put layout_transform before it",
+                                    input_name(s, r, i), layout->text);
+    }
+    return NULL;
+}
+
+/* ---- running it ---- */
+
 static bt_status run_relation(bt_solver *s, const bt_relation_call *r)
 {
     const bt_relation *shared;
+    BT_TRY(check_layouts(s, r));
     bt_status fits = bt__signature_relate(s, r);
     if (fits && fits != &bt__wait)
         return fits;

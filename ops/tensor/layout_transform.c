@@ -180,6 +180,25 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return is_of_type(r->attrs) ? relate_type(s, r) : relate_axes(s, r);
 }
 
+/* ---- layout ---- */
+
+/* What src_layout and dst_layout say, whatever is wished for. */
+static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                               const bt_layout *const *wanted, const bt_layout **in,
+                               const bt_layout **out, const void **new_attrs)
+{
+    const struct attrs *a = call->attrs;
+    (void)wanted;
+    in[0] = strchr(a->src_layout, ':') ? bt_layout_parse(store, a->src_layout) : NULL;
+    *out = strchr(a->dst_layout, ':') ? bt_layout_parse(store, a->dst_layout) : NULL;
+    *new_attrs = NULL;
+    if ((strchr(a->src_layout, ':') && !in[0]) || (strchr(a->dst_layout, ':') && !*out))
+        return bt_store_why(ctx, store);
+    return NULL;
+}
+
+static const bt_layout_facet layout = { .choose = choose_layout };
+
 /* ---- formula ---- */
 
 /* The index of a whole axis, from those of the result: N, or C * 16 + c. */
@@ -246,13 +265,15 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct attrs),
         .relate = relate,
         .write_formula = write,
-        .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[1, 4, 2, 3] | src_layout=\"NCHW\", dst_layout=\"NHWC\"\n"
-            "float32[1, 4, 2, 3] | src_layout=\"NCHW\", dst_layout=\"NCHW2c\"\n"
-            "float32[1, 2, 2, 3, 2] | src_layout=\"NCHW2c\", dst_layout=\"NHWC\"\n"
-            "int8[1, 2, 2, 3, 2] | src_layout=\"NCHW2c\", dst_layout=\"NCHW4c\"\n"
-            "float32[4, 4, 1, 1] | src_layout=\"OIHW\", dst_layout=\"OIHW2i4o\"\n"
-            "bool[0, 2] | src_layout=\"NC\", dst_layout=\"CN\"")),
+        .facets = BT_FACET_ROWS(
+            BT_FACET("layout", layout),
+            BT_CASES(
+                "float32[1, 4, 2, 3] | src_layout=\"NCHW\", dst_layout=\"NHWC\"\n"
+                "float32[1, 4, 2, 3] | src_layout=\"NCHW\", dst_layout=\"NCHW2c\"\n"
+                "float32[1, 2, 2, 3, 2] | src_layout=\"NCHW2c\", dst_layout=\"NHWC\"\n"
+                "int8[1, 2, 2, 3, 2] | src_layout=\"NCHW2c\", dst_layout=\"NCHW4c\"\n"
+                "float32[4, 4, 1, 1] | src_layout=\"OIHW\", dst_layout=\"OIHW2i4o\"\n"
+                "bool[0, 2] | src_layout=\"NC\", dst_layout=\"CN\"")),
     },
     { 0 },
 };

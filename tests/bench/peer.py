@@ -1,5 +1,5 @@
 """Times ONNX Runtime on a model, as a peer for `baton bench`: peer.py [--threads N] [--warmup N] [--repeat N] MODEL.onnx
-Run it with the packages of the tests: tests/python BUILD tests/bench/peer.py ...     Models: tests/model/zoo.py.
+Run it with the packages of the tests: tests/run-python BUILD tests/bench/peer.py ...     Models: tests/model/zoo.py.
 
 Prints one JSON object: median_ms, min_ms and max_ms of the repetitions, quartile_ms (first and third), and what was run: runtime,
 model, threads, warmup, repeat. All graph optimisations are on, threads spin between runs as they do by default; inputs are random

@@ -1,5 +1,5 @@
 """Known networks with random weights, as ONNX: zoo.py [--double] [--size N] FOLDER [NAME]...     zoo.py --list
-Run it with the packages of the tests: tests/python BUILD tests/model/zoo.py ...
+Run it with the packages of the tests: tests/run-python BUILD tests/model/zoo.py ...
 
 Writes FOLDER/NAME.onnx of each network named, or of all (1.1 GB): weights within the file, batch 1, logits without a softmax,
 batch normalisations as nodes of their own. The same bytes on each run.

@@ -160,27 +160,50 @@ static bt_status read_attrs(bt_arena *arena, const bt_formula_call *call,
     return NULL;
 }
 
-bt_status bt__call_read(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call,
-                        struct bt__call *out)
+/* Leaves of arguments and result. */
+static bt_status read_types(bt_ctx *ctx, bt_arena *arena, const char *name, uint32_t narg,
+                            const bt_type *const *types, const bt_type *result,
+                            struct bt__call *out)
 {
     leaf_types leaves = { 0 }, results = { 0 };
-    struct bt__arg *args = BT_NEWS(arena, struct bt__arg, call->narg);
-    *out = (struct bt__call){ .narg = call->narg, .args = args };
+    struct bt__arg *args = BT_NEWS(arena, struct bt__arg, narg);
+    *out = (struct bt__call){ .narg = narg, .args = args };
     if (!args)
         return bt_no_memory();
-    for (uint32_t i = 0; i < call->narg; i++) {
+    for (uint32_t i = 0; i < narg; i++) {
         args[i].first = leaves.len;
-        args[i].is_tuple = bt_as_tuple_type(call->args[i]) != NULL;
-        BT_TRY(read_leaves(ctx, arena, call->op->name, call->args[i], &leaves));
+        args[i].is_tuple = bt_as_tuple_type(types[i]) != NULL;
+        BT_TRY(read_leaves(ctx, arena, name, types[i], &leaves));
         args[i].nleaf = leaves.len - args[i].first;
     }
-    BT_TRY(read_leaves(ctx, arena, call->op->name, call->result, &results));
+    BT_TRY(read_leaves(ctx, arena, name, result, &results));
     out->nleaf = leaves.len;
     out->leaves = leaves.at;
     out->nresult = results.len;
     out->results = results.at;
-    out->result_is_tuple = bt_as_tuple_type(call->result) != NULL;
+    out->result_is_tuple = bt_as_tuple_type(result) != NULL;
+    return NULL;
+}
+
+bt_status bt__call_read(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call,
+                        struct bt__call *out)
+{
+    BT_TRY(read_types(ctx, arena, call->op->name, call->narg, call->args, call->result,
+                      out));
     return read_attrs(arena, call, out);
+}
+
+bt_status bt__call_read_func(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
+                             struct bt__call *out)
+{
+    uint32_t n = func->block->nparam;
+    const bt_type **types = BT_NEWS(arena, const bt_type *, n);
+    if (!types)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        types[i] = func->block->params[i]->base.type;
+    return read_types(ctx, arena, func->name ? func->name : "a function", n, types,
+                      func->result, out);
 }
 
 int bt__call_has_ranks(const struct bt__call *call)

@@ -24,6 +24,9 @@ struct bt__call {
 /* errors BT_ERR_UNSUPPORTED: an argument that is not made of tensors */
 bt_status bt__call_read(bt_ctx *, bt_arena *, const bt_formula_call *,
                         struct bt__call *out) BT_MUST_USE;
+/* Parameters and result of a function, as if they were a call's. */
+bt_status bt__call_read_func(bt_ctx *, bt_arena *, const bt_func *,
+                             struct bt__call *out) BT_MUST_USE;
 /* Whether dtypes and ranks of all arguments are known: a formula can be checked. */
 int bt__call_has_ranks(const struct bt__call *);
 

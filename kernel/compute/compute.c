@@ -7,7 +7,18 @@
 #include "compute/cost.h"
 #include "compute/graph_print.h"
 
-static bt_status fill(bt_ctx *ctx, bt_compute *compute, const bt_formula_call *call)
+/* What is to be computed: a call of an operator, or all calls of a function. */
+struct source {
+    const bt_formula_call *call;
+    const bt_func *func;
+};
+
+static int has_graph(const bt_compute *compute)
+{
+    return compute->formula || compute->is_joined;
+}
+
+static bt_status fill_call(bt_ctx *ctx, bt_compute *compute, const bt_formula_call *call)
 {
     const bt_op *op = call->op;
     compute->op = op;
@@ -24,7 +35,17 @@ static bt_status fill(bt_ctx *ctx, bt_compute *compute, const bt_formula_call *c
                    op->name);
 }
 
-bt_status bt_compute_create(bt_ctx *ctx, const bt_formula_call *call, bt_compute **out)
+static bt_status fill_func(bt_ctx *ctx, bt_compute *compute, const bt_func *func)
+{
+    const char *name = func->name ? func->name : "a function";
+    compute->name = bt_arena_text(compute->arena, name, strlen(name));
+    if (!compute->name)
+        return bt_no_memory();
+    BT_TRY(bt__call_read_func(ctx, compute->arena, func, &compute->call));
+    return bt__compute_take_func(ctx, compute, func);
+}
+
+static bt_status create(bt_ctx *ctx, const struct source *source, bt_compute **out)
 {
     bt_registry *registry = bt_ctx_registry(ctx);
     bt_compute *compute = bt_alloc(registry, sizeof(*compute));
@@ -32,7 +53,9 @@ bt_status bt_compute_create(bt_ctx *ctx, const bt_formula_call *call, bt_compute
         return bt_no_memory();
     compute->registry = bt_registry_ref(registry);
     compute->arena = bt_arena_create(registry);
-    bt_status status = compute->arena ? fill(ctx, compute, call) : bt_no_memory();
+    bt_status status = !compute->arena ? bt_no_memory()
+                       : source->call  ? fill_call(ctx, compute, source->call)
+                                       : fill_func(ctx, compute, source->func);
     if (status)
         bt_compute_destroy(compute);
     else
@@ -40,11 +63,22 @@ bt_status bt_compute_create(bt_ctx *ctx, const bt_formula_call *call, bt_compute
     return status;
 }
 
+bt_status bt_compute_create(bt_ctx *ctx, const bt_formula_call *call, bt_compute **out)
+{
+    return create(ctx, &(struct source){ .call = call }, out);
+}
+
+bt_status bt_compute_create_func(bt_ctx *ctx, const bt_func *func, bt_compute **out)
+{
+    return create(ctx, &(struct source){ .func = func }, out);
+}
+
 void bt_compute_destroy(bt_compute *compute)
 {
     if (!compute)
         return;
     bt_registry *registry = compute->registry;
+    bt_arena_destroy(compute->coded);
     bt_arena_destroy(compute->made);
     bt_arena_destroy(compute->arena);
     bt_store_unref(compute->store);
@@ -108,8 +142,8 @@ bt_status bt_compute_run(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
     bt_tensor **made = BT_NEWS(scratch, bt_tensor *, nout);
     bt_status status = made ? check_inputs(ctx, compute, nin, in) : bt_no_memory();
     if (!status)
-        status = compute->formula ? bt__compute_run_formula(ctx, compute, nin, in, made)
-                                  : bt__compute_run_eval(ctx, compute, nin, in, made);
+        status = has_graph(compute) ? bt__compute_run_formula(ctx, compute, nin, in, made)
+                                    : bt__compute_run_eval(ctx, compute, nin, in, made);
     for (uint32_t i = 0; !status && i < nout; i++)
         status = check_result(ctx, compute, i, made[i]);
     for (uint32_t i = 0; made && i < nout; i++) {
@@ -128,7 +162,7 @@ static bt_status need_graph(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
                             const bt_tensor *const *in)
 {
     BT_TRY(check_inputs(ctx, compute, nin, in));
-    if (!compute->formula)
+    if (!has_graph(compute))
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                        "%s is plain C: there is no compute graph", compute->name);
     return bt__compute_instantiate(ctx, compute, nin, in);
@@ -139,7 +173,7 @@ bt_status bt_compute_shapes(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
                             int64_t (*out)[BT_MAX_RANK], uint32_t *is_bound)
 {
     *is_bound = 0;
-    if (compute->formula) {
+    if (has_graph(compute)) {
         BT_TRY(need_graph(ctx, compute, nin, in));
         for (uint32_t i = 0; i < compute->graph->nresult; i++) {
             const struct bt__array *array =

@@ -13,11 +13,13 @@ struct bt_compute {
     const bt_op *op;
     const char *name;
     struct bt__call call;
-    /* With a formula: */
-    const struct bt__formula *formula; /* NULL: plain C */
+    /* With a graph: */
+    uint32_t is_joined; /* of a function: its graph is there from the start */
+    const struct bt__formula *formula; /* NULL: of a function, or plain C */
     const struct bt__signature *signature;
     const char *const *inputs;
-    bt_arena *made; /* of the last instantiation: all below */
+    bt_arena *made;  /* of the last instantiation: graph and leaves */
+    bt_arena *coded; /* of the last program, and its strides */
     bt__graph *graph;
     struct bt__program *program;
     struct bt__leaf *leaves;       /* it was made for these */
@@ -33,6 +35,8 @@ struct bt_compute {
 
 bt_status bt__compute_take_formula(bt_ctx *, bt_compute *,
                                    const bt_formula_call *) BT_MUST_USE;
+/* All operators that the function calls. */
+bt_status bt__compute_take_func(bt_ctx *, bt_compute *, const bt_func *) BT_MUST_USE;
 /* The graph for these inputs: that of the last call when nothing differs. */
 bt_status bt__compute_instantiate(bt_ctx *, bt_compute *, uint32_t nin,
                                   const bt_tensor *const *in) BT_MUST_USE;

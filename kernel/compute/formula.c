@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "compute/compose.h"
+
 /* ---- making ---- */
 
 static bt_status input_names(bt_compute *compute)
@@ -75,15 +77,22 @@ static int same_strides(const bt_compute *compute, const bt_tensor *const *in)
     return 1;
 }
 
+static void forget_program(bt_compute *compute)
+{
+    bt_arena_destroy(compute->coded);
+    compute->coded = NULL;
+    compute->program = NULL;
+    compute->strides = NULL;
+}
+
 /* Forgets the last instantiation. */
 static void forget(bt_compute *compute)
 {
+    forget_program(compute);
     bt_arena_destroy(compute->made);
     compute->made = NULL;
     compute->graph = NULL;
-    compute->program = NULL;
     compute->leaves = NULL;
-    compute->strides = NULL;
 }
 
 /* Room for the leaves of an instantiation, in an arena of its own. */
@@ -132,6 +141,10 @@ bt_status bt__compute_instantiate(bt_ctx *ctx, bt_compute *compute, uint32_t nin
         compute->graph->ctx = ctx;
         return NULL;
     }
+    if (compute->is_joined)
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "%s: the tensors differ from the parameters' types",
+                       compute->name);
     bt_status status = instantiate(ctx, compute, in);
     if (status)
         forget(compute);
@@ -157,6 +170,20 @@ static bt_status instantiate_types(bt_ctx *ctx, bt_compute *compute)
     return NULL;
 }
 
+bt_status bt__compute_take_func(bt_ctx *ctx, bt_compute *compute, const bt_func *func)
+{
+    struct bt__leaf *leaves;
+    BT_TRY(begin(compute, &leaves));
+    BT_TRY(bt__compose(ctx, compute->made, func, &compute->graph));
+    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+        const struct bt__leaf_type *type = &compute->call.leaves[i];
+        BT_TRY(set_leaf(compute, &leaves[i], type->dtype, type->rank, type->dims));
+    }
+    compute->leaves = leaves;
+    compute->is_joined = 1;
+    return NULL;
+}
+
 bt_status bt__compute_take_formula(bt_ctx *ctx, bt_compute *compute,
                                    const bt_formula_call *call)
 {
@@ -170,12 +197,14 @@ bt_status bt__compute_take_formula(bt_ctx *ctx, bt_compute *compute,
 static bt_status make_program(bt_ctx *ctx, bt_compute *compute,
                               const bt_tensor *const *in)
 {
+    compute->coded = bt_arena_create(compute->registry);
     const int64_t **strides =
-        BT_NEWS(compute->made, const int64_t *, compute->call.nleaf);
+        compute->coded ? BT_NEWS(compute->coded, const int64_t *, compute->call.nleaf)
+                       : NULL;
     if (!strides)
         return bt_no_memory();
     for (uint32_t i = 0; i < compute->call.nleaf; i++) {
-        int64_t *copy = BT_NEWS(compute->made, int64_t, in[i]->rank);
+        int64_t *copy = BT_NEWS(compute->coded, int64_t, in[i]->rank);
         if (!copy)
             return bt_no_memory();
         // the stride of an axis with one element does not matter: 0 for all
@@ -184,7 +213,7 @@ static bt_status make_program(bt_ctx *ctx, bt_compute *compute,
         strides[i] = copy;
     }
     compute->strides = strides;
-    return bt__program_create(ctx, compute->made, compute->name, compute->graph, strides,
+    return bt__program_create(ctx, compute->coded, compute->name, compute->graph, strides,
                               &compute->program);
 }
 
@@ -194,14 +223,12 @@ static bt_status prepare(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
     BT_TRY(bt__compute_instantiate(ctx, compute, nin, in));
     if (same_strides(compute, in))
         return NULL;
-    // a second program for other strides would pile up in the arena
-    if (compute->program) {
-        forget(compute);
-        BT_TRY(bt__compute_instantiate(ctx, compute, nin, in));
-    }
+    forget_program(compute);
     bt_status status = make_program(ctx, compute, in);
-    if (status)
-        forget(compute);
+    if (status) {
+        forget_program(compute);
+        compute->graph->status = NULL; // the graph is whole: the next try may use it
+    }
     return status;
 }
 

@@ -587,6 +587,37 @@ const bt__node *bt__node_reduce(bt__graph *g, uint32_t reducer, uint32_t first,
                                   .coefs = extents });
 }
 
+const bt__node *bt__node_round(bt__graph *g, const bt__node *a)
+{
+    if (!a || !bt__dtype_is_float(a->dtype) || a->dtype == BT_FLOAT64 ||
+        a->kind == BT__NODE_READ || a->kind == BT__NODE_CONST || a->kind == BT__NODE_CAST)
+        return a;
+    return intern(
+        g,
+        &(bt__node){ .kind = BT__NODE_CAST, .dtype = a->dtype, .narg = 1, .args = &a });
+}
+
+const bt__node *bt__node_again(bt__graph *g, const bt__node *node, uint32_t first,
+                               const bt__node *const *args)
+{
+    switch (node->kind) {
+    case BT__NODE_LINEAR:
+        return bt__node_linear(g, node->value.i, node->narg, args, node->coefs);
+    case BT__NODE_SCALAR:
+        return bt__node_scalar(g, node->which, args[0], node->narg > 1 ? args[1] : NULL);
+    case BT__NODE_CAST:
+        return args[0]->dtype == node->dtype ? bt__node_round(g, args[0])
+                                             : bt__node_cast(g, node->dtype, args[0]);
+    case BT__NODE_SELECT: return bt__node_select(g, args[0], args[1], args[2]);
+    case BT__NODE_READ:
+        return bt__node_read(g, node->which, node->dtype, node->narg, args);
+    case BT__NODE_REDUCE:
+        return bt__node_reduce(g, node->which, first, node->nindex, node->coefs, args[0],
+                               args[1]);
+    default: return node;
+    }
+}
+
 /* ---- replacing an index ---- */
 
 struct replacing {
@@ -610,21 +641,8 @@ static const bt__node *replace_args(struct replacing *r, const bt__node *node)
         if (!args[i])
             return NULL;
     }
-    switch (node->kind) {
-    case BT__NODE_LINEAR:
-        return bt__node_linear(g, node->value.i, node->narg, args, node->coefs);
-    case BT__NODE_SCALAR:
-        return bt__node_scalar(g, node->which, args[0], node->narg > 1 ? args[1] : NULL);
-    case BT__NODE_CAST: return bt__node_cast(g, node->dtype, args[0]);
-    case BT__NODE_SELECT: return bt__node_select(g, args[0], args[1], args[2]);
-    case BT__NODE_READ:
-        return bt__node_read(g, node->which, node->dtype, node->narg, args);
-    case BT__NODE_REDUCE:
-        return bt__node_reduce(g, node->which,
-                               node->first - (node->first > r->number) * r->shift,
-                               node->nindex, node->coefs, args[0], args[1]);
-    default: return node;
-    }
+    return bt__node_again(g, node, node->first - (node->first > r->number) * r->shift,
+                          args);
 }
 
 static const bt__node *replace(struct replacing *r, const bt__node *node)

@@ -92,6 +92,12 @@ const bt__node *bt__node_read(bt__graph *, uint32_t array, bt_dtype, uint32_t ra
 const bt__node *bt__node_reduce(bt__graph *, uint32_t reducer, uint32_t first,
                                 uint32_t nindex, const int64_t *extents,
                                 const bt__node *condition, const bt__node *body);
+/* A value that a stage of its dtype would store: rounded to it, where it is a float that
+ * is computed in more bits. */
+const bt__node *bt__node_round(bt__graph *, const bt__node *);
+/* The same operation on other arguments; `first` is that of a reduction. */
+const bt__node *bt__node_again(bt__graph *, const bt__node *like, uint32_t first,
+                               const bt__node *const *args);
 /* value + sum of coefs * atoms, in normal form. */
 const bt__node *bt__node_linear(bt__graph *, int64_t constant, uint32_t n,
                                 const bt__node *const *atoms, const int64_t *coefs);

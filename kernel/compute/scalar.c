@@ -411,3 +411,47 @@ union bt__cell bt__cell_cast(union bt__cell v, bt_dtype from, bt_dtype to)
     return to_float ? (union bt__cell){ .f = float_from_int(v.i, from, to) }
                     : (union bt__cell){ .i = bt__int_wrap(v.i, to) };
 }
+
+union bt__cell bt__cell_load(const void *at, bt_dtype d)
+{
+    union bt__cell out = { .i = 0 };
+    switch (d) {
+#define INT_CASE(UPPER, type) \
+    case BT_##UPPER: out.i = (int64_t) * (const type *)at; break;
+        INT_CASE(BOOL, uint8_t)
+        INT_CASE(INT8, int8_t)
+        INT_CASE(INT16, int16_t)
+        INT_CASE(INT32, int32_t)
+        INT_CASE(INT64, int64_t)
+        INT_CASE(UINT8, uint8_t)
+        INT_CASE(UINT16, uint16_t)
+        INT_CASE(UINT32, uint32_t)
+        INT_CASE(UINT64, uint64_t)
+    case BT_FLOAT16: out.f = bt_half_to_float(*(const uint16_t *)at); break;
+    case BT_BFLOAT16: out.f = bt_bfloat_to_float(*(const uint16_t *)at); break;
+    case BT_FLOAT32: out.f = *(const float *)at; break;
+    case BT_FLOAT64: out.f = *(const double *)at; break;
+    default: break;
+    }
+    return out;
+}
+
+void bt__cell_store(void *at, bt_dtype d, union bt__cell v)
+{
+    switch (d) {
+    case BT_BOOL:
+    case BT_INT8:
+    case BT_UINT8: *(uint8_t *)at = (uint8_t)v.i; break;
+    case BT_INT16:
+    case BT_UINT16: *(uint16_t *)at = (uint16_t)v.i; break;
+    case BT_INT32:
+    case BT_UINT32: *(uint32_t *)at = (uint32_t)v.i; break;
+    case BT_INT64:
+    case BT_UINT64: *(int64_t *)at = v.i; break;
+    case BT_FLOAT16: *(uint16_t *)at = bt_half_from_double(v.f); break;
+    case BT_BFLOAT16: *(uint16_t *)at = bt_bfloat_from_double(v.f); break;
+    case BT_FLOAT32: *(float *)at = (float)v.f; break;
+    case BT_FLOAT64: *(double *)at = v.f; break;
+    default: break;
+    }
+}

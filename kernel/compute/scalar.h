@@ -61,5 +61,8 @@ double bt__float_round(double value, bt_dtype);
 /* Conversion of a value: integers wrap, floats round, float to integer truncates,
  * saturates, NaN gives 0; to bool: whether it is not 0. */
 union bt__cell bt__cell_cast(union bt__cell, bt_dtype from, bt_dtype to);
+/* Element `at` as a cell, and back with rounding. */
+union bt__cell bt__cell_load(const void *at, bt_dtype);
+void bt__cell_store(void *at, bt_dtype, union bt__cell);
 
 #endif

@@ -20,6 +20,12 @@ typedef struct bt_compute bt_compute;
  *         it; BT_ERR_UNSUPPORTED where the operator has neither. */
 BT_API bt_status bt_compute_create(bt_ctx *, const bt_formula_call *,
                                    bt_compute **out) BT_MUST_USE;
+/* All that a function computes which only calls operators by formula, makes tuples and
+ * takes fields: one graph, in which a stage stands in those that read it. Dims are
+ * numbers, constants inside are scalars. Runs give the same bits as the calls one by one.
+ * errors BT_ERR_UNSUPPORTED: what else the function does */
+BT_API bt_status bt_compute_create_func(bt_ctx *, const bt_func *,
+                                        bt_compute **out) BT_MUST_USE;
 BT_API void bt_compute_destroy(bt_compute *); /* accepts NULL */
 /* Leaves of the result: 1 for a tensor, n for a tuple of n tensors. */
 BT_API uint32_t bt_compute_nout(const bt_compute *);

@@ -1,0 +1,359 @@
+/* Graphs of a function's calls, joined. */
+#include "compute/compose.h"
+
+#include <string.h>
+
+#include "compute/compute.h"
+
+/* Tensors of a value: arrays of the joined graph. */
+struct leaves {
+    uint32_t n;
+    const uint32_t *arrays;
+};
+
+struct composer {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    bt__graph *graph;
+    const char *name; /* of the function, for messages */
+    bt_map values;    /* value -> struct leaves * */
+};
+
+static bt_status refuse(struct composer *c, const bt_value *value, const char *why)
+{
+    bt_text text;
+    bt_text_init(&text, c->arena);
+    bt_print_operand(value, &text);
+    const char *name = bt_text_get(&text);
+    if (!name)
+        return bt_no_memory();
+    return bt_fail(c->ctx, BT_ERR_UNSUPPORTED, "%s: %s %s", c->name, name, why);
+}
+
+static bt_status add_array(struct composer *c, struct bt__array array, uint32_t *out)
+{
+    bt__graph *g = c->graph;
+    if (g->narray == g->cap_array) {
+        uint32_t cap = g->cap_array ? g->cap_array * 2 : 16;
+        struct bt__array *arrays = BT_NEWS(c->arena, struct bt__array, cap);
+        if (!arrays)
+            return bt_no_memory();
+        for (uint32_t i = 0; i < g->narray; i++)
+            arrays[i] = g->arrays[i];
+        g->arrays = arrays;
+        g->cap_array = cap;
+    }
+    *out = g->narray;
+    g->arrays[g->narray++] = array;
+    return NULL;
+}
+
+static bt_status set_leaves(struct composer *c, const bt_value *value, uint32_t n,
+                            const uint32_t *arrays)
+{
+    struct leaves *leaves = BT_NEW(c->arena, struct leaves);
+    if (!leaves)
+        return bt_no_memory();
+    *leaves = (struct leaves){ n, arrays };
+    return bt_map_put(&c->values, value, leaves) ? NULL : bt_no_memory();
+}
+
+/* ---- parameters and constants ---- */
+
+typedef bt_vec(uint32_t) array_list;
+
+static bt_status add_input(struct composer *c, const bt_value *param, const bt_type *type,
+                           array_list *out)
+{
+    uint32_t rank, array;
+    int64_t dims[BT_MAX_RANK];
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (tuple) {
+        for (uint32_t i = 0; i < tuple->n; i++)
+            BT_TRY(add_input(c, param, tuple->at[i], out));
+        return NULL;
+    }
+    if (!bt_tensor_dtype(type) || !bt_tensor_static(type, &rank, dims))
+        return refuse(c, param, "is not made of tensors whose dims are numbers");
+    const bt__node **extents = BT_NEWS(c->arena, const bt__node *, rank);
+    if (!extents)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < rank; i++) {
+        extents[i] = bt__node_int(c->graph, dims[i]);
+        if (!extents[i])
+            return c->graph->status;
+    }
+    BT_TRY(add_array(c,
+                     (struct bt__array){ .name = param->name ? param->name : "input",
+                                         .dtype = bt_tensor_dtype(type),
+                                         .rank = rank,
+                                         .extents = extents },
+                     &array));
+    return BT_PUSH(c->arena, out, array) ? NULL : bt_no_memory();
+}
+
+static bt_status add_inputs(struct composer *c, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        const bt_value *param = &block->params[i]->base;
+        array_list arrays = { 0 };
+        BT_TRY(add_input(c, param, param->type, &arrays));
+        BT_TRY(set_leaves(c, param, arrays.len, arrays.at));
+    }
+    c->graph->ninput = c->graph->narray;
+    return NULL;
+}
+
+/* A scalar is a stage without axes. */
+static bt_status add_const(struct composer *c, const bt_value *value)
+{
+    const bt_tensor *t = bt_const_tensor(value);
+    uint32_t *array = BT_NEW(c->arena, uint32_t);
+    if (!array)
+        return bt_no_memory();
+    if (!t || t->nelem != 1)
+        return refuse(c, value, "is a constant that is not a scalar: pass it in");
+    const bt__node **extents = BT_NEWS(c->arena, const bt__node *, t->rank);
+    const bt__node *one = bt__node_int(c->graph, 1);
+    const bt__node *body =
+        bt__node_const(c->graph, t->dtype, bt__cell_load(t->data, t->dtype));
+    if (!extents || !one || !body)
+        return c->graph->status ? c->graph->status : bt_no_memory();
+    for (uint32_t i = 0; i < t->rank; i++)
+        extents[i] = one;
+    BT_TRY(add_array(c,
+                     (struct bt__array){ .name = "constant",
+                                         .dtype = t->dtype,
+                                         .rank = t->rank,
+                                         .extents = extents,
+                                         .body = body },
+                     array));
+    return set_leaves(c, value, 1, array);
+}
+
+static bt_status leaves_of(struct composer *c, const bt_value *value,
+                           const struct leaves **out)
+{
+    *out = bt_map_find(&c->values, value);
+    if (*out)
+        return NULL;
+    if (value->kind != BT_VALUE_CONST)
+        return refuse(c, value, "cannot be part of a primitive function");
+    BT_TRY(add_const(c, value));
+    *out = bt_map_find(&c->values, value);
+    return NULL;
+}
+
+/* ---- calls ---- */
+
+/* Nodes of one call's graph, made again in the joined one. */
+struct copying {
+    struct composer *composer;
+    const bt__graph *from;
+    const uint32_t *arrays; /* of the joined graph, by number in `from` */
+    const bt__node **memo;  /* by id */
+};
+
+static const bt__node *copy(struct copying *k, const bt__node *node);
+
+static const bt__node *copy_new(struct copying *k, const bt__node *node)
+{
+    bt__graph *g = k->composer->graph;
+    const bt__node **args = BT_NEWS(g->arena, const bt__node *, node->narg);
+    if (!args) {
+        g->status = bt_no_memory();
+        return NULL;
+    }
+    for (uint32_t i = 0; i < node->narg; i++) {
+        args[i] = copy(k, node->args[i]);
+        if (!args[i])
+            return NULL;
+    }
+    switch (node->kind) {
+    case BT__NODE_CONST: return bt__node_const(g, node->dtype, node->value);
+    case BT__NODE_INDEX:
+        return bt__node_index(g, node->which,
+                              node->high == INT64_MAX ? -1 : node->high + 1);
+    case BT__NODE_READ:
+        return bt__node_read(g, k->arrays[node->which], node->dtype, node->narg, args);
+    default: return bt__node_again(g, node, node->first, args);
+    }
+}
+
+static const bt__node *copy(struct copying *k, const bt__node *node)
+{
+    const bt__node **memo = &k->memo[node->id];
+    if (!*memo)
+        *memo = copy_new(k, node);
+    return *memo;
+}
+
+static bt_status copy_stage(struct copying *k, uint32_t index, uint32_t *out)
+{
+    struct composer *c = k->composer;
+    const struct bt__array *stage = &k->from->arrays[index];
+    struct bt__array array = { .dtype = stage->dtype, .rank = stage->rank };
+    const bt__node **extents = BT_NEWS(c->arena, const bt__node *, stage->rank);
+    array.name = bt_arena_text(c->arena, stage->name, strlen(stage->name));
+    if (!extents || !array.name)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < stage->rank; i++) {
+        extents[i] = copy(k, stage->extents[i]);
+        if (!extents[i])
+            return c->graph->status;
+    }
+    array.extents = extents;
+    array.body = copy(k, stage->body);
+    return array.body ? add_array(c, array, out) : c->graph->status;
+}
+
+static bt_status join(struct composer *c, const bt__graph *from, const array_list *inputs,
+                      const bt_value *value)
+{
+    uint32_t *arrays = BT_NEWS(c->arena, uint32_t, from->narray);
+    uint32_t *results = BT_NEWS(c->arena, uint32_t, from->nresult);
+    struct copying k = { .composer = c, .from = from, .arrays = arrays };
+    k.memo = BT_NEWS(c->arena, const bt__node *, from->nnode);
+    if (!arrays || !results || !k.memo)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < from->ninput; i++)
+        arrays[i] = inputs->at[i];
+    for (uint32_t i = from->ninput; i < from->narray; i++)
+        BT_TRY(copy_stage(&k, i, &arrays[i]));
+    for (uint32_t i = 0; i < from->nresult; i++)
+        results[i] = arrays[from->results[i]];
+    return set_leaves(c, value, from->nresult, results);
+}
+
+static bt_status add_call(struct composer *c, const bt_call *call)
+{
+    array_list inputs = { 0 };
+    const bt_type **types = BT_NEWS(c->arena, const bt_type *, call->narg);
+    if (!types)
+        return bt_no_memory();
+    if (call->callee_kind != BT_CALLEE_OP)
+        return refuse(c, &call->base, "is not a call of an operator");
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const struct leaves *leaves;
+        types[i] = call->args[i]->type;
+        BT_TRY(leaves_of(c, call->args[i], &leaves));
+        for (uint32_t k = 0; k < leaves->n; k++) {
+            if (!BT_PUSH(c->arena, &inputs, leaves->arrays[k]))
+                return bt_no_memory();
+        }
+    }
+    bt_compute *compute;
+    bt_formula_call formula = { .op = call->op,
+                                .attrs = call->attrs,
+                                .narg = call->narg,
+                                .args = types,
+                                .result = call->base.type };
+    BT_TRY(bt_compute_create(c->ctx, &formula, &compute));
+    bt_status status =
+        !compute->formula ? refuse(c, &call->base, "is computed by plain C")
+        : !compute->graph ? refuse(c, &call->base, "has dims that are not known")
+                          : join(c, compute->graph, &inputs, &call->base);
+    bt_compute_destroy(compute);
+    return status;
+}
+
+/* ---- tuples ---- */
+
+static bt_status add_tuple(struct composer *c, const bt_tuple_value *tuple)
+{
+    array_list all = { 0 };
+    for (uint32_t i = 0; i < tuple->nfield; i++) {
+        const struct leaves *leaves;
+        BT_TRY(leaves_of(c, tuple->fields[i], &leaves));
+        for (uint32_t k = 0; k < leaves->n; k++) {
+            if (!BT_PUSH(c->arena, &all, leaves->arrays[k]))
+                return bt_no_memory();
+        }
+    }
+    return set_leaves(c, &tuple->base, all.len, all.at);
+}
+
+static uint32_t count_leaves(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    uint32_t n = 0;
+    if (!tuple)
+        return 1;
+    for (uint32_t i = 0; i < tuple->n; i++)
+        n += count_leaves(tuple->at[i]);
+    return n;
+}
+
+static bt_status add_proj(struct composer *c, const bt_proj *proj)
+{
+    const struct leaves *leaves;
+    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
+    uint32_t first = 0;
+    BT_TRY(leaves_of(c, proj->tuple, &leaves));
+    for (uint32_t i = 0; i < proj->index; i++)
+        first += count_leaves(type->at[i]);
+    return set_leaves(c, &proj->base, count_leaves(proj->base.type),
+                      leaves->arrays + first);
+}
+
+/* ---- results ---- */
+
+/* A result that is an input is a copy of it. */
+static bt_status add_copy(struct composer *c, uint32_t of, uint32_t *out)
+{
+    struct bt__array array = c->graph->arrays[of];
+    const bt__node **indices = BT_NEWS(c->arena, const bt__node *, array.rank);
+    if (!indices)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < array.rank; i++)
+        indices[i] = bt__node_index(c->graph, i, array.extents[i]->value.i);
+    array.body = bt__node_read(c->graph, of, array.dtype, array.rank, indices);
+    return array.body ? add_array(c, array, out) : c->graph->status;
+}
+
+static bt_status set_results(struct composer *c, const bt_value *result)
+{
+    const struct leaves *leaves;
+    BT_TRY(leaves_of(c, result, &leaves));
+    uint32_t *results = BT_NEWS(c->arena, uint32_t, leaves->n);
+    if (!results)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < leaves->n; i++) {
+        results[i] = leaves->arrays[i];
+        if (results[i] < c->graph->ninput)
+            BT_TRY(add_copy(c, leaves->arrays[i], &results[i]));
+    }
+    c->graph->nresult = leaves->n;
+    c->graph->results = results;
+    return NULL;
+}
+
+static bt_status add_bindings(struct composer *c, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_value *value = block->bindings[i];
+        switch (value->kind) {
+        case BT_VALUE_CALL: BT_TRY(add_call(c, bt_as_call(value))); break;
+        case BT_VALUE_TUPLE: BT_TRY(add_tuple(c, bt_as_tuple(value))); break;
+        case BT_VALUE_PROJ: BT_TRY(add_proj(c, bt_as_proj(value))); break;
+        default: return refuse(c, value, "cannot be part of a primitive function");
+        }
+    }
+    return NULL;
+}
+
+bt_status bt__compose(bt_ctx *ctx, bt_arena *arena, const bt_func *func, bt__graph **out)
+{
+    struct composer c = { .ctx = ctx, .arena = arena };
+    c.name = func->name ? func->name : "a primitive function";
+    c.graph = bt__graph_create(ctx, arena);
+    if (!c.graph)
+        return bt_no_memory();
+    bt_map_init(&c.values, arena, 0);
+    BT_TRY(add_inputs(&c, func->block));
+    BT_TRY(add_bindings(&c, func->block));
+    BT_TRY(set_results(&c, func->block->result));
+    BT_TRY(bt__graph_inline(c.graph));
+    *out = c.graph;
+    return NULL;
+}

@@ -1,0 +1,391 @@
+/* Stages computed where they are read. */
+#include "compute/compose.h"
+#include "compute/conditions.h"
+
+/* How a stage is read by those after it. */
+struct use {
+    uint32_t nsite;        /* different reads */
+    uint32_t in_reduction; /* 1: some of them are inside a reduction */
+    uint32_t is_result;
+    uint32_t goes; /* 1: into its readers */
+};
+
+struct inliner {
+    bt__graph *graph;
+    struct use *uses; /* of each array */
+};
+
+static bt_status why(const struct inliner *in)
+{
+    return in->graph->status ? in->graph->status : bt_no_memory();
+}
+
+/* ---- what is worth it ---- */
+
+enum {
+    COST_SLOW = 32,        /* exp, a division: as dear as many additions */
+    COST_SHARED = 4,       /* computed at several places up to this cost */
+    COST_IN_REDUCTION = 16 /* computed again for each reduced point */
+};
+
+static uint32_t cost_of_scalar(uint32_t which)
+{
+    const struct bt__scalar *row = bt__scalar_get(which);
+    int is_slow = row->ulp > 0 || which == BT__SCALAR_DIV || which == BT__SCALAR_MOD ||
+                  which == BT__SCALAR_FLOORDIV || which == BT__SCALAR_SQRT;
+    return is_slow ? COST_SLOW : 1;
+}
+
+/* Of the nodes below; each once, as they are shared. `seen` by id. */
+static uint32_t cost_of(const bt__node *node, uint8_t *seen)
+{
+    uint32_t cost = 0;
+    if (seen[node->id])
+        return 0;
+    seen[node->id] = 1;
+    if (node->kind == BT__NODE_SCALAR)
+        cost = cost_of_scalar(node->which);
+    else if (node->kind == BT__NODE_READ || node->kind == BT__NODE_SELECT)
+        cost = 1;
+    for (uint32_t i = 0; i < node->narg && cost < COST_SLOW; i++)
+        cost += cost_of(node->args[i], seen);
+    return cost;
+}
+
+static const bt__node *find_reduction(const bt__node *node, uint8_t *seen)
+{
+    if (node->kind == BT__NODE_REDUCE)
+        return node;
+    if (seen[node->id])
+        return NULL;
+    seen[node->id] = 1;
+    for (uint32_t i = 0; i < node->narg; i++) {
+        const bt__node *found = find_reduction(node->args[i], seen);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static uint8_t *new_set(struct inliner *in)
+{
+    return BT_NEWS(in->graph->arena, uint8_t, in->graph->nnode + 1);
+}
+
+static void count_reads(struct inliner *in, const bt__node *node, uint8_t *seen,
+                        uint32_t in_reduction)
+{
+    uint8_t bit = in_reduction ? 2 : 1;
+    if (!node->reads || (seen[node->id] & bit))
+        return;
+    if (node->kind == BT__NODE_READ) {
+        struct use *use = &in->uses[node->which];
+        use->nsite += !seen[node->id];
+        use->in_reduction |= in_reduction;
+    }
+    seen[node->id] |= bit;
+    in_reduction |= node->kind == BT__NODE_REDUCE;
+    for (uint32_t i = 0; i < node->narg; i++)
+        count_reads(in, node->args[i], seen, in_reduction);
+}
+
+/* The one read of an array in later stages. */
+static const bt__node *find_read(const bt__node *node, uint32_t array, uint8_t *seen)
+{
+    if (!node->reads || seen[node->id])
+        return NULL;
+    seen[node->id] = 1;
+    if (node->kind == BT__NODE_READ && node->which == array)
+        return node;
+    for (uint32_t i = 0; i < node->narg; i++) {
+        const bt__node *found = find_read(node->args[i], array, seen);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static int64_t elements(const struct bt__array *array)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < array->rank; i++)
+        n *= array->extents[i]->value.i;
+    return n;
+}
+
+/* Whether a stage reads each element of another exactly once, at indices of its own. */
+static int reads_each_once(const struct bt__array *reader, const struct bt__array *array,
+                           const bt__node *read)
+{
+    uint64_t used = 0;
+    for (uint32_t i = 0; i < read->narg; i++) {
+        const bt__node *index = read->args[i];
+        if (index->kind == BT__NODE_CONST)
+            continue;
+        if (index->kind != BT__NODE_INDEX || (used & index->free))
+            return 0;
+        used |= index->free;
+    }
+    return elements(reader) == elements(array);
+}
+
+/* A reduction goes into what is done with its result: its only read. */
+static bt_status decide_reduction(struct inliner *in, uint32_t array)
+{
+    struct use *use = &in->uses[array];
+    const bt__graph *g = in->graph;
+    if (use->nsite != 1 || use->in_reduction)
+        return NULL;
+    for (uint32_t i = array + 1; i < g->narray; i++) {
+        uint8_t *seen = new_set(in);
+        if (!seen)
+            return bt_no_memory();
+        const bt__node *read = find_read(g->arrays[i].body, array, seen);
+        if (!read)
+            continue;
+        uint8_t *others = new_set(in);
+        if (!others)
+            return bt_no_memory();
+        // two reductions in one stage are no view
+        use->goes = (uint32_t)reads_each_once(&g->arrays[i], &g->arrays[array], read) &&
+                    !find_reduction(g->arrays[i].body, others);
+        return NULL;
+    }
+    return NULL;
+}
+
+static bt_status decide(struct inliner *in, uint32_t array)
+{
+    struct use *use = &in->uses[array];
+    const bt__node *body = in->graph->arrays[array].body;
+    uint8_t *seen = new_set(in), *costed = new_set(in);
+    if (!seen || !costed)
+        return bt_no_memory();
+    if (use->is_result)
+        return NULL;
+    if (find_reduction(body, seen))
+        return decide_reduction(in, array);
+    uint32_t cost = cost_of(body, costed);
+    use->goes = use->nsite > 1      ? cost <= COST_SHARED
+                : use->in_reduction ? cost <= COST_IN_REDUCTION
+                                    : 1;
+    return NULL;
+}
+
+/* ---- putting it in ---- */
+
+/* A stage's body at the place of a read: its axes are the read's indices, its reductions
+ * take numbers from `next` on. */
+struct placing {
+    struct inliner *in;
+    uint32_t rank, next;
+    const bt__node *const *axes;
+    const bt__node **memo; /* by id */
+    uint32_t nmemo;
+};
+
+static const bt__node *too_many(bt__graph *g)
+{
+    if (!g->status)
+        g->status = bt_fail(g->ctx, BT_ERR_LIMIT,
+                            "a function's formulas nest more than %d indices when they "
+                            "are joined",
+                            BT__MAX_INDEX);
+    return NULL;
+}
+
+static const bt__node *place(struct placing *p, const bt__node *node);
+
+static const bt__node *place_new(struct placing *p, const bt__node *node)
+{
+    bt__graph *g = p->in->graph;
+    if (node->kind == BT__NODE_INDEX) {
+        if (node->which < p->rank)
+            return p->axes[node->which];
+        return bt__node_index(g, node->which - p->rank + p->next, node->high + 1);
+    }
+    const bt__node **args = BT_NEWS(g->arena, const bt__node *, node->narg);
+    for (uint32_t i = 0; args && i < node->narg; i++) {
+        args[i] = place(p, node->args[i]);
+        if (!args[i])
+            return NULL;
+    }
+    if (!args)
+        return NULL;
+    if (node->kind == BT__NODE_REDUCE &&
+        node->first - p->rank + p->next + node->nindex > BT__MAX_INDEX)
+        return too_many(g);
+    return bt__node_again(g, node, node->first - p->rank + p->next, args);
+}
+
+static const bt__node *place(struct placing *p, const bt__node *node)
+{
+    if (!node->free && node->kind != BT__NODE_REDUCE && !node->reads)
+        return node;
+    if (node->id >= p->nmemo)
+        return place_new(p, node);
+    if (!p->memo[node->id])
+        p->memo[node->id] = place_new(p, node);
+    return p->memo[node->id];
+}
+
+static const bt__node *place_stage(struct inliner *in, uint32_t array, uint32_t next,
+                                   const bt__node *const *axes)
+{
+    const struct bt__array *stage = &in->graph->arrays[array];
+    struct placing p = { .in = in, .rank = stage->rank, .next = next, .axes = axes };
+    p.nmemo = in->graph->nnode;
+    p.memo = BT_NEWS(in->graph->arena, const bt__node *, p.nmemo);
+    return p.memo ? bt__node_round(in->graph, place(&p, stage->body)) : NULL;
+}
+
+/* A body with all reads of stages that go replaced. `next`: the first free number for
+ * indices of reductions. */
+struct rewriting {
+    struct inliner *in;
+    uint32_t next;
+    const bt__node **memo;
+    uint32_t nmemo;
+};
+
+static const bt__node *rewrite(struct rewriting *r, const bt__node *node);
+
+static const bt__node *rewrite_inside(struct rewriting *r, const bt__node *reduce)
+{
+    struct rewriting inner = { .in = r->in, .next = reduce->first + reduce->nindex };
+    inner.nmemo = r->in->graph->nnode;
+    inner.memo = BT_NEWS(r->in->graph->arena, const bt__node *, inner.nmemo);
+    if (!inner.memo)
+        return NULL;
+    const bt__node *condition = rewrite(&inner, reduce->args[0]);
+    const bt__node *body = condition ? rewrite(&inner, reduce->args[1]) : NULL;
+    if (!body || (condition == reduce->args[0] && body == reduce->args[1]))
+        return body ? reduce : NULL;
+    return bt__reduction_build(r->in->graph, reduce->which, reduce->first, reduce->nindex,
+                               reduce->coefs, condition, body);
+}
+
+static const bt__node *rewrite_new(struct rewriting *r, const bt__node *node)
+{
+    bt__graph *g = r->in->graph;
+    if (node->kind == BT__NODE_REDUCE)
+        return rewrite_inside(r, node);
+    const bt__node **args = BT_NEWS(g->arena, const bt__node *, node->narg);
+    for (uint32_t i = 0; args && i < node->narg; i++) {
+        args[i] = rewrite(r, node->args[i]);
+        if (!args[i])
+            return NULL;
+    }
+    if (!args)
+        return NULL;
+    if (node->kind == BT__NODE_READ && r->in->uses[node->which].goes)
+        return place_stage(r->in, node->which, r->next, args);
+    return bt__node_again(g, node, node->first, args);
+}
+
+static const bt__node *rewrite(struct rewriting *r, const bt__node *node)
+{
+    if (!node->reads)
+        return node;
+    if (node->id >= r->nmemo)
+        return rewrite_new(r, node);
+    if (!r->memo[node->id])
+        r->memo[node->id] = rewrite_new(r, node);
+    return r->memo[node->id];
+}
+
+/* ---- stages that are gone ---- */
+
+struct renaming {
+    bt__graph *graph;
+    const uint32_t *now; /* an array's new number, by the old */
+    const bt__node **memo;
+};
+
+static const bt__node *rename_arrays(struct renaming *r, const bt__node *node)
+{
+    bt__graph *g = r->graph;
+    if (!node->reads || r->memo[node->id])
+        return node->reads ? r->memo[node->id] : node;
+    const bt__node **args = BT_NEWS(g->arena, const bt__node *, node->narg);
+    for (uint32_t i = 0; args && i < node->narg; i++) {
+        args[i] = rename_arrays(r, node->args[i]);
+        if (!args[i])
+            return NULL;
+    }
+    if (!args)
+        return NULL;
+    return r->memo[node->id] =
+               node->kind == BT__NODE_READ
+                   ? bt__node_read(g, r->now[node->which], node->dtype, node->narg, args)
+                   : bt__node_again(g, node, node->first, args);
+}
+
+static bt_status renumber(struct inliner *in)
+{
+    bt__graph *g = in->graph;
+    uint32_t *now = BT_NEWS(g->arena, uint32_t, g->narray);
+    uint32_t *results = BT_NEWS(g->arena, uint32_t, g->nresult);
+    uint32_t n = 0;
+    if (!now || !results)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < g->narray; i++) {
+        if (i >= g->ninput && !in->uses[i].is_result && !in->uses[i].nsite)
+            continue;
+        now[i] = n;
+        if (i >= g->ninput) {
+            struct renaming r = { .graph = g, .now = now };
+            r.memo = BT_NEWS(g->arena, const bt__node *, g->nnode);
+            const bt__node *body = r.memo ? rename_arrays(&r, g->arrays[i].body) : NULL;
+            if (!body)
+                return why(in);
+            g->arrays[n] = g->arrays[i];
+            g->arrays[n].body = body;
+        }
+        n++;
+    }
+    for (uint32_t i = 0; i < g->nresult; i++)
+        results[i] = now[g->results[i]];
+    g->narray = n;
+    g->results = results;
+    return NULL;
+}
+
+/* Uses of all arrays, by the stages from `first` on and those before that stay. */
+static bt_status count_uses(struct inliner *in)
+{
+    const bt__graph *g = in->graph;
+    for (uint32_t i = 0; i < g->narray; i++)
+        in->uses[i].nsite = in->uses[i].in_reduction = 0;
+    for (uint32_t i = 0; i < g->nresult; i++)
+        in->uses[g->results[i]].is_result = 1;
+    for (uint32_t i = g->narray; i-- > g->ninput;) {
+        uint8_t *seen = new_set(in);
+        if (!seen)
+            return bt_no_memory();
+        // what nobody reads reads nothing
+        if (in->uses[i].is_result || in->uses[i].nsite)
+            count_reads(in, g->arrays[i].body, seen, 0);
+    }
+    return NULL;
+}
+
+bt_status bt__graph_inline(bt__graph *g)
+{
+    struct inliner in = { .graph = g };
+    in.uses = BT_NEWS(g->arena, struct use, g->narray);
+    if (!in.uses)
+        return bt_no_memory();
+    BT_TRY(count_uses(&in));
+    for (uint32_t i = g->ninput; i < g->narray; i++) {
+        struct rewriting r = { .in = &in, .next = g->arrays[i].rank, .nmemo = g->nnode };
+        r.memo = BT_NEWS(g->arena, const bt__node *, g->nnode);
+        const bt__node *body = r.memo ? rewrite(&r, g->arrays[i].body) : NULL;
+        if (!body)
+            return why(&in);
+        g->arrays[i].body = body;
+        BT_TRY(decide(&in, i));
+    }
+    BT_TRY(count_uses(&in));
+    return renumber(&in);
+}

@@ -1,0 +1,223 @@
+/* Functions of several calls as one graph: the same bits as the calls one by one. */
+#include "kit.h"
+
+#include <string.h>
+
+#include <baton/executor.h>
+
+static bt_module *read_module(kit *k, const char *text)
+{
+    bt_module *parsed, *typed;
+    assert_ok(k->ctx, bt_parse(k->ctx, "test", NULL, text, strlen(text), &parsed));
+    assert_ok(k->ctx, bt_infer(k->ctx, parsed, &typed));
+    bt_module_unref(parsed);
+    return typed;
+}
+
+static bt_tensor *make_input(kit *k, const bt_type *type, uint64_t seed)
+{
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    bt_tensor *t;
+    assert_true(bt_tensor_static(type, &rank, dims));
+    assert_ok(k->ctx, bt_tensor_create(k->ctx, bt_tensor_dtype(type), rank, dims, &t));
+    for (int64_t i = 0; i < t->nelem; i++) {
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407U;
+        double value = (double)(int64_t)(seed >> 33) / (UINT64_C(1) << 30) - 1;
+        switch (t->dtype) {
+        case BT_FLOAT32: ((float *)t->data)[i] = (float)value; break;
+        case BT_FLOAT16: ((uint16_t *)t->data)[i] = bt_half_from_double(value); break;
+        case BT_INT8: ((int8_t *)t->data)[i] = (int8_t)(value * 127); break;
+        default: fail();
+        }
+    }
+    return t;
+}
+
+static bt_object *call_interp(kit *k, const bt_module *m, uint32_t n, bt_tensor **in)
+{
+    const void *row;
+    void *session;
+    bt_object *out;
+    assert_ok(k->ctx, bt_registry_row(k->ctx, "baton.executor/1", "interp",
+                                      sizeof(bt_executor), &row));
+    const bt_executor *interp = row;
+    assert_ok(k->ctx, interp->open(k->ctx, m, NULL, &session));
+    assert_ok(k->ctx,
+              interp->call(k->ctx, session, "main", n, (bt_object **)in, NULL, &out));
+    interp->close(session);
+    return out;
+}
+
+static void assert_same_bits(const bt_tensor *a, const bt_tensor *b)
+{
+    assert_int_equal(a->dtype, b->dtype);
+    assert_int_equal(a->nelem, b->nelem);
+    assert_memory_equal(a->data, b->data, (size_t)a->nelem * bt_dtype_nbytes(a->dtype));
+}
+
+/* Runs @main both ways; nstage: what is left of its stages. */
+static void check(kit *k, const char *text, uint32_t nstage)
+{
+    bt_module *m = read_module(k, text);
+    const bt_func *func = bt_module_find(m, "main")->func;
+    uint32_t n = func->block->nparam;
+    bt_tensor *in[8], *out[4];
+    bt_compute *compute;
+    bt_text graph;
+    for (uint32_t i = 0; i < n; i++)
+        in[i] = make_input(k, func->block->params[i]->base.type, i + 1);
+    bt_object *expected = call_interp(k, m, n, in);
+    assert_ok(k->ctx, bt_compute_create_func(k->ctx, func, &compute));
+    assert_ok(k->ctx,
+              bt_compute_run(k->ctx, compute, n, (const bt_tensor *const *)in, out));
+    const bt_tuple *tuple = bt_object_as_tuple(expected);
+    for (uint32_t i = 0; i < bt_compute_nout(compute); i++) {
+        assert_same_bits(out[i],
+                         bt_object_as_tensor(tuple ? tuple->fields[i] : expected));
+        bt_tensor_unref(out[i]);
+    }
+    bt_arena *arena = bt_arena_create(k->registry);
+    bt_text_init(&graph, arena);
+    assert_ok(k->ctx,
+              bt_compute_print(k->ctx, compute, n, (const bt_tensor *const *)in, &graph));
+    uint32_t found = 0;
+    for (const char *at = bt_text_get(&graph); (at = strstr(at, "view:")); at++)
+        found++;
+    if (found != nstage)
+        fail_msg("%u stages:\n%s", found, bt_text_get(&graph));
+    bt_arena_destroy(arena);
+    bt_compute_destroy(compute);
+    bt_object_unref(expected);
+    for (uint32_t i = 0; i < n; i++)
+        bt_tensor_unref(in[i]);
+    bt_module_unref(m);
+}
+
+static void test_elementwise_chains_are_one_stage(void **state)
+{
+    check(*state,
+          "#[version = \"0.0.5\"]\n"
+          "def @main(%x: Tensor[(3, 5), float32], %b: Tensor[(5), float32]) {\n"
+          "  nn.relu(add(multiply(%x, %b), exp(%x)))\n"
+          "}\n",
+          1);
+}
+
+static void test_rounding_between_calls_stays(void **state)
+{
+    check(*state,
+          "#[version = \"0.0.5\"]\n"
+          "def @main(%x: Tensor[(64), float16], %y: Tensor[(64), float16]) {\n"
+          "  subtract(multiply(add(%x, %y), %y), %x)\n"
+          "}\n",
+          1);
+}
+
+static void test_what_follows_a_reduction_is_its_epilogue(void **state)
+{
+    check(*state,
+          "#[version = \"0.0.5\"]\n"
+          "def @main(%x: Tensor[(1, 3, 9, 9), float32], %w: Tensor[(4, 3, 3, 3), "
+          "float32],\n"
+          "          %b: Tensor[(4), float32]) {\n"
+          "  nn.relu(nn.bias_add(nn.conv2d(%x, %w, padding=[1, 1]), %b))\n"
+          "}\n",
+          1);
+}
+
+static void test_what_precedes_a_convolution_goes_into_it(void **state)
+{
+    check(*state,
+          "#[version = \"0.0.5\"]\n"
+          "def @main(%x: Tensor[(1, 3, 9, 9), float32], %w: Tensor[(4, 3, 3, 3), "
+          "float32],\n"
+          "          %s: Tensor[(3, 1, 1), float32]) {\n"
+          "  nn.conv2d(nn.relu(multiply(%x, %s)), %w, padding=[1, 1])\n"
+          "}\n",
+          1);
+}
+
+static void test_moved_elements_are_read_where_they_were(void **state)
+{
+    check(*state,
+          "#[version = \"0.0.5\"]\n"
+          "def @main(%x: Tensor[(2, 3, 4), float32]) {\n"
+          "  tanh(strided_slice(transpose(%x, axes=[2, 0, 1]), begin=[1, 0, 0], end=[4, "
+          "2, 3]))\n"
+          "}\n",
+          1);
+}
+
+static void test_what_is_dear_is_computed_once(void **state)
+{
+    check(*state,
+          "#[version = \"0.0.5\"]\n"
+          "def @main(%x: Tensor[(6, 7), float32]) {\n"
+          "  %0 = exp(%x);\n"
+          "  nn.max_pool2d(reshape(%0, newshape=[1, 1, 6, 7]), pool_size=[3, 3])\n"
+          "}\n",
+          2);
+}
+
+static void test_several_results_stay(void **state)
+{
+    check(*state,
+          "#[version = \"0.0.5\"]\n"
+          "def @main(%x: Tensor[(4, 6), float32]) {\n"
+          "  %0 = add(%x, 1f);\n"
+          "  %1 = split(%0, indices_or_sections=2, axis=1);\n"
+          "  (%0, nn.softmax(%1.0), %1.1)\n"
+          "}\n",
+          6);
+}
+
+static void test_integers_wrap_as_before(void **state)
+{
+    check(*state,
+          "#[version = \"0.0.5\"]\n"
+          "def @main(%x: Tensor[(40), int8], %y: Tensor[(40), int8]) {\n"
+          "  add(multiply(%x, %y), cast(less(%x, %y), dtype=\"int8\"))\n"
+          "}\n",
+          1);
+}
+
+static void refuse(kit *k, const char *text, const char *part)
+{
+    bt_module *m = read_module(k, text);
+    bt_compute *compute;
+    assert_error(
+        bt_compute_create_func(k->ctx, bt_module_find(m, "main")->func, &compute),
+        BT_ERR_UNSUPPORTED, part);
+    bt_module_unref(m);
+}
+
+static void test_what_has_no_graph_is_refused(void **state)
+{
+    refuse(*state,
+           "#[version = \"0.0.5\"]\n"
+           "def @main(%x: Tensor[(4), float32]) { sort(%x) }\n",
+           "plain C");
+    refuse(*state,
+           "#[version = \"0.0.5\"]\n"
+           "def @main<n: Dim>(%x: Tensor[(n), float32]) { exp(%x) }\n",
+           "dims are numbers");
+    refuse(*state,
+           "#[version = \"0.0.5\"]\n"
+           "def @main(%c: bool, %x: Tensor[(4), float32]) { if (%c) { %x } else { "
+           "exp(%x) } }\n",
+           "cannot be part");
+}
+
+static const struct CMUnitTest tests[] = {
+    TEST(test_elementwise_chains_are_one_stage),
+    TEST(test_rounding_between_calls_stays),
+    TEST(test_what_follows_a_reduction_is_its_epilogue),
+    TEST(test_what_precedes_a_convolution_goes_into_it),
+    TEST(test_moved_elements_are_read_where_they_were),
+    TEST(test_what_is_dear_is_computed_once),
+    TEST(test_several_results_stay),
+    TEST(test_integers_wrap_as_before),
+    TEST(test_what_has_no_graph_is_refused),
+};
+TEST_MAIN(tests)

@@ -32,20 +32,7 @@ static bt_status refuse(struct composer *c, const bt_value *value, const char *w
 
 static bt_status add_array(struct composer *c, struct bt__array array, uint32_t *out)
 {
-    bt__graph *g = c->graph;
-    if (g->narray == g->cap_array) {
-        uint32_t cap = g->cap_array ? g->cap_array * 2 : 16;
-        struct bt__array *arrays = BT_NEWS(c->arena, struct bt__array, cap);
-        if (!arrays)
-            return bt_no_memory();
-        for (uint32_t i = 0; i < g->narray; i++)
-            arrays[i] = g->arrays[i];
-        g->arrays = arrays;
-        g->cap_array = cap;
-    }
-    *out = g->narray;
-    g->arrays[g->narray++] = array;
-    return NULL;
+    return bt__graph_add_array(c->graph, &array, out) ? NULL : bt_no_memory();
 }
 
 static bt_status set_leaves(struct composer *c, const bt_value *value, uint32_t n,

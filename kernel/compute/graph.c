@@ -20,6 +20,16 @@ bt__graph *bt__graph_create(bt_ctx *ctx, bt_arena *arena)
     return g;
 }
 
+int bt__graph_add_array(bt__graph *g, const struct bt__array *array, uint32_t *out)
+{
+    if (!bt_vec_reserve(g->arena, (void **)&g->arrays, &g->cap_array, g->narray,
+                        sizeof(*array)))
+        return 0;
+    *out = g->narray;
+    g->arrays[g->narray++] = *array;
+    return 1;
+}
+
 static const bt__node *fail_memory(bt__graph *g)
 {
     if (!g->status)
@@ -120,6 +130,7 @@ static const bt__node *intern(bt__graph *g, bt__node *like)
         args[i] = like->args[i];
         node->depth = args[i]->depth >= node->depth ? args[i]->depth + 1 : node->depth;
         node->reads |= args[i]->reads;
+        node->reduces |= args[i]->reduces;
     }
     for (uint32_t i = 0; i < ncoef(like); i++)
         coefs[i] = like->coefs[i];
@@ -580,6 +591,7 @@ const bt__node *bt__node_reduce(bt__graph *g, uint32_t reducer, uint32_t first,
                                   .dtype = result == BT__RESULT_INT64  ? BT_INT64
                                            : result == BT__RESULT_BOOL ? BT_BOOL
                                                                        : body->dtype,
+                                  .reduces = 1,
                                   .narg = 2,
                                   .args = (const bt__node *[]){ condition, body },
                                   .nindex = nindex,

@@ -33,7 +33,8 @@ struct bt__node {
     uint32_t kind, which;
     bt_dtype dtype;
     uint32_t id, depth;
-    uint32_t reads; /* 1: reads an array, itself or below */
+    uint32_t reads;   /* 1: reads an array, itself or below */
+    uint32_t reduces; /* 1: reduces, likewise */
     uint64_t hash;
     uint64_t free;     /* bit i: depends on index i */
     int64_t low, high; /* of an integer: bounds of its int64 */
@@ -72,6 +73,9 @@ typedef struct bt__graph {
 
 /* Everything lives in `arena`. NULL: no memory. */
 bt__graph *bt__graph_create(bt_ctx *, bt_arena *arena);
+
+/* Adds an array; *out: its number. 0: no memory. */
+int bt__graph_add_array(bt__graph *, const struct bt__array *, uint32_t *out);
 
 /* Constructors: NULL when an argument is NULL or on failure (graph->status). */
 const bt__node *bt__node_const(bt__graph *, bt_dtype, union bt__cell);

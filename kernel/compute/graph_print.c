@@ -2,6 +2,7 @@
 #include "compute/graph_print.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "compute/bounds.h"
 #include "compute/view.h"
@@ -10,14 +11,15 @@
 struct printer {
     bt__graph *graph;
     bt_text *out;
-    uint32_t rank; /* of the stage */
+    uint32_t rank;    /* of the stage */
+    uint32_t is_flat; /* an expression of loops: buffers and indices by their names */
 };
 
 static void print(struct printer *, const bt__node *, const struct bt__facts *);
 
 static void print_index(struct printer *p, uint32_t number)
 {
-    if (number < p->rank)
+    if (number < p->rank || p->is_flat)
         bt_text_addf(p->out, "i%u", number);
     else
         bt_text_addf(p->out, "r%u", number - p->rank);
@@ -25,7 +27,9 @@ static void print_index(struct printer *p, uint32_t number)
 
 static void print_array(struct printer *p, uint32_t array)
 {
-    if (array < p->graph->ninput)
+    if (p->is_flat)
+        bt_text_addf(p->out, "%s", p->graph->arrays[array].name);
+    else if (array < p->graph->ninput)
         bt_text_addf(p->out, "a%u", array);
     else
         bt_text_addf(p->out, "s%u", array - p->graph->ninput);
@@ -37,7 +41,7 @@ static void print_dtype(struct printer *p, bt_dtype dtype)
     bt_text_addf(p->out, "%s", bt_dtype_name(dtype, name, sizeof(name)));
 }
 
-static void print_const(struct printer *p, const bt__node *node)
+static void print_number(struct printer *p, const bt__node *node)
 {
     if (node->dtype == BT_BOOL)
         bt_text_addf(p->out, "%s", node->value.i ? "true" : "false");
@@ -47,6 +51,27 @@ static void print_const(struct printer *p, const bt__node *node)
         bt_text_addf(p->out, "%" PRId64, node->value.i);
     else
         bt__float_write(p->out, node->value.f, bt__float_format_of(BT_FLOAT64));
+}
+
+/* In loops nothing else says which dtype a number has. */
+static void print_const(struct printer *p, const bt__node *node)
+{
+    if (!p->is_flat || node->dtype == BT_INT64 || node->dtype == BT_BOOL) {
+        print_number(p, node);
+        return;
+    }
+    print_dtype(p, node->dtype);
+    bt_text_addf(p->out, "(");
+    if (bt__dtype_is_float(node->dtype)) {
+        // with a point: -0.0 is not the integer -0
+        size_t start = p->out->len;
+        print_number(p, node);
+        if (!p->out->failed && !strpbrk(p->out->at + start, ".en"))
+            bt_text_addf(p->out, ".0");
+    } else {
+        bt_text_addf(p->out, "%" PRId64, node->value.i);
+    }
+    bt_text_addf(p->out, ")");
 }
 
 static void print_linear(struct printer *p, const bt__node *node,
@@ -77,13 +102,24 @@ static void print_args(struct printer *p, const bt__node *node,
     }
 }
 
+/* A sum binds less than a product. */
+static void print_factor(struct printer *p, const bt__node *node,
+                         const struct bt__facts *facts, int is_product)
+{
+    int is_sum = is_product && node->kind == BT__NODE_LINEAR;
+    bt_text_addf(p->out, "%s", is_sum ? "(" : "");
+    print(p, node, facts);
+    bt_text_addf(p->out, "%s", is_sum ? ")" : "");
+}
+
 static void print_infix(struct printer *p, const bt__node *node, const char *sign,
                         const struct bt__facts *facts)
 {
+    int is_product = *sign == '*' || *sign == '/';
     bt_text_addf(p->out, "(");
-    print(p, node->args[0], facts);
+    print_factor(p, node->args[0], facts, is_product);
     bt_text_addf(p->out, " %s ", sign);
-    print(p, node->args[1], facts);
+    print_factor(p, node->args[1], facts, is_product);
     bt_text_addf(p->out, ")");
 }
 
@@ -114,6 +150,10 @@ static void print_under(struct printer *p, const bt__node *condition,
                         const bt__node *node, const struct bt__facts *facts)
 {
     struct bt__facts inner = { .outer = facts };
+    if (p->is_flat) {
+        print(p, node, NULL);
+        return;
+    }
     if (!condition || !bt__node_conjuncts(p->graph->arena, condition, &inner.conjuncts))
         p->out->failed = 1;
     print(p, node, &inner);
@@ -156,7 +196,7 @@ static void print_read(struct printer *p, const bt__node *node,
 {
     const struct bt__array *array = &p->graph->arrays[node->which];
     int is_proved = 1;
-    for (uint32_t i = 0; i < node->narg; i++)
+    for (uint32_t i = 0; i < node->narg && !p->is_flat; i++)
         is_proved &= bt__facts_bound(p->graph, facts, node->args[i], array->extents[i]);
     print_array(p, node->which);
     bt_text_addf(p->out, "%s", is_proved ? "[" : "![");
@@ -186,6 +226,12 @@ static void print(struct printer *p, const bt__node *node, const struct bt__fact
     case BT__NODE_READ: print_read(p, node, facts); break;
     default: print_reduce(p, node, facts); break;
     }
+}
+
+void bt__node_print(bt__graph *g, const bt__node *node, bt_text *out)
+{
+    struct printer p = { .graph = g, .out = out, .is_flat = 1 };
+    print(&p, node, NULL);
 }
 
 /* ---- views ---- */

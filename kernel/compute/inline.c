@@ -52,21 +52,6 @@ static uint32_t cost_of(const bt__node *node, uint8_t *seen)
     return cost;
 }
 
-static const bt__node *find_reduction(const bt__node *node, uint8_t *seen)
-{
-    if (node->kind == BT__NODE_REDUCE)
-        return node;
-    if (seen[node->id])
-        return NULL;
-    seen[node->id] = 1;
-    for (uint32_t i = 0; i < node->narg; i++) {
-        const bt__node *found = find_reduction(node->args[i], seen);
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
 static uint8_t *new_set(struct inliner *in)
 {
     return BT_NEWS(in->graph->arena, uint8_t, in->graph->nnode + 1);
@@ -143,12 +128,9 @@ static bt_status decide_reduction(struct inliner *in, uint32_t array)
         const bt__node *read = find_read(g->arrays[i].body, array, seen);
         if (!read)
             continue;
-        uint8_t *others = new_set(in);
-        if (!others)
-            return bt_no_memory();
         // two reductions in one stage are no view
         use->goes = (uint32_t)reads_each_once(&g->arrays[i], &g->arrays[array], read) &&
-                    !find_reduction(g->arrays[i].body, others);
+                    !g->arrays[i].body->reduces;
         return NULL;
     }
     return NULL;
@@ -158,14 +140,14 @@ static bt_status decide(struct inliner *in, uint32_t array)
 {
     struct use *use = &in->uses[array];
     const bt__node *body = in->graph->arrays[array].body;
-    uint8_t *seen = new_set(in), *costed = new_set(in);
-    if (!seen || !costed)
-        return bt_no_memory();
     if (use->is_result)
         return NULL;
-    if (find_reduction(body, seen))
+    if (body->reduces)
         return decide_reduction(in, array);
-    uint32_t cost = cost_of(body, costed);
+    uint8_t *seen = new_set(in);
+    if (!seen)
+        return bt_no_memory();
+    uint32_t cost = cost_of(body, seen);
     use->goes = use->nsite > 1      ? cost <= COST_SHARED
                 : use->in_reduction ? cost <= COST_IN_REDUCTION
                                     : 1;

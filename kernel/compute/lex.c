@@ -91,7 +91,7 @@ static size_t sign_width(const char *text, size_t n, size_t i)
                 return 2;
         }
     }
-    return text[i] && strchr("[](),;:=+-*/%!<>|?", text[i]) ? 1 : 0;
+    return text[i] && strchr("[](){},;:=+-*/%!<>|&?", text[i]) ? 1 : 0;
 }
 
 struct bt__token bt__token_read(const char *text, size_t n, size_t offset)

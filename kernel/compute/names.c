@@ -15,12 +15,8 @@ int bt__names_array(const struct bt__names *names, const char *name)
 
 int bt__names_add_array(struct bt__names *names, const struct bt__array *array)
 {
-    bt__graph *g = names->graph;
-    if (!bt_vec_reserve(g->arena, (void **)&g->arrays, &g->cap_array, g->narray,
-                        sizeof(*array)))
-        return 0;
-    g->arrays[g->narray++] = *array;
-    return 1;
+    uint32_t number;
+    return bt__graph_add_array(names->graph, array, &number);
 }
 
 const struct bt__attr_value *bt__names_attr(const struct bt__names *names,

@@ -1,12 +1,15 @@
 /*
- * Random formulas by the evaluator and by an interpreter that goes point by point: two
- * ways to one result. Values are quarters and depth is small, so that every sum is exact
+ * Random formulas by the evaluator, by loops, and by an interpreter that goes point by
+ * point: three ways to one result. Values are quarters and depth is small, so that every sum is exact
  * in float64 and its order does not matter.
  */
 #include "formula.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#include "compute/compute.h"
+#include "compute/loops.h"
 
 enum { F, N, Q, B }; /* float32, int64, int8, bool */
 static const char *const dtype_names[] = { "float32", "int64", "int8", "bool" };
@@ -535,6 +538,42 @@ static void compare(struct state *s, const node *n, const bt_tensor *y)
     }
 }
 
+/* The loops of the graph give the bits that the evaluator gave. */
+static void check_loops(struct world *w, struct state *s, bt_compute *compute,
+                        const bt_tensor *expected)
+{
+    bt_arena *arena = bt_arena_create(w->registry);
+    struct bt__loops *loops;
+    void *data[NARRAY + 1];
+    bt_text text;
+    bt_tensor *y = tensor_new(w, expected->dtype, expected->rank, expected->dims);
+    for (int i = 0; i < NARRAY; i++)
+        data[i] = s->tensors[i]->data;
+    data[NARRAY] = y->data;
+    assert_ok(w->ctx, bt__lower(w->ctx, arena, "formula", compute->graph, &loops));
+    bt_text_init(&text, arena);
+    assert_ok(w->ctx, bt__loops_print(loops, &text));
+    bt_text again;
+    const char *written = bt_text_get(&text);
+    struct bt__loops *parsed;
+    assert_ok(w->ctx,
+              bt__loops_parse(w->ctx, arena, "loops", written, strlen(written), &parsed));
+    bt_text_init(&again, arena);
+    assert_ok(w->ctx, bt__loops_print(parsed, &again));
+    assert_string_equal(bt_text_get(&again), written);
+    bt_status status = bt__loops_run(w->ctx, parsed, data);
+    if (status)
+        fail_msg("%s\n%s\n%s", status->message, bt_text_get(s->text), bt_text_get(&text));
+    for (int64_t i = 0; i < y->nelem; i++) {
+        double got = bt_tensor_get(y, i), want = bt_tensor_get(expected, i);
+        if (got != want && (got == got || want == want))
+            fail_msg("element %d: %g, expected %g\n%s\n%s", (int)i, got, want,
+                     bt_text_get(s->text), bt_text_get(&text));
+    }
+    bt_tensor_unref(y);
+    bt_arena_destroy(arena);
+}
+
 static void check_one(struct world *w, struct state *s, uint64_t seed)
 {
     bt_text text;
@@ -556,10 +595,17 @@ static void check_one(struct world *w, struct state *s, uint64_t seed)
     }
     f.text = bt_text_get(&text);
     bt_tensor *out[1] = { NULL };
-    bt_status status = formula_try(w, &f, NARRAY, s->tensors, out);
+    bt_op op = formula_op(&f);
+    bt_compute *compute = NULL;
+    bt_status status = formula_make(w, &f, &op, NARRAY, s->tensors, &compute);
+    if (!status)
+        status = bt_compute_run(w->ctx, compute, NARRAY,
+                                (const bt_tensor *const *)s->tensors, out);
     if (status)
         fail_msg("seed %d: %s\n%s", (int)seed, status->message, f.text);
     compare(s, body, out[0]);
+    check_loops(w, s, compute, out[0]);
+    bt_compute_destroy(compute);
     bt_tensor_unref(out[0]);
 }
 

@@ -1,0 +1,181 @@
+/*
+ * Loops run element by element, in the evaluator's arithmetic: floats in float64, rounded
+ * where they are stored or cast. Slow, and meant to be: it is what transformations of
+ * loops are tested by.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "compute/loops.h"
+
+struct runner {
+    bt_ctx *ctx;
+    const struct bt__loops *loops;
+    char **data; /* of each buffer */
+    int64_t values[BT__MAX_INDEX];
+    bt_status status;
+};
+
+typedef union bt__cell cell;
+
+static cell eval(struct runner *r, const bt__node *node);
+
+static int element(struct runner *r, uint32_t buffer, int64_t offset, char **out)
+{
+    const struct bt__array *array = &r->loops->graph->arrays[buffer];
+    if (offset < 0 || offset >= bt__loops_nelem(r->loops, buffer)) {
+        if (!r->status)
+            r->status = bt_fail(r->ctx, BT_ERR_RUNTIME,
+                                "%s: element %" PRId64 " of %s, which has %" PRId64,
+                                r->loops->name, offset, array->name,
+                                bt__loops_nelem(r->loops, buffer));
+        return 0;
+    }
+    *out = r->data[buffer] + (size_t)offset * bt_dtype_nbytes(array->dtype);
+    return 1;
+}
+
+static cell eval_linear(struct runner *r, const bt__node *node)
+{
+    uint64_t sum = (uint64_t)node->value.i;
+    for (uint32_t i = 0; i < node->narg; i++)
+        sum += (uint64_t)node->coefs[i] * (uint64_t)eval(r, node->args[i]).i;
+    return (cell){ .i = (int64_t)sum };
+}
+
+static cell eval_scalar(struct runner *r, const bt__node *node)
+{
+    cell args[2] = { { .i = 0 }, { .i = 0 } };
+    bt_dtype of = node->args[0]->dtype;
+    for (uint32_t i = 0; i < node->narg; i++)
+        args[i] = eval(r, node->args[i]);
+    return bt__scalar_eval(node->which, of, args);
+}
+
+/* Expressions nest as deep as those of a graph may. */
+static cell eval(struct runner *r, const bt__node *node)
+{
+    char *at;
+    if (r->status)
+        return (cell){ .i = 0 };
+    switch (node->kind) {
+    case BT__NODE_CONST: return node->value;
+    case BT__NODE_INDEX: return (cell){ .i = r->values[node->which] };
+    case BT__NODE_LINEAR: return eval_linear(r, node);
+    case BT__NODE_SCALAR: return eval_scalar(r, node);
+    case BT__NODE_CAST:
+        return bt__cell_cast(eval(r, node->args[0]), node->args[0]->dtype, node->dtype);
+    case BT__NODE_SELECT: return eval(r, node->args[eval(r, node->args[0]).i ? 1 : 2]);
+    default:
+        return element(r, node->which, eval(r, node->args[0]).i, &at)
+                   ? bt__cell_load(at, node->dtype)
+                   : (cell){ .i = 0 };
+    }
+}
+
+static void run_block(struct runner *r, const bt__stmts *stmts);
+
+static bt_dtype dtype_of(const struct runner *r, uint32_t buffer)
+{
+    return r->loops->graph->arrays[buffer].dtype;
+}
+
+static void run_take(struct runner *r, const bt__stmt *stmt)
+{
+    const struct bt__reducer *row = bt__reducer_get(stmt->reducer);
+    bt_dtype dtype = dtype_of(r, stmt->buffer);
+    int64_t offset = eval(r, stmt->offset).i;
+    cell value = eval(r, stmt->value), acc, acc2 = { .i = 0 };
+    char *at, *at2 = NULL;
+    if (!element(r, stmt->buffer, offset, &at) ||
+        (row->nstate > 1 && !element(r, stmt->buffer2, offset, &at2)) || r->status)
+        return;
+    acc = bt__cell_load(at, dtype);
+    if (at2)
+        acc2 = bt__cell_load(at2, dtype_of(r, stmt->buffer2));
+    bt__reducer_take(stmt->reducer, stmt->of)(
+        1, &acc, &acc2, 0, &value, 0, stmt->position ? eval(r, stmt->position).i : 0, 0);
+    bt__cell_store(at, dtype, acc);
+    if (at2)
+        bt__cell_store(at2, dtype_of(r, stmt->buffer2), acc2);
+}
+
+static void run_for(struct runner *r, const bt__stmt *stmt)
+{
+    for (int64_t i = 0; i < stmt->extent && !r->status; i++) {
+        r->values[stmt->index] = i;
+        run_block(r, &stmt->body);
+        if (!r->status && bt_ctx_cancelled(r->ctx))
+            r->status =
+                bt_fail(r->ctx, BT_ERR_CANCELLED, "%s: cancelled", r->loops->name);
+    }
+}
+
+static void run_store(struct runner *r, const bt__stmt *stmt)
+{
+    char *at;
+    cell value = eval(r, stmt->value);
+    if (element(r, stmt->buffer, eval(r, stmt->offset).i, &at) && !r->status)
+        bt__cell_store(at, dtype_of(r, stmt->buffer), value);
+}
+
+static void run_check(struct runner *r, const bt__stmt *stmt)
+{
+    if (!eval(r, stmt->condition).i && !r->status)
+        r->status = bt_fail(r->ctx, BT_ERR_RUNTIME,
+                            "%s: an index is out of bounds of axis %u of %s, whose "
+                            "extent is %" PRId64,
+                            r->loops->name, stmt->axis, stmt->array, stmt->bound);
+}
+
+static void run_block(struct runner *r, const bt__stmts *stmts)
+{
+    for (uint32_t i = 0; i < stmts->len && !r->status; i++) {
+        const bt__stmt *stmt = stmts->at[i];
+        switch (stmt->kind) {
+        case BT__STMT_FOR: run_for(r, stmt); break;
+        case BT__STMT_IF:
+            run_block(r, eval(r, stmt->condition).i ? &stmt->body : &stmt->otherwise);
+            break;
+        case BT__STMT_STORE: run_store(r, stmt); break;
+        case BT__STMT_TAKE: run_take(r, stmt); break;
+        case BT__STMT_CHECK: run_check(r, stmt); break;
+        default:
+            r->status = bt_fail(r->ctx, BT_ERR_UNSUPPORTED,
+                                "%s: %s is a kernel of a target: it is not run here",
+                                r->loops->name, stmt->callee);
+        }
+    }
+}
+
+/* Room for the buffers that nobody gives. */
+static bt_status make_buffers(struct runner *r, void *const *data)
+{
+    const bt__graph *g = r->loops->graph;
+    bt_arena *scratch = bt_ctx_scratch(r->ctx);
+    r->data = BT_NEWS(scratch, char *, g->narray);
+    if (!r->data)
+        return bt_no_memory();
+    for (uint32_t i = 0, given = 0; i < g->narray; i++) {
+        size_t nbytes =
+            (size_t)bt__loops_nelem(r->loops, i) * bt_dtype_nbytes(g->arrays[i].dtype);
+        uint32_t role = r->loops->roles.at[i];
+        r->data[i] = role == BT__BUFFER_IN || role == BT__BUFFER_OUT
+                         ? data[given++]
+                         : BT_NEWS(scratch, char, nbytes);
+        if (!r->data[i] && nbytes)
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+bt_status bt__loops_run(bt_ctx *ctx, const struct bt__loops *loops, void *const *data)
+{
+    struct runner r = { .ctx = ctx, .loops = loops };
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    r.status = make_buffers(&r, data);
+    run_block(&r, &loops->body);
+    bt_arena_release(scratch, mark);
+    return r.status;
+}

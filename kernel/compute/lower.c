@@ -1,0 +1,421 @@
+/*
+ * From the compute graph to loops: a nest for each stage, in order.
+ *
+ * A value that needs statements (a reduction; a choice of which one side must not be
+ * evaluated) stands in a local. Its statements go to the outermost scope that binds its
+ * indices; because a loop joins its parent when it is complete, they come before it. A
+ * conjunct of a condition is tested as soon as its indices are bound.
+ */
+#include "compute/bounds.h"
+#include "compute/loops.h"
+
+/* Statements under construction, in loops and behind conditions. */
+struct scope {
+    struct scope *outer;
+    bt__stmts *to;
+    uint64_t bound;         /* indices that have a value */
+    uint32_t is_guard;      /* what is here must stay here */
+    struct bt__facts facts; /* on nodes of the graph */
+    bt_map values;          /* node of the graph -> node of the loops */
+};
+
+struct lowerer {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    bt__graph *from;
+    struct bt__loops *loops;
+    uint32_t *buffers; /* by array */
+};
+
+static const bt__node *emit(struct lowerer *l, struct scope *s, const bt__node *node);
+
+static void open_scope(struct lowerer *l, struct scope *s, struct scope *outer,
+                       bt__stmts *to)
+{
+    *s = (struct scope){ .outer = outer, .to = to };
+    s->facts.outer = outer ? &outer->facts : NULL;
+    s->bound = outer ? outer->bound : 0;
+    bt_map_init(&s->values, l->arena, 0);
+}
+
+static int new_local(struct lowerer *l, bt_dtype dtype, uint32_t *out)
+{
+    bt_text name;
+    bt_text_init(&name, l->arena);
+    bt_text_addf(&name, "t%u", l->loops->graph->narray);
+    return bt_text_get(&name) && bt__loops_add_buffer(l->loops, BT__BUFFER_LOCAL,
+                                                      bt_text_get(&name), dtype, 1, out);
+}
+
+static const bt__node *zero(struct lowerer *l)
+{
+    return bt__node_int(l->loops->graph, 0);
+}
+
+static const bt__node *read_local(struct lowerer *l, uint32_t buffer)
+{
+    return bt__loops_read(l->loops, buffer, zero(l));
+}
+
+static int store(struct lowerer *l, bt__stmts *to, uint32_t buffer,
+                 const bt__node *offset, const bt__node *value)
+{
+    bt__stmt *stmt = offset && value ? bt__stmt_add(l->loops, to, BT__STMT_STORE) : NULL;
+    if (!stmt)
+        return 0;
+    stmt->buffer = buffer;
+    stmt->offset = offset;
+    stmt->value = value;
+    return 1;
+}
+
+/* ---- reads ---- */
+
+/* A read that is not proved to be in bounds fails by a check of its own. */
+static int check_index(struct lowerer *l, struct scope *s, const bt__node *read,
+                       uint32_t axis, const bt__node *index)
+{
+    bt__graph *g = l->loops->graph;
+    const struct bt__array *array = &l->from->arrays[read->which];
+    if (bt__facts_bound(l->from, &s->facts, read->args[axis], array->extents[axis]))
+        return 1;
+    int64_t extent = array->extents[axis]->value.i;
+    bt__stmt *stmt = bt__stmt_add(l->loops, s->to, BT__STMT_CHECK);
+    if (!stmt)
+        return 0;
+    stmt->condition =
+        bt__node_and(g, bt__node_scalar(g, BT__SCALAR_LE, zero(l), index),
+                     bt__node_scalar(g, BT__SCALAR_LT, index, bt__node_int(g, extent)));
+    stmt->array = array->name;
+    stmt->axis = axis;
+    stmt->bound = extent;
+    return stmt->condition != NULL;
+}
+
+/* Offset of an element, row major. */
+static const bt__node *flatten(struct lowerer *l, const struct bt__array *array,
+                               const bt__node *const *indices)
+{
+    int64_t strides[BT_MAX_RANK], stride = 1;
+    for (uint32_t i = array->rank; i-- > 0;) {
+        strides[i] = stride;
+        stride *= array->extents[i]->value.i;
+    }
+    return bt__node_linear(l->loops->graph, 0, array->rank, indices, strides);
+}
+
+static const bt__node *emit_read(struct lowerer *l, struct scope *s, const bt__node *node)
+{
+    const bt__node *indices[BT_MAX_RANK];
+    for (uint32_t i = 0; i < node->narg; i++) {
+        indices[i] = emit(l, s, node->args[i]);
+        if (!indices[i] || !check_index(l, s, node, i, indices[i]))
+            return NULL;
+    }
+    return bt__loops_read(l->loops, l->buffers[node->which],
+                          flatten(l, &l->from->arrays[node->which], indices));
+}
+
+/* ---- conditions ---- */
+
+/* A scope for what is done only where `condition` holds, which is known from then on. */
+static int open_if(struct lowerer *l, struct scope *s, struct scope *outer,
+                   const bt__node *condition)
+{
+    const bt__node *test = emit(l, outer, condition);
+    bt__stmt *stmt = test ? bt__stmt_add(l->loops, outer->to, BT__STMT_IF) : NULL;
+    if (!stmt)
+        return 0;
+    stmt->condition = test;
+    open_scope(l, s, outer, &stmt->body);
+    s->is_guard = 1;
+    return bt__node_conjuncts(l->arena, condition, &s->facts.conjuncts);
+}
+
+static bt__stmts *otherwise_of(const struct scope *outer)
+{
+    return &outer->to->at[outer->to->len - 1]->otherwise;
+}
+
+/* A choice with a side that needs statements. */
+static const bt__node *emit_choice(struct lowerer *l, struct scope *s,
+                                   const bt__node *node)
+{
+    uint32_t local;
+    struct scope yes, no;
+    const bt__node *opposite =
+        bt__node_scalar(l->from, BT__SCALAR_NOT, node->args[0], NULL);
+    if (!opposite || !new_local(l, node->dtype, &local) ||
+        !open_if(l, &yes, s, node->args[0]))
+        return NULL;
+    bt__stmts *otherwise = otherwise_of(s);
+    if (!store(l, yes.to, local, zero(l), emit(l, &yes, node->args[1])))
+        return NULL;
+    open_scope(l, &no, s, otherwise);
+    no.is_guard = 1;
+    if (!bt__node_conjuncts(l->arena, opposite, &no.facts.conjuncts) ||
+        !store(l, no.to, local, zero(l), emit(l, &no, node->args[2])))
+        return NULL;
+    return read_local(l, local);
+}
+
+/* ---- reductions ---- */
+
+struct reduction {
+    const bt__node *node;
+    bt_dtype of;        /* what is reduced */
+    uint32_t acc, acc2; /* locals */
+    uint8_t *is_tested; /* of the condition's conjuncts */
+    bt__nodes conjuncts;
+};
+
+static int start(struct lowerer *l, struct scope *s, struct reduction *r)
+{
+    bt__graph *g = l->loops->graph;
+    const struct bt__reducer *row = bt__reducer_get(r->node->which);
+    bt_dtype acc = bt__dtype_is_float(r->of) ? BT_FLOAT64 : r->of;
+    bt_dtype acc2 = row->result == BT__RESULT_INT64 ? BT_INT64 : acc;
+    if (!new_local(l, acc, &r->acc) ||
+        !store(l, s->to, r->acc, zero(l),
+               bt__node_const(g, acc, bt__reducer_start(r->node->which, r->of, 0))))
+        return 0;
+    return row->nstate == 1 ||
+           (new_local(l, acc2, &r->acc2) &&
+            store(l, s->to, r->acc2, zero(l),
+                  bt__node_const(g, acc2, bt__reducer_start(r->node->which, r->of, 1))));
+}
+
+static int take(struct lowerer *l, struct scope *s, const struct reduction *r)
+{
+    const bt__node *value = emit(l, s, r->node->args[1]);
+    bt__stmt *stmt = value ? bt__stmt_add(l->loops, s->to, BT__STMT_TAKE) : NULL;
+    if (!stmt)
+        return 0;
+    stmt->reducer = r->node->which;
+    stmt->of = r->of;
+    stmt->buffer = r->acc;
+    stmt->buffer2 = r->acc2;
+    stmt->offset = zero(l);
+    stmt->value = value;
+    if (bt__reducer_get(r->node->which)->result != BT__RESULT_INT64)
+        return stmt->offset != NULL;
+    stmt->position = bt__node_index(l->loops->graph, r->node->first, r->node->coefs[0]);
+    return stmt->position != NULL;
+}
+
+/* Conjuncts whose indices are bound here, as one condition; NULL: no memory. */
+static const bt__node *testable(struct lowerer *l, const struct scope *s,
+                                struct reduction *r)
+{
+    const bt__node *all = bt__node_bool(l->from, 1);
+    for (uint32_t i = 0; i < r->conjuncts.len; i++) {
+        const bt__node *conjunct = r->conjuncts.at[i];
+        if (r->is_tested[i] || (conjunct->free & ~s->bound))
+            continue;
+        r->is_tested[i] = 1;
+        all = all ? bt__node_and(l->from, all, conjunct) : NULL;
+    }
+    return all;
+}
+
+/* The loops of the indices from `i` on. */
+static int reduce_nest(struct lowerer *l, struct scope *outer, struct reduction *r,
+                       uint32_t i)
+{
+    struct scope inner;
+    const bt__node *condition = testable(l, outer, r);
+    if (!condition)
+        return 0;
+    if (!bt__node_is_true(condition))
+        return open_if(l, &inner, outer, condition) && reduce_nest(l, &inner, r, i);
+    if (i == r->node->nindex)
+        return take(l, outer, r);
+    bt__stmt *loop = BT_NEW(l->arena, bt__stmt);
+    if (!loop)
+        return 0;
+    *loop = (bt__stmt){ .kind = BT__STMT_FOR,
+                        .index = r->node->first + i,
+                        .extent = r->node->coefs[i] };
+    open_scope(l, &inner, outer, &loop->body);
+    inner.bound |= bt__index_bit(loop->index);
+    return reduce_nest(l, &inner, r, i + 1) && BT_PUSH(l->arena, outer->to, loop);
+}
+
+static const bt__node *end(struct lowerer *l, const struct reduction *r)
+{
+    bt__graph *g = l->loops->graph;
+    const bt__node *acc = read_local(l, r->acc);
+    if (bt__reducer_get(r->node->which)->result == BT__RESULT_INT64)
+        return read_local(l, r->acc2);
+    if (r->node->which == BT__REDUCER_LOGSUMEXP) {
+        const bt__node *sum = read_local(l, r->acc2);
+        const bt__node *none = bt__node_const(g, BT_FLOAT64, (union bt__cell){ .f = 0 });
+        acc = bt__node_select(
+            g, sum ? bt__node_scalar(g, BT__SCALAR_LT, none, sum) : NULL,
+            bt__node_scalar(g, BT__SCALAR_ADD, acc,
+                            bt__node_scalar(g, BT__SCALAR_LOG, sum, NULL)),
+            acc);
+    }
+    return acc ? bt__node_cast(g, r->node->dtype, acc) : NULL;
+}
+
+static const bt__node *emit_reduction(struct lowerer *l, struct scope *s,
+                                      const bt__node *node)
+{
+    struct reduction r = { .node = node, .of = node->args[1]->dtype };
+    if (!bt__node_conjuncts(l->arena, node->args[0], &r.conjuncts))
+        return NULL;
+    r.is_tested = BT_NEWS(l->arena, uint8_t, r.conjuncts.len);
+    if (!r.is_tested || !start(l, s, &r) || !reduce_nest(l, s, &r, 0))
+        return NULL;
+    return end(l, &r);
+}
+
+/* ---- all nodes ---- */
+
+/* Whether a side of a choice can be an expression: it needs no statements. */
+static int is_expression(struct lowerer *l, const struct scope *s, const bt__node *choice,
+                         uint32_t side)
+{
+    struct bt__facts facts = { .outer = &s->facts };
+    const bt__node *condition = choice->args[0];
+    if (side == 2)
+        condition = bt__node_scalar(l->from, BT__SCALAR_NOT, condition, NULL);
+    return condition && bt__node_conjuncts(l->arena, condition, &facts.conjuncts) &&
+           !choice->args[side]->reduces &&
+           bt__facts_cover(l->from, &facts, choice->args[side]);
+}
+
+/* A choice that is an expression: its sides know what was asked. */
+static const bt__node *emit_select(struct lowerer *l, struct scope *s,
+                                   const bt__node *node)
+{
+    const bt__node *parts[3];
+    const bt__node *opposite =
+        bt__node_scalar(l->from, BT__SCALAR_NOT, node->args[0], NULL);
+    parts[0] = emit(l, s, node->args[0]);
+    for (uint32_t i = 1; opposite && i < 3; i++) {
+        struct scope side;
+        open_scope(l, &side, s, s->to);
+        if (!bt__node_conjuncts(l->arena, i == 1 ? node->args[0] : opposite,
+                                &side.facts.conjuncts))
+            return NULL;
+        parts[i] = emit(l, &side, node->args[i]);
+    }
+    return opposite ? bt__node_select(l->loops->graph, parts[0], parts[1], parts[2])
+                    : NULL;
+}
+
+static const bt__node *emit_new(struct lowerer *l, struct scope *s, const bt__node *node)
+{
+    bt__graph *g = l->loops->graph;
+    switch (node->kind) {
+    case BT__NODE_CONST: return bt__node_const(g, node->dtype, node->value);
+    case BT__NODE_INDEX: return bt__node_index(g, node->which, node->high + 1);
+    case BT__NODE_READ: return emit_read(l, s, node);
+    case BT__NODE_REDUCE: return emit_reduction(l, s, node);
+    case BT__NODE_SELECT:
+        return is_expression(l, s, node, 1) && is_expression(l, s, node, 2)
+                   ? emit_select(l, s, node)
+                   : emit_choice(l, s, node);
+    default: break;
+    }
+    const bt__node **args = BT_NEWS(l->arena, const bt__node *, node->narg);
+    for (uint32_t i = 0; args && i < node->narg; i++) {
+        args[i] = emit(l, s, node->args[i]);
+        if (!args[i])
+            return NULL;
+    }
+    return args ? bt__node_again(g, node, node->first, args) : NULL;
+}
+
+static const bt__node *emit(struct lowerer *l, struct scope *s, const bt__node *node)
+{
+    if (node->kind == BT__NODE_REDUCE) {
+        while (s->outer && !s->is_guard && !(node->free & s->bound & ~s->outer->bound))
+            s = s->outer;
+    }
+    for (const struct scope *at = s; at; at = at->outer) {
+        const bt__node *known = bt_map_find(&at->values, node);
+        if (known)
+            return known;
+    }
+    const bt__node *out = emit_new(l, s, node);
+    return out && bt_map_put(&s->values, node, (void *)(uintptr_t)out) ? out : NULL;
+}
+
+/* ---- stages ---- */
+
+static int lower_axis(struct lowerer *l, struct scope *outer, uint32_t array,
+                      uint32_t axis)
+{
+    const struct bt__array *stage = &l->from->arrays[array];
+    bt__graph *g = l->loops->graph;
+    struct scope inner;
+    if (axis == stage->rank) {
+        const bt__node *indices[BT_MAX_RANK];
+        const bt__node *value = emit(l, outer, stage->body);
+        for (uint32_t i = 0; i < stage->rank; i++)
+            indices[i] = bt__node_index(g, i, stage->extents[i]->value.i);
+        return value &&
+               store(l, outer->to, l->buffers[array], flatten(l, stage, indices), value);
+    }
+    int64_t extent = stage->extents[axis]->value.i;
+    if (extent == 1)
+        return lower_axis(l, outer, array, axis + 1);
+    bt__stmt *loop = BT_NEW(l->arena, bt__stmt);
+    if (!loop)
+        return 0;
+    *loop = (bt__stmt){ .kind = BT__STMT_FOR, .index = axis, .extent = extent };
+    open_scope(l, &inner, outer, &loop->body);
+    inner.bound |= bt__index_bit(axis);
+    return lower_axis(l, &inner, array, axis + 1) && BT_PUSH(l->arena, outer->to, loop);
+}
+
+static int add_buffers(struct lowerer *l)
+{
+    const bt__graph *g = l->from;
+    for (uint32_t i = 0; i < g->narray; i++) {
+        const struct bt__array *array = &g->arrays[i];
+        uint32_t role = i < g->ninput ? BT__BUFFER_IN : BT__BUFFER_TEMP;
+        int64_t nelem = 1;
+        bt_text name;
+        for (uint32_t k = 0; k < g->nresult; k++)
+            role = g->results[k] == i ? BT__BUFFER_OUT : role;
+        for (uint32_t k = 0; k < array->rank; k++)
+            nelem *= array->extents[k]->value.i;
+        bt_text_init(&name, l->arena);
+        bt_text_addf(&name, i < g->ninput ? "a%u" : "s%u",
+                     i < g->ninput ? i : i - g->ninput);
+        if (!bt_text_get(&name) ||
+            !bt__loops_add_buffer(l->loops, role, bt_text_get(&name), array->dtype, nelem,
+                                  &l->buffers[i]))
+            return 0;
+    }
+    return 1;
+}
+
+static bt_status why(const struct lowerer *l)
+{
+    return l->from->status ? l->from->status : bt__loops_why(l->loops);
+}
+
+bt_status bt__lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt__graph *from,
+                    struct bt__loops **out)
+{
+    struct lowerer l = { .ctx = ctx, .arena = arena, .from = from };
+    l.buffers = BT_NEWS(arena, uint32_t, from->narray);
+    l.loops = bt__loops_create(ctx, arena, name);
+    if (!l.buffers || !l.loops)
+        return bt_no_memory();
+    if (!add_buffers(&l))
+        return why(&l);
+    for (uint32_t i = from->ninput; i < from->narray; i++) {
+        struct scope root;
+        open_scope(&l, &root, NULL, &l.loops->body);
+        if (!lower_axis(&l, &root, i, 0))
+            return why(&l);
+    }
+    *out = l.loops;
+    return NULL;
+}

@@ -1,0 +1,238 @@
+/* Loop IR: what graphs become, what its text may say, what a run refuses. */
+#include "formula.h"
+
+#include "compute/compute.h"
+#include "compute/loops.h"
+
+static struct bt__loops *lower(struct world *w, const struct formula *f, uint32_t nin,
+                               bt_tensor **in, bt_compute **compute)
+{
+    struct bt__loops *loops;
+    bt_op op = formula_op(f);
+    assert_ok(w->ctx, formula_make(w, f, &op, nin, in, compute));
+    assert_ok(w->ctx, bt__lower(w->ctx, bt_ctx_scratch(w->ctx), "test", (*compute)->graph,
+                                &loops));
+    return loops;
+}
+
+static void assert_text(struct world *w, const struct bt__loops *loops,
+                        const char *expected)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(w->ctx));
+    assert_ok(w->ctx, bt__loops_print(loops, &text));
+    assert_string_equal(bt_text_get(&text), expected);
+}
+
+static void check_lowered(const struct formula *f, uint32_t nin, const int64_t (*dims)[3],
+                          const char *expected)
+{
+    struct world w = world_open();
+    bt_compute *compute;
+    bt_tensor *in[3];
+    for (uint32_t i = 0; i < nin; i++)
+        in[i] = tensor_random(&w, BT_FLOAT32, i, (uint32_t)dims[i][0], &dims[i][1]);
+    assert_text(&w, lower(&w, f, nin, in, &compute), expected);
+    bt_compute_destroy(compute);
+    for (uint32_t i = 0; i < nin; i++)
+        bt_tensor_unref(in[i]);
+    world_close(&w);
+}
+
+static void test_a_contraction_is_a_nest_with_an_accumulator(void **state)
+{
+    (void)state;
+    static const struct formula f = {
+        .inputs = { { "x", "t[m, k]" }, { "w", "t[n, k]" } },
+        .text = "y: t[m, n] = max(sum(k: x[m, k] * w[n, k]), 0)",
+    };
+    check_lowered(&f, 2, (const int64_t[][3]){ { 2, 3, 4 }, { 2, 5, 4 } },
+                  "loops test {\n"
+                  "    in a0: float32[12]\n"
+                  "    in a1: float32[20]\n"
+                  "    out s0: float32[15]\n"
+                  "    local t3: float64[1]\n"
+                  "    for i0 in 3 {\n"
+                  "        for i1 in 5 {\n"
+                  "            t3[0] = float64(0.0)\n"
+                  "            for i2 in 4 {\n"
+                  "                t3[0] sum[float32]= (a1[4*i1 + i2] * a0[4*i0 + i2])\n"
+                  "            }\n"
+                  "            s0[5*i0 + i1] = max(float32(0.0), float32(t3[0]))\n"
+                  "        }\n"
+                  "    }\n"
+                  "}\n");
+}
+
+static void test_conditions_stand_where_their_indices_are_bound(void **state)
+{
+    (void)state;
+    static const struct formula f = {
+        .inputs = { { "x", "t[h, w]" } },
+        .text = "y: t[i in h, j in w] = "
+                "sum(r in 3, s in 3: x[i + r - 1, j + s - 1] else 0)",
+    };
+    check_lowered(
+        &f, 1, (const int64_t[][3]){ { 2, 4, 6 } },
+        "loops test {\n"
+        "    in a0: float32[24]\n"
+        "    out s0: float32[24]\n"
+        "    local t2: float64[1]\n"
+        "    for i0 in 4 {\n"
+        "        for i1 in 6 {\n"
+        "            t2[0] = float64(0.0)\n"
+        "            for i2 in 3 {\n"
+        "                if ((0 <= -i0 - i2 + 4) && (0 <= i0 + i2 - 1)) {\n"
+        "                    for i3 in 3 {\n"
+        "                        if ((0 <= i1 + i3 - 1) && (0 <= -i1 - i3 + 6)) {\n"
+        "                            t2[0] sum[float32]= "
+        "a0[6*i0 + i1 + 6*i2 + i3 - 7]\n"
+        "                        }\n"
+        "                    }\n"
+        "                }\n"
+        "            }\n"
+        "            s0[6*i0 + i1] = float32(t2[0])\n"
+        "        }\n"
+        "    }\n"
+        "}\n");
+}
+
+static void test_what_an_element_decides_is_checked(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    static const struct formula f = {
+        .inputs = { { "x", "t[n]" }, { "i", "int64[m]" } },
+        .text = "y: t[k in m] = x[wrap(i[k], n)]",
+    };
+    bt_compute *compute;
+    bt_tensor *in[2] = { tensor_random(&w, BT_FLOAT32, 1, DIMS(4)),
+                         tensor_new(&w, BT_INT64, DIMS(2)) };
+    bt_tensor *y = tensor_new(&w, BT_FLOAT32, DIMS(2));
+    struct bt__loops *loops = lower(&w, &f, 2, in, &compute);
+    void *data[] = { in[0]->data, in[1]->data, y->data };
+    bt_tensor_set(in[1], 0, 3);
+    bt_tensor_set(in[1], 1, -1);
+    assert_ok(w.ctx, bt__loops_run(w.ctx, loops, data));
+    assert_true(bt_tensor_get(y, 0) == bt_tensor_get(in[0], 3));
+    assert_true(bt_tensor_get(y, 1) == bt_tensor_get(in[0], 3));
+    bt_tensor_set(in[1], 1, 4);
+    assert_error(bt__loops_run(w.ctx, loops, data), BT_ERR_RUNTIME,
+                 "an index is out of bounds of axis 0 of x, whose extent is 4");
+    bt_compute_destroy(compute);
+    bt_tensor_unref(in[0]);
+    bt_tensor_unref(in[1]);
+    bt_tensor_unref(y);
+    world_close(&w);
+}
+
+static void test_a_scatter_runs_in_order(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    struct bt__loops *loops;
+    static const char text[] = "loops scatter {\n"
+                               "    in k: int64[3]\n"
+                               "    out y: int64[4]\n"
+                               "    for i0 in 4 {\n"
+                               "        y[i0] = 0\n"
+                               "    }\n"
+                               "    parallel i0 in 3 {\n"
+                               "        if (0 <= k[i0]) {\n"
+                               "            y[k[i0]] = i0 + 1\n"
+                               "        } else {\n"
+                               "            gemm(&k[i0], &y[2*i0 + 1], 7, -i0)\n"
+                               "        }\n"
+                               "    }\n"
+                               "}\n";
+    int64_t k[] = { 2, 0, 2 }, y[4];
+    assert_ok(w.ctx, bt__loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
+                                     strlen(text), &loops));
+    assert_text(&w, loops, text);
+    assert_ok(w.ctx, bt__loops_run(w.ctx, loops, (void *[]){ k, y }));
+    assert_memory_equal(y, ((int64_t[]){ 2, 0, 3, 0 }), sizeof(y));
+    k[1] = -1;
+    assert_error(bt__loops_run(w.ctx, loops, (void *[]){ k, y }), BT_ERR_UNSUPPORTED,
+                 "gemm is a kernel of a target");
+    k[1] = 4;
+    assert_error(bt__loops_run(w.ctx, loops, (void *[]){ k, y }), BT_ERR_RUNTIME,
+                 "element 4 of y, which has 4");
+    world_close(&w);
+}
+
+static void test_what_the_text_may_not_say(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body, *part;
+    } rows[] = {
+        { "y[0] = 1", "y does not hold int64" },
+        { "y[0] = x[0]", "y does not hold int64" },
+        { "x[0] = 1", "x is an input: it is not written" },
+        { "z[0] = 1", "`z` is not a buffer" },
+        { "y[i0] = float32(1)", "i0 is the index of no loop around" },
+        { "for i0 in 2 { for i0 in 3 { } }", "i0 is the index of a loop around" },
+        { "for i64 in 2 { }", "expected an index, i0 to i63" },
+        { "for i0 in x { }", "expected the number of turns" },
+        { "if 1 { }", "expected a condition" },
+        { "y[true] = float32(1)", "expected an int64" },
+        { "y[0] = float32(1) + x[0]", "add of float32 and int64" },
+        { "y[0] = float32(1) && true", "and does not take float32" },
+        { "y[0] = select(x[0], y[0], y[0])", "select takes a condition" },
+        { "y[0] = twice(x[0])", "`twice` is no scalar operator" },
+        { "y[0] sum[float32]= float32(1)", "y does not hold float64" },
+        { "t[0] sum[int8]= float32(1)", "t does not hold int8" },
+        { "t[0] sum[float32]= 1", "the value is not of the type that is reduced" },
+        { "t[0] total[float32]= float32(1)", "`total` is no reducer" },
+        { "t[0], t sum[float32]= float32(1)", "sum has 1 accumulators" },
+        { "t[0] argmax[float32]= float32(1) at 0", "argmax has 2 accumulators" },
+        { "check true : x of 3", "expected an array and its axis" },
+        { "f(&q[0])", "`q` is not a buffer" },
+        { "y[0] =", "expected an expression" },
+        { "y[0] = 99999999999999999999", "an integer of 64 bits" },
+        { "if true { ", "found the end of the text" },
+    };
+    struct world w = world_open();
+    for (size_t i = 0; i < BT_COUNT(rows); i++) {
+        char text[512];
+        struct bt__loops *loops;
+        snprintf(
+            text, sizeof(text),
+            "loops test {\n in x: int64[3]\n out y: float32[3]\n local t: float64[1]\n"
+            "%s\n}\n",
+            rows[i].body);
+        assert_error(bt__loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
+                                     strlen(text), &loops),
+                     BT_ERR_SYNTAX, rows[i].part);
+    }
+    world_close(&w);
+}
+
+static void test_depth_is_limited(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    static char text[200000];
+    struct bt__loops *loops;
+    size_t n =
+        (size_t)snprintf(text, sizeof(text), "loops test { out y: int64[1] y[0] = ");
+    memset(text + n, '(', 100000);
+    assert_error(
+        bt__loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, n + 100000, &loops),
+        BT_ERR_SYNTAX, "nested deeper");
+    memset(text + n, '-', 100000);
+    assert_error(
+        bt__loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, n + 100000, &loops),
+        BT_ERR_SYNTAX, "nested deeper");
+    world_close(&w);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_contraction_is_a_nest_with_an_accumulator),
+    cmocka_unit_test(test_conditions_stand_where_their_indices_are_bound),
+    cmocka_unit_test(test_what_an_element_decides_is_checked),
+    cmocka_unit_test(test_a_scatter_runs_in_order),
+    cmocka_unit_test(test_what_the_text_may_not_say),
+    cmocka_unit_test(test_depth_is_limited),
+};
+TEST_MAIN(tests)

@@ -1,11 +1,12 @@
 /*
  * The interfaces that the kernel knows: for each, what a row must hold, how its manifest
- * item reads, and what the item may hold. Passes, analyses, executors, importers and
- * pipelines; operators, relations and facets are in kinds_op.c.
+ * item reads, and what the item may hold. Passes, analyses, executors, importers, compilers
+ * and pipelines; operators, relations and facets are in kinds_op.c.
  */
 #include <stdio.h>
 #include <string.h>
 
+#include <baton/compiler.h>
 #include <baton/executor.h>
 #include <baton/importer.h>
 
@@ -294,6 +295,47 @@ static const bt__shape_field importer_fields[] = {
 static const bt__shape importer_shape = { .kinds = BT__JSON_OBJECT,
                                           .fields = importer_fields };
 
+/* ---- compilers ---- */
+
+static int copy_compiler(const bt__copier *copier, void *row)
+{
+    bt_compiler *compiler = row;
+    return copy_options(copier, &compiler->options);
+}
+
+static const bt_attr *schema_of_compiler(const void *row, size_t *nbytes)
+{
+    const bt_compiler *compiler = row;
+    *nbytes = compiler->options_nbytes;
+    return compiler->options;
+}
+
+static const char *check_compiler(bt_arena *arena, const void *row)
+{
+    const bt_compiler *compiler = row;
+    const char *fault = bt__check_head(arena, compiler->name, compiler->doc);
+    if (!fault && !compiler->compile)
+        fault = "compile is missing";
+    return fault ? fault
+                 : bt__schema_check(arena, compiler->options, compiler->options_nbytes);
+}
+
+static json_t *describe_compiler(const void *row)
+{
+    const bt_compiler *compiler = row;
+    json_t *item = bt__describe_head(compiler->name, compiler->doc);
+    return item ? bt__describe_end(item, put_options(item, compiler->options)) : NULL;
+}
+
+static const bt__shape_field compiler_fields[] = {
+    { "name", &bt__name_shape, 1 },
+    { "doc", &bt__doc_shape, 1 },
+    { "options", &bt__schema_shape, 0 },
+    { 0 },
+};
+static const bt__shape compiler_shape = { .kinds = BT__JSON_OBJECT,
+                                          .fields = compiler_fields };
+
 /* ---- pipelines: files beside the manifest ---- */
 
 static const bt__shape path_shape = {
@@ -378,6 +420,16 @@ static const bt__kind kinds[] = {
       .schema = schema_of_importer,
       .check = check_importer,
       .describe = describe_importer },
+    { .kind = "compiler",
+      .key = "compilers",
+      .interface_name = "baton.compiler/1",
+      .nbytes = sizeof(bt_compiler),
+      .least = sizeof(bt_compiler),
+      .shape = &compiler_shape,
+      .copy = copy_compiler,
+      .schema = schema_of_compiler,
+      .check = check_compiler,
+      .describe = describe_compiler },
     { .kind = "pipeline",
       .key = "pipelines",
       .interface_name = "",
@@ -412,6 +464,7 @@ static const bt__shape facets_shape = LIST_OF(bt__facet_shape);
 static const bt__shape passes_shape = LIST_OF(pass_shape);
 static const bt__shape executors_shape = LIST_OF(executor_shape);
 static const bt__shape importers_shape = LIST_OF(importer_shape);
+static const bt__shape compilers_shape = LIST_OF(compiler_shape);
 static const bt__shape pipelines_shape = LIST_OF(pipeline_shape);
 static const bt__shape_field other_fields[] = { { "name", &bt__name_shape, 1 }, { 0 } };
 static const bt__shape other_shape = { .kinds = BT__JSON_OBJECT, .fields = other_fields };
@@ -424,6 +477,7 @@ static const bt__shape_field provides_fields[] = {
     { "analyses", &heads_shape, 0 },
     { "executors", &executors_shape, 0 },
     { "importers", &importers_shape, 0 },
+    { "compilers", &compilers_shape, 0 },
     { "pipelines", &pipelines_shape, 0 },
     { 0 },
 };

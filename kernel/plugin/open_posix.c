@@ -113,7 +113,7 @@ static bt_status check_digest(bt_ctx *ctx, const bt_plugin_handle *h)
         return NULL;
     bt_file *file;
     BT_TRY(bt_file_read(ctx, h->binary, &file));
-    bt__sha256_text(file->bytes, file->nbytes, found);
+    bt_digest(file->bytes, file->nbytes, found);
     bt_file_close(ctx, file);
     if (strcmp(found, h->digest) == 0)
         return NULL;

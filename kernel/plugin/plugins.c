@@ -367,7 +367,7 @@ static bt_status copy_row(struct bt__plugins *plugins, bt__item *item, size_t nb
     return NULL;
 }
 
-static bt_status find_row(bt_ctx *ctx, struct bt__plugins *plugins,
+bt_status bt__plugins_row(bt_ctx *ctx, struct bt__plugins *plugins,
                           const char *interface_name, const char *name, size_t nbytes,
                           const void **out)
 {
@@ -389,7 +389,7 @@ bt_status bt_registry_row(bt_ctx *ctx, const char *interface_name, const char *n
                        "baton.pass/1; found %zu and \"%s\"",
                        nbytes, interface_name);
     BT_TRY(bt__plugins_lock(ctx, &plugins));
-    bt_status status = find_row(ctx, plugins, interface_name, name, nbytes, out);
+    bt_status status = bt__plugins_row(ctx, plugins, interface_name, name, nbytes, out);
     bt__plugins_unlock(ctx);
     return status;
 }

@@ -106,6 +106,9 @@ bt_status bt__plugins_keep(struct bt__plugins *, bt_status);
  * errors  BT_ERR_NAME, BT_ERR_PLUGIN (ambiguous) */
 bt_status bt__plugins_item(bt_ctx *, const char *interface_name, const char *name,
                            bt__item **out) BT_MUST_USE;
+/* bt_registry_row for who holds the lock. */
+bt_status bt__plugins_row(bt_ctx *, struct bt__plugins *, const char *interface_name,
+                          const char *name, size_t nbytes, const void **out) BT_MUST_USE;
 bt_status bt__plugins_has(bt_ctx *, const char *interface_name, const char *name,
                           int *out) BT_MUST_USE;
 

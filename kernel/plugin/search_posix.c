@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <baton/compiler.h>
 #include <baton/value.h>
 
 #include "plugin/plugins.h"
@@ -65,8 +66,7 @@ const char *bt__folder_of(bt_arena *arena, const char *path)
     return bt_arena_text(arena, folder, strlen(folder));
 }
 
-/* An environment variable, unless the application or a raised privilege forbids it. */
-static const char *variable(const bt_ctx *ctx, const char *name)
+const char *bt_variable(const bt_ctx *ctx, const char *name)
 {
     if (ctx->registry->ignore_environment || getauxval(AT_SECURE))
         return NULL;
@@ -171,7 +171,8 @@ static bt_status search_files(bt_ctx *ctx, struct bt__plugins *plugins)
 
 static bt_status search_user(bt_ctx *ctx, struct bt__plugins *plugins)
 {
-    const char *data = variable(ctx, "XDG_DATA_HOME"), *home = variable(ctx, "HOME");
+    const char *data = bt_variable(ctx, "XDG_DATA_HOME"),
+               *home = bt_variable(ctx, "HOME");
     if (data && *data == '/')
         return search_folder(ctx, plugins, BT__PLACE_USER,
                              bt__format(plugins->arena, "%s/baton/plugins", data));
@@ -207,27 +208,31 @@ static int own_folder(char *out, size_t nbytes, int *is_program)
     return 1;
 }
 
-static bt_status search_prefix(bt_ctx *ctx, struct bt__plugins *plugins)
+const char *bt_library_file(bt_ctx *ctx, bt_arena *arena, const char *name)
 {
     char folder[PATH_MAX];
     int is_program;
+    (void)ctx;
     if (!own_folder(folder, sizeof(folder), &is_program))
         return NULL;
     if (!is_program)
-        return search_folder(ctx, plugins, BT__PLACE_PREFIX,
-                             bt__format(plugins->arena, "%s/baton/plugins", folder));
+        return bt__format(arena, "%s/baton/%s", folder, name);
     char *slash = strrchr(folder, '/');
     if (slash)
         *slash = 0;
-    return search_folder(
-        ctx, plugins, BT__PLACE_PREFIX,
-        bt__format(plugins->arena, "%s/" BT_LIBDIR "/baton/plugins", folder));
+    return bt__format(arena, "%s/" BT_LIBDIR "/baton/%s", folder, name);
+}
+
+static bt_status search_prefix(bt_ctx *ctx, struct bt__plugins *plugins)
+{
+    const char *folder = bt_library_file(ctx, plugins->arena, "plugins");
+    return folder ? search_folder(ctx, plugins, BT__PLACE_PREFIX, folder) : NULL;
 }
 
 bt_status bt__plugins_read_use(bt_ctx *ctx, struct bt__plugins *plugins)
 {
     const char *list = ctx->registry->plugin_use ? ctx->registry->plugin_use
-                                                 : variable(ctx, "BATON_PLUGIN_USE");
+                                                 : bt_variable(ctx, "BATON_PLUGIN_USE");
     bt_map_init(&plugins->use, plugins->arena, 1);
     for (list = list ? list : ""; *list;) {
         list += strspn(list, " ,");
@@ -252,7 +257,7 @@ bt_status bt__plugins_search(bt_ctx *ctx, struct bt__plugins *plugins)
 {
     const bt_registry *r = ctx->registry;
     const char *only =
-        r->plugin_only ? r->plugin_only : variable(ctx, "BATON_PLUGIN_ONLY");
+        r->plugin_only ? r->plugin_only : bt_variable(ctx, "BATON_PLUGIN_ONLY");
     BT_TRY(search_files(ctx, plugins));
     if (only) {
         if (*only)
@@ -260,7 +265,7 @@ bt_status bt__plugins_search(bt_ctx *ctx, struct bt__plugins *plugins)
         return bt__linked_add(ctx, plugins);
     }
     const char *path =
-        r->plugin_path ? r->plugin_path : variable(ctx, "BATON_PLUGIN_PATH");
+        r->plugin_path ? r->plugin_path : bt_variable(ctx, "BATON_PLUGIN_PATH");
     if (path && *path)
         BT_TRY(search_list(ctx, plugins, BT__PLACE_PATH, path));
     BT_TRY(search_user(ctx, plugins));

@@ -70,7 +70,7 @@ void bt__sha256(const void *bytes, size_t nbytes, uint8_t out[32])
         out[i] = (uint8_t)(h[i / 4] >> (24 - 8 * (i % 4)));
 }
 
-void bt__sha256_text(const void *bytes, size_t nbytes, char out[65])
+void bt_digest(const void *bytes, size_t nbytes, char out[65])
 {
     uint8_t digest[32];
     bt__sha256(bytes, nbytes, digest);

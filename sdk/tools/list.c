@@ -16,6 +16,7 @@ static const struct listing {
     { "pipelines", "pipeline" },
     { "executors", "executor" },
     { "importers", "importer" },
+    { "compilers", "compiler" },
 };
 
 /* ---- one line each ---- */
@@ -194,7 +195,7 @@ static const struct option options[] = {
 
 const struct verb verb_list = {
     .name = "list",
-    .args = "ops|relations|passes|analyses|pipelines|executors|importers [NAME]",
+    .args = "ops|relations|passes|analyses|pipelines|executors|importers|compilers [NAME]",
     .min_arg = 1,
     .max_arg = 2,
     .doc = "List what plugins provide, or document one of it.",

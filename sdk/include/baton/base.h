@@ -264,6 +264,9 @@ BT_API int64_t bt_floordiv_int64(int64_t a, int64_t b);
 BT_API int64_t bt_ceildiv_int64(int64_t a, int64_t b);
 BT_API int64_t bt_mod_int64(int64_t a, int64_t b);
 
+/* SHA-256 in hexadecimal, with a NUL. */
+BT_API void bt_digest(const void *bytes, size_t nbytes, char out[65]);
+
 BT_API const char *bt_version(void); /* "0.1.0" */
 
 #ifdef __cplusplus

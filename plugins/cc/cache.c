@@ -1,0 +1,255 @@
+/*
+ * The cache of objects: one file each, named by the digest of all that made it, with a
+ * digest of its own in its first line. An object is code: a file or folder that somebody
+ * else owns or may write is not used.
+ */
+#define _GNU_SOURCE // mkstemp
+#include "cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <baton/compiler.h>
+
+#define HEADER        "baton object 1 "
+#define HEADER_NBYTES (sizeof(HEADER) - 1 + 64 + 1) /* the digest, a newline */
+#define DIGEST_NCHAR  64
+#define PATH_NBYTES   4096
+
+static void note(const struct cache *cache, const char *path, const char *what)
+{
+    const bt_place place = { .file = path };
+    bt_report(cache->ctx,
+              bt_fail_place(cache->ctx, BT_ERR_IO, &place,
+                            "%s: compiled without the cache of objects", what));
+}
+
+/* ---- the folder ---- */
+
+static const char *join(bt_arena *arena, const char *a, const char *b)
+{
+    bt_text text;
+    bt_text_init(&text, arena);
+    bt_text_addf(&text, "%s/%s", a, b);
+    return bt_text_get(&text);
+}
+
+/* NULL: no cache is wanted, or the user has no folder. */
+static const char *choose_folder(bt_ctx *ctx, bt_arena *arena, const char *option)
+{
+    const char *given = *option ? option : bt_variable(ctx, "BATON_CACHE");
+    if (given && *given)
+        return strcmp(given, "off") == 0 ? NULL : given;
+    const char *cache = bt_variable(ctx, "XDG_CACHE_HOME");
+    const char *home = bt_variable(ctx, "HOME");
+    if (cache && *cache == '/')
+        return join(arena, cache, "baton/objects");
+    return home && *home == '/' ? join(arena, home, ".cache/baton/objects") : NULL;
+}
+
+/* With the folders above it. */
+static int make_folder(const char *path)
+{
+    char part[PATH_NBYTES];
+    size_t n = strlen(path);
+    if (n >= sizeof(part))
+        return 0;
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] && path[i] != '/')
+            continue;
+        memcpy(part, path, i);
+        part[i] = 0;
+        if (mkdir(part, 0700) != 0 && errno != EEXIST && errno != EROFS)
+            return 0;
+    }
+    return 1;
+}
+
+/* Why it cannot be trusted, NULL: it can. */
+static const char *distrust(const struct stat *s)
+{
+    return s->st_uid != geteuid() ? "belongs to somebody else"
+           : s->st_mode & 022     ? "may be written by others"
+                                  : NULL;
+}
+
+void cache_open(bt_ctx *ctx, bt_arena *arena, const char *option, uint64_t most,
+                struct cache *out)
+{
+    *out = (struct cache){ .ctx = ctx, .most = most };
+    const char *folder = choose_folder(ctx, arena, option), *fault = NULL;
+    struct stat s;
+    if (!folder)
+        return;
+    if (*folder != '/')
+        fault = "is not an absolute path";
+    else if (!make_folder(folder) || stat(folder, &s) != 0)
+        fault = strerror(errno);
+    else if (!S_ISDIR(s.st_mode))
+        fault = "is not a folder";
+    else
+        fault = distrust(&s);
+    if (fault)
+        note(out, folder, fault);
+    else
+        out->folder = folder;
+}
+
+static int file_path(const struct cache *cache, const char *name, char out[PATH_NBYTES])
+{
+    int n = snprintf(out, PATH_NBYTES, "%s/%s", cache->folder, name);
+    return n > 0 && n < PATH_NBYTES;
+}
+
+/* ---- one object ---- */
+
+static int read_exactly(int file, char *bytes, size_t nbytes)
+{
+    while (nbytes > 0) {
+        ssize_t n = read(file, bytes, nbytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return 0;
+        bytes += n;
+        nbytes -= (size_t)n;
+    }
+    return 1;
+}
+
+/* Why the file is not used, NULL: its object was appended. */
+static const char *read_object(int file, bt_text *object)
+{
+    char header[HEADER_NBYTES], digest[DIGEST_NCHAR + 1];
+    struct stat s;
+    if (fstat(file, &s) != 0 || !S_ISREG(s.st_mode))
+        return "is not a file";
+    const char *fault = distrust(&s);
+    if (fault)
+        return fault;
+    if (s.st_size < (off_t)sizeof(header) || s.st_size > INT32_MAX ||
+        !read_exactly(file, header, sizeof(header)) ||
+        memcmp(header, HEADER, strlen(HEADER)) != 0)
+        return "is damaged";
+    size_t nbytes = (size_t)s.st_size - sizeof(header);
+    bt_arena *arena = object->arena;
+    const void *mark = bt_arena_mark(arena);
+    char *bytes = bt_arena_alloc(arena, 1, nbytes);
+    if (!bytes)
+        return "no memory";
+    fault = "is damaged";
+    if (read_exactly(file, bytes, nbytes)) {
+        bt_digest(bytes, nbytes, digest);
+        if (memcmp(digest, header + strlen(HEADER), DIGEST_NCHAR) == 0)
+            fault = NULL;
+    }
+    if (fault)
+        bt_arena_release(arena, mark);
+    else
+        bt_text_add(object, bytes, nbytes);
+    return fault;
+}
+
+int cache_get(const struct cache *cache, const char *digest, bt_text *object)
+{
+    char path[PATH_NBYTES];
+    if (!cache->folder || !file_path(cache, digest, path))
+        return 0;
+    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0) {
+        if (errno != ENOENT)
+            note(cache, path, strerror(errno));
+        return 0;
+    }
+    const char *fault = read_object(file, object);
+    close(file);
+    if (fault)
+        note(cache, path, fault);
+    return !fault && !object->failed;
+}
+
+/* ---- room ---- */
+
+static int is_object(const char *name)
+{
+    return strlen(name) == DIGEST_NCHAR &&
+           strspn(name, "0123456789abcdef") == DIGEST_NCHAR;
+}
+
+/* Bytes of all objects; the oldest one's name. */
+static uint64_t measure(const struct cache *cache, char oldest[DIGEST_NCHAR + 1])
+{
+    DIR *folder = opendir(cache->folder);
+    uint64_t total = 0;
+    struct timespec first = { 0 };
+    oldest[0] = 0;
+    for (struct dirent *e; folder && (e = readdir(folder));) {
+        struct stat s;
+        if (!is_object(e->d_name) ||
+            fstatat(dirfd(folder), e->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        total += (uint64_t)s.st_size;
+        if (!oldest[0] || s.st_mtim.tv_sec < first.tv_sec ||
+            (s.st_mtim.tv_sec == first.tv_sec && s.st_mtim.tv_nsec < first.tv_nsec)) {
+            memcpy(oldest, e->d_name, DIGEST_NCHAR + 1);
+            first = s.st_mtim;
+        }
+    }
+    if (folder)
+        closedir(folder);
+    return total;
+}
+
+/* Removes the oldest until `nbytes` more are below the limit. */
+static void make_room(const struct cache *cache, uint64_t nbytes)
+{
+    char oldest[DIGEST_NCHAR + 1], path[PATH_NBYTES];
+    while (measure(cache, oldest) + nbytes > cache->most && oldest[0] &&
+           file_path(cache, oldest, path) && unlink(path) == 0) {
+    }
+}
+
+static int write_exactly(int file, const char *bytes, size_t nbytes)
+{
+    while (nbytes > 0) {
+        ssize_t n = write(file, bytes, nbytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return 0;
+        bytes += n;
+        nbytes -= (size_t)n;
+    }
+    return 1;
+}
+
+/* A file of its own first, so that nobody ever sees half an object. */
+void cache_put(const struct cache *cache, const char *digest, const bt_text *object)
+{
+    char path[PATH_NBYTES], temporary[PATH_NBYTES], header[HEADER_NBYTES + 1];
+    char own[DIGEST_NCHAR + 1];
+    if (!cache->folder || !file_path(cache, digest, path) ||
+        !file_path(cache, ".new-XXXXXX", temporary))
+        return;
+    make_room(cache, object->len + HEADER_NBYTES);
+    bt_digest(object->at, object->len, own);
+    snprintf(header, sizeof(header), HEADER "%s\n", own);
+    int file = mkstemp(temporary);
+    if (file < 0) {
+        note(cache, cache->folder, strerror(errno));
+        return;
+    }
+    int ok = write_exactly(file, header, HEADER_NBYTES) &&
+             write_exactly(file, object->at, object->len) && fsync(file) == 0;
+    ok = close(file) == 0 && ok && rename(temporary, path) == 0;
+    if (!ok) {
+        note(cache, path, strerror(errno));
+        unlink(temporary);
+    }
+}

@@ -23,5 +23,7 @@ bt_status bt__compose(bt_ctx *, bt_arena *, const bt_func *, bt__graph **out) BT
 
 /* Stages that others can compute in place go into those: the second half of the above. */
 bt_status bt__graph_inline(bt__graph *) BT_MUST_USE;
+/* Of an expression, in additions; shared nodes once. `seen` by id. */
+uint32_t bt__node_cost(const bt__node *, uint8_t *seen);
 
 #endif

@@ -36,8 +36,7 @@ static uint32_t cost_of_scalar(uint32_t which)
     return is_slow ? COST_SLOW : 1;
 }
 
-/* Of the nodes below; each once, as they are shared. `seen` by id. */
-static uint32_t cost_of(const bt__node *node, uint8_t *seen)
+uint32_t bt__node_cost(const bt__node *node, uint8_t *seen)
 {
     uint32_t cost = 0;
     if (seen[node->id])
@@ -48,7 +47,7 @@ static uint32_t cost_of(const bt__node *node, uint8_t *seen)
     else if (node->kind == BT__NODE_READ || node->kind == BT__NODE_SELECT)
         cost = 1;
     for (uint32_t i = 0; i < node->narg && cost < COST_SLOW; i++)
-        cost += cost_of(node->args[i], seen);
+        cost += bt__node_cost(node->args[i], seen);
     return cost;
 }
 
@@ -147,7 +146,7 @@ static bt_status decide(struct inliner *in, uint32_t array)
     uint8_t *seen = new_set(in);
     if (!seen)
         return bt_no_memory();
-    uint32_t cost = cost_of(body, seen);
+    uint32_t cost = bt__node_cost(body, seen);
     use->goes = use->nsite > 1      ? cost <= COST_SHARED
                 : use->in_reduction ? cost <= COST_IN_REDUCTION
                                     : 1;

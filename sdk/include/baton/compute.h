@@ -51,6 +51,15 @@ BT_API bt_status bt_compute_cost(bt_ctx *, bt_compute *, uint32_t nin,
                                  const bt_tensor *const *in,
                                  int64_t *multiply_adds) BT_MUST_USE;
 
+/* How a call may be joined with others, from the operator's facet "fuse", else from its
+ * formula; opaque also where dims are not numbers. */
+typedef struct bt_fuse_info {
+    uint32_t kind; /* BT_FUSE_... */
+    uint32_t cost; /* of an element, in additions; 32 and more: it is dear */
+} bt_fuse_info;
+BT_API bt_status bt_fuse_look(bt_ctx *, const bt_formula_call *,
+                              bt_fuse_info *out) BT_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif

@@ -366,6 +366,20 @@ typedef struct bt_cases_facet {
     const char *text;
 } bt_cases_facet;
 
+/* "fuse": how a call may be joined with others; without the facet it follows from the
+ * formula. The kinds are Relay's operator patterns. source: Relay 2018, section 5.3 */
+enum {
+    BT_FUSE_ELEMWISE,    /* each element from those at its own place */
+    BT_FUSE_BROADCAST,   /* likewise, with broadcast operands */
+    BT_FUSE_INJECTIVE,   /* each element from elements anywhere: transpose, take */
+    BT_FUSE_REDUCE,      /* each element from many: sum, max_pool2d */
+    BT_FUSE_CONTRACTION, /* sums of products: conv2d, dense (Relay: out-elemwise-fusable) */
+    BT_FUSE_OPAQUE       /* stands alone */
+};
+typedef struct bt_fuse_facet {
+    uint32_t kind; /* BT_FUSE_... */
+} bt_fuse_facet;
+
 /* "cost": an estimate from static types. */
 typedef struct bt_cost_facet {
     bt_status (*estimate)(bt_ctx *, const bt_formula_call *, int64_t *multiply_adds,

@@ -1,0 +1,238 @@
+/* Groups of a block, by its post-dominator tree. */
+#include "fuse_groups.h"
+
+static uint32_t most(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+uint32_t fuse_leader(const struct fuse_block *b, uint32_t node)
+{
+    while (b->nodes[node].leader != node)
+        node = b->nodes[node].leader;
+    return node;
+}
+
+/* ---- post-dominators ---- */
+
+/* What a user does with a value: an operand of the user's own shape is read element by
+ * element, whatever else the user broadcasts. */
+static uint32_t kind_of_use(const struct fuse_node *user, const bt_value *operand)
+{
+    if (user->kind == FUSE_TUPLE)
+        return BT_FUSE_INJECTIVE;
+    if (user->kind == BT_FUSE_BROADCAST && user->value->type == operand->type)
+        return BT_FUSE_ELEMWISE;
+    return user->kind;
+}
+
+/* The nearest common ancestor; *pattern takes in what lies on the two ways. */
+static uint32_t common(const struct fuse_block *b, uint32_t x, uint32_t y,
+                       uint32_t *pattern)
+{
+    while (x != y) {
+        if (x == FUSE_NONE || y == FUSE_NONE)
+            return FUSE_NONE;
+        uint32_t *deeper = b->nodes[x].depth >= b->nodes[y].depth ? &x : &y;
+        *pattern = most(*pattern, b->nodes[*deeper].pattern);
+        *deeper = b->nodes[*deeper].parent;
+    }
+    return x;
+}
+
+/* Users come later, so that they are done first. */
+static void find_parents(struct fuse_block *b)
+{
+    for (uint32_t i = b->n; i-- > 0;) {
+        struct fuse_node *node = &b->nodes[i];
+        uint32_t parent = FUSE_NONE, pattern = BT_FUSE_ELEMWISE;
+        for (uint32_t k = 0; k < node->users.len; k++) {
+            const struct fuse_node *user = &b->nodes[node->users.at[k]];
+            pattern = most(pattern, kind_of_use(user, node->value));
+            parent =
+                k ? common(b, parent, node->users.at[k], &pattern) : node->users.at[k];
+        }
+        node->parent = node->escapes ? FUSE_NONE : parent;
+        node->pattern = pattern;
+        node->depth = node->parent == FUSE_NONE ? 1 : b->nodes[node->parent].depth + 1;
+    }
+}
+
+/* ---- paths ---- */
+
+/* Visits all nodes between `from` and `to`, which post-dominates it. */
+struct path {
+    const struct fuse_block *block;
+    uint32_t to;
+    uint8_t *seen; /* by node */
+    bt_vec(uint32_t) queue;
+};
+
+static bt_status path_start(struct path *p, const struct fuse_block *b, uint32_t from,
+                            uint32_t to)
+{
+    *p = (struct path){ .block = b, .to = to };
+    p->seen = BT_NEWS(b->arena, uint8_t, b->n);
+    return p->seen && BT_PUSH(b->arena, &p->queue, from) ? NULL : bt_no_memory();
+}
+
+/* The next node, `from` first; FUSE_NONE: all were visited. */
+static bt_status path_next(struct path *p, uint32_t *out)
+{
+    *out = FUSE_NONE;
+    if (p->queue.len == 0)
+        return NULL;
+    *out = p->queue.at[--p->queue.len];
+    if (*out == p->to)
+        return NULL;
+    const struct fuse_node *node = &p->block->nodes[*out];
+    for (uint32_t i = 0; i < node->users.len; i++) {
+        uint32_t user = node->users.at[i];
+        if (p->seen[user])
+            continue;
+        p->seen[user] = 1;
+        if (!BT_PUSH(p->block->arena, &p->queue, user))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+/* ---- what may be joined ---- */
+
+/* Whether all between two nodes is of at most `between`, and the group at the end of a
+ * kind in the set `end`. */
+static bt_status path_allows(const struct fuse_block *b, uint32_t from, uint32_t to,
+                             uint32_t between, uint32_t end, int *out)
+{
+    struct path p;
+    uint32_t at, nop = 0;
+    *out = 0;
+    BT_TRY(path_start(&p, b, from, to));
+    for (;;) {
+        BT_TRY(path_next(&p, &at));
+        if (at == FUSE_NONE)
+            break;
+        const struct fuse_node *group = &b->nodes[fuse_leader(b, at)];
+        nop += group->nop;
+        if (at == from || b->nodes[at].kind == FUSE_TUPLE)
+            continue;
+        if (at == to ? !(end & 1u << group->group_kind) : group->group_kind > between)
+            return NULL;
+    }
+    *out = nop <= b->max_ops;
+    return NULL;
+}
+
+static void join(struct fuse_block *b, uint32_t x, uint32_t y)
+{
+    uint32_t a = fuse_leader(b, x), c = fuse_leader(b, y);
+    if (a == c)
+        return;
+    struct fuse_node *into = &b->nodes[c], *from = &b->nodes[a];
+    from->leader = c;
+    into->root = most(into->root, from->root);
+    into->nop += from->nop;
+    // a tuple says nothing of what is computed
+    into->group_kind = into->group_kind == FUSE_TUPLE ? from->group_kind
+                       : from->group_kind == FUSE_TUPLE
+                           ? into->group_kind
+                           : most(into->group_kind, from->group_kind);
+}
+
+static bt_status join_path(struct fuse_block *b, uint32_t from, uint32_t to)
+{
+    struct path p;
+    uint32_t at;
+    BT_TRY(path_start(&p, b, from, to));
+    for (;;) {
+        BT_TRY(path_next(&p, &at));
+        if (at == FUSE_NONE)
+            return NULL;
+        join(b, at, to);
+    }
+}
+
+/* Where a group may grow to: the post-dominator, beyond tuples. */
+struct target {
+    uint32_t node, pattern;
+};
+
+static struct target target_of(const struct fuse_block *b, uint32_t node)
+{
+    struct target t = { b->nodes[node].parent, b->nodes[node].pattern };
+    while (t.node != FUSE_NONE && b->nodes[t.node].kind == FUSE_TUPLE) {
+        t.pattern = most(t.pattern, b->nodes[t.node].pattern);
+        t.node = b->nodes[t.node].parent;
+    }
+    return t;
+}
+
+#define SET(kind) (1u << BT_FUSE_##kind)
+
+/* A reduction or contraction takes in what follows element by element. */
+static bt_status try_anchor(struct fuse_block *b, uint32_t node, struct target t,
+                            int *out)
+{
+    *out = 0;
+    if (t.pattern != BT_FUSE_ELEMWISE)
+        return NULL;
+    return path_allows(b, node, t.node, BT_FUSE_BROADCAST, SET(ELEMWISE) | SET(BROADCAST),
+                       out);
+}
+
+/* What is computed element by element goes into what follows; into a contraction or
+ * reduction only where it may be computed for each of its reads. */
+static bt_status try_elementwise(struct fuse_block *b, uint32_t node, struct target t,
+                                 int *out)
+{
+    uint32_t end = SET(ELEMWISE) | SET(BROADCAST) | SET(INJECTIVE);
+    *out = 0;
+    if (t.pattern > BT_FUSE_CONTRACTION)
+        return NULL;
+    if (!b->nodes[node].is_slow || t.pattern <= BT_FUSE_BROADCAST)
+        end |= SET(REDUCE) | SET(CONTRACTION);
+    return path_allows(b, node, t.node, BT_FUSE_INJECTIVE, end, out);
+}
+
+static bt_status try_injective(struct fuse_block *b, uint32_t node, struct target t,
+                               int *out)
+{
+    *out = 0;
+    if (t.pattern > BT_FUSE_INJECTIVE)
+        return NULL;
+    return path_allows(b, node, t.node, BT_FUSE_INJECTIVE,
+                       SET(ELEMWISE) | SET(BROADCAST) | SET(INJECTIVE), out);
+}
+
+/* Anchors first, so that they take the epilogue before something else takes it. */
+static bt_status try_node(struct fuse_block *b, uint32_t node, uint32_t phase)
+{
+    struct target t = target_of(b, node);
+    uint32_t kind = b->nodes[fuse_leader(b, node)].group_kind;
+    int joins = 0;
+    if (t.node == FUSE_NONE || fuse_leader(b, node) == fuse_leader(b, t.node))
+        return NULL;
+    if (phase == 0 && (kind == BT_FUSE_CONTRACTION || kind == BT_FUSE_REDUCE))
+        BT_TRY(try_anchor(b, node, t, &joins));
+    else if (phase == 1 && kind <= BT_FUSE_BROADCAST)
+        BT_TRY(try_elementwise(b, node, t, &joins));
+    else if (phase == 2 && kind == BT_FUSE_INJECTIVE)
+        BT_TRY(try_injective(b, node, t, &joins));
+    return joins ? join_path(b, node, t.node) : NULL;
+}
+
+bt_status fuse_groups(struct fuse_block *b)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        struct fuse_node *node = &b->nodes[i];
+        node->leader = node->root = i;
+        node->group_kind = node->kind;
+        node->nop = node->kind != FUSE_TUPLE;
+    }
+    find_parents(b);
+    for (uint32_t phase = 0; phase < 3; phase++) {
+        for (uint32_t i = 0; i < b->n; i++)
+            BT_TRY(try_node(b, i, phase));
+    }
+    return NULL;
+}

@@ -1,0 +1,50 @@
+/*
+ * Which calls of a block are computed together.
+ *
+ *       conv2d            A value's post-dominator is the first binding that all its uses
+ *       /    \            come through: of conv2d it is add. A group grows from a value to
+ *     tanh   relu         its post-dominator, taking in all that lies between, where the
+ *       \    /            kinds on the way allow it.
+ *        add
+ *
+ * source   Relay 2018, section 5.3; Roesch et al., "Relay: A High-Level Compiler for Deep
+ *          Learning", 2019, section 4.4
+ */
+#ifndef PASSES_FUSE_GROUPS_H
+#define PASSES_FUSE_GROUPS_H
+
+#include <baton/compute.h>
+#include <baton/pass.h>
+
+enum { FUSE_TUPLE = BT_FUSE_OPAQUE + 1 }; /* kind of a tuple or projection */
+
+/* A call, tuple or projection that may be joined with others; or what may not. */
+struct fuse_node {
+    const bt_value *value;
+    uint32_t kind;          /* BT_FUSE_..., FUSE_TUPLE */
+    uint32_t is_slow;       /* dear to compute twice */
+    bt_vec(uint32_t) users; /* nodes, all later */
+    uint32_t escapes; /* 1: used by something that is no node, or is the block's result */
+    /* Post-dominator: */
+    uint32_t parent; /* node, FUSE_NONE */
+    uint32_t depth;
+    uint32_t pattern; /* the greatest kind on the way there */
+    /* Group: */
+    uint32_t leader; /* union-find */
+    uint32_t root;   /* of a leader: the last node, whose value leaves the group */
+    uint32_t group_kind, nop;
+};
+#define FUSE_NONE UINT32_MAX
+
+struct fuse_block {
+    bt_arena *arena;
+    uint32_t n;
+    struct fuse_node *nodes; /* in order of the block */
+    uint32_t max_ops;
+};
+
+/* Fills parents and groups from values, kinds and users. */
+bt_status fuse_groups(struct fuse_block *);
+uint32_t fuse_leader(const struct fuse_block *, uint32_t node);
+
+#endif

@@ -429,6 +429,18 @@ static int is_file(const char *source)
     return n > 5 && strcmp(source + n - 5, ".json") == 0;
 }
 
+/* A lone word that is no pass either, but near the name of a pipeline. */
+static bt_status check_word(bt_ctx *ctx, const char *word)
+{
+    int is_pass;
+    bt__item *item;
+    BT_TRY(bt__plugins_has(ctx, "baton.pass/1", word, &is_pass));
+    if (is_pass)
+        return NULL;
+    bt_status status = bt__plugins_item(ctx, "", word, &item);
+    return status && strstr(status->message, "did you mean") ? status : NULL;
+}
+
 bt_status bt_pipeline_read(bt_ctx *ctx, const char *source, bt_pipeline **out)
 {
     int is_provided = 0;
@@ -438,6 +450,8 @@ bt_status bt_pipeline_read(bt_ctx *ctx, const char *source, bt_pipeline **out)
         BT_TRY(bt__plugins_has(ctx, "", source, &is_provided));
     if (is_provided)
         return bt__pipeline_find(ctx, source, out);
+    if (bt__is_name(source))
+        BT_TRY(check_word(ctx, source));
     bt_pipeline *p = pipeline_create(ctx, "<passes>", source, strlen(source));
     if (!p)
         return bt_no_memory();

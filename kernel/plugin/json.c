@@ -187,8 +187,12 @@ bt_status bt__spot_fail(bt_ctx *ctx, bt__spot spot, const char *format, ...)
 
 bt_status bt__spot_wrap(bt_ctx *ctx, bt__spot spot, bt_status fault)
 {
-    return fault->code == BT_ERR_MEMORY ? fault
-                                        : bt__spot_fail(ctx, spot, "%s", fault->message);
+    if (fault->code == BT_ERR_MEMORY)
+        return fault;
+    bt_status status = bt__spot_fail(ctx, spot, "%s", fault->message);
+    for (const bt_diag *note = fault->note; note; note = note->note)
+        status = bt_note(ctx, status, NULL, 0, "%s", note->message);
+    return status;
 }
 
 /* Whether the string token text[start, end) spells `key`. */

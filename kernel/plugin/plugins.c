@@ -229,13 +229,16 @@ static bt_status fail_unknown(bt_ctx *ctx, const struct bt__plugins *plugins,
     bt__nearest_init(&nearest, name);
     for (uint32_t i = 0; names && i < names->len; i++)
         bt__nearest_offer(&nearest, names->at[i].key);
-    if (!names || names->len == 0)
-        return bt_fail(ctx, BT_ERR_NAME,
-                       "no %s is named \"%s\": no plugin found provides any %s; set "
-                       "BATON_PLUGIN_PATH to the folder of your plugins%s",
-                       kind, name, kind, refused);
-    return bt_fail(ctx, BT_ERR_NAME, "no %s is named \"%s\"%s%s", kind, name,
-                   bt__nearest_text(&nearest, ctx->diags), refused);
+    bt_status status =
+        !names || names->len == 0
+            ? bt_fail(ctx, BT_ERR_NAME,
+                      "no %s is named \"%s\": no plugin found provides any %s; set "
+                      "BATON_PLUGIN_PATH to the folder of your plugins%s",
+                      kind, name, kind, refused)
+            : bt_fail(ctx, BT_ERR_NAME, "no %s is named \"%s\"%s%s", kind, name,
+                      bt__nearest_text(&nearest, ctx->diags), refused);
+    return bt_note(ctx, status, NULL, 0,
+                   "`baton plugin why %s` tells where was searched, and for what", name);
 }
 
 bt_status bt__plugins_chosen(bt_ctx *ctx, const struct bt__plugins *plugins,

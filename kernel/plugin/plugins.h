@@ -48,7 +48,8 @@ enum {
 typedef struct bt__place {
     uint32_t origin; /* BT__PLACE_... */
     const char *path;
-    const char *result; /* "3 manifests", or why it was not searched */
+    const char *result;  /* "3 manifests", or why it was not searched */
+    uint32_t is_refused; /* the user named it, and it was not searched */
 } bt__place;
 
 struct bt_plugin_handle {

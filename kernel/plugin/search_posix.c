@@ -8,6 +8,7 @@
 #define _GNU_SOURCE // dladdr
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,9 +112,15 @@ static bt_status search_folder(bt_ctx *ctx, struct bt__plugins *plugins, uint32_
                                const char *path)
 {
     BT_TRY(add_place(plugins, origin, path, "no such folder"));
+    bt__place *place = &plugins->places.at[plugins->places.len - 1];
     DIR *folder = opendir(path);
-    if (!folder)
+    if (!folder) {
+        place->is_refused = origin == BT__PLACE_PATH || origin == BT__PLACE_ONLY;
+        place->result = errno == EACCES    ? "the folder may not be read"
+                        : errno == ENOTDIR ? "is neither a folder nor a manifest"
+                                           : "no such folder";
         return NULL;
+    }
     uint32_t n = 0;
     bt_status status = read_folder(ctx, plugins, folder, path, &n);
     closedir(folder);
@@ -135,7 +142,9 @@ static bt_status search_element(bt_ctx *ctx, struct bt__plugins *plugins, uint32
                               : "refused: an empty element would mean the current folder";
         bt_report(ctx,
                   bt_fail(ctx, BT_ERR_ARGUMENT, "plugin path: \"%s\" %s", path, why));
-        return add_place(plugins, origin, path, why);
+        BT_TRY(add_place(plugins, origin, path, why));
+        plugins->places.at[plugins->places.len - 1].is_refused = 1;
+        return NULL;
     }
     if (is_manifest(strrchr(path, '/') + 1)) {
         BT_TRY(add_place(plugins, origin, path, "a manifest"));

@@ -131,13 +131,47 @@ static void explain_absence(bt_ctx *ctx, const struct bt__plugins *plugins,
     }
 }
 
+/* ---- places ---- */
+
+uint32_t bt_plugin_nplace(bt_ctx *ctx)
+{
+    struct bt__plugins *plugins;
+    if (bt__plugins_lock(ctx, &plugins))
+        return 0;
+    uint32_t n = plugins->places.len;
+    bt__plugins_unlock(ctx);
+    return n;
+}
+
+bt_status bt_plugin_place_at(bt_ctx *ctx, uint32_t index, bt_plugin_place *out)
+{
+    struct bt__plugins *plugins;
+    BT_TRY(bt__plugins_lock(ctx, &plugins));
+    int is_there = index < plugins->places.len;
+    if (is_there) {
+        const bt__place *place = &plugins->places.at[index];
+        *out = (bt_plugin_place){ .path = place->path,
+                                  .origin = origins[place->origin],
+                                  .result = place->result,
+                                  .is_refused = place->is_refused };
+    }
+    bt__plugins_unlock(ctx);
+    return is_there ? NULL : bt_fail(ctx, BT_ERR_ARGUMENT, "there is no place %u", index);
+}
+
+/* ---- names ---- */
+
 bt_status bt_plugin_why(bt_ctx *ctx, const char *name, bt_text *out)
 {
     struct bt__plugins *plugins;
     BT_TRY(bt__plugins_lock(ctx, &plugins));
-    if (explain_name(plugins, name, out) == 0)
+    int is_known = explain_name(plugins, name, out) > 0;
+    if (!is_known)
         explain_absence(ctx, plugins, name, out);
     explain_places(plugins, out);
     bt__plugins_unlock(ctx);
-    return out->failed ? bt_no_memory() : NULL;
+    if (out->failed)
+        return bt_no_memory();
+    return is_known ? NULL
+                    : bt_fail(ctx, BT_ERR_NAME, "no plugin found provides \"%s\"", name);
 }

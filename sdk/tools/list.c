@@ -1,8 +1,9 @@
 /* baton list: what the plugins provide, from their manifests alone. */
 #include <jansson.h>
 #include <string.h>
+#include <strings.h>
 
-#include <baton/plugin.h>
+#include <baton/pass.h>
 
 #include "verbs.h"
 
@@ -153,6 +154,36 @@ static int print_item(struct tool *tool, const bt_provided *found)
     return EXIT_OK;
 }
 
+static int fail_pipeline(struct tool *tool, const char *name)
+{
+    bt_pipeline *pipeline;
+    TRY_TOOL(tool, bt_pipeline_read(tool->ctx, name, &pipeline));
+    bt_pipeline_destroy(pipeline); // the name of a pass, which is a pipeline of one
+    return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
+                                   "no pipeline is named \"%s\"; baton list pipelines "
+                                   "shows all",
+                                   name));
+}
+
+/* What the kernel says of a name that nobody provides: nearest names, and where to look.
+ */
+static int fail_unknown(struct tool *tool, const struct listing *listing,
+                        const char *name)
+{
+    bt_text interface_name;
+    const void *row;
+    bt_text_init(&interface_name, bt_ctx_scratch(tool->ctx));
+    if (strcmp(listing->kind, "pipeline") == 0) // those are no rows of tables
+        return fail_pipeline(tool, name);
+    bt_text_addf(&interface_name, "baton.%s/1", listing->kind);
+    if (!bt_text_get(&interface_name))
+        return tool_fail(tool, bt_no_memory());
+    TRY_TOOL(tool, bt_registry_row(tool->ctx, interface_name.at, name, 0, &row));
+    return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
+                                   "there is no %s %s; baton list %s shows all",
+                                   listing->kind, name, listing->word));
+}
+
 static int list_one(struct tool *tool, const struct listing *listing, const char *name)
 {
     uint32_t n = bt_provided_len(tool->ctx, listing->kind), found = 0;
@@ -169,9 +200,25 @@ static int list_one(struct tool *tool, const struct listing *listing, const char
     }
     if (found)
         return EXIT_OK;
-    return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
-                                   "there is no %s %s; baton list %s shows all",
-                                   listing->kind, name, listing->word));
+    return fail_unknown(tool, listing, name);
+}
+
+/* "op", "operators", "Passes": which word was meant, or all that there are. */
+static int fail_word(struct tool *tool, const char *word)
+{
+    bt_text all;
+    bt_text_init(&all, bt_ctx_scratch(tool->ctx));
+    for (uint32_t i = 0; i < BT_COUNT(listings); i++) {
+        const struct listing *l = &listings[i];
+        size_t n = strlen(l->kind) < 4 ? strlen(l->kind) : 4;
+        if (strncasecmp(word, l->kind, n) == 0 && *word)
+            return tool_usage(tool,
+                              "there is nothing called %s to list; did you mean %s?",
+                              word, l->word);
+        bt_text_addf(&all, "%s%s", i ? ", " : "", l->word);
+    }
+    return tool_usage(tool, "there is nothing called %s to list; there are %s", word,
+                      bt_text_get(&all) ? all.at : "other words");
 }
 
 static int run(struct tool *tool)
@@ -185,7 +232,7 @@ static int run(struct tool *tool)
         return option_value(tool, "json") ? list_json(tool, listings[i].kind)
                                           : list_all(tool, listings[i].kind);
     }
-    return tool_usage(tool, "there is nothing called %s to list", tool->args[0]);
+    return fail_word(tool, tool->args[0]);
 }
 
 static const struct option options[] = {

@@ -9,6 +9,22 @@
 
 static const char *const states[] = { "found", "open", "refused" };
 
+/* What the user named and could not be searched. */
+static int list_refused_places(struct tool *tool)
+{
+    uint32_t nrefused = 0;
+    for (uint32_t i = 0; i < bt_plugin_nplace(tool->ctx); i++) {
+        bt_plugin_place place;
+        TRY_TOOL(tool, bt_plugin_place_at(tool->ctx, i, &place));
+        if (!place.is_refused)
+            continue;
+        printf("%s  \"%s\" (%s): %s\n", nrefused ? "" : "\nnot searched:\n", place.path,
+               place.origin, place.result);
+        nrefused++;
+    }
+    return EXIT_OK;
+}
+
 static int list(struct tool *tool)
 {
     TRY_TOOL(tool, bt_plugins_scan(tool->ctx));
@@ -29,16 +45,18 @@ static int list(struct tool *tool)
         if (refusal)
             printf("  refused: %s\n", refusal->message);
     }
-    return EXIT_OK;
+    return list_refused_places(tool);
 }
 
 static int why(struct tool *tool)
 {
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(tool->ctx));
-    TRY_TOOL(tool, bt_plugin_why(tool->ctx, tool->args[1], &text));
+    bt_status status = bt_plugin_why(tool->ctx, tool->args[1], &text);
+    if (status && status->code != BT_ERR_NAME)
+        return tool_fail(tool, status);
     fputs(bt_text_get(&text) ? bt_text_get(&text) : "", stdout);
-    return EXIT_OK;
+    return status ? EXIT_INPUT : EXIT_OK; // the text says it all
 }
 
 /* dlopen looks a bare name up in the system's folders; a file is meant. */

@@ -66,6 +66,17 @@ BT_API const char *bt_plugin_manifest(const bt_plugin_handle *);
 BT_API uint32_t bt_plugin_state(const bt_plugin_handle *);
 BT_API bt_status bt_plugin_refusal(const bt_plugin_handle *); /* NULL unless refused */
 
+/* A place that was to be searched for manifests, in order. */
+typedef struct bt_plugin_place {
+    const char *path;    /* as it was given */
+    const char *origin;  /* "BATON_PLUGIN_PATH", "the user's folder", ... */
+    const char *result;  /* "2 manifests", "no such folder", why it was refused */
+    uint32_t is_refused; /* it was named by the user and cannot be searched */
+} bt_plugin_place;
+BT_API uint32_t bt_plugin_nplace(bt_ctx *);
+BT_API bt_status bt_plugin_place_at(bt_ctx *, uint32_t index,
+                                    bt_plugin_place *out) BT_MUST_USE;
+
 /* One provided name, as its manifest states it: "op" "nn.relu", with its documentation as
  * JSON text. */
 typedef struct bt_provided {
@@ -90,7 +101,8 @@ BT_API bt_status bt_registry_row(bt_ctx *, const char *interface_name, const cha
 /* Opens a plugin by id and checks it wholly against its manifest. */
 BT_API bt_status bt_plugin_open(bt_ctx *, const char *id) BT_MUST_USE;
 /* Writes how a name is resolved: every place searched, every candidate, what was chosen
- * and why. */
+ * and why. errors BT_ERR_NAME: nothing is called so; `out` then tells what is near, and
+ * where was searched */
 BT_API bt_status bt_plugin_why(bt_ctx *, const char *name, bt_text *out) BT_MUST_USE;
 /* Writes the manifest of a shared object: opens it, walks its tables. `seed` is the
  * hand-written part as JSON text (id, version, license, ...); `binary` the path to name

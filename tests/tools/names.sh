@@ -1,0 +1,37 @@
+# Names that nobody provides, words that are near, and places that cannot be searched.
+. "$(dirname "$0")/kit.sh"
+
+expect 2 'did you mean ops?' -- "$baton" list op
+expect 2 'did you mean ops?' -- "$baton" list operators
+expect 2 'did you mean passes?' -- "$baton" list pass
+expect 2 'did you mean analyses?' -- "$baton" list analysis
+expect 2 'there are ops, relations, passes' -- "$baton" list things
+expect 1 'no op is named "nn.relux"; did you mean nn.relu' 'baton plugin why nn.relux' -- "$baton" list ops nn.relux
+expect 1 'no pass is named "dead-cod"; did you mean dead-code?' -- "$baton" list passes dead-cod
+expect 1 'no pipeline is named "defaul"; did you mean default?' -- "$baton" list pipelines defaul
+expect 0 'nn.relu (baton.ops.nn)' -- "$baton" list ops nn.relu
+
+printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { nn.relux(%%x) }\n' > unknown.baton
+printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { nn.relu(%%x) }\n' > p.baton
+expect 1 'no op is named "nn.relux"; did you mean nn.relu' '`baton plugin why nn.relux` tells' -- "$baton" opt unknown.baton
+expect 1 'no pass is named "dead-cod"; did you mean dead-code' '`baton plugin why dead-cod` tells' -- \
+    "$baton" opt p.baton --passes dead-cod
+expect 1 'no executor is named "inter"; did you mean interp' '`baton plugin why inter` tells' -- \
+    "$baton" run p.baton --executor inter
+expect 1 'no pipeline is named "defaul"; did you mean default' '`baton plugin why defaul` tells' -- \
+    "$baton" run p.baton --pipeline defaul
+
+# An explanation of nothing is exit code 1.
+expect 0 'baton.ops.nn is used' 'searched, in this order' -- "$baton" plugin why nn.relu
+expect 1 'no plugin found provides "nn.relux"; did you mean nn.relu' 'searched, in this order' -- "$baton" plugin why nn.relux
+refuse 'error:'
+
+# Elements of BATON_PLUGIN_PATH that are not searched are listed with the reason.
+expect 0 'baton.ops.nn' -- "$baton" plugin list
+refuse 'not searched'
+touch file && mkdir empty
+BATON_PLUGIN_PATH="build:$work/no:$work/file:$work/empty:" expect 0 'baton.ops.nn' 'not searched:' \
+    '"build" (BATON_PLUGIN_PATH): refused: the path is relative' "\"$work/no\" (BATON_PLUGIN_PATH): no such folder" \
+    "\"$work/file\" (BATON_PLUGIN_PATH): is neither a folder nor a manifest" \
+    '"" (BATON_PLUGIN_PATH): refused: an empty element would mean the current folder' -- "$baton" plugin list
+refuse "$work/empty"

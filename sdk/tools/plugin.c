@@ -4,6 +4,7 @@
 
 #include <baton/plugin.h>
 
+#include "plugin_check.h"
 #include "plugin_new.h"
 #include "verbs.h"
 
@@ -92,20 +93,14 @@ static int describe(struct tool *tool)
     return EXIT_OK;
 }
 
-static int check(struct tool *tool)
-{
-    TRY_TOOL(tool, bt_plugin_open(tool->ctx, tool->args[1]));
-    printf("%s: its tables agree with its manifest\n", tool->args[1]);
-    return EXIT_OK;
-}
-
 static const struct action {
     const char *name;
     uint32_t min_arg, max_arg; /* the name counted */
     int (*run)(struct tool *);
 } actions[] = {
-    { "list", 1, 1, list },   { "why", 2, 2, why },        { "describe", 2, 2, describe },
-    { "check", 2, 2, check }, { "new", 3, 4, plugin_new },
+    { "list", 1, 1, list },         { "why", 2, 2, why },
+    { "describe", 2, 2, describe }, { "check", 2, 3, plugin_check },
+    { "new", 3, 4, plugin_new },
 };
 
 static int run(struct tool *tool)
@@ -131,17 +126,20 @@ static const struct option options[] = {
 
 const struct verb verb_plugin = {
     .name = "plugin",
-    .args = "list|why NAME|describe FILE.so|check ID|new KIND NAME [FOLDER]",
+    .args = "list|why NAME|describe FILE.so|check ID [OP]|new KIND NAME [FOLDER]",
     .min_arg = 1,
     .max_arg = 4,
     .doc = "Show, explain, describe and check plugins.",
-    .details =
-        "list             all plugins found, and why some are refused\n"
-        "why NAME         where a name comes from, every candidate, and why this one\n"
-        "describe FILE.so the manifest of a shared object, written from its tables\n"
-        "check ID         opens a plugin and compares it with its manifest\n"
-        "new KIND NAME [FOLDER]   writes a plugin that builds: KIND is op, relation or "
-        "pass",
+    // clang-format off
+    .details = "list                    all plugins found, why some are refused, what was not searched\n"
+               "why NAME                where a name comes from, every candidate, and why this one;\n"
+               "                        exit code 1 where nothing is called so\n"
+               "describe FILE.so        the manifest of a shared object, written from its tables\n"
+               "check ID [OP]           whether a plugin agrees with its manifest and its operators (OP: one)\n"
+               "                        do what they say: each is typed and run on the cases that it states\n"
+               "                        (BT_CASES); exit code 1 where one fails\n"
+               "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, relation or pass",
+    // clang-format on
     .options = options,
     .run = run,
 };

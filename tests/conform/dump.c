@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "calls.h"
+#include "vary.h"
 
 struct dump {
-    struct conform w;
+    struct op_check w;
     json_t *calls; /* NULL: nothing is written */
     bt_npz_entry *entries;
     uint32_t nentry, cap;
@@ -186,11 +186,11 @@ static bt_status run_values(struct dump *d, const char *kind, const struct call_
     int is_base = c == d->base && !extreme;
     bt_status status = call_run(&d->w, c, seed_of(c->line) + d->ncall, extreme, &r);
     if (!status && !r.call && strcmp(kind, "size") != 0 && (is_base || !narrows(d->w.op)))
-        conform_fault(&d->w, c, "refused: %s", r.why);
+        case_fault(&d->w, c, "refused: %s", r.why);
     if (!status && r.call) {
         d->ncall++;
         if (is_base && r.why)
-            conform_fault(&d->w, c, "failed: %s", r.why);
+            case_fault(&d->w, c, "failed: %s", r.why);
         if (is_base)
             status = relation_check(&d->w, c, &r);
         if (d->calls)

@@ -1,7 +1,7 @@
 /* Cases like a given one: other dtypes, sizes 0 and 1. */
 #include <string.h>
 
-#include "calls.h"
+#include "vary.h"
 
 static const bt_dtype all_dtypes[] = {
 #define BT_STORED(UPPER, name, class_, bits, c_type) BT_##UPPER,
@@ -92,7 +92,7 @@ static bt_status use_with_dtype(const struct call_case *base,
     return use(self, "dtype", &c);
 }
 
-static bt_status vary_dtypes(struct conform *w, const struct call_case *base,
+static bt_status vary_dtypes(struct op_check *w, const struct call_case *base,
                              vary_use_fn *use, void *self)
 {
     struct dtype_pattern patterns[CASE_MAX_LEAF];
@@ -157,7 +157,7 @@ static bt_status vary_sizes(const struct call_case *base, vary_use_fn *use, void
     return NULL;
 }
 
-bt_status vary(struct conform *w, const struct call_case *base, vary_use_fn *use,
+bt_status vary(struct op_check *w, const struct call_case *base, vary_use_fn *use,
                void *self)
 {
     BT_TRY(vary_dtypes(w, base, use, self));

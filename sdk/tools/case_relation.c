@@ -3,7 +3,7 @@
  * same type once numbers are put in again; asked twice a relation says the same; what it
  * makes of known contents is what comes out.
  */
-#include "calls.h"
+#include "case_run.h"
 
 /* ---- symbolic dims ---- */
 
@@ -41,7 +41,7 @@ static const bt_type *number_of(bt_subst *subst, const bt_type *leaf)
     return NULL;
 }
 
-static void print_types(struct conform *w, const bt_type *a, const bt_type *b,
+static void print_types(struct op_check *w, const bt_type *a, const bt_type *b,
                         bt_text *out)
 {
     bt_text_init(out, w->arena);
@@ -73,7 +73,7 @@ static int agrees(const bt_type *symbolic, const bt_type *concrete)
     return 1;
 }
 
-static void check_check(struct conform *w, const struct call_case *c,
+static void check_check(struct op_check *w, const struct call_case *c,
                         const bt_check *check, bt_subst *subst)
 {
     const bt_type *left = bt_type_subst(w->store, subst, check->left),
@@ -86,14 +86,14 @@ static void check_check(struct conform *w, const struct call_case *c,
                 : check->relation == BT_CHECK_DIVISIBLE  ? bt_mod_int64(a, b) == 0
                                                          : a == b || a == 1;
     if (!holds)
-        conform_fault(w, c,
-                      "a run-time check of symbolic dims (%lld, %lld) refuses numbers "
-                      "that the relation takes",
-                      (long long)a, (long long)b);
+        case_fault(w, c,
+                   "a run-time check of symbolic dims (%lld, %lld) refuses numbers "
+                   "that the relation takes",
+                   (long long)a, (long long)b);
 }
 
 /* 1: the relation takes them. */
-static int check_symbols(struct conform *w, const struct call_case *c,
+static int check_symbols(struct op_check *w, const struct call_case *c,
                          const struct call_result *r, struct symbols *s)
 {
     const bt_call *call;
@@ -104,14 +104,14 @@ static int check_symbols(struct conform *w, const struct call_case *c,
     const bt_type *result = bt_type_subst(w->store, &subst, call->base.type);
     if (!result || !agrees(result, r->call->base.type)) {
         print_types(w, result ? result : call->base.type, r->call->base.type, &text);
-        conform_fault(w, c, "with symbolic dims: %s", bt_text_get(&text));
+        case_fault(w, c, "with symbolic dims: %s", bt_text_get(&text));
     }
     for (uint32_t i = 0; i < call->ncheck; i++)
         check_check(w, c, &call->checks[i], &subst);
     return 1;
 }
 
-static void check_symbolic(struct conform *w, const struct call_case *c,
+static void check_symbolic(struct op_check *w, const struct call_case *c,
                            const struct call_result *r)
 {
     struct symbols all = { 0 };
@@ -142,7 +142,7 @@ static bt_status relate_twice(bt_solver *s, const bt_relation_call *r)
     return NULL;
 }
 
-static bt_status check_twice(struct conform *w, const struct call_case *c,
+static bt_status check_twice(struct op_check *w, const struct call_case *c,
                              const struct call_result *r)
 {
     struct twice t = { .op = *w->op };
@@ -159,9 +159,9 @@ static bt_status check_twice(struct conform *w, const struct call_case *c,
     t.op.relate = relate_twice;
     bt_status status = call_build(w, c, &t.op, NULL, NULL, NULL, &call);
     if (status)
-        conform_fault(w, c, "its relation, asked twice: %s", status->message);
+        case_fault(w, c, "its relation, asked twice: %s", status->message);
     else if (t.ndifferent || !t.nheld || !agrees(call->base.type, r->call->base.type))
-        conform_fault(w, c, "its relation, asked twice, gives two types");
+        case_fault(w, c, "its relation, asked twice, gives two types");
     return NULL;
 }
 
@@ -175,7 +175,7 @@ static int is_small_integer(const bt_tensor *t)
 }
 
 /* With small integers as constants the type may say more, and what it says must be so. */
-static void check_contents(struct conform *w, const struct call_case *c,
+static void check_contents(struct op_check *w, const struct call_case *c,
                            const struct call_result *r)
 {
     bt_tensor *constants[CASE_MAX_LEAF] = { 0 };
@@ -189,8 +189,8 @@ static void check_contents(struct conform *w, const struct call_case *c,
         return;
     bt_status status = call_build(w, c, NULL, NULL, NULL, constants, &call);
     if (status) {
-        conform_fault(w, c, "its relation refuses contents that can be computed: %s",
-                      status->message);
+        case_fault(w, c, "its relation refuses contents that can be computed: %s",
+                   status->message);
         return;
     }
     const bt_list_type *tuple = bt_as_tuple_type(call->base.type);
@@ -203,12 +203,11 @@ static void check_contents(struct conform *w, const struct call_case *c,
         for (uint32_t k = 0; fits && k < shape->n; k++)
             fits = !bt_dim_is_const(shape->dims[k], &size) || size == r->out[i]->dims[k];
         if (!fits)
-            conform_fault(w, c, "with contents known result %u does not have its type",
-                          i);
+            case_fault(w, c, "with contents known result %u does not have its type", i);
     }
 }
 
-bt_status relation_check(struct conform *w, const struct call_case *c,
+bt_status relation_check(struct op_check *w, const struct call_case *c,
                          const struct call_result *r)
 {
     check_symbolic(w, c, r);

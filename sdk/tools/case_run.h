@@ -1,7 +1,7 @@
 /* Cases as typed calls, computed; what must hold of every operator without knowing what
  * it computes. */
-#ifndef CONFORM_CALLS_H
-#define CONFORM_CALLS_H
+#ifndef CASE_RUN_H
+#define CASE_RUN_H
 
 #include <jansson.h>
 
@@ -9,21 +9,26 @@
 
 enum { CALL_MAX_OUT = 16 };
 
-/* One operator's run of the tests. */
-struct conform {
+/* One operator while its cases are tried. */
+struct op_check {
     bt_ctx *ctx;
     bt_store *store;
     bt_arena *arena;
     const bt_op *op;
-    json_t *faults; /* texts: what is wrong with the operator */
+    json_t *faults; /* texts: what is wrong with it */
+    uint32_t
+        is_brief; /* they name neither the operator nor the case, but show formulas */
 };
 /* "nn.dense: float32[2, 3] | units=4: ..." */
-void conform_fault(struct conform *, const struct call_case *, const char *format, ...)
+void case_fault(struct op_check *, const struct call_case *, const char *format, ...)
     BT_PRINTF(3, 4);
+
+/* What a status says. */
+const char *case_message(struct op_check *, bt_status);
 
 /* A typed call of the operator, or of `as` in its stead; arguments are parameters, those
  * in `constants` (NULL: none) constants. */
-bt_status call_build(struct conform *, const struct call_case *, const bt_op *as,
+bt_status call_build(struct op_check *, const struct call_case *, const bt_op *as,
                      case_dim_fn *, void *self, bt_tensor *const *constants,
                      const bt_call **out) BT_MUST_USE;
 
@@ -37,18 +42,17 @@ struct call_result {
 };
 /* Types it, computes it from random values, and checks that types, shapes and strides
  * mean what they should. */
-bt_status call_run(struct conform *, const struct call_case *, uint64_t seed, int extreme,
-                   struct call_result *) BT_MUST_USE;
+bt_status call_run(struct op_check *, const struct call_case *, uint64_t seed,
+                   int extreme, struct call_result *) BT_MUST_USE;
 void call_result_free(struct call_result *);
 
 /* The type relation alone: symbolic dims, asked twice, contents known. */
-bt_status relation_check(struct conform *, const struct call_case *,
+bt_status relation_check(struct op_check *, const struct call_case *,
                          const struct call_result *) BT_MUST_USE;
 
-/* Further cases like `base`: other dtypes that the inputs' patterns take, dims of 0
- * and 1. Calls `use` with each; `kind` is "dtype" or "size". */
-typedef bt_status vary_use_fn(void *self, const char *kind, const struct call_case *);
-bt_status vary(struct conform *, const struct call_case *base, vary_use_fn *,
-               void *self) BT_MUST_USE;
+/* The call again, as a program that the executor interp runs; and by the operator's
+ * plain C, where it has a formula besides: both must give what call_run got. */
+bt_status call_run_again(struct op_check *, const struct call_case *,
+                         const struct call_result *) BT_MUST_USE;
 
 #endif

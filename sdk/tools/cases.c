@@ -122,6 +122,7 @@ bt_status case_next(bt_ctx *ctx, bt_arena *arena, const char *op, const char **t
         BT_TRY(read_arg(&r));
         skip(&r, "");
     }
+    skip(&r, "");
     if (r.at < r.end)
         out->attrs = bt_arena_text(arena, r.at, (size_t)(r.end - r.at));
     return out->line && out->attrs ? NULL : bt_no_memory();

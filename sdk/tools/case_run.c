@@ -1,23 +1,30 @@
-#include "calls.h"
+#include "case_run.h"
 
 #include <baton/compute.h>
 #include <stdarg.h>
 #include <string.h>
 
-void conform_fault(struct conform *w, const struct call_case *c, const char *format, ...)
+/* "nn.dense: float32[2, 3] | units=4: " */
+static void add_case(const struct op_check *w, const struct call_case *c, bt_text *text)
+{
+    bt_text_addf(text, "%s: ", w->op->name);
+    for (uint32_t i = 0; i < c->nleaf; i++) {
+        char name[BT_DTYPE_NAME_SIZE];
+        bt_text_addf(text, "%s%s[", i ? ", " : "",
+                     bt_dtype_name(c->leaves[i].dtype, name, sizeof(name)));
+        for (uint32_t k = 0; k < c->leaves[i].rank; k++)
+            bt_text_addf(text, "%s%lld", k ? ", " : "", (long long)c->leaves[i].dims[k]);
+        bt_text_addf(text, "]");
+    }
+    bt_text_addf(text, "%s%s: ", *c->attrs ? " | " : "", c->attrs);
+}
+
+void case_fault(struct op_check *w, const struct call_case *c, const char *format, ...)
 {
     bt_text text;
     bt_text_init(&text, w->arena);
-    bt_text_addf(&text, "%s: ", w->op->name);
-    for (uint32_t i = 0; i < c->nleaf; i++) {
-        char name[BT_DTYPE_NAME_SIZE];
-        bt_text_addf(&text, "%s%s[", i ? ", " : "",
-                     bt_dtype_name(c->leaves[i].dtype, name, sizeof(name)));
-        for (uint32_t k = 0; k < c->leaves[i].rank; k++)
-            bt_text_addf(&text, "%s%lld", k ? ", " : "", (long long)c->leaves[i].dims[k]);
-        bt_text_addf(&text, "]");
-    }
-    bt_text_addf(&text, "%s%s: ", *c->attrs ? " | " : "", c->attrs);
+    if (!w->is_brief)
+        add_case(w, c, &text);
     va_list args;
     va_start(args, format);
     bt_text_addv(&text, format, args);
@@ -25,9 +32,24 @@ void conform_fault(struct conform *w, const struct call_case *c, const char *for
     json_array_append_new(w->faults, json_string(bt_text_get(&text)));
 }
 
+const char *case_message(struct op_check *w, bt_status status)
+{
+    const bt_place *place = &status->place;
+    bt_text text;
+    bt_text_init(&text, w->arena);
+    bt_text_addf(&text, "%s", status->message);
+    if (w->is_brief && place->text && place->column)
+        bt_text_addf(&text, "\n    %s\n    %*s^", place->text, (int)place->column - 1,
+                     "");
+    for (const bt_diag *note = w->is_brief ? status->note : NULL; note; note = note->note)
+        bt_text_addf(&text, "\n    %s", note->message);
+    const char *out = bt_text_get(&text);
+    return out ? out : "no memory";
+}
+
 /* ---- typed ---- */
 
-static bt_status build_arg(struct conform *w, bt_builder *b, const struct call_case *c,
+static bt_status build_arg(struct op_check *w, bt_builder *b, const struct call_case *c,
                            uint32_t i, case_dim_fn *dim, void *self,
                            bt_tensor *const *constants, const bt_value **out)
 {
@@ -42,7 +64,7 @@ static bt_status build_arg(struct conform *w, bt_builder *b, const struct call_c
     return NULL;
 }
 
-static bt_status build(struct conform *w, bt_builder *b, const struct call_case *c,
+static bt_status build(struct op_check *w, bt_builder *b, const struct call_case *c,
                        const bt_op *as, case_dim_fn *dim, void *self,
                        bt_tensor *const *constants, const bt_call **out)
 {
@@ -50,7 +72,7 @@ static bt_status build(struct conform *w, bt_builder *b, const struct call_case 
     const void *attrs = NULL;
     for (uint32_t i = 0; i < c->narg; i++)
         BT_TRY(build_arg(w, b, c, i, dim, self, constants, &args[i]));
-    if (w->op->attrs)
+    if (w->op->attrs || *c->attrs)
         BT_TRY(bt_attrs_parse(w->ctx, w->store, w->op, c->attrs, &attrs));
     BT_TRY(bt_block_begin(b, 0, NULL));
     BT_TRY(bt_build_op(b, as, attrs, c->narg, args, &value));
@@ -58,7 +80,7 @@ static bt_status build(struct conform *w, bt_builder *b, const struct call_case 
     return NULL;
 }
 
-bt_status call_build(struct conform *w, const struct call_case *c, const bt_op *as,
+bt_status call_build(struct op_check *w, const struct call_case *c, const bt_op *as,
                      case_dim_fn *dim, void *self, bt_tensor *const *constants,
                      const bt_call **out)
 {
@@ -90,35 +112,35 @@ static int same_elements(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b)
 }
 
 /* A result must have the type that the relation gave it. */
-static void check_type(struct conform *w, const struct call_case *c, const bt_type *type,
+static void check_type(struct op_check *w, const struct call_case *c, const bt_type *type,
                        const bt_tensor *out)
 {
     const bt_shape_type *shape = bt_tensor_shape(type);
     int64_t size;
     if (bt_tensor_dtype(type) != out->dtype)
-        conform_fault(w, c, "the dtype of a result is not its type's");
+        case_fault(w, c, "the dtype of a result is not its type's");
     if (!shape) {
-        conform_fault(w, c, "the rank of a result is not in its type");
+        case_fault(w, c, "the rank of a result is not in its type");
         return;
     }
     if (shape->n != out->rank) {
-        conform_fault(w, c, "a result of rank %u, by its type %u", out->rank, shape->n);
+        case_fault(w, c, "a result of rank %u, by its type %u", out->rank, shape->n);
         return;
     }
     for (uint32_t i = 0; i < out->rank; i++) {
         if (bt_dim_is_const(shape->dims[i], &size) && size != out->dims[i])
-            conform_fault(w, c, "axis %u of a result has extent %lld, by its type %lld",
-                          i, (long long)out->dims[i], (long long)size);
+            case_fault(w, c, "axis %u of a result has extent %lld, by its type %lld", i,
+                       (long long)out->dims[i], (long long)size);
     }
 }
 
-static void check_types(struct conform *w, const struct call_case *c,
+static void check_types(struct op_check *w, const struct call_case *c,
                         const struct call_result *r)
 {
     const bt_type *type = r->call->base.type;
     const bt_list_type *tuple = bt_as_tuple_type(type);
     if ((tuple ? tuple->n : 1) != r->nout) {
-        conform_fault(w, c, "%u results, by the type %u", r->nout, tuple ? tuple->n : 1);
+        case_fault(w, c, "%u results, by the type %u", r->nout, tuple ? tuple->n : 1);
         return;
     }
     for (uint32_t i = 0; i < r->nout; i++)
@@ -126,7 +148,7 @@ static void check_types(struct conform *w, const struct call_case *c,
 }
 
 /* The shape function must say what comes out, or a bound of it. */
-static void check_shapes(struct conform *w, bt_compute *compute,
+static void check_shapes(struct op_check *w, bt_compute *compute,
                          const struct call_case *c, const struct call_result *r)
 {
     uint32_t ranks[CALL_MAX_OUT], is_bound = 0;
@@ -134,27 +156,27 @@ static void check_shapes(struct conform *w, bt_compute *compute,
     bt_status status = bt_compute_shapes(
         w->ctx, compute, r->nin, (const bt_tensor *const *)r->in, ranks, dims, &is_bound);
     if (status && status->code != BT_ERR_UNSUPPORTED)
-        conform_fault(w, c, "no shapes: %s", status->message);
+        case_fault(w, c, "no shapes: %s", status->message);
     if (status)
         return;
     for (uint32_t i = 0; i < r->nout; i++) {
         if (ranks[i] != r->out[i]->rank) {
-            conform_fault(w, c, "the shape function gives rank %u for a result of %u",
-                          ranks[i], r->out[i]->rank);
+            case_fault(w, c, "the shape function gives rank %u for a result of %u",
+                       ranks[i], r->out[i]->rank);
             continue;
         }
         for (uint32_t k = 0; k < ranks[i]; k++) {
             int64_t size = r->out[i]->dims[k];
             if (is_bound ? size > dims[i][k] : size != dims[i][k])
-                conform_fault(w, c,
-                              "the shape function gives %lld for axis %u of extent %lld",
-                              (long long)dims[i][k], k, (long long)size);
+                case_fault(w, c,
+                           "the shape function gives %lld for axis %u of extent %lld",
+                           (long long)dims[i][k], k, (long long)size);
         }
     }
 }
 
 /* Inputs with other strides must give the same. */
-static bt_status check_strides(struct conform *w, bt_compute *compute,
+static bt_status check_strides(struct op_check *w, bt_compute *compute,
                                const struct call_case *c, const struct call_result *r)
 {
     bt_tensor *in[CASE_MAX_LEAF] = { 0 }, *out[CALL_MAX_OUT] = { 0 };
@@ -165,11 +187,10 @@ static bt_status check_strides(struct conform *w, bt_compute *compute,
         bt_status run =
             bt_compute_run(w->ctx, compute, r->nin, (const bt_tensor *const *)in, out);
         if (run)
-            conform_fault(w, c, "fails with other strides: %s", run->message);
+            case_fault(w, c, "fails with other strides: %s", run->message);
         for (uint32_t i = 0; !run && i < r->nout; i++) {
             if (!same_elements(w->ctx, out[i], r->out[i]))
-                conform_fault(w, c, "result %u differs when inputs have other strides",
-                              i);
+                case_fault(w, c, "result %u differs when inputs have other strides", i);
         }
     }
     for (uint32_t i = 0; i < r->nin; i++)
@@ -179,12 +200,7 @@ static bt_status check_strides(struct conform *w, bt_compute *compute,
     return status;
 }
 
-static const char *message_of(struct conform *w, bt_status status)
-{
-    return bt_arena_text(w->arena, status->message, strlen(status->message));
-}
-
-static bt_status compute(struct conform *w, const struct call_case *c,
+static bt_status compute(struct op_check *w, const struct call_case *c,
                          struct call_result *r)
 {
     const bt_type *args[CASE_MAX_LEAF];
@@ -198,8 +214,8 @@ static bt_status compute(struct conform *w, const struct call_case *c,
                              .result = r->call->base.type };
     bt_status status = bt_compute_create(w->ctx, &call, &compute);
     if (status) {
-        conform_fault(w, c, "%s", status->message);
-        r->why = message_of(w, status);
+        r->why = case_message(w, status);
+        case_fault(w, c, "%s", r->why);
         return NULL;
     }
     uint32_t nout = bt_compute_nout(compute);
@@ -208,9 +224,9 @@ static bt_status compute(struct conform *w, const struct call_case *c,
                  : bt_compute_run(w->ctx, compute, r->nin,
                                   (const bt_tensor *const *)r->in, r->out);
     if (status) {
-        r->why = message_of(w, status);
+        r->why = case_message(w, status);
         if (status->code != BT_ERR_RUNTIME)
-            conform_fault(w, c, "%s", r->why);
+            case_fault(w, c, "%s", r->why);
         status = NULL;
     } else {
         r->nout = nout;
@@ -222,14 +238,14 @@ static bt_status compute(struct conform *w, const struct call_case *c,
     return status;
 }
 
-bt_status call_run(struct conform *w, const struct call_case *c, uint64_t seed,
+bt_status call_run(struct op_check *w, const struct call_case *c, uint64_t seed,
                    int extreme, struct call_result *r)
 {
     *r = (struct call_result){ 0 };
     bt_status refused = call_build(w, c, NULL, NULL, NULL, NULL, &r->call);
     if (refused) {
         r->call = NULL;
-        r->why = message_of(w, refused);
+        r->why = case_message(w, refused);
         return refused->code == BT_ERR_MEMORY ? refused : NULL;
     }
     for (uint32_t i = 0; i < c->nleaf; i++) {

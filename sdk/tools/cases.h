@@ -6,8 +6,8 @@
  * types of arguments (a tuple of tensors in parentheses), each with the range of its
  * values where that matters, then the attributes.
  */
-#ifndef CONFORM_CASES_H
-#define CONFORM_CASES_H
+#ifndef CASES_H
+#define CASES_H
 
 #include <baton/op.h>
 

@@ -1,0 +1,154 @@
+/* Whether a plugin is what its manifest says, and whether its operators do what their
+ * rows say: formulas, hooks, input patterns and relations are tried on every case. */
+#include "plugin_check.h"
+
+#include <string.h>
+
+#include <baton/plugin.h>
+
+#include "case_run.h"
+
+struct tally {
+    uint32_t nop, nbroken_op, ncase, nbroken_case;
+};
+
+/* The same values on every run. */
+static uint64_t seed_of(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325u; // FNV-1a
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+static bt_status try_case(struct op_check *w, const struct call_case *c)
+{
+    struct call_result r;
+    bt_status status = call_run(w, c, seed_of(c->line), 0, &r);
+    size_t nfault = json_array_size(w->faults);
+    if (!status && !r.call)
+        case_fault(w, c, "refused: %s", r.why);
+    else if (!status && r.why && !nfault)
+        case_fault(w, c, "failed: %s", r.why);
+    if (!status && r.call)
+        status = relation_check(w, c, &r);
+    if (!status && r.call && !r.why)
+        status = call_run_again(w, c, &r);
+    call_result_free(&r);
+    return status;
+}
+
+/* Lines of their own below what they are about. */
+static void print_indented(const char *text)
+{
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        printf("          %.*s\n", (int)n, text);
+    }
+}
+
+static void print_faults(const struct op_check *w, const char *line)
+{
+    printf("  FAILED  %s\n", line);
+    for (size_t i = 0; i < json_array_size(w->faults); i++) {
+        const char *fault = json_string_value(json_array_get(w->faults, i));
+        print_indented(fault ? fault : "no memory");
+    }
+}
+
+/* All cases of one operator. */
+static bt_status try_cases(struct op_check *w, const char *text, struct tally *tally)
+{
+    struct call_case c;
+    int is_case, is_broken = 0;
+    for (;;) {
+        BT_TRY(case_next(w->ctx, w->arena, w->op->name, &text, &c, &is_case));
+        if (!is_case)
+            break;
+        tally->ncase++;
+        BT_TRY(try_case(w, &c));
+        if (json_array_size(w->faults)) {
+            print_faults(w, c.line);
+            tally->nbroken_case++;
+            is_broken = 1;
+        } else {
+            printf("  ok      %s\n", c.line);
+        }
+        json_array_clear(w->faults);
+        bt_ctx_clear_diags(w->ctx);
+    }
+    tally->nbroken_op += (uint32_t)is_broken;
+    return NULL;
+}
+
+static bt_status try_op(struct op_check *w, const char *name, struct tally *tally)
+{
+    const void *facet;
+    BT_TRY(bt_op_get(w->ctx, name, &w->op));
+    BT_TRY(bt_op_facet(w->ctx, w->op, "cases", &facet));
+    printf("%s\n", name);
+    if (facet)
+        return try_cases(w, ((const bt_cases_facet *)facet)->text, tally);
+    printf(
+        "  not tried: it states no cases; give it a facet BT_CASES(\"float32[2, 3]\")\n");
+    return NULL;
+}
+
+static int check_op(struct tool *tool, const char *name, struct tally *tally)
+{
+    bt_registry *registry = bt_ctx_registry(tool->ctx);
+    struct op_check w = { .ctx = tool->ctx,
+                          .store = bt_store_create(registry),
+                          .arena = bt_arena_create(registry),
+                          .faults = json_array(),
+                          .is_brief = 1 };
+    bt_status status =
+        w.store && w.arena && w.faults ? try_op(&w, name, tally) : bt_no_memory();
+    tally->nop++;
+    int is_lost = status && (status->code == BT_ERR_MEMORY || !w.op);
+    int code = is_lost ? tool_fail(tool, status) : EXIT_OK;
+    if (status && !is_lost) { // others may still be tried
+        printf("  FAILED\n");
+        print_indented(case_message(&w, status));
+        tally->nbroken_op++;
+        bt_ctx_clear_diags(tool->ctx);
+    }
+    json_decref(w.faults);
+    bt_store_unref(w.store);
+    bt_arena_destroy(w.arena);
+    return code;
+}
+
+static int check_ops(struct tool *tool, const char *id, const char *only,
+                     struct tally *tally)
+{
+    for (uint32_t i = 0; i < bt_provided_len(tool->ctx, "op"); i++) {
+        bt_provided item;
+        TRY_TOOL(tool, bt_provided_at(tool->ctx, "op", i, &item));
+        if (strcmp(bt_plugin_id(item.plugin), id) != 0 ||
+            (only && strcmp(item.name, only) != 0))
+            continue;
+        int code = check_op(tool, item.name, tally);
+        if (code)
+            return code;
+    }
+    return EXIT_OK;
+}
+
+int plugin_check(struct tool *tool)
+{
+    const char *id = tool->args[1], *only = tool->args[2];
+    struct tally tally = { 0 };
+    TRY_TOOL(tool, bt_plugin_open(tool->ctx, id));
+    printf("%s: its tables agree with its manifest\n", id);
+    int code = check_ops(tool, id, only, &tally);
+    if (code)
+        return code;
+    if (only && !tally.nop)
+        return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
+                                       "plugin %s has no operator %s", id, only));
+    if (tally.nop)
+        printf("%u operators, %u with faults; %u cases, %u failed\n", tally.nop,
+               tally.nbroken_op, tally.ncase, tally.nbroken_case);
+    return tally.nbroken_op ? EXIT_INPUT : EXIT_OK;
+}

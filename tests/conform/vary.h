@@ -1,0 +1,13 @@
+/* Cases made from cases. */
+#ifndef CONFORM_VARY_H
+#define CONFORM_VARY_H
+
+#include "case_run.h"
+
+/* Further cases like `base`: other dtypes that the inputs' patterns take, dims of 0
+ * and 1. Calls `use` with each; `kind` is "dtype" or "size". */
+typedef bt_status vary_use_fn(void *self, const char *kind, const struct call_case *);
+bt_status vary(struct op_check *, const struct call_case *base, vary_use_fn *,
+               void *self) BT_MUST_USE;
+
+#endif

@@ -1,0 +1,36 @@
+# baton plugin check: every operator is tried on its cases, and each of those that are wrong is found, with its reason.
+. "$(dirname "$0")/kit.sh"
+BATON_PLUGIN_PATH=$wrong
+export BATON_PLUGIN_PATH
+
+# found OPERATOR TEXT...: the check of one operator fails and says so.
+found() {
+    name=$1
+    shift
+    expect 1 "^wrong.$name\$" '^  FAILED' "$@" '^1 operators, 1 with faults' -- "$baton" plugin check test.wrong "wrong.$name"
+}
+found formula '^  FAILED  float32\[2, 3\]$' 'no scalar operator or dtype is called `sigmoyd`' \
+    '^              y: t\[..\] = data\[..\] \* sigmoyd(data\[..\])$' '^                                    ^$'
+found syntax 'expected `)`, found the end of the formula'
+found pattern 'refused: expected a dtype or a class of dtypes in the type of an input' 't:flaot\[..\]'
+found hook 'expected an expression, found the end of the formula'
+found bounds 'failed: wrong.bounds: index 3 is out of bounds for axis 1 of data'
+found relation '^  ok      float32\[2, 2\]$' 'axis 0 of result 0 has extent 2 in its type, computed was 3'
+found eval 'its formula and its plain C give different results 0' '^  ok      float32\[0\]$'
+found case 'case "float32\[2, 3": \] expected'
+found attribute 'wrong.attribute has no attribute `axis`'
+found dtype 'refused: wrong.dtype: elements of data are int8, but must be float'
+expect 0 '^  ok      float32\[2, 3\]$' '^  ok      float64\[\]$' '^1 operators, 0 with faults; 2 cases, 0 failed$' -- \
+    "$baton" plugin check test.wrong wrong.right
+expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
+
+# All together: one fault does not hide the next.
+expect 1 'test.wrong: its tables agree with its manifest' '12 operators, 10 with faults; 13 cases, 9 failed' -- \
+    "$baton" plugin check test.wrong
+expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
+expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung
+
+# Baton's own operators are right, and plugins without operators have only tables.
+expect 0 '0 with faults' -- "$baton" plugin check baton.ops.image
+expect 0 'its tables agree with its manifest' -- "$baton" plugin check baton.passes
+refuse operators

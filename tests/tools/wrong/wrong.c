@@ -1,0 +1,68 @@
+/* Operators whose faults show only when they are called. */
+#include <baton/op.h>
+
+extern const bt_table bt_tests_tools_wrong_wrong[];
+
+static const bt_op_input any[] = {
+    { .name = "data", .type = "t:float[..]", .doc = "any shape" },
+    { 0 },
+};
+static const bt_op_input misspelt[] = {
+    { .name = "data", .type = "t:flaot[..]", .doc = "any shape" },
+    { 0 },
+};
+static const bt_op_input matrix[] = {
+    { .name = "data", .type = "t:float[m, n]", .doc = "a matrix" },
+    { 0 },
+};
+
+static bt_status write_nonsense(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    (void)ctx;
+    (void)call;
+    bt_text_addf(out, "y: t[..] = data[..] +");
+    return NULL;
+}
+
+/* Says that the result has the shape of the matrix; the formula gives its transpose. */
+static bt_status relate_same(bt_solver *s, const bt_relation_call *r)
+{
+    return bt_relation_unify(s, r, bt_relation_arg(s, r, 0), bt_relation_arg(s, r, 1),
+                             "types of data and of the result");
+}
+
+/* Fills with 3, where the formula says 2. */
+static bt_status eval_three(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const bt_tensor *in = call->in[0];
+    BT_TRY(bt_tensor_create(ctx, in->dtype, in->rank, in->dims, &call->out[0]));
+    for (int64_t i = 0; i < in->nelem; i++)
+        bt_tensor_set(call->out[0], i, 3);
+    return NULL;
+}
+
+#define ROW(name_, inputs_, ...)                                                    \
+    {                                                                               \
+        .name = "wrong." name_, .revision = 1, .doc = "A test.", .inputs = inputs_, \
+        __VA_ARGS__                                                                 \
+    }
+#define CASES(text) .facets = BT_FACET_ROWS(BT_CASES(text))
+
+// clang-format off
+static const bt_op ops[] = {
+    ROW("right",    any,      .formula = "y: t[..] = data[..] * 2",            CASES("float32[2, 3]\nfloat64[]")),
+    ROW("formula",  any,      .formula = "y: t[..] = data[..] * sigmoyd(data[..])", CASES("float32[2, 3]")),
+    ROW("syntax",   any,      .formula = "y: t[..] = (data[..] * 2",           CASES("float32[2, 3]")),
+    ROW("pattern",  misspelt, .formula = "y: t[..] = data[..] * 2",            CASES("float32[2, 3]")),
+    ROW("hook",     any,      .relation = "Identity", .write_formula = write_nonsense, CASES("float32[2, 3]")),
+    ROW("bounds",   matrix,   .formula = "y: t[i in m] = data[i, n]",          CASES("float32[2, 3]")),
+    ROW("relation", matrix,   .relate = relate_same, .formula = "y: t[i in n, j in m] = data[j, i]", CASES("float32[2, 2]\nfloat32[2, 3]")),
+    ROW("eval",     any,      .relation = "Identity", .eval = eval_three, .formula = "y: t[..] = data[..] * 0 + 2", CASES("float32[3]\nfloat32[0]")),
+    ROW("case",     any,      .formula = "y: t[..] = data[..]",                CASES("float32[2, 3")),
+    ROW("attribute", any,     .formula = "y: t[..] = data[..]",                CASES("float32[2] | axis=1")),
+    ROW("dtype",    any,      .formula = "y: t[..] = data[..]",                CASES("int8[2]")),
+    ROW("untried",  any,      .formula = "y: t[..] = data[..]"),
+    { 0 },
+};
+// clang-format on
+const bt_table bt_tests_tools_wrong_wrong[] = { BT_OPS(ops), { 0 } };

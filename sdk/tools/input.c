@@ -5,6 +5,8 @@
 
 #include <baton/importer.h>
 
+#include "list_value.h"
+
 struct form {
     bt_dtype dtype; /* 0: not known */
     int32_t rank;   /* -1: not known */
@@ -28,19 +30,17 @@ static int parse_form(const char *text, size_t n, struct form *out)
     return out->dtype != 0;
 }
 
-/* What the program states; 0 unless shape and dtype are wholly known. */
+/* What the program states; dims not known are -1. 1: shape and dtype are wholly known. */
 static int port_form(const bt_port *port, struct form *out)
 {
-    if (port->rank < 0 || !port->dtype)
-        return 0;
+    int is_whole = port->rank >= 0 && port->dtype;
     out->dtype = port->dtype;
     out->rank = port->rank;
     for (int32_t i = 0; i < port->rank; i++) {
-        if (port->dims[i] < 0)
-            return 0;
         out->dims[i] = port->dims[i];
+        is_whole &= port->dims[i] >= 0;
     }
-    return 1;
+    return is_whole;
 }
 
 static void fill_random(bt_tensor *tensor, uint64_t seed)
@@ -59,29 +59,92 @@ static void fill_random(bt_tensor *tensor, uint64_t seed)
     }
 }
 
+static int is_random(const char *text)
+{
+    return strncmp(text, "random:", 7) == 0;
+}
+
+static int is_list(const char *text)
+{
+    return text[strspn(text, " \t\n")] == '[';
+}
+
 static int is_content(const char *text)
 {
     char *end;
     strtod(text, &end);
-    return strncmp(text, "random:", 7) == 0 || (end != text && !*end);
+    return is_random(text) || is_list(text) || (end != text && !*end) ||
+           strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+}
+
+static bt_status make_random(bt_ctx *ctx, const struct form *form, const char *content,
+                             bt_tensor **out)
+{
+    const char *digits = content + 7;
+    char *end;
+    uint64_t seed = strtoull(digits, &end, 10);
+    if (end == digits || *end || *digits == '-')
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "%s: SEED is a whole number", content);
+    BT_TRY(bt_tensor_create(ctx, form->dtype, (uint32_t)form->rank, form->dims, out));
+    fill_random(*out, seed);
+    return NULL;
+}
+
+/* "2x3": a shape as it is written here. */
+static const char *print_shape(bt_ctx *ctx, uint32_t rank, const int64_t *dims)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    for (uint32_t i = 0; i < rank; i++)
+        bt_text_addf(&text, dims[i] < 0 ? "%s?" : "%s%lld", i ? "x" : "",
+                     (long long)dims[i]);
+    return rank ? bt_text_get(&text) : "a single number";
+}
+
+/* A list has the shape that is stated, as far as one is. */
+static bt_status check_shape(bt_ctx *ctx, const struct form *form,
+                             const struct list_value *list)
+{
+    int fits = form->rank < 0 || (uint32_t)form->rank == list->rank;
+    for (uint32_t i = 0; fits && form->rank >= 0 && i < list->rank; i++)
+        fits = form->dims[i] < 0 || form->dims[i] == list->dims[i];
+    if (fits)
+        return NULL;
+    const char *found = print_shape(ctx, list->rank, list->dims),
+               *expected = print_shape(ctx, (uint32_t)form->rank, form->dims);
+    return found && expected
+               ? bt_fail(ctx, BT_ERR_SHAPE,
+                         "the shape of the list is %s, expected was %s", found, expected)
+               : bt_no_memory();
+}
+
+/* A list of numbers, or one number for every element. */
+static bt_status make_list(bt_ctx *ctx, const struct form *form, const char *content,
+                           bt_tensor **out)
+{
+    struct list_value list;
+    bt_tensor *tensor;
+    bt_status status = NULL;
+    BT_TRY(list_value_read(ctx, content, &list));
+    if (list.rank)
+        BT_TRY(check_shape(ctx, form, &list));
+    BT_TRY(bt_tensor_create(ctx, form->dtype,
+                            list.rank ? list.rank : (uint32_t)form->rank,
+                            list.rank ? list.dims : form->dims, &tensor));
+    for (int64_t i = 0; !status && i < tensor->nelem; i++)
+        status = list_value_set(ctx, tensor, i, list.numbers.at[list.rank ? i : 0]);
+    if (status)
+        bt_tensor_unref(tensor);
+    else
+        *out = tensor;
+    return status;
 }
 
 static bt_status make_tensor(bt_ctx *ctx, const struct form *form, const char *content,
                              bt_tensor **out)
 {
-    char *end;
-    int is_random = strncmp(content, "random:", 7) == 0;
-    const char *digits = is_random ? content + 7 : content;
-    double value = strtod(digits, &end);
-    if (end == digits || *end || (is_random && value < 0))
-        return bt_fail(ctx, BT_ERR_ARGUMENT, "%s is neither a number nor random:SEED",
-                       content);
-    BT_TRY(bt_tensor_create(ctx, form->dtype, (uint32_t)form->rank, form->dims, out));
-    if (is_random)
-        fill_random(*out, strtoull(digits, NULL, 10));
-    for (int64_t i = 0; !is_random && i < (*out)->nelem; i++)
-        bt_tensor_set(*out, i, value);
-    return NULL;
+    return is_random(content) ? make_random(ctx, form, content, out)
+                              : make_list(ctx, form, content, out);
 }
 
 static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
@@ -93,13 +156,13 @@ static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
         return make_tensor(ctx, &form, equals + 1, out);
     if (!is_content(text))
         return bt_tensor_read(ctx, text, out);
-    if (!port_form(port, &form)) {
-        return bt_fail(ctx, BT_ERR_ARGUMENT,
-                       "the shape of %s, %s, is not wholly known: write SHAPExDTYPE=%s, "
-                       "as in %s=2x3xfloat32=%s",
-                       port->name, port->type, text, port->name, text);
-    }
-    return make_tensor(ctx, &form, text, out);
+    int is_whole = port_form(port, &form);
+    if (is_whole || (is_list(text) && form.dtype)) // a list has a shape of its own
+        return make_tensor(ctx, &form, text, out);
+    return bt_fail(ctx, BT_ERR_ARGUMENT,
+                   "the type of %s, %s, is not wholly known: write SHAPExDTYPE=%s, as in "
+                   "%s=2x3xfloat32=%s",
+                   port->name, port->type, text, port->name, text);
 }
 
 /* NAME=... where NAME is neither a form nor part of a path. */

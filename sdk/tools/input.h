@@ -7,12 +7,14 @@
 /* Sets the inputs named by -i; NAME= may be left out where the program has one input. */
 int set_inputs(struct tool *, bt_program *, const char *const *texts);
 
-#define INPUT_HELP                                                                       \
-    "VALUE is FILE.npy, FILE.npz:KEY, FILE.pb, or [SHAPExDTYPE=]CONTENT, where CONTENT " \
-    "is a\n"                                                                             \
-    "number (every element) or random:SEED (floats uniform in [0, 1), integers 0 to "    \
-    "9). The\n"                                                                          \
-    "shape and type may be left out where the program states them: -i "                  \
-    "x=1x28x28xfloat32=0.5"
+// clang-format off
+#define INPUT_HELP                                                                                \
+    "VALUE is FILE.npy, FILE.npz:KEY, FILE.pb, or [SHAPExDTYPE=]CONTENT. CONTENT is\n"            \
+    "  a number         for every element\n"                                                      \
+    "  [1, -2, 3]       a list, nested as deep as the rank: [[1, 2], [3, 4]]\n"                   \
+    "  random:SEED      floats uniform in [0, 1), integers 0 to 9\n"                              \
+    "SHAPExDTYPE may be left out where the program states it; a list has a shape of its own:\n"   \
+    "  -i x=1x28x28xfloat32=0.5  -i 'y=[1, 2, 3]'  -i z=2x2xint8=[[1,2],[3,4]]"
+// clang-format on
 
 #endif

@@ -17,8 +17,7 @@ static int run(struct tool *tool)
 }
 
 static const struct option options[] = {
-    { "output", 'o', "FILE",
-      "write there, large constants to a .npz beside it (default: standard output)" },
+    { "output", 'o', "FILE", "write there, large constants to a .npz beside it" },
     IMPORT_OPTIONS,
     { "entry", 0, "FUNCTION", "whose dims --dim gives (default: main, or the only one)" },
     { "spans", 0, NULL, "print source positions and provenance" },
@@ -32,6 +31,9 @@ const struct verb verb_import = {
     .min_arg = 1,
     .max_arg = 1,
     .doc = "Read a model of another format and write it as Baton text.",
+    .details =
+        "MODEL is a file of a format that an importer knows (baton list importers); - is "
+        "standard\ninput. Types are inferred; no pass runs.",
     .options = options,
     .run = run,
 };

@@ -307,8 +307,9 @@ const struct verb verb_info = {
     .min_arg = 1,
     .max_arg = 1,
     .doc = "Describe a program: inputs, outputs, operators, parameters, cost.",
-    .details =
-        "Operators that no plugin provides are listed as errors, each with its node.",
+    .details = "MODEL is anything that run takes; - is standard input. What no plugin "
+               "provides is listed "
+               "as\nerrors, each with its node.",
     .options = options,
     .run = run,
 };

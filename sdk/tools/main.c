@@ -16,10 +16,10 @@ static void print_overview(FILE *out)
             "usage: baton VERB [ARGUMENT]... [OPTION]...\n\n"
             "Baton reads deep-learning programs, checks, optimises and runs them.\n\n");
     for (uint32_t i = 0; i < BT_COUNT(verbs); i++)
-        fprintf(out, "  %-9s %s\n", verbs[i]->name, verbs[i]->doc);
-    fprintf(out, "\nbaton VERB --help tells more. Exit codes: 0 done, 1 the input is "
-                 "wrong or differs,\n"
-                 "2 the command line is wrong, 3 a fault of Baton or no memory.\n");
+        fprintf(out, "  %-9s  %s\n", verbs[i]->name, verbs[i]->doc);
+    fprintf(out,
+            "\nbaton VERB --help tells more, baton --version which one this is.\n\n%s\n",
+            tool_exit_codes);
 }
 
 static const struct verb *find_verb(const char *name)
@@ -46,6 +46,7 @@ static int run_verb(struct tool *tool, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    tool_begin();
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         print_overview(argc < 2 ? stderr : stdout);
         return argc < 2 ? EXIT_USAGE : tool_finish();

@@ -1,8 +1,12 @@
 #include "tool.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *option_value(const struct tool *tool, const char *name)
 {
@@ -147,6 +151,7 @@ void tool_help(const struct verb *verb, FILE *out)
     for (const struct option *o = verb->options; o && o->name; o++)
         print_option(o, width, out);
     print_option(&help_option, width, out);
+    fprintf(out, "\n%s\n", tool_exit_codes);
 }
 
 /* ---- messages ---- */
@@ -193,10 +198,40 @@ int tool_fail(const struct tool *tool, bt_status status)
                                                                             : EXIT_INPUT;
 }
 
+/* ---- standard streams ---- */
+
+const char tool_exit_codes[] =
+    "Exit codes: 0 done, 1 the input is wrong or differs, 2 the command line is wrong,\n"
+    "3 a fault of Baton or no memory.";
+
+void tool_begin(void)
+{
+    // A file must not take the place of a stream that is closed; what is opened here can
+    // only fail in the use that the stream is for.
+    static const int modes[] = { O_WRONLY, O_RDONLY, O_RDONLY };
+    for (int fd = 0; fd < 3; fd++) {
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+            (void)open("/dev/null", modes[fd]);
+    }
+    signal(SIGPIPE, SIG_IGN); // a reader that has enough is no reason to die half-way
+}
+
+/* Nobody reads standard output any more: head, or a pager that was left. */
+static int is_left(void)
+{
+    struct pollfd output = { .fd = STDOUT_FILENO, .events = POLLOUT };
+    return poll(&output, 1, 0) == 1 && (output.revents & POLLERR);
+}
+
 int tool_finish(void)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    errno = 0;
+    int failed = fflush(stdout) != 0;
+    int why = errno;
+    if (!failed && !ferror(stdout))
         return EXIT_OK;
-    fprintf(stderr, "baton: standard output cannot be written: %s\n", strerror(errno));
+    if (!is_left())
+        fprintf(stderr, "baton: standard output cannot be written%s%s\n",
+                failed && why ? ": " : "", failed && why ? strerror(why) : "");
     return EXIT_INPUT;
 }

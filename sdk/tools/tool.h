@@ -56,7 +56,11 @@ void tool_help(const struct verb *, FILE *);
 int tool_usage(const struct tool *, const char *format, ...) BT_PRINTF(2, 3);
 /* Prints what was reported and the status, and gives the exit code for it. */
 int tool_fail(const struct tool *, bt_status);
-/* Writes standard output to the end: EXIT_OK, or EXIT_INPUT with a message. */
+extern const char tool_exit_codes[]; /* what help says of them */
+/* Before anything is opened: closed standard streams stay closed. */
+void tool_begin(void);
+/* Writes standard output to the end: EXIT_OK, or EXIT_INPUT with a message; without one
+ * where its reader has gone. */
 int tool_finish(void);
 
 #define TRY_TOOL(tool, expr)                       \

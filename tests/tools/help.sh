@@ -1,0 +1,20 @@
+# Help: every verb has its line in the overview and a page that fits 100 columns, with columns that are aligned.
+. "$(dirname "$0")/kit.sh"
+
+expect 0 'usage: baton VERB' '^Exit codes: 0 done' -- "$baton" --help
+verbs=$(sed -n 's/^  \([a-z]*\)  .*/\1/p' out)
+expect 2 'usage: baton VERB' -- "$baton"
+[ "$(sed -n 's/^  \([a-z]*\)  .*/\1/p' out)" = "$verbs" ] || fault "baton alone and baton --help list other verbs"
+for verb in run info opt import pipeline plugin list compare filecheck; do
+    case " $(echo $verbs) " in *" $verb "*) ;; *) fault "$verb is not in the overview" ;; esac
+done
+for verb in $verbs; do
+    expect 0 "^usage: baton $verb .*\[OPTION\]\.\.\.\$" '^Options:$' '  -h, --help ' '^Exit codes: 0 done' -- "$baton" "$verb" --help
+    ! grep -n '.\{101\}' out || fault "$verb --help is wider than 100 columns"
+    # What options mean begins in one column.
+    ends=$(sed -n '/^Options:/,/^$/p' out | awk '/^  / { s = substr($0, 9); n = index(s, "  "); while (substr(s, n, 1) == " ") n++; print n }' | sort -u)
+    [ "$(echo "$ends" | wc -l)" = 1 ] || fault "$verb --help is not aligned: columns $ends"
+    expect 2 "baton $verb: there is no option --no-such-thing; see baton $verb --help" -- "$baton" "$verb" --no-such-thing
+done
+expect 2 'there is no verb nothing' -- "$baton" nothing
+expect 0 '^baton [0-9]' -- "$baton" --version

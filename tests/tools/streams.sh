@@ -1,0 +1,42 @@
+# Standard streams that are full, closed or left, and files that cannot be written: an exit code of 1, and nothing half written.
+. "$(dirname "$0")/kit.sh"
+[ -c /dev/full ] || exit 0
+
+printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(3), float32]) { nn.relu(%%x) }\n' > p.baton
+through() { sh -c "$1"; }
+for words in --help --version 'list ops' 'plugin list' 'opt p.baton' 'run p.baton -i 1' 'run p.baton -i 1 --json' 'info p.baton' \
+    'list --help' 'plugin why nn.relu' 'pipeline resolve default'; do
+    expect 1 'standard output cannot be written: No space left' -- through "'$baton' $words > /dev/full"
+    expect 1 'standard output cannot be written' -- through "'$baton' $words >&-"
+    # A reader that has enough: no message.
+    expect 0 '^rc 1$' -- through "{ sleep 0.1; '$baton' $words; echo rc \$? > rc; } | true; cat rc"
+    refuse 'cannot be written'
+done
+# More than a pipe holds, to one that reads a line.
+expect 0 '^rc [01]$' -- through "{ '$baton' list ops --json; echo rc \$? > rc; } | head -1 > /dev/null; cat rc"
+refuse 'cannot be written' 'Broken'
+
+# With all streams closed, files do not get in their place.
+cp p.baton kept.baton
+through "'$baton' opt p.baton -o out.baton <&- >&- 2>&-"
+[ $? = 0 ] || fault "a run without streams that writes to a file only"
+expect 0 'nn.relu' -- cat out.baton
+through "'$baton' opt p.baton <&- >&- 2>&-" && fault "a run whose output nobody gets"
+cmp -s p.baton kept.baton || fault "the program was written to"
+expect 1 -- through "'$baton' opt - <&-"
+
+# What cannot be written is left as it was.
+expect 1 'no/such/folder/x.baton' -- "$baton" opt p.baton -o no/such/folder/x.baton
+expect 1 '/dev/full' 'No space left' -- "$baton" opt p.baton -o /dev/full
+[ -c /dev/full ] || fault "/dev/full was replaced"
+"$baton" opt p.baton -o good.baton && cp good.baton kept.baton
+printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(3), float32]) { nn.relux(%%x) }\n' > wrong.baton
+expect 1 -- "$baton" opt wrong.baton -o good.baton
+cmp -s good.baton kept.baton || fault "a failed run changed its output file"
+expect 1 -- "$baton" run wrong.baton -i 1 -o folder
+[ ! -e folder ] || fault "a failed run left a folder"
+# A limit on the size of files stands for a full disk.
+dd if=/dev/zero of=big.raw bs=1024 count=64 2> /dev/null
+printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(65536), float32]) { nn.relu(%%x) }\n' > big.baton
+expect 1 'cannot be written' -- through "ulimit -f 16; trap '' XFSZ; '$baton' run big.baton -i 1 -o folder"
+[ -z "$(ls folder)" ] || fault "a file that was not finished is there: $(ls folder)"

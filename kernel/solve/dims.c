@@ -28,7 +28,9 @@ static bt_status add_check(bt_solver *s, struct bt__node *node, uint32_t relatio
         if (check->relation == relation && check->left == left && check->right == right)
             return NULL;
     }
-    bt_check check = { relation, left, right };
+    bt_check check = { .relation = relation, .left = left, .right = right };
+    if (s->what && !(check.what = bt_name_of(s->store, s->what)))
+        return bt_no_memory();
     return BT_PUSH(s->arena, &slot->checks, check) ? NULL : bt_no_memory();
 }
 

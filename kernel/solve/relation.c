@@ -244,7 +244,9 @@ bt_status bt_relation_axis(bt_solver *s, const bt_relation_call *r, const char *
 bt_status bt_relation_unify(bt_solver *s, const bt_relation_call *r, const bt_type *a,
                             const bt_type *b, const char *what)
 {
+    s->what = what;
     bt_status status = bt__unify(s, s->current, a, b);
+    s->what = NULL;
     if (status == &bt__mismatch)
         return fail_pair(s, r, BT_CHECK_EQUAL, what, a, b);
     return status;
@@ -257,7 +259,9 @@ bt_status bt_relation_require(bt_solver *s, const bt_relation_call *r, uint32_t 
     BT_TRY(bt__resolve(s, right, &right));
     if ((left->has | right->has) & BT_HAS_HOLE)
         return &bt__wait;
+    s->what = what;
     bt_status status = bt__require(s, s->current, check, left, right);
+    s->what = NULL;
     if (status == &bt__mismatch)
         return fail_pair(s, r, check, what, left, right);
     return status;

@@ -196,6 +196,7 @@ struct bt_solver {
     uint32_t force; /* 1: holes of level >= force_level may be assigned by any node */
     uint32_t force_level;
     const bt_type *left, *right; /* what differs, after a mismatch */
+    const char *what;            /* the relation's name for what it makes equal; NULL */
     uint32_t is_infinite;        /* the mismatch: a type that would contain itself */
     uint32_t is_undecided;       /* or dims that may differ, where no check can stand */
     uint32_t is_escaping;        /* or a dim known only while a function inside runs */

@@ -49,7 +49,8 @@ static bt_status fail_check(struct machine *m, const bt_call *call, const bt_che
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(m->ctx));
     add_callee(call, &text);
-    bt_text_addf(&text, ": ");
+    bt_text_addf(&text, ": %s%s", check->what ? check->what : "",
+                 check->what ? ": " : "");
     add_dim(m, &text, check->left, left);
     bt_text_addf(&text, " was to %s ", texts[check->relation]);
     add_dim(m, &text, check->right, right);

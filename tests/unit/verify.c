@@ -307,7 +307,7 @@ static void constant_without_value(struct program *p)
 static void strange_check(struct program *p)
 {
     bt_check *check = BT_NEW(bt_store_arena(p->k.store), bt_check);
-    *check = (bt_check){ 9, num(&p->k, 1), num(&p->k, 1) };
+    *check = (bt_check){ .relation = 9, .left = num(&p->k, 1), .right = num(&p->k, 1) };
     p->window->checks = check;
     p->window->ncheck = 1;
 }
@@ -315,7 +315,7 @@ static void check_of_wrong_kind(struct program *p)
 {
     strange_check(p);
     *EDIT(bt_check, p->window->checks) =
-        (bt_check){ BT_CHECK_EQUAL, int8(p), num(&p->k, 1) };
+        (bt_check){ .relation = BT_CHECK_EQUAL, .left = int8(p), .right = num(&p->k, 1) };
 }
 static void contents_with_hole(struct program *p)
 {

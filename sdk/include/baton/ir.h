@@ -400,6 +400,8 @@ enum {
 typedef struct bt_check {
     uint32_t relation;           /* BT_CHECK_... */
     const bt_type *left, *right; /* dims over the function's variables and opaque dims */
+    const char *what; /* interned: what the relation calls them, "columns of data and of
+                         weight"; NULL: it did not say */
 } bt_check;
 /* What a small integer result holds, as dims over the function's variables and opaque
  * dims. */

@@ -242,11 +242,12 @@ static const struct option options[] = {
 
 const struct verb verb_list = {
     .name = "list",
-    .args = "ops|relations|passes|analyses|pipelines|executors|importers|compilers [NAME]",
+    .args = "KIND [NAME]",
     .min_arg = 1,
     .max_arg = 2,
     .doc = "List what plugins provide, or document one of it.",
-    .details = "Reads manifests only; no plugin is opened.",
+    .details = "KIND is ops, relations, passes, analyses, pipelines, executors, importers or\n"
+               "compilers. Reads manifests only; no plugin is opened.",
     .options = options,
     .run = run,
 };

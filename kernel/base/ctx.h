@@ -33,4 +33,7 @@ struct bt_ctx {
     uint32_t cancelled; /* atomic */
 };
 
+/* A copy of `status` with these notes, places and all, at the end of its chain. */
+bt_status bt__note_chain(bt_ctx *, bt_status, const bt_diag *notes) BT_MUST_USE;
+
 #endif

@@ -144,6 +144,11 @@ static bt_status append(bt_ctx *ctx, bt_status status, const bt_diag *note)
     return first;
 }
 
+bt_status bt__note_chain(bt_ctx *ctx, bt_status status, const bt_diag *notes)
+{
+    return !notes || status == &no_memory ? status : append(ctx, status, notes);
+}
+
 bt_status bt_note(bt_ctx *ctx, bt_status status, const bt_store *store, bt_span span,
                   const char *format, ...)
 {

@@ -48,10 +48,12 @@ static const char *as_text(bt_ctx *ctx, const json_t *value)
     return bt__json_excerpt(ctx->diags, value, 160);
 }
 
-/* Documentation may differ: it promises nothing. */
-static int is_prose(const char *key)
+/* Documentation may differ: it promises nothing. So may the formula of a plugin that
+ * comes as C source: the source is at hand, and is edited between two runs. */
+static int is_free(const bt_plugin_handle *h, const char *key)
 {
-    return strcmp(key, "doc") == 0 || strcmp(key, "source") == 0;
+    return strcmp(key, "doc") == 0 || strcmp(key, "source") == 0 ||
+           (h->sources && strcmp(key, "formula") == 0);
 }
 
 #define REMEDY "; write the manifest again with `baton plugin describe`"
@@ -90,7 +92,8 @@ static bt_status too_much(bt_ctx *ctx, const bt__json *member, const char *key,
 
 /* The first difference between what the manifest states and what the tables hold, down to
  * the value. Recursion is bounded by the manifest's depth. */
-static bt_status compare(bt_ctx *ctx, const bt__json *stated, const json_t *held)
+static bt_status compare(bt_ctx *ctx, const bt_plugin_handle *h, const bt__json *stated,
+                         const json_t *held)
 {
     if (json_is_object(stated->value) && json_is_object(held)) {
         json_t *other = json_incref((json_t *)(uintptr_t)held);
@@ -100,15 +103,15 @@ static bt_status compare(bt_ctx *ctx, const bt__json *stated, const json_t *held
         json_object_foreach(other, key, value)
         {
             bt__json member = bt__json_member(stated, key);
-            if (!fault && !is_prose(key))
-                fault = member.value ? compare(ctx, &member, value)
+            if (!fault && !is_free(h, key))
+                fault = member.value ? compare(ctx, h, &member, value)
                                      : lacks(ctx, stated, key, value);
         }
         json_t *mine = (json_t *)(uintptr_t)stated->value;
         json_object_foreach(mine, key, value)
         {
             bt__json member = bt__json_member(stated, key);
-            if (!fault && !is_prose(key) && !json_object_get(held, key))
+            if (!fault && !is_free(h, key) && !json_object_get(held, key))
                 fault = too_much(ctx, &member, key, value);
         }
         json_decref(other);
@@ -118,7 +121,7 @@ static bt_status compare(bt_ctx *ctx, const bt__json *stated, const json_t *held
         json_array_size(stated->value) == json_array_size(held)) {
         for (size_t i = 0; i < json_array_size(held); i++) {
             bt__json item = bt__json_element(stated, i);
-            BT_TRY(compare(ctx, &item, json_array_get(held, i)));
+            BT_TRY(compare(ctx, h, &item, json_array_get(held, i)));
         }
         return NULL;
     }
@@ -128,7 +131,8 @@ static bt_status compare(bt_ctx *ctx, const bt__json *stated, const json_t *held
 }
 
 /* Every stated item is held, and as stated. */
-static bt_status compare_stated(bt_ctx *ctx, const bt__json *provides, const json_t *held)
+static bt_status compare_stated(bt_ctx *ctx, const bt_plugin_handle *h,
+                                const bt__json *provides, const json_t *held)
 {
     json_t *object = (json_t *)(uintptr_t)provides->value;
     const char *key;
@@ -148,7 +152,7 @@ static bt_status compare_stated(bt_ctx *ctx, const bt__json *provides, const jso
                     "the manifest provides \"%s\", the plugin's tables do "
                     "not" REMEDY,
                     bt__json_text(row.value, name_key(key)));
-            BT_TRY(compare(ctx, &row, item));
+            BT_TRY(compare(ctx, h, &row, item));
         }
     }
     return NULL;
@@ -185,7 +189,7 @@ bt_status bt__plugin_agrees(bt_ctx *ctx, const bt_plugin_handle *h, const bt__ro
     json_t *held = bt__tables_describe(rows);
     if (!held)
         return bt_no_memory();
-    bt_status fault = compare_stated(ctx, &provides, held);
+    bt_status fault = compare_stated(ctx, h, &provides, held);
     if (!fault)
         fault = compare_held(ctx, &provides, held);
     json_decref(held);

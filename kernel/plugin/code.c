@@ -424,6 +424,15 @@ static const bt_symbol always[] = {
     { 0 },
 };
 
+const bt_function *bt__code_common(const char *name)
+{
+    for (const bt_symbol *symbol = always; symbol->name; symbol++) {
+        if (strcmp(symbol->name, name) == 0)
+            return &symbol->function;
+    }
+    return NULL;
+}
+
 static int find_symbol(const void *self, const char *name, uint64_t *address)
 {
     const bt_symbol *symbol = bt_map_find(self, name);

@@ -19,6 +19,9 @@ bt_status bt__code_load(bt_ctx *, uint32_t nobject, const bt_code_object *,
 /* Any definition with external linkage, data too. NULL: none. */
 const void *bt__code_data(const bt_code *, const char *name);
 
+/* The functions that are always there: memcpy, ... NULL: it is none of them. */
+const bt_function *bt__code_common(const char *name);
+
 /* ---- code_map_posix.c ---- */
 
 /* Memory for code: pages at `base` that become executable, constant and writable in the

@@ -24,12 +24,12 @@ static json_t *abi_of(const bt_plugin *plugin)
                      (json_int_t)plugin->abi_minor);
 }
 
-/* What the seed provides by hand (pipelines: files) stays, the tables' names join it. */
+/* What is provided by hand (pipelines: files) stays, the tables' names join it. */
 static int join_provides(json_t *manifest, const bt__rows *rows)
 {
     json_t *held = bt__tables_describe(rows);
-    json_t *mine = json_object_get(manifest, "provides");
-    int ok = held && (!mine || json_object_update_missing(held, mine) == 0);
+    json_t *mine = json_object_get(json_object_get(manifest, "provides"), "pipelines");
+    int ok = held && (!mine || json_object_set(held, "pipelines", mine) == 0);
     return ok ? bt__json_put(manifest, "provides", held) : (json_decref(held), 0);
 }
 
@@ -56,7 +56,7 @@ static bt_status write_manifest(bt_ctx *ctx, const bt__json *root,
     BT_TRY(check_seed(ctx, root, plugin));
     json_t *manifest = json_deep_copy(root->value);
     int ok = manifest && bt__json_put(manifest, "abi", abi_of(plugin)) &&
-             bt__json_put(manifest, "binaries", binaries_of(binary)) &&
+             (!binary || bt__json_put(manifest, "binaries", binaries_of(binary))) &&
              join_provides(manifest, rows) &&
              bt__json_write(manifest, JSON_INDENT(1), out);
     json_decref(manifest);
@@ -88,6 +88,75 @@ bt_status bt_plugin_describe(bt_ctx *ctx, const char *shared_object, const char 
         status = write_manifest(ctx, &root, plugin, &rows, binary, out);
         json_decref(tree);
     }
+    bt_arena_destroy(arena);
+    return status;
+}
+
+/* ---- of sources ---- */
+
+static bt_status describe_sources(bt_ctx *ctx, struct bt__plugins *plugins,
+                                  bt_plugin_handle *h, const bt__json *root, bt_text *out)
+{
+    bt__rows rows = { 0 };
+    BT_TRY(bt__sources_open(ctx, plugins, h));
+    bt_arena *arena = bt_arena_create(ctx->registry);
+    bt_status status =
+        arena ? bt__tables_read(ctx, arena, h->table, &rows) : bt_no_memory();
+    if (!status)
+        status = write_manifest(ctx, root, h->table, &rows, NULL, out);
+    bt_arena_destroy(arena);
+    bt__sources_close(h);
+    return status;
+}
+
+/* A handle of its own, so that a manifest that is not yet right can be written anew. */
+static bt_status make_handle(bt_ctx *ctx, bt_arena *arena, const char *path,
+                             bt_plugin_handle *h)
+{
+    const bt__json_doc *doc = &h->source;
+    h->registry = ctx->registry;
+    h->manifest = path;
+    h->folder = bt__folder_of(arena, path);
+    h->source.file = path;
+    h->source.code = BT_ERR_MANIFEST;
+    BT_TRY(bt__read_bounded(ctx, arena, path, BT__JSON_MAX_NBYTES, &h->source.text,
+                            &h->source.nbytes));
+    BT_TRY(bt__json_parse(ctx, doc, &h->json));
+    bt__json root = bt__json_root(doc, h->json);
+    bt__json sources = bt__json_member(&root, "sources");
+    h->id = bt__json_text(h->json, "id");
+    h->version = bt__json_text(h->json, "version");
+    h->compiler = bt__json_text(h->json, "compiler");
+    h->sources = sources.value;
+    if (!h->id || !h->version)
+        return bt__json_fail(ctx, &root, "expected an \"id\" and a \"version\"");
+    for (size_t i = 0; i < json_array_size(sources.value); i++) {
+        bt__json file = bt__json_element(&sources, i);
+        if (!json_is_string(file.value) || !bt__is_path(json_string_value(file.value)))
+            return bt__json_fail(ctx, &file,
+                                 "expected a relative path beneath the manifest's "
+                                 "folder, without \"..\"");
+    }
+    if (json_array_size(sources.value) == 0)
+        return bt__json_fail(ctx, &root,
+                             "field \"sources\" is missing: the plugin's C files");
+    return h->folder ? NULL : bt_no_memory();
+}
+
+bt_status bt_plugin_describe_sources(bt_ctx *ctx, const char *path, bt_text *out)
+{
+    struct bt__plugins *plugins;
+    bt_plugin_handle h = { 0 };
+    bt_arena *arena = bt_arena_create(ctx->registry);
+    bt_status status = arena ? make_handle(ctx, arena, path, &h) : bt_no_memory();
+    if (!status)
+        status = bt__plugins_lock(ctx, &plugins);
+    if (!status) {
+        bt__json root = bt__json_root(&h.source, h.json);
+        status = describe_sources(ctx, plugins, &h, &root, out);
+        bt__plugins_unlock(ctx);
+    }
+    json_decref(h.json);
     bt_arena_destroy(arena);
     return status;
 }

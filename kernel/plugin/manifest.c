@@ -47,6 +47,9 @@ static const bt__shape binary_shape = { .kinds = BT__JSON_OBJECT,
                                         .fields = binary_fields };
 static const bt__shape binaries_shape = { .kinds = BT__JSON_LIST,
                                           .items = &binary_shape };
+static const bt__shape name_shape = { .kinds = BT__JSON_STRING,
+                                      .what = "a compiler's name, as in tcc",
+                                      .accepts = bt__is_name };
 static const bt__shape sources_shape = { .kinds = BT__JSON_LIST, .items = &path_shape };
 static const bt__shape_field manifest_fields[] = {
     { "id", &id_shape, 1 },
@@ -56,6 +59,7 @@ static const bt__shape_field manifest_fields[] = {
     { "abi", &abi_shape, 1 },
     { "binaries", &binaries_shape, 0 },
     { "sources", &sources_shape, 0 },
+    { "compiler", &name_shape, 0 },
     { "provides", &bt__provides_shape, 1 },
     { "contributes", &bt__contributes_shape, 0 },
     { 0 },
@@ -95,7 +99,7 @@ static bt_status check_abi(bt_ctx *ctx, const bt__json *root)
     return NULL;
 }
 
-/* Picks the binary for this machine. */
+/* Picks the binary for this machine, or else the sources. */
 static bt_status choose_binary(bt_ctx *ctx, const bt__json *root, bt_plugin_handle *h,
                                bt_arena *arena)
 {
@@ -112,22 +116,21 @@ static bt_status choose_binary(bt_ctx *ctx, const bt__json *root, bt_plugin_hand
         }
         bt_text_addf(&found, "%s%s/%s", i ? ", " : "", os, arch);
     }
+    bt__json sources = bt__json_member(root, "sources");
+    if (json_array_size(sources.value) > 0) {
+        h->sources = sources.value;
+        h->compiler = bt__json_text(root->value, "compiler");
+        return NULL;
+    }
     if (json_array_size(binaries.value) > 0)
         return bt__json_fail(ctx, &binaries,
                              "expected a binary for %s/%s, found %s: install the plugin "
                              "for this machine",
                              BT__HOST_OS, BT__HOST_ARCH, bt_text_get(&found));
-    bt__json sources = bt__json_member(root, "sources");
-    if (json_array_size(sources.value) > 0)
-        return bt__json_fail(
-            ctx, &sources,
-            "the plugin is C sources only, which needs a compiler plugin; "
-            "none is installed: build it with a C compiler and state the "
-            "shared object under \"binaries\"");
     if (json_object_size(json_object_get(root->value, "provides")) > 0)
         return bt__json_fail(ctx, root,
                              "field \"binaries\" is missing: the shared object that "
-                             "provides the names");
+                             "provides the names; or \"sources\": its C files");
     return NULL;
 }
 

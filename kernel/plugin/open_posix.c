@@ -86,13 +86,13 @@ bt_status bt__plugin_check_table(bt_ctx *ctx, const char *path, const bt_plugin 
     return NULL;
 }
 
-/* The binary must lie beneath the manifest's folder, links followed on both sides. */
-static bt_status check_beneath(bt_ctx *ctx, const bt_plugin_handle *h)
+bt_status bt__plugin_check_beneath(bt_ctx *ctx, const bt_plugin_handle *h,
+                                   const char *path)
 {
     char binary[PATH_MAX], manifest[PATH_MAX], folder[PATH_MAX];
-    if (!realpath(h->binary, binary))
+    if (!realpath(path, binary))
         return bt_fail(ctx, BT_ERR_PLUGIN, "%s: there is no such file, which %s names",
-                       h->binary, h->manifest);
+                       path, h->manifest);
     const char *roots[2] = { realpath(h->folder, folder),
                              realpath(h->manifest, manifest) };
     if (roots[1])
@@ -103,7 +103,7 @@ static bt_status check_beneath(bt_ctx *ctx, const bt_plugin_handle *h)
             return NULL;
     }
     return bt_fail(ctx, BT_ERR_PLUGIN, "%s: is a link to %s, outside the folder of %s",
-                   h->binary, binary, h->manifest);
+                   path, binary, h->manifest);
 }
 
 static bt_status check_digest(bt_ctx *ctx, const bt_plugin_handle *h)
@@ -145,18 +145,23 @@ static void adopt_rows(bt_plugin_handle *h, const bt__rows *rows)
     }
 }
 
-static bt_status open_checked(bt_ctx *ctx, struct bt__plugins *plugins,
-                              bt_plugin_handle *h)
+static bt_status load(bt_ctx *ctx, struct bt__plugins *plugins, bt_plugin_handle *h)
+{
+    if (h->table)
+        return NULL;
+    if (h->sources)
+        return bt__sources_open(ctx, plugins, h);
+    if (!h->binary)
+        return bt_fail(ctx, BT_ERR_PLUGIN, "plugin %s: %s names no binary", h->id,
+                       h->manifest);
+    BT_TRY(bt__plugin_check_beneath(ctx, h, h->binary));
+    BT_TRY(check_digest(ctx, h));
+    return bt__plugin_load(ctx, h->binary, &h->table);
+}
+
+static bt_status check(bt_ctx *ctx, struct bt__plugins *plugins, bt_plugin_handle *h)
 {
     bt__rows rows = { 0 };
-    if (!h->table) {
-        if (!h->binary)
-            return bt_fail(ctx, BT_ERR_PLUGIN, "plugin %s: %s names no binary", h->id,
-                           h->manifest);
-        BT_TRY(check_beneath(ctx, h));
-        BT_TRY(check_digest(ctx, h));
-        BT_TRY(bt__plugin_load(ctx, h->binary, &h->table));
-    }
     BT_TRY(bt__plugin_check_table(ctx, h->source.file, h->table));
     BT_TRY(bt__tables_read(ctx, plugins->arena, h->table, &rows));
     if (!h->linked) // whose manifest was made from the tables
@@ -165,27 +170,41 @@ static bt_status open_checked(bt_ctx *ctx, struct bt__plugins *plugins,
     return NULL;
 }
 
+/* The refusal of a plugin as who asked for it is told. Errors of a source are notes, so
+ * that their places stay when who asks gives the error a place of its own. */
+static bt_status tell(bt_ctx *ctx, const bt_plugin_handle *h, bt_status why)
+{
+    if (h->sources && why->code == BT_ERR_SYNTAX)
+        return bt__note_chain(ctx,
+                              bt_fail(ctx, BT_ERR_PLUGIN,
+                                      "plugin %s is refused: its C source does not "
+                                      "compile",
+                                      h->id),
+                              why);
+    return bt_fail_place(ctx, BT_ERR_PLUGIN, &why->place, "plugin %s is refused: %s",
+                         h->id, why->message);
+}
+
 bt_status bt__plugin_open(bt_ctx *ctx, struct bt__plugins *plugins, bt_plugin_handle *h)
 {
     if (h->state == BT_PLUGIN_OPEN)
         return NULL;
-    if (h->state == BT_PLUGIN_REFUSED) {
-        const bt_diag *why = h->refusal;
-        return bt_fail_place(ctx, BT_ERR_PLUGIN, &why->place, "plugin %s is refused: %s",
-                             h->id, why->message);
-    }
+    if (h->state == BT_PLUGIN_REFUSED)
+        return tell(ctx, h, h->refusal);
+    bt_status fault = load(ctx, plugins, h);
     const void *mark = bt_arena_mark(plugins->arena);
-    bt_status fault = open_checked(ctx, plugins, h);
+    if (!fault)
+        fault = check(ctx, plugins, h);
     if (!fault) {
         bt__plugin_set_state(h, BT_PLUGIN_OPEN);
         return NULL;
     }
     bt_arena_release(plugins->arena, mark);
+    bt__sources_close(h);
     bt_status kept = bt__plugins_keep(plugins, fault);
     if (kept->code == BT_ERR_MEMORY) // not the plugin's fault: another try may work
         return kept;
     h->refusal = kept;
     bt__plugin_set_state(h, BT_PLUGIN_REFUSED);
-    return bt_fail_place(ctx, BT_ERR_PLUGIN, &fault->place, "plugin %s is refused: %s",
-                         h->id, fault->message);
+    return tell(ctx, h, fault);
 }

@@ -24,15 +24,17 @@ static struct bt__plugins *create(bt_registry *r)
     return plugins;
 }
 
-/* Shared objects stay mapped: threads, thread keys and exit handlers of what a plugin
+/* Code made of sources goes, which can have started nothing. Shared objects stay mapped: threads, thread keys and exit handlers of what a plugin
  * links may still run its code, and a sanitizer's report names its functions. */
 void bt__plugins_destroy(bt_registry *r, struct bt__plugins *plugins)
 {
     (void)r;
     if (!plugins)
         return;
-    for (uint32_t i = 0; i < plugins->handles.len; i++)
+    for (uint32_t i = 0; i < plugins->handles.len; i++) {
+        bt__sources_close(plugins->handles.at[i]);
         json_decref(plugins->handles.at[i]->json);
+    }
     bt_arena_destroy(plugins->arena);
 }
 

@@ -63,8 +63,12 @@ struct bt_plugin_handle {
     bt__json_doc source;  /* the manifest's text */
     json_t *json;         /* owned; NULL where it did not parse */
     const char *id, *version, *license, *doc;
-    const char *binary; /* path of the shared object for this machine; NULL: none */
-    const char *digest; /* expected SHA-256 of the binary, NULL: any */
+    const char *binary;    /* path of the shared object for this machine; NULL: none */
+    const char *digest;    /* expected SHA-256 of the binary, NULL: any */
+    const json_t *sources; /* where there is no binary: C files; NULL: none */
+    const char *compiler;  /* for them; NULL: the first that works */
+    struct bt_code *code;  /* of the sources, while it is open */
+    uint32_t is_opening;
     uint32_t nitem;
     bt__item *items;
     const bt_plugin *table; /* the plugin's own; NULL until open, unless linked in */
@@ -183,9 +187,21 @@ bt_status bt__plugin_open(bt_ctx *, struct bt__plugins *, bt_plugin_handle *) BT
 /* dlopen and query only.
  * errors  BT_ERR_PLUGIN */
 bt_status bt__plugin_load(bt_ctx *, const char *path, const bt_plugin **out) BT_MUST_USE;
+/* Whether a file lies beneath the manifest's folder, links followed on both sides. */
+bt_status bt__plugin_check_beneath(bt_ctx *, const bt_plugin_handle *,
+                                   const char *path) BT_MUST_USE;
 /* ABI, sizes and pointers of the table itself. */
 bt_status bt__plugin_check_table(bt_ctx *, const char *path,
                                  const bt_plugin *) BT_MUST_USE;
+
+/* ---- sources_posix.c ---- */
+
+/* Compiles and links a plugin's sources; sets `code` and `table`. May open the plugin of
+ * the compiler. */
+bt_status bt__sources_open(bt_ctx *, struct bt__plugins *,
+                           bt_plugin_handle *) BT_MUST_USE;
+/* Unmaps them; does nothing where there are none. */
+void bt__sources_close(bt_plugin_handle *);
 
 /* ---- tables.c: rows of a plugin, as the host sees them ---- */
 

@@ -3,14 +3,13 @@
  * names, so that neither side waits for the other: the text is there before it starts,
  * what it wrote is read when it is over.
  */
-#define _GNU_SOURCE // memfd_create, prlimit, posix_spawn_file_actions_addclosefrom_np
+#define _GNU_SOURCE // memfd_create, vfork
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -155,71 +154,78 @@ static bt_status make_environment(struct run *run, char *out[5])
 
 /* ---- starting ---- */
 
-static int set_actions(const struct run *run, posix_spawn_file_actions_t *actions)
-{
-    int fault = 0;
-    for (int i = 0; i < NFILE && !fault; i++)
-        fault = posix_spawn_file_actions_adddup2(actions, run->files[i], i);
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
-    if (!fault)
-        fault = posix_spawn_file_actions_addclosefrom_np(actions, FIRST_FILE);
-#endif // elsewhere files that are not marked close-on-exec stay open
-    return fault;
-}
-
-/* Default signals, a group of its own. */
-static int set_attributes(posix_spawnattr_t *attributes)
-{
-    sigset_t none, reset;
-    sigemptyset(&none);
-    sigemptyset(&reset);
-    static const int signals[] = { SIGPIPE, SIGCHLD, SIGXCPU, SIGXFSZ,
-                                   SIGINT,  SIGTERM, SIGHUP,  SIGQUIT };
-    for (size_t i = 0; i < BT_COUNT(signals); i++)
-        sigaddset(&reset, signals[i]);
-    int fault = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETPGROUP |
-                                                         POSIX_SPAWN_SETSIGMASK |
-                                                         POSIX_SPAWN_SETSIGDEF);
-    if (!fault)
-        fault = posix_spawnattr_setsigmask(attributes, &none);
-    return fault ? fault : posix_spawnattr_setsigdefault(attributes, &reset);
-}
-
-static int spawn(struct run *run, char *const *environment)
-{
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
-    int fault = posix_spawn_file_actions_init(&actions);
-    if (fault)
-        return fault;
-    fault = posix_spawnattr_init(&attributes);
-    if (!fault) {
-        fault = set_actions(run, &actions);
-        if (!fault)
-            fault = set_attributes(&attributes);
-        if (!fault)
-            fault =
-                posix_spawn(&run->pid, run->program, &actions, &attributes,
-                            (char *const *)(uintptr_t)run->process->argv, environment);
-        posix_spawnattr_destroy(&attributes);
-    }
-    posix_spawn_file_actions_destroy(&actions);
-    return fault;
-}
-
 /* The signal of a limit comes one step before the one that kills. */
-static void limit(pid_t pid, int what, uint64_t most)
+static void limit(int what, uint64_t most)
 {
     const struct rlimit rows = { .rlim_cur = most, .rlim_max = most + 1 };
-    if (most > 0)
-        prlimit(pid, (__typeof__(RLIMIT_AS))what, &rows, NULL);
+    struct rlimit now;
+    if (most == 0 || getrlimit(what, &now) != 0)
+        return;
+    if (now.rlim_max == RLIM_INFINITY || now.rlim_max > most)
+        setrlimit(what, &rows);
+}
+
+static void close_files(void)
+{
+#if defined(SYS_close_range)
+    if (syscall(SYS_close_range, FIRST_FILE, ~0u, 0) == 0)
+        return;
+#endif
+    long most = sysconf(_SC_OPEN_MAX);
+    for (int i = FIRST_FILE; i < (most > 0 && most < 65536 ? most : 65536); i++)
+        close(i);
+}
+
+/* In the new process, which still has the memory of the old one: nothing but system
+ * calls. Limits are set before the program begins, not while it runs. */
+static void become(const struct run *run, char *const *environment)
+{
+    static const int signals[] = { SIGPIPE, SIGCHLD, SIGXCPU, SIGXFSZ,
+                                   SIGINT,  SIGTERM, SIGHUP,  SIGQUIT };
+    const bt_process *p = run->process;
+    const struct sigaction usual = { .sa_handler = SIG_DFL };
+    sigset_t none;
+    setpgid(0, 0);
+    for (int i = 0; i < NFILE; i++)
+        dup2(run->files[i], i);
+    close_files();
+    limit(RLIMIT_FSIZE, p->output_nbytes);
+    limit(RLIMIT_CPU, p->deadline_ms ? p->deadline_ms / 1000 + 1 : 0);
+    limit(RLIMIT_AS, p->memory_nbytes);
+    for (size_t i = 0; i < BT_COUNT(signals); i++)
+        sigaction(signals[i], &usual, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execve(run->program, (char *const *)(uintptr_t)p->argv, environment);
+}
+
+/* vfork, because fork copies the page tables of what may be gigabytes of weights. No
+ * signal handler of the program may run in the new process, so all are blocked. */
+static int spawn(struct run *run, char *const *environment)
+{
+    sigset_t all, before;
+    volatile int fault = 0; // written by the new process
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid = vfork();
+    if (pid == 0) {
+        become(run, environment);
+        fault = errno;
+        _exit(127);
+    }
+    if (pid < 0)
+        fault = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (pid > 0 && fault)
+        waitpid(pid, NULL, 0);
+    run->pid = pid;
+    return fault;
 }
 
 static bt_status start(struct run *run)
 {
-    const bt_process *p = run->process;
     char *environment[5];
-    BT_TRY(bt_process_find(run->ctx, run->arena, p->argv[0], &run->program));
+    BT_TRY(bt_process_find(run->ctx, run->arena, run->process->argv[0], &run->program));
     BT_TRY(make_environment(run, environment));
     int fault = spawn(run, environment);
     if (fault == ENOMEM)
@@ -227,9 +233,6 @@ static bt_status start(struct run *run)
     if (fault)
         return bt_fail(run->ctx, BT_ERR_PLUGIN, "%s cannot be run: %s", run->program,
                        strerror(fault));
-    limit(run->pid, RLIMIT_AS, p->memory_nbytes);
-    limit(run->pid, RLIMIT_FSIZE, p->output_nbytes);
-    limit(run->pid, RLIMIT_CPU, p->deadline_ms ? p->deadline_ms / 1000 + 1 : 0);
     return NULL;
 }
 

@@ -37,6 +37,9 @@ static void explain_plugin(const bt_plugin_handle *h, bt_text *out)
                  manifest_of(h), states[h->state]);
     if (h->binary)
         bt_text_addf(out, "  binary    %s\n", h->binary);
+    for (size_t i = 0; i < json_array_size(h->sources); i++)
+        bt_text_addf(out, "  source    %s/%s\n", h->folder,
+                     json_string_value(json_array_get(h->sources, i)));
     if (h->state == BT_PLUGIN_REFUSED) {
         bt_text_addf(out, "  because   ");
         if (h->refusal->place.line)

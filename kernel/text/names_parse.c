@@ -1,5 +1,6 @@
 /* What names of the module stand for while it is parsed: operators, data types,
  * constructors, globals; and what is said of those that stand for nothing. */
+#include "base/ctx.h"
 #include "text/draft.h"
 
 #include <string.h>
@@ -56,9 +57,7 @@ static bt_status explain(bt__parser *p, const struct bt__unknown_op *op)
 {
     bt_status status = bt__status_at(p, op->why->code, op->token.offset, op->token.nbytes,
                                      "%s", op->why->message);
-    for (const bt_diag *note = op->why->note; note; note = note->note)
-        status = bt_note(p->ctx, status, NULL, 0, "%s", note->message);
-    return status;
+    return bt__note_chain(p->ctx, status, op->why->note);
 }
 
 /* One error for all of them: a program is worth mending only if none is left. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <baton/plugin.h>
+#include <baton/value.h>
 
 #include "plugin_check.h"
 #include "plugin_new.h"
@@ -69,9 +70,33 @@ static const char *as_path(struct tool *tool, const char *file)
     return bt_text_get(&text);
 }
 
+static int print_or_write(struct tool *tool, const char *path, const bt_text *text)
+{
+    if (!bt_text_get(text))
+        return tool_fail(tool, bt_no_memory());
+    if (!path) {
+        fputs(bt_text_get(text), stdout);
+        return EXIT_OK;
+    }
+    TRY_TOOL(tool, bt_file_write(tool->ctx, path, text->at, text->len));
+    return EXIT_OK;
+}
+
+static int is_manifest(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 5 && strcmp(path + n - 5, ".json") == 0;
+}
+
 static int describe(struct tool *tool)
 {
     bt_text text;
+    if (is_manifest(tool->args[1])) {
+        bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+        TRY_TOOL(tool, bt_plugin_describe_sources(tool->ctx, tool->args[1], &text));
+        return print_or_write(tool, option_value(tool, "write") ? tool->args[1] : NULL,
+                              &text);
+    }
     bt_file *seed;
     const char *path = option_value(tool, "seed"), *binary = option_value(tool, "binary");
     const char *object = as_path(tool, tool->args[1]);
@@ -87,10 +112,7 @@ static int describe(struct tool *tool)
                                           binary ? binary : tool->args[1], &text);
     bt_file_close(tool->ctx, seed);
     TRY_TOOL(tool, status);
-    if (!bt_text_get(&text))
-        return tool_fail(tool, bt_no_memory());
-    fputs(bt_text_get(&text), stdout);
-    return EXIT_OK;
+    return print_or_write(tool, NULL, &text);
 }
 
 static const struct action {
@@ -119,6 +141,8 @@ static int run(struct tool *tool)
 static const struct option options[] = {
     { "seed", 0, "FILE", "describe: the hand-written part of the manifest" },
     { "binary", 0, "PATH", "describe: the path that the manifest is to name" },
+    { "write", 0, NULL, "describe: replace the manifest of sources" },
+    { "source", 0, NULL, "new: a plugin of C source, which is not built" },
     { "id", 0, "ID", "new: the plugin's id (default: org.example.NAME)" },
     { "json", 0, NULL, "print diagnostics as JSON" },
     { 0 },
@@ -126,7 +150,7 @@ static const struct option options[] = {
 
 const struct verb verb_plugin = {
     .name = "plugin",
-    .args = "list|why NAME|describe FILE.so|check ID [OP]|new KIND NAME [FOLDER]",
+    .args = "list|why NAME|describe FILE|check ID [OP]|new KIND NAME [FOLDER]",
     .min_arg = 1,
     .max_arg = 4,
     .doc = "Show, explain, describe and check plugins.",
@@ -135,10 +159,12 @@ const struct verb verb_plugin = {
                "why NAME                where a name comes from, every candidate, and why this one;\n"
                "                        exit code 1 where nothing is called so\n"
                "describe FILE.so        the manifest of a shared object, written from its tables\n"
+               "describe M.baton.json   the same of a plugin that comes as C source\n"
                "check ID [OP]           whether a plugin agrees with its manifest and its operators (OP: one)\n"
                "                        do what they say: each is typed and run on the cases that it states\n"
                "                        (BT_CASES); exit code 1 where one fails\n"
-               "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, relation or pass",
+               "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, relation or pass;\n"
+               "                        with --source one that Baton compiles when it uses it",
     // clang-format on
     .options = options,
     .run = run,

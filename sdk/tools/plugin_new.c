@@ -1,5 +1,6 @@
 #include "plugin_new.h"
 
+#include <baton/plugin.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -86,7 +87,7 @@ static int copy_file(struct tool *tool, const char *from, const char *to,
     return EXIT_OK;
 }
 
-/* NAME.c becomes swish.c. */
+/* NAME.c becomes swish.c, NAME.baton.json swish.baton.json. */
 static int copy_folder(struct tool *tool, const char *from, const char *to,
                        const struct words *words)
 {
@@ -97,9 +98,10 @@ static int copy_folder(struct tool *tool, const char *from, const char *to,
     for (int i = 0; i < n; i++) {
         const char *name = entries[i]->d_name;
         char own[128];
-        snprintf(own, sizeof(own), "%s.c", words->ident);
+        snprintf(own, sizeof(own), "%s%s", words->ident, name + strlen("NAME"));
         const char *source = format(tool, from, name);
-        const char *target = format(tool, to, strcmp(name, "NAME.c") == 0 ? own : name);
+        const char *target =
+            format(tool, to, strncmp(name, "NAME", strlen("NAME")) == 0 ? own : name);
         if (!code && name[0] != '.')
             code = source && target ? copy_file(tool, source, target, words)
                                     : tool_fail(tool, bt_no_memory());
@@ -152,9 +154,24 @@ static int choose_words(struct tool *tool, const char *name, struct words *out)
     return out->id ? EXIT_OK : tool_fail(tool, bt_no_memory());
 }
 
+/* What a plugin of sources provides is found by compiling it. */
+static int write_manifest(struct tool *tool, const char *folder, const char *ident)
+{
+    bt_text path, text;
+    bt_text_init(&path, bt_ctx_scratch(tool->ctx));
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    bt_text_addf(&path, "%s/%s.baton.json", folder, ident);
+    if (!bt_text_get(&path))
+        return tool_fail(tool, bt_no_memory());
+    TRY_TOOL(tool, bt_plugin_describe_sources(tool->ctx, bt_text_get(&path), &text));
+    TRY_TOOL(tool, bt_file_write(tool->ctx, bt_text_get(&path), text.at, text.len));
+    return EXIT_OK;
+}
+
 int plugin_new(struct tool *tool)
 {
     const char *kind = tool->args[1], *templates = template_folder(tool), *folder;
+    int is_source = option_value(tool, "source") != NULL;
     struct words words;
     int known = 0;
     for (uint32_t i = 0; i < BT_COUNT(kinds); i++)
@@ -174,15 +191,19 @@ int plugin_new(struct tool *tool)
         return fail_io(tool, folder,
                        errno == EEXIST ? "is not overwritten" : "cannot be made");
     printf("a plugin with %s %s:\n", kind, words.name);
-    const char *common = templates ? format(tool, templates, "common") : NULL;
+    const char *common =
+        templates ? format(tool, templates, is_source ? "source" : "common") : NULL;
     const char *own = templates ? format(tool, templates, kind) : NULL;
     code = common && own ? copy_folder(tool, own, folder, &words)
                          : tool_fail(tool, bt_no_memory());
     if (!code)
         code = copy_folder(tool, common, folder, &words);
+    if (!code && is_source)
+        code = write_manifest(tool, folder, words.ident);
     if (code)
         remove_folder(tool, folder);
     else
-        printf("%s/README.md says how to build and try it\n", folder);
+        printf("%s/README.md says how to %stry it\n", folder,
+               is_source ? "" : "build and ");
     return code;
 }

@@ -337,18 +337,23 @@ static void test_what_is_no_object_for_this_machine_is_named(void **state)
     bt_ctx_destroy(ctx);
 }
 
-/* Changes every relocation of type `from`. */
+/* Changes every relocation of type `from`. Tables need not be aligned. */
 static void change_relocations(bt_text *object, uint32_t from, uint32_t to)
 {
-    const Elf64_Ehdr *header = (const Elf64_Ehdr *)(void *)object->at;
-    const Elf64_Shdr *sections = (const void *)(object->at + header->e_shoff);
-    for (uint32_t i = 0; i < header->e_shnum; i++) {
-        Elf64_Rela *rows = (void *)(object->at + sections[i].sh_offset);
-        for (size_t j = 0;
-             sections[i].sh_type == SHT_RELA && j < sections[i].sh_size / sizeof(*rows);
-             j++) {
-            if (ELF64_R_TYPE(rows[j].r_info) == from)
-                rows[j].r_info = ELF64_R_INFO(ELF64_R_SYM(rows[j].r_info), to);
+    Elf64_Ehdr header;
+    memcpy(&header, object->at, sizeof(header));
+    for (uint32_t i = 0; i < header.e_shnum; i++) {
+        Elf64_Shdr section;
+        Elf64_Rela row;
+        memcpy(&section, object->at + header.e_shoff + i * sizeof(section),
+               sizeof(section));
+        for (size_t at = 0; section.sh_type == SHT_RELA && at < section.sh_size;
+             at += sizeof(row)) {
+            char *bytes = object->at + section.sh_offset + at;
+            memcpy(&row, bytes, sizeof(row));
+            if (ELF64_R_TYPE(row.r_info) == from)
+                row.r_info = ELF64_R_INFO(ELF64_R_SYM(row.r_info), to);
+            memcpy(bytes, &row, sizeof(row));
         }
     }
 }

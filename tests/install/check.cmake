@@ -81,6 +81,22 @@ run("building" "" ${CMAKE_COMMAND} --build ${WORK}/swish/build)
 set(ENV{BATON_PLUGIN_PATH} ${WORK}/swish/build)
 run("baton plugin check" "its tables agree" ${BATON} plugin check org.example.swish)
 run("README.md's operator" "data times its sigmoid" ${BATON} list ops example.swish)
+
+# As C source, which nothing is installed for but what libbaton itself has: by each compiler that works here.
+foreach(compiler tcc cc)
+  file(REMOVE_RECURSE ${WORK}/new)
+  if(compiler STREQUAL "tcc" AND NOT EXISTS ${PREFIX}/${LIBDIR}/baton/baton-tcc)
+    message(STATUS "skipped: no libtcc when Baton was built")
+    continue()
+  endif()
+  run("baton plugin new --source" "README.md" ${BATON} plugin new op example.my_source ${WORK}/new --source)
+  file(READ ${WORK}/new/my_source.baton.json manifest)
+  string(JSON manifest SET "${manifest}" compiler "\"${compiler}\"")
+  file(WRITE ${WORK}/new/my_source.baton.json "${manifest}")
+  set(ENV{BATON_PLUGIN_PATH} ${WORK}/new)
+  run("baton plugin check" "its tables agree" ${BATON} plugin check org.example.my_source)
+  run("the source's test" "" ${BATON} filecheck ${WORK}/new/test.baton)
+endforeach()
 unset(ENV{BATON_PLUGIN_PATH})
 
 # The example program, one screen of the public API.

@@ -222,8 +222,10 @@ static const struct {
                "\"sha256\": "
                "\"12\"}],\n" OPS "}",
       3, 69, "/binaries/0/sha256: expected 64 hexadecimal digits" },
-    { HEAD ABI "\"sources\": [\"m.c\"],\n" OPS "}", 3, 12,
-      "/sources: the plugin is C sources only, which needs a compiler plugin" },
+    { HEAD ABI "\"sources\": [\"/m.c\"],\n" OPS "}", 3, 13,
+      "/sources/0: expected a relative path" },
+    { HEAD ABI "\"sources\": [\"m.c\"], \"compiler\": \"a b\",\n" OPS "}", 3, 33,
+      "/compiler: expected a compiler's name, as in tcc, found \"a b\"" },
     { HEAD ABI OPS "}", 1, 1, "field \"binaries\" is missing" },
     { HEAD ABI SO "\"provides\": {\"opps\": []}}", 4, 14,
       "unknown field \"opps\": expected one of ops, relations" },

@@ -109,6 +109,10 @@ BT_API bt_status bt_plugin_why(bt_ctx *, const char *name, bt_text *out) BT_MUST
  * in it. */
 BT_API bt_status bt_plugin_describe(bt_ctx *, const char *shared_object, const char *seed,
                                     const char *binary, bt_text *out) BT_MUST_USE;
+/* Writes anew the manifest of a plugin that comes as C source: compiles it, walks its
+ * tables. What stands by hand in the file stays. */
+BT_API bt_status bt_plugin_describe_sources(bt_ctx *, const char *manifest_path,
+                                            bt_text *out) BT_MUST_USE;
 /* Adds one manifest file to those found. */
 BT_API bt_status bt_plugins_add(bt_ctx *, const char *manifest_path) BT_MUST_USE;
 

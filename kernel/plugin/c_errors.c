@@ -113,14 +113,12 @@ static uint32_t take_number(struct span *where)
     return value;
 }
 
+/* `last` and `before` are the numbers that stood behind the name: line and column, or the
+ * line and 0. */
 static bt_status fail_line(bt_ctx *ctx, const bt_c_source *source, struct span where,
-                           struct span message)
+                           uint32_t last, uint32_t before, struct span message)
 {
     bt_place place = { .width = 1 };
-    uint32_t last = take_number(&where), before = last ? take_number(&where) : 0;
-    if (!last) // about no line
-        return bt_fail(ctx, BT_ERR_SYNTAX, "%s: %.*s", source->name, (int)message.nbytes,
-                       message.at);
     place.line = before ? before : last;
     place.column = before ? last : 0;
     place.file = bt_arena_text(ctx->diags, where.at, where.nbytes);
@@ -161,16 +159,21 @@ static int is_error(struct span line, struct span *where, struct span *message)
     return 0;
 }
 
-static bt_status fail_without_errors(bt_ctx *ctx, const char *compiler,
-                                     const bt_c_source *source, const char *messages)
+/* Nothing is said of any line: it is not the text's fault. */
+static bt_status fail_without_lines(bt_ctx *ctx, const char *compiler,
+                                    const bt_c_source *source, struct span said)
 {
-    messages += strspn(messages, " \t\r\n");
-    size_t n = strcspn(messages, "\r\n");
-    if (n == 0)
+    while (said.nbytes > 0 && (*said.at == ' ' || *said.at == '\n')) {
+        said.at++;
+        said.nbytes--;
+    }
+    if (said.nbytes == 0)
         return bt_fail(ctx, BT_ERR_PLUGIN, "%s failed on %s without saying why", compiler,
                        source->name);
+    const char *end = memchr(said.at, '\n', said.nbytes);
+    size_t n = end ? (size_t)(end - said.at) : said.nbytes;
     return bt_fail(ctx, BT_ERR_PLUGIN, "%s failed on %s: %.*s", compiler, source->name,
-                   (int)(n < MAX_QUOTED ? n : MAX_QUOTED), messages);
+                   (int)(n < MAX_QUOTED ? n : MAX_QUOTED), said.at);
 }
 
 /* The first, with the others as its notes. */
@@ -194,15 +197,20 @@ bt_status bt_c_errors(bt_ctx *ctx, const char *compiler, const bt_c_source *sour
     bt_status errors[MAX_ERRORS];
     uint32_t n = 0;
     messages = messages ? messages : "";
+    struct span bare = { messages, strlen(messages) };
     for (const char *at = messages; *at && n < MAX_ERRORS;) {
         struct span line = { at, strcspn(at, "\n") }, where, message;
-        if (is_error(line, &where, &message)) {
-            errors[n] = fail_line(ctx, source, where, message);
-            if (errors[n++]->code == BT_ERR_MEMORY)
-                return bt_no_memory();
-        }
         at += line.nbytes + (at[line.nbytes] != 0);
+        if (!is_error(line, &where, &message))
+            continue;
+        uint32_t last = take_number(&where), before = last ? take_number(&where) : 0;
+        if (!last) {
+            bare = message;
+            continue;
+        }
+        errors[n] = fail_line(ctx, source, where, last, before, message);
+        if (errors[n++]->code == BT_ERR_MEMORY)
+            return bt_no_memory();
     }
-    return n > 0 ? join(ctx, n, errors)
-                 : fail_without_errors(ctx, compiler, source, messages);
+    return n > 0 ? join(ctx, n, errors) : fail_without_lines(ctx, compiler, source, bare);
 }

@@ -217,25 +217,31 @@ static int own_folder(char *out, size_t nbytes, int *is_program)
     return 1;
 }
 
-const char *bt_library_file(bt_ctx *ctx, bt_arena *arena, const char *name)
+bt_status bt_library_file(bt_ctx *ctx, bt_arena *arena, const char *name,
+                          const char **out)
 {
     char folder[PATH_MAX];
     int is_program;
-    (void)ctx;
     if (!own_folder(folder, sizeof(folder), &is_program))
-        return NULL;
-    if (!is_program)
-        return bt__format(arena, "%s/baton/%s", folder, name);
-    char *slash = strrchr(folder, '/');
+        return bt_fail(ctx, BT_ERR_PLUGIN, "the folder of libbaton is not known");
+    char *slash = is_program ? strrchr(folder, '/') : NULL;
     if (slash)
         *slash = 0;
-    return bt__format(arena, "%s/" BT_LIBDIR "/baton/%s", folder, name);
+    const char *path =
+        bt__format(arena, "%s%s/baton/%s", folder, is_program ? "/" BT_LIBDIR : "", name);
+    if (!path)
+        return bt_no_memory();
+    *out = path;
+    return NULL;
 }
 
 static bt_status search_prefix(bt_ctx *ctx, struct bt__plugins *plugins)
 {
-    const char *folder = bt_library_file(ctx, plugins->arena, "plugins");
-    return folder ? search_folder(ctx, plugins, BT__PLACE_PREFIX, folder) : NULL;
+    const char *folder;
+    bt_status status = bt_library_file(ctx, plugins->arena, "plugins", &folder);
+    if (status)
+        return status->code == BT_ERR_MEMORY ? status : NULL;
+    return search_folder(ctx, plugins, BT__PLACE_PREFIX, folder);
 }
 
 bt_status bt__plugins_read_use(bt_ctx *ctx, struct bt__plugins *plugins)

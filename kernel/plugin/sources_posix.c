@@ -110,9 +110,9 @@ static bt_status compile_files(struct build *b)
     size_t n = json_array_size(b->h->sources);
     b->objects = BT_NEWS(b->arena, bt_code_object, n);
     b->folders[0] = b->h->folder;
-    b->folders[1] = bt_library_file(b->ctx, b->arena, "include");
-    if (!b->objects || !b->folders[1])
+    if (!b->objects)
         return bt_no_memory();
+    BT_TRY(bt_library_file(b->ctx, b->arena, "include", &b->folders[1]));
     for (size_t i = 0; i < n; i++)
         BT_TRY(compile_file(b, i));
     return NULL;

@@ -31,9 +31,9 @@ static const bt_attr options[] = {
 static bt_status find_helper(bt_ctx *ctx, bt_arena *arena, const struct options *o,
                              const char **out)
 {
-    const char *path = *o->helper ? o->helper : bt_library_file(ctx, arena, "baton-tcc");
-    if (!path)
-        return bt_fail(ctx, BT_ERR_PLUGIN, "tcc: the folder of libbaton is not known");
+    const char *path = o->helper;
+    if (!*path)
+        BT_TRY(bt_library_file(ctx, arena, "baton-tcc", &path));
     bt_status status = bt_process_find(ctx, arena, path, out);
     if (!status || status->code == BT_ERR_MEMORY)
         return status;

@@ -9,5 +9,9 @@ typedef struct {
     long double max_align_real;
 } max_align_t;
 #define NULL ((void *)0)
+#if defined(__TINYC__)
 #define offsetof(type, member) ((size_t)&((type *)0)->member)
+#else
+#define offsetof(type, member) __builtin_offsetof(type, member)
+#endif
 #endif

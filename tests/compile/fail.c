@@ -144,6 +144,8 @@ static void test_a_helper_that_gives_nothing_is_told_from_one_that_fails(void **
                  "tcc failed on text.c without saying why");
     check_helper("echo something is wrong >&2; exit 1", 0755, "", BT_ERR_PLUGIN,
                  "tcc failed on text.c: something is wrong");
+    check_helper("echo 'tcc: error: is ill' >&2; exit 1", 0755, "", BT_ERR_PLUGIN,
+                 "tcc failed on text.c: is ill");
     check_helper("echo 'text.c:1: error: no' >&2; exit 1", 0755, "", BT_ERR_SYNTAX, "no");
 }
 

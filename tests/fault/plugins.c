@@ -1,6 +1,7 @@
 /* Finding, listing, explaining and opening plugins under failing memory. */
 #include "fault.h"
 
+#include <baton/compiler.h>
 #include <baton/op.h>
 #include <baton/plugin.h>
 
@@ -110,6 +111,67 @@ static bt_status run_add(struct fault_world *w)
     return bt_plugins_add(w->ctx, w->scenario->input);
 }
 
+/* ---- C text ---- */
+
+static bt_status begin_source(struct fault_world *w)
+{
+    BT_TRY(bt_plugins_add(w->ctx, FAULT_PROGRAMS "/source.baton.json"));
+    return bt_plugins_add(w->ctx, FAULT_PROGRAMS "/typo.baton.json");
+}
+
+static bt_status open_source(struct fault_world *w, const char *id)
+{
+    BT_TRY(bt_plugin_open(w->ctx, id));
+    fault_result(w, "open");
+    return NULL;
+}
+
+static bt_status run_source(struct fault_world *w)
+{
+    return open_source(w, "test.source");
+}
+
+static bt_status run_typo(struct fault_world *w)
+{
+    return open_source(w, "test.typo");
+}
+
+static int64_t twice(int64_t x)
+{
+    return 2 * x;
+}
+
+/* The object is in the scratch arena, as the caller's may be. */
+static bt_status load_and_run(struct fault_world *w, const bt_text *object)
+{
+    static const bt_symbol symbols[] = { { "twice", (bt_function)twice, NULL }, { 0 } };
+    const bt_code_object part = { "text.o", object->at, object->len };
+    bt_code *code;
+    BT_TRY(bt_code_load(w->ctx, 1, &part, symbols, &code));
+    bt_function f = bt_code_find(code, "f");
+    fault_result(w, f && ((int64_t(*)(int64_t))f)(4) == 9 ? "right" : "wrong");
+    bt_code_unload(code);
+    return NULL;
+}
+
+static bt_status run_compile(struct fault_world *w)
+{
+    static const char text[] = "long twice(long); static const long one = 1;\n"
+                               "long f(long x) { return twice(x) + one; }\n";
+    const bt_c_source source = { .name = "text",
+                                 .text = text,
+                                 .nbytes = sizeof(text) - 1 };
+    bt_text object;
+    bt_arena *scratch = bt_ctx_scratch(w->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_text_init(&object, scratch);
+    bt_status status = bt_c_compile(w->ctx, "tcc", "memory_mb=512", &source, &object);
+    if (!status)
+        status = load_and_run(w, &object);
+    bt_arena_release(scratch, mark);
+    return status;
+}
+
 const struct fault_scenario fault_plugins[] = {
     { .name = "scan", .run = run_scan, .plugins = TEST_GOOD, .is_fresh = 1 },
     { .name = "scan-bad", .run = run_scan, .plugins = TEST_BAD, .is_fresh = 1 },
@@ -159,5 +221,24 @@ const struct fault_scenario fault_plugins[] = {
       .input = FAULT_PROGRAMS "/broken.baton.json",
       .is_fresh = 1,
       .code = BT_ERR_MANIFEST },
+    { .name = "source-open",
+      .begin = begin_source,
+      .run = run_source,
+      .input = TEST_TCC,
+      .needs_file = 1,
+      .is_fresh = 1 },
+    { .name = "source-typo",
+      .begin = begin_source,
+      .run = run_typo,
+      .input = TEST_TCC,
+      .needs_file = 1,
+      .is_fresh = 1,
+      .code = BT_ERR_PLUGIN },
+    { .name = "compile",
+      .begin = begin_scanned,
+      .run = run_compile,
+      .input = TEST_TCC,
+      .needs_file = 1,
+      .is_fresh = 1 },
     { 0 },
 };

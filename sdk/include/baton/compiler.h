@@ -100,10 +100,11 @@ BT_API bt_status bt_process_run(bt_ctx *, const bt_process *, bt_arena *,
 BT_API bt_status bt_c_errors(bt_ctx *, const char *compiler, const bt_c_source *,
                              const char *messages) BT_FAILURE;
 
-/* The file of this name beside libbaton's plugins, where a compiler plugin keeps its
- * helper program: <folder of libbaton>/baton/NAME. NULL: no memory, or the folder is not
- * known. */
-BT_API const char *bt_library_file(bt_ctx *, bt_arena *, const char *name);
+/* The path of a file beside libbaton's plugins, where a compiler plugin keeps its helper
+ * program: <folder of libbaton>/baton/NAME. It need not exist. errors BT_ERR_PLUGIN: the
+ * folder is not known */
+BT_API bt_status bt_library_file(bt_ctx *, bt_arena *, const char *name,
+                                 const char **out) BT_MUST_USE;
 /* An environment variable; NULL where it is not set, where the application wants none
  * read (ignore_environment), and in a program with raised privileges. */
 BT_API const char *bt_variable(const bt_ctx *, const char *name);

@@ -1,0 +1,5 @@
+/* The plugin of fault.alloc.source-typo. */
+int f(int x)
+{
+    return x + tow;
+}

@@ -8,6 +8,9 @@
 # name    of the target and its files; in Baton's own tree the path (ops/nn -> ops.nn), elsewhere the folder's name
 # prefix  the name, with "_" for what C does not allow
 #
+# A source NAME.avx2.c or NAME.avx512.c belongs to NAME.c and is compiled for that instruction set where the machine's family
+# has it; it asks __AVX2__ or __AVX512F__ and gives an empty table elsewhere.
+#
 # This file serves Baton's tree and, installed, everybody else's.
 
 if(TARGET baton_objects)
@@ -21,6 +24,19 @@ else()
 endif()
 set(BATON_CMAKE_FOLDER ${CMAKE_CURRENT_LIST_DIR})
 
+function(baton_compile_for_isa)
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    return()
+  endif()
+  set(flags_avx2 -mavx2 -mfma)
+  set(flags_avx512 ${flags_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
+  foreach(source ${ARGN})
+    if(source MATCHES "\\.(avx2|avx512)\\.c$")
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${flags_${CMAKE_MATCH_1}})
+    endif()
+  endforeach()
+endfunction()
+
 function(baton_add_plugin folder)
   cmake_parse_arguments(ARG "" "NAME" "" ${ARGN})
   get_filename_component(folder ${folder} ABSOLUTE)
@@ -33,6 +49,7 @@ function(baton_add_plugin folder)
   endif()
   string(MAKE_C_IDENTIFIER ${name} prefix)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+  baton_compile_for_isa(${sources})
   file(READ ${folder}/plugin.json seed)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/plugin.json)
   string(JSON id GET ${seed} id)

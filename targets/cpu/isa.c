@@ -1,0 +1,35 @@
+/* Which instruction sets there are, and which of them this machine has. */
+#include "isa.h"
+
+#include <string.h>
+
+static const char *const names[CPU_ISA_COUNT] = { "portable", "avx2", "avx512" };
+
+enum cpu_isa cpu_isa_of_machine(void)
+{
+#if defined(__x86_64__)
+    // The compiler's own check asks the system, too: whether it saves wide registers.
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+        return CPU_ISA_PORTABLE;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return CPU_ISA_AVX512;
+    return CPU_ISA_AVX2;
+#else
+    return CPU_ISA_PORTABLE;
+#endif
+}
+
+const char *cpu_isa_name(enum cpu_isa isa)
+{
+    return names[isa];
+}
+
+int cpu_isa_find(const char *name)
+{
+    for (int i = 0; i < CPU_ISA_COUNT; i++) {
+        if (strcmp(names[i], name) == 0)
+            return i;
+    }
+    return -1;
+}

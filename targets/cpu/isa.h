@@ -1,0 +1,23 @@
+/*
+ * Instruction sets, narrow to wide, each with all that the ones before it have. A source
+ * NAME.avx2.c or NAME.avx512.c is compiled for that set and called only where the machine
+ * has it; every other source runs anywhere.
+ */
+#ifndef CPU_ISA_H
+#define CPU_ISA_H
+
+enum cpu_isa {
+    CPU_ISA_PORTABLE, /* what the compiler assumes by itself: on x86-64, SSE2 */
+    CPU_ISA_AVX2,     /* with FMA */
+    CPU_ISA_AVX512,   /* F, BW, DQ, VL */
+    CPU_ISA_COUNT
+};
+
+/* The widest that this machine and its system run. */
+enum cpu_isa cpu_isa_of_machine(void);
+/* "portable", "avx2", "avx512". */
+const char *cpu_isa_name(enum cpu_isa);
+/* The reverse, for BATON_CPU; -1: no such name. */
+int cpu_isa_find(const char *name);
+
+#endif

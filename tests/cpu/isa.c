@@ -1,0 +1,24 @@
+/* Instruction sets. */
+#include "isa.h"
+#include "test.h"
+
+static void test_names_lead_to_their_sets(void **state)
+{
+    (void)state;
+    for (int i = 0; i < CPU_ISA_COUNT; i++)
+        assert_int_equal(cpu_isa_find(cpu_isa_name((enum cpu_isa)i)), i);
+    assert_int_equal(cpu_isa_find("avx"), -1);
+    assert_int_equal(cpu_isa_find(""), -1);
+}
+
+static void test_the_machine_runs_one_of_them(void **state)
+{
+    (void)state;
+    assert_in_range(cpu_isa_of_machine(), CPU_ISA_PORTABLE, CPU_ISA_AVX512);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_names_lead_to_their_sets),
+    cmocka_unit_test(test_the_machine_runs_one_of_them),
+};
+TEST_MAIN(tests)

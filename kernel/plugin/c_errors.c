@@ -140,6 +140,8 @@ static bt_status fail_line(bt_ctx *ctx, const bt_c_source *source, struct span w
 
 /* ---- what ---- */
 
+static const char unexplained[] = "no reason is given";
+
 /* Parts a line at the word that marks an error. */
 static int is_error(struct span line, struct span *where, struct span *message)
 {
@@ -152,6 +154,8 @@ static int is_error(struct span line, struct span *where, struct span *message)
                 *message = (struct span){ line.at + at + n, line.nbytes - at - n };
                 if (message->nbytes > MAX_QUOTED)
                     message->nbytes = MAX_QUOTED;
+                if (message->nbytes == 0)
+                    *message = (struct span){ unexplained, strlen(unexplained) };
                 return 1;
             }
         }

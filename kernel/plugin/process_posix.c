@@ -25,12 +25,14 @@
 #include "base/ctx.h"
 #include "plugin/plugins.h"
 
-#define MAX_MESSAGES 65536u
-#define SLICE_MS     50 /* between two looks at a request to stop */
-#define USUAL_PATH   "/usr/local/bin:/usr/bin:/bin"
-#define FIRST_FILE   3 /* the standard ones end here */
+#define MAX_MESSAGES  65536u
+#define SLICE_MS      50 /* between two looks at a request to stop */
+#define USUAL_PATH    "/usr/local/bin:/usr/bin:/bin"
+#define CLOSE_ON_EXEC 4 /* CLOSE_RANGE_CLOEXEC */
+#define FIRST_FILE    3 /* the standard ones end here */
 
-enum { INPUT, OUTPUT, MESSAGES, NFILE };
+/* Its standard files, and one where the new process says why the program cannot begin. */
+enum { INPUT, OUTPUT, MESSAGES, FAULT, NFILE };
 
 struct run {
     bt_ctx *ctx;
@@ -165,15 +167,16 @@ static void limit(int what, uint64_t most)
         setrlimit(what, &rows);
 }
 
+/* When the program begins. */
 static void close_files(void)
 {
 #if defined(SYS_close_range)
-    if (syscall(SYS_close_range, FIRST_FILE, ~0u, 0) == 0)
+    if (syscall(SYS_close_range, FIRST_FILE, ~0u, CLOSE_ON_EXEC) == 0)
         return;
 #endif
     long most = sysconf(_SC_OPEN_MAX);
     for (int i = FIRST_FILE; i < (most > 0 && most < 65536 ? most : 65536); i++)
-        close(i);
+        fcntl(i, F_SETFD, FD_CLOEXEC);
 }
 
 /* In the new process, which still has the memory of the old one: nothing but system
@@ -186,7 +189,7 @@ static void become(const struct run *run, char *const *environment)
     const struct sigaction usual = { .sa_handler = SIG_DFL };
     sigset_t none;
     setpgid(0, 0);
-    for (int i = 0; i < NFILE; i++)
+    for (int i = 0; i < FIRST_FILE; i++)
         dup2(run->files[i], i);
     close_files();
     limit(RLIMIT_FSIZE, p->output_nbytes);
@@ -204,22 +207,30 @@ static void become(const struct run *run, char *const *environment)
 static int spawn(struct run *run, char *const *environment)
 {
     sigset_t all, before;
-    volatile int fault = 0; // written by the new process
+    int fault = 0;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t pid = vfork();
     if (pid == 0) {
         become(run, environment);
-        fault = errno;
+        const int reason = errno;
+        if (pwrite(run->files[FAULT], &reason, sizeof(reason), 0) < 0)
+            _exit(126);
         _exit(127);
     }
     if (pid < 0)
         fault = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (pid > 0 && fault)
-        waitpid(pid, NULL, 0);
     run->pid = pid;
     return fault;
+}
+
+static bt_status fail_start(const struct run *run, int reason)
+{
+    if (reason == ENOMEM)
+        return bt_no_memory();
+    return bt_fail(run->ctx, BT_ERR_PLUGIN, "%s cannot be run: %s", run->program,
+                   strerror(reason));
 }
 
 static bt_status start(struct run *run)
@@ -228,12 +239,7 @@ static bt_status start(struct run *run)
     BT_TRY(bt_process_find(run->ctx, run->arena, run->process->argv[0], &run->program));
     BT_TRY(make_environment(run, environment));
     int fault = spawn(run, environment);
-    if (fault == ENOMEM)
-        return bt_no_memory();
-    if (fault)
-        return bt_fail(run->ctx, BT_ERR_PLUGIN, "%s cannot be run: %s", run->program,
-                       strerror(fault));
-    return NULL;
+    return fault ? fail_start(run, fault) : NULL;
 }
 
 /* ---- waiting ---- */
@@ -286,6 +292,9 @@ static int wait_for_end(struct run *run, int watch, bt_status *fault)
 
 static bt_status judge(const struct run *run, int how, bt_process_end *out)
 {
+    int reason;
+    if (pread(run->files[FAULT], &reason, sizeof(reason), 0) == sizeof(reason))
+        return fail_start(run, reason);
     if (WIFEXITED(how)) {
         out->exit_code = WEXITSTATUS(how);
         return NULL;
@@ -349,7 +358,7 @@ bt_status bt_process_run(bt_ctx *ctx, const bt_process *process, bt_arena *arena
                          bt_process_end *out)
 {
     struct run run = {
-        .ctx = ctx, .process = process, .arena = arena, .files = { -1, -1, -1 }
+        .ctx = ctx, .process = process, .arena = arena, .files = { -1, -1, -1, -1 }
     };
     bt_process_end end = { 0 };
     bt_status status = make_files(&run);

@@ -206,6 +206,151 @@ static void test_tcc_and_clang_give_the_same_bits(void **state)
     compare("cc", "cache=\"off\", command=\"clang\"");
 }
 
+/* ---- random text ---- */
+
+enum { NFUNCTION = 24, NSTATEMENT = 40, NVARIABLE = 6 };
+
+static uint32_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33);
+}
+
+static void add_variable(bt_text *out, char kind, uint64_t *state)
+{
+    bt_text_addf(out, "%c%u", kind, next_random(state) % NVARIABLE);
+}
+
+/* Pieces are as texts have them; @ stands for an integer, $ for a float64. What C leaves
+ * undefined is avoided: overflow, shifts too far, division by zero, conversions out of
+ * range. */
+static const char *const pieces[] = {
+    "@ = (i64)((u64)@ + (u64)@);",
+    "@ = (i64)((u64)@ - (u64)@);",
+    "@ = (i64)((u64)@ * (u64)@);",
+    "@ = @ & @;",
+    "@ = (@ ^ @) | 5;",
+    "@ = @ >> (@ & 31);",
+    "@ = (i64)((u64)@ << (@ & 63));",
+    "t = @; if (t < 2) { t = 3; } @ = @ / t;",
+    "t = @; if (t < 2) { t = 7; } @ = @ % t;",
+    "@ = (i64)(i32)(@ & 2147483647);",
+    "@ = (i64)((u32)@ / 7u);",
+    "@ = table[@ & 7];",
+    "@ = c->ints[@ & 31];",
+    "if (@ < @) { @ = @; } else { @ = (i64)((u64)@ + 1u); }",
+    "if ($ <= $) { @ = 0 - (@ & 255); }",
+    "if (@ != @) { $ = $ + w[@ & 3]; }",
+    "$ = $ + $;",
+    "$ = $ - $ * $;",
+    "$ = $ * 0x1.8p-1;",
+    "$ = $ / ($ * $ + 0x1p+0);",
+    "$ = (double)(float)$;",
+    "$ = (double)(@ & 65535);",
+    "if ($ < 0x1p+20) { if ($ > -0x1p+20) { @ = (i64)$; } }",
+    "$ = c->p->mean($, $);",
+    "for (i64 i = 0; i < (@ & 15); i = i + 1) { @ = (i64)((u64)@ * 3u + (u64)i); }",
+    "for (i64 i = 0; i < 8; i = i + 1) { $ = $ * 0x1p-1 + w[i & 3]; }",
+    "@ = helper(@, $);",
+};
+
+static void add_statement(bt_text *out, uint64_t *state)
+{
+    const char *piece = pieces[next_random(state) % BT_COUNT(pieces)];
+    bt_text_addf(out, "  ");
+    for (; *piece; piece++) {
+        if (*piece == '@')
+            add_variable(out, 'a', state);
+        else if (*piece == '$')
+            add_variable(out, 'd', state);
+        else
+            bt_text_add(out, piece, 1);
+    }
+    // The bits of a NaN are nobody's promise.
+    bt_text_addf(out, "\n  if (d0 != d0) { d0 = 0x0p+0; }\n");
+}
+
+/* f0 ... of integers and float64, as a target writes them. */
+static void add_functions(bt_text *out, uint64_t *state)
+{
+    bt_text_addf(out, "%s%s", HEAD,
+                 "static const i64 table[8] = { 0, 1, -1, 7, -7, 9223372036854775807,\n"
+                 "  4294967296, -2147483648 };\n"
+                 "static const double w[4] = { 0x1p-1, -0x1.4p+2, 0x1.99999ap-4, 0x0p+0 "
+                 "};\n"
+                 "static i64 helper(i64 x, double y) { if (y > 0x1p+3) { return x; }\n"
+                 "  return (i64)((u64)x >> 3); }\n");
+    for (int i = 0; i < NFUNCTION; i++) {
+        bt_text_addf(out, "i32 f%d(const struct call *c) {\n  i64 t = 0;\n", i);
+        for (int v = 0; v < NVARIABLE; v++)
+            bt_text_addf(out, "  i64 a%d = c->ints[%d]; double d%d = c->doubles[%d];\n",
+                         v, v, v, v);
+        for (int s = 0; s < NSTATEMENT; s++)
+            add_statement(out, state);
+        for (int v = 0; v < NVARIABLE; v++)
+            bt_text_addf(out,
+                         "  c->ints[%d] = a%d; if (d%d != d%d) { d%d = 0x0p+0; }\n"
+                         "  c->doubles[%d] = d%d;\n",
+                         v, v, v, v, v, v, v);
+        bt_text_addf(out, "  return (i32)(t & 3);\n}\n");
+    }
+}
+
+static void run_random(const bt_code *code, int index, struct result *r)
+{
+    char name[16];
+    snprintf(name, sizeof(name), "f%d", index);
+    memset(r, 0, sizeof(*r));
+    for (int i = 0; i < N; i++) {
+        r->ints[i] = i * i * 1234567891011 - 40000 * i;
+        r->doubles[i] = (double)(i * 17 % 23 - 11) / 3;
+    }
+    r->code = ((kernel)get(code, name))(
+        &(struct call){ .p = &primitives, .ints = r->ints, .doubles = r->doubles });
+}
+
+static void compare_random(const char *options)
+{
+    bt_ctx *ctx = open_plain();
+    uint64_t state = 20260101;
+    need(ctx, "tcc", NULL);
+    need(ctx, "cc", options);
+    for (int round = 0; round < 5; round++) {
+        bt_text text;
+        bt_text_init(&text, bt_ctx_scratch(ctx));
+        add_functions(&text, &state);
+        assert_non_null(bt_text_get(&text));
+        bt_code *mine = build(ctx, "tcc", NULL, text.at, NULL);
+        bt_code *theirs = build(ctx, "cc", options, text.at, NULL);
+        struct result before = { { 0 }, { 0 }, { 0 }, 0 };
+        for (int i = 0; i < NFUNCTION; i++) {
+            char name[64];
+            struct result a, b;
+            run_random(mine, i, &a);
+            run_random(theirs, i, &b);
+            snprintf(name, sizeof(name), "round %d, f%d", round, i);
+            check_same(name, &a, &b);
+            assert_memory_not_equal(&a, &before, sizeof(a)); // they do compute something
+            before = a;
+        }
+        bt_code_unload(mine);
+        bt_code_unload(theirs);
+    }
+    bt_ctx_destroy(ctx);
+}
+
+static void test_random_text_gives_the_same_bits_by_tcc_and_cc(void **state)
+{
+    (void)state;
+    compare_random("cache=\"off\"");
+}
+
+static void test_random_text_gives_the_same_bits_by_tcc_and_clang(void **state)
+{
+    (void)state;
+    compare_random("cache=\"off\", command=\"clang\"");
+}
+
 /* The results are what C says, not only equal. */
 static void test_results_are_right(void **state)
 {
@@ -262,6 +407,8 @@ static void test_flags_of_the_machine(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_tcc_and_cc_give_the_same_bits),
     cmocka_unit_test(test_tcc_and_clang_give_the_same_bits),
+    cmocka_unit_test(test_random_text_gives_the_same_bits_by_tcc_and_cc),
+    cmocka_unit_test(test_random_text_gives_the_same_bits_by_tcc_and_clang),
     cmocka_unit_test(test_results_are_right),
     cmocka_unit_test(test_flags_of_the_machine),
 };

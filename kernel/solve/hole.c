@@ -18,6 +18,7 @@ bt_status bt__solver_init(bt_solver *s, bt_ctx *ctx, bt_store *store,
     bt_map_init(&s->births, s->arena, 0);
     bt_map_init(&s->sizes, s->arena, 0);
     bt_map_init(&s->relations, s->arena, 1);
+    bt_map_init(&s->row_major, s->arena, 0);
     bt_map_init(&s->signatures, s->arena, 0);
     return bt__push_level(s);
 }

@@ -394,15 +394,18 @@ static bt_status shared_relation(bt_solver *s, const bt_op *op, const bt_relatio
 
 /* ---- layouts ---- */
 
-/* A layout inside the type; NULL: row major throughout. Tuples have bounded depth. */
-static const bt_layout *find_layout(const bt_type *type)
+/* A layout inside the type; NULL: row major throughout. Tuples have bounded depth, and
+ * one that was seen is not walked again, however often it stands in others. */
+static bt_status find_layout(bt_solver *s, const bt_type *type, const bt_layout **out)
 {
     const bt_tensor_type *tensor = bt_as_tensor_type(type);
     const bt_list_type *tuple = bt_as_tuple_type(type);
-    const bt_layout *layout = tensor ? tensor->layout : NULL;
-    for (uint32_t i = 0; tuple && i < tuple->n && !layout; i++)
-        layout = find_layout(tuple->at[i]);
-    return layout;
+    *out = tensor ? tensor->layout : NULL;
+    if (!tuple || bt_map_find(&s->row_major, type))
+        return NULL;
+    for (uint32_t i = 0; i < tuple->n && !*out; i++)
+        BT_TRY(find_layout(s, tuple->at[i], out));
+    return *out || bt_map_put(&s->row_major, type, s) ? NULL : bt_no_memory();
 }
 
 /* A formula that goes element by element takes operands as they lie; all others want a
@@ -418,8 +421,9 @@ static bt_status takes_layouts(bt_solver *s, const bt_op *op, int *out)
 static bt_status check_layouts(bt_solver *s, const bt_relation_call *r)
 {
     for (uint32_t i = 0; i < r->narg; i++) {
-        const bt_layout *layout = find_layout(bt_relation_arg(s, r, i));
+        const bt_layout *layout;
         int takes;
+        BT_TRY(find_layout(s, bt_relation_arg(s, r, i), &layout));
         if (!layout)
             continue;
         BT_TRY(takes_layouts(s, r->op, &takes));

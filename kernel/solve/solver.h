@@ -175,6 +175,7 @@ struct bt_solver {
     bt_map sizes;      /* of terms with parts, written out */
     bt_map births;     /* opaque dim to the function in which it arose */
     bt_map relations;  /* by name */
+    bt_map row_major;  /* tuple types in which no tensor has a layout */
     bt_map signatures; /* by operator */
     bt_vec(struct bt__hole) holes;
     const bt_type *unknown; /* what relations see when there is no memory */

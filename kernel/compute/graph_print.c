@@ -41,6 +41,15 @@ static void print_dtype(struct printer *p, bt_dtype dtype)
     bt_text_addf(p->out, "%s", bt_dtype_name(dtype, name, sizeof(name)));
 }
 
+/* The least has no literal: numbers are read without their sign. */
+static void print_int(struct printer *p, int64_t value)
+{
+    if (value == INT64_MIN && p->is_flat)
+        bt_text_addf(p->out, "(-%" PRId64 " - 1)", INT64_MAX);
+    else
+        bt_text_addf(p->out, "%" PRId64, value);
+}
+
 static void print_number(struct printer *p, const bt__node *node)
 {
     if (node->dtype == BT_BOOL)
@@ -48,7 +57,7 @@ static void print_number(struct printer *p, const bt__node *node)
     else if (node->dtype == BT_UINT64)
         bt_text_addf(p->out, "%" PRIu64, (uint64_t)node->value.i);
     else if (!bt__dtype_is_float(node->dtype))
-        bt_text_addf(p->out, "%" PRId64, node->value.i);
+        print_int(p, node->value.i);
     else
         bt__float_write(p->out, node->value.f, bt__float_format_of(BT_FLOAT64));
 }
@@ -69,7 +78,7 @@ static void print_const(struct printer *p, const bt__node *node)
         if (!p->out->failed && !strpbrk(p->out->at + start, ".en"))
             bt_text_addf(p->out, ".0");
     } else {
-        bt_text_addf(p->out, "%" PRId64, node->value.i);
+        print_int(p, node->value.i);
     }
     bt_text_addf(p->out, ")");
 }
@@ -80,6 +89,14 @@ static void print_linear(struct printer *p, const bt__node *node,
     const char *sign = "";
     for (uint32_t i = 0; i < node->narg; i++) {
         int64_t coef = node->coefs[i];
+        if (coef == INT64_MIN && p->is_flat) {
+            bt_text_addf(p->out, "%s", sign);
+            print_int(p, coef);
+            bt_text_addf(p->out, "*");
+            print(p, node->args[i], facts);
+            sign = " + ";
+            continue;
+        }
         bt_text_addf(p->out, "%s", coef < 0 ? (i ? " - " : "-") : sign);
         if (coef != 1 && coef != -1)
             bt_text_addf(p->out, "%" PRIu64 "*",
@@ -87,7 +104,10 @@ static void print_linear(struct printer *p, const bt__node *node,
         print(p, node->args[i], facts);
         sign = " + ";
     }
-    if (node->value.i)
+    if (node->value.i == INT64_MIN && p->is_flat) {
+        bt_text_addf(p->out, " + ");
+        print_int(p, node->value.i);
+    } else if (node->value.i)
         bt_text_addf(p->out, " %c %" PRIu64, node->value.i < 0 ? '-' : '+',
                      node->value.i < 0 ? -(uint64_t)node->value.i
                                        : (uint64_t)node->value.i);

@@ -67,7 +67,7 @@ struct bt__stmt {
     const bt__node *position;       /* TAKE: of the value, for arg reducers */
     const char *callee;             /* CALL */
     uint32_t narg;
-    const struct bt__call_arg *args;
+    struct bt__call_arg *args;
     const char *array; /* CHECK: what is read, ... */
     uint32_t axis;     /* ... along which axis, ... */
     int64_t bound;     /* ... of which extent */
@@ -86,6 +86,8 @@ struct bt__loops {
  * memory; bt__loops_why ---- */
 
 struct bt__loops *bt__loops_create(bt_ctx *, bt_arena *, const char *name);
+/* The name, or one like it where it is none in the text. NULL: no memory. */
+const char *bt__loops_word(bt_arena *, const char *name);
 bt_status bt__loops_why(const struct bt__loops *);
 /* nelem >= 0; *out: its number. The name is kept by reference. */
 int bt__loops_add_buffer(struct bt__loops *, uint32_t role, const char *name, bt_dtype,
@@ -110,5 +112,23 @@ bt_status bt__loops_parse(bt_ctx *, bt_arena *, const char *file, const char *te
  * call */
 bt_status bt__loops_run(bt_ctx *, const struct bt__loops *,
                         void *const *data) BT_MUST_USE;
+
+/* A call's argument while it runs: an element and how many there are from it on, or an
+ * integer. */
+struct bt__call_value {
+    void *address;
+    int64_t nelem, integer;
+};
+struct bt__loops_options {
+    /* Not 0: turns of parallel loops run in an order drawn by it, and locals hold rubbish
+     * where a turn starts and where the loop has ended. */
+    uint64_t seed;
+    /* Does what the target's kernels do; NULL: calls are refused. */
+    bt_status (*call)(void *self, const char *callee, uint32_t narg,
+                      const struct bt__call_value *args);
+    void *self;
+};
+bt_status bt__loops_run_with(bt_ctx *, const struct bt__loops *, void *const *data,
+                             const struct bt__loops_options *) BT_MUST_USE;
 
 #endif

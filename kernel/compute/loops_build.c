@@ -1,14 +1,36 @@
 /* Loop programs: making them. */
 #include "compute/loops.h"
 
+#include <ctype.h>
+#include <string.h>
+
+#include "compute/lex.h"
+
 struct bt__loops *bt__loops_create(bt_ctx *ctx, bt_arena *arena, const char *name)
 {
     struct bt__loops *loops = BT_NEW(arena, struct bt__loops);
     if (!loops)
         return NULL;
-    *loops = (struct bt__loops){ .ctx = ctx, .arena = arena, .name = name };
+    *loops = (struct bt__loops){ .ctx = ctx, .arena = arena };
+    loops->name = bt__loops_word(arena, name);
     loops->graph = bt__graph_create(ctx, arena);
-    return loops->graph ? loops : NULL;
+    return loops->graph && loops->name ? loops : NULL;
+}
+
+const char *bt__loops_word(bt_arena *arena, const char *name)
+{
+    bt_text word;
+    size_t n = strlen(name);
+    bt_text_init(&word, arena);
+    struct bt__token token = bt__token_read(name, n, 0);
+    if (token.kind == BT__TOKEN_NAME && token.place.width == n)
+        return name;
+    for (size_t i = 0; i < n; i++) {
+        int is_plain =
+            isalnum((unsigned char)name[i]) && (i || !isdigit((unsigned char)name[0]));
+        bt_text_add(&word, is_plain ? &name[i] : "_", 1);
+    }
+    return n ? bt_text_get(&word) : "_";
 }
 
 bt_status bt__loops_why(const struct bt__loops *loops)

@@ -7,14 +7,15 @@
  *              | "if" expr block [ "else" block ]
  *              | element "=" expr
  *              | element [ "," NAME ] REDUCER "[" dtype "]" "=" expr [ "at" expr ]
- *              | "check" expr ":" NAME.AXIS "of" INT
+ *              | "check" expr ":" NAME "axis" INT "of" INT
  *              | NAME "(" [ arg { "," arg } ] ")"          arg = "&" element | expr
  *     block    = "{" { stmt } "}"
  *     element  = NAME "[" expr "]"
  *     expr     as in index notation, without reductions, `else` and rests; INDEX is i and
  *              its number; a number is int64 or float64, of another dtype by a cast
  */
-#include <stdlib.h>
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "compute/lex.h"
@@ -122,8 +123,8 @@ static bt_status need_dtype(struct parser *p, bt_dtype *out)
     return NULL;
 }
 
-/* i12 and open: 12; else -1. */
-static int index_of(const struct parser *p, const struct bt__token *t)
+/* i12: 12; else -1. */
+static int index_of(const struct bt__token *t)
 {
     int number = 0;
     if (t->kind != BT__TOKEN_NAME || t->place.width < 2 || t->place.width > 3 ||
@@ -134,7 +135,6 @@ static int index_of(const struct parser *p, const struct bt__token *t)
             return -1;
         number = number * 10 + (t->at[i] - '0');
     }
-    (void)p;
     return number < BT__MAX_INDEX ? number : -1;
 }
 
@@ -275,12 +275,11 @@ static bt_status parse_float(struct parser *p, double value, const bt__node **ou
 
 static bt_status parse_name(struct parser *p, const bt__node **out)
 {
-    int number = index_of(p, &p->token);
+    int number = index_of(&p->token);
     uint32_t buffer;
     const bt__node *offset;
     if (is(p, "inf") || is(p, "nan"))
-        return parse_float(p, is(p, "inf") ? strtod("inf", NULL) : strtod("nan", NULL),
-                           out);
+        return parse_float(p, is(p, "inf") ? INFINITY : NAN, out);
     if (is(p, "true") || is(p, "false")) {
         int value = is(p, "true");
         advance(p);
@@ -406,7 +405,7 @@ static bt_status parse_for(struct parser *p, bt__stmts *to)
     BT_TRY(add(p, to, BT__STMT_FOR, &stmt));
     stmt->is_parallel = (uint32_t)is(p, "parallel");
     advance(p);
-    int number = index_of(p, &p->token);
+    int number = index_of(&p->token);
     if (number < 0)
         return expected(p, "an index, i0 to i63");
     if (p->open & bt__index_bit((uint32_t)number))
@@ -432,25 +431,32 @@ static bt_status parse_if(struct parser *p, bt__stmts *to)
     return skip(p, "else") ? parse_block(p, &stmt->otherwise) : NULL;
 }
 
-/* check expr : data.0 of 12 */
+/* check expr : data axis 0 of 12 */
 static bt_status parse_check(struct parser *p, bt__stmts *to)
 {
     bt__stmt *stmt;
-    const char *name;
+    int64_t axis;
     BT_TRY(add(p, to, BT__STMT_CHECK, &stmt));
     advance(p);
     BT_TRY(parse_condition(p, &stmt->condition));
     BT_TRY(need(p, ":"));
+    BT_TRY(need_name(p, "an array's name", &stmt->array));
+    BT_TRY(need(p, "axis"));
     struct bt__ast_place at = p->token.place;
-    BT_TRY(need_name(p, "an array and its axis", &name));
-    const char *dot = strrchr(name, '.');
-    if (!dot)
-        return fail_at(p, at, "expected an array and its axis: data.0");
-    stmt->array = bt_arena_text(p->arena, name, (size_t)(dot - name));
-    stmt->axis = (uint32_t)strtoul(dot + 1, NULL, 10);
+    BT_TRY(need_int(p, "an axis", &axis));
+    if (axis >= BT_MAX_RANK)
+        return fail_at(p, at, "axis %" PRId64 ", of at most %d", axis, BT_MAX_RANK);
+    stmt->axis = (uint32_t)axis;
     BT_TRY(need(p, "of"));
-    BT_TRY(need_int(p, "an extent", &stmt->bound));
-    return stmt->array ? NULL : bt_no_memory();
+    return need_int(p, "an extent", &stmt->bound);
+}
+
+static bt_status need_written(struct parser *p, struct bt__ast_place at, uint32_t buffer)
+{
+    if (p->loops->roles.at[buffer] != BT__BUFFER_IN)
+        return NULL;
+    return fail_at(p, at, "%s is an input: it is not written",
+                   p->graph->arrays[buffer].name);
 }
 
 static bt_status need_buffer_of(struct parser *p, struct bt__ast_place at,
@@ -489,6 +495,9 @@ static bt_status parse_take(struct parser *p, bt__stmt *stmt, struct bt__ast_pla
         return fail_at(p, place, "%s does not reduce that type", name);
     if (has_second != (row->nstate > 1))
         return fail_at(p, place, "%s has %u accumulators", name, row->nstate);
+    if (has_second && stmt->buffer2 == stmt->buffer)
+        return fail_at(p, place, "both accumulators are %s",
+                       p->graph->arrays[stmt->buffer].name);
     BT_TRY(need_buffer_of(p, at, stmt->buffer, accumulator(row, stmt->of, 0)));
     if (has_second)
         BT_TRY(need_buffer_of(p, at, stmt->buffer2, accumulator(row, stmt->of, 1)));
@@ -510,9 +519,7 @@ static bt_status parse_assignment(struct parser *p, bt__stmts *to)
     bt__stmt *stmt;
     BT_TRY(add(p, to, BT__STMT_STORE, &stmt));
     BT_TRY(parse_element(p, &stmt->buffer, &stmt->offset));
-    if (p->loops->roles.at[stmt->buffer] == BT__BUFFER_IN)
-        return fail_at(p, at, "%s is an input: it is not written",
-                       p->graph->arrays[stmt->buffer].name);
+    BT_TRY(need_written(p, at, stmt->buffer));
     if (skip(p, "=")) {
         struct bt__ast_place place = p->token.place;
         BT_TRY(parse_expr(p, &stmt->value));
@@ -525,6 +532,7 @@ static bt_status parse_assignment(struct parser *p, bt__stmts *to)
         if (found < 0)
             return expected(p, "a buffer");
         stmt->buffer2 = (uint32_t)found;
+        BT_TRY(need_written(p, p->token.place, stmt->buffer2));
         advance(p);
     }
     return parse_take(p, stmt, at, has_second);

@@ -99,7 +99,7 @@ static void print_stmt(struct printer *p, const bt__stmt *stmt, int indent)
     case BT__STMT_CHECK:
         bt_text_addf(p->out, "check ");
         print_node(p, stmt->condition);
-        bt_text_addf(p->out, " : %s.%u of %" PRId64 "\n", stmt->array, stmt->axis,
+        bt_text_addf(p->out, " : %s axis %u of %" PRId64 "\n", stmt->array, stmt->axis,
                      stmt->bound);
         break;
     default: print_call(p, stmt); break;

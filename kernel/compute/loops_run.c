@@ -13,6 +13,7 @@ struct runner {
     const struct bt__loops *loops;
     char **data; /* of each buffer */
     int64_t values[BT__MAX_INDEX];
+    struct bt__loops_options options;
     bt_status status;
 };
 
@@ -100,15 +101,62 @@ static void run_take(struct runner *r, const bt__stmt *stmt)
         bt__cell_store(at2, dtype_of(r, stmt->buffer2), acc2);
 }
 
+/* ---- turns in any order ---- */
+
+static int64_t draw(struct runner *r, int64_t below)
+{
+    r->options.seed = r->options.seed * 6364136223846793005u + 1442695040888963407u;
+    return (int64_t)((r->options.seed >> 33) % (uint64_t)below);
+}
+
+static int64_t gcd(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* first + i * step modulo the extent meets every turn once. */
+static void draw_order(struct runner *r, int64_t extent, int64_t *first, int64_t *step)
+{
+    int64_t most = extent < INT32_MAX ? extent : INT32_MAX;
+    *first = draw(r, most);
+    do {
+        *step = 1 + draw(r, most);
+    } while (gcd(*step, extent) != 1);
+}
+
+static void spoil_locals(struct runner *r)
+{
+    const bt__graph *g = r->loops->graph;
+    for (uint32_t i = 0; i < g->narray; i++) {
+        if (r->loops->roles.at[i] == BT__BUFFER_LOCAL)
+            memset(r->data[i], 0x55,
+                   (size_t)bt__loops_nelem(r->loops, i) *
+                       bt_dtype_nbytes(g->arrays[i].dtype));
+    }
+}
+
 static void run_for(struct runner *r, const bt__stmt *stmt)
 {
+    int is_shuffled = stmt->is_parallel && r->options.seed;
+    int64_t first = 0, step = 1;
+    if (is_shuffled && stmt->extent > 0)
+        draw_order(r, stmt->extent, &first, &step);
     for (int64_t i = 0; i < stmt->extent && !r->status; i++) {
-        r->values[stmt->index] = i;
+        if (is_shuffled)
+            spoil_locals(r);
+        r->values[stmt->index] = (first + i * step) % stmt->extent;
         run_block(r, &stmt->body);
         if (!r->status && bt_ctx_cancelled(r->ctx))
             r->status =
                 bt_fail(r->ctx, BT_ERR_CANCELLED, "%s: cancelled", r->loops->name);
     }
+    if (is_shuffled)
+        spoil_locals(r);
 }
 
 static void run_store(struct runner *r, const bt__stmt *stmt)
@@ -128,6 +176,33 @@ static void run_check(struct runner *r, const bt__stmt *stmt)
                             r->loops->name, stmt->axis, stmt->array, stmt->bound);
 }
 
+static void run_call(struct runner *r, const bt__stmt *stmt)
+{
+    bt_arena *scratch = bt_ctx_scratch(r->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    struct bt__call_value *values = BT_NEWS(scratch, struct bt__call_value, stmt->narg);
+    if (!r->options.call) {
+        r->status = bt_fail(r->ctx, BT_ERR_UNSUPPORTED,
+                            "%s: %s is a kernel of a target: it is not run here",
+                            r->loops->name, stmt->callee);
+        return;
+    }
+    for (uint32_t i = 0; values && i < stmt->narg; i++) {
+        const struct bt__call_arg *arg = &stmt->args[i];
+        char *at;
+        values[i].integer = eval(r, arg->value).i;
+        if (!arg->is_address || !element(r, arg->buffer, values[i].integer, &at))
+            continue;
+        values[i].address = at;
+        values[i].nelem = bt__loops_nelem(r->loops, arg->buffer) - values[i].integer;
+    }
+    if (!r->status)
+        r->status =
+            values ? r->options.call(r->options.self, stmt->callee, stmt->narg, values)
+                   : bt_no_memory();
+    bt_arena_release(scratch, mark);
+}
+
 static void run_block(struct runner *r, const bt__stmts *stmts)
 {
     for (uint32_t i = 0; i < stmts->len && !r->status; i++) {
@@ -140,10 +215,7 @@ static void run_block(struct runner *r, const bt__stmts *stmts)
         case BT__STMT_STORE: run_store(r, stmt); break;
         case BT__STMT_TAKE: run_take(r, stmt); break;
         case BT__STMT_CHECK: run_check(r, stmt); break;
-        default:
-            r->status = bt_fail(r->ctx, BT_ERR_UNSUPPORTED,
-                                "%s: %s is a kernel of a target: it is not run here",
-                                r->loops->name, stmt->callee);
+        default: run_call(r, stmt);
         }
     }
 }
@@ -169,13 +241,21 @@ static bt_status make_buffers(struct runner *r, void *const *data)
     return NULL;
 }
 
-bt_status bt__loops_run(bt_ctx *ctx, const struct bt__loops *loops, void *const *data)
+bt_status bt__loops_run_with(bt_ctx *ctx, const struct bt__loops *loops,
+                             void *const *data, const struct bt__loops_options *options)
 {
-    struct runner r = { .ctx = ctx, .loops = loops };
+    struct runner r = { .ctx = ctx, .loops = loops, .options = *options };
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
     r.status = make_buffers(&r, data);
+    if (r.options.seed && !r.status)
+        spoil_locals(&r);
     run_block(&r, &loops->body);
     bt_arena_release(scratch, mark);
     return r.status;
+}
+
+bt_status bt__loops_run(bt_ctx *ctx, const struct bt__loops *loops, void *const *data)
+{
+    return bt__loops_run_with(ctx, loops, data, &(struct bt__loops_options){ .seed = 0 });
 }

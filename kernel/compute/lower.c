@@ -86,10 +86,10 @@ static int check_index(struct lowerer *l, struct scope *s, const bt__node *read,
     stmt->condition =
         bt__node_and(g, bt__node_scalar(g, BT__SCALAR_LE, zero(l), index),
                      bt__node_scalar(g, BT__SCALAR_LT, index, bt__node_int(g, extent)));
-    stmt->array = array->name;
+    stmt->array = bt__loops_word(l->arena, array->name);
     stmt->axis = axis;
     stmt->bound = extent;
-    return stmt->condition != NULL;
+    return stmt->condition && stmt->array;
 }
 
 /* Offset of an element, row major. */
@@ -372,6 +372,15 @@ static int lower_axis(struct lowerer *l, struct scope *outer, uint32_t array,
     return lower_axis(l, &inner, array, axis + 1) && BT_PUSH(l->arena, outer->to, loop);
 }
 
+static int too_large(struct lowerer *l, const struct bt__array *array)
+{
+    if (!l->from->status)
+        l->from->status =
+            bt_fail(l->ctx, BT_ERR_LIMIT, "%s has more elements than an int64 counts",
+                    array->name);
+    return 0;
+}
+
 static int add_buffers(struct lowerer *l)
 {
     const bt__graph *g = l->from;
@@ -383,7 +392,8 @@ static int add_buffers(struct lowerer *l)
         for (uint32_t k = 0; k < g->nresult; k++)
             role = g->results[k] == i ? BT__BUFFER_OUT : role;
         for (uint32_t k = 0; k < array->rank; k++)
-            nelem *= array->extents[k]->value.i;
+            if (!bt_mul_int64(nelem, array->extents[k]->value.i, &nelem))
+                return too_large(l, array);
         bt_text_init(&name, l->arena);
         bt_text_addf(&name, i < g->ninput ? "a%u" : "s%u",
                      i < g->ninput ? i : i - g->ninput);

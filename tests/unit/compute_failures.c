@@ -3,6 +3,9 @@
 
 #include <baton/compute.h>
 
+#include "compute/compute.h"
+#include "compute/loops.h"
+
 struct numbers {
     int64_t pad;
     bt_ints list;
@@ -65,6 +68,21 @@ static const bt_op ops[] = {
     ROW(.eval = twice),
 };
 
+/* As loops: lowered, printed, read back, run. */
+static bt_status run_loops(bt_ctx *ctx, bt_arena *arena, bt_compute *c,
+                           const bt_tensor *const *in)
+{
+    struct bt__loops *loops, *again;
+    bt_text text;
+    float *y = BT_NEWS(arena, float, 64);
+    BT_TRY(bt__lower(ctx, arena, "test", c->graph, &loops));
+    bt_text_init(&text, arena);
+    BT_TRY(bt__loops_print(loops, &text));
+    BT_TRY(bt__loops_parse(ctx, arena, "test", text.at, text.len, &again));
+    return y ? bt__loops_run(ctx, again, (void *[]){ in[0]->data, in[1]->data, y })
+             : bt_no_memory();
+}
+
 static bt_status compute(bt_ctx *ctx, const bt_op *op, const bt_type *const *types,
                          const bt_tensor *const *in)
 {
@@ -82,6 +100,10 @@ static bt_status compute(bt_ctx *ctx, const bt_op *op, const bt_type *const *typ
         bt_text_init(&text, bt_ctx_scratch(ctx));
         status = bt_compute_print(ctx, c, 2, in, &text);
     }
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    if (!status && !op->eval)
+        status = arena ? run_loops(ctx, arena, c, in) : bt_no_memory();
+    bt_arena_destroy(arena);
     bt_tensor_unref(y);
     bt_compute_destroy(c);
     return status;
@@ -91,6 +113,52 @@ static bt_status make_inputs(bt_ctx *ctx, bt_tensor **in)
 {
     BT_TRY(bt_tensor_create(ctx, BT_FLOAT32, 2, (const int64_t[]){ 3, 4 }, &in[0]));
     return bt_tensor_create(ctx, BT_INT32, 1, (const int64_t[]){ 3 }, &in[1]);
+}
+
+/* A function of two calls: composed, and run. */
+static bt_status build_func(bt_ctx *ctx, bt_builder *b, bt_store *store,
+                            const bt_type *const *types, const bt_func **out)
+{
+    struct numbers numbers = { 1, { 1, (const int64_t[]){ 2 } } };
+    const bt_param *params[2];
+    const bt_value *args[2], *x, *y;
+    bt_func func = { .name = "test" };
+    BT_TRY(bt_build_param(b, "a", types[0], &params[0]));
+    BT_TRY(bt_build_param(b, "idx", types[1], &params[1]));
+    BT_TRY(bt_block_begin(b, 2, params));
+    args[0] = &params[0]->base;
+    args[1] = &params[1]->base;
+    bt_builder_type(b, types[0]);
+    BT_TRY(bt_build_op(b, &ops[1], &numbers, 2, args, &x));
+    args[0] = x;
+    bt_builder_type(b, types[0]);
+    BT_TRY(bt_build_op(b, &ops[0], &numbers, 2, args, &y));
+    BT_TRY(bt_block_end(b, y, &func.block));
+    func.result = types[0];
+    return bt_func_create(ctx, store, &func, out);
+}
+
+static bt_status compute_func(bt_ctx *ctx, bt_store *store, const bt_type *const *types,
+                              const bt_tensor *const *in)
+{
+    bt_builder *b;
+    const bt_func *func;
+    bt_compute *c = NULL;
+    bt_tensor *y = NULL;
+    BT_TRY(bt_builder_create(ctx, store, NULL, &b));
+    bt_status status = build_func(ctx, b, store, types, &func);
+    if (!status)
+        status = bt_compute_create_func(ctx, func, &c);
+    if (!status)
+        status = bt_compute_run(ctx, c, 2, in, &y);
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    if (!status)
+        status = arena ? run_loops(ctx, arena, c, in) : bt_no_memory();
+    bt_arena_destroy(arena);
+    bt_tensor_unref(y);
+    bt_compute_destroy(c);
+    bt_builder_destroy(b);
+    return status;
 }
 
 static int run_all(bt_registry *registry, bt_ctx *ctx, bt_store *store)
@@ -103,6 +171,9 @@ static int run_all(bt_registry *registry, bt_ctx *ctx, bt_store *store)
     int ok = types[0] && types[1] && ok_or_no_memory(make_inputs(ctx, in));
     for (uint32_t i = 0; i < BT_COUNT(ops) && ok; i++)
         ok = ok_or_no_memory(compute(ctx, &ops[i], types, (const bt_tensor *const *)in));
+    if (ok)
+        ok = ok_or_no_memory(
+            compute_func(ctx, store, types, (const bt_tensor *const *)in));
     bt_tensor_unref(in[0]);
     bt_tensor_unref(in[1]);
     return ok;

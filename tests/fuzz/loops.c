@@ -1,0 +1,98 @@
+/* Text as loops: what parses prints as text that parses to the same, and runs, shuffled
+ * or not, to an end or an error. */
+#include "fuzz.h"
+
+#include <string.h>
+
+#include "compute/loops.h"
+
+enum { MOST_TURNS = 4096, MOST_BYTES = 1 << 16 };
+
+/* Turns of all loops together, up to a bound. */
+static int64_t count_turns(const bt__stmts *stmts)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < stmts->len && n < MOST_TURNS; i++) {
+        const bt__stmt *stmt = stmts->at[i];
+        int64_t inner = n >= MOST_TURNS
+                            ? 0
+                            : count_turns(&stmt->body) + count_turns(&stmt->otherwise);
+        n += stmt->kind != BT__STMT_FOR          ? inner
+             : stmt->extent > MOST_TURNS / inner ? MOST_TURNS
+                                                 : stmt->extent * inner;
+    }
+    return n;
+}
+
+static bt_status call(void *self, const char *callee, uint32_t narg,
+                      const struct bt__call_value *args)
+{
+    (void)self;
+    FUZZ_CHECK(callee[0]);
+    for (uint32_t i = 0; i < narg; i++)
+        FUZZ_CHECK(!args[i].address || args[i].nelem > 0);
+    return NULL;
+}
+
+static void run(bt_ctx *ctx, const struct bt__loops *loops, uint64_t seed)
+{
+    void **data = calloc(loops->graph->narray + 1, sizeof(void *));
+    uint32_t n = 0;
+    size_t total = 0;
+    FUZZ_CHECK(data);
+    for (uint32_t i = 0; i < loops->graph->narray; i++) {
+        size_t nbytes = (size_t)bt__loops_nelem(loops, i) *
+                        bt_dtype_nbytes(loops->graph->arrays[i].dtype);
+        total += nbytes;
+        if (loops->roles.at[i] == BT__BUFFER_IN || loops->roles.at[i] == BT__BUFFER_OUT)
+            data[n++] = calloc(nbytes + 1, 1);
+        if (total > MOST_BYTES)
+            break;
+    }
+    if (total <= MOST_BYTES) {
+        struct bt__loops_options options = { .seed = seed, .call = call };
+        fuzz_check_status(ctx, bt__loops_run_with(ctx, loops, data, &options));
+    }
+    while (n)
+        free(data[--n]);
+    free(data);
+}
+
+static const char *print(bt_ctx *ctx, bt_arena *arena, const struct bt__loops *loops)
+{
+    bt_text text;
+    bt_text_init(&text, arena);
+    bt_status status = bt__loops_print(loops, &text);
+    fuzz_check_status(ctx, status);
+    FUZZ_CHECK(!status);
+    return bt_text_get(&text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes)
+{
+    bt_ctx *ctx = fuzz_begin();
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    struct bt__loops *loops, *again;
+    FUZZ_CHECK(arena);
+    bt_status status =
+        bt__loops_parse(ctx, arena, "fuzz", (const char *)bytes, nbytes, &loops);
+    fuzz_check_status(ctx, status);
+    if (!status) {
+        const char *written = print(ctx, arena, loops);
+        status = bt__loops_parse(ctx, arena, "fuzz", written, strlen(written), &again);
+        if (status)
+            fprintf(stderr, "%s\n%s\n", status->message, written);
+        FUZZ_CHECK(!status);
+        // what came from text may fold once more: from then on it is stable
+        const char *second = print(ctx, arena, again);
+        FUZZ_CHECK(!bt__loops_parse(ctx, arena, "fuzz", second, strlen(second), &loops));
+        FUZZ_CHECK(strcmp(second, print(ctx, arena, loops)) == 0);
+        if (count_turns(&loops->body) < MOST_TURNS) {
+            run(ctx, loops, 0);
+            run(ctx, loops, 1);
+        }
+    }
+    bt_arena_destroy(arena);
+    bt_ctx_destroy(ctx);
+    return 0;
+}

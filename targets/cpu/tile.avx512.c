@@ -1,0 +1,34 @@
+/* Tiles for AVX-512. */
+#include "tile.h"
+
+#ifdef __AVX512F__
+#include <immintrin.h>
+
+typedef float float_vector __attribute__((vector_size(64)));
+typedef double double_vector __attribute__((vector_size(64)));
+
+static inline float_vector float_multiply_add(float_vector a, float_vector b,
+                                              float_vector c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+static inline double_vector double_multiply_add(double_vector a, double_vector b,
+                                                double_vector c)
+{
+    return _mm512_fmadd_pd(a, b, c);
+}
+
+#define TILE_ISA    CPU_ISA_AVX512
+#define TILE_TABLE  cpu_tiles_avx512
+#define TILE_SUFFIX "avx512"
+#define TILE_MR     14
+#define TILE_EACH_ROWS(X) \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#include "tile_rows.h"
+
+#else
+
+const struct cpu_tile cpu_tiles_avx512[] = { { 0 } };
+
+#endif

@@ -1,0 +1,41 @@
+/* Which tiles there are, and those that any machine runs. */
+#include "tile.h"
+
+typedef float float_vector __attribute__((vector_size(16)));
+typedef double double_vector __attribute__((vector_size(16)));
+
+// Two roundings: the processors that this is for have nothing fused.
+static inline float_vector float_multiply_add(float_vector a, float_vector b,
+                                              float_vector c)
+{
+    return a * b + c;
+}
+
+static inline double_vector double_multiply_add(double_vector a, double_vector b,
+                                                double_vector c)
+{
+    return a * b + c;
+}
+
+#define TILE_ISA          CPU_ISA_PORTABLE
+#define TILE_TABLE        cpu_tiles_portable
+#define TILE_SUFFIX       "portable"
+#define TILE_MR           6
+#define TILE_EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#include "tile_rows.h"
+
+const struct cpu_tile *cpu_tile_find(enum cpu_isa isa, bt_dtype a, bt_dtype b, bt_dtype c)
+{
+    static const struct cpu_tile *const tables[CPU_ISA_COUNT] = {
+        cpu_tiles_portable,
+        cpu_tiles_avx2,
+        cpu_tiles_avx512,
+    };
+    for (int i = (int)isa; i >= 0; i--) {
+        for (const struct cpu_tile *t = tables[i]; t->name; t++) {
+            if (t->a == a && t->b == b && t->c == c)
+                return t;
+        }
+    }
+    return NULL;
+}

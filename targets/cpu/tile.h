@@ -1,0 +1,61 @@
+/*
+ * Contraction tiles: the innermost block of every matrix product and convolution.
+ *
+ *     C[m, n] = (start of C[m, n], or 0) + sum_k A[m, k] * B[k, n],  m <= MR, n <= NR
+ *
+ * One accumulator per element takes its terms in the order of k, in the type of C: the
+ * result is the same bit for bit however m, n and k are cut into calls and wherever the
+ * data lie. Another instruction set may round differently (FMA). Integers wrap.
+ *
+ * A lies as its strides say: unpacked, or packed [k][MR] (a_row 1, a_k MR). B's elements
+ * along n are neighbours; packed in panels [k][NR] padded with zeros, or rows of anything
+ * with stride b_k. Nothing outside m, n, k is read or written, but that of a padded B
+ * whole rows of NR are.
+ */
+#ifndef CPU_TILE_H
+#define CPU_TILE_H
+
+#include "isa.h"
+
+#include <baton/value.h>
+
+/* As all primitives of this target: addresses and integers; 0. */
+typedef int32_t cpu_primitive(void *const *p, const int64_t *n);
+
+/* Their places in p and n; strides count elements. */
+enum { CPU_TILE_C, CPU_TILE_A, CPU_TILE_B, CPU_TILE_NPOINTER };
+enum {
+    CPU_TILE_M,     /* 1 ... MR */
+    CPU_TILE_N,     /* 1 ... NR */
+    CPU_TILE_K,     /* >= 0 */
+    CPU_TILE_A_ROW, /* stride of A along m */
+    CPU_TILE_A_K,   /* ... along k */
+    CPU_TILE_B_K,   /* stride of B along k */
+    CPU_TILE_C_ROW, /* stride of C along m */
+    CPU_TILE_FLAGS,
+    CPU_TILE_NINT
+};
+enum {
+    CPU_TILE_START = 1, /* C holds a start value */
+    CPU_TILE_PADDED = 2 /* B's rows may be read to NR */
+};
+
+struct cpu_tile {
+    const char *name; /* of the function: unique */
+    bt_dtype a, b, c;
+    int32_t mr, nr;
+    enum cpu_isa isa;
+    cpu_primitive *run;
+};
+
+/* Rows of one set, the best of equal types first, ended by a zero name; empty where the
+ * program was not compiled for it. */
+extern const struct cpu_tile cpu_tiles_portable[];
+extern const struct cpu_tile cpu_tiles_avx2[];
+extern const struct cpu_tile cpu_tiles_avx512[];
+
+/* The best row for these types that `isa` can run; NULL: none. */
+const struct cpu_tile *cpu_tile_find(enum cpu_isa isa, bt_dtype a, bt_dtype b,
+                                     bt_dtype c);
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * The tiles of one float type and one instruction set; included by tile_rows.h, which
+ * says what that needs:
+ *
+ *     REAL, VECTOR    the element, and vectors of it
+ *     MULTIPLY_ADD    a function on vectors: (a, b, c) to a * b + c
+ *     NAME(stem)      names of this type's own
+ */
+#define LANES ((int64_t)(sizeof(VECTOR) / sizeof(REAL)))
+#define NR    (2 * LANES)
+
+/* Addresses are aligned to elements only. */
+static inline VECTOR NAME(load)(const REAL *from)
+{
+    VECTOR v;
+    memcpy(&v, from, sizeof(v));
+    return v;
+}
+
+static inline void NAME(store)(REAL *to, VECTOR v)
+{
+    memcpy(to, &v, sizeof(v));
+}
+
+static const REAL NAME(zeros)[NR];
+
+typedef void NAME(tile)(REAL *c, const REAL *a, const REAL *b, const struct tile_block *);
+
+// Row i of A is row o of the three that begin at a<g>.
+#define START_1(i, g, o) VECTOR s##i = NAME(load)(start + i * start_row);
+#define START_2(i, g, o) \
+    START_1(i, g, o)     \
+    VECTOR t##i = NAME(load)(start + i * start_row + LANES);
+#define STEP_1(i, g, o)                       \
+    factor = a##g[o * a_row] - (VECTOR){ 0 }; \
+    s##i = MULTIPLY_ADD(factor, b_s, s##i);
+#define STEP_2(i, g, o) \
+    STEP_1(i, g, o)     \
+    t##i = MULTIPLY_ADD(factor, b_t, t##i);
+#define STOP_1(i, g, o) NAME(store)(c + i * c_row, s##i);
+#define STOP_2(i, g, o) \
+    STOP_1(i, g, o)     \
+    NAME(store)(c + i * c_row + LANES, t##i);
+#define COLUMNS_1 const VECTOR b_s = NAME(load)(b);
+#define COLUMNS_2 COLUMNS_1 const VECTOR b_t = NAME(load)(b + LANES);
+
+// What it knows of addresses makes the compiler spend more registers than there are, on the
+// distances of all rows, or double the code, for starts that are zeros.
+#define HIDE(address) __asm__("" : "+r"(address))
+#define BASE(g)                           \
+    const REAL *a##g = a + 3 * g * a_row; \
+    HIDE(a##g);
+#define ADVANCE(g) a##g += block->a_k;
+// k >= 1
+#define TILE(rows, vectors)                                                           \
+    static void NAME(tile_##rows##_##vectors)(REAL * c, const REAL *a, const REAL *b, \
+                                              const struct tile_block *block)         \
+    {                                                                                 \
+        const int64_t a_row = block->a_row, c_row = block->c_row;                     \
+        const REAL *start = block->start ? c : NAME(zeros);                           \
+        const int64_t start_row = block->start ? c_row : 0;                           \
+        HIDE(start);                                                                  \
+        TILE_ROWS_##rows(START_##vectors);                                            \
+        TILE_BASES_##rows(BASE);                                                      \
+        int64_t k = block->k;                                                         \
+        do {                                                                          \
+            VECTOR factor;                                                            \
+            COLUMNS_##vectors;                                                        \
+            TILE_ROWS_##rows(STEP_##vectors);                                         \
+            TILE_BASES_##rows(ADVANCE);                                               \
+            b += block->b_k;                                                          \
+        } while (--k > 0);                                                            \
+        TILE_ROWS_##rows(STOP_##vectors);                                             \
+    }
+#define TILE_1(rows)     TILE(rows, 1)
+#define TILE_2(rows)     TILE(rows, 2)
+#define TILE_ROW_1(rows) NAME(tile_##rows##_1),
+#define TILE_ROW_2(rows) NAME(tile_##rows##_2),
+TILE_EACH_ROWS(TILE_1)
+TILE_EACH_ROWS(TILE_2)
+
+static NAME(tile) *const NAME(tiles)[2][TILE_MR] = {
+    { TILE_EACH_ROWS(TILE_ROW_1) },
+    { TILE_EACH_ROWS(TILE_ROW_2) },
+};
+
+/* A tile some columns short: on a copy of C, and of B, piece by piece, unless that is
+ * padded. The pieces keep the order of k, so that the sums are the same. */
+static void NAME(run_short)(NAME(tile) * tile, REAL *c, const REAL *a, const REAL *b,
+                            const int64_t *n)
+{
+    const size_t nbytes = (size_t)n[CPU_TILE_N] * sizeof(REAL);
+    const int is_padded = (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED) != 0;
+    REAL whole[TILE_MR * NR], piece[TILE_PIECE * NR];
+    struct tile_block block = { n[CPU_TILE_K],
+                                n[CPU_TILE_A_ROW],
+                                n[CPU_TILE_A_K],
+                                is_padded ? n[CPU_TILE_B_K] : NR,
+                                NR,
+                                n[CPU_TILE_FLAGS] & CPU_TILE_START };
+    memset(whole, 0, sizeof(whole));
+    for (int64_t i = 0; block.start && i < n[CPU_TILE_M]; i++)
+        memcpy(whole + i * NR, c + i * n[CPU_TILE_C_ROW], nbytes);
+    if (is_padded)
+        tile(whole, a, b, &block);
+    for (int64_t k = 0; !is_padded && k < n[CPU_TILE_K]; k += TILE_PIECE) {
+        block.k = n[CPU_TILE_K] - k < TILE_PIECE ? n[CPU_TILE_K] - k : TILE_PIECE;
+        for (int64_t i = 0; i < block.k; i++) {
+            memset(piece + i * NR, 0, sizeof(*piece) * (size_t)NR);
+            memcpy(piece + i * NR, b + (k + i) * n[CPU_TILE_B_K], nbytes);
+        }
+        tile(whole, a + k * n[CPU_TILE_A_K], piece, &block);
+        block.start = 1;
+    }
+    for (int64_t i = 0; i < n[CPU_TILE_M]; i++)
+        memcpy(c + i * n[CPU_TILE_C_ROW], whole + i * NR, nbytes);
+}
+
+/* Sums of no terms. */
+static int32_t NAME(run_empty)(REAL *c, const int64_t *n)
+{
+    for (int64_t i = 0; !(n[CPU_TILE_FLAGS] & CPU_TILE_START) && i < n[CPU_TILE_M]; i++)
+        memset(c + i * n[CPU_TILE_C_ROW], 0, (size_t)n[CPU_TILE_N] * sizeof(REAL));
+    return 0;
+}
+
+static int32_t NAME(run)(void *const *p, const int64_t *n)
+{
+    if (n[CPU_TILE_K] == 0)
+        return NAME(run_empty)(p[CPU_TILE_C], n);
+    const int vectors = n[CPU_TILE_N] > LANES ? 2 : 1;
+    NAME(tile) *tile = NAME(tiles)[vectors - 1][n[CPU_TILE_M] - 1];
+    if (n[CPU_TILE_N] == vectors * LANES)
+        tile(p[CPU_TILE_C], p[CPU_TILE_A], p[CPU_TILE_B],
+             &(struct tile_block){ n[CPU_TILE_K], n[CPU_TILE_A_ROW], n[CPU_TILE_A_K],
+                                   n[CPU_TILE_B_K], n[CPU_TILE_C_ROW],
+                                   n[CPU_TILE_FLAGS] & CPU_TILE_START });
+    else
+        NAME(run_short)(tile, p[CPU_TILE_C], p[CPU_TILE_A], p[CPU_TILE_B], n);
+    return 0;
+}
+
+#undef START_1
+#undef START_2
+#undef STEP_1
+#undef STEP_2
+#undef STOP_1
+#undef STOP_2
+#undef COLUMNS_1
+#undef COLUMNS_2
+#undef HIDE
+#undef BASE
+#undef ADVANCE
+#undef TILE
+#undef TILE_1
+#undef TILE_2
+#undef TILE_ROW_1
+#undef TILE_ROW_2
+#undef LANES
+#undef NR
+#undef REAL
+#undef VECTOR
+#undef MULTIPLY_ADD
+#undef NAME

@@ -1,0 +1,40 @@
+/*
+ * The tile of one pair of integer types; included by tile_rows.h, which says what it
+ * needs: LEFT and RIGHT, the elements of A and B, and NAME(stem). Sums are int32 and wrap.
+ */
+#define NR TILE_INTEGER_NR
+
+/* One row of C. `columns` is a literal where this is inlined in place of NR. */
+static inline __attribute__((always_inline)) void
+NAME(row)(int64_t columns, int32_t *c, const LEFT *a, const RIGHT *b, const int64_t *n)
+{
+    uint32_t sums[NR] = { 0 };
+    for (int64_t j = 0; (n[CPU_TILE_FLAGS] & CPU_TILE_START) && j < columns; j++)
+        sums[j] = (uint32_t)c[j];
+    for (int64_t k = 0; k < n[CPU_TILE_K]; k++) {
+        const uint32_t factor = (uint32_t)(int32_t)a[k * n[CPU_TILE_A_K]];
+        const RIGHT *row = b + k * n[CPU_TILE_B_K];
+        for (int64_t j = 0; j < columns; j++)
+            sums[j] += factor * (uint32_t)(int32_t)row[j];
+    }
+    for (int64_t j = 0; j < columns; j++)
+        c[j] = (int32_t)sums[j];
+}
+
+static int32_t NAME(run)(void *const *p, const int64_t *n)
+{
+    for (int64_t i = 0; i < n[CPU_TILE_M]; i++) {
+        int32_t *c = (int32_t *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];
+        const LEFT *a = (const LEFT *)p[CPU_TILE_A] + i * n[CPU_TILE_A_ROW];
+        if (n[CPU_TILE_N] == NR)
+            NAME(row)(NR, c, a, p[CPU_TILE_B], n);
+        else
+            NAME(row)(n[CPU_TILE_N], c, a, p[CPU_TILE_B], n);
+    }
+    return 0;
+}
+
+#undef NR
+#undef LEFT
+#undef RIGHT
+#undef NAME

@@ -1,0 +1,98 @@
+/*
+ * The tiles of one instruction set, in the source compiled for it, which says first:
+ *
+ *     TILE_ISA, TILE_TABLE, TILE_SUFFIX    its place, its rows, the end of their names
+ *     TILE_MR, TILE_EACH_ROWS(X)           rows of a tile: X(1) ... X(MR)
+ *     float_vector, double_vector          as wide as the registers, and on them
+ *     float_multiply_add, double_multiply_add
+ *
+ * A tile is two vectors wide: MR * 2 sums, the two vectors of B and a factor fill the
+ * registers. Sizes are literals: one that is a variable keeps the sums in memory.
+ */
+#include <string.h>
+
+#define TILE_PIECE      64 /* rows of B copied at a time */
+#define TILE_INTEGER_MR 8
+#define TILE_INTEGER_NR 32
+
+/* Rows of a tile, X(row, three that it is among, row of these), and these threes. */
+// clang-format off
+#define TILE_ROWS_1(X) X(0, 0, 0)
+#define TILE_ROWS_2(X) TILE_ROWS_1(X) X(1, 0, 1)
+#define TILE_ROWS_3(X) TILE_ROWS_2(X) X(2, 0, 2)
+#define TILE_ROWS_4(X) TILE_ROWS_3(X) X(3, 1, 0)
+#define TILE_ROWS_5(X) TILE_ROWS_4(X) X(4, 1, 1)
+#define TILE_ROWS_6(X) TILE_ROWS_5(X) X(5, 1, 2)
+#define TILE_ROWS_7(X) TILE_ROWS_6(X) X(6, 2, 0)
+#define TILE_ROWS_8(X) TILE_ROWS_7(X) X(7, 2, 1)
+#define TILE_ROWS_9(X) TILE_ROWS_8(X) X(8, 2, 2)
+#define TILE_ROWS_10(X) TILE_ROWS_9(X) X(9, 3, 0)
+#define TILE_ROWS_11(X) TILE_ROWS_10(X) X(10, 3, 1)
+#define TILE_ROWS_12(X) TILE_ROWS_11(X) X(11, 3, 2)
+#define TILE_ROWS_13(X) TILE_ROWS_12(X) X(12, 4, 0)
+#define TILE_ROWS_14(X) TILE_ROWS_13(X) X(13, 4, 1)
+#define TILE_BASES_1(X) X(0)
+#define TILE_BASES_2(X) X(0)
+#define TILE_BASES_3(X) X(0)
+#define TILE_BASES_4(X) X(0) X(1)
+#define TILE_BASES_5(X) X(0) X(1)
+#define TILE_BASES_6(X) X(0) X(1)
+#define TILE_BASES_7(X) X(0) X(1) X(2)
+#define TILE_BASES_8(X) X(0) X(1) X(2)
+#define TILE_BASES_9(X) X(0) X(1) X(2)
+#define TILE_BASES_10(X) X(0) X(1) X(2) X(3)
+#define TILE_BASES_11(X) X(0) X(1) X(2) X(3)
+#define TILE_BASES_12(X) X(0) X(1) X(2) X(3)
+#define TILE_BASES_13(X) X(0) X(1) X(2) X(3) X(4)
+#define TILE_BASES_14(X) X(0) X(1) X(2) X(3) X(4)
+// clang-format on
+
+struct tile_block {
+    int64_t k, a_row, a_k, b_k, c_row;
+    int64_t start; /* C holds a start value */
+};
+
+#define REAL         float
+#define VECTOR       float_vector
+#define MULTIPLY_ADD float_multiply_add
+#define NAME(stem)   stem##_f32
+#include "tile_float.h"
+
+#define REAL         double
+#define VECTOR       double_vector
+#define MULTIPLY_ADD double_multiply_add
+#define NAME(stem)   stem##_f64
+#include "tile_float.h"
+
+#define LEFT       int8_t
+#define RIGHT      int8_t
+#define NAME(stem) stem##_i8
+#include "tile_integer.h"
+
+#define LEFT       uint8_t
+#define RIGHT      int8_t
+#define NAME(stem) stem##_u8
+#include "tile_integer.h"
+
+#define LEFT       int32_t
+#define RIGHT      int32_t
+#define NAME(stem) stem##_i32
+#include "tile_integer.h"
+
+#define FLOAT_NR(vector, element) ((int32_t)(2 * sizeof(vector) / sizeof(element)))
+
+// clang-format off
+const struct cpu_tile TILE_TABLE[] = {
+    { "tile_f32_" TILE_SUFFIX, BT_FLOAT32, BT_FLOAT32, BT_FLOAT32,
+      TILE_MR, FLOAT_NR(float_vector, float), TILE_ISA, run_f32 },
+    { "tile_f64_" TILE_SUFFIX, BT_FLOAT64, BT_FLOAT64, BT_FLOAT64,
+      TILE_MR, FLOAT_NR(double_vector, double), TILE_ISA, run_f64 },
+    { "tile_i8_" TILE_SUFFIX, BT_INT8, BT_INT8, BT_INT32,
+      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA, run_i8 },
+    { "tile_u8_" TILE_SUFFIX, BT_UINT8, BT_INT8, BT_INT32,
+      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA, run_u8 },
+    { "tile_i32_" TILE_SUFFIX, BT_INT32, BT_INT32, BT_INT32,
+      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA, run_i32 },
+    { 0 },
+};
+// clang-format on

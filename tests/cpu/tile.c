@@ -1,0 +1,307 @@
+/*
+ * Contraction tiles: each row of each table that this machine runs, bit for bit against
+ * sums in the order of k, in memory that ends where the operands do.
+ */
+#include "tile.h"
+#include "guard.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static uint32_t draw(uint32_t *seed, uint32_t n)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (uint32_t)(((uint64_t)*seed * n) >> 32);
+}
+
+/* ---- elements of any type as double ---- */
+
+static size_t nbytes_of(bt_dtype t)
+{
+    return BT_DTYPE_BITS(t) / 8;
+}
+
+static double get(bt_dtype t, const void *at)
+{
+    if (t == BT_FLOAT32)
+        return *(const float *)at;
+    if (t == BT_FLOAT64)
+        return *(const double *)at;
+    if (t == BT_INT8)
+        return *(const int8_t *)at;
+    return t == BT_UINT8 ? *(const uint8_t *)at : *(const int32_t *)at;
+}
+
+static void put_random(bt_dtype t, void *at, uint32_t *seed)
+{
+    const uint32_t bits = draw(seed, UINT32_MAX);
+    // A fifth are zeros, of both signs.
+    const double x = bits % 10 < 2 ? (bits % 10 ? -0.0 : 0.0) : bits / 4294967296.0 - 0.5;
+    if (t == BT_FLOAT32)
+        *(float *)at = (float)x;
+    else if (t == BT_FLOAT64)
+        *(double *)at = x;
+    else if (nbytes_of(t) == 1)
+        *(uint8_t *)at = (uint8_t)(bits >> 8);
+    else
+        *(uint32_t *)at = bits * 2654435761u;
+}
+
+/* ---- one call, checked ---- */
+
+/* C += A * B of one term, as the set does it. */
+static void take(const struct cpu_tile *t, void *c, const void *a, const void *b)
+{
+    const int fused = t->isa != CPU_ISA_PORTABLE;
+    if (t->c == BT_INT32) {
+        const uint32_t product = (uint32_t)(int32_t)get(t->a, a) * //
+                                 (uint32_t)(int32_t)get(t->b, b);
+        *(uint32_t *)c += product;
+    } else if (t->c == BT_FLOAT32) {
+        const float x = (float)get(t->a, a), y = (float)get(t->b, b);
+        const float rounded = x * y;
+        *(float *)c = fused ? fmaf(x, y, *(float *)c) : *(float *)c + rounded;
+    } else {
+        const double x = get(t->a, a), y = get(t->b, b), rounded = x * y;
+        *(double *)c = fused ? fma(x, y, *(double *)c) : *(double *)c + rounded;
+    }
+}
+
+struct room {
+    struct guarded a, b, c;
+    unsigned char *expected;
+};
+enum { MOST_K = 200, MOST_ROWS = 16, MOST_COLUMNS = 40 };
+
+/* Where an operand begins so that it ends with its memory. */
+static unsigned char *place(const struct guarded *g, int64_t nelem, size_t nbytes)
+{
+    unsigned char *at = g->end - (size_t)nelem * nbytes;
+    assert_true(at >= g->base);
+    return at;
+}
+
+static void fill(unsigned char *from, const unsigned char *end, bt_dtype t,
+                 uint32_t *seed)
+{
+    for (; from < end; from += nbytes_of(t))
+        put_random(t, from, seed);
+}
+
+static void check(const struct cpu_tile *t, struct room *room, const int64_t *n,
+                  uint32_t *seed)
+{
+    const size_t na = nbytes_of(t->a), nb = nbytes_of(t->b), nc = nbytes_of(t->c);
+    const int64_t m = n[CPU_TILE_M], columns = n[CPU_TILE_N], k = n[CPU_TILE_K];
+    const int64_t width = n[CPU_TILE_FLAGS] & CPU_TILE_PADDED ? t->nr : columns;
+    const int64_t c_nelem = (m - 1) * n[CPU_TILE_C_ROW] + columns;
+    unsigned char *a =
+        place(&room->a,
+              k ? (m - 1) * n[CPU_TILE_A_ROW] + (k - 1) * n[CPU_TILE_A_K] + 1 : 0, na);
+    unsigned char *b = place(&room->b, k ? (k - 1) * n[CPU_TILE_B_K] + width : 0, nb);
+    unsigned char *c = place(&room->c, c_nelem, nc);
+    fill(a, room->a.end, t->a, seed);
+    fill(b, room->b.end, t->b, seed);
+    fill(c, room->c.end, t->c, seed);
+    memcpy(room->expected, c, (size_t)c_nelem * nc);
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < columns; j++) {
+            unsigned char *sum =
+                room->expected + (size_t)(i * n[CPU_TILE_C_ROW] + j) * nc;
+            if (!(n[CPU_TILE_FLAGS] & CPU_TILE_START))
+                memset(sum, 0, nc);
+            for (int64_t q = 0; q < k; q++)
+                take(t, sum,
+                     a + (size_t)(i * n[CPU_TILE_A_ROW] + q * n[CPU_TILE_A_K]) * na,
+                     b + (size_t)(q * n[CPU_TILE_B_K] + j) * nb);
+        }
+    }
+    assert_int_equal(t->run((void *[]){ c, a, b }, n), 0);
+    if (memcmp(c, room->expected, (size_t)c_nelem * nc))
+        fail_msg("%s: m %lld n %lld k %lld flags %lld", t->name, (long long)m,
+                 (long long)columns, (long long)k, (long long)n[CPU_TILE_FLAGS]);
+}
+
+static struct room room_create(void)
+{
+    return (struct room){
+        guarded_create(sizeof(double) * 2 * MOST_ROWS * (MOST_K + 3)),
+        guarded_create(sizeof(double) * 2 * MOST_K * MOST_COLUMNS),
+        guarded_create(sizeof(double) * 2 * MOST_ROWS * MOST_COLUMNS),
+        malloc(sizeof(double) * 2 * MOST_ROWS * MOST_COLUMNS),
+    };
+}
+
+static void room_destroy(struct room *room)
+{
+    guarded_destroy(&room->a);
+    guarded_destroy(&room->b);
+    guarded_destroy(&room->c);
+    free(room->expected);
+}
+
+/* Random strides: A packed, by rows or by columns; B tight or in wider rows. */
+static void draw_strides(const struct cpu_tile *t, int64_t *n, uint32_t *seed)
+{
+    const uint32_t kind = draw(seed, 3);
+    n[CPU_TILE_A_ROW] = kind < 2 ? 1 : n[CPU_TILE_K] + draw(seed, 3);
+    n[CPU_TILE_A_K] = kind == 0 ? t->mr : kind == 1 ? n[CPU_TILE_M] : 1;
+    n[CPU_TILE_FLAGS] = draw(seed, 4);
+    n[CPU_TILE_B_K] =
+        (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED ? t->nr : n[CPU_TILE_N]) + draw(seed, 5);
+    n[CPU_TILE_C_ROW] = n[CPU_TILE_N] + draw(seed, 6);
+}
+
+/* Calls `body` with each row that the machine runs. */
+static void each_tile(void (*body)(const struct cpu_tile *, struct room *))
+{
+    static const struct cpu_tile *const tables[] = { cpu_tiles_portable, cpu_tiles_avx2,
+                                                     cpu_tiles_avx512 };
+    struct room room = room_create();
+    assert_non_null(room.expected);
+    for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
+        for (const struct cpu_tile *t = tables[isa]; t->name; t++) {
+            assert_in_range(t->mr, 1, MOST_ROWS);
+            assert_in_range(t->nr, 1, MOST_COLUMNS - 5);
+            body(t, &room);
+        }
+    }
+    room_destroy(&room);
+}
+
+static void check_sizes(const struct cpu_tile *t, struct room *room)
+{
+    uint32_t seed = 7;
+    for (int64_t m = 1; m <= t->mr; m++) {
+        for (int64_t columns = 1; columns <= t->nr; columns++) {
+            int64_t n[CPU_TILE_NINT] = { m, columns, draw(&seed, 20) };
+            draw_strides(t, n, &seed);
+            check(t, room, n, &seed);
+        }
+    }
+}
+
+static void test_every_size_is_the_sum_in_order(void **state)
+{
+    (void)state;
+    each_tile(check_sizes);
+}
+
+static void check_depths(const struct cpu_tile *t, struct room *room)
+{
+    // Around the pieces in which rows of B are copied.
+    static const int64_t depths[] = { 0, 1, 2, 63, 64, 65, 127, 128, 129, MOST_K };
+    uint32_t seed = 8;
+    for (size_t i = 0; i < sizeof(depths) / sizeof(*depths); i++) {
+        for (int times = 0; times < 12; times++) {
+            int64_t n[CPU_TILE_NINT] = { 1 + draw(&seed, (uint32_t)t->mr),
+                                         1 + draw(&seed, (uint32_t)t->nr), depths[i] };
+            draw_strides(t, n, &seed);
+            check(t, room, n, &seed);
+        }
+    }
+}
+
+static void test_every_depth_is_the_sum_in_order(void **state)
+{
+    (void)state;
+    each_tile(check_depths);
+}
+
+/* ---- blockings ---- */
+
+struct cut {
+    int64_t m, n, k;
+};
+
+static void product(const struct cpu_tile *t, struct cut cut, const struct cut *size,
+                    unsigned char *c, unsigned char *a, unsigned char *b)
+{
+    const int64_t na = (int64_t)nbytes_of(t->a), nb = (int64_t)nbytes_of(t->b);
+    for (int64_t k = 0; k < size->k; k += cut.k) {
+        for (int64_t i = 0; i < size->m; i += cut.m) {
+            for (int64_t j = 0; j < size->n; j += cut.n) {
+                const int64_t n[CPU_TILE_NINT] = {
+                    size->m - i < cut.m ? size->m - i : cut.m,
+                    size->n - j < cut.n ? size->n - j : cut.n,
+                    size->k - k < cut.k ? size->k - k : cut.k,
+                    size->k,
+                    1,
+                    size->n,
+                    size->n,
+                    k ? CPU_TILE_START : 0,
+                };
+                void *p[] = { c + (i * size->n + j) * (int64_t)nbytes_of(t->c),
+                              a + (i * size->k + k) * na, b + (k * size->n + j) * nb };
+                assert_int_equal(t->run(p, n), 0);
+            }
+        }
+    }
+}
+
+static void check_cuts(const struct cpu_tile *t, struct room *room)
+{
+    (void)room;
+    const struct cut size = { 29, 71, 150 };
+    const size_t c_nbytes = (size_t)(size.m * size.n) * nbytes_of(t->c);
+    // One more, to shift the operands off any alignment.
+    const size_t na = (size_t)(size.m * size.k + 1) * nbytes_of(t->a);
+    const size_t nb = (size_t)(size.k * size.n + 1) * nbytes_of(t->b);
+    unsigned char *a = malloc(na), *b = malloc(nb);
+    unsigned char *first = malloc(c_nbytes), *c = malloc(c_nbytes + nbytes_of(t->c));
+    uint32_t seed = 9;
+    fill(a, a + na, t->a, &seed);
+    fill(b, b + nb, t->b, &seed);
+    product(t, (struct cut){ t->mr, t->nr, size.k }, &size, first, a, b);
+    for (int times = 0; times < 20; times++) {
+        const struct cut cut = { 1 + draw(&seed, (uint32_t)t->mr),
+                                 1 + draw(&seed, (uint32_t)t->nr), 1 + draw(&seed, 150) };
+        product(t, cut, &size, c, a, b);
+        assert_memory_equal(c, first, c_nbytes);
+    }
+    memmove(a + nbytes_of(t->a), a, na - nbytes_of(t->a));
+    memmove(b + nbytes_of(t->b), b, nb - nbytes_of(t->b));
+    product(t, (struct cut){ t->mr, t->nr, size.k }, &size, c + nbytes_of(t->c),
+            a + nbytes_of(t->a), b + nbytes_of(t->b));
+    assert_memory_equal(c + nbytes_of(t->c), first, c_nbytes);
+    free(a);
+    free(b);
+    free(c);
+    free(first);
+}
+
+static void test_cuts_and_alignment_change_no_bit(void **state)
+{
+    (void)state;
+    each_tile(check_cuts);
+}
+
+/* ---- look-up ---- */
+
+static void test_each_set_finds_its_own_or_a_narrower(void **state)
+{
+    (void)state;
+    static const bt_dtype types[][3] = {
+        { BT_FLOAT32, BT_FLOAT32, BT_FLOAT32 }, { BT_FLOAT64, BT_FLOAT64, BT_FLOAT64 },
+        { BT_INT8, BT_INT8, BT_INT32 },         { BT_UINT8, BT_INT8, BT_INT32 },
+        { BT_INT32, BT_INT32, BT_INT32 },
+    };
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+        for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
+            const struct cpu_tile *t =
+                cpu_tile_find(isa, types[i][0], types[i][1], types[i][2]);
+            assert_non_null(t);
+            assert_true(t->isa == isa || (isa == CPU_ISA_AVX2 && !cpu_tiles_avx2->name) ||
+                        (isa == CPU_ISA_AVX512 && !cpu_tiles_avx512->name));
+        }
+    }
+    assert_null(cpu_tile_find(CPU_ISA_AVX512, BT_FLOAT32, BT_FLOAT64, BT_FLOAT32));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_every_size_is_the_sum_in_order),
+    cmocka_unit_test(test_every_depth_is_the_sum_in_order),
+    cmocka_unit_test(test_cuts_and_alignment_change_no_bit),
+    cmocka_unit_test(test_each_set_finds_its_own_or_a_narrower),
+};
+TEST_MAIN(tests)

@@ -24,12 +24,18 @@ struct env *env_create(bt_registry *, struct env *outer);
 struct env *env_ref(struct env *);
 void env_unref(struct env *); /* accepts NULL */
 
-/* The term with everything known put in, in the run's store. */
+/* The term with everything known put in, in the run's store. What is not known is an
+ * opaque dim, or a hole of another kind. */
 bt_status env_resolve(bt_ctx *, struct env *, bt_store *, const bt_type *,
                       const bt_type **out);
 bt_status env_bind(struct env *, const bt_type *leaf, const bt_type *term);
 /* Binds the leaves of a type that the value shows: dims, dtypes and shapes of tensors,
  * also in tuples. */
 bt_status env_bind_value(struct env *, bt_store *, const bt_type *, const bt_object *);
+/* Binds the variables of a type from a term of the run's store of which it is the general
+ * form, as far as the term is known. */
+bt_status env_bind_type(struct env *, bt_store *, const bt_type *, const bt_type *term);
+/* The type that a value shows; NULL where it does not. */
+bt_status env_type_of(bt_store *, const bt_object *, const bt_type **out);
 
 #endif

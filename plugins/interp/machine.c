@@ -186,11 +186,32 @@ static bt_status push_frame(struct machine *m, const struct code *code,
 
 static int is_open(const bt_type *type)
 {
-    return type && type->has & (BT_HAS_VAR | BT_HAS_OPAQUE);
+    return type && type->has & (BT_HAS_VAR | BT_HAS_OPAQUE | BT_HAS_HOLE);
 }
 
-/* The environment of a call: type arguments, then what the values show. NULL where the
- * function has no use for one. */
+static bt_status bind_use(struct machine *m, struct env *env, struct env *caller,
+                          const bt_type *type, const bt_type *use)
+{
+    const bt_type *term;
+    if (!(type->has & BT_HAS_VAR))
+        return NULL;
+    BT_TRY(env_resolve(m->ctx, caller, m->types, use, &term));
+    return env_bind_type(env, m->types, type, term);
+}
+
+/* A polymorphic function that was passed where a monomorphic one is wanted is called
+ * without type arguments: they follow from the types that the call has. */
+static bt_status bind_instance(struct machine *m, struct env *env, struct env *caller,
+                               const bt_func *func, const bt_call *call)
+{
+    for (uint32_t i = 0; i < func->block->nparam && i < call->narg; i++)
+        BT_TRY(bind_use(m, env, caller, func->block->params[i]->base.type,
+                        call->args[i]->type));
+    return bind_use(m, env, caller, func->result, call->base.type);
+}
+
+/* The environment of a call: type arguments, what the values show, what the call's types
+ * say. NULL where the function has no use for one. */
 static bt_status create_env(struct machine *m, struct env *caller,
                             const struct code *code, struct env *outer,
                             const bt_call *call, bt_object *const *args, struct env **out)
@@ -211,6 +232,8 @@ static bt_status create_env(struct machine *m, struct env *caller,
     for (uint32_t i = 0; !status && i < func->block->nparam; i++)
         status =
             env_bind_value(env, m->types, func->block->params[i]->base.type, args[i]);
+    if (!status && call && func->nvar && call->ntype_arg != func->nvar)
+        status = bind_instance(m, env, caller, func, call);
     if (status)
         env_unref(env);
     else

@@ -20,15 +20,70 @@ static const bt_type *resolve_in_copy(struct bt_subst *subst, const bt_type *lea
     return env_resolve(state[0], state[1], state[2], leaf, &out) ? NULL : out;
 }
 
+/* The type of an argument; its value shows what the environment does not know. */
+static bt_status find_type(struct machine *m, struct env *env, const bt_value *value,
+                           const bt_object *object, const bt_type **out)
+{
+    const bt_type *shown;
+    BT_TRY(env_resolve(m->ctx, env, m->types, value->type, out));
+    if (!((*out)->has & BT_HAS_HOLE))
+        return NULL;
+    BT_TRY(env_type_of(m->types, object, &shown));
+    *out = shown ? shown : *out;
+    return NULL;
+}
+
+static bt_status build_arg(bt_builder *builder, const bt_value *value,
+                           const bt_type *type, const bt_value **out)
+{
+    const bt_param *param;
+    if (value->kind == BT_VALUE_CONST)
+        return bt_build_const(builder, bt_as_const(value)->object, out);
+    BT_TRY(bt_build_param(builder, NULL, type, &param));
+    *out = &param->base;
+    return NULL;
+}
+
+static bt_status relate_with(bt_builder *builder, const bt_call *call,
+                             const bt_formula_call *formula, const bt_type **out)
+{
+    bt_ctx *ctx = bt_builder_ctx(builder);
+    const bt_value *result;
+    const bt_value **args = BT_NEWS(bt_ctx_scratch(ctx), const bt_value *, formula->narg);
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < formula->narg; i++)
+        BT_TRY(build_arg(builder, call->args[i], formula->args[i], &args[i]));
+    BT_TRY(bt_block_begin(builder, 0, NULL));
+    BT_TRY(
+        bt_build_op(builder, formula->op, formula->attrs, formula->narg, args, &result));
+    *out = result->type;
+    return NULL;
+}
+
+/* A result type that is a type parameter which only the operator's relation determines:
+ * the relation says it for the types at hand. */
+static bt_status relate(struct machine *m, const bt_call *call,
+                        const bt_formula_call *formula, const bt_type **out)
+{
+    bt_builder *builder;
+    BT_TRY(bt_builder_create(m->ctx, m->types, m->program->module, &builder));
+    bt_status status = relate_with(builder, call, formula, out);
+    bt_builder_destroy(builder);
+    return status ? bt_fail_at(m->ctx, status->code, m->program->module->store,
+                               call->base.span, "%s", status->message)
+                  : NULL;
+}
+
 /* A computation for this call only: its types or attributes depend on the environment. */
 static bt_status create_compute(struct machine *m, struct env *env, const bt_call *call,
-                                bt_compute **out)
+                                bt_object *const *args, bt_compute **out)
 {
     const bt_type **types = BT_NEWS(bt_ctx_scratch(m->ctx), const bt_type *, call->narg);
     if (!types)
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++)
-        BT_TRY(env_resolve(m->ctx, env, m->types, call->args[i]->type, &types[i]));
+        BT_TRY(find_type(m, env, call->args[i], args[i], &types[i]));
     const bt_type *result;
     BT_TRY(env_resolve(m->ctx, env, m->types, call->base.type, &result));
     void *state[3] = { m->ctx, env, m->types };
@@ -37,11 +92,12 @@ static bt_status create_compute(struct machine *m, struct env *env, const bt_cal
     if (attrs && !(attrs = bt_attrs_subst(m->types, &subst, call->op->attrs,
                                           call->op->attrs_nbytes, attrs)))
         return bt_store_why(m->ctx, m->types);
-    bt_formula_call formula = { .op = call->op,
-                                .attrs = attrs,
-                                .narg = call->narg,
-                                .args = types,
-                                .result = result };
+    bt_formula_call formula = {
+        .op = call->op, .attrs = attrs, .narg = call->narg, .args = types
+    };
+    if (result->has & BT_HAS_HOLE)
+        BT_TRY(relate(m, call, &formula, &result));
+    formula.result = result;
     return bt_compute_create(m->ctx, &formula, out);
 }
 
@@ -108,7 +164,7 @@ bt_status operate(struct machine *m, struct env *env, const struct step *step,
     bt_object *result = NULL;
     bt_status status = NULL;
     if (!step->compute)
-        status = create_compute(m, env, call, &own);
+        status = create_compute(m, env, call, args, &own);
     if (status && status->code == BT_ERR_LIMIT)
         status = bt_fail_at(m->ctx, BT_ERR_LIMIT, m->program->module->store,
                             step->value->span, "%s: %s", call->op->name, status->message);

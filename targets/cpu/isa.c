@@ -1,6 +1,7 @@
 /* Which instruction sets there are, and which of them this machine has. */
 #include "isa.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const names[CPU_ISA_COUNT] = { "portable", "avx2", "avx512" };
@@ -32,4 +33,12 @@ int cpu_isa_find(const char *name)
             return i;
     }
     return -1;
+}
+
+enum cpu_isa cpu_isa_chosen(void)
+{
+    const char *name = getenv("BATON_CPU");
+    int wanted = name ? cpu_isa_find(name) : -1;
+    enum cpu_isa widest = cpu_isa_of_machine();
+    return wanted >= 0 && wanted < (int)widest ? (enum cpu_isa)wanted : widest;
 }

@@ -1,0 +1,7 @@
+/* For machines with AVX2. */
+#include "strips.h"
+
+#if defined(__AVX2__)
+#define STRIP_ISA avx2
+#include "strip_float.h"
+#endif

@@ -1,0 +1,304 @@
+/*
+ * Strips that compute nothing: conversions between any two dtypes, copies, fills, selects,
+ * elements at strides and at indices.
+ */
+#include "strip_loops.h"
+
+/* ---- float16 and bfloat16 ---- */
+
+static inline float float_of_half(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = h & 0x7fffu;
+    uint32_t normal = (rest << 13) + (112u << 23);
+    uint32_t small = bits_of_float((float)(int32_t)rest * 0x1p-24f);
+    uint32_t bits = rest < 0x400 ? small : rest < 0x7c00 ? normal : normal | 0x7f800000u;
+    return float_of_bits(sign | bits);
+}
+
+static inline float float_of_bfloat(uint16_t b)
+{
+    return float_of_bits((uint32_t)b << 16);
+}
+
+/* To nearest even; a NaN becomes quiet and keeps the upper bits that fit. */
+static inline uint16_t half_of(float x)
+{
+    uint32_t bits = bits_of_float(x), sign = bits >> 16 & 0x8000u, a = bits & 0x7fffffffu;
+    uint32_t normal = (a - (112u << 23) + 0xfff + (a >> 13 & 1)) >> 13;
+    // the last digit of 1/2 is the unit of subnormals
+    uint32_t small = bits_of_float(float_of_bits(a) + 0.5f) - 0x3f000000u;
+    uint32_t nan = 0x7e00u | (a >> 13 & 0x3ffu);
+    uint32_t rest = a < 0x38800000u    ? small
+                    : a < 0x47800000u  ? normal
+                    : a <= 0x7f800000u ? 0x7c00u
+                                       : nan;
+    return (uint16_t)(sign | rest);
+}
+
+static inline uint16_t bfloat_of(float x)
+{
+    uint32_t bits = bits_of_float(x), nan = bits >> 16 | 0x40u;
+    uint32_t y = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : y);
+}
+
+/* Rounded to odd: what is lost shows in the last bit, so that the next rounding is as if
+ * it were the only one. */
+static inline float odd_of(double x)
+{
+    float y = (float)x;
+    uint32_t bits = bits_of_float(y);
+    uint32_t odd = fabs((double)y) > fabs(x) ? bits - 1 : bits + 1;
+    int is_even = ((double)y != x) & (x == x) & !(bits & 1);
+    return float_of_bits(is_even ? odd : bits);
+}
+
+/* Of the integers beyond 2^53, the digits that float64 lacks become its last one. */
+static inline double near_of_uint64(uint64_t v)
+{
+    uint64_t odd = (v & ~UINT64_C(2047)) | (v & 2047 ? 2048 : 0);
+    return (double)(v >> 53 ? odd : v);
+}
+
+static inline double near_of_int64(int64_t v)
+{
+    double size = near_of_uint64(v < 0 ? -(uint64_t)v : (uint64_t)v);
+    return v < 0 ? -size : size;
+}
+
+/* ---- float to integer: truncated, saturated, 0 of NaN ---- */
+
+#define TO_INT(type, prefix, name, MIN, MAX)                          \
+    static inline name##_t prefix##_to_##name(type a)                 \
+    {                                                                 \
+        type low = (type)(MIN), high = (type)(MAX);                   \
+        name##_t inside = (name##_t)((a > low) & (a < high) ? a : 0); \
+        name##_t outside = (name##_t)(a >= high ? (MAX) : (MIN));     \
+        return (a >= high) | (a <= low) ? outside : inside;           \
+    }
+#define TO_INTS(type, prefix)                         \
+    TO_INT(type, prefix, int8, INT8_MIN, INT8_MAX)    \
+    TO_INT(type, prefix, int16, INT16_MIN, INT16_MAX) \
+    TO_INT(type, prefix, int32, INT32_MIN, INT32_MAX) \
+    TO_INT(type, prefix, int64, INT64_MIN, INT64_MAX) \
+    TO_INT(type, prefix, uint8, 0, UINT8_MAX)         \
+    TO_INT(type, prefix, uint16, 0, UINT16_MAX)       \
+    TO_INT(type, prefix, uint32, 0, UINT32_MAX)       \
+    TO_INT(type, prefix, uint64, 0, UINT64_MAX)
+TO_INTS(float, float)
+TO_INTS(double, double)
+
+/* ---- casts: <kind of value>_TO_<dtype>(value) ---- */
+
+#define INT_TO_bool(v)     ((v) != 0)
+#define INT_TO_int8(v)     ((int8_t)(v))
+#define INT_TO_int16(v)    ((int16_t)(v))
+#define INT_TO_int32(v)    ((int32_t)(v))
+#define INT_TO_int64(v)    ((int64_t)(v))
+#define INT_TO_uint8(v)    ((uint8_t)(v))
+#define INT_TO_uint16(v)   ((uint16_t)(v))
+#define INT_TO_uint32(v)   ((uint32_t)(v))
+#define INT_TO_uint64(v)   ((uint64_t)(v))
+#define INT_TO_float16(v)  half_of(odd_of(NEAR(v)))
+#define INT_TO_bfloat16(v) bfloat_of(odd_of(NEAR(v)))
+#define INT_TO_float32(v)  ((float)(v))
+#define INT_TO_float64(v)  ((double)(v))
+#define NEAR(v)                        \
+    _Generic((v), int64_t              \
+             : near_of_int64, uint64_t \
+             : near_of_uint64, default \
+             : double_of)(v)
+
+static inline double double_of(double v)
+{
+    return v;
+}
+
+#define FLOAT_TO_bool(v)      ((v) != 0)
+#define FLOAT_TO_int8(v)      float_to_int8(v)
+#define FLOAT_TO_int16(v)     float_to_int16(v)
+#define FLOAT_TO_int32(v)     float_to_int32(v)
+#define FLOAT_TO_int64(v)     float_to_int64(v)
+#define FLOAT_TO_uint8(v)     float_to_uint8(v)
+#define FLOAT_TO_uint16(v)    float_to_uint16(v)
+#define FLOAT_TO_uint32(v)    float_to_uint32(v)
+#define FLOAT_TO_uint64(v)    float_to_uint64(v)
+#define FLOAT_TO_float16(v)   half_of(v)
+#define FLOAT_TO_bfloat16(v)  bfloat_of(v)
+#define FLOAT_TO_float32(v)   (v)
+#define FLOAT_TO_float64(v)   ((double)(v))
+
+#define DOUBLE_TO_bool(v)     ((v) != 0)
+#define DOUBLE_TO_int8(v)     double_to_int8(v)
+#define DOUBLE_TO_int16(v)    double_to_int16(v)
+#define DOUBLE_TO_int32(v)    double_to_int32(v)
+#define DOUBLE_TO_int64(v)    double_to_int64(v)
+#define DOUBLE_TO_uint8(v)    double_to_uint8(v)
+#define DOUBLE_TO_uint16(v)   double_to_uint16(v)
+#define DOUBLE_TO_uint32(v)   double_to_uint32(v)
+#define DOUBLE_TO_uint64(v)   double_to_uint64(v)
+#define DOUBLE_TO_float16(v)  half_of(odd_of(v))
+#define DOUBLE_TO_bfloat16(v) bfloat_of(odd_of(v))
+#define DOUBLE_TO_float32(v)  ((float)(v))
+#define DOUBLE_TO_float64(v)  (v)
+
+/* From every dtype: X(UPPER, name, kind of value, the value of an element a). */
+#define FROM_ALL(X)                                  \
+    X(BOOL, bool, INT, a)                            \
+    X(INT8, int8, INT, a)                            \
+    X(INT16, int16, INT, a)                          \
+    X(INT32, int32, INT, a)                          \
+    X(INT64, int64, INT, a)                          \
+    X(UINT8, uint8, INT, a)                          \
+    X(UINT16, uint16, INT, a)                        \
+    X(UINT32, uint32, INT, a)                        \
+    X(UINT64, uint64, INT, a)                        \
+    X(FLOAT16, float16, FLOAT, float_of_half(a))     \
+    X(BFLOAT16, bfloat16, FLOAT, float_of_bfloat(a)) \
+    X(FLOAT32, float32, FLOAT, a)                    \
+    X(FLOAT64, float64, DOUBLE, a)
+
+#define CAST(from, to, KIND, value)         \
+    STRIP(cast_##from##_##to)               \
+    {                                       \
+        to##_at *out = p[0];                \
+        const from##_at *in = p[1];         \
+        EACH(i, n)                          \
+        {                                   \
+            const from##_at a = in[i];      \
+            out[i] = KIND##_TO_##to(value); \
+        }                                   \
+        return 0;                           \
+    }
+#define CASTS(UPPER, from, KIND, value) \
+    CAST(from, bool, KIND, value)       \
+    CAST(from, int8, KIND, value)       \
+    CAST(from, int16, KIND, value)      \
+    CAST(from, int32, KIND, value)      \
+    CAST(from, int64, KIND, value)      \
+    CAST(from, uint8, KIND, value)      \
+    CAST(from, uint16, KIND, value)     \
+    CAST(from, uint32, KIND, value)     \
+    CAST(from, uint64, KIND, value)     \
+    CAST(from, float16, KIND, value)    \
+    CAST(from, bfloat16, KIND, value)   \
+    CAST(from, float32, KIND, value)    \
+    CAST(from, float64, KIND, value)
+FROM_ALL(CASTS)
+
+/* ---- by width ---- */
+
+#define MOVES(nbytes, type)                         \
+    STRIP(copy_##nbytes)                            \
+    {                                               \
+        memmove(p[0], p[1], (size_t)n[0] * nbytes); \
+        return 0;                                   \
+    }                                               \
+    STRIP(fill_##nbytes)                            \
+    {                                               \
+        type *out = p[0];                           \
+        const type *at = p[1];                      \
+        const type value = *at;                     \
+        EACH(i, n) out[i] = value;                  \
+        return 0;                                   \
+    }                                               \
+    STRIP(select_##nbytes)                          \
+    {                                               \
+        type *out = p[0];                           \
+        const bool_at *mask = p[1];                 \
+        const type *a = p[2], *b = p[3];            \
+        EACH(i, n)                                  \
+        {                                           \
+            const type yes = a[i], no = b[i];       \
+            out[i] = mask[i] ? yes : no;            \
+        }                                           \
+        return 0;                                   \
+    }                                               \
+    STRIP(gather_##nbytes)                          \
+    {                                               \
+        type *out = p[0];                           \
+        const type *a = p[1];                       \
+        const int64_at *index = p[2];               \
+        EACH(i, n) out[i] = a[index[i]];            \
+        return 0;                                   \
+    }                                               \
+    STRIP(scatter_##nbytes)                         \
+    {                                               \
+        type *out = p[0];                           \
+        const type *a = p[1];                       \
+        const int64_at *index = p[2];               \
+        for (int64_t i = 0; i < n[0]; i++)          \
+            out[index[i]] = a[i];                   \
+        return 0;                                   \
+    }                                               \
+    STRIP(load_##nbytes)                            \
+    {                                               \
+        type *out = p[0];                           \
+        const type *a = p[1];                       \
+        const int64_t step = n[1];                  \
+        EACH(i, n) out[i] = a[i * step];            \
+        return 0;                                   \
+    }                                               \
+    STRIP(store_##nbytes)                           \
+    {                                               \
+        type *out = p[0];                           \
+        const type *a = p[1];                       \
+        const int64_t step = n[1];                  \
+        EACH(i, n) out[i * step] = a[i];            \
+        return 0;                                   \
+    }
+MOVES(1, uint8_at)
+MOVES(2, uint16_at)
+MOVES(4, uint32_at)
+MOVES(8, uint64_at)
+
+#define IOTA(type)                                                    \
+    STRIP(iota_##type)                                                \
+    {                                                                 \
+        type##_at *out = p[0];                                        \
+        const uint64_t start = (uint64_t)n[1], step = (uint64_t)n[2]; \
+        EACH(i, n) out[i] = (type##_t)(start + (uint64_t)i * step);   \
+        return 0;                                                     \
+    }
+IOTA(int32)
+IOTA(int64)
+
+/* ---- the table ---- */
+
+#define CAST_ROW(UPPER, from, to, TO) \
+    { "cast." #from "." #to, cast_##from##_##to, BT_##TO, BT_##UPPER, 2, 1 },
+#define CAST_ROWS(UPPER, from, KIND, value)   \
+    CAST_ROW(UPPER, from, bool, BOOL)         \
+    CAST_ROW(UPPER, from, int8, INT8)         \
+    CAST_ROW(UPPER, from, int16, INT16)       \
+    CAST_ROW(UPPER, from, int32, INT32)       \
+    CAST_ROW(UPPER, from, int64, INT64)       \
+    CAST_ROW(UPPER, from, uint8, UINT8)       \
+    CAST_ROW(UPPER, from, uint16, UINT16)     \
+    CAST_ROW(UPPER, from, uint32, UINT32)     \
+    CAST_ROW(UPPER, from, uint64, UINT64)     \
+    CAST_ROW(UPPER, from, float16, FLOAT16)   \
+    CAST_ROW(UPPER, from, bfloat16, BFLOAT16) \
+    CAST_ROW(UPPER, from, float32, FLOAT32)   \
+    CAST_ROW(UPPER, from, float64, FLOAT64)
+
+#define OF_8(stem)  stem##_1
+#define OF_16(stem) stem##_2
+#define OF_32(stem) stem##_4
+#define OF_64(stem) stem##_8
+
+STRIPS_TABLE(move){
+    FROM_ALL(CAST_ROWS)
+#define BT_STORED(UPPER, name, class_, bits, c_type)                  \
+    { "fill." #name, OF_##bits(fill), BT_##UPPER, BT_##UPPER, 2, 1 }, \
+        { "select." #name, OF_##bits(select), BT_##UPPER, BT_##UPPER, 4, 1 },
+#include <baton/dtypes.def>
+#define WIDTH(W)                                                                    \
+    { "copy." #W, copy_##W, 0, 0, 2, 1 }, { "gather." #W, gather_##W, 0, 0, 3, 1 }, \
+        { "scatter." #W, scatter_##W, 0, 0, 3, 1 },                                 \
+        { "load." #W, load_##W, 0, 0, 2, 2 }, { "store." #W, store_##W, 0, 0, 2, 2 },
+        WIDTH(1) WIDTH(2) WIDTH(4)
+            WIDTH(8){ "iota.int32", iota_int32, BT_INT32, BT_INT32, 1, 3 },
+    { "iota.int64", iota_int64, BT_INT64, BT_INT64, 1, 3 },
+    { 0 },
+};

@@ -1,0 +1,187 @@
+/*
+ * Strips that one accumulator takes. Floats go by 32 partial results, so that the order of
+ * additions is the same on every instruction set; integers may go in any order.
+ */
+#include "strip_math.h"
+
+enum { NPART = 32 };
+
+/* ---- floats ---- */
+
+#if defined(__AVX512F__)
+#define VECTOR_NBYTES 64
+#elif defined(__AVX2__)
+#define VECTOR_NBYTES 32
+#else
+#define VECTOR_NBYTES 16
+#endif
+
+#define VECTOR(nbytes) __attribute__((vector_size(nbytes)))
+typedef float float32_vec VECTOR(VECTOR_NBYTES);
+typedef double float64_vec VECTOR(VECTOR_NBYTES);
+typedef int32_t float32_mask VECTOR(VECTOR_NBYTES);
+typedef int64_t float64_mask VECTOR(VECTOR_NBYTES);
+typedef float32_vec float32_vec_at AT;
+typedef float64_vec float64_vec_at AT;
+typedef float half_vec VECTOR(VECTOR_NBYTES / 2);
+typedef half_vec half_vec_at AT;
+
+#define LOAD(type, at) (*(const type##_vec_at *)(at))
+/* Of float32, as float64. */
+#define WIDEN(at)           __builtin_convertvector(*(const half_vec_at *)(at), float64_vec)
+
+#define SUM(type, a, x)     ((a) + (x))
+#define PROD(type, a, x)    ((a) * (x))
+#define MAX(type, a, x)     ((x) > (a) || (x) != (x) ? (x) : (a))
+#define MIN(type, a, x)     ((x) < (a) || (x) != (x) ? (x) : (a))
+#define SUM_VEC             SUM
+#define PROD_VEC            PROD
+#define MAX_VEC(type, a, x) PICK(type, ((x) > (a)) | ((x) != (x)), x, a)
+#define MIN_VEC(type, a, x) PICK(type, ((x) < (a)) | ((x) != (x)), x, a)
+#define PICK(type, mask, x, a) \
+    ((type##_vec)(((type##_mask)(x) & (mask)) | ((type##_mask)(a) & ~(mask))))
+
+/* `type` of the accumulator; `vec` and `one`: the operand's next elements from i. */
+#define REDUCE(name, type, OP, start, vec, one)                  \
+    STRIP(name)                                                  \
+    {                                                            \
+        enum { LANES = sizeof(type##_vec) / sizeof(type##_at) }; \
+        type##_at *acc = p[0];                                   \
+        type##_at part[NPART];                                   \
+        type##_vec sums[NPART / LANES];                          \
+        int64_t i = 0;                                           \
+        for (int k = 0; k < NPART / LANES; k++)                  \
+            sums[k] = (type##_vec){ 0 } + (start);               \
+        for (; i + NPART <= n[0]; i += NPART) {                  \
+            for (int k = 0; k < NPART / LANES; k++) {            \
+                const int64_t at = i + k * LANES;                \
+                const type##_vec x = vec;                        \
+                sums[k] = OP##_VEC(type, sums[k], x);            \
+            }                                                    \
+        }                                                        \
+        memcpy(part, sums, sizeof(part));                        \
+        for (int k = 0; i < n[0]; i++, k++)                      \
+            part[k] = OP(type, part[k], (one));                  \
+        for (int half = NPART / 2; half > 0; half /= 2) {        \
+            for (int k = 0; k < half; k++)                       \
+                part[k] = OP(type, part[k], part[k + half]);     \
+        }                                                        \
+        *acc = OP(type, *acc, part[0]);                          \
+        return 0;                                                \
+    }
+#define A(type) ((const type##_at *)p[1])
+#define B(type) ((const type##_at *)p[2])
+#define REDUCERS(type)                                                             \
+    REDUCE(sum_##type, type, SUM, 0, LOAD(type, A(type) + at), A(type)[i])         \
+    REDUCE(prod_##type, type, PROD, 1, LOAD(type, A(type) + at), A(type)[i])       \
+    REDUCE(max_##type, type, MAX, -INFINITY, LOAD(type, A(type) + at), A(type)[i]) \
+    REDUCE(min_##type, type, MIN, INFINITY, LOAD(type, A(type) + at), A(type)[i])  \
+    REDUCE(dot_##type, type, SUM, 0,                                               \
+           LOAD(type, A(type) + at) * LOAD(type, B(type) + at), A(type)[i] * B(type)[i])
+REDUCERS(float32)
+REDUCERS(float64)
+REDUCE(sum_wide, float64, SUM, 0, WIDEN(A(float32) + at), (double)A(float32)[i])
+REDUCE(prod_wide, float64, PROD, 1, WIDEN(A(float32) + at), (double)A(float32)[i])
+REDUCE(dot_wide, float64, SUM, 0, WIDEN(A(float32) + at) * WIDEN(B(float32) + at),
+       (double)A(float32)[i] * (double)B(float32)[i])
+
+/* ---- integers and bool ---- */
+
+/* W is unsigned, at least as wide as int, so that what leaves it wraps. */
+#define TAKE(name, type, W, expr)   \
+    STRIP(name)                     \
+    {                               \
+        type##_at *acc = p[0];      \
+        const type##_at *in = p[1]; \
+        W y = (W)*acc;              \
+        EACH(i, n)                  \
+        {                           \
+            const W x = (W)in[i];   \
+            y = expr;               \
+        }                           \
+        *acc = (type##_at)y;        \
+        return 0;                   \
+    }
+#define TAKES(type, W)                              \
+    TAKE(sum_##type, type, W, y + x)                \
+    TAKE(prod_##type, type, W, y *x)                \
+    TAKE(max_##type, type, type##_t, x > y ? x : y) \
+    TAKE(min_##type, type, type##_t, x < y ? x : y)
+TAKES(int8, uint32_t)
+TAKES(int16, uint32_t)
+TAKES(int32, uint32_t)
+TAKES(int64, uint64_t)
+TAKES(uint8, uint32_t)
+TAKES(uint16, uint32_t)
+TAKES(uint32, uint32_t)
+TAKES(uint64, uint64_t)
+TAKE(all_bool, bool, uint32_t, y &x)
+TAKE(any_bool, bool, uint32_t, y | x)
+
+/* ---- positions ---- */
+
+/* What is not a number is beyond all numbers, either way; positions decide ties. */
+#define ABOVE(x, y) ((x) > (y) || ((x) != (x) && (y) == (y)))
+#define BELOW(x, y) ((x) < (y) || ((x) != (x) && (y) == (y)))
+#define TIED(x, y)  ((x) == (y) || ((x) != (x) && (y) != (y)))
+#define ARG(name, type, BETTER, closer)                                             \
+    STRIP(name##_##type)                                                            \
+    {                                                                               \
+        type##_at *acc = p[0];                                                      \
+        int64_at *acc_position = p[1];                                              \
+        const type##_at *in = p[2];                                                 \
+        type##_at y = *acc;                                                         \
+        int64_t best = *acc_position;                                               \
+        for (int64_t i = 0; i < n[0]; i++) {                                        \
+            const type##_at x = in[i];                                              \
+            const int64_t position = n[1] + i * n[2];                               \
+            if (best < 0 || BETTER(x, y) || (TIED(x, y) && position closer best)) { \
+                y = x;                                                              \
+                best = position;                                                    \
+            }                                                                       \
+        }                                                                           \
+        *acc = y;                                                                   \
+        *acc_position = best;                                                       \
+        return 0;                                                                   \
+    }
+#define ARGS(type)                   \
+    ARG(argmax, type, ABOVE, <)      \
+    ARG(argmin, type, BELOW, <)      \
+    ARG(argmax_last, type, ABOVE, >) \
+    ARG(argmin_last, type, BELOW, >)
+ARGS(int8)
+ARGS(int16)
+ARGS(int32)
+ARGS(int64)
+ARGS(uint8)
+ARGS(uint16)
+ARGS(uint32)
+ARGS(uint64)
+ARGS(float32)
+ARGS(float64)
+
+/* ---- the table ---- */
+
+#define ROWS(UPPER, type)                                                                  \
+    { "reduce_sum." #type, sum_##type, BT_##UPPER, BT_##UPPER, 2, 1 },                     \
+        { "reduce_prod." #type, prod_##type, BT_##UPPER, BT_##UPPER, 2, 1 },               \
+        { "reduce_max." #type, max_##type, BT_##UPPER, BT_##UPPER, 2, 1 },                 \
+        { "reduce_min." #type, min_##type, BT_##UPPER, BT_##UPPER, 2, 1 },                 \
+        { "reduce_argmax." #type, argmax_##type, BT_##UPPER, BT_##UPPER, 3, 3 },           \
+        { "reduce_argmin." #type, argmin_##type, BT_##UPPER, BT_##UPPER, 3, 3 },           \
+        { "reduce_argmax_last." #type, argmax_last_##type, BT_##UPPER, BT_##UPPER, 3, 3 }, \
+        { "reduce_argmin_last." #type, argmin_last_##type, BT_##UPPER, BT_##UPPER, 3, 3 },
+
+STRIPS_TABLE(reduce){
+    ROWS(INT8, int8) ROWS(INT16, int16) ROWS(INT32, int32) ROWS(INT64, int64)
+        ROWS(UINT8, uint8) ROWS(UINT16, uint16) ROWS(UINT32, uint32) ROWS(UINT64, uint64)
+            ROWS(FLOAT32, float32) ROWS(FLOAT64, float64){ "reduce_all.bool", all_bool,
+                                                           BT_BOOL, BT_BOOL, 2, 1 },
+    { "reduce_any.bool", any_bool, BT_BOOL, BT_BOOL, 2, 1 },
+    { "dot.float32", dot_float32, BT_FLOAT32, BT_FLOAT32, 3, 1 },
+    { "dot.float64", dot_float64, BT_FLOAT64, BT_FLOAT64, 3, 1 },
+    { "reduce_sum.float32.wide", sum_wide, BT_FLOAT64, BT_FLOAT32, 2, 1 },
+    { "reduce_prod.float32.wide", prod_wide, BT_FLOAT64, BT_FLOAT32, 2, 1 },
+    { "dot.float32.wide", dot_wide, BT_FLOAT64, BT_FLOAT32, 3, 1 },
+    { 0 },
+};

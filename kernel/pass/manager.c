@@ -7,6 +7,7 @@
 
 #include "base/ctx.h"
 #include "ir/store.h"
+#include "ir/type_match.h"
 #include "pass/pipeline.h"
 
 typedef struct run {
@@ -131,6 +132,40 @@ static bt_status read_options(run *r, const bt__planned *step, const bt_pass *pa
     return bt_attrs_parse(r->ctx, r->module->store, &schema, text, out);
 }
 
+static bt_status fail_retype(run *r, const bt_pass *pass, const bt_global *before,
+                             const bt_global *after)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(r->ctx));
+    bt_text_addf(&text, "pass %s changed the type of @%s from ", pass->name,
+                 before->name);
+    bt_print_type(r->ctx, before->type, &text);
+    bt_text_addf(&text, " to ");
+    bt_print_type(r->ctx, after->type, &text);
+    const char *message = bt_text_get(&text);
+    return message ? bt_fail_at(r->ctx, BT_ERR_INTERNAL, r->module->store, before->span,
+                                "%s", message)
+                   : bt_no_memory();
+}
+
+/* Who calls a global from outside knows its type: a pass may say more of what was not
+ * known, no more. */
+static bt_status check_types(run *r, const bt_pass *pass, const bt_module *module)
+{
+    bt_arena *scratch = bt_ctx_scratch(r->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_status status = NULL;
+    for (uint32_t g = 0; !status && g < module->nglobal; g++) {
+        const bt_global *after = module->globals[g];
+        const bt_global *before = bt_module_find(r->module, after->name);
+        if (before && before != after && before->type && after->type &&
+            !bt__type_accepts(scratch, before->type, after->type))
+            status = fail_retype(r, pass, before, after);
+        bt_arena_release(scratch, mark);
+    }
+    return status;
+}
+
 static bt_status check_result(run *r, const bt_pass *pass, const bt_module *module)
 {
     if (!module)
@@ -139,6 +174,7 @@ static bt_status check_result(run *r, const bt_pass *pass, const bt_module *modu
     if (!module->is_typed)
         return bt_fail(r->ctx, BT_ERR_INTERNAL, "pass %s gave a module without types",
                        pass->name);
+    BT_TRY(check_types(r, pass, module));
     return r->plan->instruments.verify ? bt_verify(r->ctx, module) : NULL;
 }
 

@@ -356,6 +356,8 @@ static bt_status visit_one(bt_rewrite *rw, const bt_value *old)
     rw->from = 0;
     bt__rewrite_preset(rw, old);
     BT_TRY(bt__rewrite_ask(rw, old, &now, &dropped));
+    if (now && !dropped)
+        BT_TRY(bt__rewrite_check_type(rw, old, now));
     if (!now && !dropped)
         BT_TRY(keep_one(rw, old, &now));
     rw->from = outer;
@@ -447,8 +449,10 @@ bt_status bt_rewrite_replace(bt_rewrite *rw, const bt_value *old, const bt_value
     const struct bt__info *info = bt__rewrite_info(rw, old);
     struct bt__cursor *cursor =
         info && info->block ? bt__rewrite_cursor(rw, info->block) : NULL;
-    if (cursor)
+    if (cursor) {
+        BT_TRY(bt__rewrite_check_type(rw, old, now));
         return bt__scope_put(cursor->scope, old, now);
+    }
     return bt_fail_at(rw->ctx, BT_ERR_INTERNAL, rw->store, old->span,
                       "%s replaces %%%s, which is not bound in a block around the place "
                       "at hand",

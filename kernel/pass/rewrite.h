@@ -117,6 +117,10 @@ bt_status bt__rewrite_rename_opaques(bt_rewrite *, struct bt__scope *,
                                      const bt_block *) BT_MUST_USE;
 /* Whether what inference knew of `old` is still all that is known of `now`. */
 int bt__rewrite_same_facts(bt_rewrite *, const bt_value *old, const bt_value *now);
+/* Refuses what a slot puts in place of `old`, unless its type is that of `old`, or says
+ * more of its opaque dims. */
+bt_status bt__rewrite_check_type(bt_rewrite *, const bt_value *old,
+                                 const bt_value *now) BT_MUST_USE;
 
 /* ---- walking ---- */
 

@@ -187,6 +187,8 @@ static bt_status ask_all(bt_rewrite *rw, const bt_closure_group *group, struct m
             continue;
         bt__rewrite_preset(rw, old);
         BT_TRY(bt__rewrite_ask(rw, old, &now, &dropped));
+        if (now && !dropped)
+            BT_TRY(bt__rewrite_check_type(rw, old, now));
         if (dropped || now)
             BT_TRY(bt__scope_put(scope, old, dropped ? &bt__rewrite_dropped : now));
         else

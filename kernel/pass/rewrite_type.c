@@ -150,3 +150,35 @@ int bt__rewrite_same_facts(bt_rewrite *rw, const bt_value *old, const bt_value *
         return 0;
     return !has_contents(now) || has_contents(old);
 }
+
+/* ---- replacements ---- */
+
+static bt_status fail_retype(bt_rewrite *rw, const bt_value *old, const bt_type *wanted,
+                             const bt_type *given)
+{
+    bt_text text;
+    bt_text_init(&text, rw->stack);
+    bt_text_addf(&text, "%s puts a value of type ", bt__rewrite_pass_name(rw));
+    bt_print_type(rw->ctx, given, &text);
+    bt_text_addf(&text, " for %%%s, which has the type ", old->name ? old->name : "_");
+    bt_print_type(rw->ctx, wanted, &text);
+    const char *message = bt_text_get(&text);
+    return message
+               ? bt_fail_at(rw->ctx, BT_ERR_INTERNAL, rw->store, old->span, "%s", message)
+               : bt_no_memory();
+}
+
+bt_status bt__rewrite_check_type(bt_rewrite *rw, const bt_value *old, const bt_value *now)
+{
+    if (!old->type || !now->type || old->type == now->type)
+        return NULL;
+    const void *mark = bt_arena_mark(rw->stack);
+    const bt_type *wanted = bt__rewrite_type(rw, old->type);
+    bt_status status = NULL;
+    if (!wanted)
+        status = bt_store_why(rw->ctx, rw->store);
+    else if (!bt__type_accepts(rw->stack, wanted, now->type))
+        status = fail_retype(rw, old, wanted, now->type);
+    bt_arena_release(rw->stack, mark);
+    return status;
+}

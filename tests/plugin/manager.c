@@ -119,6 +119,16 @@ static void test_faults_of_passes_are_found(void **state)
     assert_non_null(strstr(status->note->message, "in pass test-spoil, run 2"));
 }
 
+static void test_types_of_functions_stay(void **state)
+{
+    bt_ctx *ctx = *state;
+    bt_status status = run(ctx, "test-retype", NULL, 0);
+    assert_error(status, BT_ERR_INTERNAL,
+                 "pass test-retype changed the type of @one from fn (float32) -> float32 "
+                 "to fn (Tensor[(2), float32]) -> Tensor[(2), float32]");
+    assert_ok(ctx, run(ctx, "test-drop, test-drop", NULL, 1));
+}
+
 static void test_what_cannot_work_does_not_start(void **state)
 {
     bt_ctx *ctx = *state;
@@ -187,6 +197,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_a_run_can_be_cut_short),
     TEST(test_a_failed_pass_is_named_and_changes_nothing),
     TEST(test_faults_of_passes_are_found),
+    TEST(test_types_of_functions_stay),
     TEST(test_what_cannot_work_does_not_start),
     TEST(test_analyses_are_kept_while_they_hold),
     TEST(test_modules_are_dumped_and_compared),

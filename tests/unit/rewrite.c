@@ -201,6 +201,35 @@ static bt_status see_uses(bt_rewrite *rw, const bt_call *call, const bt_value **
     return NULL;
 }
 
+/* ---- types stay ---- */
+
+/* relu(x) -> the state */
+static bt_status put_state(bt_rewrite *rw, const bt_call *call, const bt_value **out)
+{
+    if (!bt_as_op_call(&call->base, "relu"))
+        return NULL;
+    *out = bt_rewrite_state(rw);
+    return NULL;
+}
+static const bt_rewriter puts_state = { .call_ = put_state };
+
+static void test_a_replacement_has_the_type_of_what_it_replaces(void **state)
+{
+    (void)state;
+    kit k = kit_create();
+    const bt_param *params[] = { param(&k, "x", vec(&k, 3)), param(&k, "y", vec(&k, 4)) };
+    begin(&k, 2, params);
+    const bt_block *block = end(&k, op2(&k, &op_relu, &params[0]->base, NULL));
+    define(&k, "main", func(&k, block, NULL, 0, NULL));
+    bt_module *m = infer(&k);
+    void *now = (void *)(uintptr_t)func_of(m, "main")->block->params[1];
+    assert_error(rewrite_error(&k, m, &puts_state, now), BT_ERR_INTERNAL,
+                 "test-pass puts a value of type Tensor[(4), float32] for %_, which has "
+                 "the type Tensor[(3), float32]");
+    bt_module_unref(m);
+    kit_destroy(&k);
+}
+
 static void test_uses_are_counted_and_listed(void **state)
 {
     (void)state;
@@ -513,6 +542,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_changed_closures_refer_to_their_new_selves),
     cmocka_unit_test(test_dropped_bindings_are_left_out),
     cmocka_unit_test(test_dropping_what_is_used_is_an_error),
+    cmocka_unit_test(test_a_replacement_has_the_type_of_what_it_replaces),
     cmocka_unit_test(test_uses_are_counted_and_listed),
     cmocka_unit_test(test_siblings_are_joined),
     cmocka_unit_test(test_siblings_that_cannot_move_stay),

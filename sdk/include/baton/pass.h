@@ -42,7 +42,8 @@ typedef struct bt_pass {
     const char *needs, *keeps, *gives;
     const bt_attr *options; /* as an operator's attributes; NULL: none */
     size_t options_nbytes;
-    /* The next version; *out = a new reference to call->module where nothing changed. */
+    /* The next version; *out = a new reference to call->module where nothing changed.
+     * Globals that stay keep their types, but for dims that were known at run time only. */
     bt_status (*run)(bt_ctx *, bt_pass_call *, bt_module **out);
 } bt_pass;
 #define BT_PASSES(array)                         \
@@ -73,7 +74,8 @@ BT_API bt_status bt_pass_analysis(bt_ctx *, bt_pass_call *, const char *name,
  * emits new blocks. A slot left empty means: the same binding with mapped operands, the
  * same pointer where none changed. A slot's function may set *out to the replacement (an
  * operand, or what it built with bt_rewrite_builder); leaving it NULL also means
- * rebuild. */
+ * rebuild. A replacement has the type of what it replaces; dims that were known at run
+ * time only may be known now. */
 typedef struct bt_rewrite bt_rewrite;
 typedef struct bt_rewriter {
 #define BT_VALUE_SLOT_1(lower, type) \

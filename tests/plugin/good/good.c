@@ -118,6 +118,43 @@ static bt_status spoil(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     return bt_module_builder_finish(builder, 1, out);
 }
 
+/* In place of @one, a function of a vector: whole in itself. */
+static bt_status build_vector(bt_builder *builder, const bt_func **out)
+{
+    bt_store *store = bt_builder_store(builder);
+    const int64_t n = 2;
+    const bt_param *x;
+    const bt_block *block;
+    const bt_type *type = bt_type_tensor_of(store, BT_FLOAT32, 1, &n);
+    if (!type)
+        return bt_no_memory();
+    BT_TRY(bt_build_param(builder, "x", type, &x));
+    BT_TRY(bt_block_begin(builder, 1, &x));
+    BT_TRY(bt_block_end(builder, &x->base, &block));
+    bt_func fields = { .name = "one", .result = type, .block = block };
+    return bt_func_create(bt_builder_ctx(builder), store, &fields, out);
+}
+
+static bt_status retype(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    const bt_module *m = call->module;
+    bt_module_builder *next;
+    bt_builder *builder;
+    bt_global global = { .name = "one", .kind = BT_GLOBAL_FUNC };
+    BT_TRY(bt_builder_create(ctx, m->store, m, &builder));
+    bt_status status = build_vector(builder, &global.func);
+    bt_builder_destroy(builder);
+    BT_TRY(status);
+    if (!(global.type = bt_func_type_of(m->store, global.func)))
+        return bt_no_memory();
+    BT_TRY(bt_module_builder_create(ctx, m->store, m, &next));
+    status = bt_module_builder_set(next, &global, 0);
+    if (!status)
+        return bt_module_builder_finish(next, 1, out);
+    bt_module_builder_destroy(next);
+    return status;
+}
+
 static bt_status fail(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     (void)call, (void)out;
@@ -172,6 +209,7 @@ static const bt_pass passes[] = {
       .keeps = "test-count",
       .run = drop },
     { .name = "test-spoil", .doc = "Give a wrong module.", .run = spoil },
+    { .name = "test-retype", .doc = "Change a function's type.", .run = retype },
     { .name = "test-give-up", .doc = "Fail.", .run = fail },
     { .name = "test-forget", .doc = "Give no module.", .run = forget },
     { .name = "test-watch",

@@ -1,0 +1,399 @@
+/*
+ * A thread pool. Caller and worker talk through the worker's lane:
+ *
+ *     caller   writes the job, asked += 1 ...................... waits for done == asked
+ *     worker             sees asked, taken = asked, works, writes the fault, done = asked
+ *
+ * A caller that has done its own share takes jobs that no worker has begun: the system may
+ * be long in waking one, or in giving it a processor. Either looks at the other's counter for a while, then sleeps on it. Who is about to
+ * sleep says so first and looks once more, who has counted looks whether anybody sleeps:
+ * a fence between the two steps of both makes one of them see the other.
+ */
+#define _GNU_SOURCE
+#include "pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#if defined(__linux__) && !defined(CPU_POOL_PORTABLE)
+#define HAS_FUTEX 1
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#else
+#define HAS_FUTEX 0
+#endif
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__)
+// It does not know fences; they only guard against sleep, data go by the counters.
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+
+enum {
+    LINE = 128, /* bytes that processors move together: lines of 64 come in pairs */
+    MOST_THREADS = 1024,
+    SPIN_NS = 50 * 1000,
+    GAP_NS = 20 * 1000 /* between two looks at the clock: the processor was taken */
+};
+
+typedef _Atomic uint32_t counter;
+
+struct lane {
+    _Alignas(LINE) counter asked;
+    counter sleeps; /* the worker waits for `asked` in its sleep */
+    uint32_t index, modes;
+    cpu_pool_work *work; /* NULL: end */
+    void *arg;
+    int64_t first, end;
+    _Alignas(LINE) counter taken;
+    counter done;
+    int32_t fault;
+    struct cpu_pool *pool;
+    pthread_t thread;
+};
+
+struct cpu_pool {
+    _Alignas(LINE) counter is_busy;
+    counter caller_sleeps;
+    uint32_t nlane; /* lane 0 is the caller's */
+    uint32_t nprocessor, nfork;
+    const bt_allocator *allocator;
+    void *block; /* in which this lies */
+    size_t nbytes;
+#if !HAS_FUTEX
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+#endif
+    struct lane lanes[];
+};
+
+// The state of the process that all its pools share, since processors are shared: threads
+// of pools that are not asleep, and how often it was forked since its first pool.
+static counter nawake, nfork;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* ---- waiting ---- */
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__)
+    _mm_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static int is_changed(counter *c, uint32_t old)
+{
+    return atomic_load_explicit(c, memory_order_acquire) != old;
+}
+
+/* Waits awake; 0: longer would be a waste. */
+static int spin(const struct cpu_pool *pool, counter *c, uint32_t old)
+{
+    const int64_t start = now_ns();
+    for (int64_t last = start, now = start;; last = now) {
+        if (atomic_load_explicit(&nawake, memory_order_relaxed) > pool->nprocessor)
+            return is_changed(c, old);
+        for (int i = 0; i < 32; i++) {
+            if (is_changed(c, old))
+                return 1;
+            relax();
+        }
+        now = now_ns();
+        if (now - start > SPIN_NS || now - last > GAP_NS)
+            return is_changed(c, old);
+    }
+}
+
+/* Sleeps until the counter has changed; `sleeps` tells the other side. */
+static void sleep_on(struct cpu_pool *pool, counter *c, uint32_t old, counter *sleeps)
+{
+    atomic_store_explicit(sleeps, 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+#if HAS_FUTEX
+    (void)pool;
+    while (!is_changed(c, old))
+        syscall(SYS_futex, c, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
+#else
+    pthread_mutex_lock(&pool->mutex);
+    while (!is_changed(c, old))
+        pthread_cond_wait(&pool->changed, &pool->mutex);
+    pthread_mutex_unlock(&pool->mutex);
+#endif
+    atomic_store_explicit(sleeps, 0, memory_order_relaxed);
+}
+
+/* After a fence that follows the change. */
+static void wake(struct cpu_pool *pool, counter *c, counter *sleeps)
+{
+    if (!atomic_load_explicit(sleeps, memory_order_relaxed))
+        return;
+#if HAS_FUTEX
+    (void)pool;
+    syscall(SYS_futex, c, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+#else
+    (void)c;
+    pthread_mutex_lock(&pool->mutex);
+    pthread_cond_broadcast(&pool->changed);
+    pthread_mutex_unlock(&pool->mutex);
+#endif
+}
+
+/* ---- modes of floating point ---- */
+
+static uint32_t get_modes(void)
+{
+#if defined(__x86_64__)
+    return _mm_getcsr() & ~(uint32_t)_MM_EXCEPT_MASK;
+#else
+    return 0; // threads have those of the pool's creator
+#endif
+}
+
+static void set_modes(uint32_t modes)
+{
+#if defined(__x86_64__)
+    if (modes != get_modes())
+        _mm_setcsr(modes);
+#else
+    (void)modes;
+#endif
+}
+
+/* ---- workers ---- */
+
+/* The first worker of a pool counts for the caller, too. */
+static uint32_t weight(const struct lane *lane)
+{
+    return lane->index == 1 ? 2 : 1;
+}
+
+static void wait_for_job(struct lane *lane, uint32_t old)
+{
+    if (spin(lane->pool, &lane->asked, old))
+        return;
+    atomic_fetch_sub_explicit(&nawake, weight(lane), memory_order_relaxed);
+    sleep_on(lane->pool, &lane->asked, old, &lane->sleeps);
+    atomic_fetch_add_explicit(&nawake, weight(lane), memory_order_relaxed);
+}
+
+/* Whether this thread is to do the lane's job. */
+static int take_job(struct lane *lane, uint32_t job)
+{
+    uint32_t last = job - 1;
+    return atomic_compare_exchange_strong_explicit(
+        &lane->taken, &last, job, memory_order_relaxed, memory_order_relaxed);
+}
+
+static void do_job(struct lane *lane, uint32_t job)
+{
+    lane->fault = lane->work(lane->arg, lane->first, lane->end, lane->index);
+    atomic_store_explicit(&lane->done, job, memory_order_release);
+}
+
+static void *serve(void *arg)
+{
+    struct lane *lane = arg;
+    for (uint32_t job = 0;;) {
+        wait_for_job(lane, job);
+        job = atomic_load_explicit(&lane->asked, memory_order_acquire);
+        if (!take_job(lane, job))
+            continue;
+        if (!lane->work)
+            break;
+        set_modes(lane->modes);
+        do_job(lane, job);
+        atomic_thread_fence(memory_order_seq_cst);
+        wake(lane->pool, &lane->done, &lane->pool->caller_sleeps);
+    }
+    atomic_fetch_sub_explicit(&nawake, weight(lane), memory_order_relaxed);
+    return NULL;
+}
+
+/* ---- calls ---- */
+
+static uint32_t last_job(struct lane *lane)
+{
+    return atomic_load_explicit(&lane->asked, memory_order_relaxed);
+}
+
+static void ask(struct lane *lane)
+{
+    atomic_store_explicit(&lane->asked, last_job(lane) + 1, memory_order_release);
+}
+
+static void wait_for_lane(struct cpu_pool *pool, struct lane *lane)
+{
+    const uint32_t last = last_job(lane) - 1;
+    if (!spin(pool, &lane->done, last))
+        sleep_on(pool, &lane->done, last, &pool->caller_sleeps);
+}
+
+/* Where the i-th of n ranges begins. */
+static int64_t range_start(int64_t nchunk, int64_t n, int64_t i)
+{
+    const int64_t more = nchunk % n;
+    return nchunk / n * i + (i < more ? i : more);
+}
+
+/* 0: somebody has it. */
+static int take(struct cpu_pool *pool)
+{
+    return !atomic_load_explicit(&pool->is_busy, memory_order_relaxed) &&
+           !atomic_exchange_explicit(&pool->is_busy, 1, memory_order_acquire);
+}
+
+int32_t cpu_pool_run(struct cpu_pool *pool, int64_t nchunk, cpu_pool_work *work,
+                     void *arg)
+{
+    if (nchunk <= 0)
+        return 0;
+    if (!pool || pool->nlane == 1 || nchunk == 1 ||
+        pool->nfork != atomic_load_explicit(&nfork, memory_order_relaxed) || !take(pool))
+        return work(arg, 0, nchunk, 0);
+    const uint32_t n = nchunk < pool->nlane ? (uint32_t)nchunk : pool->nlane;
+    const uint32_t modes = get_modes();
+    for (uint32_t i = 1; i < n; i++) {
+        struct lane *lane = &pool->lanes[i];
+        lane->work = work;
+        lane->arg = arg;
+        lane->first = range_start(nchunk, n, i);
+        lane->end = range_start(nchunk, n, i + 1);
+        lane->modes = modes;
+        ask(lane);
+    }
+    atomic_thread_fence(memory_order_seq_cst);
+    for (uint32_t i = 1; i < n; i++)
+        wake(pool, &pool->lanes[i].asked, &pool->lanes[i].sleeps);
+    int32_t fault = work(arg, 0, range_start(nchunk, n, 1), 0);
+    for (uint32_t i = 1; i < n; i++) {
+        if (take_job(&pool->lanes[i], last_job(&pool->lanes[i])))
+            do_job(&pool->lanes[i], last_job(&pool->lanes[i]));
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        wait_for_lane(pool, &pool->lanes[i]);
+        fault = fault ? fault : pool->lanes[i].fault;
+    }
+    atomic_store_explicit(&pool->is_busy, 0, memory_order_release);
+    return fault;
+}
+
+/* ---- creation ---- */
+
+static void after_fork(void)
+{
+    atomic_fetch_add_explicit(&nfork, 1, memory_order_relaxed);
+    atomic_store_explicit(&nawake, 0, memory_order_relaxed);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, after_fork);
+}
+
+static uint32_t count_processors(void)
+{
+#if defined(__linux__)
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof(set), &set) == 0 && CPU_COUNT(&set) > 0)
+        return (uint32_t)CPU_COUNT(&set);
+#endif
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (uint32_t)n : 1;
+}
+
+/* Signals are for the program's own threads. */
+static void start_workers(struct cpu_pool *pool, uint32_t nthread)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    for (uint32_t i = 1; i < nthread; i++) {
+        struct lane *lane = &pool->lanes[i];
+        lane->index = i;
+        lane->pool = pool;
+        atomic_fetch_add_explicit(&nawake, weight(lane), memory_order_relaxed);
+        if (pthread_create(&lane->thread, NULL, serve, lane)) {
+            atomic_fetch_sub_explicit(&nawake, weight(lane), memory_order_relaxed);
+            break;
+        }
+        pool->nlane = i + 1;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+struct cpu_pool *cpu_pool_create(const bt_allocator *allocator, uint32_t nthread)
+{
+    pthread_once(&once, watch_forks);
+    const uint32_t nprocessor = count_processors();
+    nthread = nthread ? nthread : nprocessor;
+    nthread = nthread < MOST_THREADS ? nthread : MOST_THREADS;
+    const size_t nbytes =
+        sizeof(struct cpu_pool) + nthread * sizeof(struct lane) + LINE - 1;
+    void *block = allocator->realloc(allocator->self, NULL, 0, nbytes);
+    if (!block)
+        return NULL;
+    memset(block, 0, nbytes);
+    const size_t unaligned = (uintptr_t)block % LINE;
+    struct cpu_pool *pool =
+        (void *)((unsigned char *)block + (unaligned ? LINE - unaligned : 0));
+    pool->allocator = allocator;
+    pool->block = block;
+    pool->nbytes = nbytes;
+    pool->nlane = 1;
+    pool->nprocessor = nprocessor;
+    pool->nfork = atomic_load_explicit(&nfork, memory_order_relaxed);
+#if !HAS_FUTEX
+    pthread_mutex_init(&pool->mutex, NULL);
+    pthread_cond_init(&pool->changed, NULL);
+#endif
+    start_workers(pool, nthread);
+    return pool;
+}
+
+static void stop_workers(struct cpu_pool *pool)
+{
+    for (uint32_t i = 1; i < pool->nlane; i++) {
+        pool->lanes[i].work = NULL;
+        ask(&pool->lanes[i]);
+    }
+    atomic_thread_fence(memory_order_seq_cst);
+    for (uint32_t i = 1; i < pool->nlane; i++)
+        wake(pool, &pool->lanes[i].asked, &pool->lanes[i].sleeps);
+    for (uint32_t i = 1; i < pool->nlane; i++)
+        pthread_join(pool->lanes[i].thread, NULL);
+#if !HAS_FUTEX
+    pthread_mutex_destroy(&pool->mutex);
+    pthread_cond_destroy(&pool->changed);
+#endif
+}
+
+void cpu_pool_destroy(struct cpu_pool *pool)
+{
+    if (!pool)
+        return;
+    // A forked process has no workers, and their locks as they happened to be.
+    if (pool->nfork == atomic_load_explicit(&nfork, memory_order_relaxed))
+        stop_workers(pool);
+    const bt_allocator *allocator = pool->allocator;
+    allocator->realloc(allocator->self, pool->block, pool->nbytes, 0);
+}
+
+uint32_t cpu_pool_nthread(const struct cpu_pool *pool)
+{
+    return pool ? pool->nlane : 1;
+}

@@ -114,6 +114,22 @@ static bt_status add_inputs(struct relating *r)
 #define MEMBER(T, row, attrs) \
     (*(T const *)(const void *)((const char *)(attrs) + (row)->offset))
 
+/* A call whose attribute lacks what the formula reads is the call's fault. */
+static bt_status lacks_element(struct relating *r, const char *name, uint32_t n,
+                               int64_t at)
+{
+    return bt_relation_fail(r->solver, r->call, -1,
+                            "attribute `%s` has %u element%s, the formula reads "
+                            "%s[%lld]",
+                            name, n, n == 1 ? "" : "s", name, (long long)at);
+}
+
+static bt_status lacks_value(struct relating *r, const char *name)
+{
+    return bt_relation_fail(r->solver, r->call, -1,
+                            "attribute `%s` is None, the formula reads it", name);
+}
+
 /* Element `at` of an attribute as a dim; *out = NULL where it is no whole number. */
 static bt_status attr_dim(struct relating *r, const char *name, int64_t at,
                           const bt_type **out)
@@ -130,14 +146,17 @@ static bt_status attr_dim(struct relating *r, const char *name, int64_t at,
     case BT_ATTR_INT:
     case BT_ATTR_BOOL:
         if (MEMBER(int64_t, row, r->call->attrs) == BT_NONE)
-            return NULL;
+            return lacks_value(r, name);
         *out = bt_dim(r->solver->store, MEMBER(int64_t, row, r->call->attrs));
         return *out ? NULL : no_term(r);
     case BT_ATTR_INTS:
     case BT_ATTR_INT_OR_INTS:
         list = &MEMBER(bt_ints, row, r->call->attrs);
+        if (list->n == BT_NONE_LIST)
+            return lacks_value(r, name);
         if (at < 0 || at >= (list->n == BT_SINGLE ? 1 : list->n))
-            return NULL;
+            return lacks_element(r, name, list->n == BT_SINGLE ? 1 : (uint32_t)list->n,
+                                 at);
         *out = bt_dim(r->solver->store, list->at[at]);
         return *out ? NULL : no_term(r);
     case BT_ATTR_DIM: *out = MEMBER(const bt_type *, row, r->call->attrs); return NULL;

@@ -345,11 +345,43 @@ bt_status bt__report_large(bt_solver *s, const struct bt__slot *slot)
     return fail_at(s, BT_ERR_LIMIT, slot, &text);
 }
 
+/* Whether a relation waits though it knows all arguments: for one that is not there. */
+static bt_status asks_too_much(bt_solver *s, const struct bt__node *node, int *out)
+{
+    *out = node->kind == NODE_OP && node->asked && !node->waits_for;
+    for (uint32_t i = 0; *out && i < node->u.op.narg; i++) {
+        const bt_type *type;
+        BT_TRY(bt__resolve(s, node->u.op.args[i], &type));
+        *out = !(type->has & BT_HAS_HOLE);
+    }
+    return NULL;
+}
+
+static bt_status report_asked(bt_solver *s, const struct bt__node *node)
+{
+    const bt_op *op = node->u.op.op;
+    uint32_t nrequired, n = node->u.op.narg;
+    bt_text text;
+    bt_text_init(&text, s->arena);
+    if (op->relation)
+        bt_text_addf(&text, "relation %s", op->relation);
+    else
+        bt_text_addf(&text, "the relation of %s", op->name);
+    bt_text_addf(&text, " asks for argument %u; %s %s %u %s%s", node->asked, op->name,
+                 bt_op_ninput(op, &nrequired) == n ? "has" : "is given", n,
+                 bt_op_ninput(op, &nrequired) == n ? "input" : "argument",
+                 n == 1 ? "" : "s");
+    return bt__report(s, fail_at(s, BT_ERR_TYPE, node->slot, &text));
+}
+
 bt_status bt__report_pending(bt_solver *s, struct bt__node *node)
 {
     struct pending p = { .own = node->id };
-    int poisoned;
+    int poisoned, asks;
     BT_TRY(bt__node_poisoned(s, node, &poisoned));
+    BT_TRY(asks_too_much(s, node, &asks));
+    if (asks && !poisoned)
+        return report_asked(s, node);
     BT_TRY(bt__node_holes(s, node, sort_hole, &p));
     return p.free && !poisoned ? bt__report_unknown(s, node->slot, p.free, node) : NULL;
 }

@@ -1,5 +1,7 @@
 /* What relations ask of the solver: the functions of <baton/op.h> about types. What they
  * ask about contents is in contents.c. */
+#include <string.h>
+
 #include "solve/solver.h"
 
 #include "compute/relate.h"
@@ -109,7 +111,10 @@ bt_store *bt_relation_store(bt_solver *s)
 /* NULL: no memory. */
 static const bt_type *raw_arg(bt_solver *s, const bt_relation_call *r, uint32_t index)
 {
-    return index < r->narg ? s->current->u.op.args[index] : bt__result_of(s, s->current);
+    if (index < r->narg)
+        return s->current->u.op.args[index];
+    s->current->asked = index + 1;
+    return bt__result_of(s, s->current);
 }
 
 const bt_type *bt_relation_arg(bt_solver *s, const bt_relation_call *r, uint32_t index)
@@ -465,6 +470,14 @@ static const char *attr_message(bt_solver *s, const bt__attr_fault *fault)
     return bt_text_get(&text);
 }
 
+/* Whether the place is in a formula ("nn.dense") or an input's type ("nn.dense(data)"). */
+static int is_of_text(bt_status status, const char *op)
+{
+    const char *where = status ? status->place.file : NULL;
+    size_t n = strlen(op);
+    return where && strncmp(where, op, n) == 0 && (!where[n] || where[n] == '(');
+}
+
 bt_status bt__try_op(bt_solver *s, struct bt__node *node)
 {
     bt_relation_call r = {
@@ -492,6 +505,10 @@ bt_status bt__try_op(bt_solver *s, struct bt__node *node)
     bt_status status = run_relation(s, &r);
     if (s->broken)
         return s->broken;
+    // a fault of the operator's own text is placed there
+    if (node->slot->value->span && is_of_text(status, r.op->name))
+        status = bt_note(s->ctx, status, s->store, node->slot->value->span,
+                         "in this call of %s", r.op->name);
     // to a relation a term that was refused looks like lack of memory
     if (status && status->code == BT_ERR_MEMORY && s->store->nlack == nlack)
         return no_term(s, &r);

@@ -120,6 +120,7 @@ struct bt__node {
     const bt_type *result;       /* NULL until it is known or somebody asks */
     uint32_t is_held_back;       /* could assign if it were forced */
     uint32_t is_producer;        /* its result is the slot's type */
+    uint32_t asked;              /* behind the arguments, by the relation; 0: nothing */
     uint32_t mark;               /* of the last walk that met it */
     uint32_t is_listed, is_held; /* among the level's pending, held nodes */
     struct bt__fresh *fresh;

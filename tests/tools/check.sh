@@ -25,7 +25,7 @@ expect 0 '^  ok      float32\[2, 3\]$' '^  ok      float64\[\]$' '^1 operators, 
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 
 # All together: one fault does not hide the next.
-expect 1 'test.wrong: its tables agree with its manifest' '12 operators, 10 with faults; 13 cases, 9 failed' -- \
+expect 1 'test.wrong: its tables agree with its manifest' '14 operators, 10 with faults; 13 cases, 9 failed' -- \
     "$baton" plugin check test.wrong
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung
@@ -34,3 +34,20 @@ expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$bato
 expect 0 '0 with faults' -- "$baton" plugin check baton.ops.image
 expect 0 'its tables agree with its manifest' -- "$baton" plugin check baton.passes
 refuse operators
+
+# In a program, the place of the call is told.
+cat > calls.baton <<'EOF'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(2, 3), float32]) {
+    %a = wrong.window(%x, window=[3]);
+    %b = wrong.second(%x);
+    %c = wrong.syntax(%x);
+    %d = wrong.pattern(%x);
+    (%a, %b, %c, %d)
+}
+EOF
+expect 1 'calls.baton:3:5: error: wrong.window: attribute `window` has 1 element, the formula reads window\[1\]$' \
+    'calls.baton:4:5: error: relation Broadcast asks for argument 2; wrong.second has 1 input$' \
+    'wrong.syntax:1:25: error: expected `)`' 'calls.baton:5:5: note: in this call of wrong.syntax$' \
+    'wrong.pattern(data):1:3: error: expected a dtype' 'calls.baton:6:5: note: in this call of wrong.pattern$' -- \
+    "$baton" opt calls.baton

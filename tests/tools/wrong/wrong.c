@@ -16,6 +16,14 @@ static const bt_op_input matrix[] = {
     { 0 },
 };
 
+struct window_attrs {
+    bt_ints window;
+};
+static const bt_attr window_attrs[] = {
+    BT_ATTR(struct window_attrs, window, INTS, "[1, 1]", "extents"),
+    { 0 },
+};
+
 static bt_status write_nonsense(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
 {
     (void)ctx;
@@ -61,6 +69,8 @@ static const bt_op ops[] = {
     ROW("case",     any,      .formula = "y: t[..] = data[..]",                CASES("float32[2, 3")),
     ROW("attribute", any,     .formula = "y: t[..] = data[..]",                CASES("float32[2] | axis=1")),
     ROW("dtype",    any,      .formula = "y: t[..] = data[..]",                CASES("int8[2]")),
+    ROW("second",   any,      .relation = "Broadcast", .formula = "y: t[..] = data[..]"),
+    ROW("window",   matrix,   .attrs = window_attrs, .attrs_nbytes = sizeof(struct window_attrs), .formula = "y: t[i in window[0], j in window[1]] = data[i, j]"),
     ROW("untried",  any,      .formula = "y: t[..] = data[..]"),
     { 0 },
 };

@@ -5,6 +5,7 @@
 #include <baton/executor.h>
 #include <baton/importer.h>
 #include <baton/pass.h>
+#include <baton/target.h>
 
 struct bt_program {
     bt_ctx *ctx;
@@ -166,6 +167,34 @@ static bt_status check_features(bt_program *program)
     return NULL;
 }
 
+static bt_status fuse(bt_program *program, bt_module **out)
+{
+    bt_pipeline *pipeline;
+    bt_pipeline_options options = { .level = 4 };
+    BT_TRY(bt_pipeline_read(program->ctx, "fuse-ops", &pipeline));
+    bt_status status =
+        bt_pipeline_run(program->ctx, pipeline, &options, program->module, out);
+    bt_pipeline_destroy(pipeline);
+    return status;
+}
+
+/* For executors of compiled modules. */
+static bt_status load_compiled(bt_program *program, const bt_program_options *options)
+{
+    const char *entry = program->entry->name;
+    bt_module *fused;
+    bt_compiled *compiled;
+    BT_TRY(fuse(program, &fused));
+    bt_status status =
+        bt_compile(program->ctx, fused, entry,
+                   options->target ? options->target : "reference", &compiled);
+    bt_module_unref(fused);
+    BT_TRY(status);
+    status = program->executor->load(program->ctx, compiled, entry, &program->session);
+    bt_compiled_unref(compiled);
+    return status;
+}
+
 static bt_status load(bt_program *program, const bt_program_options *options)
 {
     const char *name = options->executor ? options->executor : "interp";
@@ -181,8 +210,10 @@ static bt_status load(bt_program *program, const bt_program_options *options)
     BT_TRY(check_features(program));
     BT_TRY(make_inputs(program));
     BT_TRY(make_outputs(program));
-    return program->executor->open(program->ctx, program->module, NULL,
-                                   &program->session);
+    return program->executor->load
+               ? load_compiled(program, options)
+               : program->executor->open(program->ctx, program->module, NULL,
+                                         &program->session);
 }
 
 static bt_status open_program(bt_program *program, const char *path,

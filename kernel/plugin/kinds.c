@@ -1,6 +1,6 @@
 /*
  * The interfaces that the kernel knows: for each, what a row must hold, how its manifest
- * item reads, and what the item may hold. Passes, analyses, executors, importers, compilers
+ * item reads, and what the item may hold. Passes, analyses, executors, importers, compilers, targets
  * and pipelines; operators, relations and facets are in kinds_op.c.
  */
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <baton/compiler.h>
 #include <baton/executor.h>
 #include <baton/importer.h>
+#include <baton/target.h>
 
 #include "plugin/kinds.h"
 
@@ -198,11 +199,10 @@ static const char *check_executor(bt_arena *arena, const void *row)
 {
     const bt_executor *executor = row;
     const char *fault = bt__check_head(arena, executor->name, executor->doc);
-    if (!fault && (!executor->open || !executor->close || !executor->call))
-        fault = bt__say(arena, "%s is missing",
-                        !executor->open    ? "open"
-                        : !executor->close ? "close"
-                                           : "call");
+    if (!fault && !executor->open == !executor->load)
+        fault = "one of open and load is needed";
+    if (!fault && (!executor->close || !executor->call))
+        fault = bt__say(arena, "%s is missing", !executor->close ? "close" : "call");
     if (!fault && (executor->features & ~(uint32_t)BT_FEATURE_ALL))
         fault = "features has bits that are none of BT_FEATURE_...";
     return fault ? fault
@@ -327,14 +327,55 @@ static json_t *describe_compiler(const void *row)
     return item ? bt__describe_end(item, put_options(item, compiler->options)) : NULL;
 }
 
-static const bt__shape_field compiler_fields[] = {
+/* Of compilers and of targets. */
+static const bt__shape_field optioned_fields[] = {
     { "name", &bt__name_shape, 1 },
     { "doc", &bt__doc_shape, 1 },
     { "options", &bt__schema_shape, 0 },
     { 0 },
 };
-static const bt__shape compiler_shape = { .kinds = BT__JSON_OBJECT,
-                                          .fields = compiler_fields };
+static const bt__shape optioned_shape = { .kinds = BT__JSON_OBJECT,
+                                          .fields = optioned_fields };
+
+/* ---- targets ---- */
+
+static int copy_target(const bt__copier *copier, void *row)
+{
+    bt_target *target = row;
+    return copy_options(copier, &target->options);
+}
+
+static const bt_attr *schema_of_target(const void *row, size_t *nbytes)
+{
+    const bt_target *target = row;
+    *nbytes = target->options_nbytes;
+    return target->options;
+}
+
+static const char *check_target(bt_arena *arena, const void *row)
+{
+    const bt_target *target = row;
+    const char *fault = bt__check_head(arena, target->name, target->doc);
+    const char *missing = !target->open      ? "open"
+                          : !target->close   ? "close"
+                          : !target->lower   ? "lower"
+                          : !target->compile ? "compile"
+                          : !target->load    ? "load"
+                          : !target->unload  ? "unload"
+                          : !target->launch  ? "launch"
+                                             : NULL;
+    if (!fault && missing)
+        fault = bt__say(arena, "%s is missing", missing);
+    return fault ? fault
+                 : bt__schema_check(arena, target->options, target->options_nbytes);
+}
+
+static json_t *describe_target(const void *row)
+{
+    const bt_target *target = row;
+    json_t *item = bt__describe_head(target->name, target->doc);
+    return item ? bt__describe_end(item, put_options(item, target->options)) : NULL;
+}
 
 /* ---- pipelines: files beside the manifest ---- */
 
@@ -425,11 +466,21 @@ static const bt__kind kinds[] = {
       .interface_name = "baton.compiler/1",
       .nbytes = sizeof(bt_compiler),
       .least = sizeof(bt_compiler),
-      .shape = &compiler_shape,
+      .shape = &optioned_shape,
       .copy = copy_compiler,
       .schema = schema_of_compiler,
       .check = check_compiler,
       .describe = describe_compiler },
+    { .kind = "target",
+      .key = "targets",
+      .interface_name = "baton.target/1",
+      .nbytes = sizeof(bt_target),
+      .least = sizeof(bt_target),
+      .shape = &optioned_shape,
+      .copy = copy_target,
+      .schema = schema_of_target,
+      .check = check_target,
+      .describe = describe_target },
     { .kind = "pipeline",
       .key = "pipelines",
       .interface_name = "",
@@ -464,7 +515,7 @@ static const bt__shape facets_shape = LIST_OF(bt__facet_shape);
 static const bt__shape passes_shape = LIST_OF(pass_shape);
 static const bt__shape executors_shape = LIST_OF(executor_shape);
 static const bt__shape importers_shape = LIST_OF(importer_shape);
-static const bt__shape compilers_shape = LIST_OF(compiler_shape);
+static const bt__shape optioned_list_shape = LIST_OF(optioned_shape);
 static const bt__shape pipelines_shape = LIST_OF(pipeline_shape);
 static const bt__shape_field other_fields[] = { { "name", &bt__name_shape, 1 }, { 0 } };
 static const bt__shape other_shape = { .kinds = BT__JSON_OBJECT, .fields = other_fields };
@@ -477,7 +528,8 @@ static const bt__shape_field provides_fields[] = {
     { "analyses", &heads_shape, 0 },
     { "executors", &executors_shape, 0 },
     { "importers", &importers_shape, 0 },
-    { "compilers", &compilers_shape, 0 },
+    { "compilers", &optioned_list_shape, 0 },
+    { "targets", &optioned_list_shape, 0 },
     { "pipelines", &pipelines_shape, 0 },
     { 0 },
 };

@@ -101,7 +101,8 @@ static const char *check_compute(bt_arena *arena, const bt_op *op)
 {
     int n =
         (op->formula != NULL) + (op->write_formula != NULL) + (op->build_formula != NULL);
-    if (n == 0 && !op->eval)
+    // what allocates or writes is an executor's to carry out
+    if (n == 0 && !op->eval && !(op->effects & (BT_EFFECT_ALLOCATES | BT_EFFECT_WRITES)))
         return "nothing computes it: one of formula, write_formula, build_formula and "
                "eval is needed";
     if (n > 1)

@@ -18,6 +18,7 @@ static const struct listing {
     { "executors", "executor" },
     { "importers", "importer" },
     { "compilers", "compiler" },
+    { "targets", "target" },
 };
 
 /* ---- one line each ---- */
@@ -246,8 +247,9 @@ const struct verb verb_list = {
     .min_arg = 1,
     .max_arg = 2,
     .doc = "List what plugins provide, or document one of it.",
-    .details = "KIND is ops, relations, passes, analyses, pipelines, executors, importers or\n"
-               "compilers. Reads manifests only; no plugin is opened.",
+    .details =
+        "KIND is ops, relations, passes, analyses, pipelines, executors, importers,\n"
+        "compilers or targets. Reads manifests only; no plugin is opened.",
     .options = options,
     .run = run,
 };

@@ -67,7 +67,7 @@ bt_status make(struct maker *m, const bt_type *type, const bt_value **out)
     m->depth -= !is_tired;
     make_fn *pick = make_plain;
     if (!is_tired && below(m, 3) == 0)
-        pick = any_type[below(m, BT_COUNT(any_type))];
+        pick = m->is_chain ? make_proj : any_type[below(m, BT_COUNT(any_type))];
     else if (!is_tired && type->kind == BT_TYPE_TENSOR)
         pick = tensors[below(m, BT_COUNT(tensors))];
     BT_TRY(pick(m, type, out));

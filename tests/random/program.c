@@ -84,7 +84,8 @@ static bt_status build_function(struct maker *m, const char *name, uint32_t nbin
     const bt_type *result;
     const bt_block *block;
     bt_type_param range = { .kind = BT_KIND_DIM, .low = 1, .high = 4, .step = 1 };
-    if (!(m->dim = bt_type_var(m->store, &range, "n")))
+    m->dim = m->is_chain ? bt_dim(m->store, 4) : bt_type_var(m->store, &range, "n");
+    if (!m->dim)
         return bt_store_why(m->ctx, m->store);
     for (uint32_t i = 0; i < nparam; i++) {
         const bt_type *type;
@@ -101,11 +102,11 @@ static bt_status build_function(struct maker *m, const char *name, uint32_t nbin
     do
         BT_TRY(random_type(m, 2, &result));
     while (is_main && result->kind == BT_TYPE_FUNC);
-    if (is_main && result->kind == BT_TYPE_TUPLE)
+    if (is_main && (result->kind == BT_TYPE_TUPLE || m->is_chain))
         BT_TRY(random_tensor_type(m, &result));
     BT_TRY(make_block(m, nparam, params, result, &block));
     bt_func fields = { .name = bt_name_of(m->store, name),
-                       .nvar = 1,
+                       .nvar = !m->is_chain,
                        .vars = &m->dim,
                        .result = result,
                        .block = block };
@@ -176,7 +177,8 @@ bt_status random_program(bt_ctx *ctx, uint64_t seed, const struct random_options
                        .store = bt_store_create(registry),
                        .arena = bt_arena_create(registry),
                        .random = seed,
-                       .depth = o->depth };
+                       .depth = o->depth,
+                       .is_chain = o->is_chain };
     bt_status status = m.store && m.arena ? make_module(&m, o) : bt_no_memory();
     if (!status)
         *out = bt_module_ref(m.module);

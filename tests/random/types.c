@@ -27,7 +27,7 @@ bt_status random_type(struct maker *m, uint32_t depth, const bt_type **out)
 {
     const bt_type *fields[3];
     uint32_t pick = depth ? below(m, 10) : 9, n = 1 + below(m, 3);
-    if (pick > 3)
+    if (pick > 3 || (m->is_chain && pick < 2))
         return random_tensor_type(m, out);
     for (uint32_t i = 0; i < 3; i++)
         BT_TRY(random_type(m, depth - 1, &fields[i]));

@@ -6,6 +6,7 @@
 
 #include <baton/ir.h>
 #include <baton/plugin.h>
+#include <baton/target.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -41,6 +42,9 @@ typedef struct bt_executor {
     size_t options_nbytes;
     /* A session over a typed module, which it holds on to. */
     bt_status (*open)(bt_ctx *, const bt_module *, const void *options, void **session);
+    /* The same, of an executor that runs compiled modules: it has this in place of open.
+     */
+    bt_status (*load)(bt_ctx *, bt_compiled *, const char *entry, void **session);
     void (*close)(void *session);
     /* Calls a global function. `args` stay the caller's; *result is a new reference. A
      * session serves one call at a time. */

@@ -1,0 +1,146 @@
+/* Lifetimes of tensors in a lowered function, and whether a plan respects them. */
+#include <baton/op.h>
+#include <baton/target.h>
+
+#include <inttypes.h>
+
+struct finder {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    bt_map numbers; /* tensor -> its number, from 1 */
+    bt_vec(bt_life) lives;
+};
+
+static int64_t int_attr(const bt_call *call, const char *name)
+{
+    const int64_t *value = bt_attr_find(call->op, call->attrs, name, BT_ATTR_INT);
+    return value ? *value : 0;
+}
+
+static bt_status add_tensor(struct finder *f, const bt_call *call)
+{
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    bt_life life = { .tensor = call, .first = UINT32_MAX };
+    life.storage = bt_as_op_call(call->args[0], "memory.alloc_storage");
+    life.offset = int_attr(call, "offset");
+    life.nbytes = (int64_t)bt_dtype_nbytes(bt_tensor_dtype(call->base.type));
+    if (!life.storage || !bt_tensor_static(call->base.type, &rank, dims))
+        return bt_fail_at(f->ctx, BT_ERR_UNSUPPORTED, call->base.type->store,
+                          call->base.span,
+                          "a tensor whose storage or dims are not known cannot be "
+                          "planned");
+    for (uint32_t i = 0; i < rank; i++)
+        life.nbytes *= dims[i];
+    return BT_PUSH(f->arena, &f->lives, life) &&
+                   bt_map_put(&f->numbers, call, (void *)(uintptr_t)f->lives.len)
+               ? NULL
+               : bt_no_memory();
+}
+
+/* Every tensor that a value is, or holds. */
+static bt_status touch(struct finder *f, const bt_value *value, uint32_t position,
+                       int escapes)
+{
+    bt_vec(const bt_value *) queue = { 0 };
+    if (!BT_PUSH(f->arena, &queue, value))
+        return bt_no_memory();
+    while (queue.len) {
+        value = queue.at[--queue.len];
+        uintptr_t number = (uintptr_t)bt_map_find(&f->numbers, value);
+        if (number) {
+            bt_life *life = &f->lives.at[number - 1];
+            life->first = position < life->first ? position : life->first;
+            life->last = position > life->last ? position : life->last;
+            life->escapes |= (uint32_t)escapes;
+        } else if (value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ) {
+            // a field keeps its whole tuple alive: longer than need be, never shorter
+            for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
+                if (!BT_PUSH(f->arena, &queue, bt_value_operand(value, i)))
+                    return bt_no_memory();
+            }
+        }
+    }
+    return NULL;
+}
+
+bt_status bt_lives(bt_ctx *ctx, bt_arena *arena, const bt_func *func, uint32_t *n,
+                   bt_life **out)
+{
+    struct finder f = { .ctx = ctx, .arena = arena };
+    const bt_block *block = func->block;
+    bt_map_init(&f.numbers, arena, 0);
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *call = bt_as_op_call(block->bindings[i], "memory.alloc_tensor");
+        if (call)
+            BT_TRY(add_tensor(&f, call));
+        call = bt_as_op_call(block->bindings[i], "memory.invoke");
+        for (uint32_t k = 0; call && k < call->narg; k++)
+            BT_TRY(touch(&f, call->args[k], i, 0));
+    }
+    BT_TRY(touch(&f, block->result, block->nbinding, 1));
+    *n = f.lives.len;
+    *out = f.lives.at;
+    return NULL;
+}
+
+/* ---- checking ---- */
+
+static int share_time(const bt_life *a, const bt_life *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+
+static int share_bytes(const bt_life *a, const bt_life *b)
+{
+    return a->storage == b->storage && a->offset < b->offset + b->nbytes &&
+           b->offset < a->offset + a->nbytes;
+}
+
+static bt_status fail(bt_ctx *ctx, const bt_life *a, const char *format, ...) BT_FAILURE
+    BT_PRINTF(3, 4);
+static bt_status fail(bt_ctx *ctx, const bt_life *a, const char *format, ...)
+{
+    bt_place place;
+    va_list args;
+    bt_span_place(a->tensor->base.type->store, a->tensor->base.span, &place);
+    va_start(args, format);
+    bt_status status = bt_fail_va(ctx, BT_ERR_VERIFY, &place, format, args);
+    va_end(args);
+    return status;
+}
+
+static bt_status check(bt_ctx *ctx, uint32_t n, const bt_life *lives)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_life *a = &lives[i];
+        int64_t size = int_attr(a->storage, "size");
+        if (a->offset < 0 || a->offset > size || a->nbytes > size - a->offset)
+            return fail(ctx, a,
+                        "a tensor of %" PRId64 " bytes at %" PRId64
+                        " reaches beyond its storage of %" PRId64,
+                        a->nbytes, a->offset, size);
+        for (uint32_t k = i + 1; k < n; k++) {
+            if (share_time(a, &lives[k]) && share_bytes(a, &lives[k]))
+                return fail(ctx, a,
+                            "tensors that live at once share storage: bytes %" PRId64
+                            " to %" PRId64 " and %" PRId64 " to %" PRId64,
+                            a->offset, a->offset + a->nbytes, lives[k].offset,
+                            lives[k].offset + lives[k].nbytes);
+        }
+    }
+    return NULL;
+}
+
+bt_status bt_plan_check(bt_ctx *ctx, const bt_func *func)
+{
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    uint32_t n;
+    bt_life *lives;
+    bt_status status = bt_lives(ctx, scratch, func, &n, &lives);
+    if (!status)
+        status = check(ctx, n, lives);
+    bt_arena_release(scratch, mark);
+    return status;
+}

@@ -1,0 +1,277 @@
+/*
+ * Lowering: a function of primitive calls becomes one of storage and kernels.
+ *
+ *     %y = @fused_dense_relu(%x, %w);     %s = memory.alloc_storage(size=240);
+ *                                         %y = memory.alloc_tensor(%s, ...);
+ *                                         memory.invoke((%x, %w), (%y,), kernel=...);
+ *
+ * Every buffer has storage of its own; to share it is the planner's work.
+ */
+#include "compile/lower.h"
+
+#include <inttypes.h>
+
+struct lowerer {
+    struct bt__kernels *kernels;
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const bt_module *module;
+    bt_builder *b;
+    bt_map values; /* old -> new */
+};
+
+typedef bt_vec(const bt_value *) value_list;
+
+static bt_status refuse(struct lowerer *l, const bt_value *value, const char *why)
+{
+    bt_text text;
+    bt_text_init(&text, l->arena);
+    bt_print_operand(value, &text);
+    const char *name = bt_text_get(&text);
+    return name ? bt_fail_at(l->ctx, BT_ERR_UNSUPPORTED, l->module->store, value->span,
+                             "%s %s: executor interp runs it", name, why)
+                : bt_no_memory();
+}
+
+/* ---- kernels ---- */
+
+/* A kernel as the target describes it, with a name of its own. */
+static bt_status add_kernel(struct lowerer *l, const bt_func *func, uint32_t index,
+                            bt_kernel *kernel)
+{
+    bt_text text;
+    bt_text_init(&text, l->kernels->arena);
+    bt_text_addf(&text, index ? "%s.%u" : "%s", func->name, index);
+    kernel->name = bt_text_get(&text);
+    kernel->primitive = func;
+    return kernel->name && BT_PUSH(l->kernels->arena, &l->kernels->kernels, kernel)
+               ? NULL
+               : bt_no_memory();
+}
+
+static bt_status lower_primitive(struct lowerer *l, const bt_global *global,
+                                 const struct bt__primitive **out)
+{
+    struct bt__kernels *k = l->kernels;
+    struct bt__primitive *p = bt_map_find(&k->primitives, global);
+    *out = p;
+    if (p)
+        return NULL;
+    p = BT_NEW(k->arena, struct bt__primitive);
+    if (!p)
+        return bt_no_memory();
+    if (k->target->supports)
+        BT_TRY(k->target->supports(l->ctx, k->instance, global->func));
+    BT_TRY(k->target->lower(l->ctx, k->instance, k->arena, global->func, &p->lowering));
+    p->first = k->kernels.len;
+    bt_kernel *kernels = BT_NEWS(k->arena, bt_kernel, p->lowering.nkernel);
+    if (!kernels)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < p->lowering.nkernel; i++) {
+        kernels[i] = p->lowering.kernels[i];
+        BT_TRY(add_kernel(l, global->func, i, &kernels[i]));
+    }
+    *out = p;
+    return bt_map_put(&k->primitives, global, p) ? NULL : bt_no_memory();
+}
+
+/* ---- buffers ---- */
+
+static bt_status alloc(struct lowerer *l, bt_dtype dtype, uint32_t rank,
+                       const int64_t *dims, const bt_value **out)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    int64_t nbytes = (int64_t)bt_dtype_nbytes(dtype);
+    bt_text size, attrs;
+    const bt_value *storage;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (__builtin_mul_overflow(nbytes, dims[i], &nbytes))
+            return bt_fail(l->ctx, BT_ERR_LIMIT, "a tensor's size overflows");
+    }
+    bt_text_init(&size, l->arena);
+    bt_text_addf(&size, "size=%" PRId64, nbytes);
+    bt_text_init(&attrs, l->arena);
+    bt_text_addf(&attrs, "shape=[");
+    for (uint32_t i = 0; i < rank; i++)
+        bt_text_addf(&attrs, i ? ", %" PRId64 : "%" PRId64, dims[i]);
+    bt_text_addf(&attrs, "], dtype=\"%s\"", bt_dtype_name(dtype, name, sizeof(name)));
+    if (!bt_text_get(&size) || !bt_text_get(&attrs))
+        return bt_no_memory();
+    BT_TRY(bt_build(l->b, "memory.alloc_storage", bt_text_get(&size), NULL, 0, &storage));
+    return bt_build(l->b, "memory.alloc_tensor", bt_text_get(&attrs), &storage, 1, out);
+}
+
+/* Tensors for the leaves of a type, and the value that they make up. */
+static bt_status alloc_leaves(struct lowerer *l, const bt_type *type, value_list *leaves,
+                              const bt_value **out)
+{
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (!tuple) {
+        if (!bt_tensor_static(type, &rank, dims))
+            return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
+                           "a primitive function gives no tensors of known dims");
+        BT_TRY(alloc(l, bt_tensor_dtype(type), rank, dims, out));
+        return BT_PUSH(l->arena, leaves, *out) ? NULL : bt_no_memory();
+    }
+    const bt_value **fields = BT_NEWS(l->arena, const bt_value *, tuple->n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->n; i++)
+        BT_TRY(alloc_leaves(l, tuple->at[i], leaves, &fields[i]));
+    return bt_build_tuple(l->b, tuple->n, fields, out);
+}
+
+/* Tensors of an argument: fields of tuples are taken one by one. */
+static bt_status take_leaves(struct lowerer *l, const bt_value *value, value_list *leaves)
+{
+    const bt_list_type *type = bt_as_tuple_type(value->type);
+    const bt_tuple_value *tuple = bt_as_tuple(value);
+    if (!type)
+        return BT_PUSH(l->arena, leaves, value) ? NULL : bt_no_memory();
+    for (uint32_t i = 0; i < type->n; i++) {
+        const bt_value *field = tuple ? tuple->fields[i] : NULL;
+        if (!field)
+            BT_TRY(bt_build_proj(l->b, value, i, &field));
+        BT_TRY(take_leaves(l, field, leaves));
+    }
+    return NULL;
+}
+
+/* ---- bindings ---- */
+
+static const bt_value *now(const struct lowerer *l, const bt_value *old)
+{
+    const bt_value *value = bt_map_find(&l->values, old);
+    return value ? value : old;
+}
+
+struct buffers {
+    value_list by_kind[3]; /* BT_BUFFER_... */
+};
+
+static bt_status pick(struct lowerer *l, const struct buffers *all, uint32_t n,
+                      const bt_kernel_buffer *which, const bt_kernel *kernel,
+                      const bt_value **out)
+{
+    const bt_value **fields = BT_NEWS(l->arena, const bt_value *, n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        if (which[i].kind > BT_BUFFER_TEMP ||
+            which[i].index >= all->by_kind[which[i].kind].len)
+            return bt_fail(l->ctx, BT_ERR_PLUGIN,
+                           "target %s: kernel %s names a buffer that there is not",
+                           l->kernels->target->name, kernel->name);
+        fields[i] = all->by_kind[which[i].kind].at[which[i].index];
+    }
+    return bt_build_tuple(l->b, n, fields, out);
+}
+
+static bt_status invoke(struct lowerer *l, const bt_value *old, const bt_kernel *kernel,
+                        const struct buffers *all)
+{
+    const bt_value *args[2], *done;
+    bt_text attrs;
+    bt_text_init(&attrs, l->arena);
+    bt_text_addf(&attrs, "kernel=\"%s\"", kernel->name);
+    BT_TRY(pick(l, all, kernel->nin, kernel->in, kernel, &args[0]));
+    BT_TRY(pick(l, all, kernel->nout, kernel->out, kernel, &args[1]));
+    bt_builder_at(l->b, old->span, old->prov);
+    return bt_text_get(&attrs)
+               ? bt_build(l->b, "memory.invoke", bt_text_get(&attrs), args, 2, &done)
+               : bt_no_memory();
+}
+
+static const bt_global *primitive_of(const struct lowerer *l, const bt_call *call)
+{
+    const bt_global *global = call->callee && call->callee->kind == BT_VALUE_GLOBAL
+                                  ? bt_module_find(l->module, call->callee->name)
+                                  : NULL;
+    return global && global->kind == BT_GLOBAL_FUNC &&
+                   bt_dict_find(&global->func->attrs, "primitive")
+               ? global
+               : NULL;
+}
+
+static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_value **out)
+{
+    const bt_global *global = primitive_of(l, call);
+    const struct bt__primitive *p;
+    struct buffers all = { 0 };
+    if (!global)
+        return refuse(l, &call->base, "is not computed by a primitive function");
+    BT_TRY(lower_primitive(l, global, &p));
+    bt_builder_at(l->b, call->base.span, call->base.prov);
+    for (uint32_t i = 0; i < call->narg; i++)
+        BT_TRY(take_leaves(l, now(l, call->args[i]), &all.by_kind[BT_BUFFER_INPUT]));
+    BT_TRY(alloc_leaves(l, call->base.type, &all.by_kind[BT_BUFFER_OUTPUT], out));
+    for (uint32_t i = 0; i < p->lowering.ntemp; i++) {
+        const bt_value *temp;
+        BT_TRY(alloc(l, BT_UINT8, 1, &p->lowering.temps[i], &temp));
+        if (!BT_PUSH(l->arena, &all.by_kind[BT_BUFFER_TEMP], temp))
+            return bt_no_memory();
+    }
+    for (uint32_t i = 0; i < p->lowering.nkernel; i++)
+        BT_TRY(invoke(l, &call->base, l->kernels->kernels.at[p->first + i], &all));
+    return NULL;
+}
+
+static bt_status lower_binding(struct lowerer *l, const bt_value *value)
+{
+    const bt_value *out;
+    if (value->kind == BT_VALUE_CALL) {
+        BT_TRY(lower_call(l, bt_as_call(value), &out));
+    } else if (value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ) {
+        uint32_t n = bt_value_noperand(value);
+        const bt_value **operands = BT_NEWS(l->arena, const bt_value *, n);
+        if (!operands)
+            return bt_no_memory();
+        for (uint32_t i = 0; i < n; i++)
+            operands[i] = now(l, bt_value_operand(value, i));
+        bt_builder_like(l->b, value);
+        BT_TRY(bt_build_again(l->b, value, operands, NULL, value->type, &out));
+    } else {
+        return refuse(l, value, "is not a chain of calls");
+    }
+    return bt_map_put(&l->values, value, (void *)(uintptr_t)out) ? NULL : bt_no_memory();
+}
+
+static bt_status lower_block(struct lowerer *l, const bt_func *func, const bt_func **out)
+{
+    bt_func fields = *func;
+    const bt_block *block = func->block;
+    BT_TRY(bt_block_begin(l->b, block->nparam, block->params));
+    for (uint32_t i = 0; i < block->nbinding; i++)
+        BT_TRY(lower_binding(l, block->bindings[i]));
+    BT_TRY(bt_block_end(l->b, now(l, block->result), &fields.block));
+    return bt_func_create(l->ctx, l->module->store, &fields, out);
+}
+
+/* The primitive functions have done their work: they stay, as what kernels compute. */
+bt_status bt__lower_entry(struct bt__kernels *kernels, const bt_module *module,
+                          const bt_global *entry, bt_module **out)
+{
+    struct lowerer l = {
+        .kernels = kernels, .ctx = kernels->ctx, .arena = kernels->arena, .module = module
+    };
+    bt_module_builder *builder;
+    bt_global lowered = *entry;
+    bt_map_init(&l.values, l.arena, 0);
+    if (entry->func->nvar)
+        return bt_fail(l.ctx, BT_ERR_UNSUPPORTED,
+                       "@%s has type parameters: bind its dims (--dim), or run it by "
+                       "executor interp",
+                       entry->name);
+    BT_TRY(bt_builder_create(l.ctx, module->store, module, &l.b));
+    bt_status status = lower_block(&l, entry->func, &lowered.func);
+    bt_builder_destroy(l.b);
+    BT_TRY(status);
+    BT_TRY(bt_module_builder_create(l.ctx, module->store, module, &builder));
+    status = bt_module_builder_set(builder, &lowered, 0);
+    if (!status)
+        return bt_module_builder_finish(builder, 1, out);
+    bt_module_builder_destroy(builder);
+    return status;
+}

@@ -1,0 +1,168 @@
+/*
+ * What a lowered function is made of: storage, tensors in it, kernels that run on them.
+ *     %s = memory.alloc_storage(size=4096);
+ *     %y = memory.alloc_tensor(%s, offset=64, shape=[2, 3], dtype="float32");
+ *     %0 = memory.invoke((%x, %w), (%y,), kernel="fused_nn_dense");
+ * They name places and effects; an executor carries them out, no formula computes them.
+ * source  Relay VM, section "Memory": alloc_storage, alloc_tensor, invoke_tvm_op, kill
+ */
+#include <baton/op.h>
+
+/* ---- memory.alloc_storage ---- */
+
+struct storage_attrs {
+    int64_t size, alignment;
+    const char *space;
+};
+static const bt_attr storage_attrs[] = {
+    BT_ATTR_RANGE(struct storage_attrs, size, INT, NULL, 0, INT64_MAX, "bytes"),
+    BT_ATTR_RANGE(struct storage_attrs, alignment, INT, "64", 1, 1 << 20,
+                  "of its first byte"),
+    BT_ATTR(struct storage_attrs, space, STRING, "",
+            "memory space of the target; empty: the host's"),
+    { 0 },
+};
+
+static bt_status relate_storage(bt_solver *s, const bt_relation_call *r)
+{
+    const struct storage_attrs *a = r->attrs;
+    bt_store *store = bt_relation_store(s);
+    const bt_type *size = bt_dim(store, a->size);
+    return bt_relation_result_tensor(s, r, 1, &size, bt_type_dtype(store, BT_UINT8));
+}
+
+/* ---- memory.alloc_tensor ---- */
+
+struct tensor_attrs {
+    int64_t offset;
+    const bt_type *shape, *dtype;
+};
+static const bt_attr tensor_attrs[] = {
+    BT_ATTR_RANGE(struct tensor_attrs, offset, INT, "0", 0, INT64_MAX,
+                  "of its first element, in bytes"),
+    BT_ATTR(struct tensor_attrs, shape, SHAPE, NULL, "its dims"),
+    BT_ATTR(struct tensor_attrs, dtype, DTYPE, NULL, "its element type"),
+    { 0 },
+};
+static const bt_op_input tensor_inputs[] = {
+    { .name = "storage", .type = "uint8[size]", .doc = "what holds its elements" },
+    { 0 },
+};
+
+/* Bytes of a tensor whose dims are numbers; 0: they are not, or there are too many. */
+static int count_bytes(const struct tensor_attrs *a, int64_t *out)
+{
+    const bt_shape_type *shape = bt_as_shape_type(a->shape);
+    const bt_dtype_type *dtype = (const bt_dtype_type *)(const void *)a->dtype;
+    *out = (int64_t)bt_dtype_nbytes(dtype->dtype);
+    for (uint32_t i = 0; shape && !shape->rest && i < shape->n; i++) {
+        int64_t dim;
+        if (!bt_dim_is_const(shape->dims[i], &dim) ||
+            __builtin_mul_overflow(*out, dim, out))
+            return 0;
+    }
+    return shape && !shape->rest;
+}
+
+static bt_status relate_tensor(bt_solver *s, const bt_relation_call *r)
+{
+    const struct tensor_attrs *a = r->attrs;
+    const bt_shape_type *shape = bt_as_shape_type(a->shape);
+    bt_tensor_parts storage;
+    int64_t size, nbytes;
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, 1, &storage));
+    if (!a->dtype || a->dtype->kind != BT_TYPE_DTYPE || !shape || shape->rest)
+        return bt_relation_fail(s, r, -1, "shape and dtype must be stated");
+    if (bt_dim_is_const(storage.dims[0], &size) && count_bytes(a, &nbytes) &&
+        (a->offset > size || nbytes > size - a->offset))
+        return bt_relation_fail(s, r, 0,
+                                "a tensor of %lld bytes at %lld ends beyond its storage "
+                                "of %lld",
+                                (long long)nbytes, (long long)a->offset, (long long)size);
+    return bt_relation_result_tensor(s, r, shape->n, shape->dims, a->dtype);
+}
+
+/* ---- memory.invoke ---- */
+
+struct invoke_attrs {
+    const char *kernel;
+};
+static const bt_attr invoke_attrs[] = {
+    BT_ATTR(struct invoke_attrs, kernel, STRING, NULL, "its name in the target's code"),
+    { 0 },
+};
+static const bt_op_input invoke_inputs[] = {
+    { .name = "ins", .type = "?", .doc = "a tuple of what the kernel reads" },
+    { .name = "outs", .type = "?", .doc = "a tuple of tensors that it writes, whole" },
+    { 0 },
+};
+
+static bt_status relate_invoke(bt_solver *s, const bt_relation_call *r)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t n;
+        const bt_tensor_parts *tensors;
+        BT_TRY(bt_relation_tensors(s, r, i, &n, &tensors));
+    }
+    return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
+}
+
+/* ---- memory.kill ---- */
+
+static const bt_op_input kill_inputs[] = {
+    { .name = "storage",
+      .type = "uint8[size]",
+      .doc = "read and written by nobody after" },
+    { 0 },
+};
+
+static bt_status relate_kill(bt_solver *s, const bt_relation_call *r)
+{
+    return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
+}
+
+static const bt_op ops[] = {
+    {
+        .name = "memory.alloc_storage",
+        .revision = 1,
+        .doc = "Storage of a number of bytes.",
+        .source = "Relay VM, memory.alloc_storage",
+        .effects = BT_EFFECT_ALLOCATES,
+        .attrs = storage_attrs,
+        .attrs_nbytes = sizeof(struct storage_attrs),
+        .relate = relate_storage,
+    },
+    {
+        .name = "memory.alloc_tensor",
+        .revision = 1,
+        .doc = "A tensor in storage, its elements undefined.",
+        .source = "Relay VM, memory.alloc_tensor",
+        .effects = BT_EFFECT_ALLOCATES,
+        .inputs = tensor_inputs,
+        .attrs = tensor_attrs,
+        .attrs_nbytes = sizeof(struct tensor_attrs),
+        .relate = relate_tensor,
+    },
+    {
+        .name = "memory.invoke",
+        .revision = 1,
+        .doc = "Runs a kernel of a target.",
+        .source = "Relay VM, vm.invoke_tvm_op",
+        .effects = BT_EFFECT_READS | BT_EFFECT_WRITES,
+        .inputs = invoke_inputs,
+        .attrs = invoke_attrs,
+        .attrs_nbytes = sizeof(struct invoke_attrs),
+        .relate = relate_invoke,
+    },
+    {
+        .name = "memory.kill",
+        .revision = 1,
+        .doc = "Ends the life of storage.",
+        .source = "Relay VM, memory.kill",
+        .effects = BT_EFFECT_WRITES,
+        .inputs = kill_inputs,
+        .relate = relate_kill,
+    },
+    { 0 },
+};
+const bt_table bt_ops_memory_memory[] = { BT_OPS(ops), { 0 } };

@@ -1,0 +1,292 @@
+/* From a planned function to a session. */
+#include "session.h"
+
+#include <string.h>
+
+struct loader {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    struct session *s;
+    bt_map places; /* value -> struct places * */
+    bt_map blocks; /* storage -> its number, from 1 */
+    bt_vec(struct block) all_blocks;
+    bt_vec(bt_tensor *) all_consts;
+    bt_vec(struct step) all_steps;
+};
+
+/* Of a value's leaves. */
+struct places {
+    uint32_t n;
+    const struct place *at;
+};
+typedef bt_vec(struct place) place_list;
+
+static bt_status set(struct loader *l, const bt_value *value, uint32_t n,
+                     const struct place *at)
+{
+    struct places *places = BT_NEW(l->arena, struct places);
+    if (!places)
+        return bt_no_memory();
+    *places = (struct places){ n, at };
+    return bt_map_put(&l->places, value, places) ? NULL : bt_no_memory();
+}
+
+static uint32_t count_leaves(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    uint32_t n = 0;
+    if (!tuple)
+        return 1;
+    for (uint32_t i = 0; i < tuple->n; i++)
+        n += count_leaves(tuple->at[i]);
+    return n;
+}
+
+/* ---- operands ---- */
+
+static bt_status add_const(struct loader *l, const bt_value *value,
+                           const bt_object *object, place_list *out)
+{
+    bt_tensor *dense;
+    const bt_tuple *tuple = bt_object_as_tuple(object);
+    if (tuple) {
+        for (uint32_t i = 0; i < tuple->nfield; i++)
+            BT_TRY(add_const(l, value, tuple->fields[i], out));
+        return NULL;
+    }
+    struct place place = { PLACE_CONST, l->all_consts.len, 0 };
+    BT_TRY(bt_tensor_dense(l->ctx, bt_object_as_tensor(object), &dense));
+    if (!BT_PUSH(l->arena, &l->all_consts, dense)) {
+        bt_tensor_unref(dense);
+        return bt_no_memory();
+    }
+    return BT_PUSH(l->arena, out, place) ? NULL : bt_no_memory();
+}
+
+static bt_status places_of(struct loader *l, const bt_value *value,
+                           const struct places **out)
+{
+    place_list list = { 0 };
+    *out = bt_map_find(&l->places, value);
+    if (*out)
+        return NULL;
+    if (value->kind != BT_VALUE_CONST)
+        return bt_fail_at(l->ctx, BT_ERR_UNSUPPORTED, value->type->store, value->span,
+                          "graph: a value of this kind is not planned");
+    BT_TRY(add_const(l, value, bt_as_const(value)->object, &list));
+    BT_TRY(set(l, value, list.len, list.at));
+    *out = bt_map_find(&l->places, value);
+    return NULL;
+}
+
+static bt_status append(struct loader *l, const bt_value *value, place_list *list)
+{
+    const struct places *places;
+    BT_TRY(places_of(l, value, &places));
+    for (uint32_t i = 0; i < places->n; i++) {
+        if (!BT_PUSH(l->arena, list, places->at[i]))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+static bt_status load_params(struct loader *l, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        const bt_value *param = &block->params[i]->base;
+        uint32_t n = count_leaves(param->type);
+        struct place *at = BT_NEWS(l->arena, struct place, n);
+        if (!at)
+            return bt_no_memory();
+        for (uint32_t k = 0; k < n; k++)
+            at[k] = (struct place){ PLACE_ARG, l->s->narg++, 0 };
+        BT_TRY(set(l, param, n, at));
+    }
+    return NULL;
+}
+
+/* ---- bindings ---- */
+
+static int64_t int_attr(const bt_call *call, const char *name)
+{
+    const int64_t *value = bt_attr_find(call->op, call->attrs, name, BT_ATTR_INT);
+    return value ? *value : 0;
+}
+
+static bt_status load_storage(struct loader *l, const bt_call *call)
+{
+    struct block block = { .nbytes = int_attr(call, "size") };
+    return BT_PUSH(l->arena, &l->all_blocks, block) &&
+                   bt_map_put(&l->blocks, call, (void *)(uintptr_t)l->all_blocks.len)
+               ? NULL
+               : bt_no_memory();
+}
+
+static bt_status load_tensor(struct loader *l, const bt_call *call)
+{
+    uintptr_t number = (uintptr_t)bt_map_find(&l->blocks, call->args[0]);
+    struct place *place = BT_NEW(l->arena, struct place);
+    if (!place)
+        return bt_no_memory();
+    if (!number)
+        return bt_fail_at(l->ctx, BT_ERR_UNSUPPORTED, call->base.type->store,
+                          call->base.span, "graph: a tensor without storage of its own");
+    *place =
+        (struct place){ PLACE_BLOCK, (uint32_t)number - 1, int_attr(call, "offset") };
+    return set(l, &call->base, 1, place);
+}
+
+static bt_status load_invoke(struct loader *l, const bt_call *call)
+{
+    const char *const *name =
+        bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING);
+    struct step step = { .value = &call->base };
+    place_list buffers = { 0 };
+    step.kernel = bt_compiled_kernel(l->s->compiled, *name);
+    if (step.kernel == l->s->compiled->nkernel)
+        return bt_fail(l->ctx, BT_ERR_NAME, "graph: the code has no kernel %s", *name);
+    for (uint32_t i = 0; i < call->narg; i++)
+        BT_TRY(append(l, call->args[i], &buffers));
+    step.nbuffer = buffers.len;
+    step.buffers = buffers.at;
+    if (buffers.len > l->s->most_buffers)
+        l->s->most_buffers = buffers.len;
+    return BT_PUSH(l->arena, &l->all_steps, step) ? NULL : bt_no_memory();
+}
+
+static bt_status load_proj(struct loader *l, const bt_proj *proj)
+{
+    const struct places *tuple;
+    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
+    uint32_t first = 0;
+    BT_TRY(places_of(l, proj->tuple, &tuple));
+    for (uint32_t i = 0; i < proj->index; i++)
+        first += count_leaves(type->at[i]);
+    return set(l, &proj->base, count_leaves(proj->base.type), tuple->at + first);
+}
+
+static bt_status load_tuple(struct loader *l, const bt_tuple_value *tuple)
+{
+    place_list list = { 0 };
+    for (uint32_t i = 0; i < tuple->nfield; i++)
+        BT_TRY(append(l, tuple->fields[i], &list));
+    return set(l, &tuple->base, list.len, list.at);
+}
+
+static bt_status load_binding(struct loader *l, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    if (value->kind == BT_VALUE_TUPLE)
+        return load_tuple(l, bt_as_tuple(value));
+    if (value->kind == BT_VALUE_PROJ)
+        return load_proj(l, bt_as_proj(value));
+    if (bt_as_op_call(value, "memory.alloc_storage"))
+        return load_storage(l, call);
+    if (bt_as_op_call(value, "memory.alloc_tensor"))
+        return load_tensor(l, call);
+    if (bt_as_op_call(value, "memory.invoke"))
+        return load_invoke(l, call);
+    if (bt_as_op_call(value, "memory.kill"))
+        return NULL;
+    return bt_fail_at(l->ctx, BT_ERR_UNSUPPORTED, value->type->store, value->span,
+                      "graph: not a planned program: executor interp runs it");
+}
+
+/* ---- results ---- */
+
+static bt_status add_results(struct loader *l, const bt_type *type,
+                             const struct place *at, uint32_t *n)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (tuple) {
+        for (uint32_t i = 0; i < tuple->n; i++)
+            BT_TRY(add_results(l, tuple->at[i], at, n));
+        return NULL;
+    }
+    struct result *r = &l->s->results[*n];
+    r->place = at[*n];
+    r->dtype = bt_tensor_dtype(type);
+    if (!bt_tensor_static(type, &r->rank, r->dims))
+        return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
+                       "graph: the result's dims are not known");
+    ++*n;
+    return NULL;
+}
+
+static bt_status load_results(struct loader *l, const bt_func *func)
+{
+    const struct places *places;
+    uint32_t n = 0;
+    BT_TRY(places_of(l, func->block->result, &places));
+    l->s->nresult = places->n;
+    l->s->results = BT_NEWS(l->arena, struct result, places->n);
+    return l->s->results ? add_results(l, func->result, places->at, &n) : bt_no_memory();
+}
+
+/* A result that has a block for itself is computed in the caller's tensor. */
+static bt_status make_blocks(struct loader *l)
+{
+    for (uint32_t i = 0; i < l->s->nresult; i++) {
+        const struct place *place = &l->s->results[i].place;
+        if (place->kind == PLACE_BLOCK && l->all_blocks.at[place->index].ntensor == 1 &&
+            place->offset == 0)
+            l->all_blocks.at[place->index].is_result = 1;
+    }
+    for (uint32_t i = 0; i < l->all_blocks.len; i++) {
+        struct block *block = &l->all_blocks.at[i];
+        if (!block->is_result)
+            BT_TRY(bt_tensor_create(l->ctx, BT_UINT8, 1, &block->nbytes, &block->memory));
+    }
+    return NULL;
+}
+
+static bt_status load_func(struct loader *l)
+{
+    const bt_func *func = l->s->entry->func;
+    BT_TRY(load_params(l, func->block));
+    for (uint32_t i = 0; i < func->block->nbinding; i++)
+        BT_TRY(load_binding(l, func->block->bindings[i]));
+    BT_TRY(load_results(l, func));
+    return make_blocks(l);
+}
+
+bt_status session_load(bt_ctx *ctx, bt_compiled *compiled, const char *entry, void **out)
+{
+    bt_arena *arena = bt_arena_create(compiled->registry);
+    struct session *s = arena ? BT_NEW(arena, struct session) : NULL;
+    if (!s) {
+        bt_arena_destroy(arena);
+        return bt_no_memory();
+    }
+    s->arena = arena;
+    s->compiled = bt_compiled_ref(compiled);
+    struct loader l = { .ctx = ctx, .arena = arena, .s = s };
+    bt_map_init(&l.places, arena, 0);
+    bt_map_init(&l.blocks, arena, 0);
+    bt_status status = bt_module_entry(ctx, compiled->module, entry, &s->entry);
+    if (!status)
+        status = load_func(&l);
+    s->nblock = l.all_blocks.len;
+    s->blocks = l.all_blocks.at;
+    s->nconst = l.all_consts.len;
+    s->consts = l.all_consts.at;
+    s->nstep = l.all_steps.len;
+    s->steps = l.all_steps.at;
+    if (status)
+        session_close(s);
+    else
+        *out = s;
+    return status;
+}
+
+void session_close(void *opaque)
+{
+    struct session *s = opaque;
+    bt_compiled *compiled = s->compiled;
+    for (uint32_t i = 0; i < s->nblock; i++)
+        bt_tensor_unref(s->blocks[i].memory);
+    for (uint32_t i = 0; i < s->nconst; i++)
+        bt_tensor_unref(s->consts[i]);
+    bt_arena_destroy(s->arena);
+    bt_compiled_unref(compiled);
+}

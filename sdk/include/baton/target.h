@@ -1,0 +1,133 @@
+/*
+ * For authors of hardware targets: what turns primitive functions into kernels, and runs
+ * them.
+ *
+ *     fused        %y = @fused_dense_relu(%x, %w)
+ *                     |  lower     which kernels the function becomes, on which buffers
+ *     lowered      memory.invoke((%x, %w), (%y,), kernel="fused_dense_relu")
+ *                     |  compile   all kernels of a module, in one piece of code
+ *     code            bytes, kept in artifacts
+ *                     |  load      on the machine that runs it
+ *     loaded          launch
+ */
+#ifndef BATON_TARGET_H
+#define BATON_TARGET_H
+
+#include <baton/ir.h>
+#include <baton/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- kernels ---- */
+
+/* A buffer of a kernel: a leaf of the primitive function's parameters or result, in
+ * order, tuples depth first; or memory between kernels of one function. */
+enum { BT_BUFFER_INPUT, BT_BUFFER_OUTPUT, BT_BUFFER_TEMP };
+typedef struct bt_kernel_buffer {
+    uint32_t kind;  /* BT_BUFFER_... */
+    uint32_t index; /* among those of its kind */
+} bt_kernel_buffer;
+
+/* One launch. */
+typedef struct bt_kernel {
+    const char *name; /* unlike all others of the module; bt_lower fills it */
+    uint32_t nin;     /* buffers that it reads, ... */
+    const bt_kernel_buffer *in;
+    uint32_t nout; /* ... and that it writes, all of them */
+    const bt_kernel_buffer *out;
+    const bt_func *primitive; /* that it is of; bt_lower fills it */
+    const void *content;      /* the target's own, for compile */
+} bt_kernel;
+
+/* What a primitive function becomes: kernels, one after the other. */
+typedef struct bt_lowering {
+    uint32_t nkernel;
+    const bt_kernel *kernels;
+    uint32_t ntemp;
+    const int64_t *temps; /* bytes of each */
+} bt_lowering;
+
+/* ---- the target ---- */
+
+typedef struct bt_target {
+    const char *name; /* "cpu" */
+    const char *doc;
+    const bt_attr *options; /* as an operator's attributes; NULL: none */
+    size_t options_nbytes;
+    /* An instance: what belongs to a device, or a configuration of one. */
+    bt_status (*open)(bt_ctx *, const void *options, void **self);
+    void (*close)(void *self);
+    /* NULL, or why it does not take a primitive function: BT_ERR_UNSUPPORTED. Where it is
+     * absent all are taken. */
+    bt_status (*supports)(bt_ctx *, void *self, const bt_func *primitive);
+    /* The function's kernels; what is described lives in the arena, until after compile.
+     */
+    bt_status (*lower)(bt_ctx *, void *self, bt_arena *, const bt_func *primitive,
+                       bt_lowering *out);
+    /* Code of all kernels of a module, as bytes that another process may load. */
+    bt_status (*compile)(bt_ctx *, void *self, uint32_t nkernel,
+                         const bt_kernel *const *kernels, bt_text *code);
+    /* Makes code ready to run; kernels are those of compile, in its order. */
+    bt_status (*load)(bt_ctx *, void *self, const void *code, size_t nbytes,
+                      void **loaded);
+    void (*unload)(void *loaded);
+    /* Runs a kernel to its end. `buffers`: the data of those it reads, then of those it
+     * writes, row major, aligned to 64 bytes. */
+    bt_status (*launch)(bt_ctx *, void *loaded, uint32_t kernel, void *const *buffers);
+} bt_target;
+#define BT_TARGETS(array)                            \
+    {                                                \
+        "baton.target/1", sizeof(bt_target), (array) \
+    }
+
+/* ---- compiling for one ---- */
+
+/* A module compiled: functions planned, kernels loaded. Immutable; sessions of executors
+ * share it. */
+typedef struct bt_compiled {
+    uint32_t nref; /* atomic */
+    bt_registry *registry;
+    bt_module *module; /* planned: primitive calls have become memory.invoke */
+    const bt_target *target;
+    void *instance;
+    void *loaded;
+    uint32_t nkernel;
+    const char *const *kernels; /* names, in the order of launch's numbers */
+    bt_arena *arena;
+} bt_compiled;
+
+/* Lowers `entry` of a fused module (pass fuse-ops) for a target, "cpu" or
+ * "cpu{threads=2}", plans its memory and loads its kernels.
+ * errors  BT_ERR_UNSUPPORTED: what is not a static chain of primitive calls; why the
+ *         target does not take one */
+BT_API bt_status bt_compile(bt_ctx *, const bt_module *fused, const char *entry,
+                            const char *target, bt_compiled **out) BT_MUST_USE;
+BT_API bt_compiled *bt_compiled_ref(bt_compiled *);
+BT_API void bt_compiled_unref(bt_compiled *); /* accepts NULL */
+/* The number of a kernel; nkernel where there is none of that name. */
+BT_API uint32_t bt_compiled_kernel(const bt_compiled *, const char *name);
+
+/* ---- memory of a lowered function ---- */
+
+/* A tensor of memory.alloc_tensor, and the bindings between which its elements matter:
+ * from the first kernel that has it to the last. */
+typedef struct bt_life {
+    const bt_call *tensor;  /* memory.alloc_tensor */
+    const bt_call *storage; /* memory.alloc_storage */
+    int64_t offset, nbytes; /* in the storage */
+    uint32_t first, last;   /* bindings, by position; first > last: no kernel has it */
+    uint32_t escapes;       /* 1: part of the result */
+} bt_life;
+/* In order of the function; the list lives in the arena. */
+BT_API bt_status bt_lives(bt_ctx *, bt_arena *, const bt_func *, uint32_t *n,
+                          bt_life **out) BT_MUST_USE;
+/* Whether two tensors that live at once share bytes, or one reaches beyond its storage.
+ * errors BT_ERR_VERIFY */
+BT_API bt_status bt_plan_check(bt_ctx *, const bt_func *) BT_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

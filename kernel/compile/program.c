@@ -19,7 +19,11 @@ struct bt_program {
     bt_object **args;
     bt_object *result;
     uint32_t is_tuple;
+    uint32_t nlisted; /* fields of inputs so far */
 };
+
+/* Fields of inputs that are listed: types are short where what they stand for is not. */
+enum { MAX_LISTED = 4096 };
 
 bt_ctx *bt_open(void)
 {
@@ -40,11 +44,26 @@ static bt_status print_type(bt_program *program, const bt_type *type, const char
     return *out ? NULL : bt_no_memory();
 }
 
+/* Of the values of a type, as far as it tells. */
+static uint32_t object_kind(const bt_type *type)
+{
+    switch (type->kind) {
+    case BT_TYPE_TENSOR: return BT_OBJECT_TENSOR;
+    case BT_TYPE_TUPLE: return BT_OBJECT_TUPLE;
+    case BT_TYPE_FUNC: return BT_OBJECT_CLOSURE;
+    case BT_TYPE_REF: return BT_OBJECT_REF;
+    case BT_TYPE_ADT:
+    case BT_TYPE_APPLY: return BT_OBJECT_ADT;
+    default: return BT_OBJECT_TENSOR; // a type parameter may stand for one
+    }
+}
+
 static bt_status make_port(bt_program *program, const char *name, const bt_type *type,
                            bt_port *out)
 {
     const bt_shape_type *shape = bt_tensor_shape(type);
     *out = (bt_port){ .name = name,
+                      .kind = object_kind(type),
                       .dtype = bt_tensor_dtype(type),
                       .rank = shape ? (int32_t)shape->n : -1 };
     BT_TRY(print_type(program, type, &out->type));
@@ -82,6 +101,39 @@ static bt_status output_name(bt_program *program, const bt_value *value, uint32_
     return NULL;
 }
 
+static bt_status make_input(bt_program *program, const char *name, const bt_type *type,
+                            bt_port *out);
+
+static bt_status make_fields(bt_program *program, const bt_list_type *tuple, bt_port *out)
+{
+    if (tuple->n > MAX_LISTED - program->nlisted)
+        return NULL;
+    program->nlisted += tuple->n;
+    bt_port *fields = BT_NEWS(program->arena, bt_port, tuple->n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->n; i++) {
+        bt_text name;
+        bt_text_init(&name, program->arena);
+        bt_text_addf(&name, "%s.%u", out->name, i);
+        if (!bt_text_get(&name))
+            return bt_no_memory();
+        BT_TRY(make_input(program, name.at, tuple->at[i], &fields[i]));
+    }
+    out->nfield = tuple->n;
+    out->fields = fields;
+    return NULL;
+}
+
+/* Recursion is bounded by the depth of types. */
+static bt_status make_input(bt_program *program, const char *name, const bt_type *type,
+                            bt_port *out)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    BT_TRY(make_port(program, name, type, out));
+    return tuple ? make_fields(program, tuple, out) : NULL;
+}
+
 static bt_status make_inputs(bt_program *program)
 {
     const bt_block *block = program->entry->func->block;
@@ -92,8 +144,8 @@ static bt_status make_inputs(bt_program *program)
         return bt_no_memory();
     for (uint32_t i = 0; i < block->nparam; i++) {
         const bt_value *param = &block->params[i]->base;
-        BT_TRY(make_port(program, param->name ? param->name : "input", param->type,
-                         &program->inputs[i]));
+        BT_TRY(make_input(program, param->name ? param->name : "input", param->type,
+                          &program->inputs[i]));
     }
     return NULL;
 }

@@ -18,10 +18,15 @@ static int fail(bt_ctx *ctx, bt_status status)
 
 static bt_status set_random(bt_ctx *ctx, bt_program *program, const bt_port *port)
 {
+    if (port->kind != BT_OBJECT_TENSOR || port->rank < 0 || !port->dtype)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                       "input %s is %s: this program makes random tensors only",
+                       port->name, port->type);
     bt_tensor *tensor;
     int64_t dims[BT_MAX_RANK];
     for (int32_t i = 0; i < port->rank; i++)
-        dims[i] = port->dims[i] < 0 ? 1 : port->dims[i]; // a symbolic dim: any number will do
+        dims[i] =
+            port->dims[i] < 0 ? 1 : port->dims[i]; // a symbolic dim: any number will do
     BT_TRY(bt_tensor_create(ctx, port->dtype, (uint32_t)port->rank, dims, &tensor));
     for (int64_t i = 0; i < tensor->nelem; i++)
         bt_tensor_set(tensor, i, rand() / (double)RAND_MAX);

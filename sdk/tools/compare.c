@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <baton/importer.h>
 
@@ -37,11 +38,16 @@ static void print_place(const bt_tensor *tensor, int64_t position)
     printf("]");
 }
 
-static int compare_tensors(struct tool *tool, const char *name, const bt_tensor *a,
-                           const bt_tensor *b, const struct tolerance *t)
+static int compare_tensors(struct tool *tool, const char *name, const char *path_a,
+                           const char *path_b, const bt_tensor *a, const bt_tensor *b,
+                           const struct tolerance *t)
 {
     bt_tensor_difference d;
-    TRY_TOOL(tool, bt_tensor_compare(tool->ctx, a, b, t->relative, t->absolute, &d));
+    bt_status status = bt_tensor_compare(tool->ctx, a, b, t->relative, t->absolute, &d);
+    if (status && status->code != BT_ERR_MEMORY)
+        status = bt_fail(tool->ctx, status->code, "%s and %s: %s", path_a, path_b,
+                         status->message);
+    TRY_TOOL(tool, status);
     printf("%s: %s  max abs %.3g  max rel %.3g  max abs / max |b| %.3g  ulp %.3g\n", name,
            d.ndifferent ? "different" : "equal within tolerance", d.max_absolute,
            d.max_relative, d.max_to_largest, d.max_ulp);
@@ -64,7 +70,7 @@ static int compare_files(struct tool *tool, const char *name, const char *a,
         bt_tensor_unref(left);
         return tool_fail(tool, status);
     }
-    int code = compare_tensors(tool, name, left, right, t);
+    int code = compare_tensors(tool, name, a, b, left, right, t);
     bt_tensor_unref(left);
     bt_tensor_unref(right);
     return code;
@@ -119,8 +125,16 @@ static int run(struct tool *tool)
         code = read_number(tool, "atol", &t.absolute);
     if (code)
         return code;
-    return is_folder(a) && is_folder(b) ? compare_folders(tool, a, b, &t)
-                                        : compare_files(tool, a, a, b, &t);
+    if (!is_folder(a) && !is_folder(b))
+        return compare_files(tool, a, a, b, &t);
+    if (is_folder(a) && is_folder(b))
+        return compare_folders(tool, a, b, &t);
+    const char *folder = is_folder(a) ? a : b, *other = is_folder(a) ? b : a;
+    TRY_TOOL(tool,
+             bt_fail(tool->ctx, BT_ERR_IO,
+                     "%s is a folder, %s %s: compare two files or two folders", folder,
+                     other, access(other, F_OK) ? "does not exist" : "is none"));
+    return EXIT_OK;
 }
 
 static const struct option options[] = {

@@ -13,6 +13,53 @@ struct form {
     int64_t dims[BT_MAX_RANK];
 };
 
+/* ---- element types ---- */
+
+static const char *const dtypes[] = {
+#define BT_STORED(UPPER, name, class_, bits, ctype) #name,
+#include <baton/dtypes.def>
+};
+
+/* The names that have the letters of a name that is none, or else its digits. */
+static bt_status unknown_dtype(bt_ctx *ctx, const char *name, size_t n)
+{
+    size_t letters = strcspn(name, "0123456789=");
+    const char *digits = name + letters;
+    for (int by_digits = 0; by_digits < 2; by_digits++) {
+        bt_text known;
+        bt_text_init(&known, bt_ctx_scratch(ctx));
+        for (uint32_t i = 0; i < BT_COUNT(dtypes); i++) {
+            size_t own = strcspn(dtypes[i], "0123456789");
+            int is_near = by_digits
+                              ? strlen(dtypes[i] + own) == n - letters && n > letters &&
+                                    memcmp(dtypes[i] + own, digits, n - letters) == 0 &&
+                                    dtypes[i][0] == name[0]
+                              : own == letters && memcmp(dtypes[i], name, own) == 0;
+            if (is_near)
+                bt_text_addf(&known, "%s%s", known.len ? " or " : "; did you mean ",
+                             dtypes[i]);
+        }
+        if (known.failed)
+            return bt_no_memory();
+        if (known.len)
+            return bt_fail(ctx, BT_ERR_ARGUMENT, "unknown element type %.*s%s?", (int)n,
+                           name, bt_text_get(&known));
+    }
+    return bt_fail(ctx, BT_ERR_ARGUMENT, "unknown element type %.*s, as in float32",
+                   (int)n, name);
+}
+
+/* Where the element type of "2x3xfloat32" begins; the text itself without dims. */
+static const char *behind_dims(const char *text)
+{
+    for (;;) {
+        size_t n = strspn(text, "0123456789");
+        if (n == 0 || text[n] != 'x')
+            return text;
+        text += n + 1;
+    }
+}
+
 /* "1x28x28xfloat32" or "float32". */
 static int parse_form(const char *text, size_t n, struct form *out)
 {
@@ -152,7 +199,11 @@ static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
 {
     struct form form;
     const char *equals = strrchr(text, '=');
-    if (equals && parse_form(text, (size_t)(equals - text), &form))
+    const char *dtype = behind_dims(text);
+    int is_form = equals && parse_form(text, (size_t)(equals - text), &form);
+    if (equals && (is_form ? !bt_dtype_nbytes(form.dtype) : dtype != text))
+        return unknown_dtype(ctx, dtype, (size_t)(equals - dtype));
+    if (is_form)
         return make_tensor(ctx, &form, equals + 1, out);
     if (!is_content(text))
         return bt_tensor_read(ctx, text, out);
@@ -165,28 +216,38 @@ static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
                    port->name, port->type, text, port->name, text);
 }
 
+/* ---- names ---- */
+
 /* NAME=... where NAME is neither a form nor part of a path. */
 static int is_other_name(const char *text)
 {
     struct form form;
     size_t n = strcspn(text, "=/.");
-    return text[n] == '=' && !parse_form(text, n, &form);
+    return text[n] == '=' && behind_dims(text) == text && !parse_form(text, n, &form);
+}
+
+/* The port, or field of it, with the longest name that a text begins with. Recursion is
+ * bounded by the depth of types. */
+static void find_named(const bt_port *port, const char *text, const bt_port **best,
+                       size_t *longest)
+{
+    size_t n = strlen(port->name);
+    if (strncmp(text, port->name, n) == 0 && text[n] == '=' && (!*best || n > *longest)) {
+        *best = port;
+        *longest = n;
+    }
+    for (uint32_t i = 0; i < port->nfield; i++)
+        find_named(&port->fields[i], text, best, longest);
 }
 
 /* Which input a text is for, and what follows its name. */
-static const bt_port *find_port(bt_program *program, const char *text, const char **value)
+static const bt_port *find_port(const bt_program *program, const char *text,
+                                const char **value)
 {
     const bt_port *best = NULL;
     size_t longest = 0;
-    for (uint32_t i = 0; i < bt_program_ninput(program); i++) {
-        const bt_port *port = bt_program_input(program, i);
-        size_t n = strlen(port->name);
-        if (strncmp(text, port->name, n) == 0 && text[n] == '=' &&
-            (!best || n > longest)) {
-            best = port;
-            longest = n;
-        }
-    }
+    for (uint32_t i = 0; i < bt_program_ninput(program); i++)
+        find_named(bt_program_input(program, i), text, &best, &longest);
     *value = best ? text + longest + 1 : text;
     if (!best && is_other_name(text))
         return NULL;
@@ -195,18 +256,131 @@ static const bt_port *find_port(bt_program *program, const char *text, const cha
                                              : NULL;
 }
 
+/* ---- all inputs ---- */
+
+struct named {
+    const bt_port *port;
+    const char *value;
+};
+
+struct inputs {
+    struct tool *tool;
+    struct named *at;
+    uint32_t n;
+};
+
+const char *input_obstacle(const bt_port *port)
+{
+    switch (port->kind) {
+    case BT_OBJECT_TENSOR: return NULL;
+    case BT_OBJECT_CLOSURE: return "a function";
+    case BT_OBJECT_REF: return "a reference";
+    case BT_OBJECT_ADT: return "of a data type";
+    default: break;
+    }
+    if (!port->fields)
+        return "a tuple of very many fields";
+    for (uint32_t i = 0; i < port->nfield; i++) {
+        const char *obstacle = input_obstacle(&port->fields[i]);
+        if (obstacle)
+            return obstacle;
+    }
+    return NULL;
+}
+
+static int take_text(struct inputs *inputs, const bt_program *program, const char *text)
+{
+    struct tool *tool = inputs->tool;
+    struct named one;
+    one.port = find_port(program, text, &one.value);
+    if (!one.port)
+        return tool_usage(tool, "-i %s names no input of the program: write NAME=VALUE",
+                          text);
+    if (one.port->kind == BT_OBJECT_TUPLE)
+        return tool_usage(tool,
+                          "-i %s: %s is a tuple, %s: give each field, as in -i %s.0=...",
+                          text, one.port->name, one.port->type, one.port->name);
+    for (uint32_t i = 0; i < inputs->n; i++) {
+        if (inputs->at[i].port == one.port)
+            return tool_usage(tool, "-i %s: %s is given twice", text, one.port->name);
+    }
+    inputs->at[inputs->n++] = one;
+    return EXIT_OK;
+}
+
+static bt_status make_object(const struct inputs *, const bt_port *, bt_object **out);
+
+static bt_status make_tuple(const struct inputs *inputs, const bt_port *port,
+                            bt_object **out)
+{
+    bt_ctx *ctx = inputs->tool->ctx;
+    bt_object **fields = BT_NEWS(bt_ctx_scratch(ctx), bt_object *, port->nfield);
+    bt_tuple *tuple = NULL;
+    bt_status status = fields ? NULL : bt_no_memory();
+    for (uint32_t i = 0; !status && i < port->nfield; i++)
+        status = make_object(inputs, &port->fields[i], &fields[i]);
+    if (!status)
+        status = bt_tuple_create(ctx, port->nfield, fields, &tuple);
+    for (uint32_t i = 0; fields && i < port->nfield; i++)
+        bt_object_unref(fields[i]);
+    if (!status)
+        *out = &tuple->base;
+    return status;
+}
+
+static bt_status make_leaf(bt_ctx *ctx, const struct named *given, bt_object **out)
+{
+    bt_tensor *tensor;
+    bt_status status = read_value(ctx, given->port, given->value, &tensor);
+    if (status && status->code != BT_ERR_MEMORY)
+        return bt_fail_place(ctx, status->code, &status->place, "input %s: %s",
+                             given->port->name, status->message);
+    BT_TRY(status);
+    *out = &tensor->base;
+    return NULL;
+}
+
+/* Recursion is bounded by the depth of types. */
+static bt_status make_object(const struct inputs *inputs, const bt_port *port,
+                             bt_object **out)
+{
+    bt_ctx *ctx = inputs->tool->ctx;
+    const char *obstacle = input_obstacle(port);
+    if (obstacle)
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "input %s, %s, cannot be given on the command line: it is %s; run "
+                       "a function that makes it (--entry)",
+                       port->name, port->type, obstacle);
+    if (port->kind == BT_OBJECT_TUPLE)
+        return make_tuple(inputs, port, out);
+    for (uint32_t i = 0; i < inputs->n; i++) {
+        if (inputs->at[i].port == port)
+            return make_leaf(ctx, &inputs->at[i], out);
+    }
+    return bt_fail(ctx, BT_ERR_ARGUMENT, "input %s is not set; it takes %s", port->name,
+                   port->type);
+}
+
 int set_inputs(struct tool *tool, bt_program *program, const char *const *texts)
 {
-    for (; texts && *texts; texts++) {
-        const char *value;
-        bt_tensor *tensor;
-        const bt_port *port = find_port(program, *texts, &value);
-        if (!port)
-            return tool_usage(
-                tool, "-i %s names no input of the program: write NAME=VALUE", *texts);
-        TRY_TOOL(tool, read_value(tool->ctx, port, value, &tensor));
-        bt_status status = bt_program_set(program, port->name, &tensor->base);
-        bt_tensor_unref(tensor);
+    uint32_t n = 0;
+    while (texts && texts[n])
+        n++;
+    struct inputs inputs = { .tool = tool };
+    inputs.at = BT_NEWS(bt_ctx_scratch(tool->ctx), struct named, n);
+    if (!inputs.at)
+        return tool_fail(tool, bt_no_memory());
+    for (uint32_t i = 0; i < n; i++) {
+        int code = take_text(&inputs, program, texts[i]);
+        if (code)
+            return code;
+    }
+    for (uint32_t i = 0; i < bt_program_ninput(program); i++) {
+        const bt_port *port = bt_program_input(program, i);
+        bt_object *object;
+        TRY_TOOL(tool, make_object(&inputs, port, &object));
+        bt_status status = bt_program_set(program, port->name, object);
+        bt_object_unref(object);
         TRY_TOOL(tool, status);
     }
     return EXIT_OK;

@@ -4,6 +4,9 @@
 
 #include "tool.h"
 
+/* Why a value of this type cannot be given on the command line: what it is ("a function",
+ * "of a data type"). NULL: it can. */
+const char *input_obstacle(const bt_port *);
 /* Sets the inputs named by -i; NAME= may be left out where the program has one input. */
 int set_inputs(struct tool *, bt_program *, const char *const *texts);
 
@@ -14,7 +17,8 @@ int set_inputs(struct tool *, bt_program *, const char *const *texts);
     "  [1, -2, 3]       a list, nested as deep as the rank: [[1, 2], [3, 4]]\n"                   \
     "  random:SEED      floats uniform in [0, 1), integers 0 to 9\n"                              \
     "SHAPExDTYPE may be left out where the program states it; a list has a shape of its own:\n"   \
-    "  -i x=1x28x28xfloat32=0.5  -i 'y=[1, 2, 3]'  -i z=2x2xint8=[[1,2],[3,4]]"
+    "  -i x=1x28x28xfloat32=0.5  -i 'y=[1, 2, 3]'  -i z=2x2xint8=[[1,2],[3,4]]\n"                \
+    "Fields of a tuple are given one by one: -i p.0=1 -i 'p.1=[1, 2]'"
 // clang-format on
 
 #endif

@@ -11,13 +11,15 @@ enum { TOP = 5, SHOWN = 64 };
 
 /* ---- for people ---- */
 
-/* Scores: a float vector (behind axes of one), long enough to have a best five. */
+/* Scores: a float vector (among axes of one), long enough to have a best five. */
 static int is_scores(const bt_tensor *tensor)
 {
     uint32_t class_ = BT_DTYPE_CLASS(tensor->dtype);
-    int64_t last = tensor->rank ? tensor->dims[tensor->rank - 1] : 0;
+    int64_t longest = 0;
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        longest = tensor->dims[i] > longest ? tensor->dims[i] : longest;
     return (class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT) &&
-           last == tensor->nelem && last >= 2 * TOP;
+           longest == tensor->nelem && longest >= 2 * TOP;
 }
 
 static void print_top(const bt_tensor *tensor)
@@ -74,11 +76,29 @@ static int print_object(struct tool *tool, const bt_object *object)
     return EXIT_OK;
 }
 
+/* What the program says, or where that leaves dims open, what the run gave. */
+static void print_type(const bt_port *port, const bt_tensor *tensor)
+{
+    char dtype[BT_DTYPE_NAME_SIZE];
+    int is_open = port->rank < 0;
+    for (int32_t i = 0; i < port->rank; i++)
+        is_open |= port->dims[i] < 0;
+    if (!tensor || !is_open) {
+        printf("%s\n", port->type);
+        return;
+    }
+    printf("Tensor[(");
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        printf("%s%lld", i ? ", " : "", (long long)tensor->dims[i]);
+    printf("), %s]\n", bt_dtype_name(tensor->dtype, dtype, sizeof(dtype)));
+}
+
 int print_outputs(struct tool *tool, const bt_program *program)
 {
     for (uint32_t i = 0; i < bt_program_noutput(program); i++) {
         const bt_port *port = bt_program_output(program, i);
-        printf("%s: %s\n", port->name, port->type);
+        printf("%s: ", port->name);
+        print_type(port, bt_object_as_tensor(bt_program_get(program, i)));
         int code = print_object(tool, bt_program_get(program, i));
         if (code)
             return code;
@@ -170,32 +190,72 @@ static int save_one(struct tool *tool, const bt_tensor *tensor, const char *path
     return status ? tool_fail(tool, status) : EXIT_OK;
 }
 
+struct saver {
+    struct tool *tool;
+    const char *folder;
+    bt_map taken; /* file names, so that equal ones get a number */
+    uint32_t nobject;
+};
+
+enum { MAX_OBJECTS = 4096 }; /* of tuples, which may share their fields */
+
+static int save_tensor(struct saver *s, const bt_tensor *tensor, const char *title)
+{
+    bt_arena *arena = bt_ctx_scratch(s->tool->ctx);
+    char name[200];
+    bt_text path;
+    clean_name(title, name, sizeof(name));
+    for (uint32_t k = 0;; k++) {
+        bt_text_init(&path, arena);
+        bt_text_addf(&path, k ? "%s/%s_%u.npy" : "%s/%s.npy", s->folder, name, k);
+        if (!bt_text_get(&path))
+            return tool_fail(s->tool, bt_no_memory());
+        if (!bt_map_find(&s->taken, path.at))
+            break;
+    }
+    if (!bt_map_put(&s->taken, path.at, path.at))
+        return tool_fail(s->tool, bt_no_memory());
+    return save_one(s->tool, tensor, path.at);
+}
+
+/* A file for each tensor of a tuple, NAME.0, NAME.1, ... Recursion is bounded by the depth
+ * of types. */
+static int save_object(struct saver *s, const bt_object *object, const char *title)
+{
+    const bt_tensor *tensor = bt_object_as_tensor(object);
+    const bt_tuple *tuple = bt_object_as_tuple(object);
+    int code = EXIT_OK;
+    if (s->nobject++ == MAX_OBJECTS)
+        return tool_fail(s->tool, bt_fail(s->tool->ctx, BT_ERR_LIMIT,
+                                          "%s: the outputs hold more than %d values",
+                                          s->folder, MAX_OBJECTS));
+    if (tensor)
+        return save_tensor(s, tensor, title);
+    if (!tuple)
+        fprintf(stderr, "warning: %s is not saved: it is %s\n", title,
+                object->kind == BT_OBJECT_ADT       ? "a value of a data type"
+                : object->kind == BT_OBJECT_CLOSURE ? "a function"
+                                                    : "a reference");
+    for (uint32_t i = 0; !code && tuple && i < tuple->nfield; i++) {
+        bt_text name;
+        bt_text_init(&name, bt_ctx_scratch(s->tool->ctx));
+        bt_text_addf(&name, "%s.%u", title, i);
+        code = bt_text_get(&name) ? save_object(s, tuple->fields[i], name.at)
+                                  : tool_fail(s->tool, bt_no_memory());
+    }
+    return code;
+}
+
 int save_outputs(struct tool *tool, const bt_program *program, const char *folder)
 {
-    bt_map taken; /* file names, so that equal ones get a number */
-    bt_arena *arena = bt_ctx_scratch(tool->ctx);
-    bt_map_init(&taken, arena, 1);
+    struct saver saver = { .tool = tool, .folder = folder };
+    int code = EXIT_OK;
+    bt_map_init(&saver.taken, bt_ctx_scratch(tool->ctx), 1);
     if (mkdir(folder, 0777) && errno != EEXIST)
         return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_IO, "%s cannot be made: %s",
                                        folder, strerror(errno)));
-    for (uint32_t i = 0; i < bt_program_noutput(program); i++) {
-        const bt_tensor *tensor = bt_object_as_tensor(bt_program_get(program, i));
-        char name[200];
-        bt_text path;
-        clean_name(bt_program_output(program, i)->name, name, sizeof(name));
-        for (uint32_t k = 0;; k++) {
-            bt_text_init(&path, arena);
-            bt_text_addf(&path, k ? "%s/%s_%u.npy" : "%s/%s.npy", folder, name, k);
-            if (!bt_text_get(&path))
-                return tool_fail(tool, bt_no_memory());
-            if (!bt_map_find(&taken, path.at))
-                break;
-        }
-        if (!bt_map_put(&taken, path.at, path.at))
-            return tool_fail(tool, bt_no_memory());
-        int code = tensor ? save_one(tool, tensor, path.at) : EXIT_OK;
-        if (code)
-            return code;
-    }
-    return EXIT_OK;
+    for (uint32_t i = 0; !code && i < bt_program_noutput(program); i++)
+        code = save_object(&saver, bt_program_get(program, i),
+                           bt_program_output(program, i)->name);
+    return code;
 }

@@ -28,14 +28,17 @@ static void print_word(const char *word)
 static void add_random(bt_text *text, const bt_port *port, uint32_t seed)
 {
     char dtype[BT_DTYPE_NAME_SIZE];
-    int is_open = 0;
+    int is_open;
     bt_text_addf(text, "%s=", port->name);
+    is_open = !port->dtype || port->rank < 0;
     for (int32_t i = 0; i < port->rank; i++)
         is_open |= port->dims[i] < 0;
     for (int32_t i = 0; is_open && i < port->rank; i++)
         bt_text_addf(text, "%lldx", (long long)(port->dims[i] < 0 ? 1 : port->dims[i]));
     if (is_open)
-        bt_text_addf(text, "%s=", bt_dtype_name(port->dtype, dtype, sizeof(dtype)));
+        bt_text_addf(
+            text, "%s=",
+            bt_dtype_name(port->dtype ? port->dtype : BT_FLOAT32, dtype, sizeof(dtype)));
     bt_text_addf(text, "random:%u", seed);
 }
 
@@ -52,11 +55,48 @@ static void print_given(const struct tool *tool)
     }
 }
 
+/* " -i NAME=random:SEED" for each tensor of an input. Recursion is bounded by the depth
+ * of types. 0: no memory */
+static int print_random(struct tool *tool, const bt_port *port, uint32_t *seed)
+{
+    bt_text text;
+    int ok = 1;
+    for (uint32_t i = 0; ok && i < port->nfield; i++)
+        ok = print_random(tool, &port->fields[i], seed);
+    if (port->kind != BT_OBJECT_TENSOR)
+        return ok;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    add_random(&text, port, ++*seed);
+    if (!bt_text_get(&text))
+        return 0;
+    fputs(" -i ", stdout);
+    print_word(bt_text_get(&text));
+    return 1;
+}
+
+/* Inputs that the command line has no form for; gives their number. */
+static uint32_t print_obstacles(const bt_program *program)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < bt_program_ninput(program); i++) {
+        const bt_port *port = bt_program_input(program, i);
+        const char *obstacle = input_obstacle(port);
+        if (!obstacle)
+            continue;
+        printf("%s%s cannot be given on the command line: it is %s\n", n ? "" : "\n",
+               port->name, obstacle);
+        n++;
+    }
+    if (n)
+        printf("to run it, add a function without such inputs, and name it by --entry\n");
+    return n;
+}
+
 /* What a program takes, and a line to copy. */
 static int print_inputs(struct tool *tool, const bt_program *program)
 {
     int width = 0;
-    uint32_t n = bt_program_ninput(program);
+    uint32_t n = bt_program_ninput(program), seed = 0;
     for (uint32_t i = 0; i < n; i++) {
         int length = (int)strlen(bt_program_input(program, i)->name);
         width = length > width ? length : width;
@@ -65,17 +105,14 @@ static int print_inputs(struct tool *tool, const bt_program *program)
     for (uint32_t i = 0; i < n; i++)
         printf("  %-*s  %s\n", width, bt_program_input(program, i)->name,
                bt_program_input(program, i)->type);
+    if (print_obstacles(program))
+        return EXIT_OK;
     printf("\nto run it on random values:\n  baton run ");
     print_word(tool->args[0]);
     print_given(tool);
     for (uint32_t i = 0; i < n; i++) {
-        bt_text text;
-        bt_text_init(&text, bt_ctx_scratch(tool->ctx));
-        add_random(&text, bt_program_input(program, i), i + 1);
-        if (!bt_text_get(&text))
+        if (!print_random(tool, bt_program_input(program, i), &seed))
             return tool_fail(tool, bt_no_memory());
-        fputs(" -i ", stdout);
-        print_word(bt_text_get(&text));
     }
     putchar('\n');
     return EXIT_OK;
@@ -121,7 +158,8 @@ static int run(struct tool *tool)
 
 static const struct option options[] = {
     { "input", 'i', "[NAME=]VALUE", "value of an input; once for each" },
-    { "output", 'o', "DIR", "save every output as DIR/NAME.npy" },
+    { "output", 'o', "DIR",
+      "save each output as DIR/NAME.npy, a tuple as NAME.0.npy and so on" },
     { "entry", 0, "FUNCTION", "function to run (default: main, or the only one)" },
     { "executor", 0, "NAME", "what runs it (default: interp)" },
     { "target", 0, "NAME",

@@ -45,6 +45,10 @@ typedef struct bt_port {
     bt_dtype dtype;      /* 0 unless a tensor of known dtype */
     int32_t rank;        /* -1 unless known */
     const int64_t *dims; /* -1 for those not known before run time */
+    uint32_t kind;       /* BT_OBJECT_...: of its values */
+    uint32_t nfield;     /* of an input that is a tuple; outputs are walked as objects */
+    const struct bt_port *fields; /* called NAME.0, NAME.1, ...; NULL where there are too
+                                     many of them to list */
 } bt_port;
 BT_API uint32_t bt_program_ninput(const bt_program *);
 /* Borrowed from the program. NULL: no such input, output. */

@@ -1,0 +1,60 @@
+# Inputs and outputs that are no plain tensors, and names of inputs.
+. "$(dirname "$0")/kit.sh"
+
+cat > p.baton <<'END1'
+#[version = "baton 0.1"]
+
+type List[A] { Cons(A, List[A]), Nil }
+def @main(%p: (Tensor[(2), float32], (Tensor[(), int32], Tensor[(2), float32])), %y: Tensor[(2), float32]) {
+    %q = %p.1;
+    (add(%p.0, %y), (%q.0, multiply(%q.1, %y)))
+}
+def @open<n: Dim>(%p: (Tensor[(n, 3), float32], Tensor[(), bool])) { %p.0 }
+def @lists(%l: List[Tensor[(), float32]], %y: Tensor[(), float32]) { %l }
+def @one(%y: Tensor[(), float32]) { (%y, Cons(%y, Nil)) }
+def @two(%a: Tensor[(), int32], %b: Tensor[(), int32]) { add(%a, %b) }
+def @scores(%x: Tensor[(1, 12, 1, 1), float32]) { %x }
+def @none(%x: Tensor[(0, 3), float32]) { %x }
+def @many<n: Dim, m: Dim>(%x: Tensor[(n, m), float32]) { nn.relu(%x) }
+END1
+
+# The line to copy works.
+expect 0 ' -i p.0=random:1 -i p.1.0=random:2 -i p.1.1=random:3 -i y=random:4$' -- "$baton" run p.baton
+sh -c "\"$baton\" $(sed -n 's/^  baton //p' out)" > copied 2>&1 || fault "the line to copy fails"
+expect 0 '^  baton run p.baton --entry open -i p.0=1x3xfloat32=random:1 -i p.1=random:2' -- "$baton" run p.baton --entry open
+expect 0 'l cannot be given on the command line: it is of a data type' 'by --entry' -- "$baton" run p.baton --entry lists
+refuse random
+expect 1 'input l, List.*, cannot be given on the command line: it is of a data type' -- "$baton" run p.baton --entry lists -i y=1
+
+# Fields of tuples.
+expect 0 '\[11, 22\]' '(7[a-z0-9]*, \[3, 8\])' -- "$baton" run p.baton -i 'p.0=[1, 2]' -i p.1.0=7 -i 'p.1.1=[0.3, 0.4]' -i 'y=[10, 20]'
+expect 1 'input p.1.0 is not set; it takes int32' -- "$baton" run p.baton -i 'p.0=[1, 2]' -i 'p.1.1=[3, 4]' -i 'y=[10, 20]'
+expect 2 'p.1 is a tuple, .*: give each field, as in -i p.1.0=' -- "$baton" run p.baton -i p.1=3
+expect 1 'input y is not set' -- "$baton" run p.baton -i 'p.0=[1, 2]' -i p.1.0=7 -i 'p.1.1=[3, 4]'
+
+# A file for each tensor; what is none is named.
+expect 0 -- "$baton" run p.baton -i 'p.0=[1, 2]' -i p.1.0=7 -i 'p.1.1=[3, 4]' -i 'y=[10, 20]' -o saved
+expect 0 '^output0.npy$' '^output1.0.npy$' '^output1.1.npy$' -- ls saved
+expect 0 'warning: output1 is not saved: it is a value of a data type' -- "$baton" run p.baton --entry one -i 1 -o saved
+
+# Nothing is bent, and messages name the input.
+expect 1 'input b: 2.5 is no int32' -- "$baton" run p.baton --entry two -i a=1 -i b=2.5
+expect 1 'input b: 99999999999 is no int32' -- "$baton" run p.baton --entry two -i a=1 -i b=99999999999
+expect 2 'a is given twice' -- "$baton" run p.baton --entry two -i a=1 -i a=2
+expect 1 'input a: unknown element type float23; did you mean float16 or float32 or float64?' -- \
+    "$baton" run p.baton --entry two -i a=2x3xfloat23=1 -i b=1
+expect 1 'input a: unknown element type imt32; did you mean int32?' -- "$baton" run p.baton --entry two -i a=2x3ximt32=1 -i b=1
+expect 1 'absent.npy: error: input a: ' -- "$baton" run p.baton --entry two -i a=absent.npy -i b=1
+
+# Outputs have the shape that they got; scores stand among axes of one.
+expect 0 'top 5' -- "$baton" run p.baton --entry scores -i random:1
+expect 0 'Tensor\[(0, 3), float32\]' -- "$baton" run p.baton --entry none -i random:1
+expect 0 ': Tensor\[(2, 5), float32\]' -- "$baton" run p.baton --entry many -i x=2x5xfloat32=random:1
+
+# What is compared is named.
+mkdir folder
+expect 0 -- "$baton" run p.baton --entry many -i x=2x5xfloat32=1 -o m
+expect 0 -- "$baton" run p.baton --entry one -i 1 -o n
+expect 1 'folder is a folder, absent does not exist' -- "$baton" compare folder absent
+expect 1 'folder is a folder, p.baton is none' -- "$baton" compare p.baton folder
+expect 1 'm/.*npy and n/.*npy: compare: rank 2 meets rank 0' -- "$baton" compare m/*.npy n/*.npy

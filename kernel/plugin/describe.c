@@ -36,6 +36,7 @@ static int join_provides(json_t *manifest, const bt__rows *rows)
 /* id and version of the seed must be the plugin's: both come from one place. */
 static bt_status check_seed(bt_ctx *ctx, const bt__json *root, const bt_plugin *plugin)
 {
+    BT_TRY(bt__manifest_check_seed(ctx, root));
     const char *const keys[] = { "id", "version" };
     const char *const values[] = { plugin->id, plugin->version };
     for (int i = 0; i < 2; i++) {
@@ -67,7 +68,7 @@ static bt_status write_manifest(bt_ctx *ctx, const bt__json *root,
 bt_status bt_plugin_describe(bt_ctx *ctx, const char *shared_object, const char *seed,
                              const char *binary, bt_text *out)
 {
-    const bt__json_doc doc = { .file = "(seed of the manifest)",
+    const bt__json_doc doc = { .file = "plugin.json",
                                .text = seed,
                                .nbytes = strlen(seed),
                                .code = BT_ERR_MANIFEST };

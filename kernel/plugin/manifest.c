@@ -67,7 +67,44 @@ static const bt__shape_field manifest_fields[] = {
 static const bt__shape manifest_shape = { .kinds = BT__JSON_OBJECT,
                                           .fields = manifest_fields };
 
+/* What is written by hand; the rest may stand there from an earlier build. */
+static const bt__shape any_list_shape = { .kinds = BT__JSON_LIST };
+static const bt__shape old_shape = { .kinds = BT__JSON_OBJECT,
+                                     .others = &any_list_shape };
+static const bt__shape_field seed_fields[] = {
+    { "id", &id_shape, 1 },
+    { "version", &version_shape, 1 },
+    { "license", &filled_shape, 1 },
+    { "doc", &text_shape, 0 },
+    { "abi", &abi_shape, 0 },
+    { "binaries", &binaries_shape, 0 },
+    { "sources", &sources_shape, 0 },
+    { "compiler", &name_shape, 0 },
+    { "provides", &old_shape, 0 },
+    { "contributes", &bt__contributes_shape, 0 },
+    { 0 },
+};
+static const bt__shape seed_shape = { .kinds = BT__JSON_OBJECT, .fields = seed_fields };
+
 /* ---- judging ---- */
+
+/* A step may have the form of one and mean nothing. */
+static bt_status check_contributions(bt_ctx *ctx, bt_arena *arena, const bt__json *root)
+{
+    bt__json list = bt__json_member(root, "contributes");
+    for (size_t i = 0; i < json_array_size(list.value); i++) {
+        bt__json item = bt__json_element(&list, i);
+        bt__step step;
+        BT_TRY(bt__step_read(ctx, arena, &item, &step));
+    }
+    return NULL;
+}
+
+bt_status bt__manifest_check_seed(bt_ctx *ctx, const bt__json *root)
+{
+    BT_TRY(bt__json_check(ctx, root, &seed_shape, 0));
+    return check_contributions(ctx, ctx->scratch, root);
+}
 
 static bt_status check_abi(bt_ctx *ctx, const bt__json *root)
 {
@@ -198,6 +235,7 @@ static bt_status judge(bt_ctx *ctx, bt_arena *arena, bt_plugin_handle *h)
     h->version = bt__json_text(h->json, "version");
     h->license = bt__json_text(h->json, "license");
     h->doc = bt__json_text(h->json, "doc");
+    BT_TRY(check_contributions(ctx, arena, &root));
     BT_TRY(bt__manifest_list(ctx, arena, h));
     BT_TRY(check_abi(ctx, &root));
     return choose_binary(ctx, &root, h, arena);

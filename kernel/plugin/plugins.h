@@ -171,6 +171,8 @@ bt_status bt__manifest_read(bt_ctx *, struct bt__plugins *, const char *path,
 const bt_plugin_handle *bt__manifest_find(const struct bt__plugins *, const char *path);
 
 /* Lists what a checked manifest provides. */
+/* Whether the hand-written part of a manifest is one, before it is built upon. */
+bt_status bt__manifest_check_seed(bt_ctx *, const bt__json *root) BT_MUST_USE;
 bt_status bt__manifest_list(bt_ctx *, bt_arena *, bt_plugin_handle *) BT_MUST_USE;
 
 /* ---- linked.c ---- */

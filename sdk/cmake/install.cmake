@@ -19,8 +19,13 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/generated/baton-config-vers
 install(FILES ${CMAKE_BINARY_DIR}/generated/baton-config.cmake
   ${CMAKE_BINARY_DIR}/generated/baton-config-version.cmake
   ${CMAKE_SOURCE_DIR}/sdk/cmake/plugins.cmake ${CMAKE_SOURCE_DIR}/sdk/cmake/describe.cmake
+  ${CMAKE_SOURCE_DIR}/sdk/cmake/tables.cmake
   ${CMAKE_SOURCE_DIR}/sdk/cmake/plugin.c.in
   DESTINATION ${BATON_PACKAGE_FOLDER})
+
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/kernel/compute/notation.md
+  ${CMAKE_SOURCE_DIR}/kernel/text/grammar.md ${CMAKE_SOURCE_DIR}/kernel/plugin/manifest.md
+  ${CMAKE_SOURCE_DIR}/kernel/pass/pipeline.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton)
 
 # Relative to itself, so that the prefix can be moved.
 file(RELATIVE_PATH BATON_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

@@ -1,6 +1,6 @@
 # Plugins: a folder with a plugin.json (id, version, license, doc) and .c files is one plugin. Every .c file states its
-# tables as `const bt_table bt_<prefix>_<file>[]`; one with a .h of the same name is a helper without tables. There is no
-# list to edit: a missing table fails to link and names the file. Files <folder>/pipelines/NAME.json are pipelines of the
+# tables as `const bt_table bt_<prefix>_<file>[]` (swish/swish.c: bt_swish_swish); one with a .h of the same name is a helper
+# without tables. There is no list to edit: a missing or misnamed table fails to build and names the file. Files <folder>/pipelines/NAME.json are pipelines of the
 # plugin. The build writes the manifest, NAME.baton.json, beside the shared object: plugin.json and what the tables hold.
 #
 #   baton_add_plugin(FOLDER [NAME name])
@@ -56,12 +56,19 @@ function(baton_add_plugin folder)
     get_filename_component(name ${folder} NAME)
   endif()
   string(MAKE_C_IDENTIFIER ${name} prefix)
+  if(NOT EXISTS ${folder}/plugin.json)
+    message(FATAL_ERROR "${folder}/plugin.json does not exist: it states the plugin's id, version and license")
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+  if(NOT sources)
+    message(FATAL_ERROR "no .c files in ${folder}")
+  endif()
   baton_compile_for_isa(${sources})
   file(READ ${folder}/plugin.json seed)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/plugin.json)
-  string(JSON id GET ${seed} id)
-  string(JSON version GET ${seed} version)
+  baton_read_field(${folder} "${seed}" id "^[A-Za-z0-9_.-]+$" "letters, digits, _ . and -, as in org.example.gelu")
+  baton_read_field(${folder} "${seed}" version "^[0-9]+[.][0-9]+[.][0-9]+(-.+)?$" "three numbers, as in 0.1.0")
+  baton_read_field(${folder} "${seed}" license "." "a text that is not empty, as in Apache-2.0")
   set(externs "")
   set(rows "")
   foreach(source ${sources})
@@ -97,6 +104,9 @@ function(baton_add_plugin folder)
   target_compile_options(${name} PRIVATE -fvisibility=hidden)
   set_target_properties(${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name} SUFFIX .so POSITION_INDEPENDENT_CODE ON
     LIBRARY_OUTPUT_DIRECTORY ${output} BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/../..")
+  # A table under another name than the build asks for is found before the linker meets it.
+  add_custom_command(TARGET ${name} PRE_LINK VERBATIM
+    COMMAND ${CMAKE_COMMAND} -DPREFIX=${prefix} "-DSOURCES=${sources}" -P ${BATON_CMAKE_FOLDER}/tables.cmake)
   # Written beside and renamed, so that a build cut short leaves no half manifest.
   add_custom_command(TARGET ${name} POST_BUILD VERBATIM
     COMMAND ${CMAKE_COMMAND} -DTOOL=$<TARGET_FILE:${BATON_TOOL}> -DPLUGIN=$<TARGET_FILE:${name}> -DSEED=${generated}.json
@@ -108,6 +118,19 @@ function(baton_add_plugin folder)
     install(FILES ${output}/${name}.baton.json DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton/plugins)
     install(DIRECTORY ${output}/${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton/plugins OPTIONAL)
   endif()
+endfunction()
+
+# A field of plugin.json, in a variable of its name. Whatever else is in the file is checked when the manifest is written.
+function(baton_read_field folder seed field pattern what)
+  string(JSON value ERROR_VARIABLE fault GET "${seed}" ${field})
+  if(fault MATCHES "not found")
+    message(FATAL_ERROR "${folder}/plugin.json: field \"${field}\" is missing: ${what}")
+  elseif(fault)
+    message(FATAL_ERROR "${folder}/plugin.json: ${fault}")
+  elseif(NOT value MATCHES "${pattern}")
+    message(FATAL_ERROR "${folder}/plugin.json: field \"${field}\": expected ${what}, found \"${value}\"")
+  endif()
+  set(${field} "${value}" PARENT_SCOPE)
 endfunction()
 
 # Copies a plugin's pipelines beside its manifest and names them in the manifest's seed.

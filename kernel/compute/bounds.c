@@ -82,9 +82,8 @@ static int stands(const struct bt__facts *facts, const bt__node *condition)
     return 0;
 }
 
-/* Whether a condition holds wherever the facts do. 0 also where that is not seen. */
-static int facts_imply(bt__graph *g, const struct bt__facts *facts,
-                       const bt__node *condition)
+int bt__facts_imply(bt__graph *g, const struct bt__facts *facts,
+                    const bt__node *condition)
 {
     int is_equal;
     if (!condition)
@@ -99,8 +98,8 @@ int bt__facts_bound(bt__graph *g, const struct bt__facts *facts, const bt__node 
                     const bt__node *extent)
 {
     const bt__node *zero = bt__node_int(g, 0);
-    return facts_imply(g, facts, bt__node_scalar(g, BT__SCALAR_LE, zero, index)) &&
-           facts_imply(g, facts, bt__node_scalar(g, BT__SCALAR_LT, index, extent));
+    return bt__facts_imply(g, facts, bt__node_scalar(g, BT__SCALAR_LE, zero, index)) &&
+           bt__facts_imply(g, facts, bt__node_scalar(g, BT__SCALAR_LT, index, extent));
 }
 
 static int cover_under(bt__graph *g, const struct bt__facts *facts,

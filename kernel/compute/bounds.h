@@ -11,6 +11,8 @@ struct bt__facts {
     bt__nodes conjuncts;
 };
 
+/* Whether a condition holds wherever the facts do; 0 also where that is not seen. */
+int bt__facts_imply(bt__graph *, const struct bt__facts *, const bt__node *condition);
 /* Whether 0 <= index < extent. */
 int bt__facts_bound(bt__graph *, const struct bt__facts *, const bt__node *index,
                     const bt__node *extent);

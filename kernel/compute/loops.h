@@ -121,7 +121,7 @@ struct bt__call_value {
 };
 struct bt__loops_options {
     /* Not 0: turns of parallel loops run in an order drawn by it, and locals hold rubbish
-     * where a turn starts and where the loop has ended. */
+     * where a turn starts. */
     uint64_t seed;
     /* Does what the target's kernels do; NULL: calls are refused. */
     bt_status (*call)(void *self, const char *callee, uint32_t narg,

@@ -129,34 +129,62 @@ static void draw_order(struct runner *r, int64_t extent, int64_t *first, int64_t
     } while (gcd(*step, extent) != 1);
 }
 
-static void spoil_locals(struct runner *r)
+/* Locals go to a place of `keep`, or come back from there; NULL: they get rubbish. */
+static void move_locals(struct runner *r, char *keep, int is_back)
 {
     const bt__graph *g = r->loops->graph;
     for (uint32_t i = 0; i < g->narray; i++) {
-        if (r->loops->roles.at[i] == BT__BUFFER_LOCAL)
-            memset(r->data[i], 0x55,
-                   (size_t)bt__loops_nelem(r->loops, i) *
-                       bt_dtype_nbytes(g->arrays[i].dtype));
+        size_t nbytes =
+            (size_t)bt__loops_nelem(r->loops, i) * bt_dtype_nbytes(g->arrays[i].dtype);
+        if (r->loops->roles.at[i] != BT__BUFFER_LOCAL || !nbytes)
+            continue;
+        if (!keep) {
+            memset(r->data[i], 0x55, nbytes);
+            continue;
+        }
+        memcpy(is_back ? r->data[i] : keep, is_back ? keep : r->data[i], nbytes);
+        keep += nbytes;
     }
+}
+
+/* What a turn does with locals is not seen by the loop around. */
+static char *keep_locals(struct runner *r)
+{
+    const bt__graph *g = r->loops->graph;
+    size_t total = 1;
+    for (uint32_t i = 0; i < g->narray; i++) {
+        if (r->loops->roles.at[i] == BT__BUFFER_LOCAL)
+            total += (size_t)bt__loops_nelem(r->loops, i) *
+                     bt_dtype_nbytes(g->arrays[i].dtype);
+    }
+    char *keep = BT_NEWS(bt_ctx_scratch(r->ctx), char, total);
+    if (keep)
+        move_locals(r, keep, 0);
+    else
+        r->status = bt_no_memory();
+    return keep;
 }
 
 static void run_for(struct runner *r, const bt__stmt *stmt)
 {
     int is_shuffled = stmt->is_parallel && r->options.seed;
     int64_t first = 0, step = 1;
+    const void *mark = bt_arena_mark(bt_ctx_scratch(r->ctx));
+    char *keep = is_shuffled ? keep_locals(r) : NULL;
     if (is_shuffled && stmt->extent > 0)
         draw_order(r, stmt->extent, &first, &step);
     for (int64_t i = 0; i < stmt->extent && !r->status; i++) {
         if (is_shuffled)
-            spoil_locals(r);
+            move_locals(r, NULL, 0);
         r->values[stmt->index] = (first + i * step) % stmt->extent;
         run_block(r, &stmt->body);
         if (!r->status && bt_ctx_cancelled(r->ctx))
             r->status =
                 bt_fail(r->ctx, BT_ERR_CANCELLED, "%s: cancelled", r->loops->name);
     }
-    if (is_shuffled)
-        spoil_locals(r);
+    if (keep)
+        move_locals(r, keep, 1);
+    bt_arena_release(bt_ctx_scratch(r->ctx), mark);
 }
 
 static void run_store(struct runner *r, const bt__stmt *stmt)
@@ -249,7 +277,7 @@ bt_status bt__loops_run_with(bt_ctx *ctx, const struct bt__loops *loops,
     const void *mark = bt_arena_mark(scratch);
     r.status = make_buffers(&r, data);
     if (r.options.seed && !r.status)
-        spoil_locals(&r);
+        move_locals(&r, NULL, 0);
     run_block(&r, &loops->body);
     bt_arena_release(scratch, mark);
     return r.status;

@@ -1,6 +1,6 @@
 /*
- * Random formulas by the evaluator, by loops, and by an interpreter that goes point by
- * point: three ways to one result. Values are quarters and depth is small, so that every sum is exact
+ * Random formulas by the evaluator, by loops, by loops after random transforms, and by an
+ * interpreter that goes point by point: four ways to one result. Values are quarters and depth is small, so that every sum is exact
  * in float64 and its order does not matter.
  */
 #include "formula.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "compute/compute.h"
-#include "compute/loops.h"
+#include "random_transforms.h"
 
 enum { F, N, Q, B }; /* float32, int64, int8, bool */
 static const char *const dtype_names[] = { "float32", "int64", "int8", "bool" };
@@ -68,6 +68,7 @@ struct state {
     int64_t at[MOST_INDEX]; /* while interpreting */
     int outside;            /* a read was out of bounds */
     bt_text *text;
+    uint32_t ndone[NTRY]; /* transforms that were not refused */
 };
 
 static int draw(struct state *s, int n)
@@ -538,39 +539,66 @@ static void compare(struct state *s, const node *n, const bt_tensor *y)
     }
 }
 
-/* The loops of the graph give the bits that the evaluator gave. */
-static void check_loops(struct world *w, struct state *s, bt_compute *compute,
-                        const bt_tensor *expected)
+static struct bt__loops *parse_loops(struct world *w, bt_arena *arena,
+                                     struct bt__loops *loops, bt_text *text)
 {
-    bt_arena *arena = bt_arena_create(w->registry);
-    struct bt__loops *loops;
+    struct bt__loops *parsed;
+    bt_text again;
+    bt_text_init(text, arena);
+    assert_ok(w->ctx, bt__loops_print(loops, text));
+    assert_ok(w->ctx,
+              bt__loops_parse(w->ctx, arena, "loops", text->at, text->len, &parsed));
+    bt_text_init(&again, arena);
+    assert_ok(w->ctx, bt__loops_print(parsed, &again));
+    assert_string_equal(bt_text_get(&again), text->at);
+    return parsed;
+}
+
+static void run_loops(struct world *w, struct state *s, const struct bt__loops *loops,
+                      const bt_tensor *expected, uint64_t seed, const char *said)
+{
     void *data[NARRAY + 1];
-    bt_text text;
     bt_tensor *y = tensor_new(w, expected->dtype, expected->rank, expected->dims);
     for (int i = 0; i < NARRAY; i++)
         data[i] = s->tensors[i]->data;
     data[NARRAY] = y->data;
-    assert_ok(w->ctx, bt__lower(w->ctx, arena, "formula", compute->graph, &loops));
-    bt_text_init(&text, arena);
-    assert_ok(w->ctx, bt__loops_print(loops, &text));
-    bt_text again;
-    const char *written = bt_text_get(&text);
-    struct bt__loops *parsed;
-    assert_ok(w->ctx,
-              bt__loops_parse(w->ctx, arena, "loops", written, strlen(written), &parsed));
-    bt_text_init(&again, arena);
-    assert_ok(w->ctx, bt__loops_print(parsed, &again));
-    assert_string_equal(bt_text_get(&again), written);
-    bt_status status = bt__loops_run(w->ctx, parsed, data);
-    if (status)
-        fail_msg("%s\n%s\n%s", status->message, bt_text_get(s->text), bt_text_get(&text));
+    struct bt__loops_options options = { .seed = seed };
+    bt_status status = bt__loops_run_with(w->ctx, loops, data, &options);
+    if (status) {
+        fprintf(stderr, "%s\n", said);
+        fail_msg("%s\n%s", status->message, bt_text_get(s->text));
+    }
     for (int64_t i = 0; i < y->nelem; i++) {
         double got = bt_tensor_get(y, i), want = bt_tensor_get(expected, i);
-        if (got != want && (got == got || want == want))
-            fail_msg("element %d: %g, expected %g\n%s\n%s", (int)i, got, want,
-                     bt_text_get(s->text), bt_text_get(&text));
+        if (got != want && (got == got || want == want)) {
+            fprintf(stderr, "%s\n", said);
+            fail_msg("element %d: %g, expected %g\n%s", (int)i, got, want,
+                     bt_text_get(s->text));
+        }
     }
     bt_tensor_unref(y);
+}
+
+/* The loops of the graph give the bits that the evaluator gave, and so they do after
+ * transforms. */
+static void check_loops(struct world *w, struct state *s, bt_compute *compute,
+                        const bt_tensor *expected, uint64_t seed)
+{
+    bt_arena *arena = bt_arena_create(w->registry);
+    struct bt__loops *loops;
+    bt_text text, done;
+    assert_ok(w->ctx, bt__lower(w->ctx, arena, "formula", compute->graph, &loops));
+    struct bt__loops *parsed = parse_loops(w, arena, loops, &text);
+    run_loops(w, s, parsed, expected, 0, text.at);
+    struct transforming t = { .ctx = w->ctx, .loops = loops, .random = seed };
+    bt_text_init(&done, arena);
+    bt_text_addf(&done, "%s", text.at);
+    transform_randomly(&t, 1 + (uint32_t)draw(s, 12), &done);
+    for (uint32_t i = 0; i < NTRY; i++)
+        s->ndone[i] += t.ndone[i];
+    parsed = parse_loops(w, arena, loops, &text);
+    bt_text_addf(&done, "\n%s", text.at);
+    run_loops(w, s, parsed, expected, seed, done.at);
     bt_arena_destroy(arena);
 }
 
@@ -604,7 +632,7 @@ static void check_one(struct world *w, struct state *s, uint64_t seed)
     if (status)
         fail_msg("seed %d: %s\n%s", (int)seed, status->message, f.text);
     compare(s, body, out[0]);
-    check_loops(w, s, compute, out[0]);
+    check_loops(w, s, compute, out[0], seed);
     bt_compute_destroy(compute);
     bt_tensor_unref(out[0]);
 }
@@ -626,6 +654,11 @@ static void check_seeds(uint64_t first, uint64_t n)
         check_one(&w, &s, seed);
         bt_arena_release(bt_ctx_scratch(w.ctx), mark);
         bt_ctx_clear_diags(w.ctx);
+    }
+    // each must have been tried for the test to say anything of it
+    for (uint32_t i = 0; i < NTRY; i++) {
+        if (n >= 1000 && s.ndone[i] == 0)
+            fail_msg("%s was never legal", try_names[i]);
     }
     for (int i = 0; i < NARRAY; i++)
         bt_tensor_unref(s.tensors[i]);

@@ -1,0 +1,107 @@
+/* Random sequences of transforms on a program of loops. */
+#ifndef RANDOM_TRANSFORMS_H
+#define RANDOM_TRANSFORMS_H
+
+#include "test.h"
+
+#include "compute/transform.h"
+
+enum {
+    TRY_SPLIT_GUARD,
+    TRY_SPLIT_LOOP,
+    TRY_UNROLL,
+    TRY_PEEL,
+    TRY_PARALLEL,
+    TRY_HOIST,
+    TRY_INTERCHANGE,
+    TRY_COLLAPSE,
+    TRY_MERGE,
+    TRY_DISTRIBUTE,
+    TRY_SHRINK,
+    TRY_PACK,
+    TRY_SIMPLIFY,
+    NTRY
+};
+static const char *const try_names[NTRY] = { "split guard", "split loop", "unroll",
+                                             "peel",        "parallel",   "hoist",
+                                             "interchange", "collapse",   "merge",
+                                             "distribute",  "shrink",     "pack",
+                                             "simplify" };
+
+struct transforming {
+    bt_ctx *ctx;
+    struct bt__loops *loops;
+    uint64_t random;
+    bt_vec(bt__stmt *) found;
+    uint32_t ndone[NTRY], nstmt;
+};
+
+static inline uint32_t transform_draw(struct transforming *t, uint32_t below)
+{
+    t->random = t->random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((t->random >> 33) % below);
+}
+
+static inline void transform_collect(struct transforming *t, const bt__stmts *block)
+{
+    for (uint32_t i = 0; i < block->len; i++) {
+        bt__stmt *stmt = block->at[i];
+        t->nstmt++;
+        if (stmt->kind == BT__STMT_FOR)
+            assert_true(BT_PUSH(t->loops->arena, &t->found, stmt));
+        transform_collect(t, &stmt->body);
+        transform_collect(t, &stmt->otherwise);
+    }
+}
+
+static inline bt_status transform_try(struct transforming *t, uint32_t what,
+                                      bt__stmt *loop)
+{
+    struct bt__loops *l = t->loops;
+    uint32_t n = l->graph->narray;
+    bt__stmt *other;
+    switch (what) {
+    case TRY_SPLIT_GUARD:
+    case TRY_SPLIT_LOOP:
+        return bt__loops_split(l, loop, 1 + transform_draw(t, 5), what - TRY_SPLIT_GUARD,
+                               &other);
+    case TRY_UNROLL: return loop->extent > 4 ? NULL : bt__loops_unroll(l, loop);
+    case TRY_PEEL: return bt__loops_peel(l, loop);
+    case TRY_PARALLEL: return bt__loops_parallel(l, loop);
+    case TRY_HOIST: return bt__loops_hoist(l, loop);
+    case TRY_INTERCHANGE: return bt__loops_interchange(l, loop);
+    case TRY_COLLAPSE: return bt__loops_collapse(l, loop);
+    case TRY_MERGE: return bt__loops_merge(l, loop);
+    case TRY_DISTRIBUTE:
+        return bt__loops_distribute(l, loop, 1 + transform_draw(t, 3), &other);
+    case TRY_SHRINK: return bt__loops_shrink(l, loop, transform_draw(t, n));
+    case TRY_PACK:
+        return bt__loops_pack(l, loop, transform_draw(t, n),
+                              transform_draw(t, 2) ? BT__BUFFER_TEMP : BT__BUFFER_LOCAL);
+    default: return bt__loops_simplify(l);
+    }
+}
+
+/* Draws loops and transforms of them; those refused change nothing. */
+static inline void transform_randomly(struct transforming *t, uint32_t n, bt_text *done)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        t->found.len = 0;
+        t->nstmt = 0;
+        transform_collect(t, &t->loops->body);
+        uint32_t what = transform_draw(t, NTRY);
+        if (!t->found.len || t->nstmt > 200)
+            return;
+        bt__stmt *loop = t->found.at[transform_draw(t, t->found.len)];
+        uint32_t index = loop->index;
+        bt_status status = transform_try(t, what, loop);
+        if (status && status->code != BT_ERR_UNSUPPORTED)
+            fail_msg("%s: %s", try_names[what], status->message);
+        if (status)
+            continue;
+        t->ndone[what]++;
+        bt_text_addf(done, "%s i%u; ", try_names[what], index);
+    }
+}
+
+#endif

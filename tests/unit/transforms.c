@@ -1,0 +1,427 @@
+/* Transforms of loops: what they make, and what they refuse. */
+#include "formula.h"
+
+#include "compute/transform.h"
+
+static struct bt__loops *read_loops(struct world *w, const char *text)
+{
+    struct bt__loops *loops = NULL;
+    assert_ok(w->ctx, bt__loops_parse(w->ctx, bt_ctx_scratch(w->ctx), "test", text,
+                                      strlen(text), &loops));
+    return loops;
+}
+
+static const char *written(struct world *w, const struct bt__loops *loops)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(w->ctx));
+    assert_ok(w->ctx, bt__loops_print(loops, &text));
+    return bt_text_get(&text);
+}
+
+/* ---- one transform of the first loop ---- */
+
+enum { SPLIT_GUARD, SPLIT_LOOP, UNROLL, PEEL, PARALLEL, HOIST, INTERCHANGE, COLLAPSE };
+enum { MERGE = COLLAPSE + 1, DISTRIBUTE, SHRINK, PACK, SIMPLIFY };
+
+static bt_status transform(struct bt__loops *l, uint32_t what)
+{
+    bt__stmt *loop = l->body.at[0], *other;
+    // the first loop: conditions and stores may come before it
+    for (uint32_t i = 0; i < l->body.len && loop->kind != BT__STMT_FOR; i++)
+        loop = l->body.at[i];
+    switch (what) {
+    case SPLIT_GUARD: return bt__loops_split(l, loop, 4, BT__REST_GUARD, &other);
+    case SPLIT_LOOP: return bt__loops_split(l, loop, 4, BT__REST_LOOP, &other);
+    case UNROLL: return bt__loops_unroll(l, loop);
+    case PEEL: return bt__loops_peel(l, loop);
+    case PARALLEL: return bt__loops_parallel(l, loop);
+    case HOIST: return bt__loops_hoist(l, loop);
+    case INTERCHANGE: return bt__loops_interchange(l, loop);
+    case COLLAPSE: return bt__loops_collapse(l, loop);
+    case MERGE: return bt__loops_merge(l, loop);
+    case DISTRIBUTE: return bt__loops_distribute(l, loop, 1, &other);
+    case SHRINK: return bt__loops_shrink(l, loop, 2);
+    case PACK: return bt__loops_pack(l, loop, 0, BT__BUFFER_TEMP);
+    default: return bt__loops_simplify(l);
+    }
+}
+
+#define BUFFERS               \
+    "loops test {\n"          \
+    "    in x: int64[24]\n"   \
+    "    out y: int64[24]\n"  \
+    "    temp e: int64[24]\n" \
+    "    local t: int64[1]\n"
+
+static void check(uint32_t what, const char *before, const char *after)
+{
+    struct world w = world_open();
+    char text[2000], expected[2000];
+    snprintf(text, sizeof(text), BUFFERS "%s}\n", before);
+    snprintf(expected, sizeof(expected), BUFFERS "%s}\n", after);
+    struct bt__loops *loops = read_loops(&w, text);
+    assert_ok(w.ctx, transform(loops, what));
+    assert_string_equal(written(&w, loops), expected);
+    world_close(&w);
+}
+
+static void check_refused(uint32_t what, const char *before, const char *part)
+{
+    struct world w = world_open();
+    char text[2000];
+    snprintf(text, sizeof(text), BUFFERS "%s}\n", before);
+    struct bt__loops *loops = read_loops(&w, text);
+    const char *was = written(&w, loops);
+    bt_status status = transform(loops, what);
+    if (!status)
+        fail_msg("not refused:\n%s%s", was, written(&w, loops));
+    assert_error(status, BT_ERR_UNSUPPORTED, part);
+    assert_string_equal(written(&w, loops), was);
+    world_close(&w);
+}
+
+/* ---- what they make ---- */
+
+static void test_tiles_have_a_rest(void **state)
+{
+    (void)state;
+    check(SPLIT_GUARD, "for i0 in 10 { y[i0] = x[i0] }",
+          "    for i0 in 3 {\n"
+          "        for i1 in 4 {\n"
+          "            if (0 <= -4*i0 - i1 + 9) {\n"
+          "                y[4*i0 + i1] = x[4*i0 + i1]\n"
+          "            }\n"
+          "        }\n"
+          "    }\n");
+    check(SPLIT_LOOP, "for i0 in 10 { y[i0] = x[i0] }",
+          "    for i0 in 2 {\n"
+          "        for i1 in 4 {\n"
+          "            y[4*i0 + i1] = x[4*i0 + i1]\n"
+          "        }\n"
+          "    }\n"
+          "    for i0 in 2 {\n"
+          "        y[i0 + 8] = x[i0 + 8]\n"
+          "    }\n");
+    check_refused(SPLIT_LOOP, "for i0 in 3 { y[i0] = x[i0] }", "no tiles of 4");
+}
+
+static void test_turns_are_written_out(void **state)
+{
+    (void)state;
+    check(UNROLL, "for i0 in 3 { y[2*i0] = x[i0] }",
+          "    y[0] = x[0]\n    y[2] = x[1]\n    y[4] = x[2]\n");
+    check_refused(UNROLL, "for i0 in 99 { y[0] = x[0] }", "more than 64 turns");
+}
+
+static void test_a_padded_loop_is_cut_at_its_borders(void **state)
+{
+    (void)state;
+    check(PEEL,
+          "for i0 in 8 { t[0] = 0 for i1 in 3 { if (0 <= i0 + i1 - 1) && (i0 + i1 < 9) { "
+          "t[0] sum[int64]= x[i0 + i1 - 1] } } y[i0] = t[0] }",
+          "    for i0 in 1 {\n"
+          "        t[0] = 0\n"
+          "        for i1 in 3 {\n"
+          "            if (0 <= i1 - 1) {\n"
+          "                t[0] sum[int64]= x[i1 - 1]\n"
+          "            }\n"
+          "        }\n"
+          "        y[0] = t[0]\n"
+          "    }\n"
+          "    for i0 in 6 {\n"
+          "        t[0] = 0\n"
+          "        for i1 in 3 {\n"
+          "            if true {\n"
+          "                t[0] sum[int64]= x[i0 + i1]\n"
+          "            }\n"
+          "        }\n"
+          "        y[i0 + 1] = t[0]\n"
+          "    }\n"
+          "    for i0 in 1 {\n"
+          "        t[0] = 0\n"
+          "        for i1 in 3 {\n"
+          "            if (0 <= -i1 + 1) {\n"
+          "                t[0] sum[int64]= x[i1 + 6]\n"
+          "            }\n"
+          "        }\n"
+          "        y[7] = t[0]\n"
+          "    }\n");
+    check_refused(PEEL, "for i0 in 8 { if (x[i0] == 0) { y[i0] = 1 } }", "no condition");
+}
+
+static void test_what_is_decided_goes(void **state)
+{
+    (void)state;
+    check(SIMPLIFY,
+          "for i0 in 8 { if (i0 < 3) { if (i0 < 5) { y[i0] = select(i0 < 4, x[i0], 7) } "
+          "else { y[0] = 1 } } else { if (i0 < 2) { y[1] = 1 } } }"
+          "for i0 in 1 { y[i0] = 2 } for i0 in 0 { y[i0] = 3 } for i0 in 4 { }",
+          "    for i0 in 8 {\n"
+          "        if (0 <= -i0 + 2) {\n"
+          "            y[i0] = x[i0]\n"
+          "        }\n"
+          "    }\n"
+          "    y[0] = 2\n");
+    // what an element says may have changed
+    check(SIMPLIFY, "if (y[0] == 0) { y[0] = 1 if (y[0] == 0) { y[1] = 1 } }",
+          "    if (0 == y[0]) {\n"
+          "        y[0] = 1\n"
+          "        if (0 == y[0]) {\n"
+          "            y[1] = 1\n"
+          "        }\n"
+          "    }\n");
+}
+
+static void test_what_does_not_change_goes_before_the_loop(void **state)
+{
+    (void)state;
+    check(HOIST, "for i0 in 8 { if (x[0] == 0) { y[i0] = 1 } }",
+          "    if (0 == x[0]) {\n"
+          "        for i0 in 8 {\n"
+          "            y[i0] = 1\n"
+          "        }\n"
+          "    }\n");
+    check(HOIST, "for i0 in 8 { t[0] = x[3] y[i0] = t[0] }",
+          "    t[0] = x[3]\n"
+          "    for i0 in 8 {\n"
+          "        y[i0] = t[0]\n"
+          "    }\n");
+    check_refused(HOIST, "for i0 in 8 { if (y[0] == 0) { y[i0] = 1 } }", "depends on it");
+    check_refused(HOIST, "for i0 in 8 { y[i0] = t[0] t[0] = x[3] }", "depends on it");
+    check_refused(HOIST, "for i0 in 8 { t[0] = x[3] t[0] = t[0] + 1 y[i0] = t[0] }",
+                  "depends on it");
+    check_refused(HOIST, "for i0 in 0 { t[0] = x[3] y[i0] = t[0] }", "no turns");
+}
+
+static void test_which_loops_change_places(void **state)
+{
+    (void)state;
+    check(INTERCHANGE, "for i0 in 3 { for i1 in 4 { t[0] = x[i0] y[4*i0 + i1] = t[0] } }",
+          "    for i1 in 4 {\n"
+          "        for i0 in 3 {\n"
+          "            t[0] = x[i0]\n"
+          "            y[4*i0 + i1] = t[0]\n"
+          "        }\n"
+          "    }\n");
+    check(INTERCHANGE, "for i0 in 3 { for i1 in 4 { t[0] sum[int64]= x[4*i0 + i1] } }",
+          "    for i1 in 4 {\n"
+          "        for i0 in 3 {\n"
+          "            t[0] sum[int64]= x[4*i0 + i1]\n"
+          "        }\n"
+          "    }\n");
+    // a recurrence along the diagonal
+    check_refused(INTERCHANGE,
+                  "for i0 in 3 { for i1 in 4 { y[4*i0 + i1 + 3] = y[4*i0 + i1] + 1 } }",
+                  "may matter");
+    check_refused(INTERCHANGE, "for i0 in 3 { for i1 in 4 { y[i0 + i1] = x[i0] } }",
+                  "may matter");
+    check_refused(INTERCHANGE, "for i0 in 3 { for i1 in 4 { t[0] = t[0] + x[i0] } }",
+                  "may matter");
+    check_refused(INTERCHANGE,
+                  "for i0 in 3 { for i1 in 4 { t[0] sum[int64]= x[i0] "
+                  "t[0] max[int64]= x[i1] } }",
+                  "may matter");
+    check_refused(INTERCHANGE, "for i0 in 3 { y[i0] = 1 for i1 in 4 { y[i1] = 1 } }",
+                  "not one loop");
+}
+
+static void test_which_turns_are_independent(void **state)
+{
+    (void)state;
+    check(PARALLEL, "for i0 in 4 { for i1 in 5 { y[5*i0 + i1] = x[i0] } }",
+          "    parallel i0 in 4 {\n"
+          "        for i1 in 5 {\n"
+          "            y[5*i0 + i1] = x[i0]\n"
+          "        }\n"
+          "    }\n");
+    // the inner index, whose stride is the smaller
+    check(PARALLEL, "for i0 in 5 { for i1 in 4 { y[5*i1 + i0] = y[5*i1 + i0] + 1 } }",
+          "    parallel i0 in 5 {\n"
+          "        for i1 in 4 {\n"
+          "            y[i0 + 5*i1] = y[i0 + 5*i1] + 1\n"
+          "        }\n"
+          "    }\n");
+    check(PARALLEL, "for i0 in 5 { y[2*i0] = y[2*i0 + 1] }",
+          "    parallel i0 in 5 {\n        y[2*i0] = y[2*i0 + 1]\n    }\n");
+    check_refused(PARALLEL, "for i0 in 4 { for i1 in 5 { y[4*i0 + i1] = x[i0] } }",
+                  "same element of y");
+    check_refused(PARALLEL, "for i0 in 4 { y[i0] = y[i0 + 1] }", "same element of y");
+    check_refused(PARALLEL, "for i0 in 4 { y[x[i0]] = 1 }", "same element of y");
+    check_refused(PARALLEL, "for i0 in 4 { y[0] sum[int64]= x[i0] }",
+                  "same element of y");
+    check_refused(PARALLEL, "for i0 in 4 { y[3*i0] = y[2*i0 + 6] }", "same element of y");
+    check_refused(PARALLEL, "for i0 in 4 { y[mod(i0, 3)] = 1 }", "same element of y");
+    check_refused(PARALLEL, "for i0 in 4 { y[i0] = t[0] t[0] = x[i0] }",
+                  "t holds something");
+    check_refused(PARALLEL, "t[0] = 0 for i0 in 4 { y[i0] = t[0] }", "t holds something");
+    check_refused(PARALLEL, "for i0 in 4 { t[0] = x[i0] } y[0] = t[0]",
+                  "t holds something");
+    check_refused(PARALLEL,
+                  "for i0 in 4 { if (i0 < 2) { t[0] = 1 } else { y[9] = t[0] } }",
+                  "t holds something");
+    check_refused(PARALLEL, "for i0 in 4 { gemm(&y[4*i0], i0) }", "same element of y");
+}
+
+static void test_two_loops_as_one(void **state)
+{
+    (void)state;
+    check(COLLAPSE, "for i0 in 3 { for i1 in 4 { y[4*i0 + i1] = x[8*i0 + 2*i1 + 1] } }",
+          "    for i0 in 12 {\n        y[i0] = x[2*i0 + 1]\n    }\n");
+    check_refused(COLLAPSE, "for i0 in 3 { for i1 in 4 { y[5*i0 + i1] = 0 } }",
+                  "one sum");
+    check_refused(COLLAPSE, "for i0 in 3 { for i1 in 4 { y[4*i0 + i1] = i0 } }",
+                  "one sum");
+    check_refused(COLLAPSE, "for i0 in 3 { for i1 in 4 { y[4*i0 + i1] = x[i1] } }",
+                  "one sum");
+}
+
+static void test_loops_that_follow_each_other(void **state)
+{
+    (void)state;
+    check(MERGE,
+          "for i0 in 3 { for i1 in 4 { e[4*i0 + i1] = x[4*i0 + i1] } }"
+          "for i1 in 3 { for i0 in 4 { y[4*i1 + i0] = e[4*i1 + i0] } }",
+          "    for i2 in 3 {\n"
+          "        for i1 in 4 {\n"
+          "            e[i1 + 4*i2] = x[i1 + 4*i2]\n"
+          "        }\n"
+          "        for i0 in 4 {\n"
+          "            y[i0 + 4*i2] = e[i0 + 4*i2]\n"
+          "        }\n"
+          "    }\n");
+    check_refused(MERGE,
+                  "for i0 in 3 { e[i0] = x[i0] } for i0 in 3 { y[i0] = e[i0 + 1] }",
+                  "need each other's e");
+    check_refused(MERGE, "for i0 in 3 { y[i0] = e[i0] } for i0 in 3 { e[2*i0] = 1 }",
+                  "need each other's e");
+    check_refused(MERGE, "for i0 in 3 { t[0] = x[i0] } for i0 in 3 { y[i0] = t[0] }",
+                  "need each other's t");
+    check_refused(MERGE, "for i0 in 3 { y[i0] = 1 } for i0 in 4 { y[i0] = 2 }",
+                  "as many turns");
+}
+
+static void test_one_loop_as_two(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    struct bt__loops *loops = read_loops(
+        &w, BUFFERS "for i0 in 3 { t[0] = 0 for i1 in 4 { t[0] sum[int64]= x[4*i0 + i1] "
+                    "} y[i0] = t[0] } }");
+    bt__stmt *second;
+    assert_ok(w.ctx, bt__loops_distribute(loops, loops->body.at[0], 1, &second));
+    assert_ok(w.ctx, bt__loops_distribute(loops, second, 1, &second));
+    assert_string_equal(written(&w, loops), "loops test {\n"
+                                            "    in x: int64[24]\n"
+                                            "    out y: int64[24]\n"
+                                            "    temp e: int64[24]\n"
+                                            "    local t: int64[3]\n"
+                                            "    for i0 in 3 {\n"
+                                            "        t[i0] = 0\n"
+                                            "    }\n"
+                                            "    for i0 in 3 {\n"
+                                            "        for i1 in 4 {\n"
+                                            "            t[i0] sum[int64]= x[4*i0 + i1]\n"
+                                            "        }\n"
+                                            "    }\n"
+                                            "    for i0 in 3 {\n"
+                                            "        y[i0] = t[i0]\n"
+                                            "    }\n"
+                                            "}\n");
+    world_close(&w);
+    check_refused(DISTRIBUTE, "for i0 in 3 { y[i0] = e[i0] e[i0 + 1] = x[i0] }",
+                  "each other's e");
+    check_refused(DISTRIBUTE, "for i0 in 3 { y[i0] = t[0] t[0] = x[i0] }",
+                  "t holds something");
+}
+
+static void test_a_stage_is_computed_where_its_rows_are_read(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    struct bt__loops *loops =
+        read_loops(&w, BUFFERS
+                   "for i0 in 3 { for i1 in 8 { e[8*i0 + i1] = x[8*i0 + i1] + 1 } }"
+                   "for i0 in 3 { t[0] = 0 for i1 in 8 { t[0] sum[int64]= e[8*i0 + i1] } "
+                   "for i1 in 8 { y[8*i0 + i1] = e[8*i0 + i1] - t[0] } } }");
+    assert_ok(w.ctx, bt__loops_merge(loops, loops->body.at[0]));
+    assert_error(bt__loops_shrink(loops, loops->body.at[0], 0), BT_ERR_UNSUPPORTED,
+                 "not the program's own");
+    assert_ok(w.ctx, bt__loops_shrink(loops, loops->body.at[0], 2));
+    assert_ok(w.ctx, bt__loops_parallel(loops, loops->body.at[0]));
+    assert_string_equal(written(&w, loops), "loops test {\n"
+                                            "    in x: int64[24]\n"
+                                            "    out y: int64[24]\n"
+                                            "    local e: int64[8]\n"
+                                            "    local t: int64[1]\n"
+                                            "    parallel i0 in 3 {\n"
+                                            "        for i1 in 8 {\n"
+                                            "            e[i1] = x[8*i0 + i1] + 1\n"
+                                            "        }\n"
+                                            "        t[0] = 0\n"
+                                            "        for i1 in 8 {\n"
+                                            "            t[0] sum[int64]= e[i1]\n"
+                                            "        }\n"
+                                            "        for i1 in 8 {\n"
+                                            "            y[8*i0 + i1] = e[i1] - t[0]\n"
+                                            "        }\n"
+                                            "    }\n"
+                                            "}\n");
+    world_close(&w);
+    check_refused(SHRINK, "for i0 in 3 { e[i0] = x[i0] } y[0] = e[0]", "outside of i0");
+    check_refused(SHRINK, "for i0 in 3 { e[i0 + 1] = x[i0] y[i0] = e[i0] }",
+                  "not seen to have stored");
+    check_refused(SHRINK, "for i0 in 3 { e[i0] = x[i0] y[i0] = e[2*i0] }", "one stride");
+    check_refused(SHRINK,
+                  "for i0 in 3 { for i1 in 7 { e[8*i0 + i1] = 0 } y[i0] = e[8*i0 + 7] }",
+                  "not seen to have stored");
+}
+
+static void test_what_is_read_is_packed(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    struct bt__loops *loops =
+        read_loops(&w, "loops test { in x: int64[12] out y: int64[24] "
+                       "for i0 in 3 { for i1 in 2 { for i2 in 4 { "
+                       "y[8*i0 + 4*i1 + i2] = x[3*i2 + i0] } } } }");
+    assert_ok(w.ctx, transform(loops, PACK));
+    assert_string_equal(written(&w, loops), "loops test {\n"
+                                            "    in x: int64[12]\n"
+                                            "    out y: int64[24]\n"
+                                            "    temp p2: int64[12]\n"
+                                            "    for i0 in 3 {\n"
+                                            "        for i2 in 4 {\n"
+                                            "            p2[4*i0 + i2] = x[i0 + 3*i2]\n"
+                                            "        }\n"
+                                            "    }\n"
+                                            "    for i0 in 3 {\n"
+                                            "        for i1 in 2 {\n"
+                                            "            for i2 in 4 {\n"
+                                            "                y[8*i0 + 4*i1 + i2] = "
+                                            "p2[4*i0 + i2]\n"
+                                            "            }\n"
+                                            "        }\n"
+                                            "    }\n"
+                                            "}\n");
+    world_close(&w);
+    check_refused(PACK, "for i0 in 3 { y[i0] = x[i0] + x[i0 + 1] }", "one offset");
+    check_refused(PACK, "for i0 in 30 { if (i0 < 24) { y[i0] = x[i0] } }", "in bounds");
+    check_refused(PACK, "for i0 in 3 { y[i0] = x[x[i0]] }", "one offset");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_tiles_have_a_rest),
+    cmocka_unit_test(test_turns_are_written_out),
+    cmocka_unit_test(test_a_padded_loop_is_cut_at_its_borders),
+    cmocka_unit_test(test_what_is_decided_goes),
+    cmocka_unit_test(test_what_does_not_change_goes_before_the_loop),
+    cmocka_unit_test(test_which_loops_change_places),
+    cmocka_unit_test(test_which_turns_are_independent),
+    cmocka_unit_test(test_two_loops_as_one),
+    cmocka_unit_test(test_loops_that_follow_each_other),
+    cmocka_unit_test(test_one_loop_as_two),
+    cmocka_unit_test(test_a_stage_is_computed_where_its_rows_are_read),
+    cmocka_unit_test(test_what_is_read_is_packed),
+};
+TEST_MAIN(tests)

@@ -1,21 +1,6 @@
 /* Which tiles there are, and those that any machine runs. */
 #include "tile.h"
-
-typedef float float_vector __attribute__((vector_size(16)));
-typedef double double_vector __attribute__((vector_size(16)));
-
-// Two roundings: the processors that this is for have nothing fused.
-static inline float_vector float_multiply_add(float_vector a, float_vector b,
-                                              float_vector c)
-{
-    return a * b + c;
-}
-
-static inline double_vector double_multiply_add(double_vector a, double_vector b,
-                                                double_vector c)
-{
-    return a * b + c;
-}
+#include "vectors.h"
 
 #define TILE_ISA          CPU_ISA_PORTABLE
 #define TILE_TABLE        cpu_tiles_portable

@@ -3,8 +3,6 @@
  *
  *     TILE_ISA, TILE_TABLE, TILE_SUFFIX    its place, its rows, the end of their names
  *     TILE_MR, TILE_EACH_ROWS(X)           rows of a tile: X(1) ... X(MR)
- *     float_vector, double_vector          as wide as the registers, and on them
- *     float_multiply_add, double_multiply_add
  *
  * A tile is two vectors wide: MR * 2 sums, the two vectors of B and a factor fill the
  * registers. Sizes are literals: one that is a variable keeps the sums in memory.

@@ -81,8 +81,8 @@
     I2(t, wrap, a < 0 ? (W)a + (W)b : (W)a)                                          \
     I1(t, abs, a < 0 ? -(W)a : (W)a)                                                 \
     I1(t, sign, (a > 0) - (a < 0))                                                   \
-    I2(t, shift_left, (b < 0) | (b >= bits) ? 0 : (W)a << (b & (bits - 1)))          \
-    I2(t, shift_right, a >> ((b < 0) | (b >= bits) ? bits - 1 : b))
+    I2(t, shift_left, ((b < 0) | (b >= bits)) ? 0 : (W)a << (b & (bits - 1)))        \
+    I2(t, shift_right, a >> (((b < 0) | (b >= bits)) ? bits - 1 : b))
 
 #define UNSIGNED(t, W, bits)                                    \
     typedef t##_t t##_el;                                       \

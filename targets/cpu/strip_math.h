@@ -225,12 +225,12 @@ static inline double log1p_d(double x)
  * -pi/4 ... pi/4. */
 static inline double turns_d(float x, double *k)
 {
-    // x = m * 2^i, with i the row of the table
-    uint32_t exponent = bits_of_float(x) >> 23 & 0xff;
-    uint32_t i = exponent < 150 ? 0 : exponent - 150;
-    i = i > 104 ? 104 : i;
+    // x = m * 2^i
+    int32_t exponent = (int32_t)(bits_of_float(x) >> 23 & 0xff) - 150;
+    int64_t i = exponent < 0 ? 0 : exponent;
+    i = i < NTURN ? i : NTURN - 1;
     double m = (double)x * double_of_bits((uint64_t)(1023 - i) << 52);
-    double high = m * turns[i][0], low = m * turns[i][1];
+    double high = m * turns_high[i], low = m * turns_low[i];
     *k = (high + low) + WHOLE_D;
     return ((high - (*k - WHOLE_D)) + low) * 0x1.921fb54442d18p0;
 }
@@ -310,7 +310,7 @@ static inline float f32_sin(float a)
 {
     double whole, r = turns_d(a, &whole);
     uint64_t k = bits_of_double(whole);
-    double y = k & 1 ? cos_d(r) : sin_d(r);
+    double s = sin_d(r), c = cos_d(r), y = k & 1 ? c : s;
     return (float)(k & 2 ? -y : y);
 }
 
@@ -318,7 +318,7 @@ static inline float f32_cos(float a)
 {
     double whole, r = turns_d(a, &whole);
     uint64_t k = bits_of_double(whole) + 1;
-    double y = k & 1 ? cos_d(r) : sin_d(r);
+    double s = sin_d(r), c = cos_d(r), y = k & 1 ? c : s;
     return (float)(k & 2 ? -y : y);
 }
 
@@ -385,17 +385,15 @@ static inline float f32_atanh(float a)
 
 static inline float f32_pow(float a, float b)
 {
-    double x = fabs((double)a), y = b;
+    double x = a, y = b, size = fabs(x), half = 0.5 * y;
     // of 1 anything is 1, inf powers too
-    double e = x == 1 ? 0 : log_d(x, 1, LOG2_E) * y;
-    double power = exp2_d(e);
-    double half = 0.5 * y;
-    int is_whole = floor(y) == y, is_odd = is_whole && floor(half) != half;
-    int is_finite = fabs(y) < (double)INFINITY && x < (double)INFINITY;
-    power = is_odd && bits_of_float(a) >> 31 ? -power : power;
-    power = a < 0 && !is_whole && is_finite ? (double)NAN : power;
-    power = a != a || b != b ? (double)NAN : power;
-    return (float)(a == 1 || b == 0 ? 1 : power);
+    double power = exp2_d(size == 1 ? 0 : log_d(size, 1, LOG2_E) * y);
+    int is_whole = floor(y) == y, is_odd = is_whole & (floor(half) != half);
+    int is_finite = (fabs(y) < (double)INFINITY) & (size < (double)INFINITY);
+    double sign = is_odd ? copysign(1, x) : 1;
+    power = ((x < 0) & !is_whole & is_finite) ? (double)NAN : power * sign;
+    power = ((x != x) | (y != y)) ? (double)NAN : power;
+    return (float)(((x == 1) | (y == 0)) ? 1 : power);
 }
 
 #endif

@@ -68,13 +68,13 @@ static inline double near_of_int64(int64_t v)
 
 /* ---- float to integer: truncated, saturated, 0 of NaN ---- */
 
-#define TO_INT(type, prefix, name, MIN, MAX)                          \
-    static inline name##_t prefix##_to_##name(type a)                 \
-    {                                                                 \
-        type low = (type)(MIN), high = (type)(MAX);                   \
-        name##_t inside = (name##_t)((a > low) & (a < high) ? a : 0); \
-        name##_t outside = (name##_t)(a >= high ? (MAX) : (MIN));     \
-        return (a >= high) | (a <= low) ? outside : inside;           \
+#define TO_INT(type, prefix, name, MIN, MAX)                            \
+    static inline name##_t prefix##_to_##name(type a)                   \
+    {                                                                   \
+        type low = (type)(MIN), high = (type)(MAX);                     \
+        name##_t inside = (name##_t)(((a > low) & (a < high)) ? a : 0); \
+        name##_t outside = (name##_t)(a >= high ? (MAX) : (MIN));       \
+        return ((a >= high) | (a <= low)) ? outside : inside;           \
     }
 #define TO_INTS(type, prefix)                         \
     TO_INT(type, prefix, int8, INT8_MIN, INT8_MAX)    \

@@ -38,7 +38,10 @@ static int add_writes(struct collecting *c, const bt__stmt *stmt)
                                 .writes = 1 };
     if (stmt->kind == BT__STMT_CALL) {
         for (uint32_t i = 0; i < stmt->narg; i++) {
-            write = (struct bt__access){ .buffer = stmt->args[i].buffer, .writes = 1 };
+            uint32_t buffer = stmt->args[i].buffer;
+            // a kernel may do anything to what is not an input
+            write = (struct bt__access){ .buffer = buffer };
+            write.writes = c->loops->roles.at[buffer] != BT__BUFFER_IN;
             if (stmt->args[i].is_address && !BT_PUSH(c->loops->arena, c->out, write))
                 return 0;
         }

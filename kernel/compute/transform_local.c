@@ -45,15 +45,23 @@ static int covers(const struct stored *s, int64_t nelem)
     return done == nelem;
 }
 
-static int is_stored(const struct walker *w, const bt__node *offset)
+static int is_covered(const struct walker *w)
 {
     int64_t nelem = bt__loops_nelem(w->loops, w->buffer);
     for (uint32_t i = 0; i < w->stored.len; i++) {
-        const struct stored *s = &w->stored.at[i];
-        if (s->offset == offset || covers(s, nelem))
+        if (covers(&w->stored.at[i], nelem))
             return 1;
     }
     return 0;
+}
+
+static int is_stored(const struct walker *w, const bt__node *offset)
+{
+    for (uint32_t i = 0; i < w->stored.len; i++) {
+        if (w->stored.at[i].offset == offset)
+            return 1;
+    }
+    return is_covered(w);
 }
 
 static void add(struct walker *w, const bt__node *offset)
@@ -147,8 +155,10 @@ static void walk_stmt(struct walker *w, const bt__stmt *stmt)
             look(w, parts[i]);
     }
     for (uint32_t i = 0; i < stmt->narg; i++) {
-        // a kernel may read anything from there on
-        w->fails |= stmt->args[i].is_address && stmt->args[i].buffer == w->buffer;
+        // a kernel may read all of it
+        if (stmt->args[i].is_address && stmt->args[i].buffer == w->buffer &&
+            !is_covered(w))
+            w->fails = 1;
         look(w, stmt->args[i].value);
     }
     if (stmt->kind == BT__STMT_TAKE &&

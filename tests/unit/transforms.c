@@ -410,6 +410,129 @@ static void test_what_is_read_is_packed(void **state)
     check_refused(PACK, "for i0 in 3 { y[i0] = x[x[i0]] }", "one offset");
 }
 
+/* ---- kernels ---- */
+
+/* The contract, done. */
+static bt_status multiply_add(void *self, const char *callee, uint32_t narg,
+                              const struct bt__call_value *v)
+{
+    uint32_t *ncall = self;
+    float *const a = v[1].address, *const b = v[2].address;
+    double *const c = v[0].address;
+    assert_string_equal(callee, "gemm");
+    assert_int_equal(narg, 12);
+    ++*ncall;
+    for (int64_t m = 0; m < v[3].integer; m++) {
+        for (int64_t n = 0; n < v[4].integer; n++) {
+            for (int64_t k = 0; k < v[5].integer; k++)
+                c[m * v[6].integer + n * v[7].integer] +=
+                    (double)a[m * v[8].integer + k * v[9].integer] *
+                    b[k * v[10].integer + n * v[11].integer];
+        }
+    }
+    return NULL;
+}
+
+static const struct bt__contract gemm = {
+    .name = "gemm",
+    .a = BT_FLOAT32,
+    .b = BT_FLOAT32,
+    .c = BT_FLOAT64,
+    .extents = { { .most = 4 }, { .multiple = 4 }, { .least = 2 } },
+    .strides = { BT__ANY_STRIDE, 1, BT__ANY_STRIDE, BT__ANY_STRIDE, BT__ANY_STRIDE,
+                 BT__ANY_STRIDE },
+};
+
+#define DENSE                                                               \
+    "loops dense { in x: float32[60] in w: float32[80] out y: float32[48] " \
+    "local t: float64[1] "                                                  \
+    "for i0 in 6 { for i1 in 8 { t[0] = float64(0) for i2 in 10 { "         \
+    "t[0] sum[float32]= x[10*i0 + i2] * w[10*i1 + i2] } "                   \
+    "y[8*i0 + i1] = max(float32(t[0]), float32(0)) } } }"
+
+/* Tiles of rows, accumulators for a tile, and the kernel inside. */
+static bt_status tile_dense(struct bt__loops *l)
+{
+    bt__stmt *rows = l->body.at[0], *row, *end, *middle;
+    BT_TRY(bt__loops_split(l, rows, 3, BT__REST_LOOP, &row));
+    bt__stmt *columns = row->body.at[0];
+    BT_TRY(bt__loops_distribute(l, columns, 2, &end));
+    BT_TRY(bt__loops_distribute(l, columns, 1, &middle));
+    BT_TRY(bt__loops_distribute(l, row, 2, &end));
+    BT_TRY(bt__loops_distribute(l, row, 1, &middle));
+    BT_TRY(bt__loops_tensorize(l, middle, &gemm));
+    return bt__loops_parallel(l, rows);
+}
+
+static void test_a_contraction_becomes_calls_of_a_kernel(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    struct bt__loops *loops = read_loops(&w, DENSE), *tiled = read_loops(&w, DENSE);
+    bt_tensor *x = tensor_random(&w, BT_FLOAT32, 1, DIMS(60));
+    bt_tensor *weight = tensor_random(&w, BT_FLOAT32, 2, DIMS(80));
+    float y[48], again[48];
+    uint32_t ncall = 0;
+    struct bt__loops_options options = { .seed = 7,
+                                         .call = multiply_add,
+                                         .self = &ncall };
+    assert_ok(w.ctx, tile_dense(tiled));
+    assert_ok(w.ctx, bt__loops_run(w.ctx, loops, (void *[]){ x->data, weight->data, y }));
+    assert_ok(w.ctx,
+              bt__loops_run_with(w.ctx, tiled, (void *[]){ x->data, weight->data, again },
+                                 &options));
+    assert_int_equal(ncall, 2);
+    assert_memory_equal(y, again, sizeof(y));
+    assert_non_null(strstr(written(&w, tiled), "local t: float64[24]"));
+    assert_non_null(strstr(written(&w, tiled), "gemm(&t[0], &x[30*i0], &w[0], 3, 8, 10, "
+                                               "8, 1, 10, 1, 1, 10)"));
+    bt_tensor_unref(x);
+    bt_tensor_unref(weight);
+    world_close(&w);
+}
+
+static void test_what_a_contract_does_not_take(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *nest, *part;
+    } rows[] = {
+        { "for i0 in 3 { c[8*i0] sum[float32]= a[i0] }", "no product" },
+        { "for i0 in 3 { c[8*i0] max[float32]= a[i0] * b[i0] }", "more than to sum" },
+        { "for i0 in 3 { c[8*i0] sum[float32]= a[i0] * b[i0] }", "m, n and k" },
+        { "for i0 in 3 { for i1 in 4 { for i2 in 3 { "
+          "c[4*i0 + i1] sum[float32]= a[3*i0 + i2] * b[mod(i1, 2) + i2] } } }",
+          "no constant stride" },
+        { "for i0 in 3 { for i1 in 4 { for i2 in 3 { "
+          "c[i0 + 3*i1] sum[float32]= a[3*i0 + i2] * b[4*i2 + i1] } } }",
+          "stride cn" },
+        { "for i0 in 3 { for i1 in 4 { "
+          "c[4*i0 + i1] sum[float32]= a[i0] * b[i1] } }",
+          "not for this" },
+        { "for i0 in 3 { for i1 in 6 { for i2 in 3 { "
+          "c[6*i0 + i1] sum[float32]= a[3*i0 + i2] * b[6*i2 + i1] } } }",
+          "this n" },
+        { "for i0 in 6 { for i1 in 4 { for i2 in 3 { "
+          "c[4*i0 + i1] sum[float32]= a[3*i0 + i2] * b[4*i2 + i1] } } }",
+          "this m" },
+        { "for i0 in 3 { for i1 in 4 { for i2 in 3 { "
+          "c[4*i0 + i1] sum[float64]= c[3*i0 + i2] * c[4*i2 + i1] } } }",
+          "element type" },
+    };
+    struct world w = world_open();
+    for (size_t i = 0; i < BT_COUNT(rows); i++) {
+        char text[512];
+        snprintf(text, sizeof(text),
+                 "loops test { in a: float32[64] in b: float32[64] out c: float64[64] "
+                 "%s }",
+                 rows[i].nest);
+        struct bt__loops *loops = read_loops(&w, text);
+        assert_error(bt__loops_tensorize(loops, loops->body.at[0], &gemm),
+                     BT_ERR_UNSUPPORTED, rows[i].part);
+    }
+    world_close(&w);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_tiles_have_a_rest),
     cmocka_unit_test(test_turns_are_written_out),
@@ -423,5 +546,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_one_loop_as_two),
     cmocka_unit_test(test_a_stage_is_computed_where_its_rows_are_read),
     cmocka_unit_test(test_what_is_read_is_packed),
+    cmocka_unit_test(test_a_contraction_becomes_calls_of_a_kernel),
+    cmocka_unit_test(test_what_a_contract_does_not_take),
 };
 TEST_MAIN(tests)

@@ -4,10 +4,12 @@
  * A value that needs statements (a reduction; a choice of which one side must not be
  * evaluated) stands in a local. Its statements go to the outermost scope that binds its
  * indices; because a loop joins its parent when it is complete, they come before it. A
- * conjunct of a condition is tested as soon as its indices are bound.
+ * conjunct of a condition is tested as soon as its indices are bound. What elements
+ * address, or runs along an axis, is computed into a buffer before the stage.
  */
 #include "compute/bounds.h"
 #include "compute/loops.h"
+#include "compute/scatter.h"
 
 /* Statements under construction, in loops and behind conditions. */
 struct scope {
@@ -25,6 +27,7 @@ struct lowerer {
     bt__graph *from;
     struct bt__loops *loops;
     uint32_t *buffers; /* by array */
+    bt_map scattered;  /* reduction -> struct scattered */
 };
 
 static const bt__node *emit(struct lowerer *l, struct scope *s, const bt__node *node);
@@ -162,10 +165,12 @@ static const bt__node *emit_choice(struct lowerer *l, struct scope *s,
 /* ---- reductions ---- */
 
 struct reduction {
-    const bt__node *node;
-    bt_dtype of;        /* what is reduced */
-    uint32_t acc, acc2; /* locals */
-    uint8_t *is_tested; /* of the condition's conjuncts */
+    const bt__node *node, *body;
+    bt_dtype of;            /* what is reduced */
+    uint32_t acc, acc2;     /* locals, or buffers of a scatter */
+    const bt__node *place;  /* a scatter's: where the value goes, in the graph */
+    const bt__node *offset; /* where the result stands */
+    uint8_t *is_tested;     /* of the condition's conjuncts */
     bt__nodes conjuncts;
 };
 
@@ -187,18 +192,20 @@ static int start(struct lowerer *l, struct scope *s, struct reduction *r)
 
 static int take(struct lowerer *l, struct scope *s, const struct reduction *r)
 {
-    const bt__node *value = emit(l, s, r->node->args[1]);
-    bt__stmt *stmt = value ? bt__stmt_add(l->loops, s->to, BT__STMT_TAKE) : NULL;
+    const bt__node *value = emit(l, s, r->body);
+    const bt__node *offset = r->place ? emit(l, s, r->place) : zero(l);
+    bt__stmt *stmt =
+        value && offset ? bt__stmt_add(l->loops, s->to, BT__STMT_TAKE) : NULL;
     if (!stmt)
         return 0;
     stmt->reducer = r->node->which;
     stmt->of = r->of;
     stmt->buffer = r->acc;
     stmt->buffer2 = r->acc2;
-    stmt->offset = zero(l);
+    stmt->offset = offset;
     stmt->value = value;
     if (bt__reducer_get(r->node->which)->result != BT__RESULT_INT64)
-        return stmt->offset != NULL;
+        return 1;
     stmt->position = bt__node_index(l->loops->graph, r->node->first, r->node->coefs[0]);
     return stmt->position != NULL;
 }
@@ -244,11 +251,11 @@ static int reduce_nest(struct lowerer *l, struct scope *outer, struct reduction 
 static const bt__node *end(struct lowerer *l, const struct reduction *r)
 {
     bt__graph *g = l->loops->graph;
-    const bt__node *acc = read_local(l, r->acc);
+    const bt__node *acc = bt__loops_read(l->loops, r->acc, r->offset);
     if (bt__reducer_get(r->node->which)->result == BT__RESULT_INT64)
-        return read_local(l, r->acc2);
+        return bt__loops_read(l->loops, r->acc2, r->offset);
     if (r->node->which == BT__REDUCER_LOGSUMEXP) {
-        const bt__node *sum = read_local(l, r->acc2);
+        const bt__node *sum = bt__loops_read(l->loops, r->acc2, r->offset);
         const bt__node *none = bt__node_const(g, BT_FLOAT64, (union bt__cell){ .f = 0 });
         acc = bt__node_select(
             g, sum ? bt__node_scalar(g, BT__SCALAR_LT, none, sum) : NULL,
@@ -262,13 +269,183 @@ static const bt__node *end(struct lowerer *l, const struct reduction *r)
 static const bt__node *emit_reduction(struct lowerer *l, struct scope *s,
                                       const bt__node *node)
 {
-    struct reduction r = { .node = node, .of = node->args[1]->dtype };
-    if (!bt__node_conjuncts(l->arena, node->args[0], &r.conjuncts))
+    struct reduction r = { .node = node, .body = node->args[1] };
+    r.of = r.body->dtype;
+    r.offset = zero(l);
+    if (!r.offset || !bt__node_conjuncts(l->arena, node->args[0], &r.conjuncts))
         return NULL;
     r.is_tested = BT_NEWS(l->arena, uint8_t, r.conjuncts.len);
     if (!r.is_tested || !start(l, s, &r) || !reduce_nest(l, s, &r, 0))
         return NULL;
     return end(l, &r);
+}
+
+/* ---- reductions that elements address ---- */
+
+struct scattered {
+    struct bt__scatter at;
+    uint32_t acc, acc2; /* with an element for each result */
+};
+
+static int new_accumulator(struct lowerer *l, bt_dtype dtype, int64_t nelem,
+                           uint32_t *out)
+{
+    bt_text name;
+    bt_text_init(&name, l->arena);
+    bt_text_addf(&name, "b%u", l->loops->graph->narray);
+    return bt_text_get(&name) &&
+           bt__loops_add_buffer(l->loops, BT__BUFFER_TEMP, bt_text_get(&name), dtype,
+                                nelem, out);
+}
+
+/* A loop whose body is filled before it joins the block. */
+static bt__stmt *open_loop(struct lowerer *l, struct scope *s, struct scope *outer,
+                           uint32_t index, int64_t extent)
+{
+    bt__stmt *loop = BT_NEW(l->arena, bt__stmt);
+    if (!loop)
+        return NULL;
+    *loop = (bt__stmt){ .kind = BT__STMT_FOR, .index = index, .extent = extent };
+    open_scope(l, s, outer, &loop->body);
+    s->bound |= bt__index_bit(index);
+    return loop;
+}
+
+/* All accumulators as they start. */
+static int start_scatter(struct lowerer *l, struct scope *s, struct scattered *to)
+{
+    bt__graph *g = l->loops->graph;
+    const bt__node *node = to->at.node;
+    const struct bt__reducer *row = bt__reducer_get(node->which);
+    bt_dtype of = node->args[1]->dtype;
+    bt_dtype acc = bt__dtype_is_float(of) ? BT_FLOAT64 : of;
+    bt_dtype acc2 = row->result == BT__RESULT_INT64 ? BT_INT64 : acc;
+    struct scope inner;
+    bt__stmt *loop = open_loop(l, &inner, s, 0, to->at.nelem);
+    const bt__node *at = bt__node_index(g, 0, to->at.nelem);
+    if (!loop || !new_accumulator(l, acc, to->at.nelem, &to->acc) ||
+        !store(l, inner.to, to->acc, at,
+               bt__node_const(g, acc, bt__reducer_start(node->which, of, 0))))
+        return 0;
+    if (row->nstate > 1 &&
+        (!new_accumulator(l, acc2, to->at.nelem, &to->acc2) ||
+         !store(l, inner.to, to->acc2, at,
+                bt__node_const(g, acc2, bt__reducer_start(node->which, of, 1)))))
+        return 0;
+    return BT_PUSH(l->arena, s->to, loop);
+}
+
+/* Loops over the axes that nothing addresses, then those of the reduction. */
+static int scatter_nest(struct lowerer *l, struct scope *outer, struct scattered *to,
+                        struct reduction *r, uint32_t k)
+{
+    struct scope inner;
+    while (k > 0 && !bt__scatter_is_free(&to->at, k - 1))
+        k--;
+    if (k == 0)
+        return reduce_nest(l, outer, r, 0);
+    uint32_t axis = to->at.axes[k - 1];
+    bt__stmt *loop = open_loop(l, &inner, outer, axis, to->at.dims[axis]);
+    return loop && scatter_nest(l, &inner, to, r, k - 1) &&
+           BT_PUSH(l->arena, outer->to, loop);
+}
+
+/* Each place takes what the one before it has. */
+static int scan(struct lowerer *l, struct scope *s, const struct scattered *to)
+{
+    bt__graph *g = l->loops->graph;
+    int64_t stride = to->at.strides[to->at.scan];
+    int64_t extent = to->at.dims[to->at.axes[to->at.scan]], block = stride * extent;
+    int64_t extents[] = { block ? to->at.nelem / block : 0, extent - 1, stride };
+    int64_t coefs[] = { block, to->at.is_descending ? -stride : stride, 1 };
+    int64_t first = to->at.is_descending ? block - stride : 0;
+    const bt__node *indices[3];
+    bt__stmts *block_at = s->to;
+    if (extent < 2)
+        return 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        bt__stmt *loop = bt__stmt_add(l->loops, block_at, BT__STMT_FOR);
+        indices[i] = bt__node_index(g, i, extents[i]);
+        if (!loop || !indices[i])
+            return 0;
+        loop->index = i;
+        loop->extent = extents[i];
+        block_at = &loop->body;
+    }
+    const bt__node *from = bt__node_linear(g, first, 3, indices, coefs);
+    bt__stmt *take = bt__stmt_add(l->loops, block_at, BT__STMT_TAKE);
+    if (!from || !take)
+        return 0;
+    take->reducer = to->at.node->which;
+    take->of = g->arrays[to->acc].dtype;
+    take->buffer = to->acc;
+    take->offset = bt__node_linear(g, coefs[1], 1, &from, (int64_t[]){ 1 });
+    take->value = bt__loops_read(l->loops, to->acc, from);
+    return take->offset && take->value;
+}
+
+/* 1: computed into accumulators, or not to be; 0: failure. */
+static int try_scatter(struct lowerer *l, struct scope *root, uint32_t array,
+                       const bt__node *node)
+{
+    const struct bt__array *stage = &l->from->arrays[array];
+    struct scattered *to = BT_NEW(l->arena, struct scattered);
+    struct reduction r = { .node = node };
+    if (!to)
+        return 0;
+    to->at.node = node;
+    to->at.rank = stage->rank;
+    for (uint32_t i = 0; i < stage->rank; i++)
+        to->at.dims[i] = stage->extents[i]->value.i;
+    int solved = bt__scatter_solve(l->from, &to->at);
+    if (solved <= 0)
+        return solved == 0;
+    r.place = bt__node_linear(l->from, 0, to->at.naxis, to->at.place, to->at.strides);
+    r.body = to->at.body;
+    r.of = r.body->dtype;
+    if (!r.place || !bt__node_conjuncts(l->arena, to->at.condition, &r.conjuncts) ||
+        !start_scatter(l, root, to))
+        return 0;
+    r.acc = to->acc;
+    r.acc2 = to->acc2;
+    r.is_tested = BT_NEWS(l->arena, uint8_t, r.conjuncts.len);
+    return r.is_tested && scatter_nest(l, root, to, &r, to->at.naxis) &&
+           (to->at.scan < 0 || scan(l, root, to)) && bt_map_put(&l->scattered, node, to);
+}
+
+/* Reductions over the stage's axes alone; those behind a guard only where they read
+ * nothing that relies on it. */
+static int scatter_all(struct lowerer *l, struct scope *root, uint32_t array,
+                       const bt__node *node, int is_guarded)
+{
+    uint32_t rank = l->from->arrays[array].rank;
+    uint64_t axes = rank ? UINT64_MAX >> (BT__MAX_INDEX - rank) : 0;
+    if (!node->reads || bt_map_find(&l->scattered, node))
+        return 1;
+    if (node->kind == BT__NODE_REDUCE && !(node->free & ~axes) &&
+        (!is_guarded || bt__facts_cover(l->from, NULL, node)) &&
+        !try_scatter(l, root, array, node))
+        return 0;
+    if (bt_map_find(&l->scattered, node))
+        return 1;
+    is_guarded |= node->kind == BT__NODE_SELECT || node->kind == BT__NODE_REDUCE;
+    for (uint32_t i = 0; i < node->narg; i++) {
+        if (!scatter_all(l, root, array, node->args[i], is_guarded))
+            return 0;
+    }
+    return 1;
+}
+
+/* The result, where its axes have values. */
+static const bt__node *emit_scattered(struct lowerer *l, const struct scattered *to)
+{
+    bt__graph *g = l->loops->graph;
+    const bt__node *indices[BT_MAX_RANK];
+    struct reduction r = { .node = to->at.node, .acc = to->acc, .acc2 = to->acc2 };
+    for (uint32_t k = 0; k < to->at.naxis; k++)
+        indices[k] = bt__node_index(g, to->at.axes[k], to->at.dims[to->at.axes[k]]);
+    r.offset = bt__node_linear(g, 0, to->at.naxis, indices, to->at.strides);
+    return r.offset ? end(l, &r) : NULL;
 }
 
 /* ---- all nodes ---- */
@@ -331,6 +508,9 @@ static const bt__node *emit_new(struct lowerer *l, struct scope *s, const bt__no
 
 static const bt__node *emit(struct lowerer *l, struct scope *s, const bt__node *node)
 {
+    const struct scattered *to = bt_map_find(&l->scattered, node);
+    if (to)
+        return emit_scattered(l, to);
     if (node->kind == BT__NODE_REDUCE) {
         while (s->outer && !s->is_guard && !(node->free & s->bound & ~s->outer->bound))
             s = s->outer;
@@ -423,7 +603,9 @@ bt_status bt__lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt__graph *f
     for (uint32_t i = from->ninput; i < from->narray; i++) {
         struct scope root;
         open_scope(&l, &root, NULL, &l.loops->body);
-        if (!lower_axis(&l, &root, i, 0))
+        bt_map_init(&l.scattered, arena, 0);
+        if (!scatter_all(&l, &root, i, from->arrays[i].body, 0) ||
+            !lower_axis(&l, &root, i, 0))
             return why(&l);
     }
     *out = l.loops;

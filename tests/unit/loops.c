@@ -97,6 +97,80 @@ static void test_conditions_stand_where_their_indices_are_bound(void **state)
         "}\n");
 }
 
+static void test_what_elements_address_goes_to_accumulators(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    static const struct formula f = {
+        .inputs = { { "x", "t[n, m]" }, { "k", "int64[n]" } },
+        .text = "y: t[i in 6, j] = sum(r in n | k[r] == i: x[r, j]) / 2",
+    };
+    bt_compute *compute;
+    bt_tensor *in[2] = { tensor_random(&w, BT_FLOAT32, 1, DIMS(4, 3)),
+                         tensor_new(&w, BT_INT64, DIMS(4)) };
+    assert_text(&w, lower(&w, &f, 2, in, &compute),
+                "loops test {\n"
+                "    in a0: float32[12]\n"
+                "    in a1: int64[4]\n"
+                "    out s0: float32[18]\n"
+                "    temp b3: float64[18]\n"
+                "    for i0 in 18 {\n"
+                "        b3[i0] = float64(0.0)\n"
+                "    }\n"
+                "    for i1 in 3 {\n"
+                "        for i2 in 4 {\n"
+                "            if ((0 <= a1[i2]) && (a1[i2] < 6)) {\n"
+                "                b3[i1 + 3*a1[i2]] sum[float32]= a0[i1 + 3*i2]\n"
+                "            }\n"
+                "        }\n"
+                "    }\n"
+                "    for i0 in 6 {\n"
+                "        for i1 in 3 {\n"
+                "            s0[3*i0 + i1] = (float32(b3[3*i0 + i1]) / float32(2.0))\n"
+                "        }\n"
+                "    }\n"
+                "}\n");
+    bt_compute_destroy(compute);
+    bt_tensor_unref(in[0]);
+    bt_tensor_unref(in[1]);
+    world_close(&w);
+}
+
+static void test_running_sums_go_from_place_to_place(void **state)
+{
+    (void)state;
+    static const struct formula f = {
+        .inputs = { { "x", "t[n, m]" } },
+        .text = "y: t[i in n, j in m] = sum(r in n | r <= i: x[r, j])",
+    };
+    check_lowered(&f, 1, (const int64_t[][3]){ { 2, 4, 3 } },
+                  "loops test {\n"
+                  "    in a0: float32[12]\n"
+                  "    out s0: float32[12]\n"
+                  "    temp b2: float64[12]\n"
+                  "    for i0 in 12 {\n"
+                  "        b2[i0] = float64(0.0)\n"
+                  "    }\n"
+                  "    for i1 in 3 {\n"
+                  "        for i2 in 4 {\n"
+                  "            b2[i1 + 3*i2] sum[float32]= a0[i1 + 3*i2]\n"
+                  "        }\n"
+                  "    }\n"
+                  "    for i0 in 1 {\n"
+                  "        for i1 in 3 {\n"
+                  "            for i2 in 3 {\n"
+                  "                b2[3*i1 + i2 + 3] sum[float64]= b2[3*i1 + i2]\n"
+                  "            }\n"
+                  "        }\n"
+                  "    }\n"
+                  "    for i0 in 4 {\n"
+                  "        for i1 in 3 {\n"
+                  "            s0[3*i0 + i1] = float32(b2[3*i0 + i1])\n"
+                  "        }\n"
+                  "    }\n"
+                  "}\n");
+}
+
 static void test_what_an_element_decides_is_checked(void **state)
 {
     (void)state;
@@ -233,6 +307,8 @@ static void test_depth_is_limited(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_contraction_is_a_nest_with_an_accumulator),
     cmocka_unit_test(test_conditions_stand_where_their_indices_are_bound),
+    cmocka_unit_test(test_what_elements_address_goes_to_accumulators),
+    cmocka_unit_test(test_running_sums_go_from_place_to_place),
     cmocka_unit_test(test_what_an_element_decides_is_checked),
     cmocka_unit_test(test_a_scatter_runs_in_order),
     cmocka_unit_test(test_what_the_text_may_not_say),

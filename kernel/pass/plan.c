@@ -19,6 +19,7 @@ typedef struct settle {
     uint8_t *used;    /* by entry of `set` */
     bt__pass_names require;
     uint32_t nasked; /* of `require`: those that the run asks for, first */
+    const bt__contribution *contribution; /* that is being planned; NULL: none */
     int report_all;
     uint32_t nfault, nstep;
     bt_status first;
@@ -31,11 +32,17 @@ typedef struct region {
     uint32_t depth;
 } region;
 
-/* Notes a fault; NULL: go on and find more. */
+/* Notes a fault; NULL: go on and find more. One in what a plugin contributes names the
+ * plugin: whoever runs the pipeline may not know that it is there. */
 static bt_status note(settle *s, bt_status fault)
 {
+    const bt__contribution *one = s->contribution;
     if (!fault)
         return NULL;
+    if (one && fault->code != BT_ERR_MEMORY)
+        fault = bt_note(s->ctx, fault, NULL, 0,
+                        "plugin %s contributes it to the pipeline (%s)", one->plugin->id,
+                        one->plugin->manifest ? one->plugin->manifest : "linked in");
     if (!s->first)
         s->first = fault;
     if (fault->code == BT_ERR_MEMORY || !s->report_all)
@@ -64,24 +71,38 @@ static const bt_attr *find_attr(const bt_attr *schema, const char *name)
     return NULL;
 }
 
+/* "max_bytes" as it is written in pipelines: "max-bytes". */
+static void add_option_name(bt_text *out, const char *name)
+{
+    for (; *name; name++)
+        bt_text_add(out, *name == '_' ? "-" : name, 1);
+}
+
 static bt_status fail_option(bt_ctx *ctx, const bt__planned *pass,
                              const bt__setting *option)
 {
-    bt_text known;
+    bt_text known, words, name;
     bt__nearest nearest;
     bt_text_init(&known, ctx->diags);
-    bt__nearest_init(&nearest, option->name);
+    bt_text_init(&words, ctx->diags);
+    bt_text_init(&name, ctx->diags);
+    add_option_name(&name, option->name);
     for (const bt_attr *attr = pass->schema; attr->name; attr++) {
-        bt__nearest_offer(&nearest, attr->name);
-        bt_text_addf(&known, "%s%s", attr == pass->schema ? "" : ", ", attr->name);
+        int is_first = attr == pass->schema;
+        bt_text_addf(&known, is_first ? "" : ", ");
+        bt_text_addf(&words, is_first ? "" : "|");
+        add_option_name(&known, attr->name);
+        add_option_name(&words, attr->name);
     }
-    if (known.failed)
+    if (known.failed || words.failed || !bt_text_get(&name))
         return bt_no_memory();
     if (known.len == 0)
         return bt__spot_fail(ctx, option->spot, "%s has no options, found \"%s\"",
-                             pass->pass, option->name);
+                             pass->pass, name.at);
+    bt__nearest_init(&nearest, name.at);
+    bt__nearest_offer_words(&nearest, ctx->diags, bt_text_get(&words), '|');
     return bt__spot_fail(ctx, option->spot, "%s has no option \"%s\": it has %s%s",
-                         pass->pass, option->name, bt_text_get(&known),
+                         pass->pass, name.at, known.at,
                          bt__nearest_text(&nearest, ctx->diags));
 }
 
@@ -227,9 +248,14 @@ static bt_status plan_slot(settle *s, const bt__step *step, const region *r,
                                      "does slot %s contain itself?",
                                      MAX_NESTED, step->name));
     BT_TRY(bt__plugins_contributions(s->ctx, s->plan->arena, step->name, &list));
-    for (uint32_t i = 0; i < list.len; i++)
-        BT_TRY(plan_contribution(s, &list.at[i], &inside, out));
-    return NULL;
+    const bt__contribution *outer = s->contribution;
+    bt_status status = NULL;
+    for (uint32_t i = 0; !status && i < list.len; i++) {
+        s->contribution = &list.at[i];
+        status = plan_contribution(s, &list.at[i], &inside, out);
+    }
+    s->contribution = outer;
+    return status;
 }
 
 static bt_status check_given(settle *s, const bt__step *step, const bt_pipeline *nested)
@@ -396,6 +422,8 @@ static bt_status check_known(settle *s, const bt__pass_names *names)
 {
     for (uint32_t i = 0; i < names->len; i++) {
         bt__item *item;
+        if (strcmp(names->at[i].name, "*") == 0)
+            continue;
         bt_status fault =
             bt__plugins_item(s->ctx, "baton.pass/1", names->at[i].name, &item);
         if (fault && fault->code == BT_ERR_NAME && names->at[i].spot.doc)
@@ -429,6 +457,8 @@ static bt_status check_used(settle *s)
                                    name, p->name)));
     }
     BT_TRY(check_known(s, &s->require));
+    BT_TRY(check_known(s, &s->plan->instruments.dump_before));
+    BT_TRY(check_known(s, &s->plan->instruments.dump_after));
     return check_known(s, &s->plan->disabled);
 }
 

@@ -43,6 +43,15 @@ static void add_kinds(uint32_t kinds, bt_text *out)
     }
 }
 
+static void add_range(bt_text *out, const bt__shape *shape)
+{
+    if (shape->high == INT64_MAX)
+        bt_text_addf(out, " of at least %lld", (long long)shape->low);
+    else
+        bt_text_addf(out, " in %lld..%lld", (long long)shape->low,
+                     (long long)shape->high);
+}
+
 /* "a version, as in 0.1.0", or "an integer in 0..4" */
 static const char *expectation(bt_ctx *ctx, const bt__shape *shape)
 {
@@ -55,8 +64,7 @@ static const char *expectation(bt_ctx *ctx, const bt__shape *shape)
     } else {
         add_kinds(shape->kinds, &text);
         if (shape->low || shape->high)
-            bt_text_addf(&text, " in %lld..%lld", (long long)shape->low,
-                         (long long)shape->high);
+            add_range(&text, shape);
     }
     return bt_text_get(&text);
 }

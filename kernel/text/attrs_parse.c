@@ -57,6 +57,11 @@ static int in_range(reader *r, int64_t value, const bt__token *token)
     const bt_attr *row = r->row;
     if ((!row->low && !row->high) || (value >= row->low && value <= row->high))
         return 1;
+    if (row->high == INT64_MAX)
+        return bt__error_token(r->p, BT_ERR_ATTRIBUTE, token,
+                               "%s%sattribute `%s` is %lld, expected at least %lld",
+                               r->op ? r->op->name : "", r->op ? ": " : "", row->name,
+                               (long long)value, (long long)row->low);
     return bt__error_token(r->p, BT_ERR_ATTRIBUTE, token,
                            "%s%sattribute `%s` is %lld, expected %lld..%lld",
                            r->op ? r->op->name : "", r->op ? ": " : "", row->name,

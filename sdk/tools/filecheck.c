@@ -37,7 +37,8 @@ struct test {
     line_list runs;
     bt_vec(struct directive) directives;
     line_list output, errors;
-    int exit_code;   /* of the last command that failed */
+    int exit_code;   /* of the last command that failed; 128 and the signal's number */
+    int signal;      /* that killed a command; 0: none */
     int wanted_exit; /* -1: 0, or 1 where errors are checked */
 };
 
@@ -77,6 +78,47 @@ static int parse_place(struct directive *d)
     return 1;
 }
 
+/* A line holds the text; {{...}} in it is a POSIX extended regular expression. NULL: no
+ * memory. */
+static const char *to_regex(bt_arena *arena, const char *text)
+{
+    bt_text out;
+    bt_text_init(&out, arena);
+    while (*text) {
+        const char *end = strncmp(text, "{{", 2) == 0 ? strstr(text, "}}") : NULL;
+        if (end) {
+            bt_text_addf(&out, "(%.*s)", (int)(end - text - 2), text + 2);
+            text = end + 2;
+            continue;
+        }
+        if (strchr("\\^$.[]()*+?{}|", *text))
+            bt_text_add(&out, "\\", 1);
+        bt_text_add(&out, text++, 1);
+    }
+    return bt_text_get(&out);
+}
+
+/* A pattern that is none would match nothing, and CHECK-NOT would always hold. */
+static int check_regex(struct test *test, const struct directive *d)
+{
+    regex_t regex;
+    char why[128];
+    if (!strstr(d->text, "{{"))
+        return EXIT_OK;
+    const char *pattern = to_regex(test->arena, d->text);
+    if (!pattern)
+        return tool_fail(test->tool, bt_no_memory());
+    int fault = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
+    if (!fault) {
+        regfree(&regex);
+        return EXIT_OK;
+    }
+    regerror(fault, &regex, why, sizeof(why));
+    fprintf(stderr, "%s:%u: no regular expression between {{ and }}: %s: %s\n",
+            test->path, d->line, d->text, why);
+    return EXIT_INPUT;
+}
+
 static int read_directive(struct test *test, const char *text, size_t n, uint32_t line)
 {
     for (uint32_t i = 0; i < BT_COUNT(words); i++) {
@@ -87,6 +129,9 @@ static int read_directive(struct test *test, const char *text, size_t n, uint32_
         d.text = trim(test->arena, text + length, n - length);
         if (!d.text || !BT_PUSH(test->arena, &test->directives, d))
             return tool_fail(test->tool, bt_no_memory());
+        int code = check_regex(test, &d);
+        if (code)
+            return code;
         struct directive *last = &test->directives.at[test->directives.len - 1];
         if (d.kind == CHECK_EXIT)
             test->wanted_exit = atoi(d.text);
@@ -210,10 +255,14 @@ static int spawn(char **argv, int out, int err, int *status)
 static int run_command(struct test *test, const char *command)
 {
     char **argv = split(test, command);
-    int out = temporary(), err = temporary(), status = 0, ok = 0;
-    if (!argv || !argv[0] || strcmp(argv[0], "baton") != 0)
+    if (!argv)
+        return tool_fail(test->tool, bt_no_memory());
+    if (!argv[0] || strcmp(argv[0], "baton") != 0) {
         fprintf(stderr, "%s: RUN: must begin with baton: %s\n", test->path, command);
-    else if (out < 0 || err < 0 || !spawn(argv, out, err, &status))
+        return EXIT_INPUT;
+    }
+    int out = temporary(), err = temporary(), status = 0, ok = 0;
+    if (out < 0 || err < 0 || !spawn(argv, out, err, &status))
         fprintf(stderr, "%s: cannot run %s: %s\n", test->path, command, strerror(errno));
     else
         ok = read_lines(test, out, &test->output) && read_lines(test, err, &test->errors);
@@ -221,32 +270,13 @@ static int run_command(struct test *test, const char *command)
         close(out);
     if (err >= 0)
         close(err);
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    test->signal = WIFSIGNALED(status) ? WTERMSIG(status) : test->signal;
     test->exit_code = code ? code : test->exit_code;
     return ok ? EXIT_OK : EXIT_FAULT;
 }
 
 /* ---- checks ---- */
-
-/* A line holds the text; {{...}} in it is a POSIX extended regular expression. NULL: no
- * memory. */
-static const char *to_regex(bt_arena *arena, const char *text)
-{
-    bt_text out;
-    bt_text_init(&out, arena);
-    while (*text) {
-        const char *end = strncmp(text, "{{", 2) == 0 ? strstr(text, "}}") : NULL;
-        if (end) {
-            bt_text_addf(&out, "(%.*s)", (int)(end - text - 2), text + 2);
-            text = end + 2;
-            continue;
-        }
-        if (strchr("\\^$.[]()*+?{}|", *text))
-            bt_text_add(&out, "\\", 1);
-        bt_text_add(&out, text++, 1);
-    }
-    return bt_text_get(&out);
-}
 
 static int holds(struct test *test, const char *line, const char *text)
 {
@@ -340,7 +370,10 @@ static void print_output(const struct test *test)
     fprintf(stderr, "---- standard output ----\n");
     for (uint32_t i = 0; i < test->output.len; i++)
         fprintf(stderr, "%s\n", test->output.at[i]);
-    fprintf(stderr, "---- standard error, exit code %d ----\n", test->exit_code);
+    if (test->signal)
+        fprintf(stderr, "---- standard error, killed by signal %d ----\n", test->signal);
+    else
+        fprintf(stderr, "---- standard error, exit code %d ----\n", test->exit_code);
     for (uint32_t i = 0; i < test->errors.len; i++)
         fprintf(stderr, "%s\n", test->errors.at[i]);
 }
@@ -353,8 +386,13 @@ static int check_exit(const struct test *test)
             wanted = EXIT_INPUT;
     }
     wanted = wanted < 0 ? EXIT_OK : wanted;
-    if (test->exit_code == wanted)
+    if (test->exit_code == wanted && !test->signal)
         return 1;
+    if (test->signal) {
+        fprintf(stderr, "%s: killed by signal %d, exit code %d is expected\n", test->path,
+                test->signal, wanted);
+        return 0;
+    }
     fprintf(stderr, "%s: exit code %d where %d is expected\n", test->path,
             test->exit_code, wanted);
     return 0;
@@ -376,7 +414,8 @@ static int run_test(struct tool *tool, const bt_file *file)
         code = run_command(&test, test.runs.at[i]);
     if (code)
         return code;
-    if (check_all(&test) && check_exit(&test))
+    int as_expected = check_exit(&test);
+    if (check_all(&test) && as_expected)
         return EXIT_OK;
     print_output(&test);
     return EXIT_INPUT;

@@ -14,6 +14,19 @@ static void print_text(void *self, const char *text)
     fputs(text, stderr);
 }
 
+/* What only passes could mind must not be lost where none run. */
+static int check_idle(struct tool *tool)
+{
+    static const char *const names[] = { "require",     "disable",    "set",
+                                         "dump-before", "dump-after", "stop-after" };
+    for (uint32_t i = 0; i < BT_COUNT(names); i++) {
+        if (option_value(tool, names[i]))
+            return tool_usage(tool, "--%s needs passes: give --passes or --pipeline",
+                              names[i]);
+    }
+    return EXIT_OK;
+}
+
 static int read_options(struct tool *tool, bt_pipeline_options *out)
 {
     int64_t stop = 0;
@@ -49,7 +62,11 @@ static int run(struct tool *tool)
     bt_pipeline_options options;
     bt_module *module, *typed, *out;
     bt_import_options import = read_import_options(tool);
-    int code = read_options(tool, &options);
+    int code = check_one_source(tool);
+    if (!code)
+        code = read_options(tool, &options);
+    if (!code && !*source)
+        code = check_idle(tool);
     if (code)
         return code;
     TRY_TOOL(tool, bt_import(tool->ctx, tool->args[0], &import, &module));

@@ -1,5 +1,13 @@
 #include "pass_options.h"
 
+int check_one_source(const struct tool *tool)
+{
+    if (option_value(tool, "passes") && option_value(tool, "pipeline"))
+        return tool_usage(tool,
+                          "--passes and --pipeline are two lists of passes: give one");
+    return EXIT_OK;
+}
+
 int read_pass_options(struct tool *tool, bt_pipeline_options *out)
 {
     int64_t level = -1;

@@ -15,6 +15,8 @@
     { "target", 0, "NAME", "target that conditions of the pipeline ask for" }
 // clang-format on
 
+/* --passes and --pipeline exclude each other. Gives an exit code. */
+int check_one_source(const struct tool *);
 /* Fills what PASS_OPTIONS gives; the rest is zero. Gives an exit code. */
 int read_pass_options(struct tool *, bt_pipeline_options *out);
 

@@ -39,6 +39,8 @@ static int run(struct tool *tool)
     int code = read_pass_options(tool, &options);
     if (code)
         return code;
+    if (!*tool->args[1])
+        return tool_usage(tool, "PIPELINE is empty: give a name, a file or a list");
     TRY_TOOL(tool, bt_pipeline_read(tool->ctx, tool->args[1], &pipeline));
     code = is_check ? check(tool, pipeline, &options) : resolve(tool, pipeline, &options);
     bt_pipeline_destroy(pipeline);

@@ -6,6 +6,7 @@
 #include "import_options.h"
 #include "input.h"
 #include "output.h"
+#include "pass_options.h"
 #include "verbs.h"
 
 /* Quotes a word for the shell where it needs that. */
@@ -136,7 +137,9 @@ static int run_program(struct tool *tool, bt_program *program)
 static int run(struct tool *tool)
 {
     int64_t level = -1;
-    int code = option_number(tool, "opt-level", 4, &level);
+    int code = check_one_source(tool);
+    if (!code)
+        code = option_number(tool, "opt-level", 4, &level);
     if (code)
         return code;
     const char *pipeline = option_value(tool, "pipeline");

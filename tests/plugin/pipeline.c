@@ -182,8 +182,8 @@ static void test_faults_of_a_manifest_have_a_place(void **state)
         "{\"name\": \"x\", \"sequence\": [{\"pass\": \"test-idle\", "
         "\"options\":\n{\"max-round\": 1}}]}",
         2, 15,
-        "test-idle has no option \"max_round\": it has max_rounds, tag; did you mean "
-        "max_rounds?");
+        "test-idle has no option \"max-round\": it has max-rounds, tag; did you mean "
+        "max-rounds?");
     expect_fault(ctx,
                  "{\"name\": \"x\", \"sequence\": [\n{\"pipeline\": \"test-loop\"}]}", 4,
                  31, "nested more than 16 deep: does test-loop contain itself?");

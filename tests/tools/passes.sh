@@ -1,0 +1,62 @@
+# Lists of passes, pipelines and what they are run with: nothing that is asked for is lost.
+. "$(dirname "$0")/kit.sh"
+
+cat > p.baton <<'END1'
+#[version = "baton 0.1"]
+
+def @main(%x: float32) { add(%x, 1f) }
+END1
+opt() { # CODE TEXT OPTION...
+    code=$1
+    text=$2
+    shift 2
+    expect "$code" "$text" -- "$baton" opt p.baton "$@"
+}
+opt 2 'require needs passes: give --passes or --pipeline' --require nosuch
+opt 2 'disable needs passes' --disable nosuch
+opt 2 'set needs passes' --set a=b
+opt 2 'dump-after needs passes' --dump-after nosuch
+opt 2 'passes and --pipeline are two lists' --passes dead-code --pipeline default
+expect 2 'passes and --pipeline are two lists' -- "$baton" run p.baton -i 1 --passes dead-code --pipeline default
+opt 1 'pass "nosuch"' --passes dead-code --require nosuch
+opt 1 'no pass "ded-code".*did you mean dead-code\|"ded-code"' --passes dead-code --disable ded-code
+opt 1 '"ded-code"' --passes dead-code --dump-before ded-code
+opt 1 '"ded-code"' --pipeline default --dump-after ded-code
+opt 0 'add' --passes dead-code --dump-after dead-code
+opt 0 'add' --passes dead-code --dump-after '*'
+opt 1 'neither a variable nor an option of a pass named "a"' --passes dead-code --set a=b
+expect 2 'PIPELINE is empty' -- "$baton" pipeline check ''
+expect 1 'no option "max-byte": it has max-bytes; did you mean max-bytes?' -- "$baton" pipeline check 'fold-constant{max-byte=1}'
+expect 1 'is -1, expected at least 0' -- "$baton" pipeline check 'fold-constant{max-bytes=-1}'
+
+# A contribution that cannot work is told with its plugin.
+mkdir plugin
+contribute() {
+    printf '{"id": "org.example.gives", "version": "0.1.0", "license": "Apache-2.0",\n%s "provides": {},\n"contributes": [%s]}\n' \
+        '"abi": {"major": 0, "needs": 1, "built": 1},' "$1" > plugin/gives.baton.json
+}
+BATON_PLUGIN_PATH=$PWD/plugin
+export BATON_PLUGIN_PATH
+contribute '{"slot": "after-simplify", "pass": "nosuch"}'
+cat > with_slot.json <<'END1'
+{ "name": "with-slot", "sequence": [ { "slot": "after-simplify" } ] }
+END1
+expect 1 'nosuch' 'plugin org.example.gives contributes it to the pipeline' -- "$baton" pipeline check with_slot.json
+contribute '{"slot": "after-simplify", "repeat": {"max": 2}}'
+expect 0 'org.example.gives.*refused' 'field "sequence" is missing: what to repeat' -- "$baton" plugin list
+expect 0 'every pass is known' -- "$baton" pipeline check with_slot.json
+unset BATON_PLUGIN_PATH
+
+# Test files.
+cat > bad_regex.baton <<'END1'
+// RUN: baton opt %s
+#[version = "baton 0.1"]
+def @main(%x: float32) { add(%x, 1f) }
+// CHECK-NOT: {{[a}}
+END1
+expect 1 'bad_regex.baton:4: no regular expression between' -- "$baton" filecheck bad_regex.baton
+cat > bad_run.baton <<'END1'
+// RUN: cat %s
+// CHECK: x
+END1
+expect 1 'RUN: must begin with baton: cat' -- "$baton" filecheck bad_run.baton

@@ -279,9 +279,10 @@ static bt_status choose(bt_ctx *ctx, struct bt__plugins *plugins,
             return bt_fail(
                 ctx, BT_ERR_PLUGIN,
                 "%s \"%s\" is provided twice, by %s (%s) and by %s (%s): remove "
-                "one of them",
+                "one of them, or choose by BATON_PLUGIN_USE=%s=%s",
                 kind_word(interface_name), name, usable->plugin->id,
-                usable->plugin->manifest, item->plugin->id, item->plugin->manifest);
+                usable->plugin->manifest, item->plugin->id, item->plugin->manifest, name,
+                usable->plugin->id);
         usable = item;
     }
     *out = usable ? usable : first; // a refused one: opening it tells why

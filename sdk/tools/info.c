@@ -18,8 +18,9 @@ struct survey {
     struct tool *tool;
     bt_arena *arena;
     const bt_module *module;
-    bt_map counts; /* operator -> struct count */
-    bt_map consts; /* objects seen */
+    bt_map counts;  /* operator -> struct count */
+    bt_map consts;  /* objects seen */
+    bt_map reached; /* functions seen */
     uint64_t nbinding, nparameter, nparameter_bytes;
     int64_t multiply_adds;
     uint32_t nunknown; /* calls whose cost is not known */
@@ -30,8 +31,8 @@ struct survey {
 static bt_status count_const(struct survey *s, const bt_value *value)
 {
     const bt_tensor *tensor = bt_const_tensor(value);
-    if (!tensor || bt_map_find(&s->consts, tensor))
-        return NULL;
+    if (!tensor || tensor->rank == 0 || bt_map_find(&s->consts, tensor))
+        return NULL; // a number in the text of a program is no parameter
     s->nparameter += (uint64_t)tensor->nelem;
     s->nparameter_bytes += bt_tensor_nbytes(tensor);
     return bt_map_put(&s->consts, tensor, s) ? NULL : bt_no_memory();
@@ -116,24 +117,45 @@ static bt_status count_call(struct survey *s, const bt_call *call)
     return NULL;
 }
 
-static bt_status count_module(struct survey *s)
+typedef bt_vec(const bt_block *) block_list;
+
+/* A function is counted once, however often it is named. */
+static bt_status reach(struct survey *s, const bt_global *global, block_list *queue)
 {
-    bt_vec(const bt_block *) queue = { 0 };
-    for (uint32_t i = 0; i < s->module->nglobal; i++) {
-        const bt_func *func = s->module->globals[i]->func;
-        if (func && !BT_PUSH(s->arena, &queue, func->block))
-            return bt_no_memory();
-    }
+    if (!global || !global->func || bt_map_find(&s->reached, global))
+        return NULL;
+    if (!bt_map_put(&s->reached, global, s) ||
+        !BT_PUSH(s->arena, queue, global->func->block))
+        return bt_no_memory();
+    return NULL;
+}
+
+static bt_status reach_value(struct survey *s, const bt_value *value, block_list *queue)
+{
+    const bt_global_ref *ref = value ? bt_as_global(value) : NULL;
+    return ref ? reach(s, bt_module_find(s->module, ref->base.name), queue) : NULL;
+}
+
+/* What the entry reaches: the functions that it names, and those that they name. */
+static bt_status count_module(struct survey *s, const bt_global *entry)
+{
+    block_list queue = { 0 };
+    BT_TRY(reach(s, entry, &queue));
     while (queue.len) {
         const bt_block *block = queue.at[--queue.len];
+        BT_TRY(reach_value(s, block->result, &queue));
         for (uint32_t i = 0; i < block->nbinding; i++) {
             const bt_value *value = block->bindings[i];
             const bt_call *call = bt_as_call(value);
             s->nbinding++;
             if (call && call->callee_kind == BT_CALLEE_OP)
                 BT_TRY(count_call(s, call));
-            for (uint32_t k = 0; k < bt_value_noperand(value); k++)
+            for (uint32_t k = 0; k < bt_value_noperand(value); k++) {
                 BT_TRY(count_const(s, bt_value_operand(value, k)));
+                BT_TRY(reach_value(s, bt_value_operand(value, k), &queue));
+            }
+            if (call && call->callee_kind == BT_CALLEE_VALUE)
+                BT_TRY(reach_value(s, call->callee, &queue));
             for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
                 if (!BT_PUSH(s->arena, &queue, bt_value_region(value, k)))
                     return bt_no_memory();
@@ -251,6 +273,42 @@ static int print_survey(struct survey *s, const bt_global *entry)
     return print_operators(s);
 }
 
+static json_t *port_json(struct survey *s, const char *name, const bt_type *type)
+{
+    bt_text text;
+    bt_text_init(&text, s->arena);
+    bt_print_type(s->tool->ctx, type, &text);
+    return json_pack("{s:s, s:s}", "name", name, "type",
+                     bt_text_get(&text) ? bt_text_get(&text) : "");
+}
+
+static json_t *inputs_json(struct survey *s, const bt_global *entry)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; entry->func && i < entry->func->block->nparam; i++) {
+        const bt_value *param = &entry->func->block->params[i]->base;
+        json_array_append_new(list,
+                              port_json(s, param->name ? param->name : "", param->type));
+    }
+    return list;
+}
+
+static json_t *outputs_json(struct survey *s, const bt_global *entry)
+{
+    json_t *list = json_array();
+    const bt_type *type = entry->func ? entry->func->result : NULL;
+    const bt_list_type *fields = type ? bt_as_tuple_type(type) : NULL;
+    uint32_t n = fields ? fields->n : type != NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        char key[32];
+        snprintf(key, sizeof(key), "output%u", i);
+        const bt_dict_entry *name = bt_dict_find(&entry->func->attrs, key);
+        json_array_append_new(list, port_json(s, name && name->text ? name->text : "",
+                                              fields ? fields->at[i] : type));
+    }
+    return list;
+}
+
 static int print_json(struct survey *s, const bt_global *entry)
 {
     json_t *ops = json_object(), *root;
@@ -258,8 +316,10 @@ static int print_json(struct survey *s, const bt_global *entry)
         const struct count *count = s->counts.at[i].value;
         json_object_set_new(ops, count->name, json_integer((json_int_t)count->n));
     }
-    root = json_pack("{s:s, s:I, s:I, s:I, s:o}", "entry", entry->name, "bindings",
-                     (json_int_t)s->nbinding, "parameters", (json_int_t)s->nparameter,
+    root = json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "entry", entry->name,
+                     "inputs", inputs_json(s, entry), "outputs", outputs_json(s, entry),
+                     "bindings", (json_int_t)s->nbinding, "parameters",
+                     (json_int_t)s->nparameter, "bytes", (json_int_t)s->nparameter_bytes,
                      "multiply_adds", (json_int_t)s->multiply_adds, "operators", ops);
     char *text = root ? json_dumps(root, 0) : NULL;
     json_decref(root);
@@ -284,9 +344,10 @@ static int run(struct tool *tool)
                         .module = typed };
     bt_map_init(&s.counts, s.arena, 1);
     bt_map_init(&s.consts, s.arena, 0);
+    bt_map_init(&s.reached, s.arena, 0);
     status = bt_module_entry(tool->ctx, typed, option_value(tool, "entry"), &entry);
     if (!status)
-        status = count_module(&s);
+        status = count_module(&s, entry);
     int code = status                       ? tool_fail(tool, status)
                : option_value(tool, "json") ? print_json(&s, entry)
                                             : print_survey(&s, entry);

@@ -125,14 +125,24 @@ static const struct action {
     { "new", 3, 4, plugin_new },
 };
 
+static int wrong_count(const struct tool *tool, const char *name, uint32_t low,
+                       uint32_t high)
+{
+    if (high == 0)
+        return tool_usage(tool, "%s takes no argument", name);
+    if (low == high)
+        return tool_usage(tool, "%s takes %u argument%s", name, low, low == 1 ? "" : "s");
+    return tool_usage(tool, "%s takes %u to %u arguments", name, low, high);
+}
+
 static int run(struct tool *tool)
 {
     for (uint32_t i = 0; i < BT_COUNT(actions); i++) {
         if (strcmp(actions[i].name, tool->args[0]) != 0)
             continue;
         if (tool->narg < actions[i].min_arg || tool->narg > actions[i].max_arg)
-            return tool_usage(tool, "%s takes %u to %u arguments", actions[i].name,
-                              actions[i].min_arg - 1, actions[i].max_arg - 1);
+            return wrong_count(tool, actions[i].name, actions[i].min_arg - 1,
+                               actions[i].max_arg - 1);
         return actions[i].run(tool);
     }
     return tool_usage(tool, "there is no action %s", tool->args[0]);
@@ -158,7 +168,8 @@ const struct verb verb_plugin = {
     .details = "list                    all plugins found, why some are refused, what was not searched\n"
                "why NAME                where a name comes from, every candidate, and why this one;\n"
                "                        exit code 1 where nothing is called so\n"
-               "describe FILE.so        the manifest of a shared object, written from its tables\n"
+               "describe FILE.so        the manifest of a shared object, written from its tables and from\n"
+               "                        what --seed plugin.json, which must be given, says by hand\n"
                "describe M.baton.json   the same of a plugin that comes as C source\n"
                "check ID [OP]           whether a plugin agrees with its manifest and its operators (OP: one)\n"
                "                        do what they say: each is typed and run on the cases that it states\n"

@@ -5,7 +5,7 @@
  * p     addresses: the output, then the operands. Elements need no alignment. An operand
  *       of the output's width may be the output itself; nothing overlaps otherwise
  * n     n[0] the count of elements, >= 0, then the other integers a row takes
- * gives 0, or a fault number (BT_FAULT_... of the caller's kind); none of these faults
+ * gives 0: none of them can fail, as indices and counts are the caller's to check
  *
  * What an element becomes depends on its operands alone, not on its place, the count or
  * the ISA: rows of one name give the same bits on all ISAs (which bits of a NaN they set
@@ -18,9 +18,9 @@
  *     OP.T.s        b is one element for all;  OP.T.r  a is
  *     cast.T.U      from T to U
  *     select.T      out, mask (bool), a, b
- *     fma.T[.s]     out = a * b + c: out, a, b, c; .s: b is one element
- *     fma_relu.T[.s], add_relu.T[.s], mul_sigmoid.T   max(a * b + c, 0), max(a + b, 0),
- *                   a * sigmoid(b)
+ *     fma.T[.s]     out = a * b + c, of floats: out, a, b, c; .s: b is one element
+ *     fma_relu.T[.s]                           max(a * b + c, 0)
+ *     add_relu.T[.s .r], mul_sigmoid.T[.s .r]  max(a + b, 0), a * sigmoid(b), of float32
  *     fill.T        out, one element, repeated
  *     copy.W        out, a: equal or disjoint
  *     gather.W      out[i] = a[index[i]]: out, a, index (int64)

@@ -64,6 +64,40 @@ static uint32_t code_of(const bt_type *type)
     return kind == BT_KIND_DIM || kind == BT_KIND_SHAPE ? BT_ERR_SHAPE : BT_ERR_TYPE;
 }
 
+/* How a number must be written to have the dtype of the other operand. */
+static const char *suffix_of(const bt_type *dtype)
+{
+    static const struct {
+        bt_dtype dtype;
+        const char *suffix;
+    } rows[] = { { BT_FLOAT32, "f" },     { BT_FLOAT16, "f16" }, { BT_FLOAT64, "f64" },
+                 { BT_BFLOAT16, "bf16" }, { BT_INT64, "i64" },   { BT_INT8, "i8" },
+                 { BT_INT16, "i16" },     { BT_INT32, "i32" },   { BT_UINT8, "u8" } };
+    const bt_dtype_type *of = (const bt_dtype_type *)(const void *)dtype;
+    for (uint32_t i = 0; dtype->kind == BT_TYPE_DTYPE && i < BT_COUNT(rows); i++) {
+        if (rows[i].dtype == of->dtype)
+            return rows[i].suffix;
+    }
+    return NULL;
+}
+
+/* "1" has another dtype than the other operand: how it is meant. */
+static void add_number_hint(bt_solver *s, const bt_type *a, const bt_type *b,
+                            bt_text *text)
+{
+    const bt_call *call = s->current->u.op.call;
+    for (uint32_t i = 0; call && i < call->narg; i++) {
+        const bt_tensor *number = bt_const_tensor(call->args[i]);
+        if (!number || number->rank || number->dtype != BT_INT32)
+            continue;
+        const char *suffix = suffix_of(bt_type_dtype(s->store, BT_INT32) == a ? b : a);
+        if (suffix)
+            bt_text_addf(text, ": write %lld%s", (long long)bt_tensor_get_int(number, 0),
+                         suffix);
+        return;
+    }
+}
+
 /* The error for two terms that do not stand to each other as a check says. */
 static bt_status fail_pair(bt_solver *s, const bt_relation_call *r, uint32_t check,
                            const char *what, const bt_type *a, const bt_type *b)
@@ -88,6 +122,8 @@ static bt_status fail_pair(bt_solver *s, const bt_relation_call *r, uint32_t che
     }
     if (s->is_infinite)
         bt_text_addf(&text, ", which would contain itself");
+    if (check == BT_CHECK_EQUAL && bt_type_kind_of(a) == BT_KIND_DTYPE)
+        add_number_hint(s, a, b, &text);
     return fail(s, r, -1, code_of(a), bt_text_get(&text));
 }
 

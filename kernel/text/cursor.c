@@ -1,5 +1,5 @@
 /* The parser's place in the text: tokens ahead, errors, and going on after them. */
-#include "text/parse.h"
+#include "text/draft.h"
 
 #include <string.h>
 
@@ -137,9 +137,36 @@ static void place_of(bt__parser *p, uint32_t offset, uint32_t nbytes, bt_place *
                        .text = bt_arena_text(p->arena, p->text + start, end - start) };
 }
 
+static int comes_before(bt_status a, bt_status b)
+{
+    return a->place.line != b->place.line ? a->place.line < b->place.line
+                                          : a->place.column < b->place.column;
+}
+
+void bt__report_faults(bt__parser *p)
+{
+    struct bt__fault *at = p->faults.at;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->faults.len; i++) {
+        struct bt__fault fault = at[i];
+        uint32_t k = i;
+        for (; k && comes_before(fault.status, at[k - 1].status); k--)
+            at[k] = at[k - 1];
+        at[k] = fault;
+    }
+    for (uint32_t i = 0; i < p->faults.len; i++) {
+        if (at[i].is_follow_up)
+            continue;
+        bt_report(p->ctx, at[i].status);
+        if (!n++)
+            p->first = at[i].status;
+    }
+}
+
 int bt__error_status(bt__parser *p, bt_status status)
 {
-    if (!p->is_quiet)
+    struct bt__fault fault = { status, 0 };
+    if (!p->is_quiet && (!p->fault_arena || !BT_PUSH(p->fault_arena, &p->faults, fault)))
         bt_report(p->ctx, status);
     if (!p->first)
         p->first = status;
@@ -323,6 +350,20 @@ int bt__at_section(const bt__parser *p, const char *name)
     return bt__at(p, BT_TOKEN_HEADER) && bt__token_is_word(p, &p->next, name);
 }
 
+/* A name that skipped text binds is known, though not what it is. */
+static void skip_name(bt__parser *p)
+{
+    int binds = p->next.kind == BT_TOKEN_EQUAL || p->next.kind == BT_TOKEN_COLON;
+    if (!bt__at(p, BT_TOKEN_LOCAL) || !binds || !p->module)
+        return;
+    const char *name = bt__token_name(p, &p->token);
+    uint32_t space = bt__local_space(p, &p->token);
+    bt__draft *poison =
+        name && !bt__scoped_find(p, space, name) ? bt__draft_poison(p) : NULL;
+    if (poison)
+        (void)bt__scoped_set(p, space, name, poison);
+}
+
 void bt__skip_statement(bt__parser *p, uint32_t braces)
 {
     while (!bt__at(p, BT_TOKEN_END) && !bt__at_definition(p)) {
@@ -330,6 +371,7 @@ void bt__skip_statement(bt__parser *p, uint32_t braces)
         if (is_outside && bt__at(p, BT_TOKEN_RBRACE))
             return;
         int is_end = is_outside && bt__at(p, BT_TOKEN_SEMICOLON);
+        skip_name(p);
         bt__advance(p);
         if (is_end)
             return;

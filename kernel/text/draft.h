@@ -143,6 +143,7 @@ struct bt__module_draft {
     bt_module_builder *builder;
     bt_map adts;    /* name -> bt_adt_def */
     bt_map ctors;   /* name -> bt_ctor */
+    bt_map unread;  /* names in definitions of data types that could not be read */
     bt_map globals; /* name -> struct bt__draft_global, in order of definition */
     bt_map ops;     /* name -> bt_op */
     bt_map unknown; /* name -> struct bt__unknown_op */
@@ -183,6 +184,8 @@ int bt__parse_headers(bt__parser *);
 int bt__parse_adts(bt__parser *);
 /* Passes over a data type, which was read before. 0: it had an error. */
 int bt__skip_adt(bt__parser *);
+/* Whether a definition of a data type that could not be read may define the name. */
+int bt__is_unread(const bt__parser *, const char *name);
 /* Whatever definition stands here. */
 int bt__parse_definition(bt__parser *);
 

@@ -11,6 +11,8 @@ static int note_unknown(bt__parser *p, const char *name, const bt__token *token,
                         bt_status why)
 {
     bt_map *unknown = &p->module->unknown;
+    if (bt__is_unread(p, name))
+        return 1;
     struct bt__unknown_op *op = bt_map_find(unknown, name);
     if (!op) {
         op = BT_NEW(p->arena, struct bt__unknown_op);
@@ -31,6 +33,11 @@ static int get_op(bt__parser *p, const char *name, const bt__token *token,
     *out = NULL;
     if (status->code == BT_ERR_MEMORY)
         return bt__error_memory(p);
+    const char *near = p->module ? bt__module_near_ctor(p, name) : NULL;
+    if (near)
+        status =
+            bt_fail(p->ctx, BT_ERR_NAME,
+                    "no op or constructor is named \"%s\"; did you mean %s?", name, near);
     if (p->module)
         return note_unknown(p, name, token, status);
     return bt__error_token(p, status->code, token, "%s", status->message);

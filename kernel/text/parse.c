@@ -86,14 +86,26 @@ static void skip_definition(bt__parser *p, uint32_t start)
         bt__advance(p);
 }
 
+static int fail_definition(bt__parser *p)
+{
+    static const char *const of_globals[] = { "def", "const", "extern", "gradient" };
+    for (uint32_t i = 0; i < BT_COUNT(of_globals); i++) {
+        if (bt__at_word(p, of_globals[i]) && p->next.kind == BT_TOKEN_WORD)
+            return bt__error_token(
+                p, BT_ERR_SYNTAX, &p->next, "names of globals begin with @: %s @%.*s",
+                of_globals[i], (int)(p->next.nbytes < 40 ? p->next.nbytes : 40),
+                p->text + p->next.offset);
+    }
+    return bt__error_expected(p, "a definition: def, type, extern, const or gradient");
+}
+
 static void parse_definitions(bt__parser *p)
 {
     while (!at_end(p) && !p->stop) {
         uint32_t start = p->token.offset;
         int ok = bt__at_definition(p) && !bt__at(p, BT_TOKEN_HEADER)
                      ? bt__parse_definition(p)
-                     : bt__error_expected(p, "a definition: def, type, extern, const or "
-                                             "gradient");
+                     : fail_definition(p);
         if (!ok)
             skip_definition(p, start);
     }
@@ -161,6 +173,7 @@ static void parse_module(bt__parser *p)
         parse_lone(p);
     else
         parse_definitions(p);
+    bt__scoped_clear(p);
     if (bt__report_unknown_ops(p) && !p->stop)
         bt__report_unknown_globals(p);
 }
@@ -174,6 +187,7 @@ static void init_module(bt__module_draft *module, bt_arena *arena, const char *f
     for (uint32_t i = 0; i < BT_COUNT(by_name); i++)
         bt_map_init(by_name[i], arena, 0);
     bt_map_init(&module->func_attrs, arena, 0);
+    bt_map_init(&module->unread, arena, 0);
 }
 
 static void deinit_module(bt_ctx *ctx, bt__module_draft *module)
@@ -198,7 +212,13 @@ static bt_status parse_into(bt_ctx *ctx, bt_store *store, bt_arena *arena,
     BT_TRY(bt_module_builder_create(ctx, store, NULL, &module.builder));
     bt__parser_init(&p, ctx, store, arena, file, text, (uint32_t)nbytes);
     p.module = &module;
-    parse_module(&p);
+    p.fault_arena = bt_arena_create(bt_ctx_registry(ctx));
+    if (p.fault_arena)
+        parse_module(&p);
+    else
+        bt__error_memory(&p);
+    bt__report_faults(&p);
+    bt_arena_destroy(p.fault_arena);
     bt_status status = p.first ? p.first : bt__check_given(&p);
     if (!status)
         status = bt__emit_module(&p, out);

@@ -53,6 +53,12 @@ struct bt__undo {
     uint32_t epoch;
 };
 
+/* An error of a module. */
+struct bt__fault {
+    bt_status status;
+    uint32_t is_follow_up; /* of another, which is told */
+};
+
 typedef struct bt__parser {
     bt_ctx *ctx;
     bt_store *store; /* NULL: only what needs none may be parsed */
@@ -70,7 +76,9 @@ typedef struct bt__parser {
     uint32_t depth;
     uint32_t braces; /* open ones */
     uint32_t nerror;
-    bt_status first;      /* error */
+    bt_status first;                 /* error */
+    bt_vec(struct bt__fault) faults; /* of a module, until its end */
+    bt_arena *fault_arena;           /* of them: marks in the other come and go */
     uint32_t expected_at; /* offset of the last error about what was expected */
     /* tokens are looked over; what is wrong with them comes later */
     uint32_t is_scanning;
@@ -116,6 +124,9 @@ int bt__error_expected(bt__parser *, const char *what); /* at the current token 
 int bt__error_memory(bt__parser *);
 int bt__error_store(bt__parser *, uint32_t offset); /* a constructor gave NULL */
 int bt__error_status(bt__parser *, bt_status);      /* someone else's */
+/* Reports what was found in a module, in the order of the text, without what follows from
+ * others. */
+void bt__report_faults(bt__parser *);
 /* A status with the place, not reported. */
 bt_status bt__status_at(bt__parser *, uint32_t code, uint32_t offset, uint32_t nbytes,
                         const char *format, ...) BT_PRINTF(5, 6);

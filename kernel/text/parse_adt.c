@@ -149,16 +149,39 @@ static int define_adt(bt__parser *p, struct bt__draft_adt *adt)
     return 1;
 }
 
+/* Names that the text of a definition with errors may define: nothing is said of them. */
+static void note_unread(bt__parser *p, const struct bt__draft_adt *adt)
+{
+    bt__seek(p, adt->offset);
+    p->is_scanning = 1;
+    do {
+        int is_name = bt__at(p, BT_TOKEN_WORD) || bt__at(p, BT_TOKEN_STRING);
+        const char *name = is_name ? bt__token_name(p, &p->token) : NULL;
+        if (name && !bt_map_put(&p->module->unread, name, (void *)(uintptr_t)name))
+            bt__error_memory(p);
+        bt__advance(p);
+    } while (!bt__at(p, BT_TOKEN_END) && !bt__at_definition(p) && !p->stop);
+    p->is_scanning = 0;
+}
+
 int bt__parse_adts(bt__parser *p)
 {
     bt__module_draft *module = p->module;
-    for (uint32_t i = 0; i < module->adt_list.len && !p->stop; i++)
-        declare_adt(p, &module->adt_list.at[i]);
     for (uint32_t i = 0; i < module->adt_list.len && !p->stop; i++) {
-        if (module->adt_list.at[i].def)
-            define_adt(p, &module->adt_list.at[i]);
+        if (!declare_adt(p, &module->adt_list.at[i]))
+            note_unread(p, &module->adt_list.at[i]);
+    }
+    for (uint32_t i = 0; i < module->adt_list.len && !p->stop; i++) {
+        struct bt__draft_adt *adt = &module->adt_list.at[i];
+        if (adt->def && !define_adt(p, adt))
+            note_unread(p, adt);
     }
     return !p->stop;
+}
+
+int bt__is_unread(const bt__parser *p, const char *name)
+{
+    return p->module && bt_map_find(&p->module->unread, name) != NULL;
 }
 
 /* Definitions are reached in the order in which the scan noted them. */

@@ -215,7 +215,11 @@ static bt__draft *parse_primary(bt__parser *p)
         return parse_braces(p);
     if (bt__at(p, BT_TOKEN_STRING))
         return bt__parse_named(p);
-    bt__error_expected(p, "an expression");
+    if (bt__at(p, BT_TOKEN_MINUS))
+        bt__error_token(p, BT_ERR_SYNTAX, &p->token,
+                        "`-` stands between two expressions only: write negative(...)");
+    else
+        bt__error_expected(p, "an expression");
     return NULL;
 }
 

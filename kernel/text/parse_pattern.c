@@ -58,6 +58,8 @@ static int parse_constructor(bt__parser *p, bt__draft_block *block,
         return 0;
     out->kind = BT_PATTERN_CTOR;
     out->ctor = bt__module_ctor(p, name);
+    if (!out->ctor && bt__is_unread(p, name))
+        return 0;
     if (!out->ctor) {
         const char *near = bt__module_near_ctor(p, name);
         return bt__error_token(p, BT_ERR_NAME, &token, "no constructor is named %s%s%s%s",

@@ -336,6 +336,17 @@ bt__draft *bt__parse_statements(bt__parser *p)
     return more < 0 ? result : NULL;
 }
 
+/* What a statement that could not be read says of names is not told: it may have been
+ * meant as several. */
+static void forget_names(bt__parser *p, uint32_t first)
+{
+    uint32_t last = p->faults.len - 1;
+    if (!p->faults.len || p->faults.at[last].status->code != BT_ERR_SYNTAX)
+        return;
+    for (uint32_t i = first; i < last; i++)
+        p->faults.at[i].is_follow_up = p->faults.at[i].status->code == BT_ERR_NAME;
+}
+
 int bt__parse_body(bt__parser *p, bt__draft_block *block)
 {
     bt__draft_block *outer = p->module->block;
@@ -348,6 +359,7 @@ int bt__parse_body(bt__parser *p, bt__draft_block *block)
             more = bt__error_expected(p, "the result of the block");
             break;
         }
+        uint32_t first = p->faults.len;
         p->in_block = 1;
         more = parse_statement(p, &result);
         p->in_block = 0;
@@ -355,6 +367,7 @@ int bt__parse_body(bt__parser *p, bt__draft_block *block)
         if (is_over)
             more = bt__error_expected(p, "`;`, or `}` after the result");
         if (more == 0 && !p->stop) {
+            forget_names(p, first);
             bt__skip_statement(p, braces);
             if (bt__at_definition(p) || bt__at(p, BT_TOKEN_END) ||
                 bt__at(p, BT_TOKEN_RBRACE))

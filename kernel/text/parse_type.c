@@ -44,9 +44,13 @@ static const bt_type *parse_tensor(bt__parser *p)
     const bt_type *shape, *dtype;
     const bt_layout *layout = NULL;
     bt__advance(p);
-    if (!bt__expect(p, BT_TOKEN_LBRACKET) ||
-        !(shape = bt__parse_term(p, BT_KIND_SHAPE)) || !bt__expect(p, BT_TOKEN_COMMA) ||
-        !(dtype = parse_dtype(p)))
+    if (!bt__expect(p, BT_TOKEN_LBRACKET) || !(shape = bt__parse_term(p, BT_KIND_SHAPE)))
+        return NULL;
+    if (bt__at(p, BT_TOKEN_RBRACKET)) {
+        bt__error_expected(p, "`,` and a dtype, as in Tensor[(2, 3), float32]");
+        return NULL;
+    }
+    if (!bt__expect(p, BT_TOKEN_COMMA) || !(dtype = parse_dtype(p)))
         return NULL;
     if (bt__accept(p, BT_TOKEN_COMMA)) {
         bt__token token = p->token;
@@ -168,6 +172,8 @@ static const bt_adt_def *parse_adt_name(bt__parser *p)
     if (!name)
         return NULL;
     const bt_adt_def *def = bt__module_adt(p, name);
+    if (!def && bt__is_unread(p, name))
+        return NULL;
     if (!def) {
         const char *near = bt__module_near_type(p, name);
         bt__error_token(p, BT_ERR_NAME, &p->token, "no type is named %s%s%s%s",

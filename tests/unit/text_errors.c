@@ -110,8 +110,8 @@ static void test_several_errors_come_in_one_run(void **state)
                               "}\n"
                               "type T { A(Tensr), }\n"
                               "def @h() { %z }\n";
-    static const uint32_t places[][2] = { { 9, 12 }, { 2, 12 }, { 4, 10 }, { 5, 20 },
-                                          { 6, 23 }, { 6, 36 }, { 10, 12 } };
+    static const uint32_t places[][2] = { { 2, 12 }, { 4, 10 }, { 5, 20 }, { 6, 23 },
+                                          { 6, 36 }, { 9, 12 }, { 10, 12 } };
     bt_module *module = NULL;
     bt_status status = bt_parse(ctx, "test.bt", NULL, text, strlen(text), &module);
     assert_non_null(status);
@@ -154,10 +154,33 @@ static void test_one_mistake_is_one_error(void **state)
                                          "  (%y, %z)\n"
                                          "}\n"
                                          "def @g() { 1 }\n"),
-                     3); // the brace that is missing makes %z unknown, and `;` lacks
+                     2); // the brace that is missing makes `;` lack
     assert_int_equal(count_errors(HEADER "type T { A(, }\ntype U { B(T) }\n"
                                          "def @f(%x: U) { %x }\n"),
                      1);
+}
+
+static void test_what_follows_from_a_syntax_error_is_not_told(void **state)
+{
+    (void)state;
+    assert_int_equal(count_errors(HEADER "def @f(%x) {\n %y = %x\n (%y, %y)\n}"), 1);
+    assert_int_equal(
+        count_errors(HEADER "def @f(%x) {\n %y = %x\n %z = %y;\n (%z, %y)\n}"), 1);
+    assert_int_equal(count_errors(HEADER "type L { N, C(L }\n"
+                                         "def @f(%x: L) { match (%x) { C(%y) => N } }"),
+                     1);
+}
+
+static void test_messages_say_what_was_meant(void **state)
+{
+    (void)state;
+    check_error(HEADER "def main() { 1 }", 2, 5,
+                "names of globals begin with @: def @main");
+    check_error(HEADER "type M { Layer(M) }\ndef @f(%x) { Layr(%x) }", 3, 14,
+                "did you mean Layer?");
+    check_error(HEADER "def @f(%x) { -%x }", 2, 14, "write negative(...)");
+    check_error(HEADER "def @f(%x: Tensor[(2, 3)]) { %x }", 2, 25,
+                "expected `,` and a dtype, as in Tensor[(2, 3), float32]");
 }
 
 static void test_errors_stop_at_their_limit(void **state)
@@ -267,6 +290,8 @@ static const struct CMUnitTest tests[] = {
     TEST(test_constants_are_checked),
     TEST(test_several_errors_come_in_one_run),
     TEST(test_one_mistake_is_one_error),
+    TEST(test_what_follows_from_a_syntax_error_is_not_told),
+    TEST(test_messages_say_what_was_meant),
     TEST(test_errors_stop_at_their_limit),
     TEST(test_nesting_is_bounded),
     TEST(test_chains_of_any_length_cost_no_stack),

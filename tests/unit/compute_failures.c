@@ -4,7 +4,7 @@
 #include <baton/compute.h>
 
 #include "compute/compute.h"
-#include "compute/loops.h"
+#include "compute/transform.h"
 
 struct numbers {
     int64_t pad;
@@ -68,9 +68,33 @@ static const bt_op ops[] = {
     ROW(.eval = twice),
 };
 
+/* Every transform of the first loop; most are refused. */
+static bt_status transform_all(struct bt__loops *l)
+{
+    bt__stmt *other;
+    for (uint32_t what = 0; what < 12; what++) {
+        bt__stmt *loop = l->body.at[0];
+        bt_status status = what == 0 ? bt__loops_split(l, loop, 2, BT__REST_GUARD, &other)
+                           : what == 1  ? bt__loops_merge(l, loop)
+                           : what == 2  ? bt__loops_distribute(l, loop, 1, &other)
+                           : what == 3  ? bt__loops_interchange(l, loop)
+                           : what == 4  ? bt__loops_peel(l, loop)
+                           : what == 5  ? bt__loops_hoist(l, loop)
+                           : what == 6  ? bt__loops_pack(l, loop, 0, BT__BUFFER_TEMP)
+                           : what == 7  ? bt__loops_shrink(l, loop, 3)
+                           : what == 8  ? bt__loops_collapse(l, loop)
+                           : what == 9  ? bt__loops_parallel(l, loop)
+                           : what == 10 ? bt__loops_simplify(l)
+                                        : bt__loops_unroll(l, loop);
+        if (status && status->code != BT_ERR_UNSUPPORTED)
+            return status;
+    }
+    return NULL;
+}
+
 /* As loops: lowered, printed, read back, run. */
 static bt_status run_loops(bt_ctx *ctx, bt_arena *arena, bt_compute *c,
-                           const bt_tensor *const *in)
+                           const bt_tensor *const *in, int is_transformed)
 {
     struct bt__loops *loops, *again;
     bt_text text;
@@ -79,8 +103,13 @@ static bt_status run_loops(bt_ctx *ctx, bt_arena *arena, bt_compute *c,
     bt_text_init(&text, arena);
     BT_TRY(bt__loops_print(loops, &text));
     BT_TRY(bt__loops_parse(ctx, arena, "test", text.at, text.len, &again));
-    return y ? bt__loops_run(ctx, again, (void *[]){ in[0]->data, in[1]->data, y })
-             : bt_no_memory();
+    // of one operator is enough
+    if (is_transformed)
+        BT_TRY(transform_all(loops));
+    if (!y)
+        return bt_no_memory();
+    BT_TRY(bt__loops_run(ctx, loops, (void *[]){ in[0]->data, in[1]->data, y }));
+    return bt__loops_run(ctx, again, (void *[]){ in[0]->data, in[1]->data, y });
 }
 
 static bt_status compute(bt_ctx *ctx, const bt_op *op, const bt_type *const *types,
@@ -102,7 +131,7 @@ static bt_status compute(bt_ctx *ctx, const bt_op *op, const bt_type *const *typ
     }
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     if (!status && !op->eval)
-        status = arena ? run_loops(ctx, arena, c, in) : bt_no_memory();
+        status = arena ? run_loops(ctx, arena, c, in, op == &ops[0]) : bt_no_memory();
     bt_arena_destroy(arena);
     bt_tensor_unref(y);
     bt_compute_destroy(c);
@@ -153,7 +182,7 @@ static bt_status compute_func(bt_ctx *ctx, bt_store *store, const bt_type *const
         status = bt_compute_run(ctx, c, 2, in, &y);
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     if (!status)
-        status = arena ? run_loops(ctx, arena, c, in) : bt_no_memory();
+        status = arena ? run_loops(ctx, arena, c, in, 0) : bt_no_memory();
     bt_arena_destroy(arena);
     bt_tensor_unref(y);
     bt_compute_destroy(c);

@@ -1,7 +1,7 @@
 /* Transforms of loops: what they make, and what they refuse. */
 #include "formula.h"
 
-#include "compute/transform.h"
+#include "random_transforms.h"
 
 static struct bt__loops *read_loops(struct world *w, const char *text)
 {
@@ -533,6 +533,87 @@ static void test_what_a_contract_does_not_take(void **state)
     world_close(&w);
 }
 
+/* ---- chains of stages ---- */
+
+/* Programs of several nests, in integers, that sequences of transforms go to. */
+static const char *const chains[] = {
+    // rows: greatest, differences, their sum, the quotient
+    "loops rows { in x: int64[60] out y: int64[60] temp m: int64[6] temp e: int64[60] "
+    "temp s: int64[6] local t: int64[1] "
+    "for i0 in 6 { t[0] = -99 for i1 in 10 { t[0] max[int64]= x[10*i0 + i1] } "
+    "m[i0] = t[0] } "
+    "for i0 in 6 { for i1 in 10 { e[10*i0 + i1] = m[i0] - x[10*i0 + i1] } } "
+    "for i0 in 6 { t[0] = 0 for i1 in 10 { t[0] sum[int64]= e[10*i0 + i1] } "
+    "s[i0] = t[0] } "
+    "for i0 in 6 { for i1 in 10 { y[10*i0 + i1] = 100 * e[10*i0 + i1] / (s[i0] + 1) } } "
+    "}",
+    // a padded window, then a pointwise stage and one that transposes
+    "loops window { in x: int64[60] out y: int64[60] temp c: int64[60] temp d: int64[60] "
+    "local t: int64[1] "
+    "for i0 in 6 { for i1 in 10 { t[0] = 0 for i2 in 3 { if (0 <= i0 + i2 - 1) && "
+    "(i0 + i2 < 7) { for i3 in 3 { if (0 <= i1 + i3 - 1) && (i1 + i3 < 11) { "
+    "t[0] sum[int64]= x[10*i0 + 10*i2 + i1 + i3 - 11] } } } } c[10*i0 + i1] = t[0] } } "
+    "for i0 in 6 { for i1 in 10 { d[10*i0 + i1] = max(c[10*i0 + i1], 3) } } "
+    "for i0 in 10 { for i1 in 6 { y[6*i0 + i1] = d[10*i1 + i0] } } }",
+    // products, and what comes after them
+    "loops dense { in x: int64[60] out y: int64[60] temp p: int64[36] local t: int64[1] "
+    "for i0 in 6 { for i1 in 6 { t[0] = 0 for i2 in 10 { "
+    "t[0] sum[int64]= x[10*i0 + i2] * x[10*i1 + i2] } p[6*i0 + i1] = t[0] } } "
+    "for i0 in 6 { for i1 in 10 { t[0] = 0 for i2 in 6 { "
+    "t[0] sum[int64]= p[6*i0 + i2] * x[10*i2 + i1] } y[10*i0 + i1] = t[0] } } }",
+    // a recurrence, and a sum by what an element says
+    "loops order { in x: int64[60] out y: int64[60] temp h: int64[61] "
+    "h[0] = 1 for i0 in 60 { h[i0 + 1] = mod(h[i0] * 3 + x[i0], 17) } "
+    "for i0 in 60 { y[i0] = h[i0 + 1] } "
+    "for i0 in 6 { for i1 in 10 { y[mod(x[10*i0 + i1], 60)] sum[int64]= h[i0] } } }",
+};
+
+static void check_chain(struct world *w, const char *text, uint64_t seed, uint32_t *ndone)
+{
+    bt_arena *arena = bt_arena_create(w->registry);
+    struct bt__loops *loops, *plain;
+    int64_t x[60], y[60], again[60];
+    bt_text done, was;
+    for (int64_t i = 0; i < 60; i++)
+        x[i] = (int64_t)((i * 37 + (int64_t)seed) % 23) - 9;
+    assert_ok(w->ctx, bt__loops_parse(w->ctx, arena, "test", text, strlen(text), &plain));
+    assert_ok(w->ctx, bt__loops_parse(w->ctx, arena, "test", text, strlen(text), &loops));
+    struct transforming t = { .ctx = w->ctx, .loops = loops, .random = seed };
+    bt_text_init(&done, arena);
+    transform_randomly(&t, 30, &done);
+    for (uint32_t i = 0; i < NTRY; i++)
+        ndone[i] += t.ndone[i];
+    struct bt__loops_options options = { .seed = seed };
+    assert_ok(w->ctx, bt__loops_run(w->ctx, plain, (void *[]){ x, y }));
+    bt_text_init(&was, arena);
+    assert_ok(w->ctx, bt__loops_print(loops, &was));
+    bt_status status =
+        bt__loops_run_with(w->ctx, loops, (void *[]){ x, again }, &options);
+    if (status || memcmp(y, again, sizeof(y)) != 0) {
+        fprintf(stderr, "seed %d: %s\n%s\n", (int)seed, bt_text_get(&done), was.at);
+        fail_msg("%s", status ? status->message : "another result");
+    }
+    bt_arena_destroy(arena);
+}
+
+static void test_sequences_of_transforms_keep_the_result(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    uint32_t ndone[NTRY] = { 0 };
+    for (uint64_t seed = 1; seed <= 1200; seed++) {
+        const void *mark = bt_arena_mark(bt_ctx_scratch(w.ctx));
+        check_chain(&w, chains[seed % BT_COUNT(chains)], seed, ndone);
+        bt_arena_release(bt_ctx_scratch(w.ctx), mark);
+        bt_ctx_clear_diags(w.ctx);
+    }
+    for (uint32_t i = 0; i < NTRY; i++) {
+        if (ndone[i] < 5)
+            fail_msg("%s was legal %u times only", try_names[i], ndone[i]);
+    }
+    world_close(&w);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_tiles_have_a_rest),
     cmocka_unit_test(test_turns_are_written_out),
@@ -548,5 +629,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_what_is_read_is_packed),
     cmocka_unit_test(test_a_contraction_becomes_calls_of_a_kernel),
     cmocka_unit_test(test_what_a_contract_does_not_take),
+    cmocka_unit_test(test_sequences_of_transforms_keep_the_result),
 };
 TEST_MAIN(tests)

@@ -339,6 +339,9 @@ const bt_port *bt_program_output(const bt_program *program, uint32_t index)
 
 bt_status bt_program_set(bt_program *program, const char *input, const bt_object *object)
 {
+    if (!object)
+        return bt_fail(program->ctx, BT_ERR_ARGUMENT, "input %s: there is no value",
+                       input);
     for (uint32_t i = 0; i < program->ninput; i++) {
         if (strcmp(program->inputs[i].name, input) == 0) {
             bt_object *old = program->args[i];

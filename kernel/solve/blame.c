@@ -2,7 +2,11 @@
  * came from. */
 #include "solve/solver.h"
 
-enum { MAX_NOTES = 4, MAX_SHOWN = 500 /* parts of a type in a message */ };
+enum {
+    MAX_NOTES = 4,
+    MAX_OPERANDS = 64 /* that notes are made of */,
+    MAX_SHOWN = 500 /* parts of a type in a message */
+};
 
 /* ---- texts ---- */
 
@@ -131,9 +135,14 @@ bt_status bt__note_operands(bt_solver *s, bt_status status, const struct bt__slo
         status = note_value(s, status, bt_value_operand(value, (uint32_t)first + skip));
         nnote++;
     }
-    for (uint32_t i = 0; i < n && nnote < MAX_NOTES; i++) {
+    for (uint32_t i = 0; i < n && i < MAX_OPERANDS && nnote < MAX_NOTES; i++) {
         const bt_value *operand = bt_value_operand(value, i);
-        if ((int)i - (int)skip == first || bt_as_const(operand))
+        int is_known = bt_as_const(operand) != NULL;
+        for (uint32_t k = 0; k < i && !is_known; k++)
+            is_known = bt_value_operand(value, k) == operand;
+        if ((int)i - (int)skip == first || is_known ||
+            (first >= 0 && (uint32_t)first + skip < n &&
+             operand == bt_value_operand(value, (uint32_t)first + skip)))
             continue;
         status = note_value(s, status, operand);
         nnote++;
@@ -250,6 +259,42 @@ static void say_difference(bt_solver *s, const struct bt__node *node, bt_text *t
         bt_text_addf(text, "; to call itself at other types, its result needs a type");
 }
 
+/* The clause that differs is where to look, if its result stands in it. */
+static struct bt__slot *place_of(bt_solver *s, const struct bt__node *node)
+{
+    const bt_value *value = node->slot->value;
+    if (node->kind != NODE_JOIN || node->u.join.differing >= bt_value_nregion(value))
+        return node->slot;
+    const bt_block *block = bt_value_region(value, node->u.join.differing);
+    int is_here =
+        block->nbinding && block->bindings[block->nbinding - 1] == block->result;
+    struct bt__slot *slot =
+        is_here && block->result->span ? bt__slot_of(s, block->result) : NULL;
+    return slot ? slot : node->slot;
+}
+
+/* The argument and the callee are the two facts that disagree; other arguments count
+ * where they decide what a type parameter is. */
+static bt_status note_argument(bt_solver *s, bt_status status,
+                               const struct bt__node *node)
+{
+    const bt_call *call = bt_as_call(node->slot->value);
+    if (!call || node->u.flow.index >= call->narg)
+        return status;
+    const bt_type *type = NULL;
+    if (call->callee_kind == BT_CALLEE_VALUE && bt__type_of(s, call->callee, &type))
+        return status;
+    const bt_func_type *callee = type ? bt_as_func_type(bt__head(s, type)) : NULL;
+    if (!callee || callee->nparam)
+        return bt__note_operands(s, status, node->slot, (int)node->u.flow.index);
+    const bt_value *arg = call->args[node->u.flow.index];
+    if (!bt_as_const(arg))
+        status = note_value(s, status, arg);
+    return call->callee_kind == BT_CALLEE_VALUE && call->callee != arg
+               ? note_value(s, status, call->callee)
+               : status;
+}
+
 bt_status bt__blame(bt_solver *s, struct bt__node *node)
 {
     bt_text text;
@@ -277,11 +322,11 @@ bt_status bt__blame(bt_solver *s, struct bt__node *node)
     say_difference(s, node, &text);
     int is_shape = kind == BT_KIND_DIM || kind == BT_KIND_SHAPE;
     bt_status status =
-        fail_at(s, is_shape ? BT_ERR_SHAPE : BT_ERR_TYPE, node->slot, &text);
-    int arg = node->kind == NODE_FLOW && node->u.flow.what == FLOW_ARG
-                  ? (int)node->u.flow.index
-                  : -1;
-    return bt__note_operands(s, status, node->slot, arg);
+        fail_at(s, is_shape ? BT_ERR_SHAPE : BT_ERR_TYPE, place_of(s, node), &text);
+    if (node->kind == NODE_FLOW && node->u.flow.what == FLOW_ARG)
+        return note_argument(s, status, node);
+    return node->kind == NODE_JOIN ? status
+                                   : bt__note_operands(s, status, node->slot, -1);
 }
 
 /* ---- what is left ---- */

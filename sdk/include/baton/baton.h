@@ -58,7 +58,7 @@ BT_API uint32_t bt_program_noutput(const bt_program *);
 BT_API const bt_port *bt_program_output(const bt_program *, uint32_t index);
 
 /* Takes a reference. The value's type is checked when the program runs.
- * errors  BT_ERR_NAME: no such input */
+ * errors  BT_ERR_NAME: no such input; BT_ERR_ARGUMENT: the value is NULL */
 BT_API bt_status bt_program_set(bt_program *, const char *input,
                                 const bt_object *) BT_MUST_USE;
 /* errors  BT_ERR_ARGUMENT: an input is missing or does not fit; BT_ERR_RUNTIME,

@@ -96,12 +96,14 @@ static int copy_folder(struct tool *tool, const char *from, const char *to,
     if (n < 0)
         return fail_io(tool, from, "cannot be read");
     for (int i = 0; i < n; i++) {
-        const char *name = entries[i]->d_name;
-        char own[128];
-        snprintf(own, sizeof(own), "%s%s", words->ident, name + strlen("NAME"));
+        const char *name = entries[i]->d_name, *own = name;
+        char named[128];
+        if (strncmp(name, "NAME", strlen("NAME")) == 0) {
+            snprintf(named, sizeof(named), "%s%s", words->ident, name + strlen("NAME"));
+            own = named;
+        }
         const char *source = format(tool, from, name);
-        const char *target =
-            format(tool, to, strncmp(name, "NAME", strlen("NAME")) == 0 ? own : name);
+        const char *target = format(tool, to, own);
         if (!code && name[0] != '.')
             code = source && target ? copy_file(tool, source, target, words)
                                     : tool_fail(tool, bt_no_memory());

@@ -8,31 +8,31 @@
 
 enum { FACTS_TOGETHER = 2 };
 
-static int is_bounded(const bt__node *node)
+static int is_bounded(const bt_node *node)
 {
     return node->low != INT64_MIN && node->high != INT64_MAX;
 }
 
 /* l of the conjunct 0 <= l (sign 1), or of 0 == l (either sign); NULL: none. */
-static const bt__node *fact_term(const bt__node *conjunct, int *is_equal)
+static const bt_node *fact_term(const bt_node *conjunct, int *is_equal)
 {
     int64_t zero;
-    *is_equal = conjunct->which == BT__SCALAR_EQ;
-    if (conjunct->kind != BT__NODE_SCALAR || conjunct->narg != 2 ||
-        (conjunct->which != BT__SCALAR_LE && conjunct->which != BT__SCALAR_EQ) ||
+    *is_equal = conjunct->which == BT_SCALAR_EQ;
+    if (conjunct->kind != BT_NODE_SCALAR || conjunct->narg != 2 ||
+        (conjunct->which != BT_SCALAR_LE && conjunct->which != BT_SCALAR_EQ) ||
         conjunct->args[0]->dtype != BT_INT64 ||
-        !bt__node_is_const(conjunct->args[0], &zero) || zero != 0 ||
+        !bt_node_is_const(conjunct->args[0], &zero) || zero != 0 ||
         !is_bounded(conjunct->args[1]))
         return NULL;
     return conjunct->args[1];
 }
 
 /* The factor with which f's first atom cancels l's; 0: none. */
-static int64_t cancelling(const bt__node *l, const bt__node *f, int sign)
+static int64_t cancelling(const bt_node *l, const bt_node *f, int sign)
 {
-    struct bt__linear in_l, in_f;
-    bt__node_as_linear(l, &in_l);
-    bt__node_as_linear(f, &in_f);
+    bt_linear in_l, in_f;
+    bt_node_as_linear(l, &in_l);
+    bt_node_as_linear(f, &in_f);
     for (uint32_t i = 0; i < in_l.n; i++) {
         for (uint32_t k = 0; k < in_f.n; k++) {
             int64_t by = sign * in_f.coefs[k];
@@ -44,7 +44,7 @@ static int64_t cancelling(const bt__node *l, const bt__node *f, int sign)
     return 0;
 }
 
-static int natural(bt__graph *g, const struct bt__facts *facts, const bt__node *l,
+static int natural(bt_graph *g, const struct bt__facts *facts, const bt_node *l,
                    uint32_t together)
 {
     if (!l || !is_bounded(l))
@@ -56,14 +56,13 @@ static int natural(bt__graph *g, const struct bt__facts *facts, const bt__node *
     for (const struct bt__facts *f = facts; f; f = f->outer) {
         for (uint32_t i = 0; i < f->conjuncts.len; i++) {
             int is_equal;
-            const bt__node *term = fact_term(f->conjuncts.at[i], &is_equal);
+            const bt_node *term = fact_term(f->conjuncts.at[i], &is_equal);
             for (int sign = 1; term && sign >= (is_equal ? -1 : 1); sign -= 2) {
                 int64_t by = cancelling(l, term, sign);
-                if (by &&
-                    natural(g, facts,
-                            bt__node_linear(g, 0, 2, (const bt__node *[]){ l, term },
-                                            (int64_t[]){ 1, -by }),
-                            together - 1))
+                if (by && natural(g, facts,
+                                  bt_node_linear(g, 0, 2, (const bt_node *[]){ l, term },
+                                                 (int64_t[]){ 1, -by }),
+                                  together - 1))
                     return 1;
             }
         }
@@ -71,7 +70,7 @@ static int natural(bt__graph *g, const struct bt__facts *facts, const bt__node *
     return 0;
 }
 
-static int stands(const struct bt__facts *facts, const bt__node *condition)
+static int stands(const struct bt__facts *facts, const bt_node *condition)
 {
     for (; facts; facts = facts->outer) {
         for (uint32_t i = 0; i < facts->conjuncts.len; i++) {
@@ -82,52 +81,51 @@ static int stands(const struct bt__facts *facts, const bt__node *condition)
     return 0;
 }
 
-int bt__facts_imply(bt__graph *g, const struct bt__facts *facts,
-                    const bt__node *condition)
+int bt__facts_imply(bt_graph *g, const struct bt__facts *facts, const bt_node *condition)
 {
     int is_equal;
     if (!condition)
         return 0;
-    if (bt__node_is_true(condition) || stands(facts, condition))
+    if (bt_node_is_true(condition) || stands(facts, condition))
         return 1;
-    const bt__node *l = fact_term(condition, &is_equal);
+    const bt_node *l = fact_term(condition, &is_equal);
     return l && !is_equal && natural(g, facts, l, FACTS_TOGETHER);
 }
 
-int bt__facts_bound(bt__graph *g, const struct bt__facts *facts, const bt__node *index,
-                    const bt__node *extent)
+int bt__facts_bound(bt_graph *g, const struct bt__facts *facts, const bt_node *index,
+                    const bt_node *extent)
 {
-    const bt__node *zero = bt__node_int(g, 0);
-    return bt__facts_imply(g, facts, bt__node_scalar(g, BT__SCALAR_LE, zero, index)) &&
-           bt__facts_imply(g, facts, bt__node_scalar(g, BT__SCALAR_LT, index, extent));
+    const bt_node *zero = bt_node_int(g, 0);
+    return bt__facts_imply(g, facts, bt_node_scalar(g, BT_SCALAR_LE, zero, index)) &&
+           bt__facts_imply(g, facts, bt_node_scalar(g, BT_SCALAR_LT, index, extent));
 }
 
-static int cover_under(bt__graph *g, const struct bt__facts *facts,
-                       const bt__node *condition, const bt__node *node)
+static int cover_under(bt_graph *g, const struct bt__facts *facts,
+                       const bt_node *condition, const bt_node *node)
 {
     struct bt__facts inner = { .outer = facts };
-    if (!condition || !bt__node_conjuncts(g->arena, condition, &inner.conjuncts))
+    if (!condition || !bt_node_conjuncts(g->arena, condition, &inner.conjuncts))
         return 0;
     return bt__facts_cover(g, &inner, node);
 }
 
-int bt__facts_cover(bt__graph *g, const struct bt__facts *facts, const bt__node *node)
+int bt__facts_cover(bt_graph *g, const struct bt__facts *facts, const bt_node *node)
 {
     if (!node->reads)
         return 1;
-    if (node->kind == BT__NODE_SELECT)
+    if (node->kind == BT_NODE_SELECT)
         return bt__facts_cover(g, facts, node->args[0]) &&
                cover_under(g, facts, node->args[0], node->args[1]) &&
                cover_under(g, facts,
-                           bt__node_scalar(g, BT__SCALAR_NOT, node->args[0], NULL),
+                           bt_node_scalar(g, BT_SCALAR_NOT, node->args[0], NULL),
                            node->args[2]);
-    if (node->kind == BT__NODE_REDUCE)
+    if (node->kind == BT_NODE_REDUCE)
         return bt__facts_cover(g, facts, node->args[0]) &&
                cover_under(g, facts, node->args[0], node->args[1]);
     for (uint32_t i = 0; i < node->narg; i++) {
         if (!bt__facts_cover(g, facts, node->args[i]))
             return 0;
-        if (node->kind == BT__NODE_READ &&
+        if (node->kind == BT_NODE_READ &&
             !bt__facts_bound(g, facts, node->args[i], g->arrays[node->which].extents[i]))
             return 0;
     }

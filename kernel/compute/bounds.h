@@ -8,15 +8,15 @@
  * outermost last. */
 struct bt__facts {
     const struct bt__facts *outer;
-    bt__nodes conjuncts;
+    bt_nodes conjuncts;
 };
 
 /* Whether a condition holds wherever the facts do; 0 also where that is not seen. */
-int bt__facts_imply(bt__graph *, const struct bt__facts *, const bt__node *condition);
+int bt__facts_imply(bt_graph *, const struct bt__facts *, const bt_node *condition);
 /* Whether 0 <= index < extent. */
-int bt__facts_bound(bt__graph *, const struct bt__facts *, const bt__node *index,
-                    const bt__node *extent);
+int bt__facts_bound(bt_graph *, const struct bt__facts *, const bt_node *index,
+                    const bt_node *extent);
 /* Whether every read in an expression is in bounds wherever the facts hold. */
-int bt__facts_cover(bt__graph *, const struct bt__facts *, const bt__node *);
+int bt__facts_cover(bt_graph *, const struct bt__facts *, const bt_node *);
 
 #endif

@@ -32,7 +32,7 @@ struct bt__block {
 struct bt__coder {
     bt_ctx *ctx;
     bt_arena *arena;
-    bt__graph *graph;
+    bt_graph *graph;
     struct bt__strips strips;
     struct bt__code *code;  /* being made */
     bt_vec(int64_t) starts; /* of cursors */
@@ -41,10 +41,10 @@ struct bt__coder {
 
 /* A nest of loops. */
 struct bt__nest {
-    uint32_t n, indices[BT__MAX_INDEX]; /* outermost first */
-    int64_t extents[BT__MAX_INDEX];
+    uint32_t n, indices[BT_MAX_INDEX]; /* outermost first */
+    int64_t extents[BT_MAX_INDEX];
     int strip; /* the innermost loop's index, where that is a strip; else -1 */
-    struct bt__loop *loops[BT__MAX_INDEX];
+    struct bt__loop *loops[BT_MAX_INDEX];
     struct bt__block *blocks; /* of the loops' bodies */
     struct bt__block *parent, *innermost;
 };
@@ -68,52 +68,50 @@ bt_status bt__block_push(struct bt__coder *, struct bt__block *, bt__instr) BT_M
 bt_status bt__reg_new(struct bt__coder *, const struct bt__block *, uint32_t step,
                       struct bt__reg *out) BT_MUST_USE;
 /* The step of a register for the value of a node in the block. */
-uint32_t bt__block_varies(const struct bt__block *, const bt__node *);
-bt_status bt__reg_const(struct bt__coder *, union bt__cell,
-                        struct bt__reg *out) BT_MUST_USE;
+uint32_t bt__block_varies(const struct bt__block *, const bt_node *);
+bt_status bt__reg_const(struct bt__coder *, bt_cell, struct bt__reg *out) BT_MUST_USE;
 /* A cursor for the linear form's indices as they run in the block; *lane gets what the
  * strip's lanes add. Other atoms are left out. */
-bt_status bt__cursor_new(struct bt__coder *, struct bt__block *,
-                         const struct bt__linear *, uint32_t *cursor,
-                         int64_t *lane) BT_MUST_USE;
+bt_status bt__cursor_new(struct bt__coder *, struct bt__block *, const bt_linear *,
+                         uint32_t *cursor, int64_t *lane) BT_MUST_USE;
 /* What must be at least 0 for the conjunct to hold, in one or two linear forms of
  * indices; 0: it is of another kind. */
-uint32_t bt__limit_terms(struct bt__coder *, const bt__node *conjunct,
-                         const bt__node *terms[2]);
+uint32_t bt__limit_terms(struct bt__coder *, const bt_node *conjunct,
+                         const bt_node *terms[2]);
 /* Opens loops for indices and extents in `nest`, inside `parent`; the body goes to
  * nest->innermost. */
 bt_status bt__nest_open(struct bt__coder *, struct bt__block *parent,
                         struct bt__nest *) BT_MUST_USE;
 /* Limits the loops by a condition; conjuncts that elements decide go to `masks`. */
-bt_status bt__nest_limit(struct bt__coder *, struct bt__nest *, const bt__node *condition,
-                         bt__nodes *masks) BT_MUST_USE;
+bt_status bt__nest_limit(struct bt__coder *, struct bt__nest *, const bt_node *condition,
+                         bt_nodes *masks) BT_MUST_USE;
 /* Adds the loops to their parents, once bodies are complete. */
 bt_status bt__nest_close(struct bt__coder *, struct bt__nest *) BT_MUST_USE;
 
 /* ---- code_value.c, code_read.c, code_select.c, code_reduce.c, code_scatter.c ---- */
 
 /* Code for a value that is needed in the block. */
-bt_status bt__emit(struct bt__coder *, struct bt__block *, const bt__node *,
+bt_status bt__emit(struct bt__coder *, struct bt__block *, const bt_node *,
                    struct bt__reg *out) BT_MUST_USE;
-bt_status bt__emit_read(struct bt__coder *, struct bt__block *, const bt__node *,
+bt_status bt__emit_read(struct bt__coder *, struct bt__block *, const bt_node *,
                         struct bt__reg *out) BT_MUST_USE;
-bt_status bt__emit_select(struct bt__coder *, struct bt__block *, const bt__node *,
+bt_status bt__emit_select(struct bt__coder *, struct bt__block *, const bt_node *,
                           struct bt__reg *out) BT_MUST_USE;
-bt_status bt__emit_reduce(struct bt__coder *, struct bt__block *, const bt__node *,
+bt_status bt__emit_reduce(struct bt__coder *, struct bt__block *, const bt_node *,
                           struct bt__reg *out) BT_MUST_USE;
 /* out += read * read. *done = 0: not by one instruction. */
 bt_status bt__emit_multiply_add(struct bt__coder *, struct bt__block *,
-                                const bt__node *const reads[2], struct bt__reg out,
+                                const bt_node *const reads[2], struct bt__reg out,
                                 int is_dot, int *done) BT_MUST_USE;
 /* What follows is for lanes, or turns, where all conjuncts hold. */
-bt_status bt__masked_open(struct bt__coder *, struct bt__block *, const bt__nodes *,
+bt_status bt__masked_open(struct bt__coder *, struct bt__block *, const bt_nodes *,
                           struct bt__masked *out) BT_MUST_USE;
 bt_status bt__masked_close(struct bt__coder *, struct bt__masked *) BT_MUST_USE;
 /* Computes what the stage's expression scatters, before all else. */
 bt_status bt__scatter_all(struct bt__coder *, struct bt__block *root,
-                          const struct bt__array *) BT_MUST_USE;
+                          const bt_array *) BT_MUST_USE;
 /* The value of a scattered reduction; *done = 0: it is none. */
-bt_status bt__emit_scattered(struct bt__coder *, struct bt__block *, const bt__node *,
+bt_status bt__emit_scattered(struct bt__coder *, struct bt__block *, const bt_node *,
                              struct bt__reg *out, int *done) BT_MUST_USE;
 
 #endif

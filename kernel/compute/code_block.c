@@ -29,38 +29,37 @@ bt_status bt__block_push(struct bt__coder *c, struct bt__block *b, bt__instr in)
 bt_status bt__reg_new(struct bt__coder *c, const struct bt__block *b, uint32_t step,
                       struct bt__reg *out)
 {
-    *out =
-        (struct bt__reg){ BT_NEWS(c->arena, union bt__cell, step ? b->width : 1), step };
+    *out = (struct bt__reg){ BT_NEWS(c->arena, bt_cell, step ? b->width : 1), step };
     return out->at ? NULL : bt_no_memory();
 }
 
-uint32_t bt__block_varies(const struct bt__block *b, const bt__node *node)
+uint32_t bt__block_varies(const struct bt__block *b, const bt_node *node)
 {
     // behind a mask even what is the same for all lanes is there for some of them only
     return b->strip >= 0 &&
-           (b->mask.at || (node->free & bt__index_bit((uint32_t)b->strip)) != 0);
+           (b->mask.at || (node->free & bt_index_bit((uint32_t)b->strip)) != 0);
 }
 
-bt_status bt__reg_const(struct bt__coder *c, union bt__cell value, struct bt__reg *out)
+bt_status bt__reg_const(struct bt__coder *c, bt_cell value, struct bt__reg *out)
 {
-    *out = (struct bt__reg){ BT_NEW(c->arena, union bt__cell), 0 };
+    *out = (struct bt__reg){ BT_NEW(c->arena, bt_cell), 0 };
     if (!out->at)
         return bt_no_memory();
     *out->at = value;
     return NULL;
 }
 
-bt_status bt__cursor_new(struct bt__coder *c, struct bt__block *b,
-                         const struct bt__linear *l, uint32_t *cursor, int64_t *lane)
+bt_status bt__cursor_new(struct bt__coder *c, struct bt__block *b, const bt_linear *l,
+                         uint32_t *cursor, int64_t *lane)
 {
     *cursor = c->starts.len;
-    *lane = b->strip >= 0 ? bt__linear_coef(l, (uint32_t)b->strip) : 0;
+    *lane = b->strip >= 0 ? bt_linear_coef(l, (uint32_t)b->strip) : 0;
     if (!BT_PUSH(c->arena, &c->starts, l->constant))
         return bt_no_memory();
     for (; b; b = b->parent) {
         if (!b->loop)
             continue;
-        struct bt__advance step = { *cursor, bt__linear_coef(l, b->loop->index) };
+        struct bt__advance step = { *cursor, bt_linear_coef(l, b->loop->index) };
         if (step.by && !BT_PUSH(c->arena, &b->loop->steps, step))
             return bt_no_memory();
     }
@@ -68,31 +67,31 @@ bt_status bt__cursor_new(struct bt__coder *c, struct bt__block *b,
 }
 
 /* int64, of indices only. */
-static int is_affine(const bt__node *node)
+static int is_affine(const bt_node *node)
 {
-    struct bt__linear l;
-    bt__node_as_linear(node, &l);
+    bt_linear l;
+    bt_node_as_linear(node, &l);
     for (uint32_t i = 0; i < l.n; i++) {
-        if (l.atoms[i]->kind != BT__NODE_INDEX)
+        if (l.atoms[i]->kind != BT_NODE_INDEX)
             return 0;
     }
     return node->dtype == BT_INT64;
 }
 
-uint32_t bt__limit_terms(struct bt__coder *c, const bt__node *conjunct,
-                         const bt__node *terms[2])
+uint32_t bt__limit_terms(struct bt__coder *c, const bt_node *conjunct,
+                         const bt_node *terms[2])
 {
     int64_t zero;
-    if (conjunct->kind != BT__NODE_SCALAR || conjunct->narg != 2 ||
-        !bt__node_is_const(conjunct->args[0], &zero) || zero != 0 ||
+    if (conjunct->kind != BT_NODE_SCALAR || conjunct->narg != 2 ||
+        !bt_node_is_const(conjunct->args[0], &zero) || zero != 0 ||
         !is_affine(conjunct->args[1]))
         return 0;
     terms[0] = conjunct->args[1];
-    if (conjunct->which == BT__SCALAR_LE)
+    if (conjunct->which == BT_SCALAR_LE)
         return 1;
-    if (conjunct->which != BT__SCALAR_EQ)
+    if (conjunct->which != BT_SCALAR_EQ)
         return 0;
-    terms[1] = bt__node_linear(c->graph, 0, 1, terms, (int64_t[]){ -1 });
+    terms[1] = bt_node_linear(c->graph, 0, 1, terms, (int64_t[]){ -1 });
     return terms[1] ? 2 : 0;
 }
 
@@ -110,7 +109,7 @@ static bt_status open_loop(struct bt__coder *c, struct bt__nest *nest, uint32_t 
     loop->width = 1;
     bt__block_open(c, inner, i ? &nest->blocks[i - 1] : nest->parent, &loop->body);
     inner->loop = loop;
-    inner->bound |= bt__index_bit(loop->index);
+    inner->bound |= bt_index_bit(loop->index);
     if ((int)loop->index != nest->strip)
         return NULL;
     loop->width = loop->extent < BT__STRIP ? (uint32_t)loop->extent : BT__STRIP;
@@ -136,19 +135,19 @@ bt_status bt__nest_open(struct bt__coder *c, struct bt__block *parent,
 /* A limit narrows the innermost loop that it mentions (the first, where it mentions
  * none), and the lanes of an outer strip on every turn of that. */
 static bt_status limit_loop(struct bt__coder *c, struct bt__nest *nest,
-                            const bt__node *term)
+                            const bt_node *term)
 {
     uint32_t at = 0;
-    struct bt__linear l;
+    bt_linear l;
     struct bt__limit limit = { 0 };
     for (uint32_t i = 0; i < nest->n; i++)
-        at = term->free & bt__index_bit(nest->indices[i]) ? i : at;
+        at = term->free & bt_index_bit(nest->indices[i]) ? i : at;
     struct bt__block *b = &nest->blocks[at];
-    bt__node_as_linear(term, &l);
+    bt_node_as_linear(term, &l);
     // the loop narrows its range before it starts: its own index is 0 then, and its
     // lanes are not there yet
     BT_TRY(bt__cursor_new(c, b, &l, &limit.cursor, &limit.lane));
-    limit.coef = bt__linear_coef(&l, b->loop->index);
+    limit.coef = bt_linear_coef(&l, b->loop->index);
     if (nest->strip >= 0)
         limit.lane = 0;
     if (!BT_PUSH(c->arena, &b->loop->limits, limit) ||
@@ -159,13 +158,13 @@ static bt_status limit_loop(struct bt__coder *c, struct bt__nest *nest,
 }
 
 bt_status bt__nest_limit(struct bt__coder *c, struct bt__nest *nest,
-                         const bt__node *condition, bt__nodes *masks)
+                         const bt_node *condition, bt_nodes *masks)
 {
-    bt__nodes conjuncts = { 0 };
-    if (!bt__node_conjuncts(c->arena, condition, &conjuncts))
+    bt_nodes conjuncts = { 0 };
+    if (!bt_node_conjuncts(c->arena, condition, &conjuncts))
         return bt_no_memory();
     for (uint32_t i = 0; i < conjuncts.len; i++) {
-        const bt__node *terms[2];
+        const bt_node *terms[2];
         uint32_t n = nest->n ? bt__limit_terms(c, conjuncts.at[i], terms) : 0;
         if (!n && !BT_PUSH(c->arena, masks, conjuncts.at[i]))
             return bt_no_memory();

@@ -3,7 +3,7 @@
 
 /* The reduction's indices as loops, a strip of its own innermost where none is around. */
 static void order_loops(const struct bt__coder *c, const struct bt__block *b,
-                        const bt__node *node, struct bt__nest *nest)
+                        const bt_node *node, struct bt__nest *nest)
 {
     nest->strip = b->strip < 0 ? (int)bt__strip_of_reduction(&c->strips, node) : -1;
     for (uint32_t turn = 0; turn < 2; turn++) {
@@ -22,7 +22,7 @@ struct accumulator {
 };
 
 static bt_status start_accumulator(struct bt__coder *c, struct bt__block *b,
-                                   const bt__node *node, struct accumulator *acc)
+                                   const bt_node *node, struct accumulator *acc)
 {
     uint32_t step = bt__block_varies(b, node);
     bt_dtype of = node->args[1]->dtype;
@@ -40,41 +40,41 @@ static bt_status start_accumulator(struct bt__coder *c, struct bt__block *b,
 }
 
 /* The read behind conversions that keep its value; NULL: something else. */
-static const bt__node *plain_read(const bt__node *node)
+static const bt_node *plain_read(const bt_node *node)
 {
-    while (node->kind == BT__NODE_CAST && !bt__dtype_is_float(node->dtype) &&
+    while (node->kind == BT_NODE_CAST && !bt__dtype_is_float(node->dtype) &&
            node->args[0]->dtype != BT_BOOL &&
            bt__dtype_is_integer(node->args[0]->dtype) &&
            node->args[0]->low >= bt__dtype_low(node->dtype) &&
            node->args[0]->high <= bt__dtype_high(node->dtype))
         node = node->args[0];
-    return node->kind == BT__NODE_READ ? node : NULL;
+    return node->kind == BT_NODE_READ ? node : NULL;
 }
 
 /* A sum of products of elements in one instruction. *done: it is one. Of integers a
  * product need not wrap, because the sum does. */
 static bt_status take_product(struct bt__coder *c, struct bt__block *b,
-                              const bt__node *node, const struct bt__nest *nest,
+                              const bt_node *node, const struct bt__nest *nest,
                               struct accumulator acc, int *done)
 {
-    const bt__node *body = node->args[1];
+    const bt_node *body = node->args[1];
     *done = 0;
-    if (node->which != BT__REDUCER_SUM || body->kind != BT__NODE_SCALAR ||
-        body->which != BT__SCALAR_MUL)
+    if (node->which != BT_REDUCER_SUM || body->kind != BT_NODE_SCALAR ||
+        body->which != BT_SCALAR_MUL)
         return NULL;
-    const bt__node *reads[2] = { plain_read(body->args[0]), plain_read(body->args[1]) };
+    const bt_node *reads[2] = { plain_read(body->args[0]), plain_read(body->args[1]) };
     if (!reads[0] || !reads[1] || reads[0]->dtype != reads[1]->dtype)
         return NULL;
     return bt__emit_multiply_add(c, b, reads, acc.first, nest->strip >= 0, done);
 }
 
 /* The accumulator takes the body's value. */
-static bt_status emit_take(struct bt__coder *c, struct bt__block *b, const bt__node *node,
+static bt_status emit_take(struct bt__coder *c, struct bt__block *b, const bt_node *node,
                            const struct bt__nest *nest, struct accumulator acc,
                            struct bt__reg mask)
 {
     int done = 0;
-    struct bt__linear l;
+    bt_linear l;
     bt__instr in = { .run = bt__run_take,
                      .out = acc.first,
                      .b = acc.second,
@@ -86,21 +86,21 @@ static bt_status emit_take(struct bt__coder *c, struct bt__block *b, const bt__n
     if (done)
         return NULL;
     // the position: the first index, which is 0 where its extent is 1
-    const bt__node *position = bt__node_index(c->graph, node->first, node->coefs[0]);
+    const bt_node *position = bt_node_index(c->graph, node->first, node->coefs[0]);
     if (!position)
         return bt__code_why(c);
-    bt__node_as_linear(position, &l);
+    bt_node_as_linear(position, &l);
     BT_TRY(bt__emit(c, b, node->args[1], &in.a));
     BT_TRY(bt__cursor_new(c, b, &l, &in.cursor, &in.lane));
     return bt__block_push(c, b, in);
 }
 
-bt_status bt__emit_reduce(struct bt__coder *c, struct bt__block *b, const bt__node *node,
+bt_status bt__emit_reduce(struct bt__coder *c, struct bt__block *b, const bt_node *node,
                           struct bt__reg *out)
 {
     struct bt__nest nest = { .strip = -1 };
     struct accumulator acc = { 0 };
-    bt__nodes masks = { 0 };
+    bt_nodes masks = { 0 };
     struct bt__masked masked;
     bt__instr end = { .run = bt__run_end,
                       .reducer = node->which,

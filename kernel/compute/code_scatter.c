@@ -30,7 +30,7 @@ struct bt__scattered {
 static void order_loops(const struct bt__coder *c, const struct bt__scattered *s,
                         struct bt__nest *nest)
 {
-    const bt__node *node = s->at.node;
+    const bt_node *node = s->at.node;
     for (uint32_t k = s->at.naxis; k-- > 0;) {
         if (!bt__scatter_is_free(&s->at, k))
             continue;
@@ -57,14 +57,14 @@ static void order_loops(const struct bt__coder *c, const struct bt__scattered *s
 static bt_status emit_scatter(struct bt__coder *c, struct bt__block *b,
                               const struct bt__scattered *s, bt__instr in)
 {
-    struct bt__linear l;
-    const bt__node *to =
-        bt__node_linear(c->graph, 0, s->at.naxis, s->at.place, s->at.strides);
-    const bt__node *position =
-        bt__node_index(c->graph, s->at.node->first, s->at.node->coefs[0]);
+    bt_linear l;
+    const bt_node *to =
+        bt_node_linear(c->graph, 0, s->at.naxis, s->at.place, s->at.strides);
+    const bt_node *position =
+        bt_node_index(c->graph, s->at.node->first, s->at.node->coefs[0]);
     if (!to || !position)
         return bt__code_why(c);
-    bt__node_as_linear(position, &l);
+    bt_node_as_linear(position, &l);
     BT_TRY(bt__emit(c, b, s->at.body, &in.a));
     BT_TRY(bt__emit(c, b, to, &in.b));
     BT_TRY(bt__cursor_new(c, b, &l, &in.cursor, &in.lane));
@@ -76,7 +76,7 @@ static bt_status code_scatter(struct bt__coder *c, struct bt__block *root,
 {
     struct bt__nest nest = { .strip = -1 };
     struct bt__masked masked;
-    bt__nodes masks = { 0 };
+    bt_nodes masks = { 0 };
     uint32_t first = c->graph->narray + s->buffer;
     bt__instr in = { .run = bt__run_scatter,
                      .array = first,
@@ -113,7 +113,7 @@ static bt_status code_scatter(struct bt__coder *c, struct bt__block *root,
 /* Computes the reduction into a buffer if an equality of elements addresses it, or it runs
  * along an axis. */
 static bt_status try_scatter(struct bt__coder *c, struct bt__block *root,
-                             const bt__node *node)
+                             const bt_node *node)
 {
     struct bt__scattered *s = BT_NEW(c->arena, struct bt__scattered);
     uint32_t nstate = bt__reducer_get(node->which)->nstate;
@@ -144,48 +144,47 @@ static bt_status try_scatter(struct bt__coder *c, struct bt__block *root,
 
 /* Reductions over the stage's axes alone, wherever they stand; those behind a guard only
  * where they read nothing that relies on it. */
-static bt_status visit(struct bt__coder *c, struct bt__block *root, const bt__node *node,
+static bt_status visit(struct bt__coder *c, struct bt__block *root, const bt_node *node,
                        uint32_t rank, int is_guarded)
 {
-    uint64_t axes = rank ? UINT64_MAX >> (BT__MAX_INDEX - rank) : 0;
+    uint64_t axes = rank ? UINT64_MAX >> (BT_MAX_INDEX - rank) : 0;
     if (!node->reads)
         return NULL;
-    if (node->kind == BT__NODE_REDUCE && !(node->free & ~axes) &&
+    if (node->kind == BT_NODE_REDUCE && !(node->free & ~axes) &&
         !bt_map_find(&c->scattered, node) &&
         (!is_guarded || bt__facts_cover(c->graph, NULL, node)))
         BT_TRY(try_scatter(c, root, node));
     if (bt_map_find(&c->scattered, node))
         return NULL;
-    is_guarded |= node->kind == BT__NODE_SELECT || node->kind == BT__NODE_REDUCE;
+    is_guarded |= node->kind == BT_NODE_SELECT || node->kind == BT_NODE_REDUCE;
     for (uint32_t i = 0; i < node->narg; i++)
         BT_TRY(visit(c, root, node->args[i], rank, is_guarded));
     return NULL;
 }
 
 bt_status bt__scatter_all(struct bt__coder *c, struct bt__block *root,
-                          const struct bt__array *array)
+                          const bt_array *array)
 {
     return visit(c, root, array->body, array->rank, 0);
 }
 
 bt_status bt__emit_scattered(struct bt__coder *c, struct bt__block *b,
-                             const bt__node *node, struct bt__reg *out, int *done)
+                             const bt_node *node, struct bt__reg *out, int *done)
 {
     const struct bt__scattered *s = bt_map_find(&c->scattered, node);
-    const bt__node *indices[BT_MAX_RANK], *address;
-    struct bt__linear l;
+    const bt_node *indices[BT_MAX_RANK], *address;
+    bt_linear l;
     *done = s != NULL;
     if (!s)
         return NULL;
     bt__instr in = { .run = bt__run_load(s->dtype),
                      .array = c->graph->narray + s->buffer };
     for (uint32_t k = 0; k < s->at.naxis; k++)
-        indices[k] =
-            bt__node_index(c->graph, s->at.axes[k], c->code->dims[s->at.axes[k]]);
-    address = bt__node_linear(c->graph, 0, s->at.naxis, indices, s->at.strides);
+        indices[k] = bt_node_index(c->graph, s->at.axes[k], c->code->dims[s->at.axes[k]]);
+    address = bt_node_linear(c->graph, 0, s->at.naxis, indices, s->at.strides);
     if (!address)
         return bt__code_why(c);
-    bt__node_as_linear(address, &l);
+    bt_node_as_linear(address, &l);
     BT_TRY(bt__cursor_new(c, b, &l, &in.cursor, &in.lane));
     BT_TRY(bt__reg_new(c, b, in.lane != 0, &in.out));
     *out = in.out;

@@ -3,7 +3,7 @@
 
 /* The block where a value needed in `b` belongs. */
 static struct bt__block *place(struct bt__coder *c, struct bt__block *b,
-                               const bt__node *node)
+                               const bt_node *node)
 {
     int is_safe = !node->reads || bt__facts_cover(c->graph, NULL, node);
     while (b->parent && (is_safe || !b->is_guard) &&
@@ -13,17 +13,17 @@ static struct bt__block *place(struct bt__coder *c, struct bt__block *b,
 }
 
 static bt_status emit_linear(struct bt__coder *c, struct bt__block *b,
-                             const bt__node *node, struct bt__reg *out)
+                             const bt_node *node, struct bt__reg *out)
 {
-    struct bt__linear l;
+    bt_linear l;
     bt__instr in = { .run = bt__run_linear };
-    bt__node_as_linear(node, &l);
+    bt_node_as_linear(node, &l);
     BT_TRY(bt__cursor_new(c, b, &l, &in.cursor, &in.lane));
     BT_TRY(bt__reg_new(c, b, in.lane != 0, &in.out));
     BT_TRY(bt__block_push(c, b, in));
     *out = in.out;
     for (uint32_t i = 0; i < l.n; i++) {
-        if (l.atoms[i]->kind == BT__NODE_INDEX)
+        if (l.atoms[i]->kind == BT_NODE_INDEX)
             continue;
         bt__instr add = { .run = bt__run_add_times, .a = *out, .factor = l.coefs[i] };
         BT_TRY(bt__emit(c, b, l.atoms[i], &add.b));
@@ -35,7 +35,7 @@ static bt_status emit_linear(struct bt__coder *c, struct bt__block *b,
 }
 
 static bt_status emit_scalar(struct bt__coder *c, struct bt__block *b,
-                             const bt__node *node, struct bt__reg *out)
+                             const bt_node *node, struct bt__reg *out)
 {
     const struct bt__scalar *row = bt__scalar_get(node->which);
     bt_dtype of = node->args[0]->dtype;
@@ -53,7 +53,7 @@ static bt_status emit_scalar(struct bt__coder *c, struct bt__block *b,
                           (bt__instr){ .run = bt__run_wrap, .out = *out, .to = of });
 }
 
-static bt_status emit_cast(struct bt__coder *c, struct bt__block *b, const bt__node *node,
+static bt_status emit_cast(struct bt__coder *c, struct bt__block *b, const bt_node *node,
                            struct bt__reg *out)
 {
     bt__instr in = { .run = bt__run_cast,
@@ -77,18 +77,18 @@ static bt_status emit_cast(struct bt__coder *c, struct bt__block *b, const bt__n
 
 /* ---- any value ---- */
 
-static bt_status emit_new(struct bt__coder *c, struct bt__block *b, const bt__node *node,
+static bt_status emit_new(struct bt__coder *c, struct bt__block *b, const bt_node *node,
                           struct bt__reg *out)
 {
     int done;
     switch (node->kind) {
-    case BT__NODE_INDEX:
-    case BT__NODE_LINEAR: return emit_linear(c, b, node, out);
-    case BT__NODE_SCALAR: return emit_scalar(c, b, node, out);
-    case BT__NODE_CAST: return emit_cast(c, b, node, out);
-    case BT__NODE_SELECT: return bt__emit_select(c, b, node, out);
-    case BT__NODE_READ: return bt__emit_read(c, b, node, out);
-    case BT__NODE_REDUCE:
+    case BT_NODE_INDEX:
+    case BT_NODE_LINEAR: return emit_linear(c, b, node, out);
+    case BT_NODE_SCALAR: return emit_scalar(c, b, node, out);
+    case BT_NODE_CAST: return emit_cast(c, b, node, out);
+    case BT_NODE_SELECT: return bt__emit_select(c, b, node, out);
+    case BT_NODE_READ: return bt__emit_read(c, b, node, out);
+    case BT_NODE_REDUCE:
         BT_TRY(bt__emit_scattered(c, b, node, out, &done));
         return done ? NULL : bt__emit_reduce(c, b, node, out);
     default:
@@ -97,10 +97,10 @@ static bt_status emit_new(struct bt__coder *c, struct bt__block *b, const bt__no
     }
 }
 
-bt_status bt__emit(struct bt__coder *c, struct bt__block *b, const bt__node *node,
+bt_status bt__emit(struct bt__coder *c, struct bt__block *b, const bt_node *node,
                    struct bt__reg *out)
 {
-    if (node->kind == BT__NODE_CONST)
+    if (node->kind == BT_NODE_CONST)
         return bt__reg_const(c, node->value, out);
     b = place(c, b, node);
     for (struct bt__block *up = b; up; up = up->parent) {

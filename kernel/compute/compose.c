@@ -1,5 +1,4 @@
 /* Graphs of a function's calls, joined. */
-#include "compute/compose.h"
 
 #include <string.h>
 
@@ -14,7 +13,7 @@ struct leaves {
 struct composer {
     bt_ctx *ctx;
     bt_arena *arena;
-    bt__graph *graph;
+    bt_graph *graph;
     const char *name; /* of the function, for messages */
     bt_map values;    /* value -> struct leaves * */
 };
@@ -30,9 +29,9 @@ static bt_status refuse(struct composer *c, const bt_value *value, const char *w
     return bt_fail(c->ctx, BT_ERR_UNSUPPORTED, "%s: %s %s", c->name, name, why);
 }
 
-static bt_status add_array(struct composer *c, struct bt__array array, uint32_t *out)
+static bt_status add_array(struct composer *c, bt_array array, uint32_t *out)
 {
-    return bt__graph_add_array(c->graph, &array, out) ? NULL : bt_no_memory();
+    return bt_graph_add_array(c->graph, &array, out) ? NULL : bt_no_memory();
 }
 
 static bt_status set_leaves(struct composer *c, const bt_value *value, uint32_t n,
@@ -62,19 +61,19 @@ static bt_status add_input(struct composer *c, const bt_value *param, const bt_t
     }
     if (!bt_tensor_dtype(type) || !bt_tensor_static(type, &rank, dims))
         return refuse(c, param, "is not made of tensors whose dims are numbers");
-    const bt__node **extents = BT_NEWS(c->arena, const bt__node *, rank);
+    const bt_node **extents = BT_NEWS(c->arena, const bt_node *, rank);
     if (!extents)
         return bt_no_memory();
     for (uint32_t i = 0; i < rank; i++) {
-        extents[i] = bt__node_int(c->graph, dims[i]);
+        extents[i] = bt_node_int(c->graph, dims[i]);
         if (!extents[i])
             return c->graph->status;
     }
     BT_TRY(add_array(c,
-                     (struct bt__array){ .name = param->name ? param->name : "input",
-                                         .dtype = bt_tensor_dtype(type),
-                                         .rank = rank,
-                                         .extents = extents },
+                     (bt_array){ .name = param->name ? param->name : "input",
+                                 .dtype = bt_tensor_dtype(type),
+                                 .rank = rank,
+                                 .extents = extents },
                      &array));
     return BT_PUSH(c->arena, out, array) ? NULL : bt_no_memory();
 }
@@ -100,20 +99,20 @@ static bt_status add_const(struct composer *c, const bt_value *value)
         return bt_no_memory();
     if (!t || t->nelem != 1)
         return refuse(c, value, "is a constant that is not a scalar: pass it in");
-    const bt__node **extents = BT_NEWS(c->arena, const bt__node *, t->rank);
-    const bt__node *one = bt__node_int(c->graph, 1);
-    const bt__node *body =
+    const bt_node **extents = BT_NEWS(c->arena, const bt_node *, t->rank);
+    const bt_node *one = bt_node_int(c->graph, 1);
+    const bt_node *body =
         bt__node_const(c->graph, t->dtype, bt__cell_load(t->data, t->dtype));
     if (!extents || !one || !body)
         return c->graph->status ? c->graph->status : bt_no_memory();
     for (uint32_t i = 0; i < t->rank; i++)
         extents[i] = one;
     BT_TRY(add_array(c,
-                     (struct bt__array){ .name = "constant",
-                                         .dtype = t->dtype,
-                                         .rank = t->rank,
-                                         .extents = extents,
-                                         .body = body },
+                     (bt_array){ .name = "constant",
+                                 .dtype = t->dtype,
+                                 .rank = t->rank,
+                                 .extents = extents,
+                                 .body = body },
                      array));
     return set_leaves(c, value, 1, array);
 }
@@ -136,17 +135,17 @@ static bt_status leaves_of(struct composer *c, const bt_value *value,
 /* Nodes of one call's graph, made again in the joined one. */
 struct copying {
     struct composer *composer;
-    const bt__graph *from;
+    const bt_graph *from;
     const uint32_t *arrays; /* of the joined graph, by number in `from` */
-    const bt__node **memo;  /* by id */
+    const bt_node **memo;   /* by id */
 };
 
-static const bt__node *copy(struct copying *k, const bt__node *node);
+static const bt_node *copy(struct copying *k, const bt_node *node);
 
-static const bt__node *copy_new(struct copying *k, const bt__node *node)
+static const bt_node *copy_new(struct copying *k, const bt_node *node)
 {
-    bt__graph *g = k->composer->graph;
-    const bt__node **args = BT_NEWS(g->arena, const bt__node *, node->narg);
+    bt_graph *g = k->composer->graph;
+    const bt_node **args = BT_NEWS(g->arena, const bt_node *, node->narg);
     if (!args) {
         g->status = bt_no_memory();
         return NULL;
@@ -157,19 +156,19 @@ static const bt__node *copy_new(struct copying *k, const bt__node *node)
             return NULL;
     }
     switch (node->kind) {
-    case BT__NODE_CONST: return bt__node_const(g, node->dtype, node->value);
-    case BT__NODE_INDEX:
-        return bt__node_index(g, node->which,
-                              node->high == INT64_MAX ? -1 : node->high + 1);
-    case BT__NODE_READ:
-        return bt__node_read(g, k->arrays[node->which], node->dtype, node->narg, args);
-    default: return bt__node_again(g, node, node->first, args);
+    case BT_NODE_CONST: return bt__node_const(g, node->dtype, node->value);
+    case BT_NODE_INDEX:
+        return bt_node_index(g, node->which,
+                             node->high == INT64_MAX ? -1 : node->high + 1);
+    case BT_NODE_READ:
+        return bt_node_read(g, k->arrays[node->which], node->dtype, node->narg, args);
+    default: return bt_node_again(g, node, node->first, args);
     }
 }
 
-static const bt__node *copy(struct copying *k, const bt__node *node)
+static const bt_node *copy(struct copying *k, const bt_node *node)
 {
-    const bt__node **memo = &k->memo[node->id];
+    const bt_node **memo = &k->memo[node->id];
     if (!*memo)
         *memo = copy_new(k, node);
     return *memo;
@@ -178,9 +177,9 @@ static const bt__node *copy(struct copying *k, const bt__node *node)
 static bt_status copy_stage(struct copying *k, uint32_t index, uint32_t *out)
 {
     struct composer *c = k->composer;
-    const struct bt__array *stage = &k->from->arrays[index];
-    struct bt__array array = { .dtype = stage->dtype, .rank = stage->rank };
-    const bt__node **extents = BT_NEWS(c->arena, const bt__node *, stage->rank);
+    const bt_array *stage = &k->from->arrays[index];
+    bt_array array = { .dtype = stage->dtype, .rank = stage->rank };
+    const bt_node **extents = BT_NEWS(c->arena, const bt_node *, stage->rank);
     array.name = bt_arena_text(c->arena, stage->name, strlen(stage->name));
     if (!extents || !array.name)
         return bt_no_memory();
@@ -194,13 +193,13 @@ static bt_status copy_stage(struct copying *k, uint32_t index, uint32_t *out)
     return array.body ? add_array(c, array, out) : c->graph->status;
 }
 
-static bt_status join(struct composer *c, const bt__graph *from, const array_list *inputs,
+static bt_status join(struct composer *c, const bt_graph *from, const array_list *inputs,
                       const bt_value *value)
 {
     uint32_t *arrays = BT_NEWS(c->arena, uint32_t, from->narray);
     uint32_t *results = BT_NEWS(c->arena, uint32_t, from->nresult);
     struct copying k = { .composer = c, .from = from, .arrays = arrays };
-    k.memo = BT_NEWS(c->arena, const bt__node *, from->nnode);
+    k.memo = BT_NEWS(c->arena, const bt_node *, from->nnode);
     if (!arrays || !results || !k.memo)
         return bt_no_memory();
     for (uint32_t i = 0; i < from->ninput; i++)
@@ -288,13 +287,13 @@ static bt_status add_proj(struct composer *c, const bt_proj *proj)
 /* A result that is an input is a copy of it. */
 static bt_status add_copy(struct composer *c, uint32_t of, uint32_t *out)
 {
-    struct bt__array array = c->graph->arrays[of];
-    const bt__node **indices = BT_NEWS(c->arena, const bt__node *, array.rank);
+    bt_array array = c->graph->arrays[of];
+    const bt_node **indices = BT_NEWS(c->arena, const bt_node *, array.rank);
     if (!indices)
         return bt_no_memory();
     for (uint32_t i = 0; i < array.rank; i++)
-        indices[i] = bt__node_index(c->graph, i, array.extents[i]->value.i);
-    array.body = bt__node_read(c->graph, of, array.dtype, array.rank, indices);
+        indices[i] = bt_node_index(c->graph, i, array.extents[i]->value.i);
+    array.body = bt_node_read(c->graph, of, array.dtype, array.rank, indices);
     return array.body ? add_array(c, array, out) : c->graph->status;
 }
 
@@ -329,11 +328,12 @@ static bt_status add_bindings(struct composer *c, const bt_block *block)
     return NULL;
 }
 
-bt_status bt__compose(bt_ctx *ctx, bt_arena *arena, const bt_func *func, bt__graph **out)
+bt_status bt_graph_compose(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
+                           bt_graph **out)
 {
     struct composer c = { .ctx = ctx, .arena = arena };
     c.name = func->name ? func->name : "a primitive function";
-    c.graph = bt__graph_create(ctx, arena);
+    c.graph = bt_graph_create(ctx, arena);
     if (!c.graph)
         return bt_no_memory();
     bt_map_init(&c.values, arena, 0);

@@ -176,11 +176,10 @@ bt_status bt_compute_shapes(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
     if (has_graph(compute)) {
         BT_TRY(need_graph(ctx, compute, nin, in));
         for (uint32_t i = 0; i < compute->graph->nresult; i++) {
-            const struct bt__array *array =
-                &compute->graph->arrays[compute->graph->results[i]];
+            const bt_array *array = &compute->graph->arrays[compute->graph->results[i]];
             ranks[i] = array->rank;
             for (uint32_t k = 0; k < array->rank; k++)
-                (void)bt__node_is_const(array->extents[k], &out[i][k]);
+                (void)bt_node_is_const(array->extents[k], &out[i][k]);
         }
         return NULL;
     }
@@ -208,7 +207,7 @@ bt_status bt_compute_print(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
                            const bt_tensor *const *in, bt_text *out)
 {
     BT_TRY(need_graph(ctx, compute, nin, in));
-    return bt__graph_print(ctx, compute->graph, out);
+    return bt_graph_print(ctx, compute->graph, out);
 }
 
 bt_status bt_compute_cost(bt_ctx *ctx, bt_compute *compute, uint32_t nin,

@@ -20,7 +20,7 @@ struct bt_compute {
     const char *const *inputs;
     bt_arena *made;  /* of the last instantiation: graph and leaves */
     bt_arena *coded; /* of the last program, and its strides */
-    bt__graph *graph;
+    bt_graph *graph;
     struct bt__program *program;
     struct bt__leaf *leaves;       /* it was made for these */
     const int64_t *const *strides; /* and the program for these */

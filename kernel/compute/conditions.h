@@ -8,8 +8,8 @@
  * condition replaces an index by its solution; a `select` between the body and the
  * identity becomes part of the condition; indices of one value and empty domains go. What
  * is left may be no reduction at all. NULL: failure of the graph. */
-const bt__node *bt__reduction_build(bt__graph *, uint32_t reducer, uint32_t first,
-                                    uint32_t nindex, const int64_t *extents,
-                                    const bt__node *condition, const bt__node *body);
+const bt_node *bt__reduction_build(bt_graph *, uint32_t reducer, uint32_t first,
+                                   uint32_t nindex, const int64_t *extents,
+                                   const bt_node *condition, const bt_node *body);
 
 #endif

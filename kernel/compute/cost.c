@@ -2,8 +2,8 @@
 #include "compute/cost.h"
 
 struct counting {
-    bt__graph *graph;
-    const struct bt__array *stage;
+    bt_graph *graph;
+    const bt_array *stage;
     int any;    /* there is a reduction */
     int failed; /* no memory */
 };
@@ -21,11 +21,11 @@ static int64_t plus(int64_t a, int64_t b)
 }
 
 /* l of 0 <= l; NULL: another condition. */
-static const bt__node *limit_term(const bt__node *conjunct)
+static const bt_node *limit_term(const bt_node *conjunct)
 {
     int64_t zero;
-    return conjunct->kind == BT__NODE_SCALAR && conjunct->which == BT__SCALAR_LE &&
-                   bt__node_is_const(conjunct->args[0], &zero) && zero == 0 &&
+    return conjunct->kind == BT_NODE_SCALAR && conjunct->which == BT_SCALAR_LE &&
+                   bt_node_is_const(conjunct->args[0], &zero) && zero == 0 &&
                    conjunct->args[1]->dtype == BT_INT64
                ? conjunct->args[1]
                : NULL;
@@ -33,23 +33,23 @@ static const bt__node *limit_term(const bt__node *conjunct)
 
 /* Two limits that add up to a number leave an index with coefficient c that number / c of
  * its values; used for the index that loses most. */
-static void narrow(struct counting *c, const bt__node *node, const bt__node *a,
-                   const bt__node *b, int64_t *extents)
+static void narrow(struct counting *c, const bt_node *node, const bt_node *a,
+                   const bt_node *b, int64_t *extents)
 {
-    const bt__node *sum = bt__node_linear(c->graph, 0, 2, (const bt__node *[]){ a, b },
-                                          (int64_t[]){ 1, 1 });
+    const bt_node *sum =
+        bt_node_linear(c->graph, 0, 2, (const bt_node *[]){ a, b }, (int64_t[]){ 1, 1 });
     int64_t range, best_bound = 0;
     uint32_t best = node->nindex;
-    struct bt__linear l;
+    bt_linear l;
     if (!sum) {
         c->failed = 1;
         return;
     }
-    if (!bt__node_is_const(sum, &range) || range < 0)
+    if (!bt_node_is_const(sum, &range) || range < 0)
         return;
-    bt__node_as_linear(a, &l);
+    bt_node_as_linear(a, &l);
     for (uint32_t i = 0; i < node->nindex; i++) {
-        int64_t coef = bt__linear_coef(&l, node->first + i);
+        int64_t coef = bt_linear_coef(&l, node->first + i);
         if (coef == 0 || coef == INT64_MIN)
             continue;
         int64_t bound = plus(range / (coef < 0 ? -coef : coef), 1);
@@ -65,38 +65,38 @@ static void narrow(struct counting *c, const bt__node *node, const bt__node *a,
 }
 
 /* The extent of the stage's axis that an equality of elements gives: 1 where none. */
-static int64_t addressed_extent(const struct counting *c, const bt__node *conjunct)
+static int64_t addressed_extent(const struct counting *c, const bt_node *conjunct)
 {
-    struct bt__linear l;
+    bt_linear l;
     int64_t extent = 1;
-    if (conjunct->kind != BT__NODE_SCALAR || conjunct->which != BT__SCALAR_EQ ||
+    if (conjunct->kind != BT_NODE_SCALAR || conjunct->which != BT_SCALAR_EQ ||
         conjunct->args[0]->dtype != BT_INT64 || !conjunct->reads)
         return 1;
-    bt__node_as_linear(conjunct->args[1], &l);
+    bt_node_as_linear(conjunct->args[1], &l);
     for (uint32_t i = 0; i < c->stage->rank; i++) {
-        int64_t coef = bt__linear_coef(&l, i);
+        int64_t coef = bt_linear_coef(&l, i);
         if ((coef == 1 || coef == -1) &&
-            bt__node_is_const(c->stage->extents[i], &extent) && extent > 0)
+            bt_node_is_const(c->stage->extents[i], &extent) && extent > 0)
             return extent;
     }
     return 1;
 }
 
 /* Points that a reduction visits for one point around it, in numerator / *divisor. */
-static int64_t visited(struct counting *c, const bt__node *node, int64_t *divisor)
+static int64_t visited(struct counting *c, const bt_node *node, int64_t *divisor)
 {
-    int64_t extents[BT__MAX_INDEX], points = 1;
-    bt__nodes conjuncts = { 0 };
+    int64_t extents[BT_MAX_INDEX], points = 1;
+    bt_nodes conjuncts = { 0 };
     *divisor = 1;
-    if (!bt__node_conjuncts(c->graph->arena, node->args[0], &conjuncts))
+    if (!bt_node_conjuncts(c->graph->arena, node->args[0], &conjuncts))
         c->failed = 1;
     for (uint32_t i = 0; i < node->nindex; i++)
         extents[i] = node->coefs[i];
     for (uint32_t i = 0; i < conjuncts.len; i++) {
-        const bt__node *a = limit_term(conjuncts.at[i]);
+        const bt_node *a = limit_term(conjuncts.at[i]);
         *divisor = times(*divisor, addressed_extent(c, conjuncts.at[i]));
         for (uint32_t k = 0; a && k < i; k++) {
-            const bt__node *b = limit_term(conjuncts.at[k]);
+            const bt_node *b = limit_term(conjuncts.at[k]);
             if (b)
                 narrow(c, node, a, b, extents);
         }
@@ -107,10 +107,10 @@ static int64_t visited(struct counting *c, const bt__node *node, int64_t *diviso
 }
 
 /* Points of the reductions in an expression, for `each` points around it. */
-static int64_t count(struct counting *c, const bt__node *node, int64_t each)
+static int64_t count(struct counting *c, const bt_node *node, int64_t each)
 {
     int64_t sum = 0, divisor;
-    if (node->kind == BT__NODE_REDUCE) {
+    if (node->kind == BT_NODE_REDUCE) {
         int64_t points = visited(c, node, &divisor);
         c->any = 1;
         each = times(each, points) / divisor;
@@ -121,22 +121,22 @@ static int64_t count(struct counting *c, const bt__node *node, int64_t each)
     return sum;
 }
 
-bt_status bt__graph_cost(bt__graph *g, int64_t *out)
+bt_status bt__graph_cost(bt_graph *g, int64_t *out)
 {
     int64_t total = 0;
     for (uint32_t i = g->ninput; i < g->narray; i++) {
-        const struct bt__array *array = &g->arrays[i];
+        const bt_array *array = &g->arrays[i];
         struct counting c = { .graph = g, .stage = array };
         int64_t nelem = 1, extent;
         for (uint32_t a = 0; a < array->rank; a++) {
-            if (bt__node_is_const(array->extents[a], &extent))
+            if (bt_node_is_const(array->extents[a], &extent))
                 nelem = times(nelem, extent);
         }
         int64_t points = count(&c, array->body, nelem);
         if (c.failed)
             return g->status ? g->status : bt_no_memory();
         int is_move =
-            array->body->kind == BT__NODE_READ || array->body->kind == BT__NODE_CONST;
+            array->body->kind == BT_NODE_READ || array->body->kind == BT_NODE_CONST;
         total = plus(total, c.any || is_move ? points : nelem);
     }
     *out = total;

@@ -7,6 +7,6 @@
 /* Multiply-adds: points that reductions visit (those that conditions on indices leave, of
  * a scatter each element once), and elements of stages that compute without a reduction.
  * INT64_MAX when there are more. */
-bt_status bt__graph_cost(bt__graph *, int64_t *out) BT_MUST_USE;
+bt_status bt__graph_cost(bt_graph *, int64_t *out) BT_MUST_USE;
 
 #endif

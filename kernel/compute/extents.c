@@ -8,21 +8,21 @@
 
 struct inference {
     struct bt__names *names;
-    const bt__node *extent; /* of an index */
-    const char *array;      /* where the extent is from */
+    const bt_node *extent; /* of an index */
+    const char *array;     /* where the extent is from */
     uint32_t axis;
     struct bt__rest *rest; /* or what `..` stands for */
     bt_status status;
 };
 
 /* The array read; NULL for an attribute, or with in->status set. */
-static const struct bt__array *array_of(struct inference *in, const bt__ast *read)
+static const bt_array *array_of(struct inference *in, const bt__ast *read)
 {
     int number = bt__names_array(in->names, read->name), rest;
     uint32_t nindex = bt__read_nindex(read, &rest);
     if (number < 0 || in->status)
         return NULL;
-    const struct bt__array *array = &in->names->graph->arrays[number];
+    const bt_array *array = &in->names->graph->arrays[number];
     if (read->narg <= nindex + 1 &&
         (rest >= 0 ? nindex <= array->rank : nindex == array->rank))
         return array;
@@ -35,20 +35,20 @@ static const struct bt__array *array_of(struct inference *in, const bt__ast *rea
 static void meet_extent(struct bt__read_search *s, const bt__ast *read, uint32_t arg)
 {
     struct inference *in = s->self;
-    const struct bt__array *array = array_of(in, read);
+    const bt_array *array = array_of(in, read);
     int64_t known, other;
     if (!array)
         return;
     uint32_t axis = bt__read_axis(read, arg, array->rank);
-    const bt__node *extent = array->extents[axis];
-    if (in->extent && bt__node_is_const(in->extent, &known) &&
-        bt__node_is_const(extent, &other) && known != other)
+    const bt_node *extent = array->extents[axis];
+    if (in->extent && bt_node_is_const(in->extent, &known) &&
+        bt_node_is_const(extent, &other) && known != other)
         in->status = bt__formula_fail(
             in->names->ctx, in->names->in->formula, BT_ERR_RUNTIME, read->place,
             "dims do not fit: axis %u of %s has extent %" PRId64
             ", axis %u of %s has %" PRId64,
             in->axis, in->array, known, axis, array->name, other);
-    if (!in->extent || !bt__node_is_const(in->extent, &known)) {
+    if (!in->extent || !bt_node_is_const(in->extent, &known)) {
         in->extent = extent;
         in->array = array->name;
         in->axis = axis;
@@ -71,7 +71,7 @@ static void meet_rest(struct bt__read_search *s, const bt__ast *read, uint32_t a
 {
     struct inference *in = s->self;
     struct bt__rest *rest = in->rest;
-    const struct bt__array *array = array_of(in, read);
+    const bt_array *array = array_of(in, read);
     int64_t known, other;
     if (!array)
         return;
@@ -79,10 +79,10 @@ static void meet_rest(struct bt__read_search *s, const bt__ast *read, uint32_t a
     rest->is_known = 1;
     widen_rest(rest, n);
     for (uint32_t i = 0; i < n; i++) {
-        const bt__node **at = &rest->extents[rest->rank - n + i];
-        const bt__node *extent = array->extents[arg + i];
-        int is_known = *at && bt__node_is_const(*at, &known);
-        int is_new = bt__node_is_const(extent, &other);
+        const bt_node **at = &rest->extents[rest->rank - n + i];
+        const bt_node *extent = array->extents[arg + i];
+        int is_known = *at && bt_node_is_const(*at, &known);
+        int is_new = bt_node_is_const(extent, &other);
         if (!*at || (is_known && known == 1) || (!is_known && is_new && other != 1))
             *at = extent;
         else if (is_known && is_new && known != other && other != 1)
@@ -95,7 +95,7 @@ static void meet_rest(struct bt__read_search *s, const bt__ast *read, uint32_t a
 
 bt_status bt__extent_infer(struct bt__names *names, const struct bt__ast_var *var,
                            const bt__ast *body, const bt__ast *condition,
-                           const bt__node **out)
+                           const bt_node **out)
 {
     struct inference in = { .names = names };
     struct bt__read_search s = { .index = var->name, .meet = meet_extent, .self = &in };

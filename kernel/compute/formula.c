@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "compute/compose.h"
-
 /* ---- making ---- */
 
 static bt_status input_names(bt_compute *compute)
@@ -174,7 +172,7 @@ bt_status bt__compute_take_func(bt_ctx *ctx, bt_compute *compute, const bt_func 
 {
     struct bt__leaf *leaves;
     BT_TRY(begin(compute, &leaves));
-    BT_TRY(bt__compose(ctx, compute->made, func, &compute->graph));
+    BT_TRY(bt_graph_compose(ctx, compute->made, func, &compute->graph));
     for (uint32_t i = 0; i < compute->call.nleaf; i++) {
         const struct bt__leaf_type *type = &compute->call.leaves[i];
         BT_TRY(set_leaf(compute, &leaves[i], type->dtype, type->rank, type->dims));
@@ -252,7 +250,7 @@ bt_status bt__compute_run_formula(bt_ctx *ctx, bt_compute *compute, uint32_t nin
                                   const bt_tensor *const *in, bt_tensor **out)
 {
     BT_TRY(prepare(ctx, compute, nin, in));
-    const bt__graph *g = compute->graph;
+    const bt_graph *g = compute->graph;
     uint32_t nstage = compute->program->nstage;
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);

@@ -1,40 +1,37 @@
 /* How calls may be joined: Relay's operator patterns, from formulas instead of a list. */
-#include "compute/compose.h"
 #include "compute/compute.h"
-#include "compute/view.h"
 
 /* How far a stage moves the elements that it reads. */
 struct reach {
-    const bt__graph *graph;
-    const struct bt__array *stage;
+    const bt_graph *graph;
+    const bt_array *stage;
     uint32_t kind;
 };
 
 /* Whether the read is of the element's own place in an array of the stage's extents. */
-static int is_own_place(const struct reach *r, const struct bt__array *array,
-                        const bt__node *read)
+static int is_own_place(const struct reach *r, const bt_array *array, const bt_node *read)
 {
     if (array->rank != r->stage->rank)
         return 0;
     for (uint32_t i = 0; i < array->rank; i++) {
-        const bt__node *index = read->args[i];
+        const bt_node *index = read->args[i];
         if (array->extents[i] != r->stage->extents[i] ||
-            (index->kind == BT__NODE_INDEX && index->which != i))
+            (index->kind == BT_NODE_INDEX && index->which != i))
             return 0;
     }
     return 1;
 }
 
 /* Broadcast: some of the stage's axes, in their order. */
-static uint32_t reach_of_read(const struct reach *r, const bt__node *read)
+static uint32_t reach_of_read(const struct reach *r, const bt_node *read)
 {
-    const struct bt__array *array = &r->graph->arrays[read->which];
+    const bt_array *array = &r->graph->arrays[read->which];
     uint32_t next = 0;
     for (uint32_t i = 0; i < array->rank; i++) {
-        const bt__node *index = read->args[i];
-        if (array->extents[i]->value.i == 1 && index->kind == BT__NODE_CONST)
+        const bt_node *index = read->args[i];
+        if (array->extents[i]->value.i == 1 && index->kind == BT_NODE_CONST)
             continue;
-        if (index->kind != BT__NODE_INDEX || index->which < next ||
+        if (index->kind != BT_NODE_INDEX || index->which < next ||
             array->extents[i] != r->stage->extents[index->which])
             return BT_FUSE_INJECTIVE;
         next = index->which + 1;
@@ -42,12 +39,12 @@ static uint32_t reach_of_read(const struct reach *r, const bt__node *read)
     return is_own_place(r, array, read) ? BT_FUSE_ELEMWISE : BT_FUSE_BROADCAST;
 }
 
-static void look(struct reach *r, const bt__node *node, uint8_t *seen)
+static void look(struct reach *r, const bt_node *node, uint8_t *seen)
 {
     if (!node->reads || seen[node->id] || r->kind == BT_FUSE_INJECTIVE)
         return;
     seen[node->id] = 1;
-    if (node->kind == BT__NODE_READ) {
+    if (node->kind == BT_NODE_READ) {
         uint32_t kind = reach_of_read(r, node);
         r->kind = kind > r->kind ? kind : r->kind;
     }
@@ -56,27 +53,26 @@ static void look(struct reach *r, const bt__node *node, uint8_t *seen)
 }
 
 /* Of a reduction that is no view: a group's channels are read at floordiv(c, ...). */
-static uint32_t kind_of_reduction(const bt__node *reduce)
+static uint32_t kind_of_reduction(const bt_node *reduce)
 {
-    const bt__node *body = reduce->args[1];
+    const bt_node *body = reduce->args[1];
     if (reduce->args[0]->reads) // scattered
         return BT_FUSE_OPAQUE;
-    return reduce->which == BT__REDUCER_SUM && body->kind == BT__NODE_SCALAR &&
-                   body->which == BT__SCALAR_MUL
+    return reduce->which == BT_REDUCER_SUM && body->kind == BT_NODE_SCALAR &&
+                   body->which == BT_SCALAR_MUL
                ? BT_FUSE_CONTRACTION
                : BT_FUSE_REDUCE;
 }
 
-static bt_status kind_of_stage(const bt__graph *g, const struct bt__array *stage,
-                               uint32_t *out)
+static bt_status kind_of_stage(const bt_graph *g, const bt_array *stage, uint32_t *out)
 {
-    struct bt__view view;
-    bt__view_of(g, stage, &view);
+    bt_view view;
+    bt_view_of(g, stage, &view);
     switch (view.kind) {
-    case BT__VIEW_CONTRACTION: *out = BT_FUSE_CONTRACTION; return NULL;
-    case BT__VIEW_WINDOW:
-    case BT__VIEW_ROW: *out = BT_FUSE_REDUCE; return NULL;
-    case BT__VIEW_MAP: break;
+    case BT_VIEW_CONTRACTION: *out = BT_FUSE_CONTRACTION; return NULL;
+    case BT_VIEW_WINDOW:
+    case BT_VIEW_ROW: *out = BT_FUSE_REDUCE; return NULL;
+    case BT_VIEW_MAP: break;
     default:
         *out = view.reduce ? kind_of_reduction(view.reduce) : BT_FUSE_OPAQUE;
         return NULL;
@@ -91,7 +87,7 @@ static bt_status kind_of_stage(const bt__graph *g, const struct bt__array *stage
 }
 
 /* Of an operator with several stages only maps can still be joined with others. */
-static bt_status look_at_graph(bt__graph *g, bt_fuse_info *out)
+static bt_status look_at_graph(bt_graph *g, bt_fuse_info *out)
 {
     BT_TRY(bt__graph_inline(g));
     uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode);

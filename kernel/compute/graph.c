@@ -10,9 +10,9 @@ enum {
     MAX_TERMS = 256
 };
 
-bt__graph *bt__graph_create(bt_ctx *ctx, bt_arena *arena)
+bt_graph *bt_graph_create(bt_ctx *ctx, bt_arena *arena)
 {
-    bt__graph *g = BT_NEW(arena, bt__graph);
+    bt_graph *g = BT_NEW(arena, bt_graph);
     if (g) {
         g->ctx = ctx;
         g->arena = arena;
@@ -20,7 +20,7 @@ bt__graph *bt__graph_create(bt_ctx *ctx, bt_arena *arena)
     return g;
 }
 
-int bt__graph_add_array(bt__graph *g, const struct bt__array *array, uint32_t *out)
+int bt_graph_add_array(bt_graph *g, const bt_array *array, uint32_t *out)
 {
     if (!bt_vec_reserve(g->arena, (void **)&g->arrays, &g->cap_array, g->narray,
                         sizeof(*array)))
@@ -30,7 +30,7 @@ int bt__graph_add_array(bt__graph *g, const struct bt__array *array, uint32_t *o
     return 1;
 }
 
-static const bt__node *fail_memory(bt__graph *g)
+static const bt_node *fail_memory(bt_graph *g)
 {
     if (!g->status)
         g->status = bt_no_memory();
@@ -45,18 +45,18 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-static uint32_t ncoef(const bt__node *node)
+static uint32_t ncoef(const bt_node *node)
 {
-    return node->kind == BT__NODE_LINEAR ? node->narg : node->nindex;
+    return node->kind == BT_NODE_LINEAR ? node->narg : node->nindex;
 }
 
 /* From the structure alone: no ids, so that order by hash does not depend on how a
  * formula was written. */
-static uint64_t hash_node(const bt__node *node)
+static uint64_t hash_node(const bt_node *node)
 {
     uint64_t hash = mix(node->kind + 1, node->which);
     hash = mix(mix(hash, node->dtype), (uint64_t)node->value.i);
-    hash = mix(hash, node->kind == BT__NODE_INDEX ? (uint64_t)node->high : node->first);
+    hash = mix(hash, node->kind == BT_NODE_INDEX ? (uint64_t)node->high : node->first);
     for (uint32_t i = 0; i < ncoef(node); i++)
         hash = mix(hash, (uint64_t)node->coefs[i]);
     for (uint32_t i = 0; i < node->narg; i++)
@@ -64,13 +64,13 @@ static uint64_t hash_node(const bt__node *node)
     return hash;
 }
 
-static int same_node(const bt__node *a, const bt__node *b)
+static int same_node(const bt_node *a, const bt_node *b)
 {
     if (a->hash != b->hash || a->kind != b->kind || a->which != b->which ||
         a->dtype != b->dtype || a->value.i != b->value.i || a->narg != b->narg ||
         a->nindex != b->nindex || a->first != b->first)
         return 0;
-    if (a->kind == BT__NODE_INDEX && a->high != b->high)
+    if (a->kind == BT_NODE_INDEX && a->high != b->high)
         return 0;
     for (uint32_t i = 0; i < ncoef(a); i++) {
         if (a->coefs[i] != b->coefs[i])
@@ -79,14 +79,14 @@ static int same_node(const bt__node *a, const bt__node *b)
     return !a->narg || memcmp(a->args, b->args, a->narg * sizeof(*a->args)) == 0;
 }
 
-static int grow_table(bt__graph *g)
+static int grow_table(bt_graph *g)
 {
     uint32_t nslot = g->nslot ? g->nslot * 2 : 64;
-    const bt__node **slots = BT_NEWS(g->arena, const bt__node *, nslot);
+    const bt_node **slots = BT_NEWS(g->arena, const bt_node *, nslot);
     if (!slots)
         return 0;
     for (uint32_t i = 0; i < g->nslot; i++) {
-        const bt__node *node = g->slots[i];
+        const bt_node *node = g->slots[i];
         if (!node)
             continue;
         uint32_t at = (uint32_t)node->hash & (nslot - 1);
@@ -99,18 +99,18 @@ static int grow_table(bt__graph *g)
     return 1;
 }
 
-static uint64_t free_of(const bt__node *node)
+static uint64_t free_of(const bt_node *node)
 {
-    uint64_t set = node->kind == BT__NODE_INDEX ? bt__index_bit(node->which) : 0;
+    uint64_t set = node->kind == BT_NODE_INDEX ? bt_index_bit(node->which) : 0;
     for (uint32_t i = 0; i < node->narg; i++)
         set |= node->args[i]->free;
     for (uint32_t i = 0; i < node->nindex; i++)
-        set &= ~bt__index_bit(node->first + i);
+        set &= ~bt_index_bit(node->first + i);
     return set;
 }
 
 /* The shared node that equals *like, whose args and coefs are copied when it is new. */
-static const bt__node *intern(bt__graph *g, bt__node *like)
+static const bt_node *intern(bt_graph *g, bt_node *like)
 {
     like->hash = hash_node(like);
     if (g->nnode * 2 >= g->nslot && !grow_table(g))
@@ -120,8 +120,8 @@ static const bt__node *intern(bt__graph *g, bt__node *like)
         if (same_node(g->slots[at], like))
             return g->slots[at];
     }
-    bt__node *node = BT_NEW(g->arena, bt__node);
-    const bt__node **args = BT_NEWS(g->arena, const bt__node *, like->narg);
+    bt_node *node = BT_NEW(g->arena, bt_node);
+    const bt_node **args = BT_NEWS(g->arena, const bt_node *, like->narg);
     int64_t *coefs = BT_NEWS(g->arena, int64_t, ncoef(like));
     if (!node || !args || !coefs)
         return fail_memory(g);
@@ -151,9 +151,9 @@ static const bt__node *intern(bt__graph *g, bt__node *like)
 }
 
 /* Indices by number, then all else by structure. */
-static int compare(const bt__node *a, const bt__node *b)
+static int compare(const bt_node *a, const bt_node *b)
 {
-    int a_index = a->kind == BT__NODE_INDEX, b_index = b->kind == BT__NODE_INDEX;
+    int a_index = a->kind == BT_NODE_INDEX, b_index = b->kind == BT_NODE_INDEX;
     if (a == b)
         return 0;
     if (a_index != b_index)
@@ -167,48 +167,51 @@ static int compare(const bt__node *a, const bt__node *b)
 
 /* ---- leaves ---- */
 
-const bt__node *bt__node_const(bt__graph *g, bt_dtype dtype, union bt__cell value)
+const bt_node *bt__node_const(bt_graph *g, bt_dtype dtype, bt_cell value)
 {
-    return intern(g,
-                  &(bt__node){ .kind = BT__NODE_CONST, .dtype = dtype, .value = value });
+    return intern(g, &(bt_node){ .kind = BT_NODE_CONST, .dtype = dtype, .value = value });
 }
 
-const bt__node *bt__node_int(bt__graph *g, int64_t value)
+const bt_node *bt_node_int(bt_graph *g, int64_t value)
 {
-    return bt__node_const(g, BT_INT64, (union bt__cell){ .i = value });
+    return bt__node_const(g, BT_INT64, (bt_cell){ .i = value });
 }
 
-const bt__node *bt__node_bool(bt__graph *g, int value)
+const bt_node *bt_node_float(bt_graph *g, bt_dtype dtype, double value)
 {
-    return bt__node_const(g, BT_BOOL, (union bt__cell){ .i = value != 0 });
+    return bt__node_const(g, dtype, (bt_cell){ .f = bt__float_round(value, dtype) });
 }
 
-const bt__node *bt__node_index(bt__graph *g, uint32_t number, int64_t extent)
+const bt_node *bt_node_bool(bt_graph *g, int value)
+{
+    return bt__node_const(g, BT_BOOL, (bt_cell){ .i = value != 0 });
+}
+
+const bt_node *bt_node_index(bt_graph *g, uint32_t number, int64_t extent)
 {
     if (extent == 1)
-        return bt__node_int(g, 0);
-    return intern(g, &(bt__node){ .kind = BT__NODE_INDEX,
-                                  .which = number,
-                                  .dtype = BT_INT64,
-                                  .high = extent < 0 ? INT64_MAX : extent - 1 });
+        return bt_node_int(g, 0);
+    return intern(g, &(bt_node){ .kind = BT_NODE_INDEX,
+                                 .which = number,
+                                 .dtype = BT_INT64,
+                                 .high = extent < 0 ? INT64_MAX : extent - 1 });
 }
 
-const bt__node *bt__node_dim(bt__graph *g, uint32_t array, uint32_t axis)
+const bt_node *bt_node_dim(bt_graph *g, uint32_t array, uint32_t axis)
 {
-    return intern(g, &(bt__node){ .kind = BT__NODE_DIM,
-                                  .which = array,
-                                  .dtype = BT_INT64,
-                                  .value.i = axis });
+    return intern(
+        g, &(bt_node){
+               .kind = BT_NODE_DIM, .which = array, .dtype = BT_INT64, .value.i = axis });
 }
 
 /* ---- linear forms ---- */
 
-void bt__node_as_linear(const bt__node *node, struct bt__linear *out)
+void bt_node_as_linear(const bt_node *node, bt_linear *out)
 {
-    *out = (struct bt__linear){ 0 };
-    if (node->kind == BT__NODE_CONST) {
+    *out = (bt_linear){ 0 };
+    if (node->kind == BT_NODE_CONST) {
         out->constant = node->value.i;
-    } else if (node->kind == BT__NODE_LINEAR) {
+    } else if (node->kind == BT_NODE_LINEAR) {
         out->constant = node->value.i;
         out->n = node->narg;
         out->atoms = node->args;
@@ -222,10 +225,10 @@ void bt__node_as_linear(const bt__node *node, struct bt__linear *out)
     }
 }
 
-int64_t bt__linear_coef(const struct bt__linear *l, uint32_t index)
+int64_t bt_linear_coef(const bt_linear *l, uint32_t index)
 {
     for (uint32_t i = 0; i < l->n; i++) {
-        if (l->atoms[i]->kind == BT__NODE_INDEX && l->atoms[i]->which == index)
+        if (l->atoms[i]->kind == BT_NODE_INDEX && l->atoms[i]->which == index)
             return l->coefs[i];
     }
     return 0;
@@ -234,7 +237,7 @@ int64_t bt__linear_coef(const struct bt__linear *l, uint32_t index)
 struct terms {
     int64_t constant;
     uint32_t n;
-    const bt__node *atoms[MAX_TERMS];
+    const bt_node *atoms[MAX_TERMS];
     int64_t coefs[MAX_TERMS];
 };
 
@@ -250,10 +253,10 @@ static int64_t plus(int64_t a, int64_t b)
 
 /* Adds factor * node; atoms stay sorted. int64 wraps, so any order is exact. 0: too many
  * terms. */
-static int add_terms(struct terms *to, const bt__node *node, int64_t factor)
+static int add_terms(struct terms *to, const bt_node *node, int64_t factor)
 {
-    struct bt__linear l;
-    bt__node_as_linear(node, &l);
+    bt_linear l;
+    bt_node_as_linear(node, &l);
     to->constant = plus(to->constant, times(factor, l.constant));
     for (uint32_t i = 0; i < l.n; i++) {
         uint32_t at = to->n;
@@ -274,7 +277,7 @@ static int add_terms(struct terms *to, const bt__node *node, int64_t factor)
     return 1;
 }
 
-static const bt__node *from_terms(bt__graph *g, struct terms *t)
+static const bt_node *from_terms(bt_graph *g, struct terms *t)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->n; i++) {
@@ -284,19 +287,19 @@ static const bt__node *from_terms(bt__graph *g, struct terms *t)
         }
     }
     if (n == 0)
-        return bt__node_int(g, t->constant);
+        return bt_node_int(g, t->constant);
     if (n == 1 && t->coefs[0] == 1 && t->constant == 0)
         return t->atoms[0];
-    return intern(g, &(bt__node){ .kind = BT__NODE_LINEAR,
-                                  .dtype = BT_INT64,
-                                  .value.i = t->constant,
-                                  .narg = n,
-                                  .args = t->atoms,
-                                  .coefs = t->coefs });
+    return intern(g, &(bt_node){ .kind = BT_NODE_LINEAR,
+                                 .dtype = BT_INT64,
+                                 .value.i = t->constant,
+                                 .narg = n,
+                                 .args = t->atoms,
+                                 .coefs = t->coefs });
 }
 
-const bt__node *bt__node_linear(bt__graph *g, int64_t constant, uint32_t n,
-                                const bt__node *const *atoms, const int64_t *coefs)
+const bt_node *bt_node_linear(bt_graph *g, int64_t constant, uint32_t n,
+                              const bt_node *const *atoms, const int64_t *coefs)
 {
     struct terms t = { .constant = constant };
     for (uint32_t i = 0; i < n; i++) {
@@ -314,45 +317,44 @@ const bt__node *bt__node_linear(bt__graph *g, int64_t constant, uint32_t n,
 }
 
 /* a + factor * b */
-static const bt__node *linear_sum(bt__graph *g, const bt__node *a, const bt__node *b,
-                                  int64_t factor)
+static const bt_node *linear_sum(bt_graph *g, const bt_node *a, const bt_node *b,
+                                 int64_t factor)
 {
-    return bt__node_linear(g, 0, 2, (const bt__node *[]){ a, b },
-                           (int64_t[]){ 1, factor });
+    return bt_node_linear(g, 0, 2, (const bt_node *[]){ a, b }, (int64_t[]){ 1, factor });
 }
 
 /* ---- scalar operators ---- */
 
-static const bt__node *make_scalar(bt__graph *g, uint32_t which, const bt__node *a,
-                                   const bt__node *b)
+static const bt_node *make_scalar(bt_graph *g, uint32_t which, const bt_node *a,
+                                  const bt_node *b)
 {
     const struct bt__scalar *row = bt__scalar_get(which);
-    const bt__node *args[2] = { a, b };
+    const bt_node *args[2] = { a, b };
     if (row->commutes && compare(b, a) < 0) {
         args[0] = b;
         args[1] = a;
     }
-    return intern(g, &(bt__node){ .kind = BT__NODE_SCALAR,
-                                  .which = which,
-                                  .dtype = row->is_test ? BT_BOOL : a->dtype,
-                                  .narg = row->narg,
-                                  .args = args });
+    return intern(g, &(bt_node){ .kind = BT_NODE_SCALAR,
+                                 .which = which,
+                                 .dtype = row->is_test ? BT_BOOL : a->dtype,
+                                 .narg = row->narg,
+                                 .args = args });
 }
 
 /* Arithmetic that linear forms express; NULL without a failure where they do not. */
-static const bt__node *as_linear(bt__graph *g, uint32_t which, const bt__node *a,
-                                 const bt__node *b)
+static const bt_node *as_linear(bt_graph *g, uint32_t which, const bt_node *a,
+                                const bt_node *b)
 {
     int64_t factor;
     switch (which) {
-    case BT__SCALAR_ADD: return linear_sum(g, a, b, 1);
-    case BT__SCALAR_SUB: return linear_sum(g, a, b, -1);
-    case BT__SCALAR_NEG: return bt__node_linear(g, 0, 1, &a, (int64_t[]){ -1 });
-    case BT__SCALAR_MUL:
-        if (bt__node_is_const(a, &factor))
-            return bt__node_linear(g, 0, 1, &b, &factor);
-        if (bt__node_is_const(b, &factor))
-            return bt__node_linear(g, 0, 1, &a, &factor);
+    case BT_SCALAR_ADD: return linear_sum(g, a, b, 1);
+    case BT_SCALAR_SUB: return linear_sum(g, a, b, -1);
+    case BT_SCALAR_NEG: return bt_node_linear(g, 0, 1, &a, (int64_t[]){ -1 });
+    case BT_SCALAR_MUL:
+        if (bt_node_is_const(a, &factor))
+            return bt_node_linear(g, 0, 1, &b, &factor);
+        if (bt_node_is_const(b, &factor))
+            return bt_node_linear(g, 0, 1, &a, &factor);
         return NULL;
     default: return NULL;
     }
@@ -368,18 +370,18 @@ static int64_t gcd(int64_t a, int64_t b)
     return a < 0 ? -a : a;
 }
 
-static int is_bounded(const bt__node *node)
+static int is_bounded(const bt_node *node)
 {
     return node->low != INT64_MIN && node->high != INT64_MAX;
 }
 
 /* l divided by what all coefficients share, rounded down: where bounds are known nothing
  * overflows. */
-static const bt__node *divide_shared(bt__graph *g, const bt__node *l, int64_t *rest)
+static const bt_node *divide_shared(bt_graph *g, const bt_node *l, int64_t *rest)
 {
-    struct bt__linear parts;
+    bt_linear parts;
     int64_t shared = 0, coefs[MAX_TERMS];
-    bt__node_as_linear(l, &parts);
+    bt_node_as_linear(l, &parts);
     for (uint32_t i = 0; i < parts.n; i++)
         shared = gcd(shared, parts.coefs[i]);
     *rest = 0;
@@ -388,120 +390,117 @@ static const bt__node *divide_shared(bt__graph *g, const bt__node *l, int64_t *r
     *rest = bt_mod_int64(parts.constant, shared);
     for (uint32_t i = 0; i < parts.n; i++)
         coefs[i] = parts.coefs[i] / shared;
-    return bt__node_linear(g, bt_floordiv_int64(parts.constant, shared), parts.n,
-                           parts.atoms, coefs);
+    return bt_node_linear(g, bt_floordiv_int64(parts.constant, shared), parts.n,
+                          parts.atoms, coefs);
 }
 
-static const bt__node *with_zero(bt__graph *g, uint32_t which, const bt__node *l)
+static const bt_node *with_zero(bt_graph *g, uint32_t which, const bt_node *l)
 {
-    const bt__node *zero = bt__node_int(g, 0);
+    const bt_node *zero = bt_node_int(g, 0);
     if (!zero)
         return NULL;
-    return intern(g, &(bt__node){ .kind = BT__NODE_SCALAR,
-                                  .which = which,
-                                  .dtype = BT_BOOL,
-                                  .narg = 2,
-                                  .args = (const bt__node *[]){ zero, l } });
+    return intern(g, &(bt_node){ .kind = BT_NODE_SCALAR,
+                                 .which = which,
+                                 .dtype = BT_BOOL,
+                                 .narg = 2,
+                                 .args = (const bt_node *[]){ zero, l } });
 }
 
 /* 0 <= l, whose bounds are known. */
-static const bt__node *at_least_zero(bt__graph *g, const bt__node *l)
+static const bt_node *at_least_zero(bt_graph *g, const bt_node *l)
 {
     int64_t rest;
     l = l ? divide_shared(g, l, &rest) : NULL;
     if (!l)
         return NULL;
     if (l->low >= 0 || l->high < 0)
-        return bt__node_bool(g, l->low >= 0);
-    return with_zero(g, BT__SCALAR_LE, l);
+        return bt_node_bool(g, l->low >= 0);
+    return with_zero(g, BT_SCALAR_LE, l);
 }
 
 /* 0 == l or 0 != l: exact even where l wraps. */
-static const bt__node *equals_zero(bt__graph *g, uint32_t which, const bt__node *l)
+static const bt_node *equals_zero(bt_graph *g, uint32_t which, const bt_node *l)
 {
     int64_t rest;
-    struct bt__linear parts;
+    bt_linear parts;
     l = l ? divide_shared(g, l, &rest) : NULL;
     if (!l)
         return NULL;
     if (rest || (is_bounded(l) && (l->low > 0 || l->high < 0)))
-        return bt__node_bool(g, which == BT__SCALAR_NE);
+        return bt_node_bool(g, which == BT_SCALAR_NE);
     if (l->low == 0 && l->high == 0)
-        return bt__node_bool(g, which == BT__SCALAR_EQ);
-    bt__node_as_linear(l, &parts);
+        return bt_node_bool(g, which == BT_SCALAR_EQ);
+    bt_node_as_linear(l, &parts);
     // of the two signs, one form
     if (parts.n && parts.coefs[0] < 0)
-        l = bt__node_linear(g, 0, 1, &l, (int64_t[]){ -1 });
+        l = bt_node_linear(g, 0, 1, &l, (int64_t[]){ -1 });
     return l ? with_zero(g, which, l) : NULL;
 }
 
 /* Comparisons of int64 by the sign of a difference, where that cannot overflow. */
-static const bt__node *as_comparison(bt__graph *g, uint32_t which, const bt__node *a,
-                                     const bt__node *b)
+static const bt_node *as_comparison(bt_graph *g, uint32_t which, const bt_node *a,
+                                    const bt_node *b)
 {
     int64_t low, high;
-    if (which == BT__SCALAR_EQ || which == BT__SCALAR_NE)
+    if (which == BT_SCALAR_EQ || which == BT_SCALAR_NE)
         return equals_zero(g, which, linear_sum(g, b, a, -1));
-    if ((which != BT__SCALAR_LT && which != BT__SCALAR_LE) ||
+    if ((which != BT_SCALAR_LT && which != BT_SCALAR_LE) ||
         !bt__interval_difference(b, a, &low, &high))
         return NULL;
-    const bt__node *l =
-        bt__node_linear(g, which == BT__SCALAR_LT ? -1 : 0, 2,
-                        (const bt__node *[]){ a, b }, (int64_t[]){ -1, 1 });
+    const bt_node *l = bt_node_linear(g, which == BT_SCALAR_LT ? -1 : 0, 2,
+                                      (const bt_node *[]){ a, b }, (int64_t[]){ -1, 1 });
     // what comes out must be bounded itself: its terms may be others
     return l && is_bounded(l) ? at_least_zero(g, l) : NULL;
 }
 
 /* The opposite of a comparison is one too. */
-static const bt__node *simplify_not(bt__graph *g, const bt__node *a)
+static const bt_node *simplify_not(bt_graph *g, const bt_node *a)
 {
-    if (a->kind != BT__NODE_SCALAR)
+    if (a->kind != BT_NODE_SCALAR)
         return NULL;
-    if (a->which == BT__SCALAR_NOT)
+    if (a->which == BT_SCALAR_NOT)
         return a->args[0];
     if (a->args[0]->dtype != BT_INT64)
         return NULL;
-    if (a->which == BT__SCALAR_EQ || a->which == BT__SCALAR_NE)
-        return equals_zero(g, a->which == BT__SCALAR_EQ ? BT__SCALAR_NE : BT__SCALAR_EQ,
+    if (a->which == BT_SCALAR_EQ || a->which == BT_SCALAR_NE)
+        return equals_zero(g, a->which == BT_SCALAR_EQ ? BT_SCALAR_NE : BT_SCALAR_EQ,
                            a->args[1]);
     int64_t zero;
-    if (a->which == BT__SCALAR_LE && bt__node_is_const(a->args[0], &zero) && zero == 0 &&
+    if (a->which == BT_SCALAR_LE && bt_node_is_const(a->args[0], &zero) && zero == 0 &&
         is_bounded(a->args[1]))
-        return at_least_zero(g,
-                             bt__node_linear(g, -1, 1, &a->args[1], (int64_t[]){ -1 }));
-    if (a->which == BT__SCALAR_LE || a->which == BT__SCALAR_LT)
-        return bt__node_scalar(g,
-                               a->which == BT__SCALAR_LE ? BT__SCALAR_LT : BT__SCALAR_LE,
-                               a->args[1], a->args[0]);
+        return at_least_zero(g, bt_node_linear(g, -1, 1, &a->args[1], (int64_t[]){ -1 }));
+    if (a->which == BT_SCALAR_LE || a->which == BT_SCALAR_LT)
+        return bt_node_scalar(g, a->which == BT_SCALAR_LE ? BT_SCALAR_LT : BT_SCALAR_LE,
+                              a->args[1], a->args[0]);
     return NULL;
 }
 
-static const bt__node *simplify_logic(bt__graph *g, uint32_t which, const bt__node *a,
-                                      const bt__node *b)
+static const bt_node *simplify_logic(bt_graph *g, uint32_t which, const bt_node *a,
+                                     const bt_node *b)
 {
     switch (which) {
-    case BT__SCALAR_AND:
-        return bt__node_is_false(a) || bt__node_is_true(b) || a == b ? a
-               : bt__node_is_true(a) || bt__node_is_false(b)         ? b
-                                                                     : NULL;
-    case BT__SCALAR_OR:
-        return bt__node_is_true(a) || bt__node_is_false(b) || a == b ? a
-               : bt__node_is_false(a) || bt__node_is_true(b)         ? b
-                                                                     : NULL;
-    case BT__SCALAR_NOT: return simplify_not(g, a);
+    case BT_SCALAR_AND:
+        return bt_node_is_false(a) || bt_node_is_true(b) || a == b ? a
+               : bt_node_is_true(a) || bt_node_is_false(b)         ? b
+                                                                   : NULL;
+    case BT_SCALAR_OR:
+        return bt_node_is_true(a) || bt_node_is_false(b) || a == b ? a
+               : bt_node_is_false(a) || bt_node_is_true(b)         ? b
+                                                                   : NULL;
+    case BT_SCALAR_NOT: return simplify_not(g, a);
     default: return bt__interval_simplify(g, which, a, b);
     }
 }
 
-const bt__node *bt__node_scalar(bt__graph *g, uint32_t which, const bt__node *a,
-                                const bt__node *b)
+const bt_node *bt_node_scalar(bt_graph *g, uint32_t which, const bt_node *a,
+                              const bt_node *b)
 {
     const struct bt__scalar *row = bt__scalar_get(which);
-    const bt__node *out = NULL;
+    const bt_node *out = NULL;
     if (!a || (row->narg == 2 && !b))
         return NULL;
-    if (a->kind == BT__NODE_CONST && (row->narg == 1 || b->kind == BT__NODE_CONST)) {
-        union bt__cell args[2] = { a->value, row->narg == 2 ? b->value : a->value };
+    if (a->kind == BT_NODE_CONST && (row->narg == 1 || b->kind == BT_NODE_CONST)) {
+        bt_cell args[2] = { a->value, row->narg == 2 ? b->value : a->value };
         return bt__node_const(g, row->is_test ? BT_BOOL : a->dtype,
                               bt__scalar_eval(which, a->dtype, args));
     }
@@ -515,117 +514,115 @@ const bt__node *bt__node_scalar(bt__graph *g, uint32_t which, const bt__node *a,
     return out || g->status ? out : make_scalar(g, which, a, b);
 }
 
-const bt__node *bt__node_and(bt__graph *g, const bt__node *a, const bt__node *b)
+const bt_node *bt_node_and(bt_graph *g, const bt_node *a, const bt_node *b)
 {
-    return bt__node_scalar(g, BT__SCALAR_AND, a, b);
+    return bt_node_scalar(g, BT_SCALAR_AND, a, b);
 }
 
-int bt__node_conjuncts(bt_arena *arena, const bt__node *node, bt__nodes *out)
+int bt_node_conjuncts(bt_arena *arena, const bt_node *node, bt_nodes *out)
 {
-    if (bt__node_is_true(node))
+    if (bt_node_is_true(node))
         return 1;
-    if (node->kind == BT__NODE_SCALAR && node->which == BT__SCALAR_AND)
-        return bt__node_conjuncts(arena, node->args[0], out) &&
-               bt__node_conjuncts(arena, node->args[1], out);
+    if (node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_AND)
+        return bt_node_conjuncts(arena, node->args[0], out) &&
+               bt_node_conjuncts(arena, node->args[1], out);
     return BT_PUSH(arena, out, node);
 }
 
 /* ---- the others ---- */
 
-const bt__node *bt__node_cast(bt__graph *g, bt_dtype dtype, const bt__node *a)
+const bt_node *bt_node_cast(bt_graph *g, bt_dtype dtype, const bt_node *a)
 {
     if (!a || a->dtype == dtype)
         return a;
-    if (a->kind == BT__NODE_CONST)
+    if (a->kind == BT_NODE_CONST)
         return bt__node_const(g, dtype, bt__cell_cast(a->value, a->dtype, dtype));
     // a choice of numbers stays one: select(c, 1, 0) as the dtype that it meets
-    if (a->kind == BT__NODE_SELECT && a->args[1]->kind == BT__NODE_CONST &&
-        a->args[2]->kind == BT__NODE_CONST)
-        return bt__node_select(g, a->args[0], bt__node_cast(g, dtype, a->args[1]),
-                               bt__node_cast(g, dtype, a->args[2]));
+    if (a->kind == BT_NODE_SELECT && a->args[1]->kind == BT_NODE_CONST &&
+        a->args[2]->kind == BT_NODE_CONST)
+        return bt_node_select(g, a->args[0], bt_node_cast(g, dtype, a->args[1]),
+                              bt_node_cast(g, dtype, a->args[2]));
     return intern(
-        g, &(bt__node){ .kind = BT__NODE_CAST, .dtype = dtype, .narg = 1, .args = &a });
+        g, &(bt_node){ .kind = BT_NODE_CAST, .dtype = dtype, .narg = 1, .args = &a });
 }
 
-const bt__node *bt__node_select(bt__graph *g, const bt__node *c, const bt__node *a,
-                                const bt__node *b)
+const bt_node *bt_node_select(bt_graph *g, const bt_node *c, const bt_node *a,
+                              const bt_node *b)
 {
     if (!c || !a || !b)
         return NULL;
-    if (bt__node_is_true(c) || a == b)
+    if (bt_node_is_true(c) || a == b)
         return a;
-    if (bt__node_is_false(c))
+    if (bt_node_is_false(c))
         return b;
-    if (c->kind == BT__NODE_SCALAR && c->which == BT__SCALAR_NOT)
-        return bt__node_select(g, c->args[0], b, a);
-    return intern(g, &(bt__node){ .kind = BT__NODE_SELECT,
-                                  .dtype = a->dtype,
-                                  .narg = 3,
-                                  .args = (const bt__node *[]){ c, a, b } });
+    if (c->kind == BT_NODE_SCALAR && c->which == BT_SCALAR_NOT)
+        return bt_node_select(g, c->args[0], b, a);
+    return intern(g, &(bt_node){ .kind = BT_NODE_SELECT,
+                                 .dtype = a->dtype,
+                                 .narg = 3,
+                                 .args = (const bt_node *[]){ c, a, b } });
 }
 
-const bt__node *bt__node_read(bt__graph *g, uint32_t array, bt_dtype dtype, uint32_t rank,
-                              const bt__node *const *indices)
+const bt_node *bt_node_read(bt_graph *g, uint32_t array, bt_dtype dtype, uint32_t rank,
+                            const bt_node *const *indices)
 {
     for (uint32_t i = 0; i < rank; i++) {
         if (!indices[i])
             return NULL;
     }
-    return intern(g, &(bt__node){ .kind = BT__NODE_READ,
-                                  .which = array,
-                                  .dtype = dtype,
-                                  .narg = rank,
-                                  .args = indices,
-                                  .reads = 1 });
+    return intern(g, &(bt_node){ .kind = BT_NODE_READ,
+                                 .which = array,
+                                 .dtype = dtype,
+                                 .narg = rank,
+                                 .args = indices,
+                                 .reads = 1 });
 }
 
-const bt__node *bt__node_reduce(bt__graph *g, uint32_t reducer, uint32_t first,
-                                uint32_t nindex, const int64_t *extents,
-                                const bt__node *condition, const bt__node *body)
+const bt_node *bt_node_reduce(bt_graph *g, uint32_t reducer, uint32_t first,
+                              uint32_t nindex, const int64_t *extents,
+                              const bt_node *condition, const bt_node *body)
 {
     if (!condition || !body)
         return NULL;
     uint32_t result = bt__reducer_get(reducer)->result;
-    return intern(g, &(bt__node){ .kind = BT__NODE_REDUCE,
-                                  .which = reducer,
-                                  .dtype = result == BT__RESULT_INT64  ? BT_INT64
-                                           : result == BT__RESULT_BOOL ? BT_BOOL
-                                                                       : body->dtype,
-                                  .reduces = 1,
-                                  .narg = 2,
-                                  .args = (const bt__node *[]){ condition, body },
-                                  .nindex = nindex,
-                                  .first = first,
-                                  .coefs = extents });
+    return intern(g, &(bt_node){ .kind = BT_NODE_REDUCE,
+                                 .which = reducer,
+                                 .dtype = result == BT__RESULT_INT64  ? BT_INT64
+                                          : result == BT__RESULT_BOOL ? BT_BOOL
+                                                                      : body->dtype,
+                                 .reduces = 1,
+                                 .narg = 2,
+                                 .args = (const bt_node *[]){ condition, body },
+                                 .nindex = nindex,
+                                 .first = first,
+                                 .coefs = extents });
 }
 
-const bt__node *bt__node_round(bt__graph *g, const bt__node *a)
+const bt_node *bt_node_round(bt_graph *g, const bt_node *a)
 {
     if (!a || !bt__dtype_is_float(a->dtype) || a->dtype == BT_FLOAT64 ||
-        a->kind == BT__NODE_READ || a->kind == BT__NODE_CONST || a->kind == BT__NODE_CAST)
+        a->kind == BT_NODE_READ || a->kind == BT_NODE_CONST || a->kind == BT_NODE_CAST)
         return a;
     return intern(
-        g,
-        &(bt__node){ .kind = BT__NODE_CAST, .dtype = a->dtype, .narg = 1, .args = &a });
+        g, &(bt_node){ .kind = BT_NODE_CAST, .dtype = a->dtype, .narg = 1, .args = &a });
 }
 
-const bt__node *bt__node_again(bt__graph *g, const bt__node *node, uint32_t first,
-                               const bt__node *const *args)
+const bt_node *bt_node_again(bt_graph *g, const bt_node *node, uint32_t first,
+                             const bt_node *const *args)
 {
     switch (node->kind) {
-    case BT__NODE_LINEAR:
-        return bt__node_linear(g, node->value.i, node->narg, args, node->coefs);
-    case BT__NODE_SCALAR:
-        return bt__node_scalar(g, node->which, args[0], node->narg > 1 ? args[1] : NULL);
-    case BT__NODE_CAST:
-        return args[0]->dtype == node->dtype ? bt__node_round(g, args[0])
-                                             : bt__node_cast(g, node->dtype, args[0]);
-    case BT__NODE_SELECT: return bt__node_select(g, args[0], args[1], args[2]);
-    case BT__NODE_READ:
-        return bt__node_read(g, node->which, node->dtype, node->narg, args);
-    case BT__NODE_REDUCE:
-        return bt__node_reduce(g, node->which, first, node->nindex, node->coefs, args[0],
-                               args[1]);
+    case BT_NODE_LINEAR:
+        return bt_node_linear(g, node->value.i, node->narg, args, node->coefs);
+    case BT_NODE_SCALAR:
+        return bt_node_scalar(g, node->which, args[0], node->narg > 1 ? args[1] : NULL);
+    case BT_NODE_CAST:
+        return args[0]->dtype == node->dtype ? bt_node_round(g, args[0])
+                                             : bt_node_cast(g, node->dtype, args[0]);
+    case BT_NODE_SELECT: return bt_node_select(g, args[0], args[1], args[2]);
+    case BT_NODE_READ: return bt_node_read(g, node->which, node->dtype, node->narg, args);
+    case BT_NODE_REDUCE:
+        return bt_node_reduce(g, node->which, first, node->nindex, node->coefs, args[0],
+                              args[1]);
     default: return node;
     }
 }
@@ -633,19 +630,19 @@ const bt__node *bt__node_again(bt__graph *g, const bt__node *node, uint32_t firs
 /* ---- replacing an index ---- */
 
 struct replacing {
-    bt__graph *graph;
+    bt_graph *graph;
     uint32_t number, shift; /* what higher numbers lose */
-    const bt__node *by;
-    const bt__node **memo; /* by id of the nodes that there were */
+    const bt_node *by;
+    const bt_node **memo; /* by id of the nodes that there were */
     uint32_t nmemo;
 };
 
-static const bt__node *replace(struct replacing *r, const bt__node *node);
+static const bt_node *replace(struct replacing *r, const bt_node *node);
 
-static const bt__node *replace_args(struct replacing *r, const bt__node *node)
+static const bt_node *replace_args(struct replacing *r, const bt_node *node)
 {
-    bt__graph *g = r->graph;
-    const bt__node **args = BT_NEWS(g->arena, const bt__node *, node->narg);
+    bt_graph *g = r->graph;
+    const bt_node **args = BT_NEWS(g->arena, const bt_node *, node->narg);
     if (!args)
         return fail_memory(g);
     for (uint32_t i = 0; i < node->narg; i++) {
@@ -653,20 +650,20 @@ static const bt__node *replace_args(struct replacing *r, const bt__node *node)
         if (!args[i])
             return NULL;
     }
-    return bt__node_again(g, node, node->first - (node->first > r->number) * r->shift,
-                          args);
+    return bt_node_again(g, node, node->first - (node->first > r->number) * r->shift,
+                         args);
 }
 
-static const bt__node *replace(struct replacing *r, const bt__node *node)
+static const bt_node *replace(struct replacing *r, const bt_node *node)
 {
     if (node->id < r->nmemo && r->memo[node->id])
         return r->memo[node->id];
-    const bt__node *out;
-    if (node->kind == BT__NODE_INDEX)
+    const bt_node *out;
+    if (node->kind == BT_NODE_INDEX)
         out = node->which == r->number ? r->by
               : node->which > r->number
-                  ? bt__node_index(r->graph, node->which - r->shift,
-                                   node->high == INT64_MAX ? -1 : node->high + 1)
+                  ? bt_node_index(r->graph, node->which - r->shift,
+                                  node->high == INT64_MAX ? -1 : node->high + 1)
                   : node;
     else
         out = node->narg ? replace_args(r, node) : node;
@@ -675,26 +672,26 @@ static const bt__node *replace(struct replacing *r, const bt__node *node)
     return out;
 }
 
-static const bt__node *replace_all(bt__graph *g, const bt__node *node, uint32_t number,
-                                   const bt__node *by, uint32_t shift)
+static const bt_node *replace_all(bt_graph *g, const bt_node *node, uint32_t number,
+                                  const bt_node *by, uint32_t shift)
 {
     if (!node || !by)
         return NULL;
     struct replacing r = {
         .graph = g, .number = number, .shift = shift, .by = by, .nmemo = g->nnode
     };
-    r.memo = BT_NEWS(g->arena, const bt__node *, g->nnode);
+    r.memo = BT_NEWS(g->arena, const bt_node *, g->nnode);
     return r.memo ? replace(&r, node) : fail_memory(g);
 }
 
-const bt__node *bt__node_replace_index(bt__graph *g, const bt__node *node,
-                                       uint32_t number, const bt__node *by)
+const bt_node *bt__node_replace_index(bt_graph *g, const bt_node *node, uint32_t number,
+                                      const bt_node *by)
 {
     return replace_all(g, node, number, by, 1);
 }
 
-const bt__node *bt__node_substitute(bt__graph *g, const bt__node *node, uint32_t number,
-                                    const bt__node *by)
+const bt_node *bt_node_substitute(bt_graph *g, const bt_node *node, uint32_t number,
+                                  const bt_node *by)
 {
     return replace_all(g, node, number, by, 0);
 }

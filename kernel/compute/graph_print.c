@@ -5,17 +5,16 @@
 #include <string.h>
 
 #include "compute/bounds.h"
-#include "compute/view.h"
 #include "text/number.h"
 
 struct printer {
-    bt__graph *graph;
+    bt_graph *graph;
     bt_text *out;
     uint32_t rank;    /* of the stage */
     uint32_t is_flat; /* an expression of loops: buffers and indices by their names */
 };
 
-static void print(struct printer *, const bt__node *, const struct bt__facts *);
+static void print(struct printer *, const bt_node *, const struct bt__facts *);
 
 static void print_index(struct printer *p, uint32_t number)
 {
@@ -50,7 +49,7 @@ static void print_int(struct printer *p, int64_t value)
         bt_text_addf(p->out, "%" PRId64, value);
 }
 
-static void print_number(struct printer *p, const bt__node *node)
+static void print_number(struct printer *p, const bt_node *node)
 {
     if (node->dtype == BT_BOOL)
         bt_text_addf(p->out, "%s", node->value.i ? "true" : "false");
@@ -63,7 +62,7 @@ static void print_number(struct printer *p, const bt__node *node)
 }
 
 /* In loops nothing else says which dtype a number has. */
-static void print_const(struct printer *p, const bt__node *node)
+static void print_const(struct printer *p, const bt_node *node)
 {
     if (!p->is_flat || node->dtype == BT_INT64 || node->dtype == BT_BOOL) {
         print_number(p, node);
@@ -83,7 +82,7 @@ static void print_const(struct printer *p, const bt__node *node)
     bt_text_addf(p->out, ")");
 }
 
-static void print_linear(struct printer *p, const bt__node *node,
+static void print_linear(struct printer *p, const bt_node *node,
                          const struct bt__facts *facts)
 {
     const char *sign = "";
@@ -113,7 +112,7 @@ static void print_linear(struct printer *p, const bt__node *node,
                                        : (uint64_t)node->value.i);
 }
 
-static void print_args(struct printer *p, const bt__node *node,
+static void print_args(struct printer *p, const bt_node *node,
                        const struct bt__facts *facts)
 {
     for (uint32_t i = 0; i < node->narg; i++) {
@@ -123,16 +122,16 @@ static void print_args(struct printer *p, const bt__node *node,
 }
 
 /* A sum binds less than a product. */
-static void print_factor(struct printer *p, const bt__node *node,
+static void print_factor(struct printer *p, const bt_node *node,
                          const struct bt__facts *facts, int is_product)
 {
-    int is_sum = is_product && node->kind == BT__NODE_LINEAR;
+    int is_sum = is_product && node->kind == BT_NODE_LINEAR;
     bt_text_addf(p->out, "%s", is_sum ? "(" : "");
     print(p, node, facts);
     bt_text_addf(p->out, "%s", is_sum ? ")" : "");
 }
 
-static void print_infix(struct printer *p, const bt__node *node, const char *sign,
+static void print_infix(struct printer *p, const bt_node *node, const char *sign,
                         const struct bt__facts *facts)
 {
     int is_product = *sign == '*' || *sign == '/';
@@ -143,17 +142,17 @@ static void print_infix(struct printer *p, const bt__node *node, const char *sig
     bt_text_addf(p->out, ")");
 }
 
-static void print_scalar(struct printer *p, const bt__node *node,
+static void print_scalar(struct printer *p, const bt_node *node,
                          const struct bt__facts *facts)
 {
     static const struct {
         uint32_t which;
         const char *sign;
     } infixes[] = {
-        { BT__SCALAR_ADD, "+" }, { BT__SCALAR_SUB, "-" }, { BT__SCALAR_MUL, "*" },
-        { BT__SCALAR_DIV, "/" }, { BT__SCALAR_EQ, "==" }, { BT__SCALAR_NE, "!=" },
-        { BT__SCALAR_LT, "<" },  { BT__SCALAR_LE, "<=" }, { BT__SCALAR_AND, "&&" },
-        { BT__SCALAR_OR, "||" },
+        { BT_SCALAR_ADD, "+" }, { BT_SCALAR_SUB, "-" }, { BT_SCALAR_MUL, "*" },
+        { BT_SCALAR_DIV, "/" }, { BT_SCALAR_EQ, "==" }, { BT_SCALAR_NE, "!=" },
+        { BT_SCALAR_LT, "<" },  { BT_SCALAR_LE, "<=" }, { BT_SCALAR_AND, "&&" },
+        { BT_SCALAR_OR, "||" },
     };
     for (uint32_t i = 0; i < BT_COUNT(infixes); i++) {
         if (infixes[i].which == node->which) {
@@ -166,20 +165,20 @@ static void print_scalar(struct printer *p, const bt__node *node,
     bt_text_addf(p->out, ")");
 }
 
-static void print_under(struct printer *p, const bt__node *condition,
-                        const bt__node *node, const struct bt__facts *facts)
+static void print_under(struct printer *p, const bt_node *condition, const bt_node *node,
+                        const struct bt__facts *facts)
 {
     struct bt__facts inner = { .outer = facts };
     if (p->is_flat) {
         print(p, node, NULL);
         return;
     }
-    if (!condition || !bt__node_conjuncts(p->graph->arena, condition, &inner.conjuncts))
+    if (!condition || !bt_node_conjuncts(p->graph->arena, condition, &inner.conjuncts))
         p->out->failed = 1;
     print(p, node, &inner);
 }
 
-static void print_select(struct printer *p, const bt__node *node,
+static void print_select(struct printer *p, const bt_node *node,
                          const struct bt__facts *facts)
 {
     bt_text_addf(p->out, "select(");
@@ -187,12 +186,12 @@ static void print_select(struct printer *p, const bt__node *node,
     bt_text_addf(p->out, ", ");
     print_under(p, node->args[0], node->args[1], facts);
     bt_text_addf(p->out, ", ");
-    print_under(p, bt__node_scalar(p->graph, BT__SCALAR_NOT, node->args[0], NULL),
+    print_under(p, bt_node_scalar(p->graph, BT_SCALAR_NOT, node->args[0], NULL),
                 node->args[2], facts);
     bt_text_addf(p->out, ")");
 }
 
-static void print_reduce(struct printer *p, const bt__node *node,
+static void print_reduce(struct printer *p, const bt_node *node,
                          const struct bt__facts *facts)
 {
     bt_text_addf(p->out, "%s(", bt__reducer_get(node->which)->name);
@@ -202,7 +201,7 @@ static void print_reduce(struct printer *p, const bt__node *node,
         if (node->coefs[i] >= 0)
             bt_text_addf(p->out, " in %" PRId64, node->coefs[i]);
     }
-    if (!bt__node_is_true(node->args[0])) {
+    if (!bt_node_is_true(node->args[0])) {
         bt_text_addf(p->out, " | ");
         print(p, node->args[0], facts);
     }
@@ -211,10 +210,10 @@ static void print_reduce(struct printer *p, const bt__node *node,
     bt_text_addf(p->out, ")");
 }
 
-static void print_read(struct printer *p, const bt__node *node,
+static void print_read(struct printer *p, const bt_node *node,
                        const struct bt__facts *facts)
 {
-    const struct bt__array *array = &p->graph->arrays[node->which];
+    const bt_array *array = &p->graph->arrays[node->which];
     int is_proved = 1;
     for (uint32_t i = 0; i < node->narg && !p->is_flat; i++)
         is_proved &= bt__facts_bound(p->graph, facts, node->args[i], array->extents[i]);
@@ -224,31 +223,31 @@ static void print_read(struct printer *p, const bt__node *node,
     bt_text_addf(p->out, "]");
 }
 
-static void print(struct printer *p, const bt__node *node, const struct bt__facts *facts)
+static void print(struct printer *p, const bt_node *node, const struct bt__facts *facts)
 {
     switch (node->kind) {
-    case BT__NODE_CONST: print_const(p, node); break;
-    case BT__NODE_INDEX: print_index(p, node->which); break;
-    case BT__NODE_DIM:
+    case BT_NODE_CONST: print_const(p, node); break;
+    case BT_NODE_INDEX: print_index(p, node->which); break;
+    case BT_NODE_DIM:
         bt_text_addf(p->out, "extent(");
         print_array(p, node->which);
         bt_text_addf(p->out, ", %" PRId64 ")", node->value.i);
         break;
-    case BT__NODE_LINEAR: print_linear(p, node, facts); break;
-    case BT__NODE_SCALAR: print_scalar(p, node, facts); break;
-    case BT__NODE_CAST:
+    case BT_NODE_LINEAR: print_linear(p, node, facts); break;
+    case BT_NODE_SCALAR: print_scalar(p, node, facts); break;
+    case BT_NODE_CAST:
         print_dtype(p, node->dtype);
         bt_text_addf(p->out, "(");
         print(p, node->args[0], facts);
         bt_text_addf(p->out, ")");
         break;
-    case BT__NODE_SELECT: print_select(p, node, facts); break;
-    case BT__NODE_READ: print_read(p, node, facts); break;
+    case BT_NODE_SELECT: print_select(p, node, facts); break;
+    case BT_NODE_READ: print_read(p, node, facts); break;
     default: print_reduce(p, node, facts); break;
     }
 }
 
-void bt__node_print(bt__graph *g, const bt__node *node, bt_text *out)
+void bt__node_print(bt_graph *g, const bt_node *node, bt_text *out)
 {
     struct printer p = { .graph = g, .out = out, .is_flat = 1 };
     print(&p, node, NULL);
@@ -260,8 +259,8 @@ static void print_set(struct printer *p, const char *name, uint64_t set)
 {
     const char *between = "";
     bt_text_addf(p->out, " %s[", name);
-    for (uint32_t i = 0; i < BT__MAX_INDEX; i++) {
-        if (!(set & bt__index_bit(i)))
+    for (uint32_t i = 0; i < BT_MAX_INDEX; i++) {
+        if (!(set & bt_index_bit(i)))
             continue;
         bt_text_addf(p->out, "%s", between);
         print_index(p, i);
@@ -270,7 +269,7 @@ static void print_set(struct printer *p, const char *name, uint64_t set)
     bt_text_addf(p->out, "]");
 }
 
-static void print_window(struct printer *p, const struct bt__view_window *w)
+static void print_window(struct printer *p, const bt_view_window *w)
 {
     bt_text_addf(p->out, " window(");
     print_array(p, w->array);
@@ -282,21 +281,21 @@ static void print_window(struct printer *p, const struct bt__view_window *w)
                  w->offset < 0 ? -(uint64_t)w->offset : (uint64_t)w->offset);
 }
 
-static void print_view(struct printer *p, const struct bt__array *stage)
+static void print_view(struct printer *p, const bt_array *stage)
 {
     static const char *const kinds[] = { "none", "map", "contraction", "window", "row" };
-    struct bt__view view;
-    bt__view_of(p->graph, stage, &view);
+    bt_view view;
+    bt_view_of(p->graph, stage, &view);
     bt_text_addf(p->out, "    view: %s", kinds[view.kind]);
     if (view.is_pointwise)
         bt_text_addf(p->out, " pointwise");
-    if (view.kind == BT__VIEW_CONTRACTION) {
+    if (view.kind == BT_VIEW_CONTRACTION) {
         print_set(p, "batch", view.batch);
         print_set(p, "m", view.m);
         print_set(p, "n", view.n);
         print_set(p, "k", view.k);
     }
-    for (uint32_t i = 0; view.kind != BT__VIEW_NONE && i < view.nwindow; i++)
+    for (uint32_t i = 0; view.kind != BT_VIEW_NONE && i < view.nwindow; i++)
         print_window(p, &view.windows[i]);
     if (view.is_guarded)
         bt_text_addf(p->out, " guarded");
@@ -305,11 +304,11 @@ static void print_view(struct printer *p, const struct bt__array *stage)
     bt_text_addf(p->out, "\n");
 }
 
-bt_status bt__graph_print(bt_ctx *ctx, bt__graph *g, bt_text *out)
+bt_status bt_graph_print(bt_ctx *ctx, bt_graph *g, bt_text *out)
 {
     (void)ctx;
     for (uint32_t i = g->ninput; i < g->narray; i++) {
-        const struct bt__array *array = &g->arrays[i];
+        const bt_array *array = &g->arrays[i];
         struct printer p = { .graph = g, .out = out, .rank = array->rank };
         print_array(&p, i);
         bt_text_addf(out, ": ");

@@ -1,5 +1,4 @@
 /* Stages computed where they are read. */
-#include "compute/compose.h"
 #include "compute/conditions.h"
 
 /* How a stage is read by those after it. */
@@ -11,7 +10,7 @@ struct use {
 };
 
 struct inliner {
-    bt__graph *graph;
+    bt_graph *graph;
     struct use *uses; /* of each array */
 };
 
@@ -31,20 +30,20 @@ enum {
 static uint32_t cost_of_scalar(uint32_t which)
 {
     const struct bt__scalar *row = bt__scalar_get(which);
-    int is_slow = row->ulp > 0 || which == BT__SCALAR_DIV || which == BT__SCALAR_MOD ||
-                  which == BT__SCALAR_FLOORDIV || which == BT__SCALAR_SQRT;
+    int is_slow = row->ulp > 0 || which == BT_SCALAR_DIV || which == BT_SCALAR_MOD ||
+                  which == BT_SCALAR_FLOORDIV || which == BT_SCALAR_SQRT;
     return is_slow ? COST_SLOW : 1;
 }
 
-uint32_t bt__node_cost(const bt__node *node, uint8_t *seen)
+uint32_t bt__node_cost(const bt_node *node, uint8_t *seen)
 {
     uint32_t cost = 0;
     if (seen[node->id])
         return 0;
     seen[node->id] = 1;
-    if (node->kind == BT__NODE_SCALAR)
+    if (node->kind == BT_NODE_SCALAR)
         cost = cost_of_scalar(node->which);
-    else if (node->kind == BT__NODE_READ || node->kind == BT__NODE_SELECT)
+    else if (node->kind == BT_NODE_READ || node->kind == BT_NODE_SELECT)
         cost = 1;
     for (uint32_t i = 0; i < node->narg && cost < COST_SLOW; i++)
         cost += bt__node_cost(node->args[i], seen);
@@ -56,40 +55,40 @@ static uint8_t *new_set(struct inliner *in)
     return BT_NEWS(in->graph->arena, uint8_t, in->graph->nnode + 1);
 }
 
-static void count_reads(struct inliner *in, const bt__node *node, uint8_t *seen,
+static void count_reads(struct inliner *in, const bt_node *node, uint8_t *seen,
                         uint32_t in_reduction)
 {
     uint8_t bit = in_reduction ? 2 : 1;
     if (!node->reads || (seen[node->id] & bit))
         return;
-    if (node->kind == BT__NODE_READ) {
+    if (node->kind == BT_NODE_READ) {
         struct use *use = &in->uses[node->which];
         use->nsite += !seen[node->id];
         use->in_reduction |= in_reduction;
     }
     seen[node->id] |= bit;
-    in_reduction |= node->kind == BT__NODE_REDUCE;
+    in_reduction |= node->kind == BT_NODE_REDUCE;
     for (uint32_t i = 0; i < node->narg; i++)
         count_reads(in, node->args[i], seen, in_reduction);
 }
 
 /* The one read of an array in later stages. */
-static const bt__node *find_read(const bt__node *node, uint32_t array, uint8_t *seen)
+static const bt_node *find_read(const bt_node *node, uint32_t array, uint8_t *seen)
 {
     if (!node->reads || seen[node->id])
         return NULL;
     seen[node->id] = 1;
-    if (node->kind == BT__NODE_READ && node->which == array)
+    if (node->kind == BT_NODE_READ && node->which == array)
         return node;
     for (uint32_t i = 0; i < node->narg; i++) {
-        const bt__node *found = find_read(node->args[i], array, seen);
+        const bt_node *found = find_read(node->args[i], array, seen);
         if (found)
             return found;
     }
     return NULL;
 }
 
-static int64_t elements(const struct bt__array *array)
+static int64_t elements(const bt_array *array)
 {
     int64_t n = 1;
     for (uint32_t i = 0; i < array->rank; i++)
@@ -98,15 +97,15 @@ static int64_t elements(const struct bt__array *array)
 }
 
 /* Whether a stage reads each element of another exactly once, at indices of its own. */
-static int reads_each_once(const struct bt__array *reader, const struct bt__array *array,
-                           const bt__node *read)
+static int reads_each_once(const bt_array *reader, const bt_array *array,
+                           const bt_node *read)
 {
     uint64_t used = 0;
     for (uint32_t i = 0; i < read->narg; i++) {
-        const bt__node *index = read->args[i];
-        if (index->kind == BT__NODE_CONST)
+        const bt_node *index = read->args[i];
+        if (index->kind == BT_NODE_CONST)
             continue;
-        if (index->kind != BT__NODE_INDEX || (used & index->free))
+        if (index->kind != BT_NODE_INDEX || (used & index->free))
             return 0;
         used |= index->free;
     }
@@ -117,14 +116,14 @@ static int reads_each_once(const struct bt__array *reader, const struct bt__arra
 static bt_status decide_reduction(struct inliner *in, uint32_t array)
 {
     struct use *use = &in->uses[array];
-    const bt__graph *g = in->graph;
+    const bt_graph *g = in->graph;
     if (use->nsite != 1 || use->in_reduction)
         return NULL;
     for (uint32_t i = array + 1; i < g->narray; i++) {
         uint8_t *seen = new_set(in);
         if (!seen)
             return bt_no_memory();
-        const bt__node *read = find_read(g->arrays[i].body, array, seen);
+        const bt_node *read = find_read(g->arrays[i].body, array, seen);
         if (!read)
             continue;
         // two reductions in one stage are no view
@@ -138,7 +137,7 @@ static bt_status decide_reduction(struct inliner *in, uint32_t array)
 static bt_status decide(struct inliner *in, uint32_t array)
 {
     struct use *use = &in->uses[array];
-    const bt__node *body = in->graph->arrays[array].body;
+    const bt_node *body = in->graph->arrays[array].body;
     if (use->is_result)
         return NULL;
     if (body->reduces)
@@ -160,32 +159,32 @@ static bt_status decide(struct inliner *in, uint32_t array)
 struct placing {
     struct inliner *in;
     uint32_t rank, next;
-    const bt__node *const *axes;
-    const bt__node **memo; /* by id */
+    const bt_node *const *axes;
+    const bt_node **memo; /* by id */
     uint32_t nmemo;
 };
 
-static const bt__node *too_many(bt__graph *g)
+static const bt_node *too_many(bt_graph *g)
 {
     if (!g->status)
         g->status = bt_fail(g->ctx, BT_ERR_LIMIT,
                             "a function's formulas nest more than %d indices when they "
                             "are joined",
-                            BT__MAX_INDEX);
+                            BT_MAX_INDEX);
     return NULL;
 }
 
-static const bt__node *place(struct placing *p, const bt__node *node);
+static const bt_node *place(struct placing *p, const bt_node *node);
 
-static const bt__node *place_new(struct placing *p, const bt__node *node)
+static const bt_node *place_new(struct placing *p, const bt_node *node)
 {
-    bt__graph *g = p->in->graph;
-    if (node->kind == BT__NODE_INDEX) {
+    bt_graph *g = p->in->graph;
+    if (node->kind == BT_NODE_INDEX) {
         if (node->which < p->rank)
             return p->axes[node->which];
-        return bt__node_index(g, node->which - p->rank + p->next, node->high + 1);
+        return bt_node_index(g, node->which - p->rank + p->next, node->high + 1);
     }
-    const bt__node **args = BT_NEWS(g->arena, const bt__node *, node->narg);
+    const bt_node **args = BT_NEWS(g->arena, const bt_node *, node->narg);
     for (uint32_t i = 0; args && i < node->narg; i++) {
         args[i] = place(p, node->args[i]);
         if (!args[i])
@@ -193,15 +192,15 @@ static const bt__node *place_new(struct placing *p, const bt__node *node)
     }
     if (!args)
         return NULL;
-    if (node->kind == BT__NODE_REDUCE &&
-        node->first - p->rank + p->next + node->nindex > BT__MAX_INDEX)
+    if (node->kind == BT_NODE_REDUCE &&
+        node->first - p->rank + p->next + node->nindex > BT_MAX_INDEX)
         return too_many(g);
-    return bt__node_again(g, node, node->first - p->rank + p->next, args);
+    return bt_node_again(g, node, node->first - p->rank + p->next, args);
 }
 
-static const bt__node *place(struct placing *p, const bt__node *node)
+static const bt_node *place(struct placing *p, const bt_node *node)
 {
-    if (!node->free && node->kind != BT__NODE_REDUCE && !node->reads)
+    if (!node->free && node->kind != BT_NODE_REDUCE && !node->reads)
         return node;
     if (node->id >= p->nmemo)
         return place_new(p, node);
@@ -210,14 +209,14 @@ static const bt__node *place(struct placing *p, const bt__node *node)
     return p->memo[node->id];
 }
 
-static const bt__node *place_stage(struct inliner *in, uint32_t array, uint32_t next,
-                                   const bt__node *const *axes)
+static const bt_node *place_stage(struct inliner *in, uint32_t array, uint32_t next,
+                                  const bt_node *const *axes)
 {
-    const struct bt__array *stage = &in->graph->arrays[array];
+    const bt_array *stage = &in->graph->arrays[array];
     struct placing p = { .in = in, .rank = stage->rank, .next = next, .axes = axes };
     p.nmemo = in->graph->nnode;
-    p.memo = BT_NEWS(in->graph->arena, const bt__node *, p.nmemo);
-    return p.memo ? bt__node_round(in->graph, place(&p, stage->body)) : NULL;
+    p.memo = BT_NEWS(in->graph->arena, const bt_node *, p.nmemo);
+    return p.memo ? bt_node_round(in->graph, place(&p, stage->body)) : NULL;
 }
 
 /* A body with all reads of stages that go replaced. `next`: the first free number for
@@ -225,33 +224,33 @@ static const bt__node *place_stage(struct inliner *in, uint32_t array, uint32_t 
 struct rewriting {
     struct inliner *in;
     uint32_t next;
-    const bt__node **memo;
+    const bt_node **memo;
     uint32_t nmemo;
 };
 
-static const bt__node *rewrite(struct rewriting *r, const bt__node *node);
+static const bt_node *rewrite(struct rewriting *r, const bt_node *node);
 
-static const bt__node *rewrite_inside(struct rewriting *r, const bt__node *reduce)
+static const bt_node *rewrite_inside(struct rewriting *r, const bt_node *reduce)
 {
     struct rewriting inner = { .in = r->in, .next = reduce->first + reduce->nindex };
     inner.nmemo = r->in->graph->nnode;
-    inner.memo = BT_NEWS(r->in->graph->arena, const bt__node *, inner.nmemo);
+    inner.memo = BT_NEWS(r->in->graph->arena, const bt_node *, inner.nmemo);
     if (!inner.memo)
         return NULL;
-    const bt__node *condition = rewrite(&inner, reduce->args[0]);
-    const bt__node *body = condition ? rewrite(&inner, reduce->args[1]) : NULL;
+    const bt_node *condition = rewrite(&inner, reduce->args[0]);
+    const bt_node *body = condition ? rewrite(&inner, reduce->args[1]) : NULL;
     if (!body || (condition == reduce->args[0] && body == reduce->args[1]))
         return body ? reduce : NULL;
     return bt__reduction_build(r->in->graph, reduce->which, reduce->first, reduce->nindex,
                                reduce->coefs, condition, body);
 }
 
-static const bt__node *rewrite_new(struct rewriting *r, const bt__node *node)
+static const bt_node *rewrite_new(struct rewriting *r, const bt_node *node)
 {
-    bt__graph *g = r->in->graph;
-    if (node->kind == BT__NODE_REDUCE)
+    bt_graph *g = r->in->graph;
+    if (node->kind == BT_NODE_REDUCE)
         return rewrite_inside(r, node);
-    const bt__node **args = BT_NEWS(g->arena, const bt__node *, node->narg);
+    const bt_node **args = BT_NEWS(g->arena, const bt_node *, node->narg);
     for (uint32_t i = 0; args && i < node->narg; i++) {
         args[i] = rewrite(r, node->args[i]);
         if (!args[i])
@@ -259,12 +258,12 @@ static const bt__node *rewrite_new(struct rewriting *r, const bt__node *node)
     }
     if (!args)
         return NULL;
-    if (node->kind == BT__NODE_READ && r->in->uses[node->which].goes)
+    if (node->kind == BT_NODE_READ && r->in->uses[node->which].goes)
         return place_stage(r->in, node->which, r->next, args);
-    return bt__node_again(g, node, node->first, args);
+    return bt_node_again(g, node, node->first, args);
 }
 
-static const bt__node *rewrite(struct rewriting *r, const bt__node *node)
+static const bt_node *rewrite(struct rewriting *r, const bt_node *node)
 {
     if (!node->reads)
         return node;
@@ -278,17 +277,17 @@ static const bt__node *rewrite(struct rewriting *r, const bt__node *node)
 /* ---- stages that are gone ---- */
 
 struct renaming {
-    bt__graph *graph;
+    bt_graph *graph;
     const uint32_t *now; /* an array's new number, by the old */
-    const bt__node **memo;
+    const bt_node **memo;
 };
 
-static const bt__node *rename_arrays(struct renaming *r, const bt__node *node)
+static const bt_node *rename_arrays(struct renaming *r, const bt_node *node)
 {
-    bt__graph *g = r->graph;
+    bt_graph *g = r->graph;
     if (!node->reads || r->memo[node->id])
         return node->reads ? r->memo[node->id] : node;
-    const bt__node **args = BT_NEWS(g->arena, const bt__node *, node->narg);
+    const bt_node **args = BT_NEWS(g->arena, const bt_node *, node->narg);
     for (uint32_t i = 0; args && i < node->narg; i++) {
         args[i] = rename_arrays(r, node->args[i]);
         if (!args[i])
@@ -297,14 +296,14 @@ static const bt__node *rename_arrays(struct renaming *r, const bt__node *node)
     if (!args)
         return NULL;
     return r->memo[node->id] =
-               node->kind == BT__NODE_READ
-                   ? bt__node_read(g, r->now[node->which], node->dtype, node->narg, args)
-                   : bt__node_again(g, node, node->first, args);
+               node->kind == BT_NODE_READ
+                   ? bt_node_read(g, r->now[node->which], node->dtype, node->narg, args)
+                   : bt_node_again(g, node, node->first, args);
 }
 
 static bt_status renumber(struct inliner *in)
 {
-    bt__graph *g = in->graph;
+    bt_graph *g = in->graph;
     uint32_t *now = BT_NEWS(g->arena, uint32_t, g->narray);
     uint32_t *results = BT_NEWS(g->arena, uint32_t, g->nresult);
     uint32_t n = 0;
@@ -316,8 +315,8 @@ static bt_status renumber(struct inliner *in)
         now[i] = n;
         if (i >= g->ninput) {
             struct renaming r = { .graph = g, .now = now };
-            r.memo = BT_NEWS(g->arena, const bt__node *, g->nnode);
-            const bt__node *body = r.memo ? rename_arrays(&r, g->arrays[i].body) : NULL;
+            r.memo = BT_NEWS(g->arena, const bt_node *, g->nnode);
+            const bt_node *body = r.memo ? rename_arrays(&r, g->arrays[i].body) : NULL;
             if (!body)
                 return why(in);
             g->arrays[n] = g->arrays[i];
@@ -335,7 +334,7 @@ static bt_status renumber(struct inliner *in)
 /* Uses of all arrays, by the stages from `first` on and those before that stay. */
 static bt_status count_uses(struct inliner *in)
 {
-    const bt__graph *g = in->graph;
+    const bt_graph *g = in->graph;
     for (uint32_t i = 0; i < g->narray; i++)
         in->uses[i].nsite = in->uses[i].in_reduction = 0;
     for (uint32_t i = 0; i < g->nresult; i++)
@@ -351,7 +350,7 @@ static bt_status count_uses(struct inliner *in)
     return NULL;
 }
 
-bt_status bt__graph_inline(bt__graph *g)
+bt_status bt__graph_inline(bt_graph *g)
 {
     struct inliner in = { .graph = g };
     in.uses = BT_NEWS(g->arena, struct use, g->narray);
@@ -360,8 +359,8 @@ bt_status bt__graph_inline(bt__graph *g)
     BT_TRY(count_uses(&in));
     for (uint32_t i = g->ninput; i < g->narray; i++) {
         struct rewriting r = { .in = &in, .next = g->arrays[i].rank, .nmemo = g->nnode };
-        r.memo = BT_NEWS(g->arena, const bt__node *, g->nnode);
-        const bt__node *body = r.memo ? rewrite(&r, g->arrays[i].body) : NULL;
+        r.memo = BT_NEWS(g->arena, const bt_node *, g->nnode);
+        const bt_node *body = r.memo ? rewrite(&r, g->arrays[i].body) : NULL;
         if (!body)
             return why(&in);
         g->arrays[i].body = body;

@@ -18,18 +18,18 @@
 
 struct local {
     const char *name;
-    const bt__node *node;
+    const bt_node *node;
 };
 
 struct walk {
     bt_ctx *ctx;
-    bt__graph *graph;
+    bt_graph *graph;
     struct bt__names names;
     bt_vec(struct local) locals; /* indices in scope, innermost last */
     uint32_t level;              /* number of the next index */
     struct bt__rest rest;        /* what `..` stands for in this stage */
-    const bt__node *guard; /* conjunction of the bounds of reads; NULL: not needed */
-    uint32_t lazy;         /* inside a side of else or select, or a condition */
+    const bt_node *guard; /* conjunction of the bounds of reads; NULL: not needed */
+    uint32_t lazy;        /* inside a side of else or select, or a condition */
 };
 
 static bt_status walk_expr(struct walk *, const bt__ast *, struct bt__value *out);
@@ -53,7 +53,7 @@ static bt_status graph_status(struct walk *w)
     return w->graph->status ? w->graph->status : bt_no_memory();
 }
 
-static bt_status set(struct walk *w, struct bt__value *out, const bt__node *node,
+static bt_status set(struct walk *w, struct bt__value *out, const bt_node *node,
                      uint32_t adapts)
 {
     if (!node)
@@ -82,9 +82,9 @@ static const char *dtype_name(bt_dtype dtype)
 
 /* Whether a constant keeps its value as the dtype; an infinity becomes an integer's
  * bound. */
-static int fits(const bt__node *node, bt_dtype to)
+static int fits(const bt_node *node, bt_dtype to)
 {
-    if (node->kind != BT__NODE_CONST || bt__dtype_is_float(to))
+    if (node->kind != BT_NODE_CONST || bt__dtype_is_float(to))
         return 1;
     if (bt__dtype_is_float(node->dtype))
         return isinf(node->value.f);
@@ -103,13 +103,13 @@ static bt_status adapt(struct walk *w, const bt__ast *at, struct bt__value *v,
     if (to == BT_BOOL)
         return fail_at(w, BT_ERR_TYPE, at, "expected bool, found a number");
     if (bt__dtype_is_float(v->node->dtype) && !bt__dtype_is_float(to) &&
-        !(v->node->kind == BT__NODE_CONST && isinf(v->node->value.f)))
+        !(v->node->kind == BT_NODE_CONST && isinf(v->node->value.f)))
         return fail_at(w, BT_ERR_TYPE, at,
                        "expected %s, found a float: convert it, %s(...)", dtype_name(to),
                        dtype_name(to));
     if (v->is_literal && !fits(v->node, to))
         return fail_at(w, BT_ERR_TYPE, at, "the number does not fit %s", dtype_name(to));
-    v->node = bt__node_cast(w->graph, to, v->node);
+    v->node = bt_node_cast(w->graph, to, v->node);
     v->adapts = v->is_literal = 0;
     return v->node ? NULL : graph_status(w);
 }
@@ -124,7 +124,7 @@ static bt_status join(struct walk *w, const bt__ast *at, struct bt__value *a,
     if (a->adapts && b->adapts) {
         // an integer joins a float; both stay free to adapt
         struct bt__value *v = bt__dtype_is_float(x) ? b : a;
-        v->node = bt__node_cast(w->graph, BT_FLOAT64, v->node);
+        v->node = bt_node_cast(w->graph, BT_FLOAT64, v->node);
         return v->node ? NULL : graph_status(w);
     }
     if (!a->adapts && !b->adapts)
@@ -133,7 +133,7 @@ static bt_status join(struct walk *w, const bt__ast *at, struct bt__value *a,
     return a->adapts ? adapt(w, at, a, y) : adapt(w, at, b, x);
 }
 
-static bt_status walk_condition(struct walk *w, const bt__ast *ast, const bt__node **out)
+static bt_status walk_condition(struct walk *w, const bt__ast *ast, const bt_node **out)
 {
     struct bt__value v;
     BT_TRY(walk_expr(w, ast, &v));
@@ -153,14 +153,13 @@ static bt_status attr_value(struct walk *w, const bt__ast *ast,
     if (attr->is_none)
         return fail_at(w, BT_ERR_TYPE, ast, "attribute %s is None", attr->name);
     if (attr->ints && attr->kind == BT_ATTR_BOOL)
-        return set(w, out, bt__node_bool(w->graph, attr->ints[at] != 0), 0);
+        return set(w, out, bt_node_bool(w->graph, attr->ints[at] != 0), 0);
     if (attr->ints)
-        return set(w, out, bt__node_int(w->graph, attr->ints[at]), 1);
+        return set(w, out, bt_node_int(w->graph, attr->ints[at]), 1);
     if (attr->floats)
-        return set(w, out,
-                   bt__node_const(w->graph, BT_FLOAT64,
-                                  (union bt__cell){ .f = attr->floats[at] }),
-                   1);
+        return set(
+            w, out,
+            bt__node_const(w->graph, BT_FLOAT64, (bt_cell){ .f = attr->floats[at] }), 1);
     return fail_at(w, BT_ERR_TYPE, ast, "attribute %s is not a number", attr->name);
 }
 
@@ -181,7 +180,7 @@ static bt_status walk_name(struct walk *w, const bt__ast *ast, struct bt__value 
         *out = *scalar;
         return NULL;
     }
-    const bt__node *dim = bt_map_find(&w->names.dims, ast->name);
+    const bt_node *dim = bt_map_find(&w->names.dims, ast->name);
     if (dim)
         return set(w, out, dim, 1);
     const struct bt__attr_value *attr = bt__names_attr(&w->names, ast->name);
@@ -206,7 +205,7 @@ static bt_status walk_list_attr(struct walk *w, const bt__ast *ast,
     BT_TRY(walk_expr(w, ast->args[0], &at));
     if (attr->is_none)
         return fail_at(w, BT_ERR_TYPE, ast, "attribute %s is None", ast->name);
-    if (!bt__node_is_const(at.node, &index))
+    if (!bt_node_is_const(at.node, &index))
         return fail_at(w, BT_ERR_TYPE, ast->args[0], "index of an attribute: a constant");
     if (index < 0 || index >= attr->n)
         return fail_at(w, BT_ERR_TYPE, ast, "%s has %u elements, no element %" PRId64,
@@ -217,14 +216,14 @@ static bt_status walk_list_attr(struct walk *w, const bt__ast *ast,
 /* ---- reads ---- */
 
 /* Adds the bounds of one index to the guard of the `else` around the read. */
-static bt_status guard_read(struct walk *w, const bt__node *index, const bt__node *extent)
+static bt_status guard_read(struct walk *w, const bt_node *index, const bt_node *extent)
 {
-    bt__graph *g = w->graph;
+    bt_graph *g = w->graph;
     if (!w->guard)
         return NULL;
-    const bt__node *low = bt__node_scalar(g, BT__SCALAR_LE, bt__node_int(g, 0), index);
-    const bt__node *high = bt__node_scalar(g, BT__SCALAR_LT, index, extent);
-    w->guard = bt__node_and(g, w->guard, bt__node_and(g, low, high));
+    const bt_node *low = bt_node_scalar(g, BT_SCALAR_LE, bt_node_int(g, 0), index);
+    const bt_node *high = bt_node_scalar(g, BT_SCALAR_LT, index, extent);
+    w->guard = bt_node_and(g, w->guard, bt_node_and(g, low, high));
     return w->guard ? NULL : graph_status(w);
 }
 
@@ -234,15 +233,15 @@ static int is_confined(const bt__ast *ast)
            (strcmp(ast->name, "clamp") == 0 || strcmp(ast->name, "wrap") == 0);
 }
 
-static bt_status walk_index(struct walk *w, const bt__ast *ast, const bt__node *extent,
-                            const bt__node **out)
+static bt_status walk_index(struct walk *w, const bt__ast *ast, const bt_node *extent,
+                            const bt_node **out)
 {
     struct bt__value v;
     BT_TRY(walk_expr(w, ast, &v));
     if (!bt__dtype_is_integer(v.node->dtype))
         return fail_at(w, BT_ERR_TYPE, ast, "an index is an integer, found %s",
                        dtype_name(v.node->dtype));
-    *out = bt__node_cast(w->graph, BT_INT64, v.node);
+    *out = bt_node_cast(w->graph, BT_INT64, v.node);
     if (!*out)
         return graph_status(w);
     if ((*out)->reads && !w->lazy && !is_confined(ast))
@@ -254,23 +253,23 @@ static bt_status walk_index(struct walk *w, const bt__ast *ast, const bt__node *
 }
 
 /* The index for one axis that `..` covers, `from_right` axes from the last of them. */
-static const bt__node *rest_index(struct walk *w, const struct bt__array *array,
-                                  uint32_t axis, uint32_t from_right)
+static const bt_node *rest_index(struct walk *w, const bt_array *array, uint32_t axis,
+                                 uint32_t from_right)
 {
     int64_t extent;
     uint32_t at = w->rest.rank - 1 - from_right;
-    if (bt__node_is_const(array->extents[axis], &extent) && extent == 1)
-        return bt__node_int(w->graph, 0);
+    if (bt_node_is_const(array->extents[axis], &extent) && extent == 1)
+        return bt_node_int(w->graph, 0);
     extent = -1;
-    (void)bt__node_is_const(w->rest.extents[at], &extent);
-    return bt__node_index(w->graph, w->rest.first + at, extent);
+    (void)bt_node_is_const(w->rest.extents[at], &extent);
+    return bt_node_index(w->graph, w->rest.first + at, extent);
 }
 
 static bt_status walk_read(struct walk *w, const bt__ast *ast, uint32_t number,
                            struct bt__value *out)
 {
-    const struct bt__array array = w->graph->arrays[number];
-    const bt__node *indices[BT_MAX_RANK];
+    const bt_array array = w->graph->arrays[number];
+    const bt_node *indices[BT_MAX_RANK];
     uint32_t nrest = 0, has_rest = 0, axis = 0;
     for (uint32_t i = 0; i < ast->narg; i++)
         has_rest += ast->args[i]->kind == BT__AST_REST;
@@ -296,7 +295,7 @@ static bt_status walk_read(struct walk *w, const bt__ast *ast, uint32_t number,
                 return graph_status(w);
         }
     }
-    return set(w, out, bt__node_read(w->graph, number, array.dtype, array.rank, indices),
+    return set(w, out, bt_node_read(w->graph, number, array.dtype, array.rank, indices),
                0);
 }
 
@@ -333,13 +332,13 @@ static bt_status walk_shape_call(struct walk *w, const bt__ast *ast,
     if (number < 0)
         return fail_at(w, BT_ERR_NAME, ast->args[0], "%s needs the name of an array",
                        ast->name);
-    const struct bt__array array = w->graph->arrays[number];
+    const bt_array array = w->graph->arrays[number];
     struct bt__value axis;
     int64_t at;
     if (is_rank)
-        return set(w, out, bt__node_int(w->graph, array.rank), 1);
+        return set(w, out, bt_node_int(w->graph, array.rank), 1);
     BT_TRY(walk_expr(w, ast->args[1], &axis));
-    if (!bt__node_is_const(axis.node, &at))
+    if (!bt_node_is_const(axis.node, &at))
         return fail_at(w, BT_ERR_TYPE, ast->args[1], "the axis must be a constant");
     at += at < 0 ? array.rank : 0;
     if (at < 0 || at >= array.rank)
@@ -350,11 +349,11 @@ static bt_status walk_shape_call(struct walk *w, const bt__ast *ast,
 
 static bt_status walk_select(struct walk *w, const bt__ast *ast, struct bt__value *out)
 {
-    const bt__node *condition;
+    const bt_node *condition;
     struct bt__value a, b;
     BT_TRY(check_narg(w, ast, 3));
     BT_TRY(walk_condition(w, ast->args[0], &condition));
-    const bt__node *guard = w->guard;
+    const bt_node *guard = w->guard;
     w->guard = NULL;
     w->lazy++;
     BT_TRY(walk_expr(w, ast->args[1], &a));
@@ -362,15 +361,15 @@ static bt_status walk_select(struct walk *w, const bt__ast *ast, struct bt__valu
     w->lazy--;
     w->guard = guard;
     BT_TRY(join(w, ast, &a, &b));
-    return set(w, out, bt__node_select(w->graph, condition, a.node, b.node),
+    return set(w, out, bt_node_select(w->graph, condition, a.node, b.node),
                a.adapts && b.adapts);
 }
 
 static bt_status walk_else(struct walk *w, const bt__ast *ast, struct bt__value *out)
 {
-    const bt__node *outer = w->guard, *guard;
+    const bt_node *outer = w->guard, *guard;
     struct bt__value a, b;
-    w->guard = bt__node_bool(w->graph, 1);
+    w->guard = bt_node_bool(w->graph, 1);
     if (!w->guard)
         return graph_status(w);
     w->lazy++;
@@ -381,29 +380,29 @@ static bt_status walk_else(struct walk *w, const bt__ast *ast, struct bt__value 
     w->lazy--;
     w->guard = outer;
     BT_TRY(join(w, ast, &a, &b));
-    if (w->level < BT__MAX_INDEX && guard->free >> w->level)
+    if (w->level < BT_MAX_INDEX && guard->free >> w->level)
         return fail_at(w, BT_ERR_TYPE, ast,
                        "a read on the left of else depends on an index bound there: put "
                        "else inside the reduction");
-    return set(w, out, bt__node_select(w->graph, guard, a.node, b.node),
+    return set(w, out, bt_node_select(w->graph, guard, a.node, b.node),
                a.adapts && b.adapts);
 }
 
 /* The node as that dtype, whatever it has been computed in: floats of every width are
  * computed in float64, so that a narrow one is rounded by going through it. */
-static const bt__node *rounded(bt__graph *g, bt_dtype to, const bt__node *node)
+static const bt_node *rounded(bt_graph *g, bt_dtype to, const bt_node *node)
 {
-    int is_exact = node->kind != BT__NODE_SCALAR && node->kind != BT__NODE_REDUCE;
+    int is_exact = node->kind != BT_NODE_SCALAR && node->kind != BT_NODE_REDUCE;
     if (node->dtype != to || !bt__dtype_is_float(to) || to == BT_FLOAT64 || is_exact)
-        return bt__node_cast(g, to, node);
-    return bt__node_cast(g, to, bt__node_cast(g, BT_FLOAT64, node));
+        return bt_node_cast(g, to, node);
+    return bt_node_cast(g, to, bt_node_cast(g, BT_FLOAT64, node));
 }
 
 /* A stage rounds what it stores: what rounds to its dtype itself need not. */
-static const bt__node *unrounded(const bt__node *node)
+static const bt_node *unrounded(const bt_node *node)
 {
-    const bt__node *wide = node->kind == BT__NODE_CAST ? node->args[0] : NULL;
-    return wide && wide->kind == BT__NODE_CAST && wide->dtype == BT_FLOAT64 &&
+    const bt_node *wide = node->kind == BT_NODE_CAST ? node->args[0] : NULL;
+    return wide && wide->kind == BT_NODE_CAST && wide->dtype == BT_FLOAT64 &&
                    wide->args[0]->dtype == node->dtype && bt__dtype_is_float(node->dtype)
                ? wide->args[0]
                : node;
@@ -430,8 +429,8 @@ static bt_status walk_clamp(struct walk *w, const bt__ast *ast, struct bt__value
     BT_TRY(join(w, ast, &v[0], &v[1]));
     if (v[0].node->dtype == BT_BOOL)
         return fail_at(w, BT_ERR_TYPE, ast, "clamp takes numbers, found bool");
-    const bt__node *low = bt__node_scalar(w->graph, BT__SCALAR_MAX, v[0].node, v[1].node);
-    return set(w, out, bt__node_scalar(w->graph, BT__SCALAR_MIN, low, v[2].node),
+    const bt_node *low = bt_node_scalar(w->graph, BT_SCALAR_MAX, v[0].node, v[1].node);
+    return set(w, out, bt_node_scalar(w->graph, BT_SCALAR_MIN, low, v[2].node),
                v[0].adapts && v[1].adapts && v[2].adapts);
 }
 
@@ -451,7 +450,7 @@ static bt_status walk_scalar(struct walk *w, const bt__ast *ast, uint32_t which,
     if (adapts && bt__dtype_is_integer(v[0].node->dtype) &&
         !(row->classes & BT_CLASS_BITS_INTEGER)) {
         for (uint32_t i = 0; i < row->narg; i++) {
-            v[i].node = bt__node_cast(w->graph, BT_FLOAT64, v[i].node);
+            v[i].node = bt_node_cast(w->graph, BT_FLOAT64, v[i].node);
             if (!v[i].node)
                 return graph_status(w);
         }
@@ -459,7 +458,7 @@ static bt_status walk_scalar(struct walk *w, const bt__ast *ast, uint32_t which,
     if (!(row->classes >> BT_DTYPE_CLASS(v[0].node->dtype) & 1))
         return fail_at(w, BT_ERR_TYPE, ast, "%s does not take %s", row->name,
                        dtype_name(v[0].node->dtype));
-    BT_TRY(set(w, out, bt__node_scalar(w->graph, which, v[0].node, v[1].node),
+    BT_TRY(set(w, out, bt_node_scalar(w->graph, which, v[0].node, v[1].node),
                adapts && !row->is_test));
     out->is_literal = literal;
     return NULL;
@@ -494,9 +493,9 @@ static bt_status walk_call(struct walk *w, const bt__ast *ast, struct bt__value 
 static bt_status walk_extent(struct walk *w, const bt__ast *at,
                              const struct bt__ast_var *var, const bt__ast *body,
                              const bt__ast *condition, int64_t *out,
-                             const bt__node **limit)
+                             const bt_node **limit)
 {
-    const bt__node *extent = NULL;
+    const bt_node *extent = NULL;
     struct bt__value v;
     *limit = NULL;
     *out = -1;
@@ -507,7 +506,7 @@ static bt_status walk_extent(struct walk *w, const bt__ast *at,
     } else {
         BT_TRY(bt__extent_infer(&w->names, var, body, condition, &extent));
     }
-    if (bt__node_is_const(extent, out)) {
+    if (bt_node_is_const(extent, out)) {
         *out = *out < 0 ? 0 : *out;
     } else if (extent->reads) {
         return fail_at(w, BT_ERR_TYPE, at, "the extent of `%s` depends on elements",
@@ -519,7 +518,7 @@ static bt_status walk_extent(struct walk *w, const bt__ast *at,
     return NULL;
 }
 
-static bt_status push_local(struct walk *w, const char *name, const bt__node *node)
+static bt_status push_local(struct walk *w, const char *name, const bt_node *node)
 {
     struct local local = { name, node };
     if (!node)
@@ -529,14 +528,14 @@ static bt_status push_local(struct walk *w, const char *name, const bt__node *no
 
 /* Gives the reduction's indices numbers; *condition gets their bounds. */
 static bt_status bind_vars(struct walk *w, const bt__ast *ast, int64_t *extents,
-                           const bt__node **condition)
+                           const bt_node **condition)
 {
-    bt__graph *g = w->graph;
-    if (w->level + ast->nvar > BT__MAX_INDEX)
+    bt_graph *g = w->graph;
+    if (w->level + ast->nvar > BT_MAX_INDEX)
         return fail_at(w, BT_ERR_LIMIT, ast, "more than %d indices at one place",
-                       BT__MAX_INDEX);
+                       BT_MAX_INDEX);
     for (uint32_t i = 0; i < ast->nvar; i++) {
-        const bt__node *limit;
+        const bt_node *limit;
         for (uint32_t k = 0; k < i; k++) {
             if (strcmp(ast->vars[k].name, ast->vars[i].name) == 0)
                 return fail_at(w, BT_ERR_NAME, ast, "two indices are called `%s`",
@@ -544,11 +543,11 @@ static bt_status bind_vars(struct walk *w, const bt__ast *ast, int64_t *extents,
         }
         BT_TRY(walk_extent(w, ast, &ast->vars[i], ast->args[0], ast->condition,
                            &extents[i], &limit));
-        const bt__node *index = bt__node_index(g, w->level + i, extents[i]);
+        const bt_node *index = bt_node_index(g, w->level + i, extents[i]);
         BT_TRY(push_local(w, ast->vars[i].name, index));
         if (limit) {
-            *condition = bt__node_and(g, *condition,
-                                      bt__node_scalar(g, BT__SCALAR_LT, index, limit));
+            *condition =
+                bt_node_and(g, *condition, bt_node_scalar(g, BT_SCALAR_LT, index, limit));
             if (!*condition)
                 return graph_status(w);
         }
@@ -557,22 +556,22 @@ static bt_status bind_vars(struct walk *w, const bt__ast *ast, int64_t *extents,
 }
 
 static bt_status walk_reduced(struct walk *w, const bt__ast *ast, bt_dtype dtype,
-                              const bt__node **out, uint32_t *adapts)
+                              const bt_node **out, uint32_t *adapts)
 {
     struct bt__value v;
     BT_TRY(walk_expr(w, ast->args[0], &v));
     if (dtype && v.adapts)
         BT_TRY(adapt(w, ast->args[0], &v, dtype));
-    *out = dtype ? bt__node_cast(w->graph, dtype, v.node) : v.node;
+    *out = dtype ? bt_node_cast(w->graph, dtype, v.node) : v.node;
     *adapts = v.adapts && !dtype;
     return *out ? NULL : graph_status(w);
 }
 
 static bt_status walk_reduce(struct walk *w, const bt__ast *ast, struct bt__value *out)
 {
-    const bt__node *condition = bt__node_bool(w->graph, 1), *written, *body;
-    const bt__node *node;
-    int64_t extents[BT__MAX_INDEX];
+    const bt_node *condition = bt_node_bool(w->graph, 1), *written, *body;
+    const bt_node *node;
+    int64_t extents[BT_MAX_INDEX];
     uint32_t which = (uint32_t)bt__reducer_find(ast->name), first = w->level;
     uint32_t nlocal = w->locals.len, adapts;
     bt_dtype dtype = ast->dtype ? bt__names_dtype(&w->names, ast->dtype) : 0;
@@ -584,7 +583,7 @@ static bt_status walk_reduce(struct walk *w, const bt__ast *ast, struct bt__valu
     w->level += ast->nvar;
     if (ast->condition) {
         BT_TRY(walk_condition(w, ast->condition, &written));
-        condition = bt__node_and(w->graph, condition, written);
+        condition = bt_node_and(w->graph, condition, written);
         if (!condition)
             return graph_status(w);
         w->lazy++;
@@ -611,14 +610,11 @@ static bt_status walk_expr(struct walk *w, const bt__ast *ast, struct bt__value 
 {
     bt_status status = NULL;
     switch (ast->kind) {
-    case BT__AST_INT:
-        status = set(w, out, bt__node_int(w->graph, ast->integer), 1);
-        break;
+    case BT__AST_INT: status = set(w, out, bt_node_int(w->graph, ast->integer), 1); break;
     case BT__AST_FLOAT:
-        status = set(
-            w, out,
-            bt__node_const(w->graph, BT_FLOAT64, (union bt__cell){ .f = ast->number }),
-            1);
+        status =
+            set(w, out,
+                bt__node_const(w->graph, BT_FLOAT64, (bt_cell){ .f = ast->number }), 1);
         break;
     case BT__AST_NAME: return walk_name(w, ast, out);
     case BT__AST_INDEX: return walk_indexed(w, ast, out);
@@ -648,14 +644,14 @@ static bt_status walk_scalar_stage(struct walk *w, const struct bt__ast_stage *s
 
 /* Extents of the stage's axes, `..` expanded; its indices come into scope. */
 static bt_status bind_axes(struct walk *w, const struct bt__ast_stage *stage,
-                           const bt__node **extents, uint32_t *rank)
+                           const bt_node **extents, uint32_t *rank)
 {
-    bt__graph *g = w->graph;
+    bt_graph *g = w->graph;
     uint32_t n = 0;
     w->rest = (struct bt__rest){ 0 };
     for (uint32_t i = 0; i < stage->naxis; i++) {
         const struct bt__ast_var *axis = &stage->axes[i];
-        const bt__node *limit;
+        const bt_node *limit;
         int64_t extent;
         if (axis->is_rest) {
             if (w->rest.is_known)
@@ -674,10 +670,10 @@ static bt_status bind_axes(struct walk *w, const struct bt__ast_stage *stage,
         if (limit)
             return fail_at(w, BT_ERR_TYPE, stage->expr,
                            "the extent of `%s` depends on an index", axis->name);
-        extents[n] = extent < 0 ? bt__node_dim(g, g->narray, n) : bt__node_int(g, extent);
+        extents[n] = extent < 0 ? bt_node_dim(g, g->narray, n) : bt_node_int(g, extent);
         if (!extents[n])
             return graph_status(w);
-        BT_TRY(push_local(w, axis->name, bt__node_index(g, n, extent)));
+        BT_TRY(push_local(w, axis->name, bt_node_index(g, n, extent)));
         n++;
     }
     *rank = n;
@@ -686,8 +682,8 @@ static bt_status bind_axes(struct walk *w, const struct bt__ast_stage *stage,
 
 static bt_status walk_array_stage(struct walk *w, const struct bt__ast_stage *stage)
 {
-    const bt__node *extents[BT_MAX_RANK + 1], **copy;
-    struct bt__array array = { .name = stage->name };
+    const bt_node *extents[BT_MAX_RANK + 1], **copy;
+    bt_array array = { .name = stage->name };
     struct bt__value v;
     w->locals.len = 0;
     array.dtype = bt__names_dtype(&w->names, stage->dtype);
@@ -700,7 +696,7 @@ static bt_status walk_array_stage(struct walk *w, const struct bt__ast_stage *st
     w->lazy = 0;
     BT_TRY(walk_expr(w, stage->expr, &v));
     BT_TRY(adapt(w, stage->expr, &v, array.dtype));
-    copy = BT_NEWS(w->graph->arena, const bt__node *, array.rank);
+    copy = BT_NEWS(w->graph->arena, const bt_node *, array.rank);
     if (!copy)
         return bt_no_memory();
     for (uint32_t i = 0; i < array.rank; i++)
@@ -730,9 +726,9 @@ static bt_status walk_formula(struct walk *w)
 }
 
 bt_status bt__instantiate(bt_ctx *ctx, bt_arena *arena, const struct bt__instance *in,
-                          bt__graph **out)
+                          bt_graph **out)
 {
-    struct walk w = { .ctx = ctx, .graph = bt__graph_create(ctx, arena) };
+    struct walk w = { .ctx = ctx, .graph = bt_graph_create(ctx, arena) };
     if (!w.graph)
         return bt_no_memory();
     BT_TRY(bt__names_bind(&w.names, ctx, w.graph, in));

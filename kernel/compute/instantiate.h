@@ -43,6 +43,6 @@ struct bt__instance {
  * errors  BT_ERR_NAME, BT_ERR_TYPE at a place in the formula; BT_ERR_RUNTIME: dims that
  *         do not fit the patterns or each other */
 bt_status bt__instantiate(bt_ctx *, bt_arena *arena, const struct bt__instance *,
-                          bt__graph **out) BT_MUST_USE;
+                          bt_graph **out) BT_MUST_USE;
 
 #endif

@@ -9,12 +9,12 @@ struct range {
     int64_t low, high;
 };
 
-static int is_known(const bt__node *node)
+static int is_known(const bt_node *node)
 {
     return node->low != INT64_MIN && node->high != INT64_MAX;
 }
 
-static int add_scaled(struct range *to, const bt__node *node, int64_t factor)
+static int add_scaled(struct range *to, const bt_node *node, int64_t factor)
 {
     int64_t low, high;
     if (!is_known(node) ||
@@ -25,7 +25,7 @@ static int add_scaled(struct range *to, const bt__node *node, int64_t factor)
            bt_add_int64(to->high, high, &to->high);
 }
 
-static int linear_range(const bt__node *node, struct range *out)
+static int linear_range(const bt_node *node, struct range *out)
 {
     *out = (struct range){ node->value.i, node->value.i };
     for (uint32_t i = 0; i < node->narg; i++) {
@@ -35,7 +35,7 @@ static int linear_range(const bt__node *node, struct range *out)
     return 1;
 }
 
-static int product_range(const bt__node *a, const bt__node *b, struct range *out)
+static int product_range(const bt_node *a, const bt_node *b, struct range *out)
 {
     const int64_t x[2] = { a->low, a->high }, y[2] = { b->low, b->high };
     for (uint32_t i = 0; i < 4; i++) {
@@ -59,58 +59,55 @@ static int64_t most(int64_t a, int64_t b)
 }
 
 /* Quotients and remainders by a positive constant. */
-static int quotient_range(uint32_t which, const bt__node *a, int64_t by,
-                          struct range *out)
+static int quotient_range(uint32_t which, const bt_node *a, int64_t by, struct range *out)
 {
     switch (which) {
-    case BT__SCALAR_FLOORDIV:
+    case BT_SCALAR_FLOORDIV:
         *out = (struct range){ bt_floordiv_int64(a->low, by),
                                bt_floordiv_int64(a->high, by) };
         return 1;
-    case BT__SCALAR_CEILDIV:
+    case BT_SCALAR_CEILDIV:
         *out =
             (struct range){ bt_ceildiv_int64(a->low, by), bt_ceildiv_int64(a->high, by) };
         return 1;
-    case BT__SCALAR_DIV:
-    case BT__SCALAR_TRUNCDIV:
-        *out = (struct range){ a->low / by, a->high / by };
-        return 1;
-    case BT__SCALAR_MOD: *out = (struct range){ 0, by - 1 }; return 1;
-    case BT__SCALAR_TRUNCMOD:
+    case BT_SCALAR_DIV:
+    case BT_SCALAR_TRUNCDIV: *out = (struct range){ a->low / by, a->high / by }; return 1;
+    case BT_SCALAR_MOD: *out = (struct range){ 0, by - 1 }; return 1;
+    case BT_SCALAR_TRUNCMOD:
         *out = (struct range){ a->low < 0 ? 1 - by : 0, a->high > 0 ? by - 1 : 0 };
         return 1;
     default: return 0;
     }
 }
 
-static int scalar_range(const bt__node *node, struct range *out)
+static int scalar_range(const bt_node *node, struct range *out)
 {
-    const bt__node *a = node->args[0], *b = node->narg > 1 ? node->args[1] : NULL;
+    const bt_node *a = node->args[0], *b = node->narg > 1 ? node->args[1] : NULL;
     int64_t by;
     // max and min know something of one known side
-    if (node->which == BT__SCALAR_MAX || node->which == BT__SCALAR_MIN) {
-        int is_max = node->which == BT__SCALAR_MAX;
+    if (node->which == BT_SCALAR_MAX || node->which == BT_SCALAR_MIN) {
+        int is_max = node->which == BT_SCALAR_MAX;
         *out =
             (struct range){ is_max ? most(a->low, b->low) : least(a->low, b->low),
                             is_max ? most(a->high, b->high) : least(a->high, b->high) };
         return 1;
     }
-    if (b && bt__node_is_const(b, &by) && by > 0 && node->which == BT__SCALAR_MOD)
+    if (b && bt_node_is_const(b, &by) && by > 0 && node->which == BT_SCALAR_MOD)
         return quotient_range(node->which, a, by, out);
     if (!is_known(a) || (b && !is_known(b)))
         return 0;
-    if (b && bt__node_is_const(b, &by) && by > 0 &&
+    if (b && bt_node_is_const(b, &by) && by > 0 &&
         quotient_range(node->which, a, by, out))
         return 1;
     switch (node->which) {
-    case BT__SCALAR_ADD:
+    case BT_SCALAR_ADD:
         *out = (struct range){ 0, 0 };
         return add_scaled(out, a, 1) && add_scaled(out, b, 1);
-    case BT__SCALAR_SUB:
+    case BT_SCALAR_SUB:
         *out = (struct range){ 0, 0 };
         return add_scaled(out, a, 1) && add_scaled(out, b, -1);
-    case BT__SCALAR_MUL: return product_range(a, b, out);
-    case BT__SCALAR_WRAP:
+    case BT_SCALAR_MUL: return product_range(a, b, out);
+    case BT_SCALAR_WRAP:
         *out = (struct range){ 0, 0 };
         if (!add_scaled(out, a, 1) || !add_scaled(out, b, 1))
             return 0;
@@ -121,7 +118,7 @@ static int scalar_range(const bt__node *node, struct range *out)
     }
 }
 
-static int reduce_range(const bt__node *node, struct range *out)
+static int reduce_range(const bt_node *node, struct range *out)
 {
     uint32_t result = bt__reducer_get(node->which)->result;
     if (result != BT__RESULT_INT64 || node->coefs[0] < 0)
@@ -130,7 +127,7 @@ static int reduce_range(const bt__node *node, struct range *out)
     return 1;
 }
 
-void bt__interval_set(bt__node *node)
+void bt__interval_set(bt_node *node)
 {
     struct range r = { 0 };
     int known = 0;
@@ -140,31 +137,31 @@ void bt__interval_set(bt__node *node)
     if (node->dtype == BT_UINT64)
         all = (struct range){ INT64_MIN, INT64_MAX };
     switch (node->kind) {
-    case BT__NODE_CONST:
+    case BT_NODE_CONST:
         r = (struct range){ node->value.i, node->value.i };
         known = node->dtype != BT_UINT64;
         break;
-    case BT__NODE_INDEX: return; // low is 0, high was given
-    case BT__NODE_DIM:
+    case BT_NODE_INDEX: return; // low is 0, high was given
+    case BT_NODE_DIM:
         r = (struct range){ 0, INT64_MAX };
         known = 1;
         break;
-    case BT__NODE_LINEAR: known = linear_range(node, &r); break;
-    case BT__NODE_SCALAR:
+    case BT_NODE_LINEAR: known = linear_range(node, &r); break;
+    case BT_NODE_SCALAR:
         known =
             node->dtype != BT_BOOL && node->dtype != BT_UINT64 && scalar_range(node, &r);
         break;
-    case BT__NODE_CAST:
+    case BT_NODE_CAST:
         r = (struct range){ node->args[0]->low, node->args[0]->high };
         known = !bt__dtype_is_float(node->args[0]->dtype) &&
                 node->args[0]->dtype != BT_UINT64 && node->dtype != BT_UINT64;
         break;
-    case BT__NODE_SELECT:
+    case BT_NODE_SELECT:
         r = (struct range){ least(node->args[1]->low, node->args[2]->low),
                             most(node->args[1]->high, node->args[2]->high) };
         known = 1;
         break;
-    case BT__NODE_REDUCE: known = reduce_range(node, &r); break;
+    case BT_NODE_REDUCE: known = reduce_range(node, &r); break;
     default: break;
     }
     // what leaves the dtype wraps
@@ -174,7 +171,7 @@ void bt__interval_set(bt__node *node)
     node->high = r.high;
 }
 
-int bt__interval_difference(const bt__node *a, const bt__node *b, int64_t *low,
+int bt__interval_difference(const bt_node *a, const bt_node *b, int64_t *low,
                             int64_t *high)
 {
     struct range r = { 0, 0 };
@@ -186,26 +183,26 @@ int bt__interval_difference(const bt__node *a, const bt__node *b, int64_t *low,
     return 1;
 }
 
-const bt__node *bt__interval_simplify(bt__graph *g, uint32_t which, const bt__node *a,
-                                      const bt__node *b)
+const bt_node *bt__interval_simplify(bt_graph *g, uint32_t which, const bt_node *a,
+                                     const bt_node *b)
 {
     int64_t by;
     (void)g;
     if (!bt__dtype_is_integer(a->dtype) || a->dtype == BT_UINT64 || !b)
         return NULL;
-    int divides = bt__node_is_const(b, &by) && by > 0;
+    int divides = bt_node_is_const(b, &by) && by > 0;
     switch (which) {
-    case BT__SCALAR_MAX:
+    case BT_SCALAR_MAX:
         return a->low >= b->high ? a : b->low >= a->high ? b : a == b ? a : NULL;
-    case BT__SCALAR_MIN:
+    case BT_SCALAR_MIN:
         return a->high <= b->low ? a : b->high <= a->low ? b : a == b ? a : NULL;
-    case BT__SCALAR_DIV:
-    case BT__SCALAR_TRUNCDIV:
-    case BT__SCALAR_FLOORDIV:
-    case BT__SCALAR_CEILDIV: return divides && by == 1 ? a : NULL;
-    case BT__SCALAR_MOD:
-    case BT__SCALAR_TRUNCMOD: return divides && a->low >= 0 && a->high < by ? a : NULL;
-    case BT__SCALAR_WRAP: return a->low >= 0 ? a : NULL;
+    case BT_SCALAR_DIV:
+    case BT_SCALAR_TRUNCDIV:
+    case BT_SCALAR_FLOORDIV:
+    case BT_SCALAR_CEILDIV: return divides && by == 1 ? a : NULL;
+    case BT_SCALAR_MOD:
+    case BT_SCALAR_TRUNCMOD: return divides && a->low >= 0 && a->high < by ? a : NULL;
+    case BT_SCALAR_WRAP: return a->low >= 0 ? a : NULL;
     default: return NULL;
     }
 }

@@ -5,13 +5,13 @@
 #include "compute/graph.h"
 
 /* Sets low and high of a node whose arguments have theirs; floats keep 0. */
-void bt__interval_set(bt__node *);
+void bt__interval_set(bt_node *);
 /* Bounds of a - b; 0 where they leave int64, or come near its ends. */
-int bt__interval_difference(const bt__node *a, const bt__node *b, int64_t *low,
+int bt__interval_difference(const bt_node *a, const bt_node *b, int64_t *low,
                             int64_t *high);
 /* What a scalar operator gives where bounds decide it: max(i, 0) of an index is i. NULL:
  * undecided, or a failure of the graph. */
-const bt__node *bt__interval_simplify(bt__graph *, uint32_t which, const bt__node *a,
-                                      const bt__node *b);
+const bt_node *bt__interval_simplify(bt_graph *, uint32_t which, const bt_node *a,
+                                     const bt_node *b);
 
 #endif

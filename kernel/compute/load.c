@@ -30,49 +30,48 @@ static inline int64_t start(const bt__machine *m, struct bt__reg base, uint32_t 
     return m->cursors[cursor] + (base.at ? base.at->i : 0);
 }
 
-#define LOAD(UPPER, type, member, in_, out_)                                         \
-    static int load_##UPPER(bt__machine *m, const bt__instr *in)                     \
-    {                                                                                \
-        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out); \
-        union bt__cell *out = in->out.at + from;                                     \
-        const int64_t lane = in->lane;                                               \
-        const type *at = (const type *)(const void *)m->data[in->array] +            \
-                         start(m, in->a, in->cursor) + lane * (int64_t)from;         \
-        if (lane == 1) {                                                             \
-            for (uint32_t i = 0; i < n; i++)                                         \
-                out[i].member = in_(at[i]);                                          \
-        } else {                                                                     \
-            for (uint32_t i = 0; i < n; i++)                                         \
-                out[i].member = in_(at[(int64_t)i * lane]);                          \
-        }                                                                            \
-        return 1;                                                                    \
-    }                                                                                \
-    static int gather_##UPPER(bt__machine *m, const bt__instr *in)                   \
-    {                                                                                \
-        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out); \
-        union bt__cell *out = in->out.at + from;                                     \
-        const union bt__cell *index = in->a.at + (size_t)from * in->a.step;          \
-        const union bt__cell *mask =                                                 \
-            in->c.at ? in->c.at + (size_t)from * in->c.step : NULL;                  \
-        const type *at = (const type *)(const void *)m->data[in->array];             \
-        for (uint32_t i = 0; i < n; i++) {                                           \
-            out[i].i = 0;                                                            \
-            if (!mask || mask[i * in->c.step].i)                                     \
-                out[i].member = in_(at[index[i * in->a.step].i]);                    \
-        }                                                                            \
-        return 1;                                                                    \
-    }                                                                                \
-    static int store_##UPPER(bt__machine *m, const bt__instr *in)                    \
-    {                                                                                \
-        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out); \
-        const union bt__cell *a = in->a.at + (size_t)from * in->a.step;              \
-        const int64_t lane = in->lane;                                               \
-        const uint32_t step = in->a.step;                                            \
-        type *at = (type *)(void *)m->data[in->array] + m->cursors[in->cursor] +     \
-                   lane * (int64_t)from;                                             \
-        for (uint32_t i = 0; i < n; i++)                                             \
-            at[(int64_t)i * lane] = out_(a[i * step].member);                        \
-        return 1;                                                                    \
+#define LOAD(UPPER, type, member, in_, out_)                                          \
+    static int load_##UPPER(bt__machine *m, const bt__instr *in)                      \
+    {                                                                                 \
+        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);  \
+        bt_cell *out = in->out.at + from;                                             \
+        const int64_t lane = in->lane;                                                \
+        const type *at = (const type *)(const void *)m->data[in->array] +             \
+                         start(m, in->a, in->cursor) + lane * (int64_t)from;          \
+        if (lane == 1) {                                                              \
+            for (uint32_t i = 0; i < n; i++)                                          \
+                out[i].member = in_(at[i]);                                           \
+        } else {                                                                      \
+            for (uint32_t i = 0; i < n; i++)                                          \
+                out[i].member = in_(at[(int64_t)i * lane]);                           \
+        }                                                                             \
+        return 1;                                                                     \
+    }                                                                                 \
+    static int gather_##UPPER(bt__machine *m, const bt__instr *in)                    \
+    {                                                                                 \
+        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);  \
+        bt_cell *out = in->out.at + from;                                             \
+        const bt_cell *index = in->a.at + (size_t)from * in->a.step;                  \
+        const bt_cell *mask = in->c.at ? in->c.at + (size_t)from * in->c.step : NULL; \
+        const type *at = (const type *)(const void *)m->data[in->array];              \
+        for (uint32_t i = 0; i < n; i++) {                                            \
+            out[i].i = 0;                                                             \
+            if (!mask || mask[i * in->c.step].i)                                      \
+                out[i].member = in_(at[index[i * in->a.step].i]);                     \
+        }                                                                             \
+        return 1;                                                                     \
+    }                                                                                 \
+    static int store_##UPPER(bt__machine *m, const bt__instr *in)                     \
+    {                                                                                 \
+        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);  \
+        const bt_cell *a = in->a.at + (size_t)from * in->a.step;                      \
+        const int64_t lane = in->lane;                                                \
+        const uint32_t step = in->a.step;                                             \
+        type *at = (type *)(void *)m->data[in->array] + m->cursors[in->cursor] +      \
+                   lane * (int64_t)from;                                              \
+        for (uint32_t i = 0; i < n; i++)                                              \
+            at[(int64_t)i * lane] = out_(a[i * step].member);                         \
+        return 1;                                                                     \
     }
 EACH(LOAD)
 
@@ -80,8 +79,8 @@ EACH(LOAD)
 
 /* Additions of four partial sums need not wait for each other. */
 #define MULTIPLY_ADD(UPPER, type, member, wide)                                       \
-    static void lanes_##UPPER(uint32_t n, union bt__cell *acc, const type *x,         \
-                              int64_t dx, const type *y, int64_t dy)                  \
+    static void lanes_##UPPER(uint32_t n, bt_cell *acc, const type *x, int64_t dx,    \
+                              const type *y, int64_t dy)                              \
     {                                                                                 \
         if (dx == 1 && dy == 1) {                                                     \
             for (uint32_t i = 0; i < n; i++)                                          \

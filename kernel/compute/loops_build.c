@@ -1,23 +1,25 @@
 /* Loop programs: making them. */
-#include "compute/loops.h"
+#include <baton/loops.h>
+
+#include "compute/graph.h"
 
 #include <ctype.h>
 #include <string.h>
 
 #include "compute/lex.h"
 
-struct bt__loops *bt__loops_create(bt_ctx *ctx, bt_arena *arena, const char *name)
+bt_loops *bt_loops_create(bt_ctx *ctx, bt_arena *arena, const char *name)
 {
-    struct bt__loops *loops = BT_NEW(arena, struct bt__loops);
+    bt_loops *loops = BT_NEW(arena, bt_loops);
     if (!loops)
         return NULL;
-    *loops = (struct bt__loops){ .ctx = ctx, .arena = arena };
-    loops->name = bt__loops_word(arena, name);
-    loops->graph = bt__graph_create(ctx, arena);
+    *loops = (bt_loops){ .ctx = ctx, .arena = arena };
+    loops->name = bt_loops_word(arena, name);
+    loops->graph = bt_graph_create(ctx, arena);
     return loops->graph && loops->name ? loops : NULL;
 }
 
-const char *bt__loops_word(bt_arena *arena, const char *name)
+const char *bt_loops_word(bt_arena *arena, const char *name)
 {
     bt_text word;
     size_t n = strlen(name);
@@ -33,42 +35,40 @@ const char *bt__loops_word(bt_arena *arena, const char *name)
     return n ? bt_text_get(&word) : "_";
 }
 
-bt_status bt__loops_why(const struct bt__loops *loops)
+bt_status bt_loops_why(const bt_loops *loops)
 {
     return loops->graph->status ? loops->graph->status : bt_no_memory();
 }
 
-int bt__loops_add_buffer(struct bt__loops *loops, uint32_t role, const char *name,
-                         bt_dtype dtype, int64_t nelem, uint32_t *out)
+int bt_loops_add_buffer(bt_loops *loops, uint32_t role, const char *name, bt_dtype dtype,
+                        int64_t nelem, uint32_t *out)
 {
-    bt__graph *g = loops->graph;
-    const bt__node **extent = BT_NEWS(loops->arena, const bt__node *, 1);
-    if (!extent || !(extent[0] = bt__node_int(g, nelem)) ||
+    bt_graph *g = loops->graph;
+    const bt_node **extent = BT_NEWS(loops->arena, const bt_node *, 1);
+    if (!extent || !(extent[0] = bt_node_int(g, nelem)) ||
         !BT_PUSH(loops->arena, &loops->roles, role))
         return 0;
-    return bt__graph_add_array(
-        g,
-        &(struct bt__array){ .name = name, .dtype = dtype, .rank = 1, .extents = extent },
+    return bt_graph_add_array(
+        g, &(bt_array){ .name = name, .dtype = dtype, .rank = 1, .extents = extent },
         out);
 }
 
-int64_t bt__loops_nelem(const struct bt__loops *loops, uint32_t buffer)
+int64_t bt_loops_nelem(const bt_loops *loops, uint32_t buffer)
 {
     return loops->graph->arrays[buffer].extents[0]->value.i;
 }
 
-bt__stmt *bt__stmt_add(struct bt__loops *loops, bt__stmts *to, uint32_t kind)
+bt_stmt *bt_stmt_add(bt_loops *loops, bt_stmts *to, uint32_t kind)
 {
-    bt__stmt *stmt = BT_NEW(loops->arena, bt__stmt);
+    bt_stmt *stmt = BT_NEW(loops->arena, bt_stmt);
     if (!stmt || !BT_PUSH(loops->arena, to, stmt))
         return NULL;
     stmt->kind = kind;
     return stmt;
 }
 
-const bt__node *bt__loops_read(struct bt__loops *loops, uint32_t buffer,
-                               const bt__node *offset)
+const bt_node *bt_loops_read(bt_loops *loops, uint32_t buffer, const bt_node *offset)
 {
-    return bt__node_read(loops->graph, buffer, loops->graph->arrays[buffer].dtype, 1,
-                         &offset);
+    return bt_node_read(loops->graph, buffer, loops->graph->arrays[buffer].dtype, 1,
+                        &offset);
 }

@@ -19,7 +19,9 @@
 #include <string.h>
 
 #include "compute/lex.h"
-#include "compute/loops.h"
+#include <baton/loops.h>
+
+#include "compute/graph.h"
 
 enum { MOST_ARGS = 32 };
 
@@ -29,10 +31,10 @@ struct parser {
     const char *file, *text;
     size_t nbytes;
     struct bt__token token;
-    struct bt__loops *loops;
-    bt__graph *graph;
+    bt_loops *loops;
+    bt_graph *graph;
     uint64_t open; /* indices of the loops around */
-    int64_t extents[BT__MAX_INDEX];
+    int64_t extents[BT_MAX_INDEX];
     uint32_t depth;
 };
 
@@ -135,7 +137,7 @@ static int index_of(const struct bt__token *t)
             return -1;
         number = number * 10 + (t->at[i] - '0');
     }
-    return number < BT__MAX_INDEX ? number : -1;
+    return number < BT_MAX_INDEX ? number : -1;
 }
 
 static int find_buffer(const struct parser *p, const struct bt__token *t)
@@ -150,23 +152,23 @@ static int find_buffer(const struct parser *p, const struct bt__token *t)
 
 /* ---- expressions ---- */
 
-static bt_status parse_expr(struct parser *p, const bt__node **out);
+static bt_status parse_expr(struct parser *p, const bt_node **out);
 
 /* What a constructor gave; its failure otherwise. */
-static bt_status made(struct parser *p, const bt__node *node, const bt__node **out)
+static bt_status made(struct parser *p, const bt_node *node, const bt_node **out)
 {
     *out = node;
-    return node ? NULL : bt__loops_why(p->loops);
+    return node ? NULL : bt_loops_why(p->loops);
 }
 
-static bt_status parse_int64(struct parser *p, const bt__node **out)
+static bt_status parse_int64(struct parser *p, const bt_node **out)
 {
     struct bt__ast_place at = p->token.place;
     BT_TRY(parse_expr(p, out));
     return (*out)->dtype == BT_INT64 ? NULL : fail_at(p, at, "expected an int64");
 }
 
-static bt_status parse_condition(struct parser *p, const bt__node **out)
+static bt_status parse_condition(struct parser *p, const bt_node **out)
 {
     struct bt__ast_place at = p->token.place;
     BT_TRY(parse_expr(p, out));
@@ -174,8 +176,7 @@ static bt_status parse_condition(struct parser *p, const bt__node **out)
 }
 
 /* NAME "[" expr "]", of a buffer. */
-static bt_status parse_element(struct parser *p, uint32_t *buffer,
-                               const bt__node **offset)
+static bt_status parse_element(struct parser *p, uint32_t *buffer, const bt_node **offset)
 {
     int found = find_buffer(p, &p->token);
     if (found < 0)
@@ -190,7 +191,7 @@ static bt_status parse_element(struct parser *p, uint32_t *buffer,
 
 /* An operator applied to what it accepts. */
 static bt_status apply(struct parser *p, struct bt__ast_place at, uint32_t which,
-                       const bt__node *a, const bt__node *b, const bt__node **out)
+                       const bt_node *a, const bt_node *b, const bt_node **out)
 {
     const struct bt__scalar *row = bt__scalar_get(which);
     char left[BT_DTYPE_NAME_SIZE], right[BT_DTYPE_NAME_SIZE];
@@ -201,10 +202,10 @@ static bt_status apply(struct parser *p, struct bt__ast_place at, uint32_t which
         return fail_at(p, at, "%s of %s and %s", row->name,
                        bt_dtype_name(a->dtype, left, sizeof(left)),
                        bt_dtype_name(b->dtype, right, sizeof(right)));
-    return made(p, bt__node_scalar(p->graph, which, a, b), out);
+    return made(p, bt_node_scalar(p->graph, which, a, b), out);
 }
 
-static bt_status parse_args(struct parser *p, uint32_t n, const bt__node **out)
+static bt_status parse_args(struct parser *p, uint32_t n, const bt_node **out)
 {
     BT_TRY(need(p, "("));
     for (uint32_t i = 0; i < n; i++) {
@@ -215,32 +216,32 @@ static bt_status parse_args(struct parser *p, uint32_t n, const bt__node **out)
     return need(p, ")");
 }
 
-static bt_status parse_select(struct parser *p, const bt__node **out)
+static bt_status parse_select(struct parser *p, const bt_node **out)
 {
     struct bt__ast_place at = p->token.place;
-    const bt__node *args[3];
+    const bt_node *args[3];
     advance(p);
     BT_TRY(parse_args(p, 3, args));
     if (args[0]->dtype != BT_BOOL || args[1]->dtype != args[2]->dtype)
         return fail_at(p, at, "select takes a condition and two values of one type");
-    return made(p, bt__node_select(p->graph, args[0], args[1], args[2]), out);
+    return made(p, bt_node_select(p->graph, args[0], args[1], args[2]), out);
 }
 
-static bt_status parse_cast(struct parser *p, bt_dtype dtype, const bt__node **out)
+static bt_status parse_cast(struct parser *p, bt_dtype dtype, const bt_node **out)
 {
-    const bt__node *arg;
+    const bt_node *arg;
     advance(p);
     BT_TRY(parse_args(p, 1, &arg));
     return made(p,
-                arg->dtype == dtype ? bt__node_round(p->graph, arg)
-                                    : bt__node_cast(p->graph, dtype, arg),
+                arg->dtype == dtype ? bt_node_round(p->graph, arg)
+                                    : bt_node_cast(p->graph, dtype, arg),
                 out);
 }
 
-static bt_status parse_call(struct parser *p, const bt__node **out)
+static bt_status parse_call(struct parser *p, const bt_node **out)
 {
     struct bt__ast_place at = p->token.place;
-    const bt__node *args[2] = { NULL, NULL };
+    const bt_node *args[2] = { NULL, NULL };
     char name[32];
     bt_dtype dtype = bt_dtype_parse(p->token.at, p->token.place.width);
     if (is(p, "select"))
@@ -258,41 +259,40 @@ static bt_status parse_call(struct parser *p, const bt__node **out)
     return apply(p, at, (uint32_t)which, args[0], args[1], out);
 }
 
-static bt_status parse_index(struct parser *p, int number, const bt__node **out)
+static bt_status parse_index(struct parser *p, int number, const bt_node **out)
 {
-    if (!(p->open & bt__index_bit((uint32_t)number)))
+    if (!(p->open & bt_index_bit((uint32_t)number)))
         return fail_at(p, p->token.place, "i%d is the index of no loop around", number);
     advance(p);
-    return made(p, bt__node_index(p->graph, (uint32_t)number, p->extents[number]), out);
+    return made(p, bt_node_index(p->graph, (uint32_t)number, p->extents[number]), out);
 }
 
-static bt_status parse_float(struct parser *p, double value, const bt__node **out)
+static bt_status parse_float(struct parser *p, double value, const bt_node **out)
 {
     advance(p);
-    return made(p, bt__node_const(p->graph, BT_FLOAT64, (union bt__cell){ .f = value }),
-                out);
+    return made(p, bt__node_const(p->graph, BT_FLOAT64, (bt_cell){ .f = value }), out);
 }
 
-static bt_status parse_name(struct parser *p, const bt__node **out)
+static bt_status parse_name(struct parser *p, const bt_node **out)
 {
     int number = index_of(&p->token);
     uint32_t buffer;
-    const bt__node *offset;
+    const bt_node *offset;
     if (is(p, "inf") || is(p, "nan"))
         return parse_float(p, is(p, "inf") ? INFINITY : NAN, out);
     if (is(p, "true") || is(p, "false")) {
         int value = is(p, "true");
         advance(p);
-        return made(p, bt__node_bool(p->graph, value), out);
+        return made(p, bt_node_bool(p->graph, value), out);
     }
     if (find_buffer(p, &p->token) >= 0) {
         BT_TRY(parse_element(p, &buffer, &offset));
-        return made(p, bt__loops_read(p->loops, buffer, offset), out);
+        return made(p, bt_loops_read(p->loops, buffer, offset), out);
     }
     return number >= 0 ? parse_index(p, number, out) : parse_call(p, out);
 }
 
-static bt_status parse_primary(struct parser *p, const bt__node **out)
+static bt_status parse_primary(struct parser *p, const bt_node **out)
 {
     int64_t integer = p->token.integer;
     if (skip(p, "(")) {
@@ -300,17 +300,17 @@ static bt_status parse_primary(struct parser *p, const bt__node **out)
         return need(p, ")");
     }
     switch (p->token.kind) {
-    case BT__TOKEN_INT: advance(p); return made(p, bt__node_int(p->graph, integer), out);
+    case BT__TOKEN_INT: advance(p); return made(p, bt_node_int(p->graph, integer), out);
     case BT__TOKEN_FLOAT: return parse_float(p, p->token.number, out);
     case BT__TOKEN_NAME: return parse_name(p, out);
     default: return expected(p, "an expression");
     }
 }
 
-static bt_status parse_unary(struct parser *p, const bt__node **out)
+static bt_status parse_unary(struct parser *p, const bt_node **out)
 {
     struct bt__ast_place at = p->token.place;
-    const bt__node *a;
+    const bt_node *a;
     int is_not = is(p, "!"), is_minus = is(p, "-");
     if (!is_not && !is_minus)
         return parse_primary(p, out);
@@ -320,7 +320,7 @@ static bt_status parse_unary(struct parser *p, const bt__node **out)
     p->depth++;
     BT_TRY(parse_unary(p, &a));
     p->depth--;
-    return apply(p, at, is_not ? BT__SCALAR_NOT : BT__SCALAR_NEG, a, NULL, out);
+    return apply(p, at, is_not ? BT_SCALAR_NOT : BT_SCALAR_NEG, a, NULL, out);
 }
 
 /* Operators of two operands, loosest first; a level's associate to the left. */
@@ -330,12 +330,12 @@ static const struct infix {
     uint32_t which;
     uint32_t swaps;
 } infixes[] = {
-    { 0, "||", BT__SCALAR_OR, 0 }, { 1, "&&", BT__SCALAR_AND, 0 },
-    { 2, "==", BT__SCALAR_EQ, 0 }, { 2, "!=", BT__SCALAR_NE, 0 },
-    { 2, "<=", BT__SCALAR_LE, 0 }, { 2, ">=", BT__SCALAR_LE, 1 },
-    { 2, "<", BT__SCALAR_LT, 0 },  { 2, ">", BT__SCALAR_LT, 1 },
-    { 3, "+", BT__SCALAR_ADD, 0 }, { 3, "-", BT__SCALAR_SUB, 0 },
-    { 4, "*", BT__SCALAR_MUL, 0 }, { 4, "/", BT__SCALAR_DIV, 0 },
+    { 0, "||", BT_SCALAR_OR, 0 }, { 1, "&&", BT_SCALAR_AND, 0 },
+    { 2, "==", BT_SCALAR_EQ, 0 }, { 2, "!=", BT_SCALAR_NE, 0 },
+    { 2, "<=", BT_SCALAR_LE, 0 }, { 2, ">=", BT_SCALAR_LE, 1 },
+    { 2, "<", BT_SCALAR_LT, 0 },  { 2, ">", BT_SCALAR_LT, 1 },
+    { 3, "+", BT_SCALAR_ADD, 0 }, { 3, "-", BT_SCALAR_SUB, 0 },
+    { 4, "*", BT_SCALAR_MUL, 0 }, { 4, "/", BT_SCALAR_DIV, 0 },
 };
 enum { LEVELS = 5 };
 
@@ -348,7 +348,7 @@ static const struct infix *find_infix(const struct parser *p, uint32_t level)
     return NULL;
 }
 
-static bt_status parse_level(struct parser *p, uint32_t level, const bt__node **out)
+static bt_status parse_level(struct parser *p, uint32_t level, const bt_node **out)
 {
     const struct infix *found;
     if (level == LEVELS)
@@ -356,7 +356,7 @@ static bt_status parse_level(struct parser *p, uint32_t level, const bt__node **
     BT_TRY(parse_level(p, level + 1, out));
     while ((found = find_infix(p, level))) {
         struct bt__ast_place at = p->token.place;
-        const bt__node *left = *out, *right;
+        const bt_node *left = *out, *right;
         advance(p);
         BT_TRY(parse_level(p, level + 1, &right));
         BT_TRY(apply(p, at, found->which, found->swaps ? right : left,
@@ -365,7 +365,7 @@ static bt_status parse_level(struct parser *p, uint32_t level, const bt__node **
     return NULL;
 }
 
-static bt_status parse_expr(struct parser *p, const bt__node **out)
+static bt_status parse_expr(struct parser *p, const bt_node **out)
 {
     if (p->depth == bt_ctx_limits(p->ctx)->depth)
         return fail_at(p, p->token.place, "nested deeper than limits.depth (%u)",
@@ -378,9 +378,9 @@ static bt_status parse_expr(struct parser *p, const bt__node **out)
 
 /* ---- statements ---- */
 
-static bt_status parse_stmt(struct parser *p, bt__stmts *to);
+static bt_status parse_stmt(struct parser *p, bt_stmts *to);
 
-static bt_status parse_block(struct parser *p, bt__stmts *to)
+static bt_status parse_block(struct parser *p, bt_stmts *to)
 {
     if (p->depth == bt_ctx_limits(p->ctx)->depth)
         return fail_at(p, p->token.place, "nested deeper than limits.depth (%u)",
@@ -393,38 +393,38 @@ static bt_status parse_block(struct parser *p, bt__stmts *to)
     return NULL;
 }
 
-static bt_status add(struct parser *p, bt__stmts *to, uint32_t kind, bt__stmt **out)
+static bt_status add(struct parser *p, bt_stmts *to, uint32_t kind, bt_stmt **out)
 {
-    *out = bt__stmt_add(p->loops, to, kind);
+    *out = bt_stmt_add(p->loops, to, kind);
     return *out ? NULL : bt_no_memory();
 }
 
-static bt_status parse_for(struct parser *p, bt__stmts *to)
+static bt_status parse_for(struct parser *p, bt_stmts *to)
 {
-    bt__stmt *stmt;
-    BT_TRY(add(p, to, BT__STMT_FOR, &stmt));
+    bt_stmt *stmt;
+    BT_TRY(add(p, to, BT_STMT_FOR, &stmt));
     stmt->is_parallel = (uint32_t)is(p, "parallel");
     advance(p);
     int number = index_of(&p->token);
     if (number < 0)
         return expected(p, "an index, i0 to i63");
-    if (p->open & bt__index_bit((uint32_t)number))
+    if (p->open & bt_index_bit((uint32_t)number))
         return fail_at(p, p->token.place, "i%d is the index of a loop around", number);
     advance(p);
     BT_TRY(need(p, "in"));
     BT_TRY(need_int(p, "the number of turns", &stmt->extent));
     stmt->index = (uint32_t)number;
     p->extents[number] = stmt->extent;
-    p->open |= bt__index_bit((uint32_t)number);
+    p->open |= bt_index_bit((uint32_t)number);
     BT_TRY(parse_block(p, &stmt->body));
-    p->open &= ~bt__index_bit((uint32_t)number);
+    p->open &= ~bt_index_bit((uint32_t)number);
     return NULL;
 }
 
-static bt_status parse_if(struct parser *p, bt__stmts *to)
+static bt_status parse_if(struct parser *p, bt_stmts *to)
 {
-    bt__stmt *stmt;
-    BT_TRY(add(p, to, BT__STMT_IF, &stmt));
+    bt_stmt *stmt;
+    BT_TRY(add(p, to, BT_STMT_IF, &stmt));
     advance(p);
     BT_TRY(parse_condition(p, &stmt->condition));
     BT_TRY(parse_block(p, &stmt->body));
@@ -432,11 +432,11 @@ static bt_status parse_if(struct parser *p, bt__stmts *to)
 }
 
 /* check expr : data axis 0 of 12 */
-static bt_status parse_check(struct parser *p, bt__stmts *to)
+static bt_status parse_check(struct parser *p, bt_stmts *to)
 {
-    bt__stmt *stmt;
+    bt_stmt *stmt;
     int64_t axis;
-    BT_TRY(add(p, to, BT__STMT_CHECK, &stmt));
+    BT_TRY(add(p, to, BT_STMT_CHECK, &stmt));
     advance(p);
     BT_TRY(parse_condition(p, &stmt->condition));
     BT_TRY(need(p, ":"));
@@ -453,7 +453,7 @@ static bt_status parse_check(struct parser *p, bt__stmts *to)
 
 static bt_status need_written(struct parser *p, struct bt__ast_place at, uint32_t buffer)
 {
-    if (p->loops->roles.at[buffer] != BT__BUFFER_IN)
+    if (p->loops->roles.at[buffer] != BT_BUFFER_INPUT)
         return NULL;
     return fail_at(p, at, "%s is an input: it is not written",
                    p->graph->arrays[buffer].name);
@@ -477,7 +477,7 @@ static bt_dtype accumulator(const struct bt__reducer *row, bt_dtype of, int seco
                                                      : of;
 }
 
-static bt_status parse_take(struct parser *p, bt__stmt *stmt, struct bt__ast_place at,
+static bt_status parse_take(struct parser *p, bt_stmt *stmt, struct bt__ast_place at,
                             int has_second)
 {
     const char *name;
@@ -513,11 +513,11 @@ static bt_status parse_take(struct parser *p, bt__stmt *stmt, struct bt__ast_pla
 }
 
 /* A store, or an accumulator that takes a value. */
-static bt_status parse_assignment(struct parser *p, bt__stmts *to)
+static bt_status parse_assignment(struct parser *p, bt_stmts *to)
 {
     struct bt__ast_place at = p->token.place;
-    bt__stmt *stmt;
-    BT_TRY(add(p, to, BT__STMT_STORE, &stmt));
+    bt_stmt *stmt;
+    BT_TRY(add(p, to, BT_STMT_STORE, &stmt));
     BT_TRY(parse_element(p, &stmt->buffer, &stmt->offset));
     BT_TRY(need_written(p, at, stmt->buffer));
     if (skip(p, "=")) {
@@ -525,7 +525,7 @@ static bt_status parse_assignment(struct parser *p, bt__stmts *to)
         BT_TRY(parse_expr(p, &stmt->value));
         return need_buffer_of(p, place, stmt->buffer, stmt->value->dtype);
     }
-    stmt->kind = BT__STMT_TAKE;
+    stmt->kind = BT_STMT_TAKE;
     int has_second = skip(p, ",");
     if (has_second) {
         int found = find_buffer(p, &p->token);
@@ -538,12 +538,12 @@ static bt_status parse_assignment(struct parser *p, bt__stmts *to)
     return parse_take(p, stmt, at, has_second);
 }
 
-static bt_status parse_kernel(struct parser *p, bt__stmts *to)
+static bt_status parse_kernel(struct parser *p, bt_stmts *to)
 {
-    bt__stmt *stmt;
-    struct bt__call_arg args[MOST_ARGS];
+    bt_stmt *stmt;
+    bt_call_arg args[MOST_ARGS];
     uint32_t n = 0;
-    BT_TRY(add(p, to, BT__STMT_CALL, &stmt));
+    BT_TRY(add(p, to, BT_STMT_CALL, &stmt));
     BT_TRY(need_name(p, "a kernel's name", &stmt->callee));
     BT_TRY(need(p, "("));
     while (!skip(p, ")")) {
@@ -551,14 +551,14 @@ static bt_status parse_kernel(struct parser *p, bt__stmts *to)
             BT_TRY(need(p, ","));
         if (n == MOST_ARGS)
             return fail_at(p, p->token.place, "more than %d arguments", MOST_ARGS);
-        args[n] = (struct bt__call_arg){ .is_address = (uint32_t)skip(p, "&") };
+        args[n] = (bt_call_arg){ .is_address = (uint32_t)skip(p, "&") };
         if (args[n].is_address)
             BT_TRY(parse_element(p, &args[n].buffer, &args[n].value));
         else
             BT_TRY(parse_int64(p, &args[n].value));
         n++;
     }
-    struct bt__call_arg *copy = BT_NEWS(p->arena, struct bt__call_arg, n);
+    bt_call_arg *copy = BT_NEWS(p->arena, bt_call_arg, n);
     if (!copy)
         return bt_no_memory();
     if (n)
@@ -568,7 +568,7 @@ static bt_status parse_kernel(struct parser *p, bt__stmts *to)
     return NULL;
 }
 
-static bt_status parse_stmt(struct parser *p, bt__stmts *to)
+static bt_status parse_stmt(struct parser *p, bt_stmts *to)
 {
     if (is(p, "for") || is(p, "parallel"))
         return parse_for(p, to);
@@ -613,13 +613,13 @@ static bt_status parse_buffer(struct parser *p, uint32_t role)
     if ((uint64_t)nelem > bt_ctx_limits(p->ctx)->bytes / bt_dtype_nbytes(dtype))
         return fail_at(p, at, "more than limits.bytes");
     BT_TRY(need(p, "]"));
-    return bt__loops_add_buffer(p->loops, role, name, dtype, nelem, &buffer)
+    return bt_loops_add_buffer(p->loops, role, name, dtype, nelem, &buffer)
                ? NULL
-               : bt__loops_why(p->loops);
+               : bt_loops_why(p->loops);
 }
 
-bt_status bt__loops_parse(bt_ctx *ctx, bt_arena *arena, const char *file,
-                          const char *text, size_t nbytes, struct bt__loops **out)
+bt_status bt_loops_parse(bt_ctx *ctx, bt_arena *arena, const char *file, const char *text,
+                         size_t nbytes, bt_loops **out)
 {
     struct parser p = { .ctx = ctx, .arena = arena, .file = file, .nbytes = nbytes };
     const char *name;
@@ -632,7 +632,7 @@ bt_status bt__loops_parse(bt_ctx *ctx, bt_arena *arena, const char *file,
     p.token = bt__token_read(p.text, nbytes, 0);
     BT_TRY(need(&p, "loops"));
     BT_TRY(need_name(&p, "a name", &name));
-    p.loops = bt__loops_create(ctx, arena, name);
+    p.loops = bt_loops_create(ctx, arena, name);
     if (!p.loops)
         return bt_no_memory();
     p.graph = p.loops->graph;

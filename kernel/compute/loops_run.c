@@ -6,37 +6,39 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "compute/loops.h"
+#include <baton/loops.h>
+
+#include "compute/graph.h"
 
 struct runner {
     bt_ctx *ctx;
-    const struct bt__loops *loops;
+    const bt_loops *loops;
     char **data; /* of each buffer */
-    int64_t values[BT__MAX_INDEX];
-    struct bt__loops_options options;
+    int64_t values[BT_MAX_INDEX];
+    bt_loops_options options;
     bt_status status;
 };
 
-typedef union bt__cell cell;
+typedef bt_cell cell;
 
-static cell eval(struct runner *r, const bt__node *node);
+static cell eval(struct runner *r, const bt_node *node);
 
 static int element(struct runner *r, uint32_t buffer, int64_t offset, char **out)
 {
-    const struct bt__array *array = &r->loops->graph->arrays[buffer];
-    if (offset < 0 || offset >= bt__loops_nelem(r->loops, buffer)) {
+    const bt_array *array = &r->loops->graph->arrays[buffer];
+    if (offset < 0 || offset >= bt_loops_nelem(r->loops, buffer)) {
         if (!r->status)
             r->status = bt_fail(r->ctx, BT_ERR_RUNTIME,
                                 "%s: element %" PRId64 " of %s, which has %" PRId64,
                                 r->loops->name, offset, array->name,
-                                bt__loops_nelem(r->loops, buffer));
+                                bt_loops_nelem(r->loops, buffer));
         return 0;
     }
     *out = r->data[buffer] + (size_t)offset * bt_dtype_nbytes(array->dtype);
     return 1;
 }
 
-static cell eval_linear(struct runner *r, const bt__node *node)
+static cell eval_linear(struct runner *r, const bt_node *node)
 {
     uint64_t sum = (uint64_t)node->value.i;
     for (uint32_t i = 0; i < node->narg; i++)
@@ -44,7 +46,7 @@ static cell eval_linear(struct runner *r, const bt__node *node)
     return (cell){ .i = (int64_t)sum };
 }
 
-static cell eval_scalar(struct runner *r, const bt__node *node)
+static cell eval_scalar(struct runner *r, const bt_node *node)
 {
     cell args[2] = { { .i = 0 }, { .i = 0 } };
     bt_dtype of = node->args[0]->dtype;
@@ -54,19 +56,19 @@ static cell eval_scalar(struct runner *r, const bt__node *node)
 }
 
 /* Expressions nest as deep as those of a graph may. */
-static cell eval(struct runner *r, const bt__node *node)
+static cell eval(struct runner *r, const bt_node *node)
 {
     char *at;
     if (r->status)
         return (cell){ .i = 0 };
     switch (node->kind) {
-    case BT__NODE_CONST: return node->value;
-    case BT__NODE_INDEX: return (cell){ .i = r->values[node->which] };
-    case BT__NODE_LINEAR: return eval_linear(r, node);
-    case BT__NODE_SCALAR: return eval_scalar(r, node);
-    case BT__NODE_CAST:
+    case BT_NODE_CONST: return node->value;
+    case BT_NODE_INDEX: return (cell){ .i = r->values[node->which] };
+    case BT_NODE_LINEAR: return eval_linear(r, node);
+    case BT_NODE_SCALAR: return eval_scalar(r, node);
+    case BT_NODE_CAST:
         return bt__cell_cast(eval(r, node->args[0]), node->args[0]->dtype, node->dtype);
-    case BT__NODE_SELECT: return eval(r, node->args[eval(r, node->args[0]).i ? 1 : 2]);
+    case BT_NODE_SELECT: return eval(r, node->args[eval(r, node->args[0]).i ? 1 : 2]);
     default:
         return element(r, node->which, eval(r, node->args[0]).i, &at)
                    ? bt__cell_load(at, node->dtype)
@@ -74,14 +76,14 @@ static cell eval(struct runner *r, const bt__node *node)
     }
 }
 
-static void run_block(struct runner *r, const bt__stmts *stmts);
+static void run_block(struct runner *r, const bt_stmts *stmts);
 
 static bt_dtype dtype_of(const struct runner *r, uint32_t buffer)
 {
     return r->loops->graph->arrays[buffer].dtype;
 }
 
-static void run_take(struct runner *r, const bt__stmt *stmt)
+static void run_take(struct runner *r, const bt_stmt *stmt)
 {
     const struct bt__reducer *row = bt__reducer_get(stmt->reducer);
     bt_dtype dtype = dtype_of(r, stmt->buffer);
@@ -132,11 +134,11 @@ static void draw_order(struct runner *r, int64_t extent, int64_t *first, int64_t
 /* Locals go to a place of `keep`, or come back from there; NULL: they get rubbish. */
 static void move_locals(struct runner *r, char *keep, int is_back)
 {
-    const bt__graph *g = r->loops->graph;
+    const bt_graph *g = r->loops->graph;
     for (uint32_t i = 0; i < g->narray; i++) {
         size_t nbytes =
-            (size_t)bt__loops_nelem(r->loops, i) * bt_dtype_nbytes(g->arrays[i].dtype);
-        if (r->loops->roles.at[i] != BT__BUFFER_LOCAL || !nbytes)
+            (size_t)bt_loops_nelem(r->loops, i) * bt_dtype_nbytes(g->arrays[i].dtype);
+        if (r->loops->roles.at[i] != BT_BUFFER_LOCAL || !nbytes)
             continue;
         if (!keep) {
             memset(r->data[i], 0x55, nbytes);
@@ -150,12 +152,12 @@ static void move_locals(struct runner *r, char *keep, int is_back)
 /* What a turn does with locals is not seen by the loop around. */
 static char *keep_locals(struct runner *r)
 {
-    const bt__graph *g = r->loops->graph;
+    const bt_graph *g = r->loops->graph;
     size_t total = 1;
     for (uint32_t i = 0; i < g->narray; i++) {
-        if (r->loops->roles.at[i] == BT__BUFFER_LOCAL)
-            total += (size_t)bt__loops_nelem(r->loops, i) *
-                     bt_dtype_nbytes(g->arrays[i].dtype);
+        if (r->loops->roles.at[i] == BT_BUFFER_LOCAL)
+            total +=
+                (size_t)bt_loops_nelem(r->loops, i) * bt_dtype_nbytes(g->arrays[i].dtype);
     }
     char *keep = BT_NEWS(bt_ctx_scratch(r->ctx), char, total);
     if (keep)
@@ -165,7 +167,7 @@ static char *keep_locals(struct runner *r)
     return keep;
 }
 
-static void run_for(struct runner *r, const bt__stmt *stmt)
+static void run_for(struct runner *r, const bt_stmt *stmt)
 {
     int is_shuffled = stmt->is_parallel && r->options.seed;
     int64_t first = 0, step = 1;
@@ -187,7 +189,7 @@ static void run_for(struct runner *r, const bt__stmt *stmt)
     bt_arena_release(bt_ctx_scratch(r->ctx), mark);
 }
 
-static void run_store(struct runner *r, const bt__stmt *stmt)
+static void run_store(struct runner *r, const bt_stmt *stmt)
 {
     char *at;
     cell value = eval(r, stmt->value);
@@ -195,7 +197,7 @@ static void run_store(struct runner *r, const bt__stmt *stmt)
         bt__cell_store(at, dtype_of(r, stmt->buffer), value);
 }
 
-static void run_check(struct runner *r, const bt__stmt *stmt)
+static void run_check(struct runner *r, const bt_stmt *stmt)
 {
     if (!eval(r, stmt->condition).i && !r->status)
         r->status = bt_fail(r->ctx, BT_ERR_RUNTIME,
@@ -204,11 +206,11 @@ static void run_check(struct runner *r, const bt__stmt *stmt)
                             r->loops->name, stmt->axis, stmt->array, stmt->bound);
 }
 
-static void run_call(struct runner *r, const bt__stmt *stmt)
+static void run_call(struct runner *r, const bt_stmt *stmt)
 {
     bt_arena *scratch = bt_ctx_scratch(r->ctx);
     const void *mark = bt_arena_mark(scratch);
-    struct bt__call_value *values = BT_NEWS(scratch, struct bt__call_value, stmt->narg);
+    bt_call_value *values = BT_NEWS(scratch, bt_call_value, stmt->narg);
     if (!r->options.call) {
         r->status = bt_fail(r->ctx, BT_ERR_UNSUPPORTED,
                             "%s: %s is a kernel of a target: it is not run here",
@@ -216,13 +218,13 @@ static void run_call(struct runner *r, const bt__stmt *stmt)
         return;
     }
     for (uint32_t i = 0; values && i < stmt->narg; i++) {
-        const struct bt__call_arg *arg = &stmt->args[i];
+        const bt_call_arg *arg = &stmt->args[i];
         char *at;
         values[i].integer = eval(r, arg->value).i;
         if (!arg->is_address || !element(r, arg->buffer, values[i].integer, &at))
             continue;
         values[i].address = at;
-        values[i].nelem = bt__loops_nelem(r->loops, arg->buffer) - values[i].integer;
+        values[i].nelem = bt_loops_nelem(r->loops, arg->buffer) - values[i].integer;
     }
     if (!r->status)
         r->status =
@@ -231,18 +233,18 @@ static void run_call(struct runner *r, const bt__stmt *stmt)
     bt_arena_release(scratch, mark);
 }
 
-static void run_block(struct runner *r, const bt__stmts *stmts)
+static void run_block(struct runner *r, const bt_stmts *stmts)
 {
     for (uint32_t i = 0; i < stmts->len && !r->status; i++) {
-        const bt__stmt *stmt = stmts->at[i];
+        const bt_stmt *stmt = stmts->at[i];
         switch (stmt->kind) {
-        case BT__STMT_FOR: run_for(r, stmt); break;
-        case BT__STMT_IF:
+        case BT_STMT_FOR: run_for(r, stmt); break;
+        case BT_STMT_IF:
             run_block(r, eval(r, stmt->condition).i ? &stmt->body : &stmt->otherwise);
             break;
-        case BT__STMT_STORE: run_store(r, stmt); break;
-        case BT__STMT_TAKE: run_take(r, stmt); break;
-        case BT__STMT_CHECK: run_check(r, stmt); break;
+        case BT_STMT_STORE: run_store(r, stmt); break;
+        case BT_STMT_TAKE: run_take(r, stmt); break;
+        case BT_STMT_CHECK: run_check(r, stmt); break;
         default: run_call(r, stmt);
         }
     }
@@ -251,16 +253,16 @@ static void run_block(struct runner *r, const bt__stmts *stmts)
 /* Room for the buffers that nobody gives. */
 static bt_status make_buffers(struct runner *r, void *const *data)
 {
-    const bt__graph *g = r->loops->graph;
+    const bt_graph *g = r->loops->graph;
     bt_arena *scratch = bt_ctx_scratch(r->ctx);
     r->data = BT_NEWS(scratch, char *, g->narray);
     if (!r->data)
         return bt_no_memory();
     for (uint32_t i = 0, given = 0; i < g->narray; i++) {
         size_t nbytes =
-            (size_t)bt__loops_nelem(r->loops, i) * bt_dtype_nbytes(g->arrays[i].dtype);
+            (size_t)bt_loops_nelem(r->loops, i) * bt_dtype_nbytes(g->arrays[i].dtype);
         uint32_t role = r->loops->roles.at[i];
-        r->data[i] = role == BT__BUFFER_IN || role == BT__BUFFER_OUT
+        r->data[i] = role == BT_BUFFER_INPUT || role == BT_BUFFER_OUTPUT
                          ? data[given++]
                          : BT_NEWS(scratch, char, nbytes);
         if (!r->data[i] && nbytes)
@@ -269,8 +271,8 @@ static bt_status make_buffers(struct runner *r, void *const *data)
     return NULL;
 }
 
-bt_status bt__loops_run_with(bt_ctx *ctx, const struct bt__loops *loops,
-                             void *const *data, const struct bt__loops_options *options)
+bt_status bt_loops_run_with(bt_ctx *ctx, const bt_loops *loops, void *const *data,
+                            const bt_loops_options *options)
 {
     struct runner r = { .ctx = ctx, .loops = loops, .options = *options };
     bt_arena *scratch = bt_ctx_scratch(ctx);
@@ -283,7 +285,7 @@ bt_status bt__loops_run_with(bt_ctx *ctx, const struct bt__loops *loops,
     return r.status;
 }
 
-bt_status bt__loops_run(bt_ctx *ctx, const struct bt__loops *loops, void *const *data)
+bt_status bt_loops_run(bt_ctx *ctx, const bt_loops *loops, void *const *data)
 {
-    return bt__loops_run_with(ctx, loops, data, &(struct bt__loops_options){ .seed = 0 });
+    return bt_loops_run_with(ctx, loops, data, &(bt_loops_options){ .seed = 0 });
 }

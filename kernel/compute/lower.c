@@ -8,13 +8,15 @@
  * address, or runs along an axis, is computed into a buffer before the stage.
  */
 #include "compute/bounds.h"
-#include "compute/loops.h"
 #include "compute/scatter.h"
+#include <baton/loops.h>
+
+#include "compute/graph.h"
 
 /* Statements under construction, in loops and behind conditions. */
 struct scope {
     struct scope *outer;
-    bt__stmts *to;
+    bt_stmts *to;
     uint64_t bound;         /* indices that have a value */
     uint32_t is_guard;      /* what is here must stay here */
     struct bt__facts facts; /* on nodes of the graph */
@@ -24,16 +26,16 @@ struct scope {
 struct lowerer {
     bt_ctx *ctx;
     bt_arena *arena;
-    bt__graph *from;
-    struct bt__loops *loops;
+    bt_graph *from;
+    bt_loops *loops;
     uint32_t *buffers; /* by array */
     bt_map scattered;  /* reduction -> struct scattered */
 };
 
-static const bt__node *emit(struct lowerer *l, struct scope *s, const bt__node *node);
+static const bt_node *emit(struct lowerer *l, struct scope *s, const bt_node *node);
 
 static void open_scope(struct lowerer *l, struct scope *s, struct scope *outer,
-                       bt__stmts *to)
+                       bt_stmts *to)
 {
     *s = (struct scope){ .outer = outer, .to = to };
     s->facts.outer = outer ? &outer->facts : NULL;
@@ -46,24 +48,24 @@ static int new_local(struct lowerer *l, bt_dtype dtype, uint32_t *out)
     bt_text name;
     bt_text_init(&name, l->arena);
     bt_text_addf(&name, "t%u", l->loops->graph->narray);
-    return bt_text_get(&name) && bt__loops_add_buffer(l->loops, BT__BUFFER_LOCAL,
-                                                      bt_text_get(&name), dtype, 1, out);
+    return bt_text_get(&name) && bt_loops_add_buffer(l->loops, BT_BUFFER_LOCAL,
+                                                     bt_text_get(&name), dtype, 1, out);
 }
 
-static const bt__node *zero(struct lowerer *l)
+static const bt_node *zero(struct lowerer *l)
 {
-    return bt__node_int(l->loops->graph, 0);
+    return bt_node_int(l->loops->graph, 0);
 }
 
-static const bt__node *read_local(struct lowerer *l, uint32_t buffer)
+static const bt_node *read_local(struct lowerer *l, uint32_t buffer)
 {
-    return bt__loops_read(l->loops, buffer, zero(l));
+    return bt_loops_read(l->loops, buffer, zero(l));
 }
 
-static int store(struct lowerer *l, bt__stmts *to, uint32_t buffer,
-                 const bt__node *offset, const bt__node *value)
+static int store(struct lowerer *l, bt_stmts *to, uint32_t buffer, const bt_node *offset,
+                 const bt_node *value)
 {
-    bt__stmt *stmt = offset && value ? bt__stmt_add(l->loops, to, BT__STMT_STORE) : NULL;
+    bt_stmt *stmt = offset && value ? bt_stmt_add(l->loops, to, BT_STMT_STORE) : NULL;
     if (!stmt)
         return 0;
     stmt->buffer = buffer;
@@ -75,88 +77,86 @@ static int store(struct lowerer *l, bt__stmts *to, uint32_t buffer,
 /* ---- reads ---- */
 
 /* A read that is not proved to be in bounds fails by a check of its own. */
-static int check_index(struct lowerer *l, struct scope *s, const bt__node *read,
-                       uint32_t axis, const bt__node *index)
+static int check_index(struct lowerer *l, struct scope *s, const bt_node *read,
+                       uint32_t axis, const bt_node *index)
 {
-    bt__graph *g = l->loops->graph;
-    const struct bt__array *array = &l->from->arrays[read->which];
+    bt_graph *g = l->loops->graph;
+    const bt_array *array = &l->from->arrays[read->which];
     if (bt__facts_bound(l->from, &s->facts, read->args[axis], array->extents[axis]))
         return 1;
     int64_t extent = array->extents[axis]->value.i;
-    bt__stmt *stmt = bt__stmt_add(l->loops, s->to, BT__STMT_CHECK);
+    bt_stmt *stmt = bt_stmt_add(l->loops, s->to, BT_STMT_CHECK);
     if (!stmt)
         return 0;
     stmt->condition =
-        bt__node_and(g, bt__node_scalar(g, BT__SCALAR_LE, zero(l), index),
-                     bt__node_scalar(g, BT__SCALAR_LT, index, bt__node_int(g, extent)));
-    stmt->array = bt__loops_word(l->arena, array->name);
+        bt_node_and(g, bt_node_scalar(g, BT_SCALAR_LE, zero(l), index),
+                    bt_node_scalar(g, BT_SCALAR_LT, index, bt_node_int(g, extent)));
+    stmt->array = bt_loops_word(l->arena, array->name);
     stmt->axis = axis;
     stmt->bound = extent;
     return stmt->condition && stmt->array;
 }
 
 /* Offset of an element, row major. */
-static const bt__node *flatten(struct lowerer *l, const struct bt__array *array,
-                               const bt__node *const *indices)
+static const bt_node *flatten(struct lowerer *l, const bt_array *array,
+                              const bt_node *const *indices)
 {
     int64_t strides[BT_MAX_RANK], stride = 1;
     for (uint32_t i = array->rank; i-- > 0;) {
         strides[i] = stride;
         stride *= array->extents[i]->value.i;
     }
-    return bt__node_linear(l->loops->graph, 0, array->rank, indices, strides);
+    return bt_node_linear(l->loops->graph, 0, array->rank, indices, strides);
 }
 
-static const bt__node *emit_read(struct lowerer *l, struct scope *s, const bt__node *node)
+static const bt_node *emit_read(struct lowerer *l, struct scope *s, const bt_node *node)
 {
-    const bt__node *indices[BT_MAX_RANK];
+    const bt_node *indices[BT_MAX_RANK];
     for (uint32_t i = 0; i < node->narg; i++) {
         indices[i] = emit(l, s, node->args[i]);
         if (!indices[i] || !check_index(l, s, node, i, indices[i]))
             return NULL;
     }
-    return bt__loops_read(l->loops, l->buffers[node->which],
-                          flatten(l, &l->from->arrays[node->which], indices));
+    return bt_loops_read(l->loops, l->buffers[node->which],
+                         flatten(l, &l->from->arrays[node->which], indices));
 }
 
 /* ---- conditions ---- */
 
 /* A scope for what is done only where `condition` holds, which is known from then on. */
 static int open_if(struct lowerer *l, struct scope *s, struct scope *outer,
-                   const bt__node *condition)
+                   const bt_node *condition)
 {
-    const bt__node *test = emit(l, outer, condition);
-    bt__stmt *stmt = test ? bt__stmt_add(l->loops, outer->to, BT__STMT_IF) : NULL;
+    const bt_node *test = emit(l, outer, condition);
+    bt_stmt *stmt = test ? bt_stmt_add(l->loops, outer->to, BT_STMT_IF) : NULL;
     if (!stmt)
         return 0;
     stmt->condition = test;
     open_scope(l, s, outer, &stmt->body);
     s->is_guard = 1;
-    return bt__node_conjuncts(l->arena, condition, &s->facts.conjuncts);
+    return bt_node_conjuncts(l->arena, condition, &s->facts.conjuncts);
 }
 
-static bt__stmts *otherwise_of(const struct scope *outer)
+static bt_stmts *otherwise_of(const struct scope *outer)
 {
     return &outer->to->at[outer->to->len - 1]->otherwise;
 }
 
 /* A choice with a side that needs statements. */
-static const bt__node *emit_choice(struct lowerer *l, struct scope *s,
-                                   const bt__node *node)
+static const bt_node *emit_choice(struct lowerer *l, struct scope *s, const bt_node *node)
 {
     uint32_t local;
     struct scope yes, no;
-    const bt__node *opposite =
-        bt__node_scalar(l->from, BT__SCALAR_NOT, node->args[0], NULL);
+    const bt_node *opposite = bt_node_scalar(l->from, BT_SCALAR_NOT, node->args[0], NULL);
     if (!opposite || !new_local(l, node->dtype, &local) ||
         !open_if(l, &yes, s, node->args[0]))
         return NULL;
-    bt__stmts *otherwise = otherwise_of(s);
+    bt_stmts *otherwise = otherwise_of(s);
     if (!store(l, yes.to, local, zero(l), emit(l, &yes, node->args[1])))
         return NULL;
     open_scope(l, &no, s, otherwise);
     no.is_guard = 1;
-    if (!bt__node_conjuncts(l->arena, opposite, &no.facts.conjuncts) ||
+    if (!bt_node_conjuncts(l->arena, opposite, &no.facts.conjuncts) ||
         !store(l, no.to, local, zero(l), emit(l, &no, node->args[2])))
         return NULL;
     return read_local(l, local);
@@ -165,18 +165,18 @@ static const bt__node *emit_choice(struct lowerer *l, struct scope *s,
 /* ---- reductions ---- */
 
 struct reduction {
-    const bt__node *node, *body;
-    bt_dtype of;            /* what is reduced */
-    uint32_t acc, acc2;     /* locals, or buffers of a scatter */
-    const bt__node *place;  /* a scatter's: where the value goes, in the graph */
-    const bt__node *offset; /* where the result stands */
-    uint8_t *is_tested;     /* of the condition's conjuncts */
-    bt__nodes conjuncts;
+    const bt_node *node, *body;
+    bt_dtype of;           /* what is reduced */
+    uint32_t acc, acc2;    /* locals, or buffers of a scatter */
+    const bt_node *place;  /* a scatter's: where the value goes, in the graph */
+    const bt_node *offset; /* where the result stands */
+    uint8_t *is_tested;    /* of the condition's conjuncts */
+    bt_nodes conjuncts;
 };
 
 static int start(struct lowerer *l, struct scope *s, struct reduction *r)
 {
-    bt__graph *g = l->loops->graph;
+    bt_graph *g = l->loops->graph;
     const struct bt__reducer *row = bt__reducer_get(r->node->which);
     bt_dtype acc = bt__dtype_is_float(r->of) ? BT_FLOAT64 : r->of;
     bt_dtype acc2 = row->result == BT__RESULT_INT64 ? BT_INT64 : acc;
@@ -192,10 +192,9 @@ static int start(struct lowerer *l, struct scope *s, struct reduction *r)
 
 static int take(struct lowerer *l, struct scope *s, const struct reduction *r)
 {
-    const bt__node *value = emit(l, s, r->body);
-    const bt__node *offset = r->place ? emit(l, s, r->place) : zero(l);
-    bt__stmt *stmt =
-        value && offset ? bt__stmt_add(l->loops, s->to, BT__STMT_TAKE) : NULL;
+    const bt_node *value = emit(l, s, r->body);
+    const bt_node *offset = r->place ? emit(l, s, r->place) : zero(l);
+    bt_stmt *stmt = value && offset ? bt_stmt_add(l->loops, s->to, BT_STMT_TAKE) : NULL;
     if (!stmt)
         return 0;
     stmt->reducer = r->node->which;
@@ -206,21 +205,21 @@ static int take(struct lowerer *l, struct scope *s, const struct reduction *r)
     stmt->value = value;
     if (bt__reducer_get(r->node->which)->result != BT__RESULT_INT64)
         return 1;
-    stmt->position = bt__node_index(l->loops->graph, r->node->first, r->node->coefs[0]);
+    stmt->position = bt_node_index(l->loops->graph, r->node->first, r->node->coefs[0]);
     return stmt->position != NULL;
 }
 
 /* Conjuncts whose indices are bound here, as one condition; NULL: no memory. */
-static const bt__node *testable(struct lowerer *l, const struct scope *s,
-                                struct reduction *r)
+static const bt_node *testable(struct lowerer *l, const struct scope *s,
+                               struct reduction *r)
 {
-    const bt__node *all = bt__node_bool(l->from, 1);
+    const bt_node *all = bt_node_bool(l->from, 1);
     for (uint32_t i = 0; i < r->conjuncts.len; i++) {
-        const bt__node *conjunct = r->conjuncts.at[i];
+        const bt_node *conjunct = r->conjuncts.at[i];
         if (r->is_tested[i] || (conjunct->free & ~s->bound))
             continue;
         r->is_tested[i] = 1;
-        all = all ? bt__node_and(l->from, all, conjunct) : NULL;
+        all = all ? bt_node_and(l->from, all, conjunct) : NULL;
     }
     return all;
 }
@@ -230,49 +229,48 @@ static int reduce_nest(struct lowerer *l, struct scope *outer, struct reduction 
                        uint32_t i)
 {
     struct scope inner;
-    const bt__node *condition = testable(l, outer, r);
+    const bt_node *condition = testable(l, outer, r);
     if (!condition)
         return 0;
-    if (!bt__node_is_true(condition))
+    if (!bt_node_is_true(condition))
         return open_if(l, &inner, outer, condition) && reduce_nest(l, &inner, r, i);
     if (i == r->node->nindex)
         return take(l, outer, r);
-    bt__stmt *loop = BT_NEW(l->arena, bt__stmt);
+    bt_stmt *loop = BT_NEW(l->arena, bt_stmt);
     if (!loop)
         return 0;
-    *loop = (bt__stmt){ .kind = BT__STMT_FOR,
-                        .index = r->node->first + i,
-                        .extent = r->node->coefs[i] };
+    *loop = (bt_stmt){ .kind = BT_STMT_FOR,
+                       .index = r->node->first + i,
+                       .extent = r->node->coefs[i] };
     open_scope(l, &inner, outer, &loop->body);
-    inner.bound |= bt__index_bit(loop->index);
+    inner.bound |= bt_index_bit(loop->index);
     return reduce_nest(l, &inner, r, i + 1) && BT_PUSH(l->arena, outer->to, loop);
 }
 
-static const bt__node *end(struct lowerer *l, const struct reduction *r)
+static const bt_node *end(struct lowerer *l, const struct reduction *r)
 {
-    bt__graph *g = l->loops->graph;
-    const bt__node *acc = bt__loops_read(l->loops, r->acc, r->offset);
+    bt_graph *g = l->loops->graph;
+    const bt_node *acc = bt_loops_read(l->loops, r->acc, r->offset);
     if (bt__reducer_get(r->node->which)->result == BT__RESULT_INT64)
-        return bt__loops_read(l->loops, r->acc2, r->offset);
-    if (r->node->which == BT__REDUCER_LOGSUMEXP) {
-        const bt__node *sum = bt__loops_read(l->loops, r->acc2, r->offset);
-        const bt__node *none = bt__node_const(g, BT_FLOAT64, (union bt__cell){ .f = 0 });
-        acc = bt__node_select(
-            g, sum ? bt__node_scalar(g, BT__SCALAR_LT, none, sum) : NULL,
-            bt__node_scalar(g, BT__SCALAR_ADD, acc,
-                            bt__node_scalar(g, BT__SCALAR_LOG, sum, NULL)),
-            acc);
+        return bt_loops_read(l->loops, r->acc2, r->offset);
+    if (r->node->which == BT_REDUCER_LOGSUMEXP) {
+        const bt_node *sum = bt_loops_read(l->loops, r->acc2, r->offset);
+        const bt_node *none = bt__node_const(g, BT_FLOAT64, (bt_cell){ .f = 0 });
+        acc = bt_node_select(g, sum ? bt_node_scalar(g, BT_SCALAR_LT, none, sum) : NULL,
+                             bt_node_scalar(g, BT_SCALAR_ADD, acc,
+                                            bt_node_scalar(g, BT_SCALAR_LOG, sum, NULL)),
+                             acc);
     }
-    return acc ? bt__node_cast(g, r->node->dtype, acc) : NULL;
+    return acc ? bt_node_cast(g, r->node->dtype, acc) : NULL;
 }
 
-static const bt__node *emit_reduction(struct lowerer *l, struct scope *s,
-                                      const bt__node *node)
+static const bt_node *emit_reduction(struct lowerer *l, struct scope *s,
+                                     const bt_node *node)
 {
     struct reduction r = { .node = node, .body = node->args[1] };
     r.of = r.body->dtype;
     r.offset = zero(l);
-    if (!r.offset || !bt__node_conjuncts(l->arena, node->args[0], &r.conjuncts))
+    if (!r.offset || !bt_node_conjuncts(l->arena, node->args[0], &r.conjuncts))
         return NULL;
     r.is_tested = BT_NEWS(l->arena, uint8_t, r.conjuncts.len);
     if (!r.is_tested || !start(l, s, &r) || !reduce_nest(l, s, &r, 0))
@@ -294,35 +292,35 @@ static int new_accumulator(struct lowerer *l, bt_dtype dtype, int64_t nelem,
     bt_text_init(&name, l->arena);
     bt_text_addf(&name, "b%u", l->loops->graph->narray);
     return bt_text_get(&name) &&
-           bt__loops_add_buffer(l->loops, BT__BUFFER_TEMP, bt_text_get(&name), dtype,
-                                nelem, out);
+           bt_loops_add_buffer(l->loops, BT_BUFFER_TEMP, bt_text_get(&name), dtype, nelem,
+                               out);
 }
 
 /* A loop whose body is filled before it joins the block. */
-static bt__stmt *open_loop(struct lowerer *l, struct scope *s, struct scope *outer,
-                           uint32_t index, int64_t extent)
+static bt_stmt *open_loop(struct lowerer *l, struct scope *s, struct scope *outer,
+                          uint32_t index, int64_t extent)
 {
-    bt__stmt *loop = BT_NEW(l->arena, bt__stmt);
+    bt_stmt *loop = BT_NEW(l->arena, bt_stmt);
     if (!loop)
         return NULL;
-    *loop = (bt__stmt){ .kind = BT__STMT_FOR, .index = index, .extent = extent };
+    *loop = (bt_stmt){ .kind = BT_STMT_FOR, .index = index, .extent = extent };
     open_scope(l, s, outer, &loop->body);
-    s->bound |= bt__index_bit(index);
+    s->bound |= bt_index_bit(index);
     return loop;
 }
 
 /* All accumulators as they start. */
 static int start_scatter(struct lowerer *l, struct scope *s, struct scattered *to)
 {
-    bt__graph *g = l->loops->graph;
-    const bt__node *node = to->at.node;
+    bt_graph *g = l->loops->graph;
+    const bt_node *node = to->at.node;
     const struct bt__reducer *row = bt__reducer_get(node->which);
     bt_dtype of = node->args[1]->dtype;
     bt_dtype acc = bt__dtype_is_float(of) ? BT_FLOAT64 : of;
     bt_dtype acc2 = row->result == BT__RESULT_INT64 ? BT_INT64 : acc;
     struct scope inner;
-    bt__stmt *loop = open_loop(l, &inner, s, 0, to->at.nelem);
-    const bt__node *at = bt__node_index(g, 0, to->at.nelem);
+    bt_stmt *loop = open_loop(l, &inner, s, 0, to->at.nelem);
+    const bt_node *at = bt_node_index(g, 0, to->at.nelem);
     if (!loop || !new_accumulator(l, acc, to->at.nelem, &to->acc) ||
         !store(l, inner.to, to->acc, at,
                bt__node_const(g, acc, bt__reducer_start(node->which, of, 0))))
@@ -345,7 +343,7 @@ static int scatter_nest(struct lowerer *l, struct scope *outer, struct scattered
     if (k == 0)
         return reduce_nest(l, outer, r, 0);
     uint32_t axis = to->at.axes[k - 1];
-    bt__stmt *loop = open_loop(l, &inner, outer, axis, to->at.dims[axis]);
+    bt_stmt *loop = open_loop(l, &inner, outer, axis, to->at.dims[axis]);
     return loop && scatter_nest(l, &inner, to, r, k - 1) &&
            BT_PUSH(l->arena, outer->to, loop);
 }
@@ -353,42 +351,42 @@ static int scatter_nest(struct lowerer *l, struct scope *outer, struct scattered
 /* Each place takes what the one before it has. */
 static int scan(struct lowerer *l, struct scope *s, const struct scattered *to)
 {
-    bt__graph *g = l->loops->graph;
+    bt_graph *g = l->loops->graph;
     int64_t stride = to->at.strides[to->at.scan];
     int64_t extent = to->at.dims[to->at.axes[to->at.scan]], block = stride * extent;
     int64_t extents[] = { block ? to->at.nelem / block : 0, extent - 1, stride };
     int64_t coefs[] = { block, to->at.is_descending ? -stride : stride, 1 };
     int64_t first = to->at.is_descending ? block - stride : 0;
-    const bt__node *indices[3];
-    bt__stmts *block_at = s->to;
+    const bt_node *indices[3];
+    bt_stmts *block_at = s->to;
     if (extent < 2)
         return 1;
     for (uint32_t i = 0; i < 3; i++) {
-        bt__stmt *loop = bt__stmt_add(l->loops, block_at, BT__STMT_FOR);
-        indices[i] = bt__node_index(g, i, extents[i]);
+        bt_stmt *loop = bt_stmt_add(l->loops, block_at, BT_STMT_FOR);
+        indices[i] = bt_node_index(g, i, extents[i]);
         if (!loop || !indices[i])
             return 0;
         loop->index = i;
         loop->extent = extents[i];
         block_at = &loop->body;
     }
-    const bt__node *from = bt__node_linear(g, first, 3, indices, coefs);
-    bt__stmt *take = bt__stmt_add(l->loops, block_at, BT__STMT_TAKE);
+    const bt_node *from = bt_node_linear(g, first, 3, indices, coefs);
+    bt_stmt *take = bt_stmt_add(l->loops, block_at, BT_STMT_TAKE);
     if (!from || !take)
         return 0;
     take->reducer = to->at.node->which;
     take->of = g->arrays[to->acc].dtype;
     take->buffer = to->acc;
-    take->offset = bt__node_linear(g, coefs[1], 1, &from, (int64_t[]){ 1 });
-    take->value = bt__loops_read(l->loops, to->acc, from);
+    take->offset = bt_node_linear(g, coefs[1], 1, &from, (int64_t[]){ 1 });
+    take->value = bt_loops_read(l->loops, to->acc, from);
     return take->offset && take->value;
 }
 
 /* 1: computed into accumulators, or not to be; 0: failure. */
 static int try_scatter(struct lowerer *l, struct scope *root, uint32_t array,
-                       const bt__node *node)
+                       const bt_node *node)
 {
-    const struct bt__array *stage = &l->from->arrays[array];
+    const bt_array *stage = &l->from->arrays[array];
     struct scattered *to = BT_NEW(l->arena, struct scattered);
     struct reduction r = { .node = node };
     if (!to)
@@ -400,10 +398,10 @@ static int try_scatter(struct lowerer *l, struct scope *root, uint32_t array,
     int solved = bt__scatter_solve(l->from, &to->at);
     if (solved <= 0)
         return solved == 0;
-    r.place = bt__node_linear(l->from, 0, to->at.naxis, to->at.place, to->at.strides);
+    r.place = bt_node_linear(l->from, 0, to->at.naxis, to->at.place, to->at.strides);
     r.body = to->at.body;
     r.of = r.body->dtype;
-    if (!r.place || !bt__node_conjuncts(l->arena, to->at.condition, &r.conjuncts) ||
+    if (!r.place || !bt_node_conjuncts(l->arena, to->at.condition, &r.conjuncts) ||
         !start_scatter(l, root, to))
         return 0;
     r.acc = to->acc;
@@ -416,19 +414,19 @@ static int try_scatter(struct lowerer *l, struct scope *root, uint32_t array,
 /* Reductions over the stage's axes alone; those behind a guard only where they read
  * nothing that relies on it. */
 static int scatter_all(struct lowerer *l, struct scope *root, uint32_t array,
-                       const bt__node *node, int is_guarded)
+                       const bt_node *node, int is_guarded)
 {
     uint32_t rank = l->from->arrays[array].rank;
-    uint64_t axes = rank ? UINT64_MAX >> (BT__MAX_INDEX - rank) : 0;
+    uint64_t axes = rank ? UINT64_MAX >> (BT_MAX_INDEX - rank) : 0;
     if (!node->reads || bt_map_find(&l->scattered, node))
         return 1;
-    if (node->kind == BT__NODE_REDUCE && !(node->free & ~axes) &&
+    if (node->kind == BT_NODE_REDUCE && !(node->free & ~axes) &&
         (!is_guarded || bt__facts_cover(l->from, NULL, node)) &&
         !try_scatter(l, root, array, node))
         return 0;
     if (bt_map_find(&l->scattered, node))
         return 1;
-    is_guarded |= node->kind == BT__NODE_SELECT || node->kind == BT__NODE_REDUCE;
+    is_guarded |= node->kind == BT_NODE_SELECT || node->kind == BT_NODE_REDUCE;
     for (uint32_t i = 0; i < node->narg; i++) {
         if (!scatter_all(l, root, array, node->args[i], is_guarded))
             return 0;
@@ -437,90 +435,88 @@ static int scatter_all(struct lowerer *l, struct scope *root, uint32_t array,
 }
 
 /* The result, where its axes have values. */
-static const bt__node *emit_scattered(struct lowerer *l, const struct scattered *to)
+static const bt_node *emit_scattered(struct lowerer *l, const struct scattered *to)
 {
-    bt__graph *g = l->loops->graph;
-    const bt__node *indices[BT_MAX_RANK];
+    bt_graph *g = l->loops->graph;
+    const bt_node *indices[BT_MAX_RANK];
     struct reduction r = { .node = to->at.node, .acc = to->acc, .acc2 = to->acc2 };
     for (uint32_t k = 0; k < to->at.naxis; k++)
-        indices[k] = bt__node_index(g, to->at.axes[k], to->at.dims[to->at.axes[k]]);
-    r.offset = bt__node_linear(g, 0, to->at.naxis, indices, to->at.strides);
+        indices[k] = bt_node_index(g, to->at.axes[k], to->at.dims[to->at.axes[k]]);
+    r.offset = bt_node_linear(g, 0, to->at.naxis, indices, to->at.strides);
     return r.offset ? end(l, &r) : NULL;
 }
 
 /* ---- all nodes ---- */
 
 /* Whether a side of a choice can be an expression: it needs no statements. */
-static int is_expression(struct lowerer *l, const struct scope *s, const bt__node *choice,
+static int is_expression(struct lowerer *l, const struct scope *s, const bt_node *choice,
                          uint32_t side)
 {
     struct bt__facts facts = { .outer = &s->facts };
-    const bt__node *condition = choice->args[0];
+    const bt_node *condition = choice->args[0];
     if (side == 2)
-        condition = bt__node_scalar(l->from, BT__SCALAR_NOT, condition, NULL);
-    return condition && bt__node_conjuncts(l->arena, condition, &facts.conjuncts) &&
+        condition = bt_node_scalar(l->from, BT_SCALAR_NOT, condition, NULL);
+    return condition && bt_node_conjuncts(l->arena, condition, &facts.conjuncts) &&
            !choice->args[side]->reduces &&
            bt__facts_cover(l->from, &facts, choice->args[side]);
 }
 
 /* A choice that is an expression: its sides know what was asked. */
-static const bt__node *emit_select(struct lowerer *l, struct scope *s,
-                                   const bt__node *node)
+static const bt_node *emit_select(struct lowerer *l, struct scope *s, const bt_node *node)
 {
-    const bt__node *parts[3];
-    const bt__node *opposite =
-        bt__node_scalar(l->from, BT__SCALAR_NOT, node->args[0], NULL);
+    const bt_node *parts[3];
+    const bt_node *opposite = bt_node_scalar(l->from, BT_SCALAR_NOT, node->args[0], NULL);
     parts[0] = emit(l, s, node->args[0]);
     for (uint32_t i = 1; opposite && i < 3; i++) {
         struct scope side;
         open_scope(l, &side, s, s->to);
-        if (!bt__node_conjuncts(l->arena, i == 1 ? node->args[0] : opposite,
-                                &side.facts.conjuncts))
+        if (!bt_node_conjuncts(l->arena, i == 1 ? node->args[0] : opposite,
+                               &side.facts.conjuncts))
             return NULL;
         parts[i] = emit(l, &side, node->args[i]);
     }
-    return opposite ? bt__node_select(l->loops->graph, parts[0], parts[1], parts[2])
+    return opposite ? bt_node_select(l->loops->graph, parts[0], parts[1], parts[2])
                     : NULL;
 }
 
-static const bt__node *emit_new(struct lowerer *l, struct scope *s, const bt__node *node)
+static const bt_node *emit_new(struct lowerer *l, struct scope *s, const bt_node *node)
 {
-    bt__graph *g = l->loops->graph;
+    bt_graph *g = l->loops->graph;
     switch (node->kind) {
-    case BT__NODE_CONST: return bt__node_const(g, node->dtype, node->value);
-    case BT__NODE_INDEX: return bt__node_index(g, node->which, node->high + 1);
-    case BT__NODE_READ: return emit_read(l, s, node);
-    case BT__NODE_REDUCE: return emit_reduction(l, s, node);
-    case BT__NODE_SELECT:
+    case BT_NODE_CONST: return bt__node_const(g, node->dtype, node->value);
+    case BT_NODE_INDEX: return bt_node_index(g, node->which, node->high + 1);
+    case BT_NODE_READ: return emit_read(l, s, node);
+    case BT_NODE_REDUCE: return emit_reduction(l, s, node);
+    case BT_NODE_SELECT:
         return is_expression(l, s, node, 1) && is_expression(l, s, node, 2)
                    ? emit_select(l, s, node)
                    : emit_choice(l, s, node);
     default: break;
     }
-    const bt__node **args = BT_NEWS(l->arena, const bt__node *, node->narg);
+    const bt_node **args = BT_NEWS(l->arena, const bt_node *, node->narg);
     for (uint32_t i = 0; args && i < node->narg; i++) {
         args[i] = emit(l, s, node->args[i]);
         if (!args[i])
             return NULL;
     }
-    return args ? bt__node_again(g, node, node->first, args) : NULL;
+    return args ? bt_node_again(g, node, node->first, args) : NULL;
 }
 
-static const bt__node *emit(struct lowerer *l, struct scope *s, const bt__node *node)
+static const bt_node *emit(struct lowerer *l, struct scope *s, const bt_node *node)
 {
     const struct scattered *to = bt_map_find(&l->scattered, node);
     if (to)
         return emit_scattered(l, to);
-    if (node->kind == BT__NODE_REDUCE) {
+    if (node->kind == BT_NODE_REDUCE) {
         while (s->outer && !s->is_guard && !(node->free & s->bound & ~s->outer->bound))
             s = s->outer;
     }
     for (const struct scope *at = s; at; at = at->outer) {
-        const bt__node *known = bt_map_find(&at->values, node);
+        const bt_node *known = bt_map_find(&at->values, node);
         if (known)
             return known;
     }
-    const bt__node *out = emit_new(l, s, node);
+    const bt_node *out = emit_new(l, s, node);
     return out && bt_map_put(&s->values, node, (void *)(uintptr_t)out) ? out : NULL;
 }
 
@@ -529,30 +525,30 @@ static const bt__node *emit(struct lowerer *l, struct scope *s, const bt__node *
 static int lower_axis(struct lowerer *l, struct scope *outer, uint32_t array,
                       uint32_t axis)
 {
-    const struct bt__array *stage = &l->from->arrays[array];
-    bt__graph *g = l->loops->graph;
+    const bt_array *stage = &l->from->arrays[array];
+    bt_graph *g = l->loops->graph;
     struct scope inner;
     if (axis == stage->rank) {
-        const bt__node *indices[BT_MAX_RANK];
-        const bt__node *value = emit(l, outer, stage->body);
+        const bt_node *indices[BT_MAX_RANK];
+        const bt_node *value = emit(l, outer, stage->body);
         for (uint32_t i = 0; i < stage->rank; i++)
-            indices[i] = bt__node_index(g, i, stage->extents[i]->value.i);
+            indices[i] = bt_node_index(g, i, stage->extents[i]->value.i);
         return value &&
                store(l, outer->to, l->buffers[array], flatten(l, stage, indices), value);
     }
     int64_t extent = stage->extents[axis]->value.i;
     if (extent == 1)
         return lower_axis(l, outer, array, axis + 1);
-    bt__stmt *loop = BT_NEW(l->arena, bt__stmt);
+    bt_stmt *loop = BT_NEW(l->arena, bt_stmt);
     if (!loop)
         return 0;
-    *loop = (bt__stmt){ .kind = BT__STMT_FOR, .index = axis, .extent = extent };
+    *loop = (bt_stmt){ .kind = BT_STMT_FOR, .index = axis, .extent = extent };
     open_scope(l, &inner, outer, &loop->body);
-    inner.bound |= bt__index_bit(axis);
+    inner.bound |= bt_index_bit(axis);
     return lower_axis(l, &inner, array, axis + 1) && BT_PUSH(l->arena, outer->to, loop);
 }
 
-static int too_large(struct lowerer *l, const struct bt__array *array)
+static int too_large(struct lowerer *l, const bt_array *array)
 {
     if (!l->from->status)
         l->from->status =
@@ -563,14 +559,14 @@ static int too_large(struct lowerer *l, const struct bt__array *array)
 
 static int add_buffers(struct lowerer *l)
 {
-    const bt__graph *g = l->from;
+    const bt_graph *g = l->from;
     for (uint32_t i = 0; i < g->narray; i++) {
-        const struct bt__array *array = &g->arrays[i];
-        uint32_t role = i < g->ninput ? BT__BUFFER_IN : BT__BUFFER_TEMP;
+        const bt_array *array = &g->arrays[i];
+        uint32_t role = i < g->ninput ? BT_BUFFER_INPUT : BT_BUFFER_TEMP;
         int64_t nelem = 1;
         bt_text name;
         for (uint32_t k = 0; k < g->nresult; k++)
-            role = g->results[k] == i ? BT__BUFFER_OUT : role;
+            role = g->results[k] == i ? BT_BUFFER_OUTPUT : role;
         for (uint32_t k = 0; k < array->rank; k++)
             if (!bt_mul_int64(nelem, array->extents[k]->value.i, &nelem))
                 return too_large(l, array);
@@ -578,8 +574,8 @@ static int add_buffers(struct lowerer *l)
         bt_text_addf(&name, i < g->ninput ? "a%u" : "s%u",
                      i < g->ninput ? i : i - g->ninput);
         if (!bt_text_get(&name) ||
-            !bt__loops_add_buffer(l->loops, role, bt_text_get(&name), array->dtype, nelem,
-                                  &l->buffers[i]))
+            !bt_loops_add_buffer(l->loops, role, bt_text_get(&name), array->dtype, nelem,
+                                 &l->buffers[i]))
             return 0;
     }
     return 1;
@@ -587,15 +583,15 @@ static int add_buffers(struct lowerer *l)
 
 static bt_status why(const struct lowerer *l)
 {
-    return l->from->status ? l->from->status : bt__loops_why(l->loops);
+    return l->from->status ? l->from->status : bt_loops_why(l->loops);
 }
 
-bt_status bt__lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt__graph *from,
-                    struct bt__loops **out)
+bt_status bt_loops_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_graph *from,
+                         bt_loops **out)
 {
     struct lowerer l = { .ctx = ctx, .arena = arena, .from = from };
     l.buffers = BT_NEWS(arena, uint32_t, from->narray);
-    l.loops = bt__loops_create(ctx, arena, name);
+    l.loops = bt_loops_create(ctx, arena, name);
     if (!l.buffers || !l.loops)
         return bt_no_memory();
     if (!add_buffers(&l))

@@ -13,10 +13,10 @@ int bt__names_array(const struct bt__names *names, const char *name)
     return -1;
 }
 
-int bt__names_add_array(struct bt__names *names, const struct bt__array *array)
+int bt__names_add_array(struct bt__names *names, const bt_array *array)
 {
     uint32_t number;
-    return bt__graph_add_array(names->graph, array, &number);
+    return bt_graph_add_array(names->graph, array, &number);
 }
 
 const struct bt__attr_value *bt__names_attr(const struct bt__names *names,
@@ -76,25 +76,25 @@ static bt_status bind_dtype(struct bt__names *names, const struct bt__pattern *p
 }
 
 static bt_status bind_dim(struct bt__names *names, const struct bt__pattern_dim *dim,
-                          const char *array, uint32_t axis, const bt__node *extent)
+                          const char *array, uint32_t axis, const bt_node *extent)
 {
     int64_t known, other;
     if (!dim->name) {
-        if (bt__node_is_const(extent, &known) && known != dim->size)
+        if (bt_node_is_const(extent, &known) && known != dim->size)
             return bt_fail(names->ctx, BT_ERR_RUNTIME,
                            "%s: axis %u of %s has extent %" PRId64 ", expected %" PRId64,
                            names->in->op, axis, array, known, dim->size);
         return NULL;
     }
-    const bt__node *bound = bt_map_find(&names->dims, dim->name);
-    if (bound && bt__node_is_const(bound, &known) && bt__node_is_const(extent, &other) &&
+    const bt_node *bound = bt_map_find(&names->dims, dim->name);
+    if (bound && bt_node_is_const(bound, &known) && bt_node_is_const(extent, &other) &&
         known != other)
         return bt_fail(names->ctx, BT_ERR_RUNTIME,
                        "%s: axis %u of %s has extent %" PRId64
                        ", but %s of another input is %" PRId64,
                        names->in->op, axis, array, other, dim->name, known);
     // a known extent says more than an unknown one
-    if (bound && !bt__node_is_const(extent, &other))
+    if (bound && !bt_node_is_const(extent, &other))
         return NULL;
     return bt_map_put(&names->dims, dim->name, (void *)(uintptr_t)extent)
                ? NULL
@@ -105,17 +105,17 @@ static bt_status bind_dim(struct bt__names *names, const struct bt__pattern_dim 
 static bt_status bind_leaf(struct bt__names *names, const struct bt__pattern *pattern,
                            const char *name, const struct bt__leaf *leaf)
 {
-    bt__graph *g = names->graph;
-    const bt__node **extents = BT_NEWS(g->arena, const bt__node *, leaf->rank);
+    bt_graph *g = names->graph;
+    const bt_node **extents = BT_NEWS(g->arena, const bt_node *, leaf->rank);
     if (!extents)
         return bt_no_memory();
     for (uint32_t a = 0; a < leaf->rank; a++) {
-        extents[a] = leaf->dims[a] < 0 ? bt__node_dim(g, g->narray, a)
-                                       : bt__node_int(g, leaf->dims[a]);
+        extents[a] = leaf->dims[a] < 0 ? bt_node_dim(g, g->narray, a)
+                                       : bt_node_int(g, leaf->dims[a]);
         if (!extents[a])
             return g->status;
     }
-    struct bt__array array = {
+    bt_array array = {
         .name = name, .dtype = leaf->dtype, .rank = leaf->rank, .extents = extents
     };
     if (!bt__names_add_array(names, &array))
@@ -161,7 +161,7 @@ static bt_status bind_arg(struct bt__names *names, uint32_t index)
     return NULL;
 }
 
-bt_status bt__names_bind(struct bt__names *names, bt_ctx *ctx, bt__graph *g,
+bt_status bt__names_bind(struct bt__names *names, bt_ctx *ctx, bt_graph *g,
                          const struct bt__instance *in)
 {
     *names = (struct bt__names){ .ctx = ctx, .in = in, .graph = g };

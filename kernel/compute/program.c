@@ -4,7 +4,7 @@
 #include "compute/code.h"
 
 /* The axes as loops, the strip innermost; axes with one element need none. */
-static void order_axes(const struct bt__coder *c, const struct bt__array *array,
+static void order_axes(const struct bt__coder *c, const bt_array *array,
                        struct bt__nest *nest)
 {
     nest->strip = bt__strip_of_stage(&c->strips, array);
@@ -21,25 +21,25 @@ static void order_axes(const struct bt__coder *c, const struct bt__array *array,
 }
 
 static bt_status emit_store(struct bt__coder *c, struct bt__block *b,
-                            const struct bt__array *array)
+                            const bt_array *array)
 {
-    const bt__node *indices[BT_MAX_RANK], *address;
-    struct bt__linear l;
+    const bt_node *indices[BT_MAX_RANK], *address;
+    bt_linear l;
     bt__instr in = { .run = bt__run_store(array->dtype), .array = c->code->array };
     for (uint32_t i = 0; i < array->rank; i++)
-        indices[i] = bt__node_index(c->graph, i, c->code->dims[i]);
-    address = bt__node_linear(c->graph, 0, array->rank, indices,
-                              c->strips.strides[c->code->array]);
+        indices[i] = bt_node_index(c->graph, i, c->code->dims[i]);
+    address = bt_node_linear(c->graph, 0, array->rank, indices,
+                             c->strips.strides[c->code->array]);
     if (!address)
         return bt__code_why(c);
-    bt__node_as_linear(address, &l);
+    bt_node_as_linear(address, &l);
     BT_TRY(bt__emit(c, b, array->body, &in.a));
     BT_TRY(bt__cursor_new(c, b, &l, &in.cursor, &in.lane));
     in.out.step = b->strip >= 0;
     return bt__block_push(c, b, in);
 }
 
-static bt_status code_stage(struct bt__coder *c, const struct bt__array *array)
+static bt_status code_stage(struct bt__coder *c, const bt_array *array)
 {
     struct bt__block root;
     struct bt__nest nest = { .strip = -1 };
@@ -52,14 +52,14 @@ static bt_status code_stage(struct bt__coder *c, const struct bt__array *array)
 }
 
 /* Dims of a stage and its dense strides; nelem and nbytes are checked. */
-static bt_status measure(bt_ctx *ctx, const char *op, const struct bt__array *array,
+static bt_status measure(bt_ctx *ctx, const char *op, const bt_array *array,
                          struct bt__code *code, int64_t *strides)
 {
     int64_t nelem = 1;
     code->dtype = array->dtype;
     code->rank = array->rank;
     for (uint32_t i = array->rank; i-- > 0;) {
-        if (!bt__node_is_const(array->extents[i], &code->dims[i]))
+        if (!bt_node_is_const(array->extents[i], &code->dims[i]))
             return bt_fail(ctx, BT_ERR_INTERNAL, "%s: extent %u of %s is not known", op,
                            i, array->name);
         strides[i] = nelem;
@@ -73,7 +73,7 @@ static bt_status measure(bt_ctx *ctx, const char *op, const struct bt__array *ar
     return NULL;
 }
 
-bt_status bt__program_create(bt_ctx *ctx, bt_arena *arena, const char *op, bt__graph *g,
+bt_status bt__program_create(bt_ctx *ctx, bt_arena *arena, const char *op, bt_graph *g,
                              const int64_t *const *strides, struct bt__program **out)
 {
     struct bt__program *p = BT_NEW(arena, struct bt__program);

@@ -22,7 +22,7 @@ typedef struct bt__instr bt__instr;
 typedef struct bt__code bt__code;
 
 struct bt__reg {
-    union bt__cell *at;
+    bt_cell *at;
     uint32_t step; /* 0: one cell for all lanes */
 };
 
@@ -81,7 +81,7 @@ struct bt__check {
  * is array narray + i of the machine. */
 struct bt__buffer {
     int64_t nelem;
-    union bt__cell start;
+    bt_cell start;
 };
 
 struct bt__code {
@@ -98,14 +98,14 @@ struct bt__code {
 
 struct bt__program {
     const char *op;
-    const bt__graph *graph;
+    const bt_graph *graph;
     uint32_t nstage; /* stage i computes array ninput + i */
     struct bt__code *stages;
     uint32_t max_cursor, max_buffer;
 };
 
 /* Strides, in elements, of the inputs: of array i at strides[i]. Lives in `arena`. */
-bt_status bt__program_create(bt_ctx *, bt_arena *arena, const char *op, bt__graph *,
+bt_status bt__program_create(bt_ctx *, bt_arena *arena, const char *op, bt_graph *,
                              const int64_t *const *strides,
                              struct bt__program **out) BT_MUST_USE;
 /* `data` of each array; stages' are written.

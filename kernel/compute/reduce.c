@@ -18,36 +18,41 @@ const struct bt__reducer *bt__reducer_get(uint32_t which)
     return &rows[which];
 }
 
+const char *bt_reducer_name(uint32_t which)
+{
+    return bt__reducer_get(which)->name;
+}
+
 int bt__reducer_find(const char *name)
 {
-    for (uint32_t i = 0; i < BT__REDUCER_COUNT; i++) {
+    for (uint32_t i = 0; i < BT_REDUCER_COUNT; i++) {
         if (strcmp(rows[i].name, name) == 0)
             return (int)i;
     }
     return -1;
 }
 
-#define TAKE(name)                                                          \
-    static void name(uint32_t n, union bt__cell *acc, union bt__cell *acc2, \
-                     uint32_t acc_step, const union bt__cell *value,        \
-                     uint32_t value_step, int64_t at, int64_t at_step)
+#define TAKE(name)                                                               \
+    static void name(uint32_t n, bt_cell *acc, bt_cell *acc2, uint32_t acc_step, \
+                     const bt_cell *value, uint32_t value_step, int64_t at,      \
+                     int64_t at_step)
 
 /* Reducers with one value: `update` of *a by v. */
-#define SIMPLE(name, member, update)                                               \
-    TAKE(name)                                                                     \
-    {                                                                              \
-        (void)acc2, (void)at, (void)at_step;                                       \
-        if (acc_step && value_step) {                                              \
-            for (uint32_t i = 0; i < n; i++) {                                     \
-                union bt__cell *a = &acc[i], v = value[i];                         \
-                a->member = update;                                                \
-            }                                                                      \
-        } else {                                                                   \
-            for (uint32_t i = 0; i < n; i++) {                                     \
-                union bt__cell *a = &acc[i * acc_step], v = value[i * value_step]; \
-                a->member = update;                                                \
-            }                                                                      \
-        }                                                                          \
+#define SIMPLE(name, member, update)                                        \
+    TAKE(name)                                                              \
+    {                                                                       \
+        (void)acc2, (void)at, (void)at_step;                                \
+        if (acc_step && value_step) {                                       \
+            for (uint32_t i = 0; i < n; i++) {                              \
+                bt_cell *a = &acc[i], v = value[i];                         \
+                a->member = update;                                         \
+            }                                                               \
+        } else {                                                            \
+            for (uint32_t i = 0; i < n; i++) {                              \
+                bt_cell *a = &acc[i * acc_step], v = value[i * value_step]; \
+                a->member = update;                                         \
+            }                                                               \
+        }                                                                   \
     }
 SIMPLE(f_prod, f, a->f *v.f)
 SIMPLE(f_max, f, v.f > a->f || v.f != v.f ? v.f : a->f)
@@ -63,7 +68,7 @@ SIMPLE(i_any, i, a->i | v.i)
 
 /* A sum into one accumulator goes by four partial sums: additions need not wait for each
  * other, and rounding errors grow slower. */
-static double sum_strip(uint32_t n, const union bt__cell *v)
+static double sum_strip(uint32_t n, const bt_cell *v)
 {
     double part[4] = { 0 };
     uint32_t i = 0;
@@ -93,7 +98,7 @@ TAKE(f_sum)
     TAKE(name)                                                                 \
     {                                                                          \
         for (uint32_t i = 0; i < n; i++) {                                     \
-            union bt__cell *a = &acc[i * acc_step], v = value[i * value_step]; \
+            bt_cell *a = &acc[i * acc_step], v = value[i * value_step];        \
             int64_t *p = &acc2[i * acc_step].i, q = at + (int64_t)i * at_step; \
             if (*p < 0 || (better) || ((same) && (closer))) {                  \
                 a->member = v.member;                                          \
@@ -158,37 +163,35 @@ bt__take_fn *bt__reducer_take(uint32_t which, bt_dtype of)
                                   : takes[which].on_ints;
 }
 
-union bt__cell bt__reducer_start(uint32_t which, bt_dtype of, uint32_t state)
+bt_cell bt__reducer_start(uint32_t which, bt_dtype of, uint32_t state)
 {
     int is_float = bt__dtype_is_float(of);
-    union bt__cell zero = { .i = 0 };
-    if (state == 1 && which == BT__REDUCER_LOGSUMEXP)
-        return (union bt__cell){ .f = 0 };
+    bt_cell zero = { .i = 0 };
+    if (state == 1 && which == BT_REDUCER_LOGSUMEXP)
+        return (bt_cell){ .f = 0 };
     if (state == 1)
-        return (union bt__cell){ .i = -1 };
+        return (bt_cell){ .i = -1 };
     switch (which) {
-    case BT__REDUCER_SUM: return is_float ? (union bt__cell){ .f = 0 } : zero;
-    case BT__REDUCER_PROD:
-        return is_float ? (union bt__cell){ .f = 1 } : (union bt__cell){ .i = 1 };
-    case BT__REDUCER_MIN:
-        return is_float ? (union bt__cell){ .f = INFINITY }
-                        : (union bt__cell){ .i = bt__dtype_high(of) };
-    case BT__REDUCER_MAX:
-    case BT__REDUCER_LOGSUMEXP:
-        return is_float ? (union bt__cell){ .f = -INFINITY }
-                        : (union bt__cell){ .i = bt__dtype_low(of) };
-    case BT__REDUCER_ALL: return (union bt__cell){ .i = 1 };
+    case BT_REDUCER_SUM: return is_float ? (bt_cell){ .f = 0 } : zero;
+    case BT_REDUCER_PROD: return is_float ? (bt_cell){ .f = 1 } : (bt_cell){ .i = 1 };
+    case BT_REDUCER_MIN:
+        return is_float ? (bt_cell){ .f = INFINITY }
+                        : (bt_cell){ .i = bt__dtype_high(of) };
+    case BT_REDUCER_MAX:
+    case BT_REDUCER_LOGSUMEXP:
+        return is_float ? (bt_cell){ .f = -INFINITY }
+                        : (bt_cell){ .i = bt__dtype_low(of) };
+    case BT_REDUCER_ALL: return (bt_cell){ .i = 1 };
     default: return zero;
     }
 }
 
-union bt__cell bt__reducer_end(uint32_t which, bt_dtype of, union bt__cell acc,
-                               union bt__cell acc2)
+bt_cell bt__reducer_end(uint32_t which, bt_dtype of, bt_cell acc, bt_cell acc2)
 {
     if (rows[which].result == BT__RESULT_INT64)
         return acc2;
-    if (which == BT__REDUCER_LOGSUMEXP)
-        return (union bt__cell){ .f = acc2.f > 0 ? acc.f + log(acc2.f) : acc.f };
+    if (which == BT_REDUCER_LOGSUMEXP)
+        return (bt_cell){ .f = acc2.f > 0 ? acc.f + log(acc2.f) : acc.f };
     if (!bt__dtype_is_float(of))
         acc.i = bt__int_wrap(acc.i, of);
     return acc;

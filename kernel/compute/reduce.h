@@ -4,19 +4,12 @@
 
 #include "compute/scalar.h"
 
-enum {
-#define BT_REDUCER(UPPER, name, classes, result, nstate, identity, doc) \
-    BT__REDUCER_##UPPER,
-#include <baton/reducers.def>
-    BT__REDUCER_COUNT
-};
-
 /* `n` elements, the i-th with position `at + i * at_step`, go to the accumulators
  * acc[i * acc_step] and acc2[i * acc_step]; acc_step 0: all to one. Elements with
  * value_step 0 are one value for all. */
-typedef void bt__take_fn(uint32_t n, union bt__cell *acc, union bt__cell *acc2,
-                         uint32_t acc_step, const union bt__cell *value,
-                         uint32_t value_step, int64_t at, int64_t at_step);
+typedef void bt__take_fn(uint32_t n, bt_cell *acc, bt_cell *acc2, uint32_t acc_step,
+                         const bt_cell *value, uint32_t value_step, int64_t at,
+                         int64_t at_step);
 
 struct bt__reducer {
     const char *name;
@@ -31,9 +24,8 @@ const struct bt__reducer *bt__reducer_get(uint32_t which);
 int bt__reducer_find(const char *name); /* -1: none */
 bt__take_fn *bt__reducer_take(uint32_t which, bt_dtype of);
 /* What each value of an accumulator starts as. */
-union bt__cell bt__reducer_start(uint32_t which, bt_dtype of, uint32_t state);
+bt_cell bt__reducer_start(uint32_t which, bt_dtype of, uint32_t state);
 /* The result, from an accumulator. */
-union bt__cell bt__reducer_end(uint32_t which, bt_dtype of, union bt__cell acc,
-                               union bt__cell acc2);
+bt_cell bt__reducer_end(uint32_t which, bt_dtype of, bt_cell acc, bt_cell acc2);
 
 #endif

@@ -160,7 +160,7 @@ int bt__run_both(bt__machine *m, const bt__instr *in)
 /* ---- values ---- */
 
 /* The cell of an operand at lane `from`. */
-static inline union bt__cell *cell(const struct bt__reg *r, uint32_t from)
+static inline bt_cell *cell(const struct bt__reg *r, uint32_t from)
 {
     return r->at + (size_t)from * r->step;
 }
@@ -175,7 +175,7 @@ int bt__run_strip(bt__machine *m, const bt__instr *in)
 
 int bt__run_wrap(bt__machine *m, const bt__instr *in)
 {
-    union bt__cell *out = in->out.at + bt__lane_from(m, &in->out);
+    bt_cell *out = in->out.at + bt__lane_from(m, &in->out);
     uint32_t n = bt__lane_count(m, &in->out);
     switch (in->to) {
 #define WRAP_CASE(UPPER, type)           \
@@ -199,8 +199,8 @@ int bt__run_wrap(bt__machine *m, const bt__instr *in)
 int bt__run_cast(bt__machine *m, const bt__instr *in)
 {
     uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);
-    union bt__cell *out = in->out.at + from;
-    const union bt__cell *a = cell(&in->a, from);
+    bt_cell *out = in->out.at + from;
+    const bt_cell *a = cell(&in->a, from);
     for (uint32_t i = 0; i < n; i++)
         out[i] = bt__cell_cast(a[i * in->a.step], in->from, in->to);
     return 1;
@@ -209,9 +209,9 @@ int bt__run_cast(bt__machine *m, const bt__instr *in)
 int bt__run_select(bt__machine *m, const bt__instr *in)
 {
     uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);
-    union bt__cell *out = in->out.at + from;
-    const union bt__cell *c = cell(&in->a, from);
-    const union bt__cell *x = cell(&in->b, from), *y = cell(&in->c, from);
+    bt_cell *out = in->out.at + from;
+    const bt_cell *c = cell(&in->a, from);
+    const bt_cell *x = cell(&in->b, from), *y = cell(&in->c, from);
     for (uint32_t i = 0; i < n; i++)
         out[i] = c[i * in->a.step].i ? x[i * in->b.step] : y[i * in->c.step];
     return 1;
@@ -220,8 +220,8 @@ int bt__run_select(bt__machine *m, const bt__instr *in)
 int bt__run_move(bt__machine *m, const bt__instr *in)
 {
     uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);
-    union bt__cell *out = in->out.at + from;
-    const union bt__cell *a = cell(&in->a, from);
+    bt_cell *out = in->out.at + from;
+    const bt_cell *a = cell(&in->a, from);
     for (uint32_t i = 0; i < n; i++)
         out[i] = a[i * in->a.step];
     return 1;
@@ -230,7 +230,7 @@ int bt__run_move(bt__machine *m, const bt__instr *in)
 int bt__run_linear(bt__machine *m, const bt__instr *in)
 {
     uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);
-    union bt__cell *out = in->out.at + from;
+    bt_cell *out = in->out.at + from;
     uint64_t lane = (uint64_t)in->lane;
     uint64_t at = (uint64_t)m->cursors[in->cursor] + lane * from;
     for (uint32_t i = 0; i < n; i++)
@@ -241,8 +241,8 @@ int bt__run_linear(bt__machine *m, const bt__instr *in)
 int bt__run_add_times(bt__machine *m, const bt__instr *in)
 {
     uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);
-    union bt__cell *out = in->out.at + from;
-    const union bt__cell *a = cell(&in->a, from), *b = cell(&in->b, from);
+    bt_cell *out = in->out.at + from;
+    const bt_cell *a = cell(&in->a, from), *b = cell(&in->b, from);
     uint64_t factor = (uint64_t)in->factor;
     for (uint32_t i = 0; i < n; i++)
         out[i].i = (int64_t)((uint64_t)a[i * in->a.step].i +
@@ -257,14 +257,14 @@ int bt__run_take(bt__machine *m, const bt__instr *in)
 {
     int is_strip = in->out.step || in->factor;
     uint32_t from = is_strip ? m->from : 0, n = is_strip ? m->to - m->from : 1;
-    union bt__cell *acc = cell(&in->out, from), *acc2 = cell(&in->b, from);
-    const union bt__cell *value = cell(&in->a, from);
+    bt_cell *acc = cell(&in->out, from), *acc2 = cell(&in->b, from);
+    const bt_cell *value = cell(&in->a, from);
     int64_t at = m->cursors[in->cursor] + in->lane * (int64_t)from;
     if (!in->c.at) {
         in->take(n, acc, acc2, in->out.step, value, in->a.step, at, in->lane);
         return 1;
     }
-    const union bt__cell *mask = cell(&in->c, from);
+    const bt_cell *mask = cell(&in->c, from);
     for (uint32_t i = 0; i < n; i++) {
         if (mask[i * in->c.step].i)
             in->take(1, acc + i * in->out.step, acc2 + i * in->out.step, 0,
@@ -283,9 +283,9 @@ int bt__run_end(bt__machine *m, const bt__instr *in)
 }
 
 /* The cells of a buffer. */
-static union bt__cell *buffer(const bt__machine *m, uint32_t array)
+static bt_cell *buffer(const bt__machine *m, uint32_t array)
 {
-    return (union bt__cell *)(void *)m->data[array];
+    return (bt_cell *)(void *)m->data[array];
 }
 
 /* Element by element: two lanes may go to one place. */
@@ -293,9 +293,9 @@ int bt__run_scatter(bt__machine *m, const bt__instr *in)
 {
     int is_strip = in->factor != 0;
     uint32_t from = is_strip ? m->from : 0, n = is_strip ? m->to - m->from : 1;
-    union bt__cell *acc = buffer(m, in->array), *acc2 = buffer(m, in->array2);
-    const union bt__cell *value = cell(&in->a, from), *to = cell(&in->b, from);
-    const union bt__cell *mask = in->c.at ? cell(&in->c, from) : NULL;
+    bt_cell *acc = buffer(m, in->array), *acc2 = buffer(m, in->array2);
+    const bt_cell *value = cell(&in->a, from), *to = cell(&in->b, from);
+    const bt_cell *mask = in->c.at ? cell(&in->c, from) : NULL;
     int64_t at = m->cursors[in->cursor] + in->lane * (int64_t)from;
     for (uint32_t i = 0; i < n; i++) {
         if (mask && !mask[i * in->c.step].i)
@@ -310,7 +310,7 @@ int bt__run_scatter(bt__machine *m, const bt__instr *in)
 /* Rows of `stride` neighbours at a time. */
 int bt__run_scan(bt__machine *m, const bt__instr *in)
 {
-    union bt__cell *acc = buffer(m, in->array);
+    bt_cell *acc = buffer(m, in->array);
     int64_t stride = in->lane, extent = in->lane2, block = stride * extent;
     for (int64_t base = 0; base < in->factor; base += block) {
         for (int64_t i = 1; i < extent; i++) {
@@ -327,7 +327,7 @@ int bt__run_scan(bt__machine *m, const bt__instr *in)
 
 int bt__run_scatter_end(bt__machine *m, const bt__instr *in)
 {
-    union bt__cell *acc = buffer(m, in->array), *acc2 = buffer(m, in->array2);
+    bt_cell *acc = buffer(m, in->array), *acc2 = buffer(m, in->array2);
     for (int64_t i = 0; i < in->factor; i++)
         acc[i] = bt__reducer_end(in->reducer, in->from, acc[i], acc2[i]);
     return 1;
@@ -339,8 +339,8 @@ int bt__run_check(bt__machine *m, const bt__instr *in)
 {
     uint32_t from = in->a.step || in->c.step ? m->from : 0;
     uint32_t n = in->a.step || in->c.step ? m->to - m->from : 1;
-    const union bt__cell *a = cell(&in->a, from);
-    const union bt__cell *mask = in->c.at ? cell(&in->c, from) : NULL;
+    const bt_cell *a = cell(&in->a, from);
+    const bt_cell *mask = in->c.at ? cell(&in->c, from) : NULL;
     uint64_t extent = (uint64_t)in->check->extent;
     for (uint32_t i = 0; i < n; i++) {
         int64_t index = a[i * in->a.step].i;
@@ -362,7 +362,7 @@ static void free_buffers(bt__machine *m, const struct bt__code *code, char **at)
 {
     for (uint32_t i = 0; i < code->buffers.len; i++) {
         bt_free(bt_ctx_registry(m->ctx), at[i],
-                (size_t)code->buffers.at[i].nelem * sizeof(union bt__cell));
+                (size_t)code->buffers.at[i].nelem * sizeof(bt_cell));
         at[i] = NULL;
     }
 }
@@ -377,7 +377,7 @@ static bt_status alloc_buffers(bt__machine *m, const struct bt__code *code, char
             return bt_fail(m->ctx, BT_ERR_LIMIT,
                            "%s: accumulators of %" PRId64 " elements, above limits.bytes",
                            m->op, b->nelem);
-        union bt__cell *cells = bt_alloc(bt_ctx_registry(m->ctx), nbytes);
+        bt_cell *cells = bt_alloc(bt_ctx_registry(m->ctx), nbytes);
         if (!cells)
             return bt_no_memory();
         for (int64_t k = 0; k < b->nelem; k++)

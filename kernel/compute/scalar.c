@@ -205,32 +205,30 @@ static inline int64_t u_wrap(int64_t a, int64_t b)
 
 /* Three loops each, so that a value shared by all elements costs no memory and the
  * compiler sees plain strides. */
-#define STRIP1(prefix, name, in, to)                                           \
-    static void prefix##strip_##name(uint32_t n, union bt__cell *out,          \
-                                     const union bt__cell *a, uint32_t a_step, \
-                                     const union bt__cell *b, uint32_t b_step) \
-    {                                                                          \
-        (void)b, (void)b_step, (void)a_step;                                   \
-        for (uint32_t i = 0; i < n; i++)                                       \
-            out[i].to = prefix##name(a[i].in);                                 \
+#define STRIP1(prefix, name, in, to)                                                     \
+    static void prefix##strip_##name(uint32_t n, bt_cell *out, const bt_cell *a,         \
+                                     uint32_t a_step, const bt_cell *b, uint32_t b_step) \
+    {                                                                                    \
+        (void)b, (void)b_step, (void)a_step;                                             \
+        for (uint32_t i = 0; i < n; i++)                                                 \
+            out[i].to = prefix##name(a[i].in);                                           \
     }
-#define STRIP2(prefix, name, in, to)                                           \
-    static void prefix##strip_##name(uint32_t n, union bt__cell *out,          \
-                                     const union bt__cell *a, uint32_t a_step, \
-                                     const union bt__cell *b, uint32_t b_step) \
-    {                                                                          \
-        if (a_step && b_step) {                                                \
-            for (uint32_t i = 0; i < n; i++)                                   \
-                out[i].to = prefix##name(a[i].in, b[i].in);                    \
-        } else if (a_step) {                                                   \
-            const union bt__cell fixed = *b;                                   \
-            for (uint32_t i = 0; i < n; i++)                                   \
-                out[i].to = prefix##name(a[i].in, fixed.in);                   \
-        } else {                                                               \
-            const union bt__cell fixed = *a;                                   \
-            for (uint32_t i = 0; i < n; i++)                                   \
-                out[i].to = prefix##name(fixed.in, b[i * b_step].in);          \
-        }                                                                      \
+#define STRIP2(prefix, name, in, to)                                                     \
+    static void prefix##strip_##name(uint32_t n, bt_cell *out, const bt_cell *a,         \
+                                     uint32_t a_step, const bt_cell *b, uint32_t b_step) \
+    {                                                                                    \
+        if (a_step && b_step) {                                                          \
+            for (uint32_t i = 0; i < n; i++)                                             \
+                out[i].to = prefix##name(a[i].in, b[i].in);                              \
+        } else if (a_step) {                                                             \
+            const bt_cell fixed = *b;                                                    \
+            for (uint32_t i = 0; i < n; i++)                                             \
+                out[i].to = prefix##name(a[i].in, fixed.in);                             \
+        } else {                                                                         \
+            const bt_cell fixed = *a;                                                    \
+            for (uint32_t i = 0; i < n; i++)                                             \
+                out[i].to = prefix##name(fixed.in, b[i * b_step].in);                    \
+        }                                                                                \
     }
 
 /* What each class token makes; float operators give floats, float tests integers. */
@@ -297,6 +295,11 @@ static const struct bt__scalar rows[] = {
 #include <baton/scalars.def>
 };
 
+const char *bt_scalar_name(uint32_t which)
+{
+    return rows[which].name;
+}
+
 const struct bt__scalar *bt__scalar_get(uint32_t which)
 {
     return &rows[which];
@@ -304,7 +307,7 @@ const struct bt__scalar *bt__scalar_get(uint32_t which)
 
 int bt__scalar_find(const char *name)
 {
-    for (uint32_t i = 0; i < BT__SCALAR_COUNT; i++) {
+    for (uint32_t i = 0; i < BT_SCALAR_COUNT; i++) {
         if (strcmp(rows[i].name, name) == 0)
             return (int)i;
     }
@@ -319,10 +322,9 @@ bt__strip_fn *bt__scalar_strip(uint32_t which, bt_dtype operands)
                                         : s->on_ints;
 }
 
-union bt__cell bt__scalar_eval(uint32_t which, bt_dtype operands,
-                               const union bt__cell *args)
+bt_cell bt__scalar_eval(uint32_t which, bt_dtype operands, const bt_cell *args)
 {
-    union bt__cell out;
+    bt_cell out;
     bt__scalar_strip(which, operands)(1, &out, &args[0], 1, &args[1], 1);
     if (bt__scalar_get(which)->wraps && !bt__dtype_is_float(operands))
         out.i = bt__int_wrap(out.i, operands);
@@ -400,21 +402,21 @@ static int64_t int_from_float(double v, bt_dtype to)
     return i < low ? low : i > high ? high : i;
 }
 
-union bt__cell bt__cell_cast(union bt__cell v, bt_dtype from, bt_dtype to)
+bt_cell bt__cell_cast(bt_cell v, bt_dtype from, bt_dtype to)
 {
     int from_float = bt__dtype_is_float(from), to_float = bt__dtype_is_float(to);
     if (to == BT_BOOL)
-        return (union bt__cell){ .i = from_float ? v.f != 0 : v.i != 0 };
+        return (bt_cell){ .i = from_float ? v.f != 0 : v.i != 0 };
     if (from_float)
-        return to_float ? (union bt__cell){ .f = bt__float_round(v.f, to) }
-                        : (union bt__cell){ .i = int_from_float(v.f, to) };
-    return to_float ? (union bt__cell){ .f = float_from_int(v.i, from, to) }
-                    : (union bt__cell){ .i = bt__int_wrap(v.i, to) };
+        return to_float ? (bt_cell){ .f = bt__float_round(v.f, to) }
+                        : (bt_cell){ .i = int_from_float(v.f, to) };
+    return to_float ? (bt_cell){ .f = float_from_int(v.i, from, to) }
+                    : (bt_cell){ .i = bt__int_wrap(v.i, to) };
 }
 
-union bt__cell bt__cell_load(const void *at, bt_dtype d)
+bt_cell bt__cell_load(const void *at, bt_dtype d)
 {
-    union bt__cell out = { .i = 0 };
+    bt_cell out = { .i = 0 };
     switch (d) {
 #define INT_CASE(UPPER, type) \
     case BT_##UPPER: out.i = (int64_t) * (const type *)at; break;
@@ -436,7 +438,7 @@ union bt__cell bt__cell_load(const void *at, bt_dtype d)
     return out;
 }
 
-void bt__cell_store(void *at, bt_dtype d, union bt__cell v)
+void bt__cell_store(void *at, bt_dtype d, bt_cell v)
 {
     switch (d) {
     case BT_BOOL:

@@ -6,23 +6,11 @@
 #ifndef COMPUTE_SCALAR_H
 #define COMPUTE_SCALAR_H
 
-#include <baton/value.h>
-
-enum {
-#define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
-    BT__SCALAR_##UPPER,
-#include <baton/scalars.def>
-    BT__SCALAR_COUNT
-};
-
-union bt__cell {
-    double f;
-    int64_t i;
-};
+#include <baton/graph.h>
 
 /* One operation on `n` elements; an operand with step 0 is one value for all. */
-typedef void bt__strip_fn(uint32_t n, union bt__cell *out, const union bt__cell *a,
-                          uint32_t a_step, const union bt__cell *b, uint32_t b_step);
+typedef void bt__strip_fn(uint32_t n, bt_cell *out, const bt_cell *a, uint32_t a_step,
+                          const bt_cell *b, uint32_t b_step);
 
 struct bt__scalar {
     const char *name;
@@ -39,8 +27,7 @@ const struct bt__scalar *bt__scalar_get(uint32_t which);
 int bt__scalar_find(const char *name); /* -1: none */
 bt__strip_fn *bt__scalar_strip(uint32_t which, bt_dtype operands);
 /* Of one element; `args` have the dtype `operands`. */
-union bt__cell bt__scalar_eval(uint32_t which, bt_dtype operands,
-                               const union bt__cell *args);
+bt_cell bt__scalar_eval(uint32_t which, bt_dtype operands, const bt_cell *args);
 
 /* ---- dtypes ---- */
 
@@ -60,9 +47,9 @@ int64_t bt__int_wrap(int64_t value, bt_dtype);
 double bt__float_round(double value, bt_dtype);
 /* Conversion of a value: integers wrap, floats round, float to integer truncates,
  * saturates, NaN gives 0; to bool: whether it is not 0. */
-union bt__cell bt__cell_cast(union bt__cell, bt_dtype from, bt_dtype to);
+bt_cell bt__cell_cast(bt_cell, bt_dtype from, bt_dtype to);
 /* Element `at` as a cell, and back with rounding. */
-union bt__cell bt__cell_load(const void *at, bt_dtype);
-void bt__cell_store(void *at, bt_dtype, union bt__cell);
+bt_cell bt__cell_load(const void *at, bt_dtype);
+void bt__cell_store(void *at, bt_dtype, bt_cell);
 
 #endif

@@ -13,30 +13,30 @@ static double lanes(int64_t extent)
 }
 
 /* Elements of array memory between neighbours along the index; 0: the same element. */
-static int64_t stride_along(const struct bt__strips *s, const bt__node *read, int index,
+static int64_t stride_along(const struct bt__strips *s, const bt_node *read, int index,
                             int *is_linear)
 {
     uint64_t sum = 0;
     *is_linear = 1;
     for (uint32_t a = 0; a < read->narg; a++) {
-        struct bt__linear l;
-        bt__node_as_linear(read->args[a], &l);
-        uint64_t coef = (uint64_t)bt__linear_coef(&l, (uint32_t)index);
+        bt_linear l;
+        bt_node_as_linear(read->args[a], &l);
+        uint64_t coef = (uint64_t)bt_linear_coef(&l, (uint32_t)index);
         sum += coef * (uint64_t)s->strides[read->which][a];
         for (uint32_t i = 0; i < l.n; i++) {
-            if (l.atoms[i]->kind != BT__NODE_INDEX &&
-                (l.atoms[i]->free & bt__index_bit((uint32_t)index)))
+            if (l.atoms[i]->kind != BT_NODE_INDEX &&
+                (l.atoms[i]->free & bt_index_bit((uint32_t)index)))
                 *is_linear = 0;
         }
     }
     return (int64_t)sum;
 }
 
-static double read_cost(const struct bt__strips *s, const bt__node *read, int index,
+static double read_cost(const struct bt__strips *s, const bt_node *read, int index,
                         double nlane)
 {
     int is_linear;
-    if (index < 0 || !(read->free & bt__index_bit((uint32_t)index)))
+    if (index < 0 || !(read->free & bt_index_bit((uint32_t)index)))
         return DISPATCH / nlane;
     int64_t stride = stride_along(s, read, index, &is_linear);
     double nbytes = (double)stride * (double)bt_dtype_nbytes(read->dtype);
@@ -47,16 +47,16 @@ static double read_cost(const struct bt__strips *s, const bt__node *read, int in
     return DISPATCH / nlane + element;
 }
 
-static double cost(const struct bt__strips *, const bt__node *, int index, double nlane);
+static double cost(const struct bt__strips *, const bt_node *, int index, double nlane);
 
 /* Of one point of what the reduction is in. */
-static double reduce_cost(const struct bt__strips *s, const bt__node *node, int index,
+static double reduce_cost(const struct bt__strips *s, const bt_node *node, int index,
                           double nlane, double share, uint32_t *best)
 {
     double points = 1, least = 0;
     for (uint32_t i = 0; i < node->nindex; i++)
         points *= (double)node->coefs[i];
-    if (index >= 0 && (node->free & bt__index_bit((uint32_t)index)))
+    if (index >= 0 && (node->free & bt_index_bit((uint32_t)index)))
         return points * (cost(s, node->args[1], index, nlane) + TURN / nlane);
     for (uint32_t i = 0; i < node->nindex; i++) {
         double own = lanes(node->coefs[i]);
@@ -70,27 +70,27 @@ static double reduce_cost(const struct bt__strips *s, const bt__node *node, int 
     return (least + 2 * TURN) / share;
 }
 
-static double cost(const struct bt__strips *s, const bt__node *node, int index,
+static double cost(const struct bt__strips *s, const bt_node *node, int index,
                    double nlane)
 {
     uint32_t best;
     double sum = 0;
-    if (node->kind == BT__NODE_CONST || node->kind == BT__NODE_INDEX)
+    if (node->kind == BT_NODE_CONST || node->kind == BT_NODE_INDEX)
         return 0;
-    if (node->kind == BT__NODE_REDUCE)
+    if (node->kind == BT_NODE_REDUCE)
         return reduce_cost(s, node, index, nlane, nlane, &best);
-    if (node->kind == BT__NODE_READ)
+    if (node->kind == BT_NODE_READ)
         return read_cost(s, node, index, nlane);
     if (!node->reads)
         return ELEMENT + DISPATCH / nlane;
-    int varies = index >= 0 && (node->free & bt__index_bit((uint32_t)index));
+    int varies = index >= 0 && (node->free & bt_index_bit((uint32_t)index));
     sum = DISPATCH / nlane + (varies ? ELEMENT : 0);
     for (uint32_t i = 0; i < node->narg; i++)
         sum += cost(s, node->args[i], index, nlane);
     return sum;
 }
 
-int bt__strip_of_stage(const struct bt__strips *s, const struct bt__array *array)
+int bt__strip_of_stage(const struct bt__strips *s, const bt_array *array)
 {
     int64_t extent = 1;
     int64_t stride = 1;
@@ -98,7 +98,7 @@ int bt__strip_of_stage(const struct bt__strips *s, const struct bt__array *array
     // without a strip of the stage's, all else goes one by one
     double least = cost(s, array->body, -1, 1) + TURN;
     for (uint32_t i = array->rank; i-- > 0;) {
-        (void)bt__node_is_const(array->extents[i], &extent);
+        (void)bt_node_is_const(array->extents[i], &extent);
         if (extent < 2)
             continue;
         double n = lanes(extent);
@@ -112,14 +112,14 @@ int bt__strip_of_stage(const struct bt__strips *s, const struct bt__array *array
     return best;
 }
 
-uint32_t bt__strip_of_reduction(const struct bt__strips *s, const bt__node *reduce)
+uint32_t bt__strip_of_reduction(const struct bt__strips *s, const bt_node *reduce)
 {
     uint32_t best = reduce->first + reduce->nindex - 1;
     (void)reduce_cost(s, reduce, -1, 1, 1, &best);
     return best;
 }
 
-uint32_t bt__strip_of_nest(const struct bt__strips *s, const bt__node *body, uint32_t n,
+uint32_t bt__strip_of_nest(const struct bt__strips *s, const bt_node *body, uint32_t n,
                            const uint32_t *indices, const int64_t *extents)
 {
     double least = 0;

@@ -13,12 +13,12 @@
 /* ---- accesses ---- */
 
 struct collecting {
-    struct bt__loops *loops;
+    bt_loops *loops;
     bt__accesses *out;
     uint8_t *seen; /* by id */
 };
 
-static int add_reads(struct collecting *c, const bt__node *node)
+static int add_reads(struct collecting *c, const bt_node *node)
 {
     if (!node->reads || c->seen[node->id])
         return 1;
@@ -28,26 +28,26 @@ static int add_reads(struct collecting *c, const bt__node *node)
             return 0;
     }
     struct bt__access read = { .buffer = node->which, .offset = node->args[0] };
-    return node->kind != BT__NODE_READ || BT_PUSH(c->loops->arena, c->out, read);
+    return node->kind != BT_NODE_READ || BT_PUSH(c->loops->arena, c->out, read);
 }
 
-static int add_writes(struct collecting *c, const bt__stmt *stmt)
+static int add_writes(struct collecting *c, const bt_stmt *stmt)
 {
     struct bt__access write = { .buffer = stmt->buffer,
                                 .offset = stmt->offset,
                                 .writes = 1 };
-    if (stmt->kind == BT__STMT_CALL) {
+    if (stmt->kind == BT_STMT_CALL) {
         for (uint32_t i = 0; i < stmt->narg; i++) {
             uint32_t buffer = stmt->args[i].buffer;
             // a kernel may do anything to what is not an input
             write = (struct bt__access){ .buffer = buffer };
-            write.writes = c->loops->roles.at[buffer] != BT__BUFFER_IN;
+            write.writes = c->loops->roles.at[buffer] != BT_BUFFER_INPUT;
             if (stmt->args[i].is_address && !BT_PUSH(c->loops->arena, c->out, write))
                 return 0;
         }
         return 1;
     }
-    if (stmt->kind == BT__STMT_TAKE) {
+    if (stmt->kind == BT_STMT_TAKE) {
         write.takes = 1 + stmt->reducer;
         write.of = stmt->of;
         if (!BT_PUSH(c->loops->arena, c->out, write))
@@ -56,15 +56,15 @@ static int add_writes(struct collecting *c, const bt__stmt *stmt)
         return bt__reducer_get(stmt->reducer)->nstate == 1 ||
                BT_PUSH(c->loops->arena, c->out, write);
     }
-    return stmt->kind != BT__STMT_STORE || BT_PUSH(c->loops->arena, c->out, write);
+    return stmt->kind != BT_STMT_STORE || BT_PUSH(c->loops->arena, c->out, write);
 }
 
-static int collect_block(struct collecting *c, const bt__stmts *block);
+static int collect_block(struct collecting *c, const bt_stmts *block);
 
-static int collect(struct collecting *c, const bt__stmt *stmt)
+static int collect(struct collecting *c, const bt_stmt *stmt)
 {
-    const bt__node *parts[] = { stmt->condition, stmt->offset, stmt->value,
-                                stmt->position };
+    const bt_node *parts[] = { stmt->condition, stmt->offset, stmt->value,
+                               stmt->position };
     for (size_t i = 0; i < BT_COUNT(parts); i++) {
         if (parts[i] && !add_reads(c, parts[i]))
             return 0;
@@ -77,7 +77,7 @@ static int collect(struct collecting *c, const bt__stmt *stmt)
            collect_block(c, &stmt->otherwise);
 }
 
-static int collect_block(struct collecting *c, const bt__stmts *block)
+static int collect_block(struct collecting *c, const bt_stmts *block)
 {
     for (uint32_t i = 0; i < block->len; i++) {
         if (!collect(c, block->at[i]))
@@ -86,18 +86,18 @@ static int collect_block(struct collecting *c, const bt__stmts *block)
     return 1;
 }
 
-int bt__accesses_of(struct bt__loops *loops, const bt__stmt *stmt, bt__accesses *out)
+int bt__accesses_of(bt_loops *loops, const bt_stmt *stmt, bt__accesses *out)
 {
     struct collecting c = { .loops = loops, .out = out };
     c.seen = BT_NEWS(loops->arena, uint8_t, loops->graph->nnode + 1);
     return c.seen && collect(&c, stmt);
 }
 
-static int is_used(struct bt__loops *loops, const bt__stmts *block, uint32_t buffer,
-                   const bt__stmt *but)
+static int is_used(bt_loops *loops, const bt_stmts *block, uint32_t buffer,
+                   const bt_stmt *but)
 {
     for (uint32_t i = 0; i < block->len; i++) {
-        bt__stmt alone = *block->at[i];
+        bt_stmt alone = *block->at[i];
         bt__accesses own = { .len = 0 };
         if (block->at[i] == but)
             continue;
@@ -115,8 +115,7 @@ static int is_used(struct bt__loops *loops, const bt__stmts *block, uint32_t buf
     return 0;
 }
 
-int bt__buffer_used_outside(struct bt__loops *loops, uint32_t buffer,
-                            const bt__stmt *loop)
+int bt__buffer_used_outside(bt_loops *loops, uint32_t buffer, const bt_stmt *loop)
 {
     return is_used(loops, &loops->body, buffer, loop);
 }
@@ -225,7 +224,7 @@ static int only_zero(const struct sum *s)
 
 /* ---- two offsets ---- */
 
-static int64_t coef_of(const struct bt__linear *l, const bt__node *atom)
+static int64_t coef_of(const bt_linear *l, const bt_node *atom)
 {
     for (uint32_t i = 0; i < l->n; i++) {
         if (l->atoms[i] == atom)
@@ -235,7 +234,7 @@ static int64_t coef_of(const struct bt__linear *l, const bt__node *atom)
 }
 
 /* An atom with coefficient x in one offset and y in the other. */
-static int add_atom(struct sum *s, const bt__node *atom, int64_t x, int64_t y,
+static int add_atom(struct sum *s, const bt_node *atom, int64_t x, int64_t y,
                     uint64_t outer, uint32_t number)
 {
     int64_t difference, range;
@@ -251,18 +250,17 @@ static int add_atom(struct sum *s, const bt__node *atom, int64_t x, int64_t y,
         !bt_add_int64(atom->high, -atom->low, &range))
         return 0;
     return add_term(s, x, -range, range,
-                    atom->kind == BT__NODE_INDEX && atom->which == number);
+                    atom->kind == BT_NODE_INDEX && atom->which == number);
 }
 
-int bt__accesses_meet(const bt__node *a, const bt__node *b, uint64_t outer,
-                      uint32_t number)
+int bt__accesses_meet(const bt_node *a, const bt_node *b, uint64_t outer, uint32_t number)
 {
-    struct bt__linear in_a, in_b;
+    bt_linear in_a, in_b;
     struct sum s = { .n = 0 };
     if (!a || !b)
         return 1;
-    bt__node_as_linear(a, &in_a);
-    bt__node_as_linear(b, &in_b);
+    bt_node_as_linear(a, &in_a);
+    bt_node_as_linear(b, &in_b);
     if (in_b.constant == INT64_MIN ||
         !bt_add_int64(in_a.constant, -in_b.constant, &s.constant))
         return 1;

@@ -7,22 +7,22 @@
 #include "compute/transform.h"
 
 struct hoist {
-    struct bt__loops *loops;
-    bt__stmt *loop;
+    bt_loops *loops;
+    bt_stmt *loop;
     bt__accesses all; /* of the loop */
 };
 
 /* Whether an expression has the same value in every turn. */
-static int is_constant(const struct hoist *h, const bt__node *node)
+static int is_constant(const struct hoist *h, const bt_node *node)
 {
     if (!node)
         return 1;
-    if (node->free & bt__index_bit(h->loop->index))
+    if (node->free & bt_index_bit(h->loop->index))
         return 0;
     if (!node->reads)
         return 1;
     for (uint32_t i = 0; i < h->all.len; i++) {
-        if (node->kind == BT__NODE_READ && h->all.at[i].writes &&
+        if (node->kind == BT_NODE_READ && h->all.at[i].writes &&
             h->all.at[i].buffer == node->which)
             return 0;
     }
@@ -36,7 +36,7 @@ static int is_constant(const struct hoist *h, const bt__node *node)
 /* The only access of the local that writes, and none came before it. */
 static int is_first(const struct hoist *h, uint32_t at)
 {
-    const bt__stmt *stmt = h->loop->body.at[at];
+    const bt_stmt *stmt = h->loop->body.at[at];
     uint32_t nwrite = 0;
     for (uint32_t i = 0; i < h->all.len; i++)
         nwrite += h->all.at[i].buffer == stmt->buffer && h->all.at[i].writes;
@@ -56,54 +56,54 @@ static int is_first(const struct hoist *h, uint32_t at)
 
 static int can_go(const struct hoist *h, uint32_t at)
 {
-    const bt__stmt *stmt = h->loop->body.at[at];
-    if (stmt->kind == BT__STMT_CHECK)
+    const bt_stmt *stmt = h->loop->body.at[at];
+    if (stmt->kind == BT_STMT_CHECK)
         return is_constant(h, stmt->condition);
-    return stmt->kind == BT__STMT_STORE &&
-           h->loops->roles.at[stmt->buffer] == BT__BUFFER_LOCAL &&
+    return stmt->kind == BT_STMT_STORE &&
+           h->loops->roles.at[stmt->buffer] == BT_BUFFER_LOCAL &&
            is_constant(h, stmt->offset) && is_constant(h, stmt->value) && is_first(h, at);
 }
 
 /* The condition around the loop. */
-static bt_status move_condition(struct hoist *h, struct bt__place *place)
+static bt_status move_condition(struct hoist *h, bt_stmt_place *place)
 {
-    bt__stmts inside = { .len = 0 };
-    bt__stmt *choice = h->loop->body.at[0];
+    bt_stmts inside = { .len = 0 };
+    bt_stmt *choice = h->loop->body.at[0];
     if (!BT_PUSH(h->loops->arena, &inside, h->loop))
-        return bt__loops_why(h->loops);
+        return bt_loops_why(h->loops);
     h->loop->body = choice->body;
     choice->body = inside;
     place->block->at[place->at] = choice;
     return NULL;
 }
 
-static bt_status move_statements(struct hoist *h, struct bt__place *place)
+static bt_status move_statements(struct hoist *h, bt_stmt_place *place)
 {
-    bt__stmts out = { .len = 0 }, rest = { .len = 0 };
+    bt_stmts out = { .len = 0 }, rest = { .len = 0 };
     for (uint32_t i = 0; i < h->loop->body.len; i++) {
-        bt__stmts *to = can_go(h, i) ? &out : &rest;
+        bt_stmts *to = can_go(h, i) ? &out : &rest;
         if (!BT_PUSH(h->loops->arena, to, h->loop->body.at[i]))
-            return bt__loops_why(h->loops);
+            return bt_loops_why(h->loops);
     }
     if (out.len == 0)
         return bt__loops_refuse(h->loops, "all that i%u does depends on it",
                                 h->loop->index);
     if (!BT_PUSH(h->loops->arena, &out, h->loop) ||
-        !bt__stmts_replace(h->loops, place->block, place->at, &out))
-        return bt__loops_why(h->loops);
+        !bt_stmts_replace(h->loops, place->block, place->at, &out))
+        return bt_loops_why(h->loops);
     h->loop->body = rest;
     return NULL;
 }
 
-bt_status bt__loops_hoist(struct bt__loops *loops, bt__stmt *loop)
+bt_status bt_loops_hoist(bt_loops *loops, bt_stmt *loop)
 {
-    struct bt__place place;
+    bt_stmt_place place;
     struct hoist h = { .loops = loops, .loop = loop };
     BT_TRY(bt__loops_find_loop(loops, loop, &place));
     if (!bt__accesses_of(loops, loop, &h.all))
-        return bt__loops_why(loops);
-    const bt__stmt *only = loop->body.len == 1 ? loop->body.at[0] : NULL;
-    if (only && only->kind == BT__STMT_IF && !only->otherwise.len &&
+        return bt_loops_why(loops);
+    const bt_stmt *only = loop->body.len == 1 ? loop->body.at[0] : NULL;
+    if (only && only->kind == BT_STMT_IF && !only->otherwise.len &&
         (loop->extent > 0 || !only->condition->reads) && is_constant(&h, only->condition))
         return move_condition(&h, &place);
     if (loop->is_parallel || loop->extent < 1)

@@ -26,19 +26,19 @@ static const struct bt__access *find_conflict(const bt__accesses *all, uint64_t 
     return NULL;
 }
 
-bt_status bt__loops_interchange(struct bt__loops *loops, bt__stmt *outer)
+bt_status bt_loops_interchange(bt_loops *loops, bt_stmt *outer)
 {
-    struct bt__place place;
+    bt_stmt_place place;
     bt__accesses all = { .len = 0 };
     BT_TRY(bt__loops_find_loop(loops, outer, &place));
-    if (outer->body.len != 1 || outer->body.at[0]->kind != BT__STMT_FOR)
+    if (outer->body.len != 1 || outer->body.at[0]->kind != BT_STMT_FOR)
         return bt__loops_refuse(loops, "the body of i%u is not one loop", outer->index);
-    bt__stmt *inner = outer->body.at[0];
+    bt_stmt *inner = outer->body.at[0];
     if (outer->is_parallel || inner->is_parallel)
         return bt__loops_refuse(loops, "a parallel loop keeps its place");
     uint8_t *is_private = bt__locals_private(loops, inner);
     if (!is_private || !bt__accesses_of(loops, inner, &all))
-        return bt__loops_why(loops);
+        return bt_loops_why(loops);
     const struct bt__access *found =
         outer->extent > 1 && inner->extent > 1
             ? find_conflict(&all, place.open, is_private, outer->index, inner->index)
@@ -49,7 +49,7 @@ bt_status bt__loops_interchange(struct bt__loops *loops, bt__stmt *outer)
                                 "what is done to %s may matter",
                                 outer->index, inner->index,
                                 loops->graph->arrays[found->buffer].name);
-    bt__stmts body = inner->body;
+    bt_stmts body = inner->body;
     inner->body = outer->body;
     inner->body.at[0] = outer;
     outer->body = body;

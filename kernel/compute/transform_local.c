@@ -11,14 +11,14 @@
 #include <string.h>
 
 struct stored {
-    const bt__node *offset;
+    const bt_node *offset;
     uint64_t swept; /* loops over these have ended */
 };
 
 struct walker {
-    struct bt__loops *loops;
+    bt_loops *loops;
     uint32_t buffer;
-    const bt__stmt *loop;
+    const bt_stmt *loop;
     bt_vec(struct stored) stored;
     int no_memory, fails;
 };
@@ -28,15 +28,15 @@ struct walker {
 /* Whether the offset takes every value below nelem as its indices run. */
 static int covers(const struct stored *s, int64_t nelem)
 {
-    struct bt__linear l;
+    bt_linear l;
     int64_t done = 1;
-    bt__node_as_linear(s->offset, &l);
+    bt_node_as_linear(s->offset, &l);
     if ((s->offset->free & ~s->swept) || l.constant)
         return 0;
     for (uint32_t n = 0; n < l.n; n++) {
-        const bt__node *next = NULL;
+        const bt_node *next = NULL;
         for (uint32_t i = 0; i < l.n; i++) {
-            if (l.coefs[i] == done && l.atoms[i]->kind == BT__NODE_INDEX)
+            if (l.coefs[i] == done && l.atoms[i]->kind == BT_NODE_INDEX)
                 next = l.atoms[i];
         }
         if (!next || !bt_mul_int64(done, next->high + 1, &done))
@@ -47,7 +47,7 @@ static int covers(const struct stored *s, int64_t nelem)
 
 static int is_covered(const struct walker *w)
 {
-    int64_t nelem = bt__loops_nelem(w->loops, w->buffer);
+    int64_t nelem = bt_loops_nelem(w->loops, w->buffer);
     for (uint32_t i = 0; i < w->stored.len; i++) {
         if (covers(&w->stored.at[i], nelem))
             return 1;
@@ -55,7 +55,7 @@ static int is_covered(const struct walker *w)
     return 0;
 }
 
-static int is_stored(const struct walker *w, const bt__node *offset)
+static int is_stored(const struct walker *w, const bt_node *offset)
 {
     for (uint32_t i = 0; i < w->stored.len; i++) {
         if (w->stored.at[i].offset == offset)
@@ -64,7 +64,7 @@ static int is_stored(const struct walker *w, const bt__node *offset)
     return is_covered(w);
 }
 
-static void add(struct walker *w, const bt__node *offset)
+static void add(struct walker *w, const bt_node *offset)
 {
     struct stored s = { offset, 0 };
     // what it depends on may change
@@ -74,11 +74,11 @@ static void add(struct walker *w, const bt__node *offset)
 
 /* ---- expressions ---- */
 
-static void look(struct walker *w, const bt__node *node)
+static void look(struct walker *w, const bt_node *node)
 {
     if (!node->reads)
         return;
-    if (node->kind == BT__NODE_READ && node->which == w->buffer &&
+    if (node->kind == BT_NODE_READ && node->which == w->buffer &&
         !is_stored(w, node->args[0]))
         w->fails = 1;
     for (uint32_t i = 0; i < node->narg && !w->fails; i++)
@@ -87,9 +87,9 @@ static void look(struct walker *w, const bt__node *node)
 
 /* ---- statements ---- */
 
-static void walk_block(struct walker *w, const bt__stmts *block);
+static void walk_block(struct walker *w, const bt_stmts *block);
 
-static void walk_for(struct walker *w, const bt__stmt *stmt, int is_around)
+static void walk_for(struct walker *w, const bt_stmt *stmt, int is_around)
 {
     uint32_t before = w->stored.len;
     if (stmt->extent <= 0)
@@ -100,11 +100,10 @@ static void walk_for(struct walker *w, const bt__stmt *stmt, int is_around)
     if (stmt == w->loop)
         w->stored.len = 0;
     for (uint32_t i = before; i < w->stored.len; i++)
-        w->stored.at[i].swept |=
-            w->stored.at[i].offset->free & bt__index_bit(stmt->index);
+        w->stored.at[i].swept |= w->stored.at[i].offset->free & bt_index_bit(stmt->index);
 }
 
-static int contains(const bt__stmts *block, const bt__stmt *stmt)
+static int contains(const bt_stmts *block, const bt_stmt *stmt)
 {
     for (uint32_t i = 0; i < block->len; i++) {
         if (block->at[i] == stmt || contains(&block->at[i]->body, stmt) ||
@@ -115,7 +114,7 @@ static int contains(const bt__stmts *block, const bt__stmt *stmt)
 }
 
 /* What both ways store. */
-static void walk_if(struct walker *w, const bt__stmt *stmt)
+static void walk_if(struct walker *w, const bt_stmt *stmt)
 {
     int is_around = contains(&stmt->body, w->loop) || contains(&stmt->otherwise, w->loop);
     // where the loop is in one of the ways, nothing is known before and after
@@ -146,10 +145,10 @@ static void walk_if(struct walker *w, const bt__stmt *stmt)
     w->stored.len = is_around ? 0 : n;
 }
 
-static void walk_stmt(struct walker *w, const bt__stmt *stmt)
+static void walk_stmt(struct walker *w, const bt_stmt *stmt)
 {
-    const bt__node *parts[] = { stmt->condition, stmt->offset, stmt->value,
-                                stmt->position };
+    const bt_node *parts[] = { stmt->condition, stmt->offset, stmt->value,
+                               stmt->position };
     for (size_t i = 0; i < BT_COUNT(parts); i++) {
         if (parts[i])
             look(w, parts[i]);
@@ -161,38 +160,38 @@ static void walk_stmt(struct walker *w, const bt__stmt *stmt)
             w->fails = 1;
         look(w, stmt->args[i].value);
     }
-    if (stmt->kind == BT__STMT_TAKE &&
+    if (stmt->kind == BT_STMT_TAKE &&
         (stmt->buffer == w->buffer ||
          (bt__reducer_get(stmt->reducer)->nstate > 1 && stmt->buffer2 == w->buffer)) &&
         !is_stored(w, stmt->offset))
         w->fails = 1;
-    if (stmt->kind == BT__STMT_STORE && stmt->buffer == w->buffer)
+    if (stmt->kind == BT_STMT_STORE && stmt->buffer == w->buffer)
         add(w, stmt->offset);
-    if (stmt->kind == BT__STMT_FOR)
+    if (stmt->kind == BT_STMT_FOR)
         walk_for(w, stmt, contains(&stmt->body, w->loop));
-    if (stmt->kind == BT__STMT_IF)
+    if (stmt->kind == BT_STMT_IF)
         walk_if(w, stmt);
 }
 
-static void walk_block(struct walker *w, const bt__stmts *block)
+static void walk_block(struct walker *w, const bt_stmts *block)
 {
     for (uint32_t i = 0; i < block->len && !w->fails && !w->no_memory; i++)
         walk_stmt(w, block->at[i]);
 }
 
-int bt__local_is_private(struct bt__loops *loops, uint32_t buffer, const bt__stmt *loop)
+int bt__local_is_private(bt_loops *loops, uint32_t buffer, const bt_stmt *loop)
 {
     struct walker w = { .loops = loops, .buffer = buffer, .loop = loop };
     walk_block(&w, &loops->body);
     return w.no_memory ? -1 : !w.fails;
 }
 
-uint8_t *bt__locals_private(struct bt__loops *loops, const bt__stmt *loop)
+uint8_t *bt__locals_private(bt_loops *loops, const bt_stmt *loop)
 {
     uint32_t n = loops->graph->narray;
     uint8_t *out = BT_NEWS(loops->arena, uint8_t, n);
     for (uint32_t i = 0; out && i < n; i++) {
-        if (loops->roles.at[i] != BT__BUFFER_LOCAL)
+        if (loops->roles.at[i] != BT_BUFFER_LOCAL)
             continue;
         int is_private = bt__local_is_private(loops, i, loop);
         if (is_private < 0)

@@ -9,8 +9,8 @@
 #include "compute/transform.h"
 
 struct merge {
-    struct bt__loops *loops;
-    bt__stmt *first, *second;
+    bt_loops *loops;
+    bt_stmt *first, *second;
     uint32_t number; /* the index of both */
     uint8_t *is_private;
 };
@@ -21,7 +21,7 @@ static bt_status find_private(struct merge *m)
     uint8_t *first = bt__locals_private(m->loops, m->first);
     uint8_t *second = bt__locals_private(m->loops, m->second);
     if (!first || !second)
-        return bt__loops_why(m->loops);
+        return bt_loops_why(m->loops);
     for (uint32_t i = 0; i < m->loops->graph->narray; i++)
         first[i] &= second[i];
     m->is_private = first;
@@ -29,19 +29,19 @@ static bt_status find_private(struct merge *m)
 }
 
 /* Accesses with the loop's index as the common one. */
-static bt_status accesses_of(const struct merge *m, const bt__stmt *loop,
+static bt_status accesses_of(const struct merge *m, const bt_stmt *loop,
                              bt__accesses *out)
 {
-    bt__graph *g = m->loops->graph;
-    const bt__node *by = bt__node_index(g, m->number, loop->extent);
+    bt_graph *g = m->loops->graph;
+    const bt_node *by = bt_node_index(g, m->number, loop->extent);
     if (!by || !bt__accesses_of(m->loops, loop, out))
-        return bt__loops_why(m->loops);
+        return bt_loops_why(m->loops);
     for (uint32_t i = 0; i < out->len && loop->index != m->number; i++) {
         if (!out->at[i].offset)
             continue;
-        out->at[i].offset = bt__node_substitute(g, out->at[i].offset, loop->index, by);
+        out->at[i].offset = bt_node_substitute(g, out->at[i].offset, loop->index, by);
         if (!out->at[i].offset)
-            return bt__loops_why(m->loops);
+            return bt_loops_why(m->loops);
     }
     return NULL;
 }
@@ -65,30 +65,29 @@ static bt_status check(struct merge *m, uint64_t open)
 }
 
 /* The loop's index as the common one. */
-static bt_status rename_index(const struct merge *m, bt__stmt *loop, struct bt__edit *out)
+static bt_status rename_index(const struct merge *m, bt_stmt *loop, struct bt__edit *out)
 {
-    bt__graph *g = m->loops->graph;
+    bt_graph *g = m->loops->graph;
     struct bt__by_index by = { g, loop->index,
-                               bt__node_index(g, m->number, loop->extent) };
+                               bt_node_index(g, m->number, loop->extent) };
     return bt__edit_make(m->loops, loop, bt__change_index, &by, out);
 }
 
-static bt_status apply(const struct merge *m, const struct bt__place *place)
+static bt_status apply(const struct merge *m, const bt_stmt_place *place)
 {
     struct bt__edit first, second;
-    bt__stmts body = { .len = 0 };
+    bt_stmts body = { .len = 0 };
     for (uint32_t i = 0; i < m->first->body.len + m->second->body.len; i++) {
-        bt__stmt *stmt = i < m->first->body.len
-                             ? m->first->body.at[i]
-                             : m->second->body.at[i - m->first->body.len];
+        bt_stmt *stmt = i < m->first->body.len
+                            ? m->first->body.at[i]
+                            : m->second->body.at[i - m->first->body.len];
         if (!BT_PUSH(m->loops->arena, &body, stmt))
-            return bt__loops_why(m->loops);
+            return bt_loops_why(m->loops);
     }
     BT_TRY(rename_index(m, m->first, &first));
     BT_TRY(rename_index(m, m->second, &second));
-    if (!bt__stmts_replace(m->loops, place->block, place->at + 1,
-                           &(bt__stmts){ .len = 0 }))
-        return bt__loops_why(m->loops);
+    if (!bt_stmts_replace(m->loops, place->block, place->at + 1, &(bt_stmts){ .len = 0 }))
+        return bt_loops_why(m->loops);
     bt__edit_swap(m->first, &first);
     bt__edit_swap(m->second, &second);
     m->first->index = m->number;
@@ -96,25 +95,25 @@ static bt_status apply(const struct merge *m, const struct bt__place *place)
     return NULL;
 }
 
-bt_status bt__loops_merge(struct bt__loops *loops, bt__stmt *first)
+bt_status bt_loops_merge(bt_loops *loops, bt_stmt *first)
 {
-    struct bt__place place;
+    bt_stmt_place place;
     BT_TRY(bt__loops_find_loop(loops, first, &place));
-    bt__stmt *second =
+    bt_stmt *second =
         place.at + 1 < place.block->len ? place.block->at[place.at + 1] : NULL;
-    if (!second || second->kind != BT__STMT_FOR || second->extent != first->extent)
+    if (!second || second->kind != BT_STMT_FOR || second->extent != first->extent)
         return bt__loops_refuse(loops, "no loop of as many turns follows i%u",
                                 first->index);
     if (first->is_parallel || second->is_parallel)
         return bt__loops_refuse(loops, "a parallel loop stays as it is");
     // the first's index, where nothing inside the second has it
-    uint64_t inside = bt__stmt_indices(second) & ~bt__index_bit(second->index);
-    int number = inside & bt__index_bit(first->index)
-                     ? bt__index_unused(place.open | bt__stmt_indices(first) |
-                                        bt__stmt_indices(second))
+    uint64_t inside = bt_stmt_indices(second) & ~bt_index_bit(second->index);
+    int number = inside & bt_index_bit(first->index)
+                     ? bt_index_unused(place.open | bt_stmt_indices(first) |
+                                       bt_stmt_indices(second))
                      : (int)first->index;
     if (number < 0)
-        return bt__loops_refuse(loops, "all %d indices are in use", BT__MAX_INDEX);
+        return bt__loops_refuse(loops, "all %d indices are in use", BT_MAX_INDEX);
     struct merge m = { .loops = loops, .first = first, .second = second };
     m.number = (uint32_t)number;
     BT_TRY(check(&m, place.open));

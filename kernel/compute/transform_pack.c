@@ -11,15 +11,15 @@
 #include "compute/transform.h"
 
 struct pack {
-    struct bt__loops *loops;
-    bt__stmt *loop;
+    bt_loops *loops;
+    bt_stmt *loop;
     uint32_t buffer, copy;
-    const bt__node *offset; /* that all reads have */
+    const bt_node *offset; /* that all reads have */
     int fails;
     uint32_t nindex; /* of loops that the offset depends on, outermost first */
-    uint32_t indices[BT__MAX_INDEX];
-    int64_t extents[BT__MAX_INDEX];
-    const bt__node *place; /* in the copy */
+    uint32_t indices[BT_MAX_INDEX];
+    int64_t extents[BT_MAX_INDEX];
+    const bt_node *place; /* in the copy */
 };
 
 /* ---- what is read ---- */
@@ -36,13 +36,13 @@ static int find_offset(struct pack *p)
         p->offset = all.at[i].offset;
     }
     p->fails |= !p->offset || p->offset->reads || p->offset->low < 0 ||
-                p->offset->high >= bt__loops_nelem(p->loops, p->buffer);
+                p->offset->high >= bt_loops_nelem(p->loops, p->buffer);
     return 1;
 }
 
-static int finds_read(const struct pack *p, const bt__node *node)
+static int finds_read(const struct pack *p, const bt_node *node)
 {
-    if (node->kind == BT__NODE_READ && node->which == p->buffer)
+    if (node->kind == BT_NODE_READ && node->which == p->buffer)
         return 1;
     for (uint32_t i = 0; node->reads && i < node->narg; i++) {
         if (finds_read(p, node->args[i]))
@@ -51,23 +51,23 @@ static int finds_read(const struct pack *p, const bt__node *node)
     return 0;
 }
 
-static int has_none(void *self, bt__stmt *stmt, const bt__node **slot)
+static int has_none(void *self, bt_stmt *stmt, const bt_node **slot)
 {
     (void)stmt;
     return !finds_read(self, *slot);
 }
 
 /* The loops on the way to the first read. */
-static void find_indices(struct pack *p, bt__stmt *stmt)
+static void find_indices(struct pack *p, bt_stmt *stmt)
 {
-    if (stmt->kind == BT__STMT_FOR && (p->offset->free & bt__index_bit(stmt->index))) {
+    if (stmt->kind == BT_STMT_FOR && (p->offset->free & bt_index_bit(stmt->index))) {
         p->indices[p->nindex] = stmt->index;
         p->extents[p->nindex++] = stmt->extent;
     }
     for (uint32_t i = 0; i < stmt->body.len + stmt->otherwise.len; i++) {
-        bt__stmt *inner = i < stmt->body.len ? stmt->body.at[i]
-                                             : stmt->otherwise.at[i - stmt->body.len];
-        if (!bt__stmt_walk(inner, has_none, p)) {
+        bt_stmt *inner = i < stmt->body.len ? stmt->body.at[i]
+                                            : stmt->otherwise.at[i - stmt->body.len];
+        if (!bt_stmt_walk(inner, has_none, p)) {
             find_indices(p, inner);
             return;
         }
@@ -78,13 +78,13 @@ static void find_indices(struct pack *p, bt__stmt *stmt)
 
 static int add_copy(struct pack *p, uint32_t role)
 {
-    const bt__node *indices[BT__MAX_INDEX];
-    int64_t strides[BT__MAX_INDEX], nelem = 1;
-    bt__graph *g = p->loops->graph;
+    const bt_node *indices[BT_MAX_INDEX];
+    int64_t strides[BT_MAX_INDEX], nelem = 1;
+    bt_graph *g = p->loops->graph;
     bt_text name;
     bt_dtype dtype = g->arrays[p->buffer].dtype;
     for (uint32_t i = p->nindex; i-- > 0;) {
-        indices[i] = bt__node_index(g, p->indices[i], p->extents[i]);
+        indices[i] = bt_node_index(g, p->indices[i], p->extents[i]);
         strides[i] = nelem;
         if (!bt_mul_int64(nelem, p->extents[i], &nelem))
             nelem = INT64_MAX;
@@ -96,95 +96,94 @@ static int add_copy(struct pack *p, uint32_t role)
     }
     bt_text_init(&name, p->loops->arena);
     bt_text_addf(&name, "p%u", g->narray);
-    p->place = bt__node_linear(g, 0, p->nindex, indices, strides);
+    p->place = bt_node_linear(g, 0, p->nindex, indices, strides);
     return p->place && bt_text_get(&name) &&
-           bt__loops_add_buffer(p->loops, role, bt_text_get(&name), dtype, nelem,
-                                &p->copy);
+           bt_loops_add_buffer(p->loops, role, bt_text_get(&name), dtype, nelem,
+                               &p->copy);
 }
 
 /* The nest that fills it. */
-static bt__stmt *copying_nest(const struct pack *p)
+static bt_stmt *copying_nest(const struct pack *p)
 {
-    bt__stmts whole = { .len = 0 }, *to = &whole;
+    bt_stmts whole = { .len = 0 }, *to = &whole;
     for (uint32_t i = 0; i < p->nindex; i++) {
-        bt__stmt *loop = bt__stmt_add(p->loops, to, BT__STMT_FOR);
+        bt_stmt *loop = bt_stmt_add(p->loops, to, BT_STMT_FOR);
         if (!loop)
             return NULL;
         loop->index = p->indices[i];
         loop->extent = p->extents[i];
         to = &loop->body;
     }
-    bt__stmt *store = bt__stmt_add(p->loops, to, BT__STMT_STORE);
+    bt_stmt *store = bt_stmt_add(p->loops, to, BT_STMT_STORE);
     if (!store)
         return NULL;
     store->buffer = p->copy;
     store->offset = p->place;
-    store->value = bt__loops_read(p->loops, p->buffer, p->offset);
+    store->value = bt_loops_read(p->loops, p->buffer, p->offset);
     return store->value ? whole.at[0] : NULL;
 }
 
-static const bt__node *read_copy(void *self, const bt__node *node)
+static const bt_node *read_copy(void *self, const bt_node *node)
 {
     const struct pack *p = self;
-    return node->kind == BT__NODE_READ && node->which == p->buffer
-               ? bt__loops_read(p->loops, p->copy, p->place)
+    return node->kind == BT_NODE_READ && node->which == p->buffer
+               ? bt_loops_read(p->loops, p->copy, p->place)
                : node;
 }
 
-static const bt__node *change(void *self, const bt__stmt *stmt, const bt__node **slot)
+static const bt_node *change(void *self, const bt_stmt *stmt, const bt_node **slot)
 {
     struct pack *p = self;
-    struct bt__by_node by = { p->loops, read_copy, p };
+    bt_by_node by = { p->loops, read_copy, p };
     (void)stmt;
-    return bt__node_change(&by, *slot);
+    return bt_node_change(&by, *slot);
 }
 
-static bt_status check(struct pack *p, const struct bt__place *place, uint32_t role)
+static bt_status check(struct pack *p, const bt_stmt_place *place, uint32_t role)
 {
-    const bt__graph *g = p->loops->graph;
+    const bt_graph *g = p->loops->graph;
     const char *name = g->arrays[p->buffer].name;
-    if (role == BT__BUFFER_TEMP && place->is_in_parallel)
+    if (role == BT_BUFFER_TEMP && place->is_in_parallel)
         return bt__loops_refuse(p->loops, "inside a parallel loop a copy of %s is local",
                                 name);
-    if (role == BT__BUFFER_LOCAL && bt__stmt_has_parallel(p->loop))
+    if (role == BT_BUFFER_LOCAL && bt__stmt_has_parallel(p->loop))
         return bt__loops_refuse(p->loops,
                                 "what turns of parallel loops in i%u read is not local",
                                 p->loop->index);
     // a local is another one in each turn
-    if (p->loops->roles.at[p->buffer] == BT__BUFFER_LOCAL)
+    if (p->loops->roles.at[p->buffer] == BT_BUFFER_LOCAL)
         return bt__loops_refuse(p->loops, "%s is local already", name);
     return NULL;
 }
 
-bt_status bt__loops_pack(struct bt__loops *loops, bt__stmt *loop, uint32_t buffer,
-                         uint32_t role)
+bt_status bt_loops_pack(bt_loops *loops, bt_stmt *loop, uint32_t buffer, uint32_t role)
 {
-    struct bt__place place;
+    bt_stmt_place place;
     struct bt__edit edit;
-    bt__stmts both = { .len = 0 };
+    bt_stmts both = { .len = 0 };
     struct pack p = { .loops = loops, .loop = loop, .buffer = buffer };
     BT_TRY(bt__loops_find_loop(loops, loop, &place));
-    if (buffer >= loops->graph->narray || role < BT__BUFFER_TEMP)
+    if (buffer >= loops->graph->narray || role < BT_BUFFER_TEMP)
         return bt__loops_refuse(loops, "buffer %u is none, or the copy no temporary",
                                 buffer);
     BT_TRY(check(&p, &place, role));
     if (!find_offset(&p))
-        return bt__loops_why(loops);
+        return bt_loops_why(loops);
     if (!p.fails)
         find_indices(&p, loop);
     if (!p.fails && p.nindex && !add_copy(&p, role))
-        return bt__loops_why(loops);
+        return bt_loops_why(loops);
     if (p.fails || !p.nindex)
         return bt__loops_refuse(loops,
                                 "i%u does not read %s by one offset that is in bounds",
                                 loop->index, loops->graph->arrays[buffer].name);
-    bt__stmt *nest = copying_nest(&p);
+    bt_stmt *nest = copying_nest(&p);
     if (!nest || !BT_PUSH(loops->arena, &both, nest) ||
         !BT_PUSH(loops->arena, &both, loop))
-        return bt__loops_why(loops);
+        return bt_loops_why(loops);
     BT_TRY(bt__edit_make(loops, loop, change, &p, &edit));
-    if (!bt__stmts_replace(loops, place.block, place.at, &both))
-        return bt__loops_why(loops);
+    if (!bt_stmts_replace(loops, place.block, place.at, &both))
+        return bt_loops_why(loops);
     bt__edit_swap(loop, &edit);
     return NULL;
 }

@@ -13,8 +13,8 @@
 enum { MOST_CUTS = 8 };
 
 struct peel {
-    struct bt__loops *loops;
-    bt__stmt *loop;
+    bt_loops *loops;
+    bt_stmt *loop;
     uint32_t ncut;
     int64_t cuts[MOST_CUTS + 2]; /* first turns of the parts; then the extent */
 };
@@ -38,27 +38,27 @@ static void add_cut(struct peel *p, int64_t turn)
     p->ncut++;
 }
 
-static int is_bounded(const bt__node *node)
+static int is_bounded(const bt_node *node)
 {
     const int64_t far = INT64_MAX / 4;
     return node->low > -far && node->high < far;
 }
 
 /* 0 <= l */
-static int meet_term(struct peel *p, const bt__node *l)
+static int meet_term(struct peel *p, const bt_node *l)
 {
-    struct bt__linear parts;
-    bt__node_as_linear(l, &parts);
-    int64_t coef = bt__linear_coef(&parts, p->loop->index);
+    bt_linear parts;
+    bt_node_as_linear(l, &parts);
+    int64_t coef = bt_linear_coef(&parts, p->loop->index);
     if (coef == 0 || coef == INT64_MIN)
         return 1;
-    const bt__node *index =
-        bt__node_index(p->loops->graph, p->loop->index, p->loop->extent);
-    const bt__node *rest = bt__node_linear(
-        p->loops->graph, 0, 2, (const bt__node *[]){ l, index }, (int64_t[]){ 1, -coef });
+    const bt_node *index =
+        bt_node_index(p->loops->graph, p->loop->index, p->loop->extent);
+    const bt_node *rest = bt_node_linear(
+        p->loops->graph, 0, 2, (const bt_node *[]){ l, index }, (int64_t[]){ 1, -coef });
     if (!rest)
         return 0;
-    if ((rest->free & bt__index_bit(p->loop->index)) || !is_bounded(rest))
+    if ((rest->free & bt_index_bit(p->loop->index)) || !is_bounded(rest))
         return 1;
     if (coef > 0) {
         add_cut(p, bt_ceildiv_int64(-rest->high, coef));
@@ -70,19 +70,19 @@ static int meet_term(struct peel *p, const bt__node *l)
     return 1;
 }
 
-static int meet(void *self, bt__stmt *stmt, const bt__node **slot)
+static int meet(void *self, bt_stmt *stmt, const bt_node **slot)
 {
     struct peel *p = self;
-    bt__nodes conjuncts = { .len = 0 };
+    bt_nodes conjuncts = { .len = 0 };
     int64_t zero;
-    if (stmt->kind != BT__STMT_IF || slot != &stmt->condition)
+    if (stmt->kind != BT_STMT_IF || slot != &stmt->condition)
         return 1;
-    if (!bt__node_conjuncts(p->loops->arena, *slot, &conjuncts))
+    if (!bt_node_conjuncts(p->loops->arena, *slot, &conjuncts))
         return 0;
     for (uint32_t i = 0; i < conjuncts.len; i++) {
-        const bt__node *c = conjuncts.at[i];
-        if (c->kind == BT__NODE_SCALAR && c->which == BT__SCALAR_LE &&
-            bt__node_is_const(c->args[0], &zero) && zero == 0 &&
+        const bt_node *c = conjuncts.at[i];
+        if (c->kind == BT_NODE_SCALAR && c->which == BT_SCALAR_LE &&
+            bt_node_is_const(c->args[0], &zero) && zero == 0 &&
             c->args[1]->dtype == BT_INT64 && !meet_term(p, c->args[1]))
             return 0;
     }
@@ -91,27 +91,27 @@ static int meet(void *self, bt__stmt *stmt, const bt__node **slot)
 
 /* ---- parts ---- */
 
-static bt_status make_edit(const struct peel *p, bt__stmt *loop, int64_t first,
+static bt_status make_edit(const struct peel *p, bt_stmt *loop, int64_t first,
                            int64_t extent, struct bt__edit *out)
 {
-    bt__graph *g = p->loops->graph;
-    const bt__node *turn = bt__node_index(g, loop->index, extent);
+    bt_graph *g = p->loops->graph;
+    const bt_node *turn = bt_node_index(g, loop->index, extent);
     struct bt__by_index by = { g, loop->index,
-                               bt__node_linear(g, first, 1, &turn, (int64_t[]){ 1 }) };
+                               bt_node_linear(g, first, 1, &turn, (int64_t[]){ 1 }) };
     return bt__edit_make(p->loops, loop, bt__change_index, &by, out);
 }
 
 static bt_status make_parts(struct peel *p, uint32_t longest, struct bt__edit *edit,
-                            bt__stmts *out)
+                            bt_stmts *out)
 {
     int64_t first = 0;
     for (uint32_t i = 0; i <= p->ncut; first = p->cuts[i++]) {
-        bt__stmt *part = p->loop;
+        bt_stmt *part = p->loop;
         if (i == longest) {
             BT_TRY(make_edit(p, part, first, p->cuts[i] - first, edit));
         } else {
             struct bt__edit own;
-            part = bt__stmt_copy(p->loops, p->loop);
+            part = bt_stmt_copy(p->loops, p->loop);
             if (!part)
                 return bt_no_memory();
             BT_TRY(make_edit(p, part, first, p->cuts[i] - first, &own));
@@ -124,17 +124,17 @@ static bt_status make_parts(struct peel *p, uint32_t longest, struct bt__edit *e
     return NULL;
 }
 
-bt_status bt__loops_peel(struct bt__loops *loops, bt__stmt *loop)
+bt_status bt_loops_peel(bt_loops *loops, bt_stmt *loop)
 {
     struct peel p = { .loops = loops, .loop = loop };
-    struct bt__place place;
+    bt_stmt_place place;
     struct bt__edit edit;
-    bt__stmts parts = { .len = 0 };
+    bt_stmts parts = { .len = 0 };
     int64_t first = 0, most = 0;
     uint32_t longest = 0;
     BT_TRY(bt__loops_find_loop(loops, loop, &place));
-    if (!bt__stmt_walk(loop, meet, &p))
-        return bt__loops_why(loops);
+    if (!bt_stmt_walk(loop, meet, &p))
+        return bt_loops_why(loops);
     if (p.ncut == 0)
         return bt__loops_refuse(loops, "no condition changes as i%u runs", loop->index);
     p.cuts[p.ncut] = loop->extent;
@@ -145,8 +145,8 @@ bt_status bt__loops_peel(struct bt__loops *loops, bt__stmt *loop)
         }
     }
     BT_TRY(make_parts(&p, longest, &edit, &parts));
-    if (!bt__stmts_replace(loops, place.block, place.at, &parts))
-        return bt__loops_why(loops);
+    if (!bt_stmts_replace(loops, place.block, place.at, &parts))
+        return bt_loops_why(loops);
     bt__edit_swap(loop, &edit);
     loop->extent = most;
     return NULL;

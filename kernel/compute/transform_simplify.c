@@ -6,11 +6,11 @@
 #include "compute/transform.h"
 
 struct simplify {
-    struct bt__loops *loops;
+    bt_loops *loops;
 };
 
-static int simplify_block(struct simplify *s, const bt__stmts *from,
-                          const struct bt__facts *facts, bt__stmts *out);
+static int simplify_block(struct simplify *s, const bt_stmts *from,
+                          const struct bt__facts *facts, bt_stmts *out);
 
 /* ---- expressions ---- */
 
@@ -19,28 +19,28 @@ struct deciding {
     const struct bt__facts *facts;
 };
 
-static const bt__node *decide(void *self, const bt__node *node)
+static const bt_node *decide(void *self, const bt_node *node)
 {
     const struct deciding *d = self;
-    bt__graph *g = d->s->loops->graph;
-    if (node->kind != BT__NODE_SELECT)
+    bt_graph *g = d->s->loops->graph;
+    if (node->kind != BT_NODE_SELECT)
         return node;
     if (bt__facts_imply(g, d->facts, node->args[0]))
         return node->args[1];
-    const bt__node *opposite = bt__node_scalar(g, BT__SCALAR_NOT, node->args[0], NULL);
+    const bt_node *opposite = bt_node_scalar(g, BT_SCALAR_NOT, node->args[0], NULL);
     return !opposite                                ? NULL
            : bt__facts_imply(g, d->facts, opposite) ? node->args[2]
                                                     : node;
 }
 
-static int decide_all(struct simplify *s, bt__stmt *stmt, const struct bt__facts *facts)
+static int decide_all(struct simplify *s, bt_stmt *stmt, const struct bt__facts *facts)
 {
-    const bt__node **slots[] = { &stmt->condition, &stmt->offset, &stmt->value,
-                                 &stmt->position };
+    const bt_node **slots[] = { &stmt->condition, &stmt->offset, &stmt->value,
+                                &stmt->position };
     struct deciding d = { s, facts };
-    struct bt__by_node by = { s->loops, decide, &d };
+    bt_by_node by = { s->loops, decide, &d };
     for (size_t i = 0; i < BT_COUNT(slots); i++) {
-        const bt__node *made = *slots[i] ? bt__node_change(&by, *slots[i]) : NULL;
+        const bt_node *made = *slots[i] ? bt_node_change(&by, *slots[i]) : NULL;
         if (*slots[i] && !made)
             return 0;
         *slots[i] = made;
@@ -51,31 +51,30 @@ static int decide_all(struct simplify *s, bt__stmt *stmt, const struct bt__facts
 /* ---- conditions ---- */
 
 /* What is not known of a condition; NULL: no memory. */
-static const bt__node *unknown_of(struct simplify *s, const bt__node *condition,
-                                  const struct bt__facts *facts)
+static const bt_node *unknown_of(struct simplify *s, const bt_node *condition,
+                                 const struct bt__facts *facts)
 {
-    bt__graph *g = s->loops->graph;
-    bt__nodes conjuncts = { .len = 0 };
-    const bt__node *all = bt__node_bool(g, 1);
-    if (!bt__node_conjuncts(s->loops->arena, condition, &conjuncts))
+    bt_graph *g = s->loops->graph;
+    bt_nodes conjuncts = { .len = 0 };
+    const bt_node *all = bt_node_bool(g, 1);
+    if (!bt_node_conjuncts(s->loops->arena, condition, &conjuncts))
         return NULL;
     for (uint32_t i = 0; i < conjuncts.len; i++) {
-        const bt__node *opposite =
-            bt__node_scalar(g, BT__SCALAR_NOT, conjuncts.at[i], NULL);
+        const bt_node *opposite = bt_node_scalar(g, BT_SCALAR_NOT, conjuncts.at[i], NULL);
         if (bt__facts_imply(g, facts, conjuncts.at[i]))
             continue;
         if (opposite && bt__facts_imply(g, facts, opposite))
-            return bt__node_bool(g, 0);
-        all = opposite ? bt__node_and(g, all, conjuncts.at[i]) : NULL;
+            return bt_node_bool(g, 0);
+        all = opposite ? bt_node_and(g, all, conjuncts.at[i]) : NULL;
     }
     return all;
 }
 
 /* Of a condition, what stays true whatever is stored. */
-static int learn(struct simplify *s, const bt__node *condition, struct bt__facts *out)
+static int learn(struct simplify *s, const bt_node *condition, struct bt__facts *out)
 {
-    bt__nodes conjuncts = { .len = 0 };
-    if (!condition || !bt__node_conjuncts(s->loops->arena, condition, &conjuncts))
+    bt_nodes conjuncts = { .len = 0 };
+    if (!condition || !bt_node_conjuncts(s->loops->arena, condition, &conjuncts))
         return 0;
     for (uint32_t i = 0; i < conjuncts.len; i++) {
         if (!conjuncts.at[i]->reads &&
@@ -85,7 +84,7 @@ static int learn(struct simplify *s, const bt__node *condition, struct bt__facts
     return 1;
 }
 
-static int push_all(struct simplify *s, const bt__stmts *from, bt__stmts *to)
+static int push_all(struct simplify *s, const bt_stmts *from, bt_stmts *to)
 {
     for (uint32_t i = 0; i < from->len; i++) {
         if (!BT_PUSH(s->loops->arena, to, from->at[i]))
@@ -94,20 +93,20 @@ static int push_all(struct simplify *s, const bt__stmts *from, bt__stmts *to)
     return 1;
 }
 
-static int simplify_if(struct simplify *s, bt__stmt *stmt, const struct bt__facts *facts,
-                       bt__stmts *out)
+static int simplify_if(struct simplify *s, bt_stmt *stmt, const struct bt__facts *facts,
+                       bt_stmts *out)
 {
-    bt__graph *g = s->loops->graph;
+    bt_graph *g = s->loops->graph;
     struct bt__facts yes = { .outer = facts }, no = { .outer = facts };
-    bt__stmts body = { .len = 0 }, otherwise = { .len = 0 };
-    const bt__node *condition = unknown_of(s, stmt->condition, facts);
+    bt_stmts body = { .len = 0 }, otherwise = { .len = 0 };
+    const bt_node *condition = unknown_of(s, stmt->condition, facts);
     if (!condition)
         return 0;
-    if (bt__node_is_true(condition))
+    if (bt_node_is_true(condition))
         return simplify_block(s, &stmt->body, facts, out);
-    if (bt__node_is_false(condition))
+    if (bt_node_is_false(condition))
         return simplify_block(s, &stmt->otherwise, facts, out);
-    const bt__node *opposite = bt__node_scalar(g, BT__SCALAR_NOT, condition, NULL);
+    const bt_node *opposite = bt_node_scalar(g, BT_SCALAR_NOT, condition, NULL);
     if (!learn(s, condition, &yes) || !learn(s, opposite, &no) ||
         !simplify_block(s, &stmt->body, &yes, &body) ||
         !simplify_block(s, &stmt->otherwise, &no, &otherwise))
@@ -121,10 +120,10 @@ static int simplify_if(struct simplify *s, bt__stmt *stmt, const struct bt__fact
 
 /* ---- statements ---- */
 
-static int simplify_for(struct simplify *s, bt__stmt *stmt, const struct bt__facts *facts,
-                        bt__stmts *out)
+static int simplify_for(struct simplify *s, bt_stmt *stmt, const struct bt__facts *facts,
+                        bt_stmts *out)
 {
-    bt__stmts body = { .len = 0 };
+    bt_stmts body = { .len = 0 };
     if (stmt->extent <= 0)
         return 1;
     if (!simplify_block(s, &stmt->body, facts, &body))
@@ -136,19 +135,19 @@ static int simplify_for(struct simplify *s, bt__stmt *stmt, const struct bt__fac
     return !body.len || BT_PUSH(s->loops->arena, out, stmt);
 }
 
-static int simplify_block(struct simplify *s, const bt__stmts *from,
-                          const struct bt__facts *facts, bt__stmts *out)
+static int simplify_block(struct simplify *s, const bt_stmts *from,
+                          const struct bt__facts *facts, bt_stmts *out)
 {
     for (uint32_t i = 0; i < from->len; i++) {
-        bt__stmt *stmt = from->at[i];
+        bt_stmt *stmt = from->at[i];
         int ok;
         if (!decide_all(s, stmt, facts))
             return 0;
-        if (stmt->kind == BT__STMT_FOR)
+        if (stmt->kind == BT_STMT_FOR)
             ok = simplify_for(s, stmt, facts, out);
-        else if (stmt->kind == BT__STMT_IF)
+        else if (stmt->kind == BT_STMT_IF)
             ok = simplify_if(s, stmt, facts, out);
-        else if (stmt->kind == BT__STMT_CHECK &&
+        else if (stmt->kind == BT_STMT_CHECK &&
                  bt__facts_imply(s->loops->graph, facts, stmt->condition))
             ok = 1;
         else
@@ -159,12 +158,12 @@ static int simplify_block(struct simplify *s, const bt__stmts *from,
     return 1;
 }
 
-bt_status bt__loops_simplify(struct bt__loops *loops)
+bt_status bt_loops_simplify(bt_loops *loops)
 {
     struct simplify s = { loops };
-    bt__stmts body = { .len = 0 };
+    bt_stmts body = { .len = 0 };
     if (!simplify_block(&s, &loops->body, NULL, &body))
-        return bt__loops_why(loops);
+        return bt_loops_why(loops);
     loops->body = body;
     return NULL;
 }

@@ -15,42 +15,42 @@
 enum { C, A, B, NBUFFER };
 
 struct match {
-    struct bt__loops *loops;
-    const struct bt__contract *contract;
-    const bt__stmt *take;
+    bt_loops *loops;
+    const bt_contract *contract;
+    const bt_stmt *take;
     uint32_t nloop;
-    const bt__stmt *nest[BT__NROLE];
+    const bt_stmt *nest[BT_NROLE];
     uint32_t buffers[NBUFFER];
-    const bt__node *offsets[NBUFFER]; /* then without the nest's indices */
-    int64_t extents[BT__NROLE], strides[BT__NROLE][NBUFFER];
+    const bt_node *offsets[NBUFFER]; /* then without the nest's indices */
+    int64_t extents[BT_NROLE], strides[BT_NROLE][NBUFFER];
 };
 
 /* ---- the nest ---- */
 
-static bt_status find_nest(struct match *m, const bt__stmt *stmt)
+static bt_status find_nest(struct match *m, const bt_stmt *stmt)
 {
-    for (; stmt->kind == BT__STMT_FOR && stmt->body.len == 1; stmt = stmt->body.at[0]) {
+    for (; stmt->kind == BT_STMT_FOR && stmt->body.len == 1; stmt = stmt->body.at[0]) {
         if (stmt->is_parallel || stmt->extent < 1)
             return bt__loops_refuse(m->loops, "i%u is parallel, or has no turns",
                                     stmt->index);
         if (stmt->extent == 1)
             continue;
-        if (m->nloop == BT__NROLE)
+        if (m->nloop == BT_NROLE)
             return bt__loops_refuse(m->loops, "more than %d loops: %s has these",
-                                    BT__NROLE, m->contract->name);
+                                    BT_NROLE, m->contract->name);
         m->nest[m->nloop++] = stmt;
     }
-    if (stmt->kind != BT__STMT_TAKE || stmt->reducer != BT__REDUCER_SUM)
+    if (stmt->kind != BT_STMT_TAKE || stmt->reducer != BT_REDUCER_SUM)
         return bt__loops_refuse(m->loops, "the nest does more than to sum");
     m->take = stmt;
     return NULL;
 }
 
 /* The read that a factor is, widened or not; NULL: something else. */
-static const bt__node *factor(const bt__node *node)
+static const bt_node *factor(const bt_node *node)
 {
-    const bt__node *read = node->kind == BT__NODE_CAST ? node->args[0] : node;
-    if (read->kind != BT__NODE_READ || read->args[0]->reads)
+    const bt_node *read = node->kind == BT_NODE_CAST ? node->args[0] : node;
+    if (read->kind != BT_NODE_READ || read->args[0]->reads)
         return NULL;
     int same_kind =
         bt__dtype_is_float(node->dtype) == bt__dtype_is_float(read->dtype) &&
@@ -63,13 +63,13 @@ static const bt__node *factor(const bt__node *node)
 
 static bt_status find_factors(struct match *m, int is_swapped)
 {
-    const bt__node *product = m->take->value;
+    const bt_node *product = m->take->value;
     const bt_dtype dtypes[] = { m->contract->c, m->contract->a, m->contract->b };
-    const bt__graph *g = m->loops->graph;
-    if (product->kind != BT__NODE_SCALAR || product->which != BT__SCALAR_MUL)
+    const bt_graph *g = m->loops->graph;
+    if (product->kind != BT_NODE_SCALAR || product->which != BT_SCALAR_MUL)
         return bt__loops_refuse(m->loops, "what is summed is no product");
-    const bt__node *a = factor(product->args[is_swapped]);
-    const bt__node *b = factor(product->args[!is_swapped]);
+    const bt_node *a = factor(product->args[is_swapped]);
+    const bt_node *b = factor(product->args[!is_swapped]);
     if (!a || !b || m->take->offset->reads)
         return bt__loops_refuse(m->loops, "a factor is no element");
     m->buffers[C] = m->take->buffer;
@@ -97,30 +97,30 @@ static bt_status find_factors(struct match *m, int is_swapped)
 static int role_of(const int64_t *coefs)
 {
     if (coefs[C] && coefs[A] && !coefs[B])
-        return BT__ROLE_M;
+        return BT_ROLE_M;
     if (coefs[C] && !coefs[A] && coefs[B])
-        return BT__ROLE_N;
-    return !coefs[C] && coefs[A] && coefs[B] ? BT__ROLE_K : -1;
+        return BT_ROLE_N;
+    return !coefs[C] && coefs[A] && coefs[B] ? BT_ROLE_K : -1;
 }
 
 /* Takes an index out of the offsets. */
-static bt_status find_role(struct match *m, const bt__stmt *loop)
+static bt_status find_role(struct match *m, const bt_stmt *loop)
 {
-    bt__graph *g = m->loops->graph;
-    const bt__node *index = bt__node_index(g, loop->index, loop->extent);
+    bt_graph *g = m->loops->graph;
+    const bt_node *index = bt_node_index(g, loop->index, loop->extent);
     int64_t coefs[NBUFFER];
     for (uint32_t i = 0; i < NBUFFER; i++) {
-        struct bt__linear l;
-        bt__node_as_linear(m->offsets[i], &l);
-        coefs[i] = bt__linear_coef(&l, loop->index);
+        bt_linear l;
+        bt_node_as_linear(m->offsets[i], &l);
+        coefs[i] = bt_linear_coef(&l, loop->index);
         if (coefs[i] == INT64_MIN)
             return bt__loops_refuse(m->loops, "a stride is too large");
         m->offsets[i] =
-            bt__node_linear(g, 0, 2, (const bt__node *[]){ m->offsets[i], index },
-                            (int64_t[]){ 1, -coefs[i] });
+            bt_node_linear(g, 0, 2, (const bt_node *[]){ m->offsets[i], index },
+                           (int64_t[]){ 1, -coefs[i] });
         if (!m->offsets[i])
-            return bt__loops_why(m->loops);
-        if (m->offsets[i]->free & bt__index_bit(loop->index))
+            return bt_loops_why(m->loops);
+        if (m->offsets[i]->free & bt_index_bit(loop->index))
             return bt__loops_refuse(m->loops, "i%u has no constant stride in %s",
                                     loop->index, g->arrays[m->buffers[i]].name);
     }
@@ -136,14 +136,14 @@ static bt_status find_role(struct match *m, const bt__stmt *loop)
 /* The strides in the order in which they are passed. */
 static void list_strides(const struct match *m, int64_t *out)
 {
-    static const uint32_t roles[] = { BT__ROLE_M, BT__ROLE_N, BT__ROLE_M,
-                                      BT__ROLE_K, BT__ROLE_K, BT__ROLE_N };
+    static const uint32_t roles[] = { BT_ROLE_M, BT_ROLE_N, BT_ROLE_M,
+                                      BT_ROLE_K, BT_ROLE_K, BT_ROLE_N };
     static const uint32_t buffers[] = { C, C, A, A, B, B };
     for (uint32_t i = 0; i < BT_COUNT(roles); i++) {
         int64_t wanted = m->contract->strides[i];
         out[i] = m->strides[roles[i]][buffers[i]];
         // of one turn any stride is right
-        if (m->extents[roles[i]] == 1 && wanted != BT__ANY_STRIDE)
+        if (m->extents[roles[i]] == 1 && wanted != BT_ANY_STRIDE)
             out[i] = wanted;
     }
 }
@@ -152,7 +152,7 @@ static bt_status check_contract(const struct match *m, const int64_t *strides)
 {
     static const char names[] = "mnk";
     static const char *const stride_names[] = { "cm", "cn", "am", "ak", "bk", "bn" };
-    for (uint32_t i = 0; i < BT__NROLE; i++) {
+    for (uint32_t i = 0; i < BT_NROLE; i++) {
         int64_t least = m->contract->extents[i].least,
                 most = m->contract->extents[i].most;
         int64_t multiple = m->contract->extents[i].multiple, n = m->extents[i];
@@ -161,7 +161,7 @@ static bt_status check_contract(const struct match *m, const int64_t *strides)
                                     names[i]);
     }
     for (uint32_t i = 0; i < BT_COUNT(stride_names); i++) {
-        if (m->contract->strides[i] != BT__ANY_STRIDE &&
+        if (m->contract->strides[i] != BT_ANY_STRIDE &&
             strides[i] != m->contract->strides[i])
             return bt__loops_refuse(m->loops, "%s is not for this stride %s",
                                     m->contract->name, stride_names[i]);
@@ -171,7 +171,7 @@ static bt_status check_contract(const struct match *m, const int64_t *strides)
 
 static bt_status match_as(struct match *m, int is_swapped, int64_t *strides)
 {
-    for (uint32_t i = 0; i < BT__NROLE; i++)
+    for (uint32_t i = 0; i < BT_NROLE; i++)
         m->extents[i] = 1;
     memset(m->strides, 0, sizeof(m->strides));
     BT_TRY(find_factors(m, is_swapped));
@@ -183,39 +183,38 @@ static bt_status match_as(struct match *m, int is_swapped, int64_t *strides)
 
 /* ---- the call ---- */
 
-static bt_status make_call(const struct match *m, const int64_t *strides, bt__stmts *out)
+static bt_status make_call(const struct match *m, const int64_t *strides, bt_stmts *out)
 {
-    enum { NARG = NBUFFER + BT__NROLE + 6 };
-    bt__stmt *call = bt__stmt_add(m->loops, out, BT__STMT_CALL);
+    enum { NARG = NBUFFER + BT_NROLE + 6 };
+    bt_stmt *call = bt_stmt_add(m->loops, out, BT_STMT_CALL);
     if (!call)
-        return bt__loops_why(m->loops);
+        return bt_loops_why(m->loops);
     call->callee =
         bt_arena_text(m->loops->arena, m->contract->name, strlen(m->contract->name));
     call->narg = NARG;
-    call->args = BT_NEWS(m->loops->arena, struct bt__call_arg, NARG);
+    call->args = BT_NEWS(m->loops->arena, bt_call_arg, NARG);
     if (!call->callee || !call->args)
-        return bt__loops_why(m->loops);
+        return bt_loops_why(m->loops);
     for (uint32_t i = 0; i < NARG; i++) {
-        int64_t number = i < NBUFFER               ? 0
-                         : i < NBUFFER + BT__NROLE ? m->extents[i - NBUFFER]
-                                                   : strides[i - NBUFFER - BT__NROLE];
+        int64_t number = i < NBUFFER              ? 0
+                         : i < NBUFFER + BT_NROLE ? m->extents[i - NBUFFER]
+                                                  : strides[i - NBUFFER - BT_NROLE];
         call->args[i].is_address = i < NBUFFER;
         call->args[i].buffer = i < NBUFFER ? m->buffers[i] : 0;
         call->args[i].value =
-            i < NBUFFER ? m->offsets[i] : bt__node_int(m->loops->graph, number);
+            i < NBUFFER ? m->offsets[i] : bt_node_int(m->loops->graph, number);
         if (!call->args[i].value)
-            return bt__loops_why(m->loops);
+            return bt_loops_why(m->loops);
     }
     return NULL;
 }
 
-bt_status bt__loops_tensorize(struct bt__loops *loops, bt__stmt *nest,
-                              const struct bt__contract *contract)
+bt_status bt_loops_tensorize(bt_loops *loops, bt_stmt *nest, const bt_contract *contract)
 {
     struct match m = { .loops = loops, .contract = contract };
-    struct bt__place place;
+    bt_stmt_place place;
     int64_t strides[6];
-    bt__stmts call = { .len = 0 };
+    bt_stmts call = { .len = 0 };
     BT_TRY(bt__loops_find_loop(loops, nest, &place));
     BT_TRY(find_nest(&m, nest));
     bt_status status = match_as(&m, 0, strides);
@@ -224,6 +223,6 @@ bt_status bt__loops_tensorize(struct bt__loops *loops, bt__stmt *nest,
     if (status)
         return status;
     BT_TRY(make_call(&m, strides, &call));
-    return bt__stmts_replace(loops, place.block, place.at, &call) ? NULL
-                                                                  : bt__loops_why(loops);
+    return bt_stmts_replace(loops, place.block, place.at, &call) ? NULL
+                                                                 : bt_loops_why(loops);
 }

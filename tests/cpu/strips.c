@@ -103,17 +103,16 @@ static void put(void *at, bt_dtype d, uint32_t i, uint64_t *state)
     if (d == BT_BOOL) {
         *(uint8_t *)at = bits >> 40 & 1;
     } else if (i % 3 == 0) {
-        union bt__cell v = {
+        bt_cell v = {
             .f = edges[bits >> 8 & 0xffff ? (bits >> 20) % BT_COUNT(edges) : 0]
         };
         bt__cell_store(at, d, bt__cell_cast(v, BT_FLOAT64, d));
     } else if (i % 3 == 1 && bt__dtype_is_float(d)) {
-        union bt__cell v = { .f = (double)(int64_t)bits * 0x1p-60 };
+        bt_cell v = { .f = (double)(int64_t)bits * 0x1p-60 };
         bt__cell_store(at, d, v);
     } else if (i % 3 == 1) {
-        bt__cell_store(
-            at, d,
-            (union bt__cell){ .i = bt__int_wrap((int64_t)(bits >> 20 & 31) - 9, d) });
+        bt__cell_store(at, d,
+                       (bt_cell){ .i = bt__int_wrap((int64_t)(bits >> 20 & 31) - 9, d) });
     } else {
         memcpy(at, &bits, bt_dtype_nbytes(d));
     }
@@ -150,7 +149,7 @@ static void call(const bt_strip *row, struct strip *s, int64_t count)
     assert_int_equal(row->fn(p, &count), 0);
 }
 
-static union bt__cell cell(const void *base, bt_dtype d, int64_t i)
+static bt_cell cell(const void *base, bt_dtype d, int64_t i)
 {
     uint64_t element = 0;
     memcpy(&element, (const char *)base + i * (int64_t)bt_dtype_nbytes(d),
@@ -161,7 +160,7 @@ static union bt__cell cell(const void *base, bt_dtype d, int64_t i)
 /* Whether two elements have the same bits, or are both NaN. */
 static int is_same(bt_dtype d, const void *a, const void *b)
 {
-    union bt__cell x = cell(a, d, 0), y = cell(b, d, 0);
+    bt_cell x = cell(a, d, 0), y = cell(b, d, 0);
     if (bt__dtype_is_float(d) && x.f != x.f)
         return y.f != y.f;
     return memcmp(a, b, bt_dtype_nbytes(d)) == 0;
@@ -185,7 +184,7 @@ static void test_every_operator_of_every_dtype_is_there(void **state)
 {
     (void)state;
     for (int isa = 0; isa < CPU_ISA_COUNT; isa++) {
-        for (uint32_t i = 0; i < BT__SCALAR_COUNT; i++) {
+        for (uint32_t i = 0; i < BT_SCALAR_COUNT; i++) {
             for (uint32_t d = 0; d < BT_COUNT(dtypes); d++) {
                 const struct bt__scalar *op = bt__scalar_get(i);
                 char name[64];
@@ -260,10 +259,10 @@ static void check_operator(const bt_strip *row, int which, char variant, struct 
 {
     const struct bt__scalar *op = bt__scalar_get((uint32_t)which);
     for (int64_t i = 0; i < NELEM; i++) {
-        union bt__cell args[2] = { cell(s->at[1], row->in, variant == 'r' ? 0 : i),
-                                   cell(s->at[2], row->in, variant == 's' ? 0 : i) };
-        union bt__cell expected = bt__scalar_eval((uint32_t)which, row->in, args);
-        union bt__cell got = cell(s->at[0], row->out, i);
+        bt_cell args[2] = { cell(s->at[1], row->in, variant == 'r' ? 0 : i),
+                            cell(s->at[2], row->in, variant == 's' ? 0 : i) };
+        bt_cell expected = bt__scalar_eval((uint32_t)which, row->in, args);
+        bt_cell got = cell(s->at[0], row->out, i);
         int ok = got.i == expected.i;
         if (bt__dtype_is_float(row->out) && row->out == BT_FLOAT32 && op->ulp > 0)
             ok = ulps((float)got.f, expected.f) <= op->ulp;
@@ -321,7 +320,7 @@ static double greatest_error(const char *name, uint32_t step, float *worst)
         void *p[] = { y, a };
         row->fn(p, &count);
         for (int64_t i = 0; i < count; i++) {
-            union bt__cell arg = { .f = (double)a[i] };
+            bt_cell arg = { .f = (double)a[i] };
             double error = ulps(y[i], bt__scalar_eval(which, BT_FLOAT64, &arg).f);
             if (error > greatest)
                 greatest = error, *worst = a[i];
@@ -335,7 +334,7 @@ static void test_float32_functions_stay_within_their_ulp(void **state)
     (void)state;
     const char *text = getenv("STRIPS_STEP"); // 1: every float there is
     uint32_t step = text ? (uint32_t)atoi(text) : 8191;
-    for (uint32_t i = 0; i < BT__SCALAR_COUNT; i++) {
+    for (uint32_t i = 0; i < BT_SCALAR_COUNT; i++) {
         const struct bt__scalar *op = bt__scalar_get(i);
         if (op->narg != 1 || !(op->classes & BT_CLASS_BITS_FLOAT) || op->ulp == 0)
             continue;
@@ -371,7 +370,7 @@ static void test_powers_and_angles_stay_within_their_ulp(void **state)
             void *p[] = { y, a, b };
             row->fn(p, &count);
             for (int i = 0; i < 512; i++) {
-                union bt__cell args[2] = { { .f = (double)a[i] }, { .f = (double)b[i] } };
+                bt_cell args[2] = { { .f = (double)a[i] }, { .f = (double)b[i] } };
                 double error = ulps(y[i], bt__scalar_eval(which, BT_FLOAT64, args).f);
                 greatest = error > greatest ? error : greatest;
             }
@@ -397,8 +396,8 @@ static void test_casts_between_all_dtypes(void **state)
                 call(row, &s, NELEM);
                 n++;
                 for (int64_t i = 0; i < NELEM; i++) {
-                    union bt__cell v = cell(s.at[1], row->in, i);
-                    union bt__cell wanted = bt__cell_cast(v, row->in, row->out);
+                    bt_cell v = cell(s.at[1], row->in, i);
+                    bt_cell wanted = bt__cell_cast(v, row->in, row->out);
                     uint64_t expected = 0;
                     bt__cell_store(&expected, row->out, wanted);
                     size_t at = (size_t)i * bt_dtype_nbytes(row->out);
@@ -725,8 +724,8 @@ static void check_reducer(const bt_strip *row, uint32_t which, struct strip *s,
 {
     uint64_t value;
     int64_t position;
-    union bt__cell acc = bt__reducer_start(which, row->in, 0);
-    union bt__cell acc2 = bt__reducer_start(which, row->in, 1), values[NELEM];
+    bt_cell acc = bt__reducer_start(which, row->in, 0);
+    bt_cell acc2 = bt__reducer_start(which, row->in, 1), values[NELEM];
     double size = 0;
     for (int64_t i = 0; i < count; i++) {
         values[i] = cell(s->at[1], row->in, i);
@@ -734,15 +733,15 @@ static void check_reducer(const bt_strip *row, uint32_t which, struct strip *s,
     }
     bt__reducer_take(which, row->in)((uint32_t)count, &acc, &acc2, 0, values, 1, 100, -2);
     reduce(row, which, s, count, 0, &value, &position);
-    union bt__cell got = bt__cell_load(&value, row->in);
+    bt_cell got = bt__cell_load(&value, row->in);
     if (is_arg(which)) {
         assert_int_equal(position, acc2.i);
     } else if (!bt__dtype_is_float(row->in)) {
         assert_int_equal(got.i, bt__int_wrap(acc.i, row->in));
-    } else if (which == BT__REDUCER_SUM || which == BT__REDUCER_PROD) {
+    } else if (which == BT_REDUCER_SUM || which == BT_REDUCER_PROD) {
         double unit = row->in == BT_FLOAT32 ? 0x1p-23 : 0x1p-52;
         double bound =
-            which == BT__REDUCER_SUM ? 24 * unit * size : 600 * unit * fabs(acc.f);
+            which == BT_REDUCER_SUM ? 24 * unit * size : 600 * unit * fabs(acc.f);
         if (!(fabs(got.f - acc.f) <= bound) && !(isnan(got.f) && isnan(acc.f)))
             fail_msg("%s of %d: %a, expected %a", row->name, (int)count, got.f, acc.f);
     } else if (got.f != acc.f && !(isnan(got.f) && isnan(acc.f))) {
@@ -764,7 +763,7 @@ static void fill_terms(struct strip *s, const bt_strip *row, uint32_t seed, int 
     uint64_t random = seed;
     fill(s, row, seed);
     for (size_t i = 0; is_tame && bt__dtype_is_float(row->in) && i < NELEM; i++) {
-        union bt__cell v = { .f = 1 + (double)(int64_t)next_random(&random) * 0x1p-66 };
+        bt_cell v = { .f = 1 + (double)(int64_t)next_random(&random) * 0x1p-66 };
         bt__cell_store((char *)s->at[1] + i * bt_dtype_nbytes(row->in), row->in, v);
     }
 }
@@ -780,7 +779,7 @@ static void test_reductions_take_like_the_evaluator(void **state)
         for (uint32_t k = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, k)); k++) {
             int which = reducer_of(row);
             for (uint32_t c = 0; which >= 0 && c < BT_COUNT(counts); c++, n++) {
-                int is_sum = which == BT__REDUCER_SUM || which == BT__REDUCER_PROD;
+                int is_sum = which == BT_REDUCER_SUM || which == BT_REDUCER_PROD;
                 fill_terms(&s, row, k + c, is_sum);
                 check_reducer(row, (uint32_t)which, &s, counts[c]);
             }

@@ -4,20 +4,22 @@
 
 #include <string.h>
 
-#include "compute/loops.h"
+#include <baton/loops.h>
+
+#include "compute/graph.h"
 
 enum { MOST_TURNS = 4096, MOST_BYTES = 1 << 16 };
 
 /* Turns of all loops together, up to a bound. */
-static int64_t count_turns(const bt__stmts *stmts)
+static int64_t count_turns(const bt_stmts *stmts)
 {
     int64_t n = 1;
     for (uint32_t i = 0; i < stmts->len && n < MOST_TURNS; i++) {
-        const bt__stmt *stmt = stmts->at[i];
+        const bt_stmt *stmt = stmts->at[i];
         int64_t inner = n >= MOST_TURNS
                             ? 0
                             : count_turns(&stmt->body) + count_turns(&stmt->otherwise);
-        n += stmt->kind != BT__STMT_FOR          ? inner
+        n += stmt->kind != BT_STMT_FOR           ? inner
              : stmt->extent > MOST_TURNS / inner ? MOST_TURNS
                                                  : stmt->extent * inner;
     }
@@ -25,7 +27,7 @@ static int64_t count_turns(const bt__stmts *stmts)
 }
 
 static bt_status call(void *self, const char *callee, uint32_t narg,
-                      const struct bt__call_value *args)
+                      const bt_call_value *args)
 {
     (void)self;
     FUZZ_CHECK(callee[0]);
@@ -34,35 +36,36 @@ static bt_status call(void *self, const char *callee, uint32_t narg,
     return NULL;
 }
 
-static void run(bt_ctx *ctx, const struct bt__loops *loops, uint64_t seed)
+static void run(bt_ctx *ctx, const bt_loops *loops, uint64_t seed)
 {
     void **data = calloc(loops->graph->narray + 1, sizeof(void *));
     uint32_t n = 0;
     size_t total = 0;
     FUZZ_CHECK(data);
     for (uint32_t i = 0; i < loops->graph->narray; i++) {
-        size_t nbytes = (size_t)bt__loops_nelem(loops, i) *
+        size_t nbytes = (size_t)bt_loops_nelem(loops, i) *
                         bt_dtype_nbytes(loops->graph->arrays[i].dtype);
         total += nbytes;
-        if (loops->roles.at[i] == BT__BUFFER_IN || loops->roles.at[i] == BT__BUFFER_OUT)
+        if (loops->roles.at[i] == BT_BUFFER_INPUT ||
+            loops->roles.at[i] == BT_BUFFER_OUTPUT)
             data[n++] = calloc(nbytes + 1, 1);
         if (total > MOST_BYTES)
             break;
     }
     if (total <= MOST_BYTES) {
-        struct bt__loops_options options = { .seed = seed, .call = call };
-        fuzz_check_status(ctx, bt__loops_run_with(ctx, loops, data, &options));
+        bt_loops_options options = { .seed = seed, .call = call };
+        fuzz_check_status(ctx, bt_loops_run_with(ctx, loops, data, &options));
     }
     while (n)
         free(data[--n]);
     free(data);
 }
 
-static const char *print(bt_ctx *ctx, bt_arena *arena, const struct bt__loops *loops)
+static const char *print(bt_ctx *ctx, bt_arena *arena, const bt_loops *loops)
 {
     bt_text text;
     bt_text_init(&text, arena);
-    bt_status status = bt__loops_print(loops, &text);
+    bt_status status = bt_loops_print(loops, &text);
     fuzz_check_status(ctx, status);
     FUZZ_CHECK(!status);
     return bt_text_get(&text);
@@ -72,20 +75,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes)
 {
     bt_ctx *ctx = fuzz_begin();
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
-    struct bt__loops *loops, *again;
+    bt_loops *loops, *again;
     FUZZ_CHECK(arena);
     bt_status status =
-        bt__loops_parse(ctx, arena, "fuzz", (const char *)bytes, nbytes, &loops);
+        bt_loops_parse(ctx, arena, "fuzz", (const char *)bytes, nbytes, &loops);
     fuzz_check_status(ctx, status);
     if (!status) {
         const char *written = print(ctx, arena, loops);
-        status = bt__loops_parse(ctx, arena, "fuzz", written, strlen(written), &again);
+        status = bt_loops_parse(ctx, arena, "fuzz", written, strlen(written), &again);
         if (status)
             fprintf(stderr, "%s\n%s\n", status->message, written);
         FUZZ_CHECK(!status);
         // what came from text may fold once more: from then on it is stable
         const char *second = print(ctx, arena, again);
-        FUZZ_CHECK(!bt__loops_parse(ctx, arena, "fuzz", second, strlen(second), &loops));
+        FUZZ_CHECK(!bt_loops_parse(ctx, arena, "fuzz", second, strlen(second), &loops));
         FUZZ_CHECK(strcmp(second, print(ctx, arena, loops)) == 0);
         if (count_turns(&loops->body) < MOST_TURNS) {
             run(ctx, loops, 0);

@@ -69,23 +69,23 @@ static const bt_op ops[] = {
 };
 
 /* Every transform of the first loop; most are refused. */
-static bt_status transform_all(struct bt__loops *l)
+static bt_status transform_all(bt_loops *l)
 {
-    bt__stmt *other;
+    bt_stmt *other;
     for (uint32_t what = 0; what < 12; what++) {
-        bt__stmt *loop = l->body.at[0];
-        bt_status status = what == 0 ? bt__loops_split(l, loop, 2, BT__REST_GUARD, &other)
-                           : what == 1  ? bt__loops_merge(l, loop)
-                           : what == 2  ? bt__loops_distribute(l, loop, 1, &other)
-                           : what == 3  ? bt__loops_interchange(l, loop)
-                           : what == 4  ? bt__loops_peel(l, loop)
-                           : what == 5  ? bt__loops_hoist(l, loop)
-                           : what == 6  ? bt__loops_pack(l, loop, 0, BT__BUFFER_TEMP)
-                           : what == 7  ? bt__loops_shrink(l, loop, 3)
-                           : what == 8  ? bt__loops_collapse(l, loop)
-                           : what == 9  ? bt__loops_parallel(l, loop)
-                           : what == 10 ? bt__loops_simplify(l)
-                                        : bt__loops_unroll(l, loop);
+        bt_stmt *loop = l->body.at[0];
+        bt_status status = what == 0   ? bt_loops_split(l, loop, 2, BT_REST_GUARD, &other)
+                           : what == 1 ? bt_loops_merge(l, loop)
+                           : what == 2 ? bt_loops_distribute(l, loop, 1, &other)
+                           : what == 3 ? bt_loops_interchange(l, loop)
+                           : what == 4 ? bt_loops_peel(l, loop)
+                           : what == 5 ? bt_loops_hoist(l, loop)
+                           : what == 6 ? bt_loops_pack(l, loop, 0, BT_BUFFER_TEMP)
+                           : what == 7 ? bt_loops_shrink(l, loop, 3)
+                           : what == 8 ? bt_loops_collapse(l, loop)
+                           : what == 9 ? bt_loops_parallel(l, loop)
+                           : what == 10 ? bt_loops_simplify(l)
+                                        : bt_loops_unroll(l, loop);
         if (status && status->code != BT_ERR_UNSUPPORTED)
             return status;
     }
@@ -96,20 +96,20 @@ static bt_status transform_all(struct bt__loops *l)
 static bt_status run_loops(bt_ctx *ctx, bt_arena *arena, bt_compute *c,
                            const bt_tensor *const *in, int is_transformed)
 {
-    struct bt__loops *loops, *again;
+    bt_loops *loops, *again;
     bt_text text;
     float *y = BT_NEWS(arena, float, 64);
-    BT_TRY(bt__lower(ctx, arena, "test", c->graph, &loops));
+    BT_TRY(bt_loops_lower(ctx, arena, "test", c->graph, &loops));
     bt_text_init(&text, arena);
-    BT_TRY(bt__loops_print(loops, &text));
-    BT_TRY(bt__loops_parse(ctx, arena, "test", text.at, text.len, &again));
+    BT_TRY(bt_loops_print(loops, &text));
+    BT_TRY(bt_loops_parse(ctx, arena, "test", text.at, text.len, &again));
     // of one operator is enough
     if (is_transformed)
         BT_TRY(transform_all(loops));
     if (!y)
         return bt_no_memory();
-    BT_TRY(bt__loops_run(ctx, loops, (void *[]){ in[0]->data, in[1]->data, y }));
-    return bt__loops_run(ctx, again, (void *[]){ in[0]->data, in[1]->data, y });
+    BT_TRY(bt_loops_run(ctx, loops, (void *[]){ in[0]->data, in[1]->data, y }));
+    return bt_loops_run(ctx, again, (void *[]){ in[0]->data, in[1]->data, y });
 }
 
 static bt_status compute(bt_ctx *ctx, const bt_op *op, const bt_type *const *types,

@@ -2,25 +2,26 @@
 #include "formula.h"
 
 #include "compute/compute.h"
-#include "compute/loops.h"
+#include <baton/loops.h>
 
-static struct bt__loops *lower(struct world *w, const struct formula *f, uint32_t nin,
-                               bt_tensor **in, bt_compute **compute)
+#include "compute/graph.h"
+
+static bt_loops *lower(struct world *w, const struct formula *f, uint32_t nin,
+                       bt_tensor **in, bt_compute **compute)
 {
-    struct bt__loops *loops;
+    bt_loops *loops;
     bt_op op = formula_op(f);
     assert_ok(w->ctx, formula_make(w, f, &op, nin, in, compute));
-    assert_ok(w->ctx, bt__lower(w->ctx, bt_ctx_scratch(w->ctx), "test", (*compute)->graph,
-                                &loops));
+    assert_ok(w->ctx, bt_loops_lower(w->ctx, bt_ctx_scratch(w->ctx), "test",
+                                     (*compute)->graph, &loops));
     return loops;
 }
 
-static void assert_text(struct world *w, const struct bt__loops *loops,
-                        const char *expected)
+static void assert_text(struct world *w, const bt_loops *loops, const char *expected)
 {
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(w->ctx));
-    assert_ok(w->ctx, bt__loops_print(loops, &text));
+    assert_ok(w->ctx, bt_loops_print(loops, &text));
     assert_string_equal(bt_text_get(&text), expected);
 }
 
@@ -183,15 +184,15 @@ static void test_what_an_element_decides_is_checked(void **state)
     bt_tensor *in[2] = { tensor_random(&w, BT_FLOAT32, 1, DIMS(4)),
                          tensor_new(&w, BT_INT64, DIMS(2)) };
     bt_tensor *y = tensor_new(&w, BT_FLOAT32, DIMS(2));
-    struct bt__loops *loops = lower(&w, &f, 2, in, &compute);
+    bt_loops *loops = lower(&w, &f, 2, in, &compute);
     void *data[] = { in[0]->data, in[1]->data, y->data };
     bt_tensor_set(in[1], 0, 3);
     bt_tensor_set(in[1], 1, -1);
-    assert_ok(w.ctx, bt__loops_run(w.ctx, loops, data));
+    assert_ok(w.ctx, bt_loops_run(w.ctx, loops, data));
     assert_true(bt_tensor_get(y, 0) == bt_tensor_get(in[0], 3));
     assert_true(bt_tensor_get(y, 1) == bt_tensor_get(in[0], 3));
     bt_tensor_set(in[1], 1, 4);
-    assert_error(bt__loops_run(w.ctx, loops, data), BT_ERR_RUNTIME,
+    assert_error(bt_loops_run(w.ctx, loops, data), BT_ERR_RUNTIME,
                  "an index is out of bounds of axis 0 of x, whose extent is 4");
     bt_compute_destroy(compute);
     bt_tensor_unref(in[0]);
@@ -204,7 +205,7 @@ static void test_a_scatter_runs_in_order(void **state)
 {
     (void)state;
     struct world w = world_open();
-    struct bt__loops *loops;
+    bt_loops *loops;
     static const char text[] = "loops scatter {\n"
                                "    in k: int64[3]\n"
                                "    out y: int64[4]\n"
@@ -220,16 +221,16 @@ static void test_a_scatter_runs_in_order(void **state)
                                "    }\n"
                                "}\n";
     int64_t k[] = { 2, 0, 2 }, y[4];
-    assert_ok(w.ctx, bt__loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
-                                     strlen(text), &loops));
+    assert_ok(w.ctx, bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
+                                    strlen(text), &loops));
     assert_text(&w, loops, text);
-    assert_ok(w.ctx, bt__loops_run(w.ctx, loops, (void *[]){ k, y }));
+    assert_ok(w.ctx, bt_loops_run(w.ctx, loops, (void *[]){ k, y }));
     assert_memory_equal(y, ((int64_t[]){ 2, 0, 3, 0 }), sizeof(y));
     k[1] = -1;
-    assert_error(bt__loops_run(w.ctx, loops, (void *[]){ k, y }), BT_ERR_UNSUPPORTED,
+    assert_error(bt_loops_run(w.ctx, loops, (void *[]){ k, y }), BT_ERR_UNSUPPORTED,
                  "gemm is a kernel of a target");
     k[1] = 4;
-    assert_error(bt__loops_run(w.ctx, loops, (void *[]){ k, y }), BT_ERR_RUNTIME,
+    assert_error(bt_loops_run(w.ctx, loops, (void *[]){ k, y }), BT_ERR_RUNTIME,
                  "element 4 of y, which has 4");
     world_close(&w);
 }
@@ -272,14 +273,14 @@ static void test_what_the_text_may_not_say(void **state)
     struct world w = world_open();
     for (size_t i = 0; i < BT_COUNT(rows); i++) {
         char text[512];
-        struct bt__loops *loops;
+        bt_loops *loops;
         snprintf(
             text, sizeof(text),
             "loops test {\n in x: int64[3]\n out y: float32[3]\n local t: float64[1]\n"
             "%s\n}\n",
             rows[i].body);
-        assert_error(bt__loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
-                                     strlen(text), &loops),
+        assert_error(bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
+                                    strlen(text), &loops),
                      BT_ERR_SYNTAX, rows[i].part);
     }
     world_close(&w);
@@ -290,16 +291,16 @@ static void test_depth_is_limited(void **state)
     (void)state;
     struct world w = world_open();
     static char text[200000];
-    struct bt__loops *loops;
+    bt_loops *loops;
     size_t n =
         (size_t)snprintf(text, sizeof(text), "loops test { out y: int64[1] y[0] = ");
     memset(text + n, '(', 100000);
     assert_error(
-        bt__loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, n + 100000, &loops),
+        bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, n + 100000, &loops),
         BT_ERR_SYNTAX, "nested deeper");
     memset(text + n, '-', 100000);
     assert_error(
-        bt__loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, n + 100000, &loops),
+        bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, n + 100000, &loops),
         BT_ERR_SYNTAX, "nested deeper");
     world_close(&w);
 }

@@ -539,22 +539,22 @@ static void compare(struct state *s, const node *n, const bt_tensor *y)
     }
 }
 
-static struct bt__loops *parse_loops(struct world *w, bt_arena *arena,
-                                     struct bt__loops *loops, bt_text *text)
+static bt_loops *parse_loops(struct world *w, bt_arena *arena, bt_loops *loops,
+                             bt_text *text)
 {
-    struct bt__loops *parsed;
+    bt_loops *parsed;
     bt_text again;
     bt_text_init(text, arena);
-    assert_ok(w->ctx, bt__loops_print(loops, text));
+    assert_ok(w->ctx, bt_loops_print(loops, text));
     assert_ok(w->ctx,
-              bt__loops_parse(w->ctx, arena, "loops", text->at, text->len, &parsed));
+              bt_loops_parse(w->ctx, arena, "loops", text->at, text->len, &parsed));
     bt_text_init(&again, arena);
-    assert_ok(w->ctx, bt__loops_print(parsed, &again));
+    assert_ok(w->ctx, bt_loops_print(parsed, &again));
     assert_string_equal(bt_text_get(&again), text->at);
     return parsed;
 }
 
-static void run_loops(struct world *w, struct state *s, const struct bt__loops *loops,
+static void run_loops(struct world *w, struct state *s, const bt_loops *loops,
                       const bt_tensor *expected, uint64_t seed, const char *said)
 {
     void *data[NARRAY + 1];
@@ -562,8 +562,8 @@ static void run_loops(struct world *w, struct state *s, const struct bt__loops *
     for (int i = 0; i < NARRAY; i++)
         data[i] = s->tensors[i]->data;
     data[NARRAY] = y->data;
-    struct bt__loops_options options = { .seed = seed };
-    bt_status status = bt__loops_run_with(w->ctx, loops, data, &options);
+    bt_loops_options options = { .seed = seed };
+    bt_status status = bt_loops_run_with(w->ctx, loops, data, &options);
     if (status) {
         fprintf(stderr, "%s\n", said);
         fail_msg("%s\n%s", status->message, bt_text_get(s->text));
@@ -585,10 +585,10 @@ static void check_loops(struct world *w, struct state *s, bt_compute *compute,
                         const bt_tensor *expected, uint64_t seed)
 {
     bt_arena *arena = bt_arena_create(w->registry);
-    struct bt__loops *loops;
+    bt_loops *loops;
     bt_text text, done;
-    assert_ok(w->ctx, bt__lower(w->ctx, arena, "formula", compute->graph, &loops));
-    struct bt__loops *parsed = parse_loops(w, arena, loops, &text);
+    assert_ok(w->ctx, bt_loops_lower(w->ctx, arena, "formula", compute->graph, &loops));
+    bt_loops *parsed = parse_loops(w, arena, loops, &text);
     run_loops(w, s, parsed, expected, 0, text.at);
     struct transforming t = { .ctx = w->ctx, .loops = loops, .random = seed };
     bt_text_init(&done, arena);

@@ -30,9 +30,9 @@ static const char *const try_names[NTRY] = { "split guard", "split loop", "unrol
 
 struct transforming {
     bt_ctx *ctx;
-    struct bt__loops *loops;
+    bt_loops *loops;
     uint64_t random;
-    bt_vec(bt__stmt *) found;
+    bt_vec(bt_stmt *) found;
     uint32_t ndone[NTRY], nstmt;
 };
 
@@ -42,12 +42,12 @@ static inline uint32_t transform_draw(struct transforming *t, uint32_t below)
     return (uint32_t)((t->random >> 33) % below);
 }
 
-static inline void transform_collect(struct transforming *t, const bt__stmts *block)
+static inline void transform_collect(struct transforming *t, const bt_stmts *block)
 {
     for (uint32_t i = 0; i < block->len; i++) {
-        bt__stmt *stmt = block->at[i];
+        bt_stmt *stmt = block->at[i];
         t->nstmt++;
-        if (stmt->kind == BT__STMT_FOR)
+        if (stmt->kind == BT_STMT_FOR)
             assert_true(BT_PUSH(t->loops->arena, &t->found, stmt));
         transform_collect(t, &stmt->body);
         transform_collect(t, &stmt->otherwise);
@@ -55,30 +55,30 @@ static inline void transform_collect(struct transforming *t, const bt__stmts *bl
 }
 
 static inline bt_status transform_try(struct transforming *t, uint32_t what,
-                                      bt__stmt *loop)
+                                      bt_stmt *loop)
 {
-    struct bt__loops *l = t->loops;
+    bt_loops *l = t->loops;
     uint32_t n = l->graph->narray;
-    bt__stmt *other;
+    bt_stmt *other;
     switch (what) {
     case TRY_SPLIT_GUARD:
     case TRY_SPLIT_LOOP:
-        return bt__loops_split(l, loop, 1 + transform_draw(t, 5), what - TRY_SPLIT_GUARD,
-                               &other);
-    case TRY_UNROLL: return loop->extent > 4 ? NULL : bt__loops_unroll(l, loop);
-    case TRY_PEEL: return bt__loops_peel(l, loop);
-    case TRY_PARALLEL: return bt__loops_parallel(l, loop);
-    case TRY_HOIST: return bt__loops_hoist(l, loop);
-    case TRY_INTERCHANGE: return bt__loops_interchange(l, loop);
-    case TRY_COLLAPSE: return bt__loops_collapse(l, loop);
-    case TRY_MERGE: return bt__loops_merge(l, loop);
+        return bt_loops_split(l, loop, 1 + transform_draw(t, 5), what - TRY_SPLIT_GUARD,
+                              &other);
+    case TRY_UNROLL: return loop->extent > 4 ? NULL : bt_loops_unroll(l, loop);
+    case TRY_PEEL: return bt_loops_peel(l, loop);
+    case TRY_PARALLEL: return bt_loops_parallel(l, loop);
+    case TRY_HOIST: return bt_loops_hoist(l, loop);
+    case TRY_INTERCHANGE: return bt_loops_interchange(l, loop);
+    case TRY_COLLAPSE: return bt_loops_collapse(l, loop);
+    case TRY_MERGE: return bt_loops_merge(l, loop);
     case TRY_DISTRIBUTE:
-        return bt__loops_distribute(l, loop, 1 + transform_draw(t, 3), &other);
-    case TRY_SHRINK: return bt__loops_shrink(l, loop, transform_draw(t, n));
+        return bt_loops_distribute(l, loop, 1 + transform_draw(t, 3), &other);
+    case TRY_SHRINK: return bt_loops_shrink(l, loop, transform_draw(t, n));
     case TRY_PACK:
-        return bt__loops_pack(l, loop, transform_draw(t, n),
-                              transform_draw(t, 2) ? BT__BUFFER_TEMP : BT__BUFFER_LOCAL);
-    default: return bt__loops_simplify(l);
+        return bt_loops_pack(l, loop, transform_draw(t, n),
+                             transform_draw(t, 2) ? BT_BUFFER_TEMP : BT_BUFFER_LOCAL);
+    default: return bt_loops_simplify(l);
     }
 }
 
@@ -92,7 +92,7 @@ static inline void transform_randomly(struct transforming *t, uint32_t n, bt_tex
         uint32_t what = transform_draw(t, NTRY);
         if (!t->found.len || t->nstmt > 200)
             return;
-        bt__stmt *loop = t->found.at[transform_draw(t, t->found.len)];
+        bt_stmt *loop = t->found.at[transform_draw(t, t->found.len)];
         uint32_t index = loop->index;
         bt_status status = transform_try(t, what, loop);
         if (status && status->code != BT_ERR_UNSUPPORTED)

@@ -141,7 +141,7 @@ static void test_reducers_along_and_across(void **state)
     const int64_t sizes[] = { COLUMNS, 3, 1, 0 };
     for (uint32_t d = 0; d < BT_COUNT(dtypes); d++) {
         struct world w = world_open();
-        for (uint32_t i = 0; i < BT__REDUCER_COUNT; i++) {
+        for (uint32_t i = 0; i < BT_REDUCER_COUNT; i++) {
             for (uint32_t s = 0; s < BT_COUNT(sizes); s++) {
                 if (bt__reducer_get(i)->classes >> BT_DTYPE_CLASS(dtypes[d]) & 1)
                     check_reducer(&w, i, dtypes[d], sizes[s]);

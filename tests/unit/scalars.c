@@ -302,7 +302,7 @@ static void test_operators_at_edges(void **state)
     (void)state;
     for (uint32_t d = 0; d < BT_COUNT(dtypes); d++) {
         struct world w = world_open();
-        for (uint32_t i = 0; i < BT__SCALAR_COUNT; i++) {
+        for (uint32_t i = 0; i < BT_SCALAR_COUNT; i++) {
             const struct bt__scalar *row = bt__scalar_get(i);
             if (row->classes >> BT_DTYPE_CLASS(dtypes[d]) & 1)
                 check_operator(&w, row, dtypes[d]);
@@ -317,7 +317,7 @@ static void test_other_classes_are_refused(void **state)
     for (uint32_t d = 0; d < BT_COUNT(dtypes); d++) {
         struct world w = world_open();
         bt_tensor *x = edges(&w, dtypes[d]), *y;
-        for (uint32_t i = 0; i < BT__SCALAR_COUNT; i++) {
+        for (uint32_t i = 0; i < BT_SCALAR_COUNT; i++) {
             const struct bt__scalar *row = bt__scalar_get(i);
             char text[128];
             struct formula f = { .inputs = { { "x", "t[n]", 0, 0 } }, .text = text };
@@ -391,7 +391,7 @@ static void test_wide_integers_round_once(void **state)
     // half an ulp of bfloat16 and float32 above a power of two, and a bit
     const int64_t at[] = { (INT64_C(1) << 62) + (INT64_C(1) << 54) + 1,
                            (INT64_C(1) << 60) + (INT64_C(1) << 36) + 1 };
-    union bt__cell x = { .i = at[0] }, y = { .i = at[1] };
+    bt_cell x = { .i = at[0] }, y = { .i = at[1] };
     assert_true(bt__cell_cast(x, BT_INT64, BT_BFLOAT16).f == 0x1.02p62);
     assert_true(bt__cell_cast(y, BT_INT64, BT_FLOAT32).f == (double)(float)at[1]);
     x.i = -at[0];
@@ -430,7 +430,7 @@ static void derivative_text(const char *text, int which, char *out)
 
 static double eval(uint32_t which, double a, double b)
 {
-    union bt__cell args[2] = { { .f = a }, { .f = b } };
+    bt_cell args[2] = { { .f = a }, { .f = b } };
     return bt__scalar_eval(which, BT_FLOAT64, args).f;
 }
 
@@ -476,7 +476,7 @@ static void test_derivatives_agree_with_differences(void **state)
     (void)state;
     struct world w = world_open();
     uint32_t n = 0;
-    for (uint32_t i = 0; i < BT__SCALAR_COUNT; i++) {
+    for (uint32_t i = 0; i < BT_SCALAR_COUNT; i++) {
         const struct bt__scalar *row = bt__scalar_get(i);
         for (uint32_t by = 0; row->derivative[0] && by < row->narg; by++, n++)
             check_derivative(&w, i, (int)by);

@@ -3,19 +3,19 @@
 
 #include "random_transforms.h"
 
-static struct bt__loops *read_loops(struct world *w, const char *text)
+static bt_loops *read_loops(struct world *w, const char *text)
 {
-    struct bt__loops *loops = NULL;
-    assert_ok(w->ctx, bt__loops_parse(w->ctx, bt_ctx_scratch(w->ctx), "test", text,
-                                      strlen(text), &loops));
+    bt_loops *loops = NULL;
+    assert_ok(w->ctx, bt_loops_parse(w->ctx, bt_ctx_scratch(w->ctx), "test", text,
+                                     strlen(text), &loops));
     return loops;
 }
 
-static const char *written(struct world *w, const struct bt__loops *loops)
+static const char *written(struct world *w, const bt_loops *loops)
 {
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(w->ctx));
-    assert_ok(w->ctx, bt__loops_print(loops, &text));
+    assert_ok(w->ctx, bt_loops_print(loops, &text));
     return bt_text_get(&text);
 }
 
@@ -24,26 +24,26 @@ static const char *written(struct world *w, const struct bt__loops *loops)
 enum { SPLIT_GUARD, SPLIT_LOOP, UNROLL, PEEL, PARALLEL, HOIST, INTERCHANGE, COLLAPSE };
 enum { MERGE = COLLAPSE + 1, DISTRIBUTE, SHRINK, PACK, SIMPLIFY };
 
-static bt_status transform(struct bt__loops *l, uint32_t what)
+static bt_status transform(bt_loops *l, uint32_t what)
 {
-    bt__stmt *loop = l->body.at[0], *other;
+    bt_stmt *loop = l->body.at[0], *other;
     // the first loop: conditions and stores may come before it
-    for (uint32_t i = 0; i < l->body.len && loop->kind != BT__STMT_FOR; i++)
+    for (uint32_t i = 0; i < l->body.len && loop->kind != BT_STMT_FOR; i++)
         loop = l->body.at[i];
     switch (what) {
-    case SPLIT_GUARD: return bt__loops_split(l, loop, 4, BT__REST_GUARD, &other);
-    case SPLIT_LOOP: return bt__loops_split(l, loop, 4, BT__REST_LOOP, &other);
-    case UNROLL: return bt__loops_unroll(l, loop);
-    case PEEL: return bt__loops_peel(l, loop);
-    case PARALLEL: return bt__loops_parallel(l, loop);
-    case HOIST: return bt__loops_hoist(l, loop);
-    case INTERCHANGE: return bt__loops_interchange(l, loop);
-    case COLLAPSE: return bt__loops_collapse(l, loop);
-    case MERGE: return bt__loops_merge(l, loop);
-    case DISTRIBUTE: return bt__loops_distribute(l, loop, 1, &other);
-    case SHRINK: return bt__loops_shrink(l, loop, 2);
-    case PACK: return bt__loops_pack(l, loop, 0, BT__BUFFER_TEMP);
-    default: return bt__loops_simplify(l);
+    case SPLIT_GUARD: return bt_loops_split(l, loop, 4, BT_REST_GUARD, &other);
+    case SPLIT_LOOP: return bt_loops_split(l, loop, 4, BT_REST_LOOP, &other);
+    case UNROLL: return bt_loops_unroll(l, loop);
+    case PEEL: return bt_loops_peel(l, loop);
+    case PARALLEL: return bt_loops_parallel(l, loop);
+    case HOIST: return bt_loops_hoist(l, loop);
+    case INTERCHANGE: return bt_loops_interchange(l, loop);
+    case COLLAPSE: return bt_loops_collapse(l, loop);
+    case MERGE: return bt_loops_merge(l, loop);
+    case DISTRIBUTE: return bt_loops_distribute(l, loop, 1, &other);
+    case SHRINK: return bt_loops_shrink(l, loop, 2);
+    case PACK: return bt_loops_pack(l, loop, 0, BT_BUFFER_TEMP);
+    default: return bt_loops_simplify(l);
     }
 }
 
@@ -60,7 +60,7 @@ static void check(uint32_t what, const char *before, const char *after)
     char text[2000], expected[2000];
     snprintf(text, sizeof(text), BUFFERS "%s}\n", before);
     snprintf(expected, sizeof(expected), BUFFERS "%s}\n", after);
-    struct bt__loops *loops = read_loops(&w, text);
+    bt_loops *loops = read_loops(&w, text);
     assert_ok(w.ctx, transform(loops, what));
     assert_string_equal(written(&w, loops), expected);
     world_close(&w);
@@ -71,7 +71,7 @@ static void check_refused(uint32_t what, const char *before, const char *part)
     struct world w = world_open();
     char text[2000];
     snprintf(text, sizeof(text), BUFFERS "%s}\n", before);
-    struct bt__loops *loops = read_loops(&w, text);
+    bt_loops *loops = read_loops(&w, text);
     const char *was = written(&w, loops);
     bt_status status = transform(loops, what);
     if (!status)
@@ -305,12 +305,12 @@ static void test_one_loop_as_two(void **state)
 {
     (void)state;
     struct world w = world_open();
-    struct bt__loops *loops = read_loops(
+    bt_loops *loops = read_loops(
         &w, BUFFERS "for i0 in 3 { t[0] = 0 for i1 in 4 { t[0] sum[int64]= x[4*i0 + i1] "
                     "} y[i0] = t[0] } }");
-    bt__stmt *second;
-    assert_ok(w.ctx, bt__loops_distribute(loops, loops->body.at[0], 1, &second));
-    assert_ok(w.ctx, bt__loops_distribute(loops, second, 1, &second));
+    bt_stmt *second;
+    assert_ok(w.ctx, bt_loops_distribute(loops, loops->body.at[0], 1, &second));
+    assert_ok(w.ctx, bt_loops_distribute(loops, second, 1, &second));
     assert_string_equal(written(&w, loops), "loops test {\n"
                                             "    in x: int64[24]\n"
                                             "    out y: int64[24]\n"
@@ -339,16 +339,16 @@ static void test_a_stage_is_computed_where_its_rows_are_read(void **state)
 {
     (void)state;
     struct world w = world_open();
-    struct bt__loops *loops =
+    bt_loops *loops =
         read_loops(&w, BUFFERS
                    "for i0 in 3 { for i1 in 8 { e[8*i0 + i1] = x[8*i0 + i1] + 1 } }"
                    "for i0 in 3 { t[0] = 0 for i1 in 8 { t[0] sum[int64]= e[8*i0 + i1] } "
                    "for i1 in 8 { y[8*i0 + i1] = e[8*i0 + i1] - t[0] } } }");
-    assert_ok(w.ctx, bt__loops_merge(loops, loops->body.at[0]));
-    assert_error(bt__loops_shrink(loops, loops->body.at[0], 0), BT_ERR_UNSUPPORTED,
+    assert_ok(w.ctx, bt_loops_merge(loops, loops->body.at[0]));
+    assert_error(bt_loops_shrink(loops, loops->body.at[0], 0), BT_ERR_UNSUPPORTED,
                  "not the program's own");
-    assert_ok(w.ctx, bt__loops_shrink(loops, loops->body.at[0], 2));
-    assert_ok(w.ctx, bt__loops_parallel(loops, loops->body.at[0]));
+    assert_ok(w.ctx, bt_loops_shrink(loops, loops->body.at[0], 2));
+    assert_ok(w.ctx, bt_loops_parallel(loops, loops->body.at[0]));
     assert_string_equal(written(&w, loops), "loops test {\n"
                                             "    in x: int64[24]\n"
                                             "    out y: int64[24]\n"
@@ -381,10 +381,9 @@ static void test_what_is_read_is_packed(void **state)
 {
     (void)state;
     struct world w = world_open();
-    struct bt__loops *loops =
-        read_loops(&w, "loops test { in x: int64[12] out y: int64[24] "
-                       "for i0 in 3 { for i1 in 2 { for i2 in 4 { "
-                       "y[8*i0 + 4*i1 + i2] = x[3*i2 + i0] } } } }");
+    bt_loops *loops = read_loops(&w, "loops test { in x: int64[12] out y: int64[24] "
+                                     "for i0 in 3 { for i1 in 2 { for i2 in 4 { "
+                                     "y[8*i0 + 4*i1 + i2] = x[3*i2 + i0] } } } }");
     assert_ok(w.ctx, transform(loops, PACK));
     assert_string_equal(written(&w, loops), "loops test {\n"
                                             "    in x: int64[12]\n"
@@ -414,7 +413,7 @@ static void test_what_is_read_is_packed(void **state)
 
 /* The contract, done. */
 static bt_status multiply_add(void *self, const char *callee, uint32_t narg,
-                              const struct bt__call_value *v)
+                              const bt_call_value *v)
 {
     uint32_t *ncall = self;
     float *const a = v[1].address, *const b = v[2].address;
@@ -433,14 +432,14 @@ static bt_status multiply_add(void *self, const char *callee, uint32_t narg,
     return NULL;
 }
 
-static const struct bt__contract gemm = {
+static const bt_contract gemm = {
     .name = "gemm",
     .a = BT_FLOAT32,
     .b = BT_FLOAT32,
     .c = BT_FLOAT64,
     .extents = { { .most = 4 }, { .multiple = 4 }, { .least = 2 } },
-    .strides = { BT__ANY_STRIDE, 1, BT__ANY_STRIDE, BT__ANY_STRIDE, BT__ANY_STRIDE,
-                 BT__ANY_STRIDE },
+    .strides = { BT_ANY_STRIDE, 1, BT_ANY_STRIDE, BT_ANY_STRIDE, BT_ANY_STRIDE,
+                 BT_ANY_STRIDE },
 };
 
 #define DENSE                                                               \
@@ -451,36 +450,34 @@ static const struct bt__contract gemm = {
     "y[8*i0 + i1] = max(float32(t[0]), float32(0)) } } }"
 
 /* Tiles of rows, accumulators for a tile, and the kernel inside. */
-static bt_status tile_dense(struct bt__loops *l)
+static bt_status tile_dense(bt_loops *l)
 {
-    bt__stmt *rows = l->body.at[0], *row, *end, *middle;
-    BT_TRY(bt__loops_split(l, rows, 3, BT__REST_LOOP, &row));
-    bt__stmt *columns = row->body.at[0];
-    BT_TRY(bt__loops_distribute(l, columns, 2, &end));
-    BT_TRY(bt__loops_distribute(l, columns, 1, &middle));
-    BT_TRY(bt__loops_distribute(l, row, 2, &end));
-    BT_TRY(bt__loops_distribute(l, row, 1, &middle));
-    BT_TRY(bt__loops_tensorize(l, middle, &gemm));
-    return bt__loops_parallel(l, rows);
+    bt_stmt *rows = l->body.at[0], *row, *end, *middle;
+    BT_TRY(bt_loops_split(l, rows, 3, BT_REST_LOOP, &row));
+    bt_stmt *columns = row->body.at[0];
+    BT_TRY(bt_loops_distribute(l, columns, 2, &end));
+    BT_TRY(bt_loops_distribute(l, columns, 1, &middle));
+    BT_TRY(bt_loops_distribute(l, row, 2, &end));
+    BT_TRY(bt_loops_distribute(l, row, 1, &middle));
+    BT_TRY(bt_loops_tensorize(l, middle, &gemm));
+    return bt_loops_parallel(l, rows);
 }
 
 static void test_a_contraction_becomes_calls_of_a_kernel(void **state)
 {
     (void)state;
     struct world w = world_open();
-    struct bt__loops *loops = read_loops(&w, DENSE), *tiled = read_loops(&w, DENSE);
+    bt_loops *loops = read_loops(&w, DENSE), *tiled = read_loops(&w, DENSE);
     bt_tensor *x = tensor_random(&w, BT_FLOAT32, 1, DIMS(60));
     bt_tensor *weight = tensor_random(&w, BT_FLOAT32, 2, DIMS(80));
     float y[48], again[48];
     uint32_t ncall = 0;
-    struct bt__loops_options options = { .seed = 7,
-                                         .call = multiply_add,
-                                         .self = &ncall };
+    bt_loops_options options = { .seed = 7, .call = multiply_add, .self = &ncall };
     assert_ok(w.ctx, tile_dense(tiled));
-    assert_ok(w.ctx, bt__loops_run(w.ctx, loops, (void *[]){ x->data, weight->data, y }));
+    assert_ok(w.ctx, bt_loops_run(w.ctx, loops, (void *[]){ x->data, weight->data, y }));
     assert_ok(w.ctx,
-              bt__loops_run_with(w.ctx, tiled, (void *[]){ x->data, weight->data, again },
-                                 &options));
+              bt_loops_run_with(w.ctx, tiled, (void *[]){ x->data, weight->data, again },
+                                &options));
     assert_int_equal(ncall, 2);
     assert_memory_equal(y, again, sizeof(y));
     assert_non_null(strstr(written(&w, tiled), "local t: float64[24]"));
@@ -526,8 +523,8 @@ static void test_what_a_contract_does_not_take(void **state)
                  "loops test { in a: float32[64] in b: float32[64] out c: float64[64] "
                  "%s }",
                  rows[i].nest);
-        struct bt__loops *loops = read_loops(&w, text);
-        assert_error(bt__loops_tensorize(loops, loops->body.at[0], &gemm),
+        bt_loops *loops = read_loops(&w, text);
+        assert_error(bt_loops_tensorize(loops, loops->body.at[0], &gemm),
                      BT_ERR_UNSUPPORTED, rows[i].part);
     }
     world_close(&w);
@@ -571,24 +568,23 @@ static const char *const chains[] = {
 static void check_chain(struct world *w, const char *text, uint64_t seed, uint32_t *ndone)
 {
     bt_arena *arena = bt_arena_create(w->registry);
-    struct bt__loops *loops, *plain;
+    bt_loops *loops, *plain;
     int64_t x[60], y[60], again[60];
     bt_text done, was;
     for (int64_t i = 0; i < 60; i++)
         x[i] = (int64_t)((i * 37 + (int64_t)seed) % 23) - 9;
-    assert_ok(w->ctx, bt__loops_parse(w->ctx, arena, "test", text, strlen(text), &plain));
-    assert_ok(w->ctx, bt__loops_parse(w->ctx, arena, "test", text, strlen(text), &loops));
+    assert_ok(w->ctx, bt_loops_parse(w->ctx, arena, "test", text, strlen(text), &plain));
+    assert_ok(w->ctx, bt_loops_parse(w->ctx, arena, "test", text, strlen(text), &loops));
     struct transforming t = { .ctx = w->ctx, .loops = loops, .random = seed };
     bt_text_init(&done, arena);
     transform_randomly(&t, 30, &done);
     for (uint32_t i = 0; i < NTRY; i++)
         ndone[i] += t.ndone[i];
-    struct bt__loops_options options = { .seed = seed };
-    assert_ok(w->ctx, bt__loops_run(w->ctx, plain, (void *[]){ x, y }));
+    bt_loops_options options = { .seed = seed };
+    assert_ok(w->ctx, bt_loops_run(w->ctx, plain, (void *[]){ x, y }));
     bt_text_init(&was, arena);
-    assert_ok(w->ctx, bt__loops_print(loops, &was));
-    bt_status status =
-        bt__loops_run_with(w->ctx, loops, (void *[]){ x, again }, &options);
+    assert_ok(w->ctx, bt_loops_print(loops, &was));
+    bt_status status = bt_loops_run_with(w->ctx, loops, (void *[]){ x, again }, &options);
     if (status || memcmp(y, again, sizeof(y)) != 0) {
         fprintf(stderr, "seed %d: %s\n%s\n", (int)seed, bt_text_get(&done), was.at);
         fail_msg("%s", status ? status->message : "another result");

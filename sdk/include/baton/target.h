@@ -14,6 +14,7 @@
 #define BATON_TARGET_H
 
 #include <baton/ir.h>
+#include <baton/loops.h>
 #include <baton/plugin.h>
 
 #ifdef __cplusplus
@@ -23,10 +24,10 @@ extern "C" {
 /* ---- kernels ---- */
 
 /* A buffer of a kernel: a leaf of the primitive function's parameters or result, in
- * order, tuples depth first; or memory between kernels of one function. */
-enum { BT_BUFFER_INPUT, BT_BUFFER_OUTPUT, BT_BUFFER_TEMP };
+ * order, tuples depth first; or a temp, memory that the function's kernels have while they
+ * run. */
 typedef struct bt_kernel_buffer {
-    uint32_t kind;  /* BT_BUFFER_... */
+    uint32_t kind;  /* BT_BUFFER_INPUT, _OUTPUT, _TEMP */
     uint32_t index; /* among those of its kind */
 } bt_kernel_buffer;
 

@@ -1,0 +1,237 @@
+/*
+ * For authors of targets: the compute graph of a primitive function, in which bias and
+ * activation stand behind the sum, and the views by which schedules are chosen.
+ * <baton/loops.h> makes loops of it.
+ *
+ * A graph is what formulas compute for given dims, dtypes and attributes, without names.
+ * Expressions are nodes, shared where they are equal. Integer arithmetic on int64 is kept
+ * as LINEAR over atoms (indices and whatever is not linear), comparisons of it as
+ * 0 <= LINEAR and 0 == LINEAR, arguments of commuting operators in one order: two ways of
+ * writing a thing give the same node.
+ *
+ * Indices are numbers: axis a of the stage is a, a reduction takes the numbers after
+ * those it is nested in. So equal reductions are equal nodes.
+ */
+#ifndef BATON_GRAPH_H
+#define BATON_GRAPH_H
+
+#include <baton/ir.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- nodes ---- */
+
+/* Scalar operators (BT_SCALAR_ADD, ...) and reducers (BT_REDUCER_SUM, ...). */
+enum {
+#define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
+    BT_SCALAR_##UPPER,
+#include <baton/scalars.def>
+    BT_SCALAR_COUNT
+};
+enum {
+#define BT_REDUCER(UPPER, name, classes, result, nstate, identity, doc) \
+    BT_REDUCER_##UPPER,
+#include <baton/reducers.def>
+    BT_REDUCER_COUNT
+};
+/* "add", "sum". */
+BT_API const char *bt_scalar_name(uint32_t which);
+BT_API const char *bt_reducer_name(uint32_t which);
+
+/* A value: of floats f, of integers and bool i, as uint64 the same bits. */
+typedef union bt_cell {
+    double f;
+    int64_t i;
+} bt_cell;
+
+enum {
+    BT_NODE_CONST,  /* value */
+    BT_NODE_INDEX,  /* number `which`, 0 .. high */
+    BT_NODE_DIM,    /* a dim that is not known yet: axis value.i of array `which` */
+    BT_NODE_LINEAR, /* int64: value.i + sum of coefs[k] * args[k] */
+    BT_NODE_SCALAR, /* scalar operator `which` */
+    BT_NODE_CAST,   /* args[0] as dtype */
+    BT_NODE_SELECT, /* args[0] ? args[1] : args[2]; the other one is not evaluated */
+    BT_NODE_READ,   /* array `which` at args */
+    BT_NODE_REDUCE  /* reducer `which` of args[1] where args[0] holds, over the indices
+                        first ... first + nindex - 1 below coefs[0 ...] */
+};
+
+typedef struct bt_node bt_node;
+struct bt_node {
+    uint32_t kind, which;
+    bt_dtype dtype;
+    uint32_t id, depth;
+    uint32_t reads;   /* 1: reads an array, itself or below */
+    uint32_t reduces; /* 1: reduces, likewise */
+    uint64_t hash;
+    uint64_t free;     /* bit i: depends on index i */
+    int64_t low, high; /* of an integer: bounds of its int64 */
+    bt_cell value;
+    uint32_t narg, nindex, first;
+    const bt_node *const *args;
+    const int64_t *coefs;
+};
+enum { BT_MAX_INDEX = 64 };
+static inline uint64_t bt_index_bit(uint32_t number)
+{
+    return UINT64_C(1) << number;
+}
+
+/* Inputs first, then stages in order. */
+typedef struct bt_array {
+    const char *name; /* for messages */
+    bt_dtype dtype;
+    uint32_t rank;
+    const bt_node *const *extents;
+    const bt_node *body; /* NULL: an input */
+} bt_array;
+
+typedef struct bt_graph {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    bt_status status; /* the first failure; constructors then give NULL */
+    uint32_t nnode;
+    const bt_node **slots; /* of the hash table */
+    uint32_t nslot;
+    uint32_t narray, ninput, cap_array;
+    bt_array *arrays;
+    uint32_t nresult;
+    const uint32_t *results; /* arrays */
+} bt_graph;
+
+/* Everything lives in `arena`. NULL: no memory. */
+BT_API bt_graph *bt_graph_create(bt_ctx *, bt_arena *arena);
+
+/* Adds an array; *out: its number. 0: no memory. */
+BT_API int bt_graph_add_array(bt_graph *, const bt_array *, uint32_t *out);
+
+/* Constructors: NULL when an argument is NULL or on failure (graph->status). */
+BT_API const bt_node *bt_node_int(bt_graph *, int64_t);
+BT_API const bt_node *bt_node_float(bt_graph *, bt_dtype, double);
+BT_API const bt_node *bt_node_bool(bt_graph *, int);
+/* extent < 0: unknown. Of an extent of 1 the constant 0. */
+BT_API const bt_node *bt_node_index(bt_graph *, uint32_t number, int64_t extent);
+BT_API const bt_node *bt_node_dim(bt_graph *, uint32_t array, uint32_t axis);
+/* Of one dtype, accepted by the operator. */
+BT_API const bt_node *bt_node_scalar(bt_graph *, uint32_t which, const bt_node *a,
+                                     const bt_node *b);
+BT_API const bt_node *bt_node_cast(bt_graph *, bt_dtype, const bt_node *);
+BT_API const bt_node *bt_node_select(bt_graph *, const bt_node *condition,
+                                     const bt_node *a, const bt_node *b);
+BT_API const bt_node *bt_node_read(bt_graph *, uint32_t array, bt_dtype, uint32_t rank,
+                                   const bt_node *const *indices);
+/* As it stands: the condition is not solved. */
+BT_API const bt_node *bt_node_reduce(bt_graph *, uint32_t reducer, uint32_t first,
+                                     uint32_t nindex, const int64_t *extents,
+                                     const bt_node *condition, const bt_node *body);
+/* A value that a stage of its dtype would store: rounded to it, where it is a float that
+ * is computed in more bits. */
+BT_API const bt_node *bt_node_round(bt_graph *, const bt_node *);
+/* The same operation on other arguments; `first` is that of a reduction. */
+BT_API const bt_node *bt_node_again(bt_graph *, const bt_node *like, uint32_t first,
+                                    const bt_node *const *args);
+/* value + sum of coefs * atoms, in normal form. */
+BT_API const bt_node *bt_node_linear(bt_graph *, int64_t constant, uint32_t n,
+                                     const bt_node *const *atoms, const int64_t *coefs);
+
+/* An int64 node as constant + terms. */
+typedef struct bt_linear {
+    int64_t constant;
+    uint32_t n;
+    const bt_node *const *atoms;
+    const int64_t *coefs;
+    const bt_node *self[1];
+    int64_t one[1];
+} bt_linear;
+BT_API void bt_node_as_linear(const bt_node *, bt_linear *out);
+/* Coefficient of an index in the linear form; 0 where it does not stand by itself. */
+BT_API int64_t bt_linear_coef(const bt_linear *, uint32_t index);
+
+static inline int bt_node_is_const(const bt_node *node, int64_t *out)
+{
+    if (node->kind != BT_NODE_CONST || BT_DTYPE_CLASS(node->dtype) == BT_CLASS_FLOAT ||
+        BT_DTYPE_CLASS(node->dtype) == BT_CLASS_BFLOAT)
+        return 0;
+    *out = node->value.i;
+    return 1;
+}
+static inline int bt_node_is_true(const bt_node *node)
+{
+    return node->kind == BT_NODE_CONST && node->dtype == BT_BOOL && node->value.i;
+}
+static inline int bt_node_is_false(const bt_node *node)
+{
+    return node->kind == BT_NODE_CONST && node->dtype == BT_BOOL && !node->value.i;
+}
+/* The conjuncts of a condition: those of `and`, else itself, none of true. 0: no
+ * memory. */
+typedef bt_vec(const bt_node *) bt_nodes;
+BT_API int bt_node_conjuncts(bt_arena *, const bt_node *, bt_nodes *out);
+BT_API const bt_node *bt_node_and(bt_graph *, const bt_node *, const bt_node *);
+/* Replaces index `number` by `by`; all other numbers stay. */
+BT_API const bt_node *bt_node_substitute(bt_graph *, const bt_node *, uint32_t number,
+                                         const bt_node *by);
+
+/* The computation of a function that only calls operators by formula, makes tuples and
+ * takes fields. A stage goes into those that read it where nothing is then computed twice
+ * that costs anything; its rounding stays, as a cast, so that the result is the same to
+ * the bit, but for the sign of a zero that max or min takes from two. Inputs are the
+ * leaves of the function's parameters, results those of its result.
+ * errors BT_ERR_UNSUPPORTED: bindings that are not calls of operators, tuples or
+ * projections; operators in plain C; dims that are not known; constants that are not
+ * scalars */
+BT_API bt_status bt_graph_compose(bt_ctx *, bt_arena *, const bt_func *,
+                                  bt_graph **out) BT_MUST_USE;
+/* A line for each stage, and one for its view. Names: a0, a1 ... inputs, s0 ... stages,
+ * i0 ... axes, r0 ... indices of reductions. A read that is checked at run time has a `!`
+ * behind its array. */
+BT_API bt_status bt_graph_print(bt_ctx *, bt_graph *, bt_text *out) BT_MUST_USE;
+
+/* ---- views ---- */
+
+/*
+ * What a stage looks like to fusion, microkernels and cost.
+ *
+ *     map          no reduction; pointwise where each read is at the element's own place
+ *                  (broadcast and transposition allowed)
+ *     contraction  a sum of products of two reads; each index has a role: batch in both
+ *                  reads and the result, m in the first and the result, n in the second
+ *                  and the result, k in both and reduced
+ *     window       a reduction of reads along sliding windows
+ *     row          a reduction of reads at the element's own place and along the reduced
+ *                  indices
+ *
+ * A contraction may have windows too: that is a convolution. What surrounds the reduction
+ * (a bias, an activation) is the epilogue, pointwise or there is no view.
+ */
+enum { BT_VIEW_NONE, BT_VIEW_MAP, BT_VIEW_CONTRACTION, BT_VIEW_WINDOW, BT_VIEW_ROW };
+enum { BT_VIEW_WINDOWS = 8 };
+
+/* Axis `axis` of an array is read at stride * outer + dilation * inner + offset. */
+typedef struct bt_view_window {
+    uint32_t array, axis;
+    uint32_t outer, inner; /* an index of the stage, one of the reduction */
+    int64_t stride, dilation, offset;
+} bt_view_window;
+
+typedef struct bt_view {
+    uint32_t kind;         /* BT_VIEW_... */
+    uint32_t is_pointwise; /* of a map */
+    uint32_t has_epilogue;
+    uint32_t is_guarded;   /* the reduction's condition keeps windows inside the array */
+    const bt_node *reduce; /* NULL of a map */
+    const bt_node *reads[2]; /* of a contraction */
+    uint64_t batch, m, n, k; /* of a contraction: sets of indices */
+    uint32_t nwindow;
+    bt_view_window windows[BT_VIEW_WINDOWS];
+} bt_view;
+
+BT_API void bt_view_of(const bt_graph *, const bt_array *stage, bt_view *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

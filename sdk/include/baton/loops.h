@@ -1,0 +1,262 @@
+/*
+ * For authors of targets: loop IR, how a graph is computed, and the transforms that make
+ * schedules.
+ *
+ *     loops fused_dense_relu {
+ *         in a0: float32[12]
+ *         in a1: float32[20]
+ *         out s0: float32[15]
+ *         local t0: float64[1]
+ *         parallel i0 in 3 {
+ *             for i1 in 5 {
+ *                 t0[0] = float64(0.0)
+ *                 for i2 in 4 {
+ *                     t0[0] sum[float32]= (a0[4*i0 + i2] * a1[4*i1 + i2])
+ *                 }
+ *                 s0[5*i0 + i1] = max(float32(t0[0]), float32(0.0))
+ *             }
+ *         }
+ *     }
+ *
+ * Buffers are flat; arrays were laid out row major. Expressions are nodes of a graph
+ * whose arrays are the buffers, indices its index nodes: a loop's number is its own among
+ * those it stands in. Turns of a parallel loop may run at once: each has its own locals.
+ */
+#ifndef BATON_LOOPS_H
+#define BATON_LOOPS_H
+
+#include <baton/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Buffers of kernels and of loops. */
+enum {
+    BT_BUFFER_INPUT,
+    BT_BUFFER_OUTPUT,
+    BT_BUFFER_TEMP, /* of one run of a kernel, or of a primitive function's kernels */
+    BT_BUFFER_LOCAL /* a turn's own */
+};
+
+enum {
+    BT_STMT_FOR,
+    BT_STMT_IF,
+    BT_STMT_STORE, /* buffer[offset] = value */
+    BT_STMT_TAKE,  /* an accumulator takes a value */
+    BT_STMT_CHECK, /* fails unless the condition holds */
+    BT_STMT_CALL   /* a kernel of the target, on addresses and integers */
+};
+
+typedef struct bt_stmt bt_stmt;
+typedef bt_vec(bt_stmt *) bt_stmts;
+
+/* An argument of a call: the address of an element, or an integer. */
+typedef struct bt_call_arg {
+    uint32_t is_address, buffer;
+    const bt_node *value; /* the element's offset, or the integer */
+} bt_call_arg;
+
+struct bt_stmt {
+    uint32_t kind;                 /* BT_STMT_... */
+    uint32_t index;                /* FOR: number of its index */
+    uint32_t is_parallel;          /* FOR */
+    int64_t extent;                /* FOR: turns, from 0 */
+    const bt_node *condition;      /* IF, CHECK */
+    bt_stmts body;                 /* FOR, IF */
+    bt_stmts otherwise;            /* IF */
+    uint32_t buffer;               /* STORE, TAKE */
+    uint32_t buffer2;              /* TAKE, of reducers with two values */
+    const bt_node *offset, *value; /* STORE, TAKE */
+    uint32_t reducer;              /* TAKE */
+    bt_dtype of;                   /* TAKE: what the reducer was given */
+    const bt_node *position;       /* TAKE: of the value, for arg reducers */
+    const char *callee;            /* CALL */
+    uint32_t narg;
+    bt_call_arg *args;
+    const char *array; /* CHECK: what is read, ... */
+    uint32_t axis;     /* ... along which axis, ... */
+    int64_t bound;     /* ... of which extent */
+};
+
+typedef struct bt_loops {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const char *name;
+    bt_graph *graph;        /* buffers and expressions */
+    bt_vec(uint32_t) roles; /* of the buffers: BT_BUFFER_... */
+    bt_stmts body;
+} bt_loops;
+
+/* ---- building : NULL, or 0, where the graph has failed or there is no
+ * memory; bt_loops_why ---- */
+
+BT_API bt_loops *bt_loops_create(bt_ctx *, bt_arena *, const char *name);
+/* The name, or one like it where it is none in the text. NULL: no memory. */
+BT_API const char *bt_loops_word(bt_arena *, const char *name);
+BT_API bt_status bt_loops_why(const bt_loops *);
+/* nelem >= 0; *out: its number. The name is kept by reference. */
+BT_API int bt_loops_add_buffer(bt_loops *, uint32_t role, const char *name, bt_dtype,
+                               int64_t nelem, uint32_t *out);
+BT_API int64_t bt_loops_nelem(const bt_loops *, uint32_t buffer);
+BT_API bt_stmt *bt_stmt_add(bt_loops *, bt_stmts *to, uint32_t kind);
+BT_API const bt_node *bt_loops_read(bt_loops *, uint32_t buffer, const bt_node *offset);
+
+/* The loops of a graph, stage by stage, accumulators in float64 where they are floats:
+ * nothing is rearranged. */
+BT_API bt_status bt_loops_lower(bt_ctx *, bt_arena *, const char *name, bt_graph *,
+                                bt_loops **out) BT_MUST_USE;
+/* As text, which parses back. */
+BT_API bt_status bt_loops_print(const bt_loops *, bt_text *out) BT_MUST_USE;
+/* The reverse. errors BT_ERR_SYNTAX at its place, BT_ERR_LIMIT */
+BT_API bt_status bt_loops_parse(bt_ctx *, bt_arena *, const char *file, const char *text,
+                                size_t nbytes, bt_loops **out) BT_MUST_USE;
+/* Runs them element by element, for tests of all that makes or changes loops. data: of the buffers that are in or out.
+ * errors BT_ERR_RUNTIME: a check, a read or a store out of bounds; BT_ERR_UNSUPPORTED: a
+ * call */
+BT_API bt_status bt_loops_run(bt_ctx *, const bt_loops *, void *const *data) BT_MUST_USE;
+
+/* A call's argument while it runs: an element and how many there are from it on, or an
+ * integer. */
+typedef struct bt_call_value {
+    void *address;
+    int64_t nelem, integer;
+} bt_call_value;
+typedef struct bt_loops_options {
+    /* Not 0: turns of parallel loops run in an order drawn by it, and locals hold rubbish
+     * where a turn starts. */
+    uint64_t seed;
+    /* Does what the target's kernels do; NULL: calls are refused. */
+    bt_status (*call)(void *self, const char *callee, uint32_t narg,
+                      const bt_call_value *args);
+    void *self;
+} bt_loops_options;
+BT_API bt_status bt_loops_run_with(bt_ctx *, const bt_loops *, void *const *data,
+                                   const bt_loops_options *) BT_MUST_USE;
+
+/* ---- transforms ---- */
+
+/*
+ * Transforms of loops: each makes a program that computes the same in another order, or
+ * refuses.
+ *
+ *     for i0 in 6 {                      for i0 in 2 {
+ *         y[i0] = x[i0]      split 3         for i1 in 3 {
+ *     }                         ->               y[3*i0 + i1] = x[3*i0 + i1]
+ *
+ * A loop is addressed by its statement. What is not legal, or is not seen to be, is
+ * refused by BT_ERR_UNSUPPORTED with the reason, and the program stays as it was.
+ * Reducers take their values in any order (reducers.def), so accumulators do not hold
+ * loops in place; where floats are summed, that changes rounding and nothing else.
+ */
+/* ---- one loop ---- */
+
+enum {
+    BT_REST_GUARD, /* the last turns are behind a condition */
+    BT_REST_LOOP   /* a loop of its own after it */
+};
+/* The loop becomes one over tiles of `by` turns; *inner: that inside one. */
+BT_API bt_status bt_loops_split(bt_loops *, bt_stmt *loop, int64_t by, uint32_t rest,
+                                bt_stmt **inner) BT_MUST_USE;
+/* Its turns one after the other. */
+BT_API bt_status bt_loops_unroll(bt_loops *, bt_stmt *loop) BT_MUST_USE;
+/* Several loops, split where conditions in the body begin or cease to hold; `loop` is the
+ * longest. */
+BT_API bt_status bt_loops_peel(bt_loops *, bt_stmt *loop) BT_MUST_USE;
+/* Turns may run at once. */
+BT_API bt_status bt_loops_parallel(bt_loops *, bt_stmt *loop) BT_MUST_USE;
+/* What does not change from turn to turn is done before the loop: its only condition,
+ * values of locals, checks. */
+BT_API bt_status bt_loops_hoist(bt_loops *, bt_stmt *loop) BT_MUST_USE;
+
+/* ---- two loops ---- */
+
+/* The loop and the one that is all its body change places: it stays the outer's
+ * statement, which goes inside. */
+BT_API bt_status bt_loops_interchange(bt_loops *, bt_stmt *outer) BT_MUST_USE;
+/* These two as one: their indices stand in sums that allow it. */
+BT_API bt_status bt_loops_collapse(bt_loops *, bt_stmt *outer) BT_MUST_USE;
+/* The loop and the one after it, of as many turns, as one loop. */
+BT_API bt_status bt_loops_merge(bt_loops *, bt_stmt *first) BT_MUST_USE;
+/* The reverse, at statement `at` of the body; *second: the loop of what is after it.
+ * Locals that hold something in between get an element for each turn. */
+BT_API bt_status bt_loops_distribute(bt_loops *, bt_stmt *loop, uint32_t at,
+                                     bt_stmt **second) BT_MUST_USE;
+
+/* ---- buffers ---- */
+
+/* A buffer that only one turn at a time uses gets the size that a turn needs: with merge
+ * before it, the producer is computed where its consumer is. */
+BT_API bt_status bt_loops_shrink(bt_loops *, bt_stmt *loop, uint32_t buffer) BT_MUST_USE;
+/* What the loop reads of a buffer is copied before it, in the order in which it is read,
+ * to a buffer of this role: BT_BUFFER_TEMP or, inside another loop, _LOCAL. */
+BT_API bt_status bt_loops_pack(bt_loops *, bt_stmt *loop, uint32_t buffer,
+                               uint32_t role) BT_MUST_USE;
+
+/* ---- kernels ---- */
+
+/*
+ * What a kernel does:  for m, n, k: c[m*cm + n*cn] += a[m*am + k*ak] * b[k*bk + n*bn]
+ * Called as  name(&c, &a, &b, M, N, K, cm, cn, am, ak, bk, bn).
+ */
+enum { BT_ROLE_M, BT_ROLE_N, BT_ROLE_K, BT_NROLE };
+typedef struct bt_contract {
+    const char *name;
+    bt_dtype a, b, c; /* of the buffers */
+    struct {
+        int64_t least, most, multiple; /* 0: any */
+    } extents[BT_NROLE];
+    int64_t strides[6]; /* cm cn am ak bk bn; BT_ANY_STRIDE */
+} bt_contract;
+#define BT_ANY_STRIDE INT64_MIN
+/* The nest becomes a call of the kernel. */
+BT_API bt_status bt_loops_tensorize(bt_loops *, bt_stmt *nest,
+                                    const bt_contract *) BT_MUST_USE;
+
+/* ---- all ---- */
+
+/* Loops of no turn and of one, conditions that hold or cannot, empty blocks go. After a
+ * failure, part of it is done. */
+BT_API bt_status bt_loops_simplify(bt_loops *) BT_MUST_USE;
+
+/* ---- walking and editing, for schedules of one's own ---- */
+
+/* Where a statement stands. */
+typedef struct bt_stmt_place {
+    bt_stmts *block; /* block->at[at] is the statement */
+    uint32_t at;
+    uint64_t open;           /* indices of the loops around */
+    uint32_t is_in_parallel; /* one of them is parallel */
+} bt_stmt_place;
+/* 0: not in the program. */
+BT_API int bt_loops_find(bt_loops *, const bt_stmt *, bt_stmt_place *out);
+/* Calls `meet` for every expression of a statement and of those inside, in order, until
+ * it gives 0. */
+typedef int bt_meet_fn(void *self, bt_stmt *, const bt_node **slot);
+BT_API int bt_stmt_walk(bt_stmt *, bt_meet_fn *meet, void *self);
+/* Replaces nodes of which `replace` gives another; NULL: failure. */
+typedef struct bt_by_node {
+    bt_loops *loops;
+    const bt_node *(*replace)(void *self, const bt_node *);
+    void *self;
+} bt_by_node;
+BT_API const bt_node *bt_node_change(const bt_by_node *, const bt_node *);
+/* Deep copies; NULL: no memory. */
+BT_API bt_stmt *bt_stmt_copy(bt_loops *, const bt_stmt *);
+/* Indices of the loops in a statement. */
+BT_API uint64_t bt_stmt_indices(const bt_stmt *);
+/* An index that is not among the used; -1: there is none. */
+BT_API int bt_index_unused(uint64_t used);
+/* The block with statement `at` replaced by others, which may be none. 0: no memory. */
+BT_API int bt_stmts_replace(bt_loops *, bt_stmts *, uint32_t at, const bt_stmts *by);
+/* Whether the loop's body may be done statement by statement, each for all turns: no turn
+ * needs what another does, accumulators that many turns add to excepted, and locals that
+ * every turn has for itself, which is_private tells by buffer (may be NULL).
+ * errors BT_ERR_UNSUPPORTED: why not */
+BT_API bt_status bt_loops_lanes(bt_loops *, bt_stmt *loop,
+                                uint8_t *is_private) BT_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

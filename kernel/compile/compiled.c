@@ -4,7 +4,7 @@
 #include <baton/op.h>
 #include <baton/pass.h>
 
-#include "compile/lower.h"
+#include "compile/pack_constants.h"
 
 /* "cpu{threads=2}": the name, and the options as attributes are written. */
 static bt_status split(bt_ctx *ctx, bt_arena *arena, const char *target,
@@ -93,6 +93,8 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
     kernels.instance = c->instance;
     bt_map_init(&kernels.primitives, arena, 0);
     BT_TRY(bt__lower_entry(&kernels, module, entry, &c->module));
+    BT_TRY(bt_module_entry(ctx, c->module, entry_name, &entry));
+    BT_TRY(bt__pack_constants(&kernels, entry, &c->module));
     BT_TRY(plan(ctx, &c->module));
     BT_TRY(bt_module_entry(ctx, c->module, entry_name, &entry));
     BT_TRY(bt_plan_check(ctx, entry->func));

@@ -174,6 +174,11 @@ static bt_status invoke(struct lowerer *l, const bt_value *old, const bt_kernel 
 {
     const bt_value *args[2], *done;
     bt_text attrs;
+    for (uint32_t i = 0; i < kernel->nout; i++) {
+        if (kernel->out[i].kind == BT_BUFFER_INPUT)
+            return bt_fail(l->ctx, BT_ERR_PLUGIN, "target %s: kernel %s writes an input",
+                           l->kernels->target->name, kernel->name);
+    }
     bt_text_init(&attrs, l->arena);
     bt_text_addf(&attrs, "kernel=\"%s\"", kernel->name);
     BT_TRY(pick(l, all, kernel->nin, kernel->in, kernel, &args[0]));

@@ -1,8 +1,9 @@
 /*
  * Compiling a module for a target.
  *
- *     lower.c     primitive calls become storage and invocations of kernels
- *     compiled.c  target instances, code, and what holds them together
+ *     lower.c           primitive calls become storage and invocations of kernels
+ *     pack_constants.c  kernels of constants are run
+ *     compiled.c        target instances, code, and what holds them together
  */
 #ifndef COMPILE_LOWER_H
 #define COMPILE_LOWER_H

@@ -42,7 +42,11 @@ typedef struct bt_kernel {
     const void *content;      /* the target's own, for compile */
 } bt_kernel;
 
-/* What a primitive function becomes: kernels, one after the other. */
+/* What a primitive function becomes: kernels, one after the other. One that reads nothing
+ * but constants (a weight, to pack it into memory of its own) is run when the module is
+ * compiled, if it alone writes its outputs and they are at most eight times as large as
+ * what it reads, and a mebibyte; then the module has what it wrote in place of the
+ * weight. */
 typedef struct bt_lowering {
     uint32_t nkernel;
     const bt_kernel *kernels;
@@ -67,7 +71,8 @@ typedef struct bt_target {
      */
     bt_status (*lower)(bt_ctx *, void *self, bt_arena *, const bt_func *primitive,
                        bt_lowering *out);
-    /* Code of all kernels of a module, as bytes that another process may load. */
+    /* Code of all kernels of a module, as bytes that another process may load. May be
+     * asked for more than once, then for some of the kernels. */
     bt_status (*compile)(bt_ctx *, void *self, uint32_t nkernel,
                          const bt_kernel *const *kernels, bt_text *code);
     /* Makes code ready to run; kernels are those of compile, in its order. */

@@ -129,6 +129,26 @@ void fault_result(struct fault_world *w, const char *text)
     w->result[w->nresult] = 0;
 }
 
+bt_status fault_result_of(struct fault_world *w, fault_write_fn *write, const void *what)
+{
+    bt_text text;
+    bt_arena *scratch = bt_ctx_scratch(w->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_text_init(&text, scratch);
+    bt_status status = write(w, what, &text);
+    if (!status && text.failed)
+        status = bt_no_memory();
+    if (!status)
+        fault_result(w, bt_text_get(&text));
+    bt_arena_release(scratch, mark);
+    return status;
+}
+
+bt_status fault_write_module(struct fault_world *w, const void *module, bt_text *out)
+{
+    return bt_print(w->ctx, module, NULL, out);
+}
+
 char *fault_read(const char *path, size_t *nbytes)
 {
     FILE *file = fopen(path, "rb");

@@ -50,6 +50,10 @@ extern const struct fault_scenario fault_text[], fault_passes[], fault_run[],
 
 /* Adds to the result. */
 void fault_result(struct fault_world *, const char *text);
+/* Adds what `write` writes of `what`. */
+typedef bt_status fault_write_fn(struct fault_world *, const void *what, bt_text *out);
+bt_status fault_result_of(struct fault_world *, fault_write_fn *write, const void *what);
+fault_write_fn fault_write_module; /* a bt_module, as text */
 /* A file below the tests or shared data, in memory of libc; fails the program if it
  * cannot be read. */
 char *fault_read(const char *path, size_t *nbytes);

@@ -6,38 +6,28 @@
 static bt_status run_import(struct fault_world *w)
 {
     bt_module *module, *typed;
-    bt_text text;
     BT_TRY(bt_import(w->ctx, w->scenario->input, NULL, &module));
     bt_status status = bt_infer(w->ctx, module, &typed);
     bt_module_unref(module);
     if (status)
         return status;
-    bt_arena *scratch = bt_ctx_scratch(w->ctx);
-    const void *mark = bt_arena_mark(scratch);
-    bt_text_init(&text, scratch);
-    status = bt_print(w->ctx, typed, NULL, &text);
-    if (!status && text.failed)
-        status = bt_no_memory();
-    if (!status)
-        fault_result(w, bt_text_get(&text));
-    bt_arena_release(scratch, mark);
+    status = fault_result_of(w, fault_write_module, typed);
     bt_module_unref(typed);
     return status;
 }
 
+static bt_status write_tensor(struct fault_world *w, const void *tensor, bt_text *out)
+{
+    (void)w;
+    bt_object_print(&((const bt_tensor *)tensor)->base, 100, out);
+    return NULL;
+}
+
 static bt_status run_tensor(struct fault_world *w)
 {
-    bt_text text;
     bt_tensor *tensor;
     BT_TRY(bt_tensor_read(w->ctx, w->scenario->input, &tensor));
-    bt_arena *scratch = bt_ctx_scratch(w->ctx);
-    const void *mark = bt_arena_mark(scratch);
-    bt_text_init(&text, scratch);
-    bt_object_print(&tensor->base, 100, &text);
-    bt_status status = text.failed ? bt_no_memory() : NULL;
-    if (!status)
-        fault_result(w, bt_text_get(&text));
-    bt_arena_release(scratch, mark);
+    bt_status status = fault_result_of(w, write_tensor, tensor);
     bt_tensor_unref(tensor);
     return status;
 }

@@ -24,21 +24,6 @@ static void keep_text(void *self, const char *text)
     (void)self, (void)text;
 }
 
-static bt_status print(struct fault_world *w, const bt_module *module)
-{
-    bt_text text;
-    bt_arena *scratch = bt_ctx_scratch(w->ctx);
-    const void *mark = bt_arena_mark(scratch);
-    bt_text_init(&text, scratch);
-    bt_status status = bt_print(w->ctx, module, NULL, &text);
-    if (!status && text.failed)
-        status = bt_no_memory();
-    if (!status)
-        fault_result(w, bt_text_get(&text));
-    bt_arena_release(scratch, mark);
-    return status;
-}
-
 static bt_status optimise(struct fault_world *w, const bt_pipeline_options *options)
 {
     bt_pipeline *pipeline;
@@ -48,7 +33,7 @@ static bt_status optimise(struct fault_world *w, const bt_pipeline_options *opti
     bt_pipeline_destroy(pipeline);
     if (status)
         return status;
-    status = print(w, out);
+    status = fault_result_of(w, fault_write_module, out);
     bt_module_unref(out);
     return status;
 }
@@ -72,24 +57,19 @@ static bt_status run_instruments(struct fault_world *w)
     return optimise(w, &options);
 }
 
+static bt_status write_resolved(struct fault_world *w, const void *pipeline, bt_text *out)
+{
+    uint64_t digest;
+    bt_pipeline_options options = { .level = -1 };
+    BT_TRY(bt_pipeline_check(w->ctx, pipeline, &options));
+    return bt_pipeline_resolve(w->ctx, pipeline, &options, out, &digest);
+}
+
 static bt_status run_resolve(struct fault_world *w)
 {
-    bt_text text;
-    uint64_t digest;
     bt_pipeline *pipeline;
-    bt_pipeline_options options = { .level = -1 };
-    bt_arena *scratch = bt_ctx_scratch(w->ctx);
     BT_TRY(bt_pipeline_read(w->ctx, w->scenario->input, &pipeline));
-    const void *mark = bt_arena_mark(scratch);
-    bt_text_init(&text, scratch);
-    bt_status status = bt_pipeline_check(w->ctx, pipeline, &options);
-    if (!status)
-        status = bt_pipeline_resolve(w->ctx, pipeline, &options, &text, &digest);
-    if (!status && text.failed)
-        status = bt_no_memory();
-    if (!status)
-        fault_result(w, bt_text_get(&text));
-    bt_arena_release(scratch, mark);
+    bt_status status = fault_result_of(w, write_resolved, pipeline);
     bt_pipeline_destroy(pipeline);
     return status;
 }

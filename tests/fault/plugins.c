@@ -73,37 +73,26 @@ static bt_status run_op(struct fault_world *w)
     return NULL;
 }
 
+static bt_status write_why(struct fault_world *w, const void *name, bt_text *out)
+{
+    return bt_plugin_why(w->ctx, name, out);
+}
+
 static bt_status run_why(struct fault_world *w)
 {
-    bt_text text;
-    bt_arena *scratch = bt_ctx_scratch(w->ctx);
-    const void *mark = bt_arena_mark(scratch);
-    bt_text_init(&text, scratch);
-    bt_status status = bt_plugin_why(w->ctx, w->scenario->input, &text);
-    if (!status && text.failed)
-        status = bt_no_memory();
-    if (!status)
-        fault_result(w, bt_text_get(&text));
-    bt_arena_release(scratch, mark);
-    return status;
+    return fault_result_of(w, write_why, w->scenario->input);
+}
+
+static bt_status write_description(struct fault_world *w, const void *path, bt_text *out)
+{
+    static const char seed[] = "{\"id\":\"test.good\",\"version\":\"0.1.0\","
+                               "\"license\":\"Apache-2.0\",\"doc\":\"x\"}";
+    return bt_plugin_describe(w->ctx, path, seed, "x.so", out);
 }
 
 static bt_status run_describe(struct fault_world *w)
 {
-    static const char seed[] = "{\"id\":\"test.good\",\"version\":\"0.1.0\","
-                               "\"license\":\"Apache-2.0\",\"doc\":\"x\"}";
-    bt_text text;
-    bt_arena *scratch = bt_ctx_scratch(w->ctx);
-    const void *mark = bt_arena_mark(scratch);
-    bt_text_init(&text, scratch);
-    bt_status status =
-        bt_plugin_describe(w->ctx, w->scenario->input, seed, "x.so", &text);
-    if (!status && text.failed)
-        status = bt_no_memory();
-    if (!status)
-        fault_result(w, bt_text_get(&text));
-    bt_arena_release(scratch, mark);
-    return status;
+    return fault_result_of(w, write_description, w->scenario->input);
 }
 
 static bt_status run_add(struct fault_world *w)

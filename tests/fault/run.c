@@ -35,22 +35,20 @@ static bt_status open_program(struct fault_world *w, const char *pipeline,
     return status;
 }
 
+static bt_status write_outputs(struct fault_world *w, const void *program, bt_text *out)
+{
+    (void)w;
+    for (uint32_t i = 0; i < bt_program_noutput(program); i++) {
+        bt_object_print(bt_program_get(program, i), 100, out);
+        bt_text_add(out, "\n", 1);
+    }
+    return NULL;
+}
+
 static bt_status run_program(struct fault_world *w, bt_program *program)
 {
-    bt_text text;
-    bt_arena *scratch = bt_ctx_scratch(w->ctx);
     BT_TRY(bt_program_run(program));
-    const void *mark = bt_arena_mark(scratch);
-    bt_text_init(&text, scratch);
-    for (uint32_t i = 0; i < bt_program_noutput(program); i++) {
-        bt_object_print(bt_program_get(program, i), 100, &text);
-        bt_text_add(&text, "\n", 1);
-    }
-    bt_status status = text.failed ? bt_no_memory() : NULL;
-    if (!status)
-        fault_result(w, bt_text_get(&text));
-    bt_arena_release(scratch, mark);
-    return status;
+    return fault_result_of(w, write_outputs, program);
 }
 
 static bt_status begin(struct fault_world *w)

@@ -63,32 +63,28 @@ static bt_status run_parse(struct fault_world *w)
     return NULL;
 }
 
-static bt_status add_text(struct fault_world *w, const bt_module *module,
-                          const bt_print_options *options)
+struct printing {
+    const bt_module *module;
+    const bt_print_options *options;
+};
+
+static bt_status write_text(struct fault_world *w, const void *what, bt_text *out)
 {
-    bt_text text;
-    bt_arena *scratch = bt_ctx_scratch(w->ctx);
-    const void *mark = bt_arena_mark(scratch);
-    bt_text_init(&text, scratch);
-    bt_status status = bt_print(w->ctx, module, options, &text);
-    if (!status && text.failed)
-        status = bt_no_memory();
-    if (!status)
-        fault_result(w, bt_text_get(&text));
-    bt_arena_release(scratch, mark);
-    return status;
+    const struct printing *p = what;
+    return bt_print(w->ctx, p->module, p->options, out);
 }
 
 static bt_status run_print(struct fault_world *w)
 {
-    return add_text(w, w->module, NULL);
+    return fault_result_of(w, write_text, &(struct printing){ w->module, NULL });
 }
 
 static bt_status run_print_spans(struct fault_world *w)
 {
     bt_npz *npz = NULL;
     bt_print_options options = { .spans = 1, .weights = "x.npz", .npz = &npz };
-    bt_status status = add_text(w, w->module, &options);
+    bt_status status =
+        fault_result_of(w, write_text, &(struct printing){ w->module, &options });
     if (npz)
         bt_npz_destroy(w->ctx, npz);
     return status;
@@ -98,7 +94,7 @@ static bt_status run_infer(struct fault_world *w)
 {
     bt_module *typed;
     BT_TRY(bt_infer(w->ctx, w->module, &typed));
-    bt_status status = add_text(w, typed, NULL);
+    bt_status status = fault_result_of(w, write_text, &(struct printing){ typed, NULL });
     bt_module_unref(typed);
     return status;
 }

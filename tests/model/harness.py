@@ -1,4 +1,5 @@
 """What the model tests share: skipping, and the driver process that runs models."""
+import glob
 import os
 import select
 import subprocess
@@ -32,6 +33,15 @@ def shared_folder(*parts):
         print(f"skipped: {os.path.join('../shared', *parts)} is not here")
         sys.exit(SKIPPED)
     return path
+
+
+def check_light(check, program):
+    """Exit status: whether check(program, path, folder), with a folder for its files, holds for each of the nine light networks."""
+    paths = sorted(glob.glob(os.path.join(shared_folder("data", "models", "light"), "*.onnx")))
+    with tempfile.TemporaryDirectory() as folder:
+        good = [path for path in paths if check(program, path, folder)]
+    print(f"{len(good)} of {len(paths)}")
+    return len(good) != 9
 
 
 def reference(path):

@@ -5,15 +5,6 @@
 
 #include <baton/executor.h>
 
-static bt_module *read_module(kit *k, const char *text)
-{
-    bt_module *parsed, *typed;
-    assert_ok(k->ctx, bt_parse(k->ctx, "test", NULL, text, strlen(text), &parsed));
-    assert_ok(k->ctx, bt_infer(k->ctx, parsed, &typed));
-    bt_module_unref(parsed);
-    return typed;
-}
-
 static bt_tensor *make_input(kit *k, const bt_type *type, uint64_t seed)
 {
     uint32_t rank;

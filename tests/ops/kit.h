@@ -55,6 +55,16 @@ static inline int teardown(void **state)
     return 0;
 }
 
+/* A program, typed. */
+static inline bt_module *read_module(kit *k, const char *text)
+{
+    bt_module *parsed, *typed;
+    assert_ok(k->ctx, bt_parse(k->ctx, "test", NULL, text, strlen(text), &parsed));
+    assert_ok(k->ctx, bt_infer(k->ctx, parsed, &typed));
+    bt_module_unref(parsed);
+    return typed;
+}
+
 /* ---- reading ---- */
 
 /* Reads one tensor and moves the text behind it. */

@@ -5,15 +5,6 @@
 #include <baton/pass.h>
 #include <baton/target.h>
 
-static bt_module *read_module(kit *k, const char *text)
-{
-    bt_module *parsed, *typed;
-    assert_ok(k->ctx, bt_parse(k->ctx, "test", NULL, text, strlen(text), &parsed));
-    assert_ok(k->ctx, bt_infer(k->ctx, parsed, &typed));
-    bt_module_unref(parsed);
-    return typed;
-}
-
 static bt_status check_plan(kit *k, const char *offset, const char *result)
 {
     char text[1024];

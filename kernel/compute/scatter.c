@@ -3,6 +3,17 @@
 
 /* ---- which reductions ---- */
 
+/* The coefficient of an index where it is 1 or -1 and nothing else depends on it; else
+ * 0. */
+static int64_t sign_of(const bt_linear *l, uint32_t index)
+{
+    int64_t coef = bt_linear_coef(l, index);
+    uint32_t uses = 0;
+    for (uint32_t i = 0; i < l->n; i++)
+        uses += (l->atoms[i]->free & bt_index_bit(index)) != 0;
+    return (coef == 1 || coef == -1) && uses == 1 ? coef : 0;
+}
+
 /* The axis that an equality of elements gives, and its value; -1: none. */
 static int addressed_axis(bt_graph *g, const struct bt__scatter *s,
                           const bt_node *conjunct, const bt_node **value)
@@ -13,12 +24,8 @@ static int addressed_axis(bt_graph *g, const struct bt__scatter *s,
         return -1;
     bt_node_as_linear(conjunct->args[1], &l);
     for (uint32_t k = 0; k < s->naxis; k++) {
-        uint64_t bit = bt_index_bit(s->axes[k]);
-        int64_t coef = bt_linear_coef(&l, s->axes[k]);
-        uint32_t uses = 0;
-        for (uint32_t i = 0; i < l.n; i++)
-            uses += (l.atoms[i]->free & bit) != 0;
-        if ((coef != 1 && coef != -1) || uses != 1 || s->place[k]->kind != BT_NODE_INDEX)
+        int64_t coef = sign_of(&l, s->axes[k]);
+        if (!coef || s->place[k]->kind != BT_NODE_INDEX)
             continue;
         // l = coef * axis + e, so the axis is -coef * (l - coef * axis)
         *value =
@@ -83,12 +90,8 @@ static int running_axis(bt_graph *g, const struct bt__scatter *s, const bt_node 
         return -1;
     bt_node_as_linear(conjunct->args[1], &l);
     for (uint32_t k = 0; k < s->naxis; k++) {
-        uint64_t bit = bt_index_bit(s->axes[k]);
-        int64_t coef = bt_linear_coef(&l, s->axes[k]);
-        uint32_t uses = 0;
-        for (uint32_t i = 0; i < l.n; i++)
-            uses += (l.atoms[i]->free & bit) != 0;
-        if ((coef != 1 && coef != -1) || uses != 1)
+        int64_t coef = sign_of(&l, s->axes[k]);
+        if (!coef)
             continue;
         *bound =
             bt_node_linear(g, 0, 2, (const bt_node *[]){ conjunct->args[1], s->place[k] },

@@ -259,17 +259,6 @@ static bt_status add_tuple(struct composer *c, const bt_tuple_value *tuple)
     return set_leaves(c, &tuple->base, all.len, all.at);
 }
 
-static uint32_t count_leaves(const bt_type *type)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    uint32_t n = 0;
-    if (!tuple)
-        return 1;
-    for (uint32_t i = 0; i < tuple->n; i++)
-        n += count_leaves(tuple->at[i]);
-    return n;
-}
-
 static bt_status add_proj(struct composer *c, const bt_proj *proj)
 {
     const struct leaves *leaves;
@@ -277,8 +266,8 @@ static bt_status add_proj(struct composer *c, const bt_proj *proj)
     uint32_t first = 0;
     BT_TRY(leaves_of(c, proj->tuple, &leaves));
     for (uint32_t i = 0; i < proj->index; i++)
-        first += count_leaves(type->at[i]);
-    return set_leaves(c, &proj->base, count_leaves(proj->base.type),
+        first += bt_type_nleaf(type->at[i]);
+    return set_leaves(c, &proj->base, bt_type_nleaf(proj->base.type),
                       leaves->arrays + first);
 }
 

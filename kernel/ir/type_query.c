@@ -62,6 +62,17 @@ const bt_list_type *bt_as_tuple_type(const bt_type *t)
     return as(t, BT_TYPE_TUPLE);
 }
 
+uint32_t bt_type_nleaf(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    uint32_t n = 0;
+    if (!tuple)
+        return 1;
+    for (uint32_t i = 0; i < tuple->n; i++)
+        n += bt_type_nleaf(tuple->at[i]);
+    return n;
+}
+
 const bt_list_type *bt_as_ref_type(const bt_type *t)
 {
     return as(t, BT_TYPE_REF);

@@ -31,17 +31,6 @@ static bt_status set(struct loader *l, const bt_value *value, uint32_t n,
     return bt_map_put(&l->places, value, places) ? NULL : bt_no_memory();
 }
 
-static uint32_t count_leaves(const bt_type *type)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    uint32_t n = 0;
-    if (!tuple)
-        return 1;
-    for (uint32_t i = 0; i < tuple->n; i++)
-        n += count_leaves(tuple->at[i]);
-    return n;
-}
-
 /* ---- operands ---- */
 
 static bt_status add_const(struct loader *l, const bt_value *value,
@@ -94,7 +83,7 @@ static bt_status load_params(struct loader *l, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nparam; i++) {
         const bt_value *param = &block->params[i]->base;
-        uint32_t n = count_leaves(param->type);
+        uint32_t n = bt_type_nleaf(param->type);
         struct place *at = BT_NEWS(l->arena, struct place, n);
         if (!at)
             return bt_no_memory();
@@ -161,8 +150,8 @@ static bt_status load_proj(struct loader *l, const bt_proj *proj)
     uint32_t first = 0;
     BT_TRY(places_of(l, proj->tuple, &tuple));
     for (uint32_t i = 0; i < proj->index; i++)
-        first += count_leaves(type->at[i]);
-    return set(l, &proj->base, count_leaves(proj->base.type), tuple->at + first);
+        first += bt_type_nleaf(type->at[i]);
+    return set(l, &proj->base, bt_type_nleaf(proj->base.type), tuple->at + first);
 }
 
 static bt_status load_tuple(struct loader *l, const bt_tuple_value *tuple)

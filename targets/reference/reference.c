@@ -37,22 +37,11 @@ static void close(void *self)
 
 /* ---- lowering ---- */
 
-static uint32_t count_leaves(const bt_type *type)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    uint32_t n = 0;
-    if (!tuple)
-        return 1;
-    for (uint32_t i = 0; i < tuple->n; i++)
-        n += count_leaves(tuple->at[i]);
-    return n;
-}
-
 static uint32_t count_inputs(const bt_func *func)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < func->block->nparam; i++)
-        n += count_leaves(func->block->params[i]->base.type);
+        n += bt_type_nleaf(func->block->params[i]->base.type);
     return n;
 }
 
@@ -72,7 +61,7 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     if (!kernel)
         return bt_no_memory();
     kernel->nin = count_inputs(primitive);
-    kernel->nout = count_leaves(primitive->result);
+    kernel->nout = bt_type_nleaf(primitive->result);
     kernel->in = number(arena, BT_BUFFER_INPUT, kernel->nin);
     kernel->out = number(arena, BT_BUFFER_OUTPUT, kernel->nout);
     *out = (bt_lowering){ .nkernel = 1, .kernels = kernel };
@@ -113,15 +102,13 @@ static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
 
 /* ---- loading ---- */
 
-static bt_status add_leaves(bt_arena *arena, const bt_type *type, const bt_type **leaves,
-                            uint32_t *n)
+static void add_leaves(const bt_type *type, const bt_type **leaves, uint32_t *n)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
     if (!tuple)
         leaves[(*n)++] = type;
     for (uint32_t i = 0; tuple && i < tuple->n; i++)
-        BT_TRY(add_leaves(arena, tuple->at[i], leaves, n));
-    return NULL;
+        add_leaves(tuple->at[i], leaves, n);
 }
 
 /* A function of one call, which may be of an operator in plain C; else a joined graph. */
@@ -152,10 +139,9 @@ static bt_status load_kernel(bt_ctx *ctx, struct loaded *l, const bt_func *func,
     if (!leaves)
         return bt_no_memory();
     for (uint32_t i = 0; i < func->block->nparam; i++)
-        BT_TRY(
-            add_leaves(l->arena, func->block->params[i]->base.type, leaves, &out->nin));
+        add_leaves(func->block->params[i]->base.type, leaves, &out->nin);
     out->in = leaves;
-    out->nout = count_leaves(func->result);
+    out->nout = bt_type_nleaf(func->result);
     return make_compute(ctx, l->arena, func, &out->compute);
 }
 

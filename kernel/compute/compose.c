@@ -273,7 +273,7 @@ static bt_status add_proj(struct composer *c, const bt_proj *proj)
 
 /* ---- results ---- */
 
-/* A result that is an input is a copy of it. */
+/* A result that is an input, or another result, is a copy of it. */
 static bt_status add_copy(struct composer *c, uint32_t of, uint32_t *out)
 {
     bt_array array = c->graph->arrays[of];
@@ -294,8 +294,11 @@ static bt_status set_results(struct composer *c, const bt_value *result)
     if (!results)
         return bt_no_memory();
     for (uint32_t i = 0; i < leaves->n; i++) {
+        int is_own = leaves->arrays[i] >= c->graph->ninput;
         results[i] = leaves->arrays[i];
-        if (results[i] < c->graph->ninput)
+        for (uint32_t k = 0; k < i; k++)
+            is_own &= results[k] != results[i];
+        if (!is_own)
             BT_TRY(add_copy(c, leaves->arrays[i], &results[i]));
     }
     c->graph->nresult = leaves->n;

@@ -613,9 +613,11 @@ static bt_status parse_buffer(struct parser *p, uint32_t role)
     if ((uint64_t)nelem > bt_ctx_limits(p->ctx)->bytes / bt_dtype_nbytes(dtype))
         return fail_at(p, at, "more than limits.bytes");
     BT_TRY(need(p, "]"));
-    return bt_loops_add_buffer(p->loops, role, name, dtype, nelem, &buffer)
+    if (!bt_loops_add_buffer(p->loops, role, name, dtype, nelem, &buffer))
+        return bt_loops_why(p->loops);
+    return role != BT_BUFFER_OUTPUT || BT_PUSH(p->arena, &p->loops->results, buffer)
                ? NULL
-               : bt_loops_why(p->loops);
+               : bt_no_memory();
 }
 
 bt_status bt_loops_parse(bt_ctx *ctx, bt_arena *arena, const char *file, const char *text,

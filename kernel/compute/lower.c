@@ -578,6 +578,10 @@ static int add_buffers(struct lowerer *l)
                                  &l->buffers[i]))
             return 0;
     }
+    for (uint32_t k = 0; k < g->nresult; k++) {
+        if (!BT_PUSH(l->arena, &l->loops->results, l->buffers[g->results[k]]))
+            return 0;
+    }
     return 1;
 }
 

@@ -83,8 +83,10 @@ typedef struct bt_loops {
     bt_ctx *ctx;
     bt_arena *arena;
     const char *name;
-    bt_graph *graph;        /* buffers and expressions */
-    bt_vec(uint32_t) roles; /* of the buffers: BT_BUFFER_... */
+    bt_graph *graph;          /* buffers and expressions */
+    bt_vec(uint32_t) roles;   /* of the buffers: BT_BUFFER_... */
+    bt_vec(uint32_t) results; /* buffers: the graph's results in order; of
+                                  parsed text its outputs */
     bt_stmts body;
 } bt_loops;
 

@@ -3,9 +3,11 @@
  *
  *     C[m, n] = (start of C[m, n], or 0) + sum_k A[m, k] * B[k, n],  m <= MR, n <= NR
  *
- * One accumulator per element takes its terms in the order of k, in the type of C: the
- * result is the same bit for bit however m, n and k are cut into calls and wherever the
- * data lie. Another instruction set may round differently (FMA). Integers wrap.
+ * k runs over three extents, K2 outermost and K innermost, with strides of their own: the
+ * channels and taps of a convolution that reads its input where it lies. One accumulator
+ * per element takes its terms in the order of k, in the type of C: the result is the same
+ * bit for bit however m, n and k are cut into calls and wherever the data lie. Another
+ * instruction set may round differently (FMA). Integers wrap.
  *
  * A lies as its strides say: unpacked, or packed [k][MR] (a_row 1, a_k MR). B's elements
  * along n are neighbours; packed in panels [k][NR] padded with zeros, or rows of anything
@@ -27,12 +29,18 @@ enum { CPU_TILE_C, CPU_TILE_A, CPU_TILE_B, CPU_TILE_NPOINTER };
 enum {
     CPU_TILE_M,     /* 1 ... MR */
     CPU_TILE_N,     /* 1 ... NR */
-    CPU_TILE_K,     /* >= 0 */
+    CPU_TILE_K,     /* >= 0, as K1 and K2 */
     CPU_TILE_A_ROW, /* stride of A along m */
     CPU_TILE_A_K,   /* ... along k */
     CPU_TILE_B_K,   /* stride of B along k */
     CPU_TILE_C_ROW, /* stride of C along m */
     CPU_TILE_FLAGS,
+    CPU_TILE_K1, /* turns of K, with strides from one to the next; 1: a plain k */
+    CPU_TILE_A_K1,
+    CPU_TILE_B_K1,
+    CPU_TILE_K2, /* turns of K1 */
+    CPU_TILE_A_K2,
+    CPU_TILE_B_K2,
     CPU_TILE_NINT
 };
 enum {

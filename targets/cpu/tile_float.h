@@ -51,7 +51,9 @@ typedef void NAME(tile)(REAL *c, const REAL *a, const REAL *b, const struct tile
     const REAL *a##g = a + 3 * g * a_row; \
     HIDE(a##g);
 #define ADVANCE(g) a##g += block->a_k;
-// k >= 1
+#define NEXT_1(g)  a##g += block->a_k1;
+#define NEXT_2(g)  a##g += block->a_k2;
+// k, k1, k2 >= 1
 #define TILE(rows, vectors)                                                           \
     static void NAME(tile_##rows##_##vectors)(REAL * c, const REAL *a, const REAL *b, \
                                               const struct tile_block *block)         \
@@ -62,14 +64,24 @@ typedef void NAME(tile)(REAL *c, const REAL *a, const REAL *b, const struct tile
         HIDE(start);                                                                  \
         TILE_ROWS_##rows(START_##vectors);                                            \
         TILE_BASES_##rows(BASE);                                                      \
-        int64_t k = block->k;                                                         \
+        int64_t k2 = block->k2;                                                       \
         do {                                                                          \
-            VECTOR factor;                                                            \
-            COLUMNS_##vectors;                                                        \
-            TILE_ROWS_##rows(STEP_##vectors);                                         \
-            TILE_BASES_##rows(ADVANCE);                                               \
-            b += block->b_k;                                                          \
-        } while (--k > 0);                                                            \
+            int64_t k1 = block->k1;                                                   \
+            do {                                                                      \
+                int64_t k = block->k;                                                 \
+                do {                                                                  \
+                    VECTOR factor;                                                    \
+                    COLUMNS_##vectors;                                                \
+                    TILE_ROWS_##rows(STEP_##vectors);                                 \
+                    TILE_BASES_##rows(ADVANCE);                                       \
+                    b += block->b_k;                                                  \
+                } while (--k > 0);                                                    \
+                TILE_BASES_##rows(NEXT_1);                                            \
+                b += block->b_k1;                                                     \
+            } while (--k1 > 0);                                                       \
+            TILE_BASES_##rows(NEXT_2);                                                \
+            b += block->b_k2;                                                         \
+        } while (--k2 > 0);                                                           \
         TILE_ROWS_##rows(STOP_##vectors);                                             \
     }
 #define TILE_1(rows)     TILE(rows, 1)
@@ -84,33 +96,46 @@ static NAME(tile) *const NAME(tiles)[2][TILE_MR] = {
     { TILE_EACH_ROWS(TILE_ROW_2) },
 };
 
-/* A tile some columns short: on a copy of C, and of B, piece by piece, unless that is
- * padded. The pieces keep the order of k, so that the sums are the same. */
+/* The plain k of a B that may not be read to NR: on copies of its rows, piece by piece,
+ * in the order of k, so that the sums are the same. */
+static void NAME(run_pieces)(NAME(tile) * tile, REAL *whole, const REAL *a, const REAL *b,
+                             struct tile_block *block, const int64_t *n)
+{
+    const size_t nbytes = (size_t)n[CPU_TILE_N] * sizeof(REAL);
+    REAL piece[TILE_PIECE * NR];
+    for (int64_t k = 0; k < n[CPU_TILE_K]; k += TILE_PIECE) {
+        block->k = n[CPU_TILE_K] - k < TILE_PIECE ? n[CPU_TILE_K] - k : TILE_PIECE;
+        for (int64_t i = 0; i < block->k; i++) {
+            memset(piece + i * NR, 0, sizeof(*piece) * (size_t)NR);
+            memcpy(piece + i * NR, b + (k + i) * n[CPU_TILE_B_K], nbytes);
+        }
+        tile(whole, a + k * n[CPU_TILE_A_K], piece, block);
+        block->start = 1;
+    }
+}
+
+/* A tile some columns short: on a copy of C, and of B unless that is padded. */
 static void NAME(run_short)(NAME(tile) * tile, REAL *c, const REAL *a, const REAL *b,
                             const int64_t *n)
 {
     const size_t nbytes = (size_t)n[CPU_TILE_N] * sizeof(REAL);
     const int is_padded = (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED) != 0;
-    REAL whole[TILE_MR * NR], piece[TILE_PIECE * NR];
-    struct tile_block block = { n[CPU_TILE_K],
-                                n[CPU_TILE_A_ROW],
-                                n[CPU_TILE_A_K],
-                                is_padded ? n[CPU_TILE_B_K] : NR,
-                                NR,
-                                n[CPU_TILE_FLAGS] & CPU_TILE_START };
+    REAL whole[TILE_MR * NR];
+    struct tile_block block = block_of(n);
+    block.c_row = NR;
     memset(whole, 0, sizeof(whole));
     for (int64_t i = 0; block.start && i < n[CPU_TILE_M]; i++)
         memcpy(whole + i * NR, c + i * n[CPU_TILE_C_ROW], nbytes);
-    if (is_padded)
+    if (is_padded) {
         tile(whole, a, b, &block);
-    for (int64_t k = 0; !is_padded && k < n[CPU_TILE_K]; k += TILE_PIECE) {
-        block.k = n[CPU_TILE_K] - k < TILE_PIECE ? n[CPU_TILE_K] - k : TILE_PIECE;
-        for (int64_t i = 0; i < block.k; i++) {
-            memset(piece + i * NR, 0, sizeof(*piece) * (size_t)NR);
-            memcpy(piece + i * NR, b + (k + i) * n[CPU_TILE_B_K], nbytes);
-        }
-        tile(whole, a + k * n[CPU_TILE_A_K], piece, &block);
-        block.start = 1;
+    } else {
+        block.b_k = NR;
+        block.k1 = block.k2 = 1;
+        for (int64_t i = 0; i < n[CPU_TILE_K2]; i++)
+            for (int64_t j = 0; j < n[CPU_TILE_K1]; j++)
+                NAME(run_pieces)
+        (tile, whole, a + i * n[CPU_TILE_A_K2] + j * n[CPU_TILE_A_K1],
+         b + i * n[CPU_TILE_B_K2] + j * n[CPU_TILE_B_K1], &block, n);
     }
     for (int64_t i = 0; i < n[CPU_TILE_M]; i++)
         memcpy(c + i * n[CPU_TILE_C_ROW], whole + i * NR, nbytes);
@@ -126,15 +151,13 @@ static int32_t NAME(run_empty)(REAL *c, const int64_t *n)
 
 static int32_t NAME(run)(void *const *p, const int64_t *n)
 {
-    if (n[CPU_TILE_K] == 0)
+    if (n[CPU_TILE_K] == 0 || n[CPU_TILE_K1] == 0 || n[CPU_TILE_K2] == 0)
         return NAME(run_empty)(p[CPU_TILE_C], n);
     const int vectors = n[CPU_TILE_N] > LANES ? 2 : 1;
     NAME(tile) *tile = NAME(tiles)[vectors - 1][n[CPU_TILE_M] - 1];
+    const struct tile_block block = block_of(n);
     if (n[CPU_TILE_N] == vectors * LANES)
-        tile(p[CPU_TILE_C], p[CPU_TILE_A], p[CPU_TILE_B],
-             &(struct tile_block){ n[CPU_TILE_K], n[CPU_TILE_A_ROW], n[CPU_TILE_A_K],
-                                   n[CPU_TILE_B_K], n[CPU_TILE_C_ROW],
-                                   n[CPU_TILE_FLAGS] & CPU_TILE_START });
+        tile(p[CPU_TILE_C], p[CPU_TILE_A], p[CPU_TILE_B], &block);
     else
         NAME(run_short)(tile, p[CPU_TILE_C], p[CPU_TILE_A], p[CPU_TILE_B], n);
     return 0;
@@ -151,6 +174,8 @@ static int32_t NAME(run)(void *const *p, const int64_t *n)
 #undef HIDE
 #undef BASE
 #undef ADVANCE
+#undef NEXT_1
+#undef NEXT_2
 #undef TILE
 #undef TILE_1
 #undef TILE_2

@@ -11,11 +11,16 @@ NAME(row)(int64_t columns, int32_t *c, const LEFT *a, const RIGHT *b, const int6
     uint32_t sums[NR] = { 0 };
     for (int64_t j = 0; (n[CPU_TILE_FLAGS] & CPU_TILE_START) && j < columns; j++)
         sums[j] = (uint32_t)c[j];
-    for (int64_t k = 0; k < n[CPU_TILE_K]; k++) {
-        const uint32_t factor = (uint32_t)(int32_t)a[k * n[CPU_TILE_A_K]];
-        const RIGHT *row = b + k * n[CPU_TILE_B_K];
-        for (int64_t j = 0; j < columns; j++)
-            sums[j] += factor * (uint32_t)(int32_t)row[j];
+    for (int64_t turn = 0; turn < n[CPU_TILE_K1] * n[CPU_TILE_K2]; turn++) {
+        const int64_t k1 = turn % n[CPU_TILE_K1], k2 = turn / n[CPU_TILE_K1];
+        const LEFT *from = a + k1 * n[CPU_TILE_A_K1] + k2 * n[CPU_TILE_A_K2];
+        const RIGHT *row = b + k1 * n[CPU_TILE_B_K1] + k2 * n[CPU_TILE_B_K2];
+        for (int64_t k = 0; k < n[CPU_TILE_K]; k++) {
+            const uint32_t factor = (uint32_t)(int32_t)from[k * n[CPU_TILE_A_K]];
+            for (int64_t j = 0; j < columns; j++)
+                sums[j] += factor * (uint32_t)(int32_t)row[j];
+            row += n[CPU_TILE_B_K];
+        }
     }
     for (int64_t j = 0; j < columns; j++)
         c[j] = (int32_t)sums[j];

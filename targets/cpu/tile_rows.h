@@ -47,8 +47,27 @@
 
 struct tile_block {
     int64_t k, a_row, a_k, b_k, c_row;
-    int64_t start; /* C holds a start value */
+    int64_t start;                          /* C holds a start value */
+    int64_t k1, a_k1, b_k1, k2, a_k2, b_k2; /* strides from where the level below ends */
 };
+
+static struct tile_block block_of(const int64_t *n)
+{
+    return (struct tile_block){
+        .k = n[CPU_TILE_K],
+        .a_row = n[CPU_TILE_A_ROW],
+        .a_k = n[CPU_TILE_A_K],
+        .b_k = n[CPU_TILE_B_K],
+        .c_row = n[CPU_TILE_C_ROW],
+        .start = n[CPU_TILE_FLAGS] & CPU_TILE_START,
+        .k1 = n[CPU_TILE_K1],
+        .a_k1 = n[CPU_TILE_A_K1] - n[CPU_TILE_K] * n[CPU_TILE_A_K],
+        .b_k1 = n[CPU_TILE_B_K1] - n[CPU_TILE_K] * n[CPU_TILE_B_K],
+        .k2 = n[CPU_TILE_K2],
+        .a_k2 = n[CPU_TILE_A_K2] - n[CPU_TILE_K1] * n[CPU_TILE_A_K1],
+        .b_k2 = n[CPU_TILE_B_K2] - n[CPU_TILE_K1] * n[CPU_TILE_B_K1],
+    };
+}
 
 #define REAL         float
 #define VECTOR       float_vector

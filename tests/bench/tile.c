@@ -78,6 +78,10 @@ static void multiply_tile(const struct product *g, int64_t rows, int64_t depth, 
         nr,
         g->n,
         CPU_TILE_PADDED | (k > 0 ? CPU_TILE_START : 0),
+        1,
+        0,
+        0,
+        1,
     };
     g->tile->run(p, n);
 }

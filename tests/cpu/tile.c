@@ -88,6 +88,15 @@ static void fill(unsigned char *from, const unsigned char *end, bt_dtype t,
         put_random(t, from, seed);
 }
 
+/* Where term q of a sum is: `stride` is A's or B's. */
+static int64_t along_k(const int64_t *n, int stride, int64_t q)
+{
+    const int outer = stride == CPU_TILE_A_K ? CPU_TILE_A_K1 : CPU_TILE_B_K1;
+    const int64_t k = n[CPU_TILE_K] ? n[CPU_TILE_K] : 1, k1 = n[CPU_TILE_K1];
+    return q % k * n[stride] + q / k % k1 * n[outer] +
+           q / k / k1 * n[outer + CPU_TILE_A_K2 - CPU_TILE_A_K1];
+}
+
 static void check(const struct cpu_tile *t, struct room *room, const int64_t *n,
                   uint32_t *seed)
 {
@@ -95,10 +104,13 @@ static void check(const struct cpu_tile *t, struct room *room, const int64_t *n,
     const int64_t m = n[CPU_TILE_M], columns = n[CPU_TILE_N], k = n[CPU_TILE_K];
     const int64_t width = n[CPU_TILE_FLAGS] & CPU_TILE_PADDED ? t->nr : columns;
     const int64_t c_nelem = (m - 1) * n[CPU_TILE_C_ROW] + columns;
-    unsigned char *a =
-        place(&room->a,
-              k ? (m - 1) * n[CPU_TILE_A_ROW] + (k - 1) * n[CPU_TILE_A_K] + 1 : 0, na);
-    unsigned char *b = place(&room->b, k ? (k - 1) * n[CPU_TILE_B_K] + width : 0, nb);
+    const int64_t last = k * n[CPU_TILE_K1] * n[CPU_TILE_K2] - 1;
+    unsigned char *a = place(
+        &room->a,
+        last >= 0 ? (m - 1) * n[CPU_TILE_A_ROW] + along_k(n, CPU_TILE_A_K, last) + 1 : 0,
+        na);
+    unsigned char *b =
+        place(&room->b, last >= 0 ? along_k(n, CPU_TILE_B_K, last) + width : 0, nb);
     unsigned char *c = place(&room->c, c_nelem, nc);
     fill(a, room->a.end, t->a, seed);
     fill(b, room->b.end, t->b, seed);
@@ -110,10 +122,11 @@ static void check(const struct cpu_tile *t, struct room *room, const int64_t *n,
                 room->expected + (size_t)(i * n[CPU_TILE_C_ROW] + j) * nc;
             if (!(n[CPU_TILE_FLAGS] & CPU_TILE_START))
                 memset(sum, 0, nc);
-            for (int64_t q = 0; q < k; q++)
+            for (int64_t q = 0; q < k * n[CPU_TILE_K1] * n[CPU_TILE_K2]; q++)
                 take(t, sum,
-                     a + (size_t)(i * n[CPU_TILE_A_ROW] + q * n[CPU_TILE_A_K]) * na,
-                     b + (size_t)(q * n[CPU_TILE_B_K] + j) * nb);
+                     a + (size_t)(i * n[CPU_TILE_A_ROW] + along_k(n, CPU_TILE_A_K, q)) *
+                             na,
+                     b + (size_t)(along_k(n, CPU_TILE_B_K, q) + j) * nb);
         }
     }
     assert_int_equal(t->run((void *[]){ c, a, b }, n), 0);
@@ -150,6 +163,7 @@ static void draw_strides(const struct cpu_tile *t, int64_t *n, uint32_t *seed)
     n[CPU_TILE_B_K] =
         (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED ? t->nr : n[CPU_TILE_N]) + draw(seed, 5);
     n[CPU_TILE_C_ROW] = n[CPU_TILE_N] + draw(seed, 6);
+    n[CPU_TILE_K1] = n[CPU_TILE_K2] = 1;
 }
 
 /* Calls `body` with each row that the machine runs. */
@@ -208,6 +222,30 @@ static void test_every_depth_is_the_sum_in_order(void **state)
     each_tile(check_depths);
 }
 
+static void check_walks(const struct cpu_tile *t, struct room *room)
+{
+    uint32_t seed = 10;
+    for (int times = 0; times < 60; times++) {
+        int64_t n[CPU_TILE_NINT] = { 1 + draw(&seed, (uint32_t)t->mr),
+                                     1 + draw(&seed, (uint32_t)t->nr), draw(&seed, 5) };
+        draw_strides(t, n, &seed);
+        n[CPU_TILE_K1] = draw(&seed, 4);
+        n[CPU_TILE_K2] = draw(&seed, 4);
+        // Steps back, on the spot, and over a gap.
+        n[CPU_TILE_A_K1] = draw(&seed, 2) ? n[CPU_TILE_K] * n[CPU_TILE_A_K] : 1;
+        n[CPU_TILE_A_K2] = n[CPU_TILE_K1] * n[CPU_TILE_A_K1];
+        n[CPU_TILE_B_K1] = draw(&seed, 3);
+        n[CPU_TILE_B_K2] = n[CPU_TILE_K] * n[CPU_TILE_B_K] + draw(&seed, 9);
+        check(t, room, n, &seed);
+    }
+}
+
+static void test_every_walk_is_the_sum_in_order(void **state)
+{
+    (void)state;
+    each_tile(check_walks);
+}
+
 /* ---- blockings ---- */
 
 struct cut {
@@ -230,6 +268,10 @@ static void product(const struct cpu_tile *t, struct cut cut, const struct cut *
                     size->n,
                     size->n,
                     k ? CPU_TILE_START : 0,
+                    1,
+                    0,
+                    0,
+                    1,
                 };
                 void *p[] = { c + (i * size->n + j) * (int64_t)nbytes_of(t->c),
                               a + (i * size->k + k) * na, b + (k * size->n + j) * nb };
@@ -301,6 +343,7 @@ static void test_each_set_finds_its_own_or_a_narrower(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_size_is_the_sum_in_order),
     cmocka_unit_test(test_every_depth_is_the_sum_in_order),
+    cmocka_unit_test(test_every_walk_is_the_sum_in_order),
     cmocka_unit_test(test_cuts_and_alignment_change_no_bit),
     cmocka_unit_test(test_each_set_finds_its_own_or_a_narrower),
 };

@@ -28,6 +28,7 @@ struct lowerer {
     bt_arena *arena;
     bt_graph *from;
     bt_loops *loops;
+    bt_lower_options options;
     uint32_t *buffers; /* by array */
     bt_map scattered;  /* reduction -> struct scattered */
 };
@@ -174,11 +175,22 @@ struct reduction {
     bt_nodes conjuncts;
 };
 
+static bt_dtype accumulator_of(const struct lowerer *l, const bt_node *reduce)
+{
+    bt_dtype of = reduce->args[1]->dtype;
+    if (!bt__dtype_is_float(of))
+        return of;
+    return of != BT_FLOAT64 && l->options.is_narrow &&
+                   l->options.is_narrow(l->options.self, reduce)
+               ? BT_FLOAT32
+               : BT_FLOAT64;
+}
+
 static int start(struct lowerer *l, struct scope *s, struct reduction *r)
 {
     bt_graph *g = l->loops->graph;
     const struct bt__reducer *row = bt__reducer_get(r->node->which);
-    bt_dtype acc = bt__dtype_is_float(r->of) ? BT_FLOAT64 : r->of;
+    bt_dtype acc = accumulator_of(l, r->node);
     bt_dtype acc2 = row->result == BT__RESULT_INT64 ? BT_INT64 : acc;
     if (!new_local(l, acc, &r->acc) ||
         !store(l, s->to, r->acc, zero(l),
@@ -255,7 +267,7 @@ static const bt_node *end(struct lowerer *l, const struct reduction *r)
         return bt_loops_read(l->loops, r->acc2, r->offset);
     if (r->node->which == BT_REDUCER_LOGSUMEXP) {
         const bt_node *sum = bt_loops_read(l->loops, r->acc2, r->offset);
-        const bt_node *none = bt__node_const(g, BT_FLOAT64, (bt_cell){ .f = 0 });
+        const bt_node *none = acc ? bt_node_float(g, acc->dtype, 0) : NULL;
         acc = bt_node_select(g, sum ? bt_node_scalar(g, BT_SCALAR_LT, none, sum) : NULL,
                              bt_node_scalar(g, BT_SCALAR_ADD, acc,
                                             bt_node_scalar(g, BT_SCALAR_LOG, sum, NULL)),
@@ -316,7 +328,7 @@ static int start_scatter(struct lowerer *l, struct scope *s, struct scattered *t
     const bt_node *node = to->at.node;
     const struct bt__reducer *row = bt__reducer_get(node->which);
     bt_dtype of = node->args[1]->dtype;
-    bt_dtype acc = bt__dtype_is_float(of) ? BT_FLOAT64 : of;
+    bt_dtype acc = accumulator_of(l, node);
     bt_dtype acc2 = row->result == BT__RESULT_INT64 ? BT_INT64 : acc;
     struct scope inner;
     bt_stmt *loop = open_loop(l, &inner, s, 0, to->at.nelem);
@@ -590,10 +602,11 @@ static bt_status why(const struct lowerer *l)
     return l->from->status ? l->from->status : bt_loops_why(l->loops);
 }
 
-bt_status bt_loops_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_graph *from,
-                         bt_loops **out)
+bt_status bt_loops_lower_with(bt_ctx *ctx, bt_arena *arena, const char *name,
+                              bt_graph *from, const bt_lower_options *options,
+                              bt_loops **out)
 {
-    struct lowerer l = { .ctx = ctx, .arena = arena, .from = from };
+    struct lowerer l = { .ctx = ctx, .arena = arena, .from = from, .options = *options };
     l.buffers = BT_NEWS(arena, uint32_t, from->narray);
     l.loops = bt_loops_create(ctx, arena, name);
     if (!l.buffers || !l.loops)
@@ -610,4 +623,11 @@ bt_status bt_loops_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_grap
     }
     *out = l.loops;
     return NULL;
+}
+
+bt_status bt_loops_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_graph *from,
+                         bt_loops **out)
+{
+    return bt_loops_lower_with(ctx, arena, name, from,
+                               &(bt_lower_options){ .is_narrow = NULL }, out);
 }

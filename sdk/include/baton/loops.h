@@ -108,6 +108,14 @@ BT_API const bt_node *bt_loops_read(bt_loops *, uint32_t buffer, const bt_node *
  * nothing is rearranged. */
 BT_API bt_status bt_loops_lower(bt_ctx *, bt_arena *, const char *name, bt_graph *,
                                 bt_loops **out) BT_MUST_USE;
+typedef struct bt_lower_options {
+    /* Whether a float32, or shorter, reduction is done in float32; NULL: none is. */
+    int (*is_narrow)(void *self, const bt_node *reduce);
+    void *self;
+} bt_lower_options;
+BT_API bt_status bt_loops_lower_with(bt_ctx *, bt_arena *, const char *name, bt_graph *,
+                                     const bt_lower_options *,
+                                     bt_loops **out) BT_MUST_USE;
 /* As text, which parses back. */
 BT_API bt_status bt_loops_print(const bt_loops *, bt_text *out) BT_MUST_USE;
 /* The reverse. errors BT_ERR_SYNTAX at its place, BT_ERR_LIMIT */

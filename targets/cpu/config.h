@@ -1,0 +1,14 @@
+/* What schedules are made for. */
+#ifndef CPU_CONFIG_H
+#define CPU_CONFIG_H
+
+#include <stdint.h>
+
+#include "isa.h"
+
+struct cpu_config {
+    enum cpu_isa isa;
+    uint32_t nthread; /* no result may depend on it */
+};
+
+#endif

@@ -1,0 +1,25 @@
+/*
+ * Scalar loops become loops around strips.
+ *
+ *     for i0 in 1000 {                          for i0 in 2 {
+ *         y[i0] = max(x[i0] + b[0], 0)     ->       add.float32.s(&t[0], &x[504*i0], &b[0],
+ *     }                                                           min(504, -504*i0 + 1000))
+ *                                                   max.float32.s(...)
+ *                                               }
+ *
+ * A vectorised program has loops (parallel ones at the top only), conditions and checks
+ * on integers and bool, and calls. There are no stores and no takes, and no float in an
+ * expression.
+ */
+#ifndef CPU_VECTORISE_H
+#define CPU_VECTORISE_H
+
+#include <baton/loops.h>
+
+#include "config.h"
+
+/* Calls that are there already stay. errors BT_ERR_UNSUPPORTED: the program may be
+ * changed in part */
+bt_status cpu_vectorise(bt_loops *, const struct cpu_config *) BT_MUST_USE;
+
+#endif

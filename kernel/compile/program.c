@@ -1,26 +1,11 @@
 /* A program for applications: read, inferred, optimised, loaded into an executor. */
+#include "compile/program.h"
+
 #include <string.h>
 
-#include <baton/baton.h>
-#include <baton/executor.h>
 #include <baton/importer.h>
 #include <baton/pass.h>
 #include <baton/target.h>
-
-struct bt_program {
-    bt_ctx *ctx;
-    bt_arena *arena; /* the program itself too */
-    bt_module *module;
-    const bt_global *entry;
-    const bt_executor *executor;
-    void *session;
-    uint32_t ninput, noutput;
-    bt_port *inputs, *outputs;
-    bt_object **args;
-    bt_object *result;
-    uint32_t is_tuple;
-    uint32_t nlisted; /* fields of inputs so far */
-};
 
 /* Fields of inputs that are listed: types are short where what they stand for is not. */
 enum { MAX_LISTED = 4096 };
@@ -159,7 +144,10 @@ static bt_status make_outputs(bt_program *program)
     program->is_tuple = fields != NULL;
     program->noutput = fields ? fields->n : 1;
     program->outputs = BT_NEWS(program->arena, bt_port, program->noutput);
-    if (!program->outputs)
+    program->outs = BT_NEWS(program->arena, bt_tensor *, program->noutput);
+    program->made = BT_NEWS(program->arena, bt_tensor *, program->noutput);
+    program->results = BT_NEWS(program->arena, bt_object *, program->noutput);
+    if (!program->outputs || !program->outs || !program->made || !program->results)
         return bt_no_memory();
     for (uint32_t i = 0; i < program->noutput; i++) {
         const char *name;
@@ -308,74 +296,12 @@ void bt_program_close(bt_program *program)
         return;
     for (uint32_t i = 0; program->args && i < program->ninput; i++)
         bt_object_unref(program->args[i]);
-    bt_object_unref(program->result);
+    for (uint32_t i = 0; program->outs && i < program->noutput; i++) {
+        bt_tensor_unref(program->outs[i]);
+        bt_object_unref(program->results[i]);
+    }
     if (program->session)
         program->executor->close(program->session);
     bt_module_unref(program->module);
     bt_arena_destroy(program->arena);
-}
-
-/* ---- running ---- */
-
-uint32_t bt_program_ninput(const bt_program *program)
-{
-    return program->ninput;
-}
-
-const bt_port *bt_program_input(const bt_program *program, uint32_t index)
-{
-    return index < program->ninput ? &program->inputs[index] : NULL;
-}
-
-uint32_t bt_program_noutput(const bt_program *program)
-{
-    return program->noutput;
-}
-
-const bt_port *bt_program_output(const bt_program *program, uint32_t index)
-{
-    return index < program->noutput ? &program->outputs[index] : NULL;
-}
-
-bt_status bt_program_set(bt_program *program, const char *input, const bt_object *object)
-{
-    if (!object)
-        return bt_fail(program->ctx, BT_ERR_ARGUMENT, "input %s: there is no value",
-                       input);
-    for (uint32_t i = 0; i < program->ninput; i++) {
-        if (strcmp(program->inputs[i].name, input) == 0) {
-            bt_object *old = program->args[i];
-            program->args[i] = bt_object_ref(object);
-            bt_object_unref(old);
-            return NULL;
-        }
-    }
-    return bt_fail(program->ctx, BT_ERR_NAME, "@%s has no input %s%s%s",
-                   program->entry->name, input,
-                   program->ninput ? "; its first is " : "; it has none",
-                   program->ninput ? program->inputs[0].name : "");
-}
-
-bt_status bt_program_run(bt_program *program)
-{
-    for (uint32_t i = 0; i < program->ninput; i++) {
-        if (!program->args[i])
-            return bt_fail(program->ctx, BT_ERR_ARGUMENT,
-                           "input %s is not set; it takes %s", program->inputs[i].name,
-                           program->inputs[i].type);
-    }
-    bt_object *result;
-    BT_TRY(program->executor->call(program->ctx, program->session, program->entry->name,
-                                   program->ninput, program->args, NULL, &result));
-    bt_object_unref(program->result);
-    program->result = result;
-    return NULL;
-}
-
-const bt_object *bt_program_get(const bt_program *program, uint32_t index)
-{
-    if (!program->result || index >= program->noutput)
-        return NULL;
-    return program->is_tuple ? bt_object_as_tuple(program->result)->fields[index]
-                             : program->result;
 }

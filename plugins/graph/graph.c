@@ -7,81 +7,214 @@
  *     alloc_tensor          place: a block and an offset
  *     invoke                step: a kernel's number and the places of its buffers
  */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+
 #include "session.h"
 
 #include <string.h>
+#include <time.h>
+
+/* ---- arguments ---- */
+
+/* The elements of an argument, to be read by kernels: as they stand, or a copy. */
+static bt_status take_leaf(bt_ctx *ctx, struct leaf *leaf, const bt_tensor *given,
+                           const bt_tensor **out)
+{
+    bt_tensor *dense;
+    *out = given;
+    if (is_plain(given))
+        return NULL;
+    if (!leaf->own)
+        BT_TRY(bt_tensor_create(ctx, leaf->dtype, leaf->rank, leaf->dims, &leaf->own));
+    BT_TRY(bt_tensor_dense(ctx, given, &dense));
+    memcpy(leaf->own->data, dense->data, bt_tensor_nbytes(dense));
+    bt_tensor_unref(dense);
+    *out = leaf->own;
+    return NULL;
+}
+
+/* Leaves of one argument, from number *n on. *fits: 0, they are not of its type. Recursion
+ * is bounded by the depth of types. */
+static bt_status take_leaves(bt_ctx *ctx, struct session *s, const bt_type *type,
+                             const bt_object *object, uint32_t *n, int *fits)
+{
+    const bt_list_type *expected = bt_as_tuple_type(type);
+    const bt_tensor *tensor = object ? bt_object_as_tensor(object) : NULL;
+    const bt_tuple *tuple = object ? bt_object_as_tuple(object) : NULL;
+    *fits = expected ? tuple && tuple->nfield == expected->n
+                     : tensor && leaf_admits(&s->args[*n], tensor);
+    if (*fits && !expected) {
+        BT_TRY(take_leaf(ctx, &s->args[*n], tensor, &s->in[*n]));
+        ++*n;
+    }
+    for (uint32_t i = 0; *fits && expected && i < expected->n; i++)
+        BT_TRY(take_leaves(ctx, s, expected->at[i], tuple->fields[i], n, fits));
+    return NULL;
+}
+
+static bt_status take_args(bt_ctx *ctx, struct session *s, uint32_t narg,
+                           bt_object *const *args)
+{
+    const bt_block *block = s->entry->func->block;
+    uint32_t n = 0;
+    int fits = narg == block->nparam;
+    for (uint32_t i = 0; fits && i < narg; i++)
+        BT_TRY(take_leaves(ctx, s, block->params[i]->base.type, args[i], &n, &fits));
+    if (fits)
+        return NULL;
+    BT_TRY(bt_check_args(ctx, s->compiled->module, s->entry, narg, args));
+    return bt_fail(ctx, BT_ERR_ARGUMENT, "@%s: arguments of other types", s->entry->name);
+}
+
+/* ---- results ---- */
+
+static int overlap(const bt_tensor *a, const bt_tensor *b)
+{
+    const char *x = a->data, *y = b->data;
+    return a->nelem && b->nelem && x < y + bt_tensor_nbytes(b) &&
+           y < x + bt_tensor_nbytes(a);
+}
+
+static bt_status check_out(bt_ctx *ctx, const struct session *s, uint32_t index,
+                           bt_tensor *const *outs)
+{
+    const bt_tensor *out = outs[index];
+    if (!leaf_admits(&s->results[index], out))
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "@%s: the tensor for result %u has another type than the result",
+                       s->entry->name, index);
+    if (!bt_tensor_is_dense(out))
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "@%s: the tensor for result %u is not row major", s->entry->name,
+                       index);
+    for (uint32_t i = 0; i < index; i++) {
+        if (outs[i] && overlap(outs[i], out))
+            return bt_fail(ctx, BT_ERR_ARGUMENT,
+                           "@%s: the tensors for results %u and %u share memory",
+                           s->entry->name, i, index);
+    }
+    return NULL;
+}
+
+/* Whether kernels may write there while they read the arguments. */
+static int may_compute_in(const struct session *s, const bt_tensor *out)
+{
+    int may = is_plain(out);
+    for (uint32_t i = 0; may && i < s->narg; i++)
+        may = !overlap(s->in[i], out);
+    return may;
+}
+
+/* Settles where each leaf of the result is computed, and with them the blocks. */
+static bt_status take_outs(bt_ctx *ctx, struct session *s, bt_tensor *const *outs)
+{
+    for (uint32_t i = 0; i < s->nresult; i++) {
+        struct leaf *r = &s->results[i];
+        s->out[i] = outs[i];
+        if (outs[i])
+            BT_TRY(check_out(ctx, s, i, outs));
+        if (outs[i] && may_compute_in(s, outs[i]))
+            continue;
+        if (!r->own || !outs[i])
+            BT_TRY(bt_tensor_create(ctx, r->dtype, r->rank, r->dims,
+                                    outs[i] ? &r->own : &s->made[i]));
+        s->out[i] = outs[i] ? r->own : s->made[i];
+    }
+    for (uint32_t i = 0; i < s->nblock; i++) {
+        const struct block *block = &s->blocks[i];
+        s->addresses[i] =
+            block->result ? s->out[block->result - 1]->data : block->memory->data;
+    }
+    return NULL;
+}
+
+static void *address(const struct session *s, const struct place *place)
+{
+    switch (place->kind) {
+    case PLACE_ARG: return s->in[place->index]->data;
+    case PLACE_CONST: return s->consts[place->index]->data;
+    default: return (char *)s->addresses[place->index] + place->offset;
+    }
+}
+
+static void copy(void *to, const void *from, const bt_tensor *like)
+{
+    if (from != to && like->nelem)
+        memcpy(to, from, bt_tensor_nbytes(like));
+}
+
+/* What is returned as it came in, or twice, is copied; then what could not be computed in
+ * the caller's tensors, which may be arguments. */
+static void give_outs(const struct session *s, bt_tensor **outs)
+{
+    for (uint32_t i = 0; i < s->nresult; i++)
+        copy(s->out[i]->data, address(s, &s->results[i].place), s->out[i]);
+    for (uint32_t i = 0; i < s->nresult; i++) {
+        if (outs[i])
+            copy(outs[i]->data, s->out[i]->data, outs[i]);
+        else
+            outs[i] = s->made[i];
+        s->made[i] = NULL;
+    }
+}
 
 /* ---- calling ---- */
 
-/* Arguments as dense tensors, leaves of tuples one after the other. */
-struct leaves {
-    bt_ctx *ctx;
-    uint32_t n;
-    bt_tensor **at;
-};
-
-static bt_status add_leaves(struct leaves *l, const bt_object *object)
+static uint64_t now(void)
 {
-    const bt_tuple *tuple = bt_object_as_tuple(object);
-    if (!tuple) {
-        BT_TRY(bt_tensor_dense(l->ctx, bt_object_as_tensor(object), &l->at[l->n]));
-        l->n++;
-    }
-    for (uint32_t i = 0; tuple && i < tuple->nfield; i++)
-        BT_TRY(add_leaves(l, tuple->fields[i]));
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static bt_status launch(bt_ctx *ctx, const struct session *s, const struct step *step,
+                        const bt_run_hook *hook)
+{
+    const bt_compiled *c = s->compiled;
+    if (!hook)
+        return c->target->launch(ctx, c->loaded, step->kernel, s->buffers);
+    uint64_t start = now();
+    BT_TRY(c->target->launch(ctx, c->loaded, step->kernel, s->buffers));
+    hook->binding(hook->self, step->value, NULL, now() - start);
     return NULL;
 }
 
-static void *address(const struct session *s, const struct place *place, void **blocks,
-                     bt_tensor *const *args)
+static bt_status run_steps(bt_ctx *ctx, struct session *s, const bt_run_hook *hook)
 {
-    switch (place->kind) {
-    case PLACE_ARG: return args[place->index]->data;
-    case PLACE_CONST: return s->consts[place->index]->data;
-    default: return (char *)blocks[place->index] + place->offset;
-    }
-}
-
-static bt_status run_steps(bt_ctx *ctx, const struct session *s, void **blocks,
-                           bt_tensor *const *args, void **buffers,
-                           const bt_run_hook *hook)
-{
-    const bt_compiled *c = s->compiled;
     for (uint32_t i = 0; i < s->nstep; i++) {
         const struct step *step = &s->steps[i];
         for (uint32_t k = 0; k < step->nbuffer; k++)
-            buffers[k] = address(s, &step->buffers[k], blocks, args);
+            s->buffers[k] = address(s, &step->buffers[k]);
         if (bt_ctx_cancelled(ctx))
             return bt_fail(ctx, BT_ERR_CANCELLED, "cancelled");
-        BT_TRY(c->target->launch(ctx, c->loaded, step->kernel, buffers));
-        if (hook && hook->binding)
-            hook->binding(hook->self, step->value, NULL, 0);
+        BT_TRY(launch(ctx, s, step, hook));
     }
     return NULL;
 }
 
-/* The result's tensors, new for each call. */
-static bt_status make_results(bt_ctx *ctx, const struct session *s, bt_tensor **results,
-                              void **blocks)
+static bt_status call_into(bt_ctx *ctx, void *opaque, const char *name, uint32_t narg,
+                           bt_object *const *args, const bt_run_hook *hook, uint32_t nout,
+                           bt_tensor **outs)
 {
+    struct session *s = opaque;
+    if (name && strcmp(name, s->entry->name) != 0)
+        return bt_fail(ctx, BT_ERR_NAME, "graph: @%s was not compiled, @%s was", name,
+                       s->entry->name);
+    if (nout != s->nresult)
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "@%s gives %u tensors, not %u",
+                       s->entry->name, s->nresult, nout);
+    bt_status status = take_args(ctx, s, narg, args);
+    if (!status)
+        status = take_outs(ctx, s, outs);
+    if (!status)
+        status = run_steps(ctx, s, hook);
+    if (!status)
+        give_outs(s, outs);
     for (uint32_t i = 0; i < s->nresult; i++) {
-        const struct result *r = &s->results[i];
-        BT_TRY(bt_tensor_create(ctx, r->dtype, r->rank, r->dims, &results[i]));
-        if (r->place.kind == PLACE_BLOCK && s->blocks[r->place.index].is_result)
-            blocks[r->place.index] = results[i]->data;
+        bt_tensor_unref(s->made[i]);
+        s->made[i] = NULL;
     }
-    return NULL;
-}
-
-/* What is returned as it came in, or from one block twice, is copied. */
-static void copy_results(const struct session *s, void **blocks, bt_tensor *const *args,
-                         bt_tensor **results)
-{
-    for (uint32_t i = 0; i < s->nresult; i++) {
-        void *from = address(s, &s->results[i].place, blocks, args);
-        if (from != results[i]->data && results[i]->nelem)
-            memcpy(results[i]->data, from, bt_tensor_nbytes(results[i]));
-    }
+    return status;
 }
 
 /* Tuples of the result's type. */
@@ -107,47 +240,21 @@ static bt_status nest(bt_ctx *ctx, const bt_type *type, bt_tensor **leaves,
     return status;
 }
 
-static bt_status run(bt_ctx *ctx, struct session *s, uint32_t narg,
-                     bt_object *const *args, const bt_run_hook *hook, bt_object **out)
-{
-    bt_arena *scratch = bt_ctx_scratch(ctx);
-    struct leaves in = { .ctx = ctx };
-    in.at = BT_NEWS(scratch, bt_tensor *, s->narg);
-    bt_tensor **results = BT_NEWS(scratch, bt_tensor *, s->nresult);
-    void **blocks = BT_NEWS(scratch, void *, s->nblock);
-    void **buffers = BT_NEWS(scratch, void *, s->most_buffers);
-    bt_status status = in.at && results && blocks && buffers ? NULL : bt_no_memory();
-    for (uint32_t i = 0; !status && i < s->nblock; i++)
-        blocks[i] = s->blocks[i].memory ? s->blocks[i].memory->data : NULL;
-    for (uint32_t i = 0; !status && i < narg; i++)
-        status = add_leaves(&in, args[i]);
-    if (!status)
-        status = make_results(ctx, s, results, blocks);
-    if (!status)
-        status = run_steps(ctx, s, blocks, in.at, buffers, hook);
-    if (!status) {
-        uint32_t next = 0;
-        copy_results(s, blocks, in.at, results);
-        status = nest(ctx, s->entry->func->result, results, &next, out);
-    }
-    for (uint32_t i = 0; i < in.n; i++)
-        bt_tensor_unref(in.at[i]);
-    for (uint32_t i = 0; results && i < s->nresult; i++)
-        bt_tensor_unref(results[i]);
-    return status;
-}
-
 static bt_status call(bt_ctx *ctx, void *opaque, const char *name, uint32_t narg,
                       bt_object *const *args, const bt_run_hook *hook, bt_object **out)
 {
     struct session *s = opaque;
     bt_arena *scratch = bt_ctx_scratch(ctx);
-    if (name && strcmp(name, s->entry->name) != 0)
-        return bt_fail(ctx, BT_ERR_NAME, "graph: @%s was not compiled, @%s was", name,
-                       s->entry->name);
-    BT_TRY(bt_check_args(ctx, s->compiled->module, s->entry, narg, args));
     const void *mark = bt_arena_mark(scratch);
-    bt_status status = run(ctx, s, narg, args, hook, out);
+    bt_tensor **outs = BT_NEWS(scratch, bt_tensor *, s->nresult);
+    uint32_t next = 0;
+    bt_status status = outs ? NULL : bt_no_memory();
+    if (!status)
+        status = call_into(ctx, opaque, name, narg, args, hook, s->nresult, outs);
+    if (!status)
+        status = nest(ctx, s->entry->func->result, outs, &next, out);
+    for (uint32_t i = 0; outs && i < s->nresult; i++)
+        bt_tensor_unref(outs[i]);
     bt_arena_release(scratch, mark);
     return status;
 }
@@ -159,6 +266,7 @@ static const bt_executor executors[] = {
         .load = session_load,
         .close = session_close,
         .call = call,
+        .call_into = call_into,
     },
     { 0 },
 };

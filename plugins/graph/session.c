@@ -31,6 +31,39 @@ static bt_status set(struct loader *l, const bt_value *value, uint32_t n,
     return bt_map_put(&l->places, value, places) ? NULL : bt_no_memory();
 }
 
+/* ---- leaves ---- */
+
+int leaf_admits(const struct leaf *leaf, const bt_tensor *t)
+{
+    int same = leaf->dtype == t->dtype && leaf->rank == t->rank;
+    for (uint32_t i = 0; same && i < t->rank; i++)
+        same = leaf->dims[i] == t->dims[i];
+    return same;
+}
+
+int is_plain(const bt_tensor *t)
+{
+    return t->nelem == 0 || ((uintptr_t)t->data % 64 == 0 && bt_tensor_is_dense(t));
+}
+
+/* The tensor with one more reference, or a copy that is plain. */
+static bt_status make_plain(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
+{
+    bt_tensor *dense, *copy;
+    BT_TRY(bt_tensor_dense(ctx, t, &dense));
+    if (is_plain(dense)) {
+        *out = dense;
+        return NULL;
+    }
+    bt_status status = bt_tensor_create(ctx, t->dtype, t->rank, t->dims, &copy);
+    if (!status)
+        memcpy(copy->data, dense->data, bt_tensor_nbytes(dense));
+    bt_tensor_unref(dense);
+    if (!status)
+        *out = copy;
+    return status;
+}
+
 /* ---- operands ---- */
 
 static bt_status add_const(struct loader *l, const bt_value *value,
@@ -44,7 +77,7 @@ static bt_status add_const(struct loader *l, const bt_value *value,
         return NULL;
     }
     struct place place = { PLACE_CONST, l->all_consts.len, 0 };
-    BT_TRY(bt_tensor_dense(l->ctx, bt_object_as_tensor(object), &dense));
+    BT_TRY(make_plain(l->ctx, bt_object_as_tensor(object), &dense));
     if (!BT_PUSH(l->arena, &l->all_consts, dense)) {
         bt_tensor_unref(dense);
         return bt_no_memory();
@@ -79,8 +112,33 @@ static bt_status append(struct loader *l, const bt_value *value, place_list *lis
     return NULL;
 }
 
+/* The types of leaves, one after the other. */
+static bt_status add_leaves(struct loader *l, const bt_type *type, struct leaf *all,
+                            uint32_t *n)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (!tuple) {
+        struct leaf *leaf = &all[(*n)++];
+        leaf->dtype = bt_tensor_dtype(type);
+        return bt_tensor_static(type, &leaf->rank, leaf->dims)
+                   ? NULL
+                   : bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
+                             "graph: dims of an argument or a result are not known: "
+                             "executor interp runs it");
+    }
+    for (uint32_t i = 0; i < tuple->n; i++)
+        BT_TRY(add_leaves(l, tuple->at[i], all, n));
+    return NULL;
+}
+
 static bt_status load_params(struct loader *l, const bt_block *block)
 {
+    uint32_t nleaf = 0, filled = 0;
+    for (uint32_t i = 0; i < block->nparam; i++)
+        nleaf += bt_type_nleaf(block->params[i]->base.type);
+    l->s->args = BT_NEWS(l->arena, struct leaf, nleaf);
+    if (!l->s->args)
+        return bt_no_memory();
     for (uint32_t i = 0; i < block->nparam; i++) {
         const bt_value *param = &block->params[i]->base;
         uint32_t n = bt_type_nleaf(param->type);
@@ -89,6 +147,7 @@ static bt_status load_params(struct loader *l, const bt_block *block)
             return bt_no_memory();
         for (uint32_t k = 0; k < n; k++)
             at[k] = (struct place){ PLACE_ARG, l->s->narg++, 0 };
+        BT_TRY(add_leaves(l, param->type, l->s->args, &filled));
         BT_TRY(set(l, param, n, at));
     }
     return NULL;
@@ -120,6 +179,7 @@ static bt_status load_tensor(struct loader *l, const bt_call *call)
     if (!number)
         return bt_fail_at(l->ctx, BT_ERR_UNSUPPORTED, call->base.type->store,
                           call->base.span, "graph: a tensor without storage of its own");
+    l->all_blocks.at[number - 1].ntensor++;
     *place =
         (struct place){ PLACE_BLOCK, (uint32_t)number - 1, int_attr(call, "offset") };
     return set(l, &call->base, 1, place);
@@ -183,50 +243,49 @@ static bt_status load_binding(struct loader *l, const bt_value *value)
 
 /* ---- results ---- */
 
-static bt_status add_results(struct loader *l, const bt_type *type,
-                             const struct place *at, uint32_t *n)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    if (tuple) {
-        for (uint32_t i = 0; i < tuple->n; i++)
-            BT_TRY(add_results(l, tuple->at[i], at, n));
-        return NULL;
-    }
-    struct result *r = &l->s->results[*n];
-    r->place = at[*n];
-    r->dtype = bt_tensor_dtype(type);
-    if (!bt_tensor_static(type, &r->rank, r->dims))
-        return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
-                       "graph: the result's dims are not known");
-    ++*n;
-    return NULL;
-}
-
 static bt_status load_results(struct loader *l, const bt_func *func)
 {
     const struct places *places;
     uint32_t n = 0;
     BT_TRY(places_of(l, func->block->result, &places));
     l->s->nresult = places->n;
-    l->s->results = BT_NEWS(l->arena, struct result, places->n);
-    return l->s->results ? add_results(l, func->result, places->at, &n) : bt_no_memory();
+    l->s->results = BT_NEWS(l->arena, struct leaf, places->n);
+    if (!l->s->results)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < places->n; i++)
+        l->s->results[i].place = places->at[i];
+    return add_leaves(l, func->result, l->s->results, &n);
 }
 
-/* A result that has a block for itself is computed in the caller's tensor. */
+/* A result that has a block for itself is computed where the caller finds it. */
 static bt_status make_blocks(struct loader *l)
 {
     for (uint32_t i = 0; i < l->s->nresult; i++) {
         const struct place *place = &l->s->results[i].place;
-        if (place->kind == PLACE_BLOCK && l->all_blocks.at[place->index].ntensor == 1 &&
-            place->offset == 0)
-            l->all_blocks.at[place->index].is_result = 1;
+        struct block *block =
+            place->kind == PLACE_BLOCK ? &l->all_blocks.at[place->index] : NULL;
+        if (block && block->ntensor == 1 && place->offset == 0 && !block->result)
+            block->result = i + 1;
     }
     for (uint32_t i = 0; i < l->all_blocks.len; i++) {
         struct block *block = &l->all_blocks.at[i];
-        if (!block->is_result)
+        if (!block->result)
             BT_TRY(bt_tensor_create(l->ctx, BT_UINT8, 1, &block->nbytes, &block->memory));
     }
     return NULL;
+}
+
+/* What calls need, so that they ask for no memory. */
+static bt_status make_room(struct loader *l)
+{
+    struct session *s = l->s;
+    s->in = BT_NEWS(l->arena, const bt_tensor *, s->narg);
+    s->out = BT_NEWS(l->arena, bt_tensor *, s->nresult);
+    s->made = BT_NEWS(l->arena, bt_tensor *, s->nresult);
+    s->addresses = BT_NEWS(l->arena, void *, l->all_blocks.len);
+    s->buffers = BT_NEWS(l->arena, void *, s->most_buffers);
+    return s->in && s->out && s->made && s->addresses && s->buffers ? NULL
+                                                                    : bt_no_memory();
 }
 
 static bt_status load_func(struct loader *l)
@@ -236,6 +295,7 @@ static bt_status load_func(struct loader *l)
     for (uint32_t i = 0; i < func->block->nbinding; i++)
         BT_TRY(load_binding(l, func->block->bindings[i]));
     BT_TRY(load_results(l, func));
+    BT_TRY(make_room(l));
     return make_blocks(l);
 }
 
@@ -276,6 +336,10 @@ void session_close(void *opaque)
         bt_tensor_unref(s->blocks[i].memory);
     for (uint32_t i = 0; i < s->nconst; i++)
         bt_tensor_unref(s->consts[i]);
+    for (uint32_t i = 0; s->args && i < s->narg; i++)
+        bt_tensor_unref(s->args[i].own);
+    for (uint32_t i = 0; s->results && i < s->nresult; i++)
+        bt_tensor_unref(s->results[i].own);
     bt_arena_destroy(s->arena);
     bt_compiled_unref(compiled);
 }

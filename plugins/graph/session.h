@@ -16,9 +16,9 @@ struct place {
 
 struct block {
     int64_t nbytes;
-    uint32_t ntensor;   /* that lie in it */
-    uint32_t is_result; /* 1: the elements of a result, which each call makes anew */
-    bt_tensor *memory;  /* of the session; NULL: of a result */
+    uint32_t ntensor;  /* that lie in it */
+    uint32_t result;   /* 1 + the result whose elements it is; 0: of none */
+    bt_tensor *memory; /* of the session; NULL: of a result */
 };
 
 struct step {
@@ -27,26 +27,41 @@ struct step {
     const struct place *buffers;
 };
 
-struct result {
-    struct place place;
+/* A leaf of the arguments or of the result. */
+struct leaf {
+    struct place place; /* of a result */
     bt_dtype dtype;
     uint32_t rank;
     int64_t dims[BT_MAX_RANK];
+    /* Of the session: what stands in for a tensor of the caller where kernels cannot work
+     * on it. NULL: that was never needed. */
+    bt_tensor *own;
 };
 
 struct session {
     bt_arena *arena; /* the session itself too */
     bt_compiled *compiled;
     const bt_global *entry;
-    uint32_t narg; /* leaves */
-    uint32_t nblock, nconst, nstep, nresult, most_buffers;
+    uint32_t narg, nresult; /* leaves */
+    uint32_t nblock, nconst, nstep, most_buffers;
+    struct leaf *args, *results;
     struct block *blocks;
     bt_tensor **consts;
     struct step *steps;
-    struct result *results;
+    /* Of the call in progress: */
+    const bt_tensor **in; /* what is read for each argument's leaf */
+    bt_tensor **out;      /* what each leaf of the result is computed in */
+    bt_tensor **made;     /* results of a call that is given no tensors for them */
+    void **addresses;     /* of the blocks */
+    void **buffers;       /* of one launch */
 };
 
 bt_status session_load(bt_ctx *, bt_compiled *, const char *entry, void **out);
 void session_close(void *);
+
+/* 1: of the leaf's type. */
+int leaf_admits(const struct leaf *, const bt_tensor *);
+/* 1: row major, at an address that kernels take. */
+int is_plain(const bt_tensor *);
 
 #endif

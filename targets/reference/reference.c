@@ -2,6 +2,9 @@
  * reference: the target that others are compared with. A primitive function is one kernel;
  * its code is the function's text, and a launch runs the evaluator on it.
  */
+#define _POSIX_C_SOURCE 200809L /* pthread_mutex_t */
+
+#include <pthread.h>
 #include <string.h>
 
 #include <baton/compute.h>
@@ -9,7 +12,7 @@
 
 /* One module's kernels. */
 struct loaded {
-    bt_registry *registry;
+    pthread_mutex_t lock; /* of kernels: a bt_compute serves one run at a time */
     uint32_t n;
     struct kernel *kernels;
     bt_module *module;
@@ -150,6 +153,7 @@ static void unload(void *opaque)
     struct loaded *l = opaque;
     for (uint32_t i = 0; i < l->n; i++)
         bt_compute_destroy(l->kernels[i].compute);
+    pthread_mutex_destroy(&l->lock);
     bt_module_unref(l->module);
     bt_arena_destroy(l->arena);
 }
@@ -185,6 +189,7 @@ static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
         return bt_no_memory();
     }
     l->arena = arena;
+    pthread_mutex_init(&l->lock, NULL); // without attributes it cannot fail
     bt_status status = load_all(ctx, l, code, nbytes);
     if (status)
         unload(l);
@@ -205,7 +210,7 @@ static bt_status wrap(bt_ctx *ctx, const bt_type *type, void *data, bt_tensor **
 
 static bt_status launch(bt_ctx *ctx, void *opaque, uint32_t number_, void *const *buffers)
 {
-    const struct loaded *l = opaque;
+    struct loaded *l = opaque;
     const struct kernel *k = &l->kernels[number_];
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
@@ -214,9 +219,12 @@ static bt_status launch(bt_ctx *ctx, void *opaque, uint32_t number_, void *const
     bt_status status = in && out ? NULL : bt_no_memory();
     for (uint32_t i = 0; !status && i < k->nin; i++)
         status = wrap(ctx, k->in[i], buffers[i], &in[i]);
-    if (!status)
+    if (!status) {
+        pthread_mutex_lock(&l->lock);
         status =
             bt_compute_run(ctx, k->compute, k->nin, (const bt_tensor *const *)in, out);
+        pthread_mutex_unlock(&l->lock);
+    }
     for (uint32_t i = 0; !status && i < k->nout; i++) {
         if (out[i]->nelem)
             memcpy(buffers[k->nin + i], out[i]->data, bt_tensor_nbytes(out[i]));

@@ -61,10 +61,19 @@ BT_API const bt_port *bt_program_output(const bt_program *, uint32_t index);
  * errors  BT_ERR_NAME: no such input; BT_ERR_ARGUMENT: the value is NULL */
 BT_API bt_status bt_program_set(bt_program *, const char *input,
                                 const bt_object *) BT_MUST_USE;
+/* From now on runs put this output into the caller's tensor, of which it takes a
+ * reference; NULL: into a new one each time. Executor graph computes there: where all
+ * outputs are set and all tensors are row major, runs ask for no memory. An input's tensor
+ * may be an output's, two outputs share no bytes.
+ * errors  BT_ERR_NAME: no such output; BT_ERR_ARGUMENT: the tensor is of another type than
+ *         the output, or not row major */
+BT_API bt_status bt_program_set_output(bt_program *, uint32_t index,
+                                       bt_tensor *) BT_MUST_USE;
 /* errors  BT_ERR_ARGUMENT: an input is missing or does not fit; BT_ERR_RUNTIME,
  *         BT_ERR_LIMIT, BT_ERR_CANCELLED: of the run */
 BT_API bt_status bt_program_run(bt_program *) BT_MUST_USE;
-/* An output; borrowed, until the next run. NULL before the first. */
+/* An output, the caller's tensor where one was set; borrowed, until the next run. NULL
+ * before the first. */
 BT_API const bt_object *bt_program_get(const bt_program *, uint32_t index);
 
 #ifdef __cplusplus

@@ -27,7 +27,9 @@ enum {
 BT_API bt_status bt_module_features(bt_ctx *, const bt_module *, const bt_func *entry,
                                     uint32_t *out) BT_MUST_USE;
 
-/* Called around every binding that computes; elapsed_ns is 0 before. */
+/* Called after every binding that computed: a call of an operator, a launch of a kernel.
+ * `result` is NULL where it lies in the executor's own memory. The clock is read only
+ * where there is a hook. */
 typedef struct bt_run_hook {
     void *self;
     void (*binding)(void *self, const bt_value *, const bt_object *result,
@@ -50,6 +52,12 @@ typedef struct bt_executor {
      * session serves one call at a time. */
     bt_status (*call)(bt_ctx *, void *session, const char *entry, uint32_t narg,
                       bt_object *const *args, const bt_run_hook *, bt_object **result);
+    /* optional: call, with the tensors of the result in memory of the caller. `outs`:
+     * leaves of the result, depth first, each row major and of the result's type, no two
+     * in the same bytes; an argument may be among them. A NULL becomes a new tensor. */
+    bt_status (*call_into)(bt_ctx *, void *session, const char *entry, uint32_t narg,
+                           bt_object *const *args, const bt_run_hook *, uint32_t nout,
+                           bt_tensor **outs);
 } bt_executor;
 #define BT_EXECUTORS(array)                              \
     {                                                    \

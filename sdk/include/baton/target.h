@@ -80,7 +80,8 @@ typedef struct bt_target {
                       void **loaded);
     void (*unload)(void *loaded);
     /* Runs a kernel to its end. `buffers`: the data of those it reads, then of those it
-     * writes, row major, aligned to 64 bytes. */
+     * writes, row major, aligned to 64 bytes. Sessions launch from several threads at
+     * once, each with a context of its own. */
     bt_status (*launch)(bt_ctx *, void *loaded, uint32_t kernel, void *const *buffers);
 } bt_target;
 #define BT_TARGETS(array)                            \

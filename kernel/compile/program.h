@@ -1,0 +1,30 @@
+/*
+ * What the parts of a bt_program share.
+ *
+ *     program.c      opening: what it takes and gives
+ *     program_run.c  inputs, outputs, runs
+ */
+#ifndef COMPILE_PROGRAM_H
+#define COMPILE_PROGRAM_H
+
+#include <baton/baton.h>
+#include <baton/executor.h>
+
+struct bt_program {
+    bt_ctx *ctx;
+    bt_arena *arena; /* the program itself too */
+    bt_module *module;
+    const bt_global *entry;
+    const bt_executor *executor;
+    void *session;
+    uint32_t ninput, noutput;
+    bt_port *inputs, *outputs;
+    bt_object **args;
+    bt_tensor **outs;    /* where outputs are computed; NULL: in new tensors */
+    bt_tensor **made;    /* of the run in progress */
+    bt_object **results; /* of the last run; NULL: there was none */
+    uint32_t is_tuple;
+    uint32_t nlisted; /* fields of inputs so far */
+};
+
+#endif

@@ -1,0 +1,211 @@
+/*
+ * plain: a target for tests of executors and plans. It takes functions of negative, abs
+ * and add on float32 of one shape; each call is a kernel, what lies between is memory
+ * that it asks for. Its launches allocate nothing and hold no state.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <baton/op.h>
+#include <baton/target.h>
+
+extern const bt_table bt_tests_graph_plain_plain[];
+
+static const char *const names[] = { "negative", "abs", "add" };
+enum { NEGATIVE, ABS, ADD };
+
+/* A kernel's code. */
+struct code {
+    uint32_t what; /* of names */
+    uint32_t unused;
+    int64_t nelem;
+};
+
+struct loaded {
+    bt_registry *registry;
+    size_t nbytes;
+    struct code codes[];
+};
+
+static char the_instance;
+
+static bt_status open(bt_ctx *ctx, const void *options, void **self)
+{
+    (void)ctx, (void)options;
+    *self = &the_instance;
+    return NULL;
+}
+
+static void close(void *self)
+{
+    (void)self;
+}
+
+/* ---- lowering ---- */
+
+static uint32_t what_of(const bt_value *value)
+{
+    uint32_t i = 0;
+    while (i < BT_COUNT(names) && !bt_as_op_call(value, names[i]))
+        i++;
+    return i;
+}
+
+static int is_taken(const bt_func *func)
+{
+    const bt_block *block = func->block;
+    int taken = block->nbinding > 0 && bt_tensor_dtype(func->result) == BT_FLOAT32 &&
+                block->result == block->bindings[block->nbinding - 1];
+    for (uint32_t i = 0; taken && i < block->nparam; i++)
+        taken = block->params[i]->base.type == func->result;
+    for (uint32_t i = 0; taken && i < block->nbinding; i++) {
+        const bt_call *call = bt_as_call(block->bindings[i]);
+        taken = what_of(block->bindings[i]) < BT_COUNT(names) &&
+                call->base.type == func->result;
+        for (uint32_t k = 0; taken && k < call->narg; k++)
+            taken = call->args[k]->kind != BT_VALUE_CONST;
+    }
+    return taken;
+}
+
+static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
+{
+    (void)self;
+    return is_taken(func)
+               ? NULL
+               : bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                         "target plain: @%s is more than negative, abs and add",
+                         func->name);
+}
+
+static bt_kernel_buffer buffer_of(const bt_block *block, const bt_value *value)
+{
+    bt_kernel_buffer out = { BT_BUFFER_OUTPUT, 0 };
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        if (value == &block->params[i]->base)
+            return (bt_kernel_buffer){ BT_BUFFER_INPUT, i };
+    }
+    for (uint32_t i = 0; i + 1 < block->nbinding; i++) {
+        if (value == block->bindings[i])
+            return (bt_kernel_buffer){ BT_BUFFER_TEMP, i };
+    }
+    return out;
+}
+
+static int64_t nelem_of(const bt_type *type)
+{
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK], n = 1;
+    if (!bt_tensor_static(type, &rank, dims))
+        return 0;
+    for (uint32_t i = 0; i < rank; i++)
+        n *= dims[i];
+    return n;
+}
+
+static bt_status lower_binding(bt_arena *arena, const bt_block *block, uint32_t index,
+                               bt_kernel *kernel)
+{
+    const bt_call *call = bt_as_call(block->bindings[index]);
+    bt_kernel_buffer *buffers = BT_NEWS(arena, bt_kernel_buffer, call->narg + 1);
+    struct code *code = BT_NEW(arena, struct code);
+    if (!buffers || !code)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++)
+        buffers[i] = buffer_of(block, call->args[i]);
+    buffers[call->narg] = buffer_of(block, &call->base);
+    code->what = what_of(&call->base);
+    code->nelem = nelem_of(call->base.type);
+    *kernel = (bt_kernel){ .nin = call->narg,
+                           .in = buffers,
+                           .nout = 1,
+                           .out = buffers + call->narg,
+                           .content = code };
+    return NULL;
+}
+
+static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *func,
+                       bt_lowering *out)
+{
+    (void)ctx, (void)self;
+    uint32_t n = func->block->nbinding;
+    bt_kernel *kernels = BT_NEWS(arena, bt_kernel, n);
+    int64_t *temps = BT_NEWS(arena, int64_t, n);
+    if (!kernels || !temps)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        BT_TRY(lower_binding(arena, func->block, i, &kernels[i]));
+        temps[i] = nelem_of(func->result) * (int64_t)sizeof(float);
+    }
+    *out =
+        (bt_lowering){ .nkernel = n, .kernels = kernels, .ntemp = n - 1, .temps = temps };
+    return NULL;
+}
+
+/* ---- code ---- */
+
+static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
+                         const bt_kernel *const *kernels, bt_text *code)
+{
+    (void)ctx, (void)self;
+    for (uint32_t i = 0; i < n; i++)
+        bt_text_add(code, kernels[i]->content, sizeof(struct code));
+    return NULL;
+}
+
+static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
+                      void **out)
+{
+    (void)self;
+    bt_registry *registry = bt_ctx_registry(ctx);
+    struct loaded *l = bt_alloc(registry, sizeof(*l) + nbytes);
+    if (!l)
+        return bt_no_memory();
+    l->registry = registry;
+    l->nbytes = nbytes;
+    if (nbytes)
+        memcpy(l->codes, code, nbytes);
+    *out = l;
+    return NULL;
+}
+
+static void unload(void *opaque)
+{
+    struct loaded *l = opaque;
+    bt_free(l->registry, l, sizeof(*l) + l->nbytes);
+}
+
+static bt_status launch(bt_ctx *ctx, void *opaque, uint32_t kernel, void *const *buffers)
+{
+    const struct loaded *l = opaque;
+    const struct code *code = &l->codes[kernel];
+    const float *x = buffers[0], *y = buffers[1];
+    float *out = buffers[code->what == ADD ? 2 : 1];
+    for (int64_t i = 0; i < code->nelem; i++)
+        out[i] = code->what == ADD   ? x[i] + y[i]
+                 : code->what == ABS ? fabsf(x[i])
+                                     : -x[i];
+    for (uint32_t i = 0; i < (code->what == ADD ? 3u : 2u); i++) {
+        if ((uintptr_t)buffers[i] % 64)
+            return bt_fail(ctx, BT_ERR_RUNTIME, "target plain: buffer %u is not aligned",
+                           i);
+    }
+    return NULL;
+}
+
+static const bt_target targets[] = {
+    {
+        .name = "plain",
+        .doc = "negative, abs and add on float32, a kernel each.",
+        .open = open,
+        .close = close,
+        .supports = supports,
+        .lower = lower,
+        .compile = compile,
+        .load = load,
+        .unload = unload,
+        .launch = launch,
+    },
+    { 0 },
+};
+const bt_table bt_tests_graph_plain_plain[] = { BT_TARGETS(targets), { 0 } };

@@ -100,34 +100,74 @@ int bt__facts_bound(bt_graph *g, const struct bt__facts *facts, const bt_node *i
            bt__facts_imply(g, facts, bt_node_scalar(g, BT_SCALAR_LT, index, extent));
 }
 
-static int cover_under(bt_graph *g, const struct bt__facts *facts,
-                       const bt_node *condition, const bt_node *node)
+/* A search for reads that are not seen to be in bounds. Nodes are shared: under the same
+ * facts each is looked at once. */
+struct search {
+    bt_graph *graph;
+    const struct bt__facts *facts;
+    uint8_t *seen; /* by id */
+    uint8_t *open; /* by array: marked; NULL: the first ends the search */
+};
+
+static int search(struct search *s, const bt_node *node);
+
+static int search_under(const struct search *s, const bt_node *condition,
+                        const bt_node *node)
 {
-    struct bt__facts inner = { .outer = facts };
-    if (!condition || !bt_node_conjuncts(g->arena, condition, &inner.conjuncts))
+    struct bt__facts facts = { .outer = s->facts };
+    struct search inner = { .graph = s->graph, .facts = &facts, .open = s->open };
+    if (!node->reads)
+        return 1;
+    if (!condition || !bt_node_conjuncts(s->graph->arena, condition, &facts.conjuncts))
         return 0;
-    return bt__facts_cover(g, &inner, node);
+    inner.seen = BT_NEWS(s->graph->arena, uint8_t, s->graph->nnode);
+    return inner.seen && search(&inner, node);
+}
+
+static int search_args(struct search *s, const bt_node *node)
+{
+    for (uint32_t i = 0; i < node->narg; i++) {
+        if (!search(s, node->args[i]))
+            return 0;
+        if (node->kind != BT_NODE_READ ||
+            bt__facts_bound(s->graph, s->facts, node->args[i],
+                            s->graph->arrays[node->which].extents[i]))
+            continue;
+        if (!s->open)
+            return 0;
+        s->open[node->which] = 1;
+    }
+    return 1;
+}
+
+/* 0: found, or no memory. */
+static int search(struct search *s, const bt_node *node)
+{
+    const bt_node *condition = node->narg ? node->args[0] : NULL;
+    if (!node->reads || s->seen[node->id])
+        return 1;
+    s->seen[node->id] = 1;
+    if (node->kind == BT_NODE_SELECT)
+        return search(s, condition) && search_under(s, condition, node->args[1]) &&
+               search_under(s, bt_node_scalar(s->graph, BT_SCALAR_NOT, condition, NULL),
+                            node->args[2]);
+    if (node->kind == BT_NODE_REDUCE)
+        return search(s, condition) && search_under(s, condition, node->args[1]);
+    return search_args(s, node);
 }
 
 int bt__facts_cover(bt_graph *g, const struct bt__facts *facts, const bt_node *node)
 {
+    struct search s = { .graph = g, .facts = facts };
     if (!node->reads)
         return 1;
-    if (node->kind == BT_NODE_SELECT)
-        return bt__facts_cover(g, facts, node->args[0]) &&
-               cover_under(g, facts, node->args[0], node->args[1]) &&
-               cover_under(g, facts,
-                           bt_node_scalar(g, BT_SCALAR_NOT, node->args[0], NULL),
-                           node->args[2]);
-    if (node->kind == BT_NODE_REDUCE)
-        return bt__facts_cover(g, facts, node->args[0]) &&
-               cover_under(g, facts, node->args[0], node->args[1]);
-    for (uint32_t i = 0; i < node->narg; i++) {
-        if (!bt__facts_cover(g, facts, node->args[i]))
-            return 0;
-        if (node->kind == BT_NODE_READ &&
-            !bt__facts_bound(g, facts, node->args[i], g->arrays[node->which].extents[i]))
-            return 0;
-    }
-    return 1;
+    s.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
+    return s.seen && search(&s, node);
+}
+
+int bt__reads_open(bt_graph *g, const bt_node *node, uint8_t *open)
+{
+    struct search s = { .graph = g, .open = open };
+    s.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
+    return s.seen && search(&s, node);
 }

@@ -18,5 +18,8 @@ int bt__facts_bound(bt_graph *, const struct bt__facts *, const bt_node *index,
                     const bt_node *extent);
 /* Whether every read in an expression is in bounds wherever the facts hold. */
 int bt__facts_cover(bt_graph *, const struct bt__facts *, const bt_node *);
+/* Marks the arrays that an expression reads at places not seen to be in bounds: such reads
+ * are checked when they run. 0: no memory. */
+int bt__reads_open(bt_graph *, const bt_node *, uint8_t *open);
 
 #endif

@@ -1,4 +1,7 @@
-/* Stages computed where they are read. */
+/* Stages computed where they are read. One that is read at places to be checked, or checks
+ * reads of its own, stays: in its place the check would be lost, or be asked for elements
+ * that nobody needs. */
+#include "compute/bounds.h"
 #include "compute/conditions.h"
 
 /* How a stage is read by those after it. */
@@ -6,7 +9,8 @@ struct use {
     uint32_t nsite;        /* different reads */
     uint32_t in_reduction; /* 1: some of them are inside a reduction */
     uint32_t is_result;
-    uint32_t goes; /* 1: into its readers */
+    uint32_t checks; /* 1: its reads, or reads of it, are checked */
+    uint32_t goes;   /* 1: into its readers */
 };
 
 struct inliner {
@@ -138,7 +142,7 @@ static bt_status decide(struct inliner *in, uint32_t array)
 {
     struct use *use = &in->uses[array];
     const bt_node *body = in->graph->arrays[array].body;
-    if (use->is_result)
+    if (use->is_result || use->checks)
         return NULL;
     if (body->reduces)
         return decide_reduction(in, array);
@@ -350,6 +354,21 @@ static bt_status count_uses(struct inliner *in)
     return NULL;
 }
 
+static bt_status find_checks(struct inliner *in)
+{
+    const bt_graph *g = in->graph;
+    for (uint32_t i = g->ninput; i < g->narray; i++) {
+        uint8_t *open = BT_NEWS(g->arena, uint8_t, g->narray);
+        if (!open || !bt__reads_open(in->graph, g->arrays[i].body, open))
+            return why(in);
+        for (uint32_t k = 0; k < g->narray; k++) {
+            in->uses[k].checks |= open[k];
+            in->uses[i].checks |= open[k];
+        }
+    }
+    return NULL;
+}
+
 bt_status bt__graph_inline(bt_graph *g)
 {
     struct inliner in = { .graph = g };
@@ -357,6 +376,7 @@ bt_status bt__graph_inline(bt_graph *g)
     if (!in.uses)
         return bt_no_memory();
     BT_TRY(count_uses(&in));
+    BT_TRY(find_checks(&in));
     for (uint32_t i = g->ninput; i < g->narray; i++) {
         struct rewriting r = { .in = &in, .next = g->arrays[i].rank, .nmemo = g->nnode };
         r.memo = BT_NEWS(g->arena, const bt_node *, g->nnode);

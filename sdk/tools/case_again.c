@@ -18,8 +18,22 @@ static int is_equal(struct op_check *w, const bt_tensor *a, const bt_tensor *b,
 
 /* ---- as a program ---- */
 
+static int is_float_tensor(const bt_type *type)
+{
+    uint32_t class = bt_as_tensor_type(type) ? BT_DTYPE_CLASS(bt_tensor_dtype(type)) : 0;
+    return class == BT_CLASS_FLOAT || class == BT_CLASS_BFLOAT;
+}
+
+static bt_status build_around(bt_builder *b, const bt_op *op, const bt_value **value)
+{
+    if (!op || !is_float_tensor((*value)->type))
+        return NULL;
+    return bt_build_op(b, op, NULL, 1, (const bt_value *[]){ *value }, value);
+}
+
 static bt_status build_body(struct op_check *w, bt_builder *b, const struct call_case *c,
-                            const struct call_result *r, const bt_func **out)
+                            const struct call_result *r, const bt_op *around,
+                            const bt_func **out)
 {
     const bt_param *params[CASE_MAX_LEAF];
     const bt_value *args[CASE_MAX_LEAF], *value;
@@ -31,28 +45,32 @@ static bt_status build_body(struct op_check *w, bt_builder *b, const struct call
         args[i] = &params[i]->base;
     }
     BT_TRY(bt_block_begin(b, c->narg, params));
+    for (uint32_t i = 0; i < c->narg; i++)
+        BT_TRY(build_around(b, around, &args[i]));
     BT_TRY(bt_build_op(b, w->op, r->call->attrs, c->narg, args, &value));
+    BT_TRY(build_around(b, around, &value));
     BT_TRY(bt_block_end(b, value, &block));
     bt_func fields = { .name = "main", .result = value->type, .block = block };
     return bt_func_create(w->ctx, w->store, &fields, out);
 }
 
 static bt_status build_func(struct op_check *w, const struct call_case *c,
-                            const struct call_result *r, const bt_func **out)
+                            const struct call_result *r, const bt_op *around,
+                            const bt_func **out)
 {
     bt_builder *b;
     BT_TRY(bt_builder_create(w->ctx, w->store, NULL, &b));
-    bt_status status = build_body(w, b, c, r, out);
+    bt_status status = build_body(w, b, c, r, around, out);
     bt_builder_destroy(b);
     return status;
 }
 
-static bt_status build_module(struct op_check *w, const struct call_case *c,
-                              const struct call_result *r, bt_module **out)
+bt_status call_module(struct op_check *w, const struct call_case *c,
+                      const struct call_result *r, const bt_op *around, bt_module **out)
 {
     const bt_func *func;
     bt_module_builder *builder;
-    BT_TRY(build_func(w, c, r, &func));
+    BT_TRY(build_func(w, c, r, around, &func));
     bt_global global = { .name = func->name,
                          .kind = BT_GLOBAL_FUNC,
                          .func = func,
@@ -67,9 +85,8 @@ static bt_status build_module(struct op_check *w, const struct call_case *c,
     return status;
 }
 
-/* A tensor, or the tuple of an argument's tensors: a new reference. */
-static bt_status make_arg(struct op_check *w, const struct case_arg *arg,
-                          const struct call_result *r, bt_object **out)
+bt_status call_arg(struct op_check *w, const struct case_arg *arg,
+                   const struct call_result *r, bt_object **out)
 {
     bt_object *fields[CASE_MAX_LEAF];
     if (!arg->is_tuple) {
@@ -105,7 +122,7 @@ static bt_status call_executor(struct op_check *w, const struct call_case *c,
     bt_object *args[CASE_MAX_LEAF] = { 0 }, *result = NULL;
     bt_status status = NULL;
     for (uint32_t i = 0; !status && i < c->narg; i++)
-        status = make_arg(w, &c->args[i], r, &args[i]);
+        status = call_arg(w, &c->args[i], r, &args[i]);
     if (!status) {
         bt_status run =
             executor->call(w->ctx, session, "main", c->narg, args, NULL, &result);
@@ -128,7 +145,7 @@ static bt_status run_program(struct op_check *w, const struct call_case *c,
     void *session;
     BT_TRY(
         bt_registry_row(w->ctx, "baton.executor/1", "interp", sizeof(bt_executor), &row));
-    BT_TRY(build_module(w, c, r, &module));
+    BT_TRY(call_module(w, c, r, NULL, &module));
     const bt_executor *executor = row;
     bt_status status = executor->open(w->ctx, module, NULL, &session);
     if (!status) {

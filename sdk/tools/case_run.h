@@ -50,6 +50,14 @@ void call_result_free(struct call_result *);
 bt_status relation_check(struct op_check *, const struct call_case *,
                          const struct call_result *) BT_MUST_USE;
 
+/* A program whose @main is the call. `around`: an operator of one argument put before each
+ * of its float tensors and behind the result, if that is one; NULL: none. */
+bt_status call_module(struct op_check *, const struct call_case *,
+                      const struct call_result *, const bt_op *around,
+                      bt_module **out) BT_MUST_USE;
+/* Its argument: a tensor, or the tuple of tensors. A new reference. */
+bt_status call_arg(struct op_check *, const struct case_arg *, const struct call_result *,
+                   bt_object **out) BT_MUST_USE;
 /* The call again, as a program that the executor interp runs; and by the operator's
  * plain C, where it has a formula besides: both must give what call_run got. */
 bt_status call_run_again(struct op_check *, const struct call_case *,

@@ -1,0 +1,281 @@
+/*
+ * Operators compiled for a target, against the reference evaluator.
+ *
+ *     conform_targets PLUGINS PLUGIN TARGET [OPERATOR]
+ *
+ * Every case of the plugin's operators and those made from it (vary.h) is compiled twice:
+ * the call alone, and with `negative` before and behind it, which fusion joins to it. What
+ * is computed must agree with the executor interp on the same program within the bounds
+ * below; what interp refuses must be refused. Programs that are not static are counted.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <baton/executor.h>
+#include <baton/pass.h>
+#include <baton/target.h>
+
+#include "vary.h"
+
+struct trial {
+    struct op_check w;
+    const char *target;
+    const bt_executor *interp, *graph;
+    const bt_op *around; /* "negative" */
+    const struct call_case *base;
+    uint32_t ncall, ndynamic;
+    double worst;
+};
+
+/* ---- bounds ---- */
+
+static double epsilon_of(bt_dtype dtype)
+{
+    switch (dtype) {
+    case BT_FLOAT16: return 0x1p-10;
+    case BT_BFLOAT16: return 0x1p-7;
+    case BT_FLOAT32: return 0x1p-23;
+    case BT_FLOAT64: return 0x1p-52;
+    default: return 0;
+    }
+}
+
+static double largest_of(const bt_tensor *t)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < t->nelem; i++) {
+        double value = fabs(bt_tensor_get(t, i));
+        if (isfinite(value) && value > largest)
+            largest = value;
+    }
+    return largest;
+}
+
+/* Sums are taken in another order and in fewer bits than the evaluator's: 16 units of the
+ * last place of an element, and 8 of the largest. */
+static int is_close(const bt_tensor *got, const bt_tensor *want, double *worst)
+{
+    double epsilon = epsilon_of(want->dtype), largest = largest_of(want);
+    if (got->dtype != want->dtype || got->nelem != want->nelem)
+        return 0;
+    for (int64_t i = 0; i < want->nelem; i++) {
+        double a = bt_tensor_get(got, i), b = bt_tensor_get(want, i);
+        if (epsilon == 0) {
+            if (bt_tensor_get_int(got, i) != bt_tensor_get_int(want, i))
+                return 0;
+        } else if (isnan(a) || isnan(b) || isinf(a) || isinf(b)) {
+            if (!(isnan(a) && isnan(b)) && a != b)
+                return 0;
+        } else {
+            double bound = epsilon * (16 * fabs(b) + 8 * largest), error = fabs(a - b);
+            if (error > bound)
+                return 0;
+            if (bound > 0 && error / bound > *worst)
+                *worst = error / bound;
+        }
+    }
+    return 1;
+}
+
+static int same(struct trial *t, const bt_object *got, const bt_object *want)
+{
+    const bt_tuple *a = bt_object_as_tuple(got), *b = bt_object_as_tuple(want);
+    if (!b)
+        return !a &&
+               is_close(bt_object_as_tensor(got), bt_object_as_tensor(want), &t->worst);
+    if (!a || a->nfield != b->nfield)
+        return 0;
+    for (uint32_t i = 0; i < b->nfield; i++) {
+        if (!same(t, a->fields[i], b->fields[i]))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- two ways ---- */
+
+static bt_status run_interp(struct trial *t, const bt_module *module, uint32_t n,
+                            bt_object *const *args, bt_object **out)
+{
+    void *session;
+    BT_TRY(t->interp->open(t->w.ctx, module, NULL, &session));
+    bt_status status = t->interp->call(t->w.ctx, session, "main", n, args, NULL, out);
+    t->interp->close(session);
+    return status;
+}
+
+static bt_status compile(struct trial *t, const bt_module *module, bt_compiled **out)
+{
+    bt_pipeline *pipeline;
+    bt_module *fused;
+    bt_pipeline_options options = { .level = 4, .verify_each = 1 };
+    BT_TRY(bt_pipeline_read(t->w.ctx, "fuse-ops", &pipeline));
+    bt_status status = bt_pipeline_run(t->w.ctx, pipeline, &options, module, &fused);
+    bt_pipeline_destroy(pipeline);
+    BT_TRY(status);
+    status = bt_compile(t->w.ctx, fused, "main", t->target, out);
+    bt_module_unref(fused);
+    return status;
+}
+
+static bt_status run_target(struct trial *t, const bt_module *module, uint32_t n,
+                            bt_object *const *args, bt_object **out, int *is_static)
+{
+    bt_compiled *compiled;
+    void *session;
+    bt_status status = compile(t, module, &compiled);
+    *is_static = !status || status->code != BT_ERR_UNSUPPORTED;
+    BT_TRY(status);
+    status = t->graph->load(t->w.ctx, compiled, "main", &session);
+    bt_compiled_unref(compiled);
+    BT_TRY(status);
+    status = t->graph->call(t->w.ctx, session, "main", n, args, NULL, out);
+    t->graph->close(session);
+    return status;
+}
+
+static bt_status compare(struct trial *t, const char *kind, const struct call_case *c,
+                         const bt_module *module, bt_object *const *args)
+{
+    bt_object *want = NULL, *got = NULL;
+    int is_static;
+    bt_status expected = run_interp(t, module, c->narg, args, &want);
+    bt_status status = run_target(t, module, c->narg, args, &got, &is_static);
+    if (!is_static)
+        t->ndynamic++;
+    else if (expected && !status)
+        case_fault(&t->w, c, "%s: computes what interp refuses: %s", kind,
+                   case_message(&t->w, expected));
+    else if (!expected && status)
+        case_fault(&t->w, c, "%s: %s", kind, case_message(&t->w, status));
+    else if (!expected && !same(t, got, want))
+        case_fault(&t->w, c, "%s: another result than interp's", kind);
+    t->ncall += (uint32_t)is_static;
+    bt_object_unref(want);
+    bt_object_unref(got);
+    bt_ctx_clear_diags(t->w.ctx);
+    return NULL;
+}
+
+static bt_status run_both(struct trial *t, const char *kind, const struct call_case *c,
+                          const struct call_result *r)
+{
+    bt_object *args[CASE_MAX_LEAF] = { 0 };
+    bt_status status = NULL;
+    for (uint32_t i = 0; !status && i < c->narg; i++)
+        status = call_arg(&t->w, &c->args[i], r, &args[i]);
+    for (int is_fused = 0; !status && is_fused < 2; is_fused++) {
+        bt_module *module;
+        status = call_module(&t->w, c, r, is_fused ? t->around : NULL, &module);
+        if (status)
+            break;
+        status = compare(t, is_fused ? "fused" : kind, c, module, args);
+        bt_module_unref(module);
+    }
+    for (uint32_t i = 0; i < c->narg; i++)
+        bt_object_unref(args[i]);
+    return status;
+}
+
+/* ---- one operator ---- */
+
+static bt_status run_case(void *self, const char *kind, const struct call_case *c)
+{
+    struct trial *t = self;
+    struct call_result r;
+    bt_status status = call_run(&t->w, c, 7 + t->ncall, 0, &r);
+    if (!status && r.call)
+        status = run_both(t, kind, c, &r);
+    call_result_free(&r);
+    bt_ctx_clear_diags(t->w.ctx);
+    return status;
+}
+
+static bt_status run_cases(struct trial *t)
+{
+    const void *facet;
+    struct call_case c;
+    int is_case;
+    BT_TRY(bt_op_facet(t->w.ctx, t->w.op, "cases", &facet));
+    const char *text = facet ? ((const bt_cases_facet *)facet)->text : "";
+    for (;;) {
+        BT_TRY(case_next(t->w.ctx, t->w.arena, t->w.op->name, &text, &c, &is_case));
+        if (!is_case)
+            return NULL;
+        t->base = &c;
+        BT_TRY(run_case(t, "case", &c));
+        BT_TRY(vary(&t->w, &c, run_case, t));
+    }
+}
+
+static int run_op(bt_ctx *ctx, const char *name, const struct trial *like)
+{
+    struct trial t = *like;
+    t.w = (struct op_check){ .ctx = ctx, .faults = json_array() };
+    t.w.store = bt_store_create(bt_ctx_registry(ctx));
+    t.w.arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_status status =
+        !t.w.store || !t.w.arena ? bt_no_memory() : bt_op_get(ctx, name, &t.w.op);
+    if (!status)
+        status = run_cases(&t);
+    size_t nfault = json_array_size(t.w.faults);
+    for (size_t i = 0; i < nfault; i++)
+        printf("%s\n", json_string_value(json_array_get(t.w.faults, i)));
+    if (status)
+        printf("%s: %s\n", name, status->message);
+    else
+        printf("%s: %u calls, %u not static, %.0f %% of the bound\n", name, t.ncall,
+               t.ndynamic, 100 * t.worst);
+    json_decref(t.w.faults);
+    bt_store_unref(t.w.store);
+    bt_arena_destroy(t.w.arena);
+    return status || nfault;
+}
+
+static bt_status prepare(bt_ctx *ctx, struct trial *t)
+{
+    const void *row;
+    BT_TRY(bt_registry_row(ctx, "baton.executor/1", "interp", sizeof(bt_executor), &row));
+    t->interp = row;
+    BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
+    t->graph = row;
+    BT_TRY(bt_op_get(ctx, "negative", &t->around));
+    return bt_plugins_scan(ctx);
+}
+
+static int run(bt_ctx *ctx, const char *plugin, const char *target, const char *only)
+{
+    struct trial trial = { .target = target };
+    uint32_t nrun = 0, nwrong = 0;
+    bt_status status = prepare(ctx, &trial);
+    for (uint32_t i = 0; !status && i < bt_provided_len(ctx, "op"); i++) {
+        bt_provided item;
+        status = bt_provided_at(ctx, "op", i, &item);
+        if (status || strcmp(bt_plugin_id(item.plugin), plugin) != 0 ||
+            (only && strcmp(item.name, only) != 0))
+            continue;
+        nrun++;
+        nwrong += (uint32_t)run_op(ctx, item.name, &trial);
+    }
+    if (status)
+        printf("%s\n", status->message);
+    printf("%s: %u operators, %u with faults\n", target, nrun, nwrong);
+    return status || nwrong || nrun == 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4) {
+        printf("usage: conform_targets PLUGINS PLUGIN TARGET [OPERATOR]\n");
+        return 2;
+    }
+    bt_registry_options options = { .plugin_only = argv[1], .ignore_environment = 1 };
+    bt_registry *registry = bt_registry_create(&options);
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    int failed = ctx ? run(ctx, argv[2], argv[3], argc > 4 ? argv[4] : NULL) : 1;
+    bt_ctx_destroy(ctx);
+    bt_registry_unref(registry);
+    return failed;
+}

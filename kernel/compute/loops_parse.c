@@ -8,12 +8,15 @@
  *              | element "=" expr
  *              | element [ "," NAME ] REDUCER "[" dtype "]" "=" expr [ "at" expr ]
  *              | "check" expr ":" NAME "axis" INT "of" INT
- *              | NAME "(" [ arg { "," arg } ] ")"          arg = "&" element | expr
+ *              | KERNEL "(" [ arg { "," arg } ] ")"        arg = "&" element | expr
  *     block    = "{" { stmt } "}"
  *     element  = NAME "[" expr "]"
  *     expr     as in index notation, without reductions, `else` and rests; INDEX is i and
- *              its number; a number is int64 or float64, of another dtype by a cast
+ *              its number; a number is int64 or float64, of another dtype by a cast;
+ *     KERNEL   a name in which there may be dots
  */
+#include <ctype.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -538,13 +541,28 @@ static bt_status parse_assignment(struct parser *p, bt_stmts *to)
     return parse_take(p, stmt, at, has_second);
 }
 
-static bt_status parse_kernel(struct parser *p, bt_stmts *to)
+/* The length of a kernel's name, in which there may be dots, as in add.float32.s; 0: no
+ * "(" is behind it, so that it is none. */
+static size_t kernel_width(const struct parser *p)
+{
+    size_t from = (size_t)p->token.place.offset, end = from;
+    while (end < p->nbytes && (isalnum((unsigned char)p->text[end]) ||
+                               p->text[end] == '_' || p->text[end] == '.'))
+        end++;
+    struct bt__token next = bt__token_read(p->text, p->nbytes, end);
+    return bt__token_is(&next, "(") ? end - from : 0;
+}
+
+static bt_status parse_kernel(struct parser *p, size_t width, bt_stmts *to)
 {
     bt_stmt *stmt;
     bt_call_arg args[MOST_ARGS];
     uint32_t n = 0;
     BT_TRY(add(p, to, BT_STMT_CALL, &stmt));
-    BT_TRY(need_name(p, "a kernel's name", &stmt->callee));
+    stmt->callee = bt_arena_text(p->arena, p->token.at, width);
+    if (!stmt->callee)
+        return bt_no_memory();
+    p->token = bt__token_read(p->text, p->nbytes, (size_t)p->token.place.offset + width);
     BT_TRY(need(p, "("));
     while (!skip(p, ")")) {
         if (n)
@@ -578,9 +596,8 @@ static bt_status parse_stmt(struct parser *p, bt_stmts *to)
         return parse_check(p, to);
     if (p->token.kind != BT__TOKEN_NAME)
         return expected(p, "a statement");
-    struct bt__token next = bt__token_read(
-        p->text, p->nbytes, (size_t)p->token.place.offset + p->token.place.width);
-    return bt__token_is(&next, "(") ? parse_kernel(p, to) : parse_assignment(p, to);
+    size_t width = kernel_width(p);
+    return width ? parse_kernel(p, width, to) : parse_assignment(p, to);
 }
 
 /* ---- the whole ---- */

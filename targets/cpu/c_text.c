@@ -1,0 +1,278 @@
+/* Plans as C text. */
+#include "c_text.h"
+
+#include <inttypes.h>
+
+#include <baton/graph.h>
+
+void c_text_head(bt_text *out)
+{
+    bt_text_addf(out, "typedef signed char i8;\n"
+                      "typedef unsigned char u8;\n"
+                      "typedef short i16;\n"
+                      "typedef unsigned short u16;\n"
+                      "typedef int i32;\n"
+                      "typedef unsigned int u32;\n"
+                      "typedef long long i64;\n"
+                      "typedef unsigned long long u64;\n"
+                      "typedef unsigned long word;\n"
+                      "typedef int (*callee)(word *, i64 *);\n"
+                      "typedef i64 (*operator)(u32, u32, i64, i64);\n");
+}
+
+void c_text_name(bt_text *out, uint32_t kernel, uint32_t phase)
+{
+    bt_text_addf(out, "kernel_%" PRIu32 "_%" PRIu32, kernel, phase);
+}
+
+/* ---- statements ---- */
+
+/* A cell's bits, so that the least integer needs no expression. */
+static void add_integer(bt_text *out, int64_t value)
+{
+    if (value >= 0)
+        bt_text_addf(out, "%" PRId64 "LL", value);
+    else
+        bt_text_addf(out, "(i64)0x%" PRIx64 "ULL", (uint64_t)value);
+}
+
+/* name[reg] = name[reg] + by, which wraps. */
+static void add_step(bt_text *out, char name, uint32_t reg, int64_t by)
+{
+    const char *type = name == 'n' ? "i64" : "word";
+    bt_text_addf(out, "%c[%" PRIu32 "] = (%s)((u64)%c[%" PRIu32 "] + %" PRIu64 "ULL);\n",
+                 name, reg, type, name, reg, (uint64_t)by);
+}
+
+static void add_updates(bt_text *out, const uint32_t *at, int64_t times)
+{
+    uint32_t np = at[0], n = at[0] + at[1];
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t *step = at + 2 + 3 * i;
+        uint64_t by = (uint64_t)plan_integer(step + 1) * (uint64_t)times;
+        add_step(out, i < np ? 'p' : 'n', *step, (int64_t)by);
+    }
+}
+
+/* The updates of a parallel phase, made as often as `first` says. */
+static void add_start(bt_text *out, const uint32_t *at)
+{
+    uint32_t np = at[0], n = at[0] + at[1];
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t *step = at + 2 + 3 * i;
+        char name = i < np ? 'p' : 'n';
+        bt_text_addf(out,
+                     "%c[%" PRIu32 "] = (%s)((u64)%c[%" PRIu32 "] + %" PRIu64
+                     "ULL * (u64)first);\n",
+                     name, *step, i < np ? "word" : "i64", name, *step,
+                     (uint64_t)plan_integer(step + 1));
+    }
+}
+
+static const char *load_type(bt_dtype dtype)
+{
+    switch (dtype) {
+    case BT_INT8: return "i8";
+    case BT_INT16: return "i16";
+    case BT_INT32: return "i32";
+    case BT_INT64: return "i64";
+    case BT_UINT16: return "u16";
+    case BT_UINT32: return "u32";
+    case BT_UINT64: return "u64";
+    default: return "u8";
+    }
+}
+
+/* n[a] = n[b] OP n[c] in uint64, or compared as int64. */
+static void add_binary(bt_text *out, const uint32_t *at, const char *operator_, int wraps)
+{
+    const char *type = wraps ? "(u64)" : "";
+    bt_text_addf(out, "n[%" PRIu32 "] = (i64)(%sn[%" PRIu32 "] %s %sn[%" PRIu32 "]);\n",
+                 *at >> 8, type, at[1], operator_, type, at[2]);
+}
+
+/* The one of two for which x OP y. */
+static void add_choice(bt_text *out, const uint32_t *at, const char *operator_)
+{
+    bt_text_addf(out,
+                 "t = n[%" PRIu32 "];\nif (n[%" PRIu32 "] %s t) { t = n[%" PRIu32
+                 "]; }\nn[%" PRIu32 "] = t;\n",
+                 at[1], at[2], operator_, at[2], *at >> 8);
+}
+
+static void add_label(bt_text *out, uint32_t to)
+{
+    bt_text_addf(out, "L%" PRIu32, to);
+}
+
+static void add_goto(bt_text *out, uint32_t to)
+{
+    bt_text_addf(out, "goto ");
+    add_label(out, to);
+    bt_text_addf(out, ";");
+}
+
+static void add_back(bt_text *out, const uint32_t *updates, uint32_t to)
+{
+    add_updates(out, updates, 1);
+    add_goto(out, to);
+    bt_text_addf(out, " }\n");
+}
+
+static void add_next(bt_text *out, const uint32_t *at, uint32_t word)
+{
+    const uint32_t counter = *at >> 8;
+    const int64_t extent = plan_integer(at + 2);
+    add_step(out, 'n', counter, 1);
+    bt_text_addf(out, "if (n[%" PRIu32 "] < ", counter);
+    add_integer(out, extent);
+    bt_text_addf(out, ") {\n");
+    add_back(out, at + 4, word - at[1]);
+    bt_text_addf(out, "n[%" PRIu32 "] = 0;\n", counter);
+    add_updates(out, at + 4, 1 - extent);
+}
+
+static void add_instruction(bt_text *out, const struct plan *plan, const uint32_t *at,
+                            uint32_t word)
+{
+    const uint32_t a = *at >> 8;
+    switch (*at & 0xff) {
+    case PLAN_SET:
+        bt_text_addf(out, "n[%" PRIu32 "] = ", a);
+        add_integer(out, plan_integer(at + 1));
+        bt_text_addf(out, ";\n");
+        break;
+    case PLAN_BASE:
+        bt_text_addf(out, "p[%" PRIu32 "] = b[%" PRIu32 "];\n", a, at[1]);
+        if (plan_integer(at + 2))
+            add_step(out, 'p', a, plan_integer(at + 2));
+        break;
+    case PLAN_START:
+        bt_text_addf(out, "n[%" PRIu32 "] = first;\n", a);
+        add_start(out, at + 1);
+        break;
+    case PLAN_NEXT: add_next(out, at, word); break;
+    case PLAN_STEP:
+        add_step(out, 'n', a, 1);
+        bt_text_addf(out, "if (n[%" PRIu32 "] < end) {\n", a);
+        add_back(out, at + 2, word - at[1]);
+        break;
+    case PLAN_UNLESS:
+        bt_text_addf(out, "if (n[%" PRIu32 "] == 0) { ", a);
+        add_goto(out, word + 2 + at[1]);
+        bt_text_addf(out, " }\n");
+        break;
+    case PLAN_JUMP:
+        add_goto(out, word + 2 + at[1]);
+        bt_text_addf(out, "\n");
+        break;
+    case PLAN_CALL:
+        bt_text_addf(out, "c[%" PRIu32 "](p + %" PRIu32 ", n + %" PRIu32 "); /* %s */\n",
+                     a, at[1], at[2], plan->callees[a]);
+        break;
+    case PLAN_CHECK:
+        bt_text_addf(out, "if (n[%" PRIu32 "] == 0) { return %" PRIu32 "; }\n", a,
+                     at[1] + 1);
+        break;
+    case PLAN_LOAD:
+        bt_text_addf(out, "n[%" PRIu32 "] = (i64)*(const %s *)p[%" PRIu32 "];\n", a,
+                     load_type(at[2]), at[1]);
+        break;
+    case PLAN_COPY:
+        bt_text_addf(out, "n[%" PRIu32 "] = n[%" PRIu32 "];\n", a, at[1]);
+        break;
+    case PLAN_MULADD:
+        bt_text_addf(out,
+                     "n[%" PRIu32 "] = (i64)((u64)n[%" PRIu32 "] + (u64)n[%" PRIu32
+                     "] * %" PRIu64 "ULL);\n",
+                     a, at[1], at[2], (uint64_t)plan_integer(at + 3));
+        break;
+    case PLAN_OFFSET:
+        bt_text_addf(out,
+                     "p[%" PRIu32 "] = (word)((u64)p[%" PRIu32 "] + (u64)n[%" PRIu32
+                     "] * %" PRIu64 "ULL);\n",
+                     a, at[1], at[2], (uint64_t)plan_integer(at + 3));
+        break;
+    case PLAN_SCALAR:
+        bt_text_addf(out,
+                     "n[%" PRIu32 "] = h(%" PRIu32 "U, %" PRIu32 "U, n[%" PRIu32
+                     "], n[%" PRIu32 "]);\n",
+                     a, at[1], at[2], at[3], at[4]);
+        break;
+    case PLAN_ADD: add_binary(out, at, "+", 1); break;
+    case PLAN_SUB: add_binary(out, at, "-", 1); break;
+    case PLAN_MUL: add_binary(out, at, "*", 1); break;
+    case PLAN_AND: add_binary(out, at, "&", 1); break;
+    case PLAN_OR: add_binary(out, at, "|", 1); break;
+    case PLAN_LT: add_binary(out, at, "<", 0); break;
+    case PLAN_LE: add_binary(out, at, "<=", 0); break;
+    case PLAN_EQ: add_binary(out, at, "==", 0); break;
+    case PLAN_MIN: add_choice(out, at, "<"); break;
+    case PLAN_MAX: add_choice(out, at, ">"); break;
+    case PLAN_NOT:
+        bt_text_addf(out, "n[%" PRIu32 "] = (i64)(n[%" PRIu32 "] == 0);\n", a, at[1]);
+        break;
+    case PLAN_SELECT:
+        bt_text_addf(out,
+                     "t = n[%" PRIu32 "];\nif (n[%" PRIu32 "] != 0) { t = n[%" PRIu32
+                     "]; }\nn[%" PRIu32 "] = t;\n",
+                     at[3], at[1], at[2], a);
+        break;
+    case PLAN_NARROW: // no operator of integers but this narrows alone
+        bt_text_addf(out,
+                     "n[%" PRIu32 "] = h(%" PRIu32 "U, %" PRIu32 "U, n[%" PRIu32
+                     "], n[%" PRIu32 "]);\n",
+                     a, (uint32_t)BT_SCALAR_FLOOR, at[2], at[1], at[1]);
+        break;
+    default: bt_text_addf(out, "return 0;\n"); // PLAN_END
+    }
+}
+
+/* ---- phases ---- */
+
+/* The words of a phase to which something jumps. */
+static void mark_labels(const uint32_t *code, uint32_t ncode, uint8_t *labels)
+{
+    for (uint32_t at = 0, n; at < ncode; at += n) {
+        n = plan_length(code + at, ncode - at);
+        switch (code[at] & 0xff) {
+        case PLAN_NEXT:
+        case PLAN_STEP: labels[at - code[at + 1]] = 1; break;
+        case PLAN_UNLESS:
+        case PLAN_JUMP: labels[at + n + code[at + 1]] = 1; break;
+        default: break;
+        }
+    }
+}
+
+static void add_phase(bt_text *out, const struct plan *plan, uint32_t kernel,
+                      uint32_t phase, uint8_t *labels)
+{
+    const uint32_t ncode = plan->phases[phase].ncode;
+    const uint32_t *code = plan->code + plan->phases[phase].first;
+    mark_labels(code, ncode, labels);
+    bt_text_addf(out, "int ");
+    c_text_name(out, kernel, phase);
+    bt_text_addf(out, "(i64 *n, word *p, const word *b, const callee *c, operator h, "
+                      "i64 first, i64 end)\n{\ni64 t;\n");
+    for (uint32_t at = 0; at < ncode; at += plan_length(code + at, ncode - at)) {
+        if (labels[at]) {
+            add_label(out, at);
+            bt_text_addf(out, ":\n");
+        }
+        add_instruction(out, plan, code + at, at);
+    }
+    bt_text_addf(out, "}\n");
+}
+
+void c_text_plan(bt_text *out, const struct plan *plan, uint32_t kernel)
+{
+    bt_text_addf(out, "\n/* %s */\n", plan->name);
+    for (uint32_t i = 0; i < plan->nphase; i++) {
+        uint8_t *labels = BT_NEWS(out->arena, uint8_t, (size_t)plan->phases[i].ncode + 1);
+        if (labels)
+            add_phase(out, plan, kernel, i, labels);
+        else
+            out->failed = 1;
+    }
+}

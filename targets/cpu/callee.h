@@ -1,0 +1,23 @@
+/*
+ * Primitives by name: whatever a CALL of a program may name, of all families.
+ *
+ *     add.float32                    strips (strips.h)
+ *     tile_f32_avx512                contraction tiles (tile.h), by their names
+ *     row_f32_avx2.depthwise .max .sum    rows of windows (row.h), names and what they do
+ *     pack.4                         panels (pack.h), by the bytes of an element
+ */
+#ifndef CPU_CALLEE_H
+#define CPU_CALLEE_H
+
+#include "tile.h"
+
+struct cpu_callee {
+    cpu_primitive *run;
+    uint32_t naddress, ninteger; /* of p and n */
+};
+
+/* Of the set `isa`, which the machine must run for it to be called. 0: there is none of
+ * this name. */
+int cpu_callee_find(enum cpu_isa isa, const char *name, struct cpu_callee *out);
+
+#endif

@@ -30,9 +30,11 @@
  *             %3 = memory.invoke((%c,), (%y,), kernel="fourth");
  *             %y
  *         }
- * Offsets are multiples of 64. The greatest tensors are placed first, each at the lowest
- * offset where nothing lies that lives when it does. Tensors of the result keep storage
- * of their own, as they outlive the call.
+ * Offsets are multiples of 64. A tensor that a kernel may compute in place of one that
+ * ends there is laid over it. Then all are placed one by one where nothing lies that lives
+ * at that time: the greatest first or the earliest first, each at the lowest offset or in
+ * the smallest gap that holds it; of these four plans the smallest is taken. Tensors of
+ * the result keep storage of their own, as they outlive the call.
  * keeps    every invariant
  * source   Pisarchyk, Lee: "Efficient Memory Management for Deep Neural Net Inference",
  *          2020 (greedy by size)
@@ -51,9 +53,17 @@ struct shared {
     const bt_value *value; /* NULL: not built yet */
 };
 
+/* Tensors laid over one another: one piece of memory. */
+struct piece {
+    int64_t nbytes, offset;
+    uint32_t first,
+        last;        /* from the first tensor's first kernel to the last one's last */
+    uint32_t number; /* of the first tensor, ... */
+    uint32_t newest; /* ... and of the last */
+};
+
 struct place {
-    const bt_life *life;
-    int64_t offset;
+    const struct piece *piece;
     struct shared *shared;
 };
 
@@ -68,58 +78,147 @@ struct planner {
 
 static int by_size(const void *a, const void *b)
 {
-    const bt_life *x = ((const struct place *)a)->life,
-                  *y = ((const struct place *)b)->life;
+    const struct piece *x = *(struct piece *const *)a, *y = *(struct piece *const *)b;
     if (x->nbytes != y->nbytes)
         return x->nbytes > y->nbytes ? -1 : 1;
     return x->first != y->first ? (x->first < y->first ? -1 : 1)
-                                : (x->tensor->base.id < y->tensor->base.id ? -1 : 1);
+                                : (x->number < y->number ? -1 : 1);
 }
+
+static int by_time(const void *a, const void *b)
+{
+    const struct piece *x = *(struct piece *const *)a, *y = *(struct piece *const *)b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return x->nbytes != y->nbytes ? (x->nbytes > y->nbytes ? -1 : 1)
+                                  : (x->number < y->number ? -1 : 1);
+}
+
+enum { LOWEST, SMALLEST };
+struct strategy {
+    int (*order)(const void *, const void *);
+    int fit;
+};
+static const struct strategy strategies[] = {
+    { by_size, LOWEST },
+    { by_size, SMALLEST },
+    { by_time, LOWEST },
+    { by_time, SMALLEST },
+};
 
 static int64_t aligned(int64_t offset)
 {
     return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* The lowest offset for place `index`, those before being settled. */
-static int64_t lowest(const struct place *places, uint32_t index)
+/* Where a piece may lie among those placed, which are in the order of their offsets. */
+static int64_t find_gap(const struct piece *piece, uint32_t n,
+                        struct piece *const *placed, int fit)
 {
-    const bt_life *life = places[index].life;
-    int64_t offset = 0;
-    for (uint32_t i = 0; i < index; i++) {
-        const bt_life *other = places[i].life;
-        int64_t start = places[i].offset;
-        if (life->first > other->last || other->first > life->last ||
-            start >= offset + life->nbytes || offset >= start + other->nbytes)
+    int64_t end = 0, best = -1, best_nbytes = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct piece *other = placed[i];
+        if (piece->first > other->last || other->first > piece->last)
             continue;
-        // from the first again: the offset only grows, so this ends
-        offset = aligned(start + other->nbytes);
-        i = UINT32_MAX;
+        int64_t gap = other->offset - end;
+        if (gap >= piece->nbytes && (best < 0 || gap < best_nbytes)) {
+            best = end;
+            best_nbytes = gap;
+            if (fit == LOWEST)
+                return best;
+        }
+        int64_t next = aligned(other->offset + other->nbytes);
+        end = next > end ? next : end;
     }
-    return offset;
+    return best < 0 ? end : best;
 }
 
+/* Sets the offsets of all pieces and gives the storage that they need. */
+static int64_t pack(uint32_t n, struct piece **order, struct piece **placed, int fit)
+{
+    int64_t size = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct piece *piece = order[i];
+        piece->offset = find_gap(piece, i, placed, fit);
+        uint32_t at = i;
+        for (; at > 0 && placed[at - 1]->offset > piece->offset; at--)
+            placed[at] = placed[at - 1];
+        placed[at] = piece;
+        if (piece->offset + piece->nbytes > size)
+            size = piece->offset + piece->nbytes;
+    }
+    return size;
+}
+
+static bt_status pack_best(struct planner *p, uint32_t n, struct piece *pieces,
+                           int64_t *size)
+{
+    struct piece **order = BT_NEWS(p->arena, struct piece *, n);
+    struct piece **placed = BT_NEWS(p->arena, struct piece *, n);
+    int64_t *offsets = BT_NEWS(p->arena, int64_t, n);
+    if (!order || !placed || !offsets)
+        return bt_no_memory();
+    for (uint32_t s = 0; n && s < BT_COUNT(strategies); s++) {
+        for (uint32_t i = 0; i < n; i++)
+            order[i] = &pieces[i];
+        qsort(order, n, sizeof(struct piece *), strategies[s].order);
+        int64_t found = pack(n, order, placed, strategies[s].fit);
+        for (uint32_t i = 0; (s == 0 || found < *size) && i < n; i++)
+            offsets[i] = pieces[i].offset;
+        if (s == 0 || found < *size)
+            *size = found;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        pieces[i].offset = offsets[i];
+    return NULL;
+}
+
+/* ---- pieces ---- */
+
+/* The piece that a tensor may go on with: it lies over the last tensor there. */
+static struct piece *find_piece(const bt_life *life, struct piece *const *of)
+{
+    for (uint32_t i = 0; i < life->nover; i++) {
+        struct piece *piece = of[life->over[i]];
+        if (piece && piece->newest == life->over[i])
+            return piece;
+    }
+    return NULL;
+}
+
+/* Lives are in the order of the function, in which what is laid over follows. */
 static bt_status plan_func(struct planner *p, const bt_func *func)
 {
-    uint32_t n, nplace = 0;
+    uint32_t n, npiece = 0;
     bt_life *lives;
     BT_TRY(bt_lives(p->ctx, p->arena, func, &n, &lives));
-    struct place *places = BT_NEWS(p->arena, struct place, n);
+    struct piece *pieces = BT_NEWS(p->arena, struct piece, n);
+    struct piece **of = BT_NEWS(p->arena, struct piece *, n);
     struct shared *shared = BT_NEW(p->arena, struct shared);
-    if (!places || !shared)
+    if (!pieces || !of || !shared)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        if (!lives[i].escapes && lives[i].first <= lives[i].last)
-            places[nplace++] = (struct place){ .life = &lives[i], .shared = shared };
+        const bt_life *life = &lives[i];
+        if (life->escapes || life->first > life->last)
+            continue;
+        of[i] = find_piece(life, of);
+        if (!of[i]) {
+            of[i] = &pieces[npiece++];
+            *of[i] = (struct piece){ .nbytes = life->nbytes,
+                                     .first = life->first,
+                                     .number = i };
+        }
+        of[i]->last = life->last;
+        of[i]->newest = i;
     }
-    if (nplace)
-        qsort(places, nplace, sizeof(*places), by_size);
-    for (uint32_t i = 0; i < nplace; i++) {
-        places[i].offset = lowest(places, i);
-        int64_t end = places[i].offset + places[i].life->nbytes;
-        shared->size = end > shared->size ? end : shared->size;
-        if (!bt_map_put(&p->places, places[i].life->tensor, &places[i]) ||
-            !bt_map_put(&p->gone, places[i].life->storage, shared))
+    BT_TRY(pack_best(p, npiece, pieces, &shared->size));
+    for (uint32_t i = 0; i < n; i++) {
+        struct place *place = BT_NEW(p->arena, struct place);
+        if (!place)
+            return bt_no_memory();
+        *place = (struct place){ of[i], shared };
+        if (of[i] && (!bt_map_put(&p->places, lives[i].tensor, place) ||
+                      !bt_map_put(&p->gone, lives[i].storage, shared)))
             return bt_no_memory();
     }
     return NULL;
@@ -149,8 +248,8 @@ static bt_status rewrite_call(bt_rewrite *rw, const bt_call *call, const bt_valu
     const struct place *place = bt_map_find(&p->places, call);
     struct shared *shared = bt_map_find(&p->gone, call);
     if (place)
-        return build_with(rw, call, "offset", place->offset, 1, &place->shared->value,
-                          out);
+        return build_with(rw, call, "offset", place->piece->offset, 1,
+                          &place->shared->value, out);
     if (!shared)
         return NULL;
     if (!shared->value)

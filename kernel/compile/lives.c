@@ -38,6 +38,25 @@ static bt_status add_tensor(struct finder *f, const bt_call *call)
                : bt_no_memory();
 }
 
+/* What a view is of, and what a field was before it became one of a tuple. */
+static const bt_value *root(const bt_value *value)
+{
+    for (;;) {
+        const bt_call *view = bt_as_op_call(value, "memory.view");
+        const bt_proj *proj = bt_as_proj(value);
+        const bt_tuple_value *tuple = proj ? bt_as_tuple(proj->tuple) : NULL;
+        if (!view && !tuple)
+            return value;
+        value = view ? view->args[0] : tuple->fields[proj->index];
+    }
+}
+
+/* The number of the tensor that a value is, from 1; 0: none. */
+static uintptr_t number_of(const struct finder *f, const bt_value *value)
+{
+    return (uintptr_t)bt_map_find(&f->numbers, root(value));
+}
+
 /* Every tensor that a value is, or holds. */
 static bt_status touch(struct finder *f, const bt_value *value, uint32_t position,
                        int escapes)
@@ -46,8 +65,8 @@ static bt_status touch(struct finder *f, const bt_value *value, uint32_t positio
     if (!BT_PUSH(f->arena, &queue, value))
         return bt_no_memory();
     while (queue.len) {
-        value = queue.at[--queue.len];
-        uintptr_t number = (uintptr_t)bt_map_find(&f->numbers, value);
+        value = root(queue.at[--queue.len]);
+        uintptr_t number = number_of(f, value);
         if (number) {
             bt_life *life = &f->lives.at[number - 1];
             life->first = position < life->first ? position : life->first;
@@ -60,6 +79,62 @@ static bt_status touch(struct finder *f, const bt_value *value, uint32_t positio
                     return bt_no_memory();
             }
         }
+    }
+    return NULL;
+}
+
+/* ---- in place ---- */
+
+/* Whether the kernel may write output `out` into the bytes of every input that is this
+ * tensor. */
+static int may_lie_over(const struct finder *f, const bt_call *invoke, int64_t out,
+                        uintptr_t tensor)
+{
+    const bt_ints *over = bt_attr_find(invoke->op, invoke->attrs, "over", BT_ATTR_INTS);
+    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]);
+    for (uint32_t i = 0; i < ins->nfield; i++) {
+        int may = number_of(f, ins->fields[i]) != tensor;
+        for (int64_t k = 0; !may && k + 1 < over->n; k += 2)
+            may = over->at[k] == out && over->at[k + 1] == i;
+        if (!may)
+            return 0;
+    }
+    return 1;
+}
+
+static bt_status add_over(struct finder *f, const bt_call *invoke, uint32_t position,
+                          int64_t out, int64_t in)
+{
+    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
+                         *outs = bt_as_tuple(invoke->args[1]);
+    if (!ins || !outs || in >= ins->nfield || out >= outs->nfield)
+        return NULL;
+    uintptr_t from = number_of(f, ins->fields[in]), to = number_of(f, outs->fields[out]);
+    if (!from || !to || from == to)
+        return NULL;
+    const bt_life *ends = &f->lives.at[from - 1];
+    bt_life *begins = &f->lives.at[to - 1];
+    if (ends->last != position || begins->first != position ||
+        ends->nbytes != begins->nbytes || !may_lie_over(f, invoke, out, from))
+        return NULL;
+    uint32_t *over = BT_NEWS(f->arena, uint32_t, begins->nover + 1);
+    if (!over)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < begins->nover; i++)
+        over[i] = begins->over[i];
+    over[begins->nover++] = (uint32_t)from - 1;
+    begins->over = over;
+    return NULL;
+}
+
+static bt_status find_over(struct finder *f, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *invoke = bt_as_op_call(block->bindings[i], "memory.invoke");
+        const bt_ints *over =
+            invoke ? bt_attr_find(invoke->op, invoke->attrs, "over", BT_ATTR_INTS) : NULL;
+        for (int64_t k = 0; over && k + 1 < over->n; k += 2)
+            BT_TRY(add_over(f, invoke, i, over->at[k], over->at[k + 1]));
     }
     return NULL;
 }
@@ -79,6 +154,7 @@ bt_status bt_lives(bt_ctx *ctx, bt_arena *arena, const bt_func *func, uint32_t *
             BT_TRY(touch(&f, call->args[k], i, 0));
     }
     BT_TRY(touch(&f, block->result, block->nbinding, 1));
+    BT_TRY(find_over(&f, block));
     *n = f.lives.len;
     *out = f.lives.at;
     return NULL;
@@ -95,6 +171,15 @@ static int share_bytes(const bt_life *a, const bt_life *b)
 {
     return a->storage == b->storage && a->offset < b->offset + b->nbytes &&
            b->offset < a->offset + a->nbytes;
+}
+
+/* Whether `b` is computed in place of `a`, life number `number`. */
+static int lies_over(const bt_life *b, const bt_life *a, uint32_t number)
+{
+    int may = 0;
+    for (uint32_t i = 0; i < b->nover; i++)
+        may |= b->over[i] == number;
+    return may && a->offset == b->offset;
 }
 
 static bt_status fail(bt_ctx *ctx, const bt_life *a, const char *format, ...) BT_FAILURE
@@ -121,7 +206,8 @@ static bt_status check(bt_ctx *ctx, uint32_t n, const bt_life *lives)
                         " reaches beyond its storage of %" PRId64,
                         a->nbytes, a->offset, size);
         for (uint32_t k = i + 1; k < n; k++) {
-            if (share_time(a, &lives[k]) && share_bytes(a, &lives[k]))
+            if (share_time(a, &lives[k]) && share_bytes(a, &lives[k]) &&
+                !lies_over(&lives[k], a, i) && !lies_over(a, &lives[k], k))
                 return fail(ctx, a,
                             "tensors that live at once share storage: bytes %" PRId64
                             " to %" PRId64 " and %" PRId64 " to %" PRId64,

@@ -179,8 +179,19 @@ static bt_status invoke(struct lowerer *l, const bt_value *old, const bt_kernel 
             return bt_fail(l->ctx, BT_ERR_PLUGIN, "target %s: kernel %s writes an input",
                            l->kernels->target->name, kernel->name);
     }
+    for (uint32_t i = 0; i < kernel->nover; i++) {
+        if (kernel->over[i].out >= kernel->nout || kernel->over[i].in >= kernel->nin)
+            return bt_fail(l->ctx, BT_ERR_PLUGIN,
+                           "target %s: kernel %s computes in place what it has not",
+                           l->kernels->target->name, kernel->name);
+    }
     bt_text_init(&attrs, l->arena);
     bt_text_addf(&attrs, "kernel=\"%s\"", kernel->name);
+    for (uint32_t i = 0; i < kernel->nover; i++)
+        bt_text_addf(&attrs, "%s%u, %u", i ? ", " : ", over=[", kernel->over[i].out,
+                     kernel->over[i].in);
+    if (kernel->nover)
+        bt_text_addf(&attrs, "]");
     BT_TRY(pick(l, all, kernel->nin, kernel->in, kernel, &args[0]));
     BT_TRY(pick(l, all, kernel->nout, kernel->out, kernel, &args[1]));
     bt_builder_at(l->b, old->span, old->prov);
@@ -200,6 +211,25 @@ static const bt_global *primitive_of(const struct lowerer *l, const bt_call *cal
                : NULL;
 }
 
+/* A function that only changes the shape becomes no kernel. */
+static bt_status lower_view(struct lowerer *l, const bt_call *call, const bt_value **out)
+{
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    bt_text attrs;
+    const bt_value *of = now(l, call->args[0]);
+    (void)bt_tensor_static(call->base.type, &rank, dims);
+    bt_text_init(&attrs, l->arena);
+    bt_text_addf(&attrs, "shape=[");
+    for (uint32_t i = 0; i < rank; i++)
+        bt_text_addf(&attrs, i ? ", %" PRId64 : "%" PRId64, dims[i]);
+    bt_text_addf(&attrs, "]");
+    bt_builder_at(l->b, call->base.span, call->base.prov);
+    return bt_text_get(&attrs)
+               ? bt_build(l->b, "memory.view", bt_text_get(&attrs), &of, 1, out)
+               : bt_no_memory();
+}
+
 static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_value **out)
 {
     const bt_global *global = primitive_of(l, call);
@@ -207,6 +237,10 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
     struct buffers all = { 0 };
     if (!global)
         return refuse(l, &call->base, "is not computed by a primitive function");
+    int is_view;
+    BT_TRY(bt__func_is_view(l->ctx, l->arena, global->func, &is_view));
+    if (is_view)
+        return lower_view(l, call, out);
     BT_TRY(lower_primitive(l, global, &p));
     bt_builder_at(l->b, call->base.span, call->base.prov);
     for (uint32_t i = 0; i < call->narg; i++)

@@ -2,6 +2,7 @@
  * Compiling a module for a target.
  *
  *     lower.c           primitive calls become storage and invocations of kernels
+ *     view.c            functions that only change the shape
  *     pack_constants.c  kernels of constants are run
  *     compiled.c        target instances, code, and what holds them together
  */
@@ -30,5 +31,9 @@ struct bt__primitive {
  *         projection; dims that are not numbers; what the target refuses */
 bt_status bt__lower_entry(struct bt__kernels *, const bt_module *, const bt_global *entry,
                           bt_module **out) BT_MUST_USE;
+
+/* Whether a function of one tensor gives that tensor's elements, all and in their order:
+ * then it needs no kernel. */
+bt_status bt__func_is_view(bt_ctx *, bt_arena *, const bt_func *, int *out) BT_MUST_USE;
 
 #endif

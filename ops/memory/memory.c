@@ -3,6 +3,7 @@
  *     %s = memory.alloc_storage(size=4096);
  *     %y = memory.alloc_tensor(%s, offset=64, shape=[2, 3], dtype="float32");
  *     %0 = memory.invoke((%x, %w), (%y,), kernel="fused_nn_dense");
+ *     %z = memory.view(%y, shape=[6]);
  * They name places and effects; an executor carries them out, no formula computes them.
  * source  Relay VM, section "Memory": alloc_storage, alloc_tensor, invoke_tvm_op, kill
  */
@@ -82,13 +83,58 @@ static bt_status relate_tensor(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, shape->n, shape->dims, a->dtype);
 }
 
+/* ---- memory.view ---- */
+
+struct view_attrs {
+    const bt_type *shape;
+};
+static const bt_attr view_attrs[] = {
+    BT_ATTR(struct view_attrs, shape, SHAPE, NULL, "its dims"),
+    { 0 },
+};
+static const bt_op_input view_inputs[] = {
+    { .name = "tensor", .type = "t[..]", .doc = "whose elements it has, in their order" },
+    { 0 },
+};
+
+static int count_elements(uint32_t n, const bt_type *const *dims, int64_t *out)
+{
+    *out = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t dim;
+        if (!bt_dim_is_const(dims[i], &dim) || __builtin_mul_overflow(*out, dim, out))
+            return 0;
+    }
+    return 1;
+}
+
+static bt_status relate_view(bt_solver *s, const bt_relation_call *r)
+{
+    const struct view_attrs *a = r->attrs;
+    const bt_shape_type *shape = bt_as_shape_type(a->shape);
+    bt_tensor_parts tensor;
+    int64_t given, wanted;
+    BT_TRY(bt_relation_tensor(s, r, 0, &tensor));
+    if (!shape || shape->rest)
+        return bt_relation_fail(s, r, -1, "shape must be stated");
+    if (count_elements(tensor.rank, tensor.dims, &given) &&
+        count_elements(shape->n, shape->dims, &wanted) && given != wanted)
+        return bt_relation_fail(s, r, 0,
+                                "a view of %lld elements cannot be of a tensor of %lld",
+                                (long long)wanted, (long long)given);
+    return bt_relation_result_tensor(s, r, shape->n, shape->dims, tensor.dtype);
+}
+
 /* ---- memory.invoke ---- */
 
 struct invoke_attrs {
     const char *kernel;
+    bt_ints over;
 };
 static const bt_attr invoke_attrs[] = {
     BT_ATTR(struct invoke_attrs, kernel, STRING, NULL, "its name in the target's code"),
+    BT_ATTR(struct invoke_attrs, over, INTS, "[]",
+            "pairs: which of outs may lie in the bytes of which of ins"),
     { 0 },
 };
 static const bt_op_input invoke_inputs[] = {
@@ -99,10 +145,19 @@ static const bt_op_input invoke_inputs[] = {
 
 static bt_status relate_invoke(bt_solver *s, const bt_relation_call *r)
 {
+    const struct invoke_attrs *a = r->attrs;
+    uint32_t n[2];
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t n;
         const bt_tensor_parts *tensors;
-        BT_TRY(bt_relation_tensors(s, r, i, &n, &tensors));
+        BT_TRY(bt_relation_tensors(s, r, i, &n[i], &tensors));
+    }
+    for (int64_t i = 0; i < a->over.n; i++) {
+        uint32_t most = i % 2 ? n[0] : n[1];
+        if (a->over.n % 2 || a->over.at[i] < 0 || a->over.at[i] >= most)
+            return bt_relation_fail(s, r, -1,
+                                    "over must be pairs of one of %u outs and one of %u "
+                                    "ins",
+                                    n[1], n[0]);
     }
     return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
 }
@@ -142,6 +197,17 @@ static const bt_op ops[] = {
         .attrs = tensor_attrs,
         .attrs_nbytes = sizeof(struct tensor_attrs),
         .relate = relate_tensor,
+    },
+    {
+        .name = "memory.view",
+        .revision = 1,
+        .doc = "A tensor in the bytes of another.",
+        .source = "Relay VM, vm.reshape_tensor",
+        .effects = BT_EFFECT_ALLOCATES, // a place, as memory.alloc_tensor makes one
+        .inputs = view_inputs,
+        .attrs = view_attrs,
+        .attrs_nbytes = sizeof(struct view_attrs),
+        .relate = relate_view,
     },
     {
         .name = "memory.invoke",

@@ -185,6 +185,13 @@ static bt_status load_tensor(struct loader *l, const bt_call *call)
     return set(l, &call->base, 1, place);
 }
 
+static bt_status load_view(struct loader *l, const bt_call *call)
+{
+    const struct places *of;
+    BT_TRY(places_of(l, call->args[0], &of));
+    return set(l, &call->base, 1, of->at);
+}
+
 static bt_status load_invoke(struct loader *l, const bt_call *call)
 {
     const char *const *name =
@@ -233,6 +240,8 @@ static bt_status load_binding(struct loader *l, const bt_value *value)
         return load_storage(l, call);
     if (bt_as_op_call(value, "memory.alloc_tensor"))
         return load_tensor(l, call);
+    if (bt_as_op_call(value, "memory.view"))
+        return load_view(l, call);
     if (bt_as_op_call(value, "memory.invoke"))
         return load_invoke(l, call);
     if (bt_as_op_call(value, "memory.kill"))

@@ -56,6 +56,20 @@ static bt_kernel_buffer *number(bt_arena *arena, uint32_t kind, uint32_t n)
     return all;
 }
 
+/* All that is read has been read when anything is written. */
+static int add_over(bt_arena *arena, bt_kernel *kernel)
+{
+    enum { MOST = 64 }; // pairs that are worth listing
+    if ((uint64_t)kernel->nin * kernel->nout > MOST)
+        return 1;
+    bt_kernel_over *over = BT_NEWS(arena, bt_kernel_over, kernel->nin * kernel->nout);
+    for (uint32_t i = 0; over && i < kernel->nin * kernel->nout; i++)
+        over[i] = (bt_kernel_over){ i / kernel->nin, i % kernel->nin };
+    kernel->nover = kernel->nin * kernel->nout;
+    kernel->over = over;
+    return over != NULL;
+}
+
 static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *primitive,
                        bt_lowering *out)
 {
@@ -68,7 +82,7 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     kernel->in = number(arena, BT_BUFFER_INPUT, kernel->nin);
     kernel->out = number(arena, BT_BUFFER_OUTPUT, kernel->nout);
     *out = (bt_lowering){ .nkernel = 1, .kernels = kernel };
-    return kernel->in && kernel->out ? NULL : bt_no_memory();
+    return kernel->in && kernel->out && add_over(arena, kernel) ? NULL : bt_no_memory();
 }
 
 /* ---- code ---- */

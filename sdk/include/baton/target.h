@@ -31,6 +31,13 @@ typedef struct bt_kernel_buffer {
     uint32_t index; /* among those of its kind */
 } bt_kernel_buffer;
 
+/* Output `out` may be written into the bytes of input `in`, where both have as many: a
+ * kernel that reads each byte of it before it writes there. Where the kernel has the same
+ * tensor as another input too, that one must be named as well. */
+typedef struct bt_kernel_over {
+    uint32_t out, in;
+} bt_kernel_over;
+
 /* One launch. */
 typedef struct bt_kernel {
     const char *name; /* unlike all others of the module; bt_lower fills it */
@@ -40,6 +47,8 @@ typedef struct bt_kernel {
     const bt_kernel_buffer *out;
     const bt_func *primitive; /* that it is of; bt_lower fills it */
     const void *content;      /* the target's own, for compile */
+    uint32_t nover;           /* optional: what it may compute in place */
+    const bt_kernel_over *over;
 } bt_kernel;
 
 /* What a primitive function becomes: kernels, one after the other. One that reads nothing
@@ -126,11 +135,17 @@ typedef struct bt_life {
     int64_t offset, nbytes; /* in the storage */
     uint32_t first, last;   /* bindings, by position; first > last: no kernel has it */
     uint32_t escapes;       /* 1: part of the result */
+    /* Those of the list in whose bytes it may begin, at the same offset: its first kernel
+     * is their last, which allows that, and all have as many bytes. */
+    uint32_t nover;
+    const uint32_t *over;
 } bt_life;
-/* In order of the function; the list lives in the arena. */
+/* In order of the function; the list lives in the arena. What happens to a memory.view
+ * happens to the tensor that it is of. */
 BT_API bt_status bt_lives(bt_ctx *, bt_arena *, const bt_func *, uint32_t *n,
                           bt_life **out) BT_MUST_USE;
-/* Whether two tensors that live at once share bytes, or one reaches beyond its storage.
+/* Whether two tensors that live at once share bytes, other than in place, or one reaches
+ * beyond its storage.
  * errors BT_ERR_VERIFY */
 BT_API bt_status bt_plan_check(bt_ctx *, const bt_func *) BT_MUST_USE;
 

@@ -103,6 +103,9 @@ static int64_t nelem_of(const bt_type *type)
     return n;
 }
 
+/* Each element is written after those of its place are read. */
+static const bt_kernel_over over[] = { { 0, 0 }, { 0, 1 } };
+
 static bt_status lower_binding(bt_arena *arena, const bt_block *block, uint32_t index,
                                bt_kernel *kernel)
 {
@@ -116,7 +119,9 @@ static bt_status lower_binding(bt_arena *arena, const bt_block *block, uint32_t 
     buffers[call->narg] = buffer_of(block, &call->base);
     code->what = what_of(&call->base);
     code->nelem = nelem_of(call->base.type);
-    *kernel = (bt_kernel){ .nin = call->narg,
+    *kernel = (bt_kernel){ .nover = code->what == ADD ? 2 : 1,
+                           .over = over,
+                           .nin = call->narg,
                            .in = buffers,
                            .nout = 1,
                            .out = buffers + call->narg,

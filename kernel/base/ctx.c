@@ -63,33 +63,59 @@ int bt_ctx_cancelled(const bt_ctx *ctx)
 
 /* ---- reports ---- */
 
-void bt_report(bt_ctx *ctx, bt_status status)
+static void add(bt_ctx *ctx, struct bt__reports *r, bt_status status)
 {
     if (!status)
         return;
     // Without memory for the list the report still counts: nobody may take it for
     // success.
-    if (ctx->reports.len < ctx->limits.errors && ctx->reports.len == ctx->nreport)
-        (void)BT_PUSH(ctx->diags, &ctx->reports, status);
-    if (ctx->nreport < UINT32_MAX)
-        ctx->nreport++;
+    if (r->list.len < ctx->limits.errors && r->list.len == r->n)
+        (void)BT_PUSH(ctx->diags, &r->list, status);
+    if (r->n < UINT32_MAX)
+        r->n++;
+}
+
+static bt_status at(const struct bt__reports *r, uint32_t index)
+{
+    return index < r->list.len ? r->list.at[index] : NULL;
+}
+
+void bt_report(bt_ctx *ctx, bt_status status)
+{
+    add(ctx, &ctx->reports, status);
 }
 
 uint32_t bt_ctx_nreport(const bt_ctx *ctx)
 {
-    return ctx->nreport;
+    return ctx->reports.n;
 }
 
 bt_status bt_ctx_report(const bt_ctx *ctx, uint32_t index)
 {
-    return index < ctx->reports.len ? ctx->reports.at[index] : NULL;
+    return at(&ctx->reports, index);
+}
+
+void bt_remark(bt_ctx *ctx, uint32_t level, bt_status status)
+{
+    if (level < BT_COUNT(ctx->remarks))
+        add(ctx, &ctx->remarks[level], status);
+}
+
+uint32_t bt_ctx_nremark(const bt_ctx *ctx, uint32_t level)
+{
+    return level < BT_COUNT(ctx->remarks) ? ctx->remarks[level].n : 0;
+}
+
+bt_status bt_ctx_remark(const bt_ctx *ctx, uint32_t level, uint32_t index)
+{
+    return level < BT_COUNT(ctx->remarks) ? at(&ctx->remarks[level], index) : NULL;
 }
 
 void bt_ctx_clear_diags(bt_ctx *ctx)
 {
     bt_arena_release(ctx->diags, NULL);
-    ctx->reports.at = NULL;
-    ctx->reports.len = ctx->reports.cap = 0;
-    ctx->nreport = 0;
+    ctx->reports = (struct bt__reports){ 0 };
+    for (uint32_t i = 0; i < BT_COUNT(ctx->remarks); i++)
+        ctx->remarks[i] = (struct bt__reports){ 0 };
     __atomic_store_n(&ctx->cancelled, 0, __ATOMIC_RELAXED);
 }

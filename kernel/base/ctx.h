@@ -23,14 +23,20 @@ struct bt_registry {
 /* Called by the last bt_registry_unref; accepts NULL. Defined in plugin/. */
 void bt__plugins_destroy(bt_registry *, struct bt__plugins *);
 
+/* Diagnostics in order, those beyond limits.errors counted only. */
+struct bt__reports {
+    bt_vec(bt_status) list;
+    uint32_t n;
+};
+
 struct bt_ctx {
     bt_registry *registry;
     bt_limits limits;
     bt_arena *diags; /* diagnostics live here until cleared */
     bt_arena *scratch;
-    bt_vec(bt_status) reports;
-    uint32_t nreport;   /* those beyond limits.errors included */
-    uint32_t cancelled; /* atomic */
+    struct bt__reports reports;
+    struct bt__reports remarks[2]; /* by level: BT_REMARK_... */
+    uint32_t cancelled;            /* atomic */
 };
 
 /* A copy of `status` with these notes, places and all, at the end of its chain. */

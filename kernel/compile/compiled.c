@@ -1,51 +1,10 @@
-/* Modules compiled for a target. */
+/* Modules compiled for targets. */
 #include <string.h>
 
 #include <baton/op.h>
 #include <baton/pass.h>
 
 #include "compile/pack_constants.h"
-
-/* "cpu{threads=2}": the name, and the options as attributes are written. */
-static bt_status split(bt_ctx *ctx, bt_arena *arena, const char *target,
-                       const char **name, const char **options)
-{
-    size_t n = strlen(target), brace = strcspn(target, "{");
-    if (brace < n && (n < brace + 2 || target[n - 1] != '}'))
-        return bt_fail(ctx, BT_ERR_ARGUMENT, "target %s: a closing } is missing", target);
-    *name = bt_arena_text(arena, target, brace);
-    *options = brace < n ? bt_arena_text(arena, target + brace + 1, n - brace - 2)
-                         : bt_arena_text(arena, "", 0);
-    return *name && *options ? NULL : bt_no_memory();
-}
-
-/* The options' struct lives in a store that the target need not keep. */
-static bt_status open_instance(bt_ctx *ctx, bt_compiled *c, const char *options)
-{
-    static const bt_attr none[] = { { 0 } };
-    bt_store *store = bt_store_create(bt_ctx_registry(ctx));
-    const void *values;
-    if (!store)
-        return bt_no_memory();
-    bt_op op = { .name = c->target->name,
-                 .attrs = c->target->options ? c->target->options : none,
-                 .attrs_nbytes = c->target->options_nbytes };
-    bt_status status = bt_attrs_parse(ctx, store, &op, options, &values);
-    if (!status)
-        status = c->target->open(ctx, values, &c->instance);
-    bt_store_unref(store);
-    return status;
-}
-
-static bt_status open_target(bt_ctx *ctx, bt_compiled *c, const char *target)
-{
-    const char *name, *options;
-    const void *row;
-    BT_TRY(split(ctx, c->arena, target, &name, &options));
-    BT_TRY(bt_registry_row(ctx, "baton.target/1", name, sizeof(bt_target), &row));
-    c->target = row;
-    return open_instance(ctx, c, options);
-}
 
 static bt_status plan(bt_ctx *ctx, bt_module **module)
 {
@@ -61,48 +20,149 @@ static bt_status plan(bt_ctx *ctx, bt_module **module)
     return NULL;
 }
 
-static bt_status load(bt_ctx *ctx, bt_compiled *c, const struct bt__kernels *kernels)
+/* ---- code ---- */
+
+bt_status bt__make_code(struct bt__kernels *k, uint32_t target, uint32_t n,
+                        const bt_kernel *const *kernels, void **loaded)
 {
+    const bt_target_use *use = &k->targets[target];
     bt_text code;
-    bt_text_init(&code, kernels->arena);
-    const char **names = BT_NEWS(c->arena, const char *, kernels->kernels.len);
-    if (!names)
+    bt_text_init(&code, k->arena);
+    bt_status status = use->target->compile(k->ctx, use->instance, n, kernels, &code);
+    if (!status && code.failed)
         return bt_no_memory();
-    for (uint32_t i = 0; i < kernels->kernels.len; i++) {
-        const char *name = kernels->kernels.at[i]->name;
-        names[i] = bt_arena_text(c->arena, name, strlen(name));
-        if (!names[i])
-            return bt_no_memory();
-    }
-    c->nkernel = kernels->kernels.len;
-    c->kernels = names;
-    BT_TRY(c->target->compile(ctx, c->instance, c->nkernel, kernels->kernels.at, &code));
-    return code.failed ? bt_no_memory()
-                       : c->target->load(ctx, c->instance, code.at, code.len, &c->loaded);
+    if (!status)
+        status = use->target->load(k->ctx, use->instance, code.at, code.len, loaded);
+    if (status && status->code == BT_ERR_UNSUPPORTED && target + 1 < k->ntarget)
+        k->refusing = target + 1;
+    return status;
 }
 
+static const char *copy(bt_arena *arena, const char *text)
+{
+    return bt_arena_text(arena, text, strlen(text));
+}
+
+static bt_status list_funcs(bt_compiled *c, const struct bt__kernels *k, bt_map *numbers)
+{
+    uint32_t n = k->primitives.len;
+    bt_compiled_func *funcs = BT_NEWS(c->arena, bt_compiled_func, n);
+    if (!funcs)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        const struct bt__primitive *p = k->primitives.at[i].value;
+        funcs[i].name = copy(c->arena, p->func->name);
+        funcs[i].target = p->target;
+        funcs[i].why = copy(c->arena, p->why);
+        if (!funcs[i].name || !funcs[i].why ||
+            !bt_map_put(numbers, p->func, (void *)(uintptr_t)(i + 1)))
+            return bt_no_memory();
+    }
+    c->nfunc = n;
+    c->funcs = funcs;
+    return NULL;
+}
+
+/* The code of one target, of which it has some kernels; *n counts them. */
+static bt_status load_target(bt_compiled *c, struct bt__kernels *k, uint32_t target,
+                             bt_compiled_code *rows)
+{
+    const bt_kernel **own = BT_NEWS(k->arena, const bt_kernel *, k->kernels.len);
+    uint32_t n = 0;
+    if (!own)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < k->kernels.len; i++) {
+        if (k->kernels.at[i]->target != target)
+            continue;
+        rows[i].target = target;
+        rows[i].number = n;
+        own[n++] = k->kernels.at[i];
+    }
+    return n ? bt__make_code(k, target, n, own, &c->loaded[target]) : NULL;
+}
+
+static bt_status load(bt_compiled *c, struct bt__kernels *k)
+{
+    bt_map numbers;
+    bt_compiled_code *rows = BT_NEWS(c->arena, bt_compiled_code, k->kernels.len);
+    c->loaded = BT_NEWS(c->arena, void *, c->ntarget);
+    bt_map_init(&numbers, k->arena, 0);
+    if (!rows || !c->loaded)
+        return bt_no_memory();
+    BT_TRY(list_funcs(c, k, &numbers));
+    for (uint32_t i = 0; i < k->kernels.len; i++) {
+        const bt_kernel *kernel = k->kernels.at[i];
+        rows[i].name = copy(c->arena, kernel->name);
+        rows[i].func = (uint32_t)(uintptr_t)bt_map_find(&numbers, kernel->primitive) - 1;
+        if (!rows[i].name)
+            return bt_no_memory();
+    }
+    for (uint32_t i = 0; i < c->ntarget; i++)
+        BT_TRY(load_target(c, k, i, rows));
+    c->nkernel = k->kernels.len;
+    c->kernels = rows;
+    return NULL;
+}
+
+/* ---- compiling ---- */
+
+static void unload(bt_compiled *c)
+{
+    for (uint32_t i = 0; c->loaded && i < c->ntarget; i++) {
+        if (c->loaded[i])
+            c->targets[i].target->unload(c->loaded[i]);
+    }
+    c->loaded = NULL;
+    bt_module_unref(c->module);
+    c->module = NULL;
+}
+
+static bt_status try_compile(bt_compiled *c, struct bt__kernels *k,
+                             const bt_module *module, const char *entry_name)
+{
+    const bt_global *entry;
+    BT_TRY(bt_module_entry(k->ctx, module, entry_name, &entry));
+    BT_TRY(bt__lower_entry(k, module, entry, &c->module));
+    BT_TRY(bt_module_entry(k->ctx, c->module, entry_name, &entry));
+    BT_TRY(bt__pack_constants(k, entry, &c->module));
+    BT_TRY(plan(k->ctx, &c->module));
+    BT_TRY(bt_module_entry(k->ctx, c->module, entry_name, &entry));
+    BT_TRY(bt_plan_check(k->ctx, entry->func));
+    return load(c, k);
+}
+
+/* A target that makes no code of what it had taken is not asked again: all is done anew
+ * without it, at most once for each target. */
 static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
                          const bt_module *module, const char *entry_name,
-                         const char *target)
+                         const char *targets)
 {
-    struct bt__kernels kernels = { .ctx = ctx, .arena = arena };
-    const bt_global *entry;
-    BT_TRY(bt_module_entry(ctx, module, entry_name, &entry));
-    BT_TRY(open_target(ctx, c, target));
-    kernels.target = c->target;
-    kernels.instance = c->instance;
-    bt_map_init(&kernels.primitives, arena, 0);
-    BT_TRY(bt__lower_entry(&kernels, module, entry, &c->module));
-    BT_TRY(bt_module_entry(ctx, c->module, entry_name, &entry));
-    BT_TRY(bt__pack_constants(&kernels, entry, &c->module));
-    BT_TRY(plan(ctx, &c->module));
-    BT_TRY(bt_module_entry(ctx, c->module, entry_name, &entry));
-    BT_TRY(bt_plan_check(ctx, entry->func));
-    return load(ctx, c, &kernels);
+    BT_TRY(bt_targets_open(ctx, c->arena, targets, &c->ntarget, &c->targets));
+    uint8_t *refused = BT_NEWS(arena, uint8_t, c->ntarget);
+    if (!refused)
+        return bt_no_memory();
+    for (;;) {
+        struct bt__kernels k = { .ctx = ctx,
+                                 .arena = arena,
+                                 .ntarget = c->ntarget,
+                                 .targets = c->targets,
+                                 .refused = refused };
+        bt_map_init(&k.primitives, arena, 0);
+        bt_status status = try_compile(c, &k, module, entry_name);
+        if (!status || !k.refusing)
+            return status;
+        refused[k.refusing - 1] = 1;
+        bt_remark(ctx, BT_REMARK_NOTE,
+                  bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                          "target %s takes functions, but makes no code of them, which "
+                          "go to others: %s",
+                          c->targets[k.refusing - 1].text, status->message));
+        unload(c);
+    }
 }
 
 bt_status bt_compile(bt_ctx *ctx, const bt_module *fused, const char *entry,
-                     const char *target, bt_compiled **out)
+                     const char *targets, bt_compiled **out)
 {
     bt_registry *registry = bt_ctx_registry(ctx);
     bt_arena *own = bt_arena_create(registry), *arena = bt_arena_create(registry);
@@ -113,7 +173,7 @@ bt_status bt_compile(bt_ctx *ctx, const bt_module *fused, const char *entry,
         return bt_no_memory();
     }
     *c = (bt_compiled){ .nref = 1, .registry = bt_registry_ref(registry), .arena = own };
-    bt_status status = compile(ctx, c, arena, fused, entry, target);
+    bt_status status = compile(ctx, c, arena, fused, entry, targets);
     bt_arena_destroy(arena);
     if (status)
         bt_compiled_unref(c);
@@ -121,6 +181,8 @@ bt_status bt_compile(bt_ctx *ctx, const bt_module *fused, const char *entry,
         *out = c;
     return status;
 }
+
+/* ---- compiled modules ---- */
 
 bt_compiled *bt_compiled_ref(bt_compiled *c)
 {
@@ -133,11 +195,8 @@ void bt_compiled_unref(bt_compiled *c)
     if (!c || __atomic_sub_fetch(&c->nref, 1, __ATOMIC_ACQ_REL))
         return;
     bt_registry *registry = c->registry;
-    if (c->loaded)
-        c->target->unload(c->loaded);
-    if (c->instance)
-        c->target->close(c->instance);
-    bt_module_unref(c->module);
+    unload(c);
+    bt_targets_close(c->ntarget, c->targets);
     bt_arena_destroy(c->arena);
     bt_registry_unref(registry);
 }
@@ -145,7 +204,15 @@ void bt_compiled_unref(bt_compiled *c)
 uint32_t bt_compiled_kernel(const bt_compiled *c, const char *name)
 {
     uint32_t i = 0;
-    while (i < c->nkernel && strcmp(c->kernels[i], name) != 0)
+    while (i < c->nkernel && strcmp(c->kernels[i].name, name) != 0)
         i++;
     return i;
+}
+
+bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
+                             void *const *buffers)
+{
+    const bt_compiled_code *row = &c->kernels[kernel];
+    return c->targets[row->target].target->launch(ctx, c->loaded[row->target],
+                                                  row->number, buffers);
 }

@@ -33,48 +33,6 @@ static bt_status refuse(struct lowerer *l, const bt_value *value, const char *wh
                 : bt_no_memory();
 }
 
-/* ---- kernels ---- */
-
-/* A kernel as the target describes it, with a name of its own. */
-static bt_status add_kernel(struct lowerer *l, const bt_func *func, uint32_t index,
-                            bt_kernel *kernel)
-{
-    bt_text text;
-    bt_text_init(&text, l->kernels->arena);
-    bt_text_addf(&text, index ? "%s.%u" : "%s", func->name, index);
-    kernel->name = bt_text_get(&text);
-    kernel->primitive = func;
-    return kernel->name && BT_PUSH(l->kernels->arena, &l->kernels->kernels, kernel)
-               ? NULL
-               : bt_no_memory();
-}
-
-static bt_status lower_primitive(struct lowerer *l, const bt_global *global,
-                                 const struct bt__primitive **out)
-{
-    struct bt__kernels *k = l->kernels;
-    struct bt__primitive *p = bt_map_find(&k->primitives, global);
-    *out = p;
-    if (p)
-        return NULL;
-    p = BT_NEW(k->arena, struct bt__primitive);
-    if (!p)
-        return bt_no_memory();
-    if (k->target->supports)
-        BT_TRY(k->target->supports(l->ctx, k->instance, global->func));
-    BT_TRY(k->target->lower(l->ctx, k->instance, k->arena, global->func, &p->lowering));
-    p->first = k->kernels.len;
-    bt_kernel *kernels = BT_NEWS(k->arena, bt_kernel, p->lowering.nkernel);
-    if (!kernels)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < p->lowering.nkernel; i++) {
-        kernels[i] = p->lowering.kernels[i];
-        BT_TRY(add_kernel(l, global->func, i, &kernels[i]));
-    }
-    *out = p;
-    return bt_map_put(&k->primitives, global, p) ? NULL : bt_no_memory();
-}
-
 /* ---- buffers ---- */
 
 static bt_status alloc(struct lowerer *l, bt_dtype dtype, uint32_t rank,
@@ -152,20 +110,13 @@ struct buffers {
 };
 
 static bt_status pick(struct lowerer *l, const struct buffers *all, uint32_t n,
-                      const bt_kernel_buffer *which, const bt_kernel *kernel,
-                      const bt_value **out)
+                      const bt_kernel_buffer *which, const bt_value **out)
 {
     const bt_value **fields = BT_NEWS(l->arena, const bt_value *, n);
     if (!fields)
         return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++) {
-        if (which[i].kind > BT_BUFFER_TEMP ||
-            which[i].index >= all->by_kind[which[i].kind].len)
-            return bt_fail(l->ctx, BT_ERR_PLUGIN,
-                           "target %s: kernel %s names a buffer that there is not",
-                           l->kernels->target->name, kernel->name);
+    for (uint32_t i = 0; i < n; i++)
         fields[i] = all->by_kind[which[i].kind].at[which[i].index];
-    }
     return bt_build_tuple(l->b, n, fields, out);
 }
 
@@ -174,17 +125,6 @@ static bt_status invoke(struct lowerer *l, const bt_value *old, const bt_kernel 
 {
     const bt_value *args[2], *done;
     bt_text attrs;
-    for (uint32_t i = 0; i < kernel->nout; i++) {
-        if (kernel->out[i].kind == BT_BUFFER_INPUT)
-            return bt_fail(l->ctx, BT_ERR_PLUGIN, "target %s: kernel %s writes an input",
-                           l->kernels->target->name, kernel->name);
-    }
-    for (uint32_t i = 0; i < kernel->nover; i++) {
-        if (kernel->over[i].out >= kernel->nout || kernel->over[i].in >= kernel->nin)
-            return bt_fail(l->ctx, BT_ERR_PLUGIN,
-                           "target %s: kernel %s computes in place what it has not",
-                           l->kernels->target->name, kernel->name);
-    }
     bt_text_init(&attrs, l->arena);
     bt_text_addf(&attrs, "kernel=\"%s\"", kernel->name);
     for (uint32_t i = 0; i < kernel->nover; i++)
@@ -192,8 +132,8 @@ static bt_status invoke(struct lowerer *l, const bt_value *old, const bt_kernel 
                      kernel->over[i].in);
     if (kernel->nover)
         bt_text_addf(&attrs, "]");
-    BT_TRY(pick(l, all, kernel->nin, kernel->in, kernel, &args[0]));
-    BT_TRY(pick(l, all, kernel->nout, kernel->out, kernel, &args[1]));
+    BT_TRY(pick(l, all, kernel->nin, kernel->in, &args[0]));
+    BT_TRY(pick(l, all, kernel->nout, kernel->out, &args[1]));
     bt_builder_at(l->b, old->span, old->prov);
     return bt_text_get(&attrs)
                ? bt_build(l->b, "memory.invoke", bt_text_get(&attrs), args, 2, &done)
@@ -241,7 +181,7 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
     BT_TRY(bt__func_is_view(l->ctx, l->arena, global->func, &is_view));
     if (is_view)
         return lower_view(l, call, out);
-    BT_TRY(lower_primitive(l, global, &p));
+    BT_TRY(bt__place(l->kernels, global, &p));
     bt_builder_at(l->b, call->base.span, call->base.prov);
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(take_leaves(l, now(l, call->args[i]), &all.by_kind[BT_BUFFER_INPUT]));

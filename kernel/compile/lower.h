@@ -1,36 +1,54 @@
 /*
- * Compiling a module for a target.
+ * Compiling a module for targets.
  *
+ *     targets.c         lists of targets
  *     lower.c           primitive calls become storage and invocations of kernels
+ *     place.c           which target computes a primitive function, by which kernels
  *     view.c            functions that only change the shape
  *     pack_constants.c  kernels of constants are run
- *     compiled.c        target instances, code, and what holds them together
+ *     compiled.c        code, and what holds it all together
  */
 #ifndef COMPILE_LOWER_H
 #define COMPILE_LOWER_H
 
 #include <baton/target.h>
 
-/* Kernels of a module, in the order in which they were found. */
-struct bt__kernels {
-    bt_ctx *ctx;
-    bt_arena *arena;
-    const bt_target *target;
-    void *instance;
-    bt_map primitives; /* global -> struct bt__primitive * */
-    bt_vec(const bt_kernel *) kernels;
-};
 /* A primitive function, lowered. */
 struct bt__primitive {
+    const bt_func *func;
+    uint32_t target;
+    const char *why; /* what others said, a line each */
     bt_lowering lowering;
     uint32_t first; /* of its kernels */
 };
 
+/* Kernels of a module, in the order in which they were found. */
+struct bt__kernels {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    uint32_t ntarget;
+    const bt_target_use *targets;
+    uint8_t *refused;  /* by target: it could not make code of what it had taken */
+    uint32_t refusing; /* 1 + the target that just did so; 0: none */
+    bt_map primitives; /* global -> struct bt__primitive * */
+    bt_vec(const bt_kernel *) kernels;
+};
+
 /* A version of the module in which `entry` is lowered.
  * errors  BT_ERR_UNSUPPORTED: a binding that is no call of a primitive function, tuple or
- *         projection; dims that are not numbers; what the target refuses */
+ *         projection; dims that are not numbers; what the last target refuses */
 bt_status bt__lower_entry(struct bt__kernels *, const bt_module *, const bt_global *entry,
                           bt_module **out) BT_MUST_USE;
+
+/* Finds the target of a primitive function, and adds its kernels; once for each function.
+ */
+bt_status bt__place(struct bt__kernels *, const bt_global *,
+                    const struct bt__primitive **out) BT_MUST_USE;
+
+/* Has a target make code of some kernels and load it. Where it refuses and others could
+ * take them, `refusing` is set. */
+bt_status bt__make_code(struct bt__kernels *, uint32_t target, uint32_t n,
+                        const bt_kernel *const *, void **loaded) BT_MUST_USE;
 
 /* Whether a function of one tensor gives that tensor's elements, all and in their order:
  * then it needs no kernel. */

@@ -36,10 +36,16 @@ struct tensor {
     const bt_value *value; /* its place in the new function */
 };
 
-/* An invocation that is run, and the kernel's number in the code. */
+/* Kernels of a target that are run. */
+struct code {
+    bt_vec(const bt_kernel *) kernels;
+    void *loaded;
+};
+
+/* An invocation that is run, and the kernel's number in its target's code. */
 struct launch {
     const bt_call *invoke;
-    uint32_t kernel;
+    uint32_t target, kernel;
 };
 
 struct packer {
@@ -48,13 +54,12 @@ struct packer {
     struct bt__kernels *kernels;
     const bt_module *module;
     const bt_block *block;
-    bt_map tensors; /* memory.alloc_tensor -> struct tensor * */
-    bt_map by_name; /* kernel's name -> bt_kernel */
-    bt_map numbers; /* kernel -> its number in the code, from 1 */
-    bt_map packed;  /* invocations that are run -> not NULL */
-    bt_vec(const bt_kernel *) code;
+    bt_map tensors;     /* memory.alloc_tensor -> struct tensor * */
+    bt_map by_name;     /* kernel's name -> bt_kernel */
+    bt_map numbers;     /* kernel -> its number in its target's code, from 1 */
+    bt_map packed;      /* invocations that are run -> not NULL */
+    struct code *codes; /* by target */
     bt_vec(struct launch) launches;
-    void *loaded;
     bt_builder *b;
     bt_map needed; /* bindings of the old function that the new one has */
     bt_map values; /* old -> new */
@@ -149,11 +154,12 @@ static bt_status add_launch(struct packer *p, const bt_call *invoke)
     const bt_kernel *kernel = bt_map_find(&p->by_name, kernel_name(invoke));
     uintptr_t number = (uintptr_t)bt_map_find(&p->numbers, kernel);
     if (!number) {
-        if (!BT_PUSH(p->arena, &p->code, kernel))
+        struct code *code = &p->codes[kernel->target];
+        if (!BT_PUSH(p->arena, &code->kernels, kernel))
             return bt_no_memory();
-        number = p->code.len;
+        number = code->kernels.len;
     }
-    struct launch launch = { invoke, (uint32_t)number - 1 };
+    struct launch launch = { invoke, kernel->target, (uint32_t)number - 1 };
     for (uint32_t i = 0; i < outs->nfield; i++)
         find_tensor(p, outs->fields[i])->is_constant = 1;
     return BT_PUSH(p->arena, &p->launches, launch) &&
@@ -254,7 +260,8 @@ static bt_status run_launch(struct packer *p, const struct launch *launch)
     if (!status && bt_ctx_cancelled(p->ctx))
         status = bt_fail(p->ctx, BT_ERR_CANCELLED, "cancelled");
     if (!status)
-        status = p->kernels->target->launch(p->ctx, p->loaded, launch->kernel, buffers);
+        status = p->kernels->targets[launch->target].target->launch(
+            p->ctx, p->codes[launch->target].loaded, launch->kernel, buffers);
     for (uint32_t i = 0; tensors && i < n; i++) {
         if (!status && i >= ins->nfield)
             keep(p, outs->fields[i - ins->nfield], tensors[i]);
@@ -266,13 +273,12 @@ static bt_status run_launch(struct packer *p, const struct launch *launch)
 
 static bt_status run_all(struct packer *p)
 {
-    const bt_target *target = p->kernels->target;
-    bt_text code;
-    bt_text_init(&code, p->arena);
-    BT_TRY(target->compile(p->ctx, p->kernels->instance, p->code.len, p->code.at, &code));
-    if (code.failed)
-        return bt_no_memory();
-    BT_TRY(target->load(p->ctx, p->kernels->instance, code.at, code.len, &p->loaded));
+    for (uint32_t i = 0; i < p->kernels->ntarget; i++) {
+        struct code *code = &p->codes[i];
+        if (code->kernels.len)
+            BT_TRY(bt__make_code(p->kernels, i, code->kernels.len, code->kernels.at,
+                                 &code->loaded));
+    }
     for (uint32_t i = 0; i < p->launches.len; i++)
         BT_TRY(run_launch(p, &p->launches.at[i]));
     return NULL;
@@ -419,10 +425,15 @@ bt_status bt__pack_constants(struct bt__kernels *kernels, const bt_global *entry
     bt_map_init(&p.packed, p.arena, 0);
     bt_map_init(&p.needed, p.arena, 0);
     bt_map_init(&p.values, p.arena, 0);
+    p.codes = BT_NEWS(p.arena, struct code, kernels->ntarget);
+    if (!p.codes)
+        return bt_no_memory();
     bt_status status = pack(&p, entry, module);
     bt_builder_destroy(p.b);
-    if (p.loaded)
-        kernels->target->unload(p.loaded);
+    for (uint32_t i = 0; i < kernels->ntarget; i++) {
+        if (p.codes[i].loaded)
+            kernels->targets[i].target->unload(p.codes[i].loaded);
+    }
     for (uint32_t i = 0; i < p.tensors.len; i++)
         bt_tensor_unref(((struct tensor *)p.tensors.at[i].value)->made);
     return status;

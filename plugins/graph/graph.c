@@ -172,9 +172,9 @@ static bt_status launch(bt_ctx *ctx, const struct session *s, const struct step 
 {
     const bt_compiled *c = s->compiled;
     if (!hook)
-        return c->target->launch(ctx, c->loaded, step->kernel, s->buffers);
+        return bt_compiled_launch(ctx, c, step->kernel, s->buffers);
     uint64_t start = now();
-    BT_TRY(c->target->launch(ctx, c->loaded, step->kernel, s->buffers));
+    BT_TRY(bt_compiled_launch(ctx, c, step->kernel, s->buffers));
     hook->binding(hook->self, step->value, NULL, now() - start);
     return NULL;
 }

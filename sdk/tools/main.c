@@ -40,6 +40,7 @@ static int run_verb(struct tool *tool, int argc, char **argv)
         tool_help(tool->verb, stdout);
     else
         code = tool->verb->run(tool);
+    tool_remark(tool);
     int finished = tool_finish();
     return code ? code : finished;
 }

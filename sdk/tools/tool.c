@@ -198,6 +198,16 @@ int tool_fail(const struct tool *tool, bt_status status)
                                                                             : EXIT_INPUT;
 }
 
+void tool_remark(const struct tool *tool)
+{
+    for (uint32_t i = 0; !option_value(tool, "json"); i++) {
+        bt_status remark = bt_ctx_remark(tool->ctx, BT_REMARK_NOTE, i);
+        if (!remark)
+            return;
+        fprintf(stderr, "note: %s\n", remark->message);
+    }
+}
+
 /* ---- standard streams ---- */
 
 const char tool_exit_codes[] =

@@ -56,6 +56,8 @@ void tool_help(const struct verb *, FILE *);
 int tool_usage(const struct tool *, const char *format, ...) BT_PRINTF(2, 3);
 /* Prints what was reported and the status, and gives the exit code for it. */
 int tool_fail(const struct tool *, bt_status);
+/* Prints what is worth telling though nothing failed. */
+void tool_remark(const struct tool *);
 extern const char tool_exit_codes[]; /* what help says of them */
 /* Before anything is opened: closed standard streams stay closed. */
 void tool_begin(void);

@@ -109,6 +109,15 @@ BT_API bt_status bt_note(bt_ctx *, bt_status status, const bt_store *, bt_span,
 BT_API void bt_report(bt_ctx *, bt_status);
 BT_API uint32_t bt_ctx_nreport(const bt_ctx *);
 BT_API bt_status bt_ctx_report(const bt_ctx *, uint32_t index);
+/* What is worth telling though nothing failed: a fallback that was taken, and why. Kept in
+ * order, up to limits.errors of each level; more are counted only. */
+enum {
+    BT_REMARK_NOTE,  /* for every user */
+    BT_REMARK_DETAIL /* for who asks */
+};
+BT_API void bt_remark(bt_ctx *, uint32_t level, bt_status);
+BT_API uint32_t bt_ctx_nremark(const bt_ctx *, uint32_t level);
+BT_API bt_status bt_ctx_remark(const bt_ctx *, uint32_t level, uint32_t index);
 /* Forgets all diagnostics, and a request to stop; every bt_status of this context is
  * invalid afterwards. */
 BT_API void bt_ctx_clear_diags(bt_ctx *);

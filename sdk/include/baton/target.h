@@ -49,6 +49,7 @@ typedef struct bt_kernel {
     const void *content;      /* the target's own, for compile */
     uint32_t nover;           /* optional: what it may compute in place */
     const bt_kernel_over *over;
+    uint32_t target; /* whose it is, of those compiled for; bt_lower fills it */
 } bt_kernel;
 
 /* What a primitive function becomes: kernels, one after the other. One that reads nothing
@@ -64,6 +65,13 @@ typedef struct bt_lowering {
 } bt_lowering;
 
 /* ---- the target ---- */
+
+/* A time, and how far it is to be trusted: where two targets could compute something, the
+ * one that is faster by more than the doubt is chosen. */
+typedef struct bt_cost {
+    double ns;
+    double confidence; /* 1: it was measured ... 0: it says nothing */
+} bt_cost;
 
 typedef struct bt_target {
     const char *name; /* "cpu" */
@@ -92,13 +100,52 @@ typedef struct bt_target {
      * writes, row major, aligned to 64 bytes. Sessions launch from several threads at
      * once, each with a context of its own. */
     bt_status (*launch)(bt_ctx *, void *loaded, uint32_t kernel, void *const *buffers);
+    /* What it computes beside other targets: patterns of calls, ended by NULL. NULL: any
+     * primitive function that it supports, as pass fuse-ops makes them. */
+    const char *const *patterns;
+    /* How long a primitive function takes that it supports. May be NULL. */
+    bt_status (*cost)(bt_ctx *, void *self, const bt_func *primitive, bt_cost *out);
 } bt_target;
 #define BT_TARGETS(array)                            \
     {                                                \
         "baton.target/1", sizeof(bt_target), (array) \
     }
 
-/* ---- compiling for one ---- */
+/* ---- targets by name ---- */
+
+/* A target with its options, opened. */
+typedef struct bt_target_use {
+    const char *text; /* as it was given: "cpu{threads=2}" */
+    const bt_target *target;
+    void *instance;
+} bt_target_use;
+
+/* Opens those of a list, "npu, cpu{threads=2}", in its order: all or none. Texts live in
+ * the arena.
+ * errors  BT_ERR_NAME, BT_ERR_ATTRIBUTE, BT_ERR_ARGUMENT: the list; of open */
+BT_API bt_status bt_targets_open(bt_ctx *, bt_arena *, const char *list, uint32_t *n,
+                                 bt_target_use **out) BT_MUST_USE;
+BT_API void bt_targets_close(uint32_t n, bt_target_use *);
+/* Which of them a text means: the first given so, else the first of this name; n: none
+ * of them. */
+BT_API uint32_t bt_targets_find(uint32_t n, const bt_target_use *, const char *text);
+
+/* ---- compiling for them ---- */
+
+/* A kernel of a compiled module. */
+typedef struct bt_compiled_code {
+    const char *name;
+    uint32_t func;   /* the primitive function that it is of */
+    uint32_t target; /* whose it is, ... */
+    uint32_t number; /* ... and its number there: launch's */
+} bt_compiled_code;
+
+/* A primitive function of a compiled module. */
+typedef struct bt_compiled_func {
+    const char *name;
+    uint32_t target; /* that computes it */
+    const char *why; /* what those said that were asked before, a line each; "" */
+} bt_compiled_func;
 
 /* A module compiled: functions planned, kernels loaded. Immutable; sessions of executors
  * share it. */
@@ -106,24 +153,34 @@ typedef struct bt_compiled {
     uint32_t nref; /* atomic */
     bt_registry *registry;
     bt_module *module; /* planned: primitive calls have become memory.invoke */
-    const bt_target *target;
-    void *instance;
-    void *loaded;
+    uint32_t ntarget;
+    bt_target_use *targets; /* in order of preference */
+    void **loaded;          /* by target; NULL: it has no kernels here */
     uint32_t nkernel;
-    const char *const *kernels; /* names, in the order of launch's numbers */
+    const bt_compiled_code *kernels;
+    uint32_t nfunc;
+    const bt_compiled_func *funcs; /* in order of their first call */
     bt_arena *arena;
 } bt_compiled;
 
-/* Lowers `entry` of a fused module (pass fuse-ops) for a target, "cpu" or
- * "cpu{threads=2}", plans its memory and loads its kernels.
+/* Lowers `entry` of a fused module (pass fuse-ops), plans its memory and loads its
+ * kernels, for a list of targets in order of preference: "cpu", "npu, cpu{threads=2}". A
+ * primitive function goes to the target that its attribute `target` names; else to the
+ * first that takes it, where those with patterns are not asked (pass partition speaks for
+ * them) unless they are the last. What a target refuses goes on to the next that is asked;
+ * where it had taken it before, there is a remark. All work on the host's memory.
  * errors  BT_ERR_UNSUPPORTED: what is not a static chain of primitive calls; why the
- *         target does not take one */
+ *         last target does not take one; BT_ERR_PLUGIN: a target describes kernels that
+ *         cannot be */
 BT_API bt_status bt_compile(bt_ctx *, const bt_module *fused, const char *entry,
-                            const char *target, bt_compiled **out) BT_MUST_USE;
+                            const char *targets, bt_compiled **out) BT_MUST_USE;
 BT_API bt_compiled *bt_compiled_ref(bt_compiled *);
 BT_API void bt_compiled_unref(bt_compiled *); /* accepts NULL */
 /* The number of a kernel; nkernel where there is none of that name. */
 BT_API uint32_t bt_compiled_kernel(const bt_compiled *, const char *name);
+/* Has its target run a kernel, by its number in the module. */
+BT_API bt_status bt_compiled_launch(bt_ctx *, const bt_compiled *, uint32_t kernel,
+                                    void *const *buffers) BT_MUST_USE;
 
 /* ---- memory of a lowered function ---- */
 

@@ -1,0 +1,131 @@
+/* Targets as users name them: lists such as "npu, cpu{threads=2}". */
+#include <ctype.h>
+#include <string.h>
+
+#include <baton/op.h>
+#include <baton/target.h>
+
+struct list {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    bt_vec(bt_target_use) uses;
+};
+
+/* The length of an item: to the comma that is in no braces and no quotes. */
+static size_t item_length(const char *text)
+{
+    size_t n = 0, depth = 0;
+    int quoted = 0;
+    for (; text[n] && (quoted || depth || text[n] != ','); n++) {
+        if (text[n] == '"')
+            quoted = !quoted;
+        else if (!quoted && text[n] == '{')
+            depth++;
+        else if (!quoted && text[n] == '}' && depth)
+            depth--;
+    }
+    return n;
+}
+
+/* "cpu{threads=2}": the name, and the options as attributes are written. */
+static bt_status split(const struct list *l, const char *text, const char **name,
+                       const char **options)
+{
+    size_t n = strlen(text), brace = strcspn(text, "{");
+    if (n == 0)
+        return bt_fail(l->ctx, BT_ERR_ARGUMENT,
+                       "a target's name is missing: expected one, or several with commas "
+                       "between");
+    if (brace < n && (n < brace + 2 || text[n - 1] != '}'))
+        return bt_fail(l->ctx, BT_ERR_ARGUMENT, "target %s: a closing } is missing",
+                       text);
+    *name = bt_arena_text(l->arena, text, brace);
+    *options = brace < n ? bt_arena_text(l->arena, text + brace + 1, n - brace - 2)
+                         : bt_arena_text(l->arena, "", 0);
+    return *name && *options ? NULL : bt_no_memory();
+}
+
+/* The options' struct lives in a store that the target need not keep. */
+static bt_status open_instance(bt_ctx *ctx, const bt_target *target, const char *options,
+                               void **out)
+{
+    static const bt_attr none[] = { { 0 } };
+    bt_store *store = bt_store_create(bt_ctx_registry(ctx));
+    const void *values;
+    if (!store)
+        return bt_no_memory();
+    bt_op op = { .name = target->name,
+                 .attrs = target->options ? target->options : none,
+                 .attrs_nbytes = target->options_nbytes };
+    bt_status status = bt_attrs_parse(ctx, store, &op, options, &values);
+    if (!status)
+        status = target->open(ctx, values, out);
+    bt_store_unref(store);
+    return status;
+}
+
+static bt_status open_one(struct list *l, const char *text, size_t nbytes)
+{
+    bt_target_use use = { 0 };
+    const char *name, *options;
+    const void *row;
+    while (nbytes && isspace((unsigned char)*text))
+        text++, nbytes--;
+    while (nbytes && isspace((unsigned char)text[nbytes - 1]))
+        nbytes--;
+    use.text = bt_arena_text(l->arena, text, nbytes);
+    if (!use.text)
+        return bt_no_memory();
+    BT_TRY(split(l, use.text, &name, &options));
+    BT_TRY(bt_registry_row(l->ctx, "baton.target/1", name, sizeof(bt_target), &row));
+    use.target = row;
+    for (uint32_t i = 0; i < l->uses.len; i++) {
+        if (strcmp(l->uses.at[i].text, use.text) == 0)
+            return bt_fail(l->ctx, BT_ERR_ARGUMENT, "target %s is listed twice",
+                           use.text);
+    }
+    BT_TRY(open_instance(l->ctx, use.target, options, &use.instance));
+    if (BT_PUSH(l->arena, &l->uses, use))
+        return NULL;
+    use.target->close(use.instance);
+    return bt_no_memory();
+}
+
+bt_status bt_targets_open(bt_ctx *ctx, bt_arena *arena, const char *list, uint32_t *n,
+                          bt_target_use **out)
+{
+    struct list l = { .ctx = ctx, .arena = arena };
+    bt_status status = NULL;
+    for (int more = 1; !status && more;) {
+        size_t length = item_length(list);
+        status = open_one(&l, list, length);
+        more = list[length] == ',';
+        list += length + (size_t)more;
+    }
+    if (status) {
+        bt_targets_close(l.uses.len, l.uses.at);
+        return status;
+    }
+    *n = l.uses.len;
+    *out = l.uses.at;
+    return NULL;
+}
+
+void bt_targets_close(uint32_t n, bt_target_use *uses)
+{
+    for (uint32_t i = n; i-- > 0;)
+        uses[i].target->close(uses[i].instance);
+}
+
+uint32_t bt_targets_find(uint32_t n, const bt_target_use *uses, const char *text)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(uses[i].text, text) == 0)
+            return i;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(uses[i].target->name, text) == 0)
+            return i;
+    }
+    return n;
+}

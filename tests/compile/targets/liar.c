@@ -1,0 +1,189 @@
+/*
+ * liar: a target of the tests that says what it is told to say. It takes `negative` of
+ * float32, and computes it where it has no fault.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <baton/op.h>
+#include <baton/target.h>
+
+struct options {
+    const char *fault;
+};
+static const bt_attr options[] = {
+    BT_ATTR(struct options, fault, STRING, "", "what it does wrong"),
+    { 0 },
+};
+
+struct instance {
+    bt_registry *registry;
+    char fault[64];
+};
+
+static bt_status open(bt_ctx *ctx, const void *given, void **self)
+{
+    const struct options *o = given;
+    struct instance *i = bt_alloc(bt_ctx_registry(ctx), sizeof(*i));
+    if (!i)
+        return bt_no_memory();
+    i->registry = bt_ctx_registry(ctx);
+    snprintf(i->fault, sizeof(i->fault), "%s", o->fault);
+    *self = i;
+    return NULL;
+}
+
+static void close(void *self)
+{
+    struct instance *i = self;
+    bt_free(i->registry, i, sizeof(*i));
+}
+
+static int has_fault(void *self, const char *fault)
+{
+    return strcmp(((struct instance *)self)->fault, fault) == 0;
+}
+
+static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
+{
+    const bt_block *block = func->block;
+    if (has_fault(self, "supports"))
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "not today");
+    if (block->nbinding != 1 || !bt_as_op_call(block->bindings[0], "negative") ||
+        bt_tensor_dtype(block->result->type) != BT_FLOAT32)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "only negative of float32");
+    return NULL;
+}
+
+/* ---- lowering, and what may be wrong in it ---- */
+
+struct kernel {
+    bt_kernel base[2];
+    bt_kernel_buffer in, out, own;
+    int64_t temp, n;
+};
+
+static void spoil(void *self, struct kernel *k, bt_lowering *out)
+{
+    if (has_fault(self, "kind"))
+        k->in.kind = 7;
+    if (has_fault(self, "index"))
+        k->in.index = 1;
+    if (has_fault(self, "output-index"))
+        k->out.index = 3;
+    if (has_fault(self, "temp-index"))
+        k->in = (bt_kernel_buffer){ BT_BUFFER_TEMP, 0 };
+    if (has_fault(self, "writes-input"))
+        k->out.kind = BT_BUFFER_INPUT;
+    if (has_fault(self, "early") || has_fault(self, "negative"))
+        out->ntemp = 1;
+    if (has_fault(self, "early"))
+        k->in = (bt_kernel_buffer){ BT_BUFFER_TEMP, 0 };
+    if (has_fault(self, "negative"))
+        k->temp = -8;
+    if (has_fault(self, "no-kernels"))
+        out->nkernel = 0;
+    if (has_fault(self, "no-buffers"))
+        k->base[0].in = NULL;
+    if (has_fault(self, "null-kernels"))
+        out->kernels = NULL;
+}
+
+static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *func,
+                       bt_lowering *out)
+{
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    struct kernel *k = BT_NEW(arena, struct kernel);
+    if (!k)
+        return bt_no_memory();
+    if (has_fault(self, "lower"))
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "lowering is hard");
+    if (has_fault(self, "lower-fails"))
+        return bt_fail(ctx, BT_ERR_INTERNAL, "lowering broke");
+    (void)bt_tensor_static(func->block->result->type, &rank, dims);
+    k->n = 1;
+    for (uint32_t i = 0; i < rank; i++)
+        k->n *= dims[i];
+    k->in = (bt_kernel_buffer){ BT_BUFFER_INPUT, 0 };
+    k->out = (bt_kernel_buffer){ BT_BUFFER_OUTPUT, 0 };
+    k->temp = 64;
+    k->base[0] = (bt_kernel){
+        .nin = 1, .in = &k->in, .nout = 1, .out = &k->out, .content = &k->n
+    };
+    *out = (bt_lowering){ .nkernel = 1, .kernels = k->base, .temps = &k->temp };
+    spoil(self, k, out);
+    return NULL;
+}
+
+/* ---- code: the number of elements of each kernel ---- */
+
+static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
+                         const bt_kernel *const *kernels, bt_text *code)
+{
+    if (has_fault(self, "compile"))
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "compiling is hard");
+    if (has_fault(self, "compile-fails"))
+        return bt_fail(ctx, BT_ERR_INTERNAL, "compiling broke");
+    for (uint32_t i = 0; i < n; i++)
+        bt_text_add(code, kernels[i]->content, sizeof(int64_t));
+    return NULL;
+}
+
+struct loaded {
+    bt_registry *registry;
+    size_t nbytes;
+    int64_t n[];
+};
+
+static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
+                      void **out)
+{
+    if (has_fault(self, "load"))
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "loading is hard");
+    struct loaded *l = bt_alloc(bt_ctx_registry(ctx), sizeof(*l) + nbytes);
+    if (!l)
+        return bt_no_memory();
+    l->registry = bt_ctx_registry(ctx);
+    l->nbytes = sizeof(*l) + nbytes;
+    memcpy(l->n, code, nbytes);
+    *out = l;
+    return NULL;
+}
+
+static void unload(void *loaded)
+{
+    struct loaded *l = loaded;
+    bt_free(l->registry, l, l->nbytes);
+}
+
+static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const *buffers)
+{
+    const struct loaded *l = loaded;
+    const float *x = buffers[0];
+    float *y = buffers[1];
+    (void)ctx;
+    for (int64_t i = 0; i < l->n[kernel]; i++)
+        y[i] = -x[i];
+    return NULL;
+}
+
+static const bt_target targets[] = {
+    {
+        .name = "liar",
+        .doc = "What a target may do wrong.",
+        .options = options,
+        .options_nbytes = sizeof(struct options),
+        .open = open,
+        .close = close,
+        .supports = supports,
+        .lower = lower,
+        .compile = compile,
+        .load = load,
+        .unload = unload,
+        .launch = launch,
+    },
+    { 0 },
+};
+
+const bt_table bt_tests_compile_targets_liar[] = { BT_TARGETS(targets), { 0 } };

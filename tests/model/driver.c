@@ -6,6 +6,9 @@
  *     open MODEL PIPELINE [DIM=N]...   ok NINPUT NOUTPUT
  *     set INDEX FILE                   an input from .npy or .pb
  *     run FOLDER                       outputs as FOLDER/INDEX.npy
+ *
+ * Models are run by the executor interp; where BATON_MODEL_TARGET names a target, they are
+ * compiled for it and run by graph.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +64,8 @@ static bt_status open_program(struct driver *d, uint32_t n, char **fields)
     for (uint32_t i = 3; i < n; i++)
         fixed[i - 3] = fields[i];
     bt_program_options options = { .pipeline = n > 2 ? fields[2] : "", .fixed = fixed };
+    options.target = getenv("BATON_MODEL_TARGET");
+    options.executor = options.target ? "graph" : NULL;
     BT_TRY(bt_program_open(d->ctx, n > 1 ? fields[1] : "", &options, &d->program));
     printf("ok %u %u\n", bt_program_ninput(d->program), bt_program_noutput(d->program));
     return NULL;

@@ -84,7 +84,19 @@ uint32_t call_axis(const bt_call *call, const char *name, int64_t absent, uint32
 uint32_t type_rank(const bt_type *type)
 {
     const bt_shape_type *shape = bt_tensor_shape(type);
-    return shape ? shape->n : 0;
+    return shape && !bt_as_tensor_type(type)->layout ? shape->n : 0;
+}
+
+int is_per_channel(const bt_value *value, uint32_t rank, uint32_t channel)
+{
+    const bt_tensor *tensor = bt_const_tensor(value);
+    if (!tensor || tensor->rank > rank || !tensor->nelem)
+        return 0;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        if (tensor->dims[i] != 1 && i + (rank - tensor->rank) != channel)
+            return 0;
+    }
+    return 1;
 }
 
 bt_status rewrite_proj(bt_rewrite *rewrite, const bt_proj *proj, const bt_value **out)

@@ -30,8 +30,12 @@ double call_float(const bt_call *, const char *name, double absent);
 const char *call_text(const bt_call *, const char *name); /* "" */
 /* An axis attribute, counted from the front. */
 uint32_t call_axis(const bt_call *, const char *name, int64_t absent, uint32_t rank);
-/* Rank of a tensor type; 0 for anything else, or where it is not known. */
+/* Rank of a row-major tensor's type; 0 for anything else, or where it is not known. */
 uint32_t type_rank(const bt_type *);
+
+/* Whether a constant has one number a channel: extent 1 on every axis but the channel's,
+ * or one number in all. */
+int is_per_channel(const bt_value *, uint32_t rank, uint32_t channel);
 
 /* A slot for projections: a field of a tuple that is in sight is the field. */
 bt_status rewrite_proj(bt_rewrite *, const bt_proj *, const bt_value **out);

@@ -47,20 +47,6 @@ static const struct layer *find_layer(const bt_value *value)
     return NULL;
 }
 
-/* Whether a constant has one number a channel: extent 1 on every axis but the channel's,
- * or one number in all. */
-static int is_per_channel(const bt_value *value, uint32_t rank, uint32_t channel)
-{
-    const bt_tensor *tensor = bt_const_tensor(value);
-    if (!tensor || tensor->rank > rank)
-        return 0;
-    for (uint32_t i = 0; i < tensor->rank; i++) {
-        if (tensor->dims[i] != 1 && i + (rank - tensor->rank) != channel)
-            return 0;
-    }
-    return 1;
-}
-
 /* Used once, by a binding of the same block: what is computed before a loop stays
  * there. */
 static int is_step(bt_rewrite *rewrite, const bt_value *value)

@@ -82,6 +82,10 @@ static bt_status run_resolve(struct fault_world *w)
 
 const struct fault_scenario fault_passes[] = {
     PASS("canonicalize", ""),
+    { .name = "pass-combine-parallel",
+      .begin = begin,
+      .run = run_passes,
+      .input = "combine-parallel-conv2d{min-branches=2}" },
     PASS("common-subexpr", ""),
     PASS("dead-code", ""),
     PASS("fold-constant", ""),

@@ -50,6 +50,7 @@ static const char *const pipelines[] = {
     "simplify-expr",
     "simplify-inference",
     "fold-scale-axis",
+    "combine-parallel-conv2d, combine-parallel-dense",
     "inline, simplify-expr, fold-constant, dead-code",
 };
 

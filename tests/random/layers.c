@@ -5,9 +5,14 @@
  */
 #include "maker.h"
 
+enum { MOST_AFTER = 3 };
+
 struct layer {
     int64_t nchannel;
     int is_conv; /* two axes of one follow the channels */
+    int is_depthwise;
+    uint32_t nafter; /* what follows the layer */
+    uint32_t after[MOST_AFTER];
 };
 
 static const double integers[] = { -2, -1, 0, 1, 2, 3 };
@@ -34,11 +39,11 @@ static bt_status make_batch_norm(struct maker *m, const struct layer *l,
     return bt_build_proj(m->builder, fields, 0, out);
 }
 
-static bt_status make_after_layer(struct maker *m, const struct layer *l,
+static bt_status make_after_layer(struct maker *m, const struct layer *l, uint32_t which,
                                   const bt_value *x, const bt_value **out)
 {
     const bt_value *y;
-    switch (below(m, 5)) {
+    switch (which) {
     case 0:
         BT_TRY(make_channels(m, l, 1, integers, BT_COUNT(integers), &y));
         return call_op(m, "nn.bias_add", NULL, x, y, out);
@@ -49,6 +54,7 @@ static bt_status make_after_layer(struct maker *m, const struct layer *l,
     case 3:
         BT_TRY(call_op(m, "nn.dropout", NULL, x, NULL, &y));
         return bt_build_proj(m->builder, y, 0, out);
+    case 4: return call_op(m, "nn.relu", NULL, x, NULL, out);
     default:
         BT_TRY(make_channels(m, l, 0, powers, BT_COUNT(powers), &y));
         return call_op(m, "multiply", NULL, x, y, out);
@@ -58,18 +64,35 @@ static bt_status make_after_layer(struct maker *m, const struct layer *l,
 static bt_status apply_layer(struct maker *m, const struct layer *l, const bt_value *x,
                              const bt_value **out)
 {
-    int is_depthwise = l->is_conv && below(m, 3) == 0;
-    const int64_t dims[] = { l->nchannel, is_depthwise ? 1 : l->nchannel, 1, 1 };
+    const int64_t dims[] = { l->nchannel, l->is_depthwise ? 1 : l->nchannel, 1, 1 };
     const bt_value *weight;
     bt_text attrs;
     BT_TRY(
         make_numbers(m, l->is_conv ? 4 : 2, dims, integers, BT_COUNT(integers), &weight));
-    if (!l->is_conv)
-        return call_op(m, "nn.dense", NULL, x, weight, out);
     bt_text_init(&attrs, m->arena);
-    bt_text_addf(&attrs, "groups=%d", is_depthwise ? (int)l->nchannel : 1);
-    return attrs.failed ? bt_no_memory()
-                        : call_op(m, "nn.conv2d", attrs.at, x, weight, out);
+    bt_text_addf(&attrs, "groups=%d", l->is_depthwise ? (int)l->nchannel : 1);
+    if (!bt_text_get(&attrs))
+        return bt_no_memory();
+    BT_TRY(l->is_conv ? call_op(m, "nn.conv2d", attrs.at, x, weight, &x)
+                      : call_op(m, "nn.dense", NULL, x, weight, &x));
+    for (uint32_t i = 0; i < l->nafter; i++)
+        BT_TRY(make_after_layer(m, l, l->after[i], x, &x));
+    *out = x;
+    return NULL;
+}
+
+/* One layer, or the sum of several of one input. */
+static bt_status apply_layers(struct maker *m, const struct layer *l, const bt_value *x,
+                              const bt_value **out)
+{
+    uint32_t n = below(m, 2) ? 1 : 3 + below(m, 2);
+    const bt_value *branch;
+    BT_TRY(apply_layer(m, l, x, out));
+    for (uint32_t i = 1; i < n; i++) {
+        BT_TRY(apply_layer(m, l, x, &branch));
+        BT_TRY(call_op(m, "add", NULL, *out, branch, out));
+    }
+    return NULL;
 }
 
 /* Matrices of floats only; the last axis has the channels. */
@@ -86,9 +109,9 @@ bt_status make_layer(struct maker *m, const bt_type *type, const bt_value **out)
     BT_TRY(call_op(m, "floor", NULL, x, NULL, &x));
     if (l.is_conv)
         BT_TRY(call_op(m, "expand_dims", "axis=2, num_newaxis=2", x, NULL, &x));
-    BT_TRY(apply_layer(m, &l, x, &x));
-    for (uint32_t i = 1 + below(m, 3); i > 0; i--)
-        BT_TRY(make_after_layer(m, &l, x, &x));
-    *out = x;
-    return l.is_conv ? call_op(m, "squeeze", "axis=[2, 3]", x, NULL, out) : NULL;
+    l.is_depthwise = l.is_conv && below(m, 3) == 0;
+    for (l.nafter = 0; l.nafter < MOST_AFTER && below(m, 4); l.nafter++)
+        l.after[l.nafter] = below(m, 7);
+    BT_TRY(apply_layers(m, &l, x, out));
+    return l.is_conv ? call_op(m, "squeeze", "axis=[2, 3]", *out, NULL, out) : NULL;
 }

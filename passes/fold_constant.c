@@ -12,11 +12,11 @@
  * Calls of operators on constants run by the reference evaluator; small integer results
  * that follow from static shapes (shape_of) become constants too; a field of a constant
  * tuple is a constant; a branch on a constant is the block taken. A call that fails
- * stays, to fail at run time. A result larger than max-bytes stays a call, so that a
- * large splat is never expanded.
+ * stays, to fail at run time. A result larger than max-bytes and than the constants it is
+ * made from stays a call: a scaled weight is folded, a large splat never expanded.
  * needs    effects
  * keeps    every invariant
- * option   max-bytes   largest constant to create, default 1 MiB
+ * option   max-bytes   largest constant to create from smaller ones, default 1 MiB
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ struct options {
 
 static const bt_attr options[] = {
     BT_ATTR_RANGE(struct options, max_bytes, INT, "1048576", 0, INT64_MAX,
-                  "largest constant to create"),
+                  "largest constant to create from smaller ones"),
     { 0 },
 };
 
@@ -167,6 +167,16 @@ static bt_status evaluate(bt_rewrite *rewrite, const bt_call *call,
     return status;
 }
 
+static int64_t operands_nbytes(const bt_call *call)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (!bt_add_int64(sum, type_nbytes(call->args[i]->type), &sum))
+            return INT64_MAX;
+    }
+    return sum;
+}
+
 static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
 {
     const struct options *o = bt_rewrite_call(rewrite)->options;
@@ -177,7 +187,8 @@ static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_va
     if (call->callee_kind != BT_CALLEE_OP || bt_effects_of(effects, &call->base) & never)
         return NULL;
     BT_TRY(fold_contents(rewrite, call, out));
-    if (*out || type_nbytes(call->base.type) > o->max_bytes)
+    int64_t nbytes = type_nbytes(call->base.type);
+    if (*out || (nbytes > o->max_bytes && nbytes > operands_nbytes(call)))
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++) {
         const bt_value *now;

@@ -5,7 +5,8 @@
 
 #include <baton/importer.h>
 #include <baton/pass.h>
-#include <baton/target.h>
+
+#include "compile/lower.h"
 
 /* Fields of inputs that are listed: types are short where what they stand for is not. */
 enum { MAX_LISTED = 4096 };
@@ -173,9 +174,12 @@ static void replace(bt_module **module, bt_module *by)
 
 static bt_status optimise(bt_program *program, const bt_program_options *options)
 {
-    const char *source = options->pipeline ? options->pipeline : "default";
+    const char *source = options->pipeline ? options->pipeline : "default",
+               *target = "interp";
+    if (options->target)
+        BT_TRY(bt__targets_last(program->arena, options->target, &target));
     bt_pipeline_options run = { .level = options->level ? options->level - 1 : -1,
-                                .target = options->target ? options->target : "interp" };
+                                .target = target };
     bt_pipeline *pipeline;
     bt_module *next;
     if (!*source)
@@ -207,27 +211,15 @@ static bt_status check_features(bt_program *program)
     return NULL;
 }
 
-static bt_status fuse(bt_program *program, bt_module **out)
-{
-    bt_pipeline *pipeline;
-    bt_pipeline_options options = { .level = 4 };
-    BT_TRY(bt_pipeline_read(program->ctx, "fuse-ops", &pipeline));
-    bt_status status =
-        bt_pipeline_run(program->ctx, pipeline, &options, program->module, out);
-    bt_pipeline_destroy(pipeline);
-    return status;
-}
-
 /* For executors of compiled modules. */
 static bt_status load_compiled(bt_program *program, const bt_program_options *options)
 {
-    const char *entry = program->entry->name;
+    const char *entry = program->entry->name,
+               *targets = options->target ? options->target : "reference";
     bt_module *fused;
     bt_compiled *compiled;
-    BT_TRY(fuse(program, &fused));
-    bt_status status =
-        bt_compile(program->ctx, fused, entry,
-                   options->target ? options->target : "reference", &compiled);
+    BT_TRY(bt_fuse(program->ctx, program->module, targets, &fused));
+    bt_status status = bt_compile(program->ctx, fused, entry, targets, &compiled);
     bt_module_unref(fused);
     BT_TRY(status);
     status = program->executor->load(program->ctx, compiled, entry, &program->session);

@@ -1,9 +1,13 @@
-/* Targets as users name them: lists such as "npu, cpu{threads=2}". */
+/* Targets as users name them: lists such as "npu, cpu{threads=2}"; and what passes do for
+ * them. */
 #include <ctype.h>
 #include <string.h>
 
 #include <baton/op.h>
-#include <baton/target.h>
+#include <baton/pass.h>
+
+#include "compile/lower.h"
+#include "text/print.h"
 
 struct list {
     bt_ctx *ctx;
@@ -128,4 +132,46 @@ uint32_t bt_targets_find(uint32_t n, const bt_target_use *uses, const char *text
             return i;
     }
     return n;
+}
+
+bt_status bt__targets_last(bt_arena *arena, const char *list, const char **out)
+{
+    for (size_t n = item_length(list); list[n]; n = item_length(list))
+        list += n + 1;
+    while (isspace((unsigned char)*list))
+        list++;
+    size_t n = strcspn(list, "{");
+    while (n && isspace((unsigned char)list[n - 1]))
+        n--;
+    *out = bt_arena_text(arena, list, n);
+    return *out ? NULL : bt_no_memory();
+}
+
+/* ---- stage fused ---- */
+
+static bt_status run_passes(bt_ctx *ctx, const bt_module *module, const char *setting,
+                            bt_module **out)
+{
+    const char *const set[] = { setting, NULL };
+    bt_pipeline *pipeline;
+    bt_pipeline_options options = { .level = 4, .set = set };
+    BT_TRY(bt_pipeline_read(ctx, "partition, fuse-ops", &pipeline));
+    bt_status status = bt_pipeline_run(ctx, pipeline, &options, module, out);
+    bt_pipeline_destroy(pipeline);
+    return status;
+}
+
+bt_status bt_fuse(bt_ctx *ctx, const bt_module *module, const char *targets,
+                  bt_module **out)
+{
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_text setting;
+    bt_text_init(&setting, scratch);
+    bt_text_addf(&setting, "partition.targets=");
+    bt__print_quoted(&setting, targets);
+    const char *text = bt_text_get(&setting);
+    bt_status status = text ? run_passes(ctx, module, text, out) : bt_no_memory();
+    bt_arena_release(scratch, mark);
+    return status;
 }

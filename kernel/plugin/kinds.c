@@ -11,6 +11,7 @@
 #include <baton/importer.h>
 #include <baton/target.h>
 
+#include "pass/call_pattern.h"
 #include "plugin/kinds.h"
 
 const bt__shape bt__text_shape = { .kinds = BT__JSON_STRING };
@@ -327,15 +328,14 @@ static json_t *describe_compiler(const void *row)
     return item ? bt__describe_end(item, put_options(item, compiler->options)) : NULL;
 }
 
-/* Of compilers and of targets. */
-static const bt__shape_field optioned_fields[] = {
+static const bt__shape_field compiler_fields[] = {
     { "name", &bt__name_shape, 1 },
     { "doc", &bt__doc_shape, 1 },
     { "options", &bt__schema_shape, 0 },
     { 0 },
 };
-static const bt__shape optioned_shape = { .kinds = BT__JSON_OBJECT,
-                                          .fields = optioned_fields };
+static const bt__shape compiler_shape = { .kinds = BT__JSON_OBJECT,
+                                          .fields = compiler_fields };
 
 /* ---- targets ---- */
 
@@ -352,6 +352,29 @@ static const bt_attr *schema_of_target(const void *row, size_t *nbytes)
     return target->options;
 }
 
+/* Patterns as a list of texts in the manifest, so that a target's claims are known without
+ * opening it. */
+static int put_patterns(json_t *item, const char *const *patterns)
+{
+    json_t *list = patterns ? json_array() : NULL;
+    int ok = !patterns || list;
+    for (; ok && patterns && *patterns; patterns++)
+        ok = json_array_append_new(list, json_string(*patterns)) == 0;
+    ok = ok && (!list || json_object_set(item, "patterns", list) == 0);
+    json_decref(list);
+    return ok;
+}
+
+static const char *check_patterns(bt_arena *arena, const char *const *patterns)
+{
+    for (; patterns && *patterns; patterns++) {
+        const char *fault = bt__call_pattern_fault(arena, *patterns);
+        if (fault)
+            return bt__say(arena, "pattern %s: %s", *patterns, fault);
+    }
+    return NULL;
+}
+
 static const char *check_target(bt_arena *arena, const void *row)
 {
     const bt_target *target = row;
@@ -366,6 +389,8 @@ static const char *check_target(bt_arena *arena, const void *row)
                                              : NULL;
     if (!fault && missing)
         fault = bt__say(arena, "%s is missing", missing);
+    if (!fault)
+        fault = check_patterns(arena, target->patterns);
     return fault ? fault
                  : bt__schema_check(arena, target->options, target->options_nbytes);
 }
@@ -374,8 +399,22 @@ static json_t *describe_target(const void *row)
 {
     const bt_target *target = row;
     json_t *item = bt__describe_head(target->name, target->doc);
-    return item ? bt__describe_end(item, put_options(item, target->options)) : NULL;
+    return item ? bt__describe_end(item, put_options(item, target->options) &&
+                                             put_patterns(item, target->patterns))
+                : NULL;
 }
+
+static const bt__shape patterns_shape = { .kinds = BT__JSON_LIST,
+                                          .items = &bt__text_shape };
+static const bt__shape_field target_fields[] = {
+    { "name", &bt__name_shape, 1 },
+    { "doc", &bt__doc_shape, 1 },
+    { "options", &bt__schema_shape, 0 },
+    { "patterns", &patterns_shape, 0 },
+    { 0 },
+};
+static const bt__shape target_shape = { .kinds = BT__JSON_OBJECT,
+                                        .fields = target_fields };
 
 /* ---- pipelines: files beside the manifest ---- */
 
@@ -466,7 +505,7 @@ static const bt__kind kinds[] = {
       .interface_name = "baton.compiler/1",
       .nbytes = sizeof(bt_compiler),
       .least = sizeof(bt_compiler),
-      .shape = &optioned_shape,
+      .shape = &compiler_shape,
       .copy = copy_compiler,
       .schema = schema_of_compiler,
       .check = check_compiler,
@@ -476,7 +515,7 @@ static const bt__kind kinds[] = {
       .interface_name = "baton.target/1",
       .nbytes = sizeof(bt_target),
       .least = sizeof(bt_target),
-      .shape = &optioned_shape,
+      .shape = &target_shape,
       .copy = copy_target,
       .schema = schema_of_target,
       .check = check_target,
@@ -515,7 +554,8 @@ static const bt__shape facets_shape = LIST_OF(bt__facet_shape);
 static const bt__shape passes_shape = LIST_OF(pass_shape);
 static const bt__shape executors_shape = LIST_OF(executor_shape);
 static const bt__shape importers_shape = LIST_OF(importer_shape);
-static const bt__shape optioned_list_shape = LIST_OF(optioned_shape);
+static const bt__shape compilers_shape = LIST_OF(compiler_shape);
+static const bt__shape targets_shape = LIST_OF(target_shape);
 static const bt__shape pipelines_shape = LIST_OF(pipeline_shape);
 static const bt__shape_field other_fields[] = { { "name", &bt__name_shape, 1 }, { 0 } };
 static const bt__shape other_shape = { .kinds = BT__JSON_OBJECT, .fields = other_fields };
@@ -528,8 +568,8 @@ static const bt__shape_field provides_fields[] = {
     { "analyses", &heads_shape, 0 },
     { "executors", &executors_shape, 0 },
     { "importers", &importers_shape, 0 },
-    { "compilers", &optioned_list_shape, 0 },
-    { "targets", &optioned_list_shape, 0 },
+    { "compilers", &compilers_shape, 0 },
+    { "targets", &targets_shape, 0 },
     { "pipelines", &pipelines_shape, 0 },
     { 0 },
 };

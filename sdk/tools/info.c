@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <baton/compute.h>
-
+#include "call_cost.h"
 #include "import_options.h"
+#include "info_targets.h"
 #include "verbs.h"
 
 struct count {
@@ -38,64 +38,6 @@ static bt_status count_const(struct survey *s, const bt_value *value)
     return bt_map_put(&s->consts, tensor, s) ? NULL : bt_no_memory();
 }
 
-/* Tensors of an argument's type that hold nothing: costs read extents only. */
-typedef bt_vec(bt_tensor *) tensor_list;
-
-static int add_shape(struct survey *s, const bt_type *type, tensor_list *out,
-                     bt_status *status)
-{
-    static int64_t nothing[1]; /* aligned for any element */
-    uint32_t rank;
-    int64_t dims[BT_MAX_RANK];
-    bt_tensor *tensor;
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
-        if (!add_shape(s, tuple->at[i], out, status))
-            return 0;
-    }
-    if (tuple)
-        return 1;
-    if (!bt_tensor_dtype(type) || !bt_tensor_static(type, &rank, dims))
-        return 0;
-    *status =
-        bt_tensor_wrap(s->tool->ctx, bt_tensor_dtype(type), rank, dims, nothing, &tensor);
-    if (*status)
-        return 0;
-    if (BT_PUSH(s->arena, out, tensor))
-        return 1;
-    bt_tensor_unref(tensor);
-    *status = bt_no_memory();
-    return 0;
-}
-
-/* -1 where the extents are not all known, or no formula tells. */
-static bt_status call_cost(struct survey *s, const bt_call *call, int64_t *out)
-{
-    bt_ctx *ctx = s->tool->ctx;
-    const bt_type **types = BT_NEWS(s->arena, const bt_type *, call->narg);
-    tensor_list in = { 0 };
-    bt_status status = types ? NULL : bt_no_memory();
-    bt_compute *compute = NULL;
-    int known = !status && !(call->base.type->has & (BT_HAS_VAR | BT_HAS_OPAQUE));
-    *out = -1;
-    for (uint32_t i = 0; known && i < call->narg; i++) {
-        types[i] = call->args[i]->type;
-        known = add_shape(s, types[i], &in, &status);
-    }
-    bt_formula_call formula = { .op = call->op,
-                                .attrs = call->attrs,
-                                .narg = call->narg,
-                                .args = types,
-                                .result = call->base.type };
-    if (known && !call->op->eval && !bt_compute_create(ctx, &formula, &compute) &&
-        bt_compute_cost(ctx, compute, in.len, (const bt_tensor *const *)in.at, out))
-        *out = -1;
-    bt_compute_destroy(compute);
-    for (uint32_t i = 0; i < in.len; i++)
-        bt_tensor_unref(in.at[i]);
-    return status;
-}
-
 static bt_status count_call(struct survey *s, const bt_call *call)
 {
     const char *name = call->op->name;
@@ -108,7 +50,7 @@ static bt_status count_call(struct survey *s, const bt_call *call)
         count->name = name;
     }
     count->n++;
-    BT_TRY(call_cost(s, call, &cost));
+    BT_TRY(call_cost(s->tool->ctx, s->arena, call, &cost));
     if (cost < 0)
         s->nunknown += !call->op->eval;
     else if (!bt_add_int64(count->multiply_adds, cost, &count->multiply_adds) ||
@@ -167,18 +109,6 @@ static bt_status count_module(struct survey *s, const bt_global *entry)
 
 /* ---- printing ---- */
 
-/* 1234567 as "1.23 M". */
-static void print_scaled(double value)
-{
-    static const char *const units[] = { "", " k", " M", " G", " T", " P" };
-    uint32_t unit = 0;
-    while (value >= 1000 && unit + 1 < BT_COUNT(units)) {
-        value /= 1000;
-        unit++;
-    }
-    printf(unit ? "%.3g%s" : "%.0f%s", value, units[unit]);
-}
-
 static int print_type(struct survey *s, const bt_type *type)
 {
     bt_text text;
@@ -229,6 +159,7 @@ static int by_count(const void *a, const void *b)
 static int print_operators(struct survey *s)
 {
     uint32_t n = s->counts.len;
+    char text[SCALED_NBYTES];
     const struct count **rows = BT_NEWS(s->arena, const struct count *, n);
     int width = 8;
     if (!rows)
@@ -242,7 +173,7 @@ static int print_operators(struct survey *s)
     for (uint32_t i = 0; i < n; i++) {
         printf("%-*s  %6llu  ", width, rows[i]->name, (unsigned long long)rows[i]->n);
         if (rows[i]->multiply_adds)
-            print_scaled((double)rows[i]->multiply_adds);
+            fputs(scaled((double)rows[i]->multiply_adds, text), stdout);
         putchar('\n');
     }
     return EXIT_OK;
@@ -250,6 +181,7 @@ static int print_operators(struct survey *s)
 
 static int print_survey(struct survey *s, const bt_global *entry)
 {
+    char text[SCALED_NBYTES];
     for (uint32_t i = 0; i < s->module->attrs.n; i++) {
         const bt_dict_entry *row = &s->module->attrs.at[i];
         printf("%-16s ", row->name);
@@ -264,9 +196,9 @@ static int print_survey(struct survey *s, const bt_global *entry)
     if (code)
         return code;
     printf("bindings         %llu\nparameters       ", (unsigned long long)s->nbinding);
-    print_scaled((double)s->nparameter);
+    fputs(scaled((double)s->nparameter, text), stdout);
     printf(" (%llu bytes)\nmultiply-adds    ", (unsigned long long)s->nparameter_bytes);
-    print_scaled((double)s->multiply_adds);
+    fputs(scaled((double)s->multiply_adds, text), stdout);
     if (s->nunknown)
         printf(" and those of %u calls with symbolic shapes", s->nunknown);
     putchar('\n');
@@ -348,7 +280,9 @@ static int run(struct tool *tool)
     status = bt_module_entry(tool->ctx, typed, option_value(tool, "entry"), &entry);
     if (!status)
         status = count_module(&s, entry);
+    const char *targets = option_value(tool, "target");
     int code = status                       ? tool_fail(tool, status)
+               : targets                    ? print_targets(tool, typed, entry, targets)
                : option_value(tool, "json") ? print_json(&s, entry)
                                             : print_survey(&s, entry);
     bt_module_unref(typed);
@@ -357,6 +291,8 @@ static int run(struct tool *tool)
 
 static const struct option options[] = {
     { "entry", 0, "FUNCTION", "function to describe (default: main, or the only one)" },
+    { "target", 0, "NAME[,NAME]",
+      "who computes what, compiled for these targets in order of preference" },
     IMPORT_OPTIONS,
     { "json", 0, NULL, "print one JSON object" },
     { 0 },

@@ -174,8 +174,8 @@ const struct verb verb_plugin = {
                "check ID [OP]           whether a plugin agrees with its manifest and its operators (OP: one)\n"
                "                        do what they say: each is typed and run on the cases that it states\n"
                "                        (BT_CASES); exit code 1 where one fails\n"
-               "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, relation or pass;\n"
-               "                        with --source one that Baton compiles when it uses it",
+               "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, relation, pass or\n"
+               "                        target; with --source one that Baton compiles when it uses it",
     // clang-format on
     .options = options,
     .run = run,

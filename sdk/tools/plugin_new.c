@@ -11,12 +11,12 @@
 
 /* What stands for @word@ in a template. */
 struct words {
-    const char *name;  /* of the operator, relation or pass: example.swish */
+    const char *name;  /* of the operator, relation, pass or target: example.swish */
     const char *ident; /* its last part as C and files have it: swish */
     const char *id;    /* of the plugin */
 };
 
-static const char *const kinds[] = { "op", "relation", "pass" };
+static const char *const kinds[] = { "op", "relation", "pass", "target" };
 
 static int fail_io(struct tool *tool, const char *path, const char *what)
 {
@@ -180,7 +180,8 @@ int plugin_new(struct tool *tool)
         known |= strcmp(kind, kinds[i]) == 0;
     if (!known)
         return tool_usage(
-            tool, "there is no template for %s; there are op, relation and pass", kind);
+            tool, "there is no template for %s; there are op, relation, pass and target",
+            kind);
     if (!is_name(tool->args[2]))
         return tool_usage(
             tool, "%s is no name: letters, digits and . _ -, beginning with a letter",

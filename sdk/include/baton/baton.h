@@ -28,7 +28,10 @@ typedef struct bt_program_options {
     const char *pipeline;
     int32_t level;           /* opt level plus one; 0: the pipeline's own */
     const char *const *dims; /* "n=4", NULL-terminated */
-    const char *target;      /* that conditions of the pipeline ask for; NULL: "interp" */
+    /* Targets, for executors of compiled programs: "cpu", or "npu, cpu{threads=2}" in
+     * order of preference, where the last gets what is left. Its name is what conditions
+     * of the pipeline ask for. NULL: "reference"; "interp" for conditions. */
+    const char *target;
     const char *const *fixed; /* "axes=[1, 2]": inputs of a foreign model that are
                                  constants; NULL-terminated */
 } bt_program_options;

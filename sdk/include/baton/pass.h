@@ -136,6 +136,36 @@ BT_API bt_status bt_rewrite_inline_func(bt_rewrite *, const bt_func *, uint32_t 
                                         const bt_value *const *args,
                                         const bt_value **out) BT_MUST_USE;
 
+/* ---- patterns of calls ---- */
+
+/* What computes something, as text: "nn.relu?(nn.bias_add(nn.dense(*, *), b))".
+ *     op(...)      a call of an operator, with as many arguments; root of every pattern
+ *     op|op(...)   of one of several
+ *     op?(a, ...)  a call that may be absent; `a` then stands for it
+ *     *            any value
+ *     const        a constant
+ *     b            any value, the same wherever the name stands in the pattern
+ * Attributes and types are left to who asks for the match. */
+typedef struct bt_call_pattern bt_call_pattern; /* lives in the arena */
+/* errors  BT_ERR_SYNTAX, also beyond 64 calls and names, 16 arguments of one call, 12
+ *         calls that may be absent */
+BT_API bt_status bt_call_pattern_parse(bt_ctx *, bt_arena *, const char *text,
+                                       const bt_call_pattern **out) BT_MUST_USE;
+typedef struct bt_call_match {
+    uint32_t nmember;               /* 0: no match */
+    const bt_value *const *members; /* the calls, each once, operands first */
+    /* What stands for *, const and names, each value once, in order of the pattern; but
+     * constants of one element that stand for `const` are part of what is computed. */
+    uint32_t noperand;
+    const bt_value *const *operands;
+} bt_call_match;
+/* Matches from `root` on; `takes` says which calls may be part of it. Calls that may be
+ * absent are taken for present where they match. What is matched lives in the arena. */
+BT_API bt_status bt_call_pattern_match(bt_arena *, const bt_call_pattern *,
+                                       const bt_value *root,
+                                       int (*takes)(void *state, const bt_call *),
+                                       void *state, bt_call_match *out) BT_MUST_USE;
+
 /* ---- pipelines ---- */
 
 typedef struct bt_pipeline bt_pipeline;

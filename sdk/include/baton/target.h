@@ -132,6 +132,11 @@ BT_API uint32_t bt_targets_find(uint32_t n, const bt_target_use *, const char *t
 
 /* ---- compiling for them ---- */
 
+/* Puts calls that are computed together into primitive functions: what targets of the list
+ * claim (pass partition), then the rest (pass fuse-ops). */
+BT_API bt_status bt_fuse(bt_ctx *, const bt_module *typed, const char *targets,
+                         bt_module **out) BT_MUST_USE;
+
 /* A kernel of a compiled module. */
 typedef struct bt_compiled_code {
     const char *name;

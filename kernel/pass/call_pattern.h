@@ -1,0 +1,10 @@
+/* Patterns of calls, where there is no context. */
+#ifndef PASS_CALL_PATTERN_H
+#define PASS_CALL_PATTERN_H
+
+#include <baton/pass.h>
+
+/* What is wrong with a pattern's text; NULL: nothing. */
+const char *bt__call_pattern_fault(bt_arena *, const char *text);
+
+#endif

@@ -1,0 +1,453 @@
+/*
+ * partition: give targets what they claim by patterns.
+ *     before
+ *         def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(10, 8), float32], %b: Tensor[(10), float32]) {
+ *             %0 = nn.dense(%x, %w);
+ *             %1 = add(%0, %b);
+ *             %2 = nn.relu(%1);
+ *             nn.softmax(%2)
+ *         }
+ *     after, with {targets="null, reference"}
+ *         def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(10, 8), float32], %b: Tensor[(10), float32]) {
+ *             %0 = @null_nn_dense_add_nn_relu(%x, %w, %b);
+ *             nn.softmax(%0)
+ *         }
+ *         def @null_nn_dense_add_nn_relu(%p0: Tensor[(4, 8), float32], %p1: Tensor[(10, 8), float32],
+ *                                        %p2: Tensor[(10), float32], primitive=1, target="null") {
+ *             %0 = nn.dense(%p0, %p1);
+ *             %1 = add(%0, %p2);
+ *             nn.relu(%1)
+ *         }
+ * Comes before fuse-ops, which leaves these calls alone. A match of a pattern becomes a
+ * primitive function of the target where the target supports it, no value inside is used
+ * outside, and all in it may be part of a primitive function. Its parameters are what
+ * stands for *, const and names, in the pattern's order. Of the matches of one target
+ * those with more calls come first; a smaller one that shares calls with them gives way.
+ * A target keeps what it has taken from those after it in the list, unless one of them
+ * claims all of it, and more or less, and is faster; nor does it take what the last one,
+ * which computes the rest, supports and is faster at. Who is faster say the targets' costs,
+ * where both have one, beyond the doubt that they state. What a target refuses is told as
+ * a remark.
+ * needs    effects
+ * option   targets   in order of preference, as in "npu, cpu{threads=2}"
+ * source   Relay's MergeComposite and AnnotateTarget
+ */
+#include <stdlib.h>
+
+#include <baton/op.h>
+#include <baton/target.h>
+
+#include "primitives.h"
+
+struct options {
+    const char *targets;
+};
+
+static const bt_attr options[] = {
+    BT_ATTR(struct options, targets, STRING, "",
+            "targets in order of preference: \"npu, cpu{threads=2}\""),
+    { 0 },
+};
+
+/* A match of a pattern of a target. */
+struct claim {
+    uint32_t target;
+    uint32_t position; /* of the root in its block */
+    struct primitive_group group;
+    struct primitive made;
+    bt_cost cost;
+    int is_taken;
+};
+
+struct pattern_list {
+    bt_vec(const bt_call_pattern *) list;
+};
+
+struct partitioner {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    uint32_t ntarget;
+    bt_target_use *targets;
+    struct pattern_list *patterns; /* by target */
+    /* Of the block at hand: */
+    const struct primitives *primitives;
+    bt_map positions; /* binding -> its position, from 1 */
+    bt_map uses;      /* binding -> how often it is used, in inner blocks too */
+    bt_map owners;    /* binding -> the claim that has taken it */
+    bt_vec(struct claim *) claims;
+};
+
+/* ---- uses ---- */
+
+static bt_status add_use(struct partitioner *p, const bt_value *value)
+{
+    uintptr_t n = (uintptr_t)bt_map_find(&p->uses, value);
+    if (!bt_map_find(&p->positions, value))
+        return NULL;
+    return bt_map_put(&p->uses, value, (void *)(n + 1)) ? NULL : bt_no_memory();
+}
+
+static bt_status count_uses(struct partitioner *p, const bt_block *block)
+{
+    bt_vec(const bt_block *) queue = { 0 };
+    if (!BT_PUSH(p->arena, &queue, block))
+        return bt_no_memory();
+    while (queue.len) {
+        block = queue.at[--queue.len];
+        BT_TRY(add_use(p, block->result));
+        for (uint32_t i = 0; i < block->nbinding; i++) {
+            const bt_value *value = block->bindings[i];
+            for (uint32_t k = 0; k < bt_value_noperand(value); k++)
+                BT_TRY(add_use(p, bt_value_operand(value, k)));
+            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
+                if (!BT_PUSH(p->arena, &queue, bt_value_region(value, k)))
+                    return bt_no_memory();
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Whether what is computed inside is used inside only. */
+static int is_closed(const struct partitioner *p, const bt_call_match *match)
+{
+    for (uint32_t i = 0; i + 1 < match->nmember; i++) {
+        uintptr_t inner = 0;
+        for (uint32_t k = 0; k < match->nmember; k++) {
+            for (uint32_t j = 0; j < bt_value_noperand(match->members[k]); j++)
+                inner += bt_value_operand(match->members[k], j) == match->members[i];
+        }
+        if (inner != (uintptr_t)bt_map_find(&p->uses, match->members[i]))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- matches ---- */
+
+static int takes(void *state, const bt_call *call)
+{
+    const struct partitioner *p = state;
+    return bt_map_find(&p->positions, call) &&
+           primitives_can_have(p->primitives, &call->base);
+}
+
+static uintptr_t position_of(const struct partitioner *p, const bt_value *value)
+{
+    return (uintptr_t)bt_map_find(&p->positions, value);
+}
+
+/* In order of the block; there are few. */
+static void sort_members(const struct partitioner *p, uint32_t n,
+                         const bt_value **members)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        for (uint32_t k = i;
+             k > 0 && position_of(p, members[k - 1]) > position_of(p, members[k]); k--) {
+            const bt_value *swap = members[k];
+            members[k] = members[k - 1];
+            members[k - 1] = swap;
+        }
+    }
+}
+
+static int has_same(const struct claim *a, const struct claim *b)
+{
+    int same = a->target == b->target && a->group.nmember == b->group.nmember;
+    for (uint32_t i = 0; same && i < a->group.nmember; i++)
+        same = a->group.members[i] == b->group.members[i];
+    return same;
+}
+
+static bt_status add_claim(struct partitioner *p, uint32_t target,
+                           const bt_call_match *match)
+{
+    struct claim *claim = BT_NEW(p->arena, struct claim);
+    const bt_value **members = BT_NEWS(p->arena, const bt_value *, match->nmember);
+    if (!claim || !members)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < match->nmember; i++)
+        members[i] = match->members[i];
+    sort_members(p, match->nmember, members);
+    claim->target = target;
+    claim->position = (uint32_t)position_of(p, members[match->nmember - 1]);
+    claim->group = (struct primitive_group){ .prefix = p->targets[target].target->name,
+                                             .target = p->targets[target].text,
+                                             .nmember = match->nmember,
+                                             .members = members,
+                                             .nparam = match->noperand,
+                                             .params = match->operands };
+    for (uint32_t i = p->claims.len; i-- > 0;) {
+        const struct claim *other = p->claims.at[i];
+        if (other->target != target || other->position != claim->position)
+            break;
+        if (has_same(other, claim))
+            return NULL;
+    }
+    return BT_PUSH(p->arena, &p->claims, claim) ? NULL : bt_no_memory();
+}
+
+static bt_status find_claims(struct partitioner *p, const bt_block *block)
+{
+    for (uint32_t t = 0; t < p->ntarget; t++) {
+        for (uint32_t i = 0; i < block->nbinding; i++) {
+            for (uint32_t k = 0; k < p->patterns[t].list.len; k++) {
+                bt_call_match match;
+                BT_TRY(bt_call_pattern_match(p->arena, p->patterns[t].list.at[k],
+                                             block->bindings[i], takes, p, &match));
+                if (match.nmember && is_closed(p, &match))
+                    BT_TRY(add_claim(p, t, &match));
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ---- choosing ---- */
+
+static int before(const void *a, const void *b)
+{
+    const struct claim *x = *(struct claim *const *)a, *y = *(struct claim *const *)b;
+    if (x->target != y->target)
+        return x->target < y->target ? -1 : 1;
+    if (x->group.nmember != y->group.nmember)
+        return x->group.nmember > y->group.nmember ? -1 : 1;
+    return x->position < y->position ? -1 : x->position > y->position;
+}
+
+static double trust(bt_cost cost)
+{
+    return cost.confidence > 0 ? (cost.confidence < 1 ? cost.confidence : 1) : 0;
+}
+
+static int is_faster(bt_cost a, bt_cost b)
+{
+    double doubted = b.ns * (trust(a) < trust(b) ? trust(a) : trust(b));
+    return a.ns >= 0 && a.ns < doubted;
+}
+
+/* Whether the claim has all that an owner of its parts has. */
+static int covers(const struct partitioner *p, const struct claim *claim,
+                  const struct claim *owner)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < claim->group.nmember; i++)
+        n += bt_map_find(&p->owners, claim->group.members[i]) == owner;
+    return n == owner->group.nmember;
+}
+
+/* Whether a claim is worth a question: nobody has its parts, or targets before it whose
+ * all it covers, and the costs may tell. */
+static int is_open(const struct partitioner *p, const struct claim *claim)
+{
+    for (uint32_t i = 0; i < claim->group.nmember; i++) {
+        const struct claim *owner = bt_map_find(&p->owners, claim->group.members[i]);
+        if (owner &&
+            (owner->target == claim->target || !p->targets[owner->target].target->cost ||
+             !p->targets[claim->target].target->cost || !covers(p, claim, owner)))
+            return 0;
+    }
+    return 1;
+}
+
+static bt_status tell(struct partitioner *p, const struct claim *claim, const char *what,
+                      const char *why)
+{
+    bt_text text;
+    bt_text_init(&text, p->arena);
+    bt_text_addf(&text, "target %s %s ", claim->group.target, what);
+    for (uint32_t i = 0; i < claim->group.nmember; i++)
+        bt_text_addf(&text, "%s%s", i ? " + " : "",
+                     bt_as_call(claim->group.members[i])->op->name);
+    bt_text_addf(&text, ": %s", why);
+    const char *message = bt_text_get(&text);
+    if (!message)
+        return bt_no_memory();
+    const bt_value *root = claim->group.members[claim->group.nmember - 1];
+    bt_remark(p->ctx, BT_REMARK_DETAIL,
+              bt_fail_at(p->ctx, BT_ERR_UNSUPPORTED, root->type->store, root->span, "%s",
+                         message));
+    return NULL;
+}
+
+/* *refusal: NULL, or why it does not take the function. */
+static bt_status ask(struct partitioner *p, uint32_t target, const bt_func *func,
+                     bt_status *refusal)
+{
+    const bt_target_use *use = &p->targets[target];
+    bt_status said =
+        use->target->supports ? use->target->supports(p->ctx, use->instance, func) : NULL;
+    *refusal = said;
+    return said && said->code != BT_ERR_UNSUPPORTED ? said : NULL;
+}
+
+/* Whether the last target would be faster at it. */
+static bt_status is_better_left(struct partitioner *p, const struct claim *claim,
+                                int *out)
+{
+    uint32_t last = p->ntarget - 1;
+    const bt_target_use *use = &p->targets[last];
+    bt_status refusal;
+    bt_cost cost = { 0 };
+    *out = 0;
+    if (claim->target == last || !use->target->cost ||
+        !p->targets[claim->target].target->cost)
+        return NULL;
+    BT_TRY(ask(p, last, claim->made.func, &refusal));
+    if (refusal)
+        return NULL;
+    BT_TRY(use->target->cost(p->ctx, use->instance, claim->made.func, &cost));
+    *out = is_faster(cost, claim->cost);
+    return NULL;
+}
+
+static bt_status take(struct partitioner *p, struct claim *claim)
+{
+    for (uint32_t i = 0; i < claim->group.nmember; i++) {
+        struct claim *owner = bt_map_find(&p->owners, claim->group.members[i]);
+        if (owner)
+            owner->is_taken = 0;
+        if (!bt_map_put(&p->owners, claim->group.members[i], claim))
+            return bt_no_memory();
+    }
+    claim->is_taken = 1;
+    return NULL;
+}
+
+static int beats_owners(const struct partitioner *p, const struct claim *claim)
+{
+    for (uint32_t i = 0; i < claim->group.nmember; i++) {
+        const struct claim *owner = bt_map_find(&p->owners, claim->group.members[i]);
+        if (owner && !is_faster(claim->cost, owner->cost))
+            return 0;
+    }
+    return 1;
+}
+
+static bt_status consider(struct partitioner *p, struct primitives *primitives,
+                          struct claim *claim)
+{
+    const bt_target_use *use = &p->targets[claim->target];
+    bt_status refusal;
+    int is_left;
+    if (!is_open(p, claim))
+        return NULL;
+    BT_TRY(primitives_build(primitives, &claim->group, &claim->made));
+    BT_TRY(ask(p, claim->target, claim->made.func, &refusal));
+    if (refusal)
+        return tell(p, claim, "refuses", refusal->message);
+    if (use->target->cost)
+        BT_TRY(use->target->cost(p->ctx, use->instance, claim->made.func, &claim->cost));
+    BT_TRY(is_better_left(p, claim, &is_left));
+    if (is_left)
+        return tell(p, claim, "could compute", "the last target is faster");
+    return beats_owners(p, claim) ? take(p, claim) : NULL;
+}
+
+static bt_status partition_block(void *state, struct primitives *primitives,
+                                 const bt_block *block)
+{
+    struct partitioner *p = state;
+    p->primitives = primitives;
+    p->claims.len = 0;
+    bt_map_init(&p->positions, p->arena, 0);
+    bt_map_init(&p->uses, p->arena, 0);
+    bt_map_init(&p->owners, p->arena, 0);
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        if (!bt_map_put(&p->positions, block->bindings[i], (void *)(uintptr_t)(i + 1)))
+            return bt_no_memory();
+    }
+    BT_TRY(count_uses(p, block));
+    BT_TRY(find_claims(p, block));
+    if (p->claims.len)
+        qsort(p->claims.at, p->claims.len, sizeof(*p->claims.at), before);
+    for (uint32_t i = 0; i < p->claims.len; i++)
+        BT_TRY(consider(p, primitives, p->claims.at[i]));
+    for (uint32_t i = 0; i < p->claims.len; i++) {
+        const struct claim *claim = p->claims.at[i];
+        if (claim->is_taken)
+            BT_TRY(primitives_add(primitives, &claim->group, &claim->made));
+    }
+    return NULL;
+}
+
+/* ---- the pass ---- */
+
+static bt_status read_patterns(struct partitioner *p, uint32_t *n)
+{
+    p->patterns = BT_NEWS(p->arena, struct pattern_list, p->ntarget);
+    if (!p->patterns)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < p->ntarget; i++) {
+        const char *const *texts = p->targets[i].target->patterns;
+        for (; texts && *texts; texts++, ++*n) {
+            const bt_call_pattern *pattern;
+            BT_TRY(bt_call_pattern_parse(p->ctx, p->arena, *texts, &pattern));
+            if (!BT_PUSH(p->arena, &p->patterns[i].list, pattern))
+                return bt_no_memory();
+        }
+    }
+    return NULL;
+}
+
+static bt_status partition(struct partitioner *p, bt_pass_call *call, bt_module **out)
+{
+    uint32_t n = 0;
+    BT_TRY(read_patterns(p, &n));
+    if (n)
+        return primitives_run(p->ctx, call, partition_block, p, out);
+    *out = bt_module_ref(call->module);
+    return NULL;
+}
+
+static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    const struct options *o = call->options;
+    struct partitioner p = { .ctx = ctx, .arena = call->scratch };
+    if (!*o->targets) {
+        *out = bt_module_ref(call->module);
+        return NULL;
+    }
+    BT_TRY(bt_targets_open(ctx, p.arena, o->targets, &p.ntarget, &p.targets));
+    bt_status status = partition(&p, call, out);
+    bt_targets_close(p.ntarget, p.targets);
+    return status;
+}
+
+static const bt_pass passes[] = {
+    {
+        .name = "partition",
+        .doc = "Give targets what they claim by patterns.\n"
+               "before\n"
+               "    def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(10, 8), float32], "
+               "%b: Tensor[(10), float32]) {\n"
+               "        %0 = nn.dense(%x, %w);\n"
+               "        %1 = add(%0, %b);\n"
+               "        %2 = nn.relu(%1);\n"
+               "        nn.softmax(%2)\n"
+               "    }\n"
+               "after, with {targets=\"null, reference\"}\n"
+               "    def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(10, 8), float32], "
+               "%b: Tensor[(10), float32]) {\n"
+               "        %0 = @null_nn_dense_add_nn_relu(%x, %w, %b);\n"
+               "        nn.softmax(%0)\n"
+               "    }\n"
+               "    def @null_nn_dense_add_nn_relu(%p0: Tensor[(4, 8), float32], "
+               "%p1: Tensor[(10, 8), float32],\n"
+               "                                   %p2: Tensor[(10), float32], "
+               "primitive=1, target=\"null\") {\n"
+               "        %0 = nn.dense(%p0, %p1);\n"
+               "        %1 = add(%0, %p2);\n"
+               "        nn.relu(%1)\n"
+               "    }",
+        .level = 1,
+        .needs = "effects",
+        .keeps = "*",
+        .options = options,
+        .options_nbytes = sizeof(struct options),
+        .run = run,
+    },
+    { 0 },
+};
+
+const bt_table bt_passes_partition[] = { BT_PASSES(passes), { 0 } };

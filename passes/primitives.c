@@ -1,0 +1,382 @@
+/* Primitive functions: built, named, and called in place of what they compute. */
+#include "primitives.h"
+
+#include <stdio.h>
+
+#include <baton/op.h>
+
+enum { NAME_MOST = 96, NSLOT = 1 << 12 };
+
+/* A primitive function, among those of equal hash. */
+struct known_primitive {
+    const bt_func *func;
+    const char *name;
+    struct known_primitive *next;
+};
+
+/* A binding that goes: into the call of `name` at the group's root. */
+struct member {
+    const char *name; /* of a root; NULL of the others */
+    uint32_t narg;
+    const bt_value *const *args; /* old values */
+    uint32_t nmember;
+    const bt_value *const *members;
+};
+
+/* ---- what can be part of one ---- */
+
+static int is_static(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    if (!tuple)
+        return bt_tensor_static(type, &rank, dims) &&
+               bt_dtype_is_stored(bt_tensor_dtype(type));
+    for (uint32_t i = 0; i < tuple->n; i++) {
+        if (!is_static(tuple->at[i]))
+            return 0;
+    }
+    return 1;
+}
+
+int primitives_can_have(const struct primitives *p, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    if (call && (call->callee_kind != BT_CALLEE_OP || call->ncheck ||
+                 bt_effects_of(p->effects, value) & BT_EFFECT_UNMERGED))
+        return 0;
+    if (!call && value->kind != BT_VALUE_TUPLE && value->kind != BT_VALUE_PROJ)
+        return 0;
+    for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
+        if (!is_static(bt_value_operand(value, i)->type))
+            return 0;
+    }
+    return is_static(value->type);
+}
+
+/* ---- building ---- */
+
+typedef bt_vec(const bt_value *) value_list;
+
+/* Scalars stay inside: they are part of what is computed. */
+static int is_inside(const bt_value *operand)
+{
+    const bt_tensor *t = bt_const_tensor(operand);
+    return t && t->nelem == 1;
+}
+
+struct making {
+    struct primitives *p;
+    bt_builder *b;
+    bt_map values; /* old -> new */
+    value_list args;
+    bt_vec(const bt_param *) params;
+    bt_text name;
+};
+
+static bt_status add_param(struct making *m, const bt_value *old, const bt_value **out)
+{
+    char name[16];
+    const bt_param *param;
+    snprintf(name, sizeof(name), "p%u", m->args.len);
+    BT_TRY(bt_build_param(m->b, name, old->type, &param));
+    *out = &param->base;
+    return BT_PUSH(m->p->arena, &m->args, old) &&
+                   BT_PUSH(m->p->arena, &m->params, param) &&
+                   bt_map_put(&m->values, old, (void *)(uintptr_t)param)
+               ? NULL
+               : bt_no_memory();
+}
+
+static bt_status map_operand(struct making *m, const bt_value *old, const bt_value **out)
+{
+    *out = bt_map_find(&m->values, old);
+    if (!*out && is_inside(old))
+        *out = old;
+    return *out ? NULL : add_param(m, old, out);
+}
+
+static bt_status map_operands(struct making *m, const bt_value *value,
+                              const bt_value ***out)
+{
+    uint32_t n = bt_value_noperand(value);
+    *out = BT_NEWS(m->p->arena, const bt_value *, n);
+    if (!*out)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(map_operand(m, bt_value_operand(value, i), &(*out)[i]));
+    return NULL;
+}
+
+static void add_word(bt_text *text, const char *word)
+{
+    for (const char *c = word; *c; c++) {
+        int is_plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+                       (*c >= '0' && *c <= '9');
+        bt_text_add(text, is_plain ? c : "_", 1);
+    }
+}
+
+static void add_name(struct making *m, const bt_call *call)
+{
+    if (!call || m->name.len > NAME_MOST)
+        return;
+    bt_text_add(&m->name, "_", 1);
+    add_word(&m->name, call->op->name);
+}
+
+/* Parameters first: the block cannot begin before they are known. */
+static bt_status find_params(struct making *m, const struct primitive_group *group)
+{
+    bt_map inside;
+    const bt_value *param;
+    bt_map_init(&inside, m->p->arena, 0);
+    for (uint32_t i = 0; i < group->nparam; i++)
+        BT_TRY(add_param(m, group->params[i], &param));
+    for (uint32_t i = 0; i < group->nmember; i++) {
+        for (uint32_t k = 0; k < bt_value_noperand(group->members[i]); k++) {
+            const bt_value *operand = bt_value_operand(group->members[i], k);
+            if (!bt_map_find(&inside, operand))
+                BT_TRY(map_operand(m, operand, &param));
+        }
+        if (!bt_map_put(&inside, group->members[i], m))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+static bt_status make_attrs(const struct making *m, const struct primitive_group *group,
+                            bt_dict_entry attrs[2], bt_dict *out)
+{
+    bt_store *store = m->p->store;
+    attrs[0] = (bt_dict_entry){ .kind = BT_DICT_INT, .i = 1 };
+    attrs[0].name = bt_name_of(store, "primitive");
+    attrs[1] = (bt_dict_entry){ .kind = BT_DICT_TEXT };
+    attrs[1].name = bt_name_of(store, "target");
+    attrs[1].text = bt_name_of(store, group->target ? group->target : "");
+    *out = (bt_dict){ .n = group->target ? 2 : 1, .at = attrs };
+    return attrs[0].name && attrs[1].name && attrs[1].text ? NULL : bt_no_memory();
+}
+
+static bt_status build_func(struct making *m, const struct primitive_group *group,
+                            const bt_func **out)
+{
+    const bt_value **operands, *value = NULL;
+    bt_func fields = { .result = group->members[group->nmember - 1]->type };
+    bt_dict_entry attrs[2];
+    BT_TRY(find_params(m, group));
+    BT_TRY(bt_block_begin(m->b, m->params.len, m->params.at));
+    for (uint32_t i = 0; i < group->nmember; i++) {
+        const bt_value *member = group->members[i];
+        BT_TRY(map_operands(m, member, &operands));
+        bt_builder_like(m->b, member);
+        bt_builder_name(m->b, NULL);
+        BT_TRY(bt_build_again(m->b, member, operands, NULL, member->type, &value));
+        if (!bt_map_put(&m->values, member, (void *)(uintptr_t)value))
+            return bt_no_memory();
+        add_name(m, bt_as_call(member));
+    }
+    BT_TRY(bt_block_end(m->b, value, &fields.block));
+    BT_TRY(make_attrs(m, group, attrs, &fields.attrs));
+    return bt_func_create(m->p->ctx, m->p->store, &fields, out);
+}
+
+bt_status primitives_build(struct primitives *p, const struct primitive_group *group,
+                           struct primitive *out)
+{
+    struct making m = { .p = p };
+    bt_map_init(&m.values, p->arena, 0);
+    bt_text_init(&m.name, p->arena);
+    add_word(&m.name, group->prefix);
+    BT_TRY(bt_builder_create(p->ctx, p->store, p->old, &m.b));
+    bt_status status = build_func(&m, group, &out->func);
+    bt_builder_destroy(m.b);
+    BT_TRY(status);
+    out->base = bt_text_get(&m.name);
+    out->narg = m.args.len;
+    out->args = m.args.at;
+    return out->base ? NULL : bt_no_memory();
+}
+
+/* ---- names ---- */
+
+/* A name that no global has: the operators', then a number. */
+static bt_status new_name(struct primitives *p, const char *base, const char **out)
+{
+    for (uint32_t i = 0;; i++) {
+        bt_text text;
+        bt_text_init(&text, p->arena);
+        bt_text_addf(&text, i ? "%s_%u" : "%s", base, i);
+        const char *name = bt_text_get(&text);
+        *out = name ? bt_name_of(p->store, name) : NULL;
+        if (!*out)
+            return bt_no_memory();
+        if (!bt_map_find(&p->names, *out) && !bt_module_find(p->old, *out))
+            return bt_map_put(&p->names, *out, p) ? NULL : bt_no_memory();
+    }
+}
+
+/* The global of a function: an equal one where there is. */
+static bt_status intern(struct primitives *p, const struct primitive *made,
+                        const char **name)
+{
+    struct known_primitive **slot = &p->known[bt_func_hash(made->func) & (NSLOT - 1)];
+    for (const struct known_primitive *k = *slot; k; k = k->next) {
+        if (bt_func_equal(bt_store_registry(p->store), k->func, made->func)) {
+            *name = k->name;
+            return NULL;
+        }
+    }
+    struct known_primitive *k = BT_NEW(p->arena, struct known_primitive);
+    if (!k)
+        return bt_no_memory();
+    BT_TRY(new_name(p, made->base, &k->name));
+    bt_func named = *made->func;
+    named.name = k->name;
+    BT_TRY(bt_func_create(p->ctx, p->store, &named, &k->func));
+    k->next = *slot;
+    *slot = k;
+    bt_global global = { .name = k->name,
+                         .kind = BT_GLOBAL_FUNC,
+                         .type = bt_func_type_of(p->store, k->func),
+                         .func = k->func };
+    *name = k->name;
+    return global.type ? bt_module_builder_set(p->module, &global, 1) : bt_no_memory();
+}
+
+bt_status primitives_add(struct primitives *p, const struct primitive_group *group,
+                         const struct primitive *made)
+{
+    struct member *root = BT_NEW(p->arena, struct member);
+    if (!root)
+        return bt_no_memory();
+    BT_TRY(intern(p, made, &root->name));
+    root->narg = made->narg;
+    root->args = made->args;
+    root->nmember = group->nmember;
+    root->members = group->members;
+    for (uint32_t i = 0; i + 1 < group->nmember; i++) {
+        struct member *inner = BT_NEW(p->arena, struct member);
+        if (!inner || !bt_map_put(&p->members, group->members[i], inner))
+            return bt_no_memory();
+    }
+    return bt_map_put(&p->members, group->members[group->nmember - 1], root)
+               ? NULL
+               : bt_no_memory();
+}
+
+/* ---- all blocks ---- */
+
+struct run {
+    struct primitives p;
+    bt_status (*group)(void *state, struct primitives *, const bt_block *);
+    void *state;
+};
+
+static int is_primitive(const bt_func *func)
+{
+    return bt_dict_find(&func->attrs, "primitive") != NULL;
+}
+
+/* Nested blocks by a queue. */
+static bt_status group_func(struct run *r, const bt_func *func)
+{
+    bt_vec(const bt_block *) queue = { 0 };
+    if (!BT_PUSH(r->p.arena, &queue, func->block))
+        return bt_no_memory();
+    while (queue.len) {
+        const bt_block *block = queue.at[--queue.len];
+        BT_TRY(r->group(r->state, &r->p, block));
+        for (uint32_t i = 0; i < block->nbinding; i++) {
+            for (uint32_t k = 0; k < bt_value_nregion(block->bindings[i]); k++) {
+                if (!BT_PUSH(r->p.arena, &queue, bt_value_region(block->bindings[i], k)))
+                    return bt_no_memory();
+            }
+        }
+    }
+    return NULL;
+}
+
+static bt_status make_primitives(struct run *r, bt_module **out)
+{
+    const bt_module *m = r->p.old;
+    BT_TRY(bt_module_builder_create(r->p.ctx, r->p.store, m, &r->p.module));
+    bt_status status = NULL;
+    for (uint32_t i = 0; !status && i < m->nglobal; i++) {
+        const bt_global *global = m->globals[i];
+        if (global->kind == BT_GLOBAL_FUNC && !is_primitive(global->func))
+            status = group_func(r, global->func);
+    }
+    if (!status)
+        return bt_module_builder_finish(r->p.module, 1, out);
+    bt_module_builder_destroy(r->p.module);
+    return status;
+}
+
+/* ---- rewriting ---- */
+
+static bt_status call_primitive(bt_rewrite *rw, const struct member *root,
+                                const bt_value **out)
+{
+    const struct run *r = bt_rewrite_state(rw);
+    bt_builder *b = bt_rewrite_builder(rw);
+    const bt_value **args = BT_NEWS(r->p.arena, const bt_value *, root->narg);
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE, .narg = root->narg, .args = args };
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < root->narg; i++)
+        BT_TRY(bt_rewrite_operand(rw, root->args[i], &args[i]));
+    for (uint32_t i = 0; i < root->nmember; i++)
+        bt_rewrite_from(rw, root->members[i]);
+    BT_TRY(bt_build_global(b, root->name, &call.callee));
+    return bt_build_call(b, &call, out);
+}
+
+static bt_status visit(bt_rewrite *rw, const bt_value *old, const bt_value **out)
+{
+    const struct run *r = bt_rewrite_state(rw);
+    const struct member *member = bt_map_find(&r->p.members, old);
+    if (!member)
+        return NULL;
+    if (member->name)
+        return call_primitive(rw, member, out);
+    bt_rewrite_drop(rw);
+    return NULL;
+}
+
+static int wants(bt_rewrite *rw, const bt_global *global)
+{
+    (void)rw;
+    return !is_primitive(global->func);
+}
+
+static const bt_rewriter rewriter = { .any = visit, .wants = wants };
+
+bt_status primitives_run(bt_ctx *ctx, bt_pass_call *call,
+                         bt_status (*group)(void *state, struct primitives *,
+                                            const bt_block *),
+                         void *state, bt_module **out)
+{
+    struct run r = { .group = group, .state = state };
+    const void *effects;
+    bt_module *extended;
+    BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
+    r.p.ctx = ctx;
+    r.p.arena = call->scratch;
+    r.p.store = call->module->store;
+    r.p.old = call->module;
+    r.p.effects = effects;
+    r.p.known = BT_NEWS(r.p.arena, struct known_primitive *, NSLOT);
+    if (!r.p.known)
+        return bt_no_memory();
+    bt_map_init(&r.p.members, r.p.arena, 0);
+    bt_map_init(&r.p.names, r.p.arena, 0);
+    BT_TRY(make_primitives(&r, &extended));
+    // the calls are built where their callees are known
+    bt_pass_call inner = *call;
+    inner.module = extended;
+    bt_status status = bt_rewrite_module(ctx, &inner, &rewriter, &r, out);
+    bt_module_unref(extended);
+    return status;
+}

@@ -1,0 +1,58 @@
+/*
+ * Groups of bindings become primitive functions: functions with the attribute primitive,
+ * which an executor or target computes as a whole. Equal functions are one.
+ */
+#ifndef PASSES_PRIMITIVES_H
+#define PASSES_PRIMITIVES_H
+
+#include <baton/pass.h>
+
+/* Bindings of a block; the value of the last leaves the group. */
+struct primitive_group {
+    const char *prefix; /* of the function's name, before its operators */
+    const char *target; /* its attribute; NULL: none */
+    uint32_t nmember;
+    const bt_value *const *members; /* in order of the block */
+    /* Operands that are parameters in any case, the first; of others, scalars stay
+     * inside. */
+    uint32_t nparam;
+    const bt_value *const *params;
+};
+
+/* A group's function, and what it is called with. */
+struct primitive {
+    const bt_func *func; /* without a name */
+    const char *base;    /* what its name begins with */
+    uint32_t narg;
+    const bt_value *const *args;
+};
+
+struct primitives {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    bt_store *store;
+    const bt_module *old;
+    const bt_effects *effects;
+    bt_module_builder *module;
+    bt_map members;                 /* binding -> what becomes of it */
+    bt_map names;                   /* taken, as text */
+    struct known_primitive **known; /* by hash */
+};
+
+/* Finds the groups of every block that is in no primitive function, by `group`, which adds
+ * them; then puts calls in their places. The pass needs the analysis effects. */
+bt_status primitives_run(bt_ctx *, bt_pass_call *,
+                         bt_status (*group)(void *state, struct primitives *,
+                                            const bt_block *),
+                         void *state, bt_module **out);
+
+/* Whether a binding can be part of one: a call of an operator, a tuple or a projection, of
+ * tensors with known dims, that reads, writes and draws nothing, and checks nothing at run
+ * time. */
+int primitives_can_have(const struct primitives *, const bt_value *);
+bt_status primitives_build(struct primitives *, const struct primitive_group *,
+                           struct primitive *out);
+bt_status primitives_add(struct primitives *, const struct primitive_group *,
+                         const struct primitive *);
+
+#endif

@@ -1,0 +1,185 @@
+/*
+ * @name@: a target to begin with. It claims dense layers of float32, with bias and relu where they are there, and computes
+ * them in plain C; everything else is left to the target behind it in the list, as in --target @name@,reference.
+ *
+ *     pass partition   asks for patterns, supports        %y = @@name@_nn_dense_nn_relu(%x, %w);
+ *     bt_compile       lower, then compile                code of all layers, as bytes
+ *     the executor     load, then launch                  on the machine that runs it
+ */
+#include <string.h>
+
+#include <baton/op.h>
+#include <baton/target.h>
+
+/* What the code holds of a layer: y[m, n] = relu(sum(k: x[m, k] * w[n, k]) + b[n]). */
+struct layer {
+    int64_t m, n, k, has_bias, has_relu;
+};
+
+/* An instance is a device, or a configuration of one: what options said, a handle, a queue. Here there is nothing to know. */
+static char the_instance;
+
+static bt_status open(bt_ctx *ctx, const void *options, void **self)
+{
+    (void)ctx, (void)options;
+    *self = &the_instance;
+    return NULL;
+}
+
+static void close(void *self)
+{
+    (void)self;
+}
+
+/* ---- what it takes ---- */
+
+/* <baton/pass.h> has the form; a call with "?" may be absent. Programs come here optimised: a bias is added by add, which pass
+ * canonicalize makes of nn.bias_add. */
+static const char *const patterns[] = { "nn.relu?(add?(nn.dense(*, *), *))", NULL };
+
+static bt_status refuse(bt_ctx *ctx, const char *why)
+{
+    return bt_fail(ctx, BT_ERR_UNSUPPORTED, "%s", why);
+}
+
+/* A call of `op` on the value before it. */
+static const bt_call *next_call(const bt_block *block, uint32_t *at, const char *op)
+{
+    const bt_call *call = *at < block->nbinding ? bt_as_op_call(block->bindings[*at], op) : NULL;
+    if (!call || (*at > 0 && call->args[0] != block->bindings[*at - 1]))
+        return NULL;
+    ++*at;
+    return call;
+}
+
+/* A float32 tensor of known size that is a parameter. */
+static int is_param(const bt_block *block, uint32_t index, const bt_value *value, uint32_t rank, int64_t *dims)
+{
+    uint32_t found;
+    return index < block->nparam && value == &block->params[index]->base && bt_tensor_dtype(value->type) == BT_FLOAT32 &&
+           bt_tensor_static(value->type, &found, dims) && found == rank;
+}
+
+/* A primitive function's parameters are what stands for * in the pattern: x, w, b. Whatever is not as it should be is refused:
+ * also functions that no pattern made come here. */
+static bt_status read_layer(bt_ctx *ctx, const bt_func *func, struct layer *out)
+{
+    const bt_block *block = func->block;
+    uint32_t at = 0;
+    int64_t x[BT_MAX_RANK], w[BT_MAX_RANK], b[BT_MAX_RANK];
+    const bt_call *dense = next_call(block, &at, "nn.dense"), *bias = next_call(block, &at, "add"),
+                  *relu = next_call(block, &at, "nn.relu");
+    if (!dense || at != block->nbinding || block->result != block->bindings[at - 1])
+        return refuse(ctx, "it takes a dense layer, with bias and relu where they are there");
+    if (!is_param(block, 0, dense->args[0], 2, x) || !is_param(block, 1, dense->args[1], 2, w))
+        return refuse(ctx, "data and weight must be two float32 matrices");
+    *out = (struct layer){ .m = x[0], .n = w[0], .k = x[1], .has_bias = bias != NULL, .has_relu = relu != NULL };
+    if (bias && (!is_param(block, 2, bias->args[1], 1, b) || b[0] != out->n || bias->base.type != dense->base.type))
+        return refuse(ctx, "the bias must be a float32 vector, a number for each row of weight");
+    return bt_tensor_dtype(func->result) == BT_FLOAT32 ? NULL : refuse(ctx, "it computes float32 only");
+}
+
+static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
+{
+    struct layer layer;
+    (void)self;
+    return read_layer(ctx, func, &layer);
+}
+
+/* ---- kernels and their code ---- */
+
+/* One kernel for each function: it reads all inputs and writes the output. */
+static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *func, bt_lowering *out)
+{
+    static const bt_kernel_buffer in[] = { { BT_BUFFER_INPUT, 0 }, { BT_BUFFER_INPUT, 1 }, { BT_BUFFER_INPUT, 2 } },
+                                  result[] = { { BT_BUFFER_OUTPUT, 0 } };
+    struct layer *layer = BT_NEW(arena, struct layer);
+    bt_kernel *kernel = BT_NEW(arena, bt_kernel);
+    (void)self;
+    if (!layer || !kernel)
+        return bt_no_memory();
+    BT_TRY(read_layer(ctx, func, layer));
+    *kernel = (bt_kernel){
+        .nin = layer->has_bias ? 3 : 2, .in = in, .nout = 1, .out = result, .content = layer
+    };
+    *out = (bt_lowering){ .nkernel = 1, .kernels = kernel };
+    return NULL;
+}
+
+static bt_status compile(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel *const *kernels, bt_text *code)
+{
+    (void)ctx, (void)self;
+    for (uint32_t i = 0; i < n; i++)
+        bt_text_add(code, kernels[i]->content, sizeof(struct layer));
+    return NULL;
+}
+
+/* ---- running ---- */
+
+struct loaded {
+    bt_registry *registry;
+    size_t nbytes;
+    uint32_t n;
+    struct layer layers[];
+};
+
+/* The bytes may come from a file. */
+static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes, void **out)
+{
+    size_t room = sizeof(struct loaded) + nbytes;
+    (void)self;
+    if (nbytes % sizeof(struct layer))
+        return bt_fail(ctx, BT_ERR_FORMAT, "@name@: the code is cut short");
+    struct loaded *l = bt_alloc(bt_ctx_registry(ctx), room);
+    if (!l)
+        return bt_no_memory();
+    *l = (struct loaded){ bt_ctx_registry(ctx), room, (uint32_t)(nbytes / sizeof(struct layer)) };
+    if (nbytes)
+        memcpy(l->layers, code, nbytes);
+    *out = l;
+    return NULL;
+}
+
+static void unload(void *loaded)
+{
+    struct loaded *l = loaded;
+    bt_free(l->registry, l, l->nbytes);
+}
+
+/* Called from several threads at once: a launch keeps nothing. */
+static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const *buffers)
+{
+    const struct loaded *l = loaded;
+    const struct layer *d = &l->layers[kernel];
+    const float *x = buffers[0], *w = buffers[1], *b = d->has_bias ? buffers[2] : NULL;
+    float *y = buffers[d->has_bias ? 3 : 2];
+    for (int64_t i = 0; i < d->m && !bt_ctx_cancelled(ctx); i++) {
+        for (int64_t j = 0; j < d->n; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < d->k; k++)
+                sum += (double)x[i * d->k + k] * (double)w[j * d->k + k];
+            float value = (float)sum + (b ? b[j] : 0);
+            y[i * d->n + j] = d->has_relu && value < 0 ? 0 : value;
+        }
+    }
+    return NULL;
+}
+
+static const bt_target targets[] = {
+    {
+        .name = "@name@",
+        .doc = "Dense layers in plain C.",
+        .open = open,
+        .close = close,
+        .supports = supports,
+        .lower = lower,
+        .compile = compile,
+        .load = load,
+        .unload = unload,
+        .launch = launch,
+        .patterns = patterns,
+    },
+    { 0 },
+};
+
+const bt_table bt_@ident@_@ident@[] = { BT_TARGETS(targets), { 0 } };

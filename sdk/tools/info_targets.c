@@ -1,0 +1,246 @@
+#include "info_targets.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <baton/pass.h>
+#include <baton/target.h>
+
+#include "call_cost.h"
+
+/* A primitive function of the program. */
+struct row {
+    const bt_func *func;
+    uint64_t ncall;
+    const bt_compiled_func *compiled; /* NULL: it needs no kernel */
+    uint64_t nkernel;
+    int64_t multiply_adds; /* of all calls; -1: not known */
+};
+
+struct table {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    bt_compiled *compiled;
+    bt_map index; /* function -> row */
+    bt_vec(struct row *) rows;
+};
+
+/* ---- compiling ---- */
+
+/* The pipeline that run uses, with the last target's name for its conditions. */
+static bt_status optimise(bt_ctx *ctx, const bt_module *module, const char *targets,
+                          bt_module **out)
+{
+    bt_pipeline_options options = { .level = -1 };
+    bt_pipeline *pipeline;
+    bt_target_use *uses;
+    uint32_t n;
+    BT_TRY(bt_pipeline_read(ctx, "default", &pipeline));
+    bt_status status = bt_targets_open(ctx, bt_ctx_scratch(ctx), targets, &n, &uses);
+    if (!status) {
+        options.target = uses[n - 1].target->name;
+        status = bt_pipeline_run(ctx, pipeline, &options, module, out);
+        bt_targets_close(n, uses);
+    }
+    bt_pipeline_destroy(pipeline);
+    return status;
+}
+
+static bt_status make_fused(bt_ctx *ctx, const bt_module *module, const char *targets,
+                            bt_module **out)
+{
+    bt_module *optimised;
+    BT_TRY(optimise(ctx, module, targets, &optimised));
+    bt_status status = bt_fuse(ctx, optimised, targets, out);
+    bt_module_unref(optimised);
+    return status;
+}
+
+/* ---- rows ---- */
+
+static bt_status add_cost(struct table *t, struct row *row)
+{
+    const bt_block *block = row->func->block;
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *call = bt_as_call(block->bindings[i]);
+        int64_t cost;
+        if (!call)
+            continue;
+        BT_TRY(call_cost(t->ctx, t->arena, call, &cost));
+        if (cost < 0 || !bt_add_int64(row->multiply_adds, cost, &row->multiply_adds)) {
+            row->multiply_adds = -1;
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+static bt_status make_row(struct table *t, const bt_func *func, struct row **out)
+{
+    const bt_compiled *c = t->compiled;
+    struct row *row = *out = BT_NEW(t->arena, struct row);
+    if (!row || !BT_PUSH(t->arena, &t->rows, row) || !bt_map_put(&t->index, func, row))
+        return bt_no_memory();
+    row->func = func;
+    for (uint32_t i = 0; i < c->nfunc; i++) {
+        if (strcmp(c->funcs[i].name, func->name) == 0)
+            row->compiled = &c->funcs[i];
+    }
+    for (uint32_t i = 0; row->compiled && i < c->nkernel; i++)
+        row->nkernel += &c->funcs[c->kernels[i].func] == row->compiled;
+    return add_cost(t, row);
+}
+
+static bt_status make_rows(struct table *t, const bt_module *fused, const char *entry)
+{
+    const bt_global *global = bt_module_find(fused, entry);
+    const bt_block *block = global->func->block;
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *call = bt_as_call(block->bindings[i]);
+        const bt_global_ref *callee = call ? bt_as_global(call->callee) : NULL;
+        const bt_global *called =
+            callee ? bt_module_find(fused, callee->base.name) : NULL;
+        if (!called || !called->func)
+            continue;
+        struct row *row = bt_map_find(&t->index, called->func);
+        if (!row)
+            BT_TRY(make_row(t, called->func, &row));
+        row->ncall++;
+    }
+    for (uint32_t i = 0; i < t->rows.len; i++) {
+        struct row *row = t->rows.at[i];
+        if (row->multiply_adds > 0 &&
+            !bt_mul_int64(row->multiply_adds, (int64_t)row->ncall, &row->multiply_adds))
+            row->multiply_adds = -1;
+    }
+    return NULL;
+}
+
+static const char *target_of(const struct table *t, const struct row *row)
+{
+    return row->compiled ? t->compiled->targets[row->compiled->target].text : "-";
+}
+
+/* ---- printing ---- */
+
+static void print_ops(const struct row *row)
+{
+    const bt_block *block = row->func->block;
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *call = bt_as_call(block->bindings[i]);
+        if (call)
+            printf(" %s", call->op->name);
+    }
+}
+
+static void print_indented(const char *lines)
+{
+    for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
+        n = strcspn(lines, "\n");
+        printf("  not %.*s\n", (int)n, lines);
+    }
+}
+
+static void print_row(const struct table *t, const struct row *row, int width,
+                      int target_width)
+{
+    char cost[SCALED_NBYTES];
+    printf("%-*s  %5" PRIu64 "  %-*s  %7" PRIu64 "  ", width, row->func->name, row->ncall,
+           target_width, target_of(t, row), row->nkernel);
+    printf("%13s ",
+           row->multiply_adds < 0 ? "?" : scaled((double)row->multiply_adds, cost));
+    print_ops(row);
+    putchar('\n');
+    if (row->compiled)
+        print_indented(row->compiled->why);
+}
+
+/* What pass partition was refused. */
+static void print_refusals(const struct table *t)
+{
+    uint32_t n = bt_ctx_nremark(t->ctx, BT_REMARK_DETAIL), shown = 0;
+    for (bt_status r; (r = bt_ctx_remark(t->ctx, BT_REMARK_DETAIL, shown)); shown++) {
+        printf("%s", shown ? "" : "\n");
+        if (r->place.file && r->place.line)
+            printf("%s:%u: ", r->place.file, r->place.line);
+        else if (r->place.node)
+            printf("%s: ", r->place.node);
+        printf("%s\n", r->message);
+    }
+    if (n > shown)
+        printf("and %u more\n", n - shown);
+}
+
+static void print_table(const struct table *t)
+{
+    int width = 8, target_width = 6;
+    for (uint32_t i = 0; i < t->rows.len; i++) {
+        int n = (int)strlen(t->rows.at[i]->func->name),
+            m = (int)strlen(target_of(t, t->rows.at[i]));
+        width = n > width ? n : width;
+        target_width = m > target_width ? m : target_width;
+    }
+    printf("%-*s  %5s  %-*s  %7s  %13s  %s\n", width, "FUNCTION", "CALLS", target_width,
+           "TARGET", "KERNELS", "MULTIPLY-ADDS", "OPERATORS");
+    for (uint32_t i = 0; i < t->rows.len; i++)
+        print_row(t, t->rows.at[i], width, target_width);
+    print_refusals(t);
+}
+
+static json_t *row_json(const struct table *t, const struct row *row)
+{
+    const bt_block *block = row->func->block;
+    json_t *ops = json_array();
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *call = bt_as_call(block->bindings[i]);
+        if (call)
+            json_array_append_new(ops, json_string(call->op->name));
+    }
+    return json_pack("{s:s, s:I, s:s, s:I, s:I, s:o, s:s}", "function", row->func->name,
+                     "calls", (json_int_t)row->ncall, "target", target_of(t, row),
+                     "kernels", (json_int_t)row->nkernel, "multiply_adds",
+                     (json_int_t)row->multiply_adds, "operators", ops, "not",
+                     row->compiled ? row->compiled->why : "");
+}
+
+static int print_table_json(struct tool *tool, const struct table *t)
+{
+    json_t *rows = json_array(), *refusals = json_array();
+    for (uint32_t i = 0; i < t->rows.len; i++)
+        json_array_append_new(rows, row_json(t, t->rows.at[i]));
+    bt_status r;
+    for (uint32_t i = 0; (r = bt_ctx_remark(t->ctx, BT_REMARK_DETAIL, i)); i++)
+        json_array_append_new(refusals, json_string(r->message));
+    json_t *root = json_pack("{s:o, s:o}", "functions", rows, "refused", refusals);
+    char *text = root ? json_dumps(root, 0) : NULL;
+    json_decref(root);
+    if (!text)
+        return tool_fail(tool, bt_no_memory());
+    printf("%s\n", text);
+    free(text);
+    return EXIT_OK;
+}
+
+int print_targets(struct tool *tool, const bt_module *module, const bt_global *entry,
+                  const char *targets)
+{
+    struct table t = { .ctx = tool->ctx, .arena = bt_ctx_scratch(tool->ctx) };
+    bt_module *fused;
+    int code = EXIT_OK;
+    bt_map_init(&t.index, t.arena, 0);
+    TRY_TOOL(tool, make_fused(tool->ctx, module, targets, &fused));
+    bt_status status = bt_compile(tool->ctx, fused, entry->name, targets, &t.compiled);
+    if (!status)
+        status = make_rows(&t, fused, entry->name);
+    if (status)
+        code = tool_fail(tool, status);
+    else if (option_value(tool, "json"))
+        code = print_table_json(tool, &t);
+    else
+        print_table(&t);
+    bt_compiled_unref(t.compiled);
+    bt_module_unref(fused);
+    return code;
+}

@@ -1,0 +1,13 @@
+/* baton info MODEL --target LIST: which target computes what. */
+#ifndef INFO_TARGETS_H
+#define INFO_TARGETS_H
+
+#include <baton/ir.h>
+
+#include "tool.h"
+
+/* Compiles `entry` of a typed module as run does, and prints its primitive functions. */
+int print_targets(struct tool *, const bt_module *, const bt_global *entry,
+                  const char *targets);
+
+#endif

@@ -1,0 +1,154 @@
+/*
+ * claim, claim.more: targets of the tests that claim by patterns, and compute by the target
+ * reference. Their options say what they refuse and what they cost.
+ */
+#include <string.h>
+
+#include <baton/op.h>
+#include <baton/target.h>
+
+struct options {
+    const char *refuse;
+    double ns, confidence;
+};
+static const bt_attr options[] = {
+    BT_ATTR(struct options, refuse, STRING, "", "an operator that it does not compute"),
+    BT_ATTR(struct options, ns, FLOAT, "1", "of every function"),
+    BT_ATTR(struct options, confidence, FLOAT, "0", "in that"),
+    { 0 },
+};
+
+struct instance {
+    bt_registry *registry;
+    const bt_target *reference;
+    void *self;
+    char refuse[64];
+    bt_cost cost;
+};
+
+static bt_status open(bt_ctx *ctx, const void *given, void **self)
+{
+    const struct options *o = given;
+    const void *row;
+    bt_registry *registry = bt_ctx_registry(ctx);
+    BT_TRY(bt_registry_row(ctx, "baton.target/1", "reference", sizeof(bt_target), &row));
+    struct instance *i = bt_alloc(registry, sizeof(*i));
+    if (!i)
+        return bt_no_memory();
+    i->registry = registry;
+    i->reference = row;
+    i->cost = (bt_cost){ o->ns, o->confidence };
+    strncpy(i->refuse, o->refuse, sizeof(i->refuse) - 1);
+    bt_status status = i->reference->open(ctx, NULL, &i->self);
+    if (status)
+        bt_free(registry, i, sizeof(*i));
+    else
+        *self = i;
+    return status;
+}
+
+static void close(void *self)
+{
+    struct instance *i = self;
+    i->reference->close(i->self);
+    bt_free(i->registry, i, sizeof(*i));
+}
+
+static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
+{
+    const struct instance *i = self;
+    for (uint32_t k = 0; k < func->block->nbinding; k++) {
+        if (bt_as_op_call(func->block->bindings[k], i->refuse))
+            return bt_fail(ctx, BT_ERR_UNSUPPORTED, "it has no %s", i->refuse);
+    }
+    return NULL;
+}
+
+static bt_status cost(bt_ctx *ctx, void *self, const bt_func *func, bt_cost *out)
+{
+    (void)ctx, (void)func;
+    *out = ((struct instance *)self)->cost;
+    return NULL;
+}
+
+/* ---- by the reference ---- */
+
+struct loaded {
+    const struct instance *instance;
+    void *inner;
+};
+
+static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *func,
+                       bt_lowering *out)
+{
+    const struct instance *i = self;
+    return i->reference->lower(ctx, i->self, arena, func, out);
+}
+
+static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
+                         const bt_kernel *const *kernels, bt_text *code)
+{
+    const struct instance *i = self;
+    return i->reference->compile(ctx, i->self, n, kernels, code);
+}
+
+static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
+                      void **out)
+{
+    const struct instance *i = self;
+    struct loaded *l = bt_alloc(i->registry, sizeof(*l));
+    if (!l)
+        return bt_no_memory();
+    l->instance = i;
+    bt_status status = i->reference->load(ctx, i->self, code, nbytes, &l->inner);
+    if (status)
+        bt_free(i->registry, l, sizeof(*l));
+    else
+        *out = l;
+    return status;
+}
+
+static void unload(void *loaded)
+{
+    struct loaded *l = loaded;
+    l->instance->reference->unload(l->inner);
+    bt_free(l->instance->registry, l, sizeof(*l));
+}
+
+static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const *buffers)
+{
+    const struct loaded *l = loaded;
+    return l->instance->reference->launch(ctx, l->inner, kernel, buffers);
+}
+
+// clang-format off
+#define HOOKS                                                                            \
+    .options = options, .options_nbytes = sizeof(struct options), .open = open,          \
+    .close = close, .supports = supports, .lower = lower, .compile = compile,            \
+    .load = load, .unload = unload, .launch = launch
+
+static const char *const claims[] = {
+    "nn.relu?(negative|abs(*))",
+    "multiply(x, sigmoid(x))",
+    "minimum(maximum(*, const), const)",
+    "subtract(*, *)",
+    NULL,
+};
+static const char *const more_claims[] = {
+    "tanh(nn.relu(negative(*)))",
+    "nn.relu(negative(*))",
+    "add(exp(*), exp(*))",
+    NULL,
+};
+
+static const bt_target targets[] = {
+    { .name = "claim", .doc = "Claims, at the cost that it is told.", HOOKS,
+      .patterns = claims, .cost = cost },
+    { .name = "claim.more", .doc = "The same of more calls at once.", HOOKS,
+      .patterns = more_claims, .cost = cost },
+    { .name = "claim.any", .doc = "The same of all that it supports.", HOOKS, .cost = cost },
+    { 0 },
+};
+// clang-format on
+
+const bt_table bt_tests_compile_targets_claim[] = { BT_TARGETS(targets), { 0 } };

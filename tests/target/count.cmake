@@ -1,0 +1,13 @@
+# Counts the lines that `baton plugin new target` writes.
+file(GLOB files ${TEMPLATES}/target/* ${TEMPLATES}/common/*)
+set(sum 0)
+foreach(file ${files})
+  file(READ ${file} text)
+  string(REGEX MATCHALL "\n" ends "${text}")
+  list(LENGTH ends n)
+  math(EXPR sum "${sum} + ${n}")
+endforeach()
+message("the null target: ${sum} lines")
+if(sum GREATER 300 OR sum LESS 100)
+  message(FATAL_ERROR "expected 100 to 300 lines")
+endif()

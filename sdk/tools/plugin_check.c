@@ -7,6 +7,7 @@
 #include <baton/plugin.h>
 
 #include "case_run.h"
+#include "target_check.h"
 
 struct tally {
     uint32_t nop, nbroken_op, ncase, nbroken_case;
@@ -147,8 +148,13 @@ int plugin_check(struct tool *tool)
     if (only && !tally.nop)
         return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
                                        "plugin %s has no operator %s", id, only));
+    uint32_t nbroken_target = 0;
+    if (!only)
+        code = check_targets(tool, id, &nbroken_target);
+    if (code)
+        return code;
     if (tally.nop)
         printf("%u operators, %u with faults; %u cases, %u failed\n", tally.nop,
                tally.nbroken_op, tally.ncase, tally.nbroken_case);
-    return tally.nbroken_op ? EXIT_INPUT : EXIT_OK;
+    return tally.nbroken_op || nbroken_target ? EXIT_INPUT : EXIT_OK;
 }

@@ -166,7 +166,7 @@ static const struct option options[] = {
     { "entry", 0, "FUNCTION", "function to run (default: main, or the only one)" },
     { "executor", 0, "NAME", "what runs it (default: interp)" },
     { "target", 0, "NAME[,NAME]",
-      "targets that compute it, of executors that have some, in order of preference" },
+      "what it is compiled for, by preference (executor graph)" },
     { "opt-level", 'O', "N", "run passes of levels 0 to N only" },
     { "passes", 0, "LIST",
       "run these passes instead: 'fold-constant, dead-code'; '' for none" },

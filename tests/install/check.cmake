@@ -50,7 +50,7 @@ run("compiling" "" ${CC} ${HERE}/project/program.c -o ${WORK}/program ${flags} -
 run("the program" "org.example.outside 1.2.3" ${WORK}/program)
 
 # What `baton plugin new` writes builds as it stands, by CMake and by make, and does what its test says.
-foreach(kind op relation pass)
+foreach(kind op relation pass target)
   file(REMOVE_RECURSE ${WORK}/new)
   run("baton plugin new ${kind}" "README.md" ${BATON} plugin new ${kind} example.my_${kind} ${WORK}/new)
   run("configuring" "" ${CMAKE_COMMAND} -S ${WORK}/new -B ${WORK}/new/build -G ${GENERATOR} -DCMAKE_C_COMPILER=${CC}
@@ -58,7 +58,9 @@ foreach(kind op relation pass)
   run("building" "" ${CMAKE_COMMAND} --build ${WORK}/new/build)
   set(ENV{BATON_PLUGIN_PATH} ${WORK}/new/build)
   set(checked "its tables agree")
-  if(NOT kind STREQUAL pass)
+  if(kind STREQUAL target)
+    set(checked "its tables agree.*target example.my_target: opens, 1 patterns")
+  elseif(NOT kind STREQUAL pass)
     set(checked "its tables agree.*  ok .*1 operators, 0 with faults")
   endif()
   run("baton plugin check" "${checked}" ${BATON} plugin check org.example.my_${kind})
@@ -81,6 +83,29 @@ run("building" "" ${CMAKE_COMMAND} --build ${WORK}/swish/build)
 set(ENV{BATON_PLUGIN_PATH} ${WORK}/swish/build)
 run("baton plugin check" "its tables agree" ${BATON} plugin check org.example.swish)
 run("README.md's operator" "data times its sigmoid" ${BATON} list ops example.swish)
+
+# README.md's way from nothing to a model that runs on a target of one's own; what it shows is what comes out.
+string(REGEX MATCH "```sh\n([^`]*plugin new target[^`]*)```\n+```\n([^`]*)```" found "${readme}")
+set(commands "${CMAKE_MATCH_1}")
+set(shown "${CMAKE_MATCH_2}")
+file(CREATE_LINK ${PREFIX} ${WORK}/home/baton SYMBOLIC)
+file(MAKE_DIRECTORY ${WORK}/author)
+file(WRITE ${WORK}/author/commands "set -e\n${commands}")
+execute_process(COMMAND ${CMAKE_COMMAND} -E env PATH=${PREFIX}/${BINDIR}:$ENV{PATH} CMAKE_GENERATOR=${GENERATOR} CC=${CC}
+    sh commands WORKING_DIRECTORY ${WORK}/author OUTPUT_VARIABLE out ERROR_VARIABLE err RESULT_VARIABLE failed)
+string(FIND "${out}" "${shown}" at)
+if(failed OR shown STREQUAL "" OR at EQUAL -1)
+  message(FATAL_ERROR "README.md's target: expected\n${shown}\nin:\n${out}\n${err}")
+endif()
+
+# A network with its dense layer on that target and the rest on another gives what interp gives.
+set(ENV{BATON_PLUGIN_PATH} ${WORK}/author/npu/build)
+set(digits ${HERE}/../../sdk/examples/digits/digits.baton)
+run("the share" "npu_nn_dense_add +1 +npu +1 .*reference" ${BATON} info ${digits} --target npu,reference)
+run("digits by interp" "scores" ${BATON} run ${digits} -i image=random:1 -o ${WORK}/expected)
+run("digits by targets" "scores" ${BATON} run ${digits} -i image=random:1 --executor graph --target npu,reference
+  -o ${WORK}/found)
+run("comparing" "" ${BATON} compare ${WORK}/expected/scores.npy ${WORK}/found/scores.npy --rtol 1e-6 --atol 1e-7)
 
 # What is wrong in a plugin's folder is said by the build, and no manifest is left that speaks of another build.
 function(refuse what expected)

@@ -15,4 +15,10 @@
 bt_status cpu_schedule(bt_ctx *, bt_arena *, const struct cpu_config *,
                        const bt_func *primitive, bt_loops **out) BT_MUST_USE;
 
+/* Its parts. A graph as loops, with the accumulators that strips are made for. */
+bt_status cpu_lower(bt_ctx *, bt_arena *, const char *name, bt_graph *,
+                    bt_loops **out) BT_MUST_USE;
+/* Scalar loops, in which calls may be already, as a program for the engines. */
+bt_status cpu_schedule_loops(bt_loops *, const struct cpu_config *) BT_MUST_USE;
+
 #endif

@@ -1,11 +1,227 @@
-/* Which loops are done by lanes. */
-#include "vectorise.h"
+/*
+ * Which loops are done by lanes: of each loop both ways are made, and the cheaper one is
+ * taken.
+ */
+#include "lanes.h"
+
+/* Less than this is not worth waking threads for. */
+static const double parallel_ns = 20000;
+
+static int do_block(struct vectoriser *v, const bt_stmts *block, bt_stmts *to);
+
+/* ---- lanes ---- */
+
+static int lanes_open(struct vectoriser *v, struct cpu_lanes *l, uint8_t *is_private)
+{
+    *l = (struct cpu_lanes){ .v = v, .index = -1, .most = 1, .is_private = is_private };
+    bt_map_init(&l->varying, v->scratch, 0);
+    l->own = BT_NEWS(v->scratch, struct cpu_value, v->nbuffer);
+    l->first = bt_node_int(v->graph, 0);
+    return l->own && l->first;
+}
+
+static void lanes_close(struct cpu_lanes *l)
+{
+    for (uint32_t i = 0; i < l->v->nbuffer; i++) {
+        if (l->own[i].dtype)
+            cpu_temp_free(l->v, &l->own[i]);
+    }
+}
+
+static void part_of(struct cpu_lanes *l, struct cpu_part *out, bt_stmts *to)
+{
+    *out = (struct cpu_part){ .lanes = l, .to = to };
+    out->at = bt_node_int(l->v->graph, 0);
+}
+
+/* Blocks of lanes, about as long as each other. */
+static int64_t block_of(int64_t extent)
+{
+    int64_t nblock = bt_ceildiv_int64(extent, CPU_STRIP_NELEM);
+    return nblock <= 1 ? extent
+                       : bt_ceildiv_int64(bt_ceildiv_int64(extent, nblock), 16) * 16;
+}
+
+/* A loop of blocks around what lanes do; *inner: what is inside. */
+static int open_blocks(struct cpu_lanes *l, const bt_stmt *loop, bt_stmts *to,
+                       struct cpu_part *inner)
+{
+    bt_graph *g = l->v->graph;
+    l->index = loop->index;
+    l->most = block_of(loop->extent);
+    part_of(l, inner, to);
+    int64_t nblock = bt_ceildiv_int64(loop->extent, l->most);
+    const bt_node *whole = bt_node_int(g, l->most);
+    inner->count = whole;
+    if (nblock == 1)
+        return whole && inner->at;
+    bt_stmt *blocks = bt_stmt_add(l->v->loops, to, BT_STMT_FOR);
+    const bt_node *number = bt_node_index(g, loop->index, nblock);
+    if (!blocks || !number || !whole || !inner->at)
+        return 0;
+    blocks->index = loop->index;
+    blocks->extent = nblock;
+    blocks->is_parallel = loop->is_parallel;
+    inner->to = &blocks->body;
+    l->first = bt_node_linear(g, 0, 1, &number, (int64_t[]){ l->most });
+    const bt_node *rest =
+        bt_node_linear(g, loop->extent, 1, &number, (int64_t[]){ -l->most });
+    inner->count = bt_node_scalar(g, BT_SCALAR_MIN, whole, rest);
+    return l->first && inner->count;
+}
+
+/* 1: done, 0: failure, or it cannot be. */
+static int by_lanes(struct vectoriser *v, bt_stmt *loop, bt_stmts *to)
+{
+    struct cpu_lanes l;
+    struct cpu_part p;
+    uint8_t *is_private = BT_NEWS(v->scratch, uint8_t, v->graph->narray);
+    if (!is_private)
+        return 0;
+    bt_status status = bt_loops_lanes(v->loops, loop, is_private);
+    if (status)
+        return status->code == BT_ERR_UNSUPPORTED ? cpu_refuse(v, status->message) : 0;
+    int ok = lanes_open(v, &l, is_private) && open_blocks(&l, loop, to, &p) &&
+             cpu_do_block(&p, &loop->body);
+    lanes_close(&l);
+    return ok;
+}
+
+/* ---- one after the other ---- */
+
+static int one_lane(struct vectoriser *v, struct cpu_lanes *l, bt_stmts *to,
+                    struct cpu_part *out)
+{
+    if (!lanes_open(v, l, NULL))
+        return 0;
+    part_of(l, out, to);
+    out->count = bt_node_int(v->graph, 1);
+    return out->at && out->count;
+}
+
+static int do_leaf(struct vectoriser *v, bt_stmt *stmt, bt_stmts *to)
+{
+    struct cpu_lanes l;
+    struct cpu_part p;
+    bt_stmts block = { .at = &stmt, .len = 1, .cap = 1 };
+    return one_lane(v, &l, to, &p) && cpu_do_block(&p, &block);
+}
+
+static int do_if(struct vectoriser *v, const bt_stmt *stmt, bt_stmts *to)
+{
+    struct cpu_lanes l;
+    struct cpu_part p, own;
+    bt_map uses;
+    if (!one_lane(v, &l, to, &p) ||
+        !cpu_statement_open(&p, &own, &uses, 1, &stmt->condition))
+        return 0;
+    const bt_node *condition = cpu_as_integer(&own, stmt->condition);
+    cpu_part_close(&own);
+    bt_stmt *made = condition ? bt_stmt_add(v->loops, to, BT_STMT_IF) : NULL;
+    if (!made)
+        return 0;
+    made->condition = condition;
+    return do_block(v, &stmt->body, &made->body) &&
+           do_block(v, &stmt->otherwise, &made->otherwise);
+}
+
+/* ---- loops ---- */
+
+static void free_all(struct vectoriser *v, uint32_t from)
+{
+    for (uint32_t i = from; i < v->temps.len; i++)
+        v->temps.at[i].is_taken = 0;
+}
+
+static int append(struct vectoriser *v, bt_stmts *to, const bt_stmts *from)
+{
+    for (uint32_t i = 0; i < from->len; i++) {
+        if (!BT_PUSH(v->arena, to, from->at[i]))
+            return 0;
+    }
+    return 1;
+}
+
+static int do_for(struct vectoriser *v, bt_stmt *stmt, bt_stmts *to)
+{
+    bt_stmts lanes = { 0 }, turns = { 0 };
+    if (stmt->extent <= 0)
+        return 1;
+    int can_lanes = by_lanes(v, stmt, &lanes);
+    if (!can_lanes && !v->why)
+        return 0;
+    const char *why = v->why;
+    v->why = NULL;
+    free_all(v, 0);
+    bt_stmt *loop = bt_stmt_add(v->loops, &turns, BT_STMT_FOR);
+    if (!loop)
+        return 0;
+    loop->index = stmt->index;
+    loop->extent = stmt->extent;
+    loop->is_parallel = stmt->is_parallel;
+    int can_turns = do_block(v, &stmt->body, &loop->body);
+    if (!can_turns && !v->why)
+        return 0;
+    if (!can_turns && !can_lanes) {
+        v->why = v->why ? v->why : why;
+        return 0;
+    }
+    v->why = NULL;
+    int is_lanes = can_lanes && (!can_turns || cpu_cost(&lanes) <= cpu_cost(&turns));
+    return append(v, to, is_lanes ? &lanes : &turns);
+}
+
+static int do_block(struct vectoriser *v, const bt_stmts *block, bt_stmts *to)
+{
+    for (uint32_t i = 0; i < block->len; i++) {
+        bt_stmt *stmt = block->at[i];
+        int ok = stmt->kind == BT_STMT_FOR    ? do_for(v, stmt, to)
+                 : stmt->kind == BT_STMT_IF   ? do_if(v, stmt, to)
+                 : stmt->kind == BT_STMT_CALL ? BT_PUSH(v->arena, to, stmt)
+                                              : do_leaf(v, stmt, to);
+        if (!ok)
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- programs ---- */
+
+static void choose_parallel(const bt_stmts *body)
+{
+    for (uint32_t i = 0; i < body->len; i++) {
+        bt_stmts one = { .at = &body->at[i], .len = 1, .cap = 1 };
+        if (body->at[i]->kind == BT_STMT_FOR && cpu_cost(&one) < parallel_ns)
+            body->at[i]->is_parallel = 0;
+    }
+}
+
+static int vectorise(struct vectoriser *v)
+{
+    bt_stmts body = { 0 };
+    if (!do_block(v, &v->loops->body, &body) || !cpu_tidy(v, &body))
+        return 0;
+    choose_parallel(&body);
+    v->loops->body = body;
+    return 1;
+}
 
 bt_status cpu_vectorise(bt_loops *loops, const struct cpu_config *config)
 {
-    (void)config;
-    return loops->body.len
-               ? bt_fail(loops->ctx, BT_ERR_UNSUPPORTED,
-                         "%s: its loops cannot be done by strips", loops->name)
-               : NULL;
+    struct vectoriser v = { .loops = loops,
+                            .graph = loops->graph,
+                            .arena = loops->arena };
+    v.config = config;
+    v.nbuffer = loops->graph->narray;
+    v.scratch = bt_arena_create(bt_ctx_registry(loops->ctx));
+    if (!v.scratch)
+        return bt_no_memory();
+    bt_map_init(&v.rows, v.scratch, 1);
+    int ok = vectorise(&v);
+    bt_status status =
+        ok      ? NULL
+        : v.why ? bt_fail(loops->ctx, BT_ERR_UNSUPPORTED, "%s: %s", loops->name, v.why)
+                : bt_loops_why(loops);
+    bt_arena_destroy(v.scratch);
+    return status;
 }

@@ -1,0 +1,177 @@
+/*
+ * What the sources of the vectoriser share.
+ *
+ * Of a loop done by lanes, up to 512 turns at a time stand side by side: lane j is the turn
+ * where its index is first + j. What a lane has for itself is an element of a strip; what
+ * all have in common is one element, or an integer expression that the engine computes.
+ * Part of the lanes, at ... at + count - 1, may be all for whom a condition holds.
+ *
+ * Functions give 0 on failure: `why` of the vectoriser says what cannot be done; where it
+ * is NULL, there was no memory or the graph has failed.
+ */
+#ifndef CPU_LANES_H
+#define CPU_LANES_H
+
+#include "strips.h"
+#include "vectorise.h"
+
+enum { CPU_STRIP_NELEM = 512, CPU_NO_TEMP = -1 };
+
+/* A local of the vectoriser's own, used for one thing after the other. */
+struct cpu_temp {
+    uint32_t buffer, is_taken, is_strip;
+    bt_dtype dtype;
+};
+
+/* A number in memory. */
+struct cpu_constant {
+    const bt_node *node; /* of dtype and value */
+    uint32_t buffer;
+    int64_t offset;
+};
+
+struct vectoriser {
+    bt_loops *loops;
+    bt_graph *graph;
+    bt_arena *arena;   /* of what stays */
+    bt_arena *scratch; /* of what does not */
+    const struct cpu_config *config;
+    uint32_t nbuffer; /* that the program had */
+    const char *why;
+    bt_map rows; /* of strips, by name */
+    bt_vec(struct cpu_temp) temps;
+    bt_vec(struct cpu_constant) constants;
+};
+
+/* Elements in memory: a strip, of which lane 0 stands at the offset, or one for all. */
+struct cpu_value {
+    uint32_t is_strip, buffer;
+    bt_dtype dtype;
+    const bt_node *offset;
+    int32_t temp; /* that it stands in; CPU_NO_TEMP */
+};
+
+/* A loop done by lanes, or none: then there is one lane. */
+struct cpu_lanes {
+    struct vectoriser *v;
+    int64_t index;             /* its number; -1: none */
+    const bt_node *first;      /* its value at lane 0 */
+    int64_t most;              /* lanes of a strip */
+    const uint8_t *is_private; /* by buffer: each lane has its own */
+    struct cpu_value *own;     /* by buffer: where they stand; dtype 0: nowhere yet */
+    bt_map varying;            /* node -> 1: it is not the same for all, 2: it is */
+};
+
+static inline int cpu_is_own(const struct cpu_lanes *l, uint32_t buffer)
+{
+    return l->is_private && buffer < l->v->nbuffer && l->is_private[buffer];
+}
+
+/* Lanes, and where statements for them go. Of a statement: what it has computed. */
+struct cpu_part {
+    struct cpu_lanes *lanes;
+    const struct cpu_part *outer; /* its values stand here too */
+    bt_stmts *to;
+    const bt_node *at, *count;
+    const struct cpu_value *mask; /* the lanes that count; NULL: all */
+    uint32_t is_guarded;          /* others may read out of bounds */
+    bt_map made;                  /* node -> struct made */
+    bt_map *uses;                 /* node -> how many others in the statement use it */
+};
+
+/* ---- calls (vectorise_emit.c) ---- */
+
+struct cpu_call {
+    const char *name;
+    uint32_t naddress, ninteger; /* without the count */
+    struct cpu_value at[4];
+    const bt_node *integers[2];
+};
+int cpu_emit(struct cpu_part *, const struct cpu_call *, int is_strip);
+/* NAME.DTYPE of a value's dtype, with a suffix or "". */
+const char *cpu_strip_name(struct vectoriser *, const char *name, bt_dtype,
+                           const char *suffix);
+/* The row; NULL: none of this name, or no memory. */
+const bt_strip *cpu_strip_row(struct vectoriser *, const char *name);
+int cpu_temp_new(struct cpu_lanes *, bt_dtype, int is_strip, struct cpu_value *out);
+/* A strip for each of `nelem`, for good. */
+int cpu_strips_new(struct cpu_lanes *, bt_dtype, int64_t nelem, struct cpu_value *out);
+void cpu_temp_free(struct vectoriser *, const struct cpu_value *);
+int cpu_constant_new(struct vectoriser *, const bt_node *, struct cpu_value *out);
+/* An integer into one element. */
+int cpu_number(struct cpu_part *, const bt_node *, struct cpu_value *out);
+/* All of `to` becomes `from`. */
+int cpu_move(struct cpu_part *, const struct cpu_value *to, const struct cpu_value *from);
+/* To the other's dtype; both are strips, or neither. */
+int cpu_cast(struct cpu_part *, const struct cpu_value *to, const struct cpu_value *from);
+/* As dtype, and where is_strip, a strip; *out may be a new temp. */
+int cpu_convert(struct cpu_part *, bt_dtype, int is_strip, const struct cpu_value *from,
+                struct cpu_value *out);
+int cpu_refuse(struct vectoriser *, const char *why);
+
+/* ---- expressions (vectorise_value.c) ---- */
+
+/* What lanes compute with: float32 for shorter floats. */
+bt_dtype cpu_lane_dtype(bt_dtype);
+int cpu_is_varying(struct cpu_lanes *, const bt_node *);
+/* Whether the engine computes it. */
+int cpu_is_integer(const bt_node *);
+/* With lane 0's index; NULL: failure. */
+const bt_node *cpu_at_first(struct cpu_lanes *, const bt_node *);
+/* A statement's part, and of what it computes the roots. */
+int cpu_statement_open(const struct cpu_part *, struct cpu_part *out, bt_map *uses,
+                       uint32_t nroot, const bt_node *const *roots);
+void cpu_part_close(struct cpu_part *);
+/* Of the same statement, for other lanes of these. */
+void cpu_part_open(const struct cpu_part *, struct cpu_part *out, bt_stmts *to);
+int cpu_eval(struct cpu_part *, const bt_node *, struct cpu_value *out);
+/* It is not needed any more. */
+void cpu_drop(struct cpu_part *, const bt_node *);
+/* Where `to` is: in its dtype, for all lanes. */
+int cpu_eval_into(struct cpu_part *, const bt_node *, const struct cpu_value *to);
+/* For one for all: as the engine computes it; NULL: failure. */
+const bt_node *cpu_as_integer(struct cpu_part *, const bt_node *);
+/* Where an element, or a strip with stride *stride, is; the offset has the lanes' index at
+ * lane 0. 0 also where the place has no stride: *stride is 0 then. */
+int cpu_place_of(struct cpu_part *, const bt_node *offset, const bt_node **out,
+                 int64_t *stride);
+
+/* ---- conditions (vectorise_split.c) ---- */
+
+/* A condition by what its conjuncts depend on. */
+struct cpu_split {
+    bt_nodes same;   /* one for all lanes */
+    bt_nodes ranges; /* hold for a range of lanes */
+    bt_nodes others;
+};
+int cpu_split(struct cpu_part *, const bt_node *condition, struct cpu_split *out);
+/* The conjuncts as the engine computes them; NULL: failure. */
+const bt_node *cpu_split_same(struct cpu_part *, const struct cpu_split *);
+/* Lanes low ... high - 1, none where high <= low, within those of the part. */
+int cpu_split_range(struct cpu_part *, const struct cpu_split *, const bt_node **low,
+                    const bt_node **high);
+/* The part from `low` on before `high`, behind a condition where it may be empty. *out is
+ * left without statements to go to where it is. */
+int cpu_part_narrow(struct cpu_part *, const bt_node *low, const bt_node *high,
+                    struct cpu_part *out);
+/* if (condition) { yes } else { no } */
+int cpu_part_if(struct cpu_part *, const bt_node *condition, struct cpu_part *yes,
+                struct cpu_part *no);
+
+/* ---- statements (vectorise_stmt.c, vectorise_take.c) ---- */
+
+int cpu_do_block(struct cpu_part *, const bt_stmts *);
+int cpu_do_take(struct cpu_part *, const bt_stmt *);
+/* Where it stores: *stride 0 of one element for all. */
+int cpu_target_of(struct cpu_part *, uint32_t buffer, const bt_node *offset,
+                  struct cpu_value *out, int64_t *stride);
+
+/* ---- the end (vectorise_tidy.c) ---- */
+
+int cpu_tidy(struct vectoriser *, bt_stmts *body);
+
+/* ---- cost, in ns (vectorise_cost.c) ---- */
+
+double cpu_cost(const bt_stmts *);
+
+#endif

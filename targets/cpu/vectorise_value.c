@@ -1,0 +1,808 @@
+/*
+ * Expressions by strips: each node once in a statement, into memory that is given back
+ * after its last use.
+ */
+#include <string.h>
+
+#include "lanes.h"
+
+struct made {
+    struct cpu_value value;
+    uintptr_t left; /* uses, of those in the same part */
+};
+
+static int make(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
+                struct cpu_value *out);
+
+/* ---- nodes ---- */
+
+bt_dtype cpu_lane_dtype(bt_dtype dtype)
+{
+    return dtype == BT_FLOAT16 || dtype == BT_BFLOAT16 ? BT_FLOAT32 : dtype;
+}
+
+static int is_half(bt_dtype dtype)
+{
+    return cpu_lane_dtype(dtype) != dtype;
+}
+
+/* Without conversions that change nothing on lanes. */
+static const bt_node *bare(const bt_node *node)
+{
+    while (node->kind == BT_NODE_CAST && !is_half(node->dtype) &&
+           cpu_lane_dtype(node->args[0]->dtype) == node->dtype)
+        node = node->args[0];
+    return node;
+}
+
+static int look_varying(struct cpu_lanes *l, const bt_node *node)
+{
+    if (node->kind == BT_NODE_READ && cpu_is_own(l, node->which))
+        return 1;
+    for (uint32_t i = 0; i < node->narg; i++) {
+        if (cpu_is_varying(l, node->args[i]))
+            return 1;
+    }
+    return 0;
+}
+
+int cpu_is_varying(struct cpu_lanes *l, const bt_node *node)
+{
+    if (l->index < 0)
+        return 0;
+    if (node->free & bt_index_bit((uint32_t)l->index))
+        return 1;
+    if (!node->reads)
+        return 0;
+    uintptr_t known = (uintptr_t)bt_map_find(&l->varying, node);
+    if (!known) {
+        known = look_varying(l, node) ? 1 : 2;
+        // without memory it is found again
+        if (!bt_map_put(&l->varying, node, (void *)known))
+            return known == 1;
+    }
+    return known == 1;
+}
+
+static int is_engine_operator(uint32_t which)
+{
+    switch (which) {
+    case BT_SCALAR_ADD:
+    case BT_SCALAR_SUB:
+    case BT_SCALAR_MUL:
+    case BT_SCALAR_DIV:
+    case BT_SCALAR_TRUNCDIV:
+    case BT_SCALAR_TRUNCMOD:
+    case BT_SCALAR_FLOORDIV:
+    case BT_SCALAR_CEILDIV:
+    case BT_SCALAR_MOD:
+    case BT_SCALAR_MAX:
+    case BT_SCALAR_MIN:
+    case BT_SCALAR_WRAP:
+    case BT_SCALAR_NEG:
+    case BT_SCALAR_ABS:
+    case BT_SCALAR_EQ:
+    case BT_SCALAR_NE:
+    case BT_SCALAR_LT:
+    case BT_SCALAR_LE:
+    case BT_SCALAR_AND:
+    case BT_SCALAR_OR:
+    case BT_SCALAR_NOT: return 1;
+    default: return 0;
+    }
+}
+
+static int is_integer_dtype(bt_dtype dtype)
+{
+    return BT_DTYPE_CLASS(dtype) == BT_CLASS_INT ||
+           BT_DTYPE_CLASS(dtype) == BT_CLASS_UINT || dtype == BT_BOOL;
+}
+
+int cpu_is_integer(const bt_node *node)
+{
+    if (node->kind == BT_NODE_CAST) {
+        const bt_node *from = node->args[0];
+        return node->dtype == BT_INT64 && is_integer_dtype(from->dtype) &&
+               (from->kind == BT_NODE_READ ? cpu_is_integer(from->args[0])
+                                           : cpu_is_integer(from));
+    }
+    if ((node->dtype != BT_INT64 && node->dtype != BT_BOOL) ||
+        node->kind == BT_NODE_REDUCE || node->kind == BT_NODE_DIM)
+        return 0;
+    if (node->kind == BT_NODE_SCALAR && !is_engine_operator(node->which))
+        return 0;
+    for (uint32_t i = 0; i < node->narg; i++) {
+        if (!cpu_is_integer(node->args[i]))
+            return 0;
+    }
+    return 1;
+}
+
+const bt_node *cpu_at_first(struct cpu_lanes *l, const bt_node *node)
+{
+    bt_graph *g = l->v->graph;
+    if (l->index < 0 || !(node->free & bt_index_bit((uint32_t)l->index)))
+        return node;
+    return bt_node_substitute(g, node, (uint32_t)l->index, l->first);
+}
+
+/* ---- parts ---- */
+
+static int count_uses(bt_map *uses, const bt_node *node)
+{
+    uintptr_t known = (uintptr_t)bt_map_find(uses, node);
+    if (!bt_map_put(uses, node, (void *)(known + 1)))
+        return 0;
+    for (uint32_t i = 0; !known && i < node->narg; i++) {
+        if (!count_uses(uses, bare(node->args[i])))
+            return 0;
+    }
+    return 1;
+}
+
+int cpu_statement_open(const struct cpu_part *p, struct cpu_part *out, bt_map *uses,
+                       uint32_t nroot, const bt_node *const *roots)
+{
+    *out = *p;
+    out->outer = NULL;
+    out->uses = uses;
+    bt_map_init(&out->made, p->lanes->v->scratch, 0);
+    bt_map_init(uses, p->lanes->v->scratch, 0);
+    for (uint32_t i = 0; i < nroot; i++) {
+        if (!count_uses(uses, bare(roots[i])))
+            return 0;
+    }
+    return 1;
+}
+
+void cpu_part_open(const struct cpu_part *p, struct cpu_part *out, bt_stmts *to)
+{
+    *out = *p;
+    out->outer = p;
+    out->to = to;
+    bt_map_init(&out->made, p->lanes->v->scratch, 0);
+}
+
+void cpu_part_close(struct cpu_part *p)
+{
+    for (uint32_t i = 0; i < p->made.len; i++)
+        cpu_temp_free(p->lanes->v, &((struct made *)p->made.at[i].value)->value);
+}
+
+int cpu_eval(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
+{
+    node = bare(node);
+    for (const struct cpu_part *at = p; at; at = at->outer) {
+        const struct made *known = bt_map_find(&at->made, node);
+        if (known) {
+            *out = known->value;
+            return 1;
+        }
+    }
+    struct made *made = BT_NEW(p->lanes->v->scratch, struct made);
+    if (!made || !make(p, node, NULL, &made->value))
+        return 0;
+    made->left = (uintptr_t)bt_map_find(p->uses, node);
+    *out = made->value;
+    return bt_map_put(&p->made, node, made);
+}
+
+void cpu_drop(struct cpu_part *p, const bt_node *node)
+{
+    struct made *made = bt_map_find(&p->made, bare(node));
+    if (!made || made->left == 0 || --made->left)
+        return;
+    cpu_temp_free(p->lanes->v, &made->value);
+    made->value.temp = CPU_NO_TEMP;
+}
+
+/* Where a node's value goes: where it is wanted, or to a new temp. */
+static int place(struct cpu_part *p, bt_dtype dtype, int is_strip,
+                 const struct cpu_value *to, struct cpu_value *out)
+{
+    if (to && to->dtype == dtype && to->is_strip == (uint32_t)is_strip) {
+        *out = *to;
+        return 1;
+    }
+    return cpu_temp_new(p->lanes, dtype, is_strip, out);
+}
+
+/* ---- integers ---- */
+
+const bt_node *cpu_as_integer(struct cpu_part *p, const bt_node *node)
+{
+    struct cpu_value value;
+    if (cpu_is_integer(node))
+        return cpu_at_first(p->lanes, node);
+    // what it stands in is kept for the statement
+    if (!cpu_eval(p, node, &value))
+        return NULL;
+    struct made *made = bt_map_find(&p->made, bare(node));
+    if (made)
+        made->left = 0;
+    return bt_loops_read(p->lanes->v->loops, value.buffer, value.offset);
+}
+
+static int make_integer(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
+{
+    struct vectoriser *v = p->lanes->v;
+    struct cpu_value number;
+    const bt_node *first = cpu_at_first(p->lanes, node);
+    if (!first || !cpu_number(p, first, &number))
+        return 0;
+    if (!cpu_convert(p, node->dtype, 0, &number, out))
+        return 0;
+    if (out->temp != number.temp)
+        cpu_temp_free(v, &number);
+    return 1;
+}
+
+/* first + lane * coef of all lanes */
+static int make_iota(struct cpu_part *p, const bt_node *first, int64_t coef,
+                     const struct cpu_value *to, struct cpu_value *out)
+{
+    bt_graph *g = p->lanes->v->graph;
+    struct cpu_call call = { .name = "iota.int64", .naddress = 1, .ninteger = 2 };
+    if (!place(p, BT_INT64, 1, to, out))
+        return 0;
+    call.at[0] = *out;
+    call.integers[0] = bt_node_linear(g, 0, 2, (const bt_node *[]){ first, p->at },
+                                      (int64_t[]){ 1, coef });
+    call.integers[1] = bt_node_int(g, coef);
+    return cpu_emit(p, &call, 1);
+}
+
+/* Splits off what the engine computes: *first + lane * *coef. */
+static const bt_node *linear_start(struct cpu_part *p, const bt_node *node, int64_t *coef,
+                                   uint64_t *rest)
+{
+    struct cpu_lanes *l = p->lanes;
+    bt_graph *g = l->v->graph;
+    bt_linear in;
+    const bt_node *first;
+    bt_node_as_linear(node, &in);
+    *coef = 0;
+    *rest = 0;
+    first = bt_node_int(g, in.constant);
+    for (uint32_t i = 0; i < in.n && first; i++) {
+        const bt_node *atom = in.atoms[i];
+        int is_index = atom->kind == BT_NODE_INDEX && (int64_t)atom->which == l->index;
+        if (is_index)
+            *coef = in.coefs[i];
+        if (is_index || (!cpu_is_varying(l, atom) && cpu_is_integer(atom)))
+            first = bt_node_linear(
+                g, 0, 2, (const bt_node *[]){ first, is_index ? l->first : atom },
+                (int64_t[]){ 1, in.coefs[i] });
+        else if (i < 64)
+            *rest |= UINT64_C(1) << i;
+        else
+            cpu_refuse(l->v, "an index has too many terms");
+    }
+    return l->v->why ? NULL : first;
+}
+
+static int add_term(struct cpu_part *p, const bt_node *atom, int64_t coef,
+                    struct cpu_value *sum, int *has_sum)
+{
+    struct vectoriser *v = p->lanes->v;
+    struct cpu_value term, scaled, number, joined;
+    if (!cpu_eval(p, atom, &term))
+        return 0;
+    scaled = term;
+    if (coef != 1) {
+        struct cpu_call mul = { .name = term.is_strip ? "mul.int64.s" : "mul.int64",
+                                .naddress = 3 };
+        if (!cpu_number(p, bt_node_int(v->graph, coef), &number))
+            return 0;
+        cpu_drop(p, atom);
+        if (!cpu_temp_new(p->lanes, BT_INT64, (int)term.is_strip, &scaled))
+            return 0;
+        mul.at[0] = scaled;
+        mul.at[1] = term;
+        mul.at[2] = number;
+        if (!cpu_emit(p, &mul, (int)term.is_strip))
+            return 0;
+    }
+    if (!*has_sum) {
+        *has_sum = 1;
+        // what others use stays as it is
+        if (coef != 1)
+            *sum = scaled;
+        else if (!cpu_temp_new(p->lanes, BT_INT64, (int)term.is_strip, sum) ||
+                 !cpu_move(p, sum, &term))
+            return 0;
+        if (coef == 1)
+            cpu_drop(p, atom);
+        return 1;
+    }
+    int is_strip = sum->is_strip || scaled.is_strip;
+    int is_swapped = !sum->is_strip && scaled.is_strip;
+    struct cpu_call add = { .naddress = 3 };
+    add.name = sum->is_strip == scaled.is_strip ? "add.int64" : "add.int64.s";
+    if (is_strip && !sum->is_strip) {
+        if (!cpu_temp_new(p->lanes, BT_INT64, 1, &joined))
+            return 0;
+    } else {
+        joined = *sum;
+    }
+    add.at[0] = joined;
+    add.at[1] = is_swapped ? scaled : *sum;
+    add.at[2] = is_swapped ? *sum : scaled;
+    if (!cpu_emit(p, &add, is_strip))
+        return 0;
+    if (coef != 1)
+        cpu_temp_free(v, &scaled);
+    else
+        cpu_drop(p, atom);
+    if (joined.temp != sum->temp)
+        cpu_temp_free(v, sum);
+    *sum = joined;
+    return 1;
+}
+
+static int make_linear(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
+{
+    int64_t coef, zero;
+    uint64_t rest;
+    bt_linear in;
+    int has_sum = 0;
+    const bt_node *first = linear_start(p, node, &coef, &rest);
+    if (!first)
+        return 0;
+    bt_node_as_linear(node, &in);
+    if (coef) {
+        has_sum = 1;
+        if (!make_iota(p, first, coef, NULL, out))
+            return 0;
+    }
+    for (uint32_t i = 0; i < in.n; i++) {
+        if ((rest >> i & 1) && !add_term(p, in.atoms[i], in.coefs[i], out, &has_sum))
+            return 0;
+    }
+    if (coef || (bt_node_is_const(first, &zero) && zero == 0 && has_sum))
+        return 1;
+    struct cpu_value number;
+    if (!cpu_number(p, first, &number))
+        return 0;
+    struct cpu_call add = { .name = out->is_strip ? "add.int64.s" : "add.int64",
+                            .naddress = 3,
+                            .at = { *out, *out, number } };
+    int ok = cpu_emit(p, &add, (int)out->is_strip);
+    cpu_temp_free(p->lanes->v, &number);
+    return ok;
+}
+
+/* ---- reads ---- */
+
+int cpu_place_of(struct cpu_part *p, const bt_node *offset, const bt_node **out,
+                 int64_t *stride)
+{
+    uint64_t rest = 0;
+    *stride = 0;
+    if (!cpu_is_varying(p->lanes, offset)) {
+        *out = cpu_as_integer(p, offset);
+        return *out != NULL;
+    }
+    *out = linear_start(p, offset, stride, &rest);
+    if (rest)
+        *stride = 0;
+    return *out && !rest && *stride;
+}
+
+static int is_inside(struct cpu_part *p, const bt_node *offset, int64_t nelem)
+{
+    return !p->is_guarded || (offset->low >= 0 && offset->high < nelem);
+}
+
+static int clamp_strip(struct cpu_part *p, int64_t nelem, struct cpu_value *index)
+{
+    static const char *const names[] = { "max.int64.s", "min.int64.s" };
+    for (int i = 0; i < 2; i++) {
+        struct cpu_value bound, clamped;
+        if (!cpu_number(p, bt_node_int(p->lanes->v->graph, i ? nelem - 1 : 0), &bound) ||
+            !cpu_temp_new(p->lanes, BT_INT64, 1, &clamped))
+            return 0;
+        struct cpu_call call = { .name = names[i],
+                                 .naddress = 3,
+                                 .at = { clamped, *index, bound } };
+        if (!cpu_emit(p, &call, 1))
+            return 0;
+        if (i)
+            cpu_temp_free(p->lanes->v, index);
+        *index = clamped;
+    }
+    return 1;
+}
+
+static int gather(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
+                  struct cpu_value *out)
+{
+    struct vectoriser *v = p->lanes->v;
+    const bt_node *offset = node->args[0];
+    int64_t nelem = bt_loops_nelem(v->loops, node->which);
+    char name[] = "gather.?";
+    struct cpu_value index, whole = { .buffer = node->which, .dtype = node->dtype };
+    whole.offset = bt_node_int(v->graph, 0);
+    if (nelem == 0)
+        return cpu_refuse(v, "an empty array is read by lanes");
+    if (!whole.offset || !cpu_eval(p, offset, &index))
+        return 0;
+    int is_clamped = !is_inside(p, offset, nelem);
+    if (is_clamped && !clamp_strip(p, nelem, &index))
+        return 0;
+    cpu_drop(p, offset);
+    name[7] = (char)('0' + bt_dtype_nbytes(node->dtype));
+    if (!place(p, node->dtype, 1, to, out))
+        return 0;
+    struct cpu_call call = { .name = name, .naddress = 3, .at = { *out, whole, index } };
+    if (!cpu_emit(p, &call, 1))
+        return 0;
+    if (is_clamped)
+        cpu_temp_free(v, &index);
+    return 1;
+}
+
+static int load(struct cpu_part *p, const struct cpu_value *from, int64_t stride,
+                const struct cpu_value *to, struct cpu_value *out)
+{
+    bt_graph *g = p->lanes->v->graph;
+    char name[] = "load.?";
+    struct cpu_value first = *from;
+    name[5] = (char)('0' + bt_dtype_nbytes(from->dtype));
+    first.is_strip = 0;
+    first.offset = bt_node_linear(g, 0, 2, (const bt_node *[]){ from->offset, p->at },
+                                  (int64_t[]){ 1, stride });
+    if (!first.offset || !place(p, from->dtype, 1, to, out))
+        return 0;
+    struct cpu_call call = { .name = name,
+                             .naddress = 2,
+                             .ninteger = 1,
+                             .at = { *out, first },
+                             .integers = { bt_node_int(g, stride) } };
+    return cpu_emit(p, &call, 1);
+}
+
+/* An element for all; guarded, some element. */
+static int read_one(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
+{
+    bt_graph *g = p->lanes->v->graph;
+    int64_t nelem = bt_loops_nelem(p->lanes->v->loops, node->which);
+    const bt_node *offset = cpu_as_integer(p, node->args[0]);
+    if (offset && p->is_guarded && (offset->low < 0 || offset->high >= nelem))
+        offset = bt_node_scalar(
+            g, BT_SCALAR_MAX, bt_node_int(g, 0),
+            bt_node_scalar(g, BT_SCALAR_MIN, offset, bt_node_int(g, nelem - 1)));
+    *out = (struct cpu_value){
+        .buffer = node->which, .dtype = node->dtype, .offset = offset, .temp = CPU_NO_TEMP
+    };
+    if (nelem == 0)
+        return cpu_refuse(p->lanes->v, "an empty array is read");
+    return offset != NULL;
+}
+
+/* In the dtype of the buffer. */
+static int read(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
+                struct cpu_value *out)
+{
+    struct cpu_lanes *l = p->lanes;
+    const bt_node *offset = node->args[0];
+    int64_t stride;
+    if (!cpu_is_varying(l, node))
+        return read_one(p, node, out);
+    if (cpu_is_own(l, node->which)) {
+        if (!cpu_target_of(p, node->which, offset, out, &stride))
+            return 0;
+        return stride == 1 ? 1 : cpu_refuse(l->v, "lanes choose from their own locals");
+    }
+    *out = (struct cpu_value){
+        .is_strip = 1, .buffer = node->which, .dtype = node->dtype, .temp = CPU_NO_TEMP
+    };
+    if (!is_inside(p, offset, bt_loops_nelem(l->v->loops, node->which)) ||
+        !cpu_place_of(p, offset, &out->offset, &stride))
+        return l->v->why ? 0 : gather(p, node, to, out);
+    if (stride == 1)
+        return 1;
+    struct cpu_value from = *out;
+    return load(p, &from, stride, to, out);
+}
+
+/* ---- operators ---- */
+
+static const bt_node *once(const struct cpu_part *p, const bt_node *node)
+{
+    node = bare(node);
+    return (uintptr_t)bt_map_find(p->uses, node) == 1 ? node : NULL;
+}
+
+static int is_scalar(const bt_node *node, uint32_t which)
+{
+    return node && node->kind == BT_NODE_SCALAR && node->which == which;
+}
+
+static int is_zero(const bt_node *node)
+{
+    return node->kind == BT_NODE_CONST && node->value.f == 0;
+}
+
+/* Operands, which are evaluated and dropped, then the call. */
+static int call_on(struct cpu_part *p, const char *name, uint32_t n,
+                   const bt_node *const *args, bt_dtype result,
+                   const struct cpu_value *to, struct cpu_value *out)
+{
+    struct vectoriser *v = p->lanes->v;
+    struct cpu_call call = { .naddress = n + 1 };
+    const char *suffix = "";
+    int is_strip = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!cpu_eval(p, args[i], &call.at[1 + i]))
+            return 0;
+        is_strip |= (int)call.at[1 + i].is_strip;
+    }
+    // the only one of all lanes: b of a, b[, c], or a of two
+    if (n > 1 && is_strip)
+        suffix = !call.at[2].is_strip ? ".s" : !call.at[1].is_strip ? ".r" : "";
+    for (uint32_t i = 0; i < n; i++)
+        cpu_drop(p, args[i]);
+    call.name = cpu_strip_name(v, name, call.at[1].dtype, suffix);
+    if (!call.name || !place(p, result, is_strip, to, out))
+        return 0;
+    call.at[0] = *out;
+    return cpu_emit(p, &call, is_strip);
+}
+
+/* a * b + c with c, and a or b, of each lane; 1: matched. */
+static int match_fma(struct cpu_part *p, const bt_node *sum, const bt_node **args)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const bt_node *product = once(p, sum->args[i]), *c = bare(sum->args[1 - i]);
+        if (!is_scalar(product, BT_SCALAR_MUL) || !cpu_is_varying(p->lanes, product) ||
+            !cpu_is_varying(p->lanes, c))
+            continue;
+        int is_first = cpu_is_varying(p->lanes, product->args[0]);
+        args[0] = product->args[is_first ? 0 : 1];
+        args[1] = product->args[is_first ? 1 : 0];
+        args[2] = c;
+        return 1;
+    }
+    return 0;
+}
+
+/* Operators that go together; the count of operands, 0: none do. */
+static uint32_t match_pair(struct cpu_part *p, const bt_node *node, const char **name,
+                           const bt_node **args)
+{
+    int is_short = cpu_lane_dtype(node->dtype) == BT_FLOAT32;
+    if (!cpu_is_varying(p->lanes, node) || (!is_short && node->dtype != BT_FLOAT64))
+        return 0;
+    if (is_scalar(node, BT_SCALAR_ADD) && match_fma(p, node, args)) {
+        *name = "fma";
+        return 3;
+    }
+    for (uint32_t i = 0; i < 2 && node->narg == 2; i++) {
+        const bt_node *inner = once(p, node->args[i]), *other = bare(node->args[1 - i]);
+        if (is_scalar(node, BT_SCALAR_MAX) && is_scalar(inner, BT_SCALAR_ADD) &&
+            is_zero(other)) {
+            *name = "fma_relu";
+            if (match_fma(p, inner, args))
+                return 3;
+            *name = "add_relu";
+            args[0] = inner->args[0];
+            args[1] = inner->args[1];
+            return is_short ? 2 : 0;
+        }
+        if (is_short && is_scalar(node, BT_SCALAR_MUL) &&
+            is_scalar(inner, BT_SCALAR_SIGMOID)) {
+            *name = "mul_sigmoid";
+            args[0] = other;
+            args[1] = inner->args[0];
+            return 2;
+        }
+    }
+    return 0;
+}
+
+static int make_scalar(struct cpu_part *p, const bt_node *node,
+                       const struct cpu_value *to, struct cpu_value *out)
+{
+    const bt_node *args[3];
+    const char *name;
+    uint32_t n = match_pair(p, node, &name, args);
+    if (n)
+        return call_on(p, name, n, args, cpu_lane_dtype(node->dtype), to, out);
+    return call_on(p, bt_scalar_name(node->which), node->narg, node->args,
+                   cpu_lane_dtype(node->dtype), to, out);
+}
+
+/* To a shorter float and back: that rounds. */
+static int make_cast(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
+                     struct cpu_value *out)
+{
+    struct vectoriser *v = p->lanes->v;
+    struct cpu_value from, made;
+    if (!cpu_eval(p, node->args[0], &from))
+        return 0;
+    cpu_drop(p, node->args[0]);
+    if (!place(p, node->dtype, (int)from.is_strip, to, &made) ||
+        !cpu_cast(p, &made, &from))
+        return 0;
+    *out = made;
+    if (!is_half(node->dtype) || (to && made.dtype == to->dtype))
+        return 1;
+    int ok = cpu_convert(p, BT_FLOAT32, 0, &made, out);
+    cpu_temp_free(v, &made);
+    return ok;
+}
+
+/* ---- choices ---- */
+
+/* Both sides for all lanes, of which each takes one. */
+static int choose(struct cpu_part *p, const bt_node *node, bt_dtype dtype,
+                  const struct cpu_value *to, struct cpu_value *out)
+{
+    struct vectoriser *v = p->lanes->v;
+    struct cpu_value parts[3], full[3];
+    struct cpu_part guarded;
+    int is_strip = cpu_is_varying(p->lanes, node);
+    cpu_part_open(p, &guarded, p->to);
+    guarded.is_guarded = 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!cpu_eval(i ? &guarded : p, node->args[i], &parts[i]) ||
+            !cpu_convert(p, i ? dtype : BT_BOOL, is_strip, &parts[i], &full[i]))
+            return 0;
+    }
+    if (!place(p, dtype, is_strip, to, out))
+        return 0;
+    struct cpu_call call = { .name = cpu_strip_name(v, "select", dtype, ""),
+                             .naddress = 4,
+                             .at = { *out, full[0], full[1], full[2] } };
+    if (!call.name || !cpu_emit(p, &call, is_strip))
+        return 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (full[i].temp != parts[i].temp)
+            cpu_temp_free(v, &full[i]);
+        cpu_drop(p, node->args[i]);
+    }
+    cpu_part_close(&guarded);
+    return 1;
+}
+
+/* One side into the lanes low ... high - 1. */
+static int eval_side(struct cpu_part *p, const bt_node *side, const bt_node *low,
+                     const bt_node *high, const struct cpu_value *to)
+{
+    struct cpu_part some;
+    if (!cpu_part_narrow(p, low, high, &some))
+        return 0;
+    if (some.to && !cpu_eval_into(&some, side, to))
+        return 0;
+    cpu_part_close(&some);
+    return 1;
+}
+
+/* A side for a range of lanes, the other for those before and after it. */
+static int choose_ranges(struct cpu_part *p, const bt_node *node,
+                         const struct cpu_split *split, const struct cpu_value *to)
+{
+    bt_graph *g = p->lanes->v->graph;
+    const bt_node *low, *high;
+    const bt_node *end = bt_node_linear(g, 0, 2, (const bt_node *[]){ p->at, p->count },
+                                        (int64_t[]){ 1, 1 });
+    if (!split->ranges.len)
+        return cpu_eval_into(p, node->args[1], to);
+    return end && cpu_split_range(p, split, &low, &high) &&
+           eval_side(p, node->args[1], low, high, to) &&
+           eval_side(p, node->args[2], p->at, low, to) &&
+           eval_side(p, node->args[2], high, end, to);
+}
+
+/* Nothing of the side that is not taken is computed. 1: done, 2: it cannot be so. */
+static int choose_lazily(struct cpu_part *p, const bt_node *node, bt_dtype dtype,
+                         const struct cpu_value *to, struct cpu_value *out)
+{
+    struct cpu_split split = { 0 };
+    struct cpu_part yes, no;
+    if (!cpu_split(p, node->args[0], &split))
+        return 0;
+    if (split.others.len || (split.same.len && !cpu_is_integer(node->args[0]) &&
+                             !cpu_is_varying(p->lanes, node)))
+        return 2;
+    if (!place(p, dtype, cpu_is_varying(p->lanes, node), to, out))
+        return 0;
+    if (!split.same.len)
+        return choose_ranges(p, node, &split, out);
+    const bt_node *condition = cpu_split_same(p, &split);
+    if (!condition || !cpu_part_if(p, condition, &yes, &no))
+        return 0;
+    if (!choose_ranges(&yes, node, &split, out) ||
+        !cpu_eval_into(&no, node->args[2], out))
+        return 0;
+    cpu_part_close(&yes);
+    cpu_part_close(&no);
+    return 1;
+}
+
+static int make_select(struct cpu_part *p, const bt_node *node,
+                       const struct cpu_value *to, struct cpu_value *out)
+{
+    // a shorter float is chosen as it is only where it goes to memory
+    bt_dtype dtype =
+        to && to->dtype == node->dtype ? node->dtype : cpu_lane_dtype(node->dtype);
+    int done = choose_lazily(p, node, dtype, to, out);
+    return done == 2 ? choose(p, node, cpu_lane_dtype(node->dtype), to, out) : done;
+}
+
+/* ---- all ---- */
+
+static int make_number(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
+{
+    const bt_node *number =
+        bt_node_cast(p->lanes->v->graph, cpu_lane_dtype(node->dtype), node);
+    return number && cpu_constant_new(p->lanes->v, number, out);
+}
+
+static int make_read(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
+                     struct cpu_value *out)
+{
+    struct cpu_value raw;
+    if (!read(p, node, to, &raw))
+        return 0;
+    if (!is_half(node->dtype) || (to && to->dtype == node->dtype)) {
+        *out = raw;
+        return 1;
+    }
+    int ok = cpu_convert(p, BT_FLOAT32, 0, &raw, out);
+    cpu_temp_free(p->lanes->v, &raw);
+    return ok;
+}
+
+/* On lanes' dtype, or in that of `to`. */
+static int make(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
+                struct cpu_value *out)
+{
+    if (node->kind == BT_NODE_CONST)
+        return make_number(p, node, out);
+    if (node->kind == BT_NODE_READ)
+        return make_read(p, node, to, out);
+    if (!cpu_is_varying(p->lanes, node) && cpu_is_integer(node))
+        return make_integer(p, node, out);
+    switch (node->kind) {
+    case BT_NODE_INDEX:
+    case BT_NODE_LINEAR: return make_linear(p, node, out);
+    case BT_NODE_SCALAR: return make_scalar(p, node, to, out);
+    case BT_NODE_CAST: return make_cast(p, node, to, out);
+    case BT_NODE_SELECT: return make_select(p, node, to, out);
+    default: return cpu_refuse(p->lanes->v, "an expression has no strips");
+    }
+}
+
+int cpu_eval_into(struct cpu_part *p, const bt_node *node, const struct cpu_value *to)
+{
+    struct vectoriser *v = p->lanes->v;
+    struct cpu_value value, same;
+    int is_kept = 0;
+    if (!is_half(to->dtype))
+        node = bare(node);
+    for (const struct cpu_part *at = p; at && !is_kept; at = at->outer) {
+        const struct made *known = bt_map_find(&at->made, node);
+        if (known) {
+            value = known->value;
+            is_kept = 1;
+        }
+    }
+    if (!is_kept && !make(p, node, to, &value))
+        return 0;
+    if (value.dtype == to->dtype) {
+        if (!cpu_move(p, to, &value))
+            return 0;
+    } else if (value.is_strip == to->is_strip) {
+        if (!cpu_cast(p, to, &value))
+            return 0;
+    } else {
+        if (!cpu_convert(p, to->dtype, 0, &value, &same) || !cpu_move(p, to, &same))
+            return 0;
+        cpu_temp_free(v, &same);
+    }
+    if (!is_kept && (value.buffer != to->buffer || value.offset != to->offset))
+        cpu_temp_free(v, &value);
+    return 1;
+}

@@ -1,0 +1,134 @@
+/*
+ * Contractions: matrix products and convolutions of any kind, as loops around tiles.
+ *
+ *     y[o, p, q] = max(sum(c, r, s: x[c, 2*p + r - 1, 2*q + s - 1] * w[o, c, r, s]) + b[o], 0)
+ *
+ * becomes a packed copy of x, in which q runs over neighbours and windows that hang over
+ * the border find zeros, then for every block of rows p and of channels o
+ *
+ *     tile(&t, &w[...], &packed[...])    on as many columns as it has, all sums complete
+ *     y[...] = max(t[...] + b[...], 0)   while t is near; scalar loops, to be vectorised
+ *
+ * Zeros that stand for elements outside are multiplied too: where the other operand is
+ * infinite there, the sum is NaN.
+ */
+#ifndef CPU_CONTRACT_H
+#define CPU_CONTRACT_H
+
+#include <baton/loops.h>
+
+#include "config.h"
+#include "tile.h"
+
+/* As bt_loops_lower_with, but stages that tiles serve become loops around those, the
+ * outermost one parallel. options may be NULL. */
+bt_status cpu_contract(bt_ctx *, bt_arena *, const struct cpu_config *, const char *name,
+                       bt_graph *, const bt_lower_options *, bt_loops **out) BT_MUST_USE;
+
+/* ---- between the files of it ---- */
+
+enum { CPU_DIMS = 16, CPU_AXES = 8, CPU_CLASSES = 8 };
+
+/* An index, or a part of one: the groups of channels and the channels of a group. */
+struct cpu_dim {
+    int64_t extent;
+    uint32_t is_k;  /* reduced */
+    uint32_t index; /* the index of the graph that it is, or ... */
+    int64_t scale;  /* ... of which it is a multiple */
+    int64_t c;      /* its stride in the result */
+};
+
+/* A factor of the products: its element on axis a is at[a] + sum of coefs[a][d] * d. */
+struct cpu_operand {
+    uint32_t array, rank;
+    bt_dtype dtype;
+    int64_t extents[CPU_AXES], at[CPU_AXES], coefs[CPU_AXES][CPU_DIMS];
+    uint32_t guards[CPU_AXES]; /* 1: elements below the axis are zeros, 2: above */
+};
+
+struct cpu_contraction {
+    const bt_node *reduce; /* NULL: it is none */
+    uint32_t ndim;
+    struct cpu_dim dims[CPU_DIMS];
+    struct cpu_operand operands[2];
+    bt_dtype dtype; /* of sums */
+};
+
+/* What is known of a stage. */
+bt_status cpu_contraction_of(const bt_graph *, const bt_array *stage,
+                             struct cpu_contraction *) BT_MUST_USE;
+
+/* How B is read: where it lies, as a copy with zeros around, in panels of the tile's
+ * columns. */
+enum { CPU_B_DIRECT, CPU_B_HALO, CPU_B_PANELS };
+enum { CPU_WINDOWS = 3 };
+
+/* An axis of B that windows go along: stride * n + dilation * k + at. */
+struct cpu_window {
+    uint32_t axis, n;
+    int32_t k; /* -1: none */
+    int64_t stride, dilation, at;
+    int64_t width;      /* elements of the copy */
+    uint32_t nclass;    /* copies: of the places that differ modulo the stride */
+    int64_t copy, step; /* strides in the packed B: from copy to copy, along the axis */
+};
+
+/* Some turns of a reduced dim: those t of `extent` with elements at affine places. */
+struct cpu_class {
+    int64_t extent, a_at, a, b_at, b;
+};
+
+/* Roles of the dims: the tile's m and n; rows n0 of columns n, if any; all that is left
+ * are loops around, or reduced. */
+struct cpu_plan {
+    struct cpu_contraction view;
+    const struct cpu_tile *tile; /* NULL: tiles do not serve it, or not well */
+    const struct cpu_operand *a, *b;
+    uint32_t b_kind;
+    uint32_t n;
+    int32_t n0, m;                                  /* -1: none */
+    int64_t a_at, b_at, as[CPU_DIMS], bs[CPU_DIMS]; /* strides by dim */
+    uint32_t nclass[CPU_DIMS];
+    struct cpu_class classes[CPU_DIMS][CPU_CLASSES];
+    uint32_t merged; /* bits: dims that are part of n */
+    int64_t ncolumn; /* of n and those */
+    /* of a packed B */
+    int64_t nelem;
+    uint32_t nwindow;
+    struct cpu_window windows[CPU_WINDOWS];
+    int64_t outer[CPU_AXES]; /* strides of the other axes; 0: a window */
+};
+
+bt_status cpu_contract_plan(const bt_graph *, const bt_array *stage,
+                            const struct cpu_config *, struct cpu_plan *) BT_MUST_USE;
+
+/* Loops under construction: where statements go, the next index. */
+struct cpu_emitter {
+    bt_loops *loops;
+    bt_stmts *to;
+    uint32_t next;
+};
+/* A sum of multiples of integers. */
+enum { CPU_TERMS = 24 };
+struct cpu_sum {
+    int64_t constant;
+    uint32_t n;
+    const bt_node *atoms[CPU_TERMS];
+    int64_t coefs[CPU_TERMS];
+};
+/* A loop that what follows goes into; gives its index. NULL: failure. */
+const bt_node *cpu_emit_loop(struct cpu_emitter *, int64_t extent, int is_parallel);
+void cpu_sum_add(struct cpu_sum *, const bt_node *, int64_t coef);
+const bt_node *cpu_sum_node(bt_loops *, const struct cpu_sum *);
+/* A call; 0: failure. */
+struct cpu_address {
+    uint32_t buffer;
+    const bt_node *offset;
+};
+int cpu_emit_call(struct cpu_emitter *, const char *callee, uint32_t naddress,
+                  const struct cpu_address *, uint32_t ninteger,
+                  const bt_node *const *integers);
+/* The nest that fills the packed B. 0: failure. */
+int cpu_emit_packing(struct cpu_emitter *, const struct cpu_plan *, uint32_t packed);
+
+#endif

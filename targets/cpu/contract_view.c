@@ -1,0 +1,274 @@
+/*
+ * Which stages are contractions: a sum of products of two reads, each index by itself in
+ * sums, or as group and rest where a read divides it; conditions leave out elements that
+ * are outside of an array, and nothing else.
+ */
+#include "contract.h"
+
+#include <string.h>
+
+struct looking {
+    const bt_graph *graph;
+    struct cpu_contraction *c;
+    uint64_t reduced;
+};
+
+/* ---- the reduction ---- */
+
+/* The reduction, if it is the only one; *n counts different ones. `seen` by id. */
+static void find_reduce(const bt_node *node, uint8_t *seen, const bt_node **found,
+                        uint32_t *n)
+{
+    if (!node->reduces || seen[node->id])
+        return;
+    seen[node->id] = 1;
+    if (node->kind == BT_NODE_REDUCE) {
+        *found = node;
+        (*n)++;
+        return;
+    }
+    for (uint32_t i = 0; i < node->narg; i++)
+        find_reduce(node->args[i], seen, found, n);
+}
+
+/* A factor: a read, or an integer read that is made wider; NULL: something else. */
+static const bt_node *factor_of(const bt_node *node)
+{
+    if (node->kind == BT_NODE_CAST && node->dtype == BT_INT32 &&
+        (node->args[0]->dtype == BT_INT8 || node->args[0]->dtype == BT_UINT8))
+        node = node->args[0];
+    return node->kind == BT_NODE_READ && node->narg <= CPU_AXES ? node : NULL;
+}
+
+/* ---- dims ---- */
+
+static int add_dim(struct looking *l, struct cpu_dim dim)
+{
+    if (dim.extent == 1)
+        return 1;
+    if (l->c->ndim == CPU_DIMS || dim.extent < 1)
+        return 0;
+    l->c->dims[l->c->ndim++] = dim;
+    return 1;
+}
+
+/* By how much an index is divided in the node, 1 where it is not; 0: in other ways. */
+static int64_t divisor_of(const bt_node *node, uint32_t index, int64_t known)
+{
+    int64_t by;
+    if (!known || !(node->free & bt_index_bit(index)))
+        return known;
+    if (node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_FLOORDIV &&
+        node->args[0]->kind == BT_NODE_INDEX && bt_node_is_const(node->args[1], &by) &&
+        by > 0)
+        return known == 1 || known == by ? by : 0;
+    for (uint32_t i = 0; i < node->narg; i++)
+        known = divisor_of(node->args[i], index, known);
+    return known;
+}
+
+static int add_axes(struct looking *l, const bt_array *stage, const bt_node *const *reads)
+{
+    int64_t stride = 1;
+    for (uint32_t i = stage->rank; i-- > 0;) {
+        int64_t extent = stage->extents[i]->value.i;
+        int64_t by = divisor_of(reads[1], i, divisor_of(reads[0], i, 1));
+        struct cpu_dim rest = { .index = i, .scale = 1, .c = stride }, group = rest;
+        if (!by || extent % by)
+            return 0;
+        rest.extent = by > 1 ? by : extent;
+        group.scale = by;
+        group.extent = extent / rest.extent;
+        if (!bt_mul_int64(stride, by, &group.c) || !add_dim(l, rest) ||
+            !add_dim(l, group) || !bt_mul_int64(stride, extent, &stride))
+            return 0;
+    }
+    return stride > 0;
+}
+
+static int add_reduced(struct looking *l)
+{
+    const bt_node *reduce = l->c->reduce;
+    for (uint32_t i = 0; i < reduce->nindex; i++) {
+        struct cpu_dim dim = {
+            .extent = reduce->coefs[i], .is_k = 1, .index = reduce->first + i, .scale = 1
+        };
+        if (!add_dim(l, dim))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- reads ---- */
+
+/* Adds coef * index to the coefficients, and the division of one likewise. */
+static int add_term(const struct looking *l, const bt_node *atom, int64_t coef,
+                    int64_t *coefs)
+{
+    int is_group = atom->kind == BT_NODE_SCALAR && atom->which == BT_SCALAR_FLOORDIV;
+    const bt_node *index = is_group ? atom->args[0] : atom;
+    if (index->kind != BT_NODE_INDEX)
+        return 0;
+    for (uint32_t d = 0; d < l->c->ndim; d++) {
+        const struct cpu_dim *dim = &l->c->dims[d];
+        int64_t by = is_group ? dim->scale > 1 : dim->scale;
+        if (dim->index != index->which)
+            continue;
+        if (!bt_mul_int64(by, coef, &by) || !bt_add_int64(coefs[d], by, &coefs[d]))
+            return 0;
+    }
+    return 1;
+}
+
+static int set_operand(const struct looking *l, const bt_node *read,
+                       struct cpu_operand *out)
+{
+    const bt_array *array = &l->graph->arrays[read->which];
+    *out = (struct cpu_operand){ .array = read->which,
+                                 .rank = read->narg,
+                                 .dtype = array->dtype };
+    for (uint32_t a = 0; a < read->narg; a++) {
+        bt_linear form;
+        bt_node_as_linear(read->args[a], &form);
+        out->extents[a] = array->extents[a]->value.i;
+        out->at[a] = form.constant;
+        for (uint32_t i = 0; i < form.n; i++) {
+            if (!add_term(l, form.atoms[i], form.coefs[i], out->coefs[a]))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* ---- conditions ---- */
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+/* Whether 0 <= form says that `sign` * (axis a's place) + rest >= 0, a common factor
+ * divided out. */
+static int says(const struct looking *l, const struct cpu_operand *o, uint32_t a,
+                int64_t sign, int64_t rest, int64_t constant, const int64_t *coefs)
+{
+    int64_t by = 0;
+    for (uint32_t d = 0; d < l->c->ndim; d++) {
+        int64_t has = sign * o->coefs[a][d];
+        if (!has != !coefs[d] || (has && has % coefs[d]))
+            return 0;
+        if (has && !by)
+            by = has / coefs[d];
+        if (has && has != by * coefs[d])
+            return 0;
+    }
+    return by > 0 && constant == floor_div(sign * o->at[a] + rest, by);
+}
+
+static int add_guard(struct looking *l, const bt_node *term)
+{
+    int64_t coefs[CPU_DIMS] = { 0 };
+    bt_linear form;
+    int is_known = 0;
+    bt_node_as_linear(term, &form);
+    for (uint32_t i = 0; i < form.n; i++) {
+        if (!add_term(l, form.atoms[i], form.coefs[i], coefs))
+            return 0;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        struct cpu_operand *o = &l->c->operands[i];
+        for (uint32_t a = 0; a < o->rank; a++) {
+            uint32_t guard = says(l, o, a, 1, 0, form.constant, coefs) ? 1
+                             : says(l, o, a, -1, o->extents[a] - 1, form.constant, coefs)
+                                 ? 2
+                                 : 0;
+            o->guards[a] |= guard;
+            is_known |= guard != 0;
+        }
+    }
+    return is_known;
+}
+
+static int add_guards(struct looking *l, const bt_node *condition)
+{
+    int64_t zero;
+    if (bt_node_is_true(condition))
+        return 1;
+    if (condition->kind != BT_NODE_SCALAR)
+        return 0;
+    if (condition->which == BT_SCALAR_AND)
+        return add_guards(l, condition->args[0]) && add_guards(l, condition->args[1]);
+    return condition->which == BT_SCALAR_LE && condition->args[0]->dtype == BT_INT64 &&
+           bt_node_is_const(condition->args[0], &zero) && zero == 0 &&
+           add_guard(l, condition->args[1]);
+}
+
+/* Whether every element read is in the array, or guarded. */
+static int is_covered(const struct looking *l, const struct cpu_operand *o)
+{
+    for (uint32_t a = 0; a < o->rank; a++) {
+        int64_t low = o->at[a], high = o->at[a];
+        for (uint32_t d = 0; d < l->c->ndim; d++) {
+            int64_t last;
+            if (!bt_mul_int64(o->coefs[a][d], l->c->dims[d].extent - 1, &last) ||
+                !bt_add_int64(last < 0 ? low : high, last, last < 0 ? &low : &high))
+                return 0;
+        }
+        if ((low < 0 && !(o->guards[a] & 1)) ||
+            (high >= o->extents[a] && !(o->guards[a] & 2)))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- all ---- */
+
+static int has_numbers(const bt_array *array)
+{
+    for (uint32_t i = 0; i < array->rank; i++) {
+        if (array->extents[i]->kind != BT_NODE_CONST || array->extents[i]->value.i < 1)
+            return 0;
+    }
+    return 1;
+}
+
+/* 0: it is no contraction. */
+static int look(const bt_graph *g, const bt_array *stage, uint8_t *seen,
+                struct cpu_contraction *out)
+{
+    struct looking l = { .graph = g, .c = out };
+    const bt_node *reduce = NULL, *reads[2];
+    uint32_t n = 0;
+    memset(out, 0, sizeof(*out));
+    find_reduce(stage->body, seen, &reduce, &n);
+    if (n != 1 || reduce->which != BT_REDUCER_SUM || reduce->narg < 2 ||
+        !has_numbers(stage))
+        return 0;
+    const bt_node *product = reduce->args[1];
+    if (product->kind != BT_NODE_SCALAR || product->which != BT_SCALAR_MUL ||
+        product->dtype != reduce->dtype)
+        return 0;
+    for (uint32_t i = 0; i < 2; i++) {
+        reads[i] = factor_of(product->args[i]);
+        if (!reads[i] || !has_numbers(&g->arrays[reads[i]->which]))
+            return 0;
+    }
+    out->reduce = reduce;
+    out->dtype = product->dtype;
+    return add_axes(&l, stage, reads) && add_reduced(&l) &&
+           set_operand(&l, reads[0], &out->operands[0]) &&
+           set_operand(&l, reads[1], &out->operands[1]) &&
+           add_guards(&l, reduce->args[0]) && is_covered(&l, &out->operands[0]) &&
+           is_covered(&l, &out->operands[1]);
+}
+
+bt_status cpu_contraction_of(const bt_graph *g, const bt_array *stage,
+                             struct cpu_contraction *out)
+{
+    uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode + 1);
+    if (!seen)
+        return bt_no_memory();
+    if (!look(g, stage, seen, out))
+        out->reduce = NULL;
+    return NULL;
+}

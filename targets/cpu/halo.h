@@ -1,0 +1,35 @@
+/*
+ * Halos: a plane of an image with zeros around it, or every few elements of one, as
+ * convolutions read it best.
+ *
+ *     to[r, x] = from[(r - TOP) * FROM_ROW + (x - LEFT) * FROM_X]
+ *                for TOP <= r < TOP + HEIGHT, LEFT <= x < LEFT + COUNT, else zero bits
+ *
+ * `to` is dense, [ROWS][WIDTH]. Strides count elements and may be 0 or negative; the
+ * blocks are apart.
+ */
+#ifndef CPU_HALO_H
+#define CPU_HALO_H
+
+#include <stdint.h>
+
+enum { CPU_HALO_TO, CPU_HALO_FROM, CPU_HALO_NPOINTER };
+enum {
+    CPU_HALO_ROWS,
+    CPU_HALO_WIDTH,
+    CPU_HALO_TOP,    /* 0 ... ROWS */
+    CPU_HALO_HEIGHT, /* 0 ... ROWS - TOP */
+    CPU_HALO_LEFT,
+    CPU_HALO_COUNT,
+    CPU_HALO_FROM_ROW,
+    CPU_HALO_FROM_X,
+    CPU_HALO_NINT
+};
+
+/* By the bytes of an element. They are primitives of this target: 0. */
+int32_t cpu_halo_1(void *const *p, const int64_t *n);
+int32_t cpu_halo_2(void *const *p, const int64_t *n);
+int32_t cpu_halo_4(void *const *p, const int64_t *n);
+int32_t cpu_halo_8(void *const *p, const int64_t *n);
+
+#endif

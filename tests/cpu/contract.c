@@ -1,0 +1,427 @@
+/*
+ * Contractions: what their schedules compute is what the evaluator does, to the bit, as
+ * the numbers are such that no sum is rounded. Calls are checked against the room that
+ * they have.
+ */
+#include "formula.h"
+
+#include "compute/compute.h"
+
+#include "contract.h"
+#include "halo.h"
+#include "pack.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- calls ---- */
+
+struct calls {
+    enum cpu_isa isa;
+    uint32_t ntile;
+};
+
+static const struct cpu_tile *find_tile(const char *name)
+{
+    static const struct cpu_tile *const tables[] = { cpu_tiles_portable, cpu_tiles_avx2,
+                                                     cpu_tiles_avx512 };
+    for (size_t i = 0; i < BT_COUNT(tables); i++) {
+        for (const struct cpu_tile *t = tables[i]; t->name; t++) {
+            if (strcmp(t->name, name) == 0)
+                return t;
+        }
+    }
+    return NULL;
+}
+
+static cpu_primitive *find_copy(const char *name, int *is_halo)
+{
+    static const struct {
+        const char *name;
+        cpu_primitive *run;
+        int is_halo;
+    } all[] = {
+        { "pack.1", cpu_pack_1, 0 }, { "pack.2", cpu_pack_2, 0 },
+        { "pack.4", cpu_pack_4, 0 }, { "pack.8", cpu_pack_8, 0 },
+        { "halo.1", cpu_halo_1, 1 }, { "halo.2", cpu_halo_2, 1 },
+        { "halo.4", cpu_halo_4, 1 }, { "halo.8", cpu_halo_8, 1 },
+    };
+    for (size_t i = 0; i < BT_COUNT(all); i++) {
+        if (strcmp(all[i].name, name) == 0) {
+            *is_halo = all[i].is_halo;
+            return all[i].run;
+        }
+    }
+    fail_msg("%s is no primitive", name);
+    return NULL;
+}
+
+static int64_t furthest(int64_t n, int64_t stride)
+{
+    return stride > 0 ? (n - 1) * stride : 0;
+}
+
+static void check_tile(const struct cpu_tile *t, const bt_call_value *p, const int64_t *n)
+{
+    int64_t width = n[CPU_TILE_FLAGS] & CPU_TILE_PADDED ? t->nr : n[CPU_TILE_N];
+    assert_in_range(n[CPU_TILE_M], 1, t->mr);
+    assert_in_range(n[CPU_TILE_N], 1, t->nr);
+    assert_true(p[0].nelem >= furthest(n[CPU_TILE_M], n[CPU_TILE_C_ROW]) + n[CPU_TILE_N]);
+    assert_true(p[1].nelem > furthest(n[CPU_TILE_M], n[CPU_TILE_A_ROW]) +
+                                 furthest(n[CPU_TILE_K], n[CPU_TILE_A_K]) +
+                                 furthest(n[CPU_TILE_K1], n[CPU_TILE_A_K1]) +
+                                 furthest(n[CPU_TILE_K2], n[CPU_TILE_A_K2]));
+    assert_true(p[2].nelem >= furthest(n[CPU_TILE_K], n[CPU_TILE_B_K]) +
+                                  furthest(n[CPU_TILE_K1], n[CPU_TILE_B_K1]) +
+                                  furthest(n[CPU_TILE_K2], n[CPU_TILE_B_K2]) + width);
+}
+
+static void check_copy(int is_halo, const bt_call_value *p, const int64_t *n)
+{
+    if (is_halo) {
+        assert_true(n[CPU_HALO_TOP] + n[CPU_HALO_HEIGHT] <= n[CPU_HALO_ROWS]);
+        assert_true(n[CPU_HALO_LEFT] + n[CPU_HALO_COUNT] <= n[CPU_HALO_WIDTH]);
+        assert_true(p[0].nelem >= n[CPU_HALO_ROWS] * n[CPU_HALO_WIDTH]);
+        if (n[CPU_HALO_HEIGHT] && n[CPU_HALO_COUNT])
+            assert_true(p[1].nelem > furthest(n[CPU_HALO_HEIGHT], n[CPU_HALO_FROM_ROW]) +
+                                         furthest(n[CPU_HALO_COUNT], n[CPU_HALO_FROM_X]));
+    } else {
+        assert_in_range(n[CPU_PACK_N], 0, n[CPU_PACK_WIDTH]);
+        assert_true(p[0].nelem >= n[CPU_PACK_K] * n[CPU_PACK_WIDTH]);
+        assert_true(p[1].nelem > furthest(n[CPU_PACK_K], n[CPU_PACK_K_STRIDE]) +
+                                     furthest(n[CPU_PACK_N], n[CPU_PACK_N_STRIDE]));
+    }
+}
+
+static bt_status run_call(void *self, const char *callee, uint32_t narg,
+                          const bt_call_value *args)
+{
+    struct calls *calls = self;
+    const struct cpu_tile *tile = find_tile(callee);
+    int is_halo;
+    uint32_t naddress = tile ? CPU_TILE_NPOINTER : 2;
+    cpu_primitive *run = tile ? tile->run : find_copy(callee, &is_halo);
+    void *p[CPU_TILE_NPOINTER];
+    int64_t n[CPU_TILE_NINT];
+    assert_true(narg <= CPU_TILE_NPOINTER + CPU_TILE_NINT);
+    for (uint32_t i = 0; i < narg; i++) {
+        if (i < naddress)
+            p[i] = args[i].address;
+        else
+            n[i - naddress] = args[i].integer;
+    }
+    if (tile)
+        check_tile(tile, args, n);
+    else
+        check_copy(is_halo, args, n);
+    if (tile)
+        assert_int_equal(tile->isa, calls->isa);
+    calls->ntile += tile != NULL;
+    assert_int_equal(run(p, n), 0);
+    return NULL;
+}
+
+/* ---- one formula ---- */
+
+struct input {
+    const char *name, *type;
+    bt_dtype dtype;
+    uint32_t rank;
+    int64_t dims[6];
+};
+
+struct contraction {
+    struct input inputs[4];
+    const char *text;
+    uint32_t may_be_plain; /* 1: need not come to tiles */
+};
+
+static bt_compute *make(struct world *w, struct formula *f, uint32_t n, bt_tensor **in)
+{
+    bt_compute *compute;
+    bt_op op = formula_op(f);
+    assert_ok(w->ctx, formula_make(w, f, &op, n, in, &compute));
+    return compute;
+}
+
+/* The stage scheduled for a set and so many threads; the bits of its result. */
+static void run_schedule(struct world *w, struct formula *f, uint32_t n, bt_tensor **in,
+                         const struct cpu_config *config, bt_tensor *out,
+                         struct calls *calls)
+{
+    bt_compute *compute = make(w, f, n, in);
+    bt_arena *arena = bt_arena_create(w->registry);
+    bt_loops *loops;
+    void *data[8];
+    assert_ok(w->ctx,
+              cpu_contract(w->ctx, arena, config, "test", compute->graph, NULL, &loops));
+    for (uint32_t i = 0; i < n; i++)
+        data[i] = in[i]->data;
+    data[n] = out->data;
+    memset(out->data, 0x55, (size_t)out->nelem * bt_dtype_nbytes(out->dtype));
+    bt_loops_options options = { .seed = 7, .call = run_call, .self = calls };
+    bt_status status = bt_loops_run_with(w->ctx, loops, data, &options);
+    if (status || getenv("SHOW")) {
+        bt_text text;
+        bt_text_init(&text, arena);
+        assert_ok(w->ctx, bt_loops_print(loops, &text));
+        print_message("%s\n", bt_text_get(&text));
+    }
+    assert_ok(w->ctx, status);
+    bt_arena_destroy(arena);
+    bt_compute_destroy(compute);
+}
+
+static void assert_same(const struct contraction *c, const bt_tensor *got,
+                        const bt_tensor *expected)
+{
+    for (int64_t i = 0; i < got->nelem; i++) {
+        double a = bt_tensor_get(got, i), b = bt_tensor_get(expected, i);
+        if (a != b)
+            fail_msg("%s: element %lld is %g, not %g", c->text, (long long)i, a, b);
+    }
+}
+
+static void check(const struct contraction *c)
+{
+    struct world w = world_open();
+    struct formula f = { .text = c->text };
+    bt_tensor *in[4], *expected, *got;
+    uint32_t n = 0;
+    for (; n < 4 && c->inputs[n].name; n++) {
+        const struct input *i = &c->inputs[n];
+        f.inputs[n] = (bt_op_input){ .name = i->name, .type = i->type };
+        in[n] = tensor_random(&w, i->dtype, n + 1, i->rank, i->dims);
+    }
+    expected = formula_run(&w, &f, n, in);
+    got = tensor_new(&w, expected->dtype, expected->rank, expected->dims);
+    for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
+        static const uint32_t threads[] = { 1, 2, 7 };
+        for (size_t i = 0; i < BT_COUNT(threads); i++) {
+            struct calls calls = { .isa = isa };
+            run_schedule(&w, &f, n, in, &(struct cpu_config){ isa, threads[i] }, got,
+                         &calls);
+            if (!calls.ntile && !c->may_be_plain)
+                fail_msg("%s: no tile", c->text);
+            assert_same(c, got, expected);
+        }
+    }
+    bt_tensor_unref(got);
+    bt_tensor_unref(expected);
+    for (uint32_t i = 0; i < n; i++)
+        bt_tensor_unref(in[i]);
+    world_close(&w);
+}
+
+/* ---- products of matrices ---- */
+
+static void test_products_of_matrices(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = { { 9, 5, 7 },    { 14, 32, 16 }, { 29, 71, 33 },
+                                        { 1, 33, 40 },  { 3, 17, 1 },   { 64, 100, 24 },
+                                        { 200, 3, 70 }, { 8, 1, 9 } };
+    for (size_t i = 0; i < BT_COUNT(sizes); i++) {
+        int64_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
+        check(&(struct contraction){
+            .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { m, k } },
+                        { "b", "t[k, n]", BT_FLOAT32, 2, { k, n } } },
+            .text = "y: t[m, n] = sum(k: a[m, k] * b[k, n])",
+            .may_be_plain = n == 1 || k == 1,
+        });
+        check(&(struct contraction){
+            .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { m, k } },
+                        { "b", "t[n, k]", BT_FLOAT32, 2, { n, k } },
+                        { "c", "t[n]", BT_FLOAT32, 1, { n } } },
+            .text = "y: t[m, n] = max(sum(k: a[m, k] * b[n, k]) + c[n], 0)",
+            .may_be_plain = m < 8 || n == 1,
+        });
+    }
+}
+
+static void test_batches_and_einsum(void **state)
+{
+    (void)state;
+    static const struct contraction all[] = {
+        { .inputs = { { "a", "t[i, m, k]", BT_FLOAT32, 3, { 3, 17, 9 } },
+                      { "b", "t[i, n, k]", BT_FLOAT32, 3, { 3, 13, 9 } } },
+          .text = "y: t[i, m, n] = sum(k: a[i, m, k] * b[i, n, k])" },
+        { .inputs = { { "a", "t[i, m, k]", BT_FLOAT32, 3, { 3, 17, 9 } },
+                      { "b", "t[i, k, n]", BT_FLOAT32, 3, { 3, 9, 13 } },
+                      { "c", "t[m, n]", BT_FLOAT32, 2, { 17, 13 } } },
+          .text = "y: t[i, m, n] = sum(k: a[i, m, k] * b[i, k, n]) - c[m, n]" },
+        { .inputs = { { "a", "t[i, k, l, m]", BT_FLOAT32, 4, { 2, 5, 3, 19 } },
+                      { "b", "t[l, n, k, p]", BT_FLOAT32, 4, { 3, 4, 5, 21 } } },
+          .text = "y: t[p, n, i, m] = sum(k, l: a[i, k, l, m] * b[l, n, k, p])" },
+        { .inputs = { { "a", "t[m, k, l, o, q]", BT_FLOAT32, 5, { 9, 2, 3, 2, 4 } },
+                      { "b", "t[l, q, k, o, n]", BT_FLOAT32, 5, { 3, 4, 2, 2, 40 } } },
+          .text = "y: t[m, n] = sum(k, l, o, q: a[m, k, l, o, q] * b[l, q, k, o, n])" },
+        // the result read twice, and transposed, by later stages
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 20, 7 } },
+                      { "b", "t[k, n]", BT_FLOAT32, 2, { 7, 24 } } },
+          .text = "x: t[m, n] = sum(k: a[m, k] * b[k, n]);"
+                  "y: t[n, m] = x[m, n] + x[m, 0]" },
+        // a product of products
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 20, 7 } },
+                      { "b", "t[k, n]", BT_FLOAT32, 2, { 7, 24 } },
+                      { "c", "t[o, n]", BT_FLOAT32, 2, { 18, 24 } } },
+          .text = "x: t[m, n] = max(sum(k: a[m, k] * b[k, n]), 0);"
+                  "y: t[m, o] = sum(n: x[m, n] * c[o, n])" },
+        // an epilogue that is not one store: a read that may fail, or a choice
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 20, 7 } },
+                      { "b", "t[k, n]", BT_FLOAT32, 2, { 7, 24 } },
+                      { "c", "t[h]", BT_FLOAT32, 1, { 30 } } },
+          .text = "y: t[m, n] = select(m < 3, sum(k: a[m, k] * b[k, n]),"
+                  "                    sum(k: a[m, k] * b[k, n]) * c[n + 2])" },
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 20, 7 } },
+                      { "b", "t[k, n]", BT_FLOAT32, 2, { 7, 24 } } },
+          .text = "y: t[m, n] = select(m < 3, sum(k: a[m, k] * b[k, n]),"
+                  "                    sum(k: b[k, n]))",
+          .may_be_plain = 1 },
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT64, 2, { 20, 7 } },
+                      { "b", "t[k, n]", BT_FLOAT64, 2, { 7, 24 } } },
+          .text = "y: t[m, n] = min(sum(k: a[m, k] * b[k, n]), 1)" },
+        { .inputs = { { "a", "u[m, k]", BT_INT8, 2, { 20, 7 } },
+                      { "b", "u[n, k]", BT_INT8, 2, { 24, 7 } },
+                      { "c", "t[n]", BT_INT32, 1, { 24 } } },
+          .text = "y: t[m, n] = sum(k: int32(a[m, k]) * int32(b[n, k])) + c[n]" },
+        { .inputs = { { "a", "int32[m, k]", BT_INT32, 2, { 20, 7 } },
+                      { "b", "int32[k, n]", BT_INT32, 2, { 7, 24 } } },
+          .text = "y: int32[m, n] = sum(k: a[m, k] * b[k, n])" },
+    };
+    for (size_t i = 0; i < BT_COUNT(all); i++)
+        check(&all[i]);
+}
+
+/* ---- convolutions ---- */
+
+struct image {
+    int64_t batch, channels, height, width, out, rows, columns; /* of the kernel */
+    int64_t stride, dilation, top, bottom, left, right, groups;
+};
+
+static void check_image(const struct image *c)
+{
+    char text[600];
+    int64_t height = (c->height + c->top + c->bottom - (c->rows - 1) * c->dilation - 1) /
+                         c->stride +
+                     1,
+            width = (c->width + c->left + c->right - (c->columns - 1) * c->dilation - 1) /
+                        c->stride +
+                    1;
+    static const char *const epilogues[][2] = {
+        { "", "" },
+        { "max(", " + b[o], 0)" },
+        { "clamp(", " + z[n, o, p, q], -1, 2)" },
+        { "float32(", " * b[o]) + z[n, 0, 0, q]" },
+    };
+    for (size_t i = 0; i < BT_COUNT(epilogues); i++) {
+        char sum[400];
+        snprintf(
+            sum, sizeof(sum),
+            "sum(i in ci, r in kh, s in kw: x[n, floordiv(o, %lld)*ci + i, "
+            "p*%lld + r*%lld - %lld, q*%lld + s*%lld - %lld] * w[o, i, r, s] else 0)",
+            (long long)(c->out / c->groups), (long long)c->stride, (long long)c->dilation,
+            (long long)c->top, (long long)c->stride, (long long)c->dilation,
+            (long long)c->left);
+        snprintf(text, sizeof(text), "y: t[n, o, p in ph, q in pw] = %s%s%s",
+                 epilogues[i][0], sum, epilogues[i][1]);
+        check(&(struct contraction){
+            .inputs = { { "x",
+                          "t[n, c, h, g]",
+                          BT_FLOAT32,
+                          4,
+                          { c->batch, c->channels, c->height, c->width } },
+                        { "w",
+                          "t[o, ci, kh, kw]",
+                          BT_FLOAT32,
+                          4,
+                          { c->out, c->channels / c->groups, c->rows, c->columns } },
+                        { "b", "t[o]", BT_FLOAT32, 1, { c->out } },
+                        { "z",
+                          "t[n, o, ph, pw]",
+                          BT_FLOAT32,
+                          4,
+                          { c->batch, c->out, height, width } } },
+            .text = text,
+            .may_be_plain = c->out / c->groups == 1 || width == 1 ||
+                            c->channels * c->rows * c->columns == c->groups,
+        });
+    }
+}
+
+static void test_convolutions_of_images(void **state)
+{
+    (void)state;
+    static const struct image all[] = {
+        { 1, 3, 9, 9, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1 },
+        { 2, 17, 7, 7, 24, 3, 3, 1, 1, 1, 1, 1, 1, 1 },
+        { 1, 3, 15, 14, 17, 7, 7, 2, 1, 3, 3, 3, 3, 1 },
+        { 1, 4, 13, 5, 6, 1, 1, 1, 1, 0, 0, 0, 0, 1 },
+        { 2, 4, 14, 14, 20, 1, 1, 2, 1, 0, 0, 0, 0, 1 },
+        { 1, 5, 13, 5, 3, 3, 2, 2, 1, 0, 1, 1, 0, 1 },
+        { 1, 2, 20, 19, 3, 3, 3, 1, 2, 2, 2, 2, 2, 1 },
+        { 1, 2, 20, 19, 15, 3, 3, 3, 2, 1, 0, 2, 1, 1 },
+        { 2, 8, 9, 8, 12, 3, 3, 1, 1, 1, 1, 1, 1, 4 },
+        { 1, 6, 9, 8, 6, 3, 3, 2, 1, 1, 1, 1, 1, 6 },
+        { 1, 1, 5, 5, 1, 3, 3, 1, 1, 1, 1, 1, 1, 1 },
+        { 1, 24, 1, 1, 17, 1, 1, 1, 1, 0, 0, 0, 0, 1 },
+        { 1, 3, 6, 40, 16, 3, 5, 1, 1, 0, 0, 0, 0, 1 },
+        { 1, 2, 3, 3, 4, 3, 3, 1, 1, 4, 4, 4, 4, 1 },
+        { 1, 2, 70, 66, 15, 3, 3, 1, 1, 1, 1, 1, 1, 1 },
+    };
+    for (size_t i = 0; i < BT_COUNT(all); i++)
+        check_image(&all[i]);
+}
+
+static void test_other_convolutions(void **state)
+{
+    (void)state;
+    static const struct contraction all[] = {
+        { .inputs = { { "x", "t[n, c, h]", BT_FLOAT32, 3, { 2, 5, 41 } },
+                      { "w", "t[o, c, k]", BT_FLOAT32, 3, { 7, 5, 4 } } },
+          .text = "y: t[n, o, p in floordiv(h, 2)] ="
+                  "    sum(c, r in k: x[n, c, 2*p + r - 1] * w[o, c, r] else 0)" },
+        { .inputs = { { "x", "t[n, c, d, h, g]", BT_FLOAT32, 5, { 2, 3, 5, 6, 7 } },
+                      { "w", "t[o, c, k, l, m]", BT_FLOAT32, 5, { 9, 3, 3, 2, 3 } } },
+          .text = "y: t[n, o, e in d, p in h, q in g] ="
+                  "    sum(c, u in k, r in l, s in m: x[n, c, e + u - 1, p + r - 1,"
+                  "        q + s - 1] * w[o, c, u, r, s] else 0)" },
+        { .inputs = { { "x", "t[n, c, d, h, g]", BT_FLOAT32, 5, { 1, 3, 9, 6, 7 } },
+                      { "w", "t[o, c, k, l, m]", BT_FLOAT32, 5, { 9, 3, 3, 3, 3 } } },
+          .text = "y: t[n, o, e in 4, p in 3, q in 4] ="
+                  "    sum(c, u in k, r in l, s in m: x[n, c, 2*e + u - 1, 2*p + r - 1,"
+                  "        2*q + s - 1] * w[o, c, u, r, s] else 0)" },
+        // of integers
+        { .inputs = { { "x", "u[n, c, h, g]", BT_INT8, 4, { 1, 5, 9, 10 } },
+                      { "w", "u[o, c, k, l]", BT_INT8, 4, { 6, 5, 3, 3 } } },
+          .text = "y: int32[n, o, p in h, q in g] = sum(c, r in k, s in l:"
+                  "    int32(x[n, c, p + r - 1, q + s - 1]) * int32(w[o, c, r, s])"
+                  "    else 0)" },
+        // a kernel turned round, as for the gradient of the data
+        { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 5, 9, 10 } },
+                      { "w", "t[c, o, k, l]", BT_FLOAT32, 4, { 5, 6, 3, 3 } } },
+          .text = "y: t[n, o, p in h, q in g] = sum(c, r in k, s in l:"
+                  "    x[n, c, p - r + 1, q - s + 1] * w[c, o, r, s] else 0)" },
+        // channels last
+        { .inputs = { { "x", "t[n, h, g, c]", BT_FLOAT32, 4, { 2, 9, 10, 5 } },
+                      { "w", "t[k, l, c, o]", BT_FLOAT32, 4, { 3, 3, 5, 6 } } },
+          .text = "y: t[n, p in 7, q in 8, o] = sum(c, r in k, s in l:"
+                  "    x[n, p + r, q + s, c] * w[r, s, c, o])" },
+        { .inputs = { { "x", "t[n, h, g, c]", BT_FLOAT32, 4, { 2, 9, 10, 5 } },
+                      { "w", "t[k, l, c, o]", BT_FLOAT32, 4, { 3, 3, 5, 6 } } },
+          .text = "y: t[n, p in h, q in g, o] = sum(c, r in k, s in l:"
+                  "    x[n, p + r - 1, q + s - 1, c] * w[r, s, c, o] else 0)",
+          .may_be_plain = 1 },
+    };
+    for (size_t i = 0; i < BT_COUNT(all); i++)
+        check(&all[i]);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_products_of_matrices),
+    cmocka_unit_test(test_batches_and_einsum),
+    cmocka_unit_test(test_convolutions_of_images),
+    cmocka_unit_test(test_other_convolutions),
+};
+TEST_MAIN(tests)

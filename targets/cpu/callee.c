@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "halo.h"
 #include "pack.h"
 #include "row.h"
 #include "strips.h"
@@ -55,20 +56,25 @@ static int find_row(enum cpu_isa isa, const char *name, struct cpu_callee *out)
     return 0;
 }
 
-static int find_pack(const char *name, struct cpu_callee *out)
+/* Copies into panels and halos, by the bytes of an element. */
+static int find_copy(const char *name, struct cpu_callee *out)
 {
     static const struct {
         const char *name;
-        cpu_primitive *run;
+        struct cpu_callee callee;
     } all[] = {
-        { "pack.1", cpu_pack_1 },
-        { "pack.2", cpu_pack_2 },
-        { "pack.4", cpu_pack_4 },
-        { "pack.8", cpu_pack_8 },
+        { "pack.1", { cpu_pack_1, CPU_PACK_NPOINTER, CPU_PACK_NINT } },
+        { "pack.2", { cpu_pack_2, CPU_PACK_NPOINTER, CPU_PACK_NINT } },
+        { "pack.4", { cpu_pack_4, CPU_PACK_NPOINTER, CPU_PACK_NINT } },
+        { "pack.8", { cpu_pack_8, CPU_PACK_NPOINTER, CPU_PACK_NINT } },
+        { "halo.1", { cpu_halo_1, CPU_HALO_NPOINTER, CPU_HALO_NINT } },
+        { "halo.2", { cpu_halo_2, CPU_HALO_NPOINTER, CPU_HALO_NINT } },
+        { "halo.4", { cpu_halo_4, CPU_HALO_NPOINTER, CPU_HALO_NINT } },
+        { "halo.8", { cpu_halo_8, CPU_HALO_NPOINTER, CPU_HALO_NINT } },
     };
     for (size_t i = 0; i < BT_COUNT(all); i++) {
         if (strcmp(all[i].name, name) == 0) {
-            *out = (struct cpu_callee){ all[i].run, CPU_PACK_NPOINTER, CPU_PACK_NINT };
+            *out = all[i].callee;
             return 1;
         }
     }
@@ -82,5 +88,5 @@ int cpu_callee_find(enum cpu_isa isa, const char *name, struct cpu_callee *out)
         *out = (struct cpu_callee){ strip->fn, strip->naddress, strip->ninteger };
         return 1;
     }
-    return find_tile(isa, name, out) || find_row(isa, name, out) || find_pack(name, out);
+    return find_tile(isa, name, out) || find_row(isa, name, out) || find_copy(name, out);
 }

@@ -5,6 +5,7 @@
  *     tile_f32_avx512                contraction tiles (tile.h), by their names
  *     row_f32_avx2.depthwise .max .sum    rows of windows (row.h), names and what they do
  *     pack.4                         panels (pack.h), by the bytes of an element
+ *     halo.4                         planes with zeros around (halo.h), likewise
  */
 #ifndef CPU_CALLEE_H
 #define CPU_CALLEE_H

@@ -174,7 +174,7 @@ static int fill_depth(struct filling *f)
 static int fill_copies(struct filling *f, uint32_t i)
 {
     const struct cpu_plan *p = f->plan;
-    if (i == p->nwindow)
+    if (i == p->nwindow || i == CPU_WINDOWS)
         return fill_depth(f);
     for (uint32_t k = 0; k < p->windows[i].nclass; k++) {
         struct filling copy = *f;

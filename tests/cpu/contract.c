@@ -98,7 +98,7 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
 {
     struct calls *calls = self;
     const struct cpu_tile *tile = find_tile(callee);
-    int is_halo;
+    int is_halo = 0;
     uint32_t naddress = tile ? CPU_TILE_NPOINTER : 2;
     cpu_primitive *run = tile ? tile->run : find_copy(callee, &is_halo);
     void *p[CPU_TILE_NPOINTER];

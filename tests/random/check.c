@@ -7,8 +7,8 @@
  *     run         interp gives a result, and the same one after the pipeline `default`
  *                 and after each pass alone
  *     graph       a chain of calls, fused, lowered and planned, gives the same result by
- *                 the executor graph on TARGET; the same bits on the target reference,
- *                 which is the default
+ *                 the executor graph on TARGET, also a list of targets; the same bits on
+ *                 the target reference, which is the default
  *     sequence    and after passes in a random order, one after the other
  * Prints the seed of each program that breaks a law; exit code 1 if any does, or if some
  * pass changed none of 300 programs or more in `sequence`: then the law says nothing of
@@ -320,7 +320,9 @@ static bt_status compare_chain(bt_ctx *ctx, const bt_module *module, const char 
 {
     bt_object *got = NULL;
     bt_module *fused;
-    BT_TRY(optimise(ctx, module, passes, &fused));
+    char line[512];
+    snprintf(line, sizeof(line), "partition{targets=\"%s\"}, %s", target, passes);
+    BT_TRY(optimise(ctx, module, line, &fused));
     bt_status status = run_graph(ctx, fused, target, n, args, &got);
     bt_module_unref(fused);
     if (!status && strcmp(target, "reference") == 0)
@@ -398,8 +400,8 @@ static bt_status find_passes(bt_ctx *ctx, struct tally *out)
     uint32_t n = bt_provided_len(ctx, "pass");
     for (uint32_t i = 0; i < n && out->n < MAX_PASS; i++) {
         BT_TRY(bt_provided_at(ctx, "pass", i, &item));
-        // plan-memory is for lowered programs: law graph runs it
-        if (strcmp(item.name, "plan-memory") != 0)
+        // plan-memory is for lowered programs, partition for targets: law graph runs them
+        if (strcmp(item.name, "plan-memory") != 0 && strcmp(item.name, "partition") != 0)
             out->names[out->n++] = item.name;
     }
     return NULL;

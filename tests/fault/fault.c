@@ -19,8 +19,9 @@
 
 enum { NSTACK = 16, NFRAME = 24, NSLOT = 1 << 18 };
 
-static const struct fault_scenario *const lists[] = { fault_text, fault_passes, fault_run,
-                                                      fault_plugins, fault_models };
+static const struct fault_scenario *const lists[] = { fault_text,   fault_passes,
+                                                      fault_run,    fault_plugins,
+                                                      fault_models, fault_targets };
 
 /* Addresses or hashes seen; 0 is an empty slot. */
 struct seen {

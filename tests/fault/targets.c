@@ -1,0 +1,63 @@
+/* Compiling for several targets under failing memory: partition, lowering, code, and doing
+ * all again without a target that breaks its word. */
+#include "fault.h"
+
+#include <baton/target.h>
+
+#include <string.h>
+
+static const char program[] = "#[version = \"baton 0.1\"]\n"
+                              "def @main(%x: Tensor[(2, 3), float32]) {\n"
+                              "    %0 = nn.relu(negative(%x));\n"
+                              "    %1 = multiply(%0, sigmoid(%0));\n"
+                              "    %2 = minimum(maximum(negative(%1), -1f), 1f);\n"
+                              "    %3 = concatenate((%2, %2), axis=0);\n"
+                              "    (%3, subtract(%1, %1))\n"
+                              "}\n";
+
+static bt_status begin(struct fault_world *w)
+{
+    bt_module *module;
+    BT_TRY(bt_parse(w->ctx, "program", NULL, program, strlen(program), &module));
+    bt_status status = bt_infer(w->ctx, module, &w->module);
+    bt_module_unref(module);
+    return status;
+}
+
+static bt_status write_share(struct fault_world *w, const void *compiled, bt_text *out)
+{
+    const bt_compiled *c = compiled;
+    for (uint32_t i = 0; i < c->nkernel; i++)
+        bt_text_addf(out, "%s: %s\n", c->targets[c->kernels[i].target].text,
+                     c->kernels[i].name);
+    return bt_print(w->ctx, c->module, &(bt_print_options){ 0 }, out);
+}
+
+static bt_status run(struct fault_world *w)
+{
+    bt_module *fused;
+    bt_compiled *compiled;
+    BT_TRY(bt_fuse(w->ctx, w->module, w->scenario->input, &fused));
+    bt_status status = bt_compile(w->ctx, fused, "main", w->scenario->input, &compiled);
+    bt_module_unref(fused);
+    BT_TRY(status);
+    status = fault_result_of(w, write_share, compiled);
+    bt_compiled_unref(compiled);
+    return status;
+}
+
+#define PLUGINS TEST_PLUGINS ":" TEST_TARGETS
+
+const struct fault_scenario fault_targets[] = {
+    { .name = "targets-share",
+      .begin = begin,
+      .run = run,
+      .input = "claim.more,claim{refuse=\"sigmoid\"},reference",
+      .plugins = PLUGINS },
+    { .name = "targets-fallback",
+      .begin = begin,
+      .run = run,
+      .input = "liar{fault=\"compile\"},liar{fault=\"lower\"},reference",
+      .plugins = PLUGINS },
+    { 0 },
+};

@@ -16,7 +16,6 @@
  *     KERNEL   a name in which there may be dots
  */
 #include <ctype.h>
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -143,7 +143,11 @@ static void add_instruction(bt_text *out, const struct plan *plan, const uint32_
         bt_text_addf(out, ";\n");
         break;
     case PLAN_BASE:
-        bt_text_addf(out, "p[%" PRIu32 "] = b[%" PRIu32 "];\n", a, at[1]);
+        bt_text_addf(out, "p[%" PRIu32 "] = ", a);
+        if (at[1] == plan->nbuffer)
+            bt_text_addf(out, "locals;\n");
+        else
+            bt_text_addf(out, "b[%" PRIu32 "];\n", at[1]);
         if (plan_integer(at + 2))
             add_step(out, 'p', a, plan_integer(at + 2));
         break;
@@ -253,8 +257,9 @@ static void add_phase(bt_text *out, const struct plan *plan, uint32_t kernel,
     mark_labels(code, ncode, labels);
     bt_text_addf(out, "int ");
     c_text_name(out, kernel, phase);
-    bt_text_addf(out, "(i64 *n, word *p, const word *b, const callee *c, operator h, "
-                      "i64 first, i64 end)\n{\ni64 t;\n");
+    bt_text_addf(
+        out, "(i64 *n, word *p, const word *b, word locals, const callee *c, operator h, "
+             "i64 first, i64 end)\n{\ni64 t;\n");
     for (uint32_t at = 0; at < ncode; at += plan_length(code + at, ncode - at)) {
         if (labels[at]) {
             add_label(out, at);

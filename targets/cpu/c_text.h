@@ -2,12 +2,11 @@
  * Plans as C text, for compilers of C that are not all correct: integers and addresses
  * only, a step a statement, no constant in a condition but as a bound, no local data.
  *
- *     int FUNCTION(i64 *n, word *p, const word *b, const callee *c, operator h,
- *                  i64 first, i64 end)
+ *     int FUNCTION(i64 *n, word *p, const word *b, word locals, const callee *c,
+ *                  operator h, i64 first, i64 end)
  *
- * is a phase: registers, registers, buffers with the lane's locals behind them, callees of
- * the kernel, cpu_integer_eval, and the turns of a parallel one. It gives what plan_run
- * gives.
+ * is a phase: registers, registers, buffers, the lane's locals, callees of the kernel,
+ * cpu_integer_eval, and the turns of a parallel one. It gives what plan_run gives.
  */
 #ifndef CPU_C_TEXT_H
 #define CPU_C_TEXT_H

@@ -629,7 +629,7 @@ static int is_parallel(const bt_stmt *stmt)
 /* Statements from `first` on that make one phase; gives the one behind them. */
 static uint32_t build_phase(struct builder *b, uint32_t first, uint32_t end)
 {
-    bt_stmt *const *at = b->loops->body.at;
+    bt_stmt *const *at = b->from->stmts;
     struct plan_phase phase = { .first = b->code.len };
     b->scope = NULL;
     b->nn = b->np = 0;
@@ -690,8 +690,8 @@ bt_status plan_build(bt_ctx *ctx, bt_arena *arena, const struct plan_source *fro
         return bt_no_memory();
     bt_map_init(&b.callee_numbers, arena, 1);
     BT_TRY(place_locals(&b));
-    for (uint32_t i = from->first; i < from->first + from->n && !b.status;)
-        i = build_phase(&b, i, from->first + from->n);
+    for (uint32_t i = 0; i < from->n && !b.status;)
+        i = build_phase(&b, i, from->n);
     BT_TRY(b.status);
     *plan = b.plan;
     plan->name = from->name;

@@ -9,7 +9,8 @@
 /* A part of a program: some of its top-level statements. */
 struct plan_source {
     const bt_loops *loops;
-    uint32_t first, n;      /* statements of loops->body */
+    uint32_t n;             /* statements, ... */
+    bt_stmt *const *stmts;  /* ... those of loops->body that are of this kernel */
     const char *name;       /* of the kernel */
     enum cpu_isa isa;       /* in which callees are looked up */
     uint32_t nbuffer;       /* of a launch */

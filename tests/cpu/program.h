@@ -130,6 +130,7 @@ static inline bt_status build_plan(bt_ctx *ctx, const bt_loops *loops, enum cpu_
                                          8, 9, 10, 11, 12, 13, 14, 15 };
     const struct plan_source source = { .loops = loops,
                                         .n = loops->body.len,
+                                        .stmts = loops->body.at,
                                         .name = loops->name,
                                         .isa = isa,
                                         .nbuffer = loops->graph->narray,

@@ -1,0 +1,215 @@
+/*
+ * cpu: the processor as a target. Primitive functions become loops around vector
+ * primitives (schedule.h), those become plans (plan.h), which are interpreted or compiled
+ * by way of C, and are run by a pool of threads.
+ */
+#include <string.h>
+
+#include <baton/op.h>
+#include <baton/target.h>
+
+#include "code.h"
+#include "engine.h"
+#include "evaluate.h"
+#include "kernel.h"
+#include "launch.h"
+
+struct options {
+    const char *engine, *compiler;
+    int64_t threads;
+};
+static const bt_attr options[] = {
+    BT_ATTR_CHOICE(struct options, engine, "auto", "auto|plan|tcc|cc",
+                   "what runs the loops: plan interprets them, tcc and cc compile them; "
+                   "auto is tcc, or plan where that does not work"),
+    BT_ATTR(struct options, compiler, STRING, "",
+            "options of the compiler, as command=\"clang\" of cc"),
+    BT_ATTR_RANGE(struct options, threads, INT, "0", 0, 1024,
+                  "threads, the caller's counted; 0: as many as there are processors"),
+    { 0 },
+};
+
+struct instance {
+    bt_registry *registry;
+    bt_allocator allocator;
+    struct cpu_config config;
+    struct cpu_pool *pool;
+    const char *engine, *compiler; /* in the arena */
+    bt_arena *arena;
+};
+
+static void close(void *self)
+{
+    struct instance *in = self;
+    cpu_pool_destroy(in->pool);
+    bt_arena_destroy(in->arena);
+}
+
+static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
+{
+    in->config.isa = cpu_isa_chosen();
+    in->allocator = cpu_allocator(bt_ctx_registry(ctx));
+    in->engine = bt_arena_text(in->arena, o->engine, strlen(o->engine));
+    in->compiler = bt_arena_text(in->arena, o->compiler, strlen(o->compiler));
+    in->pool = cpu_pool_create(&in->allocator, (uint32_t)o->threads);
+    in->config.nthread = cpu_pool_nthread(in->pool);
+    return in->engine && in->compiler && in->pool ? NULL : bt_no_memory();
+}
+
+static bt_status open(bt_ctx *ctx, const void *values, void **self)
+{
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    struct instance *in = arena ? BT_NEW(arena, struct instance) : NULL;
+    if (!in) {
+        bt_arena_destroy(arena);
+        return bt_no_memory();
+    }
+    in->arena = arena;
+    bt_status status = fill(ctx, values, in);
+    if (status)
+        close(in);
+    else
+        *self = in;
+    return status;
+}
+
+static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *primitive,
+                       bt_lowering *out)
+{
+    const struct instance *in = self;
+    return cpu_kernel_lower(ctx, arena, &in->config, primitive, out);
+}
+
+/* ---- code ---- */
+
+/* Functions for the evaluator, each once, by kernel. */
+struct functions {
+    uint32_t n;
+    const bt_func **all;
+};
+
+static uint32_t number_of(struct functions *f, const bt_func *func)
+{
+    uint32_t i = 0;
+    while (i < f->n && f->all[i] != func)
+        i++;
+    if (i == f->n)
+        f->all[f->n++] = func;
+    return i;
+}
+
+/* Whether a kernel's buffers begin with those of its function: its faults can then be
+ * explained by a run of that. */
+static int has_all_buffers(const bt_kernel *kernel)
+{
+    const bt_func *func = kernel->primitive;
+    uint32_t nin = 0, nout = bt_type_nleaf(func->result);
+    for (uint32_t i = 0; i < func->block->nparam; i++)
+        nin += bt_type_nleaf(func->block->params[i]->base.type);
+    if (kernel->nin != nin || kernel->nout < nout)
+        return 0;
+    for (uint32_t i = 0; i < nin + nout; i++) {
+        const bt_kernel_buffer *b = i < nin ? &kernel->in[i] : &kernel->out[i - nin];
+        if (b->kind != (i < nin ? BT_BUFFER_INPUT : BT_BUFFER_OUTPUT) ||
+            b->index != (i < nin ? i : i - nin))
+            return 0;
+    }
+    return 1;
+}
+
+static void describe_kernel(const bt_kernel *kernel, struct functions *functions,
+                            struct cpu_code_kernel *out, const struct plan **plan)
+{
+    const struct cpu_kernel *content = kernel->content;
+    *plan = content->plan;
+    out->is_evaluated = !content->plan;
+    out->why = content->why;
+    out->function = CPU_NO_FUNCTION;
+    if (content->plan)
+        out->plan = *content->plan;
+    if (content->plan)
+        out->plan.name = kernel->name;
+    if (!content->plan || (content->plan->ncheck && has_all_buffers(kernel)))
+        out->function = number_of(functions, kernel->primitive);
+}
+
+static bt_status compile_all(bt_ctx *ctx, const struct instance *in, bt_arena *arena,
+                             uint32_t n, const bt_kernel *const *kernels, bt_text *out)
+{
+    struct cpu_code_kernel *described = BT_NEWS(arena, struct cpu_code_kernel, n);
+    const struct plan **plans = BT_NEWS(arena, const struct plan *, n);
+    struct functions functions = { 0, BT_NEWS(arena, const bt_func *, n) };
+    const struct cpu_engine_request request = { in->engine, in->compiler };
+    bt_text object, text;
+    struct cpu_code code = { .isa = in->config.isa,
+                             .nthread = in->config.nthread,
+                             .nkernel = n,
+                             .kernels = described };
+    if (!described || !plans || !functions.all)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        describe_kernel(kernels[i], &functions, &described[i], &plans[i]);
+    for (uint32_t i = 0; i < n; i++)
+        plans[i] = plans[i] ? &described[i].plan : NULL;
+    bt_text_init(&object, arena);
+    bt_text_init(&text, arena);
+    BT_TRY(evaluate_print(ctx, functions.n, functions.all, &text));
+    BT_TRY(cpu_engine_compile(ctx, arena, &request, n, plans, &object, &code.made));
+    code.engine = object.len ? CPU_ENGINE_OBJECT : CPU_ENGINE_PLAN;
+    code.object = object.at;
+    code.object_nbytes = object.len;
+    code.functions = text.at;
+    code.functions_nbytes = text.len;
+    return cpu_code_write(ctx, &code, out);
+}
+
+static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
+                         const bt_kernel *const *kernels, bt_text *code)
+{
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    if (!arena)
+        return bt_no_memory();
+    bt_status status = compile_all(ctx, self, arena, n, kernels, code);
+    bt_arena_destroy(arena);
+    return status;
+}
+
+static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
+                      void **loaded)
+{
+    const struct instance *in = self;
+    struct cpu_loaded *l;
+    BT_TRY(cpu_loaded_create(ctx, in->pool, code, nbytes, &l));
+    *loaded = l;
+    return NULL;
+}
+
+static void unload(void *loaded)
+{
+    cpu_loaded_destroy(loaded);
+}
+
+static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const *buffers)
+{
+    return cpu_loaded_launch(ctx, loaded, kernel, buffers);
+}
+
+static const bt_target targets[] = {
+    {
+        .name = "cpu",
+        .doc = "This machine's processors: vector primitives called by loops that are "
+               "interpreted or compiled.",
+        .options = options,
+        .options_nbytes = sizeof(struct options),
+        .open = open,
+        .close = close,
+        .lower = lower,
+        .compile = compile,
+        .load = load,
+        .unload = unload,
+        .launch = launch,
+    },
+    { 0 },
+};
+
+const bt_table bt_targets_cpu_cpu[] = { BT_TARGETS(targets), { 0 } };

@@ -1,0 +1,396 @@
+/* From a primitive function to kernels. */
+#include "kernel.h"
+
+#include <string.h>
+
+#include "plan_build.h"
+#include "schedule.h"
+
+struct lowerer {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const struct cpu_config *config;
+    const bt_func *primitive;
+    const bt_loops *loops;
+    uint32_t nbuffer;  /* of the loops */
+    uint32_t *outputs; /* of each, which result it is, from 1 */
+    uint32_t *inputs;  /* ... which parameter's leaf, from 1 */
+    uint32_t *temps;   /* ... which temp of the lowering, from 1 */
+    bt_vec(int64_t) all_temps;
+};
+
+/* How a statement has a buffer. */
+enum { TOUCHES = 1, WRITES = 2 };
+
+/* ---- which buffers a statement has ---- */
+
+struct toucher {
+    struct lowerer *l;
+    uint8_t *touched; /* of each buffer */
+    uint8_t *seen;    /* of each node */
+};
+
+static void touch_reads(struct toucher *t, const bt_node *node)
+{
+    if (!node->reads || t->seen[node->id])
+        return;
+    t->seen[node->id] = 1;
+    if (node->kind == BT_NODE_READ)
+        t->touched[node->which] |= TOUCHES;
+    for (uint32_t i = 0; i < node->narg; i++)
+        touch_reads(t, node->args[i]);
+}
+
+/* Primitives write what their first address says, and argmax and its like a position
+ * beside it. */
+static int is_written(const bt_stmt *call, uint32_t address)
+{
+    return address == 0 || (address == 1 && strncmp(call->callee, "reduce_arg", 10) == 0);
+}
+
+static int meet(void *self, bt_stmt *stmt, const bt_node **slot)
+{
+    struct toucher *t = self;
+    touch_reads(t, *slot);
+    for (uint32_t i = 0; stmt->kind == BT_STMT_CALL && i < stmt->narg; i++) {
+        if (stmt->args[i].is_address)
+            t->touched[stmt->args[i].buffer] |=
+                (uint8_t)(TOUCHES | (is_written(stmt, i) ? WRITES : 0));
+    }
+    return 1;
+}
+
+/* NULL: no memory. */
+static uint8_t *touched_by(struct lowerer *l, bt_stmt *stmt)
+{
+    struct toucher t = { .l = l };
+    t.touched = BT_NEWS(l->arena, uint8_t, l->nbuffer);
+    t.seen = BT_NEWS(l->arena, uint8_t, l->loops->graph->nnode);
+    if (!t.touched || !t.seen)
+        return NULL;
+    (void)bt_stmt_walk(stmt, meet, &t);
+    return t.touched;
+}
+
+/* ---- kernels apart ---- */
+
+/* Statements of one kernel. */
+typedef bt_vec(bt_stmt *) stmt_list;
+
+struct parts {
+    uint32_t n;
+    uint8_t **touched;   /* of each statement */
+    uint8_t *is_packing; /* ... whether it is in the kernel that is being made */
+    uint8_t *is_taken;   /* ... whether it is in one before */
+};
+
+static uint32_t role_of(const struct lowerer *l, uint32_t buffer)
+{
+    return l->loops->roles.at[buffer];
+}
+
+/* Whether a statement does nothing but make temps of this input. */
+static int only_packs(const struct lowerer *l, const struct parts *p, uint32_t stmt,
+                      uint32_t input)
+{
+    for (uint32_t i = 0; i < l->nbuffer; i++) {
+        uint32_t role = role_of(l, i);
+        if (!p->touched[stmt][i] || i == input)
+            continue;
+        if (role == BT_BUFFER_INPUT || role == BT_BUFFER_OUTPUT)
+            return 0;
+        for (uint32_t k = 0; role == BT_BUFFER_LOCAL && k < p->n; k++) {
+            if (k != stmt && p->touched[k][i])
+                return 0;
+        }
+    }
+    return p->touched[stmt][input] != 0;
+}
+
+/* Whether one of its temps is written by a statement that is not packing. */
+static int meets_writer(const struct lowerer *l, const struct parts *p, uint32_t stmt)
+{
+    for (uint32_t i = 0; i < l->nbuffer; i++) {
+        if (role_of(l, i) != BT_BUFFER_TEMP || !p->touched[stmt][i])
+            continue;
+        for (uint32_t k = 0; k < p->n; k++) {
+            if (!p->is_packing[k] && (p->touched[k][i] & WRITES))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* Chooses the statements that pack an input which all others have in packed form only; it
+ * may be a constant, and then they run once. Gives how many they are. */
+static uint32_t choose_packing(const struct lowerer *l, struct parts *p, uint32_t input)
+{
+    uint32_t n = 0;
+    int is_stable;
+    for (uint32_t k = 0; k < p->n; k++)
+        p->is_packing[k] = !p->is_taken[k] && only_packs(l, p, k, input);
+    do {
+        is_stable = 1;
+        for (uint32_t k = 0; k < p->n; k++) {
+            if (p->is_packing[k] && meets_writer(l, p, k))
+                p->is_packing[k] = is_stable = 0;
+        }
+    } while (!is_stable);
+    for (uint32_t k = 0; k < p->n; k++) {
+        if (p->touched[k][input] && !p->is_packing[k])
+            return 0;
+        n += p->is_packing[k];
+    }
+    return n < p->n ? n : 0;
+}
+
+/* ---- one kernel ---- */
+
+static bt_kernel_buffer buffer_of(struct lowerer *l, uint32_t buffer)
+{
+    switch (role_of(l, buffer)) {
+    case BT_BUFFER_INPUT:
+        return (bt_kernel_buffer){ BT_BUFFER_INPUT, l->inputs[buffer] - 1 };
+    case BT_BUFFER_OUTPUT:
+        return (bt_kernel_buffer){ BT_BUFFER_OUTPUT, l->outputs[buffer] - 1 };
+    default: return (bt_kernel_buffer){ BT_BUFFER_TEMP, l->temps[buffer] - 1 };
+    }
+}
+
+static bt_status add_temp(struct lowerer *l, int64_t nbytes, uint32_t *number)
+{
+    if (!BT_PUSH(l->arena, &l->all_temps, nbytes))
+        return bt_no_memory();
+    *number = l->all_temps.len;
+    return NULL;
+}
+
+/* A temp that more than one kernel has is one of the lowering. */
+static bt_status need_temp(struct lowerer *l, uint32_t buffer)
+{
+    int64_t nbytes = bt_loops_nelem(l->loops, buffer) *
+                     (int64_t)bt_dtype_nbytes(l->loops->graph->arrays[buffer].dtype);
+    if (role_of(l, buffer) != BT_BUFFER_TEMP || l->temps[buffer])
+        return NULL;
+    return add_temp(l, nbytes, &l->temps[buffer]);
+}
+
+uint32_t cpu_kernel_nlane(const struct plan *plan, uint32_t nthread)
+{
+    for (uint32_t i = 0; i < plan->nphase; i++) {
+        if (plan->phases[i].is_parallel)
+            return nthread;
+    }
+    return 1;
+}
+
+/* Memory for the lanes, behind all that the kernel writes. */
+static bt_status add_lanes(struct lowerer *l, const struct plan *plan,
+                           bt_kernel_buffer *out)
+{
+    int64_t nbytes = plan_lane_nbytes(plan), total;
+    if (!bt_mul_int64(nbytes, cpu_kernel_nlane(plan, l->config->nthread), &total))
+        return bt_fail(l->ctx, BT_ERR_LIMIT, "%s: memory of the threads overflows",
+                       plan->name);
+    out->kind = BT_BUFFER_TEMP;
+    BT_TRY(add_temp(l, total, &out->index));
+    out->index--;
+    return NULL;
+}
+
+/* What the kernel has of each buffer; an output that nothing writes, as it is empty, is
+ * the last kernel's. */
+static void collect(const struct lowerer *l, const struct parts *p, const uint8_t *mine,
+                    int is_last, uint8_t *has)
+{
+    for (uint32_t i = 0; i < l->nbuffer; i++) {
+        for (uint32_t k = 0; k < p->n; k++) {
+            if (mine[k])
+                has[i] |= p->touched[k][i];
+        }
+        if (role_of(l, i) == BT_BUFFER_OUTPUT && (is_last || has[i]))
+            has[i] = TOUCHES | WRITES;
+        if (role_of(l, i) == BT_BUFFER_LOCAL)
+            has[i] = 0;
+    }
+}
+
+/* Adds a buffer to a kernel's. */
+static bt_status place_buffer(struct lowerer *l, uint32_t buffer, uint32_t *places,
+                              bt_kernel_buffer *all, uint32_t *n)
+{
+    BT_TRY(need_temp(l, buffer));
+    places[buffer] = *n;
+    all[(*n)++] = buffer_of(l, buffer);
+    return NULL;
+}
+
+/* The buffers of a kernel and their places among them: inputs, temps that it reads only,
+ * results in order, and temps that it writes. */
+static bt_status place_buffers(struct lowerer *l, const uint8_t *has, uint32_t *places,
+                               bt_kernel *kernel, bt_kernel_buffer **out)
+{
+    bt_kernel_buffer *all = BT_NEWS(l->arena, bt_kernel_buffer, (size_t)l->nbuffer + 1);
+    uint32_t n = 0;
+    if (!all)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < l->nbuffer; i++) {
+        if (has[i] == TOUCHES)
+            BT_TRY(place_buffer(l, i, places, all, &n));
+    }
+    kernel->nin = n;
+    for (uint32_t i = 0; i < l->loops->results.len; i++) {
+        uint32_t buffer = l->loops->results.at[i];
+        if (has[buffer])
+            BT_TRY(place_buffer(l, buffer, places, all, &n));
+    }
+    for (uint32_t i = 0; i < l->nbuffer; i++) {
+        if ((has[i] & WRITES) && role_of(l, i) == BT_BUFFER_TEMP)
+            BT_TRY(place_buffer(l, i, places, all, &n));
+    }
+    kernel->nout = n - kernel->nin;
+    kernel->in = all;
+    kernel->out = all + kernel->nin;
+    *out = all;
+    return NULL;
+}
+
+static bt_status make_kernel(struct lowerer *l, const struct parts *p,
+                             const uint8_t *mine, int is_last, bt_kernel *kernel)
+{
+    uint8_t *has = BT_NEWS(l->arena, uint8_t, l->nbuffer);
+    uint32_t *places = BT_NEWS(l->arena, uint32_t, l->nbuffer);
+    struct cpu_kernel *content = BT_NEW(l->arena, struct cpu_kernel);
+    bt_kernel_buffer *buffers;
+    stmt_list stmts = { 0 };
+    if (!has || !places || !content)
+        return bt_no_memory();
+    for (uint32_t k = 0; k < p->n; k++) {
+        if (mine[k] && !BT_PUSH(l->arena, &stmts, l->loops->body.at[k]))
+            return bt_no_memory();
+    }
+    collect(l, p, mine, is_last, has);
+    BT_TRY(place_buffers(l, has, places, kernel, &buffers));
+    const struct plan_source source = { .loops = l->loops,
+                                        .n = stmts.len,
+                                        .stmts = stmts.at,
+                                        .name = l->loops->name,
+                                        .isa = l->config->isa,
+                                        .nbuffer = kernel->nin + kernel->nout,
+                                        .places = places };
+    BT_TRY(plan_build(l->ctx, l->arena, &source, &content->plan));
+    kernel->content = content;
+    if (!plan_lane_nbytes(content->plan))
+        return NULL;
+    BT_TRY(add_lanes(l, content->plan, &buffers[kernel->nin + kernel->nout]));
+    kernel->nout++;
+    return NULL;
+}
+
+/* ---- the function ---- */
+
+static bt_status number_buffers(struct lowerer *l)
+{
+    uint32_t ninput = 0;
+    l->nbuffer = l->loops->graph->narray;
+    l->inputs = BT_NEWS(l->arena, uint32_t, l->nbuffer);
+    l->outputs = BT_NEWS(l->arena, uint32_t, l->nbuffer);
+    l->temps = BT_NEWS(l->arena, uint32_t, l->nbuffer);
+    if (!l->inputs || !l->outputs || !l->temps)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < l->nbuffer; i++) {
+        if (role_of(l, i) == BT_BUFFER_INPUT)
+            l->inputs[i] = ++ninput;
+    }
+    for (uint32_t i = 0; i < l->loops->results.len; i++)
+        l->outputs[l->loops->results.at[i]] = i + 1;
+    return NULL;
+}
+
+static bt_status look_at_statements(struct lowerer *l, struct parts *p)
+{
+    p->n = l->loops->body.len;
+    p->touched = BT_NEWS(l->arena, uint8_t *, p->n);
+    p->is_packing = BT_NEWS(l->arena, uint8_t, p->n);
+    p->is_taken = BT_NEWS(l->arena, uint8_t, p->n);
+    if (!p->touched || !p->is_packing || !p->is_taken)
+        return bt_no_memory();
+    for (uint32_t k = 0; k < p->n; k++) {
+        p->touched[k] = touched_by(l, l->loops->body.at[k]);
+        if (!p->touched[k])
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+/* A kernel for each input that is packed, and one for the rest. */
+static bt_status make_kernels(struct lowerer *l, bt_lowering *out)
+{
+    struct parts p;
+    bt_kernel *kernels = BT_NEWS(l->arena, bt_kernel, (size_t)l->nbuffer + 1);
+    uint32_t n = 0;
+    if (!kernels)
+        return bt_no_memory();
+    BT_TRY(number_buffers(l));
+    BT_TRY(look_at_statements(l, &p));
+    for (uint32_t i = 0; i < l->nbuffer; i++) {
+        if (role_of(l, i) != BT_BUFFER_INPUT || !choose_packing(l, &p, i))
+            continue;
+        BT_TRY(make_kernel(l, &p, p.is_packing, 0, &kernels[n++]));
+        for (uint32_t k = 0; k < p.n; k++)
+            p.is_taken[k] |= p.is_packing[k];
+    }
+    for (uint32_t k = 0; k < p.n; k++)
+        p.is_packing[k] = !p.is_taken[k];
+    BT_TRY(make_kernel(l, &p, p.is_packing, 1, &kernels[n++]));
+    *out = (bt_lowering){ .nkernel = n,
+                          .kernels = kernels,
+                          .ntemp = l->all_temps.len,
+                          .temps = l->all_temps.at };
+    return NULL;
+}
+
+static bt_kernel_buffer *number_all(bt_arena *arena, uint32_t kind, uint32_t n)
+{
+    bt_kernel_buffer *all = BT_NEWS(arena, bt_kernel_buffer, n);
+    for (uint32_t i = 0; all && i < n; i++)
+        all[i] = (bt_kernel_buffer){ kind, i };
+    return all;
+}
+
+/* One kernel, which has all leaves of parameters and result. */
+static bt_status lower_to_evaluator(const struct lowerer *l, bt_status why,
+                                    bt_lowering *out)
+{
+    const bt_func *func = l->primitive;
+    struct cpu_kernel *content = BT_NEW(l->arena, struct cpu_kernel);
+    bt_kernel *kernel = BT_NEW(l->arena, bt_kernel);
+    if (!content || !kernel)
+        return bt_no_memory();
+    content->why = bt_arena_text(l->arena, why->message, strlen(why->message));
+    for (uint32_t i = 0; i < func->block->nparam; i++)
+        kernel->nin += bt_type_nleaf(func->block->params[i]->base.type);
+    kernel->nout = bt_type_nleaf(func->result);
+    kernel->in = number_all(l->arena, BT_BUFFER_INPUT, kernel->nin);
+    kernel->out = number_all(l->arena, BT_BUFFER_OUTPUT, kernel->nout);
+    kernel->content = content;
+    *out = (bt_lowering){ .nkernel = 1, .kernels = kernel };
+    return kernel->in && kernel->out && content->why ? NULL : bt_no_memory();
+}
+
+bt_status cpu_kernel_lower(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
+                           const bt_func *primitive, bt_lowering *out)
+{
+    struct lowerer l = {
+        .ctx = ctx, .arena = arena, .config = config, .primitive = primitive
+    };
+    bt_loops *loops;
+    bt_status status = cpu_schedule(ctx, arena, config, primitive, &loops);
+    if (!status) {
+        l.loops = loops;
+        status = make_kernels(&l, out);
+    }
+    return status && status->code == BT_ERR_UNSUPPORTED
+               ? lower_to_evaluator(&l, status, out)
+               : status;
+}

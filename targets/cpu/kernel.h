@@ -1,0 +1,32 @@
+/*
+ * What a primitive function becomes, and how it is launched.
+ *
+ *     lower     function -> program -> plans, each a kernel; or a kernel by the evaluator
+ *     compile   plans -> bytes (code.h), with machine code for them where an engine makes
+ *               it
+ *     load      bytes -> functions to call
+ *
+ * A kernel's buffers are those it reads, those it writes, and, where it needs one, memory
+ * for the lanes: registers and locals of each thread.
+ */
+#ifndef CPU_KERNEL_H
+#define CPU_KERNEL_H
+
+#include <baton/target.h>
+
+#include "config.h"
+#include "plan.h"
+
+/* bt_kernel's content. */
+struct cpu_kernel {
+    const struct plan *plan; /* NULL: the evaluator does it */
+    const char *why;         /* ... as nothing else can: the reason */
+};
+
+/* The lanes that a kernel has memory for: all threads, or one where nothing is parallel. */
+uint32_t cpu_kernel_nlane(const struct plan *, uint32_t nthread);
+
+bt_status cpu_kernel_lower(bt_ctx *, bt_arena *, const struct cpu_config *,
+                           const bt_func *primitive, bt_lowering *out) BT_MUST_USE;
+
+#endif

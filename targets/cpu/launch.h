@@ -1,0 +1,27 @@
+/* Loaded kernels, and launching them. */
+#ifndef CPU_LAUNCH_H
+#define CPU_LAUNCH_H
+
+#include <baton/base.h>
+
+#include "pool.h"
+
+/* The registry's memory, as a pool takes it. */
+bt_allocator cpu_allocator(bt_registry *);
+
+struct cpu_loaded;
+
+/* Code made ready. `pool` stays the caller's, who keeps it for as long; where it has more
+ * threads than the code has lanes, the code gets a pool of its own.
+ * errors BT_ERR_FORMAT: damaged; BT_ERR_UNSUPPORTED: for another machine */
+bt_status cpu_loaded_create(bt_ctx *, struct cpu_pool *pool, const void *code,
+                            size_t nbytes, struct cpu_loaded **out) BT_MUST_USE;
+void cpu_loaded_destroy(struct cpu_loaded *); /* accepts NULL */
+/* As bt_target.launch. */
+bt_status cpu_loaded_launch(bt_ctx *, struct cpu_loaded *, uint32_t kernel,
+                            void *const *buffers) BT_MUST_USE;
+/* How it runs, for people: engine, instruction set, threads, and the kernels that only the
+ * evaluator can do, with the reasons. */
+void cpu_loaded_describe(const struct cpu_loaded *, bt_text *out);
+
+#endif

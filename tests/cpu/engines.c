@@ -1,0 +1,427 @@
+/* Engines: the same bits from plans, tcc and cc, in any number of threads, from threads at
+ * once; code that is damaged, or of another machine, is refused. */
+#define _POSIX_C_SOURCE 200809L
+#include "failing_allocator.h"
+#include "program.h"
+
+#include <pthread.h>
+
+#include <baton/compiler.h>
+
+#include "code.h"
+#include "engine.h"
+#include "kernel.h"
+#include "launch.h"
+
+/* ---- fixture ---- */
+
+static bt_ctx *open_with(const bt_allocator *allocator)
+{
+    const bt_registry_options options = { .plugin_only = TEST_PLUGINS,
+                                          .allocator = allocator,
+                                          .arena_single = allocator != NULL };
+    bt_registry *registry = bt_registry_create(&options);
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    assert_non_null(ctx);
+    bt_registry_unref(registry);
+    return ctx;
+}
+
+static const struct engine {
+    const char *name, *compiler;
+} engines[] = {
+    { "plan", "" },
+    { "tcc", "" },
+    { "cc", "cache=\"off\"" },
+    { "cc", "cache=\"off\", command=\"clang\"" },
+};
+
+/* Whether it works on this machine; there is no excuse where all packages are installed.
+ */
+static int has_engine(bt_ctx *ctx, const struct engine *engine)
+{
+    const char *ci = getenv("CI");
+    bt_status status =
+        strcmp(engine->name, "plan") == 0
+            ? NULL
+            : bt_c_probe(ctx, engine->name, *engine->compiler ? engine->compiler : NULL);
+    if (status && ci && strcmp(ci, "true") == 0)
+        fail_msg("%s: %s", engine->name, status->message);
+    return !status;
+}
+
+/* A program's code. */
+static bt_status make_code(bt_ctx *ctx, const bt_loops *loops,
+                           const struct engine *engine, enum cpu_isa isa,
+                           uint32_t nthread, bt_text *out)
+{
+    const struct plan *plan;
+    struct cpu_code_kernel kernel = { .function = CPU_NO_FUNCTION };
+    const struct cpu_engine_request request = { engine->name, engine->compiler };
+    struct cpu_code code = {
+        .isa = isa, .nthread = nthread, .nkernel = 1, .kernels = &kernel
+    };
+    bt_text object;
+    bt_text_init(&object, bt_ctx_scratch(ctx));
+    BT_TRY(build_plan(ctx, loops, isa, &plan));
+    kernel.plan = *plan;
+    BT_TRY(cpu_engine_compile(ctx, bt_ctx_scratch(ctx), &request, 1, &plan, &object,
+                              &code.made));
+    code.engine = object.len ? CPU_ENGINE_OBJECT : CPU_ENGINE_PLAN;
+    code.object = object.at;
+    code.object_nbytes = object.len;
+    return cpu_code_write(ctx, &code, out);
+}
+
+/* Data of a program with memory for lanes behind it. */
+struct launch_data {
+    struct program_data d;
+    void *buffers[17];
+    void *lanes;
+};
+
+static struct launch_data make_launch(bt_ctx *ctx, const bt_loops *loops,
+                                      uint32_t nthread)
+{
+    struct launch_data l = { .d = make_data(loops, 3) };
+    const struct plan *plan;
+    assert_ok(ctx, build_plan(ctx, loops, CPU_ISA_PORTABLE, &plan));
+    size_t nbytes = (size_t)plan_lane_nbytes(plan) * cpu_kernel_nlane(plan, nthread);
+    l.lanes = aligned_alloc(64, nbytes + 64);
+    memset(l.lanes, 0x77, nbytes);
+    memcpy(l.buffers, l.d.at, l.d.n * sizeof(void *));
+    l.buffers[l.d.n] = l.lanes;
+    return l;
+}
+
+static void free_launch(struct launch_data *l)
+{
+    free_data(&l->d);
+    free(l->lanes);
+}
+
+/* ---- the same bits ---- */
+
+static void check_launches(bt_ctx *ctx, const bt_loops *loops, struct cpu_loaded *loaded,
+                           uint32_t nthread, int nrepeat,
+                           const struct program_data *expected, const char *what)
+{
+    struct launch_data l = make_launch(ctx, loops, nthread);
+    for (int i = 0; i < nrepeat; i++) {
+        for (uint32_t k = 0; k < l.d.n; k++) {
+            if (loops->roles.at[k] == BT_BUFFER_OUTPUT)
+                memset(l.d.at[k], 0x33 + i, l.d.nbytes[k]);
+        }
+        assert_ok(ctx, cpu_loaded_launch(ctx, loaded, 0, l.buffers));
+        assert_same_outputs(loops, expected, &l.d, what);
+    }
+    free_launch(&l);
+}
+
+static void check_engine(bt_ctx *ctx, const char *text, const struct engine *engine,
+                         enum cpu_isa isa, uint32_t nthread, int nrepeat)
+{
+    const bt_allocator allocator = cpu_allocator(bt_ctx_registry(ctx));
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_loops *loops = parse_program(ctx, text);
+    struct program_data expected = make_data(loops, 3);
+    struct cpu_pool *pool = cpu_pool_create(&allocator, nthread);
+    struct cpu_loaded *loaded;
+    bt_text code;
+    bt_text_init(&code, scratch);
+    assert_ok(ctx, run_by_loops(ctx, loops, isa, &expected));
+    assert_ok(ctx, make_code(ctx, loops, engine, isa, nthread, &code));
+    assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
+    check_launches(ctx, loops, loaded, nthread, nrepeat, &expected, engine->name);
+    cpu_loaded_destroy(loaded);
+    cpu_pool_destroy(pool);
+    free_data(&expected);
+    bt_arena_release(scratch, mark);
+}
+
+static void test_engines_give_the_same_bits(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_with(NULL);
+    for (uint32_t e = 0; e < BT_COUNT(engines); e++) {
+        for (uint32_t i = 0; has_engine(ctx, &engines[e]) && i < BT_COUNT(programs);
+             i++) {
+            for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++)
+                check_engine(ctx, programs[i], &engines[e], (enum cpu_isa)isa, 2, 2);
+        }
+    }
+    bt_ctx_destroy(ctx);
+}
+
+static void test_threads_change_no_bit(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_with(NULL);
+    for (uint32_t i = 0; i < BT_COUNT(programs); i++) {
+        for (uint32_t nthread = 1; nthread <= 4; nthread *= 2)
+            check_engine(ctx, programs[i], &engines[0], cpu_isa_of_machine(), nthread,
+                         100);
+    }
+    bt_ctx_destroy(ctx);
+}
+
+/* ---- launches from threads at once ---- */
+
+struct session {
+    bt_registry *registry;
+    const bt_loops *loops;
+    struct cpu_loaded *loaded;
+    struct launch_data data;
+    bt_status status;
+    pthread_t thread;
+};
+
+static void *run_session(void *arg)
+{
+    struct session *s = arg;
+    bt_ctx *ctx = bt_ctx_create(s->registry);
+    for (int i = 0; ctx && !s->status && i < 200; i++)
+        s->status = cpu_loaded_launch(ctx, s->loaded, 0, s->data.buffers);
+    bt_ctx_destroy(ctx);
+    return NULL;
+}
+
+static void launch_at_once(bt_ctx *ctx, const char *text, const struct engine *engine)
+{
+    const bt_allocator allocator = cpu_allocator(bt_ctx_registry(ctx));
+    enum { N = 4 };
+    struct session sessions[N];
+    bt_loops *loops = parse_program(ctx, text);
+    struct program_data expected = make_data(loops, 3);
+    struct cpu_pool *pool = cpu_pool_create(&allocator, 3);
+    struct cpu_loaded *loaded;
+    bt_text code;
+    bt_text_init(&code, bt_ctx_scratch(ctx));
+    assert_ok(ctx, run_by_loops(ctx, loops, CPU_ISA_PORTABLE, &expected));
+    assert_ok(ctx, make_code(ctx, loops, engine, CPU_ISA_PORTABLE, 3, &code));
+    assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
+    for (int i = 0; i < N; i++) {
+        sessions[i] = (struct session){ .registry = bt_ctx_registry(ctx),
+                                        .loops = loops,
+                                        .loaded = loaded,
+                                        .data = make_launch(ctx, loops, 3) };
+        assert_int_equal(
+            pthread_create(&sessions[i].thread, NULL, run_session, &sessions[i]), 0);
+    }
+    for (int i = 0; i < N; i++) {
+        pthread_join(sessions[i].thread, NULL);
+        assert_null(sessions[i].status);
+        assert_same_outputs(loops, &expected, &sessions[i].data.d, "at once");
+        free_launch(&sessions[i].data);
+    }
+    cpu_loaded_destroy(loaded);
+    cpu_pool_destroy(pool);
+    free_data(&expected);
+}
+
+static void test_launches_from_threads_at_once(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_with(NULL);
+    for (uint32_t i = 0; i < BT_COUNT(programs); i++) {
+        launch_at_once(ctx, programs[i], &engines[0]);
+        if (has_engine(ctx, &engines[1]))
+            launch_at_once(ctx, programs[i], &engines[1]);
+    }
+    bt_ctx_destroy(ctx);
+}
+
+/* ---- faults ---- */
+
+static const char checked[] = "loops checked {\n"
+                              "    in a0: int64[400]\n"
+                              "    out s0: int64[400]\n"
+                              "    parallel i0 in 400 {\n"
+                              "        check (a0[i0] < 100) : table axis 1 of 100\n"
+                              "        check (a0[i0] < 50) : data axis 0 of 50\n"
+                              "        copy.8(&s0[i0], &a0[i0], 1)\n"
+                              "    }\n"
+                              "}\n";
+
+/* Of turns that fail, the first tells, by whichever thread it is done. */
+static void test_the_first_fault_of_the_program_is_told(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_with(NULL);
+    const bt_allocator allocator = cpu_allocator(bt_ctx_registry(ctx));
+    bt_loops *loops = parse_program(ctx, checked);
+    for (uint32_t e = 0; e < BT_COUNT(engines); e++) {
+        struct cpu_pool *pool = cpu_pool_create(&allocator, 4);
+        struct launch_data l = make_launch(ctx, loops, 4);
+        struct cpu_loaded *loaded;
+        bt_text code;
+        if (!has_engine(ctx, &engines[e]))
+            continue;
+        bt_text_init(&code, bt_ctx_scratch(ctx));
+        assert_ok(ctx, make_code(ctx, loops, &engines[e], CPU_ISA_PORTABLE, 4, &code));
+        assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
+        for (int i = 0; i < 100; i++) {
+            int64_t *data = l.d.at[0];
+            memset(data, 0, l.d.nbytes[0]);
+            data[100 + i] = 70; // fails the second check
+            data[250] = 100;    // ... the first
+            data[399] = 100;
+            assert_error(cpu_loaded_launch(ctx, loaded, 0, l.buffers), BT_ERR_RUNTIME,
+                         "axis 0 of data, whose extent is 50");
+            data[100 + i] = 100;
+            data[250] = 70;
+            assert_error(cpu_loaded_launch(ctx, loaded, 0, l.buffers), BT_ERR_RUNTIME,
+                         "axis 1 of table, whose extent is 100");
+            bt_ctx_clear_diags(ctx);
+        }
+        cpu_loaded_destroy(loaded);
+        cpu_pool_destroy(pool);
+        free_launch(&l);
+    }
+    bt_ctx_destroy(ctx);
+}
+
+/* ---- code ---- */
+
+static void test_damaged_code_is_refused(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_with(NULL);
+    bt_loops *loops = parse_program(ctx, programs[2]);
+    struct cpu_loaded *loaded;
+    bt_text code;
+    bt_text_init(&code, bt_ctx_scratch(ctx));
+    assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, 1, &code));
+    for (size_t n = 0; n < code.len; n++) {
+        assert_error(cpu_loaded_create(ctx, NULL, code.at, n, &loaded), BT_ERR_FORMAT,
+                     "of target cpu");
+        code.at[n] ^= (char)(1 << n % 8);
+        assert_error(cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded),
+                     BT_ERR_FORMAT, "of target cpu");
+        code.at[n] ^= (char)(1 << n % 8);
+        bt_ctx_clear_diags(ctx);
+    }
+    assert_ok(ctx, cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded));
+    cpu_loaded_destroy(loaded);
+    bt_ctx_destroy(ctx);
+}
+
+/* With a digest that fits, loading is refused or succeeds, and touches nothing else. */
+static void test_forged_code_is_read_with_care(void **state)
+{
+    (void)state;
+    enum { HEAD = 8 + 64 };
+    bt_ctx *ctx = open_with(NULL);
+    bt_loops *loops = parse_program(ctx, programs[2]);
+    uint32_t nrefused = 0;
+    bt_text code;
+    bt_text_init(&code, bt_ctx_scratch(ctx));
+    assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, 1, &code));
+    for (size_t i = HEAD; i < code.len; i++) {
+        struct cpu_loaded *loaded = NULL;
+        char digest[65], old = code.at[i];
+        code.at[i] = (char)(i % 3 == 0 ? ~old : i % 3 == 1 ? old + 1 : 127);
+        bt_digest(code.at + HEAD, code.len - HEAD, digest);
+        memcpy(code.at + 8, digest, 64);
+        nrefused += cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded) != NULL;
+        cpu_loaded_destroy(loaded);
+        code.at[i] = old;
+        bt_ctx_clear_diags(ctx);
+    }
+    assert_true(nrefused > code.len / 4);
+    bt_ctx_destroy(ctx);
+}
+
+/* A machine with less than the code needs says what to do. */
+static void test_code_for_a_wider_machine_is_refused(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_with(NULL);
+    bt_loops *loops = parse_program(ctx, programs[0]);
+    struct cpu_loaded *loaded;
+    bt_text code;
+    if (cpu_isa_of_machine() + 1 == CPU_ISA_COUNT) { // nothing is wider
+        bt_ctx_destroy(ctx);
+        return;
+    }
+    bt_text_init(&code, bt_ctx_scratch(ctx));
+    assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_AVX512, 1, &code));
+    assert_error(cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded),
+                 BT_ERR_UNSUPPORTED, "is for avx512");
+    bt_ctx_destroy(ctx);
+}
+
+/* ---- engines that do not work ---- */
+
+static void test_auto_falls_back_to_the_plan_and_says_why(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_with(NULL);
+    bt_loops *loops = parse_program(ctx, programs[0]);
+    const struct engine hasty = { "auto", "helper=\"/nonexistent/baton-tcc\"" };
+    const struct engine named = { "tcc", "helper=\"/nonexistent/baton-tcc\"" };
+    struct cpu_loaded *loaded;
+    bt_text code, text;
+    bt_text_init(&code, bt_ctx_scratch(ctx));
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    assert_ok(ctx, make_code(ctx, loops, &hasty, CPU_ISA_PORTABLE, 1, &code));
+    assert_ok(ctx, cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded));
+    cpu_loaded_describe(loaded, &text);
+    assert_non_null(strstr(bt_text_get(&text), "plan, as tcc does not work: "));
+    cpu_loaded_destroy(loaded);
+    assert_non_null(make_code(ctx, loops, &named, CPU_ISA_PORTABLE, 1, &code));
+    bt_ctx_destroy(ctx);
+}
+
+/* ---- no memory ---- */
+
+static bt_status make_and_launch(bt_ctx *ctx, const bt_loops *loops,
+                                 struct launch_data *l)
+{
+    struct cpu_loaded *loaded;
+    bt_text code;
+    bt_text_init(&code, bt_ctx_scratch(ctx));
+    BT_TRY(make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, 1, &code));
+    BT_TRY(cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded));
+    bt_status status = cpu_loaded_launch(ctx, loaded, 0, l->buffers);
+    cpu_loaded_destroy(loaded);
+    return status;
+}
+
+static void test_every_failing_allocation_is_an_error(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < BT_COUNT(programs); i++) {
+        struct failing_allocator allocator = failing_allocator(0, 0);
+        allocator.base.self = &allocator;
+        bt_ctx *ctx = open_with(&allocator.base);
+        bt_loops *loops = parse_program(ctx, programs[i]);
+        struct launch_data l = make_launch(ctx, loops, 1);
+        bt_status status = bt_no_memory();
+        for (uint64_t n = 1; status; n++) {
+            allocator.fail_at = allocator.ncall + n;
+            status = make_and_launch(ctx, loops, &l);
+            allocator.fail_at = 0;
+            if (status && status->code != BT_ERR_MEMORY)
+                fail_msg("%s", status->message);
+            bt_ctx_clear_diags(ctx);
+        }
+        free_launch(&l);
+        bt_ctx_destroy(ctx);
+        assert_int_equal(allocator.nblock, 0);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_engines_give_the_same_bits),
+    cmocka_unit_test(test_threads_change_no_bit),
+    cmocka_unit_test(test_launches_from_threads_at_once),
+    cmocka_unit_test(test_the_first_fault_of_the_program_is_told),
+    cmocka_unit_test(test_damaged_code_is_refused),
+    cmocka_unit_test(test_forged_code_is_read_with_care),
+    cmocka_unit_test(test_code_for_a_wider_machine_is_refused),
+    cmocka_unit_test(test_auto_falls_back_to_the_plan_and_says_why),
+    cmocka_unit_test(test_every_failing_allocation_is_an_error),
+};
+TEST_MAIN(tests)

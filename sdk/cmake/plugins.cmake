@@ -1,6 +1,7 @@
 # Plugins: a folder with a plugin.json (id, version, license, doc) and .c files is one plugin. Every .c file states its
 # tables as `const bt_table bt_<prefix>_<file>[]` (swish/swish.c: bt_swish_swish); one with a .h of the same name is a helper
-# without tables. There is no list to edit: a missing or misnamed table fails to build and names the file. Files <folder>/pipelines/NAME.json are pipelines of the
+# without tables, and so are NAME_*.c beside NAME.h that do not name such a table. There is no list to edit: a missing or misnamed
+# table fails to build and names the file. Files <folder>/pipelines/NAME.json are pipelines of the
 # plugin. The build writes the manifest, NAME.baton.json, beside the shared object: plugin.json and what the tables hold.
 #
 #   baton_add_plugin(FOLDER [NAME name])
@@ -73,7 +74,8 @@ function(baton_add_plugin folder)
   set(rows "")
   foreach(source ${sources})
     get_filename_component(base ${source} NAME_WE)
-    if(NOT EXISTS ${folder}/${base}.h)
+    baton_is_helper(${source} ${folder}/${base} bt_${prefix}_${base} is_helper)
+    if(NOT is_helper)
       string(APPEND externs "extern const bt_table bt_${prefix}_${base}[];\n")
       list(APPEND rows bt_${prefix}_${base})
     endif()
@@ -118,6 +120,25 @@ function(baton_add_plugin folder)
     install(FILES ${output}/${name}.baton.json DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton/plugins)
     install(DIRECTORY ${output}/${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton/plugins OPTIONAL)
   endif()
+endfunction()
+
+# Whether a source, named without its end, has no table of this name.
+function(baton_is_helper source stem table variable)
+  set(${variable} FALSE PARENT_SCOPE)
+  if(EXISTS ${stem}.h)
+    set(${variable} TRUE PARENT_SCOPE)
+    return()
+  endif()
+  while(stem MATCHES "^(.*/[^/]+)_[^/_]*$")
+    set(stem ${CMAKE_MATCH_1})
+    if(EXISTS ${stem}.h)
+      file(READ ${source} text)
+      if(NOT text MATCHES "${table}")
+        set(${variable} TRUE PARENT_SCOPE)
+      endif()
+      return()
+    endif()
+  endwhile()
 endfunction()
 
 # A field of plugin.json, in a variable of its name. Whatever else is in the file is checked when the manifest is written.

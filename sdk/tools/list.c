@@ -140,6 +140,9 @@ static int print_item(struct tool *tool, const bt_provided *found)
     print_rows(item, "attrs", "Attributes:");
     print_rows(item, "options", "Options:");
     printf("\n");
+    for (size_t i = 0; i < json_array_size(json_object_get(item, "patterns")); i++)
+        printf("claims    %s\n",
+               json_string_value(json_array_get(json_object_get(item, "patterns"), i)));
     print_words(item, "effects", "effects");
     print_words(item, "needs", "needs");
     print_words(item, "keeps", "keeps");

@@ -2,6 +2,8 @@
  * For authors of hardware targets: what turns primitive functions into kernels, and runs
  * them.
  *
+ *     source       %0 = nn.dense(%x, %w); %y = nn.relu(%0)
+ *                     |  patterns, supports, cost: what it claims beside others
  *     fused        %y = @fused_dense_relu(%x, %w)
  *                     |  lower     which kernels the function becomes, on which buffers
  *     lowered      memory.invoke((%x, %w), (%y,), kernel="fused_dense_relu")
@@ -100,8 +102,8 @@ typedef struct bt_target {
      * writes, row major, aligned to 64 bytes. Sessions launch from several threads at
      * once, each with a context of its own. */
     bt_status (*launch)(bt_ctx *, void *loaded, uint32_t kernel, void *const *buffers);
-    /* What it computes beside other targets: patterns of calls, ended by NULL. NULL: any
-     * primitive function that it supports, as pass fuse-ops makes them. */
+    /* What it claims beside other targets: patterns of calls (<baton/pass.h>), ended by
+     * NULL. NULL: any primitive function that it supports, as pass fuse-ops makes them. */
     const char *const *patterns;
     /* How long a primitive function takes that it supports. May be NULL. */
     bt_status (*cost)(bt_ctx *, void *self, const bt_func *primitive, bt_cost *out);

@@ -153,7 +153,9 @@ static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const 
     const struct layer *d = &l->layers[kernel];
     const float *x = buffers[0], *w = buffers[1], *b = d->has_bias ? buffers[2] : NULL;
     float *y = buffers[d->has_bias ? 3 : 2];
-    for (int64_t i = 0; i < d->m && !bt_ctx_cancelled(ctx); i++) {
+    for (int64_t i = 0; i < d->m; i++) {
+        if (bt_ctx_cancelled(ctx))
+            return bt_fail(ctx, BT_ERR_CANCELLED, "cancelled");
         for (int64_t j = 0; j < d->n; j++) {
             double sum = 0;
             for (int64_t k = 0; k < d->k; k++)

@@ -1,5 +1,5 @@
 /* A program for applications: read, inferred, optimised, loaded into an executor. */
-#include "compile/program.h"
+#include "compile/profile.h"
 
 #include <string.h>
 
@@ -217,14 +217,13 @@ static bt_status load_compiled(bt_program *program, const bt_program_options *op
     const char *entry = program->entry->name,
                *targets = options->target ? options->target : "reference";
     bt_module *fused;
-    bt_compiled *compiled;
     BT_TRY(bt_fuse(program->ctx, program->module, targets, &fused));
-    bt_status status = bt_compile(program->ctx, fused, entry, targets, &compiled);
+    bt_status status =
+        bt_compile(program->ctx, fused, entry, targets, &program->compiled);
     bt_module_unref(fused);
     BT_TRY(status);
-    status = program->executor->load(program->ctx, compiled, entry, &program->session);
-    bt_compiled_unref(compiled);
-    return status;
+    return program->executor->load(program->ctx, program->compiled, entry,
+                                   &program->session);
 }
 
 static bt_status load(bt_program *program, const bt_program_options *options)
@@ -294,6 +293,8 @@ void bt_program_close(bt_program *program)
     }
     if (program->session)
         program->executor->close(program->session);
+    bt__profiler_destroy(program->profiler);
+    bt_compiled_unref(program->compiled);
     bt_module_unref(program->module);
     bt_arena_destroy(program->arena);
 }

@@ -3,6 +3,7 @@
  *
  *     program.c      opening: what it takes and gives
  *     program_run.c  inputs, outputs, runs
+ *     profile.c      what runs take
  */
 #ifndef COMPILE_PROGRAM_H
 #define COMPILE_PROGRAM_H
@@ -17,6 +18,8 @@ struct bt_program {
     const bt_global *entry;
     const bt_executor *executor;
     void *session;
+    bt_compiled *compiled;         /* NULL: the executor runs modules as they are */
+    struct bt__profiler *profiler; /* NULL: runs are not recorded */
     uint32_t ninput, noutput;
     bt_port *inputs, *outputs;
     bt_object **args;

@@ -1,7 +1,12 @@
 /* Runs of a program: what goes in, what comes out, and where. */
-#include "compile/program.h"
+#include "compile/profile.h"
 
 #include <string.h>
+
+const char *bt_program_entry(const bt_program *program)
+{
+    return program->entry->name;
+}
 
 uint32_t bt_program_ninput(const bt_program *program)
 {
@@ -83,6 +88,11 @@ static void keep_result(bt_program *program, uint32_t index, bt_object *taken)
     program->results[index] = taken;
 }
 
+static const bt_run_hook *hook_of(const bt_program *program)
+{
+    return program->profiler ? &program->profiler->hook : NULL;
+}
+
 static int can_compute_into(const bt_program *program)
 {
     int can = program->executor->call_into != NULL;
@@ -97,7 +107,7 @@ static bt_status run_into(bt_program *program)
         program->made[i] = program->outs[i];
     BT_TRY(program->executor->call_into(
         program->ctx, program->session, program->entry->name, program->ninput,
-        program->args, NULL, program->noutput, program->made));
+        program->args, hook_of(program), program->noutput, program->made));
     for (uint32_t i = 0; i < program->noutput; i++)
         keep_result(program, i,
                     program->outs[i] ? bt_object_ref(&program->outs[i]->base)
@@ -155,7 +165,8 @@ static bt_status run_and_copy(bt_program *program)
 {
     bt_object *result;
     BT_TRY(program->executor->call(program->ctx, program->session, program->entry->name,
-                                   program->ninput, program->args, NULL, &result));
+                                   program->ninput, program->args, hook_of(program),
+                                   &result));
     bt_status status = copy_outs(program, result);
     for (uint32_t i = 0; !status && i < program->noutput; i++) {
         const bt_object *from =
@@ -180,4 +191,9 @@ bt_status bt_program_run(bt_program *program)
 const bt_object *bt_program_get(const bt_program *program, uint32_t index)
 {
     return index < program->noutput ? program->results[index] : NULL;
+}
+
+const bt_compiled *bt_program_compiled(const bt_program *program)
+{
+    return program->compiled;
 }

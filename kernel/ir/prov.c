@@ -80,3 +80,20 @@ bt_span bt_prov_span(const bt_store *store, uint32_t id)
 {
     return id < store->nprov_span ? store->prov_spans[id] : 0;
 }
+
+void bt_prov_print(const bt_store *store, bt_prov prov, bt_text *out)
+{
+    const uint32_t *ids;
+    uint32_t n = bt_prov_ids(store, prov, &ids);
+    bt_place last = { 0 };
+    for (uint32_t i = 0; i < n; i++) {
+        bt_place place;
+        const char *comma = out->len ? ", " : "";
+        bt_span_place(store, bt_prov_span(store, ids[i]), &place);
+        if (place.node)
+            bt_text_addf(out, "%s%s", comma, place.node);
+        else if (place.line && place.line != last.line)
+            bt_text_addf(out, "%sline %u", comma, place.line);
+        last = place;
+    }
+}

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "call_cost.h"
+#include <baton/compute.h>
+
 #include "import_options.h"
 #include "info_targets.h"
+#include "scaled.h"
 #include "verbs.h"
 
 struct count {
@@ -50,7 +52,7 @@ static bt_status count_call(struct survey *s, const bt_call *call)
         count->name = name;
     }
     count->n++;
-    BT_TRY(call_cost(s->tool->ctx, s->arena, call, &cost));
+    BT_TRY(bt_call_cost(s->tool->ctx, call, &cost));
     if (cost < 0)
         s->nunknown += !call->op->eval;
     else if (!bt_add_int64(count->multiply_adds, cost, &count->multiply_adds) ||

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <baton/compute.h>
 #include <baton/pass.h>
 #include <baton/target.h>
 
-#include "call_cost.h"
+#include "scaled.h"
 
 /* A primitive function of the program. */
 struct row {
@@ -68,7 +69,7 @@ static bt_status add_cost(struct table *t, struct row *row)
         int64_t cost;
         if (!call)
             continue;
-        BT_TRY(call_cost(t->ctx, t->arena, call, &cost));
+        BT_TRY(bt_call_cost(t->ctx, call, &cost));
         if (cost < 0 || !bt_add_int64(row->multiply_adds, cost, &row->multiply_adds)) {
             row->multiply_adds = -1;
             return NULL;

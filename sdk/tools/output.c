@@ -144,15 +144,19 @@ static json_t *describe(struct tool *tool, const bt_port *port, const bt_object 
     return out;
 }
 
-int print_outputs_json(struct tool *tool, const bt_program *program)
+json_t *describe_outputs(struct tool *tool, const bt_program *program)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < bt_program_noutput(program); i++)
         json_array_append_new(list, describe(tool, bt_program_output(program, i),
                                              bt_program_get(program, i)));
-    json_t *all = json_pack("{s:o}", "outputs", list);
-    char *text = all ? json_dumps(all, JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(all);
+    return list;
+}
+
+int print_json(struct tool *tool, json_t *object)
+{
+    char *text = object ? json_dumps(object, JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(object);
     if (!text)
         return tool_fail(tool, bt_no_memory());
     printf("%s\n", text);

@@ -2,10 +2,15 @@
 #ifndef OUTPUT_H
 #define OUTPUT_H
 
+#include <jansson.h>
+
 #include "tool.h"
 
 int print_outputs(struct tool *, const bt_program *);
-int print_outputs_json(struct tool *, const bt_program *);
+/* The same as an array; NULL: no memory. */
+json_t *describe_outputs(struct tool *, const bt_program *);
+/* Prints an object, which it takes; NULL: there was no memory for it. */
+int print_json(struct tool *, json_t *);
 /* DIR/NAME.npy for every tensor; DIR is made if need be. */
 int save_outputs(struct tool *, const bt_program *, const char *folder);
 

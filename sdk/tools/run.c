@@ -3,10 +3,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <baton/target.h>
+
 #include "import_options.h"
 #include "input.h"
+#include "memory.h"
 #include "output.h"
 #include "pass_options.h"
+#include "profile.h"
 #include "verbs.h"
 
 /* Quotes a word for the shell where it needs that. */
@@ -119,17 +123,59 @@ static int print_inputs(struct tool *tool, const bt_program *program)
     return EXIT_OK;
 }
 
+/* All that was asked for. */
+static int print_results(struct tool *tool, bt_program *program)
+{
+    const bt_profile *profile = NULL;
+    const char *trace = option_value(tool, "trace");
+    int has_profile = option_value(tool, "profile") != NULL, code;
+    if (trace || has_profile)
+        TRY_TOOL(tool, bt_program_profile(program, &profile));
+    if (option_value(tool, "json")) {
+        json_t *all = json_pack("{s:o}", "outputs", describe_outputs(tool, program));
+        if (has_profile)
+            json_object_set_new(all, "profile", describe_profile(profile));
+        if (option_value(tool, "memory"))
+            json_object_set_new(all, "memory", describe_memory(tool, program));
+        code = print_json(tool, all);
+    } else {
+        code = print_outputs(tool, program);
+        if (!code && has_profile)
+            print_profile(profile);
+    }
+    return !code && trace ? write_trace(tool, profile, trace) : code;
+}
+
+/* Without inputs: what it takes, and what memory. */
+static int print_closed(struct tool *tool, const bt_program *program)
+{
+    if (!option_value(tool, "memory"))
+        return print_inputs(tool, program);
+    return option_value(tool, "json")
+               ? print_json(tool,
+                            json_pack("{s:o}", "memory", describe_memory(tool, program)))
+               : EXIT_OK;
+}
+
 static int run_program(struct tool *tool, bt_program *program)
 {
     const char **inputs = option_values(tool, "input");
-    if (!inputs && bt_program_ninput(program))
-        return print_inputs(tool, program);
-    int code = set_inputs(tool, program, inputs);
+    int code = EXIT_OK;
+    if (option_value(tool, "memory") && !bt_program_compiled(program))
+        return tool_usage(tool, "--memory needs a program that is planned: give "
+                                "--executor graph");
+    if (option_value(tool, "memory") && !option_value(tool, "json"))
+        code = print_memory(tool, program);
+    if (!code && !inputs && bt_program_ninput(program))
+        return print_closed(tool, program);
+    if (!code)
+        code = set_inputs(tool, program, inputs);
     if (code)
         return code;
+    if (option_value(tool, "profile") || option_value(tool, "trace"))
+        TRY_TOOL(tool, bt_program_record(program));
     TRY_TOOL(tool, bt_program_run(program));
-    code = option_value(tool, "json") ? print_outputs_json(tool, program)
-                                      : print_outputs(tool, program);
+    code = print_results(tool, program);
     const char *folder = option_value(tool, "output");
     return code || !folder ? code : save_outputs(tool, program, folder);
 }
@@ -172,6 +218,10 @@ static const struct option options[] = {
       "run these passes instead: 'fold-constant, dead-code'; '' for none" },
     { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },
     IMPORT_OPTIONS,
+    { "memory", 0, NULL,
+      "print the plan of memory, for executor graph; without -i nothing is run" },
+    { "profile", 0, NULL, "print where the time went, what took longest first" },
+    { "trace", 0, "FILE", "write the calls as a trace for Perfetto or chrome://tracing" },
     { "json", 0, NULL, "print one JSON object" },
     { 0 },
 };

@@ -334,6 +334,60 @@ static void test_hooks_are_told_each_binding_and_its_time(void **state)
     check_hook("interp", 3);
 }
 
+/* ---- profiles ---- */
+
+static void check_profile(const char *executor, uint32_t nrow, uint32_t nevent,
+                          const char *name, int64_t multiply_adds)
+{
+    bt_ctx *ctx = make_ctx(NULL);
+    const bt_profile *profile;
+    bt_program *program = open_text(
+        ctx, "def @main(%x: " V ") {\n abs(negative(add(%x, %x)))\n }",
+        &(bt_program_options){ .executor = executor, .target = "plain", .pipeline = "" });
+    bt_tensor *x = count_from(ctx, 100, 1);
+    set(ctx, program, "x", x);
+    assert_error(bt_program_profile(program, &profile), BT_ERR_ARGUMENT,
+                 "no run was recorded");
+    for (int turn = 0; turn < 2; turn++) { // the second forgets the first
+        assert_ok(ctx, bt_program_record(program));
+        for (int i = 0; i < 3; i++)
+            assert_ok(ctx, bt_program_run(program));
+        assert_ok(ctx, bt_program_profile(program, &profile));
+        assert_int_equal(profile->nrow, nrow);
+        assert_int_equal(profile->nevent, 3 * nevent);
+    }
+    uint64_t ns = 0, end = 0;
+    for (uint32_t i = 0; i < nrow; i++) {
+        const bt_profile_row *row = &profile->rows[i];
+        assert_int_equal(row->ncall, 3);
+        assert_string_equal(row->sources, "line 3");
+        assert_int_equal(row->multiply_adds, multiply_adds);
+        assert_true(i == 0 || row->ns <= row[-1].ns);
+        if (strcmp(row->name, name) == 0)
+            assert_int_equal(row->nbytes, 800);
+        ns += row->ns;
+    }
+    for (uint32_t i = 0; i < profile->nevent; i++) {
+        const bt_profile_event *event = &profile->events[i];
+        assert_true(event->start_ns >= end); // one after the other
+        end = event->start_ns + event->elapsed_ns;
+        assert_true(event->row < nrow);
+        ns -= event->elapsed_ns;
+    }
+    assert_int_equal(ns, 0);
+    bt_tensor_unref(x);
+    bt_program_close(program);
+    bt_ctx_destroy(ctx);
+}
+
+static void test_profiles_have_a_row_for_each_call(void **state)
+{
+    (void)state;
+    // three operators; one function of three kernels
+    check_profile("interp", 3, 3, "abs", 100);
+    check_profile("graph", 1, 3, "fused_add_negative_abs", 300);
+}
+
 /* ---- threads ---- */
 
 enum { NTHREAD = 4, NRUN = 20 };
@@ -410,6 +464,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_nothing_is_allocated_while_running),
     cmocka_unit_test(test_a_failed_allocation_loses_nothing),
     cmocka_unit_test(test_hooks_are_told_each_binding_and_its_time),
+    cmocka_unit_test(test_profiles_have_a_row_for_each_call),
     cmocka_unit_test(test_sessions_run_at_once_over_one_module),
 };
 TEST_MAIN(tests)

@@ -53,6 +53,7 @@ typedef struct bt_port {
     const struct bt_port *fields; /* called NAME.0, NAME.1, ...; NULL where there are too
                                      many of them to list */
 } bt_port;
+BT_API const char *bt_program_entry(const bt_program *); /* the function that runs */
 BT_API uint32_t bt_program_ninput(const bt_program *);
 /* Borrowed from the program. NULL: no such input, output. */
 BT_API const bt_port *bt_program_input(const bt_program *, uint32_t index);
@@ -78,6 +79,34 @@ BT_API bt_status bt_program_run(bt_program *) BT_MUST_USE;
 /* An output, the caller's tensor where one was set; borrowed, until the next run. NULL
  * before the first. */
 BT_API const bt_object *bt_program_get(const bt_program *, uint32_t index);
+
+/* ---- where the time goes ---- */
+
+/* A call that ran: of an operator, or of a function that several were joined to. */
+typedef struct bt_profile_row {
+    const char *name;      /* operator, function: "fused_nn_conv2d_nn_relu" */
+    const char *sources;   /* nodes or lines of the model that it came from; "" */
+    uint64_t ncall, ns;    /* of all runs */
+    int64_t multiply_adds; /* of one call; -1: not known */
+    int64_t nbytes;        /* that one call reads and writes; -1: not known */
+} bt_profile_row;
+typedef struct bt_profile_event {
+    uint32_t row;
+    uint64_t start_ns; /* since recording began */
+    uint64_t elapsed_ns;
+} bt_profile_event;
+typedef struct bt_profile {
+    uint32_t nrow;
+    const bt_profile_row *rows; /* what took longest first */
+    uint32_t nevent;            /* at most a million */
+    const bt_profile_event *events;
+} bt_profile;
+/* From now on runs are recorded; forgets those before. Recording takes time and memory of
+ * its own. */
+BT_API bt_status bt_program_record(bt_program *) BT_MUST_USE;
+/* Borrowed from the program, until recording begins again.
+ * errors  BT_ERR_ARGUMENT: nothing is recorded */
+BT_API bt_status bt_program_profile(bt_program *, const bt_profile **out) BT_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -52,6 +52,12 @@ BT_API bt_status bt_compute_cost(bt_ctx *, bt_compute *, uint32_t nin,
                                  const bt_tensor *const *in,
                                  int64_t *multiply_adds) BT_MUST_USE;
 
+/* Multiply-adds of a call of an operator, by its types; -1: not all dims are numbers, or
+ * no formula tells. */
+BT_API bt_status bt_call_cost(bt_ctx *, const bt_call *, int64_t *out) BT_MUST_USE;
+/* Bytes of a tensor, or of all in a tuple; -1: not known. */
+BT_API int64_t bt_type_nbytes(const bt_type *);
+
 /* How a call may be joined with others, from the operator's facet "fuse", else from its
  * formula; opaque also where dims are not numbers. */
 typedef struct bt_fuse_info {

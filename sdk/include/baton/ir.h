@@ -71,6 +71,8 @@ BT_API bt_prov bt_prov_join(bt_store *, bt_prov, bt_prov); /* 0 of non-zero: lik
 /* How many ids the set has, and they themselves, ascending; in the store. */
 BT_API uint32_t bt_prov_ids(const bt_store *, bt_prov, const uint32_t **out);
 BT_API bt_span bt_prov_span(const bt_store *, uint32_t id);
+/* Nodes of a model or lines of a text, for people: "conv1, relu1", "line 3, line 4". */
+BT_API void bt_prov_print(const bt_store *, bt_prov, bt_text *out);
 
 /* ---- types ---- */
 

@@ -188,6 +188,9 @@ BT_API uint32_t bt_compiled_kernel(const bt_compiled *, const char *name);
 /* Has its target run a kernel, by its number in the module. */
 BT_API bt_status bt_compiled_launch(bt_ctx *, const bt_compiled *, uint32_t kernel,
                                     void *const *buffers) BT_MUST_USE;
+/* What a program of <baton/baton.h> runs; NULL: a module as it stands. */
+struct bt_program;
+BT_API const bt_compiled *bt_program_compiled(const struct bt_program *);
 
 /* ---- memory of a lowered function ---- */
 

@@ -1,0 +1,206 @@
+/*
+ * The profile of a program: one sink for every executor. What it is told are bindings;
+ * what it tells are rows:
+ *
+ *     interp    a row for each call of an operator
+ *     graph     a row for each call of a primitive function, however many kernels that
+ *               became
+ */
+#include "compile/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <baton/compute.h>
+#include <baton/op.h>
+#include <baton/target.h>
+
+enum { MOST_EVENTS = 1 << 20 };
+
+static uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- recording ---- */
+
+static const char *kernel_of(const bt_value *value)
+{
+    const bt_call *invoke = bt_as_op_call(value, "memory.invoke");
+    const char *const *name =
+        invoke ? bt_attr_find(invoke->op, invoke->attrs, "kernel", BT_ATTR_STRING) : NULL;
+    return name ? *name : NULL;
+}
+
+static const bt_global *primitive_of(const bt_compiled *c, const char *kernel)
+{
+    uint32_t number = bt_compiled_kernel(c, kernel);
+    return number < c->nkernel
+               ? bt_module_find(c->module, c->funcs[c->kernels[number].func].name)
+               : NULL;
+}
+
+static struct bt__profile_row *add_row(struct bt__profiler *p, const bt_value *value)
+{
+    const char *kernel = kernel_of(value);
+    struct bt__profile_row row = { .value = value };
+    const bt_call *call = bt_as_call(value);
+    row.primitive = kernel && p->compiled ? primitive_of(p->compiled, kernel) : NULL;
+    row.name = row.primitive      ? row.primitive->name
+               : kernel           ? kernel
+               : call && call->op ? call->op->name
+                                  : bt_value_kind_name(value->kind);
+    // kernels of one call follow one another
+    struct bt__profile_row *last = p->rows.len ? &p->rows.at[p->rows.len - 1] : NULL;
+    int goes_on = last && row.primitive && last->primitive == row.primitive &&
+                  last->value->span == value->span && last->value->prov == value->prov &&
+                  strcmp(kernel, kernel_of(last->value)) != 0;
+    if (!goes_on && !BT_PUSH(p->arena, &p->rows, row))
+        return NULL;
+    return bt_map_put(&p->numbers, value, (void *)(uintptr_t)p->rows.len)
+               ? &p->rows.at[p->rows.len - 1]
+               : NULL;
+}
+
+static void record(void *self, const bt_value *value, const bt_object *result,
+                   uint64_t elapsed_ns)
+{
+    struct bt__profiler *p = self;
+    uint64_t end = now() - p->begin_ns;
+    uintptr_t number = (uintptr_t)bt_map_find(&p->numbers, value);
+    struct bt__profile_row *row = number ? &p->rows.at[number - 1] : add_row(p, value);
+    (void)result;
+    if (!row) {
+        p->failed = 1;
+        return;
+    }
+    row->ns += elapsed_ns;
+    row->ncall += row->value == value;
+    bt_profile_event event = { .row = (uint32_t)(row - p->rows.at),
+                               .start_ns = end > elapsed_ns ? end - elapsed_ns : 0,
+                               .elapsed_ns = elapsed_ns };
+    if (p->events.len < MOST_EVENTS && !BT_PUSH(p->arena, &p->events, event))
+        p->failed = 1;
+}
+
+bt_status bt_program_record(bt_program *program)
+{
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(program->ctx));
+    struct bt__profiler *p = arena ? BT_NEW(arena, struct bt__profiler) : NULL;
+    if (!p) {
+        bt_arena_destroy(arena);
+        return bt_no_memory();
+    }
+    *p = (struct bt__profiler){ .arena = arena,
+                                .compiled = program->compiled,
+                                .begin_ns = now(),
+                                .hook = { .self = p, .binding = record } };
+    bt_map_init(&p->numbers, arena, 0);
+    bt__profiler_destroy(program->profiler);
+    program->profiler = p;
+    return NULL;
+}
+
+void bt__profiler_destroy(struct bt__profiler *p)
+{
+    if (p)
+        bt_arena_destroy(p->arena);
+}
+
+/* ---- telling ---- */
+
+/* Of all operators that a primitive function calls; -1 where one is not known. */
+static bt_status add_work(bt_ctx *ctx, const bt_block *block, bt_profile_row *row)
+{
+    for (uint32_t i = 0; i < block->nbinding && row->multiply_adds >= 0; i++) {
+        const bt_call *call = bt_as_call(block->bindings[i]);
+        int64_t cost = 0;
+        if (call && call->op)
+            BT_TRY(bt_call_cost(ctx, call, &cost));
+        if (cost < 0 || !bt_add_int64(row->multiply_adds, cost, &row->multiply_adds))
+            row->multiply_adds = -1;
+    }
+    return NULL;
+}
+
+static void add_nbytes(bt_profile_row *row, const bt_type *type)
+{
+    int64_t n = bt_type_nbytes(type);
+    if (n < 0 || row->nbytes < 0 || !bt_add_int64(row->nbytes, n, &row->nbytes))
+        row->nbytes = -1;
+}
+
+static bt_status tell(bt_ctx *ctx, struct bt__profiler *p,
+                      const struct bt__profile_row *from, bt_profile_row *out)
+{
+    const bt_call *call = bt_as_call(from->value);
+    bt_text sources;
+    bt_text_init(&sources, p->arena);
+    bt_prov_print(from->value->type->store, from->value->prov, &sources);
+    *out = (bt_profile_row){ .name = from->name,
+                             .sources = bt_text_get(&sources),
+                             .ncall = from->ncall,
+                             .ns = from->ns };
+    if (!out->sources)
+        return bt_no_memory();
+    if (from->primitive) {
+        const bt_func *func = from->primitive->func;
+        BT_TRY(add_work(ctx, func->block, out));
+        for (uint32_t i = 0; i < func->block->nparam; i++)
+            add_nbytes(out, func->block->params[i]->base.type);
+        add_nbytes(out, func->result);
+    } else if (call && call->op && !kernel_of(from->value)) {
+        BT_TRY(bt_call_cost(ctx, call, &out->multiply_adds));
+        for (uint32_t i = 0; i < call->narg; i++)
+            add_nbytes(out, call->args[i]->type);
+        add_nbytes(out, call->base.type);
+    } else {
+        out->multiply_adds = out->nbytes = -1;
+    }
+    return NULL;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct bt__profile_row *x = *(struct bt__profile_row *const *)a,
+                                 *y = *(struct bt__profile_row *const *)b;
+    if (x->ns != y->ns)
+        return x->ns > y->ns ? -1 : 1;
+    return x < y ? -1 : 1; // in the order in which they ran
+}
+
+bt_status bt_program_profile(bt_program *program, const bt_profile **out)
+{
+    struct bt__profiler *p = program->profiler;
+    if (!p)
+        return bt_fail(program->ctx, BT_ERR_ARGUMENT, "@%s: no run was recorded",
+                       program->entry->name);
+    if (p->failed)
+        return bt_no_memory();
+    bt_profile *profile = BT_NEW(p->arena, bt_profile);
+    bt_profile_row *rows = BT_NEWS(p->arena, bt_profile_row, p->rows.len);
+    bt_profile_event *events = BT_NEWS(p->arena, bt_profile_event, p->events.len);
+    struct bt__profile_row **order =
+        BT_NEWS(p->arena, struct bt__profile_row *, p->rows.len);
+    uint32_t *places = BT_NEWS(p->arena, uint32_t, p->rows.len);
+    if (!profile || !rows || !events || !order || !places)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < p->rows.len; i++)
+        order[i] = &p->rows.at[i];
+    if (p->rows.len)
+        qsort(order, p->rows.len, sizeof(struct bt__profile_row *), by_time);
+    for (uint32_t i = 0; i < p->rows.len; i++) {
+        places[order[i] - p->rows.at] = i;
+        BT_TRY(tell(program->ctx, p, order[i], &rows[i]));
+    }
+    for (uint32_t i = 0; i < p->events.len; i++) {
+        events[i] = p->events.at[i];
+        events[i].row = places[events[i].row];
+    }
+    *profile = (bt_profile){ p->rows.len, rows, p->events.len, events };
+    *out = profile;
+    return NULL;
+}

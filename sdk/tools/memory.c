@@ -1,0 +1,195 @@
+#include "memory.h"
+
+#include <baton/op.h>
+#include <baton/target.h>
+
+/* Where a tensor lies, and when; times are launches, counted from 1. */
+struct row {
+    int64_t nbytes, offset;
+    uint32_t storage; /* by number */
+    uint32_t first, last;
+    uint32_t escapes;
+    const char *what; /* the kernel that writes it first, and its sources */
+};
+
+struct plan {
+    bt_arena *arena;
+    const bt_module *module;
+    const bt_func *func;
+    uint32_t nrow;
+    struct row *rows;
+    uint32_t *launches;   /* position of a binding -> launches up to it */
+    bt_map storages;      /* memory.alloc_storage -> its number, from 1 */
+    int64_t shared, peak; /* bytes that tensors share, and most in use at once */
+    int64_t sum, results; /* of all tensors that share, and of the result */
+};
+
+/* ---- reading the planned function ---- */
+
+static bt_status describe(struct plan *p, const bt_life *life, const char **out)
+{
+    const bt_call *invoke = NULL;
+    bt_text text;
+    bt_text_init(&text, p->arena);
+    if (life->first < p->func->block->nbinding)
+        invoke = bt_as_op_call(p->func->block->bindings[life->first], "memory.invoke");
+    const char *const *kernel =
+        invoke ? bt_attr_find(invoke->op, invoke->attrs, "kernel", BT_ATTR_STRING) : NULL;
+    bt_text_addf(&text, "%s", kernel ? *kernel : "(nothing)");
+    if (invoke) {
+        bt_text from;
+        bt_text_init(&from, p->arena);
+        bt_prov_print(p->module->store, invoke->base.prov, &from);
+        if (from.len)
+            bt_text_addf(&text, "  %s", bt_text_get(&from));
+    }
+    *out = bt_text_get(&text);
+    return *out ? NULL : bt_no_memory();
+}
+
+static int64_t size_of(const bt_call *storage)
+{
+    return *(const int64_t *)bt_attr_find(storage->op, storage->attrs, "size",
+                                          BT_ATTR_INT);
+}
+
+static int is_in_place(const bt_life *lives, const bt_life *life)
+{
+    for (uint32_t i = 0; i < life->nover; i++) {
+        const bt_life *under = &lives[life->over[i]];
+        if (under->storage == life->storage && under->offset == life->offset)
+            return 1;
+    }
+    return 0;
+}
+
+/* The most bytes in use at once; what is computed in place is counted once. */
+static int64_t find_peak(const struct plan *p, uint32_t n, const bt_life *lives)
+{
+    int64_t peak = 0;
+    for (uint32_t at = 0; at < p->func->block->nbinding; at++) {
+        int64_t sum = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            const bt_life *life = &lives[i];
+            if (!life->escapes && life->first <= at && at <= life->last &&
+                !(life->first == at && is_in_place(lives, life)))
+                sum += life->nbytes;
+        }
+        peak = sum > peak ? sum : peak;
+    }
+    return peak;
+}
+
+static bt_status count_launches(struct plan *p)
+{
+    uint32_t n = p->func->block->nbinding, launch = 0;
+    p->launches = BT_NEWS(p->arena, uint32_t, n + 1);
+    bt_map_init(&p->storages, p->arena, 0);
+    if (!p->launches)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_value *value = p->func->block->bindings[i];
+        launch += bt_as_op_call(value, "memory.invoke") != NULL;
+        p->launches[i] = launch;
+        if (bt_as_op_call(value, "memory.alloc_storage") &&
+            !bt_map_put(&p->storages, value, (void *)(uintptr_t)(p->storages.len + 1)))
+            return bt_no_memory();
+    }
+    p->launches[n] = launch;
+    return NULL;
+}
+
+static bt_status add_rows(struct plan *p, uint32_t n, const bt_life *lives)
+{
+    bt_map seen;
+    bt_map_init(&seen, p->arena, 0);
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_life *life = &lives[i];
+        struct row *row = &p->rows[p->nrow];
+        if (life->first > life->last)
+            continue;
+        *row = (struct row){
+            .nbytes = life->nbytes,
+            .offset = life->offset,
+            .storage = (uint32_t)(uintptr_t)bt_map_find(&p->storages, life->storage),
+            .first = p->launches[life->first],
+            .last = p->launches[life->last],
+            .escapes = life->escapes,
+        };
+        BT_TRY(describe(p, life, &row->what));
+        p->nrow++;
+        p->sum += life->escapes ? 0 : life->nbytes;
+        if (bt_map_find(&seen, life->storage))
+            continue;
+        if (!bt_map_put(&seen, life->storage, p))
+            return bt_no_memory();
+        *(life->escapes ? &p->results : &p->shared) += size_of(life->storage);
+    }
+    return NULL;
+}
+
+static bt_status read_plan(struct tool *tool, const bt_program *program, struct plan *p)
+{
+    const bt_global *entry;
+    uint32_t n;
+    bt_life *lives;
+    *p = (struct plan){ .arena = bt_ctx_scratch(tool->ctx),
+                        .module = bt_program_compiled(program)->module };
+    BT_TRY(bt_module_entry(tool->ctx, p->module, bt_program_entry(program), &entry));
+    p->func = entry->func;
+    BT_TRY(bt_lives(tool->ctx, p->arena, p->func, &n, &lives));
+    p->rows = BT_NEWS(p->arena, struct row, n);
+    if (!p->rows)
+        return bt_no_memory();
+    BT_TRY(count_launches(p));
+    BT_TRY(add_rows(p, n, lives));
+    p->peak = find_peak(p, n, lives);
+    return NULL;
+}
+
+/* ---- printing ---- */
+
+int print_memory(struct tool *tool, const bt_program *program)
+{
+    struct plan p;
+    TRY_TOOL(tool, read_plan(tool, program, &p));
+    printf("memory: %lld bytes shared, of which %lld are in use at once; %lld if none "
+           "were shared; %lld of results\n",
+           (long long)p.shared, (long long)p.peak, (long long)p.sum,
+           (long long)p.results);
+    printf("%6s %12s %7s %12s %9s  %s\n", "tensor", "bytes", "storage", "offset",
+           "launches", "written by");
+    for (uint32_t i = 0; i < p.nrow; i++) {
+        const struct row *row = &p.rows[i];
+        char life[32];
+        if (row->escapes)
+            snprintf(life, sizeof(life), "%u..", row->first);
+        else
+            snprintf(life, sizeof(life), "%u..%u", row->first, row->last);
+        printf("%6u %12lld %7u %12lld %9s  %s\n", i, (long long)row->nbytes,
+               row->storage - 1, (long long)row->offset, life, row->what);
+    }
+    return EXIT_OK;
+}
+
+json_t *describe_memory(struct tool *tool, const bt_program *program)
+{
+    struct plan p;
+    if (read_plan(tool, program, &p))
+        return NULL;
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < p.nrow; i++) {
+        const struct row *row = &p.rows[i];
+        json_array_append_new(
+            list,
+            json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:s}", "bytes",
+                      (json_int_t)row->nbytes, "storage", (json_int_t)row->storage - 1,
+                      "offset", (json_int_t)row->offset, "first", (json_int_t)row->first,
+                      "last", (json_int_t)row->last, "is_result", (int)row->escapes,
+                      "written_by", row->what));
+    }
+    return json_pack("{s:I, s:I, s:I, s:I, s:o}", "shared_bytes", (json_int_t)p.shared,
+                     "live_bytes", (json_int_t)p.peak, "unshared_bytes",
+                     (json_int_t)p.sum, "result_bytes", (json_int_t)p.results, "tensors",
+                     list);
+}

@@ -1,0 +1,41 @@
+# What a run takes: the plan of memory, the profile, the trace. Times are never looked at.
+. "$(dirname "$0")/kit.sh"
+
+cat > p.baton <<'END1'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(2, 8), float32], %w: Tensor[(4, 8), float32]) {
+  let %d = nn.dense(%x, %w);
+  let %r = nn.relu(%d);
+  let %s = nn.softmax(%r);
+  reshape(nn.softmax(%s), newshape=[8])
+}
+END1
+set -- "$baton" run p.baton -i x=random:1 -i w=random:2
+
+# The plan: without inputs nothing is run.
+expect 0 '^memory: 32 bytes shared, of which 32 are in use at once; 64 if none were shared; 32 of results$' \
+    '^tensor  *bytes storage  *offset  launches  written by$' \
+    '^     0  *32  *0  *0  *1\.\.2  fused_nn_dense_nn_relu  line 3, line 4$' \
+    '^     2  *32  *1  *0  *3\.\.  fused_nn_softmax  line 6$' \
+    -- "$baton" run p.baton --executor graph --target reference --memory
+refuse 'inputs:' 'Tensor'
+expect 0 '^memory: 32 bytes shared' '^output' -- "$@" --executor graph --target reference --memory
+expect 0 '"shared_bytes": 32, "live_bytes": 32, "unshared_bytes": 64, "result_bytes": 32' '"outputs"' \
+    -- "$@" --executor graph --target reference --memory --json
+expect 0 '^{"memory": {"shared_bytes": 32' -- "$baton" run p.baton --executor graph --target reference --memory --json
+expect 2 'memory needs a program that is planned: give --executor graph' -- "$@" --memory
+expect 2 'memory needs a program that is planned' -- "$@" --memory --json
+
+# The profile, of both executors: rows know their work, bytes and where they came from.
+expect 0 '^profile: .* ms in 3 calls$' '^  *share  *ms  *calls  *GFLOP/s  *bytes  what  *from$' \
+    ' %  *[0-9.]*  *1  *[0-9.]*  *224  fused_nn_dense_nn_relu  line 3, line 4$' '  *64  fused_nn_softmax  *line [56]$' \
+    -- "$@" --executor graph --target reference --profile
+expect 0 '^profile: .* ms in 5 calls$' ' %  *[0-9.]*  *1  *[0-9.]*  *224  nn.dense  *line 3$' '  nn.relu  *line 4$' \
+    -- "$@" --profile --passes ''
+expect 0 '"profile": \[{"name": "' '"multiply_adds": 64' '"bytes": 224' -- "$@" --profile --json --passes ''
+
+# The trace.
+expect 0 '^output' -- "$@" --executor graph --target reference --trace trace.json
+expect 0 '"traceEvents": \[{"name": "fused_nn_dense_nn_relu", "cat": "baton", "ph": "X", "ts": ' '"from": "line 3, line 4"' \
+    -- cat trace.json
+expect 1 'nowhere' -- "$@" --trace nowhere/trace.json

@@ -86,8 +86,11 @@ static void record(void *self, const bt_value *value, const bt_object *result,
         p->failed = 1;
 }
 
-bt_status bt_program_record(bt_program *program)
+bt_status bt_program_record(bt_program *program, int on)
 {
+    program->is_recorded = 0;
+    if (!on)
+        return NULL;
     bt_arena *arena = bt_arena_create(bt_ctx_registry(program->ctx));
     struct bt__profiler *p = arena ? BT_NEW(arena, struct bt__profiler) : NULL;
     if (!p) {
@@ -101,6 +104,7 @@ bt_status bt_program_record(bt_program *program)
     bt_map_init(&p->numbers, arena, 0);
     bt__profiler_destroy(program->profiler);
     program->profiler = p;
+    program->is_recorded = 1;
     return NULL;
 }
 

@@ -19,7 +19,8 @@ struct bt_program {
     const bt_executor *executor;
     void *session;
     bt_compiled *compiled;         /* NULL: the executor runs modules as they are */
-    struct bt__profiler *profiler; /* NULL: runs are not recorded */
+    struct bt__profiler *profiler; /* NULL: no run was recorded */
+    uint32_t is_recorded;          /* 1: the next one is */
     uint32_t ninput, noutput;
     bt_port *inputs, *outputs;
     bt_object **args;

@@ -90,7 +90,7 @@ static void keep_result(bt_program *program, uint32_t index, bt_object *taken)
 
 static const bt_run_hook *hook_of(const bt_program *program)
 {
-    return program->profiler ? &program->profiler->hook : NULL;
+    return program->is_recorded ? &program->profiler->hook : NULL;
 }
 
 static int can_compute_into(const bt_program *program)

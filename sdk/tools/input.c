@@ -267,6 +267,7 @@ struct inputs {
     struct tool *tool;
     struct named *at;
     uint32_t n;
+    uint32_t seed; /* of the next that is not given; 0: all must be */
 };
 
 const char *input_obstacle(const bt_port *port)
@@ -308,10 +309,24 @@ static int take_text(struct inputs *inputs, const bt_program *program, const cha
     return EXIT_OK;
 }
 
-static bt_status make_object(const struct inputs *, const bt_port *, bt_object **out);
+void add_random_value(bt_text *text, const bt_port *port, uint32_t seed)
+{
+    char dtype[BT_DTYPE_NAME_SIZE];
+    int is_open = !port->dtype || port->rank < 0;
+    for (int32_t i = 0; i < port->rank; i++)
+        is_open |= port->dims[i] < 0;
+    for (int32_t i = 0; is_open && i < port->rank; i++)
+        bt_text_addf(text, "%lldx", (long long)(port->dims[i] < 0 ? 1 : port->dims[i]));
+    if (is_open)
+        bt_text_addf(
+            text, "%s=",
+            bt_dtype_name(port->dtype ? port->dtype : BT_FLOAT32, dtype, sizeof(dtype)));
+    bt_text_addf(text, "random:%u", seed);
+}
 
-static bt_status make_tuple(const struct inputs *inputs, const bt_port *port,
-                            bt_object **out)
+static bt_status make_object(struct inputs *, const bt_port *, bt_object **out);
+
+static bt_status make_tuple(struct inputs *inputs, const bt_port *port, bt_object **out)
 {
     bt_ctx *ctx = inputs->tool->ctx;
     bt_object **fields = BT_NEWS(bt_ctx_scratch(ctx), bt_object *, port->nfield);
@@ -340,9 +355,18 @@ static bt_status make_leaf(bt_ctx *ctx, const struct named *given, bt_object **o
     return NULL;
 }
 
+static bt_status make_missing(bt_ctx *ctx, const bt_port *port, uint32_t seed,
+                              bt_object **out)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    add_random_value(&text, port, seed);
+    const struct named given = { .port = port, .value = bt_text_get(&text) };
+    return given.value ? make_leaf(ctx, &given, out) : bt_no_memory();
+}
+
 /* Recursion is bounded by the depth of types. */
-static bt_status make_object(const struct inputs *inputs, const bt_port *port,
-                             bt_object **out)
+static bt_status make_object(struct inputs *inputs, const bt_port *port, bt_object **out)
 {
     bt_ctx *ctx = inputs->tool->ctx;
     const char *obstacle = input_obstacle(port);
@@ -357,16 +381,19 @@ static bt_status make_object(const struct inputs *inputs, const bt_port *port,
         if (inputs->at[i].port == port)
             return make_leaf(ctx, &inputs->at[i], out);
     }
-    return bt_fail(ctx, BT_ERR_ARGUMENT, "input %s is not set; it takes %s", port->name,
-                   port->type);
+    return inputs->seed
+               ? make_missing(ctx, port, inputs->seed++, out)
+               : bt_fail(ctx, BT_ERR_ARGUMENT, "input %s is not set; it takes %s",
+                         port->name, port->type);
 }
 
-int set_inputs(struct tool *tool, bt_program *program, const char *const *texts)
+int set_inputs(struct tool *tool, bt_program *program, const char *const *texts,
+               uint32_t seed)
 {
     uint32_t n = 0;
     while (texts && texts[n])
         n++;
-    struct inputs inputs = { .tool = tool };
+    struct inputs inputs = { .tool = tool, .seed = seed };
     inputs.at = BT_NEWS(bt_ctx_scratch(tool->ctx), struct named, n);
     if (!inputs.at)
         return tool_fail(tool, bt_no_memory());

@@ -7,8 +7,11 @@
 /* Why a value of this type cannot be given on the command line: what it is ("a function",
  * "of a data type"). NULL: it can. */
 const char *input_obstacle(const bt_port *);
-/* Sets the inputs named by -i; NAME= may be left out where the program has one input. */
-int set_inputs(struct tool *, bt_program *, const char *const *texts);
+/* "random:1", or "1x3xfloat32=random:1" where a dim is symbolic: 1 stands for it. */
+void add_random_value(bt_text *, const bt_port *, uint32_t seed);
+/* Sets the inputs named by -i; NAME= may be left out where the program has one input. What
+ * is not named is random, from `seed` on; 0: it is missing. */
+int set_inputs(struct tool *, bt_program *, const char *const *texts, uint32_t seed);
 
 // clang-format off
 #define INPUT_HELP                                                                                \

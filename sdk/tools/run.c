@@ -5,12 +5,11 @@
 
 #include <baton/target.h>
 
-#include "import_options.h"
 #include "input.h"
 #include "memory.h"
 #include "output.h"
-#include "pass_options.h"
 #include "profile.h"
+#include "program_options.h"
 #include "verbs.h"
 
 /* Quotes a word for the shell where it needs that. */
@@ -27,24 +26,6 @@ static void print_word(const char *word)
             putchar(*word);
     }
     fputs(quoted ? "'" : "", stdout);
-}
-
-/* x=random:1, or x=1x3xfloat32=random:1 where a dim is symbolic: 1 stands for it. */
-static void add_random(bt_text *text, const bt_port *port, uint32_t seed)
-{
-    char dtype[BT_DTYPE_NAME_SIZE];
-    int is_open;
-    bt_text_addf(text, "%s=", port->name);
-    is_open = !port->dtype || port->rank < 0;
-    for (int32_t i = 0; i < port->rank; i++)
-        is_open |= port->dims[i] < 0;
-    for (int32_t i = 0; is_open && i < port->rank; i++)
-        bt_text_addf(text, "%lldx", (long long)(port->dims[i] < 0 ? 1 : port->dims[i]));
-    if (is_open)
-        bt_text_addf(
-            text, "%s=",
-            bt_dtype_name(port->dtype ? port->dtype : BT_FLOAT32, dtype, sizeof(dtype)));
-    bt_text_addf(text, "random:%u", seed);
 }
 
 /* The options that say which program this is. */
@@ -71,7 +52,8 @@ static int print_random(struct tool *tool, const bt_port *port, uint32_t *seed)
     if (port->kind != BT_OBJECT_TENSOR)
         return ok;
     bt_text_init(&text, bt_ctx_scratch(tool->ctx));
-    add_random(&text, port, ++*seed);
+    bt_text_addf(&text, "%s=", port->name);
+    add_random_value(&text, port, ++*seed);
     if (!bt_text_get(&text))
         return 0;
     fputs(" -i ", stdout);
@@ -169,11 +151,11 @@ static int run_program(struct tool *tool, bt_program *program)
     if (!code && !inputs && bt_program_ninput(program))
         return print_closed(tool, program);
     if (!code)
-        code = set_inputs(tool, program, inputs);
+        code = set_inputs(tool, program, inputs, 0);
     if (code)
         return code;
     if (option_value(tool, "profile") || option_value(tool, "trace"))
-        TRY_TOOL(tool, bt_program_record(program));
+        TRY_TOOL(tool, bt_program_record(program, 1));
     TRY_TOOL(tool, bt_program_run(program));
     code = print_results(tool, program);
     const char *folder = option_value(tool, "output");
@@ -182,24 +164,10 @@ static int run_program(struct tool *tool, bt_program *program)
 
 static int run(struct tool *tool)
 {
-    int64_t level = -1;
-    int code = check_one_source(tool);
-    if (!code)
-        code = option_number(tool, "opt-level", 4, &level);
+    bt_program *program;
+    int code = open_program(tool, "interp", NULL, &program);
     if (code)
         return code;
-    const char *pipeline = option_value(tool, "pipeline");
-    bt_program_options options = {
-        .entry = option_value(tool, "entry"),
-        .executor = option_value(tool, "executor"),
-        .pipeline = pipeline ? pipeline : option_value(tool, "passes"),
-        .level = (int32_t)level + 1,
-        .dims = option_values(tool, "dim"),
-        .target = option_value(tool, "target"),
-        .fixed = option_values(tool, "fix"),
-    };
-    bt_program *program;
-    TRY_TOOL(tool, bt_program_open(tool->ctx, tool->args[0], &options, &program));
     code = run_program(tool, program);
     bt_program_close(program);
     return code;
@@ -209,15 +177,7 @@ static const struct option options[] = {
     { "input", 'i', "[NAME=]VALUE", "value of an input; once for each" },
     { "output", 'o', "DIR",
       "save each output as DIR/NAME.npy, a tuple as NAME.0.npy and so on" },
-    { "entry", 0, "FUNCTION", "function to run (default: main, or the only one)" },
-    { "executor", 0, "NAME", "what runs it (default: interp)" },
-    { "target", 0, "NAME[,NAME]",
-      "what it is compiled for, by preference (executor graph)" },
-    { "opt-level", 'O', "N", "run passes of levels 0 to N only" },
-    { "passes", 0, "LIST",
-      "run these passes instead: 'fold-constant, dead-code'; '' for none" },
-    { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },
-    IMPORT_OPTIONS,
+    PROGRAM_OPTIONS("interp"),
     { "memory", 0, NULL,
       "print the plan of memory, for executor graph; without -i nothing is run" },
     { "profile", 0, NULL, "print where the time went, what took longest first" },

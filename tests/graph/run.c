@@ -349,9 +349,11 @@ static void check_profile(const char *executor, uint32_t nrow, uint32_t nevent,
     assert_error(bt_program_profile(program, &profile), BT_ERR_ARGUMENT,
                  "no run was recorded");
     for (int turn = 0; turn < 2; turn++) { // the second forgets the first
-        assert_ok(ctx, bt_program_record(program));
+        assert_ok(ctx, bt_program_record(program, 1));
         for (int i = 0; i < 3; i++)
             assert_ok(ctx, bt_program_run(program));
+        assert_ok(ctx, bt_program_record(program, 0));
+        assert_ok(ctx, bt_program_run(program)); // this one is not
         assert_ok(ctx, bt_program_profile(program, &profile));
         assert_int_equal(profile->nrow, nrow);
         assert_int_equal(profile->nevent, 3 * nevent);

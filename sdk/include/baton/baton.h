@@ -101,9 +101,9 @@ typedef struct bt_profile {
     uint32_t nevent;            /* at most a million */
     const bt_profile_event *events;
 } bt_profile;
-/* From now on runs are recorded; forgets those before. Recording takes time and memory of
- * its own. */
-BT_API bt_status bt_program_record(bt_program *) BT_MUST_USE;
+/* From now on runs are recorded, which takes time and memory of its own; forgets those
+ * before. on 0: no more are. */
+BT_API bt_status bt_program_record(bt_program *, int on) BT_MUST_USE;
 /* Borrowed from the program, until recording begins again.
  * errors  BT_ERR_ARGUMENT: nothing is recorded */
 BT_API bt_status bt_program_profile(bt_program *, const bt_profile **out) BT_MUST_USE;

@@ -107,6 +107,10 @@ typedef struct bt_target {
     const char *const *patterns;
     /* How long a primitive function takes that it supports. May be NULL. */
     bt_status (*cost)(bt_ctx *, void *self, const bt_func *primitive, bt_cost *out);
+    /* optional: floating-point operations that the device does in a second at most,
+     * measured now, by as many threads (0: as many as the instance uses): what `baton
+     * bench` compares with. */
+    double (*peak)(void *self, uint32_t nthread);
 } bt_target;
 #define BT_TARGETS(array)                            \
     {                                                \

@@ -1,0 +1,273 @@
+/* baton bench: how long a program takes, and how much of the machine it uses. */
+#include <string.h>
+
+#include <baton/op.h>
+#include <baton/target.h>
+
+#include "input.h"
+#include "output.h"
+#include "program_options.h"
+#include "samples.h"
+#include "verbs.h"
+
+enum { MOST_THREADS = 1024, MOST_WARM = 1000000 };
+
+struct bench {
+    struct tool *tool;
+    bt_program *program;
+    int64_t nthread, nwarm, nrun, seed; /* 0: as many threads as the target likes */
+    struct samples samples;
+    int64_t multiply_adds; /* of one run; -1: not known */
+    double peak;           /* flop/s of the machine; 0: not known */
+};
+
+/* ---- targets with threads ---- */
+
+static int has_threads(const bt_target *target)
+{
+    for (const bt_attr *a = target->options; a && a->name; a++) {
+        if (strcmp(a->name, "threads") == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* One of a list of targets, told how many threads to use. */
+static int add_target(struct bench *b, const char *one, size_t n, bt_text *out, int *told)
+{
+    size_t name = strcspn(one, "{ ,"), brace = 0;
+    const void *row;
+    const char *key =
+        bt_arena_text(bt_ctx_scratch(b->tool->ctx), one, name < n ? name : n);
+    if (!key)
+        return tool_fail(b->tool, bt_no_memory());
+    TRY_TOOL(b->tool, bt_registry_row(b->tool->ctx, "baton.target/1", key,
+                                      sizeof(bt_target), &row));
+    while (brace < n && one[brace] != '{')
+        brace++;
+    if (!has_threads(row)) {
+        bt_text_add(out, one, n);
+        return EXIT_OK;
+    }
+    *told = 1;
+    bt_text_add(out, key, strlen(key));
+    bt_text_addf(out, "{threads=%lld", (long long)b->nthread);
+    const char *rest = brace < n ? one + brace + 1 : "}";
+    bt_text_addf(out, "%s", rest[strspn(rest, " ")] == '}' ? "" : ", ");
+    bt_text_add(out, rest, brace < n ? n - brace - 1 : 1);
+    return EXIT_OK;
+}
+
+/* The list of targets with their number of threads. */
+static int add_threads(struct bench *b, const char *list, const char **out)
+{
+    bt_text text;
+    int told = 0;
+    bt_text_init(&text, bt_ctx_scratch(b->tool->ctx));
+    while (*list) {
+        size_t n = 0;
+        for (int inside = 0; list[n] && (inside || list[n] != ','); n++)
+            inside += (list[n] == '{') - (list[n] == '}');
+        int code = add_target(b, list, n, &text, &told);
+        if (code)
+            return code;
+        list += n + (list[n] == ',');
+        list += strspn(list, " ");
+        bt_text_addf(&text, "%s", *list ? ", " : "");
+    }
+    if (!told)
+        return tool_usage(b->tool, "--threads needs a target that has threads: give "
+                                   "--target cpu");
+    *out = bt_text_get(&text);
+    return *out ? EXIT_OK : tool_fail(b->tool, bt_no_memory());
+}
+
+/* ---- running ---- */
+
+/* Results in tensors that stay, so that runs ask for no memory. */
+static bt_status set_outputs(bt_ctx *ctx, bt_program *program)
+{
+    for (uint32_t i = 0; i < bt_program_noutput(program); i++) {
+        const bt_port *port = bt_program_output(program, i);
+        bt_tensor *tensor;
+        int known = port->kind == BT_OBJECT_TENSOR && port->dtype && port->rank >= 0;
+        for (int32_t k = 0; known && k < port->rank; k++)
+            known = port->dims[k] >= 0;
+        if (!known)
+            continue;
+        BT_TRY(bt_tensor_create(ctx, port->dtype, (uint32_t)port->rank, port->dims,
+                                &tensor));
+        bt_status status = bt_program_set_output(program, i, tensor);
+        bt_tensor_unref(tensor);
+        BT_TRY(status);
+    }
+    return NULL;
+}
+
+/* The work of one run: what all of its calls take. */
+static bt_status count_work(struct bench *b)
+{
+    const bt_profile *profile;
+    BT_TRY(bt_program_record(b->program, 1));
+    BT_TRY(bt_program_run(b->program));
+    BT_TRY(bt_program_record(b->program, 0));
+    BT_TRY(bt_program_profile(b->program, &profile));
+    for (uint32_t i = 0; i < profile->nrow && b->multiply_adds >= 0; i++) {
+        const bt_profile_row *row = &profile->rows[i];
+        int64_t all;
+        if (row->multiply_adds < 0 ||
+            !bt_mul_int64(row->multiply_adds, (int64_t)row->ncall, &all) ||
+            !bt_add_int64(b->multiply_adds, all, &b->multiply_adds))
+            b->multiply_adds = -1;
+    }
+    return NULL;
+}
+
+/* What the first target that can tell makes of it; measured twice, as a machine's clock
+ * goes up and down. */
+static void measure_peak(struct bench *b)
+{
+    const bt_compiled *compiled = bt_program_compiled(b->program);
+    for (uint32_t i = 0; compiled && i < compiled->ntarget; i++) {
+        const bt_target_use *use = &compiled->targets[i];
+        if (!use->target->peak)
+            continue;
+        double peak = use->target->peak(use->instance, (uint32_t)b->nthread);
+        b->peak = peak > b->peak ? peak : b->peak;
+        return;
+    }
+}
+
+static double flops(const struct bench *b)
+{
+    return b->multiply_adds < 0 ? -1 : 2e9 * (double)b->multiply_adds / b->samples.median;
+}
+
+/* ---- printing ---- */
+
+static void print_targets(const bt_program *program)
+{
+    const bt_compiled *compiled = bt_program_compiled(program);
+    for (uint32_t i = 0; compiled && i < compiled->ntarget; i++)
+        printf("%s%s", i ? ", " : ", target ", compiled->targets[i].text);
+    putchar('\n');
+}
+
+static int print_bench(const struct bench *b)
+{
+    const struct samples *s = &b->samples;
+    const char *executor = option_value(b->tool, "executor");
+    printf("executor %s", executor ? executor : "graph");
+    print_targets(b->program);
+    printf("median  %.3f ms\n", s->median / 1e6);
+    printf("spread  %.3f to %.3f ms (10 %% to 90 %%), least %.3f, most %.3f\n",
+           s->p10 / 1e6, s->p90 / 1e6, s->least / 1e6, s->most / 1e6);
+    printf("runs    %u, and %u left out that were interrupted\n", s->n, s->ndropped);
+    if (flops(b) >= 0)
+        printf("rate    %.2f GFLOP/s, %lld multiply-adds a run\n", flops(b) / 1e9,
+               (long long)b->multiply_adds);
+    if (b->peak > 0)
+        printf("peak    %.2f GFLOP/s of the machine", b->peak / 1e9);
+    if (b->peak > 0 && flops(b) >= 0)
+        printf(", %.1f %% of it used", 100 * flops(b) / b->peak);
+    if (b->peak > 0)
+        putchar('\n');
+    return EXIT_OK;
+}
+
+static int print_bench_json(const struct bench *b)
+{
+    const struct samples *s = &b->samples;
+    const bt_compiled *compiled = bt_program_compiled(b->program);
+    const char *executor = option_value(b->tool, "executor");
+    json_t *targets = json_array();
+    for (uint32_t i = 0; compiled && i < compiled->ntarget; i++)
+        json_array_append_new(targets, json_string(compiled->targets[i].text));
+    json_t *all =
+        json_pack("{s:s, s:s, s:o, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "model",
+                  b->tool->args[0], "executor", executor ? executor : "graph", "targets",
+                  targets, "median_ms", s->median / 1e6, "min_ms", s->least / 1e6,
+                  "p10_ms", s->p10 / 1e6, "p90_ms", s->p90 / 1e6, "max_ms", s->most / 1e6,
+                  "runs", (json_int_t)s->n, "dropped", (json_int_t)s->ndropped, "warmup",
+                  (json_int_t)b->nwarm, "seed", (json_int_t)b->seed);
+    if (b->nthread)
+        json_object_set_new(all, "threads", json_integer(b->nthread));
+    if (flops(b) >= 0) {
+        json_object_set_new(all, "multiply_adds", json_integer(b->multiply_adds));
+        json_object_set_new(all, "gflops", json_real(flops(b) / 1e9));
+    }
+    if (b->peak > 0)
+        json_object_set_new(all, "peak_gflops", json_real(b->peak / 1e9));
+    if (b->peak > 0 && flops(b) >= 0)
+        json_object_set_new(all, "peak_share", json_real(flops(b) / b->peak));
+    return print_json(b->tool, all);
+}
+
+/* ---- the verb ---- */
+
+static int measure(struct bench *b)
+{
+    struct tool *tool = b->tool;
+    int code =
+        set_inputs(tool, b->program, option_values(tool, "input"), (uint32_t)b->seed);
+    if (code)
+        return code;
+    TRY_TOOL(tool, set_outputs(tool->ctx, b->program));
+    TRY_TOOL(tool, count_work(b));
+    measure_peak(b);
+    TRY_TOOL(tool, take_samples(tool->ctx, b->program, (uint32_t)b->nwarm,
+                                (uint32_t)b->nrun, &b->samples));
+    measure_peak(b);
+    return option_value(tool, "json") ? print_bench_json(b) : print_bench(b);
+}
+
+static int run(struct tool *tool)
+{
+    struct bench b = { .tool = tool, .nwarm = 3, .seed = 1 };
+    const char *target = option_value(tool, "target");
+    int code = option_number(tool, "threads", MOST_THREADS, &b.nthread);
+    if (!code)
+        code = option_number(tool, "warmup", MOST_WARM, &b.nwarm);
+    if (!code)
+        code = option_number(tool, "repeat", MOST_WARM, &b.nrun);
+    if (!code)
+        code = option_number(tool, "seed", UINT32_MAX, &b.seed);
+    if (!code && b.seed == 0)
+        code = tool_usage(tool, "--seed takes a number from 1");
+    if (!code && b.nthread)
+        code = add_threads(&b, target ? target : "cpu", &target);
+    if (!code)
+        code = open_program(tool, "graph", target, &b.program);
+    if (code)
+        return code;
+    code = measure(&b);
+    bt_program_close(b.program);
+    return code;
+}
+
+static const struct option options[] = {
+    { "input", 'i', "[NAME=]VALUE", "value of an input; all others are random" },
+    { "seed", 0, "N", "of random inputs (default: 1)" },
+    { "warmup", 0, "N", "runs before those that count (default: 3)" },
+    { "repeat", 0, "N", "runs that count (default: two seconds of them)" },
+    { "threads", 0, "N", "threads of the target (default: its own choice)" },
+    PROGRAM_OPTIONS("graph"),
+    { "json", 0, NULL, "print one JSON object" },
+    { 0 },
+};
+
+const struct verb verb_bench = {
+    .name = "bench",
+    .args = "MODEL",
+    .min_arg = 1,
+    .max_arg = 1,
+    .doc = "Run a program many times and say how long it takes.",
+    .details = "The median of all runs, their spread, the floating-point operations in a "
+               "second, and what\n"
+               "share that is of the machine's peak, measured in the same run where the "
+               "target can tell.\n"
+               "Runs in which the system took the processor away are left out, if enough "
+               "remain.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,23 @@
+/* Options of whoever opens a program to run it: the same wherever one is run. */
+#ifndef PROGRAM_OPTIONS_H
+#define PROGRAM_OPTIONS_H
+
+#include "import_options.h"
+
+// clang-format off
+#define PROGRAM_OPTIONS(default_executor)                                                  \
+    { "entry", 0, "FUNCTION", "function to run (default: main, or the only one)" },       \
+    { "executor", 0, "NAME", "what runs it (default: " default_executor ")" },             \
+    { "target", 0, "NAME[,NAME]", "what it is compiled for, by preference (executor graph)" }, \
+    { "opt-level", 'O', "N", "run passes of levels 0 to N only" },                         \
+    { "passes", 0, "LIST", "run these passes instead: 'fold-constant, dead-code'; '' for none" }, \
+    { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },         \
+    IMPORT_OPTIONS
+// clang-format on
+
+/* Opens the first argument by these options. `target` replaces the option of that name;
+ * NULL: it does not. */
+int open_program(struct tool *, const char *default_executor, const char *target,
+                 bt_program **out);
+
+#endif

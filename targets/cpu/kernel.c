@@ -327,12 +327,12 @@ static bt_status look_at_statements(struct lowerer *l, struct parts *p)
 static bt_status make_kernels(struct lowerer *l, bt_lowering *out)
 {
     struct parts p;
-    bt_kernel *kernels = BT_NEWS(l->arena, bt_kernel, (size_t)l->nbuffer + 1);
     uint32_t n = 0;
-    if (!kernels)
-        return bt_no_memory();
     BT_TRY(number_buffers(l));
     BT_TRY(look_at_statements(l, &p));
+    bt_kernel *kernels = BT_NEWS(l->arena, bt_kernel, (size_t)l->nbuffer + 1);
+    if (!kernels)
+        return bt_no_memory();
     for (uint32_t i = 0; i < l->nbuffer; i++) {
         if (role_of(l, i) != BT_BUFFER_INPUT || !choose_packing(l, &p, i))
             continue;

@@ -32,7 +32,7 @@ int64_t plan_lane_nbytes(const struct plan *plan)
     if (plan->locals_nbytes < 0 ||
         !bt_add_int64(plan_locals_offset(plan), plan->locals_nbytes, &nbytes) ||
         !bt_add_int64(nbytes, 63, &nbytes))
-        return 0;
+        return -1;
     return nbytes & ~INT64_C(63);
 }
 
@@ -176,7 +176,7 @@ bt_status plan_check(bt_ctx *ctx, const struct plan *plan,
     c.starts = BT_NEWS(scratch, uint8_t, (size_t)plan->ncode + 1);
     if (!c.starts)
         status = bt_no_memory();
-    else if (plan->nn > PLAN_MOST || plan->np > PLAN_MOST || !plan_lane_nbytes(plan))
+    else if (plan->nn > PLAN_MOST || plan->np > PLAN_MOST || plan_lane_nbytes(plan) < 0)
         status = bt_fail(ctx, BT_ERR_FORMAT, "kernel %s: too many registers or locals",
                          plan->name);
     for (uint32_t i = 0; !status && i < plan->nphase; i++) {

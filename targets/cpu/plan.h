@@ -103,7 +103,7 @@ struct plan {
     const struct plan_check *checks;
 };
 
-/* Bytes that each thread has for itself: registers and locals, a multiple of 64. 0: they
+/* Bytes that each thread has for itself: registers and locals, a multiple of 64. -1: they
  * are more than an int64 counts. */
 int64_t plan_lane_nbytes(const struct plan *);
 /* From the start of a lane to its locals. */

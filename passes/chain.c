@@ -1,5 +1,7 @@
 #include "chain.h"
 
+#include <string.h>
+
 const bt_value *chain_op1(struct chain *c, const char *op, const char *attrs,
                           const bt_value *x)
 {
@@ -85,6 +87,12 @@ uint32_t type_rank(const bt_type *type)
 {
     const bt_shape_type *shape = bt_tensor_shape(type);
     return shape && !bt_as_tensor_type(type)->layout ? shape->n : 0;
+}
+
+int layout_axis(const char *layout, char letter, uint32_t rank)
+{
+    const char *at = strchr(layout, letter);
+    return at && strlen(layout) == rank ? (int)(at - layout) : -1;
 }
 
 int is_per_channel(const bt_value *value, uint32_t rank, uint32_t channel)

@@ -33,6 +33,10 @@ uint32_t call_axis(const bt_call *, const char *name, int64_t absent, uint32_t r
 /* Rank of a row-major tensor's type; 0 for anything else, or where it is not known. */
 uint32_t type_rank(const bt_type *);
 
+/* The position of a letter in a layout of `rank` axes ("NCHW"); -1: there is none, or the
+ * layout has blocks. */
+int layout_axis(const char *layout, char letter, uint32_t rank);
+
 /* Whether a constant has one number a channel: extent 1 on every axis but the channel's,
  * or one number in all. */
 int is_per_channel(const bt_value *, uint32_t rank, uint32_t channel);

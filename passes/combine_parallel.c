@@ -83,13 +83,6 @@ static const struct layer *find_layer(const struct layer *table, const bt_call *
     return NULL;
 }
 
-/* The position of a letter in a layout of `rank` axes; -1: there is none, or blocks. */
-static int axis_of(const char *layout, char letter, uint32_t rank)
-{
-    const char *at = strchr(layout, letter);
-    return at && strlen(layout) == rank ? (int)(at - layout) : -1;
-}
-
 /* Axes of the channels. 0: not of a layer that can be joined. */
 static int find_axes(struct site *s, const bt_call *call)
 {
@@ -102,8 +95,8 @@ static int find_axes(struct site *s, const bt_call *call)
     s->kernel_channel = 0;
     if (!s->layer->data)
         return 1;
-    channel = axis_of(*out ? out : call_text(call, s->layer->data), 'C', s->rank);
-    kernel_channel = axis_of(call_text(call, s->layer->kernel), 'O', s->rank);
+    channel = layout_axis(*out ? out : call_text(call, s->layer->data), 'C', s->rank);
+    kernel_channel = layout_axis(call_text(call, s->layer->kernel), 'O', s->rank);
     if (channel < 0 || kernel_channel < 0 || call_int(call, "groups", 1) != 1)
         return 0;
     s->channel = (uint32_t)channel;

@@ -10,9 +10,9 @@ enum { MOST_AFTER = 3 };
 struct layer {
     int64_t nchannel;
     int is_conv; /* two axes of one follow the channels */
-    int is_depthwise;
-    uint32_t nafter; /* what follows the layer */
-    uint32_t after[MOST_AFTER];
+    int is_depthwise, is_transposed;
+    uint32_t nbefore, nafter; /* what stands around the layer */
+    uint32_t before[MOST_AFTER], after[MOST_AFTER];
 };
 
 static const double integers[] = { -2, -1, 0, 1, 2, 3 };
@@ -39,8 +39,8 @@ static bt_status make_batch_norm(struct maker *m, const struct layer *l,
     return bt_build_proj(m->builder, fields, 0, out);
 }
 
-static bt_status make_after_layer(struct maker *m, const struct layer *l, uint32_t which,
-                                  const bt_value *x, const bt_value **out)
+static bt_status make_around_layer(struct maker *m, const struct layer *l, uint32_t which,
+                                   const bt_value *x, const bt_value **out)
 {
     const bt_value *y;
     switch (which) {
@@ -55,6 +55,11 @@ static bt_status make_after_layer(struct maker *m, const struct layer *l, uint32
         BT_TRY(call_op(m, "nn.dropout", NULL, x, NULL, &y));
         return bt_build_proj(m->builder, y, 0, out);
     case 4: return call_op(m, "nn.relu", NULL, x, NULL, out);
+    case 5: // a window of one element, as all there is of space
+        if (l->is_conv && below(m, 2))
+            return call_op(m, "nn.max_pool2d", "pool_size=[1]", x, NULL, out);
+        return l->is_conv ? call_op(m, "nn.global_avg_pool2d", NULL, x, NULL, out)
+                          : call_op(m, "nn.relu", NULL, x, NULL, out);
     default:
         BT_TRY(make_channels(m, l, 0, powers, BT_COUNT(powers), &y));
         return call_op(m, "multiply", NULL, x, y, out);
@@ -73,10 +78,12 @@ static bt_status apply_layer(struct maker *m, const struct layer *l, const bt_va
     bt_text_addf(&attrs, "groups=%d", l->is_depthwise ? (int)l->nchannel : 1);
     if (!bt_text_get(&attrs))
         return bt_no_memory();
-    BT_TRY(l->is_conv ? call_op(m, "nn.conv2d", attrs.at, x, weight, &x)
-                      : call_op(m, "nn.dense", NULL, x, weight, &x));
+    BT_TRY(!l->is_conv
+               ? call_op(m, "nn.dense", NULL, x, weight, &x)
+               : call_op(m, l->is_transposed ? "nn.conv2d_transpose" : "nn.conv2d",
+                         attrs.at, x, weight, &x));
     for (uint32_t i = 0; i < l->nafter; i++)
-        BT_TRY(make_after_layer(m, l, l->after[i], x, &x));
+        BT_TRY(make_around_layer(m, l, l->after[i], x, &x));
     *out = x;
     return NULL;
 }
@@ -110,8 +117,13 @@ bt_status make_layer(struct maker *m, const bt_type *type, const bt_value **out)
     if (l.is_conv)
         BT_TRY(call_op(m, "expand_dims", "axis=2, num_newaxis=2", x, NULL, &x));
     l.is_depthwise = l.is_conv && below(m, 3) == 0;
-    for (l.nafter = 0; l.nafter < MOST_AFTER && below(m, 4); l.nafter++)
-        l.after[l.nafter] = below(m, 7);
+    l.is_transposed = l.is_conv && below(m, 4) == 0;
+    for (; l.nafter < MOST_AFTER && below(m, 4); l.nafter++)
+        l.after[l.nafter] = below(m, 8);
+    for (; l.nbefore < MOST_AFTER && below(m, 2); l.nbefore++)
+        l.before[l.nbefore] = below(m, 8);
+    for (uint32_t i = 0; i < l.nbefore; i++)
+        BT_TRY(make_around_layer(m, &l, l.before[i], x, &x));
     BT_TRY(apply_layers(m, &l, x, out));
     return l.is_conv ? call_op(m, "squeeze", "axis=[2, 3]", *out, NULL, out) : NULL;
 }

@@ -287,10 +287,10 @@ void bt_program_close(bt_program *program)
         return;
     for (uint32_t i = 0; program->args && i < program->ninput; i++)
         bt_object_unref(program->args[i]);
-    for (uint32_t i = 0; program->outs && i < program->noutput; i++) {
+    for (uint32_t i = 0; program->outs && i < program->noutput; i++)
         bt_tensor_unref(program->outs[i]);
+    for (uint32_t i = 0; program->results && i < program->noutput; i++)
         bt_object_unref(program->results[i]);
-    }
     if (program->session)
         program->executor->close(program->session);
     bt__profiler_destroy(program->profiler);

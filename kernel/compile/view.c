@@ -56,13 +56,14 @@ static const bt_node *add(bt_graph *g, const bt_node *a, const bt_node *b)
 static const bt_node *join_quotients(bt_graph *g, const bt_node *e, int64_t *n)
 {
     bt_linear l;
-    int64_t m, by;
+    int64_t m, by, most;
     bt_node_as_linear(e, &l);
     for (uint32_t i = 0; i < l.n; i++) {
         const bt_node *atom = l.atoms[i];
         if (l.coefs[i] != 1 || atom->kind != BT_NODE_SCALAR ||
             atom->which != BT_SCALAR_FLOORDIV || !bt_node_is_const(atom->args[1], &m) ||
-            m <= 0 || !bt_mul_int64(*n, m, &by))
+            m <= 0 || !bt_mul_int64(*n, m, &by) || !bt_mul_int64(e->low, m, &most) ||
+            !bt_mul_int64(e->high, m, &most))
             continue;
         const bt_node *parts[] = { e, atom, atom->args[0] };
         *n = by;

@@ -22,9 +22,11 @@ static bt_status set_inputs(struct fault_world *w, bt_program *program)
 }
 
 static bt_status open_program(struct fault_world *w, const char *pipeline,
-                              bt_program **out)
+                              const char *executor, bt_program **out)
 {
-    bt_program_options options = { .pipeline = pipeline };
+    bt_program_options options = { .pipeline = pipeline,
+                                   .executor = executor,
+                                   .target = executor ? "reference" : NULL };
     bt_program *program;
     BT_TRY(bt_program_open(w->ctx, w->scenario->input, &options, &program));
     bt_status status = set_inputs(w, program);
@@ -54,7 +56,15 @@ static bt_status run_program(struct fault_world *w, bt_program *program)
 static bt_status begin(struct fault_world *w)
 {
     bt_program *program = NULL;
-    BT_TRY(open_program(w, "", &program));
+    BT_TRY(open_program(w, "", NULL, &program));
+    w->state = program;
+    return NULL;
+}
+
+static bt_status begin_graph(struct fault_world *w)
+{
+    bt_program *program = NULL;
+    BT_TRY(open_program(w, NULL, "graph", &program));
     w->state = program;
     return NULL;
 }
@@ -64,18 +74,36 @@ static bt_status run_opened(struct fault_world *w)
     return run_program(w, w->state);
 }
 
+static bt_status run_recorded(struct fault_world *w)
+{
+    const bt_profile *profile;
+    BT_TRY(bt_program_record(w->state, 1));
+    BT_TRY(run_program(w, w->state));
+    return bt_program_profile(w->state, &profile);
+}
+
 static void end(struct fault_world *w)
 {
     bt_program_close(w->state);
 }
 
-static bt_status run_whole(struct fault_world *w)
+static bt_status run_whole_by(struct fault_world *w, const char *executor)
 {
     bt_program *program;
-    BT_TRY(open_program(w, NULL, &program));
+    BT_TRY(open_program(w, NULL, executor, &program));
     bt_status status = run_program(w, program);
     bt_program_close(program);
     return status;
+}
+
+static bt_status run_whole(struct fault_world *w)
+{
+    return run_whole_by(w, NULL);
+}
+
+static bt_status run_whole_graph(struct fault_world *w)
+{
+    return run_whole_by(w, "graph");
 }
 
 #define PROGRAM(name) FAULT_PROGRAMS "/" name
@@ -93,6 +121,12 @@ const struct fault_scenario fault_run[] = {
       .input = PROGRAM("net.baton") },
     { .name = "open-language", .run = run_whole, .input = PROGRAM("language.baton") },
     { .name = "open-net", .run = run_whole, .input = PROGRAM("net.baton") },
+    { .name = "run-graph",
+      .begin = begin_graph,
+      .run = run_recorded,
+      .end = end,
+      .input = PROGRAM("net.baton") },
+    { .name = "open-graph", .run = run_whole_graph, .input = PROGRAM("net.baton") },
     { .name = "open-cold",
       .run = run_whole,
       .input = PROGRAM("net.baton"),

@@ -13,6 +13,7 @@
 #include "evaluate.h"
 #include "kernel.h"
 #include "launch.h"
+#include "peak.h"
 
 struct options {
     const char *engine, *compiler;
@@ -194,6 +195,12 @@ static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const 
     return cpu_loaded_launch(ctx, loaded, kernel, buffers);
 }
 
+static double peak(void *self, uint32_t nthread)
+{
+    const struct instance *in = self;
+    return cpu_peak(in->pool, nthread, in->config.isa);
+}
+
 static const bt_target targets[] = {
     {
         .name = "cpu",
@@ -208,6 +215,7 @@ static const bt_target targets[] = {
         .load = load,
         .unload = unload,
         .launch = launch,
+        .peak = peak,
     },
     { 0 },
 };

@@ -4,6 +4,7 @@
  *
  *     bench_tile [seconds per figure]
  */
+#include "peak.h"
 #include "tile.h"
 
 #include <stdio.h>
@@ -16,44 +17,6 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* ---- the peak: chains of multiply-adds in registers ---- */
-
-// 12 chains hide the latency of today's processors.
-#define EACH(X)              X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
-#define CHAIN(i)             vector s##i = (vector){ 0 } + (float)i;
-#define KEEP(i)              kept += s##i[0];
-#define MULTIPLY_THEN_ADD(i) s##i = s##i * x + y;
-#define FUSED(i)             __asm__("vfmadd132ps %1, %2, %0" : "+v"(s##i) : "v"(x), "v"(y));
-#define PEAK(name, target, nbytes, STEP)                              \
-    target static double name(int64_t turns)                          \
-    {                                                                 \
-        typedef float vector __attribute__((vector_size(nbytes)));    \
-        vector x = (vector){ 0 } + 0.999f, y = (vector){ 0 } + 1e-3f; \
-        volatile float kept = 0;                                      \
-        EACH(CHAIN)                                                   \
-        for (int64_t t = 0; t < turns; t++) {                         \
-            EACH(STEP)                                                \
-        }                                                             \
-        EACH(KEEP)                                                    \
-        return (double)turns * 12 * 2 * (nbytes / 4);                 \
-    }
-PEAK(peak_portable, , 16, MULTIPLY_THEN_ADD)
-#if defined(__x86_64__)
-PEAK(peak_avx2, __attribute__((target("avx2,fma"))), 32, FUSED)
-PEAK(peak_avx512, __attribute__((target("avx512f"))), 64, FUSED)
-#else
-#define peak_avx2   peak_portable
-#define peak_avx512 peak_portable
-#endif
-
-static double peak(enum cpu_isa isa)
-{
-    static double (*const loops[])(int64_t) = { peak_portable, peak_avx2, peak_avx512 };
-    const double start = now();
-    const double nflop = loops[isa](20000);
-    return nflop / (now() - start) * 1e-9;
 }
 
 /* ---- a matrix product of tiles: B in panels, A as it is ---- */
@@ -132,7 +95,7 @@ static int measure(enum cpu_isa isa, const int64_t *shape, double seconds)
     const double nflop = 2.0 * (double)g.m * (double)g.n * (double)g.k;
     double best = 0, most = 0;
     for (double end = now() + seconds; now() < end;) {
-        const double top = peak(isa), start = now();
+        const double top = cpu_peak(NULL, 1, isa) * 1e-9, start = now();
         multiply(&g);
         const double rate = nflop / (now() - start) * 1e-9;
         most = top > most ? top : most;

@@ -1,6 +1,6 @@
 /*
  * @name@: a target to begin with. It claims dense layers of float32, with bias and relu where they are there, and computes
- * them in plain C; everything else is left to the target behind it in the list, as in --target @name@,reference.
+ * them in plain C; everything else is left to the target behind it in the list, as in --target @name@,cpu.
  *
  *     pass partition   asks for patterns, supports        %y = @@name@_nn_dense_nn_relu(%x, %w);
  *     bt_compile       lower, then compile                code of all layers, as bytes

@@ -211,12 +211,26 @@ static bt_status check_features(bt_program *program)
     return NULL;
 }
 
+/* Where no target is named: the processors, if the plugin for them is there. */
+static bt_status default_target(bt_ctx *ctx, const char **out)
+{
+    *out = "reference";
+    for (uint32_t i = 0; i < bt_provided_len(ctx, "target"); i++) {
+        bt_provided item;
+        BT_TRY(bt_provided_at(ctx, "target", i, &item));
+        if (strcmp(item.name, "cpu") == 0)
+            *out = "cpu";
+    }
+    return NULL;
+}
+
 /* For executors of compiled modules. */
 static bt_status load_compiled(bt_program *program, const bt_program_options *options)
 {
-    const char *entry = program->entry->name,
-               *targets = options->target ? options->target : "reference";
+    const char *entry = program->entry->name, *targets = options->target;
     bt_module *fused;
+    if (!targets)
+        BT_TRY(default_target(program->ctx, &targets));
     BT_TRY(bt_fuse(program->ctx, program->module, targets, &fused));
     bt_status status =
         bt_compile(program->ctx, fused, entry, targets, &program->compiled);

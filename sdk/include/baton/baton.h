@@ -30,7 +30,8 @@ typedef struct bt_program_options {
     const char *const *dims; /* "n=4", NULL-terminated */
     /* Targets, for executors of compiled programs: "cpu", or "npu, cpu{threads=2}" in
      * order of preference, where the last gets what is left. Its name is what conditions
-     * of the pipeline ask for. NULL: "reference"; "interp" for conditions. */
+     * of the pipeline ask for. NULL: "cpu", or "reference" where its plugin is missing;
+     * "interp" for conditions. */
     const char *target;
     const char *const *fixed; /* "axes=[1, 2]": inputs of a foreign model that are
                                  constants; NULL-terminated */

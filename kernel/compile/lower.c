@@ -67,7 +67,7 @@ static bt_status alloc_leaves(struct lowerer *l, const bt_type *type, value_list
     int64_t dims[BT_MAX_RANK];
     const bt_list_type *tuple = bt_as_tuple_type(type);
     if (!tuple) {
-        if (!bt_tensor_static(type, &rank, dims))
+        if (!bt_tensor_physical(type, &rank, dims))
             return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
                            "a primitive function gives no tensors of known dims");
         BT_TRY(alloc(l, bt_tensor_dtype(type), rank, dims, out));
@@ -158,7 +158,7 @@ static bt_status lower_view(struct lowerer *l, const bt_call *call, const bt_val
     int64_t dims[BT_MAX_RANK];
     bt_text attrs;
     const bt_value *of = now(l, call->args[0]);
-    (void)bt_tensor_static(call->base.type, &rank, dims);
+    (void)bt_tensor_physical(call->base.type, &rank, dims);
     bt_text_init(&attrs, l->arena);
     bt_text_addf(&attrs, "shape=[");
     for (uint32_t i = 0; i < rank; i++)
@@ -210,17 +210,41 @@ static bt_status lower_binding(struct lowerer *l, const bt_value *value)
         for (uint32_t i = 0; i < n; i++)
             operands[i] = now(l, bt_value_operand(value, i));
         bt_builder_like(l->b, value);
-        BT_TRY(bt_build_again(l->b, value, operands, NULL, value->type, &out));
+        BT_TRY(bt_build_again(l->b, value, operands, NULL, NULL, &out));
     } else {
         return refuse(l, value, "is not a chain of calls");
     }
     return bt_map_put(&l->values, value, (void *)(uintptr_t)out) ? NULL : bt_no_memory();
 }
 
+static int has_layout(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_tensor_type *tensor = bt_as_tensor_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
+        if (has_layout(tuple->at[i]))
+            return 1;
+    }
+    return tensor && tensor->layout;
+}
+
+/* What callers give and get is row major. */
+static bt_status check_borders(struct lowerer *l, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        if (has_layout(block->params[i]->base.type))
+            return refuse(l, &block->params[i]->base, "is passed in with a layout");
+    }
+    return has_layout(block->result->type)
+               ? refuse(l, block->result, "is given back with a layout")
+               : NULL;
+}
+
 static bt_status lower_block(struct lowerer *l, const bt_func *func, const bt_func **out)
 {
     bt_func fields = *func;
     const bt_block *block = func->block;
+    BT_TRY(check_borders(l, block));
     BT_TRY(bt_block_begin(l->b, block->nparam, block->params));
     for (uint32_t i = 0; i < block->nbinding; i++)
         BT_TRY(lower_binding(l, block->bindings[i]));

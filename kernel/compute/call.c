@@ -5,11 +5,30 @@
 
 typedef bt_vec(struct bt__leaf_type) leaf_types;
 
-static bt_status read_tensor(bt_arena *arena, const bt_type *type,
+/* A tensor as it lies in memory. */
+static bt_status read_memory(bt_arena *arena, const bt_type *type,
+                             struct bt__leaf_type *out)
+{
+    int64_t dims[BT_MAX_RANK];
+    if (!bt_tensor_physical(type, &out->rank, dims))
+        return NULL;
+    int64_t *copy = BT_NEWS(arena, int64_t, out->rank);
+    if (!copy)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < out->rank; i++)
+        copy[i] = dims[i];
+    out->has_rank = 1;
+    out->dims = copy;
+    return NULL;
+}
+
+static bt_status read_tensor(bt_arena *arena, const bt_type *type, int in_memory,
                              struct bt__leaf_type *out)
 {
     const bt_shape_type *shape = bt_tensor_shape(type);
     *out = (struct bt__leaf_type){ .dtype = bt_tensor_dtype(type) };
+    if (in_memory)
+        return read_memory(arena, type, out);
     if (!shape)
         return NULL;
     int64_t *dims = BT_NEWS(arena, int64_t, shape->n);
@@ -27,13 +46,13 @@ static bt_status read_tensor(bt_arena *arena, const bt_type *type,
 
 /* Tensors of a type, tuples depth first; types nest to BT_TYPE_DEPTH at most. */
 static bt_status read_leaves(bt_ctx *ctx, bt_arena *arena, const char *op,
-                             const bt_type *type, leaf_types *out)
+                             const bt_type *type, int in_memory, leaf_types *out)
 {
     struct bt__leaf_type leaf;
     const bt_list_type *tuple = bt_as_tuple_type(type);
     if (tuple) {
         for (uint32_t i = 0; i < tuple->n; i++)
-            BT_TRY(read_leaves(ctx, arena, op, tuple->at[i], out));
+            BT_TRY(read_leaves(ctx, arena, op, tuple->at[i], in_memory, out));
         return NULL;
     }
     if (!bt_as_tensor_type(type))
@@ -41,7 +60,7 @@ static bt_status read_leaves(bt_ctx *ctx, bt_arena *arena, const char *op,
                        "%s: an argument or result that is not made of tensors cannot be "
                        "computed",
                        op);
-    BT_TRY(read_tensor(arena, type, &leaf));
+    BT_TRY(read_tensor(arena, type, in_memory, &leaf));
     return BT_PUSH(arena, out, leaf) ? NULL : bt_no_memory();
 }
 
@@ -163,7 +182,7 @@ static bt_status read_attrs(bt_arena *arena, const bt_formula_call *call,
 /* Leaves of arguments and result. */
 static bt_status read_types(bt_ctx *ctx, bt_arena *arena, const char *name, uint32_t narg,
                             const bt_type *const *types, const bt_type *result,
-                            struct bt__call *out)
+                            int in_memory, struct bt__call *out)
 {
     leaf_types leaves = { 0 }, results = { 0 };
     struct bt__arg *args = BT_NEWS(arena, struct bt__arg, narg);
@@ -173,10 +192,10 @@ static bt_status read_types(bt_ctx *ctx, bt_arena *arena, const char *name, uint
     for (uint32_t i = 0; i < narg; i++) {
         args[i].first = leaves.len;
         args[i].is_tuple = bt_as_tuple_type(types[i]) != NULL;
-        BT_TRY(read_leaves(ctx, arena, name, types[i], &leaves));
+        BT_TRY(read_leaves(ctx, arena, name, types[i], in_memory, &leaves));
         args[i].nleaf = leaves.len - args[i].first;
     }
-    BT_TRY(read_leaves(ctx, arena, name, result, &results));
+    BT_TRY(read_leaves(ctx, arena, name, result, in_memory, &results));
     out->nleaf = leaves.len;
     out->leaves = leaves.at;
     out->nresult = results.len;
@@ -188,7 +207,7 @@ static bt_status read_types(bt_ctx *ctx, bt_arena *arena, const char *name, uint
 bt_status bt__call_read(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call,
                         struct bt__call *out)
 {
-    BT_TRY(read_types(ctx, arena, call->op->name, call->narg, call->args, call->result,
+    BT_TRY(read_types(ctx, arena, call->op->name, call->narg, call->args, call->result, 0,
                       out));
     return read_attrs(arena, call, out);
 }
@@ -203,7 +222,7 @@ bt_status bt__call_read_func(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
     for (uint32_t i = 0; i < n; i++)
         types[i] = func->block->params[i]->base.type;
     return read_types(ctx, arena, func->name ? func->name : "a function", n, types,
-                      func->result, out);
+                      func->result, 1, out);
 }
 
 int bt__call_has_ranks(const struct bt__call *call)

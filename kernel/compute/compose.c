@@ -1,4 +1,9 @@
-/* Graphs of a function's calls, joined. */
+/*
+ * Graphs of a function's calls, joined. Formulas speak of logical indices; arrays of the
+ * joined graph are tensors as they lie in memory. So each read of a value with a layout
+ * goes through the layout's map, and a stage whose value has one is written in the order
+ * of memory, with zeros where a block is not full.
+ */
 
 #include <string.h>
 
@@ -14,8 +19,9 @@ struct composer {
     bt_ctx *ctx;
     bt_arena *arena;
     bt_graph *graph;
-    const char *name; /* of the function, for messages */
-    bt_map values;    /* value -> struct leaves * */
+    bt_vec(const bt_layout *) layouts; /* of each array; NULL: row major */
+    const char *name;                  /* of the function, for messages */
+    bt_map values;                     /* value -> struct leaves * */
 };
 
 static bt_status refuse(struct composer *c, const bt_value *value, const char *why)
@@ -29,9 +35,13 @@ static bt_status refuse(struct composer *c, const bt_value *value, const char *w
     return bt_fail(c->ctx, BT_ERR_UNSUPPORTED, "%s: %s %s", c->name, name, why);
 }
 
-static bt_status add_array(struct composer *c, bt_array array, uint32_t *out)
+static bt_status add_array(struct composer *c, bt_array array, const bt_layout *layout,
+                           uint32_t *out)
 {
-    return bt_graph_add_array(c->graph, &array, out) ? NULL : bt_no_memory();
+    return bt_graph_add_array(c->graph, &array, out) &&
+                   BT_PUSH(c->arena, &c->layouts, layout)
+               ? NULL
+               : bt_no_memory();
 }
 
 static bt_status set_leaves(struct composer *c, const bt_value *value, uint32_t n,
@@ -48,6 +58,24 @@ static bt_status set_leaves(struct composer *c, const bt_value *value, uint32_t 
 
 typedef bt_vec(uint32_t) array_list;
 
+/* Of a tensor as it lies in memory. */
+static bt_status make_extents(struct composer *c, const bt_type *type, uint32_t *rank,
+                              const bt_node ***out)
+{
+    int64_t dims[BT_MAX_RANK];
+    if (!bt_tensor_physical(type, rank, dims))
+        return bt_fail(c->ctx, BT_ERR_INTERNAL, "%s: the dims of a tensor", c->name);
+    *out = BT_NEWS(c->arena, const bt_node *, *rank);
+    if (!*out)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < *rank; i++) {
+        (*out)[i] = bt_node_int(c->graph, dims[i]);
+        if (!(*out)[i])
+            return c->graph->status;
+    }
+    return NULL;
+}
+
 static bt_status add_input(struct composer *c, const bt_value *param, const bt_type *type,
                            array_list *out)
 {
@@ -59,22 +87,16 @@ static bt_status add_input(struct composer *c, const bt_value *param, const bt_t
             BT_TRY(add_input(c, param, tuple->at[i], out));
         return NULL;
     }
-    if (!bt_tensor_dtype(type) || !bt_tensor_static(type, &rank, dims))
+    if (!bt_tensor_dtype(type) || !bt_tensor_physical(type, &rank, dims))
         return refuse(c, param, "is not made of tensors whose dims are numbers");
-    const bt_node **extents = BT_NEWS(c->arena, const bt_node *, rank);
-    if (!extents)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < rank; i++) {
-        extents[i] = bt_node_int(c->graph, dims[i]);
-        if (!extents[i])
-            return c->graph->status;
-    }
+    const bt_node **extents;
+    BT_TRY(make_extents(c, type, &rank, &extents));
     BT_TRY(add_array(c,
                      (bt_array){ .name = param->name ? param->name : "input",
                                  .dtype = bt_tensor_dtype(type),
                                  .rank = rank,
                                  .extents = extents },
-                     &array));
+                     bt_as_tensor_type(type)->layout, &array));
     return BT_PUSH(c->arena, out, array) ? NULL : bt_no_memory();
 }
 
@@ -113,7 +135,7 @@ static bt_status add_const(struct composer *c, const bt_value *value)
                                  .rank = t->rank,
                                  .extents = extents,
                                  .body = body },
-                     array));
+                     NULL, array));
     return set_leaves(c, value, 1, array);
 }
 
@@ -142,6 +164,35 @@ struct copying {
 
 static const bt_node *copy(struct copying *k, const bt_node *node);
 
+/* Index `axis` of memory, by logical indices: a block, or the place in one. */
+static const bt_node *physical_index(bt_graph *g, const bt_layout *layout, uint32_t axis,
+                                     const bt_node *const *logical)
+{
+    const struct bt_layout_axis *at = &layout->physical[axis];
+    int64_t inner = 1;
+    for (uint32_t i = axis + 1; i < layout->nphysical; i++) {
+        if (layout->physical[i].axis == at->axis)
+            inner *= layout->physical[i].factor;
+    }
+    const bt_node *index =
+        bt_node_scalar(g, BT_SCALAR_FLOORDIV, logical[at->axis], bt_node_int(g, inner));
+    return at->factor
+               ? bt_node_scalar(g, BT_SCALAR_MOD, index, bt_node_int(g, at->factor))
+               : index;
+}
+
+static const bt_node *read_array(struct composer *c, uint32_t array, bt_dtype dtype,
+                                 uint32_t rank, const bt_node *const *logical)
+{
+    const bt_layout *layout = c->layouts.at[array];
+    const bt_node *indices[BT_MAX_RANK];
+    if (!layout)
+        return bt_node_read(c->graph, array, dtype, rank, logical);
+    for (uint32_t i = 0; i < layout->nphysical; i++)
+        indices[i] = physical_index(c->graph, layout, i, logical);
+    return bt_node_read(c->graph, array, dtype, layout->nphysical, indices);
+}
+
 static const bt_node *copy_new(struct copying *k, const bt_node *node)
 {
     bt_graph *g = k->composer->graph;
@@ -161,7 +212,8 @@ static const bt_node *copy_new(struct copying *k, const bt_node *node)
         return bt_node_index(g, node->which,
                              node->high == INT64_MAX ? -1 : node->high + 1);
     case BT_NODE_READ:
-        return bt_node_read(g, k->arrays[node->which], node->dtype, node->narg, args);
+        return read_array(k->composer, k->arrays[node->which], node->dtype, node->narg,
+                          args);
     default: return bt_node_again(g, node, node->first, args);
     }
 }
@@ -190,7 +242,68 @@ static bt_status copy_stage(struct copying *k, uint32_t index, uint32_t *out)
     }
     array.extents = extents;
     array.body = copy(k, stage->body);
-    return array.body ? add_array(c, array, out) : c->graph->status;
+    return array.body ? add_array(c, array, NULL, out) : c->graph->status;
+}
+
+/* ---- results as they lie in memory ---- */
+
+/* Logical indices by those of memory, and the condition that they are within the
+ * tensor. */
+static const bt_node *logical_indices(bt_graph *g, const bt_layout *layout,
+                                      const bt_array *stage,
+                                      const bt_node *const *extents, const bt_node **out)
+{
+    const bt_node *inside = bt_node_bool(g, 1);
+    for (uint32_t axis = 0; axis < stage->rank; axis++) {
+        const bt_node *parts[BT_MAX_RANK];
+        int64_t strides[BT_MAX_RANK], inner = 1;
+        uint32_t n = 0;
+        for (uint32_t i = layout->nphysical; i-- > 0;) {
+            if (layout->physical[i].axis != axis)
+                continue;
+            parts[n] = bt_node_index(g, i, extents[i]->value.i);
+            strides[n++] = inner;
+            inner *= layout->physical[i].factor;
+        }
+        out[axis] = bt_node_linear(g, 0, n, parts, strides);
+        inside = bt_node_and(
+            g, inside, bt_node_scalar(g, BT_SCALAR_LT, out[axis], stage->extents[axis]));
+    }
+    return inside;
+}
+
+/* A stage again, in the order that its type's layout says. */
+static bt_status lay_out(struct composer *c, const bt_type *type, uint32_t *array)
+{
+    const bt_array stage = c->graph->arrays[*array];
+    const bt_layout *layout = bt_as_tensor_type(type)->layout;
+    const bt_node *axes[BT_MAX_RANK], **extents;
+    bt_array laid = { .name = stage.name, .dtype = stage.dtype };
+    BT_TRY(make_extents(c, type, &laid.rank, &extents));
+    laid.extents = extents;
+    const bt_node *inside = logical_indices(c->graph, layout, &stage, extents, axes);
+    const bt_node *body =
+        inside ? bt__graph_place(c->graph, *array, laid.rank, axes) : NULL;
+    laid.body =
+        bt_node_select(c->graph, inside, body,
+                       bt__node_const(c->graph, stage.dtype, (bt_cell){ .i = 0 }));
+    if (!laid.body)
+        return c->graph->status ? c->graph->status : bt_no_memory();
+    return add_array(c, laid, layout, array);
+}
+
+/* All leaves of a type, in order. */
+static bt_status lay_out_all(struct composer *c, const bt_type *type, uint32_t *arrays,
+                             uint32_t *n)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_tensor_type *tensor = bt_as_tensor_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        BT_TRY(lay_out_all(c, tuple->at[i], arrays, n));
+    if (tuple)
+        return NULL;
+    uint32_t *array = &arrays[(*n)++];
+    return tensor && tensor->layout ? lay_out(c, type, array) : NULL;
 }
 
 static bt_status join(struct composer *c, const bt_graph *from, const array_list *inputs,
@@ -199,6 +312,7 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
     uint32_t *arrays = BT_NEWS(c->arena, uint32_t, from->narray);
     uint32_t *results = BT_NEWS(c->arena, uint32_t, from->nresult);
     struct copying k = { .composer = c, .from = from, .arrays = arrays };
+    uint32_t nlaid = 0;
     k.memo = BT_NEWS(c->arena, const bt_node *, from->nnode);
     if (!arrays || !results || !k.memo)
         return bt_no_memory();
@@ -208,6 +322,7 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
         BT_TRY(copy_stage(&k, i, &arrays[i]));
     for (uint32_t i = 0; i < from->nresult; i++)
         results[i] = arrays[from->results[i]];
+    BT_TRY(lay_out_all(c, value->type, results, &nlaid));
     return set_leaves(c, value, from->nresult, results);
 }
 
@@ -283,7 +398,7 @@ static bt_status add_copy(struct composer *c, uint32_t of, uint32_t *out)
     for (uint32_t i = 0; i < array.rank; i++)
         indices[i] = bt_node_index(c->graph, i, array.extents[i]->value.i);
     array.body = bt_node_read(c->graph, of, array.dtype, array.rank, indices);
-    return array.body ? add_array(c, array, out) : c->graph->status;
+    return array.body ? add_array(c, array, c->layouts.at[of], out) : c->graph->status;
 }
 
 static bt_status set_results(struct composer *c, const bt_value *result)

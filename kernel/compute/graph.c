@@ -341,6 +341,31 @@ static const bt_node *make_scalar(bt_graph *g, uint32_t which, const bt_node *a,
                                  .args = args });
 }
 
+/* a by d, rounded down, or what that leaves, where the terms that d does not divide are
+ * together at least 0 and below d: the place in a block, and the block. */
+static const bt_node *split_by(bt_graph *g, uint32_t which, const bt_node *a, int64_t d)
+{
+    bt_linear l;
+    const bt_node *atoms[2][MAX_TERMS];
+    int64_t coefs[2][MAX_TERMS];
+    uint32_t n[2] = { 0, 0 };
+    bt_node_as_linear(a, &l);
+    if (a->low == INT64_MIN || a->high == INT64_MAX)
+        return NULL;
+    for (uint32_t i = 0; i < l.n; i++) {
+        int rest = l.coefs[i] % d != 0;
+        atoms[rest][n[rest]] = l.atoms[i];
+        coefs[rest][n[rest]++] = rest ? l.coefs[i] : l.coefs[i] / d;
+    }
+    const bt_node *rest =
+        bt_node_linear(g, bt_mod_int64(l.constant, d), n[1], atoms[1], coefs[1]);
+    if (!rest || rest->low < 0 || rest->high >= d)
+        return NULL;
+    return which == BT_SCALAR_MOD ? rest
+                                  : bt_node_linear(g, bt_floordiv_int64(l.constant, d),
+                                                   n[0], atoms[0], coefs[0]);
+}
+
 /* Arithmetic that linear forms express; NULL without a failure where they do not. */
 static const bt_node *as_linear(bt_graph *g, uint32_t which, const bt_node *a,
                                 const bt_node *b)
@@ -356,6 +381,10 @@ static const bt_node *as_linear(bt_graph *g, uint32_t which, const bt_node *a,
         if (bt_node_is_const(b, &factor))
             return bt_node_linear(g, 0, 1, &a, &factor);
         return NULL;
+    case BT_SCALAR_FLOORDIV:
+    case BT_SCALAR_MOD:
+        return bt_node_is_const(b, &factor) && factor > 0 ? split_by(g, which, a, factor)
+                                                          : NULL;
     default: return NULL;
     }
 }

@@ -13,6 +13,10 @@ const bt_node *bt__node_replace_index(bt_graph *, const bt_node *, uint32_t numb
                                       const bt_node *by);
 /* Stages that others can compute in place go into those. */
 bt_status bt__graph_inline(bt_graph *) BT_MUST_USE;
+/* A stage's body where its axes are `axes`, its reductions numbered from `next` on. NULL:
+ * failure. */
+const bt_node *bt__graph_place(bt_graph *, uint32_t array, uint32_t next,
+                               const bt_node *const *axes);
 /* Of an expression, in additions; shared nodes once. `seen` by id. */
 uint32_t bt__node_cost(const bt_node *, uint8_t *seen);
 

@@ -161,7 +161,7 @@ static bt_status decide(struct inliner *in, uint32_t array)
 /* A stage's body at the place of a read: its axes are the read's indices, its reductions
  * take numbers from `next` on. */
 struct placing {
-    struct inliner *in;
+    bt_graph *graph;
     uint32_t rank, next;
     const bt_node *const *axes;
     const bt_node **memo; /* by id */
@@ -182,7 +182,7 @@ static const bt_node *place(struct placing *p, const bt_node *node);
 
 static const bt_node *place_new(struct placing *p, const bt_node *node)
 {
-    bt_graph *g = p->in->graph;
+    bt_graph *g = p->graph;
     if (node->kind == BT_NODE_INDEX) {
         if (node->which < p->rank)
             return p->axes[node->which];
@@ -213,14 +213,14 @@ static const bt_node *place(struct placing *p, const bt_node *node)
     return p->memo[node->id];
 }
 
-static const bt_node *place_stage(struct inliner *in, uint32_t array, uint32_t next,
-                                  const bt_node *const *axes)
+const bt_node *bt__graph_place(bt_graph *g, uint32_t array, uint32_t next,
+                               const bt_node *const *axes)
 {
-    const bt_array *stage = &in->graph->arrays[array];
-    struct placing p = { .in = in, .rank = stage->rank, .next = next, .axes = axes };
-    p.nmemo = in->graph->nnode;
-    p.memo = BT_NEWS(in->graph->arena, const bt_node *, p.nmemo);
-    return p.memo ? bt_node_round(in->graph, place(&p, stage->body)) : NULL;
+    const bt_array *stage = &g->arrays[array];
+    struct placing p = { .graph = g, .rank = stage->rank, .next = next, .axes = axes };
+    p.nmemo = g->nnode;
+    p.memo = BT_NEWS(g->arena, const bt_node *, p.nmemo);
+    return p.memo ? bt_node_round(g, place(&p, stage->body)) : NULL;
 }
 
 /* A body with all reads of stages that go replaced. `next`: the first free number for
@@ -263,7 +263,7 @@ static const bt_node *rewrite_new(struct rewriting *r, const bt_node *node)
     if (!args)
         return NULL;
     if (node->kind == BT_NODE_READ && r->in->uses[node->which].goes)
-        return place_stage(r->in, node->which, r->next, args);
+        return bt__graph_place(r->in->graph, node->which, r->next, args);
     return bt_node_again(g, node, node->first, args);
 }
 

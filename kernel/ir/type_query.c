@@ -153,3 +153,29 @@ int bt_tensor_static(const bt_type *t, uint32_t *rank, int64_t dims[BT_MAX_RANK]
         dims[i] = at[i];
     return 1;
 }
+
+int bt_tensor_physical(const bt_type *t, uint32_t *rank, int64_t dims[BT_MAX_RANK])
+{
+    int64_t logical[BT_MAX_RANK], inner[BT_MAX_RANK];
+    uint32_t nlogical;
+    if (!bt_tensor_static(t, &nlogical, logical))
+        return 0;
+    const bt_layout *layout = bt_as_tensor_type(t)->layout;
+    if (!layout)
+        return bt_tensor_static(t, rank, dims);
+    if (layout->nlogical != nlogical)
+        return 0;
+    for (uint32_t i = 0; i < nlogical; i++)
+        inner[i] = 1;
+    for (uint32_t i = 0; i < layout->nphysical; i++) {
+        if (layout->physical[i].factor)
+            inner[layout->physical[i].axis] *= layout->physical[i].factor;
+    }
+    for (uint32_t i = 0; i < layout->nphysical; i++) {
+        const struct bt_layout_axis *at = &layout->physical[i];
+        dims[i] = at->factor ? at->factor
+                             : bt_ceildiv_int64(logical[at->axis], inner[at->axis]);
+    }
+    *rank = layout->nphysical;
+    return 1;
+}

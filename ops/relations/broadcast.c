@@ -1,12 +1,21 @@
 /*
  * Broadcast: two tensors of one dtype, right-aligned; an extent of 1 stands for any.
  *     Broadcast(Tensor[a, t], Tensor[b, t], Tensor[broadcast(a, b), t])
+ *     Broadcast(Tensor[a, t, L], Tensor[b, t], Tensor[broadcast(a, b), t, L])
  * BroadcastComp: the same with a bool result.
  * source  Relay, BroadcastRel and BroadcastCompRel
  */
 #include "operand.h"
 
-/* `dtype` NULL: that of the arguments. */
+/* Whether a layout has the axes of a shape. */
+static int is_for(const bt_layout *layout, const bt_type *shape)
+{
+    const bt_shape_type *dims = bt_as_shape_type(shape);
+    return dims && !dims->rest && dims->n == layout->nlogical;
+}
+
+/* `dtype` NULL: that of the arguments. A row-major argument beside one with a layout is
+ * read as it lies, and the result has the layout: a bias need not be laid out. */
 static bt_status broadcast_to(bt_solver *s, const bt_relation_call *r,
                               const bt_type *dtype)
 {
@@ -14,14 +23,15 @@ static bt_status broadcast_to(bt_solver *s, const bt_relation_call *r,
     BT_TRY(operand_tensor(s, r, 0, &a));
     BT_TRY(operand_tensor(s, r, 1, &b));
     BT_TRY(bt_relation_unify(s, r, a->dtype, b->dtype, "dtypes of the arguments"));
-    if (a->layout != b->layout)
+    const bt_type *shape;
+    BT_TRY(bt_relation_broadcast(s, r, a->shape, b->shape, &shape));
+    const bt_layout *layout = a->layout ? a->layout : b->layout;
+    if (a->layout != b->layout && !((!a->layout || !b->layout) && is_for(layout, shape)))
         return bt_relation_fail(s, r, 1, "the arguments have layouts %s and %s",
                                 a->layout ? a->layout->text : "row major",
                                 b->layout ? b->layout->text : "row major");
-    const bt_type *shape;
-    BT_TRY(bt_relation_broadcast(s, r, a->shape, b->shape, &shape));
     const bt_type *result = bt_type_tensor_layout(bt_relation_store(s), shape,
-                                                  dtype ? dtype : a->dtype, a->layout);
+                                                  dtype ? dtype : a->dtype, layout);
     return bt_relation_result(s, r, result);
 }
 

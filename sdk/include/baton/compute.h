@@ -22,7 +22,8 @@ BT_API bt_status bt_compute_create(bt_ctx *, const bt_formula_call *,
                                    bt_compute **out) BT_MUST_USE;
 /* All that a function computes which only calls operators by formula, makes tuples and
  * takes fields: one graph, in which a stage stands in those that read it. Dims are
- * numbers, constants inside are scalars. Runs give the bits of the calls one by one, but
+ * numbers, constants inside are scalars. A tensor with a layout is passed as it lies in
+ * memory (bt_tensor_physical). Runs give the bits of the calls one by one, but
  * that max and min of zeros may give the zero of either sign.
  * errors BT_ERR_UNSUPPORTED: what else the function does */
 BT_API bt_status bt_compute_create_func(bt_ctx *, const bt_func *,

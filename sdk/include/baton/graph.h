@@ -179,7 +179,8 @@ BT_API const bt_node *bt_node_substitute(bt_graph *, const bt_node *, uint32_t n
  * takes fields. A stage goes into those that read it where nothing is then computed twice
  * that costs anything; its rounding stays, as a cast, so that the result is the same to
  * the bit, but for the sign of a zero that max or min takes from two. Inputs are the
- * leaves of the function's parameters, results those of its result.
+ * leaves of the function's parameters, results those of its result, as they lie in
+ * memory: blocks of a layout that are not full end in zeros.
  * errors BT_ERR_UNSUPPORTED: bindings that are not calls of operators, tuples or
  * projections; operators in plain C; dims that are not known; constants that are not
  * scalars */

@@ -1,0 +1,229 @@
+/*
+ * Tensors with layouts as functions see them in memory: read where the layout's map says,
+ * written with zeros where a block is not full. What stands in the padding of an input
+ * (here NaN) reaches no result.
+ */
+#include "programs.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <baton/compute.h>
+
+static uint32_t below(uint64_t *seed, uint32_t n)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*seed >> 33) % n;
+}
+
+/* Random layouts of three axes: the outer parts in any order, then up to three blocks. */
+static void random_layout(uint64_t *seed, char out[64])
+{
+    char order[] = "ABC";
+    for (uint32_t i = 3; i > 1; i--) {
+        uint32_t k = below(seed, i);
+        char letter = order[i - 1];
+        order[i - 1] = order[k];
+        order[k] = letter;
+    }
+    int n = snprintf(out, 64, "ABC:%s", order);
+    for (uint32_t i = below(seed, 4); i > 0; i--) {
+        uint32_t factor = 2 + below(seed, 3), axis = below(seed, 3);
+        n += snprintf(out + n, 64 - (size_t)n, "%u%c", factor, "abc"[axis]);
+    }
+}
+
+/* Where the element of memory at `position` is among the logical ones; -1: padding. */
+static int64_t logical_position(const bt_layout *layout, const int64_t *dims,
+                                uint32_t rank, const int64_t *physical, int64_t position)
+{
+    int64_t index[BT_MAX_RANK] = { 0 }, scale[BT_MAX_RANK], at = 0;
+    for (uint32_t i = 0; i < rank; i++)
+        scale[i] = 1;
+    for (uint32_t i = layout->nphysical; i-- > 0;) {
+        uint32_t axis = layout->physical[i].axis;
+        index[axis] += position % physical[i] * scale[axis];
+        scale[axis] *= physical[i];
+        position /= physical[i];
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        if (index[i] >= dims[i])
+            return -1;
+        at = at * dims[i] + index[i];
+    }
+    return at;
+}
+
+/* Element i of the tensor is f(i); padding is as given. */
+static double element(int64_t i)
+{
+    return (double)(i * 7 % 31 - 11);
+}
+
+static bt_tensor *in_memory(bt_ctx *ctx, const bt_type *type, double padding)
+{
+    const bt_layout *layout = bt_as_tensor_type(type)->layout;
+    int64_t dims[BT_MAX_RANK], physical[BT_MAX_RANK];
+    uint32_t rank, nphysical;
+    bt_tensor *out;
+    assert_true(bt_tensor_static(type, &rank, dims));
+    assert_true(bt_tensor_physical(type, &nphysical, physical));
+    assert_ok(ctx, bt_tensor_create(ctx, BT_FLOAT32, nphysical, physical, &out));
+    for (int64_t i = 0; i < out->nelem; i++) {
+        int64_t at = layout ? logical_position(layout, dims, rank, physical, i) : i;
+        bt_tensor_set(out, i, at < 0 ? padding : element(at));
+    }
+    return out;
+}
+
+static bt_module *read_module(bt_ctx *ctx, const char *text)
+{
+    bt_module *parsed, *typed;
+    assert_ok(ctx, bt_parse(ctx, "test", NULL, text, strlen(text), &parsed));
+    assert_ok(ctx, bt_infer(ctx, parsed, &typed));
+    bt_module_unref(parsed);
+    return typed;
+}
+
+static void check_function(const char *text, double (*expected)(double))
+{
+    bt_ctx *ctx = open_targets(NULL);
+    bt_module *module = read_module(ctx, text);
+    const bt_func *func = bt_module_find(module, "main")->func;
+    const bt_type *in = func->block->params[0]->base.type;
+    bt_compute *compute;
+    bt_tensor *x = in_memory(ctx, in, NAN), *y, *like = in_memory(ctx, func->result, NAN);
+    assert_ok(ctx, bt_compute_create_func(ctx, func, &compute));
+    assert_ok(ctx, bt_compute_run(ctx, compute, 1, (const bt_tensor *const *)&x, &y));
+    assert_int_equal(y->nelem, like->nelem);
+    for (int64_t i = 0; i < y->nelem; i++) {
+        double want = bt_tensor_get(like, i);
+        want = isnan(want) ? 0 : expected(want);
+        if (bt_tensor_get(y, i) != want)
+            fail_msg("%s: element %lld of memory is %g, not %g", text, (long long)i,
+                     bt_tensor_get(y, i), want);
+    }
+    bt_tensor_unref(x);
+    bt_tensor_unref(y);
+    bt_tensor_unref(like);
+    bt_compute_destroy(compute);
+    bt_module_unref(module);
+    bt_ctx_destroy(ctx);
+}
+
+static double same(double x)
+{
+    return x;
+}
+
+static double worked(double x)
+{
+    double y = x > 0 ? x : 0;
+    return (y + 1) * (y + 1);
+}
+
+static void test_any_layout_becomes_any_other(void **state)
+{
+    (void)state;
+    uint64_t seed = 1;
+    for (int i = 0; i < 60; i++) {
+        char from[64], to[64], text[512];
+        random_layout(&seed, from);
+        random_layout(&seed, to);
+        snprintf(text, sizeof(text),
+                 "#[version = \"baton 0.1\"]\n"
+                 "def @main(%%x: Tensor[(%d, %d, 3), float32, \"%s\"]) {\n"
+                 "    layout_transform(%%x, src_layout=\"%s\", dst_layout=\"%s\")\n}\n",
+                 1 + i % 7, 1 + i % 5, from, strcmp(from, "ABC:ABC") ? from : "",
+                 strcmp(to, "ABC:ABC") ? to : "");
+        check_function(text, same);
+    }
+}
+
+/* Calls go into one another though their values are blocked, and padding stays zero where
+ * an operator makes something else of zero. */
+static void test_calls_between_layouts_are_joined(void **state)
+{
+    (void)state;
+    uint64_t seed = 2;
+    for (int i = 0; i < 40; i++) {
+        char from[64], to[64], text[1024];
+        random_layout(&seed, from);
+        random_layout(&seed, to);
+        snprintf(
+            text, sizeof(text),
+            "#[version = \"baton 0.1\"]\n"
+            "def @main(%%x: Tensor[(%d, 5, %d), float32, \"%s\"]) {\n"
+            "    %%0 = nn.relu(%%x);\n"
+            "    %%1 = layout_transform(%%0, src_layout=\"%s\", dst_layout=\"%s\");\n"
+            "    %%2 = add(%%1, 1f);\n"
+            "    multiply(%%2, %%2)\n}\n",
+            1 + i % 4, 1 + i % 6, from, strcmp(from, "ABC:ABC") ? from : "",
+            strcmp(to, "ABC:ABC") ? to : "");
+        check_function(text, worked);
+    }
+}
+
+/* What is compiled takes and gives row major, and says so. */
+static void test_borders_are_row_major(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        { "def @main(%x: Tensor[(2, 6), float32, \"NC:NC4c\"]) {\n"
+          "    layout_transform(%x, src_layout=\"NC:NC4c\", dst_layout=\"\")\n}",
+          "%x is passed in with a layout" },
+        { "def @main(%x: Tensor[(2, 6), float32]) {\n"
+          "    layout_transform(%x, src_layout=\"\", dst_layout=\"NC:NC4c\")\n}",
+          "is given back with a layout" },
+    };
+    for (size_t i = 0; i < BT_COUNT(cases); i++) {
+        bt_ctx *ctx = open_targets(NULL);
+        bt_compiled *compiled;
+        assert_error(compile_text(ctx, cases[i].text, "reference", &compiled),
+                     BT_ERR_UNSUPPORTED, cases[i].message);
+        bt_ctx_destroy(ctx);
+    }
+}
+
+/* Bindings between hold blocks, and are as large in memory. */
+static void test_values_between_kernels_are_blocked(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c;
+    bt_object *out;
+    bt_tensor *x = numbers(ctx, 2, 6);
+    assert_ok(
+        ctx,
+        compile_text(
+            ctx,
+            "def @main(%x: Tensor[(2, 6), float32]) {\n"
+            "    %0 = layout_transform(%x, src_layout=\"\", dst_layout=\"NC:CN4c\");\n"
+            "    %1 = add(%0, 2f);\n"
+            "    layout_transform(%1, src_layout=\"NC:CN4c\", dst_layout=\"\")\n}",
+            "reference", &c));
+    const bt_value *between = input_of(c, 1, 0);
+    int64_t dims[BT_MAX_RANK];
+    uint32_t rank;
+    assert_true(bt_tensor_static(between->type, &rank, dims));
+    assert_int_equal(rank, 3);
+    assert_int_equal(dims[0] * 100 + dims[1] * 10 + dims[2], 224);
+    assert_ok(ctx, run_graph(ctx, c, x, &out));
+    for (int64_t i = 0; i < x->nelem; i++)
+        assert_true(bt_tensor_get(bt_object_as_tensor(out), i) ==
+                    bt_tensor_get(x, i) + 2);
+    bt_object_unref(out);
+    bt_tensor_unref(x);
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_any_layout_becomes_any_other),
+    cmocka_unit_test(test_calls_between_layouts_are_joined),
+    cmocka_unit_test(test_values_between_kernels_are_blocked),
+    cmocka_unit_test(test_borders_are_row_major),
+};
+TEST_MAIN(tests)

@@ -15,7 +15,8 @@
 #include "strips.h"
 #include "vectorise.h"
 
-enum { CPU_STRIP_NELEM = 512, CPU_NO_TEMP = -1 };
+/* Strips of temporaries stay in L1; without any, they are long. */
+enum { CPU_STRIP_NELEM = 512, CPU_LONG_STRIP_NELEM = 8192, CPU_NO_TEMP = -1 };
 
 /* A local of the vectoriser's own, used for one thing after the other. */
 struct cpu_temp {
@@ -57,6 +58,7 @@ struct cpu_lanes {
     int64_t index;             /* its number; -1: none */
     const bt_node *first;      /* its value at lane 0 */
     int64_t most;              /* lanes of a strip */
+    uint32_t is_bare;          /* no lane keeps anything of its own: strips may be long */
     const uint8_t *is_private; /* by buffer: each lane has its own */
     struct cpu_value *own;     /* by buffer: where they stand; dtype 0: nowhere yet */
     bt_map varying;            /* node -> 1: it is not the same for all, 2: it is */

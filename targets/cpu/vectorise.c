@@ -28,6 +28,13 @@ static void lanes_close(struct cpu_lanes *l)
     }
 }
 
+/* After a failure. */
+static void free_all(struct vectoriser *v)
+{
+    for (uint32_t i = 0; i < v->temps.len; i++)
+        v->temps.at[i].is_taken = 0;
+}
+
 static void part_of(struct cpu_lanes *l, struct cpu_part *out, bt_stmts *to)
 {
     *out = (struct cpu_part){ .lanes = l, .to = to };
@@ -35,9 +42,9 @@ static void part_of(struct cpu_lanes *l, struct cpu_part *out, bt_stmts *to)
 }
 
 /* Blocks of lanes, about as long as each other. */
-static int64_t block_of(int64_t extent)
+static int64_t block_of(int64_t extent, int64_t most)
 {
-    int64_t nblock = bt_ceildiv_int64(extent, CPU_STRIP_NELEM);
+    int64_t nblock = bt_ceildiv_int64(extent, most);
     return nblock <= 1 ? extent
                        : bt_ceildiv_int64(bt_ceildiv_int64(extent, nblock), 16) * 16;
 }
@@ -48,7 +55,7 @@ static int open_blocks(struct cpu_lanes *l, const bt_stmt *loop, bt_stmts *to,
 {
     bt_graph *g = l->v->graph;
     l->index = loop->index;
-    l->most = block_of(loop->extent);
+    l->most = block_of(loop->extent, l->is_bare ? CPU_LONG_STRIP_NELEM : CPU_STRIP_NELEM);
     part_of(l, inner, to);
     int64_t nblock = bt_ceildiv_int64(loop->extent, l->most);
     const bt_node *whole = bt_node_int(g, l->most);
@@ -70,21 +77,38 @@ static int open_blocks(struct cpu_lanes *l, const bt_stmt *loop, bt_stmts *to,
     return l->first && inner->count;
 }
 
-/* 1: done, 0: failure, or it cannot be. */
-static int by_lanes(struct vectoriser *v, bt_stmt *loop, bt_stmts *to)
+static int do_lanes(struct vectoriser *v, bt_stmt *loop, uint8_t *is_private,
+                    uint32_t is_bare, bt_stmts *to)
 {
     struct cpu_lanes l;
     struct cpu_part p;
+    if (!lanes_open(v, &l, is_private))
+        return 0;
+    l.is_bare = is_bare;
+    int ok = open_blocks(&l, loop, to, &p) && cpu_do_block(&p, &loop->body);
+    lanes_close(&l);
+    return ok;
+}
+
+/* 1: done, 0: failure, or it cannot be. */
+static int by_lanes(struct vectoriser *v, bt_stmt *loop, bt_stmts *to)
+{
     uint8_t *is_private = BT_NEWS(v->scratch, uint8_t, v->graph->narray);
     if (!is_private)
         return 0;
     bt_status status = bt_loops_lanes(v->loops, loop, is_private);
     if (status)
         return status->code == BT_ERR_UNSUPPORTED ? cpu_refuse(v, status->message) : 0;
-    int ok = lanes_open(v, &l, is_private) && open_blocks(&l, loop, to, &p) &&
-             cpu_do_block(&p, &loop->body);
-    lanes_close(&l);
-    return ok;
+    if (loop->extent > CPU_STRIP_NELEM) {
+        if (do_lanes(v, loop, is_private, 1, to))
+            return 1;
+        if (!v->why)
+            return 0;
+        v->why = NULL;
+        to->len = 0;
+        free_all(v);
+    }
+    return do_lanes(v, loop, is_private, 0, to);
 }
 
 /* ---- one after the other ---- */
@@ -127,12 +151,6 @@ static int do_if(struct vectoriser *v, const bt_stmt *stmt, bt_stmts *to)
 
 /* ---- loops ---- */
 
-static void free_all(struct vectoriser *v, uint32_t from)
-{
-    for (uint32_t i = from; i < v->temps.len; i++)
-        v->temps.at[i].is_taken = 0;
-}
-
 static int append(struct vectoriser *v, bt_stmts *to, const bt_stmts *from)
 {
     for (uint32_t i = 0; i < from->len; i++) {
@@ -152,7 +170,7 @@ static int do_for(struct vectoriser *v, bt_stmt *stmt, bt_stmts *to)
         return 0;
     const char *why = v->why;
     v->why = NULL;
-    free_all(v, 0);
+    free_all(v);
     bt_stmt *loop = bt_stmt_add(v->loops, &turns, BT_STMT_FOR);
     if (!loop)
         return 0;

@@ -104,6 +104,8 @@ int cpu_temp_new(struct cpu_lanes *l, bt_dtype dtype, int is_strip, struct cpu_v
     struct vectoriser *v = l->v;
     struct cpu_temp *temp = NULL;
     int64_t nelem = is_strip ? l->most : 1;
+    if (is_strip && l->is_bare)
+        return cpu_refuse(v, "long strips have no temporaries");
     for (uint32_t i = 0; i < v->temps.len && !temp; i++) {
         struct cpu_temp *t = &v->temps.at[i];
         if (!t->is_taken && t->dtype == dtype && t->is_strip == (uint32_t)is_strip)

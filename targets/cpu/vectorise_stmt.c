@@ -63,22 +63,24 @@ static int store_masked(struct cpu_part *p, const bt_node *value,
 static int store_at_stride(struct cpu_part *p, const bt_node *value,
                            const struct cpu_value *to, int64_t stride)
 {
-    bt_graph *g = p->lanes->v->graph;
+    struct vectoriser *v = p->lanes->v;
     char name[] = "store.?";
-    struct cpu_value made, first = *to;
+    struct cpu_value from, made, first = *to;
     name[6] = (char)('0' + bt_dtype_nbytes(to->dtype));
-    if (!cpu_temp_new(p->lanes, to->dtype, 1, &made) || !cpu_eval_into(p, value, &made))
+    if (!cpu_eval(p, value, &from) || !cpu_convert(p, to->dtype, 1, &from, &made))
         return 0;
     first.is_strip = 0;
-    first.offset = bt_node_linear(g, 0, 2, (const bt_node *[]){ to->offset, p->at },
-                                  (int64_t[]){ 1, stride });
+    first.offset =
+        bt_node_linear(v->graph, 0, 2, (const bt_node *[]){ to->offset, p->at },
+                       (int64_t[]){ 1, stride });
     struct cpu_call call = { .name = name,
                              .naddress = 2,
                              .ninteger = 1,
                              .at = { first, made },
-                             .integers = { bt_node_int(g, stride) } };
+                             .integers = { bt_node_int(v->graph, stride) } };
     int ok = first.offset && cpu_emit(p, &call, 1);
-    cpu_temp_free(p->lanes->v, &made);
+    if (made.temp != from.temp)
+        cpu_temp_free(v, &made);
     return ok;
 }
 

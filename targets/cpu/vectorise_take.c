@@ -318,6 +318,16 @@ static int reduce_logsumexp(struct cpu_part *p, const bt_stmt *stmt,
     return ok;
 }
 
+/* The strip that a sum in float64 widens by itself. */
+static const bt_node *widened(const bt_stmt *stmt, const struct cpu_value *acc)
+{
+    const bt_node *value = stmt->value;
+    int is_wide = acc->dtype == BT_FLOAT64 && value->kind == BT_NODE_CAST &&
+                  value->dtype == BT_FLOAT64 && value->args[0]->dtype == BT_FLOAT32 &&
+                  (stmt->reducer == BT_REDUCER_SUM || stmt->reducer == BT_REDUCER_PROD);
+    return is_wide ? value->args[0] : value;
+}
+
 static int take_all(struct cpu_part *p, const bt_stmt *stmt, const struct cpu_value *acc)
 {
     const bt_node *factors[2];
@@ -326,7 +336,7 @@ static int take_all(struct cpu_part *p, const bt_stmt *stmt, const struct cpu_va
         return reduce_logsumexp(p, stmt, acc);
     if (is_product(p, stmt, factors))
         return emit_product(p, acc, factors);
-    if (!cpu_eval(p, stmt->value, &value) ||
+    if (!cpu_eval(p, widened(stmt, acc), &value) ||
         !cpu_convert(p, value.dtype, p->lanes->index >= 0, &value, &full) ||
         (p->mask && !stmt->position && !mask_value(p, stmt->reducer, &full)))
         return 0;

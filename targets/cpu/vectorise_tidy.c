@@ -70,6 +70,106 @@ static int set_constants(struct vectoriser *v, const bt_stmts *body, bt_stmts *t
     return p.at && p.count;
 }
 
+/* ---- buffers ---- */
+
+struct renumber {
+    struct vectoriser *v;
+    uint8_t *is_kept;
+    uint32_t *numbers; /* new ones, by old */
+};
+
+static void mark_reads(struct renumber *r, const bt_node *node)
+{
+    if (!node->reads)
+        return;
+    if (node->kind == BT_NODE_READ)
+        r->is_kept[node->which] = 1;
+    for (uint32_t i = 0; i < node->narg; i++)
+        mark_reads(r, node->args[i]);
+}
+
+static void mark_block(struct renumber *r, const bt_stmts *block)
+{
+    for (uint32_t i = 0; i < block->len; i++) {
+        const bt_stmt *stmt = block->at[i];
+        if (stmt->condition)
+            mark_reads(r, stmt->condition);
+        for (uint32_t k = 0; k < stmt->narg; k++) {
+            if (stmt->args[k].is_address)
+                r->is_kept[stmt->args[k].buffer] = 1;
+            mark_reads(r, stmt->args[k].value);
+        }
+        mark_block(r, &stmt->body);
+        mark_block(r, &stmt->otherwise);
+    }
+}
+
+static const bt_node *renumber_node(void *self, const bt_node *node)
+{
+    const struct renumber *r = self;
+    if (node->kind != BT_NODE_READ || r->numbers[node->which] == node->which)
+        return node;
+    return bt_node_read(r->v->graph, r->numbers[node->which], node->dtype, node->narg,
+                        node->args);
+}
+
+static int change_slot(struct renumber *r, const bt_node **slot)
+{
+    bt_by_node by = { r->v->loops, renumber_node, r };
+    if (!*slot || !(*slot)->reads)
+        return 1;
+    *slot = bt_node_change(&by, *slot);
+    return *slot != NULL;
+}
+
+static int renumber_block(struct renumber *r, const bt_stmts *block)
+{
+    for (uint32_t i = 0; i < block->len; i++) {
+        bt_stmt *stmt = block->at[i];
+        if (!change_slot(r, &stmt->condition))
+            return 0;
+        for (uint32_t k = 0; k < stmt->narg; k++) {
+            if (!change_slot(r, &stmt->args[k].value))
+                return 0;
+            if (stmt->args[k].is_address)
+                stmt->args[k].buffer = r->numbers[stmt->args[k].buffer];
+        }
+        if (!renumber_block(r, &stmt->body) || !renumber_block(r, &stmt->otherwise))
+            return 0;
+    }
+    return 1;
+}
+
+/* Locals and temps that nothing uses any more go. */
+static int drop_buffers(struct vectoriser *v, const bt_stmts *body)
+{
+    bt_graph *g = v->graph;
+    uint32_t n = 0;
+    struct renumber r = { .v = v };
+    r.is_kept = BT_NEWS(v->scratch, uint8_t, g->narray);
+    r.numbers = BT_NEWS(v->scratch, uint32_t, g->narray);
+    if (!r.is_kept || !r.numbers)
+        return 0;
+    mark_block(&r, body);
+    for (uint32_t i = 0; i < g->narray; i++) {
+        uint32_t role = v->loops->roles.at[i];
+        r.is_kept[i] |= role == BT_BUFFER_INPUT || role == BT_BUFFER_OUTPUT;
+        r.numbers[i] = r.is_kept[i] ? n++ : UINT32_MAX;
+    }
+    if (!renumber_block(&r, body))
+        return 0;
+    for (uint32_t i = 0; i < g->narray; i++) {
+        if (!r.is_kept[i])
+            continue;
+        g->arrays[r.numbers[i]] = g->arrays[i];
+        v->loops->roles.at[r.numbers[i]] = v->loops->roles.at[i];
+    }
+    for (uint32_t i = 0; i < v->loops->results.len; i++)
+        v->loops->results.at[i] = r.numbers[v->loops->results.at[i]];
+    g->narray = v->loops->roles.len = n;
+    return 1;
+}
+
 int cpu_tidy(struct vectoriser *v, bt_stmts *body)
 {
     bt_stmts all = { 0 };
@@ -80,5 +180,5 @@ int cpu_tidy(struct vectoriser *v, bt_stmts *body)
             return 0;
     }
     *body = all;
-    return 1;
+    return drop_buffers(v, body);
 }

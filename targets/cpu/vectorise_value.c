@@ -423,8 +423,6 @@ static int gather(struct cpu_part *p, const bt_node *node, const struct cpu_valu
     char name[] = "gather.?";
     struct cpu_value index, whole = { .buffer = node->which, .dtype = node->dtype };
     whole.offset = bt_node_int(v->graph, 0);
-    if (nelem == 0)
-        return cpu_refuse(v, "an empty array is read by lanes");
     if (!whole.offset || !cpu_eval(p, offset, &index))
         return 0;
     int is_clamped = !is_inside(p, offset, nelem);
@@ -475,8 +473,6 @@ static int read_one(struct cpu_part *p, const bt_node *node, struct cpu_value *o
     *out = (struct cpu_value){
         .buffer = node->which, .dtype = node->dtype, .offset = offset, .temp = CPU_NO_TEMP
     };
-    if (nelem == 0)
-        return cpu_refuse(p->lanes->v, "an empty array is read");
     return offset != NULL;
 }
 
@@ -743,7 +739,14 @@ static int make_number(struct cpu_part *p, const bt_node *node, struct cpu_value
 static int make_read(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
                      struct cpu_value *out)
 {
+    struct vectoriser *v = p->lanes->v;
     struct cpu_value raw;
+    // a check fails before it is read
+    if (bt_loops_nelem(v->loops, node->which) == 0) {
+        const bt_node *none =
+            bt_node_cast(v->graph, node->dtype, bt_node_int(v->graph, 0));
+        return none && make_number(p, none, out);
+    }
     if (!read(p, node, to, &raw))
         return 0;
     if (!is_half(node->dtype) || (to && to->dtype == node->dtype)) {
@@ -751,7 +754,7 @@ static int make_read(struct cpu_part *p, const bt_node *node, const struct cpu_v
         return 1;
     }
     int ok = cpu_convert(p, BT_FLOAT32, 0, &raw, out);
-    cpu_temp_free(p->lanes->v, &raw);
+    cpu_temp_free(v, &raw);
     return ok;
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "strips.h"
-#include "test.h"
 
 #include <baton/loops.h>
 

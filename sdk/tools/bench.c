@@ -10,7 +10,7 @@
 #include "samples.h"
 #include "verbs.h"
 
-enum { MOST_THREADS = 1024, MOST_WARM = 1000000 };
+enum { MOST_WARM = 1000000 };
 
 struct bench {
     struct tool *tool;
@@ -20,67 +20,6 @@ struct bench {
     int64_t multiply_adds; /* of one run; -1: not known */
     double peak;           /* flop/s of the machine; 0: not known */
 };
-
-/* ---- targets with threads ---- */
-
-static int has_threads(const bt_target *target)
-{
-    for (const bt_attr *a = target->options; a && a->name; a++) {
-        if (strcmp(a->name, "threads") == 0)
-            return 1;
-    }
-    return 0;
-}
-
-/* One of a list of targets, told how many threads to use. */
-static int add_target(struct bench *b, const char *one, size_t n, bt_text *out, int *told)
-{
-    size_t name = strcspn(one, "{ ,"), brace = 0;
-    const void *row;
-    const char *key =
-        bt_arena_text(bt_ctx_scratch(b->tool->ctx), one, name < n ? name : n);
-    if (!key)
-        return tool_fail(b->tool, bt_no_memory());
-    TRY_TOOL(b->tool, bt_registry_row(b->tool->ctx, "baton.target/1", key,
-                                      sizeof(bt_target), &row));
-    while (brace < n && one[brace] != '{')
-        brace++;
-    if (!has_threads(row)) {
-        bt_text_add(out, one, n);
-        return EXIT_OK;
-    }
-    *told = 1;
-    bt_text_add(out, key, strlen(key));
-    bt_text_addf(out, "{threads=%lld", (long long)b->nthread);
-    const char *rest = brace < n ? one + brace + 1 : "}";
-    bt_text_addf(out, "%s", rest[strspn(rest, " ")] == '}' ? "" : ", ");
-    bt_text_add(out, rest, brace < n ? n - brace - 1 : 1);
-    return EXIT_OK;
-}
-
-/* The list of targets with their number of threads. */
-static int add_threads(struct bench *b, const char *list, const char **out)
-{
-    bt_text text;
-    int told = 0;
-    bt_text_init(&text, bt_ctx_scratch(b->tool->ctx));
-    while (*list) {
-        size_t n = 0;
-        for (int inside = 0; list[n] && (inside || list[n] != ','); n++)
-            inside += (list[n] == '{') - (list[n] == '}');
-        int code = add_target(b, list, n, &text, &told);
-        if (code)
-            return code;
-        list += n + (list[n] == ',');
-        list += strspn(list, " ");
-        bt_text_addf(&text, "%s", *list ? ", " : "");
-    }
-    if (!told)
-        return tool_usage(b->tool, "--threads needs a target that has threads: give "
-                                   "--target cpu");
-    *out = bt_text_get(&text);
-    return *out ? EXIT_OK : tool_fail(b->tool, bt_no_memory());
-}
 
 /* ---- running ---- */
 
@@ -224,7 +163,6 @@ static int measure(struct bench *b)
 static int run(struct tool *tool)
 {
     struct bench b = { .tool = tool, .nwarm = 3, .seed = 1 };
-    const char *target = option_value(tool, "target");
     int code = option_number(tool, "threads", MOST_THREADS, &b.nthread);
     if (!code)
         code = option_number(tool, "warmup", MOST_WARM, &b.nwarm);
@@ -234,10 +172,8 @@ static int run(struct tool *tool)
         code = option_number(tool, "seed", UINT32_MAX, &b.seed);
     if (!code && b.seed == 0)
         code = tool_usage(tool, "--seed takes a number from 1");
-    if (!code && b.nthread)
-        code = add_threads(&b, target ? target : "cpu", &target);
     if (!code)
-        code = open_program(tool, "graph", target, &b.program);
+        code = open_program(tool, "graph", &b.program);
     if (code)
         return code;
     code = measure(&b);
@@ -250,7 +186,6 @@ static const struct option options[] = {
     { "seed", 0, "N", "of random inputs (default: 1)" },
     { "warmup", 0, "N", "runs before those that count (default: 3)" },
     { "repeat", 0, "N", "runs that count (default: two seconds of them)" },
-    { "threads", 0, "N", "threads of the target (default: its own choice)" },
     PROGRAM_OPTIONS("graph"),
     { "json", 0, NULL, "print one JSON object" },
     { 0 },

@@ -174,6 +174,32 @@ static void print_refusals(const struct table *t)
         printf("and %u more\n", n - shown);
 }
 
+/* How a target runs its part; NULL: it does not say, or there is no memory. */
+static const char *describe(const struct table *t, uint32_t target)
+{
+    const bt_target *is = t->compiled->targets[target].target;
+    bt_text text;
+    if (!is->describe || !t->compiled->loaded[target])
+        return NULL;
+    bt_text_init(&text, t->arena);
+    is->describe(t->compiled->loaded[target], &text);
+    return bt_text_get(&text);
+}
+
+static void print_descriptions(const struct table *t)
+{
+    for (uint32_t i = 0; i < t->compiled->ntarget; i++) {
+        const char *lines = describe(t, i);
+        if (!lines)
+            continue;
+        printf("\n%s\n", t->compiled->targets[i].text);
+        for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
+            n = strcspn(lines, "\n");
+            printf("  %.*s\n", (int)n, lines);
+        }
+    }
+}
+
 static void print_table(const struct table *t)
 {
     int width = 8, target_width = 6;
@@ -188,6 +214,18 @@ static void print_table(const struct table *t)
     for (uint32_t i = 0; i < t->rows.len; i++)
         print_row(t, t->rows.at[i], width, target_width);
     print_refusals(t);
+    print_descriptions(t);
+}
+
+static json_t *descriptions_json(const struct table *t)
+{
+    json_t *all = json_object();
+    for (uint32_t i = 0; i < t->compiled->ntarget; i++) {
+        const char *text = describe(t, i);
+        if (text)
+            json_object_set_new(all, t->compiled->targets[i].text, json_string(text));
+    }
+    return all;
 }
 
 static json_t *row_json(const struct table *t, const struct row *row)
@@ -214,7 +252,8 @@ static int print_table_json(struct tool *tool, const struct table *t)
     bt_status r;
     for (uint32_t i = 0; (r = bt_ctx_remark(t->ctx, BT_REMARK_DETAIL, i)); i++)
         json_array_append_new(refusals, json_string(r->message));
-    json_t *root = json_pack("{s:o, s:o}", "functions", rows, "refused", refusals);
+    json_t *root = json_pack("{s:o, s:o, s:o}", "functions", rows, "refused", refusals,
+                             "targets", descriptions_json(t));
     char *text = root ? json_dumps(root, 0) : NULL;
     json_decref(root);
     if (!text)

@@ -9,15 +9,17 @@
     { "entry", 0, "FUNCTION", "function to run (default: main, or the only one)" },       \
     { "executor", 0, "NAME", "what runs it (default: " default_executor ")" },             \
     { "target", 0, "NAME[,NAME]", "what it is compiled for, by preference (executor graph)" }, \
+    { "threads", 0, "N", "threads of the target (default: its own choice)" },              \
     { "opt-level", 'O', "N", "run passes of levels 0 to N only" },                         \
     { "passes", 0, "LIST", "run these passes instead: 'fold-constant, dead-code'; '' for none" }, \
     { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },         \
     IMPORT_OPTIONS
 // clang-format on
 
-/* Opens the first argument by these options. `target` replaces the option of that name;
- * NULL: it does not. */
-int open_program(struct tool *, const char *default_executor, const char *target,
-                 bt_program **out);
+/* The most of --threads. */
+enum { MOST_THREADS = 1024 };
+
+/* Opens the first argument by these options. */
+int open_program(struct tool *, const char *default_executor, bt_program **out);
 
 #endif

@@ -165,7 +165,7 @@ static int run_program(struct tool *tool, bt_program *program)
 static int run(struct tool *tool)
 {
     bt_program *program;
-    int code = open_program(tool, "interp", NULL, &program);
+    int code = open_program(tool, "interp", &program);
     if (code)
         return code;
     code = run_program(tool, program);

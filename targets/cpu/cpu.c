@@ -201,6 +201,11 @@ static double peak(void *self, uint32_t nthread)
     return cpu_peak(in->pool, nthread, in->config.isa);
 }
 
+static void describe(void *loaded, bt_text *out)
+{
+    cpu_loaded_describe(loaded, out);
+}
+
 static const bt_target targets[] = {
     {
         .name = "cpu",
@@ -216,6 +221,7 @@ static const bt_target targets[] = {
         .unload = unload,
         .launch = launch,
         .peak = peak,
+        .describe = describe,
     },
     { 0 },
 };

@@ -111,6 +111,8 @@ typedef struct bt_target {
      * measured now, by as many threads (0: as many as the instance uses): what `baton
      * bench` compares with. */
     double (*peak)(void *self, uint32_t nthread);
+    /* optional: how loaded code runs, for people: a line for each thing to know. */
+    void (*describe)(void *loaded, bt_text *out);
 } bt_target;
 #define BT_TARGETS(array)                            \
     {                                                \

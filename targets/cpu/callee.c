@@ -17,8 +17,10 @@ static int find_tile(enum cpu_isa isa, const char *name, struct cpu_callee *out)
     };
     for (int i = (int)isa; i >= 0; i--) {
         for (const struct cpu_tile *t = tables[i]; t->name; t++) {
-            if (strcmp(t->name, name) == 0) {
-                *out = (struct cpu_callee){ t->run, CPU_TILE_NPOINTER, CPU_TILE_NINT };
+            int is_line = t->line_name && strcmp(t->line_name, name) == 0;
+            if (is_line || strcmp(t->name, name) == 0) {
+                *out = (struct cpu_callee){ is_line ? t->run_line : t->run,
+                                            CPU_TILE_NPOINTER, CPU_TILE_NINT };
                 return 1;
             }
         }

@@ -2,7 +2,7 @@
  * Primitives by name: whatever a CALL of a program may name, of all families.
  *
  *     add.float32                    strips (strips.h)
- *     tile_f32_avx512                contraction tiles (tile.h), by their names
+ *     tile_f32_avx512, line_f32_avx512    contraction tiles, and lines (tile.h)
  *     row_f32_avx2.depthwise .max .sum    rows of windows (row.h), names and what they do
  *     pack.4                         panels (pack.h), by the bytes of an element
  *     halo.4                         planes with zeros around (halo.h), likewise

@@ -9,7 +9,8 @@
 
 struct stage {
     struct cpu_plan plan;
-    uint32_t array, sums; /* the stage; the array that stands for its sums */
+    uint32_t array, sums;  /* the stage; the array that stands for its sums */
+    uint32_t converted[2]; /* arrays of converted factors; 0: none */
 };
 typedef bt_vec(struct stage *) stages;
 
@@ -17,7 +18,8 @@ typedef bt_vec(struct stage *) stages;
 
 enum {
     COLUMNS_NBYTES = 192 * 1024, /* of B, for a block of columns: near, not nearest */
-    SUMS_NBYTES = 24 * 1024      /* of a block of sums: nearest */
+    SUMS_NBYTES = 24 * 1024,     /* of a block of sums: nearest */
+    TILES_OF_BLOCK = 4           /* side by side, at least */
 };
 
 /* A block is `rows` of A by `columns` of B, which are some of `ncolumn`; or by `columns`
@@ -55,9 +57,9 @@ static int64_t columns_fitting(const struct cpu_plan *p)
         if (p->view.dims[d].is_k && !is_tap && p->view.dims[d].extent < INT32_MAX / depth)
             depth *= p->view.dims[d].extent;
     }
+    int64_t rows = p->is_line ? 1 : p->tile->mr;
     return at_most(COLUMNS_NBYTES / (depth * nbytes),
-                   SUMS_NBYTES /
-                       (p->tile->mr * (int64_t)(BT_DTYPE_BITS(p->tile->c) / 8)));
+                   SUMS_NBYTES / (rows * (int64_t)(BT_DTYPE_BITS(p->tile->c) / 8)));
 }
 
 static void choose_parallel(const struct cpu_plan *p, const struct cpu_config *config,
@@ -89,8 +91,11 @@ static struct blocks choose_blocks(const struct cpu_plan *p,
     if (p->b_kind == CPU_B_PANELS)
         nunit = ceil_div(b.ncolumn, unit);
     int64_t per_block = at_most(at_least(fitting / unit, 1), nunit);
-    if (config->nthread > 1 && nunit >= 2 * (int64_t)config->nthread)
-        per_block = at_most(per_block, nunit / (2 * (int64_t)config->nthread));
+    // for threads, but not so few that tiles are not filled
+    int64_t least = ceil_div(TILES_OF_BLOCK * p->tile->nr, unit);
+    if (config->nthread > 1)
+        per_block =
+            at_most(per_block, at_least(least, nunit / (2 * (int64_t)config->nthread)));
     b.nn = ceil_div(nunit, per_block);
     per_block = ceil_div(nunit, b.nn);
     b.nn = ceil_div(nunit, per_block);
@@ -127,12 +132,18 @@ static const bt_node *number(const struct nest *t, int64_t value)
     return bt_node_int(graph_of(t), value);
 }
 
+/* Columns of sums from row n0 to the next: those of B, but lines are written apart. */
+static int64_t line_stride(const struct cpu_plan *p)
+{
+    return p->is_line ? p->view.dims[p->n].extent : p->bs[p->n0];
+}
+
 /* Columns from the block's first to its last, with those between its rows. */
 static int64_t span_of(const struct nest *t)
 {
     const struct cpu_plan *p = t->plan;
     return p->n0 < 0 ? t->columns
-                     : (t->columns - 1) * p->bs[p->n0] + p->view.dims[p->n].extent;
+                     : (t->columns - 1) * line_stride(p) + p->view.dims[p->n].extent;
 }
 
 /* ---- tiles ---- */
@@ -189,17 +200,19 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
                                cpu_sum_node(e.loops, &turns));
     struct cpu_sum rows = { .constant = t->blocks.nrow };
     cpu_sum_add(&rows, t->m, -t->blocks.rows);
-    const bt_node *m = number(t, t->blocks.rows);
+    const bt_node *m = number(t, p->is_line && p->n0 >= 0 ? t->columns : t->blocks.rows);
     if (t->blocks.nrow % t->blocks.rows)
         m = bt_node_scalar(graph_of(t), BT_SCALAR_MIN, m, cpu_sum_node(e.loops, &rows));
-    if (p->b_kind == CPU_B_PANELS && start)
+    if (p->b_kind != CPU_B_DIRECT && start)
         start = bt_node_linear(graph_of(t), CPU_TILE_PADDED, 1, &start,
                                (const int64_t[]){ 1 });
     const bt_node *integers[CPU_TILE_NINT] = {
         m,
         number(t, call->width),
         number(t, k[0]->extent),
-        number(t, p->m < 0 ? 0 : p->as[p->m]),
+        number(t, p->is_line && p->n0 >= 0 ? p->bs[p->n0] // CPU_LINE_B_ROW
+                  : p->m < 0               ? 0
+                                           : p->as[p->m]),
         number(t, k[0]->a),
         number(t, k[0]->b),
         number(t, t->c_row),
@@ -214,8 +227,8 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
     struct cpu_address addresses[] = { { t->c, call->c },
                                        { t->a, cpu_sum_node(e.loops, &a) },
                                        { t->b, cpu_sum_node(e.loops, &b) } };
-    return cpu_emit_call(&e, p->tile->name, CPU_TILE_NPOINTER, addresses, CPU_TILE_NINT,
-                         integers);
+    return cpu_emit_call(&e, p->is_line ? p->tile->line_name : p->tile->name,
+                         CPU_TILE_NPOINTER, addresses, CPU_TILE_NINT, integers);
 }
 
 /* A call for each way of choosing classes of the reduced dims. */
@@ -268,7 +281,8 @@ static int emit_tile_at(const struct nest *t, const struct cpu_emitter *e,
                 cpu_sum_add(&c, t->values[d], p->view.dims[d].c);
         }
         cpu_sum_add(&c, t->m, t->blocks.rows * t->c_row);
-        cpu_sum_add(&c, t->n, t->blocks.columns);
+        cpu_sum_add(&c, t->n,
+                    t->blocks.columns * (p->n0 < 0 ? 1 : p->view.dims[p->n0].c));
     }
     call.c = cpu_sum_node(e->loops, &c);
     return emit_tile(&inner, &call);
@@ -281,6 +295,9 @@ static int emit_columns(const struct nest *t)
     const struct cpu_plan *p = t->plan;
     int64_t nr = p->tile->nr, half = nr / 2, span = span_of(t), rest = span % nr;
     struct cpu_emitter e = t->e;
+    if (p->is_line)
+        return emit_tile_at(t, &e, NULL, 0, 0,
+                            p->n0 < 0 ? t->columns : p->view.dims[p->n].extent);
     if (span >= nr) {
         const bt_node *q = cpu_emit_loop(&e, span / nr, 0);
         if (!q || !emit_tile_at(t, &e, q, nr, 0, nr))
@@ -393,7 +410,7 @@ static int emit_epilogue(const struct nest *of)
         cpu_sum_add(&y, t.n, t.blocks.columns);
         cpu_sum_add(&y, line, 1);
         values[p->n0] = cpu_sum_node(t.e.loops, &y);
-        cpu_sum_add(&offset, line, p->bs[p->n0]);
+        cpu_sum_add(&offset, line, line_stride(p));
     }
     const bt_node *x =
         cpu_emit_loop(&t.e, p->n0 < 0 ? t.columns : p->view.dims[p->n].extent, 0);
@@ -556,6 +573,14 @@ static uint32_t find_nest(const bt_loops *loops, uint32_t buffer)
     return i;
 }
 
+/* Removes the nest that stores to a buffer, and adds it to others. */
+static int take_nest(bt_loops *loops, uint32_t buffer, bt_stmts *to)
+{
+    uint32_t at = find_nest(loops, buffer);
+    return (!to || BT_PUSH(loops->arena, to, loops->body.at[at])) &&
+           bt_stmts_replace(loops, &loops->body, at, &(bt_stmts){ .len = 0 });
+}
+
 static int add_buffer(bt_loops *loops, uint32_t role, bt_dtype dtype, int64_t nelem,
                       uint32_t *out)
 {
@@ -580,8 +605,9 @@ static int shrink_sums(bt_loops *loops, uint32_t sums, int64_t nelem)
 /* Whether sums may go straight to where `store` has them. */
 static uint32_t is_plain(const struct cpu_plan *p, const bt_stmt *store, uint32_t sums)
 {
-    return p->n0 < 0 && p->view.dims[p->n].c == 1 && store->value->kind == BT_NODE_READ &&
-           store->value->which == sums && store->value->args[0] == store->offset;
+    return (p->n0 < 0 || p->is_line) && p->view.dims[p->n].c == 1 &&
+           store->value->kind == BT_NODE_READ && store->value->which == sums &&
+           store->value->args[0] == store->offset;
 }
 
 /* Nests of a stage: packing, tiles with the epilogue. */
@@ -603,10 +629,16 @@ static int emit_stage(bt_loops *loops, const struct stage *stage,
             !cpu_emit_packing(&t.e, p, t.b))
             return 0;
     }
+    if (p->a_nelem) {
+        if (!add_buffer(loops, BT_BUFFER_TEMP, p->a->dtype, p->a_nelem, &t.a) ||
+            !cpu_emit_margins(&t.e, p, t.a))
+            return 0;
+    }
     t.is_direct = is_plain(p, store, stage->sums);
     if (t.is_direct) {
         t.c = store->buffer;
-        t.c_row = p->m < 0 ? 0 : p->view.dims[p->m].c;
+        int32_t row = p->is_line ? p->n0 : p->m;
+        t.c_row = row < 0 ? 0 : p->view.dims[row].c;
         t.e.to = out;
         return (t.c == stage->sums || shrink_sums(loops, stage->sums, 1)) &&
                emit_nest(&t);
@@ -614,8 +646,8 @@ static int emit_stage(bt_loops *loops, const struct stage *stage,
     // the last block may be the longest
     int64_t last = t.blocks.ncolumn - (t.blocks.nn - 1) * t.blocks.columns;
     t.columns = at_least(last, t.blocks.nn > 1 ? t.blocks.columns : 0);
-    t.c_row = span_of(&t);
-    int64_t nelem = t.blocks.rows * t.c_row;
+    int64_t nelem = t.blocks.rows * span_of(&t);
+    t.c_row = p->is_line && p->n0 >= 0 ? line_stride(p) : span_of(&t);
     if (store->buffer != stage->sums)
         return shrink_sums(loops, stage->sums, nelem) && emit_nest(&t);
     return add_buffer(loops, BT_BUFFER_LOCAL, p->tile->c, nelem, &t.c) && emit_nest(&t);
@@ -624,9 +656,12 @@ static int emit_stage(bt_loops *loops, const struct stage *stage,
 static bt_status replace_nest(bt_loops *loops, const struct stage *stage,
                               const struct cpu_config *config)
 {
-    uint32_t placeholder = find_nest(loops, stage->sums);
     bt_stmts made = { .len = 0 };
-    if (!bt_stmts_replace(loops, &loops->body, placeholder, &(bt_stmts){ .len = 0 }))
+    for (uint32_t i = 0; i < 2; i++) {
+        if (stage->converted[i] && !take_nest(loops, stage->converted[i], &made))
+            return bt_loops_why(loops);
+    }
+    if (!take_nest(loops, stage->sums, NULL))
         return bt_loops_why(loops);
     uint32_t at = find_nest(loops, stage->array);
     const bt_stmt *store = only_store(loops, loops->body.at[at]);
@@ -673,9 +708,30 @@ static bt_status why(const bt_graph *g)
     return g->status ? g->status : bt_no_memory();
 }
 
+/* A factor whose elements are converted gets an array of its own. */
+static bt_status convert_factor(bt_graph *g, struct stage *stage, uint32_t i)
+{
+    struct cpu_operand *o = &stage->plan.view.operands[i];
+    bt_array array = g->arrays[o->array];
+    const bt_node *indices[CPU_AXES];
+    if (array.dtype == o->dtype)
+        return NULL;
+    for (uint32_t a = 0; a < array.rank; a++)
+        indices[a] = bt_node_index(g, a, array.extents[a]->value.i);
+    array.body = bt_node_cast(
+        g, o->dtype, bt_node_read(g, o->array, array.dtype, array.rank, indices));
+    array.dtype = o->dtype;
+    if (!array.body || !bt_graph_add_array(g, &array, &stage->converted[i]))
+        return why(g);
+    o->array = stage->converted[i];
+    return NULL;
+}
+
 /* The sums get an array of their own, whose body only stands for them. */
 static bt_status split_stage(bt_graph *g, struct stage *stage)
 {
+    for (uint32_t i = 0; i < 2; i++)
+        BT_TRY(convert_factor(g, stage, i));
     bt_array array = g->arrays[stage->array];
     const bt_node **indices = BT_NEWS(g->arena, const bt_node *, array.rank);
     if (!indices)
@@ -688,7 +744,8 @@ static bt_status split_stage(bt_graph *g, struct stage *stage)
         return why(g);
     struct reading r = { .graph = g, .from = stage->plan.view.reduce };
     bt_map_init(&r.done, g->arena, 0);
-    r.to = bt_node_read(g, stage->sums, array.dtype, array.rank, indices);
+    r.to = bt_node_cast(g, r.from->dtype,
+                        bt_node_read(g, stage->sums, array.dtype, array.rank, indices));
     const bt_node *body = r.to ? replace_sum(&r, g->arrays[stage->array].body) : NULL;
     if (!body)
         return why(g);

@@ -41,7 +41,7 @@ struct cpu_dim {
 /* A factor of the products: its element on axis a is at[a] + sum of coefs[a][d] * d. */
 struct cpu_operand {
     uint32_t array, rank;
-    bt_dtype dtype;
+    bt_dtype dtype; /* float32 of shorter floats, which are converted first */
     int64_t extents[CPU_AXES], at[CPU_AXES], coefs[CPU_AXES][CPU_DIMS];
     uint32_t guards[CPU_AXES]; /* 1: elements below the axis are zeros, 2: above */
 };
@@ -78,12 +78,19 @@ struct cpu_class {
     int64_t extent, a_at, a, b_at, b;
 };
 
+/* An axis of A in a copy: `extent` elements, of which `count` from `lead` on are the
+ * array's from `from` on. */
+struct cpu_margin {
+    int64_t extent, lead, count, from;
+};
+
 /* Roles of the dims: the tile's m and n; rows n0 of columns n, if any; all that is left
  * are loops around, or reduced. */
 struct cpu_plan {
     struct cpu_contraction view;
     const struct cpu_tile *tile; /* NULL: tiles do not serve it, or not well */
     const struct cpu_operand *a, *b;
+    uint32_t is_line; /* 1: A has one row: lines, not tiles; n0 are the lines */
     uint32_t b_kind;
     uint32_t n;
     int32_t n0, m;                                  /* -1: none */
@@ -92,6 +99,10 @@ struct cpu_plan {
     struct cpu_class classes[CPU_DIMS][CPU_CLASSES];
     uint32_t merged; /* bits: dims that are part of n */
     int64_t ncolumn; /* of n and those */
+    /* of a copy of A with zeros around; 0: it is read where it lies */
+    int64_t a_nelem;
+    struct cpu_margin margins[CPU_AXES];
+    uint32_t a_inner; /* the last axis with zeros */
     /* of a packed B */
     int64_t nelem;
     uint32_t nwindow;
@@ -128,7 +139,8 @@ struct cpu_address {
 int cpu_emit_call(struct cpu_emitter *, const char *callee, uint32_t naddress,
                   const struct cpu_address *, uint32_t ninteger,
                   const bt_node *const *integers);
-/* The nest that fills the packed B. 0: failure. */
+/* The nests that fill the packed B, or the copy of A. 0: failure. */
+int cpu_emit_margins(struct cpu_emitter *, const struct cpu_plan *, uint32_t copy);
 int cpu_emit_packing(struct cpu_emitter *, const struct cpu_plan *, uint32_t packed);
 
 #endif

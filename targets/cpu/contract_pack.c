@@ -219,6 +219,53 @@ static int fill_halos(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t 
     return fill_copies(&f, 0);
 }
 
+/* ---- margins ---- */
+
+int cpu_emit_margins(struct cpu_emitter *at, const struct cpu_plan *p, uint32_t copy)
+{
+    static const char *const names[] = { "halo.1", "halo.2", "halo.4", "halo.8" };
+    struct cpu_emitter e = *at;
+    const struct cpu_operand *o = p->a;
+    const struct cpu_margin one = { 1, 0, 1, 0 }, *x = &p->margins[p->a_inner];
+    const struct cpu_margin *y = p->a_inner ? x - 1 : &one;
+    struct cpu_sum to = { 0 }, from = { 0 };
+    int64_t strides[CPU_AXES], to_strides[CPU_AXES], size = 1;
+    int is_empty = !x->count || !y->count;
+    source_strides(o, strides);
+    for (uint32_t a = o->rank; a-- > 0;) {
+        to_strides[a] = size;
+        size *= p->margins[a].extent;
+    }
+    for (uint32_t a = 0; a + 1 < p->a_inner; a++) {
+        const bt_node *index = cpu_emit_loop(&e, o->extents[a], a == 0);
+        if (!index)
+            return 0;
+        cpu_sum_add(&to, index, to_strides[a]);
+        cpu_sum_add(&from, index, strides[a]);
+    }
+    int64_t inner = to_strides[p->a_inner];
+    from.constant = is_empty ? 0 : x->from * strides[p->a_inner];
+    if (p->a_inner && !is_empty)
+        from.constant += y->from * strides[p->a_inner - 1];
+    int64_t values[CPU_HALO_NINT] = {
+        y->extent,
+        x->extent * inner,
+        is_empty ? 0 : y->lead,
+        is_empty ? 0 : y->count,
+        is_empty ? 0 : x->lead * inner,
+        is_empty ? 0 : x->count * inner,
+        p->a_inner ? strides[p->a_inner - 1] : 0,
+        1,
+    };
+    const bt_node *integers[CPU_HALO_NINT];
+    for (uint32_t i = 0; i < CPU_HALO_NINT; i++)
+        integers[i] = bt_node_int(e.loops->graph, values[i]);
+    struct cpu_address addresses[] = { { copy, cpu_sum_node(e.loops, &to) },
+                                       { o->array, cpu_sum_node(e.loops, &from) } };
+    return cpu_emit_call(&e, name_by_size(o->dtype, names), 2, addresses, CPU_HALO_NINT,
+                         integers);
+}
+
 /* ---- panels ---- */
 
 static int fill_panel(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t packed,

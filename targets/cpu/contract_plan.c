@@ -235,8 +235,8 @@ static int lay_windows(struct cpu_plan *p)
         if (!bt_mul_int64(size, o->extents[a], &size))
             return 0;
     }
-    p->nelem = size;
-    return 1;
+    // tiles may read on for as long as they are wide
+    return bt_add_int64(size, p->tile->nr, &p->nelem);
 }
 
 /* Taps that find their elements in one copy, at places that are affine. */
@@ -257,6 +257,48 @@ static void classify(struct cpu_plan *p, const struct cpu_window *w)
             .b = period * w->dilation / w->stride * w->step,
         };
     }
+}
+
+/* ---- margins ---- */
+
+/* A axis by axis as it is, and zeros where it is read outside. 0: too many axes have
+ * some. */
+static int lay_margins(struct cpu_plan *p)
+{
+    const struct cpu_operand *o = p->a;
+    int64_t size = 1, at[CPU_AXES];
+    uint32_t nguarded = 0;
+    for (uint32_t a = 0; a < o->rank; a++) {
+        int64_t low = o->at[a], high = o->at[a];
+        for (uint32_t d = 0; d < p->view.ndim; d++) {
+            int64_t last = o->coefs[a][d] * (p->view.dims[d].extent - 1);
+            *(last < 0 ? &low : &high) += last;
+        }
+        low = o->guards[a] ? low : 0;
+        high = o->guards[a] ? high : o->extents[a] - 1;
+        struct cpu_margin *m = &p->margins[a];
+        m->extent = high - low + 1;
+        m->from = low > 0 ? low : 0;
+        m->lead = low < 0 ? -low : 0;
+        m->lead = m->lead < m->extent ? m->lead : m->extent;
+        int64_t end = high < o->extents[a] ? high + 1 : o->extents[a];
+        m->count = end > m->from ? end - m->from : 0;
+        at[a] = o->at[a] - low;
+        if (o->guards[a])
+            p->a_inner = a;
+        nguarded += o->guards[a] != 0;
+    }
+    p->a_at = 0;
+    memset(p->as, 0, sizeof(p->as));
+    for (uint32_t a = o->rank; a-- > 0;) {
+        p->a_at += at[a] * size;
+        for (uint32_t d = 0; d < p->view.ndim; d++)
+            p->as[d] += o->coefs[a][d] * size;
+        if (!bt_mul_int64(size, p->margins[a].extent, &size))
+            return 0;
+    }
+    p->a_nelem = size;
+    return nguarded == 1 || (nguarded == 2 && p->a_inner && o->guards[p->a_inner - 1]);
 }
 
 /* ---- panels ---- */
@@ -363,8 +405,8 @@ static void choose_rows(struct cpu_plan *p, const bt_graph *g, const bt_array *s
         p->ncolumn *= p->view.dims[d].extent;
     }
     for (uint32_t i = 0; i < p->view.ndim && !p->merged; i++) {
-        if (is_only_in(p, p->b, i) && i != p->n && p->bs[i] >= p->ncolumn &&
-            p->bs[i] <= 2 * p->ncolumn)
+        if (is_only_in(p, p->b, i) && i != p->n &&
+            (p->is_line || (p->bs[i] >= p->ncolumn && p->bs[i] <= 2 * p->ncolumn)))
             p->n0 = (int32_t)i;
     }
 }
@@ -397,25 +439,47 @@ static int64_t nrow(const struct cpu_plan *p)
     return p->m < 0 ? 1 : p->view.dims[p->m].extent;
 }
 
+enum {
+    ROWS_FOR_PANELS = 4,
+    ROWS_FOR_COPY = 32,
+    PAGE_NBYTES = 4096, /* places so far apart compete for the same lines of a cache */
+    DEPTH_IN_CACHE = 64
+};
+
+/* Whether a column's elements push each other out of the caches. */
+static int crowds_cache(const struct cpu_plan *p)
+{
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        int64_t nbytes = p->bs[d] * (int64_t)(BT_DTYPE_BITS(p->b->dtype) / 8);
+        if (p->view.dims[d].is_k && p->view.dims[d].extent > DEPTH_IN_CACHE && nbytes &&
+            nbytes % PAGE_NBYTES == 0)
+            return 1;
+    }
+    return 0;
+}
+
 /* 0: not well. */
 static int plan(const bt_graph *g, const bt_array *stage, const struct cpu_config *config,
                 struct cpu_plan *p)
 {
     if (!choose_roles(p, config))
         return 0;
+    p->is_line = nrow(p) == 1 && p->tile->line_name;
     p->b_kind = needs_windows(p) ? CPU_B_HALO : CPU_B_DIRECT;
-    if (p->b_kind == CPU_B_HALO && (nrow(p) < 2 || !find_windows(p)))
+    if (p->b_kind == CPU_B_HALO && !find_windows(p))
         return 0;
     lay_direct(p, p->a, &p->a_at, p->as);
     lay_direct(p, p->b, &p->b_at, p->bs);
-    if (is_guarded(p->a))
+    if (is_guarded(p->a) && !lay_margins(p))
         return 0;
     if (p->b_kind == CPU_B_DIRECT && p->bs[p->n] != 1) {
         p->b_kind = CPU_B_PANELS;
         // too few rows for what it costs to turn B round
-        if (nrow(p) < 8)
+        if (nrow(p) < ROWS_FOR_PANELS)
             return 0;
     }
+    if (p->b_kind == CPU_B_DIRECT && nrow(p) >= ROWS_FOR_COPY && crowds_cache(p))
+        p->b_kind = CPU_B_PANELS;
     if ((p->b_kind == CPU_B_HALO && !lay_windows(p)) ||
         (p->b_kind == CPU_B_PANELS && !lay_panels(p)))
         return 0;

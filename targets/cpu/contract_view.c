@@ -120,13 +120,19 @@ static int add_term(const struct looking *l, const bt_node *atom, int64_t coef,
     return 1;
 }
 
+/* What products of this type are computed in. */
+static bt_dtype computed_in(bt_dtype dtype)
+{
+    return dtype == BT_FLOAT16 || dtype == BT_BFLOAT16 ? BT_FLOAT32 : dtype;
+}
+
 static int set_operand(const struct looking *l, const bt_node *read,
                        struct cpu_operand *out)
 {
     const bt_array *array = &l->graph->arrays[read->which];
     *out = (struct cpu_operand){ .array = read->which,
                                  .rank = read->narg,
-                                 .dtype = array->dtype };
+                                 .dtype = computed_in(array->dtype) };
     for (uint32_t a = 0; a < read->narg; a++) {
         bt_linear form;
         bt_node_as_linear(read->args[a], &form);
@@ -254,7 +260,7 @@ static int look(const bt_graph *g, const bt_array *stage, uint8_t *seen,
             return 0;
     }
     out->reduce = reduce;
-    out->dtype = product->dtype;
+    out->dtype = computed_in(product->dtype);
     return add_axes(&l, stage, reads) && add_reduced(&l) &&
            set_operand(&l, reads[0], &out->operands[0]) &&
            set_operand(&l, reads[1], &out->operands[1]) &&

@@ -1,6 +1,7 @@
 /* The order in which a schedule is made. */
 #include "schedule.h"
 
+#include "contract.h"
 #include "vectorise.h"
 
 /* ---- accumulators ---- */
@@ -78,10 +79,11 @@ bt_status cpu_schedule_loops(bt_loops *loops, const struct cpu_config *config)
     return cpu_vectorise(loops, config);
 }
 
+static const bt_lower_options options = { .is_narrow = is_narrow };
+
 bt_status cpu_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_graph *graph,
                     bt_loops **out)
 {
-    static const bt_lower_options options = { .is_narrow = is_narrow };
     return bt_loops_lower_with(ctx, arena, name, graph, &options, out);
 }
 
@@ -92,7 +94,7 @@ bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     bt_loops *loops;
     const char *name = primitive->name ? primitive->name : "primitive";
     BT_TRY(bt_graph_compose(ctx, arena, primitive, &graph));
-    BT_TRY(cpu_lower(ctx, arena, name, graph, &loops));
+    BT_TRY(cpu_contract(ctx, arena, config, name, graph, &options, &loops));
     BT_TRY(cpu_schedule_loops(loops, config));
     *out = loops;
     return NULL;

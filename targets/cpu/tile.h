@@ -48,12 +48,24 @@ enum {
     CPU_TILE_PADDED = 2 /* B's rows may be read to NR */
 };
 
+/*
+ * Lines: what is left of a tile where all rows of C share one row of A, as they do in
+ * depthwise convolution. N is any, M counts lines of B and of C:
+ *
+ *     C[m, n] = (start of C[m, n], or 0) + sum_k A[k] * B[k, m * B_ROW + n]
+ *
+ * All else is as above; of a padded B whole vectors may be read.
+ */
+enum { CPU_LINE_B_ROW = CPU_TILE_A_ROW };
+
 struct cpu_tile {
     const char *name; /* of the function: unique */
     bt_dtype a, b, c;
     int32_t mr, nr;
     enum cpu_isa isa;
     cpu_primitive *run;
+    const char *line_name; /* NULL: it has no lines */
+    cpu_primitive *run_line;
 };
 
 /* Rows of one set, the best of equal types first, ended by a zero name; empty where the

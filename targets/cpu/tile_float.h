@@ -163,6 +163,96 @@ static int32_t NAME(run)(void *const *p, const int64_t *n)
     return 0;
 }
 
+/* ---- lines ---- */
+
+#define LINE_START(i) \
+    VECTOR s##i = block->start ? NAME(load)(c + i * LANES) : (VECTOR){ 0 };
+#define LINE_STEP(i)   s##i = MULTIPLY_ADD(factor, NAME(load)(b + i * LANES), s##i);
+#define LINE_STOP(i)   NAME(store)(c + i * LANES, s##i);
+#define LINE_EACH_1(X) X(0)
+#define LINE_EACH_4(X) X(0) X(1) X(2) X(3)
+// k, k1, k2 >= 1
+#define LINE(vectors)                                                        \
+    static void NAME(line_##vectors)(REAL * c, const REAL *a, const REAL *b, \
+                                     const struct tile_block *block)         \
+    {                                                                        \
+        LINE_EACH_##vectors(LINE_START);                                     \
+        for (int64_t k2 = block->k2; k2 > 0; k2--) {                         \
+            for (int64_t k1 = block->k1; k1 > 0; k1--) {                     \
+                for (int64_t k = block->k; k > 0; k--) {                     \
+                    const VECTOR factor = *a - (VECTOR){ 0 };                \
+                    LINE_EACH_##vectors(LINE_STEP);                          \
+                    a += block->a_k;                                         \
+                    b += block->b_k;                                         \
+                }                                                            \
+                a += block->a_k1;                                            \
+                b += block->b_k1;                                            \
+            }                                                                \
+            a += block->a_k2;                                                \
+            b += block->b_k2;                                                \
+        }                                                                    \
+        LINE_EACH_##vectors(LINE_STOP);                                      \
+    }
+LINE(1)
+LINE(4)
+
+/* The last columns of a line, of which no more may be read. */
+static void NAME(line_rest)(REAL *c, const REAL *a, const REAL *b,
+                            const struct tile_block *block, int64_t rest)
+{
+    VECTOR sums = NAME(load)(c), columns = { 0 };
+    for (int64_t k2 = block->k2; k2 > 0; k2--) {
+        for (int64_t k1 = block->k1; k1 > 0; k1--) {
+            for (int64_t k = block->k; k > 0; k--) {
+                memcpy(&columns, b, (size_t)rest * sizeof(REAL));
+                sums = MULTIPLY_ADD(*a - (VECTOR){ 0 }, columns, sums);
+                a += block->a_k;
+                b += block->b_k;
+            }
+            a += block->a_k1;
+            b += block->b_k1;
+        }
+        a += block->a_k2;
+        b += block->b_k2;
+    }
+    NAME(store)(c, sums);
+}
+
+static int32_t NAME(run_line)(void *const *p, const int64_t *n)
+{
+    const int64_t columns = n[CPU_TILE_N], whole = columns - columns % LANES;
+    const int64_t rest = columns - whole;
+    const struct tile_block block = block_of(n);
+    if (n[CPU_TILE_K] == 0 || n[CPU_TILE_K1] == 0 || n[CPU_TILE_K2] == 0)
+        return NAME(run_empty)(p[CPU_TILE_C], n);
+    for (int64_t i = 0; i < n[CPU_TILE_M]; i++) {
+        REAL *c = (REAL *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];
+        const REAL *b = (const REAL *)p[CPU_TILE_B] + i * n[CPU_LINE_B_ROW];
+        int64_t j = 0;
+        for (; j + 4 * LANES <= whole; j += 4 * LANES)
+            NAME(line_4)(c + j, p[CPU_TILE_A], b + j, &block);
+        for (; j < whole; j += LANES)
+            NAME(line_1)(c + j, p[CPU_TILE_A], b + j, &block);
+        if (!rest)
+            continue;
+        REAL last[NR] = { 0 };
+        if (block.start)
+            memcpy(last, c + j, (size_t)rest * sizeof(REAL));
+        if (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED)
+            NAME(line_1)(last, p[CPU_TILE_A], b + j, &block);
+        else
+            NAME(line_rest)(last, p[CPU_TILE_A], b + j, &block, rest);
+        memcpy(c + j, last, (size_t)rest * sizeof(REAL));
+    }
+    return 0;
+}
+
+#undef LINE_START
+#undef LINE_STEP
+#undef LINE_STOP
+#undef LINE_EACH_1
+#undef LINE_EACH_4
+#undef LINE
 #undef START_1
 #undef START_2
 #undef STEP_1

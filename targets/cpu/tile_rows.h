@@ -101,15 +101,17 @@ static struct tile_block block_of(const int64_t *n)
 // clang-format off
 const struct cpu_tile TILE_TABLE[] = {
     { "tile_f32_" TILE_SUFFIX, BT_FLOAT32, BT_FLOAT32, BT_FLOAT32,
-      TILE_MR, FLOAT_NR(float_vector, float), TILE_ISA, run_f32 },
+      TILE_MR, FLOAT_NR(float_vector, float), TILE_ISA, run_f32,
+      "line_f32_" TILE_SUFFIX, run_line_f32 },
     { "tile_f64_" TILE_SUFFIX, BT_FLOAT64, BT_FLOAT64, BT_FLOAT64,
-      TILE_MR, FLOAT_NR(double_vector, double), TILE_ISA, run_f64 },
+      TILE_MR, FLOAT_NR(double_vector, double), TILE_ISA, run_f64,
+      "line_f64_" TILE_SUFFIX, run_line_f64 },
     { "tile_i8_" TILE_SUFFIX, BT_INT8, BT_INT8, BT_INT32,
-      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA, run_i8 },
+      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA, run_i8, NULL, NULL },
     { "tile_u8_" TILE_SUFFIX, BT_UINT8, BT_INT8, BT_INT32,
-      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA, run_u8 },
+      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA, run_u8, NULL, NULL },
     { "tile_i32_" TILE_SUFFIX, BT_INT32, BT_INT32, BT_INT32,
-      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA, run_i32 },
+      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA, run_i32, NULL, NULL },
     { 0 },
 };
 // clang-format on

@@ -6,6 +6,10 @@
 
 #include "lanes.h"
 
+#include "halo.h"
+#include "pack.h"
+#include "tile.h"
+
 static const double call_ns = 5;
 
 /* Beginnings of names; others cost as much as one pass over float32 in L1. */
@@ -34,8 +38,44 @@ static double element_cost(const char *name)
     return strstr(name, "64") ? 0.12 : 0.06;
 }
 
+/* Calls whose work is a product of integers: numbers of these, ended by -1. */
+static const struct {
+    const char *name;
+    double ns;
+    int factors[6];
+} blocks[] = {
+    { "tile_",
+      0.008,
+      { CPU_TILE_M, CPU_TILE_N, CPU_TILE_K, CPU_TILE_K1, CPU_TILE_K2, -1 } },
+    { "tile_",
+      0.008,
+      { CPU_TILE_M, CPU_TILE_N, CPU_TILE_K, CPU_TILE_K1, CPU_TILE_K2, -1 } },
+    { "pack.", 0.3, { CPU_PACK_K, CPU_PACK_WIDTH, -1 } },
+    { "halo.", 0.1, { CPU_HALO_ROWS, CPU_HALO_WIDTH, -1 } },
+};
+
+/* 0: it is none of these. */
+static double cost_of_block(const bt_stmt *stmt)
+{
+    for (uint32_t i = 0; i < BT_COUNT(blocks); i++) {
+        double ns = blocks[i].ns;
+        uint32_t first = 0;
+        if (strncmp(stmt->callee, blocks[i].name, strlen(blocks[i].name)) != 0)
+            continue;
+        while (first < stmt->narg && stmt->args[first].is_address)
+            first++;
+        for (const int *n = blocks[i].factors; *n >= 0; n++)
+            ns *= (double)stmt->args[first + (uint32_t)*n].value->high;
+        return call_ns + ns;
+    }
+    return 0;
+}
+
 static double cost_of_call(const bt_stmt *stmt)
 {
+    double cost = cost_of_block(stmt);
+    if (cost > 0)
+        return cost;
     for (uint32_t i = 0; i < stmt->narg; i++) {
         // the first integer is the count
         if (!stmt->args[i].is_address)

@@ -3,6 +3,7 @@
  * the numbers are such that no sum is rounded. Calls are checked against the room that
  * they have.
  */
+#include "failing_allocator.h"
 #include "formula.h"
 
 #include "compute/compute.h"
@@ -27,7 +28,8 @@ static const struct cpu_tile *find_tile(const char *name)
                                                      cpu_tiles_avx512 };
     for (size_t i = 0; i < BT_COUNT(tables); i++) {
         for (const struct cpu_tile *t = tables[i]; t->name; t++) {
-            if (strcmp(t->name, name) == 0)
+            if (strcmp(t->name, name) == 0 ||
+                (t->line_name && strcmp(t->line_name, name) == 0))
                 return t;
         }
     }
@@ -61,19 +63,26 @@ static int64_t furthest(int64_t n, int64_t stride)
     return stride > 0 ? (n - 1) * stride : 0;
 }
 
-static void check_tile(const struct cpu_tile *t, const bt_call_value *p, const int64_t *n)
+static int64_t furthest_k(const int64_t *n, int stride)
 {
-    int64_t width = n[CPU_TILE_FLAGS] & CPU_TILE_PADDED ? t->nr : n[CPU_TILE_N];
-    assert_in_range(n[CPU_TILE_M], 1, t->mr);
-    assert_in_range(n[CPU_TILE_N], 1, t->nr);
+    int outer = stride == CPU_TILE_A_K ? CPU_TILE_A_K1 : CPU_TILE_B_K1;
+    return furthest(n[CPU_TILE_K], n[stride]) + furthest(n[CPU_TILE_K1], n[outer]) +
+           furthest(n[CPU_TILE_K2], n[outer + CPU_TILE_A_K2 - CPU_TILE_A_K1]);
+}
+
+static void check_tile(const struct cpu_tile *t, int is_line, const bt_call_value *p,
+                       const int64_t *n)
+{
+    int64_t width = n[CPU_TILE_N], row = furthest(n[CPU_TILE_M], n[CPU_TILE_A_ROW]);
+    if (!is_line) {
+        assert_in_range(n[CPU_TILE_M], 1, t->mr);
+        assert_in_range(n[CPU_TILE_N], 1, t->nr);
+    }
+    if (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED)
+        width = is_line ? width + t->nr / 2 - 1 : t->nr;
     assert_true(p[0].nelem >= furthest(n[CPU_TILE_M], n[CPU_TILE_C_ROW]) + n[CPU_TILE_N]);
-    assert_true(p[1].nelem > furthest(n[CPU_TILE_M], n[CPU_TILE_A_ROW]) +
-                                 furthest(n[CPU_TILE_K], n[CPU_TILE_A_K]) +
-                                 furthest(n[CPU_TILE_K1], n[CPU_TILE_A_K1]) +
-                                 furthest(n[CPU_TILE_K2], n[CPU_TILE_A_K2]));
-    assert_true(p[2].nelem >= furthest(n[CPU_TILE_K], n[CPU_TILE_B_K]) +
-                                  furthest(n[CPU_TILE_K1], n[CPU_TILE_B_K1]) +
-                                  furthest(n[CPU_TILE_K2], n[CPU_TILE_B_K2]) + width);
+    assert_true(p[1].nelem > (is_line ? 0 : row) + furthest_k(n, CPU_TILE_A_K));
+    assert_true(p[2].nelem >= (is_line ? row : 0) + furthest_k(n, CPU_TILE_B_K) + width);
 }
 
 static void check_copy(int is_halo, const bt_call_value *p, const int64_t *n)
@@ -100,7 +109,10 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
     const struct cpu_tile *tile = find_tile(callee);
     int is_halo = 0;
     uint32_t naddress = tile ? CPU_TILE_NPOINTER : 2;
-    cpu_primitive *run = tile ? tile->run : find_copy(callee, &is_halo);
+    int is_line = strncmp(callee, "line", 4) == 0;
+    cpu_primitive *run = is_line ? tile->run_line
+                         : tile  ? tile->run
+                                 : find_copy(callee, &is_halo);
     void *p[CPU_TILE_NPOINTER];
     int64_t n[CPU_TILE_NINT];
     assert_true(narg <= CPU_TILE_NPOINTER + CPU_TILE_NINT);
@@ -111,7 +123,7 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
             n[i - naddress] = args[i].integer;
     }
     if (tile)
-        check_tile(tile, args, n);
+        check_tile(tile, is_line, args, n);
     else
         check_copy(is_halo, args, n);
     if (tile)
@@ -218,9 +230,10 @@ static void check(const struct contraction *c)
 static void test_products_of_matrices(void **state)
 {
     (void)state;
-    static const int64_t sizes[][3] = { { 9, 5, 7 },    { 14, 32, 16 }, { 29, 71, 33 },
-                                        { 1, 33, 40 },  { 3, 17, 1 },   { 64, 100, 24 },
-                                        { 200, 3, 70 }, { 8, 1, 9 } };
+    static const int64_t sizes[][3] = {
+        { 9, 5, 7 },     { 14, 32, 16 }, { 29, 71, 33 }, { 1, 33, 40 },   { 3, 17, 1 },
+        { 64, 100, 24 }, { 200, 3, 70 }, { 8, 1, 9 },    { 33, 1024, 65 }
+    };
     for (size_t i = 0; i < BT_COUNT(sizes); i++) {
         int64_t m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
         check(&(struct contraction){
@@ -234,7 +247,7 @@ static void test_products_of_matrices(void **state)
                         { "b", "t[n, k]", BT_FLOAT32, 2, { n, k } },
                         { "c", "t[n]", BT_FLOAT32, 1, { n } } },
             .text = "y: t[m, n] = max(sum(k: a[m, k] * b[n, k]) + c[n], 0)",
-            .may_be_plain = m < 8 || n == 1,
+            .may_be_plain = m < 4 || n == 1,
         });
     }
 }
@@ -285,6 +298,12 @@ static void test_batches_and_einsum(void **state)
                       { "b", "u[n, k]", BT_INT8, 2, { 24, 7 } },
                       { "c", "t[n]", BT_INT32, 1, { 24 } } },
           .text = "y: t[m, n] = sum(k: int32(a[m, k]) * int32(b[n, k])) + c[n]" },
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT16, 2, { 20, 7 } },
+                      { "b", "t[n, k]", BT_FLOAT16, 2, { 24, 7 } } },
+          .text = "y: t[m, n] = max(sum(k: a[m, k] * b[n, k]), 0)" },
+        { .inputs = { { "a", "t[m, k]", BT_BFLOAT16, 2, { 20, 3 } },
+                      { "b", "t[k, n]", BT_BFLOAT16, 2, { 3, 24 } } },
+          .text = "y: t[m, n] = sum(k: a[m, k] * b[k, n])" },
         { .inputs = { { "a", "int32[m, k]", BT_INT32, 2, { 20, 7 } },
                       { "b", "int32[k, n]", BT_INT32, 2, { 7, 24 } } },
           .text = "y: int32[m, n] = sum(k: a[m, k] * b[k, n])" },
@@ -344,8 +363,7 @@ static void check_image(const struct image *c)
                           4,
                           { c->batch, c->out, height, width } } },
             .text = text,
-            .may_be_plain = c->out / c->groups == 1 || width == 1 ||
-                            c->channels * c->rows * c->columns == c->groups,
+            .may_be_plain = width == 1 || c->channels * c->rows * c->columns == c->groups,
         });
     }
 }
@@ -411,11 +429,86 @@ static void test_other_convolutions(void **state)
         { .inputs = { { "x", "t[n, h, g, c]", BT_FLOAT32, 4, { 2, 9, 10, 5 } },
                       { "w", "t[k, l, c, o]", BT_FLOAT32, 4, { 3, 3, 5, 6 } } },
           .text = "y: t[n, p in h, q in g, o] = sum(c, r in k, s in l:"
-                  "    x[n, p + r - 1, q + s - 1, c] * w[r, s, c, o] else 0)",
+                  "    x[n, p + r - 1, q + s - 1, c] * w[r, s, c, o] else 0)" },
+        { .inputs = { { "x", "t[n, h, g, c]", BT_FLOAT32, 4, { 2, 9, 10, 5 } },
+                      { "w", "t[k, l, c, o]", BT_FLOAT32, 4, { 3, 2, 5, 6 } } },
+          .text = "y: t[n, p in 5, q in 5, o] = max(sum(c, r in k, s in l:"
+                  "    x[n, 2*p + r - 1, 2*q + 2*s - 3, c] * w[r, s, c, o] else 0), 0)" },
+        { .inputs = { { "x", "t[n, g, c]", BT_FLOAT32, 3, { 2, 10, 5 } },
+                      { "w", "t[l, c, o]", BT_FLOAT32, 3, { 2, 5, 6 } } },
+          .text = "y: t[n, q in 10, o] = sum(c, s in l:"
+                  "    x[n, q + 3*s - 1, c] * w[s, c, o] else 0)" },
+        { .inputs = { { "x", "t[n, g, c]", BT_FLOAT32, 3, { 2, 3, 5 } },
+                      { "w", "t[l, c, o]", BT_FLOAT32, 3, { 2, 5, 6 } } },
+          .text = "y: t[n, q in 4, o] = sum(c, s in l:"
+                  "    x[n, q + s + 7, c] * w[s, c, o] else 0)",
           .may_be_plain = 1 },
     };
     for (size_t i = 0; i < BT_COUNT(all); i++)
         check(&all[i]);
+}
+
+/* ---- without memory ---- */
+
+/* 0: something had no memory, and said so. */
+static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
+{
+    static const bt_op_input inputs[] = { { .name = "x", .type = "t[n, c, h, g]" },
+                                          { .name = "w", .type = "t[o, c, k, l]" },
+                                          { .name = "b", .type = "t[u, q]" },
+                                          { 0 } };
+    static const bt_op op = {
+        .name = "test.op",
+        .revision = 1,
+        .inputs = inputs,
+        .formula =
+            "y: t[n, o, i in 5, j in 5] = max(sum(c, r in k, s in l: x[n, c, 2*i + "
+            "r - 1, 2*j + s - 1] * w[o, c, r, s] else 0), 0);"
+            "z: t[o, u] = sum(q: w[o, q, 0, 0] * b[u, q]) + y[0, o, 0, 0]"
+    };
+    bt_arena *arena = bt_arena_create(registry);
+    bt_compute *compute = NULL;
+    bt_loops *loops;
+    const bt_type *args[3] = {
+        bt_type_tensor_of(store, BT_FLOAT32, 4, (const int64_t[]){ 1, 5, 10, 10 }),
+        bt_type_tensor_of(store, BT_FLOAT32, 4, (const int64_t[]){ 17, 5, 3, 3 }),
+        bt_type_tensor_of(store, BT_FLOAT32, 2, (const int64_t[]){ 40, 5 }),
+    };
+    const bt_type *hole = bt_type_tensor(store, bt_type_hole(store, BT_KIND_SHAPE),
+                                         bt_type_hole(store, BT_KIND_DTYPE));
+    bt_formula_call call = { .op = &op, .narg = 3, .args = args, .result = hole };
+    bt_status status = !arena || !args[0] || !args[1] || !args[2] || !hole
+                           ? bt_no_memory()
+                           : bt_compute_create(ctx, &call, &compute);
+    if (!status)
+        status = cpu_contract(ctx, arena, &(struct cpu_config){ CPU_ISA_PORTABLE, 2 },
+                              "test", compute->graph, NULL, &loops);
+    if (status)
+        assert_int_equal(status->code, BT_ERR_MEMORY);
+    bt_compute_destroy(compute);
+    if (arena)
+        bt_arena_destroy(arena);
+    return !status;
+}
+
+static int body(const bt_allocator *allocator)
+{
+    bt_registry *registry = failing_registry(allocator);
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    bt_store *store = registry ? bt_store_create(registry) : NULL;
+    int ok = ctx && store && schedule(registry, ctx, store);
+    bt_store_unref(store);
+    if (ctx)
+        bt_ctx_destroy(ctx);
+    if (registry)
+        bt_registry_unref(registry);
+    return ok;
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fail_each_allocation(body);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -423,5 +516,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_batches_and_einsum),
     cmocka_unit_test(test_convolutions_of_images),
     cmocka_unit_test(test_other_convolutions),
+    cmocka_unit_test(test_every_allocation_may_fail),
 };
 TEST_MAIN(tests)

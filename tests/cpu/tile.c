@@ -246,6 +246,74 @@ static void test_every_walk_is_the_sum_in_order(void **state)
     each_tile(check_walks);
 }
 
+/* ---- lines ---- */
+
+static void check_line(const struct cpu_tile *t, struct room *room, const int64_t *n,
+                       uint32_t *seed)
+{
+    const size_t nb = nbytes_of(t->c);
+    const int64_t rows = n[CPU_TILE_M], columns = n[CPU_TILE_N];
+    const int64_t last = n[CPU_TILE_K] * n[CPU_TILE_K1] * n[CPU_TILE_K2] - 1;
+    const int64_t extra = n[CPU_TILE_FLAGS] & CPU_TILE_PADDED ? t->nr / 2 - 1 : 0;
+    const int64_t c_nelem = (rows - 1) * n[CPU_TILE_C_ROW] + columns;
+    unsigned char *a =
+        place(&room->a, last < 0 ? 0 : along_k(n, CPU_TILE_A_K, last) + 1, nb);
+    unsigned char *b =
+        place(&room->b,
+              last < 0 ? 0
+                       : along_k(n, CPU_TILE_B_K, last) + (rows - 1) * n[CPU_LINE_B_ROW] +
+                             columns + extra,
+              nb);
+    unsigned char *c = place(&room->c, c_nelem, nb);
+    fill(a, room->a.end, t->a, seed);
+    fill(b, room->b.end, t->b, seed);
+    fill(c, room->c.end, t->c, seed);
+    memcpy(room->expected, c, (size_t)c_nelem * nb);
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < columns; j++) {
+            unsigned char *sum =
+                room->expected + (size_t)(i * n[CPU_TILE_C_ROW] + j) * nb;
+            if (!(n[CPU_TILE_FLAGS] & CPU_TILE_START))
+                memset(sum, 0, nb);
+            for (int64_t q = 0; q <= last; q++)
+                take(t, sum, a + (size_t)along_k(n, CPU_TILE_A_K, q) * nb,
+                     b + (size_t)(along_k(n, CPU_TILE_B_K, q) + i * n[CPU_LINE_B_ROW] +
+                                  j) *
+                             nb);
+        }
+    }
+    assert_int_equal(t->run_line((void *[]){ c, a, b }, n), 0);
+    if (memcmp(c, room->expected, (size_t)c_nelem * nb))
+        fail_msg("%s: %lld by %lld, flags %lld", t->line_name, (long long)rows,
+                 (long long)columns, (long long)n[CPU_TILE_FLAGS]);
+}
+
+static void check_lines(const struct cpu_tile *t, struct room *room)
+{
+    uint32_t seed = 11;
+    for (int64_t columns = 1; t->line_name && columns <= 100; columns++) {
+        int64_t n[CPU_TILE_NINT] = { 1 + draw(&seed, 3), columns, draw(&seed, 4) };
+        n[CPU_LINE_B_ROW] = draw(&seed, 2) ? columns : 2 * columns + 1;
+        n[CPU_TILE_A_K] = 1 + draw(&seed, 2);
+        n[CPU_TILE_B_K] = draw(&seed, 3);
+        n[CPU_TILE_C_ROW] = columns + draw(&seed, 3);
+        n[CPU_TILE_FLAGS] = draw(&seed, 4);
+        n[CPU_TILE_K1] = draw(&seed, 4);
+        n[CPU_TILE_A_K1] = n[CPU_TILE_K] * n[CPU_TILE_A_K];
+        n[CPU_TILE_B_K1] = columns + 2;
+        n[CPU_TILE_K2] = 1 + draw(&seed, 2);
+        n[CPU_TILE_A_K2] = n[CPU_TILE_K1] * n[CPU_TILE_A_K1];
+        n[CPU_TILE_B_K2] = 3 * columns;
+        check_line(t, room, n, &seed);
+    }
+}
+
+static void test_every_line_is_the_sum_in_order(void **state)
+{
+    (void)state;
+    each_tile(check_lines);
+}
+
 /* ---- blockings ---- */
 
 struct cut {
@@ -344,6 +412,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_size_is_the_sum_in_order),
     cmocka_unit_test(test_every_depth_is_the_sum_in_order),
     cmocka_unit_test(test_every_walk_is_the_sum_in_order),
+    cmocka_unit_test(test_every_line_is_the_sum_in_order),
     cmocka_unit_test(test_cuts_and_alignment_change_no_bit),
     cmocka_unit_test(test_each_set_finds_its_own_or_a_narrower),
 };

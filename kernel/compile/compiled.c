@@ -213,6 +213,11 @@ bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                              void *const *buffers)
 {
     const bt_compiled_code *row = &c->kernels[kernel];
-    return c->targets[row->target].target->launch(ctx, c->loaded[row->target],
-                                                  row->number, buffers);
+    const bt_target_use *use = &c->targets[row->target];
+    bt_status status =
+        use->target->launch(ctx, c->loaded[row->target], row->number, buffers);
+    return status && status->code != BT_ERR_CANCELLED
+               ? bt_note(ctx, status, NULL, 0, "in kernel %s of target %s", row->name,
+                         use->text)
+               : status;
 }

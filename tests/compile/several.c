@@ -166,6 +166,23 @@ static void test_what_cannot_be_is_an_error_that_names_the_target(void **state)
     bt_ctx_destroy(ctx);
 }
 
+static void test_a_launch_that_fails_names_the_kernel(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_tensor *x = numbers(ctx, 2, 3);
+    bt_compiled *c;
+    bt_object *y;
+    assert_ok(ctx, compile_text(ctx, program, "liar{fault=\"launch\"},reference", &c));
+    bt_status status = run_graph(ctx, c, x, &y);
+    assert_error(status, BT_ERR_RUNTIME, "launching broke");
+    assert_string_equal(status->note->message,
+                        "in kernel fused_negative of target liar{fault=\"launch\"}");
+    bt_compiled_unref(c);
+    bt_tensor_unref(x);
+    bt_ctx_destroy(ctx);
+}
+
 /* An attribute decides before the order does, by text or by name. */
 static void test_an_attribute_names_the_target(void **state)
 {
@@ -211,6 +228,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_who_takes_and_then_refuses_is_passed_over),
     cmocka_unit_test(test_a_refusal_ahead_of_time_is_one),
     cmocka_unit_test(test_what_cannot_be_is_an_error_that_names_the_target),
+    cmocka_unit_test(test_a_launch_that_fails_names_the_kernel),
     cmocka_unit_test(test_an_attribute_names_the_target),
 };
 TEST_MAIN(tests)

@@ -97,6 +97,29 @@ static void test_reports_beyond_the_limit_are_counted(void **state)
     assert_string_equal(bt_ctx_report(ctx, 0)->message, "no memory");
 }
 
+static void test_remarks_are_kept_apart_from_errors(void **state)
+{
+    (void)state;
+    bt_ctx_limits(ctx)->errors = 3;
+    bt_remark(ctx, BT_REMARK_NOTE, NULL);
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 0);
+    for (int i = 0; i < 5; i++)
+        bt_remark(ctx, BT_REMARK_DETAIL,
+                  bt_fail(ctx, BT_ERR_UNSUPPORTED, "detail %d", i));
+    bt_remark(ctx, BT_REMARK_NOTE, bt_fail(ctx, BT_ERR_UNSUPPORTED, "note"));
+    bt_remark(ctx, 7, bt_fail(ctx, BT_ERR_UNSUPPORTED, "of no level"));
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_DETAIL), 5);
+    assert_string_equal(bt_ctx_remark(ctx, BT_REMARK_DETAIL, 2)->message, "detail 2");
+    assert_null(bt_ctx_remark(ctx, BT_REMARK_DETAIL, 3));
+    assert_string_equal(bt_ctx_remark(ctx, BT_REMARK_NOTE, 0)->message, "note");
+    assert_null(bt_ctx_remark(ctx, 7, 0));
+    assert_int_equal(bt_ctx_nremark(ctx, 7), 0);
+    assert_int_equal(bt_ctx_nreport(ctx), 0);
+    bt_ctx_clear_diags(ctx);
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_DETAIL), 0);
+    assert_null(bt_ctx_remark(ctx, BT_REMARK_NOTE, 0));
+}
+
 static void test_codes_have_names(void **state)
 {
     (void)state;
@@ -316,6 +339,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_notes_are_added_to_a_copy),
     TEST(test_a_span_becomes_a_place),
     TEST(test_reports_beyond_the_limit_are_counted),
+    TEST(test_remarks_are_kept_apart_from_errors),
     TEST(test_codes_have_names),
     TEST(test_places_are_written_as_far_as_known),
     TEST(test_marks_stand_below_what_they_mean),

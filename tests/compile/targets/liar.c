@@ -133,6 +133,7 @@ static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
 struct loaded {
     bt_registry *registry;
     size_t nbytes;
+    int fails; /* to launch */
     int64_t n[];
 };
 
@@ -146,6 +147,7 @@ static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
         return bt_no_memory();
     l->registry = bt_ctx_registry(ctx);
     l->nbytes = sizeof(*l) + nbytes;
+    l->fails = has_fault(self, "launch");
     memcpy(l->n, code, nbytes);
     *out = l;
     return NULL;
@@ -162,7 +164,8 @@ static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const 
     const struct loaded *l = loaded;
     const float *x = buffers[0];
     float *y = buffers[1];
-    (void)ctx;
+    if (l->fails)
+        return bt_fail(ctx, BT_ERR_RUNTIME, "launching broke");
     for (int64_t i = 0; i < l->n[kernel]; i++)
         y[i] = -x[i];
     return NULL;

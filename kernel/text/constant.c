@@ -408,7 +408,7 @@ static int load_weights(bt__parser *p, const bt__token *token)
 {
     bt__module_draft *module = p->module;
     bt_file *file = NULL;
-    if (module->npz)
+    if (module->npz || module->given_weights)
         return 1;
     if (!module->weights || !module->folder)
         return bt__error_token(
@@ -436,13 +436,15 @@ static bt_tensor *find_weight(bt__parser *p, const char *name, const bt__token *
 {
     if (!load_weights(p, token))
         return NULL;
-    const bt_npz *npz = p->module->npz;
+    const bt__module_draft *module = p->module;
+    const bt_npz *npz = module->given_weights ? module->given_weights : module->npz;
     for (uint32_t i = 0; i < npz->len; i++) {
         if (strcmp(npz->at[i].name, name) == 0)
             return bt_tensor_ref(npz->at[i].tensor);
     }
     bt__error_token(p, BT_ERR_NAME, token, "%s holds no array named %s",
-                    p->module->weights, bt__token_show(p, token));
+                    module->weights ? module->weights : "what was given",
+                    bt__token_show(p, token));
     return NULL;
 }
 

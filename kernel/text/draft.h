@@ -156,7 +156,8 @@ struct bt__module_draft {
     bt__dict_entries attrs;
 
     const char *weights; /* file; NULL: none */
-    bt_npz *npz;
+    const bt_npz *given_weights; /* in place of the file; NULL: none */
+    bt_npz *npz;                 /* of the file, once read */
     bt_map data;               /* #[data]: name -> struct bt__data */
     bt_map tensors;            /* name -> bt_tensor, once read */
     const char *data_name;     /* of the constant that is read; NULL: none */

@@ -1,4 +1,5 @@
-/* Symbolic dims of a program's entry that the caller gives: "n=4". */
+/* Reading a text with what the caller gives besides: symbolic dims of its entry ("n=4"),
+ * weights. */
 #ifndef TEXT_GIVEN_DIMS_H
 #define TEXT_GIVEN_DIMS_H
 
@@ -26,5 +27,8 @@ bt_status bt__given_dims_read(bt_ctx *, bt_arena *, const char *const *texts,
 bt_status bt__parse_given(bt_ctx *, const char *file, const char *folder,
                           const char *text, size_t nbytes, const bt__given_dims *,
                           bt_module **out) BT_MUST_USE;
+/* bt_parse of a text that names weights, whose constants are those of the list. */
+bt_status bt__parse_weights(bt_ctx *, const char *file, const char *text, size_t nbytes,
+                            const bt_npz *weights, bt_module **out) BT_MUST_USE;
 
 #endif

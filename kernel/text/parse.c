@@ -200,17 +200,25 @@ static void deinit_module(bt_ctx *ctx, bt__module_draft *module)
     bt_module_builder_destroy(module->builder);
 }
 
+/* A text, and what its reader was given besides. */
+struct given_text {
+    const char *file, *folder, *text;
+    size_t nbytes;
+    const bt__given_dims *dims;
+    const bt_npz *weights;
+};
+
 static bt_status parse_into(bt_ctx *ctx, bt_store *store, bt_arena *arena,
-                            const char *file, const char *folder, const char *text,
-                            size_t nbytes, const bt__given_dims *given, bt_module **out)
+                            const struct given_text *t, bt_module **out)
 {
     bt__parser p;
     bt__module_draft module;
-    init_module(&module, arena, folder);
-    module.given = given;
-    BT_TRY(bt_store_add_source(ctx, store, file, text, nbytes, &module.source));
+    init_module(&module, arena, t->folder);
+    module.given = t->dims;
+    module.given_weights = t->weights;
+    BT_TRY(bt_store_add_source(ctx, store, t->file, t->text, t->nbytes, &module.source));
     BT_TRY(bt_module_builder_create(ctx, store, NULL, &module.builder));
-    bt__parser_init(&p, ctx, store, arena, file, text, (uint32_t)nbytes);
+    bt__parser_init(&p, ctx, store, arena, t->file, t->text, (uint32_t)t->nbytes);
     p.module = &module;
     p.fault_arena = bt_arena_create(bt_ctx_registry(ctx));
     if (p.fault_arena)
@@ -226,21 +234,29 @@ static bt_status parse_into(bt_ctx *ctx, bt_store *store, bt_arena *arena,
     return status;
 }
 
-static bt_status parse_text(bt_ctx *ctx, const char *file, const char *folder,
-                            const char *text, size_t nbytes, const bt__given_dims *given,
-                            bt_module **out)
+static bt_status parse_text(bt_ctx *ctx, const struct given_text *t, bt_module **out)
 {
     bt_registry *registry = bt_ctx_registry(ctx);
-    if (nbytes >= UINT32_MAX || nbytes > bt_ctx_limits(ctx)->bytes)
+    if (t->nbytes >= UINT32_MAX || t->nbytes > bt_ctx_limits(ctx)->bytes)
         return bt_fail(ctx, BT_ERR_LIMIT, "%s: %zu bytes of text are too many",
-                       file ? file : "text", nbytes);
+                       t->file ? t->file : "text", t->nbytes);
     bt_store *store = bt_store_create(registry);
     bt_arena *arena = bt_arena_create(registry);
-    bt_status status = store && arena ? parse_into(ctx, store, arena, file, folder, text,
-                                                   nbytes, given, out)
-                                      : bt_no_memory();
+    bt_status status =
+        store && arena ? parse_into(ctx, store, arena, t, out) : bt_no_memory();
     bt_arena_destroy(arena);
     bt_store_unref(store);
+    return status;
+}
+
+static bt_status parse_and_report(bt_ctx *ctx, const struct given_text *t,
+                                  bt_module **out)
+{
+    uint32_t nreport = bt_ctx_nreport(ctx);
+    bt_status status = parse_text(ctx, t, out);
+    // Errors of the text are reported where they are found; this one was of another kind.
+    if (status && bt_ctx_nreport(ctx) == nreport)
+        bt_report(ctx, status);
     return status;
 }
 
@@ -248,13 +264,21 @@ bt_status bt__parse_given(bt_ctx *ctx, const char *file, const char *folder,
                           const char *text, size_t nbytes, const bt__given_dims *given,
                           bt_module **out)
 {
-    uint32_t nreport = bt_ctx_nreport(ctx);
-    bt_status status = parse_text(ctx, file, folder, text, nbytes,
-                                  given && given->n ? given : NULL, out);
-    // Errors of the text are reported where they are found; this one was of another kind.
-    if (status && bt_ctx_nreport(ctx) == nreport)
-        bt_report(ctx, status);
-    return status;
+    const struct given_text t = { .file = file,
+                                  .folder = folder,
+                                  .text = text,
+                                  .nbytes = nbytes,
+                                  .dims = given && given->n ? given : NULL };
+    return parse_and_report(ctx, &t, out);
+}
+
+bt_status bt__parse_weights(bt_ctx *ctx, const char *file, const char *text,
+                            size_t nbytes, const bt_npz *weights, bt_module **out)
+{
+    const struct given_text t = {
+        .file = file, .text = text, .nbytes = nbytes, .weights = weights
+    };
+    return parse_and_report(ctx, &t, out);
 }
 
 bt_status bt_parse(bt_ctx *ctx, const char *file, const char *folder, const char *text,

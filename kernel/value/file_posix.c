@@ -12,6 +12,7 @@
 #include <baton/value.h>
 
 #include "base/ctx.h"
+#include "value/file.h"
 
 enum {
     MAP_FROM_NBYTES = 1 << 20, /* smaller files are read */
@@ -267,7 +268,13 @@ bt_status bt_file_read_beneath(bt_ctx *ctx, const char *folder, const char *name
 
 /* ---- writing ---- */
 
-static int write_all(int fd, const char *bytes, size_t nbytes)
+/* What is to be written. */
+struct content {
+    uint32_t npart;
+    const bt__file_part *parts;
+};
+
+static int write_part(int fd, const char *bytes, size_t nbytes)
 {
     while (nbytes) {
         ssize_t n = write(fd, bytes, nbytes < WRITE_NBYTES ? nbytes : WRITE_NBYTES);
@@ -277,6 +284,15 @@ static int write_all(int fd, const char *bytes, size_t nbytes)
             return 0;
         bytes += n;
         nbytes -= (size_t)n;
+    }
+    return 1;
+}
+
+static int write_all(int fd, const struct content *content)
+{
+    for (uint32_t i = 0; i < content->npart; i++) {
+        if (!write_part(fd, content->parts[i].bytes, content->parts[i].nbytes))
+            return 0;
     }
     return 1;
 }
@@ -311,10 +327,10 @@ static void sync_folder(bt_arena *arena, const char *path)
 
 /* Fills the temporary file and puts it in the path's place; closes fd. */
 static bt_status replace(bt_ctx *ctx, int fd, const char *temporary, const char *path,
-                         const char *bytes, size_t nbytes)
+                         const struct content *content)
 {
     struct stat old;
-    int done = write_all(fd, bytes, nbytes) &&
+    int done = write_all(fd, content) &&
                (stat(path, &old) != 0 || fchmod(fd, old.st_mode & 0777) == 0) &&
                fsync(fd) == 0;
     bt_status status = done ? NULL : fail_errno(ctx, path, "cannot be written");
@@ -327,8 +343,8 @@ static bt_status replace(bt_ctx *ctx, int fd, const char *temporary, const char 
     return status;
 }
 
-static bt_status write_regular(bt_ctx *ctx, const char *path, const char *bytes,
-                               size_t nbytes)
+static bt_status write_regular(bt_ctx *ctx, const char *path,
+                               const struct content *content)
 {
     for (uint32_t i = 0; i < NTEMPORARY; i++) {
         const char *temporary = temporary_name(ctx->scratch, path, i);
@@ -340,7 +356,7 @@ static bt_status write_regular(bt_ctx *ctx, const char *path, const char *bytes,
             continue;
         if (fd < 0)
             return fail_errno(ctx, path, "cannot be written");
-        BT_TRY(replace(ctx, fd, temporary, path, bytes, nbytes));
+        BT_TRY(replace(ctx, fd, temporary, path, content));
         sync_folder(ctx->scratch, path);
         return NULL;
     }
@@ -348,27 +364,34 @@ static bt_status write_regular(bt_ctx *ctx, const char *path, const char *bytes,
                          "cannot be written: its folder is full of temporary files");
 }
 
-static bt_status write_special(bt_ctx *ctx, const char *path, const char *bytes,
-                               size_t nbytes)
+static bt_status write_special(bt_ctx *ctx, const char *path,
+                               const struct content *content)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    int done = fd >= 0 && write_all(fd, bytes, nbytes);
+    int done = fd >= 0 && write_all(fd, content);
     bt_status status = done ? NULL : fail_errno(ctx, path, "cannot be written");
     if (fd >= 0 && close(fd) != 0 && !status)
         status = fail_errno(ctx, path, "cannot be written");
     return status;
 }
 
-bt_status bt_file_write(bt_ctx *ctx, const char *path, const void *bytes, size_t nbytes)
+bt_status bt__file_write_parts(bt_ctx *ctx, const char *path, uint32_t npart,
+                               const bt__file_part *parts)
 {
+    const struct content content = { npart, parts };
     struct stat old;
     int exists = stat(path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode))
         return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = path }, "is a folder");
     if (exists && !S_ISREG(old.st_mode))
-        return write_special(ctx, path, bytes, nbytes);
+        return write_special(ctx, path, &content);
     const void *mark = bt_arena_mark(ctx->scratch);
-    bt_status status = write_regular(ctx, path, bytes, nbytes);
+    bt_status status = write_regular(ctx, path, &content);
     bt_arena_release(ctx->scratch, mark);
     return status;
+}
+
+bt_status bt_file_write(bt_ctx *ctx, const char *path, const void *bytes, size_t nbytes)
+{
+    return bt__file_write_parts(ctx, path, 1, &(bt__file_part){ bytes, nbytes });
 }

@@ -1,0 +1,40 @@
+/* CRC-32C against published values, and its two ways against each other. */
+#include "test.h"
+
+#include "base/crc32c.h"
+
+/* RFC 3720, section B.4. */
+static void test_published_values(void **state)
+{
+    (void)state;
+    unsigned char bytes[32] = { 0 };
+    assert_int_equal(bt__crc32c(0, "123456789", 9), 0xe3069283u);
+    assert_int_equal(bt__crc32c(0, bytes, 32), 0x8a9136aau);
+    memset(bytes, 0xff, sizeof(bytes));
+    assert_int_equal(bt__crc32c(0, bytes, 32), 0x62a8ab43u);
+    for (unsigned char i = 0; i < 32; i++)
+        bytes[i] = i;
+    assert_int_equal(bt__crc32c(0, bytes, 32), 0x46dd794eu);
+    assert_int_equal(bt__crc32c_tables(0, bytes, 32), 0x46dd794eu);
+    assert_int_equal(bt__crc32c(0, bytes, 0), 0);
+}
+
+static void test_both_ways_agree_at_any_length_and_cut(void **state)
+{
+    (void)state;
+    unsigned char bytes[80];
+    for (unsigned i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(i * 37 + 11);
+    for (size_t n = 0; n < sizeof(bytes) - 8; n++) {
+        uint32_t whole = bt__crc32c_tables(0, bytes + n % 8, n);
+        assert_int_equal(bt__crc32c(0, bytes + n % 8, n), whole);
+        uint32_t first = bt__crc32c(0, bytes + n % 8, n / 3);
+        assert_int_equal(bt__crc32c(first, bytes + n % 8 + n / 3, n - n / 3), whole);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_published_values),
+    cmocka_unit_test(test_both_ways_agree_at_any_length_and_cut),
+};
+TEST_MAIN(tests)

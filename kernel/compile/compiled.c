@@ -4,6 +4,7 @@
 #include <baton/op.h>
 #include <baton/pass.h>
 
+#include "compile/compiled.h"
 #include "compile/pack_constants.h"
 
 static bt_status plan(bt_ctx *ctx, bt_module **module)
@@ -23,24 +24,54 @@ static bt_status plan(bt_ctx *ctx, bt_module **module)
 /* ---- code ---- */
 
 bt_status bt__make_code(struct bt__kernels *k, uint32_t target, uint32_t n,
-                        const bt_kernel *const *kernels, void **loaded)
+                        const bt_kernel *const *kernels, bt_text *code, void **loaded)
 {
     const bt_target_use *use = &k->targets[target];
-    bt_text code;
-    bt_text_init(&code, k->arena);
-    bt_status status = use->target->compile(k->ctx, use->instance, n, kernels, &code);
-    if (!status && code.failed)
+    bt_text_init(code, k->arena);
+    bt_status status = use->target->compile(k->ctx, use->instance, n, kernels, code);
+    if (!status && code->failed)
         return bt_no_memory();
     if (!status)
-        status = use->target->load(k->ctx, use->instance, code.at, code.len, loaded);
+        status = use->target->load(k->ctx, use->instance, code->at, code->len, loaded);
     if (status && status->code == BT_ERR_UNSUPPORTED && target + 1 < k->ntarget)
         k->refusing = target + 1;
     return status;
 }
 
+bt_status bt__compiled_take(bt_compiled *c, uint32_t target, const void *code,
+                            size_t nbytes, const char *compatibility, void *loaded)
+{
+    // first of all: whoever drops the module then drops this too
+    c->loaded[target] = loaded;
+    bt_target_code *row = &c->codes[target];
+    char *bytes = bt_arena_alloc(c->arena, nbytes, 1);
+    if (!bytes)
+        return bt_no_memory();
+    if (nbytes)
+        memcpy(bytes, code, nbytes);
+    row->bytes = bytes;
+    row->nbytes = nbytes;
+    return bt__compiled_text(c, compatibility, &row->compatibility);
+}
+
+static bt_status state_compatibility(bt_ctx *ctx, const bt_target_use *use, bt_text *out)
+{
+    if (use->target->compatibility)
+        BT_TRY(use->target->compatibility(ctx, use->instance, out));
+    return bt_text_get(out) ? NULL : bt_no_memory();
+}
+
+/* ---- lists ---- */
+
 static const char *copy(bt_arena *arena, const char *text)
 {
     return bt_arena_text(arena, text, strlen(text));
+}
+
+bt_status bt__compiled_text(bt_compiled *c, const char *text, const char **out)
+{
+    *out = copy(c->arena, text);
+    return *out ? NULL : bt_no_memory();
 }
 
 static bt_status list_funcs(bt_compiled *c, const struct bt__kernels *k, bt_map *numbers)
@@ -69,6 +100,8 @@ static bt_status load_target(bt_compiled *c, struct bt__kernels *k, uint32_t tar
 {
     const bt_kernel **own = BT_NEWS(k->arena, const bt_kernel *, k->kernels.len);
     uint32_t n = 0;
+    bt_text code, compatibility;
+    void *loaded;
     if (!own)
         return bt_no_memory();
     for (uint32_t i = 0; i < k->kernels.len; i++) {
@@ -78,16 +111,21 @@ static bt_status load_target(bt_compiled *c, struct bt__kernels *k, uint32_t tar
         rows[i].number = n;
         own[n++] = k->kernels.at[i];
     }
-    return n ? bt__make_code(k, target, n, own, &c->loaded[target]) : NULL;
+    if (!n)
+        return NULL;
+    bt_text_init(&compatibility, k->arena);
+    BT_TRY(state_compatibility(k->ctx, &c->targets[target], &compatibility));
+    BT_TRY(bt__make_code(k, target, n, own, &code, &loaded));
+    return bt__compiled_take(c, target, code.at, code.len, bt_text_get(&compatibility),
+                             loaded);
 }
 
 static bt_status load(bt_compiled *c, struct bt__kernels *k)
 {
     bt_map numbers;
     bt_compiled_code *rows = BT_NEWS(c->arena, bt_compiled_code, k->kernels.len);
-    c->loaded = BT_NEWS(c->arena, void *, c->ntarget);
     bt_map_init(&numbers, k->arena, 0);
-    if (!rows || !c->loaded)
+    if (!rows)
         return bt_no_memory();
     BT_TRY(list_funcs(c, k, &numbers));
     for (uint32_t i = 0; i < k->kernels.len; i++) {
@@ -111,22 +149,39 @@ static void unload(bt_compiled *c)
     for (uint32_t i = 0; c->loaded && i < c->ntarget; i++) {
         if (c->loaded[i])
             c->targets[i].target->unload(c->loaded[i]);
+        c->loaded[i] = NULL;
+        c->codes[i] = (bt_target_code){ .compatibility = "" };
     }
-    c->loaded = NULL;
     bt_module_unref(c->module);
     c->module = NULL;
 }
 
+/* Plugins that are open have had a hand in it, or may have had. */
+static bt_status state_provenance(bt_ctx *ctx, bt_compiled *c)
+{
+    bt_text text;
+    bt_text_init(&text, c->arena);
+    bt_text_addf(&text, "baton %s\n", bt_version());
+    for (uint32_t i = 0; i < bt_plugins_len(ctx); i++) {
+        const bt_plugin_handle *plugin = bt_plugins_at(ctx, i);
+        if (bt_plugin_state(plugin) == BT_PLUGIN_OPEN)
+            bt_text_addf(&text, "plugin %s %s\n", bt_plugin_id(plugin),
+                         bt_plugin_version(plugin));
+    }
+    c->provenance = bt_text_get(&text);
+    return c->provenance ? NULL : bt_no_memory();
+}
+
 static bt_status try_compile(bt_compiled *c, struct bt__kernels *k,
-                             const bt_module *module, const char *entry_name)
+                             const bt_module *module)
 {
     const bt_global *entry;
-    BT_TRY(bt_module_entry(k->ctx, module, entry_name, &entry));
+    BT_TRY(bt_module_entry(k->ctx, module, c->entry, &entry));
     BT_TRY(bt__lower_entry(k, module, entry, &c->module));
-    BT_TRY(bt_module_entry(k->ctx, c->module, entry_name, &entry));
+    BT_TRY(bt_module_entry(k->ctx, c->module, c->entry, &entry));
     BT_TRY(bt__pack_constants(k, entry, &c->module));
     BT_TRY(plan(k->ctx, &c->module));
-    BT_TRY(bt_module_entry(k->ctx, c->module, entry_name, &entry));
+    BT_TRY(bt_module_entry(k->ctx, c->module, c->entry, &entry));
     BT_TRY(bt_plan_check(k->ctx, entry->func));
     return load(c, k);
 }
@@ -134,10 +189,8 @@ static bt_status try_compile(bt_compiled *c, struct bt__kernels *k,
 /* A target that makes no code of what it had taken is not asked again: all is done anew
  * without it, at most once for each target. */
 static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
-                         const bt_module *module, const char *entry_name,
-                         const char *targets)
+                         const bt_module *module)
 {
-    BT_TRY(bt_targets_open(ctx, c->arena, targets, &c->ntarget, &c->targets));
     uint8_t *refused = BT_NEWS(arena, uint8_t, c->ntarget);
     if (!refused)
         return bt_no_memory();
@@ -148,8 +201,10 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
                                  .targets = c->targets,
                                  .refused = refused };
         bt_map_init(&k.primitives, arena, 0);
-        bt_status status = try_compile(c, &k, module, entry_name);
-        if (!status || !k.refusing)
+        bt_status status = try_compile(c, &k, module);
+        if (!status)
+            return state_provenance(ctx, c);
+        if (!k.refusing)
             return status;
         refused[k.refusing - 1] = 1;
         bt_remark(ctx, BT_REMARK_NOTE,
@@ -161,19 +216,49 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
     }
 }
 
-bt_status bt_compile(bt_ctx *ctx, const bt_module *fused, const char *entry,
-                     const char *targets, bt_compiled **out)
+static bt_status open_targets(bt_ctx *ctx, bt_compiled *c, const char *targets)
+{
+    BT_TRY(bt_targets_open(ctx, c->arena, targets, &c->ntarget, &c->targets));
+    c->codes = BT_NEWS(c->arena, bt_target_code, c->ntarget);
+    if (!c->codes)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < c->ntarget; i++)
+        c->codes[i].compatibility = "";
+    c->loaded = BT_NEWS(c->arena, void *, c->ntarget);
+    return c->loaded ? NULL : bt_no_memory();
+}
+
+bt_status bt__compiled_create(bt_ctx *ctx, const char *targets, bt_compiled **out)
 {
     bt_registry *registry = bt_ctx_registry(ctx);
-    bt_arena *own = bt_arena_create(registry), *arena = bt_arena_create(registry);
-    bt_compiled *c = own ? BT_NEW(own, bt_compiled) : NULL;
-    if (!c || !arena) {
-        bt_arena_destroy(own);
+    bt_arena *arena = bt_arena_create(registry);
+    bt_compiled *c = arena ? BT_NEW(arena, bt_compiled) : NULL;
+    if (!c) {
         bt_arena_destroy(arena);
         return bt_no_memory();
     }
-    *c = (bt_compiled){ .nref = 1, .registry = bt_registry_ref(registry), .arena = own };
-    bt_status status = compile(ctx, c, arena, fused, entry, targets);
+    *c =
+        (bt_compiled){ .nref = 1, .registry = bt_registry_ref(registry), .arena = arena };
+    bt_status status = open_targets(ctx, c, targets);
+    if (status)
+        bt_compiled_unref(c);
+    else
+        *out = c;
+    return status;
+}
+
+bt_status bt_compile(bt_ctx *ctx, const bt_module *fused, const char *entry_name,
+                     const char *targets, bt_compiled **out)
+{
+    const bt_global *entry;
+    bt_compiled *c;
+    BT_TRY(bt_module_entry(ctx, fused, entry_name, &entry));
+    BT_TRY(bt__compiled_create(ctx, targets, &c));
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_status status =
+        arena ? bt__compiled_text(c, entry->name, &c->entry) : bt_no_memory();
+    if (!status)
+        status = compile(ctx, c, arena, fused);
     bt_arena_destroy(arena);
     if (status)
         bt_compiled_unref(c);

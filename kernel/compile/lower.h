@@ -48,10 +48,11 @@ bt_status bt__lower_entry(struct bt__kernels *, const bt_module *, const bt_glob
 bt_status bt__place(struct bt__kernels *, const bt_global *,
                     const struct bt__primitive **out) BT_MUST_USE;
 
-/* Has a target make code of some kernels and load it. Where it refuses and others could
- * take them, `refusing` is set. */
+/* Has a target make code of some kernels, in the kernels' arena, and load it. Where it
+ * refuses and others could take them, `refusing` is set. */
 bt_status bt__make_code(struct bt__kernels *, uint32_t target, uint32_t n,
-                        const bt_kernel *const *, void **loaded) BT_MUST_USE;
+                        const bt_kernel *const *, bt_text *code,
+                        void **loaded) BT_MUST_USE;
 
 /* Whether a function of one tensor gives that tensor's elements, all and in their order:
  * then it needs no kernel. */

@@ -275,9 +275,10 @@ static bt_status run_all(struct packer *p)
 {
     for (uint32_t i = 0; i < p->kernels->ntarget; i++) {
         struct code *code = &p->codes[i];
+        bt_text bytes;
         if (code->kernels.len)
             BT_TRY(bt__make_code(p->kernels, i, code->kernels.len, code->kernels.at,
-                                 &code->loaded));
+                                 &bytes, &code->loaded));
     }
     for (uint32_t i = 0; i < p->launches.len; i++)
         BT_TRY(run_launch(p, &p->launches.at[i]));

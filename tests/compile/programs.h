@@ -38,7 +38,7 @@ static inline bt_status fuse(bt_ctx *ctx, const bt_module *module, bt_module **o
 static inline bt_status compile_text(bt_ctx *ctx, const char *body, const char *target,
                                      bt_compiled **out)
 {
-    static char text[1 << 16];
+    static char text[1 << 17];
     bt_module *parsed, *typed, *fused;
     snprintf(text, sizeof(text), "#[version = \"baton 0.1\"]\n%s\n", body);
     BT_TRY(bt_parse(ctx, "test", NULL, text, strlen(text), &parsed));

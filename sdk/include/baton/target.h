@@ -113,6 +113,12 @@ typedef struct bt_target {
     double (*peak)(void *self, uint32_t nthread);
     /* optional: how loaded code runs, for people: a line for each thing to know. */
     void (*describe)(void *loaded, bt_text *out);
+    /* optional: what code of this instance needs of a machine, in a line that is kept
+     * with it: "x86-64 avx512". Where code is loaded from an artifact, `accepts` answers
+     * to that line: NULL, or why not (BT_ERR_UNSUPPORTED); without it the line must be
+     * what this instance would write. */
+    bt_status (*compatibility)(bt_ctx *, void *self, bt_text *out);
+    bt_status (*accepts)(bt_ctx *, void *self, const char *compatibility);
 } bt_target;
 #define BT_TARGETS(array)                            \
     {                                                \
@@ -153,6 +159,13 @@ typedef struct bt_compiled_code {
     uint32_t number; /* ... and its number there: launch's */
 } bt_compiled_code;
 
+/* What a target wrote for its kernels of a module. */
+typedef struct bt_target_code {
+    const void *bytes; /* NULL: it has no kernels there */
+    size_t nbytes;
+    const char *compatibility; /* what it needs of a machine; "": not stated */
+} bt_target_code;
+
 /* A primitive function of a compiled module. */
 typedef struct bt_compiled_func {
     const char *name;
@@ -174,6 +187,9 @@ typedef struct bt_compiled {
     uint32_t nfunc;
     const bt_compiled_func *funcs; /* in order of their first call */
     bt_arena *arena;
+    bt_target_code *codes;  /* by target */
+    const char *entry;      /* the function that was compiled */
+    const char *provenance; /* who made it, as lines; see <baton/artifact.h> */
 } bt_compiled;
 
 /* Lowers `entry` of a fused module (pass fuse-ops), plans its memory and loads its

@@ -6,10 +6,12 @@
  *     copy     temp 0     -> temp 1   (steps=2)
  *     dense    x, temp    -> y [m, n]
  *
- * Its code is a line of text for each kernel.
+ * Its code is a line of text for each kernel. The machine is what PANELS_MACHINE says.
+ * panels.new runs what older machines run.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <baton/op.h>
@@ -17,7 +19,7 @@
 
 struct options {
     int64_t steps, slack;
-    const char *fault, *machine;
+    const char *fault;
 };
 static const bt_attr options[] = {
     BT_ATTR_RANGE(struct options, steps, INT, "1", 0, 2,
@@ -25,7 +27,6 @@ static const bt_attr options[] = {
     BT_ATTR_RANGE(struct options, slack, INT, "0", 0, INT64_MAX,
                   "bytes at the end of a panel that nobody needs"),
     BT_ATTR(struct options, fault, STRING, "", "the kernel that fails"),
-    BT_ATTR(struct options, machine, STRING, "", "what its code needs, and it has"),
     { 0 },
 };
 
@@ -34,7 +35,7 @@ enum { COLUMNS = 16, TEXT_NBYTES = 64 };
 struct instance {
     bt_registry *registry;
     int64_t steps, slack;
-    char fault[TEXT_NBYTES], machine[TEXT_NBYTES];
+    char fault[TEXT_NBYTES];
 };
 
 struct shape {
@@ -60,7 +61,6 @@ static bt_status open(bt_ctx *ctx, const void *given, void **self)
     i->steps = o->steps;
     i->slack = o->slack;
     snprintf(i->fault, sizeof(i->fault), "%s", o->fault);
-    snprintf(i->machine, sizeof(i->machine), "%s", o->machine);
     *self = i;
     return NULL;
 }
@@ -251,6 +251,24 @@ static bt_status launch(bt_ctx *ctx, void *opaque, uint32_t kernel, void *const 
     return NULL;
 }
 
+static bt_status state_machine(bt_ctx *ctx, void *self, bt_text *out)
+{
+    (void)ctx, (void)self;
+    const char *machine = getenv("PANELS_MACHINE");
+    bt_text_addf(out, "%s", machine ? machine : "");
+    return NULL;
+}
+
+static bt_status accepts(bt_ctx *ctx, void *self, const char *compatibility)
+{
+    (void)self;
+    const char *machine = getenv("PANELS_MACHINE");
+    if (machine && strcmp(compatibility, machine) <= 0)
+        return NULL;
+    return bt_fail(ctx, BT_ERR_UNSUPPORTED, "panels.new: %s is above %s", compatibility,
+                   machine ? machine : "nothing");
+}
+
 static const bt_target targets[] = {
     {
         .name = "panels",
@@ -265,6 +283,23 @@ static const bt_target targets[] = {
         .load = load,
         .unload = unload,
         .launch = launch,
+        .compatibility = state_machine,
+    },
+    {
+        .name = "panels.new",
+        .doc = "Dense layers on packed weights.",
+        .options = options,
+        .options_nbytes = sizeof(struct options),
+        .open = open,
+        .close = close,
+        .supports = supports,
+        .lower = lower,
+        .compile = compile,
+        .load = load,
+        .unload = unload,
+        .launch = launch,
+        .compatibility = state_machine,
+        .accepts = accepts,
     },
     { 0 },
 };

@@ -1,0 +1,244 @@
+/* From the sections of an artifact to a planned module, and to a compiled one. */
+#include "compile/artifact.h"
+
+#include <string.h>
+
+#include "compile/compiled.h"
+#include "text/given_dims.h"
+
+struct artifact {
+    bt_artifact base;
+    bt_ctx *ctx;     /* while it is read */
+    bt_arena *arena; /* the artifact itself too */
+    bt_tensor *bytes;
+    struct bt__section sections[BT__SECTION_COUNT];
+};
+
+static bt_status fail(const struct artifact *a, uint32_t section, const char *why)
+{
+    return bt_fail_place(a->ctx, BT_ERR_FORMAT, &(bt_place){ .file = a->base.path },
+                         "section %s is damaged: %s", bt__section_name(section), why);
+}
+
+/* ---- the program ---- */
+
+/* Types are stated in the text and checked here. */
+static bt_status parse_program(struct artifact *a, const bt_npz *constants)
+{
+    const struct bt__section *text = &a->sections[BT__SECTION_PROGRAM];
+    bt_module *parsed;
+    bt_text name;
+    bt_text_init(&name, a->arena);
+    bt_text_addf(&name, "%s:program", a->base.path);
+    if (!bt_text_get(&name))
+        return bt_no_memory();
+    BT_TRY(bt__parse_weights(a->ctx, bt_text_get(&name), text->at, text->nbytes,
+                             constants, &parsed));
+    bt_status status = bt_infer(a->ctx, parsed, &a->base.module);
+    bt_module_unref(parsed);
+    return status;
+}
+
+static bt_status check_program(struct artifact *a)
+{
+    const bt_global *entry;
+    bt_map kernels;
+    bt_map_init(&kernels, a->arena, 1);
+    for (uint32_t i = 0; i < a->base.nkernel; i++) {
+        if (!bt_map_put(&kernels, a->base.kernels[i].name, a))
+            return bt_no_memory();
+    }
+    BT_TRY(bt_module_entry(a->ctx, a->base.module, a->base.entry, &entry));
+    if (entry->kind != BT_GLOBAL_FUNC || entry->func->nvar)
+        return fail(a, BT__SECTION_PROGRAM, "its entry is no function of known dims");
+    return bt__planned_check(a->ctx, entry->func, &kernels);
+}
+
+static bt_status read_program(struct artifact *a)
+{
+    bt_npz *constants;
+    BT_TRY(bt__artifact_tensors(a->ctx, a->base.path, a->bytes,
+                                &a->sections[BT__SECTION_TENSORS],
+                                &a->sections[BT__SECTION_CONSTANTS], &constants));
+    a->base.nconstant = constants->len;
+    bt_status status = parse_program(a, constants);
+    bt_npz_destroy(a->ctx, constants);
+    return status ? status : check_program(a);
+}
+
+static bt_status read_sections(struct artifact *a)
+{
+    const struct bt__artifact_row *rows;
+    bt_artifact_section *shown;
+    BT_TRY(bt__artifact_sections(a->ctx, a->base.path, a->bytes, a->sections, &rows,
+                                 &a->base.nsection));
+    shown = BT_NEWS(a->arena, bt_artifact_section, a->base.nsection);
+    if (!shown)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < a->base.nsection; i++)
+        shown[i] = (bt_artifact_section){ bt__section_name(rows[i].kind), rows[i].offset,
+                                          rows[i].nbytes, rows[i].checksum };
+    a->base.sections = shown;
+    return NULL;
+}
+
+static bt_status read_all(struct artifact *a, const char *path)
+{
+    a->base.path = bt_arena_text(a->arena, path, strlen(path));
+    if (!a->base.path)
+        return bt_no_memory();
+    BT_TRY(read_sections(a));
+    BT_TRY(bt__artifact_lists(a->ctx, a->arena, a->sections, &a->base));
+    return read_program(a);
+}
+
+bt_status bt__artifact_read_bytes(bt_ctx *ctx, const char *path, const bt_tensor *bytes,
+                                  bt_artifact **out)
+{
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    struct artifact *a = arena ? BT_NEW(arena, struct artifact) : NULL;
+    if (!a) {
+        bt_arena_destroy(arena);
+        return bt_no_memory();
+    }
+    a->ctx = ctx;
+    a->arena = arena;
+    a->bytes = bt_tensor_ref(bytes);
+    a->base.nbytes = bt_tensor_nbytes(bytes);
+    bt_status status = read_all(a, path);
+    if (status)
+        bt_artifact_close(&a->base);
+    else
+        *out = &a->base;
+    return status;
+}
+
+bt_status bt_artifact_read(bt_ctx *ctx, const char *path, bt_artifact **out)
+{
+    bt_tensor *bytes;
+    BT_TRY(bt__artifact_map(ctx, path, &bytes));
+    bt_status status = bt__artifact_read_bytes(ctx, path, bytes, out);
+    bt_tensor_unref(bytes);
+    return status;
+}
+
+void bt_artifact_close(bt_artifact *artifact)
+{
+    struct artifact *a = (struct artifact *)(void *)artifact;
+    if (!a)
+        return;
+    bt_module_unref(a->base.module);
+    bt_tensor_unref(a->bytes);
+    bt_arena_destroy(a->arena);
+}
+
+/* ---- loading ---- */
+
+/* Whether a target has what its code needs. */
+static bt_status check_machine(bt_ctx *ctx, const bt_artifact *a, uint32_t i,
+                               const bt_compiled *c)
+{
+    const bt_target_use *use = &c->targets[i];
+    const char *needed = a->targets[i].compatibility;
+    bt_text own;
+    bt_text_init(&own, c->arena);
+    if (!*needed)
+        return NULL;
+    if (use->target->accepts)
+        return use->target->accepts(ctx, use->instance, needed);
+    if (use->target->compatibility)
+        BT_TRY(use->target->compatibility(ctx, use->instance, &own));
+    if (!bt_text_get(&own))
+        return bt_no_memory();
+    return strcmp(needed, bt_text_get(&own)) == 0
+               ? NULL
+               : bt_fail_place(ctx, BT_ERR_UNSUPPORTED, &(bt_place){ .file = a->path },
+                               "its code needs \"%s\", and target %s offers \"%s\" here: "
+                               "compile it anew",
+                               needed, use->text, bt_text_get(&own));
+}
+
+static int has_kernels(const bt_artifact *a, uint32_t target)
+{
+    for (uint32_t i = 0; i < a->nkernel; i++) {
+        if (a->kernels[i].target == target)
+            return 1;
+    }
+    return 0;
+}
+
+static bt_status load_code(bt_ctx *ctx, const struct artifact *a, bt_compiled *c)
+{
+    const char *code = a->sections[BT__SECTION_CODE].at;
+    uint64_t offset = 0;
+    for (uint32_t i = 0; i < c->ntarget; i++) {
+        const bt_artifact_target *t = &a->base.targets[i];
+        void *loaded;
+        offset = bt__artifact_aligned(offset);
+        if (has_kernels(&a->base, i)) {
+            BT_TRY(check_machine(ctx, &a->base, i, c));
+            BT_TRY(c->targets[i].target->load(ctx, c->targets[i].instance, code + offset,
+                                              (size_t)t->code_nbytes, &loaded));
+            BT_TRY(bt__compiled_take(c, i, code + offset, (size_t)t->code_nbytes,
+                                     t->compatibility, loaded));
+        }
+        offset += t->code_nbytes;
+    }
+    return NULL;
+}
+
+static bt_status copy_lists(const bt_artifact *a, bt_compiled *c)
+{
+    bt_compiled_func *funcs = BT_NEWS(c->arena, bt_compiled_func, a->nfunc);
+    bt_compiled_code *kernels = BT_NEWS(c->arena, bt_compiled_code, a->nkernel);
+    if (!funcs || !kernels)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < a->nfunc; i++) {
+        funcs[i] = a->funcs[i];
+        BT_TRY(bt__compiled_text(c, a->funcs[i].name, &funcs[i].name));
+        BT_TRY(bt__compiled_text(c, a->funcs[i].why, &funcs[i].why));
+    }
+    for (uint32_t i = 0; i < a->nkernel; i++) {
+        kernels[i] = a->kernels[i];
+        BT_TRY(bt__compiled_text(c, a->kernels[i].name, &kernels[i].name));
+    }
+    c->nfunc = a->nfunc;
+    c->funcs = funcs;
+    c->nkernel = a->nkernel;
+    c->kernels = kernels;
+    BT_TRY(bt__compiled_text(c, a->entry, &c->entry));
+    return bt__compiled_text(c, a->provenance, &c->provenance);
+}
+
+static bt_status load(bt_ctx *ctx, const bt_artifact *base, bt_compiled *c)
+{
+    const struct artifact *a = (const struct artifact *)(const void *)base;
+    if (c->ntarget != base->ntarget)
+        return bt_fail_place(ctx, BT_ERR_FORMAT, &(bt_place){ .file = base->path },
+                             "section targets is damaged: a list in place of one target");
+    BT_TRY(copy_lists(base, c));
+    c->module = bt_module_ref(base->module);
+    return load_code(ctx, a, c);
+}
+
+bt_status bt_artifact_load(bt_ctx *ctx, const bt_artifact *artifact, bt_compiled **out)
+{
+    bt_compiled *c;
+    bt_text list;
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_text_init(&list, scratch);
+    for (uint32_t i = 0; i < artifact->ntarget; i++)
+        bt_text_addf(&list, "%s%s", i ? ", " : "", artifact->targets[i].text);
+    bt_status status = bt_text_get(&list)
+                           ? bt__compiled_create(ctx, bt_text_get(&list), &c)
+                           : bt_no_memory();
+    bt_arena_release(scratch, mark);
+    BT_TRY(status);
+    status = load(ctx, artifact, c);
+    if (status)
+        bt_compiled_unref(c);
+    else
+        *out = c;
+    return status;
+}

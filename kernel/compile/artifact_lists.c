@@ -1,0 +1,164 @@
+/* The sections of artifacts that are lists of texts. */
+#include "compile/artifact.h"
+
+#include <string.h>
+
+struct reader {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    bt_artifact *artifact;
+    uint32_t section;
+    struct bt__section rest;
+};
+
+static bt_status fail(const struct reader *r, const char *why)
+{
+    return bt_fail_place(r->ctx, BT_ERR_FORMAT, &(bt_place){ .file = r->artifact->path },
+                         "section %s is damaged: %s", bt__section_name(r->section), why);
+}
+
+/* Texts are shown to people: no character may steer a terminal. */
+static int is_shown(const char *text, size_t nbytes)
+{
+    for (size_t i = 0; i < nbytes; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if ((c < 32 && c != '\n') || c == 127)
+            return 0;
+    }
+    return 1;
+}
+
+static void begin(struct reader *r, uint32_t section, const struct bt__section *sections)
+{
+    r->section = section;
+    r->rest = sections[section];
+}
+
+static bt_status take_text(struct reader *r, const char **out)
+{
+    const char *end = r->rest.nbytes ? memchr(r->rest.at, 0, r->rest.nbytes) : NULL;
+    if (!end)
+        return fail(r, "a text without end");
+    size_t nbytes = (size_t)(end - r->rest.at);
+    if (!is_shown(r->rest.at, nbytes))
+        return fail(r, "a control character in a text");
+    *out = r->rest.at;
+    r->rest.at += nbytes + 1;
+    r->rest.nbytes -= nbytes + 1;
+    return NULL;
+}
+
+/* Digits alone, below `end`. */
+static bt_status take_number(struct reader *r, uint64_t end, uint64_t *out)
+{
+    const char *text;
+    uint64_t value = 0;
+    BT_TRY(take_text(r, &text));
+    if (!*text)
+        return fail(r, "a number is missing");
+    for (; *text; text++) {
+        if (*text < '0' || *text > '9' || value > (UINT64_MAX - 9) / 10)
+            return fail(r, "a number that is none");
+        value = 10 * value + (uint64_t)(*text - '0');
+    }
+    if (value >= end)
+        return fail(r, "a number beyond what it counts");
+    *out = value;
+    return NULL;
+}
+
+static bt_status take_index(struct reader *r, uint32_t end, uint32_t *out)
+{
+    uint64_t value;
+    BT_TRY(take_number(r, end, &value));
+    *out = (uint32_t)value;
+    return NULL;
+}
+
+/* ---- lists ---- */
+
+static bt_status read_targets(struct reader *r, size_t code_nbytes)
+{
+    bt_vec(bt_artifact_target) targets = { 0 };
+    uint64_t offset = 0;
+    BT_TRY(take_text(r, &r->artifact->entry));
+    while (r->rest.nbytes) {
+        bt_artifact_target t;
+        BT_TRY(take_text(r, &t.text));
+        BT_TRY(take_text(r, &t.compatibility));
+        BT_TRY(take_number(r, (uint64_t)code_nbytes + 1, &t.code_nbytes));
+        offset = bt__artifact_aligned(offset) + t.code_nbytes;
+        if (offset > code_nbytes)
+            return fail(r, "more code than there is");
+        if (!BT_PUSH(r->arena, &targets, t))
+            return bt_no_memory();
+    }
+    if (!targets.len)
+        return fail(r, "there is no target");
+    r->artifact->ntarget = targets.len;
+    r->artifact->targets = targets.at;
+    return NULL;
+}
+
+static bt_status read_functions(struct reader *r)
+{
+    bt_vec(bt_compiled_func) funcs = { 0 };
+    while (r->rest.nbytes) {
+        bt_compiled_func f;
+        BT_TRY(take_text(r, &f.name));
+        BT_TRY(take_index(r, r->artifact->ntarget, &f.target));
+        BT_TRY(take_text(r, &f.why));
+        if (!BT_PUSH(r->arena, &funcs, f))
+            return bt_no_memory();
+    }
+    r->artifact->nfunc = funcs.len;
+    r->artifact->funcs = funcs.at;
+    return NULL;
+}
+
+static bt_status read_kernels(struct reader *r)
+{
+    bt_vec(bt_compiled_code) kernels = { 0 };
+    bt_map names;
+    uint32_t *counts = BT_NEWS(r->arena, uint32_t, r->artifact->ntarget);
+    bt_map_init(&names, r->arena, 1);
+    if (!counts)
+        return bt_no_memory();
+    while (r->rest.nbytes) {
+        bt_compiled_code k;
+        BT_TRY(take_text(r, &k.name));
+        BT_TRY(take_index(r, r->artifact->ntarget, &k.target));
+        BT_TRY(take_index(r, r->artifact->nfunc, &k.func));
+        k.number = counts[k.target]++;
+        if (bt_map_entry_find(&names, k.name))
+            return fail(r, "two kernels of one name");
+        if (!bt_map_put(&names, k.name, r) || !BT_PUSH(r->arena, &kernels, k))
+            return bt_no_memory();
+    }
+    r->artifact->nkernel = kernels.len;
+    r->artifact->kernels = kernels.at;
+    return NULL;
+}
+
+static bt_status read_provenance(struct reader *r)
+{
+    if (!is_shown(r->rest.at, r->rest.nbytes))
+        return fail(r, "a control character in a text");
+    r->artifact->provenance = bt_arena_text(r->arena, r->rest.at, r->rest.nbytes);
+    return r->artifact->provenance ? NULL : bt_no_memory();
+}
+
+bt_status bt__artifact_lists(bt_ctx *ctx, bt_arena *arena,
+                             const struct bt__section sections[BT__SECTION_COUNT],
+                             bt_artifact *artifact)
+{
+    struct reader r = { .ctx = ctx, .arena = arena, .artifact = artifact };
+    begin(&r, BT__SECTION_TARGETS, sections);
+    BT_TRY(read_targets(&r, sections[BT__SECTION_CODE].nbytes));
+    begin(&r, BT__SECTION_FUNCTIONS, sections);
+    BT_TRY(read_functions(&r));
+    begin(&r, BT__SECTION_KERNELS, sections);
+    BT_TRY(read_kernels(&r));
+    begin(&r, BT__SECTION_PROVENANCE, sections);
+    return read_provenance(&r);
+}

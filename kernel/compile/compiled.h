@@ -1,0 +1,18 @@
+/* Compiled modules, however they come about: by compiling, or from an artifact. */
+#ifndef COMPILE_COMPILED_H
+#define COMPILE_COMPILED_H
+
+#include <baton/target.h>
+
+/* One with these targets opened, and nothing else. */
+bt_status bt__compiled_create(bt_ctx *, const char *targets,
+                              bt_compiled **out) BT_MUST_USE;
+/* A copy of a text that lives as long as it does. */
+bt_status bt__compiled_text(bt_compiled *, const char *text,
+                            const char **out) BT_MUST_USE;
+/* The code of one of its targets, which is copied; `loaded` is it ready to run. */
+bt_status bt__compiled_take(bt_compiled *, uint32_t target, const void *code,
+                            size_t nbytes, const char *compatibility,
+                            void *loaded) BT_MUST_USE;
+
+#endif

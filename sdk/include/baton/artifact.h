@@ -1,0 +1,82 @@
+/*
+ * Artifacts: compiled programs in files. One file holds the planned program, its
+ * constants, and the code of its targets; running it neither infers, optimises nor compiles.
+ *
+ *     header     magic, version, byte order, table of sections, checksums
+ *     sections   program     the planned module, as text
+ *                tensors     name, type and place of each constant
+ *                constants   their elements; mapped, and shared between processes
+ *                kernels     names, in the order of their numbers
+ *                code        the target's own
+ *                target      entry, target with its options, compatibility text
+ *                provenance  who made it
+ *
+ * Its code is trusted as a plugin is: open artifacts of those only whose plugins you
+ * would load. Its form is not: a file that is damaged in any way gives an error.
+ */
+#ifndef BATON_ARTIFACT_H
+#define BATON_ARTIFACT_H
+
+#include <baton/ir.h>
+#include <baton/target.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct bt_artifact_target {
+    const char *text;          /* "cpu{threads=2}" */
+    const char *compatibility; /* what its code needs; "": not stated */
+    uint64_t code_nbytes;
+} bt_artifact_target;
+
+typedef struct bt_artifact_section {
+    const char *name; /* "constants" */
+    uint64_t offset, nbytes;
+    uint32_t checksum; /* CRC-32C of its bytes */
+} bt_artifact_section;
+
+/* A file, read and checked; its code is not loaded. */
+typedef struct bt_artifact {
+    const char *path;
+    uint64_t nbytes;
+    uint32_t nsection;
+    const bt_artifact_section *sections; /* in the order of the file */
+    const char *entry;                   /* the function that was compiled */
+    const char *provenance;              /* lines: "baton 0.1.0", "plugin ID VERSION",
+                                            "pipeline DIGEST" */
+    uint32_t ntarget;
+    const bt_artifact_target *targets;
+    uint32_t nfunc;
+    const bt_compiled_func *funcs;
+    uint32_t nkernel;
+    const bt_compiled_code *kernels;
+    uint32_t nconstant;
+    bt_module
+        *module; /* planned, the entry alone; its constants lie in the mapped file */
+} bt_artifact;
+
+/* Writes a compiled module, atomically; the same module gives the same bytes. `pipeline`:
+ * the digest of what optimised it (bt_pipeline_resolve), 0: unknown.
+ * errors  BT_ERR_IO */
+BT_API bt_status bt_artifact_write(bt_ctx *, const bt_compiled *, uint64_t pipeline,
+                                   const char *path) BT_MUST_USE;
+/* Whether a file begins as an artifact does. 0 also where it cannot be read. */
+BT_API int bt_artifact_is(const char *path);
+/* Maps and checks a file. It may be replaced meanwhile (bt_artifact_write makes a new
+ * one); whoever may shorten it is trusted.
+ * errors  BT_ERR_IO, BT_ERR_LIMIT, BT_ERR_FORMAT (with what is wrong where),
+ *         BT_ERR_UNSUPPORTED (another version, another byte order), BT_ERR_NAME (an
+ *         operator that no plugin has) */
+BT_API bt_status bt_artifact_read(bt_ctx *, const char *path,
+                                  bt_artifact **out) BT_MUST_USE;
+BT_API void bt_artifact_close(bt_artifact *); /* accepts NULL */
+/* Opens its targets and loads their code. The artifact may be closed after.
+ * errors  BT_ERR_NAME (no such target), BT_ERR_UNSUPPORTED (not for this machine: why) */
+BT_API bt_status bt_artifact_load(bt_ctx *, const bt_artifact *,
+                                  bt_compiled **out) BT_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -3,6 +3,7 @@
 
 #include <baton/importer.h>
 
+#include "compile/artifact.h"
 #include "text/given_dims.h"
 
 static int ends_with(const char *text, const char *suffix, size_t nsuffix)
@@ -104,6 +105,13 @@ static bt_status import_file(bt_ctx *ctx, const bt_file *file,
     const bt_importer *importer;
     if (strcmp(file->path, "-") != 0)
         BT_TRY(folder_of(ctx, file->path, &folder));
+    if (file->nbytes >= sizeof(BT__ARTIFACT_MAGIC) - 1 &&
+        memcmp(file->bytes, BT__ARTIFACT_MAGIC, sizeof(BT__ARTIFACT_MAGIC) - 1) == 0)
+        return bt_fail(ctx, BT_ERR_FORMAT,
+                       "%s is an artifact, a compiled program: `baton run` and `baton "
+                       "info` take its file; this needs the model that it was compiled "
+                       "from",
+                       file->path);
     int is_text = looks_like_text(file);
     if (is_text && (ends_with(file->path, ".baton", 6) || !strchr(file->path, '.')))
         return import_text(ctx, file, folder, options, out);

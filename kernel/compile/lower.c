@@ -186,6 +186,8 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(take_leaves(l, now(l, call->args[i]), &all.by_kind[BT_BUFFER_INPUT]));
     BT_TRY(alloc_leaves(l, call->base.type, &all.by_kind[BT_BUFFER_OUTPUT], out));
+    if (call->base.name) // outputs of programs are called after their values
+        BT_TRY(bt_build_name(l->b, *out, call->base.name));
     for (uint32_t i = 0; i < p->lowering.ntemp; i++) {
         const bt_value *temp;
         BT_TRY(alloc(l, BT_UINT8, 1, &p->lowering.temps[i], &temp));

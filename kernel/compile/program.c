@@ -1,12 +1,9 @@
-/* A program for applications: read, inferred, optimised, loaded into an executor. */
+/* A program for applications: a model or an artifact, loaded into an executor. */
 #include "compile/profile.h"
 
 #include <string.h>
 
-#include <baton/importer.h>
-#include <baton/pass.h>
-
-#include "compile/lower.h"
+#include <baton/artifact.h>
 
 /* Fields of inputs that are listed: types are short where what they stand for is not. */
 enum { MAX_LISTED = 4096 };
@@ -163,35 +160,7 @@ static bt_status make_outputs(bt_program *program)
     return NULL;
 }
 
-/* ---- opening ---- */
-
-/* Replaces *module by a version that owns the only reference. */
-static void replace(bt_module **module, bt_module *by)
-{
-    bt_module_unref(*module);
-    *module = by;
-}
-
-static bt_status optimise(bt_program *program, const bt_program_options *options)
-{
-    const char *source = options->pipeline ? options->pipeline : "default",
-               *target = "interp";
-    if (options->target)
-        BT_TRY(bt__targets_last(program->arena, options->target, &target));
-    bt_pipeline_options run = { .level = options->level ? options->level - 1 : -1,
-                                .target = target };
-    bt_pipeline *pipeline;
-    bt_module *next;
-    if (!*source)
-        return NULL;
-    BT_TRY(bt_pipeline_read(program->ctx, source, &pipeline));
-    bt_status status =
-        bt_pipeline_run(program->ctx, pipeline, &run, program->module, &next);
-    bt_pipeline_destroy(pipeline);
-    if (!status)
-        replace(&program->module, next);
-    return status;
-}
+/* ---- models ---- */
 
 static bt_status check_features(bt_program *program)
 {
@@ -211,69 +180,107 @@ static bt_status check_features(bt_program *program)
     return NULL;
 }
 
-/* Where no target is named: the processors, if the plugin for them is there. */
-static bt_status default_target(bt_ctx *ctx, const char **out)
-{
-    *out = "reference";
-    for (uint32_t i = 0; i < bt_provided_len(ctx, "target"); i++) {
-        bt_provided item;
-        BT_TRY(bt_provided_at(ctx, "target", i, &item));
-        if (strcmp(item.name, "cpu") == 0)
-            *out = "cpu";
-    }
-    return NULL;
-}
-
 /* For executors of compiled modules. */
-static bt_status load_compiled(bt_program *program, const bt_program_options *options)
+static bt_status load_compiled(bt_program *program)
 {
-    const char *entry = program->entry->name, *targets = options->target;
-    bt_module *fused;
-    if (!targets)
-        BT_TRY(default_target(program->ctx, &targets));
-    BT_TRY(bt_fuse(program->ctx, program->module, targets, &fused));
-    bt_status status =
-        bt_compile(program->ctx, fused, entry, targets, &program->compiled);
-    bt_module_unref(fused);
-    BT_TRY(status);
-    return program->executor->load(program->ctx, program->compiled, entry,
+    return program->executor->load(program->ctx, program->compiled, program->entry->name,
                                    &program->session);
 }
 
-static bt_status load(bt_program *program, const bt_program_options *options)
+static bt_status compile(bt_program *program, const bt_program_options *options)
 {
-    const char *name = options->executor ? options->executor : "interp";
+    BT_TRY(bt__program_lower(program->ctx, program->module, program->entry->name,
+                             options->target, &program->compiled));
+    return load_compiled(program);
+}
+
+static bt_status find_executor(bt_program *program, const char *name)
+{
     const void *row;
     BT_TRY(bt_registry_row(program->ctx, "baton.executor/1", name, sizeof(bt_executor),
                            &row));
     program->executor = row;
-    BT_TRY(
-        bt_module_entry(program->ctx, program->module, options->entry, &program->entry));
+    return NULL;
+}
+
+/* What the entry takes and gives. */
+static bt_status find_entry(bt_program *program, const char *name)
+{
+    BT_TRY(bt_module_entry(program->ctx, program->module, name, &program->entry));
     if (program->entry->kind != BT_GLOBAL_FUNC)
         return bt_fail(program->ctx, BT_ERR_ARGUMENT, "@%s is not a function with a body",
                        program->entry->name);
     BT_TRY(check_features(program));
     BT_TRY(make_inputs(program));
-    BT_TRY(make_outputs(program));
+    return make_outputs(program);
+}
+
+static bt_status open_model(bt_program *program, const char *path,
+                            const bt_program_options *options)
+{
+    BT_TRY(bt__program_read(program->ctx, path, options, NULL, &program->module));
+    BT_TRY(find_executor(program, options->executor ? options->executor : "interp"));
+    BT_TRY(find_entry(program, options->entry));
     return program->executor->load
-               ? load_compiled(program, options)
+               ? compile(program, options)
                : program->executor->open(program->ctx, program->module, NULL,
                                          &program->session);
 }
 
-static bt_status open_program(bt_program *program, const char *path,
-                              const bt_program_options *options)
+/* ---- artifacts ---- */
+
+/* What was settled when it was compiled cannot be asked for now. */
+static bt_status check_settled(bt_program *program, const bt_artifact *artifact,
+                               const bt_program_options *options)
 {
-    bt_module *typed;
-    bt_import_options import = { .entry = options->entry,
-                                 .dims = options->dims,
-                                 .fixed = options->fixed };
-    BT_TRY(bt_import(program->ctx, path, &import, &program->module));
-    BT_TRY(bt_infer(program->ctx, program->module, &typed));
-    replace(&program->module, typed);
-    BT_TRY(optimise(program, options));
-    return load(program, options);
+    const struct {
+        const char *what;
+        int is_given;
+    } rows[] = {
+        { "target", options->target != NULL }, { "pipeline", options->pipeline != NULL },
+        { "opt level", options->level != 0 },  { "dims", options->dims != NULL },
+        { "inputs", options->fixed != NULL },
+    };
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        if (rows[i].is_given)
+            return bt_fail(program->ctx, BT_ERR_ARGUMENT,
+                           "%s is compiled, for target %s: another %s needs the model it "
+                           "was compiled from",
+                           artifact->path, artifact->targets[0].text, rows[i].what);
+    }
+    if (options->entry && strcmp(options->entry, artifact->entry) != 0)
+        return bt_fail(program->ctx, BT_ERR_NAME, "%s has no function @%s: it is @%s",
+                       artifact->path, options->entry, artifact->entry);
+    return NULL;
 }
+
+static bt_status load_artifact(bt_program *program, const bt_artifact *artifact,
+                               const bt_program_options *options)
+{
+    BT_TRY(check_settled(program, artifact, options));
+    BT_TRY(find_executor(program, options->executor ? options->executor : "graph"));
+    if (!program->executor->load)
+        return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
+                       "%s is compiled: executor %s runs programs as they are written, "
+                       "graph runs compiled ones",
+                       artifact->path, program->executor->name);
+    program->module = bt_module_ref(artifact->module);
+    BT_TRY(find_entry(program, artifact->entry));
+    BT_TRY(bt_artifact_load(program->ctx, artifact, &program->compiled));
+    return load_compiled(program);
+}
+
+static bt_status open_artifact(bt_program *program, const char *path,
+                               const bt_program_options *options)
+{
+    bt_artifact *artifact;
+    BT_TRY(bt_artifact_read(program->ctx, path, &artifact));
+    bt_status status = load_artifact(program, artifact, options);
+    bt_artifact_close(artifact);
+    return status;
+}
+
+/* ---- opening ---- */
 
 bt_status bt_program_open(bt_ctx *ctx, const char *path,
                           const bt_program_options *options, bt_program **out)
@@ -287,7 +294,9 @@ bt_status bt_program_open(bt_ctx *ctx, const char *path,
     }
     program->ctx = ctx;
     program->arena = arena;
-    bt_status status = open_program(program, path, options ? options : &defaults);
+    options = options ? options : &defaults;
+    bt_status status = bt_artifact_is(path) ? open_artifact(program, path, options)
+                                            : open_model(program, path, options);
     if (status)
         bt_program_close(program);
     else

@@ -1,9 +1,10 @@
 /*
  * What the parts of a bt_program share.
  *
- *     program.c      opening: what it takes and gives
- *     program_run.c  inputs, outputs, runs
- *     profile.c      what runs take
+ *     program_compile.c  from a model's file to a compiled module
+ *     program.c          opening: what it takes and gives
+ *     program_run.c      inputs, outputs, runs
+ *     profile.c          what runs take
  */
 #ifndef COMPILE_PROGRAM_H
 #define COMPILE_PROGRAM_H
@@ -30,5 +31,13 @@ struct bt_program {
     uint32_t is_tuple;
     uint32_t nlisted; /* fields of inputs so far */
 };
+
+/* Reads a model, infers its types and runs the options' pipeline. `digest` of the
+ * pipeline: left alone where there is none; may be NULL. */
+bt_status bt__program_read(bt_ctx *, const char *path, const bt_program_options *,
+                           uint64_t *digest, bt_module **out) BT_MUST_USE;
+/* Fuses and compiles; entry NULL: main, or the only one; targets NULL: the default. */
+bt_status bt__program_lower(bt_ctx *, const bt_module *, const char *entry,
+                            const char *targets, bt_compiled **out) BT_MUST_USE;
 
 #endif

@@ -3,11 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <baton/artifact.h>
 #include <baton/compute.h>
 
 #include "import_options.h"
+#include "info_artifact.h"
 #include "info_targets.h"
 #include "scaled.h"
+#include "signature.h"
 #include "verbs.h"
 
 struct count {
@@ -111,44 +114,6 @@ static bt_status count_module(struct survey *s, const bt_global *entry)
 
 /* ---- printing ---- */
 
-static int print_type(struct survey *s, const bt_type *type)
-{
-    bt_text text;
-    bt_text_init(&text, s->arena);
-    bt_print_type(s->tool->ctx, type, &text);
-    if (!bt_text_get(&text))
-        return tool_fail(s->tool, bt_no_memory());
-    printf("%s\n", bt_text_get(&text));
-    return EXIT_OK;
-}
-
-static int print_signature(struct survey *s, const bt_global *entry)
-{
-    const bt_block *block = entry->func->block;
-    int width = 6;
-    for (uint32_t i = 0; i < block->nparam; i++) {
-        int n =
-            (int)strlen(block->params[i]->base.name ? block->params[i]->base.name : "");
-        width = n > width ? n : width;
-    }
-    for (uint32_t i = 0; i < block->nparam; i++) {
-        const bt_value *param = &block->params[i]->base;
-        printf("input    %-*s  ", width, param->name ? param->name : "");
-        if (print_type(s, param->type))
-            return EXIT_FAULT;
-    }
-    const bt_list_type *fields = bt_as_tuple_type(entry->func->result);
-    for (uint32_t i = 0; i < (fields ? fields->n : 1); i++) {
-        char key[32];
-        snprintf(key, sizeof(key), "output%u", i);
-        const bt_dict_entry *name = bt_dict_find(&entry->func->attrs, key);
-        printf("output   %-*s  ", width, name && name->text ? name->text : "");
-        if (print_type(s, fields ? fields->at[i] : entry->func->result))
-            return EXIT_FAULT;
-    }
-    return EXIT_OK;
-}
-
 static int by_count(const void *a, const void *b)
 {
     const struct count *x = *(const struct count *const *)a,
@@ -194,7 +159,7 @@ static int print_survey(struct survey *s, const bt_global *entry)
         else
             printf("%lld\n", (long long)row->i);
     }
-    int code = entry->func ? print_signature(s, entry) : EXIT_OK;
+    int code = entry->func ? print_signature(s->tool, entry) : EXIT_OK;
     if (code)
         return code;
     printf("bindings         %llu\nparameters       ", (unsigned long long)s->nbinding);
@@ -207,42 +172,6 @@ static int print_survey(struct survey *s, const bt_global *entry)
     return print_operators(s);
 }
 
-static json_t *port_json(struct survey *s, const char *name, const bt_type *type)
-{
-    bt_text text;
-    bt_text_init(&text, s->arena);
-    bt_print_type(s->tool->ctx, type, &text);
-    return json_pack("{s:s, s:s}", "name", name, "type",
-                     bt_text_get(&text) ? bt_text_get(&text) : "");
-}
-
-static json_t *inputs_json(struct survey *s, const bt_global *entry)
-{
-    json_t *list = json_array();
-    for (uint32_t i = 0; entry->func && i < entry->func->block->nparam; i++) {
-        const bt_value *param = &entry->func->block->params[i]->base;
-        json_array_append_new(list,
-                              port_json(s, param->name ? param->name : "", param->type));
-    }
-    return list;
-}
-
-static json_t *outputs_json(struct survey *s, const bt_global *entry)
-{
-    json_t *list = json_array();
-    const bt_type *type = entry->func ? entry->func->result : NULL;
-    const bt_list_type *fields = type ? bt_as_tuple_type(type) : NULL;
-    uint32_t n = fields ? fields->n : type != NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        char key[32];
-        snprintf(key, sizeof(key), "output%u", i);
-        const bt_dict_entry *name = bt_dict_find(&entry->func->attrs, key);
-        json_array_append_new(list, port_json(s, name && name->text ? name->text : "",
-                                              fields ? fields->at[i] : type));
-    }
-    return list;
-}
-
 static int print_json(struct survey *s, const bt_global *entry)
 {
     json_t *ops = json_object(), *root;
@@ -251,10 +180,11 @@ static int print_json(struct survey *s, const bt_global *entry)
         json_object_set_new(ops, count->name, json_integer((json_int_t)count->n));
     }
     root = json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:o}", "entry", entry->name,
-                     "inputs", inputs_json(s, entry), "outputs", outputs_json(s, entry),
-                     "bindings", (json_int_t)s->nbinding, "parameters",
-                     (json_int_t)s->nparameter, "bytes", (json_int_t)s->nparameter_bytes,
-                     "multiply_adds", (json_int_t)s->multiply_adds, "operators", ops);
+                     "inputs", inputs_json(s->tool, entry), "outputs",
+                     outputs_json(s->tool, entry), "bindings", (json_int_t)s->nbinding,
+                     "parameters", (json_int_t)s->nparameter, "bytes",
+                     (json_int_t)s->nparameter_bytes, "multiply_adds",
+                     (json_int_t)s->multiply_adds, "operators", ops);
     char *text = root ? json_dumps(root, 0) : NULL;
     json_decref(root);
     if (!text)
@@ -268,6 +198,8 @@ static int run(struct tool *tool)
 {
     bt_module *module, *typed;
     const bt_global *entry;
+    if (bt_artifact_is(tool->args[0]))
+        return info_artifact(tool);
     bt_import_options import = read_import_options(tool);
     TRY_TOOL(tool, bt_import(tool->ctx, tool->args[0], &import, &module));
     bt_status status = bt_infer(tool->ctx, module, &typed);
@@ -308,7 +240,8 @@ const struct verb verb_info = {
     .doc = "Describe a program: inputs, outputs, operators, parameters, cost.",
     .details = "MODEL is anything that run takes; - is standard input. What no plugin "
                "provides is listed "
-               "as\nerrors, each with its node.",
+               "as\nerrors, each with its node. Of a compiled program: target, memory, "
+               "kernels, sections of its file,\nwho made it; its code is not loaded.",
     .options = options,
     .run = run,
 };

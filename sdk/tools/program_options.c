@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include <baton/artifact.h>
 #include <baton/op.h>
 #include <baton/target.h>
 
@@ -79,6 +80,11 @@ static int get_target(struct tool *tool, const char *executor, const char **out)
     *out = option_value(tool, "target");
     if (code || !nthread)
         return code;
+    if (!executor)
+        return tool_usage(tool,
+                          "--threads is settled in a compiled program: give "
+                          "--target 'cpu{threads=%lld}' to baton compile",
+                          (long long)nthread);
     if (strcmp(executor, "interp") == 0)
         return tool_usage(tool, "--threads needs an executor of compiled programs: give "
                                 "--executor graph");
@@ -90,16 +96,18 @@ int open_program(struct tool *tool, const char *default_executor, bt_program **o
     const char *executor = option_value(tool, "executor"), *target;
     int64_t level = -1;
     int code = check_one_source(tool);
+    if (!executor && !bt_artifact_is(tool->args[0])) // which have a default of their own
+        executor = default_executor;
     if (!code)
         code = option_number(tool, "opt-level", 4, &level);
     if (!code)
-        code = get_target(tool, executor ? executor : default_executor, &target);
+        code = get_target(tool, executor, &target);
     if (code)
         return code;
     const char *pipeline = option_value(tool, "pipeline");
     const bt_program_options options = {
         .entry = option_value(tool, "entry"),
-        .executor = executor ? executor : default_executor,
+        .executor = executor,
         .pipeline = pipeline ? pipeline : option_value(tool, "passes"),
         .level = (int32_t)level + 1,
         .dims = option_values(tool, "dim"),

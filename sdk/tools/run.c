@@ -194,8 +194,11 @@ const struct verb verb_run = {
     .doc = "Run a program once and show its outputs.",
     .details = "MODEL is a file of Baton or Relay text, or of a format that an importer "
                "knows; - is\n"
-               "standard input. Without -i, the inputs are listed with a command line to "
-               "copy.\n\n" INPUT_HELP,
+               "standard input. What baton compile wrote runs as it is: --target, "
+               "--pipeline, --dim and\n"
+               "their like are for baton compile. Without -i, the inputs are listed with "
+               "a command line\n"
+               "to copy.\n\n" INPUT_HELP,
     .options = options,
     .run = run,
 };

@@ -5,7 +5,7 @@ expect 0 'usage: baton VERB' '^Exit codes: 0 done' -- "$baton" --help
 verbs=$(sed -n 's/^  \([a-z]*\)  .*/\1/p' out)
 expect 2 'usage: baton VERB' -- "$baton"
 [ "$(sed -n 's/^  \([a-z]*\)  .*/\1/p' out)" = "$verbs" ] || fault "baton alone and baton --help list other verbs"
-for verb in run bench info opt import pipeline plugin list compare filecheck; do
+for verb in run compile bench info opt import pipeline plugin list compare filecheck; do
     case " $(echo $verbs) " in *" $verb "*) ;; *) fault "$verb is not in the overview" ;; esac
 done
 for verb in $verbs; do

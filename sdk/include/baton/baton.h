@@ -37,10 +37,18 @@ typedef struct bt_program_options {
                                  constants; NULL-terminated */
 } bt_program_options;
 
-/* Reads, infers, optimises and loads. NULL options: all defaults. */
+/* Reads, infers, optimises and loads; or maps an artifact, which has all that behind it:
+ * options that would change it are refused. NULL options: all defaults. */
 BT_API bt_status bt_program_open(bt_ctx *, const char *path, const bt_program_options *,
                                  bt_program **out) BT_MUST_USE;
 BT_API void bt_program_close(bt_program *); /* accepts NULL */
+
+/* Compiles a model for options->target and writes an artifact, which bt_program_open
+ * takes. options->executor does not matter; NULL target: "cpu" where there is one.
+ * errors  BT_ERR_UNSUPPORTED: a program that needs executor interp */
+BT_API bt_status bt_program_compile(bt_ctx *, const char *model,
+                                    const bt_program_options *,
+                                    const char *artifact) BT_MUST_USE;
 
 /* What a program takes and gives. */
 typedef struct bt_port {

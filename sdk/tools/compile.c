@@ -1,0 +1,99 @@
+/* baton compile: a program, compiled for a target, in one file. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include <baton/artifact.h>
+
+#include "import_options.h"
+#include "pass_options.h"
+#include "scaled.h"
+#include "verbs.h"
+
+/* Writing over the model would be the end of it. */
+static int is_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) &&
+           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static int check_output(const struct tool *tool, const char *output)
+{
+    if (!output)
+        return tool_usage(tool, "-o FILE is missing: where the compiled program goes");
+    if (!*output || strcmp(output, "-") == 0)
+        return tool_usage(tool, "an artifact is a file: -o takes its name");
+    if (is_same_file(tool->args[0], output))
+        return tool_usage(tool, "-o %s is the model itself", output);
+    return check_one_source(tool);
+}
+
+static int print_written(struct tool *tool, const char *path)
+{
+    char text[SCALED_NBYTES];
+    bt_artifact *a;
+    TRY_TOOL(tool, bt_artifact_read(tool->ctx, path, &a));
+    printf("%s: for target ", path);
+    for (uint32_t i = 0; i < a->ntarget; i++)
+        printf("%s%s", i ? ", " : "", a->targets[i].text);
+    printf(": %u kernels, ", a->nkernel);
+    printf("%s bytes\n", scaled((double)a->nbytes, text));
+    bt_artifact_close(a);
+    return EXIT_OK;
+}
+
+static int run(struct tool *tool)
+{
+    int64_t level = -1;
+    const char *output = option_value(tool, "output"),
+               *pipeline = option_value(tool, "pipeline");
+    int code = check_output(tool, output);
+    if (!code)
+        code = option_number(tool, "opt-level", 4, &level);
+    if (code)
+        return code;
+    const bt_program_options options = {
+        .entry = option_value(tool, "entry"),
+        .pipeline = pipeline ? pipeline : option_value(tool, "passes"),
+        .level = (int32_t)level + 1,
+        .dims = option_values(tool, "dim"),
+        .target = option_value(tool, "target"),
+        .fixed = option_values(tool, "fix"),
+    };
+    TRY_TOOL(tool, bt_program_compile(tool->ctx, tool->args[0], &options, output));
+    // of a device or a pipe there is nothing to tell
+    return bt_artifact_is(output) ? print_written(tool, output) : EXIT_OK;
+}
+
+static const struct option options[] = {
+    { "output", 'o', "FILE", "the artifact to write" },
+    { "target", 0, "NAME",
+      "what to compile for: 'cpu{threads=2}', 'npu, cpu' (default: cpu)" },
+    { "entry", 0, "FUNCTION", "function to compile (default: main, or the only one)" },
+    { "opt-level", 'O', "N", "run passes of levels 0 to N only" },
+    { "passes", 0, "LIST",
+      "run these passes instead: 'fold-constant, dead-code'; '' for none" },
+    { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },
+    IMPORT_OPTIONS,
+    { 0 },
+};
+
+const struct verb verb_compile = {
+    .name = "compile",
+    .args = "MODEL",
+    .min_arg = 1,
+    .max_arg = 1,
+    .doc = "Compile a program for a target, into one file.",
+    .details =
+        "MODEL is anything that run takes. The file holds the program, its constants and "
+        "the target's\ncode: baton run FILE runs it and compiles nothing, baton info "
+        "FILE "
+        "describes it. Every dim must\nbe a number: --dim gives those that are not. A "
+        "program with branches, closures or dynamic\nshapes cannot be compiled; baton "
+        "run "
+        "MODEL runs it.\n\nRun artifacts of those only whose plugins you would load: "
+        "they "
+        "hold code.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,163 @@
+#include "info_artifact.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <baton/artifact.h>
+#include <baton/op.h>
+
+#include "scaled.h"
+#include "signature.h"
+
+/* Storage of the planned program: what a session takes besides inputs and constants. */
+static int64_t count_memory(const bt_global *entry)
+{
+    int64_t sum = 0;
+    const bt_block *block = entry->func->block;
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *call = bt_as_op_call(block->bindings[i], "memory.alloc_storage");
+        const int64_t *size =
+            call ? bt_attr_find(call->op, call->attrs, "size", BT_ATTR_INT) : NULL;
+        if (size && !bt_add_int64(sum, *size, &sum))
+            return INT64_MAX;
+    }
+    return sum;
+}
+
+static uint32_t count_steps(const bt_global *entry)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < entry->func->block->nbinding; i++)
+        n += bt_as_op_call(entry->func->block->bindings[i], "memory.invoke") != NULL;
+    return n;
+}
+
+static void print_sections(const bt_artifact *a)
+{
+    printf("\n%-10s  %12s  %12s  %s\n", "SECTION", "BYTES", "AT", "CRC-32C");
+    for (uint32_t i = 0; i < a->nsection; i++) {
+        const bt_artifact_section *s = &a->sections[i];
+        printf("%-10s  %12" PRIu64 "  %12" PRIu64 "  %08" PRIx32 "\n", s->name, s->nbytes,
+               s->offset, s->checksum);
+    }
+}
+
+static void print_kernels(const bt_artifact *a)
+{
+    int width = 6;
+    for (uint32_t i = 0; i < a->nkernel; i++) {
+        int n = (int)strlen(a->kernels[i].name);
+        width = n > width ? n : width;
+    }
+    printf("\n%-*s  %s\n", width, "KERNEL", "TARGET");
+    for (uint32_t i = 0; i < a->nkernel; i++)
+        printf("%-*s  %s\n", width, a->kernels[i].name,
+               a->targets[a->kernels[i].target].text);
+}
+
+static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_global *entry)
+{
+    char text[SCALED_NBYTES];
+    for (uint32_t i = 0; i < a->ntarget; i++) {
+        const bt_artifact_target *t = &a->targets[i];
+        printf("%s%s%s%s\n", i ? "                 " : "compiled for     ", t->text,
+               *t->compatibility ? ", which needs " : "", t->compatibility);
+    }
+    printf("entry            @%s\n", a->entry);
+    int code = print_signature(tool, entry);
+    if (code)
+        return code;
+    printf("kernels          %u, called %u times\n", a->nkernel, count_steps(entry));
+    printf("constants        %u\n", a->nconstant);
+    printf("memory           %s bytes\n", scaled((double)count_memory(entry), text));
+    print_sections(a);
+    print_kernels(a);
+    printf("\nPROVENANCE\n%s", a->provenance);
+    return EXIT_OK;
+}
+
+static json_t *sections_json(const bt_artifact *a)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < a->nsection; i++) {
+        const bt_artifact_section *s = &a->sections[i];
+        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:I}", "name", s->name,
+                                              "bytes", (json_int_t)s->nbytes, "offset",
+                                              (json_int_t)s->offset, "crc32c",
+                                              (json_int_t)s->checksum));
+    }
+    return list;
+}
+
+/* A text's lines, as a list. */
+static json_t *lines_json(const char *text)
+{
+    json_t *list = json_array();
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        json_array_append_new(list, json_stringn(text, n));
+        text += n + (text[n] == '\n');
+    }
+    return list;
+}
+
+static json_t *targets_json(const bt_artifact *a)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < a->ntarget; i++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:I}", "target", a->targets[i].text,
+                                        "compatibility", a->targets[i].compatibility,
+                                        "code", (json_int_t)a->targets[i].code_nbytes));
+    return list;
+}
+
+static json_t *kernels_json(const bt_artifact *a)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < a->nkernel; i++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s}", "name", a->kernels[i].name,
+                                        "target", a->targets[a->kernels[i].target].text,
+                                        "function", a->funcs[a->kernels[i].func].name));
+    return list;
+}
+
+static int print_json(struct tool *tool, const bt_artifact *a, const bt_global *entry)
+{
+    json_t *root =
+        json_pack("{s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "targets",
+                  targets_json(a), "entry", a->entry, "inputs", inputs_json(tool, entry),
+                  "outputs", outputs_json(tool, entry), "kernels", kernels_json(a),
+                  "calls", (json_int_t)count_steps(entry), "constants",
+                  (json_int_t)a->nconstant, "memory", (json_int_t)count_memory(entry),
+                  "sections", sections_json(a), "provenance", lines_json(a->provenance));
+    char *text = root ? json_dumps(root, 0) : NULL;
+    json_decref(root);
+    if (!text)
+        return tool_fail(tool, bt_no_memory());
+    printf("%s\n", text);
+    free(text);
+    return EXIT_OK;
+}
+
+int info_artifact(struct tool *tool)
+{
+    static const char *const of_models[] = { "dim", "fix", "entry" };
+    const bt_global *entry;
+    bt_artifact *a;
+    for (uint32_t i = 0; i < BT_COUNT(of_models); i++) {
+        if (option_value(tool, of_models[i]))
+            return tool_usage(tool, "--%s is for models: %s is compiled", of_models[i],
+                              tool->args[0]);
+    }
+    TRY_TOOL(tool, bt_artifact_read(tool->ctx, tool->args[0], &a));
+    bt_status status = bt_module_entry(tool->ctx, a->module, a->entry, &entry);
+    int code = status                       ? tool_fail(tool, status)
+               : option_value(tool, "json") ? print_json(tool, a, entry)
+                                            : print_artifact(tool, a, entry);
+    bt_artifact_close(a);
+    return code;
+}

@@ -1,0 +1,92 @@
+# Compiled programs: baton compile, run and info, and what each says when something is in the way.
+. "$(dirname "$0")/kit.sh"
+compile() { # MODEL OPTION... for target reference, whose code is the same on any machine
+    "$baton" compile "$@" --target reference
+}
+digits=$here/../../sdk/examples/digits/digits.baton
+
+# What runs is what was compiled.
+expect 0 '^d.bta: for target reference: [0-9]* kernels, ' -- compile "$digits" -o d.bta
+expect 0 '^scores: ' -- "$baton" run "$digits" --executor graph --target reference -i image=random:1 -o model
+cp out expected
+expect 0 '^scores: ' -- "$baton" run d.bta -i image=random:1 -o artifact
+cmp -s out expected || fault "the artifact and the model print different results"
+cmp -s model/scores.npy artifact/scores.npy || fault "the artifact and the model give different results"
+expect 0 '^  image  Tensor' 'baton run d.bta -i image=random:1$' -- "$baton" run d.bta
+expect 0 '"outputs"' -- "$baton" run d.bta -i image=random:1 --json
+mkdir elsewhere && mv d.bta elsewhere/e && cp elsewhere/e d.bta
+expect 0 '^scores: ' -- "$baton" run elsewhere/e -i image=random:1 # any name will do, and it needs no other file
+
+# The same model gives the same bytes.
+expect 0 -- compile "$digits" -o again.bta
+cmp -s d.bta again.bta || fault "compiled twice, the bytes differ"
+expect 0 -- compile "$digits" -o none.bta --passes ''
+! cmp -s d.bta none.bta || fault "compiled by another pipeline, the bytes are the same"
+
+# What it is made of.
+expect 0 '^compiled for     reference$' '^entry            @main$' '^input    image  *Tensor' '^kernels          [0-9]*, called' \
+    '^constants        4$' '^memory           ' '^program  *[0-9]' '^constants  *[0-9]' '^KERNEL  *TARGET$' '^fused_nn_dense.*  reference$' \
+    '^baton [0-9]' '^plugin baton.ops.nn [0-9]' '^pipeline [0-9a-f]\{16\}$' -- "$baton" info d.bta
+refuse 'which needs' # reference asks nothing of a machine
+pipeline=$(sed -n 's/^pipeline //p' out)
+expect 0 "digest $pipeline" -- "$baton" pipeline resolve default --target reference --digest
+expect 0 '"targets": \[{"target": "reference"' '"kernels": \[{"name": "fused' '"crc32c": [0-9]' '"provenance": \["baton ' -- "$baton" info d.bta --json
+expect 0 -- "$baton" info none.bta
+refuse '^pipeline' # there was none
+
+# What is settled is settled.
+for option in '--target=cpu' '--passes=dead-code' '--pipeline=default' '--opt-level=1' '--dim=n=1' '--fix=image=1'; do
+    expect 1 'd.bta is compiled, for target reference: another .* needs the model it was compiled from' -- "$baton" run d.bta "$option"
+done
+expect 2 "threads is settled in a compiled program: give --target 'cpu{threads=3}' to baton compile" -- "$baton" run d.bta --threads 3
+expect 1 'd.bta has no function @other: it is @main' -- "$baton" run d.bta --entry other
+expect 0 -- "$baton" run d.bta --entry main
+expect 1 'executor interp runs programs as they are written, graph runs compiled ones' -- "$baton" run d.bta --executor interp
+expect 2 'dim is for models: d.bta is compiled' -- "$baton" info d.bta --dim n=1
+for verb in opt import; do
+    expect 1 'd.bta is an artifact, a compiled program' -- "$baton" "$verb" d.bta
+done
+expect 1 'd.bta is an artifact, a compiled program' -- compile d.bta -o e.bta
+expect 1 'is an artifact, a compiled program' -- sh -c "cat d.bta | $baton run -"
+
+# What cannot be compiled is told, and nothing is written.
+cat > loop.baton <<'END'
+#[version = "baton 0.1"]
+
+def @main(%n: int32) -> int32 { if (less(%n, 1)) { 0 } else { @main(subtract(%n, 1)) } }
+END
+expect 1 'executor interp runs it' -- compile loop.baton -o loop.bta
+cat > open.baton <<'END'
+#[version = "baton 0.1"]
+
+def @main<n: Dim>(%x: Tensor[(n, 3), float32]) { exp(%x) }
+END
+expect 1 'bind its dims (--dim)' -- compile open.baton -o open.bta
+expect 1 'no target is named "refrence"; did you mean reference' -- "$baton" compile "$digits" -o t.bta --target refrence
+expect 1 'speed' -- "$baton" compile "$digits" -o t.bta --target 'reference{speed=2}'
+expect 1 'nowhere' -- compile nowhere.onnx -o t.bta
+[ ! -e loop.bta ] && [ ! -e open.bta ] && [ ! -e t.bta ] || fault "something was written"
+expect 0 -- compile open.baton -o open.bta --dim n=2
+expect 0 'x  *Tensor\[(2, 3), float32\]' -- "$baton" info open.bta
+expect 0 '^output: Tensor\[(2, 3), float32\]' -- "$baton" run open.bta -i 'x=[[0, 0, 0], [0, 0, 0]]'
+expect 1 'x' -- "$baton" run open.bta -i 'x=[[0, 0, 0]]'
+
+# Where it goes.
+expect 2 'o FILE is missing' -- compile "$digits"
+expect 2 'an artifact is a file' -- compile "$digits" -o -
+cp open.baton mine.baton
+expect 2 'mine.baton is the model itself' -- compile mine.baton -o ./mine.baton --dim n=2
+expect 1 'No space left' -- compile "$digits" -o /dev/full
+expect 0 -- compile "$digits" -o /dev/null
+expect 1 'is a folder' -- compile "$digits" -o elsewhere
+expect 1 'cannot be written' -- compile "$digits" -o nowhere/d.bta
+
+# Damage is told, with its place; nothing is run.
+head -c 5000 d.bta > cut.bta
+expect 1 'cut.bta: error: the artifact has 5000 bytes, and was written with [0-9]' -- "$baton" run cut.bta -i image=random:1
+head -c 100 d.bta > cut.bta
+expect 1 'cut off in its table of sections, at byte 100' -- "$baton" info cut.bta
+code=$("$baton" info d.bta | sed -n 's/^code  *[0-9]*  *\([0-9]*\) .*/\1/p')
+(head -c "$code" d.bta && printf '\377' && tail -c +"$((code + 2))" d.bta) > bad.bta
+expect 1 'bad.bta: error: section code is damaged: its checksum is' -- "$baton" run bad.bta -i image=random:1
+expect 1 'section code is damaged' -- "$baton" info bad.bta

@@ -30,8 +30,11 @@ static bt_status add_tensor(struct finder *f, const bt_call *call)
                           call->base.span,
                           "a tensor whose storage or dims are not known cannot be "
                           "planned");
-    for (uint32_t i = 0; i < rank; i++)
-        life.nbytes *= dims[i];
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!bt_mul_int64(life.nbytes, dims[i], &life.nbytes))
+            return bt_fail_at(f->ctx, BT_ERR_LIMIT, call->base.type->store,
+                              call->base.span, "a tensor's size overflows");
+    }
     return BT_PUSH(f->arena, &f->lives, life) &&
                    bt_map_put(&f->numbers, call, (void *)(uintptr_t)f->lives.len)
                ? NULL

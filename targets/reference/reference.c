@@ -145,7 +145,8 @@ static bt_status make_compute(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
 {
     const bt_block *block = func->block;
     const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
-    if (!call || call->narg != block->nparam || block->result != &call->base)
+    if (!call || call->callee_kind != BT_CALLEE_OP || call->narg != block->nparam ||
+        block->result != &call->base)
         return bt_compute_create_func(ctx, func, out);
     const bt_type **types = BT_NEWS(arena, const bt_type *, call->narg);
     if (!types)
@@ -199,6 +200,9 @@ static bt_status load_all(bt_ctx *ctx, struct loaded *l, const char *code, size_
         return bt_no_memory();
     for (uint32_t i = 0; i < l->module->nglobal; i++) {
         const bt_global *global = l->module->globals[i];
+        if (global->kind != BT_GLOBAL_FUNC)
+            return bt_fail(ctx, BT_ERR_FORMAT, "reference code: @%s is no function",
+                           global->name);
         l->n = i + 1;
         BT_TRY(load_kernel(ctx, l, global->func, &l->kernels[i]));
     }

@@ -19,9 +19,10 @@
 
 enum { NSTACK = 16, NFRAME = 24, NSLOT = 1 << 18 };
 
-static const struct fault_scenario *const lists[] = { fault_text,   fault_passes,
-                                                      fault_run,    fault_plugins,
-                                                      fault_models, fault_targets };
+static const struct fault_scenario *const lists[] = { fault_text,    fault_passes,
+                                                      fault_run,     fault_plugins,
+                                                      fault_models,  fault_targets,
+                                                      fault_artifact };
 
 /* Addresses or hashes seen; 0 is an empty slot. */
 struct seen {

@@ -46,7 +46,7 @@ struct fault_scenario {
 
 /* Lists of scenarios, a file each; a zero name ends one. */
 extern const struct fault_scenario fault_text[], fault_passes[], fault_run[],
-    fault_plugins[], fault_models[], fault_targets[];
+    fault_plugins[], fault_models[], fault_targets[], fault_artifact[];
 
 /* Adds to the result. */
 void fault_result(struct fault_world *, const char *text);

@@ -13,7 +13,8 @@
  *     %1 = memory.invoke((%x, packed), (%y,), kernel="f.1");
  *
  * A kernel is run if all that it reads is constant, or written by kernels that are run,
- * and if it alone writes its outputs. Packing pads, and makes at most some copies of what
+ * and if it alone writes its outputs. Another shape of a constant (memory.view) is one
+ * too. Packing pads, and makes at most some copies of what
  * it packs; to keep what grows a program without bounds (a tensor of zeros), the outputs
  * of a kernel may have MOST_GROWTH times the bytes of what it reads and FREE_NBYTES more.
  */
@@ -28,12 +29,11 @@ enum {
     FREE_NBYTES = 1 << 20
 };
 
-/* A tensor of the lowered function. */
+/* A tensor of the lowered function, or a view of one. */
 struct tensor {
     uint32_t nwriter;
-    uint32_t is_constant;  /* a kernel that is run writes it */
-    bt_tensor *made;       /* what it wrote */
-    const bt_value *value; /* its place in the new function */
+    uint32_t is_constant; /* a kernel that is run writes it; a view: of a constant */
+    bt_tensor *made;      /* what it wrote */
 };
 
 /* Kernels of a target that are run. */
@@ -42,9 +42,10 @@ struct code {
     void *loaded;
 };
 
-/* An invocation that is run, and the kernel's number in its target's code. */
+/* An invocation that is run, and the kernel's number in its target's code; or a view that
+ * is taken. */
 struct launch {
-    const bt_call *invoke;
+    const bt_call *call;
     uint32_t target, kernel;
 };
 
@@ -54,7 +55,7 @@ struct packer {
     struct bt__kernels *kernels;
     const bt_module *module;
     const bt_block *block;
-    bt_map tensors;     /* memory.alloc_tensor -> struct tensor * */
+    bt_map tensors;     /* memory.alloc_tensor, memory.view -> struct tensor * */
     bt_map by_name;     /* kernel's name -> bt_kernel */
     bt_map numbers;     /* kernel -> its number in its target's code, from 1 */
     bt_map packed;      /* invocations that are run -> not NULL */
@@ -169,12 +170,24 @@ static bt_status add_launch(struct packer *p, const bt_call *invoke)
                : bt_no_memory();
 }
 
+/* Another shape of a constant is one. */
+static bt_status add_view(struct packer *p, const bt_call *view)
+{
+    if (!is_constant(p, view->args[0]))
+        return NULL;
+    find_tensor(p, &view->base)->is_constant = 1;
+    return BT_PUSH(p->arena, &p->launches, ((struct launch){ .call = view }))
+               ? NULL
+               : bt_no_memory();
+}
+
 static bt_status count_writers(struct packer *p)
 {
     for (uint32_t i = 0; i < p->block->nbinding; i++) {
         const bt_value *value = p->block->bindings[i];
         const bt_call *invoke = bt_as_op_call(value, "memory.invoke");
-        if (bt_as_op_call(value, "memory.alloc_tensor")) {
+        if (bt_as_op_call(value, "memory.alloc_tensor") ||
+            bt_as_op_call(value, "memory.view")) {
             struct tensor *tensor = BT_NEW(p->arena, struct tensor);
             if (!tensor || !bt_map_put(&p->tensors, value, tensor))
                 return bt_no_memory();
@@ -198,8 +211,11 @@ static bt_status choose(struct packer *p)
     BT_TRY(count_writers(p));
     for (uint32_t i = 0; i < p->block->nbinding; i++) {
         const bt_call *invoke = bt_as_op_call(p->block->bindings[i], "memory.invoke");
+        const bt_call *view = bt_as_op_call(p->block->bindings[i], "memory.view");
         if (invoke && can_run(p, invoke))
             BT_TRY(add_launch(p, invoke));
+        if (view)
+            BT_TRY(add_view(p, view));
     }
     return NULL;
 }
@@ -242,10 +258,28 @@ static void keep(struct packer *p, const bt_value *value, bt_tensor *made)
     tensor->made = made;
 }
 
-static bt_status run_launch(struct packer *p, const struct launch *launch)
+static bt_status take_view(struct packer *p, const bt_call *view)
 {
-    const bt_tuple_value *ins = fields_of(launch->invoke, 0),
-                         *outs = fields_of(launch->invoke, 1);
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK], strides[BT_MAX_RANK], step = 1;
+    bt_tensor *of, *made;
+    (void)bt_tensor_static(view->base.type, &rank, dims);
+    for (uint32_t i = rank; i-- > 0;) {
+        strides[i] = step;
+        step *= dims[i] > 0 ? dims[i] : 1; // of no elements: any do
+    }
+    BT_TRY(read_input(p, view->args[0], &of));
+    bt_status status = bt_tensor_view(p->ctx, of, rank, dims, strides, 0, &made);
+    bt_tensor_unref(of);
+    if (!status)
+        keep(p, &view->base, made);
+    return status;
+}
+
+static bt_status run_kernel(struct packer *p, const struct launch *launch)
+{
+    const bt_tuple_value *ins = fields_of(launch->call, 0),
+                         *outs = fields_of(launch->call, 1);
     uint32_t n = ins->nfield + outs->nfield;
     bt_tensor **tensors = BT_NEWS(p->arena, bt_tensor *, n);
     void **buffers = BT_NEWS(p->arena, void *, n);
@@ -281,7 +315,9 @@ static bt_status run_all(struct packer *p)
                                  &bytes, &code->loaded));
     }
     for (uint32_t i = 0; i < p->launches.len; i++)
-        BT_TRY(run_launch(p, &p->launches.at[i]));
+        BT_TRY(bt_as_op_call(&p->launches.at[i].call->base, "memory.view")
+                   ? take_view(p, p->launches.at[i].call)
+                   : run_kernel(p, &p->launches.at[i]));
     return NULL;
 }
 

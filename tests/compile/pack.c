@@ -125,6 +125,27 @@ static void test_what_depends_on_no_input_is_computed(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* The weight is too large to be folded by a pass: its reshape is a view of a constant. */
+static void test_another_shape_of_a_weight_is_packed(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c;
+    assert_ok(ctx, compile_text(ctx,
+                                "def @main(%x: Tensor[(2, 3), float32]) {\n"
+                                "    %w = reshape(const[(6), float32]{1, 2, 3, 4, 5, 6}, "
+                                "newshape=[2, 3]);\n"
+                                "    nn.dense(%x, %w)\n"
+                                "}\n",
+                                "panels", &c));
+    assert_int_equal(c->nkernel, 1);
+    assert_null(find_call(c, "memory.view", 0));
+    assert_non_null(bt_const_tensor(input_of(c, 0, 1)));
+    check_result(ctx, c);
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+}
+
 /* 24 bytes may become eight times as many and a mebibyte. */
 static void test_what_would_grow_the_program_runs_later(void **state)
 {
@@ -162,6 +183,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_weight_that_is_an_input_is_packed_at_run_time),
     cmocka_unit_test(test_a_weight_packed_alike_is_kept_once),
     cmocka_unit_test(test_what_depends_on_no_input_is_computed),
+    cmocka_unit_test(test_another_shape_of_a_weight_is_packed),
     cmocka_unit_test(test_what_would_grow_the_program_runs_later),
     cmocka_unit_test(test_a_kernel_that_fails_fails_the_compilation),
 };

@@ -136,6 +136,9 @@ static int do_if(struct vectoriser *v, const bt_stmt *stmt, bt_stmts *to)
     struct cpu_lanes l;
     struct cpu_part p, own;
     bt_map uses;
+    if (bt_node_is_true(stmt->condition) || bt_node_is_false(stmt->condition))
+        return do_block(
+            v, bt_node_is_true(stmt->condition) ? &stmt->body : &stmt->otherwise, to);
     if (!one_lane(v, &l, to, &p) ||
         !cpu_statement_open(&p, &own, &uses, 1, &stmt->condition))
         return 0;
@@ -205,10 +208,22 @@ static int do_block(struct vectoriser *v, const bt_stmts *block, bt_stmts *to)
 
 /* ---- programs ---- */
 
+static void clear_parallel(const bt_stmts *block)
+{
+    for (uint32_t i = 0; i < block->len; i++) {
+        block->at[i]->is_parallel = 0;
+        clear_parallel(&block->at[i]->body);
+        clear_parallel(&block->at[i]->otherwise);
+    }
+}
+
+/* Of the loops at the top, those that are long. */
 static void choose_parallel(const bt_stmts *body)
 {
     for (uint32_t i = 0; i < body->len; i++) {
         bt_stmts one = { .at = &body->at[i], .len = 1, .cap = 1 };
+        clear_parallel(&body->at[i]->body);
+        clear_parallel(&body->at[i]->otherwise);
         if (body->at[i]->kind == BT_STMT_FOR && cpu_cost(&one) < parallel_ns)
             body->at[i]->is_parallel = 0;
     }

@@ -224,6 +224,8 @@ static int do_if(struct cpu_part *p, const bt_stmt *stmt)
     struct cpu_part own, yes, no;
     bt_map uses;
     bt_stmt inner = *stmt;
+    if (bt_node_is_false(stmt->condition))
+        return cpu_do_block(p, &stmt->otherwise);
     if (!cpu_split(p, stmt->condition, &split))
         return 0;
     int nkind = (split.same.len > 0) + (split.ranges.len > 0) + (split.others.len > 0);

@@ -579,6 +579,10 @@ static void run_loops(struct world *w, struct state *s, const bt_loops *loops,
     bt_tensor_unref(y);
 }
 
+#ifdef RANDOM_BY_STRIPS
+#include "random_by_strips.h"
+#endif
+
 /* The loops of the graph give the bits that the evaluator gave, and so they do after
  * transforms. */
 static void check_loops(struct world *w, struct state *s, bt_compute *compute,
@@ -599,6 +603,10 @@ static void check_loops(struct world *w, struct state *s, bt_compute *compute,
     parsed = parse_loops(w, arena, loops, &text);
     bt_text_addf(&done, "\n%s", text.at);
     run_loops(w, s, parsed, expected, seed, done.at);
+#ifdef RANDOM_BY_STRIPS
+    check_by_strips(w, s, parsed, expected, done.at);
+    check_scheduled(w, s, compute->graph, expected);
+#endif
     bt_arena_destroy(arena);
 }
 

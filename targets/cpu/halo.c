@@ -3,37 +3,65 @@
 
 #include <string.h>
 
-#define HALO(nbytes, ELEMENT)                                                  \
-    static void copy_##nbytes(ELEMENT *to, const ELEMENT *from, int64_t count, \
-                              int64_t stride)                                  \
-    {                                                                          \
-        if (stride == 1)                                                       \
-            memcpy(to, from, (size_t)count * sizeof(ELEMENT));                 \
-        else                                                                   \
-            for (int64_t i = 0; i < count; i++)                                \
-                to[i] = from[i * stride];                                      \
-    }                                                                          \
-                                                                               \
-    int32_t cpu_halo_##nbytes(void *const *p, const int64_t *n)                \
-    {                                                                          \
-        const int64_t width = n[CPU_HALO_WIDTH], count = n[CPU_HALO_COUNT];    \
-        const int64_t right = width - n[CPU_HALO_LEFT] - count;                \
-        const int64_t height = count > 0 ? n[CPU_HALO_HEIGHT] : 0;             \
-        const int64_t below = n[CPU_HALO_ROWS] - n[CPU_HALO_TOP] - height;     \
-        ELEMENT *to = p[CPU_HALO_TO];                                          \
-        const ELEMENT *from = p[CPU_HALO_FROM];                                \
-        memset(to, 0, (size_t)(n[CPU_HALO_TOP] * width) * sizeof(ELEMENT));    \
-        to += n[CPU_HALO_TOP] * width;                                         \
-        for (int64_t r = 0; r < height; r++) {                                 \
-            memset(to, 0, (size_t)n[CPU_HALO_LEFT] * sizeof(ELEMENT));         \
-            to += n[CPU_HALO_LEFT];                                            \
-            copy_##nbytes(to, from + r * n[CPU_HALO_FROM_ROW], count,          \
-                          n[CPU_HALO_FROM_X]);                                 \
-            memset(to + count, 0, (size_t)right * sizeof(ELEMENT));            \
-            to += count + right;                                               \
-        }                                                                      \
-        memset(to, 0, (size_t)(below * width) * sizeof(ELEMENT));              \
-        return 0;                                                              \
+enum { SHORT_NBYTES = 256 }; /* rows for which a call costs more than what it does */
+
+/* Short rows in pieces that are no calls, the last of which ends where the row does. */
+static inline void copy_row(char *to, const char *from, size_t nbytes)
+{
+    enum { PIECE = 16 };
+    if (nbytes < PIECE || nbytes > SHORT_NBYTES) {
+        memcpy(to, from, nbytes);
+        return;
+    }
+    for (size_t i = 0; i + PIECE <= nbytes; i += PIECE)
+        memcpy(to + i, from + i, PIECE);
+    memcpy(to + nbytes - PIECE, from + nbytes - PIECE, PIECE);
+}
+
+#define HALO(nbytes, ELEMENT)                                                          \
+    static void copy_##nbytes(ELEMENT *to, const ELEMENT *from, int64_t count,         \
+                              int64_t stride)                                          \
+    {                                                                                  \
+        if (stride == 1)                                                               \
+            copy_row((char *)to, (const char *)from, (size_t)count * sizeof(ELEMENT)); \
+        else if (stride == 2)                                                          \
+            for (int64_t i = 0; i < count; i++)                                        \
+                to[i] = from[i * 2];                                                   \
+        else                                                                           \
+            for (int64_t i = 0; i < count; i++)                                        \
+                to[i] = from[i * stride];                                              \
+    }                                                                                  \
+                                                                                       \
+    static void zero_##nbytes(ELEMENT *to, int64_t count)                              \
+    {                                                                                  \
+        memset(to, 0, (size_t)count * sizeof(ELEMENT));                                \
+    }                                                                                  \
+                                                                                       \
+    int32_t cpu_halo_##nbytes(void *const *p, const int64_t *n)                        \
+    {                                                                                  \
+        const int64_t width = n[CPU_HALO_WIDTH], left = n[CPU_HALO_LEFT];              \
+        const int64_t count = n[CPU_HALO_COUNT], right = width - left - count;         \
+        const int64_t height = count > 0 ? n[CPU_HALO_HEIGHT] : 0;                     \
+        const int64_t below = n[CPU_HALO_ROWS] - n[CPU_HALO_TOP] - height;             \
+        const int is_short = width * (int64_t)sizeof(ELEMENT) <= SHORT_NBYTES;         \
+        ELEMENT *to = p[CPU_HALO_TO];                                                  \
+        const ELEMENT *from = p[CPU_HALO_FROM];                                        \
+        if (is_short && (left || right))                                               \
+            zero_##nbytes(to, n[CPU_HALO_ROWS] * width);                               \
+        else                                                                           \
+            zero_##nbytes(to, n[CPU_HALO_TOP] * width);                                \
+        to += n[CPU_HALO_TOP] * width;                                                 \
+        for (int64_t r = 0; r < height; r++, to += width) {                            \
+            if (!is_short)                                                             \
+                zero_##nbytes(to, left);                                               \
+            copy_##nbytes(to + left, from + r * n[CPU_HALO_FROM_ROW], count,           \
+                          n[CPU_HALO_FROM_X]);                                         \
+            if (!is_short)                                                             \
+                zero_##nbytes(to + left + count, right);                               \
+        }                                                                              \
+        if (!is_short || !(left || right))                                             \
+            zero_##nbytes(to, below *width);                                           \
+        return 0;                                                                      \
     }
 
 HALO(1, uint8_t)

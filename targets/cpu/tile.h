@@ -54,7 +54,7 @@ enum {
  *
  *     C[m, n] = (start of C[m, n], or 0) + sum_k A[k] * B[k, m * B_ROW + n]
  *
- * All else is as above; of a padded B whole vectors may be read.
+ * All else is as above, but that of a padded B no more is read.
  */
 enum { CPU_LINE_B_ROW = CPU_TILE_A_ROW };
 

@@ -4,6 +4,7 @@
  *
  *     REAL, VECTOR    the element, and vectors of it
  *     MULTIPLY_ADD    a function on vectors: (a, b, c) to a * b + c
+ *     LOAD_PART, STORE_PART    of the first lanes: (address, n), (address, vector, n)
  *     NAME(stem)      names of this type's own
  */
 #define LANES ((int64_t)(sizeof(VECTOR) / sizeof(REAL)))
@@ -165,84 +166,66 @@ static int32_t NAME(run)(void *const *p, const int64_t *n)
 
 /* ---- lines ---- */
 
+typedef void NAME(line)(REAL *c, const REAL *a, const REAL *b,
+                        const struct tile_block *block, int64_t rest);
+
 #define LINE_START(i) \
     VECTOR s##i = block->start ? NAME(load)(c + i * LANES) : (VECTOR){ 0 };
-#define LINE_STEP(i)   s##i = MULTIPLY_ADD(factor, NAME(load)(b + i * LANES), s##i);
-#define LINE_STOP(i)   NAME(store)(c + i * LANES, s##i);
-#define LINE_EACH_1(X) X(0)
-#define LINE_EACH_4(X) X(0) X(1) X(2) X(3)
-// k, k1, k2 >= 1
-#define LINE(vectors)                                                        \
-    static void NAME(line_##vectors)(REAL * c, const REAL *a, const REAL *b, \
-                                     const struct tile_block *block)         \
-    {                                                                        \
-        LINE_EACH_##vectors(LINE_START);                                     \
-        for (int64_t k2 = block->k2; k2 > 0; k2--) {                         \
-            for (int64_t k1 = block->k1; k1 > 0; k1--) {                     \
-                for (int64_t k = block->k; k > 0; k--) {                     \
-                    const VECTOR factor = *a - (VECTOR){ 0 };                \
-                    LINE_EACH_##vectors(LINE_STEP);                          \
-                    a += block->a_k;                                         \
-                    b += block->b_k;                                         \
-                }                                                            \
-                a += block->a_k1;                                            \
-                b += block->b_k1;                                            \
-            }                                                                \
-            a += block->a_k2;                                                \
-            b += block->b_k2;                                                \
-        }                                                                    \
-        LINE_EACH_##vectors(LINE_STOP);                                      \
+#define LINE_STEP(i) s##i = MULTIPLY_ADD(factor, NAME(load)(b + i * LANES), s##i);
+#define LINE_STOP(i) NAME(store)(c + i * LANES, s##i);
+#define LINE_WHOLE_1(X)
+#define LINE_WHOLE_2(X) X(0)
+#define LINE_WHOLE_3(X) X(0) X(1)
+#define LINE_WHOLE_4(X) X(0) X(1) X(2)
+// Vectors side by side; of the last, `rest` lanes. k, k1, k2 >= 1
+#define LINE(vectors)                                                              \
+    static void NAME(line_##vectors)(REAL * c, const REAL *a, const REAL *b,       \
+                                     const struct tile_block *block, int64_t rest) \
+    {                                                                              \
+        const int64_t at = (vectors - 1) * LANES;                                  \
+        VECTOR last = block->start ? LOAD_PART(c + at, rest) : (VECTOR){ 0 };      \
+        LINE_WHOLE_##vectors(LINE_START);                                          \
+        for (int64_t k2 = block->k2; k2 > 0; k2--) {                               \
+            for (int64_t k1 = block->k1; k1 > 0; k1--) {                           \
+                for (int64_t k = block->k; k > 0; k--) {                           \
+                    const VECTOR factor = *a - (VECTOR){ 0 };                      \
+                    LINE_WHOLE_##vectors(LINE_STEP);                               \
+                    last = MULTIPLY_ADD(factor, LOAD_PART(b + at, rest), last);    \
+                    a += block->a_k;                                               \
+                    b += block->b_k;                                               \
+                }                                                                  \
+                a += block->a_k1;                                                  \
+                b += block->b_k1;                                                  \
+            }                                                                      \
+            a += block->a_k2;                                                      \
+            b += block->b_k2;                                                      \
+        }                                                                          \
+        LINE_WHOLE_##vectors(LINE_STOP);                                           \
+        STORE_PART(c + at, last, rest);                                            \
     }
 LINE(1)
+LINE(2)
+LINE(3)
 LINE(4)
 
-/* The last columns of a line, of which no more may be read. */
-static void NAME(line_rest)(REAL *c, const REAL *a, const REAL *b,
-                            const struct tile_block *block, int64_t rest)
-{
-    VECTOR sums = NAME(load)(c), columns = { 0 };
-    for (int64_t k2 = block->k2; k2 > 0; k2--) {
-        for (int64_t k1 = block->k1; k1 > 0; k1--) {
-            for (int64_t k = block->k; k > 0; k--) {
-                memcpy(&columns, b, (size_t)rest * sizeof(REAL));
-                sums = MULTIPLY_ADD(*a - (VECTOR){ 0 }, columns, sums);
-                a += block->a_k;
-                b += block->b_k;
-            }
-            a += block->a_k1;
-            b += block->b_k1;
-        }
-        a += block->a_k2;
-        b += block->b_k2;
-    }
-    NAME(store)(c, sums);
-}
+static NAME(line) *const
+    NAME(lines)[] = { NAME(line_1), NAME(line_2), NAME(line_3), NAME(line_4) };
 
 static int32_t NAME(run_line)(void *const *p, const int64_t *n)
 {
-    const int64_t columns = n[CPU_TILE_N], whole = columns - columns % LANES;
-    const int64_t rest = columns - whole;
+    const int64_t columns = n[CPU_TILE_N];
     const struct tile_block block = block_of(n);
     if (n[CPU_TILE_K] == 0 || n[CPU_TILE_K1] == 0 || n[CPU_TILE_K2] == 0)
         return NAME(run_empty)(p[CPU_TILE_C], n);
     for (int64_t i = 0; i < n[CPU_TILE_M]; i++) {
         REAL *c = (REAL *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];
         const REAL *b = (const REAL *)p[CPU_TILE_B] + i * n[CPU_LINE_B_ROW];
-        int64_t j = 0;
-        for (; j + 4 * LANES <= whole; j += 4 * LANES)
-            NAME(line_4)(c + j, p[CPU_TILE_A], b + j, &block);
-        for (; j < whole; j += LANES)
-            NAME(line_1)(c + j, p[CPU_TILE_A], b + j, &block);
-        if (!rest)
-            continue;
-        REAL last[NR] = { 0 };
-        if (block.start)
-            memcpy(last, c + j, (size_t)rest * sizeof(REAL));
-        if (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED)
-            NAME(line_1)(last, p[CPU_TILE_A], b + j, &block);
-        else
-            NAME(line_rest)(last, p[CPU_TILE_A], b + j, &block, rest);
-        memcpy(c + j, last, (size_t)rest * sizeof(REAL));
+        for (int64_t j = 0; j < columns; j += 4 * LANES) {
+            const int64_t left = columns - j < 4 * LANES ? columns - j : 4 * LANES;
+            const int64_t before = (left - 1) / LANES;
+            NAME(lines)
+            [before](c + j, p[CPU_TILE_A], b + j, &block, left - before * LANES);
+        }
     }
     return 0;
 }
@@ -250,8 +233,10 @@ static int32_t NAME(run_line)(void *const *p, const int64_t *n)
 #undef LINE_START
 #undef LINE_STEP
 #undef LINE_STOP
-#undef LINE_EACH_1
-#undef LINE_EACH_4
+#undef LINE_WHOLE_1
+#undef LINE_WHOLE_2
+#undef LINE_WHOLE_3
+#undef LINE_WHOLE_4
 #undef LINE
 #undef START_1
 #undef START_2
@@ -276,4 +261,6 @@ static int32_t NAME(run_line)(void *const *p, const int64_t *n)
 #undef REAL
 #undef VECTOR
 #undef MULTIPLY_ADD
+#undef LOAD_PART
+#undef STORE_PART
 #undef NAME

@@ -72,12 +72,16 @@ static struct tile_block block_of(const int64_t *n)
 #define REAL         float
 #define VECTOR       float_vector
 #define MULTIPLY_ADD float_multiply_add
+#define LOAD_PART    float_load_part
+#define STORE_PART   float_store_part
 #define NAME(stem)   stem##_f32
 #include "tile_float.h"
 
 #define REAL         double
 #define VECTOR       double_vector
 #define MULTIPLY_ADD double_multiply_add
+#define LOAD_PART    double_load_part
+#define STORE_PART   double_store_part
 #define NAME(stem)   stem##_f64
 #include "tile_float.h"
 

@@ -5,6 +5,8 @@
 #ifndef CPU_VECTORS_H
 #define CPU_VECTORS_H
 
+#include <stdint.h>
+
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #define VECTOR_NBYTES 64
@@ -17,6 +19,83 @@
 
 typedef float float_vector __attribute__((vector_size(VECTOR_NBYTES)));
 typedef double double_vector __attribute__((vector_size(VECTOR_NBYTES)));
+
+/* The first n lanes, 1 or more: the others are zero, and are left as they are. */
+#if defined(__AVX512F__)
+static inline float_vector float_load_part(const float *from, int64_t n)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)((1U << n) - 1), from);
+}
+
+static inline void float_store_part(float *to, float_vector v, int64_t n)
+{
+    _mm512_mask_storeu_ps(to, (__mmask16)((1U << n) - 1), v);
+}
+
+static inline double_vector double_load_part(const double *from, int64_t n)
+{
+    return _mm512_maskz_loadu_pd((__mmask8)((1U << n) - 1), from);
+}
+
+static inline void double_store_part(double *to, double_vector v, int64_t n)
+{
+    _mm512_mask_storeu_pd(to, (__mmask8)((1U << n) - 1), v);
+}
+#elif defined(__AVX2__) && defined(__FMA__)
+static inline __m256i float_mask(int64_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline float_vector float_load_part(const float *from, int64_t n)
+{
+    return _mm256_maskload_ps(from, float_mask(n));
+}
+
+static inline void float_store_part(float *to, float_vector v, int64_t n)
+{
+    _mm256_maskstore_ps(to, float_mask(n), v);
+}
+
+static inline __m256i double_mask(int64_t n)
+{
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
+}
+
+static inline double_vector double_load_part(const double *from, int64_t n)
+{
+    return _mm256_maskload_pd(from, double_mask(n));
+}
+
+static inline void double_store_part(double *to, double_vector v, int64_t n)
+{
+    _mm256_maskstore_pd(to, double_mask(n), v);
+}
+#else
+static inline float_vector float_load_part(const float *from, int64_t n)
+{
+    return (float_vector){ from[0], n > 1 ? from[1] : 0, n > 2 ? from[2] : 0,
+                           n > 3 ? from[3] : 0 };
+}
+
+static inline void float_store_part(float *to, float_vector v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = v[i];
+}
+
+static inline double_vector double_load_part(const double *from, int64_t n)
+{
+    return (double_vector){ from[0], n > 1 ? from[1] : 0 };
+}
+
+static inline void double_store_part(double *to, double_vector v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = v[i];
+}
+#endif
 
 /* a * b + c */
 static inline float_vector float_multiply_add(float_vector a, float_vector b,

@@ -78,8 +78,8 @@ static void check_tile(const struct cpu_tile *t, int is_line, const bt_call_valu
         assert_in_range(n[CPU_TILE_M], 1, t->mr);
         assert_in_range(n[CPU_TILE_N], 1, t->nr);
     }
-    if (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED)
-        width = is_line ? width + t->nr / 2 - 1 : t->nr;
+    if (!is_line && (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED))
+        width = t->nr;
     assert_true(p[0].nelem >= furthest(n[CPU_TILE_M], n[CPU_TILE_C_ROW]) + n[CPU_TILE_N]);
     assert_true(p[1].nelem > (is_line ? 0 : row) + furthest_k(n, CPU_TILE_A_K));
     assert_true(p[2].nelem >= (is_line ? row : 0) + furthest_k(n, CPU_TILE_B_K) + width);

@@ -254,16 +254,14 @@ static void check_line(const struct cpu_tile *t, struct room *room, const int64_
     const size_t nb = nbytes_of(t->c);
     const int64_t rows = n[CPU_TILE_M], columns = n[CPU_TILE_N];
     const int64_t last = n[CPU_TILE_K] * n[CPU_TILE_K1] * n[CPU_TILE_K2] - 1;
-    const int64_t extra = n[CPU_TILE_FLAGS] & CPU_TILE_PADDED ? t->nr / 2 - 1 : 0;
     const int64_t c_nelem = (rows - 1) * n[CPU_TILE_C_ROW] + columns;
     unsigned char *a =
         place(&room->a, last < 0 ? 0 : along_k(n, CPU_TILE_A_K, last) + 1, nb);
-    unsigned char *b =
-        place(&room->b,
-              last < 0 ? 0
-                       : along_k(n, CPU_TILE_B_K, last) + (rows - 1) * n[CPU_LINE_B_ROW] +
-                             columns + extra,
-              nb);
+    unsigned char *b = place(&room->b,
+                             last < 0 ? 0
+                                      : along_k(n, CPU_TILE_B_K, last) +
+                                            (rows - 1) * n[CPU_LINE_B_ROW] + columns,
+                             nb);
     unsigned char *c = place(&room->c, c_nelem, nb);
     fill(a, room->a.end, t->a, seed);
     fill(b, room->b.end, t->b, seed);

@@ -30,6 +30,8 @@ double call_float(const bt_call *, const char *name, double absent);
 const char *call_text(const bt_call *, const char *name); /* "" */
 /* An axis attribute, counted from the front. */
 uint32_t call_axis(const bt_call *, const char *name, int64_t absent, uint32_t rank);
+/* The layout of a tensor's type; NULL: row major, or no tensor. */
+const bt_layout *type_layout(const bt_type *);
 /* Rank of a row-major tensor's type; 0 for anything else, or where it is not known. */
 uint32_t type_rank(const bt_type *);
 
@@ -43,5 +45,11 @@ int is_per_channel(const bt_value *, uint32_t rank, uint32_t channel);
 
 /* A slot for projections: a field of a tuple that is in sight is the field. */
 bt_status rewrite_proj(bt_rewrite *, const bt_proj *, const bt_value **out);
+
+/* The value in a layout, NULL for row major: what it was transformed from, where that has
+ * it, else a layout_transform. */
+const bt_value *chain_layout(struct chain *, const bt_value *, const bt_layout *);
+/* The operand of a layout_transform that changes the layout of a type; else NULL. */
+const bt_value *laid_from(const bt_value *);
 
 #endif

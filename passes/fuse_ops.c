@@ -48,12 +48,27 @@ struct fuser {
 
 /* ---- nodes of a block ---- */
 
+/* Of large constants alone, a layout's, say: by itself it is computed but once, when the
+ * program is compiled. */
+static int is_constant(const bt_call *call)
+{
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const bt_tensor *tensor = bt_const_tensor(call->args[i]);
+        if (!tensor || tensor->nelem == 1)
+            return 0;
+    }
+    return call->narg > 0;
+}
+
 static bt_status look_at(struct fuser *f, struct fuse_node *node)
 {
     const bt_call *call = bt_as_call(node->value);
     bt_fuse_info info;
     node->kind = FUSE_TUPLE;
     if (!call)
+        return NULL;
+    node->kind = BT_FUSE_OPAQUE;
+    if (is_constant(call))
         return NULL;
     const bt_type **types = BT_NEWS(f->arena, const bt_type *, call->narg);
     if (!types)

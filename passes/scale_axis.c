@@ -178,7 +178,8 @@ static int find_channels(const bt_call *call, int is_input, struct channels *out
 {
     const struct layer *layer = find_layer(call);
     uint32_t rank = type_rank(call->base.type);
-    if (!layer || !rank || call->ncheck || !type_rank(call->args[1]->type))
+    if (!layer || !rank || call->ncheck || !type_rank(call->args[0]->type) ||
+        !type_rank(call->args[1]->type))
         return 0;
     *out = (struct channels){ (int)rank - 1, 1, 0, 0 };
     if (!layer->in)

@@ -4,10 +4,14 @@
  *                                  * weight[o, i, r, ..])    positions outside: left out
  * data    t[n, c, space..] in data_layout
  * weight  t[o, c / groups, window..] in kernel_layout
- * result  in data_layout, or out_layout; of out_dtype, or t: then also the type of
+ * result  in data_layout, or out_layout, which may state the layout of its type too
+ *         ("NCHW:NCHW8c"); of out_dtype, or t: then also the type of
  *         products and sums
  * source  Relay's operators of the same names; Dumoulin, Visin 2016
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "window.h"
 
 struct attrs {
@@ -18,31 +22,32 @@ struct attrs {
     const bt_type *out_dtype;
 };
 
-#define CONV_ATTRS(data_layout_, kernel_layout_)                                    \
-    {                                                                               \
-        BT_ATTR_RANGE(struct attrs, strides, INTS, "[1]", 1, INT32_MAX,             \
-                      "steps of the window along each axis"),                       \
-            BT_ATTR_RANGE(                                                          \
-                struct attrs, padding, INTS, "[0]", 0, INT32_MAX,                   \
-                "zeros around: one number, one an axis, or befores then afters"),   \
-            BT_ATTR_RANGE(struct attrs, dilation, INTS, "[1]", 1, INT32_MAX,        \
-                          "distance between weights"),                              \
-            BT_ATTR_RANGE(                                                          \
-                struct attrs, groups, INT, "1", 1, INT32_MAX,                       \
-                "channels are split into this many, each with weights of its own"), \
-            BT_ATTR(struct attrs, channels, INT, "None",                            \
-                    "channels of the result, checked against weight"),              \
-            BT_ATTR(struct attrs, kernel_size, INTS, "None",                        \
-                    "size of the window, checked against weight"),                  \
-            BT_ATTR(struct attrs, data_layout, STRING, data_layout_,                \
-                    "order of data's axes"),                                        \
-            BT_ATTR(struct attrs, kernel_layout, STRING, kernel_layout_,            \
-                    "order of weight's axes"),                                      \
-            BT_ATTR(struct attrs, out_layout, STRING, "",                           \
-                    "order of the result's axes; empty: data_layout"),              \
-            BT_ATTR(struct attrs, out_dtype, DTYPE, "None",                         \
-                    "element type of products, sums and result"),                   \
-            { 0 },                                                                  \
+#define CONV_ATTRS(data_layout_, kernel_layout_)                                     \
+    {                                                                                \
+        BT_ATTR_RANGE(struct attrs, strides, INTS, "[1]", 1, INT32_MAX,              \
+                      "steps of the window along each axis"),                        \
+            BT_ATTR_RANGE(                                                           \
+                struct attrs, padding, INTS, "[0]", 0, INT32_MAX,                    \
+                "zeros around: one number, one an axis, or befores then afters"),    \
+            BT_ATTR_RANGE(struct attrs, dilation, INTS, "[1]", 1, INT32_MAX,         \
+                          "distance between weights"),                               \
+            BT_ATTR_RANGE(                                                           \
+                struct attrs, groups, INT, "1", 1, INT32_MAX,                        \
+                "channels are split into this many, each with weights of its own"),  \
+            BT_ATTR(struct attrs, channels, INT, "None",                             \
+                    "channels of the result, checked against weight"),               \
+            BT_ATTR(struct attrs, kernel_size, INTS, "None",                         \
+                    "size of the window, checked against weight"),                   \
+            BT_ATTR(struct attrs, data_layout, STRING, data_layout_,                 \
+                    "order of data's axes"),                                         \
+            BT_ATTR(struct attrs, kernel_layout, STRING, kernel_layout_,             \
+                    "order of weight's axes"),                                       \
+            BT_ATTR(struct attrs, out_layout, STRING, "",                            \
+                    "order of the result's axes, or the layout of its type; empty: " \
+                    "data_layout"),                                                  \
+            BT_ATTR(struct attrs, out_dtype, DTYPE, "None",                          \
+                    "element type of products, sums and result"),                    \
+            { 0 },                                                                   \
     }
 static const bt_attr attrs1d[] = CONV_ATTRS("NCW", "OIW");
 static const bt_attr attrs2d[] = CONV_ATTRS("NCHW", "OIHW");
@@ -130,8 +135,8 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
                             .after = padding[n + i] };
         BT_TRY(window_dim(s, r, data.dims[in.space[i]], &w, &dims[out.space[i]]));
     }
-    return bt_relation_result_tensor(s, r, n + 2, dims,
-                                     a->out_dtype ? a->out_dtype : data.dtype);
+    return layout_result(s, r, out_layout(a), n + 2, dims,
+                         a->out_dtype ? a->out_dtype : data.dtype);
 }
 
 /* ---- formula ---- */
@@ -228,6 +233,60 @@ static bt_status estimate(bt_ctx *ctx, const bt_formula_call *call,
 
 static const bt_cost_facet cost = { estimate };
 
+/* ---- layout ---- */
+
+/* Blocks of channels out, and of channels in where the data has blocks: OIHW8i8o. */
+static bt_status weight_layout(bt_ctx *ctx, bt_store *store, const char *axes, int64_t in,
+                               int64_t out, const bt_layout **layout)
+{
+    char text[64];
+    int n = snprintf(text, sizeof(text), "%s:%s", axes, axes);
+    *layout = NULL;
+    if (in <= 1 && out <= 1)
+        return NULL;
+    if (in > 1)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%lldi", (long long)in);
+    if (out > 1)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%lldo", (long long)out);
+    *layout = n < (int)sizeof(text) ? bt_layout_parse(store, text) : NULL;
+    return *layout ? NULL : bt_store_why(ctx, store);
+}
+
+/* The data's layout as wished, and the result's alike, as far as a block of channels is
+ * filled. */
+static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                               const bt_layout *const *wanted, const bt_layout **in,
+                               const bt_layout **out, const void **new_attrs)
+{
+    const struct attrs *a = call->attrs;
+    const bt_layout *layout = wanted[0];
+    int64_t data[BT_MAX_RANK], weight[BT_MAX_RANK];
+    struct layout at, kernel;
+    uint32_t n = window_nspace(call->op);
+    in[0] = in[1] = *out = NULL;
+    *new_attrs = NULL;
+    if (!layout || !layout_is_of(layout->text, a->data_layout) ||
+        !layout_is_of(out_layout(a), a->data_layout) || strchr(out_layout(a), ':') ||
+        !bt_tensor_static(call->args[0]->type, NULL, data) ||
+        !bt_tensor_static(call->args[1]->type, NULL, weight) ||
+        !layout_read(a->data_layout, 'N', 'C', n, &at) ||
+        !layout_read(a->kernel_layout, 'O', 'I', n, &kernel))
+        return NULL;
+    int64_t block = layout_block(layout, at.second), block_in = 1, block_out = 1;
+    if (data[at.second] >= block) {
+        in[0] = layout;
+        block_in = a->groups == 1 ? block : 1;
+    }
+    if (weight[kernel.first] >= block) {
+        *out = layout;
+        block_out = block;
+        BT_TRY(layout_attrs(ctx, store, call, layout, new_attrs));
+    }
+    return weight_layout(ctx, store, a->kernel_layout, block_in, block_out, &in[1]);
+}
+
+static const bt_layout_facet layout = { .choose = choose_layout };
+
 /* ---- rows ---- */
 
 // clang-format off
@@ -237,7 +296,7 @@ static const bt_op ops[] = {
         .doc = "Convolves along one axis.\nPositions outside the data are left out.",
         .inputs = inputs, .attrs = attrs1d, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_CASES(
+        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_CASES(
             "float32[2, 3, 7], float32[4, 3, 3]\n"
             "float32[1, 4, 8], float32[4, 2, 3] | groups=2, padding=[1, 2]\n"
             "float64[1, 5, 2], float64[3, 2, 2] | data_layout=\"NWC\", kernel_layout=\"WIO\", strides=[2]")),
@@ -247,7 +306,7 @@ static const bt_op ops[] = {
         .doc = "Convolves along two axes.\nPositions outside the data are left out.",
         .inputs = inputs, .attrs = attrs2d, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_CASES(
+        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_CASES(
             "float32[1, 3, 7, 7], float32[4, 3, 3, 3]\n"
             "float32[2, 3, 5, 6], float32[4, 3, 3, 2] | padding=[1, 0, 2, 1], strides=[2, 1]\n"
             "float32[1, 4, 6, 6], float32[8, 1, 3, 3] | groups=4, padding=[1, 1], dilation=[2, 1]\n"
@@ -260,7 +319,7 @@ static const bt_op ops[] = {
         .doc = "Convolves along three axes.\nPositions outside the data are left out.",
         .inputs = inputs, .attrs = attrs3d, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_CASES(
+        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_CASES(
             "float32[1, 2, 4, 5, 4], float32[3, 2, 2, 3, 1]\n"
             "float32[1, 2, 4, 4, 4], float32[2, 1, 3, 3, 3] | groups=2, padding=[1], strides=[1, 2, 1]")),
     },

@@ -36,7 +36,7 @@ struct attrs {
                       "channels are split into this many, each with weights of its own"),                        \
         BT_ATTR(struct attrs, data_layout, STRING, data_layout_, "order of data's axes"),                        \
         BT_ATTR(struct attrs, kernel_layout, STRING, kernel_layout_, "order of weight's axes"),                  \
-        BT_ATTR(struct attrs, out_layout, STRING, "", "order of the result's axes; empty: data_layout"),         \
+        BT_ATTR(struct attrs, out_layout, STRING, "", "order of the result's axes, or the layout of its type; empty: data_layout"),         \
         BT_ATTR(struct attrs, out_dtype, DTYPE, "None", "element type of products, sums and result"),            \
         { 0 },                                                                                                   \
     }
@@ -133,8 +133,8 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         BT_TRY(spread_dim(s, r, data.dims[in.space[i]], &w,
                           extra[i] - padding[i] - padding[n + i], &dims[out.space[i]]));
     }
-    return bt_relation_result_tensor(s, r, n + 2, dims,
-                                     a->out_dtype ? a->out_dtype : data.dtype);
+    return layout_result(s, r, out_layout(a), n + 2, dims,
+                         a->out_dtype ? a->out_dtype : data.dtype);
 }
 
 /* ---- formula ---- */

@@ -18,24 +18,25 @@ struct attrs {
     int64_t ceil_mode, count_include_pad;
 };
 
-#define POOL_ATTRS(layout_)                                                              \
-    {                                                                                    \
-        BT_ATTR_RANGE(struct attrs, pool_size, INTS, NULL, 1, INT32_MAX,                 \
-                      "size of the window"),                                             \
-            BT_ATTR_RANGE(struct attrs, strides, INTS, "[1]", 1, INT32_MAX,              \
-                          "steps of the window along each axis"),                        \
-            BT_ATTR_RANGE(                                                               \
-                struct attrs, padding, INTS, "[0]", 0, INT32_MAX,                        \
-                "elements around: one number, one an axis, or befores then afters"),     \
-            BT_ATTR_RANGE(struct attrs, dilation, INTS, "[1]", 1, INT32_MAX,             \
-                          "distance between elements of a window"),                      \
-            BT_ATTR(struct attrs, layout, STRING, layout_, "order of the axes"),         \
-            BT_ATTR(struct attrs, out_layout, STRING, "", "must be empty or as layout"), \
-            BT_ATTR(struct attrs, ceil_mode, BOOL, "False",                              \
-                    "round the size of the result up"),                                  \
-            BT_ATTR(struct attrs, count_include_pad, BOOL, "False",                      \
-                    "averages count the padding as zeros"),                              \
-            { 0 },                                                                       \
+#define POOL_ATTRS(layout_)                                                          \
+    {                                                                                \
+        BT_ATTR_RANGE(struct attrs, pool_size, INTS, NULL, 1, INT32_MAX,             \
+                      "size of the window"),                                         \
+            BT_ATTR_RANGE(struct attrs, strides, INTS, "[1]", 1, INT32_MAX,          \
+                          "steps of the window along each axis"),                    \
+            BT_ATTR_RANGE(                                                           \
+                struct attrs, padding, INTS, "[0]", 0, INT32_MAX,                    \
+                "elements around: one number, one an axis, or befores then afters"), \
+            BT_ATTR_RANGE(struct attrs, dilation, INTS, "[1]", 1, INT32_MAX,         \
+                          "distance between elements of a window"),                  \
+            BT_ATTR(struct attrs, layout, STRING, layout_, "order of the axes"),     \
+            BT_ATTR(struct attrs, out_layout, STRING, "",                            \
+                    "empty, or as layout, or the layout of the type"),               \
+            BT_ATTR(struct attrs, ceil_mode, BOOL, "False",                          \
+                    "round the size of the result up"),                              \
+            BT_ATTR(struct attrs, count_include_pad, BOOL, "False",                  \
+                    "averages count the padding as zeros"),                          \
+            { 0 },                                                                   \
     }
 static const bt_attr attrs1d[] = POOL_ATTRS("NCW");
 static const bt_attr attrs2d[] = POOL_ATTRS("NCHW");
@@ -56,7 +57,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         padding[2 * MAX_SPATIAL];
     const bt_type *dims[2 + MAX_SPATIAL];
     BT_TRY(layout_relate(s, r, "layout", a->layout, "NC", n, &layout));
-    if (*a->out_layout && strcmp(a->out_layout, a->layout) != 0)
+    if (*a->out_layout && !layout_is_of(a->out_layout, a->layout))
         return bt_relation_fail(s, r, -1,
                                 "out_layout is \"%s\", layout \"%s\"; they must agree",
                                 a->out_layout, a->layout);
@@ -78,8 +79,33 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
             return bt_no_memory();
         BT_TRY(window_dim(s, r, data.dims[layout.space[i]], &w, &dims[layout.space[i]]));
     }
-    return bt_relation_result_tensor(s, r, n + 2, dims, data.dtype);
+    return layout_result(s, r, a->out_layout, n + 2, dims, data.dtype);
 }
+
+/* ---- layout ---- */
+
+/* That of the data, of whatever layout; of the result too, where `keeps`. */
+static bt_status take_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                             const bt_layout *wanted, const char *axes, int keeps,
+                             const bt_layout **in, const bt_layout **out,
+                             const void **new_attrs)
+{
+    int fits = wanted && layout_is_of(wanted->text, axes);
+    *in = fits ? wanted : NULL;
+    *out = fits && keeps ? wanted : NULL;
+    *new_attrs = NULL;
+    return *out ? layout_attrs(ctx, store, call, wanted, new_attrs) : NULL;
+}
+
+static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                               const bt_layout *const *wanted, const bt_layout **in,
+                               const bt_layout **out, const void **new_attrs)
+{
+    const struct attrs *a = call->attrs;
+    return take_layout(ctx, store, call, wanted[0], a->layout, 1, in, out, new_attrs);
+}
+
+static const bt_layout_facet layout_rule = { .choose = choose_layout };
 
 /* ---- formula ---- */
 
@@ -231,7 +257,8 @@ struct global_attrs {
 };
 static const bt_attr global_attrs[] = {
     BT_ATTR(struct global_attrs, layout, STRING, "NCHW", "order of the axes"),
-    BT_ATTR(struct global_attrs, out_layout, STRING, "", "must be empty or as layout"),
+    BT_ATTR(struct global_attrs, out_layout, STRING, "",
+            "empty, or as layout, or the layout of the type"),
     { 0 },
 };
 
@@ -242,13 +269,28 @@ static bt_status relate_global(bt_solver *s, const bt_relation_call *r)
     bt_tensor_parts data;
     const bt_type *dims[4], *one = bt_dim(bt_relation_store(s), 1);
     BT_TRY(layout_relate(s, r, "layout", a->layout, "NC", 2, &layout));
+    if (*a->out_layout && !layout_is_of(a->out_layout, a->layout))
+        return bt_relation_fail(s, r, -1,
+                                "out_layout is \"%s\", layout \"%s\"; they must agree",
+                                a->out_layout, a->layout);
     BT_TRY(bt_relation_tensor_rank(s, r, 0, 4, &data));
     if (!one)
         return bt_no_memory();
     for (uint32_t i = 0; i < 4; i++)
         dims[i] = i == layout.space[0] || i == layout.space[1] ? one : data.dims[i];
-    return bt_relation_result_tensor(s, r, 4, dims, data.dtype);
+    return layout_result(s, r, a->out_layout, 4, dims, data.dtype);
 }
+
+/* One element a channel: row major from here on. */
+static bt_status choose_global(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                               const bt_layout *const *wanted, const bt_layout **in,
+                               const bt_layout **out, const void **new_attrs)
+{
+    const struct global_attrs *a = call->attrs;
+    return take_layout(ctx, store, call, wanted[0], a->layout, 0, in, out, new_attrs);
+}
+
+static const bt_layout_facet global_layout_rule = { .choose = choose_global };
 
 static bt_status write_global(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
 {
@@ -279,7 +321,7 @@ static bt_status write_global(bt_ctx *ctx, const bt_formula_call *call, bt_text 
     {                                                                                                           \
         .name = "nn." #kind_ "_pool" #rank_, .revision = 1, .source = "Relay, nn." #kind_ "_pool" #rank_,          \
         .doc = title_, .inputs = inputs, .attrs = attrs##rank_, .attrs_nbytes = sizeof(struct attrs),             \
-        .relate = relate, .write_formula = write_##kind_, .facets = BT_FACET_ROWS(BT_CASES(cases_)),             \
+        .relate = relate, .write_formula = write_##kind_, .facets = BT_FACET_ROWS(BT_FACET("layout", layout_rule), BT_CASES(cases_)), \
     }
 #define CASES1 "float32[1, 2, 7] | pool_size=[3]\nfloat32[2, 2, 6] | pool_size=[2], strides=[2], padding=[1, 0]"
 #define CASES2 "float32[1, 2, 6, 6] | pool_size=[2, 2], strides=[2, 2]\n"                                        \
@@ -301,14 +343,14 @@ static const bt_op ops[] = {
         .doc = "The greatest element of each channel.", .inputs = inputs,
         .attrs = global_attrs, .attrs_nbytes = sizeof(struct global_attrs),
         .relate = relate_global, .write_formula = write_global,
-        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"\nint8[1, 1, 12, 12]")),
+        .facets = BT_FACET_ROWS(BT_FACET("layout", global_layout_rule), BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"\nint8[1, 1, 12, 12]")),
     },
     {
         .name = "nn.global_avg_pool2d", .revision = 1, .source = "Relay, nn.global_avg_pool2d",
         .doc = "The mean of each channel.", .inputs = inputs,
         .attrs = global_attrs, .attrs_nbytes = sizeof(struct global_attrs),
         .relate = relate_global, .write_formula = write_global,
-        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"\nint8[1, 1, 12, 12]")),
+        .facets = BT_FACET_ROWS(BT_FACET("layout", global_layout_rule), BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"\nint8[1, 1, 12, 12]")),
     },
     { 0 },
 };

@@ -15,7 +15,7 @@ int layout_read(const char *text, char first, char second, uint32_t nspace,
     const char *space = letters + MAX_SPATIAL - nspace;
     uint32_t seen = 0;
     *out = (struct layout){ .rank = nspace + 2 };
-    if (strlen(text) != out->rank)
+    if (strcspn(text, ":") != out->rank)
         return 0;
     for (uint32_t i = 0; i < out->rank; i++) {
         const char *at = strchr(space, text[i]);
@@ -40,11 +40,61 @@ bt_status layout_relate(bt_solver *s, const bt_relation_call *r, const char *att
                         const char *text, const char *letters, uint32_t nspace,
                         struct layout *out)
 {
-    if (layout_read(text, letters[0], letters[1], nspace, out))
+    int states_blocks = strchr(text, ':') && strcmp(attr, "out_layout") != 0;
+    if (!states_blocks && layout_read(text, letters[0], letters[1], nspace, out))
         return NULL;
     return bt_relation_fail(s, r, -1,
                             "%s is \"%s\"; it must hold each letter of \"%s%s\" once",
                             attr, text, letters, "DHW" + MAX_SPATIAL - nspace);
+}
+
+int layout_is_of(const char *out_layout, const char *layout)
+{
+    size_t n = strcspn(out_layout, ":");
+    return strlen(layout) == n && strncmp(out_layout, layout, n) == 0;
+}
+
+bt_status layout_result(bt_solver *s, const bt_relation_call *r, const char *text,
+                        uint32_t rank, const bt_type *const *dims, const bt_type *dtype)
+{
+    bt_store *store = bt_relation_store(s);
+    if (!strchr(text, ':'))
+        return bt_relation_result_tensor(s, r, rank, dims, dtype);
+    const bt_layout *layout = bt_layout_parse(store, text);
+    if (!layout)
+        return bt_relation_fail(s, r, -1, "out_layout is \"%s\", which is no layout",
+                                text);
+    return bt_relation_result(
+        s, r,
+        bt_type_tensor_layout(store, bt_type_shape(store, rank, dims), dtype, layout));
+}
+
+int64_t layout_block(const bt_layout *layout, uint32_t axis)
+{
+    int64_t block = 1;
+    for (uint32_t i = 0; i < layout->nphysical; i++) {
+        if (layout->physical[i].axis == axis && layout->physical[i].factor)
+            block *= layout->physical[i].factor;
+    }
+    return block;
+}
+
+bt_status layout_attrs(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                       const bt_layout *layout, const void **out)
+{
+    const bt_attr *row = call->op->attrs;
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    char *attrs = bt_arena_alloc(scratch, call->op->attrs_nbytes, sizeof(int64_t));
+    if (!attrs)
+        return bt_no_memory();
+    memcpy(attrs, call->attrs, call->op->attrs_nbytes);
+    while (strcmp(row->name, "out_layout") != 0)
+        row++;
+    memcpy(attrs + row->offset, &layout->text, sizeof(layout->text));
+    *out = bt_attrs_copy(store, call->op->attrs, call->op->attrs_nbytes, attrs);
+    bt_arena_release(scratch, mark);
+    return *out ? NULL : bt_no_memory();
 }
 
 void list_expand(const bt_ints *list, uint32_t nspace, int64_t out[MAX_SPATIAL])

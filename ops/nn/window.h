@@ -25,6 +25,18 @@ int layout_read(const char *text, char first, char second, uint32_t nspace,
 bt_status layout_relate(bt_solver *, const bt_relation_call *, const char *attr,
                         const char *text, const char *letters, uint32_t nspace,
                         struct layout *out) BT_MUST_USE;
+/* Whether out_layout, empty apart, has the axes of `layout`: alone, or as the logical ones
+ * of a layout of the result's type ("NCHW:NCHW8c"). */
+int layout_is_of(const char *out_layout, const char *layout);
+/* States the result's type, with the layout that out_layout says, if it does. */
+bt_status layout_result(bt_solver *, const bt_relation_call *, const char *out_layout,
+                        uint32_t rank, const bt_type *const *dims,
+                        const bt_type *dtype) BT_MUST_USE;
+/* Elements of an axis that are one block; 1: it has none. */
+int64_t layout_block(const bt_layout *, uint32_t axis);
+/* The call's attributes with out_layout as the layout's text, in the store. */
+bt_status layout_attrs(bt_ctx *, bt_store *, const bt_call *, const bt_layout *,
+                       const void **out) BT_MUST_USE;
 
 /* One entry for each spatial axis; a single entry counts for all. Fails naming the
  * attribute. */

@@ -164,6 +164,47 @@ static void test_calls_between_layouts_are_joined(void **state)
     }
 }
 
+/* Its transform is run when the program is compiled: three kernels are left, the first of
+ * which lays out the data. */
+static void test_constant_weights_are_laid_out_once(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c;
+    bt_object *out;
+    assert_ok(
+        ctx,
+        compile_text(
+            ctx,
+            "def @main(%x: Tensor[(2, 3, 1, 1), float32]) {\n"
+            "    %w = layout_transform(const[(2, 3, 1, 1), float32]{1, 2, 3, 4, 5, 6}, "
+            "src_layout=\"\", dst_layout=\"OIHW:OIHW2i2o\");\n"
+            "    %0 = layout_transform(%x, src_layout=\"\", "
+            "dst_layout=\"NCHW:NCHW2c\");\n"
+            "    %1 = nn.conv2d(%0, %w, out_layout=\"NCHW:NCHW2c\");\n"
+            "    layout_transform(%1, src_layout=\"NCHW:NCHW2c\", dst_layout=\"\")\n}",
+            "reference", &c));
+    const bt_value *data = input_of(c, 1, 0), *weight = input_of(c, 1, 1);
+    static const double packed[] = { 1, 4, 2, 5, 3, 6, 0, 0 };
+    assert_null(find_call(c, "memory.invoke", 3));
+    assert_non_null(bt_as_call(data));
+    assert_int_equal(bt_const_tensor(weight)->nelem, BT_COUNT(packed));
+    for (size_t i = 0; i < BT_COUNT(packed); i++)
+        assert_true(bt_tensor_get(bt_const_tensor(weight), (int64_t)i) == packed[i]);
+    bt_tensor *x;
+    assert_ok(ctx, bt_tensor_create(ctx, BT_FLOAT32, 4, (int64_t[]){ 2, 3, 1, 1 }, &x));
+    for (int64_t i = 0; i < 6; i++)
+        bt_tensor_set(x, i, (double)i);
+    assert_ok(ctx, run_graph(ctx, c, x, &out));
+    static const double expected[] = { 8, 17, 26, 62 };
+    for (size_t i = 0; i < BT_COUNT(expected); i++)
+        assert_true(bt_tensor_get(bt_object_as_tensor(out), (int64_t)i) == expected[i]);
+    bt_object_unref(out);
+    bt_tensor_unref(x);
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+}
+
 /* What is compiled takes and gives row major, and says so. */
 static void test_borders_are_row_major(void **state)
 {
@@ -224,6 +265,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_any_layout_becomes_any_other),
     cmocka_unit_test(test_calls_between_layouts_are_joined),
     cmocka_unit_test(test_values_between_kernels_are_blocked),
+    cmocka_unit_test(test_constant_weights_are_laid_out_once),
     cmocka_unit_test(test_borders_are_row_major),
 };
 TEST_MAIN(tests)

@@ -82,6 +82,10 @@ static bt_status run_resolve(struct fault_world *w)
 
 const struct fault_scenario fault_passes[] = {
     PASS("canonicalize", ""),
+    { .name = "pass-alter-layout",
+      .begin = begin,
+      .run = run_passes,
+      .input = "simplify-inference, canonicalize, alter-layout{data=NCHW2c}, dead-code" },
     { .name = "pass-combine-parallel",
       .begin = begin,
       .run = run_passes,

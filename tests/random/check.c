@@ -51,6 +51,8 @@ static const char *const pipelines[] = {
     "simplify-inference",
     "fold-scale-axis",
     "combine-parallel-conv2d, combine-parallel-dense",
+    "alter-layout{data=NCHW2c}",
+    "simplify-inference, canonicalize, alter-layout{data=NCHW:NHWC}, simplify-expr",
     "inline, simplify-expr, fold-constant, dead-code",
 };
 
@@ -218,6 +220,12 @@ static bt_status check_run(bt_ctx *ctx, uint64_t seed, const bt_module *module,
     return status;
 }
 
+/* Random layers have few channels. */
+static const char *with_options(const char *pass)
+{
+    return strcmp(pass, "alter-layout") == 0 ? "alter-layout{data=NCHW2c}" : pass;
+}
+
 /* Four to twelve passes, each with its own defaults, in an order that the seed decides;
  * written to `names` as a list. *out: a new reference. */
 static bt_status run_sequence(bt_ctx *ctx, uint64_t seed, const bt_module *module,
@@ -229,8 +237,9 @@ static bt_status run_sequence(bt_ctx *ctx, uint64_t seed, const bt_module *modul
     for (uint32_t i = 4 + random_below(&random, 9); i > 0 && !status; i--) {
         uint32_t pass = random_below(&random, tally->n);
         bt_module *next;
-        bt_text_addf(names, "%s%s", names->len ? ", " : "", tally->names[pass]);
-        status = optimise(ctx, now, tally->names[pass], &next);
+        const char *source = with_options(tally->names[pass]);
+        bt_text_addf(names, "%s%s", names->len ? ", " : "", source);
+        status = optimise(ctx, now, source, &next);
         if (status)
             break;
         tally->nrun[pass]++;
@@ -338,6 +347,10 @@ static bt_status check_chain(bt_ctx *ctx, uint64_t seed, const bt_module *module
                              const char *target, bt_arena *arena)
 {
     static const char *const fusions[] = { "fuse-ops", "fuse-ops{max-ops=2}",
+                                           "fuse-ops{max-ops=1}",
+                                           "alter-layout{data=NCHW2c}, dead-code, "
+                                           "fuse-ops",
+                                           "alter-layout{data=NCHW2c}, dead-code, "
                                            "fuse-ops{max-ops=1}" };
     bt_object **args, *expected = NULL;
     uint32_t n;

@@ -23,6 +23,7 @@ opt 1 'no pass "ded-code".*did you mean dead-code\|"ded-code"' --passes dead-cod
 opt 1 '"ded-code"' --passes dead-code --dump-before ded-code
 opt 1 '"ded-code"' --pipeline default --dump-after ded-code
 opt 0 'add' --passes dead-code --dump-after dead-code
+opt 1 'data is "NCHW"; a layout such as NCHW8c' --passes 'alter-layout{data=NCHW}'
 opt 0 'add' --passes dead-code --dump-after '*'
 opt 1 'neither a variable nor an option of a pass named "a"' --passes dead-code --set a=b
 expect 2 'PIPELINE is empty' -- "$baton" pipeline check ''

@@ -8,6 +8,7 @@
 struct use {
     uint32_t nsite;        /* different reads */
     uint32_t in_reduction; /* 1: some of them are inside a reduction */
+    double nread;          /* elements that are read in all */
     uint32_t is_result;
     uint32_t checks; /* 1: its reads, or reads of it, are checked */
     uint32_t goes;   /* 1: into its readers */
@@ -26,9 +27,10 @@ static bt_status why(const struct inliner *in)
 /* ---- what is worth it ---- */
 
 enum {
-    COST_SLOW = 32,        /* exp, a division: as dear as many additions */
-    COST_SHARED = 4,       /* computed at several places up to this cost */
-    COST_IN_REDUCTION = 16 /* computed again for each reduced point */
+    COST_SLOW = 32,         /* exp, a division: as dear as many additions */
+    COST_SHARED = 4,        /* computed at several places up to this cost */
+    COST_IN_REDUCTION = 16, /* computed again for each reduced point, ... */
+    MOST_TIMES = 2          /* ... this often in the mean; what only moves, any number */
 };
 
 static uint32_t cost_of_scalar(uint32_t which)
@@ -59,8 +61,9 @@ static uint8_t *new_set(struct inliner *in)
     return BT_NEWS(in->graph->arena, uint8_t, in->graph->nnode + 1);
 }
 
+/* `turns`: how often the node is evaluated. */
 static void count_reads(struct inliner *in, const bt_node *node, uint8_t *seen,
-                        uint32_t in_reduction)
+                        uint32_t in_reduction, double turns)
 {
     uint8_t bit = in_reduction ? 2 : 1;
     if (!node->reads || (seen[node->id] & bit))
@@ -69,11 +72,16 @@ static void count_reads(struct inliner *in, const bt_node *node, uint8_t *seen,
         struct use *use = &in->uses[node->which];
         use->nsite += !seen[node->id];
         use->in_reduction |= in_reduction;
+        use->nread += turns;
     }
     seen[node->id] |= bit;
-    in_reduction |= node->kind == BT_NODE_REDUCE;
+    if (node->kind == BT_NODE_REDUCE) {
+        in_reduction = 1;
+        for (uint32_t i = 0; i < node->nindex; i++)
+            turns *= (double)node->coefs[i];
+    }
     for (uint32_t i = 0; i < node->narg; i++)
-        count_reads(in, node->args[i], seen, in_reduction);
+        count_reads(in, node->args[i], seen, in_reduction, turns);
 }
 
 /* The one read of an array in later stages. */
@@ -138,6 +146,30 @@ static bt_status decide_reduction(struct inliner *in, uint32_t array)
     return NULL;
 }
 
+/* Whether an element is computed, not only moved or chosen. */
+static int is_computed(const bt_node *node, uint8_t *seen)
+{
+    if (!node->reads || seen[node->id] || node->kind == BT_NODE_READ)
+        return 0;
+    seen[node->id] = 1;
+    if (node->kind == BT_NODE_SELECT)
+        return is_computed(node->args[1], seen) || is_computed(node->args[2], seen);
+    return 1;
+}
+
+/* Whether a stage that is read inside a reduction is computed there. */
+static bt_status decide_in_reduction(struct inliner *in, uint32_t array)
+{
+    struct use *use = &in->uses[array];
+    const bt_array *stage = &in->graph->arrays[array];
+    uint8_t *seen = new_set(in);
+    if (!seen)
+        return bt_no_memory();
+    int is_rare = use->nread <= MOST_TIMES * (double)elements(stage);
+    use->goes = is_rare || !is_computed(stage->body, seen);
+    return NULL;
+}
+
 static bt_status decide(struct inliner *in, uint32_t array)
 {
     struct use *use = &in->uses[array];
@@ -150,10 +182,11 @@ static bt_status decide(struct inliner *in, uint32_t array)
     if (!seen)
         return bt_no_memory();
     uint32_t cost = bt__node_cost(body, seen);
-    use->goes = use->nsite > 1      ? cost <= COST_SHARED
-                : use->in_reduction ? cost <= COST_IN_REDUCTION
-                                    : 1;
-    return NULL;
+    uint32_t most = use->nsite > 1      ? COST_SHARED
+                    : use->in_reduction ? COST_IN_REDUCTION
+                                        : UINT32_MAX;
+    use->goes = cost <= most;
+    return use->goes && use->in_reduction ? decide_in_reduction(in, array) : NULL;
 }
 
 /* ---- putting it in ---- */
@@ -339,8 +372,10 @@ static bt_status renumber(struct inliner *in)
 static bt_status count_uses(struct inliner *in)
 {
     const bt_graph *g = in->graph;
-    for (uint32_t i = 0; i < g->narray; i++)
+    for (uint32_t i = 0; i < g->narray; i++) {
         in->uses[i].nsite = in->uses[i].in_reduction = 0;
+        in->uses[i].nread = 0;
+    }
     for (uint32_t i = 0; i < g->nresult; i++)
         in->uses[g->results[i]].is_result = 1;
     for (uint32_t i = g->narray; i-- > g->ninput;) {
@@ -349,7 +384,7 @@ static bt_status count_uses(struct inliner *in)
             return bt_no_memory();
         // what nobody reads reads nothing
         if (in->uses[i].is_result || in->uses[i].nsite)
-            count_reads(in, g->arrays[i].body, seen, 0);
+            count_reads(in, g->arrays[i].body, seen, 0, (double)elements(&g->arrays[i]));
     }
     return NULL;
 }

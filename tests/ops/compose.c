@@ -117,7 +117,7 @@ static void test_what_follows_a_reduction_is_its_epilogue(void **state)
           1);
 }
 
-static void test_what_precedes_a_convolution_goes_into_it(void **state)
+static void test_what_a_convolution_reads_often_is_computed_before_it(void **state)
 {
     check(*state,
           "#[version = \"0.0.5\"]\n"
@@ -125,6 +125,27 @@ static void test_what_precedes_a_convolution_goes_into_it(void **state)
           "float32],\n"
           "          %s: Tensor[(3, 1, 1), float32]) {\n"
           "  nn.conv2d(nn.relu(multiply(%x, %s)), %w, padding=[1, 1])\n"
+          "}\n",
+          2);
+}
+
+static void test_what_a_reduction_reads_once_is_computed_in_it(void **state)
+{
+    check(*state,
+          "#[version = \"0.0.5\"]\n"
+          "def @main(%x: Tensor[(4, 9), float32]) {\n"
+          "  sum(multiply(%x, add(%x, 1f)), axis=[1])\n"
+          "}\n",
+          1);
+}
+
+static void test_padding_goes_into_a_convolution(void **state)
+{
+    check(*state,
+          "#[version = \"0.0.5\"]\n"
+          "def @main(%x: Tensor[(1, 3, 9, 9), float32], %w: Tensor[(4, 3, 3, 3), "
+          "float32]) {\n"
+          "  nn.conv2d(nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]), %w)\n"
           "}\n",
           1);
 }
@@ -204,7 +225,9 @@ static const struct CMUnitTest tests[] = {
     TEST(test_elementwise_chains_are_one_stage),
     TEST(test_rounding_between_calls_stays),
     TEST(test_what_follows_a_reduction_is_its_epilogue),
-    TEST(test_what_precedes_a_convolution_goes_into_it),
+    TEST(test_what_a_convolution_reads_often_is_computed_before_it),
+    TEST(test_what_a_reduction_reads_once_is_computed_in_it),
+    TEST(test_padding_goes_into_a_convolution),
     TEST(test_moved_elements_are_read_where_they_were),
     TEST(test_what_is_dear_is_computed_once),
     TEST(test_several_results_stay),

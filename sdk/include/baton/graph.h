@@ -177,7 +177,8 @@ BT_API const bt_node *bt_node_substitute(bt_graph *, const bt_node *, uint32_t n
 
 /* The computation of a function that only calls operators by formula, makes tuples and
  * takes fields. A stage goes into those that read it where nothing is then computed twice
- * that costs anything; its rounding stays, as a cast, so that the result is the same to
+ * that costs anything: what a convolution reads many times is computed before it, but
+ * padding goes into it; its rounding stays, as a cast, so that the result is the same to
  * the bit, but for the sign of a zero that max or min takes from two. Inputs are the
  * leaves of the function's parameters, results those of its result, as they lie in
  * memory: blocks of a layout that are not full end in zeros.

@@ -122,32 +122,15 @@ static bt_status by_rule(struct site *s, const bt_layout_facet *rule,
     return is_laid || result ? build(s, in, attrs, out) : NULL;
 }
 
-static int same_shape(const bt_type *a, const bt_type *b)
-{
-    return bt_as_tensor_type(a)->shape == bt_as_tensor_type(b)->shape;
-}
-
-/* Operators whose relation hands the layout on. */
-static int hands_on(const bt_op *op)
-{
-    static const char *const relations[] = { "Identity", "IdentityComp", "Broadcast",
-                                             "BroadcastComp" };
-    for (uint32_t i = 0; op->relation && i < BT_COUNT(relations); i++) {
-        if (strcmp(op->relation, relations[i]) == 0)
-            return op->formula != NULL;
-    }
-    return strcmp(op->name, "cast") == 0;
-}
-
 static bt_status by_element(struct site *s, const bt_value **out)
 {
     const bt_layout *layout = NULL, *in[MOST_ARGS] = { NULL };
     for (uint32_t i = 0; i < s->call->narg && !layout; i++) {
-        if (same_shape(s->args[i]->type, s->call->base.type))
+        if (type_same_shape(s->args[i]->type, s->call->base.type))
             layout = held(s->args[i]);
     }
     for (uint32_t i = 0; layout && i < s->call->narg; i++) {
-        int is_whole = same_shape(s->args[i]->type, s->call->base.type) &&
+        int is_whole = type_same_shape(s->args[i]->type, s->call->base.type) &&
                        s->args[i]->kind != BT_VALUE_CONST;
         in[i] = is_whole ? layout : NULL;
     }
@@ -175,7 +158,7 @@ static bt_status lay_out(bt_rewrite *rewrite, const bt_call *call, const bt_valu
     if (!is_candidate(call))
         return NULL;
     BT_TRY(bt_op_facet(bt_rewrite_ctx(rewrite), call->op, "layout", &rule));
-    if (!rule && !hands_on(call->op))
+    if (!rule && !op_keeps_layout(call->op))
         return NULL;
     BT_TRY(look_at(&s));
     if (rule)

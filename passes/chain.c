@@ -112,6 +112,23 @@ int is_per_channel(const bt_value *value, uint32_t rank, uint32_t channel)
     return 1;
 }
 
+int type_same_shape(const bt_type *a, const bt_type *b)
+{
+    const bt_tensor_type *x = bt_as_tensor_type(a), *y = bt_as_tensor_type(b);
+    return x && y && x->shape == y->shape;
+}
+
+int op_keeps_layout(const bt_op *op)
+{
+    static const char *const relations[] = { "Identity", "IdentityComp", "Broadcast",
+                                             "BroadcastComp" };
+    for (uint32_t i = 0; op->relation && i < BT_COUNT(relations); i++) {
+        if (strcmp(op->relation, relations[i]) == 0)
+            return op->formula != NULL;
+    }
+    return strcmp(op->name, "cast") == 0;
+}
+
 const bt_value *laid_from(const bt_value *value)
 {
     const bt_call *call = bt_as_op_call(value, "layout_transform");

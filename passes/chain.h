@@ -49,6 +49,11 @@ bt_status rewrite_proj(bt_rewrite *, const bt_proj *, const bt_value **out);
 /* The value in a layout, NULL for row major: what it was transformed from, where that has
  * it, else a layout_transform. */
 const bt_value *chain_layout(struct chain *, const bt_value *, const bt_layout *);
+/* Whether two tensor types have one shape. */
+int type_same_shape(const bt_type *, const bt_type *);
+/* Operators that, where they go element by element, give the layout that they are given;
+ * an operand that they broadcast may be row major. */
+int op_keeps_layout(const bt_op *);
 /* The operand of a layout_transform that changes the layout of a type; else NULL. */
 const bt_value *laid_from(const bt_value *);
 

@@ -19,6 +19,8 @@
  */
 #include <string.h>
 
+#include <baton/compute.h>
+
 #include "chain.h"
 
 struct site {
@@ -282,6 +284,112 @@ static bt_status transpose(const struct site *s, const bt_value **out)
     return c.status;
 }
 
+/* ---- layouts ---- */
+
+/* Relay's form, axes of the tensor itself: twice is once, or nothing. */
+static bt_status transform_axes(const struct site *s, const bt_value **out)
+{
+    struct chain c = { .builder = bt_rewrite_builder(s->rewrite) };
+    const bt_call *inner = under(s, 0, "layout_transform");
+    if (!inner || inner->ncheck ||
+        strcmp(call_text(inner, "dst_layout"), call_text(s->call, "src_layout")) != 0)
+        return NULL;
+    if (inner->args[0]->type == s->call->base.type &&
+        strcmp(call_text(inner, "src_layout"), call_text(s->call, "dst_layout")) == 0) {
+        *out = inner->args[0];
+        return NULL;
+    }
+    const bt_value *once = chain_op1f(
+        &c, inner->args[0], "layout_transform", "src_layout=\"%s\", dst_layout=\"%s\"",
+        call_text(inner, "src_layout"), call_text(s->call, "dst_layout"));
+    if (!c.status)
+        *out = once;
+    return c.status;
+}
+
+/* An operand that a call in another layout takes as it is: it is broadcast, or constant
+ * beside one that is laid out. */
+static int stays(const bt_call *call, const bt_value *operand)
+{
+    return !type_layout(operand->type) &&
+           (operand->kind == BT_VALUE_CONST ||
+            !type_same_shape(operand->type, call->base.type));
+}
+
+/* Whether an old value can be had in a layout from before transforms: it is one, or a
+ * call that goes element by element on such, used here alone. */
+static bt_status can_lie_in(const struct site *s, const bt_layout *layout,
+                            const bt_value *old, uint32_t *budget, int *out)
+{
+    const bt_value *from = laid_from(old);
+    const bt_call *call = bt_as_call(old);
+    const bt_type *types[2];
+    uint32_t nlaid = 0;
+    bt_fuse_info info;
+    *out = from && type_layout(from->type) == layout;
+    if (*out || from || !call || call->callee_kind != BT_CALLEE_OP || call->ncheck ||
+        call->narg > 2 || !op_keeps_layout(call->op) || *budget == 0 ||
+        bt_rewrite_nuse(s->rewrite, old) != 1 || !bt_rewrite_is_here(s->rewrite, old))
+        return NULL;
+    --*budget;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        int can = 0;
+        types[i] = call->args[i]->type;
+        if (stays(call, call->args[i]))
+            continue;
+        BT_TRY(can_lie_in(s, layout, call->args[i], budget, &can));
+        if (!can)
+            return NULL;
+        nlaid++;
+    }
+    bt_formula_call formula = { .op = call->op,
+                                .attrs = call->attrs,
+                                .narg = call->narg,
+                                .args = types,
+                                .result = call->base.type };
+    BT_TRY(bt_fuse_look(bt_rewrite_ctx(s->rewrite), &formula, &info));
+    *out = nlaid > 0 && info.kind <= BT_FUSE_BROADCAST;
+    return NULL;
+}
+
+/* The new value of what can lie in the layout, in it. */
+static bt_status lie_in(const struct site *s, const bt_value *old, const bt_value **out)
+{
+    const bt_value *from = laid_from(old), *args[2];
+    const bt_call *call = bt_as_call(old);
+    if (from)
+        return bt_rewrite_operand(s->rewrite, from, out);
+    for (uint32_t i = 0; i < call->narg; i++)
+        BT_TRY(stays(call, call->args[i])
+                   ? bt_rewrite_operand(s->rewrite, call->args[i], &args[i])
+                   : lie_in(s, call->args[i], &args[i]));
+    bt_rewrite_from(s->rewrite, old);
+    return bt_build_op(bt_rewrite_builder(s->rewrite), call->op, call->attrs, call->narg,
+                       args, out);
+}
+
+/* A transform of a transform is one, or none; behind what goes element by element it
+ * meets those before it. */
+static bt_status layout_transform(const struct site *s, const bt_value **out)
+{
+    struct chain c = { .builder = bt_rewrite_builder(s->rewrite) };
+    const bt_layout *layout = type_layout(s->call->base.type);
+    uint32_t budget = 32;
+    int can;
+    if (same_type(s, s->args[0]))
+        return keep(s, 0, out);
+    if (!laid_from(&s->call->base))
+        return transform_axes(s, out);
+    if (laid_from(s->args[0])) {
+        const bt_value *now = chain_layout(&c, laid_from(s->args[0]), layout);
+        if (!c.status)
+            *out = now;
+        return c.status;
+    }
+    BT_TRY(can_lie_in(s, layout, s->call->args[0], &budget, &can));
+    return can ? lie_in(s, s->call->args[0], out) : NULL;
+}
+
 static bt_status concatenate(const struct site *s, const bt_value **out)
 {
     const bt_tuple_value *tuple = bt_as_tuple(s->args[0]);
@@ -334,6 +442,7 @@ static const struct rule {
     { "squeeze", 1, identity_by_type },
     { "nn.batch_flatten", 1, identity_by_type },
     { "transpose", 1, transpose },
+    { "layout_transform", 1, layout_transform },
     { "concatenate", 1, concatenate },
     { "where", 3, where },
 };

@@ -2,7 +2,7 @@
 #include "schedule.h"
 
 #include "contract.h"
-#include "vectorise.h"
+#include "lanes.h"
 
 /* ---- accumulators ---- */
 
@@ -61,9 +61,63 @@ static int collapse_all(bt_loops *loops, bt_stmt *stmt)
            is_over(bt_loops_collapse(loops, stmt));
 }
 
-static bt_status transform(bt_loops *loops)
+/* ---- stages together ---- */
+
+/* What a turn keeps for itself, in bytes, that should stay in a processor's cache. */
+enum { LOCAL_NBYTES = 1 << 16 };
+
+/* Loops after each other become one, and so do those inside; *nmerged counts them. */
+static int merge_all(bt_loops *loops, bt_stmts *block, uint32_t *nmerged)
 {
+    for (uint32_t i = 0; i < block->len; i++) {
+        bt_stmt *stmt = block->at[i];
+        int is_merged = 0;
+        while (stmt->kind == BT_STMT_FOR && i + 1 < block->len &&
+               block->at[i + 1]->kind == BT_STMT_FOR &&
+               block->at[i + 1]->extent == stmt->extent) {
+            bt_status status = bt_loops_merge(loops, stmt);
+            if (!is_over(status))
+                return 0;
+            if (status)
+                break;
+            is_merged = 1;
+            ++*nmerged;
+        }
+        if (is_merged && !merge_all(loops, &stmt->body, nmerged))
+            return 0;
+    }
+    return 1;
+}
+
+/* What only one turn uses is a local of its size. */
+static int shrink_all(bt_loops *loops, bt_stmts *block)
+{
+    for (uint32_t i = 0; i < block->len; i++) {
+        bt_stmt *stmt = block->at[i];
+        for (uint32_t b = 0; stmt->kind == BT_STMT_FOR && b < loops->roles.len; b++) {
+            int64_t nbytes = (int64_t)bt_dtype_nbytes(loops->graph->arrays[b].dtype);
+            int is_own = loops->roles.at[b] == BT_BUFFER_TEMP ||
+                         loops->roles.at[b] == BT_BUFFER_LOCAL;
+            if (is_own && stmt->extent > 1 &&
+                bt_loops_nelem(loops, b) / stmt->extent <= LOCAL_NBYTES / nbytes &&
+                !is_over(bt_loops_shrink(loops, stmt, b)))
+                return 0;
+        }
+        if (!shrink_all(loops, &stmt->body) || !shrink_all(loops, &stmt->otherwise))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- all ---- */
+
+static bt_status transform(bt_loops *loops, int is_merged, uint32_t *nmerged)
+{
+    *nmerged = 0;
     BT_TRY(bt_loops_simplify(loops));
+    if (is_merged && (!merge_all(loops, &loops->body, nmerged) ||
+                      (*nmerged && !shrink_all(loops, &loops->body))))
+        return bt_loops_why(loops);
     for (uint32_t i = 0; i < loops->body.len; i++) {
         bt_stmt *stmt = loops->body.at[i];
         if (!collapse_all(loops, stmt) ||
@@ -75,7 +129,8 @@ static bt_status transform(bt_loops *loops)
 
 bt_status cpu_schedule_loops(bt_loops *loops, const struct cpu_config *config)
 {
-    BT_TRY(transform(loops));
+    uint32_t nmerged;
+    BT_TRY(transform(loops, 0, &nmerged));
     return cpu_vectorise(loops, config);
 }
 
@@ -87,15 +142,26 @@ bt_status cpu_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_graph *gr
     return bt_loops_lower_with(ctx, arena, name, graph, &options, out);
 }
 
+/* Stages together are worth some calls more: what they hand on stays in the cache. */
+static const double together = 1.2;
+
 bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
                        const bt_func *primitive, bt_loops **out)
 {
-    bt_graph *graph;
-    bt_loops *loops;
+    bt_loops *ways[2];
+    uint32_t nway = 2, nmerged;
     const char *name = primitive->name ? primitive->name : "primitive";
-    BT_TRY(bt_graph_compose(ctx, arena, primitive, &graph));
-    BT_TRY(cpu_contract(ctx, arena, config, name, graph, &options, &loops));
-    BT_TRY(cpu_schedule_loops(loops, config));
-    *out = loops;
+    for (uint32_t i = 0; i < nway; i++) {
+        bt_graph *graph;
+        BT_TRY(bt_graph_compose(ctx, arena, primitive, &graph));
+        BT_TRY(cpu_contract(ctx, arena, config, name, graph, &options, &ways[i]));
+        BT_TRY(transform(ways[i], i == 0, &nmerged));
+        BT_TRY(cpu_vectorise(ways[i], config));
+        if (i == 0 && nmerged == 0)
+            nway = 1;
+    }
+    int is_apart =
+        nway > 1 && cpu_cost(&ways[0]->body) > together * cpu_cost(&ways[1]->body);
+    *out = ways[is_apart];
     return NULL;
 }

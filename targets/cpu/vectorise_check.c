@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "callee.h"
 #include "strips.h"
 #include "vectorise.h"
 
@@ -102,13 +103,18 @@ static bt_status check_strip(const struct checker *c, const bt_stmt *stmt,
 static bt_status check_call(const struct checker *c, const bt_stmt *stmt)
 {
     const bt_strip *row = bt_cpu_strip_find_for(stmt->callee, c->config->isa);
+    struct cpu_callee other;
     for (uint32_t i = 0; i < stmt->narg; i++) {
         BT_TRY(check_node(c, stmt->args[i].value, stmt->callee));
         if (stmt->args[i].is_address)
             BT_TRY(check_address(c, &stmt->args[i], stmt->callee));
     }
-    // tiles, packing and rows have names of their own
-    return row ? check_strip(c, stmt, row) : NULL;
+    if (row)
+        return check_strip(c, stmt, row);
+    if (!cpu_callee_find(c->config->isa, stmt->callee, &other) ||
+        stmt->narg != other.naddress + other.ninteger)
+        return refuse(c, "there is no such primitive with these arguments", stmt->callee);
+    return NULL;
 }
 
 /* ---- statements ---- */

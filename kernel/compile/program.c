@@ -180,18 +180,13 @@ static bt_status check_features(bt_program *program)
     return NULL;
 }
 
-/* For executors of compiled modules. */
-static bt_status load_compiled(bt_program *program)
+static bt_status open_session(bt_program *program)
 {
-    return program->executor->load(program->ctx, program->compiled, program->entry->name,
-                                   &program->session);
-}
-
-static bt_status compile(bt_program *program, const bt_program_options *options)
-{
-    BT_TRY(bt__program_lower(program->ctx, program->module, program->entry->name,
-                             options->target, &program->compiled));
-    return load_compiled(program);
+    const bt_executor *executor = program->executor;
+    return executor->load
+               ? executor->load(program->ctx, program->compiled, program->entry->name,
+                                &program->session)
+               : executor->open(program->ctx, program->module, NULL, &program->session);
 }
 
 static bt_status find_executor(bt_program *program, const char *name)
@@ -221,10 +216,10 @@ static bt_status open_model(bt_program *program, const char *path,
     BT_TRY(bt__program_read(program->ctx, path, options, NULL, &program->module));
     BT_TRY(find_executor(program, options->executor ? options->executor : "interp"));
     BT_TRY(find_entry(program, options->entry));
-    return program->executor->load
-               ? compile(program, options)
-               : program->executor->open(program->ctx, program->module, NULL,
-                                         &program->session);
+    if (program->executor->load)
+        BT_TRY(bt__program_lower(program->ctx, program->module, program->entry->name,
+                                 options->target, &program->compiled));
+    return open_session(program);
 }
 
 /* ---- artifacts ---- */
@@ -267,7 +262,7 @@ static bt_status load_artifact(bt_program *program, const bt_artifact *artifact,
     program->module = bt_module_ref(artifact->module);
     BT_TRY(find_entry(program, artifact->entry));
     BT_TRY(bt_artifact_load(program->ctx, artifact, &program->compiled));
-    return load_compiled(program);
+    return open_session(program);
 }
 
 static bt_status open_artifact(bt_program *program, const char *path,
@@ -282,26 +277,56 @@ static bt_status open_artifact(bt_program *program, const char *path,
 
 /* ---- opening ---- */
 
-bt_status bt_program_open(bt_ctx *ctx, const char *path,
-                          const bt_program_options *options, bt_program **out)
+static bt_program *create(bt_ctx *ctx)
 {
-    static const bt_program_options defaults;
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_program *program = arena ? BT_NEW(arena, bt_program) : NULL;
     if (!program) {
         bt_arena_destroy(arena);
-        return bt_no_memory();
+        return NULL;
     }
     program->ctx = ctx;
     program->arena = arena;
-    options = options ? options : &defaults;
-    bt_status status = bt_artifact_is(path) ? open_artifact(program, path, options)
-                                            : open_model(program, path, options);
+    return program;
+}
+
+/* The program, or nothing of it. */
+static bt_status finish(bt_program *program, bt_status status, bt_program **out)
+{
     if (status)
         bt_program_close(program);
     else
         *out = program;
     return status;
+}
+
+bt_status bt_program_open(bt_ctx *ctx, const char *path,
+                          const bt_program_options *options, bt_program **out)
+{
+    static const bt_program_options defaults;
+    bt_program *program = create(ctx);
+    if (!program)
+        return bt_no_memory();
+    options = options ? options : &defaults;
+    bt_status status = bt_artifact_is(path) ? open_artifact(program, path, options)
+                                            : open_model(program, path, options);
+    return finish(program, status, out);
+}
+
+bt_status bt_program_share(bt_ctx *ctx, const bt_program *from, bt_program **out)
+{
+    if (bt_ctx_registry(ctx) != bt_store_registry(from->module->store))
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "@%s can be shared with contexts of its registry only",
+                       from->entry->name);
+    bt_program *program = create(ctx);
+    if (!program)
+        return bt_no_memory();
+    program->module = bt_module_ref(from->module);
+    program->executor = from->executor;
+    program->compiled = from->compiled ? bt_compiled_ref(from->compiled) : NULL;
+    bt_status status = find_entry(program, from->entry->name);
+    return finish(program, status ? status : open_session(program), out);
 }
 
 void bt_program_close(bt_program *program)

@@ -35,6 +35,7 @@ bench 0 '^executor graph, target plain$' '^median  [0-9.]* ms$' '^spread  .* (10
     '^peak    1000000.00 GFLOP/s of the machine, 0.0 % of it used$' -- --target plain --repeat 7 --warmup 1
 bench 0 '^executor graph, target plain{threads=3}$' '^peak    3000000.00 GFLOP/s' -- --target plain --threads 3 --repeat 5
 bench 0 'target reference, plain{threads=2}$' -- --target 'reference, plain{}' --threads 2 --repeat 5
+bench 0 '^executor graph, target cpu$' '^peak .* % of it used$' -- --repeat 5
 bench 2 'seed takes a number from 1' -- --target plain --seed 0
 bench 2 'threads needs a target that has threads: give --target cpu' -- --target reference --threads 2
 bench 1 'plain' -- --target 'plain{threads=1}' --threads 2

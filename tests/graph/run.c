@@ -455,6 +455,73 @@ static void test_sessions_run_at_once_over_one_module(void **state)
     (void)state;
     check_threads("plain");
     check_threads("reference");
+    check_threads("cpu{engine=\"plan\", threads=2}");
+}
+
+struct sharer {
+    pthread_t thread;
+    const bt_program *program;
+    bt_registry *registry;
+    float first;
+};
+
+static void *run_shared(void *opaque)
+{
+    struct sharer *s = opaque;
+    bt_ctx *ctx = bt_ctx_create(s->registry);
+    bt_program *program;
+    assert_non_null(ctx);
+    assert_ok(ctx, bt_program_share(ctx, s->program, &program));
+    bt_tensor *x = count_from(ctx, 100, s->first);
+    set(ctx, program, "x", x);
+    for (int i = 0; i < NRUN; i++) {
+        assert_ok(ctx, bt_program_run(program));
+        assert_counts(output(program, 0), -2 * s->first, -2);
+    }
+    bt_program_close(program);
+    bt_tensor_unref(x);
+    bt_ctx_destroy(ctx);
+    return NULL;
+}
+
+static void check_shared(const char *executor, const char *target)
+{
+    bt_ctx *ctx = make_ctx(NULL), *other = make_ctx(NULL);
+    struct sharer sharers[NTHREAD];
+    bt_program *program = open_text(
+        ctx, "def @main(%x: " V ") { negative(add(%x, %x)) }",
+        &(bt_program_options){ .executor = executor, .target = target, .pipeline = "" });
+    bt_program *shared;
+    assert_error(bt_program_share(other, program, &shared), BT_ERR_ARGUMENT,
+                 "contexts of its registry only");
+    for (int i = 0; i < NTHREAD; i++) {
+        sharers[i] = (struct sharer){ .program = program,
+                                      .registry = bt_ctx_registry(ctx),
+                                      .first = (float)(1 + 1000 * i) };
+        assert_int_equal(
+            pthread_create(&sharers[i].thread, NULL, run_shared, &sharers[i]), 0);
+    }
+    for (int i = 0; i < NTHREAD; i++)
+        pthread_join(sharers[i].thread, NULL);
+    // and it outlives what it was shared from
+    assert_ok(ctx, bt_program_share(ctx, program, &shared));
+    bt_program_close(program);
+    bt_tensor *x = count_from(ctx, 100, 1);
+    set(ctx, shared, "x", x);
+    assert_ok(ctx, bt_program_run(shared));
+    assert_counts(output(shared, 0), -2, -2);
+    bt_tensor_unref(x);
+    bt_program_close(shared);
+    bt_ctx_destroy(other);
+    bt_ctx_destroy(ctx);
+}
+
+static void test_programs_are_shared_by_threads(void **state)
+{
+    (void)state;
+    check_shared("graph", "plain");
+    check_shared("graph", "reference");
+    check_shared("interp", NULL);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -468,5 +535,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_hooks_are_told_each_binding_and_its_time),
     cmocka_unit_test(test_profiles_have_a_row_for_each_call),
     cmocka_unit_test(test_sessions_run_at_once_over_one_module),
+    cmocka_unit_test(test_programs_are_shared_by_threads),
 };
 TEST_MAIN(tests)

@@ -41,6 +41,12 @@ typedef struct bt_program_options {
  * options that would change it are refused. NULL options: all defaults. */
 BT_API bt_status bt_program_open(bt_ctx *, const char *path, const bt_program_options *,
                                  bt_program **out) BT_MUST_USE;
+/* The same program for another thread, with a context of its own of the same registry:
+ * inputs, outputs and runs are its own, what was compiled is shared. May be called while
+ * the other one runs, and that may be closed before.
+ * errors  BT_ERR_ARGUMENT: a context of another registry */
+BT_API bt_status bt_program_share(bt_ctx *, const bt_program *,
+                                  bt_program **out) BT_MUST_USE;
 BT_API void bt_program_close(bt_program *); /* accepts NULL */
 
 /* Compiles a model for options->target and writes an artifact, which bt_program_open

@@ -4,6 +4,7 @@ Runs every case of the groups below through Baton, within rtol 1e-3 and atol 1e-
 onnx_expected.txt names each case that does not pass, and why; a case that passes or fails against it fails the run.
   NAME      runs these cases only and shows what they give
   --write   writes the list anew from what it finds; reasons are to be read and completed by hand
+With BATON_MODEL_TARGET (driver.c) programs that are not static are refused besides.
 """
 import collections
 import fnmatch
@@ -22,6 +23,7 @@ from onnx import numpy_helper
 
 RTOL, ATOL = 1e-3, 1e-7
 GROUPS = ["node", "simple", "pytorch-operator", "pytorch-converted"]
+COMPILED = "BATON_MODEL_TARGET" in os.environ
 LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "onnx_expected.txt")
 
 
@@ -166,6 +168,8 @@ def check(results, rows):
     wrong = 0
     for case, (kind, reason) in results.items():
         stated, why = expected.get(case, ("pass", ""))
+        if COMPILED and reason.startswith("unsupported executor graph has no"):
+            continue
         if ("pass" if kind == "fixed" else kind) != stated:
             wrong += 1
             print(f"{case}: {kind} where {stated} is expected: {reason or why}")

@@ -180,15 +180,14 @@ static bt_status try_anchor(struct fuse_block *b, uint32_t node, struct target t
                        out);
 }
 
-/* What is computed element by element goes into what follows; into a reduction only where
- * it may be computed for each of its reads, and into a contraction not at all: factors are
- * read many times, and targets have them packed as they are. */
+/* What is computed element by element goes into what follows; into a contraction or
+ * reduction only where it may be computed for each of its reads. */
 static bt_status try_elementwise(struct fuse_block *b, uint32_t node, struct target t,
                                  int *out)
 {
     uint32_t end = SET(ELEMWISE) | SET(BROADCAST) | SET(INJECTIVE);
     *out = 0;
-    if (t.pattern > BT_FUSE_REDUCE)
+    if (t.pattern > BT_FUSE_CONTRACTION)
         return NULL;
     if (!b->nodes[node].is_slow || t.pattern <= BT_FUSE_BROADCAST)
         end |= SET(REDUCE) | SET(CONTRACTION);

@@ -19,8 +19,8 @@
  * function with the attribute primitive, which an executor or target computes as a whole.
  * Equal functions are one. What reads, writes or draws random numbers, and what is checked
  * at run time, stays as it is. How operators may be joined follows from their formulas:
- * a convolution takes in what follows element by element, a sum what comes before it too,
- * where that is cheap.
+ * a convolution takes in what follows element by element, and what comes before it where
+ * that is cheap.
  * needs    effects
  * gives    fused
  * option   max-ops   calls in one function, default 64

@@ -111,6 +111,13 @@ struct search {
 
 static int search(struct search *s, const bt_node *node);
 
+/* Not the same as what is not seen: the graph fails. */
+static int no_memory(bt_graph *g)
+{
+    g->status = g->status ? g->status : bt_no_memory();
+    return 0;
+}
+
 static int search_under(const struct search *s, const bt_node *condition,
                         const bt_node *node)
 {
@@ -119,9 +126,9 @@ static int search_under(const struct search *s, const bt_node *condition,
     if (!node->reads)
         return 1;
     if (!condition || !bt_node_conjuncts(s->graph->arena, condition, &facts.conjuncts))
-        return 0;
+        return no_memory(s->graph);
     inner.seen = BT_NEWS(s->graph->arena, uint8_t, s->graph->nnode);
-    return inner.seen && search(&inner, node);
+    return inner.seen ? search(&inner, node) : no_memory(s->graph);
 }
 
 static int search_args(struct search *s, const bt_node *node)
@@ -162,12 +169,12 @@ int bt__facts_cover(bt_graph *g, const struct bt__facts *facts, const bt_node *n
     if (!node->reads)
         return 1;
     s.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
-    return s.seen && search(&s, node);
+    return s.seen ? search(&s, node) : no_memory(g);
 }
 
 int bt__reads_open(bt_graph *g, const bt_node *node, uint8_t *open)
 {
     struct search s = { .graph = g, .open = open };
     s.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
-    return s.seen && search(&s, node);
+    return s.seen ? search(&s, node) : no_memory(g);
 }

@@ -468,8 +468,13 @@ static int is_expression(struct lowerer *l, const struct scope *s, const bt_node
     const bt_node *condition = choice->args[0];
     if (side == 2)
         condition = bt_node_scalar(l->from, BT_SCALAR_NOT, condition, NULL);
-    return condition && bt_node_conjuncts(l->arena, condition, &facts.conjuncts) &&
-           !choice->args[side]->reduces &&
+    if (!condition)
+        return 0;
+    if (!bt_node_conjuncts(l->arena, condition, &facts.conjuncts)) {
+        l->from->status = bt_no_memory(); // not a reason to write it in another way
+        return 0;
+    }
+    return !choice->args[side]->reduces &&
            bt__facts_cover(l->from, &facts, choice->args[side]);
 }
 
@@ -618,7 +623,7 @@ bt_status bt_loops_lower_with(bt_ctx *ctx, bt_arena *arena, const char *name,
         open_scope(&l, &root, NULL, &l.loops->body);
         bt_map_init(&l.scattered, arena, 0);
         if (!scatter_all(&l, &root, i, from->arrays[i].body, 0) ||
-            !lower_axis(&l, &root, i, 0))
+            !lower_axis(&l, &root, i, 0) || from->status)
             return why(&l);
     }
     *out = l.loops;

@@ -14,10 +14,11 @@ int cpu_refuse(struct vectoriser *v, const char *why)
 const bt_strip *cpu_strip_row(struct vectoriser *v, const char *name)
 {
     const bt_strip *row = bt_map_find(&v->rows, name);
-    if (!row)
-        row = bt_cpu_strip_find_for(name, v->config->isa);
-    if (row && !bt_map_put(&v->rows, row->name, (void *)(uintptr_t)row))
-        return NULL;
+    if (row)
+        return row;
+    row = bt_cpu_strip_find_for(name, v->config->isa);
+    if (row) // it is found without the map, too
+        (void)bt_map_put(&v->rows, row->name, (void *)(uintptr_t)row);
     return row;
 }
 

@@ -59,5 +59,10 @@ const struct fault_scenario fault_targets[] = {
       .run = run,
       .input = "liar{fault=\"compile\"},liar{fault=\"lower\"},reference",
       .plugins = PLUGINS },
+    { .name = "targets-cpu",
+      .begin = begin,
+      .run = run,
+      .input = "cpu{engine=\"plan\", threads=2}",
+      .plugins = PLUGINS },
     { 0 },
 };

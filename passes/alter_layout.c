@@ -23,6 +23,7 @@
  *     a contraction whose operator has a rule (facet "layout") takes the layout that is
  *         wished for, as far as the rule follows
  *     another operator with a rule takes the one that its data has
+ *         (of several tensors: if it is that of half of them)
  *     a call that goes element by element takes the one that an operand of the result's
  *         shape has; what it broadcasts stays as it is
  *     everything else reads row major
@@ -87,13 +88,13 @@ static bt_status look_at(struct site *s)
     return NULL;
 }
 
-/* The call on operands in these layouts, and the way back. */
+/* The call on operands in these layouts, as they are where NULL, and the way back. */
 static bt_status build(struct site *s, const bt_layout *const *in, const void *attrs,
                        const bt_value **out)
 {
     const bt_value *args[MOST_ARGS], *now = NULL;
     for (uint32_t i = 0; i < s->call->narg; i++)
-        args[i] = chain_layout(&s->chain, s->args[i], in[i]);
+        args[i] = in ? chain_layout(&s->chain, s->args[i], in[i]) : s->args[i];
     if (!s->chain.status)
         s->chain.status =
             bt_build_op(s->chain.builder, s->call->op, attrs ? attrs : s->call->attrs,
@@ -137,17 +138,56 @@ static bt_status by_element(struct site *s, const bt_value **out)
     return layout ? build(s, in, NULL, out) : NULL;
 }
 
-/* Calls of operators on tensors that are row major, with dims that are known. */
+/* A tuple of tensors in one layout, of which at least half have it already. */
+static bt_status by_fields(struct site *s, const bt_layout_facet *rule,
+                           const bt_value **out)
+{
+    const bt_tuple_value *tuple = bt_as_tuple(s->args[0]);
+    const bt_layout *wanted = NULL, *in = NULL, *result = NULL;
+    const void *attrs = NULL;
+    uint32_t nheld = 0;
+    for (uint32_t i = 0; tuple && i < tuple->nfield; i++) {
+        const bt_layout *layout = held(tuple->fields[i]);
+        wanted = wanted ? wanted : layout;
+        nheld += layout && layout == wanted;
+    }
+    if (!wanted || 2 * nheld < tuple->nfield)
+        return NULL;
+    BT_TRY(rule->choose(bt_rewrite_ctx(s->rewrite), bt_builder_store(s->chain.builder),
+                        s->call, &wanted, &in, &result, &attrs));
+    if (!in)
+        return NULL;
+    const bt_value **fields =
+        BT_NEWS(bt_rewrite_call(s->rewrite)->scratch, const bt_value *, tuple->nfield);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->nfield; i++)
+        fields[i] = chain_layout(&s->chain, tuple->fields[i], in);
+    BT_TRY(s->chain.status);
+    BT_TRY(bt_build_tuple(s->chain.builder, tuple->nfield, fields, &s->args[0]));
+    return build(s, NULL, attrs, out);
+}
+
+static int is_row_major(const bt_type *type)
+{
+    return bt_tensor_static(type, NULL, NULL) && !type_layout(type);
+}
+
+/* Calls of operators on tensors that are row major, with dims that are known; or on one
+ * tuple of such. */
 static int is_candidate(const bt_call *call)
 {
-    int is_plain =
-        call->callee_kind == BT_CALLEE_OP && !call->ncheck && call->narg > 0 &&
-        call->narg <= MOST_ARGS && bt_tensor_static(call->base.type, NULL, NULL) &&
-        !type_layout(call->base.type) && strcmp(call->op->name, "layout_transform") != 0;
-    for (uint32_t i = 0; is_plain && i < call->narg; i++)
-        is_plain = bt_tensor_static(call->args[i]->type, NULL, NULL) &&
-                   !type_layout(call->args[i]->type);
-    return is_plain;
+    if (call->callee_kind != BT_CALLEE_OP || call->ncheck || call->narg == 0 ||
+        call->narg > MOST_ARGS || !is_row_major(call->base.type) ||
+        strcmp(call->op->name, "layout_transform") == 0)
+        return 0;
+    const bt_list_type *tuple =
+        call->narg == 1 ? bt_as_tuple_type(call->args[0]->type) : NULL;
+    for (uint32_t i = 0; i < (tuple ? tuple->n : call->narg); i++) {
+        if (!is_row_major(tuple ? tuple->at[i] : call->args[i]->type))
+            return 0;
+    }
+    return 1;
 }
 
 static bt_status lay_out(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
@@ -161,6 +201,8 @@ static bt_status lay_out(bt_rewrite *rewrite, const bt_call *call, const bt_valu
     if (!rule && !op_keeps_layout(call->op))
         return NULL;
     BT_TRY(look_at(&s));
+    if (bt_as_tuple_type(call->args[0]->type))
+        return rule ? by_fields(&s, rule, out) : NULL;
     if (rule)
         return by_rule(&s, rule, bt_rewrite_state(rewrite), out);
     return s.kind <= BT_FUSE_BROADCAST ? by_element(&s, out) : NULL;

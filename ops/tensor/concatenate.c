@@ -65,7 +65,15 @@ static bt_status relate_concatenate(bt_solver *s, const bt_relation_call *r)
     if (!sum)
         return bt_relation_result(s, r, NULL);
     dims[axis] = sum;
-    BT_TRY(bt_relation_result_tensor(s, r, fields[0].rank, dims, fields[0].dtype));
+    for (uint32_t i = 1; i < n; i++) {
+        if (fields[i].layout != fields[0].layout)
+            return bt_relation_fail(s, r, 0, "fields 0 and %u have different layouts", i);
+    }
+    bt_store *store = bt_relation_store(s);
+    BT_TRY(bt_relation_result(
+        s, r,
+        bt_type_tensor_layout(store, bt_type_shape(store, fields[0].rank, dims),
+                              fields[0].dtype, fields[0].layout)));
     return contents_join(s, r, 0);
 }
 
@@ -171,17 +179,24 @@ static bt_status write_stack(bt_ctx *ctx, const bt_formula_call *call, bt_text *
 
 /* ---- layout of concatenate ---- */
 
-/* Whether a layout leaves the joined axis whole, so that blocks need not be cut. */
-static int is_axis_whole(const bt_layout *layout, uint32_t axis)
+/* Whether blocks of the joined axis need not be cut: each field but the last fills those
+ * it has. */
+static int is_cut_at_blocks(const bt_layout *layout, const bt_type *fields, uint32_t axis)
 {
+    const bt_list_type *tuple = bt_as_tuple_type(fields);
+    int64_t block = 1, dims[BT_MAX_RANK];
     for (uint32_t i = 0; i < layout->nphysical; i++) {
         if (layout->physical[i].axis == axis && layout->physical[i].factor != 0)
+            block *= layout->physical[i].factor;
+    }
+    for (uint32_t i = 0; block > 1 && i + 1 < tuple->n; i++) {
+        if (!bt_tensor_static(tuple->at[i], NULL, dims) || dims[axis] % block)
             return 0;
     }
     return 1;
 }
 
-/* All fields in the layout that the first one wishes for, unless it blocks the axis. */
+/* All fields in the layout that is wished for, unless that cuts blocks. */
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
                                const bt_layout **out, const void **new_attrs)
@@ -190,7 +205,8 @@ static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call
     (void)store;
     const struct attrs *a = call->attrs;
     const bt_layout *layout = wanted[0];
-    if (layout && !is_axis_whole(layout, formula_axis(a->axis, layout->nlogical)))
+    if (layout && !is_cut_at_blocks(layout, call->args[0]->type,
+                                    formula_axis(a->axis, layout->nlogical)))
         layout = NULL;
     in[0] = *out = layout;
     *new_attrs = NULL;

@@ -448,6 +448,74 @@ static void test_other_convolutions(void **state)
         check(&all[i]);
 }
 
+/* ---- cuts ---- */
+
+static void fill_uneven(bt_tensor *t, uint64_t seed)
+{
+    for (int64_t i = 0; i < t->nelem; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        bt_tensor_set(t, i, (double)(int64_t)(seed >> 20) / (1LL << 43) - 1);
+    }
+}
+
+/* Sums are rounded here, and in the same way whatever the blocks. */
+static void check_cuts(const struct contraction *c)
+{
+    struct world w = world_open();
+    struct formula f = { .text = c->text };
+    bt_tensor *in[4], *first, *got;
+    uint32_t n = 0;
+    for (; n < 4 && c->inputs[n].name; n++) {
+        const struct input *i = &c->inputs[n];
+        f.inputs[n] = (bt_op_input){ .name = i->name, .type = i->type };
+        in[n] = tensor_new(&w, i->dtype, i->rank, i->dims);
+        fill_uneven(in[n], n + 1);
+    }
+    first = formula_run(&w, &f, n, in);
+    got = tensor_new(&w, first->dtype, first->rank, first->dims);
+    for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
+        for (uint32_t nthread = 1; nthread <= 16; nthread *= 2) {
+            struct calls calls = { .isa = isa };
+            const struct cpu_config config = { isa, nthread };
+            run_schedule(&w, &f, n, in, &config, nthread == 1 ? first : got, &calls);
+            assert_true(calls.ntile > 0);
+            if (nthread > 1)
+                assert_memory_equal(got->data, first->data,
+                                    (size_t)got->nelem * bt_dtype_nbytes(got->dtype));
+        }
+    }
+    bt_tensor_unref(got);
+    bt_tensor_unref(first);
+    for (uint32_t i = 0; i < n; i++)
+        bt_tensor_unref(in[i]);
+    world_close(&w);
+}
+
+static void test_threads_change_no_bit(void **state)
+{
+    (void)state;
+    static const struct contraction all[] = {
+        { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 5, 41, 23 } },
+                      { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 33, 5, 3, 3 } },
+                      { "b", "t[o]", BT_FLOAT32, 1, { 33 } } },
+          .text =
+              "y: t[n, o, p in h, q in g] = max(sum(c, r in k, s in l:"
+              "    x[n, c, p + r - 1, q + s - 1] * w[o, c, r, s] else 0) + b[o], 0)" },
+        { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 2, 3, 19, 23 } },
+                      { "w", "t[c, k, l]", BT_FLOAT32, 3, { 3, 3, 3 } } },
+          .text = "y: t[n, c, p in 10, q in 12] = sum(r in k, s in l:"
+                  "    x[n, c, 2*p + r - 1, 2*q + s - 1] * w[c, r, s] else 0)" },
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 70, 129 } },
+                      { "b", "t[n, k]", BT_FLOAT32, 2, { 301, 129 } } },
+          .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT64, 2, { 70, 129 } },
+                      { "b", "t[k, n]", BT_FLOAT64, 2, { 129, 101 } } },
+          .text = "y: t[m, n] = sum(k: a[m, k] * b[k, n]) * 3" },
+    };
+    for (size_t i = 0; i < BT_COUNT(all); i++)
+        check_cuts(&all[i]);
+}
+
 /* ---- without memory ---- */
 
 /* 0: something had no memory, and said so. */
@@ -516,6 +584,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_batches_and_einsum),
     cmocka_unit_test(test_convolutions_of_images),
     cmocka_unit_test(test_other_convolutions),
+    cmocka_unit_test(test_threads_change_no_bit),
     cmocka_unit_test(test_every_allocation_may_fail),
 };
 TEST_MAIN(tests)

@@ -113,6 +113,11 @@ struct cpu_plan {
 bt_status cpu_contract_plan(const bt_graph *, const bt_array *stage,
                             const struct cpu_config *, struct cpu_plan *) BT_MUST_USE;
 
+/* The nests of a contraction, packing first, for a store of what is made of its `sums`.
+ * 0: failure. */
+int cpu_emit_contraction(bt_loops *, const struct cpu_plan *, const struct cpu_config *,
+                         uint32_t sums, const bt_stmt *store, bt_stmts *out);
+
 /* Loops under construction: where statements go, the next index. */
 struct cpu_emitter {
     bt_loops *loops;

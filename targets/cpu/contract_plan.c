@@ -336,16 +336,18 @@ static int lay_panels(struct cpu_plan *p)
 /* Whether two indices, and no parts of them, make one in all that the body reads: the
  * outer one's stride is that of a row of the inner one. */
 static int reads_merge(const bt_graph *g, const bt_node *node,
-                       const struct cpu_dim *outer, const struct cpu_dim *inner)
+                       const struct cpu_dim *outer, const struct cpu_dim *inner,
+                       uint8_t *seen)
 {
     uint64_t both = bt_index_bit(outer->index) | bt_index_bit(inner->index);
-    if (!(node->free & both) || node->kind == BT_NODE_REDUCE)
+    if (!(node->free & both) || node->kind == BT_NODE_REDUCE || seen[node->id])
         return 1;
+    seen[node->id] = 1;
     if (node->kind == BT_NODE_INDEX)
         return 0;
     if (node->kind != BT_NODE_READ) {
         for (uint32_t i = 0; i < node->narg; i++) {
-            if (!reads_merge(g, node->args[i], outer, inner))
+            if (!reads_merge(g, node->args[i], outer, inner, seen))
                 return 0;
         }
         return 1;
@@ -375,6 +377,13 @@ static int is_whole(const struct cpu_plan *p, uint32_t d)
     return 1;
 }
 
+static int can_merge(const bt_graph *g, const bt_array *stage,
+                     const struct cpu_dim *outer, const struct cpu_dim *inner)
+{
+    uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode + 1);
+    return seen && reads_merge(g, stage->body, outer, inner, seen);
+}
+
 /* The next dim outwards that goes on where a row ends; -1: none. */
 static int32_t find_merge(const struct cpu_plan *p, const bt_graph *g,
                           const bt_array *stage)
@@ -386,8 +395,7 @@ static int32_t find_merge(const struct cpu_plan *p, const bt_graph *g,
         const struct cpu_dim *dim = &p->view.dims[d];
         if (is_only_in(p, p->b, d) && d != p->n && !(p->merged >> d & 1) &&
             p->bs[d] == p->bs[p->n] * p->ncolumn && dim->c == n->c * p->ncolumn &&
-            is_whole(p, d) && is_whole(p, p->n) &&
-            reads_merge(g, stage->body, dim, &inner))
+            is_whole(p, d) && is_whole(p, p->n) && can_merge(g, stage, dim, &inner))
             return (int32_t)d;
     }
     return -1;

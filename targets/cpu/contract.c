@@ -9,8 +9,8 @@
 
 struct stage {
     struct cpu_plan plan;
-    uint32_t array, sums;  /* the stage; the array that stands for its sums */
-    uint32_t converted[2]; /* arrays of converted factors; 0: none */
+    uint32_t array, sums;    /* the stage; the array that stands for its sums */
+    uint32_t first, nfactor; /* arrays made for its factors */
 };
 typedef bt_vec(struct stage *) stages;
 
@@ -105,8 +105,8 @@ static bt_status replace_nest(bt_loops *loops, const struct stage *stage,
                               const struct cpu_config *config)
 {
     bt_stmts made = { .len = 0 };
-    for (uint32_t i = 0; i < 2; i++) {
-        if (stage->converted[i] && !take_nest(loops, stage->converted[i], &made))
+    for (uint32_t i = 0; i < stage->nfactor; i++) {
+        if (!take_nest(loops, stage->first + i, &made))
             return bt_loops_why(loops);
     }
     if (!take_nest(loops, stage->sums, NULL))
@@ -157,30 +157,9 @@ static bt_status why(const bt_graph *g)
     return g->status ? g->status : bt_no_memory();
 }
 
-/* A factor whose elements are converted gets an array of its own. */
-static bt_status convert_factor(bt_graph *g, struct stage *stage, uint32_t i)
-{
-    struct cpu_operand *o = &stage->plan.view.operands[i];
-    bt_array array = g->arrays[o->array];
-    const bt_node *indices[CPU_AXES];
-    if (array.dtype == o->dtype)
-        return NULL;
-    for (uint32_t a = 0; a < array.rank; a++)
-        indices[a] = bt_node_index(g, a, array.extents[a]->value.i);
-    array.body = bt_node_cast(
-        g, o->dtype, bt_node_read(g, o->array, array.dtype, array.rank, indices));
-    array.dtype = o->dtype;
-    if (!array.body || !bt_graph_add_array(g, &array, &stage->converted[i]))
-        return why(g);
-    o->array = stage->converted[i];
-    return NULL;
-}
-
 /* The sums get an array of their own, whose body only stands for them. */
 static bt_status split_stage(bt_graph *g, struct stage *stage)
 {
-    for (uint32_t i = 0; i < 2; i++)
-        BT_TRY(convert_factor(g, stage, i));
     bt_array array = g->arrays[stage->array];
     const bt_node **indices = BT_NEWS(g->arena, const bt_node *, array.rank);
     if (!indices)
@@ -214,9 +193,14 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
         if (!stage)
             return bt_no_memory();
         stage->array = i;
-        BT_TRY(cpu_contract_plan(g, &g->arrays[i], config, &stage->plan));
-        if (!stage->plan.tile)
+        bt_array array = g->arrays[i];
+        stage->first = g->narray;
+        BT_TRY(cpu_contract_plan(g, &array, config, &stage->plan));
+        if (!stage->plan.tile) {
+            g->narray = stage->first;
             continue;
+        }
+        stage->nfactor = g->narray - stage->first;
         if (!BT_PUSH(arena, &all, stage))
             return bt_no_memory();
         BT_TRY(split_stage(g, stage));

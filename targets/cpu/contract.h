@@ -41,7 +41,7 @@ struct cpu_dim {
 /* A factor of the products: its element on axis a is at[a] + sum of coefs[a][d] * d. */
 struct cpu_operand {
     uint32_t array, rank;
-    bt_dtype dtype; /* float32 of shorter floats, which are converted first */
+    bt_dtype dtype;
     int64_t extents[CPU_AXES], at[CPU_AXES], coefs[CPU_AXES][CPU_DIMS];
     uint32_t guards[CPU_AXES]; /* 1: elements below the axis are zeros, 2: above */
 };
@@ -54,8 +54,14 @@ struct cpu_contraction {
     bt_dtype dtype; /* of sums */
 };
 
-/* What is known of a stage. */
-bt_status cpu_contraction_of(const bt_graph *, const bt_array *stage,
+/* An array for a factor of a stage's sum, and the read of it; NULL: there can be none, or
+ * failure. `by_index`: over the indices that it depends on, and no other. */
+const bt_node *cpu_factor_make(bt_graph *, const bt_array *stage, const bt_node *reduce,
+                               const bt_node *factor, bt_dtype, int by_index);
+
+/* What is known of a stage, which is not one of the graph's own arrays, as these may move
+ * where factors become more. */
+bt_status cpu_contraction_of(bt_graph *, const bt_array *stage,
                              struct cpu_contraction *) BT_MUST_USE;
 
 /* How B is read: where it lies, as a copy with zeros around, in panels of the tile's
@@ -110,8 +116,8 @@ struct cpu_plan {
     int64_t outer[CPU_AXES]; /* strides of the other axes; 0: a window */
 };
 
-bt_status cpu_contract_plan(const bt_graph *, const bt_array *stage,
-                            const struct cpu_config *, struct cpu_plan *) BT_MUST_USE;
+bt_status cpu_contract_plan(bt_graph *, const bt_array *stage, const struct cpu_config *,
+                            struct cpu_plan *) BT_MUST_USE;
 
 /* The nests of a contraction, packing first, for a store of what is made of its `sums`.
  * 0: failure. */

@@ -496,7 +496,7 @@ static int plan(const bt_graph *g, const bt_array *stage, const struct cpu_confi
     return 1;
 }
 
-bt_status cpu_contract_plan(const bt_graph *g, const bt_array *stage,
+bt_status cpu_contract_plan(bt_graph *g, const bt_array *stage,
                             const struct cpu_config *config, struct cpu_plan *p)
 {
     memset(p, 0, sizeof(*p));

@@ -31,13 +31,38 @@ static void find_reduce(const bt_node *node, uint8_t *seen, const bt_node **foun
         find_reduce(node->args[i], seen, found, n);
 }
 
-/* A factor: a read, or an integer read that is made wider; NULL: something else. */
-static const bt_node *factor_of(const bt_node *node)
+/* What products of this type are computed in. */
+static bt_dtype computed_in(bt_dtype dtype)
+{
+    return dtype == BT_FLOAT16 || dtype == BT_BFLOAT16 ? BT_FLOAT32 : dtype;
+}
+
+static int has_plain_indices(const bt_node *read)
+{
+    for (uint32_t i = 0; i < read->narg; i++) {
+        bt_linear form;
+        bt_node_as_linear(read->args[i], &form);
+        for (uint32_t k = 0; k < form.n; k++) {
+            if (form.atoms[k]->kind != BT_NODE_INDEX)
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* A factor as a read: it is one, or an integer one that is made wider, or an array is
+ * made for it. NULL: none of these, or failure. */
+static const bt_node *factor_of(bt_graph *g, const bt_array *stage, const bt_node *reduce,
+                                const bt_node *node, int is_plain)
 {
     if (node->kind == BT_NODE_CAST && node->dtype == BT_INT32 &&
         (node->args[0]->dtype == BT_INT8 || node->args[0]->dtype == BT_UINT8))
         node = node->args[0];
-    return node->kind == BT_NODE_READ && node->narg <= CPU_AXES ? node : NULL;
+    bt_dtype dtype = computed_in(node->dtype);
+    if (node->kind == BT_NODE_READ && node->narg <= CPU_AXES && node->dtype == dtype &&
+        (!is_plain || has_plain_indices(node)))
+        return node;
+    return cpu_factor_make(g, stage, reduce, node, dtype, is_plain);
 }
 
 /* ---- dims ---- */
@@ -118,12 +143,6 @@ static int add_term(const struct looking *l, const bt_node *atom, int64_t coef,
             return 0;
     }
     return 1;
-}
-
-/* What products of this type are computed in. */
-static bt_dtype computed_in(bt_dtype dtype)
-{
-    return dtype == BT_FLOAT16 || dtype == BT_BFLOAT16 ? BT_FLOAT32 : dtype;
 }
 
 static int set_operand(const struct looking *l, const bt_node *read,
@@ -238,24 +257,20 @@ static int has_numbers(const bt_array *array)
     return 1;
 }
 
-/* 0: it is no contraction. */
-static int look(const bt_graph *g, const bt_array *stage, uint8_t *seen,
+/* 0: it is no contraction. `is_plain`: reads at more than sums of indices are made
+ * arrays. */
+static int look(bt_graph *g, const bt_array *stage, const bt_node *reduce, int is_plain,
                 struct cpu_contraction *out)
 {
     struct looking l = { .graph = g, .c = out };
-    const bt_node *reduce = NULL, *reads[2];
-    uint32_t n = 0;
+    const bt_node *reads[2];
     memset(out, 0, sizeof(*out));
-    find_reduce(stage->body, seen, &reduce, &n);
-    if (n != 1 || reduce->which != BT_REDUCER_SUM || reduce->narg < 2 ||
-        !has_numbers(stage))
-        return 0;
     const bt_node *product = reduce->args[1];
     if (product->kind != BT_NODE_SCALAR || product->which != BT_SCALAR_MUL ||
         product->dtype != reduce->dtype)
         return 0;
     for (uint32_t i = 0; i < 2; i++) {
-        reads[i] = factor_of(product->args[i]);
+        reads[i] = factor_of(g, stage, reduce, product->args[i], is_plain);
         if (!reads[i] || !has_numbers(&g->arrays[reads[i]->which]))
             return 0;
     }
@@ -268,13 +283,24 @@ static int look(const bt_graph *g, const bt_array *stage, uint8_t *seen,
            is_covered(&l, &out->operands[1]);
 }
 
-bt_status cpu_contraction_of(const bt_graph *g, const bt_array *stage,
+bt_status cpu_contraction_of(bt_graph *g, const bt_array *stage,
                              struct cpu_contraction *out)
 {
     uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode + 1);
+    const bt_node *reduce = NULL;
+    uint32_t n = 0, narray = g->narray;
+    out->reduce = NULL;
     if (!seen)
         return bt_no_memory();
-    if (!look(g, stage, seen, out))
-        out->reduce = NULL;
+    find_reduce(stage->body, seen, &reduce, &n);
+    if (n != 1 || reduce->which != BT_REDUCER_SUM || reduce->narg < 2 ||
+        !has_numbers(stage))
+        return NULL;
+    for (int is_plain = 0; is_plain < 2; is_plain++) {
+        if (look(g, stage, reduce, is_plain, out) || g->status)
+            return g->status;
+        g->narray = narray; // what was made is of no use
+    }
+    out->reduce = NULL;
     return NULL;
 }

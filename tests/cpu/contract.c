@@ -410,6 +410,30 @@ static void test_other_convolutions(void **state)
           .text = "y: t[n, o, e in 4, p in 3, q in 4] ="
                   "    sum(c, u in k, r in l, s in m: x[n, c, 2*e + u - 1, 2*p + r - 1,"
                   "        2*q + s - 1] * w[o, c, u, r, s] else 0)" },
+        // factors that are computed
+        { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 2, 5, 9, 10 } },
+                      { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 6, 5, 3, 3 } },
+                      { "b", "t[c]", BT_FLOAT32, 1, { 5 } } },
+          .text = "y: t[n, o, p in h, q in g] = sum(c, r in k, s in l:"
+                  "    max(x[n, c, p + r - 1, q + s - 1] * b[c] + 1, 0) * w[o, c, r, s]"
+                  "    else 0)" },
+        { .inputs = { { "x", "t[n, z, h, g]", BT_FLOAT32, 4, { 1, 6, 9, 10 } },
+                      { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 6, 3, 3, 3 } },
+                      { "b", "t[z]", BT_FLOAT32, 1, { 6 } } },
+          .text = "y: t[n, o, p in 5, q in 5] = sum(c, r in k, s in l: neg(b[floordiv(o, "
+                  "3) * 3 + c] * x[n, floordiv(o, 3) * 3 + c, 2*p + r - 1, 2*q + s - 1])"
+                  "    * (w[o, c, r, s] + 1) else 0)" },
+        { .inputs = { { "x", "t[n, c, h]", BT_FLOAT32, 3, { 9, 6, 10 } },
+                      { "w", "t[o, k]", BT_FLOAT32, 2, { 17, 60 } } },
+          .text = "y: t[n, o] = sum(k: x[n, floordiv(k, 10), k - 10 * floordiv(k, 10)]"
+                  "    * w[o, k])" },
+        { .inputs = { { "x", "t[h]", BT_FLOAT32, 1, { 60 } },
+                      { "w", "t[o, k]", BT_FLOAT32, 2, { 17, 10 } } },
+          .text = "y: t[n in 6, o] = sum(k: max(x[10*n + k], 0) * w[o, k])" },
+        { .inputs = { { "x", "t[h]", BT_FLOAT32, 1, { 60 } },
+                      { "w", "t[o, k]", BT_FLOAT32, 2, { 17, 10 } } },
+          .text = "y: t[n in 6, o] = sum(k: float32(n + k) * w[o, k])",
+          .may_be_plain = 1 },
         // of integers
         { .inputs = { { "x", "u[n, c, h, g]", BT_INT8, 4, { 1, 5, 9, 10 } },
                       { "w", "u[o, c, k, l]", BT_INT8, 4, { 6, 5, 3, 3 } } },
@@ -661,8 +685,8 @@ static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
         .revision = 1,
         .inputs = inputs,
         .formula =
-            "y: t[n, o, i in 5, j in 5] = max(sum(c, r in k, s in l: x[n, c, 2*i + "
-            "r - 1, 2*j + s - 1] * w[o, c, r, s] else 0), 0);"
+            "y: t[n, o, i in 5, j in 5] = max(sum(c, r in k, s in l: neg(x[n, c, 2*i + "
+            "r - 1, 2*j + s - 1]) * w[o, c, r, s] else 0), 0);"
             "z: t[o, u] = sum(q: w[o, q, 0, 0] * b[u, q]) + y[0, o, 0, 0]"
     };
     bt_arena *arena = bt_arena_create(registry);

@@ -471,12 +471,17 @@ static bt_status need_buffer_of(struct parser *p, struct bt__ast_place at,
                    bt_dtype_name(dtype, name, sizeof(name)));
 }
 
-/* What an accumulator holds: its first value, or its second. */
-static bt_dtype accumulator(const struct bt__reducer *row, bt_dtype of, int second)
+/* What an accumulator holds: its first value, or its second; float32 where the first's
+ * buffer has chosen that. */
+static bt_dtype accumulator(const struct parser *p, const bt_stmt *stmt,
+                            const struct bt__reducer *row, int second)
 {
-    return second && row->result == BT__RESULT_INT64 ? BT_INT64
-           : bt__dtype_is_float(of)                  ? BT_FLOAT64
-                                                     : of;
+    bt_dtype first = p->graph->arrays[stmt->buffer].dtype;
+    if (second && row->result == BT__RESULT_INT64)
+        return BT_INT64;
+    if (!bt__dtype_is_float(stmt->of))
+        return stmt->of;
+    return first == BT_FLOAT32 && stmt->of != BT_FLOAT64 ? BT_FLOAT32 : BT_FLOAT64;
 }
 
 static bt_status parse_take(struct parser *p, bt_stmt *stmt, struct bt__ast_place at,
@@ -500,9 +505,9 @@ static bt_status parse_take(struct parser *p, bt_stmt *stmt, struct bt__ast_plac
     if (has_second && stmt->buffer2 == stmt->buffer)
         return fail_at(p, place, "both accumulators are %s",
                        p->graph->arrays[stmt->buffer].name);
-    BT_TRY(need_buffer_of(p, at, stmt->buffer, accumulator(row, stmt->of, 0)));
+    BT_TRY(need_buffer_of(p, at, stmt->buffer, accumulator(p, stmt, row, 0)));
     if (has_second)
-        BT_TRY(need_buffer_of(p, at, stmt->buffer2, accumulator(row, stmt->of, 1)));
+        BT_TRY(need_buffer_of(p, at, stmt->buffer2, accumulator(p, stmt, row, 1)));
     stmt->reducer = (uint32_t)which;
     place = p->token.place;
     BT_TRY(parse_expr(p, &stmt->value));

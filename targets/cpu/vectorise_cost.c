@@ -47,9 +47,6 @@ static const struct {
     { "tile_",
       0.008,
       { CPU_TILE_M, CPU_TILE_N, CPU_TILE_K, CPU_TILE_K1, CPU_TILE_K2, -1 } },
-    { "tile_",
-      0.008,
-      { CPU_TILE_M, CPU_TILE_N, CPU_TILE_K, CPU_TILE_K1, CPU_TILE_K2, -1 } },
     { "pack.", 0.3, { CPU_PACK_K, CPU_PACK_WIDTH, -1 } },
     { "halo.", 0.1, { CPU_HALO_ROWS, CPU_HALO_WIDTH, -1 } },
 };
@@ -71,6 +68,17 @@ static double cost_of_block(const bt_stmt *stmt)
     return 0;
 }
 
+/* Elements far from each other are each in a cache line of its own. */
+static double stride_cost(const bt_stmt *stmt)
+{
+    int64_t stride;
+    int is_strided =
+        strncmp(stmt->callee, "load.", 5) == 0 || strncmp(stmt->callee, "store.", 6) == 0;
+    if (!is_strided || !bt_node_is_const(stmt->args[stmt->narg - 1].value, &stride))
+        return 1;
+    return stride > 16 || stride < -16 ? 5 : 1;
+}
+
 static double cost_of_call(const bt_stmt *stmt)
 {
     double cost = cost_of_block(stmt);
@@ -79,8 +87,8 @@ static double cost_of_call(const bt_stmt *stmt)
     for (uint32_t i = 0; i < stmt->narg; i++) {
         // the first integer is the count
         if (!stmt->args[i].is_address)
-            return call_ns +
-                   element_cost(stmt->callee) * (double)stmt->args[i].value->high;
+            return call_ns + element_cost(stmt->callee) * stride_cost(stmt) *
+                                 (double)stmt->args[i].value->high;
     }
     return call_ns;
 }

@@ -158,6 +158,8 @@ int cpu_constant_new(struct vectoriser *v, const bt_node *node, struct cpu_value
 {
     struct cpu_constant made = { .node = node };
     int is_known = 0;
+    if (!node)
+        return 0;
     for (uint32_t i = 0; i < v->constants.len; i++) {
         struct cpu_constant *c = &v->constants.at[i];
         if (c->node == node) {
@@ -188,7 +190,7 @@ int cpu_constant_new(struct vectoriser *v, const bt_node *node, struct cpu_value
 int cpu_number(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
 {
     struct cpu_call call = { .name = "iota.int64", .naddress = 1, .ninteger = 2 };
-    if (node->kind == BT_NODE_CONST)
+    if (!node || node->kind == BT_NODE_CONST)
         return cpu_constant_new(p->lanes->v, node, out);
     if (!cpu_temp_new(p->lanes, BT_INT64, 0, out))
         return 0;

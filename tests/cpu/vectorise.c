@@ -2,6 +2,7 @@
 #include "vectorise.h"
 #include "schedule.h"
 
+#include "failing_allocator.h"
 #include "formula.h"
 #include "strip_run.h"
 
@@ -60,6 +61,7 @@ static void check_isa(struct world *w, bt_graph *graph, uint32_t nin, bt_tensor 
         data[i] = in[i]->data;
     data[nin] = out->data;
     bt_loops_options options = { .seed = 1, .call = strip_call, .self = &run };
+    assert_ok(w->ctx, cpu_vectorised_check(loops, &config));
     bt_status status = bt_loops_run_with(w->ctx, loops, data, &options);
     if (status)
         fail_msg("%s\n%s", status->message, written(w, loops));
@@ -102,55 +104,449 @@ static void check(const struct formula *f, uint32_t nin, const struct argument *
     {                         \
         __VA_ARGS__           \
     }
-#define F32(rank, ...)    \
-    {                     \
-        BT_FLOAT32, rank, \
-        {                 \
-            __VA_ARGS__   \
-        }                 \
-    }
 
-static void test_elementwise(void **state)
+/* ---- what becomes of formulas ---- */
+
+static const struct formula chain = {
+    .inputs = { { "x", "t[n, m]" }, { "a", "t[m]" }, { "b", "t[n, m]" } },
+    .text = "y: t[i in n, j in m] = max(x[i, j] * a[j] + b[i, j], 0)",
+};
+static const struct formula softmax = {
+    .inputs = { { "x", "t[n, m]" } },
+    .text = "m: t[i in n] = max(j: x[i, j]); e: t[i in n, j in m] = exp(x[i, j] - m[i]);"
+            "s: t[i in n] = sum(j: e[i, j]); y: t[i in n, j in m] = e[i, j] / s[i]",
+};
+static const struct formula depthwise = {
+    .inputs = { { "x", "t[c, h, w]" }, { "k", "t[c, 3, 3]" } },
+    .text = "y: t[l in c, i in h, j in w] = "
+            "max(sum(r in 3, s in 3: x[l, i + r - 1, j + s - 1] * k[l, r, s] else 0), 0)",
+};
+static const struct formula pool = {
+    .inputs = { { "x", "t[c, h, w]" } },
+    .text = "y: t[l in c, i in floordiv(h + 1, 2), j in floordiv(w + 1, 2)] = "
+            "max(r in 3, s in 3: x[l, 2 * i + r - 1, 2 * j + s - 1] else -inf)",
+};
+static const struct formula norm = {
+    .inputs = { { "x", "t[n, m]" }, { "g", "t[m]" } },
+    .text = "m: t[i in n] = sum(j: x[i, j]) / 768;"
+            "v: t[i in n] = sum(j: (x[i, j] - m[i]) * (x[i, j] - m[i])) / 768;"
+            "y: t[i in n, j in m] = (x[i, j] - m[i]) * rsqrt(v[i] + 0.00001) * g[j]",
+};
+static const struct formula take_rows = {
+    .inputs = { { "x", "t[n, m]" }, { "k", "int64[l]" } },
+    .text = "y: t[i in l, j in m] = x[wrap(k[i], n), j]",
+};
+static const struct formula take_each = {
+    .inputs = { { "x", "t[n]" }, { "k", "int32[l]" } },
+    .text = "y: t[i in l] = x[clamp(int64(k[i]), 0, n - 1)]",
+};
+static const struct formula positions = {
+    .inputs = { { "x", "t[n, m]" } },
+    .text = "y: int64[i in n] = argmax(j: x[i, j])",
+};
+static const struct formula logarithms = {
+    .inputs = { { "x", "t[n, m]" } },
+    .text = "y: t[i in n] = logsumexp(j: x[i, j])",
+};
+static const struct formula running = {
+    .inputs = { { "x", "t[n, m]" } },
+    .text = "y: t[i in n, j in m] = sum(k in m | k <= j: x[i, k])",
+};
+static const struct formula turned = {
+    .inputs = { { "x", "t[n, m]" } },
+    .text = "y: t[i in m, j in n] = tanh(x[j, i])",
+};
+static const struct formula spread = {
+    .inputs = { { "x", "t[n, m]" }, { "k", "int64[n]" } },
+    .text = "y: t[i in 6, j in m] = sum(r in n | k[r] == i: x[r, j])",
+};
+static const struct formula choice = {
+    .inputs = { { "x", "t[n]" } },
+    .text = "y: t[i in n] = select(x[i] > 0, exp(x[i]) * x[i], -tanh(x[i] + 1))",
+};
+
+#define CASE(T, rank, ...) \
+    {                      \
+        T, rank,           \
+        {                  \
+            __VA_ARGS__    \
+        }                  \
+    }
+#define F32(rank, ...) CASE(BT_FLOAT32, rank, __VA_ARGS__)
+
+static void test_chains(void **state)
 {
     (void)state;
-    static const struct formula f = {
-        .inputs = { { "x", "t[n, m]" }, { "a", "t[m]" }, { "b", "t[n, m]" } },
-        .text = "y: t[i in n, j in m] = max(x[i, j] * a[j] + b[i, j], 0)",
-    };
     for (int64_t n = 0; n < 3; n++) {
-        check(&f, 3, ARGS(F32(2, n, 7), F32(1, 7), F32(2, n, 7)));
-        check(&f, 3, ARGS(F32(2, n, 1000), F32(1, 1000), F32(2, n, 1000)));
+        check(&chain, 3, ARGS(F32(2, n, 7), F32(1, 7), F32(2, n, 7)));
+        check(&chain, 3, ARGS(F32(2, n, 1000), F32(1, 1000), F32(2, n, 1000)));
     }
 }
 
-static void test_exponentials(void **state)
+static void test_choices_on_data_in_all_floats(void **state)
 {
-    (void)state;
-    static const struct formula f = {
-        .inputs = { { "x", "t[n]" } },
-        .text = "y: t[i in n] = select(x[i] > 0, exp(x[i]) * x[i], -tanh(x[i] + 1))",
-    };
     static const bt_dtype dtypes[] = { BT_FLOAT16, BT_BFLOAT16, BT_FLOAT32, BT_FLOAT64 };
+    (void)state;
     for (uint32_t i = 0; i < 4; i++)
-        check(&f, 1, ARGS({ dtypes[i], 1, { 1533 } }));
+        check(&choice, 1, ARGS(CASE(dtypes[i], 1, 1533)));
 }
 
-static void test_softmax(void **state)
+static void test_rows(void **state)
 {
     (void)state;
-    static const struct formula f = {
-        .inputs = { { "x", "t[n, m]" } },
-        .text = "m: t[i in n] = max(j: x[i, j]); e: t[i in n, j in m] = exp(x[i, j] - "
-                "m[i]); s: t[i in n] = sum(j: e[i, j]); y: t[i in n, j in m] = e[i, j] / "
-                "s[i]",
+    static const struct formula *const rows[] = { &softmax, &positions, &logarithms,
+                                                  &running, &turned };
+    static const int64_t dims[][2] = { { 3, 1000 }, { 300, 5 }, { 1, 1 }, { 5, 513 } };
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        for (uint32_t k = 0; k < BT_COUNT(dims); k++)
+            check(rows[i], 1, ARGS(F32(2, dims[k][0], dims[k][1])));
+    }
+    check(&norm, 2, ARGS(F32(2, 3, 768), F32(1, 768)));
+}
+
+static void test_windows(void **state)
+{
+    (void)state;
+    static const int64_t dims[][3] = {
+        { 3, 13, 5 }, { 1, 1, 1 }, { 2, 7, 600 }, { 9, 2, 3 }
     };
-    check(&f, 1, ARGS(F32(2, 3, 1000)));
-    check(&f, 1, ARGS(F32(2, 300, 5)));
+    for (uint32_t i = 0; i < BT_COUNT(dims); i++) {
+        check(&depthwise, 2,
+              ARGS(F32(3, dims[i][0], dims[i][1], dims[i][2]), F32(3, dims[i][0], 3, 3)));
+        check(&pool, 1, ARGS(F32(3, dims[i][0], dims[i][1], dims[i][2])));
+    }
+}
+
+static void test_what_data_address(void **state)
+{
+    (void)state;
+    check(&take_rows, 2, ARGS(F32(2, 5, 9), CASE(BT_INT64, 1, 33)));
+    check(&take_each, 2, ARGS(F32(1, 50), CASE(BT_INT32, 1, 700)));
+    check(&spread, 2, ARGS(F32(2, 40, 3), CASE(BT_INT64, 1, 40)));
+}
+
+/* ---- programs ---- */
+
+/* As the widest set has it: names of strips are the same on all. */
+static void show(const struct formula *f, uint32_t nin, const struct argument *args,
+                 const char *expected)
+{
+    struct world w = world_open();
+    struct cpu_config config = { .isa = CPU_ISA_PORTABLE, .nthread = 1 };
+    bt_tensor *in[6];
+    bt_op op = formula_op(f);
+    bt_compute *compute;
+    bt_loops *loops;
+    for (uint32_t i = 0; i < nin; i++)
+        in[i] = tensor_new(&w, args[i].dtype, args[i].rank, args[i].dims);
+    assert_ok(w.ctx, formula_make(&w, f, &op, nin, in, &compute));
+    assert_ok(w.ctx,
+              bt__compute_instantiate(w.ctx, compute, nin, (const bt_tensor *const *)in));
+    assert_ok(w.ctx,
+              cpu_lower(w.ctx, bt_ctx_scratch(w.ctx), "test", compute->graph, &loops));
+    assert_ok(w.ctx, cpu_schedule_loops(loops, &config));
+    if (getenv("SHOW"))
+        printf("@@@\n%s", written(&w, loops));
+    assert_string_equal(written(&w, loops), expected);
+    bt_compute_destroy(compute);
+    for (uint32_t i = 0; i < nin; i++)
+        bt_tensor_unref(in[i]);
+    world_close(&w);
+}
+
+static void test_a_chain_is_one_pass(void **state)
+{
+    (void)state;
+    show(&chain, 3, ARGS(F32(2, 2, 1000), F32(1, 1000), F32(2, 2, 1000)),
+         "loops test {\n"
+         "    in a0: float32[2000]\n"
+         "    in a1: float32[1000]\n"
+         "    in a2: float32[2000]\n"
+         "    out s0: float32[2000]\n"
+         "    for i0 in 2 {\n"
+         "        fma_relu.float32(&s0[1000*i0], &a1[0], &a0[1000*i0], &a2[1000*i0], "
+         "1000)\n"
+         "    }\n"
+         "}\n");
+}
+
+static void test_softmax_goes_by_rows(void **state)
+{
+    (void)state;
+    show(&softmax, 1, ARGS(F32(2, 4, 1000)),
+         "loops test {\n"
+         "    in a0: float32[4000]\n"
+         "    temp s0: float32[4]\n"
+         "    temp s1: float32[4000]\n"
+         "    temp s2: float32[4]\n"
+         "    out s3: float32[4000]\n"
+         "    local t5: float32[1]\n"
+         "    local t6: float64[1]\n"
+         "    local v7: float32[512]\n"
+         "    temp c8: float32[1]\n"
+         "    temp c12: float64[1]\n"
+         "    iota.int32(&c8[0], 1, -8388608, 0)\n"
+         "    iota.int64(&c12[0], 1, 0, 0)\n"
+         "    for i0 in 4 {\n"
+         "        copy.4(&t5[0], &c8[0], 1)\n"
+         "        reduce_max.float32(&t5[0], &a0[1000*i0], 1000)\n"
+         "        copy.4(&s0[i0], &t5[0], 1)\n"
+         "    }\n"
+         "    for i0 in 4 {\n"
+         "        for i1 in 2 {\n"
+         "            sub.float32.s(&v7[0], &a0[1000*i0 + 512*i1], &s0[i0], min(512, "
+         "-512*i1 +"
+         " 1000))\n"
+         "            exp.float32(&s1[1000*i0 + 512*i1], &v7[0], min(512, -512*i1 + "
+         "1000))\n"
+         "        }\n"
+         "    }\n"
+         "    for i0 in 4 {\n"
+         "        copy.8(&t6[0], &c12[0], 1)\n"
+         "        reduce_sum.float32.wide(&t6[0], &s1[1000*i0], 1000)\n"
+         "        cast.float64.float32(&s2[i0], &t6[0], 1)\n"
+         "    }\n"
+         "    for i0 in 4 {\n"
+         "        div.float32.s(&s3[1000*i0], &s1[1000*i0], &s2[i0], 1000)\n"
+         "    }\n"
+         "}\n");
+}
+
+static void test_padding_costs_nothing_in_the_middle(void **state)
+{
+    (void)state;
+    show(&depthwise, 2, ARGS(F32(3, 64, 56, 56), F32(3, 64, 3, 3)),
+         "loops test {\n"
+         "    in a0: float32[200704]\n"
+         "    in a1: float32[576]\n"
+         "    out s0: float32[200704]\n"
+         "    local v4: float32[64]\n"
+         "    temp c5: float32[1]\n"
+         "    iota.int32(&c5[0], 1, 0, 0)\n"
+         "    parallel i0 in 64 {\n"
+         "        for i1 in 56 {\n"
+         "            fill.float32(&v4[0], &c5[0], 56)\n"
+         "            for i3 in 3 {\n"
+         "                if ((0 <= i1 + i3 - 1) && (0 <= -i1 - i3 + 56)) {\n"
+         "                    for i4 in 3 {\n"
+         "                        fma.float32.s(&v4[max(-i4 + 1, 0)], &a0[3136*i0 + "
+         "56*i1 + 56"
+         "*i3 + i4 + max(-i4 + 1, 0) - 57], &a1[9*i0 + 3*i3 + i4], &v4[max(-i4 + 1, 0)], "
+         "-max("
+         "-i4 + 1, 0) + min(56, -i4 + 57))\n"
+         "                    }\n"
+         "                }\n"
+         "            }\n"
+         "            max.float32.r(&s0[3136*i0 + 56*i1], &c5[0], &v4[0], 56)\n"
+         "        }\n"
+         "    }\n"
+         "}\n");
+}
+
+static void test_windows_at_a_stride(void **state)
+{
+    (void)state;
+    show(&pool, 1, ARGS(F32(3, 64, 56, 56)),
+         "loops test {\n"
+         "    in a0: float32[200704]\n"
+         "    out s0: float32[50176]\n"
+         "    local v3: float32[64]\n"
+         "    temp c4: float32[1]\n"
+         "    local v5: float32[64]\n"
+         "    iota.int32(&c4[0], 1, -8388608, 0)\n"
+         "    parallel i0 in 64 {\n"
+         "        for i1 in 28 {\n"
+         "            fill.float32(&v3[0], &c4[0], 28)\n"
+         "            for i3 in 3 {\n"
+         "                if (0 <= 2*i1 + i3 - 1) {\n"
+         "                    for i4 in 3 {\n"
+         "                        load.4(&v5[ceildiv(-i4 + 1, 2)], &a0[3136*i0 + 112*i1 "
+         "+ 56*i"
+         "3 + i4 + 2*ceildiv(-i4 + 1, 2) - 57], -ceildiv(-i4 + 1, 2) + 28, 2)\n"
+         "                        max.float32(&v3[ceildiv(-i4 + 1, 2)], &v5[ceildiv(-i4 "
+         "+ 1, 2"
+         ")], &v3[ceildiv(-i4 + 1, 2)], -ceildiv(-i4 + 1, 2) + 28)\n"
+         "                    }\n"
+         "                }\n"
+         "            }\n"
+         "            copy.4(&s0[784*i0 + 28*i1], &v3[0], 28)\n"
+         "        }\n"
+         "    }\n"
+         "}\n");
+}
+
+static void test_normalisation_goes_by_rows(void **state)
+{
+    (void)state;
+    show(&norm, 2, ARGS(F32(2, 64, 768), F32(1, 768)),
+         "loops test {\n"
+         "    in a0: float32[49152]\n"
+         "    in a1: float32[768]\n"
+         "    temp s0: float32[64]\n"
+         "    temp s1: float32[64]\n"
+         "    out s2: float32[49152]\n"
+         "    local t5: float64[1]\n"
+         "    local t6: float64[1]\n"
+         "    temp c8: float64[1]\n"
+         "    local v9: float32[384]\n"
+         "    temp c11: float32[2]\n"
+         "    local u12: float32[1]\n"
+         "    iota.int64(&c8[0], 1, 0, 0)\n"
+         "    iota.int32(&c11[0], 1, 1145044992, 0)\n"
+         "    iota.int32(&c11[1], 1, 925353388, 0)\n"
+         "    for i0 in 64 {\n"
+         "        copy.8(&t5[0], &c8[0], 1)\n"
+         "        reduce_sum.float32.wide(&t5[0], &a0[768*i0], 768)\n"
+         "        cast.float64.float32(&u12[0], &t5[0], 1)\n"
+         "        div.float32(&s0[i0], &u12[0], &c11[0], 1)\n"
+         "    }\n"
+         "    for i0 in 64 {\n"
+         "        copy.8(&t6[0], &c8[0], 1)\n"
+         "        for i1 in 2 {\n"
+         "            sub.float32.s(&v9[0], &a0[768*i0 + 384*i1], &s0[i0], 384)\n"
+         "            dot.float32.wide(&t6[0], &v9[0], &v9[0], 384)\n"
+         "        }\n"
+         "        cast.float64.float32(&u12[0], &t6[0], 1)\n"
+         "        div.float32(&s1[i0], &u12[0], &c11[0], 1)\n"
+         "    }\n"
+         "    for i0 in 64 {\n"
+         "        for i1 in 2 {\n"
+         "            add.float32(&u12[0], &c11[1], &s1[i0], 1)\n"
+         "            rsqrt.float32(&u12[0], &u12[0], 1)\n"
+         "            sub.float32.s(&v9[0], &a0[768*i0 + 384*i1], &s0[i0], 384)\n"
+         "            mul.float32.r(&v9[0], &u12[0], &v9[0], 384)\n"
+         "            mul.float32(&s2[768*i0 + 384*i1], &a1[384*i1], &v9[0], 384)\n"
+         "        }\n"
+         "    }\n"
+         "}\n");
+}
+
+static void test_rows_are_taken_whole(void **state)
+{
+    (void)state;
+    show(&take_rows, 2, ARGS(F32(2, 50, 900), CASE(BT_INT64, 1, 33)),
+         "loops test {\n"
+         "    in a0: float32[45000]\n"
+         "    in a1: int64[33]\n"
+         "    out s0: float32[29700]\n"
+         "    for i0 in 33 {\n"
+         "        check ((wrap(a1[i0], 50) < 50) && (0 <= wrap(a1[i0], 50))) : x axis 0 "
+         "of 50\n"
+         "        copy.4(&s0[900*i0], &a0[900*wrap(a1[i0], 50)], 900)\n"
+         "    }\n"
+         "}\n");
+}
+
+static void test_elements_are_gathered(void **state)
+{
+    (void)state;
+    show(&take_each, 2, ARGS(F32(1, 50), CASE(BT_INT32, 1, 700)),
+         "loops test {\n"
+         "    in a0: float32[50]\n"
+         "    in a1: int32[700]\n"
+         "    out s0: float32[700]\n"
+         "    temp c3: int64[2]\n"
+         "    local v4: int64[352]\n"
+         "    iota.int64(&c3[0], 1, 0, 0)\n"
+         "    iota.int64(&c3[1], 1, 49, 0)\n"
+         "    for i0 in 2 {\n"
+         "        cast.int32.int64(&v4[0], &a1[352*i0], min(352, -352*i0 + 700))\n"
+         "        max.int64.r(&v4[0], &c3[0], &v4[0], min(352, -352*i0 + 700))\n"
+         "        min.int64.s(&v4[0], &v4[0], &c3[1], min(352, -352*i0 + 700))\n"
+         "        gather.4(&s0[352*i0], &a0[0], &v4[0], min(352, -352*i0 + 700))\n"
+         "    }\n"
+         "}\n");
+}
+
+/* ---- what is no such program ---- */
+
+static void refuse(const char *body, const char *part)
+{
+    struct world w = world_open();
+    struct cpu_config config = { .isa = CPU_ISA_PORTABLE, .nthread = 1 };
+    char text[1000];
+    bt_loops *loops;
+    snprintf(text, sizeof(text),
+             "loops test {\n    in x: float32[24]\n    out y: float32[24]\n"
+             "    local k: int64[4]\n%s}\n",
+             body);
+    assert_ok(w.ctx, bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
+                                    strlen(text), &loops));
+    bt_status status = cpu_vectorised_check(loops, &config);
+    if (*part)
+        assert_error(status, BT_ERR_VERIFY, part);
+    else
+        assert_ok(w.ctx, status);
+    world_close(&w);
+}
+
+static void test_programs_that_engines_do_not_run_are_refused(void **state)
+{
+    (void)state;
+    refuse("    exp.float32(&y[0], &x[0], 24)\n", "");
+    refuse("    y[0] = x[0]\n", "stores and takes");
+    refuse("    exp.float32(&y[0], 24)\n", "another number");
+    refuse("    exp.float32(&x[0], &y[0], 24)\n", "writes an input");
+    refuse("    exp.float64(&y[0], &x[0], 24)\n", "another element type");
+    refuse("    exp.float32(&y[0], &x[24], 0)\n", "outside of its buffer");
+    refuse("    sort.float32(&y[0], &x[0], 24)\n", "no such primitive");
+    refuse("    gather.4(&y[0], &x[0], &x[0], 4)\n", "another element type");
+    refuse("    for i0 in 3 {\n        parallel i1 in 2 {\n"
+           "            exp.float32(&y[i1], &x[0], 4)\n        }\n    }\n",
+           "inside something");
+    refuse(
+        "    if (x[0] < float32(1.0)) {\n        exp.float32(&y[0], &x[0], 4)\n    }\n",
+        "a float is not for engines");
+}
+
+/* ---- without memory ---- */
+
+static int schedule_all(const bt_allocator *allocator)
+{
+    static const char text[] =
+        "loops test {\n    in x: float32[1200]\n    in k: int32[600]\n"
+        "    out y: float32[600]\n    out z: float32[3]\n    local t: float32[1]\n"
+        "    for i0 in 600 {\n"
+        "        if (0 <= i0 - 3) {\n            y[i0] = select((float32(0.0) < x[i0]), "
+        "exp(x[2*i0 - 6]), float32(int64(k[i0])))\n        }\n    }\n"
+        "    for i0 in 3 {\n        t[0] = float32(0.0)\n        for i1 in 200 {\n"
+        "            t[0] sum[float32]= (x[200*i0 + i1] * x[i1])\n        }\n"
+        "        z[i0] = t[0]\n    }\n}\n";
+    struct cpu_config config = { .isa = CPU_ISA_PORTABLE, .nthread = 1 };
+    bt_registry *registry = failing_registry(allocator);
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    bt_arena *arena = registry ? bt_arena_create(registry) : NULL;
+    bt_loops *loops;
+    int ok = ctx && arena;
+    ok = ok &&
+         ok_or_no_memory(bt_loops_parse(ctx, arena, "test", text, strlen(text), &loops));
+    ok = ok && ok_or_no_memory(cpu_schedule_loops(loops, &config));
+    bt_arena_destroy(arena);
+    bt_ctx_destroy(ctx);
+    bt_registry_unref(registry);
+    return ok;
+}
+
+static void test_schedules_without_memory(void **state)
+{
+    (void)state;
+    fail_each_allocation(schedule_all);
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_elementwise),
-    cmocka_unit_test(test_exponentials),
-    cmocka_unit_test(test_softmax),
+    cmocka_unit_test(test_chains),
+    cmocka_unit_test(test_choices_on_data_in_all_floats),
+    cmocka_unit_test(test_rows),
+    cmocka_unit_test(test_windows),
+    cmocka_unit_test(test_what_data_address),
+    cmocka_unit_test(test_a_chain_is_one_pass),
+    cmocka_unit_test(test_softmax_goes_by_rows),
+    cmocka_unit_test(test_padding_costs_nothing_in_the_middle),
+    cmocka_unit_test(test_windows_at_a_stride),
+    cmocka_unit_test(test_normalisation_goes_by_rows),
+    cmocka_unit_test(test_rows_are_taken_whole),
+    cmocka_unit_test(test_elements_are_gathered),
+    cmocka_unit_test(test_programs_that_engines_do_not_run_are_refused),
+    cmocka_unit_test(test_schedules_without_memory),
 };
 TEST_MAIN(tests)

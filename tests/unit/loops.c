@@ -255,7 +255,7 @@ static void test_what_the_text_may_not_say(void **state)
         { "y[0] = float32(1) && true", "and does not take float32" },
         { "y[0] = select(x[0], y[0], y[0])", "select takes a condition" },
         { "y[0] = twice(x[0])", "`twice` is no scalar operator" },
-        { "y[0] sum[float32]= float32(1)", "y does not hold float64" },
+        { "y[0] sum[float64]= float64(1)", "y does not hold float64" },
         { "t[0] sum[int8]= float32(1)", "t does not hold int8" },
         { "t[0] sum[float32]= 1", "the value is not of the type that is reduced" },
         { "t[0] total[float32]= float32(1)", "`total` is no reducer" },

@@ -213,12 +213,15 @@ static bt_status find_entry(bt_program *program, const char *name)
 static bt_status open_model(bt_program *program, const char *path,
                             const bt_program_options *options)
 {
-    BT_TRY(bt__program_read(program->ctx, path, options, NULL, &program->module));
+    bt_program_options settled = *options;
     BT_TRY(find_executor(program, options->executor ? options->executor : "interp"));
+    if (program->executor->load)
+        BT_TRY(bt__program_target(program->ctx, &settled.target));
+    BT_TRY(bt__program_read(program->ctx, path, &settled, NULL, &program->module));
     BT_TRY(find_entry(program, options->entry));
     if (program->executor->load)
         BT_TRY(bt__program_lower(program->ctx, program->module, program->entry->name,
-                                 options->target, &program->compiled));
+                                 settled.target, &program->compiled));
     return open_session(program);
 }
 

@@ -36,7 +36,10 @@ struct bt_program {
  * pipeline: left alone where there is none; may be NULL. */
 bt_status bt__program_read(bt_ctx *, const char *path, const bt_program_options *,
                            uint64_t *digest, bt_module **out) BT_MUST_USE;
-/* Fuses and compiles; entry NULL: main, or the only one; targets NULL: the default. */
+/* What a program is compiled for where *target is NULL: the processors, if the plugin for
+ * them is there. */
+bt_status bt__program_target(bt_ctx *, const char **target) BT_MUST_USE;
+/* Fuses and compiles; entry NULL: main, or the only one. */
 bt_status bt__program_lower(bt_ctx *, const bt_module *, const char *entry,
                             const char *targets, bt_compiled **out) BT_MUST_USE;
 

@@ -61,16 +61,17 @@ bt_status bt__program_read(bt_ctx *ctx, const char *path,
     return status;
 }
 
-/* Where no target is named: the processors, if the plugin for them is there. */
-static bt_status default_target(bt_ctx *ctx, const char **out)
+bt_status bt__program_target(bt_ctx *ctx, const char **target)
 {
-    *out = "reference";
-    for (uint32_t i = 0; i < bt_provided_len(ctx, "target"); i++) {
+    const char *found = "reference";
+    for (uint32_t i = 0; !*target && i < bt_provided_len(ctx, "target"); i++) {
         bt_provided item;
         BT_TRY(bt_provided_at(ctx, "target", i, &item));
         if (strcmp(item.name, "cpu") == 0)
-            *out = "cpu";
+            found = "cpu";
     }
+    if (!*target)
+        *target = found;
     return NULL;
 }
 
@@ -78,8 +79,6 @@ bt_status bt__program_lower(bt_ctx *ctx, const bt_module *module, const char *en
                             const char *targets, bt_compiled **out)
 {
     bt_module *fused;
-    if (!targets)
-        BT_TRY(default_target(ctx, &targets));
     BT_TRY(bt_fuse(ctx, module, targets, &fused));
     bt_status status = bt_compile(ctx, fused, entry, targets, out);
     bt_module_unref(fused);
@@ -94,8 +93,7 @@ bt_status bt_program_compile(bt_ctx *ctx, const char *model,
     uint64_t digest = 0;
     bt_module *module;
     bt_compiled *compiled;
-    if (!settled.target)
-        BT_TRY(default_target(ctx, &settled.target));
+    BT_TRY(bt__program_target(ctx, &settled.target));
     BT_TRY(bt__program_read(ctx, model, &settled, &digest, &module));
     bt_status status =
         bt__program_lower(ctx, module, settled.entry, settled.target, &compiled);

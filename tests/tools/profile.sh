@@ -39,3 +39,14 @@ expect 0 '^output' -- "$@" --executor graph --target reference --trace trace.jso
 expect 0 '"traceEvents": \[{"name": "fused_nn_dense_nn_relu", "cat": "baton", "ph": "X", "ts": ' '"from": "line 3, line 4"' \
     -- cat trace.json
 expect 1 'nowhere' -- "$@" --trace nowhere/trace.json
+
+# Conditions of a pipeline ask for the target that programs are compiled for, named or not.
+cat > when.baton <<'END1'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(4), float32]) { reverse(multiply(%x, 1f), axis=0) }
+END1
+echo '{ "name": "p", "sequence": [ { "sequence": [ "simplify-expr" ], "when": { "target": [ "cpu" ] } } ] }' > when.json
+set -- "$baton" run when.baton --executor graph --pipeline when.json --memory
+expect 0 ' fused_reverse ' -- "$@"
+expect 0 ' fused_reverse ' -- "$@" --target cpu
+expect 0 ' fused_multiply_reverse ' -- "$@" --target reference

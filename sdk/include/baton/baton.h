@@ -31,7 +31,7 @@ typedef struct bt_program_options {
     /* Targets, for executors of compiled programs: "cpu", or "npu, cpu{threads=2}" in
      * order of preference, where the last gets what is left. Its name is what conditions
      * of the pipeline ask for. NULL: "cpu", or "reference" where its plugin is missing;
-     * "interp" for conditions. */
+     * "interp" of executors that compile nothing. */
     const char *target;
     const char *const *fixed; /* "axes=[1, 2]": inputs of a foreign model that are
                                  constants; NULL-terminated */

@@ -145,7 +145,7 @@ static int print_json(struct tool *tool, const bt_artifact *a, const bt_global *
 
 int info_artifact(struct tool *tool)
 {
-    static const char *const of_models[] = { "dim", "fix", "entry" };
+    static const char *const of_models[] = { "dim", "fix", "entry", "target" };
     const bt_global *entry;
     bt_artifact *a;
     for (uint32_t i = 0; i < BT_COUNT(of_models); i++) {

@@ -220,6 +220,30 @@ static void launch_at_once(bt_ctx *ctx, const char *text, const struct engine *e
     free_data(&expected);
 }
 
+/* Code has lanes for so many threads, and runs in no more of them. */
+static void test_threads_without_a_lane_do_not_take_part(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_with(NULL);
+    const bt_allocator allocator = cpu_allocator(bt_ctx_registry(ctx));
+    struct cpu_pool *pool = cpu_pool_create(&allocator, 4);
+    for (uint32_t i = 0; i < BT_COUNT(programs); i++) {
+        bt_loops *loops = parse_program(ctx, programs[i]);
+        struct program_data expected = make_data(loops, 3);
+        struct cpu_loaded *loaded;
+        bt_text code;
+        bt_text_init(&code, bt_ctx_scratch(ctx));
+        assert_ok(ctx, run_by_loops(ctx, loops, CPU_ISA_PORTABLE, &expected));
+        assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, 2, &code));
+        assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
+        check_launches(ctx, loops, loaded, 2, 20, &expected, "two lanes");
+        cpu_loaded_destroy(loaded);
+        free_data(&expected);
+    }
+    cpu_pool_destroy(pool);
+    bt_ctx_destroy(ctx);
+}
+
 static void test_launches_from_threads_at_once(void **state)
 {
     (void)state;
@@ -416,6 +440,7 @@ static void test_every_failing_allocation_is_an_error(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_engines_give_the_same_bits),
     cmocka_unit_test(test_threads_change_no_bit),
+    cmocka_unit_test(test_threads_without_a_lane_do_not_take_part),
     cmocka_unit_test(test_launches_from_threads_at_once),
     cmocka_unit_test(test_the_first_fault_of_the_program_is_told),
     cmocka_unit_test(test_damaged_code_is_refused),

@@ -5,12 +5,12 @@
  */
 #include <string.h>
 
+#include <baton/compute.h>
 #include <baton/op.h>
 #include <baton/target.h>
 
 #include "code.h"
 #include "engine.h"
-#include "evaluate.h"
 #include "kernel.h"
 #include "launch.h"
 #include "peak.h"
@@ -154,7 +154,7 @@ static bt_status compile_all(bt_ctx *ctx, const struct instance *in, bt_arena *a
         plans[i] = plans[i] ? &described[i].plan : NULL;
     bt_text_init(&object, arena);
     bt_text_init(&text, arena);
-    BT_TRY(evaluate_print(ctx, functions.n, functions.all, &text));
+    BT_TRY(bt_evaluator_print(ctx, functions.n, functions.all, &text));
     BT_TRY(cpu_engine_compile(ctx, arena, &request, n, plans, &object, &code.made));
     code.engine = object.len ? CPU_ENGINE_OBJECT : CPU_ENGINE_PLAN;
     code.object = object.at;

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include <baton/compiler.h>
+#include <baton/compute.h>
 
 #include "c_text.h"
 #include "code.h"
-#include "evaluate.h"
 #include "integer.h"
 #include "kernel.h"
 #include "plan_run.h"
@@ -33,7 +33,7 @@ struct cpu_loaded {
     struct cpu_pool *pool, *own_pool;
     struct cpu_code code;
     struct kernel *kernels;
-    struct evaluator *evaluator;
+    bt_evaluator *evaluator;
     bt_code *machine_code;
     const char *refused; /* why the machine code is not used; NULL: it is, or is none */
 };
@@ -102,7 +102,7 @@ static bt_status check_function(bt_ctx *ctx, const struct cpu_loaded *l,
 {
     if (k->function == CPU_NO_FUNCTION && !k->is_evaluated)
         return NULL;
-    if (!l->evaluator || k->function >= evaluator_nfunction(l->evaluator))
+    if (!l->evaluator || k->function >= bt_evaluator_nfunction(l->evaluator))
         return bt_fail(ctx, BT_ERR_FORMAT,
                        "code of target cpu is damaged: a function is missing");
     return NULL;
@@ -165,8 +165,8 @@ static bt_status load_all(bt_ctx *ctx, struct cpu_loaded *l, const void *code,
     BT_TRY(check_machine(ctx, &l->code));
     BT_TRY(get_pool(ctx, l));
     if (l->code.functions_nbytes)
-        BT_TRY(evaluator_create(ctx, l->code.functions, l->code.functions_nbytes,
-                                &l->evaluator));
+        BT_TRY(bt_evaluator_create(ctx, l->code.functions, l->code.functions_nbytes,
+                                   &l->evaluator));
     BT_TRY(load_machine_code(ctx, l));
     l->kernels = BT_NEWS(l->arena, struct kernel, l->code.nkernel);
     if (!l->kernels)
@@ -200,7 +200,7 @@ void cpu_loaded_destroy(struct cpu_loaded *l)
     if (!l)
         return;
     bt_code_unload(l->machine_code);
-    evaluator_destroy(l->evaluator);
+    bt_evaluator_destroy(l->evaluator);
     cpu_pool_destroy(l->own_pool);
     bt_arena_destroy(l->arena);
 }
@@ -252,7 +252,7 @@ static bt_status explain(bt_ctx *ctx, const struct cpu_loaded *l, const struct k
     const struct plan *plan = &k->code->plan;
     const struct plan_check *check = &plan->checks[fault - 1];
     if (k->code->function != CPU_NO_FUNCTION)
-        BT_TRY(evaluator_run(ctx, l->evaluator, k->code->function, buffers));
+        BT_TRY(bt_evaluator_run(ctx, l->evaluator, k->code->function, buffers));
     return bt_fail(ctx, BT_ERR_RUNTIME,
                    "%s: an index is out of bounds for axis %" PRIu32
                    " of %s, whose extent is %" PRId64,
@@ -266,7 +266,7 @@ bt_status cpu_loaded_launch(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number,
     const struct plan *plan = &k->code->plan;
     cpu_pool_work *work = k->phases ? run_machine_code : run_turns;
     if (k->code->is_evaluated)
-        return evaluator_run(ctx, l->evaluator, k->code->function, buffers);
+        return bt_evaluator_run(ctx, l->evaluator, k->code->function, buffers);
     struct phase_run r = { .kernel = k, .buffers = buffers };
     r.lanes = k->lane_nbytes ? buffers[plan->nbuffer] : NULL;
     for (uint32_t i = 0; i < plan->nphase; i++) {

@@ -1,8 +1,4 @@
-/* Functions run by the evaluator. */
-#define _POSIX_C_SOURCE 200809L /* pthread_mutex_t */
-
-#include "evaluate.h"
-
+/* Primitive functions run by the reference evaluator, as a target's kernels are. */
 #include <pthread.h>
 #include <string.h>
 
@@ -13,7 +9,7 @@ struct function {
     uint32_t nin, nout;
     const bt_type *const *in, *const *out; /* leaves */
 };
-struct evaluator {
+struct bt_evaluator {
     pthread_mutex_t lock; /* of functions: a bt_compute serves one run at a time */
     uint32_t n;
     struct function *functions;
@@ -23,8 +19,8 @@ struct evaluator {
 
 /* ---- text ---- */
 
-bt_status evaluate_print(bt_ctx *ctx, uint32_t n, const bt_func *const *functions,
-                         bt_text *out)
+bt_status bt_evaluator_print(bt_ctx *ctx, uint32_t n, const bt_func *const *functions,
+                             bt_text *out)
 {
     bt_module_builder *builder;
     bt_module *module;
@@ -62,20 +58,34 @@ static void add_leaves(const bt_type *type, const bt_type **leaves, uint32_t *n)
         add_leaves(tuple->at[i], leaves, n);
 }
 
+static int has_layout(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_tensor_type *tensor = bt_as_tensor_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
+        if (has_layout(tuple->at[i]))
+            return 1;
+    }
+    return tensor && tensor->layout;
+}
+
 /* A function of one call, which may be of an operator in plain C; else a joined graph. */
 static bt_status make_compute(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
                               bt_compute **out)
 {
     const bt_block *block = func->block;
     const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
-    if (!call || !call->op || call->narg != block->nparam || block->result != &call->base)
+    if (!call || call->callee_kind != BT_CALLEE_OP || call->narg != block->nparam ||
+        block->result != &call->base)
         return bt_compute_create_func(ctx, func, out);
     const bt_type **types = BT_NEWS(arena, const bt_type *, call->narg);
     if (!types)
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++) {
         types[i] = call->args[i]->type;
-        if (call->args[i] != &block->params[i]->base)
+        // a call by itself is computed by logical indices, a function as memory lies
+        if (call->args[i] != &block->params[i]->base || has_layout(types[i]) ||
+            has_layout(call->base.type))
             return bt_compute_create_func(ctx, func, out);
     }
     bt_formula_call formula = { call->op, call->attrs, call->narg, types,
@@ -101,17 +111,16 @@ static bt_status load_function(bt_ctx *ctx, bt_arena *arena, const bt_func *func
         uint32_t rank;
         int64_t dims[BT_MAX_RANK];
         if (!bt_as_tensor_type(leaves[i]) || !bt_tensor_static(leaves[i], &rank, dims))
-            return bt_fail(ctx, BT_ERR_FORMAT, "cpu: @%s has no tensors of known dims",
+            return bt_fail(ctx, BT_ERR_FORMAT, "@%s has no tensors of known dims",
                            func->name);
     }
     return make_compute(ctx, arena, func, &out->compute);
 }
 
-static bt_status load_all(bt_ctx *ctx, struct evaluator *e, const char *text,
-                          size_t nbytes)
+static bt_status load_all(bt_ctx *ctx, bt_evaluator *e, const char *text, size_t nbytes)
 {
     bt_module *parsed;
-    BT_TRY(bt_parse(ctx, "cpu code", NULL, text, nbytes, &parsed));
+    BT_TRY(bt_parse(ctx, "functions", NULL, text, nbytes, &parsed));
     bt_status status = bt_infer(ctx, parsed, &e->module);
     bt_module_unref(parsed);
     BT_TRY(status);
@@ -121,18 +130,18 @@ static bt_status load_all(bt_ctx *ctx, struct evaluator *e, const char *text,
     for (uint32_t i = 0; i < e->module->nglobal; i++) {
         const bt_global *global = e->module->globals[i];
         if (global->kind != BT_GLOBAL_FUNC)
-            return bt_fail(ctx, BT_ERR_FORMAT, "cpu: @%s is no function", global->name);
+            return bt_fail(ctx, BT_ERR_FORMAT, "@%s is no function", global->name);
         e->n = i + 1;
         BT_TRY(load_function(ctx, e->arena, global->func, &e->functions[i]));
     }
     return NULL;
 }
 
-bt_status evaluator_create(bt_ctx *ctx, const char *text, size_t nbytes,
-                           struct evaluator **out)
+bt_status bt_evaluator_create(bt_ctx *ctx, const char *text, size_t nbytes,
+                              bt_evaluator **out)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
-    struct evaluator *e = arena ? BT_NEW(arena, struct evaluator) : NULL;
+    bt_evaluator *e = arena ? BT_NEW(arena, bt_evaluator) : NULL;
     if (!e) {
         bt_arena_destroy(arena);
         return bt_no_memory();
@@ -141,13 +150,13 @@ bt_status evaluator_create(bt_ctx *ctx, const char *text, size_t nbytes,
     pthread_mutex_init(&e->lock, NULL); // without attributes it cannot fail
     bt_status status = nbytes ? load_all(ctx, e, text, nbytes) : NULL;
     if (status)
-        evaluator_destroy(e);
+        bt_evaluator_destroy(e);
     else
         *out = e;
     return status;
 }
 
-void evaluator_destroy(struct evaluator *e)
+void bt_evaluator_destroy(bt_evaluator *e)
 {
     if (!e)
         return;
@@ -158,17 +167,17 @@ void evaluator_destroy(struct evaluator *e)
     bt_arena_destroy(e->arena);
 }
 
-uint32_t evaluator_nfunction(const struct evaluator *e)
+uint32_t bt_evaluator_nfunction(const bt_evaluator *e)
 {
     return e->n;
 }
 
-uint32_t evaluator_nin(const struct evaluator *e, uint32_t function)
+uint32_t bt_evaluator_nin(const bt_evaluator *e, uint32_t function)
 {
     return e->functions[function].nin;
 }
 
-uint32_t evaluator_nout(const struct evaluator *e, uint32_t function)
+uint32_t bt_evaluator_nout(const bt_evaluator *e, uint32_t function)
 {
     return e->functions[function].nout;
 }
@@ -179,12 +188,12 @@ static bt_status wrap(bt_ctx *ctx, const bt_type *type, void *data, bt_tensor **
 {
     uint32_t rank;
     int64_t dims[BT_MAX_RANK];
-    (void)bt_tensor_static(type, &rank, dims);
+    (void)bt_tensor_physical(type, &rank, dims);
     return bt_tensor_wrap(ctx, bt_tensor_dtype(type), rank, dims, data, out);
 }
 
-bt_status evaluator_run(bt_ctx *ctx, struct evaluator *e, uint32_t function,
-                        void *const *buffers)
+bt_status bt_evaluator_run(bt_ctx *ctx, bt_evaluator *e, uint32_t function,
+                           void *const *buffers)
 {
     const struct function *f = &e->functions[function];
     bt_arena *scratch = bt_ctx_scratch(ctx);

@@ -159,6 +159,7 @@ struct copying {
     struct composer *composer;
     const bt_graph *from;
     const uint32_t *arrays; /* of the joined graph, by number in `from` */
+    int reads_blocks;       /* some of them have layouts */
     const bt_node **memo;   /* by id */
 };
 
@@ -214,6 +215,9 @@ static const bt_node *copy_new(struct copying *k, const bt_node *node)
     case BT_NODE_READ:
         return read_array(k->composer, k->arrays[node->which], node->dtype, node->narg,
                           args);
+    case BT_NODE_REDUCE:
+        node = bt_node_again(g, node, node->first, args);
+        return k->reads_blocks ? bt__node_split_blocks(g, node) : node;
     default: return bt_node_again(g, node, node->first, args);
     }
 }
@@ -316,8 +320,10 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
     k.memo = BT_NEWS(c->arena, const bt_node *, from->nnode);
     if (!arrays || !results || !k.memo)
         return bt_no_memory();
-    for (uint32_t i = 0; i < from->ninput; i++)
+    for (uint32_t i = 0; i < from->ninput; i++) {
         arrays[i] = inputs->at[i];
+        k.reads_blocks |= c->layouts.at[arrays[i]] != NULL;
+    }
     for (uint32_t i = from->ninput; i < from->narray; i++)
         BT_TRY(copy_stage(&k, i, &arrays[i]));
     for (uint32_t i = 0; i < from->nresult; i++)

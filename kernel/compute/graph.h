@@ -11,6 +11,9 @@ const bt_node *bt__node_const(bt_graph *, bt_dtype, bt_cell);
  * reductions too. */
 const bt_node *bt__node_replace_index(bt_graph *, const bt_node *, uint32_t number,
                                       const bt_node *by);
+/* A reduction with each index that is divided by a block's size as two: the block and the
+ * place in it. Its terms come in the same order. NULL: failure. */
+const bt_node *bt__node_split_blocks(bt_graph *, const bt_node *reduction);
 /* Stages that others can compute in place go into those. */
 bt_status bt__graph_inline(bt_graph *) BT_MUST_USE;
 /* A stage's body where its axes are `axes`, its reductions numbered from `next` on. NULL:

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <baton/compute.h>
+#include <baton/graph.h>
 
 static uint32_t below(uint64_t *seed, uint32_t n)
 {
@@ -205,6 +206,27 @@ static void test_constant_weights_are_laid_out_once(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* A convolution in blocks is a contraction still: sums run over blocks and places. */
+static void test_a_blocked_convolution_is_a_contraction(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_module *module = read_module(
+        ctx, "#[version = \"baton 0.1\"]\n"
+             "def @main(%x: Tensor[(1, 8, 5, 5), float32, \"NCHW:NCHW4c\"],\n"
+             "          %w: Tensor[(4, 8, 3, 3), float32, \"OIHW:OIHW4i4o\"]) {\n"
+             "    nn.conv2d(%x, %w, out_layout=\"NCHW:NCHW4c\")\n}\n");
+    bt_graph *g;
+    bt_view view;
+    assert_ok(ctx, bt_graph_compose(ctx, bt_ctx_scratch(ctx),
+                                    bt_module_find(module, "main")->func, &g));
+    bt_view_of(g, &g->arrays[g->results[0]], &view);
+    assert_int_equal(view.kind, BT_VIEW_CONTRACTION);
+    assert_int_equal(view.reduce->nindex, 4);
+    bt_module_unref(module);
+    bt_ctx_destroy(ctx);
+}
+
 /* What is compiled takes and gives row major, and says so. */
 static void test_borders_are_row_major(void **state)
 {
@@ -266,6 +288,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_calls_between_layouts_are_joined),
     cmocka_unit_test(test_values_between_kernels_are_blocked),
     cmocka_unit_test(test_constant_weights_are_laid_out_once),
+    cmocka_unit_test(test_a_blocked_convolution_is_a_contraction),
     cmocka_unit_test(test_borders_are_row_major),
 };
 TEST_MAIN(tests)

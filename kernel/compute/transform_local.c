@@ -20,6 +20,7 @@ struct walker {
     uint32_t buffer;
     const bt_stmt *loop;
     bt_vec(struct stored) stored;
+    uint32_t *looked, nlook; /* by node: the last look that met it */
     int no_memory, fails;
 };
 
@@ -74,15 +75,22 @@ static void add(struct walker *w, const bt_node *offset)
 
 /* ---- expressions ---- */
 
-static void look(struct walker *w, const bt_node *node)
+static void look_into(struct walker *w, const bt_node *node)
 {
-    if (!node->reads)
+    if (!node->reads || w->looked[node->id] == w->nlook)
         return;
+    w->looked[node->id] = w->nlook;
     if (node->kind == BT_NODE_READ && node->which == w->buffer &&
         !is_stored(w, node->args[0]))
         w->fails = 1;
     for (uint32_t i = 0; i < node->narg && !w->fails; i++)
-        look(w, node->args[i]);
+        look_into(w, node->args[i]);
+}
+
+static void look(struct walker *w, const bt_node *node)
+{
+    w->nlook++;
+    look_into(w, node);
 }
 
 /* ---- statements ---- */
@@ -182,7 +190,12 @@ static void walk_block(struct walker *w, const bt_stmts *block)
 int bt__local_is_private(bt_loops *loops, uint32_t buffer, const bt_stmt *loop)
 {
     struct walker w = { .loops = loops, .buffer = buffer, .loop = loop };
+    bt_arena *scratch = bt_ctx_scratch(loops->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    w.looked = BT_NEWS(scratch, uint32_t, loops->graph->nnode + 1);
+    w.no_memory = !w.looked;
     walk_block(&w, &loops->body);
+    bt_arena_release(scratch, mark);
     return w.no_memory ? -1 : !w.fails;
 }
 

@@ -98,13 +98,18 @@ static int is_integer_dtype(bt_dtype dtype)
            BT_DTYPE_CLASS(dtype) == BT_CLASS_UINT || dtype == BT_BOOL;
 }
 
-int cpu_is_integer(const bt_node *node)
+/* Engines compute an expression as a tree: one that is large, as shared parts make it, is
+ * not for them. */
+enum { ENGINE_NODES = 64 };
+
+static int is_integer_tree(const bt_node *node, int *left)
 {
+    if (--*left < 0)
+        return 0;
     if (node->kind == BT_NODE_CAST) {
         const bt_node *from = node->args[0];
         return node->dtype == BT_INT64 && is_integer_dtype(from->dtype) &&
-               (from->kind == BT_NODE_READ ? cpu_is_integer(from->args[0])
-                                           : cpu_is_integer(from));
+               is_integer_tree(from->kind == BT_NODE_READ ? from->args[0] : from, left);
     }
     if ((node->dtype != BT_INT64 && node->dtype != BT_BOOL) ||
         node->kind == BT_NODE_REDUCE || node->kind == BT_NODE_DIM)
@@ -112,10 +117,16 @@ int cpu_is_integer(const bt_node *node)
     if (node->kind == BT_NODE_SCALAR && !is_engine_operator(node->which))
         return 0;
     for (uint32_t i = 0; i < node->narg; i++) {
-        if (!cpu_is_integer(node->args[i]))
+        if (!is_integer_tree(node->args[i], left))
             return 0;
     }
     return 1;
+}
+
+int cpu_is_integer(const bt_node *node)
+{
+    int left = ENGINE_NODES;
+    return is_integer_tree(node, &left);
 }
 
 const bt_node *cpu_at_first(struct cpu_lanes *l, const bt_node *node)

@@ -458,6 +458,60 @@ static void test_elements_are_gathered(void **state)
          "}\n");
 }
 
+/* ---- parts that many share ---- */
+
+/* x to the power of 2^40, by squares, in a loop or not. */
+static void check_squares(bt_dtype dtype, int64_t extent)
+{
+    enum { DEPTH = 40, MOST = 600 };
+    struct world w = world_open();
+    struct cpu_config config = { .isa = CPU_ISA_PORTABLE, .nthread = 1 };
+    struct strip_run run = { .ctx = w.ctx, .isa = CPU_ISA_PORTABLE };
+    bt_loops *l = bt_loops_create(w.ctx, bt_ctx_scratch(w.ctx), "test");
+    uint32_t x, y, t;
+    static uint64_t in[MOST], out[MOST];
+    void *data[] = { in, out };
+    bt_loops_options options = { .seed = 1, .call = strip_call, .self = &run };
+    assert_true(bt_loops_add_buffer(l, BT_BUFFER_INPUT, "x", dtype, extent, &x) &&
+                bt_loops_add_buffer(l, BT_BUFFER_OUTPUT, "y", dtype, extent, &y) &&
+                bt_loops_add_buffer(l, BT_BUFFER_LOCAL, "t", dtype, 1, &t));
+    bt_stmt *loop = bt_stmt_add(l, &l->body, BT_STMT_FOR);
+    loop->extent = extent;
+    const bt_node *at = bt_node_index(l->graph, 0, extent),
+                  *zero = bt_node_int(l->graph, 0);
+    for (int i = 0; i < 2; i++) {
+        bt_stmt *store = bt_stmt_add(l, &loop->body, BT_STMT_STORE);
+        const bt_node *value = bt_loops_read(l, i ? t : x, i ? zero : at);
+        for (int k = 0; k < DEPTH / 2; k++)
+            value = bt_node_scalar(l->graph, BT_SCALAR_MUL, value, value);
+        store->buffer = i ? y : t;
+        store->offset = i ? at : zero;
+        store->value = value;
+        assert_non_null(value);
+    }
+    for (int64_t i = 0; i < extent; i++)
+        in[i] = dtype == BT_INT64 ? (uint64_t)i + 3 : UINT64_C(0x3ff0000000000000);
+    assert_ok(w.ctx, cpu_schedule_loops(l, &config));
+    assert_ok(w.ctx, cpu_vectorised_check(l, &config));
+    assert_ok(w.ctx, bt_loops_run_with(w.ctx, l, data, &options));
+    assert_in_range(run.ncall, DEPTH / 2, 4 * DEPTH);
+    for (int64_t i = 0; i < extent; i++) {
+        uint64_t expected = in[i];
+        for (int k = 0; k < DEPTH && dtype == BT_INT64; k++)
+            expected *= expected;
+        assert_true(out[i] == expected);
+    }
+    world_close(&w);
+}
+
+static void test_what_many_share_is_computed_once(void **state)
+{
+    (void)state;
+    check_squares(BT_INT64, 1);
+    check_squares(BT_INT64, 600);
+    check_squares(BT_FLOAT64, 600);
+}
+
 /* ---- what is no such program ---- */
 
 static void refuse(const char *body, const char *part)
@@ -547,6 +601,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_rows_are_taken_whole),
     cmocka_unit_test(test_elements_are_gathered),
     cmocka_unit_test(test_programs_that_engines_do_not_run_are_refused),
+    cmocka_unit_test(test_what_many_share_is_computed_once),
     cmocka_unit_test(test_schedules_without_memory),
 };
 TEST_MAIN(tests)

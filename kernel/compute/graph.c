@@ -630,8 +630,10 @@ const bt_node *bt_node_reduce(bt_graph *g, uint32_t reducer, uint32_t first,
 const bt_node *bt_node_round(bt_graph *g, const bt_node *a)
 {
     if (!a || !bt__dtype_is_float(a->dtype) || a->dtype == BT_FLOAT64 ||
-        a->kind == BT_NODE_READ || a->kind == BT_NODE_CONST || a->kind == BT_NODE_CAST)
+        a->kind == BT_NODE_READ || a->kind == BT_NODE_CAST)
         return a;
+    if (a->kind == BT_NODE_CONST)
+        return bt_node_float(g, a->dtype, a->value.f);
     return intern(
         g, &(bt_node){ .kind = BT_NODE_CAST, .dtype = a->dtype, .narg = 1, .args = &a });
 }

@@ -105,6 +105,14 @@ static void test_rounding_between_calls_stays(void **state)
           1);
 }
 
+static void test_what_is_computed_of_constants_is_rounded(void **state)
+{
+    check(*state,
+          "#[version = \"0.0.5\"]\n"
+          "def @main(%x: Tensor[(64), float32]) { add(%x, tanh(-0.75f)) }\n",
+          1);
+}
+
 static void test_what_follows_a_reduction_is_its_epilogue(void **state)
 {
     check(*state,
@@ -224,6 +232,7 @@ static void test_what_has_no_graph_is_refused(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(test_elementwise_chains_are_one_stage),
     TEST(test_rounding_between_calls_stays),
+    TEST(test_what_is_computed_of_constants_is_rounded),
     TEST(test_what_follows_a_reduction_is_its_epilogue),
     TEST(test_what_a_convolution_reads_often_is_computed_before_it),
     TEST(test_what_a_reduction_reads_once_is_computed_in_it),

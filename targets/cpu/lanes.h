@@ -133,10 +133,22 @@ void cpu_drop(struct cpu_part *, const bt_node *);
 int cpu_eval_into(struct cpu_part *, const bt_node *, const struct cpu_value *to);
 /* For one for all: as the engine computes it; NULL: failure. */
 const bt_node *cpu_as_integer(struct cpu_part *, const bt_node *);
+
+/* Where a node's value goes: to `to`, if that takes it, or to a new temp. */
+int cpu_place(struct cpu_part *, bt_dtype, int is_strip, const struct cpu_value *to,
+              struct cpu_value *out);
+
+/* ---- reads (vectorise_read.c) ---- */
+
+/* Of a linear node, or an index. */
+int cpu_linear(struct cpu_part *, const bt_node *, struct cpu_value *out);
 /* Where an element, or a strip with stride *stride, is; the offset has the lanes' index at
  * lane 0. 0 also where the place has no stride: *stride is 0 then. */
 int cpu_place_of(struct cpu_part *, const bt_node *offset, const bt_node **out,
                  int64_t *stride);
+/* In the dtype of the buffer. */
+int cpu_read(struct cpu_part *, const bt_node *, const struct cpu_value *to,
+             struct cpu_value *out);
 
 /* ---- conditions (vectorise_split.c) ---- */
 

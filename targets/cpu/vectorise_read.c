@@ -1,0 +1,271 @@
+/*
+ * Index arithmetic by lanes, and reads: an address where elements are neighbours, loads
+ * at a stride, else gathers.
+ */
+#include "lanes.h"
+
+/* ---- sums ---- */
+
+/* first + lane * coef of all lanes */
+static int make_iota(struct cpu_part *p, const bt_node *first, int64_t coef,
+                     const struct cpu_value *to, struct cpu_value *out)
+{
+    bt_graph *g = p->lanes->v->graph;
+    struct cpu_call call = { .name = "iota.int64", .naddress = 1, .ninteger = 2 };
+    if (!cpu_place(p, BT_INT64, 1, to, out))
+        return 0;
+    call.at[0] = *out;
+    call.integers[0] = bt_node_linear(g, 0, 2, (const bt_node *[]){ first, p->at },
+                                      (int64_t[]){ 1, coef });
+    call.integers[1] = bt_node_int(g, coef);
+    return cpu_emit(p, &call, 1);
+}
+
+/* Splits off what the engine computes: *first + lane * *coef. */
+static const bt_node *linear_start(struct cpu_part *p, const bt_node *node, int64_t *coef,
+                                   uint64_t *rest)
+{
+    struct cpu_lanes *l = p->lanes;
+    bt_graph *g = l->v->graph;
+    bt_linear in;
+    const bt_node *first;
+    bt_node_as_linear(node, &in);
+    *coef = 0;
+    *rest = 0;
+    first = bt_node_int(g, in.constant);
+    for (uint32_t i = 0; i < in.n && first; i++) {
+        const bt_node *atom = in.atoms[i];
+        int is_index = atom->kind == BT_NODE_INDEX && (int64_t)atom->which == l->index;
+        if (is_index)
+            *coef = in.coefs[i];
+        if (is_index || (!cpu_is_varying(l, atom) && cpu_is_integer(atom)))
+            first = bt_node_linear(
+                g, 0, 2, (const bt_node *[]){ first, is_index ? l->first : atom },
+                (int64_t[]){ 1, in.coefs[i] });
+        else if (i < 64)
+            *rest |= UINT64_C(1) << i;
+        else
+            cpu_refuse(l->v, "an index has too many terms");
+    }
+    return l->v->why ? NULL : first;
+}
+
+static int add_term(struct cpu_part *p, const bt_node *atom, int64_t coef,
+                    struct cpu_value *sum, int *has_sum)
+{
+    struct vectoriser *v = p->lanes->v;
+    struct cpu_value term, scaled, number, joined;
+    if (!cpu_eval(p, atom, &term))
+        return 0;
+    scaled = term;
+    if (coef != 1) {
+        struct cpu_call mul = { .name = term.is_strip ? "mul.int64.s" : "mul.int64",
+                                .naddress = 3 };
+        if (!cpu_number(p, bt_node_int(v->graph, coef), &number))
+            return 0;
+        cpu_drop(p, atom);
+        if (!cpu_temp_new(p->lanes, BT_INT64, (int)term.is_strip, &scaled))
+            return 0;
+        mul.at[0] = scaled;
+        mul.at[1] = term;
+        mul.at[2] = number;
+        if (!cpu_emit(p, &mul, (int)term.is_strip))
+            return 0;
+    }
+    if (!*has_sum) {
+        *has_sum = 1;
+        // what others use stays as it is
+        if (coef != 1)
+            *sum = scaled;
+        else if (!cpu_temp_new(p->lanes, BT_INT64, (int)term.is_strip, sum) ||
+                 !cpu_move(p, sum, &term))
+            return 0;
+        if (coef == 1)
+            cpu_drop(p, atom);
+        return 1;
+    }
+    int is_strip = sum->is_strip || scaled.is_strip;
+    int is_swapped = !sum->is_strip && scaled.is_strip;
+    struct cpu_call add = { .naddress = 3 };
+    add.name = sum->is_strip == scaled.is_strip ? "add.int64" : "add.int64.s";
+    if (is_strip && !sum->is_strip) {
+        if (!cpu_temp_new(p->lanes, BT_INT64, 1, &joined))
+            return 0;
+    } else {
+        joined = *sum;
+    }
+    add.at[0] = joined;
+    add.at[1] = is_swapped ? scaled : *sum;
+    add.at[2] = is_swapped ? *sum : scaled;
+    if (!cpu_emit(p, &add, is_strip))
+        return 0;
+    if (coef != 1)
+        cpu_temp_free(v, &scaled);
+    else
+        cpu_drop(p, atom);
+    if (joined.temp != sum->temp)
+        cpu_temp_free(v, sum);
+    *sum = joined;
+    return 1;
+}
+
+int cpu_linear(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
+{
+    int64_t coef, zero;
+    uint64_t rest;
+    bt_linear in;
+    int has_sum = 0;
+    const bt_node *first = linear_start(p, node, &coef, &rest);
+    if (!first)
+        return 0;
+    bt_node_as_linear(node, &in);
+    if (coef) {
+        has_sum = 1;
+        if (!make_iota(p, first, coef, NULL, out))
+            return 0;
+    }
+    for (uint32_t i = 0; i < in.n; i++) {
+        if ((rest >> i & 1) && !add_term(p, in.atoms[i], in.coefs[i], out, &has_sum))
+            return 0;
+    }
+    if (coef || (bt_node_is_const(first, &zero) && zero == 0 && has_sum))
+        return 1;
+    struct cpu_value number;
+    if (!cpu_number(p, first, &number))
+        return 0;
+    struct cpu_call add = { .name = out->is_strip ? "add.int64.s" : "add.int64",
+                            .naddress = 3,
+                            .at = { *out, *out, number } };
+    int ok = cpu_emit(p, &add, (int)out->is_strip);
+    cpu_temp_free(p->lanes->v, &number);
+    return ok;
+}
+
+/* ---- reads ---- */
+
+int cpu_place_of(struct cpu_part *p, const bt_node *offset, const bt_node **out,
+                 int64_t *stride)
+{
+    uint64_t rest = 0;
+    *stride = 0;
+    if (!cpu_is_varying(p->lanes, offset)) {
+        *out = cpu_as_integer(p, offset);
+        return *out != NULL;
+    }
+    *out = linear_start(p, offset, stride, &rest);
+    if (rest)
+        *stride = 0;
+    return *out && !rest && *stride;
+}
+
+static int is_inside(struct cpu_part *p, const bt_node *offset, int64_t nelem)
+{
+    return !p->is_guarded || (offset->low >= 0 && offset->high < nelem);
+}
+
+static int clamp_strip(struct cpu_part *p, int64_t nelem, struct cpu_value *index)
+{
+    static const char *const names[] = { "max.int64.s", "min.int64.s" };
+    for (int i = 0; i < 2; i++) {
+        struct cpu_value bound, clamped;
+        if (!cpu_number(p, bt_node_int(p->lanes->v->graph, i ? nelem - 1 : 0), &bound) ||
+            !cpu_temp_new(p->lanes, BT_INT64, 1, &clamped))
+            return 0;
+        struct cpu_call call = { .name = names[i],
+                                 .naddress = 3,
+                                 .at = { clamped, *index, bound } };
+        if (!cpu_emit(p, &call, 1))
+            return 0;
+        if (i)
+            cpu_temp_free(p->lanes->v, index);
+        *index = clamped;
+    }
+    return 1;
+}
+
+static int gather(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
+                  struct cpu_value *out)
+{
+    struct vectoriser *v = p->lanes->v;
+    const bt_node *offset = node->args[0];
+    int64_t nelem = bt_loops_nelem(v->loops, node->which);
+    char name[] = "gather.?";
+    struct cpu_value index, whole = { .buffer = node->which, .dtype = node->dtype };
+    whole.offset = bt_node_int(v->graph, 0);
+    if (!whole.offset || !cpu_eval(p, offset, &index))
+        return 0;
+    int is_clamped = !is_inside(p, offset, nelem);
+    if (is_clamped && !clamp_strip(p, nelem, &index))
+        return 0;
+    cpu_drop(p, offset);
+    name[7] = (char)('0' + bt_dtype_nbytes(node->dtype));
+    if (!cpu_place(p, node->dtype, 1, to, out))
+        return 0;
+    struct cpu_call call = { .name = name, .naddress = 3, .at = { *out, whole, index } };
+    if (!cpu_emit(p, &call, 1))
+        return 0;
+    if (is_clamped)
+        cpu_temp_free(v, &index);
+    return 1;
+}
+
+static int load(struct cpu_part *p, const struct cpu_value *from, int64_t stride,
+                const struct cpu_value *to, struct cpu_value *out)
+{
+    bt_graph *g = p->lanes->v->graph;
+    char name[] = "load.?";
+    struct cpu_value first = *from;
+    name[5] = (char)('0' + bt_dtype_nbytes(from->dtype));
+    first.is_strip = 0;
+    first.offset = bt_node_linear(g, 0, 2, (const bt_node *[]){ from->offset, p->at },
+                                  (int64_t[]){ 1, stride });
+    if (!first.offset || !cpu_place(p, from->dtype, 1, to, out))
+        return 0;
+    struct cpu_call call = { .name = name,
+                             .naddress = 2,
+                             .ninteger = 1,
+                             .at = { *out, first },
+                             .integers = { bt_node_int(g, stride) } };
+    return cpu_emit(p, &call, 1);
+}
+
+/* An element for all; guarded, some element. */
+static int read_one(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
+{
+    bt_graph *g = p->lanes->v->graph;
+    int64_t nelem = bt_loops_nelem(p->lanes->v->loops, node->which);
+    const bt_node *offset = cpu_as_integer(p, node->args[0]);
+    if (offset && p->is_guarded && (offset->low < 0 || offset->high >= nelem))
+        offset = bt_node_scalar(
+            g, BT_SCALAR_MAX, bt_node_int(g, 0),
+            bt_node_scalar(g, BT_SCALAR_MIN, offset, bt_node_int(g, nelem - 1)));
+    *out = (struct cpu_value){
+        .buffer = node->which, .dtype = node->dtype, .offset = offset, .temp = CPU_NO_TEMP
+    };
+    return offset != NULL;
+}
+
+int cpu_read(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
+             struct cpu_value *out)
+{
+    struct cpu_lanes *l = p->lanes;
+    const bt_node *offset = node->args[0];
+    int64_t stride;
+    if (!cpu_is_varying(l, node))
+        return read_one(p, node, out);
+    if (cpu_is_own(l, node->which)) {
+        if (!cpu_target_of(p, node->which, offset, out, &stride))
+            return 0;
+        return stride == 1 ? 1 : cpu_refuse(l->v, "lanes choose from their own locals");
+    }
+    *out = (struct cpu_value){
+        .is_strip = 1, .buffer = node->which, .dtype = node->dtype, .temp = CPU_NO_TEMP
+    };
+    if (!is_inside(p, offset, bt_loops_nelem(l->v->loops, node->which)) ||
+        !cpu_place_of(p, offset, &out->offset, &stride))
+        return l->v->why ? 0 : gather(p, node, to, out);
+    if (stride == 1)
+        return 1;
+    struct cpu_value from = *out;
+    return load(p, &from, stride, to, out);
+}

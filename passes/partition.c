@@ -274,9 +274,7 @@ static bt_status tell(struct partitioner *p, const struct claim *claim, const ch
 static bt_status ask(struct partitioner *p, uint32_t target, const bt_func *func,
                      bt_status *refusal)
 {
-    const bt_target_use *use = &p->targets[target];
-    bt_status said =
-        use->target->supports ? use->target->supports(p->ctx, use->instance, func) : NULL;
+    bt_status said = bt_target_supports(p->ctx, &p->targets[target], func);
     *refusal = said;
     return said && said->code != BT_ERR_UNSUPPORTED ? said : NULL;
 }

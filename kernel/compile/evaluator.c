@@ -58,17 +58,6 @@ static void add_leaves(const bt_type *type, const bt_type **leaves, uint32_t *n)
         add_leaves(tuple->at[i], leaves, n);
 }
 
-static int has_layout(const bt_type *type)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    const bt_tensor_type *tensor = bt_as_tensor_type(type);
-    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
-        if (has_layout(tuple->at[i]))
-            return 1;
-    }
-    return tensor && tensor->layout;
-}
-
 /* A function of one call, which may be of an operator in plain C; else a joined graph. */
 static bt_status make_compute(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
                               bt_compute **out)
@@ -84,8 +73,8 @@ static bt_status make_compute(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
     for (uint32_t i = 0; i < call->narg; i++) {
         types[i] = call->args[i]->type;
         // a call by itself is computed by logical indices, a function as memory lies
-        if (call->args[i] != &block->params[i]->base || has_layout(types[i]) ||
-            has_layout(call->base.type))
+        if (call->args[i] != &block->params[i]->base || bt_type_layout(types[i]) ||
+            bt_type_layout(call->base.type))
             return bt_compute_create_func(ctx, func, out);
     }
     bt_formula_call formula = { call->op, call->attrs, call->narg, types,

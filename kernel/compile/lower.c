@@ -219,25 +219,14 @@ static bt_status lower_binding(struct lowerer *l, const bt_value *value)
     return bt_map_put(&l->values, value, (void *)(uintptr_t)out) ? NULL : bt_no_memory();
 }
 
-static int has_layout(const bt_type *type)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    const bt_tensor_type *tensor = bt_as_tensor_type(type);
-    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
-        if (has_layout(tuple->at[i]))
-            return 1;
-    }
-    return tensor && tensor->layout;
-}
-
 /* What callers give and get is row major. */
 static bt_status check_borders(struct lowerer *l, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nparam; i++) {
-        if (has_layout(block->params[i]->base.type))
+        if (bt_type_layout(block->params[i]->base.type))
             return refuse(l, &block->params[i]->base, "is passed in with a layout");
     }
-    return has_layout(block->result->type)
+    return bt_type_layout(block->result->type)
                ? refuse(l, block->result, "is given back with a layout")
                : NULL;
 }

@@ -170,9 +170,7 @@ static bt_status ask(struct asking *a, uint32_t target, int *taken)
     struct bt__kernels *k = a->kernels;
     struct bt__primitive *p = a->primitive;
     const bt_target_use *use = &k->targets[target];
-    bt_status said = use->target->supports
-                         ? use->target->supports(k->ctx, use->instance, a->global->func)
-                         : NULL;
+    bt_status said = bt_target_supports(k->ctx, use, a->global->func);
     int agreed = !said;
     *taken = 0;
     if (!said)

@@ -134,6 +134,30 @@ uint32_t bt_targets_find(uint32_t n, const bt_target_use *uses, const char *text
     return n;
 }
 
+/* ---- what a target takes ---- */
+
+/* Authors who know of row-major memory only must not meet another by surprise. */
+static bt_status check_layouts(bt_ctx *ctx, const bt_target *target, const bt_func *func)
+{
+    const bt_block *block = func->block;
+    const bt_layout *layout = NULL;
+    for (uint32_t i = 0; !layout && i < block->nparam; i++)
+        layout = bt_type_layout(block->params[i]->base.type);
+    for (uint32_t i = 0; !layout && i < block->nbinding; i++)
+        layout = bt_type_layout(block->bindings[i]->type);
+    return layout ? bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                            "a tensor has layout %s, and target %s knows row major only",
+                            layout->text, target->name)
+                  : NULL;
+}
+
+bt_status bt_target_supports(bt_ctx *ctx, const bt_target_use *use, const bt_func *func)
+{
+    if (!use->target->reads_layouts)
+        BT_TRY(check_layouts(ctx, use->target, func));
+    return use->target->supports ? use->target->supports(ctx, use->instance, func) : NULL;
+}
+
 bt_status bt__targets_last(bt_arena *arena, const char *list, const char **out)
 {
     for (size_t n = item_length(list); list[n]; n = item_length(list))

@@ -62,6 +62,17 @@ const bt_list_type *bt_as_tuple_type(const bt_type *t)
     return as(t, BT_TYPE_TUPLE);
 }
 
+/* Recursion is bounded by the depth of types. */
+const bt_layout *bt_type_layout(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_tensor_type *tensor = bt_as_tensor_type(type);
+    const bt_layout *layout = tensor ? tensor->layout : NULL;
+    for (uint32_t i = 0; !layout && tuple && i < tuple->n; i++)
+        layout = bt_type_layout(tuple->at[i]);
+    return layout;
+}
+
 uint32_t bt_type_nleaf(const bt_type *type)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);

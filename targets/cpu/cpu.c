@@ -220,6 +220,7 @@ static const bt_target targets[] = {
         .load = load,
         .unload = unload,
         .launch = launch,
+        .reads_layouts = 1,
         .peak = peak,
         .describe = describe,
     },

@@ -112,6 +112,7 @@ static const bt_target targets[] = {
         .load = load,
         .unload = unload,
         .launch = launch,
+        .reads_layouts = 1,
     },
     { 0 },
 };

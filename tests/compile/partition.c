@@ -156,6 +156,25 @@ static void test_what_may_not_be_moved_is_not_taken(void **state)
                 "claim,reference", "- - ");
 }
 
+/* Buffers are row major for all targets that do not say that they read layouts. */
+static void test_layouts_are_for_those_who_read_them(void **state)
+{
+    static const char laid_out[] =
+        "def @main(%x: Tensor[(1, 16, 2, 2), float32]) {\n"
+        "    %0 = layout_transform(%x, src_layout=\"\", dst_layout=\"NCHW:NCHW8c\");\n"
+        "    %1 = nn.relu(negative(%0));\n"
+        "    layout_transform(%1, src_layout=\"NCHW:NCHW8c\", dst_layout=\"\")\n"
+        "}\n";
+    bt_ctx *ctx = *state;
+    check_calls(ctx, laid_out, "claim,reference", "- - - - ");
+    assert_non_null(strstr(bt_ctx_remark(ctx, BT_REMARK_DETAIL, 0)->message,
+                           "a tensor has layout NCHW:NCHW8c, and target claim knows row "
+                           "major only"));
+    bt_ctx_clear_diags(ctx);
+    check_calls(ctx, laid_out, "claim.more,reference",
+                "- claim_more_negative_nn_relu - ");
+}
+
 static void test_of_two_targets_the_first_or_the_faster_takes(void **state)
 {
     static const struct {
@@ -314,6 +333,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_scalars_that_stand_for_const_stay_inside),
     TEST(test_a_refusal_is_told_and_smaller_matches_are_asked),
     TEST(test_what_may_not_be_moved_is_not_taken),
+    TEST(test_layouts_are_for_those_who_read_them),
     TEST(test_of_two_targets_the_first_or_the_faster_takes),
     TEST(test_equal_functions_are_one),
     TEST(test_without_patterns_nothing_changes),

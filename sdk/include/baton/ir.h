@@ -278,6 +278,8 @@ BT_API const char *bt_type_kind_name(uint32_t type_kind);
 /* Checked downcasts: NULL if it is something else. */
 BT_API const bt_tensor_type *bt_as_tensor_type(const bt_type *);
 BT_API const bt_list_type *bt_as_tuple_type(const bt_type *);
+/* The layout of a tensor, or the first of a tuple's; NULL: row major throughout. */
+BT_API const bt_layout *bt_type_layout(const bt_type *);
 /* Fields of nested tuples that are none themselves; 1 of any other type. */
 BT_API uint32_t bt_type_nleaf(const bt_type *);
 BT_API const bt_list_type *bt_as_ref_type(const bt_type *);

@@ -119,6 +119,9 @@ typedef struct bt_target {
      * what this instance would write. */
     bt_status (*compatibility)(bt_ctx *, void *self, bt_text *out);
     bt_status (*accepts)(bt_ctx *, void *self, const char *compatibility);
+    /* optional: 1, it heeds the layouts of types. Else it is asked for nothing that has
+     * any, and `row major` holds of all its buffers. */
+    uint32_t reads_layouts;
 } bt_target;
 #define BT_TARGETS(array)                            \
     {                                                \
@@ -143,6 +146,11 @@ BT_API void bt_targets_close(uint32_t n, bt_target_use *);
 /* Which of them a text means: the first given so, else the first of this name; n: none
  * of them. */
 BT_API uint32_t bt_targets_find(uint32_t n, const bt_target_use *, const char *text);
+
+/* Whether a target takes a primitive function: NULL, or why not (BT_ERR_UNSUPPORTED):
+ * what `supports` says, after a look at what every target needs. */
+BT_API bt_status bt_target_supports(bt_ctx *, const bt_target_use *,
+                                    const bt_func *primitive) BT_MUST_USE;
 
 /* ---- compiling for them ---- */
 

@@ -145,8 +145,9 @@ static const bt_target targets[] = {
     { .name = "claim", .doc = "Claims, at the cost that it is told.", HOOKS,
       .patterns = claims, .cost = cost },
     { .name = "claim.more", .doc = "The same of more calls at once.", HOOKS,
-      .patterns = more_claims, .cost = cost },
-    { .name = "claim.any", .doc = "The same of all that it supports.", HOOKS, .cost = cost },
+      .patterns = more_claims, .cost = cost, .reads_layouts = 1 },
+    { .name = "claim.any", .doc = "The same of all that it supports.", HOOKS, .cost = cost,
+      .reads_layouts = 1 },
     { 0 },
 };
 // clang-format on

@@ -107,6 +107,11 @@ run("digits by targets" "scores" ${BATON} run ${digits} -i image=random:1 --exec
   -o ${WORK}/found)
 run("comparing" "" ${BATON} compare ${WORK}/expected/scores.npy ${WORK}/found/scores.npy --rtol 1e-6 --atol 1e-7)
 
+# The same from a file that holds the code of both.
+run("an artifact" "for target npu, cpu" ${BATON} compile ${digits} --target npu,cpu -o ${WORK}/digits.compiled)
+run("digits from it" "scores" ${BATON} run ${WORK}/digits.compiled -i image=random:1 -o ${WORK}/again)
+run("comparing" "" ${BATON} compare ${WORK}/found/scores.npy ${WORK}/again/scores.npy --rtol 0 --atol 0)
+
 # What is wrong in a plugin's folder is said by the build, and no manifest is left that speaks of another build.
 function(refuse what expected)
   execute_process(COMMAND ${CMAKE_COMMAND} -S ${WORK}/swish -B ${WORK}/swish/build

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include <baton/compiler.h>
 #include <baton/compute.h>
 #include <baton/op.h>
 #include <baton/target.h>
@@ -57,8 +58,18 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
     return in->engine && in->compiler && in->pool ? NULL : bt_no_memory();
 }
 
+static bt_status check_variable(bt_ctx *ctx)
+{
+    const char *name = bt_variable(ctx, "BATON_CPU");
+    if (name && cpu_isa_find(name) < 0)
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "BATON_CPU is \"%s\", expected portable, avx2 or avx512", name);
+    return NULL;
+}
+
 static bt_status open(bt_ctx *ctx, const void *values, void **self)
 {
+    BT_TRY(check_variable(ctx));
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     struct instance *in = arena ? BT_NEW(arena, struct instance) : NULL;
     if (!in) {
@@ -195,6 +206,28 @@ static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const 
     return cpu_loaded_launch(ctx, loaded, kernel, buffers);
 }
 
+/* "avx512, 2 threads": the narrowest machine that it runs on, and its lanes. */
+static bt_status compatibility(bt_ctx *ctx, void *self, bt_text *out)
+{
+    const struct instance *in = self;
+    (void)ctx;
+    bt_text_addf(out, "%s, %u threads", cpu_isa_name(in->config.isa), in->config.nthread);
+    return NULL;
+}
+
+static bt_status accepts(bt_ctx *ctx, void *self, const char *line)
+{
+    (void)self;
+    for (int isa = 0; isa < CPU_ISA_COUNT; isa++) {
+        size_t n = strlen(cpu_isa_name((enum cpu_isa)isa));
+        if (strncmp(line, cpu_isa_name((enum cpu_isa)isa), n) == 0 && line[n] == ',')
+            return cpu_machine_check(ctx, (enum cpu_isa)isa);
+    }
+    return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                   "code of target cpu is for \"%s\", which is no machine that it knows",
+                   line);
+}
+
 static double peak(void *self, uint32_t nthread)
 {
     const struct instance *in = self;
@@ -223,6 +256,8 @@ static const bt_target targets[] = {
         .reads_layouts = 1,
         .peak = peak,
         .describe = describe,
+        .compatibility = compatibility,
+        .accepts = accepts,
     },
     { 0 },
 };

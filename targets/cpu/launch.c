@@ -40,19 +40,23 @@ struct cpu_loaded {
 
 /* ---- loading ---- */
 
-static bt_status check_machine(bt_ctx *ctx, const struct cpu_code *code)
+bt_status cpu_machine_check(bt_ctx *ctx, enum cpu_isa isa)
 {
-    enum cpu_isa here = cpu_isa_of_machine();
-    if (code->isa >= CPU_ISA_COUNT || code->nthread == 0 ||
-        code->engine > CPU_ENGINE_OBJECT)
-        return bt_fail(ctx, BT_ERR_FORMAT, "code of target cpu is damaged");
-    if (code->isa > (uint32_t)here)
+    enum cpu_isa here = cpu_isa_chosen();
+    if (isa > here)
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                        "code of target cpu is for %s, this machine has %s: compile the "
                        "module here, or there with BATON_CPU=%s",
-                       cpu_isa_name((enum cpu_isa)code->isa), cpu_isa_name(here),
-                       cpu_isa_name(here));
+                       cpu_isa_name(isa), cpu_isa_name(here), cpu_isa_name(here));
     return NULL;
+}
+
+static bt_status check_machine(bt_ctx *ctx, const struct cpu_code *code)
+{
+    if (code->isa >= CPU_ISA_COUNT || code->nthread == 0 ||
+        code->engine > CPU_ENGINE_OBJECT)
+        return bt_fail(ctx, BT_ERR_FORMAT, "code of target cpu is damaged");
+    return cpu_machine_check(ctx, (enum cpu_isa)code->isa);
 }
 
 static bt_status find_callees(bt_ctx *ctx, struct cpu_loaded *l, struct kernel *k)

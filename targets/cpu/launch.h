@@ -4,10 +4,15 @@
 
 #include <baton/base.h>
 
+#include "isa.h"
 #include "pool.h"
 
 /* The registry's memory, as a pool takes it. */
 bt_allocator cpu_allocator(bt_registry *);
+
+/* Whether code for the instruction set can run here, as far as BATON_CPU lets it.
+ * errors BT_ERR_UNSUPPORTED */
+bt_status cpu_machine_check(bt_ctx *, enum cpu_isa) BT_MUST_USE;
 
 struct cpu_loaded;
 

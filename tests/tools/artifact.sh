@@ -92,3 +92,20 @@ code=$("$baton" info d.bta | sed -n 's/^code  *[0-9]*  *\([0-9]*\) .*/\1/p')
 (head -c "$code" d.bta && printf '\377' && tail -c +"$((code + 2))" d.bta) > bad.bta
 expect 1 'bad.bta: error: section code is damaged: its checksum is' -- "$baton" run bad.bta -i image=random:1
 expect 1 'section code is damaged' -- "$baton" info bad.bta
+
+# Code for a processor that is not here.
+expect 0 '^cpu.bta: for target cpu: ' -- "$baton" compile "$digits" -o cpu.bta --target cpu
+needs=$("$baton" info cpu.bta | sed -n 's/^compiled for     cpu, which needs \([a-z0-9]*\),.*/\1/p')
+[ -n "$needs" ] || fault "info does not say what the code needs"
+if [ "$needs" != portable ]; then
+    BATON_CPU=portable
+    export BATON_CPU
+    expect 1 "code of target cpu is for $needs, this machine has portable: compile the module here" -- "$baton" run cpu.bta -i image=random:1
+    unset BATON_CPU
+fi
+BATON_CPU=portable "$baton" compile "$digits" -o portable.bta --target cpu > /dev/null || fault "no code for any machine"
+expect 0 '^scores: ' -- "$baton" run portable.bta -i image=random:1
+BATON_CPU=fast
+export BATON_CPU
+expect 1 'BATON_CPU is "fast", expected portable, avx2 or avx512' -- "$baton" run "$digits" --executor graph --target cpu
+unset BATON_CPU

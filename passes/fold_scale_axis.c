@@ -223,6 +223,7 @@ static const bt_value *lift(struct lift *l, const bt_value *value, struct scale 
     uint32_t axis;
     if (l->chain.status)
         return NULL;
+    bt_rewrite_from(l->rewrite, value);
     l->budget -= l->budget > 0;
     if (scale_of(call, &other))
         return lift_product(l, call, s);

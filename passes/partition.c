@@ -29,7 +29,8 @@
  * where both have one, beyond the doubt that they state. What a target refuses is told as
  * a remark.
  * needs    effects
- * option   targets   in order of preference, as in "npu, cpu{threads=2}"
+ * option   targets   in order of preference, as in "npu, cpu{threads=2}"; those behind the
+ *                    first without patterns, which takes what comes, get nothing
  * source   Relay's MergeComposite and AnnotateTarget
  */
 #include <stdlib.h>
@@ -378,6 +379,8 @@ static bt_status read_patterns(struct partitioner *p, uint32_t *n)
         return bt_no_memory();
     for (uint32_t i = 0; i < p->ntarget; i++) {
         const char *const *texts = p->targets[i].target->patterns;
+        if (!texts || !*texts)
+            break; // it takes what comes, and nothing is left to those behind it
         for (; texts && *texts; texts++, ++*n) {
             const bt_call_pattern *pattern;
             BT_TRY(bt_call_pattern_parse(p->ctx, p->arena, *texts, &pattern));

@@ -174,8 +174,11 @@ static bt_status check_features(bt_program *program)
     for (uint32_t i = 0; i < BT_COUNT(names); i++) {
         if (lacking & 1u << i)
             return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
-                           "executor %s has no %s, which @%s uses; interp has them all",
-                           program->executor->name, names[i], program->entry->name);
+                           "executor %s has no %s, which @%s uses; %s",
+                           program->executor->name, names[i], program->entry->name,
+                           1u << i == BT_FEATURE_DYNAMIC_SHAPES
+                               ? "bind its dims to numbers, or interp has them all"
+                               : "interp has them all");
     }
     return NULL;
 }
@@ -214,7 +217,10 @@ static bt_status open_model(bt_program *program, const char *path,
                             const bt_program_options *options)
 {
     bt_program_options settled = *options;
-    BT_TRY(find_executor(program, options->executor ? options->executor : "interp"));
+    int is_compiled = options->target && strcmp(options->target, "interp") != 0;
+    BT_TRY(find_executor(program, options->executor ? options->executor
+                                  : is_compiled     ? "graph"
+                                                    : "interp"));
     if (program->executor->load)
         BT_TRY(bt__program_target(program->ctx, &settled.target));
     BT_TRY(bt__program_read(program->ctx, path, &settled, NULL, &program->module));

@@ -91,13 +91,23 @@ static int get_target(struct tool *tool, const char *executor, const char **out)
     return add_threads(tool, nthread, *out ? *out : "cpu", out);
 }
 
+/* NULL: an artifact's own. What is said of targets is meant for one that compiles. */
+static const char *choose_executor(struct tool *tool, const char *by_default)
+{
+    const char *executor = option_value(tool, "executor"),
+               *target = option_value(tool, "target");
+    if (executor || bt_artifact_is(tool->args[0]))
+        return executor;
+    if ((target && strcmp(target, "interp") != 0) || option_value(tool, "threads"))
+        return "graph";
+    return by_default;
+}
+
 int open_program(struct tool *tool, const char *default_executor, bt_program **out)
 {
-    const char *executor = option_value(tool, "executor"), *target;
+    const char *executor = choose_executor(tool, default_executor), *target;
     int64_t level = -1;
     int code = check_one_source(tool);
-    if (!executor && !bt_artifact_is(tool->args[0])) // which have a default of their own
-        executor = default_executor;
     if (!code)
         code = option_number(tool, "opt-level", 4, &level);
     if (!code)

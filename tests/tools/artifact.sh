@@ -109,3 +109,7 @@ BATON_CPU=fast
 export BATON_CPU
 expect 1 'BATON_CPU is "fast", expected portable, avx2 or avx512' -- "$baton" run "$digits" --executor graph --target cpu
 unset BATON_CPU
+
+# Naming a target is asking for it.
+expect 1 'no target is named "nosuch"' -- "$baton" run "$digits" --target nosuch -i image=random:1
+expect 0 '^profile: ' 'fused_nn_dense' -- "$baton" run "$digits" --target cpu -i image=random:1 --profile

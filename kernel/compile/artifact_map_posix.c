@@ -95,6 +95,8 @@ bt_status bt__artifact_map(bt_ctx *ctx, const char *path, bt_tensor **out)
 }
 
 /* A pipe is not even opened: its writer would take that for its reader. */
+enum { LEAST_MAGIC = 4 };
+
 int bt_artifact_is(const char *path)
 {
     char head[sizeof(BT__ARTIFACT_MAGIC) - 1];
@@ -104,8 +106,9 @@ int bt_artifact_is(const char *path)
                  : -1;
     if (fd < 0)
         return 0;
-    int is = pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-             memcmp(head, BT__ARTIFACT_MAGIC, sizeof(head)) == 0;
+    // the beginning of the word is an artifact that was cut off there
+    ssize_t n = pread(fd, head, sizeof(head), 0);
+    int is = n >= LEAST_MAGIC && memcmp(head, BT__ARTIFACT_MAGIC, (size_t)n) == 0;
     close(fd);
     return is;
 }

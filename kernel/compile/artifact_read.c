@@ -44,7 +44,10 @@ static bt_status fail(const struct reader *r, uint32_t code, const char *format,
 static bt_status check_head(struct reader *r)
 {
     const size_t nmagic = sizeof(BT__ARTIFACT_MAGIC) - 1;
-    if (r->nbytes < nmagic || memcmp(r->at, BT__ARTIFACT_MAGIC, nmagic) != 0)
+    size_t n = r->nbytes < nmagic ? r->nbytes : nmagic;
+    if (n > 0 && n < nmagic && memcmp(r->at, BT__ARTIFACT_MAGIC, n) == 0)
+        return fail(r, BT_ERR_FORMAT, "the artifact is cut off after %zu bytes", n);
+    if (n < nmagic || memcmp(r->at, BT__ARTIFACT_MAGIC, nmagic) != 0)
         return fail(r, BT_ERR_FORMAT, "not an artifact: it does not begin as one");
     if (r->nbytes < sizeof(*r->head))
         return fail(r, BT_ERR_FORMAT,

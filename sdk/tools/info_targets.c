@@ -174,6 +174,31 @@ static void print_refusals(const struct table *t)
         printf("and %u more\n", n - shown);
 }
 
+static int has_row(const struct table *t, uint32_t target)
+{
+    for (uint32_t i = 0; i < t->rows.len; i++) {
+        const bt_compiled_func *func = t->rows.at[i]->compiled;
+        if (func && func->target == target)
+            return 1;
+    }
+    return 0;
+}
+
+/* Targets that were named and compute nothing, with no refusal to say why. */
+static void print_idle(const struct table *t)
+{
+    int is_open = 1; // something may be left for those that follow
+    for (uint32_t i = 0; i < t->compiled->ntarget; i++) {
+        const bt_target_use *use = &t->compiled->targets[i];
+        int claims = use->target->patterns && *use->target->patterns;
+        if (!has_row(t, i) && !bt_ctx_nremark(t->ctx, BT_REMARK_DETAIL))
+            printf("\n%s computes nothing: %s\n", use->text,
+                   is_open && claims ? "no call matches a pattern of it"
+                                     : "those before it take all");
+        is_open = is_open && claims;
+    }
+}
+
 /* How a target runs its part; NULL: it does not say, or there is no memory. */
 static const char *describe(const struct table *t, uint32_t target)
 {
@@ -214,6 +239,7 @@ static void print_table(const struct table *t)
     for (uint32_t i = 0; i < t->rows.len; i++)
         print_row(t, t->rows.at[i], width, target_width);
     print_refusals(t);
+    print_idle(t);
     print_descriptions(t);
 }
 

@@ -21,6 +21,7 @@
             EACH(STEP)                                                \
         }                                                             \
         EACH(KEEP)                                                    \
+        (void)kept;                                                   \
         return (double)turns * 12 * 2 * (nbytes / 4);                 \
     }
 PEAK(peak_portable, , 16, MULTIPLY_THEN_ADD)

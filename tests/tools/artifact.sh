@@ -113,3 +113,5 @@ unset BATON_CPU
 # Naming a target is asking for it.
 expect 1 'no target is named "nosuch"' -- "$baton" run "$digits" --target nosuch -i image=random:1
 expect 0 '^profile: ' 'fused_nn_dense' -- "$baton" run "$digits" --target cpu -i image=random:1 --profile
+head -c 5 d.bta > five.bta
+expect 1 'the artifact is cut off after 5 bytes' -- "$baton" run five.bta

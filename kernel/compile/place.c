@@ -157,6 +157,8 @@ static bt_status explain_last(const struct asking *a, uint32_t target, bt_status
 {
     const struct bt__kernels *k = a->kernels;
     const bt_target *row = k->targets[target].target;
+    said = bt_note(k->ctx, said, NULL, 0, "target %s says so of @%s", row->name,
+                   a->global->name);
     return !row->patterns
                ? said
                : bt_note(k->ctx, said, NULL, 0,

@@ -1,0 +1,155 @@
+/* Strips: where elements lie, how many they are and which instruction set computes them
+ * changes no bit. */
+#include "strip_operands.h"
+
+/* ---- all elementwise rows: counts, places, sharing, instruction sets ---- */
+
+static int is_elementwise(const bt_strip *row)
+{
+    static const char *const others[] = { "fill.",    "copy.",   "gather.",
+                                          "scatter.", "load.",   "store.",
+                                          "iota.",    "reduce_", "dot." };
+    for (uint32_t i = 0; i < BT_COUNT(others); i++) {
+        if (!strncmp(row->name, others[i], strlen(others[i])))
+            return 0;
+    }
+    return 1;
+}
+
+/* Fails unless the elements agree, and no byte after them was written. */
+static void check_same(const bt_strip *row, const struct strip *reference,
+                       const void *out, int64_t count, const char *how)
+{
+    size_t nbytes = bt_dtype_nbytes(row->out);
+    for (int64_t i = 0; i < count; i++) {
+        if (!is_same(row->out, (const char *)reference->at[0] + (size_t)i * nbytes,
+                     (const char *)out + (size_t)i * nbytes))
+            fail_msg("%s %s: element %d of %d differs", row->name, how, (int)i,
+                     (int)count);
+    }
+}
+
+static void test_counts_and_places_change_no_element(void **state)
+{
+    (void)state;
+    static const int64_t counts[] = { 0, 1, 7, 512 };
+    static struct strip reference, s;
+    for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
+        const bt_strip *row;
+        for (uint32_t k = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, k)); k++) {
+            if (!is_elementwise(row))
+                continue;
+            fill(&reference, row, k);
+            call(row, &reference, NELEM);
+            for (uint32_t c = 0; c < BT_COUNT(counts); c++) {
+                fill(&s, row, k);
+                // each operand at another odd address
+                void *p[4];
+                for (uint32_t j = 0; j < 4; j++) {
+                    p[j] = (char *)s.at[j] + 1 + 2 * j;
+                    memmove(p[j], s.at[j], NBYTES);
+                }
+                assert_int_equal(row->fn(p, &counts[c]), 0);
+                check_same(row, &reference, p[0], counts[c], "misaligned");
+                const unsigned char *after =
+                    (unsigned char *)p[0] + (size_t)counts[c] * bt_dtype_nbytes(row->out);
+                for (int j = 0; j < 64; j++)
+                    assert_int_equal(after[j], 0xa5);
+            }
+        }
+    }
+}
+
+static void test_the_output_may_be_an_operand(void **state)
+{
+    (void)state;
+    static struct strip reference, s;
+    for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
+        const bt_strip *row;
+        for (uint32_t k = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, k)); k++) {
+            for (uint32_t j = 1; is_elementwise(row) && j < row->naddress; j++) {
+                if (bt_dtype_nbytes(operand_type(row, j)) != bt_dtype_nbytes(row->out))
+                    continue;
+                fill(&reference, row, k);
+                call(row, &reference, NELEM);
+                fill(&s, row, k);
+                void *p[4] = { s.at[j], s.at[1], s.at[2], s.at[3] };
+                int64_t count = NELEM;
+                row->fn(p, &count);
+                check_same(row, &reference, s.at[j], NELEM, "in place");
+            }
+        }
+    }
+}
+
+static void test_instruction_sets_give_the_same_bits(void **state)
+{
+    (void)state;
+    static struct strip reference, s;
+    for (int isa = 1; isa <= (int)cpu_isa_of_machine(); isa++) {
+        const bt_strip *row;
+        for (uint32_t k = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, k)); k++) {
+            for (uint64_t seed = 0; is_elementwise(row) && seed < 10; seed++) {
+                fill(&reference, row, seed);
+                fill(&s, row, seed);
+                call(bt_cpu_strip_at(CPU_ISA_PORTABLE, k), &reference, NELEM);
+                call(row, &s, NELEM);
+                check_same(row, &reference, s.at[0], NELEM, "of another set");
+            }
+        }
+    }
+}
+
+/* ---- pairs ---- */
+
+static void test_pairs_give_the_bits_of_single_strips(void **state)
+{
+    (void)state;
+    enum { N = 512 };
+    static float a[N], b[N], c[N], y[N], z[N], t[N];
+    const float zero = 0;
+    uint64_t random = 5;
+    for (int i = 0; i < N; i++) {
+        a[i] = (float)(int64_t)next_random(&random) * 0x1p-61f;
+        b[i] = (float)(int64_t)next_random(&random) * 0x1p-60f;
+        c[i] = (float)(int64_t)next_random(&random) * 0x1p-60f;
+    }
+    int64_t n = N;
+#define CALL(name, ...)                                          \
+    do {                                                         \
+        const void *args[] = { __VA_ARGS__ };                    \
+        void *p[4];                                              \
+        memcpy(p, args, sizeof(args));                           \
+        assert_int_equal(bt_cpu_strip_find(name)->fn(p, &n), 0); \
+    } while (0)
+    CALL("mul.float32", t, a, b);
+    CALL("add.float32", z, t, c);
+    CALL("fma.float32", y, a, b, c);
+    assert_memory_equal(y, z, sizeof(y));
+    CALL("max.float32.s", z, z, &zero);
+    CALL("fma_relu.float32", y, a, b, c);
+    assert_memory_equal(y, z, sizeof(y));
+    CALL("mul.float32.s", t, a, b);
+    CALL("add.float32", z, t, c);
+    CALL("fma.float32.s", y, a, b, c);
+    assert_memory_equal(y, z, sizeof(y));
+    CALL("max.float32.s", z, z, &zero);
+    CALL("fma_relu.float32.s", y, a, b, c);
+    assert_memory_equal(y, z, sizeof(y));
+    CALL("add.float32", t, a, b);
+    CALL("max.float32.s", z, t, &zero);
+    CALL("add_relu.float32", y, a, b);
+    assert_memory_equal(y, z, sizeof(y));
+    CALL("sigmoid.float32", t, b);
+    CALL("mul.float32", z, a, t);
+    CALL("mul_sigmoid.float32", y, a, b);
+    assert_memory_equal(y, z, sizeof(y));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_counts_and_places_change_no_element),
+    cmocka_unit_test(test_the_output_may_be_an_operand),
+    cmocka_unit_test(test_instruction_sets_give_the_same_bits),
+    cmocka_unit_test(test_pairs_give_the_bits_of_single_strips),
+};
+TEST_MAIN(tests)

@@ -7,12 +7,15 @@
 #include "compile/compiled.h"
 #include "compile/pack_constants.h"
 
-static bt_status plan(bt_ctx *ctx, bt_module **module)
+/* What a pipeline makes of the lowered program. */
+static bt_status plan(bt_ctx *ctx, const char *source, bt_module **module)
 {
     bt_pipeline *pipeline;
     bt_pipeline_options options = { .level = 4 };
     bt_module *planned;
-    BT_TRY(bt_pipeline_read(ctx, "plan-memory", &pipeline));
+    if (!*source)
+        return NULL;
+    BT_TRY(bt_pipeline_read(ctx, source, &pipeline));
     bt_status status = bt_pipeline_run(ctx, pipeline, &options, *module, &planned);
     bt_pipeline_destroy(pipeline);
     BT_TRY(status);
@@ -180,7 +183,7 @@ static bt_status try_compile(bt_compiled *c, struct bt__kernels *k,
     BT_TRY(bt__lower_entry(k, module, entry, &c->module));
     BT_TRY(bt_module_entry(k->ctx, c->module, c->entry, &entry));
     BT_TRY(bt__pack_constants(k, entry, &c->module));
-    BT_TRY(plan(k->ctx, &c->module));
+    BT_TRY(plan(k->ctx, k->plan, &c->module));
     BT_TRY(bt_module_entry(k->ctx, c->module, c->entry, &entry));
     BT_TRY(bt_plan_check(k->ctx, entry->func));
     return load(c, k);
@@ -189,7 +192,7 @@ static bt_status try_compile(bt_compiled *c, struct bt__kernels *k,
 /* A target that makes no code of what it had taken is not asked again: all is done anew
  * without it, at most once for each target. */
 static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
-                         const bt_module *module)
+                         const bt_module *module, const bt_compile_options *options)
 {
     uint8_t *refused = BT_NEWS(arena, uint8_t, c->ntarget);
     if (!refused)
@@ -199,7 +202,8 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
                                  .arena = arena,
                                  .ntarget = c->ntarget,
                                  .targets = c->targets,
-                                 .refused = refused };
+                                 .refused = refused,
+                                 .plan = options->plan ? options->plan : "plan" };
         bt_map_init(&k.primitives, arena, 0);
         bt_status status = try_compile(c, &k, module);
         if (!status)
@@ -247,18 +251,18 @@ bt_status bt__compiled_create(bt_ctx *ctx, const char *targets, bt_compiled **ou
     return status;
 }
 
-bt_status bt_compile(bt_ctx *ctx, const bt_module *fused, const char *entry_name,
-                     const char *targets, bt_compiled **out)
+bt_status bt_compile(bt_ctx *ctx, const bt_module *fused,
+                     const bt_compile_options *options, bt_compiled **out)
 {
     const bt_global *entry;
     bt_compiled *c;
-    BT_TRY(bt_module_entry(ctx, fused, entry_name, &entry));
-    BT_TRY(bt__compiled_create(ctx, targets, &c));
+    BT_TRY(bt_module_entry(ctx, fused, options->entry, &entry));
+    BT_TRY(bt__compiled_create(ctx, options->targets, &c));
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_status status =
         arena ? bt__compiled_text(c, entry->name, &c->entry) : bt_no_memory();
     if (!status)
-        status = compile(ctx, c, arena, fused);
+        status = compile(ctx, c, arena, fused, options);
     bt_arena_destroy(arena);
     if (status)
         bt_compiled_unref(c);

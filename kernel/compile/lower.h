@@ -28,6 +28,7 @@ struct bt__kernels {
     bt_arena *arena;
     uint32_t ntarget;
     const bt_target_use *targets;
+    const char *plan;  /* pipeline of the lowered program; "": none */
     uint8_t *refused;  /* by target: it could not make code of what it had taken */
     uint32_t refusing; /* 1 + the target that just did so; 0: none */
     bt_map primitives; /* global -> struct bt__primitive * */

@@ -223,11 +223,20 @@ static bt_status open_model(bt_program *program, const char *path,
                                                     : "interp"));
     if (program->executor->load)
         BT_TRY(bt__program_target(program->ctx, &settled.target));
+    else if (options->plan)
+        return bt_fail(program->ctx, BT_ERR_ARGUMENT,
+                       "executor %s lowers nothing, so there is nothing to plan: give "
+                       "executor graph, or no plan",
+                       program->executor->name);
     BT_TRY(bt__program_read(program->ctx, path, &settled, NULL, &program->module));
     BT_TRY(find_entry(program, options->entry));
-    if (program->executor->load)
-        BT_TRY(bt__program_lower(program->ctx, program->module, program->entry->name,
-                                 settled.target, &program->compiled));
+    if (program->executor->load) {
+        const bt_compile_options lower = { .targets = settled.target,
+                                           .entry = program->entry->name,
+                                           .plan = options->plan };
+        BT_TRY(
+            bt__program_lower(program->ctx, program->module, &lower, &program->compiled));
+    }
     return open_session(program);
 }
 
@@ -243,7 +252,7 @@ static bt_status check_settled(bt_program *program, const bt_artifact *artifact,
     } rows[] = {
         { "target", options->target != NULL }, { "pipeline", options->pipeline != NULL },
         { "opt level", options->level != 0 },  { "dims", options->dims != NULL },
-        { "inputs", options->fixed != NULL },
+        { "inputs", options->fixed != NULL },  { "plan", options->plan != NULL },
     };
     for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
         if (rows[i].is_given)

@@ -11,6 +11,7 @@
 
 #include <baton/baton.h>
 #include <baton/executor.h>
+#include <baton/target.h>
 
 struct bt_program {
     bt_ctx *ctx;
@@ -39,8 +40,8 @@ bt_status bt__program_read(bt_ctx *, const char *path, const bt_program_options 
 /* What a program is compiled for where *target is NULL: the processors, if the plugin for
  * them is there. */
 bt_status bt__program_target(bt_ctx *, const char **target) BT_MUST_USE;
-/* Fuses and compiles; entry NULL: main, or the only one. */
-bt_status bt__program_lower(bt_ctx *, const bt_module *, const char *entry,
-                            const char *targets, bt_compiled **out) BT_MUST_USE;
+/* Fuses and compiles. */
+bt_status bt__program_lower(bt_ctx *, const bt_module *, const bt_compile_options *,
+                            bt_compiled **out) BT_MUST_USE;
 
 #endif

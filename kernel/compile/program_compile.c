@@ -75,12 +75,12 @@ bt_status bt__program_target(bt_ctx *ctx, const char **target)
     return NULL;
 }
 
-bt_status bt__program_lower(bt_ctx *ctx, const bt_module *module, const char *entry,
-                            const char *targets, bt_compiled **out)
+bt_status bt__program_lower(bt_ctx *ctx, const bt_module *module,
+                            const bt_compile_options *options, bt_compiled **out)
 {
     bt_module *fused;
-    BT_TRY(bt_fuse(ctx, module, targets, &fused));
-    bt_status status = bt_compile(ctx, fused, entry, targets, out);
+    BT_TRY(bt_fuse(ctx, module, options->targets, &fused));
+    bt_status status = bt_compile(ctx, fused, options, out);
     bt_module_unref(fused);
     return status;
 }
@@ -95,8 +95,10 @@ bt_status bt_program_compile(bt_ctx *ctx, const char *model,
     bt_compiled *compiled;
     BT_TRY(bt__program_target(ctx, &settled.target));
     BT_TRY(bt__program_read(ctx, model, &settled, &digest, &module));
-    bt_status status =
-        bt__program_lower(ctx, module, settled.entry, settled.target, &compiled);
+    const bt_compile_options lower = { .targets = settled.target,
+                                       .entry = settled.entry,
+                                       .plan = settled.plan };
+    bt_status status = bt__program_lower(ctx, module, &lower, &compiled);
     bt_module_unref(module);
     BT_TRY(status);
     status = bt_artifact_write(ctx, compiled, digest, path);

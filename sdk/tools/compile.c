@@ -58,6 +58,7 @@ static int run(struct tool *tool)
         .level = (int32_t)level + 1,
         .dims = option_values(tool, "dim"),
         .target = option_value(tool, "target"),
+        .plan = option_value(tool, "plan"),
         .fixed = option_values(tool, "fix"),
     };
     TRY_TOOL(tool, bt_program_compile(tool->ctx, tool->args[0], &options, output));
@@ -74,6 +75,7 @@ static const struct option options[] = {
     { "passes", 0, "LIST",
       "run these passes instead: 'fold-constant, dead-code'; '' for none" },
     { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },
+    { "plan", 0, "LIST", "passes of the lowered program (default: plan; '' for none)" },
     IMPORT_OPTIONS,
     { 0 },
 };

@@ -293,11 +293,12 @@ int print_targets(struct tool *tool, const bt_module *module, const bt_global *e
                   const char *targets)
 {
     struct table t = { .ctx = tool->ctx, .arena = bt_ctx_scratch(tool->ctx) };
+    const bt_compile_options options = { .targets = targets, .entry = entry->name };
     bt_module *fused;
     int code = EXIT_OK;
     bt_map_init(&t.index, t.arena, 0);
     TRY_TOOL(tool, make_fused(tool->ctx, module, targets, &fused));
-    bt_status status = bt_compile(tool->ctx, fused, entry->name, targets, &t.compiled);
+    bt_status status = bt_compile(tool->ctx, fused, &options, &t.compiled);
     if (!status)
         status = make_rows(&t, fused, entry->name);
     if (status)

@@ -122,6 +122,7 @@ int open_program(struct tool *tool, const char *default_executor, bt_program **o
         .level = (int32_t)level + 1,
         .dims = option_values(tool, "dim"),
         .target = target,
+        .plan = option_value(tool, "plan"),
         .fixed = option_values(tool, "fix"),
     };
     TRY_TOOL(tool, bt_program_open(tool->ctx, tool->args[0], &options, out));

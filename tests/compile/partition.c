@@ -289,7 +289,8 @@ static void test_shared_out_programs_compute_the_same(void **state)
     for (uint32_t i = 0; i < BT_COUNT(lists); i++) {
         bt_compiled *c;
         assert_ok(ctx, bt_fuse(ctx, module, lists[i], &fused));
-        bt_status status = bt_compile(ctx, fused, NULL, lists[i], &c);
+        bt_status status =
+            bt_compile(ctx, fused, &(bt_compile_options){ .targets = lists[i] }, &c);
         bt_module_unref(fused);
         assert_ok(ctx, status);
         assert_ok(ctx, run_graph(ctx, c, x, &y));

@@ -48,7 +48,7 @@ static inline bt_status compile_text(bt_ctx *ctx, const char *body, const char *
     status = fuse(ctx, typed, &fused);
     bt_module_unref(typed);
     BT_TRY(status);
-    status = bt_compile(ctx, fused, NULL, target, out);
+    status = bt_compile(ctx, fused, &(bt_compile_options){ .targets = target }, out);
     bt_module_unref(fused);
     return status;
 }

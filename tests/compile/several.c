@@ -209,13 +209,17 @@ static void test_an_attribute_names_the_target(void **state)
         snprintf(filled, sizeof(filled), text, rows[i].attr);
         assert_ok(ctx, bt_parse(ctx, "test", NULL, filled, strlen(filled), &parsed));
         assert_ok(ctx, bt_infer(ctx, parsed, &typed));
-        assert_ok(ctx, bt_compile(ctx, typed, "main", rows[i].targets, &c));
+        assert_ok(ctx,
+                  bt_compile(ctx, typed,
+                             &(bt_compile_options){ .targets = rows[i].targets }, &c));
         assert_int_equal(func_of(c, "f")->target, rows[i].target);
         bt_compiled_unref(c);
         if (i == 0)
-            assert_error(bt_compile(ctx, typed, "main", "liar", &c), BT_ERR_NAME,
-                         "@f is of target reference, which is not among those compiled "
-                         "for; the first of these is liar");
+            assert_error(
+                bt_compile(ctx, typed, &(bt_compile_options){ .targets = "liar" }, &c),
+                BT_ERR_NAME,
+                "@f is of target reference, which is not among those compiled "
+                "for; the first of these is liar");
         bt_module_unref(typed);
         bt_module_unref(parsed);
     }

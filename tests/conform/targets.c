@@ -66,7 +66,8 @@ static bt_status compile(struct trial *t, const bt_module *module, bt_compiled *
     bt_status status = bt_pipeline_run(t->w.ctx, pipeline, &options, module, &fused);
     bt_pipeline_destroy(pipeline);
     BT_TRY(status);
-    status = bt_compile(t->w.ctx, fused, "main", t->target, out);
+    status =
+        bt_compile(t->w.ctx, fused, &(bt_compile_options){ .targets = t->target }, out);
     bt_module_unref(fused);
     return status;
 }

@@ -38,7 +38,8 @@ static bt_status run(struct fault_world *w)
     bt_module *fused;
     bt_compiled *compiled;
     BT_TRY(bt_fuse(w->ctx, w->module, w->scenario->input, &fused));
-    bt_status status = bt_compile(w->ctx, fused, "main", w->scenario->input, &compiled);
+    bt_status status = bt_compile(
+        w->ctx, fused, &(bt_compile_options){ .targets = w->scenario->input }, &compiled);
     bt_module_unref(fused);
     BT_TRY(status);
     status = fault_result_of(w, write_share, compiled);

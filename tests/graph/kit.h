@@ -94,7 +94,8 @@ static inline bt_compiled *compile_text(bt_ctx *ctx, const char *text, const cha
     assert_ok(ctx, bt_pipeline_read(ctx, "fuse-ops{max-ops=1}", &pipeline));
     assert_ok(ctx, bt_pipeline_run(ctx, pipeline, &(bt_pipeline_options){ .level = 4 },
                                    typed, &fused));
-    assert_ok(ctx, bt_compile(ctx, fused, NULL, target, &compiled));
+    assert_ok(ctx, bt_compile(ctx, fused, &(bt_compile_options){ .targets = target },
+                              &compiled));
     bt_pipeline_destroy(pipeline);
     bt_module_unref(fused);
     bt_module_unref(typed);

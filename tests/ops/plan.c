@@ -65,7 +65,8 @@ static bt_status fuse_and_compile(kit *k, const char *text, const char *target,
     assert_ok(k->ctx, bt_pipeline_run(k->ctx, pipeline,
                                       &(bt_pipeline_options){ .level = 4 }, m, &fused));
     bt_pipeline_destroy(pipeline);
-    bt_status status = bt_compile(k->ctx, fused, NULL, target, out);
+    bt_status status =
+        bt_compile(k->ctx, fused, &(bt_compile_options){ .targets = target }, out);
     bt_module_unref(fused);
     bt_module_unref(m);
     return status;

@@ -282,15 +282,16 @@ static bt_status check_sequence(bt_ctx *ctx, uint64_t seed, const bt_module *mod
 
 /* ---- compiled chains ---- */
 
-static bt_status run_graph(bt_ctx *ctx, const bt_module *fused, const char *target,
-                           uint32_t n, bt_object *const *args, bt_object **out)
+static bt_status run_graph(bt_ctx *ctx, const bt_module *fused,
+                           const bt_compile_options *options, uint32_t n,
+                           bt_object *const *args, bt_object **out)
 {
     const void *row;
     void *session;
     bt_compiled *compiled;
     BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
     const bt_executor *graph = row;
-    BT_TRY(bt_compile(ctx, fused, "main", target, &compiled));
+    BT_TRY(bt_compile(ctx, fused, options, &compiled));
     bt_status status = graph->load(ctx, compiled, "main", &session);
     bt_compiled_unref(compiled);
     BT_TRY(status);
@@ -323,41 +324,52 @@ static bt_status same_bits(bt_ctx *ctx, const bt_tensor *got, const bt_tensor *e
     return NULL;
 }
 
+/* How a chain is compiled: passes that fuse it, pipeline of the lowered program. */
+struct way {
+    const char *passes, *plan;
+};
+
 static bt_status compare_chain(bt_ctx *ctx, const bt_module *module, const char *target,
-                               const char *passes, uint32_t n, bt_object *const *args,
+                               const struct way *way, uint32_t n, bt_object *const *args,
                                const bt_object *expected)
 {
+    const bt_compile_options options = { .targets = target, .plan = way->plan };
     bt_object *got = NULL;
     bt_module *fused;
     char line[512];
-    snprintf(line, sizeof(line), "partition{targets=\"%s\"}, %s", target, passes);
+    snprintf(line, sizeof(line), "partition{targets=\"%s\"}, %s", target, way->passes);
     BT_TRY(optimise(ctx, module, line, &fused));
-    bt_status status = run_graph(ctx, fused, target, n, args, &got);
+    bt_status status = run_graph(ctx, fused, &options, n, args, &got);
     bt_module_unref(fused);
     if (!status && strcmp(target, "reference") == 0)
         status = same_bits(ctx, bt_object_as_tensor(got), bt_object_as_tensor(expected));
     else if (!status)
-        status = same_result(ctx, got, expected, passes);
+        status = same_result(ctx, got, expected, way->passes);
     bt_object_unref(got);
-    return bt_note(ctx, status, NULL, 0, "on target %s after %s", target, passes);
+    return bt_note(ctx, status, NULL, 0, "on target %s after %s, plan %s", target,
+                   way->passes, way->plan);
 }
 
-/* Each call alone, and fused with others. */
+/* Each call alone and fused with others; in other layouts; each tensor in memory of its
+ * own, and shared. */
 static bt_status check_chain(bt_ctx *ctx, uint64_t seed, const bt_module *module,
                              const char *target, bt_arena *arena)
 {
-    static const char *const fusions[] = { "fuse-ops", "fuse-ops{max-ops=2}",
-                                           "fuse-ops{max-ops=1}",
-                                           "alter-layout{data=NCHW2c}, dead-code, "
-                                           "fuse-ops",
-                                           "alter-layout{data=NCHW2c}, dead-code, "
-                                           "fuse-ops{max-ops=1}" };
+    static const struct way ways[] = {
+        { "fuse-ops", "plan" },
+        { "fuse-ops", "" },
+        { "fuse-ops{max-ops=2}", "plan" },
+        { "fuse-ops{max-ops=1}", "plan" },
+        { "fuse-ops{max-ops=1}", "" },
+        { "alter-layout{data=NCHW2c}, dead-code, fuse-ops", "plan" },
+        { "alter-layout{data=NCHW2c}, dead-code, fuse-ops{max-ops=1}", "plan" },
+    };
     bt_object **args, *expected = NULL;
     uint32_t n;
     BT_TRY(random_arguments(ctx, seed, module, &n, &args, arena));
     bt_status status = run_module(ctx, module, n, args, &expected);
-    for (uint32_t i = 0; !status && i < BT_COUNT(fusions); i++)
-        status = compare_chain(ctx, module, target, fusions[i], n, args, expected);
+    for (uint32_t i = 0; !status && i < BT_COUNT(ways); i++)
+        status = compare_chain(ctx, module, target, &ways[i], n, args, expected);
     bt_object_unref(expected);
     for (uint32_t i = 0; i < n; i++)
         bt_object_unref(args[i]);

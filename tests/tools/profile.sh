@@ -23,6 +23,12 @@ expect 0 '^memory: 32 bytes shared' '^output' -- "$@" --executor graph --target 
 expect 0 '"shared_bytes": 32, "live_bytes": 32, "unshared_bytes": 64, "result_bytes": 32' '"outputs"' \
     -- "$@" --executor graph --target reference --memory --json
 expect 0 '^{"memory": {"shared_bytes": 32' -- "$baton" run p.baton --executor graph --target reference --memory --json
+# Another pipeline of the lowered program, or none: then each tensor has memory of its own.
+expect 0 '^memory: 64 bytes shared, of which 64 are in use at once; 64 if none were shared; 32 of results$' \
+    -- "$baton" run p.baton --executor graph --target reference --memory --plan ''
+expect 0 '^memory: 32 bytes shared' -- "$baton" run p.baton --executor graph --target reference --memory --plan plan-memory
+expect 1 'no pass is named "nothing"' -- "$@" --executor graph --target reference --plan nothing
+expect 1 'executor interp lowers nothing' -- "$@" --plan ''
 expect 2 'memory needs a program that is planned: give --executor graph' -- "$@" --memory
 expect 2 'memory needs a program that is planned' -- "$@" --memory --json
 

@@ -33,6 +33,8 @@ typedef struct bt_program_options {
      * of the pipeline ask for. NULL: "cpu", or "reference" where its plugin is missing;
      * "interp" of executors that compile nothing. */
     const char *target;
+    const char *plan; /* pipeline of the lowered program, for executors of compiled ones;
+                         NULL: "plan", which has tensors share memory; "": none */
     const char *const *fixed; /* "axes=[1, 2]": inputs of a foreign model that are
                                  constants; NULL-terminated */
 } bt_program_options;

@@ -154,6 +154,14 @@ BT_API bt_status bt_target_supports(bt_ctx *, const bt_target_use *,
 
 /* ---- compiling for them ---- */
 
+typedef struct bt_compile_options {
+    const char *targets; /* in order of preference: "cpu", "npu, cpu{threads=2}" */
+    const char *entry;   /* function; NULL: main, or the only one */
+    /* Pipelines of stages fused and lowered: a name, a file or the one-line form. */
+    const char *plan; /* on the lowered program; NULL: "plan"; "": none, then every tensor
+                         has memory of its own */
+} bt_compile_options;
+
 /* Puts calls that are computed together into primitive functions: what targets of the list
  * claim (pass partition), then the rest (pass fuse-ops). */
 BT_API bt_status bt_fuse(bt_ctx *, const bt_module *typed, const char *targets,
@@ -200,17 +208,16 @@ typedef struct bt_compiled {
     const char *provenance; /* who made it, as lines; see <baton/artifact.h> */
 } bt_compiled;
 
-/* Lowers `entry` of a fused module (pass fuse-ops), plans its memory and loads its
- * kernels, for a list of targets in order of preference: "cpu", "npu, cpu{threads=2}". A
- * primitive function goes to the target that its attribute `target` names; else to the
+/* Lowers the entry of a fused module (pass fuse-ops), plans its memory and loads its
+ * kernels. A primitive function goes to the target that its attribute `target` names; else to the
  * first that takes it, where those with patterns are not asked (pass partition speaks for
  * them) unless they are the last. What a target refuses goes on to the next that is asked;
  * where it had taken it before, there is a remark. All work on the host's memory.
  * errors  BT_ERR_UNSUPPORTED: what is not a static chain of primitive calls; why the
  *         last target does not take one; BT_ERR_PLUGIN: a target describes kernels that
  *         cannot be */
-BT_API bt_status bt_compile(bt_ctx *, const bt_module *fused, const char *entry,
-                            const char *targets, bt_compiled **out) BT_MUST_USE;
+BT_API bt_status bt_compile(bt_ctx *, const bt_module *fused, const bt_compile_options *,
+                            bt_compiled **out) BT_MUST_USE;
 BT_API bt_compiled *bt_compiled_ref(bt_compiled *);
 BT_API void bt_compiled_unref(bt_compiled *); /* accepts NULL */
 /* The number of a kernel; nkernel where there is none of that name. */

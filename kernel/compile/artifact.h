@@ -20,7 +20,7 @@
 
 #define BT__ARTIFACT_MAGIC \
     "\211BTNART\n" /* no text begins so; lost if newlines are changed */
-#define BT__ARTIFACT_VERSION 1u
+#define BT__ARTIFACT_VERSION 2u
 #define BT__ARTIFACT_ORDER   0x01020304u
 #define BT__ARTIFACT_ALIGN   64u
 
@@ -75,7 +75,7 @@ bt_status bt__artifact_tensors(bt_ctx *, const char *path, const bt_tensor *byte
 /* Targets, functions, kernels, entry and provenance, as the artifact shows them; texts
  * stay where they are. Lists live in the arena.
  * targets     ENTRY, then for each TEXT COMPATIBILITY NBYTES (of its code)
- * functions   for each NAME TARGET WHY
+ * functions   for each NAME TARGET WHY MULTIPLY-ADDS BYTES (-: not known)
  * kernels     for each NAME TARGET FUNCTION; they are numbered in each target's code
  * where each word is a text with a NUL behind it, and numbers are decimal */
 bt_status bt__artifact_lists(bt_ctx *, bt_arena *,

@@ -75,6 +75,22 @@ static bt_status take_index(struct reader *r, uint32_t end, uint32_t *out)
     return NULL;
 }
 
+/* "-" is -1: not known. */
+static bt_status take_cost(struct reader *r, int64_t *out)
+{
+    uint64_t value;
+    const struct bt__section at = r->rest;
+    const char *text;
+    *out = -1;
+    BT_TRY(take_text(r, &text));
+    if (strcmp(text, "-") == 0)
+        return NULL;
+    r->rest = at;
+    BT_TRY(take_number(r, INT64_MAX, &value));
+    *out = (int64_t)value;
+    return NULL;
+}
+
 /* ---- lists ---- */
 
 static bt_status read_targets(struct reader *r, size_t code_nbytes)
@@ -108,6 +124,8 @@ static bt_status read_functions(struct reader *r)
         BT_TRY(take_text(r, &f.name));
         BT_TRY(take_index(r, r->artifact->ntarget, &f.target));
         BT_TRY(take_text(r, &f.why));
+        BT_TRY(take_cost(r, &f.multiply_adds));
+        BT_TRY(take_cost(r, &f.nbytes));
         if (!BT_PUSH(r->arena, &funcs, f))
             return bt_no_memory();
     }

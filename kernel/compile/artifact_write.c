@@ -154,6 +154,14 @@ static void add_number(bt_text *out, uint64_t value)
     bt_text_add(out, "", 1);
 }
 
+static void add_cost(bt_text *out, int64_t value)
+{
+    if (value < 0)
+        add_word(out, "-");
+    else
+        add_number(out, (uint64_t)value);
+}
+
 static bt_status add_targets(struct writer *w)
 {
     const bt_compiled *c = w->compiled;
@@ -177,6 +185,8 @@ static bt_status add_functions(struct writer *w)
         add_word(&text, func->name);
         add_number(&text, func->target);
         add_word(&text, func->why);
+        add_cost(&text, func->multiply_adds);
+        add_cost(&text, func->nbytes);
     }
     return add_text(w, BT__SECTION_FUNCTIONS, &text);
 }

@@ -91,6 +91,7 @@ static bt_status list_funcs(bt_compiled *c, const struct bt__kernels *k, bt_map 
         if (!funcs[i].name || !funcs[i].why ||
             !bt_map_put(numbers, p->func, (void *)(uintptr_t)(i + 1)))
             return bt_no_memory();
+        BT_TRY(bt__func_cost(k->ctx, p->func, &funcs[i].multiply_adds, &funcs[i].nbytes));
     }
     c->nfunc = n;
     c->funcs = funcs;

@@ -14,5 +14,9 @@ bt_status bt__compiled_text(bt_compiled *, const char *text,
 bt_status bt__compiled_take(bt_compiled *, uint32_t target, const void *code,
                             size_t nbytes, const char *compatibility,
                             void *loaded) BT_MUST_USE;
+/* Multiply-adds of all calls in a primitive function, and the bytes of its parameters and
+ * result; -1: not known. */
+bt_status bt__func_cost(bt_ctx *, const bt_func *, int64_t *multiply_adds,
+                        int64_t *nbytes) BT_MUST_USE;
 
 #endif

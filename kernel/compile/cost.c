@@ -1,5 +1,7 @@
-/* Work and traffic of calls, from their types. */
+/* Work and traffic of calls and functions, from their types. */
 #include <baton/compute.h>
+
+#include "compile/compiled.h"
 
 struct shapes {
     bt_ctx *ctx;
@@ -89,4 +91,28 @@ int64_t bt_type_nbytes(const bt_type *type)
             return -1;
     }
     return sum;
+}
+
+static void add(int64_t *sum, int64_t part)
+{
+    if (*sum >= 0 && (part < 0 || !bt_add_int64(*sum, part, sum)))
+        *sum = -1;
+}
+
+bt_status bt__func_cost(bt_ctx *ctx, const bt_func *func, int64_t *multiply_adds,
+                        int64_t *nbytes)
+{
+    const bt_block *block = func->block;
+    *multiply_adds = *nbytes = 0;
+    for (uint32_t i = 0; i < block->nbinding && *multiply_adds >= 0; i++) {
+        const bt_call *call = bt_as_call(block->bindings[i]);
+        int64_t cost = 0;
+        if (call && call->op)
+            BT_TRY(bt_call_cost(ctx, call, &cost));
+        add(multiply_adds, cost);
+    }
+    for (uint32_t i = 0; i < block->nparam; i++)
+        add(nbytes, bt_type_nbytes(block->params[i]->base.type));
+    add(nbytes, bt_type_nbytes(func->result));
+    return NULL;
 }

@@ -35,31 +35,28 @@ static const char *kernel_of(const bt_value *value)
     return name ? *name : NULL;
 }
 
-static const bt_global *primitive_of(const bt_compiled *c, const char *kernel)
-{
-    uint32_t number = bt_compiled_kernel(c, kernel);
-    return number < c->nkernel
-               ? bt_module_find(c->module, c->funcs[c->kernels[number].func].name)
-               : NULL;
-}
-
 static struct bt__profile_row *add_row(struct bt__profiler *p, const bt_value *value)
 {
     const char *kernel = kernel_of(value);
-    struct bt__profile_row row = { .value = value };
     const bt_call *call = bt_as_call(value);
-    row.primitive = kernel && p->compiled ? primitive_of(p->compiled, kernel) : NULL;
-    row.name = row.primitive      ? row.primitive->name
-               : kernel           ? kernel
+    struct bt__profile_row row = { .value = value };
+    struct bt__profile_row *last = p->rows.len ? &p->rows.at[p->rows.len - 1] : NULL;
+    row.name = kernel             ? kernel
                : call && call->op ? call->op->name
                                   : bt_value_kind_name(value->kind);
-    // kernels of one call follow one another
-    struct bt__profile_row *last = p->rows.len ? &p->rows.at[p->rows.len - 1] : NULL;
-    int goes_on = last && row.primitive && last->primitive == row.primitive &&
-                  last->value->span == value->span && last->value->prov == value->prov &&
-                  strcmp(kernel, kernel_of(last->value)) != 0;
-    if (!goes_on && !BT_PUSH(p->arena, &p->rows, row))
-        return NULL;
+    if (kernel && p->compiled) {
+        row.kernel = bt_compiled_kernel(p->compiled, kernel);
+        if (row.kernel < p->compiled->nkernel)
+            row.func = &p->compiled->funcs[p->compiled->kernels[row.kernel].func];
+    }
+    // kernels of one call follow one another, in their order
+    if (row.func && last && last->func == row.func && last->kernel < row.kernel) {
+        last->kernel = row.kernel;
+    } else {
+        row.name = row.func ? row.func->name : row.name;
+        if (!BT_PUSH(p->arena, &p->rows, row))
+            return NULL;
+    }
     return bt_map_put(&p->numbers, value, (void *)(uintptr_t)p->rows.len)
                ? &p->rows.at[p->rows.len - 1]
                : NULL;
@@ -116,20 +113,6 @@ void bt__profiler_destroy(struct bt__profiler *p)
 
 /* ---- telling ---- */
 
-/* Of all operators that a primitive function calls; -1 where one is not known. */
-static bt_status add_work(bt_ctx *ctx, const bt_block *block, bt_profile_row *row)
-{
-    for (uint32_t i = 0; i < block->nbinding && row->multiply_adds >= 0; i++) {
-        const bt_call *call = bt_as_call(block->bindings[i]);
-        int64_t cost = 0;
-        if (call && call->op)
-            BT_TRY(bt_call_cost(ctx, call, &cost));
-        if (cost < 0 || !bt_add_int64(row->multiply_adds, cost, &row->multiply_adds))
-            row->multiply_adds = -1;
-    }
-    return NULL;
-}
-
 static void add_nbytes(bt_profile_row *row, const bt_type *type)
 {
     int64_t n = bt_type_nbytes(type);
@@ -150,12 +133,9 @@ static bt_status tell(bt_ctx *ctx, struct bt__profiler *p,
                              .ns = from->ns };
     if (!out->sources)
         return bt_no_memory();
-    if (from->primitive) {
-        const bt_func *func = from->primitive->func;
-        BT_TRY(add_work(ctx, func->block, out));
-        for (uint32_t i = 0; i < func->block->nparam; i++)
-            add_nbytes(out, func->block->params[i]->base.type);
-        add_nbytes(out, func->result);
+    if (from->func) {
+        out->multiply_adds = from->func->multiply_adds;
+        out->nbytes = from->func->nbytes;
     } else if (call && call->op && !kernel_of(from->value)) {
         BT_TRY(bt_call_cost(ctx, call, &out->multiply_adds));
         for (uint32_t i = 0; i < call->narg; i++)

@@ -5,8 +5,9 @@
 #include "compile/program.h"
 
 struct bt__profile_row {
-    const bt_value *value;      /* the first that belongs to it */
-    const bt_global *primitive; /* NULL: a call of an operator */
+    const bt_value *value;        /* the first that belongs to it */
+    const bt_compiled_func *func; /* NULL: a call of an operator */
+    uint32_t kernel;              /* the last of its kernels */
     const char *name;
     uint64_t ncall, ns;
 };

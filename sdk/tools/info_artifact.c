@@ -26,12 +26,48 @@ static int64_t count_memory(const bt_global *entry)
     return sum;
 }
 
-static uint32_t count_steps(const bt_global *entry)
+/* The invokes of a kernel; of all kernels if `kernel` is NULL. */
+static uint32_t count_steps(const bt_global *entry, const char *kernel)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < entry->func->block->nbinding; i++)
-        n += bt_as_op_call(entry->func->block->bindings[i], "memory.invoke") != NULL;
+    for (uint32_t i = 0; i < entry->func->block->nbinding; i++) {
+        const bt_call *call =
+            bt_as_op_call(entry->func->block->bindings[i], "memory.invoke");
+        const char *const *name =
+            call ? bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING) : NULL;
+        n += call && (!kernel || (name && strcmp(*name, kernel) == 0));
+    }
     return n;
+}
+
+/* A function's kernels, and how often it is called: as often as the first of them. */
+static void count_calls(const bt_artifact *a, const bt_global *entry, uint32_t func,
+                        uint32_t *nkernel, uint32_t *ncall)
+{
+    *nkernel = *ncall = 0;
+    for (uint32_t i = 0; i < a->nkernel; i++) {
+        if (a->kernels[i].func != func)
+            continue;
+        if (!*nkernel)
+            *ncall = count_steps(entry, a->kernels[i].name);
+        ++*nkernel;
+    }
+}
+
+/* Of one run; -1: not known. */
+static int64_t count_work(const bt_artifact *a, const bt_global *entry)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < a->nfunc; i++) {
+        uint32_t nkernel, ncall;
+        int64_t all;
+        count_calls(a, entry, i, &nkernel, &ncall);
+        if (ncall && (a->funcs[i].multiply_adds < 0 ||
+                      !bt_mul_int64(a->funcs[i].multiply_adds, ncall, &all) ||
+                      !bt_add_int64(sum, all, &sum)))
+            return -1;
+    }
+    return sum;
 }
 
 static void print_sections(const bt_artifact *a)
@@ -44,17 +80,31 @@ static void print_sections(const bt_artifact *a)
     }
 }
 
-static void print_kernels(const bt_artifact *a)
+static const char *cost_text(int64_t value, char out[SCALED_NBYTES])
 {
-    int width = 6;
-    for (uint32_t i = 0; i < a->nkernel; i++) {
-        int n = (int)strlen(a->kernels[i].name);
+    return value < 0 ? "?" : scaled((double)value, out);
+}
+
+static void print_functions(const bt_artifact *a, const bt_global *entry)
+{
+    int width = 8, target_width = 6;
+    for (uint32_t i = 0; i < a->nfunc; i++) {
+        int n = (int)strlen(a->funcs[i].name),
+            m = (int)strlen(a->targets[a->funcs[i].target].text);
         width = n > width ? n : width;
+        target_width = m > target_width ? m : target_width;
     }
-    printf("\n%-*s  %s\n", width, "KERNEL", "TARGET");
-    for (uint32_t i = 0; i < a->nkernel; i++)
-        printf("%-*s  %s\n", width, a->kernels[i].name,
-               a->targets[a->kernels[i].target].text);
+    printf("\n%-*s  %5s  %-*s  %7s  %13s  %s\n", width, "FUNCTION", "CALLS", target_width,
+           "TARGET", "KERNELS", "MULTIPLY-ADDS", "BYTES");
+    for (uint32_t i = 0; i < a->nfunc; i++) {
+        const bt_compiled_func *f = &a->funcs[i];
+        uint32_t nkernel, ncall;
+        char work[SCALED_NBYTES], bytes[SCALED_NBYTES];
+        count_calls(a, entry, i, &nkernel, &ncall);
+        printf("%-*s  %5u  %-*s  %7u  %13s  %s\n", width, f->name, ncall, target_width,
+               a->targets[f->target].text, nkernel, cost_text(f->multiply_adds, work),
+               cost_text(f->nbytes, bytes));
+    }
 }
 
 static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_global *entry)
@@ -69,11 +119,13 @@ static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_glob
     int code = print_signature(tool, entry);
     if (code)
         return code;
-    printf("kernels          %u, called %u times\n", a->nkernel, count_steps(entry));
+    printf("kernels          %u, called %u times\n", a->nkernel,
+           count_steps(entry, NULL));
+    printf("multiply-adds    %s\n", cost_text(count_work(a, entry), text));
     printf("constants        %u\n", a->nconstant);
     printf("memory           %s bytes\n", scaled((double)count_memory(entry), text));
+    print_functions(a, entry);
     print_sections(a);
-    print_kernels(a);
     printf("\nPROVENANCE\n%s", a->provenance);
     return EXIT_OK;
 }
@@ -125,15 +177,33 @@ static json_t *kernels_json(const bt_artifact *a)
     return list;
 }
 
+static json_t *functions_json(const bt_artifact *a, const bt_global *entry)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < a->nfunc; i++) {
+        const bt_compiled_func *f = &a->funcs[i];
+        uint32_t nkernel, ncall;
+        count_calls(a, entry, i, &nkernel, &ncall);
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:I, s:s, s:I, s:I, s:I}", "function", f->name, "calls",
+                      (json_int_t)ncall, "target", a->targets[f->target].text, "kernels",
+                      (json_int_t)nkernel, "multiply_adds", (json_int_t)f->multiply_adds,
+                      "bytes", (json_int_t)f->nbytes));
+    }
+    return list;
+}
+
 static int print_json(struct tool *tool, const bt_artifact *a, const bt_global *entry)
 {
-    json_t *root =
-        json_pack("{s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "targets",
-                  targets_json(a), "entry", a->entry, "inputs", inputs_json(tool, entry),
-                  "outputs", outputs_json(tool, entry), "kernels", kernels_json(a),
-                  "calls", (json_int_t)count_steps(entry), "constants",
-                  (json_int_t)a->nconstant, "memory", (json_int_t)count_memory(entry),
-                  "sections", sections_json(a), "provenance", lines_json(a->provenance));
+    json_t *root = json_pack(
+        "{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "targets",
+        targets_json(a), "entry", a->entry, "inputs", inputs_json(tool, entry), "outputs",
+        outputs_json(tool, entry), "kernels", kernels_json(a), "functions",
+        functions_json(a, entry), "multiply_adds", (json_int_t)count_work(a, entry),
+        "calls", (json_int_t)count_steps(entry, NULL), "constants",
+        (json_int_t)a->nconstant, "memory", (json_int_t)count_memory(entry), "sections",
+        sections_json(a), "provenance", lines_json(a->provenance));
     char *text = root ? json_dumps(root, 0) : NULL;
     json_decref(root);
     if (!text)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <baton/compute.h>
 #include <baton/pass.h>
 #include <baton/target.h>
 
@@ -61,23 +60,6 @@ static bt_status make_fused(bt_ctx *ctx, const bt_module *module, const char *ta
 
 /* ---- rows ---- */
 
-static bt_status add_cost(struct table *t, struct row *row)
-{
-    const bt_block *block = row->func->block;
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_call *call = bt_as_call(block->bindings[i]);
-        int64_t cost;
-        if (!call)
-            continue;
-        BT_TRY(bt_call_cost(t->ctx, call, &cost));
-        if (cost < 0 || !bt_add_int64(row->multiply_adds, cost, &row->multiply_adds)) {
-            row->multiply_adds = -1;
-            return NULL;
-        }
-    }
-    return NULL;
-}
-
 static bt_status make_row(struct table *t, const bt_func *func, struct row **out)
 {
     const bt_compiled *c = t->compiled;
@@ -91,7 +73,8 @@ static bt_status make_row(struct table *t, const bt_func *func, struct row **out
     }
     for (uint32_t i = 0; row->compiled && i < c->nkernel; i++)
         row->nkernel += &c->funcs[c->kernels[i].func] == row->compiled;
-    return add_cost(t, row);
+    row->multiply_adds = row->compiled ? row->compiled->multiply_adds : 0;
+    return NULL;
 }
 
 static bt_status make_rows(struct table *t, const bt_module *fused, const char *entry)

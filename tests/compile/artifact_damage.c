@@ -76,9 +76,9 @@ static void test_other_versions_and_byte_orders_are_told(void **state)
     (void)state;
     struct bytes b = written_for("panels");
     struct bt__artifact_head *head = head_of(&b), kept = *head;
-    head->version = 2;
+    head->version = 1;
     seal(&b);
-    check_code(&b, BT_ERR_UNSUPPORTED, "the artifact is of version 2, this Baton (");
+    check_code(&b, BT_ERR_UNSUPPORTED, "the artifact is of version 1, this Baton (");
     *head = kept;
     head->order = 0x04030201;
     seal(&b);
@@ -177,6 +177,20 @@ static void test_texts_have_their_form(void **state)
           "1\0\0",
           5, BT_ERR_FORMAT,
           "section functions is damaged: a number beyond what it counts" },
+        { BT__SECTION_FUNCTIONS,
+          "f\0"
+          "0\0\0"
+          "-1\0-\0",
+          10, BT_ERR_FORMAT, "section functions is damaged: a number that is none" },
+        { BT__SECTION_FUNCTIONS,
+          "f\0"
+          "0\0\0"
+          "9223372036854775807\0-\0",
+          27, BT_ERR_FORMAT, "a number beyond what it counts" },
+        { BT__SECTION_FUNCTIONS,
+          "f\0"
+          "0\0\0-",
+          6, BT_ERR_FORMAT, "a text without end" },
         { BT__SECTION_FUNCTIONS, "", 0, BT_ERR_FORMAT,
           "section kernels is damaged: a number beyond what it counts" },
         { BT__SECTION_KERNELS, "", 0, BT_ERR_VERIFY,

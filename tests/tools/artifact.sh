@@ -25,14 +25,27 @@ expect 0 -- compile "$digits" -o none.bta --passes ''
 
 # What it is made of.
 expect 0 '^compiled for     reference$' '^entry            @main$' '^input    image  *Tensor' '^kernels          [0-9]*, called' \
-    '^constants        4$' '^memory           ' '^program  *[0-9]' '^constants  *[0-9]' '^KERNEL  *TARGET$' '^fused_nn_dense.*  reference$' \
+    '^constants        4$' '^memory           ' '^program  *[0-9]' '^constants  *[0-9]' '^multiply-adds    140 k$' \
+    '^FUNCTION  *CALLS  TARGET  *KERNELS  MULTIPLY-ADDS  BYTES$' '^fused_nn_dense_add  *1  reference  *1  .* k  .* k$' \
     '^baton [0-9]' '^plugin baton.ops.nn [0-9]' '^pipeline [0-9a-f]\{16\}$' -- "$baton" info d.bta
 refuse 'which needs' # reference asks nothing of a machine
 pipeline=$(sed -n 's/^pipeline //p' out)
 expect 0 "digest $pipeline" -- "$baton" pipeline resolve default --target reference --digest
-expect 0 '"targets": \[{"target": "reference"' '"kernels": \[{"name": "fused' '"crc32c": [0-9]' '"provenance": \["baton ' -- "$baton" info d.bta --json
+expect 0 '"targets": \[{"target": "reference"' '"kernels": \[{"name": "fused' '"functions": \[{"function": "fused' '"multiply_adds": 140' '"crc32c": [0-9]' '"provenance": \["baton ' -- "$baton" info d.bta --json
 expect 0 -- "$baton" info none.bta
 refuse '^pipeline' # there was none
+
+# What a run costs is known without the model.
+work() { sed -n 's/.*"multiply_adds": \([0-9]*\), "gflops".*/\1/p' out; }
+expect 0 '"gflops": ' -- "$baton" bench "$digits" --target reference --warmup 0 --repeat 1 --json
+model=$(work)
+expect 0 '"gflops": ' -- "$baton" bench d.bta --warmup 0 --repeat 1 --json
+[ -n "$model" ] && [ "$(work)" = "$model" ] || fault "the artifact takes $(work) multiply-adds, the model $model"
+rows() { sed -n 's/^ .* % *[0-9.]*  *\([0-9]*\)  *[0-9.]*  *\([0-9]*  fused.*\)/\1 \2/p' out | sort; }
+expect 0 '^profile: ' -- "$baton" run "$digits" --target reference -i image=random:1 --profile
+rows > expected
+expect 0 '^profile: ' -- "$baton" run d.bta -i image=random:1 --profile
+rows | cmp -s - expected && grep -q . expected || fault "the artifact and the model have different profiles"
 
 # What is settled is settled.
 for option in '--target=cpu' '--passes=dead-code' '--pipeline=default' '--opt-level=1' '--dim=n=1' '--fix=image=1'; do

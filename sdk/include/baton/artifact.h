@@ -6,6 +6,7 @@
  *     sections   program     the planned module, as text
  *                tensors     name, type and place of each constant
  *                constants   their elements; mapped, and shared between processes
+ *                functions   primitive functions: who computes each, and what a call costs
  *                kernels     names, in the order of their numbers
  *                code        the target's own
  *                target      entry, target with its options, compatibility text

@@ -185,8 +185,10 @@ typedef struct bt_target_code {
 /* A primitive function of a compiled module. */
 typedef struct bt_compiled_func {
     const char *name;
-    uint32_t target; /* that computes it */
-    const char *why; /* what those said that were asked before, a line each; "" */
+    uint32_t target;       /* that computes it */
+    const char *why;       /* what those said that were asked before, a line each; "" */
+    int64_t multiply_adds; /* of a call; -1: not known */
+    int64_t nbytes;        /* that a call reads and writes, at its borders; -1 */
 } bt_compiled_func;
 
 /* A module compiled: functions planned, kernels loaded. Immutable; sessions of executors

@@ -24,10 +24,9 @@
 
 static void note(const struct cache *cache, const char *path, const char *what)
 {
-    const bt_place place = { .file = path };
-    bt_report(cache->ctx,
-              bt_fail_place(cache->ctx, BT_ERR_IO, &place,
-                            "%s: compiled without the cache of objects", what));
+    bt_remark(cache->ctx, BT_REMARK_NOTE,
+              bt_fail(cache->ctx, BT_ERR_IO,
+                      "%s: %s: compiled without the cache of objects", path, what));
 }
 
 /* ---- the folder ---- */

@@ -444,8 +444,9 @@ static void find_entry(const struct cached *c, char out[700])
 
 static void check_note(const struct cached *c, const char *part)
 {
-    for (uint32_t i = 0; i < bt_ctx_nreport(c->ctx); i++) {
-        if (strstr(bt_ctx_report(c->ctx, i)->message, part)) {
+    bt_status r;
+    for (uint32_t i = 0; (r = bt_ctx_remark(c->ctx, BT_REMARK_NOTE, i)); i++) {
+        if (strstr(r->message, part)) {
             bt_ctx_clear_diags(c->ctx);
             return;
         }
@@ -467,7 +468,7 @@ static void test_what_was_compiled_is_not_compiled_again(void **state)
     assert_int_equal(ncompiled(&c), 2);
     assert_int_equal(stat(c.folder, &s), 0);
     assert_int_equal(s.st_mode & 0777, 0700);
-    assert_int_equal(bt_ctx_nreport(c.ctx), 0);
+    assert_int_equal(bt_ctx_nremark(c.ctx, BT_REMARK_NOTE), 0);
     end(&c);
 }
 
@@ -659,7 +660,7 @@ static void *work(void *self)
                      ((int (*)(int))bt_code_find(code, "f"))(1) != 1 + i;
         bt_code_unload(code);
     }
-    w->failed |= !ctx || bt_ctx_nreport(ctx);
+    w->failed |= !ctx || bt_ctx_nremark(ctx, BT_REMARK_NOTE);
     bt_ctx_destroy(ctx);
     return NULL;
 }

@@ -145,11 +145,13 @@ static bt_status try_scatter(struct bt__coder *c, struct bt__block *root,
 /* Reductions over the stage's axes alone, wherever they stand; those behind a guard only
  * where they read nothing that relies on it. */
 static bt_status visit(struct bt__coder *c, struct bt__block *root, const bt_node *node,
-                       uint32_t rank, int is_guarded)
+                       uint32_t rank, int is_guarded, uint8_t *seen)
 {
     uint64_t axes = rank ? UINT64_MAX >> (BT_MAX_INDEX - rank) : 0;
-    if (!node->reads)
+    uint8_t bit = is_guarded ? 1 : 2;
+    if (!node->reads || (seen[node->id] & bit))
         return NULL;
+    seen[node->id] |= bit;
     if (node->kind == BT_NODE_REDUCE && !(node->free & ~axes) &&
         !bt_map_find(&c->scattered, node) &&
         (!is_guarded || bt__facts_cover(c->graph, NULL, node)))
@@ -158,14 +160,15 @@ static bt_status visit(struct bt__coder *c, struct bt__block *root, const bt_nod
         return NULL;
     is_guarded |= node->kind == BT_NODE_SELECT || node->kind == BT_NODE_REDUCE;
     for (uint32_t i = 0; i < node->narg; i++)
-        BT_TRY(visit(c, root, node->args[i], rank, is_guarded));
+        BT_TRY(visit(c, root, node->args[i], rank, is_guarded, seen));
     return NULL;
 }
 
 bt_status bt__scatter_all(struct bt__coder *c, struct bt__block *root,
                           const bt_array *array)
 {
-    return visit(c, root, array->body, array->rank, 0);
+    uint8_t *seen = BT_NEWS(c->arena, uint8_t, c->graph->nnode);
+    return seen ? visit(c, root, array->body, array->rank, 0, seen) : bt_no_memory();
 }
 
 bt_status bt__emit_scattered(struct bt__coder *c, struct bt__block *b,

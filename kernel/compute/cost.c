@@ -4,8 +4,9 @@
 struct counting {
     bt_graph *graph;
     const bt_array *stage;
-    int any;    /* there is a reduction */
-    int failed; /* no memory */
+    uint8_t *seen; /* by id: what is used twice is computed once */
+    int any;       /* there is a reduction */
+    int failed;    /* no memory */
 };
 
 static int64_t times(int64_t a, int64_t b)
@@ -110,6 +111,9 @@ static int64_t visited(struct counting *c, const bt_node *node, int64_t *divisor
 static int64_t count(struct counting *c, const bt_node *node, int64_t each)
 {
     int64_t sum = 0, divisor;
+    if (!node->reduces || c->seen[node->id])
+        return 0;
+    c->seen[node->id] = 1;
     if (node->kind == BT_NODE_REDUCE) {
         int64_t points = visited(c, node, &divisor);
         c->any = 1;
@@ -128,6 +132,9 @@ bt_status bt__graph_cost(bt_graph *g, int64_t *out)
         const bt_array *array = &g->arrays[i];
         struct counting c = { .graph = g, .stage = array };
         int64_t nelem = 1, extent;
+        c.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
+        if (!c.seen)
+            return bt_no_memory();
         for (uint32_t a = 0; a < array->rank; a++) {
             if (bt_node_is_const(array->extents[a], &extent))
                 nelem = times(nelem, extent);

@@ -2,13 +2,16 @@
  * From the compute graph to loops: a nest for each stage, in order.
  *
  * A value that needs statements (a reduction; a choice of which one side must not be
- * evaluated) stands in a local. Its statements go to the outermost scope that binds its
- * indices; because a loop joins its parent when it is complete, they come before it. A
- * conjunct of a condition is tested as soon as its indices are bound. What elements
- * address, or runs along an axis, is computed into a buffer before the stage.
+ * evaluated) stands in a local, and so does one that is used more than once (share.h).
+ * Their statements go to the outermost scope that binds their indices, and behind no
+ * condition that they do without; because a loop or a condition joins its parent when it
+ * is complete, they come before it. A conjunct of a condition is tested as soon as its
+ * indices are bound. What elements address, or runs along an axis, is computed into a
+ * buffer before the stage.
  */
 #include "compute/bounds.h"
 #include "compute/scatter.h"
+#include "compute/share.h"
 #include <baton/loops.h>
 
 #include "compute/graph.h"
@@ -31,6 +34,7 @@ struct lowerer {
     bt_lower_options options;
     uint32_t *buffers; /* by array */
     bt_map scattered;  /* reduction -> struct scattered */
+    struct bt__shared shared;
 };
 
 static const bt_node *emit(struct lowerer *l, struct scope *s, const bt_node *node);
@@ -124,23 +128,20 @@ static const bt_node *emit_read(struct lowerer *l, struct scope *s, const bt_nod
 
 /* ---- conditions ---- */
 
-/* A scope for what is done only where `condition` holds, which is known from then on. */
-static int open_if(struct lowerer *l, struct scope *s, struct scope *outer,
-                   const bt_node *condition)
+/* A scope for what is done only where `condition` holds, which is known from then on; its
+ * statement is complete before it joins those around. NULL: failure. */
+static bt_stmt *open_if(struct lowerer *l, struct scope *s, struct scope *outer,
+                        const bt_node *condition)
 {
-    const bt_node *test = emit(l, outer, condition);
-    bt_stmt *stmt = test ? bt_stmt_add(l->loops, outer->to, BT_STMT_IF) : NULL;
+    bt_stmt *stmt = BT_NEW(l->arena, bt_stmt);
     if (!stmt)
-        return 0;
-    stmt->condition = test;
+        return NULL;
+    *stmt = (bt_stmt){ .kind = BT_STMT_IF, .condition = emit(l, outer, condition) };
     open_scope(l, s, outer, &stmt->body);
     s->is_guard = 1;
-    return bt_node_conjuncts(l->arena, condition, &s->facts.conjuncts);
-}
-
-static bt_stmts *otherwise_of(const struct scope *outer)
-{
-    return &outer->to->at[outer->to->len - 1]->otherwise;
+    return stmt->condition && bt_node_conjuncts(l->arena, condition, &s->facts.conjuncts)
+               ? stmt
+               : NULL;
 }
 
 /* A choice with a side that needs statements. */
@@ -149,16 +150,16 @@ static const bt_node *emit_choice(struct lowerer *l, struct scope *s, const bt_n
     uint32_t local;
     struct scope yes, no;
     const bt_node *opposite = bt_node_scalar(l->from, BT_SCALAR_NOT, node->args[0], NULL);
-    if (!opposite || !new_local(l, node->dtype, &local) ||
-        !open_if(l, &yes, s, node->args[0]))
+    if (!opposite || !new_local(l, node->dtype, &local))
         return NULL;
-    bt_stmts *otherwise = otherwise_of(s);
-    if (!store(l, yes.to, local, zero(l), emit(l, &yes, node->args[1])))
+    bt_stmt *stmt = open_if(l, &yes, s, node->args[0]);
+    if (!stmt || !store(l, yes.to, local, zero(l), emit(l, &yes, node->args[1])))
         return NULL;
-    open_scope(l, &no, s, otherwise);
+    open_scope(l, &no, s, &stmt->otherwise);
     no.is_guard = 1;
     if (!bt_node_conjuncts(l->arena, opposite, &no.facts.conjuncts) ||
-        !store(l, no.to, local, zero(l), emit(l, &no, node->args[2])))
+        !store(l, no.to, local, zero(l), emit(l, &no, node->args[2])) ||
+        !BT_PUSH(l->arena, s->to, stmt))
         return NULL;
     return read_local(l, local);
 }
@@ -244,8 +245,10 @@ static int reduce_nest(struct lowerer *l, struct scope *outer, struct reduction 
     const bt_node *condition = testable(l, outer, r);
     if (!condition)
         return 0;
-    if (!bt_node_is_true(condition))
-        return open_if(l, &inner, outer, condition) && reduce_nest(l, &inner, r, i);
+    if (!bt_node_is_true(condition)) {
+        bt_stmt *stmt = open_if(l, &inner, outer, condition);
+        return stmt && reduce_nest(l, &inner, r, i) && BT_PUSH(l->arena, outer->to, stmt);
+    }
     if (i == r->node->nindex)
         return take(l, outer, r);
     bt_stmt *loop = BT_NEW(l->arena, bt_stmt);
@@ -394,6 +397,12 @@ static int scan(struct lowerer *l, struct scope *s, const struct scattered *to)
     return take->offset && take->value;
 }
 
+static int find_shared(struct lowerer *l, uint32_t nroot, const bt_node *const *roots)
+{
+    return l->options.is_tree ||
+           bt__shared_find(l->arena, l->from, nroot, roots, &l->shared);
+}
+
 /* 1: computed into accumulators, or not to be; 0: failure. */
 static int try_scatter(struct lowerer *l, struct scope *root, uint32_t array,
                        const bt_node *node)
@@ -419,19 +428,23 @@ static int try_scatter(struct lowerer *l, struct scope *root, uint32_t array,
     r.acc = to->acc;
     r.acc2 = to->acc2;
     r.is_tested = BT_NEWS(l->arena, uint8_t, r.conjuncts.len);
-    return r.is_tested && scatter_nest(l, root, to, &r, to->at.naxis) &&
+    const bt_node *roots[] = { r.place, r.body, to->at.condition };
+    return r.is_tested && find_shared(l, BT_COUNT(roots), roots) &&
+           scatter_nest(l, root, to, &r, to->at.naxis) &&
            (to->at.scan < 0 || scan(l, root, to)) && bt_map_put(&l->scattered, node, to);
 }
 
 /* Reductions over the stage's axes alone; those behind a guard only where they read
  * nothing that relies on it. */
 static int scatter_all(struct lowerer *l, struct scope *root, uint32_t array,
-                       const bt_node *node, int is_guarded)
+                       const bt_node *node, int is_guarded, uint8_t *seen)
 {
     uint32_t rank = l->from->arrays[array].rank;
     uint64_t axes = rank ? UINT64_MAX >> (BT_MAX_INDEX - rank) : 0;
-    if (!node->reads || bt_map_find(&l->scattered, node))
+    uint8_t bit = is_guarded ? 1 : 2;
+    if (!node->reads || (seen[node->id] & bit) || bt_map_find(&l->scattered, node))
         return 1;
+    seen[node->id] |= bit;
     if (node->kind == BT_NODE_REDUCE && !(node->free & ~axes) &&
         (!is_guarded || bt__facts_cover(l->from, NULL, node)) &&
         !try_scatter(l, root, array, node))
@@ -440,7 +453,7 @@ static int scatter_all(struct lowerer *l, struct scope *root, uint32_t array,
         return 1;
     is_guarded |= node->kind == BT_NODE_SELECT || node->kind == BT_NODE_REDUCE;
     for (uint32_t i = 0; i < node->narg; i++) {
-        if (!scatter_all(l, root, array, node->args[i], is_guarded))
+        if (!scatter_all(l, root, array, node->args[i], is_guarded, seen))
             return 0;
     }
     return 1;
@@ -478,22 +491,25 @@ static int is_expression(struct lowerer *l, const struct scope *s, const bt_node
            bt__facts_cover(l->from, &facts, choice->args[side]);
 }
 
-/* A choice that is an expression: its sides know what was asked. */
+/* A side of a choice knows what was asked; locals that it alone has are computed where
+ * that holds. */
+static const bt_node *emit_side(struct lowerer *l, struct scope *s,
+                                const bt_node *condition, const bt_node *node)
+{
+    struct scope side;
+    bt_stmt *stmt = condition ? open_if(l, &side, s, condition) : NULL;
+    const bt_node *out = stmt ? emit(l, &side, node) : NULL;
+    return !out || !stmt->body.len || BT_PUSH(l->arena, s->to, stmt) ? out : NULL;
+}
+
+/* A choice that is an expression. */
 static const bt_node *emit_select(struct lowerer *l, struct scope *s, const bt_node *node)
 {
-    const bt_node *parts[3];
     const bt_node *opposite = bt_node_scalar(l->from, BT_SCALAR_NOT, node->args[0], NULL);
-    parts[0] = emit(l, s, node->args[0]);
-    for (uint32_t i = 1; opposite && i < 3; i++) {
-        struct scope side;
-        open_scope(l, &side, s, s->to);
-        if (!bt_node_conjuncts(l->arena, i == 1 ? node->args[0] : opposite,
-                               &side.facts.conjuncts))
-            return NULL;
-        parts[i] = emit(l, &side, node->args[i]);
-    }
-    return opposite ? bt_node_select(l->loops->graph, parts[0], parts[1], parts[2])
-                    : NULL;
+    const bt_node *condition = emit(l, s, node->args[0]);
+    const bt_node *yes = emit_side(l, s, node->args[0], node->args[1]);
+    const bt_node *no = emit_side(l, s, opposite, node->args[2]);
+    return bt_node_select(l->loops->graph, condition, yes, no);
 }
 
 static const bt_node *emit_new(struct lowerer *l, struct scope *s, const bt_node *node)
@@ -519,21 +535,44 @@ static const bt_node *emit_new(struct lowerer *l, struct scope *s, const bt_node
     return args ? bt_node_again(g, node, node->first, args) : NULL;
 }
 
+/* The outermost scope in which a node can be computed: its indices are bound, and no
+ * condition around is what keeps its reads in bounds. */
+static struct scope *scope_of(struct lowerer *l, struct scope *s, const bt_node *node)
+{
+    int is_shared = bt__is_shared(&l->shared, node);
+    while (s->outer && (is_shared || node->kind == BT_NODE_REDUCE) &&
+           !(node->free & s->bound & ~s->outer->bound) &&
+           ((node->kind == BT_NODE_REDUCE && !s->is_guard) ||
+            (is_shared && bt__facts_cover(l->from, &s->outer->facts, node))))
+        s = s->outer;
+    return s;
+}
+
+/* In a local, unless it stands in one already. */
+static const bt_node *keep(struct lowerer *l, struct scope *s, const bt_node *value)
+{
+    uint32_t local;
+    if (value->kind == BT_NODE_READ || !value->narg)
+        return value;
+    return new_local(l, value->dtype, &local) && store(l, s->to, local, zero(l), value)
+               ? read_local(l, local)
+               : NULL;
+}
+
 static const bt_node *emit(struct lowerer *l, struct scope *s, const bt_node *node)
 {
     const struct scattered *to = bt_map_find(&l->scattered, node);
     if (to)
         return emit_scattered(l, to);
-    if (node->kind == BT_NODE_REDUCE) {
-        while (s->outer && !s->is_guard && !(node->free & s->bound & ~s->outer->bound))
-            s = s->outer;
-    }
+    s = scope_of(l, s, node);
     for (const struct scope *at = s; at; at = at->outer) {
         const bt_node *known = bt_map_find(&at->values, node);
         if (known)
             return known;
     }
-    const bt_node *out = emit_new(l, s, node);
+    const bt_node *out = l->from->status ? NULL : emit_new(l, s, node);
+    if (out && node->kind != BT_NODE_REDUCE && bt__is_shared(&l->shared, node))
+        out = keep(l, s, out);
     return out && bt_map_put(&s->values, node, (void *)(uintptr_t)out) ? out : NULL;
 }
 
@@ -620,10 +659,12 @@ bt_status bt_loops_lower_with(bt_ctx *ctx, bt_arena *arena, const char *name,
         return why(&l);
     for (uint32_t i = from->ninput; i < from->narray; i++) {
         struct scope root;
+        const bt_node *body = from->arrays[i].body;
+        uint8_t *seen = BT_NEWS(arena, uint8_t, from->nnode);
         open_scope(&l, &root, NULL, &l.loops->body);
         bt_map_init(&l.scattered, arena, 0);
-        if (!scatter_all(&l, &root, i, from->arrays[i].body, 0) ||
-            !lower_axis(&l, &root, i, 0) || from->status)
+        if (!seen || !scatter_all(&l, &root, i, body, 0, seen) ||
+            !find_shared(&l, 1, &body) || !lower_axis(&l, &root, i, 0) || from->status)
             return why(&l);
     }
     *out = l.loops;

@@ -47,6 +47,12 @@ static double read_cost(const struct bt__strips *s, const bt_node *read, int ind
     return DISPATCH / nlane + element;
 }
 
+/* Costs under one choice of the strip, by id; 0: not known yet. */
+struct known {
+    double *costs;
+    uint32_t n;
+};
+
 static double cost(const struct bt__strips *, const bt_node *, int index, double nlane);
 
 /* Of one point of what the reduction is in. */
@@ -70,11 +76,13 @@ static double reduce_cost(const struct bt__strips *s, const bt_node *node, int i
     return (least + 2 * TURN) / share;
 }
 
-static double cost(const struct bt__strips *s, const bt_node *node, int index,
-                   double nlane)
+static double cost_in(const struct bt__strips *s, const bt_node *node, int index,
+                      double nlane, const struct known *known)
 {
     uint32_t best;
     double sum = 0;
+    if (node->id < known->n && known->costs[node->id] > 0)
+        return known->costs[node->id];
     if (node->kind == BT_NODE_CONST || node->kind == BT_NODE_INDEX)
         return 0;
     if (node->kind == BT_NODE_REDUCE)
@@ -86,7 +94,22 @@ static double cost(const struct bt__strips *s, const bt_node *node, int index,
     int varies = index >= 0 && (node->free & bt_index_bit((uint32_t)index));
     sum = DISPATCH / nlane + (varies ? ELEMENT : 0);
     for (uint32_t i = 0; i < node->narg; i++)
-        sum += cost(s, node->args[i], index, nlane);
+        sum += cost_in(s, node->args[i], index, nlane, known);
+    if (node->id < known->n)
+        known->costs[node->id] = sum;
+    return sum;
+}
+
+/* Nodes are shared: each is looked at once. */
+static double cost(const struct bt__strips *s, const bt_node *node, int index,
+                   double nlane)
+{
+    bt_arena *scratch = bt_ctx_scratch(s->graph->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    struct known known = { .costs = BT_NEWS(scratch, double, s->graph->nnode) };
+    known.n = known.costs ? s->graph->nnode : 0; // without memory it takes longer
+    double sum = cost_in(s, node, index, nlane, &known);
+    bt_arena_release(scratch, mark);
     return sum;
 }
 

@@ -134,7 +134,9 @@ bt_status cpu_schedule_loops(bt_loops *loops, const struct cpu_config *config)
     return cpu_vectorise(loops, config);
 }
 
-static const bt_lower_options options = { .is_narrow = is_narrow };
+/* Strips of what a statement computes are given back after their last use, and loops with
+ * nothing between them can be joined: locals would take more memory, and be in the way. */
+static const bt_lower_options options = { .is_narrow = is_narrow, .is_tree = 1 };
 
 bt_status cpu_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_graph *graph,
                     bt_loops **out)

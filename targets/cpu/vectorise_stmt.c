@@ -95,6 +95,11 @@ static int do_store(struct cpu_part *p, const bt_stmt *stmt)
         return cpu_refuse(l->v, "all lanes store in one place");
     if (p->mask && stride != 1)
         return cpu_refuse(l->v, "some lanes store at a stride");
+    // those that the mask leaves out are written too, with what they have
+    if (p->mask && !cpu_is_own(l, stmt->buffer) &&
+        (stmt->offset->low < 0 ||
+         stmt->offset->high >= bt_loops_nelem(l->v->loops, stmt->buffer)))
+        return cpu_refuse(l->v, "some lanes store where others may not");
     if (stride != 0 && stride != 1)
         return store_at_stride(p, stmt->value, &to, stride);
     return p->mask ? store_masked(p, stmt->value, &to)

@@ -1,6 +1,8 @@
 /* Loop IR: what graphs become, what its text may say, what a run refuses. */
 #include "formula.h"
 
+#include <math.h>
+
 #include "compute/compute.h"
 #include <baton/loops.h>
 
@@ -63,6 +65,113 @@ static void test_a_contraction_is_a_nest_with_an_accumulator(void **state)
                   "        }\n"
                   "    }\n"
                   "}\n");
+}
+
+/* ---- what is used more than once ---- */
+
+static bt_loops *lower_inlined(struct world *w, const struct formula *f, uint32_t nin,
+                               bt_tensor **in, bt_compute **compute)
+{
+    bt_loops *loops;
+    bt_op op = formula_op(f);
+    assert_ok(w->ctx, formula_make(w, f, &op, nin, in, compute));
+    assert_ok(w->ctx, bt__graph_inline((*compute)->graph));
+    assert_ok(w->ctx, bt_loops_lower(w->ctx, bt_ctx_scratch(w->ctx), "test",
+                                     (*compute)->graph, &loops));
+    return loops;
+}
+
+/* One local before the loop that it does not need, one behind the condition that it does.
+ */
+static void test_what_is_used_twice_stands_in_a_local(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    static const struct formula f = {
+        .inputs = { { "x", "t[n, m]" }, { "b", "t[n]" } },
+        .text = "e: t[i in n] = b[i] * b[i];"
+                "s: t[i in n, j in m] = x[i, j] + e[i];"
+                "y: t[i in n, j in m] = (s[i, j - 1] * s[i, j - 1] else e[i])",
+    };
+    bt_compute *compute;
+    bt_tensor *in[2] = { tensor_random(&w, BT_FLOAT32, 1, DIMS(4, 6)),
+                         tensor_random(&w, BT_FLOAT32, 2, DIMS(4)) };
+    assert_text(
+        &w, lower_inlined(&w, &f, 2, in, &compute),
+        "loops test {\n"
+        "    in a0: float32[24]\n"
+        "    in a1: float32[4]\n"
+        "    out s0: float32[24]\n"
+        "    local t3: float32[1]\n"
+        "    local t4: float32[1]\n"
+        "    for i0 in 4 {\n"
+        "        t3[0] = float32((a1[i0] * a1[i0]))\n"
+        "        for i1 in 6 {\n"
+        "            if (0 <= i1 - 1) {\n"
+        "                t4[0] = float32((a0[6*i0 + i1 - 1] + t3[0]))\n"
+        "            }\n"
+        "            s0[6*i0 + i1] = select((0 <= i1 - 1), (t4[0] * t4[0]), t3[0])\n"
+        "        }\n"
+        "    }\n"
+        "}\n");
+    bt_compute_destroy(compute);
+    bt_tensor_unref(in[0]);
+    bt_tensor_unref(in[1]);
+    world_close(&w);
+}
+
+enum { SQUARINGS = 40 };
+
+/* x squared so often, at the place that `last` reads. */
+static void write_squarings(bt_text *text, const char *last)
+{
+    for (int i = 0; i < SQUARINGS; i++) {
+        char from[8] = "x";
+        if (i)
+            snprintf(from, sizeof(from), "x%d", i);
+        bt_text_addf(text, "x%d: t[i in n] = %s[i] * %s[i];", i + 1, from, from);
+    }
+    bt_text_addf(text, "%s", last);
+}
+
+/* Lowered, printed, parsed and run: nothing takes 2^40 steps. */
+static void check_squarings(const char *last)
+{
+    struct world w = world_open();
+    bt_compute *compute;
+    bt_loops *parsed;
+    bt_text text, written;
+    bt_tensor *in[1] = { tensor_new(&w, BT_FLOAT32, DIMS(7)) };
+    for (int64_t i = 0; i < 7; i++)
+        bt_tensor_set(in[0], i, 1 + ldexp((double)(i - 3), -23));
+    bt_text_init(&text, bt_ctx_scratch(w.ctx));
+    bt_text_init(&written, bt_ctx_scratch(w.ctx));
+    write_squarings(&text, last);
+    const struct formula f = { .inputs = { { "x", "t[n]" } },
+                               .text = bt_text_get(&text) };
+    bt_tensor *expected = formula_run(&w, &f, 1, in);
+    bt_tensor *y = tensor_new(&w, BT_FLOAT32, expected->rank, expected->dims);
+    assert_ok(w.ctx, bt_loops_print(lower_inlined(&w, &f, 1, in, &compute), &written));
+    assert_true(written.len < 100 * SQUARINGS);
+    assert_ok(w.ctx, bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", written.at,
+                                    written.len, &parsed));
+    assert_text(&w, parsed, written.at);
+    assert_ok(w.ctx, bt_loops_run(w.ctx, parsed, (void *[]){ in[0]->data, y->data }));
+    for (int64_t i = 0; i < y->nelem; i++)
+        assert_true(bt_tensor_get(y, i) == bt_tensor_get(expected, i));
+    bt_compute_destroy(compute);
+    bt_tensor_unref(in[0]);
+    bt_tensor_unref(y);
+    bt_tensor_unref(expected);
+    world_close(&w);
+}
+
+static void test_a_chain_of_squarings_is_as_long_as_it_is(void **state)
+{
+    (void)state;
+    check_squarings("y: t[i in n] = x40[i] * x40[i]");
+    check_squarings("y: t[i in n + 2] = (x40[i - 1] else 3)");
+    check_squarings("y: t[i in n + 2] = (x40[i - 1] * x39[i - 1] else 3) * 0.1");
 }
 
 static void test_conditions_stand_where_their_indices_are_bound(void **state)
@@ -307,6 +416,8 @@ static void test_depth_is_limited(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_contraction_is_a_nest_with_an_accumulator),
+    cmocka_unit_test(test_what_is_used_twice_stands_in_a_local),
+    cmocka_unit_test(test_a_chain_of_squarings_is_as_long_as_it_is),
     cmocka_unit_test(test_conditions_stand_where_their_indices_are_bound),
     cmocka_unit_test(test_what_elements_address_goes_to_accumulators),
     cmocka_unit_test(test_running_sums_go_from_place_to_place),

@@ -242,10 +242,13 @@ static node *generate(struct state *s, int dtype, int depth, int guarded)
     switch (draw(s, guarded ? 5 : 9)) {
     case 0: return leaf(s, dtype, guarded);
     case 1:
-    case 2:
-        return pair(s, BINARY, dtype, draw(s, dtype == F ? 5 : 8),
-                    generate(s, dtype, depth - 1, guarded),
-                    generate(s, dtype, depth - 1, guarded));
+    case 2: {
+        node *n = pair(s, BINARY, dtype, draw(s, dtype == F ? 5 : 8),
+                       generate(s, dtype, depth - 1, guarded), NULL);
+        // what is used twice stands in a local
+        n->args[1] = draw(s, 5) ? generate(s, dtype, depth - 1, guarded) : n->args[0];
+        return n;
+    }
     case 3:
         return pair(s, UNARY, dtype, draw(s, 3), generate(s, dtype, depth - 1, guarded),
                     NULL);

@@ -105,13 +105,17 @@ BT_API bt_stmt *bt_stmt_add(bt_loops *, bt_stmts *to, uint32_t kind);
 BT_API const bt_node *bt_loops_read(bt_loops *, uint32_t buffer, const bt_node *offset);
 
 /* The loops of a graph, stage by stage, accumulators in float64 where they are floats:
- * nothing is rearranged. */
+ * nothing is rearranged. What is used more than once stands in a local, but for cheap
+ * index arithmetic. */
 BT_API bt_status bt_loops_lower(bt_ctx *, bt_arena *, const char *name, bt_graph *,
                                 bt_loops **out) BT_MUST_USE;
 typedef struct bt_lower_options {
     /* Whether a float32, or shorter, reduction is done in float32; NULL: none is. */
     int (*is_narrow)(void *self, const bt_node *reduce);
     void *self;
+    /* 1: shared nodes stay in the expressions that use them, for schedules that compute
+     * each once by themselves. Written as text, such loops may be very long. */
+    uint32_t is_tree;
 } bt_lower_options;
 BT_API bt_status bt_loops_lower_with(bt_ctx *, bt_arena *, const char *name, bt_graph *,
                                      const bt_lower_options *,

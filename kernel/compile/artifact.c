@@ -210,20 +210,34 @@ static bt_status copy_lists(const bt_artifact *a, bt_compiled *c)
     return bt__compiled_text(c, a->provenance, &c->provenance);
 }
 
+/* Names are what an artifact was compiled for; options may be others. */
+static bt_status check_targets(bt_ctx *ctx, const bt_artifact *a, const bt_compiled *c)
+{
+    int same = c->ntarget == a->ntarget;
+    for (uint32_t i = 0; same && i < c->ntarget; i++) {
+        const char *name = c->targets[i].target->name, *text = a->targets[i].text;
+        size_t n = strlen(name);
+        same = strncmp(text, name, n) == 0 && (!text[n] || strchr("{ ", text[n]));
+    }
+    return same ? NULL
+                : bt_fail(ctx, BT_ERR_ARGUMENT,
+                          "%s is compiled, for target %s: another target needs the model "
+                          "it was compiled from",
+                          a->path, a->targets[0].text);
+}
+
 static bt_status load(bt_ctx *ctx, const bt_artifact *base, bt_compiled *c)
 {
     const struct artifact *a = (const struct artifact *)(const void *)base;
-    if (c->ntarget != base->ntarget)
-        return bt_fail_place(ctx, BT_ERR_FORMAT, &(bt_place){ .file = base->path },
-                             "section targets is damaged: a list in place of one target");
+    BT_TRY(check_targets(ctx, base, c));
     BT_TRY(copy_lists(base, c));
     c->module = bt_module_ref(base->module);
     return load_code(ctx, a, c);
 }
 
-bt_status bt_artifact_load(bt_ctx *ctx, const bt_artifact *artifact, bt_compiled **out)
+/* The targets that it was compiled for. */
+static bt_status create(bt_ctx *ctx, const bt_artifact *artifact, bt_compiled **out)
 {
-    bt_compiled *c;
     bt_text list;
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
@@ -231,11 +245,22 @@ bt_status bt_artifact_load(bt_ctx *ctx, const bt_artifact *artifact, bt_compiled
     for (uint32_t i = 0; i < artifact->ntarget; i++)
         bt_text_addf(&list, "%s%s", i ? ", " : "", artifact->targets[i].text);
     bt_status status = bt_text_get(&list)
-                           ? bt__compiled_create(ctx, bt_text_get(&list), &c)
+                           ? bt__compiled_create(ctx, bt_text_get(&list), out)
                            : bt_no_memory();
     bt_arena_release(scratch, mark);
-    BT_TRY(status);
-    status = load(ctx, artifact, c);
+    if (status || (*out)->ntarget == artifact->ntarget)
+        return status;
+    bt_compiled_unref(*out);
+    return bt_fail_place(ctx, BT_ERR_FORMAT, &(bt_place){ .file = artifact->path },
+                         "section targets is damaged: a list in place of one target");
+}
+
+bt_status bt_artifact_load(bt_ctx *ctx, const bt_artifact *artifact, const char *targets,
+                           bt_compiled **out)
+{
+    bt_compiled *c;
+    BT_TRY(targets ? bt__compiled_create(ctx, targets, &c) : create(ctx, artifact, &c));
+    bt_status status = load(ctx, artifact, c);
     if (status)
         bt_compiled_unref(c);
     else

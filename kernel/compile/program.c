@@ -250,9 +250,9 @@ static bt_status check_settled(bt_program *program, const bt_artifact *artifact,
         const char *what;
         int is_given;
     } rows[] = {
-        { "target", options->target != NULL }, { "pipeline", options->pipeline != NULL },
-        { "opt level", options->level != 0 },  { "dims", options->dims != NULL },
-        { "inputs", options->fixed != NULL },  { "plan", options->plan != NULL },
+        { "pipeline", options->pipeline != NULL }, { "opt level", options->level != 0 },
+        { "dims", options->dims != NULL },         { "inputs", options->fixed != NULL },
+        { "plan", options->plan != NULL },
     };
     for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
         if (rows[i].is_given)
@@ -279,7 +279,7 @@ static bt_status load_artifact(bt_program *program, const bt_artifact *artifact,
                        artifact->path, program->executor->name);
     program->module = bt_module_ref(artifact->module);
     BT_TRY(find_entry(program, artifact->entry));
-    BT_TRY(bt_artifact_load(program->ctx, artifact, &program->compiled));
+    BT_TRY(bt_artifact_load(program->ctx, artifact, options->target, &program->compiled));
     return open_session(program);
 }
 

@@ -8,6 +8,7 @@
 #include "output.h"
 #include "program_options.h"
 #include "samples.h"
+#include "target_threads.h"
 #include "verbs.h"
 
 enum { MOST_WARM = 1000000 };

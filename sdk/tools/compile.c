@@ -7,6 +7,7 @@
 #include "import_options.h"
 #include "pass_options.h"
 #include "scaled.h"
+#include "target_threads.h"
 #include "verbs.h"
 
 /* Writing over the model would be the end of it. */
@@ -46,10 +47,12 @@ static int run(struct tool *tool)
 {
     int64_t level = -1;
     const char *output = option_value(tool, "output"),
-               *pipeline = option_value(tool, "pipeline");
+               *pipeline = option_value(tool, "pipeline"), *targets;
     int code = check_output(tool, output);
     if (!code)
         code = option_number(tool, "opt-level", 4, &level);
+    if (!code)
+        code = read_targets(tool, &targets);
     if (code)
         return code;
     const bt_program_options options = {
@@ -57,7 +60,7 @@ static int run(struct tool *tool)
         .pipeline = pipeline ? pipeline : option_value(tool, "passes"),
         .level = (int32_t)level + 1,
         .dims = option_values(tool, "dim"),
-        .target = option_value(tool, "target"),
+        .target = targets,
         .plan = option_value(tool, "plan"),
         .fixed = option_values(tool, "fix"),
     };
@@ -70,6 +73,8 @@ static const struct option options[] = {
     { "output", 'o', "FILE", "the artifact to write" },
     { "target", 0, "NAME",
       "what to compile for: 'cpu{threads=2}', 'npu, cpu' (default: cpu)" },
+    { "threads", 0, "N",
+      "the most threads that it may run on (default: of this machine)" },
     { "entry", 0, "FUNCTION", "function to compile (default: main, or the only one)" },
     { "opt-level", 'O', "N", "run passes of levels 0 to N only" },
     { "passes", 0, "LIST",

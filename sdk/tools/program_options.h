@@ -17,9 +17,6 @@
     IMPORT_OPTIONS
 // clang-format on
 
-/* The most of --threads. */
-enum { MOST_THREADS = 1024 };
-
 /* Opens the first argument by these options. */
 int open_program(struct tool *, const char *default_executor, bt_program **out);
 

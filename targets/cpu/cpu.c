@@ -36,6 +36,7 @@ struct instance {
     bt_allocator allocator;
     struct cpu_config config;
     struct cpu_pool *pool;
+    uint32_t nasked;               /* threads; 0: nobody did */
     const char *engine, *compiler; /* in the arena */
     bt_arena *arena;
 };
@@ -53,7 +54,8 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
     in->allocator = cpu_allocator(bt_ctx_registry(ctx));
     in->engine = bt_arena_text(in->arena, o->engine, strlen(o->engine));
     in->compiler = bt_arena_text(in->arena, o->compiler, strlen(o->compiler));
-    in->pool = cpu_pool_create(&in->allocator, (uint32_t)o->threads);
+    in->nasked = (uint32_t)o->threads;
+    in->pool = cpu_pool_create(&in->allocator, in->nasked);
     in->config.nthread = cpu_pool_nthread(in->pool);
     return in->engine && in->compiler && in->pool ? NULL : bt_no_memory();
 }
@@ -192,6 +194,12 @@ static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
     const struct instance *in = self;
     struct cpu_loaded *l;
     BT_TRY(cpu_loaded_create(ctx, in->pool, code, nbytes, &l));
+    if (in->nasked > cpu_loaded_nthread(l))
+        bt_remark(ctx, BT_REMARK_NOTE,
+                  bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                          "the code of target cpu is for %u threads at most, not %u: "
+                          "compile it with threads=%u",
+                          cpu_loaded_nthread(l), in->nasked, in->nasked));
     *loaded = l;
     return NULL;
 }

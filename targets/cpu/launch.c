@@ -153,6 +153,11 @@ bt_allocator cpu_allocator(bt_registry *registry)
     return (bt_allocator){ registry, allocate };
 }
 
+uint32_t cpu_loaded_nthread(const struct cpu_loaded *l)
+{
+    return l->code.nthread;
+}
+
 static bt_status get_pool(bt_ctx *ctx, struct cpu_loaded *l)
 {
     if (cpu_pool_nthread(l->pool) <= l->code.nthread)

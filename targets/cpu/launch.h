@@ -22,6 +22,8 @@ struct cpu_loaded;
 bt_status cpu_loaded_create(bt_ctx *, struct cpu_pool *pool, const void *code,
                             size_t nbytes, struct cpu_loaded **out) BT_MUST_USE;
 void cpu_loaded_destroy(struct cpu_loaded *); /* accepts NULL */
+/* The threads that there are lanes for. */
+uint32_t cpu_loaded_nthread(const struct cpu_loaded *);
 /* As bt_target.launch. */
 bt_status cpu_loaded_launch(bt_ctx *, struct cpu_loaded *, uint32_t kernel,
                             void *const *buffers) BT_MUST_USE;

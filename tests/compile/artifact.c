@@ -25,7 +25,7 @@ static void test_what_is_written_runs(void **state)
         assert_int_equal(a->nkernel, c->nkernel);
         assert_int_equal(a->nconstant, 1);
         assert_int_equal(a->module->nglobal, 1);
-        assert_ok(ctx, bt_artifact_load(ctx, a, &d));
+        assert_ok(ctx, bt_artifact_load(ctx, a, NULL, &d));
         bt_artifact_close(a); // what is loaded holds on to what it needs
         unlink(path);
         check_same(c, d);
@@ -43,7 +43,7 @@ static void test_constants_lie_in_the_file(void **state)
         bt_artifact *a;
         bt_compiled *c;
         assert_ok(ctx, bt_artifact_read(ctx, path, &a));
-        assert_ok(ctx, bt_artifact_load(ctx, a, &c));
+        assert_ok(ctx, bt_artifact_load(ctx, a, NULL, &c));
         const bt_tensor *constant = bt_const_tensor(input_of(c, 0, 1));
         assert_non_null(constant->owner); // the mapping
         const bt_tensor *bytes = bt_object_as_tensor(constant->owner);
@@ -70,7 +70,7 @@ static void test_the_same_module_gives_the_same_bytes(void **state)
         assert_memory_equal(first.at, second.at, first.n);
         // and so does what was read from it
         assert_ok(ctx, bt_artifact_read(ctx, path, &a));
-        assert_ok(ctx, bt_artifact_load(ctx, a, &c));
+        assert_ok(ctx, bt_artifact_load(ctx, a, NULL, &c));
         bt_artifact_close(a);
         assert_ok(ctx, bt_artifact_write(ctx, c, 0, path));
         bt_compiled_unref(c);
@@ -131,7 +131,7 @@ static void test_the_machine_is_checked(void **state)
         assert_ok(ctx, bt_artifact_read(ctx, path, &a)); // to tell of it needs no machine
         assert_string_equal(a->targets[0].compatibility,
                             rows[i].written ? rows[i].written : "");
-        bt_status status = bt_artifact_load(ctx, a, &c);
+        bt_status status = bt_artifact_load(ctx, a, NULL, &c);
         if (rows[i].why)
             assert_error(status, BT_ERR_UNSUPPORTED, rows[i].why);
         else
@@ -153,7 +153,7 @@ static void test_a_target_that_is_missing_is_named(void **state)
     bt_compiled *c;
     write_bytes(&other);
     assert_ok(ctx, bt_artifact_read(ctx, path, &a));
-    assert_error(bt_artifact_load(ctx, a, &c), BT_ERR_NAME,
+    assert_error(bt_artifact_load(ctx, a, NULL, &c), BT_ERR_NAME,
                  "no target is named \"panel\"; did you mean panels");
     bt_artifact_close(a);
     free(other.at);
@@ -302,7 +302,7 @@ static void test_a_hundred_kernels_load(void **state)
     assert_ok(ctx, compile_text(ctx, text, "panels", &c));
     assert_ok(ctx, bt_artifact_write(ctx, c, 0, path));
     assert_ok(ctx, bt_artifact_read(ctx, path, &a));
-    assert_ok(ctx, bt_artifact_load(ctx, a, &d));
+    assert_ok(ctx, bt_artifact_load(ctx, a, NULL, &d));
     assert_int_equal(d->nkernel, 100);
     check_same(c, d);
     bt_artifact_close(a);

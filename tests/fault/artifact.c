@@ -55,7 +55,7 @@ static bt_status begin_loaded(struct fault_world *w)
     bt_compiled *compiled = NULL;
     BT_TRY(begin_file(w));
     BT_TRY(bt_artifact_read(w->ctx, artifact_path(), &a));
-    bt_status status = bt_artifact_load(w->ctx, a, &compiled);
+    bt_status status = bt_artifact_load(w->ctx, a, NULL, &compiled);
     bt_artifact_close(a);
     w->state = compiled;
     return status;
@@ -90,7 +90,7 @@ static bt_status run_load(struct fault_world *w)
     bt_artifact *a;
     bt_compiled *compiled;
     BT_TRY(bt_artifact_read(w->ctx, artifact_path(), &a));
-    bt_status status = bt_artifact_load(w->ctx, a, &compiled);
+    bt_status status = bt_artifact_load(w->ctx, a, NULL, &compiled);
     bt_artifact_close(a);
     if (!status) {
         fault_result(w, compiled->kernels[0].name);

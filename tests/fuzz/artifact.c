@@ -25,7 +25,7 @@ static void check_artifact(bt_ctx *ctx, const bt_artifact *a)
     FUZZ_CHECK(!status);
     if (a->ntarget != 1 || strcmp(a->targets[0].text, "reference") != 0)
         return;
-    status = bt_artifact_load(ctx, a, &compiled);
+    status = bt_artifact_load(ctx, a, NULL, &compiled);
     fuzz_check_status(ctx, status);
     if (!status)
         bt_compiled_unref(compiled);

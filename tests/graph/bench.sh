@@ -38,7 +38,7 @@ bench 0 'target reference, plain{threads=2}$' -- --target 'reference, plain{}' -
 bench 0 '^executor graph, target cpu$' '^peak .* % of it used$' -- --repeat 5
 bench 2 'seed takes a number from 1' -- --target plain --seed 0
 bench 2 'threads needs a target that has threads: give --target cpu' -- --target reference --threads 2
-bench 1 'plain' -- --target 'plain{threads=1}' --threads 2
+bench 2 'threads 2 and threads=1 of --target plain{threads=1} both say how many threads' -- --target 'plain{threads=1}' --threads 2
 bench 1 'no target is named "nowhere"' -- --target nowhere
 bench 0 '^executor interp$' '^rate    ' -- --executor interp --repeat 5
 refuse '^peak'

@@ -48,10 +48,10 @@ expect 0 '^profile: ' -- "$baton" run d.bta -i image=random:1 --profile
 rows | cmp -s - expected && grep -q . expected || fault "the artifact and the model have different profiles"
 
 # What is settled is settled.
-for option in '--target=cpu' '--passes=dead-code' '--pipeline=default' '--opt-level=1' '--dim=n=1' '--fix=image=1'; do
+for option in '--target=cpu' '--target=reference, reference{}' '--passes=dead-code' '--pipeline=default' '--opt-level=1' '--dim=n=1' '--fix=image=1'; do
     expect 1 'd.bta is compiled, for target reference: another .* needs the model it was compiled from' -- "$baton" run d.bta "$option"
 done
-expect 2 "threads is settled in a compiled program: give --target 'cpu{threads=3}' to baton compile" -- "$baton" run d.bta --threads 3
+expect 2 'threads: d.bta is compiled for no target that has any' -- "$baton" run d.bta --threads 3
 expect 1 'd.bta has no function @other: it is @main' -- "$baton" run d.bta --entry other
 expect 0 -- "$baton" run d.bta --entry main
 expect 1 'executor interp runs programs as they are written, graph runs compiled ones' -- "$baton" run d.bta --executor interp
@@ -105,6 +105,25 @@ code=$("$baton" info d.bta | sed -n 's/^code  *[0-9]*  *\([0-9]*\) .*/\1/p')
 (head -c "$code" d.bta && printf '\377' && tail -c +"$((code + 2))" d.bta) > bad.bta
 expect 1 'bad.bta: error: section code is damaged: its checksum is' -- "$baton" run bad.bta -i image=random:1
 expect 1 'section code is damaged' -- "$baton" info bad.bta
+
+# Threads: as many as run says, up to those that compile said.
+expect 0 '^two.bta: for target cpu{threads=2}: ' -- "$baton" compile "$digits" -o two.bta --threads 2
+expect 0 '^compiled for     cpu{threads=2}, which needs .*, 2 threads$' -- "$baton" info two.bta
+for n in 1 2; do
+    expect 0 "^executor graph, target cpu{threads=$n}\$" -- "$baton" bench two.bta --warmup 0 --repeat 1 --threads "$n"
+    refuse 'note:'
+    expect 0 '^scores: ' -- "$baton" run two.bta -i image=random:1 --threads "$n" -o "threads$n"
+done
+cmp -s threads1/scores.npy threads2/scores.npy || fault "one thread and two give different results"
+expect 0 'note: the code of target cpu is for 2 threads at most, not 3: compile it with threads=3' '^scores: ' \
+    -- "$baton" run two.bta -i image=random:1 --threads 3
+expect 0 -- "$baton" compile "$digits" -o plan.bta --target 'cpu{threads=2, engine="plan"}'
+expect 0 '^executor graph, target cpu{threads=1, engine="plan"}$' -- "$baton" bench plan.bta --warmup 0 --repeat 1 --threads 1
+for verb in run bench "compile -o t.bta"; do
+    expect 2 'threads 3 and threads = 2 of --target cpu{ threads = 2 , engine="plan"} both say how many threads: give one' \
+        -- "$baton" $verb "$digits" --threads 3 --target 'cpu{ threads = 2 , engine="plan"}'
+done
+expect 2 'threads needs a target that has threads: give --target cpu' -- compile "$digits" -o t.bta --threads 3
 
 # Code for a processor that is not here.
 expect 0 '^cpu.bta: for target cpu: ' -- "$baton" compile "$digits" -o cpu.bta --target cpu

@@ -72,9 +72,12 @@ BT_API int bt_artifact_is(const char *path);
 BT_API bt_status bt_artifact_read(bt_ctx *, const char *path,
                                   bt_artifact **out) BT_MUST_USE;
 BT_API void bt_artifact_close(bt_artifact *); /* accepts NULL */
-/* Opens its targets and loads their code. The artifact may be closed after.
- * errors  BT_ERR_NAME (no such target), BT_ERR_UNSUPPORTED (not for this machine: why) */
-BT_API bt_status bt_artifact_load(bt_ctx *, const bt_artifact *,
+/* Opens its targets and loads their code. The artifact may be closed after. `targets`: the
+ * same ones with other options, "cpu{threads=1}", where these matter to who runs it; NULL:
+ * with those that it was compiled for.
+ * errors  BT_ERR_NAME (no such target), BT_ERR_UNSUPPORTED (not for this machine: why),
+ *         BT_ERR_ARGUMENT (other targets) */
+BT_API bt_status bt_artifact_load(bt_ctx *, const bt_artifact *, const char *targets,
                                   bt_compiled **out) BT_MUST_USE;
 
 #ifdef __cplusplus

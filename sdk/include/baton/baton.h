@@ -31,7 +31,8 @@ typedef struct bt_program_options {
     /* Targets, for executors of compiled programs: "cpu", or "npu, cpu{threads=2}" in
      * order of preference, where the last gets what is left. Its name is what conditions
      * of the pipeline ask for. NULL: "cpu", or "reference" where its plugin is missing;
-     * "interp" of executors that compile nothing. */
+     * "interp" of executors that compile nothing. Of an artifact: its own ones, with other
+     * options. */
     const char *target;
     const char *plan; /* pipeline of the lowered program, for executors of compiled ones;
                          NULL: "plan", which has tensors share memory; "": none */

@@ -1,0 +1,158 @@
+#include "target_threads.h"
+
+#include <string.h>
+
+#include <baton/artifact.h>
+#include <baton/op.h>
+#include <baton/target.h>
+
+struct list {
+    struct tool *tool;
+    int64_t nthread;
+    int is_artifact; /* numbers that it was compiled with give way */
+    int told;        /* 1: a target has threads */
+    bt_text out;
+};
+
+static int has_threads(const bt_target *target)
+{
+    for (const bt_attr *a = target->options; a && a->name; a++) {
+        if (strcmp(a->name, "threads") == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* To the comma that is in no braces, brackets or quotes. */
+static size_t item_length(const char *text, size_t most)
+{
+    size_t n = 0, depth = 0;
+    int quoted = 0;
+    for (; n < most && (quoted || depth || text[n] != ','); n++) {
+        quoted ^= text[n] == '"';
+        if (!quoted && strchr("{[(", text[n]))
+            depth++;
+        else if (!quoted && strchr("}])", text[n]) && depth)
+            depth--;
+    }
+    return n;
+}
+
+static int is_threads(const char *item, size_t n)
+{
+    static const char name[] = "threads";
+    const size_t nname = sizeof(name) - 1;
+    if (n < nname || memcmp(item, name, nname) != 0)
+        return 0;
+    for (item += nname, n -= nname; n && *item == ' '; n--)
+        item++;
+    return n && *item == '=';
+}
+
+/* The options between a target's braces, but for a number of threads. */
+static int add_options(struct list *l, const char *one, size_t none, const char *options,
+                       size_t n)
+{
+    while (n) {
+        size_t nitem = item_length(options, n), end = nitem, skip = 0;
+        while (skip < end && options[skip] == ' ')
+            skip++;
+        while (end > skip && options[end - 1] == ' ')
+            end--;
+        if (!is_threads(options + skip, end - skip)) {
+            bt_text_addf(&l->out, "%s", end > skip ? ", " : "");
+            bt_text_add(&l->out, options + skip, end - skip);
+        } else if (!l->is_artifact) {
+            return tool_usage(l->tool,
+                              "--threads %lld and %.*s of --target %.*s both say how "
+                              "many threads: give one of them",
+                              (long long)l->nthread, (int)(end - skip), options + skip,
+                              (int)none, one);
+        }
+        nitem += nitem < n;
+        options += nitem;
+        n -= nitem;
+    }
+    return EXIT_OK;
+}
+
+/* One of a list of targets. */
+static int add_target(struct list *l, const char *one, size_t n)
+{
+    struct tool *tool = l->tool;
+    const void *row;
+    size_t nname = strcspn(one, "{ ,"), brace = 0;
+    nname = nname < n ? nname : n;
+    const char *name = bt_arena_text(bt_ctx_scratch(tool->ctx), one, nname);
+    if (!name)
+        return tool_fail(tool, bt_no_memory());
+    TRY_TOOL(tool,
+             bt_registry_row(tool->ctx, "baton.target/1", name, sizeof(bt_target), &row));
+    if (!has_threads(row)) {
+        bt_text_add(&l->out, one, n);
+        return EXIT_OK;
+    }
+    l->told = 1;
+    bt_text_addf(&l->out, "%s{threads=%lld", name, (long long)l->nthread);
+    while (brace < n && one[brace] != '{')
+        brace++;
+    size_t end = n;
+    while (end > brace && one[end - 1] != '}')
+        end--;
+    int code = end > brace + 2 ? add_options(l, one, n, one + brace + 1, end - brace - 2)
+                               : EXIT_OK;
+    bt_text_addf(&l->out, "}");
+    return code;
+}
+
+/* The list of targets with their number of threads. */
+static int add_threads(struct list *l, const char *targets, const char **out)
+{
+    bt_text_init(&l->out, bt_ctx_scratch(l->tool->ctx));
+    while (*targets) {
+        size_t n = item_length(targets, strlen(targets));
+        int code = add_target(l, targets, n);
+        if (code)
+            return code;
+        targets += n + (targets[n] == ',');
+        targets += strspn(targets, " ");
+        bt_text_addf(&l->out, "%s", *targets ? ", " : "");
+    }
+    if (!l->told && l->is_artifact)
+        return tool_usage(l->tool, "--threads: %s is compiled for no target that has any",
+                          l->tool->args[0]);
+    if (!l->told)
+        return tool_usage(l->tool, "--threads needs a target that has threads: give "
+                                   "--target cpu");
+    *out = bt_text_get(&l->out);
+    return *out ? EXIT_OK : tool_fail(l->tool, bt_no_memory());
+}
+
+/* What an artifact was compiled for, as a list. */
+static int get_compiled(struct tool *tool, const char **out)
+{
+    bt_artifact *a;
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    TRY_TOOL(tool, bt_artifact_read(tool->ctx, tool->args[0], &a));
+    for (uint32_t i = 0; i < a->ntarget; i++)
+        bt_text_addf(&text, "%s%s", i ? ", " : "", a->targets[i].text);
+    bt_artifact_close(a);
+    *out = bt_text_get(&text);
+    return *out ? EXIT_OK : tool_fail(tool, bt_no_memory());
+}
+
+int read_targets(struct tool *tool, const char **out)
+{
+    const char *targets = option_value(tool, "target");
+    struct list l = { .tool = tool };
+    int code = option_number(tool, "threads", MOST_THREADS, &l.nthread);
+    *out = targets;
+    if (code || !l.nthread)
+        return code;
+    if (!targets && bt_artifact_is(tool->args[0])) {
+        l.is_artifact = 1;
+        code = get_compiled(tool, &targets);
+    }
+    return code ? code : add_threads(&l, targets ? targets : "cpu", out);
+}

@@ -6,7 +6,7 @@
  *             %0 = nn.conv2d(%x, %w);
  *             nn.relu(add(%0, %b))
  *         }
- *     after, with dead-code
+ *     after, with {data=NCHW8c} and dead-code
  *         def @main(%x: Tensor[(1, 8, 2, 2), float32], %w: Tensor[(8, 8, 1, 1), float32],
  *                   %b: Tensor[(8, 1, 1), float32]) {
  *             %0 = layout_transform(%x, src_layout="", dst_layout="NCHW:NCHW8c");
@@ -20,9 +20,9 @@
  * result is the same to the bit; what changes is where elements lie in memory. So calls
  * are looked at one by one, and each is built again for the layout that suits it:
  *
- *     a contraction whose operator has a rule (facet "layout") takes the layout that is
- *         wished for, as far as the rule follows
- *     another operator with a rule takes the one that its data has
+ *     a call whose operator has a rule (facet "layout") takes the layouts that are wished
+ *         for, as far as the rule follows
+ *     where nothing is wished, and it is no contraction, it takes the one that its data has
  *         (of several tensors: if it is that of half of them)
  *     a call that goes element by element takes the one that an operand of the result's
  *         shape has; what it broadcasts stays as it is
@@ -33,13 +33,19 @@
  * transform is taken from before it: transforms between two calls that agree have no use
  * then, and dead-code drops them. What is left stands at the borders. Of constant weights
  * the transform is computed when the program is compiled.
+ *
+ * Wishes are those of the targets that are compiled for (bt_target.layouts): the first with
+ * one for the call has it. They are heeded where the last target reads layouts, for it
+ * computes what others leave, transforms too. Where nobody wishes nothing is changed.
  * keeps    no invariant
- * option   data    the layout wished for, default NCHW8c; or in full, NCHW:NHWC
+ * option   data    the layout wished for instead: contractions have it where the blocks of
+ *                  an operand, or of the result, are filled. NCHW8c; or in full, NCHW:NHWC
  * source   Relay's AlterOpLayout; Liu et al. 2019 (NeoCPU), section 3
  */
 #include <string.h>
 
 #include <baton/compute.h>
+#include <baton/target.h>
 
 #include "chain.h"
 
@@ -48,14 +54,21 @@ struct options {
 };
 
 static const bt_attr options[] = {
-    BT_ATTR(struct options, data, STRING, "NCHW8c", "the layout wished for"),
+    BT_ATTR(struct options, data, STRING, "", "the layout wished for: NCHW8c"),
     { 0 },
 };
 
 enum { MOST_ARGS = 8 };
 
+struct wishes {
+    const bt_layout *data; /* by option; NULL: the targets' are asked */
+    uint32_t ntarget;
+    bt_target_use *targets;
+};
+
 struct site {
     bt_rewrite *rewrite;
+    const struct wishes *wishes;
     const bt_call *call;
     uint32_t kind;                   /* BT_FUSE_... */
     const bt_value *args[MOST_ARGS]; /* new values */
@@ -106,21 +119,141 @@ static bt_status build(struct site *s, const bt_layout *const *in, const void *a
     return s->chain.status;
 }
 
-static bt_status by_rule(struct site *s, const bt_layout_facet *rule,
-                         const bt_layout *wish, const bt_value **out)
+/* ---- wishes ---- */
+
+/* A tensor's, or that of a tuple's first field. */
+static const bt_type *tensor_of(const bt_type *type)
 {
-    const bt_layout *wanted[MOST_ARGS] = { NULL }, *in[MOST_ARGS] = { NULL };
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    return tuple && tuple->n ? tuple->at[0] : type;
+}
+
+/* Whether a layout has the tensor's axes, and none of them is less than a block. */
+static int is_filled(const bt_layout *layout, const bt_type *type)
+{
+    int64_t dims[BT_MAX_RANK], blocks[BT_MAX_RANK];
+    uint32_t rank;
+    if (!layout || !bt_tensor_static(type, &rank, dims) || rank != layout->nlogical)
+        return 0;
+    for (uint32_t i = 0; i < rank; i++)
+        blocks[i] = 1;
+    for (uint32_t i = 0; i < layout->nphysical; i++) {
+        if (layout->physical[i].factor)
+            blocks[layout->physical[i].axis] *= layout->physical[i].factor;
+    }
+    for (uint32_t i = 0; i < rank; i++) {
+        if (blocks[i] > 1 && dims[i] < blocks[i])
+            return 0;
+    }
+    return 1;
+}
+
+/* The same for what is read first and for the result. */
+static void want(const struct site *s, const bt_layout *layout, const bt_layout **wanted)
+{
+    if (is_filled(layout, s->call->args[0]->type))
+        wanted[0] = layout;
+    if (is_filled(layout, s->call->base.type))
+        wanted[s->call->narg] = layout;
+}
+
+/* In full, or with the capitals as logical axes: NCHW8c is NCHW:NCHW8c. *out NULL: it is
+ * no layout, or row major without a word. */
+static bt_status read_layout(bt_arena *scratch, bt_store *store, const char *text,
+                             const bt_layout **out)
+{
+    bt_text full;
+    bt_text_init(&full, scratch);
+    for (const char *c = text; *c && !strchr(text, ':'); c++) {
+        if (*c >= 'A' && *c <= 'Z')
+            bt_text_add(&full, c, 1);
+    }
+    bt_text_addf(&full, strchr(text, ':') ? "%s" : ":%s", text);
+    if (!bt_text_get(&full))
+        return bt_no_memory();
+    *out =
+        strpbrk(text, "0123456789:") ? bt_layout_parse(store, bt_text_get(&full)) : NULL;
+    return NULL;
+}
+
+/* The layout of a target's text, for an operand or the result. */
+static bt_status take_wish(struct site *s, const char *target, const char *text,
+                           uint32_t place, const bt_layout **out)
+{
+    const bt_call *call = s->call;
+    const bt_type *type = tensor_of(place < call->narg ? call->args[place]->type
+                                                       : tensor_of(call->base.type));
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    BT_TRY(read_layout(bt_rewrite_call(s->rewrite)->scratch,
+                       bt_builder_store(s->chain.builder), text, out));
+    if (*out && shape && (*out)->nlogical == shape->n)
+        return NULL;
+    return bt_fail(
+        bt_rewrite_ctx(s->rewrite), BT_ERR_PLUGIN,
+        "target %s wishes layout \"%s\" for %s %u of %s, a tensor of rank %u; a "
+        "layout of its axes such as NCHW8c or NCHW:NHWC is expected",
+        target, text, place < call->narg ? "operand" : "result",
+        place < call->narg ? place : 0, call->op->name, shape ? shape->n : 0);
+}
+
+/* *found: whether anything is wished for the call. */
+static bt_status ask_targets(struct site *s, const bt_layout **wanted, int *found)
+{
+    const struct wishes *w = s->wishes;
+    *found = 0;
+    for (uint32_t t = 0; t < w->ntarget && !*found; t++) {
+        const bt_target_use *use = &w->targets[t];
+        const char *texts[MOST_ARGS + 1] = { NULL };
+        if (!use->target->layouts)
+            continue;
+        BT_TRY(use->target->layouts(bt_rewrite_ctx(s->rewrite), use->instance, s->call,
+                                    texts));
+        for (uint32_t i = 0; i <= s->call->narg; i++) {
+            if (texts[i])
+                BT_TRY(take_wish(s, use->text, texts[i], i, &wanted[i]));
+            *found |= texts[i] != NULL;
+        }
+    }
+    return NULL;
+}
+
+/* What the call's rule is asked for; all NULL: nothing. `around`: the layout of its data. */
+static bt_status find_wanted(struct site *s, const bt_layout *around,
+                             const bt_layout **wanted)
+{
+    const bt_layout *data = s->wishes->data;
+    int found = data && s->kind == BT_FUSE_CONTRACTION;
+    if (found)
+        want(s, data, wanted);
+    else
+        BT_TRY(ask_targets(s, wanted, &found));
+    if (!found && s->kind != BT_FUSE_CONTRACTION) {
+        want(s, around, wanted);
+        wanted[0] = around;
+    }
+    return NULL;
+}
+
+/* ---- calls ---- */
+
+static bt_status by_rule(struct site *s, const bt_layout_facet *rule,
+                         const bt_value **out)
+{
+    const bt_layout *wanted[MOST_ARGS + 1] = { NULL }, *in[MOST_ARGS] = { NULL };
     const bt_layout *result = NULL;
     const void *attrs = NULL;
     int is_laid = 0;
-    wanted[0] = s->kind == BT_FUSE_CONTRACTION ? wish : held(s->args[0]);
-    if (!wanted[0])
+    BT_TRY(find_wanted(s, held(s->args[0]), wanted));
+    for (uint32_t i = 0; i <= s->call->narg; i++)
+        is_laid |= wanted[i] != NULL;
+    if (!is_laid)
         return NULL;
     BT_TRY(rule->choose(bt_rewrite_ctx(s->rewrite), bt_builder_store(s->chain.builder),
                         s->call, wanted, in, &result, &attrs));
+    is_laid = result != NULL;
     for (uint32_t i = 0; i < s->call->narg; i++)
         is_laid |= in[i] != NULL;
-    return is_laid || result ? build(s, in, attrs, out) : NULL;
+    return is_laid ? build(s, in, attrs, out) : NULL;
 }
 
 static bt_status by_element(struct site *s, const bt_value **out)
@@ -143,18 +276,21 @@ static bt_status by_fields(struct site *s, const bt_layout_facet *rule,
                            const bt_value **out)
 {
     const bt_tuple_value *tuple = bt_as_tuple(s->args[0]);
-    const bt_layout *wanted = NULL, *in = NULL, *result = NULL;
+    const bt_layout *wanted[2] = { NULL }, *around = NULL, *in = NULL, *result = NULL;
     const void *attrs = NULL;
     uint32_t nheld = 0;
     for (uint32_t i = 0; tuple && i < tuple->nfield; i++) {
         const bt_layout *layout = held(tuple->fields[i]);
-        wanted = wanted ? wanted : layout;
-        nheld += layout && layout == wanted;
+        around = around ? around : layout;
+        nheld += layout && layout == around;
     }
-    if (!wanted || 2 * nheld < tuple->nfield)
+    if (!tuple)
         return NULL;
-    BT_TRY(rule->choose(bt_rewrite_ctx(s->rewrite), bt_builder_store(s->chain.builder),
-                        s->call, &wanted, &in, &result, &attrs));
+    BT_TRY(find_wanted(s, 2 * nheld < tuple->nfield ? NULL : around, wanted));
+    if (wanted[0])
+        BT_TRY(rule->choose(bt_rewrite_ctx(s->rewrite),
+                            bt_builder_store(s->chain.builder), s->call, wanted, &in,
+                            &result, &attrs));
     if (!in)
         return NULL;
     const bt_value **fields =
@@ -192,7 +328,9 @@ static int is_candidate(const bt_call *call)
 
 static bt_status lay_out(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
 {
-    struct site s = { .rewrite = rewrite, .call = call };
+    struct site s = { .rewrite = rewrite,
+                      .call = call,
+                      .wishes = bt_rewrite_state(rewrite) };
     const void *rule;
     s.chain.builder = bt_rewrite_builder(rewrite);
     if (!is_candidate(call))
@@ -204,40 +342,48 @@ static bt_status lay_out(bt_rewrite *rewrite, const bt_call *call, const bt_valu
     if (bt_as_tuple_type(call->args[0]->type))
         return rule ? by_fields(&s, rule, out) : NULL;
     if (rule)
-        return by_rule(&s, rule, bt_rewrite_state(rewrite), out);
+        return by_rule(&s, rule, out);
     return s.kind <= BT_FUSE_BROADCAST ? by_element(&s, out) : NULL;
 }
 
 static const bt_rewriter rewriter = { .call_ = lay_out };
 
-/* In full, or with the capitals as logical axes: NCHW8c is NCHW:NCHW8c. */
-static bt_status read_wish(bt_ctx *ctx, bt_pass_call *call, const char *text,
-                           const bt_layout **out)
+/* Whether any target wishes, and the last could compute what transforms it takes. */
+static int are_heeded(const struct wishes *w)
 {
-    bt_text full;
-    bt_text_init(&full, call->scratch);
-    for (const char *c = text; *c && !strchr(text, ':'); c++) {
-        if (*c >= 'A' && *c <= 'Z')
-            bt_text_add(&full, c, 1);
-    }
-    bt_text_addf(&full, strchr(text, ':') ? "%s" : ":%s", text);
-    if (!bt_text_get(&full))
-        return bt_no_memory();
-    *out = bt_layout_parse(call->module->store, bt_text_get(&full));
-    return *out && strpbrk(text, "0123456789:")
-               ? NULL
-               : bt_fail(ctx, BT_ERR_ATTRIBUTE,
-                         "alter-layout: data is \"%s\"; a layout such as NCHW8c or "
-                         "NCHW:NHWC is expected",
-                         text);
+    int any = 0;
+    for (uint32_t i = 0; i < w->ntarget; i++)
+        any |= w->targets[i].target->layouts != NULL;
+    return any && w->targets[w->ntarget - 1].target->reads_layouts;
+}
+
+static bt_status run_for_targets(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    struct wishes wishes = { 0 };
+    bt_status status = NULL;
+    if (call->targets)
+        BT_TRY(bt_targets_open(ctx, call->scratch, call->targets, &wishes.ntarget,
+                               &wishes.targets));
+    if (are_heeded(&wishes))
+        status = bt_rewrite_module(ctx, call, &rewriter, &wishes, out);
+    else
+        *out = bt_module_ref(call->module);
+    bt_targets_close(wishes.ntarget, wishes.targets);
+    return status;
 }
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     const struct options *o = call->options;
-    const bt_layout *wish;
-    BT_TRY(read_wish(ctx, call, o->data, &wish));
-    return bt_rewrite_module(ctx, call, &rewriter, (void *)(uintptr_t)wish, out);
+    struct wishes wishes = { 0 };
+    if (!*o->data)
+        return run_for_targets(ctx, call, out);
+    BT_TRY(read_layout(call->scratch, call->module->store, o->data, &wishes.data));
+    return wishes.data ? bt_rewrite_module(ctx, call, &rewriter, &wishes, out)
+                       : bt_fail(ctx, BT_ERR_ATTRIBUTE,
+                                 "alter-layout: data is \"%s\"; a layout such as NCHW8c "
+                                 "or NCHW:NHWC is expected",
+                                 o->data);
 }
 
 static const bt_pass passes[] = {
@@ -252,7 +398,7 @@ static const bt_pass passes[] = {
             "        %0 = nn.conv2d(%x, %w);\n"
             "        nn.relu(add(%0, %b))\n"
             "    }\n"
-            "after, with dead-code\n"
+            "after, with {data=NCHW8c} and dead-code\n"
             "    def @main(%x: Tensor[(1, 8, 2, 2), float32], %w: Tensor[(8, 8, 1, 1), "
             "float32],\n"
             "              %b: Tensor[(8, 1, 1), float32]) {\n"

@@ -35,9 +35,6 @@ struct bt__kernels {
     bt_vec(const bt_kernel *) kernels;
 };
 
-/* The name of the last of a list. */
-bt_status bt__targets_last(bt_arena *, const char *list, const char **out) BT_MUST_USE;
-
 /* A version of the module in which `entry` is lowered.
  * errors  BT_ERR_UNSUPPORTED: a binding that is no call of a primitive function, tuple or
  *         projection; dims that are not numbers; what the last target refuses */

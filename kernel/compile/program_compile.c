@@ -7,8 +7,6 @@
 #include <baton/importer.h>
 #include <baton/pass.h>
 
-#include "compile/lower.h"
-
 /* `digest` may be NULL: it is not asked for. */
 static bt_status run_pipeline(bt_ctx *ctx, const char *source,
                               const bt_pipeline_options *options, const bt_module *module,
@@ -31,13 +29,11 @@ static bt_status optimise(bt_ctx *ctx, const bt_program_options *options,
 {
     const char *source = options->pipeline ? options->pipeline : "default";
     bt_pipeline_options run = { .level = options->level ? options->level - 1 : -1,
-                                .target = "interp" };
+                                .target = options->target };
     if (!*source) {
         *out = bt_module_ref(module);
         return NULL;
     }
-    if (options->target)
-        BT_TRY(bt__targets_last(bt_ctx_scratch(ctx), options->target, &run.target));
     return run_pipeline(ctx, source, &run, module, digest, out);
 }
 

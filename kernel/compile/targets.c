@@ -1,12 +1,13 @@
 /* Targets as users name them: lists such as "npu, cpu{threads=2}"; and what passes do for
  * them. */
+#include "compile/targets.h"
+
 #include <ctype.h>
 #include <string.h>
 
 #include <baton/op.h>
 #include <baton/pass.h>
 
-#include "compile/lower.h"
 #include "text/print.h"
 
 struct list {

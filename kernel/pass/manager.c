@@ -182,7 +182,10 @@ static bt_status check_result(run *r, const bt_pass *pass, const bt_module *modu
 static bt_status call_pass(run *r, const bt__planned *step, const bt_pass *pass,
                            bt_module **out)
 {
-    bt_pass_call call = { .pass = pass, .module = r->module, .manager = &r->manager };
+    bt_pass_call call = { .pass = pass,
+                          .module = r->module,
+                          .manager = &r->manager,
+                          .targets = r->plan->targets };
     bt_module *module = NULL;
     BT_TRY(read_options(r, step, pass, &call.options));
     call.scratch = bt_arena_create(r->ctx->registry);

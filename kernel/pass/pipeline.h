@@ -110,7 +110,8 @@ typedef struct bt__plan {
     bt_arena *arena;
     const bt_pipeline *pipeline;
     int32_t level;
-    const char *target;
+    const char *targets; /* as given; NULL: none */
+    const char *target;  /* the name of the last */
     bt__planned_list steps;
     bt__instruments instruments;
     bt_vec(bt_pipeline *) nested; /* owned */

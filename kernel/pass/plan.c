@@ -6,6 +6,7 @@
 
 #include "base/ctx.h"
 #include "base/nearest.h"
+#include "compile/targets.h"
 #include "pass/settings.h"
 
 #define MAX_NESTED 16
@@ -487,9 +488,15 @@ bt_status bt__plan_create(bt_ctx *ctx, const bt_pipeline *p,
     plan->arena = arena;
     plan->pipeline = p;
     plan->level = options->level < 0 ? p->level : options->level;
-    plan->target = options->target ? options->target : "interp";
+    plan->target = "interp";
+    if (options->target && strcmp(options->target, plan->target) != 0)
+        plan->targets = options->target;
     settle s = { .ctx = ctx, .plan = plan, .options = options, .report_all = report_all };
-    bt_status status = make(&s);
+    bt_status status = NULL;
+    if (plan->targets)
+        status = bt__targets_last(arena, plan->targets, &plan->target);
+    if (!status)
+        status = make(&s);
     if (status) {
         bt__plan_destroy(plan);
         return s.first ? s.first : status;

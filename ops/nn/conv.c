@@ -252,37 +252,37 @@ static bt_status weight_layout(bt_ctx *ctx, bt_store *store, const char *axes, i
     return *layout ? NULL : bt_store_why(ctx, store);
 }
 
-/* The data's layout as wished, and the result's alike, as far as a block of channels is
- * filled. */
+static const bt_layout *if_of(const bt_layout *wanted, const char *axes)
+{
+    return wanted && layout_is_of(wanted->text, axes) ? wanted : NULL;
+}
+
+/* As wished, where data and result have their axes in one order; the weight's, where it is
+ * not wished for, has the blocks of both. */
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
                                const bt_layout **out, const void **new_attrs)
 {
     const struct attrs *a = call->attrs;
-    const bt_layout *layout = wanted[0];
-    int64_t data[BT_MAX_RANK], weight[BT_MAX_RANK];
-    struct layout at, kernel;
-    uint32_t n = window_nspace(call->op);
+    struct layout at;
+    int64_t block_in = 1, block_out = 1;
     in[0] = in[1] = *out = NULL;
     *new_attrs = NULL;
-    if (!layout || !layout_is_of(layout->text, a->data_layout) ||
-        !layout_is_of(out_layout(a), a->data_layout) || strchr(out_layout(a), ':') ||
-        !bt_tensor_static(call->args[0]->type, NULL, data) ||
-        !bt_tensor_static(call->args[1]->type, NULL, weight) ||
-        !layout_read(a->data_layout, 'N', 'C', n, &at) ||
-        !layout_read(a->kernel_layout, 'O', 'I', n, &kernel))
+    if (strchr(out_layout(a), ':') || !layout_is_of(out_layout(a), a->data_layout) ||
+        !layout_read(a->data_layout, 'N', 'C', window_nspace(call->op), &at))
         return NULL;
-    int64_t block = layout_block(layout, at.second), block_in = 1, block_out = 1;
-    if (data[at.second] >= block) {
-        in[0] = layout;
-        block_in = a->groups == 1 ? block : 1;
+    in[0] = if_of(wanted[0], a->data_layout);
+    in[1] = if_of(wanted[1], a->kernel_layout);
+    *out = if_of(wanted[2], a->data_layout);
+    if (*out) {
+        block_out = layout_block(*out, at.second);
+        BT_TRY(layout_attrs(ctx, store, call, *out, new_attrs));
     }
-    if (weight[kernel.first] >= block) {
-        *out = layout;
-        block_out = block;
-        BT_TRY(layout_attrs(ctx, store, call, layout, new_attrs));
-    }
-    return weight_layout(ctx, store, a->kernel_layout, block_in, block_out, &in[1]);
+    if (in[0] && a->groups == 1)
+        block_in = layout_block(in[0], at.second);
+    return in[1]
+               ? NULL
+               : weight_layout(ctx, store, a->kernel_layout, block_in, block_out, &in[1]);
 }
 
 static const bt_layout_facet layout = { .choose = choose_layout };

@@ -29,21 +29,14 @@ struct table {
 
 /* ---- compiling ---- */
 
-/* The pipeline that run uses, with the last target's name for its conditions. */
+/* The pipeline that run uses. */
 static bt_status optimise(bt_ctx *ctx, const bt_module *module, const char *targets,
                           bt_module **out)
 {
-    bt_pipeline_options options = { .level = -1 };
+    const bt_pipeline_options options = { .level = -1, .target = targets };
     bt_pipeline *pipeline;
-    bt_target_use *uses;
-    uint32_t n;
     BT_TRY(bt_pipeline_read(ctx, "default", &pipeline));
-    bt_status status = bt_targets_open(ctx, bt_ctx_scratch(ctx), targets, &n, &uses);
-    if (!status) {
-        options.target = uses[n - 1].target->name;
-        status = bt_pipeline_run(ctx, pipeline, &options, module, out);
-        bt_targets_close(n, uses);
-    }
+    bt_status status = bt_pipeline_run(ctx, pipeline, &options, module, out);
     bt_pipeline_destroy(pipeline);
     return status;
 }

@@ -283,6 +283,86 @@ static void test_values_between_kernels_are_blocked(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* ---- wishes of targets ---- */
+
+static const char two_layers[] =
+    "#[version = \"baton 0.1\"]\n"
+    "def @main(%x: Tensor[(1, 4, 3, 3), float32]) {\n"
+    "    %0 = nn.conv2d(%x, const[(8, 4, 1, 1), float32]{1 ..});\n"
+    "    %1 = nn.relu(%0);\n"
+    "    nn.conv2d(%1, const[(4, 8, 1, 1), float32]{2 ..})\n}\n";
+
+static bt_status optimise(bt_ctx *ctx, const char *targets, bt_module **out)
+{
+    const bt_pipeline_options options = { .level = 3,
+                                          .target = targets,
+                                          .verify_each = 1 };
+    bt_pipeline *pipeline;
+    BT_TRY(bt_pipeline_read(ctx, "default", &pipeline));
+    bt_module *module = read_module(ctx, two_layers);
+    bt_status status = bt_pipeline_run(ctx, pipeline, &options, module, out);
+    bt_module_unref(module);
+    bt_pipeline_destroy(pipeline);
+    return status;
+}
+
+/* Data comes and goes by transforms of its own; those of the weights have been computed. */
+static void test_a_target_gets_the_layouts_that_it_wishes_for(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_module *laid, *fused;
+    bt_compiled *c;
+    assert_ok(ctx, optimise(ctx, "claim.laid, reference", &laid));
+    assert_ok(ctx, bt_fuse(ctx, laid, "claim.laid, reference", &fused));
+    assert_ok(ctx, bt_compile(ctx, fused,
+                              &(bt_compile_options){ .targets = "claim.laid, reference" },
+                              &c));
+    assert_non_null(find_call(c, "memory.invoke", 3));
+    assert_null(find_call(c, "memory.invoke", 4));
+    const bt_tensor *weight = bt_const_tensor(input_of(c, 1, 1));
+    assert_non_null(weight);
+    assert_int_equal(weight->rank, 6);
+    bt_compiled_unref(c);
+    bt_module_unref(fused);
+    bt_module_unref(laid);
+    bt_ctx_destroy(ctx);
+}
+
+static void test_wishes_that_cannot_be_are_not_heeded(void **state)
+{
+    (void)state;
+    static const char *const lists[] = { "reference", "claim.blind", "interp",
+                                         "claim.laid, claim.blind" };
+    bt_ctx *ctx = open_targets(NULL);
+    for (size_t i = 0; i < BT_COUNT(lists); i++) {
+        bt_module *module;
+        assert_ok(ctx, optimise(ctx, lists[i], &module));
+        const bt_block *block = bt_module_find(module, "main")->func->block;
+        assert_int_equal(block->nbinding, 3);
+        bt_module_unref(module);
+    }
+    bt_ctx_destroy(ctx);
+}
+
+static void test_a_wish_that_is_no_layout_is_an_error(void **state)
+{
+    (void)state;
+    static const char *const wishes[] = { "NCW4c", "NCHW", "NCHW4d", "four" };
+    for (size_t i = 0; i < BT_COUNT(wishes); i++) {
+        bt_ctx *ctx = open_targets(NULL);
+        bt_module *module;
+        char targets[64], message[256];
+        snprintf(targets, sizeof(targets), "claim.laid{wish=\"%s\"}", wishes[i]);
+        snprintf(message, sizeof(message),
+                 "target %s wishes layout \"%s\" for operand 0 of nn.conv2d, a tensor of "
+                 "rank 4",
+                 targets, wishes[i]);
+        assert_error(optimise(ctx, targets, &module), BT_ERR_PLUGIN, message);
+        bt_ctx_destroy(ctx);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_any_layout_becomes_any_other),
     cmocka_unit_test(test_calls_between_layouts_are_joined),
@@ -290,5 +370,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_constant_weights_are_laid_out_once),
     cmocka_unit_test(test_a_blocked_convolution_is_a_contraction),
     cmocka_unit_test(test_borders_are_row_major),
+    cmocka_unit_test(test_a_target_gets_the_layouts_that_it_wishes_for),
+    cmocka_unit_test(test_wishes_that_cannot_be_are_not_heeded),
+    cmocka_unit_test(test_a_wish_that_is_no_layout_is_an_error),
 };
 TEST_MAIN(tests)

@@ -386,9 +386,10 @@ typedef struct bt_cost_facet {
                           int64_t *nbytes);
 } bt_cost_facet;
 
-/* "layout": given wanted layouts of the inputs (NULL = any), says which ones it will take
- * and give, and its new attributes (NULL: unchanged). An operator without the facet and
- * without a pointwise formula takes row major only. */
+/* "layout": given wanted layouts of the inputs, then of the result (NULL = any; one for all
+ * fields of a tuple), says which ones it will take and give, and its new attributes (NULL:
+ * unchanged). An operator without the facet and without a pointwise formula takes row
+ * major only. */
 typedef struct bt_layout_facet {
     bt_status (*choose)(bt_ctx *, bt_store *, const bt_call *,
                         const bt_layout *const *wanted, const bt_layout **in,

@@ -122,6 +122,13 @@ typedef struct bt_target {
     /* optional: 1, it heeds the layouts of types. Else it is asked for nothing that has
      * any, and `row major` holds of all its buffers. */
     uint32_t reads_layouts;
+    /* optional: the layouts in which it would have a call's operands (of a tuple: all its
+     * fields), then the result: a text for each, NULL at first, which is no wish.
+     *     wanted[0] = "NCHW16c", wanted[1] = "OIHW16i16o", wanted[2] = "NCHW16c";
+     * The call is on row-major tensors of known dims. Asked by pass alter-layout, where the
+     * operator has a rule for layouts and the last target of the list, which computes the
+     * transforms, reads layouts; the first of the list with a wish for the call has it. */
+    bt_status (*layouts)(bt_ctx *, void *self, const bt_call *, const char **wanted);
 } bt_target;
 #define BT_TARGETS(array)                            \
     {                                                \

@@ -1,6 +1,7 @@
 /*
- * claim, claim.more: targets of the tests that claim by patterns, and compute by the target
- * reference. Their options say what they refuse and what they cost.
+ * claim, ...: targets of the tests that claim by patterns, wish for layouts, and compute by
+ * the target reference. Their options say what they refuse, what they cost and what they
+ * wish.
  */
 #include <string.h>
 
@@ -10,11 +11,13 @@
 struct options {
     const char *refuse;
     double ns, confidence;
+    const char *wish;
 };
 static const bt_attr options[] = {
     BT_ATTR(struct options, refuse, STRING, "", "an operator that it does not compute"),
     BT_ATTR(struct options, ns, FLOAT, "1", "of every function"),
     BT_ATTR(struct options, confidence, FLOAT, "0", "in that"),
+    BT_ATTR(struct options, wish, STRING, "NCHW4c", "the layout of its convolutions"),
     { 0 },
 };
 
@@ -22,7 +25,7 @@ struct instance {
     bt_registry *registry;
     const bt_target *reference;
     void *self;
-    char refuse[64];
+    char refuse[64], wish[64];
     bt_cost cost;
 };
 
@@ -39,6 +42,7 @@ static bt_status open(bt_ctx *ctx, const void *given, void **self)
     i->reference = row;
     i->cost = (bt_cost){ o->ns, o->confidence };
     strncpy(i->refuse, o->refuse, sizeof(i->refuse) - 1);
+    strncpy(i->wish, o->wish, sizeof(i->wish) - 1);
     bt_status status = i->reference->open(ctx, NULL, &i->self);
     if (status)
         bt_free(registry, i, sizeof(*i));
@@ -68,6 +72,24 @@ static bt_status cost(bt_ctx *ctx, void *self, const bt_func *func, bt_cost *out
 {
     (void)ctx, (void)func;
     *out = ((struct instance *)self)->cost;
+    return NULL;
+}
+
+/* Whole blocks only; weights with outputs before inputs. */
+static bt_status layouts(bt_ctx *ctx, void *self, const bt_call *call,
+                         const char **wanted)
+{
+    const struct instance *i = self;
+    int64_t data[BT_MAX_RANK], weight[BT_MAX_RANK];
+    (void)ctx;
+    if (strcmp(call->op->name, "nn.conv2d") != 0 ||
+        !bt_tensor_static(call->args[0]->type, NULL, data) ||
+        !bt_tensor_static(call->args[1]->type, NULL, weight) || data[1] % 4 ||
+        weight[0] % 4)
+        return NULL;
+    wanted[0] = wanted[2] = i->wish;
+    if (weight[1] % 4 == 0)
+        wanted[1] = "OIHW4o4i";
     return NULL;
 }
 
@@ -141,6 +163,8 @@ static const char *const more_claims[] = {
     NULL,
 };
 
+static const char *const laid_claims[] = { "nn.relu?(add?(nn.conv2d(*, *), *))", NULL };
+
 static const bt_target targets[] = {
     { .name = "claim", .doc = "Claims, at the cost that it is told.", HOOKS,
       .patterns = claims, .cost = cost },
@@ -148,6 +172,10 @@ static const bt_target targets[] = {
       .patterns = more_claims, .cost = cost, .reads_layouts = 1 },
     { .name = "claim.any", .doc = "The same of all that it supports.", HOOKS, .cost = cost,
       .reads_layouts = 1 },
+    { .name = "claim.laid", .doc = "Claims convolutions, in blocks of channels.", HOOKS,
+      .patterns = laid_claims, .reads_layouts = 1, .layouts = layouts },
+    { .name = "claim.blind", .doc = "Wishes for layouts that it does not read.", HOOKS,
+      .layouts = layouts },
     { 0 },
 };
 // clang-format on

@@ -7,6 +7,7 @@
 #include "pack.h"
 #include "row.h"
 #include "strips.h"
+#include "tile.h"
 
 static int find_tile(enum cpu_isa isa, const char *name, struct cpu_callee *out)
 {
@@ -20,7 +21,7 @@ static int find_tile(enum cpu_isa isa, const char *name, struct cpu_callee *out)
             int is_line = t->line_name && strcmp(t->line_name, name) == 0;
             if (is_line || strcmp(t->name, name) == 0) {
                 *out = (struct cpu_callee){ is_line ? t->run_line : t->run,
-                                            CPU_TILE_NPOINTER, CPU_TILE_NINT };
+                                            CPU_TILE_NPOINTER, CPU_TILE_NINT, 1 };
                 return 1;
             }
         }
@@ -50,7 +51,7 @@ static int find_row(enum cpu_isa isa, const char *name, struct cpu_callee *out)
             cpu_primitive *run =
                 strncmp(r->name, name, n) == 0 ? of_row(r, name + n) : NULL;
             if (run) {
-                *out = (struct cpu_callee){ run, CPU_ROW_NPOINTER, CPU_ROW_NINT };
+                *out = (struct cpu_callee){ run, CPU_ROW_NPOINTER, CPU_ROW_NINT, 1 };
                 return 1;
             }
         }
@@ -65,14 +66,14 @@ static int find_copy(const char *name, struct cpu_callee *out)
         const char *name;
         struct cpu_callee callee;
     } all[] = {
-        { "pack.1", { cpu_pack_1, CPU_PACK_NPOINTER, CPU_PACK_NINT } },
-        { "pack.2", { cpu_pack_2, CPU_PACK_NPOINTER, CPU_PACK_NINT } },
-        { "pack.4", { cpu_pack_4, CPU_PACK_NPOINTER, CPU_PACK_NINT } },
-        { "pack.8", { cpu_pack_8, CPU_PACK_NPOINTER, CPU_PACK_NINT } },
-        { "halo.1", { cpu_halo_1, CPU_HALO_NPOINTER, CPU_HALO_NINT } },
-        { "halo.2", { cpu_halo_2, CPU_HALO_NPOINTER, CPU_HALO_NINT } },
-        { "halo.4", { cpu_halo_4, CPU_HALO_NPOINTER, CPU_HALO_NINT } },
-        { "halo.8", { cpu_halo_8, CPU_HALO_NPOINTER, CPU_HALO_NINT } },
+        { "pack.1", { cpu_pack_1, CPU_PACK_NPOINTER, CPU_PACK_NINT, 1 } },
+        { "pack.2", { cpu_pack_2, CPU_PACK_NPOINTER, CPU_PACK_NINT, 1 } },
+        { "pack.4", { cpu_pack_4, CPU_PACK_NPOINTER, CPU_PACK_NINT, 1 } },
+        { "pack.8", { cpu_pack_8, CPU_PACK_NPOINTER, CPU_PACK_NINT, 1 } },
+        { "halo.1", { cpu_halo_1, CPU_HALO_NPOINTER, CPU_HALO_NINT, 1 } },
+        { "halo.2", { cpu_halo_2, CPU_HALO_NPOINTER, CPU_HALO_NINT, 1 } },
+        { "halo.4", { cpu_halo_4, CPU_HALO_NPOINTER, CPU_HALO_NINT, 1 } },
+        { "halo.8", { cpu_halo_8, CPU_HALO_NPOINTER, CPU_HALO_NINT, 1 } },
     };
     for (size_t i = 0; i < BT_COUNT(all); i++) {
         if (strcmp(all[i].name, name) == 0) {
@@ -87,7 +88,8 @@ int cpu_callee_find(enum cpu_isa isa, const char *name, struct cpu_callee *out)
 {
     const bt_strip *strip = bt_cpu_strip_find_for(name, isa);
     if (strip) {
-        *out = (struct cpu_callee){ strip->fn, strip->naddress, strip->ninteger };
+        *out = (struct cpu_callee){ strip->fn, strip->naddress, strip->ninteger,
+                                    strip->nwritten };
         return 1;
     }
     return find_tile(isa, name, out) || find_row(isa, name, out) || find_copy(name, out);

@@ -10,11 +10,13 @@
 #ifndef CPU_CALLEE_H
 #define CPU_CALLEE_H
 
-#include "tile.h"
+#include "isa.h"
+#include "primitive.h"
 
 struct cpu_callee {
     cpu_primitive *run;
     uint32_t naddress, ninteger; /* of p and n */
+    uint32_t nwritten;           /* of p: the first of them, all others are only read */
 };
 
 /* Of the set `isa`, which the machine must run for it to be called. 0: there is none of

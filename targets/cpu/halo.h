@@ -11,7 +11,7 @@
 #ifndef CPU_HALO_H
 #define CPU_HALO_H
 
-#include <stdint.h>
+#include "primitive.h"
 
 enum { CPU_HALO_TO, CPU_HALO_FROM, CPU_HALO_NPOINTER };
 enum {
@@ -26,10 +26,7 @@ enum {
     CPU_HALO_NINT
 };
 
-/* By the bytes of an element. They are primitives of this target: 0. */
-int32_t cpu_halo_1(void *const *p, const int64_t *n);
-int32_t cpu_halo_2(void *const *p, const int64_t *n);
-int32_t cpu_halo_4(void *const *p, const int64_t *n);
-int32_t cpu_halo_8(void *const *p, const int64_t *n);
+/* By the bytes of an element. */
+cpu_primitive cpu_halo_1, cpu_halo_2, cpu_halo_4, cpu_halo_8;
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "callee.h"
 #include "plan_build.h"
 #include "schedule.h"
 
@@ -41,22 +42,25 @@ static void touch_reads(struct toucher *t, const bt_node *node)
         touch_reads(t, node->args[i]);
 }
 
-/* Primitives write what their first address says, and argmax and its like a position
- * beside it. */
-static int is_written(const bt_stmt *call, uint32_t address)
+static void touch_addresses(struct toucher *t, const bt_stmt *call)
 {
-    return address == 0 || (address == 1 && strncmp(call->callee, "reduce_arg", 10) == 0);
+    struct cpu_callee callee;
+    // of one that there is not, anything may be true; the plan refuses it
+    if (!cpu_callee_find(t->l->config->isa, call->callee, &callee))
+        callee.nwritten = call->narg;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (call->args[i].is_address)
+            t->touched[call->args[i].buffer] |=
+                (uint8_t)(TOUCHES | (i < callee.nwritten ? WRITES : 0));
+    }
 }
 
 static int meet(void *self, bt_stmt *stmt, const bt_node **slot)
 {
     struct toucher *t = self;
     touch_reads(t, *slot);
-    for (uint32_t i = 0; stmt->kind == BT_STMT_CALL && i < stmt->narg; i++) {
-        if (stmt->args[i].is_address)
-            t->touched[stmt->args[i].buffer] |=
-                (uint8_t)(TOUCHES | (is_written(stmt, i) ? WRITES : 0));
-    }
+    if (stmt->kind == BT_STMT_CALL && slot == &stmt->args[0].value)
+        touch_addresses(t, stmt);
     return 1;
 }
 

@@ -9,7 +9,7 @@
 #ifndef CPU_PACK_H
 #define CPU_PACK_H
 
-#include <stdint.h>
+#include "primitive.h"
 
 enum { CPU_PACK_TO, CPU_PACK_FROM, CPU_PACK_NPOINTER };
 enum {
@@ -21,10 +21,7 @@ enum {
     CPU_PACK_NINT
 };
 
-/* By the bytes of an element. They are primitives of this target: 0. */
-int32_t cpu_pack_1(void *const *p, const int64_t *n);
-int32_t cpu_pack_2(void *const *p, const int64_t *n);
-int32_t cpu_pack_4(void *const *p, const int64_t *n);
-int32_t cpu_pack_8(void *const *p, const int64_t *n);
+/* By the bytes of an element. */
+cpu_primitive cpu_pack_1, cpu_pack_2, cpu_pack_4, cpu_pack_8;
 
 #endif

@@ -14,6 +14,7 @@
 #define CPU_ROW_H
 
 #include "isa.h"
+#include "primitive.h"
 
 #include <baton/value.h>
 
@@ -42,10 +43,7 @@ struct cpu_row {
     const char *name; /* of the functions, without what they do */
     bt_dtype type;
     enum cpu_isa isa;
-    /* Primitives of this target: 0. */
-    int32_t (*depthwise)(void *const *p, const int64_t *n);
-    int32_t (*max)(void *const *p, const int64_t *n);
-    int32_t (*sum)(void *const *p, const int64_t *n);
+    cpu_primitive *depthwise, *max, *sum;
 };
 
 /* Rows of one set, ended by a zero name; empty where the program was not compiled for it. */

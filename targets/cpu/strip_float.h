@@ -221,10 +221,10 @@ STRIPS_TABLE(float){
 #include <baton/scalars.def>
     ROW2("add_relu", strip_f32_add_relu, BT_FLOAT32, float32, BT_FLOAT32)
         ROW2("mul_sigmoid", strip_f32_mul_sigmoid, BT_FLOAT32, float32, BT_FLOAT32)
-#define ROWS(t, IN, type)                                  \
-    { "fma." #type, t##_fma, IN, IN, 4, 1 },               \
-        { "fma." #type ".s", t##_fma_s, IN, IN, 4, 1 },    \
-        { "fma_relu." #type, t##_fma_relu, IN, IN, 4, 1 }, \
-        { "fma_relu." #type ".s", t##_fma_relu_s, IN, IN, 4, 1 },
+#define ROWS(t, IN, type)                                     \
+    { "fma." #type, t##_fma, IN, IN, 4, 1, 1 },               \
+        { "fma." #type ".s", t##_fma_s, IN, IN, 4, 1, 1 },    \
+        { "fma_relu." #type, t##_fma_relu, IN, IN, 4, 1, 1 }, \
+        { "fma_relu." #type ".s", t##_fma_relu_s, IN, IN, 4, 1, 1 },
             ROWS(f32, BT_FLOAT32, float32) ROWS(f64, BT_FLOAT64, float64){ 0 },
 };

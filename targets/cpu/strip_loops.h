@@ -80,10 +80,11 @@ typedef double float64_at AT;
     }
 
 /* Their rows; `label` is the name without the dtype. */
-#define ROW1(label, fn, IN, in, OUT) { label "." #in, fn, OUT, IN, 2, 1 },
-#define ROW2(label, fn, IN, in, OUT)                                                     \
-    { label "." #in, fn, OUT, IN, 3, 1 }, { label "." #in ".s", fn##_s, OUT, IN, 3, 1 }, \
-        { label "." #in ".r", fn##_r, OUT, IN, 3, 1 },
+#define ROW1(label, fn, IN, in, OUT) { label "." #in, fn, OUT, IN, 2, 1, 1 },
+#define ROW2(label, fn, IN, in, OUT)                      \
+    { label "." #in, fn, OUT, IN, 3, 1, 1 },              \
+        { label "." #in ".s", fn##_s, OUT, IN, 3, 1, 1 }, \
+        { label "." #in ".r", fn##_r, OUT, IN, 3, 1, 1 },
 
 /* ---- bits ---- */
 

@@ -266,7 +266,7 @@ IOTA(int64)
 /* ---- the table ---- */
 
 #define CAST_ROW(UPPER, from, to, TO) \
-    { "cast." #from "." #to, cast_##from##_##to, BT_##TO, BT_##UPPER, 2, 1 },
+    { "cast." #from "." #to, cast_##from##_##to, BT_##TO, BT_##UPPER, 2, 1, 1 },
 #define CAST_ROWS(UPPER, from, KIND, value)   \
     CAST_ROW(UPPER, from, bool, BOOL)         \
     CAST_ROW(UPPER, from, int8, INT8)         \
@@ -289,16 +289,18 @@ IOTA(int64)
 
 STRIPS_TABLE(move){
     FROM_ALL(CAST_ROWS)
-#define BT_STORED(UPPER, name, class_, bits, c_type)                  \
-    { "fill." #name, OF_##bits(fill), BT_##UPPER, BT_##UPPER, 2, 1 }, \
-        { "select." #name, OF_##bits(select), BT_##UPPER, BT_##UPPER, 4, 1 },
+#define BT_STORED(UPPER, name, class_, bits, c_type)                     \
+    { "fill." #name, OF_##bits(fill), BT_##UPPER, BT_##UPPER, 2, 1, 1 }, \
+        { "select." #name, OF_##bits(select), BT_##UPPER, BT_##UPPER, 4, 1, 1 },
 #include <baton/dtypes.def>
-#define WIDTH(W)                                                                    \
-    { "copy." #W, copy_##W, 0, 0, 2, 1 }, { "gather." #W, gather_##W, 0, 0, 3, 1 }, \
-        { "scatter." #W, scatter_##W, 0, 0, 3, 1 },                                 \
-        { "load." #W, load_##W, 0, 0, 2, 2 }, { "store." #W, store_##W, 0, 0, 2, 2 },
+#define WIDTH(W)                                       \
+    { "copy." #W, copy_##W, 0, 0, 2, 1, 1 },           \
+        { "gather." #W, gather_##W, 0, 0, 3, 1, 1 },   \
+        { "scatter." #W, scatter_##W, 0, 0, 3, 1, 1 }, \
+        { "load." #W, load_##W, 0, 0, 2, 2, 1 },       \
+        { "store." #W, store_##W, 0, 0, 2, 2, 1 },
         WIDTH(1) WIDTH(2) WIDTH(4)
-            WIDTH(8){ "iota.int32", iota_int32, BT_INT32, BT_INT32, 1, 3 },
-    { "iota.int64", iota_int64, BT_INT64, BT_INT64, 1, 3 },
+            WIDTH(8){ "iota.int32", iota_int32, BT_INT32, BT_INT32, 1, 3, 1 },
+    { "iota.int64", iota_int64, BT_INT64, BT_INT64, 1, 3, 1 },
     { 0 },
 };

@@ -162,26 +162,26 @@ ARGS(float64)
 
 /* ---- the table ---- */
 
-#define ROWS(UPPER, type)                                                                  \
-    { "reduce_sum." #type, sum_##type, BT_##UPPER, BT_##UPPER, 2, 1 },                     \
-        { "reduce_prod." #type, prod_##type, BT_##UPPER, BT_##UPPER, 2, 1 },               \
-        { "reduce_max." #type, max_##type, BT_##UPPER, BT_##UPPER, 2, 1 },                 \
-        { "reduce_min." #type, min_##type, BT_##UPPER, BT_##UPPER, 2, 1 },                 \
-        { "reduce_argmax." #type, argmax_##type, BT_##UPPER, BT_##UPPER, 3, 3 },           \
-        { "reduce_argmin." #type, argmin_##type, BT_##UPPER, BT_##UPPER, 3, 3 },           \
-        { "reduce_argmax_last." #type, argmax_last_##type, BT_##UPPER, BT_##UPPER, 3, 3 }, \
-        { "reduce_argmin_last." #type, argmin_last_##type, BT_##UPPER, BT_##UPPER, 3, 3 },
+#define ROWS(UPPER, type)                                                                     \
+    { "reduce_sum." #type, sum_##type, BT_##UPPER, BT_##UPPER, 2, 1, 1 },                     \
+        { "reduce_prod." #type, prod_##type, BT_##UPPER, BT_##UPPER, 2, 1, 1 },               \
+        { "reduce_max." #type, max_##type, BT_##UPPER, BT_##UPPER, 2, 1, 1 },                 \
+        { "reduce_min." #type, min_##type, BT_##UPPER, BT_##UPPER, 2, 1, 1 },                 \
+        { "reduce_argmax." #type, argmax_##type, BT_##UPPER, BT_##UPPER, 3, 3, 2 },           \
+        { "reduce_argmin." #type, argmin_##type, BT_##UPPER, BT_##UPPER, 3, 3, 2 },           \
+        { "reduce_argmax_last." #type, argmax_last_##type, BT_##UPPER, BT_##UPPER, 3, 3, 2 }, \
+        { "reduce_argmin_last." #type, argmin_last_##type, BT_##UPPER, BT_##UPPER, 3, 3, 2 },
 
 STRIPS_TABLE(reduce){
     ROWS(INT8, int8) ROWS(INT16, int16) ROWS(INT32, int32) ROWS(INT64, int64)
         ROWS(UINT8, uint8) ROWS(UINT16, uint16) ROWS(UINT32, uint32) ROWS(UINT64, uint64)
             ROWS(FLOAT32, float32) ROWS(FLOAT64, float64){ "reduce_all.bool", all_bool,
-                                                           BT_BOOL, BT_BOOL, 2, 1 },
-    { "reduce_any.bool", any_bool, BT_BOOL, BT_BOOL, 2, 1 },
-    { "dot.float32", dot_float32, BT_FLOAT32, BT_FLOAT32, 3, 1 },
-    { "dot.float64", dot_float64, BT_FLOAT64, BT_FLOAT64, 3, 1 },
-    { "reduce_sum.float32.wide", sum_wide, BT_FLOAT64, BT_FLOAT32, 2, 1 },
-    { "reduce_prod.float32.wide", prod_wide, BT_FLOAT64, BT_FLOAT32, 2, 1 },
-    { "dot.float32.wide", dot_wide, BT_FLOAT64, BT_FLOAT32, 3, 1 },
+                                                           BT_BOOL, BT_BOOL, 2, 1, 1 },
+    { "reduce_any.bool", any_bool, BT_BOOL, BT_BOOL, 2, 1, 1 },
+    { "dot.float32", dot_float32, BT_FLOAT32, BT_FLOAT32, 3, 1, 1 },
+    { "dot.float64", dot_float64, BT_FLOAT64, BT_FLOAT64, 3, 1, 1 },
+    { "reduce_sum.float32.wide", sum_wide, BT_FLOAT64, BT_FLOAT32, 2, 1, 1 },
+    { "reduce_prod.float32.wide", prod_wide, BT_FLOAT64, BT_FLOAT32, 2, 1, 1 },
+    { "dot.float32.wide", dot_wide, BT_FLOAT64, BT_FLOAT32, 3, 1, 1 },
     { 0 },
 };

@@ -48,15 +48,15 @@
 #include <baton/value.h>
 
 #include "isa.h"
-
-typedef int32_t bt_strip_fn(void *const *p, const int64_t *n);
+#include "primitive.h"
 
 typedef struct bt_strip {
     const char *name;
-    bt_strip_fn *fn;
+    cpu_primitive *fn;
     bt_dtype out,
         in; /* element types; 0: of any type of the width that the name states */
     uint32_t naddress, ninteger; /* of p and n */
+    uint32_t nwritten;           /* of p: the first of them */
 } bt_strip;
 
 /* Of the set that cpu_isa_chosen names; NULL: there is none of this name. */

@@ -18,11 +18,9 @@
 #define CPU_TILE_H
 
 #include "isa.h"
+#include "primitive.h"
 
 #include <baton/value.h>
-
-/* As all primitives of this target: addresses and integers; 0. */
-typedef int32_t cpu_primitive(void *const *p, const int64_t *n);
 
 /* Their places in p and n; strides count elements. */
 enum { CPU_TILE_C, CPU_TILE_A, CPU_TILE_B, CPU_TILE_NPOINTER };

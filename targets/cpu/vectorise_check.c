@@ -86,35 +86,36 @@ static int fits(const bt_strip *row, uint32_t i, bt_dtype dtype)
 static bt_status check_strip(const struct checker *c, const bt_stmt *stmt,
                              const bt_strip *row)
 {
-    if (stmt->narg != row->naddress + row->ninteger)
-        return refuse(c, "it takes another number of arguments", stmt->callee);
     for (uint32_t i = 0; i < stmt->narg; i++) {
         const bt_call_arg *arg = &stmt->args[i];
-        if (arg->is_address != (i < row->naddress))
-            return refuse(c, "addresses come before integers", stmt->callee);
         if (arg->is_address && !fits(row, i, c->loops->graph->arrays[arg->buffer].dtype))
             return refuse(c, "an argument has another element type", stmt->callee);
     }
-    if (c->loops->roles.at[stmt->args[0].buffer] == BT_BUFFER_INPUT)
-        return refuse(c, "it writes an input", stmt->callee);
     return NULL;
 }
 
 static bt_status check_call(const struct checker *c, const bt_stmt *stmt)
 {
     const bt_strip *row = bt_cpu_strip_find_for(stmt->callee, c->config->isa);
-    struct cpu_callee other;
+    struct cpu_callee callee;
     for (uint32_t i = 0; i < stmt->narg; i++) {
         BT_TRY(check_node(c, stmt->args[i].value, stmt->callee));
         if (stmt->args[i].is_address)
             BT_TRY(check_address(c, &stmt->args[i], stmt->callee));
     }
-    if (row)
-        return check_strip(c, stmt, row);
-    if (!cpu_callee_find(c->config->isa, stmt->callee, &other) ||
-        stmt->narg != other.naddress + other.ninteger)
-        return refuse(c, "there is no such primitive with these arguments", stmt->callee);
-    return NULL;
+    if (!cpu_callee_find(c->config->isa, stmt->callee, &callee))
+        return refuse(c, "there is no such primitive", stmt->callee);
+    if (stmt->narg != callee.naddress + callee.ninteger)
+        return refuse(c, "it takes another number of arguments", stmt->callee);
+    for (uint32_t i = 0; i < stmt->narg; i++) {
+        if (stmt->args[i].is_address != (i < callee.naddress))
+            return refuse(c, "addresses come before integers", stmt->callee);
+    }
+    for (uint32_t i = 0; i < callee.nwritten; i++) {
+        if (c->loops->roles.at[stmt->args[i].buffer] == BT_BUFFER_INPUT)
+            return refuse(c, "it writes an input", stmt->callee);
+    }
+    return row ? check_strip(c, stmt, row) : NULL;
 }
 
 /* ---- statements ---- */

@@ -22,7 +22,7 @@ static double now_ns(void)
 }
 
 /* The median would need many quiet minutes: the least is what the code can do. */
-static double best_ns(bt_strip_fn *fn, void *const *p, const int64_t *n)
+static double best_ns(cpu_primitive *fn, void *const *p, const int64_t *n)
 {
     double best = 1e30;
     for (int round = 0; round < NROUND; round++) {
@@ -71,7 +71,7 @@ LIBRARY(sigmoid, 1 / (1 + expf(-a[i])))
 
 static const struct {
     const char *name;
-    bt_strip_fn *fn;
+    cpu_primitive *fn;
 } library[] = {
 #define ROW(name) { #name ".float32", library_##name },
     ROW(exp) ROW(exp2) ROW(expm1) ROW(log) ROW(log2) ROW(log10) ROW(log1p) ROW(sin)

@@ -67,6 +67,40 @@ static void test_names_are_found_once(void **state)
     assert_null(bt_cpu_strip_find(""));
 }
 
+/* A call changes what it says that it writes, and nothing else: positions of the best
+ * included, which begin with none. */
+static void check_writes(const bt_strip *row)
+{
+    static const int64_t n[] = { 4, 1, 1 };
+    unsigned char memory[4][256], before[4][256];
+    void *p[4] = { memory[0], memory[1], memory[2], memory[3] };
+    assert_true(row->naddress <= 4 && row->ninteger <= 3 &&
+                row->nwritten <= row->naddress);
+    memset(memory, 0, sizeof(memory)); // index 0, false, 0
+    for (uint32_t i = 0; i < row->nwritten; i++)
+        memset(memory[i], 0xff, sizeof(memory[i]));
+    memcpy(before, memory, sizeof(memory));
+    assert_int_equal(row->fn(p, n), 0);
+    for (uint32_t i = row->nwritten; i < 4; i++) {
+        if (memcmp(memory[i], before[i], sizeof(memory[i])) != 0)
+            fail_msg("%s: address %u is written", row->name, i);
+    }
+    for (uint32_t i = 1; i < row->nwritten; i++) {
+        if (memcmp(memory[i], before[i], sizeof(memory[i])) == 0)
+            fail_msg("%s: address %u is not written", row->name, i);
+    }
+}
+
+static void test_only_what_the_table_says_is_written(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
+        const bt_strip *row;
+        for (uint32_t i = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, i)); i++)
+            check_writes(row);
+    }
+}
+
 static void test_the_environment_narrows_the_instruction_set(void **state)
 {
     (void)state;
@@ -281,6 +315,7 @@ static void test_all_halves_convert(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_operator_of_every_dtype_is_there),
     cmocka_unit_test(test_names_are_found_once),
+    cmocka_unit_test(test_only_what_the_table_says_is_written),
     cmocka_unit_test(test_the_environment_narrows_the_instruction_set),
     cmocka_unit_test(test_operators_give_what_the_evaluator_gives),
     cmocka_unit_test(test_float32_functions_stay_within_their_ulp),

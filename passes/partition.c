@@ -7,7 +7,7 @@
  *             %2 = nn.relu(%1);
  *             nn.softmax(%2)
  *         }
- *     after, with {targets="null, reference"}
+ *     after, for null, reference
  *         def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(10, 8), float32], %b: Tensor[(10), float32]) {
  *             %0 = @null_nn_dense_add_nn_relu(%x, %w, %b);
  *             nn.softmax(%0)
@@ -27,10 +27,9 @@
  * claims all of it, and more or less, and is faster; nor does it take what the last one,
  * which computes the rest, supports and is faster at. Who is faster say the targets' costs,
  * where both have one, beyond the doubt that they state. What a target refuses is told as
- * a remark.
+ * a remark. The targets are those of the pipeline, in order of preference; those behind
+ * the first without patterns, which takes what comes, get nothing.
  * needs    effects
- * option   targets   in order of preference, as in "npu, cpu{threads=2}"; those behind the
- *                    first without patterns, which takes what comes, get nothing
  * source   Relay's MergeComposite and AnnotateTarget
  */
 #include <stdlib.h>
@@ -39,16 +38,6 @@
 #include <baton/target.h>
 
 #include "primitives.h"
-
-struct options {
-    const char *targets;
-};
-
-static const bt_attr options[] = {
-    BT_ATTR(struct options, targets, STRING, "",
-            "targets in order of preference: \"npu, cpu{threads=2}\""),
-    { 0 },
-};
 
 /* A match of a pattern of a target. */
 struct claim {
@@ -403,13 +392,12 @@ static bt_status partition(struct partitioner *p, bt_pass_call *call, bt_module 
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    const struct options *o = call->options;
     struct partitioner p = { .ctx = ctx, .arena = call->scratch };
-    if (!*o->targets) {
+    if (!call->targets) {
         *out = bt_module_ref(call->module);
         return NULL;
     }
-    BT_TRY(bt_targets_open(ctx, p.arena, o->targets, &p.ntarget, &p.targets));
+    BT_TRY(bt_targets_open(ctx, p.arena, call->targets, &p.ntarget, &p.targets));
     bt_status status = partition(&p, call, out);
     bt_targets_close(p.ntarget, p.targets);
     return status;
@@ -427,7 +415,7 @@ static const bt_pass passes[] = {
                "        %2 = nn.relu(%1);\n"
                "        nn.softmax(%2)\n"
                "    }\n"
-               "after, with {targets=\"null, reference\"}\n"
+               "after, for null, reference\n"
                "    def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(10, 8), float32], "
                "%b: Tensor[(10), float32]) {\n"
                "        %0 = @null_nn_dense_add_nn_relu(%x, %w, %b);\n"
@@ -444,8 +432,6 @@ static const bt_pass passes[] = {
         .level = 1,
         .needs = "effects",
         .keeps = "*",
-        .options = options,
-        .options_nbytes = sizeof(struct options),
         .run = run,
     },
     { 0 },

@@ -223,16 +223,17 @@ static bt_status open_model(bt_program *program, const char *path,
                                                     : "interp"));
     if (program->executor->load)
         BT_TRY(bt__program_target(program->ctx, &settled.target));
-    else if (options->plan)
+    else if (options->fuse || options->plan)
         return bt_fail(program->ctx, BT_ERR_ARGUMENT,
-                       "executor %s lowers nothing, so there is nothing to plan: give "
-                       "executor graph, or no plan",
-                       program->executor->name);
+                       "executor %s compiles nothing, so there is nothing to %s: give "
+                       "executor graph, or no such pipeline",
+                       program->executor->name, options->fuse ? "fuse" : "plan");
     BT_TRY(bt__program_read(program->ctx, path, &settled, NULL, &program->module));
     BT_TRY(find_entry(program, options->entry));
     if (program->executor->load) {
         const bt_compile_options lower = { .targets = settled.target,
                                            .entry = program->entry->name,
+                                           .fuse = options->fuse,
                                            .plan = options->plan };
         BT_TRY(
             bt__program_lower(program->ctx, program->module, &lower, &program->compiled));
@@ -252,7 +253,7 @@ static bt_status check_settled(bt_program *program, const bt_artifact *artifact,
     } rows[] = {
         { "pipeline", options->pipeline != NULL }, { "opt level", options->level != 0 },
         { "dims", options->dims != NULL },         { "inputs", options->fixed != NULL },
-        { "plan", options->plan != NULL },
+        { "plan", options->plan != NULL },         { "fusion", options->fuse != NULL },
     };
     for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
         if (rows[i].is_given)

@@ -75,7 +75,7 @@ bt_status bt__program_lower(bt_ctx *ctx, const bt_module *module,
                             const bt_compile_options *options, bt_compiled **out)
 {
     bt_module *fused;
-    BT_TRY(bt_fuse(ctx, module, options->targets, &fused));
+    BT_TRY(bt_fuse(ctx, module, options, &fused));
     bt_status status = bt_compile(ctx, fused, options, out);
     bt_module_unref(fused);
     return status;
@@ -93,6 +93,7 @@ bt_status bt_program_compile(bt_ctx *ctx, const char *model,
     BT_TRY(bt__program_read(ctx, model, &settled, &digest, &module));
     const bt_compile_options lower = { .targets = settled.target,
                                        .entry = settled.entry,
+                                       .fuse = settled.fuse,
                                        .plan = settled.plan };
     bt_status status = bt__program_lower(ctx, module, &lower, &compiled);
     bt_module_unref(module);

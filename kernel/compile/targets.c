@@ -8,8 +8,6 @@
 #include <baton/op.h>
 #include <baton/pass.h>
 
-#include "text/print.h"
-
 struct list {
     bt_ctx *ctx;
     bt_arena *arena;
@@ -174,29 +172,18 @@ bt_status bt__targets_last(bt_arena *arena, const char *list, const char **out)
 
 /* ---- stage fused ---- */
 
-static bt_status run_passes(bt_ctx *ctx, const bt_module *module, const char *setting,
-                            bt_module **out)
-{
-    const char *const set[] = { setting, NULL };
-    bt_pipeline *pipeline;
-    bt_pipeline_options options = { .level = 4, .set = set };
-    BT_TRY(bt_pipeline_read(ctx, "partition, fuse-ops", &pipeline));
-    bt_status status = bt_pipeline_run(ctx, pipeline, &options, module, out);
-    bt_pipeline_destroy(pipeline);
-    return status;
-}
-
-bt_status bt_fuse(bt_ctx *ctx, const bt_module *module, const char *targets,
+bt_status bt_fuse(bt_ctx *ctx, const bt_module *module, const bt_compile_options *options,
                   bt_module **out)
 {
-    bt_arena *scratch = bt_ctx_scratch(ctx);
-    const void *mark = bt_arena_mark(scratch);
-    bt_text setting;
-    bt_text_init(&setting, scratch);
-    bt_text_addf(&setting, "partition.targets=");
-    bt__print_quoted(&setting, targets);
-    const char *text = bt_text_get(&setting);
-    bt_status status = text ? run_passes(ctx, module, text, out) : bt_no_memory();
-    bt_arena_release(scratch, mark);
+    const char *source = options->fuse ? options->fuse : "fuse";
+    const bt_pipeline_options run = { .level = 4, .target = options->targets };
+    bt_pipeline *pipeline;
+    if (!*source) {
+        *out = bt_module_ref(module);
+        return NULL;
+    }
+    BT_TRY(bt_pipeline_read(ctx, source, &pipeline));
+    bt_status status = bt_pipeline_run(ctx, pipeline, &run, module, out);
+    bt_pipeline_destroy(pipeline);
     return status;
 }

@@ -61,6 +61,7 @@ static int run(struct tool *tool)
         .level = (int32_t)level + 1,
         .dims = option_values(tool, "dim"),
         .target = targets,
+        .fuse = option_value(tool, "fuse"),
         .plan = option_value(tool, "plan"),
         .fixed = option_values(tool, "fix"),
     };
@@ -80,6 +81,7 @@ static const struct option options[] = {
     { "passes", 0, "LIST",
       "run these passes instead: 'fold-constant, dead-code'; '' for none" },
     { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },
+    { "fuse", 0, "LIST", "passes that choose what is computed together (default: fuse)" },
     { "plan", 0, "LIST", "passes of the lowered program (default: plan; '' for none)" },
     IMPORT_OPTIONS,
     { 0 },

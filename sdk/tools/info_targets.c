@@ -41,12 +41,12 @@ static bt_status optimise(bt_ctx *ctx, const bt_module *module, const char *targ
     return status;
 }
 
-static bt_status make_fused(bt_ctx *ctx, const bt_module *module, const char *targets,
-                            bt_module **out)
+static bt_status make_fused(bt_ctx *ctx, const bt_module *module,
+                            const bt_compile_options *options, bt_module **out)
 {
     bt_module *optimised;
-    BT_TRY(optimise(ctx, module, targets, &optimised));
-    bt_status status = bt_fuse(ctx, optimised, targets, out);
+    BT_TRY(optimise(ctx, module, options->targets, &optimised));
+    bt_status status = bt_fuse(ctx, optimised, options, out);
     bt_module_unref(optimised);
     return status;
 }
@@ -273,7 +273,7 @@ int print_targets(struct tool *tool, const bt_module *module, const bt_global *e
     bt_module *fused;
     int code = EXIT_OK;
     bt_map_init(&t.index, t.arena, 0);
-    TRY_TOOL(tool, make_fused(tool->ctx, module, targets, &fused));
+    TRY_TOOL(tool, make_fused(tool->ctx, module, &options, &fused));
     bt_status status = bt_compile(tool->ctx, fused, &options, &t.compiled);
     if (!status)
         status = make_rows(&t, fused, entry->name);

@@ -12,7 +12,7 @@
     { "require", 0, "PASS", "run this pass whatever its level" },                                           \
     { "disable", 0, "PASS", "leave this pass out" },                                                        \
     { "set", 0, "PASS.OPTION=VALUE", "set an option of a pass, or a variable of the pipeline" },            \
-    { "target", 0, "NAME", "target that conditions of the pipeline ask for" }
+    { "target", 0, "NAME[,NAME]", "what is compiled for: passes and conditions ask for it" }
 // clang-format on
 
 /* --passes and --pipeline exclude each other. Gives an exit code. */

@@ -47,6 +47,7 @@ int open_program(struct tool *tool, const char *default_executor, bt_program **o
         .level = (int32_t)level + 1,
         .dims = option_values(tool, "dim"),
         .target = target,
+        .fuse = option_value(tool, "fuse"),
         .plan = option_value(tool, "plan"),
         .fixed = option_values(tool, "fix"),
     };

@@ -311,13 +311,12 @@ static void test_a_target_gets_the_layouts_that_it_wishes_for(void **state)
 {
     (void)state;
     bt_ctx *ctx = open_targets(NULL);
+    const bt_compile_options options = { .targets = "claim.laid, reference" };
     bt_module *laid, *fused;
     bt_compiled *c;
-    assert_ok(ctx, optimise(ctx, "claim.laid, reference", &laid));
-    assert_ok(ctx, bt_fuse(ctx, laid, "claim.laid, reference", &fused));
-    assert_ok(ctx, bt_compile(ctx, fused,
-                              &(bt_compile_options){ .targets = "claim.laid, reference" },
-                              &c));
+    assert_ok(ctx, optimise(ctx, options.targets, &laid));
+    assert_ok(ctx, bt_fuse(ctx, laid, &options, &fused));
+    assert_ok(ctx, bt_compile(ctx, fused, &options, &c));
     assert_non_null(find_call(c, "memory.invoke", 3));
     assert_null(find_call(c, "memory.invoke", 4));
     const bt_tensor *weight = bt_const_tensor(input_of(c, 1, 1));

@@ -17,18 +17,11 @@ static bt_module *read_text(bt_ctx *ctx, const char *body)
 static bt_status run_pass(bt_ctx *ctx, const bt_module *module, const char *targets,
                           bt_module **out)
 {
-    char line[256], escaped[192];
-    size_t n = 0;
     bt_pipeline *pipeline;
-    const bt_pipeline_options options = { .level = 4, .verify_each = 1 };
-    for (const char *c = targets; *c; c++) {
-        if (*c == '"')
-            escaped[n++] = '\\';
-        escaped[n++] = *c;
-    }
-    escaped[n] = 0;
-    snprintf(line, sizeof(line), "partition{targets=\"%s\"}", escaped);
-    BT_TRY(bt_pipeline_read(ctx, line, &pipeline));
+    const bt_pipeline_options options = { .level = 4,
+                                          .verify_each = 1,
+                                          .target = targets };
+    BT_TRY(bt_pipeline_read(ctx, "partition", &pipeline));
     bt_status status = bt_pipeline_run(ctx, pipeline, &options, module, out);
     bt_pipeline_destroy(pipeline);
     return status;
@@ -224,7 +217,7 @@ static void test_without_patterns_nothing_changes(void **state)
     assert_ok(ctx, run_pass(ctx, module, "reference", &out));
     assert_ptr_equal(out, module);
     bt_module_unref(out);
-    assert_ok(ctx, run_pass(ctx, module, "", &out));
+    assert_ok(ctx, run_pass(ctx, module, NULL, &out));
     assert_ptr_equal(out, module);
     bt_module_unref(out);
     assert_error(run_pass(ctx, module, "nobody", &out), BT_ERR_NAME, "nobody");
@@ -287,10 +280,10 @@ static void test_shared_out_programs_compute_the_same(void **state)
     bt_tensor *x = numbers(ctx, 3, 5);
     bt_object *first = NULL, *y;
     for (uint32_t i = 0; i < BT_COUNT(lists); i++) {
+        const bt_compile_options options = { .targets = lists[i] };
         bt_compiled *c;
-        assert_ok(ctx, bt_fuse(ctx, module, lists[i], &fused));
-        bt_status status =
-            bt_compile(ctx, fused, &(bt_compile_options){ .targets = lists[i] }, &c);
+        assert_ok(ctx, bt_fuse(ctx, module, &options, &fused));
+        bt_status status = bt_compile(ctx, fused, &options, &c);
         bt_module_unref(fused);
         assert_ok(ctx, status);
         assert_ok(ctx, run_graph(ctx, c, x, &y));

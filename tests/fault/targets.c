@@ -35,11 +35,11 @@ static bt_status write_share(struct fault_world *w, const void *compiled, bt_tex
 
 static bt_status run(struct fault_world *w)
 {
+    const bt_compile_options options = { .targets = w->scenario->input };
     bt_module *fused;
     bt_compiled *compiled;
-    BT_TRY(bt_fuse(w->ctx, w->module, w->scenario->input, &fused));
-    bt_status status = bt_compile(
-        w->ctx, fused, &(bt_compile_options){ .targets = w->scenario->input }, &compiled);
+    BT_TRY(bt_fuse(w->ctx, w->module, &options, &fused));
+    bt_status status = bt_compile(w->ctx, fused, &options, &compiled);
     bt_module_unref(fused);
     BT_TRY(status);
     status = fault_result_of(w, write_share, compiled);

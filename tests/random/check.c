@@ -324,44 +324,45 @@ static bt_status same_bits(bt_ctx *ctx, const bt_tensor *got, const bt_tensor *e
     return NULL;
 }
 
-/* How a chain is compiled: passes that fuse it, pipeline of the lowered program. */
+/* How a chain is compiled. */
 struct way {
-    const char *passes, *plan;
+    const char *fuse, *plan;
 };
 
 static bt_status compare_chain(bt_ctx *ctx, const bt_module *module, const char *target,
                                const struct way *way, uint32_t n, bt_object *const *args,
                                const bt_object *expected)
 {
-    const bt_compile_options options = { .targets = target, .plan = way->plan };
+    const bt_compile_options options = { .targets = target,
+                                         .fuse = way->fuse,
+                                         .plan = way->plan };
     bt_object *got = NULL;
     bt_module *fused;
-    char line[512];
-    snprintf(line, sizeof(line), "partition{targets=\"%s\"}, %s", target, way->passes);
-    BT_TRY(optimise(ctx, module, line, &fused));
+    BT_TRY(bt_fuse(ctx, module, &options, &fused));
     bt_status status = run_graph(ctx, fused, &options, n, args, &got);
     bt_module_unref(fused);
     if (!status && strcmp(target, "reference") == 0)
         status = same_bits(ctx, bt_object_as_tensor(got), bt_object_as_tensor(expected));
     else if (!status)
-        status = same_result(ctx, got, expected, way->passes);
+        status = same_result(ctx, got, expected, way->fuse);
     bt_object_unref(got);
     return bt_note(ctx, status, NULL, 0, "on target %s after %s, plan %s", target,
-                   way->passes, way->plan);
+                   way->fuse, way->plan);
 }
 
-/* Each call alone and fused with others; in other layouts; each tensor in memory of its
- * own, and shared. */
+/* Each call alone and fused with others, by patterns and without; in other layouts; each
+ * tensor in memory of its own, and shared. */
 static bt_status check_chain(bt_ctx *ctx, uint64_t seed, const bt_module *module,
                              const char *target, bt_arena *arena)
 {
     static const struct way ways[] = {
+        { "fuse", "plan" },
+        { "fuse", "" },
         { "fuse-ops", "plan" },
-        { "fuse-ops", "" },
-        { "fuse-ops{max-ops=2}", "plan" },
-        { "fuse-ops{max-ops=1}", "plan" },
+        { "partition, fuse-ops{max-ops=2}", "plan" },
+        { "partition, fuse-ops{max-ops=1}", "plan" },
         { "fuse-ops{max-ops=1}", "" },
-        { "alter-layout{data=NCHW2c}, dead-code, fuse-ops", "plan" },
+        { "alter-layout{data=NCHW2c}, dead-code, partition, fuse-ops", "plan" },
         { "alter-layout{data=NCHW2c}, dead-code, fuse-ops{max-ops=1}", "plan" },
     };
     bt_object **args, *expected = NULL;

@@ -22,10 +22,10 @@ static bt_object *compute(bt_ctx *ctx, const char *body, const char *targets,
     assert_ok(ctx, bt_parse(ctx, "test", NULL, text, strlen(text), &parsed));
     assert_ok(ctx, bt_infer(ctx, parsed, &typed));
     bt_module_unref(parsed);
-    assert_ok(ctx, bt_fuse(ctx, typed, targets, &fused));
+    const bt_compile_options options = { .targets = targets };
+    assert_ok(ctx, bt_fuse(ctx, typed, &options, &fused));
     bt_module_unref(typed);
-    assert_ok(ctx,
-              bt_compile(ctx, fused, &(bt_compile_options){ .targets = targets }, &c));
+    assert_ok(ctx, bt_compile(ctx, fused, &options, &c));
     bt_module_unref(fused);
     assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 0);
     assert_ok(ctx, run_graph(ctx, c, x, &y));

@@ -28,7 +28,12 @@ expect 0 '^memory: 64 bytes shared, of which 64 are in use at once; 64 if none w
     -- "$baton" run p.baton --executor graph --target reference --memory --plan ''
 expect 0 '^memory: 32 bytes shared' -- "$baton" run p.baton --executor graph --target reference --memory --plan plan-memory
 expect 1 'no pass is named "nothing"' -- "$@" --executor graph --target reference --plan nothing
-expect 1 'executor interp lowers nothing' -- "$@" --plan ''
+expect 1 'executor interp compiles nothing, so there is nothing to plan' -- "$@" --plan ''
+expect 1 'executor interp compiles nothing, so there is nothing to fuse' -- "$@" --fuse fuse-ops
+# Calls alone.
+expect 0 '^     0  *32 .* fused_nn_dense  line 3$' '^     1  *32 .* fused_nn_relu  line 4$' \
+    -- "$baton" run p.baton --executor graph --target reference --memory --fuse 'fuse-ops{max-ops=1}'
+expect 1 '%d is not computed by a primitive function' -- "$baton" run p.baton --executor graph --target reference --memory --fuse ''
 expect 2 'memory needs a program that is planned: give --executor graph' -- "$@" --memory
 expect 2 'memory needs a program that is planned' -- "$@" --memory --json
 

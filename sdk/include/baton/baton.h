@@ -34,8 +34,10 @@ typedef struct bt_program_options {
      * "interp" of executors that compile nothing. Of an artifact: its own ones, with other
      * options. */
     const char *target;
-    const char *plan; /* pipeline of the lowered program, for executors of compiled ones;
-                         NULL: "plan", which has tensors share memory; "": none */
+    /* Pipelines of executors of compiled programs, by name, file or in one line. */
+    const char *fuse; /* what is computed together; NULL: "fuse" */
+    const char *plan; /* of the lowered program; NULL: "plan", which has tensors share
+                         memory; "": none */
     const char *const *fixed; /* "axes=[1, 2]": inputs of a foreign model that are
                                  constants; NULL-terminated */
 } bt_program_options;

@@ -164,14 +164,16 @@ BT_API bt_status bt_target_supports(bt_ctx *, const bt_target_use *,
 typedef struct bt_compile_options {
     const char *targets; /* in order of preference: "cpu", "npu, cpu{threads=2}" */
     const char *entry;   /* function; NULL: main, or the only one */
-    /* Pipelines of stages fused and lowered: a name, a file or the one-line form. */
-    const char *plan; /* on the lowered program; NULL: "plan"; "": none, then every tensor
-                         has memory of its own */
+    /* Pipelines, by a name, a file or in one line; NULL: those of these names. */
+    const char *fuse; /* of the typed program, whose calls become primitive functions;
+                         "": they are */
+    const char *plan; /* of the lowered program; "": none, then every tensor has memory
+                         of its own */
 } bt_compile_options;
 
-/* Puts calls that are computed together into primitive functions: what targets of the list
- * claim (pass partition), then the rest (pass fuse-ops). */
-BT_API bt_status bt_fuse(bt_ctx *, const bt_module *typed, const char *targets,
+/* Puts calls that are computed together into primitive functions: by pipeline "fuse" what
+ * targets of the list claim (pass partition), then the rest (pass fuse-ops). */
+BT_API bt_status bt_fuse(bt_ctx *, const bt_module *typed, const bt_compile_options *,
                          bt_module **out) BT_MUST_USE;
 
 /* A kernel of a compiled module. */

@@ -124,3 +124,12 @@ const char *bt__nearest_text(const bt__nearest *nearest, bt_arena *arena)
     const char *out = bt_text_get(&text);
     return out ? out : "";
 }
+
+const char *bt_nearest(bt_arena *arena, const char *word, const char *const *known)
+{
+    bt__nearest nearest;
+    bt__nearest_init(&nearest, word);
+    for (; *known; known++)
+        bt__nearest_offer(&nearest, *known);
+    return bt__nearest_text(&nearest, arena);
+}

@@ -243,6 +243,39 @@ static bt_status lower_block(struct lowerer *l, const bt_func *func, const bt_fu
     return bt_func_create(l->ctx, l->module->store, &fields, out);
 }
 
+/* The next of its parameters that is a dim with a name; NULL: none. */
+static const char *next_dim(const bt_func *func, uint32_t *i)
+{
+    while (*i < func->nvar) {
+        const bt_type *type = func->vars[(*i)++];
+        const bt_var_type *var = (const bt_var_type *)(const void *)type;
+        if (bt_type_kind_of(type) == BT_KIND_DIM && !var->is_anonymous)
+            return var->name;
+    }
+    return NULL;
+}
+
+const char *bt__open_dims(bt_arena *arena, const bt_func *func)
+{
+    bt_text text;
+    uint32_t i = 0;
+    bt_text_init(&text, arena);
+    for (const char *name; (name = next_dim(func, &i));)
+        bt_text_addf(&text, "%s --dim %s=N",
+                     text.len ? "" : ": give numbers for its dims,", name);
+    return bt_text_get(&text);
+}
+
+static bt_status fail_open(const struct lowerer *l, const bt_global *entry)
+{
+    const char *dims = bt__open_dims(l->arena, entry->func);
+    if (!dims)
+        return bt_no_memory();
+    return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
+                   "@%s has type parameters%s, or run it by executor interp", entry->name,
+                   dims);
+}
+
 /* The primitive functions have done their work: they stay, as what kernels compute. */
 bt_status bt__lower_entry(struct bt__kernels *kernels, const bt_module *module,
                           const bt_global *entry, bt_module **out)
@@ -254,10 +287,7 @@ bt_status bt__lower_entry(struct bt__kernels *kernels, const bt_module *module,
     bt_global lowered = *entry;
     bt_map_init(&l.values, l.arena, 0);
     if (entry->func->nvar)
-        return bt_fail(l.ctx, BT_ERR_UNSUPPORTED,
-                       "@%s has type parameters: bind its dims (--dim), or run it by "
-                       "executor interp",
-                       entry->name);
+        return fail_open(&l, entry);
     BT_TRY(bt_builder_create(l.ctx, module->store, module, &l.b));
     bt_status status = lower_block(&l, entry->func, &lowered.func);
     bt_builder_destroy(l.b);

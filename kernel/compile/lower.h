@@ -35,6 +35,10 @@ struct bt__kernels {
     bt_vec(const bt_kernel *) kernels;
 };
 
+/* How to give the dims that a function has as parameters: ": give numbers for its dims,
+ * --dim n=N"; "" where it has none. In the arena; NULL: no memory. */
+const char *bt__open_dims(bt_arena *, const bt_func *);
+
 /* A version of the module in which `entry` is lowered.
  * errors  BT_ERR_UNSUPPORTED: a binding that is no call of a primitive function, tuple or
  *         projection; dims that are not numbers; what the last target refuses */

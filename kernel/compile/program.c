@@ -5,6 +5,8 @@
 
 #include <baton/artifact.h>
 
+#include "compile/lower.h"
+
 /* Fields of inputs that are listed: types are short where what they stand for is not. */
 enum { MAX_LISTED = 4096 };
 
@@ -172,13 +174,16 @@ static bt_status check_features(bt_program *program)
         bt_module_features(program->ctx, program->module, program->entry->func, &used));
     uint32_t lacking = used & ~program->executor->features;
     for (uint32_t i = 0; i < BT_COUNT(names); i++) {
-        if (lacking & 1u << i)
-            return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
-                           "executor %s has no %s, which @%s uses; %s",
-                           program->executor->name, names[i], program->entry->name,
-                           1u << i == BT_FEATURE_DYNAMIC_SHAPES
-                               ? "bind its dims to numbers, or interp has them all"
-                               : "interp has them all");
+        if (!(lacking & 1u << i))
+            continue;
+        const char *dims = 1u << i == BT_FEATURE_DYNAMIC_SHAPES
+                               ? bt__open_dims(program->arena, program->entry->func)
+                               : "";
+        if (!dims)
+            return bt_no_memory();
+        return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
+                       "executor %s has no %s, which @%s uses%s; interp has them all",
+                       program->executor->name, names[i], program->entry->name, dims);
     }
     return NULL;
 }

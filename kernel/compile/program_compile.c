@@ -7,6 +7,8 @@
 #include <baton/importer.h>
 #include <baton/pass.h>
 
+#include "compile/targets.h"
+
 /* `digest` may be NULL: it is not asked for. */
 static bt_status run_pipeline(bt_ctx *ctx, const char *source,
                               const bt_pipeline_options *options, const bt_module *module,
@@ -68,7 +70,7 @@ bt_status bt__program_target(bt_ctx *ctx, const char **target)
     }
     if (!*target)
         *target = found;
-    return NULL;
+    return bt__targets_check(ctx, *target); // a slip is told before a model is read
 }
 
 bt_status bt__program_lower(bt_ctx *ctx, const bt_module *module,

@@ -12,6 +12,7 @@ struct list {
     bt_ctx *ctx;
     bt_arena *arena;
     bt_vec(bt_target_use) uses;
+    int is_check; /* 1: nothing is opened */
 };
 
 /* The length of an item: to the comma that is in no braces and no quotes. */
@@ -48,7 +49,8 @@ static bt_status split(const struct list *l, const char *text, const char **name
     return *name && *options ? NULL : bt_no_memory();
 }
 
-/* The options' struct lives in a store that the target need not keep. */
+/* The options' struct lives in a store that the target need not keep. `out` may be NULL:
+ * the options are checked, no more. */
 static bt_status open_instance(bt_ctx *ctx, const bt_target *target, const char *options,
                                void **out)
 {
@@ -61,7 +63,7 @@ static bt_status open_instance(bt_ctx *ctx, const bt_target *target, const char 
                  .attrs = target->options ? target->options : none,
                  .attrs_nbytes = target->options_nbytes };
     bt_status status = bt_attrs_parse(ctx, store, &op, options, &values);
-    if (!status)
+    if (!status && out)
         status = target->open(ctx, values, out);
     bt_store_unref(store);
     return status;
@@ -87,24 +89,31 @@ static bt_status open_one(struct list *l, const char *text, size_t nbytes)
             return bt_fail(l->ctx, BT_ERR_ARGUMENT, "target %s is listed twice",
                            use.text);
     }
-    BT_TRY(open_instance(l->ctx, use.target, options, &use.instance));
+    BT_TRY(
+        open_instance(l->ctx, use.target, options, l->is_check ? NULL : &use.instance));
     if (BT_PUSH(l->arena, &l->uses, use))
         return NULL;
-    use.target->close(use.instance);
+    if (!l->is_check)
+        use.target->close(use.instance);
     return bt_no_memory();
+}
+
+static bt_status open_all(struct list *l, const char *list)
+{
+    for (int more = 1; more;) {
+        size_t length = item_length(list);
+        BT_TRY(open_one(l, list, length));
+        more = list[length] == ',';
+        list += length + (size_t)more;
+    }
+    return NULL;
 }
 
 bt_status bt_targets_open(bt_ctx *ctx, bt_arena *arena, const char *list, uint32_t *n,
                           bt_target_use **out)
 {
     struct list l = { .ctx = ctx, .arena = arena };
-    bt_status status = NULL;
-    for (int more = 1; !status && more;) {
-        size_t length = item_length(list);
-        status = open_one(&l, list, length);
-        more = list[length] == ',';
-        list += length + (size_t)more;
-    }
+    bt_status status = open_all(&l, list);
     if (status) {
         bt_targets_close(l.uses.len, l.uses.at);
         return status;
@@ -112,6 +121,16 @@ bt_status bt_targets_open(bt_ctx *ctx, bt_arena *arena, const char *list, uint32
     *n = l.uses.len;
     *out = l.uses.at;
     return NULL;
+}
+
+bt_status bt__targets_check(bt_ctx *ctx, const char *list)
+{
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    struct list l = { .ctx = ctx, .arena = scratch, .is_check = 1 };
+    bt_status status = open_all(&l, list);
+    bt_arena_release(scratch, mark);
+    return status;
 }
 
 void bt_targets_close(uint32_t n, bt_target_use *uses)

@@ -111,8 +111,8 @@ bt_status bt__extent_infer(struct bt__names *names, const struct bt__ast_var *va
         in.extent = bt_map_find(&names->dims, var->name);
     if (!in.extent)
         return bt__formula_fail(names->ctx, names->in->formula, BT_ERR_TYPE, var->place,
-                                "no read is indexed by `%s` alone: state its extent, "
-                                "`%s in n`",
+                                "the extent of `%s` is not known, as no read is indexed "
+                                "by it alone: state it, as in `%s in n`",
                                 var->name, var->name);
     *out = in.extent;
     return NULL;

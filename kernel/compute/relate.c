@@ -431,7 +431,17 @@ static bt_status axis_dim(struct relating *r, const struct bt__ast_stage *stage,
         BT_TRY(dim_of(r, axis->extent, out));
     else
         BT_TRY(infer_extent(r, axis, stage->expr, NULL, out));
-    return *out ? NULL : undetermined(r, axis->place, "this extent");
+    if (*out)
+        return NULL;
+    if (axis->extent)
+        return bt__formula_fail(r->solver->ctx, r->formula, BT_ERR_INTERNAL, axis->place,
+                                "the extent of `%s` cannot be expressed as a dim: the "
+                                "operator needs a relation of its own",
+                                axis->name);
+    return bt__formula_fail(r->solver->ctx, r->formula, BT_ERR_TYPE, axis->place,
+                            "the extent of `%s` is not known, as no read is indexed by "
+                            "it alone: state it, as in `%s in n`",
+                            axis->name, axis->name);
 }
 
 static bt_status rest_shape(struct relating *r, const struct bt__ast_stage *stage,

@@ -122,6 +122,8 @@ static int read_float(reader *r, double *out)
 static int read_string(reader *r, const char **out)
 {
     bt__parser *p = r->p;
+    if (bt__at(p, BT_TOKEN_WORD))
+        return fail_value(r, "a string in quotes, \"like this\"");
     if (!bt__at(p, BT_TOKEN_STRING))
         return fail_value(r, "a string");
     if (!(*out = bt__token_name(p, &p->token)))

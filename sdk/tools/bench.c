@@ -171,6 +171,8 @@ static int run(struct tool *tool)
         code = option_number(tool, "repeat", MOST_WARM, &b.nrun);
     if (!code)
         code = option_number(tool, "seed", UINT32_MAX, &b.seed);
+    if (!code && b.nrun == 0 && option_value(tool, "repeat"))
+        code = tool_usage(tool, "--repeat takes a number from 1");
     if (!code && b.seed == 0)
         code = tool_usage(tool, "--seed takes a number from 1");
     if (!code)

@@ -365,6 +365,18 @@ static bt_status make_missing(bt_ctx *ctx, const bt_port *port, uint32_t seed,
     return given.value ? make_leaf(ctx, &given, out) : bt_no_memory();
 }
 
+static bt_status fail_missing(bt_ctx *ctx, const bt_port *port)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    add_random_value(&text, port, 1);
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    return bt_fail(ctx, BT_ERR_ARGUMENT,
+                   "input %s is not set; it takes %s: give -i %s=VALUE, such as -i %s=%s",
+                   port->name, port->type, port->name, port->name, text.at);
+}
+
 /* Recursion is bounded by the depth of types. */
 static bt_status make_object(struct inputs *inputs, const bt_port *port, bt_object **out)
 {
@@ -381,10 +393,8 @@ static bt_status make_object(struct inputs *inputs, const bt_port *port, bt_obje
         if (inputs->at[i].port == port)
             return make_leaf(ctx, &inputs->at[i], out);
     }
-    return inputs->seed
-               ? make_missing(ctx, port, inputs->seed++, out)
-               : bt_fail(ctx, BT_ERR_ARGUMENT, "input %s is not set; it takes %s",
-                         port->name, port->type);
+    return inputs->seed ? make_missing(ctx, port, inputs->seed++, out)
+                        : fail_missing(ctx, port);
 }
 
 int set_inputs(struct tool *tool, bt_program *program, const char *const *texts,

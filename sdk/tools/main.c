@@ -31,6 +31,17 @@ static const struct verb *find_verb(const char *name)
     return NULL;
 }
 
+static int fail_verb(bt_ctx *ctx, const char *name)
+{
+    const char *names[BT_COUNT(verbs) + 1] = { NULL };
+    for (uint32_t i = 0; i < BT_COUNT(verbs); i++)
+        names[i] = verbs[i]->name;
+    const char *near = bt_nearest(bt_ctx_scratch(ctx), name, names);
+    fprintf(stderr, "baton: there is no verb %s%s%s baton --help lists them\n", name,
+            near, *near ? "" : ";");
+    return EXIT_USAGE;
+}
+
 static int run_verb(struct tool *tool, int argc, char **argv)
 {
     int code = tool_parse(tool, argc, argv);
@@ -58,16 +69,13 @@ int main(int argc, char **argv)
     }
     struct tool tool = { .verb = find_verb(argv[1]),
                          .colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR") };
-    if (!tool.verb) {
-        fprintf(stderr, "baton: there is no verb %s; baton --help lists them\n", argv[1]);
-        return EXIT_USAGE;
-    }
     tool.ctx = bt_open();
     if (!tool.ctx) {
         fprintf(stderr, "baton: no memory\n");
         return EXIT_FAULT;
     }
-    int code = run_verb(&tool, argc - 2, argv + 2);
+    int code =
+        tool.verb ? run_verb(&tool, argc - 2, argv + 2) : fail_verb(tool.ctx, argv[1]);
     bt_ctx_destroy(tool.ctx);
     return code;
 }

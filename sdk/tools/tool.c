@@ -67,6 +67,29 @@ static const struct option *find_letter(const struct verb *verb, char letter)
     return letter == 'h' ? &help_option : NULL;
 }
 
+static int fail_option(const struct tool *tool, const char *word)
+{
+    bt_arena *scratch = bt_ctx_scratch(tool->ctx);
+    const struct option *all = tool->verb->options;
+    size_t n = 0, nword = strcspn(word, "=");
+    while (all && all[n].name)
+        n++;
+    const char **names = BT_NEWS(scratch, const char *, n + 2);
+    const char *name = bt_arena_text(scratch, word, nword);
+    if (!names || !name)
+        return tool_fail(tool, bt_no_memory());
+    for (size_t i = 0; i <= n; i++) {
+        const struct option *o = i < n ? &all[i] : &help_option;
+        bt_text text;
+        bt_text_init(&text, scratch);
+        bt_text_addf(&text, "--%s", o->name);
+        if (!(names[i] = bt_text_get(&text)))
+            return tool_fail(tool, bt_no_memory());
+    }
+    return tool_usage(tool, "there is no option %s%s", name,
+                      nword > 2 ? bt_nearest(scratch, name, names) : "");
+}
+
 /* --name=value, --name value, -n value, -nvalue. */
 static int parse_option(struct tool *tool, int argc, char **argv, int *index)
 {
@@ -81,7 +104,7 @@ static int parse_option(struct tool *tool, int argc, char **argv, int *index)
         value = word[2] ? word + 2 : NULL;
     }
     if (!option)
-        return tool_usage(tool, "there is no option %s", word);
+        return fail_option(tool, word);
     if (!option->value && value)
         return tool_usage(tool, "--%s takes no value", option->name);
     if (option->value && !value) {
@@ -159,11 +182,17 @@ void tool_help(const struct verb *verb, FILE *out)
 int tool_usage(const struct tool *tool, const char *format, ...)
 {
     va_list list;
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
     va_start(list, format);
-    fprintf(stderr, "baton %s: ", tool->verb->name);
-    vfprintf(stderr, format, list);
-    fprintf(stderr, "; see baton %s --help\n", tool->verb->name);
+    bt_text_addv(&text, format, list);
     va_end(list);
+    const char *message = bt_text_get(&text);
+    if (!message)
+        return tool_fail(tool, bt_no_memory());
+    int asks = text.len && message[text.len - 1] == '?';
+    fprintf(stderr, "baton %s: %s%s see baton %s --help\n", tool->verb->name, message,
+            asks ? "" : ";", tool->verb->name);
     return EXIT_USAGE;
 }
 

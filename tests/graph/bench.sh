@@ -47,3 +47,4 @@ bench 0 '"executor": "graph", "targets": \["plain{threads=2}"\], "median_ms": [0
 bench 0 '^median' -- --target plain --repeat 5 -i x=3
 bench 1 'of shape\|shape\|dim' -- --target plain --repeat 5 -i 'x=[1, 2]'
 expect 1 'plain.*fused_exp.*negative, abs and add' -- "$baton" bench refused.baton --target plain
+bench 2 'repeat takes a number from 1; see baton bench --help' -- --repeat 0

@@ -80,7 +80,8 @@ static void test_what_cannot_be_compiled(void **state)
         const char *part;
     } rows[] = {
         { "def @main<n: Dim>(%x: Tensor[(n), float32]) { exp(%x) }", "reference",
-          BT_ERR_UNSUPPORTED, "@main has type parameters: bind its dims" },
+          BT_ERR_UNSUPPORTED,
+          "@main has type parameters: give numbers for its dims, --dim n=N, or" },
         { "def @main(%c: bool, %x: float32) { if (%c) { exp(%x) } else { %x } }",
           "reference", BT_ERR_UNSUPPORTED, "executor interp runs it" },
         { "def @main(%x: float32) { exp(%x) }", "nowhere", BT_ERR_NAME,

@@ -15,6 +15,7 @@ found syntax 'expected `)`, found the end of the formula'
 found pattern 'refused: expected a dtype or a class of dtypes in the type of an input' 't:flaot\[..\]'
 found hook 'expected an expression, found the end of the formula'
 found bounds 'failed: wrong.bounds: index 3 is out of bounds for axis 1 of data'
+found extent 'refused: the extent of `j` is not known, as no read is indexed by it alone: state it, as in `j in n`$' '^                      ^$'
 found relation '^  ok      float32\[2, 2\]$' 'axis 0 of result 0 has extent 2 in its type, computed was 3'
 found eval 'its formula and its plain C give different results 0' '^  ok      float32\[0\]$'
 found case 'case "float32\[2, 3": \] expected'
@@ -25,7 +26,7 @@ expect 0 '^  ok      float32\[2, 3\]$' '^  ok      float64\[\]$' '^1 operators, 
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 
 # All together: one fault does not hide the next.
-expect 1 'test.wrong: its tables agree with its manifest' '14 operators, 10 with faults; 13 cases, 9 failed' -- \
+expect 1 'test.wrong: its tables agree with its manifest' '15 operators, 11 with faults; 14 cases, 10 failed' -- \
     "$baton" plugin check test.wrong
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung

@@ -16,5 +16,11 @@ for verb in $verbs; do
     [ "$(echo "$ends" | wc -l)" = 1 ] || fault "$verb --help is not aligned: columns $ends"
     expect 2 "baton $verb: there is no option --no-such-thing; see baton $verb --help" -- "$baton" "$verb" --no-such-thing
 done
-expect 2 'there is no verb nothing' -- "$baton" nothing
+expect 2 'there is no verb nothing; baton --help lists them' -- "$baton" nothing
+expect 2 'there is no verb benhc; did you mean bench?' -- "$baton" benhc
+expect 2 'there is no verb plugins; did you mean plugin?' -- "$baton" plugins
+expect 2 'there is no option --targe; did you mean --target or --trace? see baton run --help' -- "$baton" run p.baton --targe=cpu
+expect 2 'there is no option --treads; did you mean --threads? see baton bench --help' -- "$baton" bench p.baton --treads 2
+expect 2 'there is no option --hlep; did you mean --help?' -- "$baton" list --hlep
+expect 2 'there is no option -x; see' -- "$baton" run p.baton -x
 expect 0 '^baton [0-9]' -- "$baton" --version

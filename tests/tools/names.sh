@@ -35,3 +35,11 @@ BATON_PLUGIN_PATH="build:$work/no:$work/file:$work/empty:" expect 0 'baton.ops.n
     "\"$work/file\" (BATON_PLUGIN_PATH): is neither a folder nor a manifest" \
     '"" (BATON_PLUGIN_PATH): refused: an empty element would mean the current folder' -- "$baton" plugin list
 refuse "$work/empty"
+
+# Targets and their options, before the model is read.
+expect 1 'no target is named "cpuu"; did you mean cpu' -- "$baton" run no-such-model.onnx --target cpuu
+expect 1 '^cpu:1:8: error: cpu: attribute `engine`: expected a string in quotes, "like this", found `plan`$' '^    engine=plan$' '^           ^~~~$' \
+    -- "$baton" run p.baton --target 'cpu{engine=plan}'
+refuse 'in pass'
+expect 1 '^    threads=2, engine=plan$' '^                      ^~~~$' -- "$baton" compile p.baton -o p.bta --target 'reference, cpu{threads=2, engine=plan}'
+expect 1 'expected one of auto|plan|tcc|cc, found' -- "$baton" bench p.baton --target 'cpu{engine="plam"}'

@@ -191,6 +191,9 @@ BT_API void *bt_arena_alloc(bt_arena *, size_t count, size_t nbytes);
 #define BT_NEWS(arena, T, n) ((T *)bt_arena_alloc((arena), (n), sizeof(T)))
 /* A NUL-terminated copy of `nbytes` bytes. NULL: no memory. */
 BT_API const char *bt_arena_text(bt_arena *, const char *, size_t nbytes);
+/* "; did you mean relu or prelu?", of the words of a NULL-terminated list that are near to
+ * one that is none of them; "" where none is, or without memory. */
+BT_API const char *bt_nearest(bt_arena *, const char *word, const char *const *known);
 /* Everything allocated after the mark is given back by release. */
 BT_API const void *bt_arena_mark(bt_arena *);
 BT_API void bt_arena_release(bt_arena *, const void *mark);

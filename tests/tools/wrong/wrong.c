@@ -64,6 +64,7 @@ static const bt_op ops[] = {
     ROW("pattern",  misspelt, .formula = "y: t[..] = data[..] * 2",            CASES("float32[2, 3]")),
     ROW("hook",     any,      .relation = "Identity", .write_formula = write_nonsense, CASES("float32[2, 3]")),
     ROW("bounds",   matrix,   .formula = "y: t[i in m] = data[i, n]",          CASES("float32[2, 3]")),
+    ROW("extent",   matrix,   .formula = "y: t[i, j] = data[i, 0]",            CASES("float32[2, 3]")),
     ROW("relation", matrix,   .relate = relate_same, .formula = "y: t[i in n, j in m] = data[j, i]", CASES("float32[2, 2]\nfloat32[2, 3]")),
     ROW("eval",     any,      .relation = "Identity", .eval = eval_three, .formula = "y: t[..] = data[..] * 0 + 2", CASES("float32[3]\nfloat32[0]")),
     ROW("case",     any,      .formula = "y: t[..] = data[..]",                CASES("float32[2, 3")),

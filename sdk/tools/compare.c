@@ -1,5 +1,6 @@
 /* baton compare: whether two tensors agree, or two runs' folders of them. */
 #include <dirent.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,9 +10,43 @@
 
 #include "verbs.h"
 
+/* Negative: by the elements' type, and by the largest element. */
 struct tolerance {
     double relative, absolute;
 };
+
+/* What programs differ by that add the same terms in another order. */
+static double usual_tolerance(bt_dtype dtype)
+{
+    switch (dtype) {
+    case BT_FLOAT64: return 1e-12;
+    case BT_FLOAT32: return 1e-5;
+    case BT_FLOAT16: return 4e-3;
+    case BT_BFLOAT16: return 3e-2;
+    default: return 0; // of integers none
+    }
+}
+
+static double largest_of(const bt_tensor *tensor)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < tensor->nelem; i++) {
+        double size = fabs(bt_tensor_get(tensor, i));
+        if (isfinite(size) && size > largest)
+            largest = size;
+    }
+    return largest;
+}
+
+static struct tolerance settle(const struct tolerance *given, const bt_tensor *b)
+{
+    struct tolerance t = *given;
+    if (t.relative < 0)
+        t.relative = usual_tolerance(b->dtype);
+    if (t.absolute < 0)
+        t.absolute = t.relative > 0 ? t.relative * largest_of(b) : 0;
+    return t;
+}
 
 static int read_number(struct tool *tool, const char *name, double *out)
 {
@@ -43,7 +78,9 @@ static int compare_tensors(struct tool *tool, const char *name, const char *path
                            const struct tolerance *t)
 {
     bt_tensor_difference d;
-    bt_status status = bt_tensor_compare(tool->ctx, a, b, t->relative, t->absolute, &d);
+    const struct tolerance settled = settle(t, b);
+    bt_status status =
+        bt_tensor_compare(tool->ctx, a, b, settled.relative, settled.absolute, &d);
     if (status && status->code != BT_ERR_MEMORY)
         status = bt_fail(tool->ctx, status->code, "%s and %s: %s", path_a, path_b,
                          status->message);
@@ -118,7 +155,7 @@ static int compare_folders(struct tool *tool, const char *a, const char *b,
 
 static int run(struct tool *tool)
 {
-    struct tolerance t = { 1e-5, 1e-7 };
+    struct tolerance t = { -1, -1 };
     const char *a = tool->args[0], *b = tool->args[1];
     int code = read_number(tool, "rtol", &t.relative);
     if (!code)
@@ -138,8 +175,8 @@ static int run(struct tool *tool)
 }
 
 static const struct option options[] = {
-    { "rtol", 'r', "X", "relative tolerance (default 1e-5)" },
-    { "atol", 'a', "X", "absolute tolerance (default 1e-7)" },
+    { "rtol", 'r', "X", "relative tolerance (default: by the type)" },
+    { "atol", 'a', "X", "absolute tolerance (default: rtol times the largest |b|)" },
     { "json", 0, NULL, "print diagnostics as JSON" },
     { 0 },
 };
@@ -150,10 +187,17 @@ const struct verb verb_compare = {
     .min_arg = 2,
     .max_arg = 2,
     .doc = "Compare two tensors, or two folders that run -o wrote.",
-    .details = "A and B are FILE.npy, FILE.npz:KEY, FILE.pb, or folders of .npy files. "
-               "Elements agree where\n"
-               "|a - b| <= atol + rtol * |b|; NaN agrees with NaN. Exit code 1 where any "
-               "does not.",
+    .details =
+        "A and B are FILE.npy, FILE.npz:KEY, FILE.pb, or folders of .npy files, B what\n"
+        "is right. Elements agree where |a - b| <= atol + rtol * |b|; NaN agrees with\n"
+        "NaN. Exit code 1 where any does not.\n\n"
+        "The defaults allow what the same program may differ by on two executors or\n"
+        "targets, whose sums are taken in different order: rtol is 1e-5 for float32,\n"
+        "1e-12 for float64, 4e-3 for float16, 3e-2 for bfloat16, and 0 for integers;\n"
+        "--rtol 0 asks for equal values.\n\n"
+        "  baton run MODEL -i x=random:1 -o right\n"
+        "  baton run MODEL -i x=random:1 --executor graph -o fast\n"
+        "  baton compare fast right",
     .options = options,
     .run = run,
 };

@@ -58,3 +58,22 @@ expect 0 -- "$baton" run p.baton --entry one -i 1 -o n
 expect 1 'folder is a folder, absent does not exist' -- "$baton" compare folder absent
 expect 1 'folder is a folder, p.baton is none' -- "$baton" compare p.baton folder
 expect 1 'm/.*npy and n/.*npy: compare: rank 2 meets rank 0' -- "$baton" compare m/*.npy n/*.npy
+
+# Tolerances: by type, and by the largest element; what differs is told.
+cat > save.baton <<'END'
+#[version = "baton 0.1"]
+def @main(%a: Tensor[(2), float32], %b: Tensor[(2), float64], %c: Tensor[(2), int64], %d: Tensor[(2), float16]) {
+    (%a, %b, %c, %d)
+}
+END
+save() { expect 0 -- "$baton" run save.baton -o "$1" -i "a=$2" -i "b=$3" -i "c=$4" -i "d=$5"; }
+save right '[100, 0]' '[100, 0]' '[100, 0]' '[100, 0]'
+save near '[100, 0.0009]' '[100, 9e-11]' '[100, 0]' '[100, 0.3]' # nothing beside the largest
+save far '[100, 0.0011]' '[100, 2e-10]' '[100, 1]' '[100, 0.5]'
+a=$(ls right | sed -n 1p) b=$(ls right | sed -n 2p) c=$(ls right | sed -n 3p) d=$(ls right | sed -n 4p)
+expect 0 "^$a: equal within tolerance" "^$b: equal" "^$c: equal" "^$d: equal" -- "$baton" compare near right
+expect 1 "^$a: different" "^$b: different" "^$c: different" "^$d: different" '  1 of 2 elements differ, first at \[1\]: 1 and 0' \
+    -- "$baton" compare far right
+expect 1 "^$a: different" "^$b: different" "^$c: equal" -- "$baton" compare near right --rtol 0
+expect 0 -- "$baton" compare "near/$a" "right/$a" --rtol 0 --atol 0.001
+expect 1 -- "$baton" compare "near/$a" "right/$a" --atol 1e-7

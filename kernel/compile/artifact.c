@@ -132,7 +132,7 @@ void bt_artifact_close(bt_artifact *artifact)
     bt_arena_destroy(a->arena);
 }
 
-/* ---- loading ---- */
+/* ---- machines ---- */
 
 /* Whether a target has what its code needs. */
 static bt_status check_machine(bt_ctx *ctx, const bt_artifact *a, uint32_t i,
@@ -157,6 +157,57 @@ static bt_status check_machine(bt_ctx *ctx, const bt_artifact *a, uint32_t i,
                                "compile it anew",
                                needed, use->text, bt_text_get(&own));
 }
+
+/* ---- who made it ---- */
+
+/* The version that provenance states on a line "plugin ID VERSION"; its length. */
+static const char *stated_version(const char *provenance, const char *what, size_t *n)
+{
+    size_t nwhat = strlen(what);
+    for (const char *line = provenance; *line; line += strcspn(line, "\n")) {
+        line += *line == '\n';
+        if (strncmp(line, what, nwhat) == 0 && line[nwhat] == ' ') {
+            *n = strcspn(line + nwhat + 1, "\n");
+            return line + nwhat + 1;
+        }
+    }
+    return NULL;
+}
+
+static void compare_version(bt_ctx *ctx, const bt_artifact *a, const char *what,
+                            const char *version)
+{
+    size_t n;
+    const char *stated = stated_version(a->provenance, what, &n);
+    if (!stated || (strlen(version) == n && memcmp(stated, version, n) == 0))
+        return;
+    bt_remark(ctx, BT_REMARK_NOTE,
+              bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                      "%s was compiled with %s %.*s and is run with %s: compile it anew "
+                      "to have what changed",
+                      a->path, what, (int)n, stated, version));
+}
+
+/* Whoever was open when it was compiled and is now. Code that another version cannot run
+ * is refused by its target; this is for what it can run, and might do otherwise. */
+static bt_status compare_versions(bt_ctx *ctx, const bt_artifact *a)
+{
+    compare_version(ctx, a, "baton", bt_version());
+    for (uint32_t i = 0; i < bt_plugins_len(ctx); i++) {
+        const bt_plugin_handle *plugin = bt_plugins_at(ctx, i);
+        bt_text what;
+        if (bt_plugin_state(plugin) != BT_PLUGIN_OPEN)
+            continue;
+        bt_text_init(&what, bt_ctx_scratch(ctx));
+        bt_text_addf(&what, "plugin %s", bt_plugin_id(plugin));
+        if (!bt_text_get(&what))
+            return bt_no_memory();
+        compare_version(ctx, a, bt_text_get(&what), bt_plugin_version(plugin));
+    }
+    return NULL;
+}
+
+/* ---- loading ---- */
 
 static int has_kernels(const bt_artifact *a, uint32_t target)
 {
@@ -232,7 +283,12 @@ static bt_status load(bt_ctx *ctx, const bt_artifact *base, bt_compiled *c)
     BT_TRY(check_targets(ctx, base, c));
     BT_TRY(copy_lists(base, c));
     c->module = bt_module_ref(base->module);
-    return load_code(ctx, a, c);
+    BT_TRY(load_code(ctx, a, c));
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_status status = compare_versions(ctx, base);
+    bt_arena_release(scratch, mark);
+    return status;
 }
 
 /* The targets that it was compiled for. */

@@ -102,6 +102,43 @@ static void test_it_says_who_made_it(void **state)
     free(b.at);
 }
 
+/* Other versions are remarked on, each with both, and nothing else. */
+static void test_versions_are_compared(void **state)
+{
+    (void)state;
+    static const char *const changed[] = { "plugin test.targets 0.1.0\n",
+                                           "plugin test.targets 0.0.9\n" };
+    char expected[500];
+    struct bytes b = written_for("panels");
+    bt_artifact *a;
+    bt_compiled *c;
+    bt_ctx_clear_diags(ctx);
+    assert_ok(ctx, bt_artifact_read(ctx, path, &a));
+    assert_ok(ctx, bt_artifact_load(ctx, a, NULL, &c));
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 0);
+    bt_compiled_unref(c);
+    char *text = strdup(a->provenance), *line = strstr(text, changed[0]);
+    assert_non_null(line);
+    memcpy(line, changed[1], strlen(changed[1]));
+    struct bytes other = with_section(&b, BT__SECTION_PROVENANCE, text, strlen(text));
+    bt_artifact_close(a);
+    write_bytes(&other);
+    assert_ok(ctx, bt_artifact_read(ctx, path, &a));
+    assert_ok(ctx, bt_artifact_load(ctx, a, NULL, &c));
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 1);
+    snprintf(
+        expected, sizeof(expected),
+        "%s was compiled with plugin test.targets 0.0.9 and is run with 0.1.0: compile "
+        "it anew to have what changed",
+        path);
+    assert_string_equal(bt_ctx_remark(ctx, BT_REMARK_NOTE, 0)->message, expected);
+    bt_compiled_unref(c);
+    bt_artifact_close(a);
+    free(text);
+    free(other.at);
+    free(b.at);
+}
+
 /* ---- other machines ---- */
 
 static void test_the_machine_is_checked(void **state)
@@ -315,6 +352,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_constants_lie_in_the_file),
     TEST(test_the_same_module_gives_the_same_bytes),
     TEST(test_it_says_who_made_it),
+    TEST(test_versions_are_compared),
     TEST(test_the_machine_is_checked),
     TEST(test_a_target_that_is_missing_is_named),
     TEST(test_files_that_cannot_be),

@@ -74,7 +74,8 @@ BT_API bt_status bt_artifact_read(bt_ctx *, const char *path,
 BT_API void bt_artifact_close(bt_artifact *); /* accepts NULL */
 /* Opens its targets and loads their code. The artifact may be closed after. `targets`: the
  * same ones with other options, "cpu{threads=1}", where these matter to who runs it; NULL:
- * with those that it was compiled for.
+ * with those that it was compiled for. Plugins that are open, and Baton, are remarked on
+ * where provenance names another version of them.
  * errors  BT_ERR_NAME (no such target), BT_ERR_UNSUPPORTED (not for this machine: why),
  *         BT_ERR_ARGUMENT (other targets) */
 BT_API bt_status bt_artifact_load(bt_ctx *, const bt_artifact *, const char *targets,

@@ -58,7 +58,7 @@ static const bt_attr options[] = {
     { 0 },
 };
 
-enum { MOST_ARGS = 8 };
+enum { MOST_ARGS = 8, MOST_FIELDS = 64 };
 
 struct wishes {
     const bt_layout *data; /* by option; NULL: the targets' are asked */
@@ -101,6 +101,24 @@ static bt_status look_at(struct site *s)
     return NULL;
 }
 
+/* The value row major: of a tuple, its fields. */
+static bt_status way_back(struct chain *chain, const bt_value *value,
+                          const bt_value **out)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(value->type);
+    const bt_value *fields[MOST_FIELDS];
+    if (!tuple) {
+        *out = chain_layout(chain, value, NULL);
+        return chain->status;
+    }
+    for (uint32_t i = 0; i < tuple->n; i++) {
+        BT_TRY(bt_build_proj(chain->builder, value, i, &fields[i]));
+        fields[i] = chain_layout(chain, fields[i], NULL);
+        BT_TRY(chain->status);
+    }
+    return bt_build_tuple(chain->builder, tuple->n, fields, out);
+}
+
 /* The call on operands in these layouts, as they are where NULL, and the way back. */
 static bt_status build(struct site *s, const bt_layout *const *in, const void *attrs,
                        const bt_value **out)
@@ -113,10 +131,7 @@ static bt_status build(struct site *s, const bt_layout *const *in, const void *a
             bt_build_op(s->chain.builder, s->call->op, attrs ? attrs : s->call->attrs,
                         s->call->narg, args, &now);
     BT_TRY(s->chain.status);
-    now = chain_layout(&s->chain, now, NULL);
-    if (!s->chain.status)
-        *out = now;
-    return s->chain.status;
+    return way_back(&s->chain, now, out);
 }
 
 /* ---- wishes ---- */
@@ -271,56 +286,72 @@ static bt_status by_element(struct site *s, const bt_value **out)
     return layout ? build(s, in, NULL, out) : NULL;
 }
 
-/* A tuple of tensors in one layout, of which at least half have it already. */
+/* The fields of the tuple that the call has, in a layout. */
+static bt_status lay_fields(struct site *s, uint32_t n, const bt_layout *layout)
+{
+    const bt_tuple_value *tuple = bt_as_tuple(s->args[0]);
+    const bt_value **fields =
+        BT_NEWS(bt_rewrite_call(s->rewrite)->scratch, const bt_value *, n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        if (tuple)
+            fields[i] = tuple->fields[i];
+        else
+            BT_TRY(bt_build_proj(s->chain.builder, s->args[0], i, &fields[i]));
+        fields[i] = chain_layout(&s->chain, fields[i], layout);
+        BT_TRY(s->chain.status);
+    }
+    return bt_build_tuple(s->chain.builder, n, fields, &s->args[0]);
+}
+
+/* A tuple of tensors in one layout: where nothing is wished, of which at least half have it
+ * already. */
 static bt_status by_fields(struct site *s, const bt_layout_facet *rule,
                            const bt_value **out)
 {
     const bt_tuple_value *tuple = bt_as_tuple(s->args[0]);
     const bt_layout *wanted[2] = { NULL }, *around = NULL, *in = NULL, *result = NULL;
     const void *attrs = NULL;
-    uint32_t nheld = 0;
-    for (uint32_t i = 0; tuple && i < tuple->nfield; i++) {
+    uint32_t nheld = 0, n = bt_as_tuple_type(s->args[0]->type)->n;
+    for (uint32_t i = 0; tuple && i < n; i++) {
         const bt_layout *layout = held(tuple->fields[i]);
         around = around ? around : layout;
         nheld += layout && layout == around;
     }
-    if (!tuple)
-        return NULL;
-    BT_TRY(find_wanted(s, 2 * nheld < tuple->nfield ? NULL : around, wanted));
+    BT_TRY(find_wanted(s, 2 * nheld < n ? NULL : around, wanted));
     if (wanted[0])
         BT_TRY(rule->choose(bt_rewrite_ctx(s->rewrite),
                             bt_builder_store(s->chain.builder), s->call, wanted, &in,
                             &result, &attrs));
     if (!in)
         return NULL;
-    const bt_value **fields =
-        BT_NEWS(bt_rewrite_call(s->rewrite)->scratch, const bt_value *, tuple->nfield);
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < tuple->nfield; i++)
-        fields[i] = chain_layout(&s->chain, tuple->fields[i], in);
-    BT_TRY(s->chain.status);
-    BT_TRY(bt_build_tuple(s->chain.builder, tuple->nfield, fields, &s->args[0]));
+    BT_TRY(lay_fields(s, n, in));
     return build(s, NULL, attrs, out);
 }
 
+/* A tensor whose dims are known, or a tuple of such. */
 static int is_row_major(const bt_type *type)
 {
-    return bt_tensor_static(type, NULL, NULL) && !type_layout(type);
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    for (uint32_t i = 0; i < (tuple ? tuple->n : 1); i++) {
+        const bt_type *one = tuple ? tuple->at[i] : type;
+        if (!bt_tensor_static(one, NULL, NULL) || type_layout(one))
+            return 0;
+    }
+    return !tuple || tuple->n <= MOST_FIELDS;
 }
 
-/* Calls of operators on tensors that are row major, with dims that are known; or on one
- * tuple of such. */
+/* Calls of operators on tensors that are row major, or on one tuple of such. */
 static int is_candidate(const bt_call *call)
 {
     if (call->callee_kind != BT_CALLEE_OP || call->ncheck || call->narg == 0 ||
         call->narg > MOST_ARGS || !is_row_major(call->base.type) ||
         strcmp(call->op->name, "layout_transform") == 0)
         return 0;
-    const bt_list_type *tuple =
-        call->narg == 1 ? bt_as_tuple_type(call->args[0]->type) : NULL;
-    for (uint32_t i = 0; i < (tuple ? tuple->n : call->narg); i++) {
-        if (!is_row_major(tuple ? tuple->at[i] : call->args[i]->type))
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (!is_row_major(call->args[i]->type) ||
+            (call->narg > 1 && bt_as_tuple_type(call->args[i]->type)))
             return 0;
     }
     return 1;
@@ -346,7 +377,7 @@ static bt_status lay_out(bt_rewrite *rewrite, const bt_call *call, const bt_valu
     return s.kind <= BT_FUSE_BROADCAST ? by_element(&s, out) : NULL;
 }
 
-static const bt_rewriter rewriter = { .call_ = lay_out };
+static const bt_rewriter rewriter = { .call_ = lay_out, .proj_ = rewrite_proj };
 
 /* Whether any target wishes, and the last could compute what transforms it takes. */
 static int are_heeded(const struct wishes *w)

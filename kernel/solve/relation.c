@@ -415,6 +415,16 @@ bt_status bt_relation_result_tensor(bt_solver *s, const bt_relation_call *r,
     return bt_relation_result(s, r, type);
 }
 
+bt_status bt_relation_result_laid(bt_solver *s, const bt_relation_call *r, uint32_t rank,
+                                  const bt_type *const *dims, const bt_type *dtype)
+{
+    bt_tensor_parts data;
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, rank, &data));
+    const bt_type *shape = bt_type_shape(s->store, rank, dims);
+    return bt_relation_result(
+        s, r, shape ? bt_type_tensor_layout(s->store, shape, dtype, data.layout) : NULL);
+}
+
 void *bt_relation_alloc(bt_solver *s, size_t count, size_t nbytes)
 {
     return bt_arena_alloc(s->arena, count, nbytes);
@@ -457,6 +467,27 @@ static bt_status takes_layouts(bt_solver *s, const bt_op *op, int *out)
     BT_TRY(bt_op_facet(s->ctx, op, "layout", &rule));
     *out = rule != NULL;
     return *out || !op->formula ? NULL : bt__formula_is_pointwise(s->ctx, op, out);
+}
+
+bt_status bt_layout_follow(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                           const bt_layout *const *wanted, const bt_layout **in,
+                           const bt_layout **out, const void **attrs)
+{
+    BT_TRY(bt_layout_read(ctx, store, call, wanted, in, out, attrs));
+    *out = in[0];
+    return NULL;
+}
+
+bt_status bt_layout_read(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                         const bt_layout *const *wanted, const bt_layout **in,
+                         const bt_layout **out, const void **attrs)
+{
+    (void)ctx, (void)store;
+    for (uint32_t i = 0; i < call->narg; i++)
+        in[i] = i ? NULL : wanted[0];
+    *out = NULL;
+    *attrs = NULL;
+    return NULL;
 }
 
 static bt_status check_layouts(bt_solver *s, const bt_relation_call *r)

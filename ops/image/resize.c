@@ -85,8 +85,8 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         BT_TRY(image_axis_relate(s, r, data.dims[layout.space[i]]));
         dims[layout.space[i]] = size->dims[i];
     }
-    return bt_relation_result_tensor(s, r, n + 2, dims,
-                                     a->out_dtype ? a->out_dtype : data.dtype);
+    return bt_relation_result_laid(s, r, n + 2, dims,
+                                   a->out_dtype ? a->out_dtype : data.dtype);
 }
 
 static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
@@ -106,6 +106,8 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
     return out->failed ? bt_no_memory() : NULL;
 }
 
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
+
 // clang-format off
 #define RESIZE(rank_, axes_, cases_)                                                               \
     {                                                                                              \
@@ -113,7 +115,7 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
         .source = "Relay, image.resize" #rank_ "; ONNX Resize-13; Keys 1981",                      \
         .doc = "Resamples " axes_ " of an image.", .inputs = inputs, .attrs = attrs##rank_,        \
         .attrs_nbytes = sizeof(struct attrs), .relate = relate, .write_formula = write_formula,    \
-        .facets = BT_FACET_ROWS(BT_CASES(cases_)),                                                 \
+        .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("layout", layout)),                     \
     }
 #define MODE(mode_) "coordinate_transformation_mode=\"" mode_ "\""
 #define NEAREST "method=\"nearest_neighbor\""

@@ -113,7 +113,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         uint32_t axis = c.sample.layout.space[i];
         BT_TRY(scale_dim(s, r, i, data.dims[axis], c.scale[i], &dims[axis]));
     }
-    return bt_relation_result_tensor(s, r, c.n + 2, dims, data.dtype);
+    return bt_relation_result_laid(s, r, c.n + 2, dims, data.dtype);
 }
 
 static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
@@ -129,6 +129,8 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
     sample_write(out, &c.sample, "t");
     return out->failed ? bt_no_memory() : NULL;
 }
+
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
 
 static const bt_op ops[] = {
     {
@@ -147,7 +149,8 @@ static const bt_op ops[] = {
                      "method=\"bilinear\"\n"
                      "float32[1, 1, 4, 3] | scale_h=1.75f, scale_w=2f, "
                      "method=\"bicubic\", align_corners=True\n"
-                     "int8[1, 2, 3, 4] | scale_h=1.5f, scale_w=2f, align_corners=True")),
+                     "int8[1, 2, 3, 4] | scale_h=1.5f, scale_w=2f, align_corners=True"),
+            BT_FACET("layout", layout)),
     },
     {
         .name = "nn.upsampling3d",
@@ -164,7 +167,8 @@ static const bt_op ops[] = {
                      "float32[1, 2, 3, 2, 2] | scale_d=1.5f, scale_w=2f, "
                      "layout=\"NDHWC\", method=\"trilinear\"\n"
                      "float32[1, 1, 2, 3, 2] | scale_h=1.7f, "
-                     "coordinate_transformation_mode=\"align_corners\"")),
+                     "coordinate_transformation_mode=\"align_corners\""),
+            BT_FACET("layout", layout)),
     },
     { 0 },
 };

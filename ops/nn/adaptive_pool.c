@@ -13,14 +13,15 @@ struct attrs {
     bt_ints output_size;
     const char *layout, *out_layout;
 };
-#define ADAPTIVE_ATTRS(layout_)                                                          \
-    {                                                                                    \
-        BT_ATTR_RANGE(struct attrs, output_size, INTS, "[]", 1, INT32_MAX,               \
-                      "extents of the result: one for all axes, one an axis; empty: "    \
-                      "those of data"),                                                  \
-            BT_ATTR(struct attrs, layout, STRING, layout_, "order of the axes"),         \
-            BT_ATTR(struct attrs, out_layout, STRING, "", "must be empty or as layout"), \
-            { 0 },                                                                       \
+#define ADAPTIVE_ATTRS(layout_)                                                       \
+    {                                                                                 \
+        BT_ATTR_RANGE(struct attrs, output_size, INTS, "[]", 1, INT32_MAX,            \
+                      "extents of the result: one for all axes, one an axis; empty: " \
+                      "those of data"),                                               \
+            BT_ATTR(struct attrs, layout, STRING, layout_, "order of the axes"),      \
+            BT_ATTR(struct attrs, out_layout, STRING, "",                             \
+                    "empty, or as layout, or the layout of the type"),                \
+            { 0 },                                                                    \
     }
 static const bt_attr attrs1d[] = ADAPTIVE_ATTRS("NCW");
 static const bt_attr attrs2d[] = ADAPTIVE_ATTRS("NCHW");
@@ -41,7 +42,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     int64_t sizes[MAX_SPATIAL];
     const bt_type *dims[2 + MAX_SPATIAL], *one = bt_dim(store, 1);
     BT_TRY(layout_relate(s, r, "layout", a->layout, "NC", n, &layout));
-    if (*a->out_layout && strcmp(a->out_layout, a->layout) != 0)
+    if (*a->out_layout && !layout_is_of(a->out_layout, a->layout))
         return bt_relation_fail(s, r, -1,
                                 "out_layout is \"%s\", layout \"%s\"; they must agree",
                                 a->out_layout, a->layout);
@@ -60,7 +61,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, one, known,
                                    "one element and an axis of data"));
     }
-    return bt_relation_result_tensor(s, r, n + 2, dims, data.dtype);
+    return layout_result(s, r, a->out_layout, n + 2, dims, data.dtype);
 }
 
 /* ---- formula ---- */
@@ -130,6 +131,25 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
     return out->failed ? bt_no_memory() : NULL;
 }
 
+/* ---- layout ---- */
+
+/* The result as data lies; row major where it has one element a channel. */
+static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                               const bt_layout *const *wanted, const bt_layout **in,
+                               const bt_layout **out, const void **new_attrs)
+{
+    const struct attrs *a = call->attrs;
+    int is_one = a->output_size.n != 0;
+    for (int64_t i = 0; i < a->output_size.n; i++)
+        is_one &= a->output_size.at[i] == 1;
+    return layout_take(ctx, store, call, wanted[0], a->layout, !is_one, in, out,
+                       new_attrs);
+}
+
+static const bt_layout_facet layout = { .choose = choose_layout };
+
+/* ---- rows ---- */
+
 // clang-format off
 #define POOL(kind_, title_, rank_, cases_)                                                \
     {                                                                                     \
@@ -137,7 +157,7 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
         .source = "Relay, nn.adaptive_" #kind_ "_pool" #rank_ "; PyTorch", .doc = title_, \
         .inputs = inputs, .attrs = attrs##rank_, .attrs_nbytes = sizeof(struct attrs),    \
         .relate = relate, .write_formula = write_formula,                                 \
-        .facets = BT_FACET_ROWS(BT_CASES(cases_)),                                        \
+        .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("layout", layout)),            \
     }
 #define MAX_DOC "The greatest element of each of a given number of windows."
 #define AVG_DOC "The mean of each of a given number of windows."

@@ -30,7 +30,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
     BT_TRY(bt_relation_unify(s, r, data.dims[axis], bias.dims[0],
                              "the axis of data and bias"));
-    return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+    return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
 static bt_status build_formula(bt_formula *f, const bt_formula_call *call)
@@ -51,6 +51,8 @@ static bt_status build_formula(bt_formula *f, const bt_formula_call *call)
     return bt_formula_stage(f, &y);
 }
 
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
+
 static const bt_op ops[] = {
     {
         .name = "nn.bias_add",
@@ -64,7 +66,8 @@ static const bt_op ops[] = {
         .build_formula = build_formula,
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 3, 4], float32[3]\nfloat32[2, 3], float32[3] | axis=-1\n"
-                     "int32[2, 3], int32[2] | axis=0\nfloat32[0, 3], float32[3]")),
+                     "int32[2, 3], int32[2] | axis=0\nfloat32[0, 3], float32[3]"),
+            BT_FACET("layout", layout)),
     },
     { 0 },
 };

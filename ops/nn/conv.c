@@ -235,54 +235,16 @@ static const bt_cost_facet cost = { estimate };
 
 /* ---- layout ---- */
 
-/* Blocks of channels out, and of channels in where the data has blocks: OIHW8i8o. */
-static bt_status weight_layout(bt_ctx *ctx, bt_store *store, const char *axes, int64_t in,
-                               int64_t out, const bt_layout **layout)
-{
-    char text[64];
-    int n = snprintf(text, sizeof(text), "%s:%s", axes, axes);
-    *layout = NULL;
-    if (in <= 1 && out <= 1)
-        return NULL;
-    if (in > 1)
-        n += snprintf(text + n, sizeof(text) - (size_t)n, "%lldi", (long long)in);
-    if (out > 1)
-        n += snprintf(text + n, sizeof(text) - (size_t)n, "%lldo", (long long)out);
-    *layout = n < (int)sizeof(text) ? bt_layout_parse(store, text) : NULL;
-    return *layout ? NULL : bt_store_why(ctx, store);
-}
-
-static const bt_layout *if_of(const bt_layout *wanted, const char *axes)
-{
-    return wanted && layout_is_of(wanted->text, axes) ? wanted : NULL;
-}
-
-/* As wished, where data and result have their axes in one order; the weight's, where it is
- * not wished for, has the blocks of both. */
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
                                const bt_layout **out, const void **new_attrs)
 {
     const struct attrs *a = call->attrs;
-    struct layout at;
-    int64_t block_in = 1, block_out = 1;
-    in[0] = in[1] = *out = NULL;
-    *new_attrs = NULL;
-    if (strchr(out_layout(a), ':') || !layout_is_of(out_layout(a), a->data_layout) ||
-        !layout_read(a->data_layout, 'N', 'C', window_nspace(call->op), &at))
-        return NULL;
-    in[0] = if_of(wanted[0], a->data_layout);
-    in[1] = if_of(wanted[1], a->kernel_layout);
-    *out = if_of(wanted[2], a->data_layout);
-    if (*out) {
-        block_out = layout_block(*out, at.second);
-        BT_TRY(layout_attrs(ctx, store, call, *out, new_attrs));
-    }
-    if (in[0] && a->groups == 1)
-        block_in = layout_block(in[0], at.second);
-    return in[1]
-               ? NULL
-               : weight_layout(ctx, store, a->kernel_layout, block_in, block_out, &in[1]);
+    const struct conv_layouts axes = { .data = a->data_layout,
+                                       .kernel = a->kernel_layout,
+                                       .out = out_layout(a),
+                                       .ins_divided = a->groups > 1 };
+    return conv_layouts_choose(ctx, store, call, &axes, wanted, in, out, new_attrs);
 }
 
 static const bt_layout_facet layout = { .choose = choose_layout };

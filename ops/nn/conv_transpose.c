@@ -219,6 +219,22 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
     return out->failed ? bt_no_memory() : NULL;
 }
 
+/* ---- layout ---- */
+
+static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                               const bt_layout *const *wanted, const bt_layout **in,
+                               const bt_layout **out, const void **new_attrs)
+{
+    const struct attrs *a = call->attrs;
+    const struct conv_layouts axes = { .data = a->data_layout,
+                                       .kernel = a->kernel_layout,
+                                       .out = out_layout(a),
+                                       .outs_divided = a->groups > 1 };
+    return conv_layouts_choose(ctx, store, call, &axes, wanted, in, out, new_attrs);
+}
+
+static const bt_layout_facet layout = { .choose = choose_layout };
+
 /* ---- rows ---- */
 
 // clang-format off
@@ -227,7 +243,8 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
         .name = "nn.conv" #rank_ "_transpose", .revision = 1, .source = "Relay, nn.conv" #rank_ "_transpose",    \
         .doc = "Spreads each element along " axes_ " by a window of weights and adds up.",                       \
         .inputs = inputs, .attrs = attrs##rank_, .attrs_nbytes = sizeof(struct attrs),                           \
-        .relate = relate, .write_formula = write_formula, .facets = BT_FACET_ROWS(BT_CASES(cases_)),             \
+        .relate = relate, .write_formula = write_formula,                                          \
+        .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("layout", layout)),                                   \
     }
 static const bt_op ops[] = {
     TRANSPOSE(1d, "one axis",

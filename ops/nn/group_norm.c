@@ -46,7 +46,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     BT_TRY(bt_relation_dim(s, r, data.dims[axis], &channels));
     BT_TRY(bt_relation_require(s, r, BT_CHECK_DIVISIBLE, channels, groups,
                                "channels and num_groups"));
-    return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+    return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
 /* data at channel k of group g, and where it is among the others. */
@@ -106,6 +106,8 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
     return out->failed ? bt_no_memory() : NULL;
 }
 
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
+
 static const bt_op ops[] = {
     {
         .name = "nn.group_norm",
@@ -117,12 +119,15 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct attrs),
         .relate = relate,
         .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[2, 6, 4, 5], float32[6], float32[6] | num_groups=3\n"
-            "float32[2, 3, 4], float32[4], float32[4] | num_groups=2, axis=-1, "
-            "center=False\n"
-            "float64[6, 3], float64[6], float64[6] | num_groups=2, axis=0, scale=False, "
-            "epsilon=0.01\nfloat32[2, 4], float32[4], float32[4] | num_groups=1")),
+        .facets = BT_FACET_ROWS(
+            BT_CASES(
+                "float32[2, 6, 4, 5], float32[6], float32[6] | num_groups=3\n"
+                "float32[2, 3, 4], float32[4], float32[4] | num_groups=2, axis=-1, "
+                "center=False\n"
+                "float64[6, 3], float64[6], float64[6] | num_groups=2, axis=0, "
+                "scale=False, "
+                "epsilon=0.01\nfloat32[2, 4], float32[4], float32[4] | num_groups=1"),
+            BT_FACET("layout", layout)),
     },
     { 0 },
 };

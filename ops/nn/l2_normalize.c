@@ -31,7 +31,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
             return bt_relation_fail(s, r, -1, "axis names %u twice", axis);
         seen |= 1u << axis;
     }
-    return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+    return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
 /* The indices of axes that are summed over, or of those that are not. */
@@ -76,6 +76,8 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
     return out->failed ? bt_no_memory() : NULL;
 }
 
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
+
 static const bt_op ops[] = {
     {
         .name = "nn.l2_normalize",
@@ -87,10 +89,12 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct attrs),
         .relate = relate,
         .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[2, 3, 4] | eps=1e-12, axis=[1]\nfloat32[2, 3] | eps=0.1\n"
-            "float64[2, 3, 4] | eps=0.5, axis=[0, -1]\nfloat16[4] | eps=1e-05, axis=[]\n"
-            "float32[] | eps=1e-05")),
+        .facets = BT_FACET_ROWS(
+            BT_CASES("float32[2, 3, 4] | eps=1e-12, axis=[1]\nfloat32[2, 3] | eps=0.1\n"
+                     "float64[2, 3, 4] | eps=0.5, axis=[0, -1]\nfloat16[4] | eps=1e-05, "
+                     "axis=[]\n"
+                     "float32[] | eps=1e-05"),
+            BT_FACET("layout", layout)),
     },
     { 0 },
 };

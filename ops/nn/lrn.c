@@ -30,7 +30,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     uint32_t axis;
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
-    return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+    return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
 /* The window of c: floor((size - 1) / 2) channels before it, the rest from it on. */
@@ -68,6 +68,8 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
     return out->failed ? bt_no_memory() : NULL;
 }
 
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
+
 static const bt_op ops[] = {
     {
         .name = "nn.lrn",
@@ -79,9 +81,11 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct attrs),
         .relate = relate,
         .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[1, 7, 3, 2]\nfloat32[2, 5] | size=3, alpha=0.1, beta=0.5, bias=1\n"
-            "float32[2, 3, 6] | axis=-1, size=2, alpha=0.01")),
+        .facets =
+            BT_FACET_ROWS(BT_CASES("float32[1, 7, 3, 2]\nfloat32[2, 5] | size=3, "
+                                   "alpha=0.1, beta=0.5, bias=1\n"
+                                   "float32[2, 3, 6] | axis=-1, size=2, alpha=0.01"),
+                          BT_FACET("layout", layout)),
     },
     { 0 },
 };

@@ -54,7 +54,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         BT_TRY(bt_relation_unify(s, r, data.dims[axis], vector.dims[0],
                                  "the axis of data and the vectors"));
     }
-    return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+    return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
 static bt_status relate_batch(bt_solver *s, const bt_relation_call *r)
@@ -72,7 +72,8 @@ static bt_status relate_batch(bt_solver *s, const bt_relation_call *r)
                                  "the axis of data and the vectors"));
     }
     shape = bt_type_shape(store, data.rank, data.dims);
-    fields[0] = shape ? bt_type_tensor(store, shape, data.dtype) : NULL;
+    fields[0] =
+        shape ? bt_type_tensor_layout(store, shape, data.dtype, data.layout) : NULL;
     fields[1] = bt_relation_arg(s, r, 3);
     fields[2] = bt_relation_arg(s, r, 4);
     const bt_type *result =
@@ -180,6 +181,8 @@ static bt_status write_moments(bt_ctx *ctx, const bt_formula_call *call, bt_text
     return out->failed ? bt_no_memory() : NULL;
 }
 
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
+
 // clang-format off
 static const bt_op ops[] = {
     {
@@ -190,7 +193,7 @@ static const bt_op ops[] = {
         .facets = BT_FACET_ROWS(BT_CASES(
             "float32[2, 3, 4], float32[3], float32[3], float32[3], float32[3] = 0.1..2\n"
             "float32[2, 3], float32[3], float32[3], float32[3], float32[3] = 0.1..2 | axis=-1, scale=False\n"
-            "float64[2, 3], float64[2], float64[2], float64[2], float64[2] = 0.1..2 | axis=0, center=False, epsilon=0.1")),
+            "float64[2, 3], float64[2], float64[2], float64[2], float64[2] = 0.1..2 | axis=0, center=False, epsilon=0.1"), BT_FACET("layout", layout)),
     },
     {
         .name = "nn.layer_norm", .revision = 1, .source = "Relay, nn.layer_norm; Ba, Kiros, Hinton 2016",
@@ -198,7 +201,7 @@ static const bt_op ops[] = {
         .inputs = inputs, .attrs = back_attrs, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_moments,
         .facets = BT_FACET_ROWS(BT_CASES("float32[2, 5], float32[5], float32[5]\n"
-                                         "float32[2, 3, 4], float32[3], float32[3] | axis=1, scale=False")),
+                                         "float32[2, 3, 4], float32[3], float32[3] | axis=1, scale=False"), BT_FACET("layout", layout)),
     },
     {
         .name = "nn.instance_norm", .revision = 1, .source = "Relay, nn.instance_norm; Ulyanov et al. 2016",
@@ -206,7 +209,7 @@ static const bt_op ops[] = {
         .inputs = inputs, .attrs = front_attrs, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_moments,
         .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3, 4, 5], float32[3], float32[3]\n"
-                                         "float32[2, 4, 3], float32[3], float32[3] | axis=2, epsilon=0.01")),
+                                         "float32[2, 4, 3], float32[3], float32[3] | axis=2, epsilon=0.01"), BT_FACET("layout", layout)),
     },
     { 0 },
 };

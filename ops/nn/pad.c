@@ -79,7 +79,7 @@ static bt_status relate_padded(bt_solver *s, const bt_relation_call *r,
         BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, zero, dims[i],
                                    "nothing and an axis that is cut"));
     }
-    return bt_relation_result_tensor(s, r, data.rank, dims, data.dtype);
+    return bt_relation_result_laid(s, r, data.rank, dims, data.dtype);
 }
 
 static bt_status relate_pad(bt_solver *s, const bt_relation_call *r)
@@ -158,6 +158,8 @@ static bt_status write_mirror(bt_ctx *ctx, const bt_formula_call *call, bt_text 
     return out->failed ? bt_no_memory() : NULL;
 }
 
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
+
 static const bt_op ops[] = {
     {
         .name = "nn.pad",
@@ -169,15 +171,18 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct pad_attrs),
         .relate = relate_pad,
         .write_formula = write_pad,
-        .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[2, 3], float32[] | pad_width=[[1, 2], [0, 3]]\n"
-            "float32[2, 3] | pad_width=[0, 0, 2, 1]\n"
-            "int8[5], float32[] = 3..3 | pad_width=[-1, 2]\n"
-            "float32[2, 3] | pad_width=[0, 2, 1, 4], pad_mode=\"edge\"\n"
-            "float32[2, 4, 3] | pad_width=[0, 0, 3, 7, 2, 1], pad_mode=\"reflect\"\n"
-            "bool[2, 2] | pad_width=[0, 1, 1, 0]\nfloat32[0, 2] | pad_width=[1, 1, 0, "
-            "0]\n"
-            "float32[] | pad_width=[]")),
+        .facets = BT_FACET_ROWS(
+            BT_CASES(
+                "float32[2, 3], float32[] | pad_width=[[1, 2], [0, 3]]\n"
+                "float32[2, 3] | pad_width=[0, 0, 2, 1]\n"
+                "int8[5], float32[] = 3..3 | pad_width=[-1, 2]\n"
+                "float32[2, 3] | pad_width=[0, 2, 1, 4], pad_mode=\"edge\"\n"
+                "float32[2, 4, 3] | pad_width=[0, 0, 3, 7, 2, 1], pad_mode=\"reflect\"\n"
+                "bool[2, 2] | pad_width=[0, 1, 1, 0]\nfloat32[0, 2] | pad_width=[1, 1, "
+                "0, "
+                "0]\n"
+                "float32[] | pad_width=[]"),
+            BT_FACET("layout", layout)),
     },
     {
         .name = "nn.mirror_pad",
@@ -192,7 +197,8 @@ static const bt_op ops[] = {
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 3] | pad_width=[1, 2, 3, 3]\n"
                      "int8[2, 4] | pad_width=[0, 0, 3, 1], mode=\"REFLECT\"\n"
-                     "float32[1, 3] | pad_width=[2, 1, 0, 9]")),
+                     "float32[1, 3] | pad_width=[2, 1, 0, 9]"),
+            BT_FACET("layout", layout)),
     },
     { 0 },
 };

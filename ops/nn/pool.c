@@ -84,25 +84,12 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 
 /* ---- layout ---- */
 
-/* That of the data, of whatever layout; of the result too, where `keeps`. */
-static bt_status take_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
-                             const bt_layout *wanted, const char *axes, int keeps,
-                             const bt_layout **in, const bt_layout **out,
-                             const void **new_attrs)
-{
-    int fits = wanted && layout_is_of(wanted->text, axes);
-    *in = fits ? wanted : NULL;
-    *out = fits && keeps ? wanted : NULL;
-    *new_attrs = NULL;
-    return *out ? layout_attrs(ctx, store, call, wanted, new_attrs) : NULL;
-}
-
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
                                const bt_layout **out, const void **new_attrs)
 {
     const struct attrs *a = call->attrs;
-    return take_layout(ctx, store, call, wanted[0], a->layout, 1, in, out, new_attrs);
+    return layout_take(ctx, store, call, wanted[0], a->layout, 1, in, out, new_attrs);
 }
 
 static const bt_layout_facet layout_rule = { .choose = choose_layout };
@@ -287,7 +274,7 @@ static bt_status choose_global(bt_ctx *ctx, bt_store *store, const bt_call *call
                                const bt_layout **out, const void **new_attrs)
 {
     const struct global_attrs *a = call->attrs;
-    return take_layout(ctx, store, call, wanted[0], a->layout, 0, in, out, new_attrs);
+    return layout_take(ctx, store, call, wanted[0], a->layout, 0, in, out, new_attrs);
 }
 
 static const bt_layout_facet global_layout_rule = { .choose = choose_global };

@@ -50,7 +50,7 @@ static bt_status relate_prelu(bt_solver *s, const bt_relation_call *r)
         BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
         BT_TRY(bt_relation_unify(s, r, data.dims[axis], alpha.dims[0],
                                  "the axis of data and alpha"));
-        return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+        return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
     }
     if (alpha.rank > data.rank)
         return bt_relation_fail(s, r, 1, "alpha has rank %u, more than data's %u",
@@ -60,7 +60,7 @@ static bt_status relate_prelu(bt_solver *s, const bt_relation_call *r)
         BT_TRY(bt_relation_broadcast_dim(s, r, own, alpha.dims[i], &both));
         BT_TRY(bt_relation_unify(s, r, own, both, "dims of data and of alpha"));
     }
-    return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+    return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
 static bt_status write_prelu(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
@@ -89,6 +89,8 @@ static bt_status write_prelu(bt_ctx *ctx, const bt_formula_call *call, bt_text *
     return out->failed ? bt_no_memory() : NULL;
 }
 
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
+
 // clang-format off
 static const bt_op ops[] = {
     {
@@ -108,7 +110,8 @@ static const bt_op ops[] = {
         .inputs = prelu_in, .attrs = prelu_attrs, .attrs_nbytes = sizeof(struct prelu_attrs),
         .relate = relate_prelu, .write_formula = write_prelu,
         .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3, 4], float32[3]\nfloat32[2, 3], float32[2] | axis=0\n"
-                                         "float32[2, 3], float32[1, 3]\nfloat32[4], float32[1]")),
+                                         "float32[2, 3], float32[1, 3]\nfloat32[4], float32[1]"),
+                                BT_FACET("layout", layout)),
     },
     { 0 },
 };

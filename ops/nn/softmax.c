@@ -27,7 +27,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     uint32_t axis;
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
-    return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+    return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
 /* "m: float64[i0, i2] = max(k: data[i0, k, i2]);" and the like. */
@@ -81,6 +81,8 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
     "float32[2, 3]\nfloat32[1, 5, 7] | axis=1\nfloat16[4]\nfloat64[2, 3] | " \
     "axis=0\nfloat32[0, 3]"
 
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
+
 static const bt_op ops[] = {
     {
         .name = "nn.softmax",
@@ -92,7 +94,7 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct attrs),
         .relate = relate,
         .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_CASES(CASES)),
+        .facets = BT_FACET_ROWS(BT_CASES(CASES), BT_FACET("layout", layout)),
     },
     {
         .name = "nn.fast_softmax",
@@ -104,7 +106,7 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct attrs),
         .relate = relate,
         .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_CASES(CASES)),
+        .facets = BT_FACET_ROWS(BT_CASES(CASES), BT_FACET("layout", layout)),
     },
     {
         .name = "nn.log_softmax",
@@ -116,7 +118,7 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct attrs),
         .relate = relate,
         .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_CASES(CASES)),
+        .facets = BT_FACET_ROWS(BT_CASES(CASES), BT_FACET("layout", layout)),
     },
     { 0 },
 };

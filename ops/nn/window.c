@@ -97,6 +97,64 @@ bt_status layout_attrs(bt_ctx *ctx, bt_store *store, const bt_call *call,
     return *out ? NULL : bt_no_memory();
 }
 
+bt_status layout_take(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                      const bt_layout *wanted, const char *axes, int keeps,
+                      const bt_layout **in, const bt_layout **out, const void **attrs)
+{
+    int fits = wanted && layout_is_of(wanted->text, axes);
+    *in = fits ? wanted : NULL;
+    *out = fits && keeps ? wanted : NULL;
+    *attrs = NULL;
+    return *out ? layout_attrs(ctx, store, call, wanted, attrs) : NULL;
+}
+
+/* Blocks of channels in and out: OIHW8i8o. */
+static bt_status weight_layout(bt_ctx *ctx, bt_store *store, const char *axes, int64_t in,
+                               int64_t out, const bt_layout **layout)
+{
+    char text[64];
+    int n = snprintf(text, sizeof(text), "%s:%s", axes, axes);
+    *layout = NULL;
+    if (in <= 1 && out <= 1)
+        return NULL;
+    if (in > 1)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%lldi", (long long)in);
+    if (out > 1)
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "%lldo", (long long)out);
+    *layout = n < (int)sizeof(text) ? bt_layout_parse(store, text) : NULL;
+    return *layout ? NULL : bt_store_why(ctx, store);
+}
+
+static const bt_layout *if_of(const bt_layout *wanted, const char *axes)
+{
+    return wanted && layout_is_of(wanted->text, axes) ? wanted : NULL;
+}
+
+bt_status conv_layouts_choose(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                              const struct conv_layouts *axes,
+                              const bt_layout *const *wanted, const bt_layout **in,
+                              const bt_layout **out, const void **attrs)
+{
+    struct layout at;
+    int64_t block_in = 1, block_out = 1;
+    in[0] = in[1] = *out = NULL;
+    *attrs = NULL;
+    if (strchr(axes->out, ':') || !layout_is_of(axes->out, axes->data) ||
+        !layout_read(axes->data, 'N', 'C', window_nspace(call->op), &at))
+        return NULL;
+    in[0] = if_of(wanted[0], axes->data);
+    in[1] = if_of(wanted[1], axes->kernel);
+    *out = if_of(wanted[2], axes->data);
+    if (in[0] && !axes->ins_divided)
+        block_in = layout_block(in[0], at.second);
+    if (*out && !axes->outs_divided)
+        block_out = layout_block(*out, at.second);
+    if (*out)
+        BT_TRY(layout_attrs(ctx, store, call, *out, attrs));
+    return in[1] ? NULL
+                 : weight_layout(ctx, store, axes->kernel, block_in, block_out, &in[1]);
+}
+
 void list_expand(const bt_ints *list, uint32_t nspace, int64_t out[MAX_SPATIAL])
 {
     for (uint32_t i = 0; i < nspace; i++)

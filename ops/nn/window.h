@@ -38,6 +38,24 @@ int64_t layout_block(const bt_layout *, uint32_t axis);
 bt_status layout_attrs(bt_ctx *, bt_store *, const bt_call *, const bt_layout *,
                        const void **out) BT_MUST_USE;
 
+/* What a layout facet answers for a call of one tensor: the layout wished for it, where it
+ * has the axes of `axes`; of the result too, where `keeps`. */
+bt_status layout_take(bt_ctx *, bt_store *, const bt_call *, const bt_layout *wanted,
+                      const char *axes, int keeps, const bt_layout **in,
+                      const bt_layout **out, const void **attrs) BT_MUST_USE;
+/* Orders of a convolution's axes, as attributes have them, and whether the weight has the
+ * channels of one group only, on either side. */
+struct conv_layouts {
+    const char *data, *kernel, *out;
+    int ins_divided, outs_divided;
+};
+/* The same for a convolution: as wished, where data and result have their axes in one
+ * order; the weight's, where it is not wished for, has the blocks of both. */
+bt_status conv_layouts_choose(bt_ctx *, bt_store *, const bt_call *,
+                              const struct conv_layouts *, const bt_layout *const *wanted,
+                              const bt_layout **in, const bt_layout **out,
+                              const void **attrs) BT_MUST_USE;
+
 /* One entry for each spatial axis; a single entry counts for all. Fails naming the
  * attribute. */
 bt_status space_list(bt_solver *, const bt_relation_call *, const char *attr,

@@ -177,10 +177,10 @@ static bt_status write_stack(bt_ctx *ctx, const bt_formula_call *call, bt_text *
     return formula_end(out);
 }
 
-/* ---- layout of concatenate ---- */
+/* ---- layouts ---- */
 
 /* Whether blocks of the joined axis need not be cut: each field but the last fills those
- * it has. */
+ * that it has. */
 static int is_cut_at_blocks(const bt_layout *layout, const bt_type *fields, uint32_t axis)
 {
     const bt_list_type *tuple = bt_as_tuple_type(fields);
@@ -213,6 +213,20 @@ static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call
     return NULL;
 }
 static const bt_layout_facet concatenate_layout = { .choose = choose_layout };
+
+/* The same of a tensor that is cut into fields. */
+static bt_status choose_split(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                              const bt_layout *const *wanted, const bt_layout **in,
+                              const bt_layout **out, const void **new_attrs)
+{
+    const int64_t *axis = bt_attr_find(call->op, call->attrs, "axis", BT_ATTR_INT);
+    BT_TRY(bt_layout_follow(ctx, store, call, wanted, in, out, new_attrs));
+    if (in[0] &&
+        !is_cut_at_blocks(in[0], call->base.type, formula_axis(*axis, in[0]->nlogical)))
+        in[0] = *out = NULL;
+    return NULL;
+}
+static const bt_layout_facet split_layout = { .choose = choose_split };
 
 /* ---- split ---- */
 
@@ -295,7 +309,8 @@ static bt_status relate_split(bt_solver *s, const bt_relation_call *r)
     for (int64_t i = 0; i < n; i++) {
         BT_TRY(part_extent(s, r, cuts, i, whole, &dims[axis]));
         const bt_type *shape = bt_type_shape(store, data.rank, dims);
-        fields[i] = shape ? bt_type_tensor(store, shape, data.dtype) : NULL;
+        fields[i] =
+            shape ? bt_type_tensor_layout(store, shape, data.dtype, data.layout) : NULL;
         if (!fields[i])
             return bt_relation_result(s, r, NULL);
     }
@@ -397,11 +412,13 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct split_attrs),
         .relate = relate_split,
         .write_formula = write_split,
-        .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[6, 2] | indices_or_sections=3\n"
-            "int8[2, 5] | indices_or_sections=[2], axis=1\n"
-            "float32[2, 6] | indices_or_sections=[0, 2, 2, 5], axis=-1\n"
-            "float32[0] | indices_or_sections=2\nbool[3] | indices_or_sections=[]")),
+        .facets = BT_FACET_ROWS(
+            BT_CASES(
+                "float32[6, 2] | indices_or_sections=3\n"
+                "int8[2, 5] | indices_or_sections=[2], axis=1\n"
+                "float32[2, 6] | indices_or_sections=[0, 2, 2, 5], axis=-1\n"
+                "float32[0] | indices_or_sections=2\nbool[3] | indices_or_sections=[]"),
+            BT_FACET("layout", split_layout)),
     },
     { 0 },
 };

@@ -324,12 +324,15 @@ static const bt_op_input variance_in[] = {
       "[2, 3, 4] | axis=[1], exclude=True\n" t "[]\n" t "[2, 3]\n" t "[3] | axis=[]\n" t \
       "[2, 0] | axis=[0]\n"
 
+static const bt_layout_facet layout = { .choose = bt_layout_read };
+
 #define REDUCE(name_, inputs_, relation_, attrs_, write_, relate_, cases_, doc_)         \
     {                                                                                    \
         .name = name_, .revision = 1, .doc = doc_ "\nThe result lacks those axes.",      \
         .source = "Relay, " name_, .inputs = inputs_, .attrs = attrs_,                   \
         .attrs_nbytes = sizeof(struct attrs_), .relation = relation_, .relate = relate_, \
-        .write_formula = write_, .facets = BT_FACET_ROWS(BT_CASES(cases_)),              \
+        .write_formula = write_,                                                         \
+        .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("layout", layout)),           \
     }
 
 #define NUMBERS \

@@ -125,7 +125,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         if (!dims[axis])
             return bt_relation_result(s, r, NULL);
     }
-    BT_TRY(bt_relation_result_tensor(s, r, data.rank, dims, data.dtype));
+    BT_TRY(bt_relation_result_laid(s, r, data.rank, dims, data.dtype));
     return slice_contents(s, r);
 }
 
@@ -192,6 +192,34 @@ static bt_status write_slice(bt_ctx *ctx, const bt_formula_call *call, bt_text *
     bt_text_addf(out, "]");
     return formula_end(out);
 }
+
+/* ---- layout ---- */
+
+/* That of data, where no block is cut: along an axis with blocks a slice begins with one.
+ */
+static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                               const bt_layout *const *wanted, const bt_layout **in,
+                               const bt_layout **out, const void **new_attrs)
+{
+    const struct attrs *a = call->attrs;
+    const bt_layout *layout = wanted[0];
+    BT_TRY(bt_layout_follow(ctx, store, call, wanted, in, out, new_attrs));
+    for (int64_t i = 0; layout && i < a->begin.n; i++) {
+        cut x = cut_at(a, i);
+        uint32_t axis = a->axes.n == BT_NONE_LIST
+                            ? (uint32_t)i
+                            : formula_axis(a->axes.at[i], layout->nlogical);
+        int64_t block = 1;
+        for (uint32_t k = 0; k < layout->nphysical; k++) {
+            if (layout->physical[k].axis == axis && layout->physical[k].factor)
+                block *= layout->physical[k].factor;
+        }
+        if (block > 1 && (x.begin < 0 || x.begin % block || x.stride != 1))
+            in[0] = *out = NULL;
+    }
+    return NULL;
+}
+static const bt_layout_facet layout = { .choose = choose_layout };
 
 /* ---- slice_like ---- */
 
@@ -281,7 +309,8 @@ static const bt_op ops[] = {
                      "int8[5, 4] | begin=[-1], end=[-9], strides=[-2]\n"
                      "float32[5, 4] | begin=[1, 1], end=[2, -1], slice_mode=\"size\"\n"
                      "bool[4] | begin=[3], end=[1]\nfloat32[0, 2] | begin=[0], end=[2]\n"
-                     "float32[] | begin=[], end=[]")),
+                     "float32[] | begin=[], end=[]"),
+            BT_FACET("layout", layout)),
     },
     {
         .name = "slice_like",

@@ -1,12 +1,14 @@
 /*
  * Operators compiled for a target, against the reference evaluator.
  *
- *     conform_targets PLUGINS PLUGIN TARGET [OPERATOR]
+ *     conform_targets PLUGINS PLUGIN TARGET [OPERATOR] [WISHES]
  *
  * Every case of the plugin's operators and those made from it (vary.h) is compiled twice:
  * the call alone, and with `negative` before and behind it, which fusion joins to it. What
  * is computed must agree with the executor interp on the same program within the bounds
  * of close.h; what interp refuses must be refused. Programs that are not static are counted.
+ * With the file of a plugin whose target claim.laid.all wishes for layouts wherever it can,
+ * all is compiled once more as it wishes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +27,8 @@ struct trial {
     const bt_executor *interp, *graph;
     const bt_op *around; /* "negative" */
     const struct call_case *base;
-    uint32_t ncall, ndynamic;
+    int is_wished;
+    uint32_t ncall, ndynamic, nlaid;
     double worst;
 };
 
@@ -55,6 +58,34 @@ static bt_status run_interp(struct trial *t, const bt_module *module, uint32_t n
     bt_status status = t->interp->call(t->w.ctx, session, "main", n, args, NULL, out);
     t->interp->close(session);
     return status;
+}
+
+static int is_laid(const bt_module *module)
+{
+    const bt_block *block = bt_module_find(module, "main")->func->block;
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        if (bt_type_layout(block->bindings[i]->type))
+            return 1;
+    }
+    return 0;
+}
+
+/* *out: NULL where nothing has a layout. */
+static bt_status lay_out(struct trial *t, const bt_module *module, bt_module **out)
+{
+    bt_pipeline *pipeline;
+    bt_pipeline_options options = { .level = 4,
+                                    .verify_each = 1,
+                                    .target = "claim.laid.all, reference" };
+    BT_TRY(bt_pipeline_read(t->w.ctx, "alter-layout, dead-code", &pipeline));
+    bt_status status = bt_pipeline_run(t->w.ctx, pipeline, &options, module, out);
+    bt_pipeline_destroy(pipeline);
+    BT_TRY(status);
+    if (is_laid(*out))
+        return NULL;
+    bt_module_unref(*out);
+    *out = NULL;
+    return NULL;
 }
 
 static bt_status compile(struct trial *t, const bt_module *module, bt_compiled **out)
@@ -88,13 +119,15 @@ static bt_status run_target(struct trial *t, const bt_module *module, uint32_t n
     return status;
 }
 
+/* `compiled`: what should compute the same as `module`. */
 static bt_status compare(struct trial *t, const char *kind, const struct call_case *c,
-                         const bt_module *module, bt_object *const *args)
+                         const bt_module *module, const bt_module *compiled,
+                         bt_object *const *args)
 {
     bt_object *want = NULL, *got = NULL;
     int is_static;
     bt_status expected = run_interp(t, module, c->narg, args, &want);
-    bt_status status = run_target(t, module, c->narg, args, &got, &is_static);
+    bt_status status = run_target(t, compiled, c->narg, args, &got, &is_static);
     if (!is_static)
         t->ndynamic++;
     else if (expected && !status)
@@ -123,7 +156,15 @@ static bt_status run_both(struct trial *t, const char *kind, const struct call_c
         status = call_module(&t->w, c, r, is_fused ? t->around : NULL, &module);
         if (status)
             break;
-        status = compare(t, is_fused ? "fused" : kind, c, module, args);
+        bt_module *laid = NULL;
+        status = compare(t, is_fused ? "fused" : kind, c, module, module, args);
+        if (!status && t->is_wished)
+            status = lay_out(t, module, &laid);
+        if (laid) {
+            t->nlaid++;
+            status = compare(t, "laid out", c, module, laid, args);
+        }
+        bt_module_unref(laid);
         bt_module_unref(module);
     }
     for (uint32_t i = 0; i < c->narg; i++)
@@ -162,6 +203,18 @@ static bt_status run_cases(struct trial *t)
     }
 }
 
+/* Whether it has a rule for layouts that no case could follow. */
+static int has_idle_rule(struct trial *t)
+{
+    const void *rule = NULL;
+    bt_status status = bt_op_facet(t->w.ctx, t->w.op, "layout", &rule);
+    int idle = !status && rule && t->is_wished && t->nlaid == 0 &&
+               strcmp(t->w.op->name, "layout_transform") != 0;
+    if (idle)
+        printf("%s: it has a rule for layouts, but no case has any\n", t->w.op->name);
+    return idle;
+}
+
 static int run_op(bt_ctx *ctx, const char *name, const struct trial *like)
 {
     struct trial t = *like;
@@ -178,8 +231,10 @@ static int run_op(bt_ctx *ctx, const char *name, const struct trial *like)
     if (status)
         printf("%s: %s\n", name, status->message);
     else
-        printf("%s: %u calls, %u not static, %.0f %% of the bound\n", name, t.ncall,
-               t.ndynamic, 100 * t.worst);
+        printf("%s: %u calls, %u not static, %u laid out, %.0f %% of the bound\n", name,
+               t.ncall, t.ndynamic, t.nlaid, 100 * t.worst);
+    if (!status)
+        nfault += has_idle_rule(&t);
     json_decref(t.w.faults);
     bt_store_unref(t.w.store);
     bt_arena_destroy(t.w.arena);
@@ -197,16 +252,17 @@ static bt_status prepare(bt_ctx *ctx, struct trial *t)
     return bt_plugins_scan(ctx);
 }
 
-static int run(bt_ctx *ctx, const char *plugin, const char *target, const char *only)
+static int run(bt_ctx *ctx, const char *plugin, const char *target, const char *only,
+               int is_wished)
 {
-    struct trial trial = { .target = target };
+    struct trial trial = { .target = target, .is_wished = is_wished };
     uint32_t nrun = 0, nwrong = 0;
     bt_status status = prepare(ctx, &trial);
     for (uint32_t i = 0; !status && i < bt_provided_len(ctx, "op"); i++) {
         bt_provided item;
         status = bt_provided_at(ctx, "op", i, &item);
         if (status || strcmp(bt_plugin_id(item.plugin), plugin) != 0 ||
-            (only && strcmp(item.name, only) != 0))
+            (only && *only && strcmp(item.name, only) != 0))
             continue;
         nrun++;
         nwrong += (uint32_t)run_op(ctx, item.name, &trial);
@@ -220,13 +276,18 @@ static int run(bt_ctx *ctx, const char *plugin, const char *target, const char *
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        printf("usage: conform_targets PLUGINS PLUGIN TARGET [OPERATOR]\n");
+        printf("usage: conform_targets PLUGINS PLUGIN TARGET [OPERATOR] [WISHES]\n");
         return 2;
     }
-    bt_registry_options options = { .plugin_only = argv[1], .ignore_environment = 1 };
+    const char *wishes[2] = { argc > 5 ? argv[5] : NULL, NULL };
+    bt_registry_options options = { .plugin_only = argv[1],
+                                    .plugin_files = wishes,
+                                    .ignore_environment = 1 };
     bt_registry *registry = bt_registry_create(&options);
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
-    int failed = ctx ? run(ctx, argv[2], argv[3], argc > 4 ? argv[4] : NULL) : 1;
+    int failed =
+        ctx ? run(ctx, argv[2], argv[3], argc > 4 ? argv[4] : NULL, wishes[0] != NULL)
+            : 1;
     bt_ctx_destroy(ctx);
     bt_registry_unref(registry);
     return failed;

@@ -246,6 +246,10 @@ BT_API bt_status bt_relation_result(bt_solver *, const bt_relation_call *,
 BT_API bt_status bt_relation_result_tensor(bt_solver *, const bt_relation_call *,
                                            uint32_t rank, const bt_type *const *dims,
                                            const bt_type *dtype) BT_MUST_USE;
+/* The same in the layout of argument 0, a tensor of this rank. */
+BT_API bt_status bt_relation_result_laid(bt_solver *, const bt_relation_call *,
+                                         uint32_t rank, const bt_type *const *dims,
+                                         const bt_type *dtype) BT_MUST_USE;
 /* Scratch memory that lives as long as the inference. NULL: no memory. */
 BT_API void *bt_relation_alloc(bt_solver *, size_t count, size_t nbytes);
 
@@ -395,6 +399,15 @@ typedef struct bt_layout_facet {
                         const bt_layout *const *wanted, const bt_layout **in,
                         const bt_layout **out, const void **attrs);
 } bt_layout_facet;
+/* For operators whose result has the layout of their first argument, whatever it is
+ * (bt_relation_result_laid), and which take the others row major. */
+BT_API bt_status bt_layout_follow(bt_ctx *, bt_store *, const bt_call *,
+                                  const bt_layout *const *wanted, const bt_layout **in,
+                                  const bt_layout **out, const void **attrs) BT_MUST_USE;
+/* Those that take their first argument in any layout and give row major. */
+BT_API bt_status bt_layout_read(bt_ctx *, bt_store *, const bt_call *,
+                                const bt_layout *const *wanted, const bt_layout **in,
+                                const bt_layout **out, const void **attrs) BT_MUST_USE;
 
 /* "quant": how a call is written on integers. annotate says which inputs are to be
  * quantized and how (BT_QUANT_...), realize builds the integer form from inputs that

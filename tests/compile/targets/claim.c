@@ -3,6 +3,7 @@
  * the target reference. Their options say what they refuse, what they cost and what they
  * wish.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include <baton/op.h>
@@ -93,6 +94,44 @@ static bt_status layouts(bt_ctx *ctx, void *self, const bt_call *call,
     return NULL;
 }
 
+/* The axes of what a call reads first, as its attributes name them. */
+static const char *axes_of(const bt_call *call)
+{
+    static const char *const names[] = { "data_layout", "layout" };
+    for (uint32_t i = 0; i < BT_COUNT(names); i++) {
+        const char *const *axes =
+            bt_attr_find(call->op, call->attrs, names[i], BT_ATTR_STRING);
+        if (axes && **axes)
+            return *axes;
+    }
+    return "ABCDEFGHIJKLMNOP";
+}
+
+static uint32_t rank_of(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_shape_type *shape = bt_tensor_shape(tuple ? tuple->at[0] : type);
+    return shape ? shape->n : 0;
+}
+
+/* All operators, their second axis outermost and in blocks of two: NCHW:CNHW2c. */
+static bt_status all_layouts(bt_ctx *ctx, void *self, const bt_call *call,
+                             const char **wanted)
+{
+    struct instance *i = self;
+    uint32_t rank = rank_of(call->args[0]->type);
+    const char *axes = axes_of(call);
+    (void)ctx;
+    if (rank < 2 || rank > strlen(axes))
+        return NULL;
+    snprintf(i->wish, sizeof(i->wish), "%.*s:%c%c%.*s2%c", (int)rank, axes, axes[1],
+             axes[0], (int)rank - 2, axes + 2, axes[1] - 'A' + 'a');
+    wanted[0] = i->wish;
+    if (rank_of(call->base.type) == rank)
+        wanted[call->narg] = i->wish;
+    return NULL;
+}
+
 /* ---- by the reference ---- */
 
 struct loaded {
@@ -174,6 +213,8 @@ static const bt_target targets[] = {
       .reads_layouts = 1 },
     { .name = "claim.laid", .doc = "Claims convolutions, in blocks of channels.", HOOKS,
       .patterns = laid_claims, .reads_layouts = 1, .layouts = layouts },
+    { .name = "claim.laid.all", .doc = "Wishes for layouts of all that can have them.", HOOKS,
+      .reads_layouts = 1, .layouts = all_layouts },
     { .name = "claim.blind", .doc = "Wishes for layouts that it does not read.", HOOKS,
       .layouts = layouts },
     { 0 },

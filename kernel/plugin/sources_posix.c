@@ -130,15 +130,27 @@ static bt_status link_files(struct build *b)
     return status;
 }
 
-/* Whether a .h stands beside a .c. 0: no memory */
-static int is_helper(struct build *b, const char *path, int *out)
+/* Whether NAME.h stands beside NAME.c; where there is no table, that of a part of the name
+ * will do: NAME_*.c. 0: no memory */
+static int is_helper(struct build *b, const char *path, int has_table, int *out)
 {
-    const char *dot = strrchr(path, '.');
-    const char *header =
-        bt__format(b->arena, "%s/%.*s.h", b->h->folder,
-                   (int)(dot ? (size_t)(dot - path) : strlen(path)), path);
-    *out = header && access(header, F_OK) == 0;
-    return header != NULL;
+    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
+    size_t n = dot ? (size_t)(dot - path) : strlen(path),
+           first = slash ? (size_t)(slash - path) + 1 : 0;
+    *out = 0;
+    while (!*out && n > first) {
+        const char *header =
+            bt__format(b->arena, "%s/%.*s.h", b->h->folder, (int)n, path);
+        if (!header)
+            return 0;
+        *out = access(header, F_OK) == 0;
+        do
+            n--;
+        while (n > first && path[n] != '_');
+        if (has_table)
+            break;
+    }
+    return 1;
 }
 
 static bt_status add_table(struct build *b, const char *path, const bt_table **out,
@@ -147,11 +159,11 @@ static bt_status add_table(struct build *b, const char *path, const bt_table **o
     int helper;
     const char *own = identifier_of(b->arena, path);
     const char *name = own ? bt__format(b->arena, "bt_%s_%s", b->prefix, own) : NULL;
-    if (!name || !is_helper(b, path, &helper))
+    const void *table = name ? bt__code_data(b->h->code, name) : NULL;
+    if (!name || !is_helper(b, path, table != NULL, &helper))
         return bt_no_memory();
     if (helper)
         return NULL;
-    const void *table = bt__code_data(b->h->code, name);
     if (!table)
         return bt_fail_place(
             b->ctx, BT_ERR_PLUGIN,

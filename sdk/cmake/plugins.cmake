@@ -61,6 +61,7 @@ function(baton_add_plugin folder)
     message(FATAL_ERROR "${folder}/plugin.json does not exist: it states the plugin's id, version and license")
   endif()
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
+  file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.h) # a new one can make a helper
   if(NOT sources)
     message(FATAL_ERROR "no .c files in ${folder}")
   endif()
@@ -72,12 +73,14 @@ function(baton_add_plugin folder)
   baton_read_field(${folder} "${seed}" license "." "a text that is not empty, as in Apache-2.0")
   set(externs "")
   set(rows "")
+  set(table_sources "")
   foreach(source ${sources})
     get_filename_component(base ${source} NAME_WE)
     baton_is_helper(${source} ${folder}/${base} bt_${prefix}_${base} is_helper)
     if(NOT is_helper)
       string(APPEND externs "extern const bt_table bt_${prefix}_${base}[];\n")
       list(APPEND rows bt_${prefix}_${base})
+      list(APPEND table_sources ${source})
     endif()
   endforeach()
   list(JOIN rows ", " rows)
@@ -106,9 +109,10 @@ function(baton_add_plugin folder)
   target_compile_options(${name} PRIVATE -fvisibility=hidden)
   set_target_properties(${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name} SUFFIX .so POSITION_INDEPENDENT_CODE ON
     LIBRARY_OUTPUT_DIRECTORY ${output} BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/../..")
-  # A table under another name than the build asks for is found before the linker meets it.
+  # A table that is missing, or has another name than the build asks for, is found before the linker meets it.
   add_custom_command(TARGET ${name} PRE_LINK VERBATIM
-    COMMAND ${CMAKE_COMMAND} -DPREFIX=${prefix} "-DSOURCES=${sources}" -P ${BATON_CMAKE_FOLDER}/tables.cmake)
+    COMMAND ${CMAKE_COMMAND} -DPREFIX=${prefix} "-DSOURCES=${table_sources}" -DNM=${CMAKE_NM}
+            "-DOBJECTS=$<TARGET_OBJECTS:${name}>" -P ${BATON_CMAKE_FOLDER}/tables.cmake)
   # Written beside and renamed, so that a build cut short leaves no half manifest.
   add_custom_command(TARGET ${name} POST_BUILD VERBATIM
     COMMAND ${CMAKE_COMMAND} -DTOOL=$<TARGET_FILE:${BATON_TOOL}> -DPLUGIN=$<TARGET_FILE:${name}> -DSEED=${generated}.json

@@ -30,8 +30,9 @@ static void write_file(const char *name, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-static const char *const names[] = { "swish.c", "swish.baton.json", "other.c", "help.c",
-                                     "help.h",  "out.json",         "link.c" };
+static const char *const names[] = { "swish.c", "swish.baton.json", "other.c",
+                                     "help.c",  "help.h",           "out.json",
+                                     "link.c",  "help_more.c" };
 
 /* Skips the test before anything is written where there is no compiler. */
 static void begin(void)
@@ -156,12 +157,16 @@ static void test_files_share_functions_and_headers(void **state)
 {
     (void)state;
     begin();
-    write_file("swish.baton.json",
-               MANIFEST("\"sources\": [\"swish.c\", \"other.c\", \"help.c\"],"));
+    write_file(
+        "swish.baton.json",
+        MANIFEST(
+            "\"sources\": [\"swish.c\", \"other.c\", \"help.c\", \"help_more.c\"],"));
     write_file("help.h", "#include <string.h>\nextern const char *const help_doc;\n"
-                         "const char *help_me(void);\n");
+                         "const char *help_me(void);\nconst char *help_more(void);\n");
     write_file("help.c", "#include \"help.h\"\nconst char *const help_doc = \"d\";\n"
-                         "const char *help_me(void) { return help_doc; }\n");
+                         "const char *help_me(void) { return help_more(); }\n");
+    write_file("help_more.c", "#include \"help.h\"\n"
+                              "const char *help_more(void) { return help_doc; }\n");
     write_file("other.c", "#include <baton/op.h>\n#include \"help.h\"\n"
                           "const bt_table bt_swish_other[] = { { 0 } };\n"
                           "const char *other_name(void);\n"
@@ -171,6 +176,8 @@ static void test_files_share_functions_and_headers(void **state)
     // Without its header the helper is no helper.
     unlink(path_of("help.h"));
     write_file("help.c", "int help_me(void);\nint help_me(void) { return 1; }\n");
+    write_file("help_more.c",
+               "int help_more(void);\nint help_more(void) { return 1; }\n");
     write_file("other.c", "#include <baton/op.h>\n"
                           "const bt_table bt_swish_other[] = { { 0 } };\n");
     check_refused(BT_ERR_PLUGIN, "expected `const bt_table bt_swish_help[]`");

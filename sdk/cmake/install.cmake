@@ -26,6 +26,7 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/baton-config.cmake
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/kernel/compute/notation.md
   ${CMAKE_SOURCE_DIR}/kernel/text/grammar.md ${CMAKE_SOURCE_DIR}/kernel/plugin/manifest.md
   ${CMAKE_SOURCE_DIR}/kernel/pass/pipeline.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/sdk/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton)
 
 # Relative to itself, so that the prefix can be moved.
 file(RELATIVE_PATH BATON_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)

@@ -185,7 +185,7 @@ static int run(struct tool *tool)
 }
 
 static const struct option options[] = {
-    { "input", 'i', "[NAME=]VALUE", "value of an input; all others are random" },
+    { "input", 'i', "[NAME=]VALUE", "value of an input; those not given are random" },
     { "seed", 0, "N", "of random inputs (default: 1)" },
     { "warmup", 0, "N", "runs before those that count (default: 3)" },
     { "repeat", 0, "N", "runs that count (default: two seconds of them)" },
@@ -201,11 +201,15 @@ const struct verb verb_bench = {
     .max_arg = 1,
     .doc = "Run a program many times and say how long it takes.",
     .details = "The median of all runs, their spread, the floating-point operations in a "
-               "second, and what\n"
-               "share that is of the machine's peak, measured in the same run where the "
-               "target can tell.\n"
-               "Runs in which the system took the processor away are left out, if enough "
-               "remain.",
+               "second,\n"
+               "and what share that is of the machine's peak, measured in the same run "
+               "where the\n"
+               "target can tell. Runs in which the system took the processor away are "
+               "left out,\n"
+               "if enough remain. VALUE is as in baton run --help.",
+    .examples = "  baton bench digits.baton\n"
+                "  baton bench digits.baton --threads 1 --repeat 100 --json\n"
+                "  baton bench digits.baton --executor interp --repeat 10",
     .options = options,
     .run = run,
 };

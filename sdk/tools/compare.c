@@ -194,10 +194,10 @@ const struct verb verb_compare = {
         "The defaults allow what the same program may differ by on two executors or\n"
         "targets, whose sums are taken in different order: rtol is 1e-5 for float32,\n"
         "1e-12 for float64, 4e-3 for float16, 3e-2 for bfloat16, and 0 for integers;\n"
-        "--rtol 0 asks for equal values.\n\n"
-        "  baton run MODEL -i x=random:1 -o right\n"
-        "  baton run MODEL -i x=random:1 --executor graph -o fast\n"
-        "  baton compare fast right",
+        "--rtol 0 asks for equal values.",
+    .examples = "  baton run digits.baton -i image=random:1 -o right\n"
+                "  baton run digits.baton -i image=random:1 --executor graph -o fast\n"
+                "  baton compare fast right",
     .options = options,
     .run = run,
 };

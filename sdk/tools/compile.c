@@ -75,7 +75,8 @@ static const struct option options[] = {
     { "target", 0, "NAME",
       "what to compile for: 'cpu{threads=2}', 'npu, cpu' (default: cpu)" },
     { "threads", 0, "N",
-      "the most threads that it may run on (default: of this machine)" },
+      "threads that it may run on, at most (default: as many as this machine has "
+      "processors)" },
     { "entry", 0, "FUNCTION", "function to compile (default: main, or the only one)" },
     { "opt-level", 'O', "N", "run passes of levels 0 to N only" },
     { "passes", 0, "LIST",
@@ -94,15 +95,20 @@ const struct verb verb_compile = {
     .max_arg = 1,
     .doc = "Compile a program for a target, into one file.",
     .details =
-        "MODEL is anything that run takes. The file holds the program, its constants and "
-        "the target's\ncode: baton run FILE runs it and compiles nothing, baton info "
-        "FILE "
-        "describes it. Every dim must\nbe a number: --dim gives those that are not. A "
-        "program with branches, closures or dynamic\nshapes cannot be compiled; baton "
-        "run "
-        "MODEL runs it.\n\nRun artifacts of those only whose plugins you would load: "
-        "they "
-        "hold code.",
+        "MODEL is anything that run takes. The file holds the program, its constants "
+        "and\n"
+        "the target's code: baton run FILE runs it and compiles nothing, baton bench "
+        "FILE\n"
+        "times it, baton info FILE describes it. Every dim must be a number: --dim "
+        "gives\n"
+        "those that are not. A program with branches, closures or dynamic shapes cannot\n"
+        "be compiled; baton run MODEL runs it.\n"
+        "\n"
+        "Run artifacts of those only whose plugins you would load: they hold code.",
+    .examples = "  baton compile digits.baton -o digits.bta\n"
+                "  baton compile digits.baton -o digits.bta --target "
+                "'cpu{engine=\"plan\"}'\n"
+                "  baton run digits.bta -i image=random:1 --threads 1",
     .options = options,
     .run = run,
 };

@@ -31,9 +31,9 @@ const struct verb verb_import = {
     .min_arg = 1,
     .max_arg = 1,
     .doc = "Read a model of another format and write it as Baton text.",
-    .details =
-        "MODEL is a file of a format that an importer knows (baton list importers); - is "
-        "standard\ninput. Types are inferred; no pass runs.",
+    .details = "MODEL is a file of a format that an importer knows (baton list "
+               "importers); - is\n"
+               "standard input. Types are inferred; no pass runs.",
     .options = options,
     .run = run,
 };

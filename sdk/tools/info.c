@@ -238,10 +238,13 @@ const struct verb verb_info = {
     .min_arg = 1,
     .max_arg = 1,
     .doc = "Describe a program: inputs, outputs, operators, parameters, cost.",
-    .details = "MODEL is anything that run takes; - is standard input. What no plugin "
-               "provides is listed "
-               "as\nerrors, each with its node. Of a compiled program: target, memory, "
-               "kernels, sections of its file,\nwho made it; its code is not loaded.",
+    .details =
+        "MODEL is anything that run takes; - is standard input. What no plugin provides\n"
+        "is listed as errors, each with its node. Of a compiled program: target, "
+        "memory,\n"
+        "functions, sections of its file, who made it; its code is not loaded.",
+    .examples = "  baton info digits.baton\n"
+                "  baton info digits.baton --target cpu",
     .options = options,
     .run = run,
 };

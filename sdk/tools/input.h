@@ -14,14 +14,14 @@ void add_random_value(bt_text *, const bt_port *, uint32_t seed);
 int set_inputs(struct tool *, bt_program *, const char *const *texts, uint32_t seed);
 
 // clang-format off
-#define INPUT_HELP                                                                                \
-    "VALUE is FILE.npy, FILE.npz:KEY, FILE.pb, or [SHAPExDTYPE=]CONTENT. CONTENT is\n"            \
-    "  a number         for every element\n"                                                      \
-    "  [1, -2, 3]       a list, nested as deep as the rank: [[1, 2], [3, 4]]\n"                   \
-    "  random:SEED      floats uniform in [0, 1), integers 0 to 9\n"                              \
-    "SHAPExDTYPE may be left out where the program states it; a list has a shape of its own:\n"   \
-    "  -i x=1x28x28xfloat32=0.5  -i 'y=[1, 2, 3]'  -i z=2x2xint8=[[1,2],[3,4]]\n"                \
-    "Fields of a tuple are given one by one: -i p.0=1 -i 'p.1=[1, 2]'"
+#define INPUT_HELP \
+    "VALUE is FILE.npy, FILE.npz:KEY, FILE.pb, or [SHAPExDTYPE=]CONTENT. CONTENT is\n" \
+    "  a number         for every element\n"                                          \
+    "  [1, -2, 3]       a list, nested as deep as the rank: [[1, 2], [3, 4]]\n"       \
+    "  random:SEED      floats uniform in [0, 1), integers 0 to 9\n"                  \
+    "as in -i x=random:1 -i y=0.5 -i 'z=[1, 2, 3]'. SHAPExDTYPE is for what the\n"     \
+    "program leaves open, -i x=2x3xfloat32=random:1; a list has a shape of its own.\n" \
+    "Fields of a tuple are given one by one: -i p.0=1 -i 'p.1=[1, 2]'."
 // clang-format on
 
 #endif

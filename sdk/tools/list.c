@@ -253,6 +253,8 @@ const struct verb verb_list = {
     .details =
         "KIND is ops, relations, passes, analyses, pipelines, executors, importers,\n"
         "compilers or targets. Reads manifests only; no plugin is opened.",
+    .examples = "  baton list targets\n"
+                "  baton list ops nn.dense",
     .options = options,
     .run = run,
 };

@@ -116,6 +116,9 @@ const struct verb verb_opt = {
     .max_arg = 1,
     .doc = "Check a program, run passes on it and print it.",
     .details = "FILE is anything that run takes; - is standard input.",
+    .examples =
+        "  baton opt digits.baton --passes 'simplify-expr, fold-constant, fuse-ops'\n"
+        "  baton opt digits.baton --pipeline default --time-passes -o fast.baton",
     .options = options,
     .run = run,
 };

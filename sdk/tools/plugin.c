@@ -145,7 +145,9 @@ static int run(struct tool *tool)
                                actions[i].max_arg - 1);
         return actions[i].run(tool);
     }
-    return tool_usage(tool, "there is no action %s", tool->args[0]);
+    return tool_usage(tool,
+                      "there is no action %s: it is list, why, describe, check or new",
+                      tool->args[0]);
 }
 
 static const struct option options[] = {
@@ -160,23 +162,34 @@ static const struct option options[] = {
 
 const struct verb verb_plugin = {
     .name = "plugin",
-    .args = "list|why NAME|describe FILE|check ID [OP]|new KIND NAME [FOLDER]",
+    .args = "ACTION [ARGUMENT]...",
     .min_arg = 1,
     .max_arg = 4,
     .doc = "Show, explain, describe and check plugins.",
-    // clang-format off
-    .details = "list                    all plugins found, why some are refused, what was not searched\n"
-               "why NAME                where a name comes from, every candidate, and why this one;\n"
-               "                        exit code 1 where nothing is called so\n"
-               "describe FILE.so        the manifest of a shared object, written from its tables and from\n"
-               "                        what --seed plugin.json, which must be given, says by hand\n"
-               "describe M.baton.json   the same of a plugin that comes as C source\n"
-               "check ID [OP]           whether a plugin agrees with its manifest and its operators (OP: one)\n"
-               "                        do what they say: each is typed and run on the cases that it states\n"
-               "                        (BT_CASES); exit code 1 where one fails\n"
-               "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, relation, pass or\n"
-               "                        target; with --source one that Baton compiles when it uses it",
-    // clang-format on
+    .details =
+        "list                    all plugins found, why some are refused, what was not\n"
+        "                        searched\n"
+        "why NAME                where a name comes from, every candidate, and why this\n"
+        "                        one; exit code 1 where nothing is called so\n"
+        "describe FILE.so        the manifest of a shared object, written from its "
+        "tables\n"
+        "                        and from what --seed plugin.json, which must be given,\n"
+        "                        says by hand\n"
+        "describe M.baton.json   the same of a plugin that comes as C source\n"
+        "check ID [OP]           whether a plugin agrees with its manifest and its\n"
+        "                        operators (OP: one) do what they say: each is typed "
+        "and\n"
+        "                        run on the cases that it states (BT_CASES); exit code "
+        "1\n"
+        "                        where one fails\n"
+        "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, relation, "
+        "pass\n"
+        "                        or target; with --source one that Baton compiles when "
+        "it\n"
+        "                        uses it",
+    .examples = "  baton plugin why nn.relu\n"
+                "  baton plugin check baton.ops.image\n"
+                "  baton plugin new op example.swish --source",
     .options = options,
     .run = run,
 };

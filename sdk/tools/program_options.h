@@ -7,9 +7,9 @@
 // clang-format off
 #define PROGRAM_OPTIONS(default_executor)                                                  \
     { "entry", 0, "FUNCTION", "function to run (default: main, or the only one)" },       \
-    { "executor", 0, "NAME", "what runs it (default: " default_executor "; graph where a target is named)" }, \
+    { "executor", 0, "NAME", "what runs it (default: " default_executor ")" }, \
     { "target", 0, "NAME[,NAME]", "what it is compiled for, by preference" }, \
-    { "threads", 0, "N", "threads of the target (default: its own choice)" },              \
+    { "threads", 0, "N", "threads of the target (default: as many as there are processors)" },              \
     { "opt-level", 'O', "N", "run passes of levels 0 to N only" },                         \
     { "passes", 0, "LIST", "run these passes instead: 'fold-constant, dead-code'; '' for none" }, \
     { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },         \

@@ -177,7 +177,7 @@ static const struct option options[] = {
     { "input", 'i', "[NAME=]VALUE", "value of an input; once for each" },
     { "output", 'o', "DIR",
       "save each output as DIR/NAME.npy, a tuple as NAME.0.npy and so on" },
-    PROGRAM_OPTIONS("interp"),
+    PROGRAM_OPTIONS("interp, or graph where a target is named"),
     { "memory", 0, NULL,
       "print the plan of memory, for executor graph; without -i nothing is run" },
     { "profile", 0, NULL, "print where the time went, what took longest first" },
@@ -192,13 +192,16 @@ const struct verb verb_run = {
     .min_arg = 1,
     .max_arg = 1,
     .doc = "Run a program once and show its outputs.",
-    .details = "MODEL is a file of Baton or Relay text, or of a format that an importer "
-               "knows; - is\n"
-               "standard input. What baton compile wrote runs as it is: --target, "
-               "--pipeline, --dim and\n"
-               "their like are for baton compile. Without -i, the inputs are listed with "
-               "a command line\n"
-               "to copy.\n\n" INPUT_HELP,
+    .details =
+        "MODEL is a file of Baton or Relay text, or of a format that an importer knows;\n"
+        "- is standard input. What baton compile wrote runs as it is, on --threads of "
+        "its\n"
+        "target: --target, --pipeline, --dim and their like are for baton compile.\n"
+        "Without -i, the inputs are listed with a command line to copy.\n"
+        "\n" INPUT_HELP,
+    .examples = "  baton run digits.baton -i image=random:1\n"
+                "  baton run digits.baton -i image=0.5 -o scores --json\n"
+                "  baton run digits.baton -i image=random:1 --target cpu --profile",
     .options = options,
     .run = run,
 };

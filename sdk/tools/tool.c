@@ -46,8 +46,6 @@ int option_number(const struct tool *tool, const char *name, int64_t high, int64
 
 /* ---- the command line ---- */
 
-static const struct option help_option = { "help", 'h', NULL, "print this and stop" };
-
 static const struct option *find_option(const struct verb *verb, const char *name,
                                         size_t n)
 {
@@ -55,7 +53,7 @@ static const struct option *find_option(const struct verb *verb, const char *nam
         if (strlen(o->name) == n && memcmp(o->name, name, n) == 0)
             return o;
     }
-    return n == 4 && memcmp(name, "help", 4) == 0 ? &help_option : NULL;
+    return n == 4 && memcmp(name, "help", 4) == 0 ? &tool_help_option : NULL;
 }
 
 static const struct option *find_letter(const struct verb *verb, char letter)
@@ -64,7 +62,7 @@ static const struct option *find_letter(const struct verb *verb, char letter)
         if (o->letter == letter)
             return o;
     }
-    return letter == 'h' ? &help_option : NULL;
+    return letter == 'h' ? &tool_help_option : NULL;
 }
 
 static int fail_option(const struct tool *tool, const char *word)
@@ -79,7 +77,7 @@ static int fail_option(const struct tool *tool, const char *word)
     if (!names || !name)
         return tool_fail(tool, bt_no_memory());
     for (size_t i = 0; i <= n; i++) {
-        const struct option *o = i < n ? &all[i] : &help_option;
+        const struct option *o = i < n ? &all[i] : &tool_help_option;
         bt_text text;
         bt_text_init(&text, scratch);
         bt_text_addf(&text, "--%s", o->name);
@@ -145,38 +143,6 @@ int tool_parse(struct tool *tool, int argc, char **argv)
     return EXIT_OK;
 }
 
-static int option_width(const struct option *o)
-{
-    return (int)(strlen(o->name) + (o->value ? strlen(o->value) + 1 : 0));
-}
-
-static void print_option(const struct option *o, int width, FILE *out)
-{
-    char letter[4] = "   ";
-    if (o->letter)
-        snprintf(letter, sizeof(letter), "-%c,", o->letter);
-    fprintf(out, "  %s --%s%s%s%*s  %s\n", letter, o->name, o->value ? " " : "",
-            o->value ? o->value : "", width - option_width(o), "", o->doc);
-}
-
-void tool_help(const struct verb *verb, FILE *out)
-{
-    int width = option_width(&help_option);
-    fprintf(out, "usage: baton %s%s%s [OPTION]...\n\n%s\n", verb->name,
-            *verb->args ? " " : "", verb->args, verb->doc);
-    if (verb->details)
-        fprintf(out, "\n%s\n", verb->details);
-    for (const struct option *o = verb->options; o && o->name; o++) {
-        if (option_width(o) > width)
-            width = option_width(o);
-    }
-    fprintf(out, "\nOptions:\n");
-    for (const struct option *o = verb->options; o && o->name; o++)
-        print_option(o, width, out);
-    print_option(&help_option, width, out);
-    fprintf(out, "\n%s\n", tool_exit_codes);
-}
-
 /* ---- messages ---- */
 
 int tool_usage(const struct tool *tool, const char *format, ...)
@@ -238,10 +204,6 @@ void tool_remark(const struct tool *tool)
 }
 
 /* ---- standard streams ---- */
-
-const char tool_exit_codes[] =
-    "Exit codes: 0 done, 1 the input is wrong or differs, 2 the command line is wrong,\n"
-    "3 a fault of Baton or no memory.";
 
 void tool_begin(void)
 {

@@ -22,7 +22,8 @@ struct verb {
     const char *args; /* as usage names them: "MODEL" */
     uint32_t min_arg, max_arg;
     const char *doc;              /* one line */
-    const char *details;          /* paragraphs of --help; NULL: none */
+    const char *details;          /* paragraphs of --help, in lines; NULL: none */
+    const char *examples;         /* commands, a line each; NULL: none */
     const struct option *options; /* ended by a zero name; NULL: none */
     int (*run)(struct tool *);    /* gives the exit code */
 };
@@ -51,14 +52,18 @@ int option_number(const struct tool *, const char *name, int64_t high, int64_t *
 
 /* Splits the command line by the verb's options. */
 int tool_parse(struct tool *, int argc, char **argv);
-void tool_help(const struct verb *, FILE *);
 /* A message about the command line, and EXIT_USAGE. */
 int tool_usage(const struct tool *, const char *format, ...) BT_PRINTF(2, 3);
 /* Prints what was reported and the status, and gives the exit code for it. */
 int tool_fail(const struct tool *, bt_status);
 /* Prints what is worth telling though nothing failed. */
 void tool_remark(const struct tool *);
-extern const char tool_exit_codes[]; /* what help says of them */
+/* ---- help.c ---- */
+extern const struct option tool_help_option; /* of every verb */
+extern const char tool_exit_codes[];         /* what help says of them */
+void tool_help(const struct verb *, FILE *);
+
+/* ---- streams ---- */
 /* Before anything is opened: closed standard streams stay closed. */
 void tool_begin(void);
 /* Writes standard output to the end: EXIT_OK, or EXIT_INPUT with a message; without one

@@ -1,7 +1,9 @@
-# Help: every verb has its line in the overview and a page that fits 100 columns, with columns that are aligned.
+# Help: every verb has its line in the overview and a page that fits 80 columns, with columns that are aligned;
+# its examples work.
 . "$(dirname "$0")/kit.sh"
 
 expect 0 'usage: baton VERB' '^Exit codes: 0 done' -- "$baton" --help
+! grep -n '.\{81\}' out || fault "baton --help is wider than 80 columns"
 verbs=$(sed -n 's/^  \([a-z]*\)  .*/\1/p' out)
 expect 2 'usage: baton VERB' -- "$baton"
 [ "$(sed -n 's/^  \([a-z]*\)  .*/\1/p' out)" = "$verbs" ] || fault "baton alone and baton --help list other verbs"
@@ -10,10 +12,20 @@ for verb in run compile bench info opt import pipeline plugin list compare filec
 done
 for verb in $verbs; do
     expect 0 "^usage: baton $verb .*\[OPTION\]\.\.\.\$" '^Options:$' '  -h, --help ' '^Exit codes: 0 done' -- "$baton" "$verb" --help
-    ! grep -n '.\{101\}' out || fault "$verb --help is wider than 100 columns"
+    ! grep -n '.\{81\}' out || fault "$verb --help is wider than 80 columns"
+    ! grep -n "$(printf '[\033\t]\\| $')" out || fault "$verb --help has colours, tabs or blanks at the end"
+    cp out help
     # What options mean begins in one column.
-    ends=$(sed -n '/^Options:/,/^$/p' out | awk '/^  / { s = substr($0, 9); n = index(s, "  "); while (substr(s, n, 1) == " ") n++; print n }' | sort -u)
+    ends=$(sed -n '/^Options:/,/^$/p' out | awk '/^   *-/ { s = substr($0, 9); n = index(s, "  "); while (substr(s, n, 1) == " ") n++; print n }' | sort -u)
     [ "$(echo "$ends" | wc -l)" = 1 ] || fault "$verb --help is not aligned: columns $ends"
+    wrapped=$(sed -n '/^Options:/,/^$/p' out | awk '/^   *[^- ]/ { match($0, "[^ ]"); print RSTART - 8 }' | sort -u)
+    [ -z "$wrapped" ] || [ "$wrapped" = "$ends" ] || fault "$verb --help has lines that go on elsewhere: $wrapped, not $ends"
+    sed -n '/^Examples/,/^$/s/^  //p' help > commands
+    [ -s commands ] || case $verb in import | filecheck) ;; *) fault "$verb --help has no examples" ;; esac
+    rm -rf digits && cp -r "$here/../../sdk/examples/digits" .
+    while read -r command; do
+        (cd digits && PATH=$(dirname "$baton"):$PATH && eval "$command") > out 2>&1 || fault "an example of $verb fails: $command"
+    done < commands
     expect 2 "baton $verb: there is no option --no-such-thing; see baton $verb --help" -- "$baton" "$verb" --no-such-thing
 done
 expect 2 'there is no verb nothing; baton --help lists them' -- "$baton" nothing

@@ -228,8 +228,8 @@ static bt_status load_code(bt_ctx *ctx, const struct artifact *a, bt_compiled *c
         offset = bt__artifact_aligned(offset);
         if (has_kernels(&a->base, i)) {
             BT_TRY(check_machine(ctx, &a->base, i, c));
-            BT_TRY(c->targets[i].target->load(ctx, c->targets[i].instance, code + offset,
-                                              (size_t)t->code_nbytes, &loaded));
+            BT_TRY(bt__load_code(ctx, &c->targets[i], code + offset,
+                                 (size_t)t->code_nbytes, &loaded));
             BT_TRY(bt__compiled_take(c, i, code + offset, (size_t)t->code_nbytes,
                                      t->compatibility, loaded));
         }

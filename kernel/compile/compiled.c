@@ -26,6 +26,18 @@ static bt_status plan(bt_ctx *ctx, const char *source, bt_module **module)
 
 /* ---- code ---- */
 
+bt_status bt__load_code(bt_ctx *ctx, const bt_target_use *use, const void *code,
+                        size_t nbytes, void **loaded)
+{
+    *loaded = NULL;
+    BT_TRY(use->target->load(ctx, use->instance, code, nbytes, loaded));
+    return *loaded ? NULL
+                   : bt_fail(ctx, BT_ERR_PLUGIN,
+                             "target %s has loaded its code, it says, but gives nothing "
+                             "to launch",
+                             use->text);
+}
+
 bt_status bt__make_code(struct bt__kernels *k, uint32_t target, uint32_t n,
                         const bt_kernel *const *kernels, bt_text *code, void **loaded)
 {
@@ -35,7 +47,7 @@ bt_status bt__make_code(struct bt__kernels *k, uint32_t target, uint32_t n,
     if (!status && code->failed)
         return bt_no_memory();
     if (!status)
-        status = use->target->load(k->ctx, use->instance, code->at, code->len, loaded);
+        status = bt__load_code(k->ctx, use, code->at, code->len, loaded);
     if (status && status->code == BT_ERR_UNSUPPORTED && target + 1 < k->ntarget)
         k->refusing = target + 1;
     return status;
@@ -302,6 +314,9 @@ uint32_t bt_compiled_kernel(const bt_compiled *c, const char *name)
 bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                              void *const *buffers)
 {
+    if (kernel >= c->nkernel)
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "there is no kernel %u, the module has %u",
+                       kernel, c->nkernel);
     const bt_compiled_code *row = &c->kernels[kernel];
     const bt_target_use *use = &c->targets[row->target];
     bt_status status =

@@ -19,4 +19,9 @@ bt_status bt__compiled_take(bt_compiled *, uint32_t target, const void *code,
 bt_status bt__func_cost(bt_ctx *, const bt_func *, int64_t *multiply_adds,
                         int64_t *nbytes) BT_MUST_USE;
 
+/* Has a target load code.
+ * errors  BT_ERR_PLUGIN: it says that it did, but gives nothing */
+bt_status bt__load_code(bt_ctx *, const bt_target_use *, const void *code, size_t nbytes,
+                        void **loaded) BT_MUST_USE;
+
 #endif

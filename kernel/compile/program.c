@@ -218,6 +218,12 @@ static bt_status find_entry(bt_program *program, const char *name)
     return make_outputs(program);
 }
 
+static bt_status keep_fuse(bt_program *program, const char *fuse)
+{
+    program->fuse = fuse ? bt_arena_text(program->arena, fuse, strlen(fuse)) : NULL;
+    return program->fuse || !fuse ? NULL : bt_no_memory();
+}
+
 static bt_status open_model(bt_program *program, const char *path,
                             const bt_program_options *options)
 {
@@ -235,10 +241,11 @@ static bt_status open_model(bt_program *program, const char *path,
                        program->executor->name, options->fuse ? "fuse" : "plan");
     BT_TRY(bt__program_read(program->ctx, path, &settled, NULL, &program->module));
     BT_TRY(find_entry(program, options->entry));
+    BT_TRY(keep_fuse(program, options->fuse));
     if (program->executor->load) {
         const bt_compile_options lower = { .targets = settled.target,
                                            .entry = program->entry->name,
-                                           .fuse = options->fuse,
+                                           .fuse = program->fuse,
                                            .plan = options->plan };
         BT_TRY(
             bt__program_lower(program->ctx, program->module, &lower, &program->compiled));
@@ -284,6 +291,7 @@ static bt_status load_artifact(bt_program *program, const bt_artifact *artifact,
                        "graph runs compiled ones",
                        artifact->path, program->executor->name);
     program->module = bt_module_ref(artifact->module);
+    program->is_artifact = 1;
     BT_TRY(find_entry(program, artifact->entry));
     BT_TRY(bt_artifact_load(program->ctx, artifact, options->target, &program->compiled));
     return open_session(program);
@@ -347,9 +355,12 @@ bt_status bt_program_share(bt_ctx *ctx, const bt_program *from, bt_program **out
     if (!program)
         return bt_no_memory();
     program->module = bt_module_ref(from->module);
+    program->is_artifact = from->is_artifact;
     program->executor = from->executor;
     program->compiled = from->compiled ? bt_compiled_ref(from->compiled) : NULL;
-    bt_status status = find_entry(program, from->entry->name);
+    bt_status status = keep_fuse(program, from->fuse);
+    if (!status)
+        status = find_entry(program, from->entry->name);
     return finish(program, status ? status : open_session(program), out);
 }
 

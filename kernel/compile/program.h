@@ -5,6 +5,7 @@
  *     program.c          opening: what it takes and gives
  *     program_run.c      inputs, outputs, runs
  *     profile.c          what runs take
+ *     check.c            its kernels against the evaluator
  */
 #ifndef COMPILE_PROGRAM_H
 #define COMPILE_PROGRAM_H
@@ -30,7 +31,9 @@ struct bt_program {
     bt_tensor **made;    /* of the run in progress */
     bt_object **results; /* of the last run; NULL: there was none */
     uint32_t is_tuple;
-    uint32_t nlisted; /* fields of inputs so far */
+    uint32_t is_artifact; /* 1: `module` is planned */
+    const char *fuse;     /* pipeline that made what was compiled; NULL: the usual one */
+    uint32_t nlisted;     /* fields of inputs so far */
 };
 
 /* Reads a model, infers its types and runs the options' pipeline. `digest` of the
@@ -40,6 +43,8 @@ bt_status bt__program_read(bt_ctx *, const char *path, const bt_program_options 
 /* What a program is compiled for where *target is NULL: the processors, if the plugin for
  * them is there. */
 bt_status bt__program_target(bt_ctx *, const char **target) BT_MUST_USE;
+/* errors  BT_ERR_ARGUMENT: one is not */
+bt_status bt__program_inputs_set(const bt_program *) BT_MUST_USE;
 /* Fuses and compiles. */
 bt_status bt__program_lower(bt_ctx *, const bt_module *, const bt_compile_options *,
                             bt_compiled **out) BT_MUST_USE;

@@ -177,7 +177,7 @@ static bt_status run_and_copy(bt_program *program)
     return status;
 }
 
-bt_status bt_program_run(bt_program *program)
+bt_status bt__program_inputs_set(const bt_program *program)
 {
     for (uint32_t i = 0; i < program->ninput; i++) {
         if (!program->args[i])
@@ -185,6 +185,12 @@ bt_status bt_program_run(bt_program *program)
                            "input %s is not set; it takes %s", program->inputs[i].name,
                            program->inputs[i].type);
     }
+    return NULL;
+}
+
+bt_status bt_program_run(bt_program *program)
+{
+    BT_TRY(bt__program_inputs_set(program));
     return can_compute_into(program) ? run_into(program) : run_and_copy(program);
 }
 

@@ -139,6 +139,29 @@ static int print_closed(struct tool *tool, const bt_program *program)
                : EXIT_OK;
 }
 
+static int check_kernels(struct tool *tool, bt_program *program)
+{
+    bt_kernel_check check;
+    bt_status status = bt_program_check_kernels(program, &check);
+    if (status && !check.nwrong)
+        return tool_fail(tool, status);
+    if (option_value(tool, "json")) {
+        json_t *all = json_pack("{s:i, s:i, s:i, s:f}", "kernels", (int)check.nkernel,
+                                "calls", (int)check.ncall, "wrong", (int)check.nwrong,
+                                "share_of_bound", check.error);
+        int code = print_json(tool, json_pack("{s:o}", "check", all));
+        return code || !status ? code : tool_fail(tool, status);
+    }
+    printf("%u kernels, %u calls checked, %u wrong; ", check.nkernel, check.ncall,
+           check.nwrong);
+    if (check.where)
+        printf("the largest difference of the others is %.3g of its bound, in @%s\n",
+               check.error, check.where);
+    else
+        printf("the others are exact\n");
+    return status ? tool_fail(tool, status) : EXIT_OK;
+}
+
 static int run_program(struct tool *tool, bt_program *program)
 {
     const char **inputs = option_values(tool, "input");
@@ -154,6 +177,8 @@ static int run_program(struct tool *tool, bt_program *program)
         code = set_inputs(tool, program, inputs, 0);
     if (code)
         return code;
+    if (option_value(tool, "check-kernels"))
+        return check_kernels(tool, program);
     if (option_value(tool, "profile") || option_value(tool, "trace"))
         TRY_TOOL(tool, bt_program_record(program, 1));
     TRY_TOOL(tool, bt_program_run(program));
@@ -180,6 +205,7 @@ static const struct option options[] = {
     PROGRAM_OPTIONS("interp, or graph where a target is named"),
     { "memory", 0, NULL,
       "print the plan of memory, for executor graph; without -i nothing is run" },
+    { "check-kernels", 0, NULL, "compare each kernel of the targets with the evaluator" },
     { "profile", 0, NULL, "print where the time went, what took longest first" },
     { "trace", 0, "FILE", "write the calls as a trace for Perfetto or chrome://tracing" },
     { "json", 0, NULL, "print one JSON object" },

@@ -3,6 +3,7 @@
 #include "fault.h"
 
 #include <baton/baton.h>
+#include <baton/target.h>
 
 static bt_status set_inputs(struct fault_world *w, bt_program *program)
 {
@@ -82,6 +83,14 @@ static bt_status run_recorded(struct fault_world *w)
     return bt_program_profile(w->state, &profile);
 }
 
+static bt_status check_opened(struct fault_world *w)
+{
+    bt_kernel_check check;
+    BT_TRY(bt_program_check_kernels(w->state, &check));
+    fault_result(w, check.where ? check.where : "exact");
+    return NULL;
+}
+
 static void end(struct fault_world *w)
 {
     bt_program_close(w->state);
@@ -124,6 +133,11 @@ const struct fault_scenario fault_run[] = {
     { .name = "run-graph",
       .begin = begin_graph,
       .run = run_recorded,
+      .end = end,
+      .input = PROGRAM("net.baton") },
+    { .name = "check-graph",
+      .begin = begin_graph,
+      .run = check_opened,
       .end = end,
       .input = PROGRAM("net.baton") },
     { .name = "open-graph", .run = run_whole_graph, .input = PROGRAM("net.baton") },

@@ -94,7 +94,8 @@ typedef struct bt_target {
      * asked for more than once, then for some of the kernels. */
     bt_status (*compile)(bt_ctx *, void *self, uint32_t nkernel,
                          const bt_kernel *const *kernels, bt_text *code);
-    /* Makes code ready to run; kernels are those of compile, in its order. */
+    /* Makes code ready to run; kernels are those of compile, in its order. *loaded is not
+     * NULL. */
     bt_status (*load)(bt_ctx *, void *self, const void *code, size_t nbytes,
                       void **loaded);
     void (*unload)(void *loaded);
@@ -239,6 +240,26 @@ BT_API bt_status bt_compiled_launch(bt_ctx *, const bt_compiled *, uint32_t kern
 /* What a program of <baton/baton.h> runs; NULL: a module as it stands. */
 struct bt_program;
 BT_API const bt_compiled *bt_program_compiled(const struct bt_program *);
+
+/* ---- checking a target ---- */
+
+typedef struct bt_kernel_check {
+    uint32_t nkernel, ncall; /* kernels, calls of their functions that were checked */
+    uint32_t nwrong;         /* of these */
+    double error;      /* the largest of those that were right, as a share of its bound */
+    const char *where; /* ... and its function, the program's; NULL: all are exact */
+} bt_kernel_check;
+/* What an author of a target asks first: runs a program on the inputs that are set, call by
+ * call on the values of the evaluator, and launches each call's kernels on memory of
+ * their own. They must give what the evaluator gives, within some units of the last
+ * place; the same bits when launched again; write all of their outputs and nothing else,
+ * inputs and what lies around buffers least of all; and compute in place where they say
+ * that they can. All calls that do otherwise are reported, by target, function, kernel
+ * and element; *out is filled in any case. Takes the evaluator's time.
+ * errors  BT_ERR_PLUGIN: the first of these; BT_ERR_UNSUPPORTED: the program is an
+ *         artifact or is not compiled; of the evaluator */
+BT_API bt_status bt_program_check_kernels(struct bt_program *,
+                                          bt_kernel_check *out) BT_MUST_USE;
 
 /* ---- memory of a lowered function ---- */
 

@@ -2,6 +2,7 @@
  * liar: a target of the tests that says what it is told to say. It takes `negative` of
  * float32, and computes it where it has no fault.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +62,7 @@ struct kernel {
     bt_kernel base[2];
     bt_kernel_buffer in, out, own;
     int64_t temp, n;
+    bt_kernel_over over;
 };
 
 static void spoil(void *self, struct kernel *k, bt_lowering *out)
@@ -85,6 +87,11 @@ static void spoil(void *self, struct kernel *k, bt_lowering *out)
         out->nkernel = 0;
     if (has_fault(self, "no-buffers"))
         k->base[0].in = NULL;
+    if (has_fault(self, "over") || has_fault(self, "no-over")) {
+        k->base[0].nover = 1;
+        k->base[0].over = &k->over;
+        k->over.in = has_fault(self, "no-over");
+    }
     if (has_fault(self, "null-kernels"))
         out->kernels = NULL;
 }
@@ -133,7 +140,8 @@ static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
 struct loaded {
     bt_registry *registry;
     size_t nbytes;
-    int fails; /* to launch */
+    char fault[64];
+    float before; /* what an earlier launch has left */
     int64_t n[];
 };
 
@@ -142,12 +150,14 @@ static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
 {
     if (has_fault(self, "load"))
         return bt_fail(ctx, BT_ERR_UNSUPPORTED, "loading is hard");
+    if (has_fault(self, "load-nothing"))
+        return NULL;
     struct loaded *l = bt_alloc(bt_ctx_registry(ctx), sizeof(*l) + nbytes);
     if (!l)
         return bt_no_memory();
     l->registry = bt_ctx_registry(ctx);
     l->nbytes = sizeof(*l) + nbytes;
-    l->fails = has_fault(self, "launch");
+    snprintf(l->fault, sizeof(l->fault), "%s", ((struct instance *)self)->fault);
     memcpy(l->n, code, nbytes);
     *out = l;
     return NULL;
@@ -159,15 +169,36 @@ static void unload(void *loaded)
     bt_free(l->registry, l, l->nbytes);
 }
 
+/* What a kernel may do wrong with n elements. */
+static void spoil_launch(struct loaded *l, float *x, float *y, int64_t n)
+{
+    if (strcmp(l->fault, "wrong") == 0)
+        y[n - 1] += 1;
+    if (strcmp(l->fault, "nan") == 0)
+        y[n - 2] = y[n - 1] = (float)NAN;
+    if (strcmp(l->fault, "before") == 0)
+        y[-1] = 0;
+    if (strcmp(l->fault, "behind") == 0)
+        y[n + 1] = 0;
+    if (strcmp(l->fault, "input") == 0)
+        x[0] = 7;
+    if (strcmp(l->fault, "state") == 0)
+        y[1] += l->before;
+    l->before += 1;
+}
+
 static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const *buffers)
 {
-    const struct loaded *l = loaded;
-    const float *x = buffers[0];
-    float *y = buffers[1];
-    if (l->fails)
+    struct loaded *l = loaded;
+    float *x = buffers[0], *y = buffers[1];
+    int64_t n = l->n[kernel];
+    if (strcmp(l->fault, "launch") == 0)
         return bt_fail(ctx, BT_ERR_RUNTIME, "launching broke");
-    for (int64_t i = 0; i < l->n[kernel]; i++)
+    if (strcmp(l->fault, "over") == 0)
+        memset(y, 0, (size_t)n * sizeof(float));
+    for (int64_t i = 0; i < n - (strcmp(l->fault, "part") == 0); i++)
         y[i] = -x[i];
+    spoil_launch(l, x, y, n);
     return NULL;
 }
 

@@ -1,0 +1,136 @@
+/* Kernels against the evaluator: what a target does wrong is found and named. */
+#include "programs.h"
+
+#include <unistd.h>
+
+#include <baton/baton.h>
+
+/* A program of two functions that the liar takes, opened from a file. */
+static bt_status open_program(bt_ctx *ctx, const char *targets, bt_program **out)
+{
+    static const char text[] =
+        "#[version = \"baton 0.1\"]\n"
+        "def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(4), float32]) {\n"
+        "    %a = negative(%x);\n"
+        "    %b = negative(%y);\n"
+        "    (%b, %a, %b)\n"
+        "}\n";
+    char path[300];
+    snprintf(path, sizeof(path), TEST_FOLDER "/check.%d", (int)getpid());
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+    const bt_program_options options = { .pipeline = "", .target = targets };
+    bt_status status = bt_program_open(ctx, path, &options, out);
+    unlink(path);
+    return status;
+}
+
+static void set_inputs(bt_ctx *ctx, bt_program *program)
+{
+    bt_tensor *x = numbers(ctx, 2, 3), *y;
+    assert_ok(ctx, bt_tensor_create(ctx, BT_FLOAT32, 1, (int64_t[]){ 4 }, &y));
+    for (int64_t i = 0; i < 4; i++)
+        bt_tensor_set(y, i, (double)i - 1.5);
+    assert_ok(ctx, bt_program_set(program, "x", &x->base));
+    assert_ok(ctx, bt_program_set(program, "y", &y->base));
+    bt_tensor_unref(x);
+    bt_tensor_unref(y);
+}
+
+static void test_right_kernels_are_right(void **state)
+{
+    static const char *const targets[] = { "liar,reference", "reference", "cpu" };
+    (void)state;
+    for (uint32_t i = 0; i < BT_COUNT(targets); i++) {
+        bt_ctx *ctx = open_targets(NULL);
+        bt_program *program;
+        bt_kernel_check check;
+        assert_ok(ctx, open_program(ctx, targets[i], &program));
+        assert_error(bt_program_check_kernels(program, &check), BT_ERR_ARGUMENT,
+                     "input x is not set");
+        set_inputs(ctx, program);
+        assert_ok(ctx, bt_program_check_kernels(program, &check));
+        assert_int_equal(check.ncall, 2);
+        assert_int_equal(check.nkernel, 2);
+        assert_int_equal(check.nwrong, 0);
+        assert_null(check.where);
+        assert_ok(ctx, bt_program_run(program)); // nothing was changed
+        bt_program_close(program);
+        bt_ctx_destroy(ctx);
+    }
+}
+
+static void test_wrong_kernels_are_named(void **state)
+{
+    static const struct {
+        const char *fault, *what;
+    } rows[] = {
+        { "wrong", "output 0[1, 2] is 1, expected -0; 1 of 6 elements are wrong, most of "
+                   "all [1, 2], by 1" },
+        { "nan", "output 0[1, 1] is nan, expected 1; 2 of 6 elements are wrong" },
+        { "before", "kernel fused_negative writes 4 bytes before its output 0" },
+        { "behind", "kernel fused_negative writes behind its output 0, which has 24 "
+                    "bytes: at byte 28" },
+        { "part", "output 0[1, 2] is not written" },
+        { "input", "kernel fused_negative changes input 0" },
+        { "state", "output 0[0, 1] is not the same when it is computed again: a kernel "
+                   "keeps something between launches" },
+        { "over",
+          "kernel fused_negative says that output 0 may be computed over input 0: "
+          "then output 0 is another" },
+        { "launch", "kernel fused_negative fails: launching broke" },
+    };
+    (void)state;
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        bt_ctx *ctx = open_targets(NULL);
+        bt_program *program;
+        bt_kernel_check check;
+        char target[64], expected[300];
+        snprintf(target, sizeof(target), "liar{fault=\"%s\"}", rows[i].fault);
+        snprintf(expected, sizeof(expected), "target %s: @fused_negative: %s", target,
+                 rows[i].what);
+        strcat(target, ",reference");
+        assert_ok(ctx, open_program(ctx, target, &program));
+        set_inputs(ctx, program);
+        assert_error(bt_program_check_kernels(program, &check), BT_ERR_PLUGIN, expected);
+        assert_int_equal(check.nwrong, 2);
+        assert_int_equal(check.ncall, 2);
+        assert_int_equal(bt_ctx_nreport(ctx), 2); // the second is checked all the same
+        assert_non_null(strstr(bt_ctx_report(ctx, 1)->message, "@fused_negative_1: "));
+        bt_program_close(program);
+        bt_ctx_destroy(ctx);
+    }
+}
+
+static void test_what_cannot_be_launched_is_refused(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_program *program;
+    bt_kernel_check check;
+    assert_error(open_program(ctx, "liar{fault=\"load-nothing\"}, reference", &program),
+                 BT_ERR_PLUGIN,
+                 "target liar{fault=\"load-nothing\"} has loaded its code, it says, but "
+                 "gives nothing to launch");
+    assert_error(open_program(ctx, "liar{fault=\"no-over\"}, reference", &program),
+                 BT_ERR_PLUGIN, "kernel 0 computes in place what it has not");
+    assert_ok(ctx, open_program(ctx, "liar, reference", &program));
+    assert_error(bt_compiled_launch(ctx, bt_program_compiled(program), 2, NULL),
+                 BT_ERR_ARGUMENT, "there is no kernel 2, the module has 2");
+    bt_program_close(program);
+    assert_ok(ctx, open_program(ctx, NULL, &program));
+    set_inputs(ctx, program);
+    assert_error(bt_program_check_kernels(program, &check), BT_ERR_UNSUPPORTED,
+                 "give the model, a target and executor graph");
+    bt_program_close(program);
+    bt_ctx_destroy(ctx);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_right_kernels_are_right),
+    cmocka_unit_test(test_wrong_kernels_are_named),
+    cmocka_unit_test(test_what_cannot_be_launched_is_refused),
+};
+TEST_MAIN(tests)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "callee.h"
+#include "over.h"
 #include "plan_build.h"
 #include "schedule.h"
 
@@ -259,6 +260,44 @@ static bt_status place_buffers(struct lowerer *l, const uint8_t *has, uint32_t *
     return NULL;
 }
 
+/* Pairs that are worth listing. */
+enum { MOST_OVER = 64 };
+
+static int same_size(const struct lowerer *l, uint32_t a, uint32_t b)
+{
+    const bt_array *arrays = l->loops->graph->arrays;
+    return bt_loops_nelem(l->loops, a) == bt_loops_nelem(l->loops, b) &&
+           bt_dtype_nbytes(arrays[a].dtype) == bt_dtype_nbytes(arrays[b].dtype);
+}
+
+/* What the kernel may compute in place. */
+static bt_status find_over(struct lowerer *l, const uint8_t *has, const uint32_t *places,
+                           const stmt_list *stmts, bt_kernel *kernel)
+{
+    bt_kernel_over *over = BT_NEWS(l->arena, bt_kernel_over, MOST_OVER);
+    if (!over)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < l->nbuffer * l->nbuffer; i++) {
+        const struct cpu_over_question q = { .loops = l->loops,
+                                             .n = stmts->len,
+                                             .stmts = stmts->at,
+                                             .isa = l->config->isa,
+                                             .out = i / l->nbuffer,
+                                             .in = i % l->nbuffer };
+        if (!(has[q.out] & WRITES) || has[q.in] != TOUCHES ||
+            !same_size(l, q.out, q.in) || kernel->nover == MOST_OVER)
+            continue;
+        int may = cpu_may_lie_over(&q);
+        if (may < 0)
+            return bt_loops_why(l->loops);
+        if (may)
+            over[kernel->nover++] =
+                (bt_kernel_over){ places[q.out] - kernel->nin, places[q.in] };
+    }
+    kernel->over = over;
+    return NULL;
+}
+
 static bt_status make_kernel(struct lowerer *l, const struct parts *p,
                              const uint8_t *mine, int is_last, bt_kernel *kernel)
 {
@@ -275,6 +314,7 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
     }
     collect(l, p, mine, is_last, has);
     BT_TRY(place_buffers(l, has, places, kernel, &buffers));
+    BT_TRY(find_over(l, has, places, &stmts, kernel));
     const struct plan_source source = { .loops = l->loops,
                                         .n = stmts.len,
                                         .stmts = stmts.at,
@@ -362,6 +402,19 @@ static bt_kernel_buffer *number_all(bt_arena *arena, uint32_t kind, uint32_t n)
     return all;
 }
 
+/* All that is read has been read when anything is written. */
+static int add_all_over(bt_arena *arena, bt_kernel *kernel)
+{
+    if ((uint64_t)kernel->nin * kernel->nout > MOST_OVER)
+        return 1;
+    bt_kernel_over *over = BT_NEWS(arena, bt_kernel_over, kernel->nin * kernel->nout);
+    for (uint32_t i = 0; over && i < kernel->nin * kernel->nout; i++)
+        over[i] = (bt_kernel_over){ i / kernel->nin, i % kernel->nin };
+    kernel->nover = kernel->nin * kernel->nout;
+    kernel->over = over;
+    return over != NULL;
+}
+
 /* One kernel, which has all leaves of parameters and result. */
 static bt_status lower_to_evaluator(const struct lowerer *l, bt_status why,
                                     bt_lowering *out)
@@ -379,7 +432,9 @@ static bt_status lower_to_evaluator(const struct lowerer *l, bt_status why,
     kernel->out = number_all(l->arena, BT_BUFFER_OUTPUT, kernel->nout);
     kernel->content = content;
     *out = (bt_lowering){ .nkernel = 1, .kernels = kernel };
-    return kernel->in && kernel->out && content->why ? NULL : bt_no_memory();
+    return kernel->in && kernel->out && content->why && add_all_over(l->arena, kernel)
+               ? NULL
+               : bt_no_memory();
 }
 
 bt_status cpu_kernel_lower(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,

@@ -3,13 +3,15 @@
 #ifndef RANDOM_BY_STRIPS_H
 #define RANDOM_BY_STRIPS_H
 
+#include "over.h"
 #include "schedule.h"
 #include "strip_run.h"
 #include "vectorise.h"
 
-static void run_strips(struct world *w, struct state *s, const bt_loops *loops,
-                       const struct cpu_config *config, const bt_tensor *expected,
-                       const char *said)
+/* `over`: the array in whose bytes the result is computed; NARRAY: in bytes of its own. */
+static void run_strips_over(struct world *w, struct state *s, const bt_loops *loops,
+                            const struct cpu_config *config, const bt_tensor *expected,
+                            const char *said, int over)
 {
     void *data[NARRAY + 1];
     struct strip_run run = { .ctx = w->ctx, .isa = config->isa };
@@ -26,6 +28,10 @@ static void run_strips(struct world *w, struct state *s, const bt_loops *loops,
     for (int i = 0; i < NARRAY; i++)
         data[i] = s->tensors[i]->data;
     data[NARRAY] = y->data;
+    if (over < NARRAY) {
+        memcpy(y->data, data[over], (size_t)y->nelem * bt_dtype_nbytes(y->dtype));
+        data[over] = y->data;
+    }
     bt_status status = bt_loops_run_with(w->ctx, loops, data, &options);
     if (status) {
         fprintf(stderr, "%s\n%s\n", said, bt_text_get(&text));
@@ -41,6 +47,31 @@ static void run_strips(struct world *w, struct state *s, const bt_loops *loops,
                  bt_text_get(s->text));
     }
     bt_tensor_unref(y);
+}
+
+/* In bytes of its own, and in those of each input that it may lie over. */
+static void run_strips(struct world *w, struct state *s, const bt_loops *loops,
+                       const struct cpu_config *config, const bt_tensor *expected,
+                       const char *said)
+{
+    run_strips_over(w, s, loops, config, expected, said, NARRAY);
+    for (int i = 0; i < NARRAY; i++) {
+        // inputs come first, in order
+        const struct cpu_over_question q = { .loops = loops,
+                                             .n = loops->body.len,
+                                             .stmts = loops->body.at,
+                                             .isa = config->isa,
+                                             .out = loops->results.at[0],
+                                             .in = (uint32_t)i };
+        if (s->tensors[i]->nelem != expected->nelem ||
+            bt_dtype_nbytes(s->tensors[i]->dtype) != bt_dtype_nbytes(expected->dtype))
+            continue;
+        int may = cpu_may_lie_over(&q);
+        assert_true(may >= 0);
+        s->nover += (uint32_t)may;
+        if (may)
+            run_strips_over(w, s, loops, config, expected, said, i);
+    }
 }
 
 /* Loops as they come: what has no strips is refused, as locals that are too large are. */

@@ -1,0 +1,21 @@
+/* Whether a program may compute an output in the bytes of an input. */
+#ifndef CPU_OVER_H
+#define CPU_OVER_H
+
+#include <baton/loops.h>
+
+#include "isa.h"
+
+struct cpu_over_question {
+    const bt_loops *loops; /* vectorised */
+    uint32_t n;            /* statements, ... */
+    bt_stmt *const *stmts; /* ... those of loops->body that are of the kernel */
+    enum cpu_isa isa;      /* in which callees are looked up */
+    uint32_t out, in;      /* buffers of as many elements, as wide */
+};
+
+/* 1: whichever turns run at once, each element of `in` has been read for the last time
+ * when that of `out` is written. 0: not so, or it is not seen. -1: no memory. */
+int cpu_may_lie_over(const struct cpu_over_question *);
+
+#endif

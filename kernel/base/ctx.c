@@ -1,6 +1,8 @@
 /* Contexts: limits, the request to stop, and the list of reported diagnostics. */
 #include "base/ctx.h"
 
+#include <stdio.h>
+
 static const bt_limits default_limits = {
     .bytes = UINT64_C(16) << 30,
     .nodes = 50 * 1000 * 1000,
@@ -59,6 +61,24 @@ void bt_ctx_cancel(bt_ctx *ctx)
 int bt_ctx_cancelled(const bt_ctx *ctx)
 {
     return __atomic_load_n(&ctx->cancelled, __ATOMIC_RELAXED) != 0;
+}
+
+void bt_ctx_set_progress(bt_ctx *ctx, bt_progress_fn progress, void *self)
+{
+    ctx->progress = progress;
+    ctx->progress_self = self;
+}
+
+void bt__progress(const bt_ctx *ctx, const char *format, ...)
+{
+    char text[256]; // of people's interest: what is longer is cut
+    va_list args;
+    if (!ctx->progress)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    ctx->progress(ctx->progress_self, text);
 }
 
 /* ---- reports ---- */

@@ -37,7 +37,11 @@ struct bt_ctx {
     struct bt__reports reports;
     struct bt__reports remarks[2]; /* by level: BT_REMARK_... */
     uint32_t cancelled;            /* atomic */
+    bt_progress_fn progress;
+    void *progress_self;
 };
+
+void bt__progress(const bt_ctx *, const char *format, ...) BT_PRINTF(2, 3);
 
 /* A copy of `status` with these notes, places and all, at the end of its chain. */
 bt_status bt__note_chain(bt_ctx *, bt_status, const bt_diag *notes) BT_MUST_USE;

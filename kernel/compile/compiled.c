@@ -4,6 +4,7 @@
 #include <baton/op.h>
 #include <baton/pass.h>
 
+#include "base/ctx.h"
 #include "compile/compiled.h"
 #include "compile/pack_constants.h"
 
@@ -42,6 +43,7 @@ bt_status bt__make_code(struct bt__kernels *k, uint32_t target, uint32_t n,
                         const bt_kernel *const *kernels, bt_text *code, void **loaded)
 {
     const bt_target_use *use = &k->targets[target];
+    bt__progress(k->ctx, "compiling %u kernels for target %s", n, use->text);
     bt_text_init(code, k->arena);
     bt_status status = use->target->compile(k->ctx, use->instance, n, kernels, code);
     if (!status && code->failed)

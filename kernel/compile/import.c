@@ -3,6 +3,7 @@
 
 #include <baton/importer.h>
 
+#include "base/ctx.h"
 #include "compile/artifact.h"
 #include "text/given_dims.h"
 
@@ -138,6 +139,7 @@ bt_status bt_import(bt_ctx *ctx, const char *path, const bt_import_options *opti
 {
     static const bt_import_options defaults;
     bt_file *file;
+    bt__progress(ctx, "reading %s", path);
     BT_TRY(bt_file_read(ctx, path, &file));
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);

@@ -7,6 +7,7 @@
 #include <baton/importer.h>
 #include <baton/pass.h>
 
+#include "base/ctx.h"
 #include "compile/targets.h"
 
 /* `digest` may be NULL: it is not asked for. */
@@ -48,6 +49,7 @@ bt_status bt__program_read(bt_ctx *ctx, const char *path,
                                        .dims = options->dims,
                                        .fixed = options->fixed };
     BT_TRY(bt_import(ctx, path, &import, &module));
+    bt__progress(ctx, "inferring types");
     bt_status status = bt_infer(ctx, module, &typed);
     bt_module_unref(module);
     BT_TRY(status);

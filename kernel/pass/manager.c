@@ -225,6 +225,7 @@ static bt_status run_pass(run *r, const bt__planned *step, int *is_changed)
     bt_module *before = r->module, *after = NULL;
     BT_TRY(bt_registry_row(r->ctx, "baton.pass/1", step->pass, sizeof(bt_pass), &row));
     r->nrun++;
+    bt__progress(r->ctx, "pass %s", step->pass);
     BT_TRY(dump(r, &r->plan->instruments.dump_before, "before", step->pass));
     uint64_t start = now_ns();
     bt_status status = call_pass(r, step, row, &after);

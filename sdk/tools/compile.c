@@ -6,6 +6,7 @@
 
 #include "import_options.h"
 #include "pass_options.h"
+#include "progress.h"
 #include "scaled.h"
 #include "target_threads.h"
 #include "verbs.h"
@@ -65,7 +66,10 @@ static int run(struct tool *tool)
         .plan = option_value(tool, "plan"),
         .fixed = option_values(tool, "fix"),
     };
-    TRY_TOOL(tool, bt_program_compile(tool->ctx, tool->args[0], &options, output));
+    begin_progress(tool);
+    bt_status status = bt_program_compile(tool->ctx, tool->args[0], &options, output);
+    end_progress(tool);
+    TRY_TOOL(tool, status);
     // of a device or a pipe there is nothing to tell
     return bt_artifact_is(output) ? print_written(tool, output) : EXIT_OK;
 }

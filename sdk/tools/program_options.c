@@ -5,6 +5,7 @@
 #include <baton/artifact.h>
 
 #include "pass_options.h"
+#include "progress.h"
 #include "target_threads.h"
 
 /* Targets are of executors of compiled programs. */
@@ -51,6 +52,8 @@ int open_program(struct tool *tool, const char *default_executor, bt_program **o
         .plan = option_value(tool, "plan"),
         .fixed = option_values(tool, "fix"),
     };
-    TRY_TOOL(tool, bt_program_open(tool->ctx, tool->args[0], &options, out));
-    return EXIT_OK;
+    begin_progress(tool);
+    bt_status status = bt_program_open(tool->ctx, tool->args[0], &options, out);
+    end_progress(tool);
+    return status ? tool_fail(tool, status) : EXIT_OK;
 }

@@ -40,3 +40,24 @@ dd if=/dev/zero of=big.raw bs=1024 count=64 2> /dev/null
 printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(65536), float32]) { nn.relu(%%x) }\n' > big.baton
 expect 1 'cannot be written' -- through "ulimit -f 16; trap '' XFSZ; '$baton' run big.baton -i 1 -o folder"
 [ -z "$(ls folder)" ] || fault "a file that was not finished is there: $(ls folder)"
+
+# What takes long is told on a terminal, on one line that goes; elsewhere it is not.
+terminal() { # COMMAND: what a terminal gets
+    TERM=xterm script -qec "$1" /dev/null < /dev/null > terminal 2>&1 || fault "exit code $? on a terminal: $1"
+}
+if command -v script > /dev/null; then
+    digits=$here/../../sdk/examples/digits/digits.baton
+    cleared=$(printf '\r\033\\[K')
+    terminal "$baton compile $digits -o d.bta --target reference"
+    cp terminal out
+    for what in "reading .*digits.baton" "pass fuse-ops" "compiling [0-9]* kernels for target reference"; do
+        grep -q "$cleared$what$cleared" out || fault "a terminal is not told: $what"
+    done
+    grep -q "$cleared""d.bta: for target reference" out || fault "what was told does not go"
+    terminal "$baton compile $digits -o d.bta --target reference 2> errors"
+    cat terminal errors > out
+    refuse 'reading' 'pass '
+    terminal "NO_COLOR=1 TERM=dumb $baton compile $digits -o d.bta --target reference"
+    cp terminal out
+    refuse 'reading' 'pass '
+fi

@@ -174,6 +174,10 @@ BT_API bt_limits *bt_ctx_limits(bt_ctx *);
  * BT_ERR_CANCELLED. */
 BT_API void bt_ctx_cancel(bt_ctx *);
 BT_API int bt_ctx_cancelled(const bt_ctx *);
+/* Whom a long call tells what it begins to do: "pass fuse-ops", "compiling 38 kernels for
+ * target cpu"; in the thread of the call, to be copied if it is kept. NULL: nobody. */
+typedef void (*bt_progress_fn)(void *self, const char *what);
+BT_API void bt_ctx_set_progress(bt_ctx *, bt_progress_fn, void *self);
 
 /* ---- memory ---- */
 

@@ -1,0 +1,11 @@
+/* What a long call is doing, on a line of the terminal that goes when it is done. */
+#ifndef PROGRESS_H
+#define PROGRESS_H
+
+#include "tool.h"
+
+/* Does nothing where standard error is no terminal. */
+void begin_progress(struct tool *);
+void end_progress(struct tool *);
+
+#endif

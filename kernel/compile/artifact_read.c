@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/crc32c.h"
+#include "base/crc.h"
 
 _Static_assert(sizeof(struct bt__artifact_head) == 32, "no padding in files");
 _Static_assert(sizeof(struct bt__artifact_row) == 24, "no padding in files");

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/crc32c.h"
+#include "base/crc.h"
 #include "value/file.h"
 
 struct writer {

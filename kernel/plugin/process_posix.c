@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -24,6 +23,7 @@
 
 #include "base/ctx.h"
 #include "plugin/plugins.h"
+#include "value/file.h"
 
 #define MAX_MESSAGES  65536u
 #define SLICE_MS      50 /* between two looks at a request to stop */
@@ -65,20 +65,6 @@ static int new_file(void)
     return higher;
 }
 
-static int write_all(int file, const char *bytes, size_t nbytes)
-{
-    while (nbytes > 0) {
-        ssize_t n = write(file, bytes, nbytes < INT_MAX ? nbytes : INT_MAX);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return 0;
-        bytes += n;
-        nbytes -= (size_t)n;
-    }
-    return 1;
-}
-
 static bt_status make_files(struct run *run)
 {
     for (int i = 0; i < NFILE; i++) {
@@ -86,7 +72,8 @@ static bt_status make_files(struct run *run)
         if (run->files[i] < 0)
             return fail_system(run->ctx, "memfd_create");
     }
-    if (!write_all(run->files[INPUT], run->process->input, run->process->input_nbytes) ||
+    if (!bt__file_write_all(run->files[INPUT], run->process->input,
+                            run->process->input_nbytes) ||
         lseek(run->files[INPUT], 0, SEEK_SET) != 0)
         return fail_system(run->ctx, "its input cannot be written");
     return NULL;

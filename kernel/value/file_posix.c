@@ -274,24 +274,25 @@ struct content {
     const bt__file_part *parts;
 };
 
-static int write_part(int fd, const char *bytes, size_t nbytes)
+int bt__file_write_all(int fd, const void *bytes, size_t nbytes)
 {
+    const char *at = bytes;
     while (nbytes) {
-        ssize_t n = write(fd, bytes, nbytes < WRITE_NBYTES ? nbytes : WRITE_NBYTES);
+        ssize_t n = write(fd, at, nbytes < WRITE_NBYTES ? nbytes : WRITE_NBYTES);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return 0;
-        bytes += n;
+        at += n;
         nbytes -= (size_t)n;
     }
     return 1;
 }
 
-static int write_all(int fd, const struct content *content)
+static int write_parts(int fd, const struct content *content)
 {
     for (uint32_t i = 0; i < content->npart; i++) {
-        if (!write_part(fd, content->parts[i].bytes, content->parts[i].nbytes))
+        if (!bt__file_write_all(fd, content->parts[i].bytes, content->parts[i].nbytes))
             return 0;
     }
     return 1;
@@ -330,7 +331,7 @@ static bt_status replace(bt_ctx *ctx, int fd, const char *temporary, const char 
                          const struct content *content)
 {
     struct stat old;
-    int done = write_all(fd, content) &&
+    int done = write_parts(fd, content) &&
                (stat(path, &old) != 0 || fchmod(fd, old.st_mode & 0777) == 0) &&
                fsync(fd) == 0;
     bt_status status = done ? NULL : fail_errno(ctx, path, "cannot be written");
@@ -368,7 +369,7 @@ static bt_status write_special(bt_ctx *ctx, const char *path,
                                const struct content *content)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    int done = fd >= 0 && write_all(fd, content);
+    int done = fd >= 0 && write_parts(fd, content);
     bt_status status = done ? NULL : fail_errno(ctx, path, "cannot be written");
     if (fd >= 0 && close(fd) != 0 && !status)
         status = fail_errno(ctx, path, "cannot be written");

@@ -14,8 +14,8 @@
 
 #include <baton/value.h>
 
+#include "base/crc.h"
 #include "base/ctx.h"
-#include "value/crc32.h"
 
 enum {
     LOCAL_NBYTES = 30,

@@ -1,7 +1,7 @@
 /* CRC-32C against published values, and its two ways against each other. */
 #include "test.h"
 
-#include "base/crc32c.h"
+#include "base/crc.h"
 
 /* RFC 3720, section B.4. */
 static void test_published_values(void **state)

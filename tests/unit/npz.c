@@ -4,7 +4,7 @@
 
 #include <baton/value.h>
 
-#include "value/crc32.h"
+#include "base/crc.h"
 
 static bt_tensor *vector(bt_ctx *own, int64_t n)
 {

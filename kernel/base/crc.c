@@ -1,17 +1,19 @@
-/* CRC-32C. By tables as in value/crc32.c: eight bytes a step, the tables made on each
- * call. */
-#include "base/crc32c.h"
+/* Checksums by tables, eight bytes a step: table[k][b] is what byte b contributes k bytes
+ * before the end of the step. The tables are made on each call, which costs as much as a
+ * few kilobytes of data. */
+#include "base/crc.h"
 
 #include <string.h>
 
 enum { STEP = 8 };
+static const uint32_t zip_polynomial = 0xedb88320u, castagnoli = 0x82f63b78u;
 
-static void make_tables(uint32_t table[STEP][256])
+static void make_tables(uint32_t polynomial, uint32_t table[STEP][256])
 {
     for (uint32_t b = 0; b < 256; b++) {
         uint32_t crc = b;
         for (int bit = 0; bit < 8; bit++)
-            crc = crc & 1 ? crc >> 1 ^ 0x82f63b78u : crc >> 1;
+            crc = crc & 1 ? crc >> 1 ^ polynomial : crc >> 1;
         table[0][b] = crc;
     }
     for (uint32_t k = 1; k < STEP; k++) {
@@ -20,11 +22,12 @@ static void make_tables(uint32_t table[STEP][256])
     }
 }
 
-uint32_t bt__crc32c_tables(uint32_t crc, const void *bytes, size_t nbytes)
+static uint32_t by_tables(uint32_t polynomial, uint32_t crc, const void *bytes,
+                          size_t nbytes)
 {
     const unsigned char *at = bytes;
     uint32_t table[STEP][256];
-    make_tables(table);
+    make_tables(polynomial, table);
     crc = ~crc;
     for (; nbytes >= STEP; at += STEP, nbytes -= STEP) {
         uint32_t first = crc ^ ((uint32_t)at[0] | (uint32_t)at[1] << 8 |
@@ -37,6 +40,16 @@ uint32_t bt__crc32c_tables(uint32_t crc, const void *bytes, size_t nbytes)
     for (; nbytes; at++, nbytes--)
         crc = crc >> 8 ^ table[0][(crc ^ *at) & 0xff];
     return ~crc;
+}
+
+uint32_t bt__crc32(const void *bytes, size_t nbytes)
+{
+    return by_tables(zip_polynomial, 0, bytes, nbytes);
+}
+
+uint32_t bt__crc32c_tables(uint32_t crc, const void *bytes, size_t nbytes)
+{
+    return by_tables(castagnoli, crc, bytes, nbytes);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)

@@ -63,8 +63,12 @@ static bt_status open_instance(bt_ctx *ctx, const bt_target *target, const char 
                  .attrs = target->options ? target->options : none,
                  .attrs_nbytes = target->options_nbytes };
     bt_status status = bt_attrs_parse(ctx, store, &op, options, &values);
-    if (!status && out)
+    if (!status && out) {
         status = target->open(ctx, values, out);
+        if (status)
+            status =
+                bt_note(ctx, status, NULL, 0, "target %s cannot be opened", target->name);
+    }
     bt_store_unref(store);
     return status;
 }

@@ -166,6 +166,17 @@ static void test_what_cannot_be_is_an_error_that_names_the_target(void **state)
     bt_ctx_destroy(ctx);
 }
 
+static void test_a_target_that_does_not_open_is_named(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c;
+    bt_status status = compile_text(ctx, program, "reference, liar{fault=\"open\"}", &c);
+    assert_error(status, BT_ERR_IO, "the device is away");
+    assert_string_equal(status->note->message, "target liar cannot be opened");
+    bt_ctx_destroy(ctx);
+}
+
 static void test_a_launch_that_fails_names_the_kernel(void **state)
 {
     (void)state;
@@ -232,6 +243,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_who_takes_and_then_refuses_is_passed_over),
     cmocka_unit_test(test_a_refusal_ahead_of_time_is_one),
     cmocka_unit_test(test_what_cannot_be_is_an_error_that_names_the_target),
+    cmocka_unit_test(test_a_target_that_does_not_open_is_named),
     cmocka_unit_test(test_a_launch_that_fails_names_the_kernel),
     cmocka_unit_test(test_an_attribute_names_the_target),
 };

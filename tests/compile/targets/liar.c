@@ -25,6 +25,8 @@ struct instance {
 static bt_status open(bt_ctx *ctx, const void *given, void **self)
 {
     const struct options *o = given;
+    if (strcmp(o->fault, "open") == 0)
+        return bt_fail(ctx, BT_ERR_IO, "the device is away");
     struct instance *i = bt_alloc(bt_ctx_registry(ctx), sizeof(*i));
     if (!i)
         return bt_no_memory();

@@ -200,16 +200,15 @@ const struct verb verb_bench = {
     .min_arg = 1,
     .max_arg = 1,
     .doc = "Run a program many times and say how long it takes.",
-    .details = "The median of all runs, their spread, the floating-point operations in a "
-               "second,\n"
-               "and what share that is of the machine's peak, measured in the same run "
-               "where the\n"
-               "target can tell. Runs in which the system took the processor away are "
-               "left out,\n"
+    // clang-format off
+    .details = "The median of all runs, their spread, the floating-point operations in a second,\n"
+               "and what share that is of the machine's peak, measured in the same run where the\n"
+               "target can tell. Runs in which the system took the processor away are left out,\n"
                "if enough remain. VALUE is as in baton run --help.",
     .examples = "  baton bench digits.baton\n"
                 "  baton bench digits.baton --threads 1 --repeat 100 --json\n"
                 "  baton bench digits.baton --executor interp --repeat 10",
+    // clang-format on
     .options = options,
     .run = run,
 };

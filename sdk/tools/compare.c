@@ -187,17 +187,19 @@ const struct verb verb_compare = {
     .min_arg = 2,
     .max_arg = 2,
     .doc = "Compare two tensors, or two folders that run -o wrote.",
-    .details =
-        "A and B are FILE.npy, FILE.npz:KEY, FILE.pb, or folders of .npy files, B what\n"
-        "is right. Elements agree where |a - b| <= atol + rtol * |b|; NaN agrees with\n"
-        "NaN. Exit code 1 where any does not.\n\n"
-        "The defaults allow what the same program may differ by on two executors or\n"
-        "targets, whose sums are taken in different order: rtol is 1e-5 for float32,\n"
-        "1e-12 for float64, 4e-3 for float16, 3e-2 for bfloat16, and 0 for integers;\n"
-        "--rtol 0 asks for equal values.",
+    // clang-format off
+    .details = "A and B are FILE.npy, FILE.npz:KEY, FILE.pb, or folders of .npy files, B what\n"
+               "is right. Elements agree where |a - b| <= atol + rtol * |b|; NaN agrees with\n"
+               "NaN. Exit code 1 where any does not.\n"
+               "\n"
+               "The defaults allow what the same program may differ by on two executors or\n"
+               "targets, whose sums are taken in different order: rtol is 1e-5 for float32,\n"
+               "1e-12 for float64, 4e-3 for float16, 3e-2 for bfloat16, and 0 for integers;\n"
+               "--rtol 0 asks for equal values.",
     .examples = "  baton run digits.baton -i image=random:1 -o right\n"
                 "  baton run digits.baton -i image=random:1 --executor graph -o fast\n"
                 "  baton compare fast right",
+    // clang-format on
     .options = options,
     .run = run,
 };

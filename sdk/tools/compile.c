@@ -4,11 +4,9 @@
 
 #include <baton/artifact.h>
 
-#include "import_options.h"
-#include "pass_options.h"
+#include "program_options.h"
 #include "progress.h"
 #include "scaled.h"
-#include "target_threads.h"
 #include "verbs.h"
 
 /* Writing over the model would be the end of it. */
@@ -27,7 +25,7 @@ static int check_output(const struct tool *tool, const char *output)
         return tool_usage(tool, "an artifact is a file: -o takes its name");
     if (is_same_file(tool->args[0], output))
         return tool_usage(tool, "-o %s is the model itself", output);
-    return check_one_source(tool);
+    return EXIT_OK;
 }
 
 static int print_written(struct tool *tool, const char *path)
@@ -46,26 +44,13 @@ static int print_written(struct tool *tool, const char *path)
 
 static int run(struct tool *tool)
 {
-    int64_t level = -1;
-    const char *output = option_value(tool, "output"),
-               *pipeline = option_value(tool, "pipeline"), *targets;
+    const char *output = option_value(tool, "output");
+    bt_program_options options;
     int code = check_output(tool, output);
     if (!code)
-        code = option_number(tool, "opt-level", 4, &level);
-    if (!code)
-        code = read_targets(tool, &targets);
+        code = read_program_options(tool, &options);
     if (code)
         return code;
-    const bt_program_options options = {
-        .entry = option_value(tool, "entry"),
-        .pipeline = pipeline ? pipeline : option_value(tool, "passes"),
-        .level = (int32_t)level + 1,
-        .dims = option_values(tool, "dim"),
-        .target = targets,
-        .fuse = option_value(tool, "fuse"),
-        .plan = option_value(tool, "plan"),
-        .fixed = option_values(tool, "fix"),
-    };
     begin_progress(tool);
     bt_status status = bt_program_compile(tool->ctx, tool->args[0], &options, output);
     end_progress(tool);
@@ -82,13 +67,7 @@ static const struct option options[] = {
       "threads that it may run on, at most (default: as many as this machine has "
       "processors)" },
     { "entry", 0, "FUNCTION", "function to compile (default: main, or the only one)" },
-    { "opt-level", 'O', "N", "run passes of levels 0 to N only" },
-    { "passes", 0, "LIST",
-      "run these passes instead: 'fold-constant, dead-code'; '' for none" },
-    { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },
-    { "fuse", 0, "LIST", "passes that choose what is computed together (default: fuse)" },
-    { "plan", 0, "LIST", "passes of the lowered program (default: plan; '' for none)" },
-    IMPORT_OPTIONS,
+    COMPILE_OPTIONS,
     { 0 },
 };
 
@@ -98,21 +77,18 @@ const struct verb verb_compile = {
     .min_arg = 1,
     .max_arg = 1,
     .doc = "Compile a program for a target, into one file.",
-    .details =
-        "MODEL is anything that run takes. The file holds the program, its constants "
-        "and\n"
-        "the target's code: baton run FILE runs it and compiles nothing, baton bench "
-        "FILE\n"
-        "times it, baton info FILE describes it. Every dim must be a number: --dim "
-        "gives\n"
-        "those that are not. A program with branches, closures or dynamic shapes cannot\n"
-        "be compiled; baton run MODEL runs it.\n"
-        "\n"
-        "Run artifacts of those only whose plugins you would load: they hold code.",
+    // clang-format off
+    .details = "MODEL is anything that run takes. The file holds the program, its constants and\n"
+               "the target's code: baton run FILE runs it and compiles nothing, baton bench FILE\n"
+               "times it, baton info FILE describes it. Every dim must be a number: --dim gives\n"
+               "those that are not. A program with branches, closures or dynamic shapes cannot\n"
+               "be compiled; baton run MODEL runs it.\n"
+               "\n"
+               "Run artifacts of those only whose plugins you would load: they hold code.",
     .examples = "  baton compile digits.baton -o digits.bta\n"
-                "  baton compile digits.baton -o digits.bta --target "
-                "'cpu{engine=\"plan\"}'\n"
+                "  baton compile digits.baton -o digits.bta --target 'cpu{engine=\"plan\"}'\n"
                 "  baton run digits.bta -i image=random:1 --threads 1",
+    // clang-format on
     .options = options,
     .run = run,
 };

@@ -438,16 +438,16 @@ const struct verb verb_filecheck = {
     .min_arg = 1,
     .max_arg = 1,
     .doc = "Run the commands stated in a test file and check their output.",
-    .details =
-        "// RUN: baton ...          run this; %s is the file, %d its folder; no shell\n"
-        "// CHECK: text             a line behind the last checked one holds text\n"
-        "// CHECK-NEXT: text        the very next line holds it\n"
-        "// CHECK-NOT: text         no line up to the next checked one holds it\n"
-        "// CHECK-ERROR 3:14: text  an error at that line and column says it; exit code "
-        "1\n"
-        "// CHECK-EXIT: N           the exit code\n"
-        "// CHECK-STDERR: text      the like of CHECK for standard error\n"
-        "{{...}} in a text is a POSIX extended regular expression.",
+    // clang-format off
+    .details = "// RUN: baton ...          run this; %s is the file, %d its folder; no shell\n"
+               "// CHECK: text             a line behind the last checked one holds text\n"
+               "// CHECK-NEXT: text        the very next line holds it\n"
+               "// CHECK-NOT: text         no line up to the next checked one holds it\n"
+               "// CHECK-ERROR 3:14: text  an error at that line and column says it; exit code 1\n"
+               "// CHECK-EXIT: N           the exit code\n"
+               "// CHECK-STDERR: text      the like of CHECK for standard error\n"
+               "{{...}} in a text is a POSIX extended regular expression.",
+    // clang-format on
     .options = options,
     .run = run,
 };

@@ -31,9 +31,10 @@ const struct verb verb_import = {
     .min_arg = 1,
     .max_arg = 1,
     .doc = "Read a model of another format and write it as Baton text.",
-    .details = "MODEL is a file of a format that an importer knows (baton list "
-               "importers); - is\n"
+    // clang-format off
+    .details = "MODEL is a file of a format that an importer knows (baton list importers); - is\n"
                "standard input. Types are inferred; no pass runs.",
+    // clang-format on
     .options = options,
     .run = run,
 };

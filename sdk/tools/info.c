@@ -9,6 +9,7 @@
 #include "import_options.h"
 #include "info_artifact.h"
 #include "info_targets.h"
+#include "output.h"
 #include "scaled.h"
 #include "signature.h"
 #include "verbs.h"
@@ -172,7 +173,7 @@ static int print_survey(struct survey *s, const bt_global *entry)
     return print_operators(s);
 }
 
-static int print_json(struct survey *s, const bt_global *entry)
+static int print_survey_json(struct survey *s, const bt_global *entry)
 {
     json_t *ops = json_object(), *root;
     for (uint32_t i = 0; i < s->counts.len; i++) {
@@ -185,13 +186,7 @@ static int print_json(struct survey *s, const bt_global *entry)
                      "parameters", (json_int_t)s->nparameter, "bytes",
                      (json_int_t)s->nparameter_bytes, "multiply_adds",
                      (json_int_t)s->multiply_adds, "operators", ops);
-    char *text = root ? json_dumps(root, 0) : NULL;
-    json_decref(root);
-    if (!text)
-        return tool_fail(s->tool, bt_no_memory());
-    printf("%s\n", text);
-    free(text);
-    return EXIT_OK;
+    return print_json(s->tool, root);
 }
 
 static int run(struct tool *tool)
@@ -217,7 +212,7 @@ static int run(struct tool *tool)
     const char *targets = option_value(tool, "target");
     int code = status                       ? tool_fail(tool, status)
                : targets                    ? print_targets(tool, typed, entry, targets)
-               : option_value(tool, "json") ? print_json(&s, entry)
+               : option_value(tool, "json") ? print_survey_json(&s, entry)
                                             : print_survey(&s, entry);
     bt_module_unref(typed);
     return code;
@@ -238,13 +233,13 @@ const struct verb verb_info = {
     .min_arg = 1,
     .max_arg = 1,
     .doc = "Describe a program: inputs, outputs, operators, parameters, cost.",
-    .details =
-        "MODEL is anything that run takes; - is standard input. What no plugin provides\n"
-        "is listed as errors, each with its node. Of a compiled program: target, "
-        "memory,\n"
-        "functions, sections of its file, who made it; its code is not loaded.",
+    // clang-format off
+    .details = "MODEL is anything that run takes; - is standard input. What no plugin provides\n"
+               "is listed as errors, each with its node. Of a compiled program: target, memory,\n"
+               "functions, sections of its file, who made it; its code is not loaded.",
     .examples = "  baton info digits.baton\n"
                 "  baton info digits.baton --target cpu",
+    // clang-format on
     .options = options,
     .run = run,
 };

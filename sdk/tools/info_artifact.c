@@ -8,6 +8,7 @@
 #include <baton/artifact.h>
 #include <baton/op.h>
 
+#include "output.h"
 #include "scaled.h"
 #include "signature.h"
 
@@ -194,7 +195,8 @@ static json_t *functions_json(const bt_artifact *a, const bt_global *entry)
     return list;
 }
 
-static int print_json(struct tool *tool, const bt_artifact *a, const bt_global *entry)
+static int print_artifact_json(struct tool *tool, const bt_artifact *a,
+                               const bt_global *entry)
 {
     json_t *root = json_pack(
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "targets",
@@ -204,13 +206,7 @@ static int print_json(struct tool *tool, const bt_artifact *a, const bt_global *
         "calls", (json_int_t)count_steps(entry, NULL), "constants",
         (json_int_t)a->nconstant, "memory", (json_int_t)count_memory(entry), "sections",
         sections_json(a), "provenance", lines_json(a->provenance));
-    char *text = root ? json_dumps(root, 0) : NULL;
-    json_decref(root);
-    if (!text)
-        return tool_fail(tool, bt_no_memory());
-    printf("%s\n", text);
-    free(text);
-    return EXIT_OK;
+    return print_json(tool, root);
 }
 
 int info_artifact(struct tool *tool)
@@ -226,7 +222,7 @@ int info_artifact(struct tool *tool)
     TRY_TOOL(tool, bt_artifact_read(tool->ctx, tool->args[0], &a));
     bt_status status = bt_module_entry(tool->ctx, a->module, a->entry, &entry);
     int code = status                       ? tool_fail(tool, status)
-               : option_value(tool, "json") ? print_json(tool, a, entry)
+               : option_value(tool, "json") ? print_artifact_json(tool, a, entry)
                                             : print_artifact(tool, a, entry);
     bt_artifact_close(a);
     return code;

@@ -8,6 +8,7 @@
 #include <baton/pass.h>
 #include <baton/target.h>
 
+#include "output.h"
 #include "scaled.h"
 
 /* A primitive function of the program. */
@@ -256,13 +257,7 @@ static int print_table_json(struct tool *tool, const struct table *t)
         json_array_append_new(refusals, json_string(r->message));
     json_t *root = json_pack("{s:o, s:o, s:o}", "functions", rows, "refused", refusals,
                              "targets", descriptions_json(t));
-    char *text = root ? json_dumps(root, 0) : NULL;
-    json_decref(root);
-    if (!text)
-        return tool_fail(tool, bt_no_memory());
-    printf("%s\n", text);
-    free(text);
-    return EXIT_OK;
+    return print_json(tool, root);
 }
 
 int print_targets(struct tool *tool, const bt_module *module, const bt_global *entry,

@@ -250,11 +250,12 @@ const struct verb verb_list = {
     .min_arg = 1,
     .max_arg = 2,
     .doc = "List what plugins provide, or document one of it.",
-    .details =
-        "KIND is ops, relations, passes, analyses, pipelines, executors, importers,\n"
-        "compilers or targets. Reads manifests only; no plugin is opened.",
+    // clang-format off
+    .details = "KIND is ops, relations, passes, analyses, pipelines, executors, importers,\n"
+               "compilers or targets. Reads manifests only; no plugin is opened.",
     .examples = "  baton list targets\n"
                 "  baton list ops nn.dense",
+    // clang-format on
     .options = options,
     .run = run,
 };

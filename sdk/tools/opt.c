@@ -115,10 +115,11 @@ const struct verb verb_opt = {
     .min_arg = 1,
     .max_arg = 1,
     .doc = "Check a program, run passes on it and print it.",
+    // clang-format off
     .details = "FILE is anything that run takes; - is standard input.",
-    .examples =
-        "  baton opt digits.baton --passes 'simplify-expr, fold-constant, fuse-ops'\n"
-        "  baton opt digits.baton --pipeline default --time-passes -o fast.baton",
+    .examples = "  baton opt digits.baton --passes 'simplify-expr, fold-constant, fuse-ops'\n"
+                "  baton opt digits.baton --pipeline default --time-passes -o fast.baton",
+    // clang-format on
     .options = options,
     .run = run,
 };

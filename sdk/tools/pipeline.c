@@ -61,12 +61,13 @@ const struct verb verb_pipeline = {
     .min_arg = 2,
     .max_arg = 2,
     .doc = "Check a pass pipeline, or print its flat form.",
-    .details =
-        "PIPELINE is a name (default), a manifest (FILE.json), or a list of passes:\n"
-        "'fold-constant, dead-code'. Nothing is loaded; manifests say what passes need,\n"
-        "keep and take.",
+    // clang-format off
+    .details = "PIPELINE is a name (default), a manifest (FILE.json), or a list of passes:\n"
+               "'fold-constant, dead-code'. Nothing is loaded; manifests say what passes need,\n"
+               "keep and take.",
     .examples = "  baton pipeline check 'fold-constant, dead-code'\n"
                 "  baton pipeline resolve default --target cpu",
+    // clang-format on
     .options = options,
     .run = run,
 };

@@ -166,30 +166,26 @@ const struct verb verb_plugin = {
     .min_arg = 1,
     .max_arg = 4,
     .doc = "Show, explain, describe and check plugins.",
-    .details =
-        "list                    all plugins found, why some are refused, what was not\n"
-        "                        searched\n"
-        "why NAME                where a name comes from, every candidate, and why this\n"
-        "                        one; exit code 1 where nothing is called so\n"
-        "describe FILE.so        the manifest of a shared object, written from its "
-        "tables\n"
-        "                        and from what --seed plugin.json, which must be given,\n"
-        "                        says by hand\n"
-        "describe M.baton.json   the same of a plugin that comes as C source\n"
-        "check ID [OP]           whether a plugin agrees with its manifest and its\n"
-        "                        operators (OP: one) do what they say: each is typed "
-        "and\n"
-        "                        run on the cases that it states (BT_CASES); exit code "
-        "1\n"
-        "                        where one fails\n"
-        "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, relation, "
-        "pass\n"
-        "                        or target; with --source one that Baton compiles when "
-        "it\n"
-        "                        uses it",
+    // clang-format off
+    .details = "list                    all plugins found, why some are refused, what was not\n"
+               "                        searched\n"
+               "why NAME                where a name comes from, every candidate, and why this\n"
+               "                        one; exit code 1 where nothing is called so\n"
+               "describe FILE.so        the manifest of a shared object, written from its tables\n"
+               "                        and from what --seed plugin.json, which must be given,\n"
+               "                        says by hand\n"
+               "describe M.baton.json   the same of a plugin that comes as C source\n"
+               "check ID [OP]           whether a plugin agrees with its manifest and its\n"
+               "                        operators (OP: one) do what they say: each is typed and\n"
+               "                        run on the cases that it states (BT_CASES); exit code 1\n"
+               "                        where one fails\n"
+               "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, relation, pass\n"
+               "                        or target; with --source one that Baton compiles when it\n"
+               "                        uses it",
     .examples = "  baton plugin why nn.relu\n"
                 "  baton plugin check baton.ops.image\n"
                 "  baton plugin new op example.swish --source",
+    // clang-format on
     .options = options,
     .run = run,
 };

@@ -8,13 +8,28 @@
 #include "progress.h"
 #include "target_threads.h"
 
-/* Targets are of executors of compiled programs. */
-static int get_targets(struct tool *tool, const char *executor, const char **out)
+int read_program_options(struct tool *tool, bt_program_options *out)
 {
-    if (option_value(tool, "threads") && executor && strcmp(executor, "interp") == 0)
-        return tool_usage(tool, "--threads needs an executor of compiled programs: give "
-                                "--executor graph");
-    return read_targets(tool, out);
+    int64_t level = -1;
+    const char *target, *pipeline = option_value(tool, "pipeline");
+    int code = check_one_source(tool);
+    if (!code)
+        code = option_number(tool, "opt-level", 4, &level);
+    if (!code)
+        code = read_targets(tool, &target);
+    if (code)
+        return code;
+    *out = (bt_program_options){
+        .entry = option_value(tool, "entry"),
+        .pipeline = pipeline ? pipeline : option_value(tool, "passes"),
+        .level = (int32_t)level + 1,
+        .dims = option_values(tool, "dim"),
+        .target = target,
+        .fuse = option_value(tool, "fuse"),
+        .plan = option_value(tool, "plan"),
+        .fixed = option_values(tool, "fix"),
+    };
+    return EXIT_OK;
 }
 
 /* NULL: an artifact's own. What is said of targets is meant for one that compiles. */
@@ -31,27 +46,15 @@ static const char *choose_executor(struct tool *tool, const char *by_default)
 
 int open_program(struct tool *tool, const char *default_executor, bt_program **out)
 {
-    const char *executor = choose_executor(tool, default_executor), *target;
-    int64_t level = -1;
-    int code = check_one_source(tool);
-    if (!code)
-        code = option_number(tool, "opt-level", 4, &level);
-    if (!code)
-        code = get_targets(tool, executor, &target);
+    const char *executor = choose_executor(tool, default_executor);
+    bt_program_options options;
+    if (option_value(tool, "threads") && executor && strcmp(executor, "interp") == 0)
+        return tool_usage(tool, "--threads needs an executor of compiled programs: give "
+                                "--executor graph");
+    int code = read_program_options(tool, &options);
     if (code)
         return code;
-    const char *pipeline = option_value(tool, "pipeline");
-    const bt_program_options options = {
-        .entry = option_value(tool, "entry"),
-        .executor = executor,
-        .pipeline = pipeline ? pipeline : option_value(tool, "passes"),
-        .level = (int32_t)level + 1,
-        .dims = option_values(tool, "dim"),
-        .target = target,
-        .fuse = option_value(tool, "fuse"),
-        .plan = option_value(tool, "plan"),
-        .fixed = option_values(tool, "fix"),
-    };
+    options.executor = executor;
     begin_progress(tool);
     bt_status status = bt_program_open(tool->ctx, tool->args[0], &options, out);
     end_progress(tool);

@@ -5,19 +5,23 @@
 #include "import_options.h"
 
 // clang-format off
+#define COMPILE_OPTIONS                                                                    \
+    { "opt-level", 'O', "N", "run passes of levels 0 to N only" },                         \
+    { "passes", 0, "LIST", "run these passes instead: 'fold-constant, dead-code'; '' for none" }, \
+    { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },         \
+    { "fuse", 0, "LIST", "passes that choose what is computed together (default: fuse)" }, \
+    { "plan", 0, "LIST", "passes of the lowered program (default: plan; '' for none)" },   \
+    IMPORT_OPTIONS
 #define PROGRAM_OPTIONS(default_executor)                                                  \
     { "entry", 0, "FUNCTION", "function to run (default: main, or the only one)" },       \
     { "executor", 0, "NAME", "what runs it (default: " default_executor ")" }, \
     { "target", 0, "NAME[,NAME]", "what it is compiled for, by preference" }, \
     { "threads", 0, "N", "threads of the target (default: as many as there are processors)" },              \
-    { "opt-level", 'O', "N", "run passes of levels 0 to N only" },                         \
-    { "passes", 0, "LIST", "run these passes instead: 'fold-constant, dead-code'; '' for none" }, \
-    { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },         \
-    { "fuse", 0, "LIST", "passes that choose what is computed together (default: fuse)" }, \
-    { "plan", 0, "LIST", "passes of the lowered program (default: plan; '' for none)" }, \
-    IMPORT_OPTIONS
+    COMPILE_OPTIONS
 // clang-format on
 
+/* What COMPILE_OPTIONS, --entry, --target and --threads say. Gives an exit code. */
+int read_program_options(struct tool *, bt_program_options *out);
 /* Opens the first argument by these options. */
 int open_program(struct tool *, const char *default_executor, bt_program **out);
 

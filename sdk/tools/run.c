@@ -218,16 +218,17 @@ const struct verb verb_run = {
     .min_arg = 1,
     .max_arg = 1,
     .doc = "Run a program once and show its outputs.",
-    .details =
-        "MODEL is a file of Baton or Relay text, or of a format that an importer knows;\n"
-        "- is standard input. What baton compile wrote runs as it is, on --threads of "
-        "its\n"
-        "target: --target, --pipeline, --dim and their like are for baton compile.\n"
-        "Without -i, the inputs are listed with a command line to copy.\n"
-        "\n" INPUT_HELP,
+    // clang-format off
+    .details = "MODEL is a file of Baton or Relay text, or of a format that an importer knows;\n"
+               "- is standard input. What baton compile wrote runs as it is, on --threads of its\n"
+               "target: --target, --pipeline, --dim and their like are for baton compile.\n"
+               "Without -i, the inputs are listed with a command line to copy.\n"
+               "\n"
+               INPUT_HELP,
     .examples = "  baton run digits.baton -i image=random:1\n"
                 "  baton run digits.baton -i image=0.5 -o scores --json\n"
                 "  baton run digits.baton -i image=random:1 --target cpu --profile",
+    // clang-format on
     .options = options,
     .run = run,
 };

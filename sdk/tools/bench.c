@@ -99,9 +99,15 @@ static int print_bench(const struct bench *b)
     const char *executor = option_value(b->tool, "executor");
     printf("executor %s", executor ? executor : "graph");
     print_targets(b->program);
-    printf("median  %.3f ms\n", s->median / 1e6);
-    printf("spread  %.3f to %.3f ms (10 %% to 90 %%), least %.3f, most %.3f\n",
-           s->p10 / 1e6, s->p90 / 1e6, s->least / 1e6, s->most / 1e6);
+    // three digits of what takes less than a millisecond
+    const int digits = s->median < 1e4   ? 6
+                       : s->median < 1e5 ? 5
+                       : s->median < 1e6 ? 4
+                                         : 3;
+    printf("median  %.*f ms\n", digits, s->median / 1e6);
+    printf("spread  %.*f to %.*f ms (10 %% to 90 %%), least %.*f, most %.*f\n", digits,
+           s->p10 / 1e6, digits, s->p90 / 1e6, digits, s->least / 1e6, digits,
+           s->most / 1e6);
     printf("runs    %u, and %u left out that were interrupted\n", s->n, s->ndropped);
     if (flops(b) >= 0)
         printf("rate    %.2f GFLOP/s, %lld multiply-adds a run\n", flops(b) / 1e9,

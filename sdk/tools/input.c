@@ -258,6 +258,8 @@ static const bt_port *find_port(const bt_program *program, const char *text,
 
 /* ---- all inputs ---- */
 
+enum { MOST_NAMED = 8 }; /* inputs that a message lists */
+
 struct named {
     const bt_port *port;
     const char *value;
@@ -289,14 +291,39 @@ const char *input_obstacle(const bt_port *port)
     return NULL;
 }
 
+/* "-i foo=1": what there is instead. */
+static int fail_name(struct tool *tool, const bt_program *program, const char *text)
+{
+    bt_arena *scratch = bt_ctx_scratch(tool->ctx);
+    uint32_t n = bt_program_ninput(program);
+    const char **names = BT_NEWS(scratch, const char *, (size_t)n + 1);
+    const char *word = bt_arena_text(scratch, text, strcspn(text, "="));
+    bt_text list;
+    bt_text_init(&list, scratch);
+    for (uint32_t i = 0; names && i < n; i++) {
+        names[i] = bt_program_input(program, i)->name;
+        if (i < MOST_NAMED)
+            bt_text_addf(&list, "%s%s", i ? ", " : "", names[i]);
+    }
+    if (n > MOST_NAMED)
+        bt_text_addf(&list, " and %u more", n - MOST_NAMED);
+    if (!names || !word || !bt_text_get(&list))
+        return tool_fail(tool, bt_no_memory());
+    if (!n)
+        return tool_usage(tool, "-i %s: the program has no inputs", text);
+    return tool_usage(tool, "-i %s names no input of the program; there %s %s%s", text,
+                      n == 1 ? "is" : "are", list.at,
+                      is_other_name(text) ? bt_nearest(scratch, word, names)
+                                          : ": write NAME=VALUE");
+}
+
 static int take_text(struct inputs *inputs, const bt_program *program, const char *text)
 {
     struct tool *tool = inputs->tool;
     struct named one;
     one.port = find_port(program, text, &one.value);
     if (!one.port)
-        return tool_usage(tool, "-i %s names no input of the program: write NAME=VALUE",
-                          text);
+        return fail_name(tool, program, text);
     if (one.port->kind == BT_OBJECT_TUPLE)
         return tool_usage(tool,
                           "-i %s: %s is a tuple, %s: give each field, as in -i %s.0=...",

@@ -107,7 +107,8 @@ static void print_rows(const json_t *item, const char *key, const char *title)
         print_name(text_of(row, "name"), width, strcmp(key, "options") == 0);
         printf("%s", kind);
         if (json_object_get(row, "default"))
-            printf(", default %s", text_of(row, "default"));
+            printf(", default %s",
+                   *text_of(row, "default") ? text_of(row, "default") : "\"\"");
         print_range(row);
         printf("\n  %*s    %s\n", width, "", text_of(row, "doc"));
     }
@@ -221,13 +222,18 @@ static int fail_word(struct tool *tool, const char *word)
                               word, l->word);
         bt_text_addf(&all, "%s%s", i ? ", " : "", l->word);
     }
-    return tool_usage(tool, "there is nothing called %s to list; there are %s", word,
-                      bt_text_get(&all) ? all.at : "other words");
+    if (!bt_text_get(&all))
+        return tool_fail(tool, bt_no_memory());
+    return *word ? tool_usage(tool, "there is nothing called %s to list; there are %s",
+                              word, all.at)
+                 : tool_usage(tool, "KIND is missing; there are %s", all.at);
 }
 
 static int run(struct tool *tool)
 {
     TRY_TOOL(tool, bt_plugins_scan(tool->ctx));
+    if (!tool->narg)
+        return fail_word(tool, "");
     for (uint32_t i = 0; i < BT_COUNT(listings); i++) {
         if (strcmp(listings[i].word, tool->args[0]) != 0)
             continue;
@@ -247,7 +253,6 @@ static const struct option options[] = {
 const struct verb verb_list = {
     .name = "list",
     .args = "KIND [NAME]",
-    .min_arg = 1,
     .max_arg = 2,
     .doc = "List what plugins provide, or document one of it.",
     // clang-format off

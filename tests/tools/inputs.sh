@@ -40,6 +40,8 @@ expect 0 'warning: output1 is not saved: it is a value of a data type' -- "$bato
 # Nothing is bent, and messages name the input.
 expect 1 'input b: 2.5 is no int32' -- "$baton" run p.baton --entry two -i a=1 -i b=2.5
 expect 1 'input b: 99999999999 is no int32' -- "$baton" run p.baton --entry two -i a=1 -i b=99999999999
+expect 2 'i foo=1 names no input of the program; there are a, b; see' -- "$baton" run p.baton --entry two -i foo=1
+expect 2 'i 1 names no input of the program; there are a, b: write NAME=VALUE; see' -- "$baton" run p.baton --entry two -i 1
 expect 2 'a is given twice' -- "$baton" run p.baton --entry two -i a=1 -i a=2
 expect 1 'input a: unknown element type float23; did you mean float16 or float32 or float64?' -- \
     "$baton" run p.baton --entry two -i a=2x3xfloat23=1 -i b=1

@@ -10,6 +10,7 @@
  *         def @main(%x: Tensor[(2, 3), float32]) {
  *             %x
  *         }
+ * A product with a constant matrix becomes a dense layer.
  * For every value of the dtype, NaN and infinities included, except that x + 0 may turn
  * the sign of a zero. x * 0 and x - x are zero for integers only. An operand that was
  * broadcast is not the result; a call that is checked at run time stays. Rules are a
@@ -17,6 +18,7 @@
  * keeps    no invariant
  * source   Relay's SimplifyExpr; DLVM, section 5 (algebra simplification)
  */
+#include <stdio.h>
 #include <string.h>
 
 #include <baton/compute.h>
@@ -407,6 +409,30 @@ static bt_status where(const struct site *s, const bt_value **out)
     return s->args[1] == s->args[2] ? keep(s, 1, out) : NULL;
 }
 
+/* ---- products ---- */
+
+/* By a constant matrix: a dense layer, whose weight has rows where the matrix has columns.
+ * What looks for layers (patterns of targets, say) then finds one form. */
+static bt_status matmul(const struct site *s, const bt_value **out)
+{
+    struct chain c = { .builder = bt_rewrite_builder(s->rewrite) };
+    const bt_value *weight = s->args[1];
+    bt_dtype dtype = bt_tensor_dtype(s->call->base.type);
+    char attrs[32] = "", name[BT_DTYPE_NAME_SIZE];
+    if (weight->kind != BT_VALUE_CONST || type_rank(weight->type) != 2 ||
+        call_int(s->call, "transpose_a", 0))
+        return NULL;
+    if (!call_int(s->call, "transpose_b", 0))
+        weight = chain_op1(&c, "transpose", "axes=[1, 0]", weight);
+    if (dtype != bt_tensor_dtype(s->args[0]->type))
+        snprintf(attrs, sizeof(attrs), "out_dtype=\"%s\"",
+                 bt_dtype_name(dtype, name, sizeof(name)));
+    const bt_value *layer = chain_op2(&c, "nn.dense", attrs, s->args[0], weight);
+    if (!c.status)
+        *out = layer;
+    return c.status;
+}
+
 /* ---- the table ---- */
 
 static const struct rule {
@@ -445,6 +471,7 @@ static const struct rule {
     { "layout_transform", 1, layout_transform },
     { "concatenate", 1, concatenate },
     { "where", 3, where },
+    { "nn.matmul", 2, matmul },
 };
 
 static bt_status simplify_call(bt_rewrite *rewrite, const bt_call *call,

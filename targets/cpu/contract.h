@@ -9,8 +9,8 @@
  *     tile(&t, &w[...], &packed[...])    on as many columns as it has, all sums complete
  *     y[...] = max(t[...] + b[...], 0)   while t is near; scalar loops, to be vectorised
  *
- * Zeros that stand for elements outside are multiplied too: where the other operand is
- * infinite there, the sum is NaN.
+ * Zeros that stand for elements outside are multiplied too: where the other operand is not
+ * finite there, the sum is NaN (kernel/compute/notation.md, solved conditions).
  */
 #ifndef CPU_CONTRACT_H
 #define CPU_CONTRACT_H

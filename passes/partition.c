@@ -240,33 +240,43 @@ static int is_open(const struct partitioner *p, const struct claim *claim)
     return 1;
 }
 
-static bt_status tell(struct partitioner *p, const struct claim *claim, const char *what,
-                      const char *why)
+/* "nn.dense + add"; NULL: no memory. */
+static const char *name_calls(struct partitioner *p, const struct claim *claim)
 {
     bt_text text;
     bt_text_init(&text, p->arena);
-    bt_text_addf(&text, "target %s %s ", claim->group.target, what);
     for (uint32_t i = 0; i < claim->group.nmember; i++)
         bt_text_addf(&text, "%s%s", i ? " + " : "",
                      bt_as_call(claim->group.members[i])->op->name);
-    bt_text_addf(&text, ": %s", why);
-    const char *message = bt_text_get(&text);
-    if (!message)
+    return bt_text_get(&text);
+}
+
+static bt_status tell(struct partitioner *p, const struct claim *claim, const char *what,
+                      const char *why)
+{
+    const char *calls = name_calls(p, claim);
+    if (!calls)
         return bt_no_memory();
     const bt_value *root = claim->group.members[claim->group.nmember - 1];
     bt_remark(p->ctx, BT_REMARK_DETAIL,
-              bt_fail_at(p->ctx, BT_ERR_UNSUPPORTED, root->type->store, root->span, "%s",
-                         message));
+              bt_fail_at(p->ctx, BT_ERR_UNSUPPORTED, root->type->store, root->span,
+                         "target %s %s %s: %s", claim->group.target, what, calls, why));
     return NULL;
 }
 
-/* *refusal: NULL, or why it does not take the function. */
-static bt_status ask(struct partitioner *p, uint32_t target, const bt_func *func,
+/* *refusal: NULL, or why it does not take the claim's calls. */
+static bt_status ask(struct partitioner *p, uint32_t target, const struct claim *claim,
                      bt_status *refusal)
 {
-    bt_status said = bt_target_supports(p->ctx, &p->targets[target], func);
+    bt_status said = bt_target_supports(p->ctx, &p->targets[target], claim->made.func);
     *refusal = said;
-    return said && said->code != BT_ERR_UNSUPPORTED ? said : NULL;
+    if (!said || said->code == BT_ERR_UNSUPPORTED)
+        return NULL;
+    const char *calls = name_calls(p, claim);
+    return bt_note(p->ctx, said, NULL, 0,
+                   "target %s says so, asked whether it supports %s; a no has the code "
+                   "BT_ERR_UNSUPPORTED",
+                   p->targets[target].text, calls ? calls : "this");
 }
 
 /* Whether the last target would be faster at it. */
@@ -281,7 +291,7 @@ static bt_status is_better_left(struct partitioner *p, const struct claim *claim
     if (claim->target == last || !use->target->cost ||
         !p->targets[claim->target].target->cost)
         return NULL;
-    BT_TRY(ask(p, last, claim->made.func, &refusal));
+    BT_TRY(ask(p, last, claim, &refusal));
     if (refusal)
         return NULL;
     BT_TRY(use->target->cost(p->ctx, use->instance, claim->made.func, &cost));
@@ -321,7 +331,7 @@ static bt_status consider(struct partitioner *p, struct primitives *primitives,
     if (!is_open(p, claim))
         return NULL;
     BT_TRY(primitives_build(primitives, &claim->group, &claim->made));
-    BT_TRY(ask(p, claim->target, claim->made.func, &refusal));
+    BT_TRY(ask(p, claim->target, claim, &refusal));
     if (refusal)
         return tell(p, claim, "refuses", refusal->message);
     if (use->target->cost)

@@ -8,6 +8,8 @@
 #include <baton/op.h>
 #include <baton/pass.h>
 
+#include "pass/pipeline.h"
+
 struct list {
     bt_ctx *ctx;
     bt_arena *arena;
@@ -206,6 +208,7 @@ bt_status bt_fuse(bt_ctx *ctx, const bt_module *module, const bt_compile_options
         return NULL;
     }
     BT_TRY(bt_pipeline_read(ctx, source, &pipeline));
+    pipeline->is_own = !options->fuse;
     bt_status status = bt_pipeline_run(ctx, pipeline, &run, module, out);
     bt_pipeline_destroy(pipeline);
     return status;

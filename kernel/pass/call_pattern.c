@@ -170,6 +170,50 @@ const char *bt__call_pattern_fault(bt_arena *arena, const char *text)
     return read_all(&r, &root) ? NULL : r.fault ? r.fault : "no memory";
 }
 
+/* ---- against operators ---- */
+
+/* "nn.pad(data, pad_value?)" */
+static const char *signature(bt_ctx *ctx, const bt_op *op)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    bt_text_addf(&text, "%s(", op->name);
+    for (uint32_t i = 0; op->inputs[i].name; i++)
+        bt_text_addf(&text, "%s%s%s", i ? ", " : "", op->inputs[i].name,
+                     op->inputs[i].is_optional ? "?" : "");
+    bt_text_addf(&text, ")");
+    return bt_text_get(&text);
+}
+
+static bt_status check_op(bt_ctx *ctx, const char *name, uint32_t narg)
+{
+    const bt_op *op;
+    uint32_t nrequired;
+    BT_TRY(bt_op_get(ctx, name, &op));
+    if (narg <= bt_op_ninput(op, &nrequired) && narg >= nrequired)
+        return NULL;
+    const char *expected = signature(ctx, op);
+    return expected ? bt_fail(ctx, BT_ERR_ARGUMENT,
+                              "%s with %u argument%s never matches: the operator is %s",
+                              name, narg, narg == 1 ? "" : "s", expected)
+                    : bt_no_memory();
+}
+
+/* As deep as a pattern may be nested. */
+static bt_status check_node(bt_ctx *ctx, const struct node *node)
+{
+    for (uint32_t i = 0; node->kind == NODE_CALL && i < node->nop; i++)
+        BT_TRY(check_op(ctx, node->ops[i], node->narg));
+    for (uint32_t i = 0; i < node->narg; i++)
+        BT_TRY(check_node(ctx, node->args[i]));
+    return NULL;
+}
+
+bt_status bt_call_pattern_check(bt_ctx *ctx, const bt_call_pattern *pattern)
+{
+    return check_node(ctx, pattern->root);
+}
+
 /* ---- matching ---- */
 
 typedef bt_vec(const bt_value *) value_list;

@@ -219,6 +219,17 @@ static bt_status accept(run *r, const bt__planned *step, const bt_module *before
     return bt__holding_after(&r->holding, step, is_changed) ? NULL : bt_no_memory();
 }
 
+/* Which pass failed: of no use where the user named none and it is not at fault. */
+static bt_status place(run *r, const bt__planned *step, bt_status status)
+{
+    const bt_pipeline *pipeline = r->plan->pipeline;
+    int is_fault = status->code == BT_ERR_INTERNAL || status->code == BT_ERR_VERIFY;
+    return pipeline->is_own && !is_fault
+               ? status
+               : bt_note(r->ctx, status, NULL, 0, "in pass %s, run %u of the pipeline %s",
+                         step->pass, r->nrun, pipeline->name);
+}
+
 static bt_status run_pass(run *r, const bt__planned *step, int *is_changed)
 {
     const void *row;
@@ -231,8 +242,7 @@ static bt_status run_pass(run *r, const bt__planned *step, int *is_changed)
     bt_status status = call_pass(r, step, row, &after);
     uint64_t elapsed = now_ns() - start;
     if (status)
-        return bt_note(r->ctx, status, NULL, 0, "in pass %s, run %u of the pipeline %s",
-                       step->pass, r->nrun, r->plan->pipeline->name);
+        return place(r, step, status);
     r->module = after;
     *is_changed |= after != before;
     if (!bt__timing_add(r->plan->arena, &r->timings, step->pass, after != before,

@@ -73,6 +73,7 @@ struct bt_pipeline {
     bt__steps steps;
     bt__pass_names require, disable;
     bt__instruments instruments;
+    int is_own; /* the kernel's: errors of its passes do not name them */
 };
 
 /* ---- pipeline_read.c ---- */

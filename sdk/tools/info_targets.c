@@ -36,6 +36,11 @@ static bt_status optimise(bt_ctx *ctx, const bt_module *module, const char *targ
 {
     const bt_pipeline_options options = { .level = -1, .target = targets };
     bt_pipeline *pipeline;
+    bt_target_use *uses;
+    uint32_t n;
+    // what is wrong with the list is said before any pass asks
+    BT_TRY(bt_targets_open(ctx, bt_ctx_scratch(ctx), targets, &n, &uses));
+    bt_targets_close(n, uses);
     BT_TRY(bt_pipeline_read(ctx, "default", &pipeline));
     bt_status status = bt_pipeline_run(ctx, pipeline, &options, module, out);
     bt_pipeline_destroy(pipeline);

@@ -1,53 +1,24 @@
 #include "target_check.h"
 
-#include <ctype.h>
 #include <string.h>
 
-#include <baton/op.h>
+#include <baton/pass.h>
 #include <baton/plugin.h>
 #include <baton/target.h>
 
-static int is_word(char c)
+/* A pattern with an operator that there is not, or that takes other arguments, matches
+ * nothing, and nobody would say so. */
+static uint32_t check_pattern(struct tool *tool, const char *text)
 {
-    return isalnum((unsigned char)c) || c == '_' || c == '.';
-}
-
-/* The next operator of a pattern: a word before one of "(|?". NULL: there are no more, or
- * no memory. */
-static const char *next_op(bt_arena *arena, const char **text)
-{
-    for (const char *at = *text; *at;) {
-        size_t n = 0;
-        while (is_word(at[n]))
-            n++;
-        if (n == 0) {
-            at++;
-            continue;
-        }
-        size_t end = n + strspn(at + n, " \t\n");
-        *text = at + end;
-        if (at[end] && strchr("(|?", at[end]))
-            return bt_arena_text(arena, at, n);
-        at += end;
-    }
-    return NULL;
-}
-
-/* A pattern with an operator that there is not matches nothing, and nobody would say so. */
-static uint32_t check_pattern(struct tool *tool, const char *pattern)
-{
-    const char *at = pattern, *name;
-    uint32_t nfault = 0;
-    while ((name = next_op(bt_ctx_scratch(tool->ctx), &at))) {
-        const bt_op *op;
-        bt_status status = bt_op_get(tool->ctx, name, &op);
-        if (!status)
-            continue;
-        printf("  FAILED  pattern %s: %s\n", pattern, status->message);
-        nfault++;
-    }
+    const bt_call_pattern *pattern;
+    bt_status status =
+        bt_call_pattern_parse(tool->ctx, bt_ctx_scratch(tool->ctx), text, &pattern);
+    if (!status)
+        status = bt_call_pattern_check(tool->ctx, pattern);
+    if (status)
+        printf("  FAILED  pattern %s: %s\n", text, status->message);
     bt_ctx_clear_diags(tool->ctx);
-    return nfault;
+    return status != NULL;
 }
 
 static uint32_t check_target(struct tool *tool, const char *name)

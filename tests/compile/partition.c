@@ -2,6 +2,7 @@
 #include "programs.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bt_module *read_text(bt_ctx *ctx, const char *body)
 {
@@ -318,6 +319,50 @@ static int teardown(void **state)
     return 0;
 }
 
+/* What a target says in the wrong way, without a word of the passes that asked it. */
+static void test_errors_of_supports_name_the_target_and_no_pass(void **state)
+{
+    bt_ctx *ctx = *state;
+    bt_module *module = read_text(ctx, chain), *out;
+    const bt_compile_options options = {
+        .targets = "claim{refuse=\"negative\", breaks=True},reference"
+    };
+    bt_status status = bt_fuse(ctx, module, &options, &out);
+    assert_error(status, BT_ERR_ARGUMENT, "it has no negative");
+    assert_non_null(
+        strstr(status->note->message, "says so, asked whether it supports negative"));
+    assert_null(status->note->note);
+    bt_module_unref(module);
+}
+
+static void test_patterns_are_held_against_the_operators(void **state)
+{
+    static const struct {
+        const char *pattern, *message;
+    } rows[] = {
+        { "nn.relu(nn.dense(*, const))", NULL },
+        { "nn.pad|nn.relu(*)", NULL },
+        { "nn.pad(*, *)", NULL },
+        { "nn.relu(nn.dense(a))",
+          "nn.dense with 1 argument never matches: the operator is "
+          "nn.dense(data, weight)" },
+        { "abs|add(*)", "add with 1 argument never matches: the operator is add(" },
+        { "nn.pad(*, *, *)", "the operator is nn.pad(data, pad_value?)" },
+        { "nn.dens(*, *)", "nn.dens" },
+    };
+    bt_ctx *ctx = *state;
+    for (size_t i = 0; i < BT_COUNT(rows); i++) {
+        const bt_call_pattern *pattern;
+        assert_ok(ctx, bt_call_pattern_parse(ctx, bt_ctx_scratch(ctx), rows[i].pattern,
+                                             &pattern));
+        bt_status status = bt_call_pattern_check(ctx, pattern);
+        if (!rows[i].message)
+            assert_ok(ctx, status);
+        else
+            assert_non_null(strstr(status->message, rows[i].message));
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     TEST(test_a_match_inside_a_larger_one_gives_way),
     TEST(test_what_is_used_outside_is_not_taken),
@@ -332,6 +377,8 @@ static const struct CMUnitTest tests[] = {
     TEST(test_equal_functions_are_one),
     TEST(test_without_patterns_nothing_changes),
     TEST(test_patterns_that_are_none),
+    TEST(test_patterns_are_held_against_the_operators),
+    TEST(test_errors_of_supports_name_the_target_and_no_pass),
     TEST(test_shared_out_programs_compute_the_same),
 };
 TEST_MAIN(tests)

@@ -152,6 +152,10 @@ typedef struct bt_call_pattern bt_call_pattern; /* lives in the arena */
  *         calls that may be absent */
 BT_API bt_status bt_call_pattern_parse(bt_ctx *, bt_arena *, const char *text,
                                        const bt_call_pattern **out) BT_MUST_USE;
+/* Whether the operators are there and take as many arguments as the pattern gives them:
+ * one that never matches says nothing else of it.
+ * errors  BT_ERR_NAME; BT_ERR_ARGUMENT, with what the operator takes */
+BT_API bt_status bt_call_pattern_check(bt_ctx *, const bt_call_pattern *) BT_MUST_USE;
 typedef struct bt_call_match {
     uint32_t nmember;               /* 0: no match */
     const bt_value *const *members; /* the calls, each once, operands first */

@@ -13,12 +13,15 @@ struct options {
     const char *refuse;
     double ns, confidence;
     const char *wish;
+    int64_t breaks;
 };
 static const bt_attr options[] = {
     BT_ATTR(struct options, refuse, STRING, "", "an operator that it does not compute"),
     BT_ATTR(struct options, ns, FLOAT, "1", "of every function"),
     BT_ATTR(struct options, confidence, FLOAT, "0", "in that"),
     BT_ATTR(struct options, wish, STRING, "NCHW4c", "the layout of its convolutions"),
+    BT_ATTR(struct options, breaks, BOOL, "False",
+            "it refuses with another error's code"),
     { 0 },
 };
 
@@ -27,6 +30,7 @@ struct instance {
     const bt_target *reference;
     void *self;
     char refuse[64], wish[64];
+    int64_t breaks;
     bt_cost cost;
 };
 
@@ -41,6 +45,7 @@ static bt_status open(bt_ctx *ctx, const void *given, void **self)
         return bt_no_memory();
     i->registry = registry;
     i->reference = row;
+    i->breaks = o->breaks;
     i->cost = (bt_cost){ o->ns, o->confidence };
     strncpy(i->refuse, o->refuse, sizeof(i->refuse) - 1);
     strncpy(i->wish, o->wish, sizeof(i->wish) - 1);
@@ -64,7 +69,8 @@ static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
     const struct instance *i = self;
     for (uint32_t k = 0; k < func->block->nbinding; k++) {
         if (bt_as_op_call(func->block->bindings[k], i->refuse))
-            return bt_fail(ctx, BT_ERR_UNSUPPORTED, "it has no %s", i->refuse);
+            return bt_fail(ctx, i->breaks ? BT_ERR_ARGUMENT : BT_ERR_UNSUPPORTED,
+                           "it has no %s", i->refuse);
     }
     return NULL;
 }

@@ -350,7 +350,8 @@ static bt_status compare_chain(bt_ctx *ctx, const bt_module *module, const char 
                    way->fuse, way->plan);
 }
 
-/* Each call alone and fused with others, by patterns and without; in other layouts; each
+/* Each call alone and fused with others, by patterns and without; in other layouts, by
+ * option and as targets wish; each
  * tensor in memory of its own, and shared. */
 static bt_status check_chain(bt_ctx *ctx, uint64_t seed, const bt_module *module,
                              const char *target, bt_arena *arena)
@@ -363,6 +364,7 @@ static bt_status check_chain(bt_ctx *ctx, uint64_t seed, const bt_module *module
         { "partition, fuse-ops{max-ops=1}", "plan" },
         { "fuse-ops{max-ops=1}", "" },
         { "alter-layout{data=NCHW2c}, dead-code, partition, fuse-ops", "plan" },
+        { "alter-layout, common-subexpr, dead-code, partition, fuse-ops", "plan" },
         { "alter-layout{data=NCHW2c}, dead-code, fuse-ops{max-ops=1}", "plan" },
     };
     bt_object **args, *expected = NULL;

@@ -5,6 +5,8 @@
  */
 #include "maker.h"
 
+#include <stdio.h>
+
 enum { MOST_AFTER = 3 };
 
 struct layer {
@@ -39,6 +41,36 @@ static bt_status make_batch_norm(struct maker *m, const struct layer *l,
     return bt_build_proj(m->builder, fields, 0, out);
 }
 
+/* What changes an image and gives one of the same shape. */
+static bt_status make_around_image(struct maker *m, const struct layer *l,
+                                   const bt_value *x, const bt_value **out)
+{
+    const bt_value *y, *pair[2] = { x, x };
+    char attrs[64];
+    switch (below(m, 5)) {
+    case 0:
+        BT_TRY(call_op(m, "nn.pad", "pad_width=[0, 0, 0, 0, 1, 0, 0, 2]", x, NULL, &y));
+        return call_op(m, "nn.adaptive_max_pool2d", "output_size=[1]", y, NULL, out);
+    case 1:
+        BT_TRY(call_op(m, "nn.upsampling", "scale_h=2.0, scale_w=4.0", x, NULL, &y));
+        return call_op(m, "mean", "axis=[2, 3], keepdims=True", y, NULL, out);
+    case 2:
+        BT_TRY(bt_build_tuple(m->builder, 2, pair, &y));
+        BT_TRY(call_op(m, "concatenate", "axis=1", y, NULL, &y));
+        snprintf(attrs, sizeof(attrs), "begin=[%d], end=[%d], axes=[1]", (int)l->nchannel,
+                 (int)(2 * l->nchannel));
+        return call_op(m, "strided_slice", attrs, y, NULL, out);
+    case 3:
+        BT_TRY(bt_build_tuple(m->builder, 2, pair, &y));
+        BT_TRY(call_op(m, "concatenate", "axis=1", y, NULL, &y));
+        BT_TRY(call_op(m, "split", "indices_or_sections=2, axis=1", y, NULL, &y));
+        return bt_build_proj(m->builder, y, 1, out);
+    default:
+        BT_TRY(make_channels(m, l, 1, powers, BT_COUNT(powers), &y));
+        return call_op(m, "nn.prelu", NULL, x, y, out);
+    }
+}
+
 static bt_status make_around_layer(struct maker *m, const struct layer *l, uint32_t which,
                                    const bt_value *x, const bt_value **out)
 {
@@ -60,6 +92,10 @@ static bt_status make_around_layer(struct maker *m, const struct layer *l, uint3
             return call_op(m, "nn.max_pool2d", "pool_size=[1]", x, NULL, out);
         return l->is_conv ? call_op(m, "nn.global_avg_pool2d", NULL, x, NULL, out)
                           : call_op(m, "nn.relu", NULL, x, NULL, out);
+    case 6:
+        if (l->is_conv)
+            return make_around_image(m, l, x, out);
+        return call_op(m, "nn.relu", NULL, x, NULL, out);
     default:
         BT_TRY(make_channels(m, l, 0, powers, BT_COUNT(powers), &y));
         return call_op(m, "multiply", NULL, x, y, out);

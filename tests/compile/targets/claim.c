@@ -220,7 +220,7 @@ static const bt_target targets[] = {
     { .name = "claim.laid", .doc = "Claims convolutions, in blocks of channels.", HOOKS,
       .patterns = laid_claims, .reads_layouts = 1, .layouts = layouts },
     { .name = "claim.laid.all", .doc = "Wishes for layouts of all that can have them.", HOOKS,
-      .reads_layouts = 1, .layouts = all_layouts },
+      .patterns = laid_claims, .reads_layouts = 1, .layouts = all_layouts },
     { .name = "claim.blind", .doc = "Wishes for layouts that it does not read.", HOOKS,
       .layouts = layouts },
     { 0 },

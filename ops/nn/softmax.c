@@ -30,13 +30,23 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
-/* "m: float64[i0, i2] = max(k: data[i0, k, i2]);" and the like. */
-static void write_reduction(bt_text *out, const char *name, const char *reducer,
-                            uint32_t rank, uint32_t axis, const char *array)
+/* What elements are computed in: as float32 where that has the digits of the result. Sums
+ * and their logarithms are float64 always, for 1 + exp(-20) is not 1. */
+static const char *element_name(const bt_formula_call *call)
 {
-    bt_text_addf(out, "%s: float64[", name);
+    bt_dtype dtype = bt_tensor_dtype(call->args[0]);
+    return dtype == BT_FLOAT32 || dtype == BT_FLOAT16 || dtype == BT_BFLOAT16 ? "float32"
+                                                                              : "float64";
+}
+
+/* "s: float64[i0, i2] = sum(k: float64(e[i0, k, i2]));" and the like. */
+static void write_reduction(bt_text *out, const char *name, const char *of,
+                            const char *reducer, uint32_t rank, uint32_t axis,
+                            const char *array)
+{
+    bt_text_addf(out, "%s: %s[", name, of);
     axis_indices_but(out, rank, axis, NULL);
-    bt_text_addf(out, "] = %s(k: float64(%s[", reducer, array);
+    bt_text_addf(out, "] = %s(k: %s(%s[", reducer, of, array);
     axis_indices_but(out, rank, axis, "k");
     bt_text_addf(out, "]));\n");
 }
@@ -48,32 +58,39 @@ static void write_read(bt_text *out, const char *array, uint32_t rank, uint32_t 
     bt_text_addf(out, "]");
 }
 
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+/* "float32(data[i0, i1, i2]) - m[i0, i2]" */
+static void write_shifted(bt_text *out, const char *element, uint32_t rank, uint32_t axis)
 {
-    const struct attrs *a = call->attrs;
-    uint32_t rank = axis_rank(call, 0), axis = axis_front(a->axis, rank);
-    int is_log = strcmp(call->op->name, "nn.log_softmax") == 0;
-    (void)ctx;
-    write_reduction(out, "m", "max", rank, axis, "data");
-    bt_text_addf(out, "e: float64[");
-    axis_indices(out, rank);
-    bt_text_addf(out, "] = exp(float64(");
+    bt_text_addf(out, "%s(", element);
     write_read(out, "data", rank, rank);
     bt_text_addf(out, ") - ");
     write_read(out, "m", rank, axis);
+}
+
+static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    const struct attrs *a = call->attrs;
+    const char *element = element_name(call);
+    uint32_t rank = axis_rank(call, 0), axis = axis_front(a->axis, rank);
+    int is_log = strcmp(call->op->name, "nn.log_softmax") == 0;
+    (void)ctx;
+    write_reduction(out, "m", element, "max", rank, axis, "data");
+    bt_text_addf(out, "e: %s[", element);
+    axis_indices(out, rank);
+    bt_text_addf(out, "] = exp(");
+    write_shifted(out, element, rank, axis);
     bt_text_addf(out, ");\n");
-    write_reduction(out, "s", "sum", rank, axis, "e");
+    write_reduction(out, "s", "float64", "sum", rank, axis, "e");
     bt_text_addf(out, "y: t[");
     axis_indices(out, rank);
-    bt_text_addf(out, is_log ? "] = t(float64(" : "] = t(");
-    write_read(out, is_log ? "data" : "e", rank, rank);
-    if (is_log) {
-        bt_text_addf(out, ") - ");
-        write_read(out, "m", rank, axis);
-    }
-    bt_text_addf(out, is_log ? " - log(" : " / ");
+    bt_text_addf(out, "] = t(");
+    if (is_log)
+        write_shifted(out, element, rank, axis);
+    else
+        write_read(out, "e", rank, rank);
+    bt_text_addf(out, is_log ? " - %s(log(" : " / %s(", element);
     write_read(out, "s", rank, axis);
-    bt_text_addf(out, is_log ? "))" : ")");
+    bt_text_addf(out, is_log ? ")))" : "))");
     return out->failed ? bt_no_memory() : NULL;
 }
 

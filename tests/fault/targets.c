@@ -15,13 +15,34 @@ static const char program[] = "#[version = \"baton 0.1\"]\n"
                               "    (%3, subtract(%1, %1))\n"
                               "}\n";
 
-static bt_status begin(struct fault_world *w)
+/* Tuples go in and out of what is laid out. */
+static const char images[] =
+    "#[version = \"baton 0.1\"]\n"
+    "def @main(%x: Tensor[(1, 2, 3, 3), float32]) {\n"
+    "    %0 = nn.conv2d(%x, const[(4, 2, 1, 1), float32]{1, 2, 3, 4, 5, 6, 7, 8});\n"
+    "    %1 = split(nn.pad(%0, pad_width=[0, 0, 0, 0, 1, 1, 0, 0]), "
+    "indices_or_sections=2, axis=1);\n"
+    "    %2 = concatenate((%1.1, %1.0), axis=1);\n"
+    "    (mean(%2, axis=[2, 3]), strided_slice(%2, begin=[2], end=[4], axes=[1]))\n"
+    "}\n";
+
+static bt_status read(struct fault_world *w, const char *text)
 {
     bt_module *module;
-    BT_TRY(bt_parse(w->ctx, "program", NULL, program, strlen(program), &module));
+    BT_TRY(bt_parse(w->ctx, "program", NULL, text, strlen(text), &module));
     bt_status status = bt_infer(w->ctx, module, &w->module);
     bt_module_unref(module);
     return status;
+}
+
+static bt_status begin(struct fault_world *w)
+{
+    return read(w, program);
+}
+
+static bt_status begin_images(struct fault_world *w)
+{
+    return read(w, images);
 }
 
 static bt_status write_share(struct fault_world *w, const void *compiled, bt_text *out)
@@ -33,9 +54,9 @@ static bt_status write_share(struct fault_world *w, const void *compiled, bt_tex
     return bt_print(w->ctx, c->module, &(bt_print_options){ 0 }, out);
 }
 
-static bt_status run(struct fault_world *w)
+static bt_status compile(struct fault_world *w, const char *fuse)
 {
-    const bt_compile_options options = { .targets = w->scenario->input };
+    const bt_compile_options options = { .targets = w->scenario->input, .fuse = fuse };
     bt_module *fused;
     bt_compiled *compiled;
     BT_TRY(bt_fuse(w->ctx, w->module, &options, &fused));
@@ -45,6 +66,16 @@ static bt_status run(struct fault_world *w)
     status = fault_result_of(w, write_share, compiled);
     bt_compiled_unref(compiled);
     return status;
+}
+
+static bt_status run(struct fault_world *w)
+{
+    return compile(w, NULL);
+}
+
+static bt_status run_wishes(struct fault_world *w)
+{
+    return compile(w, "alter-layout, dead-code, partition, fuse-ops");
 }
 
 #define PLUGINS TEST_PLUGINS ":" TEST_TARGETS
@@ -64,6 +95,11 @@ const struct fault_scenario fault_targets[] = {
       .begin = begin,
       .run = run,
       .input = "cpu{engine=\"plan\", threads=2}",
+      .plugins = PLUGINS },
+    { .name = "targets-wishes",
+      .begin = begin_images,
+      .run = run_wishes,
+      .input = "claim.laid.all,reference",
       .plugins = PLUGINS },
     { 0 },
 };

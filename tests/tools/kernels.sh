@@ -1,0 +1,23 @@
+# baton run --check-kernels: each kernel of a target against the evaluator. What it finds is in tests/compile/check.c.
+. "$(dirname "$0")/kit.sh"
+digits=$here/../../sdk/examples/digits/digits.baton
+
+for isa in portable avx2 avx512; do
+    for engine in plan auto; do
+        expect 0 '^[0-9]* kernels, 5 calls checked, 0 wrong; the largest difference of the others is 0[.0-9]* of its bound, in @fused_nn' -- \
+            env BATON_CPU=$isa "$baton" run "$digits" --target "cpu{engine=\"$engine\"}" -i image=random:1 --check-kernels
+    done
+done
+expect 0 '^5 kernels, 5 calls checked, 0 wrong; the others are exact$' -- \
+    "$baton" run "$digits" --executor graph --target reference -i image=random:1 --check-kernels
+expect 0 '^{"check": {"kernels": 5, "calls": 5, "wrong": 0, ' -- \
+    "$baton" run "$digits" --executor graph --target reference -i image=random:1 --check-kernels --json
+
+# By the fusion that was asked for: a kernel for each operator.
+expect 0 ' calls checked, 0 wrong' -- "$baton" run "$digits" --target reference --fuse 'fuse-ops{max-ops=1}' -i image=random:1 --check-kernels
+refuse ' 5 calls checked'
+
+# What has no kernels, or not the functions that they are of.
+expect 1 'give the model, a target and executor graph' -- "$baton" run "$digits" --executor interp -i image=random:1 --check-kernels
+expect 0 -- "$baton" compile "$digits" --target reference -o d.bta
+expect 1 'give the model, a target and executor graph' -- "$baton" run d.bta -i image=random:1 --check-kernels

@@ -6,6 +6,8 @@
 
 #include "compute/reduce.h"
 
+/* The graph's status says so; NULL. */
+const bt_node *bt__graph_no_memory(bt_graph *);
 const bt_node *bt__node_const(bt_graph *, bt_dtype, bt_cell);
 /* Replaces index `number` by `by` and moves the numbers above it one down, inside
  * reductions too. */

@@ -127,30 +127,58 @@ static const char *join(struct tool *tool, const char *folder, const char *name)
     return bt_text_get(&text);
 }
 
+static int is_npy(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot && strcmp(dot, ".npy") == 0;
+}
+
+static void free_entries(struct dirent **entries, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(entries[i]);
+    if (n >= 0)
+        free(entries);
+}
+
 /* Every .npy of the first folder against the one of that name in the second. */
+static int compare_entries(struct tool *tool, const char *a, const char *b,
+                           struct dirent *const *entries, int n,
+                           const struct tolerance *t)
+{
+    int worst = EXIT_OK;
+    for (int i = 0; i < n; i++) {
+        const char *name = entries[i]->d_name, *left = join(tool, a, name),
+                   *right = join(tool, b, name);
+        int code = left && right ? compare_files(tool, name, left, right, t)
+                                 : tool_fail(tool, bt_no_memory());
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
+
 static int compare_folders(struct tool *tool, const char *a, const char *b,
                            const struct tolerance *t)
 {
-    struct dirent **entries;
-    int n = scandir(a, &entries, NULL, alphasort), worst = EXIT_OK, compared = 0;
-    if (n < 0)
-        return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_IO, "%s cannot be read", a));
-    for (int i = 0; i < n; i++) {
-        const char *name = entries[i]->d_name, *dot = strrchr(name, '.');
-        if (dot && strcmp(dot, ".npy") == 0) {
-            const char *left = join(tool, a, name), *right = join(tool, b, name);
-            int code = left && right ? compare_files(tool, name, left, right, t)
-                                     : tool_fail(tool, bt_no_memory());
-            worst = code > worst ? code : worst;
-            compared++;
-        }
-        free(entries[i]);
-    }
-    free(entries);
-    if (!compared)
-        return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_ARGUMENT,
+    struct dirent **left, **right;
+    int n = scandir(a, &left, is_npy, alphasort),
+        m = scandir(b, &right, is_npy, alphasort), code;
+    if (n < 0 || m < 0)
+        code = tool_fail(
+            tool, bt_fail(tool->ctx, BT_ERR_IO, "%s cannot be read", n < 0 ? a : b));
+    else if (n == 0)
+        code = tool_fail(tool, bt_fail(tool->ctx, BT_ERR_ARGUMENT,
                                        "%s holds no .npy file to compare", a));
-    return worst;
+    else
+        code = compare_entries(tool, a, b, left, n, t);
+    if (code == EXIT_OK && n != m)
+        code = tool_fail(tool, bt_fail(tool->ctx, BT_ERR_ARGUMENT,
+                                       "%s holds %d .npy files, %s holds %d: all that "
+                                       "both have agree",
+                                       a, n, b, m));
+    free_entries(left, n);
+    free_entries(right, m);
+    return code;
 }
 
 static int run(struct tool *tool)

@@ -77,5 +77,8 @@ expect 0 "^$a: equal within tolerance" "^$b: equal" "^$c: equal" "^$d: equal" --
 expect 1 "^$a: different" "^$b: different" "^$c: different" "^$d: different" '  1 of 2 elements differ, first at \[1\]: 1 and 0' \
     -- "$baton" compare far right
 expect 1 "^$a: different" "^$b: different" "^$c: equal" -- "$baton" compare near right --rtol 0
+cp -r near fewer && rm "fewer/$c"
+expect 1 '^error: fewer holds 3 .npy files, right holds 4: all that both have agree$' -- "$baton" compare fewer right
+expect 1 "fewer/$c: error: cannot be opened" -- "$baton" compare right fewer
 expect 0 -- "$baton" compare "near/$a" "right/$a" --rtol 0 --atol 0.001
 expect 1 -- "$baton" compare "near/$a" "right/$a" --atol 1e-7

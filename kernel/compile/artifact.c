@@ -272,8 +272,8 @@ static bt_status check_targets(bt_ctx *ctx, const bt_artifact *a, const bt_compi
     }
     return same ? NULL
                 : bt_fail(ctx, BT_ERR_ARGUMENT,
-                          "%s is compiled, for target %s: another target needs the model "
-                          "it was compiled from",
+                          "%s is compiled, for target %s: to change its target takes the "
+                          "model it was compiled from",
                           a->path, a->targets[0].text);
 }
 

@@ -269,10 +269,11 @@ static bt_status check_settled(bt_program *program, const bt_artifact *artifact,
     };
     for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
         if (rows[i].is_given)
-            return bt_fail(program->ctx, BT_ERR_ARGUMENT,
-                           "%s is compiled, for target %s: another %s needs the model it "
-                           "was compiled from",
-                           artifact->path, artifact->targets[0].text, rows[i].what);
+            return bt_fail(
+                program->ctx, BT_ERR_ARGUMENT,
+                "%s is compiled, for target %s: to change its %s takes the model "
+                "it was compiled from",
+                artifact->path, artifact->targets[0].text, rows[i].what);
     }
     if (options->entry && strcmp(options->entry, artifact->entry) != 0)
         return bt_fail(program->ctx, BT_ERR_NAME, "%s has no function @%s: it is @%s",

@@ -49,7 +49,7 @@ rows | cmp -s - expected && grep -q . expected || fault "the artifact and the mo
 
 # What is settled is settled.
 for option in '--target=cpu' '--target=reference, reference{}' '--passes=dead-code' '--pipeline=default' '--opt-level=1' '--dim=n=1' '--fix=image=1'; do
-    expect 1 'd.bta is compiled, for target reference: another .* needs the model it was compiled from' -- "$baton" run d.bta "$option"
+    expect 1 'd.bta is compiled, for target reference: to change its .* takes the model it was compiled from' -- "$baton" run d.bta "$option"
 done
 expect 2 'threads: d.bta is compiled for no target that has any' -- "$baton" run d.bta --threads 3
 expect 1 'd.bta has no function @other: it is @main' -- "$baton" run d.bta --entry other

@@ -484,7 +484,7 @@ bt_status bt_layout_read(bt_ctx *ctx, bt_store *store, const bt_call *call,
 {
     (void)ctx, (void)store;
     for (uint32_t i = 0; i < call->narg; i++)
-        in[i] = i ? NULL : wanted[0];
+        in[i] = wanted[i];
     *out = NULL;
     *attrs = NULL;
     return NULL;

@@ -49,8 +49,8 @@ static bt_status relate_dense(bt_solver *s, const bt_relation_call *r)
     for (uint32_t i = 0; i + 1 < data.rank; i++)
         dims[i] = data.dims[i];
     dims[data.rank - 1] = weight.dims[0];
-    return bt_relation_result_tensor(s, r, data.rank, dims,
-                                     a->out_dtype ? a->out_dtype : data.dtype);
+    return bt_relation_result_laid(s, r, data.rank, dims,
+                                   a->out_dtype ? a->out_dtype : data.dtype);
 }
 
 static bt_status write_dense(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
@@ -118,6 +118,19 @@ static bt_status dense_gradient(bt_builder *b, const bt_call *call,
 }
 
 static const bt_gradient_facet gradient = { dense_gradient };
+
+/* Matrices as wanted, the result as data: layouts of images mean nothing here. */
+static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                               const bt_layout *const *wanted, const bt_layout **in,
+                               const bt_layout **out, const void **attrs)
+{
+    BT_TRY(bt_layout_follow(ctx, store, call, wanted, in, out, attrs));
+    if (in[0] && in[0]->nlogical != 2)
+        in[0] = *out = NULL;
+    return NULL;
+}
+
+static const bt_layout_facet layout = { .choose = choose_layout };
 
 /* ---- matmul and batch_matmul ---- */
 
@@ -214,7 +227,7 @@ static const bt_op ops[] = {
         .doc = "Multiplies rows of data with rows of weight.\ny = data @ transpose(weight)",
         .inputs = dense_inputs, .attrs = dense_attrs, .attrs_nbytes = sizeof(struct dense_attrs),
         .relate = relate_dense, .write_formula = write_dense,
-        .facets = BT_FACET_ROWS(BT_FACET("gradient", gradient), BT_FACET("quant", quant), BT_CASES(
+        .facets = BT_FACET_ROWS(BT_FACET("gradient", gradient), BT_FACET("quant", quant), BT_FACET("layout", layout), BT_CASES(
             "float32[2, 3], float32[4, 3]\nfloat32[2, 3], float32[4, 3] | units=4\n"
             "float64[2, 3, 5], float64[2, 5]\nint8[2, 3], int8[4, 3] | out_dtype=\"int32\"\n"
             "float16[3, 4], float16[2, 4]\nfloat32[0, 3], float32[4, 3]\nfloat32[2, 0], float32[4, 0]")),

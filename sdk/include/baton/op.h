@@ -400,11 +400,11 @@ typedef struct bt_layout_facet {
                         const bt_layout **out, const void **attrs);
 } bt_layout_facet;
 /* For operators whose result has the layout of their first argument, whatever it is
- * (bt_relation_result_laid), and which take the others row major. */
+ * (bt_relation_result_laid); they take the others as wanted. */
 BT_API bt_status bt_layout_follow(bt_ctx *, bt_store *, const bt_call *,
                                   const bt_layout *const *wanted, const bt_layout **in,
                                   const bt_layout **out, const void **attrs) BT_MUST_USE;
-/* Those that take their first argument in any layout and give row major. */
+/* Those that take their arguments in any layouts and give row major. */
 BT_API bt_status bt_layout_read(bt_ctx *, bt_store *, const bt_call *,
                                 const bt_layout *const *wanted, const bt_layout **in,
                                 const bt_layout **out, const void **attrs) BT_MUST_USE;

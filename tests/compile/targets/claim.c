@@ -82,13 +82,15 @@ static bt_status cost(bt_ctx *ctx, void *self, const bt_func *func, bt_cost *out
     return NULL;
 }
 
-/* Whole blocks only; weights with outputs before inputs. */
+/* Whole blocks only; weights with outputs before inputs, of dense layers too. */
 static bt_status layouts(bt_ctx *ctx, void *self, const bt_call *call,
                          const char **wanted)
 {
     const struct instance *i = self;
     int64_t data[BT_MAX_RANK], weight[BT_MAX_RANK];
     (void)ctx;
+    if (strcmp(call->op->name, "nn.dense") == 0)
+        wanted[1] = "OI4o";
     if (strcmp(call->op->name, "nn.conv2d") != 0 ||
         !bt_tensor_static(call->args[0]->type, NULL, data) ||
         !bt_tensor_static(call->args[1]->type, NULL, weight) || data[1] % 4 ||

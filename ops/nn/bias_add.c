@@ -37,7 +37,7 @@ static bt_status build_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     uint32_t rank = axis_rank(call, 0), axis = axis_front(a->axis, rank);
-    char names[BT_MAX_RANK][8];
+    char names[BT_MAX_RANK][12];
     bt_index axes[BT_MAX_RANK];
     const bt_expr *at[BT_MAX_RANK], *pair[2];
     for (uint32_t i = 0; i < rank; i++) {

@@ -36,7 +36,7 @@ static int print_written(struct tool *tool, const char *path)
     printf("%s: for target ", path);
     for (uint32_t i = 0; i < a->ntarget; i++)
         printf("%s%s", i ? ", " : "", a->targets[i].text);
-    printf(": %u kernels, ", a->nkernel);
+    printf(": %u kernel%s, ", a->nkernel, PLURAL(a->nkernel));
     printf("%s bytes\n", scaled((double)a->nbytes, text));
     bt_artifact_close(a);
     return EXIT_OK;

@@ -6,10 +6,10 @@
 #include <baton/artifact.h>
 #include <baton/compute.h>
 
-#include "import_options.h"
 #include "info_artifact.h"
 #include "info_targets.h"
 #include "output.h"
+#include "program_options.h"
 #include "scaled.h"
 #include "signature.h"
 #include "verbs.h"
@@ -17,7 +17,8 @@
 struct count {
     const char *name;
     uint64_t n;
-    int64_t multiply_adds; /* -1: not known */
+    int64_t multiply_adds; /* of the calls whose cost is known */
+    uint64_t nunknown;     /* the others */
 };
 
 struct survey {
@@ -57,11 +58,15 @@ static bt_status count_call(struct survey *s, const bt_call *call)
     }
     count->n++;
     BT_TRY(bt_call_cost(s->tool->ctx, call, &cost));
-    if (cost < 0)
-        s->nunknown += !call->op->eval;
-    else if (!bt_add_int64(count->multiply_adds, cost, &count->multiply_adds) ||
-             !bt_add_int64(s->multiply_adds, cost, &s->multiply_adds))
+    if (cost < 0 && !call->op->eval) {
+        s->nunknown++;
+        count->nunknown++;
+    } else if (cost < 0) {
+        return NULL;
+    } else if (!bt_add_int64(count->multiply_adds, cost, &count->multiply_adds) ||
+               !bt_add_int64(s->multiply_adds, cost, &s->multiply_adds)) {
         s->multiply_adds = INT64_MAX;
+    }
     return NULL;
 }
 
@@ -142,6 +147,8 @@ static int print_operators(struct survey *s)
         printf("%-*s  %6llu  ", width, rows[i]->name, (unsigned long long)rows[i]->n);
         if (rows[i]->multiply_adds)
             fputs(scaled((double)rows[i]->multiply_adds, text), stdout);
+        if (rows[i]->nunknown)
+            fputs(rows[i]->multiply_adds ? " and more" : "?", stdout);
         putchar('\n');
     }
     return EXIT_OK;
@@ -168,7 +175,8 @@ static int print_survey(struct survey *s, const bt_global *entry)
     printf(" (%llu bytes)\nmultiply-adds    ", (unsigned long long)s->nparameter_bytes);
     fputs(scaled((double)s->multiply_adds, text), stdout);
     if (s->nunknown)
-        printf(" and those of %u calls with symbolic shapes", s->nunknown);
+        printf(" and those of %u call%s with symbolic shapes, which --dim NAME=N settles",
+               s->nunknown, PLURAL(s->nunknown));
     putchar('\n');
     return print_operators(s);
 }
@@ -189,12 +197,32 @@ static int print_survey_json(struct survey *s, const bt_global *entry)
     return print_json(s->tool, root);
 }
 
+/* How it is compiled is nothing where it is not. */
+static int check_compile_options(const struct tool *tool)
+{
+    static const char *const of_targets[] = { "opt-level", "passes", "pipeline", "fuse",
+                                              "plan" };
+    for (uint32_t i = 0; !option_value(tool, "target") && i < BT_COUNT(of_targets); i++) {
+        if (option_value(tool, of_targets[i]))
+            return tool_usage(tool,
+                              "--%s is of programs that are compiled: give --target cpu",
+                              of_targets[i]);
+    }
+    return EXIT_OK;
+}
+
 static int run(struct tool *tool)
 {
     bt_module *module, *typed;
     const bt_global *entry;
+    bt_program_options asked;
     if (bt_artifact_is(tool->args[0]))
         return info_artifact(tool);
+    int code = check_compile_options(tool);
+    if (!code)
+        code = read_program_options(tool, &asked);
+    if (code)
+        return code;
     bt_import_options import = read_import_options(tool);
     TRY_TOOL(tool, bt_import(tool->ctx, tool->args[0], &import, &module));
     bt_status status = bt_infer(tool->ctx, module, &typed);
@@ -209,11 +237,10 @@ static int run(struct tool *tool)
     status = bt_module_entry(tool->ctx, typed, option_value(tool, "entry"), &entry);
     if (!status)
         status = count_module(&s, entry);
-    const char *targets = option_value(tool, "target");
-    int code = status                       ? tool_fail(tool, status)
-               : targets                    ? print_targets(tool, typed, entry, targets)
-               : option_value(tool, "json") ? print_survey_json(&s, entry)
-                                            : print_survey(&s, entry);
+    code = status                       ? tool_fail(tool, status)
+           : asked.target               ? print_targets(tool, typed, entry, &asked)
+           : option_value(tool, "json") ? print_survey_json(&s, entry)
+                                        : print_survey(&s, entry);
     bt_module_unref(typed);
     return code;
 }
@@ -222,7 +249,8 @@ static const struct option options[] = {
     { "entry", 0, "FUNCTION", "function to describe (default: main, or the only one)" },
     { "target", 0, "NAME[,NAME]",
       "who computes what, compiled for these targets in order of preference" },
-    IMPORT_OPTIONS,
+    { "threads", 0, "N", "threads of the target, as run has them" },
+    COMPILE_OPTIONS,
     { "json", 0, NULL, "print one JSON object" },
     { 0 },
 };
@@ -236,9 +264,14 @@ const struct verb verb_info = {
     // clang-format off
     .details = "MODEL is anything that run takes; - is standard input. What no plugin provides\n"
                "is listed as errors, each with its node. Of a compiled program: target, memory,\n"
-               "functions, sections of its file, who made it; its code is not loaded.",
+               "functions, sections of its file, who made it; its code is not loaded. With\n"
+               "--target, a model is compiled as run would by the same options.\n"
+               "\n"
+               "CALLS are those of one run; MULTIPLY-ADDS and BYTES (read and written) are of\n"
+               "all of them together.",
     .examples = "  baton info digits.baton\n"
-                "  baton info digits.baton --target cpu",
+                "  baton info digits.baton --target cpu\n"
+                "  baton info digits.baton --target cpu --fuse 'fuse-ops{max-ops=1}'",
     // clang-format on
     .options = options,
     .run = run,

@@ -55,17 +55,22 @@ static void count_calls(const bt_artifact *a, const bt_global *entry, uint32_t f
     }
 }
 
+/* What all calls of a function take together; -1: not known. */
+static int64_t of_all_calls(int64_t one, uint32_t ncall)
+{
+    int64_t all;
+    return one >= 0 && bt_mul_int64(one, ncall, &all) ? all : -1;
+}
+
 /* Of one run; -1: not known. */
 static int64_t count_work(const bt_artifact *a, const bt_global *entry)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < a->nfunc; i++) {
         uint32_t nkernel, ncall;
-        int64_t all;
         count_calls(a, entry, i, &nkernel, &ncall);
-        if (ncall && (a->funcs[i].multiply_adds < 0 ||
-                      !bt_mul_int64(a->funcs[i].multiply_adds, ncall, &all) ||
-                      !bt_add_int64(sum, all, &sum)))
+        int64_t all = of_all_calls(a->funcs[i].multiply_adds, ncall);
+        if (ncall && (all < 0 || !bt_add_int64(sum, all, &sum)))
             return -1;
     }
     return sum;
@@ -103,8 +108,9 @@ static void print_functions(const bt_artifact *a, const bt_global *entry)
         char work[SCALED_NBYTES], bytes[SCALED_NBYTES];
         count_calls(a, entry, i, &nkernel, &ncall);
         printf("%-*s  %5u  %-*s  %7u  %13s  %s\n", width, f->name, ncall, target_width,
-               a->targets[f->target].text, nkernel, cost_text(f->multiply_adds, work),
-               cost_text(f->nbytes, bytes));
+               a->targets[f->target].text, nkernel,
+               cost_text(of_all_calls(f->multiply_adds, ncall), work),
+               cost_text(of_all_calls(f->nbytes, ncall), bytes));
     }
 }
 
@@ -120,8 +126,8 @@ static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_glob
     int code = print_signature(tool, entry);
     if (code)
         return code;
-    printf("kernels          %u, called %u times\n", a->nkernel,
-           count_steps(entry, NULL));
+    const uint32_t ncall = count_steps(entry, NULL);
+    printf("kernels          %u, called %u time%s\n", a->nkernel, ncall, PLURAL(ncall));
     printf("multiply-adds    %s\n", cost_text(count_work(a, entry), text));
     printf("constants        %u\n", a->nconstant);
     printf("memory           %s bytes\n", scaled((double)count_memory(entry), text));
@@ -189,8 +195,9 @@ static json_t *functions_json(const bt_artifact *a, const bt_global *entry)
             list,
             json_pack("{s:s, s:I, s:s, s:I, s:I, s:I}", "function", f->name, "calls",
                       (json_int_t)ncall, "target", a->targets[f->target].text, "kernels",
-                      (json_int_t)nkernel, "multiply_adds", (json_int_t)f->multiply_adds,
-                      "bytes", (json_int_t)f->nbytes));
+                      (json_int_t)nkernel, "multiply_adds",
+                      (json_int_t)of_all_calls(f->multiply_adds, ncall), "bytes",
+                      (json_int_t)of_all_calls(f->nbytes, ncall)));
     }
     return list;
 }
@@ -211,7 +218,9 @@ static int print_artifact_json(struct tool *tool, const bt_artifact *a,
 
 int info_artifact(struct tool *tool)
 {
-    static const char *const of_models[] = { "dim", "fix", "entry", "target" };
+    static const char *const of_models[] = { "dim",     "fix",       "entry",  "target",
+                                             "threads", "opt-level", "passes", "pipeline",
+                                             "fuse",    "plan" };
     const bt_global *entry;
     bt_artifact *a;
     for (uint32_t i = 0; i < BT_COUNT(of_models); i++) {

@@ -30,28 +30,35 @@ struct table {
 
 /* ---- compiling ---- */
 
-/* The pipeline that run uses. */
-static bt_status optimise(bt_ctx *ctx, const bt_module *module, const char *targets,
-                          bt_module **out)
+/* As run does. */
+static bt_status optimise(bt_ctx *ctx, const bt_module *module,
+                          const bt_program_options *asked, bt_module **out)
 {
-    const bt_pipeline_options options = { .level = -1, .target = targets };
+    const bt_pipeline_options options = { .level = asked->level ? asked->level - 1 : -1,
+                                          .target = asked->target };
+    const char *source = asked->pipeline ? asked->pipeline : "default";
     bt_pipeline *pipeline;
     bt_target_use *uses;
     uint32_t n;
     // what is wrong with the list is said before any pass asks
-    BT_TRY(bt_targets_open(ctx, bt_ctx_scratch(ctx), targets, &n, &uses));
+    BT_TRY(bt_targets_open(ctx, bt_ctx_scratch(ctx), asked->target, &n, &uses));
     bt_targets_close(n, uses);
-    BT_TRY(bt_pipeline_read(ctx, "default", &pipeline));
+    if (!*source) {
+        *out = bt_module_ref(module);
+        return NULL;
+    }
+    BT_TRY(bt_pipeline_read(ctx, source, &pipeline));
     bt_status status = bt_pipeline_run(ctx, pipeline, &options, module, out);
     bt_pipeline_destroy(pipeline);
     return status;
 }
 
 static bt_status make_fused(bt_ctx *ctx, const bt_module *module,
+                            const bt_program_options *asked,
                             const bt_compile_options *options, bt_module **out)
 {
     bt_module *optimised;
-    BT_TRY(optimise(ctx, module, options->targets, &optimised));
+    BT_TRY(optimise(ctx, module, asked, &optimised));
     bt_status status = bt_fuse(ctx, optimised, options, out);
     bt_module_unref(optimised);
     return status;
@@ -266,14 +273,17 @@ static int print_table_json(struct tool *tool, const struct table *t)
 }
 
 int print_targets(struct tool *tool, const bt_module *module, const bt_global *entry,
-                  const char *targets)
+                  const bt_program_options *asked)
 {
     struct table t = { .ctx = tool->ctx, .arena = bt_ctx_scratch(tool->ctx) };
-    const bt_compile_options options = { .targets = targets, .entry = entry->name };
+    const bt_compile_options options = { .targets = asked->target,
+                                         .entry = entry->name,
+                                         .fuse = asked->fuse,
+                                         .plan = asked->plan };
     bt_module *fused;
     int code = EXIT_OK;
     bt_map_init(&t.index, t.arena, 0);
-    TRY_TOOL(tool, make_fused(tool->ctx, module, &options, &fused));
+    TRY_TOOL(tool, make_fused(tool->ctx, module, asked, &options, &fused));
     bt_status status = bt_compile(tool->ctx, fused, &options, &t.compiled);
     if (!status)
         status = make_rows(&t, fused, entry->name);

@@ -153,14 +153,62 @@ json_t *describe_outputs(struct tool *tool, const bt_program *program)
     return list;
 }
 
-int print_json(struct tool *tool, json_t *object)
+static const char *skip_string(const char *quote)
+{
+    const char *c = quote + 1;
+    while (*c && *c != '"')
+        c += c[0] == '\\' && c[1] ? 2 : 1;
+    return *c ? c + 1 : c;
+}
+
+/* A number that is written with 17 digits, by as few as read back. */
+static void add_number(bt_text *out, const char *text, size_t n)
+{
+    double x = strtod(text, NULL);
+    char digits[40];
+    int precision = 15;
+    do
+        snprintf(digits, sizeof(digits), "%.*g", precision, x);
+    while (strtod(digits, NULL) != x && ++precision <= 17);
+    if (memchr(text, '.', n) || memchr(text, 'e', n))
+        bt_text_addf(out, "%s%s", digits, strpbrk(digits, ".e") ? "" : ".0");
+    else
+        bt_text_add(out, text, n); // an integer stays one
+}
+
+/* Jansson has one number of digits for all. */
+static void add_json(bt_text *out, const char *text)
+{
+    while (*text) {
+        const char *end =
+            *text == '"' ? skip_string(text) : text + strspn(text, "+-.0123456789eE");
+        if (*text == '-' || (*text >= '0' && *text <= '9'))
+            add_number(out, text, (size_t)(end - text));
+        else
+            bt_text_add(out, text, (size_t)((end = end > text ? end : text + 1) - text));
+        text = end;
+    }
+}
+
+const char *json_text(bt_arena *arena, json_t *object)
 {
     char *text = object ? json_dumps(object, JSON_REAL_PRECISION(17)) : NULL;
+    bt_text out;
+    bt_text_init(&out, arena);
     json_decref(object);
+    if (!text)
+        return NULL;
+    add_json(&out, text);
+    free(text);
+    return bt_text_get(&out);
+}
+
+int print_json(struct tool *tool, json_t *object)
+{
+    const char *text = json_text(bt_ctx_scratch(tool->ctx), object);
     if (!text)
         return tool_fail(tool, bt_no_memory());
     printf("%s\n", text);
-    free(text);
     return EXIT_OK;
 }
 

@@ -9,6 +9,9 @@
 int print_outputs(struct tool *, const bt_program *);
 /* The same as an array; NULL: no memory. */
 json_t *describe_outputs(struct tool *, const bt_program *);
+/* An object, which it takes, as text with the shortest numbers that read back; NULL: no
+ * memory, or no object. */
+const char *json_text(bt_arena *, json_t *);
 /* Prints an object, which it takes; NULL: there was no memory for it. */
 int print_json(struct tool *, json_t *);
 /* DIR/NAME.npy for every tensor; DIR is made if need be. */

@@ -131,7 +131,7 @@ static int wrong_count(const struct tool *tool, const char *name, uint32_t low,
     if (high == 0)
         return tool_usage(tool, "%s takes no argument", name);
     if (low == high)
-        return tool_usage(tool, "%s takes %u argument%s", name, low, low == 1 ? "" : "s");
+        return tool_usage(tool, "%s takes %u argument%s", name, low, PLURAL(low));
     return tool_usage(tool, "%s takes %u to %u arguments", name, low, high);
 }
 

@@ -154,7 +154,8 @@ int plugin_check(struct tool *tool)
     if (code)
         return code;
     if (tally.nop)
-        printf("%u operators, %u with faults; %u cases, %u failed\n", tally.nop,
-               tally.nbroken_op, tally.ncase, tally.nbroken_case);
+        printf("%u operator%s, %u with faults; %u case%s, %u failed\n", tally.nop,
+               PLURAL(tally.nop), tally.nbroken_op, tally.ncase, PLURAL(tally.ncase),
+               tally.nbroken_case);
     return tally.nbroken_op || nbroken_target ? EXIT_INPUT : EXIT_OK;
 }

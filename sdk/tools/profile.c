@@ -1,7 +1,8 @@
 #include "profile.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "output.h"
 
 static double total_ns(const bt_profile *profile)
 {
@@ -85,11 +86,9 @@ int write_trace(struct tool *tool, const bt_profile *profile, const char *path)
     for (uint32_t i = 0; i < profile->nevent; i++)
         json_array_append_new(list, describe_event(profile, &profile->events[i]));
     json_t *all = json_pack("{s:s, s:o}", "displayTimeUnit", "ms", "traceEvents", list);
-    char *text = all ? json_dumps(all, JSON_REAL_PRECISION(17)) : NULL;
-    json_decref(all);
+    const char *text = json_text(bt_ctx_scratch(tool->ctx), all);
     if (!text)
         return tool_fail(tool, bt_no_memory());
-    bt_status status = bt_file_write(tool->ctx, path, text, strlen(text));
-    free(text);
-    return status ? tool_fail(tool, status) : EXIT_OK;
+    TRY_TOOL(tool, bt_file_write(tool->ctx, path, text, strlen(text)));
+    return EXIT_OK;
 }

@@ -152,13 +152,14 @@ static int check_kernels(struct tool *tool, bt_program *program)
         int code = print_json(tool, json_pack("{s:o}", "check", all));
         return code || !status ? code : tool_fail(tool, status);
     }
-    printf("%u kernels, %u calls checked, %u wrong; ", check.nkernel, check.ncall,
-           check.nwrong);
+    printf("%u kernel%s, %u call%s checked, %u wrong; ", check.nkernel,
+           PLURAL(check.nkernel), check.ncall, PLURAL(check.ncall), check.nwrong);
+    const char *rest = check.nwrong ? "the others" : "all";
     if (check.where)
-        printf("the largest difference of the others is %.3g of its bound, in @%s\n",
-               check.error, check.where);
+        printf("%s agree: the largest error is %.3g %% of what rounding allows, in @%s\n",
+               rest, 100 * check.error, check.where);
     else
-        printf("the others are exact\n");
+        printf("%s agree exactly\n", rest);
     return status ? tool_fail(tool, status) : EXIT_OK;
 }
 

@@ -36,7 +36,7 @@ static uint32_t check_target(struct tool *tool, const char *name)
     patterns = uses[0].target->patterns;
     while (patterns && patterns[npattern])
         npattern++;
-    printf("target %s: opens, %u patterns\n", name, npattern);
+    printf("target %s: opens, %u pattern%s\n", name, npattern, PLURAL(npattern));
     for (uint32_t i = 0; i < npattern; i++)
         nfault += check_pattern(tool, patterns[i]);
     bt_targets_close(n, uses);

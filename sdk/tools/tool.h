@@ -70,6 +70,9 @@ void tool_begin(void);
  * where its reader has gone. */
 int tool_finish(void);
 
+/* The plural's ending: PLURAL(n) after "kernel". */
+#define PLURAL(n) ((n) == 1 ? "" : "s")
+
 #define TRY_TOOL(tool, expr)                       \
     do {                                           \
         bt_status tool_status = (expr);            \

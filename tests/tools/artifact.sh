@@ -147,3 +147,39 @@ expect 1 'no target is named "nosuch"' -- "$baton" run "$digits" --target nosuch
 expect 0 '^profile: ' 'fused_nn_dense' -- "$baton" run "$digits" --target cpu -i image=random:1 --profile
 head -c 5 d.bta > five.bta
 expect 1 'the artifact is cut off after 5 bytes' -- "$baton" run five.bta
+
+# A column means the same of a model and of what was compiled from it: all calls together.
+cat > twice.baton <<'END'
+#[version = "baton 0.1"]
+
+def @main(%x: Tensor[(4, 4), float32], %w: Tensor[(4, 4), float32]) {
+    nn.dense(nn.dense(%x, %w), %w)
+}
+END
+rows() { sed -n 's/^\(fused_nn_dense\)  *\([0-9]*\)  reference  *1  *\([0-9]*\) .*/\1 \2 \3/p' out; }
+expect 0 -- "$baton" info twice.baton --target reference
+[ "$(rows)" = "fused_nn_dense 2 128" ] || fault "of the model: $(rows)"
+expect 0 -- compile twice.baton -o twice.bta
+expect 0 '^kernels          1, called 2 times$' '^multiply-adds    128$' -- "$baton" info twice.bta
+[ "$(rows)" = "fused_nn_dense 2 128" ] || fault "of the artifact: $(rows)"
+expect 0 '"calls": 2, .*"multiply_adds": 128, "bytes": 384' -- "$baton" info twice.bta --json
+expect 0 'for target reference: 1 kernel, ' -- compile twice.baton -o twice.bta
+
+# What info shows of a model is what run would compile by the same options.
+expect 0 '^fused_nn_dense_add ' -- "$baton" info "$digits" --target reference
+expect 0 '^fused_nn_dense ' '^fused_add ' -- "$baton" info "$digits" --target reference --fuse 'fuse-ops{max-ops=1}'
+refuse '^fused_nn_dense_add '
+printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(3), float32]) { add(%%x, multiply(2f, 3f)) }\n' > fold.baton
+expect 0 '^fused_add ' -- "$baton" info fold.baton --target reference
+refuse multiply
+for option in --passes= --passes=dead-code --pipeline=fuse-nothing --opt-level=0; do
+    printf '{ "name": "fuse-nothing", "sequence": [ "dead-code" ] }' > fuse-nothing.json
+    [ "$option" = --pipeline=fuse-nothing ] && option=--pipeline=fuse-nothing.json
+    expect 0 multiply -- "$baton" info fold.baton --target reference $option
+done
+expect 0 '^cpu{threads=1}' -- "$baton" info fold.baton --target cpu --threads 1
+expect 2 'fuse is of programs that are compiled: give --target cpu' -- "$baton" info "$digits" --fuse fuse
+expect 2 'fuse is for models: d.bta is compiled' -- "$baton" info d.bta --fuse fuse
+
+# A cost that needs dims is not passed over.
+expect 0 'and those of 1 call with symbolic shapes, which --dim NAME=N settles$' '^exp  *1  ?$' -- "$baton" info open.baton

@@ -7,7 +7,7 @@ export BATON_PLUGIN_PATH
 found() {
     name=$1
     shift
-    expect 1 "^wrong.$name\$" '^  FAILED' "$@" '^1 operators, 1 with faults' -- "$baton" plugin check test.wrong "wrong.$name"
+    expect 1 "^wrong.$name\$" '^  FAILED' "$@" '^1 operator, 1 with faults' -- "$baton" plugin check test.wrong "wrong.$name"
 }
 found formula '^  FAILED  float32\[2, 3\]$' 'no scalar operator or dtype is called `sigmoyd`' \
     '^              y: t\[..\] = data\[..\] \* sigmoyd(data\[..\])$' '^                                    ^$'
@@ -21,7 +21,7 @@ found eval 'its formula and its plain C give different results 0' '^  ok      fl
 found case 'case "float32\[2, 3": \] expected'
 found attribute 'wrong.attribute has no attribute `axis`'
 found dtype 'refused: wrong.dtype: elements of data are int8, but must be float'
-expect 0 '^  ok      float32\[2, 3\]$' '^  ok      float64\[\]$' '^1 operators, 0 with faults; 2 cases, 0 failed$' -- \
+expect 0 '^  ok      float32\[2, 3\]$' '^  ok      float64\[\]$' '^1 operator, 0 with faults; 2 cases, 0 failed$' -- \
     "$baton" plugin check test.wrong wrong.right
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 

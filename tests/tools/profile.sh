@@ -61,3 +61,9 @@ set -- "$baton" run when.baton --executor graph --pipeline when.json --memory
 expect 0 ' fused_reverse ' -- "$@"
 expect 0 ' fused_reverse ' -- "$@" --target cpu
 expect 0 ' fused_multiply_reverse ' -- "$@" --target reference
+
+# Numbers of JSON have the shortest digits that read back.
+printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(4), float64]) { abs(%%x) }\n' > abs.baton
+expect 0 '"data": \[0.1, 39.302399, 1e-300, 2.0\]' -- "$baton" run abs.baton -i '[0.1, 39.302399, 1e-300, 2]' --json
+expect 0 '"data": \[0.30000000000000004, 0.0, 1e+22, 123456789.0\]' -- \
+    "$baton" run abs.baton -i '[0.30000000000000004, 0.0, 1e22, 123456789]' --json

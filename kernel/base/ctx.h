@@ -39,6 +39,7 @@ struct bt_ctx {
     uint32_t cancelled;            /* atomic */
     bt_progress_fn progress;
     void *progress_self;
+    const struct bt_running_kernel *running; /* atomic; NULL: none */
 };
 
 void bt__progress(const bt_ctx *, const char *format, ...) BT_PRINTF(2, 3);

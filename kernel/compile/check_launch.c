@@ -14,7 +14,7 @@
 
 #include "compile/check.h"
 
-enum { ZONE = 4096, ZONE_BYTE = 0x6b, NO_BUFFER = UINT32_MAX };
+enum { ZONE = 4096, ZONE_BYTE = 0x6b, BEYOND = 16, NO_BUFFER = UINT32_MAX };
 
 /* A buffer between its zones. */
 struct buffer {
@@ -154,16 +154,18 @@ static bt_status launch(const struct bt__check_call *c, uint32_t number,
                         const struct buffers *b, const char **fault)
 {
     const bt_kernel *kernel = c->kernels[number];
-    void **pointers = BT_NEWS(c->arena, void *, (size_t)kernel->nin + kernel->nout);
+    uint32_t n = kernel->nin + kernel->nout;
+    // behind them nothing: a kernel that takes more than it has shall crash for certain
+    void **pointers = BT_NEWS(c->arena, void *, (size_t)n + BEYOND);
     if (!pointers)
         return bt_no_memory();
-    for (uint32_t i = 0; i < kernel->nin + kernel->nout; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const bt_kernel_buffer *which =
             i < kernel->nin ? &kernel->in[i] : &kernel->out[i - kernel->nin];
         pointers[i] = b->at[which->kind][which->index].at;
     }
-    bt_status status =
-        c->use->target->launch(c->ctx, c->loaded, c->numbers[number], pointers);
+    bt_status status = bt__launch(c->ctx, c->use, c->loaded, c->numbers[number],
+                                  kernel->name, n, pointers);
     if (!status)
         return check_zones(c, kernel, b, fault);
     if (status->code == BT_ERR_MEMORY || status->code == BT_ERR_CANCELLED)

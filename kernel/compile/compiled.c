@@ -322,7 +322,7 @@ bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
     const bt_compiled_code *row = &c->kernels[kernel];
     const bt_target_use *use = &c->targets[row->target];
     bt_status status =
-        use->target->launch(ctx, c->loaded[row->target], row->number, buffers);
+        bt__launch(ctx, use, c->loaded[row->target], row->number, row->name, 0, buffers);
     return status && status->code != BT_ERR_CANCELLED
                ? bt_note(ctx, status, NULL, 0, "in kernel %s of target %s", row->name,
                          use->text)

@@ -6,6 +6,7 @@
  *     place.c           which target computes a primitive function, by which kernels
  *     view.c            functions that only change the shape
  *     pack_constants.c  kernels of constants are run
+ *     launch.c          kernels that run
  *     compiled.c        code, and what holds it all together
  */
 #ifndef COMPILE_LOWER_H
@@ -55,6 +56,11 @@ bt_status bt__place(struct bt__kernels *, const bt_global *,
 bt_status bt__make_code(struct bt__kernels *, uint32_t target, uint32_t n,
                         const bt_kernel *const *, bt_text *code,
                         void **loaded) BT_MUST_USE;
+
+/* Has a target run a kernel, by launch's number; bt_ctx_running tells of it meanwhile. */
+bt_status bt__launch(bt_ctx *, const bt_target_use *, void *loaded, uint32_t number,
+                     const char *kernel, uint32_t nbuffer,
+                     void *const *buffers) BT_MUST_USE;
 
 /* Whether a function of one tensor gives that tensor's elements, all and in their order:
  * then it needs no kernel. */

@@ -47,6 +47,7 @@ struct code {
 struct launch {
     const bt_call *call;
     uint32_t target, kernel;
+    const char *name;
 };
 
 struct packer {
@@ -160,7 +161,7 @@ static bt_status add_launch(struct packer *p, const bt_call *invoke)
             return bt_no_memory();
         number = code->kernels.len;
     }
-    struct launch launch = { invoke, kernel->target, (uint32_t)number - 1 };
+    struct launch launch = { invoke, kernel->target, (uint32_t)number - 1, kernel->name };
     for (uint32_t i = 0; i < outs->nfield; i++)
         find_tensor(p, outs->fields[i])->is_constant = 1;
     return BT_PUSH(p->arena, &p->launches, launch) &&
@@ -294,8 +295,9 @@ static bt_status run_kernel(struct packer *p, const struct launch *launch)
     if (!status && bt_ctx_cancelled(p->ctx))
         status = bt_fail(p->ctx, BT_ERR_CANCELLED, "cancelled");
     if (!status)
-        status = p->kernels->targets[launch->target].target->launch(
-            p->ctx, p->codes[launch->target].loaded, launch->kernel, buffers);
+        status = bt__launch(p->ctx, &p->kernels->targets[launch->target],
+                            p->codes[launch->target].loaded, launch->kernel, launch->name,
+                            n, buffers);
     for (uint32_t i = 0; tensors && i < n; i++) {
         if (!status && i >= ins->nfield)
             keep(p, outs->fields[i - ins->nfield], tensors[i]);

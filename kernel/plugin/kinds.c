@@ -389,6 +389,10 @@ static const char *check_target(bt_arena *arena, const void *row)
                                              : NULL;
     if (!fault && missing)
         fault = bt__say(arena, "%s is missing", missing);
+    if (!fault && target->layouts && !target->reads_layouts)
+        fault =
+            bt__say(arena, "it wishes for layouts (`layouts`), but says that it reads "
+                           "none: set reads_layouts = 1");
     if (!fault)
         fault = check_patterns(arena, target->patterns);
     return fault ? fault

@@ -84,6 +84,8 @@ static const struct {
     { "pass_without_run", "pass bad-pass: run is missing" },
     { "executor_without_call", "executor bad: one of open and load is needed" },
     { "relation_without_relate", "relation Bad: relate is missing" },
+    { "target_blind", "target bad: it wishes for layouts (`layouts`), but says that it "
+                      "reads none: set reads_layouts = 1" },
 };
 
 static void test_wrong_objects_are_refused_by_name(void **state)

@@ -1,5 +1,5 @@
-# For the scripts beside this one: `. "$(dirname "$0")/kit.sh"` gives $baton, $here (this folder), $wrong (of plugins), an
-# empty working folder, and
+# For the scripts beside this one: `. "$(dirname "$0")/kit.sh"` gives $baton, $here (this folder), $wrong and $targets (folders of
+# plugins), an empty working folder, and
 #     expect CODE [TEXT]... -- COMMAND...     runs a command: its exit code and, in what it prints, each TEXT (basic regular expressions)
 #     refuse TEXT...                          the last command printed none of them
 # At the end of the script its exit code says whether all went as expected.
@@ -8,6 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 baton=$1
 work=$2
 wrong=$3
+targets=${4-}
 rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
 unset BATON_PLUGIN_PATH BATON_PLUGIN_USE
 faults=0

@@ -123,7 +123,7 @@ typedef struct bt_target {
     /* optional: 1, it heeds the layouts of types. Else it is asked for nothing that has
      * any, and `row major` holds of all its buffers. */
     uint32_t reads_layouts;
-    /* optional: the layouts in which it would have a call's operands (of a tuple: all its
+    /* optional, of targets that read layouts: those in which it would have a call's operands (of a tuple: all its
      * fields), then the result: a text for each, NULL at first, which is no wish.
      *     wanted[0] = "NCHW16c", wanted[1] = "OIHW16i16o", wanted[2] = "NCHW16c";
      * The call is on row-major tensors of known dims. Asked by pass alter-layout, where the
@@ -237,6 +237,14 @@ BT_API uint32_t bt_compiled_kernel(const bt_compiled *, const char *name);
 /* Has its target run a kernel, by its number in the module. */
 BT_API bt_status bt_compiled_launch(bt_ctx *, const bt_compiled *, uint32_t kernel,
                                     void *const *buffers) BT_MUST_USE;
+/* A kernel that runs. */
+typedef struct bt_running_kernel {
+    const char *target, *kernel;
+    uint32_t nbuffer; /* that launch was given; 0: not known */
+} bt_running_kernel;
+/* Which kernel runs in a call with this context; NULL: none. A handler of a fault's signal
+ * may ask, in any thread, to say where a target's code crashed. */
+BT_API const bt_running_kernel *bt_ctx_running(const bt_ctx *);
 /* What a program of <baton/baton.h> runs; NULL: a module as it stands. */
 struct bt_program;
 BT_API const bt_compiled *bt_program_compiled(const struct bt_program *);

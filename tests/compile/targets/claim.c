@@ -223,8 +223,7 @@ static const bt_target targets[] = {
       .patterns = laid_claims, .reads_layouts = 1, .layouts = layouts },
     { .name = "claim.laid.all", .doc = "Wishes for layouts of all that can have them.", HOOKS,
       .patterns = laid_claims, .reads_layouts = 1, .layouts = all_layouts },
-    { .name = "claim.blind", .doc = "Wishes for layouts that it does not read.", HOOKS,
-      .layouts = layouts },
+    { .name = "claim.blind", .doc = "Reads no layouts.", HOOKS },
     { 0 },
 };
 // clang-format on

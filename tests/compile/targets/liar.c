@@ -184,6 +184,8 @@ static void spoil_launch(struct loaded *l, float *x, float *y, int64_t n)
         y[n + 1] = 0;
     if (strcmp(l->fault, "input") == 0)
         x[0] = 7;
+    if (strcmp(l->fault, "crash") == 0)
+        y[n + ((int64_t)1 << 40)] = 0;
     if (strcmp(l->fault, "state") == 0)
         y[1] += l->before;
     l->before += 1;
@@ -196,6 +198,8 @@ static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const 
     int64_t n = l->n[kernel];
     if (strcmp(l->fault, "launch") == 0)
         return bt_fail(ctx, BT_ERR_RUNTIME, "launching broke");
+    if (strcmp(l->fault, "third") == 0)
+        y = buffers[2];
     if (strcmp(l->fault, "over") == 0)
         memset(y, 0, (size_t)n * sizeof(float));
     for (int64_t i = 0; i < n - (strcmp(l->fault, "part") == 0); i++)

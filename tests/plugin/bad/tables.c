@@ -5,6 +5,7 @@
 #include <baton/executor.h>
 #include <baton/op.h>
 #include <baton/pass.h>
+#include <baton/target.h>
 
 struct attrs {
     int64_t axis;
@@ -89,6 +90,58 @@ static const bt_op ops[] = {
 static const bt_pass passes[] = { { .name = "bad-pass", .doc = "A pass." }, { 0 } };
 #elif defined(CASE_executor_without_call)
 static const bt_executor executors[] = { { .name = "bad", .doc = "Runs." }, { 0 } };
+#elif defined(CASE_target_blind)
+static bt_status open(bt_ctx *ctx, const void *options, void **self)
+{
+    (void)options, (void)self;
+    return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
+}
+static void close(void *self)
+{
+    (void)self;
+}
+static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *func,
+                       bt_lowering *out)
+{
+    (void)self, (void)arena, (void)func, (void)out;
+    return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
+}
+static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
+                         const bt_kernel *const *kernels, bt_text *code)
+{
+    (void)self, (void)n, (void)kernels, (void)code;
+    return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
+}
+static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
+                      void **loaded)
+{
+    (void)self, (void)code, (void)nbytes, (void)loaded;
+    return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
+}
+static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const *buffers)
+{
+    (void)loaded, (void)kernel, (void)buffers;
+    return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
+}
+static bt_status layouts(bt_ctx *ctx, void *self, const bt_call *call,
+                         const char **wanted)
+{
+    (void)self, (void)call, (void)wanted;
+    return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
+}
+static const bt_target targets[] = {
+    { .name = "bad",
+      .doc = "A device.",
+      .open = open,
+      .close = close,
+      .lower = lower,
+      .compile = compile,
+      .load = load,
+      .unload = close,
+      .launch = launch,
+      .layouts = layouts },
+    { 0 },
+};
 #elif defined(CASE_relation_without_relate)
 static const bt_relation relations[] = { { .name = "Bad", .doc = "Holds." }, { 0 } };
 #endif
@@ -115,6 +168,8 @@ static const bt_table tables[] = {
     BT_EXECUTORS(executors),
 #elif defined(CASE_relation_without_relate)
     BT_RELATIONS(relations),
+#elif defined(CASE_target_blind)
+    BT_TARGETS(targets),
 #endif
     { 0 },
 };

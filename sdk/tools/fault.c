@@ -1,0 +1,105 @@
+#include "fault.h"
+
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <baton/target.h>
+
+static const struct {
+    int number, has_address;
+    const char *name;
+} signals[] = {
+    { SIGSEGV, 1, "SIGSEGV" }, { SIGBUS, 1, "SIGBUS" },   { SIGFPE, 0, "SIGFPE" },
+    { SIGILL, 0, "SIGILL" },   { SIGABRT, 0, "SIGABRT" },
+};
+
+/* Handlers get nothing but the signal: the program has one of each. */
+static bt_ctx *volatile watched;
+static struct sigaction before[BT_COUNT(signals)];
+static char stack[1 << 16]; // the thread's own may be what overflowed
+
+/* A line that needs no memory and no lock. */
+struct line {
+    char at[512];
+    size_t n;
+};
+
+static void put(struct line *line, const char *text)
+{
+    for (; *text && line->n < sizeof(line->at); text++)
+        line->at[line->n++] = *text;
+}
+
+static void put_number(struct line *line, uint64_t number, unsigned base)
+{
+    char digits[24];
+    size_t at = sizeof(digits) - 1;
+    digits[at] = 0;
+    do {
+        digits[--at] = "0123456789abcdef"[number % base];
+        number /= base;
+    } while (number);
+    put(line, digits + at);
+}
+
+static void tell(const bt_running_kernel *running, uint32_t which, const siginfo_t *info)
+{
+    struct line line = { .n = 0 };
+    put(&line, "error: target ");
+    put(&line, running->target);
+    put(&line, ", kernel ");
+    put(&line, running->kernel);
+    put(&line, ": the kernel crashed (");
+    put(&line, signals[which].name);
+    // 0x80 and more: the system does not know it
+    if (signals[which].has_address && info->si_code > 0 && info->si_code < 0x80) {
+        put(&line, " at address 0x");
+        put_number(&line, (uintptr_t)info->si_addr, 16);
+    }
+    put(&line, ")");
+    if (running->nbuffer) {
+        put(&line, "; buffers[0] to buffers[");
+        put_number(&line, running->nbuffer - 1, 10);
+        put(&line, "] are what it has");
+    } else {
+        put(&line, "; --check-kernels of baton run may say more");
+    }
+    put(&line, "\n");
+    (void)!write(STDERR_FILENO, line.at, line.n);
+}
+
+/* A fault comes again when the handler returns, and then does what it did before; what was
+ * sent is sent again. */
+static void on_fault(int number, siginfo_t *info, void *machine)
+{
+    bt_ctx *ctx = watched;
+    const bt_running_kernel *running = ctx ? bt_ctx_running(ctx) : NULL;
+    (void)machine;
+    for (uint32_t i = 0; i < BT_COUNT(signals); i++) {
+        if (signals[i].number != number)
+            continue;
+        if (running)
+            tell(running, i, info);
+        (void)sigaction(number, &before[i], NULL);
+    }
+    watched = NULL;
+    if (info->si_code <= 0)
+        (void)raise(number);
+}
+
+void fault_watch(bt_ctx *ctx)
+{
+    static const stack_t spare = { .ss_sp = stack, .ss_size = sizeof(stack) };
+    struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    int is_first = ctx && !watched;
+    watched = ctx;
+    if (!is_first)
+        return;
+    action.sa_sigaction = on_fault;
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaltstack(&spare, NULL);
+    for (uint32_t i = 0; i < BT_COUNT(signals); i++)
+        (void)sigaction(signals[i].number, &action, &before[i]);
+}

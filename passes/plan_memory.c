@@ -40,6 +40,7 @@
  *          2020 (greedy by size)
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include <baton/op.h>
 #include <baton/pass.h>
@@ -260,9 +261,32 @@ static bt_status rewrite_call(bt_rewrite *rw, const bt_call *call, const bt_valu
 
 static const bt_rewriter rewriter = { .call_ = rewrite_call };
 
+/* Operators, and none of memory: this program is of another stage. */
+static int is_not_lowered(const bt_module *module)
+{
+    int has_op = 0;
+    for (uint32_t i = 0; i < module->nglobal; i++) {
+        const bt_func *func = module->globals[i]->func;
+        for (uint32_t k = 0; func && k < func->block->nbinding; k++) {
+            const bt_call *call = bt_as_call(func->block->bindings[k]);
+            if (!call || call->callee_kind != BT_CALLEE_OP)
+                continue;
+            if (strncmp(call->op->name, "memory.", strlen("memory.")) == 0)
+                return 0;
+            has_op = 1;
+        }
+    }
+    return has_op;
+}
+
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     struct planner p = { .ctx = ctx, .arena = call->scratch };
+    if (is_not_lowered(call->module))
+        bt_remark(ctx, BT_REMARK_NOTE,
+                  bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                          "plan-memory finds nothing to plan: it is of lowered programs, "
+                          "which --plan names the passes of"));
     bt_map_init(&p.places, p.arena, 0);
     bt_map_init(&p.gone, p.arena, 0);
     for (uint32_t i = 0; i < call->module->nglobal; i++) {

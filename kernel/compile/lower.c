@@ -176,7 +176,11 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
     const struct bt__primitive *p;
     struct buffers all = { 0 };
     if (!global)
-        return refuse(l, &call->base, "is not computed by a primitive function");
+        return refuse(l, &call->base,
+                      call->callee_kind == BT_CALLEE_OP
+                          ? "is not computed by a primitive function, as pass fuse-ops "
+                            "makes them, in pipeline fuse or what --fuse names"
+                          : "is not computed by a primitive function");
     int is_view;
     BT_TRY(bt__func_is_view(l->ctx, l->arena, global->func, &is_view));
     if (is_view)

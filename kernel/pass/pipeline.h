@@ -123,6 +123,8 @@ typedef struct bt__plan {
 bt_status bt__plan_create(bt_ctx *, const bt_pipeline *, const bt_pipeline_options *,
                           int report_all, bt__plan **out) BT_MUST_USE;
 void bt__plan_destroy(bt__plan *); /* accepts NULL */
+/* "max_bytes" as it is written in pipelines: "max-bytes". */
+void bt__option_words(bt_text *, const char *name);
 /* "max_rounds=3, tag=\"x\"". NULL: no memory */
 const char *bt__planned_options(bt_arena *, const bt__planned *);
 

@@ -72,8 +72,7 @@ static const bt_attr *find_attr(const bt_attr *schema, const char *name)
     return NULL;
 }
 
-/* "max_bytes" as it is written in pipelines: "max-bytes". */
-static void add_option_name(bt_text *out, const char *name)
+void bt__option_words(bt_text *out, const char *name)
 {
     for (; *name; name++)
         bt_text_add(out, *name == '_' ? "-" : name, 1);
@@ -87,13 +86,13 @@ static bt_status fail_option(bt_ctx *ctx, const bt__planned *pass,
     bt_text_init(&known, ctx->diags);
     bt_text_init(&words, ctx->diags);
     bt_text_init(&name, ctx->diags);
-    add_option_name(&name, option->name);
+    bt__option_words(&name, option->name);
     for (const bt_attr *attr = pass->schema; attr->name; attr++) {
         int is_first = attr == pass->schema;
         bt_text_addf(&known, is_first ? "" : ", ");
         bt_text_addf(&words, is_first ? "" : "|");
-        add_option_name(&known, attr->name);
-        add_option_name(&words, attr->name);
+        bt__option_words(&known, attr->name);
+        bt__option_words(&words, attr->name);
     }
     if (known.failed || words.failed || !bt_text_get(&name))
         return bt_no_memory();
@@ -192,6 +191,18 @@ static bt_status read_item(settle *s, bt__planned *pass, const bt__item *item)
     return pass->schema ? NULL : bt_no_memory();
 }
 
+/* Whoever asks for a check has named steps that do nothing. */
+static bt_status remark_idle(settle *s, const char *name, int32_t level)
+{
+    if (s->report_all)
+        bt_remark(s->ctx, BT_REMARK_NOTE,
+                  bt_fail(s->ctx, BT_ERR_PIPELINE,
+                          "%s does not run: it is of level %d, and this is level %d; "
+                          "\"level\": %d of the pipeline or --opt-level %d changes that",
+                          name, (int)level, (int)s->plan->level, (int)level, (int)level));
+    return NULL;
+}
+
 static bt_status plan_pass(settle *s, const bt__step *step, const region *r,
                            bt__planned_list *out)
 {
@@ -212,8 +223,10 @@ static bt_status plan_pass(settle *s, const bt__step *step, const region *r,
     for (uint32_t i = 0; i < step->settings.len; i++)
         BT_TRY(put_option(s, &pass, &step->settings.at[i], &r->scope));
     BT_TRY(put_set(s, &pass));
-    if (is_disabled || !(is_required || s->plan->level >= level))
+    if (is_disabled)
         return NULL;
+    if (!is_required && s->plan->level < level)
+        return remark_idle(s, step->name, level);
     if (is_required && s->plan->level < level)
         pass.level = 0;
     sort_options(&pass);
@@ -358,6 +371,13 @@ static bt_status plan_step(settle *s, const bt__step *step, const region *r,
     return NULL;
 }
 
+static const char *step_title(const bt__step *step)
+{
+    return step->name                      ? step->name
+           : step->kind == BT__STEP_REPEAT ? "a repeat"
+                                           : "a sequence";
+}
+
 /* Recursion is bounded by the depth of documents and by MAX_NESTED. */
 static bt_status plan_steps(settle *s, const bt__steps *steps, const region *r,
                             bt__planned_list *out)
@@ -365,8 +385,10 @@ static bt_status plan_steps(settle *s, const bt__steps *steps, const region *r,
     for (uint32_t i = 0; i < steps->len; i++) {
         const bt__step *step = &steps->at[i];
         int is_high_enough = step->kind == BT__STEP_PASS || s->plan->level >= step->level;
-        if (matches(s, step) && is_high_enough)
-            BT_TRY(plan_step(s, step, r, out));
+        if (!matches(s, step))
+            continue;
+        BT_TRY(is_high_enough ? plan_step(s, step, r, out)
+                              : remark_idle(s, step_title(step), step->level));
     }
     return NULL;
 }

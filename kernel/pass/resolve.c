@@ -20,8 +20,12 @@ static json_t *options_json(bt_arena *arena, const bt__planned *pass)
     json_t *options = json_object();
     for (uint32_t i = 0; options && i < pass->options.len; i++) {
         const bt__setting *option = &pass->options.at[i];
-        json_t *value = bt__setting_json(arena, option, kind_of(pass, option->name));
-        if (!bt__json_put(options, option->name, value)) {
+        bt_text name;
+        bt_text_init(&name, arena);
+        bt__option_words(&name, option->name);
+        if (!bt_text_get(&name) ||
+            !bt__json_put(options, name.at,
+                          bt__setting_json(arena, option, kind_of(pass, option->name)))) {
             json_decref(options);
             return NULL;
         }

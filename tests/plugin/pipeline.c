@@ -93,7 +93,7 @@ static void test_a_line_is_a_pipeline(void **state)
         read(ctx, "test-idle{max-rounds=7, tag=abc}, (test-flat, test-breaks)*4");
     expect(
         resolve(ctx, p, NULL, NULL),
-        (const char *[]){ "\"pass\":\"test-idle\",\"options\":{\"max_rounds\":7,"
+        (const char *[]){ "\"pass\":\"test-idle\",\"options\":{\"max-rounds\":7,"
                           "\"tag\":\"abc\"},\"level\":0",
                           "\"repeat\":{\"max\":4},\"sequence\":[{\"pass\":\"test-flat\"",
                           "\"pass\":\"test-breaks\"", NULL });
@@ -231,14 +231,14 @@ static void test_variables_reach_nested_pipelines(void **state)
                    "{\"pipeline\": \"test-inner\", \"vars\": {\"rounds\": \"$n\"}},"
                    "{\"pipeline\": \"test-inner\"}]}");
     expect(resolve(ctx, p, NULL, NULL),
-           (const char *[]){ "\"max_rounds\":9,\"tag\":\"inner\"",
-                             "\"max_rounds\":5,\"tag\":\"inner\"", NULL });
+           (const char *[]){ "\"max-rounds\":9,\"tag\":\"inner\"",
+                             "\"max-rounds\":5,\"tag\":\"inner\"", NULL });
     const bt_pipeline_options set = {
         .level = -1, .set = (const char *[]){ "n=11", "test-idle.tag=mine", NULL }
     };
     expect(resolve(ctx, p, &set, NULL),
-           (const char *[]){ "\"max_rounds\":11,\"tag\":\"mine\"",
-                             "\"max_rounds\":5,\"tag\":\"mine\"", NULL });
+           (const char *[]){ "\"max-rounds\":11,\"tag\":\"mine\"",
+                             "\"max-rounds\":5,\"tag\":\"mine\"", NULL });
     const bt_pipeline_options wrong = { .level = -1,
                                         .set = (const char *[]){ "m=1", NULL } };
     bt_text text;

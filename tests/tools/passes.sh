@@ -30,6 +30,22 @@ expect 2 'PIPELINE is empty' -- "$baton" pipeline check ''
 expect 1 'no option "max-byte": it has max-bytes; did you mean max-bytes?' -- "$baton" pipeline check 'fold-constant{max-byte=1}'
 expect 1 'is -1, expected at least 0' -- "$baton" pipeline check 'fold-constant{max-bytes=-1}'
 
+# Passes that do not run are told by a check, names of options as they are written.
+printf '{ "name": "mine", "sequence": [ "dead-code", "fold-scale-axis", { "sequence": [ "inline" ], "level": 4 } ] }' > mine.json
+expect 0 'every pass is known' 'note: fold-scale-axis does not run: it is of level 3, and this is level 2; "level": 3 of the pipeline or --opt-level 3 changes that' \
+    'note: a sequence does not run: it is of level 4' -- "$baton" pipeline check mine.json
+refuse 'dead-code does not'
+expect 0 'every pass is known' -- "$baton" pipeline check mine.json --opt-level 4
+refuse note
+expect 0 '"max-bytes": 8' -- "$baton" pipeline resolve 'fold-constant{max_bytes=8}'
+
+# Pipelines of another stage.
+expect 0 'note: plan-memory finds nothing to plan: it is of lowered programs, which --plan names' -- "$baton" run p.baton -i 1 --pipeline plan
+expect 0 -- "$baton" run p.baton -i 1 --target reference
+refuse note
+expect 1 'is not computed by a primitive function, as pass fuse-ops makes them, in pipeline fuse or what --fuse names: executor interp' \
+    -- "$baton" run p.baton -i 1 --target reference --fuse dead-code
+
 # A contribution that cannot work is told with its plugin.
 mkdir plugin
 contribute() {

@@ -146,9 +146,9 @@ static void write_spatial(struct axes *y, struct axes *data, struct axes *weight
                           const struct layout *out, const struct attrs *a, uint32_t n)
 {
     int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], padding[2 * MAX_SPATIAL];
-    list_expand(&a->strides, n, strides);
-    list_expand(&a->dilation, n, dilation);
-    padding_expand(&a->padding, n, padding);
+    (void)bt_ints_expand(&a->strides, n, strides);
+    (void)bt_ints_expand(&a->dilation, n, dilation);
+    (void)bt_ints_expand(&a->padding, 2 * n, padding);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t size_axis = in->space[i], kernel_axis = kernel->space[i];
         axes_set(y, out->space[i],

@@ -146,10 +146,10 @@ static void write_space(const struct attrs *a, uint32_t n, const struct layout *
 {
     int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], extra[MAX_SPATIAL],
         padding[2 * MAX_SPATIAL];
-    list_expand(&a->strides, n, strides);
-    list_expand(&a->dilation, n, dilation);
-    list_expand(&a->output_padding, n, extra);
-    padding_expand(&a->padding, n, padding);
+    (void)bt_ints_expand(&a->strides, n, strides);
+    (void)bt_ints_expand(&a->dilation, n, dilation);
+    (void)bt_ints_expand(&a->output_padding, n, extra);
+    (void)bt_ints_expand(&a->padding, 2 * n, padding);
     for (uint32_t i = 0; i < n; i++) {
         axes_set(y, out->space[i],
                  "p%u in extent(data, %u)*%lld + extent(weight, %u)*%lld + %lld", i,
@@ -165,9 +165,9 @@ static void write_space(const struct attrs *a, uint32_t n, const struct layout *
 static void write_equalities(bt_text *out, const struct attrs *a, uint32_t n)
 {
     int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], padding[2 * MAX_SPATIAL];
-    list_expand(&a->strides, n, strides);
-    list_expand(&a->dilation, n, dilation);
-    padding_expand(&a->padding, n, padding);
+    (void)bt_ints_expand(&a->strides, n, strides);
+    (void)bt_ints_expand(&a->dilation, n, dilation);
+    (void)bt_ints_expand(&a->padding, 2 * n, padding);
     for (uint32_t i = 0; i < n; i++)
         bt_text_addf(out, "%s q%u*%lld + r%u*%lld - %lld == p%u", i ? " &&" : " |", i,
                      (long long)strides[i], i, (long long)dilation[i],

@@ -110,10 +110,10 @@ static void read_pool(const bt_formula_call *call, struct pool *p)
     const struct attrs *a = call->attrs;
     p->n = window_nspace(call->op);
     layout_read(a->layout, 'N', 'C', p->n, &p->layout);
-    list_expand(&a->pool_size, p->n, p->size);
-    list_expand(&a->strides, p->n, p->strides);
-    list_expand(&a->dilation, p->n, p->dilation);
-    padding_expand(&a->padding, p->n, p->padding);
+    (void)bt_ints_expand(&a->pool_size, p->n, p->size);
+    (void)bt_ints_expand(&a->strides, p->n, p->strides);
+    (void)bt_ints_expand(&a->dilation, p->n, p->dilation);
+    (void)bt_ints_expand(&a->padding, 2 * p->n, p->padding);
     p->ceil = a->ceil_mode;
     p->count_padding = a->count_include_pad;
 }

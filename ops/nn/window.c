@@ -155,37 +155,24 @@ bt_status conv_layouts_choose(bt_ctx *ctx, bt_store *store, const bt_call *call,
                  : weight_layout(ctx, store, axes->kernel, block_in, block_out, &in[1]);
 }
 
-void list_expand(const bt_ints *list, uint32_t nspace, int64_t out[MAX_SPATIAL])
-{
-    for (uint32_t i = 0; i < nspace; i++)
-        out[i] = list->at[list->n == 1 ? 0 : i];
-}
-
 bt_status space_list(bt_solver *s, const bt_relation_call *r, const char *attr,
                      const bt_ints *list, uint32_t nspace, int64_t out[MAX_SPATIAL])
 {
     if (list->n != 1 && list->n != nspace)
         return bt_relation_fail(s, r, -1, "%s has %lld entries; 1 or %u are expected",
                                 attr, (long long)list->n, nspace);
-    list_expand(list, nspace, out);
+    (void)bt_ints_expand(list, nspace, out);
     return NULL;
-}
-
-void padding_expand(const bt_ints *list, uint32_t nspace, int64_t out[2 * MAX_SPATIAL])
-{
-    for (uint32_t i = 0; i < 2 * nspace; i++)
-        out[i] = list->at[list->n == 1 ? 0 : list->n == nspace ? i % nspace : i];
 }
 
 bt_status space_padding(bt_solver *s, const bt_relation_call *r, const bt_ints *list,
                         uint32_t nspace, int64_t out[2 * MAX_SPATIAL])
 {
-    if (list->n != 1 && list->n != nspace && list->n != 2 * nspace)
-        return bt_relation_fail(s, r, -1,
-                                "padding has %lld entries; 1, %u or %u are expected",
-                                (long long)list->n, nspace, 2 * nspace);
-    padding_expand(list, nspace, out);
-    return NULL;
+    return bt_ints_expand(list, 2 * nspace, out)
+               ? NULL
+               : bt_relation_fail(s, r, -1,
+                                  "padding has %lld entries; 1, %u or %u are expected",
+                                  (long long)list->n, nspace, 2 * nspace);
 }
 
 bt_status window_dim(bt_solver *s, const bt_relation_call *r, const bt_type *size,

@@ -65,9 +65,7 @@ bt_status space_list(bt_solver *, const bt_relation_call *, const char *attr,
  * afters. */
 bt_status space_padding(bt_solver *, const bt_relation_call *, const bt_ints *,
                         uint32_t nspace, int64_t out[2 * MAX_SPATIAL]) BT_MUST_USE;
-/* The same without checks, once the relation has held. */
-void list_expand(const bt_ints *, uint32_t nspace, int64_t out[MAX_SPATIAL]);
-void padding_expand(const bt_ints *, uint32_t nspace, int64_t out[2 * MAX_SPATIAL]);
+/* Once the relation has held, bt_ints_expand gives the same. */
 
 /* floor or ceil((size + before + after - (kernel - 1) * dilation - 1) / stride) + 1,
  * where kernel may be symbolic. With `ceil`, no window may start in the padding behind

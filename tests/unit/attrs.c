@@ -170,6 +170,49 @@ static void test_dicts_are_searched_by_name(void **state)
     assert_null(bt_dict_find(&empty, "a"));
 }
 
+/* How the lists of window operators are read. */
+static void test_lists_are_expanded(void **state)
+{
+    static const struct {
+        int64_t n;
+        uint32_t wanted;
+        int64_t out[4]; /* 0: it has another length */
+    } rows[] = {
+        { 1, 2, { 5, 5 } },       { 1, 4, { 5, 5, 5, 5 } }, { 2, 2, { 5, 6 } },
+        { 2, 4, { 5, 6, 5, 6 } }, { 4, 4, { 5, 6, 7, 8 } }, { 3, 2, { 0 } },
+        { 2, 1, { 0 } },          { 3, 4, { 0 } },          { BT_NONE_LIST, 2, { 0 } },
+        { 0, 2, { 0 } },
+    };
+    static const int64_t numbers[] = { 5, 6, 7, 8 };
+    (void)state;
+    for (size_t i = 0; i < BT_COUNT(rows); i++) {
+        int64_t out[4] = { 0 };
+        const bt_ints list = { rows[i].n, numbers };
+        assert_int_equal(bt_ints_expand(&list, rows[i].wanted, out), rows[i].out[0] != 0);
+        assert_memory_equal(out, rows[i].out, sizeof(out));
+    }
+}
+
+static void test_attributes_of_calls_are_read_by_name(void **state)
+{
+    (void)state;
+    const bt_op op = { .name = "test", .attrs = schema };
+    const struct attrs attrs = { .axis = 3,
+                                 .strides = { 1, two },
+                                 .sections = { 1, two } };
+    bt_call call = { .callee_kind = BT_CALLEE_OP, .op = &op, .attrs = &attrs };
+    int64_t out[2];
+    assert_int_equal(bt_call_ints(&call, "strides", 2, out), 1);
+    assert_int_equal(out[0], 2);
+    assert_int_equal(out[1], 2);
+    assert_int_equal(bt_call_ints(&call, "axis", 2, out), 1);
+    assert_int_equal(out[1], 3);
+    assert_int_equal(bt_call_ints(&call, "mode", 2, out), 0); // no numbers
+    assert_int_equal(bt_call_ints(&call, "padding", 2, out), 0);
+    call.callee_kind = BT_CALLEE_VALUE;
+    assert_int_equal(bt_call_ints(&call, "strides", 2, out), 0);
+}
+
 // clang-format off
 static const struct CMUnitTest tests[] = {
     TEST(test_every_member_counts),
@@ -177,6 +220,8 @@ static const struct CMUnitTest tests[] = {
     TEST(test_copies_share_nothing_with_the_original),
     TEST(test_terms_are_substituted),
     TEST(test_dicts_are_searched_by_name),
+    TEST(test_lists_are_expanded),
+    TEST(test_attributes_of_calls_are_read_by_name),
 };
 // clang-format on
 TEST_MAIN(tests)

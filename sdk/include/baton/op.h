@@ -467,6 +467,17 @@ BT_API uint32_t bt_op_ninput(const bt_op *, uint32_t *nrequired);
  * NULL where the operator has no attribute of that name and kind. */
 BT_API const void *bt_attr_find(const bt_op *, const void *attrs, const char *name,
                                 uint32_t kind);
+/* A list as operators of windows read theirs, n numbers long: one number counts for all;
+ * of half as many each counts twice, first all, then all again (paddings, befores then
+ * afters). 0: it has another length. */
+BT_API int bt_ints_expand(const bt_ints *, uint32_t n, int64_t *out);
+/* An attribute of a call, for those who do not know its struct: of ints, or of one, read so.
+ *     int64_t strides[2], padding[4]; // of nn.conv2d
+ *     if (!bt_call_ints(call, "strides", 2, strides) ||
+ *         !bt_call_ints(call, "padding", 4, padding))
+ *         return bt_fail(ctx, BT_ERR_UNSUPPORTED, "...");
+ * 0: it calls no operator with such an attribute, it is None, or has another length. */
+BT_API int bt_call_ints(const bt_call *, const char *attr, uint32_t n, int64_t *out);
 /* Parses "axis=1, keepdims=True" against the operator's schema into a struct in the
  * store. */
 BT_API bt_status bt_attrs_parse(bt_ctx *, bt_store *, const bt_op *, const char *text,

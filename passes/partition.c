@@ -371,6 +371,20 @@ static bt_status partition_block(void *state, struct primitives *primitives,
 
 /* ---- the pass ---- */
 
+/* Of an operator that there is not, or with other arguments, it would match nothing
+ * without a word. */
+static bt_status check_pattern(struct partitioner *p, uint32_t target, const char *text,
+                               const bt_call_pattern *pattern)
+{
+    bt_status fault = bt_call_pattern_check(p->ctx, pattern);
+    if (!fault || fault->code == BT_ERR_MEMORY || fault->code == BT_ERR_CANCELLED)
+        return fault;
+    bt_remark(p->ctx, BT_REMARK_NOTE,
+              bt_fail(p->ctx, fault->code, "target %s, pattern %s: %s",
+                      p->targets[target].text, text, fault->message));
+    return NULL;
+}
+
 static bt_status read_patterns(struct partitioner *p, uint32_t *n)
 {
     p->patterns = BT_NEWS(p->arena, struct pattern_list, p->ntarget);
@@ -383,6 +397,7 @@ static bt_status read_patterns(struct partitioner *p, uint32_t *n)
         for (; texts && *texts; texts++, ++*n) {
             const bt_call_pattern *pattern;
             BT_TRY(bt_call_pattern_parse(p->ctx, p->arena, *texts, &pattern));
+            BT_TRY(check_pattern(p, i, *texts, pattern));
             if (!BT_PUSH(p->arena, &p->patterns[i].list, pattern))
                 return bt_no_memory();
         }

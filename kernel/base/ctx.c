@@ -2,6 +2,7 @@
 #include "base/ctx.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const bt_limits default_limits = {
     .bytes = UINT64_C(16) << 30,
@@ -115,8 +116,20 @@ bt_status bt_ctx_report(const bt_ctx *ctx, uint32_t index)
     return at(&ctx->reports, index);
 }
 
+/* What is compiled twice would tell everybody twice. */
+static int is_told(const struct bt__reports *notes, bt_status status)
+{
+    for (uint32_t i = 0; status && i < notes->list.len; i++) {
+        if (strcmp(notes->list.at[i]->message, status->message) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 void bt_remark(bt_ctx *ctx, uint32_t level, bt_status status)
 {
+    if (level == BT_REMARK_NOTE && is_told(&ctx->remarks[level], status))
+        return;
     if (level < BT_COUNT(ctx->remarks))
         add(ctx, &ctx->remarks[level], status);
 }

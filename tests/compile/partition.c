@@ -130,6 +130,16 @@ static void test_scalars_that_stand_for_const_stay_inside(void **state)
     check_calls(ctx, ARGS "{ minimum(maximum(%x, %y), 1f) }", "claim,reference", "- - ");
 }
 
+static void test_a_pattern_of_no_operator_is_told(void **state)
+{
+    bt_ctx *ctx = *state;
+    check_calls(ctx, chain, "claim.typo,reference", "- - - ");
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 1);
+    assert_string_equal(bt_ctx_remark(ctx, BT_REMARK_NOTE, 0)->message,
+                        "target claim.typo, pattern nn.conv2(*, *): no op is named "
+                        "\"nn.conv2\"; did you mean nn.conv2d, nn.conv1d or nn.conv3d?");
+}
+
 static void test_a_refusal_is_told_and_smaller_matches_are_asked(void **state)
 {
     bt_ctx *ctx = *state;
@@ -370,6 +380,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_equal_names_are_one_value),
     TEST(test_an_operand_that_stands_twice_is_one_parameter),
     TEST(test_scalars_that_stand_for_const_stay_inside),
+    TEST(test_a_pattern_of_no_operator_is_told),
     TEST(test_a_refusal_is_told_and_smaller_matches_are_asked),
     TEST(test_what_may_not_be_moved_is_not_taken),
     TEST(test_layouts_are_for_those_who_read_them),

@@ -112,7 +112,7 @@ BT_API bt_status bt_ctx_report(const bt_ctx *, uint32_t index);
 /* What is worth telling though nothing failed: a fallback that was taken, and why. Kept in
  * order, up to limits.errors of each level; more are counted only. */
 enum {
-    BT_REMARK_NOTE,  /* for every user */
+    BT_REMARK_NOTE,  /* for every user; the same text is kept once */
     BT_REMARK_DETAIL /* for who asks */
 };
 BT_API void bt_remark(bt_ctx *, uint32_t level, bt_status);

@@ -212,6 +212,8 @@ static const char *const more_claims[] = {
 
 static const char *const laid_claims[] = { "nn.relu?(add?(nn.conv2d(*, *), *))", NULL };
 
+static const char *const no_claims[] = { "nn.conv2(*, *)", NULL };
+
 static const bt_target targets[] = {
     { .name = "claim", .doc = "Claims, at the cost that it is told.", HOOKS,
       .patterns = claims, .cost = cost },
@@ -223,6 +225,8 @@ static const bt_target targets[] = {
       .patterns = laid_claims, .reads_layouts = 1, .layouts = layouts },
     { .name = "claim.laid.all", .doc = "Wishes for layouts of all that can have them.", HOOKS,
       .patterns = laid_claims, .reads_layouts = 1, .layouts = all_layouts },
+    { .name = "claim.typo", .doc = "Claims what there is not.", HOOKS,
+      .patterns = no_claims },
     { .name = "claim.blind", .doc = "Reads no layouts.", HOOKS },
     { 0 },
 };

@@ -31,6 +31,14 @@ struct buffers {
 
 static const char *const kind_names[] = { "input", "output", "temp" };
 
+/* Of elements of outputs: that they are told as they lie in memory. */
+static const char *memory_note(const struct bt__check_call *c)
+{
+    return bt_type_layout(c->primitive->func->result)
+               ? " (in memory, by its layout: beyond the tensor zeros are written)"
+               : "";
+}
+
 /* A fault's text. */
 static bt_status tell(const struct bt__check_call *c, const char **fault,
                       const char *format, ...) BT_PRINTF(3, 4);
@@ -258,11 +266,11 @@ static bt_status compare(const struct bt__check_call *c, uint32_t output,
     if (!nwrong)
         return NULL;
     return tell(c, fault,
-                "output %" PRIu32 "%s is %.9g, expected %.9g; %" PRId64 " of %" PRId64
+                "output %" PRIu32 "%s%s is %.9g, expected %.9g; %" PRId64 " of %" PRId64
                 " elements are wrong, most of all %s, by %.3g",
-                output, element(c->arena, want, first), bt_tensor_get(got, first),
-                bt_tensor_get(want, first), nwrong, want->nelem,
-                element(c->arena, want, at), far);
+                output, element(c->arena, want, first), memory_note(c),
+                bt_tensor_get(got, first), bt_tensor_get(want, first), nwrong,
+                want->nelem, element(c->arena, want, at), far);
 }
 
 /* `again` was computed on another pattern. */
@@ -278,8 +286,8 @@ static bt_status compare_again(const struct bt__check_call *c, uint32_t output,
                again[untouched] == (char)patterns[1])
             untouched++;
         if (untouched == size)
-            return tell(c, fault, "output %" PRIu32 "%s is not written", output,
-                        element(c->arena, t, i));
+            return tell(c, fault, "output %" PRIu32 "%s%s is not written", output,
+                        element(c->arena, t, i), memory_note(c));
         if (memcmp(once, again, size) != 0)
             return tell(c, fault,
                         "output %" PRIu32 "%s is not the same when it is computed again: "

@@ -121,7 +121,10 @@ typedef struct bt_target {
     bt_status (*compatibility)(bt_ctx *, void *self, bt_text *out);
     bt_status (*accepts)(bt_ctx *, void *self, const char *compatibility);
     /* optional: 1, it heeds the layouts of types. Else it is asked for nothing that has
-     * any, and `row major` holds of all its buffers. */
+     * any, and `row major` holds of all its buffers. A tensor of a layout lies in memory
+     * with the dims of bt_tensor_physical. Where blocks are not full (5 channels in
+     * NCHW4c) what is beyond the tensor is zero: it may be read so of inputs, and is to be
+     * written so of outputs. */
     uint32_t reads_layouts;
     /* optional, of targets that read layouts: those in which it would have a call's operands (of a tuple: all its
      * fields), then the result: a text for each, NULL at first, which is no wish.

@@ -19,14 +19,14 @@ struct layer {
 /* An instance is a device, or a configuration of one: what options said, a handle, a queue. Here there is nothing to know. */
 static char the_instance;
 
-static bt_status open(bt_ctx *ctx, const void *options, void **self)
+static bt_status open_device(bt_ctx *ctx, const void *options, void **self)
 {
     (void)ctx, (void)options;
     *self = &the_instance;
     return NULL;
 }
 
-static void close(void *self)
+static void close_device(void *self)
 {
     (void)self;
 }
@@ -52,15 +52,20 @@ static const bt_call *next_call(const bt_block *block, uint32_t *at, const char 
     return call;
 }
 
-/* A float32 tensor of known size that is a parameter. */
+/* A float32 tensor of known size that is a parameter. Its dims are logical: a target that sets reads_layouts finds it in
+ * memory by bt_type_layout, of which this one knows none. */
 static int is_param(const bt_block *block, uint32_t index, const bt_value *value, uint32_t rank, int64_t *dims)
 {
     uint32_t found;
     return index < block->nparam && value == &block->params[index]->base && bt_tensor_dtype(value->type) == BT_FLOAT32 &&
-           bt_tensor_static(value->type, &found, dims) && found == rank;
+           !bt_type_layout(value->type) && bt_tensor_static(value->type, &found, dims) && found == rank;
 }
 
-/* A primitive function's parameters are what stands for * in the pattern: x, w, b. Whatever is not as it should be is refused:
+/* Attributes are read by name, lists as their operators expand them; of an nn.conv2d:
+ *     int64_t strides[2], padding[4];
+ *     if (!bt_call_ints(conv, "strides", 2, strides) || !bt_call_ints(conv, "padding", 4, padding))
+ *         return refuse(ctx, "...");
+ * A primitive function's parameters are what stands for * in the pattern: x, w, b. Whatever is not as it should be is refused:
  * also functions that no pattern made come here. */
 static bt_status read_layer(bt_ctx *ctx, const bt_func *func, struct layer *out)
 {
@@ -76,7 +81,9 @@ static bt_status read_layer(bt_ctx *ctx, const bt_func *func, struct layer *out)
     *out = (struct layer){ .m = x[0], .n = w[0], .k = x[1], .has_bias = bias != NULL, .has_relu = relu != NULL };
     if (bias && (!is_param(block, 2, bias->args[1], 1, b) || b[0] != out->n || bias->base.type != dense->base.type))
         return refuse(ctx, "the bias must be a float32 vector, a number for each row of weight");
-    return bt_tensor_dtype(func->result) == BT_FLOAT32 ? NULL : refuse(ctx, "it computes float32 only");
+    return bt_tensor_dtype(func->result) == BT_FLOAT32 && !bt_type_layout(func->result)
+               ? NULL
+               : refuse(ctx, "it computes float32 only, row major");
 }
 
 static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
@@ -171,8 +178,8 @@ static const bt_target targets[] = {
     {
         .name = "@name@",
         .doc = "Dense layers in plain C.",
-        .open = open,
-        .close = close,
+        .open = open_device,
+        .close = close_device,
         .supports = supports,
         .lower = lower,
         .compile = compile,

@@ -86,6 +86,11 @@ void bt__nearest_offer(bt__nearest *nearest, const char *known)
         remember(nearest, known, 1);
         return;
     }
+    if (nknown >= 3 && nname > nknown && nearest->name[nname - nknown - 1] == '_' &&
+        strcmp(nearest->name + nname - nknown, known) == 0) {
+        remember(nearest, known, 2); // "reduce_sum" is near "sum"
+        return;
+    }
     int shares_head = is_head(nearest->name, nname, known, nknown);
     nname = nname < MAX_NBYTES ? nname : MAX_NBYTES;
     nknown = nknown < MAX_NBYTES ? nknown : MAX_NBYTES;

@@ -56,38 +56,49 @@ static int is_free(const bt_plugin_handle *h, const char *key)
            (h->sources && strcmp(key, "formula") == 0);
 }
 
-#define REMEDY "; write the manifest again with `baton plugin describe`"
+/* What to do about it; of sources the command itself. */
+static const char *remedy(bt_ctx *ctx, const bt_plugin_handle *h)
+{
+    const char *text = h->sources && h->manifest
+                           ? bt__say(ctx->diags,
+                                     "; `baton plugin describe %s --write` writes the "
+                                     "manifest again",
+                                     h->manifest)
+                           : "; write the manifest again with `baton plugin describe`";
+    return text == bt__speechless ? "" : text;
+}
 
-static bt_status differs(bt_ctx *ctx, const bt__json *stated, const json_t *held)
+static bt_status differs(bt_ctx *ctx, const bt_plugin_handle *h, const bt__json *stated,
+                         const json_t *held)
 {
     const char *mine = as_text(ctx, stated->value), *other = as_text(ctx, held);
     if (!mine || !other)
         return bt_no_memory();
     return bt__json_fail(ctx, stated,
-                         "the manifest says %s, the plugin's table says %s" REMEDY, mine,
-                         other);
+                         "the manifest says %s, the plugin's table says %s%s", mine,
+                         other, remedy(ctx, h));
 }
 
-static bt_status lacks(bt_ctx *ctx, const bt__json *stated, const char *key,
-                       const json_t *held)
+static bt_status lacks(bt_ctx *ctx, const bt_plugin_handle *h, const bt__json *stated,
+                       const char *key, const json_t *held)
 {
     const char *text = as_text(ctx, held);
     if (!text)
         return bt_no_memory();
     return bt__json_fail(ctx, stated,
-                         "the manifest lacks \"%s\", the plugin's table says %s" REMEDY,
-                         key, text);
+                         "the manifest lacks \"%s\", the plugin's table says %s%s", key,
+                         text, remedy(ctx, h));
 }
 
-static bt_status too_much(bt_ctx *ctx, const bt__json *member, const char *key,
-                          const json_t *stated)
+static bt_status too_much(bt_ctx *ctx, const bt_plugin_handle *h, const bt__json *member,
+                          const char *key, const json_t *stated)
 {
     const char *text = as_text(ctx, stated);
     if (!text)
         return bt_no_memory();
     return bt__json_fail(ctx, member,
-                         "the manifest says %s, the plugin's table has no \"%s\"" REMEDY,
-                         text, key);
+                         "the manifest says %s, the plugin's table has no \"%s\"%s", text,
+                         key, remedy(ctx, h));
 }
 
 /* The first difference between what the manifest states and what the tables hold, down to
@@ -105,14 +116,14 @@ static bt_status compare(bt_ctx *ctx, const bt_plugin_handle *h, const bt__json 
             bt__json member = bt__json_member(stated, key);
             if (!fault && !is_free(h, key))
                 fault = member.value ? compare(ctx, h, &member, value)
-                                     : lacks(ctx, stated, key, value);
+                                     : lacks(ctx, h, stated, key, value);
         }
         json_t *mine = (json_t *)(uintptr_t)stated->value;
         json_object_foreach(mine, key, value)
         {
             bt__json member = bt__json_member(stated, key);
             if (!fault && !is_free(h, key) && !json_object_get(held, key))
-                fault = too_much(ctx, &member, key, value);
+                fault = too_much(ctx, h, &member, key, value);
         }
         json_decref(other);
         return fault;
@@ -127,7 +138,7 @@ static bt_status compare(bt_ctx *ctx, const bt_plugin_handle *h, const bt__json 
     }
     if (json_equal(stated->value, held))
         return NULL;
-    return differs(ctx, stated, held);
+    return differs(ctx, h, stated, held);
 }
 
 /* Every stated item is held, and as stated. */
@@ -150,8 +161,8 @@ static bt_status compare_stated(bt_ctx *ctx, const bt_plugin_handle *h,
                 return bt__json_fail(
                     ctx, &row,
                     "the manifest provides \"%s\", the plugin's tables do "
-                    "not" REMEDY,
-                    bt__json_text(row.value, name_key(key)));
+                    "not%s",
+                    bt__json_text(row.value, name_key(key)), remedy(ctx, h));
             BT_TRY(compare(ctx, h, &row, item));
         }
     }
@@ -159,7 +170,8 @@ static bt_status compare_stated(bt_ctx *ctx, const bt_plugin_handle *h,
 }
 
 /* Every held item is stated. */
-static bt_status compare_held(bt_ctx *ctx, const bt__json *provides, json_t *held)
+static bt_status compare_held(bt_ctx *ctx, const bt_plugin_handle *h,
+                              const bt__json *provides, json_t *held)
 {
     const char *key;
     json_t *list;
@@ -172,8 +184,8 @@ static bt_status compare_held(bt_ctx *ctx, const bt__json *provides, json_t *hel
                 return bt__json_fail(
                     ctx, rows.value ? &rows : provides,
                     "the plugin's tables provide \"%s\" (%s), the manifest "
-                    "does not" REMEDY,
-                    bt__json_text(item, name_key(key)), key);
+                    "does not%s",
+                    bt__json_text(item, name_key(key)), key, remedy(ctx, h));
         }
     }
     return NULL;
@@ -191,7 +203,7 @@ bt_status bt__plugin_agrees(bt_ctx *ctx, const bt_plugin_handle *h, const bt__ro
         return bt_no_memory();
     bt_status fault = compare_stated(ctx, h, &provides, held);
     if (!fault)
-        fault = compare_held(ctx, &provides, held);
+        fault = compare_held(ctx, h, &provides, held);
     json_decref(held);
     return fault;
 }

@@ -531,8 +531,8 @@ static bt_status open_id(bt_ctx *ctx, struct bt__plugins *plugins, const char *i
             return bt__plugin_open(ctx, plugins, h);
         bt__nearest_offer(&nearest, h->id);
     }
-    return bt_fail(ctx, BT_ERR_NAME, "no plugin has the id \"%s\"%s", id,
-                   bt__nearest_text(&nearest, ctx->diags));
+    return bt_fail(ctx, BT_ERR_NAME, "no plugin has the id \"%s\"%s%s", id,
+                   bt__nearest_text(&nearest, ctx->diags), refusal_hint(ctx, plugins));
 }
 
 bt_status bt_plugin_open(bt_ctx *ctx, const char *id)

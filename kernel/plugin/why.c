@@ -85,8 +85,13 @@ static void explain_item(const struct bt__plugins *plugins, const bt__item *firs
     else if (is_facet)
         bt_text_addf(out, "  the one with the highest priority is used\n");
     else if (nusable == 1)
-        bt_text_addf(out, "  %s is used: no other plugin that may be opened has it\n",
-                     chosen->id);
+        bt_text_addf(out, "  %s is used: no other plugin that may be opened has it%s%s\n",
+                     chosen->id,
+                     chosen->state == BT_PLUGIN_FOUND
+                         ? "; it has not been opened: what is wrong with it is told by "
+                           "baton plugin check "
+                         : "",
+                     chosen->state == BT_PLUGIN_FOUND ? chosen->id : "");
     else if (nusable > 1)
         bt_text_addf(out,
                      "  none is used: it is provided %u times; remove all but one, or "

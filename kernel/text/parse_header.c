@@ -156,6 +156,8 @@ int bt__parse_headers(bt__parser *p)
         p->dialect = BT__RELAY;
         if (!bt__at_definition(p) && !bt__at(p, BT_TOKEN_END))
             return 1;
+        if (bt__at(p, BT_TOKEN_END) && p->nbytes == 0)
+            return bt__error_token(p, BT_ERR_SYNTAX, &p->token, "the text is empty");
         return bt__error_token(
             p, BT_ERR_SYNTAX, &p->token,
             "expected #[version = \"%s\"] (or, for Relay's text, \"%s\") "

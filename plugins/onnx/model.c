@@ -61,6 +61,8 @@ static bt_status read_message(struct reader *r, struct slice bytes,
                               const struct message *message, void *out)
 {
     struct field field;
+    const uint8_t *end = bytes.at + bytes.nbytes;
+    const int is_file = bytes.at == r->start; // what it holds begins behind its tag
     uint32_t limit = bt_ctx_limits(r->ctx)->nodes;
     if (++r->nmessage > limit)
         return bt_fail(r->ctx, BT_ERR_LIMIT, "%s: more than %u nodes and parts of them",
@@ -70,6 +72,11 @@ static bt_status read_message(struct reader *r, struct slice bytes,
         int got = wire_next(&bytes, &field);
         if (got == 0)
             return NULL;
+        if (got == -2 && is_file)
+            return bt_fail(r->ctx, BT_ERR_FORMAT,
+                           "%s: the file is cut off after %zu bytes: what begins at byte "
+                           "%zu is longer",
+                           r->path, (size_t)(end - r->start), (size_t)(at - r->start));
         if (got < 0)
             return malformed(r, at, message->what);
         if (!is_known(message, &field))

@@ -58,12 +58,20 @@ int wire_next(struct slice *rest, struct field *out)
     uint64_t tag;
     if (!rest->nbytes)
         return 0;
-    if (!read_varint(rest, &tag) || tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
+    if (!read_varint(rest, &tag))
+        return rest->nbytes ? -1 : -2;
+    if (tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
         return -1;
     *out = (struct field){ .number = (uint32_t)(tag >> 3), .type = (uint32_t)(tag & 7) };
-    int ok = out->type == WIRE_BYTES ? read_bytes(rest, &out->bytes)
-                                     : read_value(rest, out->type, &out->value);
-    return ok ? 1 : -1;
+    switch (out->type) {
+    case WIRE_BYTES: return read_bytes(rest, &out->bytes) ? 1 : -2;
+    case WIRE_FIXED32:
+    case WIRE_FIXED64: return read_value(rest, out->type, &out->value) ? 1 : -2;
+    default:
+        if (read_value(rest, out->type, &out->value))
+            return 1;
+        return out->type == WIRE_VARINT && !rest->nbytes ? -2 : -1;
+    }
 }
 
 int wire_packed(struct slice *rest, uint32_t type, uint64_t *out)

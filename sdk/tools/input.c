@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <baton/importer.h>
 
@@ -194,6 +195,20 @@ static bt_status make_tensor(bt_ctx *ctx, const struct form *form, const char *c
                               : make_list(ctx, form, content, out);
 }
 
+/* What is no number, no list and no file either. */
+static bt_status not_a_value(bt_ctx *ctx, const char *text, bt_status status)
+{
+    static const char *const words[] = { "random", "true", "false", NULL };
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const char *word = bt_arena_text(scratch, text, strcspn(text, ":"));
+    const char *near = word ? bt_nearest(scratch, word, words) : "";
+    if (strpbrk(text, "/."))
+        return status;
+    return bt_fail(ctx, BT_ERR_ARGUMENT,
+                   "%s is neither a value (random:SEED, a number, a list) nor a file%s",
+                   text, near);
+}
+
 static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
                             bt_tensor **out)
 {
@@ -205,8 +220,11 @@ static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
         return unknown_dtype(ctx, dtype, (size_t)(equals - dtype));
     if (is_form)
         return make_tensor(ctx, &form, equals + 1, out);
-    if (!is_content(text))
-        return bt_tensor_read(ctx, text, out);
+    if (!is_content(text)) {
+        bt_status status = bt_tensor_read(ctx, text, out);
+        return status && access(text, F_OK) != 0 ? not_a_value(ctx, text, status)
+                                                 : status;
+    }
     int is_whole = port_form(port, &form);
     if (is_whole || (is_list(text) && form.dtype)) // a list has a shape of its own
         return make_tensor(ctx, &form, text, out);

@@ -102,7 +102,8 @@ static const struct option options[] = {
     { "stop-after", 0, "N", "run the first N passes only" },
     { "no-infer", 0, NULL, "print as parsed, without inferring types; runs no pass" },
     { "spans", 0, NULL, "print source positions and provenance" },
-    { "output", 'o', "FILE", "write there, large constants to a .npz beside it" },
+    { "output", 'o', "FILE",
+      "write there, large constants to a .npz beside it; -: print all" },
     IMPORT_OPTIONS,
     { "entry", 0, "FUNCTION", "whose dims --dim gives (default: main, or the only one)" },
     { "json", 0, NULL, "print diagnostics as JSON" },
@@ -116,7 +117,8 @@ const struct verb verb_opt = {
     .max_arg = 1,
     .doc = "Check a program, run passes on it and print it.",
     // clang-format off
-    .details = "FILE is anything that run takes; - is standard input.",
+    .details = "FILE is anything that run takes; - is standard input. On a terminal, large\n"
+               "constants are not shown.",
     .examples = "  baton opt digits.baton --passes 'simplify-expr, fold-constant, fuse-ops'\n"
                 "  baton opt digits.baton --pipeline default --time-passes -o fast.baton",
     // clang-format on

@@ -167,8 +167,8 @@ const struct verb verb_plugin = {
     .max_arg = 4,
     .doc = "Show, explain, describe and check plugins.",
     // clang-format off
-    .details = "list                    all plugins found, why some are refused, what was not\n"
-               "                        searched\n"
+    .details = "list                    all plugins found, by their manifests alone, why some\n"
+               "                        are refused, what was not searched\n"
                "why NAME                where a name comes from, every candidate, and why this\n"
                "                        one; exit code 1 where nothing is called so\n"
                "describe FILE.so        the manifest of a shared object, written from its tables\n"

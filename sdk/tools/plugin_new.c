@@ -186,6 +186,11 @@ int plugin_new(struct tool *tool)
         return tool_usage(
             tool, "%s is no name: letters, digits and . _ -, beginning with a letter",
             tool->args[2]);
+    if (strcmp(kind, "op") == 0 && strchr(tool->args[2], '-'))
+        return tool_usage(tool,
+                          "programs cannot call %s: an operator's name has letters, "
+                          "digits, . and _",
+                          tool->args[2]);
     int code = choose_words(tool, tool->args[2], &words);
     if (code)
         return code;

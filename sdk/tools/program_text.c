@@ -53,6 +53,31 @@ static int print_whole(struct tool *tool, const bt_module *module, const char *p
     return EXIT_OK;
 }
 
+/* For eyes: megabytes of digits would drive the program off the screen. */
+static int print_brief(struct tool *tool, const bt_module *module)
+{
+    bt_text text;
+    bt_npz *npz = NULL;
+    bt_print_options options = { .spans = option_value(tool, "spans") != NULL,
+                                 .weights = "not-shown.npz",
+                                 .npz = &npz };
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    TRY_TOOL(tool, bt_print(tool->ctx, module, &options, &text));
+    const uint32_t n = npz ? npz->len : 0;
+    if (npz)
+        bt_npz_destroy(tool->ctx, npz);
+    if (!bt_text_get(&text))
+        return tool_fail(tool, bt_no_memory());
+    fputs(bt_text_get(&text), stdout);
+    fflush(stdout);
+    if (n)
+        fprintf(stderr,
+                "note: %u large constant%s not shown on a terminal: -o FILE writes %s "
+                "beside it, -o - prints all\n",
+                n, n == 1 ? " is" : "s are", n == 1 ? "it" : "them");
+    return EXIT_OK;
+}
+
 /* The weights first: a text without them is of no use, nor are they without it. */
 static int write_both(struct tool *tool, const bt_text *text, const char *path,
                       const bt_npz *npz, const char *weights)
@@ -72,6 +97,8 @@ int print_program(struct tool *tool, const bt_module *module, const char *path)
     bt_text text;
     bt_npz *npz = NULL;
     const char *weights, *name;
+    if (!path && isatty(STDOUT_FILENO))
+        return print_brief(tool, module);
     if (!path || strcmp(path, "-") == 0)
         return print_whole(tool, module, NULL);
     if (!is_beside_possible(path))

@@ -180,3 +180,6 @@ unset(ENV{BATON_PLUGIN_PATH})
 # The example program, one screen of the public API.
 run("compiling run.c" "" ${CC} ${HERE}/../../sdk/examples/run.c -o ${WORK}/run ${flags} -Wl,-rpath,${PREFIX}/${LIBDIR})
 run("run.c" "output scores: Tensor" ${WORK}/run ${HERE}/../../sdk/examples/digits/digits.baton)
+run("compiling threads.c" "" ${CC} ${HERE}/../../sdk/examples/threads.c -o ${WORK}/threads ${flags} -lpthread -Wl,-rpath,${PREFIX}/${LIBDIR})
+run("baton compile" "" ${BATON} compile ${HERE}/../../sdk/examples/digits/digits.baton -o ${WORK}/digits.bta)
+run("threads.c" "thread 1: 100 runs" ${WORK}/threads ${WORK}/digits.bta)

@@ -280,7 +280,7 @@ refuse("ir_version_2", "unsupported", "IR version 2; known are 3 to 13", make([r
 refuse("ir_version_99", "unsupported", "IR version 99; known are 3 to 13", make([relu], [x], ir=99))
 refuse("opset_99", "unsupported", "operator set 99 of ai.onnx; known are 1 to 27", make([relu], [x], opset=99))
 refuse("no_graph", "format", "has no graph; is it an ONNX file?", onnx.ModelProto(ir_version=8).SerializeToString())
-refuse("truncated", "format", "malformed", make([relu], [x]).SerializeToString()[:-5])
+refuse("truncated", "format", "the file is cut off after", make([relu], [x]).SerializeToString()[:-5])
 refuse("text", "", "", b"this is no model\n")
 refuse("value_twice", "name", "the value y is given twice", make([relu, helper.make_node("Abs", ["x"], ["y"])], [x]))
 refuse("value_unknown", "name", "the value z is used, but no node before it gives it", make([helper.make_node("Relu", ["z"], ["y"])], [x]))

@@ -183,3 +183,9 @@ expect 2 'fuse is for models: d.bta is compiled' -- "$baton" info d.bta --fuse f
 
 # A cost that needs dims is not passed over.
 expect 0 'and those of 1 call with symbolic shapes, which --dim NAME=N settles$' '^exp  *1  ?$' -- "$baton" info open.baton
+
+# In threads: sdk/examples/threads.c.
+if [ -x "$(dirname "$baton")/threads" ]; then
+    expect 0 "^thread 0: 100 runs, inputs 0: the outputs' sum is 1$" "^thread 1: 100 runs, inputs 0.5: the outputs' sum is 1$" \
+        -- "$(dirname "$baton")/threads" d.bta
+fi

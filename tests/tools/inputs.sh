@@ -82,3 +82,12 @@ expect 1 '^error: fewer holds 3 .npy files, right holds 4: all that both have ag
 expect 1 "fewer/$c: error: cannot be opened" -- "$baton" compare right fewer
 expect 0 -- "$baton" compare "near/$a" "right/$a" --rtol 0 --atol 0.001
 expect 1 -- "$baton" compare "near/$a" "right/$a" --atol 1e-7
+
+# A word that is neither a value nor a file.
+expect 1 'image: rand:1 is neither a value (random:SEED, a number, a list) nor a file; did you mean random?' -- \
+    "$baton" run "$here/../../sdk/examples/digits/digits.baton" -i image=rand:1
+expect 1 'no.npy.*cannot be opened' -- "$baton" run "$here/../../sdk/examples/digits/digits.baton" -i image=no.npy
+: > empty
+expect 1 'empty:1:1: error: the text is empty' -- "$baton" run empty
+head -c 300 "$here/../fault/programs/tiny.onnx" > cut.onnx
+expect 1 'cut.onnx: the file is cut off after 300 bytes: what begins at byte 2 is longer' -- "$baton" info cut.onnx

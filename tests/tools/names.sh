@@ -45,3 +45,23 @@ expect 1 '^cpu:1:8: error: cpu: attribute `engine`: expected a string in quotes,
 refuse 'in pass'
 expect 1 '^    threads=2, engine=plan$' '^                      ^~~~$' -- "$baton" compile p.baton -o p.bta --target 'reference, cpu{threads=2, engine=plan}'
 expect 1 'expected one of auto|plan|tcc|cc, found' -- "$baton" bench p.baton --target 'cpu{engine="plam"}'
+
+# A word of an operator's name may be all of it here.
+printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(4), float32]) { reduce_sum(%%x) }\n' > reduce.baton
+expect 1 'no op is named "reduce_sum"; did you mean sum?' -- "$baton" opt reduce.baton
+
+# New plugins: names that programs can call; sources whose manifest is behind say the command.
+expect 2 'programs cannot call bad-name.x-y: ' -- "$baton" plugin new op bad-name.x-y
+[ ! -e x_y ] || fault "something was written"
+expect 0 'swish.baton.json' -- "$baton" plugin new op example.swish --source
+sed 's/FLOAT, "1"/FLOAT, "2"/' swish/swish.c > edited && cp edited swish/swish.c
+BATON_PLUGIN_PATH=$work/swish
+export BATON_PLUGIN_PATH
+expect 0 'org.example.swish is used: no other plugin that may be opened has it; it has not been opened: what is wrong with it is told by baton plugin check org.example.swish$' \
+    -- "$baton" plugin why example.swish
+expect 1 "\`baton plugin describe $work/swish/swish.baton.json --write\` writes the manifest again" -- "$baton" plugin check org.example.swish
+expect 0 -- "$baton" plugin describe "$work/swish/swish.baton.json" --write
+expect 0 'its tables agree with its manifest' -- "$baton" plugin check org.example.swish
+echo '{' > swish/other.baton.json
+expect 1 'no plugin has the id "org.example.other"; .*1 plugin is refused, see `baton plugin list`' -- "$baton" plugin check org.example.other
+unset BATON_PLUGIN_PATH

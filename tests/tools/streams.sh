@@ -58,6 +58,22 @@ if command -v script > /dev/null; then
     terminal "$baton compile $digits -o d.bta --target reference 2> errors"
     cat terminal errors > out
     refuse 'reading' 'pass '
+    # Large constants are for files, pipes and who asks.
+    for verb in opt import; do
+        terminal "$baton $verb $digits"
+        cp terminal out
+        grep -q 'const\[(10, 256), float32\]{data "w4"}' out || fault "$verb does not print the program on a terminal"
+        grep -q 'note: 4 large constants are not shown on a terminal: -o FILE writes them beside it, -o - prints all' out ||
+            fault "$verb does not say what it leaves out"
+        refuse '#\[data\]'
+    done
+    terminal "$baton opt $digits -o -"
+    cp terminal out
+    grep -q '#\[data\]' out || fault "opt -o - leaves constants out"
+    terminal "$baton opt $digits > all 2> errors"
+    cat all errors > out
+    grep -q '#\[data\]' out || fault "a file gets no constants"
+    refuse 'note:'
     terminal "NO_COLOR=1 TERM=dumb $baton compile $digits -o d.bta --target reference"
     cp terminal out
     refuse 'reading' 'pass '

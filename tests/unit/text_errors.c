@@ -13,7 +13,7 @@ static void test_headers_are_checked(void **state)
     check_error(HEADER "#[nonsense]\n", 2, 3, "expected typed, spans");
     check_error(HEADER "#[weights = \"../x.npz\"]", 2, 13, "without folders");
     check_error(HEADER "hello", 2, 1, "expected a definition");
-    check_error("", 1, 1, "expected #[version");
+    check_error("", 1, 1, "the text is empty");
 }
 
 static void test_tokens_are_checked(void **state)

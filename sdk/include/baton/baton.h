@@ -1,6 +1,6 @@
 /*
  * Baton for applications: open a program, set inputs, run, read outputs.
- * sdk/examples/run.c is a whole one on a screen.
+ * sdk/examples/run.c is a whole one on a screen, threads.c runs one in several threads.
  *
  *     bt_ctx *ctx = bt_open();
  *     bt_program *program;

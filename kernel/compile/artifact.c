@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compile/compiled.h"
+#include "plugin/plugins.h"
 #include "text/given_dims.h"
 
 struct artifact {
@@ -146,10 +147,7 @@ static bt_status check_machine(bt_ctx *ctx, const bt_artifact *a, uint32_t i,
         return NULL;
     if (use->target->accepts)
         return use->target->accepts(ctx, use->instance, needed);
-    if (use->target->compatibility)
-        BT_TRY(use->target->compatibility(ctx, use->instance, &own));
-    if (!bt_text_get(&own))
-        return bt_no_memory();
+    BT_TRY(bt__target_compatibility(ctx, use, &own));
     return strcmp(needed, bt_text_get(&own)) == 0
                ? NULL
                : bt_fail_place(ctx, BT_ERR_UNSUPPORTED, &(bt_place){ .file = a->path },
@@ -291,6 +289,26 @@ static bt_status load(bt_ctx *ctx, const bt_artifact *base, bt_compiled *c)
     return status;
 }
 
+/* Which target of it nobody provides, and who did. */
+static bt_status explain_missing(bt_ctx *ctx, const bt_artifact *a, bt_status why)
+{
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    for (uint32_t i = 0; i < a->ntarget; i++) {
+        const char *text = a->targets[i].text, *needed = a->targets[i].compatibility;
+        const char *name = bt_arena_text(scratch, text, strcspn(text, "{ "));
+        int is_there;
+        if (!name)
+            return bt_no_memory();
+        BT_TRY(bt__plugins_has(ctx, "baton.target/1", name, &is_there));
+        if (!is_there)
+            return bt_note(ctx, why, NULL, 0,
+                           "%s has code of target %s%s%s: its plugin is to be where "
+                           "plugins are looked for, such as BATON_PLUGIN_PATH",
+                           a->path, name, *needed ? ", " : "", needed);
+    }
+    return why;
+}
+
 /* The targets that it was compiled for. */
 static bt_status create(bt_ctx *ctx, const bt_artifact *artifact, bt_compiled **out)
 {
@@ -303,6 +321,8 @@ static bt_status create(bt_ctx *ctx, const bt_artifact *artifact, bt_compiled **
     bt_status status = bt_text_get(&list)
                            ? bt__compiled_create(ctx, bt_text_get(&list), out)
                            : bt_no_memory();
+    if (status && status->code == BT_ERR_NAME)
+        status = explain_missing(ctx, artifact, status);
     bt_arena_release(scratch, mark);
     if (status || (*out)->ntarget == artifact->ntarget)
         return status;

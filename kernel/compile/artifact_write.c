@@ -11,6 +11,7 @@ struct writer {
     bt_ctx *ctx;
     bt_arena *arena;
     const bt_compiled *compiled;
+    uint32_t *numbers; /* by target: its number in the file; UINT32_MAX: left out */
     bt_npz *constants;
     bt_vec(bt_tensor *) dense; /* of the constants, one after the other */
     bt_vec(bt__file_part) parts;
@@ -162,6 +163,25 @@ static void add_cost(bt_text *out, int64_t value)
         add_number(out, (uint64_t)value);
 }
 
+/* What computes nothing is not asked for where the file is run. */
+static bt_status number_targets(struct writer *w)
+{
+    const bt_compiled *c = w->compiled;
+    uint32_t n = 0;
+    w->numbers = BT_NEWS(w->arena, uint32_t, c->ntarget);
+    if (!w->numbers)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < c->nfunc; i++)
+        w->numbers[c->funcs[i].target] = 1;
+    for (uint32_t i = 0; i < c->nkernel; i++)
+        w->numbers[c->kernels[i].target] = 1;
+    if (!c->nfunc && !c->nkernel)
+        w->numbers[c->ntarget - 1] = 1; // a file is for one at least
+    for (uint32_t i = 0; i < c->ntarget; i++)
+        w->numbers[i] = w->numbers[i] ? n++ : UINT32_MAX;
+    return NULL;
+}
+
 static bt_status add_targets(struct writer *w)
 {
     const bt_compiled *c = w->compiled;
@@ -169,6 +189,8 @@ static bt_status add_targets(struct writer *w)
     bt_text_init(&text, w->arena);
     add_word(&text, c->entry);
     for (uint32_t i = 0; i < c->ntarget; i++) {
+        if (w->numbers[i] == UINT32_MAX)
+            continue;
         add_word(&text, c->targets[i].text);
         add_word(&text, c->codes[i].compatibility);
         add_number(&text, c->codes[i].nbytes);
@@ -183,7 +205,7 @@ static bt_status add_functions(struct writer *w)
     for (uint32_t i = 0; i < w->compiled->nfunc; i++) {
         const bt_compiled_func *func = &w->compiled->funcs[i];
         add_word(&text, func->name);
-        add_number(&text, func->target);
+        add_number(&text, w->numbers[func->target]);
         add_word(&text, func->why);
         add_cost(&text, func->multiply_adds);
         add_cost(&text, func->nbytes);
@@ -198,7 +220,7 @@ static bt_status add_kernels(struct writer *w)
     for (uint32_t i = 0; i < w->compiled->nkernel; i++) {
         const bt_compiled_code *kernel = &w->compiled->kernels[i];
         add_word(&text, kernel->name);
-        add_number(&text, kernel->target);
+        add_number(&text, w->numbers[kernel->target]);
         add_number(&text, kernel->func);
     }
     return add_text(w, BT__SECTION_KERNELS, &text);
@@ -211,6 +233,8 @@ static bt_status add_code(struct writer *w)
         return bt_no_memory();
     for (uint32_t i = 0; i < w->compiled->ntarget; i++) {
         const bt_target_code *code = &w->compiled->codes[i];
+        if (w->numbers[i] == UINT32_MAX)
+            continue;
         BT_TRY(add(w, row, zeros, gap(row->nbytes)));
         BT_TRY(add(w, row, code->bytes, code->nbytes));
     }
@@ -244,6 +268,7 @@ static bt_status write_file(struct writer *w, uint64_t pipeline, const char *pat
 {
     if (!push(w, &w->head, sizeof(w->head)) || !push(w, w->rows, sizeof(w->rows)))
         return bt_no_memory();
+    BT_TRY(number_targets(w));
     BT_TRY(add_program(w));
     BT_TRY(add_tensors(w));
     BT_TRY(add_targets(w));

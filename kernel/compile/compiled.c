@@ -7,6 +7,7 @@
 #include "base/ctx.h"
 #include "compile/compiled.h"
 #include "compile/pack_constants.h"
+#include "plugin/build.h"
 
 /* What a pipeline makes of the lowered program. */
 static bt_status plan(bt_ctx *ctx, const char *source, bt_module **module)
@@ -71,10 +72,13 @@ bt_status bt__compiled_take(bt_compiled *c, uint32_t target, const void *code,
     return bt__compiled_text(c, compatibility, &row->compatibility);
 }
 
-static bt_status state_compatibility(bt_ctx *ctx, const bt_target_use *use, bt_text *out)
+bt_status bt__target_compatibility(bt_ctx *ctx, const bt_target_use *use, bt_text *out)
 {
-    if (use->target->compatibility)
-        BT_TRY(use->target->compatibility(ctx, use->instance, out));
+    const bt_target *target = use->target;
+    if (target->compatibility)
+        BT_TRY(target->compatibility(ctx, use->instance, out));
+    else if (!target->accepts)
+        BT_TRY(bt__plugin_build(ctx, out->arena, "baton.target/1", target->name, out));
     return bt_text_get(out) ? NULL : bt_no_memory();
 }
 
@@ -132,7 +136,7 @@ static bt_status load_target(bt_compiled *c, struct bt__kernels *k, uint32_t tar
     if (!n)
         return NULL;
     bt_text_init(&compatibility, k->arena);
-    BT_TRY(state_compatibility(k->ctx, &c->targets[target], &compatibility));
+    BT_TRY(bt__target_compatibility(k->ctx, &c->targets[target], &compatibility));
     BT_TRY(bt__make_code(k, target, n, own, &code, &loaded));
     return bt__compiled_take(c, target, code.at, code.len, bt_text_get(&compatibility),
                              loaded);

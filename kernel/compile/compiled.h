@@ -19,6 +19,11 @@ bt_status bt__compiled_take(bt_compiled *, uint32_t target, const void *code,
 bt_status bt__func_cost(bt_ctx *, const bt_func *, int64_t *multiply_adds,
                         int64_t *nbytes) BT_MUST_USE;
 
+/* Writes what code of a target needs of a machine: what the target says, or which build of
+ * it wrote the code. */
+bt_status bt__target_compatibility(bt_ctx *, const bt_target_use *,
+                                   bt_text *out) BT_MUST_USE;
+
 /* Has a target load code.
  * errors  BT_ERR_PLUGIN: it says that it did, but gives nothing */
 bt_status bt__load_code(bt_ctx *, const bt_target_use *, const void *code, size_t nbytes,

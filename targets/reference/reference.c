@@ -100,6 +100,13 @@ static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const 
     return bt_evaluator_run(ctx, loaded, kernel, buffers);
 }
 
+/* The code is text of functions, which says all that it needs. */
+static bt_status compatibility(bt_ctx *ctx, void *self, bt_text *out)
+{
+    (void)ctx, (void)self, (void)out;
+    return NULL;
+}
+
 static const bt_target targets[] = {
     {
         .name = "reference",
@@ -112,6 +119,7 @@ static const bt_target targets[] = {
         .load = load,
         .unload = unload,
         .launch = launch,
+        .compatibility = compatibility,
         .reads_layouts = 1,
     },
     { 0 },

@@ -64,6 +64,19 @@ done
 expect 1 'd.bta is an artifact, a compiled program' -- compile d.bta -o e.bta
 expect 1 'is an artifact, a compiled program' -- sh -c "cat d.bta | $baton run -"
 
+# Targets that compute nothing of it are not asked for; of one that is not there its plugin is named.
+cat > small.baton <<'END'
+#[version = "baton 0.1"]
+
+def @main(%x: Tensor[(3), float32]) { tanh(%x) }
+END
+expect 0 -- env BATON_PLUGIN_PATH="$targets" "$baton" compile small.baton --target claim,reference -o unused.bta
+expect 0 '^compiled for     reference$' -- "$baton" info unused.bta
+expect 0 '^output' -- "$baton" run unused.bta -i x=random:1
+expect 0 -- env BATON_PLUGIN_PATH="$targets" "$baton" compile small.baton --target claim.any,reference -o used.bta
+expect 1 'no target is named "claim.any"' 'used.bta has code of target claim.any, build [0-9a-f]* of test.targets: ' -- \
+    "$baton" run used.bta -i x=random:1
+
 # What cannot be compiled is told, and nothing is written.
 cat > loop.baton <<'END'
 #[version = "baton 0.1"]

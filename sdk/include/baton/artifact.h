@@ -46,7 +46,7 @@ typedef struct bt_artifact {
     const char *entry;                   /* the function that was compiled */
     const char *provenance;              /* lines: "baton 0.1.0", "plugin ID VERSION",
                                             "pipeline DIGEST" */
-    uint32_t ntarget;
+    uint32_t ntarget; /* those that compute something of it */
     const bt_artifact_target *targets;
     uint32_t nfunc;
     const bt_compiled_func *funcs;

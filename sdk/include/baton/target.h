@@ -117,7 +117,9 @@ typedef struct bt_target {
     /* optional: what code of this instance needs of a machine, in a line that is kept
      * with it: "x86-64 avx512". Where code is loaded from an artifact, `accepts` answers
      * to that line: NULL, or why not (BT_ERR_UNSUPPORTED); without it the line must be
-     * what this instance would write. */
+     * what this instance would write. A target that has neither loads code of its own
+     * build only, since the next may write another form: a plugin that was built anew is
+     * another, its line "build DIGEST of PLUGIN". */
     bt_status (*compatibility)(bt_ctx *, void *self, bt_text *out);
     bt_status (*accepts)(bt_ctx *, void *self, const char *compatibility);
     /* optional: 1, it heeds the layouts of types. Else it is asked for nothing that has

@@ -6,6 +6,7 @@
 
 #include "input.h"
 #include "output.h"
+#include "profile.h"
 #include "program_options.h"
 #include "samples.h"
 #include "target_threads.h"
@@ -18,8 +19,9 @@ struct bench {
     bt_program *program;
     int64_t nthread, nwarm, nrun, seed; /* 0: as many threads as the target likes */
     struct samples samples;
-    int64_t multiply_adds; /* of one run; -1: not known */
-    double peak;           /* flop/s of the machine; 0: not known */
+    int64_t multiply_adds;     /* of one run; -1: not known */
+    double peak;               /* flop/s of the machine; 0: not known */
+    const bt_profile *profile; /* of one run after all others; NULL: not asked for */
 };
 
 /* ---- running ---- */
@@ -61,6 +63,14 @@ static bt_status count_work(struct bench *b)
             b->multiply_adds = -1;
     }
     return NULL;
+}
+
+/* One more run, which finds all in place. */
+static bt_status record_warm(struct bench *b)
+{
+    BT_TRY(bt_program_record(b->program, 1));
+    BT_TRY(bt_program_run(b->program));
+    return bt_program_profile(b->program, &b->profile);
 }
 
 /* What the first target that can tell makes of it; measured twice, as a machine's clock
@@ -118,6 +128,8 @@ static int print_bench(const struct bench *b)
         printf(", %.1f %% of it used", 100 * flops(b) / b->peak);
     if (b->peak > 0)
         putchar('\n');
+    if (b->profile)
+        print_profile(b->profile);
     return EXIT_OK;
 }
 
@@ -146,6 +158,8 @@ static int print_bench_json(const struct bench *b)
         json_object_set_new(all, "peak_gflops", json_real(b->peak / 1e9));
     if (b->peak > 0 && flops(b) >= 0)
         json_object_set_new(all, "peak_share", json_real(flops(b) / b->peak));
+    if (b->profile)
+        json_object_set_new(all, "profile", describe_profile(b->profile));
     return print_json(b->tool, all);
 }
 
@@ -164,6 +178,8 @@ static int measure(struct bench *b)
     TRY_TOOL(tool, take_samples(tool->ctx, b->program, (uint32_t)b->nwarm,
                                 (uint32_t)b->nrun, &b->samples));
     measure_peak(b);
+    if (option_value(tool, "profile"))
+        TRY_TOOL(tool, record_warm(b));
     return option_value(tool, "json") ? print_bench_json(b) : print_bench(b);
 }
 
@@ -196,6 +212,7 @@ static const struct option options[] = {
     { "warmup", 0, "N", "runs before those that count (default: 3)" },
     { "repeat", 0, "N", "runs that count (default: two seconds of them)" },
     PROGRAM_OPTIONS("graph"),
+    { "profile", 0, NULL, "then record one more run and print where its time went" },
     { "json", 0, NULL, "print one JSON object" },
     { 0 },
 };

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include <baton/compute.h>
 #include <baton/plugin.h>
 
 #include "case_run.h"
@@ -11,7 +12,47 @@
 
 struct tally {
     uint32_t nop, nbroken_op, ncase, nbroken_case;
+    uint32_t fuse[BT_FUSE_OPAQUE + 1]; /* cases of one operator, by how they fuse */
 };
+
+/* How calls of it are computed together with others: nothing else says so. */
+static bt_status look_at_fusion(struct op_check *w, const bt_call *call,
+                                struct tally *tally)
+{
+    bt_fuse_info info;
+    const bt_type **types = BT_NEWS(w->arena, const bt_type *, call->narg);
+    if (!types)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++)
+        types[i] = call->args[i]->type;
+    const bt_formula_call formula = { .op = call->op,
+                                      .attrs = call->attrs,
+                                      .narg = call->narg,
+                                      .args = types,
+                                      .result = call->base.type };
+    BT_TRY(bt_fuse_look(w->ctx, &formula, &info));
+    tally->fuse[info.kind]++;
+    return NULL;
+}
+
+static void print_fusion(const struct tally *tally)
+{
+    static const char *const words[] = {
+        [BT_FUSE_ELEMWISE] = "element by element, with calls before and after it",
+        [BT_FUSE_BROADCAST] = "as a broadcast, with calls before and after it",
+        [BT_FUSE_INJECTIVE] = "as what moves elements, with calls before and after it",
+        [BT_FUSE_REDUCE] = "as a reduction",
+        [BT_FUSE_CONTRACTION] = "as sums of products, with what follows it element by "
+                                "element",
+        [BT_FUSE_OPAQUE] = "with nothing: it stands alone",
+    };
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < BT_COUNT(words); i++) {
+        if (tally->fuse[i])
+            printf("%s%s", n++ ? "; other cases " : "  fuses   ", words[i]);
+    }
+    printf("%s", n ? "\n" : "");
+}
 
 /* The same values on every run. */
 static uint64_t seed_of(const char *text)
@@ -22,7 +63,8 @@ static uint64_t seed_of(const char *text)
     return hash;
 }
 
-static bt_status try_case(struct op_check *w, const struct call_case *c)
+static bt_status try_case(struct op_check *w, const struct call_case *c,
+                          struct tally *tally)
 {
     struct call_result r;
     bt_status status = call_run(w, c, seed_of(c->line), 0, &r);
@@ -35,6 +77,8 @@ static bt_status try_case(struct op_check *w, const struct call_case *c)
         status = relation_check(w, c, &r);
     if (!status && r.call && !r.why)
         status = call_run_again(w, c, &r);
+    if (!status && r.call && !r.why)
+        status = look_at_fusion(w, r.call, tally);
     call_result_free(&r);
     return status;
 }
@@ -62,12 +106,13 @@ static bt_status try_cases(struct op_check *w, const char *text, struct tally *t
 {
     struct call_case c;
     int is_case, is_broken = 0;
+    memset(tally->fuse, 0, sizeof(tally->fuse));
     for (;;) {
         BT_TRY(case_next(w->ctx, w->arena, w->op->name, &text, &c, &is_case));
         if (!is_case)
             break;
         tally->ncase++;
-        BT_TRY(try_case(w, &c));
+        BT_TRY(try_case(w, &c, tally));
         if (json_array_size(w->faults)) {
             print_faults(w, c.line);
             tally->nbroken_case++;
@@ -78,6 +123,8 @@ static bt_status try_cases(struct op_check *w, const char *text, struct tally *t
         json_array_clear(w->faults);
         bt_ctx_clear_diags(w->ctx);
     }
+    if (!is_broken)
+        print_fusion(tally);
     tally->nbroken_op += (uint32_t)is_broken;
     return NULL;
 }

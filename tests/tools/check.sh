@@ -52,3 +52,25 @@ expect 1 'calls.baton:3:5: error: wrong.window: attribute `window` has 1 element
     'wrong.syntax:1:25: error: expected `)`' 'calls.baton:5:5: note: in this call of wrong.syntax$' \
     'wrong.pattern(data):1:3: error: expected a dtype' 'calls.baton:6:5: note: in this call of wrong.pattern$' -- \
     "$baton" opt calls.baton
+
+# How an operator fuses: a reduction that stands by itself keeps it alone.
+unset BATON_PLUGIN_PATH
+expect 0 rms.c -- "$baton" plugin new op example.rms --source
+BATON_PLUGIN_PATH=$work/rms
+export BATON_PLUGIN_PATH
+formula() {
+    sed "s|\.formula = .*|.formula = \"$1\",|; s|t:float\[\.\.\]|t:float[n, m]|; s|BT_CASES(.*)),|BT_CASES(\"float32[4, 8]\")),|" rms/rms.c > edited
+    cp edited rms/rms.c
+    expect 0 -- "$baton" plugin describe "$work/rms/rms.baton.json" --write
+}
+cat > chain.baton <<'END1'
+#[version = "baton 0.1"]
+
+def @main(%x: Tensor[(4, 8), float32]) { nn.relu(example.rms(%x)) }
+END1
+formula 'q: t[i] = sum(k: data[i, k] * data[i, k]); y: t[i, j] = data[i, j] / sqrt(q[i]) * beta'
+expect 0 '^  fuses   with nothing: it stands alone$' -- "$baton" plugin check org.example.rms
+expect 0 '^fused_example_rms ' '^fused_nn_relu ' -- "$baton" info chain.baton --target reference
+formula 'y: t[i, j] = data[i, j] / sqrt(sum(k: data[i, k] * data[i, k])) * beta'
+expect 0 '^  fuses   as sums of products, with what follows it element by element$' -- "$baton" plugin check org.example.rms
+expect 0 '^fused_example_rms_nn_relu ' -- "$baton" info chain.baton --target reference

@@ -67,3 +67,9 @@ printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(4), float64]) { abs(%%x
 expect 0 '"data": \[0.1, 39.302399, 1e-300, 2.0\]' -- "$baton" run abs.baton -i '[0.1, 39.302399, 1e-300, 2]' --json
 expect 0 '"data": \[0.30000000000000004, 0.0, 1e+22, 123456789.0\]' -- \
     "$baton" run abs.baton -i '[0.30000000000000004, 0.0, 1e22, 123456789]' --json
+
+# Of a run that finds all in place.
+expect 0 '^median ' '^profile: ' -- "$baton" bench abs.baton --warmup 0 --repeat 2 --profile
+expect 0 '"median_ms": .*"profile": \[{"name": "' -- "$baton" bench abs.baton --warmup 0 --repeat 2 --profile --json
+expect 0 '"median_ms"' -- "$baton" bench abs.baton --warmup 0 --repeat 2 --json
+refuse '"profile"'

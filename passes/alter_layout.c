@@ -35,7 +35,7 @@
  * the transform is computed when the program is compiled.
  *
  * Wishes are those of the targets that are compiled for (bt_target.layouts): the first with
- * one for the call has it. They are heeded where the last target reads layouts, for it
+ * one for the call has it, if it takes the call alone so. They are heeded where the last target reads layouts, for it
  * computes what others leave, transforms too. Where nobody wishes nothing is changed.
  * keeps    no invariant
  * option   data    the layout wished for instead: contractions have it where the blocks of
@@ -48,6 +48,7 @@
 #include <baton/target.h>
 
 #include "chain.h"
+#include "lone_call.h"
 
 struct options {
     const char *data;
@@ -72,6 +73,7 @@ struct site {
     const bt_call *call;
     uint32_t kind;                   /* BT_FUSE_... */
     const bt_value *args[MOST_ARGS]; /* new values */
+    const bt_target_use *wishing;    /* whose wish is heeded; NULL: no target's */
     struct chain chain;
 };
 
@@ -119,11 +121,33 @@ static bt_status way_back(struct chain *chain, const bt_value *value,
     return bt_build_tuple(chain->builder, tuple->n, fields, out);
 }
 
-/* The call on operands in these layouts, as they are where NULL, and the way back. */
+/* Whether the target whose wish it was takes the call so; what was built for it has no use
+ * where it does not. */
+static bt_status ask_wishing(struct site *s, const bt_value *now, int *agreed)
+{
+    bt_ctx *ctx = bt_rewrite_ctx(s->rewrite);
+    bt_status refusal = NULL;
+    if (s->wishing)
+        BT_TRY(lone_call_ask(ctx, bt_rewrite_call(s->rewrite),
+                             bt_builder_store(s->chain.builder), s->wishing,
+                             bt_as_call(now), &refusal));
+    if (refusal)
+        bt_remark(
+            ctx, BT_REMARK_DETAIL,
+            bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                    "target %s wishes for layouts of %s, and does not take it so: %s",
+                    s->wishing->text, s->call->op->name, refusal->message));
+    *agreed = !refusal;
+    return NULL;
+}
+
+/* The call on operands in these layouts, as they are where NULL, and the way back. *out
+ * stays where it is refused so. */
 static bt_status build(struct site *s, const bt_layout *const *in, const void *attrs,
                        const bt_value **out)
 {
     const bt_value *args[MOST_ARGS], *now = NULL;
+    int agreed;
     for (uint32_t i = 0; i < s->call->narg; i++)
         args[i] = in ? chain_layout(&s->chain, s->args[i], in[i]) : s->args[i];
     if (!s->chain.status)
@@ -131,7 +155,8 @@ static bt_status build(struct site *s, const bt_layout *const *in, const void *a
             bt_build_op(s->chain.builder, s->call->op, attrs ? attrs : s->call->attrs,
                         s->call->narg, args, &now);
     BT_TRY(s->chain.status);
-    return way_back(&s->chain, now, out);
+    BT_TRY(ask_wishing(s, now, &agreed));
+    return agreed ? way_back(&s->chain, now, out) : NULL;
 }
 
 /* ---- wishes ---- */
@@ -228,6 +253,7 @@ static bt_status ask_targets(struct site *s, const bt_layout **wanted, int *foun
                 BT_TRY(take_wish(s, use->text, texts[i], i, &wanted[i]));
             *found |= texts[i] != NULL;
         }
+        s->wishing = *found ? use : NULL;
     }
     return NULL;
 }

@@ -344,6 +344,28 @@ static void test_wishes_that_cannot_be_are_not_heeded(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* A target that says no to what it wished for is asked before anything is laid out. */
+static void test_a_wish_is_heeded_where_the_target_takes_the_call_so(void **state)
+{
+    (void)state;
+    static const char list[] = "claim.laid{refuse=\"nn.conv2d\"}, reference";
+    bt_ctx *ctx = open_targets(NULL);
+    bt_module *module;
+    assert_ok(ctx, optimise(ctx, list, &module));
+    assert_int_equal(bt_module_find(module, "main")->func->block->nbinding, 3);
+    bt_module_unref(module);
+    assert_non_null(bt_ctx_remark(ctx, BT_REMARK_DETAIL, 0));
+    assert_string_equal(bt_ctx_remark(ctx, BT_REMARK_DETAIL, 0)->message,
+                        "target claim.laid{refuse=\"nn.conv2d\"} wishes for layouts of "
+                        "nn.conv2d, and does not take it so: it has no nn.conv2d");
+    // what is refused with other calls only is laid out: alone it is taken
+    bt_ctx_clear_diags(ctx);
+    assert_ok(ctx, optimise(ctx, "claim.laid{refuse=\"nn.relu\"}, reference", &module));
+    assert_true(bt_module_find(module, "main")->func->block->nbinding > 3);
+    bt_module_unref(module);
+    bt_ctx_destroy(ctx);
+}
+
 static void test_a_wish_that_is_no_layout_is_an_error(void **state)
 {
     (void)state;
@@ -371,6 +393,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_borders_are_row_major),
     cmocka_unit_test(test_a_target_gets_the_layouts_that_it_wishes_for),
     cmocka_unit_test(test_wishes_that_cannot_be_are_not_heeded),
+    cmocka_unit_test(test_a_wish_is_heeded_where_the_target_takes_the_call_so),
     cmocka_unit_test(test_a_wish_that_is_no_layout_is_an_error),
 };
 TEST_MAIN(tests)

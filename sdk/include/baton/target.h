@@ -133,7 +133,9 @@ typedef struct bt_target {
      *     wanted[0] = "NCHW16c", wanted[1] = "OIHW16i16o", wanted[2] = "NCHW16c";
      * The call is on row-major tensors of known dims. Asked by pass alter-layout, where the
      * operator has a rule for layouts and the last target of the list, which computes the
-     * transforms, reads layouts; the first of the list with a wish for the call has it. */
+     * transforms, reads layouts; the first of the list with a wish for the call has it. Where its patterns match the
+     * call alone (or it has none), `supports` is asked of that, laid out so: what it
+     * refuses stays as it was. */
     bt_status (*layouts)(bt_ctx *, void *self, const bt_call *, const char **wanted);
 } bt_target;
 #define BT_TARGETS(array)                            \

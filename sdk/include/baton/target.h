@@ -128,14 +128,15 @@ typedef struct bt_target {
      * NCHW4c) what is beyond the tensor is zero: it may be read so of inputs, and is to be
      * written so of outputs. */
     uint32_t reads_layouts;
-    /* optional, of targets that read layouts: those in which it would have a call's operands (of a tuple: all its
-     * fields), then the result: a text for each, NULL at first, which is no wish.
+    /* optional, of targets that read layouts: those in which it would have a call's
+     * operands (of a tuple: all its fields), then the result: a text for each, NULL at
+     * first, which is no wish.
      *     wanted[0] = "NCHW16c", wanted[1] = "OIHW16i16o", wanted[2] = "NCHW16c";
      * The call is on row-major tensors of known dims. Asked by pass alter-layout, where the
      * operator has a rule for layouts and the last target of the list, which computes the
-     * transforms, reads layouts; the first of the list with a wish for the call has it. Where its patterns match the
-     * call alone (or it has none), `supports` is asked of that, laid out so: what it
-     * refuses stays as it was. */
+     * transforms, reads layouts; the first of the list with a wish for the call has it.
+     * Where its patterns match the call alone (or it has none), `supports` is asked of
+     * that, laid out so: what it refuses stays as it was. */
     bt_status (*layouts)(bt_ctx *, void *self, const bt_call *, const char **wanted);
 } bt_target;
 #define BT_TARGETS(array)                            \

@@ -35,8 +35,9 @@
  * the transform is computed when the program is compiled.
  *
  * Wishes are those of the targets that are compiled for (bt_target.layouts): the first with
- * one for the call has it, if it takes the call alone so. They are heeded where the last target reads layouts, for it
- * computes what others leave, transforms too. Where nobody wishes nothing is changed.
+ * one for the call has it, if it takes the call alone so. They are heeded where the last
+ * target reads layouts, for it computes what others leave, transforms too. Where nobody
+ * wishes nothing is changed.
  * keeps    no invariant
  * option   data    the layout wished for instead: contractions have it where the blocks of
  *                  an operand, or of the result, are filled. NCHW8c; or in full, NCHW:NHWC

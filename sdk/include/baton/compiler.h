@@ -46,8 +46,9 @@ typedef struct bt_compiler {
     /* NULL, or why it cannot work on this machine; cheap. May be NULL. */
     bt_status (*probe)(bt_ctx *, const void *options);
     /* Appends a relocatable ELF object for this machine: position-independent, no
-     * constructors, no thread-local data. errors BT_ERR_SYNTAX (the text), BT_ERR_PLUGIN (the compiler is missing or
-     * failed), BT_ERR_LIMIT (time, memory) */
+     * constructors, no thread-local data.
+     * errors  BT_ERR_SYNTAX: the text; BT_ERR_PLUGIN: the compiler is missing or failed;
+     *         BT_ERR_LIMIT: time, memory */
     bt_status (*compile)(bt_ctx *, const void *options, const bt_c_source *,
                          bt_text *object);
 } bt_compiler;

@@ -125,9 +125,10 @@ BT_API bt_status bt_loops_print(const bt_loops *, bt_text *out) BT_MUST_USE;
 /* The reverse. errors BT_ERR_SYNTAX at its place, BT_ERR_LIMIT */
 BT_API bt_status bt_loops_parse(bt_ctx *, bt_arena *, const char *file, const char *text,
                                 size_t nbytes, bt_loops **out) BT_MUST_USE;
-/* Runs them element by element, for tests of all that makes or changes loops. data: of the buffers that are in or out.
- * errors BT_ERR_RUNTIME: a check, a read or a store out of bounds; BT_ERR_UNSUPPORTED: a
- * call */
+/* Runs them element by element, for tests of all that makes or changes loops. data: of the
+ * buffers that are in or out.
+ * errors  BT_ERR_RUNTIME: a check, a read or a store out of bounds; BT_ERR_UNSUPPORTED: a
+ *         call */
 BT_API bt_status bt_loops_run(bt_ctx *, const bt_loops *, void *const *data) BT_MUST_USE;
 
 /* A call's argument while it runs: an element and how many there are from it on, or an

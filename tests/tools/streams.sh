@@ -45,7 +45,7 @@ expect 1 'cannot be written' -- through "ulimit -f 16; trap '' XFSZ; '$baton' ru
 terminal() { # COMMAND: what a terminal gets
     TERM=xterm script -qec "$1" /dev/null < /dev/null > terminal 2>&1 || fault "exit code $? on a terminal: $1"
 }
-if command -v script > /dev/null; then
+if script -qec true /dev/null < /dev/null > /dev/null 2>&1; then # not without /dev/pts
     cp "$here/../../sdk/examples/digits/"digits.* . # by a short path: lines are cut to the terminal's width
     digits=digits.baton
     cleared=$(printf '\r\033\\[K')

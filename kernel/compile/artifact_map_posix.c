@@ -94,9 +94,9 @@ bt_status bt__artifact_map(bt_ctx *ctx, const char *path, bt_tensor **out)
     return status;
 }
 
-/* A pipe is not even opened: its writer would take that for its reader. */
 enum { LEAST_MAGIC = 4 };
 
+/* A pipe is not even opened: its writer would take that for its reader. */
 int bt_artifact_is(const char *path)
 {
     char head[sizeof(BT__ARTIFACT_MAGIC) - 1];

@@ -205,17 +205,6 @@ static double bound_of(const bt_tensor *t, double value, double largest)
     }
 }
 
-static double largest_of(const bt_tensor *t)
-{
-    double largest = 0;
-    for (int64_t i = 0; i < t->nelem; i++) {
-        double value = fabs(bt_tensor_get(t, i));
-        if (isfinite(value) && value > largest)
-            largest = value;
-    }
-    return largest;
-}
-
 /* The difference as a share of its bound; infinite where there is none. */
 static double share(const bt_tensor *got, const bt_tensor *want, int64_t i,
                     double largest, int64_t step)
@@ -248,7 +237,7 @@ static bt_status compare(const struct bt__check_call *c, uint32_t output,
                          const bt_tensor *got, const char **fault, double *worst)
 {
     const bt_tensor *want = c->want[output];
-    double largest = largest_of(want), far = 0;
+    double largest = bt_tensor_largest(want), far = 0;
     int64_t nwrong = 0, first = 0, at = 0, step = step_of(c);
     for (int64_t i = 0; i < want->nelem; i++) {
         double s = share(got, want, i, largest, step);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <baton/compute.h>
+#include <baton/target.h>
 
 struct function {
     bt_compute *compute;
@@ -169,6 +170,43 @@ uint32_t bt_evaluator_nin(const bt_evaluator *e, uint32_t function)
 uint32_t bt_evaluator_nout(const bt_evaluator *e, uint32_t function)
 {
     return e->functions[function].nout;
+}
+
+/* ---- as a kernel ---- */
+
+static bt_kernel_buffer *number(bt_arena *arena, uint32_t kind, uint32_t n)
+{
+    bt_kernel_buffer *all = BT_NEWS(arena, bt_kernel_buffer, n);
+    for (uint32_t i = 0; all && i < n; i++)
+        all[i] = (bt_kernel_buffer){ kind, i };
+    return all;
+}
+
+/* All that is read has been read when anything is written. */
+static int add_over(bt_arena *arena, bt_kernel *kernel)
+{
+    enum { MOST = 64 }; // pairs that are worth listing
+    if ((uint64_t)kernel->nin * kernel->nout > MOST)
+        return 1;
+    bt_kernel_over *over = BT_NEWS(arena, bt_kernel_over, kernel->nin * kernel->nout);
+    for (uint32_t i = 0; over && i < kernel->nin * kernel->nout; i++)
+        over[i] = (bt_kernel_over){ i / kernel->nin, i % kernel->nin };
+    kernel->nover = kernel->nin * kernel->nout;
+    kernel->over = over;
+    return over != NULL;
+}
+
+bt_kernel *bt_kernel_whole(bt_arena *arena, const bt_func *primitive)
+{
+    bt_kernel *kernel = BT_NEW(arena, bt_kernel);
+    if (!kernel)
+        return NULL;
+    for (uint32_t i = 0; i < primitive->block->nparam; i++)
+        kernel->nin += bt_type_nleaf(primitive->block->params[i]->base.type);
+    kernel->nout = bt_type_nleaf(primitive->result);
+    kernel->in = number(arena, BT_BUFFER_INPUT, kernel->nin);
+    kernel->out = number(arena, BT_BUFFER_OUTPUT, kernel->nout);
+    return kernel->in && kernel->out && add_over(arena, kernel) ? kernel : NULL;
 }
 
 /* ---- running ---- */

@@ -95,18 +95,26 @@ static bt_status check_types(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b
     return NULL;
 }
 
+double bt_tensor_largest(const bt_tensor *tensor)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < tensor->nelem; i++) {
+        double size = fabs(bt_tensor_get(tensor, i));
+        if (isfinite(size) && size > largest)
+            largest = size;
+    }
+    return largest;
+}
+
 bt_status bt_tensor_compare(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b,
                             double relative, double absolute, bt_tensor_difference *out)
 {
     BT_TRY(check_types(ctx, a, b));
     bt_tensor_difference d = { .first = -1 };
-    double largest = 0;
+    double largest = bt_tensor_largest(b);
     for (int64_t i = 0; i < a->nelem; i++) {
         const void *at_a = bt__tensor_at(a, i), *at_b = bt__tensor_at(b, i);
         compare_element(a->dtype, at_a, at_b, relative, absolute, i, &d);
-        double size = fabs(bt_tensor_get(b, i));
-        if (size > largest)
-            largest = size;
     }
     d.max_to_largest = isinf(d.max_absolute) ? INFINITY : ratio(d.max_absolute, largest);
     *out = d;

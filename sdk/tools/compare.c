@@ -1,6 +1,5 @@
 /* baton compare: whether two tensors agree, or two runs' folders of them. */
 #include <dirent.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,24 +26,13 @@ static double usual_tolerance(bt_dtype dtype)
     }
 }
 
-static double largest_of(const bt_tensor *tensor)
-{
-    double largest = 0;
-    for (int64_t i = 0; i < tensor->nelem; i++) {
-        double size = fabs(bt_tensor_get(tensor, i));
-        if (isfinite(size) && size > largest)
-            largest = size;
-    }
-    return largest;
-}
-
 static struct tolerance settle(const struct tolerance *given, const bt_tensor *b)
 {
     struct tolerance t = *given;
     if (t.relative < 0)
         t.relative = usual_tolerance(b->dtype);
     if (t.absolute < 0)
-        t.absolute = t.relative > 0 ? t.relative * largest_of(b) : 0;
+        t.absolute = t.relative > 0 ? t.relative * bt_tensor_largest(b) : 0;
     return t;
 }
 

@@ -394,47 +394,17 @@ static bt_status make_kernels(struct lowerer *l, bt_lowering *out)
     return NULL;
 }
 
-static bt_kernel_buffer *number_all(bt_arena *arena, uint32_t kind, uint32_t n)
-{
-    bt_kernel_buffer *all = BT_NEWS(arena, bt_kernel_buffer, n);
-    for (uint32_t i = 0; all && i < n; i++)
-        all[i] = (bt_kernel_buffer){ kind, i };
-    return all;
-}
-
-/* All that is read has been read when anything is written. */
-static int add_all_over(bt_arena *arena, bt_kernel *kernel)
-{
-    if ((uint64_t)kernel->nin * kernel->nout > MOST_OVER)
-        return 1;
-    bt_kernel_over *over = BT_NEWS(arena, bt_kernel_over, kernel->nin * kernel->nout);
-    for (uint32_t i = 0; over && i < kernel->nin * kernel->nout; i++)
-        over[i] = (bt_kernel_over){ i / kernel->nin, i % kernel->nin };
-    kernel->nover = kernel->nin * kernel->nout;
-    kernel->over = over;
-    return over != NULL;
-}
-
-/* One kernel, which has all leaves of parameters and result. */
 static bt_status lower_to_evaluator(const struct lowerer *l, bt_status why,
                                     bt_lowering *out)
 {
-    const bt_func *func = l->primitive;
     struct cpu_kernel *content = BT_NEW(l->arena, struct cpu_kernel);
-    bt_kernel *kernel = BT_NEW(l->arena, bt_kernel);
+    bt_kernel *kernel = bt_kernel_whole(l->arena, l->primitive);
     if (!content || !kernel)
         return bt_no_memory();
     content->why = bt_arena_text(l->arena, why->message, strlen(why->message));
-    for (uint32_t i = 0; i < func->block->nparam; i++)
-        kernel->nin += bt_type_nleaf(func->block->params[i]->base.type);
-    kernel->nout = bt_type_nleaf(func->result);
-    kernel->in = number_all(l->arena, BT_BUFFER_INPUT, kernel->nin);
-    kernel->out = number_all(l->arena, BT_BUFFER_OUTPUT, kernel->nout);
     kernel->content = content;
     *out = (bt_lowering){ .nkernel = 1, .kernels = kernel };
-    return kernel->in && kernel->out && content->why && add_all_over(l->arena, kernel)
-               ? NULL
-               : bt_no_memory();
+    return content->why ? NULL : bt_no_memory();
 }
 
 bt_status cpu_kernel_lower(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,

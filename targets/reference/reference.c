@@ -21,49 +21,13 @@ static void close(void *self)
 
 /* ---- lowering ---- */
 
-static uint32_t count_inputs(const bt_func *func)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < func->block->nparam; i++)
-        n += bt_type_nleaf(func->block->params[i]->base.type);
-    return n;
-}
-
-static bt_kernel_buffer *number(bt_arena *arena, uint32_t kind, uint32_t n)
-{
-    bt_kernel_buffer *all = BT_NEWS(arena, bt_kernel_buffer, n);
-    for (uint32_t i = 0; all && i < n; i++)
-        all[i] = (bt_kernel_buffer){ kind, i };
-    return all;
-}
-
-/* All that is read has been read when anything is written. */
-static int add_over(bt_arena *arena, bt_kernel *kernel)
-{
-    enum { MOST = 64 }; // pairs that are worth listing
-    if ((uint64_t)kernel->nin * kernel->nout > MOST)
-        return 1;
-    bt_kernel_over *over = BT_NEWS(arena, bt_kernel_over, kernel->nin * kernel->nout);
-    for (uint32_t i = 0; over && i < kernel->nin * kernel->nout; i++)
-        over[i] = (bt_kernel_over){ i / kernel->nin, i % kernel->nin };
-    kernel->nover = kernel->nin * kernel->nout;
-    kernel->over = over;
-    return over != NULL;
-}
-
 static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *primitive,
                        bt_lowering *out)
 {
     (void)ctx, (void)self;
-    bt_kernel *kernel = BT_NEW(arena, bt_kernel);
-    if (!kernel)
-        return bt_no_memory();
-    kernel->nin = count_inputs(primitive);
-    kernel->nout = bt_type_nleaf(primitive->result);
-    kernel->in = number(arena, BT_BUFFER_INPUT, kernel->nin);
-    kernel->out = number(arena, BT_BUFFER_OUTPUT, kernel->nout);
+    const bt_kernel *kernel = bt_kernel_whole(arena, primitive);
     *out = (bt_lowering){ .nkernel = 1, .kernels = kernel };
-    return kernel->in && kernel->out && add_over(arena, kernel) ? NULL : bt_no_memory();
+    return kernel ? NULL : bt_no_memory();
 }
 
 /* ---- code ---- */

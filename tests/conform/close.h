@@ -17,24 +17,13 @@ static inline double epsilon_of(bt_dtype dtype)
     }
 }
 
-static inline double largest_of(const bt_tensor *t)
-{
-    double largest = 0;
-    for (int64_t i = 0; i < t->nelem; i++) {
-        double value = fabs(bt_tensor_get(t, i));
-        if (isfinite(value) && value > largest)
-            largest = value;
-    }
-    return largest;
-}
-
 /* Sums are taken in another order and in fewer bits than the evaluator's: 16 units of the
  * last place of an element, and 8 of the largest. Integers are equal; where they are
  * rounded from floats (pixels between pixels), one step apart at most. */
 static inline int is_close(const bt_tensor *got, const bt_tensor *want, int64_t step,
                            double *worst)
 {
-    double epsilon = epsilon_of(want->dtype), largest = largest_of(want);
+    double epsilon = epsilon_of(want->dtype), largest = bt_tensor_largest(want);
     if (got->dtype != want->dtype || got->nelem != want->nelem)
         return 0;
     for (int64_t i = 0; i < want->nelem; i++) {

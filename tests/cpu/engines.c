@@ -130,7 +130,7 @@ static void check_engine(bt_ctx *ctx, const char *text, const struct engine *eng
     struct cpu_loaded *loaded;
     bt_text code;
     bt_text_init(&code, scratch);
-    assert_ok(ctx, run_by_loops(ctx, loops, isa, &expected));
+    assert_ok(ctx, run_by_loops(ctx, loops, isa, 0, &expected));
     assert_ok(ctx, make_code(ctx, loops, engine, isa, nthread, &code));
     assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
     check_launches(ctx, loops, loaded, nthread, nrepeat, &expected, engine->name);
@@ -198,7 +198,7 @@ static void launch_at_once(bt_ctx *ctx, const char *text, const struct engine *e
     struct cpu_loaded *loaded;
     bt_text code;
     bt_text_init(&code, bt_ctx_scratch(ctx));
-    assert_ok(ctx, run_by_loops(ctx, loops, CPU_ISA_PORTABLE, &expected));
+    assert_ok(ctx, run_by_loops(ctx, loops, CPU_ISA_PORTABLE, 0, &expected));
     assert_ok(ctx, make_code(ctx, loops, engine, CPU_ISA_PORTABLE, 3, &code));
     assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
     for (int i = 0; i < N; i++) {
@@ -233,7 +233,7 @@ static void test_threads_without_a_lane_do_not_take_part(void **state)
         struct cpu_loaded *loaded;
         bt_text code;
         bt_text_init(&code, bt_ctx_scratch(ctx));
-        assert_ok(ctx, run_by_loops(ctx, loops, CPU_ISA_PORTABLE, &expected));
+        assert_ok(ctx, run_by_loops(ctx, loops, CPU_ISA_PORTABLE, 0, &expected));
         assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, 2, &code));
         assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
         check_launches(ctx, loops, loaded, 2, 20, &expected, "two lanes");

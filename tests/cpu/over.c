@@ -24,33 +24,16 @@ static void free_over(struct program_data *d, uint32_t out)
     free_data(d);
 }
 
-static void run_shuffled(bt_ctx *ctx, const bt_loops *loops, enum cpu_isa isa,
-                         uint64_t seed, struct program_data *d)
-{
-    struct caller caller = { isa };
-    void *data[16];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < d->n; i++) {
-        if (loops->roles.at[i] == BT_BUFFER_INPUT ||
-            loops->roles.at[i] == BT_BUFFER_OUTPUT)
-            data[n++] = d->at[i];
-    }
-    const bt_loops_options options = { .seed = seed,
-                                       .call = call_primitive,
-                                       .self = &caller };
-    assert_ok(ctx, bt_loops_run_with(ctx, loops, data, &options));
-}
-
 /* Whether turns in some order give another result in place. */
 static int is_disturbed(bt_ctx *ctx, const bt_loops *loops, uint32_t in, uint32_t out)
 {
     int differs = 0;
     struct program_data apart = fill(loops, in, out, 0);
-    run_shuffled(ctx, loops, CPU_ISA_PORTABLE, 0, &apart);
+    assert_ok(ctx, run_by_loops(ctx, loops, CPU_ISA_PORTABLE, 0, &apart));
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
         for (uint64_t seed = 0; seed < 8; seed++) {
             struct program_data d = fill(loops, in, out, 1);
-            run_shuffled(ctx, loops, (enum cpu_isa)isa, seed, &d);
+            assert_ok(ctx, run_by_loops(ctx, loops, (enum cpu_isa)isa, seed, &d));
             for (uint32_t i = 0; i < d.n; i++)
                 differs |= loops->roles.at[i] == BT_BUFFER_OUTPUT &&
                            memcmp(d.at[i], apart.at[i], d.nbytes[i]) != 0;

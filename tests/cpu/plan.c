@@ -43,7 +43,7 @@ static void check_program(bt_ctx *ctx, const char *text, enum cpu_isa isa)
     const struct plan *plan;
     bt_loops *loops = parse_program(ctx, text);
     struct program_data expected = make_data(loops, 3);
-    assert_ok(ctx, run_by_loops(ctx, loops, isa, &expected));
+    assert_ok(ctx, run_by_loops(ctx, loops, isa, 0, &expected));
     assert_ok(ctx, build_plan(ctx, loops, isa, &plan));
     find_callees(plan, isa, callees);
     for (int64_t most = 1; most <= 5; most += 2) {

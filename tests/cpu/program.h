@@ -106,9 +106,10 @@ static inline bt_status call_primitive(void *self, const char *name, uint32_t na
     return NULL;
 }
 
-/* The program element by element, its calls made. */
+/* The program element by element, its calls made; turns of parallel loops in an order by
+ * `seed`, 0: their own. */
 static inline bt_status run_by_loops(bt_ctx *ctx, const bt_loops *loops, enum cpu_isa isa,
-                                     struct program_data *d)
+                                     uint64_t seed, struct program_data *d)
 {
     struct caller caller = { isa };
     void *data[16];
@@ -118,7 +119,9 @@ static inline bt_status run_by_loops(bt_ctx *ctx, const bt_loops *loops, enum cp
             loops->roles.at[i] == BT_BUFFER_OUTPUT)
             data[n++] = d->at[i];
     }
-    const bt_loops_options options = { .call = call_primitive, .self = &caller };
+    const bt_loops_options options = { .seed = seed,
+                                       .call = call_primitive,
+                                       .self = &caller };
     return bt_loops_run_with(ctx, loops, data, &options);
 }
 

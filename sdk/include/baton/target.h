@@ -66,6 +66,11 @@ typedef struct bt_lowering {
     const int64_t *temps; /* bytes of each */
 } bt_lowering;
 
+/* One kernel of a primitive function, on all its leaves, that reads all of them before it
+ * writes any, as bt_evaluator_run (<baton/compute.h>) does. In the arena; NULL: no memory.
+ */
+BT_API bt_kernel *bt_kernel_whole(bt_arena *, const bt_func *primitive);
+
 /* ---- the target ---- */
 
 /* A time, and how far it is to be trusted: where two targets could compute something, the

@@ -195,8 +195,10 @@ typedef struct bt_tensor_difference {
     int64_t first;      /* row-major position of the first of them, -1 if none */
     double max_absolute, max_relative;
     double max_ulp;        /* floats only */
-    double max_to_largest; /* max |a - b| / max |b| */
+    double max_to_largest; /* max |a - b| / max |b|, of finite elements */
 } bt_tensor_difference;
+/* The largest magnitude of its finite elements; 0: it has none. */
+BT_API double bt_tensor_largest(const bt_tensor *);
 /* errors  BT_ERR_TYPE when dtype or shape differ. |a - b| <= absolute + relative * |b|;
  *         NaN equals NaN. */
 BT_API bt_status bt_tensor_compare(bt_ctx *, const bt_tensor *a, const bt_tensor *b,

@@ -82,8 +82,8 @@ struct site {
 static const bt_layout *held(const bt_value *value)
 {
     const bt_value *from = laid_from(value);
-    const bt_layout *layout = type_layout(value->type);
-    return layout || !from ? layout : type_layout(from->type);
+    const bt_layout *layout = bt_type_layout(value->type);
+    return layout || !from ? layout : bt_type_layout(from->type);
 }
 
 static bt_status look_at(struct site *s)
@@ -363,7 +363,7 @@ static int is_row_major(const bt_type *type)
     const bt_list_type *tuple = bt_as_tuple_type(type);
     for (uint32_t i = 0; i < (tuple ? tuple->n : 1); i++) {
         const bt_type *one = tuple ? tuple->at[i] : type;
-        if (!bt_tensor_static(one, NULL, NULL) || type_layout(one))
+        if (!bt_tensor_static(one, NULL, NULL) || bt_type_layout(one))
             return 0;
     }
     return !tuple || tuple->n <= MOST_FIELDS;

@@ -83,15 +83,10 @@ uint32_t call_axis(const bt_call *call, const char *name, int64_t absent, uint32
     return (uint32_t)(axis < 0 ? axis + rank : axis);
 }
 
-const bt_layout *type_layout(const bt_type *type)
-{
-    return bt_as_tensor_type(type) ? bt_as_tensor_type(type)->layout : NULL;
-}
-
 uint32_t type_rank(const bt_type *type)
 {
     const bt_shape_type *shape = bt_tensor_shape(type);
-    return shape && !type_layout(type) ? shape->n : 0;
+    return shape && !bt_type_layout(type) ? shape->n : 0;
 }
 
 int layout_axis(const char *layout, char letter, uint32_t rank)
@@ -141,9 +136,9 @@ const bt_value *laid_from(const bt_value *value)
 const bt_value *chain_layout(struct chain *c, const bt_value *value,
                              const bt_layout *layout)
 {
-    while (!c->status && type_layout(value->type) != layout && laid_from(value))
+    while (!c->status && bt_type_layout(value->type) != layout && laid_from(value))
         value = laid_from(value);
-    const bt_layout *from = c->status ? layout : type_layout(value->type);
+    const bt_layout *from = c->status ? layout : bt_type_layout(value->type);
     return from == layout
                ? value
                : chain_op1f(c, value, "layout_transform",

@@ -30,8 +30,6 @@ double call_float(const bt_call *, const char *name, double absent);
 const char *call_text(const bt_call *, const char *name); /* "" */
 /* An axis attribute, counted from the front. */
 uint32_t call_axis(const bt_call *, const char *name, int64_t absent, uint32_t rank);
-/* The layout of a tensor's type; NULL: row major, or no tensor. */
-const bt_layout *type_layout(const bt_type *);
 /* Rank of a row-major tensor's type; 0 for anything else, or where it is not known. */
 uint32_t type_rank(const bt_type *);
 

@@ -185,7 +185,7 @@ static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_va
     leaf_list leaves = { 0 };
     const bt_effects *effects = bt_rewrite_state(rewrite);
     uint32_t never = BT_EFFECT_UNMERGED;
-    if (call->callee_kind != BT_CALLEE_OP || type_layout(call->base.type) ||
+    if (call->callee_kind != BT_CALLEE_OP || bt_type_layout(call->base.type) ||
         bt_effects_of(effects, &call->base) & never)
         return NULL;
     BT_TRY(fold_contents(rewrite, call, out));

@@ -313,7 +313,7 @@ static bt_status transform_axes(const struct site *s, const bt_value **out)
  * beside one that is laid out. */
 static int stays(const bt_call *call, const bt_value *operand)
 {
-    return !type_layout(operand->type) &&
+    return !bt_type_layout(operand->type) &&
            (operand->kind == BT_VALUE_CONST ||
             !type_same_shape(operand->type, call->base.type));
 }
@@ -328,7 +328,7 @@ static bt_status can_lie_in(const struct site *s, const bt_layout *layout,
     const bt_type *types[2];
     uint32_t nlaid = 0;
     bt_fuse_info info;
-    *out = from && type_layout(from->type) == layout;
+    *out = from && bt_type_layout(from->type) == layout;
     if (*out || from || !call || call->callee_kind != BT_CALLEE_OP || call->ncheck ||
         call->narg > 2 || !op_keeps_layout(call->op) || *budget == 0 ||
         bt_rewrite_nuse(s->rewrite, old) != 1 || !bt_rewrite_is_here(s->rewrite, old))
@@ -375,7 +375,7 @@ static bt_status lie_in(const struct site *s, const bt_value *old, const bt_valu
 static bt_status layout_transform(const struct site *s, const bt_value **out)
 {
     struct chain c = { .builder = bt_rewrite_builder(s->rewrite) };
-    const bt_layout *layout = type_layout(s->call->base.type);
+    const bt_layout *layout = bt_type_layout(s->call->base.type);
     uint32_t budget = 32;
     int can;
     if (same_type(s, s->args[0]))

@@ -7,7 +7,7 @@
 #include "base/ctx.h"
 #include "compile/compiled.h"
 #include "compile/pack_constants.h"
-#include "plugin/build.h"
+#include "plugin/identity.h"
 
 /* What a pipeline makes of the lowered program. */
 static bt_status plan(bt_ctx *ctx, const char *source, bt_module **module)
@@ -78,7 +78,7 @@ bt_status bt__target_compatibility(bt_ctx *ctx, const bt_target_use *use, bt_tex
     if (target->compatibility)
         BT_TRY(target->compatibility(ctx, use->instance, out));
     else if (!target->accepts)
-        BT_TRY(bt__plugin_build(ctx, out->arena, "baton.target/1", target->name, out));
+        BT_TRY(bt__plugin_identity(ctx, out->arena, "baton.target/1", target->name, out));
     return bt_text_get(out) ? NULL : bt_no_memory();
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fault.h"
+#include "crash.h"
 #include "verbs.h"
 
 static const struct verb *const verbs[] = {
@@ -75,10 +75,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "baton: no memory\n");
         return EXIT_FAULT;
     }
-    fault_watch(tool.ctx);
+    crash_watch(tool.ctx);
     int code =
         tool.verb ? run_verb(&tool, argc - 2, argv + 2) : fail_verb(tool.ctx, argv[1]);
-    fault_watch(NULL);
+    crash_watch(NULL);
     bt_ctx_destroy(tool.ctx);
     return code;
 }

@@ -1,11 +1,11 @@
 /* What a crash says before it ends the program. */
-#ifndef FAULT_H
-#define FAULT_H
+#ifndef CRASH_H
+#define CRASH_H
 
 #include <baton/base.h>
 
 /* From now on a signal of a fault names the kernel that runs in calls with this context,
  * in a line to standard error; then it does what it did before. NULL: nothing is named. */
-void fault_watch(bt_ctx *);
+void crash_watch(bt_ctx *);
 
 #endif

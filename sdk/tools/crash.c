@@ -1,4 +1,4 @@
-#include "fault.h"
+#include "crash.h"
 
 #include <signal.h>
 #include <stdint.h>
@@ -72,7 +72,7 @@ static void tell(const bt_running_kernel *running, uint32_t which, const siginfo
 
 /* A fault comes again when the handler returns, and then does what it did before; what was
  * sent is sent again. */
-static void on_fault(int number, siginfo_t *info, void *machine)
+static void on_crash(int number, siginfo_t *info, void *machine)
 {
     bt_ctx *ctx = watched;
     const bt_running_kernel *running = ctx ? bt_ctx_running(ctx) : NULL;
@@ -89,7 +89,7 @@ static void on_fault(int number, siginfo_t *info, void *machine)
         (void)raise(number);
 }
 
-void fault_watch(bt_ctx *ctx)
+void crash_watch(bt_ctx *ctx)
 {
     static const stack_t spare = { .ss_sp = stack, .ss_size = sizeof(stack) };
     struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
@@ -97,7 +97,7 @@ void fault_watch(bt_ctx *ctx)
     watched = ctx;
     if (!is_first)
         return;
-    action.sa_sigaction = on_fault;
+    action.sa_sigaction = on_crash;
     (void)sigemptyset(&action.sa_mask);
     (void)sigaltstack(&spare, NULL);
     for (uint32_t i = 0; i < BT_COUNT(signals); i++)

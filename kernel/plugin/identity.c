@@ -1,4 +1,4 @@
-#include "plugin/build.h"
+#include "plugin/identity.h"
 
 #include <baton/value.h>
 
@@ -37,8 +37,8 @@ static bt_status digest_sources(bt_ctx *ctx, bt_arena *arena, const bt_plugin_ha
     return NULL;
 }
 
-bt_status bt__plugin_build(bt_ctx *ctx, bt_arena *arena, const char *interface_name,
-                           const char *name, bt_text *out)
+bt_status bt__plugin_identity(bt_ctx *ctx, bt_arena *arena, const char *interface_name,
+                              const char *name, bt_text *out)
 {
     bt__item *item;
     char digest[65];

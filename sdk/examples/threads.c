@@ -62,8 +62,8 @@ static void *work(void *self)
 {
     struct worker *w = self;
     bt_program *program = NULL;
-    bt_ctx *ctx = bt_ctx_create(
-        w->registry); // NULL: no memory; all that can fail otherwise gives a status
+    // NULL: no memory; all that can fail otherwise gives a status
+    bt_ctx *ctx = bt_ctx_create(w->registry);
     if (!ctx) {
         w->code = 1;
         return NULL;

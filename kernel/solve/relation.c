@@ -4,7 +4,7 @@
 
 #include "solve/solver.h"
 
-#include "compute/relate.h"
+#include "compute/formula/relate.h"
 #include "ir/attr_fault.h"
 #include "ir/store.h"
 

@@ -10,7 +10,7 @@
  *     y[...] = max(t[...] + b[...], 0)   while t is near; scalar loops, to be vectorised
  *
  * Zeros that stand for elements outside are multiplied too: where the other operand is not
- * finite there, the sum is NaN (kernel/compute/notation.md, solved conditions).
+ * finite there, the sum is NaN (kernel/compute/formula/notation.md, solved conditions).
  */
 #ifndef CPU_CONTRACT_H
 #define CPU_CONTRACT_H

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "compute/compute.h"
+#include "compute/evaluate/compute.h"
 
 #include "contract.h"
 #include "peak.h"

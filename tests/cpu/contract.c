@@ -6,7 +6,7 @@
 #include "failing_allocator.h"
 #include "formula.h"
 
-#include "compute/compute.h"
+#include "compute/evaluate/compute.h"
 
 #include "contract.h"
 #include "halo.h"

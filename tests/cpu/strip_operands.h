@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "compute/reduce.h"
+#include "compute/graph/reduce.h"
 #include "strips.h"
 #include "test.h"
 

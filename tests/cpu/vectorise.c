@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "compute/compute.h"
+#include "compute/evaluate/compute.h"
 
 /* ---- a formula by strips, against the evaluator ---- */
 

@@ -6,7 +6,7 @@
 
 #include <baton/loops.h>
 
-#include "compute/graph.h"
+#include "compute/graph/graph.h"
 
 enum { MOST_TURNS = 4096, MOST_BYTES = 1 << 16 };
 

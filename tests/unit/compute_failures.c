@@ -3,8 +3,8 @@
 
 #include <baton/compute.h>
 
-#include "compute/compute.h"
-#include "compute/transform.h"
+#include "compute/evaluate/compute.h"
+#include "compute/loops/transform.h"
 
 struct numbers {
     int64_t pad;

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "compute/ast.h"
+#include "compute/formula/ast.h"
 
 /* ---- shorthand ---- */
 

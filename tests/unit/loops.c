@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#include "compute/compute.h"
+#include "compute/evaluate/compute.h"
 #include <baton/loops.h>
 
-#include "compute/graph.h"
+#include "compute/graph/graph.h"
 
 static bt_loops *lower(struct world *w, const struct formula *f, uint32_t nin,
                        bt_tensor **in, bt_compute **compute)

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "compute/compute.h"
+#include "compute/evaluate/compute.h"
 #include "random_transforms.h"
 
 enum { F, N, Q, B }; /* float32, int64, int8, bool */

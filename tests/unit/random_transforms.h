@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-#include "compute/transform.h"
+#include "compute/loops/transform.h"
 
 enum {
     TRY_SPLIT_GUARD,

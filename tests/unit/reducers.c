@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "compute/reduce.h"
+#include "compute/graph/reduce.h"
 
 static const bt_dtype dtypes[] = { BT_BOOL,    BT_INT8,   BT_INT32,   BT_INT64,
                                    BT_UINT8,   BT_UINT64, BT_FLOAT16, BT_BFLOAT16,

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "compute/scalar.h"
+#include "compute/graph/scalar.h"
 
 __extension__ typedef __int128 wide;
 __extension__ typedef unsigned __int128 unsigned_wide;

@@ -1,6 +1,6 @@
 /*
  * Running what an operator computes: its formula by the reference evaluator, or its plain
- * C. The notation itself is described in kernel/compute/notation.md.
+ * C. The notation itself is described in kernel/compute/formula/notation.md.
  */
 #ifndef BATON_COMPUTE_H
 #define BATON_COMPUTE_H

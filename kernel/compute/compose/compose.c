@@ -1,0 +1,459 @@
+/*
+ * Graphs of a function's calls, joined. Formulas speak of logical indices; arrays of the
+ * joined graph are tensors as they lie in memory. So each read of a value with a layout
+ * goes through the layout's map, and a stage whose value has one is written in the order
+ * of memory, with zeros where a block is not full.
+ */
+
+#include <string.h>
+
+#include "compute/evaluate/compute.h"
+
+/* Tensors of a value: arrays of the joined graph. */
+struct leaves {
+    uint32_t n;
+    const uint32_t *arrays;
+};
+
+struct composer {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    bt_graph *graph;
+    bt_vec(const bt_layout *) layouts; /* of each array; NULL: row major */
+    const char *name;                  /* of the function, for messages */
+    bt_map values;                     /* value -> struct leaves * */
+};
+
+static bt_status refuse(struct composer *c, const bt_value *value, const char *why)
+{
+    bt_text text;
+    bt_text_init(&text, c->arena);
+    bt_print_operand(value, &text);
+    const char *name = bt_text_get(&text);
+    if (!name)
+        return bt_no_memory();
+    return bt_fail(c->ctx, BT_ERR_UNSUPPORTED, "%s: %s %s", c->name, name, why);
+}
+
+static bt_status add_array(struct composer *c, bt_array array, const bt_layout *layout,
+                           uint32_t *out)
+{
+    return bt_graph_add_array(c->graph, &array, out) &&
+                   BT_PUSH(c->arena, &c->layouts, layout)
+               ? NULL
+               : bt_no_memory();
+}
+
+static bt_status set_leaves(struct composer *c, const bt_value *value, uint32_t n,
+                            const uint32_t *arrays)
+{
+    struct leaves *leaves = BT_NEW(c->arena, struct leaves);
+    if (!leaves)
+        return bt_no_memory();
+    *leaves = (struct leaves){ n, arrays };
+    return bt_map_put(&c->values, value, leaves) ? NULL : bt_no_memory();
+}
+
+/* ---- parameters and constants ---- */
+
+typedef bt_vec(uint32_t) array_list;
+
+/* Of a tensor as it lies in memory. */
+static bt_status make_extents(struct composer *c, const bt_type *type, uint32_t *rank,
+                              const bt_node ***out)
+{
+    int64_t dims[BT_MAX_RANK];
+    if (!bt_tensor_physical(type, rank, dims))
+        return bt_fail(c->ctx, BT_ERR_INTERNAL, "%s: the dims of a tensor", c->name);
+    *out = BT_NEWS(c->arena, const bt_node *, *rank);
+    if (!*out)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < *rank; i++) {
+        (*out)[i] = bt_node_int(c->graph, dims[i]);
+        if (!(*out)[i])
+            return c->graph->status;
+    }
+    return NULL;
+}
+
+static bt_status add_input(struct composer *c, const bt_value *param, const bt_type *type,
+                           array_list *out)
+{
+    uint32_t rank, array;
+    int64_t dims[BT_MAX_RANK];
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (tuple) {
+        for (uint32_t i = 0; i < tuple->n; i++)
+            BT_TRY(add_input(c, param, tuple->at[i], out));
+        return NULL;
+    }
+    if (!bt_tensor_dtype(type) || !bt_tensor_physical(type, &rank, dims))
+        return refuse(c, param, "is not made of tensors whose dims are numbers");
+    const bt_node **extents;
+    BT_TRY(make_extents(c, type, &rank, &extents));
+    BT_TRY(add_array(c,
+                     (bt_array){ .name = param->name ? param->name : "input",
+                                 .dtype = bt_tensor_dtype(type),
+                                 .rank = rank,
+                                 .extents = extents },
+                     bt_as_tensor_type(type)->layout, &array));
+    return BT_PUSH(c->arena, out, array) ? NULL : bt_no_memory();
+}
+
+static bt_status add_inputs(struct composer *c, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        const bt_value *param = &block->params[i]->base;
+        array_list arrays = { 0 };
+        BT_TRY(add_input(c, param, param->type, &arrays));
+        BT_TRY(set_leaves(c, param, arrays.len, arrays.at));
+    }
+    c->graph->ninput = c->graph->narray;
+    return NULL;
+}
+
+/* A scalar is a stage without axes. */
+static bt_status add_const(struct composer *c, const bt_value *value)
+{
+    const bt_tensor *t = bt_const_tensor(value);
+    uint32_t *array = BT_NEW(c->arena, uint32_t);
+    if (!array)
+        return bt_no_memory();
+    if (!t || t->nelem != 1)
+        return refuse(c, value, "is a constant that is not a scalar: pass it in");
+    const bt_node **extents = BT_NEWS(c->arena, const bt_node *, t->rank);
+    const bt_node *one = bt_node_int(c->graph, 1);
+    const bt_node *body =
+        bt__node_const(c->graph, t->dtype, bt__cell_load(t->data, t->dtype));
+    if (!extents || !one || !body)
+        return c->graph->status ? c->graph->status : bt_no_memory();
+    for (uint32_t i = 0; i < t->rank; i++)
+        extents[i] = one;
+    BT_TRY(add_array(c,
+                     (bt_array){ .name = "constant",
+                                 .dtype = t->dtype,
+                                 .rank = t->rank,
+                                 .extents = extents,
+                                 .body = body },
+                     NULL, array));
+    return set_leaves(c, value, 1, array);
+}
+
+static bt_status leaves_of(struct composer *c, const bt_value *value,
+                           const struct leaves **out)
+{
+    *out = bt_map_find(&c->values, value);
+    if (*out)
+        return NULL;
+    if (value->kind != BT_VALUE_CONST)
+        return refuse(c, value, "cannot be part of a primitive function");
+    BT_TRY(add_const(c, value));
+    *out = bt_map_find(&c->values, value);
+    return NULL;
+}
+
+/* ---- calls ---- */
+
+/* Nodes of one call's graph, made again in the joined one. */
+struct copying {
+    struct composer *composer;
+    const bt_graph *from;
+    const uint32_t *arrays; /* of the joined graph, by number in `from` */
+    int reads_blocks;       /* some of them have layouts */
+    const bt_node **memo;   /* by id */
+};
+
+static const bt_node *copy(struct copying *k, const bt_node *node);
+
+/* Index `axis` of memory, by logical indices: a block, or the place in one. */
+static const bt_node *physical_index(bt_graph *g, const bt_layout *layout, uint32_t axis,
+                                     const bt_node *const *logical)
+{
+    const struct bt_layout_axis *at = &layout->physical[axis];
+    int64_t inner = 1;
+    for (uint32_t i = axis + 1; i < layout->nphysical; i++) {
+        if (layout->physical[i].axis == at->axis)
+            inner *= layout->physical[i].factor;
+    }
+    const bt_node *index =
+        bt_node_scalar(g, BT_SCALAR_FLOORDIV, logical[at->axis], bt_node_int(g, inner));
+    return at->factor
+               ? bt_node_scalar(g, BT_SCALAR_MOD, index, bt_node_int(g, at->factor))
+               : index;
+}
+
+static const bt_node *read_array(struct composer *c, uint32_t array, bt_dtype dtype,
+                                 uint32_t rank, const bt_node *const *logical)
+{
+    const bt_layout *layout = c->layouts.at[array];
+    const bt_node *indices[BT_MAX_RANK];
+    if (!layout)
+        return bt_node_read(c->graph, array, dtype, rank, logical);
+    for (uint32_t i = 0; i < layout->nphysical; i++)
+        indices[i] = physical_index(c->graph, layout, i, logical);
+    return bt_node_read(c->graph, array, dtype, layout->nphysical, indices);
+}
+
+static const bt_node *copy_new(struct copying *k, const bt_node *node)
+{
+    bt_graph *g = k->composer->graph;
+    const bt_node **args = BT_NEWS(g->arena, const bt_node *, node->narg);
+    if (!args) {
+        g->status = bt_no_memory();
+        return NULL;
+    }
+    for (uint32_t i = 0; i < node->narg; i++) {
+        args[i] = copy(k, node->args[i]);
+        if (!args[i])
+            return NULL;
+    }
+    switch (node->kind) {
+    case BT_NODE_CONST: return bt__node_const(g, node->dtype, node->value);
+    case BT_NODE_INDEX:
+        return bt_node_index(g, node->which,
+                             node->high == INT64_MAX ? -1 : node->high + 1);
+    case BT_NODE_READ:
+        return read_array(k->composer, k->arrays[node->which], node->dtype, node->narg,
+                          args);
+    case BT_NODE_REDUCE:
+        node = bt_node_again(g, node, node->first, args);
+        return k->reads_blocks ? bt__node_split_blocks(g, node) : node;
+    default: return bt_node_again(g, node, node->first, args);
+    }
+}
+
+static const bt_node *copy(struct copying *k, const bt_node *node)
+{
+    const bt_node **memo = &k->memo[node->id];
+    if (!*memo)
+        *memo = copy_new(k, node);
+    return *memo;
+}
+
+static bt_status copy_stage(struct copying *k, uint32_t index, uint32_t *out)
+{
+    struct composer *c = k->composer;
+    const bt_array *stage = &k->from->arrays[index];
+    bt_array array = { .dtype = stage->dtype, .rank = stage->rank };
+    const bt_node **extents = BT_NEWS(c->arena, const bt_node *, stage->rank);
+    array.name = bt_arena_text(c->arena, stage->name, strlen(stage->name));
+    if (!extents || !array.name)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < stage->rank; i++) {
+        extents[i] = copy(k, stage->extents[i]);
+        if (!extents[i])
+            return c->graph->status;
+    }
+    array.extents = extents;
+    array.body = copy(k, stage->body);
+    return array.body ? add_array(c, array, NULL, out) : c->graph->status;
+}
+
+/* ---- results as they lie in memory ---- */
+
+/* Logical indices by those of memory, and the condition that they are within the
+ * tensor. */
+static const bt_node *logical_indices(bt_graph *g, const bt_layout *layout,
+                                      const bt_array *stage,
+                                      const bt_node *const *extents, const bt_node **out)
+{
+    const bt_node *inside = bt_node_bool(g, 1);
+    for (uint32_t axis = 0; axis < stage->rank; axis++) {
+        const bt_node *parts[BT_MAX_RANK];
+        int64_t strides[BT_MAX_RANK], inner = 1;
+        uint32_t n = 0;
+        for (uint32_t i = layout->nphysical; i-- > 0;) {
+            if (layout->physical[i].axis != axis)
+                continue;
+            parts[n] = bt_node_index(g, i, extents[i]->value.i);
+            strides[n++] = inner;
+            inner *= layout->physical[i].factor;
+        }
+        out[axis] = bt_node_linear(g, 0, n, parts, strides);
+        inside = bt_node_and(
+            g, inside, bt_node_scalar(g, BT_SCALAR_LT, out[axis], stage->extents[axis]));
+    }
+    return inside;
+}
+
+/* A stage again, in the order that its type's layout says. */
+static bt_status lay_out(struct composer *c, const bt_type *type, uint32_t *array)
+{
+    const bt_array stage = c->graph->arrays[*array];
+    const bt_layout *layout = bt_as_tensor_type(type)->layout;
+    const bt_node *axes[BT_MAX_RANK], **extents;
+    bt_array laid = { .name = stage.name, .dtype = stage.dtype };
+    BT_TRY(make_extents(c, type, &laid.rank, &extents));
+    laid.extents = extents;
+    const bt_node *inside = logical_indices(c->graph, layout, &stage, extents, axes);
+    const bt_node *body =
+        inside ? bt__graph_place(c->graph, *array, laid.rank, axes) : NULL;
+    laid.body =
+        bt_node_select(c->graph, inside, body,
+                       bt__node_const(c->graph, stage.dtype, (bt_cell){ .i = 0 }));
+    if (!laid.body)
+        return c->graph->status ? c->graph->status : bt_no_memory();
+    return add_array(c, laid, layout, array);
+}
+
+/* All leaves of a type, in order. */
+static bt_status lay_out_all(struct composer *c, const bt_type *type, uint32_t *arrays,
+                             uint32_t *n)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_tensor_type *tensor = bt_as_tensor_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        BT_TRY(lay_out_all(c, tuple->at[i], arrays, n));
+    if (tuple)
+        return NULL;
+    uint32_t *array = &arrays[(*n)++];
+    return tensor && tensor->layout ? lay_out(c, type, array) : NULL;
+}
+
+static bt_status join(struct composer *c, const bt_graph *from, const array_list *inputs,
+                      const bt_value *value)
+{
+    uint32_t *arrays = BT_NEWS(c->arena, uint32_t, from->narray);
+    uint32_t *results = BT_NEWS(c->arena, uint32_t, from->nresult);
+    struct copying k = { .composer = c, .from = from, .arrays = arrays };
+    uint32_t nlaid = 0;
+    k.memo = BT_NEWS(c->arena, const bt_node *, from->nnode);
+    if (!arrays || !results || !k.memo)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < from->ninput; i++) {
+        arrays[i] = inputs->at[i];
+        k.reads_blocks |= c->layouts.at[arrays[i]] != NULL;
+    }
+    for (uint32_t i = from->ninput; i < from->narray; i++)
+        BT_TRY(copy_stage(&k, i, &arrays[i]));
+    for (uint32_t i = 0; i < from->nresult; i++)
+        results[i] = arrays[from->results[i]];
+    BT_TRY(lay_out_all(c, value->type, results, &nlaid));
+    return set_leaves(c, value, from->nresult, results);
+}
+
+static bt_status add_call(struct composer *c, const bt_call *call)
+{
+    array_list inputs = { 0 };
+    const bt_type **types = BT_NEWS(c->arena, const bt_type *, call->narg);
+    if (!types)
+        return bt_no_memory();
+    if (call->callee_kind != BT_CALLEE_OP)
+        return refuse(c, &call->base, "is not a call of an operator");
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const struct leaves *leaves;
+        types[i] = call->args[i]->type;
+        BT_TRY(leaves_of(c, call->args[i], &leaves));
+        for (uint32_t k = 0; k < leaves->n; k++) {
+            if (!BT_PUSH(c->arena, &inputs, leaves->arrays[k]))
+                return bt_no_memory();
+        }
+    }
+    bt_compute *compute;
+    bt_formula_call formula = { .op = call->op,
+                                .attrs = call->attrs,
+                                .narg = call->narg,
+                                .args = types,
+                                .result = call->base.type };
+    BT_TRY(bt_compute_create(c->ctx, &formula, &compute));
+    bt_status status =
+        !compute->formula ? refuse(c, &call->base, "is computed by plain C")
+        : !compute->graph ? refuse(c, &call->base, "has dims that are not known")
+                          : join(c, compute->graph, &inputs, &call->base);
+    bt_compute_destroy(compute);
+    return status;
+}
+
+/* ---- tuples ---- */
+
+static bt_status add_tuple(struct composer *c, const bt_tuple_value *tuple)
+{
+    array_list all = { 0 };
+    for (uint32_t i = 0; i < tuple->nfield; i++) {
+        const struct leaves *leaves;
+        BT_TRY(leaves_of(c, tuple->fields[i], &leaves));
+        for (uint32_t k = 0; k < leaves->n; k++) {
+            if (!BT_PUSH(c->arena, &all, leaves->arrays[k]))
+                return bt_no_memory();
+        }
+    }
+    return set_leaves(c, &tuple->base, all.len, all.at);
+}
+
+static bt_status add_proj(struct composer *c, const bt_proj *proj)
+{
+    const struct leaves *leaves;
+    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
+    uint32_t first = 0;
+    BT_TRY(leaves_of(c, proj->tuple, &leaves));
+    for (uint32_t i = 0; i < proj->index; i++)
+        first += bt_type_nleaf(type->at[i]);
+    return set_leaves(c, &proj->base, bt_type_nleaf(proj->base.type),
+                      leaves->arrays + first);
+}
+
+/* ---- results ---- */
+
+/* A result that is an input, or another result, is a copy of it. */
+static bt_status add_copy(struct composer *c, uint32_t of, uint32_t *out)
+{
+    bt_array array = c->graph->arrays[of];
+    const bt_node **indices = BT_NEWS(c->arena, const bt_node *, array.rank);
+    if (!indices)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < array.rank; i++)
+        indices[i] = bt_node_index(c->graph, i, array.extents[i]->value.i);
+    array.body = bt_node_read(c->graph, of, array.dtype, array.rank, indices);
+    return array.body ? add_array(c, array, c->layouts.at[of], out) : c->graph->status;
+}
+
+static bt_status set_results(struct composer *c, const bt_value *result)
+{
+    const struct leaves *leaves;
+    BT_TRY(leaves_of(c, result, &leaves));
+    uint32_t *results = BT_NEWS(c->arena, uint32_t, leaves->n);
+    if (!results)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < leaves->n; i++) {
+        int is_own = leaves->arrays[i] >= c->graph->ninput;
+        results[i] = leaves->arrays[i];
+        for (uint32_t k = 0; k < i; k++)
+            is_own &= results[k] != results[i];
+        if (!is_own)
+            BT_TRY(add_copy(c, leaves->arrays[i], &results[i]));
+    }
+    c->graph->nresult = leaves->n;
+    c->graph->results = results;
+    return NULL;
+}
+
+static bt_status add_bindings(struct composer *c, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_value *value = block->bindings[i];
+        switch (value->kind) {
+        case BT_VALUE_CALL: BT_TRY(add_call(c, bt_as_call(value))); break;
+        case BT_VALUE_TUPLE: BT_TRY(add_tuple(c, bt_as_tuple(value))); break;
+        case BT_VALUE_PROJ: BT_TRY(add_proj(c, bt_as_proj(value))); break;
+        default: return refuse(c, value, "cannot be part of a primitive function");
+        }
+    }
+    return NULL;
+}
+
+bt_status bt_graph_compose(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
+                           bt_graph **out)
+{
+    struct composer c = { .ctx = ctx, .arena = arena };
+    c.name = func->name ? func->name : "a primitive function";
+    c.graph = bt_graph_create(ctx, arena);
+    if (!c.graph)
+        return bt_no_memory();
+    bt_map_init(&c.values, arena, 0);
+    BT_TRY(add_inputs(&c, func->block));
+    BT_TRY(add_bindings(&c, func->block));
+    BT_TRY(set_results(&c, func->block->result));
+    BT_TRY(bt__graph_inline(c.graph));
+    *out = c.graph;
+    return NULL;
+}

@@ -1,0 +1,124 @@
+/* How calls may be joined: Relay's operator patterns, from formulas instead of a list. */
+#include "compute/evaluate/compute.h"
+
+/* How far a stage moves the elements that it reads. */
+struct reach {
+    const bt_graph *graph;
+    const bt_array *stage;
+    uint32_t kind;
+};
+
+/* Whether the read is of the element's own place in an array of the stage's extents. */
+static int is_own_place(const struct reach *r, const bt_array *array, const bt_node *read)
+{
+    if (array->rank != r->stage->rank)
+        return 0;
+    for (uint32_t i = 0; i < array->rank; i++) {
+        const bt_node *index = read->args[i];
+        if (array->extents[i] != r->stage->extents[i] ||
+            (index->kind == BT_NODE_INDEX && index->which != i))
+            return 0;
+    }
+    return 1;
+}
+
+/* Broadcast: some of the stage's axes, in their order. */
+static uint32_t reach_of_read(const struct reach *r, const bt_node *read)
+{
+    const bt_array *array = &r->graph->arrays[read->which];
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < array->rank; i++) {
+        const bt_node *index = read->args[i];
+        if (array->extents[i]->value.i == 1 && index->kind == BT_NODE_CONST)
+            continue;
+        if (index->kind != BT_NODE_INDEX || index->which < next ||
+            array->extents[i] != r->stage->extents[index->which])
+            return BT_FUSE_INJECTIVE;
+        next = index->which + 1;
+    }
+    return is_own_place(r, array, read) ? BT_FUSE_ELEMWISE : BT_FUSE_BROADCAST;
+}
+
+static void look(struct reach *r, const bt_node *node, uint8_t *seen)
+{
+    if (!node->reads || seen[node->id] || r->kind == BT_FUSE_INJECTIVE)
+        return;
+    seen[node->id] = 1;
+    if (node->kind == BT_NODE_READ) {
+        uint32_t kind = reach_of_read(r, node);
+        r->kind = kind > r->kind ? kind : r->kind;
+    }
+    for (uint32_t i = 0; i < node->narg; i++)
+        look(r, node->args[i], seen);
+}
+
+/* Of a reduction that is no view: a group's channels are read at floordiv(c, ...). */
+static uint32_t kind_of_reduction(const bt_node *reduce)
+{
+    const bt_node *body = reduce->args[1];
+    if (reduce->args[0]->reads) // scattered
+        return BT_FUSE_OPAQUE;
+    return reduce->which == BT_REDUCER_SUM && body->kind == BT_NODE_SCALAR &&
+                   body->which == BT_SCALAR_MUL
+               ? BT_FUSE_CONTRACTION
+               : BT_FUSE_REDUCE;
+}
+
+static bt_status kind_of_stage(const bt_graph *g, const bt_array *stage, uint32_t *out)
+{
+    bt_view view;
+    bt_view_of(g, stage, &view);
+    switch (view.kind) {
+    case BT_VIEW_CONTRACTION: *out = BT_FUSE_CONTRACTION; return NULL;
+    case BT_VIEW_WINDOW:
+    case BT_VIEW_ROW: *out = BT_FUSE_REDUCE; return NULL;
+    case BT_VIEW_MAP: break;
+    default:
+        *out = view.reduce ? kind_of_reduction(view.reduce) : BT_FUSE_OPAQUE;
+        return NULL;
+    }
+    struct reach r = { .graph = g, .stage = stage, .kind = BT_FUSE_ELEMWISE };
+    uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode);
+    if (!seen)
+        return bt_no_memory();
+    look(&r, stage->body, seen);
+    *out = r.kind;
+    return NULL;
+}
+
+/* Of an operator with several stages only maps can still be joined with others. */
+static bt_status look_at_graph(bt_graph *g, bt_fuse_info *out)
+{
+    BT_TRY(bt__graph_inline(g));
+    uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode);
+    if (!seen)
+        return bt_no_memory();
+    *out = (bt_fuse_info){ .kind = BT_FUSE_ELEMWISE };
+    for (uint32_t i = g->ninput; i < g->narray; i++) {
+        uint32_t kind;
+        BT_TRY(kind_of_stage(g, &g->arrays[i], &kind));
+        out->cost += bt__node_cost(g->arrays[i].body, seen);
+        if (g->narray - g->ninput > 1)
+            kind = kind <= BT_FUSE_INJECTIVE ? BT_FUSE_INJECTIVE : BT_FUSE_OPAQUE;
+        out->kind = kind > out->kind ? kind : out->kind;
+    }
+    return NULL;
+}
+
+bt_status bt_fuse_look(bt_ctx *ctx, const bt_formula_call *call, bt_fuse_info *out)
+{
+    const void *facet;
+    bt_compute *compute;
+    *out = (bt_fuse_info){ .kind = BT_FUSE_OPAQUE };
+    BT_TRY(bt_op_facet(ctx, call->op, "fuse", &facet));
+    if (facet) {
+        out->kind = ((const bt_fuse_facet *)facet)->kind;
+        return NULL;
+    }
+    if (!call->op->formula && !call->op->write_formula && !call->op->build_formula)
+        return NULL;
+    BT_TRY(bt_compute_create(ctx, call, &compute));
+    bt_status status = compute->graph ? look_at_graph(compute->graph, out) : NULL;
+    bt_compute_destroy(compute);
+    return status;
+}

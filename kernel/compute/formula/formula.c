@@ -1,0 +1,267 @@
+/* Computations by formula: instantiated for the inputs at hand, kept for the next
+ * call. */
+#include "compute/evaluate/compute.h"
+
+#include <string.h>
+
+/* ---- making ---- */
+
+static bt_status input_names(bt_compute *compute)
+{
+    uint32_t n = compute->signature->ninput;
+    const char **names = BT_NEWS(compute->arena, const char *, n);
+    if (!names)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = compute->op->inputs[i].name;
+        names[i] = bt_arena_text(compute->arena, name, strlen(name));
+        if (!names[i])
+            return bt_no_memory();
+    }
+    compute->inputs = names;
+    return NULL;
+}
+
+static struct bt__instance instance(const bt_compute *compute,
+                                    const struct bt__leaf *leaves)
+{
+    return (struct bt__instance){ .op = compute->name,
+                                  .inputs = compute->inputs,
+                                  .signature = compute->signature,
+                                  .formula = compute->formula,
+                                  .narg = compute->call.narg,
+                                  .nleaf = compute->call.nleaf,
+                                  .nattr = compute->call.nattr,
+                                  .args = compute->call.args,
+                                  .leaves = leaves,
+                                  .attrs = compute->call.attrs };
+}
+
+static bt_status check_count(bt_ctx *ctx, const bt_compute *compute)
+{
+    if (compute->formula->nresult == compute->call.nresult)
+        return NULL;
+    return bt_fail(ctx, BT_ERR_TYPE,
+                   "%s: the formula gives %u results, the type of a call has %u",
+                   compute->name, compute->formula->nresult, compute->call.nresult);
+}
+
+/* ---- instantiation ---- */
+
+static int same_leaves(const bt_compute *compute, const bt_tensor *const *in)
+{
+    for (uint32_t i = 0; compute->leaves && i < compute->call.nleaf; i++) {
+        const struct bt__leaf *leaf = &compute->leaves[i];
+        if (leaf->dtype != in[i]->dtype || leaf->rank != in[i]->rank)
+            return 0;
+        for (uint32_t a = 0; a < leaf->rank; a++) {
+            if (leaf->dims[a] != in[i]->dims[a])
+                return 0;
+        }
+    }
+    return compute->graph != NULL;
+}
+
+static int same_strides(const bt_compute *compute, const bt_tensor *const *in)
+{
+    if (!compute->program)
+        return 0;
+    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+        for (uint32_t a = 0; a < in[i]->rank; a++) {
+            if (in[i]->dims[a] > 1 && compute->strides[i][a] != in[i]->strides[a])
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static void forget_program(bt_compute *compute)
+{
+    bt_arena_destroy(compute->coded);
+    compute->coded = NULL;
+    compute->program = NULL;
+    compute->strides = NULL;
+}
+
+/* Forgets the last instantiation. */
+static void forget(bt_compute *compute)
+{
+    forget_program(compute);
+    bt_arena_destroy(compute->made);
+    compute->made = NULL;
+    compute->graph = NULL;
+    compute->leaves = NULL;
+}
+
+/* Room for the leaves of an instantiation, in an arena of its own. */
+static bt_status begin(bt_compute *compute, struct bt__leaf **leaves)
+{
+    forget(compute);
+    compute->made = bt_arena_create(compute->registry);
+    *leaves = compute->made ? BT_NEWS(compute->made, struct bt__leaf, compute->call.nleaf)
+                            : NULL;
+    return *leaves ? NULL : bt_no_memory();
+}
+
+static bt_status set_leaf(bt_compute *compute, struct bt__leaf *leaf, bt_dtype dtype,
+                          uint32_t rank, const int64_t *dims)
+{
+    int64_t *copy = BT_NEWS(compute->made, int64_t, rank);
+    if (!copy)
+        return bt_no_memory();
+    if (rank)
+        memcpy(copy, dims, rank * sizeof(*dims));
+    *leaf = (struct bt__leaf){ dtype, rank, copy };
+    return NULL;
+}
+
+static bt_status make_graph(bt_ctx *ctx, bt_compute *compute, struct bt__leaf *leaves)
+{
+    struct bt__instance in = instance(compute, leaves);
+    compute->leaves = leaves;
+    return bt__instantiate(ctx, compute->made, &in, &compute->graph);
+}
+
+static bt_status instantiate(bt_ctx *ctx, bt_compute *compute, const bt_tensor *const *in)
+{
+    struct bt__leaf *leaves;
+    BT_TRY(begin(compute, &leaves));
+    for (uint32_t i = 0; i < compute->call.nleaf; i++)
+        BT_TRY(set_leaf(compute, &leaves[i], in[i]->dtype, in[i]->rank, in[i]->dims));
+    return make_graph(ctx, compute, leaves);
+}
+
+bt_status bt__compute_instantiate(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
+                                  const bt_tensor *const *in)
+{
+    (void)nin;
+    if (same_leaves(compute, in)) {
+        compute->graph->ctx = ctx;
+        return NULL;
+    }
+    if (compute->is_joined)
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "%s: the tensors differ from the parameters' types",
+                       compute->name);
+    bt_status status = instantiate(ctx, compute, in);
+    if (status)
+        forget(compute);
+    return status;
+}
+
+/* A fault of the formula shows before any tensor is there, as far as types are known.
+ * Where they say all dims, this is the instantiation that a run will use. */
+static bt_status instantiate_types(bt_ctx *ctx, bt_compute *compute)
+{
+    struct bt__leaf *leaves;
+    int is_static = 1;
+    BT_TRY(begin(compute, &leaves));
+    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+        const struct bt__leaf_type *type = &compute->call.leaves[i];
+        BT_TRY(set_leaf(compute, &leaves[i], type->dtype, type->rank, type->dims));
+        for (uint32_t a = 0; a < type->rank; a++)
+            is_static &= type->dims[a] >= 0;
+    }
+    BT_TRY(make_graph(ctx, compute, leaves));
+    if (!is_static)
+        forget(compute);
+    return NULL;
+}
+
+bt_status bt__compute_take_func(bt_ctx *ctx, bt_compute *compute, const bt_func *func)
+{
+    struct bt__leaf *leaves;
+    BT_TRY(begin(compute, &leaves));
+    BT_TRY(bt_graph_compose(ctx, compute->made, func, &compute->graph));
+    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+        const struct bt__leaf_type *type = &compute->call.leaves[i];
+        BT_TRY(set_leaf(compute, &leaves[i], type->dtype, type->rank, type->dims));
+    }
+    compute->leaves = leaves;
+    compute->is_joined = 1;
+    return NULL;
+}
+
+bt_status bt__compute_take_formula(bt_ctx *ctx, bt_compute *compute,
+                                   const bt_formula_call *call)
+{
+    BT_TRY(bt__formula_of_call(ctx, compute->arena, call, &compute->formula));
+    BT_TRY(bt__signature_parse(ctx, compute->arena, call->op, &compute->signature));
+    BT_TRY(input_names(compute));
+    BT_TRY(check_count(ctx, compute));
+    return bt__call_has_ranks(&compute->call) ? instantiate_types(ctx, compute) : NULL;
+}
+
+static bt_status make_program(bt_ctx *ctx, bt_compute *compute,
+                              const bt_tensor *const *in)
+{
+    compute->coded = bt_arena_create(compute->registry);
+    const int64_t **strides =
+        compute->coded ? BT_NEWS(compute->coded, const int64_t *, compute->call.nleaf)
+                       : NULL;
+    if (!strides)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+        int64_t *copy = BT_NEWS(compute->coded, int64_t, in[i]->rank);
+        if (!copy)
+            return bt_no_memory();
+        // the stride of an axis with one element does not matter: 0 for all
+        for (uint32_t a = 0; a < in[i]->rank; a++)
+            copy[a] = in[i]->dims[a] > 1 ? in[i]->strides[a] : 0;
+        strides[i] = copy;
+    }
+    compute->strides = strides;
+    return bt__program_create(ctx, compute->coded, compute->name, compute->graph, strides,
+                              &compute->program);
+}
+
+static bt_status prepare(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
+                         const bt_tensor *const *in)
+{
+    BT_TRY(bt__compute_instantiate(ctx, compute, nin, in));
+    if (same_strides(compute, in))
+        return NULL;
+    forget_program(compute);
+    bt_status status = make_program(ctx, compute, in);
+    if (status) {
+        forget_program(compute);
+        compute->graph->status = NULL; // the graph is whole: the next try may use it
+    }
+    return status;
+}
+
+/* ---- running ---- */
+
+static bt_status run_stages(bt_ctx *ctx, const bt_compute *compute,
+                            const bt_tensor *const *in, bt_tensor **stages, void **data)
+{
+    const struct bt__program *p = compute->program;
+    for (uint32_t i = 0; i < compute->call.nleaf; i++)
+        data[i] = in[i]->data;
+    for (uint32_t i = 0; i < p->nstage; i++) {
+        const struct bt__code *code = &p->stages[i];
+        BT_TRY(bt_tensor_create(ctx, code->dtype, code->rank, code->dims, &stages[i]));
+        data[code->array] = stages[i]->data;
+    }
+    return bt__program_run(ctx, p, data);
+}
+
+bt_status bt__compute_run_formula(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
+                                  const bt_tensor *const *in, bt_tensor **out)
+{
+    BT_TRY(prepare(ctx, compute, nin, in));
+    const bt_graph *g = compute->graph;
+    uint32_t nstage = compute->program->nstage;
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_tensor **stages = BT_NEWS(scratch, bt_tensor *, nstage);
+    void **data = BT_NEWS(scratch, void *, g->narray);
+    bt_status status =
+        stages && data ? run_stages(ctx, compute, in, stages, data) : bt_no_memory();
+    for (uint32_t i = 0; !status && i < g->nresult; i++)
+        out[i] = bt_tensor_ref(stages[g->results[i] - g->ninput]);
+    for (uint32_t i = 0; stages && i < nstage; i++)
+        bt_tensor_unref(stages[i]);
+    bt_arena_release(scratch, mark);
+    return status;
+}

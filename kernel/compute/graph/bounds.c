@@ -1,0 +1,180 @@
+/*
+ * Proofs of bounds. To show 0 <= l: bounds of l itself, or l - c*f where 0 <= f is a
+ * known fact and c a positive number that cancels an atom; two facts are tried in turn.
+ * Guards of `else` are the very conditions to be shown, so most proofs are a comparison
+ * of pointers.
+ */
+#include "compute/graph/bounds.h"
+
+enum { FACTS_TOGETHER = 2 };
+
+static int is_bounded(const bt_node *node)
+{
+    return node->low != INT64_MIN && node->high != INT64_MAX;
+}
+
+/* l of the conjunct 0 <= l (sign 1), or of 0 == l (either sign); NULL: none. */
+static const bt_node *fact_term(const bt_node *conjunct, int *is_equal)
+{
+    int64_t zero;
+    *is_equal = conjunct->which == BT_SCALAR_EQ;
+    if (conjunct->kind != BT_NODE_SCALAR || conjunct->narg != 2 ||
+        (conjunct->which != BT_SCALAR_LE && conjunct->which != BT_SCALAR_EQ) ||
+        conjunct->args[0]->dtype != BT_INT64 ||
+        !bt_node_is_const(conjunct->args[0], &zero) || zero != 0 ||
+        !is_bounded(conjunct->args[1]))
+        return NULL;
+    return conjunct->args[1];
+}
+
+/* The factor with which f's first atom cancels l's; 0: none. */
+static int64_t cancelling(const bt_node *l, const bt_node *f, int sign)
+{
+    bt_linear in_l, in_f;
+    bt_node_as_linear(l, &in_l);
+    bt_node_as_linear(f, &in_f);
+    for (uint32_t i = 0; i < in_l.n; i++) {
+        for (uint32_t k = 0; k < in_f.n; k++) {
+            int64_t by = sign * in_f.coefs[k];
+            if (in_l.atoms[i] == in_f.atoms[k] && by && in_l.coefs[i] != INT64_MIN &&
+                in_l.coefs[i] % by == 0 && in_l.coefs[i] / by > 0)
+                return sign * (in_l.coefs[i] / by);
+        }
+    }
+    return 0;
+}
+
+static int natural(bt_graph *g, const struct bt__facts *facts, const bt_node *l,
+                   uint32_t together)
+{
+    if (!l || !is_bounded(l))
+        return 0;
+    if (l->low >= 0)
+        return 1;
+    if (l->high < 0 || !together)
+        return 0;
+    for (const struct bt__facts *f = facts; f; f = f->outer) {
+        for (uint32_t i = 0; i < f->conjuncts.len; i++) {
+            int is_equal;
+            const bt_node *term = fact_term(f->conjuncts.at[i], &is_equal);
+            for (int sign = 1; term && sign >= (is_equal ? -1 : 1); sign -= 2) {
+                int64_t by = cancelling(l, term, sign);
+                if (by && natural(g, facts,
+                                  bt_node_linear(g, 0, 2, (const bt_node *[]){ l, term },
+                                                 (int64_t[]){ 1, -by }),
+                                  together - 1))
+                    return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+static int stands(const struct bt__facts *facts, const bt_node *condition)
+{
+    for (; facts; facts = facts->outer) {
+        for (uint32_t i = 0; i < facts->conjuncts.len; i++) {
+            if (facts->conjuncts.at[i] == condition)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+int bt__facts_imply(bt_graph *g, const struct bt__facts *facts, const bt_node *condition)
+{
+    int is_equal;
+    if (!condition)
+        return 0;
+    if (bt_node_is_true(condition) || stands(facts, condition))
+        return 1;
+    const bt_node *l = fact_term(condition, &is_equal);
+    return l && !is_equal && natural(g, facts, l, FACTS_TOGETHER);
+}
+
+int bt__facts_bound(bt_graph *g, const struct bt__facts *facts, const bt_node *index,
+                    const bt_node *extent)
+{
+    const bt_node *zero = bt_node_int(g, 0);
+    return bt__facts_imply(g, facts, bt_node_scalar(g, BT_SCALAR_LE, zero, index)) &&
+           bt__facts_imply(g, facts, bt_node_scalar(g, BT_SCALAR_LT, index, extent));
+}
+
+/* A search for reads that are not seen to be in bounds. Nodes are shared: under the same
+ * facts each is looked at once. */
+struct search {
+    bt_graph *graph;
+    const struct bt__facts *facts;
+    uint8_t *seen; /* by id */
+    uint8_t *open; /* by array: marked; NULL: the first ends the search */
+};
+
+static int search(struct search *s, const bt_node *node);
+
+/* Not the same as what is not seen: the graph fails. */
+static int no_memory(bt_graph *g)
+{
+    g->status = g->status ? g->status : bt_no_memory();
+    return 0;
+}
+
+static int search_under(const struct search *s, const bt_node *condition,
+                        const bt_node *node)
+{
+    struct bt__facts facts = { .outer = s->facts };
+    struct search inner = { .graph = s->graph, .facts = &facts, .open = s->open };
+    if (!node->reads)
+        return 1;
+    if (!condition || !bt_node_conjuncts(s->graph->arena, condition, &facts.conjuncts))
+        return no_memory(s->graph);
+    inner.seen = BT_NEWS(s->graph->arena, uint8_t, s->graph->nnode);
+    return inner.seen ? search(&inner, node) : no_memory(s->graph);
+}
+
+static int search_args(struct search *s, const bt_node *node)
+{
+    for (uint32_t i = 0; i < node->narg; i++) {
+        if (!search(s, node->args[i]))
+            return 0;
+        if (node->kind != BT_NODE_READ ||
+            bt__facts_bound(s->graph, s->facts, node->args[i],
+                            s->graph->arrays[node->which].extents[i]))
+            continue;
+        if (!s->open)
+            return 0;
+        s->open[node->which] = 1;
+    }
+    return 1;
+}
+
+/* 0: found, or no memory. */
+static int search(struct search *s, const bt_node *node)
+{
+    const bt_node *condition = node->narg ? node->args[0] : NULL;
+    if (!node->reads || s->seen[node->id])
+        return 1;
+    s->seen[node->id] = 1;
+    if (node->kind == BT_NODE_SELECT)
+        return search(s, condition) && search_under(s, condition, node->args[1]) &&
+               search_under(s, bt_node_scalar(s->graph, BT_SCALAR_NOT, condition, NULL),
+                            node->args[2]);
+    if (node->kind == BT_NODE_REDUCE)
+        return search(s, condition) && search_under(s, condition, node->args[1]);
+    return search_args(s, node);
+}
+
+int bt__facts_cover(bt_graph *g, const struct bt__facts *facts, const bt_node *node)
+{
+    struct search s = { .graph = g, .facts = facts };
+    if (!node->reads)
+        return 1;
+    s.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
+    return s.seen ? search(&s, node) : no_memory(g);
+}
+
+int bt__reads_open(bt_graph *g, const bt_node *node, uint8_t *open)
+{
+    struct search s = { .graph = g, .open = open };
+    s.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
+    return s.seen ? search(&s, node) : no_memory(g);
+}

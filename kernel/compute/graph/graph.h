@@ -1,0 +1,28 @@
+/* What the kernel does with compute graphs beyond <baton/graph.h>. */
+#ifndef COMPUTE_GRAPH_GRAPH_H
+#define COMPUTE_GRAPH_GRAPH_H
+
+#include <baton/graph.h>
+
+#include "compute/graph/reduce.h"
+
+/* The graph's status says so; NULL. */
+const bt_node *bt__graph_no_memory(bt_graph *);
+const bt_node *bt__node_const(bt_graph *, bt_dtype, bt_cell);
+/* Replaces index `number` by `by` and moves the numbers above it one down, inside
+ * reductions too. */
+const bt_node *bt__node_replace_index(bt_graph *, const bt_node *, uint32_t number,
+                                      const bt_node *by);
+/* A reduction with each index that is divided by a block's size as two: the block and the
+ * place in it. Its terms come in the same order. NULL: failure. */
+const bt_node *bt__node_split_blocks(bt_graph *, const bt_node *reduction);
+/* Stages that others can compute in place go into those. */
+bt_status bt__graph_inline(bt_graph *) BT_MUST_USE;
+/* A stage's body where its axes are `axes`, its reductions numbered from `next` on. NULL:
+ * failure. */
+const bt_node *bt__graph_place(bt_graph *, uint32_t array, uint32_t next,
+                               const bt_node *const *axes);
+/* Of an expression, in additions; shared nodes once. `seen` by id. */
+uint32_t bt__node_cost(const bt_node *, uint8_t *seen);
+
+#endif

@@ -1,0 +1,131 @@
+/* Indices replaced by expressions, in nodes that are made again. */
+#include "compute/graph/graph.h"
+
+struct replacing {
+    bt_graph *graph;
+    uint32_t number, shift; /* what higher numbers lose, modulo 2^32 */
+    const bt_node *by;
+    const bt_node **memo; /* by id of the nodes that there were */
+    uint32_t nmemo;
+};
+
+static const bt_node *replace(struct replacing *r, const bt_node *node);
+
+static const bt_node *replace_args(struct replacing *r, const bt_node *node)
+{
+    bt_graph *g = r->graph;
+    const bt_node **args = BT_NEWS(g->arena, const bt_node *, node->narg);
+    if (!args)
+        return bt__graph_no_memory(g);
+    for (uint32_t i = 0; i < node->narg; i++) {
+        args[i] = replace(r, node->args[i]);
+        if (!args[i])
+            return NULL;
+    }
+    return bt_node_again(g, node, node->first - (node->first > r->number) * r->shift,
+                         args);
+}
+
+static const bt_node *replace(struct replacing *r, const bt_node *node)
+{
+    if (node->id < r->nmemo && r->memo[node->id])
+        return r->memo[node->id];
+    const bt_node *out;
+    if (node->kind == BT_NODE_INDEX)
+        out = node->which == r->number ? r->by
+              : node->which > r->number
+                  ? bt_node_index(r->graph, node->which - r->shift,
+                                  node->high == INT64_MAX ? -1 : node->high + 1)
+                  : node;
+    else
+        out = node->narg ? replace_args(r, node) : node;
+    if (node->id < r->nmemo)
+        r->memo[node->id] = out;
+    return out;
+}
+
+static const bt_node *replace_all(bt_graph *g, const bt_node *node, uint32_t number,
+                                  const bt_node *by, uint32_t shift)
+{
+    if (!node || !by)
+        return NULL;
+    struct replacing r = {
+        .graph = g, .number = number, .shift = shift, .by = by, .nmemo = g->nnode
+    };
+    r.memo = BT_NEWS(g->arena, const bt_node *, g->nnode);
+    return r.memo ? replace(&r, node) : bt__graph_no_memory(g);
+}
+
+const bt_node *bt__node_replace_index(bt_graph *g, const bt_node *node, uint32_t number,
+                                      const bt_node *by)
+{
+    return replace_all(g, node, number, by, 1);
+}
+
+/* The block of an index that some quotient or remainder of it asks for; the last of the
+ * numbers that reductions below take. */
+struct blocks {
+    uint32_t number, last;
+    int64_t factor; /* 0: none */
+    uint8_t *seen;  /* by id */
+};
+
+static void find_block(struct blocks *b, const bt_node *node)
+{
+    int64_t factor;
+    if (b->seen[node->id])
+        return;
+    b->seen[node->id] = 1;
+    if (node->kind == BT_NODE_REDUCE && node->first + node->nindex > b->last)
+        b->last = node->first + node->nindex;
+    if (node->kind == BT_NODE_SCALAR &&
+        (node->which == BT_SCALAR_FLOORDIV || node->which == BT_SCALAR_MOD) &&
+        node->args[0]->kind == BT_NODE_INDEX && node->args[0]->which == b->number &&
+        bt_node_is_const(node->args[1], &factor) && factor > 1)
+        b->factor = factor;
+    for (uint32_t i = 0; i < node->narg; i++)
+        find_block(b, node->args[i]);
+}
+
+/* The reduction with one index as two, the block and the place in it; itself where nothing
+ * asks for that, or blocks are not full. NULL: failure. */
+static const bt_node *split_index(bt_graph *g, const bt_node *node, uint32_t at)
+{
+    uint32_t number = node->first + at;
+    struct blocks b = { .number = number, .last = node->first + node->nindex };
+    int64_t *extents = BT_NEWS(g->arena, int64_t, node->nindex + 1);
+    const bt_node *pair[2], *parts[2];
+    b.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
+    if (!b.seen || !extents)
+        return bt__graph_no_memory(g);
+    find_block(&b, node->args[0]);
+    find_block(&b, node->args[1]);
+    if (!b.factor || node->coefs[at] % b.factor || b.last >= BT_MAX_INDEX)
+        return node;
+    for (uint32_t i = 0; i <= node->nindex; i++)
+        extents[i] = node->coefs[i - (i > at)];
+    extents[at] /= b.factor;
+    extents[at + 1] = b.factor;
+    pair[0] = bt_node_index(g, number, extents[at]);
+    pair[1] = bt_node_index(g, number + 1, b.factor);
+    const bt_node *by = bt_node_linear(g, 0, 2, pair, (int64_t[]){ b.factor, 1 });
+    for (uint32_t i = 0; i < 2; i++)
+        parts[i] = replace_all(g, node->args[i], number, by, (uint32_t)-1); // one up
+    return bt_node_reduce(g, node->which, node->first, node->nindex + 1, extents,
+                          parts[0], parts[1]);
+}
+
+/* The first index of one that gives a position is its result, and stays whole. */
+const bt_node *bt__node_split_blocks(bt_graph *g, const bt_node *node)
+{
+    uint32_t first = node && bt__reducer_get(node->which)->result == BT__RESULT_INT64;
+    for (uint32_t i = first; node && i < node->nindex; i++)
+        node = split_index(g, node, i);
+    return node;
+}
+
+const bt_node *bt_node_substitute(bt_graph *g, const bt_node *node, uint32_t number,
+                                  const bt_node *by)
+{
+    return replace_all(g, node, number, by, 0);
+}

@@ -1,0 +1,104 @@
+/*
+ * Two loops as one: a index that runs over both.
+ *
+ *     for i0 in 3 { for i1 in 4 { y[4*i0 + i1] = ... } }   ->   for i0 in 12 { y[i0] = ...
+ *
+ * Wherever the indices stand, it is in a sum with the outer's coefficient as many times
+ * the inner's as that has turns.
+ */
+#include "compute/loops/transform.h"
+
+struct collapse {
+    bt_loops *loops;
+    uint32_t outer, inner;
+    int64_t ninner;
+    const bt_node *joined;
+    uint8_t *seen; /* by id */
+};
+
+static int allows_all(void *self, bt_stmt *stmt, const bt_node **slot);
+
+static int allows(struct collapse *c, const bt_node *node)
+{
+    uint64_t both = bt_index_bit(c->outer) | bt_index_bit(c->inner);
+    int64_t whole;
+    bt_linear l;
+    if (!(node->free & both) || c->seen[node->id])
+        return 1;
+    c->seen[node->id] = 1;
+    if (node->kind == BT_NODE_INDEX)
+        return node->which == c->inner && c->ninner == node->high + 1 &&
+               c->joined->high == node->high;
+    if (node->kind == BT_NODE_LINEAR) {
+        bt_node_as_linear(node, &l);
+        if (!bt_mul_int64(bt_linear_coef(&l, c->inner), c->ninner, &whole) ||
+            whole != bt_linear_coef(&l, c->outer))
+            return 0;
+    }
+    for (uint32_t i = 0; i < node->narg; i++) {
+        int is_term =
+            node->kind == BT_NODE_LINEAR && node->args[i]->kind == BT_NODE_INDEX;
+        if (!is_term && !allows(c, node->args[i]))
+            return 0;
+    }
+    return 1;
+}
+
+static int allows_all(void *self, bt_stmt *stmt, const bt_node **slot)
+{
+    (void)stmt;
+    return allows(self, *slot);
+}
+
+/* Both at once: with only one replaced, an expression would be simplified by bounds that
+ * do not hold. */
+static const bt_node *join_index(void *self, const bt_node *node)
+{
+    const struct collapse *c = self;
+    if (node->kind != BT_NODE_INDEX)
+        return node;
+    return node->which == c->inner   ? c->joined
+           : node->which == c->outer ? bt_node_int(c->loops->graph, 0)
+                                     : node;
+}
+
+static const bt_node *join(void *self, const bt_stmt *stmt, const bt_node **slot)
+{
+    struct collapse *c = self;
+    bt_by_node by = { c->loops, join_index, c };
+    (void)stmt;
+    return bt_node_change(&by, *slot);
+}
+
+bt_status bt_loops_collapse(bt_loops *loops, bt_stmt *outer)
+{
+    bt_stmt_place place;
+    struct bt__edit edit;
+    int64_t extent;
+    BT_TRY(bt__loops_find_loop(loops, outer, &place));
+    if (outer->body.len != 1 || outer->body.at[0]->kind != BT_STMT_FOR)
+        return bt__loops_refuse(loops, "the body of i%u is not one loop", outer->index);
+    bt_stmt *inner = outer->body.at[0];
+    if (inner->is_parallel != outer->is_parallel)
+        return bt__loops_refuse(loops, "only one of i%u and i%u is parallel",
+                                outer->index, inner->index);
+    if (!bt_mul_int64(outer->extent, inner->extent, &extent) || extent <= 0)
+        return bt__loops_refuse(loops, "i%u and i%u have no turns, or too many",
+                                outer->index, inner->index);
+    struct collapse c = { .loops = loops, .outer = outer->index, .inner = inner->index };
+    c.ninner = inner->extent;
+    c.joined = bt_node_index(loops->graph, outer->index, extent);
+    c.seen = BT_NEWS(loops->arena, uint8_t, loops->graph->nnode + 1);
+    if (!c.joined || !c.seen)
+        return bt_loops_why(loops);
+    if (!bt_stmt_walk(inner, allows_all, &c))
+        return bt__loops_refuse(loops,
+                                "i%u and i%u do not stand in one sum wherever they "
+                                "are used",
+                                outer->index, inner->index);
+    BT_TRY(bt__edit_make(loops, inner, join, &c, &edit));
+    bt__edit_swap(inner, &edit);
+    outer->extent = extent;
+    outer->body = inner->body;
+    return NULL;
+}

@@ -1,0 +1,67 @@
+/* Loops whose turns may be done in any order, or at once: no two of them touch an element
+ * that one of them writes. In a parallel loop what a turn has in locals is its own. */
+#include "compute/loops/transform.h"
+
+#include <string.h>
+
+/* Locals that the loop uses as others do not. */
+static bt_status check_locals(bt_loops *loops, const bt_stmt *loop,
+                              const bt__accesses *all, const uint8_t *is_private)
+{
+    for (uint32_t i = 0; i < all->len; i++) {
+        uint32_t buffer = all->at[i].buffer;
+        if (loops->roles.at[buffer] == BT_BUFFER_LOCAL && !is_private[buffer])
+            return bt__loops_refuse(
+                loops,
+                "turns of i%u are not independent: %s holds something "
+                "from one to the next, or from before the loop",
+                loop->index, loops->graph->arrays[buffer].name);
+    }
+    return NULL;
+}
+
+static bt_status check_elements(bt_loops *loops, const bt_stmt *loop,
+                                const bt__accesses *all, const uint8_t *is_private,
+                                uint32_t is_parallel, uint64_t open)
+{
+    struct bt__conflict_question q = { .a = all,
+                                       .b = all,
+                                       .outer = open,
+                                       .number = loop->index,
+                                       .is_private = is_private,
+                                       .is_parallel = is_parallel };
+    const struct bt__access *found = loop->extent > 1 ? bt__conflict_find(&q) : NULL;
+    if (found)
+        return bt__loops_refuse(loops,
+                                "turns of i%u are not seen to be independent: they may "
+                                "write the same element of %s",
+                                loop->index, loops->graph->arrays[found->buffer].name);
+    return NULL;
+}
+
+bt_status bt_loops_parallel(bt_loops *loops, bt_stmt *loop)
+{
+    bt_stmt_place place;
+    bt__accesses all = { .len = 0 };
+    BT_TRY(bt__loops_find_loop(loops, loop, &place));
+    uint8_t *is_private = bt__locals_private(loops, loop);
+    if (!is_private || !bt__accesses_of(loops, loop, &all))
+        return bt_loops_why(loops);
+    BT_TRY(check_locals(loops, loop, &all, is_private));
+    BT_TRY(check_elements(loops, loop, &all, is_private, 1, place.open));
+    loop->is_parallel = 1;
+    return NULL;
+}
+
+bt_status bt_loops_lanes(bt_loops *loops, bt_stmt *loop, uint8_t *out)
+{
+    bt_stmt_place place;
+    bt__accesses all = { .len = 0 };
+    BT_TRY(bt__loops_find_loop(loops, loop, &place));
+    uint8_t *is_private = bt__locals_private(loops, loop);
+    if (!is_private || !bt__accesses_of(loops, loop, &all))
+        return bt_loops_why(loops);
+    if (out)
+        memcpy(out, is_private, loops->roles.len);
+    return check_elements(loops, loop, &all, is_private, 0, place.open);
+}

@@ -71,21 +71,13 @@ static const bt_op ops[] = {
 /* Every transform of the first loop; most are refused. */
 static bt_status transform_all(bt_loops *l)
 {
-    bt_stmt *other;
-    for (uint32_t what = 0; what < 12; what++) {
+    for (uint32_t what = 0; what < 5; what++) {
         bt_stmt *loop = l->body.at[0];
-        bt_status status = what == 0   ? bt_loops_split(l, loop, 2, BT_REST_GUARD, &other)
-                           : what == 1 ? bt_loops_merge(l, loop)
-                           : what == 2 ? bt_loops_distribute(l, loop, 1, &other)
-                           : what == 3 ? bt_loops_interchange(l, loop)
-                           : what == 4 ? bt_loops_peel(l, loop)
-                           : what == 5 ? bt_loops_hoist(l, loop)
-                           : what == 6 ? bt_loops_pack(l, loop, 0, BT_BUFFER_TEMP)
-                           : what == 7 ? bt_loops_shrink(l, loop, 3)
-                           : what == 8 ? bt_loops_collapse(l, loop)
-                           : what == 9 ? bt_loops_parallel(l, loop)
-                           : what == 10 ? bt_loops_simplify(l)
-                                        : bt_loops_unroll(l, loop);
+        bt_status status = what == 0   ? bt_loops_merge(l, loop)
+                           : what == 1 ? bt_loops_shrink(l, loop, 3)
+                           : what == 2 ? bt_loops_collapse(l, loop)
+                           : what == 3 ? bt_loops_parallel(l, loop)
+                                       : bt_loops_simplify(l);
         if (status && status->code != BT_ERR_UNSUPPORTED)
             return status;
     }

@@ -671,9 +671,11 @@ static void check_seeds(uint64_t first, uint64_t n)
         bt_arena_release(bt_ctx_scratch(w.ctx), mark);
         bt_ctx_clear_diags(w.ctx);
     }
-    // each must have been tried for the test to say anything of it; some are rarely legal
+    // each must have been tried for the test to say anything of it; some are rarely legal.
+    // Merge and shrink need two loops in a row, which the chains of unit.transforms have.
     for (uint32_t i = 0; i < NTRY; i++) {
-        if (n >= 3000 && first == 1 && s.ndone[i] == 0)
+        if (n >= 3000 && first == 1 && i != TRY_MERGE && i != TRY_SHRINK &&
+            s.ndone[i] == 0)
             fail_msg("%s was never legal", try_names[i]);
     }
 #ifdef RANDOM_BY_STRIPS

@@ -6,26 +6,8 @@
 
 #include "compute/loops/transform.h"
 
-enum {
-    TRY_SPLIT_GUARD,
-    TRY_SPLIT_LOOP,
-    TRY_UNROLL,
-    TRY_PEEL,
-    TRY_PARALLEL,
-    TRY_HOIST,
-    TRY_INTERCHANGE,
-    TRY_COLLAPSE,
-    TRY_MERGE,
-    TRY_DISTRIBUTE,
-    TRY_SHRINK,
-    TRY_PACK,
-    TRY_SIMPLIFY,
-    NTRY
-};
-static const char *const try_names[NTRY] = { "split guard", "split loop", "unroll",
-                                             "peel",        "parallel",   "hoist",
-                                             "interchange", "collapse",   "merge",
-                                             "distribute",  "shrink",     "pack",
+enum { TRY_PARALLEL, TRY_COLLAPSE, TRY_MERGE, TRY_SHRINK, TRY_SIMPLIFY, NTRY };
+static const char *const try_names[NTRY] = { "parallel", "collapse", "merge", "shrink",
                                              "simplify" };
 
 struct transforming {
@@ -59,25 +41,11 @@ static inline bt_status transform_try(struct transforming *t, uint32_t what,
 {
     bt_loops *l = t->loops;
     uint32_t n = l->graph->narray;
-    bt_stmt *other;
     switch (what) {
-    case TRY_SPLIT_GUARD:
-    case TRY_SPLIT_LOOP:
-        return bt_loops_split(l, loop, 1 + transform_draw(t, 5), what - TRY_SPLIT_GUARD,
-                              &other);
-    case TRY_UNROLL: return loop->extent > 4 ? NULL : bt_loops_unroll(l, loop);
-    case TRY_PEEL: return bt_loops_peel(l, loop);
     case TRY_PARALLEL: return bt_loops_parallel(l, loop);
-    case TRY_HOIST: return bt_loops_hoist(l, loop);
-    case TRY_INTERCHANGE: return bt_loops_interchange(l, loop);
     case TRY_COLLAPSE: return bt_loops_collapse(l, loop);
     case TRY_MERGE: return bt_loops_merge(l, loop);
-    case TRY_DISTRIBUTE:
-        return bt_loops_distribute(l, loop, 1 + transform_draw(t, 3), &other);
     case TRY_SHRINK: return bt_loops_shrink(l, loop, transform_draw(t, n));
-    case TRY_PACK:
-        return bt_loops_pack(l, loop, transform_draw(t, n),
-                             transform_draw(t, 2) ? BT_BUFFER_TEMP : BT_BUFFER_LOCAL);
     default: return bt_loops_simplify(l);
     }
 }

@@ -21,28 +21,19 @@ static const char *written(struct world *w, const bt_loops *loops)
 
 /* ---- one transform of the first loop ---- */
 
-enum { SPLIT_GUARD, SPLIT_LOOP, UNROLL, PEEL, PARALLEL, HOIST, INTERCHANGE, COLLAPSE };
-enum { MERGE = COLLAPSE + 1, DISTRIBUTE, SHRINK, PACK, SIMPLIFY };
+enum { PARALLEL, COLLAPSE, MERGE, SHRINK, SIMPLIFY };
 
 static bt_status transform(bt_loops *l, uint32_t what)
 {
-    bt_stmt *loop = l->body.at[0], *other;
+    bt_stmt *loop = l->body.at[0];
     // the first loop: conditions and stores may come before it
     for (uint32_t i = 0; i < l->body.len && loop->kind != BT_STMT_FOR; i++)
         loop = l->body.at[i];
     switch (what) {
-    case SPLIT_GUARD: return bt_loops_split(l, loop, 4, BT_REST_GUARD, &other);
-    case SPLIT_LOOP: return bt_loops_split(l, loop, 4, BT_REST_LOOP, &other);
-    case UNROLL: return bt_loops_unroll(l, loop);
-    case PEEL: return bt_loops_peel(l, loop);
     case PARALLEL: return bt_loops_parallel(l, loop);
-    case HOIST: return bt_loops_hoist(l, loop);
-    case INTERCHANGE: return bt_loops_interchange(l, loop);
     case COLLAPSE: return bt_loops_collapse(l, loop);
     case MERGE: return bt_loops_merge(l, loop);
-    case DISTRIBUTE: return bt_loops_distribute(l, loop, 1, &other);
     case SHRINK: return bt_loops_shrink(l, loop, 2);
-    case PACK: return bt_loops_pack(l, loop, 0, BT_BUFFER_TEMP);
     default: return bt_loops_simplify(l);
     }
 }
@@ -83,73 +74,6 @@ static void check_refused(uint32_t what, const char *before, const char *part)
 
 /* ---- what they make ---- */
 
-static void test_tiles_have_a_rest(void **state)
-{
-    (void)state;
-    check(SPLIT_GUARD, "for i0 in 10 { y[i0] = x[i0] }",
-          "    for i0 in 3 {\n"
-          "        for i1 in 4 {\n"
-          "            if (0 <= -4*i0 - i1 + 9) {\n"
-          "                y[4*i0 + i1] = x[4*i0 + i1]\n"
-          "            }\n"
-          "        }\n"
-          "    }\n");
-    check(SPLIT_LOOP, "for i0 in 10 { y[i0] = x[i0] }",
-          "    for i0 in 2 {\n"
-          "        for i1 in 4 {\n"
-          "            y[4*i0 + i1] = x[4*i0 + i1]\n"
-          "        }\n"
-          "    }\n"
-          "    for i0 in 2 {\n"
-          "        y[i0 + 8] = x[i0 + 8]\n"
-          "    }\n");
-    check_refused(SPLIT_LOOP, "for i0 in 3 { y[i0] = x[i0] }", "no tiles of 4");
-}
-
-static void test_turns_are_written_out(void **state)
-{
-    (void)state;
-    check(UNROLL, "for i0 in 3 { y[2*i0] = x[i0] }",
-          "    y[0] = x[0]\n    y[2] = x[1]\n    y[4] = x[2]\n");
-    check_refused(UNROLL, "for i0 in 99 { y[0] = x[0] }", "more than 64 turns");
-}
-
-static void test_a_padded_loop_is_cut_at_its_borders(void **state)
-{
-    (void)state;
-    check(PEEL,
-          "for i0 in 8 { t[0] = 0 for i1 in 3 { if (0 <= i0 + i1 - 1) && (i0 + i1 < 9) { "
-          "t[0] sum[int64]= x[i0 + i1 - 1] } } y[i0] = t[0] }",
-          "    for i0 in 1 {\n"
-          "        t[0] = 0\n"
-          "        for i1 in 3 {\n"
-          "            if (0 <= i1 - 1) {\n"
-          "                t[0] sum[int64]= x[i1 - 1]\n"
-          "            }\n"
-          "        }\n"
-          "        y[0] = t[0]\n"
-          "    }\n"
-          "    for i0 in 6 {\n"
-          "        t[0] = 0\n"
-          "        for i1 in 3 {\n"
-          "            if true {\n"
-          "                t[0] sum[int64]= x[i0 + i1]\n"
-          "            }\n"
-          "        }\n"
-          "        y[i0 + 1] = t[0]\n"
-          "    }\n"
-          "    for i0 in 1 {\n"
-          "        t[0] = 0\n"
-          "        for i1 in 3 {\n"
-          "            if (0 <= -i1 + 1) {\n"
-          "                t[0] sum[int64]= x[i1 + 6]\n"
-          "            }\n"
-          "        }\n"
-          "        y[7] = t[0]\n"
-          "    }\n");
-    check_refused(PEEL, "for i0 in 8 { if (x[i0] == 0) { y[i0] = 1 } }", "no condition");
-}
-
 static void test_what_is_decided_goes(void **state)
 {
     (void)state;
@@ -171,59 +95,6 @@ static void test_what_is_decided_goes(void **state)
           "            y[1] = 1\n"
           "        }\n"
           "    }\n");
-}
-
-static void test_what_does_not_change_goes_before_the_loop(void **state)
-{
-    (void)state;
-    check(HOIST, "for i0 in 8 { if (x[0] == 0) { y[i0] = 1 } }",
-          "    if (0 == x[0]) {\n"
-          "        for i0 in 8 {\n"
-          "            y[i0] = 1\n"
-          "        }\n"
-          "    }\n");
-    check(HOIST, "for i0 in 8 { t[0] = x[3] y[i0] = t[0] }",
-          "    t[0] = x[3]\n"
-          "    for i0 in 8 {\n"
-          "        y[i0] = t[0]\n"
-          "    }\n");
-    check_refused(HOIST, "for i0 in 8 { if (y[0] == 0) { y[i0] = 1 } }", "depends on it");
-    check_refused(HOIST, "for i0 in 8 { y[i0] = t[0] t[0] = x[3] }", "depends on it");
-    check_refused(HOIST, "for i0 in 8 { t[0] = x[3] t[0] = t[0] + 1 y[i0] = t[0] }",
-                  "depends on it");
-    check_refused(HOIST, "for i0 in 0 { t[0] = x[3] y[i0] = t[0] }", "no turns");
-}
-
-static void test_which_loops_change_places(void **state)
-{
-    (void)state;
-    check(INTERCHANGE, "for i0 in 3 { for i1 in 4 { t[0] = x[i0] y[4*i0 + i1] = t[0] } }",
-          "    for i1 in 4 {\n"
-          "        for i0 in 3 {\n"
-          "            t[0] = x[i0]\n"
-          "            y[4*i0 + i1] = t[0]\n"
-          "        }\n"
-          "    }\n");
-    check(INTERCHANGE, "for i0 in 3 { for i1 in 4 { t[0] sum[int64]= x[4*i0 + i1] } }",
-          "    for i1 in 4 {\n"
-          "        for i0 in 3 {\n"
-          "            t[0] sum[int64]= x[4*i0 + i1]\n"
-          "        }\n"
-          "    }\n");
-    // a recurrence along the diagonal
-    check_refused(INTERCHANGE,
-                  "for i0 in 3 { for i1 in 4 { y[4*i0 + i1 + 3] = y[4*i0 + i1] + 1 } }",
-                  "may matter");
-    check_refused(INTERCHANGE, "for i0 in 3 { for i1 in 4 { y[i0 + i1] = x[i0] } }",
-                  "may matter");
-    check_refused(INTERCHANGE, "for i0 in 3 { for i1 in 4 { t[0] = t[0] + x[i0] } }",
-                  "may matter");
-    check_refused(INTERCHANGE,
-                  "for i0 in 3 { for i1 in 4 { t[0] sum[int64]= x[i0] "
-                  "t[0] max[int64]= x[i1] } }",
-                  "may matter");
-    check_refused(INTERCHANGE, "for i0 in 3 { y[i0] = 1 for i1 in 4 { y[i1] = 1 } }",
-                  "not one loop");
 }
 
 static void test_which_turns_are_independent(void **state)
@@ -301,40 +172,6 @@ static void test_loops_that_follow_each_other(void **state)
                   "as many turns");
 }
 
-static void test_one_loop_as_two(void **state)
-{
-    (void)state;
-    struct world w = world_open();
-    bt_loops *loops = read_loops(
-        &w, BUFFERS "for i0 in 3 { t[0] = 0 for i1 in 4 { t[0] sum[int64]= x[4*i0 + i1] "
-                    "} y[i0] = t[0] } }");
-    bt_stmt *second;
-    assert_ok(w.ctx, bt_loops_distribute(loops, loops->body.at[0], 1, &second));
-    assert_ok(w.ctx, bt_loops_distribute(loops, second, 1, &second));
-    assert_string_equal(written(&w, loops), "loops test {\n"
-                                            "    in x: int64[24]\n"
-                                            "    out y: int64[24]\n"
-                                            "    temp e: int64[24]\n"
-                                            "    local t: int64[3]\n"
-                                            "    for i0 in 3 {\n"
-                                            "        t[i0] = 0\n"
-                                            "    }\n"
-                                            "    for i0 in 3 {\n"
-                                            "        for i1 in 4 {\n"
-                                            "            t[i0] sum[int64]= x[4*i0 + i1]\n"
-                                            "        }\n"
-                                            "    }\n"
-                                            "    for i0 in 3 {\n"
-                                            "        y[i0] = t[i0]\n"
-                                            "    }\n"
-                                            "}\n");
-    world_close(&w);
-    check_refused(DISTRIBUTE, "for i0 in 3 { y[i0] = e[i0] e[i0 + 1] = x[i0] }",
-                  "each other's e");
-    check_refused(DISTRIBUTE, "for i0 in 3 { y[i0] = t[0] t[0] = x[i0] }",
-                  "t holds something");
-}
-
 static void test_a_stage_is_computed_where_its_rows_are_read(void **state)
 {
     (void)state;
@@ -375,159 +212,6 @@ static void test_a_stage_is_computed_where_its_rows_are_read(void **state)
     check_refused(SHRINK,
                   "for i0 in 3 { for i1 in 7 { e[8*i0 + i1] = 0 } y[i0] = e[8*i0 + 7] }",
                   "not seen to have stored");
-}
-
-static void test_what_is_read_is_packed(void **state)
-{
-    (void)state;
-    struct world w = world_open();
-    bt_loops *loops = read_loops(&w, "loops test { in x: int64[12] out y: int64[24] "
-                                     "for i0 in 3 { for i1 in 2 { for i2 in 4 { "
-                                     "y[8*i0 + 4*i1 + i2] = x[3*i2 + i0] } } } }");
-    assert_ok(w.ctx, transform(loops, PACK));
-    assert_string_equal(written(&w, loops), "loops test {\n"
-                                            "    in x: int64[12]\n"
-                                            "    out y: int64[24]\n"
-                                            "    temp p2: int64[12]\n"
-                                            "    for i0 in 3 {\n"
-                                            "        for i2 in 4 {\n"
-                                            "            p2[4*i0 + i2] = x[i0 + 3*i2]\n"
-                                            "        }\n"
-                                            "    }\n"
-                                            "    for i0 in 3 {\n"
-                                            "        for i1 in 2 {\n"
-                                            "            for i2 in 4 {\n"
-                                            "                y[8*i0 + 4*i1 + i2] = "
-                                            "p2[4*i0 + i2]\n"
-                                            "            }\n"
-                                            "        }\n"
-                                            "    }\n"
-                                            "}\n");
-    world_close(&w);
-    check_refused(PACK, "for i0 in 3 { y[i0] = x[i0] + x[i0 + 1] }", "one offset");
-    check_refused(PACK, "for i0 in 30 { if (i0 < 24) { y[i0] = x[i0] } }", "in bounds");
-    check_refused(PACK, "for i0 in 3 { y[i0] = x[x[i0]] }", "one offset");
-}
-
-/* ---- kernels ---- */
-
-/* The contract, done. */
-static bt_status multiply_add(void *self, const char *callee, uint32_t narg,
-                              const bt_call_value *v)
-{
-    uint32_t *ncall = self;
-    float *const a = v[1].address, *const b = v[2].address;
-    double *const c = v[0].address;
-    assert_string_equal(callee, "gemm");
-    assert_int_equal(narg, 12);
-    ++*ncall;
-    for (int64_t m = 0; m < v[3].integer; m++) {
-        for (int64_t n = 0; n < v[4].integer; n++) {
-            for (int64_t k = 0; k < v[5].integer; k++)
-                c[m * v[6].integer + n * v[7].integer] +=
-                    (double)a[m * v[8].integer + k * v[9].integer] *
-                    b[k * v[10].integer + n * v[11].integer];
-        }
-    }
-    return NULL;
-}
-
-static const bt_contract gemm = {
-    .name = "gemm",
-    .a = BT_FLOAT32,
-    .b = BT_FLOAT32,
-    .c = BT_FLOAT64,
-    .extents = { { .most = 4 }, { .multiple = 4 }, { .least = 2 } },
-    .strides = { BT_ANY_STRIDE, 1, BT_ANY_STRIDE, BT_ANY_STRIDE, BT_ANY_STRIDE,
-                 BT_ANY_STRIDE },
-};
-
-#define DENSE                                                               \
-    "loops dense { in x: float32[60] in w: float32[80] out y: float32[48] " \
-    "local t: float64[1] "                                                  \
-    "for i0 in 6 { for i1 in 8 { t[0] = float64(0) for i2 in 10 { "         \
-    "t[0] sum[float32]= x[10*i0 + i2] * w[10*i1 + i2] } "                   \
-    "y[8*i0 + i1] = max(float32(t[0]), float32(0)) } } }"
-
-/* Tiles of rows, accumulators for a tile, and the kernel inside. */
-static bt_status tile_dense(bt_loops *l)
-{
-    bt_stmt *rows = l->body.at[0], *row, *end, *middle;
-    BT_TRY(bt_loops_split(l, rows, 3, BT_REST_LOOP, &row));
-    bt_stmt *columns = row->body.at[0];
-    BT_TRY(bt_loops_distribute(l, columns, 2, &end));
-    BT_TRY(bt_loops_distribute(l, columns, 1, &middle));
-    BT_TRY(bt_loops_distribute(l, row, 2, &end));
-    BT_TRY(bt_loops_distribute(l, row, 1, &middle));
-    BT_TRY(bt_loops_tensorize(l, middle, &gemm));
-    return bt_loops_parallel(l, rows);
-}
-
-static void test_a_contraction_becomes_calls_of_a_kernel(void **state)
-{
-    (void)state;
-    struct world w = world_open();
-    bt_loops *loops = read_loops(&w, DENSE), *tiled = read_loops(&w, DENSE);
-    bt_tensor *x = tensor_random(&w, BT_FLOAT32, 1, DIMS(60));
-    bt_tensor *weight = tensor_random(&w, BT_FLOAT32, 2, DIMS(80));
-    float y[48], again[48];
-    uint32_t ncall = 0;
-    bt_loops_options options = { .seed = 7, .call = multiply_add, .self = &ncall };
-    assert_ok(w.ctx, tile_dense(tiled));
-    assert_ok(w.ctx, bt_loops_run(w.ctx, loops, (void *[]){ x->data, weight->data, y }));
-    assert_ok(w.ctx,
-              bt_loops_run_with(w.ctx, tiled, (void *[]){ x->data, weight->data, again },
-                                &options));
-    assert_int_equal(ncall, 2);
-    assert_memory_equal(y, again, sizeof(y));
-    assert_non_null(strstr(written(&w, tiled), "local t: float64[24]"));
-    assert_non_null(strstr(written(&w, tiled), "gemm(&t[0], &x[30*i0], &w[0], 3, 8, 10, "
-                                               "8, 1, 10, 1, 1, 10)"));
-    bt_tensor_unref(x);
-    bt_tensor_unref(weight);
-    world_close(&w);
-}
-
-static void test_what_a_contract_does_not_take(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *nest, *part;
-    } rows[] = {
-        { "for i0 in 3 { c[8*i0] sum[float32]= a[i0] }", "no product" },
-        { "for i0 in 3 { c[8*i0] max[float32]= a[i0] * b[i0] }", "more than to sum" },
-        { "for i0 in 3 { c[8*i0] sum[float32]= a[i0] * b[i0] }", "m, n and k" },
-        { "for i0 in 3 { for i1 in 4 { for i2 in 3 { "
-          "c[4*i0 + i1] sum[float32]= a[3*i0 + i2] * b[mod(i1, 2) + i2] } } }",
-          "no constant stride" },
-        { "for i0 in 3 { for i1 in 4 { for i2 in 3 { "
-          "c[i0 + 3*i1] sum[float32]= a[3*i0 + i2] * b[4*i2 + i1] } } }",
-          "stride cn" },
-        { "for i0 in 3 { for i1 in 4 { "
-          "c[4*i0 + i1] sum[float32]= a[i0] * b[i1] } }",
-          "not for this" },
-        { "for i0 in 3 { for i1 in 6 { for i2 in 3 { "
-          "c[6*i0 + i1] sum[float32]= a[3*i0 + i2] * b[6*i2 + i1] } } }",
-          "this n" },
-        { "for i0 in 6 { for i1 in 4 { for i2 in 3 { "
-          "c[4*i0 + i1] sum[float32]= a[3*i0 + i2] * b[4*i2 + i1] } } }",
-          "this m" },
-        { "for i0 in 3 { for i1 in 4 { for i2 in 3 { "
-          "c[4*i0 + i1] sum[float64]= c[3*i0 + i2] * c[4*i2 + i1] } } }",
-          "element type" },
-    };
-    struct world w = world_open();
-    for (size_t i = 0; i < BT_COUNT(rows); i++) {
-        char text[512];
-        snprintf(text, sizeof(text),
-                 "loops test { in a: float32[64] in b: float32[64] out c: float64[64] "
-                 "%s }",
-                 rows[i].nest);
-        bt_loops *loops = read_loops(&w, text);
-        assert_error(bt_loops_tensorize(loops, loops->body.at[0], &gemm),
-                     BT_ERR_UNSUPPORTED, rows[i].part);
-    }
-    world_close(&w);
 }
 
 /* ---- chains of stages ---- */
@@ -611,20 +295,11 @@ static void test_sequences_of_transforms_keep_the_result(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_tiles_have_a_rest),
-    cmocka_unit_test(test_turns_are_written_out),
-    cmocka_unit_test(test_a_padded_loop_is_cut_at_its_borders),
     cmocka_unit_test(test_what_is_decided_goes),
-    cmocka_unit_test(test_what_does_not_change_goes_before_the_loop),
-    cmocka_unit_test(test_which_loops_change_places),
     cmocka_unit_test(test_which_turns_are_independent),
     cmocka_unit_test(test_two_loops_as_one),
     cmocka_unit_test(test_loops_that_follow_each_other),
-    cmocka_unit_test(test_one_loop_as_two),
     cmocka_unit_test(test_a_stage_is_computed_where_its_rows_are_read),
-    cmocka_unit_test(test_what_is_read_is_packed),
-    cmocka_unit_test(test_a_contraction_becomes_calls_of_a_kernel),
-    cmocka_unit_test(test_what_a_contract_does_not_take),
     cmocka_unit_test(test_sequences_of_transforms_keep_the_result),
 };
 TEST_MAIN(tests)

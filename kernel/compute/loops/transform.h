@@ -6,10 +6,16 @@
 
 #include "compute/graph/graph.h"
 
-/* ---- what transforms share: places and edits (transform_edit.c) ---- */
+/* ---- what transforms share: places and edits (edit.c) ---- */
 
+/* Where a statement stands. */
+struct bt__place {
+    bt_stmts *block; /* block->at[at] is the statement */
+    uint32_t at;
+    uint64_t open; /* indices of the loops around */
+};
 bt_status bt__loops_find_loop(bt_loops *, const bt_stmt *,
-                              bt_stmt_place *out) BT_MUST_USE;
+                              struct bt__place *out) BT_MUST_USE;
 bt_status bt__loops_refuse(const bt_loops *, const char *format, ...) BT_FAILURE
     BT_PRINTF(2, 3);
 
@@ -33,7 +39,7 @@ struct bt__by_index {
 const bt_node *bt__change_index(void *by_index, const bt_stmt *, const bt_node **slot);
 /* Whether it is a parallel loop, or has one inside. */
 int bt__stmt_has_parallel(const bt_stmt *);
-/* ---- what touches what (transform_depend.c) ---- */
+/* ---- what touches what (depend.c) ---- */
 
 struct bt__access {
     uint32_t buffer;
@@ -62,7 +68,7 @@ struct bt__conflict_question {
 /* The first pair in conflict, one of which writes; NULL: none. */
 const struct bt__access *bt__conflict_find(const struct bt__conflict_question *);
 
-/* ---- locals (transform_local.c) ---- */
+/* ---- locals (local.c) ---- */
 
 /* Whether every read of the local finds what was stored before it in the same turn of the
  * loop, or outside of it, after it: so turns could have one each. -1: no memory. */

@@ -155,96 +155,33 @@ BT_API bt_status bt_loops_run_with(bt_ctx *, const bt_loops *, void *const *data
  * Transforms of loops: each makes a program that computes the same in another order, or
  * refuses.
  *
- *     for i0 in 6 {                      for i0 in 2 {
- *         y[i0] = x[i0]      split 3         for i1 in 3 {
- *     }                         ->               y[3*i0 + i1] = x[3*i0 + i1]
+ *     for i0 in 3 {                               for i0 in 12 {
+ *         for i1 in 4 {               collapse        y[i0] = x[i0]
+ *             y[4*i0 + i1] = ...          ->      }
  *
  * A loop is addressed by its statement. What is not legal, or is not seen to be, is
  * refused by BT_ERR_UNSUPPORTED with the reason, and the program stays as it was.
  * Reducers take their values in any order (reducers.def), so accumulators do not hold
  * loops in place; where floats are summed, that changes rounding and nothing else.
  */
-/* ---- one loop ---- */
 
-enum {
-    BT_REST_GUARD, /* the last turns are behind a condition */
-    BT_REST_LOOP   /* a loop of its own after it */
-};
-/* The loop becomes one over tiles of `by` turns; *inner: that inside one. */
-BT_API bt_status bt_loops_split(bt_loops *, bt_stmt *loop, int64_t by, uint32_t rest,
-                                bt_stmt **inner) BT_MUST_USE;
-/* Its turns one after the other. */
-BT_API bt_status bt_loops_unroll(bt_loops *, bt_stmt *loop) BT_MUST_USE;
-/* Several loops, split where conditions in the body begin or cease to hold; `loop` is the
- * longest. */
-BT_API bt_status bt_loops_peel(bt_loops *, bt_stmt *loop) BT_MUST_USE;
-/* Turns may run at once. */
+/* The iterations may run at once. */
 BT_API bt_status bt_loops_parallel(bt_loops *, bt_stmt *loop) BT_MUST_USE;
-/* What does not change from turn to turn is done before the loop: its only condition,
- * values of locals, checks. */
-BT_API bt_status bt_loops_hoist(bt_loops *, bt_stmt *loop) BT_MUST_USE;
 
-/* ---- two loops ---- */
-
-/* The loop and the one that is all its body change places: it stays the outer's
- * statement, which goes inside. */
-BT_API bt_status bt_loops_interchange(bt_loops *, bt_stmt *outer) BT_MUST_USE;
-/* These two as one: their indices stand in sums that allow it. */
+/* The loop and the one that is all its body as one: their indices stand in sums that
+ * allow it. */
 BT_API bt_status bt_loops_collapse(bt_loops *, bt_stmt *outer) BT_MUST_USE;
 /* The loop and the one after it, of as many turns, as one loop. */
 BT_API bt_status bt_loops_merge(bt_loops *, bt_stmt *first) BT_MUST_USE;
-/* The reverse, at statement `at` of the body; *second: the loop of what is after it.
- * Locals that hold something in between get an element for each turn. */
-BT_API bt_status bt_loops_distribute(bt_loops *, bt_stmt *loop, uint32_t at,
-                                     bt_stmt **second) BT_MUST_USE;
-
-/* ---- buffers ---- */
-
 /* A buffer that only one turn at a time uses gets the size that a turn needs: with merge
  * before it, the producer is computed where its consumer is. */
 BT_API bt_status bt_loops_shrink(bt_loops *, bt_stmt *loop, uint32_t buffer) BT_MUST_USE;
-/* What the loop reads of a buffer is copied before it, in the order in which it is read,
- * to a buffer of this role: BT_BUFFER_TEMP or, inside another loop, _LOCAL. */
-BT_API bt_status bt_loops_pack(bt_loops *, bt_stmt *loop, uint32_t buffer,
-                               uint32_t role) BT_MUST_USE;
-
-/* ---- kernels ---- */
-
-/*
- * What a kernel does:  for m, n, k: c[m*cm + n*cn] += a[m*am + k*ak] * b[k*bk + n*bn]
- * Called as  name(&c, &a, &b, M, N, K, cm, cn, am, ak, bk, bn).
- */
-enum { BT_ROLE_M, BT_ROLE_N, BT_ROLE_K, BT_NROLE };
-typedef struct bt_contract {
-    const char *name;
-    bt_dtype a, b, c; /* of the buffers */
-    struct {
-        int64_t least, most, multiple; /* 0: any */
-    } extents[BT_NROLE];
-    int64_t strides[6]; /* cm cn am ak bk bn; BT_ANY_STRIDE */
-} bt_contract;
-#define BT_ANY_STRIDE INT64_MIN
-/* The nest becomes a call of the kernel. */
-BT_API bt_status bt_loops_tensorize(bt_loops *, bt_stmt *nest,
-                                    const bt_contract *) BT_MUST_USE;
-
-/* ---- all ---- */
-
 /* Loops of no turn and of one, conditions that hold or cannot, empty blocks go. After a
  * failure, part of it is done. */
 BT_API bt_status bt_loops_simplify(bt_loops *) BT_MUST_USE;
 
 /* ---- walking and editing, for schedules of one's own ---- */
 
-/* Where a statement stands. */
-typedef struct bt_stmt_place {
-    bt_stmts *block; /* block->at[at] is the statement */
-    uint32_t at;
-    uint64_t open;           /* indices of the loops around */
-    uint32_t is_in_parallel; /* one of them is parallel */
-} bt_stmt_place;
-/* 0: not in the program. */
-BT_API int bt_loops_find(bt_loops *, const bt_stmt *, bt_stmt_place *out);
 /* Calls `meet` for every expression of a statement and of those inside, in order, until
  * it gives 0. */
 typedef int bt_meet_fn(void *self, bt_stmt *, const bt_node **slot);
@@ -256,12 +193,6 @@ typedef struct bt_by_node {
     void *self;
 } bt_by_node;
 BT_API const bt_node *bt_node_change(const bt_by_node *, const bt_node *);
-/* Deep copies; NULL: no memory. */
-BT_API bt_stmt *bt_stmt_copy(bt_loops *, const bt_stmt *);
-/* Indices of the loops in a statement. */
-BT_API uint64_t bt_stmt_indices(const bt_stmt *);
-/* An index that is not among the used; -1: there is none. */
-BT_API int bt_index_unused(uint64_t used);
 /* The block with statement `at` replaced by others, which may be none. 0: no memory. */
 BT_API int bt_stmts_replace(bt_loops *, bt_stmts *, uint32_t at, const bt_stmts *by);
 /* Whether the loop's body may be done statement by statement, each for all turns: no turn

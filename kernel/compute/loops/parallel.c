@@ -41,7 +41,7 @@ static bt_status check_elements(bt_loops *loops, const bt_stmt *loop,
 
 bt_status bt_loops_parallel(bt_loops *loops, bt_stmt *loop)
 {
-    bt_stmt_place place;
+    struct bt__place place;
     bt__accesses all = { .len = 0 };
     BT_TRY(bt__loops_find_loop(loops, loop, &place));
     uint8_t *is_private = bt__locals_private(loops, loop);
@@ -55,7 +55,7 @@ bt_status bt_loops_parallel(bt_loops *loops, bt_stmt *loop)
 
 bt_status bt_loops_lanes(bt_loops *loops, bt_stmt *loop, uint8_t *out)
 {
-    bt_stmt_place place;
+    struct bt__place place;
     bt__accesses all = { .len = 0 };
     BT_TRY(bt__loops_find_loop(loops, loop, &place));
     uint8_t *is_private = bt__locals_private(loops, loop);

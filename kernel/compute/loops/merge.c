@@ -73,7 +73,7 @@ static bt_status rename_index(const struct merge *m, bt_stmt *loop, struct bt__e
     return bt__edit_make(m->loops, loop, bt__change_index, &by, out);
 }
 
-static bt_status apply(const struct merge *m, const bt_stmt_place *place)
+static bt_status apply(const struct merge *m, const struct bt__place *place)
 {
     struct bt__edit first, second;
     bt_stmts body = { .len = 0 };
@@ -95,9 +95,30 @@ static bt_status apply(const struct merge *m, const bt_stmt_place *place)
     return NULL;
 }
 
+/* Indices of the loops in a statement. */
+static uint64_t indices_of(const bt_stmt *stmt)
+{
+    uint64_t set = stmt->kind == BT_STMT_FOR ? bt_index_bit(stmt->index) : 0;
+    for (uint32_t i = 0; i < stmt->body.len; i++)
+        set |= indices_of(stmt->body.at[i]);
+    for (uint32_t i = 0; i < stmt->otherwise.len; i++)
+        set |= indices_of(stmt->otherwise.at[i]);
+    return set;
+}
+
+/* An index that is not among the used; -1: there is none. */
+static int find_unused(uint64_t used)
+{
+    for (int i = 0; i < BT_MAX_INDEX; i++) {
+        if (!(used & bt_index_bit((uint32_t)i)))
+            return i;
+    }
+    return -1;
+}
+
 bt_status bt_loops_merge(bt_loops *loops, bt_stmt *first)
 {
-    bt_stmt_place place;
+    struct bt__place place;
     BT_TRY(bt__loops_find_loop(loops, first, &place));
     bt_stmt *second =
         place.at + 1 < place.block->len ? place.block->at[place.at + 1] : NULL;
@@ -107,10 +128,9 @@ bt_status bt_loops_merge(bt_loops *loops, bt_stmt *first)
     if (first->is_parallel || second->is_parallel)
         return bt__loops_refuse(loops, "a parallel loop stays as it is");
     // the first's index, where nothing inside the second has it
-    uint64_t inside = bt_stmt_indices(second) & ~bt_index_bit(second->index);
+    uint64_t inside = indices_of(second) & ~bt_index_bit(second->index);
     int number = inside & bt_index_bit(first->index)
-                     ? bt_index_unused(place.open | bt_stmt_indices(first) |
-                                       bt_stmt_indices(second))
+                     ? find_unused(place.open | indices_of(first) | indices_of(second))
                      : (int)first->index;
     if (number < 0)
         return bt__loops_refuse(loops, "all %d indices are in use", BT_MAX_INDEX);

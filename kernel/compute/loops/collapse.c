@@ -1,5 +1,5 @@
 /*
- * Two loops as one: a index that runs over both.
+ * Two loops as one: an index that runs over both.
  *
  *     for i0 in 3 { for i1 in 4 { y[4*i0 + i1] = ... } }   ->   for i0 in 12 { y[i0] = ...
  *
@@ -72,7 +72,7 @@ static const bt_node *join(void *self, const bt_stmt *stmt, const bt_node **slot
 
 bt_status bt_loops_collapse(bt_loops *loops, bt_stmt *outer)
 {
-    bt_stmt_place place;
+    struct bt__place place;
     struct bt__edit edit;
     int64_t extent;
     BT_TRY(bt__loops_find_loop(loops, outer, &place));

@@ -1,36 +1,29 @@
-/* Finding, walking, copying and rewriting statements. */
+/* Finding, walking and rewriting statements. */
 #include "compute/loops/transform.h"
 
 #include <string.h>
 
 /* ---- places ---- */
 
-static int find_in(bt_stmts *block, const bt_stmt *stmt, bt_stmt_place around,
-                   bt_stmt_place *out)
+static int find_in(bt_stmts *block, const bt_stmt *stmt, struct bt__place around,
+                   struct bt__place *out)
 {
     for (uint32_t i = 0; i < block->len; i++) {
         bt_stmt *at = block->at[i];
-        bt_stmt_place inside = around;
+        struct bt__place inside = around;
         if (at == stmt) {
             *out = around;
             out->block = block;
             out->at = i;
             return 1;
         }
-        if (at->kind == BT_STMT_FOR) {
+        if (at->kind == BT_STMT_FOR)
             inside.open |= bt_index_bit(at->index);
-            inside.is_in_parallel |= at->is_parallel;
-        }
         if (find_in(&at->body, stmt, inside, out) ||
             find_in(&at->otherwise, stmt, inside, out))
             return 1;
     }
     return 0;
-}
-
-int bt_loops_find(bt_loops *loops, const bt_stmt *stmt, bt_stmt_place *out)
-{
-    return find_in(&loops->body, stmt, (bt_stmt_place){ .open = 0 }, out);
 }
 
 bt_status bt__loops_refuse(const bt_loops *loops, const char *format, ...)
@@ -46,9 +39,9 @@ bt_status bt__loops_refuse(const bt_loops *loops, const char *format, ...)
                : bt_no_memory();
 }
 
-bt_status bt__loops_find_loop(bt_loops *loops, const bt_stmt *stmt, bt_stmt_place *out)
+bt_status bt__loops_find_loop(bt_loops *loops, const bt_stmt *stmt, struct bt__place *out)
 {
-    if (!bt_loops_find(loops, stmt, out))
+    if (!find_in(&loops->body, stmt, (struct bt__place){ .open = 0 }, out))
         return bt__loops_refuse(loops, "the loop is not in the program");
     return stmt->kind == BT_STMT_FOR
                ? NULL
@@ -168,42 +161,6 @@ const bt_node *bt_node_change(const bt_by_node *by, const bt_node *node)
 
 /* ---- statements ---- */
 
-static int copy_block(bt_loops *loops, const bt_stmts *from, bt_stmts *to)
-{
-    *to = (bt_stmts){ .len = 0 };
-    for (uint32_t i = 0; i < from->len; i++) {
-        bt_stmt *copy = bt_stmt_copy(loops, from->at[i]);
-        if (!copy || !BT_PUSH(loops->arena, to, copy))
-            return 0;
-    }
-    return 1;
-}
-
-bt_stmt *bt_stmt_copy(bt_loops *loops, const bt_stmt *stmt)
-{
-    bt_stmt *copy = BT_NEW(loops->arena, bt_stmt);
-    if (!copy)
-        return NULL;
-    *copy = *stmt;
-    copy->args = BT_NEWS(loops->arena, bt_call_arg, stmt->narg);
-    if (!copy->args || !copy_block(loops, &stmt->body, &copy->body) ||
-        !copy_block(loops, &stmt->otherwise, &copy->otherwise))
-        return NULL;
-    if (stmt->narg)
-        memcpy(copy->args, stmt->args, stmt->narg * sizeof(*stmt->args));
-    return copy;
-}
-
-uint64_t bt_stmt_indices(const bt_stmt *stmt)
-{
-    uint64_t set = stmt->kind == BT_STMT_FOR ? bt_index_bit(stmt->index) : 0;
-    for (uint32_t i = 0; i < stmt->body.len; i++)
-        set |= bt_stmt_indices(stmt->body.at[i]);
-    for (uint32_t i = 0; i < stmt->otherwise.len; i++)
-        set |= bt_stmt_indices(stmt->otherwise.at[i]);
-    return set;
-}
-
 int bt__stmt_has_parallel(const bt_stmt *stmt)
 {
     if (stmt->kind == BT_STMT_FOR && stmt->is_parallel)
@@ -217,15 +174,6 @@ int bt__stmt_has_parallel(const bt_stmt *stmt)
             return 1;
     }
     return 0;
-}
-
-int bt_index_unused(uint64_t used)
-{
-    for (int i = 0; i < BT_MAX_INDEX; i++) {
-        if (!(used & bt_index_bit((uint32_t)i)))
-            return i;
-    }
-    return -1;
 }
 
 int bt_stmts_replace(bt_loops *loops, bt_stmts *block, uint32_t at, const bt_stmts *by)

@@ -125,7 +125,7 @@ static bt_status apply(struct shrink *s, bt_stmt *loop)
 
 bt_status bt_loops_shrink(bt_loops *loops, bt_stmt *loop, uint32_t buffer)
 {
-    bt_stmt_place place;
+    struct bt__place place;
     BT_TRY(bt__loops_find_loop(loops, loop, &place));
     if (buffer >= loops->graph->narray || (loops->roles.at[buffer] != BT_BUFFER_TEMP &&
                                            loops->roles.at[buffer] != BT_BUFFER_LOCAL))

@@ -4,13 +4,16 @@
 # table fails to build and names the file. Files <folder>/pipelines/NAME.json are pipelines of the
 # plugin. The build writes the manifest, NAME.baton.json, beside the shared object: plugin.json and what the tables hold.
 #
-#   baton_add_plugin(FOLDER [NAME name])
+#   baton_add_isa(ISA PROCESSORS name... FLAGS flag...)
+#   baton_add_plugin(FOLDER [NAME name] [FOLDERS folder...])
 #
-# name    of the target and its files; in Baton's own tree the path (ops/nn -> ops.nn), elsewhere the folder's name
-# prefix  the name, with "_" for what C does not allow
+# name     of the target and its files; in Baton's own tree the path (ops/nn -> ops.nn), elsewhere the folder's name
+# prefix   the name, with "_" for what C does not allow
+# folders  below FOLDER whose sources belong to the plugin too; the table of fast/swish.c is then bt_<prefix>_fast_swish.
+#          Sources find the headers of the plugin from FOLDER (fast/loops.h) and those beside them
 #
-# A source NAME.avx2.c or NAME.avx512.c belongs to NAME.c and is compiled for that instruction set where the machine's family
-# has it; it asks __AVX2__ or __AVX512F__ and gives an empty table elsewhere.
+# A source NAME.ISA.c belongs to NAME.c and is compiled with the flags that baton_add_isa gave for that instruction set, where
+# CMAKE_SYSTEM_PROCESSOR is one of the processors; elsewhere with none, so it asks __AVX2__ or the like.
 #
 # This file serves Baton's tree and, installed, everybody else's.
 
@@ -25,19 +28,33 @@ else()
 endif()
 set(BATON_CMAKE_FOLDER ${CMAKE_CURRENT_LIST_DIR})
 
+# Instruction sets are those of the folder whose CMakeLists.txt adds them, and of the ones below it.
+function(baton_add_isa isa)
+  cmake_parse_arguments(ARG "" "" "PROCESSORS;FLAGS" ${ARGN})
+  if(NOT isa MATCHES "^[A-Za-z0-9_]+$" OR NOT ARG_PROCESSORS OR NOT ARG_FLAGS OR ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "baton_add_isa(${isa}): expected baton_add_isa(ISA PROCESSORS name... FLAGS flag...), as in "
+      "baton_add_isa(avx2 PROCESSORS x86_64 AMD64 FLAGS -mavx2 -mfma)")
+  endif()
+  if(NOT CMAKE_SYSTEM_PROCESSOR IN_LIST ARG_PROCESSORS)
+    set(ARG_FLAGS "")
+  endif()
+  set(BATON_ISAS ${BATON_ISAS} ${isa} PARENT_SCOPE)
+  set(BATON_ISA_${isa} "${ARG_FLAGS}" PARENT_SCOPE)
+endfunction()
+
 # NAME.c and its twins are loops to be made vectors of: no exceptions of floats and no errno are asked for, which changes no
 # result.
 function(baton_compile_for_isa)
   set(flags_loops $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-math-errno -fno-trapping-math $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>)
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-    set(flags_avx2 -mavx2 -mfma)
-    set(flags_avx512 ${flags_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
-  endif()
   set(bases "")
   foreach(source ${ARGN})
-    if(source MATCHES "^(.*)\\.(avx2|avx512)\\.c$")
+    if(source MATCHES "^(.*/[^/.]+)\\.([^/]+)\\.c$")
+      if(NOT CMAKE_MATCH_2 IN_LIST BATON_ISAS)
+        message(FATAL_ERROR "${source}: no instruction set \"${CMAKE_MATCH_2}\": baton_add_isa(${CMAKE_MATCH_2} PROCESSORS "
+          "name... FLAGS flag...) before baton_add_plugin adds it")
+      endif()
       list(APPEND bases ${CMAKE_MATCH_1}.c)
-      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${flags_loops} ${flags_${CMAKE_MATCH_2}})
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${flags_loops} ${BATON_ISA_${CMAKE_MATCH_2}})
     endif()
   endforeach()
   list(REMOVE_DUPLICATES bases)
@@ -47,7 +64,7 @@ function(baton_compile_for_isa)
 endfunction()
 
 function(baton_add_plugin folder)
-  cmake_parse_arguments(ARG "" "NAME" "" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME" "FOLDERS" ${ARGN})
   get_filename_component(folder ${folder} ABSOLUTE)
   set(name ${ARG_NAME})
   if(NOT name AND BATON_TREE)
@@ -60,11 +77,16 @@ function(baton_add_plugin folder)
   if(NOT EXISTS ${folder}/plugin.json)
     message(FATAL_ERROR "${folder}/plugin.json does not exist: it states the plugin's id, version and license")
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
-  file(GLOB headers CONFIGURE_DEPENDS ${folder}/*.h) # a new one can make a helper
-  if(NOT sources)
-    message(FATAL_ERROR "no .c files in ${folder}")
-  endif()
+  set(sources "")
+  foreach(part . ${ARG_FOLDERS})
+    get_filename_component(part ${part} ABSOLUTE BASE_DIR ${folder})
+    file(GLOB found CONFIGURE_DEPENDS ${part}/*.c)
+    file(GLOB headers CONFIGURE_DEPENDS ${part}/*.h) # a new one can make a helper
+    if(NOT found)
+      message(FATAL_ERROR "no .c files in ${part}")
+    endif()
+    list(APPEND sources ${found})
+  endforeach()
   baton_compile_for_isa(${sources})
   file(READ ${folder}/plugin.json seed)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${folder}/plugin.json)
@@ -75,12 +97,14 @@ function(baton_add_plugin folder)
   set(rows "")
   set(table_sources "")
   foreach(source ${sources})
-    get_filename_component(base ${source} NAME_WE)
-    baton_is_helper(${source} ${folder}/${base} bt_${prefix}_${base} is_helper)
-    if(NOT is_helper)
-      string(APPEND externs "extern const bt_table bt_${prefix}_${base}[];\n")
-      list(APPEND rows bt_${prefix}_${base})
-      list(APPEND table_sources ${source})
+    file(RELATIVE_PATH stem ${folder} ${source})
+    string(REGEX REPLACE "[.][^/]*$" "" stem ${stem})
+    string(REPLACE "/" "_" table bt_${prefix}_${stem})
+    baton_is_helper(${source} ${folder}/${stem} ${table} is_helper)
+    if(NOT is_helper AND NOT source MATCHES "/[^/.]+[.][^/]+[.]c$")
+      string(APPEND externs "extern const bt_table ${table}[];\n")
+      list(APPEND rows ${table})
+      list(APPEND table_sources ${source}=${table})
     endif()
   endforeach()
   list(JOIN rows ", " rows)
@@ -97,6 +121,7 @@ function(baton_add_plugin folder)
     return()
   endif()
   add_library(${name} MODULE ${sources} ${generated}.c)
+  target_include_directories(${name} PRIVATE ${folder})
   target_link_libraries(${name} PRIVATE ${BATON_LIBRARY} m)
   if(TARGET baton_flags)
     target_link_libraries(${name} PRIVATE baton_flags)
@@ -111,7 +136,7 @@ function(baton_add_plugin folder)
     LIBRARY_OUTPUT_DIRECTORY ${output} BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/../..")
   # A table that is missing, or has another name than the build asks for, is found before the linker meets it.
   add_custom_command(TARGET ${name} PRE_LINK VERBATIM
-    COMMAND ${CMAKE_COMMAND} -DPREFIX=${prefix} "-DSOURCES=${table_sources}" -DNM=${CMAKE_NM}
+    COMMAND ${CMAKE_COMMAND} "-DTABLES=${table_sources}" -DNM=${CMAKE_NM}
             "-DOBJECTS=$<TARGET_OBJECTS:${name}>" -P ${BATON_CMAKE_FOLDER}/tables.cmake)
   # Written beside and renamed, so that a build cut short leaves no half manifest.
   add_custom_command(TARGET ${name} POST_BUILD VERBATIM
@@ -201,7 +226,7 @@ endfunction()
 function(baton_link_plugin name prefix folder sources generated seed)
   add_library(${name} OBJECT ${sources} ${generated}.c)
   target_compile_definitions(${name} PRIVATE BT_LINKED)
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/sdk/include)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/sdk/include ${folder})
   target_link_libraries(${name} PRIVATE baton_flags)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   foreach(library baton baton_kernel)
@@ -248,13 +273,17 @@ ${rows}    { 0 },
   endforeach()
 endfunction()
 
-# All plugins below the given folders of Baton's tree.
+# All plugins below the given folders of Baton's tree; one with a CMakeLists.txt adds itself.
 function(baton_add_plugins)
   foreach(root ${ARGV})
     file(GLOB_RECURSE seeds CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${root}/plugin.json)
     foreach(seed ${seeds})
       get_filename_component(folder ${seed} DIRECTORY)
-      baton_add_plugin(${folder})
+      if(EXISTS ${folder}/CMakeLists.txt)
+        add_subdirectory(${folder})
+      else()
+        baton_add_plugin(${folder})
+      endif()
     endforeach()
   endforeach()
   baton_finish_linked()

@@ -1,12 +1,12 @@
 # Whether the sources of a plugin that are no helpers state their tables as the build asks for:
-# cmake -DPREFIX= -DSOURCES= -DOBJECTS= -DNM= -P tables.cmake
+# cmake -DTABLES="file=table;..." -DOBJECTS= -DNM= -P tables.cmake
 # A table that no text names may be a macro's: then it is among the symbols of the objects.
 if(NM)
   execute_process(COMMAND ${NM} -g ${OBJECTS} OUTPUT_VARIABLE symbols ERROR_QUIET)
 endif()
-foreach(source ${SOURCES})
-  get_filename_component(base ${source} NAME_WE)
-  set(wanted bt_${PREFIX}_${base})
+foreach(pair ${TABLES})
+  string(REGEX REPLACE "=[^=]*$" "" source ${pair})
+  string(REGEX REPLACE "^.*=" "" wanted ${pair})
   file(READ ${source} text)
   if(text MATCHES "[^A-Za-z0-9_]${wanted}[^A-Za-z0-9_]" OR "${symbols}" MATCHES "[A-TV-Za-z] _?${wanted}\n")
     continue()

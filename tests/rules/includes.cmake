@@ -1,10 +1,19 @@
 # Who may include what (the arrows of the tree): cmake -DTREE= -P includes.cmake
 #
 # kernel             <baton/...>, "folder/file.h" of kernel, "file.h" beside it
-# plugins, sdk/tools <baton/...>, "file.h" beside it
+# plugins            <baton/...>, "file.h" beside it, and from the folder of its plugin.json
+# sdk/tools          <baton/...>, "file.h" beside it
 # sdk/include        <baton/...>
 # everywhere         system headers; never "../", never an absolute path
 set(faults "")
+
+# The folder with the plugin.json of what is in a folder.
+function(find_plugin folder variable)
+  while(NOT EXISTS ${folder}/plugin.json AND NOT folder STREQUAL TREE)
+    get_filename_component(folder ${folder} DIRECTORY)
+  endwhile()
+  set(${variable} ${folder} PARENT_SCOPE)
+endfunction()
 
 function(check_file file root)
   get_filename_component(folder ${file} DIRECTORY)
@@ -17,6 +26,11 @@ function(check_file file root)
         set(ok TRUE)
       elseif(NOT root STREQUAL "sdk/include" AND NOT name MATCHES "/" AND EXISTS ${folder}/${name})
         set(ok TRUE)
+      elseif(NOT root MATCHES "^(kernel|sdk/.*)$")
+        find_plugin(${folder} plugin)
+        if(NOT plugin STREQUAL TREE AND EXISTS ${plugin}/${name})
+          set(ok TRUE)
+        endif()
       endif()
     endif()
     if(NOT ok)

@@ -10,11 +10,11 @@
 #include <baton/op.h>
 #include <baton/target.h>
 
-#include "code.h"
-#include "engine.h"
+#include "engine/code.h"
+#include "engine/engine.h"
+#include "engine/launch.h"
+#include "engine/peak.h"
 #include "kernel.h"
-#include "launch.h"
-#include "peak.h"
 
 struct options {
     const char *engine, *compiler;

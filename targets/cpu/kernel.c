@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "callee.h"
-#include "over.h"
-#include "plan_build.h"
-#include "schedule.h"
+#include "engine/plan_build.h"
+#include "primitives/callee.h"
+#include "schedule/over.h"
+#include "schedule/schedule.h"
 
 struct lowerer {
     bt_ctx *ctx;

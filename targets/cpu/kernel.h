@@ -14,8 +14,8 @@
 
 #include <baton/target.h>
 
-#include "config.h"
-#include "plan.h"
+#include "engine/plan.h"
+#include "schedule/config.h"
 
 /* bt_kernel's content. */
 struct cpu_kernel {

@@ -11,11 +11,11 @@
 
 #include "compute/evaluate/compute.h"
 
-#include "contract.h"
-#include "peak.h"
-#include "plan_build.h"
-#include "plan_run.h"
-#include "schedule.h"
+#include "engine/peak.h"
+#include "engine/plan_build.h"
+#include "engine/plan_run.h"
+#include "schedule/contract.h"
+#include "schedule/schedule.h"
 
 /* Time that the program has computed for, whatever else the machine did. */
 static double busy(void)

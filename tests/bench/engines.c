@@ -10,10 +10,10 @@
 
 #include <baton/loops.h>
 
-#include "code.h"
-#include "engine.h"
-#include "launch.h"
-#include "plan_build.h"
+#include "engine/code.h"
+#include "engine/engine.h"
+#include "engine/launch.h"
+#include "engine/plan_build.h"
 
 static double now_ns(void)
 {

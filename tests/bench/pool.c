@@ -3,7 +3,7 @@
  *
  *     bench_pool [threads]
  */
-#include "pool.h"
+#include "engine/pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>

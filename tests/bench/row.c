@@ -4,7 +4,7 @@
  *
  *     bench_row [seconds per figure]
  */
-#include "row.h"
+#include "primitives/row.h"
 
 #include <stdio.h>
 #include <stdlib.h>

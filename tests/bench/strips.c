@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "strips.h"
+#include "primitives/strips.h"
 
 enum { NELEM = 512, NREPEAT = 400, NROUND = 7 };
 

@@ -4,8 +4,8 @@
  *
  *     bench_tile [seconds per figure]
  */
-#include "peak.h"
-#include "tile.h"
+#include "primitives/tile.h"
+#include "engine/peak.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -15,10 +15,10 @@
 #include <baton/compute.h>
 
 #include "close.h"
-#include "schedule.h"
+#include "schedule/schedule.h"
+#include "schedule/vectorise.h"
 #include "strip_run.h"
 #include "vary.h"
-#include "vectorise.h"
 
 struct trial {
     struct op_check w;

@@ -8,9 +8,9 @@
 
 #include "compute/evaluate/compute.h"
 
-#include "contract.h"
-#include "halo.h"
-#include "pack.h"
+#include "primitives/halo.h"
+#include "primitives/pack.h"
+#include "schedule/contract.h"
 
 #include <stdio.h>
 #include <stdlib.h>

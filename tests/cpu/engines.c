@@ -8,10 +8,10 @@
 
 #include <baton/compiler.h>
 
-#include "code.h"
-#include "engine.h"
+#include "engine/code.h"
+#include "engine/engine.h"
+#include "engine/launch.h"
 #include "kernel.h"
-#include "launch.h"
 
 /* ---- fixture ---- */
 

@@ -1,5 +1,5 @@
 /* Halos: every element in its place, zeros around, nothing else touched. */
-#include "halo.h"
+#include "primitives/halo.h"
 #include "guard.h"
 
 static void check(int32_t (*run)(void *const *, const int64_t *), int64_t nb,

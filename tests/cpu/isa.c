@@ -1,5 +1,5 @@
 /* Instruction sets. */
-#include "isa.h"
+#include "primitives/isa.h"
 #include "test.h"
 
 static void test_names_lead_to_their_sets(void **state)

@@ -1,5 +1,5 @@
 /* Which programs may compute in place: what is said of them, and what happens. */
-#include "over.h"
+#include "schedule/over.h"
 
 #include "program.h"
 

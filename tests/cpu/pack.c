@@ -1,5 +1,5 @@
 /* Packing: every element in its place, zeros behind, nothing else touched. */
-#include "pack.h"
+#include "primitives/pack.h"
 #include "guard.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Plans do what programs do, whatever the ranges of turns; damaged ones are refused. */
 #include "program.h"
 
-#include "plan_run.h"
+#include "engine/plan_run.h"
 
 /* All phases; parallel ones by ranges of `most` turns, each on rubbish. */
 static int32_t run_plan(const struct plan *plan, const struct cpu_callee *callees,

@@ -1,6 +1,6 @@
 /* The thread pool: every chunk once, whatever calls meet, and quiet when idle. */
 #define _GNU_SOURCE
-#include "pool.h"
+#include "engine/pool.h"
 #include "failing_allocator.h"
 
 #include <dlfcn.h>

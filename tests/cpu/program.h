@@ -9,8 +9,8 @@
 
 #include <baton/loops.h>
 
-#include "callee.h"
-#include "plan_build.h"
+#include "engine/plan_build.h"
+#include "primitives/callee.h"
 
 static inline bt_ctx *open_ctx(void)
 {

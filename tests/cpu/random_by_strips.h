@@ -3,10 +3,10 @@
 #ifndef RANDOM_BY_STRIPS_H
 #define RANDOM_BY_STRIPS_H
 
-#include "over.h"
-#include "schedule.h"
+#include "schedule/over.h"
+#include "schedule/schedule.h"
+#include "schedule/vectorise.h"
 #include "strip_run.h"
-#include "vectorise.h"
 
 /* `over`: the array in whose bytes the result is computed; NARRAY: in bytes of its own. */
 static void run_strips_over(struct world *w, struct state *s, const bt_loops *loops,

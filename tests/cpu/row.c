@@ -2,7 +2,7 @@
  * Rows of windows: each row of each table that this machine runs, bit for bit against sums
  * in the order of the taps, in memory that ends where the operands do.
  */
-#include "row.h"
+#include "primitives/row.h"
 #include "guard.h"
 
 #include <math.h>

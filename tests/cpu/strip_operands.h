@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "compute/graph/reduce.h"
-#include "strips.h"
+#include "primitives/strips.h"
 #include "test.h"
 
 enum { NELEM = 513, NBYTES = NELEM * 8 };

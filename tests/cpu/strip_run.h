@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "callee.h"
-#include "strips.h"
+#include "primitives/callee.h"
+#include "primitives/strips.h"
 
 #include <baton/loops.h>
 

@@ -2,7 +2,7 @@
  * Contraction tiles: each row of each table that this machine runs, bit for bit against
  * sums in the order of k, in memory that ends where the operands do.
  */
-#include "tile.h"
+#include "primitives/tile.h"
 #include "guard.h"
 
 #include <math.h>

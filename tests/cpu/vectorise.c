@@ -1,6 +1,6 @@
 /* Loops by strips: what they compute, and what becomes of loops. */
-#include "vectorise.h"
-#include "schedule.h"
+#include "schedule/vectorise.h"
+#include "schedule/schedule.h"
 
 #include "failing_allocator.h"
 #include "formula.h"

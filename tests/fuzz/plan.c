@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "code.h"
+#include "engine/code.h"
 #include "fuzz.h"
-#include "launch.h"
+#include "engine/launch.h"
 
 enum { HEAD = 8 + 64 };
 

@@ -18,7 +18,7 @@
 #include <baton/loops.h>
 
 #include "config.h"
-#include "tile.h"
+#include "primitives/tile.h"
 
 /* As bt_loops_lower_with, but stages that tiles serve become loops around those, the
  * outermost one parallel. options may be NULL. */

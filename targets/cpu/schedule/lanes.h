@@ -12,7 +12,7 @@
 #ifndef CPU_LANES_H
 #define CPU_LANES_H
 
-#include "strips.h"
+#include "primitives/strips.h"
 #include "vectorise.h"
 
 /* Strips of temporaries stay in L1; without any, they are long. */

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "isa.h"
+#include "primitives/isa.h"
 
 struct cpu_config {
     enum cpu_isa isa;

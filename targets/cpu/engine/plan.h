@@ -18,7 +18,7 @@
 #include <baton/base.h>
 #include <baton/value.h>
 
-#include "callee.h"
+#include "primitives/callee.h"
 
 /*
  * Operands, in order; the first is in the instruction's own word:

@@ -4,8 +4,8 @@
 
 #include <baton/base.h>
 
-#include "isa.h"
 #include "pool.h"
+#include "primitives/isa.h"
 
 /* The registry's memory, as a pool takes it. */
 bt_allocator cpu_allocator(bt_registry *);

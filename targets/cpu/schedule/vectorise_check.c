@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "callee.h"
-#include "strips.h"
+#include "primitives/callee.h"
+#include "primitives/strips.h"
 #include "vectorise.h"
 
 struct checker {

@@ -6,9 +6,9 @@
 
 #include "lanes.h"
 
-#include "halo.h"
-#include "pack.h"
-#include "tile.h"
+#include "primitives/halo.h"
+#include "primitives/pack.h"
+#include "primitives/tile.h"
 
 static const double call_ns = 5;
 

@@ -1,8 +1,8 @@
 /* The nests that fill a packed B, and what all nests of contractions are built with. */
 #include "contract.h"
 
-#include "halo.h"
-#include "pack.h"
+#include "primitives/halo.h"
+#include "primitives/pack.h"
 
 /* ---- building ---- */
 

@@ -16,8 +16,8 @@
 
 #include <string.h>
 
-#include "callee.h"
-#include "strips.h"
+#include "primitives/callee.h"
+#include "primitives/strips.h"
 
 enum { MOST_STEPS = 24, MOST_ENDS = 4, MOST_TOUCHES = 4096 };
 

@@ -2,8 +2,8 @@
 #ifndef CPU_PEAK_H
 #define CPU_PEAK_H
 
-#include "isa.h"
 #include "pool.h"
+#include "primitives/isa.h"
 
 /* Floating-point operations in a second, of float32 and with multiply-adds counted as two:
  * the best of many short turns in which `nthread` threads of the pool keep to registers. */

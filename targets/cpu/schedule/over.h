@@ -4,7 +4,7 @@
 
 #include <baton/loops.h>
 
-#include "isa.h"
+#include "primitives/isa.h"
 
 struct cpu_over_question {
     const bt_loops *loops; /* vectorised */

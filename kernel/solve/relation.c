@@ -2,9 +2,10 @@
  * ask about contents is in contents.c. */
 #include <string.h>
 
+#include "solve/relate.h"
 #include "solve/solver.h"
 
-#include "compute/formula/relate.h"
+#include "compute/formula/reads.h"
 #include "ir/attr_fault.h"
 #include "ir/store.h"
 

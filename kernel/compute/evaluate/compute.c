@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "compute/graph/cost.h"
-#include "compute/graph/graph_print.h"
+#include "compute/graph/print.h"
 
 /* What is to be computed: a call of an operator, or all calls of a function. */
 struct source {

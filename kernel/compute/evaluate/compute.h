@@ -31,7 +31,7 @@ struct bt_compute {
     const bt_type *result;
 };
 
-/* ---- formulas (formula.c) ---- */
+/* ---- formulas (compute_formula.c) ---- */
 
 bt_status bt__compute_take_formula(bt_ctx *, bt_compute *,
                                    const bt_formula_call *) BT_MUST_USE;
@@ -44,7 +44,7 @@ bt_status bt__compute_run_formula(bt_ctx *, bt_compute *, uint32_t nin,
                                   const bt_tensor *const *in,
                                   bt_tensor **out) BT_MUST_USE;
 
-/* ---- plain C (eval.c) ---- */
+/* ---- plain C (compute_eval.c) ---- */
 
 bt_status bt__compute_take_eval(bt_ctx *, bt_compute *,
                                 const bt_formula_call *) BT_MUST_USE;

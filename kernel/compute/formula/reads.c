@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "compute/formula/relate.h"
-
 uint32_t bt__read_nindex(const bt__ast *read, int *rest)
 {
     uint32_t n = 0;

@@ -1,6 +1,6 @@
 /* What the relations of signatures and formulas share. */
-#ifndef COMPUTE_FORMULA_RELATE_NAMES_H
-#define COMPUTE_FORMULA_RELATE_NAMES_H
+#ifndef SOLVE_RELATE_NAMES_H
+#define SOLVE_RELATE_NAMES_H
 
 #include "compute/formula/signature.h"
 

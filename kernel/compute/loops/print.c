@@ -1,7 +1,7 @@
 /* Loops as text. */
 #include <inttypes.h>
 
-#include "compute/graph/graph_print.h"
+#include "compute/graph/print.h"
 #include <baton/loops.h>
 
 #include "compute/graph/graph.h"

@@ -1,5 +1,5 @@
 /* The compute graph as text, in the notation as far as it goes. */
-#include "compute/graph/graph_print.h"
+#include "compute/graph/print.h"
 
 #include <inttypes.h>
 #include <string.h>

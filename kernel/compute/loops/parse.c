@@ -1,5 +1,5 @@
 /*
- * Loops read from text, as loops_print.c writes them.
+ * Loops read from text, as print.c writes them.
  *
  *     loops    = "loops" NAME "{" { buffer } { stmt } "}"
  *     buffer   = ("in" | "out" | "temp" | "local") NAME ":" dtype "[" INT "]"

@@ -6,14 +6,14 @@
  * one that is inferred is the dim of the axis that a read names, and all such dims are
  * made equal; `..` is the broadcast of what it covers.
  */
-#include "compute/formula/relate.h"
+#include "solve/relate.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "compute/formula/ast.h"
 #include "compute/formula/reads.h"
-#include "compute/formula/relate_names.h"
+#include "solve/relate_names.h"
 #include "solve/solver.h"
 
 /* An array: an input or an earlier stage. */

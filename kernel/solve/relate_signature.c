@@ -1,10 +1,10 @@
 /* The patterns of an operator's inputs as a relation. */
-#include "compute/formula/relate.h"
+#include "solve/relate.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "compute/formula/relate_names.h"
+#include "solve/relate_names.h"
 #include "solve/solver.h"
 
 /* The operator's patterns, parsed once for each solver. */

@@ -1,6 +1,6 @@
 /* The type relation that an operator's input types and formula determine. */
-#ifndef COMPUTE_FORMULA_RELATE_H
-#define COMPUTE_FORMULA_RELATE_H
+#ifndef SOLVE_RELATE_H
+#define SOLVE_RELATE_H
 
 #include <baton/op.h>
 
@@ -11,9 +11,5 @@ bt_status bt__formula_relate(bt_solver *, const bt_relation_call *) BT_MUST_USE;
  * which holds for every operator before its relation is asked. Waits are not failures:
  * unknown parts are skipped. */
 bt_status bt__signature_relate(bt_solver *, const bt_relation_call *) BT_MUST_USE;
-
-/* Whether each array of the operator's formula is `..` throughout and every read is at the
- * element's own place: x[..]. */
-bt_status bt__formula_is_pointwise(bt_ctx *, const bt_op *, int *out) BT_MUST_USE;
 
 #endif

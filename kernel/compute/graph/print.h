@@ -1,6 +1,6 @@
 /* The compute graph as text. */
-#ifndef COMPUTE_GRAPH_GRAPH_PRINT_H
-#define COMPUTE_GRAPH_GRAPH_PRINT_H
+#ifndef COMPUTE_GRAPH_PRINT_H
+#define COMPUTE_GRAPH_PRINT_H
 
 #include "compute/graph/graph.h"
 

@@ -9,7 +9,7 @@
  *     tf_crop_and_resize  the same as align_corners within roi
  * method nearest_neighbor rounds coordinates, linear and cubic weigh elements on both
  * sides; beyond the edge stand the edge's elements. Results are computed in float64 and
- * converted; of integers truncated.
+ * converted; those of integers are rounded, halves to even.
  * source  Relay's operators of the same names; ONNX Resize-13; Keys 1981
  */
 #include <string.h>
@@ -97,7 +97,8 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
                         .mode = a->coordinate_transformation_mode,
                         .rounding = a->rounding_method,
                         .alpha = a->cubic_alpha,
-                        .excludes = a->cubic_exclude != 0 };
+                        .excludes = a->cubic_exclude != 0,
+                        .is_integer = image_is_integer(call) };
     (void)ctx;
     image_layout_read(a->layout, n, &s.layout);
     for (uint32_t i = 0; i < n; i++)

@@ -46,6 +46,11 @@ bt_status image_axis_relate(bt_solver *s, const bt_relation_call *r, const bt_ty
                : bt_no_memory();
 }
 
+int image_is_integer(const bt_formula_call *call)
+{
+    return !(1u << BT_DTYPE_CLASS(bt_tensor_dtype(call->result)) & BT_CLASS_BITS_FLOAT);
+}
+
 /* ---- coordinates ---- */
 
 static int crops(const struct sample *s)
@@ -265,7 +270,9 @@ void sample_write(bt_text *out, const struct sample *s, const char *dtype)
         write_outside(out, s);
         bt_text_addf(out, ", %s(extrapolation_value), ", dtype);
     }
-    bt_text_addf(out, "%s(", dtype);
+    // integers are rounded: a constant image stays one, whatever its weights add up to
+    int is_rounded = ntap(s) && s->is_integer;
+    bt_text_addf(out, "%s(%s", dtype, is_rounded ? "round_even(" : "");
     for (uint32_t i = 0; ntap(s) && i < n; i++)
         bt_text_addf(out, "%sa%u in %u", i ? ", " : "sum(", i, ntap(s));
     bt_text_addf(out, ntap(s) ? ": float64(data[" : "data[");
@@ -273,5 +280,6 @@ void sample_write(bt_text *out, const struct sample *s, const char *dtype)
     bt_text_addf(out, ntap(s) ? "])" : "]");
     for (uint32_t i = 0; ntap(s) && i < n; i++)
         bt_text_addf(out, " * w%u[p%u, a%u]", i, i, i);
-    bt_text_addf(out, "%s)%s", ntap(s) ? ")" : "", crops(s) ? ")" : "");
+    bt_text_addf(out, "%s%s)%s", ntap(s) ? ")" : "", is_rounded ? ")" : "",
+                 crops(s) ? ")" : "");
 }

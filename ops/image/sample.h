@@ -17,6 +17,8 @@ struct image_layout {
 int image_layout_read(const char *text, uint32_t nspace, struct image_layout *out);
 bt_status image_layout_relate(bt_solver *, const bt_relation_call *, const char *text,
                               uint32_t nspace, struct image_layout *out) BT_MUST_USE;
+/* Whether the result of a call has integer elements. */
+int image_is_integer(const bt_formula_call *);
 /* An axis that is resampled must have an element. */
 bt_status image_axis_relate(bt_solver *, const bt_relation_call *,
                             const bt_type *dim) BT_MUST_USE;
@@ -36,6 +38,7 @@ struct sample {
                              else floor */
     double alpha;         /* of cubic */
     int excludes;         /* of cubic: taps outside the image have no weight */
+    int is_integer;       /* the element type of the result */
 };
 /* Writes stages up to "y: dtype[...] = ...". Where the mode crops, roi[k] are the starts
  * of all axes, then the ends, as shares of the image, and extrapolation_value stands

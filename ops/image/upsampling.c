@@ -123,6 +123,7 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
     (void)ctx;
     read_scaling(call->op, call->attrs, &c);
     image_layout_read(c.layout, c.n, &c.sample.layout);
+    c.sample.is_integer = image_is_integer(call);
     for (uint32_t i = 0; i < c.n; i++)
         bt_text_addf(out, "o%u = int64(round(float64(extent(data, %u)) * %s));\n", i,
                      c.sample.layout.space[i], names[SAMPLE_MAX_SPACE - c.n + i]);

@@ -14,8 +14,8 @@ def reference(*names, ulp=None, sums=False, near_steps=False):
     ulp    None: floats must be equal, as when elements are only moved; else units in the last place that
            each element may be off
     sums   the units are those of the greatest element: terms of both signs have been added
-    near_steps  integers are truncated from float64, which the function gives: within rounding of a whole
-           number the neighbour will do
+    near_steps  integers are rounded from float64, which the function gives: where it lies halfway between two,
+           but for its own rounding, either will do
     """
 
     def register(function):
@@ -164,7 +164,7 @@ def compare(result, expected, function):
     else:
         if function.near_steps and expected.dtype.kind == "f":
             slack = 1e-9 + np.abs(expected).max(initial=0) * 2.0**-46
-            around = [cast(expected + e, "float64", dtype) for e in (-slack, 0, slack)]
+            around = [cast(np.rint(expected + e), "float64", dtype) for e in (-slack, 0, slack)]
             fail_where((got < around[0]) | (got > around[2]), got, around[1])
             return
         if expected.dtype != np.dtype(dtype):

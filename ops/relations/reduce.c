@@ -71,8 +71,28 @@ static bt_status reduce(bt_solver *s, const bt_relation_call *r)
     return reduce_to(s, r, NULL);
 }
 
+/* Every position is that of an element: there must be one. */
+static bt_status check_elements(bt_solver *s, const bt_relation_call *r)
+{
+    bt_tensor_parts data;
+    uint8_t is_reduced[BT_MAX_RANK];
+    const bt_type *dim, *one = bt_dim(bt_relation_store(s), 1);
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(mark_axes(s, r, data.rank, is_reduced));
+    for (uint32_t i = 0; i < data.rank; i++) {
+        if (!is_reduced[i])
+            continue;
+        BT_TRY(bt_relation_dim(s, r, data.dims[i], &dim));
+        BT_TRY(one ? bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, one, dim,
+                                         "one element and the extent of a reduced axis")
+                   : bt_no_memory());
+    }
+    return NULL;
+}
+
 static bt_status arg_reduce(bt_solver *s, const bt_relation_call *r)
 {
+    BT_TRY(check_elements(s, r));
     const bt_type *dtype = bt_type_dtype(bt_relation_store(s), BT_INT32);
     return dtype ? reduce_to(s, r, dtype) : bt_relation_result(s, r, NULL);
 }

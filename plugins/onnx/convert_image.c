@@ -146,8 +146,9 @@ static void resize_by(struct node *n, const bt_value *x, const struct resize *r,
                              .exclude_outside = node_int(n, "exclude_outside", 0) != 0,
                              .antialias = node_int(n, "antialias", 0) != 0,
                              .extrapolation = node_float(n, "extrapolation_value", 0) };
+    // integers are interpolated as float64: the steps before the rounding must not show
     int widens = axis.mode != RESAMPLE_NEAREST && !is_float(dtype);
-    const bt_value *y = widens ? cast_to(n, x, BT_FLOAT32) : x;
+    const bt_value *y = widens ? cast_to(n, x, BT_FLOAT64) : x;
     for (uint32_t i = 0; !n->status && i < r->rank; i++) {
         axis.in = value_dim(n, x, i);
         axis.out = r->sizes[i];
@@ -159,7 +160,7 @@ static void resize_by(struct node *n, const bt_value *x, const struct resize *r,
         if (!stays)
             y = resampled(n, y, i, &axis);
     }
-    node_out(n, 0, widens ? cast_to(n, y, dtype) : y);
+    node_out(n, 0, widens ? cast_to(n, applied(n, "round_even", y), dtype) : y);
 }
 
 /* Inputs: data, region, scales, sizes. */

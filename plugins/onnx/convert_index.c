@@ -122,17 +122,47 @@ static void one_hot(struct node *n)
 
 /* ---- order ---- */
 
+/* The first k along an axis of what topk gave. */
+static const bt_value *first_ones(struct node *n, const bt_value *x, const bt_value *k,
+                                  int64_t axis)
+{
+    const bt_value *places =
+        emit3(n, "arange", NULL, emit_int(n, 0), as_scalar(n, k), emit_int(n, 1));
+    return emit2(n, "take", node_format(n, "axis=%lld, mode=\"fast\"", (long long)axis),
+                 x, places);
+}
+
+/* Whether k is known to be 1 or more. Relay's topk takes 0 for all elements, ONNX for
+ * none. */
+static int is_positive(struct node *n, const bt_value *k)
+{
+    uint32_t count;
+    const bt_type *const *dims;
+    int64_t low = 0, high;
+    if (k && value_dims(n, k, &count, &dims) && count == 1)
+        bt_dim_bounds(dims[0], &low, &high);
+    return low >= 1;
+}
+
 static void topk_of(struct node *n, const bt_value *k, int64_t count)
 {
-    const char *attrs = node_format(
-        n, "axis=%lld, is_ascend=%s, dtype=\"int64\"%s",
-        (long long)node_int(n, "axis", -1), format_bool(!node_int(n, "largest", 1)),
-        k ? "" : node_format(n, ", k=%lld", (long long)count));
+    int64_t axis = node_int(n, "axis", -1);
+    const char *attrs =
+        node_format(n, "axis=%lld, is_ascend=%s, dtype=\"int64\"%s", (long long)axis,
+                    format_bool(!node_int(n, "largest", 1)),
+                    k ? "" : node_format(n, ", k=%lld", (long long)count));
+    if (!k && count < 0)
+        node_fail(n, BT_ERR_ATTRIBUTE, "k is %lld; 0 or more is expected",
+                  (long long)count);
     const bt_value *both = k ? emit2(n, "dyn.topk", attrs, node_need(n, 0), k)
                              : emit1(n, "topk", attrs, node_need(n, 0));
+    int is_cut = k ? !is_positive(n, k) : count == 0;
+    k = k ? k : emit_int(n, count);
     for (uint32_t i = 0; i < 2; i++) {
-        if (node_wants(n, i))
-            node_out(n, i, emit_proj(n, both, i));
+        if (!node_wants(n, i))
+            continue;
+        const bt_value *some = emit_proj(n, both, i);
+        node_out(n, i, is_cut ? first_ones(n, some, k, axis) : some);
     }
 }
 

@@ -30,7 +30,8 @@ static void gemm(struct node *n)
     if (!node_int(n, "transB", 0))
         b = emit1(n, "transpose", "axes=[1, 0]", b);
     const bt_value *y = times_number(n, emit2(n, "nn.dense", NULL, a, b), alpha);
-    node_out(n, 0, c ? plus(n, y, times_number(n, c, beta)) : y);
+    // a beta of 0 leaves c out, even where it is not finite
+    node_out(n, 0, c && beta != 0 ? plus(n, y, times_number(n, c, beta)) : y);
 }
 
 /* ---- einsum ---- */

@@ -115,6 +115,11 @@ unknown("the size is", "AffineGrid", [1, 2, 3], (L, [4]), opset=20)
 node("format", "theta has rank 2, the size 4 elements; 3 and 4 or 5 are needed", "AffineGrid", x23, ints(1, 1, 4, 4), opset=20)
 node("format", "a size is 0", "AffineGrid", [1, 2, 3], ints(1, 1, 0, 4), opset=20)
 
+# ---- reductions ----
+
+node("shape", "argmin: one element and the extent of a reduced axis: 1 must be at most 0", "ArgMin", [2, 0], axis=1)
+node("attribute", "TopK: k is -1; 0 or more is expected", "TopK", x23, ints(-1), noutput=2)
+
 # ---- images ----
 
 unknown("the scales are", "Resize", x4, "", [4])

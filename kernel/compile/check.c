@@ -240,7 +240,8 @@ static bt_status evaluate(struct checker *c, const bt_func *func, const tensor_l
         buffers[i] = in->at[i]->data;
     for (uint32_t i = 0; i < out->len; i++)
         buffers[in->len + i] = out->at[i]->data;
-    bt_status status = bt_evaluator_run(c->ctx, c->evaluator, number, buffers);
+    const bt_kernel_call call = { .nbytes = sizeof(call), .buffers = buffers };
+    bt_status status = bt_evaluator_run(c->ctx, c->evaluator, number, &call);
     return status ? bt_note(c->ctx, status, NULL, 0,
                             "the evaluator says so of @%s, whose kernels are not checked",
                             func->name)

@@ -158,22 +158,55 @@ static bt_status check_zones(const struct bt__check_call *c, const bt_kernel *ke
     return NULL;
 }
 
+static const struct buffer *find_buffer(const bt_kernel *kernel, uint32_t i,
+                                        const struct buffers *b)
+{
+    const bt_kernel_buffer *which =
+        i < kernel->nin ? &kernel->in[i] : &kernel->out[i - kernel->nin];
+    return &b->at[which->kind][which->index];
+}
+
+/* Outputs that keep an input have its elements, and stand for it. */
+static void keep_inputs(const bt_kernel *kernel, const struct buffers *b, void **pointers)
+{
+    for (uint32_t i = 0; i < kernel->nover; i++) {
+        const bt_kernel_over *over = &kernel->over[i];
+        const struct buffer *in = find_buffer(kernel, over->in, b);
+        void **to = &pointers[kernel->nin + over->out];
+        if (over->keeps && in->nbytes)
+            memmove(*to, in->at, in->nbytes);
+        if (over->keeps)
+            pointers[over->in] = *to;
+    }
+}
+
 static bt_status launch(const struct bt__check_call *c, uint32_t number,
                         const struct buffers *b, const char **fault)
 {
     const bt_kernel *kernel = c->kernels[number];
     uint32_t n = kernel->nin + kernel->nout;
+    struct buffer workspace;
     // behind them nothing: a kernel that takes more than it has shall crash for certain
     void **pointers = BT_NEWS(c->arena, void *, (size_t)n + BEYOND);
     if (!pointers)
         return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++) {
-        const bt_kernel_buffer *which =
-            i < kernel->nin ? &kernel->in[i] : &kernel->out[i - kernel->nin];
-        pointers[i] = b->at[which->kind][which->index].at;
-    }
-    bt_status status = bt__launch(c->ctx, c->use, c->loaded, c->numbers[number],
-                                  kernel->name, n, pointers);
+    for (uint32_t i = 0; i < n; i++)
+        pointers[i] = find_buffer(kernel, i, b)->at;
+    keep_inputs(kernel, b, pointers);
+    BT_TRY(make_buffer(c->ctx, (size_t)kernel->workspace, &workspace));
+    const bt_kernel_call call = { .nbytes = sizeof(call),
+                                  .nbuffer = n,
+                                  .buffers = pointers,
+                                  .workspace = workspace.at,
+                                  .stop = bt_ctx_stop(c->ctx) };
+    bt_status status =
+        bt__launch(c->ctx, c->use, c->loaded, c->numbers[number], kernel->name, &call);
+    int strays = damage(workspace.at - ZONE) < ZONE ||
+                 damage(workspace.at + workspace.nbytes) < ZONE;
+    bt_tensor_unref(workspace.memory);
+    if (!status && strays)
+        return tell(c, fault, "kernel %s writes outside of its workspace of %zu bytes",
+                    kernel->name, workspace.nbytes);
     if (!status)
         return check_zones(c, kernel, b, fault);
     if (status->code == BT_ERR_MEMORY || status->code == BT_ERR_CANCELLED)
@@ -341,7 +374,7 @@ static bt_status check_overs(const struct bt__check_call *c,
         for (uint32_t i = 0; !*fault && i < kernel->nover; i++) {
             const bt_kernel_buffer *out = &kernel->out[kernel->over[i].out];
             const bt_kernel_buffer *in = &kernel->in[kernel->over[i].in];
-            if (can_try(c, k, out, in))
+            if (!kernel->over[i].keeps && can_try(c, k, out, in))
                 BT_TRY(try_over(c, k, out, in, expected, fault));
         }
     }

@@ -318,7 +318,7 @@ uint32_t bt_compiled_kernel(const bt_compiled *c, const char *name)
 }
 
 bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
-                             void *const *buffers)
+                             const bt_kernel_call *call)
 {
     if (kernel >= c->nkernel)
         return bt_fail(ctx, BT_ERR_ARGUMENT, "there is no kernel %u, the module has %u",
@@ -326,7 +326,7 @@ bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
     const bt_compiled_code *row = &c->kernels[kernel];
     const bt_target_use *use = &c->targets[row->target];
     bt_status status =
-        bt__launch(ctx, use, c->loaded[row->target], row->number, row->name, 0, buffers);
+        bt__launch(ctx, use, c->loaded[row->target], row->number, row->name, call);
     return status && status->code != BT_ERR_CANCELLED
                ? bt_note(ctx, status, NULL, 0, "in kernel %s of target %s", row->name,
                          use->text)

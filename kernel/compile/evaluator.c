@@ -190,7 +190,7 @@ static int add_over(bt_arena *arena, bt_kernel *kernel)
         return 1;
     bt_kernel_over *over = BT_NEWS(arena, bt_kernel_over, kernel->nin * kernel->nout);
     for (uint32_t i = 0; over && i < kernel->nin * kernel->nout; i++)
-        over[i] = (bt_kernel_over){ i / kernel->nin, i % kernel->nin };
+        over[i] = (bt_kernel_over){ .out = i / kernel->nin, .in = i % kernel->nin };
     kernel->nover = kernel->nin * kernel->nout;
     kernel->over = over;
     return over != NULL;
@@ -220,7 +220,7 @@ static bt_status wrap(bt_ctx *ctx, const bt_type *type, void *data, bt_tensor **
 }
 
 bt_status bt_evaluator_run(bt_ctx *ctx, bt_evaluator *e, uint32_t function,
-                           void *const *buffers)
+                           const bt_kernel_call *call)
 {
     const struct function *f = &e->functions[function];
     bt_arena *scratch = bt_ctx_scratch(ctx);
@@ -229,7 +229,7 @@ bt_status bt_evaluator_run(bt_ctx *ctx, bt_evaluator *e, uint32_t function,
     bt_tensor **out = BT_NEWS(scratch, bt_tensor *, f->nout);
     bt_status status = in && out ? NULL : bt_no_memory();
     for (uint32_t i = 0; !status && i < f->nin; i++)
-        status = wrap(ctx, f->in[i], buffers[i], &in[i]);
+        status = wrap(ctx, f->in[i], call->buffers[i], &in[i]);
     if (!status) {
         pthread_mutex_lock(&e->lock);
         status =
@@ -238,7 +238,7 @@ bt_status bt_evaluator_run(bt_ctx *ctx, bt_evaluator *e, uint32_t function,
     }
     for (uint32_t i = 0; !status && i < f->nout; i++) {
         if (out[i]->nelem)
-            memcpy(buffers[f->nin + i], out[i]->data, bt_tensor_nbytes(out[i]));
+            memcpy(call->buffers[f->nin + i], out[i]->data, bt_tensor_nbytes(out[i]));
         bt_tensor_unref(out[i]);
     }
     for (uint32_t i = 0; in && i < f->nin; i++)

@@ -105,20 +105,16 @@ static int may_lie_over(const struct finder *f, const bt_call *invoke, int64_t o
     return 1;
 }
 
-static bt_status add_over(struct finder *f, const bt_call *invoke, uint32_t position,
-                          int64_t out, int64_t in)
+/* What is written here first may lie on what is read here last. */
+static bt_status add_over(struct finder *f, uint32_t position, uintptr_t to,
+                          uintptr_t from)
 {
-    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
-                         *outs = bt_as_tuple(invoke->args[1]);
-    if (!ins || !outs || in >= ins->nfield || out >= outs->nfield)
-        return NULL;
-    uintptr_t from = number_of(f, ins->fields[in]), to = number_of(f, outs->fields[out]);
     if (!from || !to || from == to)
         return NULL;
     const bt_life *ends = &f->lives.at[from - 1];
     bt_life *begins = &f->lives.at[to - 1];
     if (ends->last != position || begins->first != position ||
-        ends->nbytes != begins->nbytes || !may_lie_over(f, invoke, out, from))
+        ends->nbytes != begins->nbytes)
         return NULL;
     uint32_t *over = BT_NEWS(f->arena, uint32_t, begins->nover + 1);
     if (!over)
@@ -130,14 +126,33 @@ static bt_status add_over(struct finder *f, const bt_call *invoke, uint32_t posi
     return NULL;
 }
 
+static bt_status find_overs(struct finder *f, const bt_call *invoke, uint32_t position)
+{
+    const bt_ints *over = bt_attr_find(invoke->op, invoke->attrs, "over", BT_ATTR_INTS);
+    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
+                         *outs = bt_as_tuple(invoke->args[1]);
+    for (int64_t k = 0; ins && outs && k + 1 < over->n; k += 2) {
+        const int64_t out = over->at[k], in = over->at[k + 1];
+        if (in >= ins->nfield || out >= outs->nfield)
+            continue;
+        uintptr_t to = number_of(f, outs->fields[out]),
+                  from = number_of(f, ins->fields[in]);
+        if (may_lie_over(f, invoke, out, from))
+            BT_TRY(add_over(f, position, to, from));
+    }
+    return NULL;
+}
+
 static bt_status find_over(struct finder *f, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_call *invoke = bt_as_op_call(block->bindings[i], "memory.invoke");
-        const bt_ints *over =
-            invoke ? bt_attr_find(invoke->op, invoke->attrs, "over", BT_ATTR_INTS) : NULL;
-        for (int64_t k = 0; over && k + 1 < over->n; k += 2)
-            BT_TRY(add_over(f, invoke, i, over->at[k], over->at[k + 1]));
+        const bt_call *invoke = bt_as_op_call(block->bindings[i], "memory.invoke"),
+                      *copy = bt_as_op_call(block->bindings[i], "memory.copy");
+        if (invoke)
+            BT_TRY(find_overs(f, invoke, i));
+        if (copy) // elements that are where they shall go are copied already
+            BT_TRY(
+                add_over(f, i, number_of(f, copy->args[1]), number_of(f, copy->args[0])));
     }
     return NULL;
 }
@@ -153,6 +168,7 @@ bt_status bt_lives(bt_ctx *ctx, bt_arena *arena, const bt_func *func, uint32_t *
         if (call)
             BT_TRY(add_tensor(&f, call));
         call = bt_as_op_call(block->bindings[i], "memory.invoke");
+        call = call ? call : bt_as_op_call(block->bindings[i], "memory.copy");
         for (uint32_t k = 0; call && k < call->narg; k++)
             BT_TRY(touch(&f, call->args[k], i, 0));
     }

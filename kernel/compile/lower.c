@@ -120,24 +120,55 @@ static bt_status pick(struct lowerer *l, const struct buffers *all, uint32_t n,
     return bt_build_tuple(l->b, n, fields, out);
 }
 
+/* What a kernel keeps of an input is in its output before. */
+static bt_status copy_kept(struct lowerer *l, const bt_value *old,
+                           const bt_kernel *kernel, bt_kernel_buffer *in,
+                           const struct buffers *all)
+{
+    for (uint32_t i = 0; i < kernel->nover; i++) {
+        const bt_kernel_over *over = &kernel->over[i];
+        const bt_kernel_buffer *from = &in[over->in], *to = &kernel->out[over->out];
+        const bt_value *copy, *args[] = { all->by_kind[from->kind].at[from->index],
+                                          all->by_kind[to->kind].at[to->index] };
+        if (!over->keeps)
+            continue;
+        bt_builder_at(l->b, old->span, old->prov);
+        BT_TRY(bt_build(l->b, "memory.copy", "", args, 2, &copy));
+        in[over->in] = *to;
+    }
+    return NULL;
+}
+
 static bt_status invoke(struct lowerer *l, const bt_value *old, const bt_kernel *kernel,
                         const struct buffers *all)
 {
-    const bt_value *args[2], *done;
+    const bt_value *args[3], *done;
+    const int64_t workspace = (int64_t)kernel->workspace;
+    bt_kernel_buffer *in = BT_NEWS(l->arena, bt_kernel_buffer, kernel->nin);
+    uint32_t nover = 0;
     bt_text attrs;
+    if (!in)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < kernel->nin; i++)
+        in[i] = kernel->in[i];
+    if (workspace)
+        BT_TRY(alloc(l, BT_UINT8, 1, &workspace, &args[2]));
+    BT_TRY(copy_kept(l, old, kernel, in, all));
     bt_text_init(&attrs, l->arena);
     bt_text_addf(&attrs, "kernel=\"%s\"", kernel->name);
-    for (uint32_t i = 0; i < kernel->nover; i++)
-        bt_text_addf(&attrs, "%s%u, %u", i ? ", " : ", over=[", kernel->over[i].out,
-                     kernel->over[i].in);
-    if (kernel->nover)
+    for (uint32_t i = 0; i < kernel->nover; i++) {
+        if (!kernel->over[i].keeps)
+            bt_text_addf(&attrs, "%s%u, %u", nover++ ? ", " : ", over=[",
+                         kernel->over[i].out, kernel->over[i].in);
+    }
+    if (nover)
         bt_text_addf(&attrs, "]");
-    BT_TRY(pick(l, all, kernel->nin, kernel->in, &args[0]));
+    BT_TRY(pick(l, all, kernel->nin, in, &args[0]));
     BT_TRY(pick(l, all, kernel->nout, kernel->out, &args[1]));
     bt_builder_at(l->b, old->span, old->prov);
-    return bt_text_get(&attrs)
-               ? bt_build(l->b, "memory.invoke", bt_text_get(&attrs), args, 2, &done)
-               : bt_no_memory();
+    return bt_text_get(&attrs) ? bt_build(l->b, "memory.invoke", bt_text_get(&attrs),
+                                          args, workspace ? 3 : 2, &done)
+                               : bt_no_memory();
 }
 
 static const bt_global *primitive_of(const struct lowerer *l, const bt_call *call)

@@ -59,8 +59,7 @@ bt_status bt__make_code(struct bt__kernels *, uint32_t target, uint32_t n,
 
 /* Has a target run a kernel, by launch's number; bt_ctx_running tells of it meanwhile. */
 bt_status bt__launch(bt_ctx *, const bt_target_use *, void *loaded, uint32_t number,
-                     const char *kernel, uint32_t nbuffer,
-                     void *const *buffers) BT_MUST_USE;
+                     const char *kernel, const bt_kernel_call *) BT_MUST_USE;
 
 /* Whether a function of one tensor gives that tensor's elements, all and in their order:
  * then it needs no kernel. */

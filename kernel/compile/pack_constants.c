@@ -282,9 +282,11 @@ static bt_status run_kernel(struct packer *p, const struct launch *launch)
     const bt_tuple_value *ins = fields_of(launch->call, 0),
                          *outs = fields_of(launch->call, 1);
     uint32_t n = ins->nfield + outs->nfield;
-    bt_tensor **tensors = BT_NEWS(p->arena, bt_tensor *, n);
+    bt_tensor **tensors = BT_NEWS(p->arena, bt_tensor *, n), *workspace = NULL;
     void **buffers = BT_NEWS(p->arena, void *, n);
     bt_status status = tensors && buffers ? NULL : bt_no_memory();
+    if (!status && launch->call->narg > 2)
+        status = make_output(p, launch->call->args[2], &workspace);
     for (uint32_t i = 0; !status && i < n; i++) {
         status = i < ins->nfield
                      ? read_input(p, ins->fields[i], &tensors[i])
@@ -294,16 +296,22 @@ static bt_status run_kernel(struct packer *p, const struct launch *launch)
     }
     if (!status && bt_ctx_cancelled(p->ctx))
         status = bt_fail(p->ctx, BT_ERR_CANCELLED, "cancelled");
+    const bt_kernel_call call = { .nbytes = sizeof(call),
+                                  .nbuffer = n,
+                                  .buffers = buffers,
+                                  .workspace = workspace ? workspace->data : NULL,
+                                  .stop = bt_ctx_stop(p->ctx) };
     if (!status)
         status = bt__launch(p->ctx, &p->kernels->targets[launch->target],
                             p->codes[launch->target].loaded, launch->kernel, launch->name,
-                            n, buffers);
+                            &call);
     for (uint32_t i = 0; tensors && i < n; i++) {
         if (!status && i >= ins->nfield)
             keep(p, outs->fields[i - ins->nfield], tensors[i]);
         else
             bt_tensor_unref(tensors[i]);
     }
+    bt_tensor_unref(workspace);
     return status;
 }
 
@@ -339,8 +347,9 @@ static bt_status find_needed(struct packer *p)
     BT_TRY(need(p, p->block->result));
     for (uint32_t i = p->block->nbinding; i-- > 0;) {
         const bt_value *value = p->block->bindings[i];
-        int is_invoke = bt_as_op_call(value, "memory.invoke") != NULL;
-        if (is_invoke && !bt_map_find(&p->packed, value))
+        int writes = bt_as_op_call(value, "memory.invoke") != NULL ||
+                     bt_as_op_call(value, "memory.copy") != NULL;
+        if (writes && !bt_map_find(&p->packed, value))
             BT_TRY(need(p, value));
         if (!bt_map_find(&p->needed, value))
             continue;

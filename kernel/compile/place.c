@@ -50,6 +50,45 @@ static bt_status check_buffer(const struct check *c, uint32_t kernel,
     return NULL;
 }
 
+/* The n-th leaf of a type, depth first; *n counts down. Recursion is bounded by the depth
+ * of types. */
+static const bt_type *find_leaf(const bt_type *type, uint32_t *n)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_type *found = NULL;
+    if (!tuple)
+        return (*n)-- ? NULL : type;
+    for (uint32_t i = 0; !found && i < tuple->n; i++)
+        found = find_leaf(tuple->at[i], n);
+    return found;
+}
+
+/* The type of an input or output; NULL: of a temp, which has none. */
+static const bt_type *type_of(const struct check *c, const bt_kernel_buffer *b)
+{
+    const bt_block *block = c->func->block;
+    uint32_t n = b->index;
+    const bt_type *found = NULL;
+    if (b->kind == BT_BUFFER_OUTPUT)
+        return find_leaf(block->result->type, &n);
+    for (uint32_t i = 0; b->kind == BT_BUFFER_INPUT && !found && i < block->nparam; i++)
+        found = find_leaf(block->params[i]->base.type, &n);
+    return found;
+}
+
+static bt_status check_kept(const struct check *c, uint32_t kernel,
+                            const bt_kernel_buffer *out, const bt_kernel_buffer *in)
+{
+    const bt_type *to = type_of(c, out), *from = type_of(c, in);
+    return to && from == to
+               ? NULL
+               : fault(c,
+                       "kernel %u keeps %s %u in %s %u, which must be an input and an "
+                       "output of one type",
+                       kernel, kind_names[in->kind], in->index, kind_names[out->kind],
+                       out->index);
+}
+
 static bt_status check_kernel(struct check *c, uint32_t index)
 {
     const bt_kernel *k = &c->lowering->kernels[index];
@@ -72,8 +111,13 @@ static bt_status check_kernel(struct check *c, uint32_t index)
     for (uint32_t i = 0; i < k->nover; i++) {
         if (!k->over || k->over[i].out >= k->nout || k->over[i].in >= k->nin)
             return fault(c, "kernel %u computes in place what it has not", index);
+        if (k->over[i].keeps)
+            BT_TRY(check_kept(c, index, &k->out[k->over[i].out], &k->in[k->over[i].in]));
     }
-    return NULL;
+    return k->workspace <= INT64_MAX
+               ? NULL
+               : fault(c, "kernel %u has a workspace of %" PRIu64 " bytes", index,
+                       k->workspace);
 }
 
 static bt_status check_lowering(struct check *c)

@@ -21,6 +21,11 @@ static bt_status refuse(const struct check *c, const bt_value *value, const char
                 : bt_no_memory();
 }
 
+static int is_written(const bt_value *value)
+{
+    return bt_as_op_call(value, "memory.alloc_tensor") != NULL;
+}
+
 static bt_status check_invoke(const struct check *c, const bt_call *call)
 {
     const char *const *kernel =
@@ -33,9 +38,11 @@ static bt_status check_invoke(const struct check *c, const bt_call *call)
         return refuse(c, &call->base, "names a kernel that the code does not have");
     // a constant, or an argument, is nobody's to write
     for (uint32_t i = 0; i < outs->nfield; i++) {
-        if (!bt_as_op_call(outs->fields[i], "memory.alloc_tensor"))
+        if (!is_written(outs->fields[i]))
             return refuse(c, &call->base, "writes what is no tensor of its storage");
     }
+    if (call->narg > 2 && !is_written(call->args[2]))
+        return refuse(c, &call->base, "works in what is no tensor of its storage");
     return NULL;
 }
 
@@ -49,6 +56,10 @@ static bt_status check_binding(const struct check *c, const bt_value *value)
         return bt_as_op_call(bt_as_call(value)->args[0], "memory.alloc_storage")
                    ? NULL
                    : refuse(c, value, "lies in no storage");
+    if (bt_as_op_call(value, "memory.copy"))
+        return is_written(bt_as_call(value)->args[1])
+                   ? NULL
+                   : refuse(c, value, "writes what is no tensor of its storage");
     return bt_as_op_call(value, "memory.invoke")
                ? check_invoke(c, bt_as_call(value))
                : refuse(c, value, "is no call of a kernel");

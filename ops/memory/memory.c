@@ -4,6 +4,7 @@
  *     %y = memory.alloc_tensor(%s, offset=64, shape=[2, 3], dtype="float32");
  *     %0 = memory.invoke((%x, %w), (%y,), kernel="fused_nn_dense");
  *     %z = memory.view(%y, shape=[6]);
+ *     %1 = memory.copy(%y, %t);
  * They name places and effects; an executor carries them out, no formula computes them.
  * source  Relay VM, section "Memory": alloc_storage, alloc_tensor, invoke_tvm_op, kill
  */
@@ -140,6 +141,10 @@ static const bt_attr invoke_attrs[] = {
 static const bt_op_input invoke_inputs[] = {
     { .name = "ins", .type = "?", .doc = "a tuple of what the kernel reads" },
     { .name = "outs", .type = "?", .doc = "a tuple of tensors that it writes, whole" },
+    { .name = "workspace",
+      .type = "uint8[size]",
+      .doc = "what it has for itself while it runs",
+      .is_optional = 1 },
     { 0 },
 };
 
@@ -159,6 +164,23 @@ static bt_status relate_invoke(bt_solver *s, const bt_relation_call *r)
                                     "ins",
                                     n[1], n[0]);
     }
+    return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
+}
+
+/* ---- memory.copy ---- */
+
+static const bt_op_input copy_inputs[] = {
+    { .name = "from", .type = "t[..]", .doc = "whose elements are copied" },
+    { .name = "to",
+      .type = "t[..]",
+      .doc = "a tensor of the same type, which gets them" },
+    { 0 },
+};
+
+static bt_status relate_copy(bt_solver *s, const bt_relation_call *r)
+{
+    BT_TRY(bt_relation_unify(s, r, bt_relation_arg(s, r, 0), bt_relation_arg(s, r, 1),
+                             "what is copied and where to"));
     return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
 }
 
@@ -219,6 +241,15 @@ static const bt_op ops[] = {
         .attrs = invoke_attrs,
         .attrs_nbytes = sizeof(struct invoke_attrs),
         .relate = relate_invoke,
+    },
+    {
+        .name = "memory.copy",
+        .revision = 1,
+        .doc = "Copies a tensor's elements into another, from space to space.",
+        .source = "Relay VM, device_copy",
+        .effects = BT_EFFECT_READS | BT_EFFECT_WRITES,
+        .inputs = copy_inputs,
+        .relate = relate_copy,
     },
     {
         .name = "memory.kill",

@@ -5,7 +5,7 @@
  *     planned function      session
  *     alloc_storage         block: one of the session, or a result's, new for each call
  *     alloc_tensor          place: a block and an offset
- *     invoke                step: a kernel's number and the places of its buffers
+ *     invoke, copy          step: a kernel's number and the places of its buffers
  */
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
 
@@ -137,10 +137,10 @@ static void *address(const struct session *s, const struct place *place)
     }
 }
 
-static void copy(void *to, const void *from, const bt_tensor *like)
+static void copy(void *to, const void *from, size_t nbytes)
 {
-    if (from != to && like->nelem)
-        memcpy(to, from, bt_tensor_nbytes(like));
+    if (from != to && nbytes)
+        memcpy(to, from, nbytes);
 }
 
 /* What is returned as it came in, or twice, is copied; then what could not be computed in
@@ -148,10 +148,11 @@ static void copy(void *to, const void *from, const bt_tensor *like)
 static void give_outs(const struct session *s, bt_tensor **outs)
 {
     for (uint32_t i = 0; i < s->nresult; i++)
-        copy(s->out[i]->data, address(s, &s->results[i].place), s->out[i]);
+        copy(s->out[i]->data, address(s, &s->results[i].place),
+             bt_tensor_nbytes(s->out[i]));
     for (uint32_t i = 0; i < s->nresult; i++) {
         if (outs[i])
-            copy(outs[i]->data, s->out[i]->data, outs[i]);
+            copy(outs[i]->data, s->out[i]->data, bt_tensor_nbytes(outs[i]));
         else
             outs[i] = s->made[i];
         s->made[i] = NULL;
@@ -171,10 +172,17 @@ static bt_status launch(bt_ctx *ctx, const struct session *s, const struct step 
                         const bt_run_hook *hook)
 {
     const bt_compiled *c = s->compiled;
+    const bt_kernel_call call = { .nbytes = sizeof(call),
+                                  .nbuffer = step->nbuffer,
+                                  .buffers = s->buffers,
+                                  .workspace = step->workspace
+                                                   ? address(s, step->workspace)
+                                                   : NULL,
+                                  .stop = bt_ctx_stop(ctx) };
     if (!hook)
-        return bt_compiled_launch(ctx, c, step->kernel, s->buffers);
+        return bt_compiled_launch(ctx, c, step->kernel, &call);
     uint64_t start = now();
-    BT_TRY(bt_compiled_launch(ctx, c, step->kernel, s->buffers));
+    BT_TRY(bt_compiled_launch(ctx, c, step->kernel, &call));
     hook->binding(hook->self, step->value, NULL, now() - start);
     return NULL;
 }
@@ -187,7 +195,10 @@ static bt_status run_steps(bt_ctx *ctx, struct session *s, const bt_run_hook *ho
             s->buffers[k] = address(s, &step->buffers[k]);
         if (bt_ctx_cancelled(ctx))
             return bt_fail(ctx, BT_ERR_CANCELLED, "cancelled");
-        BT_TRY(launch(ctx, s, step, hook));
+        if (step->kernel == COPY)
+            copy(s->buffers[1], s->buffers[0], step->nbytes);
+        else
+            BT_TRY(launch(ctx, s, step, hook));
     }
     return NULL;
 }

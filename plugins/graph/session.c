@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <baton/compute.h>
+
 struct loader {
     bt_ctx *ctx;
     bt_arena *arena;
@@ -201,12 +203,30 @@ static bt_status load_invoke(struct loader *l, const bt_call *call)
     step.kernel = bt_compiled_kernel(l->s->compiled, *name);
     if (step.kernel == l->s->compiled->nkernel)
         return bt_fail(l->ctx, BT_ERR_NAME, "graph: the code has no kernel %s", *name);
-    for (uint32_t i = 0; i < call->narg; i++)
+    for (uint32_t i = 0; i < 2; i++)
         BT_TRY(append(l, call->args[i], &buffers));
+    if (call->narg > 2) {
+        const struct places *workspace;
+        BT_TRY(places_of(l, call->args[2], &workspace));
+        step.workspace = workspace->at;
+    }
     step.nbuffer = buffers.len;
     step.buffers = buffers.at;
     if (buffers.len > l->s->most_buffers)
         l->s->most_buffers = buffers.len;
+    return BT_PUSH(l->arena, &l->all_steps, step) ? NULL : bt_no_memory();
+}
+
+static bt_status load_copy(struct loader *l, const bt_call *call)
+{
+    place_list buffers = { 0 };
+    for (uint32_t i = 0; i < 2; i++)
+        BT_TRY(append(l, call->args[i], &buffers));
+    struct step step = { .value = &call->base,
+                         .kernel = COPY,
+                         .nbuffer = 2,
+                         .buffers = buffers.at,
+                         .nbytes = (size_t)bt_type_nbytes(call->args[0]->type) };
     return BT_PUSH(l->arena, &l->all_steps, step) ? NULL : bt_no_memory();
 }
 
@@ -244,6 +264,8 @@ static bt_status load_binding(struct loader *l, const bt_value *value)
         return load_view(l, call);
     if (bt_as_op_call(value, "memory.invoke"))
         return load_invoke(l, call);
+    if (bt_as_op_call(value, "memory.copy"))
+        return load_copy(l, call);
     if (bt_as_op_call(value, "memory.kill"))
         return NULL;
     return bt_fail_at(l->ctx, BT_ERR_UNSUPPORTED, value->type->store, value->span,

@@ -23,9 +23,12 @@ struct block {
 
 struct step {
     const bt_value *value;
-    uint32_t kernel, nbuffer;
-    const struct place *buffers;
+    uint32_t kernel; /* COPY: the first buffer's elements go to the second */
+    uint32_t nbuffer;
+    const struct place *buffers, *workspace; /* NULL: it needs none */
+    size_t nbytes;                           /* of a copy */
 };
+#define COPY UINT32_MAX
 
 /* A leaf of the arguments or of the result. */
 struct leaf {

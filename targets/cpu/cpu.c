@@ -36,7 +36,6 @@ struct instance {
     bt_allocator allocator;
     struct cpu_config config;
     struct cpu_pool *pool;
-    uint32_t nasked;               /* threads; 0: nobody did */
     const char *engine, *compiler; /* in the arena */
     bt_arena *arena;
 };
@@ -54,8 +53,7 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
     in->allocator = cpu_allocator(bt_ctx_registry(ctx));
     in->engine = bt_arena_text(in->arena, o->engine, strlen(o->engine));
     in->compiler = bt_arena_text(in->arena, o->compiler, strlen(o->compiler));
-    in->nasked = (uint32_t)o->threads;
-    in->pool = cpu_pool_create(&in->allocator, in->nasked);
+    in->pool = cpu_pool_create(&in->allocator, (uint32_t)o->threads);
     in->config.nthread = cpu_pool_nthread(in->pool);
     return in->engine && in->compiler && in->pool ? NULL : bt_no_memory();
 }
@@ -155,10 +153,7 @@ static bt_status compile_all(bt_ctx *ctx, const struct instance *in, bt_arena *a
     struct functions functions = { 0, BT_NEWS(arena, const bt_func *, n) };
     const struct cpu_engine_request request = { in->engine, in->compiler };
     bt_text object, text;
-    struct cpu_code code = { .isa = in->config.isa,
-                             .nthread = in->config.nthread,
-                             .nkernel = n,
-                             .kernels = described };
+    struct cpu_code code = { .isa = in->config.isa, .nkernel = n, .kernels = described };
     if (!described || !plans || !functions.all)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++)
@@ -194,12 +189,6 @@ static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
     const struct instance *in = self;
     struct cpu_loaded *l;
     BT_TRY(cpu_loaded_create(ctx, in->pool, code, nbytes, &l));
-    if (in->nasked > cpu_loaded_nthread(l))
-        bt_remark(ctx, BT_REMARK_NOTE,
-                  bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                          "the code of target cpu is for %u threads at most, not %u: "
-                          "compile it with threads=%u",
-                          cpu_loaded_nthread(l), in->nasked, in->nasked));
     *loaded = l;
     return NULL;
 }
@@ -209,17 +198,18 @@ static void unload(void *loaded)
     cpu_loaded_destroy(loaded);
 }
 
-static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const *buffers)
+static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
+                        const bt_kernel_call *call)
 {
-    return cpu_loaded_launch(ctx, loaded, kernel, buffers);
+    return cpu_loaded_launch(ctx, loaded, kernel, call);
 }
 
-/* "avx512, 2 threads": the narrowest machine that it runs on, and its lanes. */
+/* "avx512": the narrowest machine that it runs on. */
 static bt_status compatibility(bt_ctx *ctx, void *self, bt_text *out)
 {
     const struct instance *in = self;
     (void)ctx;
-    bt_text_addf(out, "%s, %u threads", cpu_isa_name(in->config.isa), in->config.nthread);
+    bt_text_addf(out, "%s", cpu_isa_name(in->config.isa));
     return NULL;
 }
 
@@ -227,8 +217,7 @@ static bt_status accepts(bt_ctx *ctx, void *self, const char *line)
 {
     (void)self;
     for (int isa = 0; isa < CPU_ISA_COUNT; isa++) {
-        size_t n = strlen(cpu_isa_name((enum cpu_isa)isa));
-        if (strncmp(line, cpu_isa_name((enum cpu_isa)isa), n) == 0 && line[n] == ',')
+        if (strcmp(line, cpu_isa_name((enum cpu_isa)isa)) == 0)
             return cpu_machine_check(ctx, (enum cpu_isa)isa);
     }
     return bt_fail(ctx, BT_ERR_UNSUPPORTED,

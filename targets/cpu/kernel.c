@@ -162,14 +162,6 @@ static bt_kernel_buffer buffer_of(struct lowerer *l, uint32_t buffer)
     }
 }
 
-static bt_status add_temp(struct lowerer *l, int64_t nbytes, uint32_t *number)
-{
-    if (!BT_PUSH(l->arena, &l->all_temps, nbytes))
-        return bt_no_memory();
-    *number = l->all_temps.len;
-    return NULL;
-}
-
 /* A temp that more than one kernel has is one of the lowering. */
 static bt_status need_temp(struct lowerer *l, uint32_t buffer)
 {
@@ -177,29 +169,9 @@ static bt_status need_temp(struct lowerer *l, uint32_t buffer)
                      (int64_t)bt_dtype_nbytes(l->loops->graph->arrays[buffer].dtype);
     if (role_of(l, buffer) != BT_BUFFER_TEMP || l->temps[buffer])
         return NULL;
-    return add_temp(l, nbytes, &l->temps[buffer]);
-}
-
-uint32_t cpu_kernel_nlane(const struct plan *plan, uint32_t nthread)
-{
-    for (uint32_t i = 0; i < plan->nphase; i++) {
-        if (plan->phases[i].is_parallel)
-            return nthread;
-    }
-    return 1;
-}
-
-/* Memory for the lanes, behind all that the kernel writes. */
-static bt_status add_lanes(struct lowerer *l, const struct plan *plan,
-                           bt_kernel_buffer *out)
-{
-    int64_t nbytes = plan_lane_nbytes(plan), total;
-    if (!bt_mul_int64(nbytes, cpu_kernel_nlane(plan, l->config->nthread), &total))
-        return bt_fail(l->ctx, BT_ERR_LIMIT, "%s: memory of the threads overflows",
-                       plan->name);
-    out->kind = BT_BUFFER_TEMP;
-    BT_TRY(add_temp(l, total, &out->index));
-    out->index--;
+    if (!BT_PUSH(l->arena, &l->all_temps, nbytes))
+        return bt_no_memory();
+    l->temps[buffer] = l->all_temps.len;
     return NULL;
 }
 
@@ -233,9 +205,9 @@ static bt_status place_buffer(struct lowerer *l, uint32_t buffer, uint32_t *plac
 /* The buffers of a kernel and their places among them: inputs, temps that it reads only,
  * results in order, and temps that it writes. */
 static bt_status place_buffers(struct lowerer *l, const uint8_t *has, uint32_t *places,
-                               bt_kernel *kernel, bt_kernel_buffer **out)
+                               bt_kernel *kernel)
 {
-    bt_kernel_buffer *all = BT_NEWS(l->arena, bt_kernel_buffer, (size_t)l->nbuffer + 1);
+    bt_kernel_buffer *all = BT_NEWS(l->arena, bt_kernel_buffer, l->nbuffer);
     uint32_t n = 0;
     if (!all)
         return bt_no_memory();
@@ -256,7 +228,6 @@ static bt_status place_buffers(struct lowerer *l, const uint8_t *has, uint32_t *
     kernel->nout = n - kernel->nin;
     kernel->in = all;
     kernel->out = all + kernel->nin;
-    *out = all;
     return NULL;
 }
 
@@ -291,8 +262,8 @@ static bt_status find_over(struct lowerer *l, const uint8_t *has, const uint32_t
         if (may < 0)
             return bt_loops_why(l->loops);
         if (may)
-            over[kernel->nover++] =
-                (bt_kernel_over){ places[q.out] - kernel->nin, places[q.in] };
+            over[kernel->nover++] = (bt_kernel_over){ .out = places[q.out] - kernel->nin,
+                                                      .in = places[q.in] };
     }
     kernel->over = over;
     return NULL;
@@ -304,7 +275,6 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
     uint8_t *has = BT_NEWS(l->arena, uint8_t, l->nbuffer);
     uint32_t *places = BT_NEWS(l->arena, uint32_t, l->nbuffer);
     struct cpu_kernel *content = BT_NEW(l->arena, struct cpu_kernel);
-    bt_kernel_buffer *buffers;
     stmt_list stmts = { 0 };
     if (!has || !places || !content)
         return bt_no_memory();
@@ -313,7 +283,7 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
             return bt_no_memory();
     }
     collect(l, p, mine, is_last, has);
-    BT_TRY(place_buffers(l, has, places, kernel, &buffers));
+    BT_TRY(place_buffers(l, has, places, kernel));
     BT_TRY(find_over(l, has, places, &stmts, kernel));
     const struct plan_source source = { .loops = l->loops,
                                         .n = stmts.len,
@@ -324,10 +294,11 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
                                         .places = places };
     BT_TRY(plan_build(l->ctx, l->arena, &source, &content->plan));
     kernel->content = content;
-    if (!plan_lane_nbytes(content->plan))
-        return NULL;
-    BT_TRY(add_lanes(l, content->plan, &buffers[kernel->nin + kernel->nout]));
-    kernel->nout++;
+    const int64_t nbytes = plan_lane_nbytes(content->plan);
+    if (nbytes < 0)
+        return bt_fail(l->ctx, BT_ERR_LIMIT, "%s: its local memory overflows",
+                       content->plan->name);
+    kernel->workspace = (uint64_t)nbytes;
     return NULL;
 }
 

@@ -6,8 +6,8 @@
  *               it
  *     load      bytes -> functions to call
  *
- * A kernel's buffers are those it reads, those it writes, and, where it needs one, memory
- * for the lanes: registers and locals of each thread.
+ * A kernel's buffers are those it reads and those it writes. A thread has registers and
+ * locals: the caller's are the workspace of the launch, a worker's are reserved at load.
  */
 #ifndef CPU_KERNEL_H
 #define CPU_KERNEL_H
@@ -22,9 +22,6 @@ struct cpu_kernel {
     const struct plan *plan; /* NULL: the evaluator does it */
     const char *why;         /* ... as nothing else can: the reason */
 };
-
-/* The lanes that a kernel has memory for: all threads, or one where nothing is parallel. */
-uint32_t cpu_kernel_nlane(const struct plan *, uint32_t nthread);
 
 bt_status cpu_kernel_lower(bt_ctx *, bt_arena *, const struct cpu_config *,
                            const bt_func *primitive, bt_lowering *out) BT_MUST_USE;

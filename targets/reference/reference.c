@@ -59,9 +59,10 @@ static void unload(void *loaded)
     bt_evaluator_destroy(loaded);
 }
 
-static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const *buffers)
+static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
+                        const bt_kernel_call *call)
 {
-    return bt_evaluator_run(ctx, loaded, kernel, buffers);
+    return bt_evaluator_run(ctx, loaded, kernel, call);
 }
 
 /* The code is text of functions, which says all that it needs. */

@@ -45,9 +45,7 @@ static struct cpu_loaded *load(bt_ctx *ctx, const char *text, const char *engine
     const struct plan *plan;
     struct cpu_code_kernel kernel = { .function = CPU_NO_FUNCTION };
     const struct cpu_engine_request request = { engine, "" };
-    struct cpu_code code = {
-        .isa = cpu_isa_chosen(), .nthread = 1, .nkernel = 1, .kernels = &kernel
-    };
+    struct cpu_code code = { .isa = cpu_isa_chosen(), .nkernel = 1, .kernels = &kernel };
     struct cpu_loaded *loaded;
     bt_loops *loops;
     bt_text object, bytes;
@@ -77,12 +75,15 @@ static double time_launch(bt_ctx *ctx, const char *text, const char *engine,
                           void **buffers)
 {
     struct cpu_loaded *loaded = load(ctx, text, engine);
+    const bt_kernel_call call = { .nbytes = sizeof(call),
+                                  .buffers = buffers,
+                                  .workspace = buffers[7] };
     double best = 1e30;
     for (int round = 0; round < 200; round++) {
         enum { REPEAT = 50 };
         double start = now_ns();
         for (int i = 0; i < REPEAT; i++)
-            CHECK(ctx, cpu_loaded_launch(ctx, loaded, 0, buffers));
+            CHECK(ctx, cpu_loaded_launch(ctx, loaded, 0, &call));
         double each = (now_ns() - start) / REPEAT;
         best = each < best ? each : best;
     }
@@ -130,7 +131,7 @@ int main(void)
     const bt_registry_options options = { .plugin_only = BENCH_PLUGINS };
     bt_registry *registry = bt_registry_create(&options);
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
-    void *buffers[8]; // of a program, and lanes behind them
+    void *buffers[8]; // of a program; the last is its workspace
     if (!ctx)
         return 1;
     for (int i = 0; i < 8; i++) {

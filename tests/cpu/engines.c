@@ -52,15 +52,12 @@ static int has_engine(bt_ctx *ctx, const struct engine *engine)
 
 /* A program's code. */
 static bt_status make_code(bt_ctx *ctx, const bt_loops *loops,
-                           const struct engine *engine, enum cpu_isa isa,
-                           uint32_t nthread, bt_text *out)
+                           const struct engine *engine, enum cpu_isa isa, bt_text *out)
 {
     const struct plan *plan;
     struct cpu_code_kernel kernel = { .function = CPU_NO_FUNCTION };
     const struct cpu_engine_request request = { engine->name, engine->compiler };
-    struct cpu_code code = {
-        .isa = isa, .nthread = nthread, .nkernel = 1, .kernels = &kernel
-    };
+    struct cpu_code code = { .isa = isa, .nkernel = 1, .kernels = &kernel };
     bt_text object;
     bt_text_init(&object, bt_ctx_scratch(ctx));
     BT_TRY(build_plan(ctx, loops, isa, &plan));
@@ -73,46 +70,51 @@ static bt_status make_code(bt_ctx *ctx, const bt_loops *loops,
     return cpu_code_write(ctx, &code, out);
 }
 
-/* Data of a program with memory for lanes behind it. */
+/* Data of a program, and the workspace of a launch. */
 struct launch_data {
     struct program_data d;
-    void *buffers[17];
-    void *lanes;
+    void *workspace;
 };
 
-static struct launch_data make_launch(bt_ctx *ctx, const bt_loops *loops,
-                                      uint32_t nthread)
+static struct launch_data make_launch(bt_ctx *ctx, const bt_loops *loops)
 {
     struct launch_data l = { .d = make_data(loops, 3) };
     const struct plan *plan;
     assert_ok(ctx, build_plan(ctx, loops, CPU_ISA_PORTABLE, &plan));
-    size_t nbytes = (size_t)plan_lane_nbytes(plan) * cpu_kernel_nlane(plan, nthread);
-    l.lanes = aligned_alloc(64, nbytes + 64);
-    memset(l.lanes, 0x77, nbytes);
-    memcpy(l.buffers, l.d.at, l.d.n * sizeof(void *));
-    l.buffers[l.d.n] = l.lanes;
+    size_t nbytes = (size_t)plan_lane_nbytes(plan);
+    l.workspace = aligned_alloc(64, nbytes + 64);
+    memset(l.workspace, 0x77, nbytes);
     return l;
+}
+
+static bt_status launch(bt_ctx *ctx, struct cpu_loaded *loaded,
+                        const struct launch_data *l)
+{
+    const bt_kernel_call call = { .nbytes = sizeof(call),
+                                  .buffers = l->d.at,
+                                  .workspace = l->workspace };
+    return cpu_loaded_launch(ctx, loaded, 0, &call);
 }
 
 static void free_launch(struct launch_data *l)
 {
     free_data(&l->d);
-    free(l->lanes);
+    free(l->workspace);
 }
 
 /* ---- the same bits ---- */
 
 static void check_launches(bt_ctx *ctx, const bt_loops *loops, struct cpu_loaded *loaded,
-                           uint32_t nthread, int nrepeat,
-                           const struct program_data *expected, const char *what)
+                           int nrepeat, const struct program_data *expected,
+                           const char *what)
 {
-    struct launch_data l = make_launch(ctx, loops, nthread);
+    struct launch_data l = make_launch(ctx, loops);
     for (int i = 0; i < nrepeat; i++) {
         for (uint32_t k = 0; k < l.d.n; k++) {
             if (loops->roles.at[k] == BT_BUFFER_OUTPUT)
                 memset(l.d.at[k], 0x33 + i, l.d.nbytes[k]);
         }
-        assert_ok(ctx, cpu_loaded_launch(ctx, loaded, 0, l.buffers));
+        assert_ok(ctx, launch(ctx, loaded, &l));
         assert_same_outputs(loops, expected, &l.d, what);
     }
     free_launch(&l);
@@ -131,9 +133,9 @@ static void check_engine(bt_ctx *ctx, const char *text, const struct engine *eng
     bt_text code;
     bt_text_init(&code, scratch);
     assert_ok(ctx, run_by_loops(ctx, loops, isa, 0, &expected));
-    assert_ok(ctx, make_code(ctx, loops, engine, isa, nthread, &code));
+    assert_ok(ctx, make_code(ctx, loops, engine, isa, &code));
     assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
-    check_launches(ctx, loops, loaded, nthread, nrepeat, &expected, engine->name);
+    check_launches(ctx, loops, loaded, nrepeat, &expected, engine->name);
     cpu_loaded_destroy(loaded);
     cpu_pool_destroy(pool);
     free_data(&expected);
@@ -182,7 +184,7 @@ static void *run_session(void *arg)
     struct session *s = arg;
     bt_ctx *ctx = bt_ctx_create(s->registry);
     for (int i = 0; ctx && !s->status && i < 200; i++)
-        s->status = cpu_loaded_launch(ctx, s->loaded, 0, s->data.buffers);
+        s->status = launch(ctx, s->loaded, &s->data);
     bt_ctx_destroy(ctx);
     return NULL;
 }
@@ -199,13 +201,13 @@ static void launch_at_once(bt_ctx *ctx, const char *text, const struct engine *e
     bt_text code;
     bt_text_init(&code, bt_ctx_scratch(ctx));
     assert_ok(ctx, run_by_loops(ctx, loops, CPU_ISA_PORTABLE, 0, &expected));
-    assert_ok(ctx, make_code(ctx, loops, engine, CPU_ISA_PORTABLE, 3, &code));
+    assert_ok(ctx, make_code(ctx, loops, engine, CPU_ISA_PORTABLE, &code));
     assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
     for (int i = 0; i < N; i++) {
         sessions[i] = (struct session){ .registry = bt_ctx_registry(ctx),
                                         .loops = loops,
                                         .loaded = loaded,
-                                        .data = make_launch(ctx, loops, 3) };
+                                        .data = make_launch(ctx, loops) };
         assert_int_equal(
             pthread_create(&sessions[i].thread, NULL, run_session, &sessions[i]), 0);
     }
@@ -218,30 +220,6 @@ static void launch_at_once(bt_ctx *ctx, const char *text, const struct engine *e
     cpu_loaded_destroy(loaded);
     cpu_pool_destroy(pool);
     free_data(&expected);
-}
-
-/* Code has lanes for so many threads, and runs in no more of them. */
-static void test_threads_without_a_lane_do_not_take_part(void **state)
-{
-    (void)state;
-    bt_ctx *ctx = open_with(NULL);
-    const bt_allocator allocator = cpu_allocator(bt_ctx_registry(ctx));
-    struct cpu_pool *pool = cpu_pool_create(&allocator, 4);
-    for (uint32_t i = 0; i < BT_COUNT(programs); i++) {
-        bt_loops *loops = parse_program(ctx, programs[i]);
-        struct program_data expected = make_data(loops, 3);
-        struct cpu_loaded *loaded;
-        bt_text code;
-        bt_text_init(&code, bt_ctx_scratch(ctx));
-        assert_ok(ctx, run_by_loops(ctx, loops, CPU_ISA_PORTABLE, 0, &expected));
-        assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, 2, &code));
-        assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
-        check_launches(ctx, loops, loaded, 2, 20, &expected, "two lanes");
-        cpu_loaded_destroy(loaded);
-        free_data(&expected);
-    }
-    cpu_pool_destroy(pool);
-    bt_ctx_destroy(ctx);
 }
 
 static void test_launches_from_threads_at_once(void **state)
@@ -277,13 +255,13 @@ static void test_the_first_fault_of_the_program_is_told(void **state)
     bt_loops *loops = parse_program(ctx, checked);
     for (uint32_t e = 0; e < BT_COUNT(engines); e++) {
         struct cpu_pool *pool = cpu_pool_create(&allocator, 4);
-        struct launch_data l = make_launch(ctx, loops, 4);
+        struct launch_data l = make_launch(ctx, loops);
         struct cpu_loaded *loaded;
         bt_text code;
         if (!has_engine(ctx, &engines[e]))
             continue;
         bt_text_init(&code, bt_ctx_scratch(ctx));
-        assert_ok(ctx, make_code(ctx, loops, &engines[e], CPU_ISA_PORTABLE, 4, &code));
+        assert_ok(ctx, make_code(ctx, loops, &engines[e], CPU_ISA_PORTABLE, &code));
         assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
         for (int i = 0; i < 100; i++) {
             int64_t *data = l.d.at[0];
@@ -291,11 +269,11 @@ static void test_the_first_fault_of_the_program_is_told(void **state)
             data[100 + i] = 70; // fails the second check
             data[250] = 100;    // ... the first
             data[399] = 100;
-            assert_error(cpu_loaded_launch(ctx, loaded, 0, l.buffers), BT_ERR_RUNTIME,
+            assert_error(launch(ctx, loaded, &l), BT_ERR_RUNTIME,
                          "axis 0 of data, whose extent is 50");
             data[100 + i] = 100;
             data[250] = 70;
-            assert_error(cpu_loaded_launch(ctx, loaded, 0, l.buffers), BT_ERR_RUNTIME,
+            assert_error(launch(ctx, loaded, &l), BT_ERR_RUNTIME,
                          "axis 1 of table, whose extent is 100");
             bt_ctx_clear_diags(ctx);
         }
@@ -316,7 +294,7 @@ static void test_damaged_code_is_refused(void **state)
     struct cpu_loaded *loaded;
     bt_text code;
     bt_text_init(&code, bt_ctx_scratch(ctx));
-    assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, 1, &code));
+    assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, &code));
     for (size_t n = 0; n < code.len; n++) {
         assert_error(cpu_loaded_create(ctx, NULL, code.at, n, &loaded), BT_ERR_FORMAT,
                      "of target cpu");
@@ -341,7 +319,7 @@ static void test_forged_code_is_read_with_care(void **state)
     uint32_t nrefused = 0;
     bt_text code;
     bt_text_init(&code, bt_ctx_scratch(ctx));
-    assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, 1, &code));
+    assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, &code));
     for (size_t i = HEAD; i < code.len; i++) {
         struct cpu_loaded *loaded = NULL;
         char digest[65], old = code.at[i];
@@ -370,7 +348,7 @@ static void test_code_for_a_wider_machine_is_refused(void **state)
         return;
     }
     bt_text_init(&code, bt_ctx_scratch(ctx));
-    assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_AVX512, 1, &code));
+    assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_AVX512, &code));
     assert_error(cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded),
                  BT_ERR_UNSUPPORTED, "is for avx512");
     bt_ctx_destroy(ctx);
@@ -389,12 +367,12 @@ static void test_auto_falls_back_to_the_plan_and_says_why(void **state)
     bt_text code, text;
     bt_text_init(&code, bt_ctx_scratch(ctx));
     bt_text_init(&text, bt_ctx_scratch(ctx));
-    assert_ok(ctx, make_code(ctx, loops, &hasty, CPU_ISA_PORTABLE, 1, &code));
+    assert_ok(ctx, make_code(ctx, loops, &hasty, CPU_ISA_PORTABLE, &code));
     assert_ok(ctx, cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded));
     cpu_loaded_describe(loaded, &text);
     assert_non_null(strstr(bt_text_get(&text), "plan, as tcc does not work: "));
     cpu_loaded_destroy(loaded);
-    assert_non_null(make_code(ctx, loops, &named, CPU_ISA_PORTABLE, 1, &code));
+    assert_non_null(make_code(ctx, loops, &named, CPU_ISA_PORTABLE, &code));
     bt_ctx_destroy(ctx);
 }
 
@@ -406,9 +384,9 @@ static bt_status make_and_launch(bt_ctx *ctx, const bt_loops *loops,
     struct cpu_loaded *loaded;
     bt_text code;
     bt_text_init(&code, bt_ctx_scratch(ctx));
-    BT_TRY(make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, 1, &code));
+    BT_TRY(make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, &code));
     BT_TRY(cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded));
-    bt_status status = cpu_loaded_launch(ctx, loaded, 0, l->buffers);
+    bt_status status = launch(ctx, loaded, l);
     cpu_loaded_destroy(loaded);
     return status;
 }
@@ -421,7 +399,7 @@ static void test_every_failing_allocation_is_an_error(void **state)
         allocator.base.self = &allocator;
         bt_ctx *ctx = open_with(&allocator.base);
         bt_loops *loops = parse_program(ctx, programs[i]);
-        struct launch_data l = make_launch(ctx, loops, 1);
+        struct launch_data l = make_launch(ctx, loops);
         bt_status status = bt_no_memory();
         for (uint64_t n = 1; status; n++) {
             allocator.fail_at = allocator.ncall + n;
@@ -440,7 +418,6 @@ static void test_every_failing_allocation_is_an_error(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_engines_give_the_same_bits),
     cmocka_unit_test(test_threads_change_no_bit),
-    cmocka_unit_test(test_threads_without_a_lane_do_not_take_part),
     cmocka_unit_test(test_launches_from_threads_at_once),
     cmocka_unit_test(test_the_first_fault_of_the_program_is_told),
     cmocka_unit_test(test_damaged_code_is_refused),

@@ -5,6 +5,7 @@
 #ifndef BATON_COMPUTE_H
 #define BATON_COMPUTE_H
 
+#include <baton/kernel.h>
 #include <baton/op.h>
 
 #ifdef __cplusplus
@@ -84,10 +85,10 @@ BT_API uint32_t bt_evaluator_nfunction(const bt_evaluator *);
 /* Leaves of a function's parameters and of its result. */
 BT_API uint32_t bt_evaluator_nin(const bt_evaluator *, uint32_t function);
 BT_API uint32_t bt_evaluator_nout(const bt_evaluator *, uint32_t function);
-/* As bt_target.launch: `buffers` are those of the parameters' leaves, then of the
+/* As bt_target.launch: the buffers are those of the parameters' leaves, then of the
  * result's. From any thread; runs of one evaluator take turns. */
 BT_API bt_status bt_evaluator_run(bt_ctx *, bt_evaluator *, uint32_t function,
-                                  void *const *buffers) BT_MUST_USE;
+                                  const bt_kernel_call *) BT_MUST_USE;
 
 #ifdef __cplusplus
 }

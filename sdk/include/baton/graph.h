@@ -16,6 +16,7 @@
 #define BATON_GRAPH_H
 
 #include <baton/ir.h>
+#include <baton/kernel.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,12 +40,6 @@ enum {
 /* "add", "sum". */
 BT_API const char *bt_scalar_name(uint32_t which);
 BT_API const char *bt_reducer_name(uint32_t which);
-
-/* A value: of floats f, of integers and bool i, as uint64 the same bits. */
-typedef union bt_cell {
-    double f;
-    int64_t i;
-} bt_cell;
 
 enum {
     BT_NODE_CONST,  /* value */

@@ -16,6 +16,7 @@
 #define BATON_TARGET_H
 
 #include <baton/ir.h>
+#include <baton/kernel.h>
 #include <baton/loops.h>
 #include <baton/plugin.h>
 
@@ -26,8 +27,8 @@ extern "C" {
 /* ---- kernels ---- */
 
 /* A buffer of a kernel: a leaf of the primitive function's parameters or result, in
- * order, tuples depth first; or a temp, memory that the function's kernels have while they
- * run. */
+ * order, tuples depth first; or a temp, memory that the function's kernels share while
+ * they run. */
 typedef struct bt_kernel_buffer {
     uint32_t kind;  /* BT_BUFFER_INPUT, _OUTPUT, _TEMP */
     uint32_t index; /* among those of its kind */
@@ -38,6 +39,10 @@ typedef struct bt_kernel_buffer {
  * tensor as another input too, that one must be named as well. */
 typedef struct bt_kernel_over {
     uint32_t out, in;
+    /* 1: the kernel writes only what changes. It gets the output as that input as well,
+     * which holds what the input held: a copy, or the input itself where nobody needs it
+     * any more. */
+    uint32_t keeps;
 } bt_kernel_over;
 
 /* One launch. */
@@ -51,7 +56,8 @@ typedef struct bt_kernel {
     const void *content;      /* the target's own, for compile */
     uint32_t nover;           /* optional: what it may compute in place */
     const bt_kernel_over *over;
-    uint32_t target; /* whose it is, of those compiled for; bt_lower fills it */
+    uint64_t workspace; /* bytes that it has for itself during a launch */
+    uint32_t target;    /* whose it is, of those compiled for; bt_lower fills it */
 } bt_kernel;
 
 /* What a primitive function becomes: kernels, one after the other. One that reads nothing
@@ -63,7 +69,7 @@ typedef struct bt_lowering {
     uint32_t nkernel;
     const bt_kernel *kernels;
     uint32_t ntemp;
-    const int64_t *temps; /* bytes of each */
+    const int64_t *temps; /* bytes of each: what one kernel leaves to the next */
 } bt_lowering;
 
 /* One kernel of a primitive function, on all its leaves, that reads all of them before it
@@ -104,10 +110,9 @@ typedef struct bt_target {
     bt_status (*load)(bt_ctx *, void *self, const void *code, size_t nbytes,
                       void **loaded);
     void (*unload)(void *loaded);
-    /* Runs a kernel to its end. `buffers`: the data of those it reads, then of those it
-     * writes, row major, aligned to 64 bytes. Sessions launch from several threads at
-     * once, each with a context of its own. */
-    bt_status (*launch)(bt_ctx *, void *loaded, uint32_t kernel, void *const *buffers);
+    /* Runs a kernel to its end (<baton/kernel.h>), and says what a fault of it means.
+     * Sessions launch from several threads at once, each with a context of its own. */
+    bt_status (*launch)(bt_ctx *, void *loaded, uint32_t kernel, const bt_kernel_call *);
     /* What it claims beside other targets: patterns of calls (<baton/pass.h>), ended by
      * NULL. NULL: any primitive function that it supports, as pass fuse-ops makes them. */
     const char *const *patterns;
@@ -249,11 +254,13 @@ BT_API void bt_compiled_unref(bt_compiled *); /* accepts NULL */
 BT_API uint32_t bt_compiled_kernel(const bt_compiled *, const char *name);
 /* Has its target run a kernel, by its number in the module. */
 BT_API bt_status bt_compiled_launch(bt_ctx *, const bt_compiled *, uint32_t kernel,
-                                    void *const *buffers) BT_MUST_USE;
+                                    const bt_kernel_call *) BT_MUST_USE;
+/* Not 0 once bt_ctx_cancel was called: bt_kernel_call.stop. */
+BT_API const uint32_t *bt_ctx_stop(const bt_ctx *);
 /* A kernel that runs. */
 typedef struct bt_running_kernel {
     const char *target, *kernel;
-    uint32_t nbuffer; /* that launch was given; 0: not known */
+    uint32_t nbuffer; /* that it was given; 0: not known */
 } bt_running_kernel;
 /* Which kernel runs in a call with this context; NULL: none. A handler of a fault's signal
  * may ask, in any thread, to say where a target's code crashed. */

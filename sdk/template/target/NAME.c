@@ -154,12 +154,12 @@ static void unload(void *loaded)
 }
 
 /* Called from several threads at once: a launch keeps nothing. */
-static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const *buffers)
+static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, const bt_kernel_call *call)
 {
     const struct loaded *l = loaded;
     const struct layer *d = &l->layers[kernel];
-    const float *x = buffers[0], *w = buffers[1], *b = d->has_bias ? buffers[2] : NULL;
-    float *y = buffers[d->has_bias ? 3 : 2];
+    const float *x = call->buffers[0], *w = call->buffers[1], *b = d->has_bias ? call->buffers[2] : NULL;
+    float *y = call->buffers[d->has_bias ? 3 : 2];
     for (int64_t i = 0; i < d->m; i++) {
         if (bt_ctx_cancelled(ctx))
             return bt_fail(ctx, BT_ERR_CANCELLED, "cancelled");

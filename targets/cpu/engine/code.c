@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { VERSION = 1, ORDER = 0x01020304, DIGEST = 64 };
+enum { VERSION = 2, ORDER = 0x01020304, DIGEST = 64 };
 static const char magic[8] = "batoncpu";
 
 /* ---- writing ---- */
@@ -62,7 +62,6 @@ static void put_all(bt_text *out, const struct cpu_code *c)
     put_32(out, ORDER);
     put_32(out, sizeof(void *));
     put_32(out, c->isa);
-    put_32(out, c->nthread);
     put_32(out, c->engine);
     put_text(out, c->made);
     put_bytes(out, c->object, c->object_nbytes);
@@ -215,7 +214,6 @@ static void get_plan(struct reader *r, struct plan *p)
 static void get_all(struct reader *r, struct cpu_code *c)
 {
     c->isa = get_32(r);
-    c->nthread = get_32(r);
     c->engine = get_32(r);
     c->made = get_text(r);
     c->object = get_bytes(r, &c->object_nbytes);

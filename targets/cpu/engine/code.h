@@ -23,7 +23,6 @@ struct cpu_code_kernel {
 
 struct cpu_code {
     uint32_t isa;       /* enum cpu_isa: which primitives it calls */
-    uint32_t nthread;   /* that there are lanes for */
     uint32_t engine;    /* enum cpu_engine */
     const char *made;   /* how it was made: "tcc"; "plan, as tcc cannot work: ..." */
     const void *object; /* machine code of the plans' phases, named as c_text_name does */

@@ -29,8 +29,12 @@ struct kernel {
 
 struct cpu_loaded {
     bt_arena *arena;
-    bt_allocator allocator; /* of the own pool */
-    struct cpu_pool *pool, *own_pool;
+    struct cpu_pool *pool;
+    bt_registry *registry;
+    char *reserved; /* memory of the pool's workers ... */
+    size_t reserved_nbytes;
+    char *scratch; /* ... where it is aligned: what a caller has as workspace, ... */
+    size_t scratch_nbytes; /* ... for each of them */
     struct cpu_code code;
     struct kernel *kernels;
     bt_evaluator *evaluator;
@@ -53,8 +57,7 @@ bt_status cpu_machine_check(bt_ctx *ctx, enum cpu_isa isa)
 
 static bt_status check_machine(bt_ctx *ctx, const struct cpu_code *code)
 {
-    if (code->isa >= CPU_ISA_COUNT || code->nthread == 0 ||
-        code->engine > CPU_ENGINE_OBJECT)
+    if (code->isa >= CPU_ISA_COUNT || code->engine > CPU_ENGINE_OBJECT)
         return bt_fail(ctx, BT_ERR_FORMAT, "code of target cpu is damaged");
     return cpu_machine_check(ctx, (enum cpu_isa)code->isa);
 }
@@ -126,6 +129,14 @@ static bt_status load_kernel(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number)
     return l->machine_code ? find_phases(ctx, l, number) : NULL;
 }
 
+static int is_parallel(const struct plan *plan)
+{
+    int is = 0;
+    for (uint32_t i = 0; i < plan->nphase; i++)
+        is |= plan->phases[i].is_parallel != 0;
+    return is;
+}
+
 /* A system that lets nobody have memory for machine code still runs plans. */
 static bt_status load_machine_code(bt_ctx *ctx, struct cpu_loaded *l)
 {
@@ -153,18 +164,28 @@ bt_allocator cpu_allocator(bt_registry *registry)
     return (bt_allocator){ registry, allocate };
 }
 
-uint32_t cpu_loaded_nthread(const struct cpu_loaded *l)
+/* Only one call has the pool at a time: its workers need no more than the kernel of them
+ * that needs most. */
+static bt_status reserve_scratch(struct cpu_loaded *l)
 {
-    return l->code.nthread;
-}
-
-static bt_status get_pool(bt_ctx *ctx, struct cpu_loaded *l)
-{
-    if (cpu_pool_nthread(l->pool) <= l->code.nthread)
-        return NULL;
-    l->allocator = cpu_allocator(bt_ctx_registry(ctx));
-    l->pool = l->own_pool = cpu_pool_create(&l->allocator, l->code.nthread);
-    return l->own_pool ? NULL : bt_no_memory();
+    enum { LINE = 128 }; // no two threads write to one
+    const size_t nworker = cpu_pool_nthread(l->pool) - 1;
+    int64_t most = 0, nbytes;
+    for (uint32_t i = 0; i < l->code.nkernel; i++) {
+        if (l->kernels[i].lane_nbytes > most && is_parallel(&l->code.kernels[i].plan))
+            most = l->kernels[i].lane_nbytes;
+    }
+    if (most > INT64_MAX - LINE ||
+        !bt_mul_int64((most + LINE - 1) / LINE * LINE, (int64_t)nworker, &nbytes) ||
+        nbytes > INT64_MAX - LINE)
+        return bt_no_memory();
+    l->scratch_nbytes = (size_t)(most + LINE - 1) / LINE * LINE;
+    l->reserved_nbytes = nbytes ? (size_t)nbytes + LINE : 0;
+    l->reserved = nbytes ? bt_alloc(l->registry, l->reserved_nbytes) : NULL;
+    if (nbytes && !l->reserved)
+        return bt_no_memory();
+    l->scratch = l->reserved + (LINE - (uintptr_t)l->reserved % LINE) % LINE;
+    return NULL;
 }
 
 static bt_status load_all(bt_ctx *ctx, struct cpu_loaded *l, const void *code,
@@ -172,7 +193,6 @@ static bt_status load_all(bt_ctx *ctx, struct cpu_loaded *l, const void *code,
 {
     BT_TRY(cpu_code_read(ctx, l->arena, code, nbytes, &l->code));
     BT_TRY(check_machine(ctx, &l->code));
-    BT_TRY(get_pool(ctx, l));
     if (l->code.functions_nbytes)
         BT_TRY(bt_evaluator_create(ctx, l->code.functions, l->code.functions_nbytes,
                                    &l->evaluator));
@@ -182,7 +202,7 @@ static bt_status load_all(bt_ctx *ctx, struct cpu_loaded *l, const void *code,
         return bt_no_memory();
     for (uint32_t i = 0; i < l->code.nkernel; i++)
         BT_TRY(load_kernel(ctx, l, i));
-    return NULL;
+    return reserve_scratch(l);
 }
 
 bt_status cpu_loaded_create(bt_ctx *ctx, struct cpu_pool *pool, const void *code,
@@ -195,6 +215,7 @@ bt_status cpu_loaded_create(bt_ctx *ctx, struct cpu_pool *pool, const void *code
         return bt_no_memory();
     }
     l->arena = arena;
+    l->registry = bt_ctx_registry(ctx);
     l->pool = pool;
     bt_status status = load_all(ctx, l, code, nbytes);
     if (status)
@@ -210,18 +231,26 @@ void cpu_loaded_destroy(struct cpu_loaded *l)
         return;
     bt_code_unload(l->machine_code);
     bt_evaluator_destroy(l->evaluator);
-    cpu_pool_destroy(l->own_pool);
+    if (l->reserved)
+        bt_free(l->registry, l->reserved, l->reserved_nbytes);
     bt_arena_destroy(l->arena);
 }
 
 /* ---- launching ---- */
 
 struct phase_run {
+    const struct cpu_loaded *loaded;
     const struct kernel *kernel;
     uint32_t phase;
-    void *const *buffers;
-    char *lanes;
+    const bt_kernel_call *call;
 };
+
+/* Registers and locals of a thread. */
+static char *memory_of(const struct phase_run *r, uint32_t lane)
+{
+    const struct cpu_loaded *l = r->loaded;
+    return lane ? l->scratch + (lane - 1) * l->scratch_nbytes : r->call->workspace;
+}
 
 /* Turns of a phase in a lane: cpu_pool_work. */
 static int32_t run_turns(void *arg, int64_t first, int64_t end, uint32_t lane)
@@ -229,8 +258,8 @@ static int32_t run_turns(void *arg, int64_t first, int64_t end, uint32_t lane)
     const struct phase_run *r = arg;
     const struct kernel *k = r->kernel;
     const struct plan *plan = &k->code->plan;
-    char *memory = r->lanes + (size_t)lane * (size_t)k->lane_nbytes;
-    struct plan_frame f = { .buffers = r->buffers,
+    char *memory = memory_of(r, lane);
+    struct plan_frame f = { .buffers = r->call->buffers,
                             .locals = memory + k->locals_offset,
                             .n = (int64_t *)(void *)memory,
                             .callees = k->callees,
@@ -246,9 +275,9 @@ static int32_t run_machine_code(void *arg, int64_t first, int64_t end, uint32_t 
     const struct phase_run *r = arg;
     const struct kernel *k = r->kernel;
     const struct plan *plan = &k->code->plan;
-    char *memory = r->lanes + (size_t)lane * (size_t)k->lane_nbytes;
+    char *memory = memory_of(r, lane);
     int64_t *n = (int64_t *)(void *)memory;
-    return k->phases[r->phase](n, (void **)(void *)(n + plan->nn), r->buffers,
+    return k->phases[r->phase](n, (void **)(void *)(n + plan->nn), r->call->buffers,
                                memory + k->locals_offset, k->runs, cpu_integer_eval,
                                first, end);
 }
@@ -256,12 +285,12 @@ static int32_t run_machine_code(void *arg, int64_t first, int64_t end, uint32_t 
 /* What a check of the kernel found, in its own words or, where the evaluator can be asked,
  * in those of the evaluator, which knows the index. */
 static bt_status explain(bt_ctx *ctx, const struct cpu_loaded *l, const struct kernel *k,
-                         int32_t fault, void *const *buffers)
+                         int32_t fault, const bt_kernel_call *call)
 {
     const struct plan *plan = &k->code->plan;
     const struct plan_check *check = &plan->checks[fault - 1];
     if (k->code->function != CPU_NO_FUNCTION)
-        BT_TRY(bt_evaluator_run(ctx, l->evaluator, k->code->function, buffers));
+        BT_TRY(bt_evaluator_run(ctx, l->evaluator, k->code->function, call));
     return bt_fail(ctx, BT_ERR_RUNTIME,
                    "%s: an index is out of bounds for axis %" PRIu32
                    " of %s, whose extent is %" PRId64,
@@ -269,23 +298,24 @@ static bt_status explain(bt_ctx *ctx, const struct cpu_loaded *l, const struct k
 }
 
 bt_status cpu_loaded_launch(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number,
-                            void *const *buffers)
+                            const bt_kernel_call *call)
 {
     const struct kernel *k = &l->kernels[number];
     const struct plan *plan = &k->code->plan;
     cpu_pool_work *work = k->phases ? run_machine_code : run_turns;
     if (k->code->is_evaluated)
-        return bt_evaluator_run(ctx, l->evaluator, k->code->function, buffers);
-    struct phase_run r = { .kernel = k, .buffers = buffers };
-    r.lanes = k->lane_nbytes ? buffers[plan->nbuffer] : NULL;
+        return bt_evaluator_run(ctx, l->evaluator, k->code->function, call);
+    struct phase_run r = { .loaded = l, .kernel = k, .call = call };
     for (uint32_t i = 0; i < plan->nphase; i++) {
         int64_t extent = plan->phases[i].extent;
         r.phase = i;
+        if (call->stop && __atomic_load_n(call->stop, __ATOMIC_RELAXED))
+            return bt_fail(ctx, BT_ERR_CANCELLED, "cancelled");
         int32_t fault = plan->phases[i].is_parallel
                             ? cpu_pool_run(l->pool, extent, work, &r)
                             : work(&r, 0, 1, 0);
         if (fault)
-            return explain(ctx, l, k, fault, buffers);
+            return explain(ctx, l, k, fault, call);
     }
     return NULL;
 }

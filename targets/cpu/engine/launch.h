@@ -3,6 +3,7 @@
 #define CPU_LAUNCH_H
 
 #include <baton/base.h>
+#include <baton/kernel.h>
 
 #include "pool.h"
 #include "primitives/isa.h"
@@ -16,17 +17,14 @@ bt_status cpu_machine_check(bt_ctx *, enum cpu_isa) BT_MUST_USE;
 
 struct cpu_loaded;
 
-/* Code made ready. `pool` stays the caller's, who keeps it for as long; where it has more
- * threads than the code has lanes, the code gets a pool of its own.
+/* Code made ready. `pool` stays the caller's, who keeps it for as long.
  * errors BT_ERR_FORMAT: damaged; BT_ERR_UNSUPPORTED: for another machine */
 bt_status cpu_loaded_create(bt_ctx *, struct cpu_pool *pool, const void *code,
                             size_t nbytes, struct cpu_loaded **out) BT_MUST_USE;
 void cpu_loaded_destroy(struct cpu_loaded *); /* accepts NULL */
-/* The threads that there are lanes for. */
-uint32_t cpu_loaded_nthread(const struct cpu_loaded *);
 /* As bt_target.launch. */
 bt_status cpu_loaded_launch(bt_ctx *, struct cpu_loaded *, uint32_t kernel,
-                            void *const *buffers) BT_MUST_USE;
+                            const bt_kernel_call *) BT_MUST_USE;
 /* How it runs, for people: engine, instruction set, threads, and the kernels that only the
  * evaluator can do, with the reasons. */
 void cpu_loaded_describe(const struct cpu_loaded *, bt_text *out);

@@ -184,10 +184,11 @@ static void unload(void *loaded)
     bt_free(l->instance->registry, l, sizeof(*l));
 }
 
-static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const *buffers)
+static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
+                        const bt_kernel_call *call)
 {
     const struct loaded *l = loaded;
-    return l->instance->reference->launch(ctx, l->inner, kernel, buffers);
+    return l->instance->reference->launch(ctx, l->inner, kernel, call);
 }
 
 // clang-format off

@@ -193,15 +193,15 @@ static void spoil_launch(struct loaded *l, float *x, float *y, int64_t n)
 
 /* Its crashes are the machine's, not a sanitizer's finding. */
 __attribute__((no_sanitize("undefined"))) static bt_status
-launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const *buffers)
+launch(bt_ctx *ctx, void *loaded, uint32_t kernel, const bt_kernel_call *call)
 {
     struct loaded *l = loaded;
-    float *x = buffers[0], *y = buffers[1];
+    float *x = call->buffers[0], *y = call->buffers[1];
     int64_t n = l->n[kernel];
     if (strcmp(l->fault, "launch") == 0)
         return bt_fail(ctx, BT_ERR_RUNTIME, "launching broke");
     if (strcmp(l->fault, "third") == 0)
-        y = buffers[2];
+        y = call->buffers[2];
     if (strcmp(l->fault, "over") == 0)
         memset(y, 0, (size_t)n * sizeof(float));
     for (int64_t i = 0; i < n - (strcmp(l->fault, "part") == 0); i++)

@@ -233,8 +233,10 @@ static void dense(const struct shape *s, const float *x, const float *w, int64_t
     }
 }
 
-static bt_status launch(bt_ctx *ctx, void *opaque, uint32_t kernel, void *const *buffers)
+static bt_status launch(bt_ctx *ctx, void *opaque, uint32_t kernel,
+                        const bt_kernel_call *call)
 {
+    void *const *buffers = call->buffers;
     const struct loaded *l = opaque;
     const struct shape *s = &l->at[kernel];
     int64_t width = (s->n + COLUMNS - 1) / COLUMNS * COLUMNS;

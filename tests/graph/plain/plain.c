@@ -127,7 +127,7 @@ static int64_t nelem_of(const bt_type *type)
 }
 
 /* Each element is written after those of its place are read. */
-static const bt_kernel_over over[] = { { 0, 0 }, { 0, 1 } };
+static const bt_kernel_over over[] = { { 0, 0, 0 }, { 0, 1, 0 } };
 
 static bt_status lower_binding(bt_arena *arena, const bt_block *block, uint32_t index,
                                bt_kernel *kernel)
@@ -203,8 +203,10 @@ static void unload(void *opaque)
     bt_free(l->registry, l, sizeof(*l) + l->nbytes);
 }
 
-static bt_status launch(bt_ctx *ctx, void *opaque, uint32_t kernel, void *const *buffers)
+static bt_status launch(bt_ctx *ctx, void *opaque, uint32_t kernel,
+                        const bt_kernel_call *call)
 {
+    void *const *buffers = call->buffers;
     const struct loaded *l = opaque;
     const struct code *code = &l->codes[kernel];
     const float *x = buffers[0], *y = buffers[1];

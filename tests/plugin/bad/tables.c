@@ -118,9 +118,10 @@ static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
     (void)self, (void)code, (void)nbytes, (void)loaded;
     return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
 }
-static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, void *const *buffers)
+static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
+                        const bt_kernel_call *call)
 {
-    (void)loaded, (void)kernel, (void)buffers;
+    (void)loaded, (void)kernel, (void)call;
     return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
 }
 static bt_status layouts(bt_ctx *ctx, void *self, const bt_call *call,

@@ -1,0 +1,51 @@
+/*
+ * The call of a kernel, for targets, executors and generated code: freestanding C99 that
+ * includes nothing else of Baton.
+ *
+ *     int32_t twice(const bt_kernel_call *call)
+ *     {
+ *         const float *x = call->buffers[0];
+ *         float *y = call->buffers[1];
+ *         for (int64_t i = 0; i < call->dims[0]; i++)
+ *             y[i] = 2 * x[i];
+ *         return 0;
+ *     }
+ */
+#ifndef BATON_KERNEL_H
+#define BATON_KERNEL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A value: of floats f, of integers and bool i, as uint64 the same bits. */
+typedef union bt_cell {
+    double f;
+    int64_t i;
+} bt_cell;
+
+/* What a kernel is called with. Whoever makes one names the fields that he sets, all
+ * others are 0: fields may be added at the end. */
+typedef struct bt_kernel_call {
+    uint32_t nbytes;      /* sizeof(bt_kernel_call) of who made it: later fields are not
+                             there */
+    uint32_t nbuffer;     /* 0: not known */
+    void *const *buffers; /* those that it reads, then those that it writes: row major,
+                             aligned to 64 bytes */
+    void *workspace;      /* bt_kernel.workspace bytes, aligned to 64; holds nothing
+                             between calls */
+    const int64_t *dims;  /* values of the dims that were open when it was compiled */
+    const uint32_t *stop; /* not 0: return BT_FAULT_STOPPED soon; NULL: nobody asks */
+} bt_kernel_call;
+
+/* What a kernel function gives: 0, or why it has not done its work. A positive number is
+ * a fault of its own, counted from 1. */
+enum { BT_FAULT_MEMORY = -1, BT_FAULT_STOPPED = -2, BT_FAULT_DEVICE = -3 };
+typedef int32_t bt_kernel_fn(const bt_kernel_call *);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,164 @@
+/*
+ * keeper: a target of the tests that scatters into vectors in place. Its kernel writes what
+ * changes and nothing else; in its workspace it notes where.
+ */
+#include <string.h>
+
+#include <baton/op.h>
+#include <baton/target.h>
+
+struct options {
+    const char *fault;
+};
+static const bt_attr options[] = {
+    BT_ATTR(struct options, fault, STRING, "", "what it does wrong"),
+    { 0 },
+};
+
+enum { NO_FAULT, KEEPS_INDICES, KEEPS_TEMP, HUGE_WORKSPACE, NARROW_WORKSPACE };
+static const char *const faults[] = { "", "indices", "temp", "huge", "narrow" };
+
+static bt_status open(bt_ctx *ctx, const void *given, void **self)
+{
+    static int instances[BT_COUNT(faults)];
+    const struct options *o = given;
+    (void)ctx;
+    for (int i = 0; i < (int)BT_COUNT(faults); i++) {
+        instances[i] = i;
+        if (strcmp(o->fault, faults[i]) == 0)
+            *self = &instances[i];
+    }
+    return NULL;
+}
+
+static void close(void *self)
+{
+    (void)self;
+}
+
+struct code {
+    int64_t fault, nupdate;
+};
+
+static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
+{
+    const bt_block *block = func->block;
+    const bt_call *call = bt_as_op_call(block->bindings[0], "scatter_elements");
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    (void)self;
+    if (block->nbinding != 1 || !call || block->nparam != 3 ||
+        bt_tensor_dtype(call->base.type) != BT_FLOAT32 ||
+        bt_tensor_dtype(call->args[1]->type) != BT_INT64 ||
+        !bt_tensor_static(call->args[1]->type, &rank, dims) || rank != 1)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "keeper scatters into vectors");
+    return NULL;
+}
+
+static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *func,
+                       bt_lowering *out)
+{
+    static const bt_kernel_buffer in[] = { { BT_BUFFER_INPUT, 0 },
+                                           { BT_BUFFER_INPUT, 1 },
+                                           { BT_BUFFER_INPUT, 2 } },
+                                  result[] = { { BT_BUFFER_OUTPUT, 0 } },
+                                  both[] = { { BT_BUFFER_TEMP, 0 },
+                                             { BT_BUFFER_OUTPUT, 0 } };
+    static const bt_kernel_over data = { 0, 0, 1 }, indices = { 0, 1, 1 };
+    static const int64_t temps[] = { 64 };
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    struct code *code = BT_NEW(arena, struct code);
+    bt_kernel *kernel = BT_NEW(arena, bt_kernel);
+    (void)ctx;
+    if (!code || !kernel)
+        return bt_no_memory();
+    (void)bt_tensor_static(func->block->params[1]->base.type, &rank, dims);
+    *code = (struct code){ *(int *)self, dims[0] };
+    *kernel = (bt_kernel){ .nin = 3,
+                           .in = in,
+                           .nout = code->fault == KEEPS_TEMP ? 2 : 1,
+                           .out = code->fault == KEEPS_TEMP ? both : result,
+                           .nover = 1,
+                           .over = code->fault == KEEPS_INDICES ? &indices : &data,
+                           .workspace = code->fault == HUGE_WORKSPACE ? UINT64_MAX
+                                        : code->fault == NARROW_WORKSPACE
+                                            ? 8
+                                            : (uint64_t)dims[0] * 8,
+                           .content = code };
+    *out = (bt_lowering){ .nkernel = 1, .kernels = kernel, .ntemp = 1, .temps = temps };
+    return NULL;
+}
+
+static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
+                         const bt_kernel *const *kernels, bt_text *code)
+{
+    (void)ctx, (void)self;
+    for (uint32_t i = 0; i < n; i++)
+        bt_text_add(code, kernels[i]->content, sizeof(struct code));
+    return NULL;
+}
+
+struct loaded {
+    bt_registry *registry;
+    size_t nbytes;
+    struct code codes[];
+};
+
+static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
+                      void **out)
+{
+    (void)self;
+    struct loaded *l = bt_alloc(bt_ctx_registry(ctx), sizeof(*l) + nbytes);
+    if (!l)
+        return bt_no_memory();
+    l->registry = bt_ctx_registry(ctx);
+    l->nbytes = sizeof(*l) + nbytes;
+    if (nbytes)
+        memcpy(l->codes, code, nbytes);
+    *out = l;
+    return NULL;
+}
+
+static void unload(void *loaded)
+{
+    struct loaded *l = loaded;
+    bt_free(l->registry, l, l->nbytes);
+}
+
+static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
+                        const bt_kernel_call *call)
+{
+    const struct code *code = &((const struct loaded *)loaded)->codes[kernel];
+    const int64_t *indices = call->buffers[1];
+    const float *updates = call->buffers[2];
+    float *y = call->buffers[3];
+    int64_t *places = call->workspace;
+    if (call->buffers[0] != call->buffers[3] || (uintptr_t)call->workspace % 64)
+        return bt_fail(ctx, BT_ERR_RUNTIME, "keeper: the data are not in the result");
+    for (int64_t i = 0; i < code->nupdate; i++)
+        places[i] = indices[i];
+    for (int64_t i = 0; i < code->nupdate; i++)
+        y[places[i]] = updates[i];
+    return NULL;
+}
+
+static const bt_target targets[] = {
+    {
+        .name = "keeper",
+        .doc = "Scatters in place.",
+        .options = options,
+        .options_nbytes = sizeof(struct options),
+        .open = open,
+        .close = close,
+        .supports = supports,
+        .lower = lower,
+        .compile = compile,
+        .load = load,
+        .unload = unload,
+        .launch = launch,
+    },
+    { 0 },
+};
+
+const bt_table bt_tests_compile_targets_keeper[] = { BT_TARGETS(targets), { 0 } };

@@ -339,7 +339,8 @@ static int is_trivial(bt_store *store, const bt_type *a, const bt_type *b,
     *out = bt__dim_absorb(a, b);
     if (*out)
         return 1;
-    if ((bt_dim_is_const(a, &number) || bt_dim_is_const(b, &number)) && number == 0) {
+    if ((bt_dim_is_const(a, &number) && number == 0) ||
+        (bt_dim_is_const(b, &number) && number == 0)) {
         *out = bt_dim(store, 0);
         return 1;
     }

@@ -93,6 +93,7 @@ static void test_quotients_by_numbers(void **state)
     assert_ptr_equal(fdiv(n, 1), n);
     assert_ptr_equal(fdiv(n, -1), line(n, -1, 0));
     assert_ptr_equal(fdiv(n, 0), num(0));
+    assert_ptr_equal(cdiv(num(1), 0), num(0));
     assert_ptr_equal(fdiv(line(n, 4, 2), 2), line(n, 2, 1));
     assert_ptr_equal(fdiv(line(n, 5, 7), 2), add(line(n, 2, 3), fdiv(line(n, 1, 1), 2)));
     assert_ptr_equal(fdiv(line(n, 2, 3), 4), fdiv(line(n, 1, 1), 2));
@@ -350,6 +351,126 @@ static void test_random_decisions_are_never_wrong(void **state)
         assert_true(ndecided[i] > 1000);
 }
 
+/* ---- dims as bytes ---- */
+
+struct values {
+    const bt_type *const *vars;
+    const int64_t *values;
+};
+
+static const bt_type *value_of_var(bt_subst *subst, const bt_type *leaf)
+{
+    const struct values *v = subst->state;
+    for (int i = 0; i < NVAR; i++) {
+        if (v->vars[i] == leaf)
+            return bt_dim(store, v->values[i]);
+    }
+    return NULL;
+}
+
+/* The code gives what substitution of the values gives, for a million random dims. */
+static void test_code_of_random_dims_is_substitution(void **state)
+{
+    enum { NTERM = 1000000, FRESH_STORE = 40 };
+    struct random_dim pool[NPOOL];
+    const bt_type *vars[NVAR];
+    int64_t values[NVAR], by_code, by_term;
+    int ndone = 0, nrefused = 0;
+    bt_ctx *ctx = bt_ctx_create(registry);
+    (void)state;
+    random_state = 3;
+    for (int round = 0; ndone < NTERM; round++) {
+        if (round % FRESH_STORE == 0) {
+            bt_store_unref(store);
+            store = bt_store_create(registry);
+        }
+        random_vars(store, vars);
+        random_pool(store, pool, NPOOL, vars);
+        random_values(values);
+        struct values v = { vars, values };
+        const void *mark = bt_arena_mark(bt_ctx_scratch(ctx));
+        for (int i = 12; i < NPOOL; i++) {
+            bt_dim_code code;
+            bt_subst subst = { .leaf = value_of_var, .state = &v };
+            if (!pool[i].term)
+                continue;
+            bt_status status =
+                bt_dim_compile(ctx, bt_ctx_scratch(ctx), pool[i].term, NVAR, vars, &code);
+            if (status) {
+                assert_int_equal(status->code, BT_ERR_LIMIT);
+                nrefused++;
+                continue;
+            }
+            ndone++;
+            const bt_type *number = bt_type_subst(store, &subst, pool[i].term);
+            int is_known = bt_dim_eval(&code, values, &by_code);
+            // the store refuses some steps later than the code, none earlier
+            if (is_known) {
+                assert_non_null(number);
+                assert_true(bt_dim_is_const(number, &by_term));
+                assert_int_equal(by_code, by_term);
+            }
+        }
+        bt_arena_release(bt_ctx_scratch(ctx), mark);
+        bt_ctx_clear_diags(ctx);
+    }
+    assert_true(nrefused < NTERM / 1000);
+    bt_ctx_destroy(ctx);
+    teardown(NULL);
+    setup(NULL);
+}
+
+static void test_code_from_a_file_is_checked(void **state)
+{
+    static const struct {
+        uint8_t at[12];
+        uint32_t nbyte;
+        int is_valid;
+    } rows[] = {
+        { { 0, 14 }, 2, 1 },         // 7
+        { { 1, 2 }, 2, 1 },          // the dim at 1
+        { { 1, 4 }, 2, 0 },          // a dim that is not there
+        { { 1, 1 }, 2, 0 },          // at -1
+        { { 0 }, 1, 0 },             // no number
+        { { 0, 128 }, 2, 0 },        // half of one
+        { { 0, 2, 2 }, 3, 0 },       // a sum of one
+        { { 0, 2, 0, 2 }, 4, 0 },    // two results
+        { { 0, 2, 0, 2, 2 }, 5, 1 }, // their sum
+        { { 0, 2, 0, 2, 9 }, 5, 0 }, // no operation
+        { { 0 }, 0, 0 },             // nothing
+        { { 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1 }, 11, 1 },
+        { { 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 2 }, 11, 0 }, // 65 bits
+    };
+    (void)state;
+    for (size_t i = 0; i < BT_COUNT(rows); i++) {
+        bt_dim_code code = { rows[i].at, rows[i].nbyte, 2 };
+        assert_int_equal(bt_dim_code_is_valid(&code), rows[i].is_valid);
+    }
+    uint8_t deep[600];
+    for (int i = 0; i < 300; i++) {
+        deep[2 * i] = 0;
+        deep[2 * i + 1] = 2;
+    }
+    assert_false(bt_dim_code_is_valid(&(bt_dim_code){ deep, 600, 0 }));
+}
+
+static void test_code_sees_overflow_and_foreign_dims(void **state)
+{
+    bt_ctx *ctx = bt_ctx_create(registry);
+    bt_arena *arena = bt_ctx_scratch(ctx);
+    bt_dim_code code;
+    int64_t out;
+    (void)state;
+    assert_ok(ctx, bt_dim_compile(ctx, arena, mul(n, m), 2, (const bt_type *[]){ n, m },
+                                  &code));
+    assert_true(bt_dim_eval(&code, (int64_t[]){ INT64_C(1) << 31, 1 << 30 }, &out));
+    assert_int_equal(out, INT64_C(1) << 61);
+    assert_false(bt_dim_eval(&code, (int64_t[]){ INT64_C(1) << 33, 1 << 30 }, &out));
+    assert_error(bt_dim_compile(ctx, arena, add(n, m), 1, &n, &code), BT_ERR_UNSUPPORTED,
+                 "no argument");
+    bt_ctx_destroy(ctx);
+}
+
 // clang-format off
 static const struct CMUnitTest tests[] = {
     TEST(test_sums_are_collected),
@@ -365,6 +486,9 @@ static const struct CMUnitTest tests[] = {
     TEST(test_wide_dims_are_refused),
     TEST(test_random_dims_keep_their_values_and_bounds),
     TEST(test_random_decisions_are_never_wrong),
+    TEST(test_code_of_random_dims_is_substitution),
+    TEST(test_code_from_a_file_is_checked),
+    TEST(test_code_sees_overflow_and_foreign_dims),
 };
 // clang-format on
 TEST_MAIN(tests)

@@ -270,6 +270,21 @@ BT_API int bt_dim_equal(bt_store *, const bt_type *, const bt_type *);
 BT_API void bt_dim_linear(const bt_type *, bt_term *single, int64_t *constant,
                           uint32_t *n, const bt_term **terms);
 
+/* A dim as bytes, which can be evaluated without its store. */
+typedef struct bt_dim_code {
+    const uint8_t *at;
+    uint32_t nbyte, nvar;
+} bt_dim_code;
+/* vars: the variables and opaque dims that it may have, by whose positions it then knows
+ * them.
+ * errors  BT_ERR_UNSUPPORTED: it has another one; BT_ERR_LIMIT: it is too large */
+BT_API bt_status bt_dim_compile(bt_ctx *, bt_arena *, const bt_type *dim, uint32_t nvar,
+                                const bt_type *const *vars, bt_dim_code *out) BT_MUST_USE;
+/* Whether bytes that come from a file are such code. */
+BT_API int bt_dim_code_is_valid(const bt_dim_code *);
+/* dims: values of the variables. 0: a step overflows 64 bits. */
+BT_API int bt_dim_eval(const bt_dim_code *, const int64_t *dims, int64_t *out);
+
 /* The kind of a term: BT_KIND_... */
 BT_API uint32_t bt_type_kind_of(const bt_type *);
 /* "Type", "Shape", "Dim", "DType", "AdtHandle" */

@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-#include "compute/evaluate/compute.h"
+#include <baton/compute.h>
+
+#include "compute/formula/call.h"
 
 /* Tensors of a value: arrays of the joined graph. */
 struct leaves {
@@ -349,18 +351,21 @@ static bt_status add_call(struct composer *c, const bt_call *call)
                 return bt_no_memory();
         }
     }
-    bt_compute *compute;
+    if (!bt__op_has_formula(call->op))
+        return refuse(c, &call->base, "is computed by plain C");
+    bt_graph *graph;
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(c->ctx));
     bt_formula_call formula = { .op = call->op,
                                 .attrs = call->attrs,
                                 .narg = call->narg,
                                 .args = types,
                                 .result = call->base.type };
-    BT_TRY(bt_compute_create(c->ctx, &formula, &compute));
     bt_status status =
-        !compute->formula ? refuse(c, &call->base, "is computed by plain C")
-        : !compute->graph ? refuse(c, &call->base, "has dims that are not known")
-                          : join(c, compute->graph, &inputs, &call->base);
-    bt_compute_destroy(compute);
+        arena ? bt__call_compose(c->ctx, arena, &formula, &graph) : bt_no_memory();
+    if (!status)
+        status = graph ? join(c, graph, &inputs, &call->base)
+                       : refuse(c, &call->base, "has dims that are not known");
+    bt_arena_destroy(arena);
     return status;
 }
 

@@ -1,5 +1,7 @@
 /* How calls may be joined: Relay's operator patterns, from formulas instead of a list. */
-#include "compute/evaluate/compute.h"
+#include <baton/compute.h>
+
+#include "compute/formula/call.h"
 
 /* How far a stage moves the elements that it reads. */
 struct reach {
@@ -108,17 +110,20 @@ static bt_status look_at_graph(bt_graph *g, bt_fuse_info *out)
 bt_status bt_fuse_look(bt_ctx *ctx, const bt_formula_call *call, bt_fuse_info *out)
 {
     const void *facet;
-    bt_compute *compute;
+    bt_graph *graph;
     *out = (bt_fuse_info){ .kind = BT_FUSE_OPAQUE };
     BT_TRY(bt_op_facet(ctx, call->op, "fuse", &facet));
     if (facet) {
         out->kind = ((const bt_fuse_facet *)facet)->kind;
         return NULL;
     }
-    if (!call->op->formula && !call->op->write_formula && !call->op->build_formula)
+    if (!bt__op_has_formula(call->op))
         return NULL;
-    BT_TRY(bt_compute_create(ctx, call, &compute));
-    bt_status status = compute->graph ? look_at_graph(compute->graph, out) : NULL;
-    bt_compute_destroy(compute);
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_status status =
+        arena ? bt__call_compose(ctx, arena, call, &graph) : bt_no_memory();
+    if (!status && graph)
+        status = look_at_graph(graph, out);
+    bt_arena_destroy(arena);
     return status;
 }

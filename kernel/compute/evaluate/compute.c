@@ -15,7 +15,7 @@ struct source {
 
 static int has_graph(const bt_compute *compute)
 {
-    return compute->formula || compute->is_joined;
+    return compute->instance.formula || compute->is_joined;
 }
 
 static bt_status fill_call(bt_ctx *ctx, bt_compute *compute, const bt_formula_call *call)
@@ -26,7 +26,7 @@ static bt_status fill_call(bt_ctx *ctx, bt_compute *compute, const bt_formula_ca
     if (!compute->name)
         return bt_no_memory();
     BT_TRY(bt__call_read(ctx, compute->arena, call, &compute->call));
-    if (op->formula || op->write_formula || op->build_formula)
+    if (bt__op_has_formula(op))
         return bt__compute_take_formula(ctx, compute, call);
     if (op->eval)
         return bt__compute_take_eval(ctx, compute, call);
@@ -109,7 +109,7 @@ static bt_status check_inputs(bt_ctx *ctx, const bt_compute *compute, uint32_t n
 static bt_status check_result(bt_ctx *ctx, const bt_compute *compute, uint32_t index,
                               const bt_tensor *t)
 {
-    const struct bt__leaf_type *type = &compute->call.results[index];
+    const struct bt__leaf *type = &compute->call.results[index];
     char wanted[BT_DTYPE_NAME_SIZE], found[BT_DTYPE_NAME_SIZE];
     if (!t)
         return bt_fail(ctx, BT_ERR_INTERNAL, "%s gave no tensor for result %u",
@@ -185,7 +185,7 @@ bt_status bt_compute_shapes(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
     }
     BT_TRY(check_inputs(ctx, compute, nin, in));
     for (uint32_t i = 0; i < compute->call.nresult; i++) {
-        const struct bt__leaf_type *type = &compute->call.results[i];
+        const struct bt__leaf *type = &compute->call.results[i];
         ranks[i] = type->rank;
         for (uint32_t k = 0; k < type->rank; k++) {
             out[i][k] = type->dims[k];

@@ -4,8 +4,8 @@
 
 #include <baton/compute.h>
 
-#include "compute/formula/call.h"
 #include "compute/evaluate/program.h"
+#include "compute/formula/call.h"
 
 struct bt_compute {
     bt_registry *registry;
@@ -14,15 +14,13 @@ struct bt_compute {
     const char *name;
     struct bt__call call;
     /* With a graph: */
-    uint32_t is_joined; /* of a function: its graph is there from the start */
-    const struct bt__formula *formula; /* NULL: of a function, or plain C */
-    const struct bt__signature *signature;
-    const char *const *inputs;
-    bt_arena *made;  /* of the last instantiation: graph and leaves */
-    bt_arena *coded; /* of the last program, and its strides */
+    uint32_t is_joined;           /* of a function: its graph is there from the start */
+    struct bt__instance instance; /* without formula: of a function, or plain C */
+    bt_arena *made;               /* of the last instantiation: graph and leaves */
+    bt_arena *coded;              /* of the last program, and its strides */
     bt_graph *graph;
     struct bt__program *program;
-    struct bt__leaf *leaves;       /* it was made for these */
+    const struct bt__leaf *leaves; /* it was made for these */
     const int64_t *const *strides; /* and the program for these */
     /* With plain C: */
     bt_store *store; /* own, for the types */

@@ -4,48 +4,6 @@
 
 #include <string.h>
 
-/* ---- making ---- */
-
-static bt_status input_names(bt_compute *compute)
-{
-    uint32_t n = compute->signature->ninput;
-    const char **names = BT_NEWS(compute->arena, const char *, n);
-    if (!names)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++) {
-        const char *name = compute->op->inputs[i].name;
-        names[i] = bt_arena_text(compute->arena, name, strlen(name));
-        if (!names[i])
-            return bt_no_memory();
-    }
-    compute->inputs = names;
-    return NULL;
-}
-
-static struct bt__instance instance(const bt_compute *compute,
-                                    const struct bt__leaf *leaves)
-{
-    return (struct bt__instance){ .op = compute->name,
-                                  .inputs = compute->inputs,
-                                  .signature = compute->signature,
-                                  .formula = compute->formula,
-                                  .narg = compute->call.narg,
-                                  .nleaf = compute->call.nleaf,
-                                  .nattr = compute->call.nattr,
-                                  .args = compute->call.args,
-                                  .leaves = leaves,
-                                  .attrs = compute->call.attrs };
-}
-
-static bt_status check_count(bt_ctx *ctx, const bt_compute *compute)
-{
-    if (compute->formula->nresult == compute->call.nresult)
-        return NULL;
-    return bt_fail(ctx, BT_ERR_TYPE,
-                   "%s: the formula gives %u results, the type of a call has %u",
-                   compute->name, compute->formula->nresult, compute->call.nresult);
-}
-
 /* ---- instantiation ---- */
 
 static int same_leaves(const bt_compute *compute, const bt_tensor *const *in)
@@ -93,42 +51,32 @@ static void forget(bt_compute *compute)
     compute->leaves = NULL;
 }
 
-/* Room for the leaves of an instantiation, in an arena of its own. */
-static bt_status begin(bt_compute *compute, struct bt__leaf **leaves)
+/* An arena for the next one. */
+static bt_status begin(bt_compute *compute)
 {
     forget(compute);
     compute->made = bt_arena_create(compute->registry);
-    *leaves = compute->made ? BT_NEWS(compute->made, struct bt__leaf, compute->call.nleaf)
-                            : NULL;
-    return *leaves ? NULL : bt_no_memory();
-}
-
-static bt_status set_leaf(bt_compute *compute, struct bt__leaf *leaf, bt_dtype dtype,
-                          uint32_t rank, const int64_t *dims)
-{
-    int64_t *copy = BT_NEWS(compute->made, int64_t, rank);
-    if (!copy)
-        return bt_no_memory();
-    if (rank)
-        memcpy(copy, dims, rank * sizeof(*dims));
-    *leaf = (struct bt__leaf){ dtype, rank, copy };
-    return NULL;
-}
-
-static bt_status make_graph(bt_ctx *ctx, bt_compute *compute, struct bt__leaf *leaves)
-{
-    struct bt__instance in = instance(compute, leaves);
-    compute->leaves = leaves;
-    return bt__instantiate(ctx, compute->made, &in, &compute->graph);
+    return compute->made ? NULL : bt_no_memory();
 }
 
 static bt_status instantiate(bt_ctx *ctx, bt_compute *compute, const bt_tensor *const *in)
 {
-    struct bt__leaf *leaves;
-    BT_TRY(begin(compute, &leaves));
-    for (uint32_t i = 0; i < compute->call.nleaf; i++)
-        BT_TRY(set_leaf(compute, &leaves[i], in[i]->dtype, in[i]->rank, in[i]->dims));
-    return make_graph(ctx, compute, leaves);
+    BT_TRY(begin(compute));
+    struct bt__leaf *leaves =
+        BT_NEWS(compute->made, struct bt__leaf, compute->call.nleaf);
+    if (!leaves)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+        int64_t *dims = BT_NEWS(compute->made, int64_t, in[i]->rank);
+        if (!dims)
+            return bt_no_memory();
+        if (in[i]->rank)
+            memcpy(dims, in[i]->dims, in[i]->rank * sizeof(*dims));
+        leaves[i] = (struct bt__leaf){ in[i]->dtype, in[i]->rank, dims, 1 };
+    }
+    struct bt__instance instance = compute->instance;
+    compute->leaves = instance.leaves = leaves;
+    return bt__instantiate(ctx, compute->made, &instance, &compute->graph);
 }
 
 bt_status bt__compute_instantiate(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
@@ -149,47 +97,28 @@ bt_status bt__compute_instantiate(bt_ctx *ctx, bt_compute *compute, uint32_t nin
     return status;
 }
 
-/* A fault of the formula shows before any tensor is there, as far as types are known.
- * Where they say all dims, this is the instantiation that a run will use. */
-static bt_status instantiate_types(bt_ctx *ctx, bt_compute *compute)
-{
-    struct bt__leaf *leaves;
-    int is_static = 1;
-    BT_TRY(begin(compute, &leaves));
-    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
-        const struct bt__leaf_type *type = &compute->call.leaves[i];
-        BT_TRY(set_leaf(compute, &leaves[i], type->dtype, type->rank, type->dims));
-        for (uint32_t a = 0; a < type->rank; a++)
-            is_static &= type->dims[a] >= 0;
-    }
-    BT_TRY(make_graph(ctx, compute, leaves));
-    if (!is_static)
-        forget(compute);
-    return NULL;
-}
-
 bt_status bt__compute_take_func(bt_ctx *ctx, bt_compute *compute, const bt_func *func)
 {
-    struct bt__leaf *leaves;
-    BT_TRY(begin(compute, &leaves));
+    BT_TRY(begin(compute));
     BT_TRY(bt_graph_compose(ctx, compute->made, func, &compute->graph));
-    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
-        const struct bt__leaf_type *type = &compute->call.leaves[i];
-        BT_TRY(set_leaf(compute, &leaves[i], type->dtype, type->rank, type->dims));
-    }
-    compute->leaves = leaves;
+    compute->leaves = compute->call.leaves;
     compute->is_joined = 1;
     return NULL;
 }
 
+/* A fault of the formula shows before any tensor is there, as far as types are known.
+ * Where they say all dims, this is the instantiation that a run will use. */
 bt_status bt__compute_take_formula(bt_ctx *ctx, bt_compute *compute,
                                    const bt_formula_call *call)
 {
-    BT_TRY(bt__formula_of_call(ctx, compute->arena, call, &compute->formula));
-    BT_TRY(bt__signature_parse(ctx, compute->arena, call->op, &compute->signature));
-    BT_TRY(input_names(compute));
-    BT_TRY(check_count(ctx, compute));
-    return bt__call_has_ranks(&compute->call) ? instantiate_types(ctx, compute) : NULL;
+    BT_TRY(
+        bt__call_formula(ctx, compute->arena, call, &compute->call, &compute->instance));
+    BT_TRY(begin(compute));
+    BT_TRY(bt__call_graph(ctx, compute->made, &compute->instance, &compute->graph));
+    compute->leaves = compute->call.leaves;
+    if (!compute->graph)
+        forget(compute);
+    return NULL;
 }
 
 static bt_status make_program(bt_ctx *ctx, bt_compute *compute,

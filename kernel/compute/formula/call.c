@@ -3,11 +3,10 @@
 
 #include <string.h>
 
-typedef bt_vec(struct bt__leaf_type) leaf_types;
+typedef bt_vec(struct bt__leaf) leaf_list;
 
 /* A tensor as it lies in memory. */
-static bt_status read_memory(bt_arena *arena, const bt_type *type,
-                             struct bt__leaf_type *out)
+static bt_status read_memory(bt_arena *arena, const bt_type *type, struct bt__leaf *out)
 {
     int64_t dims[BT_MAX_RANK];
     if (!bt_tensor_physical(type, &out->rank, dims))
@@ -23,10 +22,10 @@ static bt_status read_memory(bt_arena *arena, const bt_type *type,
 }
 
 static bt_status read_tensor(bt_arena *arena, const bt_type *type, int in_memory,
-                             struct bt__leaf_type *out)
+                             struct bt__leaf *out)
 {
     const bt_shape_type *shape = bt_tensor_shape(type);
-    *out = (struct bt__leaf_type){ .dtype = bt_tensor_dtype(type) };
+    *out = (struct bt__leaf){ .dtype = bt_tensor_dtype(type) };
     if (in_memory)
         return read_memory(arena, type, out);
     if (!shape)
@@ -46,9 +45,9 @@ static bt_status read_tensor(bt_arena *arena, const bt_type *type, int in_memory
 
 /* Tensors of a type, tuples depth first; types nest to BT_TYPE_DEPTH at most. */
 static bt_status read_leaves(bt_ctx *ctx, bt_arena *arena, const char *op,
-                             const bt_type *type, int in_memory, leaf_types *out)
+                             const bt_type *type, int in_memory, leaf_list *out)
 {
-    struct bt__leaf_type leaf;
+    struct bt__leaf leaf;
     const bt_list_type *tuple = bt_as_tuple_type(type);
     if (tuple) {
         for (uint32_t i = 0; i < tuple->n; i++)
@@ -184,7 +183,7 @@ static bt_status read_types(bt_ctx *ctx, bt_arena *arena, const char *name, uint
                             const bt_type *const *types, const bt_type *result,
                             int in_memory, struct bt__call *out)
 {
-    leaf_types leaves = { 0 }, results = { 0 };
+    leaf_list leaves = { 0 }, results = { 0 };
     struct bt__arg *args = BT_NEWS(arena, struct bt__arg, narg);
     *out = (struct bt__call){ .narg = narg, .args = args };
     if (!args)
@@ -225,11 +224,66 @@ bt_status bt__call_read_func(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
                       func->result, 1, out);
 }
 
-int bt__call_has_ranks(const struct bt__call *call)
+/* ---- formulas ---- */
+
+static const char *const *input_names(bt_arena *arena, const bt_op *op, uint32_t n)
 {
-    for (uint32_t i = 0; i < call->nleaf; i++) {
-        if (!call->leaves[i].has_rank || !bt_dtype_is_stored(call->leaves[i].dtype))
-            return 0;
+    const char **names = BT_NEWS(arena, const char *, n);
+    for (uint32_t i = 0; names && i < n; i++) {
+        names[i] = bt_arena_text(arena, op->inputs[i].name, strlen(op->inputs[i].name));
+        if (!names[i])
+            return NULL;
     }
-    return 1;
+    return names;
+}
+
+bt_status bt__call_formula(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *from,
+                           const struct bt__call *call, struct bt__instance *out)
+{
+    const bt_op *op = from->op;
+    *out = (struct bt__instance){ .narg = call->narg,
+                                  .nleaf = call->nleaf,
+                                  .nattr = call->nattr,
+                                  .args = call->args,
+                                  .leaves = call->leaves,
+                                  .attrs = call->attrs };
+    BT_TRY(bt__formula_of_call(ctx, arena, from, &out->formula));
+    BT_TRY(bt__signature_parse(ctx, arena, op, &out->signature));
+    out->op = bt_arena_text(arena, op->name, strlen(op->name));
+    out->inputs = input_names(arena, op, out->signature->ninput);
+    if (!out->op || !out->inputs)
+        return bt_no_memory();
+    if (out->formula->nresult == call->nresult)
+        return NULL;
+    return bt_fail(ctx, BT_ERR_TYPE,
+                   "%s: the formula gives %u results, the type of a call has %u",
+                   op->name, out->formula->nresult, call->nresult);
+}
+
+bt_status bt__call_graph(bt_ctx *ctx, bt_arena *arena, const struct bt__instance *call,
+                         bt_graph **out)
+{
+    int is_static = 1;
+    *out = NULL;
+    for (uint32_t i = 0; i < call->nleaf; i++) {
+        const struct bt__leaf *leaf = &call->leaves[i];
+        if (!leaf->has_rank || !bt_dtype_is_stored(leaf->dtype))
+            return NULL;
+        for (uint32_t a = 0; a < leaf->rank; a++)
+            is_static &= leaf->dims[a] >= 0;
+    }
+    bt_graph *graph;
+    BT_TRY(bt__instantiate(ctx, arena, call, &graph));
+    *out = is_static ? graph : NULL;
+    return NULL;
+}
+
+bt_status bt__call_compose(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *from,
+                           bt_graph **out)
+{
+    struct bt__call call;
+    struct bt__instance instance;
+    BT_TRY(bt__call_read(ctx, arena, from, &call));
+    BT_TRY(bt__call_formula(ctx, arena, from, &call, &instance));
+    return bt__call_graph(ctx, arena, &instance, out);
 }

@@ -5,18 +5,11 @@
 
 #include "compute/formula/instantiate.h"
 
-/* A leaf of a type: what is known of a tensor. */
-struct bt__leaf_type {
-    bt_dtype dtype;    /* 0: not known */
-    uint32_t has_rank; /* 0: neither rank nor dims are known */
-    uint32_t rank;
-    const int64_t *dims; /* -1: not known */
-};
 struct bt__call {
     uint32_t narg, nleaf, nresult, nattr;
     const struct bt__arg *args;
-    const struct bt__leaf_type *leaves;
-    const struct bt__leaf_type *results; /* the result's leaves */
+    const struct bt__leaf *leaves;
+    const struct bt__leaf *results; /* the result's leaves */
     uint32_t result_is_tuple;
     const struct bt__attr_value *attrs;
 };
@@ -27,7 +20,21 @@ bt_status bt__call_read(bt_ctx *, bt_arena *, const bt_formula_call *,
 /* Parameters and result of a function, as if they were a call's. */
 bt_status bt__call_read_func(bt_ctx *, bt_arena *, const bt_func *,
                              struct bt__call *out) BT_MUST_USE;
-/* Whether dtypes and ranks of all arguments are known: a formula can be checked. */
-int bt__call_has_ranks(const struct bt__call *);
+/* The formula of the operator for this call, and what it is instantiated from. *out points
+ * into the call. */
+bt_status bt__call_formula(bt_ctx *, bt_arena *, const bt_formula_call *,
+                           const struct bt__call *, struct bt__instance *out) BT_MUST_USE;
+/* Checks the formula as far as the types tell: nothing where a rank or a dtype is not
+ * known. *out: the graph where they say all dims, else NULL. */
+bt_status bt__call_graph(bt_ctx *, bt_arena *, const struct bt__instance *,
+                         bt_graph **out) BT_MUST_USE;
+/* Both, of a call of an operator that has a formula. */
+bt_status bt__call_compose(bt_ctx *, bt_arena *, const bt_formula_call *,
+                           bt_graph **out) BT_MUST_USE;
+
+static inline int bt__op_has_formula(const bt_op *op)
+{
+    return op->formula || op->write_formula || op->build_formula;
+}
 
 #endif

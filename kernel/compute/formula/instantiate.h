@@ -3,14 +3,15 @@
 #define COMPUTE_FORMULA_INSTANTIATE_H
 
 #include "compute/formula/ast.h"
-#include "compute/graph/graph.h"
 #include "compute/formula/signature.h"
+#include "compute/graph/graph.h"
 
-/* A tensor among the arguments' leaves. */
+/* A leaf of a type: what is known of a tensor. */
 struct bt__leaf {
-    bt_dtype dtype;
+    bt_dtype dtype; /* 0: not known */
     uint32_t rank;
     const int64_t *dims; /* -1: not known */
+    uint32_t has_rank;   /* 0: neither rank nor dims are known */
 };
 struct bt__arg {
     uint32_t first, nleaf;

@@ -3,14 +3,12 @@
 
 #include <string.h>
 
-#include <baton/op.h>
-
 #include "ir/func.h"
 
 /* ---- calls ---- */
 
-static bt_status check_operands(bt_builder *b, const char *what, uint32_t n,
-                                const bt_value *const *operands)
+bt_status bt__builder_check(bt_builder *b, const char *what, uint32_t n,
+                            const bt_value *const *operands)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (!operands[i])
@@ -46,8 +44,11 @@ static bt_status copy_attrs(bt_builder *b, bt_call *call)
         call->attrs = NULL;
         return NULL;
     }
+    if (!call->attrs && !b->typer)
+        return bt_fail_at(b->ctx, BT_ERR_INTERNAL, b->store, b->preset.span,
+                          "%s: attributes are missing", call->op->name);
     if (!call->attrs)
-        return bt_attrs_parse(b->ctx, b->store, call->op, "", &call->attrs);
+        return b->typer->attrs(b->ctx, b->store, call->op, "", &call->attrs);
     call->attrs =
         bt_attrs_copy(b->store, call->op->attrs, call->op->attrs_nbytes, call->attrs);
     return call->attrs ? NULL : bt_no_memory();
@@ -73,8 +74,8 @@ static bt_status copy_lists(bt_builder *b, bt_call *call)
     return call->args && call->type_args && call->checks ? NULL : bt_no_memory();
 }
 
-/* A new call from the fields after `base`; attributes are in the store already. */
-static bt_status new_call(bt_builder *b, const bt_call *fields, const bt_value **out)
+/* From the fields after `base`. */
+bt_status bt__build_call(bt_builder *b, const bt_call *fields, const bt_value **out)
 {
     bt_call *call = bt__node(b, BT_VALUE_CALL, sizeof(*call));
     if (!call)
@@ -95,10 +96,10 @@ static bt_status new_call(bt_builder *b, const bt_call *fields, const bt_value *
 bt_status bt_build_call(bt_builder *b, const bt_call *call, const bt_value **out)
 {
     BT_TRY(check_callee(b, call));
-    BT_TRY(check_operands(b, callee_name(call), call->narg, call->args));
+    BT_TRY(bt__builder_check(b, callee_name(call), call->narg, call->args));
     bt_call fields = *call;
     BT_TRY(copy_attrs(b, &fields));
-    return new_call(b, &fields, out);
+    return bt__build_call(b, &fields, out);
 }
 
 bt_status bt_build_op(bt_builder *b, const bt_op *op, const void *attrs, uint32_t narg,
@@ -110,24 +111,12 @@ bt_status bt_build_op(bt_builder *b, const bt_op *op, const void *attrs, uint32_
     return bt_build_call(b, &call, out);
 }
 
-bt_status bt_build(bt_builder *b, const char *op_name, const char *attrs,
-                   const bt_value *const *args, uint32_t narg, const bt_value **out)
-{
-    bt_call call = { .callee_kind = BT_CALLEE_OP, .narg = narg, .args = args };
-    BT_TRY(bt_op_get(b->ctx, op_name, &call.op));
-    BT_TRY(check_operands(b, op_name, narg, args));
-    if (call.op->attrs || (attrs && *attrs))
-        BT_TRY(
-            bt_attrs_parse(b->ctx, b->store, call.op, attrs ? attrs : "", &call.attrs));
-    return new_call(b, &call, out);
-}
-
 /* ---- the other kinds ---- */
 
 bt_status bt_build_tuple(bt_builder *b, uint32_t n, const bt_value *const *fields,
                          const bt_value **out)
 {
-    BT_TRY(check_operands(b, "tuple", n, fields));
+    BT_TRY(bt__builder_check(b, "tuple", n, fields));
     bt_tuple_value *tuple = bt__node(b, BT_VALUE_TUPLE, sizeof(*tuple));
     if (!tuple)
         return bt_no_memory();
@@ -139,7 +128,7 @@ bt_status bt_build_tuple(bt_builder *b, uint32_t n, const bt_value *const *field
 bt_status bt_build_proj(bt_builder *b, const bt_value *tuple, uint32_t index,
                         const bt_value **out)
 {
-    BT_TRY(check_operands(b, "projection", 1, &tuple));
+    BT_TRY(bt__builder_check(b, "projection", 1, &tuple));
     bt_proj *proj = bt__node(b, BT_VALUE_PROJ, sizeof(*proj));
     if (!proj)
         return bt_no_memory();
@@ -152,7 +141,7 @@ bt_status bt_build_if(bt_builder *b, const bt_value *condition,
                       const bt_block *then_block, const bt_block *else_block,
                       const bt_value **out)
 {
-    BT_TRY(check_operands(b, "if", 1, &condition));
+    BT_TRY(bt__builder_check(b, "if", 1, &condition));
     if (!then_block || !else_block)
         return bt_fail_at(b->ctx, BT_ERR_ARGUMENT, b->store, b->preset.span,
                           "if: a block is missing");
@@ -168,7 +157,7 @@ bt_status bt_build_if(bt_builder *b, const bt_value *condition,
 bt_status bt_build_match(bt_builder *b, const bt_value *data, uint32_t nclause,
                          const bt_clause *clauses, int is_partial, const bt_value **out)
 {
-    BT_TRY(check_operands(b, "match", 1, &data));
+    BT_TRY(bt__builder_check(b, "match", 1, &data));
     for (uint32_t i = 0; i < nclause; i++) {
         if (!clauses[i].pattern || !clauses[i].block)
             return bt_fail_at(b->ctx, BT_ERR_ARGUMENT, b->store, b->preset.span,
@@ -186,7 +175,7 @@ bt_status bt_build_match(bt_builder *b, const bt_value *data, uint32_t nclause,
 
 bt_status bt_build_ref(bt_builder *b, const bt_value *content, const bt_value **out)
 {
-    BT_TRY(check_operands(b, "ref", 1, &content));
+    BT_TRY(bt__builder_check(b, "ref", 1, &content));
     bt_ref_value *ref = bt__node(b, BT_VALUE_REF, sizeof(*ref));
     if (!ref)
         return bt_no_memory();
@@ -196,7 +185,7 @@ bt_status bt_build_ref(bt_builder *b, const bt_value *content, const bt_value **
 
 bt_status bt_build_read(bt_builder *b, const bt_value *ref, const bt_value **out)
 {
-    BT_TRY(check_operands(b, "ref_read", 1, &ref));
+    BT_TRY(bt__builder_check(b, "ref_read", 1, &ref));
     bt_read *read = bt__node(b, BT_VALUE_READ, sizeof(*read));
     if (!read)
         return bt_no_memory();
@@ -208,7 +197,7 @@ bt_status bt_build_write(bt_builder *b, const bt_value *ref, const bt_value *con
                          const bt_value **out)
 {
     const bt_value *operands[] = { ref, content };
-    BT_TRY(check_operands(b, "ref_write", 2, operands));
+    BT_TRY(bt__builder_check(b, "ref_write", 2, operands));
     bt_write *write = bt__node(b, BT_VALUE_WRITE, sizeof(*write));
     if (!write)
         return bt_no_memory();
@@ -232,7 +221,7 @@ static bt_status call_again(bt_builder *b, const bt_call *old, const bt__again *
     call.ntype_arg = again->type ? old->ntype_arg : 0;
     call.checks = again->checks;
     call.contents = again->contents;
-    return new_call(b, &call, out);
+    return bt__build_call(b, &call, out);
 }
 
 static bt_status match_again(bt_builder *b, const bt_match *old, const bt__again *again,
@@ -315,8 +304,8 @@ bt_status bt__build_again(bt_builder *b, const bt_value *old, const bt__again *a
                           const bt_value **out)
 {
     struct bt__preset before = b->preset;
-    BT_TRY(check_operands(b, bt_value_kind_name(old->kind), bt_value_noperand(old),
-                          again->operands));
+    BT_TRY(bt__builder_check(b, bt_value_kind_name(old->kind), bt_value_noperand(old),
+                             again->operands));
     if (!b->preset.span)
         b->preset.span = old->span;
     if (!b->preset.name)

@@ -5,10 +5,9 @@
 
 #include "ir/func.h"
 #include "ir/store.h"
-#include "solve/solve.h"
 
-bt_status bt_builder_create(bt_ctx *ctx, bt_store *store, const bt_module *module,
-                            bt_builder **out)
+bt_status bt__builder_create(bt_ctx *ctx, bt_store *store, const bt_module *module,
+                             const bt__typer *typer, bt_builder **out)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_builder *b = arena ? BT_NEW(arena, bt_builder) : NULL;
@@ -21,7 +20,8 @@ bt_status bt_builder_create(bt_ctx *ctx, bt_store *store, const bt_module *modul
         .store = bt_store_ref(store),
         .module = module ? bt_module_ref(module) : NULL,
         .arena = arena,
-        .infer = 1,
+        .typer = typer,
+        .infer = typer != NULL,
     };
     *out = b;
     return NULL;
@@ -48,7 +48,7 @@ bt_store *bt_builder_store(const bt_builder *b)
 
 void bt_builder_set_infer(bt_builder *b, int infer)
 {
-    b->infer = infer != 0;
+    b->infer = infer && b->typer;
 }
 
 /* ---- presets ---- */
@@ -139,7 +139,7 @@ bt_status bt__builder_emit(bt_builder *b, bt_value *value, const bt_value **out)
     b->preset.name = NULL;
     b->preset.type = NULL;
     if (b->infer && !value->type && value->kind != BT_VALUE_CLOSURE)
-        BT_TRY(bt__infer_binding(b->ctx, b->store, b->module, b->promises, value));
+        BT_TRY(b->typer->infer(b->ctx, b->store, b->module, b->promises, value));
     BT_TRY(bt__builder_append(b, value));
     *out = value;
     return NULL;

@@ -2,9 +2,19 @@
 #ifndef IR_BUILDER_H
 #define IR_BUILDER_H
 
-#include <baton/ir.h>
+#include <baton/op.h>
 
-#include "solve/solve.h"
+struct bt__promises; /* solve/solve.h */
+
+/* What a builder asks of the rooms above this one. */
+typedef struct bt__typer {
+    /* The type of a binding whose operands are typed, and all that comes with it. */
+    bt_status (*infer)(bt_ctx *, bt_store *, const bt_module *,
+                       const struct bt__promises *, bt_value *);
+    /* Attributes from text, all defaults from "". */
+    bt_status (*attrs)(bt_ctx *, bt_store *, const bt_op *, const char *text,
+                       const void **out);
+} bt__typer;
 
 /* What the next bindings get. */
 struct bt__preset {
@@ -28,9 +38,11 @@ struct bt_builder {
     bt_store *store;
     const bt_module *module;
     bt_arena *arena;
+    const bt__typer *typer; /* NULL: types are given, and attributes whole */
     uint32_t infer;
-    const bt__promises *promises; /* of the function whose block is built; may be NULL */
-    uint32_t failed;              /* a call that returns nothing had no memory */
+    const struct bt__promises
+        *promises;   /* of the function whose block is built; may be NULL */
+    uint32_t failed; /* a call that returns nothing had no memory */
     struct bt__preset preset;
     bt_vec(struct bt__frame) frames; /* those above `depth` are kept for their memory */
     uint32_t depth;
@@ -38,6 +50,9 @@ struct bt_builder {
     uint32_t nbinding; /* appended so far: limits.nodes bounds them */
 };
 
+/* bt_builder_create is in solve/builder.c, where a typer is. */
+bt_status bt__builder_create(bt_ctx *, bt_store *, const bt_module *, const bt__typer *,
+                             bt_builder **out) BT_MUST_USE;
 /* A zeroed node of the kind with an id. NULL: no memory. */
 void *bt__node(bt_builder *, uint32_t kind, size_t nbytes);
 /* Gives a new binding its preset fields and its type, and appends it. */
@@ -47,6 +62,11 @@ bt_status bt__builder_append(bt_builder *, const bt_value *) BT_MUST_USE;
 /* Bindings go to this open block (counted from 0, outermost) until the old selection,
  * which is returned, is given back. */
 uint32_t bt__builder_select(bt_builder *, uint32_t frame);
+/* Refuses a missing one; `what` is whose they are. */
+bt_status bt__builder_check(bt_builder *, const char *what, uint32_t n,
+                            const bt_value *const *operands) BT_MUST_USE;
+/* A call whose attributes are in the store already. */
+bt_status bt__build_call(bt_builder *, const bt_call *, const bt_value **out) BT_MUST_USE;
 /* Joined provenance; no memory for it makes the builder fail. */
 bt_prov bt__builder_join(bt_builder *, bt_prov, bt_prov);
 /* The type of a constant. NULL: no memory, or nested too deep. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/ctx.h"
+
 /* Copies a text so that every line ends in NUL and can be shown by itself, and notes
  * where lines begin. */
 static int copy_lines(bt_arena *arena, const char *text, uint32_t nbytes,
@@ -130,4 +132,30 @@ void bt_span_place(const bt_store *store, bt_span span, bt_place *out)
     size_t width = at->nbytes < rest ? at->nbytes : rest;
     if (width > 1)
         out->width = (uint32_t)width;
+}
+
+/* ---- failures at spans ---- */
+
+bt_status bt_fail_at(bt_ctx *ctx, uint32_t code, const bt_store *store, bt_span span,
+                     const char *format, ...)
+{
+    bt_place place;
+    bt_span_place(store, span, &place);
+    va_list args;
+    va_start(args, format);
+    bt_status status = bt_fail_va(ctx, code, &place, format, args);
+    va_end(args);
+    return status;
+}
+
+bt_status bt_note(bt_ctx *ctx, bt_status status, const bt_store *store, bt_span span,
+                  const char *format, ...)
+{
+    bt_place place;
+    bt_span_place(store, span, &place);
+    va_list args;
+    va_start(args, format);
+    status = bt__note_va(ctx, status, &place, format, args);
+    va_end(args);
+    return status;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/pattern.h"
+#include "solve/solve.h"
 
 const bt_value bt__rewrite_dropped = { 0 };
 

@@ -9,6 +9,7 @@
 #include "ir/type_match.h"
 #include "ir/walk.h"
 #include "pass/rewrite.h"
+#include "solve/solve.h"
 
 struct members {
     uint32_t n;

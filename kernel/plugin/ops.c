@@ -19,25 +19,6 @@ bt_status bt_relation_get(bt_ctx *ctx, const char *name, const bt_relation **out
     return NULL;
 }
 
-int bt_op_input_index(const bt_op *op, const char *name)
-{
-    for (int i = 0; op->inputs[i].name; i++) {
-        if (strcmp(op->inputs[i].name, name) == 0)
-            return i;
-    }
-    return -1;
-}
-
-uint32_t bt_op_ninput(const bt_op *op, uint32_t *nrequired)
-{
-    uint32_t n = 0, required = 0;
-    for (; op->inputs[n].name; n++)
-        required += op->inputs[n].is_optional == 0;
-    if (nrequired)
-        *nrequired = required;
-    return n;
-}
-
 /* ---- facets ---- */
 
 /* The best so far among an operator's own facet and those that plugins add. */

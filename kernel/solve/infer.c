@@ -5,6 +5,7 @@
  */
 #include "solve/solver.h"
 
+#include "ir/builder.h"
 #include "ir/store.h"
 
 /* What is known of a global. */
@@ -71,8 +72,7 @@ static bt_status write_members(struct inference *in, bt_solver *s, uint32_t n,
                                struct bt__global *const *globals)
 {
     bt_builder *builder;
-    BT_TRY(bt_builder_create(in->ctx, s->store, NULL, &builder));
-    bt_builder_set_infer(builder, 0);
+    BT_TRY(bt__builder_create(in->ctx, s->store, NULL, NULL, &builder));
     bt_status status = NULL;
     for (uint32_t i = 0; !status && i < n; i++) {
         struct bt__global *global = globals[i];

@@ -365,9 +365,8 @@ bt_status bt__emit_module(bt__parser *p, bt_module **out)
     e.arena = bt_arena_create(bt_ctx_registry(p->ctx));
     if (!e.arena)
         return bt_no_memory();
-    bt_status status = bt_builder_create(p->ctx, p->store, NULL, &e.b);
+    bt_status status = bt__builder_create(p->ctx, p->store, NULL, NULL, &e.b);
     if (!status) {
-        bt_builder_set_infer(e.b, 0);
         status = emit_all(&e);
         bt_builder_destroy(e.b);
     }

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "ir/builder.h"
+
 /* ---- operators ---- */
 
 static int note_unknown(bt__parser *p, const char *name, const bt__token *token,
@@ -130,7 +132,7 @@ static int global_attr(bt__parser *p, const char *name, const bt_value **member)
     if (p->module)
         return bt_map_put(&p->module->func_attrs, member, (void *)(uintptr_t)name) ||
                bt__error_memory(p);
-    bt_status status = bt_builder_create(p->ctx, p->store, NULL, &builder);
+    bt_status status = bt__builder_create(p->ctx, p->store, NULL, NULL, &builder);
     if (!status) {
         status = bt_build_global(builder, name, member);
         bt_builder_destroy(builder);

@@ -1,7 +1,27 @@
-/* Attributes by name, for those who do not know the struct. */
+/* What an operator's row says: inputs, and attributes by name for those who do not know the
+ * struct. */
 #include <string.h>
 
 #include <baton/op.h>
+
+int bt_op_input_index(const bt_op *op, const char *name)
+{
+    for (int i = 0; op->inputs[i].name; i++) {
+        if (strcmp(op->inputs[i].name, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+uint32_t bt_op_ninput(const bt_op *op, uint32_t *nrequired)
+{
+    uint32_t n = 0, required = 0;
+    for (; op->inputs[n].name; n++)
+        required += op->inputs[n].is_optional == 0;
+    if (nrequired)
+        *nrequired = required;
+    return n;
+}
 
 const void *bt_attr_find(const bt_op *op, const void *attrs, const char *name,
                          uint32_t kind)

@@ -8,7 +8,7 @@
  *
  * Works on nodes that were built by hand: nothing is believed before it was looked at.
  */
-#include "ir/verify.h"
+#include "solve/verify.h"
 
 #include <string.h>
 

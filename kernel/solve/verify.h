@@ -1,7 +1,7 @@
 /* The verifier's parts: verify.c walks, verify_value.c and verify_attrs.c look at one
  * binding. */
-#ifndef IR_VERIFY_H
-#define IR_VERIFY_H
+#ifndef SOLVE_VERIFY_H
+#define SOLVE_VERIFY_H
 
 #include <baton/ir.h>
 

@@ -1,5 +1,5 @@
 /* What the verifier asks of one binding. */
-#include "ir/verify.h"
+#include "solve/verify.h"
 
 #include <string.h>
 

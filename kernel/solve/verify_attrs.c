@@ -1,5 +1,5 @@
 /* Attributes of a call against the operator's schema. */
-#include "ir/verify.h"
+#include "solve/verify.h"
 
 #include <string.h>
 

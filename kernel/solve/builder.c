@@ -1,0 +1,24 @@
+/* Builders that type what they build, and calls by their operators' names. */
+#include "ir/builder.h"
+
+#include "solve/solve.h"
+
+static const bt__typer typer = { .infer = bt__infer_binding, .attrs = bt_attrs_parse };
+
+bt_status bt_builder_create(bt_ctx *ctx, bt_store *store, const bt_module *module,
+                            bt_builder **out)
+{
+    return bt__builder_create(ctx, store, module, &typer, out);
+}
+
+bt_status bt_build(bt_builder *b, const char *op_name, const char *attrs,
+                   const bt_value *const *args, uint32_t narg, const bt_value **out)
+{
+    bt_call call = { .callee_kind = BT_CALLEE_OP, .narg = narg, .args = args };
+    BT_TRY(bt_op_get(b->ctx, op_name, &call.op));
+    BT_TRY(bt__builder_check(b, op_name, narg, args));
+    if (call.op->attrs || (attrs && *attrs))
+        BT_TRY(
+            bt_attrs_parse(b->ctx, b->store, call.op, attrs ? attrs : "", &call.attrs));
+    return bt__build_call(b, &call, out);
+}

@@ -8,7 +8,7 @@
 #include <baton/pass.h>
 
 #include "base/ctx.h"
-#include "compile/targets.h"
+#include "pass/targets.h"
 
 /* `digest` may be NULL: it is not asked for. */
 static bt_status run_pipeline(bt_ctx *ctx, const char *source,

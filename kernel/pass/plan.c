@@ -6,8 +6,8 @@
 
 #include "base/ctx.h"
 #include "base/nearest.h"
-#include "compile/targets.h"
 #include "pass/settings.h"
+#include "pass/targets.h"
 
 #define MAX_NESTED 16
 #define MAX_STEPS  4096

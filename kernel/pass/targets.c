@@ -1,6 +1,6 @@
 /* Targets as users name them: lists such as "npu, cpu{threads=2}"; and what passes do for
  * them. */
-#include "compile/targets.h"
+#include "pass/targets.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Lists of targets, as text. */
-#ifndef COMPILE_TARGETS_H
-#define COMPILE_TARGETS_H
+#ifndef PASS_TARGETS_H
+#define PASS_TARGETS_H
 
 #include <baton/target.h>
 

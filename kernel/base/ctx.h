@@ -7,6 +7,7 @@
 #include <baton/base.h>
 
 struct bt__plugins; /* plugin/plugins.h */
+struct bt__host;
 
 struct bt_registry {
     bt_allocator allocator;
@@ -17,11 +18,13 @@ struct bt_registry {
     bt_arena *arena;                 /* lives as long as the registry */
     const char *const *plugin_files; /* copies of the options */
     const char *plugin_path, *plugin_only, *plugin_use;
+    const struct bt__host *host;
     struct bt__plugins *plugins; /* NULL until the first look-up */
+    void (*plugins_destroy)(struct bt__plugins *);
 };
 
-/* Called by the last bt_registry_unref; accepts NULL. Defined in plugin/. */
-void bt__plugins_destroy(bt_registry *, struct bt__plugins *);
+/* bt_registry_create is in kinds/, which knows the host. */
+bt_registry *bt__registry_create(const bt_registry_options *, const struct bt__host *);
 
 /* Diagnostics in order, those beyond limits.errors counted only. */
 struct bt__reports {
@@ -44,6 +47,9 @@ struct bt_ctx {
 
 void bt__progress(const bt_ctx *, const char *format, ...) BT_PRINTF(2, 3);
 
+/* bt_note at a place; may be NULL. */
+bt_status bt__note_va(bt_ctx *, bt_status, const bt_place *, const char *format, va_list)
+BT_MUST_USE BT_PRINTF(4, 0);
 /* A copy of `status` with these notes, places and all, at the end of its chain. */
 bt_status bt__note_chain(bt_ctx *, bt_status, const bt_diag *notes) BT_MUST_USE;
 

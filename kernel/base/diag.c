@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include <baton/ir.h>
-
 enum {
     LINE_NBYTES = 1 << 16,   /* of a source line that a record keeps */
     MESSAGE_NBYTES = 1 << 12 /* of a message: names may be of any length */
@@ -106,25 +104,6 @@ bt_status bt_fail_place(bt_ctx *ctx, uint32_t code, const bt_place *place,
     return status;
 }
 
-static void resolve(const bt_store *store, bt_span span, bt_place *out)
-{
-    *out = (bt_place){ 0 };
-    if (store && span)
-        bt_span_place(store, span, out);
-}
-
-bt_status bt_fail_at(bt_ctx *ctx, uint32_t code, const bt_store *store, bt_span span,
-                     const char *format, ...)
-{
-    bt_place place;
-    resolve(store, span, &place);
-    va_list args;
-    va_start(args, format);
-    bt_status status = bt_fail_va(ctx, code, &place, format, args);
-    va_end(args);
-    return status;
-}
-
 /* Copies the chain, because records never change; the texts in it are shared. */
 static bt_status append(bt_ctx *ctx, bt_status status, const bt_diag *note)
 {
@@ -149,16 +128,11 @@ bt_status bt__note_chain(bt_ctx *ctx, bt_status status, const bt_diag *notes)
     return !notes || status == &no_memory ? status : append(ctx, status, notes);
 }
 
-bt_status bt_note(bt_ctx *ctx, bt_status status, const bt_store *store, bt_span span,
-                  const char *format, ...)
+bt_status bt__note_va(bt_ctx *ctx, bt_status status, const bt_place *place,
+                      const char *format, va_list args)
 {
     if (!status || status == &no_memory)
         return status;
-    bt_place place;
-    resolve(store, span, &place);
-    va_list args;
-    va_start(args, format);
-    const bt_diag *note = new_diag(ctx, BT_ERR_NONE, &place, format, args);
-    va_end(args);
+    const bt_diag *note = new_diag(ctx, BT_ERR_NONE, place, format, args);
     return note ? append(ctx, status, note) : status;
 }

@@ -82,7 +82,8 @@ static int copy_options(bt_registry *r, const bt_registry_options *options)
            copy_text(r->arena, options->plugin_use, &r->plugin_use);
 }
 
-bt_registry *bt_registry_create(const bt_registry_options *options)
+bt_registry *bt__registry_create(const bt_registry_options *options,
+                                 const struct bt__host *host)
 {
     static const bt_registry_options defaults;
     if (!options)
@@ -94,6 +95,7 @@ bt_registry *bt_registry_create(const bt_registry_options *options)
     memset(r, 0, sizeof(*r));
     r->allocator = *a;
     r->nref = 1;
+    r->host = host;
     if (pthread_mutex_init(&r->lock, NULL) != 0) {
         bt_free(r, r, sizeof(*r));
         return NULL;
@@ -115,7 +117,8 @@ void bt_registry_unref(bt_registry *r)
 {
     if (!r || __atomic_sub_fetch(&r->nref, 1, __ATOMIC_ACQ_REL) != 0)
         return;
-    bt__plugins_destroy(r, r->plugins);
+    if (r->plugins)
+        r->plugins_destroy(r->plugins);
     bt_arena_destroy(r->arena);
     pthread_mutex_destroy(&r->lock);
     bt_free(r, r, sizeof(*r));

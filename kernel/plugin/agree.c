@@ -151,7 +151,7 @@ static bt_status compare_stated(bt_ctx *ctx, const bt_plugin_handle *h,
     json_object_foreach(object, key, list)
     {
         bt__json rows = bt__json_member(provides, key);
-        const bt__kind *kind = bt__kind_of_key(key);
+        const bt__kind *kind = bt__kind_of_key(ctx->registry->host, key);
         for (size_t i = 0; i < json_array_size(list); i++) {
             bt__json row = bt__json_element(&rows, i);
             if (kind && !*kind->interface_name)

@@ -32,7 +32,7 @@ static bt_status prepare(bt_ctx *ctx, struct bt__plugins *locked, bt_store *stor
     const bt_op op = { .name = row->name,
                        .attrs = row->options ? row->options : none,
                        .attrs_nbytes = row->options_nbytes };
-    BT_TRY(bt_attrs_parse(ctx, store, &op, text ? text : "", &out->options));
+    BT_TRY(ctx->registry->host->attrs(ctx, store, &op, text ? text : "", &out->options));
     out->row = row;
     return row->probe ? row->probe(ctx, out->options) : NULL;
 }

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "pass/pipeline.h"
 #include "plugin/plugins.h"
 
 #define SUFFIX ".baton.json"
@@ -50,7 +49,14 @@ static const bt__shape binaries_shape = { .kinds = BT__JSON_LIST,
 static const bt__shape name_shape = { .kinds = BT__JSON_STRING,
                                       .what = "a compiler's name, as in tcc",
                                       .accepts = bt__is_name };
+static const bt__shape provided_shape = { .kinds = BT__JSON_STRING,
+                                          .what =
+                                              "a name, as in nn.relu or fold-constant",
+                                          .accepts = bt__is_name };
 static const bt__shape sources_shape = { .kinds = BT__JSON_LIST, .items = &path_shape };
+/* Looked at further by what the host knows. */
+static const bt__shape list_shape = { .kinds = BT__JSON_LIST };
+static const bt__shape lists_shape = { .kinds = BT__JSON_OBJECT, .others = &list_shape };
 static const bt__shape_field manifest_fields[] = {
     { "id", &id_shape, 1 },
     { "version", &version_shape, 1 },
@@ -60,17 +66,14 @@ static const bt__shape_field manifest_fields[] = {
     { "binaries", &binaries_shape, 0 },
     { "sources", &sources_shape, 0 },
     { "compiler", &name_shape, 0 },
-    { "provides", &bt__provides_shape, 1 },
-    { "contributes", &bt__contributes_shape, 0 },
+    { "provides", &lists_shape, 1 },
+    { "contributes", &list_shape, 0 },
     { 0 },
 };
 static const bt__shape manifest_shape = { .kinds = BT__JSON_OBJECT,
                                           .fields = manifest_fields };
 
 /* What is written by hand; the rest may stand there from an earlier build. */
-static const bt__shape any_list_shape = { .kinds = BT__JSON_LIST };
-static const bt__shape old_shape = { .kinds = BT__JSON_OBJECT,
-                                     .others = &any_list_shape };
 static const bt__shape_field seed_fields[] = {
     { "id", &id_shape, 1 },
     { "version", &version_shape, 1 },
@@ -80,22 +83,69 @@ static const bt__shape_field seed_fields[] = {
     { "binaries", &binaries_shape, 0 },
     { "sources", &sources_shape, 0 },
     { "compiler", &name_shape, 0 },
-    { "provides", &old_shape, 0 },
-    { "contributes", &bt__contributes_shape, 0 },
+    { "provides", &lists_shape, 0 },
+    { "contributes", &list_shape, 0 },
     { 0 },
 };
 static const bt__shape seed_shape = { .kinds = BT__JSON_OBJECT, .fields = seed_fields };
 
 /* ---- judging ---- */
 
+const bt__kind *bt__kind_of_key(const struct bt__host *host, const char *key)
+{
+    const bt__kind *kind = host->kinds;
+    while (kind->kind && strcmp(kind->key, key) != 0)
+        kind++;
+    return kind->kind ? kind : NULL;
+}
+
+const bt__kind *bt__kind_of_interface(const struct bt__host *host, const char *name)
+{
+    const bt__kind *kind = host->kinds;
+    while (kind->kind && strcmp(kind->interface_name, name) != 0)
+        kind++;
+    return kind->kind && *name ? kind : NULL;
+}
+
+/* `provides`: a list for each kind, and for each interface that plugins define. */
+static bt_status check_provides(bt_ctx *ctx, bt_arena *arena, const bt__json *root)
+{
+    static const bt__shape_field other_fields[] = { { "name", &provided_shape, 1 },
+                                                    { 0 } };
+    static const bt__shape other_shape = { .kinds = BT__JSON_OBJECT,
+                                           .fields = other_fields };
+    static const bt__shape others_shape = { .kinds = BT__JSON_LIST,
+                                            .items = &other_shape };
+    const bt__kind *kinds = ctx->registry->host->kinds;
+    uint32_t n = 0;
+    while (kinds[n].kind)
+        n++;
+    bt__shape *lists = BT_NEWS(arena, bt__shape, n);
+    bt__shape_field *fields = BT_NEWS(arena, bt__shape_field, n + 1);
+    if (!lists || !fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        lists[i] = (bt__shape){ .kinds = BT__JSON_LIST, .items = kinds[i].shape };
+        fields[i] = (bt__shape_field){ kinds[i].key, &lists[i], 0 };
+    }
+    const bt__shape shape = { .kinds = BT__JSON_OBJECT,
+                              .fields = fields,
+                              .others = &others_shape,
+                              .accepts_key = bt__is_interface };
+    bt__json provides = bt__json_member(root, "provides");
+    return bt__json_check(ctx, &provides, &shape, 0);
+}
+
 /* A step may have the form of one and mean nothing. */
 static bt_status check_contributions(bt_ctx *ctx, bt_arena *arena, const bt__json *root)
 {
+    const struct bt__host *host = ctx->registry->host;
     bt__json list = bt__json_member(root, "contributes");
+    if (list.value)
+        BT_TRY(bt__json_check(ctx, &list, host->contributes, 0));
     for (size_t i = 0; i < json_array_size(list.value); i++) {
         bt__json item = bt__json_element(&list, i);
-        bt__step step;
-        BT_TRY(bt__step_read(ctx, arena, &item, &step));
+        BT_TRY(host->check_step(ctx, arena, &item));
     }
     return NULL;
 }
@@ -200,7 +250,7 @@ bt_status bt__manifest_list(bt_ctx *ctx, bt_arena *arena, bt_plugin_handle *h)
         return bt_no_memory();
     json_object_foreach(object, key, list)
     {
-        const bt__kind *kind = bt__kind_of_key(key);
+        const bt__kind *kind = bt__kind_of_key(h->registry->host, key);
         bt__json rows = bt__json_member(&provides, key);
         first = h->nitem;
         for (size_t i = 0; i < json_array_size(list); i++) {
@@ -231,6 +281,7 @@ static bt_status judge(bt_ctx *ctx, bt_arena *arena, bt_plugin_handle *h)
     BT_TRY(bt__json_parse(ctx, &h->source, &h->json));
     bt__json root = bt__json_root(&h->source, h->json);
     BT_TRY(bt__json_check(ctx, &root, &manifest_shape, 0));
+    BT_TRY(check_provides(ctx, arena, &root));
     h->id = bt__json_text(h->json, "id");
     h->version = bt__json_text(h->json, "version");
     h->license = bt__json_text(h->json, "license");

@@ -24,11 +24,11 @@ static struct bt__plugins *create(bt_registry *r)
     return plugins;
 }
 
-/* Code made of sources goes, which can have started nothing. Shared objects stay mapped: threads, thread keys and exit handlers of what a plugin
- * links may still run its code, and a sanitizer's report names its functions. */
-void bt__plugins_destroy(bt_registry *r, struct bt__plugins *plugins)
+/* Code made of sources goes, which can have started nothing. Shared objects stay mapped:
+ * threads, thread keys and exit handlers of what a plugin links may still run its code,
+ * and a sanitizer's report names its functions. */
+static void destroy(struct bt__plugins *plugins)
 {
-    (void)r;
     if (!plugins)
         return;
     for (uint32_t i = 0; i < plugins->handles.len; i++) {
@@ -163,8 +163,9 @@ static bt_status scan(bt_ctx *ctx)
     bt_registry *r = ctx->registry;
     if (r->plugins && r->plugins->is_scanned)
         return r->plugins->is_indexed ? NULL : make_index(ctx, r->plugins);
-    bt__plugins_destroy(r, r->plugins); // what a search without memory left
+    destroy(r->plugins); // what a search without memory left
     r->plugins = create(r);
+    r->plugins_destroy = destroy;
     if (!r->plugins)
         return bt_no_memory();
     BT_TRY(bt__plugins_read_use(ctx, r->plugins));
@@ -200,9 +201,9 @@ bt__item *bt__plugins_find(const struct bt__plugins *plugins, const char *interf
     return names ? bt_map_find(names, name) : NULL;
 }
 
-static const char *kind_word(const char *interface_name)
+static const char *kind_word(const bt_ctx *ctx, const char *interface_name)
 {
-    const bt__kind *kind = bt__kind_of_interface(interface_name);
+    const bt__kind *kind = bt__kind_of_interface(ctx->registry->host, interface_name);
     return kind ? kind->kind : *interface_name ? interface_name : "pipeline";
 }
 
@@ -225,7 +226,7 @@ static bt_status fail_unknown(bt_ctx *ctx, const struct bt__plugins *plugins,
                               const char *interface_name, const char *name)
 {
     const bt_map *names = bt_map_find(&plugins->interfaces, interface_name);
-    const char *kind = kind_word(interface_name);
+    const char *kind = kind_word(ctx, interface_name);
     const char *refused = refusal_hint(ctx, plugins);
     bt__nearest nearest;
     bt__nearest_init(&nearest, name);
@@ -258,7 +259,7 @@ bt_status bt__plugins_chosen(bt_ctx *ctx, const struct bt__plugins *plugins,
     }
     return bt_fail(ctx, BT_ERR_PLUGIN,
                    "%s \"%s\" is to be used from plugin %s, which does not provide it",
-                   kind_word(first->interface_name), name, id);
+                   kind_word(ctx, first->interface_name), name, id);
 }
 
 /* The one item to use for a name. Opens nothing.
@@ -280,7 +281,7 @@ static bt_status choose(bt_ctx *ctx, struct bt__plugins *plugins,
                 ctx, BT_ERR_PLUGIN,
                 "%s \"%s\" is provided twice, by %s (%s) and by %s (%s): remove "
                 "one of them, or choose by BATON_PLUGIN_USE=%s=%s",
-                kind_word(interface_name), name, usable->plugin->id,
+                kind_word(ctx, interface_name), name, usable->plugin->id,
                 usable->plugin->manifest, item->plugin->id, item->plugin->manifest, name,
                 usable->plugin->id);
         usable = item;

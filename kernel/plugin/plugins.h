@@ -230,7 +230,7 @@ json_t *bt__tables_describe(const bt__rows *);
 bt_status bt__plugin_agrees(bt_ctx *, const bt_plugin_handle *,
                             const bt__rows *) BT_MUST_USE;
 
-/* ---- kinds.c: the interfaces that the kernel knows ---- */
+/* ---- what this room is told of the rooms above it (kinds/) ---- */
 
 /* Copies rows with the sizes that the plugin was built with. */
 typedef struct bt__copier {
@@ -253,9 +253,16 @@ struct bt__kind {
     const char *(*check)(bt_arena *, const void *row);
     json_t *(*describe)(const void *row); /* NULL: no memory */
 };
-const bt__kind *bt__kind_of_key(const char *key);        /* NULL: none */
-const bt__kind *bt__kind_of_interface(const char *name); /* NULL: none */
-extern const bt__shape bt__provides_shape;
+struct bt__host {
+    const bt__kind *kinds; /* the interfaces that the kernel knows; a zero ends them */
+    const bt__shape *contributes; /* of manifests: steps with their slots */
+    bt_status (*check_step)(bt_ctx *, bt_arena *, const bt__json *);
+    bt_status (*attrs)(bt_ctx *, bt_store *, const bt_op *, const char *text,
+                       const void **out); /* bt_attrs_parse */
+};
+/* NULL: none. (manifest.c) */
+const bt__kind *bt__kind_of_key(const struct bt__host *, const char *key);
+const bt__kind *bt__kind_of_interface(const struct bt__host *, const char *name);
 
 /* ---- schema.c: attribute schemas ---- */
 

@@ -126,7 +126,7 @@ static bt_status check_presets(bt_ctx *ctx, const bt__copier *copier, const char
     }
     const bt_op op = { .name = name, .attrs = rows, .attrs_nbytes = nbytes };
     const void *values;
-    return bt_attrs_parse(ctx, copier->store, &op, "", &values);
+    return ctx->registry->host->attrs(ctx, copier->store, &op, "", &values);
 }
 
 static bt_status check_row(bt_ctx *ctx, const bt__copier *copier, const bt__row *row)
@@ -184,7 +184,8 @@ static bt_status read_tables(bt_ctx *ctx, const bt__copier *copier, bt__rows *ou
             memcpy(&table, at, sizeof(table));
             if (!table.interface_name)
                 break;
-            const bt__kind *kind = bt__kind_of_interface(table.interface_name);
+            const bt__kind *kind =
+                bt__kind_of_interface(ctx->registry->host, table.interface_name);
             BT_TRY(check_table(ctx, plugin, &table, kind));
             const char *raw = table.rows;
             for (uint32_t k = 0; k < MAX_NROW && name_of(raw); k++) {

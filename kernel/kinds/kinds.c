@@ -1,7 +1,7 @@
 /*
  * The interfaces that the kernel knows: for each, what a row must hold, how its manifest
- * item reads, and what the item may hold. Passes, analyses, executors, importers, compilers, targets
- * and pipelines; operators, relations and facets are in kinds_op.c.
+ * item reads, and what the item may hold. Passes, analyses, executors, importers,
+ * compilers, targets and pipelines; operators, relations and facets are in operators.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,9 @@
 #include <baton/importer.h>
 #include <baton/target.h>
 
+#include "kinds/kinds.h"
 #include "pass/call_pattern.h"
-#include "plugin/kinds.h"
+#include "pass/pipeline.h"
 
 const bt__shape bt__text_shape = { .kinds = BT__JSON_STRING };
 const bt__shape bt__name_shape = { .kinds = BT__JSON_STRING,
@@ -531,53 +532,20 @@ static const bt__kind kinds[] = {
     { 0 },
 };
 
-const bt__kind *bt__kind_of_key(const char *key)
+/* ---- what the plugin room is told ---- */
+
+static bt_status check_step(bt_ctx *ctx, bt_arena *arena, const bt__json *json)
 {
-    const bt__kind *kind = kinds;
-    while (kind->kind && strcmp(kind->key, key) != 0)
-        kind++;
-    return kind->kind ? kind : NULL;
+    bt__step step;
+    return bt__step_read(ctx, arena, json, &step);
 }
 
-const bt__kind *bt__kind_of_interface(const char *name)
-{
-    const bt__kind *kind = kinds;
-    while (kind->kind && strcmp(kind->interface_name, name) != 0)
-        kind++;
-    return kind->kind && *name ? kind : NULL;
-}
+static const struct bt__host host = { .kinds = kinds,
+                                      .contributes = &bt__contributes_shape,
+                                      .check_step = check_step,
+                                      .attrs = bt_attrs_parse };
 
-/* `provides`: a list for each kind, and for each interface that plugins define. */
-#define LIST_OF(shape_)                            \
-    {                                              \
-        .kinds = BT__JSON_LIST, .items = &(shape_) \
-    }
-static const bt__shape ops_shape = LIST_OF(bt__op_shape);
-static const bt__shape heads_shape = LIST_OF(head_shape);
-static const bt__shape facets_shape = LIST_OF(bt__facet_shape);
-static const bt__shape passes_shape = LIST_OF(pass_shape);
-static const bt__shape executors_shape = LIST_OF(executor_shape);
-static const bt__shape importers_shape = LIST_OF(importer_shape);
-static const bt__shape compilers_shape = LIST_OF(compiler_shape);
-static const bt__shape targets_shape = LIST_OF(target_shape);
-static const bt__shape pipelines_shape = LIST_OF(pipeline_shape);
-static const bt__shape_field other_fields[] = { { "name", &bt__name_shape, 1 }, { 0 } };
-static const bt__shape other_shape = { .kinds = BT__JSON_OBJECT, .fields = other_fields };
-static const bt__shape others_shape = LIST_OF(other_shape);
-static const bt__shape_field provides_fields[] = {
-    { "ops", &ops_shape, 0 },
-    { "relations", &heads_shape, 0 },
-    { "facets", &facets_shape, 0 },
-    { "passes", &passes_shape, 0 },
-    { "analyses", &heads_shape, 0 },
-    { "executors", &executors_shape, 0 },
-    { "importers", &importers_shape, 0 },
-    { "compilers", &compilers_shape, 0 },
-    { "targets", &targets_shape, 0 },
-    { "pipelines", &pipelines_shape, 0 },
-    { 0 },
-};
-const bt__shape bt__provides_shape = { .kinds = BT__JSON_OBJECT,
-                                       .fields = provides_fields,
-                                       .others = &others_shape,
-                                       .accepts_key = bt__is_interface };
+bt_registry *bt_registry_create(const bt_registry_options *options)
+{
+    return bt__registry_create(options, &host);
+}

@@ -1,6 +1,6 @@
-/* Operators, relations and facets (kinds_op.c) for the list of kinds (kinds.c). */
-#ifndef PLUGIN_KINDS_H
-#define PLUGIN_KINDS_H
+/* Operators, relations and facets (operators.c) for the list of kinds (kinds.c). */
+#ifndef KINDS_KINDS_H
+#define KINDS_KINDS_H
 
 #include "plugin/plugins.h"
 

@@ -1,7 +1,7 @@
 /* Operators, relations, facets: what a row must hold and how its manifest item reads. */
 #include <string.h>
 
-#include "plugin/kinds.h"
+#include "kinds/kinds.h"
 
 static const struct {
     uint32_t bit;

@@ -120,7 +120,10 @@ bt_status bt_ctx_report(const bt_ctx *ctx, uint32_t index)
 static int is_told(const struct bt__reports *notes, bt_status status)
 {
     for (uint32_t i = 0; status && i < notes->list.len; i++) {
-        if (strcmp(notes->list.at[i]->message, status->message) == 0)
+        bt_status told = notes->list.at[i];
+        if (strcmp(told->message, status->message) == 0 &&
+            told->place.line == status->place.line &&
+            told->place.column == status->place.column)
             return 1;
     }
     return 0;

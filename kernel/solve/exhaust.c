@@ -1,5 +1,6 @@
 /*
- * Whether the clauses of a match cover every value, and which clauses never match.
+ * Whether the clauses of a match cover every value, and which clauses never match. Of
+ * `match?` nothing is asked.
  *
  * Explores the decision tree: a state is the clauses still possible and, for each, the
  * patterns still to be compared, one column a part of the value. A state whose first
@@ -381,12 +382,14 @@ static bt_status report_match(struct exhaust *x)
         const bt_pattern *pattern = x->match->clauses[i].pattern;
         bt_span span = pattern->span ? pattern->span : x->match->base.span;
         if (!x->used[i])
-            BT_TRY(bt__report(s, bt_fail_at(s->ctx, BT_ERR_TYPE, s->store, span,
-                                            "clause %u never matches: those before it "
-                                            "cover all that it could",
-                                            i + 1)));
+            bt_remark(
+                s->ctx, BT_REMARK_NOTE,
+                bt_fail_at(s->ctx, BT_ERR_TYPE, s->store, span,
+                           "clause %u never matches: those before it cover all that "
+                           "it could",
+                           i + 1));
     }
-    if (!x->uncovered || x->match->is_partial)
+    if (!x->uncovered)
         return NULL;
     bt_text text;
     bt_text_init(&text, s->arena);
@@ -431,6 +434,8 @@ static bt_status explore(struct exhaust *x)
 
 bt_status bt__check_match(bt_solver *s, const bt_match *match)
 {
+    if (match->is_partial)
+        return NULL;
     struct exhaust x = { .solver = s, .match = match };
     x.arena = bt_arena_create(bt_ctx_registry(s->ctx));
     bt_status status = x.arena ? explore(&x) : bt_no_memory();

@@ -199,6 +199,9 @@ void tool_remark(const struct tool *tool)
         bt_status remark = bt_ctx_remark(tool->ctx, BT_REMARK_NOTE, i);
         if (!remark)
             return;
+        if (remark->place.file)
+            fprintf(stderr, "%s:%u:%u: ", remark->place.file, remark->place.line,
+                    remark->place.column);
         fprintf(stderr, "note: %s\n", remark->message);
     }
 }

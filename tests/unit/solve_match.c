@@ -177,7 +177,7 @@ static void test_missing_case_is_named(void **state)
            "match does not cover Cons(_, Cons(_, _)): add a clause");
 }
 
-static void test_useless_clause_is_named(void **state)
+static void test_useless_clause_is_remarked_on(void **state)
 {
     (void)state;
     kit k = kit_create();
@@ -193,7 +193,13 @@ static void test_useless_clause_is_named(void **state)
         of_ctor(&k, cons, wild(&k), wild(&k)),
         of_ctor(&k, cons, wild(&k), of_ctor(&k, nil, NULL, NULL)),
     };
-    expect(&k, &params[1]->base, 3, patterns, params[0], "clause 3 never matches");
+    const bt_value *r = match_all(&k, &params[1]->base, 3, patterns, &params[0]->base);
+    define(&k, "main", func(&k, end(&k, r), NULL, 0, NULL));
+    bt_module_unref(infer(&k));
+    assert_int_equal(bt_ctx_nremark(k.ctx, BT_REMARK_NOTE), 1);
+    assert_non_null(strstr(bt_ctx_remark(k.ctx, BT_REMARK_NOTE, 0)->message,
+                           "clause 3 never matches"));
+    kit_destroy(&k);
 }
 
 static void test_pattern_of_another_type(void **state)
@@ -276,9 +282,9 @@ static void test_agrees_with_enumeration(void **state)
                 used[i] = 1;
             covered &= i < n;
         }
-        uint32_t wrong = !covered;
+        uint32_t useless = 0;
         for (uint32_t i = 0; i < n; i++)
-            wrong += !used[i];
+            useless += !used[i];
         const bt_param *params[] = { param(&k, "x", tensor1(&k, num(&k, 3))),
                                      param(&k, "t", bt_type_tuple(k.store, 3, types)) };
         begin(&k, 2, params);
@@ -286,8 +292,9 @@ static void test_agrees_with_enumeration(void **state)
             match_all(&k, &params[1]->base, n, patterns, &params[0]->base);
         define(&k, "main", func(&k, end(&k, r), NULL, 0, NULL));
         bt_status status = infer_error(&k);
-        assert_int_equal(status != NULL, wrong != 0);
-        assert_int_equal(bt_ctx_nreport(k.ctx), wrong);
+        assert_int_equal(status != NULL, !covered);
+        assert_int_equal(bt_ctx_nreport(k.ctx), !covered);
+        assert_int_equal(bt_ctx_nremark(k.ctx, BT_REMARK_NOTE), useless);
         kit_destroy(&k);
     }
 }
@@ -319,7 +326,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_list_is_typed),
     cmocka_unit_test(test_unannotated_scrutinee),
     cmocka_unit_test(test_missing_case_is_named),
-    cmocka_unit_test(test_useless_clause_is_named),
+    cmocka_unit_test(test_useless_clause_is_remarked_on),
     cmocka_unit_test(test_pattern_of_another_type),
     cmocka_unit_test(test_wide_tuples_do_not_blow_up),
     cmocka_unit_test(test_agrees_with_enumeration),

@@ -168,10 +168,39 @@ static int wheres_match(bt__type_match *m, const bt_where *a, const bt_where *b)
            bt__attrs_match(m, a->op->attrs, a->attrs, b->attrs);
 }
 
+/* With holes for its parameters: what each stands for shows where it is met. */
+static const bt_func_type *instance_of(bt__type_match *m, const bt_func_type *func)
+{
+    const bt_type **args = BT_NEWS(m->arena, const bt_type *, func->nparam);
+    for (uint32_t i = 0; args && i < func->nparam; i++) {
+        args[i] = bt_type_hole_numbered(m->store, func->params[i].kind, ++m->ninstance);
+        if (!args[i])
+            args = NULL;
+    }
+    const bt_func_type *out = args ? bt_func_type_open(m->store, func, args) : NULL;
+    m->failed |= !out;
+    return out;
+}
+
+static int instance_hole_matches(bt__type_match *m, const bt_type *left,
+                                 const bt_type *hole)
+{
+    const bt_type *known = bt_map_find(&m->back, hole);
+    if (known || bt_type_kind_of(left) != bt_type_kind_of(hole))
+        return known == left;
+    m->failed |= !bt_map_put(&m->back, hole, (void *)(uintptr_t)left);
+    return !m->failed;
+}
+
 static int funcs_match(bt__type_match *m, const bt_type *left, const bt_type *right)
 {
     const bt_func_type *a = bt_as_func_type(left);
     const bt_func_type *b = bt_as_func_type(right);
+    if (m->store && a->nparam == 0 && b->nparam) {
+        b = instance_of(m, b);
+        return b && a->narg == b->narg && all_match(m, a->narg, a->args, b->args) &&
+               matches(m, a->result, b->result);
+    }
     if (a->nparam != b->nparam || a->narg != b->narg || a->nwhere != b->nwhere)
         return 0;
     for (uint32_t i = 0; i < a->nparam; i++) {
@@ -244,6 +273,8 @@ int bt__type_matches(bt__type_match *m, const bt_type *left, const bt_type *righ
         return left == right;
     if (left == right && !(left->has & (BT_HAS_VAR | BT_HAS_OPAQUE)))
         return 1;
+    if (m->store && right->kind == BT_TYPE_HOLE)
+        return instance_hole_matches(m, left, right);
     if (m->accepts && left->kind == BT_TYPE_HOLE)
         return bt_type_kind_of(left) == bt_type_kind_of(right);
     if (m->accepts && (left->has & BT_HAS_OPAQUE) && bt_type_kind_of(left) == BT_KIND_DIM)

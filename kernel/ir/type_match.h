@@ -9,6 +9,9 @@ typedef struct bt__type_match {
     uint32_t accepts;    /* an opaque dim on the left stands for any dim */
     uint32_t failed;     /* no memory */
     const bt_call *call; /* dims that a check of it finds equal are equal; NULL: none */
+    bt_store *store;     /* with `accepts`: a polymorphic function on the right may be an
+                        instance of it; NULL: not */
+    uint32_t ninstance;  /* holes that stand for parameters of such a function */
     bt_arena *arena;
     bt_vec(const bt_type *) narrowed; /* with `accepts`: what on the right says more */
 } bt__type_match;

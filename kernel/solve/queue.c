@@ -109,6 +109,20 @@ void bt__wake(bt_solver *s, struct bt__node *node)
 
 /* ---- nodes that wait ---- */
 
+/* Of a callee that is not known yet, the arguments say what it takes. */
+static bt_status call_holes(bt_solver *s, const struct bt__node *n, bt__visit_hole *visit,
+                            void *self)
+{
+    const bt_call *call = bt_as_call(n->slot->value);
+    const bt_type *type;
+    BT_TRY(bt__holes_in(s, n->u.call.callee, visit, self));
+    for (uint32_t i = 0; i < call->narg; i++) {
+        BT_TRY(bt__type_of(s, call->args[i], &type));
+        BT_TRY(bt__holes_in(s, type, visit, self));
+    }
+    return NULL;
+}
+
 bt_status bt__node_holes(bt_solver *s, struct bt__node *n, bt__visit_hole *visit,
                          void *self)
 {
@@ -119,7 +133,7 @@ bt_status bt__node_holes(bt_solver *s, struct bt__node *n, bt__visit_hole *visit
         for (uint32_t i = 0; i < n->u.op.narg; i++)
             BT_TRY(bt__holes_in(s, n->u.op.args[i], visit, self));
         return NULL;
-    case NODE_CALL: return bt__holes_in(s, n->u.call.callee, visit, self);
+    case NODE_CALL: return call_holes(s, n, visit, self);
     case NODE_FLOW:
         BT_TRY(bt__holes_in(s, n->u.flow.from, visit, self));
         return bt__holes_in(s, n->u.flow.to, visit, self);

@@ -247,6 +247,7 @@ static bt_status check_result(struct bt__verifier *v, const bt_value *owner,
     BT_TRY(bt__verify_type(v, owner, "the result", func->result));
     bt__type_match_init(&m, v->arena);
     m.accepts = 1;
+    m.store = v->store;
     m.call = bt_as_call(func->block->result);
     if (bt__type_matches(&m, func->result, func->block->result->type))
         return NULL;

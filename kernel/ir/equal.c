@@ -73,6 +73,8 @@ static int texts_equal(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
+static int dicts_equal(bt_dict a, bt_dict b);
+
 static int entries_equal(const bt_dict_entry *a, const bt_dict_entry *b)
 {
     if (strcmp(a->name, b->name) || a->kind != b->kind)
@@ -80,6 +82,9 @@ static int entries_equal(const bt_dict_entry *a, const bt_dict_entry *b)
     switch (a->kind) {
     case BT_DICT_FLOAT: return memcmp(&a->f, &b->f, sizeof(a->f)) == 0;
     case BT_DICT_TEXT: return texts_equal(a->text, b->text);
+    case BT_DICT_NONE: return 1;
+    case BT_DICT_LIST:
+        return dicts_equal((bt_dict){ a->n, a->items }, (bt_dict){ b->n, b->items });
     default: return a->i == b->i;
     }
 }

@@ -19,10 +19,14 @@ int bt__dict_copy(bt_store *store, bt_dict dict, bt_dict *out)
     if (!at)
         return 0;
     for (uint32_t i = 0; i < dict.n; i++) {
+        bt_dict items = { at[i].n, at[i].items };
         if (!(at[i].name = bt_name_of(store, at[i].name)))
             return 0;
         if (at[i].text && !(at[i].text = bt_name_of(store, at[i].text)))
             return 0;
+        if (at[i].kind == BT_DICT_LIST && !bt__dict_copy(store, items, &items))
+            return 0;
+        at[i].items = items.at;
     }
     *out = (bt_dict){ .n = dict.n, .at = at };
     return 1;

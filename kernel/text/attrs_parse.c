@@ -149,9 +149,8 @@ static int is_choice(const char *choices, const char *text)
 static int read_choice(reader *r, const char **out)
 {
     bt__token token = r->p->token;
-    if (bt__at_word(r->p, "None")) {
+    if (bt__accept_none(r->p)) {
         *out = r->p->store ? bt_name(r->p->store, "", 0) : "";
-        bt__advance(r->p);
         return *out || bt__error_memory(r->p);
     }
     if (!read_string(r, out))
@@ -215,7 +214,7 @@ static int read_items(reader *r, uint32_t close, bt_ints *out)
 static int read_list(reader *r, bt_ints *out)
 {
     bt__parser *p = r->p;
-    if (bt__accept_word(p, "None")) {
+    if (bt__accept_none(p)) {
         *out = (bt_ints){ .n = BT_NONE_LIST };
         return 1;
     }
@@ -245,7 +244,7 @@ static int read_dtype(reader *r, const bt_type **out)
     const char *name = bt__token_name(p, &token);
     if (!name)
         return 0;
-    bt_dtype dtype = bt_dtype_parse(name, strlen(name));
+    bt_dtype dtype = bt__dtype_named(p, name, strlen(name));
     if (*name && !dtype)
         return fail_value(r, "an element type, such as \"float32\"");
     bt__advance(p);
@@ -268,7 +267,7 @@ static int read_shape(reader *r, const bt_type **out)
 static int read_term(reader *r, const bt_type **out)
 {
     bt__parser *p = r->p;
-    if (r->row->kind != BT_ATTR_DIM && bt__accept_word(p, "None")) {
+    if (r->row->kind != BT_ATTR_DIM && bt__accept_none(p)) {
         *out = NULL;
         return 1;
     }
@@ -285,7 +284,7 @@ static int read_func(reader *r, const bt_value **out)
 {
     bt__parser *p = r->p;
     *out = NULL;
-    if (bt__accept_word(p, "None"))
+    if (bt__accept_none(p))
         return 1;
     if (!bt__at(p, BT_TOKEN_GLOBAL))
         return fail_value(r, "a function, such as @f");
@@ -301,8 +300,7 @@ static int read_value(reader *r, void *member)
     bt__parser *p = r->p;
     switch (r->row->kind) {
     case BT_ATTR_INT:
-        if (r->row->preset && !strcmp(r->row->preset, "None") &&
-            bt__accept_word(p, "None")) {
+        if (r->row->preset && !strcmp(r->row->preset, "None") && bt__accept_none(p)) {
             *(int64_t *)member = BT_NONE;
             return 1;
         }
@@ -483,8 +481,38 @@ int bt__attrs_skip(bt__parser *p)
 
 /* ---- free-form attributes ---- */
 
+static int read_dict_value(bt__parser *p, bt_dict_entry *entry);
+
+/* [1, "a", [2, 3]] */
+static int read_dict_list(bt__parser *p, bt_dict_entry *entry)
+{
+    bt__dict_entries items = { 0 };
+    int ok = bt__enter(p);
+    if (!ok)
+        return 0;
+    bt__advance(p);
+    while (ok && !bt__at(p, BT_TOKEN_RBRACKET)) {
+        bt_dict_entry item = { .name = entry->name };
+        ok = read_dict_value(p, &item) &&
+             (BT_PUSH(p->arena, &items, item) || bt__error_memory(p));
+        if (!ok || !bt__accept(p, BT_TOKEN_COMMA))
+            break;
+    }
+    bt__leave(p);
+    entry->kind = BT_DICT_LIST;
+    entry->n = items.len;
+    entry->items = items.at;
+    return ok && bt__expect(p, BT_TOKEN_RBRACKET);
+}
+
 static int read_dict_value(bt__parser *p, bt_dict_entry *entry)
 {
+    if (bt__at(p, BT_TOKEN_LBRACKET))
+        return read_dict_list(p, entry);
+    if (bt__accept_none(p)) {
+        entry->kind = BT_DICT_NONE;
+        return 1;
+    }
     static const bt_attr any = { .name = "" };
     bt_attr row = any;
     row.name = entry->name;
@@ -504,7 +532,7 @@ static int read_dict_value(bt__parser *p, bt_dict_entry *entry)
         uint32_t n = digits_nbytes(text, number->nbytes, &is_float);
         is_float |= n < number->nbytes && text[n] == 'f';
     } else if (number->kind != BT_TOKEN_WORD) {
-        return bt__error_expected(p, "a number, a string, True or False");
+        return bt__error_expected(p, "a number, a string, True, False, None or a list");
     }
     entry->kind = is_float ? BT_DICT_FLOAT : BT_DICT_INT;
     return is_float ? read_float(&r, &entry->f) : read_int(&r, &entry->i);

@@ -20,7 +20,7 @@
 
 typedef struct number {
     bt_dtype dtype; /* by its suffix; 0: none */
-    uint32_t is_negative, is_float;
+    uint32_t is_negative, is_float, has_suffix;
     uint64_t magnitude; /* of an integer */
     double value;       /* of a float */
 } number;
@@ -35,7 +35,7 @@ static bt_dtype suffix_dtype(const char *suffix, uint32_t nbytes)
         { "f", BT_FLOAT32 },    { "f16", BT_FLOAT16 }, { "f32", BT_FLOAT32 },
         { "f64", BT_FLOAT64 },  { "bf16", BT_BFLOAT16 },
         { "i8", BT_INT8 },      { "i16", BT_INT16 },   { "i32", BT_INT32 },
-        { "i64", BT_INT64 },    { "u8", BT_UINT8 },    { "u16", BT_UINT16 },
+        { "i64", BT_INT64 },    { "i", BT_INT32 },     { "u8", BT_UINT8 },    { "u16", BT_UINT16 },
         { "u32", BT_UINT32 },   { "u64", BT_UINT64 },
     };
     // clang-format on
@@ -89,6 +89,21 @@ static int is_float_class(bt_dtype dtype)
     return ((1u << BT_DTYPE_CLASS(dtype)) & BT_CLASS_BITS_FLOAT) != 0;
 }
 
+/* Beyond the greatest value of the format, though it rounds to it: 65505f16. What that
+ * value is printed as may lie beyond too (3.4028235e+38f), and is no error. */
+static int is_beyond(bt__parser *p, const char *text, uint32_t n, bt__float_format format)
+{
+    const bt__float_format wide = bt__float_format_of(BT_FLOAT64);
+    double most = ldexp(2 - ldexp(1, 1 - format.precision), format.max_exponent);
+    double value = bt__float_read(text, n, wide);
+    if (value <= most)
+        return 0;
+    bt_text shortest;
+    bt_text_init(&shortest, p->arena);
+    bt__float_write(&shortest, most, format);
+    return shortest.failed || value > bt__float_read(shortest.at, shortest.len, wide);
+}
+
 /* Digits as `wanted` (0: by their form). */
 static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
 {
@@ -96,6 +111,7 @@ static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
     uint32_t n = digits_end(text, p->token.nbytes, &out->is_float);
     if (n < p->token.nbytes) {
         out->dtype = suffix_dtype(text + n, p->token.nbytes - n);
+        out->has_suffix = 1;
         if (!out->dtype || (out->is_float && !is_float_class(out->dtype)))
             return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
                                    "unknown suffix of a number: %s; expected one such as "
@@ -106,9 +122,10 @@ static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
     if (!dtype)
         dtype = out->is_float ? BT_FLOAT32 : BT_INT32;
     if (is_float_class(dtype)) {
+        bt__float_format format = bt__float_format_of(dtype);
         out->is_float = 1;
-        out->value = bt__float_read(text, n, bt__float_format_of(dtype));
-        if (isinf(out->value))
+        out->value = bt__float_read(text, n, format);
+        if (isinf(out->value) || is_beyond(p, text, n, format))
             return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
                                    "%s is beyond its type; infinity is written inf",
                                    bt__token_show(p, &p->token));
@@ -217,6 +234,10 @@ static bt_object *parse_scalar(bt__parser *p)
     element value;
     if (!read_number(p, 0, &n))
         return NULL;
+    // In Relay a number without suffix that int32 does not hold is an int64.
+    if (p->dialect == BT__RELAY && !n.has_suffix && n.dtype == BT_INT32 &&
+        !fits(&n, n.dtype, &value.i))
+        n.dtype = BT_INT64;
     if (n.is_float) {
         value.f = n.value;
     } else if (!fits(&n, n.dtype, &value.i)) {
@@ -269,10 +290,7 @@ static int parse_header(bt__parser *p, header *out)
     }
     if (!bt__expect(p, BT_TOKEN_RPAREN) || !bt__expect(p, BT_TOKEN_COMMA))
         return 0;
-    token = p->token;
-    out->dtype = bt__at(p, BT_TOKEN_WORD)
-                     ? bt_dtype_parse(p->text + token.offset, token.nbytes)
-                     : 0;
+    out->dtype = bt__token_dtype(p);
     if (!out->dtype || !bt_dtype_is_stored(out->dtype))
         return bt__error_expected(p, "an element type with storage, such as float32");
     bt__advance(p);

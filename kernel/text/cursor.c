@@ -90,6 +90,12 @@ int bt__accept_word(bt__parser *p, const char *word)
     return 1;
 }
 
+int bt__accept_none(bt__parser *p)
+{
+    return bt__accept_word(p, "None") ||
+           (p->dialect == BT__RELAY && bt__accept_word(p, "nullptr"));
+}
+
 int bt__expect(bt__parser *p, uint32_t kind)
 {
     return bt__accept(p, kind) || bt__error_expected(p, bt__token_kind_text(kind));

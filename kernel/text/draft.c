@@ -1,4 +1,4 @@
-/* Drafts: making them, linking them into blocks, noting uses of graph nodes. */
+/* Drafts: making them, linking them into blocks, noting where graph nodes are used. */
 #include "text/draft.h"
 
 bt__draft *bt__draft_new(bt__parser *p, uint32_t kind, uint32_t offset)
@@ -36,14 +36,14 @@ bt__draft *bt__draft_append(bt__parser *p, bt__draft *draft)
     return draft;
 }
 
-/* Only graph nodes without a place yet have a group: others stand where they are. */
-static int note_use(bt__parser *p, const bt__draft *used, bt__draft *user,
-                    bt__draft_block *block)
+int bt__draft_use(bt__parser *p, const bt__draft *used)
 {
-    if (!used->block || !used->block->group)
+    bt__draft_group *group = used->block ? used->block->group : NULL;
+    if (!group)
         return 1;
-    struct bt__draft_use use = { user, block };
-    return BT_PUSH(p->arena, &used->block->group->uses, use) || bt__error_memory(p);
+    bt__draft *use = bt__draft_new(p, BT__DRAFT_MARK, p->token.offset);
+    return use && bt__draft_append(p, use) &&
+           (BT_PUSH(p->arena, &group->uses, use) || bt__error_memory(p));
 }
 
 int bt__draft_operands(bt__parser *p, bt__draft *draft, uint32_t n,
@@ -53,11 +53,8 @@ int bt__draft_operands(bt__parser *p, bt__draft *draft, uint32_t n,
     if (!draft->operands)
         return bt__error_memory(p);
     draft->noperand = n;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         draft->operands[i] = operands[i];
-        if (!note_use(p, operands[i], draft, NULL))
-            return 0;
-    }
     return 1;
 }
 
@@ -74,12 +71,6 @@ bt__draft_block *bt__draft_block_new(bt__parser *p, bt__draft *parent)
 int bt__draft_region(bt__parser *p, bt__draft *draft, bt__draft_block *block)
 {
     return BT_PUSH(p->arena, &draft->regions, block) || bt__error_memory(p);
-}
-
-int bt__draft_result(bt__parser *p, bt__draft_block *block, bt__draft *result)
-{
-    block->result = result;
-    return note_use(p, result, NULL, block);
 }
 
 bt__draft *bt__draft_const(bt__parser *p, uint32_t offset, const bt_object *object)

@@ -15,7 +15,7 @@ typedef struct bt__draft_group bt__draft_group;
 typedef bt_vec(bt__draft *) bt__drafts;
 
 enum {
-    BT__DRAFT_MARK = BT_VALUE_COUNT, /* where a graph node was written */
+    BT__DRAFT_MARK = BT_VALUE_COUNT, /* where a graph node was written, or is read */
     BT__DRAFT_POISON                 /* an expression that had an error */
 };
 
@@ -56,7 +56,7 @@ struct bt__draft {
         uint32_t index;       /* proj */
         struct bt__draft_clause *clauses;
         bt_object *object;      /* const */
-        bt__draft_group *group; /* mark */
+        bt__draft_group *group; /* mark of what was written here; NULL: of a use */
     } u;
     uint32_t is_partial;             /* match */
     bt_vec(bt__draft_group *) needs; /* graph nodes to be placed before it */
@@ -80,8 +80,7 @@ struct bt__draft_block {
     bt__drafts params;
     bt__draft *result;
     bt__draft_group *group; /* the list is a graph node's that has no place yet */
-    bt_vec(bt__draft_group *) needs; /* of the result */
-    uint32_t is_open;                /* while it is built */
+    uint32_t is_open;       /* while it is built */
 };
 
 struct bt__draft_func {
@@ -100,12 +99,8 @@ struct bt__draft_group {
     bt__draft_block list;  /* holds them until then */
     bt__draft_block *home; /* where they go; NULL until known */
     bt__draft *mark;
-    bt_vec(struct bt__draft_use) uses;
+    bt__drafts uses; /* marks where it is read */
     uint32_t is_placed;
-};
-struct bt__draft_use {
-    bt__draft *user; /* NULL: the result of the block */
-    bt__draft_block *block;
 };
 
 struct bt__draft_global {
@@ -155,16 +150,17 @@ struct bt__module_draft {
     bt_vec(bt_prov) origins;     /* of #[origin N] */
     bt__dict_entries attrs;
 
-    const char *weights; /* file; NULL: none */
+    const char *weights;         /* file; NULL: none */
     const bt_npz *given_weights; /* in place of the file; NULL: none */
     bt_npz *npz;                 /* of the file, once read */
-    bt_map data;               /* #[data]: name -> struct bt__data */
-    bt_map tensors;            /* name -> bt_tensor, once read */
-    const char *data_name;     /* of the constant that is read; NULL: none */
-    uint32_t metadata;         /* offset of Relay's JSON; 0: none */
-    struct bt__metadata *meta; /* once read */
+    bt_map data;                 /* #[data]: name -> struct bt__data */
+    bt_map tensors;              /* name -> bt_tensor, once read */
+    const char *data_name;       /* of the constant that is read; NULL: none */
+    uint32_t metadata;           /* offset of Relay's JSON; 0: none */
+    struct bt__metadata *meta;   /* once read */
 
     bt__draft_block *block; /* bindings go here */
+    bt__draft_block *lone;  /* of the text that is one expression; NULL: it is a module */
     uint32_t nserial;
     bt_vec(bt__draft_group *) groups; /* of the definition */
     bt_map func_attrs;                /* attribute member -> name of a global */
@@ -212,11 +208,11 @@ bt_status bt__check_given(bt__parser *) BT_MUST_USE;
 bt__draft *bt__draft_new(bt__parser *, uint32_t kind, uint32_t offset);
 /* Appends to the current block; its text ends at the token before the current one. */
 bt__draft *bt__draft_append(bt__parser *, bt__draft *);
-/* Sets the operands and notes uses of graph nodes. */
+/* Notes that the value is read here, if it is of a graph node. */
+int bt__draft_use(bt__parser *, const bt__draft *);
 int bt__draft_operands(bt__parser *, bt__draft *, uint32_t n, bt__draft *const *);
 bt__draft_block *bt__draft_block_new(bt__parser *, bt__draft *parent);
 int bt__draft_region(bt__parser *, bt__draft *, bt__draft_block *);
-int bt__draft_result(bt__parser *, bt__draft_block *, bt__draft *);
 bt__draft *bt__draft_const(bt__parser *, uint32_t offset, const bt_object *);
 /* Takes over a reference, given back with the parse. NULL: no memory, reported. */
 const bt_object *bt__draft_keep(bt__parser *, bt_object *);
@@ -229,6 +225,8 @@ uint32_t bt__local_space(const bt__parser *, const bt__token *);
 bt__draft *bt__draft_poison(bt__parser *);
 
 bt__draft *bt__parse_expr(bt__parser *);
+/* An expression without calls and infix operators: %x, %x.0, (e), (a, b), ... */
+bt__draft *bt__parse_atom(bt__parser *);
 /* Statements and a result in a list, where a comma ends them. */
 bt__draft *bt__parse_statements(bt__parser *);
 /* An expression, or statements and an expression, in its own scope. */
@@ -242,6 +240,11 @@ int bt__parse_place(bt__parser *, bt__draft_place *);
 
 /* ---- parse_func.c ---- */
 
+/* A parameter of the block, or a variable of a pattern in it, by its name. */
+int bt__bind_param(bt__parser *, bt__draft_block *, bt__draft *param, const bt__token *,
+                   const char *name);
+/* Relay's `{virtual_device=...}` behind a name is read over. */
+int bt__skip_virtual_device(bt__parser *);
 /* From the type parameters on. The block's parent is `closure`, NULL for a definition. */
 bt__draft_func *bt__parse_func(bt__parser *, bt__draft *closure);
 /* `fn ... , fn ...`: the functions of a group; gives the first. */

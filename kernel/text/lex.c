@@ -72,11 +72,12 @@ static int skip_block_comment(bt__lexer *lexer)
     return 1;
 }
 
-/* Skips white space and comments; 0 when a comment never ends. */
-static int skip_blank(bt__lexer *lexer)
+/* Skips white space and comments up to *start; 0 when the comment there never ends. */
+static int skip_blank(bt__lexer *lexer, uint32_t *start)
 {
     for (;;) {
         int c = peek(lexer, 0);
+        *start = lexer->at;
         if (lexer->at >= lexer->nbytes)
             return 1;
         if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
@@ -136,7 +137,7 @@ static void skip_digits(bt__lexer *lexer)
 static void skip_number(bt__lexer *lexer)
 {
     skip_digits(lexer);
-    if (peek(lexer, 0) == '.' && is_digit(peek(lexer, 1))) {
+    if (peek(lexer, 0) == '.' && (is_digit(peek(lexer, 1)) || peek(lexer, 1) == 'f')) {
         lexer->at++;
         skip_digits(lexer);
     }
@@ -240,10 +241,9 @@ static uint32_t punctuation(const bt__lexer *lexer, uint32_t *nbytes)
 
 bt__token bt__lex(bt__lexer *lexer)
 {
-    uint32_t start = lexer->at;
-    if (!skip_blank(lexer))
+    uint32_t start;
+    if (!skip_blank(lexer, &start))
         return fail(lexer, start, "a comment that never ends; expected `*/`");
-    start = lexer->at;
     if (start >= lexer->nbytes)
         return finish(lexer, start, BT_TOKEN_END);
     int c = peek(lexer, 0);

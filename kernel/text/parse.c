@@ -135,7 +135,7 @@ static void parse_lone(bt__parser *p)
         bt__error_memory(p);
         return;
     }
-    p->is_lone = 1;
+    p->module->lone = func->block;
     p->any = bt__annotation_any(p);
     if (!bt__parse_body(p, func->block))
         return;
@@ -236,6 +236,13 @@ static bt_status parse_into(bt_ctx *ctx, bt_store *store, bt_arena *arena,
 
 static bt_status parse_text(bt_ctx *ctx, const struct given_text *t, bt_module **out)
 {
+    static const char byte_order_mark[] = "\xEF\xBB\xBF"; // of UTF-8: editors write it
+    size_t skip = sizeof(byte_order_mark) - 1;
+    struct given_text body = *t;
+    if (t->nbytes >= skip && memcmp(t->text, byte_order_mark, skip) == 0) {
+        body.text += skip;
+        body.nbytes -= skip;
+    }
     bt_registry *registry = bt_ctx_registry(ctx);
     if (t->nbytes >= UINT32_MAX || t->nbytes > bt_ctx_limits(ctx)->bytes)
         return bt_fail(ctx, BT_ERR_LIMIT, "%s: %zu bytes of text are too many",
@@ -243,7 +250,7 @@ static bt_status parse_text(bt_ctx *ctx, const struct given_text *t, bt_module *
     bt_store *store = bt_store_create(registry);
     bt_arena *arena = bt_arena_create(registry);
     bt_status status =
-        store && arena ? parse_into(ctx, store, arena, t, out) : bt_no_memory();
+        store && arena ? parse_into(ctx, store, arena, &body, out) : bt_no_memory();
     bt_arena_destroy(arena);
     bt_store_unref(store);
     return status;

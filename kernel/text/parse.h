@@ -90,7 +90,6 @@ typedef struct bt__parser {
     uint32_t epoch; /* of the definition: names of an earlier one are gone */
 
     uint32_t in_block; /* a statement stands between braces, not in a list */
-    uint32_t is_lone;  /* the text is one expression */
     uint32_t any;      /* BT__ANY_... */
     bt__types *vars;   /* type parameters of the function whose head is parsed */
 
@@ -111,6 +110,7 @@ int bt__token_is_word(const bt__parser *, const bt__token *, const char *word);
 /* Moves on when the current token is that; 0 otherwise. */
 int bt__accept(bt__parser *, uint32_t kind);
 int bt__accept_word(bt__parser *, const char *word);
+int bt__accept_none(bt__parser *); /* None, and nullptr of Relay */
 /* The same, and an error otherwise. */
 int bt__expect(bt__parser *, uint32_t kind);
 int bt__expect_word(bt__parser *, const char *word);
@@ -178,6 +178,10 @@ const bt_type *bt__parse_type_var(bt__parser *, const bt_type *var, uint32_t kin
 const bt_type *bt__parse_hole(bt__parser *, uint32_t kind); /* `_` stands here */
 const bt_type *bt__parse_dim(bt__parser *);
 const bt_type *bt__parse_shape(bt__parser *);
+/* The element type of that name, or that the current word names; Relay's `int` is int32.
+ * 0: none. */
+bt_dtype bt__dtype_named(const bt__parser *, const char *name, size_t nbytes);
+bt_dtype bt__token_dtype(const bt__parser *);
 /* The kind that the token names, -1 if none. */
 int bt__token_type_kind(const bt__parser *, const bt__token *);
 

@@ -60,7 +60,7 @@ static int declare_adt(bt__parser *p, struct bt__draft_adt *adt)
     return bt_map_put(&p->module->adts, adt->def->name, adt->def) || bt__error_memory(p);
 }
 
-static int parse_ctor(bt__parser *p, bt_ctor *out)
+static int parse_ctor(bt__parser *p, const struct bt__draft_adt *adt, bt_ctor *out)
 {
     bt__types fields = { 0 };
     bt__token token = p->token;
@@ -75,6 +75,11 @@ static int parse_ctor(bt__parser *p, bt_ctor *out)
         return bt__error_token(p, BT_ERR_NAME, &token,
                                "constructor %s is taken: %s has one of that name",
                                out->name, other->adt ? other->adt->name : "this type");
+    const bt_adt_def *named = bt__module_adt(p, out->name);
+    if (named && named != adt->def)
+        return bt__error_token(p, BT_ERR_NAME, &token,
+                               "constructor %s has the name of another data type",
+                               out->name);
     int has_fields = bt__accept(p, BT_TOKEN_LPAREN);
     while (has_fields && !bt__at(p, BT_TOKEN_RPAREN)) {
         const bt_type *type = bt__parse_term(p, BT_KIND_TYPE);
@@ -96,7 +101,7 @@ static int parse_ctors(bt__parser *p, struct bt__draft_adt *adt)
     bt_map_init(&seen, p->arena, 0);
     while (!bt__at(p, BT_TOKEN_RBRACE)) {
         bt__token token = p->token;
-        if (!parse_ctor(p, &ctor))
+        if (!parse_ctor(p, adt, &ctor))
             return 0;
         if (bt_map_find(&seen, ctor.name))
             return bt__error_token(p, BT_ERR_NAME, &token,

@@ -10,7 +10,8 @@ static int parse_arguments(bt__parser *p, const bt_op *op, int takes_attrs,
     bt__advance(p);
     while (!bt__at(p, BT_TOKEN_RPAREN)) {
         if (bt__at_attr(p)) {
-            if (!takes_attrs)
+            // Relay's functions take attributes too, which say nothing of what they compute.
+            if (!takes_attrs && p->dialect != BT__RELAY)
                 return bt__error_token(p, BT_ERR_ATTRIBUTE, &p->token,
                                        "only operators take attributes");
             if (!(op ? bt__attrs_one(p, attrs) : bt__attrs_skip(p)))
@@ -192,15 +193,36 @@ static bt__draft *eta_expand(bt__parser *p, const bt__token *token, const bt_op 
         bt__draft_append(p, call);
     }
     p->module->block = outer;
-    return ok && bt__draft_result(p, block, call) && bt__draft_region(p, closure, block)
-               ? bt__draft_append(p, closure)
-               : NULL;
+    block->result = call;
+    return ok && bt__draft_region(p, closure, block) ? bt__draft_append(p, closure)
+                                                     : NULL;
+}
+
+/* on_device(e, virtual_device=...) of Relay says where e lives, which is planned here. */
+static int is_placement(const bt__parser *p, const char *name)
+{
+    return p->dialect == BT__RELAY && bt__at(p, BT_TOKEN_LPAREN) &&
+           (strcmp(name, "on_device") == 0 || strcmp(name, "device_copy") == 0);
+}
+
+static bt__draft *parse_placed(bt__parser *p, const bt__token *token)
+{
+    bt__drafts operands = { 0 };
+    if (!parse_arguments(p, NULL, 1, &operands, NULL))
+        return NULL;
+    if (operands.len == 1)
+        return operands.at[0];
+    bt__error_token(p, BT_ERR_TYPE, token, "%s takes 1 value, %u given",
+                    bt__token_show(p, token), (unsigned)operands.len);
+    return NULL;
 }
 
 static bt__draft *parse_op(bt__parser *p, const char *name, const bt__token *token)
 {
     const bt_op *op;
     uint32_t nrequired = 0;
+    if (is_placement(p, name))
+        return parse_placed(p, token);
     if (!bt__find_op(p, name, token, &op))
         return NULL;
     if (bt__at(p, BT_TOKEN_LPAREN) || bt__at(p, BT_TOKEN_LBRACKET))

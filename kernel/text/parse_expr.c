@@ -33,7 +33,7 @@ static bt__draft *parse_local(bt__parser *p)
     bt__advance(p);
     bt__draft *found = bt__scoped_find(p, bt__local_space(p, &token), name);
     if (found)
-        return found;
+        return bt__draft_use(p, found) ? found : NULL;
     bt__error_token(p, BT_ERR_NAME, &token, "%s is not defined here",
                     bt__token_show(p, &token));
     // One complaint about a name is enough.
@@ -128,8 +128,8 @@ static int parse_else_if(bt__parser *p, bt__draft *parent)
     bt__draft *inner = parse_if(p);
     p->module->block = outer;
     bt__leave(p);
-    return inner && bt__draft_result(p, block, inner) &&
-           bt__draft_region(p, parent, block);
+    block->result = inner;
+    return inner && bt__draft_region(p, parent, block);
 }
 
 static bt__draft *parse_if(bt__parser *p)
@@ -182,7 +182,7 @@ static bt__draft *parse_word(bt__parser *p)
         return parse_if(p);
     if (bt__at_word(p, "fn"))
         return parse_fn(p);
-    if (bt__at_word(p, "match") && (next == BT_TOKEN_LPAREN || next == BT_TOKEN_ANY))
+    if (bt__at_word(p, "match"))
         return bt__parse_match(p);
     if (bt__at_word(p, "ref"))
         return parse_cell(p, BT_VALUE_REF, 1);
@@ -199,8 +199,19 @@ static bt__draft *parse_word(bt__parser *p)
     return bt__parse_named(p);
 }
 
+/* --10 is 10, as in Relay. */
+static void skip_pairs_of_signs(bt__parser *p)
+{
+    while (bt__at(p, BT_TOKEN_MINUS) && p->next.kind == BT_TOKEN_MINUS &&
+           (p->after.kind == BT_TOKEN_MINUS || p->after.kind == BT_TOKEN_NUMBER)) {
+        bt__advance(p);
+        bt__advance(p);
+    }
+}
+
 static bt__draft *parse_primary(bt__parser *p)
 {
+    skip_pairs_of_signs(p);
     if (bt__at(p, BT_TOKEN_WORD))
         return parse_word(p);
     if (bt__at(p, BT_TOKEN_LOCAL))
@@ -241,6 +252,15 @@ static bt__draft *parse_proj(bt__parser *p, bt__draft *tuple, uint32_t start)
         return NULL;
     draft->u.index = (uint32_t)index;
     return bt__draft_append(p, draft);
+}
+
+bt__draft *bt__parse_atom(bt__parser *p)
+{
+    uint32_t start = p->token.offset;
+    bt__draft *value = parse_primary(p);
+    while (value && bt__at(p, BT_TOKEN_PROJ))
+        value = parse_proj(p, value, start);
+    return value;
 }
 
 static bt__draft *parse_operand(bt__parser *p)

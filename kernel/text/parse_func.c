@@ -13,12 +13,34 @@ uint32_t bt__annotation_any(const bt__parser *p)
     return p->module->is_typed ? BT__ANY_OPAQUE : BT__ANY_HOLE;
 }
 
-/* Relay's `{virtual_device=...}` behind a parameter is read over. */
-static int skip_device(bt__parser *p)
+int bt__skip_virtual_device(bt__parser *p)
 {
     if (p->dialect != BT__RELAY || !bt__accept(p, BT_TOKEN_LBRACE))
         return 1;
     return bt__attrs_skip(p) && bt__expect(p, BT_TOKEN_RBRACE);
+}
+
+int bt__bind_param(bt__parser *p, bt__draft_block *block, bt__draft *param,
+                   const bt__token *token, const char *name)
+{
+    uint32_t space = bt__local_space(p, token);
+    const bt__draft *other = bt__scoped_find(p, space, name);
+    if (other && other->kind == BT_VALUE_PARAM && other->block == block) {
+        bt_status status =
+            bt__status_at(p, BT_ERR_NAME, token->offset, token->nbytes,
+                          "%s is bound twice: each parameter, and each variable of a "
+                          "pattern, has its own name",
+                          bt__token_show(p, token));
+        bt_span span = bt_span_text(p->store, p->module->source, other->place.offset,
+                                    other->place.nbytes);
+        return bt__error_status(
+            p, bt_note(p->ctx, status, p->store, span, "the other one is here"));
+    }
+    if (space == BT__LOCALS)
+        param->name = name;
+    param->block = block;
+    return (BT_PUSH(p->arena, &block->params, param) || bt__error_memory(p)) &&
+           bt__scoped_set(p, space, name, param);
 }
 
 static int parse_param(bt__parser *p, bt__draft_block *block)
@@ -29,18 +51,14 @@ static int parse_param(bt__parser *p, bt__draft_block *block)
     if (!name)
         return 0;
     bt__advance(p);
-    if (bt__accept(p, BT_TOKEN_COLON) && !(param->type = bt__parse_term(p, BT_KIND_TYPE)))
+    if (!bt__skip_virtual_device(p) ||
+        (bt__accept(p, BT_TOKEN_COLON) &&
+         !(param->type = bt__parse_term(p, BT_KIND_TYPE))) ||
+        !bt__parse_device(p, &param->place) || !bt__parse_place(p, &param->place) ||
+        !bt__skip_virtual_device(p))
         return 0;
-    if (!bt__parse_device(p, &param->place) || !bt__parse_place(p, &param->place) ||
-        !skip_device(p))
-        return 0;
-    int is_numbered = bt__token_is_numbered(p->text, &token);
-    if (!is_numbered)
-        param->name = name;
-    param->block = block;
     param->place.nbytes = p->end - token.offset;
-    return (BT_PUSH(p->arena, &block->params, param) || bt__error_memory(p)) &&
-           bt__scoped_set(p, is_numbered ? BT__NUMBERS : BT__LOCALS, name, param);
+    return bt__bind_param(p, block, param, &token, name);
 }
 
 static int parse_params(bt__parser *p, bt__draft_func *func)

@@ -1,7 +1,7 @@
 /*
  * Matches.
  *
- *   match   = "match" [ "?" ] "(" body ")" "{" { clause [ "," ] } "}"
+ *   match   = "match" [ "?" ] atom "{" { clause [ "," ] } "}"        atom: %x, %x.0, (e), (a, b)
  *   clause  = pattern "=>" ( "{" body "}" | expr )
  *   pattern = "_" | %name [ ":" type ] [ "on" NUMBER ]
  *           | "(" [ pattern { "," pattern } [ "," ] ] ")"
@@ -35,18 +35,14 @@ static int parse_variable(bt__parser *p, bt__draft_block *block, bt__draft_patte
     if (!name)
         return 0;
     bt__advance(p);
-    if (bt__accept(p, BT_TOKEN_COLON) && !(param->type = bt__parse_term(p, BT_KIND_TYPE)))
+    if (!bt__skip_virtual_device(p) || (bt__accept(p, BT_TOKEN_COLON) &&
+                                        !(param->type = bt__parse_term(p, BT_KIND_TYPE))))
         return 0;
     if (!bt__parse_device(p, &param->place) || !bt__parse_place(p, &param->place))
         return 0;
-    int is_numbered = bt__token_is_numbered(p->text, &token);
-    if (!is_numbered)
-        param->name = name;
-    param->block = block;
     out->kind = BT_PATTERN_VAR;
     out->var = param;
-    return (BT_PUSH(p->arena, &block->params, param) || bt__error_memory(p)) &&
-           bt__scoped_set(p, is_numbered ? BT__NUMBERS : BT__LOCALS, name, param);
+    return bt__bind_param(p, block, param, &token, name);
 }
 
 static int parse_constructor(bt__parser *p, bt__draft_block *block,
@@ -122,8 +118,8 @@ static int parse_short_body(bt__parser *p, bt__draft *match, bt__draft_block *bl
     p->module->block = block;
     bt__draft *result = bt__parse_scoped(p);
     p->module->block = outer;
-    return result && bt__draft_result(p, block, result) &&
-           bt__draft_region(p, match, block);
+    block->result = result;
+    return result && bt__draft_region(p, match, block);
 }
 
 static int parse_long_body(bt__parser *p, bt__draft *match, bt__draft_block *block)
@@ -171,10 +167,8 @@ bt__draft *bt__parse_match(bt__parser *p)
     uint32_t start = p->token.offset;
     bt__advance(p);
     int is_partial = bt__accept(p, BT_TOKEN_ANY);
-    if (!bt__expect(p, BT_TOKEN_LPAREN))
-        return NULL;
-    bt__draft *data = bt__parse_scoped(p);
-    if (!data || !bt__expect(p, BT_TOKEN_RPAREN))
+    bt__draft *data = bt__parse_atom(p);
+    if (!data)
         return NULL;
     bt__draft *match = bt__draft_new(p, BT_VALUE_MATCH, start);
     if (!match || !bt__draft_operands(p, match, 1, &data) || !parse_clauses(p, match))

@@ -94,7 +94,8 @@ static int parse_head(bt__parser *p, head *out)
     if (!(out->name = bt__token_name(p, &out->token)))
         return 0;
     bt__advance(p);
-    if (bt__accept(p, BT_TOKEN_COLON) && !(out->type = bt__parse_term(p, BT_KIND_TYPE)))
+    if (!bt__skip_virtual_device(p) ||
+        (bt__accept(p, BT_TOKEN_COLON) && !(out->type = bt__parse_term(p, BT_KIND_TYPE))))
         return 0;
     return bt__parse_device(p, &out->place);
 }
@@ -283,10 +284,13 @@ static int parse_free_var(bt__parser *p)
     if (!parse_head(p, &h))
         return 0;
     bt__accept(p, BT_TOKEN_SEMICOLON); /* older texts have none */
-    bt__draft_block *block = p->module->block;
-    if (block->parent || block->group)
-        return bt__error_token(p, BT_ERR_SYNTAX, &h.token,
-                               "free variables stand before a lone expression only");
+    bt__draft_block *block = p->module->lone;
+    if (!block)
+        return bt__error_token(
+            p, BT_ERR_SYNTAX, &h.token,
+            "free variables stand in a lone expression only: make %s a "
+            "parameter",
+            bt__token_show(p, &h.token));
     bt__draft *param = bt__draft_new(p, BT_VALUE_PARAM, h.token.offset);
     if (!param)
         return 0;
@@ -363,7 +367,7 @@ int bt__parse_body(bt__parser *p, bt__draft_block *block)
         p->in_block = 1;
         more = parse_statement(p, &result);
         p->in_block = 0;
-        int is_over = more < 0 && !bt__at(p, BT_TOKEN_RBRACE) && !p->is_lone;
+        int is_over = more < 0 && !bt__at(p, BT_TOKEN_RBRACE) && !p->module->lone;
         if (is_over)
             more = bt__error_expected(p, "`;`, or `}` after the result");
         if (more == 0 && !p->stop) {
@@ -379,5 +383,6 @@ int bt__parse_body(bt__parser *p, bt__draft_block *block)
         return 0;
     if (more >= 0 && !(result = bt__draft_poison(p)))
         return 0;
-    return bt__draft_result(p, block, result);
+    block->result = result;
+    return 1;
 }

@@ -9,13 +9,30 @@
  */
 #include "text/draft.h"
 
+#include <string.h>
+
 /* ---- element types and tensors ---- */
 
-/* The dtype that a word names, 0 if none. */
-static bt_dtype token_dtype(const bt__parser *p)
+bt_dtype bt__dtype_named(const bt__parser *p, const char *name, size_t nbytes)
 {
+    static const struct {
+        const char *name;
+        bt_dtype dtype;
+    } of_relay[] = { { "int", BT_INT32 },
+                     { "uint", BT_UINT32 },
+                     { "float", BT_FLOAT32 } };
+    for (size_t i = 0; p->dialect == BT__RELAY && i < BT_COUNT(of_relay); i++) {
+        if (strlen(of_relay[i].name) == nbytes && !memcmp(of_relay[i].name, name, nbytes))
+            return of_relay[i].dtype;
+    }
+    return bt_dtype_parse(name, nbytes);
+}
+
+bt_dtype bt__token_dtype(const bt__parser *p)
+{
+    const bt__token *token = &p->token;
     return bt__at(p, BT_TOKEN_WORD)
-               ? bt_dtype_parse(p->text + p->token.offset, p->token.nbytes)
+               ? bt__dtype_named(p, p->text + token->offset, token->nbytes)
                : 0;
 }
 
@@ -25,7 +42,7 @@ static const bt_type *parse_dtype(bt__parser *p)
     uint32_t start = p->token.offset;
     if (var)
         return bt__parse_type_var(p, var, BT_KIND_DTYPE);
-    bt_dtype dtype = token_dtype(p);
+    bt_dtype dtype = bt__token_dtype(p);
     if (dtype) {
         bt__advance(p);
         return bt__term_made(p, bt_type_dtype(p->store, dtype), start);
@@ -103,7 +120,8 @@ static const bt_type *parse_tuple_type(bt__parser *p)
     bt__advance(p);
     if (!parse_types(p, &fields, &is_single))
         return NULL;
-    return is_single
+    // In Relay (T) is a tuple of one.
+    return is_single && p->dialect != BT__RELAY
                ? fields.at[0]
                : bt__term_made(p, bt_type_tuple(p->store, fields.len, fields.at), start);
 }
@@ -237,7 +255,7 @@ static const bt_type *parse_type(bt__parser *p)
         return parse_ref_type(p, BT_TOKEN_RBRACKET);
     if (bt__at_word(p, "ref") && p->next.kind == BT_TOKEN_LPAREN)
         return parse_ref_type(p, BT_TOKEN_RPAREN);
-    bt_dtype dtype = token_dtype(p);
+    bt_dtype dtype = bt__token_dtype(p);
     if (dtype) {
         bt__advance(p);
         return bt__term_made(p, bt_type_scalar(p->store, dtype), start);

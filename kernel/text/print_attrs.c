@@ -231,14 +231,27 @@ int bt_attrs_print(bt_ctx *ctx, const bt_op *op, const void *attrs, bt_text *out
     return n != 0;
 }
 
-void bt__print_dict_entry(bt_text *out, const bt_dict_entry *entry)
+static void print_dict_value(bt_text *out, const bt_dict_entry *entry)
 {
-    bt__print_name(out, "", entry->name);
-    bt_text_add(out, "=", 1);
     switch (entry->kind) {
     case BT_DICT_INT: bt_text_addf(out, "%" PRId64, entry->i); break;
     case BT_DICT_FLOAT: print_float(out, entry->f); break;
     case BT_DICT_BOOL: bt_text_addf(out, "%s", entry->i ? "True" : "False"); break;
+    case BT_DICT_NONE: bt_text_addf(out, "None"); break;
+    case BT_DICT_LIST:
+        for (uint32_t i = 0; i < entry->n; i++) {
+            bt_text_addf(out, i ? ", " : "[");
+            print_dict_value(out, &entry->items[i]);
+        }
+        bt_text_addf(out, entry->n ? "]" : "[]");
+        break;
     default: bt__print_quoted(out, entry->text ? entry->text : ""); break;
     }
+}
+
+void bt__print_dict_entry(bt_text *out, const bt_dict_entry *entry)
+{
+    bt__print_name(out, "", entry->name);
+    bt_text_add(out, "=", 1);
+    print_dict_value(out, entry);
 }

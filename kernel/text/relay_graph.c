@@ -3,8 +3,9 @@
  *
  * `%0 = e;` names a node of a graph, wherever it is written: TVM's printer puts the line
  * where a node was first met, and uses may follow in blocks further out. A node goes to
- * the innermost block that encloses all its uses, before the first of them; one without
- * uses stays where it was written.
+ * the innermost block that encloses all its uses, where the first of them is read: what it
+ * does (a write to a reference) happens there. One without uses stays where it was
+ * written.
  *
  *     if (%c) { %0 = f(%x); g(%0) } else { h(%0) }
  *  -> %0 = f(%x); if (%c) { g(%0) } else { h(%0) }
@@ -48,34 +49,38 @@ static bt__draft_block *common_block(bt__draft_block *a, bt__draft_block *b)
     return a;
 }
 
-static bt__draft_block *block_of_use(const struct bt__draft_use *use)
+/* Whether the node's own bindings hold the use: { let %a = f(%x); if (%c) { %a } ... } */
+static int is_inside(const bt__draft_group *group, const bt__draft *use)
 {
-    return home_of(use->user ? use->user->block : use->block);
+    const bt__draft_block *block = use->block;
+    while (block != &group->list && block->parent)
+        block = block->parent->block;
+    return block == &group->list;
 }
 
 static void find_home(bt__draft_group *group)
 {
     bt__draft_block *home = NULL;
+    uint32_t n = 0;
     for (uint32_t i = 0; i < group->uses.len; i++) {
-        bt__draft_block *block = block_of_use(&group->uses.at[i]);
+        if (!is_inside(group, group->uses.at[i]))
+            group->uses.at[n++] = group->uses.at[i];
+    }
+    group->uses.len = n;
+    for (uint32_t i = 0; i < n; i++) {
+        bt__draft_block *block = home_of(group->uses.at[i]->block);
         home = home ? common_block(home, block) : block;
     }
     group->home = home ? home : home_of(group->mark->block);
 }
 
-/* Notes what needs the node in its block: the binding that uses it or holds the use. */
-static int note_need(bt__parser *p, bt__draft_group *group,
-                     const struct bt__draft_use *use)
+/* Notes what needs the node in its block: the mark of the use, or the binding in whose
+ * regions that is. */
+static int note_need(bt__parser *p, bt__draft_group *group, bt__draft *use)
 {
-    bt__draft_block *block = block_of_use(use);
-    bt__draft *user = use->user;
-    while (block != group->home) {
-        user = block->parent;
-        block = home_of(user->block);
-    }
-    int ok = user ? BT_PUSH(p->arena, &user->needs, group)
-                  : BT_PUSH(p->arena, &group->home->needs, group);
-    return ok || bt__error_memory(p);
+    while (home_of(use->block) != group->home)
+        use = home_of(use->block)->parent;
+    return BT_PUSH(p->arena, &use->needs, group) || bt__error_memory(p);
 }
 
 /* ---- order ---- */
@@ -134,7 +139,7 @@ static int step(order *o)
         o->stack.len--;
     if (draft->kind != BT__DRAFT_MARK)
         append(o, draft);
-    else if (draft->u.group->uses.len == 0)
+    else if (draft->u.group && draft->u.group->uses.len == 0)
         return enter_group(o, draft->u.group);
     return 1;
 }
@@ -155,10 +160,6 @@ static int order_block(bt__parser *p, bt__draft_block *block)
     block->first = NULL;
     if (!enter_list(&o, first) || !drain(&o))
         return 0;
-    for (uint32_t i = block->needs.len; i-- > 0;) {
-        if (!enter_group(&o, block->needs.at[i]) || !drain(&o))
-            return 0;
-    }
     block->last = o.last;
     return 1;
 }
@@ -192,7 +193,7 @@ int bt__place_groups(bt__parser *p, bt__draft_block *block)
     for (uint32_t i = module->groups.len; i-- > 0;) {
         bt__draft_group *group = module->groups.at[i];
         for (uint32_t j = 0; j < group->uses.len; j++) {
-            if (!note_need(p, group, &group->uses.at[j]))
+            if (!note_need(p, group, group->uses.at[j]))
                 return 0;
         }
     }

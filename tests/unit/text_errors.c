@@ -21,7 +21,7 @@ static void test_tokens_are_checked(void **state)
     (void)state;
     check_error(HEADER "def @f() { $ }", 2, 12, "a character that starts no token");
     check_error(HEADER "def @f() { \"x }", 2, 12, "does not end on its line");
-    check_error(HEADER "def @f() { 1 } /* never", 2, 15, "a comment that never ends");
+    check_error(HEADER "def @f() { 1 } /* never", 2, 16, "a comment that never ends");
     check_error(HEADER "def @f() { % }", 2, 12, "`%` without a name");
     check_error(HEADER "def @f() { %\"a\\x00b\" }", 2, 12, "zero byte");
 }

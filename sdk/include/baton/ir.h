@@ -370,13 +370,22 @@ BT_API const void *bt_attrs_copy(bt_store *, const bt_attr *schema, size_t nbyte
                                  const void *attrs);
 
 /* Free-form attributes of functions and modules, in order. */
-enum { BT_DICT_INT, BT_DICT_FLOAT, BT_DICT_BOOL, BT_DICT_TEXT };
+enum {
+    BT_DICT_INT,
+    BT_DICT_FLOAT,
+    BT_DICT_BOOL,
+    BT_DICT_TEXT,
+    BT_DICT_NONE,
+    BT_DICT_LIST
+};
 typedef struct bt_dict_entry {
-    const char *name; /* interned */
+    const char *name; /* interned; of an item of a list: the list's */
     uint32_t kind;
-    int64_t i;
+    int64_t i; /* of an integer, a bool */
     double f;
     const char *text; /* interned */
+    uint32_t n;       /* of a list */
+    const struct bt_dict_entry *items;
 } bt_dict_entry;
 typedef struct bt_dict {
     uint32_t n;

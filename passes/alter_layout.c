@@ -65,7 +65,7 @@ enum { MOST_ARGS = 8, MOST_FIELDS = 64 };
 struct wishes {
     const bt_layout *data; /* by option; NULL: the targets' are asked */
     uint32_t ntarget;
-    bt_target_use *targets;
+    const bt_target_use *targets;
 };
 
 struct site {
@@ -418,16 +418,13 @@ static int are_heeded(const struct wishes *w)
 static bt_status run_for_targets(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     struct wishes wishes = { 0 };
-    bt_status status = NULL;
     if (call->targets)
-        BT_TRY(bt_targets_open(ctx, call->scratch, call->targets, &wishes.ntarget,
-                               &wishes.targets));
+        wishes =
+            (struct wishes){ .ntarget = call->targets->n, .targets = call->targets->at };
     if (are_heeded(&wishes))
-        status = bt_rewrite_module(ctx, call, &rewriter, &wishes, out);
-    else
-        *out = bt_module_ref(call->module);
-    bt_targets_close(wishes.ntarget, wishes.targets);
-    return status;
+        return bt_rewrite_module(ctx, call, &rewriter, &wishes, out);
+    *out = bt_module_ref(call->module);
+    return NULL;
 }
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)

@@ -57,7 +57,7 @@ struct partitioner {
     bt_ctx *ctx;
     bt_arena *arena;
     uint32_t ntarget;
-    bt_target_use *targets;
+    const bt_target_use *targets;
     struct pattern_list *patterns; /* by target */
     /* Of the block at hand: */
     const struct primitives *primitives;
@@ -417,15 +417,15 @@ static bt_status partition(struct partitioner *p, bt_pass_call *call, bt_module 
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    struct partitioner p = { .ctx = ctx, .arena = call->scratch };
     if (!call->targets) {
         *out = bt_module_ref(call->module);
         return NULL;
     }
-    BT_TRY(bt_targets_open(ctx, p.arena, call->targets, &p.ntarget, &p.targets));
-    bt_status status = partition(&p, call, out);
-    bt_targets_close(p.ntarget, p.targets);
-    return status;
+    struct partitioner p = { .ctx = ctx,
+                             .arena = call->scratch,
+                             .ntarget = call->targets->n,
+                             .targets = call->targets->at };
+    return partition(&p, call, out);
 }
 
 static const bt_pass passes[] = {

@@ -23,6 +23,42 @@ static bt_status fail(const struct artifact *a, uint32_t section, const char *wh
 
 /* ---- the program ---- */
 
+static int is_known(bt_ctx *ctx, const char *id, size_t nid)
+{
+    for (uint32_t i = 0; i < bt_plugins_len(ctx); i++) {
+        const char *known = bt_plugin_id(bt_plugins_at(ctx, i));
+        if (strlen(known) == nid && memcmp(known, id, nid) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* The plugins that it was made with (lines "plugin ID VERSION") and that are not here. */
+static bt_status explain_plugins(const struct artifact *a, bt_status why)
+{
+    static const char word[] = "plugin ";
+    bt_text missing;
+    bt_text_init(&missing, a->arena);
+    for (const char *line = a->base.provenance; *line; line += strcspn(line, "\n")) {
+        line += *line == '\n';
+        if (strncmp(line, word, strlen(word)) != 0)
+            continue;
+        line += strlen(word);
+        const size_t nid = strcspn(line, " \n");
+        if (!is_known(a->ctx, line, nid))
+            bt_text_addf(&missing, "%s%.*s", missing.len ? ", " : "", (int)nid, line);
+    }
+    if (!bt_text_get(&missing))
+        return bt_no_memory();
+    return missing.len
+               ? bt_note(a->ctx, why, NULL, 0,
+                         "%s was made with plugins that are not here: %s; they are "
+                         "to be where plugins are looked for, such as "
+                         "BATON_PLUGIN_PATH",
+                         a->base.path, bt_text_get(&missing))
+               : why;
+}
+
 /* Types are stated in the text and checked here. */
 static bt_status parse_program(struct artifact *a, const bt_npz *constants)
 {
@@ -33,9 +69,11 @@ static bt_status parse_program(struct artifact *a, const bt_npz *constants)
     bt_text_addf(&name, "%s:program", a->base.path);
     if (!bt_text_get(&name))
         return bt_no_memory();
-    BT_TRY(bt__parse_weights(a->ctx, bt_text_get(&name), text->at, text->nbytes,
-                             constants, &parsed));
-    bt_status status = bt_infer(a->ctx, parsed, &a->base.module);
+    bt_status status = bt__parse_weights(a->ctx, bt_text_get(&name), text->at,
+                                         text->nbytes, constants, &parsed);
+    if (status)
+        return status->code == BT_ERR_NAME ? explain_plugins(a, status) : status;
+    status = bt_infer(a->ctx, parsed, &a->base.module);
     bt_module_unref(parsed);
     return status;
 }
@@ -310,7 +348,7 @@ static bt_status explain_missing(bt_ctx *ctx, const bt_artifact *a, bt_status wh
 }
 
 /* The targets that it was compiled for. */
-static bt_status create(bt_ctx *ctx, const bt_artifact *artifact, bt_compiled **out)
+static bt_status open_own(bt_ctx *ctx, const bt_artifact *artifact, bt_targets **out)
 {
     bt_text list;
     bt_arena *scratch = bt_ctx_scratch(ctx);
@@ -318,15 +356,14 @@ static bt_status create(bt_ctx *ctx, const bt_artifact *artifact, bt_compiled **
     bt_text_init(&list, scratch);
     for (uint32_t i = 0; i < artifact->ntarget; i++)
         bt_text_addf(&list, "%s%s", i ? ", " : "", artifact->targets[i].text);
-    bt_status status = bt_text_get(&list)
-                           ? bt__compiled_create(ctx, bt_text_get(&list), out)
-                           : bt_no_memory();
+    bt_status status = bt_text_get(&list) ? bt_targets_open(ctx, bt_text_get(&list), out)
+                                          : bt_no_memory();
     if (status && status->code == BT_ERR_NAME)
         status = explain_missing(ctx, artifact, status);
     bt_arena_release(scratch, mark);
-    if (status || (*out)->ntarget == artifact->ntarget)
+    if (status || (*out)->n == artifact->ntarget)
         return status;
-    bt_compiled_unref(*out);
+    bt_targets_unref(*out);
     return bt_fail_place(ctx, BT_ERR_FORMAT, &(bt_place){ .file = artifact->path },
                          "section targets is damaged: a list in place of one target");
 }
@@ -334,9 +371,14 @@ static bt_status create(bt_ctx *ctx, const bt_artifact *artifact, bt_compiled **
 bt_status bt_artifact_load(bt_ctx *ctx, const bt_artifact *artifact, const char *targets,
                            bt_compiled **out)
 {
+    bt_targets *opened;
     bt_compiled *c;
-    BT_TRY(targets ? bt__compiled_create(ctx, targets, &c) : create(ctx, artifact, &c));
-    bt_status status = load(ctx, artifact, c);
+    BT_TRY(targets ? bt_targets_open(ctx, targets, &opened)
+                   : open_own(ctx, artifact, &opened));
+    bt_status status = bt__compiled_create(ctx, opened, &c);
+    bt_targets_unref(opened);
+    BT_TRY(status);
+    status = load(ctx, artifact, c);
     if (status)
         bt_compiled_unref(c);
     else

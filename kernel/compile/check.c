@@ -104,6 +104,7 @@ static bt_status load_kernels(struct checker *c)
     for (;;) {
         c->kernels = (struct bt__kernels){ .ctx = c->ctx,
                                            .arena = c->arena,
+                                           .opened = compiled->opened,
                                            .ntarget = compiled->ntarget,
                                            .targets = compiled->targets,
                                            .refused = refused };
@@ -352,25 +353,12 @@ static void free_all(struct checker *c)
         bt_tensor_unref(c->tensors.at[i]);
 }
 
-/* The list that it was compiled for. */
-static bt_status join_targets(struct checker *c, const char **out)
-{
-    const bt_compiled *compiled = c->program->compiled;
-    bt_text list;
-    bt_text_init(&list, c->arena);
-    for (uint32_t i = 0; i < compiled->ntarget; i++)
-        bt_text_addf(&list, "%s%s", i ? ", " : "", compiled->targets[i].text);
-    *out = bt_text_get(&list);
-    return *out ? NULL : bt_no_memory();
-}
-
 static bt_status fuse_and_check(struct checker *c)
 {
     const bt_global *entry;
-    const char *targets;
     bt_module *fused;
-    BT_TRY(join_targets(c, &targets));
-    const bt_compile_options options = { .targets = targets, .fuse = c->program->fuse };
+    const bt_compile_options options = { .opened = c->program->compiled->opened,
+                                         .fuse = c->program->fuse };
     BT_TRY(bt_fuse(c->ctx, c->program->module, &options, &fused));
     c->module = fused;
     bt_status status = bt_module_entry(c->ctx, fused, c->program->entry->name, &entry);

@@ -7,6 +7,7 @@
 #include "base/ctx.h"
 #include "compile/compiled.h"
 #include "compile/pack_constants.h"
+#include "pass/targets.h"
 #include "plugin/identity.h"
 
 /* What a pipeline makes of the lowered program. */
@@ -219,6 +220,7 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
     for (;;) {
         struct bt__kernels k = { .ctx = ctx,
                                  .arena = arena,
+                                 .opened = c->opened,
                                  .ntarget = c->ntarget,
                                  .targets = c->targets,
                                  .refused = refused,
@@ -239,9 +241,11 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
     }
 }
 
-static bt_status open_targets(bt_ctx *ctx, bt_compiled *c, const char *targets)
+static bt_status take_targets(bt_compiled *c, const bt_targets *targets)
 {
-    BT_TRY(bt_targets_open(ctx, c->arena, targets, &c->ntarget, &c->targets));
+    c->opened = bt_targets_ref(targets);
+    c->ntarget = targets->n;
+    c->targets = targets->at;
     c->codes = BT_NEWS(c->arena, bt_target_code, c->ntarget);
     if (!c->codes)
         return bt_no_memory();
@@ -251,7 +255,7 @@ static bt_status open_targets(bt_ctx *ctx, bt_compiled *c, const char *targets)
     return c->loaded ? NULL : bt_no_memory();
 }
 
-bt_status bt__compiled_create(bt_ctx *ctx, const char *targets, bt_compiled **out)
+bt_status bt__compiled_create(bt_ctx *ctx, const bt_targets *targets, bt_compiled **out)
 {
     bt_registry *registry = bt_ctx_registry(ctx);
     bt_arena *arena = bt_arena_create(registry);
@@ -262,7 +266,7 @@ bt_status bt__compiled_create(bt_ctx *ctx, const char *targets, bt_compiled **ou
     }
     *c =
         (bt_compiled){ .nref = 1, .registry = bt_registry_ref(registry), .arena = arena };
-    bt_status status = open_targets(ctx, c, targets);
+    bt_status status = take_targets(c, targets);
     if (status)
         bt_compiled_unref(c);
     else
@@ -274,9 +278,13 @@ bt_status bt_compile(bt_ctx *ctx, const bt_module *fused,
                      const bt_compile_options *options, bt_compiled **out)
 {
     const bt_global *entry;
+    bt_targets *targets;
     bt_compiled *c;
     BT_TRY(bt_module_entry(ctx, fused, options->entry, &entry));
-    BT_TRY(bt__compiled_create(ctx, options->targets, &c));
+    BT_TRY(bt__targets_get(ctx, options, &targets));
+    bt_status created = bt__compiled_create(ctx, targets, &c);
+    bt_targets_unref(targets);
+    BT_TRY(created);
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_status status =
         arena ? bt__compiled_text(c, entry->name, &c->entry) : bt_no_memory();
@@ -304,7 +312,7 @@ void bt_compiled_unref(bt_compiled *c)
         return;
     bt_registry *registry = c->registry;
     unload(c);
-    bt_targets_close(c->ntarget, c->targets);
+    bt_targets_unref(c->opened);
     bt_arena_destroy(c->arena);
     bt_registry_unref(registry);
 }

@@ -4,8 +4,8 @@
 
 #include <baton/target.h>
 
-/* One with these targets opened, and nothing else. */
-bt_status bt__compiled_create(bt_ctx *, const char *targets,
+/* One for these targets, to which it takes a reference, and nothing else. */
+bt_status bt__compiled_create(bt_ctx *, const bt_targets *,
                               bt_compiled **out) BT_MUST_USE;
 /* A copy of a text that lives as long as it does. */
 bt_status bt__compiled_text(bt_compiled *, const char *text,

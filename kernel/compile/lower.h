@@ -27,9 +27,10 @@ struct bt__primitive {
 struct bt__kernels {
     bt_ctx *ctx;
     bt_arena *arena;
+    const bt_targets *opened;
     uint32_t ntarget;
-    const bt_target_use *targets;
-    const char *plan;  /* pipeline of the lowered program; "": none */
+    const bt_target_use *targets; /* its own */
+    const char *plan;             /* pipeline of the lowered program; "": none */
     uint8_t *refused;  /* by target: it could not make code of what it had taken */
     uint32_t refusing; /* 1 + the target that just did so; 0: none */
     bt_map primitives; /* global -> struct bt__primitive * */

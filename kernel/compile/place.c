@@ -165,7 +165,7 @@ static bt_status find_wanted(struct asking *a)
     a->wanted = k->ntarget;
     if (!entry || entry->kind != BT_DICT_TEXT)
         return NULL;
-    a->wanted = bt_targets_find(k->ntarget, k->targets, entry->text);
+    a->wanted = bt_targets_find(k->opened, entry->text);
     return a->wanted < k->ntarget
                ? NULL
                : bt_fail(k->ctx, BT_ERR_NAME,

@@ -6,6 +6,7 @@
 #include <baton/artifact.h>
 
 #include "compile/lower.h"
+#include "pass/targets.h"
 
 /* Fields of inputs that are listed: types are short where what they stand for is not. */
 enum { MAX_LISTED = 4096 };
@@ -193,17 +194,30 @@ static bt_status open_session(bt_program *program)
     const bt_executor *executor = program->executor;
     return executor->load
                ? executor->load(program->ctx, program->compiled, program->entry->name,
-                                &program->session)
-               : executor->open(program->ctx, program->module, NULL, &program->session);
+                                program->executor_options, &program->session)
+               : executor->open(program->ctx, program->module, program->executor_options,
+                                &program->session);
 }
 
-static bt_status find_executor(bt_program *program, const char *name)
+/* By name, with options as attributes are written: "graph{option=value}". */
+static bt_status find_executor(bt_program *program, const char *text)
 {
     const void *row;
+    const char *name, *options;
+    program->executor_text = bt_arena_text(program->arena, text, strlen(text));
+    if (!program->executor_text)
+        return bt_no_memory();
+    BT_TRY(
+        bt__named_split(program->ctx, program->arena, "executor", text, &name, &options));
     BT_TRY(bt_registry_row(program->ctx, "baton.executor/1", name, sizeof(bt_executor),
                            &row));
     program->executor = row;
-    return NULL;
+    program->option_store = bt_store_create(bt_ctx_registry(program->ctx));
+    if (!program->option_store)
+        return bt_no_memory();
+    return bt__options_parse(
+        program->ctx, program->option_store, name, program->executor->options,
+        program->executor->options_nbytes, options, &program->executor_options);
 }
 
 /* What the entry takes and gives. */
@@ -224,33 +238,40 @@ static bt_status keep_fuse(bt_program *program, const char *fuse)
     return program->fuse || !fuse ? NULL : bt_no_memory();
 }
 
+static bt_status read_model(bt_program *program, const char *path,
+                            const bt_program_options *options, const bt_targets *targets)
+{
+    BT_TRY(
+        bt__program_read(program->ctx, path, options, targets, NULL, &program->module));
+    BT_TRY(find_entry(program, options->entry));
+    BT_TRY(keep_fuse(program, options->fuse));
+    const bt_compile_options lower = { .opened = targets,
+                                       .entry = program->entry->name,
+                                       .fuse = program->fuse,
+                                       .plan = options->plan };
+    return targets ? bt__program_lower(program->ctx, program->module, &lower,
+                                       &program->compiled)
+                   : NULL;
+}
+
 static bt_status open_model(bt_program *program, const char *path,
                             const bt_program_options *options)
 {
-    bt_program_options settled = *options;
+    bt_targets *targets = NULL;
     int is_compiled = options->target && strcmp(options->target, "interp") != 0;
     BT_TRY(find_executor(program, options->executor ? options->executor
                                   : is_compiled     ? "graph"
                                                     : "interp"));
     if (program->executor->load)
-        BT_TRY(bt__program_target(program->ctx, &settled.target));
+        BT_TRY(bt__program_targets(program->ctx, options->target, &targets));
     else if (options->fuse || options->plan)
         return bt_fail(program->ctx, BT_ERR_ARGUMENT,
                        "executor %s compiles nothing, so there is nothing to %s: give "
                        "executor graph, or no such pipeline",
                        program->executor->name, options->fuse ? "fuse" : "plan");
-    BT_TRY(bt__program_read(program->ctx, path, &settled, NULL, &program->module));
-    BT_TRY(find_entry(program, options->entry));
-    BT_TRY(keep_fuse(program, options->fuse));
-    if (program->executor->load) {
-        const bt_compile_options lower = { .targets = settled.target,
-                                           .entry = program->entry->name,
-                                           .fuse = program->fuse,
-                                           .plan = options->plan };
-        BT_TRY(
-            bt__program_lower(program->ctx, program->module, &lower, &program->compiled));
-    }
-    return open_session(program);
+    bt_status status = read_model(program, path, options, targets);
+    bt_targets_unref(targets);
+    return status ? status : open_session(program);
 }
 
 /* ---- artifacts ---- */
@@ -357,9 +378,10 @@ bt_status bt_program_share(bt_ctx *ctx, const bt_program *from, bt_program **out
         return bt_no_memory();
     program->module = bt_module_ref(from->module);
     program->is_artifact = from->is_artifact;
-    program->executor = from->executor;
     program->compiled = from->compiled ? bt_compiled_ref(from->compiled) : NULL;
-    bt_status status = keep_fuse(program, from->fuse);
+    bt_status status = find_executor(program, from->executor_text);
+    if (!status)
+        status = keep_fuse(program, from->fuse);
     if (!status)
         status = find_entry(program, from->entry->name);
     return finish(program, status ? status : open_session(program), out);
@@ -377,6 +399,7 @@ void bt_program_close(bt_program *program)
         bt_object_unref(program->results[i]);
     if (program->session)
         program->executor->close(program->session);
+    bt_store_unref(program->option_store);
     bt__profiler_destroy(program->profiler);
     bt_compiled_unref(program->compiled);
     bt_module_unref(program->module);

@@ -19,7 +19,10 @@ struct bt_program {
     bt_arena *arena; /* the program itself too */
     bt_module *module;
     const bt_global *entry;
+    const char *executor_text; /* "graph{option=value}" */
     const bt_executor *executor;
+    bt_store *option_store;
+    const void *executor_options; /* in it; NULL: the executor has none */
     void *session;
     bt_compiled *compiled;         /* NULL: the executor runs modules as they are */
     struct bt__profiler *profiler; /* NULL: no run was recorded */
@@ -36,13 +39,15 @@ struct bt_program {
     uint32_t nlisted;     /* fields of inputs so far */
 };
 
-/* Reads a model, infers its types and runs the options' pipeline. `digest` of the
- * pipeline: left alone where there is none; may be NULL. */
+/* Reads a model, infers its types and runs the options' pipeline, for targets where they
+ * are opened already. `digest` of the pipeline: left alone where there is none; may be
+ * NULL. */
 bt_status bt__program_read(bt_ctx *, const char *path, const bt_program_options *,
-                           uint64_t *digest, bt_module **out) BT_MUST_USE;
-/* What a program is compiled for where *target is NULL: the processors, if the plugin for
- * them is there. */
-bt_status bt__program_target(bt_ctx *, const char **target) BT_MUST_USE;
+                           const bt_targets *, uint64_t *digest,
+                           bt_module **out) BT_MUST_USE;
+/* What a program is compiled for, opened; where `list` is NULL: the processors, if the
+ * plugin for them is there. */
+bt_status bt__program_targets(bt_ctx *, const char *list, bt_targets **out) BT_MUST_USE;
 /* errors  BT_ERR_ARGUMENT: one is not */
 bt_status bt__program_inputs_set(const bt_program *) BT_MUST_USE;
 /* Fuses and compiles. */

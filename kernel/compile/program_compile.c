@@ -28,11 +28,13 @@ static bt_status run_pipeline(bt_ctx *ctx, const char *source,
 }
 
 static bt_status optimise(bt_ctx *ctx, const bt_program_options *options,
-                          const bt_module *module, uint64_t *digest, bt_module **out)
+                          const bt_targets *targets, const bt_module *module,
+                          uint64_t *digest, bt_module **out)
 {
     const char *source = options->pipeline ? options->pipeline : "default";
     bt_pipeline_options run = { .level = options->level ? options->level - 1 : -1,
-                                .target = options->target };
+                                .target = targets ? NULL : options->target,
+                                .targets = targets };
     if (!*source) {
         *out = bt_module_ref(module);
         return NULL;
@@ -41,8 +43,8 @@ static bt_status optimise(bt_ctx *ctx, const bt_program_options *options,
 }
 
 bt_status bt__program_read(bt_ctx *ctx, const char *path,
-                           const bt_program_options *options, uint64_t *digest,
-                           bt_module **out)
+                           const bt_program_options *options, const bt_targets *targets,
+                           uint64_t *digest, bt_module **out)
 {
     bt_module *module, *typed;
     const bt_import_options import = { .entry = options->entry,
@@ -55,24 +57,22 @@ bt_status bt__program_read(bt_ctx *ctx, const char *path,
     BT_TRY(status);
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    status = optimise(ctx, options, typed, digest, out);
+    status = optimise(ctx, options, targets, typed, digest, out);
     bt_arena_release(scratch, mark);
     bt_module_unref(typed);
     return status;
 }
 
-bt_status bt__program_target(bt_ctx *ctx, const char **target)
+bt_status bt__program_targets(bt_ctx *ctx, const char *list, bt_targets **out)
 {
     const char *found = "reference";
-    for (uint32_t i = 0; !*target && i < bt_provided_len(ctx, "target"); i++) {
+    for (uint32_t i = 0; !list && i < bt_provided_len(ctx, "target"); i++) {
         bt_provided item;
         BT_TRY(bt_provided_at(ctx, "target", i, &item));
         if (strcmp(item.name, "cpu") == 0)
             found = "cpu";
     }
-    if (!*target)
-        *target = found;
-    return bt__targets_check(ctx, *target); // a slip is told before a model is read
+    return bt_targets_open(ctx, list ? list : found, out);
 }
 
 bt_status bt__program_lower(bt_ctx *ctx, const bt_module *module,
@@ -85,24 +85,35 @@ bt_status bt__program_lower(bt_ctx *ctx, const bt_module *module,
     return status;
 }
 
-bt_status bt_program_compile(bt_ctx *ctx, const char *model,
-                             const bt_program_options *options, const char *path)
+static bt_status compile_for(bt_ctx *ctx, const char *model,
+                             const bt_program_options *options, const bt_targets *targets,
+                             const char *path)
 {
-    static const bt_program_options defaults;
-    bt_program_options settled = options ? *options : defaults;
     uint64_t digest = 0;
     bt_module *module;
     bt_compiled *compiled;
-    BT_TRY(bt__program_target(ctx, &settled.target));
-    BT_TRY(bt__program_read(ctx, model, &settled, &digest, &module));
-    const bt_compile_options lower = { .targets = settled.target,
-                                       .entry = settled.entry,
-                                       .fuse = settled.fuse,
-                                       .plan = settled.plan };
+    BT_TRY(bt__program_read(ctx, model, options, targets, &digest, &module));
+    const bt_compile_options lower = { .opened = targets,
+                                       .entry = options->entry,
+                                       .fuse = options->fuse,
+                                       .plan = options->plan };
     bt_status status = bt__program_lower(ctx, module, &lower, &compiled);
     bt_module_unref(module);
     BT_TRY(status);
     status = bt_artifact_write(ctx, compiled, digest, path);
     bt_compiled_unref(compiled);
+    return status;
+}
+
+/* Targets are opened first: a slip in their list is told before a model is read. */
+bt_status bt_program_compile(bt_ctx *ctx, const char *model,
+                             const bt_program_options *options, const char *path)
+{
+    static const bt_program_options defaults;
+    bt_targets *targets;
+    options = options ? options : &defaults;
+    BT_TRY(bt__program_targets(ctx, options->target, &targets));
+    bt_status status = compile_for(ctx, model, options, targets, path);
+    bt_targets_unref(targets);
     return status;
 }

@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include <baton/pass.h>
+#include <baton/target.h>
 
 #include "plugin/json.h"
 #include "plugin/plugins.h"
@@ -111,7 +112,7 @@ typedef struct bt__plan {
     bt_arena *arena;
     const bt_pipeline *pipeline;
     int32_t level;
-    const char *targets; /* as given; NULL: none */
+    const bt_targets *targets; /* opened; NULL: none */
     const char *target;  /* the name of the last */
     bt__planned_list steps;
     bt__instruments instruments;

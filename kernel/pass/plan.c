@@ -511,12 +511,13 @@ bt_status bt__plan_create(bt_ctx *ctx, const bt_pipeline *p,
     plan->pipeline = p;
     plan->level = options->level < 0 ? p->level : options->level;
     plan->target = "interp";
-    if (options->target && strcmp(options->target, plan->target) != 0)
-        plan->targets = options->target;
+    plan->targets = options->targets;
     settle s = { .ctx = ctx, .plan = plan, .options = options, .report_all = report_all };
     bt_status status = NULL;
-    if (plan->targets)
-        status = bt__targets_last(arena, plan->targets, &plan->target);
+    if (options->target && strcmp(options->target, plan->target) != 0)
+        status = bt__targets_last(arena, options->target, &plan->target);
+    else if (options->targets)
+        plan->target = options->targets->at[options->targets->n - 1].target->name;
     if (!status)
         status = make(&s);
     if (status) {

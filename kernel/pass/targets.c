@@ -14,7 +14,6 @@ struct list {
     bt_ctx *ctx;
     bt_arena *arena;
     bt_vec(bt_target_use) uses;
-    int is_check; /* 1: nothing is opened */
 };
 
 /* The length of an item: to the comma that is in no braces and no quotes. */
@@ -33,39 +32,41 @@ static size_t item_length(const char *text)
     return n;
 }
 
-/* "cpu{threads=2}": the name, and the options as attributes are written. */
-static bt_status split(const struct list *l, const char *text, const char **name,
-                       const char **options)
+bt_status bt__named_split(bt_ctx *ctx, bt_arena *arena, const char *what,
+                          const char *text, const char **name, const char **options)
 {
     size_t n = strlen(text), brace = strcspn(text, "{");
-    if (n == 0)
-        return bt_fail(l->ctx, BT_ERR_ARGUMENT,
-                       "a target's name is missing: expected one, or several with commas "
-                       "between");
     if (brace < n && (n < brace + 2 || text[n - 1] != '}'))
-        return bt_fail(l->ctx, BT_ERR_ARGUMENT, "target %s: a closing } is missing",
-                       text);
-    *name = bt_arena_text(l->arena, text, brace);
-    *options = brace < n ? bt_arena_text(l->arena, text + brace + 1, n - brace - 2)
-                         : bt_arena_text(l->arena, "", 0);
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "%s %s: a closing } is missing", what, text);
+    *name = bt_arena_text(arena, text, brace);
+    *options = brace < n ? bt_arena_text(arena, text + brace + 1, n - brace - 2) : "";
     return *name && *options ? NULL : bt_no_memory();
 }
 
-/* The options' struct lives in a store that the target need not keep. `out` may be NULL:
- * the options are checked, no more. */
+bt_status bt__options_parse(bt_ctx *ctx, bt_store *store, const char *name,
+                            const bt_attr *schema, size_t nbytes, const char *text,
+                            const void **out)
+{
+    static const bt_attr none[] = { { 0 } };
+    const bt_op op = { .name = name,
+                       .attrs = schema ? schema : none,
+                       .attrs_nbytes = nbytes };
+    BT_TRY(bt_attrs_parse(ctx, store, &op, text, out));
+    *out = schema ? *out : NULL;
+    return NULL;
+}
+
+/* The options' struct lives in a store that the target need not keep. */
 static bt_status open_instance(bt_ctx *ctx, const bt_target *target, const char *options,
                                void **out)
 {
-    static const bt_attr none[] = { { 0 } };
     bt_store *store = bt_store_create(bt_ctx_registry(ctx));
     const void *values;
     if (!store)
         return bt_no_memory();
-    bt_op op = { .name = target->name,
-                 .attrs = target->options ? target->options : none,
-                 .attrs_nbytes = target->options_nbytes };
-    bt_status status = bt_attrs_parse(ctx, store, &op, options, &values);
-    if (!status && out) {
+    bt_status status = bt__options_parse(ctx, store, target->name, target->options,
+                                         target->options_nbytes, options, &values);
+    if (!status) {
         status = target->open(ctx, values, out);
         if (status)
             status =
@@ -87,7 +88,11 @@ static bt_status open_one(struct list *l, const char *text, size_t nbytes)
     use.text = bt_arena_text(l->arena, text, nbytes);
     if (!use.text)
         return bt_no_memory();
-    BT_TRY(split(l, use.text, &name, &options));
+    if (!nbytes)
+        return bt_fail(l->ctx, BT_ERR_ARGUMENT,
+                       "a target's name is missing: expected one, or several with commas "
+                       "between");
+    BT_TRY(bt__named_split(l->ctx, l->arena, "target", use.text, &name, &options));
     BT_TRY(bt_registry_row(l->ctx, "baton.target/1", name, sizeof(bt_target), &row));
     use.target = row;
     for (uint32_t i = 0; i < l->uses.len; i++) {
@@ -95,12 +100,10 @@ static bt_status open_one(struct list *l, const char *text, size_t nbytes)
             return bt_fail(l->ctx, BT_ERR_ARGUMENT, "target %s is listed twice",
                            use.text);
     }
-    BT_TRY(
-        open_instance(l->ctx, use.target, options, l->is_check ? NULL : &use.instance));
+    BT_TRY(open_instance(l->ctx, use.target, options, &use.instance));
     if (BT_PUSH(l->arena, &l->uses, use))
         return NULL;
-    if (!l->is_check)
-        use.target->close(use.instance);
+    use.target->close(use.instance);
     return bt_no_memory();
 }
 
@@ -115,47 +118,55 @@ static bt_status open_all(struct list *l, const char *list)
     return NULL;
 }
 
-bt_status bt_targets_open(bt_ctx *ctx, bt_arena *arena, const char *list, uint32_t *n,
-                          bt_target_use **out)
-{
-    struct list l = { .ctx = ctx, .arena = arena };
-    bt_status status = open_all(&l, list);
-    if (status) {
-        bt_targets_close(l.uses.len, l.uses.at);
-        return status;
-    }
-    *n = l.uses.len;
-    *out = l.uses.at;
-    return NULL;
-}
-
-bt_status bt__targets_check(bt_ctx *ctx, const char *list)
-{
-    bt_arena *scratch = bt_ctx_scratch(ctx);
-    const void *mark = bt_arena_mark(scratch);
-    struct list l = { .ctx = ctx, .arena = scratch, .is_check = 1 };
-    bt_status status = open_all(&l, list);
-    bt_arena_release(scratch, mark);
-    return status;
-}
-
-void bt_targets_close(uint32_t n, bt_target_use *uses)
+static void close_all(uint32_t n, const bt_target_use *uses)
 {
     for (uint32_t i = n; i-- > 0;)
         uses[i].target->close(uses[i].instance);
 }
 
-uint32_t bt_targets_find(uint32_t n, const bt_target_use *uses, const char *text)
+bt_status bt_targets_open(bt_ctx *ctx, const char *list, bt_targets **out)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (strcmp(uses[i].text, text) == 0)
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_targets *targets = arena ? BT_NEW(arena, bt_targets) : NULL;
+    struct list l = { .ctx = ctx, .arena = arena };
+    bt_status status = targets ? open_all(&l, list) : bt_no_memory();
+    if (status) {
+        close_all(l.uses.len, l.uses.at);
+        bt_arena_destroy(arena);
+        return status;
+    }
+    *targets =
+        (bt_targets){ .nref = 1, .n = l.uses.len, .at = l.uses.at, .arena = arena };
+    *out = targets;
+    return NULL;
+}
+
+bt_targets *bt_targets_ref(const bt_targets *targets)
+{
+    bt_targets *shared = (bt_targets *)(uintptr_t)targets;
+    __atomic_add_fetch(&shared->nref, 1, __ATOMIC_RELAXED);
+    return shared;
+}
+
+void bt_targets_unref(bt_targets *targets)
+{
+    if (!targets || __atomic_sub_fetch(&targets->nref, 1, __ATOMIC_ACQ_REL))
+        return;
+    close_all(targets->n, targets->at);
+    bt_arena_destroy(targets->arena);
+}
+
+uint32_t bt_targets_find(const bt_targets *targets, const char *text)
+{
+    for (uint32_t i = 0; i < targets->n; i++) {
+        if (strcmp(targets->at[i].text, text) == 0)
             return i;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        if (strcmp(uses[i].target->name, text) == 0)
+    for (uint32_t i = 0; i < targets->n; i++) {
+        if (strcmp(targets->at[i].target->name, text) == 0)
             return i;
     }
-    return n;
+    return targets->n;
 }
 
 /* ---- what a target takes ---- */
@@ -197,19 +208,33 @@ bt_status bt__targets_last(bt_arena *arena, const char *list, const char **out)
 
 /* ---- stage fused ---- */
 
+bt_status bt__targets_get(bt_ctx *ctx, const bt_compile_options *options,
+                          bt_targets **out)
+{
+    if (!options->opened)
+        return bt_targets_open(ctx, options->targets, out);
+    *out = bt_targets_ref(options->opened);
+    return NULL;
+}
+
 bt_status bt_fuse(bt_ctx *ctx, const bt_module *module, const bt_compile_options *options,
                   bt_module **out)
 {
     const char *source = options->fuse ? options->fuse : "fuse";
-    const bt_pipeline_options run = { .level = 4, .target = options->targets };
+    bt_targets *opened;
     bt_pipeline *pipeline;
     if (!*source) {
         *out = bt_module_ref(module);
         return NULL;
     }
-    BT_TRY(bt_pipeline_read(ctx, source, &pipeline));
-    pipeline->is_own = !options->fuse;
-    bt_status status = bt_pipeline_run(ctx, pipeline, &run, module, out);
-    bt_pipeline_destroy(pipeline);
+    BT_TRY(bt__targets_get(ctx, options, &opened));
+    const bt_pipeline_options run = { .level = 4, .targets = opened };
+    bt_status status = bt_pipeline_read(ctx, source, &pipeline);
+    if (!status) {
+        pipeline->is_own = !options->fuse;
+        status = bt_pipeline_run(ctx, pipeline, &run, module, out);
+        bt_pipeline_destroy(pipeline);
+    }
+    bt_targets_unref(opened);
     return status;
 }

@@ -2,10 +2,19 @@
 #ifndef PASS_TARGETS_H
 #define PASS_TARGETS_H
 
+#include <baton/op.h>
 #include <baton/target.h>
 
-/* Names and options of a list, as bt_targets_open; nothing is opened. */
-bt_status bt__targets_check(bt_ctx *, const char *list) BT_MUST_USE;
+/* Those that are compiled for: a new reference to them, or to what the list opens. */
+bt_status bt__targets_get(bt_ctx *, const bt_compile_options *,
+                          bt_targets **out) BT_MUST_USE;
+/* "cpu{threads=2}" as name and options; `what` it is of, in messages: "target". */
+bt_status bt__named_split(bt_ctx *, bt_arena *, const char *what, const char *text,
+                          const char **name, const char **options) BT_MUST_USE;
+/* The struct that options as text fill; it lives in the store. NULL: there are none. */
+bt_status bt__options_parse(bt_ctx *, bt_store *, const char *name, const bt_attr *schema,
+                            size_t nbytes, const char *text,
+                            const void **out) BT_MUST_USE;
 /* The name of the last of a list. */
 bt_status bt__targets_last(bt_arena *, const char *list, const char **out) BT_MUST_USE;
 

@@ -1,6 +1,6 @@
 /*
  * Memory for machine code that is never writable and executable at once, not even for a
- * moment, so that it can be had where the system forbids that (MemoryDenyWriteExecute,
+ * moment and not by two mappings, so that it can be had where the system forbids that (MemoryDenyWriteExecute,
  * PR_SET_MDWE): one file without a name, mapped once to be written and once to be used.
  */
 #define _GNU_SOURCE // memfd_create
@@ -77,6 +77,9 @@ bt_status bt__mapping_seal(bt_ctx *ctx, bt__mapping *m)
         [BT__ELF_CONST] = PROT_READ,
         [BT__ELF_DATA] = PROT_READ | PROT_WRITE,
     };
+    // Nobody writes there any more when it can be executed, not through another view either.
+    munmap(m->write, m->nwrite);
+    m->write = NULL;
     for (uint32_t i = BT__ELF_CODE; i < BT__ELF_NSEGMENT; i++) {
         size_t start = m->start[i], n = m->end[i] - start;
         // Private: what the code writes is this process's own, also after a fork.
@@ -88,8 +91,6 @@ bt_status bt__mapping_seal(bt_ctx *ctx, bt__mapping *m)
             return status;
         }
     }
-    munmap(m->write, m->nwrite);
-    m->write = NULL;
     close(m->file);
     m->file = -1;
     return NULL;

@@ -330,8 +330,10 @@ static bt_status load_func(struct loader *l)
     return make_blocks(l);
 }
 
-bt_status session_load(bt_ctx *ctx, bt_compiled *compiled, const char *entry, void **out)
+bt_status session_load(bt_ctx *ctx, bt_compiled *compiled, const char *entry,
+                       const void *options, void **out)
 {
+    (void)options;
     bt_arena *arena = bt_arena_create(compiled->registry);
     struct session *s = arena ? BT_NEW(arena, struct session) : NULL;
     if (!s) {

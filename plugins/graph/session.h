@@ -59,7 +59,8 @@ struct session {
     void **buffers;       /* of one launch */
 };
 
-bt_status session_load(bt_ctx *, bt_compiled *, const char *entry, void **out);
+bt_status session_load(bt_ctx *, bt_compiled *, const char *entry, const void *options,
+                       void **out);
 void session_close(void *);
 
 /* 1: of the leaf's type. */

@@ -32,17 +32,13 @@ struct table {
 
 /* As run does. */
 static bt_status optimise(bt_ctx *ctx, const bt_module *module,
-                          const bt_program_options *asked, bt_module **out)
+                          const bt_program_options *asked, const bt_targets *targets,
+                          bt_module **out)
 {
     const bt_pipeline_options options = { .level = asked->level ? asked->level - 1 : -1,
-                                          .target = asked->target };
+                                          .targets = targets };
     const char *source = asked->pipeline ? asked->pipeline : "default";
     bt_pipeline *pipeline;
-    bt_target_use *uses;
-    uint32_t n;
-    // what is wrong with the list is said before any pass asks
-    BT_TRY(bt_targets_open(ctx, bt_ctx_scratch(ctx), asked->target, &n, &uses));
-    bt_targets_close(n, uses);
     if (!*source) {
         *out = bt_module_ref(module);
         return NULL;
@@ -58,7 +54,7 @@ static bt_status make_fused(bt_ctx *ctx, const bt_module *module,
                             const bt_compile_options *options, bt_module **out)
 {
     bt_module *optimised;
-    BT_TRY(optimise(ctx, module, asked, &optimised));
+    BT_TRY(optimise(ctx, module, asked, options->opened, &optimised));
     bt_status status = bt_fuse(ctx, optimised, options, out);
     bt_module_unref(optimised);
     return status;
@@ -276,15 +272,18 @@ int print_targets(struct tool *tool, const bt_module *module, const bt_global *e
                   const bt_program_options *asked)
 {
     struct table t = { .ctx = tool->ctx, .arena = bt_ctx_scratch(tool->ctx) };
-    const bt_compile_options options = { .targets = asked->target,
-                                         .entry = entry->name,
-                                         .fuse = asked->fuse,
-                                         .plan = asked->plan };
-    bt_module *fused;
+    bt_targets *targets;
+    bt_module *fused = NULL;
     int code = EXIT_OK;
     bt_map_init(&t.index, t.arena, 0);
-    TRY_TOOL(tool, make_fused(tool->ctx, module, asked, &options, &fused));
-    bt_status status = bt_compile(tool->ctx, fused, &options, &t.compiled);
+    TRY_TOOL(tool, bt_targets_open(tool->ctx, asked->target, &targets));
+    const bt_compile_options options = {
+        .opened = targets, .entry = entry->name, .fuse = asked->fuse, .plan = asked->plan
+    };
+    bt_status status = make_fused(tool->ctx, module, asked, &options, &fused);
+    if (!status)
+        status = bt_compile(tool->ctx, fused, &options, &t.compiled);
+    bt_targets_unref(targets);
     if (!status)
         status = make_rows(&t, fused, entry->name);
     if (status)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <baton/pass.h>
+#include <baton/target.h>
 
 #include "import_options.h"
 #include "pass_options.h"
@@ -48,8 +49,16 @@ static bt_status optimise(bt_ctx *ctx, const char *source,
                           bt_module **out)
 {
     bt_pipeline *pipeline;
+    bt_targets *targets = NULL;
+    bt_pipeline_options run = *options;
     BT_TRY(bt_pipeline_read(ctx, source, &pipeline));
-    bt_status status = bt_pipeline_run(ctx, pipeline, options, module, out);
+    bt_status status = NULL;
+    if (options->target && strcmp(options->target, "interp") != 0)
+        status = bt_targets_open(ctx, options->target, &targets);
+    run.targets = targets;
+    if (!status)
+        status = bt_pipeline_run(ctx, pipeline, &run, module, out);
+    bt_targets_unref(targets);
     bt_pipeline_destroy(pipeline);
     return status;
 }

@@ -24,22 +24,21 @@ static uint32_t check_pattern(struct tool *tool, const char *text)
 static uint32_t check_target(struct tool *tool, const char *name)
 {
     const char *const *patterns;
-    bt_target_use *uses;
-    uint32_t n, npattern = 0, nfault = 0;
-    bt_status status =
-        bt_targets_open(tool->ctx, bt_ctx_scratch(tool->ctx), name, &n, &uses);
+    bt_targets *opened;
+    uint32_t npattern = 0, nfault = 0;
+    bt_status status = bt_targets_open(tool->ctx, name, &opened);
     if (status) {
         printf("target %s\n  FAILED  it does not open: %s\n", name, status->message);
         bt_ctx_clear_diags(tool->ctx);
         return 1;
     }
-    patterns = uses[0].target->patterns;
+    patterns = opened->at[0].target->patterns;
     while (patterns && patterns[npattern])
         npattern++;
     printf("target %s: opens, %u pattern%s\n", name, npattern, PLURAL(npattern));
     for (uint32_t i = 0; i < npattern; i++)
         nfault += check_pattern(tool, patterns[i]);
-    bt_targets_close(n, uses);
+    bt_targets_unref(opened);
     return nfault;
 }
 

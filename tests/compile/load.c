@@ -1,9 +1,12 @@
 /* The loader: objects of both compilers, every kind of reference, damage of every kind. */
+#define _GNU_SOURCE // syscall
 #include "compile.h"
 
 #include <elf.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,19 +188,34 @@ static void rights_of(const void *address, char out[5])
     fclose(maps);
 }
 
-/* No mapping of code is writable, nowhere is a second view of it. */
-static void check_no_writable_code(void)
+/* A mapping of code that is writable, or a second view of it that is; "": none. */
+static void find_writable_code(char line[512])
 {
     FILE *maps = fopen("/proc/self/maps", "r");
-    char line[512];
+    int found = 0;
     assert_non_null(maps);
-    while (fgets(line, sizeof(line), maps)) {
-        if (strstr(line, " rwx"))
-            fail_msg("writable and executable: %s", line);
-        if (strstr(line, "baton-code") && strstr(line, "rw-s"))
-            fail_msg("a view to write is left: %s", line);
-    }
+    while (!found && fgets(line, 512, maps))
+        found =
+            strstr(line, " rwx") || (strstr(line, "baton-code") && strstr(line, "rw-s"));
+    if (!found)
+        line[0] = 0;
     fclose(maps);
+}
+
+/* What there was when memory was first made executable. */
+static struct {
+    int is_watched, nseen;
+    char line[512];
+} moment;
+
+/* In the place of the system's: libbaton's calls come here. */
+__attribute__((visibility("default"))) void *mmap(void *at, size_t nbytes, int rights,
+                                                  int flags, int file, off_t from)
+{
+    void *out = (void *)syscall(SYS_mmap, at, nbytes, rights, flags, file, from);
+    if (moment.is_watched && (rights & PROT_EXEC) && out != MAP_FAILED && !moment.nseen++)
+        find_writable_code(moment.line);
+    return out;
 }
 
 static void test_code_is_never_writable_and_data_never_executable(void **state)
@@ -212,8 +230,13 @@ static void test_code_is_never_writable_and_data_never_executable(void **state)
                "const int *f(void) { return fixed; }\n"
                "int *g(void) { return &variable; }",
                &object);
+    moment.is_watched = 1;
     assert_ok(ctx, load_object(ctx, &object, NULL, &code));
-    check_no_writable_code();
+    moment.is_watched = 0;
+    assert_int_equal(moment.nseen, 1);
+    assert_string_equal(moment.line, "");
+    find_writable_code(moment.line);
+    assert_string_equal(moment.line, "");
     bt_function f = get(code, "f");
     const void *address;
     memcpy(&address, &f, sizeof(address));

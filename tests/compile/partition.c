@@ -18,12 +18,17 @@ static bt_module *read_text(bt_ctx *ctx, const char *body)
 static bt_status run_pass(bt_ctx *ctx, const bt_module *module, const char *targets,
                           bt_module **out)
 {
-    bt_pipeline *pipeline;
+    bt_pipeline *pipeline = NULL;
+    bt_targets *opened = NULL;
+    if (targets)
+        BT_TRY(bt_targets_open(ctx, targets, &opened));
     const bt_pipeline_options options = { .level = 4,
                                           .verify_each = 1,
-                                          .target = targets };
-    BT_TRY(bt_pipeline_read(ctx, "partition", &pipeline));
-    bt_status status = bt_pipeline_run(ctx, pipeline, &options, module, out);
+                                          .targets = opened };
+    bt_status status = bt_pipeline_read(ctx, "partition", &pipeline);
+    if (!status)
+        status = bt_pipeline_run(ctx, pipeline, &options, module, out);
+    bt_targets_unref(opened);
     bt_pipeline_destroy(pipeline);
     return status;
 }

@@ -72,7 +72,7 @@ static inline bt_status run_graph(bt_ctx *ctx, bt_compiled *compiled,
     bt_object *arg = bt_object_ref(&input->base);
     BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
     const bt_executor *graph = row;
-    bt_status status = graph->load(ctx, compiled, "main", &session);
+    bt_status status = graph->load(ctx, compiled, "main", NULL, &session);
     if (!status) {
         status = graph->call(ctx, session, "main", 1, &arg, NULL, out);
         graph->close(session);

@@ -177,7 +177,7 @@ static bt_status run(struct trial *t, const char *target, uint32_t n,
             args[narg++] = entries[i].args[k];
     }
     BT_TRY(compile(t, target, n, entries, &compiled));
-    bt_status status = t->graph->load(t->w.ctx, compiled, "main", &session);
+    bt_status status = t->graph->load(t->w.ctx, compiled, "main", NULL, &session);
     bt_compiled_unref(compiled);
     BT_TRY(status);
     status = t->graph->call(t->w.ctx, session, "main", narg, args, NULL, out);

@@ -234,7 +234,7 @@ static bt_status run_target(struct trial *t, const bt_module *module, const char
     bt_status status = bt_compile(t->ctx, fused, &options, &compiled);
     bt_module_unref(fused);
     BT_TRY(status);
-    status = t->graph->load(t->ctx, compiled, "main", &session);
+    status = t->graph->load(t->ctx, compiled, "main", NULL, &session);
     bt_compiled_unref(compiled);
     BT_TRY(status);
     status = t->graph->call(t->ctx, session, "main", n, args, NULL, out);

@@ -74,12 +74,15 @@ static int is_laid(const bt_module *module)
 static bt_status lay_out(struct trial *t, const bt_module *module, bt_module **out)
 {
     bt_pipeline *pipeline;
-    bt_pipeline_options options = { .level = 4,
-                                    .verify_each = 1,
-                                    .target = "claim.laid.all, reference" };
-    BT_TRY(bt_pipeline_read(t->w.ctx, "alter-layout, dead-code", &pipeline));
-    bt_status status = bt_pipeline_run(t->w.ctx, pipeline, &options, module, out);
-    bt_pipeline_destroy(pipeline);
+    bt_targets *targets;
+    BT_TRY(bt_targets_open(t->w.ctx, "claim.laid.all, reference", &targets));
+    bt_pipeline_options options = { .level = 4, .verify_each = 1, .targets = targets };
+    bt_status status = bt_pipeline_read(t->w.ctx, "alter-layout, dead-code", &pipeline);
+    if (!status) {
+        status = bt_pipeline_run(t->w.ctx, pipeline, &options, module, out);
+        bt_pipeline_destroy(pipeline);
+    }
+    bt_targets_unref(targets);
     BT_TRY(status);
     if (is_laid(*out))
         return NULL;
@@ -111,7 +114,7 @@ static bt_status run_target(struct trial *t, const bt_module *module, uint32_t n
     bt_status status = compile(t, module, &compiled);
     *is_static = !status || status->code != BT_ERR_UNSUPPORTED;
     BT_TRY(status);
-    status = t->graph->load(t->w.ctx, compiled, "main", &session);
+    status = t->graph->load(t->w.ctx, compiled, "main", NULL, &session);
     bt_compiled_unref(compiled);
     BT_TRY(status);
     status = t->graph->call(t->w.ctx, session, "main", n, args, NULL, out);

@@ -239,7 +239,7 @@ static void test_views_hold_what_they_are_of(void **state)
     assert_int_equal(compiled->nkernel, 3);
     assert_ok(ctx, bt_tensor_wrap(ctx, BT_FLOAT32, 2, dims, flat->data, &x));
     bt_object *args[] = { &x->base };
-    assert_ok(ctx, graph->load(ctx, compiled, NULL, &session));
+    assert_ok(ctx, graph->load(ctx, compiled, NULL, NULL, &session));
     assert_ok(ctx, graph->call(ctx, session, NULL, 1, args, NULL, &result));
     const bt_tuple *fields = bt_object_as_tuple(result);
     assert_counts(bt_object_as_tensor(fields->fields[0]), 1, 1);

@@ -249,7 +249,7 @@ static int run_without_memory(const bt_allocator *allocator)
     int64_t n = 100;
     bt_tensor *x;
     compiled->registry = registry; // that of the session's arena
-    if (poor && ok_or_no_memory(graph->load(poor, compiled, NULL, &session))) {
+    if (poor && ok_or_no_memory(graph->load(poor, compiled, NULL, NULL, &session))) {
         if (ok_or_no_memory(bt_tensor_create(poor, BT_FLOAT32, 1, &n, &x))) {
             bt_object *args[] = { &x->base };
             ok =
@@ -305,7 +305,7 @@ static void check_hook(const char *name, uint32_t nresult)
     bt_module *source = NULL;
     void *session;
     if (executor->load) {
-        assert_ok(ctx, executor->load(ctx, compiled, NULL, &session));
+        assert_ok(ctx, executor->load(ctx, compiled, NULL, NULL, &session));
     } else {
         char whole[500];
         bt_module *parsed;
@@ -411,7 +411,7 @@ static void *run_session(void *opaque)
     bt_tensor *x = count_from(ctx, 100, r->first);
     bt_object *args[] = { &x->base }, *result;
     void *session;
-    assert_ok(ctx, graph->load(ctx, r->compiled, NULL, &session));
+    assert_ok(ctx, graph->load(ctx, r->compiled, NULL, NULL, &session));
     for (int i = 0; i < NRUN; i++) {
         assert_ok(ctx, graph->call(ctx, session, NULL, 1, args, NULL, &result));
         // -(x + x), and the absolute value of that plus x: of positive x again x

@@ -292,7 +292,7 @@ static bt_status run_graph(bt_ctx *ctx, const bt_module *fused,
     BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
     const bt_executor *graph = row;
     BT_TRY(bt_compile(ctx, fused, options, &compiled));
-    bt_status status = graph->load(ctx, compiled, "main", &session);
+    bt_status status = graph->load(ctx, compiled, "main", NULL, &session);
     bt_compiled_unref(compiled);
     BT_TRY(status);
     // twice: what a call leaves in the session's memory is nothing to the next

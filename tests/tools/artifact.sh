@@ -119,6 +119,13 @@ code=$("$baton" info d.bta | sed -n 's/^code  *[0-9]*  *\([0-9]*\) .*/\1/p')
 expect 1 'bad.bta: error: section code is damaged: its checksum is' -- "$baton" run bad.bta -i image=random:1
 expect 1 'section code is damaged' -- "$baton" info bad.bta
 
+# An operator whose plugin is away: the file and the plugin are named.
+mkdir few
+ln -s "$(dirname "$baton")"/../lib/baton/plugins/* few
+rm -f few/ops.memory.*
+BATON_PLUGIN_ONLY=$PWD/few expect 1 'd.bta:program:[0-9]*:[0-9]*: note: no op is named .memory.alloc_' \
+    'd.bta was made with plugins that are not here: .*ops.memory' -- "$baton" run d.bta -i image=random:1
+
 # Threads: as many as run says, whatever compile said.
 expect 0 '^two.bta: for target cpu{threads=2}: ' -- "$baton" compile "$digits" -o two.bta --threads 2
 expect 0 '^compiled for     cpu{threads=2}, which needs [a-z0-9]*$' -- "$baton" info two.bta

@@ -22,8 +22,10 @@ BT_API bt_ctx *bt_open(void);
 
 typedef struct bt_program bt_program;
 typedef struct bt_program_options {
-    const char *entry;    /* function; NULL: main, or the only one */
-    const char *executor; /* NULL: "graph" where a target is named, else "interp" */
+    const char *entry; /* function; NULL: main, or the only one */
+    const char
+        *executor; /* "graph", "vm{depth=8}"; NULL: "graph" where a target is named,
+                             else "interp" */
     /* name, file or one-line form; NULL: "default"; "": no passes */
     const char *pipeline;
     int32_t level;           /* opt level plus one; 0: the pipeline's own */

@@ -39,14 +39,16 @@ typedef struct bt_run_hook {
 typedef struct bt_executor {
     const char *name; /* "interp" */
     const char *doc;
-    uint32_t features; /* BT_FEATURE_... */
-    const bt_attr *options;
+    uint32_t features;      /* BT_FEATURE_... */
+    const bt_attr *options; /* as an operator's attributes; NULL: none */
     size_t options_nbytes;
-    /* A session over a typed module, which it holds on to. */
+    /* A session over a typed module, which it holds on to. `options`: the author's struct,
+     * filled from "NAME{option=value}"; NULL where the executor has none. */
     bt_status (*open)(bt_ctx *, const bt_module *, const void *options, void **session);
     /* The same, of an executor that runs compiled modules: it has this in place of open.
      */
-    bt_status (*load)(bt_ctx *, bt_compiled *, const char *entry, void **session);
+    bt_status (*load)(bt_ctx *, bt_compiled *, const char *entry, const void *options,
+                      void **session);
     void (*close)(void *session);
     /* Calls a global function. `args` stay the caller's; *result is a new reference. A
      * session serves one call at a time. */

@@ -29,7 +29,8 @@ typedef struct bt_pass_call {
     const bt_module *module; /* typed; never changed */
     bt_arena *scratch;       /* freed after the run */
     void *manager;           /* the kernel's */
-    const char *targets;     /* compiled for: "npu, cpu{threads=2}"; NULL: not known */
+    const struct bt_targets
+        *targets; /* compiled for (<baton/target.h>); NULL: not known */
 } bt_pass_call;
 
 typedef struct bt_pass {
@@ -191,9 +192,11 @@ typedef struct bt_pipeline_options {
     const char *const *disable;
     /* "pass.option=value" and "variable=value"; NULL-terminated */
     const char *const *set;
-    /* What is compiled for, "cpu" or a list, "npu, cpu{threads=2}": for passes that ask it,
-     * and conditions, which mean the name of the last. NULL: "interp", which is not asked. */
+    /* What is compiled for, "cpu" or a list, "npu, cpu{threads=2}": for conditions, which
+     * mean the name of the last. NULL: "interp", or that of `targets`. */
     const char *target;
+    /* The same opened (bt_targets_open), for passes that ask them; NULL: none is asked. */
+    const struct bt_targets *targets;
     uint32_t stop_after;  /* run this many passes only; 0: all */
     uint32_t verify_each; /* verify after every pass */
     uint32_t time_passes;

@@ -163,15 +163,24 @@ typedef struct bt_target_use {
     void *instance;
 } bt_target_use;
 
-/* Opens those of a list, "npu, cpu{threads=2}", in its order: all or none. Texts live in
- * the arena.
+/* Those of a list. Each is opened once for a whole compilation: passes, lowering and the
+ * compiled module have the same instances. */
+typedef struct bt_targets {
+    uint32_t nref; /* atomic */
+    uint32_t n;
+    const bt_target_use *at; /* in order of preference */
+    bt_arena *arena;
+} bt_targets;
+
+/* Opens those of a list, "npu, cpu{threads=2}", in its order: all or none.
  * errors  BT_ERR_NAME, BT_ERR_ATTRIBUTE, BT_ERR_ARGUMENT: the list; of open */
-BT_API bt_status bt_targets_open(bt_ctx *, bt_arena *, const char *list, uint32_t *n,
-                                 bt_target_use **out) BT_MUST_USE;
-BT_API void bt_targets_close(uint32_t n, bt_target_use *);
+BT_API bt_status bt_targets_open(bt_ctx *, const char *list,
+                                 bt_targets **out) BT_MUST_USE;
+BT_API bt_targets *bt_targets_ref(const bt_targets *);
+BT_API void bt_targets_unref(bt_targets *); /* accepts NULL; the last closes them */
 /* Which of them a text means: the first given so, else the first of this name; n: none
  * of them. */
-BT_API uint32_t bt_targets_find(uint32_t n, const bt_target_use *, const char *text);
+BT_API uint32_t bt_targets_find(const bt_targets *, const char *text);
 
 /* Whether a target takes a primitive function: NULL, or why not (BT_ERR_UNSUPPORTED):
  * what `supports` says, after a look at what every target needs. */
@@ -181,8 +190,9 @@ BT_API bt_status bt_target_supports(bt_ctx *, const bt_target_use *,
 /* ---- compiling for them ---- */
 
 typedef struct bt_compile_options {
-    const char *targets; /* in order of preference: "cpu", "npu, cpu{threads=2}" */
-    const char *entry;   /* function; NULL: main, or the only one */
+    const char *targets;      /* in order of preference: "cpu", "npu, cpu{threads=2}" */
+    const bt_targets *opened; /* the same opened; NULL: they are opened for this call */
+    const char *entry;        /* function; NULL: main, or the only one */
     /* Pipelines, by a name, a file or in one line; NULL: those of these names. */
     const char *fuse; /* of the typed program, whose calls become primitive functions;
                          "": they are */
@@ -226,8 +236,9 @@ typedef struct bt_compiled {
     bt_registry *registry;
     bt_module *module; /* planned: primitive calls have become memory.invoke */
     uint32_t ntarget;
-    bt_target_use *targets; /* in order of preference */
-    void **loaded;          /* by target; NULL: it has no kernels here */
+    const bt_target_use *targets; /* those of `opened` */
+    bt_targets *opened;
+    void **loaded; /* by target; NULL: it has no kernels here */
     uint32_t nkernel;
     const bt_compiled_code *kernels;
     uint32_t nfunc;

@@ -13,7 +13,7 @@ struct options {
     const char *refuse;
     double ns, confidence;
     const char *wish;
-    int64_t breaks;
+    int64_t breaks, tells;
 };
 static const bt_attr options[] = {
     BT_ATTR(struct options, refuse, STRING, "", "an operator that it does not compute"),
@@ -22,6 +22,7 @@ static const bt_attr options[] = {
     BT_ATTR(struct options, wish, STRING, "NCHW4c", "the layout of its convolutions"),
     BT_ATTR(struct options, breaks, BOOL, "False",
             "it refuses with another error's code"),
+    BT_ATTR(struct options, tells, BOOL, "False", "it remarks that it is opened"),
     { 0 },
 };
 
@@ -33,6 +34,8 @@ struct instance {
     int64_t breaks;
     bt_cost cost;
 };
+
+static int nopened; // a remark of the same text is kept once
 
 static bt_status open(bt_ctx *ctx, const void *given, void **self)
 {
@@ -47,6 +50,9 @@ static bt_status open(bt_ctx *ctx, const void *given, void **self)
     i->reference = row;
     i->breaks = o->breaks;
     i->cost = (bt_cost){ o->ns, o->confidence };
+    if (o->tells)
+        bt_remark(ctx, BT_REMARK_NOTE,
+                  bt_fail(ctx, BT_ERR_UNSUPPORTED, "claim is opened: %d", ++nopened));
     strncpy(i->refuse, o->refuse, sizeof(i->refuse) - 1);
     strncpy(i->wish, o->wish, sizeof(i->wish) - 1);
     bt_status status = i->reference->open(ctx, NULL, &i->self);

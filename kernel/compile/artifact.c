@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "compile/code.h"
 #include "compile/compiled.h"
 #include "plugin/plugins.h"
 #include "text/given_dims.h"
@@ -245,40 +246,50 @@ static bt_status compare_versions(bt_ctx *ctx, const bt_artifact *a)
 
 /* ---- loading ---- */
 
-static int has_kernels(const bt_artifact *a, uint32_t target)
+/* Lists of a code, whose bytes and texts stay in the file. */
+static bt_status copy_code(bt_compiled *c, const bt_kernel_code *from,
+                           bt_kernel_code *out)
 {
-    for (uint32_t i = 0; i < a->nkernel; i++) {
-        if (a->kernels[i].target == target)
-            return 1;
-    }
-    return 0;
+    int64_t *phases = BT_NEWS(c->arena, int64_t, from->nphase);
+    bt_fault *faults = BT_NEWS(c->arena, bt_fault, from->nfault);
+    if (!phases || !faults)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < from->nphase; i++)
+        phases[i] = from->phases[i];
+    for (uint32_t i = 0; i < from->nfault; i++)
+        faults[i] = from->faults[i];
+    *out = *from;
+    out->phases = phases;
+    out->faults = faults;
+    return NULL;
 }
 
-static bt_status load_code(bt_ctx *ctx, const struct artifact *a, bt_compiled *c)
+/* The code of a target's kernels, in their order. */
+static bt_status load_target(bt_ctx *ctx, const bt_artifact *a, bt_compiled *c,
+                             uint32_t target)
 {
-    const char *code = a->sections[BT__SECTION_CODE].at;
-    uint64_t offset = 0;
-    for (uint32_t i = 0; i < c->ntarget; i++) {
-        const bt_artifact_target *t = &a->base.targets[i];
-        void *loaded;
-        offset = bt__artifact_aligned(offset);
-        if (has_kernels(&a->base, i)) {
-            BT_TRY(check_machine(ctx, &a->base, i, c));
-            BT_TRY(bt__load_code(ctx, &c->targets[i], code + offset,
-                                 (size_t)t->code_nbytes, &loaded));
-            BT_TRY(bt__compiled_take(c, i, code + offset, (size_t)t->code_nbytes,
-                                     t->compatibility, loaded));
-        }
-        offset += t->code_nbytes;
+    bt_kernel_code *own = BT_NEWS(c->arena, bt_kernel_code, c->nkernel);
+    uint32_t n = 0;
+    if (!own)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < c->nkernel; i++) {
+        if (c->kernels[i].target == target)
+            own[n++] = c->codes[i];
     }
-    return NULL;
+    if (!n)
+        return NULL;
+    BT_TRY(check_machine(ctx, a, target, c));
+    BT_TRY(bt__load_code(ctx, &c->targets[target], n, own, &c->loaded[target]));
+    return bt__compiled_text(c, a->targets[target].compatibility,
+                             &c->compatibility[target]);
 }
 
 static bt_status copy_lists(const bt_artifact *a, bt_compiled *c)
 {
     bt_compiled_func *funcs = BT_NEWS(c->arena, bt_compiled_func, a->nfunc);
     bt_compiled_code *kernels = BT_NEWS(c->arena, bt_compiled_code, a->nkernel);
-    if (!funcs || !kernels)
+    bt_kernel_code *codes = BT_NEWS(c->arena, bt_kernel_code, a->nkernel);
+    if (!funcs || !kernels || !codes)
         return bt_no_memory();
     for (uint32_t i = 0; i < a->nfunc; i++) {
         funcs[i] = a->funcs[i];
@@ -288,11 +299,13 @@ static bt_status copy_lists(const bt_artifact *a, bt_compiled *c)
     for (uint32_t i = 0; i < a->nkernel; i++) {
         kernels[i] = a->kernels[i];
         BT_TRY(bt__compiled_text(c, a->kernels[i].name, &kernels[i].name));
+        BT_TRY(copy_code(c, &a->codes[i], &codes[i]));
     }
     c->nfunc = a->nfunc;
     c->funcs = funcs;
     c->nkernel = a->nkernel;
     c->kernels = kernels;
+    c->codes = codes;
     BT_TRY(bt__compiled_text(c, a->entry, &c->entry));
     return bt__compiled_text(c, a->provenance, &c->provenance);
 }
@@ -317,9 +330,11 @@ static bt_status load(bt_ctx *ctx, const bt_artifact *base, bt_compiled *c)
 {
     const struct artifact *a = (const struct artifact *)(const void *)base;
     BT_TRY(check_targets(ctx, base, c));
+    c->file = bt_tensor_ref(a->bytes);
     BT_TRY(copy_lists(base, c));
     c->module = bt_module_ref(base->module);
-    BT_TRY(load_code(ctx, a, c));
+    for (uint32_t i = 0; i < c->ntarget; i++)
+        BT_TRY(load_target(ctx, base, c, i));
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
     bt_status status = compare_versions(ctx, base);

@@ -20,7 +20,7 @@
 
 #define BT__ARTIFACT_MAGIC \
     "\211BTNART\n" /* no text begins so; lost if newlines are changed */
-#define BT__ARTIFACT_VERSION 2u
+#define BT__ARTIFACT_VERSION 3u
 #define BT__ARTIFACT_ORDER   0x01020304u
 #define BT__ARTIFACT_ALIGN   64u
 
@@ -74,19 +74,15 @@ bt_status bt__artifact_tensors(bt_ctx *, const char *path, const bt_tensor *byte
 
 /* Targets, functions, kernels, entry and provenance, as the artifact shows them; texts
  * stay where they are. Lists live in the arena.
- * targets     ENTRY, then for each TEXT COMPATIBILITY NBYTES (of its code)
+ * targets     ENTRY, then for each TEXT COMPATIBILITY
  * functions   for each NAME TARGET WHY MULTIPLY-ADDS BYTES (-: not known)
- * kernels     for each NAME TARGET FUNCTION; they are numbered in each target's code
+ * kernels     for each NAME TARGET FUNCTION FORM SYMBOL, AT NBYTES and again of its own
+ *             (in the section `code`), SCRATCH, NPHASE and their iterations, NFAULT and
+ *             for each TEXT ARRAY AXIS EXTENT; they are numbered by target
  * where each word is a text with a NUL behind it, and numbers are decimal */
 bt_status bt__artifact_lists(bt_ctx *, bt_arena *,
                              const struct bt__section sections[BT__SECTION_COUNT],
                              bt_artifact *) BT_MUST_USE;
-/* Where the code of the next target begins, behind one that ends there. */
-static inline uint64_t bt__artifact_aligned(uint64_t offset)
-{
-    return (offset + BT__ARTIFACT_ALIGN - 1) / BT__ARTIFACT_ALIGN * BT__ARTIFACT_ALIGN;
-}
-
 /* The file as a tensor of bytes: mapped, to be read only, at an address that is a
  * multiple of 64. */
 bt_status bt__artifact_map(bt_ctx *, const char *path, bt_tensor **out) BT_MUST_USE;

@@ -8,7 +8,7 @@ struct reader {
     bt_arena *arena;
     bt_artifact *artifact;
     uint32_t section;
-    struct bt__section rest;
+    struct bt__section rest, code;
 };
 
 static bt_status fail(const struct reader *r, const char *why)
@@ -93,19 +93,14 @@ static bt_status take_cost(struct reader *r, int64_t *out)
 
 /* ---- lists ---- */
 
-static bt_status read_targets(struct reader *r, size_t code_nbytes)
+static bt_status read_targets(struct reader *r)
 {
     bt_vec(bt_artifact_target) targets = { 0 };
-    uint64_t offset = 0;
     BT_TRY(take_text(r, &r->artifact->entry));
     while (r->rest.nbytes) {
         bt_artifact_target t;
         BT_TRY(take_text(r, &t.text));
         BT_TRY(take_text(r, &t.compatibility));
-        BT_TRY(take_number(r, (uint64_t)code_nbytes + 1, &t.code_nbytes));
-        offset = bt__artifact_aligned(offset) + t.code_nbytes;
-        if (offset > code_nbytes)
-            return fail(r, "more code than there is");
         if (!BT_PUSH(r->arena, &targets, t))
             return bt_no_memory();
     }
@@ -134,9 +129,84 @@ static bt_status read_functions(struct reader *r)
     return NULL;
 }
 
+/* A piece of the section `code`. */
+static bt_status take_piece(struct reader *r, const void **at, size_t *nbytes)
+{
+    uint64_t offset, n;
+    BT_TRY(take_number(r, (uint64_t)r->code.nbytes + 1, &offset));
+    BT_TRY(take_number(r, (uint64_t)r->code.nbytes - offset + 1, &n));
+    if (offset % BT__ARTIFACT_ALIGN != 0)
+        return fail(r, "code that is not aligned");
+    *at = r->code.at + offset;
+    *nbytes = (size_t)n;
+    return NULL;
+}
+
+/* "" is NULL. */
+static bt_status take_word(struct reader *r, const char **out)
+{
+    BT_TRY(take_text(r, out));
+    *out = **out ? *out : NULL;
+    return NULL;
+}
+
+/* How many items follow, of which each has a text and a NUL at least. */
+static bt_status take_count(struct reader *r, uint32_t *out)
+{
+    BT_TRY(take_index(r, UINT32_MAX, out));
+    return *out <= r->rest.nbytes ? NULL : fail(r, "a number beyond what it counts");
+}
+
+static bt_status read_phases(struct reader *r, bt_kernel_code *code)
+{
+    BT_TRY(take_count(r, &code->nphase));
+    int64_t *phases = BT_NEWS(r->arena, int64_t, code->nphase);
+    if (!phases)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < code->nphase; i++) {
+        uint64_t n;
+        BT_TRY(take_number(r, INT64_MAX, &n));
+        phases[i] = (int64_t)n;
+    }
+    code->phases = phases;
+    return NULL;
+}
+
+static bt_status read_faults(struct reader *r, bt_kernel_code *code)
+{
+    BT_TRY(take_count(r, &code->nfault));
+    bt_fault *faults = BT_NEWS(r->arena, bt_fault, code->nfault);
+    if (!faults)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < code->nfault; i++) {
+        uint64_t extent;
+        BT_TRY(take_word(r, &faults[i].text));
+        BT_TRY(take_text(r, &faults[i].array));
+        BT_TRY(take_index(r, UINT32_MAX, &faults[i].axis));
+        BT_TRY(take_number(r, INT64_MAX, &extent));
+        faults[i].extent = (int64_t)extent;
+    }
+    code->faults = faults;
+    return NULL;
+}
+
+static bt_status read_code(struct reader *r, bt_kernel_code *code)
+{
+    BT_TRY(take_index(r, BT_CODE_SOURCE, &code->form)); // text is compiled before
+    if (code->form == BT_CODE_ANY)
+        return fail(r, "code of no form");
+    BT_TRY(take_word(r, &code->symbol));
+    BT_TRY(take_piece(r, &code->at, &code->nbytes));
+    BT_TRY(take_piece(r, &code->own, &code->own_nbytes));
+    BT_TRY(take_number(r, INT64_MAX, &code->scratch));
+    BT_TRY(read_phases(r, code));
+    return read_faults(r, code);
+}
+
 static bt_status read_kernels(struct reader *r)
 {
     bt_vec(bt_compiled_code) kernels = { 0 };
+    bt_vec(bt_kernel_code) codes = { 0 };
     bt_map names;
     uint32_t *counts = BT_NEWS(r->arena, uint32_t, r->artifact->ntarget);
     bt_map_init(&names, r->arena, 1);
@@ -144,17 +214,21 @@ static bt_status read_kernels(struct reader *r)
         return bt_no_memory();
     while (r->rest.nbytes) {
         bt_compiled_code k;
+        bt_kernel_code code = { 0 };
         BT_TRY(take_text(r, &k.name));
         BT_TRY(take_index(r, r->artifact->ntarget, &k.target));
         BT_TRY(take_index(r, r->artifact->nfunc, &k.func));
+        BT_TRY(read_code(r, &code));
         k.number = counts[k.target]++;
         if (bt_map_entry_find(&names, k.name))
             return fail(r, "two kernels of one name");
-        if (!bt_map_put(&names, k.name, r) || !BT_PUSH(r->arena, &kernels, k))
+        if (!bt_map_put(&names, k.name, r) || !BT_PUSH(r->arena, &kernels, k) ||
+            !BT_PUSH(r->arena, &codes, code))
             return bt_no_memory();
     }
     r->artifact->nkernel = kernels.len;
     r->artifact->kernels = kernels.at;
+    r->artifact->codes = codes.at;
     return NULL;
 }
 
@@ -170,9 +244,12 @@ bt_status bt__artifact_lists(bt_ctx *ctx, bt_arena *arena,
                              const struct bt__section sections[BT__SECTION_COUNT],
                              bt_artifact *artifact)
 {
-    struct reader r = { .ctx = ctx, .arena = arena, .artifact = artifact };
+    struct reader r = { .ctx = ctx,
+                        .arena = arena,
+                        .artifact = artifact,
+                        .code = sections[BT__SECTION_CODE] };
     begin(&r, BT__SECTION_TARGETS, sections);
-    BT_TRY(read_targets(&r, sections[BT__SECTION_CODE].nbytes));
+    BT_TRY(read_targets(&r));
     begin(&r, BT__SECTION_FUNCTIONS, sections);
     BT_TRY(read_functions(&r));
     begin(&r, BT__SECTION_KERNELS, sections);

@@ -7,13 +7,23 @@
 #include "base/crc.h"
 #include "value/file.h"
 
+/* Of code. */
+struct piece {
+    const void *at;
+    size_t nbytes;
+    uint64_t offset; /* in the section */
+};
+
 struct writer {
     bt_ctx *ctx;
     bt_arena *arena;
     const bt_compiled *compiled;
     uint32_t *numbers; /* by target: its number in the file; UINT32_MAX: left out */
     bt_npz *constants;
-    bt_vec(bt_tensor *) dense; /* of the constants, one after the other */
+    bt_vec(bt_tensor *) dense;   /* of the constants, one after the other */
+    bt_vec(struct piece) pieces; /* the first is none */
+    bt_map places;               /* bytes -> their piece, from 1 */
+    uint64_t code_nbytes;        /* of all, and what lies between them */
     bt_vec(bt__file_part) parts;
     uint64_t nbytes; /* of all parts */
     struct bt__artifact_head head;
@@ -192,8 +202,7 @@ static bt_status add_targets(struct writer *w)
         if (w->numbers[i] == UINT32_MAX)
             continue;
         add_word(&text, c->targets[i].text);
-        add_word(&text, c->codes[i].compatibility);
-        add_number(&text, c->codes[i].nbytes);
+        add_word(&text, c->compatibility[i]);
     }
     return add_text(w, BT__SECTION_TARGETS, &text);
 }
@@ -213,6 +222,46 @@ static bt_status add_functions(struct writer *w)
     return add_text(w, BT__SECTION_FUNCTIONS, &text);
 }
 
+/* Where a piece lies in the section `code`: one for all that are of the same bytes. */
+static bt_status place_piece(struct writer *w, const void *at, size_t nbytes,
+                             bt_text *text)
+{
+    uintptr_t found = nbytes ? (uintptr_t)bt_map_find(&w->places, at) : 1;
+    if (found && w->pieces.at[found - 1].nbytes != nbytes)
+        found = 0;
+    uint64_t offset = found ? w->pieces.at[found - 1].offset : w->code_nbytes;
+    if (!found) {
+        if (!BT_PUSH(w->arena, &w->pieces, ((struct piece){ at, nbytes, offset })) ||
+            !bt_map_put(&w->places, at, (void *)(uintptr_t)w->pieces.len))
+            return bt_no_memory();
+        w->code_nbytes = offset + nbytes + gap(offset + nbytes);
+    }
+    add_number(text, offset);
+    add_number(text, nbytes);
+    return NULL;
+}
+
+static bt_status add_code_of(struct writer *w, const bt_kernel_code *code, bt_text *text)
+{
+    add_number(text, code->form);
+    add_word(text, code->symbol ? code->symbol : "");
+    BT_TRY(place_piece(w, code->at, code->nbytes, text));
+    BT_TRY(place_piece(w, code->own, code->own_nbytes, text));
+    add_number(text, code->scratch);
+    add_number(text, code->nphase);
+    for (uint32_t i = 0; i < code->nphase; i++)
+        add_number(text, (uint64_t)code->phases[i]);
+    add_number(text, code->nfault);
+    for (uint32_t i = 0; i < code->nfault; i++) {
+        const bt_fault *fault = &code->faults[i];
+        add_word(text, fault->text ? fault->text : "");
+        add_word(text, fault->array ? fault->array : "");
+        add_number(text, fault->axis);
+        add_number(text, (uint64_t)fault->extent);
+    }
+    return NULL;
+}
+
 static bt_status add_kernels(struct writer *w)
 {
     bt_text text;
@@ -222,6 +271,7 @@ static bt_status add_kernels(struct writer *w)
         add_word(&text, kernel->name);
         add_number(&text, w->numbers[kernel->target]);
         add_number(&text, kernel->func);
+        BT_TRY(add_code_of(w, &w->compiled->codes[i], &text));
     }
     return add_text(w, BT__SECTION_KERNELS, &text);
 }
@@ -231,12 +281,9 @@ static bt_status add_code(struct writer *w)
     struct bt__artifact_row *row = begin(w, BT__SECTION_CODE);
     if (!row)
         return bt_no_memory();
-    for (uint32_t i = 0; i < w->compiled->ntarget; i++) {
-        const bt_target_code *code = &w->compiled->codes[i];
-        if (w->numbers[i] == UINT32_MAX)
-            continue;
+    for (uint32_t i = 1; i < w->pieces.len; i++) {
         BT_TRY(add(w, row, zeros, gap(row->nbytes)));
-        BT_TRY(add(w, row, code->bytes, code->nbytes));
+        BT_TRY(add(w, row, w->pieces.at[i].at, w->pieces.at[i].nbytes));
     }
     return NULL;
 }
@@ -266,7 +313,9 @@ static void finish_head(struct writer *w)
 
 static bt_status write_file(struct writer *w, uint64_t pipeline, const char *path)
 {
-    if (!push(w, &w->head, sizeof(w->head)) || !push(w, w->rows, sizeof(w->rows)))
+    bt_map_init(&w->places, w->arena, 0);
+    if (!BT_PUSH(w->arena, &w->pieces, ((struct piece){ 0 })) ||
+        !push(w, &w->head, sizeof(w->head)) || !push(w, w->rows, sizeof(w->rows)))
         return bt_no_memory();
     BT_TRY(number_targets(w));
     BT_TRY(add_program(w));

@@ -45,8 +45,7 @@ static const bt_global *called(const struct checker *c, const bt_value *value)
 static void unload(struct checker *c)
 {
     for (uint32_t i = 0; c->loaded && i < c->kernels.ntarget; i++) {
-        if (c->loaded[i])
-            c->kernels.targets[i].target->unload(c->loaded[i]);
+        bt__unload_code(&c->kernels.targets[i], c->loaded[i]);
         c->loaded[i] = NULL;
     }
 }
@@ -70,7 +69,7 @@ static bt_status load_target(struct checker *c, uint32_t target)
     struct bt__kernels *k = &c->kernels;
     const bt_kernel **own = BT_NEWS(c->arena, const bt_kernel *, k->kernels.len);
     uint32_t n = 0;
-    bt_text code;
+    bt_kernel_code *codes;
     if (!own)
         return bt_no_memory();
     for (uint32_t i = 0; i < k->kernels.len; i++) {
@@ -79,7 +78,9 @@ static bt_status load_target(struct checker *c, uint32_t target)
         c->numbers[i] = n;
         own[n++] = k->kernels.at[i];
     }
-    return n ? bt__make_code(k, target, n, own, &code, &c->loaded[target]) : NULL;
+    return n ? bt__make_code(k, c->arena, target, BT_CODE_ANY, n, own, &codes,
+                             &c->loaded[target])
+             : NULL;
 }
 
 static bt_status try_load(struct checker *c)

@@ -29,48 +29,18 @@ static bt_status plan(bt_ctx *ctx, const char *source, bt_module **module)
 
 /* ---- code ---- */
 
-bt_status bt__load_code(bt_ctx *ctx, const bt_target_use *use, const void *code,
-                        size_t nbytes, void **loaded)
-{
-    *loaded = NULL;
-    BT_TRY(use->target->load(ctx, use->instance, code, nbytes, loaded));
-    return *loaded ? NULL
-                   : bt_fail(ctx, BT_ERR_PLUGIN,
-                             "target %s has loaded its code, it says, but gives nothing "
-                             "to launch",
-                             use->text);
-}
-
-bt_status bt__make_code(struct bt__kernels *k, uint32_t target, uint32_t n,
-                        const bt_kernel *const *kernels, bt_text *code, void **loaded)
+bt_status bt__make_code(struct bt__kernels *k, bt_arena *arena, uint32_t target,
+                        uint32_t form, uint32_t n, const bt_kernel *const *kernels,
+                        bt_kernel_code **codes, void **loaded)
 {
     const bt_target_use *use = &k->targets[target];
-    bt__progress(k->ctx, "compiling %u kernels for target %s", n, use->text);
-    bt_text_init(code, k->arena);
-    bt_status status = use->target->compile(k->ctx, use->instance, n, kernels, code);
-    if (!status && code->failed)
-        return bt_no_memory();
-    if (!status)
-        status = bt__load_code(k->ctx, use, code->at, code->len, loaded);
+    *loaded = NULL;
+    bt_status status = bt__compile_code(k->ctx, arena, use, form, n, kernels, codes);
+    if (!status && form != BT_CODE_SOURCE)
+        status = bt__load_code(k->ctx, use, n, *codes, loaded);
     if (status && status->code == BT_ERR_UNSUPPORTED && target + 1 < k->ntarget)
         k->refusing = target + 1;
     return status;
-}
-
-bt_status bt__compiled_take(bt_compiled *c, uint32_t target, const void *code,
-                            size_t nbytes, const char *compatibility, void *loaded)
-{
-    // first of all: whoever drops the module then drops this too
-    c->loaded[target] = loaded;
-    bt_target_code *row = &c->codes[target];
-    char *bytes = bt_arena_alloc(c->arena, nbytes, 1);
-    if (!bytes)
-        return bt_no_memory();
-    if (nbytes)
-        memcpy(bytes, code, nbytes);
-    row->bytes = bytes;
-    row->nbytes = nbytes;
-    return bt__compiled_text(c, compatibility, &row->compatibility);
 }
 
 bt_status bt__target_compatibility(bt_ctx *ctx, const bt_target_use *use, bt_text *out)
@@ -119,18 +89,17 @@ static bt_status list_funcs(bt_compiled *c, const struct bt__kernels *k, bt_map 
 
 /* The code of one target, of which it has some kernels; *n counts them. */
 static bt_status load_target(bt_compiled *c, struct bt__kernels *k, uint32_t target,
-                             bt_compiled_code *rows)
+                             bt_compiled_code *rows, bt_kernel_code *codes)
 {
     const bt_kernel **own = BT_NEWS(k->arena, const bt_kernel *, k->kernels.len);
     uint32_t n = 0;
-    bt_text code, compatibility;
-    void *loaded;
+    bt_text compatibility;
+    bt_kernel_code *made;
     if (!own)
         return bt_no_memory();
     for (uint32_t i = 0; i < k->kernels.len; i++) {
         if (k->kernels.at[i]->target != target)
             continue;
-        rows[i].target = target;
         rows[i].number = n;
         own[n++] = k->kernels.at[i];
     }
@@ -138,30 +107,37 @@ static bt_status load_target(bt_compiled *c, struct bt__kernels *k, uint32_t tar
         return NULL;
     bt_text_init(&compatibility, k->arena);
     BT_TRY(bt__target_compatibility(k->ctx, &c->targets[target], &compatibility));
-    BT_TRY(bt__make_code(k, target, n, own, &code, &loaded));
-    return bt__compiled_take(c, target, code.at, code.len, bt_text_get(&compatibility),
-                             loaded);
+    BT_TRY(
+        bt__make_code(k, c->arena, target, k->form, n, own, &made, &c->loaded[target]));
+    for (uint32_t i = 0; i < k->kernels.len; i++) {
+        if (rows[i].target == target)
+            codes[i] = made[rows[i].number];
+    }
+    return bt__compiled_text(c, bt_text_get(&compatibility), &c->compatibility[target]);
 }
 
 static bt_status load(bt_compiled *c, struct bt__kernels *k)
 {
     bt_map numbers;
     bt_compiled_code *rows = BT_NEWS(c->arena, bt_compiled_code, k->kernels.len);
+    bt_kernel_code *codes = BT_NEWS(c->arena, bt_kernel_code, k->kernels.len);
     bt_map_init(&numbers, k->arena, 0);
-    if (!rows)
+    if (!rows || !codes)
         return bt_no_memory();
     BT_TRY(list_funcs(c, k, &numbers));
     for (uint32_t i = 0; i < k->kernels.len; i++) {
         const bt_kernel *kernel = k->kernels.at[i];
         rows[i].name = copy(c->arena, kernel->name);
+        rows[i].target = kernel->target;
         rows[i].func = (uint32_t)(uintptr_t)bt_map_find(&numbers, kernel->primitive) - 1;
         if (!rows[i].name)
             return bt_no_memory();
     }
     for (uint32_t i = 0; i < c->ntarget; i++)
-        BT_TRY(load_target(c, k, i, rows));
+        BT_TRY(load_target(c, k, i, rows, codes));
     c->nkernel = k->kernels.len;
     c->kernels = rows;
+    c->codes = codes;
     return NULL;
 }
 
@@ -170,10 +146,9 @@ static bt_status load(bt_compiled *c, struct bt__kernels *k)
 static void unload(bt_compiled *c)
 {
     for (uint32_t i = 0; c->loaded && i < c->ntarget; i++) {
-        if (c->loaded[i])
-            c->targets[i].target->unload(c->loaded[i]);
+        bt__unload_code(&c->targets[i], c->loaded[i]);
         c->loaded[i] = NULL;
-        c->codes[i] = (bt_target_code){ .compatibility = "" };
+        c->compatibility[i] = "";
     }
     bt_module_unref(c->module);
     c->module = NULL;
@@ -224,6 +199,7 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
                                  .ntarget = c->ntarget,
                                  .targets = c->targets,
                                  .refused = refused,
+                                 .form = options->form,
                                  .plan = options->plan ? options->plan : "plan" };
         bt_map_init(&k.primitives, arena, 0);
         bt_status status = try_compile(c, &k, module);
@@ -246,11 +222,11 @@ static bt_status take_targets(bt_compiled *c, const bt_targets *targets)
     c->opened = bt_targets_ref(targets);
     c->ntarget = targets->n;
     c->targets = targets->at;
-    c->codes = BT_NEWS(c->arena, bt_target_code, c->ntarget);
-    if (!c->codes)
+    c->compatibility = BT_NEWS(c->arena, const char *, c->ntarget);
+    if (!c->compatibility)
         return bt_no_memory();
     for (uint32_t i = 0; i < c->ntarget; i++)
-        c->codes[i].compatibility = "";
+        c->compatibility[i] = "";
     c->loaded = BT_NEWS(c->arena, void *, c->ntarget);
     return c->loaded ? NULL : bt_no_memory();
 }
@@ -312,6 +288,7 @@ void bt_compiled_unref(bt_compiled *c)
         return;
     bt_registry *registry = c->registry;
     unload(c);
+    bt_tensor_unref((bt_tensor *)(uintptr_t)c->file);
     bt_targets_unref(c->opened);
     bt_arena_destroy(c->arena);
     bt_registry_unref(registry);
@@ -333,6 +310,10 @@ bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                        kernel, c->nkernel);
     const bt_compiled_code *row = &c->kernels[kernel];
     const bt_target_use *use = &c->targets[row->target];
+    if (!c->loaded[row->target])
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                       "kernel %s was compiled as text, which cannot be launched",
+                       row->name);
     bt_status status =
         bt__launch(ctx, use, c->loaded[row->target], row->number, row->name, call);
     return status && status->code != BT_ERR_CANCELLED

@@ -10,10 +10,6 @@ bt_status bt__compiled_create(bt_ctx *, const bt_targets *,
 /* A copy of a text that lives as long as it does. */
 bt_status bt__compiled_text(bt_compiled *, const char *text,
                             const char **out) BT_MUST_USE;
-/* The code of one of its targets, which is copied; `loaded` is it ready to run. */
-bt_status bt__compiled_take(bt_compiled *, uint32_t target, const void *code,
-                            size_t nbytes, const char *compatibility,
-                            void *loaded) BT_MUST_USE;
 /* Multiply-adds of all calls in a primitive function, and the bytes of its parameters and
  * result; -1: not known. */
 bt_status bt__func_cost(bt_ctx *, const bt_func *, int64_t *multiply_adds,
@@ -23,10 +19,5 @@ bt_status bt__func_cost(bt_ctx *, const bt_func *, int64_t *multiply_adds,
  * it wrote the code. */
 bt_status bt__target_compatibility(bt_ctx *, const bt_target_use *,
                                    bt_text *out) BT_MUST_USE;
-
-/* Has a target load code.
- * errors  BT_ERR_PLUGIN: it says that it did, but gives nothing */
-bt_status bt__load_code(bt_ctx *, const bt_target_use *, const void *code, size_t nbytes,
-                        void **loaded) BT_MUST_USE;
 
 #endif

@@ -6,13 +6,15 @@
  *     place.c           which target computes a primitive function, by which kernels
  *     view.c            functions that only change the shape
  *     pack_constants.c  kernels of constants are run
- *     launch.c          kernels that run
+ *     code.c            code of kernels: made, loaded, launched
  *     compiled.c        code, and what holds it all together
  */
 #ifndef COMPILE_LOWER_H
 #define COMPILE_LOWER_H
 
 #include <baton/target.h>
+
+#include "compile/code.h"
 
 /* A primitive function, lowered. */
 struct bt__primitive {
@@ -31,6 +33,7 @@ struct bt__kernels {
     uint32_t ntarget;
     const bt_target_use *targets; /* its own */
     const char *plan;             /* pipeline of the lowered program; "": none */
+    uint32_t form;                /* of code; 0: any, which is loaded */
     uint8_t *refused;  /* by target: it could not make code of what it had taken */
     uint32_t refusing; /* 1 + the target that just did so; 0: none */
     bt_map primitives; /* global -> struct bt__primitive * */
@@ -52,15 +55,11 @@ bt_status bt__lower_entry(struct bt__kernels *, const bt_module *, const bt_glob
 bt_status bt__place(struct bt__kernels *, const bt_global *,
                     const struct bt__primitive **out) BT_MUST_USE;
 
-/* Has a target make code of some kernels, in the kernels' arena, and load it. Where it
- * refuses and others could take them, `refusing` is set. */
-bt_status bt__make_code(struct bt__kernels *, uint32_t target, uint32_t n,
-                        const bt_kernel *const *, bt_text *code,
+/* Has a target make code of some kernels, in the arena, and load it, unless it is to stay
+ * text. Where it refuses and others could take them, `refusing` is set. */
+bt_status bt__make_code(struct bt__kernels *, bt_arena *, uint32_t target, uint32_t form,
+                        uint32_t n, const bt_kernel *const *, bt_kernel_code **codes,
                         void **loaded) BT_MUST_USE;
-
-/* Has a target run a kernel, by launch's number; bt_ctx_running tells of it meanwhile. */
-bt_status bt__launch(bt_ctx *, const bt_target_use *, void *loaded, uint32_t number,
-                     const char *kernel, const bt_kernel_call *) BT_MUST_USE;
 
 /* Whether a function of one tensor gives that tensor's elements, all and in their order:
  * then it needs no kernel. */

@@ -319,10 +319,10 @@ static bt_status run_all(struct packer *p)
 {
     for (uint32_t i = 0; i < p->kernels->ntarget; i++) {
         struct code *code = &p->codes[i];
-        bt_text bytes;
+        bt_kernel_code *made;
         if (code->kernels.len)
-            BT_TRY(bt__make_code(p->kernels, i, code->kernels.len, code->kernels.at,
-                                 &bytes, &code->loaded));
+            BT_TRY(bt__make_code(p->kernels, p->arena, i, BT_CODE_ANY, code->kernels.len,
+                                 code->kernels.at, &made, &code->loaded));
     }
     for (uint32_t i = 0; i < p->launches.len; i++)
         BT_TRY(bt_as_op_call(&p->launches.at[i].call->base, "memory.view")
@@ -479,8 +479,7 @@ bt_status bt__pack_constants(struct bt__kernels *kernels, const bt_global *entry
     bt_status status = pack(&p, entry, module);
     bt_builder_destroy(p.b);
     for (uint32_t i = 0; i < kernels->ntarget; i++) {
-        if (p.codes[i].loaded)
-            kernels->targets[i].target->unload(p.codes[i].loaded);
+        bt__unload_code(&kernels->targets[i], p.codes[i].loaded);
     }
     for (uint32_t i = 0; i < p.tensors.len; i++)
         bt_tensor_unref(((struct tensor *)p.tensors.at[i].value)->made);

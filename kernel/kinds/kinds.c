@@ -384,12 +384,16 @@ static const char *check_target(bt_arena *arena, const void *row)
                           : !target->close   ? "close"
                           : !target->lower   ? "lower"
                           : !target->compile ? "compile"
-                          : !target->load    ? "load"
-                          : !target->unload  ? "unload"
-                          : !target->launch  ? "launch"
                                              : NULL;
+    const int nloading =
+        (target->load != NULL) + (target->unload != NULL) + (target->launch != NULL);
     if (!fault && missing)
         fault = bt__say(arena, "%s is missing", missing);
+    if (!fault && nloading % 3)
+        fault = bt__say(arena, "%s is missing: load, unload and launch go together",
+                        !target->load     ? "load"
+                        : !target->unload ? "unload"
+                                          : "launch");
     if (!fault && target->layouts && !target->reads_layouts)
         fault =
             bt__say(arena, "it wishes for layouts (`layouts`), but says that it reads "

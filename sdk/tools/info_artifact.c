@@ -167,9 +167,8 @@ static json_t *targets_json(const bt_artifact *a)
     json_t *list = json_array();
     for (uint32_t i = 0; i < a->ntarget; i++)
         json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:I}", "target", a->targets[i].text,
-                                        "compatibility", a->targets[i].compatibility,
-                                        "code", (json_int_t)a->targets[i].code_nbytes));
+                              json_pack("{s:s, s:s}", "target", a->targets[i].text,
+                                        "compatibility", a->targets[i].compatibility));
     return list;
 }
 
@@ -177,10 +176,11 @@ static json_t *kernels_json(const bt_artifact *a)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < a->nkernel; i++)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s}", "name", a->kernels[i].name,
-                                        "target", a->targets[a->kernels[i].target].text,
-                                        "function", a->funcs[a->kernels[i].func].name));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:s}", "name", a->kernels[i].name, "target",
+                            a->targets[a->kernels[i].target].text, "function",
+                            a->funcs[a->kernels[i].func].name, "code",
+                            a->codes[i].form == BT_CODE_OBJECT ? "object" : "bytes"));
     return list;
 }
 

@@ -10,7 +10,6 @@
 #include <baton/op.h>
 #include <baton/target.h>
 
-#include "engine/code.h"
 #include "engine/engine.h"
 #include "engine/launch.h"
 #include "engine/peak.h"
@@ -94,22 +93,6 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
 
 /* ---- code ---- */
 
-/* Functions for the evaluator, each once, by kernel. */
-struct functions {
-    uint32_t n;
-    const bt_func **all;
-};
-
-static uint32_t number_of(struct functions *f, const bt_func *func)
-{
-    uint32_t i = 0;
-    while (i < f->n && f->all[i] != func)
-        i++;
-    if (i == f->n)
-        f->all[f->n++] = func;
-    return i;
-}
-
 /* Whether a kernel's buffers begin with those of its function: its faults can then be
  * explained by a run of that. */
 static int has_all_buffers(const bt_kernel *kernel)
@@ -129,66 +112,37 @@ static int has_all_buffers(const bt_kernel *kernel)
     return 1;
 }
 
-static void describe_kernel(const bt_kernel *kernel, struct functions *functions,
-                            struct cpu_code_kernel *out, const struct plan **plan)
+static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
+                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
 {
-    const struct cpu_kernel *content = kernel->content;
-    *plan = content->plan;
-    out->is_evaluated = !content->plan;
-    out->why = content->why;
-    out->function = CPU_NO_FUNCTION;
-    if (content->plan)
-        out->plan = *content->plan;
-    if (content->plan)
-        out->plan.name = kernel->name;
-    if (!content->plan || (content->plan->ncheck && has_all_buffers(kernel)))
-        out->function = number_of(functions, kernel->primitive);
-}
-
-static bt_status compile_all(bt_ctx *ctx, const struct instance *in, bt_arena *arena,
-                             uint32_t n, const bt_kernel *const *kernels, bt_text *out)
-{
-    struct cpu_code_kernel *described = BT_NEWS(arena, struct cpu_code_kernel, n);
-    const struct plan **plans = BT_NEWS(arena, const struct plan *, n);
-    struct functions functions = { 0, BT_NEWS(arena, const bt_func *, n) };
-    const struct cpu_engine_request request = { in->engine, in->compiler };
-    bt_text object, text;
-    struct cpu_code code = { .isa = in->config.isa, .nkernel = n, .kernels = described };
-    if (!described || !plans || !functions.all)
+    const struct instance *in = self;
+    const struct cpu_engine_request request = { in->engine, in->compiler,
+                                                in->config.isa };
+    struct cpu_work *works = BT_NEWS(arena, struct cpu_work, n);
+    if (!works)
         return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++)
-        describe_kernel(kernels[i], &functions, &described[i], &plans[i]);
-    for (uint32_t i = 0; i < n; i++)
-        plans[i] = plans[i] ? &described[i].plan : NULL;
-    bt_text_init(&object, arena);
-    bt_text_init(&text, arena);
-    BT_TRY(bt_evaluator_print(ctx, functions.n, functions.all, &text));
-    BT_TRY(cpu_engine_compile(ctx, arena, &request, n, plans, &object, &code.made));
-    code.engine = object.len ? CPU_ENGINE_OBJECT : CPU_ENGINE_PLAN;
-    code.object = object.at;
-    code.object_nbytes = object.len;
-    code.functions = text.at;
-    code.functions_nbytes = text.len;
-    return cpu_code_write(ctx, &code, out);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct cpu_kernel *content = kernels[i]->content;
+        struct plan *plan = content->plan ? BT_NEW(arena, struct plan) : NULL;
+        if (content->plan && !plan)
+            return bt_no_memory();
+        if (plan)
+            *plan = *content->plan;
+        if (plan)
+            plan->name = kernels[i]->name;
+        works[i] = (struct cpu_work){ .plan = plan, .why = content->why };
+        if (!plan || (plan->ncheck && has_all_buffers(kernels[i])))
+            works[i].function = kernels[i]->primitive;
+    }
+    return cpu_engine_compile(ctx, arena, &request, form, n, works, out);
 }
 
-static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
-                         const bt_kernel *const *kernels, bt_text *code)
-{
-    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
-    if (!arena)
-        return bt_no_memory();
-    bt_status status = compile_all(ctx, self, arena, n, kernels, code);
-    bt_arena_destroy(arena);
-    return status;
-}
-
-static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
                       void **loaded)
 {
     const struct instance *in = self;
     struct cpu_loaded *l;
-    BT_TRY(cpu_loaded_create(ctx, in->pool, code, nbytes, &l));
+    BT_TRY(cpu_loaded_create(ctx, in->pool, n, codes, &l));
     *loaded = l;
     return NULL;
 }

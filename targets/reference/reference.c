@@ -32,37 +32,74 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
 
 /* ---- code ---- */
 
-static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
-                         const bt_kernel *const *kernels, bt_text *code)
+static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
+                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
 {
-    (void)self;
-    const bt_func **functions = BT_NEWS(code->arena, const bt_func *, n);
-    if (!functions)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++)
-        functions[i] = kernels[i]->primitive;
-    return bt_evaluator_print(ctx, n, functions, code);
-}
-
-static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
-                      void **out)
-{
-    bt_evaluator *evaluator;
-    (void)self;
-    BT_TRY(bt_evaluator_create(ctx, code, nbytes, &evaluator));
-    *out = evaluator;
+    (void)self, (void)form;
+    for (uint32_t i = 0; i < n; i++) {
+        bt_text text;
+        bt_text_init(&text, arena);
+        BT_TRY(bt_evaluator_print(ctx, 1, &kernels[i]->primitive, &text));
+        out[i] =
+            (bt_kernel_code){ .form = BT_CODE_BYTES, .at = text.at, .nbytes = text.len };
+    }
     return NULL;
 }
 
-static void unload(void *loaded)
+struct loaded {
+    bt_arena *arena;
+    uint32_t n;
+    bt_evaluator *evaluators[];
+};
+
+static void unload(void *opaque)
 {
-    bt_evaluator_destroy(loaded);
+    struct loaded *l = opaque;
+    for (uint32_t i = 0; i < l->n; i++)
+        bt_evaluator_destroy(l->evaluators[i]);
+    bt_arena_destroy(l->arena);
+}
+
+static bt_status load_all(bt_ctx *ctx, struct loaded *l, uint32_t n,
+                          const bt_kernel_code *codes)
+{
+    for (; l->n < n; l->n++) {
+        BT_TRY(bt_evaluator_create(ctx, codes[l->n].at, codes[l->n].nbytes,
+                                   &l->evaluators[l->n]));
+        if (bt_evaluator_nfunction(l->evaluators[l->n]) == 1)
+            continue;
+        bt_evaluator_destroy(l->evaluators[l->n]);
+        return bt_fail(ctx, BT_ERR_FORMAT,
+                       "the code of kernel %u is not the text of one function", l->n);
+    }
+    return NULL;
+}
+
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
+                      void **out)
+{
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    struct loaded *l =
+        arena ? bt_arena_alloc(arena, 1, sizeof(*l) + n * sizeof(bt_evaluator *)) : NULL;
+    (void)self;
+    if (!l) {
+        bt_arena_destroy(arena);
+        return bt_no_memory();
+    }
+    l->arena = arena;
+    bt_status status = load_all(ctx, l, n, codes);
+    if (status)
+        unload(l);
+    else
+        *out = l;
+    return status;
 }
 
 static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
                         const bt_kernel_call *call)
 {
-    return bt_evaluator_run(ctx, loaded, kernel, call);
+    const struct loaded *l = loaded;
+    return bt_evaluator_run(ctx, l->evaluators[kernel], 0, call);
 }
 
 /* The code is text of functions, which says all that it needs. */

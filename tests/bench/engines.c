@@ -10,7 +10,6 @@
 
 #include <baton/loops.h>
 
-#include "engine/code.h"
 #include "engine/engine.h"
 #include "engine/launch.h"
 #include "engine/plan_build.h"
@@ -42,13 +41,11 @@ static struct cpu_loaded *load(bt_ctx *ctx, const char *text, const char *engine
 {
     static const uint32_t places[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
     bt_arena *arena = bt_ctx_scratch(ctx);
-    const struct plan *plan;
-    struct cpu_code_kernel kernel = { .function = CPU_NO_FUNCTION };
-    const struct cpu_engine_request request = { engine, "" };
-    struct cpu_code code = { .isa = cpu_isa_chosen(), .nkernel = 1, .kernels = &kernel };
+    const struct cpu_engine_request request = { engine, "", cpu_isa_chosen() };
+    struct cpu_work work = { 0 };
+    bt_kernel_code *code = BT_NEW(arena, bt_kernel_code);
     struct cpu_loaded *loaded;
     bt_loops *loops;
-    bt_text object, bytes;
     CHECK(ctx, bt_loops_parse(ctx, arena, "bench", text, strlen(text), &loops));
     const struct plan_source source = { .loops = loops,
                                         .n = loops->body.len,
@@ -57,16 +54,9 @@ static struct cpu_loaded *load(bt_ctx *ctx, const char *text, const char *engine
                                         .isa = cpu_isa_chosen(),
                                         .nbuffer = loops->graph->narray,
                                         .places = places };
-    bt_text_init(&object, arena);
-    bt_text_init(&bytes, arena);
-    CHECK(ctx, plan_build(ctx, arena, &source, &plan));
-    kernel.plan = *plan;
-    CHECK(ctx, cpu_engine_compile(ctx, arena, &request, 1, &plan, &object, &code.made));
-    code.engine = object.len ? CPU_ENGINE_OBJECT : CPU_ENGINE_PLAN;
-    code.object = object.at;
-    code.object_nbytes = object.len;
-    CHECK(ctx, cpu_code_write(ctx, &code, &bytes));
-    CHECK(ctx, cpu_loaded_create(ctx, NULL, bytes.at, bytes.len, &loaded));
+    CHECK(ctx, code ? plan_build(ctx, arena, &source, &work.plan) : bt_no_memory());
+    CHECK(ctx, cpu_engine_compile(ctx, arena, &request, BT_CODE_ANY, 1, &work, code));
+    CHECK(ctx, cpu_loaded_create(ctx, NULL, 1, code, &loaded));
     return loaded;
 }
 

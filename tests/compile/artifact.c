@@ -21,8 +21,8 @@ static void test_what_is_written_runs(void **state)
         assert_ok(ctx, bt_artifact_read(ctx, path, &a));
         uint32_t first = c->ntarget, n = 0; // of those that compute anything
         for (uint32_t k = c->ntarget; k-- > 0;) {
-            n += c->codes[k].bytes != NULL;
-            first = c->codes[k].bytes ? k : first;
+            n += c->loaded[k] != NULL;
+            first = c->loaded[k] ? k : first;
         }
         assert_int_equal(a->ntarget, n);
         assert_string_equal(a->targets[0].text, c->targets[first].text);
@@ -217,8 +217,7 @@ static void test_the_machine_is_checked(void **state)
 static void test_a_target_that_is_missing_is_named(void **state)
 {
     (void)state;
-    static const char text[] = "main\0panel\0\0"
-                               "10";
+    static const char text[] = "main\0panel\0";
     struct bytes b = written_for("panels"),
                  other = with_section(&b, BT__SECTION_TARGETS, text, sizeof(text));
     bt_artifact *a;

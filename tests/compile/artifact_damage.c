@@ -147,31 +147,9 @@ static void test_texts_have_their_form(void **state)
         { BT__SECTION_TARGETS, "", 0, BT_ERR_FORMAT, "a text without end" },
         { BT__SECTION_TARGETS, "main\0panels", 11, BT_ERR_FORMAT, "a text without end" },
         { BT__SECTION_TARGETS, "main\0", 5, BT_ERR_FORMAT, "there is no target" },
-        { BT__SECTION_TARGETS, "main\0panels\0\0x\0", 15, BT_ERR_FORMAT,
-          "a number that is none" },
-        { BT__SECTION_TARGETS, "main\0panels\0\0\0", 14, BT_ERR_FORMAT,
-          "a number is missing" },
-        { BT__SECTION_TARGETS,
-          "main\0panels\0\0"
-          "99\0",
-          16, BT_ERR_FORMAT, "a number beyond what it counts" },
-        { BT__SECTION_TARGETS,
-          "main\0panels\0\0"
-          "18446744073709551616\0",
-          34, BT_ERR_FORMAT, "a number that is none" },
-        { BT__SECTION_TARGETS,
-          "main\0a\0\0"
-          "10\0b\0\0"
-          "10\0",
-          18, BT_ERR_FORMAT, "more code than there is" },
-        { BT__SECTION_TARGETS,
-          "main\0\033[31m\0\0"
-          "10\0",
-          15, BT_ERR_FORMAT, "a control character in a text" },
-        { BT__SECTION_TARGETS,
-          "maim\0panels\0\0"
-          "10\0",
-          16, BT_ERR_NAME, "maim" },
+        { BT__SECTION_TARGETS, "main\0\033[31m\0\0", 12, BT_ERR_FORMAT,
+          "a control character in a text" },
+        { BT__SECTION_TARGETS, "maim\0panels\0\0", 13, BT_ERR_NAME, "maim" },
         { BT__SECTION_FUNCTIONS,
           "f\0"
           "1\0\0",
@@ -204,10 +182,155 @@ static void test_texts_have_their_form(void **state)
           "a\0"
           "0\0"
           "0\0"
+          "1\0"
+          "\0"
+          "0\0"
+          "1\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0"
           "a\0"
           "0\0"
+          "0\0"
+          "1\0"
+          "\0"
+          "0\0"
+          "1\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0"
           "0\0",
-          12, BT_ERR_FORMAT, "two kernels of one name" },
+          46, BT_ERR_FORMAT, "two kernels of one name" },
+        { BT__SECTION_KERNELS,
+          "a\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "\0"
+          "0\0"
+          "1\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0",
+          23, BT_ERR_FORMAT, "code of no form" },
+        { BT__SECTION_KERNELS,
+          "a\0"
+          "0\0"
+          "0\0"
+          "3\0"
+          "\0"
+          "0\0"
+          "1\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0",
+          23, BT_ERR_FORMAT, "a number beyond what it counts" },
+        { BT__SECTION_KERNELS,
+          "a\0"
+          "0\0"
+          "0\0"
+          "1\0"
+          "\0"
+          "64000\0"
+          "1\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0",
+          27, BT_ERR_FORMAT, "a number beyond what it counts" },
+        { BT__SECTION_KERNELS,
+          "a\0"
+          "0\0"
+          "0\0"
+          "1\0"
+          "\0"
+          "1\0"
+          "1\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0",
+          23, BT_ERR_FORMAT, "code that is not aligned" },
+        { BT__SECTION_KERNELS,
+          "a\0"
+          "0\0"
+          "0\0"
+          "1\0"
+          "\0"
+          "0\0"
+          "18446744073709551615\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0",
+          42, BT_ERR_FORMAT, "a number" },
+        { BT__SECTION_KERNELS,
+          "a\0"
+          "0\0"
+          "0\0"
+          "1\0"
+          "\0"
+          "0\0"
+          "1\0"
+          "0\0"
+          "9999\0"
+          "0\0"
+          "0\0"
+          "0\0",
+          26, BT_ERR_FORMAT, "a number beyond what it counts" },
+        { BT__SECTION_KERNELS,
+          "a\0"
+          "0\0"
+          "0\0"
+          "1\0"
+          "\0"
+          "0\0"
+          "1\0"
+          "0\0"
+          "0\0"
+          "9223372036854775807\0"
+          "0\0"
+          "0\0",
+          41, BT_ERR_FORMAT, "a number beyond what it counts" },
+        { BT__SECTION_KERNELS,
+          "a\0"
+          "0\0"
+          "0\0"
+          "1\0"
+          "\0"
+          "0\0"
+          "1\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "4294967294\0"
+          "0\0",
+          32, BT_ERR_FORMAT, "a number beyond what it counts" },
+        { BT__SECTION_KERNELS,
+          "a\0"
+          "0\0"
+          "0\0"
+          "1\0"
+          "\0"
+          "0\0"
+          "1\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "0\0"
+          "4294967294\0",
+          32, BT_ERR_FORMAT, "a number beyond what it counts" },
+        { BT__SECTION_KERNELS, "a\0", 2, BT_ERR_FORMAT, "a text without end" },
         { BT__SECTION_PROVENANCE, "baton \0", 7, BT_ERR_FORMAT, "a control character" },
         { BT__SECTION_PROGRAM, "", 0, BT_ERR_SYNTAX, "" },
         { BT__SECTION_PROGRAM, "garbage", 7, BT_ERR_NAME, "garbage" },

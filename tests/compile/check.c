@@ -116,6 +116,18 @@ static void test_what_cannot_be_launched_is_refused(void **state)
                  "gives nothing to launch");
     assert_error(open_program(ctx, "liar{fault=\"no-over\"}, reference", &program),
                  BT_ERR_PLUGIN, "kernel 0 computes in place what it has not");
+    static const char *const codes[][2] = {
+        { "no-form", "the code of kernel fused_negative has no form" },
+        { "no-bytes", "the code of kernel fused_negative has no bytes" },
+        { "no-symbol", "the code of kernel fused_negative names no function" },
+        { "no-own", "the code of kernel fused_negative has no own bytes" },
+        { "no-phases", "counts phases or faults that are not there" },
+    };
+    for (uint32_t i = 0; i < BT_COUNT(codes); i++) {
+        char target[64];
+        snprintf(target, sizeof(target), "liar{fault=\"%s\"}, reference", codes[i][0]);
+        assert_error(open_program(ctx, target, &program), BT_ERR_PLUGIN, codes[i][1]);
+    }
     assert_ok(ctx, open_program(ctx, "liar, reference", &program));
     assert_error(bt_compiled_launch(ctx, bt_program_compiled(program), 2, NULL),
                  BT_ERR_ARGUMENT, "there is no kernel 2, the module has 2");

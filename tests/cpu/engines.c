@@ -52,22 +52,14 @@ static int has_engine(bt_ctx *ctx, const struct engine *engine)
 
 /* A program's code. */
 static bt_status make_code(bt_ctx *ctx, const bt_loops *loops,
-                           const struct engine *engine, enum cpu_isa isa, bt_text *out)
+                           const struct engine *engine, enum cpu_isa isa,
+                           bt_kernel_code *out)
 {
-    const struct plan *plan;
-    struct cpu_code_kernel kernel = { .function = CPU_NO_FUNCTION };
-    const struct cpu_engine_request request = { engine->name, engine->compiler };
-    struct cpu_code code = { .isa = isa, .nkernel = 1, .kernels = &kernel };
-    bt_text object;
-    bt_text_init(&object, bt_ctx_scratch(ctx));
-    BT_TRY(build_plan(ctx, loops, isa, &plan));
-    kernel.plan = *plan;
-    BT_TRY(cpu_engine_compile(ctx, bt_ctx_scratch(ctx), &request, 1, &plan, &object,
-                              &code.made));
-    code.engine = object.len ? CPU_ENGINE_OBJECT : CPU_ENGINE_PLAN;
-    code.object = object.at;
-    code.object_nbytes = object.len;
-    return cpu_code_write(ctx, &code, out);
+    const struct cpu_engine_request request = { engine->name, engine->compiler, isa };
+    struct cpu_work work = { 0 };
+    BT_TRY(build_plan(ctx, loops, isa, &work.plan));
+    return cpu_engine_compile(ctx, bt_ctx_scratch(ctx), &request, BT_CODE_ANY, 1, &work,
+                              out);
 }
 
 /* Data of a program, and the workspace of a launch. */
@@ -130,11 +122,10 @@ static void check_engine(bt_ctx *ctx, const char *text, const struct engine *eng
     struct program_data expected = make_data(loops, 3);
     struct cpu_pool *pool = cpu_pool_create(&allocator, nthread);
     struct cpu_loaded *loaded;
-    bt_text code;
-    bt_text_init(&code, scratch);
+    bt_kernel_code code;
     assert_ok(ctx, run_by_loops(ctx, loops, isa, 0, &expected));
     assert_ok(ctx, make_code(ctx, loops, engine, isa, &code));
-    assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, pool, 1, &code, &loaded));
     check_launches(ctx, loops, loaded, nrepeat, &expected, engine->name);
     cpu_loaded_destroy(loaded);
     cpu_pool_destroy(pool);
@@ -198,11 +189,10 @@ static void launch_at_once(bt_ctx *ctx, const char *text, const struct engine *e
     struct program_data expected = make_data(loops, 3);
     struct cpu_pool *pool = cpu_pool_create(&allocator, 3);
     struct cpu_loaded *loaded;
-    bt_text code;
-    bt_text_init(&code, bt_ctx_scratch(ctx));
+    bt_kernel_code code;
     assert_ok(ctx, run_by_loops(ctx, loops, CPU_ISA_PORTABLE, 0, &expected));
     assert_ok(ctx, make_code(ctx, loops, engine, CPU_ISA_PORTABLE, &code));
-    assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, pool, 1, &code, &loaded));
     for (int i = 0; i < N; i++) {
         sessions[i] = (struct session){ .registry = bt_ctx_registry(ctx),
                                         .loops = loops,
@@ -257,12 +247,11 @@ static void test_the_first_fault_of_the_program_is_told(void **state)
         struct cpu_pool *pool = cpu_pool_create(&allocator, 4);
         struct launch_data l = make_launch(ctx, loops);
         struct cpu_loaded *loaded;
-        bt_text code;
+        bt_kernel_code code;
         if (!has_engine(ctx, &engines[e]))
             continue;
-        bt_text_init(&code, bt_ctx_scratch(ctx));
         assert_ok(ctx, make_code(ctx, loops, &engines[e], CPU_ISA_PORTABLE, &code));
-        assert_ok(ctx, cpu_loaded_create(ctx, pool, code.at, code.len, &loaded));
+        assert_ok(ctx, cpu_loaded_create(ctx, pool, 1, &code, &loaded));
         for (int i = 0; i < 100; i++) {
             int64_t *data = l.d.at[0];
             memset(data, 0, l.d.nbytes[0]);
@@ -292,19 +281,21 @@ static void test_damaged_code_is_refused(void **state)
     bt_ctx *ctx = open_with(NULL);
     bt_loops *loops = parse_program(ctx, programs[2]);
     struct cpu_loaded *loaded;
-    bt_text code;
-    bt_text_init(&code, bt_ctx_scratch(ctx));
+    bt_kernel_code code;
     assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, &code));
-    for (size_t n = 0; n < code.len; n++) {
-        assert_error(cpu_loaded_create(ctx, NULL, code.at, n, &loaded), BT_ERR_FORMAT,
+    char *own = (char *)(uintptr_t)code.own;
+    for (size_t n = 0; n < code.own_nbytes; n++) {
+        bt_kernel_code cut = code;
+        cut.own_nbytes = n;
+        assert_error(cpu_loaded_create(ctx, NULL, 1, &cut, &loaded), BT_ERR_FORMAT,
                      "of target cpu");
-        code.at[n] ^= (char)(1 << n % 8);
-        assert_error(cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded),
-                     BT_ERR_FORMAT, "of target cpu");
-        code.at[n] ^= (char)(1 << n % 8);
+        own[n] ^= (char)(1 << n % 8);
+        assert_error(cpu_loaded_create(ctx, NULL, 1, &code, &loaded), BT_ERR_FORMAT,
+                     "of target cpu");
+        own[n] ^= (char)(1 << n % 8);
         bt_ctx_clear_diags(ctx);
     }
-    assert_ok(ctx, cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, NULL, 1, &code, &loaded));
     cpu_loaded_destroy(loaded);
     bt_ctx_destroy(ctx);
 }
@@ -317,21 +308,21 @@ static void test_forged_code_is_read_with_care(void **state)
     bt_ctx *ctx = open_with(NULL);
     bt_loops *loops = parse_program(ctx, programs[2]);
     uint32_t nrefused = 0;
-    bt_text code;
-    bt_text_init(&code, bt_ctx_scratch(ctx));
+    bt_kernel_code code;
     assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, &code));
-    for (size_t i = HEAD; i < code.len; i++) {
+    char *own = (char *)(uintptr_t)code.own;
+    for (size_t i = HEAD; i < code.own_nbytes; i++) {
         struct cpu_loaded *loaded = NULL;
-        char digest[65], old = code.at[i];
-        code.at[i] = (char)(i % 3 == 0 ? ~old : i % 3 == 1 ? old + 1 : 127);
-        bt_digest(code.at + HEAD, code.len - HEAD, digest);
-        memcpy(code.at + 8, digest, 64);
-        nrefused += cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded) != NULL;
+        char digest[65], old = own[i];
+        own[i] = (char)(i % 3 == 0 ? ~old : i % 3 == 1 ? old + 1 : 127);
+        bt_digest(own + HEAD, code.own_nbytes - HEAD, digest);
+        memcpy(own + 8, digest, 64);
+        nrefused += cpu_loaded_create(ctx, NULL, 1, &code, &loaded) != NULL;
         cpu_loaded_destroy(loaded);
-        code.at[i] = old;
+        own[i] = old;
         bt_ctx_clear_diags(ctx);
     }
-    assert_true(nrefused > code.len / 4);
+    assert_true(nrefused > code.own_nbytes / 4);
     bt_ctx_destroy(ctx);
 }
 
@@ -342,15 +333,14 @@ static void test_code_for_a_wider_machine_is_refused(void **state)
     bt_ctx *ctx = open_with(NULL);
     bt_loops *loops = parse_program(ctx, programs[0]);
     struct cpu_loaded *loaded;
-    bt_text code;
+    bt_kernel_code code;
     if (cpu_isa_of_machine() + 1 == CPU_ISA_COUNT) { // nothing is wider
         bt_ctx_destroy(ctx);
         return;
     }
-    bt_text_init(&code, bt_ctx_scratch(ctx));
     assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_AVX512, &code));
-    assert_error(cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded),
-                 BT_ERR_UNSUPPORTED, "is for avx512");
+    assert_error(cpu_loaded_create(ctx, NULL, 1, &code, &loaded), BT_ERR_UNSUPPORTED,
+                 "is for avx512");
     bt_ctx_destroy(ctx);
 }
 
@@ -364,11 +354,11 @@ static void test_auto_falls_back_to_the_plan_and_says_why(void **state)
     const struct engine hasty = { "auto", "helper=\"/nonexistent/baton-tcc\"" };
     const struct engine named = { "tcc", "helper=\"/nonexistent/baton-tcc\"" };
     struct cpu_loaded *loaded;
-    bt_text code, text;
-    bt_text_init(&code, bt_ctx_scratch(ctx));
+    bt_kernel_code code;
+    bt_text text;
     bt_text_init(&text, bt_ctx_scratch(ctx));
     assert_ok(ctx, make_code(ctx, loops, &hasty, CPU_ISA_PORTABLE, &code));
-    assert_ok(ctx, cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, NULL, 1, &code, &loaded));
     cpu_loaded_describe(loaded, &text);
     assert_non_null(strstr(bt_text_get(&text), "plan, as tcc does not work: "));
     cpu_loaded_destroy(loaded);
@@ -382,10 +372,9 @@ static bt_status make_and_launch(bt_ctx *ctx, const bt_loops *loops,
                                  struct launch_data *l)
 {
     struct cpu_loaded *loaded;
-    bt_text code;
-    bt_text_init(&code, bt_ctx_scratch(ctx));
+    bt_kernel_code code;
     BT_TRY(make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, &code));
-    BT_TRY(cpu_loaded_create(ctx, NULL, code.at, code.len, &loaded));
+    BT_TRY(cpu_loaded_create(ctx, NULL, 1, &code, &loaded));
     bt_status status = launch(ctx, loaded, l);
     cpu_loaded_destroy(loaded);
     return status;

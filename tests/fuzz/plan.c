@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "engine/code.h"
-#include "fuzz.h"
 #include "engine/launch.h"
+#include "fuzz.h"
 
 enum { HEAD = 8 + 64 };
 
@@ -23,7 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes)
     memcpy(code + 8, digest, 64);
     if (nbytes)
         memcpy(code + HEAD, bytes, nbytes);
-    bt_status status = cpu_loaded_create(ctx, NULL, code, HEAD + nbytes, &loaded);
+    const bt_kernel_code kernel = { .form = BT_CODE_BYTES,
+                                    .own = code,
+                                    .own_nbytes = HEAD + nbytes };
+    bt_status status = cpu_loaded_create(ctx, NULL, 1, &kernel, &loaded);
     fuzz_check_status(ctx, status);
     if (!status) {
         bt_text_init(&text, bt_ctx_scratch(ctx));

@@ -67,7 +67,7 @@ not_tcc 'tcc failed on kernels without saying why'
 program "printf '\\177ELF1234567'"
 not_tcc 'object tcc is no ELF file'
 program 'echo "int f(void) { return 0; }" | cc -x c -c -o /proc/self/fd/1 -'
-command -v cc > /dev/null && not_tcc 'its object has no kernel_0_0'
+command -v cc > /dev/null && not_tcc 'its object has no kernel_0'
 
 # ---- the system's compiler ----
 rm -f program

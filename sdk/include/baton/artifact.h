@@ -7,9 +7,9 @@
  *                tensors     name, type and place of each constant
  *                constants   their elements; mapped, and shared between processes
  *                functions   primitive functions: who computes each, and what a call costs
- *                kernels     names, in the order of their numbers
- *                code        the target's own
- *                target      entry, target with its options, compatibility text
+ *                kernels     name, target and code of each, in the order of their numbers
+ *                code        pieces of code: objects, bytes of the targets' own
+ *                targets     entry, targets with their options, compatibility texts
  *                provenance  who made it
  *
  * Its code is trusted as a plugin is: open artifacts of those only whose plugins you
@@ -28,7 +28,6 @@ extern "C" {
 typedef struct bt_artifact_target {
     const char *text;          /* "cpu{threads=2}" */
     const char *compatibility; /* what its code needs; "": not stated */
-    uint64_t code_nbytes;
 } bt_artifact_target;
 
 typedef struct bt_artifact_section {
@@ -46,12 +45,13 @@ typedef struct bt_artifact {
     const char *entry;                   /* the function that was compiled */
     const char *provenance;              /* lines: "baton 0.1.0", "plugin ID VERSION",
                                             "pipeline DIGEST" */
-    uint32_t ntarget; /* those that compute something of it */
+    uint32_t ntarget;                    /* those that compute something of it */
     const bt_artifact_target *targets;
     uint32_t nfunc;
     const bt_compiled_func *funcs;
     uint32_t nkernel;
     const bt_compiled_code *kernels;
+    const bt_kernel_code *codes; /* of each */
     uint32_t nconstant;
     bt_module
         *module; /* planned, the entry alone; its constants lie in the mapped file */

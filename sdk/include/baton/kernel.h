@@ -38,10 +38,17 @@ typedef struct bt_kernel_call {
                              between calls */
     const int64_t *dims;  /* values of the dims that were open when it was compiled */
     const uint32_t *stop; /* not 0: return BT_FAULT_STOPPED soon; NULL: nobody asks */
+    /* Of a kernel function, which does iterations first ... end - 1 of a phase, where other
+     * workers may do the others at the same time: */
+    uint32_t phase, worker;
+    int64_t first, end;
+    void *scratch; /* bt_kernel_code.scratch bytes of this worker, aligned to 64; the
+                      caller's, worker 0, are the first of the workspace */
 } bt_kernel_call;
 
 /* What a kernel function gives: 0, or why it has not done its work. A positive number is
- * a fault of its own, counted from 1. */
+ * a fault of its own, counted from 1 (bt_kernel_code.faults). It knows no context, takes
+ * no memory and may run in any thread. */
 enum { BT_FAULT_MEMORY = -1, BT_FAULT_STOPPED = -2, BT_FAULT_DEVICE = -3 };
 typedef int32_t bt_kernel_fn(const bt_kernel_call *);
 

@@ -7,8 +7,8 @@
  *     fused        %y = @fused_dense_relu(%x, %w)
  *                     |  lower     which kernels the function becomes, on which buffers
  *     lowered      memory.invoke((%x, %w), (%y,), kernel="fused_dense_relu")
- *                     |  compile   all kernels of a module, in one piece of code
- *     code            bytes, kept in artifacts
+ *                     |  compile   the code of each kernel
+ *     code            bytes, an object or C text; kept in artifacts
  *                     |  load      on the machine that runs it
  *     loaded          launch
  */
@@ -77,6 +77,44 @@ typedef struct bt_lowering {
  */
 BT_API bt_kernel *bt_kernel_whole(bt_arena *, const bt_func *primitive);
 
+/* ---- code ---- */
+
+/* What the code of a kernel is. */
+enum {
+    BT_CODE_ANY,    /* asked for: whatever the target has */
+    BT_CODE_BYTES,  /* the target's own, which it loads and launches itself */
+    BT_CODE_OBJECT, /* a relocatable ELF object with the kernel's function */
+    BT_CODE_SOURCE  /* C99 text of such an object; it may include <baton/kernel.h> */
+};
+
+/* What a fault of a kernel function says. */
+typedef struct bt_fault {
+    const char *text;  /* NULL: an index is out of bounds ... */
+    const char *array; /* ... for axis `axis` of this one, ... */
+    uint32_t axis;
+    int64_t extent; /* ... which has this extent */
+} bt_fault;
+
+/* The code of one kernel. Kernels may share a piece of it: the same `at`. */
+typedef struct bt_kernel_code {
+    uint32_t form;      /* BT_CODE_... */
+    const char *symbol; /* the name of its function, a bt_kernel_fn; NULL of bytes */
+    const void *at;
+    size_t nbytes;
+    const void *own; /* beside an object, what a target needs that loads it itself */
+    size_t own_nbytes;
+    uint64_t scratch; /* bytes that each worker needs; a kernel's workspace begins with
+                         those of the caller */
+    uint32_t nphase;  /* phases run one after the other, the iterations of each ... */
+    const int64_t *phases; /* ... (so many) in any order; none: one of one iteration */
+    uint32_t nfault;
+    const bt_fault *faults;
+} bt_kernel_code;
+
+/* The error that a fault is: a row of `faults`, or BT_FAULT_... */
+BT_API bt_status bt_kernel_fault(bt_ctx *, const char *kernel, int32_t fault,
+                                 uint32_t nfault, const bt_fault *faults) BT_MUST_USE;
+
 /* ---- the target ---- */
 
 /* A time, and how far it is to be trusted: where two targets could compute something, the
@@ -101,13 +139,19 @@ typedef struct bt_target {
      */
     bt_status (*lower)(bt_ctx *, void *self, bt_arena *, const bt_func *primitive,
                        bt_lowering *out);
-    /* Code of all kernels of a module, as bytes that another process may load. May be
-     * asked for more than once, then for some of the kernels. */
-    bt_status (*compile)(bt_ctx *, void *self, uint32_t nkernel,
-                         const bt_kernel *const *kernels, bt_text *code);
-    /* Makes code ready to run; kernels are those of compile, in its order. *loaded is not
-     * NULL. */
-    bt_status (*load)(bt_ctx *, void *self, const void *code, size_t nbytes,
+    /* The code of each of a module's kernels, in the arena, in a form that another process
+     * may load. May be asked for more than once, then for some of the kernels. `form`:
+     * what is wanted, BT_CODE_ANY in general; whoever asks for another one (a generator of
+     * C programs: the source) does without where he gets something else. */
+    bt_status (*compile)(bt_ctx *, void *self, bt_arena *, uint32_t form,
+                         uint32_t nkernel, const bt_kernel *const *kernels,
+                         bt_kernel_code *out);
+    /* load, unload, launch: all, or none of them where the code is always an object or
+     * source: then it is compiled, linked and called by the kernel, in the caller's thread.
+     *
+     * Makes code ready to run; kernels are those of compile, in its order. The bytes may
+     * come from a file; they stay as long as what is loaded. *loaded is not NULL. */
+    bt_status (*load)(bt_ctx *, void *self, uint32_t nkernel, const bt_kernel_code *,
                       void **loaded);
     void (*unload)(void *loaded);
     /* Runs a kernel to its end (<baton/kernel.h>), and says what a fault of it means.
@@ -193,6 +237,9 @@ typedef struct bt_compile_options {
     const char *targets;      /* in order of preference: "cpu", "npu, cpu{threads=2}" */
     const bt_targets *opened; /* the same opened; NULL: they are opened for this call */
     const char *entry;        /* function; NULL: main, or the only one */
+    /* BT_CODE_SOURCE: the code of all kernels stays text (bt_compiled.codes), to be put
+     * into a program; what is compiled is not launched then. 0: it is loaded. */
+    uint32_t form;
     /* Pipelines, by a name, a file or in one line; NULL: those of these names. */
     const char *fuse; /* of the typed program, whose calls become primitive functions;
                          "": they are */
@@ -213,13 +260,6 @@ typedef struct bt_compiled_code {
     uint32_t number; /* ... and its number there: launch's */
 } bt_compiled_code;
 
-/* What a target wrote for its kernels of a module. */
-typedef struct bt_target_code {
-    const void *bytes; /* NULL: it has no kernels there */
-    size_t nbytes;
-    const char *compatibility; /* what it needs of a machine; "": not stated */
-} bt_target_code;
-
 /* A primitive function of a compiled module. */
 typedef struct bt_compiled_func {
     const char *name;
@@ -238,13 +278,16 @@ typedef struct bt_compiled {
     uint32_t ntarget;
     const bt_target_use *targets; /* those of `opened` */
     bt_targets *opened;
-    void **loaded; /* by target; NULL: it has no kernels here */
+    void **loaded;              /* by target; NULL: it has no kernels here */
+    const char **compatibility; /* by target: what its code needs of a machine; "": not
+                                   stated */
     uint32_t nkernel;
     const bt_compiled_code *kernels;
+    const bt_kernel_code *codes; /* by kernel */
     uint32_t nfunc;
     const bt_compiled_func *funcs; /* in order of their first call */
     bt_arena *arena;
-    bt_target_code *codes;  /* by target */
+    const bt_tensor *file;  /* in which code lies; NULL: it was compiled here */
     const char *entry;      /* the function that was compiled */
     const char *provenance; /* who made it, as lines; see <baton/artifact.h> */
 } bt_compiled;

@@ -113,11 +113,13 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     return NULL;
 }
 
-static bt_status compile(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel *const *kernels, bt_text *code)
+/* The code of each kernel as bytes, which load gets back. */
+static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form, uint32_t n, const bt_kernel *const *kernels,
+                         bt_kernel_code *out)
 {
-    (void)ctx, (void)self;
+    (void)ctx, (void)self, (void)arena, (void)form;
     for (uint32_t i = 0; i < n; i++)
-        bt_text_add(code, kernels[i]->content, sizeof(struct layer));
+        out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES, .at = kernels[i]->content, .nbytes = sizeof(struct layer) };
     return NULL;
 }
 
@@ -126,23 +128,24 @@ static bt_status compile(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel *c
 struct loaded {
     bt_registry *registry;
     size_t nbytes;
-    uint32_t n;
     struct layer layers[];
 };
 
 /* The bytes may come from a file. */
-static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes, void **out)
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes, void **out)
 {
-    size_t room = sizeof(struct loaded) + nbytes;
+    size_t room = sizeof(struct loaded) + n * sizeof(struct layer);
     (void)self;
-    if (nbytes % sizeof(struct layer))
-        return bt_fail(ctx, BT_ERR_FORMAT, "@name@: the code is cut short");
+    for (uint32_t i = 0; i < n; i++) {
+        if (codes[i].nbytes != sizeof(struct layer))
+            return bt_fail(ctx, BT_ERR_FORMAT, "@name@: the code of kernel %u has another size than a layer", i);
+    }
     struct loaded *l = bt_alloc(bt_ctx_registry(ctx), room);
     if (!l)
         return bt_no_memory();
-    *l = (struct loaded){ bt_ctx_registry(ctx), room, (uint32_t)(nbytes / sizeof(struct layer)) };
-    if (nbytes)
-        memcpy(l->layers, code, nbytes);
+    *l = (struct loaded){ bt_ctx_registry(ctx), room };
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(&l->layers[i], codes[i].at, sizeof(struct layer));
     *out = l;
     return NULL;
 }

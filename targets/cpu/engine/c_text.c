@@ -7,7 +7,8 @@
 
 void c_text_head(bt_text *out)
 {
-    bt_text_addf(out, "typedef signed char i8;\n"
+    bt_text_addf(out, "#include <baton/kernel.h>\n"
+                      "typedef signed char i8;\n"
                       "typedef unsigned char u8;\n"
                       "typedef short i16;\n"
                       "typedef unsigned short u16;\n"
@@ -16,13 +17,24 @@ void c_text_head(bt_text *out)
                       "typedef long long i64;\n"
                       "typedef unsigned long long u64;\n"
                       "typedef unsigned long word;\n"
-                      "typedef int (*callee)(word *, i64 *);\n"
-                      "typedef i64 (*operator)(u32, u32, i64, i64);\n");
+                      "extern i64 cpu_integer_eval(u32, u32, i64, i64);\n");
 }
 
-void c_text_name(bt_text *out, uint32_t kernel, uint32_t phase)
+void c_text_name(bt_text *out, uint32_t kernel)
 {
-    bt_text_addf(out, "kernel_%" PRIu32 "_%" PRIu32, kernel, phase);
+    bt_text_addf(out, "kernel_%" PRIu32, kernel);
+}
+
+void c_text_callee(bt_text *out, const char *name)
+{
+    bt_text_addf(out, "cpu_");
+    for (; *name; name++)
+        bt_text_add(out, *name == '.' ? "_" : name, 1);
+}
+
+static void add_callee(bt_text *out, const struct plan *plan, uint32_t callee)
+{
+    c_text_callee(out, plan->callees[callee]);
 }
 
 /* ---- statements ---- */
@@ -171,8 +183,8 @@ static void add_instruction(bt_text *out, const struct plan *plan, const uint32_
         bt_text_addf(out, "\n");
         break;
     case PLAN_CALL:
-        bt_text_addf(out, "c[%" PRIu32 "](p + %" PRIu32 ", n + %" PRIu32 "); /* %s */\n",
-                     a, at[1], at[2], plan->callees[a]);
+        add_callee(out, plan, a);
+        bt_text_addf(out, "(p + %" PRIu32 ", n + %" PRIu32 ");\n", at[1], at[2]);
         break;
     case PLAN_CHECK:
         bt_text_addf(out, "if (n[%" PRIu32 "] == 0) { return %" PRIu32 "; }\n", a,
@@ -199,8 +211,8 @@ static void add_instruction(bt_text *out, const struct plan *plan, const uint32_
         break;
     case PLAN_SCALAR:
         bt_text_addf(out,
-                     "n[%" PRIu32 "] = h(%" PRIu32 "U, %" PRIu32 "U, n[%" PRIu32
-                     "], n[%" PRIu32 "]);\n",
+                     "n[%" PRIu32 "] = cpu_integer_eval(%" PRIu32 "U, %" PRIu32
+                     "U, n[%" PRIu32 "], n[%" PRIu32 "]);\n",
                      a, at[1], at[2], at[3], at[4]);
         break;
     case PLAN_ADD: add_binary(out, at, "+", 1); break;
@@ -224,8 +236,8 @@ static void add_instruction(bt_text *out, const struct plan *plan, const uint32_
         break;
     case PLAN_NARROW: // no operator of integers but this narrows alone
         bt_text_addf(out,
-                     "n[%" PRIu32 "] = h(%" PRIu32 "U, %" PRIu32 "U, n[%" PRIu32
-                     "], n[%" PRIu32 "]);\n",
+                     "n[%" PRIu32 "] = cpu_integer_eval(%" PRIu32 "U, %" PRIu32
+                     "U, n[%" PRIu32 "], n[%" PRIu32 "]);\n",
                      a, (uint32_t)BT_SCALAR_FLOOR, at[2], at[1], at[1]);
         break;
     default: bt_text_addf(out, "return 0;\n"); // PLAN_END
@@ -255,11 +267,11 @@ static void add_phase(bt_text *out, const struct plan *plan, uint32_t kernel,
     const uint32_t ncode = plan->phases[phase].ncode;
     const uint32_t *code = plan->code + plan->phases[phase].first;
     mark_labels(code, ncode, labels);
-    bt_text_addf(out, "int ");
-    c_text_name(out, kernel, phase);
-    bt_text_addf(
-        out, "(i64 *n, word *p, const word *b, word locals, const callee *c, operator h, "
-             "i64 first, i64 end)\n{\ni64 t;\n");
+    bt_text_addf(out,
+                 "static int phase_%" PRIu32 "_%" PRIu32
+                 "(i64 *n, word *p, const word *b, word locals, i64 first, i64 end)\n"
+                 "{\ni64 t;\n",
+                 kernel, phase);
     for (uint32_t at = 0; at < ncode; at += plan_length(code + at, ncode - at)) {
         if (labels[at]) {
             add_label(out, at);
@@ -270,9 +282,32 @@ static void add_phase(bt_text *out, const struct plan *plan, uint32_t kernel,
     bt_text_addf(out, "}\n");
 }
 
+static void add_kernel(bt_text *out, const struct plan *plan, uint32_t kernel)
+{
+    bt_text_addf(out, "int32_t ");
+    c_text_name(out, kernel);
+    bt_text_addf(out,
+                 "(const bt_kernel_call *call)\n{\ni64 *n = (i64 *)call->scratch;\n"
+                 "word *p = (word *)(n + %" PRIu32 ");\n"
+                 "word locals = (word)call->scratch + %" PRId64 "U;\n"
+                 "const word *b = (const word *)call->buffers;\n",
+                 plan->nn, plan_locals_offset(plan));
+    for (uint32_t i = 0; i < plan->nphase; i++)
+        bt_text_addf(out,
+                     "if (call->phase == %" PRIu32 "U) { return phase_%" PRIu32
+                     "_%" PRIu32 "(n, p, b, locals, call->first, call->end); }\n",
+                     i, kernel, i);
+    bt_text_addf(out, "return 0;\n}\n");
+}
+
 void c_text_plan(bt_text *out, const struct plan *plan, uint32_t kernel)
 {
     bt_text_addf(out, "\n/* %s */\n", plan->name);
+    for (uint32_t i = 0; i < plan->ncallee; i++) {
+        bt_text_addf(out, "extern int ");
+        add_callee(out, plan, i);
+        bt_text_addf(out, "(word *, i64 *);\n");
+    }
     for (uint32_t i = 0; i < plan->nphase; i++) {
         uint8_t *labels = BT_NEWS(out->arena, uint8_t, (size_t)plan->phases[i].ncode + 1);
         if (labels)
@@ -280,4 +315,5 @@ void c_text_plan(bt_text *out, const struct plan *plan, uint32_t kernel)
         else
             out->failed = 1;
     }
+    add_kernel(out, plan, kernel);
 }

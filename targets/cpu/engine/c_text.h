@@ -2,11 +2,11 @@
  * Plans as C text, for compilers of C that are not all correct: integers and addresses
  * only, a step a statement, no constant in a condition but as a bound, no local data.
  *
- *     int FUNCTION(i64 *n, word *p, const word *b, word locals, const callee *c,
- *                  operator h, i64 first, i64 end)
+ *     int32_t kernel_0(const bt_kernel_call *call)
  *
- * is a phase: registers, registers, buffers, the lane's locals, callees of the kernel,
- * cpu_integer_eval, and the turns of a parallel one. It gives what plan_run gives.
+ * is a kernel (<baton/kernel.h>) whose worker has registers and locals as scratch. Each
+ * phase is a function of its own. Primitives are called by name: add.float32 is
+ * cpu_add_float32, operators of integers are cpu_integer_eval.
  */
 #ifndef CPU_C_TEXT_H
 #define CPU_C_TEXT_H
@@ -15,9 +15,10 @@
 
 /* What all functions need before them. */
 void c_text_head(bt_text *);
-/* The name of a phase's function. */
-void c_text_name(bt_text *, uint32_t kernel, uint32_t phase);
-/* The functions of a kernel's phases. */
+/* The name of a kernel's function, and of a primitive's. */
+void c_text_name(bt_text *, uint32_t kernel);
+void c_text_callee(bt_text *, const char *name);
+/* A kernel's function, and those of its phases. */
 void c_text_plan(bt_text *, const struct plan *, uint32_t kernel);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { VERSION = 2, ORDER = 0x01020304, DIGEST = 64 };
+enum { VERSION = 3, ORDER = 0x01020304, DIGEST = 64 };
 static const char magic[8] = "batoncpu";
 
 /* ---- writing ---- */
@@ -47,12 +47,6 @@ static void put_plan(bt_text *out, const struct plan *p)
     put_32(out, p->ncallee);
     for (uint32_t i = 0; i < p->ncallee; i++)
         put_text(out, p->callees[i]);
-    put_32(out, p->ncheck);
-    for (uint32_t i = 0; i < p->ncheck; i++) {
-        put_text(out, p->checks[i].array);
-        put_32(out, p->checks[i].axis);
-        put_64(out, p->checks[i].bound);
-    }
     put_bytes(out, p->code, p->ncode * sizeof(uint32_t));
 }
 
@@ -62,19 +56,12 @@ static void put_all(bt_text *out, const struct cpu_code *c)
     put_32(out, ORDER);
     put_32(out, sizeof(void *));
     put_32(out, c->isa);
-    put_32(out, c->engine);
     put_text(out, c->made);
-    put_bytes(out, c->object, c->object_nbytes);
-    put_bytes(out, c->functions, c->functions_nbytes);
-    put_32(out, c->nkernel);
-    for (uint32_t i = 0; i < c->nkernel; i++) {
-        const struct cpu_code_kernel *k = &c->kernels[i];
-        put_32(out, k->is_evaluated);
-        put_32(out, k->function);
-        put_text(out, k->why);
-        if (!k->is_evaluated)
-            put_plan(out, &k->plan);
-    }
+    put_32(out, c->is_evaluated);
+    put_text(out, c->why);
+    put_bytes(out, c->function, c->function_nbytes);
+    if (!c->is_evaluated)
+        put_plan(out, &c->plan);
 }
 
 bt_status cpu_code_write(bt_ctx *ctx, const struct cpu_code *code, bt_text *out)
@@ -173,17 +160,6 @@ static void *get_list(struct reader *r, size_t size, size_t least, uint32_t *n)
     return NULL;
 }
 
-static void get_checks(struct reader *r, struct plan *p)
-{
-    struct plan_check *checks = get_list(r, sizeof(*checks), 20, &p->ncheck);
-    for (uint32_t i = 0; i < p->ncheck; i++) {
-        checks[i].array = get_text(r);
-        checks[i].axis = get_32(r);
-        checks[i].bound = get_64(r);
-    }
-    p->checks = checks;
-}
-
 static void get_plan(struct reader *r, struct plan *p)
 {
     size_t nbytes;
@@ -204,7 +180,6 @@ static void get_plan(struct reader *r, struct plan *p)
     for (uint32_t i = 0; i < p->ncallee; i++)
         callees[i] = get_text(r);
     p->callees = callees;
-    get_checks(r, p);
     p->code = (const uint32_t *)(const void *)get_bytes(r, &nbytes);
     p->ncode = nbytes / sizeof(uint32_t) < UINT32_MAX
                    ? (uint32_t)(nbytes / sizeof(uint32_t))
@@ -214,19 +189,12 @@ static void get_plan(struct reader *r, struct plan *p)
 static void get_all(struct reader *r, struct cpu_code *c)
 {
     c->isa = get_32(r);
-    c->engine = get_32(r);
     c->made = get_text(r);
-    c->object = get_bytes(r, &c->object_nbytes);
-    c->functions = get_bytes(r, &c->functions_nbytes);
-    struct cpu_code_kernel *kernels = get_list(r, sizeof(*kernels), 16, &c->nkernel);
-    for (uint32_t i = 0; i < c->nkernel; i++) {
-        kernels[i].is_evaluated = get_32(r);
-        kernels[i].function = get_32(r);
-        kernels[i].why = get_text(r);
-        if (!kernels[i].is_evaluated)
-            get_plan(r, &kernels[i].plan);
-    }
-    c->kernels = kernels;
+    c->is_evaluated = get_32(r);
+    c->why = get_text(r);
+    c->function = get_bytes(r, &c->function_nbytes);
+    if (!c->is_evaluated)
+        get_plan(r, &c->plan);
 }
 
 /* Whether the bytes behind magic and digest are those that were written. */

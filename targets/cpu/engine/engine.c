@@ -1,45 +1,88 @@
-/* Machine code for plans. */
+/* Code for kernels. */
 #include "engine.h"
 
 #include <string.h>
 
-#include <baton/compiler.h>
+#include <baton/compute.h>
 
 #include "c_text.h"
+#include "code.h"
+#include "integer.h"
+
+/* ---- machine code ---- */
+
+static const char *symbol_of(bt_arena *arena, uint32_t kernel)
+{
+    bt_text name;
+    bt_text_init(&name, arena);
+    c_text_name(&name, kernel);
+    return bt_text_get(&name);
+}
+
+const bt_symbol *cpu_engine_symbols(bt_arena *arena, enum cpu_isa isa, uint32_t n,
+                                    const struct plan *const *plans)
+{
+    bt_vec(bt_symbol) all = { 0 };
+    bt_map seen;
+    bt_map_init(&seen, arena, 1);
+    int ok = BT_PUSH(arena, &all,
+                     ((bt_symbol){ .name = "cpu_integer_eval",
+                                   .function = (bt_function)cpu_integer_eval }));
+    for (uint32_t i = 0; ok && i < n; i++) {
+        for (uint32_t k = 0; ok && plans[i] && k < plans[i]->ncallee; k++) {
+            struct cpu_callee callee;
+            bt_text name;
+            if (bt_map_find(&seen, plans[i]->callees[k]) ||
+                !cpu_callee_find(isa, plans[i]->callees[k], &callee))
+                continue;
+            bt_text_init(&name, arena);
+            c_text_callee(&name, plans[i]->callees[k]);
+            ok = bt_text_get(&name) && bt_map_put(&seen, plans[i]->callees[k], &seen) &&
+                 BT_PUSH(arena, &all,
+                         ((bt_symbol){ .name = name.at,
+                                       .function = (bt_function)callee.run }));
+        }
+    }
+    return ok && BT_PUSH(arena, &all, (bt_symbol){ 0 }) ? all.at : NULL;
+}
+
+static bt_status write_text(uint32_t n, const struct plan *const *plans, bt_text *out)
+{
+    c_text_head(out);
+    for (uint32_t i = 0; i < n; i++) {
+        if (plans[i])
+            c_text_plan(out, plans[i], i);
+    }
+    return bt_text_get(out) ? NULL : bt_no_memory();
+}
 
 static bt_status compile(bt_ctx *ctx, bt_arena *arena, const char *compiler,
-                         const char *options, uint32_t nkernel,
-                         const struct plan *const *plans, bt_text *object)
+                         const char *options, uint32_t n, const struct plan *const *plans,
+                         bt_text *object)
 {
+    const char *folders[2] = { NULL, NULL };
     bt_text text;
     bt_text_init(&text, arena);
-    c_text_head(&text);
-    for (uint32_t i = 0; i < nkernel; i++) {
-        if (plans[i])
-            c_text_plan(&text, plans[i], i);
-    }
-    if (!bt_text_get(&text))
-        return bt_no_memory();
-    const bt_c_source source = { .name = "kernels", .text = text.at, .nbytes = text.len };
+    BT_TRY(bt_library_file(ctx, arena, "include", &folders[0]));
+    BT_TRY(write_text(n, plans, &text));
+    const bt_c_source source = {
+        .name = "kernels", .text = text.at, .nbytes = text.len, .folders = folders
+    };
     BT_TRY(bt_c_compile(ctx, compiler, *options ? options : NULL, &source, object));
     return object->failed ? bt_no_memory() : NULL;
 }
 
 static bt_status find_functions(bt_ctx *ctx, bt_arena *arena, const char *compiler,
-                                uint32_t nkernel, const struct plan *const *plans,
+                                uint32_t n, const struct plan *const *plans,
                                 const bt_code *code)
 {
-    for (uint32_t i = 0; i < nkernel; i++) {
-        for (uint32_t k = 0; plans[i] && k < plans[i]->nphase; k++) {
-            bt_text name;
-            bt_text_init(&name, arena);
-            c_text_name(&name, i, k);
-            if (!bt_text_get(&name))
-                return bt_no_memory();
-            if (!bt_code_find(code, bt_text_get(&name)))
-                return bt_fail(ctx, BT_ERR_PLUGIN, "%s: its object has no %s", compiler,
-                               bt_text_get(&name));
-        }
+    for (uint32_t i = 0; i < n; i++) {
+        const char *symbol = symbol_of(arena, i);
+        if (!symbol)
+            return bt_no_memory();
+        if (plans[i] && !bt_code_find(code, symbol))
+            return bt_fail(ctx, BT_ERR_PLUGIN, "%s: its object has no %s", compiler,
+                           symbol);
     }
     return NULL;
 }
@@ -48,15 +91,18 @@ static bt_status find_functions(bt_ctx *ctx, bt_arena *arena, const char *compil
  * lets nobody have memory for machine code is not the compiler's fault: the code may be
  * for another. */
 static bt_status check_object(bt_ctx *ctx, bt_arena *arena, const char *compiler,
-                              uint32_t nkernel, const struct plan *const *plans,
-                              const bt_text *object)
+                              enum cpu_isa isa, uint32_t n,
+                              const struct plan *const *plans, const bt_text *object)
 {
     const bt_code_object part = { compiler, object->at, object->len };
+    const bt_symbol *symbols = cpu_engine_symbols(arena, isa, n, plans);
     bt_code *code;
-    bt_status status = bt_code_load(ctx, 1, &part, NULL, &code);
+    if (!symbols)
+        return bt_no_memory();
+    bt_status status = bt_code_load(ctx, 1, &part, symbols, &code);
     if (status)
         return status->code == BT_ERR_IO ? NULL : status;
-    status = find_functions(ctx, arena, compiler, nkernel, plans, code);
+    status = find_functions(ctx, arena, compiler, n, plans, code);
     bt_code_unload(code);
     return status;
 }
@@ -67,25 +113,25 @@ static int is_final(bt_status status)
     return status->code == BT_ERR_MEMORY || status->code == BT_ERR_CANCELLED;
 }
 
-bt_status cpu_engine_compile(bt_ctx *ctx, bt_arena *arena,
-                             const struct cpu_engine_request *request, uint32_t nkernel,
+/* *object stays empty where the engine is the plan; *made says what it is, and why. */
+static bt_status make_object(bt_ctx *ctx, bt_arena *arena,
+                             const struct cpu_engine_request *request, uint32_t n,
                              const struct plan *const *plans, bt_text *object,
                              const char **made)
 {
     int is_free = strcmp(request->engine, "auto") == 0;
     const char *compiler = is_free ? "tcc" : request->engine;
     uint32_t nplan = 0;
-    for (uint32_t i = 0; i < nkernel; i++)
+    for (uint32_t i = 0; i < n; i++)
         nplan += plans[i] != NULL;
     *made = compiler;
     if (strcmp(compiler, "plan") == 0 || nplan == 0) {
         *made = "plan";
         return NULL;
     }
-    bt_status status =
-        compile(ctx, arena, compiler, request->compiler, nkernel, plans, object);
+    bt_status status = compile(ctx, arena, compiler, request->compiler, n, plans, object);
     if (!status)
-        status = check_object(ctx, arena, compiler, nkernel, plans, object);
+        status = check_object(ctx, arena, compiler, request->isa, n, plans, object);
     if (!status || !is_free || is_final(status))
         return status;
     bt_text why;
@@ -94,4 +140,82 @@ bt_status cpu_engine_compile(bt_ctx *ctx, bt_arena *arena,
     bt_text_init(object, arena);
     *made = bt_text_get(&why);
     return *made ? NULL : bt_no_memory();
+}
+
+/* ---- kernels ---- */
+
+/* What stands beside machine code, or in its place. */
+static bt_status write_own(bt_ctx *ctx, bt_arena *arena,
+                           const struct cpu_engine_request *request, const char *made,
+                           const struct cpu_work *work, bt_text *out)
+{
+    struct cpu_code code = {
+        .isa = request->isa, .made = made, .is_evaluated = !work->plan, .why = work->why
+    };
+    bt_text function;
+    bt_text_init(&function, arena);
+    if (work->function)
+        BT_TRY(bt_evaluator_print(ctx, 1, &work->function, &function));
+    code.function = function.at;
+    code.function_nbytes = function.len;
+    if (work->plan)
+        code.plan = *work->plan;
+    bt_text_init(out, arena);
+    return cpu_code_write(ctx, &code, out);
+}
+
+/* What anybody needs to know who calls the function. */
+static bt_status describe(bt_arena *arena, const struct plan *plan, bt_kernel_code *out)
+{
+    int64_t *phases = BT_NEWS(arena, int64_t, plan->nphase);
+    bt_fault *faults = BT_NEWS(arena, bt_fault, plan->ncheck);
+    if (!phases || !faults)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < plan->nphase; i++)
+        phases[i] = plan->phases[i].is_parallel ? plan->phases[i].extent : 1;
+    for (uint32_t i = 0; i < plan->ncheck; i++)
+        faults[i] = (bt_fault){ .array = plan->checks[i].array,
+                                .axis = plan->checks[i].axis,
+                                .extent = plan->checks[i].bound };
+    out->scratch = (uint64_t)plan_lane_nbytes(plan);
+    out->nphase = plan->nphase;
+    out->phases = phases;
+    out->nfault = plan->ncheck;
+    out->faults = faults;
+    return NULL;
+}
+
+bt_status cpu_engine_compile(bt_ctx *ctx, bt_arena *arena,
+                             const struct cpu_engine_request *request, uint32_t form,
+                             uint32_t n, const struct cpu_work *works,
+                             bt_kernel_code *out)
+{
+    const struct plan **plans = BT_NEWS(arena, const struct plan *, n);
+    const char *made = "source";
+    bt_text code, own;
+    if (!plans)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        plans[i] = works[i].plan;
+    bt_text_init(&code, arena);
+    BT_TRY(form == BT_CODE_SOURCE
+               ? write_text(n, plans, &code)
+               : make_object(ctx, arena, request, n, plans, &code, &made));
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES };
+        BT_TRY(write_own(ctx, arena, request, made, &works[i], &own));
+        if (plans[i])
+            BT_TRY(describe(arena, plans[i], &out[i]));
+        out[i].own = own.at;
+        out[i].own_nbytes = own.len;
+        if (!plans[i] || !code.len)
+            continue;
+        out[i].form = form == BT_CODE_SOURCE ? BT_CODE_SOURCE : BT_CODE_OBJECT;
+        out[i].symbol = symbol_of(arena, i);
+        out[i].at = code.at;
+        out[i].nbytes = code.len;
+        if (!out[i].symbol)
+            return bt_no_memory();
+    }
+    return NULL;
 }

@@ -7,37 +7,30 @@
 #include <baton/compiler.h>
 #include <baton/compute.h>
 
-#include "c_text.h"
 #include "code.h"
-#include "integer.h"
+#include "engine.h"
 #include "kernel.h"
 #include "plan_run.h"
 
-typedef int64_t operator_fn(uint32_t scalar, bt_dtype, int64_t a, int64_t b);
-/* A phase as machine code: c_text.h says what it takes. */
-typedef int phase_fn(int64_t *n, void **p, void *const *buffers, void *locals,
-                     cpu_primitive *const *callees, operator_fn *, int64_t first,
-                     int64_t end);
-
 struct kernel {
-    const struct cpu_code_kernel *code;
+    const bt_kernel_code *code;
+    struct cpu_code own;
     const struct cpu_callee *callees;
-    cpu_primitive *const *runs; /* those of the callees */
-    phase_fn *const *phases;    /* NULL: the plan is interpreted */
+    bt_kernel_fn *run; /* NULL: the plan is interpreted */
+    bt_evaluator *evaluator;
     int64_t lane_nbytes, locals_offset;
 };
 
 struct cpu_loaded {
     bt_arena *arena;
-    struct cpu_pool *pool;
     bt_registry *registry;
+    struct cpu_pool *pool;
     char *reserved; /* memory of the pool's workers ... */
     size_t reserved_nbytes;
     char *scratch; /* ... where it is aligned: what a caller has as workspace, ... */
     size_t scratch_nbytes; /* ... for each of them */
-    struct cpu_code code;
+    uint32_t nkernel;
     struct kernel *kernels;
-    bt_evaluator *evaluator;
     bt_code *machine_code;
     const char *refused; /* why the machine code is not used; NULL: it is, or is none */
 };
@@ -55,78 +48,50 @@ bt_status cpu_machine_check(bt_ctx *ctx, enum cpu_isa isa)
     return NULL;
 }
 
-static bt_status check_machine(bt_ctx *ctx, const struct cpu_code *code)
-{
-    if (code->isa >= CPU_ISA_COUNT || code->engine > CPU_ENGINE_OBJECT)
-        return bt_fail(ctx, BT_ERR_FORMAT, "code of target cpu is damaged");
-    return cpu_machine_check(ctx, (enum cpu_isa)code->isa);
-}
-
 static bt_status find_callees(bt_ctx *ctx, struct cpu_loaded *l, struct kernel *k)
 {
-    const struct plan *plan = &k->code->plan;
+    const struct plan *plan = &k->own.plan;
     struct cpu_callee *callees = BT_NEWS(l->arena, struct cpu_callee, plan->ncallee);
-    cpu_primitive **runs = BT_NEWS(l->arena, cpu_primitive *, plan->ncallee);
-    if (!callees || !runs)
+    if (!callees)
         return bt_no_memory();
     for (uint32_t i = 0; i < plan->ncallee; i++) {
-        if (!cpu_callee_find((enum cpu_isa)l->code.isa, plan->callees[i], &callees[i]))
+        if (!cpu_callee_find((enum cpu_isa)k->own.isa, plan->callees[i], &callees[i]))
             return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                            "kernel %s calls %s, which target cpu has not: compile the "
                            "module again",
                            plan->name, plan->callees[i]);
-        runs[i] = callees[i].run;
     }
     k->callees = callees;
-    k->runs = runs;
     return NULL;
 }
 
-static bt_status find_phases(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number)
+static bt_status load_function(bt_ctx *ctx, struct kernel *k)
 {
-    struct kernel *k = &l->kernels[number];
-    uint32_t n = k->code->plan.nphase;
-    phase_fn **phases = BT_NEWS(l->arena, phase_fn *, n);
-    if (!phases)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++) {
-        bt_text name;
-        bt_text_init(&name, l->arena);
-        c_text_name(&name, number, i);
-        if (!bt_text_get(&name))
-            return bt_no_memory();
-        phases[i] = (phase_fn *)bt_code_find(l->machine_code, bt_text_get(&name));
-        if (!phases[i])
-            return bt_fail(ctx, BT_ERR_FORMAT, "code of target cpu has no %s",
-                           bt_text_get(&name));
-    }
-    k->phases = phases;
-    return NULL;
-}
-
-static bt_status check_function(bt_ctx *ctx, const struct cpu_loaded *l,
-                                const struct cpu_code_kernel *k)
-{
-    if (k->function == CPU_NO_FUNCTION && !k->is_evaluated)
+    if (!k->own.function_nbytes && !k->own.is_evaluated)
         return NULL;
-    if (!l->evaluator || k->function >= bt_evaluator_nfunction(l->evaluator))
-        return bt_fail(ctx, BT_ERR_FORMAT,
-                       "code of target cpu is damaged: a function is missing");
-    return NULL;
+    BT_TRY(
+        bt_evaluator_create(ctx, k->own.function, k->own.function_nbytes, &k->evaluator));
+    return bt_evaluator_nfunction(k->evaluator) == 1
+               ? NULL
+               : bt_fail(ctx, BT_ERR_FORMAT,
+                         "code of target cpu is damaged: it is not of one function");
 }
 
-static bt_status load_kernel(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number)
+static bt_status load_kernel(bt_ctx *ctx, struct cpu_loaded *l, struct kernel *k)
 {
-    struct kernel *k = &l->kernels[number];
-    k->code = &l->code.kernels[number];
-    BT_TRY(check_function(ctx, l, k->code));
-    if (k->code->is_evaluated)
+    BT_TRY(cpu_code_read(ctx, l->arena, k->code->own, k->code->own_nbytes, &k->own));
+    if (k->own.isa >= CPU_ISA_COUNT)
+        return bt_fail(ctx, BT_ERR_FORMAT, "code of target cpu is damaged");
+    BT_TRY(cpu_machine_check(ctx, (enum cpu_isa)k->own.isa));
+    BT_TRY(load_function(ctx, k));
+    if (k->own.is_evaluated)
         return NULL;
+    k->own.plan.ncheck = k->code->nfault;
     BT_TRY(find_callees(ctx, l, k));
-    BT_TRY(plan_check(ctx, &k->code->plan, k->callees));
-    k->lane_nbytes = plan_lane_nbytes(&k->code->plan);
-    k->locals_offset = plan_locals_offset(&k->code->plan);
-    return l->machine_code ? find_phases(ctx, l, number) : NULL;
+    BT_TRY(plan_check(ctx, &k->own.plan, k->callees));
+    k->lane_nbytes = plan_lane_nbytes(&k->own.plan);
+    k->locals_offset = plan_locals_offset(&k->own.plan);
+    return NULL;
 }
 
 static int is_parallel(const struct plan *plan)
@@ -137,14 +102,58 @@ static int is_parallel(const struct plan *plan)
     return is;
 }
 
+/* Whether a kernel before it is of the same object. */
+static int is_known(const struct cpu_loaded *l, uint32_t number)
+{
+    uint32_t i = 0;
+    while (i < number && (l->kernels[i].code->form != BT_CODE_OBJECT ||
+                          l->kernels[i].code->at != l->kernels[number].code->at))
+        i++;
+    return i < number;
+}
+
+static bt_status find_functions(bt_ctx *ctx, struct cpu_loaded *l)
+{
+    for (uint32_t i = 0; i < l->nkernel; i++) {
+        struct kernel *k = &l->kernels[i];
+        if (k->own.is_evaluated || k->code->form != BT_CODE_OBJECT)
+            continue;
+        k->run = k->code->symbol
+                     ? (bt_kernel_fn *)bt_code_find(l->machine_code, k->code->symbol)
+                     : NULL;
+        if (!k->run)
+            return bt_fail(ctx, BT_ERR_FORMAT, "code of target cpu has no %s",
+                           k->code->symbol ? k->code->symbol : "symbol");
+    }
+    return NULL;
+}
+
 /* A system that lets nobody have memory for machine code still runs plans. */
 static bt_status load_machine_code(bt_ctx *ctx, struct cpu_loaded *l)
 {
-    const bt_code_object object = { "cpu code", l->code.object, l->code.object_nbytes };
-    if (l->code.engine != CPU_ENGINE_OBJECT)
+    bt_vec(bt_code_object) objects = { 0 };
+    const struct plan **plans = BT_NEWS(l->arena, const struct plan *, l->nkernel);
+    const enum cpu_isa isa = (enum cpu_isa)l->kernels[0].own.isa;
+    if (!plans)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < l->nkernel; i++) {
+        const bt_kernel_code *code = l->kernels[i].code;
+        const bt_code_object object = { "cpu code", code->at, code->nbytes };
+        plans[i] = &l->kernels[i].own.plan;
+        if (code->form == BT_CODE_OBJECT && !is_known(l, i) &&
+            !BT_PUSH(l->arena, &objects, object))
+            return bt_no_memory();
+    }
+    const bt_symbol *symbols = cpu_engine_symbols(l->arena, isa, l->nkernel, plans);
+    if (!symbols)
+        return bt_no_memory();
+    if (!objects.len)
         return NULL;
-    bt_status status = bt_code_load(ctx, 1, &object, NULL, &l->machine_code);
-    if (!status || status->code != BT_ERR_IO)
+    bt_status status =
+        bt_code_load(ctx, objects.len, objects.at, symbols, &l->machine_code);
+    if (!status)
+        return find_functions(ctx, l);
+    if (status->code != BT_ERR_IO)
         return status;
     l->refused = bt_arena_text(l->arena, status->message, strlen(status->message));
     return l->refused ? NULL : bt_no_memory();
@@ -171,8 +180,8 @@ static bt_status reserve_scratch(struct cpu_loaded *l)
     enum { LINE = 128 }; // no two threads write to one
     const size_t nworker = cpu_pool_nthread(l->pool) - 1;
     int64_t most = 0, nbytes;
-    for (uint32_t i = 0; i < l->code.nkernel; i++) {
-        if (l->kernels[i].lane_nbytes > most && is_parallel(&l->code.kernels[i].plan))
+    for (uint32_t i = 0; i < l->nkernel; i++) {
+        if (l->kernels[i].lane_nbytes > most && is_parallel(&l->kernels[i].own.plan))
             most = l->kernels[i].lane_nbytes;
     }
     if (most > INT64_MAX - LINE ||
@@ -188,25 +197,27 @@ static bt_status reserve_scratch(struct cpu_loaded *l)
     return NULL;
 }
 
-static bt_status load_all(bt_ctx *ctx, struct cpu_loaded *l, const void *code,
-                          size_t nbytes)
+static bt_status load_all(bt_ctx *ctx, struct cpu_loaded *l, uint32_t n,
+                          const bt_kernel_code *codes)
 {
-    BT_TRY(cpu_code_read(ctx, l->arena, code, nbytes, &l->code));
-    BT_TRY(check_machine(ctx, &l->code));
-    if (l->code.functions_nbytes)
-        BT_TRY(bt_evaluator_create(ctx, l->code.functions, l->code.functions_nbytes,
-                                   &l->evaluator));
-    BT_TRY(load_machine_code(ctx, l));
-    l->kernels = BT_NEWS(l->arena, struct kernel, l->code.nkernel);
+    l->kernels = BT_NEWS(l->arena, struct kernel, n);
     if (!l->kernels)
         return bt_no_memory();
-    for (uint32_t i = 0; i < l->code.nkernel; i++)
-        BT_TRY(load_kernel(ctx, l, i));
+    for (; l->nkernel < n; l->nkernel++) {
+        struct kernel *k = &l->kernels[l->nkernel];
+        k->code = &codes[l->nkernel];
+        bt_status status = load_kernel(ctx, l, k);
+        if (status) {
+            bt_evaluator_destroy(k->evaluator);
+            return status;
+        }
+    }
+    BT_TRY(load_machine_code(ctx, l));
     return reserve_scratch(l);
 }
 
-bt_status cpu_loaded_create(bt_ctx *ctx, struct cpu_pool *pool, const void *code,
-                            size_t nbytes, struct cpu_loaded **out)
+bt_status cpu_loaded_create(bt_ctx *ctx, struct cpu_pool *pool, uint32_t n,
+                            const bt_kernel_code *codes, struct cpu_loaded **out)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     struct cpu_loaded *l = arena ? BT_NEW(arena, struct cpu_loaded) : NULL;
@@ -217,7 +228,7 @@ bt_status cpu_loaded_create(bt_ctx *ctx, struct cpu_pool *pool, const void *code
     l->arena = arena;
     l->registry = bt_ctx_registry(ctx);
     l->pool = pool;
-    bt_status status = load_all(ctx, l, code, nbytes);
+    bt_status status = load_all(ctx, l, n, codes);
     if (status)
         cpu_loaded_destroy(l);
     else
@@ -230,7 +241,8 @@ void cpu_loaded_destroy(struct cpu_loaded *l)
     if (!l)
         return;
     bt_code_unload(l->machine_code);
-    bt_evaluator_destroy(l->evaluator);
+    for (uint32_t i = 0; i < l->nkernel; i++)
+        bt_evaluator_destroy(l->kernels[i].evaluator);
     if (l->reserved)
         bt_free(l->registry, l->reserved, l->reserved_nbytes);
     bt_arena_destroy(l->arena);
@@ -238,102 +250,87 @@ void cpu_loaded_destroy(struct cpu_loaded *l)
 
 /* ---- launching ---- */
 
-struct phase_run {
+struct launch {
     const struct cpu_loaded *loaded;
     const struct kernel *kernel;
-    uint32_t phase;
-    const bt_kernel_call *call;
+    bt_kernel_call call; /* of a phase */
 };
 
-/* Registers and locals of a thread. */
-static char *memory_of(const struct phase_run *r, uint32_t lane)
+/* The plan's phase: what machine code of it does. */
+static int32_t run_plan(const struct kernel *k, const bt_kernel_call *call)
 {
-    const struct cpu_loaded *l = r->loaded;
-    return lane ? l->scratch + (lane - 1) * l->scratch_nbytes : r->call->workspace;
-}
-
-/* Turns of a phase in a lane: cpu_pool_work. */
-static int32_t run_turns(void *arg, int64_t first, int64_t end, uint32_t lane)
-{
-    const struct phase_run *r = arg;
-    const struct kernel *k = r->kernel;
-    const struct plan *plan = &k->code->plan;
-    char *memory = memory_of(r, lane);
-    struct plan_frame f = { .buffers = r->call->buffers,
-                            .locals = memory + k->locals_offset,
-                            .n = (int64_t *)(void *)memory,
+    const struct plan *plan = &k->own.plan;
+    struct plan_frame f = { .buffers = call->buffers,
+                            .locals = (char *)call->scratch + k->locals_offset,
+                            .n = call->scratch,
                             .callees = k->callees,
-                            .first = first,
-                            .end = end };
+                            .first = call->first,
+                            .end = call->end };
     f.p = (void **)(void *)(f.n + plan->nn);
-    return plan_run(plan, &plan->phases[r->phase], &f);
+    return plan_run(plan, &plan->phases[call->phase], &f);
 }
 
-/* The same by machine code. */
-static int32_t run_machine_code(void *arg, int64_t first, int64_t end, uint32_t lane)
+/* Turns of a phase, by a thread with registers and locals of its own: cpu_pool_work. */
+static int32_t work(void *arg, int64_t first, int64_t end, uint32_t lane)
 {
-    const struct phase_run *r = arg;
-    const struct kernel *k = r->kernel;
-    const struct plan *plan = &k->code->plan;
-    char *memory = memory_of(r, lane);
-    int64_t *n = (int64_t *)(void *)memory;
-    return k->phases[r->phase](n, (void **)(void *)(n + plan->nn), r->call->buffers,
-                               memory + k->locals_offset, k->runs, cpu_integer_eval,
-                               first, end);
+    const struct launch *launch = arg;
+    const struct cpu_loaded *l = launch->loaded;
+    bt_kernel_call call = launch->call;
+    call.worker = lane;
+    call.first = first;
+    call.end = end;
+    call.scratch = lane ? l->scratch + (lane - 1) * l->scratch_nbytes : call.workspace;
+    return launch->kernel->run ? launch->kernel->run(&call)
+                               : run_plan(launch->kernel, &call);
 }
 
-/* What a check of the kernel found, in its own words or, where the evaluator can be asked,
- * in those of the evaluator, which knows the index. */
-static bt_status explain(bt_ctx *ctx, const struct cpu_loaded *l, const struct kernel *k,
-                         int32_t fault, const bt_kernel_call *call)
+/* A fault in its own words or, where the evaluator can be asked, in those of the evaluator,
+ * which knows the index. */
+static bt_status explain(bt_ctx *ctx, const struct kernel *k, int32_t fault,
+                         const bt_kernel_call *call)
 {
-    const struct plan *plan = &k->code->plan;
-    const struct plan_check *check = &plan->checks[fault - 1];
-    if (k->code->function != CPU_NO_FUNCTION)
-        BT_TRY(bt_evaluator_run(ctx, l->evaluator, k->code->function, call));
-    return bt_fail(ctx, BT_ERR_RUNTIME,
-                   "%s: an index is out of bounds for axis %" PRIu32
-                   " of %s, whose extent is %" PRId64,
-                   plan->name, check->axis, check->array, check->bound);
+    if (fault > 0 && k->evaluator)
+        BT_TRY(bt_evaluator_run(ctx, k->evaluator, 0, call));
+    return bt_kernel_fault(ctx, k->own.plan.name, fault, k->code->nfault,
+                           k->code->faults);
 }
 
 bt_status cpu_loaded_launch(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number,
                             const bt_kernel_call *call)
 {
     const struct kernel *k = &l->kernels[number];
-    const struct plan *plan = &k->code->plan;
-    cpu_pool_work *work = k->phases ? run_machine_code : run_turns;
-    if (k->code->is_evaluated)
-        return bt_evaluator_run(ctx, l->evaluator, k->code->function, call);
-    struct phase_run r = { .loaded = l, .kernel = k, .call = call };
-    for (uint32_t i = 0; i < plan->nphase; i++) {
-        int64_t extent = plan->phases[i].extent;
-        r.phase = i;
+    const struct plan *plan = &k->own.plan;
+    struct launch launch = { .loaded = l, .kernel = k, .call = *call };
+    int32_t fault = 0;
+    if (k->own.is_evaluated)
+        return bt_evaluator_run(ctx, k->evaluator, 0, call);
+    for (uint32_t i = 0; !fault && i < plan->nphase; i++) {
+        launch.call.phase = i;
         if (call->stop && __atomic_load_n(call->stop, __ATOMIC_RELAXED))
-            return bt_fail(ctx, BT_ERR_CANCELLED, "cancelled");
-        int32_t fault = plan->phases[i].is_parallel
-                            ? cpu_pool_run(l->pool, extent, work, &r)
-                            : work(&r, 0, 1, 0);
-        if (fault)
-            return explain(ctx, l, k, fault, call);
+            fault = BT_FAULT_STOPPED;
+        else
+            fault = plan->phases[i].is_parallel
+                        ? cpu_pool_run(l->pool, plan->phases[i].extent, work, &launch)
+                        : work(&launch, 0, 1, 0);
     }
-    return NULL;
+    return fault ? explain(ctx, k, fault, call) : NULL;
 }
 
 void cpu_loaded_describe(const struct cpu_loaded *l, bt_text *out)
 {
+    const struct cpu_code *first = &l->kernels[0].own;
     uint32_t nevaluated = 0;
-    bt_text_addf(out, "engine: %s\n", l->code.made);
+    bt_text_addf(out, "engine: %s\n", first->made);
     if (l->refused)
         bt_text_addf(out, "plans are interpreted: %s\n", l->refused);
     bt_text_addf(out, "instructions: %s\nthreads: %" PRIu32 "\n",
-                 cpu_isa_name((enum cpu_isa)l->code.isa), cpu_pool_nthread(l->pool));
-    for (uint32_t i = 0; i < l->code.nkernel; i++)
-        nevaluated += l->code.kernels[i].is_evaluated;
-    bt_text_addf(out, "kernels: %" PRIu32 ", by the evaluator: %" PRIu32 "\n",
-                 l->code.nkernel, nevaluated);
-    for (uint32_t i = 0; i < l->code.nkernel; i++) {
-        if (l->code.kernels[i].is_evaluated)
-            bt_text_addf(out, "  %s\n", l->code.kernels[i].why);
+                 cpu_isa_name((enum cpu_isa)first->isa), cpu_pool_nthread(l->pool));
+    for (uint32_t i = 0; i < l->nkernel; i++)
+        nevaluated += l->kernels[i].own.is_evaluated;
+    bt_text_addf(out, "kernels: %" PRIu32 ", by the evaluator: %" PRIu32 "\n", l->nkernel,
+                 nevaluated);
+    for (uint32_t i = 0; i < l->nkernel; i++) {
+        if (l->kernels[i].own.is_evaluated)
+            bt_text_addf(out, "  %s\n", l->kernels[i].own.why);
     }
 }

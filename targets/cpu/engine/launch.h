@@ -3,7 +3,7 @@
 #define CPU_LAUNCH_H
 
 #include <baton/base.h>
-#include <baton/kernel.h>
+#include <baton/target.h>
 
 #include "pool.h"
 #include "primitives/isa.h"
@@ -17,10 +17,10 @@ bt_status cpu_machine_check(bt_ctx *, enum cpu_isa) BT_MUST_USE;
 
 struct cpu_loaded;
 
-/* Code made ready. `pool` stays the caller's, who keeps it for as long.
+/* Code made ready. Pool and code stay the caller's, who keeps them for as long.
  * errors BT_ERR_FORMAT: damaged; BT_ERR_UNSUPPORTED: for another machine */
-bt_status cpu_loaded_create(bt_ctx *, struct cpu_pool *pool, const void *code,
-                            size_t nbytes, struct cpu_loaded **out) BT_MUST_USE;
+bt_status cpu_loaded_create(bt_ctx *, struct cpu_pool *pool, uint32_t n,
+                            const bt_kernel_code *, struct cpu_loaded **out) BT_MUST_USE;
 void cpu_loaded_destroy(struct cpu_loaded *); /* accepts NULL */
 /* As bt_target.launch. */
 bt_status cpu_loaded_launch(bt_ctx *, struct cpu_loaded *, uint32_t kernel,

@@ -160,14 +160,14 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     return i->reference->lower(ctx, i->self, arena, func, out);
 }
 
-static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
-                         const bt_kernel *const *kernels, bt_text *code)
+static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
+                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
 {
     const struct instance *i = self;
-    return i->reference->compile(ctx, i->self, n, kernels, code);
+    return i->reference->compile(ctx, i->self, arena, form, n, kernels, out);
 }
 
-static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
                       void **out)
 {
     const struct instance *i = self;
@@ -175,7 +175,7 @@ static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
     if (!l)
         return bt_no_memory();
     l->instance = i;
-    bt_status status = i->reference->load(ctx, i->self, code, nbytes, &l->inner);
+    bt_status status = i->reference->load(ctx, i->self, n, codes, &l->inner);
     if (status)
         bt_free(i->registry, l, sizeof(*l));
     else

@@ -127,15 +127,34 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
 
 /* ---- code: the number of elements of each kernel ---- */
 
-static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
-                         const bt_kernel *const *kernels, bt_text *code)
+static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
+                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
 {
+    static const char text[] = "not C";
+    (void)arena, (void)form;
     if (has_fault(self, "compile"))
         return bt_fail(ctx, BT_ERR_UNSUPPORTED, "compiling is hard");
     if (has_fault(self, "compile-fails"))
         return bt_fail(ctx, BT_ERR_INTERNAL, "compiling broke");
-    for (uint32_t i = 0; i < n; i++)
-        bt_text_add(code, kernels[i]->content, sizeof(int64_t));
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES,
+                                   .at = kernels[i]->content,
+                                   .nbytes = sizeof(int64_t) };
+        if (has_fault(self, "no-form"))
+            out[i].form = BT_CODE_ANY;
+        if (has_fault(self, "no-bytes"))
+            out[i].at = NULL;
+        if (has_fault(self, "no-symbol"))
+            out[i].form = BT_CODE_OBJECT;
+        if (has_fault(self, "no-own"))
+            out[i].own_nbytes = 1;
+        if (has_fault(self, "no-phases"))
+            out[i].nphase = 1;
+        if (has_fault(self, "text"))
+            out[i] = (bt_kernel_code){
+                .form = BT_CODE_SOURCE, .symbol = "f", .at = text, .nbytes = strlen(text)
+            };
+    }
     return NULL;
 }
 
@@ -147,9 +166,10 @@ struct loaded {
     int64_t n[];
 };
 
-static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
                       void **out)
 {
+    const size_t nbytes = n * sizeof(int64_t);
     if (has_fault(self, "load"))
         return bt_fail(ctx, BT_ERR_UNSUPPORTED, "loading is hard");
     if (has_fault(self, "load-nothing"))
@@ -160,7 +180,8 @@ static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
     l->registry = bt_ctx_registry(ctx);
     l->nbytes = sizeof(*l) + nbytes;
     snprintf(l->fault, sizeof(l->fault), "%s", ((struct instance *)self)->fault);
-    memcpy(l->n, code, nbytes);
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(&l->n[i], codes[i].at, sizeof(int64_t));
     *out = l;
     return NULL;
 }

@@ -6,7 +6,7 @@
  *     copy     temp 0     -> temp 1   (steps=2)
  *     dense    x, temp    -> y [m, n]
  *
- * Its code is a line of text for each kernel. The machine is what PANELS_MACHINE says.
+ * The code of a kernel is a line of text. The machine is what PANELS_MACHINE says.
  * panels.new runs what older machines run.
  */
 #include <inttypes.h>
@@ -151,40 +151,41 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
 
 /* ---- code ---- */
 
-static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
-                         const bt_kernel *const *kernels, bt_text *code)
+static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
+                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
 {
-    (void)ctx, (void)self;
+    (void)ctx, (void)self, (void)form;
     for (uint32_t i = 0; i < n; i++) {
         struct shape s = shape_of(kernels[i]->primitive);
-        bt_text_addf(code, "%s %" PRId64 " %" PRId64 " %" PRId64 "\n",
+        bt_text code;
+        bt_text_init(&code, arena);
+        bt_text_addf(&code, "%s %" PRId64 " %" PRId64 " %" PRId64 "\n",
                      (const char *)kernels[i]->content, s.m, s.n, s.k);
+        if (!bt_text_get(&code))
+            return bt_no_memory();
+        out[i] =
+            (bt_kernel_code){ .form = BT_CODE_BYTES, .at = code.at, .nbytes = code.len };
     }
     return NULL;
 }
 
-/* The n-th line; 0: there is none. */
-static int read_line(const char **at, const char *end, struct shape *out)
+/* 0: it is no line. */
+static int read_line(const bt_kernel_code *code, struct shape *out)
 {
     char line[2 * TEXT_NBYTES];
-    const char *stop = memchr(*at, '\n', (size_t)(end - *at));
-    if (!stop || (size_t)(stop - *at) >= sizeof(line))
+    if (!code->nbytes || code->nbytes >= sizeof(line))
         return 0;
-    memcpy(line, *at, (size_t)(stop - *at));
-    line[stop - *at] = 0;
-    *at = stop + 1;
-    return sscanf(line, "%63s %" SCNd64 " %" SCNd64 " %" SCNd64, out->what, &out->m,
+    memcpy(line, code->at, code->nbytes);
+    line[code->nbytes] = 0;
+    return line[code->nbytes - 1] == '\n' &&
+           sscanf(line, "%63s %" SCNd64 " %" SCNd64 " %" SCNd64, out->what, &out->m,
                   &out->n, &out->k) == 4;
 }
 
-static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
                       void **out)
 {
     const struct instance *instance = self;
-    const char *at = code, *end = at + nbytes;
-    uint32_t n = 0;
-    for (size_t i = 0; i < nbytes; i++)
-        n += at[i] == '\n';
     size_t size = sizeof(struct loaded) + n * sizeof(struct shape);
     struct loaded *l = bt_alloc(instance->registry, size);
     if (!l)
@@ -193,7 +194,7 @@ static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
     l->nbytes = size;
     l->n = n;
     for (uint32_t i = 0; i < n; i++) {
-        if (!read_line(&at, end, &l->at[i])) {
+        if (!read_line(&codes[i], &l->at[i])) {
             bt_free(instance->registry, l, size);
             return bt_fail(ctx, BT_ERR_FORMAT, "panels: line %u of the code is wrong",
                            i + 1);

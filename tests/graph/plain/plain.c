@@ -172,18 +172,21 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
 
 /* ---- code ---- */
 
-static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
-                         const bt_kernel *const *kernels, bt_text *code)
+static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
+                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
 {
-    (void)ctx, (void)self;
+    (void)ctx, (void)self, (void)arena, (void)form;
     for (uint32_t i = 0; i < n; i++)
-        bt_text_add(code, kernels[i]->content, sizeof(struct code));
+        out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES,
+                                   .at = kernels[i]->content,
+                                   .nbytes = sizeof(struct code) };
     return NULL;
 }
 
-static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
                       void **out)
 {
+    const size_t nbytes = n * sizeof(struct code);
     (void)self;
     bt_registry *registry = bt_ctx_registry(ctx);
     struct loaded *l = bt_alloc(registry, sizeof(*l) + nbytes);
@@ -191,8 +194,8 @@ static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
         return bt_no_memory();
     l->registry = registry;
     l->nbytes = nbytes;
-    if (nbytes)
-        memcpy(l->codes, code, nbytes);
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(&l->codes[i], codes[i].at, sizeof(struct code));
     *out = l;
     return NULL;
 }

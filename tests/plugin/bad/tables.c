@@ -106,16 +106,16 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     (void)self, (void)arena, (void)func, (void)out;
     return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
 }
-static bt_status compile(bt_ctx *ctx, void *self, uint32_t n,
-                         const bt_kernel *const *kernels, bt_text *code)
+static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
+                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
 {
-    (void)self, (void)n, (void)kernels, (void)code;
+    (void)self, (void)arena, (void)form, (void)n, (void)kernels, (void)out;
     return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
 }
-static bt_status load(bt_ctx *ctx, void *self, const void *code, size_t nbytes,
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
                       void **loaded)
 {
-    (void)self, (void)code, (void)nbytes, (void)loaded;
+    (void)self, (void)n, (void)codes, (void)loaded;
     return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
 }
 static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,

@@ -1,5 +1,5 @@
 /*
- * dead-code: drop bindings that nobody needs.
+ * dead-code: drop bindings that nobody needs, and functions that the entry does not reach.
  *     before
  *         def @main(%x: float32) {
  *             %0 = exp(%x);
@@ -10,11 +10,14 @@
  *             negative(%x)
  *         }
  * What writes, draws random numbers or does I/O stays; what may only fail, diverge or
- * allocate goes.
- * needs    effects
+ * allocate goes. Where it is not known which function the program is run from, as with
+ * baton opt, all functions stay.
+ * needs    effects, call-graph
  * keeps    every invariant
  * source   Cytron et al. 1991, section 7.1 (marking from what has effects)
  */
+#include <string.h>
+
 #include <baton/pass.h>
 
 struct marking {
@@ -80,21 +83,76 @@ static bt_status drop_dead(bt_rewrite *rewrite, const bt_value *old, const bt_va
 
 static const bt_rewriter rewriter = { .any = drop_dead };
 
+/* ---- functions ---- */
+
+/* The globals that the entry reaches, itself included; all where there is no entry. */
+static bt_status find_reached(const bt_pass_call *call, const bt_callgraph *graph,
+                              uint8_t **out)
+{
+    const bt_module *module = call->module;
+    bt_vec(uint32_t) queue = { 0 };
+    uint8_t *reached = *out = BT_NEWS(call->scratch, uint8_t, module->nglobal);
+    if (!reached)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < module->nglobal; i++) {
+        reached[i] = !call->entry || strcmp(module->globals[i]->name, call->entry) == 0;
+        if (reached[i] && !BT_PUSH(call->scratch, &queue, i))
+            return bt_no_memory();
+    }
+    while (queue.len) {
+        uint32_t from = queue.at[--queue.len];
+        for (uint32_t i = graph->edge_start[from]; i < graph->edge_start[from + 1]; i++) {
+            uint32_t to = graph->edges[i];
+            if (!reached[to] && !BT_PUSH(call->scratch, &queue, to))
+                return bt_no_memory();
+            reached[to] = 1;
+        }
+    }
+    return NULL;
+}
+
+/* *out: a new reference. */
+static bt_status drop_unreached(bt_ctx *ctx, const bt_module *module,
+                                const uint8_t *reached, bt_module **out)
+{
+    bt_module_builder *builder;
+    if (!memchr(reached, 0, module->nglobal)) {
+        *out = bt_module_ref(module);
+        return NULL;
+    }
+    BT_TRY(bt_module_builder_create(ctx, module->store, module, &builder));
+    for (uint32_t i = 0; i < module->nglobal; i++) {
+        if (!reached[i])
+            bt_module_builder_remove(builder, module->globals[i]->name);
+    }
+    return bt_module_builder_finish(builder, 1, out);
+}
+
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     struct marking marking = { .arena = call->scratch };
-    const void *effects;
+    const void *effects, *graph;
+    uint8_t *reached;
+    bt_module *rest;
     BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
+    BT_TRY(bt_pass_analysis(ctx, call, "call-graph", &graph));
     marking.effects = effects;
     bt_map_init(&marking.live, call->scratch, 0);
+    BT_TRY(find_reached(call, graph, &reached));
     BT_TRY(mark_all(&marking, call->module));
-    return bt_rewrite_module(ctx, call, &rewriter, &marking, out);
+    BT_TRY(drop_unreached(ctx, call->module, reached, &rest));
+    bt_pass_call inner = *call;
+    inner.module = rest;
+    bt_status status = bt_rewrite_module(ctx, &inner, &rewriter, &marking, out);
+    bt_module_unref(rest);
+    return status;
 }
 
 static const bt_pass passes[] = {
     {
         .name = "dead-code",
-        .doc = "Drop bindings that nobody needs.\n"
+        .doc = "Drop bindings that nobody needs, and functions that the entry does not "
+               "reach.\n"
                "before\n"
                "    def @main(%x: float32) {\n"
                "        %0 = exp(%x);\n"
@@ -105,7 +163,7 @@ static const bt_pass passes[] = {
                "        negative(%x)\n"
                "    }",
         .level = 1,
-        .needs = "effects",
+        .needs = "effects call-graph",
         .keeps = "*",
         .run = run,
     },

@@ -6,26 +6,30 @@
  *     after
  *         def @twice(%x: float32) { add(%x, %x) }
  *         def @main(%x: float32) { add(%x, %x) }
- * Calls of globals that carry the attribute inline=True, or that have at most
- * max-bindings bindings, once their own calls are inlined, and no branch; and calls of a
- * closure that is used by this call alone. inline=False keeps a global's calls. Functions
- * that can reach themselves are left alone, and calls that are checked at run time. The
- * globals stay; dead-code drops the closures.
+ * Calls of globals that carry the attribute inline=True, that are named once, or that have
+ * at most max-bindings bindings, once their own calls are inlined, and no branch; and calls
+ * of closures in sight that are used once or are as small. With all=True, calls of every
+ * global and every closure in sight: executors without calls need it. inline=False keeps a
+ * global's calls. Functions that can reach themselves are left alone, and calls that are
+ * checked at run time, or that would make a check of the body false. The globals stay;
+ * dead-code drops the closures, and the globals where it knows the entry.
  * needs    call-graph
  * keeps    every invariant
- * option   max-bindings   largest global to inline without the attribute, default 8
+ * option   max-bindings   largest function to inline without the attribute, default 8
+ * option   all            every call that can be, default False
  */
 #include <string.h>
 
 #include <baton/pass.h>
 
 struct options {
-    int64_t max_bindings;
+    int64_t max_bindings, all;
 };
 
 static const bt_attr options[] = {
     BT_ATTR_RANGE(struct options, max_bindings, INT, "8", 0, INT32_MAX,
-                  "largest global to inline without the attribute"),
+                  "largest function to inline without the attribute"),
+    BT_ATTR(struct options, all, BOOL, "False", "inline every call that can be"),
     { 0 },
 };
 
@@ -33,49 +37,32 @@ struct inliner {
     const bt_module *module;
     const bt_callgraph *graph;
     bt_arena *arena;
+    bt_map named;  /* globals that are named once -> not NULL */
+    bt_map again;  /* those that are named more than once */
     bt_map wanted; /* globals to inline */
     uint32_t depth;
+    uint64_t copied; /* bindings of closures */
 };
 
 enum { MAX_DEPTH = 32 };         /* of bodies within bodies in one walk */
-enum { MAX_BINDINGS = 1 << 16 }; /* of a global with the attribute */
+enum { MAX_BINDINGS = 1 << 16 }; /* of a global, and of all copies of closures */
 
-/* ---- which globals to inline ---- */
+/* ---- what blocks hold ---- */
 
-/* Bindings that a call of a function becomes. */
-struct size {
-    uint64_t n;
-    int has_regions;
-};
+/* Asked for every binding; 0 ends the walk. */
+typedef int visit(struct inliner *, const bt_value *, void *self);
 
-static const bt_global *called_global(const struct inliner *in, const bt_value *value)
-{
-    const bt_call *call = bt_as_call(value);
-    if (!call || !call->callee || call->callee->kind != BT_VALUE_GLOBAL)
-        return NULL;
-    return bt_module_find(in->module, call->callee->name);
-}
-
-/* What a function holds once its own calls are inlined. `sizes` are those of the globals
- * it may call. Queues blocks, so that nesting costs no stack. */
-static bt_status measure(const struct inliner *in, const bt_map *sizes,
-                         const bt_block *block, struct size *out)
+/* Nested blocks wait in a queue, so that nesting costs no stack. */
+static bt_status walk(struct inliner *in, const bt_block *block, visit *meet, void *self)
 {
     bt_vec(const bt_block *) queue = { 0 };
-    *out = (struct size){ 0 };
     if (!BT_PUSH(in->arena, &queue, block))
         return bt_no_memory();
     while (queue.len) {
         block = queue.at[--queue.len];
         for (uint32_t i = 0; i < block->nbinding; i++) {
             const bt_value *value = block->bindings[i];
-            const bt_global *callee = called_global(in, value);
-            const struct size *inner = callee && bt_map_find(&in->wanted, callee)
-                                           ? bt_map_find(sizes, callee)
-                                           : NULL;
-            out->n += inner ? inner->n : 1;
-            out->has_regions |= bt_value_nregion(value) || (inner && inner->has_regions);
-            if (out->n > MAX_BINDINGS)
+            if (!meet(in, value, self))
                 return NULL;
             for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
                 if (!BT_PUSH(in->arena, &queue, bt_value_region(value, k)))
@@ -86,6 +73,70 @@ static bt_status measure(const struct inliner *in, const bt_map *sizes,
     return NULL;
 }
 
+static const bt_global *named_global(const struct inliner *in, const bt_value *value)
+{
+    return value && value->kind == BT_VALUE_GLOBAL
+               ? bt_module_find(in->module, value->name)
+               : NULL;
+}
+
+static const bt_value *callee_of(const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    return call ? call->callee : NULL;
+}
+
+/* ---- which globals to inline ---- */
+
+static int count_names(struct inliner *in, const bt_value *value, void *self)
+{
+    bt_status *status = self;
+    for (uint32_t i = 0; i < bt_value_noperand(value) && !*status; i++) {
+        const bt_global *global = named_global(in, bt_value_operand(value, i));
+        if (global &&
+            !bt_map_put(bt_map_find(&in->named, global) ? &in->again : &in->named, global,
+                        in))
+            *status = bt_no_memory();
+    }
+    return !*status;
+}
+
+static bt_status count_all(struct inliner *in)
+{
+    bt_status status = NULL;
+    for (uint32_t i = 0; i < in->module->nglobal && !status; i++) {
+        const bt_global *global = in->module->globals[i];
+        if (global->kind == BT_GLOBAL_FUNC)
+            BT_TRY(walk(in, global->func->block, count_names, &status));
+    }
+    return status;
+}
+
+/* Bindings that a call of a function becomes, once its own calls are inlined. */
+struct size {
+    uint64_t n;
+    int has_regions;
+    const bt_map *sizes; /* of the globals that it may call */
+};
+
+static int measure(struct inliner *in, const bt_value *value, void *self)
+{
+    struct size *out = self;
+    const bt_global *callee = named_global(in, callee_of(value));
+    const struct size *inner = callee && bt_map_find(&in->wanted, callee)
+                                   ? bt_map_find(out->sizes, callee)
+                                   : NULL;
+    out->n += inner ? inner->n : 1;
+    out->has_regions |= bt_value_nregion(value) || (inner && inner->has_regions);
+    return out->n <= MAX_BINDINGS;
+}
+
+static int is_small(const struct options *o, const struct size *size)
+{
+    return size->n <= MAX_BINDINGS &&
+           (o->all || (!size->has_regions && size->n <= (uint64_t)o->max_bindings));
+}
+
 /* Its result is stated to be what a check of the last call finds: the check would go with
  * the statement. */
 static int is_result_checked(const bt_func *func)
@@ -94,15 +145,17 @@ static int is_result_checked(const bt_func *func)
     return last && last->ncheck && func->result != last->base.type;
 }
 
-static int is_wanted(const struct options *o, const bt_global *global,
-                     const struct size *size)
+static int is_wanted(const struct inliner *in, const struct options *o,
+                     const bt_global *global, const struct size *size)
 {
     const bt_dict_entry *attr = bt_dict_find(&global->func->attrs, "inline");
-    if (is_result_checked(global->func))
+    int is_stated = attr && (attr->kind == BT_DICT_BOOL || attr->kind == BT_DICT_INT);
+    if (is_result_checked(global->func) || size->n > MAX_BINDINGS)
         return 0;
-    if (attr && (attr->kind == BT_DICT_BOOL || attr->kind == BT_DICT_INT))
-        return attr->i && size->n <= MAX_BINDINGS;
-    return !size->has_regions && size->n <= (uint64_t)o->max_bindings;
+    if (is_stated)
+        return attr->i != 0;
+    return is_small(o, size) ||
+           (bt_map_find(&in->named, global) && !bt_map_find(&in->again, global));
 }
 
 /* Those called come before their callers, so each body is measured once: functions that
@@ -120,8 +173,9 @@ static bt_status choose(struct inliner *in, const struct options *o)
         struct size *size = BT_NEW(in->arena, struct size);
         if (!size || !bt_map_put(&sizes, global, size))
             return bt_no_memory();
-        BT_TRY(measure(in, &sizes, global->func->block, size));
-        if (is_wanted(o, global, size) && !bt_map_put(&in->wanted, global, in))
+        size->sizes = &sizes;
+        BT_TRY(walk(in, global->func->block, measure, size));
+        if (is_wanted(in, o, global, size) && !bt_map_put(&in->wanted, global, in))
             return bt_no_memory();
     }
     return NULL;
@@ -129,41 +183,42 @@ static bt_status choose(struct inliner *in, const struct options *o)
 
 /* ---- which calls to inline ---- */
 
-/* Whether a block refers to a value. */
-static bt_status uses(struct inliner *in, const bt_block *block, const bt_value *what,
-                      int *out)
+/* A closure's body, and whether it names the closure. */
+struct body {
+    struct size size;
+    const bt_value *closure;
+    int is_recursive;
+};
+
+static int look_at(struct inliner *in, const bt_value *value, void *self)
 {
-    bt_vec(const bt_block *) queue = { 0 };
-    *out = 0;
-    if (!BT_PUSH(in->arena, &queue, block))
-        return bt_no_memory();
-    while (queue.len) {
-        block = queue.at[--queue.len];
-        *out |= block->result == what;
-        for (uint32_t i = 0; i < block->nbinding && !*out; i++) {
-            const bt_value *value = block->bindings[i];
-            for (uint32_t k = 0; k < bt_value_noperand(value); k++)
-                *out |= bt_value_operand(value, k) == what;
-            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
-                if (!BT_PUSH(in->arena, &queue, bt_value_region(value, k)))
-                    return bt_no_memory();
-            }
-        }
-    }
-    return NULL;
+    struct body *body = self;
+    for (uint32_t i = 0; i < bt_value_noperand(value); i++)
+        body->is_recursive |= bt_value_operand(value, i) == body->closure;
+    for (uint32_t i = 0; i < bt_value_nregion(value); i++)
+        body->is_recursive |= bt_value_region(value, i)->result == body->closure;
+    return !body->is_recursive && measure(in, value, &body->size);
 }
 
-/* A closure that this call alone uses, and not its own body. */
+/* One that is used once, or is small; all copies together are bounded. */
 static bt_status find_closure(bt_rewrite *rewrite, const bt_closure_value *closure,
                               const bt_func **out)
 {
-    int is_recursive;
-    if (closure->group->n != 1 || bt_rewrite_nuse(rewrite, &closure->base) != 1)
+    struct inliner *in = bt_rewrite_state(rewrite);
+    struct body body = { .closure = &closure->base };
+    bt_map none;
+    bt_map_init(&none, in->arena, 0);
+    body.size.sizes = &none;
+    body.is_recursive = closure->func->block->result == &closure->base;
+    if (closure->group->n != 1)
         return NULL;
-    BT_TRY(uses(bt_rewrite_state(rewrite), closure->func->block, &closure->base,
-                &is_recursive));
-    if (!is_recursive)
-        *out = closure->func;
+    BT_TRY(walk(in, closure->func->block, look_at, &body));
+    if (body.is_recursive || in->copied + body.size.n > MAX_BINDINGS ||
+        (bt_rewrite_nuse(rewrite, &closure->base) != 1 &&
+         !is_small(bt_rewrite_call(rewrite)->options, &body.size)))
+        return NULL;
+    in->copied += body.size.n;
+    *out = closure->func;
     return NULL;
 }
 
@@ -173,12 +228,13 @@ static bt_status find_callee(bt_rewrite *rewrite, const bt_call *call,
                              const bt_func **out)
 {
     const struct inliner *in = bt_rewrite_state(rewrite);
-    const bt_closure_value *closure = bt_as_closure(call->callee);
+    const bt_value *now;
     if (call->ncheck)
         return NULL;
-    if (closure)
-        return find_closure(rewrite, closure, out);
-    const bt_global *global = called_global(in, &call->base);
+    if (bt_as_closure(call->callee))
+        return find_closure(rewrite, bt_as_closure(call->callee), out);
+    BT_TRY(bt_rewrite_operand(rewrite, call->callee, &now));
+    const bt_global *global = named_global(in, now);
     if (global && bt_map_find(&in->wanted, global))
         *out = global->func;
     return NULL;
@@ -214,7 +270,10 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     const void *graph;
     BT_TRY(bt_pass_analysis(ctx, call, "call-graph", &graph));
     in.graph = graph;
+    bt_map_init(&in.named, call->scratch, 0);
+    bt_map_init(&in.again, call->scratch, 0);
     bt_map_init(&in.wanted, call->scratch, 0);
+    BT_TRY(count_all(&in));
     BT_TRY(choose(&in, call->options));
     return bt_rewrite_module(ctx, call, &rewriter, &in, out);
 }

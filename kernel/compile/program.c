@@ -165,14 +165,15 @@ static bt_status make_outputs(bt_program *program)
 
 /* ---- models ---- */
 
-static bt_status check_features(bt_program *program)
+/* `module`: as the executor gets it. */
+static bt_status check_features(bt_program *program, const bt_module *module)
 {
     static const char *const names[] = { "branches",   "calls",      "closures",
                                          "data types", "references", "dynamic shapes",
                                          "devices" };
+    const bt_global *entry = bt_module_find(module, program->entry->name);
     uint32_t used;
-    BT_TRY(
-        bt_module_features(program->ctx, program->module, program->entry->func, &used));
+    BT_TRY(bt_module_features(program->ctx, module, entry->func, &used));
     uint32_t lacking = used & ~program->executor->features;
     for (uint32_t i = 0; i < BT_COUNT(names); i++) {
         if (!(lacking & 1u << i))
@@ -227,7 +228,6 @@ static bt_status find_entry(bt_program *program, const char *name)
     if (program->entry->kind != BT_GLOBAL_FUNC)
         return bt_fail(program->ctx, BT_ERR_ARGUMENT, "@%s is not a function with a body",
                        program->entry->name);
-    BT_TRY(check_features(program));
     BT_TRY(make_inputs(program));
     return make_outputs(program);
 }
@@ -236,6 +236,17 @@ static bt_status keep_fuse(bt_program *program, const char *fuse)
 {
     program->fuse = fuse ? bt_arena_text(program->arena, fuse, strlen(fuse)) : NULL;
     return program->fuse || !fuse ? NULL : bt_no_memory();
+}
+
+static bt_status lower_model(bt_program *program, const bt_compile_options *options)
+{
+    bt_module *fused;
+    BT_TRY(bt_fuse(program->ctx, program->module, options, &fused));
+    bt_status status = check_features(program, fused);
+    if (!status)
+        status = bt_compile(program->ctx, fused, options, &program->compiled);
+    bt_module_unref(fused);
+    return status;
 }
 
 static bt_status read_model(bt_program *program, const char *path,
@@ -249,9 +260,8 @@ static bt_status read_model(bt_program *program, const char *path,
                                        .entry = program->entry->name,
                                        .fuse = program->fuse,
                                        .plan = options->plan };
-    return targets ? bt__program_lower(program->ctx, program->module, &lower,
-                                       &program->compiled)
-                   : NULL;
+    return targets ? lower_model(program, &lower)
+                   : check_features(program, program->module);
 }
 
 static bt_status open_model(bt_program *program, const char *path,

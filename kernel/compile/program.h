@@ -50,8 +50,5 @@ bt_status bt__program_read(bt_ctx *, const char *path, const bt_program_options 
 bt_status bt__program_targets(bt_ctx *, const char *list, bt_targets **out) BT_MUST_USE;
 /* errors  BT_ERR_ARGUMENT: one is not */
 bt_status bt__program_inputs_set(const bt_program *) BT_MUST_USE;
-/* Fuses and compiles. */
-bt_status bt__program_lower(bt_ctx *, const bt_module *, const bt_compile_options *,
-                            bt_compiled **out) BT_MUST_USE;
 
 #endif

@@ -32,9 +32,12 @@ static bt_status optimise(bt_ctx *ctx, const bt_program_options *options,
                           uint64_t *digest, bt_module **out)
 {
     const char *source = options->pipeline ? options->pipeline : "default";
+    const bt_global *entry;
+    BT_TRY(bt_module_entry(ctx, module, options->entry, &entry));
     bt_pipeline_options run = { .level = options->level ? options->level - 1 : -1,
                                 .target = targets ? NULL : options->target,
-                                .targets = targets };
+                                .targets = targets,
+                                .entry = entry->name };
     if (!*source) {
         *out = bt_module_ref(module);
         return NULL;
@@ -75,30 +78,23 @@ bt_status bt__program_targets(bt_ctx *ctx, const char *list, bt_targets **out)
     return bt_targets_open(ctx, list ? list : found, out);
 }
 
-bt_status bt__program_lower(bt_ctx *ctx, const bt_module *module,
-                            const bt_compile_options *options, bt_compiled **out)
-{
-    bt_module *fused;
-    BT_TRY(bt_fuse(ctx, module, options, &fused));
-    bt_status status = bt_compile(ctx, fused, options, out);
-    bt_module_unref(fused);
-    return status;
-}
-
 static bt_status compile_for(bt_ctx *ctx, const char *model,
                              const bt_program_options *options, const bt_targets *targets,
                              const char *path)
 {
     uint64_t digest = 0;
-    bt_module *module;
+    bt_module *module, *fused = NULL;
     bt_compiled *compiled;
     BT_TRY(bt__program_read(ctx, model, options, targets, &digest, &module));
     const bt_compile_options lower = { .opened = targets,
                                        .entry = options->entry,
                                        .fuse = options->fuse,
                                        .plan = options->plan };
-    bt_status status = bt__program_lower(ctx, module, &lower, &compiled);
+    bt_status status = bt_fuse(ctx, module, &lower, &fused);
     bt_module_unref(module);
+    if (!status)
+        status = bt_compile(ctx, fused, &lower, &compiled);
+    bt_module_unref(fused);
     BT_TRY(status);
     status = bt_artifact_write(ctx, compiled, digest, path);
     bt_compiled_unref(compiled);

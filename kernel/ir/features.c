@@ -38,7 +38,8 @@ static void see_func(struct features *f, const bt_func *func)
         f->failed = 1;
 }
 
-/* A use of a global: its function runs too. */
+/* A use of a global: its function runs too, unless it is a primitive, which is computed as an
+ * operator is. */
 static bt_status see_use(void *self, const bt_value *user, const bt_value *used)
 {
     struct features *f = self;
@@ -48,7 +49,8 @@ static bt_status see_use(void *self, const bt_value *user, const bt_value *used)
         global = bt_module_find(f->module, used->name);
     if (global && global->kind == BT_GLOBAL_GRADIENT)
         global = bt_module_find(f->module, global->primal);
-    if (global && global->kind == BT_GLOBAL_FUNC) {
+    if (global && global->kind == BT_GLOBAL_FUNC &&
+        !bt_dict_find(&global->func->attrs, "primitive")) {
         f->bits |= BT_FEATURE_CALLS;
         see_func(f, global->func);
     }

@@ -185,7 +185,8 @@ static bt_status call_pass(run *r, const bt__planned *step, const bt_pass *pass,
     bt_pass_call call = { .pass = pass,
                           .module = r->module,
                           .manager = &r->manager,
-                          .targets = r->plan->targets };
+                          .targets = r->plan->targets,
+                          .entry = r->plan->entry };
     bt_module *module = NULL;
     BT_TRY(read_options(r, step, pass, &call.options));
     call.scratch = bt_arena_create(r->ctx->registry);

@@ -114,6 +114,7 @@ typedef struct bt__plan {
     int32_t level;
     const bt_targets *targets; /* opened; NULL: none */
     const char *target;  /* the name of the last */
+    const char *entry;   /* NULL: any function */
     bt__planned_list steps;
     bt__instruments instruments;
     bt_vec(bt_pipeline *) nested; /* owned */

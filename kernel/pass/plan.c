@@ -512,6 +512,7 @@ bt_status bt__plan_create(bt_ctx *ctx, const bt_pipeline *p,
     plan->level = options->level < 0 ? p->level : options->level;
     plan->target = "interp";
     plan->targets = options->targets;
+    plan->entry = options->entry;
     settle s = { .ctx = ctx, .plan = plan, .options = options, .report_all = report_all };
     bt_status status = NULL;
     if (options->target && strcmp(options->target, plan->target) != 0)

@@ -1,5 +1,7 @@
 /* Blocks and functions copied into the current block: everything in them is new, so that
  * the same block may be copied again. */
+#include "ir/dim.h"
+#include "ir/walk.h"
 #include "pass/rewrite.h"
 
 static bt_status check_count(bt_rewrite *rw, const char *what, uint32_t expected,
@@ -45,6 +47,28 @@ static struct bt__scope *scope_around(bt_rewrite *rw, const bt_func *func)
     return info && info->owner ? rw->cursor->scope : NULL;
 }
 
+/* Whether a check of a call in the block holds for none of the types in the scope at hand: then
+ * the call has no type in the copy. */
+static bt_status finds_refuted(bt_rewrite *rw, const bt_block *block, int *out)
+{
+    bt__walk walk;
+    const bt_value *value;
+    *out = 0;
+    bt__walk_begin(&walk, rw->stack, block);
+    while (!*out && (value = bt__walk_next(&walk))) {
+        const bt_call *call = bt_as_call(value);
+        for (uint32_t i = 0; call && i < call->ncheck; i++) {
+            const bt_type *left = bt__rewrite_type(rw, call->checks[i].left);
+            const bt_type *right = bt__rewrite_type(rw, call->checks[i].right);
+            if (!left || !right)
+                return bt_store_why(rw->ctx, rw->store);
+            *out |=
+                bt__check_decide(rw->store, call->checks[i].relation, left, right) < 0;
+        }
+    }
+    return walk.failed ? bt_no_memory() : NULL;
+}
+
 bt_status bt_rewrite_inline_func(bt_rewrite *rw, const bt_func *func, uint32_t ntype_arg,
                                  const bt_type *const *type_args, uint32_t narg,
                                  const bt_value *const *args, const bt_value **out)
@@ -62,7 +86,13 @@ bt_status bt_rewrite_inline_func(bt_rewrite *rw, const bt_func *func, uint32_t n
         if (!bt_map_put(&scope.types, func->vars[i], (void *)(uintptr_t)now[i]))
             return bt_no_memory();
     }
-    bt_status status = copy_block(rw, func->block, &scope, narg, args, out);
+    struct bt__scope *around = rw->cursor->scope;
+    int is_refuted;
+    rw->cursor->scope = &scope;
+    bt_status status = finds_refuted(rw, func->block, &is_refuted);
+    rw->cursor->scope = around;
+    if (!status && !is_refuted)
+        status = copy_block(rw, func->block, &scope, narg, args, out);
     rw->b->preset = before;
     return status;
 }

@@ -228,7 +228,9 @@ bt_status bt_fuse(bt_ctx *ctx, const bt_module *module, const bt_compile_options
         return NULL;
     }
     BT_TRY(bt__targets_get(ctx, options, &opened));
-    const bt_pipeline_options run = { .level = 4, .targets = opened };
+    const bt_pipeline_options run = { .level = 4,
+                                      .targets = opened,
+                                      .entry = options->entry };
     bt_status status = bt_pipeline_read(ctx, source, &pipeline);
     if (!status) {
         pipeline->is_own = !options->fuse;

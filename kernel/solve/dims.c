@@ -2,6 +2,7 @@
  * broadcasting. */
 #include "solve/solver.h"
 
+#include "ir/dim.h"
 #include "ir/store.h"
 
 /* ---- proofs and checks ---- */
@@ -34,51 +35,11 @@ static bt_status add_check(bt_solver *s, struct bt__node *node, uint32_t relatio
     return BT_PUSH(s->arena, &slot->checks, check) ? NULL : bt_no_memory();
 }
 
-/* 1: left <= right for every value, -1: for none, 0: cannot be decided. */
-static int less_equal(bt_store *store, const bt_type *left, const bt_type *right)
-{
-    int64_t low, high;
-    const bt_type *difference = bt_dim_sub(store, right, left);
-    if (!difference)
-        return 0;
-    bt_dim_bounds(difference, &low, &high);
-    return low >= 0 ? 1 : high < 0 ? -1 : 0;
-}
-
-static int divisible(bt_store *store, const bt_type *left, const bt_type *right)
-{
-    int64_t number;
-    const bt_type *rest = bt_dim_mod(store, left, right);
-    return rest && bt_dim_is_const(rest, &number) ? (number == 0 ? 1 : -1) : 0;
-}
-
-/* Equal, or left is 1. */
-static int broadcasts(bt_store *store, const bt_type *left, const bt_type *right)
-{
-    int64_t low, high;
-    int equal = bt_dim_equal(store, left, right);
-    bt_dim_bounds(left, &low, &high);
-    if (equal == 1 || (low == 1 && high == 1))
-        return 1;
-    return equal == -1 && (low > 1 || high < 1) ? -1 : 0;
-}
-
-static int decide(bt_store *store, uint32_t check, const bt_type *left,
-                  const bt_type *right)
-{
-    switch (check) {
-    case BT_CHECK_EQUAL: return bt_dim_equal(store, left, right);
-    case BT_CHECK_LESS_EQUAL: return less_equal(store, left, right);
-    case BT_CHECK_DIVISIBLE: return divisible(store, left, right);
-    default: return broadcasts(store, left, right);
-    }
-}
-
 bt_status bt__require(bt_solver *s, struct bt__node *node, uint32_t check,
                       const bt_type *left, const bt_type *right)
 {
     uint32_t nlack = s->store->nlack;
-    int truth = decide(s->store, check, left, right);
+    int truth = bt__check_decide(s->store, check, left, right);
     if (truth == 0)
         BT_TRY(bt__store_lacked(s->store, nlack, NULL));
     if (truth > 0)

@@ -31,6 +31,9 @@ typedef struct bt_pass_call {
     void *manager;           /* the kernel's */
     const struct bt_targets
         *targets; /* compiled for (<baton/target.h>); NULL: not known */
+    /* The function that the program is run from, which the others only serve; NULL: not
+     * known, it may be any. */
+    const char *entry;
 } bt_pass_call;
 
 typedef struct bt_pass {
@@ -47,10 +50,32 @@ typedef struct bt_pass {
     /* The next version; *out = a new reference to call->module where nothing changed.
      * Globals that stay keep their types, but for dims that were known at run time only. */
     bt_status (*run)(bt_ctx *, bt_pass_call *, bt_module **out);
+    uint32_t
+        reads_rules; /* 1: it goes by the rules (bt_rule) that plugins state for it */
 } bt_pass;
 #define BT_PASSES(array)                         \
     {                                            \
         "baton.pass/1", sizeof(bt_pass), (array) \
+    }
+
+/* A rule of rewriting as text, for a pass that goes by rules:
+ *     { "halve-twice", "A quarter at once.", "simplify-expr",
+ *       "multiply(multiply(x, 0.5), 0.5) => multiply(x, scalar(0.25, x)) if float(x)" }
+ * What stands at the right is equal to what stands at the left, for all values of all types that
+ * the rule applies to; it is put in place where its type is the same. The language is described
+ * in rules.md. */
+typedef struct bt_rule {
+    const char *name; /* "halve-twice" */
+    const char *doc;  /* first line: one sentence */
+    const char *pass; /* "simplify-expr" */
+    const char *text;
+    /* How far floats may differ, in units of the last place; 0: not at all. Tests compare both
+     * sides. */
+    uint32_t ulp;
+} bt_rule;
+#define BT_RULES(array)                          \
+    {                                            \
+        "baton.rule/1", sizeof(bt_rule), (array) \
     }
 
 /* Something computed from a module, cached by the manager until a pass that does not keep
@@ -132,7 +157,9 @@ BT_API bt_status bt_rewrite_inline(bt_rewrite *, const bt_block *, uint32_t narg
                                    const bt_value *const *args,
                                    const bt_value **out) BT_MUST_USE;
 /* The same, for the body of a function: type parameters are replaced too. `args` are new
- * values, `type_args` those of the old call. Slots see the copy's bindings as well. */
+ * values, `type_args` those of the old call. Slots see the copy's bindings as well. *out is
+ * left alone where a check that the body makes at run time cannot hold for these types: the
+ * call is to stay, and fails when it is reached. */
 BT_API bt_status bt_rewrite_inline_func(bt_rewrite *, const bt_func *, uint32_t ntype_arg,
                                         const bt_type *const *type_args, uint32_t narg,
                                         const bt_value *const *args,
@@ -197,7 +224,8 @@ typedef struct bt_pipeline_options {
     const char *target;
     /* The same opened (bt_targets_open), for passes that ask them; NULL: none is asked. */
     const struct bt_targets *targets;
-    uint32_t stop_after;  /* run this many passes only; 0: all */
+    const char *entry;   /* the function that the program is run from; NULL: any may be */
+    uint32_t stop_after; /* run this many passes only; 0: all */
     uint32_t verify_each; /* verify after every pass */
     uint32_t time_passes;
     uint32_t print_changed; /* print the module after each pass that changed it */

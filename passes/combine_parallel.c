@@ -19,8 +19,8 @@
  *             %4 = strided_slice(%1, begin=[3], end=[4], axes=[1]);
  *             (%2, %3, %4)
  *         }
- * Also nn.conv1d and nn.conv3d; combine-parallel-dense does the same for nn.dense. The
- * layers have the same attributes and kernel size, one group, and constant weights; what
+ * So are other layers whose facet "channels" states layouts, such as nn.conv1d;
+ * combine-parallel-dense does the same for those of matrices, such as nn.dense. The layers have the same attributes and kernel size, one group, and constant weights; what
  * follows element by element in every branch, with constants for each channel or none,
  * comes along. The result of every element is the same to the bit.
  * keeps    no invariant
@@ -31,7 +31,7 @@
 
 #include <baton/compute.h>
 
-#include "chain.h"
+#include "scale_axis.h"
 
 struct options {
     int64_t min_branches;
@@ -45,17 +45,6 @@ static const bt_attr options[] = {
 
 enum { MOST_USES = 1024, MOST_FOLLOWERS = 16 };
 
-/* What is joined: an operator, and where its channels are. */
-static const struct layer {
-    const char *op, *width; /* the attribute that states the channels */
-    const char *data, *kernel;
-} convs[] = {
-    { "nn.conv2d", "channels", "data_layout", "kernel_layout" },
-    { "nn.conv1d", "channels", "data_layout", "kernel_layout" },
-    { "nn.conv3d", "channels", "data_layout", "kernel_layout" },
-    { 0 },
-}, denses[] = { { "nn.dense", "units", NULL, NULL }, { 0 } };
-
 /* A layer and what follows it: values[0] is the layer. */
 struct branch {
     uint32_t nvalue;
@@ -65,7 +54,7 @@ struct branch {
 
 struct site {
     bt_rewrite *rewrite;
-    const struct layer *layer;
+    const bt_channels_facet *layer;
     uint32_t rank, channel, kernel_channel; /* axes of the result, of the weight */
     uint32_t nbranch;
     struct branch *branches;
@@ -74,42 +63,26 @@ struct site {
 
 /* ---- siblings ---- */
 
-static const struct layer *find_layer(const struct layer *table, const bt_call *call)
+/* The call's layer and its axes; of a convolution, with one group, or of a dense layer. 0: it is
+ * none that can be joined. */
+static int find_layer(struct site *s, const bt_call *call, int is_dense)
 {
-    for (; call->callee_kind == BT_CALLEE_OP && table->op; table++) {
-        if (strcmp(call->op->name, table->op) == 0)
-            return table;
-    }
-    return NULL;
-}
-
-/* Axes of the channels. 0: not of a layer that can be joined. */
-static int find_axes(struct site *s, const bt_call *call)
-{
-    const char *out = call_text(call, "out_layout");
-    int channel, kernel_channel;
+    struct channels at;
+    s->layer = layer_of(bt_rewrite_ctx(s->rewrite), call, 0, &at);
     s->rank = type_rank(call->base.type);
-    if (s->rank < 2)
+    if (!s->layer || !s->layer->width || (s->layer->data == NULL) != is_dense ||
+        at.groups != 1 || s->rank < 2)
         return 0;
-    s->channel = s->rank - 1;
-    s->kernel_channel = 0;
-    if (!s->layer->data)
-        return 1;
-    channel = layout_axis(*out ? out : call_text(call, s->layer->data), 'C', s->rank);
-    kernel_channel = layout_axis(call_text(call, s->layer->kernel), 'O', s->rank);
-    if (channel < 0 || kernel_channel < 0 || call_int(call, "groups", 1) != 1)
-        return 0;
-    s->channel = (uint32_t)channel;
-    s->kernel_channel = (uint32_t)kernel_channel;
+    s->channel = (uint32_t)at.axis;
+    s->kernel_channel = (uint32_t)at.out;
     return 1;
 }
 
-/* A copy of a call's attributes with this width, where one is stated; to look at, or to build from.
- * NULL: no memory. */
+/* A copy of a call's attributes with this width, where one is stated. NULL: no memory. */
 static void *attrs_with_width(const struct site *s, const bt_call *call, int64_t width)
 {
-    char *copy = bt_arena_alloc(bt_rewrite_call(s->rewrite)->scratch,
-                                call->op->attrs_nbytes, sizeof(int64_t));
+    char *copy =
+        bt_arena_alloc(bt_rewrite_call(s->rewrite)->scratch, 1, call->op->attrs_nbytes);
     if (!copy)
         return NULL;
     memcpy(copy, call->attrs, call->op->attrs_nbytes);
@@ -355,10 +328,9 @@ static bt_status combine(bt_rewrite *rewrite, const bt_call *call, const bt_valu
     const struct options *o = bt_rewrite_call(rewrite)->options;
     struct site s = { .rewrite = rewrite, .nbranch = 0 };
     int more = 1;
-    s.layer = find_layer(bt_rewrite_state(rewrite), call);
     s.chain.builder = bt_rewrite_builder(rewrite);
-    if (!s.layer || !find_axes(&s, call) || !is_layer(&s, call, call) ||
-        !type_rank(call->args[0]->type) ||
+    if (!find_layer(&s, call, bt_rewrite_state(rewrite) != NULL) ||
+        !is_layer(&s, call, call) || !type_rank(call->args[0]->type) ||
         bt_rewrite_nuse(rewrite, call->args[0]) < o->min_branches)
         return NULL;
     BT_TRY(find_siblings(&s, call));
@@ -371,20 +343,15 @@ static bt_status combine(bt_rewrite *rewrite, const bt_call *call, const bt_valu
 
 static const bt_rewriter rewriter = { .call_ = combine };
 
-static bt_status run_table(bt_ctx *ctx, bt_pass_call *call, const struct layer *table,
-                           bt_module **out)
-{
-    return bt_rewrite_module(ctx, call, &rewriter, (void *)(uintptr_t)table, out);
-}
-
 static bt_status run_convs(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    return run_table(ctx, call, convs, out);
+    return bt_rewrite_module(ctx, call, &rewriter, NULL, out);
 }
 
 static bt_status run_denses(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    return run_table(ctx, call, denses, out);
+    return bt_rewrite_module(ctx, call, &rewriter, call,
+                             out); // not NULL: of dense layers
 }
 
 static const bt_pass passes[] = {

@@ -52,13 +52,6 @@ static int is_step(bt_rewrite *rewrite, const bt_value *value)
     return bt_rewrite_nuse(rewrite, value) == 1 && bt_rewrite_is_here(rewrite, value);
 }
 
-static int is_sum(const bt_call *call)
-{
-    return (bt_as_op_call(&call->base, "add") ||
-            bt_as_op_call(&call->base, "subtract")) &&
-           !call->ncheck && call->args[0]->type == call->base.type;
-}
-
 /* The factor of one field of a concatenation, whose channels begin at *at. */
 static struct scale field_scale(struct chain *c, const struct scale *s, uint32_t axis,
                                 const bt_type *field, int64_t *at)
@@ -107,15 +100,16 @@ static int can_go_up(bt_rewrite *rewrite, const bt_value *value, struct scale s,
         return 0;
     --*budget;
     if (scale_of(call, &other))
-        return s.n == 1 || other.n == 1 || s.axis == other.axis;
-    if (scale_layer_takes(call, &s, 0))
+        return (s.n == 1 || other.n == 1 || s.axis == other.axis) &&
+               scale_product_fits(&s, &other, value->type);
+    if (scale_layer_takes(bt_rewrite_ctx(rewrite), call, &s, 0))
         return 1;
-    if (is_sum(call))
+    if (scale_is_sum(bt_rewrite_ctx(rewrite), call))
         return can_go_up(rewrite, call->args[0], s, budget) &&
-               (scale_is_along(&s, call->args[1], type_rank(value->type)) ||
+               (scale_is_along(&s, call->args[1], type_rank(value->type), 0) ||
                 (call->args[1]->type == value->type &&
                  can_go_up(rewrite, call->args[1], s, budget)));
-    if (scale_passes(call, &s))
+    if (scale_passes(bt_rewrite_ctx(rewrite), call, &s))
         return can_go_up(rewrite, call->args[0], s, budget);
     const bt_tuple_value *tuple = concatenated(rewrite, call, &s, &axis);
     for (uint32_t i = 0; tuple && i < tuple->nfield; i++) {
@@ -179,6 +173,8 @@ static const bt_value *lift_product(struct lift *l, const bt_call *call, struct 
     both.n = both.n == 1 ? s.n : both.n;
     both.is_positive &= s.is_positive;
     both.is_nonzero &= s.is_nonzero;
+    both.most *= s.most;
+    both.least *= s.least;
     if (can_go_up(l->rewrite, call->args[0], both, &budget))
         return lift(l, call->args[0], both);
     const bt_value *x = map(l, call->args[0]);
@@ -189,7 +185,7 @@ static const bt_value *lift_sum(struct lift *l, const bt_call *call, struct scal
 {
     uint32_t rank = type_rank(call->base.type);
     const bt_value *args[2] = { lift(l, call->args[0], s), NULL };
-    args[1] = scale_is_along(&s, call->args[1], rank)
+    args[1] = scale_is_along(&s, call->args[1], rank, 0)
                   ? scale_constant(&l->chain, "multiply", call->args[1], &s, rank)
                   : lift(l, call->args[1], s);
     return build_like(l, call, 2, args);
@@ -227,9 +223,9 @@ static const bt_value *lift(struct lift *l, const bt_value *value, struct scale 
     l->budget -= l->budget > 0;
     if (scale_of(call, &other))
         return lift_product(l, call, s);
-    if (scale_layer_takes(call, &s, 0))
+    if (scale_layer_takes(bt_rewrite_ctx(l->rewrite), call, &s, 0))
         return lift_layer(l, call, s);
-    if (is_sum(call))
+    if (scale_is_sum(bt_rewrite_ctx(l->rewrite), call))
         return lift_sum(l, call, s);
     const bt_tuple_value *tuple = concatenated(l->rewrite, call, &s, &axis);
     if (tuple)
@@ -259,13 +255,13 @@ static bt_status go_up(bt_rewrite *rewrite, const bt_call *call, const bt_value 
 /* ---- down ---- */
 
 /* A sum with a constant: (x * s) + c is (x + c / s) * s. */
-static int passes_down(const bt_call *call, const struct scale *s)
+static int passes_down(bt_rewrite *rewrite, const bt_call *call, const struct scale *s)
 {
     uint32_t class_ = BT_DTYPE_CLASS(bt_tensor_dtype(call->base.type));
-    if (call->callee_kind != BT_CALLEE_OP || !is_sum(call))
-        return scale_passes(call, s);
+    if (call->callee_kind != BT_CALLEE_OP || !scale_is_sum(bt_rewrite_ctx(rewrite), call))
+        return scale_passes(bt_rewrite_ctx(rewrite), call, s);
     return s->is_nonzero && class_ == BT_CLASS_FLOAT &&
-           scale_is_along(s, call->args[1], type_rank(call->base.type));
+           scale_is_along(s, call->args[1], type_rank(call->base.type), 1);
 }
 
 /* Whether all that use the product are layers, or lead to layers alone. */
@@ -283,9 +279,9 @@ static int all_take(bt_rewrite *rewrite, const bt_call *product, const struct sc
             if (!call || call->callee_kind != BT_CALLEE_OP || call->narg == 0 ||
                 call->args[0] != queue[i] || !bt_rewrite_is_here(rewrite, use))
                 return 0;
-            if (scale_layer_takes(call, s, 1))
+            if (scale_layer_takes(bt_rewrite_ctx(rewrite), call, s, 1))
                 continue;
-            if (n == MOST_STEPS || !passes_down(call, s))
+            if (n == MOST_STEPS || !passes_down(rewrite, call, s))
                 return 0;
             queue[n++] = use;
         }
@@ -326,7 +322,7 @@ static uint32_t find_path(bt_rewrite *rewrite, const bt_call *layer, const bt_ca
         return 0;
     for (uint32_t i = 0; i < n; i++) {
         path[i] = up[n - 1 - i];
-        if (i > 0 && !passes_down(path[i], s))
+        if (i > 0 && !passes_down(rewrite, path[i], s))
             return 0;
     }
     return goes_down(rewrite, path[0], s) ? n : 0;
@@ -344,7 +340,7 @@ static const bt_value *lower(struct lift *l, uint32_t n, const bt_call *const *p
         now = bt_map_find(&f->unscaled, call);
         if (now)
             continue;
-        if (is_sum(call))
+        if (scale_is_sum(bt_rewrite_ctx(l->rewrite), call))
             args[1] = scale_constant(&l->chain, "divide", call->args[1], s,
                                      type_rank(call->base.type));
         else if (call->narg > 1)
@@ -362,7 +358,7 @@ static bt_status go_down(bt_rewrite *rewrite, const bt_call *layer, const bt_val
     const bt_call *path[MOST_STEPS];
     struct scale s = { .n = 1 };
     if (layer->callee_kind != BT_CALLEE_OP || layer->narg != 2 ||
-        !scale_layer_takes(layer, &s, 1))
+        !scale_layer_takes(bt_rewrite_ctx(rewrite), layer, &s, 1))
         return NULL;
     uint32_t n = find_path(rewrite, layer, path, &s);
     if (!n)

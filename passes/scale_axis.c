@@ -1,7 +1,7 @@
 #include "scale_axis.h"
 
+#include <float.h>
 #include <math.h>
-#include <string.h>
 
 /* ---- factors ---- */
 
@@ -15,12 +15,16 @@ static int is_float(const bt_type *type)
 static int read_signs(const bt_tensor *tensor, struct scale *out)
 {
     out->is_positive = out->is_nonzero = 1;
+    out->most = 0;
+    out->least = INFINITY;
     for (int64_t i = 0; i < tensor->nelem; i++) {
         double number = bt_tensor_get(tensor, i);
         if (!isfinite(number))
             return 0;
         out->is_positive &= number > 0;
         out->is_nonzero &= number != 0;
+        out->most = fmax(out->most, fabs(number));
+        out->least = number != 0 ? fmin(out->least, fabs(number)) : out->least;
     }
     return 1;
 }
@@ -58,10 +62,35 @@ int scale_build(struct chain *c, const bt_call *call, struct scale *out)
     return 1;
 }
 
-int scale_is_along(const struct scale *s, const bt_value *constant, uint32_t rank)
+static double greatest(bt_dtype dtype)
+{
+    return dtype == BT_FLOAT16 ? 65504 : dtype == BT_FLOAT64 ? DBL_MAX : FLT_MAX / 2;
+}
+
+/* Whether a constant times numbers of at most this magnitude stays finite in its type. Factors that
+ * are not huge leave the wide types alone: then large weights need not be looked at. */
+static int stays_finite(const bt_tensor *tensor, double most)
+{
+    double room = greatest(tensor->dtype) / most;
+    if (BT_DTYPE_BITS(tensor->dtype) > 16 && most < 1e9)
+        return 1;
+    for (int64_t i = 0; i < tensor->nelem; i++) {
+        if (!(fabs(bt_tensor_get(tensor, i)) <= room))
+            return 0;
+    }
+    return 1;
+}
+
+int scale_product_fits(const struct scale *a, const struct scale *b, const bt_type *type)
+{
+    return a->most * b->most <= greatest(bt_tensor_dtype(type));
+}
+
+int scale_is_along(const struct scale *s, const bt_value *constant, uint32_t rank,
+                   int divides)
 {
     const bt_tensor *tensor = bt_const_tensor(constant);
-    if (!tensor)
+    if (!tensor || !stays_finite(tensor, divides ? 1 / s->least : s->most))
         return 0;
     return s->n == 1 ? tensor->rank <= rank && tensor->nelem > 0
                      : is_per_channel(constant, rank, s->axis);
@@ -76,129 +105,76 @@ const bt_value *scale_constant(struct chain *c, const char *op, const bt_value *
 
 /* ---- what a factor passes through ---- */
 
-enum { ANY_SIGN, POSITIVE };
-
-/* Operators on floats, of one operand besides attributes; `layout`: the attribute that
- * says which axes are not space; NULL: none are. */
-static const struct passage {
-    const char *op, *layout;
-    int sign;
-} passages[] = {
-    { "nn.relu", NULL, POSITIVE },
-    { "nn.leaky_relu", NULL, POSITIVE },
-    { "copy", NULL, ANY_SIGN },
-    { "negative", NULL, ANY_SIGN },
-    { "nn.max_pool1d", "layout", POSITIVE },
-    { "nn.max_pool2d", "layout", POSITIVE },
-    { "nn.max_pool3d", "layout", POSITIVE },
-    { "nn.global_max_pool2d", "layout", POSITIVE },
-    { "nn.adaptive_max_pool2d", "layout", POSITIVE },
-    { "nn.avg_pool1d", "layout", ANY_SIGN },
-    { "nn.avg_pool2d", "layout", ANY_SIGN },
-    { "nn.avg_pool3d", "layout", ANY_SIGN },
-    { "nn.global_avg_pool2d", "layout", ANY_SIGN },
-    { "nn.adaptive_avg_pool2d", "layout", ANY_SIGN },
-};
-
-/* Whether the factor lies along the channels, where every axis of space is summed or
- * compared over. */
-static int is_along_channels(const bt_call *call, const char *attr, const struct scale *s)
+/* The table of a facet; NULL: the operator has none, or it cannot be asked, which whoever asks
+ * again is told. */
+static const void *facet_of(bt_ctx *ctx, const bt_call *call, const char *name)
 {
-    return s->n == 1 || layout_axis(call_text(call, attr), 'C',
-                                    type_rank(call->base.type)) == (int)s->axis;
-}
-
-static int is_zero(const bt_value *value)
-{
-    const bt_tensor *tensor = bt_const_tensor(value);
-    return tensor && tensor->nelem == 1 && bt_tensor_get(tensor, 0) == 0;
-}
-
-/* New elements are zero, or like others of their channel; none are new channels. */
-static int passes_pad(const bt_call *call, const struct scale *s)
-{
-    const bt_ints *width = bt_attr_find(call->op, call->attrs, "pad_width", BT_ATTR_INTS);
-    uint32_t at = 2 * s->axis;
-    if (!bt_as_op_call(&call->base, "nn.pad") || !width ||
-        (call->narg == 2 && !is_zero(call->args[1])))
-        return 0;
-    return s->n == 1 ||
-           (width->n > at + 1 && width->at[at] == 0 && width->at[at + 1] == 0);
-}
-
-int scale_passes(const bt_call *call, const struct scale *s)
-{
+    const void *facet = NULL;
     if (call->callee_kind != BT_CALLEE_OP || call->ncheck || call->narg == 0 ||
-        !type_rank(call->base.type) || !is_float(call->base.type) ||
-        bt_tensor_dtype(call->args[0]->type) != bt_tensor_dtype(call->base.type))
+        !type_rank(call->base.type) || bt_op_facet(ctx, call->op, name, &facet))
+        return NULL;
+    return facet;
+}
+
+static const bt_scale_facet *scale_facet(bt_ctx *ctx, const bt_call *call)
+{
+    return is_float(call->base.type) && bt_tensor_dtype(call->args[0]->type) ==
+                                            bt_tensor_dtype(call->base.type)
+               ? facet_of(ctx, call, "scale")
+               : NULL;
+}
+
+int scale_is_sum(bt_ctx *ctx, const bt_call *call)
+{
+    const bt_scale_facet *facet = scale_facet(ctx, call);
+    return facet && facet->is_sum && call->narg == 2 &&
+           call->args[0]->type == call->base.type;
+}
+
+int scale_passes(bt_ctx *ctx, const bt_call *call, const struct scale *s)
+{
+    const bt_scale_facet *facet = scale_facet(ctx, call);
+    int axis = s->n == 1 ? -1 : (int)s->axis;
+    if (!facet || facet->is_sum ||
+        (facet->factors == BT_SCALE_POSITIVE && !s->is_positive))
         return 0;
-    for (uint32_t i = 0; i < BT_COUNT(passages); i++) {
-        const struct passage *p = &passages[i];
-        if (strcmp(call->op->name, p->op) == 0)
-            return (p->sign == ANY_SIGN || s->is_positive) &&
-                   (!p->layout || is_along_channels(call, p->layout, s));
-    }
-    return passes_pad(call, s);
+    if (facet->layout && axis >= 0 &&
+        layout_axis(call_text(call, facet->layout), 'C', type_rank(call->base.type)) !=
+            axis)
+        return 0;
+    return !facet->passes || facet->passes(call, axis);
 }
 
 /* ---- layers ---- */
 
-/* Layers, and the letters of their weights' axes that hold the channels of the data and
- * of the result. */
-static const struct layer {
-    const char *op;
-    char in, out;        /* 0: axes 1 and 0 of a matrix */
-    int is_out_in_group; /* with groups, that axis holds the channels of one */
-} layers[] = {
-    { "nn.conv1d", 'I', 'O', 0 },
-    { "nn.conv2d", 'I', 'O', 0 },
-    { "nn.conv3d", 'I', 'O', 0 },
-    { "nn.conv1d_transpose", 'I', 'O', 1 },
-    { "nn.conv2d_transpose", 'I', 'O', 1 },
-    { "nn.conv3d_transpose", 'I', 'O', 1 },
-    { "nn.dense", 0, 0, 0 },
-};
-
-/* Where the channels are: of the tensor that the factor lies along, of the weight. */
-struct channels {
-    int axis, in, out;
-    int is_in_group; /* the weight's axis has the channels of one group */
-};
-
-static const struct layer *find_layer(const bt_call *call)
+const bt_channels_facet *layer_of(bt_ctx *ctx, const bt_call *call, int is_input,
+                                  struct channels *out)
 {
-    for (uint32_t i = 0; call->callee_kind == BT_CALLEE_OP && i < BT_COUNT(layers); i++) {
-        if (strcmp(call->op->name, layers[i].op) == 0)
-            return &layers[i];
-    }
-    return NULL;
-}
-
-static int find_channels(const bt_call *call, int is_input, struct channels *out)
-{
-    const struct layer *layer = find_layer(call);
+    const bt_channels_facet *facet = facet_of(ctx, call, "channels");
     uint32_t rank = type_rank(call->base.type);
-    if (!layer || !rank || call->ncheck || !type_rank(call->args[0]->type) ||
+    if (!facet || call->narg != 2 || !type_rank(call->args[0]->type) ||
         !type_rank(call->args[1]->type))
-        return 0;
-    *out = (struct channels){ (int)rank - 1, 1, 0, 0 };
-    if (!layer->in)
-        return 1;
-    const char *data = call_text(call, "data_layout");
-    const char *result = call_text(call, "out_layout");
-    const char *kernel = call_text(call, "kernel_layout");
+        return NULL;
+    *out = (struct channels){ (int)rank - 1, 1, 0, 1, 0 };
+    if (!facet->data)
+        return facet;
+    const char *data = call_text(call, facet->data);
+    const char *result = facet->result ? call_text(call, facet->result) : "";
+    const char *weight = call_text(call, facet->weight);
     out->axis = layout_axis(is_input || !*result ? data : result, 'C', rank);
-    out->in = layout_axis(kernel, layer->in, rank);
-    out->out = layout_axis(kernel, layer->out, rank);
-    out->is_in_group =
-        call_int(call, "groups", 1) != 1 && layer->is_out_in_group == !is_input;
-    return out->axis >= 0 && out->in >= 0 && out->out >= 0;
+    out->in = layout_axis(weight, 'I', rank);
+    out->out = layout_axis(weight, 'O', rank);
+    out->groups = facet->groups ? call_int(call, facet->groups, 1) : 1;
+    out->is_in_group = out->groups != 1 && (int)facet->is_grouped_out == !is_input;
+    return out->axis >= 0 && out->in >= 0 && out->out >= 0 ? facet : NULL;
 }
 
-int scale_layer_takes(const bt_call *call, const struct scale *s, int is_input)
+int scale_layer_takes(bt_ctx *ctx, const bt_call *call, const struct scale *s,
+                      int is_input)
 {
     struct channels at;
-    return find_channels(call, is_input, &at) && bt_const_tensor(call->args[1]) &&
+    return layer_of(ctx, call, is_input, &at) && bt_const_tensor(call->args[1]) &&
+           stays_finite(bt_const_tensor(call->args[1]), s->most) &&
            (s->n == 1 || (uint32_t)at.axis == s->axis) &&
            bt_tensor_dtype(call->args[1]->type) == bt_tensor_dtype(call->base.type) &&
            bt_tensor_dtype(call->args[0]->type) == bt_tensor_dtype(call->base.type);
@@ -206,11 +182,10 @@ int scale_layer_takes(const bt_call *call, const struct scale *s, int is_input)
 
 /* The factor of a grouped weight whose axis `part` has the channels of one group, while
  * axis `whole` has those of all: element [w, p] is that of channel p of w's group. */
-static const bt_value *spread(struct chain *c, const bt_call *call, const struct scale *s,
-                              uint32_t whole, uint32_t part)
+static const bt_value *spread(struct chain *c, const bt_tensor *weight, long long groups,
+                              const struct scale *s, uint32_t whole, uint32_t part)
 {
-    const bt_tensor *weight = bt_const_tensor(call->args[1]);
-    long long groups = call_int(call, "groups", 1), columns = weight->dims[part];
+    long long columns = weight->dims[part];
     long long rows = weight->dims[whole] / groups;
     bt_arena *scratch = bt_ctx_scratch(bt_builder_ctx(c->builder));
     const void *mark = bt_arena_mark(scratch);
@@ -238,14 +213,14 @@ const bt_value *scale_weight(struct chain *c, const bt_call *call, const bt_valu
                              const struct scale *s, int is_input)
 {
     struct channels at;
-    if (!find_channels(call, is_input, &at))
+    if (!layer_of(bt_builder_ctx(c->builder), call, is_input, &at))
         return NULL;
     uint32_t rank = type_rank(call->args[1]->type);
     uint32_t along = (uint32_t)(is_input ? at.in : at.out);
     const bt_value *factor = s->vector;
     if (s->n != 1)
-        factor = at.is_in_group
-                     ? spread(c, call, s, (uint32_t)(is_input ? at.out : at.in), along)
-                     : chain_along(c, factor, rank, along);
+        factor = at.is_in_group ? spread(c, bt_const_tensor(call->args[1]), at.groups, s,
+                                         (uint32_t)(is_input ? at.out : at.in), along)
+                                : chain_along(c, factor, rank, along);
     return chain_op2(c, "multiply", NULL, weight, factor);
 }

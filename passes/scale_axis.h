@@ -13,6 +13,7 @@ struct scale {
     int64_t n;              /* 1: one number for all, of any axis */
     uint32_t axis;
     int is_positive, is_nonzero; /* of all its numbers, which are finite */
+    double most, least;          /* magnitudes, the least of those that are not 0 */
 };
 
 /* The constant that a call multiplies by, as a factor of its first operand: the result
@@ -21,20 +22,36 @@ int scale_of(const bt_call *, struct scale *out);
 /* With its vector. */
 int scale_build(struct chain *, const bt_call *, struct scale *out);
 
-/* A constant operand that lies along the factor's axis, or is one number. */
-int scale_is_along(const struct scale *, const bt_value *constant, uint32_t rank);
+/* A constant operand that lies along the factor's axis, or is one number, and stays finite when it
+ * is multiplied by the factor, or divided by it. */
+int scale_is_along(const struct scale *, const bt_value *constant, uint32_t rank,
+                   int divides);
+/* Whether the product of two factors of a type has finite numbers alone. */
+int scale_product_fits(const struct scale *, const struct scale *, const bt_type *);
 /* The constant times the factor, or divided by it, so that it broadcasts to `rank`
  * axes. */
 const bt_value *scale_constant(struct chain *, const char *op, const bt_value *constant,
                                const struct scale *, uint32_t rank);
 
-/* Whether op(x * scale) = op(x) * scale, where x is its first operand. *axis: that of the
- * scale in x, in and out. */
-int scale_passes(const bt_call *, const struct scale *);
+/* By their facets "scale": whether op(x * scale) = op(x) * scale, where x is its first operand;
+ * whether it is a sum, of which both operands take the factor. */
+int scale_passes(bt_ctx *, const bt_call *, const struct scale *);
+int scale_is_sum(bt_ctx *, const bt_call *);
+
+/* Where the channels of a layer are: of the tensor that a factor lies along, of the weight. */
+struct channels {
+    int axis, in, out;
+    int64_t groups;
+    int is_in_group; /* the weight's axis has the channels of one group */
+};
+/* By its facet "channels". is_input: of its data, else of its result. NULL: it is no layer, or
+ * its layouts have blocks. */
+const bt_channels_facet *layer_of(bt_ctx *, const bt_call *, int is_input,
+                                  struct channels *out);
 
 /* Whether a layer can take a factor of its data (is_input) or of its result into its
  * weight, a constant. */
-int scale_layer_takes(const bt_call *, const struct scale *, int is_input);
+int scale_layer_takes(bt_ctx *, const bt_call *, const struct scale *, int is_input);
 /* The weight times the factor. `weight` stands for that of the call. */
 const bt_value *scale_weight(struct chain *, const bt_call *, const bt_value *weight,
                              const struct scale *, int is_input);

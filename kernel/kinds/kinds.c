@@ -1,6 +1,6 @@
 /*
  * The interfaces that the kernel knows: for each, what a row must hold, how its manifest
- * item reads, and what the item may hold. Passes, analyses, executors, importers,
+ * item reads, and what the item may hold. Passes, rules, analyses, executors, importers,
  * compilers, targets and pipelines; operators, relations and facets are in operators.c.
  */
 #include <stdio.h>
@@ -22,6 +22,8 @@ const bt__shape bt__name_shape = { .kinds = BT__JSON_STRING,
 const bt__shape bt__doc_shape = { .kinds = BT__JSON_STRING,
                                   .what = "a sentence",
                                   .accepts = bt__is_filled };
+
+const bt__shape bt__flag_shape = { .kinds = BT__JSON_BOOL };
 
 static int is_word(const char *text)
 {
@@ -56,15 +58,6 @@ static int put_options(json_t *item, const bt_attr *options)
     return !options || bt__json_put(item, "options", bt__schema_describe(options));
 }
 
-static int copy_options(const bt__copier *copier, const bt_attr **options)
-{
-    if (!*options)
-        return 1;
-    *options = bt__rows_copy(copier->arena, *options, copier->from->attr_nbytes,
-                             sizeof(bt_attr));
-    return *options != NULL;
-}
-
 const char *bt__check_head(bt_arena *arena, const char *name, const char *doc)
 {
     (void)arena;
@@ -78,19 +71,6 @@ const char *bt__check_head(bt_arena *arena, const char *name, const char *doc)
 }
 
 /* ---- passes ---- */
-
-static int copy_pass(const bt__copier *copier, void *row)
-{
-    bt_pass *pass = row;
-    return copy_options(copier, &pass->options);
-}
-
-static const bt_attr *schema_of_pass(const void *row, size_t *nbytes)
-{
-    const bt_pass *pass = row;
-    *nbytes = pass->options_nbytes;
-    return pass->options;
-}
 
 static const char *check_words(bt_arena *arena, const char *member, const char *words)
 {
@@ -120,7 +100,7 @@ static const char *check_pass(bt_arena *arena, const void *row)
         fault = check_words(arena, "keeps", pass->keeps);
     if (!fault)
         fault = check_words(arena, "gives", pass->gives);
-    return fault ? fault : bt__schema_check(arena, pass->options, pass->options_nbytes);
+    return fault;
 }
 
 static int put_words(json_t *item, const char *key, const char *words)
@@ -137,16 +117,23 @@ static json_t *describe_pass(const void *row)
                                 put_words(item, "needs", pass->needs) &&
                                 put_words(item, "keeps", pass->keeps) &&
                                 put_words(item, "gives", pass->gives) &&
+                                (!pass->reads_rules ||
+                                 bt__json_put(item, "rules", json_true())) &&
                                 put_options(item, pass->options))
                 : NULL;
 }
 
 static const bt__shape level_shape = { .kinds = BT__JSON_INT, .low = 0, .high = 4 };
 static const bt__shape_field pass_fields[] = {
-    { "name", &bt__name_shape, 1 },      { "doc", &bt__doc_shape, 1 },
-    { "level", &level_shape, 1 },        { "needs", &words_shape, 0 },
-    { "keeps", &words_shape, 0 },        { "gives", &words_shape, 0 },
-    { "options", &bt__schema_shape, 0 }, { 0 },
+    { "name", &bt__name_shape, 1 },
+    { "doc", &bt__doc_shape, 1 },
+    { "level", &level_shape, 1 },
+    { "needs", &words_shape, 0 },
+    { "keeps", &words_shape, 0 },
+    { "gives", &words_shape, 0 },
+    { "options", &bt__schema_shape, 0 },
+    { "rules", &bt__flag_shape, 0 },
+    { 0 },
 };
 static const bt__shape pass_shape = { .kinds = BT__JSON_OBJECT, .fields = pass_fields };
 
@@ -172,6 +159,39 @@ static const bt__shape_field head_fields[] = {
 };
 static const bt__shape head_shape = { .kinds = BT__JSON_OBJECT, .fields = head_fields };
 
+/* ---- rules ---- */
+
+static const char *check_rule(bt_arena *arena, const void *row)
+{
+    const bt_rule *rule = row;
+    const char *fault = bt__check_head(arena, rule->name, rule->doc);
+    if (!fault && !bt__is_name(rule->pass))
+        fault = "pass is missing: the one that goes by the rule, as simplify-expr";
+    return fault ? fault
+           : !bt__is_filled(rule->text) || !bt__is_utf8(rule->text)
+               ? "text is missing: the rule, as in \"add(x, 0) => x\""
+               : NULL;
+}
+
+static json_t *describe_rule(const void *row)
+{
+    const bt_rule *rule = row;
+    json_t *item = bt__describe_head(rule->name, rule->doc);
+    return item ? bt__describe_end(
+                      item, bt__json_put(item, "pass", json_string(rule->pass)) &&
+                                bt__json_put(item, "rule", json_string(rule->text)))
+                : NULL;
+}
+
+static const bt__shape_field rule_fields[] = {
+    { "name", &bt__name_shape, 1 },
+    { "doc", &bt__doc_shape, 1 },
+    { "pass", &bt__name_shape, 1 },
+    { "rule", &bt__doc_shape, 1 },
+    { 0 },
+};
+static const bt__shape rule_shape = { .kinds = BT__JSON_OBJECT, .fields = rule_fields };
+
 /* ---- executors ---- */
 
 static const struct {
@@ -184,19 +204,6 @@ static const struct {
     { BT_FEATURE_DEVICES, "devices" },
 };
 
-static int copy_executor(const bt__copier *copier, void *row)
-{
-    bt_executor *executor = row;
-    return copy_options(copier, &executor->options);
-}
-
-static const bt_attr *schema_of_executor(const void *row, size_t *nbytes)
-{
-    const bt_executor *executor = row;
-    *nbytes = executor->options_nbytes;
-    return executor->options;
-}
-
 static const char *check_executor(bt_arena *arena, const void *row)
 {
     const bt_executor *executor = row;
@@ -207,8 +214,7 @@ static const char *check_executor(bt_arena *arena, const void *row)
         fault = bt__say(arena, "%s is missing", !executor->close ? "close" : "call");
     if (!fault && (executor->features & ~(uint32_t)BT_FEATURE_ALL))
         fault = "features has bits that are none of BT_FEATURE_...";
-    return fault ? fault
-                 : bt__schema_check(arena, executor->options, executor->options_nbytes);
+    return fault;
 }
 
 static json_t *describe_executor(const void *row)
@@ -245,27 +251,13 @@ static const bt__shape executor_shape = { .kinds = BT__JSON_OBJECT,
 
 /* ---- importers ---- */
 
-static int copy_importer(const bt__copier *copier, void *row)
-{
-    bt_importer *importer = row;
-    return copy_options(copier, &importer->options);
-}
-
-static const bt_attr *schema_of_importer(const void *row, size_t *nbytes)
-{
-    const bt_importer *importer = row;
-    *nbytes = importer->options_nbytes;
-    return importer->options;
-}
-
 static const char *check_importer(bt_arena *arena, const void *row)
 {
     const bt_importer *importer = row;
     const char *fault = bt__check_head(arena, importer->name, importer->doc);
     if (!fault && (!importer->probe || !importer->import))
         fault = bt__say(arena, "%s is missing", importer->probe ? "import" : "probe");
-    return fault ? fault
-                 : bt__schema_check(arena, importer->options, importer->options_nbytes);
+    return fault;
 }
 
 static json_t *describe_importer(const void *row)
@@ -299,27 +291,13 @@ static const bt__shape importer_shape = { .kinds = BT__JSON_OBJECT,
 
 /* ---- compilers ---- */
 
-static int copy_compiler(const bt__copier *copier, void *row)
-{
-    bt_compiler *compiler = row;
-    return copy_options(copier, &compiler->options);
-}
-
-static const bt_attr *schema_of_compiler(const void *row, size_t *nbytes)
-{
-    const bt_compiler *compiler = row;
-    *nbytes = compiler->options_nbytes;
-    return compiler->options;
-}
-
 static const char *check_compiler(bt_arena *arena, const void *row)
 {
     const bt_compiler *compiler = row;
     const char *fault = bt__check_head(arena, compiler->name, compiler->doc);
     if (!fault && !compiler->compile)
         fault = "compile is missing";
-    return fault ? fault
-                 : bt__schema_check(arena, compiler->options, compiler->options_nbytes);
+    return fault;
 }
 
 static json_t *describe_compiler(const void *row)
@@ -339,19 +317,6 @@ static const bt__shape compiler_shape = { .kinds = BT__JSON_OBJECT,
                                           .fields = compiler_fields };
 
 /* ---- targets ---- */
-
-static int copy_target(const bt__copier *copier, void *row)
-{
-    bt_target *target = row;
-    return copy_options(copier, &target->options);
-}
-
-static const bt_attr *schema_of_target(const void *row, size_t *nbytes)
-{
-    const bt_target *target = row;
-    *nbytes = target->options_nbytes;
-    return target->options;
-}
 
 /* Patterns as a list of texts in the manifest, so that a target's claims are known without
  * opening it. */
@@ -400,8 +365,7 @@ static const char *check_target(bt_arena *arena, const void *row)
                            "none: set reads_layouts = 1");
     if (!fault)
         fault = check_patterns(arena, target->patterns);
-    return fault ? fault
-                 : bt__schema_check(arena, target->options, target->options_nbytes);
+    return fault;
 }
 
 static json_t *describe_target(const void *row)
@@ -443,6 +407,10 @@ static const bt__shape pipeline_shape = { .kinds = BT__JSON_OBJECT,
 
 /* ---- the list ---- */
 
+#define OPTIONS_AT(type)                                        \
+    {                                                           \
+        offsetof(type, options), offsetof(type, options_nbytes) \
+    }
 static const bt__kind kinds[] = {
     { .kind = "op",
       .key = "ops",
@@ -451,7 +419,7 @@ static const bt__kind kinds[] = {
       .least = sizeof(bt_op),
       .shape = &bt__op_shape,
       .copy = bt__copy_op,
-      .schema = bt__schema_of_op,
+      .options = { offsetof(bt_op, attrs), offsetof(bt_op, attrs_nbytes) },
       .check = bt__check_op,
       .describe = bt__describe_op },
     { .kind = "relation",
@@ -477,10 +445,17 @@ static const bt__kind kinds[] = {
       .nbytes = sizeof(bt_pass),
       .least = sizeof(bt_pass),
       .shape = &pass_shape,
-      .copy = copy_pass,
-      .schema = schema_of_pass,
+      .options = OPTIONS_AT(bt_pass),
       .check = check_pass,
       .describe = describe_pass },
+    { .kind = "rule",
+      .key = "rules",
+      .interface_name = "baton.rule/1",
+      .nbytes = sizeof(bt_rule),
+      .least = sizeof(bt_rule),
+      .shape = &rule_shape,
+      .check = check_rule,
+      .describe = describe_rule },
     { .kind = "analysis",
       .key = "analyses",
       .interface_name = "baton.analysis/1",
@@ -495,8 +470,7 @@ static const bt__kind kinds[] = {
       .nbytes = sizeof(bt_executor),
       .least = sizeof(bt_executor),
       .shape = &executor_shape,
-      .copy = copy_executor,
-      .schema = schema_of_executor,
+      .options = OPTIONS_AT(bt_executor),
       .check = check_executor,
       .describe = describe_executor },
     { .kind = "importer",
@@ -505,8 +479,7 @@ static const bt__kind kinds[] = {
       .nbytes = sizeof(bt_importer),
       .least = sizeof(bt_importer),
       .shape = &importer_shape,
-      .copy = copy_importer,
-      .schema = schema_of_importer,
+      .options = OPTIONS_AT(bt_importer),
       .check = check_importer,
       .describe = describe_importer },
     { .kind = "compiler",
@@ -515,8 +488,7 @@ static const bt__kind kinds[] = {
       .nbytes = sizeof(bt_compiler),
       .least = sizeof(bt_compiler),
       .shape = &compiler_shape,
-      .copy = copy_compiler,
-      .schema = schema_of_compiler,
+      .options = OPTIONS_AT(bt_compiler),
       .check = check_compiler,
       .describe = describe_compiler },
     { .kind = "target",
@@ -525,8 +497,7 @@ static const bt__kind kinds[] = {
       .nbytes = sizeof(bt_target),
       .least = sizeof(bt_target),
       .shape = &target_shape,
-      .copy = copy_target,
-      .schema = schema_of_target,
+      .options = OPTIONS_AT(bt_target),
       .check = check_target,
       .describe = describe_target },
     { .kind = "pipeline",

@@ -4,7 +4,7 @@
 
 #include "plugin/plugins.h"
 
-extern const bt__shape bt__text_shape, bt__name_shape, bt__doc_shape;
+extern const bt__shape bt__text_shape, bt__name_shape, bt__doc_shape, bt__flag_shape;
 extern const bt__shape bt__op_shape, bt__facet_shape;
 
 /* {name, doc}; NULL: no memory. */
@@ -16,7 +16,6 @@ const char *bt__check_head(bt_arena *, const char *name, const char *doc);
 #define BT__FACET_MAX_NBYTES (1u << 20)
 #define BT__FACET_ROOM       256u
 
-const bt_attr *bt__schema_of_op(const void *row, size_t *nbytes);
 int bt__copy_op(const bt__copier *, void *row);
 const char *bt__check_op(bt_arena *, const void *row);
 json_t *bt__describe_op(const void *row);

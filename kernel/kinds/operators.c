@@ -57,20 +57,7 @@ int bt__copy_op(const bt__copier *copier, void *row)
                                    sizeof(bt_op_input));
     else
         op->inputs = no_inputs;
-    if (op->attrs) {
-        op->attrs =
-            bt__rows_copy(copier->arena, op->attrs, from->attr_nbytes, sizeof(bt_attr));
-        if (!op->attrs)
-            return 0;
-    }
     return op->inputs && copy_facets(copier, &op->facets);
-}
-
-const bt_attr *bt__schema_of_op(const void *row, size_t *nbytes)
-{
-    const bt_op *op = row;
-    *nbytes = op->attrs_nbytes;
-    return op->attrs;
 }
 
 static const char *check_inputs(bt_arena *arena, const bt_op_input *inputs)
@@ -159,8 +146,6 @@ const char *bt__check_op(bt_arena *arena, const void *row)
         fault = "formula or source is not UTF-8";
     if (!fault)
         fault = check_inputs(arena, op->inputs);
-    if (!fault)
-        fault = bt__schema_check(arena, op->attrs, op->attrs_nbytes);
     if (!fault)
         fault = check_compute(arena, op);
     return fault ? fault : check_facets(arena, op);
@@ -253,12 +238,11 @@ static const bt__shape effect_shape = {
     .kinds = BT__JSON_STRING, .choices = "reads|writes|allocates|random|io|fails|diverges"
 };
 static const bt__shape effects_shape = { .kinds = BT__JSON_LIST, .items = &effect_shape };
-static const bt__shape flag_shape = { .kinds = BT__JSON_BOOL };
 static const bt__shape_field input_fields[] = {
     { "name", &bt__name_shape, 1 },
     { "type", &bt__doc_shape, 1 },
     { "doc", &bt__text_shape, 0 },
-    { "optional", &flag_shape, 0 },
+    { "optional", &bt__flag_shape, 0 },
     { 0 },
 };
 static const bt__shape input_shape = { .kinds = BT__JSON_OBJECT, .fields = input_fields };

@@ -129,17 +129,37 @@ static bt_status check_presets(bt_ctx *ctx, const bt__copier *copier, const char
     return ctx->registry->host->attrs(ctx, copier->store, &op, "", &values);
 }
 
+/* The member of the copy that has its attributes or options. */
+static const bt_attr **options_of(const bt__row *row)
+{
+    return (const bt_attr **)(void *)((char *)row->copy + row->kind->options[0]);
+}
+
+static int copy_options(const bt__copier *copier, const bt__row *row)
+{
+    const bt_attr **rows = row->kind->options[0] ? options_of(row) : NULL;
+    if (!rows || !*rows)
+        return 1;
+    *rows =
+        bt__rows_copy(copier->arena, *rows, copier->from->attr_nbytes, sizeof(bt_attr));
+    return *rows != NULL;
+}
+
 static bt_status check_row(bt_ctx *ctx, const bt__copier *copier, const bt__row *row)
 {
+    const size_t *options = row->kind->options;
+    const bt_attr *schema = options[0] ? *options_of(row) : NULL;
+    size_t nbytes = 0;
+    if (options[0])
+        memcpy(&nbytes, (const char *)row->copy + options[1], sizeof(nbytes));
     const char *fault = row->kind->check(ctx->diags, row->copy);
+    if (!fault)
+        fault = bt__schema_check(ctx->diags, schema, nbytes);
     if (fault == bt__speechless)
         return bt_no_memory();
     if (fault)
         return bt_fail(ctx, BT_ERR_PLUGIN, "plugin %s: %s %s: %s", copier->from->id,
                        row->kind->kind, row->name, fault);
-    size_t nbytes = 0;
-    const bt_attr *schema =
-        row->kind->schema ? row->kind->schema(row->copy, &nbytes) : NULL;
     bt_status status =
         schema ? check_presets(ctx, copier, row->name, schema, nbytes) : NULL;
     if (!status || status->code == BT_ERR_MEMORY)
@@ -165,7 +185,7 @@ static bt_status read_row(bt_ctx *ctx, const bt__copier *copier, const bt_table 
             return bt_no_memory();
         memcpy(row.copy, raw,
                table->row_nbytes < kind->nbytes ? table->row_nbytes : kind->nbytes);
-        if (kind->copy && !kind->copy(copier, row.copy))
+        if (!copy_options(copier, &row) || (kind->copy && !kind->copy(copier, row.copy)))
             return bt_no_memory();
         BT_TRY(check_row(ctx, copier, &row));
     } else if (!bt__is_name(row.name)) {

@@ -151,13 +151,16 @@ static const bt_layout_facet layout = { .choose = choose_layout };
 /* ---- rows ---- */
 
 // clang-format off
+#define SCALE_max BT_SCALE_POSITIVE
+#define SCALE_avg BT_SCALE_ANY
 #define POOL(kind_, title_, rank_, cases_)                                                \
     {                                                                                     \
         .name = "nn.adaptive_" #kind_ "_pool" #rank_, .revision = 1,                      \
         .source = "Relay, nn.adaptive_" #kind_ "_pool" #rank_ "; PyTorch", .doc = title_, \
         .inputs = inputs, .attrs = attrs##rank_, .attrs_nbytes = sizeof(struct attrs),    \
         .relate = relate, .write_formula = write_formula,                                 \
-        .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("layout", layout)),            \
+        .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("layout", layout),             \
+                                BT_SCALE(SCALE_##kind_, "layout")),               \
     }
 #define MAX_DOC "The greatest element of each of a given number of windows."
 #define AVG_DOC "The mean of each of a given number of windows."

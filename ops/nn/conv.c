@@ -249,6 +249,12 @@ static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call
 
 static const bt_layout_facet layout = { .choose = choose_layout };
 
+static const bt_channels_facet channels = { .data = "data_layout",
+                                            .weight = "kernel_layout",
+                                            .result = "out_layout",
+                                            .width = "channels",
+                                            .groups = "groups" };
+
 /* ---- rows ---- */
 
 // clang-format off
@@ -258,7 +264,7 @@ static const bt_op ops[] = {
         .doc = "Convolves along one axis.\nPositions outside the data are left out.",
         .inputs = inputs, .attrs = attrs1d, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_CASES(
+        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_FACET("channels", channels), BT_CASES(
             "float32[2, 3, 7], float32[4, 3, 3]\n"
             "float32[1, 4, 8], float32[4, 2, 3] | groups=2, padding=[1, 2]\n"
             "float64[1, 5, 2], float64[3, 2, 2] | data_layout=\"NWC\", kernel_layout=\"WIO\", strides=[2]")),
@@ -268,7 +274,7 @@ static const bt_op ops[] = {
         .doc = "Convolves along two axes.\nPositions outside the data are left out.",
         .inputs = inputs, .attrs = attrs2d, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_CASES(
+        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_FACET("channels", channels), BT_CASES(
             "float32[1, 3, 7, 7], float32[4, 3, 3, 3]\n"
             "float32[2, 3, 5, 6], float32[4, 3, 3, 2] | padding=[1, 0, 2, 1], strides=[2, 1]\n"
             "float32[1, 4, 6, 6], float32[8, 1, 3, 3] | groups=4, padding=[1, 1], dilation=[2, 1]\n"
@@ -281,7 +287,7 @@ static const bt_op ops[] = {
         .doc = "Convolves along three axes.\nPositions outside the data are left out.",
         .inputs = inputs, .attrs = attrs3d, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_CASES(
+        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_FACET("channels", channels), BT_CASES(
             "float32[1, 2, 4, 5, 4], float32[3, 2, 2, 3, 1]\n"
             "float32[1, 2, 4, 4, 4], float32[2, 1, 3, 3, 3] | groups=2, padding=[1], strides=[1, 2, 1]")),
     },

@@ -235,6 +235,13 @@ static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call
 
 static const bt_layout_facet layout = { .choose = choose_layout };
 
+static const bt_channels_facet channels = { .data = "data_layout",
+                                            .weight = "kernel_layout",
+                                            .result = "out_layout",
+                                            .width = "channels",
+                                            .groups = "groups",
+                                            .is_grouped_out = 1 };
+
 /* ---- rows ---- */
 
 // clang-format off
@@ -244,7 +251,7 @@ static const bt_layout_facet layout = { .choose = choose_layout };
         .doc = "Spreads each element along " axes_ " by a window of weights and adds up.",                       \
         .inputs = inputs, .attrs = attrs##rank_, .attrs_nbytes = sizeof(struct attrs),                           \
         .relate = relate, .write_formula = write_formula,                                          \
-        .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("layout", layout)),                                   \
+        .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("layout", layout), BT_FACET("channels", channels)),  \
     }
 static const bt_op ops[] = {
     TRANSPOSE(1d, "one axis",

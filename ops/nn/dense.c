@@ -220,6 +220,8 @@ static bt_status write_matmul(bt_ctx *ctx, const bt_formula_call *call, bt_text 
     return out->failed ? bt_no_memory() : NULL;
 }
 
+static const bt_channels_facet channels = { .width = "units" };
+
 // clang-format off
 static const bt_op ops[] = {
     {
@@ -227,7 +229,7 @@ static const bt_op ops[] = {
         .doc = "Multiplies rows of data with rows of weight.\ny = data @ transpose(weight)",
         .inputs = dense_inputs, .attrs = dense_attrs, .attrs_nbytes = sizeof(struct dense_attrs),
         .relate = relate_dense, .write_formula = write_dense,
-        .facets = BT_FACET_ROWS(BT_FACET("gradient", gradient), BT_FACET("quant", quant), BT_FACET("layout", layout), BT_CASES(
+        .facets = BT_FACET_ROWS(BT_FACET("gradient", gradient), BT_FACET("quant", quant), BT_FACET("layout", layout), BT_FACET("channels", channels), BT_CASES(
             "float32[2, 3], float32[4, 3]\nfloat32[2, 3], float32[4, 3] | units=4\n"
             "float64[2, 3, 5], float64[2, 5]\nint8[2, 3], int8[4, 3] | out_dtype=\"int32\"\n"
             "float16[3, 4], float16[2, 4]\nfloat32[0, 3], float32[4, 3]\nfloat32[2, 0], float32[4, 0]")),

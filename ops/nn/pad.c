@@ -160,6 +160,19 @@ static bt_status write_mirror(bt_ctx *ctx, const bt_formula_call *call, bt_text 
 
 static const bt_layout_facet layout = { .choose = bt_layout_follow };
 
+/* New elements are zero, or like others of their channel; none are new channels. */
+static int scale_passes(const bt_call *call, int32_t axis)
+{
+    const struct pad_attrs *a = call->attrs;
+    const bt_tensor *value = call->narg == 2 ? bt_const_tensor(call->args[1]) : NULL;
+    if (call->narg == 2 && (!value || value->nelem != 1 || bt_tensor_get(value, 0) != 0))
+        return 0;
+    return axis < 0 || (a->pad_width.n > 2 * axis + 1 && !a->pad_width.at[2 * axis] &&
+                        !a->pad_width.at[2 * axis + 1]);
+}
+
+static const bt_scale_facet scale = { .factors = BT_SCALE_ANY, .passes = scale_passes };
+
 static const bt_op ops[] = {
     {
         .name = "nn.pad",
@@ -182,7 +195,7 @@ static const bt_op ops[] = {
                 "0, "
                 "0]\n"
                 "float32[] | pad_width=[]"),
-            BT_FACET("layout", layout)),
+            BT_FACET("layout", layout), BT_FACET("scale", scale)),
     },
     {
         .name = "nn.mirror_pad",

@@ -304,11 +304,13 @@ static bt_status write_global(bt_ctx *ctx, const bt_formula_call *call, bt_text 
 /* ---- rows ---- */
 
 // clang-format off
+#define SCALE_max BT_SCALE_POSITIVE
+#define SCALE_avg BT_SCALE_ANY
 #define POOL(kind_, title_, rank_, cases_)                                                                      \
     {                                                                                                           \
         .name = "nn." #kind_ "_pool" #rank_, .revision = 1, .source = "Relay, nn." #kind_ "_pool" #rank_,          \
         .doc = title_, .inputs = inputs, .attrs = attrs##rank_, .attrs_nbytes = sizeof(struct attrs),             \
-        .relate = relate, .write_formula = write_##kind_, .facets = BT_FACET_ROWS(BT_FACET("layout", layout_rule), BT_CASES(cases_)), \
+        .relate = relate, .write_formula = write_##kind_, .facets = BT_FACET_ROWS(BT_FACET("layout", layout_rule), BT_CASES(cases_), BT_SCALE(SCALE_##kind_, "layout")), \
     }
 #define CASES1 "float32[1, 2, 7] | pool_size=[3]\nfloat32[2, 2, 6] | pool_size=[2], strides=[2], padding=[1, 0]"
 #define CASES2 "float32[1, 2, 6, 6] | pool_size=[2, 2], strides=[2, 2]\n"                                        \
@@ -330,14 +332,16 @@ static const bt_op ops[] = {
         .doc = "The greatest element of each channel.", .inputs = inputs,
         .attrs = global_attrs, .attrs_nbytes = sizeof(struct global_attrs),
         .relate = relate_global, .write_formula = write_global,
-        .facets = BT_FACET_ROWS(BT_FACET("layout", global_layout_rule), BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"\nint8[1, 1, 12, 12]")),
+        .facets = BT_FACET_ROWS(BT_FACET("layout", global_layout_rule), BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"\nint8[1, 1, 12, 12]"),
+                                BT_SCALE(BT_SCALE_POSITIVE, "layout")),
     },
     {
         .name = "nn.global_avg_pool2d", .revision = 1, .source = "Relay, nn.global_avg_pool2d",
         .doc = "The mean of each channel.", .inputs = inputs,
         .attrs = global_attrs, .attrs_nbytes = sizeof(struct global_attrs),
         .relate = relate_global, .write_formula = write_global,
-        .facets = BT_FACET_ROWS(BT_FACET("layout", global_layout_rule), BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"\nint8[1, 1, 12, 12]")),
+        .facets = BT_FACET_ROWS(BT_FACET("layout", global_layout_rule), BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"\nint8[1, 1, 12, 12]"),
+                                BT_SCALE(BT_SCALE_ANY, "layout")),
     },
     { 0 },
 };

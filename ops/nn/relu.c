@@ -96,13 +96,15 @@ static const bt_op ops[] = {
     {
         .name = "nn.relu", .revision = 1, .doc = "Zero below zero.", .source = "Relay, nn.relu",
         .inputs = number_in, .relation = "Identity", .formula = "y: t[..] = max(data[..], 0)",
-        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]\nint8[5]\nfloat16[3]\nfloat32[]\nfloat32[0, 2]")),
+        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]\nint8[5]\nfloat16[3]\nfloat32[]\nfloat32[0, 2]"),
+                                BT_ALGEBRA(BT_IDEMPOTENT), BT_SCALE(BT_SCALE_POSITIVE, NULL)),
     },
     {
         .name = "nn.leaky_relu", .revision = 1, .doc = "alpha times data below zero.", .source = "Relay, nn.leaky_relu",
         .inputs = float_in, .attrs = leaky_attrs, .attrs_nbytes = sizeof(struct leaky_attrs),
         .relation = "Identity", .formula = "y: t[..] = select(data[..] > 0, data[..], data[..] * alpha)",
-        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]\nfloat32[4] | alpha=0.1\nfloat64[]")),
+        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]\nfloat32[4] | alpha=0.1\nfloat64[]"),
+                                BT_SCALE(BT_SCALE_POSITIVE, NULL)),
     },
     {
         .name = "nn.prelu", .revision = 1, .doc = "alpha times data below zero, an alpha for each channel.",

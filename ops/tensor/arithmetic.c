@@ -153,6 +153,9 @@ static bt_status add_realize(bt_builder *b, const bt_call *call, const bt_quant_
 static const bt_quant_facet add_quant = { .annotate = add_annotate,
                                           .realize = add_realize };
 
+/* (x + y) * s = x * s + y * s */
+static const bt_scale_facet sum_scale = { .factors = BT_SCALE_ANY, .is_sum = 1 };
+
 /* ---- rows ---- */
 
 static const bt_op_input number_in[] = {
@@ -189,9 +192,9 @@ static const bt_op_input integer_in[] = {
 
 // clang-format off
 static const bt_op ops[] = {
-    BINARY("add", number_in, "lhs[..] + rhs[..]", NUMBERS, "The sum; integers wrap.", , BT_FACET("quant", add_quant)),
-    BINARY("subtract", number_in, "lhs[..] - rhs[..]", NUMBERS, "The difference; integers wrap.", ),
-    BINARY("multiply", number_in, "lhs[..] * rhs[..]", NUMBERS, "The product; integers wrap.", , BT_FACET("gradient", multiply_adjoints)),
+    BINARY("add", number_in, "lhs[..] + rhs[..]", NUMBERS, "The sum; integers wrap.", , BT_FACET("quant", add_quant), BT_ALGEBRA(BT_COMMUTATIVE), BT_FACET("scale", sum_scale)),
+    BINARY("subtract", number_in, "lhs[..] - rhs[..]", NUMBERS, "The difference; integers wrap.", , BT_FACET("scale", sum_scale)),
+    BINARY("multiply", number_in, "lhs[..] * rhs[..]", NUMBERS, "The product; integers wrap.", , BT_FACET("gradient", multiply_adjoints), BT_ALGEBRA(BT_COMMUTATIVE)),
     BINARY("divide", number_in, "lhs[..] / rhs[..]", QUOTIENTS, "The quotient; that of integers is truncated, and 0 where rhs is 0.", ),
     BINARY("floor_divide", number_in, "floordiv(lhs[..], rhs[..])", QUOTIENTS, "The quotient rounded down; 0 where an integer rhs is 0.", ),
     BINARY("floor_mod", number_in, "mod(lhs[..], rhs[..])", QUOTIENTS, "The remainder of floor_divide: it has the sign of rhs.", ),
@@ -199,13 +202,13 @@ static const bt_op ops[] = {
     BINARY("trunc_mod", number_in, "truncmod(lhs[..], rhs[..])", QUOTIENTS, "The remainder of trunc_divide: it has the sign of lhs.", ),
     BINARY("mod", number_in, "truncmod(lhs[..], rhs[..])", QUOTIENTS, "The remainder of trunc_divide, as in C.", ),
     BINARY("power", number_in, "pow(lhs[..], rhs[..])", "float32[2, 3] = 0.1..3, float32[3]\nfloat64[], float64[]\nint32[2, 2] = 0..5, int32[2, 2] = 0..4\nfloat16[0], float16[1]", "lhs to the power of rhs.", ),
-    BINARY("maximum", number_in, "max(lhs[..], rhs[..])", NUMBERS, "The greater one; NaN where either is.", ),
-    BINARY("minimum", number_in, "min(lhs[..], rhs[..])", NUMBERS, "The lesser one; NaN where either is.", ),
+    BINARY("maximum", number_in, "max(lhs[..], rhs[..])", NUMBERS, "The greater one; NaN where either is.", , BT_ALGEBRA(BT_COMMUTATIVE | BT_IDEMPOTENT)),
+    BINARY("minimum", number_in, "min(lhs[..], rhs[..])", NUMBERS, "The lesser one; NaN where either is.", , BT_ALGEBRA(BT_COMMUTATIVE | BT_IDEMPOTENT)),
     BINARY("left_shift", integer_in, "shift_left(lhs[..], rhs[..])", SHIFTS, "lhs times 2 to the power of rhs; 0 from the width on.", ),
     BINARY("right_shift", integer_in, "shift_right(lhs[..], rhs[..])", SHIFTS, "lhs shifted right, filled with the sign.", ),
-    BINARY("bitwise_and", integer_in, "bit_and(lhs[..], rhs[..])", INTEGERS, "Bits set in both.", ),
-    BINARY("bitwise_or", integer_in, "bit_or(lhs[..], rhs[..])", INTEGERS, "Bits set in either.", ),
-    BINARY("bitwise_xor", integer_in, "bit_xor(lhs[..], rhs[..])", INTEGERS, "Bits set in one of the two.", ),
+    BINARY("bitwise_and", integer_in, "bit_and(lhs[..], rhs[..])", INTEGERS, "Bits set in both.", , BT_ALGEBRA(BT_COMMUTATIVE | BT_IDEMPOTENT)),
+    BINARY("bitwise_or", integer_in, "bit_or(lhs[..], rhs[..])", INTEGERS, "Bits set in either.", , BT_ALGEBRA(BT_COMMUTATIVE | BT_IDEMPOTENT)),
+    BINARY("bitwise_xor", integer_in, "bit_xor(lhs[..], rhs[..])", INTEGERS, "Bits set in one of the two.", , BT_ALGEBRA(BT_COMMUTATIVE)),
     { 0 },
 };
 // clang-format on

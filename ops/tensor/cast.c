@@ -144,7 +144,8 @@ static const bt_op ops[] = {
         .relation = "Identity",
         .relate = relate_copy,
         .formula = "y: t[..] = data[..]",
-        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]\nbool[]\nint8[0, 2]")),
+        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]\nbool[]\nint8[0, 2]"),
+                                BT_SCALE(BT_SCALE_ANY, NULL)),
     },
     {
         .name = "reinterpret",

@@ -13,6 +13,7 @@ static const struct listing {
     { "ops", "op" },
     { "relations", "relation" },
     { "passes", "pass" },
+    { "rules", "rule" },
     { "analyses", "analysis" },
     { "pipelines", "pipeline" },
     { "executors", "executor" },
@@ -144,6 +145,8 @@ static int print_item(struct tool *tool, const bt_provided *found)
     for (size_t i = 0; i < json_array_size(json_object_get(item, "patterns")); i++)
         printf("claims    %s\n",
                json_string_value(json_array_get(json_object_get(item, "patterns"), i)));
+    print_words(item, "pass", "pass");
+    print_words(item, "rule", "rule");
     print_words(item, "effects", "effects");
     print_words(item, "needs", "needs");
     print_words(item, "keeps", "keeps");

@@ -8,6 +8,7 @@
 #include <baton/plugin.h>
 
 #include "case_run.h"
+#include "rule_check.h"
 #include "target_check.h"
 
 struct tally {
@@ -195,14 +196,16 @@ int plugin_check(struct tool *tool)
     if (only && !tally.nop)
         return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
                                        "plugin %s has no operator %s", id, only));
-    uint32_t nbroken_target = 0;
+    uint32_t nbroken_other = 0;
     if (!only)
-        code = check_targets(tool, id, &nbroken_target);
+        code = check_targets(tool, id, &nbroken_other);
+    if (!only && !code)
+        code = check_rules(tool, id, &nbroken_other);
     if (code)
         return code;
     if (tally.nop)
         printf("%u operator%s, %u with faults; %u case%s, %u failed\n", tally.nop,
                PLURAL(tally.nop), tally.nbroken_op, tally.ncase, PLURAL(tally.ncase),
                tally.nbroken_case);
-    return tally.nbroken_op || nbroken_target ? EXIT_INPUT : EXIT_OK;
+    return tally.nbroken_op || nbroken_other ? EXIT_INPUT : EXIT_OK;
 }

@@ -409,6 +409,47 @@ BT_API bt_status bt_layout_read(bt_ctx *, bt_store *, const bt_call *,
                                 const bt_layout *const *wanted, const bt_layout **in,
                                 const bt_layout **out, const void **attrs) BT_MUST_USE;
 
+/* "algebra": laws that hold for all values of all types. */
+enum {
+    BT_COMMUTATIVE = 1, /* op(x, y) = op(y, x) */
+    BT_IDEMPOTENT = 2,  /* op(x, x) = x; of one operand: op(op(x)) = op(x) */
+    BT_INVOLUTION = 4   /* op(op(x)) = x */
+};
+typedef struct bt_algebra_facet {
+    uint32_t laws; /* BT_COMMUTATIVE | ... */
+} bt_algebra_facet;
+#define BT_ALGEBRA(laws_) BT_FACET("algebra", ((const bt_algebra_facet){ laws_ }))
+
+/* "scale": op(x * s) = op(x) * s for its first operand x, a tensor of floats, and factors s, one
+ * number or one for each index of one axis. With other operands: those that are not attributes
+ * in disguise are multiplied too (is_sum: op(x * s, y * s) = op(x, y) * s). */
+enum { BT_SCALE_ANY, BT_SCALE_POSITIVE };
+typedef struct bt_scale_facet {
+    uint32_t factors; /* BT_SCALE_...: which ones pass */
+    uint32_t is_sum;  /* operand 1 takes the factor as well */
+    const char
+        *layout; /* the attribute whose letter C is the only axis that it may lie along;
+                           NULL: any axis */
+    /* Whether it holds for this call, for factors along `axis` (-1: one number); NULL: always. */
+    int (*passes)(const bt_call *, int32_t axis);
+} bt_scale_facet;
+#define BT_SCALE(factors_, layout_) \
+    BT_FACET("scale",               \
+             ((const bt_scale_facet){ .factors = (factors_), .layout = (layout_) }))
+
+/* "channels": a layer, a sum of products of its data with its weight (operands 0 and 1), and
+ * where the channels are. Attributes by name. */
+typedef struct bt_channels_facet {
+    /* Layouts of data, weight (letters I and O) and result, NULL or "": as the data's; all NULL:
+     * matrices, channels last, whose weight has the axes O, I. */
+    const char *data, *weight, *result;
+    const char *width;  /* states the channels of the result, may be None */
+    const char *groups; /* NULL: there are none */
+    uint32_t
+        is_grouped_out; /* the weight's axis O counts the channels of one group; 0: its axis I
+                                does */
+} bt_channels_facet;
+
 /* "quant": how a call is written on integers. annotate says which inputs are to be
  * quantized and how (BT_QUANT_...), realize builds the integer form from inputs that
  * carry scales.

@@ -1,0 +1,355 @@
+/* What rules may ask and compute, besides operators: rules.md lists it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rule.h"
+
+/* ---- operands ---- */
+
+const bt_value *rule_value(const struct rule_match *m, const struct rule_node *node)
+{
+    return node->kind == RULE_NAME ? m->values[node->slot] : NULL;
+}
+
+const bt_type *rule_type(const struct rule_match *m, const struct rule_node *node)
+{
+    const bt_value *value = rule_value(m, node);
+    return value ? value->type : strcmp(node->text, "result") == 0 ? m->type : NULL;
+}
+
+/* An attribute of the pattern; 0: it is None, or holds no numbers. */
+static int attr_ints(const struct rule_match *m, const struct rule_node *node,
+                     struct rule_ints *out)
+{
+    const bt_attr *row = m->rows[node->slot];
+    const void *member = m->members[node->slot];
+    const bt_ints *list = member;
+    const int64_t *one = member;
+    *out = (struct rule_ints){ .n = 1, .is_single = 1 };
+    if (!row)
+        return 0;
+    if (row->kind == BT_ATTR_INT || row->kind == BT_ATTR_BOOL) {
+        out->at[0] = *one;
+        return *one != BT_NONE;
+    }
+    if (row->kind != BT_ATTR_INTS || list->n < 0 || list->n > BT_MAX_RANK)
+        return 0;
+    *out = (struct rule_ints){ .n = (uint32_t)list->n };
+    memcpy(out->at, list->at, out->n * sizeof(out->at[0]));
+    return 1;
+}
+
+static int ints_of(struct rule_match *m, const struct rule_node *node,
+                   struct rule_ints *out)
+{
+    return node->function
+               ? node->function->ints && node->function->ints(m, node->args, out)
+               : attr_ints(m, node, out);
+}
+
+/* ---- conditions ---- */
+
+static uint32_t class_of(const struct rule_match *m, const struct rule_node *node)
+{
+    const bt_type *type = rule_type(m, node);
+    bt_dtype dtype = type ? bt_tensor_dtype(type) : 0;
+    return dtype ? BT_DTYPE_CLASS(dtype) : UINT32_MAX;
+}
+
+static int is_integer(struct rule_match *m, struct rule_node *const *args)
+{
+    uint32_t class_ = class_of(m, args[0]);
+    return class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT;
+}
+
+static int is_float(struct rule_match *m, struct rule_node *const *args)
+{
+    uint32_t class_ = class_of(m, args[0]);
+    return class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT;
+}
+
+static int is_const(struct rule_match *m, struct rule_node *const *args)
+{
+    const bt_value *value = rule_value(m, args[0]);
+    return value && value->kind == BT_VALUE_CONST;
+}
+
+static int has_rank(struct rule_match *m, struct rule_node *const *args)
+{
+    const bt_type *type = rule_type(m, args[0]);
+    return type && type_rank(type) == (uint32_t)strtoul(args[1]->text, NULL, 10);
+}
+
+static int obeys(struct rule_match *m, const struct rule_node *node, uint32_t law)
+{
+    const void *facet = NULL;
+    bt_status status = bt_op_facet(m->ctx, m->ops[node->slot], "algebra", &facet);
+    m->status = m->status ? m->status : status;
+    return facet && (((const bt_algebra_facet *)facet)->laws & law) != 0;
+}
+
+static int is_commutative(struct rule_match *m, struct rule_node *const *args)
+{
+    return obeys(m, args[0], BT_COMMUTATIVE);
+}
+
+static int is_idempotent(struct rule_match *m, struct rule_node *const *args)
+{
+    return obeys(m, args[0], BT_IDEMPOTENT);
+}
+
+static int is_involution(struct rule_match *m, struct rule_node *const *args)
+{
+    return obeys(m, args[0], BT_INVOLUTION);
+}
+
+/* Whether every value of `from` is one of `to`. */
+static int is_widening(bt_dtype from, bt_dtype to)
+{
+    uint32_t from_class = BT_DTYPE_CLASS(from), to_class = BT_DTYPE_CLASS(to);
+    uint32_t from_bits = BT_DTYPE_BITS(from), to_bits = BT_DTYPE_BITS(to);
+    if (from_class == to_class)
+        return from_bits <= to_bits;
+    if (from_class == BT_CLASS_UINT && to_class == BT_CLASS_INT)
+        return from_bits < to_bits;
+    return (from_class == BT_CLASS_FLOAT || from_class == BT_CLASS_BFLOAT) &&
+           to_class == BT_CLASS_FLOAT && to_bits >= 32 && from_bits <= to_bits;
+}
+
+static int widens(struct rule_match *m, struct rule_node *const *args)
+{
+    const bt_type *from = rule_type(m, args[0]);
+    const bt_attr *row = m->rows[args[1]->slot];
+    const bt_dtype_type *const *to = m->members[args[1]->slot];
+    return from && row && row->kind == BT_ATTR_DTYPE && *to && bt_tensor_dtype(from) &&
+           is_widening(bt_tensor_dtype(from), (*to)->dtype);
+}
+
+static int is_in_order(struct rule_match *m, struct rule_node *const *args)
+{
+    struct rule_ints list;
+    if (!ints_of(m, args[0], &list))
+        return 0;
+    for (uint32_t i = 0; i < list.n; i++) {
+        if (list.at[i] != i)
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- attributes ---- */
+
+/* An axis, counted from the front. */
+static int front_axis(struct rule_match *m, const struct rule_node *attr,
+                      const struct rule_node *of, uint32_t *rank, int64_t *out)
+{
+    struct rule_ints list;
+    const bt_type *type = rule_type(m, of);
+    *rank = type ? type_rank(type) : 0;
+    if (!*rank || !ints_of(m, attr, &list) || !list.is_single)
+        return 0;
+    *out = list.at[0] < 0 ? list.at[0] + *rank : list.at[0];
+    return *out >= 0 && *out < *rank;
+}
+
+/* The axes of a transpose of a value: in full, from the front. */
+static int order(struct rule_match *m, struct rule_node *const *args,
+                 struct rule_ints *out)
+{
+    const bt_type *type = rule_type(m, args[1]);
+    uint32_t rank = type ? type_rank(type) : 0;
+    if (!rank || rank > BT_MAX_RANK)
+        return 0;
+    if (!ints_of(m, args[0], out)) {
+        out->n = rank;
+        for (uint32_t i = 0; i < rank; i++)
+            out->at[i] = rank - 1 - i;
+    }
+    out->is_single = 0;
+    for (uint32_t i = 0; i < out->n; i++) {
+        out->at[i] += out->at[i] < 0 ? rank : 0;
+        if (out->at[i] < 0 || out->at[i] >= rank)
+            return 0;
+    }
+    return out->n == rank;
+}
+
+/* Those of a transpose by the first axes, then by the second. */
+static int compose(struct rule_match *m, struct rule_node *const *args,
+                   struct rule_ints *out)
+{
+    struct rule_node *const first[] = { args[0], args[2] };
+    struct rule_node *const second[] = { args[1], args[2] };
+    struct rule_ints inner, outer;
+    if (!order(m, first, &inner) || !order(m, second, &outer))
+        return 0;
+    *out = outer;
+    for (uint32_t i = 0; i < outer.n; i++)
+        out->at[i] = inner.at[outer.at[i]];
+    return 1;
+}
+
+static int one_axis(struct rule_match *m, struct rule_node *const *args,
+                    struct rule_ints *out)
+{
+    uint32_t rank;
+    *out = (struct rule_ints){ .n = 1 };
+    return front_axis(m, args[0], args[1], &rank, &out->at[0]);
+}
+
+/* All but the first and this one. */
+static int other_axes(struct rule_match *m, struct rule_node *const *args,
+                      struct rule_ints *out)
+{
+    uint32_t rank;
+    int64_t axis;
+    *out = (struct rule_ints){ 0 };
+    if (!front_axis(m, args[0], args[1], &rank, &axis) || axis == 0)
+        return 0;
+    for (uint32_t i = 1; i < rank; i++) {
+        if (i != axis)
+            out->at[out->n++] = i;
+    }
+    return 1;
+}
+
+static int shape(struct rule_match *m, struct rule_node *const *args,
+                 struct rule_ints *out)
+{
+    const bt_type *type = rule_type(m, args[0]);
+    *out = (struct rule_ints){ 0 };
+    return type && !bt_type_layout(type) && bt_tensor_static(type, &out->n, out->at);
+}
+
+static int extent(struct rule_match *m, struct rule_node *const *args,
+                  struct rule_ints *out)
+{
+    struct rule_ints dims;
+    uint32_t rank;
+    int64_t axis;
+    if (!shape(m, args, &dims) || !front_axis(m, args[1], args[0], &rank, &axis))
+        return 0;
+    *out = (struct rule_ints){ .n = 1, .is_single = 1, .at = { dims.at[axis] } };
+    return 1;
+}
+
+static int contents(struct rule_match *m, struct rule_node *const *args,
+                    struct rule_ints *out)
+{
+    const bt_value *value = rule_value(m, args[0]);
+    const bt_tensor *tensor = value ? bt_const_tensor(value) : NULL;
+    if (!tensor || tensor->nelem > BT_MAX_RANK || !is_integer(m, args))
+        return 0;
+    *out = (struct rule_ints){ .n = (uint32_t)tensor->nelem };
+    for (uint32_t i = 0; i < out->n; i++)
+        out->at[i] = bt_tensor_get_int(tensor, i);
+    return 1;
+}
+
+static int number(struct rule_match *m, struct rule_node *const *args,
+                  struct rule_ints *out)
+{
+    if (!contents(m, args, out) || out->n != 1)
+        return 0;
+    out->is_single = 1;
+    return 1;
+}
+
+static int dtype(struct rule_match *m, struct rule_node *const *args, bt_text *out)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    const bt_type *type = rule_type(m, args[0]);
+    if (!type || !bt_tensor_dtype(type))
+        return 0;
+    bt_text_addf(out, "\"%s\"", bt_dtype_name(bt_tensor_dtype(type), name, sizeof(name)));
+    return 1;
+}
+
+int rule_attr_text(struct rule_match *m, const struct rule_node *node, bt_text *out)
+{
+    struct rule_ints list;
+    if (node->function->text)
+        return node->function->text(m, node->args, out);
+    if (!ints_of(m, node, &list))
+        return 0;
+    bt_text_addf(out, list.is_single ? "" : "[");
+    for (uint32_t i = 0; i < list.n; i++)
+        bt_text_addf(out, "%s%lld", i ? ", " : "", (long long)list.at[i]);
+    bt_text_addf(out, list.is_single ? "" : "]");
+    return 1;
+}
+
+/* ---- values ---- */
+
+/* A vector so that it lies along an axis of another value. */
+static const bt_value *along(struct rule_match *m, struct chain *c,
+                             struct rule_node *const *args)
+{
+    uint32_t rank;
+    int64_t axis;
+    const bt_value *vector = rule_build(m, c, args[0]);
+    return vector && front_axis(m, args[2], args[1], &rank, &axis)
+               ? chain_along(c, vector, rank, (uint32_t)axis)
+               : NULL;
+}
+
+/* A number or attribute in the element type of a value. */
+static const bt_value *scalar(struct rule_match *m, struct chain *c,
+                              struct rule_node *const *args)
+{
+    const bt_type *type = rule_type(m, args[1]);
+    const bt_attr *row = args[0]->kind == RULE_NAME ? m->rows[args[0]->slot] : NULL;
+    struct rule_ints list;
+    double number = 0;
+    if (args[0]->kind == RULE_LITERAL)
+        number = strtod(args[0]->text, NULL);
+    else if (row && row->kind == BT_ATTR_FLOAT)
+        number = *(const double *)m->members[args[0]->slot];
+    else if (attr_ints(m, args[0], &list))
+        number = (double)list.at[0];
+    return type && bt_tensor_dtype(type) ? chain_scalar(c, bt_tensor_dtype(type), number)
+                                         : NULL;
+}
+
+static const bt_value *pick(struct rule_match *m, struct chain *c,
+                            struct rule_node *const *args)
+{
+    struct rule_ints flag;
+    return attr_ints(m, args[0], &flag) ? rule_build(m, c, args[flag.at[0] ? 1 : 2])
+                                        : NULL;
+}
+
+/* ---- the table ---- */
+
+static const struct rule_function functions[] = {
+    { "integer", "v", .truth = is_integer },
+    { "float", "v", .truth = is_float },
+    { "constant", "v", .truth = is_const },
+    { "rank", "vn", .truth = has_rank },
+    { "commutative", "o", .truth = is_commutative },
+    { "idempotent", "o", .truth = is_idempotent },
+    { "involution", "o", .truth = is_involution },
+    { "widens", "va", .truth = widens },
+    { "in_order", "l", .truth = is_in_order },
+    { "order", "av", .ints = order },
+    { "compose", "aav", .ints = compose },
+    { "axis", "av", .ints = one_axis },
+    { "others", "av", .ints = other_axes },
+    { "shape", "v", .ints = shape },
+    { "extent", "va", .ints = extent },
+    { "contents", "v", .ints = contents },
+    { "number", "v", .ints = number },
+    { "dtype", "v", .text = dtype },
+    { "along", "vva", .value = along },
+    { "scalar", "nv", .value = scalar },
+    { "pick", "avv", .value = pick },
+};
+
+const struct rule_function *rule_function_find(const char *name)
+{
+    for (uint32_t i = 0; i < BT_COUNT(functions); i++) {
+        if (strcmp(functions[i].name, name) == 0)
+            return &functions[i];
+    }
+    return NULL;
+}

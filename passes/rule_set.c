@@ -1,0 +1,104 @@
+/* The rules that plugins state for a pass, and passes that are nothing else. */
+#include <ctype.h>
+#include <string.h>
+
+#include "rule.h"
+
+struct rules {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    struct rule *first;
+};
+
+/* ---- reading them ---- */
+
+/* What takes a part of the program away is tried before what builds something. */
+static void add_rule(struct rules *rules, struct rule *rule)
+{
+    struct rule **at = &rules->first;
+    int builds = rule->result->kind != RULE_NAME;
+    while (*at && ((*at)->result->kind != RULE_NAME) <= builds)
+        at = &(*at)->next;
+    rule->next = *at;
+    *at = rule;
+}
+
+static bt_status read_rules(struct rules *rules, const char *pass)
+{
+    for (uint32_t i = 0; i < bt_provided_len(rules->ctx, "rule"); i++) {
+        bt_provided item;
+        const void *row;
+        struct rule *rule;
+        BT_TRY(bt_provided_at(rules->ctx, "rule", i, &item));
+        BT_TRY(bt_registry_row(rules->ctx, "baton.rule/1", item.name, sizeof(bt_rule),
+                               &row));
+        if (strcmp(((const bt_rule *)row)->pass, pass) != 0)
+            continue;
+        BT_TRY(
+            rule_read(rules->ctx, rules->arena, row, bt_plugin_id(item.plugin), &rule));
+        add_rule(rules, rule);
+    }
+    return NULL;
+}
+
+bt_status rules_create(bt_ctx *ctx, bt_pass_call *call, struct rules **out)
+{
+    const struct rules_options *options = call->options;
+    struct rules *rules = *out = BT_NEW(call->scratch, struct rules);
+    if (!rules)
+        return bt_no_memory();
+    *rules = (struct rules){ .ctx = ctx, .arena = call->scratch };
+    BT_TRY(read_rules(rules, call->pass->name));
+    for (struct rule *r = rules->first; r && options->check; r = r->next)
+        BT_TRY(rule_check(ctx, call->module->store, r));
+    return NULL;
+}
+
+/* ---- applying them ---- */
+
+/* By names: looking operators up opens their plugins. */
+static int may_match(const struct rule *rule, const bt_call *call)
+{
+    const struct rule_node *p = rule->pattern;
+    if (p->narg != call->narg)
+        return 0;
+    for (uint32_t i = 0; i < p->nop; i++) {
+        if (strcmp(p->ops[i], call->op->name) == 0)
+            return 1;
+    }
+    return isupper((unsigned char)p->text[0]) && !p->text[1];
+}
+
+bt_status rules_apply(struct rules *rules, bt_rewrite *rewrite, const bt_call *call,
+                      const bt_value **out)
+{
+    bt_arena *scratch = bt_rewrite_call(rewrite)->scratch;
+    const bt_value *args[RULE_ARGS];
+    if (call->callee_kind != BT_CALLEE_OP || call->ncheck || call->narg > RULE_ARGS)
+        return NULL;
+    for (uint32_t i = 0; i < call->narg; i++)
+        BT_TRY(bt_rewrite_operand(rewrite, call->args[i], &args[i]));
+    for (struct rule *r = rules->first; r && !*out; r = r->next) {
+        if (!may_match(r, call))
+            continue;
+        BT_TRY(rule_check(rules->ctx, bt_builder_store(bt_rewrite_builder(rewrite)), r));
+        const void *mark = bt_arena_mark(scratch);
+        BT_TRY(rule_apply(r, rewrite, call, args, out));
+        bt_arena_release(scratch, mark);
+    }
+    return NULL;
+}
+
+static bt_status rewrite_call(bt_rewrite *rewrite, const bt_call *call,
+                              const bt_value **out)
+{
+    return rules_apply(bt_rewrite_state(rewrite), rewrite, call, out);
+}
+
+bt_status rules_run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    static const bt_rewriter rewriter = { .call_ = rewrite_call, .proj_ = rewrite_proj };
+    struct rules *rules;
+    BT_TRY(rules_create(ctx, call, &rules));
+    return bt_rewrite_module(ctx, call, &rewriter, rules, out);
+}

@@ -1,0 +1,86 @@
+#include "rule_check.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include <baton/pass.h>
+#include <baton/plugin.h>
+
+/* Runs the pass on a module that holds nothing; it looks at its rules first. */
+static bt_status look_at_rules(bt_ctx *ctx, const char *pass)
+{
+    bt_store *store = bt_store_create(bt_ctx_registry(ctx));
+    bt_module_builder *builder;
+    bt_module *empty, *out;
+    bt_pipeline *pipeline;
+    bt_text line;
+    if (!store)
+        return bt_no_memory();
+    bt_status status = bt_module_builder_create(ctx, store, NULL, &builder);
+    bt_store_unref(store);
+    BT_TRY(status);
+    BT_TRY(bt_module_builder_finish(builder, 1, &empty));
+    bt_text_init(&line, bt_ctx_scratch(ctx));
+    bt_text_addf(&line, "%s{check=True}", pass);
+    status =
+        bt_text_get(&line) ? bt_pipeline_read(ctx, line.at, &pipeline) : bt_no_memory();
+    if (!status) {
+        status = bt_pipeline_run(ctx, pipeline, NULL, empty, &out);
+        bt_pipeline_destroy(pipeline);
+    }
+    if (!status)
+        bt_module_unref(out);
+    bt_module_unref(empty);
+    return status;
+}
+
+/* Whether a pass goes by rules, from its manifest. */
+static int reads_rules(struct tool *tool, const char *name)
+{
+    int reads = 0;
+    for (uint32_t i = 0; i < bt_provided_len(tool->ctx, "pass"); i++) {
+        bt_provided item;
+        if (bt_provided_at(tool->ctx, "pass", i, &item) || strcmp(item.name, name) != 0)
+            continue;
+        json_t *json = json_loads(item.json, 0, NULL);
+        reads |= json_is_true(json_object_get(json, "rules"));
+        json_decref(json);
+    }
+    return reads;
+}
+
+static uint32_t check_rule(struct tool *tool, const bt_provided *rule)
+{
+    json_t *json = json_loads(rule->json, 0, NULL);
+    const char *pass = json_string_value(json_object_get(json, "pass"));
+    bt_status status = NULL;
+    bt_text text;
+    int is_read = pass && reads_rules(tool, pass);
+    printf("rule %s: %s\n", rule->name, json_string_value(json_object_get(json, "rule")));
+    if (!is_read)
+        printf("  FAILED  nothing reads it: no pass %s that goes by rules is there; "
+               "baton list "
+               "passes NAME says which do\n",
+               pass ? pass : "");
+    else
+        status = look_at_rules(tool->ctx, pass);
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    if (status) {
+        bt_diag_render(status, 0, &text);
+        printf("  FAILED\n%s", bt_text_get(&text) ? text.at : "no memory\n");
+    }
+    bt_ctx_clear_diags(tool->ctx);
+    json_decref(json);
+    return !is_read || status;
+}
+
+int check_rules(struct tool *tool, const char *plugin, uint32_t *nbroken)
+{
+    for (uint32_t i = 0; i < bt_provided_len(tool->ctx, "rule"); i++) {
+        bt_provided item;
+        TRY_TOOL(tool, bt_provided_at(tool->ctx, "rule", i, &item));
+        if (strcmp(bt_plugin_id(item.plugin), plugin) == 0)
+            *nbroken += check_rule(tool, &item);
+    }
+    return EXIT_OK;
+}

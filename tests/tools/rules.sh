@@ -1,0 +1,73 @@
+# Rewriting rules of a plugin: listed, checked and applied; each fault is told with its place in the rule.
+. "$(dirname "$0")/kit.sh"
+
+mkdir rules
+cat > rules/rules.baton.json <<'EOF'
+{ "id": "org.example.rules", "version": "1.0.0", "license": "Apache-2.0", "doc": "Rules.", "abi": { "major": 0, "needs": 1, "built": 1 }, "sources": [ "rules.c" ] }
+EOF
+# rules TEXT [PASS]: the plugin, with one rule
+rules() {
+    cat > rules/rules.c <<EOF
+#include <baton/pass.h>
+static const bt_rule rows[] = {
+    { .name = "example.rule", .doc = "One.", .pass = "${2-simplify-expr}", .text = "$1" },
+    { 0 },
+};
+const bt_table bt_rules_rules[] = { BT_RULES(rows), { 0 } };
+EOF
+    expect 0 -- "$baton" plugin describe "$work/rules/rules.baton.json" --write
+}
+BATON_PLUGIN_PATH=$work/rules
+export BATON_PLUGIN_PATH
+
+rules 'multiply(multiply(x, 0.5), 0.5) => multiply(x, scalar(0.25, x)) if float(x)'
+expect 0 '^example.rule  *One\.$' -- "$baton" list rules
+expect 0 '^pass      simplify-expr$' '^rule      multiply(multiply(x, 0.5), 0.5) => ' -- "$baton" list rules example.rule
+expect 0 '^rule example.rule: multiply' -- "$baton" plugin check org.example.rules
+refuse FAILED
+cat > halves.baton <<'EOF'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(2), float32], %i: Tensor[(2), int32]) {
+    (multiply(multiply(%x, 0.5f), 0.5f), multiply(multiply(%i, 2), 2))
+}
+EOF
+expect 0 'multiply(%x, 0.25f)' 'multiply(%i, 2)' -- "$baton" opt halves.baton --passes 'simplify-expr, dead-code'
+refuse '0.5f'
+
+# An operator of another plugin, with attributes, definitions and several results.
+rules 'nn.softmax(x, axis=a) => divide(e, sum(e, axis=axis(a, x), keepdims=True)) where e = exp(x)' simplify-inference
+cat > softmax.baton <<'EOF'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(%x) }
+EOF
+expect 0 '%0: .* = exp(%x);' '%1: .* = sum(%0, axis=\[1\], keepdims=True);' 'divide(%0, %1)' -- \
+    "$baton" opt softmax.baton --passes simplify-inference
+expect 0 -- "$baton" plugin check org.example.rules
+
+# wrong TEXT COLUMN MESSAGE: a rule with a fault
+wrong() {
+    rules "$1"
+    expect 1 "rules:1:$2: error: rule example.rule: $3" -- "$baton" plugin check org.example.rules
+}
+wrong 'nn.rellu(x) => x' 1 '.*nn.rellu'
+wrong 'nn.relu(x, x) => x' 1 'nn.relu takes 1 operand, not 2'
+wrong 'power(x, 2) => multiply(x, y)' 28 'y is not bound by the pattern'
+wrong 'transpose(x, axis=a) => x' 19 'transpose has no attribute axis'
+wrong 'transpose(x, axes=a) => cast(x, dtype=a)' 39 'a is of another kind than attribute dtype of cast'
+wrong 'cast(x, dtype=\"nosuch\") => x' 1 '.*nosuch'
+wrong 'abs|floor(x) => abs|floor(x)' 17 'one of several operators cannot be built'
+wrong 'abs(x) => F(x)' 11 'F stands for no operator of the pattern'
+wrong 'abs(x) => x if positive(x)' 16 '.*positive'
+wrong 'abs(x) => x if commutative(x)' 28 'commutative expects a variable for an operator here'
+wrong 'abs(x) => x if rank(x)' 16 'rank takes 2 operands, not 1'
+wrong 'abs(x) x' 8 'expected =>'
+wrong 'abs(x => x' 7 'expected )'
+wrong 'x => x' 1 'a pattern is a call'
+wrong 'abs(x) => y where y = z' 23 'z is not bound by the pattern'
+wrong 'abs(x) => y where y = negative(z), z = negative(y)' 49 'y is defined by itself'
+wrong 'abs(x) => x x' 13 'expected where, if or the end'
+expect 1 '^ *abs(x) => x x$' '^  *^' -- "$baton" plugin check org.example.rules
+expect 1 'rule example.rule: expected where, if or the end' -- "$baton" opt halves.baton --passes simplify-expr
+
+rules 'abs(abs(x)) => abs(x)' fold-constant
+expect 1 'nothing reads it: no pass fold-constant that goes by rules is there' -- "$baton" plugin check org.example.rules

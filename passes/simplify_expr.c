@@ -150,7 +150,7 @@ static const bt_rule rules[] = {
     RULE("transpose-nothing", "A transpose that keeps the axes in order.", "transpose(x, axes=a) => x if in_order(order(a, x))"),
     RULE("transpose-back",   "A transpose forth and back.",     "transpose(transpose(x, axes=a), axes=b) => x if in_order(compose(a, b, x))"),
     RULE("transpose-twice",  "Two transposes.",                 "transpose(transpose(x, axes=a), axes=b) => transpose(x, axes=compose(a, b, x))"),
-    RULE("layout-to-same",   "A transform to the layout that it has.", "layout_transform(x, ..) => x"),
+    RULE("layout-to-same",   "A transform to the layout that it has.", "layout_transform(x, src_layout=a, dst_layout=a) => x"),
     RULE("layout-back",      "A transform forth and back.",     "layout_transform(layout_transform(x, src_layout=a, dst_layout=b), src_layout=b, dst_layout=a) => x"),
     RULE("layout-twice",     "Two transforms.",                 "layout_transform(layout_transform(x, src_layout=a, dst_layout=b), src_layout=b, dst_layout=c) => layout_transform(x, src_layout=a, dst_layout=c)"),
     RULE("concatenate-one",  "One tensor alone.",               "concatenate((x), ..) => x"),

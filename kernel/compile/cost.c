@@ -32,11 +32,26 @@ static bt_status add_shape(struct shapes *s, const bt_type *type, int *known)
     return bt_no_memory();
 }
 
+/* By the operator's facet; *out stays -1 where it says nothing. */
+static bt_status ask_facet(struct shapes *s, const bt_formula_call *call, int64_t *out)
+{
+    const bt_cost_facet *facet;
+    const void *table;
+    int64_t nbytes;
+    BT_TRY(bt_op_facet(s->ctx, call->op, "cost", &table));
+    facet = table;
+    bt_status status =
+        facet && facet->estimate ? facet->estimate(s->ctx, call, out, &nbytes) : NULL;
+    if (status)
+        *out = -1;
+    return status && status->code == BT_ERR_MEMORY ? status : NULL;
+}
+
 static bt_status find_cost(struct shapes *s, const bt_call *call, int64_t *out)
 {
     const bt_type **types = BT_NEWS(s->arena, const bt_type *, call->narg);
     bt_compute *compute;
-    int known = !call->op->eval && !(call->base.type->has & (BT_HAS_VAR | BT_HAS_OPAQUE));
+    int known = !(call->base.type->has & (BT_HAS_VAR | BT_HAS_OPAQUE));
     if (!types)
         return bt_no_memory();
     for (uint32_t i = 0; known && i < call->narg; i++) {
@@ -47,6 +62,9 @@ static bt_status find_cost(struct shapes *s, const bt_call *call, int64_t *out)
         return NULL;
     const bt_formula_call formula = { call->op, call->attrs, call->narg, types,
                                       call->base.type };
+    BT_TRY(ask_facet(s, &formula, out));
+    if (*out >= 0 || call->op->eval)
+        return NULL;
     bt_status status = bt_compute_create(s->ctx, &formula, &compute);
     if (!status) {
         status = bt_compute_cost(s->ctx, compute, s->at.len,

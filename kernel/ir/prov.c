@@ -8,7 +8,7 @@
 static int same_set(const void *item, const void *key)
 {
     const struct bt__prov_set *a = item, *b = key;
-    return a->n == b->n && memcmp(a->ids, b->ids, a->n * sizeof(*a->ids)) == 0;
+    return a->n == b->n && (!a->n || memcmp(a->ids, b->ids, a->n * sizeof(*a->ids)) == 0);
 }
 
 static bt_prov intern(bt_store *store, const struct bt__prov_set *key)

@@ -103,6 +103,38 @@ static const char *check_compute(bt_arena *arena, const bt_op *op)
     return NULL;
 }
 
+static const struct {
+    const char *name;
+    size_t nbytes; /* of its struct at the first release: later ones only grow */
+} known_facets[] = {
+#define BT_FACET_KIND(name, type, is_read) { name, sizeof(type) },
+#include <baton/facets.def>
+};
+
+/* A name without a dot is one of Baton's own: a slip would be read by nobody. */
+static const char *check_facet_name(bt_arena *arena, const bt_facet *facet)
+{
+    const char *known[BT_COUNT(known_facets) + 1] = { 0 };
+    if (strchr(facet->facet, '.'))
+        return NULL;
+    for (size_t i = 0; i < BT_COUNT(known_facets); i++) {
+        known[i] = known_facets[i].name;
+        if (strcmp(known_facets[i].name, facet->facet) != 0)
+            continue;
+        return facet->table_nbytes >= known_facets[i].nbytes
+                   ? NULL
+                   : bt__say(arena,
+                             "facet %s: its table has %u bytes, its struct %zu: is it of "
+                             "another facet?",
+                             facet->facet, facet->table_nbytes, known_facets[i].nbytes);
+    }
+    return bt__say(
+        arena,
+        "facet %s is none of Baton's%s; one of a plugin's own has a dot in its "
+        "name, as in example.%s",
+        facet->facet, bt_nearest(arena, facet->facet, known), facet->facet);
+}
+
 static const char *check_facet_row(bt_arena *arena, const bt_facet *facet)
 {
     if (!bt__is_name(facet->facet))
@@ -112,7 +144,7 @@ static const char *check_facet_row(bt_arena *arena, const bt_facet *facet)
     if (facet->table_nbytes > BT__FACET_MAX_NBYTES)
         return bt__say(arena, "facet %s: a table of %u bytes is too large", facet->facet,
                        facet->table_nbytes);
-    return NULL;
+    return check_facet_name(arena, facet);
 }
 
 static const char *check_facets(bt_arena *arena, const bt_op *op)

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <baton/compute.h>
+
 #include "window.h"
 
 struct attrs {
@@ -207,7 +209,7 @@ static bt_status estimate(bt_ctx *ctx, const bt_formula_call *call,
                           int64_t *multiply_adds, int64_t *nbytes)
 {
     uint32_t rank, weight_rank;
-    int64_t dims[BT_MAX_RANK], weight[BT_MAX_RANK], total = 1, moved = 0;
+    int64_t dims[BT_MAX_RANK], weight[BT_MAX_RANK], total = 1;
     struct layout kernel;
     const struct attrs *a = call->attrs;
     if (!bt_tensor_static(call->result, &rank, dims) ||
@@ -219,15 +221,17 @@ static bt_status estimate(bt_ctx *ctx, const bt_formula_call *call,
         if (!bt_mul_int64(total, dims[i], &total))
             total = INT64_MAX;
     }
-    moved = total;
     for (uint32_t i = 0; i < weight_rank; i++) {
         if (i != kernel.first && !bt_mul_int64(total, weight[i], &total))
             total = INT64_MAX;
     }
     *multiply_adds = total;
-    *nbytes = moved > INT64_MAX / 8
-                  ? INT64_MAX
-                  : moved * (int64_t)bt_dtype_nbytes(bt_tensor_dtype(call->result));
+    *nbytes = 0;
+    for (uint32_t i = 0; i <= call->narg; i++) {
+        int64_t part = bt_type_nbytes(i < call->narg ? call->args[i] : call->result);
+        if (part < 0 || !bt_add_int64(*nbytes, part, nbytes))
+            *nbytes = INT64_MAX;
+    }
     return NULL;
 }
 

@@ -85,7 +85,7 @@ bt_status layout_attrs(bt_ctx *ctx, bt_store *store, const bt_call *call,
     const bt_attr *row = call->op->attrs;
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    char *attrs = bt_arena_alloc(scratch, call->op->attrs_nbytes, sizeof(int64_t));
+    char *attrs = bt_arena_alloc(scratch, 1, call->op->attrs_nbytes);
     if (!attrs)
         return bt_no_memory();
     memcpy(attrs, call->attrs, call->op->attrs_nbytes);

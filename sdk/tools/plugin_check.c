@@ -201,6 +201,8 @@ int plugin_check(struct tool *tool)
         code = check_targets(tool, id, &nbroken_other);
     if (!only && !code)
         code = check_rules(tool, id, &nbroken_other);
+    if (!only && !code)
+        code = check_facets(tool, id, &nbroken_other);
     if (code)
         return code;
     if (tally.nop)

@@ -1,4 +1,4 @@
-/* Whether the rules of a plugin can be read, and who goes by them. */
+/* Whether what a plugin says of operators is read: its rules, its facets. */
 #ifndef RULE_CHECK_H
 #define RULE_CHECK_H
 
@@ -7,5 +7,9 @@
 /* Has every rule looked at by the pass that it is for; prints what is wrong. *nbroken counts rules
  * that are refused, and those that no pass reads. */
 int check_rules(struct tool *, const char *plugin, uint32_t *nbroken);
+
+/* Whether the operators that its facets are for are there; prints which ones nothing reads yet.
+ * *nbroken counts those of no operator. */
+int check_facets(struct tool *, const char *plugin, uint32_t *nbroken);
 
 #endif

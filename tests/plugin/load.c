@@ -110,7 +110,7 @@ static void test_other_plugins_add_facets_by_priority(void **state)
         fault, BT_ERR_PLUGIN,
         "facet cases of test.zero is given twice with priority 0, by test.good (");
     assert_ok(ctx, bt_op_get(ctx, "test.zero", &op));
-    assert_ok(ctx, bt_op_facet(ctx, op, "colour", &colour));
+    assert_ok(ctx, bt_op_facet(ctx, op, "test.colour", &colour));
     int64_t numbers[2]; // what the table lacks reads as zero
     memcpy(numbers, colour, sizeof(numbers));
     assert_true(numbers[0] == 42 && numbers[1] == 0);

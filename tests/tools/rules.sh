@@ -71,3 +71,55 @@ expect 1 'rule example.rule: expected where, if or the end' -- "$baton" opt halv
 
 rules 'abs(abs(x)) => abs(x)' fold-constant
 expect 1 'nothing reads it: no pass fold-constant that goes by rules is there' -- "$baton" plugin check org.example.rules
+
+# Facets: one that there is not is refused, one of an operator that there is not too; what nothing reads is said.
+facets() {
+    cat > rules/rules.c <<EOF
+#include <baton/op.h>
+static const bt_algebra_facet laws = { BT_IDEMPOTENT };
+static const bt_facet rows[] = {
+    { .facet = "$1", .op = "$2", .table_nbytes = $3, .table = &laws, .priority = 9 },
+    { 0 },
+};
+const bt_table bt_rules_rules[] = { BT_FACETS(rows), { 0 } };
+EOF
+}
+facets algebra floor 'sizeof(laws)'
+expect 0 -- "$baton" plugin describe "$work/rules/rules.baton.json" --write
+expect 0 -- "$baton" plugin check org.example.rules
+facets algebra nn.flor 'sizeof(laws)'
+expect 0 -- "$baton" plugin describe "$work/rules/rules.baton.json" --write
+expect 1 '^  FAILED  facet algebra: .*nn.flor' -- "$baton" plugin check org.example.rules
+facets algbra floor 'sizeof(laws)'
+expect 1 "facet algbra is none of Baton's; did you mean algebra?" -- "$baton" plugin describe "$work/rules/rules.baton.json"
+facets layout floor 'sizeof(laws)'
+expect 1 'facet layout: its table has 4 bytes, its struct 8: is it of another facet?' -- \
+    "$baton" plugin describe "$work/rules/rules.baton.json"
+expect 0 '^facet gradient of nn.dense: nothing reads it yet$' -- "$baton" plugin check baton.ops.nn
+
+# What an operator says that it costs is what it costs.
+cat > rules/rules.c <<EOF
+#include <baton/op.h>
+static bt_status estimate(bt_ctx *ctx, const bt_formula_call *call, int64_t *multiply_adds, int64_t *nbytes)
+{
+    (void)ctx;
+    (void)call;
+    *multiply_adds = 4711;
+    *nbytes = 8;
+    return NULL;
+}
+static const bt_cost_facet cost = { estimate };
+static const bt_op_input inputs[] = { { .name = "data", .type = "t:float[..]", .doc = "any" }, { 0 } };
+static const bt_op rows[] = {
+    { .name = "example.dear", .revision = 1, .doc = "Dear.", .inputs = inputs, .relation = "Identity",
+      .formula = "y: t[..] = data[..] * 2", .facets = BT_FACET_ROWS(BT_FACET("cost", cost)) },
+    { 0 },
+};
+const bt_table bt_rules_rules[] = { BT_OPS(rows), { 0 } };
+EOF
+expect 0 -- "$baton" plugin describe "$work/rules/rules.baton.json" --write
+cat > dear.baton <<'EOF'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(2), float32]) { example.dear(%x) }
+EOF
+expect 0 '^example.dear  *1  4.71 k' -- "$baton" info dear.baton

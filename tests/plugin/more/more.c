@@ -18,7 +18,7 @@ static const bt_facet facets[] = {
       .table_nbytes = sizeof(equal),
       .table = &equal },
     { .op = "test.zero",
-      .facet = "colour",
+      .facet = "test.colour",
       .table_nbytes = sizeof(colour),
       .table = &colour },
     { 0 },

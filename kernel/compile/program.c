@@ -66,10 +66,8 @@ static bt_status make_port(bt_program *program, const char *name, const bt_type 
     return NULL;
 }
 
-/* What the function's attribute output0, output1, ... says, else the value's name, else
- * "output0" (or "output" alone). */
-static bt_status output_name(bt_program *program, const bt_value *value, uint32_t index,
-                             const char **out)
+/* What the function's attribute says, see bt_outputs_name. */
+static bt_status output_name(bt_program *program, uint32_t index, const char **out)
 {
     bt_text text;
     bt_text_init(&text, program->arena);
@@ -80,10 +78,6 @@ static bt_status output_name(bt_program *program, const bt_value *value, uint32_
     const bt_dict_entry *stated = bt_dict_find(&program->entry->func->attrs, *out);
     if (stated && stated->kind == BT_DICT_TEXT)
         *out = stated->text;
-    else if (value && value->name)
-        *out = value->name;
-    else if (!program->is_tuple)
-        *out = "output";
     return NULL;
 }
 
@@ -138,10 +132,8 @@ static bt_status make_inputs(bt_program *program)
 
 static bt_status make_outputs(bt_program *program)
 {
-    const bt_value *result = program->entry->func->block->result;
     const bt_type *type = program->entry->func->result;
     const bt_list_type *fields = bt_as_tuple_type(type);
-    const bt_tuple_value *tuple = bt_as_tuple(result);
     program->is_tuple = fields != NULL;
     program->noutput = fields ? fields->n : 1;
     program->outputs = BT_NEWS(program->arena, bt_port, program->noutput);
@@ -152,11 +144,7 @@ static bt_status make_outputs(bt_program *program)
         return bt_no_memory();
     for (uint32_t i = 0; i < program->noutput; i++) {
         const char *name;
-        BT_TRY(output_name(program,
-                           !fields ? result
-                           : tuple ? tuple->fields[i]
-                                   : NULL,
-                           i, &name));
+        BT_TRY(output_name(program, i, &name));
         BT_TRY(make_port(program, name, fields ? fields->at[i] : type,
                          &program->outputs[i]));
     }
@@ -165,12 +153,29 @@ static bt_status make_outputs(bt_program *program)
 
 /* ---- models ---- */
 
+/* An executor that has what a program uses; NULL: there is none. */
+static bt_status find_able(bt_ctx *ctx, uint32_t used, const char **out)
+{
+    *out = NULL;
+    for (uint32_t i = 0; !*out && i < bt_provided_len(ctx, "executor"); i++) {
+        bt_provided item;
+        const void *row;
+        BT_TRY(bt_provided_at(ctx, "executor", i, &item));
+        BT_TRY(bt_registry_row(ctx, "baton.executor/1", item.name, sizeof(bt_executor),
+                               &row));
+        if (!(used & ~((const bt_executor *)row)->features))
+            *out = item.name;
+    }
+    return NULL;
+}
+
 /* `module`: as the executor gets it. */
 static bt_status check_features(bt_program *program, const bt_module *module)
 {
-    static const char *const names[] = { "branches",   "calls",      "closures",
-                                         "data types", "references", "dynamic shapes",
-                                         "devices" };
+    static const char *const names[] = { "branches",        "calls",
+                                         "closures",        "data types",
+                                         "references",      "dynamic shapes",
+                                         "devices (`on N`)" };
     const bt_global *entry = bt_module_find(module, program->entry->name);
     uint32_t used;
     BT_TRY(bt_module_features(program->ctx, module, entry->func, &used));
@@ -181,11 +186,15 @@ static bt_status check_features(bt_program *program, const bt_module *module)
         const char *dims = 1u << i == BT_FEATURE_DYNAMIC_SHAPES
                                ? bt__open_dims(program->arena, program->entry->func)
                                : "";
+        const char *able;
         if (!dims)
             return bt_no_memory();
+        BT_TRY(find_able(program->ctx, used, &able));
         return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
-                       "executor %s has no %s, which @%s uses%s; interp has them all",
-                       program->executor->name, names[i], program->entry->name, dims);
+                       "executor %s has no %s, which @%s uses%s; %s%s",
+                       program->executor->name, names[i], program->entry->name, dims,
+                       able ? able : "no executor that is found has ",
+                       able ? " has them all" : "all that it uses");
     }
     return NULL;
 }
@@ -264,14 +273,12 @@ static bt_status read_model(bt_program *program, const char *path,
                    : check_features(program, program->module);
 }
 
-static bt_status open_model(bt_program *program, const char *path,
-                            const bt_program_options *options)
+/* By the executor that is named. */
+static bt_status open_by(bt_program *program, const char *path,
+                         const bt_program_options *options, const char *executor)
 {
     bt_targets *targets = NULL;
-    int is_compiled = options->target && strcmp(options->target, "interp") != 0;
-    BT_TRY(find_executor(program, options->executor ? options->executor
-                                  : is_compiled     ? "graph"
-                                                    : "interp"));
+    BT_TRY(find_executor(program, executor));
     if (program->executor->load)
         BT_TRY(bt__program_targets(program->ctx, options->target, &targets));
     else if (options->fuse || options->plan)
@@ -282,6 +289,39 @@ static bt_status open_model(bt_program *program, const char *path,
     bt_status status = read_model(program, path, options, targets);
     bt_targets_unref(targets);
     return status ? status : open_session(program);
+}
+
+/* Nobody asked for an executor, and the usual one cannot run the program. */
+static int must_interpret(const bt_program *program, const bt_program_options *options,
+                          bt_status status)
+{
+    int is_chosen =
+        options->executor || options->target || options->fuse || options->plan;
+    int is_lacking = status && (program->executor ? program->module &&
+                                                        status->code == BT_ERR_UNSUPPORTED
+                                                  : status->code == BT_ERR_NAME);
+    return is_lacking && !is_chosen;
+}
+
+static bt_status open_model(bt_program *program, const char *path,
+                            const bt_program_options *options)
+{
+    int is_interp = options->target && strcmp(options->target, "interp") == 0;
+    bt_status status = open_by(program, path, options,
+                               options->executor ? options->executor
+                               : is_interp       ? "interp"
+                                                 : "graph");
+    if (!must_interpret(program, options, status))
+        return status;
+    bt_remark(program->ctx, BT_REMARK_NOTE,
+              bt_note(program->ctx, status, NULL, 0, "executor interp runs the program"));
+    bt_compiled_unref(program->compiled);
+    bt_module_unref(program->module);
+    bt_store_unref(program->option_store);
+    program->compiled = NULL;
+    program->module = NULL;
+    program->option_store = NULL;
+    return open_by(program, path, options, "interp");
 }
 
 /* ---- artifacts ---- */

@@ -45,24 +45,76 @@ static bt_status optimise(bt_ctx *ctx, const bt_program_options *options,
     return run_pipeline(ctx, source, &run, module, digest, out);
 }
 
+static bt_status read_typed(bt_ctx *ctx, const char *path,
+                            const bt_import_options *import, bt_module **out)
+{
+    bt_module *module;
+    BT_TRY(bt_import(ctx, path, import, &module));
+    bt__progress(ctx, "inferring types");
+    bt_status status = bt_infer(ctx, module, out);
+    bt_module_unref(module);
+    return status;
+}
+
+enum { MOST_ROUNDS = 4 }; /* of reading a model anew with more of it settled */
+
+/* `status`: of reading *typed, which is NULL where that failed. */
+static bt_status specialise(bt_ctx *ctx, const char *path,
+                            const bt_program_options *options, bt_import_options *import,
+                            bt_status status, bt_module **typed)
+{
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        bt_specialise_call call = { .self = options->specialise_self, .module = *typed };
+        bt_module *again;
+        if (status && (status->code == BT_ERR_MEMORY || status->code == BT_ERR_CANCELLED))
+            return status;
+        if (*typed)
+            BT_TRY(bt_module_entry(ctx, *typed, options->entry, &call.entry));
+        BT_TRY(options->specialise(ctx, &call));
+        if (!call.dims && !call.fixed)
+            return status;
+        import->dims = call.dims;
+        import->fixed = call.fixed;
+        bt_status read = read_typed(ctx, path, import, &again);
+        if (read && !*typed) {
+            status = read;
+            continue;
+        }
+        bt_ctx_clear_diags(ctx); // of a reading that does not count
+        status = NULL;
+        if (read) {
+            call.is_refused = 1;
+            return options->specialise(ctx, &call);
+        }
+        bt_module_unref(*typed);
+        *typed = again;
+    }
+    return status;
+}
+
 bt_status bt__program_read(bt_ctx *ctx, const char *path,
                            const bt_program_options *options, const bt_targets *targets,
                            uint64_t *digest, bt_module **out)
 {
-    bt_module *module, *typed;
-    const bt_import_options import = { .entry = options->entry,
-                                       .dims = options->dims,
-                                       .fixed = options->fixed };
-    BT_TRY(bt_import(ctx, path, &import, &module));
-    bt__progress(ctx, "inferring types");
-    bt_status status = bt_infer(ctx, module, &typed);
-    bt_module_unref(module);
+    bt_module *typed = NULL, *named = NULL;
+    bt_import_options import = { .entry = options->entry,
+                                 .dims = options->dims,
+                                 .fixed = options->fixed };
+    bt_status status = read_typed(ctx, path, &import, &typed);
+    if (options->specialise)
+        status = specialise(ctx, path, options, &import, status, &typed);
+    if (status) {
+        bt_module_unref(typed);
+        return status;
+    }
+    status = bt_outputs_name(ctx, typed, options->entry, &named);
+    bt_module_unref(typed);
     BT_TRY(status);
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    status = optimise(ctx, options, targets, typed, digest, out);
+    status = optimise(ctx, options, targets, named, digest, out);
     bt_arena_release(scratch, mark);
-    bt_module_unref(typed);
+    bt_module_unref(named);
     return status;
 }
 

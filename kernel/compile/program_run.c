@@ -28,19 +28,44 @@ const bt_port *bt_program_output(const bt_program *program, uint32_t index)
     return index < program->noutput ? &program->outputs[index] : NULL;
 }
 
-bt_status bt_program_set(bt_program *program, const char *input, const bt_object *object)
+static int32_t index_of(const bt_port *ports, uint32_t n, const char *name)
 {
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(ports[i].name, name) == 0)
+            return (int32_t)i;
+    }
+    return -1;
+}
+
+int32_t bt_program_input_index(const bt_program *program, const char *name)
+{
+    return index_of(program->inputs, program->ninput, name);
+}
+
+int32_t bt_program_output_index(const bt_program *program, const char *name)
+{
+    return index_of(program->outputs, program->noutput, name);
+}
+
+bt_status bt_program_set_at(bt_program *program, uint32_t index, const bt_object *object)
+{
+    if (index >= program->ninput)
+        return bt_fail(program->ctx, BT_ERR_NAME, "@%s has no input %u; it has %u",
+                       program->entry->name, index, program->ninput);
     if (!object)
         return bt_fail(program->ctx, BT_ERR_ARGUMENT, "input %s: there is no value",
-                       input);
-    for (uint32_t i = 0; i < program->ninput; i++) {
-        if (strcmp(program->inputs[i].name, input) == 0) {
-            bt_object *old = program->args[i];
-            program->args[i] = bt_object_ref(object);
-            bt_object_unref(old);
-            return NULL;
-        }
-    }
+                       program->inputs[index].name);
+    bt_object *old = program->args[index];
+    program->args[index] = bt_object_ref(object);
+    bt_object_unref(old);
+    return NULL;
+}
+
+bt_status bt_program_set(bt_program *program, const char *input, const bt_object *object)
+{
+    int32_t index = bt_program_input_index(program, input);
+    if (index >= 0)
+        return bt_program_set_at(program, (uint32_t)index, object);
     return bt_fail(program->ctx, BT_ERR_NAME, "@%s has no input %s%s%s",
                    program->entry->name, input,
                    program->ninput ? "; its first is " : "; it has none",

@@ -17,6 +17,7 @@ enum { MOST_WARM = 1000000 };
 struct bench {
     struct tool *tool;
     bt_program *program;
+    const char *const *inputs;          /* of -i, NULL-terminated; NULL: there is none */
     int64_t nthread, nwarm, nrun, seed; /* 0: as many threads as the target likes */
     struct samples samples;
     int64_t multiply_adds;     /* of one run; -1: not known */
@@ -168,8 +169,7 @@ static int print_bench_json(const struct bench *b)
 static int measure(struct bench *b)
 {
     struct tool *tool = b->tool;
-    int code =
-        set_inputs(tool, b->program, option_values(tool, "input"), (uint32_t)b->seed);
+    int code = set_inputs(tool, b->program, b->inputs, (uint32_t)b->seed);
     if (code)
         return code;
     TRY_TOOL(tool, set_outputs(tool->ctx, b->program));
@@ -198,7 +198,7 @@ static int run(struct tool *tool)
     if (!code && b.seed == 0)
         code = tool_usage(tool, "--seed takes a number from 1");
     if (!code)
-        code = open_program(tool, "graph", &b.program);
+        code = open_program(tool, "graph", &b.program, &b.inputs);
     if (code)
         return code;
     code = measure(&b);

@@ -213,7 +213,7 @@ static int check_compile_options(const struct tool *tool)
 
 static int run(struct tool *tool)
 {
-    bt_module *module, *typed;
+    bt_module *module, *typed, *named;
     const bt_global *entry;
     bt_program_options asked;
     if (bt_artifact_is(tool->args[0]))
@@ -228,6 +228,10 @@ static int run(struct tool *tool)
     bt_status status = bt_infer(tool->ctx, module, &typed);
     bt_module_unref(module);
     TRY_TOOL(tool, status);
+    status = bt_outputs_name(tool->ctx, typed, option_value(tool, "entry"), &named);
+    bt_module_unref(typed);
+    TRY_TOOL(tool, status);
+    typed = named;
     struct survey s = { .tool = tool,
                         .arena = bt_ctx_scratch(tool->ctx),
                         .module = typed };

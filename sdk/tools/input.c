@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <baton/importer.h>
@@ -122,7 +123,7 @@ static int is_content(const char *text)
     char *end;
     strtod(text, &end);
     return is_random(text) || is_list(text) || (end != text && !*end) ||
-           strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+           list_value_is_truth(text);
 }
 
 static bt_status make_random(bt_ctx *ctx, const struct form *form, const char *content,
@@ -198,7 +199,9 @@ static bt_status make_tensor(bt_ctx *ctx, const struct form *form, const char *c
 /* What is no number, no list and no file either. */
 static bt_status not_a_value(bt_ctx *ctx, const char *text, bt_status status)
 {
-    static const char *const words[] = { "random", "true", "false", NULL };
+    static const char *const words[] = {
+        "random", "true", "false", "True", "False", NULL
+    };
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const char *word = bt_arena_text(scratch, text, strcspn(text, ":"));
     const char *near = word ? bt_nearest(scratch, word, words) : "";
@@ -234,7 +237,83 @@ static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
                    port->name, port->type, text, port->name, text);
 }
 
+/* ---- values by themselves ---- */
+
+static bt_status look_at_tensor(bt_ctx *ctx, const bt_tensor *tensor,
+                                struct value_facts *out)
+{
+    uint32_t class_ = BT_DTYPE_CLASS(tensor->dtype);
+    bt_text text;
+    out->rank = (int32_t)tensor->rank;
+    for (uint32_t i = 0; i < tensor->rank; i++)
+        out->dims[i] = tensor->dims[i];
+    out->is_float = class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT;
+    if (tensor->rank > 1 || tensor->nelem > VALUE_SMALL || class_ == BT_CLASS_BOOL)
+        return NULL;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    bt_text_addf(&text, "%s", tensor->rank ? "[" : "");
+    for (int64_t i = 0; i < tensor->nelem; i++) {
+        bt_text_addf(&text, "%s", i ? ", " : "");
+        if (out->is_float)
+            bt_text_addf(&text, "%.17g", bt_tensor_get(tensor, i));
+        else
+            bt_text_addf(&text, "%lld", (long long)bt_tensor_get_int(tensor, i));
+    }
+    bt_text_addf(&text, "%s", tensor->rank ? "]" : "");
+    out->numbers = bt_text_get(&text);
+    return out->numbers ? NULL : bt_no_memory();
+}
+
+static bt_status look_at_list(bt_ctx *ctx, const char *text, struct value_facts *out)
+{
+    struct list_value list;
+    BT_TRY(list_value_read(ctx, text, &list));
+    if (list.rank) {
+        out->rank = (int32_t)list.rank;
+        memcpy(out->dims, list.dims, sizeof(out->dims));
+    }
+    out->is_float = strpbrk(text, ".eEnN") != NULL;
+    if (list.rank <= 1 && list.numbers.len <= VALUE_SMALL)
+        out->numbers = text;
+    return NULL;
+}
+
+static int is_stream(const char *path)
+{
+    struct stat info;
+    return strcmp(path, "-") == 0 || (stat(path, &info) == 0 && !S_ISREG(info.st_mode));
+}
+
+bt_status look_at_value(bt_ctx *ctx, const char *text, struct value_facts *out)
+{
+    const char *equals = strrchr(text, '=');
+    struct form form = { .rank = -1 };
+    bt_tensor *tensor;
+    *out = (struct value_facts){ .rank = -1 };
+    if (equals && parse_form(text, (size_t)(equals - text), &form)) {
+        out->rank = form.rank;
+        memcpy(out->dims, form.dims, sizeof(out->dims));
+        text = equals + 1;
+    }
+    if (is_random(text))
+        return NULL;
+    if (is_content(text))
+        return look_at_list(ctx, text, out);
+    if (is_stream(text)) // it can be read once
+        return NULL;
+    BT_TRY(bt_tensor_read(ctx, text, &tensor));
+    bt_status status = look_at_tensor(ctx, tensor, out);
+    bt_tensor_unref(tensor);
+    return status;
+}
+
 /* ---- names ---- */
+
+size_t match_name(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(text, name, n) == 0 && text[n] == '=' ? n : 0;
+}
 
 /* NAME=... where NAME is neither a form nor part of a path. */
 static int is_other_name(const char *text)
@@ -249,8 +328,8 @@ static int is_other_name(const char *text)
 static void find_named(const bt_port *port, const char *text, const bt_port **best,
                        size_t *longest)
 {
-    size_t n = strlen(port->name);
-    if (strncmp(text, port->name, n) == 0 && text[n] == '=' && (!*best || n > *longest)) {
+    size_t n = match_name(text, port->name);
+    if (n && (!*best || n > *longest)) {
         *best = port;
         *longest = n;
     }

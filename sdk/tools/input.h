@@ -9,6 +9,20 @@
 const char *input_obstacle(const bt_port *);
 /* "random:1", or "1x3xfloat32=random:1" where a dim is symbolic: 1 stands for it. */
 void add_random_value(bt_text *, const bt_port *, uint32_t seed);
+/* What a VALUE tells of its tensor whatever the input is. */
+enum { VALUE_SMALL = 32 }; /* elements of a value that may settle shapes */
+struct value_facts {
+    int32_t rank; /* -1: it tells no shape */
+    int64_t dims[BT_MAX_RANK];
+    const char
+        *numbers; /* a number, or a list of few, as text; NULL: others, or not told */
+    uint32_t is_float;
+};
+/* Reads a file if the value names one, but nothing that can be read once only. */
+bt_status look_at_value(bt_ctx *, const char *text, struct value_facts *out) BT_MUST_USE;
+/* NAME of NAME=VALUE among names of inputs: the length of the longest that the text begins
+ * with, 0: none. */
+size_t match_name(const char *text, const char *name);
 /* Sets the inputs named by -i; NAME= may be left out where the program has one input. What
  * is not named is random, from `seed` on; 0: it is missing. */
 int set_inputs(struct tool *, bt_program *, const char *const *texts, uint32_t seed);

@@ -37,15 +37,28 @@ static int accept(struct reader *r, char c)
     return 1;
 }
 
+/* 1: true, 0: false, as C or as Python and programs write them; -1: neither. */
+static int truth(const char *text, size_t n)
+{
+    if (n == 4 && (strncmp(text, "true", n) == 0 || strncmp(text, "True", n) == 0))
+        return 1;
+    return n == 5 && (strncmp(text, "false", n) == 0 || strncmp(text, "False", n) == 0)
+               ? 0
+               : -1;
+}
+
+int list_value_is_truth(const char *text)
+{
+    return truth(text, strlen(text)) >= 0;
+}
+
 /* A number, nan, inf, true or false; what it means depends on the dtype. */
 static bt_status read_number(struct reader *r)
 {
     size_t n = strcspn(r->at, ",] \t\n[");
     char *end;
     strtod(r->at, &end);
-    int is_word = (n == 4 && strncmp(r->at, "true", 4) == 0) ||
-                  (n == 5 && strncmp(r->at, "false", 5) == 0);
-    if (n == 0 || (!is_word && end != r->at + n))
+    if (n == 0 || (truth(r->at, n) < 0 && end != r->at + n))
         return fail(r, "a number");
     if (!BT_PUSH(bt_ctx_scratch(r->ctx), &r->out->numbers, r->at))
         return bt_no_memory();
@@ -135,15 +148,14 @@ bt_status list_value_set(bt_ctx *ctx, bt_tensor *tensor, int64_t i, const char *
 {
     size_t n = strcspn(text, ",] \t\n");
     uint32_t class_ = BT_DTYPE_CLASS(tensor->dtype);
-    int is_true = n == 4 && strncmp(text, "true", 4) == 0;
-    int is_false = n == 5 && strncmp(text, "false", 5) == 0;
+    int value = truth(text, n);
     if (class_ == BT_CLASS_BOOL) {
-        if (!is_true && !is_false && !(n == 1 && (*text == '0' || *text == '1')))
+        if (value < 0 && !(n == 1 && (*text == '0' || *text == '1')))
             return no_element(ctx, tensor, text);
-        bt_tensor_set_int(tensor, i, is_true || *text == '1');
+        bt_tensor_set_int(tensor, i, value > 0 || *text == '1');
         return NULL;
     }
-    if (is_true || is_false)
+    if (value >= 0)
         return no_element(ctx, tensor, text);
     if (class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT)
         return set_integer(ctx, tensor, i, text, n);

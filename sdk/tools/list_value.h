@@ -10,6 +10,8 @@ struct list_value {
     bt_vec(const char *) numbers; /* where each begins in the text */
 };
 
+/* true, false, True, False. */
+int list_value_is_truth(const char *text);
 /* Reads a list, or a number alone, which must be all there is. errors BT_ERR_ARGUMENT:
  * malformed, or rows of different lengths */
 bt_status list_value_read(bt_ctx *, const char *text, struct list_value *out) BT_MUST_USE;

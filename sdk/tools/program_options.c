@@ -6,6 +6,7 @@
 
 #include "pass_options.h"
 #include "progress.h"
+#include "specialise.h"
 #include "target_threads.h"
 
 int read_program_options(struct tool *tool, bt_program_options *out)
@@ -44,7 +45,8 @@ static const char *choose_executor(struct tool *tool, const char *by_default)
     return by_default;
 }
 
-int open_program(struct tool *tool, const char *default_executor, bt_program **out)
+int open_program(struct tool *tool, const char *default_executor, bt_program **out,
+                 const char *const **inputs)
 {
     const char *executor = choose_executor(tool, default_executor);
     bt_program_options options;
@@ -55,8 +57,12 @@ int open_program(struct tool *tool, const char *default_executor, bt_program **o
     if (code)
         return code;
     options.executor = executor;
+    struct specialise specialise;
+    code = begin_specialise(tool, &specialise, &options);
+    if (code)
+        return code;
     begin_progress(tool);
     bt_status status = bt_program_open(tool->ctx, tool->args[0], &options, out);
     end_progress(tool);
-    return status ? tool_fail(tool, status) : EXIT_OK;
+    return status ? tool_fail(tool, status) : end_specialise(&specialise, inputs);
 }

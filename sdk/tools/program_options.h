@@ -17,12 +17,15 @@
     { "executor", 0, "NAME", "what runs it (default: " default_executor ")" }, \
     { "target", 0, "NAME[,NAME]", "what it is compiled for, by preference" }, \
     { "threads", 0, "N", "threads of the target (default: as many as there are processors)" },              \
+    { "no-specialise", 0, NULL, "leave dims and inputs open that -i would settle" },       \
     COMPILE_OPTIONS
 // clang-format on
 
 /* What COMPILE_OPTIONS, --entry, --target and --threads say. Gives an exit code. */
 int read_program_options(struct tool *, bt_program_options *out);
-/* Opens the first argument by these options. */
-int open_program(struct tool *, const char *default_executor, bt_program **out);
+/* Opens the first argument by these options, specialised to what -i gives; *inputs: the
+ * texts of -i that are still to be set, NULL-terminated; NULL: there is no -i. */
+int open_program(struct tool *, const char *default_executor, bt_program **out,
+                 const char *const **inputs);
 
 #endif

@@ -163,9 +163,8 @@ static int check_kernels(struct tool *tool, bt_program *program)
     return status ? tool_fail(tool, status) : EXIT_OK;
 }
 
-static int run_program(struct tool *tool, bt_program *program)
+static int run_program(struct tool *tool, bt_program *program, const char *const *inputs)
 {
-    const char **inputs = option_values(tool, "input");
     int code = EXIT_OK;
     if (option_value(tool, "memory") && !bt_program_compiled(program))
         return tool_usage(tool, "--memory needs a program that is planned: give "
@@ -191,10 +190,11 @@ static int run_program(struct tool *tool, bt_program *program)
 static int run(struct tool *tool)
 {
     bt_program *program;
-    int code = open_program(tool, "interp", &program);
+    const char *const *inputs;
+    int code = open_program(tool, "interp", &program, &inputs);
     if (code)
         return code;
-    code = run_program(tool, program);
+    code = run_program(tool, program, inputs);
     bt_program_close(program);
     return code;
 }
@@ -224,7 +224,9 @@ const struct verb verb_run = {
     .details = "MODEL is a file of Baton or Relay text, or of a format that an importer knows;\n"
                "- is standard input. What baton compile wrote runs as it is, on --threads of its\n"
                "target: --target, --pipeline, --dim and their like are for baton compile.\n"
-               "Without -i, the inputs are listed with a command line to copy.\n"
+               "Without -i, the inputs are listed with a command line to copy. What -i gives\n"
+               "settles symbolic dims, and small inputs of integers that shapes depend on: a\n"
+               "note says so, and --no-specialise leaves them open.\n"
                "\n"
                INPUT_HELP,
     .examples = "  baton run digits.baton -i image=random:1\n"

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "shown.h"
+
 const char *option_value(const struct tool *tool, const char *name)
 {
     for (uint32_t i = tool->ngiven; i-- > 0;) {
@@ -202,7 +204,13 @@ void tool_remark(const struct tool *tool)
         if (remark->place.file)
             fprintf(stderr, "%s:%u:%u: ", remark->place.file, remark->place.line,
                     remark->place.column);
-        fprintf(stderr, "note: %s\n", remark->message);
+        fputs("note: ", stderr);
+        put_shown(stderr, remark->message);
+        for (const bt_diag *note = remark->note; note; note = note->note) {
+            fputs("\n    ", stderr);
+            put_shown(stderr, note->message);
+        }
+        fputs("\n", stderr);
     }
 }
 
@@ -217,6 +225,7 @@ void tool_begin(void)
         if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
             (void)open("/dev/null", modes[fd]);
     }
+    shown_begin();
     signal(SIGPIPE, SIG_IGN); // a reader that has enough is no reason to die half-way
 }
 

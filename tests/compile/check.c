@@ -132,7 +132,7 @@ static void test_what_cannot_be_launched_is_refused(void **state)
     assert_error(bt_compiled_launch(ctx, bt_program_compiled(program), 2, NULL),
                  BT_ERR_ARGUMENT, "there is no kernel 2, the module has 2");
     bt_program_close(program);
-    assert_ok(ctx, open_program(ctx, NULL, &program));
+    assert_ok(ctx, open_program(ctx, "interp", &program));
     set_inputs(ctx, program);
     assert_error(bt_program_check_kernels(program, &check), BT_ERR_UNSUPPORTED,
                  "give the model, a target and executor graph");

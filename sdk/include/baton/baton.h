@@ -21,11 +21,24 @@ extern "C" {
 BT_API bt_ctx *bt_open(void);
 
 typedef struct bt_program bt_program;
+
+/* Whether what runs will be given settles more of a model. */
+typedef struct bt_specialise_call {
+    void *self;
+    const struct bt_module *module; /* read and typed; NULL: it could not be */
+    const struct bt_global *entry;  /* of it */
+    uint32_t
+        is_refused; /* what was said last does not do: this is the model without it */
+    /* Set by the callee: what to read the model with instead, all of it, NULL-terminated;
+     * both NULL: it is taken as it is. To stay until the program is open. */
+    const char *const *dims, *const *fixed;
+} bt_specialise_call;
+
 typedef struct bt_program_options {
     const char *entry; /* function; NULL: main, or the only one */
-    const char
-        *executor; /* "graph", "vm{depth=8}"; NULL: "graph" where a target is named,
-                             else "interp" */
+    /* "graph", "vm{depth=8}". NULL: "graph", which runs what is compiled; "interp" where that
+     * cannot run the program, which a remark says, or where the target is "interp". */
+    const char *executor;
     /* name, file or one-line form; NULL: "default"; "": no passes */
     const char *pipeline;
     int32_t level;           /* opt level plus one; 0: the pipeline's own */
@@ -42,6 +55,10 @@ typedef struct bt_program_options {
                          memory; "": none */
     const char *const *fixed; /* "axes=[1, 2]": inputs of a foreign model that are
                                  constants; NULL-terminated */
+    /* Asked when a model was read, and again when it was read with other dims or inputs;
+     * NULL: nobody. Where what it says does not do, the model is taken as it was. */
+    bt_status (*specialise)(bt_ctx *, bt_specialise_call *);
+    void *specialise_self;
 } bt_program_options;
 
 /* Reads, infers, optimises and loads; or maps an artifact, which has all that behind it:
@@ -82,11 +99,17 @@ BT_API const bt_port *bt_program_input(const bt_program *, uint32_t index);
 /* Fields of a result that is a tuple, else 1. */
 BT_API uint32_t bt_program_noutput(const bt_program *);
 BT_API const bt_port *bt_program_output(const bt_program *, uint32_t index);
+/* Their indices by name; -1: none is called so. Names of outputs differ from each other;
+ * they are settled before any pass. */
+BT_API int32_t bt_program_input_index(const bt_program *, const char *name);
+BT_API int32_t bt_program_output_index(const bt_program *, const char *name);
 
 /* Takes a reference. The value's type is checked when the program runs.
  * errors  BT_ERR_NAME: no such input; BT_ERR_ARGUMENT: the value is NULL */
 BT_API bt_status bt_program_set(bt_program *, const char *input,
                                 const bt_object *) BT_MUST_USE;
+BT_API bt_status bt_program_set_at(bt_program *, uint32_t index,
+                                   const bt_object *) BT_MUST_USE;
 /* From now on runs put this output into the caller's tensor, of which it takes a
  * reference; NULL: into a new one each time. Executor graph computes there: where all
  * outputs are set and all tensors are row major, runs ask for no memory. An input's tensor

@@ -61,6 +61,13 @@ typedef struct bt_import_options {
  *         BT_ERR_FORMAT: of no known format; what the reader of the format gives */
 BT_API bt_status bt_import(bt_ctx *, const char *path, const bt_import_options *,
                            bt_module **out) BT_MUST_USE;
+/* The program with the names of its outputs settled, as attributes output0, output1, ...
+ * of the entry (NULL: main, or the only function), so that no pass changes them: what the
+ * attribute says already, else the name of the value, else "output0" ("output" alone); one
+ * that is taken gets a number behind it, x_1.
+ * errors  BT_ERR_NAME: there is no such function */
+BT_API bt_status bt_outputs_name(bt_ctx *, const bt_module *, const char *entry,
+                                 bt_module **out) BT_MUST_USE;
 /* One tensor: FILE.npy, FILE.npz:KEY, or what an importer reads.
  * errors  BT_ERR_IO, BT_ERR_FORMAT, BT_ERR_NAME: no such key */
 BT_API bt_status bt_tensor_read(bt_ctx *, const char *source,

@@ -1,0 +1,130 @@
+/* Programs as applications open them: which executor runs them, and what ports are called. */
+#include "programs.h"
+
+#include <stdio.h>
+
+#include <baton/baton.h>
+#include <baton/target.h>
+
+static const char *write_program(const char *text)
+{
+    static const char path[] = TEST_FOLDER "/embed.baton";
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "#[version = \"baton 0.1\"]\n%s", text);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}
+
+static const char two_results[] =
+    "def @main(%x: Tensor[(2), float32], %k: Tensor[(2), float32]) {\n"
+    "    %y = add(%x, %k);\n    (%y, exp(%y), %y)\n}\n";
+
+static void test_a_program_is_compiled_by_default(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_program *program;
+    assert_ok(ctx, bt_program_open(ctx, write_program(two_results), NULL, &program));
+    assert_non_null(bt_program_compiled(program));
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 0);
+    bt_program_close(program);
+    bt_ctx_destroy(ctx);
+}
+
+static void test_interp_serves_what_cannot_be_compiled_and_a_remark_says_so(void **state)
+{
+    static const char recursive[] =
+        "def @main(%n: int32) -> int32 {\n"
+        "    if (less(%n, 1)) { %n } else { @main(subtract(%n, 1)) }\n}\n";
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_program *program;
+    assert_ok(ctx, bt_program_open(ctx, write_program(recursive), NULL, &program));
+    assert_null(bt_program_compiled(program));
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 1);
+    bt_status remark = bt_ctx_remark(ctx, BT_REMARK_NOTE, 0);
+    assert_non_null(strstr(remark->message, "executor graph has no"));
+    assert_string_equal(remark->note->message, "executor interp runs the program");
+    bt_program_close(program);
+    bt_program_options asked = { .executor = "graph" };
+    bt_status status = bt_program_open(ctx, write_program(recursive), &asked, &program);
+    assert_int_equal(status->code, BT_ERR_UNSUPPORTED);
+    bt_ctx_destroy(ctx);
+}
+
+/* Whatever the passes: they join the equal results, and rename. */
+static void test_names_of_outputs_differ_and_do_not_depend_on_passes(void **state)
+{
+    static const char *const names[] = { "y", "output1", "y_1" };
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    for (int k = 0; k < 4; k++) {
+        const bt_program_options options = { .executor = k < 2 ? "interp" : "graph",
+                                             .pipeline = k % 2 ? "" : NULL };
+        bt_program *program;
+        assert_ok(ctx,
+                  bt_program_open(ctx, write_program(two_results), &options, &program));
+        assert_int_equal(bt_program_noutput(program), 3);
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_string_equal(bt_program_output(program, i)->name, names[i]);
+            assert_int_equal(bt_program_output_index(program, names[i]), i);
+        }
+        assert_int_equal(bt_program_output_index(program, "z"), -1);
+        bt_program_close(program);
+    }
+    bt_ctx_destroy(ctx);
+}
+
+static void test_inputs_are_set_by_index_and_by_name(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_program *program;
+    bt_tensor *one;
+    const int64_t dims[] = { 2 };
+    assert_ok(ctx, bt_program_open(ctx, write_program(two_results), NULL, &program));
+    assert_ok(ctx, bt_tensor_create(ctx, BT_FLOAT32, 1, dims, &one));
+    bt_tensor_set(one, 1, 3);
+    assert_int_equal(bt_program_input_index(program, "k"), 1);
+    assert_int_equal(bt_program_input_index(program, "y"), -1);
+    assert_ok(ctx, bt_program_set_at(program, 0, &one->base));
+    assert_ok(ctx, bt_program_set(program, "k", &one->base));
+    assert_ok(ctx, bt_program_run(program));
+    const bt_object *y =
+        bt_program_get(program, (uint32_t)bt_program_output_index(program, "y"));
+    assert_true(bt_tensor_get(bt_object_as_tensor(y), 1) == 6);
+    assert_int_equal(bt_program_set_at(program, 2, &one->base)->code, BT_ERR_NAME);
+    assert_int_equal(bt_program_set_at(program, 0, NULL)->code, BT_ERR_ARGUMENT);
+    bt_tensor_unref(one);
+    bt_program_close(program);
+    bt_ctx_destroy(ctx);
+}
+
+static void test_a_status_outlives_the_program_and_the_file(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_program *program;
+    bt_text text;
+    const char *path = write_program("def @main(%x: float32) { nn.relux(%x) }\n");
+    bt_status status = bt_program_open(ctx, path, NULL, &program);
+    assert_int_equal(status->code, BT_ERR_NAME);
+    assert_int_equal(remove(path), 0);
+    assert_ok(ctx, bt_program_open(ctx, write_program(two_results), NULL, &program));
+    bt_program_close(program);
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    bt_diag_render(status, 0, &text);
+    assert_non_null(
+        strstr(bt_text_get(&text), "def @main(%x: float32) { nn.relux(%x) }"));
+    bt_ctx_destroy(ctx);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_program_is_compiled_by_default),
+    cmocka_unit_test(test_interp_serves_what_cannot_be_compiled_and_a_remark_says_so),
+    cmocka_unit_test(test_names_of_outputs_differ_and_do_not_depend_on_passes),
+    cmocka_unit_test(test_inputs_are_set_by_index_and_by_name),
+    cmocka_unit_test(test_a_status_outlives_the_program_and_the_file),
+};
+TEST_MAIN(tests)

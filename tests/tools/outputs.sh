@@ -1,0 +1,32 @@
+# Names of outputs: settled before any pass, the same on the screen, in JSON, in files and in info; and no control character of a
+# model reaches a terminal.
+. "$(dirname "$0")/kit.sh"
+
+cat > p.baton <<'END'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(2), float32]) {
+    %y = exp(%x);
+    %"a/b" = exp(%x);
+    (%y, %"a/b", %y, tanh(%x))
+}
+END
+for options in "" "--passes=" "-O 4" "--target cpu" "--target cpu --passes="; do
+    rm -rf saved
+    expect 0 '^y: ' '^a/b: ' '^y_1: ' '^output3: ' -- "$baton" run p.baton -i 'x=[1, 2]' $options -o saved
+    for name in y a_b y_1 output3; do
+        [ -f "saved/$name.npy" ] || fault "saved/$name.npy is missing: $options"
+    done
+    expect 0 '"name": "y"' '"name": "a/b"' '"name": "y_1"' '"name": "output3"' -- "$baton" run p.baton -i 'x=[1, 2]' $options --json
+done
+expect 0 '^output   y ' '^output   a/b ' '^output   y_1 ' '^output   output3 ' -- "$baton" info p.baton
+expect 0 -- "$baton" compile p.baton -o p.bta
+expect 0 '^y: ' '^a/b: ' '^y_1: ' '^output3: ' -- "$baton" run p.bta -i 'x=[1, 2]'
+expect 0 '^output   y_1 ' -- "$baton" info p.bta
+
+printf '#[version = "baton 0.1"]\ndef @main(%%"\\x1b[2Jx": Tensor[(2), float32]) { %%"\\xc2\\x9b2J" = exp(%%"\\x1b[2Jx"); %%"\\xc2\\x9b2J" }\n' > escape.baton
+for command in "run escape.baton" "run escape.baton -i [1,2]" "info escape.baton" "run escape.baton -i 1 --target nosuch" \
+    "bench escape.baton --repeat 1 --profile" "run escape.baton -i [1,2] --no-specialise --target cpu --profile"; do
+    "$baton" $command > out 2>&1
+    ! grep -q "$(printf '\033')" out || fault "an escape character comes through: $command"
+    ! grep -q "$(printf '\302\233')" out || fault "a C1 control character comes through: $command"
+done

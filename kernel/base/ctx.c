@@ -155,3 +155,8 @@ void bt_ctx_clear_diags(bt_ctx *ctx)
         ctx->remarks[i] = (struct bt__reports){ 0 };
     __atomic_store_n(&ctx->cancelled, 0, __ATOMIC_RELAXED);
 }
+
+const bt_running_part *bt_ctx_running_part(const bt_ctx *ctx)
+{
+    return __atomic_load_n(&ctx->part, __ATOMIC_ACQUIRE);
+}

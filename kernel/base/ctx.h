@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include <baton/base.h>
+#include <baton/plugin.h>
 
 struct bt__plugins; /* plugin/plugins.h */
 struct bt__host;
@@ -43,6 +43,7 @@ struct bt_ctx {
     bt_progress_fn progress;
     void *progress_self;
     const struct bt_running_kernel *running; /* atomic; NULL: none */
+    const bt_running_part *part;             /* likewise */
 };
 
 void bt__progress(const bt_ctx *, const char *format, ...) BT_PRINTF(2, 3);
@@ -50,6 +51,21 @@ void bt__progress(const bt_ctx *, const char *format, ...) BT_PRINTF(2, 3);
 /* bt_note at a place; may be NULL. */
 bt_status bt__note_va(bt_ctx *, bt_status, const bt_place *, const char *format, va_list)
 BT_MUST_USE BT_PRINTF(4, 0);
+/* What a plugin's function is called between, so that a crash in it can be named:
+ *     bt_running_part part = { "the pass", pass->name, plugin };
+ *     bt__part_begin(ctx, &part);
+ *     status = pass->run(ctx, ...);
+ *     bt__part_end(ctx, &part); */
+static inline void bt__part_begin(bt_ctx *ctx, bt_running_part *part)
+{
+    part->around = ctx->part;
+    __atomic_store_n(&ctx->part, part, __ATOMIC_RELEASE);
+}
+static inline void bt__part_end(bt_ctx *ctx, const bt_running_part *part)
+{
+    __atomic_store_n(&ctx->part, part->around, __ATOMIC_RELEASE);
+}
+
 /* A copy of `status` with these notes, places and all, at the end of its chain. */
 bt_status bt__note_chain(bt_ctx *, bt_status, const bt_diag *notes) BT_MUST_USE;
 

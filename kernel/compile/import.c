@@ -6,6 +6,7 @@
 #include "base/ctx.h"
 #include "compile/artifact.h"
 #include "text/given_dims.h"
+#include "value/file.h"
 
 static int ends_with(const char *text, const char *suffix, size_t nsuffix)
 {
@@ -25,28 +26,35 @@ static int has_suffix(const char *path, const char *suffixes)
     return 0;
 }
 
-static bt_status get_importer(bt_ctx *ctx, uint32_t index, const bt_importer **out)
+/* An importer, and whose it is. */
+struct reader {
+    const bt_importer *importer; /* NULL: none */
+    const bt_plugin_handle *plugin;
+};
+
+static bt_status get_importer(bt_ctx *ctx, uint32_t index, struct reader *out)
 {
     bt_provided item;
     const void *row;
     BT_TRY(bt_provided_at(ctx, "importer", index, &item));
     BT_TRY(
         bt_registry_row(ctx, "baton.importer/1", item.name, sizeof(bt_importer), &row));
-    *out = row;
+    *out = (struct reader){ row, item.plugin };
     return NULL;
 }
 
 /* The importer that is surest of a file: by its content, else by its name. */
 static bt_status find_importer(bt_ctx *ctx, const bt_file *file, int for_tensor,
-                               const bt_importer **out)
+                               struct reader *out)
 {
     int32_t best = 0;
-    *out = NULL;
+    *out = (struct reader){ 0 };
     BT_TRY(bt_plugins_scan(ctx)); // an error in it is not the lack of importers
     uint32_t n = bt_provided_len(ctx, "importer");
     for (uint32_t i = 0; i < n; i++) {
-        const bt_importer *importer;
-        BT_TRY(get_importer(ctx, i, &importer));
+        struct reader reader;
+        BT_TRY(get_importer(ctx, i, &reader));
+        const bt_importer *importer = reader.importer;
         if (for_tensor && !importer->read_tensor)
             continue;
         int32_t sure = !for_tensor && importer->probe
@@ -56,7 +64,7 @@ static bt_status find_importer(bt_ctx *ctx, const bt_file *file, int for_tensor,
             sure += 1000;
         if (sure > best) {
             best = sure;
-            *out = importer;
+            *out = reader;
         }
     }
     return NULL;
@@ -103,7 +111,7 @@ static bt_status import_file(bt_ctx *ctx, const bt_file *file,
                              const bt_import_options *options, bt_module **out)
 {
     const char *folder = NULL;
-    const bt_importer *importer;
+    struct reader reader;
     if (strcmp(file->path, "-") != 0)
         BT_TRY(folder_of(ctx, file->path, &folder));
     if (file->nbytes >= sizeof(BT__ARTIFACT_MAGIC) - 1 &&
@@ -116,10 +124,10 @@ static bt_status import_file(bt_ctx *ctx, const bt_file *file,
     int is_text = looks_like_text(file);
     if (is_text && (ends_with(file->path, ".baton", 6) || !strchr(file->path, '.')))
         return import_text(ctx, file, folder, options, out);
-    BT_TRY(find_importer(ctx, file, 0, &importer));
-    if (!importer && is_text)
+    BT_TRY(find_importer(ctx, file, 0, &reader));
+    if (!reader.importer && is_text)
         return import_text(ctx, file, folder, options, out);
-    if (!importer) {
+    if (!reader.importer) {
         return bt_fail(ctx, BT_ERR_FORMAT,
                        "%s: no importer knows this format; `baton list importers` shows "
                        "the known ones",
@@ -131,7 +139,20 @@ static bt_status import_file(bt_ctx *ctx, const bt_file *file,
                             .nbytes = file->nbytes,
                             .dims = options->dims,
                             .fixed = options->fixed };
-    return importer->import(ctx, &call, out);
+    bt_running_part part = { "importer", reader.importer->name, reader.plugin, NULL };
+    bt__part_begin(ctx, &part);
+    bt_status status = reader.importer->import(ctx, &call, out);
+    bt__part_end(ctx, &part);
+    return status;
+}
+
+/* Of a stream: what an importer knows may be of any size. */
+static uint64_t most_of_model(bt_ctx *ctx, const bt_file *begun)
+{
+    struct reader reader;
+    if (looks_like_text(begun))
+        return BT__STREAM_NBYTES;
+    return !find_importer(ctx, begun, 0, &reader) && reader.importer ? UINT64_MAX : 0;
 }
 
 bt_status bt_import(bt_ctx *ctx, const char *path, const bt_import_options *options,
@@ -140,7 +161,7 @@ bt_status bt_import(bt_ctx *ctx, const char *path, const bt_import_options *opti
     static const bt_import_options defaults;
     bt_file *file;
     bt__progress(ctx, "reading %s", path);
-    BT_TRY(bt_file_read(ctx, path, &file));
+    BT_TRY(bt__file_read_asking(ctx, path, most_of_model, &file));
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
     bt_status status = import_file(ctx, file, options ? options : &defaults, out);
@@ -177,20 +198,45 @@ static bt_status read_npz(bt_ctx *ctx, const bt_file *file, const char *key,
     return status;
 }
 
+static int is_npz(const bt_file *file)
+{
+    return file->nbytes >= 4 && memcmp(file->bytes, "PK\3\4", 4) == 0;
+}
+
+static int is_npy(const bt_file *file)
+{
+    return file->nbytes >= 6 && memcmp(file->bytes, "\x93NUMPY", 6) == 0;
+}
+
+static uint64_t most_of_tensor(bt_ctx *ctx, const bt_file *begun)
+{
+    struct reader reader;
+    if (is_npy(begun))
+        return bt__npy_nbytes(ctx, begun->bytes, begun->nbytes);
+    int is_known =
+        is_npz(begun) || (!find_importer(ctx, begun, 1, &reader) && reader.importer);
+    return is_known ? UINT64_MAX : 0;
+}
+
 static bt_status read_tensor(bt_ctx *ctx, const bt_file *file, const char *key,
                              bt_tensor **out)
 {
-    const bt_importer *importer;
-    if (file->nbytes >= 4 && memcmp(file->bytes, "PK\3\4", 4) == 0)
+    struct reader reader;
+    if (is_npz(file))
         return read_npz(ctx, file, key, out);
-    if (file->nbytes >= 6 && memcmp(file->bytes, "\x93NUMPY", 6) == 0)
+    if (is_npy(file))
         return bt_npy_read(ctx, file->path, file->bytes, file->nbytes, out);
-    BT_TRY(find_importer(ctx, file, 1, &importer));
-    if (!importer)
+    BT_TRY(find_importer(ctx, file, 1, &reader));
+    if (!reader.importer)
         return bt_fail(ctx, BT_ERR_FORMAT,
                        "%s is no tensor file: npy, npz or one that an importer reads",
                        file->path);
-    return importer->read_tensor(ctx, file->path, file->bytes, file->nbytes, out);
+    bt_running_part part = { "importer", reader.importer->name, reader.plugin, NULL };
+    bt__part_begin(ctx, &part);
+    bt_status status =
+        reader.importer->read_tensor(ctx, file->path, file->bytes, file->nbytes, out);
+    bt__part_end(ctx, &part);
+    return status;
 }
 
 /* FILE.npz:KEY names a member; any other colon belongs to the path. */
@@ -212,7 +258,7 @@ bt_status bt_tensor_read(bt_ctx *ctx, const char *source, bt_tensor **out)
     bt_file *file = NULL;
     bt_status status = split_key(ctx, source, &path, &key);
     if (!status)
-        status = bt_file_read(ctx, path, &file);
+        status = bt__file_read_asking(ctx, path, most_of_tensor, &file);
     if (!status) {
         status = read_tensor(ctx, file, key, out);
         bt_file_close(ctx, file);

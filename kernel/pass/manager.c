@@ -194,7 +194,10 @@ static bt_status call_pass(run *r, const bt__planned *step, const bt_pass *pass,
         return bt_no_memory();
     r->manager.planned = step;
     uint32_t nlack = r->module->store->nlack;
+    bt_running_part part = { "pass", pass->name, step->item->plugin, NULL };
+    bt__part_begin(r->ctx, &part);
     bt_status status = pass->run(r->ctx, &call, &module);
+    bt__part_end(r->ctx, &part);
     bt_arena_destroy(call.scratch);
     // a dim that could not be decided leaves a program as it is: not the same result
     if (!status && r->module->store->nlack != nlack)

@@ -5,6 +5,7 @@
 #include "solve/relate.h"
 #include "solve/solver.h"
 
+#include "base/ctx.h"
 #include "compute/formula/reads.h"
 #include "ir/attr_fault.h"
 #include "ir/store.h"
@@ -511,6 +512,16 @@ static bt_status check_layouts(bt_solver *s, const bt_relation_call *r)
 
 /* ---- running it ---- */
 
+static bt_status call_relate(bt_solver *s, const bt_relation_call *r,
+                             bt_status (*relate)(bt_solver *, const bt_relation_call *))
+{
+    bt_running_part part = { "the type relation of", r->op->name, r->op->plugin, NULL };
+    bt__part_begin(s->ctx, &part);
+    bt_status status = relate(s, r);
+    bt__part_end(s->ctx, &part);
+    return status;
+}
+
 static bt_status run_relation(bt_solver *s, const bt_relation_call *r)
 {
     const bt_relation *shared;
@@ -522,10 +533,10 @@ static bt_status run_relation(bt_solver *s, const bt_relation_call *r)
         return bt__formula_relate(s, r);
     if (r->op->relation) {
         BT_TRY(shared_relation(s, r->op, &shared));
-        BT_TRY(shared->relate(s, r));
+        BT_TRY(call_relate(s, r, shared->relate));
     }
     if (r->op->relate)
-        BT_TRY(r->op->relate(s, r));
+        BT_TRY(call_relate(s, r, r->op->relate));
     // an equality of the signature may still be open
     return fits;
 }

@@ -1,10 +1,12 @@
 /* Files by POSIX: read whole or mapped, opened beneath a folder, replaced atomically. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,13 +20,16 @@ enum {
     MAP_FROM_NBYTES = 1 << 20, /* smaller files are read */
     FIRST_READ_NBYTES = 1 << 16,
     WRITE_NBYTES = 1 << 30, /* of one call: a kernel may refuse more */
-    NTEMPORARY = 100        /* names tried for the temporary file */
+    NTEMPORARY = 100,       /* names tried for the temporary file */
+    TEMPORARY_NBYTES = 64   /* of the path's own name that are part of them */
 };
 
 struct file {
     bt_file base;
     size_t path_nbytes;
-    size_t cap; /* of a read file's block */
+    size_t cap;            /* of a read file's block */
+    uint64_t most;         /* bytes of it that may be read */
+    bt__file_most_fn *ask; /* how many, of a stream, once it has begun; NULL: asked */
 };
 
 /* `what` and the reason of errno. */
@@ -38,11 +43,10 @@ static BT_FAILURE bt_status fail_errno(bt_ctx *ctx, const char *path, const char
                          text);
 }
 
-static BT_FAILURE bt_status fail_limit(bt_ctx *ctx, const char *path)
+static BT_FAILURE bt_status fail_limit(bt_ctx *ctx, const char *path, uint64_t most)
 {
     return bt_fail_place(ctx, BT_ERR_LIMIT, &(bt_place){ .file = path },
-                         "the file exceeds the limit of %" PRIu64 " bytes",
-                         ctx->limits.bytes);
+                         "the file exceeds the limit of %" PRIu64 " bytes", most);
 }
 
 /* A file may be the reason: one without an end, such as /dev/zero. */
@@ -85,10 +89,10 @@ void bt_file_close(bt_ctx *ctx, bt_file *file)
 /* Makes room for one byte more than *cap, up to the limit and a NUL. */
 static bt_status grow(bt_ctx *ctx, struct file *f, char **bytes)
 {
-    uint64_t most = ctx->limits.bytes < SIZE_MAX - 1 ? ctx->limits.bytes + 2 : SIZE_MAX;
+    uint64_t most = f->most < SIZE_MAX - 1 ? f->most + 2 : SIZE_MAX;
     size_t cap = f->cap > most / 2 ? (size_t)most : 2 * f->cap;
     if (f->cap >= most)
-        return fail_limit(ctx, f->base.path);
+        return fail_limit(ctx, f->base.path, f->most);
     char *grown = bt_realloc(ctx->registry, *bytes, f->cap, cap);
     if (!grown)
         return fail_memory(ctx, f->base.path, f->base.nbytes);
@@ -96,6 +100,18 @@ static bt_status grow(bt_ctx *ctx, struct file *f, char **bytes)
     f->base.bytes = grown;
     f->cap = cap;
     return NULL;
+}
+
+/* A stream has begun: how much of it there may be. One of which nothing is known is left
+ * where it is. */
+static int ask_most(bt_ctx *ctx, struct file *f)
+{
+    uint64_t most = f->ask(ctx, &f->base);
+    f->ask = NULL;
+    f->most = most == 0                  ? f->base.nbytes
+              : most < ctx->limits.bytes ? most
+                                         : ctx->limits.bytes;
+    return most > 0;
 }
 
 /* Reads up to the end. `expected` is a guess of the size that saves growing. */
@@ -112,8 +128,11 @@ static bt_status read_all(bt_ctx *ctx, int fd, size_t expected, struct file *f)
         if (bt_ctx_cancelled(ctx))
             return bt_fail(ctx, BT_ERR_CANCELLED, "stopped while reading %s",
                            f->base.path);
-        if (f->base.nbytes + 1 == f->cap)
+        if (f->base.nbytes + 1 == f->cap) {
+            if (f->ask && !ask_most(ctx, f))
+                break;
             BT_TRY(grow(ctx, f, &bytes));
+        }
         ssize_t n = read(fd, bytes + f->base.nbytes, f->cap - 1 - f->base.nbytes);
         if (n < 0 && errno == EINTR)
             continue;
@@ -124,7 +143,7 @@ static bt_status read_all(bt_ctx *ctx, int fd, size_t expected, struct file *f)
         f->base.nbytes += (size_t)n;
     }
     bytes[f->base.nbytes] = 0;
-    return f->base.nbytes > ctx->limits.bytes ? fail_limit(ctx, f->base.path) : NULL;
+    return f->base.nbytes > f->most ? fail_limit(ctx, f->base.path, f->most) : NULL;
 }
 
 /* Maps a large regular file; its last page must have room for the NUL. */
@@ -148,15 +167,19 @@ static bt_status read_content(bt_ctx *ctx, int fd, const struct stat *s, struct 
     if (S_ISDIR(s->st_mode))
         return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = f->base.path },
                              "is a folder");
-    if (is_regular && (uint64_t)s->st_size > ctx->limits.bytes)
-        return fail_limit(ctx, f->base.path);
+    f->most = ctx->limits.bytes;
+    if (is_regular)
+        f->ask = NULL;
+    if (is_regular && (uint64_t)s->st_size > f->most)
+        return fail_limit(ctx, f->base.path, f->most);
     if (is_regular && try_map(fd, (size_t)s->st_size, f))
         return NULL;
     return read_all(ctx, fd, is_regular ? (size_t)s->st_size : FIRST_READ_NBYTES, f);
 }
 
 /* Reads an open file and leaves it open. */
-static bt_status read_open(bt_ctx *ctx, int fd, const char *path, bt_file **out)
+static bt_status read_open(bt_ctx *ctx, int fd, const char *path, bt__file_most_fn *ask,
+                           bt_file **out)
 {
     struct stat s;
     if (fstat(fd, &s) != 0)
@@ -164,6 +187,7 @@ static bt_status read_open(bt_ctx *ctx, int fd, const char *path, bt_file **out)
     struct file *f = new_file(ctx, path);
     if (!f)
         return bt_no_memory();
+    f->ask = ask;
     bt_status status = read_content(ctx, fd, &s, f);
     if (status)
         bt_file_close(ctx, &f->base);
@@ -172,16 +196,29 @@ static bt_status read_open(bt_ctx *ctx, int fd, const char *path, bt_file **out)
     return status;
 }
 
-bt_status bt_file_read(bt_ctx *ctx, const char *path, bt_file **out)
+bt_status bt__file_read_asking(bt_ctx *ctx, const char *path, bt__file_most_fn *most,
+                               bt_file **out)
 {
     if (strcmp(path, "-") == 0)
-        return read_open(ctx, STDIN_FILENO, "-", out);
+        return read_open(ctx, STDIN_FILENO, "-", most, out);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return fail_errno(ctx, path, "cannot be opened");
-    bt_status status = read_open(ctx, fd, path, out);
+    bt_status status = read_open(ctx, fd, path, most, out);
     close(fd);
     return status;
+}
+
+static uint64_t most_of_text(bt_ctx *ctx, const bt_file *begun)
+{
+    (void)ctx;
+    (void)begun;
+    return BT__STREAM_NBYTES;
+}
+
+bt_status bt_file_read(bt_ctx *ctx, const char *path, bt_file **out)
+{
+    return bt__file_read_asking(ctx, path, most_of_text, out);
 }
 
 /* ---- beneath a folder ---- */
@@ -261,7 +298,7 @@ bt_status bt_file_read_beneath(bt_ctx *ctx, const char *folder, const char *name
     else if (s.st_nlink != 1)
         status = fail_beneath(ctx, folder, name, "has a second name, a hard link");
     else
-        status = read_open(ctx, fd, name, out);
+        status = read_open(ctx, fd, name, NULL, out);
     close(fd);
     return status;
 }
@@ -306,9 +343,60 @@ static const char *temporary_name(bt_arena *arena, const char *path, uint32_t at
     bt_text text;
     bt_text_init(&text, arena);
     // Of a long name the start: the whole must not exceed what a name may have.
-    bt_text_addf(&text, "%.*s.%.64s.%ld-%u.tmp", folder_nbytes, path,
+    bt_text_addf(&text, "%.*s.%.*s.%ld-%u.tmp", folder_nbytes, path, TEMPORARY_NBYTES,
                  path + folder_nbytes, (long)getpid(), attempt);
     return bt_text_get(&text);
+}
+
+/* Whether a name is that of a temporary file for `path`: ".model.bta.1234-0.tmp". */
+static int is_temporary(const char *name, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *own = slash ? slash + 1 : path;
+    size_t n = strnlen(own, TEMPORARY_NBYTES);
+    if (name[0] != '.' || strncmp(name + 1, own, n) != 0 || name[1 + n] != '.')
+        return 0;
+    name += 2 + n;
+    size_t npid = strspn(name, "0123456789");
+    size_t nattempt = name[npid] == '-' ? strspn(name + npid + 1, "0123456789") : 0;
+    return npid && nattempt && strcmp(name + npid + 1 + nattempt, ".tmp") == 0;
+}
+
+/* Temporary files whose writer is no more: it holds a lock while it lives. */
+static void remove_stale(bt_arena *arena, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *folder =
+        slash ? bt_arena_text(arena, path, (size_t)(slash + 1 - path)) : ".";
+    DIR *entries = folder ? opendir(folder) : NULL;
+    const struct dirent *entry;
+    while (entries && (entry = readdir(entries))) {
+        if (!is_temporary(entry->d_name, path))
+            continue;
+        int fd = openat(dirfd(entries), entry->d_name,
+                        O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+            (void)unlinkat(dirfd(entries), entry->d_name, 0);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (entries)
+        closedir(entries);
+}
+
+/* A new file, locked. -1: errno says why not; EEXIST: the name is taken. */
+static int create_temporary(const char *name)
+{
+    struct stat own;
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fd;
+    // One who removes what is stale may have come between; some file systems have no locks.
+    int is_lost = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!is_lost && fstat(fd, &own) == 0 && own.st_nlink > 0)
+        return fd;
+    close(fd);
+    errno = EEXIST;
+    return -1;
 }
 
 /* Makes the rename last through a crash. Some file systems cannot: no reason to fail. */
@@ -347,12 +435,12 @@ static bt_status replace(bt_ctx *ctx, int fd, const char *temporary, const char 
 static bt_status write_regular(bt_ctx *ctx, const char *path,
                                const struct content *content)
 {
+    remove_stale(ctx->scratch, path);
     for (uint32_t i = 0; i < NTEMPORARY; i++) {
         const char *temporary = temporary_name(ctx->scratch, path, i);
         if (!temporary)
             return bt_no_memory();
-        int fd =
-            open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        int fd = create_temporary(temporary);
         if (fd < 0 && errno == EEXIST)
             continue;
         if (fd < 0)

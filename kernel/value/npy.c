@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/ctx.h"
+#include "value/file.h"
 #include "value/tensor.h"
 
 #define MAGIC "\x93NUMPY"
@@ -312,6 +313,16 @@ bt_status bt_npy_read(bt_ctx *ctx, const char *place, const void *bytes, size_t 
 }
 
 /* ---- writing ---- */
+
+uint64_t bt__npy_nbytes(bt_ctx *ctx, const void *begun, size_t nbytes)
+{
+    struct reader r = { .ctx = ctx, .place = "" };
+    size_t start;
+    int64_t nelem;
+    int is_known = !open_header(&r, begun, nbytes, &start) && !read_header(&r) &&
+                   !bt__tensor_check(ctx, r.descr->dtype, r.rank, r.dims, &nelem);
+    return is_known ? (uint64_t)nelem * r.descr->nbytes + start : 0;
+}
 
 static void add_header(bt_text *out, const bt_tensor *t)
 {

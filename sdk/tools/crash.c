@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <baton/plugin.h>
 #include <baton/target.h>
 
 static const struct {
@@ -44,21 +45,31 @@ static void put_number(struct line *line, uint64_t number, unsigned base)
     put(line, digits + at);
 }
 
-static void tell(const bt_running_kernel *running, uint32_t which, const siginfo_t *info)
+/* ": WHAT crashed (SIGSEGV at address 0x10)" */
+static void put_signal(struct line *line, const char *what, uint32_t which,
+                       const siginfo_t *info)
+{
+    put(line, ": ");
+    put(line, what);
+    put(line, " crashed (");
+    put(line, signals[which].name);
+    // 0x80 and more: the system does not know it
+    if (signals[which].has_address && info->si_code > 0 && info->si_code < 0x80) {
+        put(line, " at address 0x");
+        put_number(line, (uintptr_t)info->si_addr, 16);
+    }
+    put(line, ")");
+}
+
+static void tell_kernel(const bt_running_kernel *running, uint32_t which,
+                        const siginfo_t *info)
 {
     struct line line = { .n = 0 };
     put(&line, "error: target ");
     put(&line, running->target);
     put(&line, ", kernel ");
     put(&line, running->kernel);
-    put(&line, ": the kernel crashed (");
-    put(&line, signals[which].name);
-    // 0x80 and more: the system does not know it
-    if (signals[which].has_address && info->si_code > 0 && info->si_code < 0x80) {
-        put(&line, " at address 0x");
-        put_number(&line, (uintptr_t)info->si_addr, 16);
-    }
-    put(&line, ")");
+    put_signal(&line, "the kernel", which, info);
     if (running->nbuffer) {
         put(&line, "; buffers[0] to buffers[");
         put_number(&line, running->nbuffer - 1, 10);
@@ -70,18 +81,44 @@ static void tell(const bt_running_kernel *running, uint32_t which, const siginfo
     (void)!write(STDERR_FILENO, line.at, line.n);
 }
 
+static void put_part(struct line *line, const bt_running_part *part)
+{
+    put(line, part->what);
+    put(line, " ");
+    put(line, part->name);
+}
+
+static void tell_part(const bt_running_part *part, uint32_t which, const siginfo_t *info)
+{
+    struct line line = { .n = 0 };
+    put(&line, "error: plugin ");
+    put(&line, part->plugin ? bt_plugin_id(part->plugin) : "?");
+    put(&line, ", ");
+    put_part(&line, part);
+    put_signal(&line, "it", which, info);
+    if (part->around) {
+        put(&line, ", called by ");
+        put_part(&line, part->around);
+    }
+    put(&line, "\n");
+    (void)!write(STDERR_FILENO, line.at, line.n);
+}
+
 /* A fault comes again when the handler returns, and then does what it did before; what was
  * sent is sent again. */
 static void on_crash(int number, siginfo_t *info, void *machine)
 {
     bt_ctx *ctx = watched;
     const bt_running_kernel *running = ctx ? bt_ctx_running(ctx) : NULL;
+    const bt_running_part *part = ctx ? bt_ctx_running_part(ctx) : NULL;
     (void)machine;
     for (uint32_t i = 0; i < BT_COUNT(signals); i++) {
         if (signals[i].number != number)
             continue;
         if (running)
-            tell(running, i, info);
+            tell_kernel(running, i, info);
+        else if (part)
+            tell_part(part, i, info);
         (void)sigaction(number, &before[i], NULL);
     }
     watched = NULL;

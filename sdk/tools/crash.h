@@ -4,8 +4,8 @@
 
 #include <baton/base.h>
 
-/* From now on a signal of a fault names the kernel that runs in calls with this context,
- * in a line to standard error; then it does what it did before. NULL: nothing is named. */
+/* From now on a signal of a fault names the kernel, or the plugin's function, that runs in
+ * calls with this context, in a line to standard error; then it does what it did before. NULL: nothing is named. */
 void crash_watch(bt_ctx *);
 
 #endif

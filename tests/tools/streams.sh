@@ -78,3 +78,39 @@ if script -qec true /dev/null < /dev/null > /dev/null 2>&1; then # not without /
     cp terminal out
     refuse 'reading' 'pass '
 fi
+
+# A stream without an end stops at what its format may have; one of no known format at once.
+for words in 'run /dev/zero -i 1' 'opt /dev/zero' 'info /dev/zero' 'pipeline check /dev/zero' 'filecheck /dev/zero' \
+    'run p.baton -i x=/dev/zero' 'run p.baton -i x=/dev/urandom' 'opt /dev/urandom' 'run - -i 1 < /dev/zero' \
+    'compare /dev/zero /dev/zero'; do
+    expect 1 'error' -- through "ulimit -v 4000000; '$baton' $words"
+    refuse 'no memory'
+done
+expect 1 'exceeds the limit of 268435456 bytes' -- through "ulimit -v 4000000; yes '#' | '$baton' opt -"
+expect 0 -- "$baton" run p.baton -i x=3xfloat32=1 -o saved
+name=$(ls saved)
+expect 1 'exceeds the limit of 140 bytes' -- through "cat 'saved/$name' /dev/zero | '$baton' run p.baton -i x=/dev/stdin"
+expect 0 -- through "cat 'saved/$name' | '$baton' run p.baton -i x=/dev/stdin"
+
+# What a writer left that was killed is removed by the next one; what a living one has is not.
+touch .good.baton.1-0.tmp .good.baton.99999-3.tmp .good.baton.x-0.tmp .other.1-0.tmp
+"$baton" opt p.baton -o good.baton || fault "a leftover is in the way"
+for name in .good.baton.1-0.tmp .good.baton.99999-3.tmp; do
+    [ ! -e $name ] || fault "$name stays"
+done
+[ -e .good.baton.x-0.tmp ] && [ -e .other.1-0.tmp ] || fault "a file of somebody else was removed"
+if command -v flock > /dev/null; then
+    touch .good.baton.2-0.tmp
+    flock .good.baton.2-0.tmp "$baton" opt p.baton -o good.baton
+    [ -e .good.baton.2-0.tmp ] || fault "the file of a living writer was removed"
+    rm .good.baton.2-0.tmp
+fi
+# Writers that are killed at any moment.
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    "$baton" compile big.baton -o killed.bta > /dev/null 2>&1 &
+    sleep "0.0$i"
+    kill -9 $! 2> /dev/null
+    wait $! 2> /dev/null
+done
+expect 0 -- "$baton" compile big.baton -o killed.bta
+[ -z "$(ls -A | grep '^.killed')" ] || fault "temporary files stay: $(ls -A | grep '^.killed')"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/ctx.h"
 #include "ir/attrs.h"
 
 /* ---- copying types ---- */
@@ -117,7 +118,11 @@ static bt_status call_dense(bt_ctx *ctx, const bt_compute *compute, uint32_t nin
                           .arg_nleaf = nleaf,
                           .args = compute->args,
                           .result = compute->result };
-    return name_op(ctx, compute->op, compute->op->eval(ctx, &call));
+    bt_running_part part = { "plain C of", compute->op->name, compute->op->plugin, NULL };
+    bt__part_begin(ctx, &part);
+    bt_status status = compute->op->eval(ctx, &call);
+    bt__part_end(ctx, &part);
+    return name_op(ctx, compute->op, status);
 }
 
 bt_status bt__compute_run_eval(bt_ctx *ctx, bt_compute *compute, uint32_t nin,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ctx.h"
 #include "compute/formula/ast.h"
 #include "compute/formula/lex.h"
 #include "compute/graph/reduce.h"
@@ -294,6 +295,19 @@ bt_status bt_formula_print(bt_formula *f, bt_text *out)
 
 /* ---- an operator's ---- */
 
+/* One of the two hooks. */
+static bt_status call_hook(bt_ctx *ctx, const bt_formula_call *call, bt_text *text,
+                           bt_formula *f)
+{
+    bt_running_part part = { "the formula hook of", call->op->name, call->op->plugin,
+                             NULL };
+    bt__part_begin(ctx, &part);
+    bt_status status = text ? call->op->write_formula(ctx, call, text)
+                            : call->op->build_formula(f, call);
+    bt__part_end(ctx, &part);
+    return status;
+}
+
 static bt_status write(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call,
                        const char **out)
 {
@@ -301,7 +315,7 @@ static bt_status write(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call
     if (!text)
         return bt_no_memory();
     bt_text_init(text, arena);
-    BT_TRY(call->op->write_formula(ctx, call, text));
+    BT_TRY(call_hook(ctx, call, text, NULL));
     *out = bt_text_get(text);
     return *out ? NULL : bt_no_memory();
 }
@@ -311,7 +325,7 @@ static bt_status build(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call
 {
     bt_formula f = { 0 };
     BT_TRY(bt__maker_init(&f.maker, ctx, arena, call->op->name));
-    BT_TRY(call->op->build_formula(&f, call));
+    BT_TRY(call_hook(ctx, call, NULL, &f));
     return complete(&f, out);
 }
 

@@ -35,6 +35,12 @@ extern "C" {
 #define BT_FAILURE
 #endif
 
+#ifdef __cplusplus
+#define BT_EXTERN_C extern "C"
+#else
+#define BT_EXTERN_C extern
+#endif
+
 #define BT_COUNT(array) ((uint32_t)(sizeof(array) / sizeof((array)[0])))
 
 typedef struct bt_registry bt_registry; /* plugins, allocator: shared */
@@ -71,7 +77,10 @@ struct bt_diag {
     const bt_diag *note; /* next note, NULL at the end */
 };
 
-/* NULL is success. Points into the context and is valid until bt_ctx_clear_diags. */
+/* NULL is success. Points into the context and stays valid, its texts too, until that
+ * context is cleared (bt_ctx_clear_diags) or destroyed, whatever else is closed or freed
+ * before: programs, modules, stores, files. Who keeps one for longer keeps a copy of what
+ * bt_diag_render makes of it. */
 typedef const bt_diag *bt_status;
 
 /* Returns the status of `expr` from the calling function unless it is success. The only

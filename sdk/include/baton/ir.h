@@ -408,7 +408,7 @@ struct bt_value {
     const char *name;    /* hint, interned; NULL: none */
     bt_span span;
     bt_prov prov;
-    uint32_t device; /* index of the module's device table; 0: free */
+    uint32_t device; /* `on N`: what executors make of N is theirs; 0: free */
 };
 typedef struct bt_param {
     bt_value base;

@@ -28,6 +28,12 @@ typedef struct bt_table {
     const void *rows;
 } bt_table;
 
+/* const bt_table bt_swish_swish[] = { BT_OPS(ops), { 0 } };
+ * Of C++, where a const is a file's own: BT_TABLES(bt_swish_swish) = { ... }; */
+#define BT_TABLES(name_)                \
+    BT_EXTERN_C const bt_table name_[]; \
+    const bt_table name_[]
+
 typedef struct bt_plugin {
     uint32_t abi_major, abi_minor;
     uint32_t nbytes; /* sizeof(bt_plugin) of the headers it was built with */
@@ -113,6 +119,16 @@ BT_API bt_status bt_plugin_describe(bt_ctx *, const char *shared_object, const c
  * tables. What stands by hand in the file stays. */
 BT_API bt_status bt_plugin_describe_sources(bt_ctx *, const char *manifest_path,
                                             bt_text *out) BT_MUST_USE;
+/* What of a plugin the call in progress runs, so that a crash can name it: the function of
+ * a row. `around`: what called it in turn. NULL: nothing. May be asked by a signal
+ * handler. */
+typedef struct bt_running_part {
+    const char *what; /* "the pass", "the type relation of" */
+    const char *name; /* of the row: "fold-constant", "nn.relu" */
+    const bt_plugin_handle *plugin;
+    const struct bt_running_part *around;
+} bt_running_part;
+BT_API const bt_running_part *bt_ctx_running_part(const bt_ctx *);
 /* Adds one manifest file to those found. */
 BT_API bt_status bt_plugins_add(bt_ctx *, const char *manifest_path) BT_MUST_USE;
 

@@ -264,9 +264,10 @@ BT_API bt_status bt_npz_write(bt_ctx *, uint32_t len, const bt_npz_entry *,
                               bt_text *out) BT_MUST_USE;
 BT_API void bt_npz_destroy(bt_ctx *, bt_npz *); /* unrefs the tensors; accepts NULL */
 
-/* Files: read whole (at most limits.bytes), replaced atomically (temporary, fsync,
- * rename; a symbolic link is replaced, not followed); a device or a pipe is written to.
- * Reading "-" reads standard input. Large files are mapped: whoever may shorten one while
+/* Files: read whole (at most limits.bytes, and 256 MiB of a pipe or a device, which may
+ * have no end), replaced atomically (temporary, fsync, rename; a symbolic link is
+ * replaced, not followed; temporary files of writers that were killed are removed); a
+ * device or a pipe is written to. Reading "-" reads standard input. Large files are mapped: whoever may shorten one while
  * it is in use is trusted. */
 typedef struct bt_file {
     const char *path;

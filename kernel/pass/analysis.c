@@ -1,64 +1,8 @@
-/* Analyses: the kernel's own, those of plugins, and the results a manager keeps. */
+/* Analyses: the results that a manager keeps. */
 #include <string.h>
 
 #include "base/ctx.h"
-#include "base/nearest.h"
 #include "pass/pipeline.h"
-
-static bt_status compute_effects(bt_ctx *ctx, const bt_module *module, bt_arena *arena,
-                                 const void **out)
-{
-    bt_effects *effects = NULL;
-    BT_TRY(bt_effects_create(ctx, module, arena, &effects));
-    *out = effects;
-    return NULL;
-}
-
-static bt_status compute_callgraph(bt_ctx *ctx, const bt_module *module, bt_arena *arena,
-                                   const void **out)
-{
-    const bt_callgraph *graph = NULL;
-    BT_TRY(bt_callgraph_create(ctx, module, arena, &graph));
-    *out = graph;
-    return NULL;
-}
-
-static const bt_analysis own[] = {
-    { .name = "effects",
-      .doc = "What each binding may do besides giving a value: bt_effects.",
-      .compute = compute_effects },
-    { .name = "call-graph",
-      .doc = "Which globals refer to which, and the components of that: bt_callgraph.",
-      .compute = compute_callgraph },
-    { 0 },
-};
-
-/* The kernel's analysis of a name, NULL: none. */
-static const bt_analysis *find_of_kernel(const char *name)
-{
-    for (const bt_analysis *analysis = own; analysis->name; analysis++) {
-        if (strcmp(analysis->name, name) == 0)
-            return analysis;
-    }
-    return NULL;
-}
-
-bt_status bt__analysis_exists(bt_ctx *ctx, const char *name, int *out)
-{
-    *out = find_of_kernel(name) != NULL;
-    return *out ? NULL : bt__plugins_has(ctx, "baton.analysis/1", name, out);
-}
-
-static bt_status find(bt_ctx *ctx, const char *name, const bt_analysis **out)
-{
-    const void *row;
-    *out = find_of_kernel(name);
-    if (*out)
-        return NULL;
-    BT_TRY(bt_registry_row(ctx, "baton.analysis/1", name, sizeof(bt_analysis), &row));
-    *out = row;
-    return NULL;
-}
 
 /* ---- results ---- */
 
@@ -106,7 +50,7 @@ bt_status bt_pass_analysis(bt_ctx *ctx, bt_pass_call *call, const char *name,
                            const void **out)
 {
     bt__manager *manager = call->manager;
-    const bt_analysis *analysis;
+    const void *row;
     if (manager && !bt__item_has(manager->planned->item, "needs", name))
         return bt_fail(
             ctx, BT_ERR_INTERNAL,
@@ -119,7 +63,8 @@ bt_status bt_pass_analysis(bt_ctx *ctx, bt_pass_call *call, const char *name,
             return NULL;
         }
     }
-    BT_TRY(find(ctx, name, &analysis));
+    BT_TRY(bt_registry_row(ctx, "baton.analysis/1", name, sizeof(bt_analysis), &row));
+    const bt_analysis *analysis = row;
     return manager ? compute(ctx, call, manager, analysis, out)
                    : analysis->compute(ctx, call->module, call->scratch, out);
 }

@@ -283,7 +283,7 @@ static int is_call_of(const struct matcher *m, const struct node *node,
                       const bt_call *call)
 {
     if (!call || call->callee_kind != BT_CALLEE_OP || call->narg != node->narg ||
-        !m->takes(m->state, call))
+        (m->takes && !m->takes(m->state, call)))
         return 0;
     for (uint32_t i = 0; i < node->nop; i++) {
         if (strcmp(call->op->name, node->ops[i]) == 0)

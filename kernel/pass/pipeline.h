@@ -150,9 +150,6 @@ int bt__item_has(const bt__item *, const char *key, const char *name);
 
 /* ---- analysis.c ---- */
 
-/* Whether the kernel or a plugin has one. */
-bt_status bt__analysis_exists(bt_ctx *, const char *name, int *out) BT_MUST_USE;
-
 typedef struct bt__cached {
     const char *name;
     bt_arena *arena;

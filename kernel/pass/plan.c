@@ -34,16 +34,22 @@ typedef struct region {
 } region;
 
 /* Notes a fault; NULL: go on and find more. One in what a plugin contributes names the
- * plugin: whoever runs the pipeline may not know that it is there. */
+ * plugin: whoever runs the pipeline may not know that it is there. A run goes on without
+ * such a step, a check fails. */
 static bt_status note(settle *s, bt_status fault)
 {
     const bt__contribution *one = s->contribution;
     if (!fault)
         return NULL;
     if (one && fault->code != BT_ERR_MEMORY)
-        fault = bt_note(s->ctx, fault, NULL, 0,
-                        "plugin %s contributes it to the pipeline (%s)", one->plugin->id,
-                        one->plugin->manifest ? one->plugin->manifest : "linked in");
+        fault = bt_note(
+            s->ctx, fault, NULL, 0, "plugin %s contributes it to the pipeline (%s)%s",
+            one->plugin->id, one->plugin->manifest ? one->plugin->manifest : "linked in",
+            s->report_all ? "" : "; the run goes on without it");
+    if (one && fault->code != BT_ERR_MEMORY && !s->report_all) {
+        bt_remark(s->ctx, BT_REMARK_NOTE, fault);
+        return fault;
+    }
     if (!s->first)
         s->first = fault;
     if (fault->code == BT_ERR_MEMORY || !s->report_all)
@@ -265,8 +271,13 @@ static bt_status plan_slot(settle *s, const bt__step *step, const region *r,
     const bt__contribution *outer = s->contribution;
     bt_status status = NULL;
     for (uint32_t i = 0; !status && i < list.len; i++) {
+        uint32_t nplanned = out->len;
         s->contribution = &list.at[i];
         status = plan_contribution(s, &list.at[i], &inside, out);
+        if (status && status->code != BT_ERR_MEMORY && !s->report_all) {
+            out->len = nplanned; // it is left out, and the user was told
+            status = NULL;
+        }
     }
     s->contribution = outer;
     return status;

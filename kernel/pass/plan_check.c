@@ -114,7 +114,7 @@ static bt_status check_needs(check *c, const bt__planned *pass)
         int is_analysis = 0;
         if (strcmp(need, "types") == 0 || holds(&c->holding, need))
             continue;
-        BT_TRY(bt__analysis_exists(c->ctx, need, &is_analysis));
+        BT_TRY(bt__plugins_has(c->ctx, "baton.analysis/1", need, &is_analysis));
         if (!is_analysis)
             BT_TRY(note(c, fail_need(c, pass, need)));
     }

@@ -32,6 +32,11 @@ void case_fault(struct op_check *w, const struct call_case *c, const char *forma
     json_array_append_new(w->faults, json_string(bt_text_get(&text)));
 }
 
+int op_is_random(const bt_op *op)
+{
+    return (op->effects & BT_EFFECT_RANDOM) != 0;
+}
+
 const char *case_message(struct op_check *w, bt_status status)
 {
     const bt_place *place = &status->place;
@@ -147,6 +152,57 @@ static void check_types(struct op_check *w, const struct call_case *c,
         check_type(w, c, tuple ? tuple->at[i] : type, r->out[i]);
 }
 
+/* Plain C that wrote beside the elements of a tensor. */
+static void check_surroundings(struct op_check *w, const struct call_case *c,
+                               const struct call_result *r)
+{
+    for (uint32_t i = 0; i < r->nin + r->nout; i++) {
+        const bt_tensor *tensor = i < r->nin ? r->in[i] : r->out[i - r->nin];
+        const char *where = guard_damage(w->guard, tensor);
+        if (where)
+            case_fault(w, c, "it writes %s the elements of %s %u", where,
+                       i < r->nin ? "input" : "result", i < r->nin ? i : i - r->nin);
+    }
+}
+
+/* Decimal numbers are rounded, and so are sums. */
+static double tolerance_of(bt_dtype dtype)
+{
+    switch (dtype) {
+    case BT_FLOAT16: return 0x1p-9;
+    case BT_BFLOAT16: return 0x1p-6;
+    case BT_FLOAT32: return 1e-5;
+    case BT_FLOAT64: return 1e-12;
+    default: return 0;
+    }
+}
+
+/* What the case states. */
+static bt_status check_expected(struct op_check *w, const struct call_case *c,
+                                const struct call_result *r)
+{
+    const char *text = c->expected;
+    for (uint32_t i = 0; text && i < r->nout; i++) {
+        const bt_tensor *got = r->out[i];
+        bt_tensor_difference d;
+        bt_tensor *want;
+        double tolerance = tolerance_of(got->dtype);
+        BT_TRY(bt_tensor_create(w->ctx, got->dtype, got->rank, got->dims, &want));
+        bt_status status = case_numbers(w->ctx, &text, want);
+        if (status) {
+            case_fault(w, c, "what is expected of result %u: %s", i, status->message);
+            text = NULL;
+        } else if (!bt_tensor_compare(w->ctx, got, want, tolerance, tolerance, &d) &&
+                   d.ndifferent) {
+            case_fault(w, c, "result %u: element %lld is %.9g, expected %.9g", i,
+                       (long long)d.first, bt_tensor_get(got, d.first),
+                       bt_tensor_get(want, d.first));
+        }
+        bt_tensor_unref(want);
+    }
+    return NULL;
+}
+
 /* The shape function must say what comes out, or a bound of it. */
 static void check_shapes(struct op_check *w, bt_compute *compute,
                          const struct call_case *c, const struct call_result *r)
@@ -219,10 +275,14 @@ static bt_status compute(struct op_check *w, const struct call_case *c,
         return NULL;
     }
     uint32_t nout = bt_compute_nout(compute);
+    if (w->guard)
+        guard_set(w->guard, 1);
     status = nout > CALL_MAX_OUT
                  ? bt_fail(w->ctx, BT_ERR_LIMIT, "%u results", nout)
                  : bt_compute_run(w->ctx, compute, r->nin,
                                   (const bt_tensor *const *)r->in, r->out);
+    if (w->guard)
+        guard_set(w->guard, 0);
     if (status) {
         r->why = case_message(w, status);
         if (status->code != BT_ERR_RUNTIME)
@@ -230,9 +290,13 @@ static bt_status compute(struct op_check *w, const struct call_case *c,
         status = NULL;
     } else {
         r->nout = nout;
+        if (w->guard)
+            check_surroundings(w, c, r);
         check_types(w, c, r);
         check_shapes(w, compute, c, r);
-        status = check_strides(w, compute, c, r);
+        status = check_expected(w, c, r);
+        if (!status && !op_is_random(w->op))
+            status = check_strides(w, compute, c, r);
     }
     bt_compute_destroy(compute);
     return status;
@@ -248,11 +312,16 @@ bt_status call_run(struct op_check *w, const struct call_case *c, uint64_t seed,
         r->why = case_message(w, refused);
         return refused->code == BT_ERR_MEMORY ? refused : NULL;
     }
-    for (uint32_t i = 0; i < c->nleaf; i++) {
-        BT_TRY(case_values(w->ctx, &c->leaves[i], seed + i, extreme, &r->in[i]));
-        r->nin++;
+    bt_status status = NULL;
+    if (w->guard)
+        guard_set(w->guard, 1);
+    for (uint32_t i = 0; !status && i < c->nleaf; i++) {
+        status = case_values(w->ctx, &c->leaves[i], seed + i, extreme, &r->in[i]);
+        r->nin += !status;
     }
-    return compute(w, c, r);
+    if (w->guard)
+        guard_set(w->guard, 0);
+    return status ? status : compute(w, c, r);
 }
 
 void call_result_free(struct call_result *r)

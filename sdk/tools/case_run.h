@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "cases.h"
+#include "guard.h"
 
 enum { CALL_MAX_OUT = 16 };
 
@@ -18,7 +19,10 @@ struct op_check {
     json_t *faults; /* texts: what is wrong with it */
     uint32_t
         is_brief; /* they name neither the operator nor the case, but show formulas */
+    struct guard *guard; /* its plain C is watched; NULL: it is not */
 };
+/* Calls of it give something else each time. */
+int op_is_random(const bt_op *);
 /* "nn.dense: float32[2, 3] | units=4: ..." */
 void case_fault(struct op_check *, const struct call_case *, const char *format, ...)
     BT_PRINTF(3, 4);
@@ -62,5 +66,9 @@ bt_status call_arg(struct op_check *, const struct case_arg *, const struct call
  * plain C, where it has a formula besides: both must give what call_run got. */
 bt_status call_run_again(struct op_check *, const struct call_case *,
                          const struct call_result *) BT_MUST_USE;
+/* The call compiled for target cpu, its kernels compared with the evaluator between guarded
+ * zones of memory. *why: it is not compiled, and why not; NULL: it was tried. */
+bt_status call_run_compiled(struct op_check *, const struct call_case *,
+                            const struct call_result *, const char **why) BT_MUST_USE;
 
 #endif

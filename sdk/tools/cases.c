@@ -8,6 +8,7 @@
 
 struct reader {
     bt_ctx *ctx;
+    bt_arena *arena;
     const char *op, *line, *at, *end;
     struct call_case *out;
 };
@@ -48,6 +49,39 @@ static bt_status read_number(struct reader *r, double *out)
     return NULL;
 }
 
+/* "[[1, 2], [3, 4]]", from where the reader stands. */
+static bt_status read_values(struct reader *r, bt_arena *arena, const char **out)
+{
+    const char *start = r->at;
+    int depth = 0;
+    do {
+        depth += *r->at == '[';
+        depth -= *r->at == ']';
+        r->at++;
+    } while (depth > 0 && r->at < r->end);
+    if (depth > 0)
+        return fail(r, "]");
+    *out = bt_arena_text(arena, start, (size_t)(r->at - start));
+    return *out ? NULL : bt_no_memory();
+}
+
+/* "0..1", "3", "[1, 2]" */
+static bt_status read_range(struct reader *r, struct case_leaf *leaf)
+{
+    bt_arena *arena = r->arena;
+    skip(r, "");
+    const char *start = r->at;
+    if (r->at < r->end && *r->at == '[')
+        return read_values(r, arena, &leaf->values);
+    BT_TRY(read_number(r, &leaf->low));
+    if (skip(r, "..")) {
+        leaf->has_range = 1;
+        return read_number(r, &leaf->high);
+    }
+    leaf->values = bt_arena_text(arena, start, (size_t)(r->at - start));
+    return leaf->values ? NULL : bt_no_memory();
+}
+
 /* "float32[2, 3] = 0..1" */
 static bt_status read_leaf(struct reader *r)
 {
@@ -73,13 +107,8 @@ static bt_status read_leaf(struct reader *r)
         BT_TRY(read_number(r, &size));
         leaf.dims[leaf.rank++] = (int64_t)size;
     }
-    if (skip(r, "=")) {
-        leaf.has_range = 1;
-        BT_TRY(read_number(r, &leaf.low));
-        if (!skip(r, ".."))
-            return fail(r, "..");
-        BT_TRY(read_number(r, &leaf.high));
-    }
+    if (skip(r, "="))
+        BT_TRY(read_range(r, &leaf));
     r->out->leaves[r->out->nleaf++] = leaf;
     return NULL;
 }
@@ -102,20 +131,40 @@ static bt_status read_arg(struct reader *r)
     return NULL;
 }
 
+/* Where " -> ..." begins, outside quotes; `end` if nowhere. */
+static const char *find_arrow(const char *at, const char *end)
+{
+    int is_quoted = 0;
+    for (; at < end; at++) {
+        is_quoted ^= *at == '"';
+        if (!is_quoted && end - at > 1 && at[0] == '-' && at[1] == '>')
+            return at;
+    }
+    return end;
+}
+
 bt_status case_next(bt_ctx *ctx, bt_arena *arena, const char *op, const char **text,
                     struct call_case *out, int *is_case)
 {
     while (**text == '\n')
         ++*text;
-    struct reader r = { .ctx = ctx, .op = op, .line = *text, .at = *text, .out = out };
-    r.end = r.at + strcspn(r.at, "\n");
-    *text = r.end;
+    struct reader r = {
+        .ctx = ctx, .arena = arena, .op = op, .line = *text, .at = *text, .out = out
+    };
+    const char *end = r.at + strcspn(r.at, "\n");
+    r.end = find_arrow(r.at, end);
+    *text = end;
     *is_case = r.at < r.end;
     if (!*is_case)
         return NULL;
-    *out = (struct call_case){ .line =
-                                   bt_arena_text(arena, r.line, (size_t)(r.end - r.line)),
-                               .attrs = "" };
+    *out =
+        (struct call_case){ .line = bt_arena_text(arena, r.line, (size_t)(end - r.line)),
+                            .attrs = "" };
+    if (r.end < end) {
+        out->expected = bt_arena_text(arena, r.end + 2, (size_t)(end - r.end - 2));
+        if (!out->expected)
+            return bt_no_memory();
+    }
     while (r.at < r.end && !skip(&r, "|")) {
         if (out->narg && !skip(&r, ","))
             return fail(&r, "a comma or |");
@@ -220,12 +269,75 @@ static void set_extreme(bt_tensor *t, int64_t at, uint64_t bits)
     bt_tensor_set_int(t, at, t->dtype == BT_BOOL ? (int64_t)(bits & 1) : (int64_t)value);
 }
 
+/* A number, nan, inf, true or false off the front. */
+static int take_number(const char **at, double *out)
+{
+    char *end;
+    *at += strspn(*at, " []");
+    *out = strtod(*at, &end);
+    if (end == *at && (strncmp(*at, "true", 4) == 0 || strncmp(*at, "True", 4) == 0)) {
+        *out = 1;
+        end += 4;
+    } else if (end == *at &&
+               (strncmp(*at, "false", 5) == 0 || strncmp(*at, "False", 5) == 0)) {
+        end += 5;
+    }
+    int got = end != *at;
+    *at = end;
+    return got;
+}
+
+bt_status case_numbers(bt_ctx *ctx, const char **text, bt_tensor *tensor)
+{
+    const char *start = *text + strspn(*text, " ,"), *at = start;
+    int depth = 0, ok = 1;
+    int64_t n = 0;
+    double value;
+    do { // the list that begins here, or the number
+        depth += *at == '[';
+        depth -= *at == ']';
+        at++;
+    } while (*at && (depth > 0 || (*at != ',' && *start != '[')));
+    const char *end = at;
+    for (at = start + strspn(start, " []"); ok && at < end; n++) {
+        const char *number = at;
+        ok = n < tensor->nelem && take_number(&at, &value);
+        if (ok && is_float(tensor->dtype))
+            bt_tensor_set(tensor, n, value);
+        else if (ok && tensor->dtype == BT_UINT64)
+            bt_tensor_set_int(tensor, n, (int64_t)strtoull(number, NULL, 10));
+        else if (ok && BT_DTYPE_BITS(tensor->dtype) == 64)
+            bt_tensor_set_int(tensor, n, strtoll(number, NULL, 10));
+        else if (ok)
+            bt_tensor_set_int(tensor, n, (int64_t)value);
+        at += strspn(at, " ],[");
+    }
+    for (int64_t i = n; ok && n == 1 && *start != '[' && i < tensor->nelem; i++) {
+        if (is_float(tensor->dtype))
+            bt_tensor_set(tensor, i, bt_tensor_get(tensor, 0));
+        else
+            bt_tensor_set_int(tensor, i, bt_tensor_get_int(tensor, 0));
+    }
+    if (!ok || (n != tensor->nelem && (*start == '[' || n != 1)))
+        return bt_fail(ctx, BT_ERR_SYNTAX, "%lld numbers are expected, found \"%.*s\"",
+                       (long long)tensor->nelem, (int)(end - start), start);
+    *text = end;
+    return NULL;
+}
+
 bt_status case_values(bt_ctx *ctx, const struct case_leaf *leaf, uint64_t seed,
                       int extreme, bt_tensor **out)
 {
     double low, high;
     range_of(leaf, &low, &high);
     BT_TRY(bt_tensor_create(ctx, leaf->dtype, leaf->rank, leaf->dims, out));
+    if (leaf->values) {
+        const char *text = leaf->values;
+        bt_status status = case_numbers(ctx, &text, *out);
+        if (status)
+            bt_tensor_unref(*out);
+        return status;
+    }
     for (int64_t i = 0; i < (*out)->nelem; i++) {
         uint64_t bits = draw(&seed);
         if (extreme && !leaf->has_range)

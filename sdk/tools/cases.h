@@ -2,9 +2,10 @@
  * The "cases" facet of an operator, taken apart. One call a line:
  *
  *     float32[2, 3], (int32[4] = 0..2, int32[]) | axis=1
+ *     float32[2] = [1, 2] | axis=0 -> 3
  *
- * types of arguments (a tuple of tensors in parentheses), each with the range of its
- * values where that matters, then the attributes.
+ * types of arguments (a tuple of tensors in parentheses), each with its values or the range
+ * of them where that matters, then the attributes, then what is expected.
  */
 #ifndef CASES_H
 #define CASES_H
@@ -19,14 +20,16 @@ struct case_leaf {
     uint32_t rank;
     int64_t dims[CASE_MAX_DIM];
     uint32_t has_range;
-    double low, high; /* inclusive */
+    double low, high;   /* inclusive */
+    const char *values; /* as text, one for all or each; NULL: random ones */
 };
 struct case_arg {
     uint32_t is_tuple, first, nleaf;
 };
 struct call_case {
-    const char *line;  /* as written */
-    const char *attrs; /* their text; "" where there are none */
+    const char *line;     /* as written */
+    const char *attrs;    /* their text; "" where there are none */
+    const char *expected; /* "[1, 2], 3": of each result; NULL: not stated */
     uint32_t narg, nleaf;
     struct case_arg args[CASE_MAX_LEAF];
     struct case_leaf leaves[CASE_MAX_LEAF];
@@ -48,6 +51,10 @@ const bt_type *case_type(bt_store *, const struct call_case *, uint32_t arg,
  * NaN. */
 bt_status case_values(bt_ctx *, const struct case_leaf *, uint64_t seed, int extreme,
                       bt_tensor **out) BT_MUST_USE;
+/* Writes the numbers of a text into a tensor, brackets aside: one for all elements, or one
+ * for each. Moves *text behind them, and behind a comma between lists.
+ * errors  BT_ERR_SYNTAX: others, or another number of them */
+bt_status case_numbers(bt_ctx *, const char **text, bt_tensor *) BT_MUST_USE;
 /* Whether there are such values: 0 for -3..-1 of an unsigned type, 0.2..0.8 of an
  * integer. */
 int case_has_values(const struct case_leaf *);

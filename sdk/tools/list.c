@@ -5,6 +5,7 @@
 
 #include <baton/pass.h>
 
+#include "slots.h"
 #include "verbs.h"
 
 static const struct listing {
@@ -225,6 +226,7 @@ static int fail_word(struct tool *tool, const char *word)
                               word, l->word);
         bt_text_addf(&all, "%s%s", i ? ", " : "", l->word);
     }
+    bt_text_addf(&all, ", slots");
     if (!bt_text_get(&all))
         return tool_fail(tool, bt_no_memory());
     return *word ? tool_usage(tool, "there is nothing called %s to list; there are %s",
@@ -237,6 +239,8 @@ static int run(struct tool *tool)
     TRY_TOOL(tool, bt_plugins_scan(tool->ctx));
     if (!tool->narg)
         return fail_word(tool, "");
+    if (strcmp(tool->args[0], "slots") == 0 && tool->narg == 1)
+        return list_slots(tool);
     for (uint32_t i = 0; i < BT_COUNT(listings); i++) {
         if (strcmp(listings[i].word, tool->args[0]) != 0)
             continue;
@@ -259,8 +263,8 @@ const struct verb verb_list = {
     .max_arg = 2,
     .doc = "List what plugins provide, or document one of it.",
     // clang-format off
-    .details = "KIND is ops, relations, passes, analyses, pipelines, executors, importers,\n"
-               "compilers or targets. Reads manifests only; no plugin is opened.",
+    .details = "KIND is ops, relations, passes, analyses, pipelines, slots, executors,\n"
+               "importers, compilers or targets. Reads manifests only; no plugin is opened.",
     .examples = "  baton list targets\n"
                 "  baton list ops nn.dense",
     // clang-format on

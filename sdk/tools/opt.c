@@ -6,6 +6,7 @@
 
 #include "import_options.h"
 #include "pass_options.h"
+#include "print_kernels.h"
 #include "program_text.h"
 #include "verbs.h"
 
@@ -66,12 +67,15 @@ static bt_status optimise(bt_ctx *ctx, const char *source,
 static int run(struct tool *tool)
 {
     const char *pipeline = option_value(tool, "pipeline"),
-               *passes = option_value(tool, "passes");
+               *passes = option_value(tool, "passes"),
+               *print = option_value(tool, "print");
     const char *source = pipeline ? pipeline : passes ? passes : "";
     bt_pipeline_options options;
     bt_module *module, *typed, *out;
     bt_import_options import = read_import_options(tool);
     int code = check_one_source(tool);
+    if (!code)
+        code = check_print(tool, print);
     if (!code)
         code = read_options(tool, &options);
     if (!code && !*source)
@@ -93,7 +97,8 @@ static int run(struct tool *tool)
         bt_module_ref(out);
     bt_module_unref(typed);
     TRY_TOOL(tool, status);
-    code = print_program(tool, out, option_value(tool, "output"));
+    code = print ? print_kernels(tool, out, option_value(tool, "target"), print)
+                 : print_program(tool, out, option_value(tool, "output"));
     bt_module_unref(out);
     return code;
 }
@@ -111,6 +116,7 @@ static const struct option options[] = {
     { "stop-after", 0, "N", "run the first N passes only" },
     { "no-infer", 0, NULL, "print as parsed, without inferring types; runs no pass" },
     { "spans", 0, NULL, "print source positions and provenance" },
+    { "print", 0, "WHAT", "instead, what computes it: graph or loops" },
     { "output", 'o', "FILE",
       "write there, large constants to a .npz beside it; -: print all" },
     IMPORT_OPTIONS,
@@ -127,9 +133,14 @@ const struct verb verb_opt = {
     .doc = "Check a program, run passes on it and print it.",
     // clang-format off
     .details = "FILE is anything that run takes; - is standard input. On a terminal, large\n"
-               "constants are not shown.",
+               "constants are not shown.\n"
+               "\n"
+               "With --print, the calls that are computed together are shown in place of the\n"
+               "program: graph has a line for each stage of their formulas, loops what a target\n"
+               "begins with, before it makes a schedule (<baton/graph.h>, <baton/loops.h>).",
     .examples = "  baton opt digits.baton --passes 'simplify-expr, fold-constant, fuse-ops'\n"
-                "  baton opt digits.baton --pipeline default --time-passes -o fast.baton",
+                "  baton opt digits.baton --pipeline default --time-passes -o fast.baton\n"
+                "  baton opt digits.baton --pipeline default --print loops",
     // clang-format on
     .options = options,
     .run = run,

@@ -8,11 +8,15 @@
 #include <baton/plugin.h>
 
 #include "case_run.h"
+#include "crash.h"
 #include "rule_check.h"
+#include "slots.h"
 #include "target_check.h"
 
 struct tally {
     uint32_t nop, nbroken_op, ncase, nbroken_case;
+    uint32_t ncompiled;     /* cases of one operator that target cpu computes */
+    const char *uncompiled; /* why it does not compute another of them; NULL: it does */
     uint32_t fuse[BT_FUSE_OPAQUE + 1]; /* cases of one operator, by how they fuse */
 };
 
@@ -64,6 +68,35 @@ static uint64_t seed_of(const char *text)
     return hash;
 }
 
+/* Blocks that one more call leaves behind: the first two have made what stays. */
+static bt_status look_for_leaks(struct op_check *w, const struct call_case *c)
+{
+    uint32_t n[3] = { 0 };
+    for (int i = 0; i < 3; i++) {
+        struct call_result r;
+        bt_status status = call_run(w, c, seed_of(c->line), 0, &r);
+        call_result_free(&r);
+        BT_TRY(status);
+        n[i] = guard_nblock(w->guard);
+    }
+    if (n[2] > n[1])
+        case_fault(w, c, "each call keeps %u block%s of memory: bt_alloc without bt_free",
+                   n[2] - n[1], PLURAL(n[2] - n[1]));
+    return NULL;
+}
+
+static bt_status try_compiled(struct op_check *w, const struct call_case *c,
+                              const struct call_result *r, struct tally *tally)
+{
+    const char *why;
+    BT_TRY(call_run_compiled(w, c, r, &why));
+    if (why)
+        tally->uncompiled = why;
+    else
+        tally->ncompiled++;
+    return NULL;
+}
+
 static bt_status try_case(struct op_check *w, const struct call_case *c,
                           struct tally *tally)
 {
@@ -80,8 +113,11 @@ static bt_status try_case(struct op_check *w, const struct call_case *c,
         status = call_run_again(w, c, &r);
     if (!status && r.call && !r.why)
         status = look_at_fusion(w, r.call, tally);
+    if (!status && r.call && !r.why && !json_array_size(w->faults))
+        status = try_compiled(w, c, &r, tally);
+    int is_plain = !status && r.call && !r.why && w->op->eval;
     call_result_free(&r);
-    return status;
+    return is_plain ? look_for_leaks(w, c) : status;
 }
 
 /* Lines of their own below what they are about. */
@@ -108,6 +144,8 @@ static bt_status try_cases(struct op_check *w, const char *text, struct tally *t
     struct call_case c;
     int is_case, is_broken = 0;
     memset(tally->fuse, 0, sizeof(tally->fuse));
+    tally->ncompiled = 0;
+    tally->uncompiled = NULL;
     for (;;) {
         BT_TRY(case_next(w->ctx, w->arena, w->op->name, &text, &c, &is_case));
         if (!is_case)
@@ -126,6 +164,11 @@ static bt_status try_cases(struct op_check *w, const char *text, struct tally *t
     }
     if (!is_broken)
         print_fusion(tally);
+    if (tally->ncompiled)
+        printf("  on cpu  %u case%s, as interp\n", tally->ncompiled,
+               PLURAL(tally->ncompiled));
+    if (tally->uncompiled)
+        printf("  by interp alone: %s\n", tally->uncompiled);
     tally->nbroken_op += (uint32_t)is_broken;
     return NULL;
 }
@@ -143,13 +186,15 @@ static bt_status try_op(struct op_check *w, const char *name, struct tally *tall
     return NULL;
 }
 
-static int check_op(struct tool *tool, const char *name, struct tally *tally)
+static int check_op(struct tool *tool, const char *name, struct guard *guard,
+                    struct tally *tally)
 {
     bt_registry *registry = bt_ctx_registry(tool->ctx);
     struct op_check w = { .ctx = tool->ctx,
                           .store = bt_store_create(registry),
                           .arena = bt_arena_create(registry),
                           .faults = json_array(),
+                          .guard = guard,
                           .is_brief = 1 };
     bt_status status =
         w.store && w.arena && w.faults ? try_op(&w, name, tally) : bt_no_memory();
@@ -169,7 +214,7 @@ static int check_op(struct tool *tool, const char *name, struct tally *tally)
 }
 
 static int check_ops(struct tool *tool, const char *id, const char *only,
-                     struct tally *tally)
+                     struct guard *guard, struct tally *tally)
 {
     for (uint32_t i = 0; i < bt_provided_len(tool->ctx, "op"); i++) {
         bt_provided item;
@@ -177,37 +222,82 @@ static int check_ops(struct tool *tool, const char *id, const char *only,
         if (strcmp(bt_plugin_id(item.plugin), id) != 0 ||
             (only && strcmp(item.name, only) != 0))
             continue;
-        int code = check_op(tool, item.name, tally);
+        int code = check_op(tool, item.name, guard, tally);
         if (code)
             return code;
     }
     return EXIT_OK;
 }
 
-int plugin_check(struct tool *tool)
+/* 0: a plugin of that id is there, and provides nothing. */
+static int has_code(bt_ctx *ctx, const char *id)
+{
+    int is_found = 0;
+    for (uint32_t i = 0; i < bt_plugins_len(ctx); i++)
+        is_found |= strcmp(bt_plugin_id(bt_plugins_at(ctx, i)), id) == 0;
+    for (uint32_t i = 0; i < bt_provided_len(ctx, NULL); i++) {
+        bt_provided item;
+        if (!bt_provided_at(ctx, NULL, i, &item) &&
+            strcmp(bt_plugin_id(item.plugin), id) == 0)
+            return 1;
+    }
+    return !is_found;
+}
+
+/* In a registry whose memory is watched. */
+static int check_plugin(struct tool *tool, struct guard *guard)
 {
     const char *id = tool->args[1], *only = tool->args[2];
     struct tally tally = { 0 };
-    TRY_TOOL(tool, bt_plugin_open(tool->ctx, id));
-    printf("%s: its tables agree with its manifest\n", id);
-    int code = check_ops(tool, id, only, &tally);
+    uint32_t nbroken = 0;
+    if (has_code(tool->ctx, id)) {
+        TRY_TOOL(tool, bt_plugin_open(tool->ctx, id));
+        printf("%s: its tables agree with its manifest\n", id);
+    } else {
+        printf("%s: it contributes to pipelines, and has no code\n", id);
+    }
+    int code = check_ops(tool, id, only, guard, &tally);
     if (code)
         return code;
     if (only && !tally.nop)
         return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
                                        "plugin %s has no operator %s", id, only));
-    uint32_t nbroken_other = 0;
     if (!only)
-        code = check_targets(tool, id, &nbroken_other);
-    if (!only && !code)
-        code = check_rules(tool, id, &nbroken_other);
-    if (!only && !code)
-        code = check_facets(tool, id, &nbroken_other);
+        code = check_targets(tool, id, &nbroken);
+    if (!code && !only)
+        code = check_rules(tool, id, &nbroken);
+    if (!code && !only)
+        code = check_facets(tool, id, &nbroken);
+    if (!code && !only)
+        code = check_contributions(tool, id, &nbroken);
     if (code)
         return code;
     if (tally.nop)
         printf("%u operator%s, %u with faults; %u case%s, %u failed\n", tally.nop,
                PLURAL(tally.nop), tally.nbroken_op, tally.ncase, PLURAL(tally.ncase),
                tally.nbroken_case);
-    return tally.nbroken_op || nbroken_other ? EXIT_INPUT : EXIT_OK;
+    return tally.nbroken_op || nbroken ? EXIT_INPUT : EXIT_OK;
+}
+
+int plugin_check(struct tool *tool)
+{
+    bt_ctx *outer = tool->ctx;
+    struct guard *guard = guard_create();
+    const bt_registry_options options = { .allocator =
+                                              guard ? guard_allocator(guard) : NULL };
+    bt_registry *registry = guard ? bt_registry_create(&options) : NULL;
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    bt_registry_unref(registry);
+    if (!ctx) {
+        guard_destroy(guard);
+        return tool_fail(tool, bt_no_memory());
+    }
+    tool->ctx = ctx;
+    crash_watch(ctx);
+    int code = check_plugin(tool, guard);
+    crash_watch(outer);
+    tool->ctx = outer;
+    bt_ctx_destroy(ctx);
+    guard_destroy(guard);
+    return code;
 }

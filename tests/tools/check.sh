@@ -23,10 +23,17 @@ found attribute 'wrong.attribute has no attribute `axis`'
 found dtype 'refused: wrong.dtype: elements of data are int8, but must be float'
 expect 0 '^  ok      float32\[2, 3\]$' '^  ok      float64\[\]$' '^1 operator, 0 with faults; 2 cases, 0 failed$' -- \
     "$baton" plugin check test.wrong wrong.right
+found beyond 'it writes behind the elements of result 0$'
+found before 'it writes before the elements of input 0$'
+found keeps 'each call keeps 1 block of memory: bt_alloc without bt_free$'
+found expected 'result 0: element 1 is 4, expected 5$' 'what is expected of result 0: 2 numbers are expected, found "\[1\]"$' \
+    '^  ok      float32\[2, 2\] = \[\[1, 2\], \[3, 4\]\] -> \[\[2, 6\], \[4, 8\]\]$' '^  ok      float32\[1, 2\] = 3 -> 6$'
+expect 0 '^  ok      float32\[3\]$' -- "$baton" plugin check test.wrong wrong.random
+expect 0 '^  on cpu  2 cases, as interp$' -- "$baton" plugin check test.wrong wrong.right
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 
 # All together: one fault does not hide the next.
-expect 1 'test.wrong: its tables agree with its manifest' '15 operators, 11 with faults; 14 cases, 10 failed' -- \
+expect 1 'test.wrong: its tables agree with its manifest' '23 operators, 15 with faults; 22 cases, 15 failed' -- \
     "$baton" plugin check test.wrong
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung

@@ -16,7 +16,7 @@ died() {
     [ "$code" -gt 128 ] || grep -q Sanitizer out || fault "exit code $code, expected a signal: $*"
     grep -q -e "$text" out || fault "expected \"$text\" of: $*"
 }
-died '^error: target liar{fault="crash"}, kernel fused_negative: the kernel crashed (SIG.*); --check-kernels of baton run may say more$' \
+died '^error: target liar{fault="crash"}, kernel fused_negative: the kernel crashed (SIG.*); buffers\[0\] to buffers\[1\] are what it has$' \
     --target 'liar{fault="crash"},reference'
 died '^error: target liar{fault="crash"}, kernel fused_negative: the kernel crashed (SIG.*); buffers\[0\] to buffers\[1\] are what it has$' \
     --target 'liar{fault="crash"},reference' --check-kernels
@@ -26,3 +26,18 @@ died ': the kernel crashed (SIGSEGV at address 0x0); buffers\[0\] to buffers\[1\
 # Elsewhere nothing is said.
 expect 0 -- "$baton" run x.baton -i x=random:1 --target liar,reference --check-kernels
 refuse crashed
+
+# So does what else of a plugin runs: plain C, type relations, hooks, passes, importers.
+BATON_PLUGIN_PATH=$wrong
+program() { printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(2, 3), float32]) { %s }\n' "$1" > x.baton; }
+program 'wrong.crash(%x)'
+died '^error: plugin test.wrong, plain C of wrong.crash: it crashed (SIGSEGV at address 0x1)' --passes=
+program 'wrong.crash_relate(%x)'
+died '^error: plugin test.wrong, the type relation of wrong.crash_relate: it crashed (SIGSEGV at address 0x1)$'
+program 'wrong.crash_hook(%x)'
+died '^error: plugin test.wrong, the formula hook of wrong.crash_hook: it crashed (SIGSEGV at address 0x1)'
+program 'exp(%x)'
+died '^error: plugin test.wrong, pass wrong-crash: it crashed (SIG' --passes wrong-crash
+cp x.baton x.wrong
+"$baton" run x.wrong -i 1 > out 2>&1
+grep -q '^error: plugin test.wrong, importer wrong: it crashed (SIG' out || fault "the importer is not named"

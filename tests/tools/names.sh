@@ -12,6 +12,12 @@ expect 1 'no op is named "nn.relux"; did you mean nn.relu' 'baton plugin why nn.
 expect 1 'no pass is named "dead-cod"; did you mean dead-code?' -- "$baton" list passes dead-cod
 expect 1 'no pipeline is named "defaul"; did you mean default?' -- "$baton" list pipelines defaul
 expect 0 'nn.relu (baton.ops.nn)' -- "$baton" list ops nn.relu
+expect 0 '^call-graph  Which globals' '^effects     What each binding' -- "$baton" list analyses
+expect 0 '^after-simplify  in pipeline default$' -- "$baton" list slots
+
+# Advice names what there is: no executor has devices.
+printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { %%y on 1 = exp(%%x); %%y }\n' > placed.baton
+expect 1 'interp has no devices (`on N`), which @main uses; no executor that is found has all that it uses$' -- "$baton" run placed.baton -i 1
 
 printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { nn.relux(%%x) }\n' > unknown.baton
 printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { nn.relu(%%x) }\n' > p.baton

@@ -59,6 +59,13 @@ cat > with_slot.json <<'END1'
 { "name": "with-slot", "sequence": [ { "slot": "after-simplify" } ] }
 END1
 expect 1 'nosuch' 'plugin org.example.gives contributes it to the pipeline' -- "$baton" pipeline check with_slot.json
+expect 0 'note: no pass is named "nosuch"' 'plugin org.example.gives contributes it to the pipeline.*; the run goes on without it' -- \
+    "$baton" run p.baton -i 1
+contribute '{"slot": "after-simplfy", "pass": "dead-code"}, {"slot": "after-simplify", "pass": "dead-cod"}, {"slot": "after-simplify", "pass": "dead-code"}'
+expect 1 '^  FAILED  no pipeline has slot after-simplfy; did you mean after-simplify?$' '^  FAILED  no pass is named "dead-cod"; did you mean dead-code?$' \
+    '^  ok      its step is known$' -- "$baton" plugin check org.example.gives
+contribute '{"slot": "after-simplify", "pass": "fold-constant", "options": {"max-byte": 3}}'
+expect 1 'fold-constant has no option "max-byte"' -- "$baton" plugin check org.example.gives
 contribute '{"slot": "after-simplify", "repeat": {"max": 2}}'
 expect 0 'org.example.gives.*refused' 'field "sequence" is missing: what to repeat' -- "$baton" plugin list
 expect 0 'every pass is known' -- "$baton" pipeline check with_slot.json

@@ -56,20 +56,17 @@ struct bt_attr {
     const char *choices; /* of a string: "NCHW|NHWC"; NULL: any */
     const char *doc;
 };
-#define BT_ATTR(type, member, kind_, preset_, doc_)                                 \
-    {                                                                               \
-        .name = #member, .kind = BT_ATTR_##kind_, .offset = offsetof(type, member), \
-        .preset = (preset_), .doc = (doc_)                                          \
+#define BT_ATTR(type, member, kind_, preset_, doc_) \
+    BT_ATTR_RANGE(type, member, kind_, preset_, 0, 0, doc_)
+#define BT_ATTR_RANGE(type, member, kind_, preset_, low_, high_, doc_)                  \
+    {                                                                                   \
+        (#member), BT_ATTR_##kind_, offsetof(type, member), (preset_), (low_), (high_), \
+            NULL, (doc_)                                                                \
     }
-#define BT_ATTR_RANGE(type, member, kind_, preset_, low_, high_, doc_)              \
-    {                                                                               \
-        .name = #member, .kind = BT_ATTR_##kind_, .offset = offsetof(type, member), \
-        .preset = (preset_), .low = (low_), .high = (high_), .doc = (doc_)          \
-    }
-#define BT_ATTR_CHOICE(type, member, preset_, choices_, doc_)                      \
-    {                                                                              \
-        .name = #member, .kind = BT_ATTR_STRING, .offset = offsetof(type, member), \
-        .preset = (preset_), .choices = (choices_), .doc = (doc_)                  \
+#define BT_ATTR_CHOICE(type, member, preset_, choices_, doc_)                           \
+    {                                                                                   \
+        (#member), BT_ATTR_STRING, offsetof(type, member), (preset_), 0, 0, (choices_), \
+            (doc_)                                                                      \
     }
 
 /* ---- the operator ---- */
@@ -134,13 +131,28 @@ typedef struct bt_facet {
     {                                              \
         "baton.facet/1", sizeof(bt_facet), (array) \
     }
-#define BT_FACET(name_, table_)                                              \
-    {                                                                        \
-        .facet = (name_), .table_nbytes = sizeof(table_), .table = &(table_) \
+#define BT_FACET(name_, table_)                     \
+    {                                               \
+        (name_), NULL, 0, sizeof(table_), &(table_) \
     }
 /* .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]"), BT_FACET("gradient", gradient)) */
+#ifndef __cplusplus
 #define BT_FACET_ROWS(...) ((const bt_facet[]){ __VA_ARGS__, { 0 } })
 #define BT_CASES(text_)    BT_FACET("cases", ((const bt_cases_facet){ text_ }))
+#else /* without compound literals: statics of functions that are called at once */
+#define BT_FACET_ROWS(...)                                                          \
+    ([]() -> const bt_facet * {                                                     \
+        static const bt_facet rows[] = { __VA_ARGS__, { NULL, NULL, 0, 0, NULL } }; \
+        return rows;                                                                \
+    }())
+#define BT_CASES(text_)                                                            \
+    {                                                                              \
+        "cases", NULL, 0, sizeof(bt_cases_facet), []() -> const bt_cases_facet * { \
+            static const bt_cases_facet cases = { text_ };                         \
+            return &cases;                                                         \
+        }()                                                                        \
+    }
+#endif
 
 /* ---- type relations ---- */
 
@@ -365,7 +377,9 @@ typedef struct bt_gradient_facet {
  * uses, one a line:
  *     float32[2, 3], float32[3] | axis=1, keepdims=True
  *     float32[4] = 0.1..2
- * Values are random; `= lo..hi` after a type narrows them. */
+ *     int32[2, 2] = [[1, 2], [3, 4]] | axis=1 -> [3, 7]
+ * Values are random; `= lo..hi` after a type narrows them, `= [...]` states them. What
+ * stands behind `->` is expected: of each result its elements, a number for a scalar. */
 typedef struct bt_cases_facet {
     const char *text;
 } bt_cases_facet;
@@ -471,24 +485,23 @@ typedef struct bt_quant_facet {
 
 /* What a plugin exports: BT_PLUGIN("org.example.swish", "0.1.0", bt_swish_swish), the
  * tables after id and version. Builds by baton_add_plugin write it themselves. */
-#define BT_PLUGIN(id_, version_, ...)                                                  \
-    static const bt_table *const bt_plugin_tables[] = { __VA_ARGS__, NULL };           \
-    static const bt_plugin bt_plugin_row =                                             \
-        BT_PLUGIN_ROW(id_, version_, bt_plugin_tables);                                \
-    BT_API const bt_plugin *bt_plugin_query(uint32_t major, uint32_t minor,            \
-                                            const void *host);                         \
-    const bt_plugin *bt_plugin_query(uint32_t major, uint32_t minor, const void *host) \
-    {                                                                                  \
-        (void)major;                                                                   \
-        (void)minor;                                                                   \
-        return host == &bt_host_mark ? &bt_plugin_row : NULL;                          \
+#define BT_PLUGIN(id_, version_, ...)                                                   \
+    static const bt_table *const bt_plugin_tables[] = { __VA_ARGS__, NULL };            \
+    static const bt_plugin bt_plugin_row =                                              \
+        BT_PLUGIN_ROW(id_, version_, bt_plugin_tables);                                 \
+    BT_EXTERN_C BT_API const bt_plugin *bt_plugin_query(uint32_t major, uint32_t minor, \
+                                                        const void *host);              \
+    const bt_plugin *bt_plugin_query(uint32_t major, uint32_t minor, const void *host)  \
+    {                                                                                   \
+        (void)major;                                                                    \
+        (void)minor;                                                                    \
+        return host == &bt_host_mark ? &bt_plugin_row : NULL;                           \
     }
-#define BT_PLUGIN_ROW(id_, version_, tables_)                                       \
-    {                                                                               \
-        .abi_major = BT_ABI_MAJOR, .abi_minor = BT_ABI_MINOR,                       \
-        .nbytes = sizeof(bt_plugin), .table_nbytes = sizeof(bt_table), .id = (id_), \
-        .version = (version_), .tables = (tables_), .attr_nbytes = sizeof(bt_attr), \
-        .input_nbytes = sizeof(bt_op_input), .facet_nbytes = sizeof(bt_facet),      \
+#define BT_PLUGIN_ROW(id_, version_, tables_)                                   \
+    {                                                                           \
+        BT_ABI_MAJOR, BT_ABI_MINOR, sizeof(bt_plugin), sizeof(bt_table), (id_), \
+            (version_), (tables_), sizeof(bt_attr), sizeof(bt_op_input),        \
+            sizeof(bt_facet), 0                                                 \
     }
 
 /* ---- looking up ---- */

@@ -192,8 +192,8 @@ typedef struct bt_call_match {
     uint32_t noperand;
     const bt_value *const *operands;
 } bt_call_match;
-/* Matches from `root` on; `takes` says which calls may be part of it. Calls that may be
- * absent are taken for present where they match. What is matched lives in the arena. */
+/* Matches from `root` on; `takes` says which calls may be part of it, NULL: all. Calls that
+ * may be absent are taken for present where they match. What is matched lives in the arena. */
 BT_API bt_status bt_call_pattern_match(bt_arena *, const bt_call_pattern *,
                                        const bt_value *root,
                                        int (*takes)(void *state, const bt_call *),

@@ -1,5 +1,7 @@
 /* Operators whose faults show only when they are called. */
+#include <baton/importer.h>
 #include <baton/op.h>
+#include <baton/pass.h>
 
 extern const bt_table bt_tests_tools_wrong_wrong[];
 
@@ -49,6 +51,60 @@ static bt_status eval_three(bt_ctx *ctx, const bt_eval_call *call)
     return NULL;
 }
 
+/* One element more than there are. */
+static bt_status eval_beyond(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const bt_tensor *in = call->in[0];
+    BT_TRY(bt_tensor_create(ctx, in->dtype, in->rank, in->dims, &call->out[0]));
+    for (int64_t i = 0; i <= in->nelem; i++)
+        ((float *)call->out[0]->data)[i] = 1;
+    return NULL;
+}
+
+static bt_status eval_before(bt_ctx *ctx, const bt_eval_call *call)
+{
+    BT_TRY(eval_three(ctx, call));
+    ((float *)call->in[0]->data)[-1] = 1;
+    return NULL;
+}
+
+static bt_status eval_keeps(bt_ctx *ctx, const bt_eval_call *call)
+{
+    return bt_alloc(bt_ctx_registry(ctx), 100) ? eval_three(ctx, call) : bt_no_memory();
+}
+
+/* Another number each time. */
+static bt_status eval_random(bt_ctx *ctx, const bt_eval_call *call)
+{
+    static int state;
+    BT_TRY(eval_three(ctx, call));
+    if (call->out[0]->nelem)
+        bt_tensor_set(call->out[0], 0, ++state);
+    return NULL;
+}
+
+static bt_status eval_crashes(bt_ctx *ctx, const bt_eval_call *call)
+{
+    (void)ctx;
+    *(volatile int *)(uintptr_t)call->nin = 0;
+    return NULL;
+}
+
+static bt_status relate_crashes(bt_solver *s, const bt_relation_call *r)
+{
+    (void)s;
+    *(volatile int *)(uintptr_t)r->narg = 0;
+    return NULL;
+}
+
+static bt_status write_crashes(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+{
+    (void)ctx;
+    (void)out;
+    *(volatile int *)(uintptr_t)call->narg = 0;
+    return NULL;
+}
+
 #define ROW(name_, inputs_, ...)                                                    \
     {                                                                               \
         .name = "wrong." name_, .revision = 1, .doc = "A test.", .inputs = inputs_, \
@@ -72,8 +128,55 @@ static const bt_op ops[] = {
     ROW("dtype",    any,      .formula = "y: t[..] = data[..]",                CASES("int8[2]")),
     ROW("second",   any,      .relation = "Broadcast", .formula = "y: t[..] = data[..]"),
     ROW("window",   matrix,   .attrs = window_attrs, .attrs_nbytes = sizeof(struct window_attrs), .formula = "y: t[i in window[0], j in window[1]] = data[i, j]"),
+    ROW("beyond",   any,      .relation = "Identity", .eval = eval_beyond,     CASES("float32[3]")),
+    ROW("before",   any,      .relation = "Identity", .eval = eval_before,     CASES("float32[4]")),
+    ROW("keeps",    any,      .relation = "Identity", .eval = eval_keeps,      CASES("float32[3]")),
+    ROW("random",   any,      .relation = "Identity", .eval = eval_random, .effects = BT_EFFECT_RANDOM, CASES("float32[3]")),
+    ROW("expected", matrix,   .formula = "y: t[j in n, i in m] = data[i, j] * 2",
+        CASES("float32[2, 2] = [[1, 2], [3, 4]] -> [[2, 6], [4, 8]]\nfloat32[1, 2] = 3 -> 6\nfloat32[1, 2] = [[1, 2]] -> [2, 5]\nfloat32[1, 2] -> [1]")),
+    ROW("crash",    any,      .relation = "Identity", .eval = eval_crashes),
+    ROW("crash_relate", any,  .relate = relate_crashes, .formula = "y: t[..] = data[..]"),
+    ROW("crash_hook",   any,  .relation = "Identity", .write_formula = write_crashes),
     ROW("untried",  any,      .formula = "y: t[..] = data[..]"),
     { 0 },
 };
 // clang-format on
-const bt_table bt_tests_tools_wrong_wrong[] = { BT_OPS(ops), { 0 } };
+
+static bt_status run_crashes(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    (void)ctx;
+    (void)out;
+    *(volatile char *)(uintptr_t)call->targets = 0; // there are none
+    return NULL;
+}
+static const bt_pass passes[] = {
+    { .name = "wrong-crash", .doc = "A test.", .run = run_crashes },
+    { 0 },
+};
+
+static int32_t probe_nothing(const void *head, size_t nbytes)
+{
+    (void)head;
+    (void)nbytes;
+    return 0;
+}
+
+static bt_status import_crashes(bt_ctx *ctx, const bt_import_call *call, bt_module **out)
+{
+    (void)ctx;
+    (void)out;
+    *(volatile char *)(uintptr_t)call->dims = 0; // there are none
+    return NULL;
+}
+static const bt_importer importers[] = {
+    { .name = "wrong",
+      .doc = "A test.",
+      .suffixes = ".wrong",
+      .probe = probe_nothing,
+      .import = import_crashes },
+    { 0 },
+};
+
+const bt_table bt_tests_tools_wrong_wrong[] = {
+    BT_OPS(ops), BT_PASSES(passes), BT_IMPORTERS(importers), { 0 }
+};

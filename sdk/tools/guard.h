@@ -1,0 +1,22 @@
+/*
+ * Memory in which errors show. What is asked for while the guard is on ends where a page
+ * begins that nobody may touch, and what is not given back is counted.
+ */
+#ifndef GUARD_H
+#define GUARD_H
+
+#include <baton/value.h>
+
+struct guard;
+struct guard *guard_create(void); /* NULL: no memory */
+void guard_destroy(struct guard *);
+/* For a registry; guarded by a lock. */
+const bt_allocator *guard_allocator(struct guard *);
+void guard_set(struct guard *, int is_on);
+/* Blocks that were asked for while it was on, and are still in use. */
+uint32_t guard_nblock(struct guard *);
+/* "before", "behind": where bytes beside a tensor's elements are no longer as they were;
+ * NULL: nowhere, or it is not the guard's. */
+const char *guard_damage(struct guard *, const bt_tensor *);
+
+#endif

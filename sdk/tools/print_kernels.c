@@ -1,0 +1,81 @@
+#include "print_kernels.h"
+
+#include <string.h>
+
+#include <baton/loops.h>
+#include <baton/target.h>
+
+int check_print(const struct tool *tool, const char *what)
+{
+    if (!what || strcmp(what, "graph") == 0 || strcmp(what, "loops") == 0)
+        return EXIT_OK;
+    return tool_usage(tool, "--print %s: there are graph and loops", what);
+}
+
+static bt_status add_text(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
+                          const char *what, bt_text *out)
+{
+    bt_graph *graph;
+    bt_loops *loops;
+    BT_TRY(bt_graph_compose(ctx, arena, func, &graph));
+    if (strcmp(what, "graph") == 0)
+        return bt_graph_print(ctx, graph, out);
+    BT_TRY(bt_loops_lower(ctx, arena, func->name, graph, &loops));
+    return bt_loops_print(loops, out);
+}
+
+/* One that has no graph, such as plain C, says why. */
+static bt_status print_func(bt_ctx *ctx, const bt_func *func, const char *what)
+{
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_text text;
+    if (!arena)
+        return bt_no_memory();
+    bt_text_init(&text, arena);
+    bt_status status = add_text(ctx, arena, func, what, &text);
+    if (!status && !bt_text_get(&text))
+        status = bt_no_memory();
+    if (!status)
+        printf("// @%s\n%s", func->name, text.at);
+    else if (status->code != BT_ERR_MEMORY)
+        printf("// @%s: %s\n", func->name, status->message);
+    bt_arena_destroy(arena);
+    return status && status->code != BT_ERR_MEMORY ? NULL : status;
+}
+
+/* Those that `entry` calls, each once. */
+static bt_status print_called(bt_ctx *ctx, const bt_module *module,
+                              const bt_global *entry, const char *what)
+{
+    const bt_block *block = entry->func->block;
+    bt_map seen;
+    bt_map_init(&seen, bt_ctx_scratch(ctx), 0);
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *call = bt_as_call(block->bindings[i]);
+        const bt_global *global =
+            call && call->callee && call->callee->kind == BT_VALUE_GLOBAL
+                ? bt_module_find(module, call->callee->name)
+                : NULL;
+        if (!global || !global->func || bt_map_find(&seen, global))
+            continue;
+        if (!bt_map_put(&seen, global, &seen))
+            return bt_no_memory();
+        BT_TRY(print_func(ctx, global->func, what));
+    }
+    return NULL;
+}
+
+int print_kernels(struct tool *tool, const bt_module *typed, const char *targets,
+                  const char *what)
+{
+    const bt_compile_options options = { .targets = targets ? targets : "reference",
+                                         .entry = option_value(tool, "entry") };
+    const bt_global *entry;
+    bt_module *fused;
+    TRY_TOOL(tool, bt_fuse(tool->ctx, typed, &options, &fused));
+    bt_status status = bt_module_entry(tool->ctx, fused, options.entry, &entry);
+    if (!status && entry->func)
+        status = print_called(tool->ctx, fused, entry, what);
+    bt_module_unref(fused);
+    return status ? tool_fail(tool, status) : EXIT_OK;
+}

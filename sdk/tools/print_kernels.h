@@ -1,0 +1,18 @@
+/* What the calls of a program are computed by: baton opt --print. */
+#ifndef PRINT_KERNELS_H
+#define PRINT_KERNELS_H
+
+#include <baton/ir.h>
+
+#include "tool.h"
+
+/* Whether `what` can be printed: "graph", "loops", or NULL for the program. Gives an exit
+ * code. */
+int check_print(const struct tool *, const char *what);
+/* Fuses a typed program as run does for these targets, and prints each of its primitive
+ * functions: how the graph of its formulas computes it, or the loops of that, in order of
+ * the program. */
+int print_kernels(struct tool *, const bt_module *typed, const char *targets,
+                  const char *what);
+
+#endif

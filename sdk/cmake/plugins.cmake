@@ -15,12 +15,16 @@
 # A source NAME.ISA.c belongs to NAME.c and is compiled with the flags that baton_add_isa gave for that instruction set, where
 # CMAKE_SYSTEM_PROCESSOR is one of the processors; elsewhere with none, so it asks __AVX2__ or the like.
 #
+# Sources may be in C++ too (.cpp); BT_TABLES states a table there. `cmake --install` puts a plugin into lib/baton/plugins of its
+# prefix, where Baton finds it if that is Baton's own.
+#
 # This file serves Baton's tree and, installed, everybody else's.
 
 if(TARGET baton_objects)
   set(BATON_LIBRARY baton)
   set(BATON_TOOL baton_program)
   set(BATON_TREE ${CMAKE_SOURCE_DIR})
+  set(BATON_PLUGIN_FOLDER ${CMAKE_INSTALL_LIBDIR}/baton/plugins)
 else()
   set(BATON_LIBRARY baton::baton)
   set(BATON_TOOL baton::program)
@@ -80,10 +84,13 @@ function(baton_add_plugin folder)
   set(sources "")
   foreach(part . ${ARG_FOLDERS})
     get_filename_component(part ${part} ABSOLUTE BASE_DIR ${folder})
-    file(GLOB found CONFIGURE_DEPENDS ${part}/*.c)
+    file(GLOB found CONFIGURE_DEPENDS ${part}/*.c ${part}/*.cpp)
     file(GLOB headers CONFIGURE_DEPENDS ${part}/*.h) # a new one can make a helper
     if(NOT found)
       message(FATAL_ERROR "no .c files in ${part}")
+    endif()
+    if("${found}" MATCHES "[.]cpp(;|$)" AND NOT CMAKE_CXX_COMPILER)
+      message(FATAL_ERROR "${part} has sources in C++: project(... LANGUAGES C CXX) finds a compiler for them")
     endif()
     list(APPEND sources ${found})
   endforeach()
@@ -144,10 +151,10 @@ function(baton_add_plugin folder)
             -DBINARY=${name}.so -DOUT=${output}/${name}.baton.json -P ${BATON_CMAKE_FOLDER}/describe.cmake)
   add_dependencies(${name} ${BATON_TOOL})
   set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${generated}.json)
-  if(BATON_TREE AND NOT BATON_PLUGINS_ARE_TESTS)
-    install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton/plugins)
-    install(FILES ${output}/${name}.baton.json DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton/plugins)
-    install(DIRECTORY ${output}/${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/baton/plugins OPTIONAL)
+  if(NOT BATON_PLUGINS_ARE_TESTS)
+    install(TARGETS ${name} LIBRARY DESTINATION ${BATON_PLUGIN_FOLDER})
+    install(FILES ${output}/${name}.baton.json DESTINATION ${BATON_PLUGIN_FOLDER})
+    install(DIRECTORY ${output}/${name} DESTINATION ${BATON_PLUGIN_FOLDER} OPTIONAL)
   endif()
 endfunction()
 

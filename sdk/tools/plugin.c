@@ -155,7 +155,7 @@ static const struct option options[] = {
     { "binary", 0, "PATH", "describe: the path that the manifest is to name" },
     { "write", 0, NULL, "describe: replace the manifest of sources" },
     { "source", 0, NULL, "new: a plugin of C source, which is not built" },
-    { "id", 0, "ID", "new: the plugin's id (default: org.example.NAME)" },
+    { "id", 0, "ID", "new: the plugin's id (default: org.NAME)" },
     { "json", 0, NULL, "print diagnostics as JSON" },
     { 0 },
 };
@@ -179,8 +179,10 @@ const struct verb verb_plugin = {
                "                        operators (OP: one) do what they say: each is typed and\n"
                "                        run on the cases that it states (BT_CASES); exit code 1\n"
                "                        where one fails\n"
-               "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, relation, pass\n"
-               "                        or target; with --source one that Baton compiles when it\n"
+               "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, relation,\n"
+               "                        facet, pass, analysis, executor, importer, compiler or\n"
+               "                        target; into a folder that has a plugin it writes one\n"
+               "                        more file; with --source one that Baton compiles when it\n"
                "                        uses it",
     .examples = "  baton plugin why nn.relu\n"
                 "  baton plugin check baton.ops.image\n"

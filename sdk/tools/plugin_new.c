@@ -11,12 +11,16 @@
 
 /* What stands for @word@ in a template. */
 struct words {
-    const char *name;  /* of the operator, relation, pass or target: example.swish */
-    const char *ident; /* its last part as C and files have it: swish */
-    const char *id;    /* of the plugin */
+    const char *name;   /* of what is written: example.swish */
+    const char *ident;  /* its last part as C and files have it: swish */
+    const char *plugin; /* that of the plugin: what its tables' names begin with */
+    const char *id;     /* of the plugin */
 };
 
-static const char *const kinds[] = { "op", "relation", "pass", "target" };
+/* Folders of templates. */
+static const char *const kinds[] = { "op",       "relation", "facet",
+                                     "pass",     "analysis", "executor",
+                                     "importer", "compiler", "target" };
 
 static int fail_io(struct tool *tool, const char *path, const char *what)
 {
@@ -54,6 +58,7 @@ static void fill(const char *text, size_t nbytes, const struct words *words, bt_
         const char *mark, *value;
     } rows[] = { { "@name@", words->name },
                  { "@ident@", words->ident },
+                 { "@plugin@", words->plugin },
                  { "@id@", words->id } };
     while (nbytes) {
         size_t used = 0;
@@ -87,9 +92,10 @@ static int copy_file(struct tool *tool, const char *from, const char *to,
     return EXIT_OK;
 }
 
-/* NAME.c becomes swish.c, NAME.baton.json swish.baton.json. */
+/* NAME.c becomes swish.c, NAME.baton.json swish.baton.json; beside a plugin that is there,
+ * test.baton swish.test.baton. */
 static int copy_folder(struct tool *tool, const char *from, const char *to,
-                       const struct words *words)
+                       const struct words *words, int is_added)
 {
     struct dirent **entries;
     int n = scandir(from, &entries, NULL, alphasort), code = EXIT_OK;
@@ -97,13 +103,19 @@ static int copy_folder(struct tool *tool, const char *from, const char *to,
         return fail_io(tool, from, "cannot be read");
     for (int i = 0; i < n; i++) {
         const char *name = entries[i]->d_name, *own = name;
-        char named[128];
+        char named[512];
         if (strncmp(name, "NAME", strlen("NAME")) == 0) {
             snprintf(named, sizeof(named), "%s%s", words->ident, name + strlen("NAME"));
+            own = named;
+        } else if (is_added) {
+            snprintf(named, sizeof(named), "%s.%s", words->ident, name);
             own = named;
         }
         const char *source = format(tool, from, name);
         const char *target = format(tool, to, own);
+        if (!code && name[0] != '.' && is_added && target && access(target, F_OK) == 0)
+            code = tool_fail(tool, bt_fail(tool->ctx, BT_ERR_IO,
+                                           "%s is not overwritten: it is there", target));
         if (!code && name[0] != '.')
             code = source && target ? copy_file(tool, source, target, words)
                                     : tool_fail(tool, bt_no_memory());
@@ -151,8 +163,8 @@ static int choose_words(struct tool *tool, const char *name, struct words *out)
     for (size_t i = 0; last[i]; i++)
         ident[i] = isalnum((unsigned char)last[i]) ? last[i] : '_';
     bt_text_init(&text, scratch);
-    bt_text_addf(&text, "org.example.%s", ident);
-    *out = (struct words){ name, ident, id ? id : bt_text_get(&text) };
+    bt_text_addf(&text, strchr(name, '.') ? "org.%s" : "org.example.%s", name);
+    *out = (struct words){ name, ident, ident, id ? id : bt_text_get(&text) };
     return out->id ? EXIT_OK : tool_fail(tool, bt_no_memory());
 }
 
@@ -170,18 +182,88 @@ static int write_manifest(struct tool *tool, const char *folder, const char *ide
     return EXIT_OK;
 }
 
+static int check_kind(const struct tool *tool, const char *kind)
+{
+    bt_text all;
+    bt_text_init(&all, bt_ctx_scratch(tool->ctx));
+    for (uint32_t i = 0; i < BT_COUNT(kinds); i++) {
+        if (strcmp(kind, kinds[i]) == 0)
+            return EXIT_OK;
+        bt_text_addf(&all, "%s%s", i ? ", " : "", kinds[i]);
+    }
+    return tool_usage(tool, "there is no template for %s; there are %s", kind,
+                      bt_text_get(&all) ? all.at : "some");
+}
+
+/* ---- beside what is there ---- */
+
+/* The word behind `mark` in a file of the folder, up to a character of `ends`; NULL: there
+ * is no such file or mark. */
+static const char *read_word(struct tool *tool, const char *folder, const char *file,
+                             const char *mark, const char *ends)
+{
+    const char *path = format(tool, folder, file), *word = NULL;
+    bt_file *content;
+    if (!path || access(path, R_OK) != 0 || bt_file_read(tool->ctx, path, &content))
+        return NULL;
+    const char *at = strstr(content->bytes, mark);
+    if (at)
+        word = bt_arena_text(bt_ctx_scratch(tool->ctx), at + strlen(mark),
+                             strcspn(at + strlen(mark), ends));
+    bt_file_close(tool->ctx, content);
+    return word;
+}
+
+/* One more file of a plugin that `baton plugin new` wrote. */
+static int add_to(struct tool *tool, const char *kind, const char *folder,
+                  const char *templates, struct words *words)
+{
+    words->plugin = read_word(tool, folder, "CMakeLists.txt", " NAME ", ")");
+    words->id = read_word(tool, folder, "plugin.json", "\"id\": \"", "\"");
+    const char *own = format(tool, templates, kind);
+    if (!words->plugin || !words->id)
+        return tool_fail(
+            tool, bt_fail(tool->ctx, BT_ERR_IO,
+                          "%s is there, and is no plugin that gets further files: it has "
+                          "no CMakeLists.txt with baton_add_plugin(... NAME name), or no "
+                          "plugin.json with an id",
+                          folder));
+    if (!own)
+        return tool_fail(tool, bt_no_memory());
+    printf("%s %s for plugin %s:\n", kind, words->name, words->id);
+    return copy_folder(tool, own, folder, words, 1);
+}
+
+static int make(struct tool *tool, const char *kind, const char *folder,
+                const char *templates, const struct words *words)
+{
+    int is_source = option_value(tool, "source") != NULL;
+    const char *own = format(tool, templates, kind);
+    const char *common = format(tool, templates, is_source ? "source" : "common");
+    printf("a plugin with %s %s:\n", kind, words->name);
+    int code = common && own ? copy_folder(tool, own, folder, words, 0)
+                             : tool_fail(tool, bt_no_memory());
+    if (!code)
+        code = copy_folder(tool, common, folder, words, 0);
+    if (!code && is_source)
+        code = write_manifest(tool, folder, words->ident);
+    if (code)
+        remove_folder(tool, folder);
+    else
+        printf("%s/README.md says how to %stry it\n", folder,
+               is_source ? "" : "build and ");
+    return code;
+}
+
 int plugin_new(struct tool *tool)
 {
     const char *kind = tool->args[1], *templates = template_folder(tool), *folder;
-    int is_source = option_value(tool, "source") != NULL;
     struct words words;
-    int known = 0;
-    for (uint32_t i = 0; i < BT_COUNT(kinds); i++)
-        known |= strcmp(kind, kinds[i]) == 0;
-    if (!known)
-        return tool_usage(
-            tool, "there is no template for %s; there are op, relation, pass and target",
-            kind);
+    int code = check_kind(tool, kind);
+    if (code)
+        return code;
+    if (!templates)
+        return tool_fail(tool, bt_no_memory());
     if (!is_name(tool->args[2]))
         return tool_usage(
             tool, "%s is no name: letters, digits and . _ -, beginning with a letter",
@@ -191,27 +273,14 @@ int plugin_new(struct tool *tool)
                           "programs cannot call %s: an operator's name has letters, "
                           "digits, . and _",
                           tool->args[2]);
-    int code = choose_words(tool, tool->args[2], &words);
+    code = choose_words(tool, tool->args[2], &words);
     if (code)
         return code;
     folder = tool->narg > 3 ? tool->args[3] : words.ident;
-    if (mkdir(folder, 0777))
-        return fail_io(tool, folder,
-                       errno == EEXIST ? "is not overwritten" : "cannot be made");
-    printf("a plugin with %s %s:\n", kind, words.name);
-    const char *common =
-        templates ? format(tool, templates, is_source ? "source" : "common") : NULL;
-    const char *own = templates ? format(tool, templates, kind) : NULL;
-    code = common && own ? copy_folder(tool, own, folder, &words)
-                         : tool_fail(tool, bt_no_memory());
-    if (!code)
-        code = copy_folder(tool, common, folder, &words);
-    if (!code && is_source)
-        code = write_manifest(tool, folder, words.ident);
-    if (code)
-        remove_folder(tool, folder);
-    else
-        printf("%s/README.md says how to %stry it\n", folder,
-               is_source ? "" : "build and ");
-    return code;
+    if (mkdir(folder, 0777) == 0)
+        return make(tool, kind, folder, templates, &words);
+    if (errno != EEXIST)
+        return fail_io(tool, folder, "cannot be made");
+    return tool->narg > 3 ? add_to(tool, kind, folder, templates, &words)
+                          : fail_io(tool, folder, "is not overwritten");
 }

@@ -36,4 +36,4 @@ static const bt_op ops[] = {
     { 0 },
 };
 
-const bt_table bt_@ident@_@ident@[] = { BT_OPS(ops), { 0 } };
+const bt_table bt_@plugin@_@ident@[] = { BT_OPS(ops), { 0 } };

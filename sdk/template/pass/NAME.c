@@ -53,4 +53,4 @@ static const bt_pass passes[] = {
     { 0 },
 };
 
-const bt_table bt_@ident@_@ident@[] = { BT_PASSES(passes), { 0 } };
+const bt_table bt_@plugin@_@ident@[] = { BT_PASSES(passes), { 0 } };

@@ -194,4 +194,4 @@ static const bt_target targets[] = {
     { 0 },
 };
 
-const bt_table bt_@ident@_@ident@[] = { BT_TARGETS(targets), { 0 } };
+const bt_table bt_@plugin@_@ident@[] = { BT_TARGETS(targets), { 0 } };

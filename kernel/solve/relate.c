@@ -542,6 +542,23 @@ static bt_status relate_stages(struct relating *r)
     return NULL;
 }
 
+/* Of a formula that goes element by element: that of the first argument, where the result
+ * has its shape. */
+static bt_status result_layout(struct relating *r, const bt_type *shape,
+                               const bt_layout **out)
+{
+    const bt_relation_call *call = r->call;
+    const bt_type *first = call->narg ? bt_relation_arg(r->solver, call, 0) : NULL;
+    const bt_tensor_type *tensor = first ? bt_as_tensor_type(first) : NULL;
+    int is_pointwise = 0;
+    *out = NULL;
+    if (!tensor || !tensor->layout || tensor->shape != shape || !call->op->formula)
+        return NULL;
+    BT_TRY(bt__formula_is_pointwise(r->solver->ctx, call->op, &is_pointwise));
+    *out = is_pointwise ? tensor->layout : NULL;
+    return NULL;
+}
+
 static bt_status state_result(struct relating *r)
 {
     bt_store *store = r->solver->store;
@@ -552,7 +569,9 @@ static bt_status state_result(struct relating *r)
     for (uint32_t i = 0; i < n; i++) {
         const struct array *array =
             find_array(r, r->formula->stages[r->formula->results[i]].name);
-        types[i] = bt_type_tensor(store, array->shape, array->dtype);
+        const bt_layout *layout;
+        BT_TRY(result_layout(r, array->shape, &layout));
+        types[i] = bt_type_tensor_layout(store, array->shape, array->dtype, layout);
         if (!types[i])
             return no_term(r);
     }

@@ -81,3 +81,12 @@ expect 0 '^fused_example_rms ' '^fused_nn_relu ' -- "$baton" info chain.baton --
 formula 'y: t[i, j] = data[i, j] / sqrt(sum(k: data[i, k] * data[i, k])) * beta'
 expect 0 '^  fuses   as sums of products, with what follows it element by element$' -- "$baton" plugin check org.example.rms
 expect 0 '^fused_example_rms_nn_relu ' -- "$baton" info chain.baton --target reference
+
+# An operator whose type follows from a formula that goes element by element keeps the layout of what it is given, as Identity does.
+formula 'y: t[..] = data[..] * beta'
+cat > laid.baton <<'END1'
+#[version = "baton 0.1"]
+
+def @main(%x: Tensor[(4, 8), float32, "AB:AB4b"]) { example.rms(%x) }
+END1
+expect 0 'Tensor\[(4, 8), float32, "AB:AB4b"\] = example.rms(%x)' -- "$baton" opt laid.baton

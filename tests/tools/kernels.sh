@@ -21,3 +21,12 @@ refuse ' 5 calls checked'
 expect 1 'give the model, a target and executor graph' -- "$baton" run "$digits" --executor interp -i image=random:1 --check-kernels
 expect 0 -- "$baton" compile "$digits" --target reference -o d.bta
 expect 1 'give the model, a target and executor graph' -- "$baton" run d.bta -i image=random:1 --check-kernels
+
+# What rounding does to sums goes on into what is computed of them: the cosine of a large sum is off by as much as the sum.
+cat > cosine.baton <<'END1'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(1, 16, 8, 8), float32], %w: Tensor[(16, 16, 3, 3), float32]) {
+    cos(nn.conv2d(multiply(%x, 10f), multiply(%w, 10f)))
+}
+END1
+expect 0 ' call checked, 0 wrong' -- "$baton" run cosine.baton --target cpu -i x=random:1 -i w=random:2 --check-kernels

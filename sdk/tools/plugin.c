@@ -179,11 +179,11 @@ const struct verb verb_plugin = {
                "                        operators (OP: one) do what they say: each is typed and\n"
                "                        run on the cases that it states (BT_CASES); exit code 1\n"
                "                        where one fails\n"
-               "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, relation,\n"
-               "                        facet, pass, analysis, executor, importer, compiler or\n"
-               "                        target; into a folder that has a plugin it writes one\n"
-               "                        more file; with --source one that Baton compiles when it\n"
-               "                        uses it",
+               "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, eval (an\n"
+               "                        operator in plain C), relation, facet, pass, analysis,\n"
+               "                        executor, importer, compiler or target; into a folder\n"
+               "                        that has a plugin it writes one more file; with --source\n"
+               "                        one that Baton compiles when it uses it",
     .examples = "  baton plugin why nn.relu\n"
                 "  baton plugin check baton.ops.image\n"
                 "  baton plugin new op example.swish --source",

@@ -18,9 +18,9 @@ struct words {
 };
 
 /* Folders of templates. */
-static const char *const kinds[] = { "op",       "relation", "facet",
-                                     "pass",     "analysis", "executor",
-                                     "importer", "compiler", "target" };
+static const char *const kinds[] = { "op",       "eval",     "relation", "facet",
+                                     "pass",     "analysis", "executor", "importer",
+                                     "compiler", "target" };
 
 static int fail_io(struct tool *tool, const char *path, const char *what)
 {
@@ -125,7 +125,7 @@ static int copy_folder(struct tool *tool, const char *from, const char *to,
     return code;
 }
 
-/* A folder that was made here, as far as it got. */
+/* Removes a folder that could not be completed. */
 static void remove_folder(struct tool *tool, const char *folder)
 {
     struct dirent **entries;
@@ -168,7 +168,7 @@ static int choose_words(struct tool *tool, const char *name, struct words *out)
     return out->id ? EXIT_OK : tool_fail(tool, bt_no_memory());
 }
 
-/* What a plugin of sources provides is found by compiling it. */
+/* The manifest of a plugin of C source is completed by compiling it. */
 static int write_manifest(struct tool *tool, const char *folder, const char *ident)
 {
     bt_text path, text;
@@ -268,7 +268,8 @@ int plugin_new(struct tool *tool)
         return tool_usage(
             tool, "%s is no name: letters, digits and . _ -, beginning with a letter",
             tool->args[2]);
-    if (strcmp(kind, "op") == 0 && strchr(tool->args[2], '-'))
+    int is_op = strcmp(kind, "op") == 0 || strcmp(kind, "eval") == 0;
+    if (is_op && strchr(tool->args[2], '-'))
         return tool_usage(tool,
                           "programs cannot call %s: an operator's name has letters, "
                           "digits, . and _",

@@ -27,7 +27,7 @@ struct bench {
 
 /* ---- running ---- */
 
-/* Results in tensors that stay, so that runs ask for no memory. */
+/* Lets runs write their results into tensors that are allocated once. */
 static bt_status set_outputs(bt_ctx *ctx, bt_program *program)
 {
     for (uint32_t i = 0; i < bt_program_noutput(program); i++) {
@@ -66,7 +66,7 @@ static bt_status count_work(struct bench *b)
     return NULL;
 }
 
-/* One more run, which finds all in place. */
+/* Records one more run, after all memory has been allocated. */
 static bt_status record_warm(struct bench *b)
 {
     BT_TRY(bt_program_record(b->program, 1));

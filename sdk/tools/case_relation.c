@@ -50,7 +50,7 @@ static void print_types(struct op_check *w, const bt_type *a, const bt_type *b,
     bt_print_type(w->ctx, b, out);
 }
 
-/* Equal, opaque dims aside. */
+/* Equal, except for opaque dims. */
 static int agrees(const bt_type *symbolic, const bt_type *concrete)
 {
     const bt_list_type *tuple = bt_as_tuple_type(symbolic),
@@ -124,7 +124,7 @@ static void check_symbolic(struct op_check *w, const struct call_case *c,
 
 /* ---- twice ---- */
 
-/* The operator with a relation that asks the real one twice. */
+/* A copy of the operator whose relation calls the real one twice. */
 struct twice {
     bt_op op;
     bt_status (*relate)(bt_solver *, const bt_relation_call *);

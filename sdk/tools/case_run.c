@@ -98,7 +98,7 @@ bt_status call_build(struct op_check *w, const struct call_case *c, const bt_op 
 
 /* ---- computed ---- */
 
-/* Up to the order of summation, which follows strides. */
+/* Equal, except for rounding: the order of summation follows the strides. */
 static int same_elements(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b)
 {
     static const struct {

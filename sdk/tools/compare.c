@@ -9,12 +9,13 @@
 
 #include "verbs.h"
 
-/* Negative: by the elements' type, and by the largest element. */
+/* Negative: not given; the tolerance then follows from the type of the elements and the
+ * largest of them. */
 struct tolerance {
     double relative, absolute;
 };
 
-/* What programs differ by that add the same terms in another order. */
+/* By how much results may differ when the same terms are added in another order. */
 static double usual_tolerance(bt_dtype dtype)
 {
     switch (dtype) {
@@ -22,7 +23,7 @@ static double usual_tolerance(bt_dtype dtype)
     case BT_FLOAT32: return 1e-5;
     case BT_FLOAT16: return 4e-3;
     case BT_BFLOAT16: return 3e-2;
-    default: return 0; // of integers none
+    default: return 0; // integers must be equal
     }
 }
 

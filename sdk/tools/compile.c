@@ -9,7 +9,7 @@
 #include "scaled.h"
 #include "verbs.h"
 
-/* Writing over the model would be the end of it. */
+/* The artifact must not replace the model that it is made from. */
 static int is_same_file(const char *a, const char *b)
 {
     struct stat x, y;

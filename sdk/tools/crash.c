@@ -16,12 +16,12 @@ static const struct {
     { SIGILL, 0, "SIGILL" },   { SIGABRT, 0, "SIGABRT" },
 };
 
-/* Handlers get nothing but the signal: the program has one of each. */
+/* A signal handler gets no argument of the program's, so these are global. */
 static bt_ctx *volatile watched;
 static struct sigaction before[BT_COUNT(signals)];
 static char stack[1 << 16]; // the thread's own may be what overflowed
 
-/* A line that needs no memory and no lock. */
+/* A line of text that is built without allocating or locking. */
 struct line {
     char at[512];
     size_t n;

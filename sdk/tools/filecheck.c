@@ -98,7 +98,7 @@ static const char *to_regex(bt_arena *arena, const char *text)
     return bt_text_get(&out);
 }
 
-/* A pattern that is none would match nothing, and CHECK-NOT would always hold. */
+/* A malformed pattern would match nothing, so that CHECK-NOT would always pass. */
 static int check_regex(struct test *test, const struct directive *d)
 {
     regex_t regex;

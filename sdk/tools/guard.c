@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* A block, from the page that it begins in to the one that nobody may touch. */
+/* A block, whose pages are followed by one that may not be accessed. */
 struct block {
     struct block *next;
     char *map, *at;
@@ -21,7 +21,7 @@ struct guard {
     int is_on;
 };
 
-/* Where the pointer to a block stands; the last one's end if there is none. */
+/* The link to the block that holds the pointer; a link to NULL if none does. */
 static struct block **find(struct guard *g, const char *pointer)
 {
     struct block **at = &g->blocks;

@@ -197,7 +197,7 @@ static int print_survey_json(struct survey *s, const bt_global *entry)
     return print_json(s->tool, root);
 }
 
-/* How it is compiled is nothing where it is not. */
+/* Options about compiling mean nothing without a target. */
 static int check_compile_options(const struct tool *tool)
 {
     static const char *const of_targets[] = { "opt-level", "passes", "pipeline", "fuse",

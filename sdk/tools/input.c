@@ -22,7 +22,7 @@ static const char *const dtypes[] = {
 #include <baton/dtypes.def>
 };
 
-/* The names that have the letters of a name that is none, or else its digits. */
+/* For an unknown name: known names with the same letters, or else with the same digits. */
 static bt_status unknown_dtype(bt_ctx *ctx, const char *name, size_t n)
 {
     size_t letters = strcspn(name, "0123456789=");
@@ -196,7 +196,7 @@ static bt_status make_tensor(bt_ctx *ctx, const struct form *form, const char *c
                               : make_list(ctx, form, content, out);
 }
 
-/* What is no number, no list and no file either. */
+/* For a text that is no number, no list and no file. */
 static bt_status not_a_value(bt_ctx *ctx, const char *text, bt_status status)
 {
     static const char *const words[] = {

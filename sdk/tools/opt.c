@@ -16,7 +16,7 @@ static void print_text(void *self, const char *text)
     fputs(text, stderr);
 }
 
-/* What only passes could mind must not be lost where none run. */
+/* Options about passes are refused where no pass runs, instead of being ignored. */
 static int check_idle(struct tool *tool)
 {
     static const char *const names[] = { "require",     "disable",    "set",

@@ -176,7 +176,7 @@ static void add_number(bt_text *out, const char *text, size_t n)
         bt_text_add(out, text, n); // an integer stays one
 }
 
-/* Jansson has one number of digits for all. */
+/* Jansson prints all numbers with the same number of digits. */
 static void add_json(bt_text *out, const char *text)
 {
     while (*text) {

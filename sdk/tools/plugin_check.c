@@ -20,7 +20,7 @@ struct tally {
     uint32_t fuse[BT_FUSE_OPAQUE + 1]; /* cases of one operator, by how they fuse */
 };
 
-/* How calls of it are computed together with others: nothing else says so. */
+/* How calls of the operator may be fused; no other command shows this. */
 static bt_status look_at_fusion(struct op_check *w, const bt_call *call,
                                 struct tally *tally)
 {
@@ -68,7 +68,8 @@ static uint64_t seed_of(const char *text)
     return hash;
 }
 
-/* Blocks that one more call leaves behind: the first two have made what stays. */
+/* Counts blocks that a third call leaves allocated. The first two calls may allocate what
+ * is kept on purpose, such as scratch memory. */
 static bt_status look_for_leaks(struct op_check *w, const struct call_case *c)
 {
     uint32_t n[3] = { 0 };
@@ -120,7 +121,7 @@ static bt_status try_case(struct op_check *w, const struct call_case *c,
     return is_plain ? look_for_leaks(w, c) : status;
 }
 
-/* Lines of their own below what they are about. */
+/* Prints a text indented, each of its lines below the line that it explains. */
 static void print_indented(const char *text)
 {
     for (size_t n; *text; text += n + (text[n] == '\n')) {

@@ -30,7 +30,7 @@ static int write_weights(struct tool *tool, const bt_npz *npz, const char *path)
     return EXIT_OK;
 }
 
-/* Nothing goes beside a device, a pipe or a folder. */
+/* A file with constants can be written beside a regular file only. */
 static int is_beside_possible(const char *path)
 {
     struct stat s;
@@ -53,7 +53,7 @@ static int print_whole(struct tool *tool, const bt_module *module, const char *p
     return EXIT_OK;
 }
 
-/* For eyes: megabytes of digits would drive the program off the screen. */
+/* On a terminal large constants are left out, so that the program stays visible. */
 static int print_brief(struct tool *tool, const bt_module *module)
 {
     bt_text text;
@@ -78,7 +78,7 @@ static int print_brief(struct tool *tool, const bt_module *module)
     return EXIT_OK;
 }
 
-/* The weights first: a text without them is of no use, nor are they without it. */
+/* The weights are written first: without them the text cannot be read. */
 static int write_both(struct tool *tool, const bt_text *text, const char *path,
                       const bt_npz *npz, const char *weights)
 {

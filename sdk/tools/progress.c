@@ -6,7 +6,7 @@
 
 enum { MOST = 70 }; /* characters: the line must not wrap */
 
-/* Back to the line's beginning, and nothing behind it. */
+/* Moves to the beginning of the line and erases it. */
 static const char clear[] = "\r\033[K";
 
 static void show(void *self, const char *what)

@@ -128,7 +128,7 @@ static int print_results(struct tool *tool, bt_program *program)
     return !code && trace ? write_trace(tool, profile, trace) : code;
 }
 
-/* Without inputs: what it takes, and what memory. */
+/* Without -i: shows the inputs, or the plan of memory. */
 static int print_closed(struct tool *tool, const bt_program *program)
 {
     if (!option_value(tool, "memory"))

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What comes next depends on a byte that may have come with an earlier write. */
+/* The last byte of an earlier write may begin a control character. */
 static int follows_c2; /* U+0080 to U+009F are 0xC2 and a byte from 0x80 to 0x9F */
 
 /* Control characters become '?', but for the ends of lines and tabs. */
@@ -20,7 +20,7 @@ static void show(const char *from, size_t n, char *to)
     }
 }
 
-/* All of it, or -1 as the last write failed. */
+/* Writes all bytes; -1: a write failed. */
 static ssize_t write_shown(void *self, const char *bytes, size_t nbytes)
 {
     char shown[4096];

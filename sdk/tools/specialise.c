@@ -200,7 +200,7 @@ static bt_status specialise(bt_ctx *ctx, bt_specialise_call *call)
 
 /* ---- before and after ---- */
 
-/* A copy with room for one more text of each input, and dims of each. */
+/* A copy with room for `more` further texts. */
 static const char **with_room(struct tool *tool, const char *const *given, uint32_t more)
 {
     uint32_t n = count(given);

@@ -23,7 +23,7 @@ static int has_threads(const bt_target *target)
     return 0;
 }
 
-/* To the comma that is in no braces, brackets or quotes. */
+/* The next comma outside braces, brackets and quotes. */
 static size_t item_length(const char *text, size_t most)
 {
     size_t n = 0, depth = 0;

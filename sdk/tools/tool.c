@@ -229,7 +229,7 @@ void tool_begin(void)
     signal(SIGPIPE, SIG_IGN); // a reader that has enough is no reason to die half-way
 }
 
-/* Nobody reads standard output any more: head, or a pager that was left. */
+/* Whether the reader of standard output has gone, such as head or a pager. */
 static int is_left(void)
 {
     struct pollfd output = { .fd = STDOUT_FILENO, .events = POLLOUT };

@@ -11,8 +11,8 @@
  *         }
  * Calls of operators on constants run by the reference evaluator; small integer results
  * that follow from static shapes (shape_of) become constants too; a field of a constant
- * tuple is a constant; a branch on a constant is the block taken. A call that fails
- * stays, to fail at run time. A result larger than max-bytes and than the constants it is
+ * tuple is a constant; a branch on a constant is the block taken, one between equal blocks
+ * either of them. A call that fails stays, to fail at run time. A result larger than max-bytes and than the constants it is
  * made from stays a call: a scaled weight is folded, a large splat never expanded.
  * needs    effects
  * keeps    every invariant
@@ -219,15 +219,34 @@ static bt_status fold_proj(bt_rewrite *rewrite, const bt_proj *proj, const bt_va
                  : NULL;
 }
 
+/* Whether both blocks of a branch are the same. */
+static bt_status are_equal(bt_rewrite *rewrite, const bt_if *branch, int *out)
+{
+    bt_ctx *ctx = bt_rewrite_ctx(rewrite);
+    bt_store *store = bt_builder_store(bt_rewrite_builder(rewrite));
+    const bt_func fields[2] = {
+        { .block = branch->then_block, .result = branch->base.type },
+        { .block = branch->else_block, .result = branch->base.type },
+    };
+    const bt_func *funcs[2];
+    BT_TRY(bt_func_create(ctx, store, &fields[0], &funcs[0]));
+    BT_TRY(bt_func_create(ctx, store, &fields[1], &funcs[1]));
+    *out = bt_func_equal(bt_ctx_registry(ctx), funcs[0], funcs[1]);
+    return NULL;
+}
+
 static bt_status fold_if(bt_rewrite *rewrite, const bt_if *branch, const bt_value **out)
 {
+    int is_equal;
     const bt_value *now;
     BT_TRY(bt_rewrite_operand(rewrite, branch->condition, &now));
     const bt_tensor *condition = bt_const_tensor(now);
-    if (!condition)
+    BT_TRY(are_equal(rewrite, branch, &is_equal));
+    if (!condition && !is_equal)
         return NULL;
-    const bt_block *taken =
-        bt_tensor_get_int(condition, 0) ? branch->then_block : branch->else_block;
+    const bt_block *taken = is_equal || bt_tensor_get_int(condition, 0)
+                                ? branch->then_block
+                                : branch->else_block;
     return bt_rewrite_inline(rewrite, taken, 0, NULL, out);
 }
 

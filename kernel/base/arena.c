@@ -29,6 +29,7 @@ struct bt_arena {
     /* one that release emptied: a loop of mark and release keeps it */
     struct chunk *spare;
     size_t next_nbytes;
+    uint32_t has_failed; /* to give memory, ever */
 };
 
 static unsigned char *chunk_at(struct chunk *c)
@@ -102,19 +103,28 @@ static int round_up(size_t nbytes, size_t *out)
 void *bt_arena_alloc(bt_arena *arena, size_t count, size_t nbytes)
 {
     size_t total, space;
-    if (!bt_mul_size(count, nbytes, &total) || !round_up(total, &space))
+    if (!bt_mul_size(count, nbytes, &total) || !round_up(total, &space)) {
+        arena->has_failed = 1;
         return NULL;
+    }
     if (arena->registry->arena_single)
         space = total;
     struct chunk *top = arena->top;
     if (!top || arena->registry->arena_single || space > top->nbytes - top->used) {
-        if (!push_chunk(arena, space))
+        if (!push_chunk(arena, space)) {
+            arena->has_failed = 1;
             return NULL;
+        }
         top = arena->top;
     }
     void *out = chunk_at(top) + top->used;
     top->used += space;
     return memset(out, 0, total);
+}
+
+int bt_arena_has_failed(const bt_arena *arena)
+{
+    return (int)arena->has_failed;
 }
 
 const char *bt_arena_text(bt_arena *arena, const char *text, size_t nbytes)

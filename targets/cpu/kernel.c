@@ -175,8 +175,17 @@ static bt_status need_temp(struct lowerer *l, uint32_t buffer)
     return NULL;
 }
 
-/* What the kernel has of each buffer; an output that nothing writes, as it is empty, is
- * the last kernel's. */
+static int is_written(const struct parts *p, uint32_t buffer)
+{
+    for (uint32_t k = 0; k < p->n; k++) {
+        if (p->touched[k][buffer] & WRITES)
+            return 1;
+    }
+    return 0;
+}
+
+/* What the kernel has of each buffer. Nothing writes what is empty: such an output is the
+ * last kernel's, such a temp of any that has it. */
 static void collect(const struct lowerer *l, const struct parts *p, const uint8_t *mine,
                     int is_last, uint8_t *has)
 {
@@ -186,6 +195,8 @@ static void collect(const struct lowerer *l, const struct parts *p, const uint8_
                 has[i] |= p->touched[k][i];
         }
         if (role_of(l, i) == BT_BUFFER_OUTPUT && (is_last || has[i]))
+            has[i] = TOUCHES | WRITES;
+        if (role_of(l, i) == BT_BUFFER_TEMP && has[i] && !is_written(p, i))
             has[i] = TOUCHES | WRITES;
         if (role_of(l, i) == BT_BUFFER_LOCAL)
             has[i] = 0;

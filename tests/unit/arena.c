@@ -43,7 +43,9 @@ static void test_size_overflow_is_no_memory(void **state)
     (void)state;
     bt_registry *r = create(0);
     bt_arena *arena = bt_arena_create(r);
+    assert_false(bt_arena_has_failed(arena));
     assert_null(bt_arena_alloc(arena, SIZE_MAX / 2, 3));
+    assert_true(bt_arena_has_failed(arena));
     assert_null(bt_arena_alloc(arena, SIZE_MAX, 1));
     assert_null(bt_arena_text(arena, "x", SIZE_MAX));
     assert_non_null(bt_arena_alloc(arena, 0, 8));

@@ -42,6 +42,21 @@ static void check_lowered(const struct formula *f, uint32_t nin, const int64_t (
     world_close(&w);
 }
 
+/* A failure of which nobody said why is a refusal, and want of memory only where memory
+ * was wanting. */
+static void test_a_failure_without_a_reason_is_a_refusal(void **state)
+{
+    struct world w = world_open();
+    bt_loops *loops;
+    (void)state;
+    loops = bt_loops_create(w.ctx, bt_ctx_scratch(w.ctx), "test");
+    assert_non_null(loops);
+    assert_int_equal(bt_loops_why(loops)->code, BT_ERR_UNSUPPORTED);
+    assert_null(bt_arena_alloc(loops->arena, SIZE_MAX, 2));
+    assert_ptr_equal(bt_loops_why(loops), bt_no_memory());
+    world_close(&w);
+}
+
 static void test_a_contraction_is_a_nest_with_an_accumulator(void **state)
 {
     (void)state;
@@ -415,6 +430,7 @@ static void test_depth_is_limited(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_failure_without_a_reason_is_a_refusal),
     cmocka_unit_test(test_a_contraction_is_a_nest_with_an_accumulator),
     cmocka_unit_test(test_what_is_used_twice_stands_in_a_local),
     cmocka_unit_test(test_a_chain_of_squarings_is_as_long_as_it_is),

@@ -37,7 +37,13 @@ const char *bt_loops_word(bt_arena *arena, const char *name)
 
 bt_status bt_loops_why(const bt_loops *loops)
 {
-    return loops->graph->status ? loops->graph->status : bt_no_memory();
+    if (loops->graph->status)
+        return loops->graph->status;
+    if (bt_arena_has_failed(loops->arena) || bt_arena_has_failed(loops->graph->arena) ||
+        bt_arena_has_failed(bt_ctx_scratch(loops->ctx)))
+        return bt_no_memory();
+    return bt_fail(loops->ctx, BT_ERR_UNSUPPORTED,
+                   "%s: no loops were made of it, and no step says why", loops->name);
 }
 
 int bt_loops_add_buffer(bt_loops *loops, uint32_t role, const char *name, bt_dtype dtype,

@@ -643,7 +643,9 @@ static int add_buffers(struct lowerer *l)
 
 static bt_status why(const struct lowerer *l)
 {
-    return l->from->status ? l->from->status : bt_loops_why(l->loops);
+    if (l->from->status)
+        return l->from->status;
+    return bt_arena_has_failed(l->from->arena) ? bt_no_memory() : bt_loops_why(l->loops);
 }
 
 bt_status bt_loops_lower_with(bt_ctx *ctx, bt_arena *arena, const char *name,

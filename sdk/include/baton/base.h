@@ -200,6 +200,9 @@ BT_API void bt_arena_destroy(bt_arena *);        /* accepts NULL */
 /* Zeroed, aligned to 16. NULL: no memory, or count * nbytes overflows. Zero bytes give a
  * valid pointer. */
 BT_API void *bt_arena_alloc(bt_arena *, size_t count, size_t nbytes);
+/* Whether bt_arena_alloc ever gave NULL: tells want of memory from a failure of which
+ * nobody said why. */
+BT_API int bt_arena_has_failed(const bt_arena *);
 #define BT_NEW(arena, T)     ((T *)bt_arena_alloc((arena), 1, sizeof(T)))
 #define BT_NEWS(arena, T, n) ((T *)bt_arena_alloc((arena), (n), sizeof(T)))
 /* A NUL-terminated copy of `nbytes` bytes. NULL: no memory. */

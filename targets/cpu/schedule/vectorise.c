@@ -254,7 +254,8 @@ bt_status cpu_vectorise(bt_loops *loops, const struct cpu_config *config)
     bt_status status =
         ok      ? NULL
         : v.why ? bt_fail(loops->ctx, BT_ERR_UNSUPPORTED, "%s: %s", loops->name, v.why)
-                : bt_loops_why(loops);
+        : bt_arena_has_failed(v.scratch) ? bt_no_memory()
+                                         : bt_loops_why(loops);
     bt_arena_destroy(v.scratch);
     return status;
 }

@@ -128,7 +128,10 @@ int cpu_linear(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
         if ((rest >> i & 1) && !add_term(p, in.atoms[i], in.coefs[i], out, &has_sum))
             return 0;
     }
-    if (coef || (bt_node_is_const(first, &zero) && zero == 0 && has_sum))
+    // one integer for all, in an expression that is too large for the engine
+    if (!has_sum)
+        return cpu_number(p, first, out);
+    if (coef || (bt_node_is_const(first, &zero) && zero == 0))
         return 1;
     struct cpu_value number;
     if (!cpu_number(p, first, &number))

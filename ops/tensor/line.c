@@ -44,8 +44,14 @@ int64_t line_at(const line *x, int64_t number, int64_t n, int64_t j)
 
 void line_load(line *x, int64_t number)
 {
+    const float *data = x->in->data;
+    int64_t first = line_at(x, number, x->n, 0);
     for (int64_t j = 0; j < x->n; j++) {
-        x->keys[j] = line_key_at(x->in, line_at(x, number, x->n, j));
+        int64_t at = first + j * x->inner;
+        if (x->in->dtype == BT_FLOAT32)
+            x->keys[j].f = (double)data[at];
+        else
+            x->keys[j] = line_key_at(x->in, at);
         x->order[j] = j;
     }
 }
@@ -88,5 +94,32 @@ void line_sort(line *x)
         int64_t *sorted = x->spare;
         x->spare = x->order;
         x->order = sorted;
+    }
+}
+
+/* Whether a comes before b, which is the earlier one where they are equal. */
+static int is_before(const line *x, const line_key *a, const line_key *b)
+{
+    int order = line_compare(x, a, b);
+    return x->is_descending ? order > 0 : order < 0;
+}
+
+void line_choose(line *x, int64_t k)
+{
+    enum { MOST_CHOSEN = 128 };
+    int64_t *chosen = x->order, n = 0;
+    if (k > MOST_CHOSEN || k > x->n / 8) {
+        line_sort(x);
+        return;
+    }
+    for (int64_t j = 0; k > 0 && j < x->n; j++) {
+        const line_key *key = &x->keys[j];
+        if (n == k && !is_before(x, key, &x->keys[chosen[k - 1]]))
+            continue;
+        // the last one goes where there are enough; what comes after moves on
+        int64_t at = n < k ? n++ : k - 1;
+        for (; at > 0 && is_before(x, key, &x->keys[chosen[at - 1]]); at--)
+            chosen[at] = chosen[at - 1];
+        chosen[at] = j;
     }
 }

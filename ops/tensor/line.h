@@ -25,6 +25,8 @@ bt_status line_init(bt_ctx *, line *, const bt_tensor *in, uint32_t axis,
 void line_load(line *, int64_t number);
 /* Stable: equal keys keep their order. NaN is the greatest key. */
 void line_sort(line *);
+/* As after line_sort, but only the first k positions are in `order`. */
+void line_choose(line *, int64_t k);
 /* The position in a tensor whose lines have n elements, of element j of a line. */
 int64_t line_at(const line *, int64_t number, int64_t n, int64_t j);
 /* Below 0, 0 or above 0, by ascending order. */

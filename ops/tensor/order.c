@@ -151,7 +151,7 @@ static bt_status choose(bt_ctx *ctx, const bt_tensor *in, uint32_t axis, int64_t
     bt_status status = line_init(ctx, &x, in, axis, !is_ascend);
     for (int64_t i = 0; !status && i < x.nline; i++) {
         line_load(&x, i);
-        line_sort(&x);
+        line_choose(&x, k);
         for (int64_t j = 0; j < k; j++) {
             int64_t from = line_at(&x, i, x.n, x.order[j]), to = line_at(&x, i, k, j);
             if (values)
@@ -295,7 +295,8 @@ static const bt_op ops[] = {
         .facets = BT_FACET_ROWS(BT_CASES(
             "float32[2, 5] | k=3\nint8[4, 3] | k=2, axis=0, is_ascend=True\n"
             "uint8[6] = 0..2 | k=0, ret_type=\"values\"\n"
-            "float64[2, 4] | ret_type=\"indices\", dtype=\"int64\"\nfloat32[0] | k=0")),
+            "float64[2, 4] | ret_type=\"indices\", dtype=\"int64\"\nfloat32[0] | k=0\n"
+            "float32[2, 200] | k=9\nint32[3, 90] = 0..9 | k=7, is_ascend=True")),
     },
     {
         .name = "dyn.topk",

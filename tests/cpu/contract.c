@@ -410,6 +410,17 @@ static void test_other_convolutions(void **state)
           .text = "y: t[n, o, e in 4, p in 3, q in 4] ="
                   "    sum(c, u in k, r in l, s in m: x[n, c, 2*e + u - 1, 2*p + r - 1,"
                   "        2*q + s - 1] * w[o, c, u, r, s] else 0)" },
+        // transposed, with strides: places divide a shifted index
+        { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 2, 5, 7, 6 } },
+                      { "w", "t[c, o, k, l]", BT_FLOAT32, 4, { 5, 6, 4, 3 } } },
+          .text = "y: t[n, o, p in 2*h, q in 2*g + 1] ="
+                  "    sum(c, a in h, b in g, r in k, s in l | 2*a + r - 1 == p &&"
+                  "        2*b + s - 1 == q: x[n, c, a, b] * w[c, o, r, s])" },
+        { .inputs = { { "x", "t[n, c, h]", BT_FLOAT32, 3, { 1, 6, 11 } },
+                      { "w", "t[c, o, k]", BT_FLOAT32, 3, { 6, 9, 7 } } },
+          .text = "y: t[n, o, p in 3*h + 1] = max(1 +"
+                  "    sum(c, a in h, r in k | 3*a + r - 2 == p: x[n, c, a] * w[c, o, "
+                  "r]), 0)" },
         // factors that are computed
         { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 2, 5, 9, 10 } },
                       { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 6, 5, 3, 3 } },
@@ -567,6 +578,23 @@ static void test_a_product_packs_what_lies_across(void **state)
         "1, 8, 20, 2, 1, 0, 0, 1, 0, 0)\n"
         "    }\n"
         "}\n");
+}
+
+/* An address with more terms than a sum has room for is refused, not cut short. */
+static void test_a_sum_of_too_many_terms_is_refused(void **state)
+{
+    struct world w = world_open();
+    struct cpu_sum sum = { 0 };
+    (void)state;
+    bt_loops *loops = bt_loops_create(w.ctx, bt_ctx_scratch(w.ctx), "test");
+    assert_non_null(loops);
+    for (uint32_t i = 0; i < CPU_TERMS; i++)
+        cpu_sum_add(&sum, bt_node_index(loops->graph, i, 10), 1);
+    assert_non_null(cpu_sum_node(loops, &sum));
+    cpu_sum_add(&sum, bt_node_index(loops->graph, CPU_TERMS, 10), 1);
+    assert_null(cpu_sum_node(loops, &sum));
+    assert_error(bt_loops_why(loops), BT_ERR_UNSUPPORTED, "more than 24 terms");
+    world_close(&w);
 }
 
 static void test_a_depthwise_convolution_is_lines(void **state)
@@ -741,6 +769,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_other_convolutions),
     cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
     cmocka_unit_test(test_a_product_packs_what_lies_across),
+    cmocka_unit_test(test_a_sum_of_too_many_terms_is_refused),
     cmocka_unit_test(test_a_depthwise_convolution_is_lines),
     cmocka_unit_test(test_threads_change_no_bit),
     cmocka_unit_test(test_every_allocation_may_fail),

@@ -6,6 +6,12 @@
  *
  * An index with another coefficient c is divided: v = floordiv(e, c) where mod(e, c) is
  * 0.
+ *
+ * Where the index so solved leaves only ceil(R/s) of another's values, as r = i + p - o*s
+ * does, that one counts these:
+ *
+ * -> sum(t in ceil(R/s) | 0 <= o && o < O && r < R: dy[o] * w[r])
+ *        with o = floordiv(i + p, s) - (T - 1) + t,  r = i + p - o*s
  */
 #include "compute/graph/conditions.h"
 
@@ -118,6 +124,44 @@ static const bt_node *solution(struct reduction *r, const bt_node *l, uint32_t k
     return value;
 }
 
+/* Index number `at` of the reduction takes few of its values where 0 <= value < extent, as
+ * it stands in the value with a coefficient: it becomes their count. 0: failure. */
+static int narrow(struct reduction *r, const bt_node *value, int64_t extent, uint32_t at)
+{
+    bt_graph *g = r->graph;
+    uint32_t number = r->first + at;
+    bt_linear l;
+    bt_node_as_linear(value, &l);
+    int64_t coef = bt_linear_coef(&l, number), count;
+    uint32_t uses = 0;
+    for (uint32_t i = 0; i < l.n; i++)
+        uses += (l.atoms[i]->free & bt_index_bit(number)) != 0;
+    if (uses != 1 || coef > -2 || coef == INT64_MIN)
+        return 1;
+    count = extent / -coef + (extent % -coef != 0);
+    if (extent < 1 || count > r->extents[at] / 2)
+        return 1;
+    const bt_node *by = bt_node_int(g, -coef);
+    const bt_node *index = bt_node_index(g, number, r->extents[at]);
+    const bt_node *e = bt_node_linear(g, 0, 2, (const bt_node *[]){ value, index },
+                                      (int64_t[]){ 1, -coef });
+    // in the order that it had
+    const bt_node *turn =
+        bt_node_linear(g, 1 - count, 2,
+                       (const bt_node *[]){ bt_node_scalar(g, BT_SCALAR_FLOORDIV, e, by),
+                                            bt_node_index(g, number, count) },
+                       (int64_t[]){ 1, 1 });
+    const bt_node *last = bt_node_int(g, r->extents[at] - 1), *zero = bt_node_int(g, 0);
+    r->condition = bt_node_substitute(g, r->condition, number, turn);
+    r->body = bt_node_substitute(g, r->body, number, turn);
+    r->condition = bt_node_and(g,
+                               bt_node_and(g, bt_node_scalar(g, BT_SCALAR_LE, zero, turn),
+                                           bt_node_scalar(g, BT_SCALAR_LE, turn, last)),
+                               r->condition);
+    r->extents[at] = count;
+    return r->condition && r->body;
+}
+
 /* Solves one equality. 1: done, 0: there is none, -1: failure. */
 static int solve_one(struct reduction *r)
 {
@@ -145,7 +189,18 @@ static int solve_one(struct reduction *r)
         // the value's own numbers move down as well
         uint32_t number = r->first + (uint32_t)k;
         value = bt__node_replace_index(r->graph, value, number, bt_node_int(r->graph, 0));
-        return value && replace(r, number, value) ? 1 : -1;
+        int64_t extent = r->extents[k];
+        if (!value || !replace(r, number, value))
+            return -1;
+        // once: the value has the other index as it was
+        for (uint32_t j = 0; j < r->nindex; j++) {
+            int64_t before = r->extents[j];
+            if (!narrow(r, value, extent, j))
+                return -1;
+            if (r->extents[j] != before)
+                break;
+        }
+        return 1;
     }
     return 0;
 }

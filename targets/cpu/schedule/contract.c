@@ -10,6 +10,7 @@
 struct stage {
     struct cpu_plan plan;
     uint32_t array, sums;    /* the stage; the array that stands for its sums */
+    uint32_t reader;         /* where it was made for one: which; else itself */
     uint32_t first, nfactor; /* arrays made for its factors */
 };
 typedef bt_vec(struct stage *) stages;
@@ -118,10 +119,15 @@ static bt_status replace_nest(bt_loops *loops, const struct stage *stage,
         store = plain_store(loops, stage);
     if (!store ||
         !cpu_emit_contraction(loops, &stage->plan, config, stage->sums, store, &made) ||
-        (rest && !BT_PUSH(loops->arena, &made, rest)) ||
-        !bt_stmts_replace(loops, &loops->body, at, &made))
+        (rest && !BT_PUSH(loops->arena, &made, rest)))
         return bt_loops_why(loops);
-    return NULL;
+    if (stage->reader != stage->array) { // it stands behind, as its array does
+        (void)bt_stmts_replace(loops, &loops->body, at, &(bt_stmts){ .len = 0 });
+        at = find_nest(loops, stage->reader);
+        if (!BT_PUSH(loops->arena, &made, loops->body.at[at]))
+            return bt_loops_why(loops);
+    }
+    return bt_stmts_replace(loops, &loops->body, at, &made) ? NULL : bt_loops_why(loops);
 }
 
 /* ---- the graph ---- */
@@ -181,6 +187,37 @@ static bt_status split_stage(bt_graph *g, struct stage *stage)
     return NULL;
 }
 
+/* Puts the sum of a stage that tiles do not serve as it is into a stage of its own that
+ * they do serve, if there is one. */
+static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
+                             struct stage *stage)
+{
+    bt_array array = g->arrays[stage->array];
+    const bt_node *sum, *read;
+    BT_TRY(cpu_sum_of(g, &array, &sum));
+    if (!sum)
+        return NULL;
+    BT_TRY(cpu_contract_shift(g, &array, sum, &read));
+    if (!read)
+        return NULL;
+    uint32_t shifted = g->narray - 1;
+    array = g->arrays[shifted];
+    BT_TRY(cpu_contract_plan(g, &array, config, &stage->plan));
+    if (!stage->plan.tile) {
+        g->narray = shifted;
+        return NULL;
+    }
+    struct reading r = { .graph = g, .from = sum, .to = read };
+    bt_map_init(&r.done, g->arena, 0);
+    const bt_node *body = replace_sum(&r, g->arrays[stage->array].body);
+    if (!body)
+        return why(g);
+    g->arrays[stage->array].body = body;
+    stage->array = shifted;
+    stage->first = shifted + 1;
+    return NULL;
+}
+
 bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
                        const char *name, bt_graph *g, const bt_lower_options *options,
                        bt_loops **out)
@@ -192,14 +229,16 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
         struct stage *stage = BT_NEW(arena, struct stage);
         if (!stage)
             return bt_no_memory();
-        stage->array = i;
+        stage->array = stage->reader = i;
         bt_array array = g->arrays[i];
         stage->first = g->narray;
         BT_TRY(cpu_contract_plan(g, &array, config, &stage->plan));
         if (!stage->plan.tile) {
             g->narray = stage->first;
-            continue;
+            BT_TRY(shift_stage(g, config, stage));
         }
+        if (!stage->plan.tile)
+            continue;
         stage->nfactor = g->narray - stage->first;
         if (!BT_PUSH(arena, &all, stage))
             return bt_no_memory();

@@ -63,6 +63,16 @@ const bt_node *cpu_factor_make(bt_graph *, const bt_array *stage, const bt_node 
  * where factors become more. */
 bt_status cpu_contraction_of(bt_graph *, const bt_array *stage,
                              struct cpu_contraction *) BT_MUST_USE;
+/* The only sum in a stage; *out NULL: there is none, or more than one reduction. */
+bt_status cpu_sum_of(bt_graph *, const bt_array *stage, const bt_node **out) BT_MUST_USE;
+/* What sums of products of this type are computed in. */
+bt_dtype cpu_computed_in(bt_dtype);
+
+/* A sum whose places divide a shifted index, as an array of its own, the last one then, in
+ * which they divide the index itself, over full blocks. *out: the read of it in the
+ * place of the sum; NULL: no index is divided so. */
+bt_status cpu_contract_shift(bt_graph *, const bt_array *stage, const bt_node *sum,
+                             const bt_node **out) BT_MUST_USE;
 
 /* How B is read: where it lies, as a copy with zeros around, in panels of the tile's
  * columns. */
@@ -130,7 +140,7 @@ struct cpu_emitter {
     bt_stmts *to;
     uint32_t next;
 };
-/* A sum of multiples of integers. */
+/* A sum of multiples of integers; one of more terms is none that can be written. */
 enum { CPU_TERMS = 24 };
 struct cpu_sum {
     int64_t constant;
@@ -141,6 +151,7 @@ struct cpu_sum {
 /* A loop that what follows goes into; gives its index. NULL: failure. */
 const bt_node *cpu_emit_loop(struct cpu_emitter *, int64_t extent, int is_parallel);
 void cpu_sum_add(struct cpu_sum *, const bt_node *, int64_t coef);
+/* NULL: failure, or too many terms (BT_ERR_UNSUPPORTED). */
 const bt_node *cpu_sum_node(bt_loops *, const struct cpu_sum *);
 /* A call; 0: failure. */
 struct cpu_address {

@@ -23,15 +23,26 @@ const bt_node *cpu_emit_loop(struct cpu_emitter *e, int64_t extent, int is_paral
 
 void cpu_sum_add(struct cpu_sum *sum, const bt_node *node, int64_t coef)
 {
-    if (coef == 0 || sum->n == CPU_TERMS)
+    if (coef == 0)
         return;
+    if (sum->n >= CPU_TERMS) {
+        sum->n = CPU_TERMS + 1; // there is no room for it: cpu_sum_node refuses
+        return;
+    }
     sum->atoms[sum->n] = node;
     sum->coefs[sum->n++] = coef;
 }
 
 const bt_node *cpu_sum_node(bt_loops *loops, const struct cpu_sum *sum)
 {
-    return bt_node_linear(loops->graph, sum->constant, sum->n, sum->atoms, sum->coefs);
+    bt_graph *g = loops->graph;
+    if (sum->n > CPU_TERMS && !g->status)
+        g->status = bt_fail(loops->ctx, BT_ERR_UNSUPPORTED,
+                            "%s: an address of a contraction has more than %d terms",
+                            loops->name, CPU_TERMS);
+    return sum->n > CPU_TERMS
+               ? NULL
+               : bt_node_linear(g, sum->constant, sum->n, sum->atoms, sum->coefs);
 }
 
 int cpu_emit_call(struct cpu_emitter *e, const char *callee, uint32_t naddress,

@@ -31,8 +31,7 @@ static void find_reduce(const bt_node *node, uint8_t *seen, const bt_node **foun
         find_reduce(node->args[i], seen, found, n);
 }
 
-/* What products of this type are computed in. */
-static bt_dtype computed_in(bt_dtype dtype)
+bt_dtype cpu_computed_in(bt_dtype dtype)
 {
     return dtype == BT_FLOAT16 || dtype == BT_BFLOAT16 ? BT_FLOAT32 : dtype;
 }
@@ -58,7 +57,7 @@ static const bt_node *factor_of(bt_graph *g, const bt_array *stage, const bt_nod
     if (node->kind == BT_NODE_CAST && node->dtype == BT_INT32 &&
         (node->args[0]->dtype == BT_INT8 || node->args[0]->dtype == BT_UINT8))
         node = node->args[0];
-    bt_dtype dtype = computed_in(node->dtype);
+    bt_dtype dtype = cpu_computed_in(node->dtype);
     if (node->kind == BT_NODE_READ && node->narg <= CPU_AXES && node->dtype == dtype &&
         (!is_plain || has_plain_indices(node)))
         return node;
@@ -151,7 +150,7 @@ static int set_operand(const struct looking *l, const bt_node *read,
     const bt_array *array = &l->graph->arrays[read->which];
     *out = (struct cpu_operand){ .array = read->which,
                                  .rank = read->narg,
-                                 .dtype = computed_in(array->dtype) };
+                                 .dtype = cpu_computed_in(array->dtype) };
     for (uint32_t a = 0; a < read->narg; a++) {
         bt_linear form;
         bt_node_as_linear(read->args[a], &form);
@@ -275,7 +274,7 @@ static int look(bt_graph *g, const bt_array *stage, const bt_node *reduce, int i
             return 0;
     }
     out->reduce = reduce;
-    out->dtype = computed_in(product->dtype);
+    out->dtype = cpu_computed_in(product->dtype);
     return add_axes(&l, stage, reads) && add_reduced(&l) &&
            set_operand(&l, reads[0], &out->operands[0]) &&
            set_operand(&l, reads[1], &out->operands[1]) &&
@@ -283,20 +282,28 @@ static int look(bt_graph *g, const bt_array *stage, const bt_node *reduce, int i
            is_covered(&l, &out->operands[1]);
 }
 
+bt_status cpu_sum_of(bt_graph *g, const bt_array *stage, const bt_node **out)
+{
+    uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode + 1);
+    uint32_t n = 0;
+    *out = NULL;
+    if (!seen)
+        return bt_no_memory();
+    find_reduce(stage->body, seen, out, &n);
+    if (n != 1 || (*out)->which != BT_REDUCER_SUM || (*out)->narg < 2 ||
+        !has_numbers(stage))
+        *out = NULL;
+    return NULL;
+}
+
 bt_status cpu_contraction_of(bt_graph *g, const bt_array *stage,
                              struct cpu_contraction *out)
 {
-    uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode + 1);
-    const bt_node *reduce = NULL;
-    uint32_t n = 0, narray = g->narray;
+    const bt_node *reduce;
+    uint32_t narray = g->narray;
     out->reduce = NULL;
-    if (!seen)
-        return bt_no_memory();
-    find_reduce(stage->body, seen, &reduce, &n);
-    if (n != 1 || reduce->which != BT_REDUCER_SUM || reduce->narg < 2 ||
-        !has_numbers(stage))
-        return NULL;
-    for (int is_plain = 0; is_plain < 2; is_plain++) {
+    BT_TRY(cpu_sum_of(g, stage, &reduce));
+    for (int is_plain = 0; reduce && is_plain < 2; is_plain++) {
         if (look(g, stage, reduce, is_plain, out) || g->status)
             return g->status;
         g->narray = narray; // what was made is of no use

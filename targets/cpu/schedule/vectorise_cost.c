@@ -23,6 +23,7 @@ static const struct {
     { "log", 0.5 },        { "pow.", 2 },         { "tanh.", 0.5 },
     { "sigmoid.", 0.5 },   { "erf.", 0.5 },       { "mul_sigmoid.", 0.5 },
     { "sin", 1 },          { "cos", 1 },          { "tan.", 1 },
+    { "acos", 1 },         { "asin", 1 },         { "atan", 1 },
     { "a", 0.06 },         { "div.float", 0.15 }, { "sqrt", 0.15 },
     { "floordiv.int", 2 }, { "truncdiv.int", 2 }, { "div.", 2 },
     { "mod.", 2 },         { "truncmod.", 2 },    { "ceildiv.", 2 },
@@ -45,6 +46,9 @@ static const struct {
     int factors[6];
 } blocks[] = {
     { "tile_",
+      0.008,
+      { CPU_TILE_M, CPU_TILE_N, CPU_TILE_K, CPU_TILE_K1, CPU_TILE_K2, -1 } },
+    { "line_",
       0.008,
       { CPU_TILE_M, CPU_TILE_N, CPU_TILE_K, CPU_TILE_K1, CPU_TILE_K2, -1 } },
     { "pack.", 0.3, { CPU_PACK_K, CPU_PACK_WIDTH, -1 } },

@@ -86,18 +86,16 @@ static const char *check_inputs(bt_arena *arena, const bt_op_input *inputs)
 
 static const char *check_compute(bt_arena *arena, const bt_op *op)
 {
-    int n =
-        (op->formula != NULL) + (op->write_formula != NULL) + (op->build_formula != NULL);
+    int has_formula = op->formula || op->write_formula;
     // what allocates or writes is an executor's to carry out
-    if (n == 0 && !op->eval && !(op->effects & (BT_EFFECT_ALLOCATES | BT_EFFECT_WRITES)))
-        return "nothing computes it: one of formula, write_formula, build_formula and "
-               "eval is needed";
-    if (n > 1)
-        return "of formula, write_formula and build_formula more than one is given: keep "
-               "one";
+    if (!has_formula && !op->eval &&
+        !(op->effects & (BT_EFFECT_ALLOCATES | BT_EFFECT_WRITES)))
+        return "nothing computes it: one of formula, write_formula and eval is needed";
+    if (op->formula && op->write_formula)
+        return "formula and write_formula are both given: keep one";
     if (op->relation && !bt__is_name(op->relation))
         return bt__say(arena, "relation \"%s\" is not a name", op->relation);
-    if (!op->relation && !op->relate && n == 0)
+    if (!op->relation && !op->relate && !has_formula)
         return "nothing gives its type: an operator with eval alone needs relation or "
                "relate";
     return NULL;
@@ -231,9 +229,7 @@ static const char *relation_of(const bt_op *op)
 
 static const char *computes_of(const bt_op *op)
 {
-    return op->formula                              ? "formula"
-           : op->write_formula || op->build_formula ? "formula hook"
-                                                    : "c";
+    return op->formula ? "formula" : op->write_formula ? "formula hook" : "c";
 }
 
 json_t *bt__describe_op(const void *row)

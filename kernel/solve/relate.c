@@ -603,7 +603,7 @@ static bt_status relate(struct relating *r)
 {
     const bt_op *op = r->call->op;
     uint32_t waits = 0;
-    if (!op->formula && !op->write_formula && !op->build_formula)
+    if (!op->formula && !op->write_formula)
         return bt_fail(r->solver->ctx, BT_ERR_INTERNAL,
                        "%s has neither a relation nor a formula to derive one from",
                        op->name);

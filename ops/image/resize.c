@@ -89,7 +89,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
                                    a->out_dtype ? a->out_dtype : data.dtype);
 }
 
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     uint32_t n = nspace_of(call->op);
@@ -99,12 +99,10 @@ static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text
                         .alpha = a->cubic_alpha,
                         .excludes = a->cubic_exclude != 0,
                         .is_integer = image_is_integer(call) };
-    (void)ctx;
     image_layout_read(a->layout, n, &s.layout);
     for (uint32_t i = 0; i < n; i++)
-        bt_text_addf(out, "o%u = size[%u];\n", i, i);
-    sample_write(out, &s, a->out_dtype ? "out_dtype" : "t");
-    return out->failed ? bt_no_memory() : NULL;
+        bt_formula_add(f, "o%u = size[%u];\n", i, i);
+    sample_write(f, &s, a->out_dtype ? "out_dtype" : "t");
 }
 
 static const bt_layout_facet layout = { .choose = bt_layout_follow };

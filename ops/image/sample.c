@@ -88,39 +88,41 @@ static void coordinate(const struct sample *s, uint32_t i, struct ratio *out)
 
 /* x<i>: the coordinate within the region of interest; the middle of it for a single
  * element. */
-static void write_crop(bt_text *out, const struct sample *s, uint32_t i)
+static void write_crop(bt_formula *f, const struct sample *s, uint32_t i)
 {
     uint32_t axis = s->layout.space[i], end = i + s->layout.nspace;
-    bt_text_addf(out,
-                 "x%u: float64[p%u in o%u] = float64(extent(data, %u) - 1) * select(o%u "
-                 "> 1, roi[%u] + "
-                 "float64(p%u) * (roi[%u] - roi[%u]) / float64(o%u - 1), 0.5 * (roi[%u] "
-                 "+ roi[%u]));\n",
-                 i, i, i, axis, i, i, i, end, i, i, i, end);
+    bt_formula_add(
+        f,
+        "x%u: float64[p%u in o%u] = float64(extent(data, %u) - 1) * select(o%u "
+        "> 1, roi[%u] + "
+        "float64(p%u) * (roi[%u] - roi[%u]) / float64(o%u - 1), 0.5 * (roi[%u] "
+        "+ roi[%u]));\n",
+        i, i, i, axis, i, i, i, end, i, i, i, end);
 }
 
-/* The element below the coordinate, as an index. */
-static void write_base(bt_text *out, const struct sample *s, uint32_t i)
+/* The list `base` anew: the element below the coordinate, as an index. */
+static void write_base(bt_formula *f, const struct sample *s, uint32_t i)
 {
     struct ratio c;
     coordinate(s, i, &c);
+    bt_formula_clear(f, "base");
     if (crops(s))
-        bt_text_addf(out, "int64(floor(x%u[p%u]))", i, i);
+        bt_formula_item(f, "base", "int64(floor(x%u[p%u]))", i, i);
     else
-        bt_text_addf(out, "floordiv(%s, %s)", c.over, c.under);
+        bt_formula_item(f, "base", "floordiv(%s, %s)", c.over, c.under);
 }
 
 /* f<i>: how far the coordinate is above it. */
-static void write_fraction(bt_text *out, const struct sample *s, uint32_t i)
+static void write_fraction(bt_formula *f, const struct sample *s, uint32_t i)
 {
     struct ratio c;
     coordinate(s, i, &c);
-    bt_text_addf(out, "f%u: float64[p%u in o%u] = ", i, i, i);
+    bt_formula_add(f, "f%u: float64[p%u in o%u] = ", i, i, i);
     if (crops(s))
-        bt_text_addf(out, "x%u[p%u] - floor(x%u[p%u]);\n", i, i, i, i);
+        bt_formula_add(f, "x%u[p%u] - floor(x%u[p%u]);\n", i, i, i, i);
     else
-        bt_text_addf(out, "float64(mod(%s, %s)) / float64(%s);\n", c.over, c.under,
-                     c.under);
+        bt_formula_add(f, "float64(mod(%s, %s)) / float64(%s);\n", c.over, c.under,
+                       c.under);
 }
 
 /* ---- nearest ---- */
@@ -138,42 +140,37 @@ static int rounding(const struct sample *s)
                                                             : ROUND_PREFER_CEIL;
 }
 
-static void write_rounded_real(bt_text *out, const struct sample *s, uint32_t i)
+/* The list `nearest` anew. */
+static void write_rounded_real(bt_formula *f, const struct sample *s, uint32_t i)
 {
-    switch (rounding(s)) {
-    case ROUND_FLOOR: bt_text_addf(out, "int64(floor(x%u[p%u]))", i, i); break;
-    case ROUND_CEIL: bt_text_addf(out, "int64(ceil(x%u[p%u]))", i, i); break;
-    case ROUND_PREFER_FLOOR:
-        bt_text_addf(out, "int64(ceil(x%u[p%u] - 0.5))", i, i);
-        break;
-    default: bt_text_addf(out, "int64(floor(x%u[p%u] + 0.5))", i, i); break;
-    }
+    const char *format = rounding(s) == ROUND_FLOOR  ? "int64(floor(x#[p#]))"
+                         : rounding(s) == ROUND_CEIL ? "int64(ceil(x#[p#]))"
+                         : rounding(s) == ROUND_PREFER_FLOOR
+                             ? "int64(ceil(x#[p#] - 0.5))"
+                             : "int64(floor(x#[p#] + 0.5))";
+    bt_formula_each(f, "nearest", i, i + 1, "%s", format);
 }
 
-static void write_rounded_ratio(bt_text *out, const struct sample *s, uint32_t i)
+static void write_rounded_ratio(bt_formula *f, const struct sample *s, uint32_t i)
 {
     struct ratio c;
     coordinate(s, i, &c);
     switch (rounding(s)) {
-    case ROUND_FLOOR: bt_text_addf(out, "floordiv(%s, %s)", c.over, c.under); break;
-    case ROUND_CEIL: bt_text_addf(out, "ceildiv(%s, %s)", c.over, c.under); break;
+    case ROUND_FLOOR:
+        bt_formula_item(f, "nearest", "floordiv(%s, %s)", c.over, c.under);
+        break;
+    case ROUND_CEIL:
+        bt_formula_item(f, "nearest", "ceildiv(%s, %s)", c.over, c.under);
+        break;
     case ROUND_PREFER_FLOOR:
-        bt_text_addf(out, "ceildiv(2*(%s) - %s, 2*(%s))", c.over, c.under, c.under);
+        bt_formula_item(f, "nearest", "ceildiv(2*(%s) - %s, 2*(%s))", c.over, c.under,
+                        c.under);
         break;
     default:
-        bt_text_addf(out, "floordiv(2*(%s) + %s, 2*(%s))", c.over, c.under, c.under);
+        bt_formula_item(f, "nearest", "floordiv(2*(%s) + %s, 2*(%s))", c.over, c.under,
+                        c.under);
         break;
     }
-}
-
-static void write_nearest(bt_text *out, const struct sample *s, uint32_t i)
-{
-    bt_text_addf(out, "clamp(");
-    if (crops(s))
-        write_rounded_real(out, s, i);
-    else
-        write_rounded_ratio(out, s, i);
-    bt_text_addf(out, ", 0, extent(data, %u) - 1)", s->layout.space[i]);
 }
 
 /* ---- taps and their weights ---- */
@@ -187,99 +184,92 @@ static uint32_t ntap(const struct sample *s)
 
 /* w<i>[p, a]: of tap a, which lies at base + a, of cubic at base + a - 1.
  * source  Keys 1981 */
-static void write_weights(bt_text *out, const struct sample *s, uint32_t i)
+static void write_weights(bt_formula *f, const struct sample *s, uint32_t i)
 {
     const char *name = s->excludes && ntap(s) == 4 ? "all" : "w";
-    write_fraction(out, s, i);
-    bt_text_addf(out, "%s%u: float64[p%u in o%u, a in %u] = ", name, i, i, i, ntap(s));
+    write_fraction(f, s, i);
+    bt_formula_add(f, "%s%u: float64[p%u in o%u, a in %u] = ", name, i, i, i, ntap(s));
     if (ntap(s) == 2) {
-        bt_text_addf(out, "select(a == 0, 1 - f%u[p%u], f%u[p%u]);\n", i, i, i, i);
+        bt_formula_add(f, "select(a == 0, 1 - f%u[p%u], f%u[p%u]);\n", i, i, i, i);
         return;
     }
-    char f[32], alpha[40];
-    snprintf(f, sizeof(f), "f%u[p%u]", i, i);
-    snprintf(alpha, sizeof(alpha), "(%.17g)", s->alpha);
-    bt_text_addf(out, "select(a == 0, %s*((%s - 2)*%s + 1)*%s, ", alpha, f, f, f);
-    bt_text_addf(out, "select(a == 1, ((%s + 2)*%s - %s - 3)*%s*%s + 1, ", alpha, f,
-                 alpha, f, f);
-    bt_text_addf(out, "select(a == 2, ((3 + 2*%s - (%s + 2)*%s)*%s - %s)*%s, ", alpha,
-                 alpha, f, f, alpha, f);
-    bt_text_addf(out, "%s*(1 - %s)*%s*%s)));\n", alpha, f, f, f);
+    bt_formula_clear(f, "f");
+    bt_formula_clear(f, "c");
+    bt_formula_item(f, "f", "f%u[p%u]", i, i);
+    bt_formula_item(f, "c", "(%.17g)", s->alpha);
+    bt_formula_add(f, "select(a == 0, $c*(($f - 2)*$f + 1)*$f, "
+                      "select(a == 1, (($c + 2)*$f - $c - 3)*$f*$f + 1, "
+                      "select(a == 2, ((3 + 2*$c - ($c + 2)*$f)*$f - $c)*$f, "
+                      "$c*(1 - $f)*$f*$f)));\n");
     if (!s->excludes)
         return;
-    bt_text_addf(out, "in%u: float64[p%u in o%u, a in 4] = select(0 <= ", i, i, i);
-    write_base(out, s, i);
-    bt_text_addf(out, " + a - 1 && ");
-    write_base(out, s, i);
-    bt_text_addf(out, " + a - 1 < extent(data, %u), all%u[p%u, a], 0);\n",
-                 s->layout.space[i], i, i);
-    bt_text_addf(
-        out,
-        "w%u: float64[p%u in o%u, a in 4] = in%u[p%u, a] / sum(b in 4: in%u[p%u, b]);\n",
+    write_base(f, s, i);
+    bt_formula_add(f,
+                   "in%u: float64[p%u in o%u, a in 4] = select(0 <= $base + a - 1 && "
+                   "$base + a - 1 < extent(data, %u), all%u[p%u, a], 0);\n",
+                   i, i, i, s->layout.space[i], i, i);
+    bt_formula_add(
+        f,
+        "w%u: float64[p%u in o%u, a in 4] = in%u[p%u, a] / sum(b in 4: in%u[p%u, "
+        "b]);\n",
         i, i, i, i, i, i, i);
 }
 
 /* ---- all axes ---- */
 
-/* "i0, i1, p0, p1": where axis k is axis i of space, `space` writes it. */
-static void write_indices(bt_text *out, const struct sample *s, int is_read)
+/* The lists `y`, axes of the result, and `at`, indices of data. */
+static void write_indices(bt_formula *f, const struct sample *s)
 {
-    for (uint32_t axis = 0; axis < s->layout.rank; axis++) {
-        int at = -1;
-        bt_text_addf(out, axis ? ", " : "");
-        for (uint32_t i = 0; i < s->layout.nspace; i++)
-            at = s->layout.space[i] == axis ? (int)i : at;
-        uint32_t i = (uint32_t)at;
-        if (at < 0) {
-            bt_text_addf(out, is_read ? "i%u" : "i%u in extent(data, %u)", axis, axis);
-        } else if (!is_read) {
-            bt_text_addf(out, "p%u in o%u", i, i);
-        } else if (ntap(s) == 0) {
-            write_nearest(out, s, i);
-        } else {
-            bt_text_addf(out, "clamp(");
-            write_base(out, s, i);
-            bt_text_addf(out, " + a%u%s, 0, extent(data, %u) - 1)", i,
-                         ntap(s) == 4 ? " - 1" : "", axis);
-        }
+    bt_formula_each(f, "y", 0, s->layout.rank, "i# in extent(data, #)");
+    bt_formula_each(f, "at", 0, s->layout.rank, "i#");
+    for (uint32_t i = 0; i < s->layout.nspace; i++) {
+        uint32_t axis = s->layout.space[i];
+        bt_formula_set(f, "y", axis, "p%u in o%u", i, i);
+        bt_formula_clear(f, "nearest");
+        write_base(f, s, i);
+        if (ntap(s))
+            bt_formula_item(f, "nearest",
+                            ntap(s) == 4 ? "$base + a%u - 1" : "$base + a%u", i);
+        else if (crops(s))
+            write_rounded_real(f, s, i);
+        else
+            write_rounded_ratio(f, s, i);
+        bt_formula_set(f, "at", axis, "clamp($nearest, 0, extent(data, %u) - 1)", axis);
     }
 }
 
-/* The greatest coordinate is the last element's. */
-static void write_outside(bt_text *out, const struct sample *s)
+/* The list `outside`: the greatest coordinate is the last element's. */
+static void write_outside(bt_formula *f, const struct sample *s)
 {
     for (uint32_t i = 0; i < s->layout.nspace; i++)
-        bt_text_addf(out, "%sx%u[p%u] < 0 || x%u[p%u] > float64(extent(data, %u) - 1)",
-                     i ? " || " : "", i, i, i, i, s->layout.space[i]);
+        bt_formula_item(f, "outside",
+                        "x%u[p%u] < 0 || x%u[p%u] > float64(extent(data, %u) - 1)", i, i,
+                        i, i, s->layout.space[i]);
 }
 
-void sample_write(bt_text *out, const struct sample *s, const char *dtype)
+void sample_write(bt_formula *f, const struct sample *s, const char *dtype)
 {
     uint32_t n = s->layout.nspace;
     for (uint32_t i = 0; i < n; i++) {
         if (crops(s))
-            write_crop(out, s, i);
+            write_crop(f, s, i);
         if (ntap(s))
-            write_weights(out, s, i);
+            write_weights(f, s, i);
     }
-    bt_text_addf(out, "y: %s[", dtype);
-    write_indices(out, s, 0);
-    bt_text_addf(out, "] = ");
-    if (crops(s)) {
-        bt_text_addf(out, "select(");
-        write_outside(out, s);
-        bt_text_addf(out, ", %s(extrapolation_value), ", dtype);
-    }
+    write_indices(f, s);
+    bt_formula_each(f, "tap", 0, n, "a# in %u", ntap(s));
+    bt_formula_item(f, "term", "float64(data[$at])");
+    bt_formula_each(f, "term", 0, n, "w#[p#, a#]");
     // integers are rounded: a constant image stays one, whatever its weights add up to
-    int is_rounded = ntap(s) && s->is_integer;
-    bt_text_addf(out, "%s(%s", dtype, is_rounded ? "round_even(" : "");
-    for (uint32_t i = 0; ntap(s) && i < n; i++)
-        bt_text_addf(out, "%sa%u in %u", i ? ", " : "sum(", i, ntap(s));
-    bt_text_addf(out, ntap(s) ? ": float64(data[" : "data[");
-    write_indices(out, s, 1);
-    bt_text_addf(out, ntap(s) ? "])" : "]");
-    for (uint32_t i = 0; ntap(s) && i < n; i++)
-        bt_text_addf(out, " * w%u[p%u, a%u]", i, i, i);
-    bt_text_addf(out, "%s%s)%s", ntap(s) ? ")" : "", is_rounded ? ")" : "",
-                 crops(s) ? ")" : "");
+    bt_formula_item(f, "value",
+                    !ntap(s)        ? "%s(data[$at])"
+                    : s->is_integer ? "%s(round_even(sum($tap: $[ * ]term)))"
+                                    : "%s(sum($tap: $[ * ]term))",
+                    dtype);
+    if (crops(s)) {
+        write_outside(f, s);
+        bt_formula_set(f, "value", 0,
+                       "select($[ || ]outside, %s(extrapolation_value), $value)", dtype);
+    }
+    bt_formula_add(f, "y: %s[$y] = $value", dtype);
 }

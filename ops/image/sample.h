@@ -43,6 +43,6 @@ struct sample {
 /* Writes stages up to "y: dtype[...] = ...". Where the mode crops, roi[k] are the starts
  * of all axes, then the ends, as shares of the image, and extrapolation_value stands
  * outside of it. */
-void sample_write(bt_text *, const struct sample *, const char *dtype);
+void sample_write(bt_formula *, const struct sample *, const char *dtype);
 
 #endif

@@ -116,19 +116,17 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_laid(s, r, c.n + 2, dims, data.dtype);
 }
 
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     static const char *const names[] = { "scale_d", "scale_h", "scale_w" };
     struct scaling c;
-    (void)ctx;
     read_scaling(call->op, call->attrs, &c);
     image_layout_read(c.layout, c.n, &c.sample.layout);
     c.sample.is_integer = image_is_integer(call);
     for (uint32_t i = 0; i < c.n; i++)
-        bt_text_addf(out, "o%u = int64(round(float64(extent(data, %u)) * %s));\n", i,
-                     c.sample.layout.space[i], names[SAMPLE_MAX_SPACE - c.n + i]);
-    sample_write(out, &c.sample, "t");
-    return out->failed ? bt_no_memory() : NULL;
+        bt_formula_add(f, "o%u = int64(round(float64(extent(data, %u)) * %s));\n", i,
+                       c.sample.layout.space[i], names[SAMPLE_MAX_SPACE - c.n + i]);
+    sample_write(f, &c.sample, "t");
 }
 
 static const bt_layout_facet layout = { .choose = bt_layout_follow };

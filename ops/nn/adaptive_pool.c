@@ -66,69 +66,45 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 
 /* ---- formula ---- */
 
-/* Window p of axis i starts at s<i> = floordiv(p * size, out) and has k<i> elements. */
-static void write_start(bt_text *out, uint32_t i, uint32_t axis)
-{
-    bt_text_addf(out, "floordiv(p%u * extent(data, %u), o%u)", i, axis, i);
-}
-
-static void write_length(bt_text *out, uint32_t i, uint32_t axis)
-{
-    bt_text_addf(out, "ceildiv((p%u + 1) * extent(data, %u), o%u) - ", i, axis, i);
-    write_start(out, i, axis);
-}
-
-static void write_axes(bt_text *out, const struct layout *layout, uint32_t n, int is_read)
-{
-    for (uint32_t axis = 0; axis < n + 2; axis++) {
-        bt_text_addf(out, "%s", axis ? ", " : "");
-        if (axis == layout->first)
-            bt_text_addf(out, is_read ? "n" : "n in extent(data, %u)", axis);
-        else if (axis == layout->second)
-            bt_text_addf(out, is_read ? "c" : "c in extent(data, %u)", axis);
-        for (uint32_t i = 0; i < n; i++) {
-            if (layout->space[i] != axis)
-                continue;
-            if (is_read)
-                write_start(out, i, axis);
-            bt_text_addf(out, is_read ? " + r%u" : "p%u in o%u", i, i);
-        }
-    }
-}
-
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+/* Window p of axis i starts at floordiv(p * size, out) and ends at ceildiv((p + 1) * size,
+ * out). */
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     uint32_t n = window_nspace(call->op);
-    int is_max = strncmp(call->op->name, "nn.adaptive_max", 15) == 0;
     struct layout layout;
-    const char *wide = window_wide(call);
-    (void)ctx;
+    const char *wide = bt_formula_wide(call->args[0]);
     layout_read(a->layout, 'N', 'C', n, &layout);
+    bt_formula_set(f, "y", layout.first, "n in extent(data, %u)", layout.first);
+    bt_formula_set(f, "y", layout.second, "c in extent(data, %u)", layout.second);
+    bt_formula_set(f, "at", layout.first, "n");
+    bt_formula_set(f, "at", layout.second, "c");
+    bt_formula_clear(f, "length");
     for (uint32_t i = 0; i < n; i++) {
+        uint32_t axis = layout.space[i];
         if (a->output_size.n == 0)
-            bt_text_addf(out, "o%u = extent(data, %u);\n", i, layout.space[i]);
+            bt_formula_add(f, "o%u = extent(data, %u);\n", i, axis);
         else
-            bt_text_addf(out, "o%u = output_size[%u];\n", i,
-                         a->output_size.n == 1 ? 0 : i);
+            bt_formula_add(f, "o%u = output_size[%u];\n", i,
+                           a->output_size.n == 1 ? 0 : i);
+        bt_formula_clear(f, "start");
+        bt_formula_item(f, "start", "floordiv(p%u * extent(data, %u), o%u)", i, axis, i);
+        bt_formula_item(f, "length",
+                        "ceildiv((p%u + 1) * extent(data, %u), o%u) - $start", i, axis,
+                        i);
+        bt_formula_item(f, "r",
+                        "r%u in ceildiv((p%u + 1) * extent(data, %u), o%u) - $start", i,
+                        i, axis, i);
+        bt_formula_set(f, "y", axis, "p%u in o%u", i, i);
+        bt_formula_set(f, "at", axis, "$start + r%u", i);
     }
-    bt_text_addf(out, "y: t[");
-    write_axes(out, &layout, n, 0);
-    bt_text_addf(out, is_max ? "] = max(" : "] = t(sum(");
-    for (uint32_t i = 0; i < n; i++) {
-        bt_text_addf(out, "%sr%u in ", i ? ", " : "", i);
-        write_length(out, i, layout.space[i]);
-    }
-    bt_text_addf(out, is_max ? ": data[" : ": %s(data[", wide);
-    write_axes(out, &layout, n, 1);
-    bt_text_addf(out, is_max ? "] else -inf)" : "]) else 0) / %s(1", wide);
-    for (uint32_t i = 0; i < n && !is_max; i++) {
-        bt_text_addf(out, " * (");
-        write_length(out, i, layout.space[i]);
-        bt_text_addf(out, ")");
-    }
-    bt_text_addf(out, is_max ? "" : "))");
-    return out->failed ? bt_no_memory() : NULL;
+    if (strncmp(call->op->name, "nn.adaptive_max", 15) == 0)
+        bt_formula_add(f, "y: t[$y] = max($r: data[$at] else -inf)");
+    else
+        bt_formula_add(f,
+                       "y: t[$y] = t(sum($r: %s(data[$at]) else 0) / %s(1 * ($[) * "
+                       "(]length)))",
+                       wide, wide);
 }
 
 /* ---- layout ---- */

@@ -3,7 +3,7 @@
  *     (n, c, h, w)    (n, c*h*w)
  * source  Relay, nn.batch_flatten
  */
-#include "axis.h"
+#include <baton/op.h>
 
 static const bt_op_input inputs[] = {
     { .name = "data", .type = "t[..]", .doc = "at least one axis" },
@@ -29,22 +29,16 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 }
 
 /* Axis i of data at column j: (j / product of the axes behind it) mod its extent. */
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
-    uint32_t rank = axis_rank(call, 0);
-    (void)ctx;
-    bt_text_addf(out, "y: t[n in extent(data, 0), j in 1");
-    for (uint32_t i = 1; i < rank; i++)
-        bt_text_addf(out, " * extent(data, %u)", i);
-    bt_text_addf(out, "] = data[n");
-    for (uint32_t i = 1; i < rank; i++) {
-        bt_text_addf(out, ", mod(floordiv(j, 1");
-        for (uint32_t k = i + 1; k < rank; k++)
-            bt_text_addf(out, " * extent(data, %u)", k);
-        bt_text_addf(out, "), extent(data, %u))", i);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    bt_formula_item(f, "size", "1");
+    for (uint32_t i = rank; i-- > 1;) {
+        bt_formula_set(f, "at", i, "mod(floordiv(j, $[ * ]size), extent(data, %u))", i);
+        bt_formula_item(f, "size", "extent(data, %u)", i);
     }
-    bt_text_addf(out, "]");
-    return out->failed ? bt_no_memory() : NULL;
+    bt_formula_set(f, "at", 0, "n");
+    bt_formula_add(f, "y: t[n in extent(data, 0), j in $[ * ]size] = data[$at]");
 }
 
 static const bt_op ops[] = {

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "axis.h"
+#include <baton/op.h>
 
 enum { MAX_BLOCK = 8 };
 
@@ -133,75 +133,62 @@ static bt_status relate_batch(bt_solver *s, const bt_relation_call *r)
 
 /* ---- formulas ---- */
 
-/* Place in the block along axis i, of its running number `block`: mod(floordiv(block,
- * what counts faster), b). */
-static void write_place(bt_text *out, const char *block, uint32_t i, const bt_ints *shape)
-{
-    bt_text_addf(out, "mod(floordiv(%s, 1", block);
-    for (int64_t k = i; k < shape->n; k++)
-        bt_text_addf(out, "*block_shape[%d]", (int)k);
-    bt_text_addf(out, "), block_shape[%u])", i - 1);
-}
-
-static bt_status write_space(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_space(bt_formula *f, const bt_formula_call *call)
 {
     const struct space_attrs *a = call->attrs;
-    uint32_t rank = axis_rank(call, 0);
-    (void)ctx;
-    bt_text_addf(out, "y: t[k in extent(data, 0)");
-    for (int64_t i = 0; i < a->block_shape.n; i++)
-        bt_text_addf(out, "*block_shape[%d]", (int)i);
-    for (uint32_t i = 1; i < rank; i++) {
-        if (i <= a->block_shape.n)
-            bt_text_addf(out,
-                         ", p%u in floordiv(extent(data, %u) + paddings[%u] + "
-                         "paddings[%u], block_shape[%u])",
-                         i, i, 2 * i - 2, 2 * i - 1, i - 1);
-        else
-            bt_text_addf(out, ", p%u in extent(data, %u)", i, i);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t nblock = (uint32_t)a->block_shape.n;
+    bt_formula_item(f, "y", "k in nblock * extent(data, 0)");
+    bt_formula_item(f, "at", "mod(k, extent(data, 0))");
+    for (uint32_t i = 0; i < nblock; i++) {
+        // the place in the block along this axis: what counts faster is divided off
+        bt_formula_clear(f, "faster");
+        bt_formula_item(f, "faster", "1");
+        bt_formula_each(f, "faster", i + 1, nblock, "block_shape[#]");
+        bt_formula_item(f, "y",
+                        "p%u in floordiv(extent(data, %u) + paddings[%u] + paddings[%u], "
+                        "block_shape[%u])",
+                        i + 1, i + 1, 2 * i, 2 * i + 1, i);
+        bt_formula_item(
+            f, "at",
+            "p%u*block_shape[%u] + mod(floordiv(floordiv(k, extent(data, 0)), "
+            "$[*]faster), block_shape[%u]) - paddings[%u]",
+            i + 1, i, i, 2 * i);
     }
-    bt_text_addf(out, "] = data[mod(k, extent(data, 0))");
-    for (uint32_t i = 1; i < rank; i++) {
-        bt_text_addf(out, i <= a->block_shape.n ? ", p%u*block_shape[%u] + " : ", p%u", i,
-                     i - 1);
-        if (i > a->block_shape.n)
-            continue;
-        write_place(out, "floordiv(k, extent(data, 0))", i, &a->block_shape);
-        bt_text_addf(out, " - paddings[%u]", 2 * i - 2);
-    }
-    bt_text_addf(out, "] else t(pad_value)");
-    return out->failed ? bt_no_memory() : NULL;
+    bt_formula_each(f, "y", nblock + 1, rank, "p# in extent(data, #)");
+    bt_formula_each(f, "at", nblock + 1, rank, "p#");
+    bt_formula_item(f, "block", "1");
+    bt_formula_each(f, "block", 0, nblock, "block_shape[#]");
+    bt_formula_add(f, "nblock = $[*]block;\n"
+                      "y: t[$y] = data[$at] else t(pad_value)");
 }
 
-static bt_status write_batch(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_batch(bt_formula *f, const bt_formula_call *call)
 {
     const struct batch_attrs *a = call->attrs;
-    uint32_t rank = axis_rank(call, 0), nblock = (uint32_t)a->block_shape.n;
-    (void)ctx;
-    bt_text_addf(out, "n = floordiv(extent(data, 0), 1");
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t nblock = (uint32_t)a->block_shape.n;
+    bt_formula_item(f, "y", "k in n");
+    bt_formula_item(f, "place", "0");
+    for (uint32_t i = 0; i < nblock; i++) {
+        bt_formula_clear(f, "faster");
+        bt_formula_item(f, "faster", "mod(p%u + crops[%u], block_shape[%u])", i + 1,
+                        2 * i, i);
+        bt_formula_each(f, "faster", i + 1, nblock, "block_shape[#]");
+        bt_formula_item(f, "place", "$[*]faster");
+        bt_formula_item(f, "y",
+                        "p%u in extent(data, %u)*block_shape[%u] - crops[%u] - crops[%u]",
+                        i + 1, i + 1, i, 2 * i, 2 * i + 1);
+    }
+    bt_formula_item(f, "at", "n*($[ + ]place) + k");
     for (uint32_t i = 0; i < nblock; i++)
-        bt_text_addf(out, "*block_shape[%u]", i);
-    bt_text_addf(out, ");\ny: t[k in n");
-    for (uint32_t i = 1; i < rank; i++) {
-        bt_text_addf(out, ", p%u in extent(data, %u)", i, i);
-        if (i <= nblock)
-            bt_text_addf(out, "*block_shape[%u] - crops[%u] - crops[%u]", i - 1,
-                         2 * i - 2, 2 * i - 1);
-    }
-    bt_text_addf(out, "] = data[n*(0");
-    for (uint32_t i = 1; i <= nblock; i++) {
-        bt_text_addf(out, " + mod(p%u + crops[%u], block_shape[%u])", i, 2 * i - 2,
-                     i - 1);
-        for (uint32_t k = i; k < nblock; k++)
-            bt_text_addf(out, "*block_shape[%u]", k);
-    }
-    bt_text_addf(out, ") + k");
-    for (uint32_t i = 1; i < rank; i++)
-        bt_text_addf(
-            out, i <= nblock ? ", floordiv(p%u + crops[%u], block_shape[%u])" : ", p%u",
-            i, 2 * i - 2, i - 1);
-    bt_text_addf(out, "]");
-    return out->failed ? bt_no_memory() : NULL;
+        bt_formula_item(f, "at", "floordiv(p%u + crops[%u], block_shape[%u])", i + 1,
+                        2 * i, i);
+    bt_formula_each(f, "y", nblock + 1, rank, "p# in extent(data, #)");
+    bt_formula_each(f, "at", nblock + 1, rank, "p#");
+    bt_formula_item(f, "block", "1");
+    bt_formula_each(f, "block", 0, nblock, "block_shape[#]");
+    bt_formula_add(f, "n = floordiv(extent(data, 0), $[*]block);\ny: t[$y] = data[$at]");
 }
 
 static const bt_op ops[] = {

@@ -3,7 +3,7 @@
  *     y[.., i, ..] = data[.., i, ..] + bias[i]
  * source  Relay, nn.bias_add
  */
-#include "axis.h"
+#include <baton/op.h>
 
 #include <stdio.h>
 
@@ -33,22 +33,13 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
-static bt_status build_formula(bt_formula *f, const bt_formula_call *call)
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    uint32_t rank = axis_rank(call, 0), axis = axis_front(a->axis, rank);
-    char names[BT_MAX_RANK][12];
-    bt_index axes[BT_MAX_RANK];
-    const bt_expr *at[BT_MAX_RANK], *pair[2];
-    for (uint32_t i = 0; i < rank; i++) {
-        snprintf(names[i], sizeof(names[i]), "i%u", i);
-        axes[i] = (bt_index){ names[i], NULL };
-        at[i] = bt_expr_name(f, names[i]);
-    }
-    pair[0] = bt_expr_read(f, "data", rank, at);
-    pair[1] = bt_expr_read(f, "bias", 1, &at[axis]);
-    bt_stage y = { "y", "t", rank, axes, bt_expr_call(f, "add", 2, pair) };
-    return bt_formula_stage(f, &y);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_add(f, "y: t[$i] = data[$i] + bias[i%u]",
+                   bt_formula_axis(f, a->axis, rank));
 }
 
 static const bt_layout_facet layout = { .choose = bt_layout_follow };
@@ -63,7 +54,7 @@ static const bt_op ops[] = {
         .attrs = attrs,
         .attrs_nbytes = sizeof(struct attrs),
         .relate = relate,
-        .build_formula = build_formula,
+        .write_formula = write_formula,
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 3, 4], float32[3]\nfloat32[2, 3], float32[3] | axis=-1\n"
                      "int32[2, 3], int32[2] | axis=0\nfloat32[0, 3], float32[3]"),

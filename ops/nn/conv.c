@@ -143,9 +143,9 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 
 /* ---- formula ---- */
 
-static void write_spatial(struct axes *y, struct axes *data, struct axes *weight,
-                          const struct layout *in, const struct layout *kernel,
-                          const struct layout *out, const struct attrs *a, uint32_t n)
+static void write_space(bt_formula *f, const struct layout *in,
+                        const struct layout *kernel, const struct layout *out,
+                        const struct attrs *a, uint32_t n)
 {
     int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], padding[2 * MAX_SPATIAL];
     (void)bt_ints_expand(&a->strides, n, strides);
@@ -153,54 +153,48 @@ static void write_spatial(struct axes *y, struct axes *data, struct axes *weight
     (void)bt_ints_expand(&a->padding, 2 * n, padding);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t size_axis = in->space[i], kernel_axis = kernel->space[i];
-        axes_set(y, out->space[i],
-                 "p%u in floordiv(extent(data, %u) + %lld - (extent(weight, %u) - "
-                 "1)*%lld, %lld) + 1",
-                 i, size_axis, (long long)(padding[i] + padding[n + i] - 1), kernel_axis,
-                 (long long)dilation[i], (long long)strides[i]);
-        axes_set(data, size_axis, "p%u*%lld + r%u*%lld - %lld", i, (long long)strides[i],
-                 i, (long long)dilation[i], (long long)padding[i]);
-        axes_set(weight, kernel_axis, "r%u", i);
+        bt_formula_set(f, "y", out->space[i],
+                       "p%u in floordiv(extent(data, %u) + %lld - (extent(weight, %u) - "
+                       "1)*%lld, %lld) + 1",
+                       i, size_axis, (long long)(padding[i] + padding[n + i] - 1),
+                       kernel_axis, (long long)dilation[i], (long long)strides[i]);
+        bt_formula_set(f, "data", size_axis, "p%u*%lld + r%u*%lld - %lld", i,
+                       (long long)strides[i], i, (long long)dilation[i],
+                       (long long)padding[i]);
+        bt_formula_set(f, "weight", kernel_axis, "r%u", i);
+        bt_formula_item(f, "r", "r%u in extent(weight, %u)", i, kernel_axis);
     }
 }
 
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     uint32_t n = window_nspace(call->op);
     struct layout in, kernel, result;
-    struct axes y = { 0 }, data = { 0 }, weight = { 0 };
     char dtype[BT_DTYPE_NAME_SIZE] = "t";
-    (void)ctx;
     layout_read(a->data_layout, 'N', 'C', n, &in);
     layout_read(a->kernel_layout, 'O', 'I', n, &kernel);
     layout_read(out_layout(a), 'N', 'C', n, &result);
     if (a->out_dtype)
         bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
-    write_spatial(&y, &data, &weight, &in, &kernel, &result, a, n);
-    axes_set(&y, result.first, "n in extent(data, %u)", in.first);
-    axes_set(&y, result.second, "o in extent(weight, %u)", kernel.first);
-    axes_set(&data, in.first, "n");
+    write_space(f, &in, &kernel, &result, a, n);
+    bt_formula_set(f, "y", result.first, "n in extent(data, %u)", in.first);
+    bt_formula_set(f, "y", result.second, "o in extent(weight, %u)", kernel.first);
+    bt_formula_set(f, "data", in.first, "n");
     if (a->groups == 1)
-        axes_set(&data, in.second, "i");
+        bt_formula_set(f, "data", in.second, "i");
     else
-        axes_set(&data, in.second,
-                 "floordiv(o, floordiv(extent(weight, %u), %lld))*extent(weight, %u) + i",
-                 kernel.first, (long long)a->groups, kernel.second);
-    axes_set(&weight, kernel.first, "o");
-    axes_set(&weight, kernel.second, "i");
-    bt_text_addf(out, "y: %s[", dtype);
-    axes_write(out, &y, n + 2);
-    bt_text_addf(out, "] = sum(i in extent(weight, %u)", kernel.second);
-    for (uint32_t i = 0; i < n; i++)
-        bt_text_addf(out, ", r%u in extent(weight, %u)", i, kernel.space[i]);
-    bt_text_addf(out, ": %s(data[", dtype);
-    axes_write(out, &data, n + 2);
+        bt_formula_set(
+            f, "data", in.second,
+            "floordiv(o, floordiv(extent(weight, %u), %lld))*extent(weight, %u) + i",
+            kernel.first, (long long)a->groups, kernel.second);
+    bt_formula_set(f, "weight", kernel.first, "o");
+    bt_formula_set(f, "weight", kernel.second, "i");
     // padding is left out, not multiplied: the sum stays one of products
-    bt_text_addf(out, "]) * %s(weight[", dtype);
-    axes_write(out, &weight, n + 2);
-    bt_text_addf(out, "]) else 0)");
-    return out->failed ? bt_no_memory() : NULL;
+    bt_formula_add(f,
+                   "y: %s[$y] = sum(i in extent(weight, %u), $r: %s(data[$data]) * "
+                   "%s(weight[$weight]) else 0)",
+                   dtype, kernel.second, dtype, dtype);
 }
 
 /* ---- cost ---- */

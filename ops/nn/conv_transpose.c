@@ -140,9 +140,9 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 /* ---- formula ---- */
 
 /* Axes of space of the three arrays, and the equality between them. */
-static void write_space(const struct attrs *a, uint32_t n, const struct layout *in,
-                        const struct layout *kernel, const struct layout *out,
-                        struct axes *y, struct axes *data, struct axes *weight)
+static void write_space(bt_formula *f, const struct attrs *a, uint32_t n,
+                        const struct layout *in, const struct layout *kernel,
+                        const struct layout *out)
 {
     int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], extra[MAX_SPATIAL],
         padding[2 * MAX_SPATIAL];
@@ -151,72 +151,55 @@ static void write_space(const struct attrs *a, uint32_t n, const struct layout *
     (void)bt_ints_expand(&a->output_padding, n, extra);
     (void)bt_ints_expand(&a->padding, 2 * n, padding);
     for (uint32_t i = 0; i < n; i++) {
-        axes_set(y, out->space[i],
-                 "p%u in extent(data, %u)*%lld + extent(weight, %u)*%lld + %lld", i,
-                 in->space[i], (long long)strides[i], kernel->space[i],
-                 (long long)dilation[i],
-                 (long long)(1 + extra[i] - padding[i] - padding[n + i] - strides[i] -
-                             dilation[i]));
-        axes_set(data, in->space[i], "q%u", i);
-        axes_set(weight, kernel->space[i], "r%u", i);
+        bt_formula_set(f, "y", out->space[i],
+                       "p%u in extent(data, %u)*%lld + extent(weight, %u)*%lld + %lld", i,
+                       in->space[i], (long long)strides[i], kernel->space[i],
+                       (long long)dilation[i],
+                       (long long)(1 + extra[i] - padding[i] - padding[n + i] -
+                                   strides[i] - dilation[i]));
+        bt_formula_set(f, "data", in->space[i], "q%u", i);
+        bt_formula_set(f, "weight", kernel->space[i], "r%u", i);
+        bt_formula_item(f, "q", "q%u in extent(data, %u), r%u in extent(weight, %u)", i,
+                        in->space[i], i, kernel->space[i]);
+        bt_formula_item(f, "where", "q%u*%lld + r%u*%lld - %lld == p%u", i,
+                        (long long)strides[i], i, (long long)dilation[i],
+                        (long long)padding[i], i);
     }
 }
 
-static void write_equalities(bt_text *out, const struct attrs *a, uint32_t n)
-{
-    int64_t strides[MAX_SPATIAL], dilation[MAX_SPATIAL], padding[2 * MAX_SPATIAL];
-    (void)bt_ints_expand(&a->strides, n, strides);
-    (void)bt_ints_expand(&a->dilation, n, dilation);
-    (void)bt_ints_expand(&a->padding, 2 * n, padding);
-    for (uint32_t i = 0; i < n; i++)
-        bt_text_addf(out, "%s q%u*%lld + r%u*%lld - %lld == p%u", i ? " &&" : " |", i,
-                     (long long)strides[i], i, (long long)dilation[i],
-                     (long long)padding[i], i);
-}
-
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     uint32_t n = window_nspace(call->op);
     struct layout in, kernel, result;
-    struct axes y = { 0 }, data = { 0 }, weight = { 0 };
     char dtype[BT_DTYPE_NAME_SIZE] = "t";
-    (void)ctx;
     layout_read(a->data_layout, 'N', 'C', n, &in);
     layout_read(a->kernel_layout, 'I', 'O', n, &kernel);
     layout_read(out_layout(a), 'N', 'C', n, &result);
     if (a->out_dtype)
         bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
-    write_space(a, n, &in, &kernel, &result, &y, &data, &weight);
-    axes_set(&y, result.first, "n in extent(data, %u)", in.first);
-    axes_set(&y, result.second, "o in extent(weight, %u)*%lld", kernel.second,
-             (long long)a->groups);
-    axes_set(&data, in.first, "n");
+    write_space(f, a, n, &in, &kernel, &result);
+    bt_formula_set(f, "y", result.first, "n in extent(data, %u)", in.first);
+    bt_formula_set(f, "y", result.second, "o in extent(weight, %u)*%lld", kernel.second,
+                   (long long)a->groups);
+    bt_formula_set(f, "data", in.first, "n");
     if (a->groups == 1) {
-        axes_set(&data, in.second, "i");
-        axes_set(&weight, kernel.first, "i");
-        axes_set(&weight, kernel.second, "o");
+        bt_formula_set(f, "data", in.second, "i");
+        bt_formula_set(f, "weight", kernel.first, "i");
+        bt_formula_set(f, "weight", kernel.second, "o");
     } else {
-        axes_set(&data, in.second, "floordiv(o, extent(weight, %u))*nin + i",
-                 kernel.second);
-        axes_set(&weight, kernel.first, "floordiv(o, extent(weight, %u))*nin + i",
-                 kernel.second);
-        axes_set(&weight, kernel.second, "mod(o, extent(weight, %u))", kernel.second);
+        bt_formula_item(f, "channel", "floordiv(o, extent(weight, %u))*nin + i",
+                        kernel.second);
+        bt_formula_set(f, "data", in.second, "$channel");
+        bt_formula_set(f, "weight", kernel.first, "$channel");
+        bt_formula_set(f, "weight", kernel.second, "mod(o, extent(weight, %u))",
+                       kernel.second);
     }
-    bt_text_addf(out, "nin = floordiv(extent(data, %u), %lld);\ny: %s[", in.second,
-                 (long long)a->groups, dtype);
-    axes_write(out, &y, n + 2);
-    bt_text_addf(out, "] = sum(i in nin");
-    for (uint32_t i = 0; i < n; i++)
-        bt_text_addf(out, ", q%u in extent(data, %u), r%u in extent(weight, %u)", i,
-                     in.space[i], i, kernel.space[i]);
-    write_equalities(out, a, n);
-    bt_text_addf(out, ": %s(data[", dtype);
-    axes_write(out, &data, n + 2);
-    bt_text_addf(out, "]) * %s(weight[", dtype);
-    axes_write(out, &weight, n + 2);
-    bt_text_addf(out, "]))");
-    return out->failed ? bt_no_memory() : NULL;
+    bt_formula_add(f,
+                   "nin = floordiv(extent(data, %u), %lld);\n"
+                   "y: %s[$y] = sum(i in nin, $q | $[ && ]where: %s(data[$data]) * "
+                   "%s(weight[$weight]))",
+                   in.second, (long long)a->groups, dtype, dtype, dtype);
 }
 
 /* ---- layout ---- */

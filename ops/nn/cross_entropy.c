@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "axis.h"
+#include <baton/op.h>
 
 /* ---- cross entropy ---- */
 
@@ -61,73 +61,28 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, 0, NULL, predictions.dtype);
 }
 
-static void write_indices(bt_text *out, uint32_t rank)
-{
-    axis_indices_but(out, rank, 1, NULL);
-}
-
-/* The target here as an index that fails outside of 0 .. classes - 1. */
-static void write_class(bt_text *out, uint32_t rank)
-{
-    for (int i = 0; i < 2; i++) {
-        bt_text_addf(out, i ? "] < 0, extent(weights, 0), int64(targets["
-                            : "wrap(select(targets[");
-        write_indices(out, rank);
-    }
-    bt_text_addf(out, "])), extent(weights, 0))");
-}
-
-/* "name: float64[i0, i2] = select(targets[i0, i2] == ignore_index, 0,
- * float64(weights[..])
- * * ..);" */
-static void write_terms(bt_text *out, const char *name, uint32_t rank, int is_loss)
-{
-    bt_text_addf(out, "%s: float64[", name);
-    write_indices(out, rank);
-    bt_text_addf(out, "] = select(int64(targets[");
-    write_indices(out, rank);
-    bt_text_addf(out, "]) == ignore_index, 0, float64(weights[");
-    write_class(out, rank);
-    bt_text_addf(out, "])");
-    if (is_loss) {
-        bt_text_addf(out, " * -float64(predictions[i0, ");
-        write_class(out, rank);
-        for (uint32_t i = 2; i < rank; i++)
-            bt_text_addf(out, ", i%u", i);
-        bt_text_addf(out, "])");
-    }
-    bt_text_addf(out, ");\n");
-}
-
-static void write_sum(bt_text *out, const char *name, uint32_t rank)
-{
-    bt_text_addf(out, "sum(");
-    write_indices(out, rank);
-    bt_text_addf(out, ": %s[", name);
-    write_indices(out, rank);
-    bt_text_addf(out, "])");
-}
-
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    uint32_t rank = axis_rank(call, 0);
-    int is_mean = strcmp(a->reduction, "mean") == 0;
-    (void)ctx;
-    write_terms(out, "loss", rank, 1);
-    if (is_mean)
-        write_terms(out, "weight", rank, 0);
-    if (strcmp(a->reduction, "none") == 0) {
-        bt_text_addf(out, "y: t[..] = t(loss[..])");
-        return out->failed ? bt_no_memory() : NULL;
-    }
-    bt_text_addf(out, "y: t[] = t(");
-    write_sum(out, "loss", rank);
-    bt_text_addf(out, is_mean ? " / " : "");
-    if (is_mean)
-        write_sum(out, "weight", rank);
-    bt_text_addf(out, ")");
-    return out->failed ? bt_no_memory() : NULL;
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    bt_formula_each(f, "i", 0, 1, "i#");
+    bt_formula_each(f, "i", 2, rank, "i#");
+    // the target here as an index that fails outside of 0 .. classes - 1
+    bt_formula_item(f, "class",
+                    "wrap(select(targets[$i] < 0, extent(weights, 0), "
+                    "int64(targets[$i])), extent(weights, 0))");
+    bt_formula_item(f, "at", "i0, $class");
+    bt_formula_each(f, "at", 2, rank, "i#");
+    bt_formula_add(f, "loss: float64[$i] = select(int64(targets[$i]) == ignore_index, 0, "
+                      "float64(weights[$class]) * -float64(predictions[$at]));\n");
+    if (strcmp(a->reduction, "none") == 0)
+        bt_formula_add(f, "y: t[..] = t(loss[..])");
+    else if (strcmp(a->reduction, "sum") == 0)
+        bt_formula_add(f, "y: t[] = t(sum($i: loss[$i]))");
+    else
+        bt_formula_add(f, "weight: float64[$i] = select(int64(targets[$i]) == "
+                          "ignore_index, 0, float64(weights[$class]));\n"
+                          "y: t[] = t(sum($i: loss[$i]) / sum($i: weight[$i]))");
 }
 
 /* ---- rows ---- */

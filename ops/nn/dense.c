@@ -53,22 +53,15 @@ static bt_status relate_dense(bt_solver *s, const bt_relation_call *r)
                                    a->out_dtype ? a->out_dtype : data.dtype);
 }
 
-static bt_status write_dense(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_dense(bt_formula *f, const bt_formula_call *call)
 {
     const struct dense_attrs *a = call->attrs;
     char dtype[BT_DTYPE_NAME_SIZE] = "t";
-    uint32_t rank = bt_tensor_shape(call->args[0])->n;
-    (void)ctx;
     if (a->out_dtype)
         bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
-    bt_text_addf(out, "y: %s[", dtype);
-    for (uint32_t i = 0; i + 1 < rank; i++)
-        bt_text_addf(out, "i%u, ", i);
-    bt_text_addf(out, "n] = sum(k: %s(data[", dtype);
-    for (uint32_t i = 0; i + 1 < rank; i++)
-        bt_text_addf(out, "i%u, ", i);
-    bt_text_addf(out, "k]) * %s(weight[n, k]))", dtype);
-    return out->failed ? bt_no_memory() : NULL;
+    bt_formula_each(f, "i", 1, bt_formula_rank(f, call->args[0]), "i#");
+    bt_formula_add(f, "y: %s[$i, n] = sum(k: %s(data[$i, k]) * %s(weight[n, k]))", dtype,
+                   dtype, dtype);
 }
 
 /* weights by rows, inputs by column sums: what the integer form needs is the product
@@ -198,26 +191,25 @@ static bt_status relate_matmul(bt_solver *s, const bt_relation_call *r)
                                      a->out_dtype ? a->out_dtype : x.dtype);
 }
 
-static bt_status write_matmul(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_matmul(bt_formula *f, const bt_formula_call *call)
 {
     const struct matmul_attrs *a = call->attrs;
     char dtype[BT_DTYPE_NAME_SIZE] = "t";
-    uint32_t rank_a = bt_tensor_shape(call->args[0])->n,
-             rank_b = bt_tensor_shape(call->args[1])->n;
-    const char *batch = rank_a > 2 || rank_b > 2 ? ".., " : "";
-    (void)ctx;
+    uint32_t rank_a = bt_formula_rank(f, call->args[0]),
+             rank_b = bt_formula_rank(f, call->args[1]);
     if (a->out_dtype)
         bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
-    bt_text_addf(out,
-                 "y: %s[%sm in extent(tensor_a, %u), n in extent(tensor_b, %u)] = sum(k "
-                 "in extent(tensor_a, %u): ",
-                 dtype, batch, rank_a - (a->transpose_a ? 1 : 2),
-                 rank_b - (a->transpose_b ? 2 : 1), rank_a - (a->transpose_a ? 2 : 1));
-    bt_text_addf(out, "%s(tensor_a[%s%s]) * ", dtype, rank_a > 2 ? batch : "",
-                 a->transpose_a ? "k, m" : "m, k");
-    bt_text_addf(out, "%s(tensor_b[%s%s]))", dtype, rank_b > 2 ? batch : "",
-                 a->transpose_b ? "n, k" : "k, n");
-    return out->failed ? bt_no_memory() : NULL;
+    bt_formula_each(f, "a", 2, rank_a > 2 ? 3 : 2, "..");
+    bt_formula_each(f, "b", 2, rank_b > 2 ? 3 : 2, "..");
+    bt_formula_each(f, "y", 2, rank_a > 2 || rank_b > 2 ? 3 : 2, "..");
+    bt_formula_item(f, "y", "m in extent(tensor_a, %d), n in extent(tensor_b, %d)",
+                    a->transpose_a ? -1 : -2, a->transpose_b ? -2 : -1);
+    bt_formula_item(f, "a", a->transpose_a ? "k, m" : "m, k");
+    bt_formula_item(f, "b", a->transpose_b ? "n, k" : "k, n");
+    bt_formula_add(f,
+                   "y: %s[$y] = sum(k in extent(tensor_a, %d): %s(tensor_a[$a]) * "
+                   "%s(tensor_b[$b]))",
+                   dtype, a->transpose_a ? -2 : -1, dtype, dtype);
 }
 
 static const bt_channels_facet channels = { .width = "units" };

@@ -81,44 +81,40 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, 4, dims, data.dtype);
 }
 
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     struct layout l;
-    struct axes y = { 0 }, data = { 0 };
     long long b = (long long)a->block_size;
-    (void)ctx;
     layout_read(a->layout, 'N', 'C', 2, &l);
-    axes_set(&y, l.first, "n");
-    axes_set(&data, l.first, "n");
+    bt_formula_set(f, "y", l.first, "n");
+    bt_formula_set(f, "at", l.first, "n");
     if (gives_space(call->op)) {
-        bt_text_addf(out, "d = floordiv(extent(data, %u), %lld);\n", l.second, b * b);
-        axes_set(&y, l.second, "c in d");
-        axes_set(&data, l.second,
-                 strcmp(a->mode, "DCR") == 0
-                     ? "(mod(p0, %lld)*%lld + mod(p1, %lld))*d + c"
-                     : "mod(p0, %lld)*%lld + mod(p1, %lld) + c*%lld",
-                 b, b, b, b * b);
+        bt_formula_add(f, "d = floordiv(extent(data, %u), %lld);\n", l.second, b * b);
+        bt_formula_set(f, "y", l.second, "c in d");
+        if (strcmp(a->mode, "DCR") == 0)
+            bt_formula_set(f, "at", l.second,
+                           "(mod(p0, %lld)*%lld + mod(p1, %lld))*d + c", b, b, b);
+        else
+            bt_formula_set(f, "at", l.second,
+                           "mod(p0, %lld)*%lld + mod(p1, %lld) + c*%lld", b, b, b, b * b);
         for (uint32_t i = 0; i < 2; i++) {
-            axes_set(&y, l.space[i], "p%u in extent(data, %u)*%lld", i, l.space[i], b);
-            axes_set(&data, l.space[i], "floordiv(p%u, %lld)", i, b);
+            bt_formula_set(f, "y", l.space[i], "p%u in extent(data, %u)*%lld", i,
+                           l.space[i], b);
+            bt_formula_set(f, "at", l.space[i], "floordiv(p%u, %lld)", i, b);
         }
     } else {
-        bt_text_addf(out, "d = extent(data, %u);\n", l.second);
-        axes_set(&y, l.second, "c in d*%lld", b * b);
-        axes_set(&data, l.second, "mod(c, d)");
+        bt_formula_add(f, "d = extent(data, %u);\n", l.second);
+        bt_formula_set(f, "y", l.second, "c in d*%lld", b * b);
+        bt_formula_set(f, "at", l.second, "mod(c, d)");
         for (uint32_t i = 0; i < 2; i++)
-            axes_set(&y, l.space[i], "p%u in floordiv(extent(data, %u), %lld)", i,
-                     l.space[i], b);
-        axes_set(&data, l.space[0], "p0*%lld + floordiv(floordiv(c, d), %lld)", b, b);
-        axes_set(&data, l.space[1], "p1*%lld + mod(floordiv(c, d), %lld)", b, b);
+            bt_formula_set(f, "y", l.space[i], "p%u in floordiv(extent(data, %u), %lld)",
+                           i, l.space[i], b);
+        bt_formula_set(f, "at", l.space[0], "p0*%lld + floordiv(floordiv(c, d), %lld)", b,
+                       b);
+        bt_formula_set(f, "at", l.space[1], "p1*%lld + mod(floordiv(c, d), %lld)", b, b);
     }
-    bt_text_addf(out, "y: t[");
-    axes_write(out, &y, 4);
-    bt_text_addf(out, "] = data[");
-    axes_write(out, &data, 4);
-    bt_text_addf(out, "]");
-    return out->failed ? bt_no_memory() : NULL;
+    bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
 static const bt_op ops[] = {

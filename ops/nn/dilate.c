@@ -3,7 +3,7 @@
  *     [a b c], strides=[2]    [a v b v c] with v = dilation_value
  * source  Relay, nn.dilate
  */
-#include "axis.h"
+#include <baton/op.h>
 
 struct attrs {
     bt_ints strides;
@@ -44,22 +44,14 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, dims, data.dtype);
 }
 
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
-    uint32_t rank = axis_rank(call, 0);
-    (void)ctx;
-    bt_text_addf(out, "y: t[");
-    for (uint32_t i = 0; i < rank; i++)
-        bt_text_addf(out, "%si%u in (extent(data, %u) - 1)*strides[%u] + 1",
-                     i ? ", " : "", i, i, i);
-    bt_text_addf(out, "] = select(0 == 0");
-    for (uint32_t i = 0; i < rank; i++)
-        bt_text_addf(out, " && mod(i%u, strides[%u]) == 0", i, i);
-    bt_text_addf(out, ", data[");
-    for (uint32_t i = 0; i < rank; i++)
-        bt_text_addf(out, "%sfloordiv(i%u, strides[%u])", i ? ", " : "", i, i);
-    bt_text_addf(out, "], t(dilation_value))");
-    return out->failed ? bt_no_memory() : NULL;
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    bt_formula_each(f, "y", 0, rank, "i# in (extent(data, #) - 1)*strides[#] + 1");
+    bt_formula_item(f, "hit", "0 == 0");
+    bt_formula_each(f, "hit", 0, rank, "mod(i#, strides[#]) == 0");
+    bt_formula_each(f, "at", 0, rank, "floordiv(i#, strides[#])");
+    bt_formula_add(f, "y: t[$y] = select($[ && ]hit, data[$at], t(dilation_value))");
 }
 
 static const bt_op ops[] = {

@@ -5,7 +5,7 @@
  * it is that of channels.
  * source  Relay, nn.group_norm; Wu, He 2018
  */
-#include "axis.h"
+#include <baton/op.h>
 
 struct attrs {
     int64_t num_groups, axis;
@@ -49,61 +49,38 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
-/* data at channel k of group g, and where it is among the others. */
-static void write_read(bt_text *out, uint32_t rank, uint32_t axis, const char *channel)
-{
-    bt_text_addf(out, "float64(data[");
-    axis_indices_but(out, rank, axis, channel);
-    bt_text_addf(out, "])");
-}
-
-/* "name: float64[i0, g in num_groups] = sum(k in size, i2, ..: value) / count;" */
-static void write_moment(bt_text *out, uint32_t rank, uint32_t axis, const char *name,
-                         int is_square)
-{
-    const char *sample = axis ? "i0, " : "";
-    bt_text_addf(out, "%s: float64[%sg in num_groups] = sum(k in size", name, sample);
-    for (uint32_t i = 1; i < rank; i++) {
-        if (i != axis)
-            bt_text_addf(out, ", i%u", i);
-    }
-    for (int i = 0; i <= is_square; i++) {
-        bt_text_addf(out, i ? " * (" : ": (");
-        write_read(out, rank, axis, "g*size + k");
-        if (is_square)
-            bt_text_addf(out, " - mean[%sg]", sample);
-        bt_text_addf(out, ")");
-    }
-    bt_text_addf(out, ") / float64(size");
-    for (uint32_t i = 1; i < rank; i++) {
-        if (i != axis)
-            bt_text_addf(out, " * extent(data, %u)", i);
-    }
-    bt_text_addf(out, ");\n");
-}
-
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    uint32_t rank = axis_rank(call, 0), axis = axis_front(a->axis, rank);
-    const char *sample = axis ? "i0, " : "";
-    (void)ctx;
-    bt_text_addf(out, "size = floordiv(extent(data, %u), num_groups);\n", axis);
-    write_moment(out, rank, axis, "mean", 0);
-    write_moment(out, rank, axis, "variance", 1);
-    bt_text_addf(out, "y: t[");
-    axis_indices(out, rank);
-    bt_text_addf(out, "] = t((float64(data[");
-    axis_indices(out, rank);
-    bt_text_addf(out,
-                 "]) - mean[%sfloordiv(i%u, size)]) / sqrt(variance[%sfloordiv(i%u, "
-                 "size)] + epsilon))",
-                 sample, axis, sample, axis);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank);
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_each(f, "at", 0, rank, "i#");
+    bt_formula_set(f, "at", axis, "g*size + k"); // channel k of group g
+    bt_formula_each(f, "sample", 0, axis ? 1 : 0, "i#");
+    bt_formula_item(f, "k", "k in size");
+    bt_formula_item(f, "count", "size");
+    for (uint32_t i = 1; i < rank; i++) {
+        if (i == axis)
+            continue;
+        bt_formula_item(f, "k", "i%u", i);
+        bt_formula_item(f, "count", "extent(data, %u)", i);
+    }
+    bt_formula_item(f, "off", "(float64(data[$at]) - mean[$sample, g])");
+    bt_formula_add(
+        f,
+        "size = floordiv(extent(data, %u), num_groups);\n"
+        "mean: float64[$sample, g in num_groups] = sum($k: (float64(data[$at]))) "
+        "/ float64($[ * ]count);\n"
+        "variance: float64[$sample, g in num_groups] = sum($k: $off * $off) "
+        "/ float64($[ * ]count);\n"
+        "y: t[$i] = t((float64(data[$i]) - mean[$sample, floordiv(i%u, size)]) / "
+        "sqrt(variance[$sample, floordiv(i%u, size)] + epsilon))",
+        axis, axis, axis);
     if (a->scale)
-        bt_text_addf(out, " * gamma[i%u]", axis);
+        bt_formula_add(f, " * gamma[i%u]", axis);
     if (a->center)
-        bt_text_addf(out, " + beta[i%u]", axis);
-    return out->failed ? bt_no_memory() : NULL;
+        bt_formula_add(f, " + beta[i%u]", axis);
 }
 
 static const bt_layout_facet layout = { .choose = bt_layout_follow };

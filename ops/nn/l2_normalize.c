@@ -3,7 +3,7 @@
  *     y = data / sqrt(max(sum over axis of data^2, eps))
  * source  Relay, nn.l2_normalize
  */
-#include "axis.h"
+#include <baton/op.h>
 
 struct attrs {
     double eps;
@@ -34,46 +34,22 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
-/* The indices of axes that are summed over, or of those that are not. */
-static void write_some(bt_text *out, uint32_t rank, uint32_t summed, int is_summed)
-{
-    const char *comma = "";
-    for (uint32_t i = 0; i < rank; i++) {
-        if ((int)(summed >> i & 1) == is_summed) {
-            bt_text_addf(out, "%si%u", comma, i);
-            comma = ", ";
-        }
-    }
-}
-
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    uint32_t rank = axis_rank(call, 0), summed = 0;
-    (void)ctx;
+    uint32_t rank = bt_formula_rank(f, call->args[0]), summed = 0;
     for (uint32_t i = 0; i < rank && a->axis.n == BT_NONE_LIST; i++)
         summed |= 1u << i;
     for (int64_t i = 0; i < a->axis.n; i++)
-        summed |= 1u << axis_front(a->axis.at[i], rank);
-    bt_text_addf(out, "s: float64[");
-    write_some(out, rank, summed, 0);
-    bt_text_addf(out, summed ? "] = sum(" : "] = ");
-    write_some(out, rank, summed, 1);
-    for (int i = 0; i < 2; i++) {
-        bt_text_addf(out, i        ? " * float64(data["
-                          : summed ? ": float64(data["
-                                   : "float64(data[");
-        axis_indices(out, rank);
-        bt_text_addf(out, "])");
-    }
-    bt_text_addf(out, summed ? ");\ny: t[" : ";\ny: t[");
-    axis_indices(out, rank);
-    bt_text_addf(out, "] = t(float64(data[");
-    axis_indices(out, rank);
-    bt_text_addf(out, "]) / sqrt(max(s[");
-    write_some(out, rank, summed, 0);
-    bt_text_addf(out, "], eps)))");
-    return out->failed ? bt_no_memory() : NULL;
+        summed |= 1u << bt_formula_axis(f, a->axis.at[i], rank);
+    bt_formula_clear(f, "kept");
+    for (uint32_t i = 0; i < rank; i++)
+        bt_formula_item(f, summed >> i & 1 ? "over" : "kept", "i%u", i);
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_item(f, "square", "float64(data[$i]) * float64(data[$i])");
+    bt_formula_add(f, summed ? "s: float64[$kept] = sum($over: $square);\n"
+                             : "s: float64[$kept] = $square;\n");
+    bt_formula_add(f, "y: t[$i] = t(float64(data[$i]) / sqrt(max(s[$kept], eps)))");
 }
 
 static const bt_layout_facet layout = { .choose = bt_layout_follow };

@@ -4,7 +4,7 @@
  *     energy       = sum(k in window of c: data[.., k, ..]^2)
  * source  Relay, nn.lrn; Krizhevsky, Sutskever, Hinton 2012
  */
-#include "axis.h"
+#include <baton/op.h>
 
 struct attrs {
     int64_t size, axis;
@@ -33,39 +33,22 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
-/* The window of c: floor((size - 1) / 2) channels before it, the rest from it on. */
-static void write_read(bt_text *out, const struct attrs *a, uint32_t rank, uint32_t axis)
-{
-    bt_text_addf(out, "float64(data[");
-    for (uint32_t i = 0; i < rank; i++) {
-        if (i == axis)
-            bt_text_addf(out, "%si%u + k - %lld", i ? ", " : "", i,
-                         (long long)(a->size - 1) / 2);
-        else
-            bt_text_addf(out, "%si%u", i ? ", " : "", i);
-    }
-    bt_text_addf(out, "])");
-}
-
-/* The energy is float64: squares leave the range of float16. */
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+/* The window of c: floor((size - 1) / 2) channels before it, the rest from it on. The
+ * energy is float64: squares leave the range of float16. */
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    uint32_t rank = axis_rank(call, 0), axis = axis_front(a->axis, rank);
-    (void)ctx;
-    bt_text_addf(out, "s: float64[");
-    for (uint32_t i = 0; i < rank; i++)
-        bt_text_addf(out, "%si%u in extent(data, %u)", i ? ", " : "", i, i);
-    bt_text_addf(out, "] = sum(k in %lld: ", (long long)a->size);
-    write_read(out, a, rank, axis);
-    bt_text_addf(out, " * ");
-    write_read(out, a, rank, axis);
-    bt_text_addf(
-        out,
-        " else 0);\ny: t[..] = t(float64(data[..]) / pow(bias + s[..] * (alpha / "
-        "%lld), beta))",
-        (long long)a->size);
-    return out->failed ? bt_no_memory() : NULL;
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank);
+    bt_formula_each(f, "y", 0, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "at", 0, rank, "i#");
+    bt_formula_set(f, "at", axis, "i%u + k - %lld", axis, (long long)(a->size - 1) / 2);
+    bt_formula_add(f,
+                   "s: float64[$y] = sum(k in %lld: float64(data[$at]) * "
+                   "float64(data[$at]) else 0);\n"
+                   "y: t[..] = t(float64(data[..]) / pow(bias + s[..] * (alpha / %lld), "
+                   "beta))",
+                   (long long)a->size, (long long)a->size);
 }
 
 static const bt_layout_facet layout = { .choose = bt_layout_follow };

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "axis.h"
+#include <baton/op.h>
 
 struct attrs {
     int64_t axis;
@@ -82,29 +82,27 @@ static bt_status relate_batch(bt_solver *s, const bt_relation_call *r)
 }
 
 /* "* gamma[i1] + beta[i1]" */
-static void write_affine(bt_text *out, const struct attrs *a, uint32_t axis)
+static void write_affine(bt_formula *f, const struct attrs *a, uint32_t axis)
 {
     if (a->scale)
-        bt_text_addf(out, " * gamma[i%u]", axis);
+        bt_formula_add(f, " * gamma[i%u]", axis);
     if (a->center)
-        bt_text_addf(out, " + beta[i%u]", axis);
+        bt_formula_add(f, " + beta[i%u]", axis);
 }
 
-static bt_status write_batch(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_batch(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    uint32_t rank = axis_rank(call, 0), axis = axis_front(a->axis, rank);
-    (void)ctx;
-    bt_text_addf(out, "y: t[");
-    axis_indices(out, rank);
-    bt_text_addf(out, "] = (data[");
-    axis_indices(out, rank);
-    bt_text_addf(out, "] - moving_mean[i%u]) / sqrt(moving_var[i%u] + epsilon)", axis,
-                 axis);
-    write_affine(out, a, axis);
-    bt_text_addf(out, ";\nmean: t[c] = moving_mean[c];\nvariance: t[c] = moving_var[c] "
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank);
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_add(f,
+                   "y: t[$i] = (data[$i] - moving_mean[i%u]) / sqrt(moving_var[i%u] + "
+                   "epsilon)",
+                   axis, axis);
+    write_affine(f, a, axis);
+    bt_formula_add(f, ";\nmean: t[c] = moving_mean[c];\nvariance: t[c] = moving_var[c] "
                       "-> y, mean, variance");
-    return out->failed ? bt_no_memory() : NULL;
 }
 
 /* Whether moments are taken over an axis. */
@@ -113,72 +111,30 @@ static int is_reduced(const bt_op *op, uint32_t i, uint32_t axis)
     return strcmp(op->name, "nn.layer_norm") == 0 ? i == axis : i != 0 && i != axis;
 }
 
-/* Indices that stay (r0, ... where `reduced`, those that are reduced). */
-static uint32_t write_some(bt_text *out, const bt_op *op, uint32_t rank, uint32_t axis,
-                           int reduced)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < rank; i++) {
-        if (is_reduced(op, i, axis) == reduced)
-            bt_text_addf(out, "%si%u", n++ ? ", " : "", i);
-    }
-    return n;
-}
-
-/* "name: float64[kept] = sum(reduced: value) / float64(count);" */
-static void write_moment(bt_text *out, const bt_formula_call *call, uint32_t rank,
-                         uint32_t axis, const char *name, int is_square)
-{
-    const char *star = "";
-    bt_text_addf(out, "%s: float64[", name);
-    write_some(out, call->op, rank, axis, 0);
-    bt_text_addf(out, "] = sum(");
-    write_some(out, call->op, rank, axis, 1);
-    for (int k = 0; k <= is_square; k++) {
-        bt_text_addf(out, k           ? " * (float64(data["
-                          : is_square ? ": (float64(data["
-                                      : ": float64(data[");
-        axis_indices(out, rank);
-        bt_text_addf(out, "])");
-        if (is_square) {
-            bt_text_addf(out, " - mean[");
-            write_some(out, call->op, rank, axis, 0);
-            bt_text_addf(out, "])");
-        }
-    }
-    bt_text_addf(out, ") / float64(");
-    for (uint32_t i = 0; i < rank; i++) {
-        if (is_reduced(call->op, i, axis)) {
-            bt_text_addf(out, "%sextent(data, %u)", star, i);
-            star = " * ";
-        }
-    }
-    bt_text_addf(out, ");\n");
-}
-
-static bt_status write_moments(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_moments(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    uint32_t rank = axis_rank(call, 0), axis = axis_front(a->axis, rank), nreduced = 0;
-    for (uint32_t i = 0; i < rank; i++)
-        nreduced += (uint32_t)is_reduced(call->op, i, axis);
+    uint32_t rank = bt_formula_rank(f, call->args[0]), nreduced = 0;
+    uint32_t axis = bt_formula_axis(f, a->axis, rank);
+    bt_formula_clear(f, "kept");
+    for (uint32_t i = 0; i < rank; i++) {
+        int reduced = is_reduced(call->op, i, axis);
+        bt_formula_item(f, reduced ? "over" : "kept", "i%u", i);
+        if (reduced)
+            bt_formula_item(f, "count", "extent(data, %u)", i);
+        nreduced += (uint32_t)reduced;
+    }
     if (nreduced == 0)
-        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                       "%s: data of rank %u has no axis to take moments over",
-                       call->op->name, rank);
-    write_moment(out, call, rank, axis, "mean", 0);
-    write_moment(out, call, rank, axis, "variance", 1);
-    bt_text_addf(out, "y: t[");
-    axis_indices(out, rank);
-    bt_text_addf(out, "] = t((float64(data[");
-    axis_indices(out, rank);
-    bt_text_addf(out, "]) - mean[");
-    write_some(out, call->op, rank, axis, 0);
-    bt_text_addf(out, "]) / sqrt(variance[");
-    write_some(out, call->op, rank, axis, 0);
-    bt_text_addf(out, "] + epsilon))");
-    write_affine(out, a, axis);
-    return out->failed ? bt_no_memory() : NULL;
+        bt_formula_fail(f, BT_ERR_UNSUPPORTED,
+                        "data of rank %u has no axis to take moments over", rank);
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_item(f, "off", "(float64(data[$i]) - mean[$kept])");
+    bt_formula_add(f, "mean: float64[$kept] = sum($over: float64(data[$i])) / "
+                      "float64($[ * ]count);\n"
+                      "variance: float64[$kept] = sum($over: $off * $off) / "
+                      "float64($[ * ]count);\n"
+                      "y: t[$i] = t($off / sqrt(variance[$kept] + epsilon))");
+    write_affine(f, a, axis);
 }
 
 static const bt_layout_facet layout = { .choose = bt_layout_follow };

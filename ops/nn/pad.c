@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "axis.h"
+#include <baton/op.h>
 
 struct pad_attrs {
     bt_ints pad_width;
@@ -96,66 +96,58 @@ static bt_status relate_mirror(bt_solver *s, const bt_relation_call *r)
 
 /* ---- formulas ---- */
 
-static void write_stage(bt_text *out, uint32_t rank)
+static void write_axes(bt_formula *f, uint32_t rank)
 {
-    bt_text_addf(out, "y: t[");
+    bt_formula_clear(f, "at");
+    bt_formula_clear(f, "y");
     for (uint32_t i = 0; i < rank; i++)
-        bt_text_addf(out, "%si%u in extent(data, %u) + pad_width[%u] + pad_width[%u]",
-                     i ? ", " : "", i, i, 2 * i, 2 * i + 1);
-    bt_text_addf(out, "] = data[");
+        bt_formula_item(f, "y", "i%u in extent(data, %u) + pad_width[%u] + pad_width[%u]",
+                        i, i, 2 * i, 2 * i + 1);
 }
 
 /* Mirrored images follow each other with a period of twice the extent, in which the edge
  * is `edge` times; over 0 (one element) the remainder is 0. */
-static void write_mirrored(bt_text *out, uint32_t rank, const bt_ints *width, int edge)
+static void write_mirrored(bt_formula *f, uint32_t rank, const bt_ints *width, int edge)
 {
-    write_stage(out, rank);
     for (uint32_t i = 0; i < rank; i++) {
-        bt_text_addf(out, i ? ", " : "");
         if (width->at[2 * i] == 0 && width->at[2 * i + 1] == 0) {
-            bt_text_addf(out, "i%u", i);
+            bt_formula_item(f, "at", "i%u", i);
             continue;
         }
-        bt_text_addf(out,
-                     "clamp(min(mod(i%u - pad_width[%u], 2*(extent(data, %u) - %d)), "
-                     "2*extent(data, %u) - %d - mod(i%u - pad_width[%u], "
-                     "2*(extent(data, %u) - %d))), 0, extent(data, %u) - 1)",
-                     i, 2 * i, i, 2 - edge, i, edge == 2 ? 1 : 2, i, 2 * i, i, 2 - edge,
-                     i);
+        bt_formula_clear(f, "turn");
+        bt_formula_item(f, "turn", "mod(i%u - pad_width[%u], 2*(extent(data, %u) - %d))",
+                        i, 2 * i, i, 2 - edge);
+        bt_formula_item(f, "at",
+                        "clamp(min($turn, 2*extent(data, %u) - %d - $turn), 0, "
+                        "extent(data, %u) - 1)",
+                        i, edge == 2 ? 1 : 2, i);
     }
-    bt_text_addf(out, "]");
 }
 
-static bt_status write_pad(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_pad(bt_formula *f, const bt_formula_call *call)
 {
     const struct pad_attrs *a = call->attrs;
-    uint32_t rank = axis_rank(call, 0);
-    int is_constant = strcmp(a->pad_mode, "constant") == 0;
-    (void)ctx;
-    if (strcmp(a->pad_mode, "reflect") == 0) {
-        write_mirrored(out, rank, &a->pad_width, 1);
-        return out->failed ? bt_no_memory() : NULL;
-    }
-    write_stage(out, rank);
-    for (uint32_t i = 0; i < rank; i++)
-        bt_text_addf(out,
-                     is_constant
-                         ? "%si%u - pad_width[%u]"
-                         : "%sclamp(i%u - pad_width[%u], 0, extent(data, %u) - 1)",
-                     i ? ", " : "", i, 2 * i, i);
-    bt_text_addf(out, "]");
-    if (is_constant)
-        bt_text_addf(out, call->narg > 1 ? " else t(pad_value[])" : " else t(0)");
-    return out->failed ? bt_no_memory() : NULL;
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    write_axes(f, rank);
+    for (uint32_t i = 0; i < rank && strcmp(a->pad_mode, "constant") == 0; i++)
+        bt_formula_item(f, "at", "i%u - pad_width[%u]", i, 2 * i);
+    for (uint32_t i = 0; i < rank && strcmp(a->pad_mode, "edge") == 0; i++)
+        bt_formula_item(f, "at", "clamp(i%u - pad_width[%u], 0, extent(data, %u) - 1)", i,
+                        2 * i, i);
+    if (strcmp(a->pad_mode, "reflect") == 0)
+        write_mirrored(f, rank, &a->pad_width, 1);
+    bt_formula_add(f, "y: t[$y] = data[$at]");
+    if (strcmp(a->pad_mode, "constant") == 0)
+        bt_formula_add(f, call->narg > 1 ? " else t(pad_value[])" : " else t(0)");
 }
 
-static bt_status write_mirror(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_mirror(bt_formula *f, const bt_formula_call *call)
 {
     const struct mirror_attrs *a = call->attrs;
-    (void)ctx;
-    write_mirrored(out, axis_rank(call, 0), &a->pad_width,
-                   strcmp(a->mode, "REFLECT") == 0 ? 1 : 2);
-    return out->failed ? bt_no_memory() : NULL;
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    write_axes(f, rank);
+    write_mirrored(f, rank, &a->pad_width, strcmp(a->mode, "REFLECT") == 0 ? 1 : 2);
+    bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
 static const bt_layout_facet layout = { .choose = bt_layout_follow };

@@ -118,52 +118,33 @@ static void read_pool(const bt_formula_call *call, struct pool *p)
     p->count_padding = a->count_include_pad;
 }
 
-/* Scalars o0, o1, ...: the sizes of the result. */
-static void write_sizes(bt_text *out, const struct pool *p)
+/* Axes and indices in the order of the layout, and scalars o0, o1, ...: the sizes of the
+ * result. */
+static void write_space(bt_formula *f, const struct pool *p)
 {
+    const struct layout *l = &p->layout;
+    bt_formula_set(f, "y", l->first, "n in extent(data, %u)", l->first);
+    bt_formula_set(f, "y", l->second, "c in extent(data, %u)", l->second);
+    bt_formula_set(f, "at", l->first, "n");
+    bt_formula_set(f, "at", l->second, "c");
     for (uint32_t i = 0; i < p->n; i++) {
-        uint32_t axis = p->layout.space[i];
+        uint32_t axis = l->space[i];
         long long rest = (long long)(p->padding[i] + p->padding[p->n + i] -
                                      (p->size[i] - 1) * p->dilation[i] - 1);
-        long long stride = (long long)p->strides[i];
+        long long stride = (long long)p->strides[i], before = (long long)p->padding[i];
         if (p->ceil)
-            bt_text_addf(out,
-                         "o%u = min(ceildiv(extent(data, %u) + %lld, %lld), "
-                         "floordiv(extent(data, %u) + %lld, %lld)) + 1;\n",
-                         i, axis, rest, stride, axis, (long long)p->padding[i] - 1,
-                         stride);
+            bt_formula_add(f,
+                           "o%u = min(ceildiv(extent(data, %u) + %lld, %lld), "
+                           "floordiv(extent(data, %u) + %lld, %lld)) + 1;\n",
+                           i, axis, rest, stride, axis, before - 1, stride);
         else
-            bt_text_addf(out, "o%u = floordiv(extent(data, %u) + %lld, %lld) + 1;\n", i,
-                         axis, rest, stride);
+            bt_formula_add(f, "o%u = floordiv(extent(data, %u) + %lld, %lld) + 1;\n", i,
+                           axis, rest, stride);
+        bt_formula_set(f, "y", axis, "p%u in o%u", i, i);
+        bt_formula_set(f, "at", axis, "p%u*%lld + r%u*%lld - %lld", i, stride, i,
+                       (long long)p->dilation[i], before);
+        bt_formula_item(f, "r", "r%u in %lld", i, (long long)p->size[i]);
     }
-}
-
-/* "n, c, p0*2 + r0 - 1, ..." in the order of the layout. */
-static void write_axes(bt_text *out, const struct pool *p, int is_read)
-{
-    for (uint32_t axis = 0; axis < p->n + 2; axis++) {
-        bt_text_addf(out, "%s", axis ? ", " : "");
-        if (axis == p->layout.first)
-            bt_text_addf(out, is_read ? "n" : "n in extent(data, %u)", axis);
-        else if (axis == p->layout.second)
-            bt_text_addf(out, is_read ? "c" : "c in extent(data, %u)", axis);
-        for (uint32_t i = 0; i < p->n; i++) {
-            if (p->layout.space[i] == axis && is_read)
-                bt_text_addf(out, "p%u*%lld + r%u*%lld - %lld", i,
-                             (long long)p->strides[i], i, (long long)p->dilation[i],
-                             (long long)p->padding[i]);
-            else if (p->layout.space[i] == axis)
-                bt_text_addf(out, "p%u in o%u", i, i);
-        }
-    }
-}
-
-static void write_reduction(bt_text *out, const struct pool *p, const char *reducer)
-{
-    bt_text_addf(out, "%s(", reducer);
-    for (uint32_t i = 0; i < p->n; i++)
-        bt_text_addf(out, "%sr%u in %lld", i ? ", " : "", i, (long long)p->size[i]);
-    bt_text_addf(out, ": ");
 }
 
 static int is_float(bt_dtype dtype)
@@ -172,69 +153,54 @@ static int is_float(bt_dtype dtype)
            BT_DTYPE_CLASS(dtype) == BT_CLASS_BFLOAT;
 }
 
-static bt_status write_max(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_max(bt_formula *f, const bt_formula_call *call)
 {
     struct pool p;
     bt_dtype dtype = bt_tensor_dtype(call->result);
     uint32_t bits = BT_DTYPE_BITS(dtype);
-    (void)ctx;
     read_pool(call, &p);
-    write_sizes(out, &p);
-    bt_text_addf(out, "y: t[");
-    write_axes(out, &p, 0);
-    bt_text_addf(out, "] = ");
-    write_reduction(out, &p, "max");
-    bt_text_addf(out, "data[");
-    write_axes(out, &p, 1);
-    /* The least value of the type: what a maximum over nothing is. */
+    write_space(f, &p);
+    bt_formula_add(f, "y: t[$y] = max($r: data[$at] else ");
+    // the least value of the type: what a maximum over nothing is
     if (is_float(dtype))
-        bt_text_addf(out, "] else -inf)");
+        bt_formula_add(f, "-inf)");
     else if (BT_DTYPE_CLASS(dtype) == BT_CLASS_UINT)
-        bt_text_addf(out, "] else 0)");
+        bt_formula_add(f, "0)");
     else
-        bt_text_addf(out, "] else -%llu - 1)", (1ull << (bits - 1)) - 1);
-    return out->failed ? bt_no_memory() : NULL;
+        bt_formula_add(f, "-%llu - 1)", (1ull << (bits - 1)) - 1);
 }
 
 /* How many elements of a window count along one axis: those inside the data, or inside
  * data and padding. */
-static void write_count(bt_text *out, const struct pool *p, uint32_t i)
+static void write_count(bt_formula *f, const struct pool *p, uint32_t i)
 {
     uint32_t axis = p->layout.space[i];
     long long before = (long long)p->padding[i], after = (long long)p->padding[p->n + i];
     long long low = p->count_padding ? -before : 0, high = p->count_padding ? after : 0;
-    bt_text_addf(out,
-                 "%ssum(r%u in %lld | p%u*%lld + r%u*%lld - %lld >= %lld && p%u*%lld + "
-                 "r%u*%lld - %lld < extent(data, %u) + %lld: 1)",
-                 i ? " * " : "", i, (long long)p->size[i], i, (long long)p->strides[i], i,
-                 (long long)p->dilation[i], before, low, i, (long long)p->strides[i], i,
-                 (long long)p->dilation[i], before, axis, high);
+    bt_formula_clear(f, "place");
+    bt_formula_item(f, "place", "p%u*%lld + r%u*%lld - %lld", i, (long long)p->strides[i],
+                    i, (long long)p->dilation[i], before);
+    bt_formula_item(
+        f, "count",
+        "sum(r%u in %lld | $place >= %lld && $place < extent(data, %u) + %lld: "
+        "1)",
+        i, (long long)p->size[i], low, axis, high);
 }
 
-static bt_status write_avg(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_avg(bt_formula *f, const bt_formula_call *call)
 {
     struct pool p;
-    const char *wide = window_wide(call);
-    (void)ctx;
+    const char *wide = bt_formula_wide(call->args[0]);
     read_pool(call, &p);
-    write_sizes(out, &p);
-    bt_text_addf(out, "count: int64[");
+    write_space(f, &p);
     for (uint32_t i = 0; i < p.n; i++)
-        bt_text_addf(out, "%sp%u in o%u", i ? ", " : "", i, i);
-    bt_text_addf(out, "] = ");
-    for (uint32_t i = 0; i < p.n; i++)
-        write_count(out, &p, i);
-    bt_text_addf(out, ";\ny: t[");
-    write_axes(out, &p, 0);
-    bt_text_addf(out, "] = t(");
-    write_reduction(out, &p, "sum");
-    bt_text_addf(out, "%s(data[", wide);
-    write_axes(out, &p, 1);
-    bt_text_addf(out, "]) else 0) / %s(count[", wide);
-    for (uint32_t i = 0; i < p.n; i++)
-        bt_text_addf(out, "%sp%u", i ? ", " : "", i);
-    bt_text_addf(out, "]))");
-    return out->failed ? bt_no_memory() : NULL;
+        write_count(f, &p, i);
+    bt_formula_each(f, "o", 0, p.n, "p# in o#");
+    bt_formula_each(f, "p", 0, p.n, "p#");
+    bt_formula_add(f,
+                   "count: int64[$o] = $[ * ]count;\n"
+                   "y: t[$y] = t(sum($r: %s(data[$at]) else 0) / %s(count[$p]))",
+                   wide, wide);
 }
 
 /* ---- over the whole of space ---- */
@@ -279,26 +245,26 @@ static bt_status choose_global(bt_ctx *ctx, bt_store *store, const bt_call *call
 
 static const bt_layout_facet global_layout_rule = { .choose = choose_global };
 
-static bt_status write_global(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_global(bt_formula *f, const bt_formula_call *call)
 {
     const struct global_attrs *a = call->attrs;
     struct layout layout;
-    const char *wide = window_wide(call);
-    int is_max = strcmp(call->op->name, "nn.global_max_pool2d") == 0;
-    (void)ctx;
+    const char *wide = bt_formula_wide(call->args[0]);
     layout_read(a->layout, 'N', 'C', 2, &layout);
     uint32_t h = layout.space[0], w = layout.space[1];
-    bt_text_addf(out, "y: t[");
-    for (uint32_t i = 0; i < 4; i++)
-        bt_text_addf(out, i == h || i == w ? "%si%u in 1" : "%si%u", i ? ", " : "", i);
-    bt_text_addf(out, is_max ? "] = max(r, s: data[" : "] = t(sum(r, s: %s(data[", wide);
-    for (uint32_t i = 0; i < 4; i++)
-        bt_text_addf(out, i == h ? "%sr" : i == w ? "%ss" : "%si%u", i ? ", " : "", i);
-    if (is_max)
-        bt_text_addf(out, "])");
+    bt_formula_each(f, "y", 0, 4, "i#");
+    bt_formula_set(f, "y", h, "i%u in 1", h);
+    bt_formula_set(f, "y", w, "i%u in 1", w);
+    bt_formula_each(f, "at", 0, 4, "i#");
+    bt_formula_set(f, "at", h, "r");
+    bt_formula_set(f, "at", w, "s");
+    if (strcmp(call->op->name, "nn.global_max_pool2d") == 0)
+        bt_formula_add(f, "y: t[$y] = max(r, s: data[$at])");
     else
-        bt_text_addf(out, "])) / %s(extent(data, %u) * extent(data, %u)))", wide, h, w);
-    return out->failed ? bt_no_memory() : NULL;
+        bt_formula_add(f,
+                       "y: t[$y] = t(sum(r, s: %s(data[$at])) / %s(extent(data, %u) * "
+                       "extent(data, %u)))",
+                       wide, wide, h, w);
 }
 
 /* ---- rows ---- */

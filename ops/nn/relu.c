@@ -63,30 +63,19 @@ static bt_status relate_prelu(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
-static bt_status write_prelu(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_prelu(bt_formula *f, const bt_formula_call *call)
 {
     const struct prelu_attrs *a = call->attrs;
-    uint32_t rank = bt_tensor_shape(call->args[0])->n,
-             alpha_rank = bt_tensor_shape(call->args[1])->n;
-    uint32_t axis = (uint32_t)(a->axis < 0 ? a->axis + rank : a->axis);
-    (void)ctx;
-    if (alpha_rank != 1 || rank < 2) {
-        bt_text_addf(out,
-                     "y: t[..] = select(data[..] > 0, data[..], data[..] * alpha[..])");
-        return out->failed ? bt_no_memory() : NULL;
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    bt_formula_item(f, "i", "..");
+    bt_formula_item(f, "alpha", "..");
+    if (bt_formula_rank(f, call->args[1]) == 1 && rank >= 2) {
+        bt_formula_clear(f, "i");
+        bt_formula_each(f, "i", 0, rank, "i#");
+        bt_formula_set(f, "alpha", 0, "i%u", bt_formula_axis(f, a->axis, rank));
     }
-    for (uint32_t part = 0; part < 3; part++) {
-        bt_text_addf(out, part == 0   ? "y: t["
-                          : part == 1 ? "] = select(data["
-                                      : "] > 0, data[");
-        for (uint32_t i = 0; i < rank; i++)
-            bt_text_addf(out, "%si%u", i ? ", " : "", i);
-    }
-    bt_text_addf(out, "], alpha[i%u] * data[", axis);
-    for (uint32_t i = 0; i < rank; i++)
-        bt_text_addf(out, "%si%u", i ? ", " : "", i);
-    bt_text_addf(out, "])");
-    return out->failed ? bt_no_memory() : NULL;
+    bt_formula_add(f,
+                   "y: t[$i] = select(data[$i] > 0, data[$i], alpha[$alpha] * data[$i])");
 }
 
 static const bt_layout_facet layout = { .choose = bt_layout_follow };

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "axis.h"
+#include <baton/op.h>
 
 struct attrs {
     int64_t axis;
@@ -39,59 +39,28 @@ static const char *element_name(const bt_formula_call *call)
                                                                               : "float64";
 }
 
-/* "s: float64[i0, i2] = sum(k: float64(e[i0, k, i2]));" and the like. */
-static void write_reduction(bt_text *out, const char *name, const char *of,
-                            const char *reducer, uint32_t rank, uint32_t axis,
-                            const char *array)
-{
-    bt_text_addf(out, "%s: %s[", name, of);
-    axis_indices_but(out, rank, axis, NULL);
-    bt_text_addf(out, "] = %s(k: %s(%s[", reducer, of, array);
-    axis_indices_but(out, rank, axis, "k");
-    bt_text_addf(out, "]));\n");
-}
-
-static void write_read(bt_text *out, const char *array, uint32_t rank, uint32_t left_out)
-{
-    bt_text_addf(out, "%s[", array);
-    axis_indices_but(out, rank, left_out, NULL);
-    bt_text_addf(out, "]");
-}
-
-/* "float32(data[i0, i1, i2]) - m[i0, i2]" */
-static void write_shifted(bt_text *out, const char *element, uint32_t rank, uint32_t axis)
-{
-    bt_text_addf(out, "%s(", element);
-    write_read(out, "data", rank, rank);
-    bt_text_addf(out, ") - ");
-    write_read(out, "m", rank, axis);
-}
-
-static bt_status write_formula(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     const char *element = element_name(call);
-    uint32_t rank = axis_rank(call, 0), axis = axis_front(a->axis, rank);
-    int is_log = strcmp(call->op->name, "nn.log_softmax") == 0;
-    (void)ctx;
-    write_reduction(out, "m", element, "max", rank, axis, "data");
-    bt_text_addf(out, "e: %s[", element);
-    axis_indices(out, rank);
-    bt_text_addf(out, "] = exp(");
-    write_shifted(out, element, rank, axis);
-    bt_text_addf(out, ");\n");
-    write_reduction(out, "s", "float64", "sum", rank, axis, "e");
-    bt_text_addf(out, "y: t[");
-    axis_indices(out, rank);
-    bt_text_addf(out, "] = t(");
-    if (is_log)
-        write_shifted(out, element, rank, axis);
-    else
-        write_read(out, "e", rank, rank);
-    bt_text_addf(out, is_log ? " - %s(log(" : " / %s(", element);
-    write_read(out, "s", rank, axis);
-    bt_text_addf(out, is_log ? ")))" : "))");
-    return out->failed ? bt_no_memory() : NULL;
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank);
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_each(f, "k", 0, rank, "i#");
+    bt_formula_set(f, "k", axis, "k");
+    bt_formula_each(f, "line", 0, axis, "i#");
+    bt_formula_each(f, "line", axis + 1, rank, "i#");
+    bt_formula_item(f, "shifted", "%s(data[$i]) - m[$line]", element);
+    bt_formula_add(f,
+                   "m: %s[$line] = max(k: %s(data[$k]));\n"
+                   "e: %s[$i] = exp($shifted);\n"
+                   "s: float64[$line] = sum(k: float64(e[$k]));\n",
+                   element, element, element);
+    bt_formula_add(f,
+                   strcmp(call->op->name, "nn.log_softmax") == 0
+                       ? "y: t[$i] = t($shifted - %s(log(s[$line])))"
+                       : "y: t[$i] = t(e[$i] / %s(s[$line]))",
+                   element);
 }
 
 #define CASES                                                                \

@@ -222,26 +222,3 @@ bt_status window_check(bt_solver *s, const bt_relation_call *r,
     }
     return NULL;
 }
-
-const char *window_wide(const bt_formula_call *call)
-{
-    bt_dtype dtype = bt_tensor_dtype(call->args[0]);
-    uint32_t class_bit = 1u << BT_DTYPE_CLASS(dtype);
-    if (class_bit & BT_CLASS_BITS_FLOAT)
-        return BT_DTYPE_BITS(dtype) < 32 ? "float64" : "t";
-    return dtype == BT_UINT64 ? "uint64" : "int64";
-}
-
-void axes_set(struct axes *axes, uint32_t axis, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(axes->text[axis], sizeof(axes->text[axis]), format, args);
-    va_end(args);
-}
-
-void axes_write(bt_text *out, const struct axes *axes, uint32_t rank)
-{
-    for (uint32_t i = 0; i < rank; i++)
-        bt_text_addf(out, "%s%s", i ? ", " : "", axes->text[i]);
-}

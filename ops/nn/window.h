@@ -82,15 +82,4 @@ bt_status window_check(bt_solver *, const bt_relation_call *, const bt_ints *ker
                        const bt_tensor_parts *weight, const struct layout *,
                        uint32_t nspace) BT_MUST_USE;
 
-/* The type in which sums of data's elements are divided: of integers and small floats a
- * wider one, which holds the sum and the number of elements; else "t". */
-const char *window_wide(const bt_formula_call *);
-
-/* Indices of an array are written axis by axis, and stand in the order of its layout. */
-struct axes {
-    char text[2 + MAX_SPATIAL][160];
-};
-void axes_set(struct axes *, uint32_t axis, const char *format, ...) BT_PRINTF(3, 4);
-void axes_write(bt_text *, const struct axes *, uint32_t rank);
-
 #endif

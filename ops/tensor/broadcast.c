@@ -67,26 +67,25 @@ static bt_status relate_collapse(bt_solver *s, const bt_relation_call *r)
 /* ---- formulas ---- */
 
 /* The extent of axis k of the result, as the operator's own arguments tell it. */
-static void write_extent(bt_text *out, const bt_formula_call *call, uint32_t k)
+static void write_extent(bt_formula *f, const bt_formula_call *call, const char *list,
+                         uint32_t k)
 {
     int64_t number;
+    bt_formula_clear(f, list);
     if (bt_dim_is_const(bt_tensor_shape(call->result)->dims[k], &number))
-        bt_text_addf(out, "%lld", (long long)number);
-    else if (call->narg == 2)
-        bt_text_addf(out, "extent(like, %u)", k);
+        bt_formula_item(f, list, "%lld", (long long)number);
     else
-        bt_text_addf(out, "shape[%u]", k);
+        bt_formula_item(f, list, call->narg == 2 ? "extent(like, %u)" : "shape[%u]", k);
 }
 
-static bt_status ranks_of(bt_ctx *ctx, const bt_formula_call *call, uint32_t *data,
-                          uint32_t *result)
+static void write_axes(bt_formula *f, const bt_formula_call *call)
 {
-    const bt_shape_type *shape = bt_tensor_shape(call->result);
-    if (!shape)
-        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "%s: the rank of the result is open",
-                       call->op->name);
-    *result = shape->n;
-    return formula_rank(ctx, call, 0, data);
+    uint32_t rank = bt_formula_rank(f, call->result);
+    bt_formula_clear(f, "y");
+    for (uint32_t k = 0; k < rank; k++) {
+        write_extent(f, call, "extent", k);
+        bt_formula_item(f, "y", "i%u in $extent", k);
+    }
 }
 
 static int is_one(const bt_type *dim)
@@ -95,74 +94,54 @@ static int is_one(const bt_type *dim)
     return bt_dim_is_const(dim, &extent) && extent == 1;
 }
 
-static bt_status write_broadcast(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_broadcast(bt_formula *f, const bt_formula_call *call)
 {
-    uint32_t rank, wide;
-    BT_TRY(ranks_of(ctx, call, &rank, &wide));
-    const bt_type *const *from = bt_tensor_shape(call->args[0])->dims;
-    const bt_type *const *to = bt_tensor_shape(call->result)->dims;
-    bt_text_addf(out, "y: t[");
-    for (uint32_t k = 0; k < wide; k++) {
-        formula_comma(out, k == 0);
-        bt_text_addf(out, "i%u in ", k);
-        write_extent(out, call, k);
-    }
-    bt_text_addf(out, "] = data[");
-    for (uint32_t k = 0; k < rank; k++) {
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t wide = bt_formula_rank(f, call->result);
+    const bt_shape_type *from = bt_tensor_shape(call->args[0]);
+    const bt_shape_type *to = bt_tensor_shape(call->result);
+    write_axes(f, call);
+    bt_formula_clear(f, "at");
+    for (uint32_t k = 0; k < rank && wide >= rank; k++) {
         uint32_t at = wide - rank + k;
-        formula_comma(out, k == 0);
-        if (is_one(from[k]))
-            bt_text_addf(out, "0");
-        else if (from[k] == to[at])
-            bt_text_addf(out, "i%u", at);
+        if (is_one(from->dims[k]))
+            bt_formula_item(f, "at", "0");
+        else if (from->dims[k] == to->dims[at])
+            bt_formula_item(f, "at", "i%u", at);
         else // the extent is 1 or that of the result: only a run can tell
-            bt_text_addf(out, "mod(i%u, extent(data, %u))", at, k);
+            bt_formula_item(f, "at", "mod(i%u, extent(data, %u))", at, k);
     }
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
-static bt_status write_collapse(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_collapse(bt_formula *f, const bt_formula_call *call)
 {
-    uint32_t wide, rank;
-    BT_TRY(ranks_of(ctx, call, &wide, &rank));
-    const bt_type *const *from = bt_tensor_shape(call->args[0])->dims;
-    const bt_type *const *to = bt_tensor_shape(call->result)->dims;
-    bt_text vars, read, condition;
-    bt_text_init(&vars, out->arena);
-    bt_text_init(&read, out->arena);
-    bt_text_init(&condition, out->arena);
-    bt_text_addf(out, "y: t[");
-    for (uint32_t k = 0; k < rank; k++) {
-        formula_comma(out, k == 0);
-        bt_text_addf(out, "i%u in ", k);
-        write_extent(out, call, k);
-    }
-    for (uint32_t k = 0; k < wide; k++) {
+    uint32_t wide = bt_formula_rank(f, call->args[0]);
+    uint32_t rank = bt_formula_rank(f, call->result);
+    const bt_shape_type *from = bt_tensor_shape(call->args[0]);
+    const bt_shape_type *to = bt_tensor_shape(call->result);
+    int sums = 0, chooses = 0;
+    write_axes(f, call);
+    bt_formula_clear(f, "at");
+    for (uint32_t k = 0; k < wide && wide >= rank; k++) {
         int is_leading = k < wide - rank;
         uint32_t at = k - (wide - rank);
-        formula_comma(&read, k == 0);
-        if (!is_leading && from[k] == to[at]) {
-            bt_text_addf(&read, "i%u", at);
+        if (!is_leading && from->dims[k] == to->dims[at]) {
+            bt_formula_item(f, "at", "i%u", at);
             continue;
         }
-        bt_text_addf(&read, "r%u", k);
-        formula_axes(&vars, vars.len == 0, "r", "data", k, k + 1);
-        if (!is_leading && !is_one(to[at])) {
-            bt_text_addf(&condition, "%smod(r%u, ", condition.len ? " && " : " | ", k);
-            write_extent(&condition, call, at);
-            bt_text_addf(&condition, ") == i%u", at);
+        sums = 1;
+        bt_formula_item(f, "at", "r%u", k);
+        bt_formula_item(f, "r", "r%u in extent(data, %u)", k, k);
+        if (!is_leading && !is_one(to->dims[at])) {
+            chooses = 1;
+            write_extent(f, call, "extent", at);
+            bt_formula_item(f, "where", "mod(r%u, $extent) == i%u", k, at);
         }
     }
-    const char *body = bt_text_get(&read), *over = bt_text_get(&vars);
-    const char *where = bt_text_get(&condition);
-    if (!body || !over || !where)
-        return bt_no_memory();
-    if (over[0])
-        bt_text_addf(out, "] = sum(%s%s: data[%s])", over, where, body);
-    else
-        bt_text_addf(out, "] = data[%s]", body);
-    return formula_end(out);
+    bt_formula_add(f, chooses ? "y: t[$y] = sum($r | $[ && ]where: data[$at])"
+                      : sums  ? "y: t[$y] = sum($r: data[$at])"
+                              : "y: t[$y] = data[$at]");
 }
 
 /* ---- rows ---- */

@@ -106,75 +106,59 @@ typedef struct joined {
 } joined;
 
 /* data.3[i0, j - o3]: field 3 where the joined index is j. */
-static void write_field(bt_text *out, const joined *x, uint32_t field)
+static void write_field(bt_formula *f, const joined *x, uint32_t field)
 {
-    bt_text_addf(out, "data.%u[", field);
-    for (uint32_t k = 0; k < x->rank; k++) {
-        formula_comma(out, k == 0);
-        if (x->is_stack || k != x->axis)
-            bt_text_addf(out, "i%u", k);
-        else if (field == 0)
-            bt_text_addf(out, "j");
-        else
-            bt_text_addf(out, "j - o%u", field);
-    }
-    bt_text_addf(out, "]");
+    bt_formula_clear(f, "at");
+    bt_formula_each(f, "at", 0, x->rank, "i#");
+    if (!x->is_stack && field)
+        bt_formula_set(f, "at", x->axis, "j - o%u", field);
+    else if (!x->is_stack)
+        bt_formula_set(f, "at", x->axis, "j");
+    bt_formula_add(f, "data.%u[$at]", field);
 }
 
 /* A choice among fields low..high-1 by halves: its depth is the logarithm of their
  * number, and so is the recursion's. */
-static void write_choice(bt_text *out, const joined *x, uint32_t low, uint32_t high)
+static void write_choice(bt_formula *f, const joined *x, uint32_t low, uint32_t high)
 {
     if (high - low == 1) {
-        write_field(out, x, low);
+        write_field(f, x, low);
         return;
     }
     uint32_t middle = low + (high - low) / 2;
-    bt_text_addf(out, x->is_stack ? "select(j < %u, " : "select(j < o%u, ", middle);
-    write_choice(out, x, low, middle);
-    bt_text_addf(out, ", ");
-    write_choice(out, x, middle, high);
-    bt_text_addf(out, ")");
+    bt_formula_add(f, x->is_stack ? "select(j < %u, " : "select(j < o%u, ", middle);
+    write_choice(f, x, low, middle);
+    bt_formula_add(f, ", ");
+    write_choice(f, x, middle, high);
+    bt_formula_add(f, ")");
 }
 
-static bt_status write_concatenate(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_concatenate(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    joined x = { 0 };
-    uint32_t n = bt_as_tuple_type(call->args[0])->n;
-    BT_TRY(formula_field_rank(ctx, call, 0, 0, &x.rank));
-    x.axis = formula_axis(a->axis, x.rank);
-    for (uint32_t i = 1; i <= n; i++) {
-        bt_text_addf(out, "o%u = ", i);
-        if (i > 1)
-            bt_text_addf(out, "o%u + ", i - 1);
-        bt_text_addf(out, "extent(data.%u, %u); ", i - 1, x.axis);
-    }
-    bt_text_addf(out, "y: t[");
-    int first = formula_axes(out, 1, "i", "data.0", 0, x.axis);
-    formula_comma(out, first);
-    bt_text_addf(out, "j in o%u", n);
-    formula_axes(out, 0, "i", "data.0", x.axis + 1, x.rank);
-    bt_text_addf(out, "] = ");
-    write_choice(out, &x, 0, n);
-    return formula_end(out);
+    const bt_list_type *fields = bt_as_tuple_type(call->args[0]);
+    joined x = { .rank = bt_formula_rank(f, fields->at[0]) };
+    x.axis = bt_formula_axis(f, a->axis, x.rank);
+    bt_formula_add(f, "o1 = extent(data.0, %u); ", x.axis);
+    for (uint32_t i = 2; i <= fields->n; i++)
+        bt_formula_add(f, "o%u = o%u + extent(data.%u, %u); ", i, i - 1, i - 1, x.axis);
+    bt_formula_each(f, "y", 0, x.rank, "i# in extent(data.0, #)");
+    bt_formula_set(f, "y", x.axis, "j in o%u", fields->n);
+    bt_formula_add(f, "y: t[$y] = ");
+    write_choice(f, &x, 0, fields->n);
 }
 
-static bt_status write_stack(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_stack(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    joined x = { .is_stack = 1 };
-    uint32_t n = bt_as_tuple_type(call->args[0])->n;
-    BT_TRY(formula_field_rank(ctx, call, 0, 0, &x.rank));
-    x.axis = formula_axis(a->axis, x.rank + 1);
-    bt_text_addf(out, "y: t[");
-    int first = formula_axes(out, 1, "i", "data.0", 0, x.axis);
-    formula_comma(out, first);
-    bt_text_addf(out, "j in %u", n);
-    formula_axes(out, 0, "i", "data.0", x.axis, x.rank);
-    bt_text_addf(out, "] = ");
-    write_choice(out, &x, 0, n);
-    return formula_end(out);
+    const bt_list_type *fields = bt_as_tuple_type(call->args[0]);
+    joined x = { .is_stack = 1, .rank = bt_formula_rank(f, fields->at[0]) };
+    x.axis = bt_formula_axis(f, a->axis, x.rank + 1);
+    bt_formula_each(f, "y", 0, x.axis, "i# in extent(data.0, #)");
+    bt_formula_item(f, "y", "j in %u", fields->n);
+    bt_formula_each(f, "y", x.axis, x.rank, "i# in extent(data.0, #)");
+    bt_formula_add(f, "y: t[$y] = ");
+    write_choice(f, &x, 0, fields->n);
 }
 
 /* ---- layouts ---- */
@@ -206,7 +190,7 @@ static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call
     const struct attrs *a = call->attrs;
     const bt_layout *layout = wanted[0];
     if (layout && !is_cut_at_blocks(layout, call->args[0]->type,
-                                    formula_axis(a->axis, layout->nlogical)))
+                                    bt_axis_front(a->axis, layout->nlogical)))
         layout = NULL;
     in[0] = *out = layout;
     *new_attrs = NULL;
@@ -222,7 +206,7 @@ static bt_status choose_split(bt_ctx *ctx, bt_store *store, const bt_call *call,
     const int64_t *axis = bt_attr_find(call->op, call->attrs, "axis", BT_ATTR_INT);
     BT_TRY(bt_layout_follow(ctx, store, call, wanted, in, out, new_attrs));
     if (in[0] &&
-        !is_cut_at_blocks(in[0], call->base.type, formula_axis(*axis, in[0]->nlogical)))
+        !is_cut_at_blocks(in[0], call->base.type, bt_axis_front(*axis, in[0]->nlogical)))
         in[0] = *out = NULL;
     return NULL;
 }
@@ -317,40 +301,34 @@ static bt_status relate_split(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result(s, r, bt_type_tuple(store, (uint32_t)n, fields));
 }
 
-static bt_status write_split(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_split(bt_formula *f, const bt_formula_call *call)
 {
     const struct split_attrs *a = call->attrs;
     const bt_ints *cuts = &a->indices_or_sections;
-    uint32_t rank, n = (uint32_t)(cuts->n == BT_SINGLE ? cuts->at[0] : cuts->n + 1);
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    uint32_t axis = formula_axis(a->axis, rank);
-    if (cuts->n == BT_SINGLE)
-        bt_text_addf(out, "part = floordiv(extent(data, %u), %u); ", axis, n);
+    int is_even = cuts->n == BT_SINGLE;
+    uint32_t n = (uint32_t)(is_even ? cuts->at[0] : cuts->n + 1);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank);
+    if (is_even)
+        bt_formula_add(f, "part = floordiv(extent(data, %u), %u); ", axis, n);
+    bt_formula_each(f, "y", 0, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "at", 0, rank, "i#");
     for (uint32_t i = 0; i < n; i++) {
         long long low = i > 0 && cuts->n > 0 ? (long long)cuts->at[i - 1] : 0;
-        bt_text_addf(out, "y%u: t[", i);
-        int first = formula_axes(out, 1, "i", "data", 0, axis);
-        formula_comma(out, first);
-        if (cuts->n == BT_SINGLE)
-            bt_text_addf(out, "j in part");
+        if (is_even)
+            bt_formula_set(f, "y", axis, "j in part");
         else if (i + 1 < n)
-            bt_text_addf(out, "j in %lld", (long long)cuts->at[i] - low);
+            bt_formula_set(f, "y", axis, "j in %lld", (long long)cuts->at[i] - low);
         else
-            bt_text_addf(out, "j in extent(data, %u) - %lld", axis, low);
-        formula_axes(out, 0, "i", "data", axis + 1, rank);
-        bt_text_addf(out, "] = data[");
-        first = formula_indices(out, 1, "i", 0, axis);
-        formula_comma(out, first);
-        if (cuts->n == BT_SINGLE)
-            bt_text_addf(out, "j + %u * part", i);
+            bt_formula_set(f, "y", axis, "j in extent(data, %u) - %lld", axis, low);
+        if (is_even)
+            bt_formula_set(f, "at", axis, "j + %u * part", i);
         else
-            bt_text_addf(out, "j + %lld", low);
-        formula_indices(out, 0, "i", axis + 1, rank);
-        bt_text_addf(out, "]; ");
+            bt_formula_set(f, "at", axis, "j + %lld", low);
+        bt_formula_add(f, "y%u: t[$y] = data[$at]; ", i);
     }
-    for (uint32_t i = 0; i < n; i++)
-        bt_text_addf(out, "%s y%u", i ? "," : "->", i);
-    return formula_end(out);
+    bt_formula_each(f, "results", 0, n, "y#");
+    bt_formula_add(f, "-> $results");
 }
 
 /* ---- rows ---- */

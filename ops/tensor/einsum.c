@@ -126,48 +126,45 @@ static bt_status relate_einsum(bt_solver *s, const bt_relation_call *r)
 
 /* "x_i in extent(data.0, 0)": the axis of a letter where it occurs first. Letters get a
  * prefix, for a single one may be the name of something else. */
-static void write_letter(bt_text *out, const equation *x, int first, char letter)
+static void write_letter(bt_formula *f, const char *list, const equation *x, char letter)
 {
     for (uint32_t i = 0; i < x->nterm; i++) {
         const char *at = strchr(x->terms[i], letter);
         if (!at)
             continue;
-        formula_comma(out, first);
-        bt_text_addf(out, "x_%c in extent(data.%u, %u)", letter, i,
-                     (uint32_t)(at - x->terms[i]));
+        bt_formula_item(f, list, "x_%c in extent(data.%u, %u)", letter, i,
+                        (uint32_t)(at - x->terms[i]));
         return;
     }
 }
 
-static bt_status write_einsum(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_einsum(bt_formula *f, const bt_formula_call *call)
 {
     const struct einsum_attrs *a = call->attrs;
     equation x;
-    int nsum = 0;
+    int sums = 0;
     const char *wrong = parse(a->equation, &x);
-    if (wrong)
-        return bt_fail(ctx, BT_ERR_INTERNAL, "einsum: %s", wrong);
-    bt_text_addf(out, "y: t[");
+    if (wrong) {
+        bt_formula_fail(f, BT_ERR_INTERNAL, "%s", wrong);
+        return;
+    }
+    bt_formula_clear(f, "y");
     for (uint32_t k = 0; x.result[k]; k++)
-        write_letter(out, &x, k == 0, x.result[k]);
-    bt_text_addf(out, "] = ");
+        write_letter(f, "y", &x, x.result[k]);
     for (int c = 'A'; c <= 'z'; c++) {
         if (!is_letter((char)c) || !count_letter(&x, (char)c) || strchr(x.result, c))
             continue;
-        if (nsum == 0)
-            bt_text_addf(out, "sum(");
-        write_letter(out, &x, nsum++ == 0, (char)c);
+        sums = 1;
+        write_letter(f, "k", &x, (char)c);
     }
-    if (nsum)
-        bt_text_addf(out, ": ");
     for (uint32_t i = 0; i < x.nterm; i++) {
-        bt_text_addf(out, "%sdata.%u[", i ? " * " : "", i);
+        bt_formula_clear(f, "at");
         for (uint32_t k = 0; x.terms[i][k]; k++)
-            bt_text_addf(out, "%sx_%c", k ? ", " : "", x.terms[i][k]);
-        bt_text_addf(out, "]");
+            bt_formula_item(f, "at", "x_%c", x.terms[i][k]);
+        bt_formula_item(f, "terms", "data.%u[$at]", i);
     }
-    bt_text_addf(out, nsum ? ")" : "");
-    return formula_end(out);
+    bt_formula_add(f,
+                   sums ? "y: t[$y] = sum($k: $[ * ]terms)" : "y: t[$y] = $[ * ]terms");
 }
 
 /* ---- meshgrid ---- */
@@ -217,24 +214,24 @@ static bt_status relate_mesh(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result(s, r, tuple);
 }
 
-static bt_status write_mesh(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_mesh(bt_formula *f, const bt_formula_call *call)
 {
     const struct mesh_attrs *a = call->attrs;
-    uint32_t n = bt_as_tuple_type(call->args[0])->n, rank[BT_MAX_RANK];
-    for (uint32_t i = 0; i < n; i++)
-        BT_TRY(formula_field_rank(ctx, call, 0, i, &rank[i]));
-    for (uint32_t i = 0; i < n; i++) {
-        bt_text_addf(out, "y%u: t[", i);
-        for (uint32_t k = 0; k < n; k++) {
-            uint32_t j = mesh_axis(a, n, k); // swapping twice is no change
-            formula_comma(out, k == 0);
-            bt_text_addf(out, rank[j] ? "i%u in extent(data.%u, 0)" : "i%u in 1", j, j);
-        }
-        bt_text_addf(out, rank[i] ? "] = data.%u[i%u]; " : "] = data.%u[]; ", i, i);
+    const bt_list_type *fields = bt_as_tuple_type(call->args[0]);
+    for (uint32_t k = 0; k < fields->n; k++) {
+        uint32_t j = mesh_axis(a, fields->n, k); // swapping twice is no change
+        if (bt_formula_rank(f, fields->at[j]))
+            bt_formula_item(f, "y", "i%u in extent(data.%u, 0)", j, j);
+        else
+            bt_formula_item(f, "y", "i%u in 1", j);
     }
-    for (uint32_t i = 0; i < n; i++)
-        bt_text_addf(out, "%s y%u", i ? "," : "->", i);
-    return formula_end(out);
+    for (uint32_t i = 0; i < fields->n; i++) {
+        bt_formula_clear(f, "at");
+        bt_formula_each(f, "at", i, i + (bt_formula_rank(f, fields->at[i]) > 0), "i#");
+        bt_formula_add(f, "y%u: t[$y] = data.%u[$at]; ", i, i);
+    }
+    bt_formula_each(f, "results", 0, fields->n, "y#");
+    bt_formula_add(f, "-> $results");
 }
 
 /* ---- unravel_index ---- */

@@ -79,43 +79,36 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 /* ---- formulas ---- */
 
 /* "y: T[i0 in ..., ...] = ": with dtype and extents of the result. */
-static bt_status write_left(bt_ctx *ctx, const bt_formula_call *call, const char *dtype,
-                            bt_text *out)
+static void write_left(bt_formula *f, const bt_formula_call *call, const char *dtype)
 {
     const bt_shape_type *shape = bt_tensor_shape(call->result);
-    int64_t number;
-    if (!shape)
-        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "%s: the rank of the result is open",
-                       call->op->name);
-    bt_text_addf(out, "y: %s[", dtype);
-    for (uint32_t k = 0; k < shape->n; k++) {
-        formula_comma(out, k == 0);
+    uint32_t rank = bt_formula_rank(f, call->result);
+    bt_formula_clear(f, "y");
+    for (uint32_t k = 0; k < rank; k++) {
+        int64_t number;
         if (bt_dim_is_const(shape->dims[k], &number))
-            bt_text_addf(out, "i%u in %lld", k, (long long)number);
+            bt_formula_item(f, "y", "i%u in %lld", k, (long long)number);
         else if (call->op->attrs)
-            bt_text_addf(out, "i%u in shape[%u]", k, k);
+            bt_formula_item(f, "y", "i%u in shape[%u]", k, k);
         else
-            bt_text_addf(out, "i%u in extent(data, %u)", k, k);
+            bt_formula_item(f, "y", "i%u in extent(data, %u)", k, k);
     }
-    bt_text_addf(out, "] = ");
-    return NULL;
+    bt_formula_add(f, "y: %s[$y] = ", dtype);
 }
 
-static bt_status write_full(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_full(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     const char *dtype = a && a->dtype ? "dtype" : "t";
-    BT_TRY(write_left(ctx, call, dtype, out));
-    bt_text_addf(out, "%s(fill_value[])", dtype);
-    return formula_end(out);
+    write_left(f, call, dtype);
+    bt_formula_add(f, "%s(fill_value[])", dtype);
 }
 
-static bt_status write_constant(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_constant(bt_formula *f, const bt_formula_call *call)
 {
     const char *dtype = call->op->attrs ? "dtype" : "t";
-    BT_TRY(write_left(ctx, call, dtype, out));
-    bt_text_addf(out, "%s(%d)", dtype, !is_zeros(call->op));
-    return formula_end(out);
+    write_left(f, call, dtype);
+    bt_formula_add(f, "%s(%d)", dtype, !is_zeros(call->op));
 }
 
 /* ---- rows ---- */

@@ -19,18 +19,15 @@ static const bt_attr attrs[] = {
 
 /* A positive exponent is applied before the multiplication, as Relay does: its low bits
  * then take part in rounding. */
-static bt_status write(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write(bt_formula *f, const bt_formula_call *call)
 {
-    (void)ctx;
     const struct attrs *a = call->attrs;
     long long left = a->shift > 0 ? (long long)a->shift : 0;
     long long right = 31 + (a->shift < 0 ? -(long long)a->shift : 0);
-    bt_text_addf(
-        out,
-        "y: t[..] = t(shift_right(shift_left(int64(data[..]), %lld) * %lld + %lld, "
-        "%lld))",
-        left, (long long)a->multiplier, 1ll << (right - 1), right);
-    return formula_end(out);
+    bt_formula_add(f,
+                   "y: t[..] = t(shift_right(shift_left(int64(data[..]), %lld) * %lld + "
+                   "%lld, %lld))",
+                   left, (long long)a->multiplier, 1ll << (right - 1), right);
 }
 
 static const bt_op_input inputs[] = {

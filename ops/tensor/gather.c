@@ -39,23 +39,16 @@ static bt_status relate_gather(bt_solver *s, const bt_relation_call *r)
     return NULL;
 }
 
-static bt_status write_gather(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_gather(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    uint32_t axis = formula_axis(a->axis, rank);
-    bt_text_addf(out, "y: t[");
-    formula_axes(out, 1, "i", "indices", 0, rank);
-    bt_text_addf(out, "] = data[");
-    int first = formula_indices(out, 1, "i", 0, axis);
-    formula_comma(out, first);
-    bt_text_addf(out, "wrap(int64(indices[");
-    formula_indices(out, 1, "i", 0, rank);
-    bt_text_addf(out, "]), extent(data, %u))", axis);
-    formula_indices(out, 0, "i", axis + 1, rank);
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank);
+    bt_formula_each(f, "y", 0, rank, "i# in extent(indices, #)");
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_each(f, "at", 0, rank, "i#");
+    bt_formula_set(f, "at", axis, "wrap(int64(indices[$i]), extent(data, %u))", axis);
+    bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
 /* ---- gather_nd ---- */
@@ -109,29 +102,24 @@ static bt_status relate_nd(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, n, dims, data.dtype);
 }
 
-static bt_status write_nd(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_nd(bt_formula *f, const bt_formula_call *call)
 {
     const struct nd_attrs *a = call->attrs;
-    uint32_t rank, indices_rank, batch = (uint32_t)a->batch_dims;
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t indices_rank = bt_formula_rank(f, call->args[1]);
+    uint32_t batch = (uint32_t)a->batch_dims;
     int64_t m = a->index_rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    BT_TRY(formula_rank(ctx, call, 1, &indices_rank));
     bt_dim_is_const(bt_tensor_shape(call->args[1])->dims[0], &m);
     uint32_t npoint = (uint32_t)m;
-    bt_text_addf(out, "y: t[");
-    int first = formula_axes(out, 1, "j", "indices", 1, indices_rank);
-    formula_axes(out, first, "i", "data", batch + npoint, rank);
-    bt_text_addf(out, "] = data[");
-    first = formula_indices(out, 1, "j", 1, 1 + batch);
-    for (uint32_t k = 0; k < npoint; k++, first = 0) {
-        formula_comma(out, first);
-        bt_text_addf(out, "wrap(int64(indices[%u", k);
-        formula_indices(out, 0, "j", 1, indices_rank);
-        bt_text_addf(out, "]), extent(data, %u))", batch + k);
-    }
-    formula_indices(out, first, "i", batch + npoint, rank);
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    bt_formula_each(f, "y", 1, indices_rank, "j# in extent(indices, #)");
+    bt_formula_each(f, "y", batch + npoint, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "j", 1, indices_rank, "j#");
+    bt_formula_each(f, "at", 1, 1 + batch, "j#");
+    for (uint32_t k = 0; k < npoint; k++)
+        bt_formula_item(f, "at", "wrap(int64(indices[%u, $j]), extent(data, %u))", k,
+                        batch + k);
+    bt_formula_each(f, "at", batch + npoint, rank, "i#");
+    bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
 /* ---- rows ---- */

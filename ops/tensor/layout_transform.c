@@ -202,50 +202,47 @@ static const bt_layout_facet layout = { .choose = choose_layout };
 /* ---- formula ---- */
 
 /* The index of a whole axis, from those of the result: N, or C * 16 + c. */
-static void write_whole(bt_text *out, const axes *to, char letter)
+static void write_whole(bt_formula *f, const axes *to, char letter)
 {
+    bt_formula_clear(f, "whole");
     if (find(to, letter, 1) < 0)
-        bt_text_addf(out, "i%d", find(to, letter, 0));
+        bt_formula_item(f, "whole", "i%d", find(to, letter, 0));
     else
-        bt_text_addf(out, "(i%d * %lld + i%d)", find(to, letter, 0),
-                     (long long)block_of(to, letter), find(to, letter, 1));
+        bt_formula_item(f, "whole", "(i%d * %lld + i%d)", find(to, letter, 0),
+                        (long long)block_of(to, letter), find(to, letter, 1));
 }
 
-static bt_status write(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     axes from, to;
-    (void)ctx;
     if (is_of_type(a)) {
-        bt_text_addf(out, "y: t[..] = data[..]");
-        return formula_end(out);
+        bt_formula_add(f, "y: t[..] = data[..]");
+        return;
     }
-    if (!parse(a->src_layout, &from) || !parse(a->dst_layout, &to))
-        return bt_fail(ctx, BT_ERR_INTERNAL, "layout_transform: its layouts");
-    bt_text_addf(out, "y: t[");
+    if (!parse(a->src_layout, &from) || !parse(a->dst_layout, &to)) {
+        bt_formula_fail(f, BT_ERR_INTERNAL, "its layouts");
+        return;
+    }
     for (uint32_t i = 0; i < to.rank; i++) {
-        formula_comma(out, i == 0);
         if (to.factor[i])
-            bt_text_addf(out, "i%u in %lld", i, (long long)to.factor[i]);
+            bt_formula_item(f, "y", "i%u in %lld", i, (long long)to.factor[i]);
         else
-            bt_text_addf(out, "i%u in floordiv(extent(data, %d) * %lld, %lld)", i,
-                         find(&from, to.letter[i], 0),
-                         (long long)block_of(&from, to.letter[i]),
-                         (long long)block_of(&to, to.letter[i]));
+            bt_formula_item(f, "y", "i%u in floordiv(extent(data, %d) * %lld, %lld)", i,
+                            find(&from, to.letter[i], 0),
+                            (long long)block_of(&from, to.letter[i]),
+                            (long long)block_of(&to, to.letter[i]));
     }
-    bt_text_addf(out, "] = data[");
     for (uint32_t i = 0; i < from.rank; i++) {
         long long block = (long long)block_of(&from, from.letter[i]);
-        const char *function = from.factor[i] ? "mod" : "floordiv";
-        formula_comma(out, i == 0);
+        write_whole(f, &to, from.letter[i]);
         if (block > 1)
-            bt_text_addf(out, "%s(", function);
-        write_whole(out, &to, from.letter[i]);
-        if (block > 1)
-            bt_text_addf(out, ", %lld)", block);
+            bt_formula_item(f, "at", "%s($whole, %lld)",
+                            from.factor[i] ? "mod" : "floordiv", block);
+        else
+            bt_formula_item(f, "at", "$whole");
     }
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
 static const bt_op_input inputs[] = {

@@ -35,22 +35,20 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
                                      a->dtype ? a->dtype : on.dtype);
 }
 
-static bt_status write(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     const char *dtype = a->dtype ? "dtype" : "t";
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    uint32_t axis = formula_axis(a->axis, rank + 1);
-    bt_text_addf(out, "y: %s[", dtype);
-    int first = formula_axes(out, 1, "i", "indices", 0, axis);
-    formula_comma(out, first);
-    bt_text_addf(out, "d in depth");
-    formula_axes(out, 0, "i", "indices", axis, rank);
-    bt_text_addf(out, "] = select(int64(indices[");
-    formula_indices(out, 1, "i", 0, rank);
-    bt_text_addf(out, "]) == d, %s(on_value[]), %s(off_value[]))", dtype, dtype);
-    return formula_end(out);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank + 1);
+    bt_formula_each(f, "y", 0, axis, "i# in extent(indices, #)");
+    bt_formula_item(f, "y", "d in depth");
+    bt_formula_each(f, "y", axis, rank, "i# in extent(indices, #)");
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_add(f,
+                   "y: %s[$y] = select(int64(indices[$i]) == d, %s(on_value[]), "
+                   "%s(off_value[]))",
+                   dtype, dtype, dtype);
 }
 
 static const bt_op_input inputs[] = {

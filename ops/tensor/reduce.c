@@ -95,205 +95,102 @@ static bt_status relate_contents(bt_solver *s, const bt_relation_call *r)
 
 /* ---- axes ---- */
 
-typedef struct axes {
-    uint32_t rank;
-    uint8_t is_reduced[BT_MAX_RANK];
-    int keepdims;
-} axes;
-
-static bt_status axes_of(bt_ctx *ctx, const bt_formula_call *call, axes *out)
+/* Lists for every formula here: `y`, axes of the result; `kept`, the same with all of them;
+ * `r`, what is reduced over; `at`, indices of data, and `mean`, those of its mean; `count`,
+ * to be multiplied: how many elements are reduced to one. */
+static void write_axes(bt_formula *f, const bt_formula_call *call,
+                       uint8_t is_reduced[BT_MAX_RANK])
 {
     const struct attrs *a = call->attrs;
-    int all = a->axis.n == BT_NONE_LIST;
-    BT_TRY(formula_rank(ctx, call, 0, &out->rank));
-    memset(out->is_reduced, all || a->exclude, sizeof out->is_reduced);
+    int all = a->axis.n == BT_NONE_LIST, over = 0;
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    memset(is_reduced, all || a->exclude, BT_MAX_RANK);
     for (int64_t i = 0; !all && i < a->axis.n; i++)
-        out->is_reduced[formula_axis(a->axis.at[i], out->rank)] = !a->exclude;
-    out->keepdims = a->keepdims != 0;
-    return NULL;
-}
-
-/* "i0 in extent(data, 0), k1 in 1": the axes of the result, as the left side of a
- * stage. */
-static void write_left(bt_text *out, const axes *x, int keepdims)
-{
-    int first = 1;
-    for (uint32_t k = 0; k < x->rank; k++) {
-        if (!x->is_reduced[k]) {
-            first = formula_axes(out, first, "i", "data", k, k + 1);
-        } else if (keepdims) {
-            formula_comma(out, first);
-            bt_text_addf(out, "k%u in 1", k);
-            first = 0;
+        is_reduced[bt_formula_axis(f, a->axis.at[i], rank)] = !a->exclude;
+    bt_formula_each(f, "kept", 0, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "mean", 0, rank, "i#");
+    bt_formula_each(f, "at", 0, rank, "i#");
+    bt_formula_item(f, "count", "1");
+    bt_formula_clear(f, "y");
+    for (uint32_t k = 0; k < rank; k++) {
+        if (!is_reduced[k]) {
+            bt_formula_item(f, "y", "i%u in extent(data, %u)", k, k);
+            continue;
         }
+        over = 1;
+        if (a->keepdims)
+            bt_formula_item(f, "y", "k%u in 1", k);
+        bt_formula_set(f, "kept", k, "k%u in 1", k);
+        bt_formula_set(f, "mean", k, "0");
+        bt_formula_set(f, "at", k, "r%u", k);
+        bt_formula_item(f, "r", "r%u in extent(data, %u)", k, k);
+        bt_formula_item(f, "count", "extent(data, %u)", k);
     }
-}
-
-/* "sum(r1 in extent(data, 1): BODY)", or BODY alone where nothing is reduced over. */
-static void write_reducer(bt_text *out, const axes *x, const char *reducer,
-                          const char *body)
-{
-    int first = 1;
-    bt_text_addf(out, "%s(", reducer);
-    for (uint32_t k = 0; k < x->rank; k++) {
-        if (x->is_reduced[k])
-            first = formula_axes(out, first, "r", "data", k, k + 1);
-    }
-    // a reduction needs an index: one of extent 1 stands for none
-    bt_text_addf(out, "%s%s)", first ? "r in 1: " : ": ", body);
-}
-
-/* data[i0, r1, i2], or mean[i0, 0, i2] with `reduced` = "0". */
-static void write_read(bt_text *out, const axes *x, const char *array,
-                       const char *reduced)
-{
-    bt_text_addf(out, "%s[", array);
-    for (uint32_t k = 0; k < x->rank; k++) {
-        formula_comma(out, k == 0);
-        if (!x->is_reduced[k])
-            bt_text_addf(out, "i%u", k);
-        else if (reduced)
-            bt_text_addf(out, "%s", reduced);
-        else
-            bt_text_addf(out, "r%u", k);
-    }
-    bt_text_addf(out, "]");
-}
-
-static void write_count(bt_text *out, const axes *x)
-{
-    bt_text_addf(out, "1");
-    for (uint32_t k = 0; k < x->rank; k++) {
-        if (x->is_reduced[k])
-            bt_text_addf(out, " * extent(data, %u)", k);
-    }
-}
-
-/* A text of its own in the same arena. */
-static bt_text piece(const bt_text *out)
-{
-    bt_text text;
-    bt_text_init(&text, out->arena);
-    return text;
-}
-
-static const char *read_data(const bt_text *out, const axes *x, const char *before,
-                             const char *after)
-{
-    bt_text text = piece(out);
-    bt_text_addf(&text, "%s", before);
-    write_read(&text, x, "data", NULL);
-    bt_text_addf(&text, "%s", after);
-    return bt_text_get(&text);
+    if (!over) // a reduction needs an index: one of extent 1 stands for none
+        bt_formula_item(f, "r", "r in 1");
 }
 
 /* ---- formulas ---- */
 
 /* The operator's name is its reducer's: sum prod max min all any logsumexp. */
-static bt_status write_reduction(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_reduction(bt_formula *f, const bt_formula_call *call)
 {
-    axes x;
-    BT_TRY(axes_of(ctx, call, &x));
-    const char *body = read_data(out, &x, "", "");
-    if (!body)
-        return bt_no_memory();
-    bt_text_addf(out, "y: t[");
-    write_left(out, &x, x.keepdims);
-    bt_text_addf(out, "] = ");
-    write_reducer(out, &x, call->op->name, body);
-    return formula_end(out);
+    uint8_t is_reduced[BT_MAX_RANK];
+    write_axes(f, call, is_reduced);
+    bt_formula_add(f, "y: t[$y] = %s($r: data[$at])", call->op->name);
 }
 
-static bt_status write_mean(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_mean(bt_formula *f, const bt_formula_call *call)
 {
-    axes x;
-    BT_TRY(axes_of(ctx, call, &x));
-    bt_text before = piece(out);
-    bt_text_addf(&before, "%s(", formula_wide(call, 0));
-    const char *body = bt_text_get(&before) ? read_data(out, &x, before.at, ")") : NULL;
-    if (!body)
-        return bt_no_memory();
-    bt_text_addf(out, "count = ");
-    write_count(out, &x);
-    bt_text_addf(out, "; y: t[");
-    write_left(out, &x, x.keepdims);
-    bt_text_addf(out, "] = t(");
-    write_reducer(out, &x, "sum", body);
-    bt_text_addf(out, " / %s(count))", formula_wide(call, 0));
-    return formula_end(out);
+    const char *wide = bt_formula_wide(call->args[0]);
+    uint8_t is_reduced[BT_MAX_RANK];
+    write_axes(f, call, is_reduced);
+    bt_formula_add(f,
+                   "count = $[ * ]count; "
+                   "y: t[$y] = t(sum($r: %s(data[$at])) / %s(count))",
+                   wide, wide);
 }
 
 /* m = mean; y = sum((data - m)^2) / count, its root for std. Where the mean is an
  * argument, it has extent 1 in the reduced axes. */
-static bt_status write_spread(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_spread(bt_formula *f, const bt_formula_call *call)
 {
-    axes x;
     const struct spread_attrs *a = call->attrs;
-    int is_std = strcmp(call->op->name, "std") == 0, has_mean = call->narg == 2;
-    BT_TRY(axes_of(ctx, call, &x));
-    bt_text mean = piece(out);
-    write_read(&mean, &x, has_mean ? "mean" : "m", "0");
-    const char *wide = read_data(out, &x, "float64(", ")"), *at = bt_text_get(&mean);
-    if (!wide || !at)
-        return bt_no_memory();
-    bt_text square = piece(out);
-    bt_text_addf(&square, "(%s - float64(%s)) * (%s - float64(%s))", wide, at, wide, at);
-    if (!bt_text_get(&square))
-        return bt_no_memory();
-
-    bt_text_addf(out, "count = ");
-    write_count(out, &x);
-    bt_text_addf(out, "; divisor = count - %d; ", a->unbiased ? 1 : 0);
-    if (!has_mean) {
-        bt_text_addf(out, "m: float64[");
-        write_left(out, &x, 1);
-        bt_text_addf(out, "] = ");
-        write_reducer(out, &x, "sum", wide);
-        bt_text_addf(out, " / count; ");
-    }
-    bt_text_addf(out, "y: t[");
-    write_left(out, &x, x.keepdims);
-    bt_text_addf(out, "] = t(%s", is_std ? "sqrt(" : "");
-    write_reducer(out, &x, "sum", bt_text_get(&square));
-    bt_text_addf(out, " / divisor%s)", is_std ? ")" : "");
-    return formula_end(out);
+    uint8_t is_reduced[BT_MAX_RANK];
+    write_axes(f, call, is_reduced);
+    bt_formula_add(f, "count = $[ * ]count; divisor = count - %d; ", a->unbiased ? 1 : 0);
+    if (call->narg < 2)
+        bt_formula_add(f, "m: float64[$kept] = sum($r: float64(data[$at])) / count; ");
+    bt_formula_item(f, "off", "(float64(data[$at]) - float64(%s[$mean]))",
+                    call->narg == 2 ? "mean" : "m");
+    bt_formula_add(f, strcmp(call->op->name, "std") == 0
+                          ? "y: t[$y] = t(sqrt(sum($r: $off * $off) / divisor))"
+                          : "y: t[$y] = t(sum($r: $off * $off) / divisor)");
 }
 
 /* Over one axis the reducer's own position; over several that in row-major order. */
-static bt_status write_arg(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_arg(bt_formula *f, const bt_formula_call *call)
 {
-    axes x;
     const struct arg_attrs *a = call->attrs;
-    BT_TRY(axes_of(ctx, call, &x));
-    bt_text_addf(out, "count = ");
-    write_count(out, &x);
-    bt_text_addf(out, "; y: int32[");
-    write_left(out, &x, x.keepdims);
-    bt_text_addf(out, "] = int32(%s%s(r in count: data[", call->op->name,
-                 a->select_last_index ? "_last" : "");
-    int is_outermost = 1;
-    for (uint32_t k = 0; k < x.rank; k++) {
-        formula_comma(out, k == 0);
-        if (!x.is_reduced[k]) {
-            bt_text_addf(out, "i%u", k);
+    uint8_t is_reduced[BT_MAX_RANK];
+    uint32_t rank = bt_formula_rank(f, call->args[0]), first = 0, has_inner = 0;
+    write_axes(f, call, is_reduced);
+    while (first < rank && !is_reduced[first])
+        first++;
+    for (uint32_t k = rank; k-- > first; has_inner |= is_reduced[k]) {
+        if (!is_reduced[k])
             continue;
-        }
-        bt_text inner = piece(out);
-        for (uint32_t j = k + 1; j < x.rank; j++) {
-            if (x.is_reduced[j])
-                bt_text_addf(&inner, "%sextent(data, %u)", inner.len ? " * " : "", j);
-        }
-        const char *product = bt_text_get(&inner);
-        if (!product)
-            return bt_no_memory();
-        bt_text_addf(out, "%s", is_outermost ? "" : "mod(");
-        bt_text_addf(out, product[0] ? "floordiv(r, %s)" : "r%s", product);
-        if (!is_outermost)
-            bt_text_addf(out, ", extent(data, %u))", k);
-        is_outermost = 0;
+        bt_formula_clear(f, "place");
+        bt_formula_item(f, "place", has_inner ? "floordiv(r, $[ * ]inner)" : "r");
+        if (k == first)
+            bt_formula_set(f, "at", k, "$place");
+        else
+            bt_formula_set(f, "at", k, "mod($place, extent(data, %u))", k);
+        bt_formula_item(f, "inner", "extent(data, %u)", k);
     }
-    bt_text_addf(out, "]))");
-    return formula_end(out);
+    bt_formula_add(
+        f, "count = $[ * ]count; y: int32[$y] = int32(%s%s(r in count: data[$at]))",
+        call->op->name, a->select_last_index ? "_last" : "");
 }
 
 /* ---- rows ---- */

@@ -35,70 +35,73 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return contents_copy(s, r, 0);
 }
 
-/* "newshape[2]", or its number. */
-static void write_target(bt_text *out, const bt_shape_type *target, uint32_t k)
+/* The list `target` anew: "newshape[2]", or its number. */
+static void write_target(bt_formula *f, const bt_shape_type *target, uint32_t k)
 {
     int64_t number;
+    bt_formula_clear(f, "target");
     if (bt_dim_is_const(target->dims[k], &number))
-        bt_text_addf(out, "%lld", (long long)number);
+        bt_formula_item(f, "target", "%lld", (long long)number);
     else
-        bt_text_addf(out, "newshape[%u]", k);
+        bt_formula_item(f, "target", "newshape[%u]", k);
 }
 
 /* Extents that are left over, divided by those stated. */
-static void write_rest(bt_text *out, const bt_shape_type *target,
+static void write_rest(bt_formula *f, const bt_shape_type *target,
                        const shape_parts *parts, uint32_t rank)
 {
-    bt_text_addf(out, "floordiv(1");
+    bt_formula_item(f, "left", "1");
     for (uint32_t k = 0; k < rank; k++) {
         if (!parts->is_used[k])
-            bt_text_addf(out, " * extent(data, %u)", k);
+            bt_formula_item(f, "left", "extent(data, %u)", k);
     }
-    bt_text_addf(out, ", 1");
+    bt_formula_item(f, "stated", "1");
     for (uint32_t k = 0; k < parts->n; k++) {
         if (parts->at[k].kind == SHAPE_LITERAL) {
-            bt_text_addf(out, " * ");
-            write_target(out, target, parts->at[k].at);
+            write_target(f, target, parts->at[k].at);
+            bt_formula_item(f, "stated", "$target");
         }
     }
-    bt_text_addf(out, ")");
+    bt_formula_add(f, "floordiv($[ * ]left, $[ * ]stated)");
 }
 
-static void write_extent(bt_text *out, const bt_shape_type *target,
+static void write_extent(bt_formula *f, const bt_shape_type *target,
                          const shape_parts *parts, uint32_t k, uint32_t rank)
 {
     const shape_part *part = &parts->at[k];
     switch (part->kind) {
-    case SHAPE_COPY: bt_text_addf(out, "extent(data, %u)", part->axis); break;
-    case SHAPE_PRODUCT: formula_product(out, "data", part->axis, part->axis + 2); break;
-    case SHAPE_REST: write_rest(out, target, parts, rank); break;
-    case SHAPE_QUOTIENT:
-        bt_text_addf(out, "floordiv(extent(data, %u), ", part->axis);
-        write_target(out, target, part->at);
-        bt_text_addf(out, ")");
+    case SHAPE_COPY: bt_formula_add(f, "extent(data, %u)", part->axis); break;
+    case SHAPE_PRODUCT:
+        bt_formula_add(f, "extent(data, %u) * extent(data, %u)", part->axis,
+                       part->axis + 1);
         break;
-    default: write_target(out, target, part->at);
+    case SHAPE_REST: write_rest(f, target, parts, rank); break;
+    case SHAPE_QUOTIENT:
+        write_target(f, target, part->at);
+        bt_formula_add(f, "floordiv(extent(data, %u), $target)", part->axis);
+        break;
+    default: write_target(f, target, part->at); bt_formula_add(f, "$target");
     }
 }
 
-static bt_status write_reshape(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_reshape(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     const bt_shape_type *target = bt_as_shape_type(a->newshape);
+    int64_t codes[BT_MAX_RANK + 2 * BT_MAX_RANK];
     shape_parts parts;
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    int64_t *codes = BT_NEWS(out->arena, int64_t, target->n);
-    if (!codes)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < target->n; i++) {
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    const char *wrong = target->n > BT_COUNT(codes) ? "too many dims" : NULL;
+    for (uint32_t i = 0; i < target->n && !wrong; i++) {
         if (!bt_dim_is_const(target->dims[i], &codes[i]))
             codes[i] = INT64_MAX;
     }
-    const char *wrong = shape_resolve(target->n, codes, rank, a->allowzero != 0, &parts);
-    if (wrong)
-        return bt_fail(ctx, BT_ERR_INTERNAL, "reshape: %s", wrong);
-
+    if (!wrong)
+        wrong = shape_resolve(target->n, codes, rank, a->allowzero != 0, &parts);
+    if (wrong) {
+        bt_formula_fail(f, BT_ERR_INTERNAL, "%s", wrong);
+        return;
+    }
     // axes copied in place at either end take no part in the arithmetic
     uint32_t low = 0, high = rank, top = parts.n;
     while (low < parts.n && parts.at[low].kind == SHAPE_COPY && parts.at[low].axis == low)
@@ -107,12 +110,11 @@ static bt_status write_reshape(bt_ctx *ctx, const bt_formula_call *call, bt_text
            parts.at[top - 1].axis == high - 1)
         high--, top--;
     for (uint32_t k = low; k < top; k++) {
-        bt_text_addf(out, "d%u = ", k - low);
-        write_extent(out, target, &parts, k, rank);
-        bt_text_addf(out, "; ");
+        bt_formula_add(f, "d%u = ", k - low);
+        write_extent(f, target, &parts, k, rank);
+        bt_formula_add(f, "; ");
     }
-    formula_reshape(out, rank, low, high, top - low);
-    return formula_end(out);
+    formula_reshape(f, rank, low, high, top - low);
 }
 
 /* ---- reshape_like ---- */
@@ -178,20 +180,19 @@ static bt_status relate_like(bt_solver *s, const bt_relation_call *r)
     return contents_copy(s, r, 0);
 }
 
-static bt_status write_like(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_like(bt_formula *f, const bt_formula_call *call)
 {
-    uint32_t rank, like;
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
     ranges x;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    BT_TRY(formula_rank(ctx, call, 1, &like));
-    if (!ranges_of(call->attrs, rank, like, &x))
-        return bt_fail(ctx, BT_ERR_INTERNAL, "reshape_like: ranges of axes");
+    if (!ranges_of(call->attrs, rank, bt_formula_rank(f, call->args[1]), &x)) {
+        bt_formula_fail(f, BT_ERR_INTERNAL, "ranges of axes");
+        return;
+    }
     for (int64_t k = x.rhs_begin; k < x.rhs_end; k++)
-        bt_text_addf(out, "d%d = extent(shape_like, %d); ", (int)(k - x.rhs_begin),
-                     (int)k);
-    formula_reshape(out, rank, (uint32_t)x.lhs_begin, (uint32_t)x.lhs_end,
+        bt_formula_add(f, "d%d = extent(shape_like, %d); ", (int)(k - x.rhs_begin),
+                       (int)k);
+    formula_reshape(f, rank, (uint32_t)x.lhs_begin, (uint32_t)x.lhs_end,
                     (uint32_t)(x.rhs_end - x.rhs_begin));
-    return formula_end(out);
 }
 
 /* ---- rows ---- */

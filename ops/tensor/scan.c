@@ -42,33 +42,26 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, 1, &total, dtype);
 }
 
-static bt_status write(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     const char *dtype = a->dtype ? "dtype" : "t", *below = a->exclusive ? "<" : "<=";
     const char *reducer = strcmp(call->op->name, "cumsum") == 0 ? "sum" : "prod";
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
     if (a->axis == BT_NONE) {
-        bt_text_addf(out, "n = ");
-        formula_product(out, "data", 0, rank);
-        bt_text_addf(out, "; y: %s[j in n] = %s(k in n | k %s j: %s(", dtype, reducer,
-                     below, dtype);
-        formula_read_flat(out, "data", rank, 0, rank, "k");
-        bt_text_addf(out, "))");
-        return formula_end(out);
+        formula_extents(f, "n", "data", 0, rank);
+        formula_flat(f, "at", "data", rank, 0, rank, "k");
+        bt_formula_add(f,
+                       "n = $[ * ]n; y: %s[j in n] = %s(k in n | k %s j: %s(data[$at]))",
+                       dtype, reducer, below, dtype);
+        return;
     }
-    uint32_t axis = formula_axis(a->axis, rank);
-    bt_text_addf(out, "y: %s[", dtype);
-    formula_axes(out, 1, "i", "data", 0, rank);
-    bt_text_addf(out, "] = %s(k in extent(data, %u) | k %s i%u: %s(data[", reducer, axis,
-                 below, axis, dtype);
-    int first = formula_indices(out, 1, "i", 0, axis);
-    formula_comma(out, first);
-    bt_text_addf(out, "k");
-    formula_indices(out, 0, "i", axis + 1, rank);
-    bt_text_addf(out, "]))");
-    return formula_end(out);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank);
+    bt_formula_each(f, "y", 0, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "at", 0, rank, "i#");
+    bt_formula_set(f, "at", axis, "k");
+    bt_formula_add(f, "y: %s[$y] = %s(k in extent(data, %u) | k %s i%u: %s(data[$at]))",
+                   dtype, reducer, axis, below, axis, dtype);
 }
 
 static const bt_op_input inputs[] = {

@@ -107,123 +107,42 @@ static const struct combine *combine_find(const char *name)
     return NULL;
 }
 
-/* updates[...] with `at` in the place of the axis. */
-static void write_along(bt_text *out, const char *array, uint32_t rank, uint32_t axis,
-                        const char *at)
-{
-    bt_text_addf(out, "%s[", array);
-    int first = formula_indices(out, 1, "i", 0, axis);
-    formula_comma(out, first);
-    bt_text_addf(out, "%s", at);
-    formula_indices(out, 0, "i", axis + 1, rank);
-    bt_text_addf(out, "]");
-}
-
-/* Positions counted from the front: p. */
-static void write_positions(bt_text *out, uint32_t rank, uint32_t axis)
-{
-    bt_text_addf(out, "p: int64[");
-    formula_axes(out, 1, "i", "indices", 0, rank);
-    bt_text_addf(out, "] = select(int64(indices[");
-    formula_indices(out, 1, "i", 0, rank);
-    bt_text_addf(out, "]) < 0, int64(indices[");
-    formula_indices(out, 1, "i", 0, rank);
-    bt_text_addf(out, "]) + extent(data, %u), int64(indices[", axis);
-    formula_indices(out, 1, "i", 0, rank);
-    bt_text_addf(out, "])); ");
-}
-
-/* "REDUCER(k in n | p[i0, k] == i1: BODY)" */
-static void write_meeting(bt_text *out, const char *reducer, uint32_t rank, uint32_t axis,
-                          const char *body)
-{
-    bt_text_addf(out, "%s(k in extent(indices, %u) | ", reducer, axis);
-    write_along(out, "p", rank, axis, "k");
-    bt_text_addf(out, " == i%u: ", axis);
-    if (body)
-        bt_text_addf(out, "%s", body);
-    else
-        write_along(out, "updates", rank, axis, "k");
-    bt_text_addf(out, ")");
-}
-
-static void write_old(bt_text *out, uint32_t rank)
-{
-    bt_text_addf(out, "data[");
-    formula_indices(out, 1, "i", 0, rank);
-    bt_text_addf(out, "]");
-}
-
-/* The mean of the old element and the updates that meet. */
-static void write_mean(const bt_formula_call *call, bt_text *out, uint32_t rank,
-                       uint32_t axis)
-{
-    const char *wide = formula_wide(call, 0);
-    bt_text update;
-    bt_text_init(&update, out->arena);
-    bt_text_addf(&update, "%s(", wide);
-    write_along(&update, "updates", rank, axis, "k");
-    bt_text_addf(&update, ")");
-    if (!bt_text_get(&update)) {
-        out->failed = 1;
-        return;
-    }
-    bt_text_addf(out, "t((%s(", wide);
-    write_old(out, rank);
-    bt_text_addf(out, ") + ");
-    write_meeting(out, "sum", rank, axis, update.at);
-    bt_text_addf(out, ") / %s(1 + ", wide);
-    write_meeting(out, "sum", rank, axis, "int64(1)");
-    bt_text_addf(out, "))");
-}
-
-static bt_status write_elements(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+/* p: positions counted from the front. */
+static void write_elements(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
     const struct combine *c = combine_find(a->reduction);
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    uint32_t axis = formula_axis(a->axis, rank);
-    int is_mean = strcmp(a->reduction, "mean") == 0;
-    write_positions(out, rank, axis);
-    if (!c && !is_mean) {
-        bt_text_addf(out, "last: int64[");
-        formula_axes(out, 1, "i", "data", 0, rank);
-        bt_text_addf(out, "] = ");
-        write_meeting(out, "max", rank, axis, "k");
-        bt_text_addf(out, "; ");
-    }
-    bt_text_addf(out, "y: t[");
-    formula_axes(out, 1, "i", "data", 0, rank);
-    bt_text_addf(out, "] = ");
-    if (is_mean) {
-        write_mean(call, out, rank, axis);
-        return formula_end(out);
-    }
+    const char *wide = bt_formula_wide(call->args[0]);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank);
+    bt_formula_each(f, "p", 0, rank, "i# in extent(indices, #)");
+    bt_formula_each(f, "y", 0, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_each(f, "k", 0, rank, "i#");
+    bt_formula_set(f, "k", axis, "k");
+    // the updates that meet an element
+    bt_formula_item(f, "meet", "k in extent(indices, %u) | p[$k] == i%u", axis, axis);
+    bt_formula_add(f,
+                   "p: int64[$p] = select(int64(indices[$i]) < 0, int64(indices[$i]) + "
+                   "extent(data, %u), int64(indices[$i])); ",
+                   axis);
     if (c) {
-        bt_text_addf(out, "%s", c->before);
-        write_old(out, rank);
-        bt_text_addf(out, "%s", c->between);
-        write_meeting(out, c->reducer, rank, axis, NULL);
-        bt_text_addf(out, "%s", c->after);
-        return formula_end(out);
+        bt_formula_add(f, "y: t[$y] = %sdata[$i]%s%s($meet: updates[$k])%s", c->before,
+                       c->between, c->reducer, c->after);
+    } else if (strcmp(a->reduction, "mean") == 0) {
+        // of the old element and the updates
+        bt_formula_add(f,
+                       "y: t[$y] = t((%s(data[$i]) + sum($meet: %s(updates[$k]))) / "
+                       "%s(1 + sum($meet: int64(1))))",
+                       wide, wide, wide);
+    } else {
+        // max over nothing is the least integer: no update fell here
+        bt_formula_each(f, "last", 0, rank, "i#");
+        bt_formula_set(f, "last", axis, "clamp(last[$i], 0, extent(indices, %u) - 1)",
+                       axis);
+        bt_formula_add(f, "last: int64[$y] = max($meet: k); "
+                          "y: t[$y] = select(last[$i] < 0, data[$i], updates[$last])");
     }
-    // max over nothing is the least integer: no update fell here
-    bt_text at;
-    bt_text_init(&at, out->arena);
-    bt_text_addf(&at, "clamp(last[");
-    formula_indices(&at, 1, "i", 0, rank);
-    bt_text_addf(&at, "], 0, extent(indices, %u) - 1)", axis);
-    if (!bt_text_get(&at))
-        return bt_no_memory();
-    bt_text_addf(out, "select(last[");
-    formula_indices(out, 1, "i", 0, rank);
-    bt_text_addf(out, "] < 0, ");
-    write_old(out, rank);
-    bt_text_addf(out, ", ");
-    write_along(out, "updates", rank, axis, bt_text_get(&at));
-    bt_text_addf(out, ")");
-    return formula_end(out);
 }
 
 /* ---- scatter_nd ---- */
@@ -235,144 +154,102 @@ typedef struct nd {
 
 /* p[j1, ...]: where an update goes, row-major within the axes pointed into; -1
  * outside. */
-static void write_targets(bt_text *out, const nd *x)
+static void write_targets(bt_formula *f, const nd *x)
 {
     for (uint32_t k = 0; k < x->npoint; k++) {
-        bt_text_addf(out, "p%u: int64[", k);
-        formula_axes(out, 1, "j", "indices", 1, x->nouter + 1);
-        bt_text_addf(out, "] = int64(indices[%u", k);
-        formula_indices(out, 0, "j", 1, x->nouter + 1);
-        bt_text_addf(out, "]); ");
+        bt_formula_add(f, "p%u: int64[$axes] = int64(indices[%u, $j]); ", k, k);
+        formula_extents(f, "inner", "data", k + 1, x->npoint);
+        bt_formula_item(f, "inside",
+                        "p%u[$j] >= -extent(data, %u) && p%u[$j] < "
+                        "extent(data, %u)",
+                        k, k, k, k);
+        bt_formula_item(f, "place", "mod(p%u[$j], extent(data, %u)) * ($[ * ]inner)", k,
+                        k);
     }
-    bt_text_addf(out, "p: int64[");
-    formula_axes(out, 1, "j", "indices", 1, x->nouter + 1);
-    bt_text_addf(out, x->npoint ? "] = select(" : "] = int64(0); ");
     if (x->npoint == 0)
-        return;
-    for (uint32_t k = 0; k < x->npoint; k++) {
-        for (int side = 0; side < 2; side++) {
-            bt_text_addf(out, "%sp%u[", k == 0 && side == 0 ? "" : " && ", k);
-            formula_indices(out, 1, "j", 1, x->nouter + 1);
-            if (side)
-                bt_text_addf(out, "] < extent(data, %u)", k);
-            else
-                bt_text_addf(out, "] >= -extent(data, %u)", k);
-        }
-    }
-    bt_text_addf(out, ", int64(0)");
-    for (uint32_t k = 0; k < x->npoint; k++) {
-        bt_text_addf(out, " + mod(p%u[", k);
-        formula_indices(out, 1, "j", 1, x->nouter + 1);
-        bt_text_addf(out, "], extent(data, %u)) * (", k);
-        formula_product(out, "data", k + 1, x->npoint);
-        bt_text_addf(out, ")");
-    }
-    bt_text_addf(out, ", int64(-1)); ");
+        bt_formula_add(f, "p: int64[$axes] = int64(0); ");
+    else
+        bt_formula_add(f,
+                       "p: int64[$axes] = select($[ && ]inside, int64(0) + $[ + ]place, "
+                       "int64(-1)); ");
 }
 
-/* "REDUCER(j1 in ... | p[j1] == f: BODY)" over the updates that fall on f. */
-static void write_fall(bt_text *out, const nd *x, const char *reducer)
+/* s[f, i..]: the updates that fall on position f, combined; last[f]: the row-major number
+ * of the last one among all. */
+static void write_fallen(bt_formula *f, const nd *x, const struct combine *c)
 {
-    bt_text_addf(out, "%s(", reducer);
-    int first = formula_axes(out, 1, "j", "indices", 1, x->nouter + 1);
-    bt_text_addf(out, "%s | p[", first ? "j in 1" : "");
-    formula_indices(out, 1, "j", 1, x->nouter + 1);
-    bt_text_addf(out, "] == f: ");
-}
-
-/* The row-major number of an update among all. */
-static void write_number(bt_text *out, const nd *x)
-{
-    bt_text_addf(out, "int64(0)");
-    for (uint32_t k = 1; k <= x->nouter; k++) {
-        bt_text_addf(out, " + j%u * (", k);
-        formula_product(out, "indices", k + 1, x->nouter + 1);
-        bt_text_addf(out, ")");
+    uint32_t end = x->nouter + 1;
+    bt_formula_each(f, "over", 1, end, "j# in extent(indices, #)");
+    if (x->nouter == 0)
+        bt_formula_item(f, "over", "j in 1");
+    formula_extents(f, "npoint", "data", 0, x->npoint);
+    bt_formula_each(f, "rest", x->npoint, x->rank, "i# in extent(data, #)");
+    bt_formula_each(f, "update", 1, end, "j#");
+    bt_formula_each(f, "update", x->npoint, x->rank, "i#");
+    bt_formula_item(f, "number", "int64(0)");
+    for (uint32_t k = 1; k < end; k++) {
+        formula_extents(f, "inner", "indices", k + 1, end);
+        bt_formula_item(f, "number", "j%u * ($[ * ]inner)", k);
     }
-}
-
-/* s[f, i..]: the updates that fall on position f, combined; last[f]: the number of the
- * last one. */
-static void write_fallen(bt_text *out, const nd *x, const struct combine *c)
-{
-    bt_text_addf(out, c ? "s: t[f in " : "last: int64[f in ");
-    formula_product(out, "data", 0, x->npoint);
     if (c)
-        formula_axes(out, 0, "i", "data", x->npoint, x->rank);
-    bt_text_addf(out, "] = ");
-    write_fall(out, x, c ? c->reducer : "max");
-    if (c) {
-        bt_text_addf(out, "updates[");
-        int first = formula_indices(out, 1, "j", 1, x->nouter + 1);
-        formula_indices(out, first, "i", x->npoint, x->rank);
-        bt_text_addf(out, "]");
-    } else {
-        write_number(out, x);
-    }
-    bt_text_addf(out, "); ");
+        bt_formula_add(f,
+                       "s: t[f in $[ * ]npoint, $rest] = %s($over | p[$j] == f: "
+                       "updates[$update]); ",
+                       c->reducer);
+    else
+        bt_formula_add(f, "last: int64[f in $[ * ]npoint] = max($over | p[$j] == f: "
+                          "$[ + ]number); ");
 }
 
-/* Row-major position of an element within the axes pointed into. */
-static void write_place(bt_text *out, const nd *x)
+/* The list `at`: the row-major position of an element within the axes pointed into. */
+static void write_place(bt_formula *f, const nd *x)
 {
-    bt_text_addf(out, "0");
+    bt_formula_item(f, "at", "0");
     for (uint32_t k = 0; k < x->npoint; k++) {
-        bt_text_addf(out, " + i%u * (", k);
-        formula_product(out, "data", k + 1, x->npoint);
-        bt_text_addf(out, ")");
+        formula_extents(f, "inner", "data", k + 1, x->npoint);
+        bt_formula_item(f, "at", "i%u * ($[ * ]inner)", k);
     }
 }
 
-/* The update numbered last[place], its number taken apart again. */
-static void write_last_update(bt_text *out, const nd *x)
+/* The list `last`: the place of the update numbered last[at], its number taken apart. */
+static void write_last(bt_formula *f, const nd *x)
 {
-    bt_text_addf(out, "updates[");
     for (uint32_t k = 1; k <= x->nouter; k++) {
-        formula_comma(out, k == 1);
-        bt_text_addf(out, "clamp(mod(floordiv(last[");
-        write_place(out, x);
-        bt_text_addf(out, "], ");
-        formula_product(out, "indices", k + 1, x->nouter + 1);
-        bt_text_addf(out, "), extent(indices, %u)), 0, extent(indices, %u) - 1)", k, k);
+        formula_extents(f, "inner", "indices", k + 1, x->nouter + 1);
+        bt_formula_item(
+            f, "last",
+            "clamp(mod(floordiv(last[$[ + ]at], $[ * ]inner), extent(indices, "
+            "%u)), 0, extent(indices, %u) - 1)",
+            k, k);
     }
-    formula_indices(out, x->nouter == 0, "i", x->npoint, x->rank);
-    bt_text_addf(out, "]");
+    bt_formula_each(f, "last", x->npoint, x->rank, "i#");
 }
 
-static bt_status write_scatter_nd(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_scatter_nd(bt_formula *f, const bt_formula_call *call)
 {
     const struct nd_attrs *a = call->attrs;
     const struct combine *c = combine_find(a->mode);
-    nd x = { 0 };
     int64_t m = 0;
-    uint32_t indices_rank;
-    BT_TRY(formula_rank(ctx, call, 0, &x.rank));
-    BT_TRY(formula_rank(ctx, call, 1, &indices_rank));
+    uint32_t indices_rank = bt_formula_rank(f, call->args[1]);
+    nd x = { .rank = bt_formula_rank(f, call->args[0]) };
     bt_dim_is_const(bt_tensor_shape(call->args[1])->dims[0], &m);
     x.npoint = (uint32_t)m;
     x.nouter = indices_rank - 1;
-    write_targets(out, &x);
-    write_fallen(out, &x, c);
-    bt_text_addf(out, "y: t[");
-    formula_axes(out, 1, "i", "data", 0, x.rank);
-    bt_text_addf(out, "] = ");
-    if (c) {
-        bt_text_addf(out, "%s", c->before);
-        write_old(out, x.rank);
-        bt_text_addf(out, "%ss[", c->between);
-        write_place(out, &x);
-        formula_indices(out, 0, "i", x.npoint, x.rank);
-        bt_text_addf(out, "]%s", c->after);
-    } else {
-        bt_text_addf(out, "select(last[");
-        write_place(out, &x);
-        bt_text_addf(out, "] < 0, ");
-        write_old(out, x.rank);
-        bt_text_addf(out, ", ");
-        write_last_update(out, &x);
-        bt_text_addf(out, ")");
-    }
-    return formula_end(out);
+    bt_formula_each(f, "axes", 1, indices_rank, "j# in extent(indices, #)");
+    bt_formula_each(f, "j", 1, indices_rank, "j#");
+    bt_formula_each(f, "y", 0, x.rank, "i# in extent(data, #)");
+    bt_formula_each(f, "i", 0, x.rank, "i#");
+    bt_formula_each(f, "others", x.npoint, x.rank, "i#");
+    write_targets(f, &x);
+    write_fallen(f, &x, c);
+    write_place(f, &x);
+    write_last(f, &x);
+    if (c)
+        bt_formula_add(f, "y: t[$y] = %sdata[$i]%ss[$[ + ]at, $others]%s", c->before,
+                       c->between, c->after);
+    else
+        bt_formula_add(f,
+                       "y: t[$y] = select(last[$[ + ]at] < 0, data[$i], updates[$last])");
 }
 
 /* ---- rows ---- */

@@ -30,25 +30,20 @@ static bt_status relate_reverse(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
 }
 
-static bt_status write_reverse(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_reverse(bt_formula *f, const bt_formula_call *call)
 {
     const struct reverse_attrs *a = call->attrs;
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    uint32_t step = formula_axis(a->seq_axis, rank);
-    uint32_t batch = formula_axis(a->batch_axis, rank);
-    bt_text_addf(out, "y: t[");
-    formula_axes(out, 1, "i", "data", 0, rank);
-    bt_text_addf(out, "] = data[");
-    int first = formula_indices(out, 1, "i", 0, step);
-    formula_comma(out, first);
-    bt_text_addf(out,
-                 "clamp(select(i%u < int64(seq_lengths[i%u]), "
-                 "int64(seq_lengths[i%u]) - 1 - i%u, i%u), 0, extent(data, %u) - 1)",
-                 step, batch, batch, step, step, step);
-    formula_indices(out, 0, "i", step + 1, rank);
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t step = bt_formula_axis(f, a->seq_axis, rank);
+    uint32_t batch = bt_formula_axis(f, a->batch_axis, rank);
+    bt_formula_each(f, "y", 0, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "at", 0, rank, "i#");
+    bt_formula_set(
+        f, "at", step,
+        "clamp(select(i%u < int64(seq_lengths[i%u]), int64(seq_lengths[i%u]) - 1 "
+        "- i%u, i%u), 0, extent(data, %u) - 1)",
+        step, batch, batch, step, step, step);
+    bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
 /* ---- sequence_mask ---- */
@@ -78,23 +73,20 @@ static bt_status relate_mask(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
 }
 
-static bt_status write_mask(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_mask(bt_formula *f, const bt_formula_call *call)
 {
     const struct mask_attrs *a = call->attrs;
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    bt_text_addf(out, "y: t[");
-    formula_axes(out, 1, "i", "data", 0, rank);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
     // a length of 1.5 keeps two steps, as a comparison of floats says
     int is_float =
         (1u << BT_DTYPE_CLASS(bt_tensor_dtype(call->args[1])) & BT_CLASS_BITS_FLOAT) != 0;
-    bt_text_addf(out,
-                 is_float ? "] = select(float64(i%d) < float64(valid_length[i%d]), data["
-                          : "] = select(i%d < int64(valid_length[i%d]), data[",
-                 (int)a->axis, (int)(1 - a->axis));
-    formula_indices(out, 1, "i", 0, rank);
-    bt_text_addf(out, "], t(mask_value))");
-    return formula_end(out);
+    bt_formula_each(f, "y", 0, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_item(f, "kept",
+                    is_float ? "float64(i%d) < float64(valid_length[i%d])"
+                             : "i%d < int64(valid_length[i%d])",
+                    (int)a->axis, (int)(1 - a->axis));
+    bt_formula_add(f, "y: t[$y] = select($kept, data[$i], t(mask_value))");
 }
 
 /* ---- rows ---- */

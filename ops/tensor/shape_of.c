@@ -48,32 +48,23 @@ static bt_status relate_size(bt_solver *s, const bt_relation_call *r)
     return product ? bt_relation_set_contents(s, r, 1, &product) : NULL;
 }
 
-static bt_status write_shape(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_shape(bt_formula *f, const bt_formula_call *call)
 {
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    bt_text_addf(out, "y: dtype[k in %u] = dtype(", rank);
-    for (uint32_t k = 0; k + 1 < rank; k++)
-        bt_text_addf(out, "select(k == %u, extent(data, %u), ", k, k);
-    if (rank == 0)
-        bt_text_addf(out, "0");
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    if (rank)
+        bt_formula_item(f, "extent", "extent(data, %u)", rank - 1);
     else
-        bt_text_addf(out, "extent(data, %u)", rank - 1);
-    for (uint32_t k = 0; k < rank; k++)
-        bt_text_addf(out, ")");
-    if (rank == 0)
-        bt_text_addf(out, ")");
-    return formula_end(out);
+        bt_formula_item(f, "extent", "0");
+    for (uint32_t k = rank ? rank - 1 : 0; k-- > 0;)
+        bt_formula_set(f, "extent", 0, "select(k == %u, extent(data, %u), $extent)", k,
+                       k);
+    bt_formula_add(f, "y: dtype[k in %u] = dtype($extent)", rank);
 }
 
-static bt_status write_size(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_size(bt_formula *f, const bt_formula_call *call)
 {
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    bt_text_addf(out, "y: dtype[] = dtype(");
-    formula_product(out, "data", 0, rank);
-    bt_text_addf(out, ")");
-    return formula_end(out);
+    formula_extents(f, "n", "data", 0, bt_formula_rank(f, call->args[0]));
+    bt_formula_add(f, "y: dtype[] = dtype($[ * ]n)");
 }
 
 static const bt_op_input inputs[] = {

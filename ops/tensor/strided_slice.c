@@ -132,65 +132,53 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 /* ---- formula ---- */
 
 /* The scalar `name`k: a position moved into axis k. */
-static void write_position(bt_text *out, const char *name, uint32_t k, int64_t at,
+static void write_position(bt_formula *f, const char *name, uint32_t k, int64_t at,
                            int64_t stride)
 {
     int shift = stride < 0 ? -1 : 0;
     if (at >= 0)
-        bt_text_addf(out, "%s%u = min(%lld, extent(data, %u) + %d); ", name, k,
-                     (long long)(at > SLICE_FAR ? SLICE_FAR : at), k, shift);
+        bt_formula_add(f, "%s%u = min(%lld, extent(data, %u) + %d); ", name, k,
+                       (long long)(at > SLICE_FAR ? SLICE_FAR : at), k, shift);
     else
-        bt_text_addf(out, "%s%u = max(extent(data, %u) - %lld, %d); ", name, k, k,
-                     (long long)(at < -SLICE_FAR ? SLICE_FAR : -at), shift);
+        bt_formula_add(f, "%s%u = max(extent(data, %u) - %lld, %d); ", name, k, k,
+                       (long long)(at < -SLICE_FAR ? SLICE_FAR : -at), shift);
 }
 
 /* Where axis k begins, b, and how many positions it keeps, l. */
-static void write_scalars(bt_text *out, const cut *x, uint32_t k)
+static void write_scalars(bt_formula *f, const cut *x, uint32_t k)
 {
-    write_position(out, "b", k, x->begin, x->stride);
+    write_position(f, "b", k, x->begin, x->stride);
     if (x->is_size && x->end < 0) {
-        bt_text_addf(out, "l%u = extent(data, %u) - b%u; ", k, k, k);
+        bt_formula_add(f, "l%u = extent(data, %u) - b%u; ", k, k, k);
     } else if (x->is_size) {
-        bt_text_addf(out, "l%u = min(%lld, extent(data, %u) - b%u); ", k,
-                     (long long)x->end, k, k);
+        bt_formula_add(f, "l%u = min(%lld, extent(data, %u) - b%u); ", k,
+                       (long long)x->end, k, k);
     } else {
-        write_position(out, "e", k, x->end, x->stride);
+        write_position(f, "e", k, x->end, x->stride);
         const char *from = x->stride < 0 ? "e" : "b", *to = x->stride < 0 ? "b" : "e";
-        bt_text_addf(out, "l%u = max(ceildiv(%s%u - %s%u, %lld), 0); ", k, to, k, from, k,
-                     (long long)(x->stride < 0 ? -x->stride : x->stride));
+        bt_formula_add(f, "l%u = max(ceildiv(%s%u - %s%u, %lld), 0); ", k, to, k, from, k,
+                       (long long)(x->stride < 0 ? -x->stride : x->stride));
     }
 }
 
-static bt_status write_slice(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_slice(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    uint32_t rank;
-    int64_t strides[BT_MAX_RANK] = { 0 }; // 0: the axis stays whole
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    bt_formula_each(f, "y", 0, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "at", 0, rank, "i#");
     for (int64_t i = 0; i < a->begin.n; i++) {
         cut x = cut_at(a, i);
-        uint32_t k =
-            a->axes.n == BT_NONE_LIST ? (uint32_t)i : formula_axis(a->axes.at[i], rank);
-        strides[k] = x.stride;
-        write_scalars(out, &x, k);
-    }
-    bt_text_addf(out, "y: t[");
-    for (uint32_t k = 0; k < rank; k++) {
-        formula_comma(out, k == 0);
-        bt_text_addf(out, strides[k] ? "i%u in l%u" : "i%u in extent(data, %u)", k, k);
-    }
-    bt_text_addf(out, "] = data[");
-    for (uint32_t k = 0; k < rank; k++) {
-        formula_comma(out, k == 0);
-        if (strides[k] == 0)
-            bt_text_addf(out, "i%u", k);
-        else if (strides[k] == 1)
-            bt_text_addf(out, "i%u + b%u", k, k);
+        int64_t axis = a->axes.n == BT_NONE_LIST ? i : a->axes.at[i];
+        uint32_t k = bt_formula_axis(f, axis, rank);
+        write_scalars(f, &x, k);
+        bt_formula_set(f, "y", k, "i%u in l%u", k, k);
+        if (x.stride == 1)
+            bt_formula_set(f, "at", k, "i%u + b%u", k, k);
         else
-            bt_text_addf(out, "i%u * %lld + b%u", k, (long long)strides[k], k);
+            bt_formula_set(f, "at", k, "i%u * %lld + b%u", k, (long long)x.stride, k);
     }
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
 /* ---- layout ---- */
@@ -208,7 +196,7 @@ static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call
         cut x = cut_at(a, i);
         uint32_t axis = a->axes.n == BT_NONE_LIST
                             ? (uint32_t)i
-                            : formula_axis(a->axes.at[i], layout->nlogical);
+                            : bt_axis_front(a->axes.at[i], layout->nlogical);
         int64_t block = 1;
         for (uint32_t k = 0; k < layout->nphysical; k++) {
             if (layout->physical[k].axis == axis && layout->physical[k].factor)
@@ -258,24 +246,20 @@ static bt_status relate_like(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, dims, data.dtype);
 }
 
-static bt_status write_like(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_like(bt_formula *f, const bt_formula_call *call)
 {
     const struct like_attrs *a = call->attrs;
-    uint32_t rank, like;
-    uint8_t is_cut[BT_MAX_RANK] = { 0 };
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    BT_TRY(formula_rank(ctx, call, 1, &like));
-    for (int64_t i = 0; i < a->axes.n; i++)
-        is_cut[formula_axis(a->axes.at[i], rank)] = 1;
-    for (uint32_t k = 0; a->axes.n == BT_NONE_LIST && k < like; k++)
-        is_cut[k] = 1;
-    bt_text_addf(out, "y: t[");
-    for (uint32_t k = 0; k < rank; k++)
-        formula_axes(out, k == 0, "i", is_cut[k] ? "shape_like" : "data", k, k + 1);
-    bt_text_addf(out, "] = data[");
-    formula_indices(out, 1, "i", 0, rank);
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t like = bt_formula_rank(f, call->args[1]);
+    int64_t n = a->axes.n == BT_NONE_LIST ? like : a->axes.n;
+    bt_formula_each(f, "y", 0, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "i", 0, rank, "i#");
+    for (int64_t i = 0; i < n; i++) {
+        int64_t axis = a->axes.n == BT_NONE_LIST ? i : a->axes.at[i];
+        uint32_t k = bt_formula_axis(f, axis, rank);
+        bt_formula_set(f, "y", k, "i%u in extent(shape_like, %u)", k, k);
+    }
+    bt_formula_add(f, "y: t[$y] = data[$i]");
 }
 
 /* ---- rows ---- */

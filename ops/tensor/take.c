@@ -109,57 +109,38 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 /* ---- formula ---- */
 
 /* The scalar `bound` limits the position that indices[...] gives. */
-static void write_position(bt_text *out, const char *mode, const char *element)
-{
-    if (strcmp(mode, "wrap") == 0)
-        bt_text_addf(out, "clamp(mod(int64(%s), bound), 0, bound - 1)", element);
-    else if (strcmp(mode, "clip") == 0)
-        bt_text_addf(out, "clamp(int64(%s), 0, bound - 1)", element);
-    else
-        bt_text_addf(out, "wrap(int64(%s), bound)", element);
-}
-
-static bt_status write_take(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_take(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    uint32_t rank, indices_rank, axis = 0, batch = 0;
+    uint32_t rank = bt_formula_rank(f, call->args[0]), axis = 0, batch = 0;
+    uint32_t indices_rank = bt_formula_rank(f, call->args[1]);
     int is_flat = a->axis == BT_NONE;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    BT_TRY(formula_rank(ctx, call, 1, &indices_rank));
     if (!is_flat) {
-        axis = formula_axis(a->axis, rank);
-        batch = formula_axis(a->batch_dims, indices_rank);
+        axis = bt_formula_axis(f, a->axis, rank);
+        batch = a->batch_dims ? bt_formula_axis(f, a->batch_dims, indices_rank) : 0;
     }
-    bt_text element, at;
-    bt_text_init(&element, out->arena);
-    bt_text_init(&at, out->arena);
-    bt_text_addf(&element, "indices[");
-    int first = formula_indices(&element, 1, "i", 0, batch);
-    formula_indices(&element, first, "j", batch, indices_rank);
-    bt_text_addf(&element, "]");
-    if (!bt_text_get(&element))
-        return bt_no_memory();
-    write_position(&at, a->mode, bt_text_get(&element));
-    if (!bt_text_get(&at))
-        return bt_no_memory();
-
-    bt_text_addf(out, "bound = ");
-    formula_product(out, "data", is_flat ? 0 : axis, is_flat ? rank : axis + 1);
+    bt_formula_each(f, "j", 0, batch, "i#");
+    bt_formula_each(f, "j", batch, indices_rank, "j#");
+    bt_formula_item(f, "place",
+                    strcmp(a->mode, "wrap") == 0
+                        ? "clamp(mod(int64(indices[$j]), bound), 0, bound - 1)"
+                    : strcmp(a->mode, "clip") == 0
+                        ? "clamp(int64(indices[$j]), 0, bound - 1)"
+                        : "wrap(int64(indices[$j]), bound)");
     if (is_flat) {
-        bt_text_addf(out, "; flat: t[f in bound] = ");
-        formula_read_flat(out, "data", rank, 0, rank, "f");
+        formula_extents(f, "n", "data", 0, rank);
+        formula_flat(f, "f", "data", rank, 0, rank, "f");
+        bt_formula_each(f, "y", 0, indices_rank, "j# in extent(indices, #)");
+        bt_formula_add(f, "bound = $[ * ]n; flat: t[f in bound] = data[$f]; "
+                          "y: t[$y] = flat[$place]");
+        return;
     }
-    bt_text_addf(out, "; y: t[");
-    first = formula_axes(out, 1, "i", "data", 0, axis);
-    first = formula_axes(out, first, "j", "indices", batch, indices_rank);
-    if (!is_flat)
-        formula_axes(out, first, "i", "data", axis + 1, rank);
-    bt_text_addf(out, "] = ");
-    if (is_flat)
-        bt_text_addf(out, "flat[%s]", bt_text_get(&at));
-    else
-        formula_read_flat(out, "data", rank, axis, axis + 1, bt_text_get(&at));
-    return formula_end(out);
+    bt_formula_each(f, "y", 0, axis, "i# in extent(data, #)");
+    bt_formula_each(f, "y", batch, indices_rank, "j# in extent(indices, #)");
+    bt_formula_each(f, "y", axis + 1, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "at", 0, rank, "i#");
+    bt_formula_set(f, "at", axis, "$place");
+    bt_formula_add(f, "bound = extent(data, %u); y: t[$y] = data[$at]", axis);
 }
 
 /* ---- row ---- */

@@ -51,33 +51,26 @@ static bt_status relate_tile(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
 }
 
-static bt_status write_tile(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_tile(bt_formula *f, const bt_formula_call *call)
 {
     const struct tile_attrs *a = call->attrs;
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
     uint32_t out_rank = a->reps.n > rank ? (uint32_t)a->reps.n : rank;
-    int64_t axis;
-    bt_text_addf(out, "y: t[");
+    bt_formula_clear(f, "y");
+    bt_formula_clear(f, "at");
     for (uint32_t k = 0; k < out_rank; k++) {
+        int64_t axis;
         long long reps = (long long)reps_at(&a->reps, rank, out_rank, k, &axis);
-        formula_comma(out, k == 0);
         if (axis < 0)
-            bt_text_addf(out, "i%u in %lld", k, reps);
+            bt_formula_item(f, "y", "i%u in %lld", k, reps);
         else
-            bt_text_addf(out, "i%u in extent(data, %d) * %lld", k, (int)axis, reps);
+            bt_formula_item(f, "y", "i%u in extent(data, %d) * %lld", k, (int)axis, reps);
+        if (axis >= 0 && reps == 1)
+            bt_formula_item(f, "at", "i%u", k);
+        else if (axis >= 0)
+            bt_formula_item(f, "at", "mod(i%u, extent(data, %d))", k, (int)axis);
     }
-    bt_text_addf(out, "] = data[");
-    for (uint32_t k = out_rank - rank; k < out_rank; k++) {
-        int64_t reps = reps_at(&a->reps, rank, out_rank, k, &axis);
-        formula_comma(out, axis == 0);
-        if (reps == 1)
-            bt_text_addf(out, "i%u", k);
-        else
-            bt_text_addf(out, "mod(i%u, extent(data, %d))", k, (int)axis);
-    }
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
 struct repeat_attrs {
@@ -107,24 +100,16 @@ static bt_status relate_repeat(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, dims, data.dtype);
 }
 
-static bt_status write_repeat(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_repeat(bt_formula *f, const bt_formula_call *call)
 {
     const struct repeat_attrs *a = call->attrs;
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    uint32_t axis = formula_axis(a->axis, rank);
-    bt_text_addf(out, "y: t[");
-    int first = formula_axes(out, 1, "i", "data", 0, axis);
-    formula_comma(out, first);
-    bt_text_addf(out, "j in extent(data, %u) * repeats", axis);
-    formula_axes(out, 0, "i", "data", axis + 1, rank);
-    bt_text_addf(out, "] = data[");
-    first = formula_indices(out, 1, "i", 0, axis);
-    formula_comma(out, first);
-    bt_text_addf(out, "floordiv(j, repeats)");
-    formula_indices(out, 0, "i", axis + 1, rank);
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank);
+    bt_formula_each(f, "y", 0, rank, "i# in extent(data, #)");
+    bt_formula_set(f, "y", axis, "j in extent(data, %u) * repeats", axis);
+    bt_formula_each(f, "at", 0, rank, "i#");
+    bt_formula_set(f, "at", axis, "floordiv(j, repeats)");
+    bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
 static const bt_op ops[] = {

@@ -47,21 +47,18 @@ static bt_status relate_transpose(bt_solver *s, const bt_relation_call *r)
     return contents_copy(s, r, 0);
 }
 
-static bt_status write_transpose(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_transpose(bt_formula *f, const bt_formula_call *call)
 {
     const struct transpose_attrs *a = call->attrs;
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    bt_text_addf(out, "y: t[");
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    bt_formula_clear(f, "y");
     for (uint32_t k = 0; k < rank; k++) {
-        uint32_t axis =
-            a->axes.n == BT_NONE_LIST ? rank - 1 - k : formula_axis(a->axes.at[k], rank);
-        formula_axes(out, k == 0, "i", "data", axis, axis + 1);
+        int64_t from = a->axes.n == BT_NONE_LIST ? rank - 1 - k : a->axes.at[k];
+        uint32_t axis = bt_formula_axis(f, from, rank);
+        bt_formula_item(f, "y", "i%u in extent(data, %u)", axis, axis);
     }
-    bt_text_addf(out, "] = data[");
-    formula_indices(out, 1, "i", 0, rank);
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_add(f, "y: t[$y] = data[$i]");
 }
 
 /* ---- expand_dims ---- */
@@ -95,23 +92,16 @@ static bt_status relate_expand(bt_solver *s, const bt_relation_call *r)
     return contents_copy(s, r, 0);
 }
 
-static bt_status write_expand(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_expand(bt_formula *f, const bt_formula_call *call)
 {
     const struct expand_attrs *a = call->attrs;
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    uint32_t axis = formula_axis(a->axis, rank + 1);
-    bt_text_addf(out, "y: t[");
-    int first = formula_axes(out, 1, "i", "data", 0, axis);
-    for (uint32_t k = 0; k < a->num_newaxis; k++, first = 0) {
-        formula_comma(out, first);
-        bt_text_addf(out, "k%u in 1", k);
-    }
-    formula_axes(out, first, "i", "data", axis, rank);
-    bt_text_addf(out, "] = data[");
-    formula_indices(out, 1, "i", 0, rank);
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank + 1);
+    bt_formula_each(f, "y", 0, axis, "i# in extent(data, #)");
+    bt_formula_each(f, "y", 0, (uint32_t)a->num_newaxis, "k# in 1");
+    bt_formula_each(f, "y", axis, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_add(f, "y: t[$y] = data[$i]");
 }
 
 /* ---- squeeze ---- */
@@ -159,30 +149,25 @@ static bt_status relate_squeeze(bt_solver *s, const bt_relation_call *r)
     return contents_copy(s, r, 0);
 }
 
-static bt_status write_squeeze(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_squeeze(bt_formula *f, const bt_formula_call *call)
 {
     const struct squeeze_attrs *a = call->attrs;
     const bt_shape_type *shape = bt_tensor_shape(call->args[0]);
     uint8_t is_dropped[BT_MAX_RANK] = { 0 };
-    uint32_t rank;
-    int first = 1;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
     for (int64_t i = 0; i < a->axis.n; i++)
-        is_dropped[formula_axis(a->axis.at[i], rank)] = 1;
+        is_dropped[bt_formula_axis(f, a->axis.at[i], rank)] = 1;
     for (uint32_t k = 0; a->axis.n == BT_NONE_LIST && k < rank; k++)
         is_dropped[k] = (uint8_t)is_one(shape->dims[k]);
-    bt_text_addf(out, "y: t[");
+    bt_formula_clear(f, "y");
+    bt_formula_each(f, "at", 0, rank, "i#");
     for (uint32_t k = 0; k < rank; k++) {
-        if (!is_dropped[k])
-            first = formula_axes(out, first, "i", "data", k, k + 1);
+        if (is_dropped[k])
+            bt_formula_set(f, "at", k, "0");
+        else
+            bt_formula_item(f, "y", "i%u in extent(data, %u)", k, k);
     }
-    bt_text_addf(out, "] = data[");
-    for (uint32_t k = 0; k < rank; k++) {
-        formula_comma(out, k == 0);
-        bt_text_addf(out, is_dropped[k] ? "0" : "i%u", k);
-    }
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
 /* ---- reverse ---- */
@@ -205,21 +190,15 @@ static bt_status relate_reverse(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
 }
 
-static bt_status write_reverse(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_reverse(bt_formula *f, const bt_formula_call *call)
 {
     const struct reverse_attrs *a = call->attrs;
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    uint32_t axis = formula_axis(a->axis, rank);
-    bt_text_addf(out, "y: t[");
-    formula_axes(out, 1, "i", "data", 0, rank);
-    bt_text_addf(out, "] = data[");
-    int first = formula_indices(out, 1, "i", 0, axis);
-    formula_comma(out, first);
-    bt_text_addf(out, "extent(data, %u) - 1 - i%u", axis, axis);
-    formula_indices(out, 0, "i", axis + 1, rank);
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank);
+    bt_formula_each(f, "y", 0, rank, "i# in extent(data, #)");
+    bt_formula_each(f, "at", 0, rank, "i#");
+    bt_formula_set(f, "at", axis, "extent(data, %u) - 1 - i%u", axis, axis);
+    bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
 /* ---- rows ---- */

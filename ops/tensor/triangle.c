@@ -14,15 +14,13 @@ static const bt_attr trilu_attrs[] = {
     { 0 },
 };
 
-static bt_status write_trilu(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_trilu(bt_formula *f, const bt_formula_call *call)
 {
-    (void)ctx;
     const struct trilu_attrs *a = call->attrs;
-    bt_text_addf(out,
-                 "y: t[.., i in m, j in n] = "
-                 "select(j - i %s int64(k[]), data[.., i, j], t(0))",
-                 a->upper ? ">=" : "<=");
-    return formula_end(out);
+    bt_formula_add(f,
+                   "y: t[.., i in m, j in n] = "
+                   "select(j - i %s int64(k[]), data[.., i, j], t(0))",
+                   a->upper ? ">=" : "<=");
 }
 
 /* ---- matrix_set_diag ---- */
@@ -81,33 +79,31 @@ static bt_status relate_diag(bt_solver *s, const bt_relation_call *r)
 
 /* Element (i, j) on diagonal q = j - i is number min(i, j) of that diagonal, which is
  * moved right by what it is shorter than the longest where it is aligned there. */
-static bt_status write_diag(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_diag(bt_formula *f, const bt_formula_call *call)
 {
     const struct diag_attrs *a = call->attrs;
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
     uint32_t i = rank - 2, j = rank - 1, last = rank - 2 + (a->k1 != a->k2);
-    long long k1 = (long long)a->k1, k2 = (long long)a->k2;
-    bt_text_addf(out, "longest = extent(diagonal, %u); y: t[", last);
-    formula_axes(out, 1, "i", "input", 0, rank);
-    bt_text_addf(out, "] = select(i%u - i%u >= %lld && i%u - i%u <= %lld, diagonal[", j,
-                 i, k1, j, i, k2);
-    int first = formula_indices(out, 1, "i", 0, rank - 2);
-    formula_comma(out, first);
-    if (a->k1 != a->k2)
-        bt_text_addf(out, "%lld - (i%u - i%u), ", k2, j, i);
-    bt_text_addf(out, "min(i%u, i%u)", i, j);
-    if (a->super_diag_right_align || a->sub_diag_right_align) {
+    bt_formula_each(f, "y", 0, rank, "i# in extent(input, #)");
+    bt_formula_each(f, "i", 0, rank, "i#");
+    bt_formula_item(f, "q", "i%u - i%u", j, i);
+    bt_formula_item(f, "number", "min(i%u, i%u)", i, j);
+    if (a->super_diag_right_align || a->sub_diag_right_align)
         // the length of diagonal q: min(columns - max(q, 0), rows + min(q, 0))
-        bt_text_addf(out, " + select(i%u >= i%u, %d, %d) * (longest - ", j, i,
-                     a->super_diag_right_align != 0, a->sub_diag_right_align != 0);
-        bt_text_addf(out, "min(extent(input, %u) - max(i%u - i%u, 0), ", j, j, i);
-        bt_text_addf(out, "extent(input, %u) + min(i%u - i%u, 0)))", i, j, i);
-    }
-    bt_text_addf(out, "], input[");
-    formula_indices(out, 1, "i", 0, rank);
-    bt_text_addf(out, "])");
-    return formula_end(out);
+        bt_formula_item(f, "number",
+                        "select(i%u >= i%u, %d, %d) * (longest - min(extent(input, %u) - "
+                        "max($q, 0), extent(input, %u) + min($q, 0)))",
+                        j, i, a->super_diag_right_align != 0,
+                        a->sub_diag_right_align != 0, j, i);
+    bt_formula_each(f, "at", 0, rank - 2, "i#");
+    if (a->k1 != a->k2)
+        bt_formula_item(f, "at", "%lld - ($q)", (long long)a->k2);
+    bt_formula_item(f, "at", "$[ + ]number");
+    bt_formula_add(
+        f,
+        "longest = extent(diagonal, %u); "
+        "y: t[$y] = select($q >= %lld && $q <= %lld, diagonal[$at], input[$i])",
+        last, (long long)a->k1, (long long)a->k2);
 }
 
 /* ---- rows ---- */

@@ -26,13 +26,11 @@ static bt_status relate_where(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result(s, r, result);
 }
 
-static bt_status write_where(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_where(bt_formula *f, const bt_formula_call *call)
 {
-    (void)ctx;
-    int is_bool = bt_tensor_dtype(call->args[0]) == BT_BOOL;
-    bt_text_addf(out, "r: t[..] = select(condition[..]%s, x[..], y[..])",
-                 is_bool ? "" : " != c(0)");
-    return formula_end(out);
+    bt_formula_add(f, bt_tensor_dtype(call->args[0]) == BT_BOOL
+                          ? "r: t[..] = select(condition[..], x[..], y[..])"
+                          : "r: t[..] = select(condition[..] != c(0), x[..], y[..])");
 }
 
 static const bt_op_input where_in[] = {

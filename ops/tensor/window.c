@@ -62,30 +62,22 @@ static bt_status relate_window(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank + n, dims, data.dtype);
 }
 
-static bt_status write_window(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_window(bt_formula *f, const bt_formula_call *call)
 {
     const struct window_attrs *a = call->attrs;
-    uint32_t rank;
-    BT_TRY(formula_rank(ctx, call, 0, &rank));
-    uint32_t axis = formula_axis(a->axis, rank);
-    bt_text_addf(out, "y: t[");
-    int first = formula_axes(out, 1, "i", "data", 0, axis);
-    for (uint32_t k = axis; k < rank; k++, first = 0) {
-        formula_comma(out, first);
-        bt_text_addf(out, "i%u in floordiv(extent(data, %u) - %lld, %lld) + 1", k, k,
-                     (long long)a->window_shape.at[k - axis],
-                     (long long)a->strides.at[k - axis]);
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t axis = bt_formula_axis(f, a->axis, rank);
+    bt_formula_each(f, "y", 0, axis, "i# in extent(data, #)");
+    bt_formula_each(f, "at", 0, axis, "i#");
+    for (uint32_t k = axis; k < rank; k++) {
+        long long size = (long long)a->window_shape.at[k - axis];
+        long long stride = (long long)a->strides.at[k - axis];
+        bt_formula_item(f, "y", "i%u in floordiv(extent(data, %u) - %lld, %lld) + 1", k,
+                        k, size, stride);
+        bt_formula_item(f, "window", "w%u in %lld", k, size);
+        bt_formula_item(f, "at", "i%u * %lld + w%u", k, stride, k);
     }
-    for (uint32_t k = axis; k < rank; k++)
-        bt_text_addf(out, ", w%u in %lld", k, (long long)a->window_shape.at[k - axis]);
-    bt_text_addf(out, "] = data[");
-    first = formula_indices(out, 1, "i", 0, axis);
-    for (uint32_t k = axis; k < rank; k++, first = 0) {
-        formula_comma(out, first);
-        bt_text_addf(out, "i%u * %lld + w%u", k, (long long)a->strides.at[k - axis], k);
-    }
-    bt_text_addf(out, "]");
-    return formula_end(out);
+    bt_formula_add(f, "y: t[$y, $window] = data[$at]");
 }
 
 /* ---- adv_index ---- */
@@ -128,31 +120,25 @@ static bt_status relate_index(bt_solver *s, const bt_relation_call *r)
 }
 
 /* Positions are stages of their own: each broadcasts to their common shape, p. */
-static bt_status write_index(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write_index(bt_formula *f, const bt_formula_call *call)
 {
-    uint32_t n = bt_as_tuple_type(call->args[0])->n, rank, result;
+    const bt_list_type *fields = bt_as_tuple_type(call->args[0]);
+    uint32_t n = fields->n, rank = bt_formula_rank(f, fields->at[0]);
+    uint32_t result = bt_formula_rank(f, call->result) - (rank - (n - 1));
     char dtype[BT_DTYPE_NAME_SIZE]; // a pattern of "?" gives it no name
-    BT_TRY(formula_field_rank(ctx, call, 0, 0, &rank));
-    result = bt_tensor_shape(call->result)->n - (rank - (n - 1));
-    bt_text_addf(out, "p1: int64[..] = int64(data.1[..])");
+    bt_formula_item(f, "p", "int64(data.1[..])");
+    bt_formula_each(f, "p", 2, n, "int64(data.#[..]) * 0");
+    bt_formula_add(f, "p1: int64[..] = $[ + ]p; ");
     for (uint32_t i = 2; i < n; i++)
-        bt_text_addf(out, " + int64(data.%u[..]) * 0", i);
-    for (uint32_t i = 2; i < n; i++)
-        bt_text_addf(out, "; p%u: int64[..] = int64(data.%u[..]) + p1[..] * 0", i, i);
-    bt_text_addf(out, "; y: %s[",
-                 bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof dtype));
-    int first = formula_axes(out, 1, "j", "p1", 0, result);
-    formula_axes(out, first, "i", "data.0", n - 1, rank);
-    bt_text_addf(out, "] = data.0[");
-    for (uint32_t i = 1; i < n; i++) {
-        formula_comma(out, i == 1);
-        bt_text_addf(out, "wrap(p%u[", i);
-        formula_indices(out, 1, "j", 0, result);
-        bt_text_addf(out, "], extent(data.0, %u))", i - 1);
-    }
-    formula_indices(out, 0, "i", n - 1, rank);
-    bt_text_addf(out, "]");
-    return formula_end(out);
+        bt_formula_add(f, "p%u: int64[..] = int64(data.%u[..]) + p1[..] * 0; ", i, i);
+    bt_formula_each(f, "y", 0, result, "j# in extent(p1, #)");
+    bt_formula_each(f, "y", n - 1, rank, "i# in extent(data.0, #)");
+    bt_formula_each(f, "j", 0, result, "j#");
+    for (uint32_t i = 1; i < n; i++)
+        bt_formula_item(f, "at", "wrap(p%u[$j], extent(data.0, %u))", i, i - 1);
+    bt_formula_each(f, "at", n - 1, rank, "i#");
+    bt_formula_add(f, "y: %s[$y] = data.0[$at]",
+                   bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof dtype));
 }
 
 /* ---- strided_set ---- */

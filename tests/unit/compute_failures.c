@@ -25,27 +25,13 @@ static bt_status twice(bt_ctx *ctx, const bt_eval_call *call)
     return NULL;
 }
 
-static bt_status write(bt_ctx *ctx, const bt_formula_call *call, bt_text *out)
+static void write(bt_formula *f, const bt_formula_call *call)
 {
-    (void)ctx;
-    (void)call;
-    bt_text_addf(out, "y: t[i, j in n] = a[i, list[0] * j - pad] else -inf");
-    return NULL;
-}
-
-static bt_status build(bt_formula *f, const bt_formula_call *call)
-{
-    const bt_expr *i = bt_expr_name(f, "i"), *j = bt_expr_name(f, "j");
-    const bt_expr *a = bt_expr_read(f, "a", 2, (const bt_expr *[]){ i, j });
-    bt_index axes[2] = { { "i", NULL }, { "j", bt_expr_name(f, "n") } };
-    bt_reduction sum = { "sum", "float64", 1, &axes[1], NULL, a };
-    const bt_expr *pair[2] = {
-        bt_expr_else(f, a, bt_expr_float(f, -1.5)),
-        bt_expr_call(f, "t", 1, (const bt_expr *[]){ bt_expr_reduce(f, &sum) })
-    };
-    (void)call;
-    return bt_formula_stage(
-        f, &(bt_stage){ "y", "t", 2, axes, bt_expr_call(f, "add", 2, pair) });
+    bt_formula_each(f, "i", 0, bt_formula_rank(f, call->args[0]), "i#");
+    bt_formula_each(f, "at", 0, 1, "i#");
+    bt_formula_item(f, "at", "list[0] * i%u - pad", bt_formula_axis(f, -1, 2));
+    bt_formula_set(f, "i", 1, "i1 in n");
+    bt_formula_add(f, "y: t[$i] = a[$at] else -inf");
 }
 
 #define ROW(...)                                                     \
@@ -64,7 +50,6 @@ static const bt_op ops[] = {
     ROW(.formula = "y: t[i, j in n] = a[wrap(idx[i], m), j] + sum(k | int64(idx[k]) == "
                    "i: a[k, j])"),
     ROW(.write_formula = write),
-    ROW(.build_formula = build),
     ROW(.eval = twice),
 };
 

@@ -1,6 +1,6 @@
 /*
- * Index notation as written: what the parser makes of a text, and a builder's calls. Names
- * are not looked up yet; every node knows where it stands in the text.
+ * Index notation as written: what the parser makes of a text. Names are not looked up yet;
+ * every node knows where it stands in the text.
  */
 #ifndef COMPUTE_FORMULA_AST_H
 #define COMPUTE_FORMULA_AST_H
@@ -23,7 +23,7 @@ enum {
     BT__AST_REST    /* .. as an index */
 };
 
-typedef bt_expr bt__ast;
+typedef struct bt__ast bt__ast;
 
 /* An axis of a stage, or an index of a reduction. */
 struct bt__ast_var {
@@ -33,7 +33,7 @@ struct bt__ast_var {
     struct bt__ast_place place;
 };
 
-struct bt_expr {
+struct bt__ast {
     uint32_t kind;         /* BT__AST_... */
     uint32_t depth, nnode; /* of the tree below: an expression used twice counts twice */
     struct bt__ast_place place;
@@ -59,7 +59,7 @@ struct bt__ast_stage {
 
 struct bt__formula {
     const char *op;   /* the operator's name, for messages */
-    const char *text; /* copied; NULL: not there yet, nothing has a place */
+    const char *text; /* copied */
     uint32_t nstage;
     const struct bt__ast_stage *stages;
     uint32_t nresult;
@@ -78,7 +78,7 @@ bt_status bt__formula_fail(bt_ctx *, const struct bt__formula *, uint32_t code,
                            struct bt__ast_place, const char *format, ...) BT_FAILURE
     BT_PRINTF(5, 6);
 
-/* ---- making one (maker.c): for the parser and the builder ---- */
+/* ---- making one (maker.c): for the parser ---- */
 
 enum { BT__FORMULA_NODES = 1 << 20 }; /* of one expression, written out */
 
@@ -104,8 +104,5 @@ bt_status bt__maker_add_result(struct bt__maker *, const char *stage,
 /* Without results: the last array stage. *out = NULL where there is none. */
 bt_status bt__maker_finish(struct bt__maker *,
                            const struct bt__formula **out) BT_MUST_USE;
-
-/* The formula as text; with `places`, every node learns where it stands there. */
-void bt__formula_print(struct bt__formula *, int places, bt_text *out);
 
 #endif

@@ -34,7 +34,7 @@ bt_status bt__call_compose(bt_ctx *, bt_arena *, const bt_formula_call *,
 
 static inline int bt__op_has_formula(const bt_op *op)
 {
-    return op->formula || op->write_formula || op->build_formula;
+    return op->formula || op->write_formula;
 }
 
 #endif

@@ -1,5 +1,4 @@
-/* What makes trees of index notation well-formed, whether a text or a builder's calls say
- * them. */
+/* What makes trees of index notation well-formed. */
 #include <string.h>
 
 #include "compute/formula/ast.h"
@@ -10,9 +9,8 @@ bt_status bt__formula_fail(bt_ctx *ctx, const struct bt__formula *f, uint32_t co
 {
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    bt_place place = { .file = f->op };
-    if (f->text)
-        bt__text_place(scratch, f->op, f->text, at, &place);
+    bt_place place;
+    bt__text_place(scratch, f->op, f->text, at, &place);
     va_list args;
     va_start(args, format);
     bt_status status = bt_fail_va(ctx, code, &place, format, args);

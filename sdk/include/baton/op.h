@@ -102,11 +102,10 @@ struct bt_op {
      * contents. */
     const char *relation;
     bt_status (*relate)(bt_solver *, const bt_relation_call *);
-    /* What it computes: a formula, or a hook that writes or builds one where rank or
-     * attributes decide it, or plain C. */
+    /* What it computes: a formula, or a hook that writes one where rank or attributes
+     * decide it, or plain C. */
     const char *formula;
-    bt_status (*write_formula)(bt_ctx *, const bt_formula_call *, bt_text *out);
-    bt_status (*build_formula)(bt_formula *, const bt_formula_call *);
+    void (*write_formula)(bt_formula *, const bt_formula_call *);
     bt_status (*eval)(bt_ctx *, const bt_eval_call *);
     const struct bt_facet *facets; /* ended by a zero `facet`; NULL: none */
     /* Filled by the host. */
@@ -277,69 +276,48 @@ struct bt_formula_call {
     const bt_type *result;
 };
 
-/* Building a formula: the same tree that text is read to, under the same rules.
+/* Writing a formula where rank or attributes decide it: text, with lists for what there
+ * may be more or less of. `$name` stands for a list's items, with commas between; `#` for
+ * the number of an item:
  *
- *     y: t[i] = sum(k: x[i, k] * w[k])
+ *     uint32_t rank = bt_formula_rank(f, call->args[0]);
+ *     uint32_t axis = bt_formula_axis(f, a->axis, rank);
+ *     bt_formula_each(f, "i", 0, rank, "i#");
+ *     bt_formula_each(f, "at", 0, rank, "i#");
+ *     bt_formula_set(f, "at", axis, "extent(data, %u) - 1 - i%u", axis, axis);
+ *     bt_formula_add(f, "y: t[$i] = data[$at]");
  *
- *     const bt_expr *i = bt_expr_name(f, "i"), *k = bt_expr_name(f, "k");
- *     const bt_expr *x = bt_expr_read(f, "x", 2, (const bt_expr *[]){ i, k });
- *     const bt_expr *w = bt_expr_read(f, "w", 1, &k);
- *     const bt_expr *xw = bt_expr_call(f, "mul", 2, (const bt_expr *[]){ x, w });
- *     const bt_index ik[] = { { "i", NULL }, { "k", NULL } };
- *     bt_reduction sum = { "sum", NULL, 1, &ik[1], NULL, xw };
- *     bt_stage y = { "y", "t", 1, ik, bt_expr_reduce(f, &sum) };
- *     return bt_formula_stage(f, &y);
- *
- * Expressions belong to the formula and end with it; one may stand in several places.
- * Names and arrays are copied. Once something is refused, or there is no memory, every
- * constructor gives NULL, so that they nest, and bt_formula_stage says what it was. */
-typedef struct bt_expr bt_expr;
-/* An axis of a stage or an index of a reduction: "i", or ".." of a stage. */
-typedef struct bt_index {
-    const char *name;
-    const bt_expr *extent; /* NULL: inferred */
-} bt_index;
-typedef struct bt_reduction {
-    const char *reducer; /* "sum", "max", "argmax", ... */
-    const char *dtype;   /* of the accumulator; NULL: by the elements' */
-    uint32_t nindex;
-    const bt_index *indices;
-    const bt_expr *condition; /* NULL: none */
-    const bt_expr *body;
-} bt_reduction;
-typedef struct bt_stage {
-    const char *name;
-    const char *dtype; /* NULL: a scalar of dims and attributes, without axes */
-    uint32_t naxis;
-    const bt_index *axes;
-    const bt_expr *value;
-} bt_stage;
-BT_API const bt_expr *bt_expr_int(bt_formula *, int64_t);
-BT_API const bt_expr *bt_expr_float(bt_formula *, double); /* inf and nan too */
-/* An index, a dim, an attribute, a scalar stage. */
-BT_API const bt_expr *bt_expr_name(bt_formula *, const char *);
-BT_API const bt_expr *bt_expr_rest(bt_formula *); /* `..` among indices */
-/* An element of an array ("x", "data.0"), or of a list attribute. */
-BT_API const bt_expr *bt_expr_read(bt_formula *, const char *array, uint32_t nindex,
-                                   const bt_expr *const *indices);
-/* A scalar operator by its name in scalars.def ("add", "sqrt", ...), "select", "clamp",
- * "wrap", "extent", "rank", or a cast by the dtype's name. */
-BT_API const bt_expr *bt_expr_call(bt_formula *, const char *name, uint32_t narg,
-                                   const bt_expr *const *args);
-/* `outside` where a read of `inside` is out of bounds. */
-BT_API const bt_expr *bt_expr_else(bt_formula *, const bt_expr *inside,
-                                   const bt_expr *outside);
-BT_API const bt_expr *bt_expr_reduce(bt_formula *, const bt_reduction *);
-/* Adds a stage behind those before it. */
-BT_API bt_status bt_formula_stage(bt_formula *, const bt_stage *) BT_MUST_USE;
-/* A further result, in order; without any the last array stage is the one. */
-BT_API bt_status bt_formula_result(bt_formula *, const char *stage) BT_MUST_USE;
-/* One by itself, to look at; a hook is handed its own. `op` names it in messages. */
-BT_API bt_status bt_formula_create(bt_ctx *, const char *op,
-                                   bt_formula **out) BT_MUST_USE;
-BT_API void bt_formula_destroy(bt_formula *); /* accepts NULL */
-/* As text, which reads back to the same formula. Nothing is to be added after it. */
-BT_API bt_status bt_formula_print(bt_formula *, bt_text *out) BT_MUST_USE;
+ * gives `y: t[i0, i1, i2] = data[i0, extent(data, 1) - 1 - i1, i2]` of rank 3 along axis 1.
+ * After the first failure nothing is added, and whoever called the hook is told. */
+
+/* More of the formula; formats are printf's. */
+BT_API void bt_formula_add(bt_formula *, const char *format, ...) BT_PRINTF(2, 3);
+/* Another item of a list; it may hold other lists. */
+BT_API void bt_formula_item(bt_formula *, const char *list, const char *format, ...)
+    BT_PRINTF(3, 4);
+/* Item `at`, counted from 0, in the place of what stood there. */
+BT_API void bt_formula_set(bt_formula *, const char *list, uint32_t at,
+                           const char *format, ...) BT_PRINTF(4, 5);
+/* An item for each number low <= # < high; none make an empty list. In a text a comma
+ * beside an empty list goes with it. `$[ * ]list` has ` * ` between the items. */
+BT_API void bt_formula_each(bt_formula *, const char *list, uint32_t low, uint32_t high,
+                            const char *format, ...) BT_PRINTF(5, 6);
+/* The list without its items. */
+BT_API void bt_formula_clear(bt_formula *, const char *list);
+/* The hook cannot write a formula of this call: the operator's name, and why. */
+BT_API void bt_formula_fail(bt_formula *, uint32_t code, const char *format, ...)
+    BT_PRINTF(3, 4);
+/* The rank of a tensor; fails where its type leaves it open. */
+BT_API uint32_t bt_formula_rank(bt_formula *, const bt_type *);
+/* An axis attribute counted from the front; the relation has checked its range. */
+BT_API uint32_t bt_formula_axis(bt_formula *, int64_t axis, uint32_t rank);
+static inline uint32_t bt_axis_front(int64_t axis, uint32_t rank)
+{
+    return (uint32_t)(axis < 0 ? axis + rank : axis);
+}
+/* The dtype in which sums of a tensor's elements are divided: of integers and small floats
+ * a wider one, which holds the sum and the number of elements; else "t". */
+BT_API const char *bt_formula_wide(const bt_type *);
 
 /* ---- plain C ---- */
 

@@ -48,7 +48,7 @@
 
 enum { ALIGNMENT = 64 };
 
-/* The storage that a function's tensors share. */
+/* The storage that a function's tensors of one memory space share. */
 struct shared {
     int64_t size;
     const bt_value *value; /* NULL: not built yet */
@@ -187,12 +187,24 @@ static struct piece *find_piece(const bt_life *life, struct piece *const *of)
     return NULL;
 }
 
-/* Lives are in the order of the function, in which what is laid over follows. */
-static bt_status plan_func(struct planner *p, const bt_func *func)
+static const char *space_of(const bt_life *life)
 {
-    uint32_t n, npiece = 0;
-    bt_life *lives;
-    BT_TRY(bt_lives(p->ctx, p->arena, func, &n, &lives));
+    const bt_call *storage = life->storage;
+    return *(const char *const *)bt_attr_find(storage->op, storage->attrs, "space",
+                                              BT_ATTR_STRING);
+}
+
+static int is_placed(const bt_life *life)
+{
+    return !life->escapes && life->first <= life->last;
+}
+
+/* Plans the tensors of one space. Lives are in the order of the function, in which what is
+ * laid over follows. */
+static bt_status plan_space(struct planner *p, uint32_t n, const bt_life *lives,
+                            const char *space)
+{
+    uint32_t npiece = 0;
     struct piece *pieces = BT_NEWS(p->arena, struct piece, n);
     struct piece **of = BT_NEWS(p->arena, struct piece *, n);
     struct shared *shared = BT_NEW(p->arena, struct shared);
@@ -200,7 +212,7 @@ static bt_status plan_func(struct planner *p, const bt_func *func)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
         const bt_life *life = &lives[i];
-        if (life->escapes || life->first > life->last)
+        if (!is_placed(life) || strcmp(space_of(life), space) != 0)
             continue;
         of[i] = find_piece(life, of);
         if (!of[i]) {
@@ -214,13 +226,34 @@ static bt_status plan_func(struct planner *p, const bt_func *func)
     }
     BT_TRY(pack_best(p, npiece, pieces, &shared->size));
     for (uint32_t i = 0; i < n; i++) {
-        struct place *place = BT_NEW(p->arena, struct place);
+        struct place *place = of[i] ? BT_NEW(p->arena, struct place) : NULL;
+        if (!of[i])
+            continue;
         if (!place)
             return bt_no_memory();
         *place = (struct place){ of[i], shared };
-        if (of[i] && (!bt_map_put(&p->places, lives[i].tensor, place) ||
-                      !bt_map_put(&p->gone, lives[i].storage, shared)))
+        if (!bt_map_put(&p->places, lives[i].tensor, place) ||
+            !bt_map_put(&p->gone, lives[i].storage, shared))
             return bt_no_memory();
+    }
+    return NULL;
+}
+
+static bt_status plan_func(struct planner *p, const bt_func *func)
+{
+    uint32_t n;
+    bt_life *lives;
+    BT_TRY(bt_lives(p->ctx, p->arena, func, &n, &lives));
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t first = 0; // of its space
+        while (!is_placed(&lives[first]) ||
+               strcmp(space_of(&lives[first]), space_of(&lives[i])) != 0) {
+            if (first == i)
+                break;
+            first++;
+        }
+        if (first == i && is_placed(&lives[i]))
+            BT_TRY(plan_space(p, n, lives, space_of(&lives[i])));
     }
     return NULL;
 }

@@ -331,6 +331,8 @@ static bt_status load(bt_ctx *ctx, const bt_artifact *base, bt_compiled *c)
     const struct artifact *a = (const struct artifact *)(const void *)base;
     BT_TRY(check_targets(ctx, base, c));
     c->file = bt_tensor_ref(a->bytes);
+    for (uint32_t i = 0; i < c->ntarget; i++) // options of the targets may be others now
+        BT_TRY(bt__compiled_text(c, base->targets[i].text, &c->spaces[i]));
     BT_TRY(copy_lists(base, c));
     c->module = bt_module_ref(base->module);
     for (uint32_t i = 0; i < c->ntarget; i++)

@@ -166,8 +166,14 @@ static const struct buffer *find_buffer(const bt_kernel *kernel, uint32_t i,
     return &b->at[which->kind][which->index];
 }
 
+static struct bt__hosted with_zones(const struct buffer *b)
+{
+    return (struct bt__hosted){ b->at - ZONE, b->nbytes + 2 * ZONE };
+}
+
 /* Outputs that keep an input have its elements, and stand for it. */
-static void keep_inputs(const bt_kernel *kernel, const struct buffers *b, void **pointers)
+static void keep_inputs(const bt_kernel *kernel, const struct buffers *b, void **pointers,
+                        struct bt__hosted *around)
 {
     for (uint32_t i = 0; i < kernel->nover; i++) {
         const bt_kernel_over *over = &kernel->over[i];
@@ -175,8 +181,10 @@ static void keep_inputs(const bt_kernel *kernel, const struct buffers *b, void *
         void **to = &pointers[kernel->nin + over->out];
         if (over->keeps && in->nbytes)
             memmove(*to, in->at, in->nbytes);
-        if (over->keeps)
-            pointers[over->in] = *to;
+        if (!over->keeps)
+            continue;
+        pointers[over->in] = *to;
+        around[over->in] = around[kernel->nin + over->out];
     }
 }
 
@@ -188,19 +196,23 @@ static bt_status launch(const struct bt__check_call *c, uint32_t number,
     struct buffer workspace;
     // behind them nothing: a kernel that takes more than it has shall crash for certain
     void **pointers = BT_NEWS(c->arena, void *, (size_t)n + BEYOND);
-    if (!pointers)
+    struct bt__hosted *around = BT_NEWS(c->arena, struct bt__hosted, (size_t)n + 1);
+    if (!pointers || !around)
         return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++)
-        pointers[i] = find_buffer(kernel, i, b)->at;
-    keep_inputs(kernel, b, pointers);
     BT_TRY(make_buffer(c->ctx, (size_t)kernel->workspace, &workspace));
+    around[n] = with_zones(&workspace);
+    for (uint32_t i = 0; i < n; i++) {
+        pointers[i] = find_buffer(kernel, i, b)->at;
+        around[i] = with_zones(find_buffer(kernel, i, b));
+    }
+    keep_inputs(kernel, b, pointers, around);
     const bt_kernel_call call = { .nbytes = sizeof(call),
                                   .nbuffer = n,
                                   .buffers = pointers,
                                   .workspace = workspace.at,
                                   .stop = bt_ctx_stop(c->ctx) };
-    bt_status status =
-        bt__launch(c->ctx, c->use, c->loaded, c->numbers[number], kernel->name, &call);
+    bt_status status = bt__launch_hosted(c->ctx, c->use, c->loaded, c->numbers[number],
+                                         kernel->name, &call, around);
     int strays = damage(workspace.at - ZONE) < ZONE ||
                  damage(workspace.at + workspace.nbytes) < ZONE;
     bt_tensor_unref(workspace.memory);

@@ -250,3 +250,89 @@ bt_status bt__launch(bt_ctx *ctx, const bt_target_use *use, void *loaded, uint32
     __atomic_store_n(&ctx->running, NULL, __ATOMIC_RELEASE);
     return status;
 }
+
+/* ---- memory of a target's own ---- */
+
+struct hosted {
+    bt_ctx *ctx;
+    const bt_target_use *use;
+    const struct bt__hosted *around;
+    uint32_t n;
+    void **blocks;
+};
+
+static uint32_t first_at(const struct hosted *h, uint32_t i)
+{
+    uint32_t first = 0;
+    while (h->around[first].at != h->around[i].at)
+        first++;
+    return first;
+}
+
+static bt_status copy_block(const struct hosted *h, uint32_t i, int is_back)
+{
+    const bt_buffer own = { h->blocks[i], 0, h->around[i].nbytes, 1 },
+                    host = { h->around[i].at, 0, h->around[i].nbytes, 0 };
+    return h->around[i].nbytes
+               ? h->use->target->copy(h->ctx, h->use->instance, is_back ? &host : &own,
+                                      is_back ? &own : &host)
+               : NULL;
+}
+
+static bt_status place_blocks(struct hosted *h)
+{
+    for (uint32_t i = 0; i < h->n; i++) {
+        uint32_t first = first_at(h, i);
+        if (first == i) {
+            BT_TRY(h->use->target->alloc(h->ctx, h->use->instance,
+                                         h->around[i].nbytes ? h->around[i].nbytes : 1,
+                                         &h->blocks[i]));
+            BT_TRY(copy_block(h, i, 0));
+        } else {
+            h->blocks[i] = h->blocks[first];
+        }
+    }
+    return NULL;
+}
+
+static void free_blocks(const struct hosted *h)
+{
+    for (uint32_t i = 0; i < h->n; i++) {
+        if (h->blocks[i] && first_at(h, i) == i)
+            h->use->target->free(h->use->instance, h->blocks[i]);
+    }
+}
+
+bt_status bt__launch_hosted(bt_ctx *ctx, const bt_target_use *use, void *loaded,
+                            uint32_t number, const char *kernel,
+                            const bt_kernel_call *call, const struct bt__hosted *around)
+{
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    const uint32_t n = call->nbuffer + (call->workspace != NULL);
+    if (!use->target->alloc)
+        return bt__launch(ctx, use, loaded, number, kernel, call);
+    struct hosted h = { ctx, use, around, n, BT_NEWS(scratch, void *, n) };
+    uint64_t *offsets = BT_NEWS(scratch, uint64_t, n);
+    bt_kernel_call own = *call;
+    bt_status status = h.blocks && offsets ? place_blocks(&h) : bt_no_memory();
+    for (uint32_t i = 0; !status && i < n; i++) {
+        const char *at = i < call->nbuffer ? call->buffers[i] : call->workspace;
+        offsets[i] = (uint64_t)(at - around[i].at);
+    }
+    if (!status) {
+        own.buffers = h.blocks;
+        own.offsets = offsets;
+        own.workspace = call->workspace ? h.blocks[call->nbuffer] : NULL;
+        own.workspace_offset = call->workspace ? offsets[call->nbuffer] : 0;
+        status = bt__launch(ctx, use, loaded, number, kernel, &own);
+    }
+    for (uint32_t i = 0; !status && i < n; i++) {
+        if (first_at(&h, i) == i)
+            status = copy_block(&h, i, 1);
+    }
+    if (h.blocks)
+        free_blocks(&h);
+    bt_arena_release(scratch, mark);
+    return status;
+}

@@ -18,5 +18,16 @@ void bt__unload_code(const bt_target_use *, void *loaded); /* accepts NULL */
 /* Runs a kernel, by its number at load; bt_ctx_running tells of it meanwhile. */
 bt_status bt__launch(bt_ctx *, const bt_target_use *, void *loaded, uint32_t number,
                      const char *kernel, const bt_kernel_call *) BT_MUST_USE;
+/* Memory of the host, with what lies around a buffer in it. */
+struct bt__hosted {
+    char *at;
+    size_t nbytes;
+};
+/* The same on memory of the host, where the target has its own as well: then each buffer
+ * is copied there and back, with all that lies around it; the last of `around` is that of
+ * the workspace. One address means one block. */
+bt_status bt__launch_hosted(bt_ctx *, const bt_target_use *, void *loaded,
+                            uint32_t number, const char *kernel, const bt_kernel_call *,
+                            const struct bt__hosted *around) BT_MUST_USE;
 
 #endif

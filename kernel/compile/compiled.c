@@ -228,7 +228,10 @@ static bt_status take_targets(bt_compiled *c, const bt_targets *targets)
     for (uint32_t i = 0; i < c->ntarget; i++)
         c->compatibility[i] = "";
     c->loaded = BT_NEWS(c->arena, void *, c->ntarget);
-    return c->loaded ? NULL : bt_no_memory();
+    c->spaces = BT_NEWS(c->arena, const char *, c->ntarget);
+    for (uint32_t i = 0; c->spaces && i < c->ntarget; i++)
+        c->spaces[i] = c->targets[i].text;
+    return c->loaded && c->spaces ? NULL : bt_no_memory();
 }
 
 bt_status bt__compiled_create(bt_ctx *ctx, const bt_targets *targets, bt_compiled **out)

@@ -3,6 +3,7 @@
 #include <baton/target.h>
 
 #include <inttypes.h>
+#include <string.h>
 
 struct finder {
     bt_ctx *ctx;
@@ -105,6 +106,15 @@ static int may_lie_over(const struct finder *f, const bt_call *invoke, int64_t o
     return 1;
 }
 
+static int same_space(const bt_life *a, const bt_life *b)
+{
+    const char *const *x =
+        bt_attr_find(a->storage->op, a->storage->attrs, "space", BT_ATTR_STRING);
+    const char *const *y =
+        bt_attr_find(b->storage->op, b->storage->attrs, "space", BT_ATTR_STRING);
+    return x && y && strcmp(*x, *y) == 0;
+}
+
 /* What is written here first may lie on what is read here last. */
 static bt_status add_over(struct finder *f, uint32_t position, uintptr_t to,
                           uintptr_t from)
@@ -114,7 +124,7 @@ static bt_status add_over(struct finder *f, uint32_t position, uintptr_t to,
     const bt_life *ends = &f->lives.at[from - 1];
     bt_life *begins = &f->lives.at[to - 1];
     if (ends->last != position || begins->first != position ||
-        ends->nbytes != begins->nbytes)
+        ends->nbytes != begins->nbytes || !same_space(ends, begins))
         return NULL;
     uint32_t *over = BT_NEWS(f->arena, uint32_t, begins->nover + 1);
     if (!over)

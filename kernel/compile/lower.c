@@ -17,7 +17,10 @@ struct lowerer {
     bt_arena *arena;
     const bt_module *module;
     bt_builder *b;
-    bt_map values; /* old -> new */
+    bt_map values;  /* old -> new */
+    uint32_t space; /* where memory is taken: the host's 0, or 1 + a target's number */
+    bt_map spaces;  /* tensor -> its space */
+    bt_map *copies; /* by space: tensor of another -> its copy there */
 };
 
 typedef bt_vec(const bt_value *) value_list;
@@ -35,6 +38,16 @@ static bt_status refuse(struct lowerer *l, const bt_value *value, const char *wh
 
 /* ---- buffers ---- */
 
+/* Names of targets may have quotes. */
+static void add_space(const struct lowerer *l, bt_text *out)
+{
+    const char *text = l->kernels->targets[l->space - 1].text;
+    bt_text_addf(out, ", space=\"");
+    for (; *text; text++)
+        bt_text_addf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    bt_text_addf(out, "\"");
+}
+
 static bt_status alloc(struct lowerer *l, bt_dtype dtype, uint32_t rank,
                        const int64_t *dims, const bt_value **out)
 {
@@ -48,6 +61,8 @@ static bt_status alloc(struct lowerer *l, bt_dtype dtype, uint32_t rank,
     }
     bt_text_init(&size, l->arena);
     bt_text_addf(&size, "size=%" PRId64, nbytes);
+    if (l->space)
+        add_space(l, &size);
     bt_text_init(&attrs, l->arena);
     bt_text_addf(&attrs, "shape=[");
     for (uint32_t i = 0; i < rank; i++)
@@ -56,7 +71,92 @@ static bt_status alloc(struct lowerer *l, bt_dtype dtype, uint32_t rank,
     if (!bt_text_get(&size) || !bt_text_get(&attrs))
         return bt_no_memory();
     BT_TRY(bt_build(l->b, "memory.alloc_storage", bt_text_get(&size), NULL, 0, &storage));
-    return bt_build(l->b, "memory.alloc_tensor", bt_text_get(&attrs), &storage, 1, out);
+    BT_TRY(bt_build(l->b, "memory.alloc_tensor", bt_text_get(&attrs), &storage, 1, out));
+    return bt_map_put(&l->spaces, *out, (void *)(uintptr_t)l->space) ? NULL
+                                                                     : bt_no_memory();
+}
+
+/* ---- spaces ---- */
+
+/* The tensor that a view is of, or that a field is. */
+static const bt_value *root(const bt_value *value)
+{
+    for (;;) {
+        const bt_call *view = bt_as_op_call(value, "memory.view");
+        const bt_proj *proj = bt_as_proj(value);
+        const bt_tuple_value *tuple = proj ? bt_as_tuple(proj->tuple) : NULL;
+        if (!view && !tuple)
+            return value;
+        value = view ? view->args[0] : tuple->fields[proj->index];
+    }
+}
+
+static uint32_t space_of(const struct lowerer *l, const bt_value *value)
+{
+    return (uint32_t)(uintptr_t)bt_map_find(&l->spaces, root(value));
+}
+
+/* Constants are in every space: the executor takes them there once. */
+static int is_constant(const bt_value *value)
+{
+    while (value->kind == BT_VALUE_PROJ)
+        value = bt_as_proj(value)->tuple;
+    return value->kind == BT_VALUE_CONST;
+}
+
+static bt_status copy_to(struct lowerer *l, const bt_value *value, uint32_t space,
+                         const bt_value **out)
+{
+    const uint32_t before = l->space;
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    const bt_value *done;
+    (void)bt_tensor_physical(value->type, &rank, dims);
+    l->space = space;
+    bt_status status = alloc(l, bt_tensor_dtype(value->type), rank, dims, out);
+    l->space = before;
+    BT_TRY(status);
+    if (value->name)
+        BT_TRY(bt_build_name(l->b, *out, value->name));
+    const bt_value *both[] = { value, *out };
+    BT_TRY(bt_build(l->b, "memory.copy", "", both, 2, &done));
+    return bt_map_put(&l->copies[space], value, (void *)(uintptr_t)*out) ? NULL
+                                                                         : bt_no_memory();
+}
+
+/* A tensor where it is needed; from one target to another by way of the host. */
+static bt_status in_space(struct lowerer *l, const bt_value *value, uint32_t space,
+                          const bt_value **out)
+{
+    *out = value;
+    if (space_of(l, value) == space || is_constant(root(value)))
+        return NULL;
+    if (space && space_of(l, value))
+        BT_TRY(in_space(l, value, 0, &value));
+    *out = bt_map_find(&l->copies[space], value);
+    return *out ? NULL : copy_to(l, value, space, out);
+}
+
+/* The same value with all tensors in the host's memory. Recursion is bounded by the depth
+ * of types. */
+static bt_status on_host(struct lowerer *l, const bt_value *value, const bt_value **out)
+{
+    const bt_list_type *type = bt_as_tuple_type(value->type);
+    const bt_tuple_value *tuple = bt_as_tuple(root(value));
+    if (!type)
+        return in_space(l, value, 0, out);
+    *out = value;
+    if (!tuple)
+        return NULL; // a parameter, a constant
+    const bt_value **fields = BT_NEWS(l->arena, const bt_value *, tuple->nfield);
+    int same = 1;
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->nfield; i++) {
+        BT_TRY(on_host(l, tuple->fields[i], &fields[i]));
+        same &= fields[i] == tuple->fields[i];
+    }
+    return same ? NULL : bt_build_tuple(l->b, tuple->nfield, fields, out);
 }
 
 /* Tensors for the leaves of a type, and the value that they make up. */
@@ -220,6 +320,10 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
     bt_builder_at(l->b, call->base.span, call->base.prov);
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(take_leaves(l, now(l, call->args[i]), &all.by_kind[BT_BUFFER_INPUT]));
+    l->space = l->kernels->targets[p->target].target->alloc ? 1 + p->target : 0;
+    for (uint32_t i = 0; i < all.by_kind[BT_BUFFER_INPUT].len; i++)
+        BT_TRY(in_space(l, all.by_kind[BT_BUFFER_INPUT].at[i], l->space,
+                        &all.by_kind[BT_BUFFER_INPUT].at[i]));
     BT_TRY(alloc_leaves(l, call->base.type, &all.by_kind[BT_BUFFER_OUTPUT], out));
     if (call->base.name) // outputs of programs are called after their values
         BT_TRY(bt_build_name(l->b, *out, call->base.name));
@@ -231,6 +335,7 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
     }
     for (uint32_t i = 0; i < p->lowering.nkernel; i++)
         BT_TRY(invoke(l, &call->base, l->kernels->kernels.at[p->first + i], &all));
+    l->space = 0;
     return NULL;
 }
 
@@ -270,11 +375,13 @@ static bt_status lower_block(struct lowerer *l, const bt_func *func, const bt_fu
 {
     bt_func fields = *func;
     const bt_block *block = func->block;
+    const bt_value *result;
     BT_TRY(check_borders(l, block));
     BT_TRY(bt_block_begin(l->b, block->nparam, block->params));
     for (uint32_t i = 0; i < block->nbinding; i++)
         BT_TRY(lower_binding(l, block->bindings[i]));
-    BT_TRY(bt_block_end(l->b, now(l, block->result), &fields.block));
+    BT_TRY(on_host(l, now(l, block->result), &result));
+    BT_TRY(bt_block_end(l->b, result, &fields.block));
     return bt_func_create(l->ctx, l->module->store, &fields, out);
 }
 
@@ -321,6 +428,12 @@ bt_status bt__lower_entry(struct bt__kernels *kernels, const bt_module *module,
     bt_module_builder *builder;
     bt_global lowered = *entry;
     bt_map_init(&l.values, l.arena, 0);
+    bt_map_init(&l.spaces, l.arena, 0);
+    l.copies = BT_NEWS(l.arena, bt_map, kernels->ntarget + 1);
+    if (!l.copies)
+        return bt_no_memory();
+    for (uint32_t i = 0; i <= kernels->ntarget; i++)
+        bt_map_init(&l.copies[i], l.arena, 0);
     if (entry->func->nvar)
         return fail_open(&l, entry);
     BT_TRY(bt_builder_create(l.ctx, module->store, module, &l.b));

@@ -284,16 +284,21 @@ static bt_status run_kernel(struct packer *p, const struct launch *launch)
     uint32_t n = ins->nfield + outs->nfield;
     bt_tensor **tensors = BT_NEWS(p->arena, bt_tensor *, n), *workspace = NULL;
     void **buffers = BT_NEWS(p->arena, void *, n);
-    bt_status status = tensors && buffers ? NULL : bt_no_memory();
+    struct bt__hosted *around = BT_NEWS(p->arena, struct bt__hosted, n + 1);
+    bt_status status = tensors && buffers && around ? NULL : bt_no_memory();
     if (!status && launch->call->narg > 2)
         status = make_output(p, launch->call->args[2], &workspace);
     for (uint32_t i = 0; !status && i < n; i++) {
         status = i < ins->nfield
                      ? read_input(p, ins->fields[i], &tensors[i])
                      : make_output(p, outs->fields[i - ins->nfield], &tensors[i]);
-        if (!status)
+        if (!status) {
             buffers[i] = tensors[i]->data;
+            around[i] = (struct bt__hosted){ buffers[i], bt_tensor_nbytes(tensors[i]) };
+        }
     }
+    if (!status && workspace)
+        around[n] = (struct bt__hosted){ workspace->data, bt_tensor_nbytes(workspace) };
     if (!status && bt_ctx_cancelled(p->ctx))
         status = bt_fail(p->ctx, BT_ERR_CANCELLED, "cancelled");
     const bt_kernel_call call = { .nbytes = sizeof(call),
@@ -302,9 +307,9 @@ static bt_status run_kernel(struct packer *p, const struct launch *launch)
                                   .workspace = workspace ? workspace->data : NULL,
                                   .stop = bt_ctx_stop(p->ctx) };
     if (!status)
-        status = bt__launch(p->ctx, &p->kernels->targets[launch->target],
-                            p->codes[launch->target].loaded, launch->kernel, launch->name,
-                            &call);
+        status = bt__launch_hosted(p->ctx, &p->kernels->targets[launch->target],
+                                   p->codes[launch->target].loaded, launch->kernel,
+                                   launch->name, &call, around);
     for (uint32_t i = 0; tensors && i < n; i++) {
         if (!status && i >= ins->nfield)
             keep(p, outs->fields[i - ins->nfield], tensors[i]);

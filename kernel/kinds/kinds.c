@@ -350,6 +350,8 @@ static const char *check_target(bt_arena *arena, const void *row)
                           : !target->lower   ? "lower"
                           : !target->compile ? "compile"
                                              : NULL;
+    const int nmemory =
+        (target->alloc != NULL) + (target->free != NULL) + (target->copy != NULL);
     const int nloading =
         (target->load != NULL) + (target->unload != NULL) + (target->launch != NULL);
     if (!fault && missing)
@@ -359,6 +361,14 @@ static const char *check_target(bt_arena *arena, const void *row)
                         !target->load     ? "load"
                         : !target->unload ? "unload"
                                           : "launch");
+    if (!fault && nmemory % 3)
+        fault = bt__say(arena, "%s is missing: alloc, free and copy go together",
+                        !target->alloc  ? "alloc"
+                        : !target->free ? "free"
+                                        : "copy");
+    if (!fault && nmemory && !target->launch)
+        fault = bt__say(arena, "launch is missing: a target with memory of its own is "
+                               "called by nobody else");
     if (!fault && target->layouts && !target->reads_layouts)
         fault =
             bt__say(arena, "it wishes for layouts (`layouts`), but says that it reads "

@@ -21,7 +21,7 @@ static const bt_attr storage_attrs[] = {
     BT_ATTR_RANGE(struct storage_attrs, alignment, INT, "64", 1, 1 << 20,
                   "of its first byte"),
     BT_ATTR(struct storage_attrs, space, STRING, "",
-            "memory space of the target; empty: the host's"),
+            "the target in whose memory it is, as it was given; empty: the host's"),
     { 0 },
 };
 

@@ -122,8 +122,9 @@ static bt_status take_outs(bt_ctx *ctx, struct session *s, bt_tensor *const *out
     }
     for (uint32_t i = 0; i < s->nblock; i++) {
         const struct block *block = &s->blocks[i];
-        s->addresses[i] =
-            block->result ? s->out[block->result - 1]->data : block->memory->data;
+        s->addresses[i] = block->space    ? block->own
+                          : block->result ? s->out[block->result - 1]->data
+                                          : block->memory->data;
     }
     return NULL;
 }
@@ -135,6 +136,16 @@ static void *address(const struct session *s, const struct place *place)
     case PLACE_CONST: return s->consts[place->index]->data;
     default: return (char *)s->addresses[place->index] + place->offset;
     }
+}
+
+/* In memory of a target's own: the block, and where in it. */
+static void *own_block(const struct session *s, uint32_t space, const struct place *place,
+                       uint64_t *offset)
+{
+    *offset = place->kind == PLACE_BLOCK ? (uint64_t)place->offset : 0;
+    return place->kind == PLACE_BLOCK
+               ? s->addresses[place->index]
+               : s->own_consts[(space - 1) * s->nconst + place->index];
 }
 
 static void copy(void *to, const void *from, size_t nbytes)
@@ -172,13 +183,15 @@ static bt_status launch(bt_ctx *ctx, const struct session *s, const struct step 
                         const bt_run_hook *hook)
 {
     const bt_compiled *c = s->compiled;
-    const bt_kernel_call call = { .nbytes = sizeof(call),
-                                  .nbuffer = step->nbuffer,
-                                  .buffers = s->buffers,
-                                  .workspace = step->workspace
-                                                   ? address(s, step->workspace)
-                                                   : NULL,
-                                  .stop = bt_ctx_stop(ctx) };
+    bt_kernel_call call = { .nbytes = sizeof(call),
+                            .nbuffer = step->nbuffer,
+                            .buffers = s->buffers,
+                            .offsets = step->space ? s->offsets : NULL,
+                            .stop = bt_ctx_stop(ctx) };
+    if (step->workspace)
+        call.workspace = step->space ? own_block(s, step->space, step->workspace,
+                                                 &call.workspace_offset)
+                                     : address(s, step->workspace);
     if (!hook)
         return bt_compiled_launch(ctx, c, step->kernel, &call);
     uint64_t start = now();
@@ -187,18 +200,44 @@ static bt_status launch(bt_ctx *ctx, const struct session *s, const struct step 
     return NULL;
 }
 
+/* Where a side of a copy is. */
+static bt_buffer side(const struct session *s, const struct step *step, uint32_t i)
+{
+    const struct place *place = &step->buffers[i];
+    bt_buffer out = { .nbytes = step->nbytes };
+    out.is_own = place->kind == PLACE_BLOCK && s->blocks[place->index].space != 0;
+    out.block =
+        out.is_own ? own_block(s, step->space, place, &out.offset) : address(s, place);
+    return out;
+}
+
+static bt_status run_copy(bt_ctx *ctx, const struct session *s, const struct step *step)
+{
+    const bt_buffer from = side(s, step, 0), to = side(s, step, 1);
+    const bt_target_use *use =
+        step->space ? &s->compiled->targets[step->space - 1] : NULL;
+    if (!use)
+        copy(to.block, from.block, step->nbytes);
+    else if (step->nbytes && (from.block != to.block || from.offset != to.offset))
+        return use->target->copy(ctx, use->instance, &to, &from);
+    return NULL;
+}
+
 static bt_status run_steps(bt_ctx *ctx, struct session *s, const bt_run_hook *hook)
 {
     for (uint32_t i = 0; i < s->nstep; i++) {
         const struct step *step = &s->steps[i];
-        for (uint32_t k = 0; k < step->nbuffer; k++)
-            s->buffers[k] = address(s, &step->buffers[k]);
         if (bt_ctx_cancelled(ctx))
             return bt_fail(ctx, BT_ERR_CANCELLED, "cancelled");
-        if (step->kernel == COPY)
-            copy(s->buffers[1], s->buffers[0], step->nbytes);
-        else
-            BT_TRY(launch(ctx, s, step, hook));
+        if (step->kernel == COPY) {
+            BT_TRY(run_copy(ctx, s, step));
+            continue;
+        }
+        for (uint32_t k = 0; k < step->nbuffer; k++)
+            s->buffers[k] =
+                step->space ? own_block(s, step->space, &step->buffers[k], &s->offsets[k])
+                            : address(s, &step->buffers[k]);
+        BT_TRY(launch(ctx, s, step, hook));
     }
     return NULL;
 }

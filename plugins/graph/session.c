@@ -163,9 +163,33 @@ static int64_t int_attr(const bt_call *call, const char *name)
     return value ? *value : 0;
 }
 
+/* The space that storage says that it is in. */
+static bt_status find_space(struct loader *l, const bt_call *call, uint32_t *out)
+{
+    const bt_compiled *c = l->s->compiled;
+    const char *const *name =
+        bt_attr_find(call->op, call->attrs, "space", BT_ATTR_STRING);
+    *out = 0;
+    for (uint32_t i = 0; name && **name && !*out && i < c->ntarget; i++) {
+        if (strcmp(c->spaces[i], *name) == 0 && c->targets[i].target->alloc)
+            *out = i + 1;
+    }
+    return !name || !**name || *out
+               ? NULL
+               : bt_fail_at(l->ctx, BT_ERR_VERIFY, call->base.type->store,
+                            call->base.span, "graph: no target has the memory \"%s\"",
+                            *name);
+}
+
+static uint32_t space_of(const struct loader *l, const struct place *place)
+{
+    return place->kind == PLACE_BLOCK ? l->all_blocks.at[place->index].space : 0;
+}
+
 static bt_status load_storage(struct loader *l, const bt_call *call)
 {
     struct block block = { .nbytes = int_attr(call, "size") };
+    BT_TRY(find_space(l, call, &block.space));
     return BT_PUSH(l->arena, &l->all_blocks, block) &&
                    bt_map_put(&l->blocks, call, (void *)(uintptr_t)l->all_blocks.len)
                ? NULL
@@ -194,6 +218,19 @@ static bt_status load_view(struct loader *l, const bt_call *call)
     return set(l, &call->base, 1, of->at);
 }
 
+/* A kernel has nothing but what is in its target's memory, and constants. */
+static bt_status check_space(const struct loader *l, const bt_call *call,
+                             const struct step *step, const struct place *place)
+{
+    return place->kind == PLACE_CONST || space_of(l, place) == step->space
+               ? NULL
+               : bt_fail_at(l->ctx, BT_ERR_VERIFY, call->base.type->store,
+                            call->base.span,
+                            "graph: kernel %s has a buffer in memory that is not its "
+                            "target's",
+                            l->s->compiled->kernels[step->kernel].name);
+}
+
 static bt_status load_invoke(struct loader *l, const bt_call *call)
 {
     const char *const *name =
@@ -203,13 +240,18 @@ static bt_status load_invoke(struct loader *l, const bt_call *call)
     step.kernel = bt_compiled_kernel(l->s->compiled, *name);
     if (step.kernel == l->s->compiled->nkernel)
         return bt_fail(l->ctx, BT_ERR_NAME, "graph: the code has no kernel %s", *name);
+    const uint32_t target = l->s->compiled->kernels[step.kernel].target;
+    step.space = l->s->compiled->targets[target].target->alloc ? 1 + target : 0;
     for (uint32_t i = 0; i < 2; i++)
         BT_TRY(append(l, call->args[i], &buffers));
     if (call->narg > 2) {
         const struct places *workspace;
         BT_TRY(places_of(l, call->args[2], &workspace));
         step.workspace = workspace->at;
+        BT_TRY(check_space(l, call, &step, step.workspace));
     }
+    for (uint32_t i = 0; i < buffers.len; i++)
+        BT_TRY(check_space(l, call, &step, &buffers.at[i]));
     step.nbuffer = buffers.len;
     step.buffers = buffers.at;
     if (buffers.len > l->s->most_buffers)
@@ -227,6 +269,12 @@ static bt_status load_copy(struct loader *l, const bt_call *call)
                          .nbuffer = 2,
                          .buffers = buffers.at,
                          .nbytes = (size_t)bt_type_nbytes(call->args[0]->type) };
+    const uint32_t from = space_of(l, &buffers.at[0]), to = space_of(l, &buffers.at[1]);
+    step.space = from ? from : to;
+    if (from && to && from != to)
+        return bt_fail_at(l->ctx, BT_ERR_VERIFY, call->base.type->store, call->base.span,
+                          "graph: a copy from one target's memory to another's");
+    l->s->most_buffers = l->s->most_buffers < 2 ? 2 : l->s->most_buffers;
     return BT_PUSH(l->arena, &l->all_steps, step) ? NULL : bt_no_memory();
 }
 
@@ -288,6 +336,45 @@ static bt_status load_results(struct loader *l, const bt_func *func)
     return add_leaves(l, func->result, l->s->results, &n);
 }
 
+static bt_status make_block(struct loader *l, struct block *block)
+{
+    if (!block->space)
+        return bt_tensor_create(l->ctx, BT_UINT8, 1, &block->nbytes, &block->memory);
+    const bt_target_use *use = &l->s->compiled->targets[block->space - 1];
+    return use->target->alloc(l->ctx, use->instance,
+                              block->nbytes ? (uint64_t)block->nbytes : 1, &block->own);
+}
+
+/* A constant is taken to each memory where a kernel reads it, once. */
+static bt_status make_const(struct loader *l, uint32_t space, uint32_t number)
+{
+    const bt_tensor *tensor = l->all_consts.at[number];
+    const uint64_t nbytes = bt_tensor_nbytes(tensor);
+    const bt_target_use *use = &l->s->compiled->targets[space - 1];
+    void **own = &l->s->own_consts[(space - 1) * l->all_consts.len + number];
+    if (*own)
+        return NULL;
+    BT_TRY(use->target->alloc(l->ctx, use->instance, nbytes ? nbytes : 1, own));
+    const bt_buffer to = { *own, 0, nbytes, 1 }, from = { tensor->data, 0, nbytes, 0 };
+    return nbytes ? use->target->copy(l->ctx, use->instance, &to, &from) : NULL;
+}
+
+static bt_status make_consts(struct loader *l)
+{
+    const size_t n = (size_t)l->s->compiled->ntarget * l->all_consts.len;
+    l->s->own_consts = BT_NEWS(l->arena, void *, n);
+    if (!l->s->own_consts)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < l->all_steps.len; i++) {
+        const struct step *step = &l->all_steps.at[i];
+        for (uint32_t k = 0; step->space && k < step->nbuffer; k++) {
+            if (step->buffers[k].kind == PLACE_CONST && step->kernel != COPY)
+                BT_TRY(make_const(l, step->space, step->buffers[k].index));
+        }
+    }
+    return NULL;
+}
+
 /* A result that has a block for itself is computed where the caller finds it. */
 static bt_status make_blocks(struct loader *l)
 {
@@ -295,15 +382,18 @@ static bt_status make_blocks(struct loader *l)
         const struct place *place = &l->s->results[i].place;
         struct block *block =
             place->kind == PLACE_BLOCK ? &l->all_blocks.at[place->index] : NULL;
+        if (block && block->space)
+            return bt_fail(l->ctx, BT_ERR_VERIFY,
+                           "graph: result %u is not in the host's memory", i);
         if (block && block->ntensor == 1 && place->offset == 0 && !block->result)
             block->result = i + 1;
     }
     for (uint32_t i = 0; i < l->all_blocks.len; i++) {
         struct block *block = &l->all_blocks.at[i];
         if (!block->result)
-            BT_TRY(bt_tensor_create(l->ctx, BT_UINT8, 1, &block->nbytes, &block->memory));
+            BT_TRY(make_block(l, block));
     }
-    return NULL;
+    return make_consts(l);
 }
 
 /* What calls need, so that they ask for no memory. */
@@ -315,8 +405,10 @@ static bt_status make_room(struct loader *l)
     s->made = BT_NEWS(l->arena, bt_tensor *, s->nresult);
     s->addresses = BT_NEWS(l->arena, void *, l->all_blocks.len);
     s->buffers = BT_NEWS(l->arena, void *, s->most_buffers);
-    return s->in && s->out && s->made && s->addresses && s->buffers ? NULL
-                                                                    : bt_no_memory();
+    s->offsets = BT_NEWS(l->arena, uint64_t, s->most_buffers);
+    return s->in && s->out && s->made && s->addresses && s->buffers && s->offsets
+               ? NULL
+               : bt_no_memory();
 }
 
 static bt_status load_func(struct loader *l)
@@ -361,14 +453,24 @@ bt_status session_load(bt_ctx *ctx, bt_compiled *compiled, const char *entry,
     return status;
 }
 
+static void free_own(const bt_compiled *c, uint32_t space, void *block)
+{
+    if (block)
+        c->targets[space - 1].target->free(c->targets[space - 1].instance, block);
+}
+
 void session_close(void *opaque)
 {
     struct session *s = opaque;
     bt_compiled *compiled = s->compiled;
-    for (uint32_t i = 0; i < s->nblock; i++)
+    for (uint32_t i = 0; i < s->nblock; i++) {
         bt_tensor_unref(s->blocks[i].memory);
+        free_own(compiled, s->blocks[i].space, s->blocks[i].own);
+    }
     for (uint32_t i = 0; i < s->nconst; i++)
         bt_tensor_unref(s->consts[i]);
+    for (uint32_t i = 0; s->own_consts && i < compiled->ntarget * s->nconst; i++)
+        free_own(compiled, 1 + i / s->nconst, s->own_consts[i]);
     for (uint32_t i = 0; s->args && i < s->narg; i++)
         bt_tensor_unref(s->args[i].own);
     for (uint32_t i = 0; s->results && i < s->nresult; i++)

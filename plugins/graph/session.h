@@ -16,15 +16,18 @@ struct place {
 
 struct block {
     int64_t nbytes;
+    uint32_t space;    /* the host's 0, or 1 + a target's number */
     uint32_t ntensor;  /* that lie in it */
     uint32_t result;   /* 1 + the result whose elements it is; 0: of none */
-    bt_tensor *memory; /* of the session; NULL: of a result */
+    bt_tensor *memory; /* of the session; NULL: of a result, or a target's */
+    void *own;         /* of a target's memory */
 };
 
 struct step {
     const bt_value *value;
     uint32_t kernel; /* COPY: the first buffer's elements go to the second */
     uint32_t nbuffer;
+    uint32_t space; /* of a kernel's buffers; of a copy: that of the target that copies */
     const struct place *buffers, *workspace; /* NULL: it needs none */
     size_t nbytes;                           /* of a copy */
 };
@@ -50,6 +53,7 @@ struct session {
     struct leaf *args, *results;
     struct block *blocks;
     bt_tensor **consts;
+    void **own_consts; /* by space and constant: its copy there; NULL: nobody reads it */
     struct step *steps;
     /* Of the call in progress: */
     const bt_tensor **in; /* what is read for each argument's leaf */
@@ -57,6 +61,7 @@ struct session {
     bt_tensor **made;     /* results of a call that is given no tensors for them */
     void **addresses;     /* of the blocks */
     void **buffers;       /* of one launch */
+    uint64_t *offsets;
 };
 
 bt_status session_load(bt_ctx *, bt_compiled *, const char *entry, const void *options,

@@ -2,6 +2,7 @@
  * all again without a target that breaks its word. */
 #include "fault.h"
 
+#include <baton/executor.h>
 #include <baton/target.h>
 
 #include <string.h>
@@ -78,6 +79,48 @@ static bt_status run_wishes(struct fault_world *w)
     return compile(w, "alter-layout, dead-code, partition, fuse-ops");
 }
 
+static bt_status write_result(struct fault_world *w, const void *result, bt_text *out)
+{
+    (void)w;
+    bt_object_print(result, 100, out);
+    return NULL;
+}
+
+/* From compiling to a result, of what is computed in memory that the host does not see. */
+static bt_status run_far(struct fault_world *w)
+{
+    const bt_compile_options options = { .targets = w->scenario->input };
+    const int64_t dims[] = { 2, 3 };
+    const void *row;
+    void *session = NULL;
+    bt_compiled *compiled = NULL;
+    bt_module *fused;
+    bt_tensor *x;
+    bt_object *result = NULL;
+    BT_TRY(
+        bt_registry_row(w->ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
+    const bt_executor *graph = row;
+    BT_TRY(bt_tensor_create(w->ctx, BT_FLOAT32, 2, dims, &x));
+    bt_object *arg = &x->base;
+    bt_status status = bt_fuse(w->ctx, w->module, &options, &fused);
+    if (!status) {
+        status = bt_compile(w->ctx, fused, &options, &compiled);
+        bt_module_unref(fused);
+    }
+    if (!status)
+        status = graph->load(w->ctx, compiled, "main", NULL, &session);
+    if (!status)
+        status = graph->call(w->ctx, session, "main", 1, &arg, NULL, &result);
+    if (!status)
+        status = fault_result_of(w, write_result, result);
+    bt_object_unref(result);
+    if (session)
+        graph->close(session);
+    bt_compiled_unref(compiled);
+    bt_tensor_unref(x);
+    return status;
+}
+
 #define PLUGINS TEST_PLUGINS ":" TEST_TARGETS
 
 const struct fault_scenario fault_targets[] = {
@@ -95,6 +138,11 @@ const struct fault_scenario fault_targets[] = {
       .begin = begin,
       .run = run,
       .input = "cpu{engine=\"plan\", threads=2}",
+      .plugins = PLUGINS },
+    { .name = "targets-far",
+      .begin = begin,
+      .run = run_far,
+      .input = "far",
       .plugins = PLUGINS },
     { .name = "targets-wishes",
       .begin = begin_images,

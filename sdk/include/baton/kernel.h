@@ -33,7 +33,8 @@ typedef struct bt_kernel_call {
                              there */
     uint32_t nbuffer;     /* 0: not known */
     void *const *buffers; /* those that it reads, then those that it writes: row major,
-                             aligned to 64 bytes */
+                             aligned to 64 bytes; blocks, where a target has memory of its
+                             own (bt_target.alloc) */
     void *workspace;      /* bt_kernel.workspace bytes, aligned to 64; holds nothing
                              between calls */
     const int64_t *dims;  /* values of the dims that were open when it was compiled */
@@ -44,6 +45,10 @@ typedef struct bt_kernel_call {
     int64_t first, end;
     void *scratch; /* bt_kernel_code.scratch bytes of this worker, aligned to 64; the
                       caller's, worker 0, are the first of the workspace */
+    /* Of a target with memory of its own: where in its block each buffer begins, and the
+     * workspace, in bytes. NULL: all at 0. */
+    const uint64_t *offsets;
+    uint64_t workspace_offset;
 } bt_kernel_call;
 
 /* What a kernel function gives: 0, or why it has not done its work. A positive number is

@@ -124,6 +124,14 @@ typedef struct bt_cost {
     double confidence; /* 1: it was measured ... 0: it says nothing */
 } bt_cost;
 
+/* A place in memory: an address of the host's, or a block of a target's own and where in
+ * it. */
+typedef struct bt_buffer {
+    void *block;
+    uint64_t offset, nbytes;
+    uint32_t is_own; /* 1: the target's */
+} bt_buffer;
+
 typedef struct bt_target {
     const char *name; /* "cpu" */
     const char *doc;
@@ -192,6 +200,15 @@ typedef struct bt_target {
      * Where its patterns match the call alone (or it has none), `supports` is asked of
      * that, laid out so: what it refuses stays as it was. */
     bt_status (*layouts)(bt_ctx *, void *self, const bt_call *, const char **wanted);
+    /* optional, all three or none: memory of an instance that the host does not see. All
+     * buffers of its kernels and their workspace are blocks of that then, with offsets;
+     * what others compute is copied there, what others need from there, by
+     * `memory.copy` of the lowered program. A block is aligned to 64 bytes at least.
+     * Called from several threads at once, as launch is. One side of a copy is the
+     * host's memory, or both are its own; it is done when the function returns. */
+    bt_status (*alloc)(bt_ctx *, void *self, uint64_t nbytes, void **block);
+    void (*free)(void *self, void *block);
+    bt_status (*copy)(bt_ctx *, void *self, const bt_buffer *to, const bt_buffer *from);
 } bt_target;
 #define BT_TARGETS(array)                            \
     {                                                \
@@ -278,7 +295,8 @@ typedef struct bt_compiled {
     uint32_t ntarget;
     const bt_target_use *targets; /* those of `opened` */
     bt_targets *opened;
-    void **loaded;              /* by target; NULL: it has no kernels here */
+    void **loaded;       /* by target; NULL: it has no kernels here */
+    const char **spaces; /* by target: what storage in its own memory is said to be in */
     const char **compatibility; /* by target: what its code needs of a machine; "": not
                                    stated */
     uint32_t nkernel;
@@ -296,7 +314,8 @@ typedef struct bt_compiled {
  * kernels. A primitive function goes to the target that its attribute `target` names; else to the
  * first that takes it, where those with patterns are not asked (pass partition speaks for
  * them) unless they are the last. What a target refuses goes on to the next that is asked;
- * where it had taken it before, there is a remark. All work on the host's memory.
+ * where it had taken it before, there is a remark. Arguments and results are in the host's
+ * memory.
  * errors  BT_ERR_UNSUPPORTED: what is not a static chain of primitive calls; why the
  *         last target does not take one; BT_ERR_PLUGIN: a target describes kernels that
  *         cannot be */

@@ -231,7 +231,11 @@ static int add_to(struct tool *tool, const char *kind, const char *folder,
     if (!own)
         return tool_fail(tool, bt_no_memory());
     printf("%s %s for plugin %s:\n", kind, words->name, words->id);
-    return copy_folder(tool, own, folder, words, 1);
+    int code = copy_folder(tool, own, folder, words, 1);
+    if (!code)
+        printf("build again, then try it: baton filecheck %s/%s.test.baton\n", folder,
+               words->ident);
+    return code;
 }
 
 static int make(struct tool *tool, const char *kind, const char *folder,

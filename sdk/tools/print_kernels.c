@@ -7,9 +7,12 @@
 
 int check_print(const struct tool *tool, const char *what)
 {
-    if (!what || strcmp(what, "graph") == 0 || strcmp(what, "loops") == 0)
-        return EXIT_OK;
-    return tool_usage(tool, "--print %s: there are graph and loops", what);
+    static const char *const words[] = { "graph", "loops", "c" };
+    for (uint32_t i = 0; i < BT_COUNT(words); i++) {
+        if (!what || strcmp(what, words[i]) == 0)
+            return EXIT_OK;
+    }
+    return tool_usage(tool, "--print %s: there are graph, loops and c", what);
 }
 
 static bt_status add_text(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
@@ -65,16 +68,52 @@ static bt_status print_called(bt_ctx *ctx, const bt_module *module,
     return NULL;
 }
 
+/* The text of a kernel's code; kernels may share one. */
+static void print_code(const bt_compiled *compiled, uint32_t kernel)
+{
+    const bt_kernel_code *code = &compiled->codes[kernel];
+    const char *name = compiled->kernels[kernel].name;
+    uint32_t first = 0;
+    while (compiled->codes[first].at != code->at)
+        first++;
+    if (code->form != BT_CODE_SOURCE)
+        printf("// kernel %s: target %s makes no C of it\n", name,
+               compiled->targets[compiled->kernels[kernel].target].text);
+    else if (first < kernel)
+        printf("// kernel %s: %s, in the text above\n", name, code->symbol);
+    else
+        printf("// kernel %s: %s\n%.*s\n", name, code->symbol, (int)code->nbytes,
+               (const char *)code->at);
+}
+
+/* As targets write it for programs in C. */
+static bt_status print_codes(bt_ctx *ctx, const bt_module *fused,
+                             const bt_compile_options *options)
+{
+    bt_compiled *compiled;
+    BT_TRY(bt_compile(ctx, fused, options, &compiled));
+    for (uint32_t i = 0; i < compiled->nkernel; i++)
+        print_code(compiled, i);
+    bt_compiled_unref(compiled);
+    return NULL;
+}
+
 int print_kernels(struct tool *tool, const bt_module *typed, const char *targets,
                   const char *what)
 {
-    const bt_compile_options options = { .targets = targets ? targets : "reference",
-                                         .entry = option_value(tool, "entry") };
+    int is_code = strcmp(what, "c") == 0;
+    const bt_compile_options options = { .targets = targets   ? targets
+                                                    : is_code ? "cpu"
+                                                              : "reference",
+                                         .entry = option_value(tool, "entry"),
+                                         .form = is_code ? BT_CODE_SOURCE : 0 };
     const bt_global *entry;
     bt_module *fused;
     TRY_TOOL(tool, bt_fuse(tool->ctx, typed, &options, &fused));
     bt_status status = bt_module_entry(tool->ctx, fused, options.entry, &entry);
-    if (!status && entry->func)
+    if (!status && is_code)
+        status = print_codes(tool->ctx, fused, &options);
+    else if (!status && entry->func)
         status = print_called(tool->ctx, fused, entry, what);
     bt_module_unref(fused);
     return status ? tool_fail(tool, status) : EXIT_OK;

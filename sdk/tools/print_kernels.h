@@ -6,12 +6,12 @@
 
 #include "tool.h"
 
-/* Whether `what` can be printed: "graph", "loops", or NULL for the program. Gives an exit
- * code. */
+/* Whether `what` can be printed: "graph", "loops", "c", or NULL for the program. Gives an
+ * exit code. */
 int check_print(const struct tool *, const char *what);
 /* Fuses a typed program as run does for these targets, and prints each of its primitive
- * functions: how the graph of its formulas computes it, or the loops of that, in order of
- * the program. */
+ * functions: how the graph of its formulas computes it, the loops of that, in order of the
+ * program; or the C text that the targets make of its kernels. */
 int print_kernels(struct tool *, const bt_module *typed, const char *targets,
                   const char *what);
 

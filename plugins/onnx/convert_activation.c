@@ -146,6 +146,8 @@ static const bt_value *to_matrix(struct node *n, const bt_value *x, uint32_t axi
 /* The element of value 1 is the first of the greatest. */
 static const bt_value *hardmax_of(struct node *n, const bt_value *x, uint32_t axis)
 {
+    if (value_dim(n, x, axis) == 0)
+        return x;
     const bt_value *best =
         emit1(n, "argmax", node_format(n, "axis=[%u], keepdims=True", axis), x);
     const bt_value *position =

@@ -1,6 +1,7 @@
 /* Matrix products, triangles, diagonals. */
 #include "convert_matrix.h"
 
+#include <math.h>
 #include <string.h>
 
 /* NumPy's matmul: vectors are promoted, leading axes broadcast. */
@@ -21,6 +22,11 @@ static void matmul(struct node *n)
     node_out(n, 0, out);
 }
 
+static int is_integer(bt_dtype dtype)
+{
+    return !(1u << BT_DTYPE_CLASS(dtype) & BT_CLASS_BITS_FLOAT);
+}
+
 static void gemm(struct node *n)
 {
     const bt_value *a = node_need(n, 0), *b = node_need(n, 1), *c = node_in(n, 2);
@@ -29,9 +35,16 @@ static void gemm(struct node *n)
         a = emit1(n, "transpose", "axes=[1, 0]", a);
     if (!node_int(n, "transB", 0))
         b = emit1(n, "transpose", "axes=[1, 0]", b);
-    const bt_value *y = times_number(n, emit2(n, "nn.dense", NULL, a, b), alpha);
+    const bt_value *y = emit2(n, "nn.dense", NULL, a, b);
+    // integers times a fraction are rounded once, at the end
+    bt_dtype dtype = value_dtype(y);
+    int is_fraction = alpha != floor(alpha) || beta != floor(beta);
+    bt_dtype wide = is_fraction && is_integer(dtype) ? BT_FLOAT64 : dtype;
+    y = times_number(n, cast_to(n, y, wide), alpha);
     // a beta of 0 leaves c out, even where it is not finite
-    node_out(n, 0, c && beta != 0 ? plus(n, y, times_number(n, c, beta)) : y);
+    if (c && beta != 0)
+        y = plus(n, y, times_number(n, cast_to(n, c, wide), beta));
+    node_out(n, 0, cast_to(n, y, dtype));
 }
 
 /* ---- einsum ---- */

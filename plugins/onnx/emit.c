@@ -136,6 +136,39 @@ static bt_status fold(struct node *n, const struct call *call, const bt_value **
 
 /* ---- calls ---- */
 
+/* The contents of a value as a constant where types tell them all: one dim of a shape
+ * may be known though another one is symbolic. *out stays NULL where they do not. */
+static bt_status known_contents(struct node *n, const bt_value *value,
+                                const bt_value **out)
+{
+    const bt_call *call = bt_as_call(value);
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    bt_tensor *tensor = NULL;
+    if (!call || !call->contents || !result_is_small(value->type, &rank, dims))
+        return NULL;
+    BT_TRY(fold_contents(n, call, rank, dims, &tensor));
+    if (!tensor)
+        return NULL;
+    bt_status status = bt_build_const(n->im->builder, &tensor->base, out);
+    bt_tensor_unref(tensor);
+    return status;
+}
+
+/* Folds where every argument is a constant or has known contents. */
+static bt_status fold_known(struct node *n, struct call call, const bt_value **out)
+{
+    const bt_value **args = BT_NEWS(n->im->arena, const bt_value *, call.narg);
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call.narg; i++) {
+        args[i] = call.args[i];
+        BT_TRY(known_contents(n, call.args[i], &args[i]));
+    }
+    call.args = args;
+    return may_fold(&call) ? fold(n, &call, out) : NULL;
+}
+
 static const bt_value *emit_call(struct node *n, const struct call *call)
 {
     const bt_value *out = NULL;
@@ -143,8 +176,8 @@ static const bt_value *emit_call(struct node *n, const struct call *call)
         if (!call->args[i])
             node_fail(n, BT_ERR_FORMAT, "an input is missing");
     }
-    if (!n->status && may_fold(call))
-        n->status = fold(n, call, &out);
+    if (!n->status)
+        n->status = fold_known(n, *call, &out);
     if (!n->status && !out)
         n->status = build_call(n, call, &out);
     return n->status ? NULL : out;

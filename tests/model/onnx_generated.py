@@ -196,6 +196,23 @@ for op in ["split", "sizes", "ones"]:
     case(f"sequences_{op}", sequences, op)
 
 
+# ---- branches that types decide ----
+
+def branch_by_size(name, shape, data):
+    """The branch that is not taken would be an error: it drops an axis that is not of size 1."""
+    yes = helper.make_graph([helper.make_node("Squeeze", ["x", "one"], ["a"])], "yes", [], [helper.make_empty_tensor_value_info("a")])
+    no = helper.make_graph([helper.make_node("Identity", ["x"], ["b"])], "no", [], [helper.make_empty_tensor_value_info("b")])
+    nodes = [helper.make_node("Shape", ["x"], ["s"]), helper.make_node("Gather", ["s", "one"], ["d"]),
+             helper.make_node("Equal", ["d", "one"], ["c"]), helper.make_node("If", ["c"], ["y"], then_branch=yes, else_branch=no)]
+    return model_of(nodes, [value("x", "float32", shape)], [helper.make_empty_tensor_value_info("y")],
+                    {"one": numpy.array([1])}), {"x": random_of(name).normal(0, 1, data).astype(numpy.float32)}
+
+
+standard_case("If_by_size", branch_by_size, [2, 3], [2, 3])
+standard_case("If_by_size_of_one_axis", branch_by_size, ["n", 3], [2, 3])
+standard_case("If_by_size_1_of_one_axis", branch_by_size, ["n", 1], [2, 1])
+
+
 # ---- values at the edge of what an operator says ----
 
 def resized(name, dtype, sizes, mode, content=None):

@@ -58,6 +58,7 @@ struct site {
     uint32_t rank, channel, kernel_channel; /* axes of the result, of the weight */
     uint32_t nbranch;
     struct branch *branches;
+    struct traits traits;
     struct chain chain;
 };
 
@@ -68,7 +69,7 @@ struct site {
 static int find_layer(struct site *s, const bt_call *call, int is_dense)
 {
     struct channels at;
-    s->layer = layer_of(bt_rewrite_ctx(s->rewrite), call, 0, &at);
+    s->layer = layer_of(&s->traits, call, 0, &at);
     s->rank = type_rank(call->base.type);
     if (!s->layer || !s->layer->width || (s->layer->data == NULL) != is_dense ||
         at.groups != 1 || s->rank < 2)
@@ -326,13 +327,13 @@ static bt_status join(struct site *s, const bt_value **out)
 static bt_status combine(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
 {
     const struct options *o = bt_rewrite_call(rewrite)->options;
-    struct site s = { .rewrite = rewrite, .nbranch = 0 };
+    struct site s = { .rewrite = rewrite, .traits = { .ctx = bt_rewrite_ctx(rewrite) } };
     int more = 1;
     s.chain.builder = bt_rewrite_builder(rewrite);
     if (!find_layer(&s, call, bt_rewrite_state(rewrite) != NULL) ||
         !is_layer(&s, call, call) || !type_rank(call->args[0]->type) ||
         bt_rewrite_nuse(rewrite, call->args[0]) < o->min_branches)
-        return NULL;
+        return s.traits.status;
     BT_TRY(find_siblings(&s, call));
     if (s.nbranch < o->min_branches)
         return NULL;

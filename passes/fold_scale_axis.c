@@ -39,9 +39,16 @@ struct folder {
     bt_map moved_up;  /* multiplications -> not NULL */
     bt_map goes_down; /* multiplications -> verdict, once asked */
     bt_map unscaled;  /* old values below one that goes down -> new ones without it */
+    struct traits traits;
 };
 
 static const char goes, stays; /* verdicts */
+
+static struct traits *traits(bt_rewrite *rewrite)
+{
+    struct folder *f = bt_rewrite_state(rewrite);
+    return &f->traits;
+}
 
 /* ---- up ---- */
 
@@ -102,14 +109,14 @@ static int can_go_up(bt_rewrite *rewrite, const bt_value *value, struct scale s,
     if (scale_of(call, &other))
         return (s.n == 1 || other.n == 1 || s.axis == other.axis) &&
                scale_product_fits(&s, &other, value->type);
-    if (scale_layer_takes(bt_rewrite_ctx(rewrite), call, &s, 0))
+    if (scale_layer_takes(traits(rewrite), call, &s, 0))
         return 1;
-    if (scale_is_sum(bt_rewrite_ctx(rewrite), call))
+    if (scale_is_sum(traits(rewrite), call))
         return can_go_up(rewrite, call->args[0], s, budget) &&
                (scale_is_along(&s, call->args[1], type_rank(value->type), 0) ||
                 (call->args[1]->type == value->type &&
                  can_go_up(rewrite, call->args[1], s, budget)));
-    if (scale_passes(bt_rewrite_ctx(rewrite), call, &s))
+    if (scale_passes(traits(rewrite), call, &s))
         return can_go_up(rewrite, call->args[0], s, budget);
     const bt_tuple_value *tuple = concatenated(rewrite, call, &s, &axis);
     for (uint32_t i = 0; tuple && i < tuple->nfield; i++) {
@@ -223,10 +230,13 @@ static const bt_value *lift(struct lift *l, const bt_value *value, struct scale 
     l->budget -= l->budget > 0;
     if (scale_of(call, &other))
         return lift_product(l, call, s);
-    if (scale_layer_takes(bt_rewrite_ctx(l->rewrite), call, &s, 0))
+    if (scale_layer_takes(traits(l->rewrite), call, &s, 0))
         return lift_layer(l, call, s);
-    if (scale_is_sum(bt_rewrite_ctx(l->rewrite), call))
+    if (scale_is_sum(traits(l->rewrite), call))
         return lift_sum(l, call, s);
+    l->chain.status = traits(l->rewrite)->status;
+    if (l->chain.status)
+        return NULL;
     const bt_tuple_value *tuple = concatenated(l->rewrite, call, &s, &axis);
     if (tuple)
         return lift_fields(l, call, tuple, axis, s);
@@ -258,8 +268,8 @@ static bt_status go_up(bt_rewrite *rewrite, const bt_call *call, const bt_value 
 static int passes_down(bt_rewrite *rewrite, const bt_call *call, const struct scale *s)
 {
     uint32_t class_ = BT_DTYPE_CLASS(bt_tensor_dtype(call->base.type));
-    if (call->callee_kind != BT_CALLEE_OP || !scale_is_sum(bt_rewrite_ctx(rewrite), call))
-        return scale_passes(bt_rewrite_ctx(rewrite), call, s);
+    if (call->callee_kind != BT_CALLEE_OP || !scale_is_sum(traits(rewrite), call))
+        return scale_passes(traits(rewrite), call, s);
     return s->is_nonzero && class_ == BT_CLASS_FLOAT &&
            scale_is_along(s, call->args[1], type_rank(call->base.type), 1);
 }
@@ -279,7 +289,7 @@ static int all_take(bt_rewrite *rewrite, const bt_call *product, const struct sc
             if (!call || call->callee_kind != BT_CALLEE_OP || call->narg == 0 ||
                 call->args[0] != queue[i] || !bt_rewrite_is_here(rewrite, use))
                 return 0;
-            if (scale_layer_takes(bt_rewrite_ctx(rewrite), call, s, 1))
+            if (scale_layer_takes(traits(rewrite), call, s, 1))
                 continue;
             if (n == MOST_STEPS || !passes_down(rewrite, call, s))
                 return 0;
@@ -340,7 +350,7 @@ static const bt_value *lower(struct lift *l, uint32_t n, const bt_call *const *p
         now = bt_map_find(&f->unscaled, call);
         if (now)
             continue;
-        if (scale_is_sum(bt_rewrite_ctx(l->rewrite), call))
+        if (scale_is_sum(traits(l->rewrite), call))
             args[1] = scale_constant(&l->chain, "divide", call->args[1], s,
                                      type_rank(call->base.type));
         else if (call->narg > 1)
@@ -358,7 +368,7 @@ static bt_status go_down(bt_rewrite *rewrite, const bt_call *layer, const bt_val
     const bt_call *path[MOST_STEPS];
     struct scale s = { .n = 1 };
     if (layer->callee_kind != BT_CALLEE_OP || layer->narg != 2 ||
-        !scale_layer_takes(bt_rewrite_ctx(rewrite), layer, &s, 1))
+        !scale_layer_takes(traits(rewrite), layer, &s, 1))
         return NULL;
     uint32_t n = find_path(rewrite, layer, path, &s);
     if (!n)
@@ -378,14 +388,16 @@ static bt_status go_down(bt_rewrite *rewrite, const bt_call *layer, const bt_val
 static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
 {
     BT_TRY(go_up(rewrite, call, out));
-    return *out ? NULL : go_down(rewrite, call, out);
+    if (!*out)
+        BT_TRY(go_down(rewrite, call, out));
+    return traits(rewrite)->status;
 }
 
 static const bt_rewriter rewriter = { .call_ = fold_call };
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    struct folder f = { .arena = call->scratch };
+    struct folder f = { .arena = call->scratch, .traits = { .ctx = ctx } };
     bt_map_init(&f.moved_up, f.arena, 0);
     bt_map_init(&f.goes_down, f.arena, 0);
     bt_map_init(&f.unscaled, f.arena, 0);

@@ -105,35 +105,35 @@ const bt_value *scale_constant(struct chain *c, const char *op, const bt_value *
 
 /* ---- what a factor passes through ---- */
 
-/* The table of a facet; NULL: the operator has none, or it cannot be asked, which whoever asks
- * again is told. */
-static const void *facet_of(bt_ctx *ctx, const bt_call *call, const char *name)
+/* The table of a facet; NULL: the operator has none, or the status says why not. */
+static const void *facet_of(struct traits *t, const bt_call *call, const char *name)
 {
     const void *facet = NULL;
-    if (call->callee_kind != BT_CALLEE_OP || call->ncheck || call->narg == 0 ||
-        !type_rank(call->base.type) || bt_op_facet(ctx, call->op, name, &facet))
+    if (t->status || call->callee_kind != BT_CALLEE_OP || call->ncheck ||
+        call->narg == 0 || !type_rank(call->base.type))
         return NULL;
-    return facet;
+    t->status = bt_op_facet(t->ctx, call->op, name, &facet);
+    return t->status ? NULL : facet;
 }
 
-static const bt_scale_facet *scale_facet(bt_ctx *ctx, const bt_call *call)
+static const bt_scale_facet *scale_facet(struct traits *t, const bt_call *call)
 {
     return is_float(call->base.type) && bt_tensor_dtype(call->args[0]->type) ==
                                             bt_tensor_dtype(call->base.type)
-               ? facet_of(ctx, call, "scale")
+               ? facet_of(t, call, "scale")
                : NULL;
 }
 
-int scale_is_sum(bt_ctx *ctx, const bt_call *call)
+int scale_is_sum(struct traits *t, const bt_call *call)
 {
-    const bt_scale_facet *facet = scale_facet(ctx, call);
+    const bt_scale_facet *facet = scale_facet(t, call);
     return facet && facet->is_sum && call->narg == 2 &&
            call->args[0]->type == call->base.type;
 }
 
-int scale_passes(bt_ctx *ctx, const bt_call *call, const struct scale *s)
+int scale_passes(struct traits *t, const bt_call *call, const struct scale *s)
 {
-    const bt_scale_facet *facet = scale_facet(ctx, call);
+    const bt_scale_facet *facet = scale_facet(t, call);
     int axis = s->n == 1 ? -1 : (int)s->axis;
     if (!facet || facet->is_sum ||
         (facet->factors == BT_SCALE_POSITIVE && !s->is_positive))
@@ -147,10 +147,10 @@ int scale_passes(bt_ctx *ctx, const bt_call *call, const struct scale *s)
 
 /* ---- layers ---- */
 
-const bt_channels_facet *layer_of(bt_ctx *ctx, const bt_call *call, int is_input,
+const bt_channels_facet *layer_of(struct traits *t, const bt_call *call, int is_input,
                                   struct channels *out)
 {
-    const bt_channels_facet *facet = facet_of(ctx, call, "channels");
+    const bt_channels_facet *facet = facet_of(t, call, "channels");
     uint32_t rank = type_rank(call->base.type);
     if (!facet || call->narg != 2 || !type_rank(call->args[0]->type) ||
         !type_rank(call->args[1]->type))
@@ -169,11 +169,11 @@ const bt_channels_facet *layer_of(bt_ctx *ctx, const bt_call *call, int is_input
     return out->axis >= 0 && out->in >= 0 && out->out >= 0 ? facet : NULL;
 }
 
-int scale_layer_takes(bt_ctx *ctx, const bt_call *call, const struct scale *s,
+int scale_layer_takes(struct traits *t, const bt_call *call, const struct scale *s,
                       int is_input)
 {
     struct channels at;
-    return layer_of(ctx, call, is_input, &at) && bt_const_tensor(call->args[1]) &&
+    return layer_of(t, call, is_input, &at) && bt_const_tensor(call->args[1]) &&
            stays_finite(bt_const_tensor(call->args[1]), s->most) &&
            (s->n == 1 || (uint32_t)at.axis == s->axis) &&
            bt_tensor_dtype(call->args[1]->type) == bt_tensor_dtype(call->base.type) &&
@@ -213,8 +213,11 @@ const bt_value *scale_weight(struct chain *c, const bt_call *call, const bt_valu
                              const struct scale *s, int is_input)
 {
     struct channels at;
-    if (!layer_of(bt_builder_ctx(c->builder), call, is_input, &at))
+    struct traits t = { .ctx = bt_builder_ctx(c->builder) };
+    if (c->status || !layer_of(&t, call, is_input, &at)) {
+        c->status = c->status ? c->status : t.status;
         return NULL;
+    }
     uint32_t rank = type_rank(call->args[1]->type);
     uint32_t along = (uint32_t)(is_input ? at.in : at.out);
     const bt_value *factor = s->vector;

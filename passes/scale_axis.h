@@ -33,10 +33,17 @@ int scale_product_fits(const struct scale *, const struct scale *, const bt_type
 const bt_value *scale_constant(struct chain *, const char *op, const bt_value *constant,
                                const struct scale *, uint32_t rank);
 
+/* Facets are asked for here. A question that cannot be answered for want of memory is answered by
+ * no, and `status` says so: whoever asks must look at it before he acts on the answers. */
+struct traits {
+    bt_ctx *ctx;
+    bt_status status;
+};
+
 /* By their facets "scale": whether op(x * scale) = op(x) * scale, where x is its first operand;
  * whether it is a sum, of which both operands take the factor. */
-int scale_passes(bt_ctx *, const bt_call *, const struct scale *);
-int scale_is_sum(bt_ctx *, const bt_call *);
+int scale_passes(struct traits *, const bt_call *, const struct scale *);
+int scale_is_sum(struct traits *, const bt_call *);
 
 /* Where the channels of a layer are: of the tensor that a factor lies along, of the weight. */
 struct channels {
@@ -46,12 +53,13 @@ struct channels {
 };
 /* By its facet "channels". is_input: of its data, else of its result. NULL: it is no layer, or
  * its layouts have blocks. */
-const bt_channels_facet *layer_of(bt_ctx *, const bt_call *, int is_input,
+const bt_channels_facet *layer_of(struct traits *, const bt_call *, int is_input,
                                   struct channels *out);
 
 /* Whether a layer can take a factor of its data (is_input) or of its result into its
  * weight, a constant. */
-int scale_layer_takes(bt_ctx *, const bt_call *, const struct scale *, int is_input);
+int scale_layer_takes(struct traits *, const bt_call *, const struct scale *,
+                      int is_input);
 /* The weight times the factor. `weight` stands for that of the call. */
 const bt_value *scale_weight(struct chain *, const bt_call *, const bt_value *weight,
                              const struct scale *, int is_input);

@@ -173,10 +173,15 @@ static bt_status describe(bt_arena *arena, const struct plan *plan, bt_kernel_co
         return bt_no_memory();
     for (uint32_t i = 0; i < plan->nphase; i++)
         phases[i] = plan->phases[i].is_parallel ? plan->phases[i].extent : 1;
-    for (uint32_t i = 0; i < plan->ncheck; i++)
-        faults[i] = (bt_fault){ .array = plan->checks[i].array,
+    for (uint32_t i = 0; i < plan->ncheck; i++) {
+        // the code outlives the plan's names
+        const char *array = plan->checks[i].array;
+        faults[i] = (bt_fault){ .array = bt_arena_text(arena, array, strlen(array)),
                                 .axis = plan->checks[i].axis,
                                 .extent = plan->checks[i].bound };
+        if (!faults[i].array)
+            return bt_no_memory();
+    }
     out->scratch = (uint64_t)plan_lane_nbytes(plan);
     out->nphase = plan->nphase;
     out->phases = phases;

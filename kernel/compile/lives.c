@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "compile/lower.h"
+
 struct finder {
     bt_ctx *ctx;
     bt_arena *arena;
@@ -42,8 +44,7 @@ static bt_status add_tensor(struct finder *f, const bt_call *call)
                : bt_no_memory();
 }
 
-/* What a view is of, and what a field was before it became one of a tuple. */
-static const bt_value *root(const bt_value *value)
+const bt_value *bt__tensor_of(const bt_value *value)
 {
     for (;;) {
         const bt_call *view = bt_as_op_call(value, "memory.view");
@@ -58,7 +59,7 @@ static const bt_value *root(const bt_value *value)
 /* The number of the tensor that a value is, from 1; 0: none. */
 static uintptr_t number_of(const struct finder *f, const bt_value *value)
 {
-    return (uintptr_t)bt_map_find(&f->numbers, root(value));
+    return (uintptr_t)bt_map_find(&f->numbers, bt__tensor_of(value));
 }
 
 /* Every tensor that a value is, or holds. */
@@ -69,7 +70,7 @@ static bt_status touch(struct finder *f, const bt_value *value, uint32_t positio
     if (!BT_PUSH(f->arena, &queue, value))
         return bt_no_memory();
     while (queue.len) {
-        value = root(queue.at[--queue.len]);
+        value = bt__tensor_of(queue.at[--queue.len]);
         uintptr_t number = number_of(f, value);
         if (number) {
             bt_life *life = &f->lives.at[number - 1];

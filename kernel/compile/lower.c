@@ -78,22 +78,9 @@ static bt_status alloc(struct lowerer *l, bt_dtype dtype, uint32_t rank,
 
 /* ---- spaces ---- */
 
-/* The tensor that a view is of, or that a field is. */
-static const bt_value *root(const bt_value *value)
-{
-    for (;;) {
-        const bt_call *view = bt_as_op_call(value, "memory.view");
-        const bt_proj *proj = bt_as_proj(value);
-        const bt_tuple_value *tuple = proj ? bt_as_tuple(proj->tuple) : NULL;
-        if (!view && !tuple)
-            return value;
-        value = view ? view->args[0] : tuple->fields[proj->index];
-    }
-}
-
 static uint32_t space_of(const struct lowerer *l, const bt_value *value)
 {
-    return (uint32_t)(uintptr_t)bt_map_find(&l->spaces, root(value));
+    return (uint32_t)(uintptr_t)bt_map_find(&l->spaces, bt__tensor_of(value));
 }
 
 /* Constants are in every space: the executor takes them there once. */
@@ -129,7 +116,7 @@ static bt_status in_space(struct lowerer *l, const bt_value *value, uint32_t spa
                           const bt_value **out)
 {
     *out = value;
-    if (space_of(l, value) == space || is_constant(root(value)))
+    if (space_of(l, value) == space || is_constant(bt__tensor_of(value)))
         return NULL;
     if (space && space_of(l, value))
         BT_TRY(in_space(l, value, 0, &value));
@@ -142,7 +129,7 @@ static bt_status in_space(struct lowerer *l, const bt_value *value, uint32_t spa
 static bt_status on_host(struct lowerer *l, const bt_value *value, const bt_value **out)
 {
     const bt_list_type *type = bt_as_tuple_type(value->type);
-    const bt_tuple_value *tuple = bt_as_tuple(root(value));
+    const bt_tuple_value *tuple = bt_as_tuple(bt__tensor_of(value));
     if (!type)
         return in_space(l, value, 0, out);
     *out = value;

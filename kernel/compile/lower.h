@@ -44,6 +44,9 @@ struct bt__kernels {
  * --dim n=N"; "" where it has none. In the arena; NULL: no memory. */
 const char *bt__open_dims(bt_arena *, const bt_func *);
 
+/* The tensor that a view is of, or that a field was before it became one of a tuple. */
+const bt_value *bt__tensor_of(const bt_value *);
+
 /* A version of the module in which `entry` is lowered.
  * errors  BT_ERR_UNSUPPORTED: a binding that is no call of a primitive function, tuple or
  *         projection; dims that are not numbers; what the last target refuses */

@@ -16,7 +16,7 @@
 #include "kernel.h"
 
 struct options {
-    const char *engine, *compiler;
+    const char *engine, *compiler, *denormals;
     int64_t threads;
 };
 static const bt_attr options[] = {
@@ -25,6 +25,9 @@ static const bt_attr options[] = {
                    "auto is tcc, or plan where that does not work"),
     BT_ATTR(struct options, compiler, STRING, "",
             "options of the compiler, as command=\"clang\" of cc"),
+    BT_ATTR_CHOICE(struct options, denormals, "flush", "flush|keep",
+                   "floats nearer to 0 than the type's least normal number: taken for 0 "
+                   "and given as 0, or computed with, which may take ten times as long"),
     BT_ATTR_RANGE(struct options, threads, INT, "0", 0, 1024,
                   "threads, the caller's counted; 0: as many as there are processors"),
     { 0 },
@@ -35,6 +38,7 @@ struct instance {
     bt_allocator allocator;
     struct cpu_config config;
     struct cpu_pool *pool;
+    int keeps_denormals;
     const char *engine, *compiler; /* in the arena */
     bt_arena *arena;
 };
@@ -48,7 +52,8 @@ static void close(void *self)
 
 static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
 {
-    in->config.isa = cpu_isa_chosen();
+    in->config.isa = cpu_isa_chosen(bt_variable(ctx, "BATON_CPU"));
+    in->keeps_denormals = strcmp(o->denormals, "keep") == 0;
     in->allocator = cpu_allocator(bt_ctx_registry(ctx));
     in->engine = bt_arena_text(in->arena, o->engine, strlen(o->engine));
     in->compiler = bt_arena_text(in->arena, o->compiler, strlen(o->compiler));
@@ -142,7 +147,7 @@ static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code 
 {
     const struct instance *in = self;
     struct cpu_loaded *l;
-    BT_TRY(cpu_loaded_create(ctx, in->pool, n, codes, &l));
+    BT_TRY(cpu_loaded_create(ctx, in->pool, in->keeps_denormals, n, codes, &l));
     *loaded = l;
     return NULL;
 }

@@ -239,7 +239,7 @@ int main(int argc, char **argv)
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     if (!ctx)
         return 1;
-    for (int isa = (int)cpu_isa_chosen(); isa >= 0; isa--) {
+    for (int isa = (int)cpu_isa_chosen(getenv("BATON_CPU")); isa >= 0; isa--) {
         for (size_t i = 0; i < sizeof(layers) / sizeof(*layers); i++) {
             if (argc < 3 || strstr(layers[i].name, argv[2]))
                 measure(ctx, registry, &layers[i], (enum cpu_isa)isa, seconds);

@@ -41,7 +41,8 @@ static struct cpu_loaded *load(bt_ctx *ctx, const char *text, const char *engine
 {
     static const uint32_t places[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
     bt_arena *arena = bt_ctx_scratch(ctx);
-    const struct cpu_engine_request request = { engine, "", cpu_isa_chosen() };
+    const struct cpu_engine_request request = { engine, "",
+                                                cpu_isa_chosen(getenv("BATON_CPU")) };
     struct cpu_work work = { 0 };
     bt_kernel_code *code = BT_NEW(arena, bt_kernel_code);
     struct cpu_loaded *loaded;
@@ -51,12 +52,12 @@ static struct cpu_loaded *load(bt_ctx *ctx, const char *text, const char *engine
                                         .n = loops->body.len,
                                         .stmts = loops->body.at,
                                         .name = loops->name,
-                                        .isa = cpu_isa_chosen(),
+                                        .isa = cpu_isa_chosen(getenv("BATON_CPU")),
                                         .nbuffer = loops->graph->narray,
                                         .places = places };
     CHECK(ctx, code ? plan_build(ctx, arena, &source, &work.plan) : bt_no_memory());
     CHECK(ctx, cpu_engine_compile(ctx, arena, &request, BT_CODE_ANY, 1, &work, code));
-    CHECK(ctx, cpu_loaded_create(ctx, NULL, 1, code, &loaded));
+    CHECK(ctx, cpu_loaded_create(ctx, NULL, 0, 1, code, &loaded));
     return loaded;
 }
 

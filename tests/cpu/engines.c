@@ -125,7 +125,7 @@ static void check_engine(bt_ctx *ctx, const char *text, const struct engine *eng
     bt_kernel_code code;
     assert_ok(ctx, run_by_loops(ctx, loops, isa, 0, &expected));
     assert_ok(ctx, make_code(ctx, loops, engine, isa, &code));
-    assert_ok(ctx, cpu_loaded_create(ctx, pool, 1, &code, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, pool, 0, 1, &code, &loaded));
     check_launches(ctx, loops, loaded, nrepeat, &expected, engine->name);
     cpu_loaded_destroy(loaded);
     cpu_pool_destroy(pool);
@@ -192,7 +192,7 @@ static void launch_at_once(bt_ctx *ctx, const char *text, const struct engine *e
     bt_kernel_code code;
     assert_ok(ctx, run_by_loops(ctx, loops, CPU_ISA_PORTABLE, 0, &expected));
     assert_ok(ctx, make_code(ctx, loops, engine, CPU_ISA_PORTABLE, &code));
-    assert_ok(ctx, cpu_loaded_create(ctx, pool, 1, &code, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, pool, 0, 1, &code, &loaded));
     for (int i = 0; i < N; i++) {
         sessions[i] = (struct session){ .registry = bt_ctx_registry(ctx),
                                         .loops = loops,
@@ -224,6 +224,71 @@ static void test_launches_from_threads_at_once(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* ---- denormals ---- */
+
+/* Halves of floats; a fault where the last number is 1. */
+static const char halving[] = "loops halving {\n"
+                              "    in a0: int64[1]\n"
+                              "    in a1: float32[256]\n"
+                              "    in a2: float32[64]\n"
+                              "    out s0: float32[256]\n"
+                              "    parallel i0 in 4 {\n"
+                              "        mul.float32(&s0[64 * i0], &a1[64 * i0], &a2[0], 64)\n"
+                              "    }\n"
+                              "    check (a0[0] < 1) : data axis 0 of 1\n"
+                              "}\n";
+
+/* Whether this thread computes with floats nearer to 0 than the least normal one. */
+static int has_denormals(void)
+{
+    volatile float least = 0x1p-126f, half = 0.5f;
+    volatile float denormal = least * half;
+    return denormal * (1 / half) == least;
+}
+
+/* What becomes of a half of the least normal number. The caller's treatment of denormals is
+ * what it was, with a fault and without. */
+static void check_halves(bt_ctx *ctx, int keeps_denormals, float expected)
+{
+    const bt_allocator allocator = cpu_allocator(bt_ctx_registry(ctx));
+    bt_loops *loops = parse_program(ctx, halving);
+    struct cpu_pool *pool = cpu_pool_create(&allocator, 4);
+    struct launch_data l = make_launch(ctx, loops);
+    struct cpu_loaded *loaded;
+    bt_kernel_code code;
+    assert_ok(ctx, make_code(ctx, loops, &engines[0], cpu_isa_of_machine(), &code));
+    assert_ok(ctx, cpu_loaded_create(ctx, pool, keeps_denormals, 1, &code, &loaded));
+    for (int64_t is_wrong = 0; is_wrong < 2; is_wrong++) {
+        *(int64_t *)l.d.at[0] = is_wrong;
+        for (uint32_t i = 0; i < 256; i++)
+            ((float *)l.d.at[1])[i] = 0x1p-126f;
+        for (uint32_t i = 0; i < 64; i++)
+            ((float *)l.d.at[2])[i] = 0.5f;
+        bt_status status = launch(ctx, loaded, &l);
+        assert_int_equal(status != NULL, is_wrong);
+        assert_true(has_denormals());
+        for (uint32_t i = 0; i < 256; i++)
+            assert_memory_equal(&((float *)l.d.at[3])[i], &expected, sizeof(float));
+    }
+    cpu_loaded_destroy(loaded);
+    cpu_pool_destroy(pool);
+    free_launch(&l);
+}
+
+static void test_denormals_are_zeros_in_kernels_and_nowhere_else(void **state)
+{
+    (void)state;
+#if defined(__x86_64__)
+    bt_ctx *ctx = open_with(NULL);
+    check_halves(ctx, 0, 0.0f);
+    check_halves(ctx, 1, 0x1p-127f);
+    bt_ctx_destroy(ctx);
+#else
+    (void)check_halves;
+    skip();
+#endif
+}
+
 /* ---- faults ---- */
 
 static const char checked[] = "loops checked {\n"
@@ -251,7 +316,7 @@ static void test_the_first_fault_of_the_program_is_told(void **state)
         if (!has_engine(ctx, &engines[e]))
             continue;
         assert_ok(ctx, make_code(ctx, loops, &engines[e], CPU_ISA_PORTABLE, &code));
-        assert_ok(ctx, cpu_loaded_create(ctx, pool, 1, &code, &loaded));
+        assert_ok(ctx, cpu_loaded_create(ctx, pool, 0, 1, &code, &loaded));
         for (int i = 0; i < 100; i++) {
             int64_t *data = l.d.at[0];
             memset(data, 0, l.d.nbytes[0]);
@@ -287,15 +352,15 @@ static void test_damaged_code_is_refused(void **state)
     for (size_t n = 0; n < code.own_nbytes; n++) {
         bt_kernel_code cut = code;
         cut.own_nbytes = n;
-        assert_error(cpu_loaded_create(ctx, NULL, 1, &cut, &loaded), BT_ERR_FORMAT,
+        assert_error(cpu_loaded_create(ctx, NULL, 0, 1, &cut, &loaded), BT_ERR_FORMAT,
                      "of target cpu");
         own[n] ^= (char)(1 << n % 8);
-        assert_error(cpu_loaded_create(ctx, NULL, 1, &code, &loaded), BT_ERR_FORMAT,
+        assert_error(cpu_loaded_create(ctx, NULL, 0, 1, &code, &loaded), BT_ERR_FORMAT,
                      "of target cpu");
         own[n] ^= (char)(1 << n % 8);
         bt_ctx_clear_diags(ctx);
     }
-    assert_ok(ctx, cpu_loaded_create(ctx, NULL, 1, &code, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, NULL, 0, 1, &code, &loaded));
     cpu_loaded_destroy(loaded);
     bt_ctx_destroy(ctx);
 }
@@ -317,7 +382,7 @@ static void test_forged_code_is_read_with_care(void **state)
         own[i] = (char)(i % 3 == 0 ? ~old : i % 3 == 1 ? old + 1 : 127);
         bt_digest(own + HEAD, code.own_nbytes - HEAD, digest);
         memcpy(own + 8, digest, 64);
-        nrefused += cpu_loaded_create(ctx, NULL, 1, &code, &loaded) != NULL;
+        nrefused += cpu_loaded_create(ctx, NULL, 0, 1, &code, &loaded) != NULL;
         cpu_loaded_destroy(loaded);
         own[i] = old;
         bt_ctx_clear_diags(ctx);
@@ -339,7 +404,7 @@ static void test_code_for_a_wider_machine_is_refused(void **state)
         return;
     }
     assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_AVX512, &code));
-    assert_error(cpu_loaded_create(ctx, NULL, 1, &code, &loaded), BT_ERR_UNSUPPORTED,
+    assert_error(cpu_loaded_create(ctx, NULL, 0, 1, &code, &loaded), BT_ERR_UNSUPPORTED,
                  "is for avx512");
     bt_ctx_destroy(ctx);
 }
@@ -358,7 +423,7 @@ static void test_auto_falls_back_to_the_plan_and_says_why(void **state)
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(ctx));
     assert_ok(ctx, make_code(ctx, loops, &hasty, CPU_ISA_PORTABLE, &code));
-    assert_ok(ctx, cpu_loaded_create(ctx, NULL, 1, &code, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, NULL, 0, 1, &code, &loaded));
     cpu_loaded_describe(loaded, &text);
     assert_non_null(strstr(bt_text_get(&text), "plan, as tcc does not work: "));
     cpu_loaded_destroy(loaded);
@@ -374,7 +439,7 @@ static bt_status make_and_launch(bt_ctx *ctx, const bt_loops *loops,
     struct cpu_loaded *loaded;
     bt_kernel_code code;
     BT_TRY(make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, &code));
-    BT_TRY(cpu_loaded_create(ctx, NULL, 1, &code, &loaded));
+    BT_TRY(cpu_loaded_create(ctx, NULL, 0, 1, &code, &loaded));
     bt_status status = launch(ctx, loaded, l);
     cpu_loaded_destroy(loaded);
     return status;
@@ -408,6 +473,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_engines_give_the_same_bits),
     cmocka_unit_test(test_threads_change_no_bit),
     cmocka_unit_test(test_launches_from_threads_at_once),
+    cmocka_unit_test(test_denormals_are_zeros_in_kernels_and_nowhere_else),
     cmocka_unit_test(test_the_first_fault_of_the_program_is_told),
     cmocka_unit_test(test_damaged_code_is_refused),
     cmocka_unit_test(test_forged_code_is_read_with_care),

@@ -115,12 +115,13 @@ static void test_pairs_give_the_bits_of_single_strips(void **state)
         c[i] = (float)(int64_t)next_random(&random) * 0x1p-60f;
     }
     int64_t n = N;
-#define CALL(name, ...)                                          \
-    do {                                                         \
-        const void *args[] = { __VA_ARGS__ };                    \
-        void *p[4];                                              \
-        memcpy(p, args, sizeof(args));                           \
-        assert_int_equal(bt_cpu_strip_find(name)->fn(p, &n), 0); \
+#define CALL(name, ...)                                                                \
+    do {                                                                               \
+        const void *args[] = { __VA_ARGS__ };                                          \
+        void *p[4];                                                                    \
+        memcpy(p, args, sizeof(args));                                                 \
+        assert_int_equal(bt_cpu_strip_find_for(name, cpu_isa_of_machine())->fn(p, &n), \
+                         0);                                                           \
     } while (0)
     CALL("mul.float32", t, a, b);
     CALL("add.float32", z, t, c);

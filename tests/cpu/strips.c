@@ -63,8 +63,8 @@ static void test_names_are_found_once(void **state)
             assert_string_equal(bt_cpu_strip_at((enum cpu_isa)isa, n)->name, row->name);
     }
     assert_true(n > 1000);
-    assert_null(bt_cpu_strip_find("add"));
-    assert_null(bt_cpu_strip_find(""));
+    assert_null(bt_cpu_strip_find_for("add", cpu_isa_of_machine()));
+    assert_null(bt_cpu_strip_find_for("", cpu_isa_of_machine()));
 }
 
 /* A call changes what it says that it writes, and nothing else: positions of the best
@@ -99,19 +99,6 @@ static void test_only_what_the_table_says_is_written(void **state)
         for (uint32_t i = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, i)); i++)
             check_writes(row);
     }
-}
-
-static void test_the_environment_narrows_the_instruction_set(void **state)
-{
-    (void)state;
-    for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
-        setenv("BATON_CPU", cpu_isa_name((enum cpu_isa)isa), 1);
-        assert_ptr_equal(bt_cpu_strip_find("add.float32"),
-                         bt_cpu_strip_find_for("add.float32", (enum cpu_isa)isa));
-    }
-    unsetenv("BATON_CPU");
-    assert_ptr_equal(bt_cpu_strip_find("add.float32"),
-                     bt_cpu_strip_find_for("add.float32", cpu_isa_of_machine()));
 }
 
 /* Units in the last place of float32 between a float and the exact result; 0 where it is
@@ -181,7 +168,7 @@ static double greatest_error(const char *name, uint32_t step, float *worst)
 {
     char label[64];
     snprintf(label, sizeof(label), "%s.float32", name);
-    const bt_strip *row = bt_cpu_strip_find(label);
+    const bt_strip *row = bt_cpu_strip_find_for(label, cpu_isa_of_machine());
     uint32_t which = (uint32_t)bt__scalar_find(name);
     double greatest = 0;
     uint64_t next = 0;
@@ -230,7 +217,7 @@ static void test_powers_and_angles_stay_within_their_ulp(void **state)
     for (uint32_t k = 0; k < 2; k++) {
         char label[64];
         snprintf(label, sizeof(label), "%s.float32", names[k]);
-        const bt_strip *row = bt_cpu_strip_find(label);
+        const bt_strip *row = bt_cpu_strip_find_for(label, cpu_isa_of_machine());
         uint32_t which = (uint32_t)bt__scalar_find(names[k]);
         double greatest = 0;
         for (int round = 0; round < 1000; round++) {
@@ -316,7 +303,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_operator_of_every_dtype_is_there),
     cmocka_unit_test(test_names_are_found_once),
     cmocka_unit_test(test_only_what_the_table_says_is_written),
-    cmocka_unit_test(test_the_environment_narrows_the_instruction_set),
     cmocka_unit_test(test_operators_give_what_the_evaluator_gives),
     cmocka_unit_test(test_float32_functions_stay_within_their_ulp),
     cmocka_unit_test(test_powers_and_angles_stay_within_their_ulp),

@@ -10,6 +10,7 @@
 #include "code.h"
 #include "engine.h"
 #include "kernel.h"
+#include "modes.h"
 #include "plan_run.h"
 
 struct kernel {
@@ -25,6 +26,7 @@ struct cpu_loaded {
     bt_arena *arena;
     bt_registry *registry;
     struct cpu_pool *pool;
+    int keeps_denormals;
     char *reserved; /* memory of the pool's workers ... */
     size_t reserved_nbytes;
     char *scratch; /* ... where it is aligned: what a caller has as workspace, ... */
@@ -39,7 +41,7 @@ struct cpu_loaded {
 
 bt_status cpu_machine_check(bt_ctx *ctx, enum cpu_isa isa)
 {
-    enum cpu_isa here = cpu_isa_chosen();
+    enum cpu_isa here = cpu_isa_chosen(bt_variable(ctx, "BATON_CPU"));
     if (isa > here)
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                        "code of target cpu is for %s, this machine has %s: compile the "
@@ -216,8 +218,9 @@ static bt_status load_all(bt_ctx *ctx, struct cpu_loaded *l, uint32_t n,
     return reserve_scratch(l);
 }
 
-bt_status cpu_loaded_create(bt_ctx *ctx, struct cpu_pool *pool, uint32_t n,
-                            const bt_kernel_code *codes, struct cpu_loaded **out)
+bt_status cpu_loaded_create(bt_ctx *ctx, struct cpu_pool *pool, int keeps_denormals,
+                            uint32_t n, const bt_kernel_code *codes,
+                            struct cpu_loaded **out)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     struct cpu_loaded *l = arena ? BT_NEW(arena, struct cpu_loaded) : NULL;
@@ -228,6 +231,7 @@ bt_status cpu_loaded_create(bt_ctx *ctx, struct cpu_pool *pool, uint32_t n,
     l->arena = arena;
     l->registry = bt_ctx_registry(ctx);
     l->pool = pool;
+    l->keeps_denormals = keeps_denormals;
     bt_status status = load_all(ctx, l, n, codes);
     if (status)
         cpu_loaded_destroy(l);
@@ -295,24 +299,36 @@ static bt_status explain(bt_ctx *ctx, const struct kernel *k, int32_t fault,
                            k->code->faults);
 }
 
+/* All phases: 0 or a fault. */
+static int32_t run_phases(struct launch *launch)
+{
+    const struct plan *plan = &launch->kernel->own.plan;
+    const uint32_t *stop = launch->call.stop;
+    int32_t fault = 0;
+    for (uint32_t i = 0; !fault && i < plan->nphase; i++) {
+        launch->call.phase = i;
+        if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED))
+            return BT_FAULT_STOPPED;
+        fault =
+            plan->phases[i].is_parallel
+                ? cpu_pool_run(launch->loaded->pool, plan->phases[i].extent, work, launch)
+                : work(launch, 0, 1, 0);
+    }
+    return fault;
+}
+
 bt_status cpu_loaded_launch(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number,
                             const bt_kernel_call *call)
 {
     const struct kernel *k = &l->kernels[number];
-    const struct plan *plan = &k->own.plan;
     struct launch launch = { .loaded = l, .kernel = k, .call = *call };
-    int32_t fault = 0;
     if (k->own.is_evaluated)
         return bt_evaluator_run(ctx, k->evaluator, 0, call);
-    for (uint32_t i = 0; !fault && i < plan->nphase; i++) {
-        launch.call.phase = i;
-        if (call->stop && __atomic_load_n(call->stop, __ATOMIC_RELAXED))
-            fault = BT_FAULT_STOPPED;
-        else
-            fault = plan->phases[i].is_parallel
-                        ? cpu_pool_run(l->pool, plan->phases[i].extent, work, &launch)
-                        : work(&launch, 0, 1, 0);
-    }
+    const uint32_t modes = cpu_modes_get(); // the pool's threads take those of the caller
+    if (!l->keeps_denormals)
+        cpu_modes_set(cpu_modes_without_denormals(modes));
+    int32_t fault = run_phases(&launch);
+    cpu_modes_set(modes);
     return fault ? explain(ctx, k, fault, call) : NULL;
 }
 

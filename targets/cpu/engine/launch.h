@@ -17,10 +17,12 @@ bt_status cpu_machine_check(bt_ctx *, enum cpu_isa) BT_MUST_USE;
 
 struct cpu_loaded;
 
-/* Code made ready. Pool and code stay the caller's, who keeps them for as long.
+/* Code made ready. Pool and code stay the caller's, who keeps them for as long. Kernels take
+ * denormals for zeros and give none, unless keeps_denormals (x86-64 only).
  * errors BT_ERR_FORMAT: damaged; BT_ERR_UNSUPPORTED: for another machine */
-bt_status cpu_loaded_create(bt_ctx *, struct cpu_pool *pool, uint32_t n,
-                            const bt_kernel_code *, struct cpu_loaded **out) BT_MUST_USE;
+bt_status cpu_loaded_create(bt_ctx *, struct cpu_pool *pool, int keeps_denormals,
+                            uint32_t n, const bt_kernel_code *,
+                            struct cpu_loaded **out) BT_MUST_USE;
 void cpu_loaded_destroy(struct cpu_loaded *); /* accepts NULL */
 /* As bt_target.launch. */
 bt_status cpu_loaded_launch(bt_ctx *, struct cpu_loaded *, uint32_t kernel,

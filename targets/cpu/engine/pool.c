@@ -20,15 +20,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "modes.h"
+
 #if defined(__linux__) && !defined(CPU_POOL_PORTABLE)
 #define HAS_FUTEX 1
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #else
 #define HAS_FUTEX 0
-#endif
-#if defined(__x86_64__)
-#include <immintrin.h>
 #endif
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__)
 // It does not know fences; they only guard against sleep, data go by the counters.
@@ -153,27 +152,6 @@ static void wake(struct cpu_pool *pool, counter *c, counter *sleeps)
 #endif
 }
 
-/* ---- modes of floating point ---- */
-
-static uint32_t get_modes(void)
-{
-#if defined(__x86_64__)
-    return _mm_getcsr() & ~(uint32_t)_MM_EXCEPT_MASK;
-#else
-    return 0; // threads have those of the pool's creator
-#endif
-}
-
-static void set_modes(uint32_t modes)
-{
-#if defined(__x86_64__)
-    if (modes != get_modes())
-        _mm_setcsr(modes);
-#else
-    (void)modes;
-#endif
-}
-
 /* ---- workers ---- */
 
 /* The first worker of a pool counts for the caller, too. */
@@ -215,7 +193,7 @@ static void *serve(void *arg)
             continue;
         if (!lane->work)
             break;
-        set_modes(lane->modes);
+        cpu_modes_set(lane->modes);
         do_job(lane, job);
         atomic_thread_fence(memory_order_seq_cst);
         wake(lane->pool, &lane->done, &lane->pool->caller_sleeps);
@@ -266,7 +244,7 @@ int32_t cpu_pool_run(struct cpu_pool *pool, int64_t nchunk, cpu_pool_work *work,
         pool->nfork != atomic_load_explicit(&nfork, memory_order_relaxed) || !take(pool))
         return work(arg, 0, nchunk, 0);
     const uint32_t n = nchunk < pool->nlane ? (uint32_t)nchunk : pool->nlane;
-    const uint32_t modes = get_modes();
+    const uint32_t modes = cpu_modes_get();
     for (uint32_t i = 1; i < n; i++) {
         struct lane *lane = &pool->lanes[i];
         lane->work = work;

@@ -1,7 +1,6 @@
 /* Which instruction sets there are, and which of them this machine has. */
 #include "isa.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const names[CPU_ISA_COUNT] = { "portable", "avx2", "avx512" };
@@ -35,10 +34,9 @@ int cpu_isa_find(const char *name)
     return -1;
 }
 
-enum cpu_isa cpu_isa_chosen(void)
+enum cpu_isa cpu_isa_chosen(const char *wanted)
 {
-    const char *name = getenv("BATON_CPU");
-    int wanted = name ? cpu_isa_find(name) : -1;
+    int isa = wanted ? cpu_isa_find(wanted) : -1;
     enum cpu_isa widest = cpu_isa_of_machine();
-    return wanted >= 0 && wanted < (int)widest ? (enum cpu_isa)wanted : widest;
+    return isa >= 0 && isa < (int)widest ? (enum cpu_isa)isa : widest;
 }

@@ -19,7 +19,8 @@ enum cpu_isa cpu_isa_of_machine(void);
 const char *cpu_isa_name(enum cpu_isa);
 /* The reverse, for BATON_CPU; -1: no such name. */
 int cpu_isa_find(const char *name);
-/* What BATON_CPU names, if this machine runs it; else the widest. */
-enum cpu_isa cpu_isa_chosen(void);
+/* What `wanted`, the value of BATON_CPU, names, if this machine runs it; else, as where it
+ * is NULL, the widest. */
+enum cpu_isa cpu_isa_chosen(const char *wanted);
 
 #endif

@@ -44,8 +44,3 @@ const bt_strip *bt_cpu_strip_find_for(const char *name, enum cpu_isa isa)
     }
     return NULL;
 }
-
-const bt_strip *bt_cpu_strip_find(const char *name)
-{
-    return bt_cpu_strip_find_for(name, cpu_isa_chosen());
-}

@@ -59,9 +59,8 @@ typedef struct bt_strip {
     uint32_t nwritten;           /* of p: the first of them */
 } bt_strip;
 
-/* Of the set that cpu_isa_chosen names; NULL: there is none of this name. */
-const bt_strip *bt_cpu_strip_find(const char *name);
-/* Of this set, which the machine must run for the function to be called. */
+/* Of this set, which the machine must run for the function to be called; NULL: there is
+ * none of this name. */
 const bt_strip *bt_cpu_strip_find_for(const char *name, enum cpu_isa isa);
 /* All rows of a set: number `index` of them, NULL at the end. */
 const bt_strip *bt_cpu_strip_at(enum cpu_isa isa, uint32_t index);

@@ -5,9 +5,10 @@
  *     worker             sees asked, taken = asked, works, writes the fault, done = asked
  *
  * A caller that has done its own share takes jobs that no worker has begun: the system may
- * be long in waking one, or in giving it a processor. Either looks at the other's counter for a while, then sleeps on it. Who is about to
- * sleep says so first and looks once more, who has counted looks whether anybody sleeps:
- * a fence between the two steps of both makes one of them see the other.
+ * be long in waking one, or in giving it a processor. Either looks at the other's counter
+ * for a while, then sleeps on it. Who is about to sleep says so first and looks once more,
+ * who has counted looks whether anybody sleeps: a fence between the two steps of both makes
+ * one of them see the other.
  */
 #define _GNU_SOURCE
 #include "pool.h"
@@ -61,7 +62,8 @@ struct cpu_pool {
     _Alignas(LINE) counter is_busy;
     counter caller_sleeps;
     uint32_t nlane; /* lane 0 is the caller's */
-    uint32_t nprocessor, nfork;
+    int spins;      /* a thread of it may wait awake */
+    pid_t process;
     const bt_allocator *allocator;
     void *block; /* in which this lies */
     size_t nbytes;
@@ -71,11 +73,6 @@ struct cpu_pool {
 #endif
     struct lane lanes[];
 };
-
-// The state of the process that all its pools share, since processors are shared: threads
-// of pools that are not asleep, and how often it was forked since its first pool.
-static counter nawake, nfork;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* ---- waiting ---- */
 
@@ -100,18 +97,19 @@ static int is_changed(counter *c, uint32_t old)
     return atomic_load_explicit(c, memory_order_acquire) != old;
 }
 
-/* Waits awake; 0: longer would be a waste. */
+/* Waits awake, but gives the processor to whoever wants it; 0: longer would be a waste. */
 static int spin(const struct cpu_pool *pool, counter *c, uint32_t old)
 {
     const int64_t start = now_ns();
     for (int64_t last = start, now = start;; last = now) {
-        if (atomic_load_explicit(&nawake, memory_order_relaxed) > pool->nprocessor)
+        if (!pool->spins)
             return is_changed(c, old);
         for (int i = 0; i < 32; i++) {
             if (is_changed(c, old))
                 return 1;
             relax();
         }
+        sched_yield();
         now = now_ns();
         if (now - start > SPIN_NS || now - last > GAP_NS)
             return is_changed(c, old);
@@ -154,19 +152,10 @@ static void wake(struct cpu_pool *pool, counter *c, counter *sleeps)
 
 /* ---- workers ---- */
 
-/* The first worker of a pool counts for the caller, too. */
-static uint32_t weight(const struct lane *lane)
-{
-    return lane->index == 1 ? 2 : 1;
-}
-
 static void wait_for_job(struct lane *lane, uint32_t old)
 {
-    if (spin(lane->pool, &lane->asked, old))
-        return;
-    atomic_fetch_sub_explicit(&nawake, weight(lane), memory_order_relaxed);
-    sleep_on(lane->pool, &lane->asked, old, &lane->sleeps);
-    atomic_fetch_add_explicit(&nawake, weight(lane), memory_order_relaxed);
+    if (!spin(lane->pool, &lane->asked, old))
+        sleep_on(lane->pool, &lane->asked, old, &lane->sleeps);
 }
 
 /* Whether this thread is to do the lane's job. */
@@ -198,7 +187,6 @@ static void *serve(void *arg)
         atomic_thread_fence(memory_order_seq_cst);
         wake(lane->pool, &lane->done, &lane->pool->caller_sleeps);
     }
-    atomic_fetch_sub_explicit(&nawake, weight(lane), memory_order_relaxed);
     return NULL;
 }
 
@@ -228,6 +216,13 @@ static int64_t range_start(int64_t nchunk, int64_t n, int64_t i)
     return nchunk / n * i + (i < more ? i : more);
 }
 
+/* A forked process has no workers. Their jobs are then the caller's, as those of threads that
+ * are late are; only the lock may be as a worker left it. */
+static int is_forked(const struct cpu_pool *pool)
+{
+    return pool->process != getpid();
+}
+
 /* 0: somebody has it. */
 static int take(struct cpu_pool *pool)
 {
@@ -240,8 +235,8 @@ int32_t cpu_pool_run(struct cpu_pool *pool, int64_t nchunk, cpu_pool_work *work,
 {
     if (nchunk <= 0)
         return 0;
-    if (!pool || pool->nlane == 1 || nchunk == 1 ||
-        pool->nfork != atomic_load_explicit(&nfork, memory_order_relaxed) || !take(pool))
+    if (!pool || pool->nlane == 1 || nchunk == 1 || (!HAS_FUTEX && is_forked(pool)) ||
+        !take(pool))
         return work(arg, 0, nchunk, 0);
     const uint32_t n = nchunk < pool->nlane ? (uint32_t)nchunk : pool->nlane;
     const uint32_t modes = cpu_modes_get();
@@ -272,17 +267,6 @@ int32_t cpu_pool_run(struct cpu_pool *pool, int64_t nchunk, cpu_pool_work *work,
 
 /* ---- creation ---- */
 
-static void after_fork(void)
-{
-    atomic_fetch_add_explicit(&nfork, 1, memory_order_relaxed);
-    atomic_store_explicit(&nawake, 0, memory_order_relaxed);
-}
-
-static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, after_fork);
-}
-
 static uint32_t count_processors(void)
 {
 #if defined(__linux__)
@@ -304,11 +288,8 @@ static void start_workers(struct cpu_pool *pool, uint32_t nthread)
         struct lane *lane = &pool->lanes[i];
         lane->index = i;
         lane->pool = pool;
-        atomic_fetch_add_explicit(&nawake, weight(lane), memory_order_relaxed);
-        if (pthread_create(&lane->thread, NULL, serve, lane)) {
-            atomic_fetch_sub_explicit(&nawake, weight(lane), memory_order_relaxed);
+        if (pthread_create(&lane->thread, NULL, serve, lane))
             break;
-        }
         pool->nlane = i + 1;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -316,7 +297,6 @@ static void start_workers(struct cpu_pool *pool, uint32_t nthread)
 
 struct cpu_pool *cpu_pool_create(const bt_allocator *allocator, uint32_t nthread)
 {
-    pthread_once(&once, watch_forks);
     const uint32_t nprocessor = count_processors();
     nthread = nthread ? nthread : nprocessor;
     nthread = nthread < MOST_THREADS ? nthread : MOST_THREADS;
@@ -333,8 +313,8 @@ struct cpu_pool *cpu_pool_create(const bt_allocator *allocator, uint32_t nthread
     pool->block = block;
     pool->nbytes = nbytes;
     pool->nlane = 1;
-    pool->nprocessor = nprocessor;
-    pool->nfork = atomic_load_explicit(&nfork, memory_order_relaxed);
+    pool->spins = nthread <= nprocessor;
+    pool->process = getpid();
 #if !HAS_FUTEX
     pthread_mutex_init(&pool->mutex, NULL);
     pthread_cond_init(&pool->changed, NULL);
@@ -364,8 +344,7 @@ void cpu_pool_destroy(struct cpu_pool *pool)
 {
     if (!pool)
         return;
-    // A forked process has no workers, and their locks as they happened to be.
-    if (pool->nfork == atomic_load_explicit(&nfork, memory_order_relaxed))
+    if (!is_forked(pool))
         stop_workers(pool);
     const bt_allocator *allocator = pool->allocator;
     allocator->realloc(allocator->self, pool->block, pool->nbytes, 0);

@@ -5,9 +5,9 @@
  * beforehand; the caller does the ranges of threads that are late. No answer may depend on
  * how many ranges there are, and no chunk may wait for another.
  *
- * Workers that are done look out for the next call for a moment, then sleep. They never
- * look out while more threads of pools are awake than the process has processors, nor
- * for longer once something else took theirs.
+ * Workers that are done look out for the next call for a moment, then sleep. Meanwhile they
+ * give way to any thread that has work, and sleep once one took their processor; those of a
+ * pool of more threads than the process has processors sleep at once.
  */
 #ifndef CPU_POOL_H
 #define CPU_POOL_H

@@ -164,7 +164,7 @@ static int is_view(bt_graph *g, const bt_array *to, const bt_node *read)
         if (!bt_node_is_const(to->extents[i], &extent) ||
             !bt_mul_int64(nto, extent, &nto))
             return 0;
-        own[i] = bt_node_index(g, i, extent);
+        own[i] = bt_node_index(g, i, to->extents[i]);
     }
     for (uint32_t i = 0; i < from->rank; i++) {
         if (!bt_node_is_const(from->extents[i], &extent) ||

@@ -588,10 +588,11 @@ static void test_a_sum_of_too_many_terms_is_refused(void **state)
     (void)state;
     bt_loops *loops = bt_loops_create(w.ctx, bt_ctx_scratch(w.ctx), "test");
     assert_non_null(loops);
+    const bt_node *ten = bt_node_int(loops->graph, 10);
     for (uint32_t i = 0; i < CPU_TERMS; i++)
-        cpu_sum_add(&sum, bt_node_index(loops->graph, i, 10), 1);
+        cpu_sum_add(&sum, bt_node_index(loops->graph, i, ten), 1);
     assert_non_null(cpu_sum_node(loops, &sum));
-    cpu_sum_add(&sum, bt_node_index(loops->graph, CPU_TERMS, 10), 1);
+    cpu_sum_add(&sum, bt_node_index(loops->graph, CPU_TERMS, ten), 1);
     assert_null(cpu_sum_node(loops, &sum));
     assert_error(bt_loops_why(loops), BT_ERR_UNSUPPORTED, "more than 24 terms");
     world_close(&w);

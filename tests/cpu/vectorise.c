@@ -472,12 +472,13 @@ static void check_squares(bt_dtype dtype, int64_t extent)
     static uint64_t in[MOST], out[MOST];
     void *data[] = { in, out };
     bt_loops_options options = { .seed = 1, .call = strip_call, .self = &run };
-    assert_true(bt_loops_add_buffer(l, BT_BUFFER_INPUT, "x", dtype, extent, &x) &&
-                bt_loops_add_buffer(l, BT_BUFFER_OUTPUT, "y", dtype, extent, &y) &&
-                bt_loops_add_buffer(l, BT_BUFFER_LOCAL, "t", dtype, 1, &t));
+    const bt_node *turns = bt_node_int(l->graph, extent), *one = bt_node_int(l->graph, 1);
+    assert_true(bt_loops_add_buffer(l, BT_BUFFER_INPUT, "x", dtype, turns, &x) &&
+                bt_loops_add_buffer(l, BT_BUFFER_OUTPUT, "y", dtype, turns, &y) &&
+                bt_loops_add_buffer(l, BT_BUFFER_LOCAL, "t", dtype, one, &t));
     bt_stmt *loop = bt_stmt_add(l, &l->body, BT_STMT_FOR);
-    loop->extent = extent;
-    const bt_node *at = bt_node_index(l->graph, 0, extent),
+    loop->extent = turns;
+    const bt_node *at = bt_node_index(l->graph, 0, turns),
                   *zero = bt_node_int(l->graph, 0);
     for (int i = 0; i < 2; i++) {
         bt_stmt *store = bt_stmt_add(l, &loop->body, BT_STMT_STORE);

@@ -373,6 +373,9 @@ static void test_what_the_text_may_not_say(void **state)
         { "for i0 in 2 { for i0 in 3 { } }", "i0 is the index of a loop around" },
         { "for i64 in 2 { }", "expected an index, i0 to i63" },
         { "for i0 in x { }", "expected the number of turns" },
+        { "for i0 in 2 { for i1 in i0 { } }", "a number of at least 0, or dims" },
+        { "for i0 in 2 - 3 { }", "a number of at least 0, or dims" },
+        { "for i0 in n { }", "`n` is no scalar operator" },
         { "if 1 { }", "expected a condition" },
         { "y[true] = float32(1)", "expected an int64" },
         { "y[0] = float32(1) + x[0]", "add of float32 and int64" },
@@ -410,6 +413,128 @@ static void test_what_the_text_may_not_say(void **state)
     world_close(&w);
 }
 
+/* ---- dims ---- */
+
+/* A product of an index and a dim, floordiv of a dim, a check of an open extent. */
+#define TILES                                                       \
+    "loops tiles<n: Dim in 1..64, m: Dim> {\n"                      \
+    "    in x: int64[n*m]\n"                                        \
+    "    in at: int64[n]\n"                                         \
+    "    out y: int64[m]\n"                                         \
+    "    temp e: int64[2*n + 1]\n"                                  \
+    "    for i0 in 2*n + 1 {\n"                                     \
+    "        e[i0] = i0\n"                                          \
+    "    }\n"                                                       \
+    "    for i0 in m {\n"                                           \
+    "        y[i0] = e[2*n]\n"                                      \
+    "    }\n"                                                       \
+    "    for i0 in n {\n"                                           \
+    "        check (0 <= at[i0]) && (at[i0] < m) : x axis 1 of m\n" \
+    "        for i1 in floordiv(m, 2) {\n"                          \
+    "            y[i1] sum[int64]= x[i0*m + at[i0]]\n"              \
+    "        }\n"                                                   \
+    "    }\n"                                                       \
+    "}\n"
+
+static bt_loops *read_loops(struct world *w, const char *text)
+{
+    bt_loops *loops = NULL;
+    assert_ok(w->ctx, bt_loops_parse(w->ctx, bt_ctx_scratch(w->ctx), "test", text,
+                                     strlen(text), &loops));
+    return loops;
+}
+
+static void test_loops_with_dims_print_and_parse(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    bt_loops *loops = read_loops(&w, TILES);
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(w.ctx));
+    assert_ok(w.ctx, bt_loops_print(loops, &text));
+    assert_text(&w, read_loops(&w, bt_text_get(&text)), bt_text_get(&text));
+    assert_non_null(strstr(text.at, "loops tiles<n: Dim in 1..64, m: Dim> {"));
+    assert_non_null(strstr(text.at, "temp e: int64[2*n + 1]"));
+    assert_int_equal(bt_loops_nelem(loops, 0), -1);
+    assert_int_equal(loops->graph->ndim, 2);
+    // a dim of one value is that number
+    assert_text(&w,
+                read_loops(&w, "loops f<n: Dim in 3..3> { out y: int64[n] for i0 in n { "
+                               "y[i0] = n*i0 } }"),
+                "loops f<n: Dim in 3..3> {\n"
+                "    out y: int64[3]\n"
+                "    for i0 in 3 {\n"
+                "        y[i0] = 3*i0\n"
+                "    }\n"
+                "}\n");
+    world_close(&w);
+}
+
+static void test_loops_with_dims_run_for_each_value(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    bt_loops *loops = read_loops(&w, TILES);
+    for (int64_t n = 1; n < 6; n++) {
+        for (int64_t m = 1; m < 8; m++) {
+            int64_t x[64], at[8], y[8], want[8];
+            bt_loops_options options = { .seed = 3, .dims = (int64_t[]){ n, m } };
+            for (int64_t i = 0; i < n * m; i++)
+                x[i] = i * i;
+            for (int64_t i = 0; i < m; i++)
+                want[i] = 2 * n;
+            for (int64_t i = 0; i < n; i++) {
+                at[i] = i % m;
+                for (int64_t k = 0; k < m / 2; k++)
+                    want[k] += x[i * m + at[i]];
+            }
+            assert_ok(w.ctx,
+                      bt_loops_run_with(w.ctx, loops, (void *[]){ x, at, y }, &options));
+            assert_memory_equal(y, want, (size_t)m * sizeof(*y));
+        }
+    }
+    int64_t x[6] = { 0 }, at[2] = { 0, 3 }, y[3];
+    void *data[] = { x, at, y };
+    bt_loops_options options = { .dims = (int64_t[]){ 2, 3 } };
+    assert_error(bt_loops_run_with(w.ctx, loops, data, &options), BT_ERR_RUNTIME,
+                 "out of bounds of axis 1 of x, whose extent is 3");
+    options.dims = (int64_t[]){ 65, 3 };
+    assert_error(bt_loops_run_with(w.ctx, loops, data, &options), BT_ERR_ARGUMENT,
+                 "n is 65, expected 1 to 64");
+    options.dims = (int64_t[]){ 2, INT64_MAX };
+    assert_error(bt_loops_run_with(w.ctx, loops, data, &options), BT_ERR_ARGUMENT,
+                 "m is 9223372036854775807");
+    assert_error(bt_loops_run(w.ctx, loops, data), BT_ERR_ARGUMENT, "has 2 dims");
+    world_close(&w);
+}
+
+static void test_what_a_header_of_dims_may_not_say(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dims, *part;
+    } rows[] = {
+        { "n: Dim, n: Dim", "the name of an index, or of another dim" },
+        { "i3", "the name of an index, or of another dim" },
+        { "n: Dim in 4..3", "no number is in the range of n" },
+        { "n: Dim in 4", "expected `..`" },
+        { "n", "expected `:`" },
+        { "n: Shape", "expected `Dim`" },
+        { "n: Dim m", "expected `,`" },
+        { "", "expected a dim's name" },
+    };
+    struct world w = world_open();
+    for (size_t i = 0; i < BT_COUNT(rows); i++) {
+        char text[64];
+        bt_loops *loops;
+        snprintf(text, sizeof(text), "loops test<%s> { }", rows[i].dims);
+        assert_error(bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
+                                    strlen(text), &loops),
+                     BT_ERR_SYNTAX, rows[i].part);
+    }
+    world_close(&w);
+}
+
 static void test_depth_is_limited(void **state)
 {
     (void)state;
@@ -440,6 +565,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_what_an_element_decides_is_checked),
     cmocka_unit_test(test_a_scatter_runs_in_order),
     cmocka_unit_test(test_what_the_text_may_not_say),
+    cmocka_unit_test(test_loops_with_dims_print_and_parse),
+    cmocka_unit_test(test_loops_with_dims_run_for_each_value),
+    cmocka_unit_test(test_what_a_header_of_dims_may_not_say),
     cmocka_unit_test(test_depth_is_limited),
 };
 TEST_MAIN(tests)

@@ -211,9 +211,7 @@ static const bt_node *copy_new(struct copying *k, const bt_node *node)
     }
     switch (node->kind) {
     case BT_NODE_CONST: return bt__node_const(g, node->dtype, node->value);
-    case BT_NODE_INDEX:
-        return bt_node_index(g, node->which,
-                             node->high == INT64_MAX ? -1 : node->high + 1);
+    case BT_NODE_INDEX: return bt__index_again(g, node->which, node, args);
     case BT_NODE_READ:
         return read_array(k->composer, k->arrays[node->which], node->dtype, node->narg,
                           args);
@@ -267,7 +265,7 @@ static const bt_node *logical_indices(bt_graph *g, const bt_layout *layout,
         for (uint32_t i = layout->nphysical; i-- > 0;) {
             if (layout->physical[i].axis != axis)
                 continue;
-            parts[n] = bt_node_index(g, i, extents[i]->value.i);
+            parts[n] = bt_node_index(g, i, extents[i]);
             strides[n++] = inner;
             inner *= layout->physical[i].factor;
         }
@@ -407,7 +405,7 @@ static bt_status add_copy(struct composer *c, uint32_t of, uint32_t *out)
     if (!indices)
         return bt_no_memory();
     for (uint32_t i = 0; i < array.rank; i++)
-        indices[i] = bt_node_index(c->graph, i, array.extents[i]->value.i);
+        indices[i] = bt_node_index(c->graph, i, array.extents[i]);
     array.body = bt_node_read(c->graph, of, array.dtype, array.rank, indices);
     return array.body ? add_array(c, array, c->layouts.at[of], out) : c->graph->status;
 }

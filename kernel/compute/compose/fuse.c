@@ -31,7 +31,7 @@ static uint32_t reach_of_read(const struct reach *r, const bt_node *read)
     uint32_t next = 0;
     for (uint32_t i = 0; i < array->rank; i++) {
         const bt_node *index = read->args[i];
-        if (array->extents[i]->value.i == 1 && index->kind == BT_NODE_CONST)
+        if (bt_node_number(array->extents[i]) == 1 && index->kind == BT_NODE_CONST)
             continue;
         if (index->kind != BT_NODE_INDEX || index->which < next ||
             array->extents[i] != r->stage->extents[index->which])

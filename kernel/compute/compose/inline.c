@@ -3,6 +3,7 @@
  * that nobody needs. */
 #include "compute/graph/bounds.h"
 #include "compute/graph/conditions.h"
+#include "compute/graph/cost.h"
 
 /* How a stage is read by those after it. */
 struct use {
@@ -78,7 +79,7 @@ static void count_reads(struct inliner *in, const bt_node *node, uint8_t *seen,
     if (node->kind == BT_NODE_REDUCE) {
         in_reduction = 1;
         for (uint32_t i = 0; i < node->nindex; i++)
-            turns *= (double)node->coefs[i];
+            turns *= (double)bt__node_guess(node->args[2 + i]);
     }
     for (uint32_t i = 0; i < node->narg; i++)
         count_reads(in, node->args[i], seen, in_reduction, turns);
@@ -104,8 +105,30 @@ static int64_t elements(const bt_array *array)
 {
     int64_t n = 1;
     for (uint32_t i = 0; i < array->rank; i++)
-        n *= array->extents[i]->value.i;
+        n *= bt__node_guess(array->extents[i]);
     return n;
+}
+
+/* The same for every value of the dims: those of one are all there for the other. */
+static int have_as_many(const bt_array *a, const bt_array *b)
+{
+    uint64_t met = 0;
+    uint32_t nopen = 0;
+    for (uint32_t i = 0; i < a->rank; i++) {
+        if (bt_node_number(a->extents[i]) >= 0)
+            continue;
+        nopen++;
+        for (uint32_t k = 0; k < b->rank; k++) {
+            if (!(met & bt_index_bit(k)) && b->extents[k] == a->extents[i]) {
+                met |= bt_index_bit(k);
+                nopen--;
+                break;
+            }
+        }
+    }
+    for (uint32_t k = 0; k < b->rank; k++)
+        nopen += bt_node_number(b->extents[k]) < 0 && !(met & bt_index_bit(k));
+    return nopen == 0 && elements(a) == elements(b);
 }
 
 /* Whether a stage reads each element of another exactly once, at indices of its own. */
@@ -121,7 +144,7 @@ static int reads_each_once(const bt_array *reader, const bt_array *array,
             return 0;
         used |= index->free;
     }
-    return elements(reader) == elements(array);
+    return have_as_many(reader, array);
 }
 
 /* A reduction goes into what is done with its result: its only read. */
@@ -219,7 +242,7 @@ static const bt_node *place_new(struct placing *p, const bt_node *node)
     if (node->kind == BT_NODE_INDEX) {
         if (node->which < p->rank)
             return p->axes[node->which];
-        return bt_node_index(g, node->which - p->rank + p->next, node->high + 1);
+        return bt__index_again(g, node->which - p->rank + p->next, node, node->args);
     }
     const bt_node **args = BT_NEWS(g->arena, const bt_node *, node->narg);
     for (uint32_t i = 0; args && i < node->narg; i++) {
@@ -279,7 +302,7 @@ static const bt_node *rewrite_inside(struct rewriting *r, const bt_node *reduce)
     if (!body || (condition == reduce->args[0] && body == reduce->args[1]))
         return body ? reduce : NULL;
     return bt__reduction_build(r->in->graph, reduce->which, reduce->first, reduce->nindex,
-                               reduce->coefs, condition, body);
+                               reduce->args + 2, condition, body);
 }
 
 static const bt_node *rewrite_new(struct rewriting *r, const bt_node *node)

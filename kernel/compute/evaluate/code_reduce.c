@@ -11,7 +11,7 @@ static void order_loops(const struct bt__coder *c, const struct bt__block *b,
             uint32_t index = node->first + i;
             if (((int)index == nest->strip) != (int)turn)
                 continue;
-            nest->extents[nest->n] = node->coefs[i];
+            nest->extents[nest->n] = bt_node_number(node->args[2 + i]);
             nest->indices[nest->n++] = index;
         }
     }
@@ -86,7 +86,7 @@ static bt_status emit_take(struct bt__coder *c, struct bt__block *b, const bt_no
     if (done)
         return NULL;
     // the position: the first index, which is 0 where its extent is 1
-    const bt_node *position = bt_node_index(c->graph, node->first, node->coefs[0]);
+    const bt_node *position = bt_node_index(c->graph, node->first, node->args[2]);
     if (!position)
         return bt__code_why(c);
     bt_node_as_linear(position, &l);

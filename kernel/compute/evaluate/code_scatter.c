@@ -38,7 +38,7 @@ static void order_loops(const struct bt__coder *c, const struct bt__scattered *s
         nest->indices[nest->n++] = s->at.axes[k];
     }
     for (uint32_t i = 0; i < node->nindex; i++) {
-        nest->extents[nest->n] = node->coefs[i];
+        nest->extents[nest->n] = bt_node_number(node->args[2 + i]);
         nest->indices[nest->n++] = node->first + i;
     }
     uint32_t best =
@@ -61,7 +61,7 @@ static bt_status emit_scatter(struct bt__coder *c, struct bt__block *b,
     const bt_node *to =
         bt_node_linear(c->graph, 0, s->at.naxis, s->at.place, s->at.strides);
     const bt_node *position =
-        bt_node_index(c->graph, s->at.node->first, s->at.node->coefs[0]);
+        bt_node_index(c->graph, s->at.node->first, s->at.node->args[2]);
     if (!to || !position)
         return bt__code_why(c);
     bt_node_as_linear(position, &l);
@@ -183,7 +183,8 @@ bt_status bt__emit_scattered(struct bt__coder *c, struct bt__block *b,
     bt__instr in = { .run = bt__run_load(s->dtype),
                      .array = c->graph->narray + s->buffer };
     for (uint32_t k = 0; k < s->at.naxis; k++)
-        indices[k] = bt_node_index(c->graph, s->at.axes[k], c->code->dims[s->at.axes[k]]);
+        indices[k] = bt_node_index(c->graph, s->at.axes[k],
+                                   bt_node_int(c->graph, c->code->dims[s->at.axes[k]]));
     address = bt_node_linear(c->graph, 0, s->at.naxis, indices, s->at.strides);
     if (!address)
         return bt__code_why(c);

@@ -27,7 +27,7 @@ static bt_status emit_store(struct bt__coder *c, struct bt__block *b,
     bt_linear l;
     bt__instr in = { .run = bt__run_store(array->dtype), .array = c->code->array };
     for (uint32_t i = 0; i < array->rank; i++)
-        indices[i] = bt_node_index(c->graph, i, c->code->dims[i]);
+        indices[i] = bt_node_index(c->graph, i, bt_node_int(c->graph, c->code->dims[i]));
     address = bt_node_linear(c->graph, 0, array->rank, indices,
                              c->strips.strides[c->code->array]);
     if (!address)

@@ -61,11 +61,11 @@ static double reduce_cost(const struct bt__strips *s, const bt_node *node, int i
 {
     double points = 1, least = 0;
     for (uint32_t i = 0; i < node->nindex; i++)
-        points *= (double)node->coefs[i];
+        points *= (double)bt_node_number(node->args[2 + i]);
     if (index >= 0 && (node->free & bt_index_bit((uint32_t)index)))
         return points * (cost(s, node->args[1], index, nlane) + TURN / nlane);
     for (uint32_t i = 0; i < node->nindex; i++) {
-        double own = lanes(node->coefs[i]);
+        double own = lanes(bt_node_number(node->args[2 + i]));
         double c =
             points * (cost(s, node->args[1], (int)(node->first + i), own) + TURN / own);
         if (i == 0 || c <= least) {

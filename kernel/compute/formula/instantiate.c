@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compute/graph/conditions.h"
 #include "compute/formula/extents.h"
 #include "compute/formula/names.h"
+#include "compute/graph/conditions.h"
 
 struct local {
     const char *name;
@@ -256,13 +256,10 @@ static bt_status walk_index(struct walk *w, const bt__ast *ast, const bt_node *e
 static const bt_node *rest_index(struct walk *w, const bt_array *array, uint32_t axis,
                                  uint32_t from_right)
 {
-    int64_t extent;
     uint32_t at = w->rest.rank - 1 - from_right;
-    if (bt_node_is_const(array->extents[axis], &extent) && extent == 1)
+    if (bt_node_number(array->extents[axis]) == 1)
         return bt_node_int(w->graph, 0);
-    extent = -1;
-    (void)bt_node_is_const(w->rest.extents[at], &extent);
-    return bt_node_index(w->graph, w->rest.first + at, extent);
+    return bt_node_index(w->graph, w->rest.first + at, w->rest.extents[at]);
 }
 
 static bt_status walk_read(struct walk *w, const bt__ast *ast, uint32_t number,
@@ -488,17 +485,30 @@ static bt_status walk_call(struct walk *w, const bt__ast *ast, struct bt__value 
 
 /* ---- reductions ---- */
 
-/* The extent of one index, a constant where dims are known. One that depends on outer
- * indices gives its greatest value and a condition. */
+/* What a sum of indices reaches at most: the extent of an index that they bound. */
+static const bt_node *greatest(bt_graph *g, const bt_node *sum)
+{
+    const bt_node *least = bt_node_linear(g, 0, 1, &sum, (int64_t[]){ -1 });
+    least = least ? bt__node_least(g, least) : NULL;
+    const bt_node *most = bt_node_linear(g, 0, 1, &least, (int64_t[]){ -1 });
+    if (!most || !most->free)
+        return most;
+    return bt_node_int(g, sum->high < 0            ? 0
+                          : sum->high == INT64_MAX ? BT_MOST_DIM
+                                                   : sum->high);
+}
+
+/* The extent of one index, at least 0. One that depends on outer indices gives its greatest
+ * value and a condition. */
 static bt_status walk_extent(struct walk *w, const bt__ast *at,
                              const struct bt__ast_var *var, const bt__ast *body,
-                             const bt__ast *condition, int64_t *out,
+                             const bt__ast *condition, const bt_node **out,
                              const bt_node **limit)
 {
     const bt_node *extent = NULL;
     struct bt__value v;
+    int64_t number;
     *limit = NULL;
-    *out = -1;
     if (var->extent) {
         BT_TRY(walk_expr(w, var->extent, &v));
         BT_TRY(adapt(w, var->extent, &v, BT_INT64));
@@ -506,16 +516,17 @@ static bt_status walk_extent(struct walk *w, const bt__ast *at,
     } else {
         BT_TRY(bt__extent_infer(&w->names, var, body, condition, &extent));
     }
-    if (bt_node_is_const(extent, out)) {
-        *out = *out < 0 ? 0 : *out;
+    *out = extent;
+    if (bt_node_is_const(extent, &number)) {
+        *out = number < 0 ? bt_node_int(w->graph, 0) : extent;
     } else if (extent->reads) {
         return fail_at(w, BT_ERR_TYPE, at, "the extent of `%s` depends on elements",
                        var->name);
     } else if (extent->free) {
-        *out = extent->high == INT64_MAX ? -1 : extent->high < 0 ? 0 : extent->high;
+        *out = greatest(w->graph, extent);
         *limit = extent;
     }
-    return NULL;
+    return *out ? NULL : graph_status(w);
 }
 
 static bt_status push_local(struct walk *w, const char *name, const bt_node *node)
@@ -527,7 +538,7 @@ static bt_status push_local(struct walk *w, const char *name, const bt_node *nod
 }
 
 /* Gives the reduction's indices numbers; *condition gets their bounds. */
-static bt_status bind_vars(struct walk *w, const bt__ast *ast, int64_t *extents,
+static bt_status bind_vars(struct walk *w, const bt__ast *ast, const bt_node **extents,
                            const bt_node **condition)
 {
     bt_graph *g = w->graph;
@@ -570,8 +581,7 @@ static bt_status walk_reduced(struct walk *w, const bt__ast *ast, bt_dtype dtype
 static bt_status walk_reduce(struct walk *w, const bt__ast *ast, struct bt__value *out)
 {
     const bt_node *condition = bt_node_bool(w->graph, 1), *written, *body;
-    const bt_node *node;
-    int64_t extents[BT_MAX_INDEX];
+    const bt_node *node, *extents[BT_MAX_INDEX];
     uint32_t which = (uint32_t)bt__reducer_find(ast->name), first = w->level;
     uint32_t nlocal = w->locals.len, adapts;
     bt_dtype dtype = ast->dtype ? bt__names_dtype(&w->names, ast->dtype) : 0;
@@ -652,7 +662,6 @@ static bt_status bind_axes(struct walk *w, const struct bt__ast_stage *stage,
     for (uint32_t i = 0; i < stage->naxis; i++) {
         const struct bt__ast_var *axis = &stage->axes[i];
         const bt_node *limit;
-        int64_t extent;
         if (axis->is_rest) {
             if (w->rest.is_known)
                 return fail_at(w, BT_ERR_TYPE, stage->expr, "more than one `..` in %s",
@@ -666,14 +675,11 @@ static bt_status bind_axes(struct walk *w, const struct bt__ast_stage *stage,
             return fail_at(w, BT_ERR_LIMIT, stage->expr, "rank above %d", BT_MAX_RANK);
         if (axis->is_rest)
             continue;
-        BT_TRY(walk_extent(w, stage->expr, axis, stage->expr, NULL, &extent, &limit));
+        BT_TRY(walk_extent(w, stage->expr, axis, stage->expr, NULL, &extents[n], &limit));
         if (limit)
             return fail_at(w, BT_ERR_TYPE, stage->expr,
                            "the extent of `%s` depends on an index", axis->name);
-        extents[n] = extent < 0 ? bt_node_dim(g, g->narray, n) : bt_node_int(g, extent);
-        if (!extents[n])
-            return graph_status(w);
-        BT_TRY(push_local(w, axis->name, bt_node_index(g, n, extent)));
+        BT_TRY(push_local(w, axis->name, bt_node_index(g, n, extents[n])));
         n++;
     }
     *rank = n;

@@ -101,6 +101,18 @@ static bt_status bind_dim(struct bt__names *names, const struct bt__pattern_dim 
                : bt_no_memory();
 }
 
+/* An axis that is not known yet is a dim of the graph. */
+static const bt_node *open_dim(bt_graph *g, const char *array, uint32_t axis)
+{
+    uint32_t which;
+    bt_text text;
+    bt_text_init(&text, g->arena);
+    bt_text_addf(&text, "extent(%s, %u)", array, axis);
+    bt_graph_dim dim = { bt_text_get(&text), 0, BT_MOST_DIM };
+    return dim.name && bt_graph_add_dim(g, &dim, &which) ? bt_node_dim(g, which)
+                                                         : bt__graph_no_memory(g);
+}
+
 /* One leaf as an input array, bound by its pattern (NULL: none). */
 static bt_status bind_leaf(struct bt__names *names, const struct bt__pattern *pattern,
                            const char *name, const struct bt__leaf *leaf)
@@ -110,8 +122,8 @@ static bt_status bind_leaf(struct bt__names *names, const struct bt__pattern *pa
     if (!extents)
         return bt_no_memory();
     for (uint32_t a = 0; a < leaf->rank; a++) {
-        extents[a] = leaf->dims[a] < 0 ? bt_node_dim(g, g->narray, a)
-                                       : bt_node_int(g, leaf->dims[a]);
+        extents[a] =
+            leaf->dims[a] < 0 ? open_dim(g, name, a) : bt_node_int(g, leaf->dims[a]);
         if (!extents[a])
             return g->status;
     }

@@ -1,6 +1,8 @@
 /*
- * Proofs of bounds. To show 0 <= l: bounds of l itself, or l - c*f where 0 <= f is a
- * known fact and c a positive number that cancels an atom; two facts are tried in turn.
+ * Proofs of bounds. To show 0 <= l: bounds of l itself; of l where each index whose extent
+ * is an expression of dims stands at that end of its range which makes l least; or of
+ * l - c*f where 0 <= f is a known fact and c a positive number that cancels an atom; two
+ * facts are tried in turn.
  * Guards of `else` are the very conditions to be shown, so most proofs are a comparison
  * of pointers.
  */
@@ -44,6 +46,24 @@ static int64_t cancelling(const bt_node *l, const bt_node *f, int sign)
     return 0;
 }
 
+const bt_node *bt__node_least(bt_graph *g, const bt_node *l)
+{
+    bt_linear parts;
+    bt_node_as_linear(l, &parts);
+    for (uint32_t i = 0; i < parts.n; i++) {
+        const bt_node *atom = parts.atoms[i];
+        int64_t c = parts.coefs[i];
+        if (atom->kind != BT_NODE_INDEX || !atom->narg || c == INT64_MIN)
+            continue;
+        // an extent has indices in it only where it is not least itself
+        const bt_node *with[] = { l, atom, atom->args[0] };
+        l = bt_node_linear(g, c < 0 ? -c : 0, 3, with,
+                           (int64_t[]){ 1, -c, c < 0 ? c : 0 });
+        return l ? bt__node_least(g, l) : NULL;
+    }
+    return l;
+}
+
 static int natural(bt_graph *g, const struct bt__facts *facts, const bt_node *l,
                    uint32_t together)
 {
@@ -51,7 +71,12 @@ static int natural(bt_graph *g, const struct bt__facts *facts, const bt_node *l,
         return 0;
     if (l->low >= 0)
         return 1;
-    if (l->high < 0 || !together)
+    if (l->high < 0)
+        return 0;
+    const bt_node *least = bt__node_least(g, l);
+    if (!least || least->low >= 0)
+        return least != NULL;
+    if (!together)
         return 0;
     for (const struct bt__facts *f = facts; f; f = f->outer) {
         for (uint32_t i = 0; i < f->conjuncts.len; i++) {

@@ -18,7 +18,7 @@
 struct reduction {
     bt_graph *graph;
     uint32_t reducer, first, nindex;
-    int64_t extents[BT_MAX_INDEX];
+    const bt_node *extents[BT_MAX_INDEX];
     const bt_node *condition, *body;
 };
 
@@ -94,7 +94,7 @@ static int best_index(const struct reduction *r, const bt_node *conjunct, int64_
         int unit = c == 1 || c == -1;
         int best_unit = best >= 0 && (*coef == 1 || *coef == -1);
         if (best < 0 || (unit && !best_unit) ||
-            (unit == best_unit && r->extents[k] > r->extents[best])) {
+            (unit == best_unit && r->extents[k]->high > r->extents[best]->high)) {
             best = (int)k;
             *coef = c;
         }
@@ -117,7 +117,8 @@ static const bt_node *solution(struct reduction *r, const bt_node *l, uint32_t k
                        coef > 0 ? (int64_t[]){ coef, -1 } : (int64_t[]){ -coef, 1 });
     const bt_node *value = bt_node_scalar(g, BT_SCALAR_FLOORDIV, e, by);
     const bt_node *rest = bt_node_scalar(g, BT_SCALAR_MOD, e, by);
-    const bt_node *zero = bt_node_int(g, 0), *last = bt_node_int(g, r->extents[k] - 1);
+    const bt_node *zero = bt_node_int(g, 0),
+                  *last = bt_node_linear(g, -1, 1, &r->extents[k], (int64_t[]){ 1 });
     *also = bt_node_and(g, bt_node_scalar(g, BT_SCALAR_EQ, rest, zero),
                         bt_node_and(g, bt_node_scalar(g, BT_SCALAR_LE, zero, value),
                                     bt_node_scalar(g, BT_SCALAR_LE, value, last)));
@@ -130,6 +131,7 @@ static int narrow(struct reduction *r, const bt_node *value, int64_t extent, uin
 {
     bt_graph *g = r->graph;
     uint32_t number = r->first + at;
+    int64_t turns = bt_node_number(r->extents[at]);
     bt_linear l;
     bt_node_as_linear(value, &l);
     int64_t coef = bt_linear_coef(&l, number), count;
@@ -139,9 +141,9 @@ static int narrow(struct reduction *r, const bt_node *value, int64_t extent, uin
     if (uses != 1 || coef > -2 || coef == INT64_MIN)
         return 1;
     count = extent / -coef + (extent % -coef != 0);
-    if (extent < 1 || count > r->extents[at] / 2)
+    if (extent < 1 || (turns >= 0 && count > turns / 2))
         return 1;
-    const bt_node *by = bt_node_int(g, -coef);
+    const bt_node *by = bt_node_int(g, -coef), *few = bt_node_int(g, count);
     const bt_node *index = bt_node_index(g, number, r->extents[at]);
     const bt_node *e = bt_node_linear(g, 0, 2, (const bt_node *[]){ value, index },
                                       (int64_t[]){ 1, -coef });
@@ -149,16 +151,17 @@ static int narrow(struct reduction *r, const bt_node *value, int64_t extent, uin
     const bt_node *turn =
         bt_node_linear(g, 1 - count, 2,
                        (const bt_node *[]){ bt_node_scalar(g, BT_SCALAR_FLOORDIV, e, by),
-                                            bt_node_index(g, number, count) },
+                                            bt_node_index(g, number, few) },
                        (int64_t[]){ 1, 1 });
-    const bt_node *last = bt_node_int(g, r->extents[at] - 1), *zero = bt_node_int(g, 0);
+    const bt_node *zero = bt_node_int(g, 0),
+                  *last = bt_node_linear(g, -1, 1, &r->extents[at], (int64_t[]){ 1 });
     r->condition = bt_node_substitute(g, r->condition, number, turn);
     r->body = bt_node_substitute(g, r->body, number, turn);
     r->condition = bt_node_and(g,
                                bt_node_and(g, bt_node_scalar(g, BT_SCALAR_LE, zero, turn),
                                            bt_node_scalar(g, BT_SCALAR_LE, turn, last)),
                                r->condition);
-    r->extents[at] = count;
+    r->extents[at] = few;
     return r->condition && r->body;
 }
 
@@ -171,7 +174,7 @@ static int solve_one(struct reduction *r)
     for (uint32_t i = 0; i < conjuncts.len; i++) {
         int64_t coef = 0;
         int k = best_index(r, conjuncts.at[i], &coef);
-        if (k < 0 || r->extents[k] < 0)
+        if (k < 0)
             continue;
         const bt_node *also,
             *value = solution(r, conjuncts.at[i]->args[1], (uint32_t)k, coef, &also);
@@ -189,12 +192,12 @@ static int solve_one(struct reduction *r)
         // the value's own numbers move down as well
         uint32_t number = r->first + (uint32_t)k;
         value = bt__node_replace_index(r->graph, value, number, bt_node_int(r->graph, 0));
-        int64_t extent = r->extents[k];
+        int64_t extent = bt_node_number(r->extents[k]);
         if (!value || !replace(r, number, value))
             return -1;
         // once: the value has the other index as it was
         for (uint32_t j = 0; j < r->nindex; j++) {
-            int64_t before = r->extents[j];
+            const bt_node *before = r->extents[j];
             if (!narrow(r, value, extent, j))
                 return -1;
             if (r->extents[j] != before)
@@ -208,7 +211,7 @@ static int solve_one(struct reduction *r)
 static int drop_single_values(struct reduction *r)
 {
     for (uint32_t k = 0; k < r->nindex;) {
-        if (r->extents[k] != 1)
+        if (bt_node_number(r->extents[k]) != 1)
             k++;
         else if (!replace(r, r->first + k, bt_node_int(r->graph, 0)))
             return 0;
@@ -217,7 +220,7 @@ static int drop_single_values(struct reduction *r)
 }
 
 const bt_node *bt__reduction_build(bt_graph *g, uint32_t reducer, uint32_t first,
-                                   uint32_t nindex, const int64_t *extents,
+                                   uint32_t nindex, const bt_node *const *extents,
                                    const bt_node *condition, const bt_node *body)
 {
     struct reduction r = { .graph = g,
@@ -230,8 +233,10 @@ const bt_node *bt__reduction_build(bt_graph *g, uint32_t reducer, uint32_t first
         return NULL;
     int is_empty = bt_node_is_false(condition);
     for (uint32_t i = 0; i < nindex; i++) {
+        if (!extents[i])
+            return NULL;
         r.extents[i] = extents[i];
-        is_empty |= extents[i] == 0;
+        is_empty |= bt_node_number(extents[i]) == 0;
     }
     if (is_empty)
         return identity(&r);

@@ -9,7 +9,7 @@
  * identity becomes part of the condition; indices of one value and empty domains go. What
  * is left may be no reduction at all. NULL: failure of the graph. */
 const bt_node *bt__reduction_build(bt_graph *, uint32_t reducer, uint32_t first,
-                                   uint32_t nindex, const int64_t *extents,
+                                   uint32_t nindex, const bt_node *const *extents,
                                    const bt_node *condition, const bt_node *body);
 
 #endif

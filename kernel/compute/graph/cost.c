@@ -1,6 +1,8 @@
 /* Work that a graph takes. */
 #include "compute/graph/cost.h"
 
+enum { OPEN_EXTENT = 64 }; /* where nothing says more */
+
 struct counting {
     bt_graph *graph;
     const bt_array *stage;
@@ -19,6 +21,16 @@ static int64_t plus(int64_t a, int64_t b)
 {
     int64_t out;
     return bt_add_int64(a, b, &out) ? out : INT64_MAX;
+}
+
+int64_t bt__node_guess(const bt_node *extent)
+{
+    int64_t known = bt_node_number(extent);
+    if (known >= 0)
+        return known;
+    return extent->low > OPEN_EXTENT    ? extent->low
+           : extent->high < OPEN_EXTENT ? extent->high
+                                        : OPEN_EXTENT;
 }
 
 /* l of 0 <= l; NULL: another condition. */
@@ -92,7 +104,7 @@ static int64_t visited(struct counting *c, const bt_node *node, int64_t *divisor
     if (!bt_node_conjuncts(c->graph->arena, node->args[0], &conjuncts))
         c->failed = 1;
     for (uint32_t i = 0; i < node->nindex; i++)
-        extents[i] = node->coefs[i];
+        extents[i] = bt__node_guess(node->args[2 + i]);
     for (uint32_t i = 0; i < conjuncts.len; i++) {
         const bt_node *a = limit_term(conjuncts.at[i]);
         *divisor = times(*divisor, addressed_extent(c, conjuncts.at[i]));
@@ -131,14 +143,12 @@ bt_status bt__graph_cost(bt_graph *g, int64_t *out)
     for (uint32_t i = g->ninput; i < g->narray; i++) {
         const bt_array *array = &g->arrays[i];
         struct counting c = { .graph = g, .stage = array };
-        int64_t nelem = 1, extent;
+        int64_t nelem = 1;
         c.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
         if (!c.seen)
             return bt_no_memory();
-        for (uint32_t a = 0; a < array->rank; a++) {
-            if (bt_node_is_const(array->extents[a], &extent))
-                nelem = times(nelem, extent);
-        }
+        for (uint32_t a = 0; a < array->rank; a++)
+            nelem = times(nelem, bt__node_guess(array->extents[a]));
         int64_t points = count(&c, array->body, nelem);
         if (c.failed)
             return g->status ? g->status : bt_no_memory();

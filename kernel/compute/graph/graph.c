@@ -30,6 +30,18 @@ int bt_graph_add_array(bt_graph *g, const bt_array *array, uint32_t *out)
     return 1;
 }
 
+int bt_graph_add_dim(bt_graph *g, const bt_graph_dim *dim, uint32_t *out)
+{
+    bt_graph_dim own = *dim;
+    own.low = own.low < 0 ? 0 : own.low;
+    own.high = own.high > BT_MOST_DIM ? BT_MOST_DIM : own.high;
+    if (!bt_vec_reserve(g->arena, (void **)&g->dims, &g->cap_dim, g->ndim, sizeof(own)))
+        return 0;
+    *out = g->ndim;
+    g->dims[g->ndim++] = own;
+    return 1;
+}
+
 const bt_node *bt__graph_no_memory(bt_graph *g)
 {
     if (!g->status)
@@ -47,7 +59,7 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 
 static uint32_t ncoef(const bt_node *node)
 {
-    return node->kind == BT_NODE_LINEAR ? node->narg : node->nindex;
+    return node->kind == BT_NODE_LINEAR ? node->narg : 0;
 }
 
 /* From the structure alone: no ids, so that order by hash does not depend on how a
@@ -59,7 +71,12 @@ static uint64_t hash_node(const bt_node *node)
     hash = mix(hash, node->kind == BT_NODE_INDEX ? (uint64_t)node->high : node->first);
     for (uint32_t i = 0; i < ncoef(node); i++)
         hash = mix(hash, (uint64_t)node->coefs[i]);
-    for (uint32_t i = 0; i < node->narg; i++)
+    for (uint32_t i = 0; i < node->nindex; i++) {
+        const bt_node *extent = node->args[2 + i];
+        int64_t number = bt_node_number(extent);
+        hash = mix(hash, number < 0 ? extent->hash : (uint64_t)number);
+    }
+    for (uint32_t i = 0; i < node->narg - node->nindex; i++)
         hash = mix(hash, node->args[i]->hash);
     return hash;
 }
@@ -187,21 +204,39 @@ const bt_node *bt_node_bool(bt_graph *g, int value)
     return bt__node_const(g, BT_BOOL, (bt_cell){ .i = value != 0 });
 }
 
-const bt_node *bt_node_index(bt_graph *g, uint32_t number, int64_t extent)
+const bt_node *bt_node_index(bt_graph *g, uint32_t number, const bt_node *extent)
 {
-    if (extent == 1)
+    if (!extent)
+        return NULL;
+    int64_t known = bt_node_number(extent);
+    if (known == 1)
         return bt_node_int(g, 0);
     return intern(g, &(bt_node){ .kind = BT_NODE_INDEX,
                                  .which = number,
                                  .dtype = BT_INT64,
-                                 .high = extent < 0 ? INT64_MAX : extent - 1 });
+                                 .high = extent->high == INT64_MAX ? BT_MOST_DIM - 1
+                                                                   : extent->high - 1,
+                                 .narg = known < 0,
+                                 .args = &extent });
 }
 
-const bt_node *bt_node_dim(bt_graph *g, uint32_t array, uint32_t axis)
+const bt_node *bt__index_again(bt_graph *g, uint32_t number, const bt_node *like,
+                               const bt_node *const *args)
 {
-    return intern(
-        g, &(bt_node){
-               .kind = BT_NODE_DIM, .which = array, .dtype = BT_INT64, .value.i = axis });
+    return bt_node_index(g, number,
+                         like->narg ? args[0] : bt_node_int(g, like->high + 1));
+}
+
+const bt_node *bt_node_dim(bt_graph *g, uint32_t which)
+{
+    const bt_graph_dim *dim = &g->dims[which];
+    if (dim->low == dim->high)
+        return bt_node_int(g, dim->low);
+    return intern(g, &(bt_node){ .kind = BT_NODE_DIM,
+                                 .which = which,
+                                 .dtype = BT_INT64,
+                                 .low = dim->low,
+                                 .high = dim->high });
 }
 
 /* ---- linear forms ---- */
@@ -608,11 +643,17 @@ const bt_node *bt_node_read(bt_graph *g, uint32_t array, bt_dtype dtype, uint32_
 }
 
 const bt_node *bt_node_reduce(bt_graph *g, uint32_t reducer, uint32_t first,
-                              uint32_t nindex, const int64_t *extents,
+                              uint32_t nindex, const bt_node *const *extents,
                               const bt_node *condition, const bt_node *body)
 {
+    const bt_node *args[2 + BT_MAX_INDEX] = { condition, body };
     if (!condition || !body)
         return NULL;
+    for (uint32_t i = 0; i < nindex; i++) {
+        args[2 + i] = extents[i];
+        if (!extents[i])
+            return NULL;
+    }
     uint32_t result = bt__reducer_get(reducer)->result;
     return intern(g, &(bt_node){ .kind = BT_NODE_REDUCE,
                                  .which = reducer,
@@ -620,11 +661,10 @@ const bt_node *bt_node_reduce(bt_graph *g, uint32_t reducer, uint32_t first,
                                           : result == BT__RESULT_BOOL ? BT_BOOL
                                                                       : body->dtype,
                                  .reduces = 1,
-                                 .narg = 2,
-                                 .args = (const bt_node *[]){ condition, body },
+                                 .narg = 2 + nindex,
+                                 .args = args,
                                  .nindex = nindex,
-                                 .first = first,
-                                 .coefs = extents });
+                                 .first = first });
 }
 
 const bt_node *bt_node_round(bt_graph *g, const bt_node *a)
@@ -652,7 +692,7 @@ const bt_node *bt_node_again(bt_graph *g, const bt_node *node, uint32_t first,
     case BT_NODE_SELECT: return bt_node_select(g, args[0], args[1], args[2]);
     case BT_NODE_READ: return bt_node_read(g, node->which, node->dtype, node->narg, args);
     case BT_NODE_REDUCE:
-        return bt_node_reduce(g, node->which, first, node->nindex, node->coefs, args[0],
+        return bt_node_reduce(g, node->which, first, node->nindex, args + 2, args[0],
                               args[1]);
     default: return node;
     }

@@ -9,6 +9,12 @@
 /* The graph's status says so; NULL. */
 const bt_node *bt__graph_no_memory(bt_graph *);
 const bt_node *bt__node_const(bt_graph *, bt_dtype, bt_cell);
+/* The index with another number; args: what *like has, in this graph. */
+const bt_node *bt__index_again(bt_graph *, uint32_t number, const bt_node *like,
+                               const bt_node *const *args);
+/* The least value that a sum may have as its indices run, by dims: an index of an open
+ * extent is 0, or that less 1. Itself where there is none. */
+const bt_node *bt__node_least(bt_graph *, const bt_node *);
 /* Replaces index `number` by `by` and moves the numbers above it one down, inside
  * reductions too. */
 const bt_node *bt__node_replace_index(bt_graph *, const bt_node *, uint32_t number,

@@ -121,9 +121,9 @@ static int scalar_range(const bt_node *node, struct range *out)
 static int reduce_range(const bt_node *node, struct range *out)
 {
     uint32_t result = bt__reducer_get(node->which)->result;
-    if (result != BT__RESULT_INT64 || node->coefs[0] < 0)
+    if (result != BT__RESULT_INT64)
         return 0;
-    *out = (struct range){ -1, node->coefs[0] - 1 };
+    *out = (struct range){ -1, node->args[2]->high - 1 };
     return 1;
 }
 
@@ -141,11 +141,8 @@ void bt__interval_set(bt_node *node)
         r = (struct range){ node->value.i, node->value.i };
         known = node->dtype != BT_UINT64;
         break;
-    case BT_NODE_INDEX: return; // low is 0, high was given
-    case BT_NODE_DIM:
-        r = (struct range){ 0, INT64_MAX };
-        known = 1;
-        break;
+    case BT_NODE_INDEX:
+    case BT_NODE_DIM: return; // they were given
     case BT_NODE_LINEAR: known = linear_range(node, &r); break;
     case BT_NODE_SCALAR:
         known =

@@ -198,8 +198,8 @@ static void print_reduce(struct printer *p, const bt_node *node,
     for (uint32_t i = 0; i < node->nindex; i++) {
         bt_text_addf(p->out, "%s", i ? ", " : "");
         print_index(p, node->first + i);
-        if (node->coefs[i] >= 0)
-            bt_text_addf(p->out, " in %" PRId64, node->coefs[i]);
+        bt_text_addf(p->out, " in ");
+        print(p, node->args[2 + i], facts);
     }
     if (!bt_node_is_true(node->args[0])) {
         bt_text_addf(p->out, " | ");
@@ -228,11 +228,7 @@ static void print(struct printer *p, const bt_node *node, const struct bt__facts
     switch (node->kind) {
     case BT_NODE_CONST: print_const(p, node); break;
     case BT_NODE_INDEX: print_index(p, node->which); break;
-    case BT_NODE_DIM:
-        bt_text_addf(p->out, "extent(");
-        print_array(p, node->which);
-        bt_text_addf(p->out, ", %" PRId64 ")", node->value.i);
-        break;
+    case BT_NODE_DIM: bt_text_addf(p->out, "%s", p->graph->dims[node->which].name); break;
     case BT_NODE_LINEAR: print_linear(p, node, facts); break;
     case BT_NODE_SCALAR: print_scalar(p, node, facts); break;
     case BT_NODE_CAST:

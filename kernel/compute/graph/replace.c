@@ -34,8 +34,7 @@ static const bt_node *replace(struct replacing *r, const bt_node *node)
     if (node->kind == BT_NODE_INDEX)
         out = node->which == r->number ? r->by
               : node->which > r->number
-                  ? bt_node_index(r->graph, node->which - r->shift,
-                                  node->high == INT64_MAX ? -1 : node->high + 1)
+                  ? bt__index_again(r->graph, node->which - r->shift, node, node->args)
                   : node;
     else
         out = node->narg ? replace_args(r, node) : node;
@@ -93,21 +92,22 @@ static const bt_node *split_index(bt_graph *g, const bt_node *node, uint32_t at)
 {
     uint32_t number = node->first + at;
     struct blocks b = { .number = number, .last = node->first + node->nindex };
-    int64_t *extents = BT_NEWS(g->arena, int64_t, node->nindex + 1);
+    const bt_node **extents = BT_NEWS(g->arena, const bt_node *, node->nindex + 1);
+    int64_t extent = bt_node_number(node->args[2 + at]);
     const bt_node *pair[2], *parts[2];
     b.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
     if (!b.seen || !extents)
         return bt__graph_no_memory(g);
     find_block(&b, node->args[0]);
     find_block(&b, node->args[1]);
-    if (!b.factor || node->coefs[at] % b.factor || b.last >= BT_MAX_INDEX)
+    if (!b.factor || extent < 0 || extent % b.factor || b.last >= BT_MAX_INDEX)
         return node;
     for (uint32_t i = 0; i <= node->nindex; i++)
-        extents[i] = node->coefs[i - (i > at)];
-    extents[at] /= b.factor;
-    extents[at + 1] = b.factor;
+        extents[i] = node->args[2 + i - (i > at)];
+    extents[at] = bt_node_int(g, extent / b.factor);
+    extents[at + 1] = bt_node_int(g, b.factor);
     pair[0] = bt_node_index(g, number, extents[at]);
-    pair[1] = bt_node_index(g, number + 1, b.factor);
+    pair[1] = bt_node_index(g, number + 1, extents[at + 1]);
     const bt_node *by = bt_node_linear(g, 0, 2, pair, (int64_t[]){ b.factor, 1 });
     for (uint32_t i = 0; i < 2; i++)
         parts[i] = replace_all(g, node->args[i], number, by, (uint32_t)-1); // one up

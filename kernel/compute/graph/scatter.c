@@ -158,7 +158,7 @@ static int lay_out(bt_graph *g, struct bt__scatter *s)
             continue;
         s->axes[s->naxis] = i;
         s->strides[s->naxis] = s->nelem;
-        s->place[s->naxis] = bt_node_index(g, i, s->dims[i]);
+        s->place[s->naxis] = bt_node_index(g, i, bt_node_int(g, s->dims[i]));
         if (!s->place[s->naxis++])
             return 0;
         s->nelem *= s->dims[i];
@@ -174,6 +174,11 @@ int bt__scatter_solve(bt_graph *g, struct bt__scatter *s)
     s->is_descending = 0;
     s->condition = s->node->args[0];
     s->body = s->node->args[1];
+    // an axis that is known at the call has no place in a buffer of fixed strides
+    for (uint32_t i = 0; i < s->rank; i++) {
+        if (s->dims[i] < 0)
+            return 0;
+    }
     if (!lay_out(g, s))
         return -1;
     while ((step = solve_one(g, s)) > 0)

@@ -12,8 +12,8 @@
 
 struct bt__scatter {
     const bt_node *node;
-    uint32_t rank; /* of the stage */
-    int64_t dims[BT_MAX_RANK];
+    uint32_t rank;                     /* of the stage */
+    int64_t dims[BT_MAX_RANK];         /* of the stage; -1: not known */
     uint32_t naxis, axes[BT_MAX_RANK]; /* of the stage, that the result depends on */
     int64_t strides[BT_MAX_RANK];      /* of these, in a buffer of all results */
     int64_t nelem;                     /* of that buffer */

@@ -64,7 +64,7 @@ static void look(struct look *l, const bt_node *node)
     uint32_t size = 1;
     if (l->sizes[node->id])
         return;
-    for (uint32_t i = 0; i < node->narg; i++) {
+    for (uint32_t i = 0; i < node->narg - node->nindex; i++) {
         const bt_node *arg = node->args[i];
         look(l, arg);
         size += l->marks[arg->id] ? 1 : l->sizes[arg->id];

@@ -47,13 +47,13 @@ bt_status bt_loops_why(const bt_loops *loops)
 }
 
 int bt_loops_add_buffer(bt_loops *loops, uint32_t role, const char *name, bt_dtype dtype,
-                        int64_t nelem, uint32_t *out)
+                        const bt_node *nelem, uint32_t *out)
 {
     bt_graph *g = loops->graph;
     const bt_node **extent = BT_NEWS(loops->arena, const bt_node *, 1);
-    if (!extent || !(extent[0] = bt_node_int(g, nelem)) ||
-        !BT_PUSH(loops->arena, &loops->roles, role))
+    if (!extent || !nelem || !BT_PUSH(loops->arena, &loops->roles, role))
         return 0;
+    extent[0] = nelem;
     return bt_graph_add_array(
         g, &(bt_array){ .name = name, .dtype = dtype, .rank = 1, .extents = extent },
         out);
@@ -61,7 +61,7 @@ int bt_loops_add_buffer(bt_loops *loops, uint32_t role, const char *name, bt_dty
 
 int64_t bt_loops_nelem(const bt_loops *loops, uint32_t buffer)
 {
-    return loops->graph->arrays[buffer].extents[0]->value.i;
+    return bt_node_number(loops->graph->arrays[buffer].extents[0]);
 }
 
 bt_stmt *bt_stmt_add(bt_loops *loops, bt_stmts *to, uint32_t kind)

@@ -27,7 +27,7 @@ static int allows(struct collapse *c, const bt_node *node)
         return 1;
     c->seen[node->id] = 1;
     if (node->kind == BT_NODE_INDEX)
-        return node->which == c->inner && c->ninner == node->high + 1 &&
+        return node->which == c->inner && !node->narg && c->ninner == node->high + 1 &&
                c->joined->high == node->high;
     if (node->kind == BT_NODE_LINEAR) {
         bt_node_as_linear(node, &l);
@@ -82,12 +82,16 @@ bt_status bt_loops_collapse(bt_loops *loops, bt_stmt *outer)
     if (inner->is_parallel != outer->is_parallel)
         return bt__loops_refuse(loops, "only one of i%u and i%u is parallel",
                                 outer->index, inner->index);
-    if (!bt_mul_int64(outer->extent, inner->extent, &extent) || extent <= 0)
-        return bt__loops_refuse(loops, "i%u and i%u have no turns, or too many",
+    if (bt_node_number(outer->extent) < 0 || bt_node_number(inner->extent) < 0 ||
+        !bt_mul_int64(bt_node_number(outer->extent), bt_node_number(inner->extent),
+                      &extent) ||
+        extent <= 0)
+        return bt__loops_refuse(loops, "i%u and i%u have no turns, too many or open ones",
                                 outer->index, inner->index);
     struct collapse c = { .loops = loops, .outer = outer->index, .inner = inner->index };
-    c.ninner = inner->extent;
-    c.joined = bt_node_index(loops->graph, outer->index, extent);
+    const bt_node *both = bt_node_int(loops->graph, extent);
+    c.ninner = bt_node_number(inner->extent);
+    c.joined = bt_node_index(loops->graph, outer->index, both);
     c.seen = BT_NEWS(loops->arena, uint8_t, loops->graph->nnode + 1);
     if (!c.joined || !c.seen)
         return bt_loops_why(loops);
@@ -98,7 +102,7 @@ bt_status bt_loops_collapse(bt_loops *loops, bt_stmt *outer)
                                 outer->index, inner->index);
     BT_TRY(bt__edit_make(loops, inner, join, &c, &edit));
     bt__edit_swap(inner, &edit);
-    outer->extent = extent;
+    outer->extent = both;
     outer->body = inner->body;
     return NULL;
 }

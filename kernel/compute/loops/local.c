@@ -40,7 +40,7 @@ static int covers(const struct stored *s, int64_t nelem)
             if (l.coefs[i] == done && l.atoms[i]->kind == BT_NODE_INDEX)
                 next = l.atoms[i];
         }
-        if (!next || !bt_mul_int64(done, next->high + 1, &done))
+        if (!next || next->narg || !bt_mul_int64(done, next->high + 1, &done))
             return 0;
     }
     return done == nelem;
@@ -100,7 +100,7 @@ static void walk_block(struct walker *w, const bt_stmts *block);
 static void walk_for(struct walker *w, const bt_stmt *stmt, int is_around)
 {
     uint32_t before = w->stored.len;
-    if (stmt->extent <= 0)
+    if (bt_node_number(stmt->extent) == 0)
         return;
     if (stmt == w->loop || is_around)
         before = w->stored.len = 0;

@@ -35,6 +35,7 @@ struct lowerer {
     uint32_t *buffers; /* by array */
     bt_map scattered;  /* reduction -> struct scattered */
     struct bt__shared shared;
+    struct scope outermost; /* where extents are known */
 };
 
 static const bt_node *emit(struct lowerer *l, struct scope *s, const bt_node *node);
@@ -53,8 +54,9 @@ static int new_local(struct lowerer *l, bt_dtype dtype, uint32_t *out)
     bt_text name;
     bt_text_init(&name, l->arena);
     bt_text_addf(&name, "t%u", l->loops->graph->narray);
-    return bt_text_get(&name) && bt_loops_add_buffer(l->loops, BT_BUFFER_LOCAL,
-                                                     bt_text_get(&name), dtype, 1, out);
+    return bt_text_get(&name) &&
+           bt_loops_add_buffer(l->loops, BT_BUFFER_LOCAL, bt_text_get(&name), dtype,
+                               bt_node_int(l->loops->graph, 1), out);
 }
 
 static const bt_node *zero(struct lowerer *l)
@@ -89,29 +91,38 @@ static int check_index(struct lowerer *l, struct scope *s, const bt_node *read,
     const bt_array *array = &l->from->arrays[read->which];
     if (bt__facts_bound(l->from, &s->facts, read->args[axis], array->extents[axis]))
         return 1;
-    int64_t extent = array->extents[axis]->value.i;
-    bt_stmt *stmt = bt_stmt_add(l->loops, s->to, BT_STMT_CHECK);
+    const bt_node *extent = emit(l, s, array->extents[axis]);
+    bt_stmt *stmt = extent ? bt_stmt_add(l->loops, s->to, BT_STMT_CHECK) : NULL;
     if (!stmt)
         return 0;
-    stmt->condition =
-        bt_node_and(g, bt_node_scalar(g, BT_SCALAR_LE, zero(l), index),
-                    bt_node_scalar(g, BT_SCALAR_LT, index, bt_node_int(g, extent)));
+    stmt->condition = bt_node_and(g, bt_node_scalar(g, BT_SCALAR_LE, zero(l), index),
+                                  bt_node_scalar(g, BT_SCALAR_LT, index, extent));
     stmt->array = bt_loops_word(l->arena, array->name);
     stmt->axis = axis;
-    stmt->bound = extent;
+    stmt->extent = extent;
     return stmt->condition && stmt->array;
+}
+
+/* An extent of the graph, in the loops. */
+static const bt_node *extent_of(struct lowerer *l, const bt_node *extent)
+{
+    return emit(l, &l->outermost, extent);
 }
 
 /* Offset of an element, row major. */
 static const bt_node *flatten(struct lowerer *l, const bt_array *array,
                               const bt_node *const *indices)
 {
-    int64_t strides[BT_MAX_RANK], stride = 1;
+    bt_graph *g = l->loops->graph;
+    const bt_node *parts[BT_MAX_RANK], *stride = bt_node_int(g, 1);
+    int64_t ones[BT_MAX_RANK];
     for (uint32_t i = array->rank; i-- > 0;) {
-        strides[i] = stride;
-        stride *= array->extents[i]->value.i;
+        parts[i] = bt_node_scalar(g, BT_SCALAR_MUL, indices[i], stride);
+        ones[i] = 1;
+        stride =
+            bt_node_scalar(g, BT_SCALAR_MUL, stride, extent_of(l, array->extents[i]));
     }
-    return bt_node_linear(l->loops->graph, 0, array->rank, indices, strides);
+    return bt_node_linear(g, 0, array->rank, parts, ones);
 }
 
 static const bt_node *emit_read(struct lowerer *l, struct scope *s, const bt_node *node)
@@ -218,7 +229,8 @@ static int take(struct lowerer *l, struct scope *s, const struct reduction *r)
     stmt->value = value;
     if (bt__reducer_get(r->node->which)->result != BT__RESULT_INT64)
         return 1;
-    stmt->position = bt_node_index(l->loops->graph, r->node->first, r->node->coefs[0]);
+    stmt->position =
+        bt_node_index(l->loops->graph, r->node->first, extent_of(l, r->node->args[2]));
     return stmt->position != NULL;
 }
 
@@ -256,7 +268,9 @@ static int reduce_nest(struct lowerer *l, struct scope *outer, struct reduction 
         return 0;
     *loop = (bt_stmt){ .kind = BT_STMT_FOR,
                        .index = r->node->first + i,
-                       .extent = r->node->coefs[i] };
+                       .extent = extent_of(l, r->node->args[2 + i]) };
+    if (!loop->extent)
+        return 0;
     open_scope(l, &inner, outer, &loop->body);
     inner.bound |= bt_index_bit(loop->index);
     return reduce_nest(l, &inner, r, i + 1) && BT_PUSH(l->arena, outer->to, loop);
@@ -307,8 +321,8 @@ static int new_accumulator(struct lowerer *l, bt_dtype dtype, int64_t nelem,
     bt_text_init(&name, l->arena);
     bt_text_addf(&name, "b%u", l->loops->graph->narray);
     return bt_text_get(&name) &&
-           bt_loops_add_buffer(l->loops, BT_BUFFER_TEMP, bt_text_get(&name), dtype, nelem,
-                               out);
+           bt_loops_add_buffer(l->loops, BT_BUFFER_TEMP, bt_text_get(&name), dtype,
+                               bt_node_int(l->loops->graph, nelem), out);
 }
 
 /* A loop whose body is filled before it joins the block. */
@@ -318,7 +332,11 @@ static bt_stmt *open_loop(struct lowerer *l, struct scope *s, struct scope *oute
     bt_stmt *loop = BT_NEW(l->arena, bt_stmt);
     if (!loop)
         return NULL;
-    *loop = (bt_stmt){ .kind = BT_STMT_FOR, .index = index, .extent = extent };
+    *loop = (bt_stmt){ .kind = BT_STMT_FOR,
+                       .index = index,
+                       .extent = bt_node_int(l->loops->graph, extent) };
+    if (!loop->extent)
+        return NULL;
     open_scope(l, s, outer, &loop->body);
     s->bound |= bt_index_bit(index);
     return loop;
@@ -335,7 +353,7 @@ static int start_scatter(struct lowerer *l, struct scope *s, struct scattered *t
     bt_dtype acc2 = row->result == BT__RESULT_INT64 ? BT_INT64 : acc;
     struct scope inner;
     bt_stmt *loop = open_loop(l, &inner, s, 0, to->at.nelem);
-    const bt_node *at = bt_node_index(g, 0, to->at.nelem);
+    const bt_node *at = bt_node_index(g, 0, bt_node_int(g, to->at.nelem));
     if (!loop || !new_accumulator(l, acc, to->at.nelem, &to->acc) ||
         !store(l, inner.to, to->acc, at,
                bt__node_const(g, acc, bt__reducer_start(node->which, of, 0))))
@@ -378,11 +396,12 @@ static int scan(struct lowerer *l, struct scope *s, const struct scattered *to)
         return 1;
     for (uint32_t i = 0; i < 3; i++) {
         bt_stmt *loop = bt_stmt_add(l->loops, block_at, BT_STMT_FOR);
-        indices[i] = bt_node_index(g, i, extents[i]);
+        const bt_node *turns = bt_node_int(g, extents[i]);
+        indices[i] = bt_node_index(g, i, turns);
         if (!loop || !indices[i])
             return 0;
         loop->index = i;
-        loop->extent = extents[i];
+        loop->extent = turns;
         block_at = &loop->body;
     }
     const bt_node *from = bt_node_linear(g, first, 3, indices, coefs);
@@ -415,7 +434,7 @@ static int try_scatter(struct lowerer *l, struct scope *root, uint32_t array,
     to->at.node = node;
     to->at.rank = stage->rank;
     for (uint32_t i = 0; i < stage->rank; i++)
-        to->at.dims[i] = stage->extents[i]->value.i;
+        to->at.dims[i] = bt_node_number(stage->extents[i]);
     int solved = bt__scatter_solve(l->from, &to->at);
     if (solved <= 0)
         return solved == 0;
@@ -466,7 +485,8 @@ static const bt_node *emit_scattered(struct lowerer *l, const struct scattered *
     const bt_node *indices[BT_MAX_RANK];
     struct reduction r = { .node = to->at.node, .acc = to->acc, .acc2 = to->acc2 };
     for (uint32_t k = 0; k < to->at.naxis; k++)
-        indices[k] = bt_node_index(g, to->at.axes[k], to->at.dims[to->at.axes[k]]);
+        indices[k] =
+            bt_node_index(g, to->at.axes[k], bt_node_int(g, to->at.dims[to->at.axes[k]]));
     r.offset = bt_node_linear(g, 0, to->at.naxis, indices, to->at.strides);
     return r.offset ? end(l, &r) : NULL;
 }
@@ -517,7 +537,12 @@ static const bt_node *emit_new(struct lowerer *l, struct scope *s, const bt_node
     bt_graph *g = l->loops->graph;
     switch (node->kind) {
     case BT_NODE_CONST: return bt__node_const(g, node->dtype, node->value);
-    case BT_NODE_INDEX: return bt_node_index(g, node->which, node->high + 1);
+    case BT_NODE_DIM: return bt_node_dim(g, node->which);
+    case BT_NODE_INDEX: {
+        const bt_node *extent = node->narg ? extent_of(l, node->args[0]) : NULL;
+        return node->narg && !extent ? NULL
+                                     : bt__index_again(g, node->which, node, &extent);
+    }
     case BT_NODE_READ: return emit_read(l, s, node);
     case BT_NODE_REDUCE: return emit_reduction(l, s, node);
     case BT_NODE_SELECT:
@@ -588,20 +613,36 @@ static int lower_axis(struct lowerer *l, struct scope *outer, uint32_t array,
         const bt_node *indices[BT_MAX_RANK];
         const bt_node *value = emit(l, outer, stage->body);
         for (uint32_t i = 0; i < stage->rank; i++)
-            indices[i] = bt_node_index(g, i, stage->extents[i]->value.i);
+            indices[i] = bt_node_index(g, i, extent_of(l, stage->extents[i]));
         return value &&
                store(l, outer->to, l->buffers[array], flatten(l, stage, indices), value);
     }
-    int64_t extent = stage->extents[axis]->value.i;
-    if (extent == 1)
-        return lower_axis(l, outer, array, axis + 1);
-    bt_stmt *loop = BT_NEW(l->arena, bt_stmt);
+    const bt_node *extent = extent_of(l, stage->extents[axis]);
+    bt_stmt *loop = extent ? BT_NEW(l->arena, bt_stmt) : NULL;
     if (!loop)
         return 0;
+    if (bt_node_number(extent) == 1)
+        return lower_axis(l, outer, array, axis + 1);
     *loop = (bt_stmt){ .kind = BT_STMT_FOR, .index = axis, .extent = extent };
     open_scope(l, &inner, outer, &loop->body);
     inner.bound |= bt_index_bit(axis);
     return lower_axis(l, &inner, array, axis + 1) && BT_PUSH(l->arena, outer->to, loop);
+}
+
+/* By names that nothing else in the text has. */
+static int add_dims(struct lowerer *l)
+{
+    for (uint32_t i = 0; i < l->from->ndim; i++) {
+        bt_graph_dim dim = l->from->dims[i];
+        uint32_t which;
+        bt_text name;
+        bt_text_init(&name, l->arena);
+        bt_text_addf(&name, "d%u", i);
+        dim.name = bt_text_get(&name);
+        if (!dim.name || !bt_graph_add_dim(l->loops->graph, &dim, &which))
+            return 0;
+    }
+    return 1;
 }
 
 static int too_large(struct lowerer *l, const bt_array *array)
@@ -619,13 +660,18 @@ static int add_buffers(struct lowerer *l)
     for (uint32_t i = 0; i < g->narray; i++) {
         const bt_array *array = &g->arrays[i];
         uint32_t role = i < g->ninput ? BT_BUFFER_INPUT : BT_BUFFER_TEMP;
-        int64_t nelem = 1;
+        const bt_node *nelem = bt_node_int(l->loops->graph, 1);
+        int64_t known = 1;
         bt_text name;
         for (uint32_t k = 0; k < g->nresult; k++)
             role = g->results[k] == i ? BT_BUFFER_OUTPUT : role;
-        for (uint32_t k = 0; k < array->rank; k++)
-            if (!bt_mul_int64(nelem, array->extents[k]->value.i, &nelem))
+        for (uint32_t k = 0; k < array->rank; k++) {
+            int64_t extent = bt_node_number(array->extents[k]);
+            if (extent >= 0 && !bt_mul_int64(known, extent, &known))
                 return too_large(l, array);
+            nelem = bt_node_scalar(l->loops->graph, BT_SCALAR_MUL, nelem,
+                                   extent_of(l, array->extents[k]));
+        }
         bt_text_init(&name, l->arena);
         bt_text_addf(&name, i < g->ninput ? "a%u" : "s%u",
                      i < g->ninput ? i : i - g->ninput);
@@ -657,7 +703,8 @@ bt_status bt_loops_lower_with(bt_ctx *ctx, bt_arena *arena, const char *name,
     l.loops = bt_loops_create(ctx, arena, name);
     if (!l.buffers || !l.loops)
         return bt_no_memory();
-    if (!add_buffers(&l))
+    open_scope(&l, &l.outermost, NULL, &l.loops->body);
+    if (!add_dims(&l) || !add_buffers(&l))
         return why(&l);
     for (uint32_t i = from->ninput; i < from->narray; i++) {
         struct scope root;

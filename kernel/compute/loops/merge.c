@@ -55,7 +55,8 @@ static bt_status check(struct merge *m, uint64_t open)
     struct bt__conflict_question q = {
         .a = &a, .b = &b, .outer = open, .number = m->number, .is_private = m->is_private
     };
-    const struct bt__access *found = m->first->extent > 1 ? bt__conflict_find(&q) : NULL;
+    const struct bt__access *found =
+        bt__loops_repeats(m->first) ? bt__conflict_find(&q) : NULL;
     return found ? bt__loops_refuse(m->loops,
                                     "i%u and the loop after it stay apart: turns of the "
                                     "two may need each other's %s",

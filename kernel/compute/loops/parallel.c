@@ -30,7 +30,8 @@ static bt_status check_elements(bt_loops *loops, const bt_stmt *loop,
                                        .number = loop->index,
                                        .is_private = is_private,
                                        .is_parallel = is_parallel };
-    const struct bt__access *found = loop->extent > 1 ? bt__conflict_find(&q) : NULL;
+    const struct bt__access *found =
+        bt__loops_repeats(loop) ? bt__conflict_find(&q) : NULL;
     if (found)
         return bt__loops_refuse(loops,
                                 "turns of i%u are not seen to be independent: they may "

@@ -1,19 +1,20 @@
 /*
  * Loops read from text, as print.c writes them.
  *
- *     loops    = "loops" NAME "{" { buffer } { stmt } "}"
- *     buffer   = ("in" | "out" | "temp" | "local") NAME ":" dtype "[" INT "]"
- *     stmt     = ("for" | "parallel") INDEX "in" INT block
+ *     loops    = "loops" NAME [ "<" dim { "," dim } ">" ] "{" { buffer } { stmt } "}"
+ *     dim      = NAME [ "in" INT ".." [ INT ] ]
+ *     buffer   = ("in" | "out" | "temp" | "local") NAME ":" dtype "[" extent "]"
+ *     stmt     = ("for" | "parallel") INDEX "in" extent block
  *              | "if" expr block [ "else" block ]
  *              | element "=" expr
  *              | element [ "," NAME ] REDUCER "[" dtype "]" "=" expr [ "at" expr ]
- *              | "check" expr ":" NAME "axis" INT "of" INT
+ *              | "check" expr ":" NAME "axis" INT "of" extent
  *              | KERNEL "(" [ arg { "," arg } ] ")"        arg = "&" element | expr
  *     block    = "{" { stmt } "}"
  *     element  = NAME "[" expr "]"
  *     expr     as in index notation, without reductions, `else` and rests; INDEX is i and
  *              its number; a number is int64 or float64, of another dtype by a cast;
- *     KERNEL   a name in which there may be dots
+ *     KERNEL   a name in which there may be dots; `extent` an expr of numbers and dims
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -36,7 +37,7 @@ struct parser {
     bt_loops *loops;
     bt_graph *graph;
     uint64_t open; /* indices of the loops around */
-    int64_t extents[BT_MAX_INDEX];
+    const bt_node *extents[BT_MAX_INDEX];
     uint32_t depth;
 };
 
@@ -140,6 +141,15 @@ static int index_of(const struct bt__token *t)
         number = number * 10 + (t->at[i] - '0');
     }
     return number < BT_MAX_INDEX ? number : -1;
+}
+
+static int find_dim(const struct parser *p, const struct bt__token *t)
+{
+    for (uint32_t i = 0; i < p->graph->ndim; i++) {
+        if (bt__token_is(t, p->graph->dims[i].name))
+            return (int)i;
+    }
+    return -1;
 }
 
 static int find_buffer(const struct parser *p, const struct bt__token *t)
@@ -277,9 +287,13 @@ static bt_status parse_float(struct parser *p, double value, const bt_node **out
 
 static bt_status parse_name(struct parser *p, const bt_node **out)
 {
-    int number = index_of(&p->token);
+    int number = index_of(&p->token), dim = find_dim(p, &p->token);
     uint32_t buffer;
     const bt_node *offset;
+    if (dim >= 0) {
+        advance(p);
+        return made(p, bt_node_dim(p->graph, (uint32_t)dim), out);
+    }
     if (is(p, "inf") || is(p, "nan"))
         return parse_float(p, is(p, "inf") ? INFINITY : NAN, out);
     if (is(p, "true") || is(p, "false")) {
@@ -378,6 +392,20 @@ static bt_status parse_expr(struct parser *p, const bt_node **out)
     return NULL;
 }
 
+/* An integer that no index and no element is part of. */
+static bt_status parse_extent(struct parser *p, const char *what, const bt_node **out)
+{
+    struct bt__ast_place at = p->token.place;
+    int is_sign = p->token.kind == BT__TOKEN_SIGN && !is(p, "(") && !is(p, "-");
+    if (is_sign || find_buffer(p, &p->token) >= 0)
+        return expected(p, what);
+    BT_TRY(parse_int64(p, out));
+    if ((*out)->free || (*out)->reads ||
+        (bt_node_is_const(*out, &(int64_t){ 0 }) && (*out)->value.i < 0))
+        return fail_at(p, at, "expected %s: a number of at least 0, or dims", what);
+    return NULL;
+}
+
 /* ---- statements ---- */
 
 static bt_status parse_stmt(struct parser *p, bt_stmts *to);
@@ -414,7 +442,7 @@ static bt_status parse_for(struct parser *p, bt_stmts *to)
         return fail_at(p, p->token.place, "i%d is the index of a loop around", number);
     advance(p);
     BT_TRY(need(p, "in"));
-    BT_TRY(need_int(p, "the number of turns", &stmt->extent));
+    BT_TRY(parse_extent(p, "the number of turns", &stmt->extent));
     stmt->index = (uint32_t)number;
     p->extents[number] = stmt->extent;
     p->open |= bt_index_bit((uint32_t)number);
@@ -450,7 +478,7 @@ static bt_status parse_check(struct parser *p, bt_stmts *to)
         return fail_at(p, at, "axis %" PRId64 ", of at most %d", axis, BT_MAX_RANK);
     stmt->axis = (uint32_t)axis;
     BT_TRY(need(p, "of"));
-    return need_int(p, "an extent", &stmt->bound);
+    return parse_extent(p, "an extent", &stmt->extent);
 }
 
 static bt_status need_written(struct parser *p, struct bt__ast_place at, uint32_t buffer)
@@ -620,7 +648,7 @@ static bt_status parse_buffer(struct parser *p, uint32_t role)
 {
     const char *name;
     bt_dtype dtype;
-    int64_t nelem;
+    const bt_node *nelem;
     uint32_t buffer;
     advance(p);
     if (find_buffer(p, &p->token) >= 0)
@@ -630,8 +658,10 @@ static bt_status parse_buffer(struct parser *p, uint32_t role)
     BT_TRY(need_dtype(p, &dtype));
     BT_TRY(need(p, "["));
     struct bt__ast_place at = p->token.place;
-    BT_TRY(need_int(p, "a number of elements", &nelem));
-    if ((uint64_t)nelem > bt_ctx_limits(p->ctx)->bytes / bt_dtype_nbytes(dtype))
+    BT_TRY(parse_extent(p, "a number of elements", &nelem));
+    if (bt_node_number(nelem) >= 0 &&
+        (uint64_t)bt_node_number(nelem) >
+            bt_ctx_limits(p->ctx)->bytes / bt_dtype_nbytes(dtype))
         return fail_at(p, at, "more than limits.bytes");
     BT_TRY(need(p, "]"));
     if (!bt_loops_add_buffer(p->loops, role, name, dtype, nelem, &buffer))
@@ -639,6 +669,34 @@ static bt_status parse_buffer(struct parser *p, uint32_t role)
     return role != BT_BUFFER_OUTPUT || BT_PUSH(p->arena, &p->loops->results, buffer)
                ? NULL
                : bt_no_memory();
+}
+
+/* <n: Dim, m: Dim in 1..64, k: Dim in 8..> */
+static bt_status parse_dims(struct parser *p)
+{
+    do {
+        bt_graph_dim dim = { .high = BT_MOST_DIM };
+        struct bt__ast_place at = p->token.place;
+        uint32_t which;
+        if (p->graph->ndim)
+            BT_TRY(need(p, ","));
+        if (index_of(&p->token) >= 0 || find_dim(p, &p->token) >= 0)
+            return fail_at(p, p->token.place, "the name of an index, or of another dim");
+        BT_TRY(need_name(p, "a dim's name", &dim.name));
+        BT_TRY(need(p, ":"));
+        BT_TRY(need(p, "Dim"));
+        if (skip(p, "in")) {
+            BT_TRY(need_int(p, "the least value", &dim.low));
+            BT_TRY(need(p, ".."));
+            if (p->token.kind == BT__TOKEN_INT)
+                BT_TRY(need_int(p, "the greatest value", &dim.high));
+        }
+        if (dim.low > dim.high || dim.low > BT_MOST_DIM)
+            return fail_at(p, at, "no number is in the range of %s", dim.name);
+        if (!bt_graph_add_dim(p->graph, &dim, &which))
+            return bt_no_memory();
+    } while (!is(p, ">"));
+    return need(p, ">");
 }
 
 bt_status bt_loops_parse(bt_ctx *ctx, bt_arena *arena, const char *file, const char *text,
@@ -659,6 +717,8 @@ bt_status bt_loops_parse(bt_ctx *ctx, bt_arena *arena, const char *file, const c
     if (!p.loops)
         return bt_no_memory();
     p.graph = p.loops->graph;
+    if (skip(&p, "<"))
+        BT_TRY(parse_dims(&p));
     BT_TRY(need(&p, "{"));
     while ((role = role_of(&p)) >= 0)
         BT_TRY(parse_buffer(&p, (uint32_t)role));

@@ -76,8 +76,9 @@ static void print_stmt(struct printer *p, const bt_stmt *stmt, int indent)
     bt_text_addf(p->out, "%*s", indent, "");
     switch (stmt->kind) {
     case BT_STMT_FOR:
-        bt_text_addf(p->out, "%s i%u in %" PRId64, stmt->is_parallel ? "parallel" : "for",
-                     stmt->index, stmt->extent);
+        bt_text_addf(p->out, "%s i%u in ", stmt->is_parallel ? "parallel" : "for",
+                     stmt->index);
+        print_node(p, stmt->extent);
         print_braced(p, &stmt->body, indent);
         bt_text_addf(p->out, "\n");
         break;
@@ -101,8 +102,9 @@ static void print_stmt(struct printer *p, const bt_stmt *stmt, int indent)
     case BT_STMT_CHECK:
         bt_text_addf(p->out, "check ");
         print_node(p, stmt->condition);
-        bt_text_addf(p->out, " : %s axis %u of %" PRId64 "\n", stmt->array, stmt->axis,
-                     stmt->bound);
+        bt_text_addf(p->out, " : %s axis %u of ", stmt->array, stmt->axis);
+        print_node(p, stmt->extent);
+        bt_text_addf(p->out, "\n");
         break;
     default: print_call(p, stmt); break;
     }
@@ -115,17 +117,36 @@ static void print_block(struct printer *p, const bt_stmts *stmts, int indent)
         print_stmt(p, stmts->at[i], indent);
 }
 
+/* <n, m in 1..64, k in 8..> */
+static void print_dims(struct printer *p)
+{
+    const bt_graph *g = p->loops->graph;
+    for (uint32_t i = 0; i < g->ndim; i++) {
+        const bt_graph_dim *dim = &g->dims[i];
+        bt_text_addf(p->out, "%s%s: Dim", i ? ", " : "<", dim->name);
+        if (dim->low > 0 || dim->high < BT_MOST_DIM)
+            bt_text_addf(p->out, " in %" PRId64 "..", dim->low);
+        if (dim->high < BT_MOST_DIM)
+            bt_text_addf(p->out, "%" PRId64, dim->high);
+    }
+    bt_text_addf(p->out, "%s", g->ndim ? ">" : "");
+}
+
 bt_status bt_loops_print(const bt_loops *loops, bt_text *out)
 {
     static const char *const roles[] = { "in", "out", "temp", "local" };
     struct printer p = { loops, out };
     char dtype[BT_DTYPE_NAME_SIZE];
-    bt_text_addf(out, "loops %s {\n", loops->name);
-    for (uint32_t i = 0; i < loops->graph->narray; i++)
-        bt_text_addf(out, "%*s%s %s: %s[%" PRId64 "]\n", INDENT, "",
-                     roles[loops->roles.at[i]], buffer_name(&p, i),
-                     bt_dtype_name(loops->graph->arrays[i].dtype, dtype, sizeof(dtype)),
-                     bt_loops_nelem(loops, i));
+    bt_text_addf(out, "loops %s", loops->name);
+    print_dims(&p);
+    bt_text_addf(out, " {\n");
+    for (uint32_t i = 0; i < loops->graph->narray; i++) {
+        bt_text_addf(out, "%*s%s %s: %s[", INDENT, "", roles[loops->roles.at[i]],
+                     buffer_name(&p, i),
+                     bt_dtype_name(loops->graph->arrays[i].dtype, dtype, sizeof(dtype)));
+        print_node(&p, loops->graph->arrays[i].extents[0]);
+        bt_text_addf(out, "]\n");
+    }
     print_block(&p, &loops->body, INDENT);
     bt_text_addf(out, "}\n");
     return out->failed ? bt_no_memory() : NULL;

@@ -13,7 +13,8 @@
 struct runner {
     bt_ctx *ctx;
     const bt_loops *loops;
-    char **data; /* of each buffer */
+    char **data;    /* of each buffer */
+    int64_t *nelem; /* likewise */
     int64_t values[BT_MAX_INDEX];
     bt_loops_options options;
     bt_status status;
@@ -26,12 +27,11 @@ static cell eval(struct runner *r, const bt_node *node);
 static int element(struct runner *r, uint32_t buffer, int64_t offset, char **out)
 {
     const bt_array *array = &r->loops->graph->arrays[buffer];
-    if (offset < 0 || offset >= bt_loops_nelem(r->loops, buffer)) {
+    if (offset < 0 || offset >= r->nelem[buffer]) {
         if (!r->status)
             r->status = bt_fail(r->ctx, BT_ERR_RUNTIME,
                                 "%s: element %" PRId64 " of %s, which has %" PRId64,
-                                r->loops->name, offset, array->name,
-                                bt_loops_nelem(r->loops, buffer));
+                                r->loops->name, offset, array->name, r->nelem[buffer]);
         return 0;
     }
     *out = r->data[buffer] + (size_t)offset * bt_dtype_nbytes(array->dtype);
@@ -64,6 +64,7 @@ static cell eval(struct runner *r, const bt_node *node)
     switch (node->kind) {
     case BT_NODE_CONST: return node->value;
     case BT_NODE_INDEX: return (cell){ .i = r->values[node->which] };
+    case BT_NODE_DIM: return (cell){ .i = r->options.dims[node->which] };
     case BT_NODE_LINEAR: return eval_linear(r, node);
     case BT_NODE_SCALAR: return eval_scalar(r, node);
     case BT_NODE_CAST:
@@ -136,8 +137,7 @@ static void move_locals(struct runner *r, char *keep, int is_back)
 {
     const bt_graph *g = r->loops->graph;
     for (uint32_t i = 0; i < g->narray; i++) {
-        size_t nbytes =
-            (size_t)bt_loops_nelem(r->loops, i) * bt_dtype_nbytes(g->arrays[i].dtype);
+        size_t nbytes = (size_t)r->nelem[i] * bt_dtype_nbytes(g->arrays[i].dtype);
         if (r->loops->roles.at[i] != BT_BUFFER_LOCAL || !nbytes)
             continue;
         if (!keep) {
@@ -156,8 +156,7 @@ static char *keep_locals(struct runner *r)
     size_t total = 1;
     for (uint32_t i = 0; i < g->narray; i++) {
         if (r->loops->roles.at[i] == BT_BUFFER_LOCAL)
-            total +=
-                (size_t)bt_loops_nelem(r->loops, i) * bt_dtype_nbytes(g->arrays[i].dtype);
+            total += (size_t)r->nelem[i] * bt_dtype_nbytes(g->arrays[i].dtype);
     }
     char *keep = BT_NEWS(bt_ctx_scratch(r->ctx), char, total);
     if (keep)
@@ -170,15 +169,15 @@ static char *keep_locals(struct runner *r)
 static void run_for(struct runner *r, const bt_stmt *stmt)
 {
     int is_shuffled = stmt->is_parallel && r->options.seed;
-    int64_t first = 0, step = 1;
+    int64_t first = 0, step = 1, extent = eval(r, stmt->extent).i;
     const void *mark = bt_arena_mark(bt_ctx_scratch(r->ctx));
     char *keep = is_shuffled ? keep_locals(r) : NULL;
-    if (is_shuffled && stmt->extent > 0)
-        draw_order(r, stmt->extent, &first, &step);
-    for (int64_t i = 0; i < stmt->extent && !r->status; i++) {
+    if (is_shuffled && extent > 0)
+        draw_order(r, extent, &first, &step);
+    for (int64_t i = 0; i < extent && !r->status; i++) {
         if (is_shuffled)
             move_locals(r, NULL, 0);
-        r->values[stmt->index] = (first + i * step) % stmt->extent;
+        r->values[stmt->index] = (first + i * step) % extent;
         run_block(r, &stmt->body);
         if (!r->status && bt_ctx_cancelled(r->ctx))
             r->status =
@@ -200,10 +199,11 @@ static void run_store(struct runner *r, const bt_stmt *stmt)
 static void run_check(struct runner *r, const bt_stmt *stmt)
 {
     if (!eval(r, stmt->condition).i && !r->status)
-        r->status = bt_fail(r->ctx, BT_ERR_RUNTIME,
-                            "%s: an index is out of bounds of axis %u of %s, whose "
-                            "extent is %" PRId64,
-                            r->loops->name, stmt->axis, stmt->array, stmt->bound);
+        r->status =
+            bt_fail(r->ctx, BT_ERR_RUNTIME,
+                    "%s: an index is out of bounds of axis %u of %s, whose "
+                    "extent is %" PRId64,
+                    r->loops->name, stmt->axis, stmt->array, eval(r, stmt->extent).i);
 }
 
 static void run_call(struct runner *r, const bt_stmt *stmt)
@@ -224,7 +224,7 @@ static void run_call(struct runner *r, const bt_stmt *stmt)
         if (!arg->is_address || !element(r, arg->buffer, values[i].integer, &at))
             continue;
         values[i].address = at;
-        values[i].nelem = bt_loops_nelem(r->loops, arg->buffer) - values[i].integer;
+        values[i].nelem = r->nelem[arg->buffer] - values[i].integer;
     }
     if (!r->status)
         r->status =
@@ -250,17 +250,41 @@ static void run_block(struct runner *r, const bt_stmts *stmts)
     }
 }
 
+static bt_status check_dims(const struct runner *r)
+{
+    const bt_graph *g = r->loops->graph;
+    if (g->ndim && !r->options.dims)
+        return bt_fail(r->ctx, BT_ERR_ARGUMENT,
+                       "%s has %u dims, of which no value was given", r->loops->name,
+                       g->ndim);
+    for (uint32_t i = 0; i < g->ndim; i++) {
+        if (r->options.dims[i] < g->dims[i].low || r->options.dims[i] > g->dims[i].high)
+            return bt_fail(r->ctx, BT_ERR_ARGUMENT,
+                           "%s: %s is %" PRId64 ", expected %" PRId64 " to %" PRId64,
+                           r->loops->name, g->dims[i].name, r->options.dims[i],
+                           g->dims[i].low, g->dims[i].high);
+    }
+    return NULL;
+}
+
 /* Room for the buffers that nobody gives. */
 static bt_status make_buffers(struct runner *r, void *const *data)
 {
     const bt_graph *g = r->loops->graph;
     bt_arena *scratch = bt_ctx_scratch(r->ctx);
     r->data = BT_NEWS(scratch, char *, g->narray);
-    if (!r->data)
+    r->nelem = BT_NEWS(scratch, int64_t, g->narray);
+    if (!r->data || !r->nelem)
         return bt_no_memory();
     for (uint32_t i = 0, given = 0; i < g->narray; i++) {
-        size_t nbytes =
-            (size_t)bt_loops_nelem(r->loops, i) * bt_dtype_nbytes(g->arrays[i].dtype);
+        r->nelem[i] = eval(r, g->arrays[i].extents[0]).i;
+        if (r->nelem[i] < 0 ||
+            (uint64_t)r->nelem[i] > bt_ctx_limits(r->ctx)->bytes / sizeof(int64_t))
+            return bt_fail(r->ctx, BT_ERR_RUNTIME,
+                           "%s: %s would have %" PRId64
+                           " elements, which is not possible",
+                           r->loops->name, g->arrays[i].name, r->nelem[i]);
+        size_t nbytes = (size_t)r->nelem[i] * bt_dtype_nbytes(g->arrays[i].dtype);
         uint32_t role = r->loops->roles.at[i];
         r->data[i] = role == BT_BUFFER_INPUT || role == BT_BUFFER_OUTPUT
                          ? data[given++]
@@ -277,7 +301,9 @@ bt_status bt_loops_run_with(bt_ctx *ctx, const bt_loops *loops, void *const *dat
     struct runner r = { .ctx = ctx, .loops = loops, .options = *options };
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    r.status = make_buffers(&r, data);
+    r.status = check_dims(&r);
+    if (!r.status)
+        r.status = make_buffers(&r, data);
     if (r.options.seed && !r.status)
         move_locals(&r, NULL, 0);
     run_block(&r, &loops->body);

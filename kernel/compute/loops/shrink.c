@@ -145,7 +145,7 @@ bt_status bt_loops_shrink(bt_loops *loops, bt_stmt *loop, uint32_t buffer)
                                 "%s keeps its size: it is used outside of i%u, or not by "
                                 "one stride of it",
                                 name, loop->index);
-    if (s.nelem >= bt_loops_nelem(loops, buffer) &&
+    if (bt_loops_nelem(loops, buffer) >= 0 && s.nelem >= bt_loops_nelem(loops, buffer) &&
         loops->roles.at[buffer] == BT_BUFFER_LOCAL)
         return bt__loops_refuse(loops, "%s is as small as it gets", name);
     return apply(&s, loop);

@@ -124,13 +124,13 @@ static int simplify_for(struct simplify *s, bt_stmt *stmt, const struct bt__fact
                         bt_stmts *out)
 {
     bt_stmts body = { .len = 0 };
-    if (stmt->extent <= 0)
+    if (bt_node_number(stmt->extent) == 0)
         return 1;
     if (!simplify_block(s, &stmt->body, facts, &body))
         return 0;
     stmt->body = body;
     // the index of one turn is 0 wherever it stands
-    if (stmt->extent == 1)
+    if (bt_node_number(stmt->extent) == 1)
         return push_all(s, &body, out);
     return !body.len || BT_PUSH(s->loops->arena, out, stmt);
 }

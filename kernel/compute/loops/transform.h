@@ -37,6 +37,12 @@ struct bt__by_index {
     const bt_node *by;
 };
 const bt_node *bt__change_index(void *by_index, const bt_stmt *, const bt_node **slot);
+/* Whether the loop may have more turns than one. */
+static inline int bt__loops_repeats(const bt_stmt *loop)
+{
+    int64_t extent = bt_node_number(loop->extent);
+    return extent < 0 || extent > 1;
+}
 /* Whether it is a parallel loop, or has one inside. */
 int bt__stmt_has_parallel(const bt_stmt *);
 /* ---- what touches what (depend.c) ---- */

@@ -3,7 +3,8 @@
  * activation stand behind the sum, and the views by which schedules are chosen.
  * <baton/loops.h> makes loops of it.
  *
- * A graph is what formulas compute for given dims, dtypes and attributes, without names.
+ * A graph is what formulas compute for given dtypes and attributes, without names. Dims are
+ * numbers, or dims of the graph, which are numbers when it runs.
  * Expressions are nodes, shared where they are equal. Integer arithmetic on int64 is kept
  * as LINEAR over atoms (indices and whatever is not linear), comparisons of it as
  * 0 <= LINEAR and 0 == LINEAR, arguments of commuting operators in one order: two ways of
@@ -43,15 +44,15 @@ BT_API const char *bt_reducer_name(uint32_t which);
 
 enum {
     BT_NODE_CONST,  /* value */
-    BT_NODE_INDEX,  /* number `which`, 0 .. high */
-    BT_NODE_DIM,    /* a dim that is not known yet: axis value.i of array `which` */
+    BT_NODE_INDEX,  /* number `which`, 0 .. high; args[0]: an extent that is no number */
+    BT_NODE_DIM,    /* dim `which` of the graph */
     BT_NODE_LINEAR, /* int64: value.i + sum of coefs[k] * args[k] */
     BT_NODE_SCALAR, /* scalar operator `which` */
     BT_NODE_CAST,   /* args[0] as dtype */
     BT_NODE_SELECT, /* args[0] ? args[1] : args[2]; the other one is not evaluated */
     BT_NODE_READ,   /* array `which` at args */
     BT_NODE_REDUCE  /* reducer `which` of args[1] where args[0] holds, over the indices
-                        first ... first + nindex - 1 below coefs[0 ...] */
+                        first ... first + nindex - 1 below args[2 ...] */
 };
 
 typedef struct bt_node bt_node;
@@ -75,6 +76,15 @@ static inline uint64_t bt_index_bit(uint32_t number)
     return UINT64_C(1) << number;
 }
 
+/* An integer that is known when the graph runs: low <= it <= high. */
+typedef struct bt_graph_dim {
+    const char *name;
+    int64_t low, high;
+} bt_graph_dim;
+/* No dim is greater, so that sums of dims and indices do not overflow; who runs a graph
+ * refuses one that is. */
+#define BT_MOST_DIM (INT64_C(1) << 48)
+
 /* Inputs first, then stages in order. */
 typedef struct bt_array {
     const char *name; /* for messages */
@@ -93,6 +103,8 @@ typedef struct bt_graph {
     uint32_t nslot;
     uint32_t narray, ninput, cap_array;
     bt_array *arrays;
+    uint32_t ndim, cap_dim;
+    bt_graph_dim *dims;
     uint32_t nresult;
     const uint32_t *results; /* arrays */
 } bt_graph;
@@ -103,13 +115,16 @@ BT_API bt_graph *bt_graph_create(bt_ctx *, bt_arena *arena);
 /* Adds an array; *out: its number. 0: no memory. */
 BT_API int bt_graph_add_array(bt_graph *, const bt_array *, uint32_t *out);
 
+/* The same for a dim; bounds beyond 0 and BT_MOST_DIM are moved there. */
+BT_API int bt_graph_add_dim(bt_graph *, const bt_graph_dim *, uint32_t *out);
+
 /* Constructors: NULL when an argument is NULL or on failure (graph->status). */
 BT_API const bt_node *bt_node_int(bt_graph *, int64_t);
 BT_API const bt_node *bt_node_float(bt_graph *, bt_dtype, double);
 BT_API const bt_node *bt_node_bool(bt_graph *, int);
-/* extent < 0: unknown. Of an extent of 1 the constant 0. */
-BT_API const bt_node *bt_node_index(bt_graph *, uint32_t number, int64_t extent);
-BT_API const bt_node *bt_node_dim(bt_graph *, uint32_t array, uint32_t axis);
+/* Of an extent of 1 the constant 0. */
+BT_API const bt_node *bt_node_index(bt_graph *, uint32_t number, const bt_node *extent);
+BT_API const bt_node *bt_node_dim(bt_graph *, uint32_t which);
 /* Of one dtype, accepted by the operator. */
 BT_API const bt_node *bt_node_scalar(bt_graph *, uint32_t which, const bt_node *a,
                                      const bt_node *b);
@@ -120,7 +135,7 @@ BT_API const bt_node *bt_node_read(bt_graph *, uint32_t array, bt_dtype, uint32_
                                    const bt_node *const *indices);
 /* As it stands: the condition is not solved. */
 BT_API const bt_node *bt_node_reduce(bt_graph *, uint32_t reducer, uint32_t first,
-                                     uint32_t nindex, const int64_t *extents,
+                                     uint32_t nindex, const bt_node *const *extents,
                                      const bt_node *condition, const bt_node *body);
 /* A value that a stage of its dtype would store: rounded to it, where it is a float that
  * is computed in more bits. */
@@ -152,6 +167,11 @@ static inline int bt_node_is_const(const bt_node *node, int64_t *out)
         return 0;
     *out = node->value.i;
     return 1;
+}
+/* The number that an extent is; -1: it is known when the graph runs. */
+static inline int64_t bt_node_number(const bt_node *extent)
+{
+    return extent->kind == BT_NODE_CONST ? extent->value.i : -1;
 }
 static inline int bt_node_is_true(const bt_node *node)
 {

@@ -18,6 +18,18 @@
  *         }
  *     }
  *
+ * Extents that are not known yet are expressions of dims, which stand behind the name:
+ *
+ *     loops copy<n: Dim in 1..64> {
+ *         in a0: float32[8*n]
+ *         out s0: float32[8*n]
+ *         for i0 in n {
+ *             for i1 in 8 {
+ *                 s0[8*i0 + i1] = a0[8*i0 + i1]
+ *             }
+ *         }
+ *     }
+ *
  * Buffers are flat; arrays were laid out row major. Expressions are nodes of a graph
  * whose arrays are the buffers, indices its index nodes: a loop's number is its own among
  * those it stands in. Turns of a parallel loop may run at once: each has its own locals.
@@ -61,7 +73,7 @@ struct bt_stmt {
     uint32_t kind;                 /* BT_STMT_... */
     uint32_t index;                /* FOR: number of its index */
     uint32_t is_parallel;          /* FOR */
-    int64_t extent;                /* FOR: turns, from 0 */
+    const bt_node *extent;         /* FOR: turns, from 0; CHECK: of the axis */
     const bt_node *condition;      /* IF, CHECK */
     bt_stmts body;                 /* FOR, IF */
     bt_stmts otherwise;            /* IF */
@@ -75,8 +87,7 @@ struct bt_stmt {
     uint32_t narg;
     bt_call_arg *args;
     const char *array; /* CHECK: what is read, ... */
-    uint32_t axis;     /* ... along which axis, ... */
-    int64_t bound;     /* ... of which extent */
+    uint32_t axis;     /* ... along which axis */
 };
 
 typedef struct bt_loops {
@@ -97,9 +108,11 @@ BT_API bt_loops *bt_loops_create(bt_ctx *, bt_arena *, const char *name);
 /* The name, or one like it where it is none in the text. NULL: no memory. */
 BT_API const char *bt_loops_word(bt_arena *, const char *name);
 BT_API bt_status bt_loops_why(const bt_loops *);
-/* nelem >= 0; *out: its number. The name is kept by reference. */
+/* nelem: a number or an expression of dims; *out: the buffer's number. The name is kept by
+ * reference. */
 BT_API int bt_loops_add_buffer(bt_loops *, uint32_t role, const char *name, bt_dtype,
-                               int64_t nelem, uint32_t *out);
+                               const bt_node *nelem, uint32_t *out);
+/* -1: it is known when the loops run. */
 BT_API int64_t bt_loops_nelem(const bt_loops *, uint32_t buffer);
 BT_API bt_stmt *bt_stmt_add(bt_loops *, bt_stmts *to, uint32_t kind);
 BT_API const bt_node *bt_loops_read(bt_loops *, uint32_t buffer, const bt_node *offset);
@@ -126,7 +139,7 @@ BT_API bt_status bt_loops_print(const bt_loops *, bt_text *out) BT_MUST_USE;
 BT_API bt_status bt_loops_parse(bt_ctx *, bt_arena *, const char *file, const char *text,
                                 size_t nbytes, bt_loops **out) BT_MUST_USE;
 /* Runs them element by element, for tests of all that makes or changes loops. data: of the
- * buffers that are in or out.
+ * buffers that are in or out. The loops have no dims: bt_loops_run_with takes these.
  * errors  BT_ERR_RUNTIME: a check, a read or a store out of bounds; BT_ERR_UNSUPPORTED: a
  *         call */
 BT_API bt_status bt_loops_run(bt_ctx *, const bt_loops *, void *const *data) BT_MUST_USE;
@@ -145,6 +158,7 @@ typedef struct bt_loops_options {
     bt_status (*call)(void *self, const char *callee, uint32_t narg,
                       const bt_call_value *args);
     void *self;
+    const int64_t *dims; /* values of the graph's dims */
 } bt_loops_options;
 BT_API bt_status bt_loops_run_with(bt_ctx *, const bt_loops *, void *const *data,
                                    const bt_loops_options *) BT_MUST_USE;

@@ -138,7 +138,8 @@ static void build_if(struct plan_builder *b, const bt_stmt *stmt)
 
 static void build_check(struct plan_builder *b, const bt_stmt *stmt)
 {
-    const struct plan_check check = { stmt->array, stmt->axis, stmt->bound };
+    const struct plan_check check = { stmt->array, stmt->axis,
+                                      bt_node_number(stmt->extent) };
     uint32_t condition = plan_value_of(b, stmt->condition);
     plan_put_first(b, &b->scope->code, PLAN_CHECK, condition);
     plan_put(b, &b->scope->code, b->checks.len);
@@ -163,13 +164,13 @@ static void close_loop(struct plan_builder *b, struct plan_scope *s, const bt_st
     plan_put_first(b, code, is_phase ? PLAN_STEP : PLAN_NEXT, s->counter);
     plan_put(b, code, ncode);
     if (!is_phase)
-        plan_put_integer(b, code, stmt->extent);
+        plan_put_integer(b, code, bt_node_number(stmt->extent));
     plan_put_updates(b, code, s);
 }
 
 static void build_for(struct plan_builder *b, const bt_stmt *stmt, int is_phase)
 {
-    if (stmt->extent <= 0)
+    if (bt_node_number(stmt->extent) <= 0)
         return;
     if (b->of_index[stmt->index]) {
         (void)plan_unsupported(b, "an index of two loops, one in the other,");
@@ -223,7 +224,7 @@ static uint32_t build_phase(struct plan_builder *b, uint32_t first, uint32_t end
         return end;
     if (is_parallel(at[first])) {
         phase.is_parallel = 1;
-        phase.extent = at[first]->extent > 0 ? at[first]->extent : 0;
+        phase.extent = bt_node_number(at[first]->extent);
         build_for(b, at[first++], 1);
     } else {
         while (first < end && !is_parallel(at[first]) && !b->status)

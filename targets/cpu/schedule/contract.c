@@ -63,7 +63,10 @@ static const bt_stmt *plain_store(bt_loops *loops, const struct stage *stage)
             if (i != d && !c->dims[i].is_k && c->dims[i].index == dim->index)
                 extent *= c->dims[i].extent;
         }
-        cpu_sum_add(&offset, bt_node_index(loops->graph, dim->index, extent), dim->c);
+        cpu_sum_add(
+            &offset,
+            bt_node_index(loops->graph, dim->index, bt_node_int(loops->graph, extent)),
+            dim->c);
     }
     store->buffer = stage->sums;
     store->offset = cpu_sum_node(loops, &offset);
@@ -171,7 +174,7 @@ static bt_status split_stage(bt_graph *g, struct stage *stage)
     if (!indices)
         return bt_no_memory();
     for (uint32_t i = 0; i < array.rank; i++)
-        indices[i] = bt_node_index(g, i, array.extents[i]->value.i);
+        indices[i] = bt_node_index(g, i, array.extents[i]);
     array.dtype = stage->plan.view.dtype;
     array.body = bt_node_cast(g, array.dtype, bt_node_int(g, 0));
     if (!array.body || !bt_graph_add_array(g, &array, &stage->sums))

@@ -23,7 +23,7 @@ static const bt_node *rewrite_new(struct places *p, const bt_node *node)
     const bt_node *args[CPU_AXES];
     for (uint32_t i = 0; i < p->n; i++) {
         if (p->at[i] == node && node->kind != BT_NODE_CONST)
-            return bt_node_index(p->graph, i, p->extents[i]);
+            return bt_node_index(p->graph, i, bt_node_int(p->graph, p->extents[i]));
     }
     if (node->kind == BT_NODE_REDUCE || node->kind == BT_NODE_INDEX ||
         node->narg > CPU_AXES)
@@ -116,7 +116,7 @@ static int64_t extent_of(const bt_array *stage, const bt_node *reduce, uint32_t 
     if (index < stage->rank)
         return stage->extents[index]->value.i;
     return index >= reduce->first && index - reduce->first < reduce->nindex
-               ? reduce->coefs[index - reduce->first]
+               ? bt_node_number(reduce->args[2 + index - reduce->first])
                : 0;
 }
 
@@ -169,7 +169,7 @@ static const bt_node *by_indices(bt_graph *g, const bt_array *stage,
             continue;
         if (p.n == CPU_AXES || extent < 1 || !bt_mul_int64(nelem, extent, &nelem))
             return NULL;
-        p.at[p.n] = bt_node_index(g, i, extent);
+        p.at[p.n] = bt_node_index(g, i, bt_node_int(g, extent));
         p.extents[p.n++] = extent;
     }
     // windows would be written out

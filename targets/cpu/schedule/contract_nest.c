@@ -502,7 +502,8 @@ static int add_buffer(bt_loops *loops, uint32_t role, bt_dtype dtype, int64_t ne
     bt_text_init(&name, loops->arena);
     bt_text_addf(&name, "t%u", loops->graph->narray);
     return bt_text_get(&name) &&
-           bt_loops_add_buffer(loops, role, bt_text_get(&name), dtype, nelem, out);
+           bt_loops_add_buffer(loops, role, bt_text_get(&name), dtype,
+                               bt_node_int(loops->graph, nelem), out);
 }
 
 /* The array of sums becomes a block of them. */

@@ -8,14 +8,15 @@
 
 const bt_node *cpu_emit_loop(struct cpu_emitter *e, int64_t extent, int is_parallel)
 {
-    const bt_node *index = bt_node_index(e->loops->graph, e->next, extent);
+    const bt_node *turns = bt_node_int(e->loops->graph, extent);
+    const bt_node *index = bt_node_index(e->loops->graph, e->next, turns);
     if (extent == 1)
         return index;
     bt_stmt *loop = index ? bt_stmt_add(e->loops, e->to, BT_STMT_FOR) : NULL;
     if (!loop)
         return NULL;
     loop->index = e->next++;
-    loop->extent = extent;
+    loop->extent = turns;
     loop->is_parallel = (uint32_t)is_parallel;
     e->to = &loop->body;
     return index;

@@ -53,20 +53,20 @@ bt_status cpu_contract_shift(bt_graph *g, const bt_array *stage, const bt_node *
     array.body = reduce;
     for (uint32_t i = 0; i < stage->rank; i++) {
         struct shift s = { .number = i };
-        int64_t extent = stage->extents[i]->value.i, whole;
+        int64_t extent = bt_node_number(stage->extents[i]), whole;
         extents[i] = stage->extents[i];
-        places[i] = bt_node_index(g, i, extent);
+        places[i] = bt_node_index(g, i, extents[i]);
         s.seen = BT_NEWS(g->arena, uint8_t, g->nnode + 1);
         if (!s.seen)
             return bt_no_memory();
         find_shift(&s, reduce);
-        if (s.by <= 0 || !places[i] || (s.at == 0 && extent % s.by == 0))
+        if (s.by <= 0 || extent < 0 || !places[i] || (s.at == 0 && extent % s.by == 0))
             continue;
         if (!bt_add_int64(extent, s.at, &whole) ||
             !bt_add_int64(whole, (s.by - whole % s.by) % s.by, &whole))
             continue;
         extents[i] = bt_node_int(g, whole);
-        const bt_node *index = bt_node_index(g, i, whole);
+        const bt_node *index = bt_node_index(g, i, extents[i]);
         array.body = bt_node_substitute(
             g, array.body, i, bt_node_linear(g, -s.at, 1, &index, (int64_t[]){ 1 }));
         places[i] = bt_node_linear(g, s.at, 1, &places[i], (int64_t[]){ 1 });

@@ -114,9 +114,10 @@ static int add_reduced(struct looking *l)
 {
     const bt_node *reduce = l->c->reduce;
     for (uint32_t i = 0; i < reduce->nindex; i++) {
-        struct cpu_dim dim = {
-            .extent = reduce->coefs[i], .is_k = 1, .index = reduce->first + i, .scale = 1
-        };
+        struct cpu_dim dim = { .extent = bt_node_number(reduce->args[2 + i]),
+                               .is_k = 1,
+                               .index = reduce->first + i,
+                               .scale = 1 };
         if (!add_dim(l, dim))
             return 0;
     }

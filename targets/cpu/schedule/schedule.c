@@ -13,7 +13,7 @@ static int64_t count_terms(const bt_node *reduce)
 {
     int64_t n = 1;
     for (uint32_t i = 0; i < reduce->nindex; i++) {
-        if (!bt_mul_int64(n, reduce->coefs[i], &n))
+        if (!bt_mul_int64(n, bt_node_number(reduce->args[2 + i]), &n))
             return INT64_MAX;
     }
     return n;
@@ -98,8 +98,9 @@ static int shrink_all(bt_loops *loops, bt_stmts *block)
             int64_t nbytes = (int64_t)bt_dtype_nbytes(loops->graph->arrays[b].dtype);
             int is_own = loops->roles.at[b] == BT_BUFFER_TEMP ||
                          loops->roles.at[b] == BT_BUFFER_LOCAL;
-            if (is_own && stmt->extent > 1 &&
-                bt_loops_nelem(loops, b) / stmt->extent <= LOCAL_NBYTES / nbytes &&
+            int64_t extent = bt_node_number(stmt->extent);
+            if (is_own && extent > 1 &&
+                bt_loops_nelem(loops, b) / extent <= LOCAL_NBYTES / nbytes &&
                 !is_over(bt_loops_shrink(loops, stmt, b)))
                 return 0;
         }

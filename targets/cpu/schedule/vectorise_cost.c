@@ -105,7 +105,7 @@ double cpu_cost(const bt_stmts *block)
         double yes, no;
         switch (stmt->kind) {
         case BT_STMT_FOR:
-            sum += (double)stmt->extent * (1 + cpu_cost(&stmt->body));
+            sum += (double)bt_node_number(stmt->extent) * (1 + cpu_cost(&stmt->body));
             break;
         case BT_STMT_IF:
             yes = cpu_cost(&stmt->body);

@@ -86,7 +86,8 @@ static int new_buffer(struct vectoriser *v, uint32_t role, char kind, bt_dtype d
     bt_text_init(&name, v->arena);
     bt_text_addf(&name, "%c%u", kind, v->graph->narray);
     return bt_text_get(&name) &&
-           bt_loops_add_buffer(v->loops, role, bt_text_get(&name), dtype, nelem, out);
+           bt_loops_add_buffer(v->loops, role, bt_text_get(&name), dtype,
+                               bt_node_int(v->graph, nelem), out);
 }
 
 static int grow_buffer(struct vectoriser *v, uint32_t buffer, int64_t nelem)

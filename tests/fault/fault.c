@@ -5,7 +5,7 @@
  *   - the work gives BT_ERR_MEMORY, or what it gives when nothing fails;
  *   - every block comes back;
  *   - the same work in the same context then succeeds, with the same result.
- * By default one allocation stands for all that have the same innermost 16 callers; --all
+ * By default one allocation stands for all that have the same innermost 8 callers; --all
  * takes every one. --sites lists the places in the code that asked for memory.
  */
 #include "fault.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { NSTACK = 16, NFRAME = 24, NSLOT = 1 << 18 };
+enum { NSTACK = 8, NFRAME = 24, NSLOT = 1 << 18 };
 
 static const struct fault_scenario *const lists[] = { fault_text,    fault_passes,
                                                       fault_run,     fault_plugins,

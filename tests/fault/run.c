@@ -105,9 +105,9 @@ static bt_status run_whole_by(struct fault_world *w, const char *executor)
     return status;
 }
 
-static bt_status run_whole(struct fault_world *w)
+static bt_status run_whole_interp(struct fault_world *w)
 {
-    return run_whole_by(w, NULL);
+    return run_whole_by(w, "interp");
 }
 
 static bt_status run_whole_graph(struct fault_world *w)
@@ -128,8 +128,10 @@ const struct fault_scenario fault_run[] = {
       .run = run_opened,
       .end = end,
       .input = PROGRAM("net.baton") },
-    { .name = "open-language", .run = run_whole, .input = PROGRAM("language.baton") },
-    { .name = "open-net", .run = run_whole, .input = PROGRAM("net.baton") },
+    { .name = "open-language",
+      .run = run_whole_interp,
+      .input = PROGRAM("language.baton") },
+    { .name = "open-net", .run = run_whole_interp, .input = PROGRAM("net.baton") },
     { .name = "run-graph",
       .begin = begin_graph,
       .run = run_recorded,
@@ -142,8 +144,8 @@ const struct fault_scenario fault_run[] = {
       .input = PROGRAM("net.baton") },
     { .name = "open-graph", .run = run_whole_graph, .input = PROGRAM("net.baton") },
     { .name = "open-cold",
-      .run = run_whole,
-      .input = PROGRAM("net.baton"),
+      .run = run_whole_interp,
+      .input = PROGRAM("compile.baton"),
       .is_fresh = 1 },
     { 0 },
 };

@@ -30,10 +30,11 @@
  *             %3 = memory.invoke((%c,), (%y,), kernel="fourth");
  *             %y
  *         }
- * Offsets are multiples of 64. A tensor that a kernel may compute in place of one that
+ * Offsets are multiples of what the storage is aligned to, 64 for the host. A tensor that a kernel may compute in place of one that
  * ends there is laid over it. Then all are placed one by one where nothing lies that lives
  * at that time: the greatest first or the earliest first, each at the lowest offset or in
- * the smallest gap that holds it; of these four plans the smallest is taken. Tensors of
+ * the smallest gap that holds it; of these four plans the smallest is taken. A target's
+ * memory whose blocks have a greatest size gets as many as that takes. Tensors of
  * the result keep storage of their own, as they outlive the call.
  * keeps    every invariant
  * source   Pisarchyk, Lee: "Efficient Memory Management for Deep Neural Net Inference",
@@ -46,9 +47,13 @@
 #include <baton/pass.h>
 #include <baton/target.h>
 
-enum { ALIGNMENT = 64 };
+/* How tensors of one memory are placed. */
+struct room {
+    int64_t align;           /* of their offsets */
+    int64_t largest, stride; /* bytes of a block; block i is at i * stride */
+};
 
-/* The storage that a function's tensors of one memory space share. */
+/* A storage that tensors of one memory share. */
 struct shared {
     int64_t size;
     const bt_value *value; /* NULL: not built yet */
@@ -64,15 +69,16 @@ struct piece {
 };
 
 struct place {
-    const struct piece *piece;
+    int64_t offset; /* in the storage */
     struct shared *shared;
 };
 
 struct planner {
     bt_ctx *ctx;
     bt_arena *arena;
-    bt_map places; /* tensor -> struct place * */
-    bt_map gone;   /* storage -> struct shared * that replaces it */
+    const bt_targets *targets; /* NULL: not known */
+    bt_map places;             /* tensor -> struct place * */
+    bt_map gone;               /* storage -> struct shared * that replaces it */
 };
 
 /* ---- offsets ---- */
@@ -107,13 +113,21 @@ static const struct strategy strategies[] = {
     { by_time, SMALLEST },
 };
 
-static int64_t aligned(int64_t offset)
+static int64_t round_up(int64_t offset, int64_t step)
 {
-    return (offset + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return (offset + step - 1) / step * step;
+}
+
+/* Where a piece begins that is to lie behind `end`. */
+static int64_t behind(const struct room *room, int64_t end, const struct piece *piece)
+{
+    const int64_t start = round_up(end, room->align), into = start % room->stride;
+    return into && into + piece->nbytes > room->largest ? round_up(start, room->stride)
+                                                        : start;
 }
 
 /* Where a piece may lie among those placed, which are in the order of their offsets. */
-static int64_t find_gap(const struct piece *piece, uint32_t n,
+static int64_t find_gap(const struct room *room, const struct piece *piece, uint32_t n,
                         struct piece *const *placed, int fit)
 {
     int64_t end = 0, best = -1, best_nbytes = 0;
@@ -121,26 +135,27 @@ static int64_t find_gap(const struct piece *piece, uint32_t n,
         const struct piece *other = placed[i];
         if (piece->first > other->last || other->first > piece->last)
             continue;
-        int64_t gap = other->offset - end;
+        const int64_t start = behind(room, end, piece), gap = other->offset - start;
         if (gap >= piece->nbytes && (best < 0 || gap < best_nbytes)) {
-            best = end;
+            best = start;
             best_nbytes = gap;
             if (fit == LOWEST)
                 return best;
         }
-        int64_t next = aligned(other->offset + other->nbytes);
+        const int64_t next = other->offset + other->nbytes;
         end = next > end ? next : end;
     }
-    return best < 0 ? end : best;
+    return best < 0 ? behind(room, end, piece) : best;
 }
 
 /* Sets the offsets of all pieces and gives the storage that they need. */
-static int64_t pack(uint32_t n, struct piece **order, struct piece **placed, int fit)
+static int64_t pack(const struct room *room, uint32_t n, struct piece **order,
+                    struct piece **placed, int fit)
 {
     int64_t size = 0;
     for (uint32_t i = 0; i < n; i++) {
         struct piece *piece = order[i];
-        piece->offset = find_gap(piece, i, placed, fit);
+        piece->offset = find_gap(room, piece, i, placed, fit);
         uint32_t at = i;
         for (; at > 0 && placed[at - 1]->offset > piece->offset; at--)
             placed[at] = placed[at - 1];
@@ -151,8 +166,8 @@ static int64_t pack(uint32_t n, struct piece **order, struct piece **placed, int
     return size;
 }
 
-static bt_status pack_best(struct planner *p, uint32_t n, struct piece *pieces,
-                           int64_t *size)
+static bt_status pack_best(struct planner *p, const struct room *room, uint32_t n,
+                           struct piece *pieces, int64_t *size)
 {
     struct piece **order = BT_NEWS(p->arena, struct piece *, n);
     struct piece **placed = BT_NEWS(p->arena, struct piece *, n);
@@ -163,7 +178,7 @@ static bt_status pack_best(struct planner *p, uint32_t n, struct piece *pieces,
         for (uint32_t i = 0; i < n; i++)
             order[i] = &pieces[i];
         qsort(order, n, sizeof(struct piece *), strategies[s].order);
-        int64_t found = pack(n, order, placed, strategies[s].fit);
+        int64_t found = pack(room, n, order, placed, strategies[s].fit);
         for (uint32_t i = 0; (s == 0 || found < *size) && i < n; i++)
             offsets[i] = pieces[i].offset;
         if (s == 0 || found < *size)
@@ -199,21 +214,70 @@ static int is_placed(const bt_life *life)
     return !life->escapes && life->first <= life->last;
 }
 
+/* The memory of a target of this name; NULL: it is the host's, or not known. */
+static const bt_space *find_space(const struct planner *p, const char *name)
+{
+    const uint32_t n = p->targets ? p->targets->n : 0,
+                   number = n && *name ? bt_targets_find(p->targets, name) : n;
+    return number < n ? p->targets->at[number].space : NULL;
+}
+
+static int64_t align_of(const bt_life *life)
+{
+    return *(const int64_t *)bt_attr_find(life->storage->op, life->storage->attrs,
+                                          "alignment", BT_ATTR_INT);
+}
+
+/* The storage of each block. */
+static bt_status make_blocks(struct planner *p, const struct room *room, int64_t size,
+                             struct shared **out)
+{
+    const int64_t n = size / room->stride + 1;
+    *out = n <= UINT32_MAX ? BT_NEWS(p->arena, struct shared, (size_t)n) : NULL;
+    return *out ? NULL : bt_no_memory();
+}
+
+/* Where the tensors of pieces are, and what replaces their storage. */
+static bt_status put_places(struct planner *p, const struct room *room, uint32_t n,
+                            const bt_life *lives, struct piece *const *of, int64_t size)
+{
+    struct shared *blocks;
+    BT_TRY(make_blocks(p, room, size, &blocks));
+    for (uint32_t i = 0; i < n; i++) {
+        struct place *place = of[i] ? BT_NEW(p->arena, struct place) : NULL;
+        if (!of[i])
+            continue;
+        if (!place)
+            return bt_no_memory();
+        struct shared *shared = &blocks[of[i]->offset / room->stride];
+        *place = (struct place){ of[i]->offset % room->stride, shared };
+        if (place->offset + of[i]->nbytes > shared->size)
+            shared->size = place->offset + of[i]->nbytes;
+        if (!bt_map_put(&p->places, lives[i].tensor, place) ||
+            !bt_map_put(&p->gone, lives[i].storage, shared))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
 /* Plans the tensors of one space. Lives are in the order of the function, in which what is
  * laid over follows. */
 static bt_status plan_space(struct planner *p, uint32_t n, const bt_life *lives,
                             const char *space)
 {
+    const bt_space *own = find_space(p, space);
+    struct room room = { .align = 64, .largest = INT64_MAX / 2 };
     uint32_t npiece = 0;
+    int64_t size = 0;
     struct piece *pieces = BT_NEWS(p->arena, struct piece, n);
     struct piece **of = BT_NEWS(p->arena, struct piece *, n);
-    struct shared *shared = BT_NEW(p->arena, struct shared);
-    if (!pieces || !of || !shared)
+    if (!pieces || !of)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
         const bt_life *life = &lives[i];
         if (!is_placed(life) || strcmp(space_of(life), space) != 0)
             continue;
+        room.align = align_of(life) > room.align ? align_of(life) : room.align;
         of[i] = find_piece(life, of);
         if (!of[i]) {
             of[i] = &pieces[npiece++];
@@ -224,19 +288,11 @@ static bt_status plan_space(struct planner *p, uint32_t n, const bt_life *lives,
         of[i]->last = life->last;
         of[i]->newest = i;
     }
-    BT_TRY(pack_best(p, npiece, pieces, &shared->size));
-    for (uint32_t i = 0; i < n; i++) {
-        struct place *place = of[i] ? BT_NEW(p->arena, struct place) : NULL;
-        if (!of[i])
-            continue;
-        if (!place)
-            return bt_no_memory();
-        *place = (struct place){ of[i], shared };
-        if (!bt_map_put(&p->places, lives[i].tensor, place) ||
-            !bt_map_put(&p->gone, lives[i].storage, shared))
-            return bt_no_memory();
-    }
-    return NULL;
+    if (own && own->largest && own->largest < (uint64_t)room.largest)
+        room.largest = (int64_t)own->largest;
+    room.stride = round_up(room.largest, room.align);
+    BT_TRY(pack_best(p, &room, npiece, pieces, &size));
+    return put_places(p, &room, n, lives, of, size);
 }
 
 static bt_status plan_func(struct planner *p, const bt_func *func)
@@ -282,8 +338,8 @@ static bt_status rewrite_call(bt_rewrite *rw, const bt_call *call, const bt_valu
     const struct place *place = bt_map_find(&p->places, call);
     struct shared *shared = bt_map_find(&p->gone, call);
     if (place)
-        return build_with(rw, call, "offset", place->piece->offset, 1,
-                          &place->shared->value, out);
+        return build_with(rw, call, "offset", place->offset, 1, &place->shared->value,
+                          out);
     if (!shared)
         return NULL;
     if (!shared->value)
@@ -314,7 +370,7 @@ static int is_not_lowered(const bt_module *module)
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    struct planner p = { .ctx = ctx, .arena = call->scratch };
+    struct planner p = { .ctx = ctx, .arena = call->scratch, .targets = call->targets };
     if (is_not_lowered(call->module))
         bt_remark(ctx, BT_REMARK_NOTE,
                   bt_fail(ctx, BT_ERR_UNSUPPORTED,

@@ -57,6 +57,10 @@ struct bt__tensor_record {
     uint32_t dtype, rank, name_nbytes, zero;
 };
 
+/* Part of a mapped file is not read for some time: its pages need not stay in memory, and
+ * come back when they are read. Nothing happens where it is no part, or file is NULL. */
+void bt__artifact_give_back(const bt_tensor *file, const bt_tensor *part);
+
 /* Header, table, places and checksums of all sections; `sections` by BT__SECTION_...,
  * `rows` in the order of the file. Nothing is copied.
  * errors  BT_ERR_FORMAT, BT_ERR_UNSUPPORTED */

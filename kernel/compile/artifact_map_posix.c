@@ -1,4 +1,5 @@
 /* Artifacts by POSIX: files mapped to be read. */
+#define _DEFAULT_SOURCE // madvise
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -92,6 +93,17 @@ bt_status bt__artifact_map(bt_ctx *ctx, const char *path, bt_tensor **out)
     bt_status status = map_open(ctx, path, fd, out);
     close(fd);
     return status;
+}
+
+/* Whole pages: what else lies on the first and the last one may be in use. */
+void bt__artifact_give_back(const bt_tensor *file, const bt_tensor *part)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const uintptr_t at = (uintptr_t)part->data, end = at + bt_tensor_nbytes(part);
+    const uintptr_t first = (at + page - 1) / page * page, last = end / page * page;
+    if (file && at >= (uintptr_t)file->data && first < last &&
+        end <= (uintptr_t)file->data + bt_tensor_nbytes(file))
+        (void)madvise((void *)first, last - first, MADV_DONTNEED);
 }
 
 enum { LEAST_MAGIC = 4 };

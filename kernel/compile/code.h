@@ -18,6 +18,17 @@ void bt__unload_code(const bt_target_use *, void *loaded); /* accepts NULL */
 /* Runs a kernel, by its number at load; bt_ctx_running tells of it meanwhile. */
 bt_status bt__launch(bt_ctx *, const bt_target_use *, void *loaded, uint32_t number,
                      const char *kernel, const bt_kernel_call *) BT_MUST_USE;
+/* Puts one into a queue; the same otherwise. */
+bt_status bt__enqueue(bt_ctx *, const bt_target_use *, void *loaded, uint32_t number,
+                      const char *kernel, const bt_kernel_call *, const bt_order *,
+                      uint64_t *value) BT_MUST_USE;
+/* A block of a target's own memory, not NULL, of so many bytes or one.
+ * errors  BT_ERR_PLUGIN: the target says that it is there, but gives nothing */
+bt_status bt__alloc(bt_ctx *, const bt_target_use *, uint64_t nbytes,
+                    void **out) BT_MUST_USE;
+/* Copies to or from a target's own memory, to the end. */
+bt_status bt__copy(bt_ctx *, const bt_target_use *, const bt_buffer *to,
+                   const bt_buffer *from) BT_MUST_USE;
 /* Memory of the host, with what lies around a buffer in it. */
 struct bt__hosted {
     char *at;

@@ -11,10 +11,11 @@
 #include "plugin/identity.h"
 
 /* What a pipeline makes of the lowered program. */
-static bt_status plan(bt_ctx *ctx, const char *source, bt_module **module)
+static bt_status plan(bt_ctx *ctx, const char *source, const bt_targets *targets,
+                      bt_module **module)
 {
     bt_pipeline *pipeline;
-    bt_pipeline_options options = { .level = 4 };
+    const bt_pipeline_options options = { .level = 4, .targets = targets };
     bt_module *planned;
     if (!*source)
         return NULL;
@@ -178,7 +179,7 @@ static bt_status try_compile(bt_compiled *c, struct bt__kernels *k,
     BT_TRY(bt__lower_entry(k, module, entry, &c->module));
     BT_TRY(bt_module_entry(k->ctx, c->module, c->entry, &entry));
     BT_TRY(bt__pack_constants(k, entry, &c->module));
-    BT_TRY(plan(k->ctx, k->plan, &c->module));
+    BT_TRY(plan(k->ctx, k->plan, k->opened, &c->module));
     BT_TRY(bt_module_entry(k->ctx, c->module, c->entry, &entry));
     BT_TRY(bt_plan_check(k->ctx, entry->func));
     return load(c, k);
@@ -231,7 +232,7 @@ static bt_status take_targets(bt_compiled *c, const bt_targets *targets)
     c->spaces = BT_NEWS(c->arena, const char *, c->ntarget);
     for (uint32_t i = 0; c->spaces && i < c->ntarget; i++)
         c->spaces[i] = c->targets[i].text;
-    return c->loaded && c->spaces ? NULL : bt_no_memory();
+    return c->loaded && c->spaces ? bt__constants_begin(c) : bt_no_memory();
 }
 
 bt_status bt__compiled_create(bt_ctx *ctx, const bt_targets *targets, bt_compiled **out)
@@ -291,6 +292,7 @@ void bt_compiled_unref(bt_compiled *c)
         return;
     bt_registry *registry = c->registry;
     unload(c);
+    bt__constants_free(c);
     bt_tensor_unref((bt_tensor *)(uintptr_t)c->file);
     bt_targets_unref(c->opened);
     bt_arena_destroy(c->arena);
@@ -305,22 +307,48 @@ uint32_t bt_compiled_kernel(const bt_compiled *c, const char *name)
     return i;
 }
 
-bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
-                             const bt_kernel_call *call)
+static bt_status check_kernel(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel)
 {
     if (kernel >= c->nkernel)
         return bt_fail(ctx, BT_ERR_ARGUMENT, "there is no kernel %u, the module has %u",
                        kernel, c->nkernel);
     const bt_compiled_code *row = &c->kernels[kernel];
-    const bt_target_use *use = &c->targets[row->target];
-    if (!c->loaded[row->target])
-        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                       "kernel %s was compiled as text, which cannot be launched",
-                       row->name);
-    bt_status status =
-        bt__launch(ctx, use, c->loaded[row->target], row->number, row->name, call);
+    return c->loaded[row->target]
+               ? NULL
+               : bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                         "kernel %s was compiled as text, which cannot be launched",
+                         row->name);
+}
+
+bt_status bt_compiled_note(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
+                           bt_status status)
+{
+    const bt_compiled_code *row = &c->kernels[kernel];
     return status && status->code != BT_ERR_CANCELLED
                ? bt_note(ctx, status, NULL, 0, "in kernel %s of target %s", row->name,
-                         use->text)
+                         c->targets[row->target].text)
                : status;
+}
+
+bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
+                             const bt_kernel_call *call)
+{
+    BT_TRY(check_kernel(ctx, c, kernel));
+    const bt_compiled_code *row = &c->kernels[kernel];
+    return bt_compiled_note(ctx, c, kernel,
+                            bt__launch(ctx, &c->targets[row->target],
+                                       c->loaded[row->target], row->number, row->name,
+                                       call));
+}
+
+bt_status bt_compiled_enqueue(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
+                              const bt_kernel_call *call, const bt_order *order,
+                              uint64_t *value)
+{
+    BT_TRY(check_kernel(ctx, c, kernel));
+    const bt_compiled_code *row = &c->kernels[kernel];
+    return bt_compiled_note(ctx, c, kernel,
+                            bt__enqueue(ctx, &c->targets[row->target],
+                                        c->loaded[row->target], row->number, row->name,
+                                        call, order, value));
 }

@@ -20,4 +20,8 @@ bt_status bt__func_cost(bt_ctx *, const bt_func *, int64_t *multiply_adds,
 bt_status bt__target_compatibility(bt_ctx *, const bt_target_use *,
                                    bt_text *out) BT_MUST_USE;
 
+/* Room for what bt_compiled_constant keeps, and its end. */
+bt_status bt__constants_begin(bt_compiled *) BT_MUST_USE;
+void bt__constants_free(bt_compiled *);
+
 #endif

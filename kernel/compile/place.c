@@ -9,6 +9,8 @@
 
 #include <inttypes.h>
 
+#include "pass/targets.h"
+
 /* ---- what a target says of its kernels ---- */
 
 struct check {
@@ -211,6 +213,16 @@ static bt_status explain_last(const struct asking *a, uint32_t target, bt_status
                          row->name);
 }
 
+/* Whether a block has room for each of its temps and workspaces. */
+static bt_status check_rooms(bt_ctx *ctx, const bt_target_use *use, const bt_lowering *l)
+{
+    for (uint32_t i = 0; i < l->ntemp; i++)
+        BT_TRY(bt__target_holds(ctx, use, l->temps[i]));
+    for (uint32_t i = 0; i < l->nkernel; i++)
+        BT_TRY(bt__target_holds(ctx, use, (int64_t)l->kernels[i].workspace));
+    return NULL;
+}
+
 static bt_status ask(struct asking *a, uint32_t target, int *taken)
 {
     struct bt__kernels *k = a->kernels;
@@ -222,18 +234,21 @@ static bt_status ask(struct asking *a, uint32_t target, int *taken)
     if (!said)
         said = use->target->lower(k->ctx, use->instance, k->arena, a->global->func,
                                   &p->lowering);
+    struct check check = { .ctx = k->ctx,
+                           .arena = k->arena,
+                           .target = use->target,
+                           .func = a->global->func,
+                           .lowering = &p->lowering };
+    if (!said)
+        said = check_lowering(&check);
+    if (!said)
+        said = check_rooms(k->ctx, use, &p->lowering);
     if (said && said->code != BT_ERR_UNSUPPORTED)
         return said;
     if (said && target + 1 == k->ntarget)
         return explain_last(a, target, said);
     if (said)
         return note_refusal(a, target, said, agreed);
-    struct check check = { .ctx = k->ctx,
-                           .arena = k->arena,
-                           .target = use->target,
-                           .func = a->global->func,
-                           .lowering = &p->lowering };
-    BT_TRY(check_lowering(&check));
     p->target = target;
     *taken = 1;
     return NULL;

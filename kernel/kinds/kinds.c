@@ -341,6 +341,51 @@ static const char *check_patterns(bt_arena *arena, const char *const *patterns)
     return NULL;
 }
 
+/* All of a group, or none. */
+static const char *check_group(bt_arena *arena, uint32_t n, const int *present,
+                               const char *const *names, const char *all)
+{
+    uint32_t npresent = 0, missing = 0;
+    for (uint32_t i = 0; i < n; i++)
+        npresent += present[i] != 0;
+    while (missing < n && present[missing])
+        missing++;
+    return npresent == 0 || npresent == n
+               ? NULL
+               : bt__say(arena, "%s is missing: %s go together", names[missing], all);
+}
+
+/* How its code runs: by the library, at once, or in queues. */
+static const char *check_running(bt_arena *arena, const bt_target *t)
+{
+    static const char *const loading[] = { "load", "unload", "launch" },
+                             *const queues[] = { "open_queue", "close_queue", "enqueue",
+                                                 "wait" },
+                             *const memory[] = { "alloc", "free", "copy" };
+    const int queued = t->enqueue != NULL;
+    const char *fault =
+        check_group(arena, 4,
+                    (const int[]){ t->open_queue != NULL, t->close_queue != NULL, queued,
+                                   t->wait != NULL },
+                    queues, "open_queue, close_queue, enqueue and wait");
+    if (!fault)
+        fault = check_group(arena, 3,
+                            (const int[]){ t->load != NULL, t->unload != NULL,
+                                           t->launch != NULL || queued },
+                            loading, "load, unload and launch (or enqueue)");
+    if (!fault)
+        fault = check_group(
+            arena, 3,
+            (const int[]){ t->alloc != NULL, t->free != NULL,
+                           queued ? t->enqueue_copy != NULL : t->copy != NULL },
+            memory, "alloc, free and copy (enqueue_copy of queues)");
+    if (!fault && t->alloc && !t->load)
+        fault = "launch is missing: a target with memory of its own is called by nobody "
+                "else";
+    return !fault && t->space && !t->alloc ? "space is of memory, and alloc is missing"
+                                           : fault;
+}
+
 static const char *check_target(bt_arena *arena, const void *row)
 {
     const bt_target *target = row;
@@ -350,25 +395,10 @@ static const char *check_target(bt_arena *arena, const void *row)
                           : !target->lower   ? "lower"
                           : !target->compile ? "compile"
                                              : NULL;
-    const int nmemory =
-        (target->alloc != NULL) + (target->free != NULL) + (target->copy != NULL);
-    const int nloading =
-        (target->load != NULL) + (target->unload != NULL) + (target->launch != NULL);
     if (!fault && missing)
         fault = bt__say(arena, "%s is missing", missing);
-    if (!fault && nloading % 3)
-        fault = bt__say(arena, "%s is missing: load, unload and launch go together",
-                        !target->load     ? "load"
-                        : !target->unload ? "unload"
-                                          : "launch");
-    if (!fault && nmemory % 3)
-        fault = bt__say(arena, "%s is missing: alloc, free and copy go together",
-                        !target->alloc  ? "alloc"
-                        : !target->free ? "free"
-                                        : "copy");
-    if (!fault && nmemory && !target->launch)
-        fault = bt__say(arena, "launch is missing: a target with memory of its own is "
-                               "called by nobody else");
+    if (!fault)
+        fault = check_running(arena, target);
     if (!fault && target->layouts && !target->reads_layouts)
         fault =
             bt__say(arena, "it wishes for layouts (`layouts`), but says that it reads "

@@ -3,6 +3,7 @@
 #include "pass/targets.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include <baton/op.h>
@@ -76,6 +77,34 @@ static bt_status open_instance(bt_ctx *ctx, const bt_target *target, const char 
     return status;
 }
 
+enum { LEAST_ALIGN = 64, MOST_ALIGN = 1 << 20 };
+
+/* What the instance says of memory of its own. */
+static bt_status describe_space(struct list *l, bt_target_use *use)
+{
+    const bt_target *target = use->target;
+    if (!target->alloc)
+        return NULL;
+    bt_space *space = BT_NEW(l->arena, bt_space);
+    if (!space)
+        return bt_no_memory();
+    if (target->space)
+        BT_TRY(target->space(l->ctx, use->instance, space));
+    space->name = bt_arena_text(l->arena, space->name ? space->name : target->name,
+                                strlen(space->name ? space->name : target->name));
+    space->align = space->align ? space->align : LEAST_ALIGN;
+    use->space = space;
+    if (!space->name)
+        return bt_no_memory();
+    return space->align >= LEAST_ALIGN && space->align <= MOST_ALIGN &&
+                   (space->align & (space->align - 1)) == 0
+               ? NULL
+               : bt_fail(l->ctx, BT_ERR_PLUGIN,
+                         "target %s: memory %s is aligned to %" PRIu64
+                         " bytes, expected a power of two from %d to %d",
+                         use->text, space->name, space->align, LEAST_ALIGN, MOST_ALIGN);
+}
+
 static bt_status open_one(struct list *l, const char *text, size_t nbytes)
 {
     bt_target_use use = { 0 };
@@ -101,10 +130,12 @@ static bt_status open_one(struct list *l, const char *text, size_t nbytes)
                            use.text);
     }
     BT_TRY(open_instance(l->ctx, use.target, options, &use.instance));
-    if (BT_PUSH(l->arena, &l->uses, use))
-        return NULL;
-    use.target->close(use.instance);
-    return bt_no_memory();
+    bt_status status = describe_space(l, &use);
+    if (!status && !BT_PUSH(l->arena, &l->uses, use))
+        status = bt_no_memory();
+    if (status)
+        use.target->close(use.instance);
+    return status;
 }
 
 static bt_status open_all(struct list *l, const char *list)
@@ -186,10 +217,42 @@ static bt_status check_layouts(bt_ctx *ctx, const bt_target *target, const bt_fu
                   : NULL;
 }
 
+bt_status bt__target_holds(bt_ctx *ctx, const bt_target_use *use, int64_t nbytes)
+{
+    const bt_space *space = use->space;
+    return !space || !space->largest || (uint64_t)nbytes <= space->largest
+               ? NULL
+               : bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                         "a tensor has %" PRId64 " bytes, and a block of memory %s of "
+                         "target %s has at most %" PRIu64,
+                         nbytes, space->name, use->text, space->largest);
+}
+
+/* A tensor lies in one block. Recursion is bounded by the depth of types. */
+static bt_status check_size(bt_ctx *ctx, const bt_target_use *use, const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    int64_t nbytes = (int64_t)bt_dtype_nbytes(bt_tensor_dtype(type)), dims[BT_MAX_RANK];
+    uint32_t rank = 0;
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        BT_TRY(check_size(ctx, use, tuple->at[i]));
+    if (tuple || !bt_tensor_physical(type, &rank, dims))
+        return NULL;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (!bt_mul_int64(nbytes, dims[i], &nbytes))
+            nbytes = INT64_MAX;
+    }
+    return bt__target_holds(ctx, use, nbytes);
+}
+
 bt_status bt_target_supports(bt_ctx *ctx, const bt_target_use *use, const bt_func *func)
 {
     if (!use->target->reads_layouts)
         BT_TRY(check_layouts(ctx, use->target, func));
+    for (uint32_t i = 0; use->space && i < func->block->nparam; i++)
+        BT_TRY(check_size(ctx, use, func->block->params[i]->base.type));
+    if (use->space)
+        BT_TRY(check_size(ctx, use, func->block->result->type));
     return use->target->supports ? use->target->supports(ctx, use->instance, func) : NULL;
 }
 

@@ -7,12 +7,9 @@
  *     alloc_tensor          place: a block and an offset
  *     invoke, copy          step: a kernel's number and the places of its buffers
  */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
-
-#include "session.h"
+#include "run.h"
 
 #include <string.h>
-#include <time.h>
 
 /* ---- arguments ---- */
 
@@ -129,41 +126,16 @@ static bt_status take_outs(bt_ctx *ctx, struct session *s, bt_tensor *const *out
     return NULL;
 }
 
-static void *address(const struct session *s, const struct place *place)
-{
-    switch (place->kind) {
-    case PLACE_ARG: return s->in[place->index]->data;
-    case PLACE_CONST: return s->consts[place->index]->data;
-    default: return (char *)s->addresses[place->index] + place->offset;
-    }
-}
-
-/* In memory of a target's own: the block, and where in it. */
-static void *own_block(const struct session *s, uint32_t space, const struct place *place,
-                       uint64_t *offset)
-{
-    *offset = place->kind == PLACE_BLOCK ? (uint64_t)place->offset : 0;
-    return place->kind == PLACE_BLOCK
-               ? s->addresses[place->index]
-               : s->own_consts[(space - 1) * s->nconst + place->index];
-}
-
-static void copy(void *to, const void *from, size_t nbytes)
-{
-    if (from != to && nbytes)
-        memcpy(to, from, nbytes);
-}
-
 /* What is returned as it came in, or twice, is copied; then what could not be computed in
  * the caller's tensors, which may be arguments. */
 static void give_outs(const struct session *s, bt_tensor **outs)
 {
     for (uint32_t i = 0; i < s->nresult; i++)
-        copy(s->out[i]->data, address(s, &s->results[i].place),
-             bt_tensor_nbytes(s->out[i]));
+        copy_bytes(s->out[i]->data, place_address(s, &s->results[i].place),
+                   bt_tensor_nbytes(s->out[i]));
     for (uint32_t i = 0; i < s->nresult; i++) {
         if (outs[i])
-            copy(outs[i]->data, s->out[i]->data, bt_tensor_nbytes(outs[i]));
+            copy_bytes(outs[i]->data, s->out[i]->data, bt_tensor_nbytes(outs[i]));
         else
             outs[i] = s->made[i];
         s->made[i] = NULL;
@@ -171,76 +143,6 @@ static void give_outs(const struct session *s, bt_tensor **outs)
 }
 
 /* ---- calling ---- */
-
-static uint64_t now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static bt_status launch(bt_ctx *ctx, const struct session *s, const struct step *step,
-                        const bt_run_hook *hook)
-{
-    const bt_compiled *c = s->compiled;
-    bt_kernel_call call = { .nbytes = sizeof(call),
-                            .nbuffer = step->nbuffer,
-                            .buffers = s->buffers,
-                            .offsets = step->space ? s->offsets : NULL,
-                            .stop = bt_ctx_stop(ctx) };
-    if (step->workspace)
-        call.workspace = step->space ? own_block(s, step->space, step->workspace,
-                                                 &call.workspace_offset)
-                                     : address(s, step->workspace);
-    if (!hook)
-        return bt_compiled_launch(ctx, c, step->kernel, &call);
-    uint64_t start = now();
-    BT_TRY(bt_compiled_launch(ctx, c, step->kernel, &call));
-    hook->binding(hook->self, step->value, NULL, now() - start);
-    return NULL;
-}
-
-/* Where a side of a copy is. */
-static bt_buffer side(const struct session *s, const struct step *step, uint32_t i)
-{
-    const struct place *place = &step->buffers[i];
-    bt_buffer out = { .nbytes = step->nbytes };
-    out.is_own = place->kind == PLACE_BLOCK && s->blocks[place->index].space != 0;
-    out.block =
-        out.is_own ? own_block(s, step->space, place, &out.offset) : address(s, place);
-    return out;
-}
-
-static bt_status run_copy(bt_ctx *ctx, const struct session *s, const struct step *step)
-{
-    const bt_buffer from = side(s, step, 0), to = side(s, step, 1);
-    const bt_target_use *use =
-        step->space ? &s->compiled->targets[step->space - 1] : NULL;
-    if (!use)
-        copy(to.block, from.block, step->nbytes);
-    else if (step->nbytes && (from.block != to.block || from.offset != to.offset))
-        return use->target->copy(ctx, use->instance, &to, &from);
-    return NULL;
-}
-
-static bt_status run_steps(bt_ctx *ctx, struct session *s, const bt_run_hook *hook)
-{
-    for (uint32_t i = 0; i < s->nstep; i++) {
-        const struct step *step = &s->steps[i];
-        if (bt_ctx_cancelled(ctx))
-            return bt_fail(ctx, BT_ERR_CANCELLED, "cancelled");
-        if (step->kernel == COPY) {
-            BT_TRY(run_copy(ctx, s, step));
-            continue;
-        }
-        for (uint32_t k = 0; k < step->nbuffer; k++)
-            s->buffers[k] =
-                step->space ? own_block(s, step->space, &step->buffers[k], &s->offsets[k])
-                            : address(s, &step->buffers[k]);
-        BT_TRY(launch(ctx, s, step, hook));
-    }
-    return NULL;
-}
 
 static bt_status call_into(bt_ctx *ctx, void *opaque, const char *name, uint32_t narg,
                            bt_object *const *args, const bt_run_hook *hook, uint32_t nout,

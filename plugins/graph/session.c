@@ -1,9 +1,13 @@
 /* From a planned function to a session. */
 #include "session.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include <baton/compute.h>
+
+#include "order.h"
+#include "run.h"
 
 struct loader {
     bt_ctx *ctx;
@@ -12,7 +16,7 @@ struct loader {
     bt_map places; /* value -> struct places * */
     bt_map blocks; /* storage -> its number, from 1 */
     bt_vec(struct block) all_blocks;
-    bt_vec(bt_tensor *) all_consts;
+    bt_vec(struct constant) all_consts;
     bt_vec(struct step) all_steps;
 };
 
@@ -71,20 +75,17 @@ static bt_status make_plain(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
 static bt_status add_const(struct loader *l, const bt_value *value,
                            const bt_object *object, place_list *out)
 {
-    bt_tensor *dense;
     const bt_tuple *tuple = bt_object_as_tuple(object);
     if (tuple) {
         for (uint32_t i = 0; i < tuple->nfield; i++)
             BT_TRY(add_const(l, value, tuple->fields[i], out));
         return NULL;
     }
-    struct place place = { PLACE_CONST, l->all_consts.len, 0 };
-    BT_TRY(make_plain(l->ctx, bt_object_as_tensor(object), &dense));
-    if (!BT_PUSH(l->arena, &l->all_consts, dense)) {
-        bt_tensor_unref(dense);
-        return bt_no_memory();
-    }
-    return BT_PUSH(l->arena, out, place) ? NULL : bt_no_memory();
+    const struct constant constant = { .given = bt_object_as_tensor(object) };
+    const struct place place = { .kind = PLACE_CONST, .index = l->all_consts.len };
+    return BT_PUSH(l->arena, &l->all_consts, constant) && BT_PUSH(l->arena, out, place)
+               ? NULL
+               : bt_no_memory();
 }
 
 static bt_status places_of(struct loader *l, const bt_value *value,
@@ -148,7 +149,7 @@ static bt_status load_params(struct loader *l, const bt_block *block)
         if (!at)
             return bt_no_memory();
         for (uint32_t k = 0; k < n; k++)
-            at[k] = (struct place){ PLACE_ARG, l->s->narg++, 0 };
+            at[k] = (struct place){ .kind = PLACE_ARG, .index = l->s->narg++ };
         BT_TRY(add_leaves(l, param->type, l->s->args, &filled));
         BT_TRY(set(l, param, n, at));
     }
@@ -171,7 +172,7 @@ static bt_status find_space(struct loader *l, const bt_call *call, uint32_t *out
         bt_attr_find(call->op, call->attrs, "space", BT_ATTR_STRING);
     *out = 0;
     for (uint32_t i = 0; name && **name && !*out && i < c->ntarget; i++) {
-        if (strcmp(c->spaces[i], *name) == 0 && c->targets[i].target->alloc)
+        if (strcmp(c->spaces[i], *name) == 0 && c->targets[i].space)
             *out = i + 1;
     }
     return !name || !**name || *out
@@ -206,8 +207,8 @@ static bt_status load_tensor(struct loader *l, const bt_call *call)
         return bt_fail_at(l->ctx, BT_ERR_UNSUPPORTED, call->base.type->store,
                           call->base.span, "graph: a tensor without storage of its own");
     l->all_blocks.at[number - 1].ntensor++;
-    *place =
-        (struct place){ PLACE_BLOCK, (uint32_t)number - 1, int_attr(call, "offset") };
+    *place = (struct place){ PLACE_BLOCK, (uint32_t)number - 1, int_attr(call, "offset"),
+                             bt_type_nbytes(call->base.type) };
     return set(l, &call->base, 1, place);
 }
 
@@ -241,9 +242,10 @@ static bt_status load_invoke(struct loader *l, const bt_call *call)
     if (step.kernel == l->s->compiled->nkernel)
         return bt_fail(l->ctx, BT_ERR_NAME, "graph: the code has no kernel %s", *name);
     const uint32_t target = l->s->compiled->kernels[step.kernel].target;
-    step.space = l->s->compiled->targets[target].target->alloc ? 1 + target : 0;
-    for (uint32_t i = 0; i < 2; i++)
-        BT_TRY(append(l, call->args[i], &buffers));
+    step.space = l->s->compiled->targets[target].space ? 1 + target : 0;
+    BT_TRY(append(l, call->args[0], &buffers));
+    step.nread = buffers.len;
+    BT_TRY(append(l, call->args[1], &buffers));
     if (call->narg > 2) {
         const struct places *workspace;
         BT_TRY(places_of(l, call->args[2], &workspace));
@@ -266,6 +268,7 @@ static bt_status load_copy(struct loader *l, const bt_call *call)
         BT_TRY(append(l, call->args[i], &buffers));
     struct step step = { .value = &call->base,
                          .kernel = COPY,
+                         .nread = 1,
                          .nbuffer = 2,
                          .buffers = buffers.at,
                          .nbytes = (size_t)bt_type_nbytes(call->args[0]->type) };
@@ -345,32 +348,77 @@ static bt_status make_block(struct loader *l, struct block *block)
                               block->nbytes ? (uint64_t)block->nbytes : 1, &block->own);
 }
 
-/* A constant is taken to each memory where a kernel reads it, once. */
-static bt_status make_const(struct loader *l, uint32_t space, uint32_t number)
+/* A constant where the kernels of a space find it; the host's: plain. */
+static bt_status make_const(struct loader *l, uint32_t space, const struct place *place)
 {
-    const bt_tensor *tensor = l->all_consts.at[number];
-    const uint64_t nbytes = bt_tensor_nbytes(tensor);
-    const bt_target_use *use = &l->s->compiled->targets[space - 1];
-    void **own = &l->s->own_consts[(space - 1) * l->all_consts.len + number];
-    if (*own)
+    struct session *s = l->s;
+    if (place->kind != PLACE_CONST)
         return NULL;
-    BT_TRY(use->target->alloc(l->ctx, use->instance, nbytes ? nbytes : 1, own));
-    const bt_buffer to = { *own, 0, nbytes, 1 }, from = { tensor->data, 0, nbytes, 0 };
-    return nbytes ? use->target->copy(l->ctx, use->instance, &to, &from) : NULL;
+    struct constant *c = &s->consts[place->index];
+    if (!space)
+        return c->plain ? NULL : make_plain(l->ctx, c->given, &c->plain);
+    return bt_compiled_constant(l->ctx, s->compiled, space - 1, c->given,
+                                &s->own_consts[(space - 1) * s->nconst + place->index]);
 }
 
 static bt_status make_consts(struct loader *l)
 {
-    const size_t n = (size_t)l->s->compiled->ntarget * l->all_consts.len;
-    l->s->own_consts = BT_NEWS(l->arena, void *, n);
-    if (!l->s->own_consts)
+    struct session *s = l->s;
+    s->own_consts = BT_NEWS(l->arena, void *, (size_t)s->compiled->ntarget * s->nconst);
+    if (!s->own_consts)
         return bt_no_memory();
-    for (uint32_t i = 0; i < l->all_steps.len; i++) {
-        const struct step *step = &l->all_steps.at[i];
-        for (uint32_t k = 0; step->space && k < step->nbuffer; k++) {
-            if (step->buffers[k].kind == PLACE_CONST && step->kernel != COPY)
-                BT_TRY(make_const(l, step->space, step->buffers[k].index));
+    for (uint32_t i = 0; i < s->nstep; i++) {
+        const struct step *step = &s->steps[i];
+        for (uint32_t k = 0; k < step->nbuffer; k++)
+            BT_TRY(
+                make_const(l, step->kernel == COPY ? 0 : step->space, &step->buffers[k]));
+    }
+    for (uint32_t i = 0; i < s->nresult; i++)
+        BT_TRY(make_const(l, 0, &s->results[i].place));
+    return NULL;
+}
+
+/* ---- budgets ---- */
+
+static void add_need(uint64_t *need, uint64_t nbytes)
+{
+    *need = *need > UINT64_MAX - nbytes ? UINT64_MAX : *need + nbytes;
+}
+
+/* Whether a target's memory has room for the session's blocks and its constants. */
+static bt_status check_budget(struct loader *l, uint32_t space)
+{
+    const struct session *s = l->s;
+    const bt_target_use *use = &s->compiled->targets[space - 1];
+    uint8_t *seen = BT_NEWS(l->arena, uint8_t, s->nconst);
+    uint64_t need = 0;
+    if (!seen)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < s->nblock; i++)
+        add_need(&need, s->blocks[i].space == space ? (uint64_t)s->blocks[i].nbytes : 0);
+    for (uint32_t i = 0; i < s->nstep; i++) {
+        const struct step *step = &s->steps[i];
+        for (uint32_t k = 0; step->space == space && k < step->nbuffer; k++) {
+            const struct place *place = &step->buffers[k];
+            if (place->kind == PLACE_CONST && !seen[place->index]++)
+                add_need(&need, bt_tensor_nbytes(s->consts[place->index].given));
         }
+    }
+    return need <= use->space->budget
+               ? NULL
+               : bt_fail(l->ctx, BT_ERR_LIMIT,
+                         "@%s needs %" PRIu64 " bytes of memory %s of target %s, which "
+                         "has %" PRIu64,
+                         s->entry->name, need, use->space->name, use->text,
+                         use->space->budget);
+}
+
+static bt_status check_budgets(struct loader *l)
+{
+    const bt_compiled *c = l->s->compiled;
+    for (uint32_t i = 0; i < c->ntarget; i++) {
+        if (c->targets[i].space && c->targets[i].space->budget)
+            BT_TRY(check_budget(l, i + 1));
     }
     return NULL;
 }
@@ -388,6 +436,7 @@ static bt_status make_blocks(struct loader *l)
         if (block && block->ntensor == 1 && place->offset == 0 && !block->result)
             block->result = i + 1;
     }
+    BT_TRY(check_budgets(l));
     for (uint32_t i = 0; i < l->all_blocks.len; i++) {
         struct block *block = &l->all_blocks.at[i];
         if (!block->result)
@@ -411,6 +460,17 @@ static bt_status make_room(struct loader *l)
                : bt_no_memory();
 }
 
+static void take_lists(struct loader *l)
+{
+    struct session *s = l->s;
+    s->nblock = l->all_blocks.len;
+    s->blocks = l->all_blocks.at;
+    s->nconst = l->all_consts.len;
+    s->consts = l->all_consts.at;
+    s->nstep = l->all_steps.len;
+    s->steps = l->all_steps.at;
+}
+
 static bt_status load_func(struct loader *l)
 {
     const bt_func *func = l->s->entry->func;
@@ -418,7 +478,9 @@ static bt_status load_func(struct loader *l)
     for (uint32_t i = 0; i < func->block->nbinding; i++)
         BT_TRY(load_binding(l, func->block->bindings[i]));
     BT_TRY(load_results(l, func));
+    take_lists(l);
     BT_TRY(make_room(l));
+    BT_TRY(order_steps(l->arena, l->s));
     return make_blocks(l);
 }
 
@@ -440,12 +502,6 @@ bt_status session_load(bt_ctx *ctx, bt_compiled *compiled, const char *entry,
     bt_status status = bt_module_entry(ctx, compiled->module, entry, &s->entry);
     if (!status)
         status = load_func(&l);
-    s->nblock = l.all_blocks.len;
-    s->blocks = l.all_blocks.at;
-    s->nconst = l.all_consts.len;
-    s->consts = l.all_consts.at;
-    s->nstep = l.all_steps.len;
-    s->steps = l.all_steps.at;
     if (status)
         session_close(s);
     else
@@ -453,24 +509,22 @@ bt_status session_load(bt_ctx *ctx, bt_compiled *compiled, const char *entry,
     return status;
 }
 
-static void free_own(const bt_compiled *c, uint32_t space, void *block)
-{
-    if (block)
-        c->targets[space - 1].target->free(c->targets[space - 1].instance, block);
-}
-
 void session_close(void *opaque)
 {
     struct session *s = opaque;
     bt_compiled *compiled = s->compiled;
+    if (s->queues)
+        close_queues(s);
     for (uint32_t i = 0; i < s->nblock; i++) {
-        bt_tensor_unref(s->blocks[i].memory);
-        free_own(compiled, s->blocks[i].space, s->blocks[i].own);
+        const struct block *block = &s->blocks[i];
+        const bt_target_use *use =
+            block->own ? &compiled->targets[block->space - 1] : NULL;
+        bt_tensor_unref(block->memory);
+        if (use)
+            use->target->free(use->instance, block->own);
     }
     for (uint32_t i = 0; i < s->nconst; i++)
-        bt_tensor_unref(s->consts[i]);
-    for (uint32_t i = 0; s->own_consts && i < compiled->ntarget * s->nconst; i++)
-        free_own(compiled, 1 + i / s->nconst, s->own_consts[i]);
+        bt_tensor_unref(s->consts[i].plain);
     for (uint32_t i = 0; s->args && i < s->narg; i++)
         bt_tensor_unref(s->args[i].own);
     for (uint32_t i = 0; s->results && i < s->nresult; i++)

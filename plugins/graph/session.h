@@ -9,9 +9,14 @@ enum { PLACE_ARG, PLACE_CONST, PLACE_BLOCK };
 
 /* Where a tensor's elements are. */
 struct place {
-    uint32_t kind;  /* PLACE_... */
-    uint32_t index; /* leaf of the arguments, constant, block */
-    int64_t offset; /* in the block */
+    uint32_t kind;          /* PLACE_... */
+    uint32_t index;         /* leaf of the arguments, constant, block */
+    int64_t offset, nbytes; /* in the block */
+};
+
+struct constant {
+    const bt_tensor *given; /* the program's */
+    bt_tensor *plain;       /* for the host's kernels; NULL: none of them reads it */
 };
 
 struct block {
@@ -25,13 +30,24 @@ struct block {
 
 struct step {
     const bt_value *value;
-    uint32_t kernel; /* COPY: the first buffer's elements go to the second */
-    uint32_t nbuffer;
+    uint32_t kernel;         /* COPY: the first buffer's elements go to the second */
+    uint32_t nread, nbuffer; /* the first are read, the others written */
     uint32_t space; /* of a kernel's buffers; of a copy: that of the target that copies */
     const struct place *buffers, *workspace; /* NULL: it needs none */
     size_t nbytes;                           /* of a copy */
+    uint32_t queue;                          /* NO_QUEUE: it is done at once */
+    uint32_t nwait;
+    const uint32_t *waits; /* steps of other queues that it comes after */
 };
-#define COPY UINT32_MAX
+#define COPY     UINT32_MAX
+#define NO_QUEUE UINT32_MAX
+
+/* Of a target's kernels or its copies; number 2 * target, or one more. */
+struct queue {
+    void *opened;   /* NULL: not yet */
+    uint32_t nstep; /* 1 + the step that was put into it last; 0: none in this call */
+    uint64_t done;  /* what its counter is known to have come to */
+};
 
 /* A leaf of the arguments or of the result. */
 struct leaf {
@@ -49,12 +65,14 @@ struct session {
     bt_compiled *compiled;
     const bt_global *entry;
     uint32_t narg, nresult; /* leaves */
-    uint32_t nblock, nconst, nstep, most_buffers;
+    uint32_t nblock, nconst, nstep, nqueue, most_buffers;
     struct leaf *args, *results;
     struct block *blocks;
-    bt_tensor **consts;
-    void **own_consts; /* by space and constant: its copy there; NULL: nobody reads it */
+    struct constant *consts;
+    void *
+        *own_consts; /* by space and constant: the module's copy; NULL: not read there */
     struct step *steps;
+    struct queue *queues;
     /* Of the call in progress: */
     const bt_tensor **in; /* what is read for each argument's leaf */
     bt_tensor **out;      /* what each leaf of the result is computed in */
@@ -62,6 +80,10 @@ struct session {
     void **addresses;     /* of the blocks */
     void **buffers;       /* of one launch */
     uint64_t *offsets;
+    uint64_t *values;  /* by step: its event's, if it was put into a queue */
+    bt_event *events;  /* that one step waits for */
+    bt_status failure; /* of the first step that has failed; NULL: none has */
+    uint32_t failed;   /* that step */
 };
 
 bt_status session_load(bt_ctx *, bt_compiled *, const char *entry, const void *options,

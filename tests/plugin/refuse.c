@@ -86,6 +86,12 @@ static const struct {
     { "relation_without_relate", "relation Bad: relate is missing" },
     { "target_blind", "target bad: it wishes for layouts (`layouts`), but says that it "
                       "reads none: set reads_layouts = 1" },
+    { "target_half_queue",
+      "target bad: wait is missing: open_queue, close_queue, enqueue "
+      "and wait go together" },
+    { "target_far_queue", "target bad: copy is missing: alloc, free and copy "
+                          "(enqueue_copy of queues) go together" },
+    { "target_space", "target bad: space is of memory, and alloc is missing" },
 };
 
 static void test_wrong_objects_are_refused_by_name(void **state)

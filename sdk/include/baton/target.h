@@ -124,6 +124,18 @@ typedef struct bt_cost {
     double confidence; /* 1: it was measured ... 0: it says nothing */
 } bt_cost;
 
+/* Memory that an instance has for itself. */
+typedef struct bt_space {
+    const char *name; /* for messages, "dram"; NULL: the target's */
+    uint64_t align; /* of blocks and of all that begins in one: a power of two, from 64 to
+                         a mebibyte; 0: 64 */
+    uint64_t largest; /* bytes that a block has at most; 0: no limit of its own. Functions
+                         with greater tensors go to another target, and a plan takes as
+                         many blocks as it needs. */
+    uint64_t budget; /* bytes of all blocks of a session together; 0: not known. A session
+                         that needs more is refused before it takes any. */
+} bt_space;
+
 /* A place in memory: an address of the host's, or a block of a target's own and where in
  * it. */
 typedef struct bt_buffer {
@@ -131,6 +143,21 @@ typedef struct bt_buffer {
     uint64_t offset, nbytes;
     uint32_t is_own; /* 1: the target's */
 } bt_buffer;
+
+/* What is done once the counter of a queue has come to a value. There is nothing to make
+ * or to free: of a command that was waited for long ago it still is done. */
+typedef struct bt_event {
+    void *queue;
+    uint64_t value;
+} bt_event;
+
+/* When a command runs: after all that was put into its queue before, and after these
+ * events, which are of queues of the same instance. */
+typedef struct bt_order {
+    void *queue;
+    uint32_t nwait;
+    const bt_event *waits;
+} bt_order;
 
 typedef struct bt_target {
     const char *name; /* "cpu" */
@@ -200,15 +227,37 @@ typedef struct bt_target {
      * Where its patterns match the call alone (or it has none), `supports` is asked of
      * that, laid out so: what it refuses stays as it was. */
     bt_status (*layouts)(bt_ctx *, void *self, const bt_call *, const char **wanted);
-    /* optional, all three or none: memory of an instance that the host does not see. All
-     * buffers of its kernels and their workspace are blocks of that then, with offsets;
-     * what others compute is copied there, what others need from there, by
-     * `memory.copy` of the lowered program. A block is aligned to 64 bytes at least.
-     * Called from several threads at once, as launch is. One side of a copy is the
-     * host's memory, or both are its own; it is done when the function returns. */
+    /* optional, together: memory of an instance that the host does not see. All buffers of
+     * its kernels and their workspace are blocks of that then, with offsets; what others
+     * compute is copied there, what others need from there, by `memory.copy` of the lowered
+     * program. Called from several threads at once, as launch is. One side of a copy is
+     * the host's memory, or both are its own; it is done when the function returns. */
     bt_status (*alloc)(bt_ctx *, void *self, uint64_t nbytes, void **block);
     void (*free)(void *self, void *block);
     bt_status (*copy)(bt_ctx *, void *self, const bt_buffer *to, const bt_buffer *from);
+    /* optional: what there is to know of that memory; *out is zero before. Absent: blocks
+     * of any size, aligned to 64 bytes. */
+    bt_status (*space)(bt_ctx *, void *self, bt_space *out);
+    /* optional, together: work that goes on while the host does other things. Commands of
+     * one queue run one after the other, those of several in any order that their events
+     * allow. A session opens queues for itself; each is used by one thread at a time.
+     * In place of launch and copy, which are not asked for then (enqueue_copy goes with
+     * alloc): where somebody waits anyway, a queue is opened for that one command.
+     *
+     * `value`: what the queue's counter comes to when the command is done, more than that of
+     * the command before. What the arguments point to is theirs until the function returns,
+     * but for memory and `stop`, which stay until the command is done. */
+    bt_status (*open_queue)(bt_ctx *, void *self, void **queue);
+    /* All of its commands are done, or it has failed. */
+    void (*close_queue)(void *queue);
+    bt_status (*enqueue)(bt_ctx *, void *loaded, uint32_t kernel, const bt_kernel_call *,
+                         const bt_order *, uint64_t *value);
+    bt_status (*enqueue_copy)(bt_ctx *, void *self, const bt_buffer *to,
+                              const bt_buffer *from, const bt_order *, uint64_t *value);
+    /* Returns once the counter has come to the value. Where a command has failed: its error,
+     * and in *failed its value. Commands behind it in the queue, or after its event, fail
+     * with it and never run; the queue is of no use then but to be closed. */
+    bt_status (*wait)(bt_ctx *, void *queue, uint64_t value, uint64_t *failed);
 } bt_target;
 #define BT_TARGETS(array)                            \
     {                                                \
@@ -222,6 +271,7 @@ typedef struct bt_target_use {
     const char *text; /* as it was given: "cpu{threads=2}" */
     const bt_target *target;
     void *instance;
+    const bt_space *space; /* of memory of its own, all filled in; NULL: the host's */
 } bt_target_use;
 
 /* Those of a list. Each is opened once for a whole compilation: passes, lowering and the
@@ -305,9 +355,10 @@ typedef struct bt_compiled {
     uint32_t nfunc;
     const bt_compiled_func *funcs; /* in order of their first call */
     bt_arena *arena;
-    const bt_tensor *file;  /* in which code lies; NULL: it was compiled here */
-    const char *entry;      /* the function that was compiled */
-    const char *provenance; /* who made it, as lines; see <baton/artifact.h> */
+    const bt_tensor *file;           /* in which code lies; NULL: it was compiled here */
+    const char *entry;               /* the function that was compiled */
+    const char *provenance;          /* who made it, as lines; see <baton/artifact.h> */
+    struct bt__constants *constants; /* the library's own */
 } bt_compiled;
 
 /* Lowers the entry of a fused module (pass fuse-ops), plans its memory and loads its
@@ -328,6 +379,18 @@ BT_API uint32_t bt_compiled_kernel(const bt_compiled *, const char *name);
 /* Has its target run a kernel, by its number in the module. */
 BT_API bt_status bt_compiled_launch(bt_ctx *, const bt_compiled *, uint32_t kernel,
                                     const bt_kernel_call *) BT_MUST_USE;
+/* The same, of a target with queues: it puts the kernel into one. */
+BT_API bt_status bt_compiled_enqueue(bt_ctx *, const bt_compiled *, uint32_t kernel,
+                                     const bt_kernel_call *, const bt_order *,
+                                     uint64_t *value) BT_MUST_USE;
+/* What a kernel has failed with, with a note that names it and its target: of `wait`. */
+BT_API bt_status bt_compiled_note(bt_ctx *, const bt_compiled *, uint32_t kernel,
+                                  bt_status) BT_MUST_USE;
+/* A constant in the memory of a target's own, by the target's number: a block, which stays
+ * as long as the compiled module. It is copied there once, for all sessions, and any thread
+ * may ask. */
+BT_API bt_status bt_compiled_constant(bt_ctx *, const bt_compiled *, uint32_t target,
+                                      const bt_tensor *, void **block) BT_MUST_USE;
 /* Not 0 once bt_ctx_cancel was called: bt_kernel_call.stop. */
 BT_API const uint32_t *bt_ctx_stop(const bt_ctx *);
 /* A kernel that runs. */

@@ -4,48 +4,34 @@
  * not where its bytes are. It computes by the target reference.
  */
 #define _DEFAULT_SOURCE // MAP_ANONYMOUS
+#include "away.h"
+
 #include <inttypes.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include <baton/op.h>
-#include <baton/target.h>
-
-struct options {
-    int64_t n;
-    const char *fault;
-};
-static const bt_attr options[] = {
-    BT_ATTR(struct options, n, INT, "0", "which of several it is"),
-    BT_ATTR_CHOICE(struct options, fault, "none", "none|alloc|copy|launch", "what fails"),
-    { 0 },
-};
-
-struct instance {
-    bt_registry *registry;
-    const bt_target *reference;
-    void *inner;
-    char fault[8];
-    pthread_mutex_t lock; /* pages have rights for one launch or copy at a time */
-};
+static const bt_attr options[] = { FAR_OPTIONS };
 
 struct block {
     char *at;
     uint64_t nbytes; /* whole pages */
 };
 
-static bt_status open(bt_ctx *ctx, const void *given, void **self)
+bt_status far_open(bt_ctx *ctx, const void *given, void **self)
 {
-    const struct options *o = given;
     const void *row;
     BT_TRY(bt_registry_row(ctx, "baton.target/1", "reference", sizeof(bt_target), &row));
-    struct instance *i = bt_alloc(bt_ctx_registry(ctx), sizeof(*i));
+    struct far_instance *i = bt_alloc(bt_ctx_registry(ctx), sizeof(*i));
     if (!i)
         return bt_no_memory();
-    *i = (struct instance){ .registry = bt_ctx_registry(ctx), .reference = row };
-    strncpy(i->fault, o->fault, sizeof(i->fault) - 1);
+    *i = (struct far_instance){ .registry = bt_ctx_registry(ctx),
+                                .reference = row,
+                                .options = *(const struct far_options *)given };
+    strncpy(i->fault, i->options.fault, sizeof(i->fault) - 1);
+    i->options.fault = NULL; // the text goes with the options
+    i->state = (uint64_t)i->options.seed * 2 + 1;
     pthread_mutex_init(&i->lock, NULL);
+    pthread_mutex_init(&i->queue_lock, NULL);
     bt_status status = i->reference->open(ctx, NULL, &i->inner);
     if (status)
         bt_free(i->registry, i, sizeof(*i));
@@ -54,27 +40,45 @@ static bt_status open(bt_ctx *ctx, const void *given, void **self)
     return status;
 }
 
-static void close(void *self)
+void far_close(void *self)
 {
-    struct instance *i = self;
+    struct far_instance *i = self;
     i->reference->close(i->inner);
     pthread_mutex_destroy(&i->lock);
+    pthread_mutex_destroy(&i->queue_lock);
     bt_free(i->registry, i, sizeof(*i));
 }
 
 /* ---- memory ---- */
 
-static bt_status fault(bt_ctx *ctx, const struct instance *i, const char *what)
+static bt_status fault(bt_ctx *ctx, struct far_instance *i, const char *what)
 {
-    return strcmp(i->fault, what) == 0
+    if (strcmp(i->fault, what) != 0)
+        return NULL;
+    const uint32_t n = __atomic_add_fetch(&i->nfault, 1, __ATOMIC_RELAXED);
+    return i->options.nth == 0 || i->options.nth == n
                ? bt_fail(ctx, BT_ERR_RUNTIME, "far: %s fails", what)
                : NULL;
 }
 
-static bt_status alloc(bt_ctx *ctx, void *self, uint64_t nbytes, void **out)
+bt_status far_space(bt_ctx *ctx, void *self, bt_space *out)
 {
-    struct instance *i = self;
+    const struct far_options *o = &((const struct far_instance *)self)->options;
+    (void)ctx;
+    out->name = "away";
+    out->align = (uint64_t)o->align;
+    out->largest = (uint64_t)o->largest;
+    out->budget = (uint64_t)o->budget;
+    return NULL;
+}
+
+bt_status far_alloc(bt_ctx *ctx, void *self, uint64_t nbytes, void **out)
+{
+    struct far_instance *i = self;
     BT_TRY(fault(ctx, i, "alloc"));
+    if (i->options.largest && nbytes > (uint64_t)i->options.largest)
+        return bt_fail(ctx, BT_ERR_INTERNAL, "far: a block of %" PRIu64 " bytes", nbytes);
+    __atomic_add_fetch(&i->nalloc, 1, __ATOMIC_RELAXED);
     if (nbytes > UINT64_C(1) << 40)
         return bt_no_memory();
     struct block *block = bt_alloc(i->registry, sizeof(*block));
@@ -91,9 +95,9 @@ static bt_status alloc(bt_ctx *ctx, void *self, uint64_t nbytes, void **out)
     return NULL;
 }
 
-static void free_block(void *self, void *opaque)
+void far_free(void *self, void *opaque)
 {
-    struct instance *i = self;
+    struct far_instance *i = self;
     struct block *block = opaque;
     munmap(block->at, block->nbytes);
     bt_free(i->registry, block, sizeof(*block));
@@ -104,9 +108,20 @@ static void allow(const struct block *block, int rights)
     (void)mprotect(block->at, block->nbytes, rights);
 }
 
-static bt_status check_side(bt_ctx *ctx, const bt_buffer *side)
+static bt_status check_align(bt_ctx *ctx, const struct far_instance *i, uint64_t offset)
+{
+    return offset % (uint64_t)i->options.align == 0
+               ? NULL
+               : bt_fail(ctx, BT_ERR_INTERNAL, "far: something begins at %" PRIu64,
+                         offset);
+}
+
+static bt_status check_side(bt_ctx *ctx, const struct far_instance *i,
+                            const bt_buffer *side)
 {
     const struct block *block = side->block;
+    if (side->is_own)
+        BT_TRY(check_align(ctx, i, side->offset));
     return !side->is_own || (side->offset <= block->nbytes &&
                              side->nbytes <= block->nbytes - side->offset)
                ? NULL
@@ -121,12 +136,13 @@ static char *address(const bt_buffer *side)
                         : (char *)side->block + side->offset;
 }
 
-static bt_status copy(bt_ctx *ctx, void *self, const bt_buffer *to, const bt_buffer *from)
+bt_status far_copy(bt_ctx *ctx, void *self, const bt_buffer *to, const bt_buffer *from)
 {
-    struct instance *i = self;
+    struct far_instance *i = self;
     BT_TRY(fault(ctx, i, "copy"));
-    BT_TRY(check_side(ctx, to));
-    BT_TRY(check_side(ctx, from));
+    __atomic_add_fetch(&i->ncopy, 1, __ATOMIC_RELAXED);
+    BT_TRY(check_side(ctx, i, to));
+    BT_TRY(check_side(ctx, i, from));
     if (!to->is_own && !from->is_own)
         return bt_fail(ctx, BT_ERR_INTERNAL, "far: a copy that is not its own");
     const bt_buffer *sides[] = { to, from };
@@ -146,30 +162,25 @@ static bt_status copy(bt_ctx *ctx, void *self, const bt_buffer *to, const bt_buf
 
 /* ---- by the reference ---- */
 
-struct loaded {
-    struct instance *instance;
-    void *inner;
-};
-
-static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *func,
-                       bt_lowering *out)
+bt_status far_lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *func,
+                    bt_lowering *out)
 {
-    const struct instance *i = self;
+    const struct far_instance *i = self;
     return i->reference->lower(ctx, i->inner, arena, func, out);
 }
 
-static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
-                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
+bt_status far_compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form, uint32_t n,
+                      const bt_kernel *const *kernels, bt_kernel_code *out)
 {
-    const struct instance *i = self;
+    const struct far_instance *i = self;
     return i->reference->compile(ctx, i->inner, arena, form, n, kernels, out);
 }
 
-static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
-                      void **out)
+bt_status far_load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
+                   void **out)
 {
-    struct instance *i = self;
-    struct loaded *l = bt_alloc(i->registry, sizeof(*l));
+    struct far_instance *i = self;
+    struct far_loaded *l = bt_alloc(i->registry, sizeof(*l));
     if (!l)
         return bt_no_memory();
     l->instance = i;
@@ -181,21 +192,25 @@ static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code 
     return status;
 }
 
-static void unload(void *loaded)
+void far_unload(void *loaded)
 {
-    struct loaded *l = loaded;
+    struct far_loaded *l = loaded;
     l->instance->reference->unload(l->inner);
     bt_free(l->instance->registry, l, sizeof(*l));
 }
 
-static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
-                        const bt_kernel_call *call)
+bt_status far_launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
+                     const bt_kernel_call *call)
 {
-    const struct loaded *l = loaded;
-    struct instance *i = l->instance;
+    const struct far_loaded *l = loaded;
+    struct far_instance *i = l->instance;
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
     BT_TRY(fault(ctx, i, "launch"));
+    if (i->is_host)
+        return i->reference->launch(ctx, l->inner, kernel, call);
+    for (uint32_t k = 0; call->offsets && k < call->nbuffer; k++)
+        BT_TRY(check_align(ctx, i, call->offsets[k]));
     void **addresses = BT_NEWS(scratch, void *, call->nbuffer);
     if (!addresses)
         return bt_no_memory();
@@ -216,7 +231,14 @@ static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
     return status;
 }
 
-static bt_status compatibility(bt_ctx *ctx, void *self, bt_text *out)
+void far_describe(void *loaded, bt_text *out)
+{
+    const struct far_instance *i = ((const struct far_loaded *)loaded)->instance;
+    bt_text_addf(out, "allocs %" PRIu32 " copies %" PRIu32 " waits %" PRIu32 "\n",
+                 i->nalloc, i->ncopy, i->nwait);
+}
+
+bt_status far_compatibility(bt_ctx *ctx, void *self, bt_text *out)
 {
     (void)ctx, (void)self, (void)out;
     return NULL;
@@ -227,19 +249,21 @@ static const bt_target targets[] = {
         .name = "far",
         .doc = "The reference in memory that the host does not see.",
         .options = options,
-        .options_nbytes = sizeof(struct options),
-        .open = open,
-        .close = close,
-        .lower = lower,
-        .compile = compile,
-        .load = load,
-        .unload = unload,
-        .launch = launch,
-        .compatibility = compatibility,
+        .options_nbytes = sizeof(struct far_options),
+        .open = far_open,
+        .close = far_close,
+        .lower = far_lower,
+        .compile = far_compile,
+        .load = far_load,
+        .unload = far_unload,
+        .launch = far_launch,
+        .describe = far_describe,
+        .compatibility = far_compatibility,
         .reads_layouts = 1,
-        .alloc = alloc,
-        .free = free_block,
-        .copy = copy,
+        .alloc = far_alloc,
+        .free = far_free,
+        .copy = far_copy,
+        .space = far_space,
     },
     { 0 },
 };

@@ -90,7 +90,9 @@ static const bt_op ops[] = {
 static const bt_pass passes[] = { { .name = "bad-pass", .doc = "A pass." }, { 0 } };
 #elif defined(CASE_executor_without_call)
 static const bt_executor executors[] = { { .name = "bad", .doc = "Runs." }, { 0 } };
-#elif defined(CASE_target_blind)
+#elif defined(CASE_target_blind) || defined(CASE_target_half_queue) || \
+    defined(CASE_target_far_queue) || defined(CASE_target_space)
+#define CASE_target
 static bt_status open(bt_ctx *ctx, const void *options, void **self)
 {
     (void)options, (void)self;
@@ -124,23 +126,81 @@ static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
     (void)loaded, (void)kernel, (void)call;
     return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
 }
+#ifdef CASE_target_blind
 static bt_status layouts(bt_ctx *ctx, void *self, const bt_call *call,
                          const char **wanted)
 {
     (void)self, (void)call, (void)wanted;
     return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
 }
+#elif defined(CASE_target_space)
+static bt_status space(bt_ctx *ctx, void *self, bt_space *out)
+{
+    (void)self, (void)out;
+    return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
+}
+#else
+static bt_status enqueue(bt_ctx *ctx, void *loaded, uint32_t kernel,
+                         const bt_kernel_call *call, const bt_order *order,
+                         uint64_t *value)
+{
+    (void)loaded, (void)kernel, (void)call, (void)order, (void)value;
+    return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
+}
+static bt_status open_queue(bt_ctx *ctx, void *self, void **queue)
+{
+    (void)self, (void)queue;
+    return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
+}
+#endif
+#ifdef CASE_target_far_queue
+static bt_status wait_for(bt_ctx *ctx, void *queue, uint64_t value, uint64_t *failed)
+{
+    (void)queue, (void)value, (void)failed;
+    return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
+}
+static bt_status alloc(bt_ctx *ctx, void *self, uint64_t nbytes, void **block)
+{
+    (void)self, (void)nbytes, (void)block;
+    return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
+}
+static void free_block(void *self, void *block)
+{
+    (void)self, (void)block;
+}
+static bt_status copy(bt_ctx *ctx, void *self, const bt_buffer *to, const bt_buffer *from)
+{
+    (void)self, (void)to, (void)from;
+    return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
+}
+#endif
 static const bt_target targets[] = {
-    { .name = "bad",
-      .doc = "A device.",
-      .open = open,
-      .close = close,
-      .lower = lower,
-      .compile = compile,
-      .load = load,
-      .unload = close,
-      .launch = launch,
-      .layouts = layouts },
+    {
+        .name = "bad",
+        .doc = "A device.",
+        .open = open,
+        .close = close,
+        .lower = lower,
+        .compile = compile,
+        .load = load,
+        .unload = close,
+        .launch = launch,
+#ifdef CASE_target_blind
+        .layouts = layouts,
+#elif defined(CASE_target_space)
+        .space = space,
+#else
+        .open_queue = open_queue,
+        .close_queue = close,
+        .enqueue = enqueue,
+#endif
+#ifdef CASE_target_far_queue
+        .wait = wait_for,
+        .alloc = alloc,
+        .free = free_block,
+        .copy = copy,
+#endif
+    },
     { 0 },
 };
 #elif defined(CASE_relation_without_relate)
@@ -169,7 +229,7 @@ static const bt_table tables[] = {
     BT_EXECUTORS(executors),
 #elif defined(CASE_relation_without_relate)
     BT_RELATIONS(relations),
-#elif defined(CASE_target_blind)
+#elif defined(CASE_target)
     BT_TARGETS(targets),
 #endif
     { 0 },

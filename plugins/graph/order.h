@@ -1,0 +1,13 @@
+/* Which steps wait for which. */
+#ifndef GRAPH_ORDER_H
+#define GRAPH_ORDER_H
+
+#include "session.h"
+
+/* Gives each step its queue, and those steps of other queues that it must come after: they
+ * write what it reads or writes, or read what it writes, going by the bytes. Bindings are
+ * in such an order; queues keep to it only as far as they are told. Lists live in the
+ * arena. */
+bt_status order_steps(bt_arena *, struct session *);
+
+#endif

@@ -1,0 +1,231 @@
+/*
+ * A target either runs a step before it returns, or puts it into a queue: kernels into one,
+ * copies into another, so that both go on at once. Steps are ordered by events, and the
+ * host waits where it reads or writes what a queue has to do with: before a step of its
+ * own, and at the end.
+ */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+
+#include "run.h"
+
+#include <string.h>
+#include <time.h>
+
+/* ---- places ---- */
+
+void copy_bytes(void *to, const void *from, size_t nbytes)
+{
+    if (from != to && nbytes)
+        memcpy(to, from, nbytes);
+}
+
+void *place_address(const struct session *s, const struct place *place)
+{
+    switch (place->kind) {
+    case PLACE_ARG: return s->in[place->index]->data;
+    case PLACE_CONST: return s->consts[place->index].plain->data;
+    default: return (char *)s->addresses[place->index] + place->offset;
+    }
+}
+
+/* In memory of a target's own: the block, and where in it. */
+static void *own_block(const struct session *s, uint32_t space, const struct place *place,
+                       uint64_t *offset)
+{
+    *offset = place->kind == PLACE_BLOCK ? (uint64_t)place->offset : 0;
+    return place->kind == PLACE_BLOCK
+               ? s->addresses[place->index]
+               : s->own_consts[(space - 1) * s->nconst + place->index];
+}
+
+/* ---- waiting ---- */
+
+static const bt_target_use *use_of(const struct session *s, uint32_t queue)
+{
+    return &s->compiled->targets[queue / 2];
+}
+
+/* Of all that has failed, the first step's error is the cause. */
+static bt_status note_failure(struct session *s, uint32_t step, bt_status status)
+{
+    if (!s->failure || step < s->failed) {
+        s->failure = status;
+        s->failed = step;
+    }
+    return status;
+}
+
+/* What has failed is the step whose value that is. */
+static bt_status name_failed(bt_ctx *ctx, struct session *s, uint32_t queue,
+                             uint64_t failed, bt_status status)
+{
+    uint32_t i = 0;
+    while (i < s->nstep && (s->steps[i].queue != queue || s->values[i] != failed))
+        i++;
+    if (i < s->nstep && s->steps[i].kernel != COPY)
+        status = bt_compiled_note(ctx, s->compiled, s->steps[i].kernel, status);
+    else if (i < s->nstep)
+        status = bt_note(ctx, status, NULL, 0,
+                         "in a copy of %zu bytes to or from the memory of target %s",
+                         s->steps[i].nbytes, use_of(s, queue)->text);
+    return note_failure(s, i, status);
+}
+
+/* Until the step is done. */
+static bt_status wait_for(bt_ctx *ctx, struct session *s, uint32_t step)
+{
+    const uint32_t number = s->steps[step].queue;
+    struct queue *queue = &s->queues[number];
+    uint64_t failed = 0;
+    if (s->values[step] <= queue->done)
+        return NULL;
+    bt_status status =
+        use_of(s, number)->target->wait(ctx, queue->opened, s->values[step], &failed);
+    if (status)
+        return name_failed(ctx, s, number, failed, status);
+    queue->done = s->values[step];
+    return NULL;
+}
+
+void close_queues(struct session *s)
+{
+    for (uint32_t i = 0; i < s->nqueue; i++) {
+        if (s->queues[i].opened)
+            use_of(s, i)->target->close_queue(s->queues[i].opened);
+        s->queues[i] = (struct queue){ 0 };
+    }
+}
+
+/* Waits for all that was begun, as memory of the caller is in use. */
+static bt_status finish(bt_ctx *ctx, struct session *s)
+{
+    for (uint32_t i = 0; i < s->nqueue; i++) {
+        struct queue *queue = &s->queues[i];
+        if (queue->nstep)
+            (void)wait_for(ctx, s, queue->nstep - 1);
+        queue->nstep = 0;
+    }
+    if (s->failure)
+        close_queues(s); // the next call has new ones
+    return s->failure;
+}
+
+/* ---- steps ---- */
+
+static uint64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* What the step comes after: events of the same target in *order, all else is waited for. */
+static bt_status take_order(bt_ctx *ctx, struct session *s, const struct step *step,
+                            bt_order *order)
+{
+    struct queue *queue = step->queue == NO_QUEUE ? NULL : &s->queues[step->queue];
+    if (queue && !queue->opened) {
+        const bt_target_use *use = use_of(s, step->queue);
+        BT_TRY(use->target->open_queue(ctx, use->instance, &queue->opened));
+    }
+    *order = (bt_order){ .queue = queue ? queue->opened : NULL, .waits = s->events };
+    for (uint32_t i = 0; i < step->nwait; i++) {
+        const uint32_t other = s->steps[step->waits[i]].queue;
+        const bt_event event = { s->queues[other].opened, s->values[step->waits[i]] };
+        if (!queue || other / 2 != step->queue / 2)
+            BT_TRY(wait_for(ctx, s, step->waits[i]));
+        else if (event.value > s->queues[other].done)
+            s->events[order->nwait++] = event;
+    }
+    return NULL;
+}
+
+static bt_status run_kernel(bt_ctx *ctx, struct session *s, const struct step *step,
+                            const bt_order *order)
+{
+    bt_kernel_call call = { .nbytes = sizeof(call),
+                            .nbuffer = step->nbuffer,
+                            .buffers = s->buffers,
+                            .offsets = step->space ? s->offsets : NULL,
+                            .stop = bt_ctx_stop(ctx) };
+    for (uint32_t k = 0; k < step->nbuffer; k++)
+        s->buffers[k] = step->space
+                            ? own_block(s, step->space, &step->buffers[k], &s->offsets[k])
+                            : place_address(s, &step->buffers[k]);
+    if (step->workspace)
+        call.workspace = step->space ? own_block(s, step->space, step->workspace,
+                                                 &call.workspace_offset)
+                                     : place_address(s, step->workspace);
+    return order->queue ? bt_compiled_enqueue(ctx, s->compiled, step->kernel, &call,
+                                              order, &s->values[step - s->steps])
+                        : bt_compiled_launch(ctx, s->compiled, step->kernel, &call);
+}
+
+/* Where a side of a copy is. */
+static bt_buffer side(const struct session *s, const struct step *step, uint32_t i)
+{
+    const struct place *place = &step->buffers[i];
+    bt_buffer out = { .nbytes = step->nbytes };
+    out.is_own = place->kind == PLACE_BLOCK && s->blocks[place->index].space != 0;
+    out.block = out.is_own ? own_block(s, step->space, place, &out.offset)
+                           : place_address(s, place);
+    return out;
+}
+
+static bt_status run_copy(bt_ctx *ctx, struct session *s, const struct step *step,
+                          const bt_order *order)
+{
+    const bt_buffer from = side(s, step, 0), to = side(s, step, 1);
+    if (!step->space) {
+        copy_bytes(to.block, from.block, step->nbytes);
+        return NULL;
+    }
+    const bt_target_use *use = &s->compiled->targets[step->space - 1];
+    return order->queue ? use->target->enqueue_copy(ctx, use->instance, &to, &from, order,
+                                                    &s->values[step - s->steps])
+                        : use->target->copy(ctx, use->instance, &to, &from);
+}
+
+/* A copy onto itself: of nothing, or where the plan has both in the same bytes. */
+static int is_idle(const struct step *step)
+{
+    const struct place *from = &step->buffers[0], *to = &step->buffers[1];
+    return step->kernel == COPY &&
+           (!step->nbytes || (from->kind == PLACE_BLOCK && from->kind == to->kind &&
+                              from->index == to->index && from->offset == to->offset));
+}
+
+static bt_status run_step(bt_ctx *ctx, struct session *s, uint32_t number,
+                          const bt_run_hook *hook)
+{
+    const struct step *step = &s->steps[number];
+    const int is_seen = hook && step->kernel != COPY;
+    bt_order order;
+    if (is_idle(step))
+        return NULL;
+    BT_TRY(take_order(ctx, s, step, &order));
+    const uint64_t start = is_seen ? now() : 0;
+    BT_TRY(step->kernel == COPY ? run_copy(ctx, s, step, &order)
+                                : run_kernel(ctx, s, step, &order));
+    if (order.queue)
+        s->queues[step->queue].nstep = number + 1;
+    if (!is_seen)
+        return NULL;
+    if (order.queue)
+        BT_TRY(wait_for(ctx, s, number));
+    hook->binding(hook->self, step->value, NULL, now() - start);
+    return NULL;
+}
+
+bt_status run_steps(bt_ctx *ctx, struct session *s, const bt_run_hook *hook)
+{
+    s->failure = NULL;
+    for (uint32_t i = 0; !s->failure && i < s->nstep; i++) {
+        bt_status status = bt_ctx_cancelled(ctx)
+                               ? bt_fail(ctx, BT_ERR_CANCELLED, "cancelled")
+                               : run_step(ctx, s, i, hook);
+        if (status)
+            (void)note_failure(s, i, status);
+    }
+    return finish(ctx, s);
+}

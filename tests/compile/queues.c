@@ -1,0 +1,516 @@
+/* Targets with queues: programs on one that puts off all it can, in any order, give what
+ * they give without; what fails later is named; nobody waits without need. */
+#include "programs.h"
+
+#include <pthread.h>
+
+#define OPEN "#[version = \"baton 0.1\"]\n"
+
+enum { TEXT = 1 << 16 };
+
+static bt_status compile_placed(bt_ctx *ctx, const char *text, const char *targets,
+                                bt_compiled **out)
+{
+    bt_module *parsed, *typed;
+    const bt_compile_options options = { .targets = targets, .entry = "main" };
+    BT_TRY(bt_parse(ctx, "test", NULL, text, strlen(text), &parsed));
+    bt_status status = bt_infer(ctx, parsed, &typed);
+    bt_module_unref(parsed);
+    BT_TRY(status);
+    status = bt_compile(ctx, typed, &options, out);
+    bt_module_unref(typed);
+    return status;
+}
+
+static const bt_executor *find_graph(bt_ctx *ctx)
+{
+    const void *row;
+    assert_ok(ctx, bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor),
+                                   &row));
+    return row;
+}
+
+static void *open_session(bt_ctx *ctx, bt_compiled *c)
+{
+    void *session;
+    assert_ok(ctx, find_graph(ctx)->load(ctx, c, "main", NULL, &session));
+    return session;
+}
+
+static bt_status call(bt_ctx *ctx, void *session, const bt_tensor *x, bt_object **out)
+{
+    bt_object *arg = bt_object_ref(&x->base);
+    bt_status status = find_graph(ctx)->call(ctx, session, "main", 1, &arg, NULL, out);
+    bt_object_unref(arg);
+    return status;
+}
+
+/* Elements of a result that differ. */
+static int64_t count_wrong(bt_ctx *ctx, const bt_object *want, const bt_object *got)
+{
+    const bt_tuple *x = bt_object_as_tuple(want), *y = bt_object_as_tuple(got);
+    bt_tensor_difference d;
+    int64_t n = 0;
+    if (!x) {
+        assert_ok(ctx, bt_tensor_compare(ctx, bt_object_as_tensor(want),
+                                         bt_object_as_tensor(got), 0, 0, &d));
+        return d.ndifferent;
+    }
+    for (uint32_t i = 0; i < x->nfield; i++)
+        n += count_wrong(ctx, x->fields[i], y->fields[i]);
+    return n;
+}
+
+/* ---- random programs ---- */
+
+static uint32_t draw(uint64_t *state, uint32_t n)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*state >> 33) % n;
+}
+
+enum { NVALUE = 24 };
+static const char *const shapes[] = { "Tensor[(2, 3), float32]",
+                                      "Tensor[(4, 3), float32]" };
+
+struct program {
+    char text[TEXT], body[TEXT];
+    uint32_t shape[NVALUE + 1]; /* of %v0, %v1, ...; %v0 is the input */
+    uint64_t state;
+};
+
+/* One of the values before of this shape. */
+static uint32_t draw_value(struct program *p, uint32_t n, uint32_t shape)
+{
+    uint32_t value;
+    do
+        value = draw(&p->state, n);
+    while (p->shape[value] != shape);
+    return value;
+}
+
+/* Primitive functions of a few calls each, on values from before: targets by chance, those
+ * of the list, or all the first. */
+static void make(struct program *p, uint64_t seed, const char *const *targets,
+                 uint32_t ntarget)
+{
+    static const struct {
+        const char *body;
+        uint32_t narg, from, to;
+    } rows[] = {
+        { "add(%a, %b)", 2, 0, 0 },
+        { "subtract(%a, %b)", 2, 1, 1 },
+        { "negative(%a)", 1, 0, 0 },
+        { "abs(%a)", 1, 1, 1 },
+        { "concatenate((%a, %b), axis=0)", 2, 0, 1 },
+        { "strided_slice(%a, begin=[1, 0], end=[3, 3])", 1, 1, 0 },
+        { "add(%a, %b)", 2, 0, 0 }, // of the constant
+    };
+    p->state = seed * 2 + 1;
+    p->shape[0] = 0;
+    size_t at = (size_t)snprintf(p->text, TEXT, OPEN), in = 0;
+    for (uint32_t i = 1; i <= NVALUE; i++) {
+        const uint32_t target = draw(&p->state, 1000);
+        uint32_t row;
+        do {
+            row = draw(&p->state, BT_COUNT(rows));
+        } while (i < 3 && rows[row].from != 0);
+        if (i == 2)
+            row = 4; // there are both shapes from now on
+        p->shape[i] = rows[row].to;
+        at += (size_t)snprintf(
+            p->text + at, TEXT - at,
+            "def @f%u(%%a: %s%s%s, primitive=1, target=\"%s\") { %s }\n", i,
+            shapes[rows[row].from], rows[row].narg > 1 ? ", %b: " : "",
+            rows[row].narg > 1 ? shapes[rows[row].from] : "", targets[target % ntarget],
+            rows[row].body);
+        const uint32_t a = draw_value(p, i, rows[row].from),
+                       b = draw_value(p, i, rows[row].from);
+        in +=
+            (size_t)snprintf(p->body + in, TEXT - in, "    %%v%u = @f%u(%%v%u", i, i, a);
+        if (row + 1 == BT_COUNT(rows))
+            in += (size_t)snprintf(p->body + in, TEXT - in, ", %%w");
+        else if (rows[row].narg > 1)
+            in += (size_t)snprintf(p->body + in, TEXT - in, ", %%v%u", b);
+        in += (size_t)snprintf(p->body + in, TEXT - in, ");\n");
+    }
+    snprintf(p->text + at, TEXT - at,
+             "def @main(%%v0: %s) {\n"
+             "    %%w = const[(2, 3), float32]{1, 2, 3, 4, 5, 6};\n%s    (%%v%u, %%v%u, "
+             "%%v%u)\n}\n",
+             shapes[0], p->body, NVALUE, draw(&p->state, NVALUE),
+             draw(&p->state, NVALUE));
+}
+
+static bt_tensor *input(bt_ctx *ctx, uint64_t seed)
+{
+    bt_tensor *x = numbers(ctx, 2, 3);
+    for (int64_t i = 0; i < 6; i++)
+        bt_tensor_set(x, i, (double)draw(&seed, 1000));
+    return x;
+}
+
+/* What one program gives in two calls on different inputs, compared with the reference. */
+static int64_t check_program(bt_ctx *ctx, uint64_t seed, const char *list,
+                             const char *const *targets, uint32_t ntarget)
+{
+    static const char *const reference[] = { "reference" };
+    static struct program p;
+    bt_compiled *expected, *c;
+    int64_t nwrong = 0;
+    make(&p, seed, reference, 1);
+    assert_ok(ctx, compile_placed(ctx, p.text, "reference", &expected));
+    make(&p, seed, targets, ntarget);
+    assert_ok(ctx, compile_placed(ctx, p.text, list, &c));
+    void *session = open_session(ctx, c), *other = open_session(ctx, expected);
+    for (uint64_t i = 0; i < 2; i++) {
+        bt_tensor *x = input(ctx, 2 * seed + i + 1);
+        bt_object *want, *got;
+        assert_ok(ctx, call(ctx, other, x, &want));
+        assert_ok(ctx, call(ctx, session, x, &got));
+        nwrong += count_wrong(ctx, want, got);
+        bt_object_unref(want);
+        bt_object_unref(got);
+        bt_tensor_unref(x);
+    }
+    find_graph(ctx)->close(session);
+    find_graph(ctx)->close(other);
+    bt_compiled_unref(expected);
+    bt_compiled_unref(c);
+    return nwrong;
+}
+
+static const struct {
+    const char *first, *others, *at[4];
+    uint32_t n;
+} mixes[] = {
+    { "late", "", { "late" }, 1 },
+    { "later", "", { "later" }, 1 },
+    { "late", ", reference", { "late", "reference" }, 2 },
+    { "later", ", reference", { "later", "reference" }, 2 },
+    { "late",
+      ", late{n=2}, later, far, reference",
+      { "late", "late{n=2}", "later", "far" },
+      4 },
+};
+
+static void test_any_order_gives_the_same(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < BT_COUNT(mixes); i++) {
+        bt_ctx *ctx = open_targets(NULL);
+        for (uint32_t seed = 0; seed < 40; seed++) {
+            char list[100];
+            snprintf(list, sizeof(list), "%s{seed=%u}%s", mixes[i].first, seed,
+                     mixes[i].others);
+            if (check_program(ctx, seed, list, mixes[i].at, mixes[i].n))
+                fail_msg("program %u is wrong for %s", seed, list);
+        }
+        bt_ctx_destroy(ctx);
+    }
+}
+
+/* That the test sees an event that is missing. */
+static void test_a_target_that_ignores_events_is_wrong(void **state)
+{
+    static const char *const late[] = { "late" };
+    uint32_t nwrong = 0;
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    for (uint32_t seed = 0; seed < 10; seed++) {
+        char list[100];
+        snprintf(list, sizeof(list), "late{seed=%u, deaf=1}", seed);
+        nwrong += check_program(ctx, seed, list, late, 1) != 0;
+    }
+    assert_true(nwrong >= 9);
+    bt_ctx_destroy(ctx);
+}
+
+/* ---- failures ---- */
+
+#define CHAIN                                    \
+    "def @main(%x: Tensor[(2, 3), float32]) {\n" \
+    "    abs(negative(exp(add(%x, %x))))\n}\n"
+
+static int has_note(bt_status status, const char *text)
+{
+    for (; status; status = status->note) {
+        if (strstr(status->message, text))
+            return 1;
+    }
+    return 0;
+}
+
+static void test_what_fails_is_named_and_the_session_goes_on(void **state)
+{
+    static const struct {
+        const char *target, *note;
+    } rows[] = {
+        { "late{fault=\"launch\", nth=1}", "in kernel fused_add of target late" },
+        { "late{fault=\"launch\", nth=3}", "in kernel fused_negative of target late" },
+        { "late{fault=\"copy\", nth=1}", "in a copy of 24 bytes to or from the memory" },
+        { "late{fault=\"copy\", nth=2}", "in a copy of 24 bytes to or from the memory" },
+        { "later{fault=\"launch\", nth=4}", "in kernel fused_abs of target later" },
+    };
+    (void)state;
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        bt_ctx *ctx = open_targets(NULL);
+        bt_compiled *c, *expected;
+        bt_tensor *x = numbers(ctx, 2, 3);
+        bt_object *got, *want;
+        assert_ok(ctx, compile_text(ctx, CHAIN, rows[i].target, &c));
+        assert_ok(ctx, compile_text(ctx, CHAIN, "reference", &expected));
+        assert_ok(ctx, run_graph(ctx, expected, x, &want));
+        void *session = open_session(ctx, c);
+        bt_status status = call(ctx, session, x, &got);
+        assert_non_null(status);
+        if (!has_note(status, rows[i].note))
+            fail_msg("%s: no note \"%s\"", status->message, rows[i].note);
+        assert_ok(ctx, call(ctx, session, x, &got));
+        assert_int_equal(count_wrong(ctx, want, got), 0);
+        bt_object_unref(got);
+        bt_object_unref(want);
+        bt_tensor_unref(x);
+        find_graph(ctx)->close(session);
+        bt_compiled_unref(c);
+        bt_compiled_unref(expected);
+        bt_ctx_destroy(ctx);
+    }
+}
+
+static void test_a_cancelled_call_leaves_nothing_running(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c;
+    bt_tensor *x = numbers(ctx, 2, 3);
+    bt_object *got;
+    assert_ok(ctx, compile_text(ctx, CHAIN, "late", &c));
+    void *session = open_session(ctx, c);
+    bt_ctx_cancel(ctx);
+    assert_error(call(ctx, session, x, &got), BT_ERR_CANCELLED, "cancelled");
+    bt_tensor_unref(x);
+    find_graph(ctx)->close(session);
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+}
+
+/* ---- counts ---- */
+
+struct counts {
+    uint32_t nalloc, ncopy, nwait;
+};
+
+static struct counts counts_of(bt_ctx *ctx, const bt_compiled *c)
+{
+    struct counts out;
+    bt_arena *arena = bt_ctx_scratch(ctx);
+    bt_text text;
+    bt_text_init(&text, arena);
+    c->targets[0].target->describe(c->loaded[0], &text);
+    assert_int_equal(sscanf(bt_text_get(&text), "allocs %u copies %u waits %u",
+                            &out.nalloc, &out.ncopy, &out.nwait),
+                     3);
+    return out;
+}
+
+/* At the end, for the last of each queue: nobody looks before. */
+static void test_the_host_waits_only_where_it_looks(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c;
+    bt_tensor *x = numbers(ctx, 2, 3);
+    bt_object *got;
+    assert_ok(ctx, compile_text(ctx, CHAIN, "late", &c));
+    void *session = open_session(ctx, c);
+    for (uint32_t i = 1; i <= 3; i++) {
+        assert_ok(ctx, call(ctx, session, x, &got));
+        bt_object_unref(got);
+        assert_int_equal(counts_of(ctx, c).nwait, 2 * i);
+    }
+    bt_tensor_unref(x);
+    find_graph(ctx)->close(session);
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+}
+
+#define WEIGHTS                                            \
+    "def @main(%x: Tensor[(2, 3), float32]) {\n"           \
+    "    %w = const[(2, 3), float32]{1, 2, 3, 4, 5, 6};\n" \
+    "    add(multiply(add(%x, %w), const[(3), float32]{7, 8, 9}), %w)\n}\n"
+
+static void test_constants_are_copied_once_for_all_sessions(void **state)
+{
+    static const char *const targets[] = { "far", "late" };
+    (void)state;
+    for (uint32_t i = 0; i < BT_COUNT(targets); i++) {
+        bt_ctx *ctx = open_targets(NULL);
+        bt_compiled *c;
+        void *sessions[4];
+        assert_ok(ctx, compile_text(ctx, WEIGHTS, targets[i], &c));
+        assert_int_equal(counts_of(ctx, c).nalloc, 0);
+        for (uint32_t k = 0; k < 4; k++) {
+            sessions[k] = open_session(ctx, c);
+            // two constants, and a block for each session
+            assert_int_equal(counts_of(ctx, c).nalloc, 2 + k + 1);
+            assert_int_equal(counts_of(ctx, c).ncopy, 2);
+        }
+        for (uint32_t k = 0; k < 4; k++) {
+            bt_tensor *x = input(ctx, k + 1);
+            bt_object *got;
+            assert_ok(ctx, call(ctx, sessions[k], x, &got));
+            for (int64_t n = 0; n < 6; n++)
+                assert_true(bt_tensor_get(bt_object_as_tensor(got), n) ==
+                            (bt_tensor_get(x, n) + (double)n + 1) *
+                                    (7 + (double)(n % 3)) +
+                                (double)n + 1);
+            bt_object_unref(got);
+            bt_tensor_unref(x);
+            find_graph(ctx)->close(sessions[k]);
+        }
+        assert_int_equal(counts_of(ctx, c).ncopy, 2 + 4 * 2); // and x and y of each call
+        bt_compiled_unref(c);
+        bt_ctx_destroy(ctx);
+    }
+}
+
+/* ---- what a memory is ---- */
+
+#define MANY                                                                 \
+    "def @main(%x: Tensor[(2, 3), float32]) {\n"                             \
+    "    %a = negative(%x); %b = abs(%x); %c = exp(%x); %d = add(%a, %b);\n" \
+    "    (add(%d, %c), concatenate((%a, %b, %c, %d), axis=0))\n}\n"
+
+static void test_blocks_are_as_the_memory_wants_them(void **state)
+{
+    static const char *const targets[] = { "far{align=4096}", "late{align=256}",
+                                           "far{largest=96}",
+                                           "late{largest=160, align=128}" };
+    (void)state;
+    for (uint32_t i = 0; i < BT_COUNT(targets); i++) {
+        bt_ctx *ctx = open_targets(NULL);
+        bt_compiled *c, *expected;
+        bt_tensor *x = numbers(ctx, 2, 3);
+        bt_object *got, *want;
+        assert_ok(ctx, compile_text(ctx, MANY, "reference", &expected));
+        assert_ok(ctx, run_graph(ctx, expected, x, &want));
+        assert_ok(ctx, compile_text(ctx, MANY, targets[i], &c));
+        assert_ok(ctx, run_graph(ctx, c, x, &got));
+        assert_int_equal(count_wrong(ctx, want, got), 0);
+        bt_object_unref(got);
+        bt_object_unref(want);
+        bt_tensor_unref(x);
+        bt_compiled_unref(c);
+        bt_compiled_unref(expected);
+        bt_ctx_destroy(ctx);
+    }
+}
+
+static void test_what_no_block_holds_goes_elsewhere(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c;
+    assert_ok(ctx, compile_text(ctx, MANY, "far{largest=64}, reference", &c));
+    for (uint32_t i = 0; i < c->nfunc; i++) {
+        const int is_big = strcmp(c->funcs[i].name, "fused_concatenate") == 0;
+        assert_int_equal(c->funcs[i].target, is_big);
+        assert_true(!is_big || strstr(c->funcs[i].why,
+                                      "a tensor has 96 bytes, and a block of memory away "
+                                      "of target far{largest=64} has at most 64"));
+    }
+    bt_compiled_unref(c);
+    assert_error(compile_text(ctx, MANY, "far{largest=64}", &c), BT_ERR_UNSUPPORTED,
+                 "a tensor has 96 bytes, and a block of memory away of target "
+                 "far{largest=64} has at most 64");
+    bt_ctx_destroy(ctx);
+}
+
+static void test_a_budget_is_looked_at_before_memory_is_taken(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c;
+    void *session;
+    assert_ok(ctx, compile_text(ctx, WEIGHTS, "far{budget=59}", &c));
+    assert_error(find_graph(ctx)->load(ctx, c, "main", NULL, &session), BT_ERR_LIMIT,
+                 "@main needs 60 bytes of memory away of target far{budget=59}, which "
+                 "has 59");
+    assert_int_equal(counts_of(ctx, c).nalloc, 0);
+    bt_compiled_unref(c);
+    assert_ok(ctx, compile_text(ctx, WEIGHTS, "far{budget=60}", &c));
+    find_graph(ctx)->close(open_session(ctx, c));
+    bt_compiled_unref(c);
+    assert_error(compile_text(ctx, WEIGHTS, "far{align=96}", &c), BT_ERR_PLUGIN,
+                 "target far{align=96}: memory away is aligned to 96 bytes, expected a "
+                 "power of two from 64 to 1048576");
+    bt_ctx_destroy(ctx);
+}
+
+/* ---- threads ---- */
+
+struct thread {
+    pthread_t id;
+    bt_compiled *compiled;
+    int64_t nwrong;
+};
+
+static void *run_thread(void *opaque)
+{
+    struct thread *t = opaque;
+    bt_ctx *ctx = bt_ctx_create(t->compiled->registry);
+    if (!ctx) {
+        t->nwrong = 1;
+        return NULL;
+    }
+    void *session = open_session(ctx, t->compiled);
+    for (uint64_t i = 0; i < 20; i++) {
+        bt_tensor *x = input(ctx, i + 1);
+        bt_object *got;
+        assert_ok(ctx, call(ctx, session, x, &got));
+        for (int64_t n = 0; n < 6; n++)
+            t->nwrong += bt_tensor_get(bt_object_as_tensor(got), n) !=
+                         (bt_tensor_get(x, n) + (double)n + 1) * (7 + (double)(n % 3)) +
+                             (double)n + 1;
+        bt_object_unref(got);
+        bt_tensor_unref(x);
+    }
+    find_graph(ctx)->close(session);
+    bt_ctx_destroy(ctx);
+    return NULL;
+}
+
+static void test_sessions_in_threads_share_an_instance(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    struct thread threads[3];
+    bt_compiled *c;
+    assert_ok(ctx, compile_text(ctx, WEIGHTS, "late", &c));
+    for (uint32_t i = 0; i < BT_COUNT(threads); i++) {
+        threads[i] = (struct thread){ .compiled = c };
+        assert_int_equal(pthread_create(&threads[i].id, NULL, run_thread, &threads[i]),
+                         0);
+    }
+    for (uint32_t i = 0; i < BT_COUNT(threads); i++) {
+        assert_int_equal(pthread_join(threads[i].id, NULL), 0);
+        assert_int_equal(threads[i].nwrong, 0);
+    }
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_any_order_gives_the_same),
+    cmocka_unit_test(test_a_target_that_ignores_events_is_wrong),
+    cmocka_unit_test(test_what_fails_is_named_and_the_session_goes_on),
+    cmocka_unit_test(test_a_cancelled_call_leaves_nothing_running),
+    cmocka_unit_test(test_the_host_waits_only_where_it_looks),
+    cmocka_unit_test(test_constants_are_copied_once_for_all_sessions),
+    cmocka_unit_test(test_blocks_are_as_the_memory_wants_them),
+    cmocka_unit_test(test_what_no_block_holds_goes_elsewhere),
+    cmocka_unit_test(test_a_budget_is_looked_at_before_memory_is_taken),
+    cmocka_unit_test(test_sessions_in_threads_share_an_instance),
+};
+TEST_MAIN(tests)

@@ -26,7 +26,6 @@ struct trial {
     const char *target;
     const bt_executor *interp, *graph;
     const bt_op *around; /* "negative" */
-    const struct call_case *base;
     int is_wished;
     uint32_t ncall, ndynamic, nlaid;
     double worst;
@@ -189,23 +188,6 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
     return status;
 }
 
-static bt_status run_cases(struct trial *t)
-{
-    const void *facet;
-    struct call_case c;
-    int is_case;
-    BT_TRY(bt_op_facet(t->w.ctx, t->w.op, "cases", &facet));
-    const char *text = facet ? ((const bt_cases_facet *)facet)->text : "";
-    for (;;) {
-        BT_TRY(case_next(t->w.ctx, t->w.arena, t->w.op->name, &text, &c, &is_case));
-        if (!is_case)
-            return NULL;
-        t->base = &c;
-        BT_TRY(run_case(t, "case", &c));
-        BT_TRY(vary(&t->w, &c, run_case, t));
-    }
-}
-
 /* Whether it has a rule for layouts that no case could follow. */
 static int has_idle_rule(struct trial *t)
 {
@@ -227,7 +209,7 @@ static int run_op(bt_ctx *ctx, const char *name, const struct trial *like)
     bt_status status =
         !t.w.store || !t.w.arena ? bt_no_memory() : bt_op_get(ctx, name, &t.w.op);
     if (!status)
-        status = run_cases(&t);
+        status = vary_all(&t.w, run_case, &t);
     size_t nfault = json_array_size(t.w.faults);
     for (size_t i = 0; i < nfault; i++)
         printf("%s\n", json_string_value(json_array_get(t.w.faults, i)));

@@ -163,3 +163,19 @@ bt_status vary(struct op_check *w, const struct call_case *base, vary_use_fn *us
     BT_TRY(vary_dtypes(w, base, use, self));
     return vary_sizes(base, use, self);
 }
+
+bt_status vary_all(struct op_check *w, vary_use_fn *use, void *self)
+{
+    const void *facet;
+    struct call_case c;
+    int is_case;
+    BT_TRY(bt_op_facet(w->ctx, w->op, "cases", &facet));
+    const char *text = facet ? ((const bt_cases_facet *)facet)->text : "";
+    for (;;) {
+        BT_TRY(case_next(w->ctx, w->arena, w->op->name, &text, &c, &is_case));
+        if (!is_case)
+            return NULL;
+        BT_TRY(use(self, "case", &c));
+        BT_TRY(vary(w, &c, use, self));
+    }
+}

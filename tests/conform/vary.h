@@ -9,5 +9,7 @@
 typedef bt_status vary_use_fn(void *self, const char *kind, const struct call_case *);
 bt_status vary(struct op_check *, const struct call_case *base, vary_use_fn *,
                void *self) BT_MUST_USE;
+/* The operator's cases ("case"), each followed by those like it. */
+bt_status vary_all(struct op_check *, vary_use_fn *, void *self) BT_MUST_USE;
 
 #endif

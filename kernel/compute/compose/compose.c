@@ -9,7 +9,9 @@
 
 #include <baton/compute.h>
 
+#include "compute/compose/dims.h"
 #include "compute/formula/call.h"
+#include "compute/graph/conditions.h"
 
 /* Tensors of a value: arrays of the joined graph. */
 struct leaves {
@@ -21,6 +23,7 @@ struct composer {
     bt_ctx *ctx;
     bt_arena *arena;
     bt_graph *graph;
+    struct bt__dims dims;
     bt_vec(const bt_layout *) layouts; /* of each array; NULL: row major */
     const char *name;                  /* of the function, for messages */
     bt_map values;                     /* value -> struct leaves * */
@@ -60,20 +63,33 @@ static bt_status set_leaves(struct composer *c, const bt_value *value, uint32_t 
 
 typedef bt_vec(uint32_t) array_list;
 
-/* Of a tensor as it lies in memory. */
+/* Whether it says the extents of a tensor as it lies in memory. */
+static int has_extents(const bt_type *type)
+{
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    return bt_tensor_dtype(type) &&
+           (bt_tensor_physical(type, &rank, dims) ||
+            (shape && !bt_as_tensor_type(type)->layout && shape->n <= BT_MAX_RANK));
+}
+
 static bt_status make_extents(struct composer *c, const bt_type *type, uint32_t *rank,
                               const bt_node ***out)
 {
     int64_t dims[BT_MAX_RANK];
-    if (!bt_tensor_physical(type, rank, dims))
-        return bt_fail(c->ctx, BT_ERR_INTERNAL, "%s: the dims of a tensor", c->name);
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    int is_known = bt_tensor_physical(type, rank, dims);
+    if (!is_known)
+        *rank = shape->n;
     *out = BT_NEWS(c->arena, const bt_node *, *rank);
     if (!*out)
         return bt_no_memory();
     for (uint32_t i = 0; i < *rank; i++) {
-        (*out)[i] = bt_node_int(c->graph, dims[i]);
+        (*out)[i] = is_known ? bt_node_int(c->graph, dims[i])
+                             : bt__dims_node(&c->dims, shape->dims[i]);
         if (!(*out)[i])
-            return c->graph->status;
+            return c->graph->status ? c->graph->status : bt_no_memory();
     }
     return NULL;
 }
@@ -82,15 +98,16 @@ static bt_status add_input(struct composer *c, const bt_value *param, const bt_t
                            array_list *out)
 {
     uint32_t rank, array;
-    int64_t dims[BT_MAX_RANK];
     const bt_list_type *tuple = bt_as_tuple_type(type);
     if (tuple) {
         for (uint32_t i = 0; i < tuple->n; i++)
             BT_TRY(add_input(c, param, tuple->at[i], out));
         return NULL;
     }
-    if (!bt_tensor_dtype(type) || !bt_tensor_physical(type, &rank, dims))
-        return refuse(c, param, "is not made of tensors whose dims are numbers");
+    if (!has_extents(type))
+        return refuse(c, param,
+                      "is not made of tensors whose ranks are known, and the dims of "
+                      "those with a layout");
     const bt_node **extents;
     BT_TRY(make_extents(c, type, &rank, &extents));
     BT_TRY(add_array(c,
@@ -161,6 +178,7 @@ struct copying {
     struct composer *composer;
     const bt_graph *from;
     const uint32_t *arrays; /* of the joined graph, by number in `from` */
+    const bt_node **dims;   /* of the joined graph, by number in `from` */
     int reads_blocks;       /* some of them have layouts */
     const bt_node **memo;   /* by id */
 };
@@ -196,6 +214,20 @@ static const bt_node *read_array(struct composer *c, uint32_t array, bt_dtype dt
     return bt_node_read(c->graph, array, dtype, layout->nphysical, indices);
 }
 
+/* As it stands, unless extents have become numbers, which may say more of it. */
+static const bt_node *copy_reduce(struct copying *k, const bt_node *node,
+                                  const bt_node *const *args)
+{
+    bt_graph *g = k->composer->graph;
+    for (uint32_t i = 2; i < node->narg; i++) {
+        if (bt_node_number(node->args[i]) < 0 && bt_node_number(args[i]) >= 0)
+            return bt__reduction_build(g, node->which, node->first, node->nindex,
+                                       args + 2, args[0], args[1]);
+    }
+    node = bt_node_again(g, node, node->first, args);
+    return k->reads_blocks ? bt__node_split_blocks(g, node) : node;
+}
+
 static const bt_node *copy_new(struct copying *k, const bt_node *node)
 {
     bt_graph *g = k->composer->graph;
@@ -211,13 +243,12 @@ static const bt_node *copy_new(struct copying *k, const bt_node *node)
     }
     switch (node->kind) {
     case BT_NODE_CONST: return bt__node_const(g, node->dtype, node->value);
+    case BT_NODE_DIM: return k->dims[node->which];
     case BT_NODE_INDEX: return bt__index_again(g, node->which, node, args);
     case BT_NODE_READ:
         return read_array(k->composer, k->arrays[node->which], node->dtype, node->narg,
                           args);
-    case BT_NODE_REDUCE:
-        node = bt_node_again(g, node, node->first, args);
-        return k->reads_blocks ? bt__node_split_blocks(g, node) : node;
+    case BT_NODE_REDUCE: return copy_reduce(k, node, args);
     default: return bt_node_again(g, node, node->first, args);
     }
 }
@@ -318,11 +349,18 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
     struct copying k = { .composer = c, .from = from, .arrays = arrays };
     uint32_t nlaid = 0;
     k.memo = BT_NEWS(c->arena, const bt_node *, from->nnode);
-    if (!arrays || !results || !k.memo)
+    k.dims = BT_NEWS(c->arena, const bt_node *, from->ndim);
+    if (!arrays || !results || !k.memo || !k.dims)
         return bt_no_memory();
     for (uint32_t i = 0; i < from->ninput; i++) {
         arrays[i] = inputs->at[i];
         k.reads_blocks |= c->layouts.at[arrays[i]] != NULL;
+        // an axis that the call does not know is what the joined graph knows of it
+        for (uint32_t a = 0; a < from->arrays[i].rank; a++) {
+            const bt_node *extent = from->arrays[i].extents[a];
+            if (extent->kind == BT_NODE_DIM)
+                k.dims[extent->which] = c->graph->arrays[arrays[i]].extents[a];
+        }
     }
     for (uint32_t i = from->ninput; i < from->narray; i++)
         BT_TRY(copy_stage(&k, i, &arrays[i]));
@@ -340,6 +378,8 @@ static bt_status add_call(struct composer *c, const bt_call *call)
         return bt_no_memory();
     if (call->callee_kind != BT_CALLEE_OP)
         return refuse(c, &call->base, "is not a call of an operator");
+    if (call->ncheck)
+        return refuse(c, &call->base, "has types that are checked when it is called");
     for (uint32_t i = 0; i < call->narg; i++) {
         const struct leaves *leaves;
         types[i] = call->args[i]->type;
@@ -361,8 +401,9 @@ static bt_status add_call(struct composer *c, const bt_call *call)
     bt_status status =
         arena ? bt__call_compose(c->ctx, arena, &formula, &graph) : bt_no_memory();
     if (!status)
-        status = graph ? join(c, graph, &inputs, &call->base)
-                       : refuse(c, &call->base, "has dims that are not known");
+        status =
+            graph ? join(c, graph, &inputs, &call->base)
+                  : refuse(c, &call->base, "has arguments of ranks that are not known");
     bt_arena_destroy(arena);
     return status;
 }
@@ -444,19 +485,99 @@ static bt_status add_bindings(struct composer *c, const bt_block *block)
     return NULL;
 }
 
-bt_status bt_graph_compose(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
-                           bt_graph **out)
+/* Dims of a function are dims of the graph under the same number. */
+static bt_status add_dims(struct composer *c, const bt_func *func)
+{
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        if (bt_type_kind_of(func->vars[i]) != BT_KIND_DIM)
+            return bt_fail(c->ctx, BT_ERR_UNSUPPORTED,
+                           "%s: a type parameter that is no dim cannot be part of a "
+                           "primitive function",
+                           c->name);
+        if (!bt__dims_node(&c->dims, func->vars[i]))
+            return c->graph->status;
+    }
+    return NULL;
+}
+
+bt_status bt__graph_join(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
+                         bt_graph **out)
 {
     struct composer c = { .ctx = ctx, .arena = arena };
     c.name = func->name ? func->name : "a primitive function";
-    c.graph = bt_graph_create(ctx, arena);
+    c.graph = c.dims.graph = bt_graph_create(ctx, arena);
     if (!c.graph)
         return bt_no_memory();
     bt_map_init(&c.values, arena, 0);
+    BT_TRY(add_dims(&c, func));
     BT_TRY(add_inputs(&c, func->block));
     BT_TRY(add_bindings(&c, func->block));
     BT_TRY(set_results(&c, func->block->result));
-    BT_TRY(bt__graph_inline(c.graph));
+    *out = c.graph;
+    return NULL;
+}
+
+bt_status bt_graph_compose(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
+                           bt_graph **out)
+{
+    BT_TRY(bt__graph_join(ctx, arena, func, out));
+    return bt__graph_inline(*out);
+}
+
+/* ---- dims that have become known ---- */
+
+static bt_status bind_input(struct copying *k, uint32_t index, uint32_t *out)
+{
+    bt_array array = k->from->arrays[index];
+    const bt_node **extents = BT_NEWS(k->composer->arena, const bt_node *, array.rank);
+    if (!extents)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < array.rank; i++) {
+        extents[i] = copy(k, array.extents[i]);
+        if (!extents[i])
+            return k->composer->graph->status;
+    }
+    array.extents = extents;
+    return add_array(k->composer, array, NULL, out);
+}
+
+static bt_status bind_arrays(struct copying *k, uint32_t *arrays)
+{
+    struct composer *c = k->composer;
+    const bt_graph *from = k->from;
+    uint32_t *results = BT_NEWS(c->arena, uint32_t, from->nresult);
+    if (!results)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < from->ninput; i++)
+        BT_TRY(bind_input(k, i, &arrays[i]));
+    c->graph->ninput = from->ninput;
+    for (uint32_t i = from->ninput; i < from->narray; i++)
+        BT_TRY(copy_stage(k, i, &arrays[i]));
+    for (uint32_t i = 0; i < from->nresult; i++)
+        results[i] = arrays[from->results[i]];
+    c->graph->nresult = from->nresult;
+    c->graph->results = results;
+    return NULL;
+}
+
+bt_status bt__graph_bind(bt_ctx *ctx, bt_arena *arena, const bt_graph *from,
+                         const int64_t *dims, bt_graph **out)
+{
+    struct composer c = { .ctx = ctx, .arena = arena };
+    struct copying k = { .composer = &c, .from = from };
+    uint32_t *arrays = BT_NEWS(arena, uint32_t, from->narray);
+    c.graph = bt_graph_create(ctx, arena);
+    k.arrays = arrays;
+    k.dims = BT_NEWS(arena, const bt_node *, from->ndim);
+    k.memo = BT_NEWS(arena, const bt_node *, from->nnode);
+    if (!arrays || !c.graph || !k.dims || !k.memo)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < from->ndim; i++) {
+        k.dims[i] = bt_node_int(c.graph, dims[i]);
+        if (!k.dims[i])
+            return bt_no_memory();
+    }
+    BT_TRY(bind_arrays(&k, arrays));
     *out = c.graph;
     return NULL;
 }

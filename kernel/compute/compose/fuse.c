@@ -122,7 +122,7 @@ bt_status bt_fuse_look(bt_ctx *ctx, const bt_formula_call *call, bt_fuse_info *o
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_status status =
         arena ? bt__call_compose(ctx, arena, call, &graph) : bt_no_memory();
-    if (!status && graph)
+    if (!status && graph && !graph->ndim)
         status = look_at_graph(graph, out);
     bt_arena_destroy(arena);
     return status;

@@ -80,6 +80,7 @@ void bt_compute_destroy(bt_compute *compute)
     bt_registry *registry = compute->registry;
     bt_arena_destroy(compute->coded);
     bt_arena_destroy(compute->made);
+    bt_arena_destroy(compute->of_open);
     bt_arena_destroy(compute->arena);
     bt_store_unref(compute->store);
     bt_free(registry, compute, sizeof(*compute));

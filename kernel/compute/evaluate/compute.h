@@ -14,7 +14,9 @@ struct bt_compute {
     const char *name;
     struct bt__call call;
     /* With a graph: */
-    uint32_t is_joined;           /* of a function: its graph is there from the start */
+    uint32_t is_joined;           /* of a function: its graph is there from the start, */
+    const bt_graph *open;         /* or one with dims, bound at a run; NULL: no dims */
+    bt_arena *of_open;
     struct bt__instance instance; /* without formula: of a function, or plain C */
     bt_arena *made;               /* of the last instantiation: graph and leaves */
     bt_arena *coded;              /* of the last program, and its strides */

@@ -2,6 +2,7 @@
  * call. */
 #include "compute/evaluate/compute.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- instantiation ---- */
@@ -59,7 +60,8 @@ static bt_status begin(bt_compute *compute)
     return compute->made ? NULL : bt_no_memory();
 }
 
-static bt_status instantiate(bt_ctx *ctx, bt_compute *compute, const bt_tensor *const *in)
+/* Begins the one for these inputs. */
+static bt_status begin_for(bt_compute *compute, const bt_tensor *const *in)
 {
     BT_TRY(begin(compute));
     struct bt__leaf *leaves =
@@ -74,8 +76,70 @@ static bt_status instantiate(bt_ctx *ctx, bt_compute *compute, const bt_tensor *
             memcpy(dims, in[i]->dims, in[i]->rank * sizeof(*dims));
         leaves[i] = (struct bt__leaf){ in[i]->dtype, in[i]->rank, dims, 1 };
     }
+    compute->leaves = leaves;
+    return NULL;
+}
+
+/* Values of a graph's dims: extents of the inputs' axes that are a dim alone. */
+static bt_status read_dims(bt_ctx *ctx, const bt_compute *compute,
+                           const bt_tensor *const *in, int64_t *out)
+{
+    const bt_graph *g = compute->open;
+    for (uint32_t i = 0; i < g->ndim; i++)
+        out[i] = -1;
+    for (uint32_t i = 0; i < g->ninput; i++) {
+        if (in[i]->dtype != g->arrays[i].dtype || in[i]->rank != g->arrays[i].rank)
+            return bt_fail(ctx, BT_ERR_ARGUMENT,
+                           "%s: tensor %u differs from the parameter's type",
+                           compute->name, i);
+        for (uint32_t a = 0; a < in[i]->rank; a++) {
+            const bt_node *extent = g->arrays[i].extents[a];
+            if (extent->kind == BT_NODE_DIM && out[extent->which] < 0)
+                out[extent->which] = in[i]->dims[a];
+        }
+    }
+    for (uint32_t i = 0; i < g->ndim; i++) {
+        if (out[i] < 0)
+            return bt_fail(ctx, BT_ERR_ARGUMENT, "%s: no tensor's shape shows dim %s",
+                           compute->name, g->dims[i].name);
+        if (out[i] < g->dims[i].low || out[i] > g->dims[i].high)
+            return bt_fail(ctx, BT_ERR_ARGUMENT,
+                           "%s: dim %s is %" PRId64 ", expected %" PRId64 " to %" PRId64,
+                           compute->name, g->dims[i].name, out[i], g->dims[i].low,
+                           g->dims[i].high);
+    }
+    return NULL;
+}
+
+static bt_status bind(bt_ctx *ctx, bt_compute *compute, const bt_tensor *const *in)
+{
+    int64_t number;
+    BT_TRY(begin_for(compute, in));
+    int64_t *dims = BT_NEWS(compute->made, int64_t, compute->open->ndim);
+    if (!dims)
+        return bt_no_memory();
+    BT_TRY(read_dims(ctx, compute, in, dims));
+    BT_TRY(bt__graph_bind(ctx, compute->made, compute->open, dims, &compute->graph));
+    BT_TRY(bt__graph_inline(compute->graph));
+    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+        for (uint32_t a = 0; a < in[i]->rank; a++) {
+            const bt_node *extent = compute->graph->arrays[i].extents[a];
+            if (!bt_node_is_const(extent, &number) || number != in[i]->dims[a])
+                return bt_fail(ctx, BT_ERR_ARGUMENT,
+                               "%s: axis %u of tensor %u has extent %" PRId64
+                               ", expected %" PRId64 " by the shapes before it",
+                               compute->name, a, i, in[i]->dims[a],
+                               bt_node_number(extent));
+        }
+    }
+    return NULL;
+}
+
+static bt_status instantiate(bt_ctx *ctx, bt_compute *compute, const bt_tensor *const *in)
+{
+    BT_TRY(begin_for(compute, in));
     struct bt__instance instance = compute->instance;
-    compute->leaves = instance.leaves = leaves;
+    instance.leaves = compute->leaves;
     return bt__instantiate(ctx, compute->made, &instance, &compute->graph);
 }
 
@@ -87,11 +151,12 @@ bt_status bt__compute_instantiate(bt_ctx *ctx, bt_compute *compute, uint32_t nin
         compute->graph->ctx = ctx;
         return NULL;
     }
-    if (compute->is_joined)
-        return bt_fail(ctx, BT_ERR_ARGUMENT,
-                       "%s: the tensors differ from the parameters' types",
-                       compute->name);
-    bt_status status = instantiate(ctx, compute, in);
+    bt_status status =
+        compute->open ? bind(ctx, compute, in)
+        : compute->is_joined
+            ? bt_fail(ctx, BT_ERR_ARGUMENT,
+                      "%s: the tensors differ from the parameters' types", compute->name)
+            : instantiate(ctx, compute, in);
     if (status)
         forget(compute);
     return status;
@@ -100,9 +165,16 @@ bt_status bt__compute_instantiate(bt_ctx *ctx, bt_compute *compute, uint32_t nin
 bt_status bt__compute_take_func(bt_ctx *ctx, bt_compute *compute, const bt_func *func)
 {
     BT_TRY(begin(compute));
-    BT_TRY(bt_graph_compose(ctx, compute->made, func, &compute->graph));
+    BT_TRY(bt__graph_join(ctx, compute->made, func, &compute->graph));
     compute->leaves = compute->call.leaves;
     compute->is_joined = 1;
+    if (!compute->graph->ndim)
+        return bt__graph_inline(compute->graph);
+    // it stays: what is made from it at a run is forgotten before the next
+    compute->open = compute->graph;
+    compute->of_open = compute->made;
+    compute->made = NULL;
+    forget(compute);
     return NULL;
 }
 
@@ -116,7 +188,7 @@ bt_status bt__compute_take_formula(bt_ctx *ctx, bt_compute *compute,
     BT_TRY(begin(compute));
     BT_TRY(bt__call_graph(ctx, compute->made, &compute->instance, &compute->graph));
     compute->leaves = compute->call.leaves;
-    if (!compute->graph)
+    if (!compute->graph || compute->graph->ndim)
         forget(compute);
     return NULL;
 }

@@ -9,8 +9,16 @@ typedef bt_vec(struct bt__leaf) leaf_list;
 static bt_status read_memory(bt_arena *arena, const bt_type *type, struct bt__leaf *out)
 {
     int64_t dims[BT_MAX_RANK];
-    if (!bt_tensor_physical(type, &out->rank, dims))
-        return NULL;
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    if (!bt_tensor_physical(type, &out->rank, dims)) {
+        if (!shape || bt_as_tensor_type(type)->layout || shape->n > BT_MAX_RANK)
+            return NULL;
+        out->rank = shape->n;
+        for (uint32_t i = 0; i < shape->n; i++) {
+            if (!bt_dim_is_const(shape->dims[i], &dims[i]))
+                dims[i] = -1;
+        }
+    }
     int64_t *copy = BT_NEWS(arena, int64_t, out->rank);
     if (!copy)
         return bt_no_memory();
@@ -263,19 +271,13 @@ bt_status bt__call_formula(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *
 bt_status bt__call_graph(bt_ctx *ctx, bt_arena *arena, const struct bt__instance *call,
                          bt_graph **out)
 {
-    int is_static = 1;
     *out = NULL;
     for (uint32_t i = 0; i < call->nleaf; i++) {
         const struct bt__leaf *leaf = &call->leaves[i];
         if (!leaf->has_rank || !bt_dtype_is_stored(leaf->dtype))
             return NULL;
-        for (uint32_t a = 0; a < leaf->rank; a++)
-            is_static &= leaf->dims[a] >= 0;
     }
-    bt_graph *graph;
-    BT_TRY(bt__instantiate(ctx, arena, call, &graph));
-    *out = is_static ? graph : NULL;
-    return NULL;
+    return bt__instantiate(ctx, arena, call, out);
 }
 
 bt_status bt__call_compose(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *from,

@@ -25,7 +25,8 @@ bt_status bt__call_read_func(bt_ctx *, bt_arena *, const bt_func *,
 bt_status bt__call_formula(bt_ctx *, bt_arena *, const bt_formula_call *,
                            const struct bt__call *, struct bt__instance *out) BT_MUST_USE;
 /* Checks the formula as far as the types tell: nothing where a rank or a dtype is not
- * known. *out: the graph where they say all dims, else NULL. */
+ * known. *out: the graph, in which every axis that they do not say is a dim of its own; NULL
+ * where there was nothing to check. */
 bt_status bt__call_graph(bt_ctx *, bt_arena *, const struct bt__instance *,
                          bt_graph **out) BT_MUST_USE;
 /* Both, of a call of an operator that has a formula. */

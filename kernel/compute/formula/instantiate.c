@@ -485,19 +485,6 @@ static bt_status walk_call(struct walk *w, const bt__ast *ast, struct bt__value 
 
 /* ---- reductions ---- */
 
-/* What a sum of indices reaches at most: the extent of an index that they bound. */
-static const bt_node *greatest(bt_graph *g, const bt_node *sum)
-{
-    const bt_node *least = bt_node_linear(g, 0, 1, &sum, (int64_t[]){ -1 });
-    least = least ? bt__node_least(g, least) : NULL;
-    const bt_node *most = bt_node_linear(g, 0, 1, &least, (int64_t[]){ -1 });
-    if (!most || !most->free)
-        return most;
-    return bt_node_int(g, sum->high < 0            ? 0
-                          : sum->high == INT64_MAX ? BT_MOST_DIM
-                                                   : sum->high);
-}
-
 /* The extent of one index, at least 0. One that depends on outer indices gives its greatest
  * value and a condition. */
 static bt_status walk_extent(struct walk *w, const bt__ast *at,
@@ -523,8 +510,15 @@ static bt_status walk_extent(struct walk *w, const bt__ast *at,
         return fail_at(w, BT_ERR_TYPE, at, "the extent of `%s` depends on elements",
                        var->name);
     } else if (extent->free) {
-        *out = greatest(w->graph, extent);
+        const bt_node *most = bt__node_end(w->graph, extent, 1);
+        *out = most && most->free
+                   ? bt_node_int(w->graph, extent->high < 0 ? 0 : extent->high)
+                   : most;
         *limit = extent;
+        // without an end to it nothing can be run over the index
+        if (*out && w->graph->ndim && bt_node_number(*out) >= BT_MOST_DIM / 2)
+            return fail_at(w, BT_ERR_UNSUPPORTED, at, "no dim bounds the extent of `%s`",
+                           var->name);
     }
     return *out ? NULL : graph_status(w);
 }

@@ -1,7 +1,6 @@
 /*
- * Proofs of bounds. To show 0 <= l: bounds of l itself; of l where each index whose extent
- * is an expression of dims stands at that end of its range which makes l least; or of
- * l - c*f where 0 <= f is a known fact and c a positive number that cancels an atom; two
+ * Proofs of bounds. To show 0 <= l: bounds of l itself; of l where each index stands at
+ * that end of its range which makes l least, an expression of dims; or of l - c*f where 0 <= f is a known fact and c a positive number that cancels an atom; two
  * facts are tried in turn.
  * Guards of `else` are the very conditions to be shown, so most proofs are a comparison
  * of pointers.
@@ -46,22 +45,59 @@ static int64_t cancelling(const bt_node *l, const bt_node *f, int sign)
     return 0;
 }
 
-const bt_node *bt__node_least(bt_graph *g, const bt_node *l)
+static const bt_node *end_of_sum(bt_graph *g, const bt_node *sum, int is_greatest)
 {
     bt_linear parts;
-    bt_node_as_linear(l, &parts);
-    for (uint32_t i = 0; i < parts.n; i++) {
-        const bt_node *atom = parts.atoms[i];
-        int64_t c = parts.coefs[i];
-        if (atom->kind != BT_NODE_INDEX || !atom->narg || c == INT64_MIN)
-            continue;
-        // an extent has indices in it only where it is not least itself
-        const bt_node *with[] = { l, atom, atom->args[0] };
-        l = bt_node_linear(g, c < 0 ? -c : 0, 3, with,
-                           (int64_t[]){ 1, -c, c < 0 ? c : 0 });
-        return l ? bt__node_least(g, l) : NULL;
+    bt_node_as_linear(sum, &parts);
+    const bt_node *end = bt_node_int(g, parts.constant);
+    for (uint32_t i = 0; i < parts.n && end; i++) {
+        const bt_node *with[] = {
+            end, bt__node_end(g, parts.atoms[i], (parts.coefs[i] > 0) == is_greatest)
+        };
+        end = bt_node_linear(g, 0, 2, with, (int64_t[]){ 1, parts.coefs[i] });
     }
-    return l;
+    return end;
+}
+
+static const bt_node *end_of_scalar(bt_graph *g, const bt_node *node, int is_greatest)
+{
+    const bt_node *a = node->args[0], *b = node->narg > 1 ? node->args[1] : NULL;
+    switch (node->which) {
+    case BT_SCALAR_MUL: // an index stands before what has none
+        if (b->free || b->reads || b->low < 0)
+            return node;
+        return bt_node_scalar(g, node->which, bt__node_end(g, a, is_greatest), b);
+    case BT_SCALAR_FLOORDIV:
+    case BT_SCALAR_CEILDIV:
+        if (b->free || b->reads || b->low < 1)
+            return node;
+        return bt_node_scalar(g, node->which, bt__node_end(g, a, is_greatest), b);
+    case BT_SCALAR_MOD:
+        if (b->free || b->reads || b->low < 1)
+            return node;
+        return is_greatest ? bt_node_linear(g, -1, 1, &b, (int64_t[]){ 1 })
+                           : bt_node_int(g, 0);
+    case BT_SCALAR_MIN:
+    case BT_SCALAR_MAX:
+        return bt_node_scalar(g, node->which, bt__node_end(g, a, is_greatest),
+                              bt__node_end(g, b, is_greatest));
+    default: return node;
+    }
+}
+
+const bt_node *bt__node_end(bt_graph *g, const bt_node *node, int is_greatest)
+{
+    if (!node || !node->free || node->reads || node->dtype != BT_INT64)
+        return node;
+    switch (node->kind) {
+    case BT_NODE_INDEX:
+        return !is_greatest ? bt_node_int(g, 0)
+               : node->narg ? bt_node_linear(g, -1, 1, node->args, (int64_t[]){ 1 })
+                            : bt_node_int(g, node->high);
+    case BT_NODE_LINEAR: return end_of_sum(g, node, is_greatest);
+    case BT_NODE_SCALAR: return end_of_scalar(g, node, is_greatest);
+    default: return node;
+    }
 }
 
 static int natural(bt_graph *g, const struct bt__facts *facts, const bt_node *l,
@@ -73,7 +109,7 @@ static int natural(bt_graph *g, const struct bt__facts *facts, const bt_node *l,
         return 1;
     if (l->high < 0)
         return 0;
-    const bt_node *least = bt__node_least(g, l);
+    const bt_node *least = g->ndim ? bt__node_end(g, l, 0) : l;
     if (!least || least->low >= 0)
         return least != NULL;
     if (!together)

@@ -401,6 +401,84 @@ static const bt_node *split_by(bt_graph *g, uint32_t which, const bt_node *a, in
                                                    n[0], atoms[0], coefs[0]);
 }
 
+/* ---- products with dims ---- */
+
+enum { MOST_FACTORS = 16 };
+
+/* An integer that is known once dims are. */
+static int is_of_dims(const bt_node *node)
+{
+    return !node->free && !node->reads && node->dtype == BT_INT64;
+}
+
+static uint32_t factors_of(const bt_node *node, const bt_node **out, uint32_t n)
+{
+    for (; node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_MUL;
+         node = node->args[1]) {
+        if (n == MOST_FACTORS)
+            return n;
+        out[n++] = node->args[0];
+    }
+    if (n < MOST_FACTORS)
+        out[n++] = node;
+    return n;
+}
+
+/* An integer that is multiplied by one of those. */
+static int has_dims(const bt_node *node)
+{
+    while (node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_MUL)
+        node = node->args[1];
+    return is_of_dims(node);
+}
+
+static int is_factor_before(const bt_node *a, const bt_node *b)
+{
+    return is_of_dims(a) != is_of_dims(b) ? is_of_dims(b) : compare(a, b) < 0;
+}
+
+/* The product of two atoms: factors in order, those of dims behind all others. NULL without
+ * a failure: they are too many. */
+static const bt_node *product_of_atoms(bt_graph *g, const bt_node *a, const bt_node *b)
+{
+    const bt_node *all[MOST_FACTORS];
+    uint32_t n = factors_of(b, all, factors_of(a, all, 0));
+    if (n == MOST_FACTORS)
+        return NULL;
+    for (uint32_t i = 1; i < n; i++) {
+        const bt_node *factor = all[i];
+        uint32_t at = i;
+        for (; at > 0 && is_factor_before(factor, all[at - 1]); at--)
+            all[at] = all[at - 1];
+        all[at] = factor;
+    }
+    const bt_node *made = all[--n];
+    while (made && n-- > 0)
+        made = intern(g, &(bt_node){ .kind = BT_NODE_SCALAR,
+                                     .which = BT_SCALAR_MUL,
+                                     .dtype = BT_INT64,
+                                     .narg = 2,
+                                     .args = (const bt_node *[]){ all[n], made } });
+    return made;
+}
+
+/* Sums multiplied out, so that each index has its stride: (8*i + j) * n is 8*i*n + j*n. */
+static const bt_node *product(bt_graph *g, const bt_node *a, const bt_node *b)
+{
+    bt_linear x, y;
+    bt_node_as_linear(a, &x);
+    bt_node_as_linear(b, &y);
+    const bt_node *sum = bt_node_linear(g, times(-1, times(x.constant, y.constant)), 2,
+                                        (const bt_node *[]){ a, b },
+                                        (int64_t[]){ y.constant, x.constant });
+    for (uint32_t i = 0; i < x.n * y.n && sum; i++) {
+        const bt_node *atom = product_of_atoms(g, x.atoms[i / y.n], y.atoms[i % y.n]);
+        sum = atom ? linear_sum(g, sum, atom, times(x.coefs[i / y.n], y.coefs[i % y.n]))
+                   : NULL;
+    }
+    return sum;
+}
+
 /* Arithmetic that linear forms express; NULL without a failure where they do not. */
 static const bt_node *as_linear(bt_graph *g, uint32_t which, const bt_node *a,
                                 const bt_node *b)
@@ -415,7 +493,7 @@ static const bt_node *as_linear(bt_graph *g, uint32_t which, const bt_node *a,
             return bt_node_linear(g, 0, 1, &b, &factor);
         if (bt_node_is_const(b, &factor))
             return bt_node_linear(g, 0, 1, &a, &factor);
-        return NULL;
+        return has_dims(a) || has_dims(b) ? product(g, a, b) : NULL;
     case BT_SCALAR_FLOORDIV:
     case BT_SCALAR_MOD:
         return bt_node_is_const(b, &factor) && factor > 0 ? split_by(g, which, a, factor)

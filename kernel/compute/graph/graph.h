@@ -12,9 +12,10 @@ const bt_node *bt__node_const(bt_graph *, bt_dtype, bt_cell);
 /* The index with another number; args: what *like has, in this graph. */
 const bt_node *bt__index_again(bt_graph *, uint32_t number, const bt_node *like,
                                const bt_node *const *args);
-/* The least value that a sum may have as its indices run, by dims: an index of an open
- * extent is 0, or that less 1. Itself where there is none. */
-const bt_node *bt__node_least(bt_graph *, const bt_node *);
+/* The least or the greatest value of an integer as its indices run, by dims: each index at
+ * an end of its range. What it does not see through stays, so that there may be indices in
+ * it still. */
+const bt_node *bt__node_end(bt_graph *, const bt_node *, int is_greatest);
 /* Replaces index `number` by `by` and moves the numbers above it one down, inside
  * reductions too. */
 const bt_node *bt__node_replace_index(bt_graph *, const bt_node *, uint32_t number,
@@ -22,6 +23,13 @@ const bt_node *bt__node_replace_index(bt_graph *, const bt_node *, uint32_t numb
 /* A reduction with each index that is divided by a block's size as two: the block and the
  * place in it. Its terms come in the same order. NULL: failure. */
 const bt_node *bt__node_split_blocks(bt_graph *, const bt_node *reduction);
+/* What bt_graph_compose makes, before stages go into others: which of them is chosen by
+ * numbers, where there are some. */
+bt_status bt__graph_join(bt_ctx *, bt_arena *, const bt_func *,
+                         bt_graph **out) BT_MUST_USE;
+/* The same graph with numbers in place of its dims. */
+bt_status bt__graph_bind(bt_ctx *, bt_arena *, const bt_graph *, const int64_t *dims,
+                         bt_graph **out) BT_MUST_USE;
 /* Stages that others can compute in place go into those. */
 bt_status bt__graph_inline(bt_graph *) BT_MUST_USE;
 /* A stage's body where its axes are `axes`, its reductions numbered from `next` on. NULL:

@@ -197,9 +197,11 @@ BT_API const bt_node *bt_node_substitute(bt_graph *, const bt_node *, uint32_t n
  * the bit, but for the sign of a zero that max or min takes from two. Inputs are the
  * leaves of the function's parameters, results those of its result, as they lie in
  * memory: blocks of a layout that are not full end in zeros.
+ * Dims of the function are dims of the graph under the same number; opaque dims follow, in
+ * the order in which the parameters show them.
  * errors BT_ERR_UNSUPPORTED: bindings that are not calls of operators, tuples or
- * projections; operators in plain C; dims that are not known; constants that are not
- * scalars */
+ * projections; operators in plain C; ranks that are not known; layouts of open dims; calls
+ * that are checked at run time; constants that are not scalars */
 BT_API bt_status bt_graph_compose(bt_ctx *, bt_arena *, const bt_func *,
                                   bt_graph **out) BT_MUST_USE;
 /* A line for each stage, and one for its view. Names: a0, a1 ... inputs, s0 ... stages,

@@ -157,6 +157,11 @@ bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     for (uint32_t i = 0; i < nway; i++) {
         bt_graph *graph;
         BT_TRY(bt_graph_compose(ctx, arena, primitive, &graph));
+        if (graph->ndim)
+            return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                           "%s: dim %s is known at the call only, and the schedules of "
+                           "cpu are for numbers",
+                           name, graph->dims[0].name);
         BT_TRY(cpu_contract(ctx, arena, config, name, graph, &options, &ways[i]));
         BT_TRY(transform(ways[i], i == 0, &nmerged));
         BT_TRY(cpu_vectorise(ways[i], config));

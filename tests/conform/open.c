@@ -1,0 +1,416 @@
+/*
+ * Operators with dims that are known at the call, against the same with numbers.
+ *
+ *     conform_open PLUGINS PLUGIN [OPERATOR]
+ *
+ * Every case of the plugin's operators and those made from it (vary.h), alone and with
+ * `negative` before and behind it, is composed once with its sizes above 1 as dims of the
+ * function, and lowered to loops that have these dims. They must run to the bits that the
+ * loops of the numbers give: at the case's sizes, at each one more and one less, 0, 1 and
+ * 65. So must the evaluator, which binds the dims of one computation anew for each. What
+ * cannot be composed so is counted, with the reason; what cannot be computed at some sizes
+ * by numbers is left out there.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <baton/compute.h>
+#include <baton/loops.h>
+
+#include "vary.h"
+
+enum { MOST_DIMS = 32, MOST_NELEM = 1 << 12, MOST_TURNS = 1 << 14 };
+
+struct trial {
+    struct op_check w;
+    const bt_op *around; /* "negative" */
+    uint32_t nopen, nrun, nchecked, nrefused;
+    char why[200]; /* the last was refused */
+    // the sizes of the case at hand, and what stands for each
+    uint32_t ndim;
+    int64_t sizes[MOST_DIMS], values[MOST_DIMS];
+    const bt_type *vars[MOST_DIMS];
+    int is_open;
+    bt_compute *compute; /* of the function with dims */
+};
+
+/* ---- functions ---- */
+
+/* A variable for a size, or the number that is tried in its place. */
+static const bt_type *dim_of(void *self, bt_store *store, int64_t size)
+{
+    struct trial *t = self;
+    bt_type_param param = { .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
+    char name[24];
+    uint32_t i = 0;
+    if (size < 2)
+        return bt_dim(store, size);
+    while (i < t->ndim && t->sizes[i] != size)
+        i++;
+    if (i == MOST_DIMS)
+        return bt_dim(store, size);
+    if (i == t->ndim) {
+        snprintf(name, sizeof(name), "n%lld", (long long)size);
+        t->sizes[i] = t->values[i] = size;
+        t->vars[i] = bt_type_var(store, &param, bt_name_of(store, name));
+        t->ndim++;
+    }
+    return t->is_open ? t->vars[i] : bt_dim(store, t->values[i]);
+}
+
+static bt_status build_func(struct trial *t, const struct call_case *c,
+                            const bt_op *around, const bt_func **out)
+{
+    const bt_call *call;
+    bt_module *module;
+    struct call_result r = { 0 };
+    BT_TRY(call_build(&t->w, c, NULL, dim_of, t, NULL, &call));
+    r.call = call;
+    BT_TRY(call_module(&t->w, c, &r, around, &module));
+    *out = bt_module_find(module, "main")->func;
+    bt_module_unref(module); // the store keeps the function
+    return NULL;
+}
+
+static bt_status make_loops(struct trial *t, bt_arena *arena, const bt_func *func,
+                            bt_loops **out)
+{
+    bt_graph *graph;
+    BT_TRY(bt_graph_compose(t->w.ctx, arena, func, &graph));
+    return bt_loops_lower(t->w.ctx, arena, "main", graph, out);
+}
+
+/* ---- running ---- */
+
+static uint32_t count_buffers(const bt_loops *loops, uint32_t role)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < loops->roles.len; i++)
+        n += loops->roles.at[i] == role;
+    return n;
+}
+
+/* Turns of all loops, at most. */
+static double count_turns(const bt_stmts *stmts)
+{
+    double n = 1;
+    for (uint32_t i = 0; i < stmts->len; i++) {
+        const bt_stmt *stmt = stmts->at[i];
+        double inner = count_turns(&stmt->body) + count_turns(&stmt->otherwise);
+        n += stmt->kind == BT_STMT_FOR ? (double)bt_node_number(stmt->extent) * inner
+                                       : inner;
+    }
+    return n;
+}
+
+/* Values of the inputs in the order of the loops' buffers; of outputs, room. */
+static bt_status make_data(struct trial *t, const struct call_case *c,
+                           const bt_loops *loops, bt_arena *arena, void **data,
+                           bt_tensor **in)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < loops->roles.len; i++) {
+        int64_t nelem = bt_loops_nelem(loops, i);
+        bt_dtype dtype = loops->graph->arrays[i].dtype;
+        if (loops->roles.at[i] == BT_BUFFER_INPUT) {
+            struct case_leaf leaf = c->leaves[n];
+            for (uint32_t a = 0; a < leaf.rank; a++) {
+                for (uint32_t k = 0; k < t->ndim; k++) {
+                    if (t->sizes[k] == c->leaves[n].dims[a])
+                        leaf.dims[a] = t->values[k];
+                }
+            }
+            BT_TRY(case_values(t->w.ctx, &leaf, 11 + n, 0, &in[n]));
+            data[n] = in[n]->data;
+            n++;
+        } else if (loops->roles.at[i] == BT_BUFFER_OUTPUT) {
+            data[n] = BT_NEWS(arena, char, (size_t)nelem *bt_dtype_nbytes(dtype) + 1);
+            if (!data[n])
+                return bt_no_memory();
+            memset(data[n++], 0x5a, (size_t)nelem * bt_dtype_nbytes(dtype));
+        }
+    }
+    return NULL;
+}
+
+static int too_large(const bt_loops *loops)
+{
+    for (uint32_t i = 0; i < loops->roles.len; i++) {
+        if (bt_loops_nelem(loops, i) > MOST_NELEM)
+            return 1;
+    }
+    return count_turns(&loops->body) > MOST_TURNS;
+}
+
+static void fault(struct trial *t, const struct call_case *c, const char *what)
+{
+    char sizes[200] = "";
+    for (uint32_t i = 0; i < t->ndim; i++)
+        snprintf(sizes + strlen(sizes), sizeof(sizes) - strlen(sizes), " n%lld=%lld",
+                 (long long)t->sizes[i], (long long)t->values[i]);
+    case_fault(&t->w, c, "with dims%s: %s", sizes, what);
+}
+
+/* The graph's dims are in the order in which it met them. */
+static void fill_dims(const struct trial *t, const bt_loops *open, const bt_func *func,
+                      int64_t *dims)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < func->block->nparam && n < open->graph->ndim; i++) {
+        const bt_type *type = func->block->params[i]->base.type;
+        const bt_list_type *tuple = bt_as_tuple_type(type);
+        for (uint32_t k = 0; k < (tuple ? tuple->n : 1); k++) {
+            const bt_shape_type *shape = bt_tensor_shape(tuple ? tuple->at[k] : type);
+            for (uint32_t a = 0; a < shape->n; a++) {
+                int is_new = 1;
+                for (uint32_t v = 0; v < t->ndim; v++) {
+                    if (shape->dims[a] != t->vars[v])
+                        continue;
+                    for (uint32_t m = 0; m < n; m++)
+                        is_new &= dims[m] != (int64_t)v;
+                    if (is_new)
+                        dims[n++] = v;
+                }
+            }
+        }
+    }
+    for (uint32_t i = 0; i < n; i++)
+        dims[i] = t->values[dims[i]];
+}
+
+static bt_status evaluate(struct trial *t, const bt_func *func, uint32_t nin,
+                          bt_tensor *const *in, bt_compute **compute, bt_tensor **out)
+{
+    if (!*compute)
+        BT_TRY(bt_compute_create_func(t->w.ctx, func, compute));
+    return bt_compute_run(t->w.ctx, *compute, nin, (const bt_tensor *const *)in, out);
+}
+
+/* The evaluator with numbers, and with dims that it binds. */
+static void compare_evaluated(struct trial *t, const struct call_case *c,
+                              const bt_func *known, const bt_func *func, uint32_t nin,
+                              bt_tensor *const *in)
+{
+    bt_compute *numbers = NULL;
+    bt_tensor *want[CALL_MAX_OUT] = { 0 }, *got[CALL_MAX_OUT] = { 0 };
+    bt_status by_numbers = evaluate(t, known, nin, in, &numbers, want);
+    bt_status by_dims = evaluate(t, func, nin, in, &t->compute, got);
+    if (!by_numbers != !by_dims)
+        fault(t, c, case_message(&t->w, by_dims ? by_dims : by_numbers));
+    for (uint32_t i = 0; !by_numbers && !by_dims && i < bt_compute_nout(numbers); i++) {
+        size_t nbytes = (size_t)want[i]->nelem * bt_dtype_nbytes(want[i]->dtype);
+        if (want[i]->nelem != got[i]->nelem ||
+            (nbytes && memcmp(want[i]->data, got[i]->data, nbytes) != 0))
+            fault(t, c, "the evaluator gives other bits than with numbers");
+    }
+    for (uint32_t i = 0; i < CALL_MAX_OUT; i++) {
+        bt_tensor_unref(want[i]);
+        bt_tensor_unref(got[i]);
+    }
+    bt_compute_destroy(numbers);
+}
+
+static bt_status compare(struct trial *t, const struct call_case *c, bt_arena *arena,
+                         const bt_func *func, const bt_loops *open, const bt_op *around)
+{
+    const bt_func *known;
+    bt_loops *loops;
+    bt_tensor *in[CASE_MAX_LEAF] = { 0 };
+    void *data[2][CASE_MAX_LEAF + CALL_MAX_OUT];
+    int64_t dims[MOST_DIMS];
+    t->is_open = 0;
+    bt_status status = build_func(t, c, around, &known);
+    if (!status)
+        status = make_loops(t, arena, known, &loops);
+    if (status) // these sizes do not fit each other, or the attributes
+        return status->code == BT_ERR_MEMORY ? status : NULL;
+    if (too_large(loops))
+        return NULL;
+    bt_loops_options options = { .dims = dims };
+    fill_dims(t, open, func, dims);
+    uint32_t nin = count_buffers(loops, BT_BUFFER_INPUT);
+    if (nin != count_buffers(open, BT_BUFFER_INPUT) || nin > c->nleaf) {
+        fault(t, c, "another number of inputs");
+        return NULL;
+    }
+    status = make_data(t, c, loops, arena, data[0], in);
+    for (uint32_t i = 0; i < nin; i++)
+        data[1][i] = data[0][i];
+    for (uint32_t i = 0, n = nin; i < loops->roles.len && !status; i++) {
+        size_t nbytes = (size_t)bt_loops_nelem(loops, i) *
+                        bt_dtype_nbytes(loops->graph->arrays[i].dtype);
+        if (loops->roles.at[i] == BT_BUFFER_OUTPUT) {
+            data[1][n] = BT_NEWS(arena, char, nbytes + 1);
+            status = data[1][n] ? NULL : bt_no_memory();
+            if (data[1][n])
+                memset(data[1][n], 0xa5, nbytes);
+            n++;
+        }
+    }
+    bt_status want = NULL, got = NULL;
+    if (!status) {
+        want = bt_loops_run(t->w.ctx, loops, data[0]);
+        got = bt_loops_run_with(t->w.ctx, open, data[1], &options);
+        t->nrun++;
+    }
+    if (!status && !want != !got)
+        fault(t, c, case_message(&t->w, got ? got : want));
+    for (uint32_t i = 0, n = nin; i < loops->roles.len && !status && !want && !got; i++) {
+        size_t nbytes = (size_t)bt_loops_nelem(loops, i) *
+                        bt_dtype_nbytes(loops->graph->arrays[i].dtype);
+        if (loops->roles.at[i] != BT_BUFFER_OUTPUT)
+            continue;
+        if (memcmp(data[0][n], data[1][n], nbytes) != 0)
+            fault(t, c, "other bits than with numbers");
+        n++;
+    }
+    if (!status)
+        compare_evaluated(t, c, known, func, nin, in);
+    for (uint32_t i = 0; i < nin; i++)
+        bt_tensor_unref(in[i]);
+    return status;
+}
+
+/* ---- cases ---- */
+
+static int has_check(const bt_stmts *stmts)
+{
+    for (uint32_t i = 0; i < stmts->len; i++) {
+        const bt_stmt *stmt = stmts->at[i];
+        if (stmt->kind == BT_STMT_CHECK || has_check(&stmt->body) ||
+            has_check(&stmt->otherwise))
+            return 1;
+    }
+    return 0;
+}
+
+static bt_status try_sizes(struct trial *t, const struct call_case *c, bt_arena *arena,
+                           const bt_func *func, const bt_loops *open, const bt_op *around)
+{
+    BT_TRY(compare(t, c, arena, func, open, around));
+    for (uint32_t i = 0; i < t->ndim; i++) {
+        const int64_t size = t->sizes[i], others[] = { size + 1, size - 1, 0, 1, 65 };
+        for (uint32_t k = 0; k < BT_COUNT(others); k++) {
+            t->values[i] = others[k];
+            BT_TRY(compare(t, c, arena, func, open, around));
+            bt_ctx_clear_diags(t->w.ctx);
+        }
+        t->values[i] = size;
+    }
+    return NULL;
+}
+
+static bt_status run_open(struct trial *t, const struct call_case *c, const bt_op *around,
+                          bt_arena *arena)
+{
+    const bt_func *func;
+    bt_loops *open, *again;
+    bt_text text;
+    t->ndim = 0;
+    t->is_open = 1;
+    bt_status status = build_func(t, c, around, &func);
+    if (!t->ndim)
+        return NULL; // nothing to open
+    if (!status)
+        status = make_loops(t, arena, func, &open);
+    if (status) {
+        t->nrefused++;
+        snprintf(t->why, sizeof(t->why), "%s", status->message);
+        return status->code == BT_ERR_MEMORY ? status : NULL;
+    }
+    t->nopen++;
+    t->nchecked += has_check(&open->body) != 0;
+    bt_text_init(&text, arena);
+    BT_TRY(bt_loops_print(open, &text));
+    BT_TRY(bt_loops_parse(t->w.ctx, arena, "open", text.at, text.len, &again));
+    status = try_sizes(t, c, arena, func, open, around);
+    bt_compute_destroy(t->compute);
+    t->compute = NULL;
+    return status;
+}
+
+static bt_status run_case(void *self, const char *kind, const struct call_case *c)
+{
+    struct trial *t = self;
+    bt_status status = NULL;
+    (void)kind;
+    for (int is_fused = 0; !status && is_fused < 2; is_fused++) {
+        bt_arena *arena = bt_arena_create(bt_ctx_registry(t->w.ctx));
+        status =
+            arena ? run_open(t, c, is_fused ? t->around : NULL, arena) : bt_no_memory();
+        bt_arena_destroy(arena);
+        if (!status)
+            bt_ctx_clear_diags(t->w.ctx);
+    }
+    return status;
+}
+
+/* ---- operators ---- */
+
+static int run_op(bt_ctx *ctx, const char *name, const bt_op *around, struct trial *all)
+{
+    struct trial t = { .around = around };
+    t.w = (struct op_check){ .ctx = ctx, .faults = json_array() };
+    t.w.store = bt_store_create(bt_ctx_registry(ctx));
+    t.w.arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_status status =
+        !t.w.store || !t.w.arena ? bt_no_memory() : bt_op_get(ctx, name, &t.w.op);
+    if (!status)
+        status = vary_all(&t.w, run_case, &t);
+    size_t nfault = json_array_size(t.w.faults);
+    for (size_t i = 0; i < nfault; i++)
+        printf("%s\n", json_string_value(json_array_get(t.w.faults, i)));
+    if (status)
+        printf("%s: %s\n", name, status->message);
+    else
+        printf("%s: %u open, %u runs, %u with checks, %u not open%s%s\n", name, t.nopen,
+               t.nrun, t.nchecked, t.nrefused, *t.why ? ": " : "", t.why);
+    all->nopen += t.nopen;
+    all->nrun += t.nrun;
+    all->nchecked += t.nchecked;
+    all->nrefused += t.nrefused;
+    json_decref(t.w.faults);
+    bt_store_unref(t.w.store);
+    bt_arena_destroy(t.w.arena);
+    return status || nfault;
+}
+
+static int run(bt_ctx *ctx, const char *plugin, const char *only)
+{
+    uint32_t nwrong = 0;
+    const bt_op *around = NULL;
+    struct trial all = { 0 };
+    bt_status status = bt_op_get(ctx, "negative", &around);
+    if (!status)
+        status = bt_plugins_scan(ctx);
+    for (uint32_t i = 0; !status && i < bt_provided_len(ctx, "op"); i++) {
+        bt_provided item;
+        status = bt_provided_at(ctx, "op", i, &item);
+        if (status || strcmp(bt_plugin_id(item.plugin), plugin) != 0 ||
+            (only && strcmp(item.name, only) != 0))
+            continue;
+        nwrong += (uint32_t)run_op(ctx, item.name, around, &all);
+    }
+    if (status)
+        printf("%s\n", status->message);
+    printf("%u open, %u runs, %u with checks, %u not open, %u operators wrong\n",
+           all.nopen, all.nrun, all.nchecked, all.nrefused, nwrong);
+    // nothing tried says nothing
+    return status || nwrong || all.nopen + all.nrefused == 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3) {
+        printf("usage: conform_open PLUGINS PLUGIN [OPERATOR]\n");
+        return 2;
+    }
+    bt_registry_options options = { .plugin_only = argv[1], .ignore_environment = 1 };
+    bt_registry *registry = bt_registry_create(&options);
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    int failed = ctx ? run(ctx, argv[2], argc > 3 ? argv[3] : NULL) : 1;
+    bt_ctx_destroy(ctx);
+    bt_registry_unref(registry);
+    return failed;
+}

@@ -153,21 +153,79 @@ static int is_float(bt_dtype dtype)
            BT_DTYPE_CLASS(dtype) == BT_CLASS_BFLOAT;
 }
 
+/* The least value of the type: what a maximum over nothing is. */
+static void write_least(bt_formula *f, bt_dtype dtype)
+{
+    if (is_float(dtype))
+        bt_formula_item(f, "least", "-inf");
+    else if (BT_DTYPE_CLASS(dtype) == BT_CLASS_UINT)
+        bt_formula_item(f, "least", "0");
+    else
+        bt_formula_item(f, "least", "-%llu - 1",
+                        (1ull << (BT_DTYPE_BITS(dtype) - 1)) - 1);
+}
+
+/* Whether maxima along one axis after the other, the last one first, take less than half
+ * as many steps as those of whole windows. */
+static int is_separate(const struct pool *p)
+{
+    double whole = 1, steps = 0, left = 1;
+    for (uint32_t i = 0; i < p->n; i++) {
+        whole *= (double)p->size[i];
+        steps += (double)p->size[i] * left;
+        left *= (double)p->strides[i];
+    }
+    return whole > 2 * steps;
+}
+
+/* m1[n, c, h0, p1] = max(r1: data[n, c, h0, ..]), y[n, c, p0, p1] = max(r0: m1[n, c, .., p1]) */
+static void write_separate(bt_formula *f, const struct pool *p)
+{
+    for (uint32_t i = p->n; i-- > 0;) {
+        bt_formula_clear(f, "m");
+        bt_formula_clear(f, "from");
+        bt_formula_set(f, "m", p->layout.first, "n in extent(data, %u)", p->layout.first);
+        bt_formula_set(f, "m", p->layout.second, "c in extent(data, %u)",
+                       p->layout.second);
+        bt_formula_set(f, "from", p->layout.first, "n");
+        bt_formula_set(f, "from", p->layout.second, "c");
+        for (uint32_t k = 0; k < p->n; k++) {
+            uint32_t axis = p->layout.space[k];
+            if (k < i)
+                bt_formula_set(f, "m", axis, "h%u in extent(data, %u)", k, axis);
+            else
+                bt_formula_set(f, "m", axis, "p%u in o%u", k, k);
+            if (k == i)
+                bt_formula_set(f, "from", axis, "p%u*%lld + r%u*%lld - %lld", k,
+                               (long long)p->strides[k], k, (long long)p->dilation[k],
+                               (long long)p->padding[k]);
+            else
+                bt_formula_set(f, "from", axis, "%c%u", k < i ? 'h' : 'p', k);
+        }
+        if (i + 1 == p->n)
+            bt_formula_item(f, "source", "data");
+        bt_formula_add(f, i ? "m" : "y: ");
+        if (i)
+            bt_formula_add(f, "%u: ", i);
+        bt_formula_add(f, "t[$m] = max(r%u in %lld: $source[$from] else $least)", i,
+                       (long long)p->size[i]);
+        bt_formula_clear(f, "source");
+        bt_formula_item(f, "source", "m%u", i);
+        if (i)
+            bt_formula_add(f, ";\n");
+    }
+}
+
 static void write_max(bt_formula *f, const bt_formula_call *call)
 {
     struct pool p;
-    bt_dtype dtype = bt_tensor_dtype(call->result);
-    uint32_t bits = BT_DTYPE_BITS(dtype);
     read_pool(call, &p);
     write_space(f, &p);
-    bt_formula_add(f, "y: t[$y] = max($r: data[$at] else ");
-    // the least value of the type: what a maximum over nothing is
-    if (is_float(dtype))
-        bt_formula_add(f, "-inf)");
-    else if (BT_DTYPE_CLASS(dtype) == BT_CLASS_UINT)
-        bt_formula_add(f, "0)");
+    write_least(f, bt_tensor_dtype(call->result));
+    if (is_separate(&p))
+        write_separate(f, &p);
     else
-        bt_formula_add(f, "-%llu - 1)", (1ull << (bits - 1)) - 1);
+        bt_formula_add(f, "y: t[$y] = max($r: data[$at] else $least)");
 }
 
 /* How many elements of a window count along one axis: those inside the data, or inside

@@ -124,6 +124,15 @@ static bt_status relate_einsum(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, rank, dims, fields[0].dtype);
 }
 
+/* What is left to multiply: operands, or products of some of them. */
+struct product {
+    const equation *whole; /* whose axes are known */
+    equation x;
+    uint32_t number[BT_MAX_RANK]; /* of a term: its operand's, or of a product, from 1 */
+    uint32_t is_made[BT_MAX_RANK], nmade;
+    const char *dtype; /* of products */
+};
+
 /* "x_i in extent(data.0, 0)": the axis of a letter where it occurs first. Letters get a
  * prefix, for a single one may be the name of something else. */
 static void write_letter(bt_formula *f, const char *list, const equation *x, char letter)
@@ -138,33 +147,116 @@ static void write_letter(bt_formula *f, const char *list, const equation *x, cha
     }
 }
 
+/* Adds `sum(...: a * b * ...)` of the first n terms, over all letters but these. */
+static void write_terms(bt_formula *f, const struct product *p, uint32_t n,
+                        const char *letters)
+{
+    int has_sums = 0;
+    bt_formula_clear(f, "k");
+    bt_formula_clear(f, "terms");
+    for (int c = 'A'; c <= 'z'; c++) {
+        int is_there = 0;
+        for (uint32_t i = 0; is_letter((char)c) && i < n; i++)
+            is_there |= strchr(p->x.terms[i], c) != NULL;
+        if (!is_there || strchr(letters, c))
+            continue;
+        has_sums = 1;
+        write_letter(f, "k", p->whole, (char)c);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bt_formula_clear(f, "at");
+        for (const char *at = p->x.terms[i]; *at; at++)
+            bt_formula_item(f, "at", "x_%c", *at);
+        if (p->is_made[i])
+            bt_formula_item(f, "terms", "p%u[$at]", p->number[i]);
+        else if (p->whole->nterm > 2)
+            bt_formula_item(f, "terms", "%s(data.%u[$at])", p->dtype, p->number[i]);
+        else
+            bt_formula_item(f, "terms", "data.%u[$at]", p->number[i]);
+    }
+    bt_formula_add(f, has_sums ? "sum($k: $[ * ]terms)" : "$[ * ]terms");
+}
+
+static void swap_terms(struct product *p, uint32_t a, uint32_t b)
+{
+    struct product old = *p;
+    memcpy(p->x.terms[a], old.x.terms[b], sizeof(old.x.terms[b]));
+    memcpy(p->x.terms[b], old.x.terms[a], sizeof(old.x.terms[a]));
+    p->number[a] = old.number[b];
+    p->number[b] = old.number[a];
+    p->is_made[a] = old.is_made[b];
+    p->is_made[b] = old.is_made[a];
+}
+
+/* Letters of the first two terms that others or the result have. 0: too many. */
+static int find_letters(const equation *x, char *out)
+{
+    *out = '\0';
+    for (int c = 'A'; c <= 'z'; c++) {
+        int is_here =
+            is_letter((char)c) && (strchr(x->terms[0], c) || strchr(x->terms[1], c));
+        int is_needed = is_here && strchr(x->result, c);
+        for (uint32_t i = 2; is_here && i < x->nterm; i++)
+            is_needed |= strchr(x->terms[i], c) != NULL;
+        if (is_needed && !add_letter(out, (char)c))
+            return 0;
+    }
+    return 1;
+}
+
+/* The first term and the next that shares a letter with it become one, an array of its own.
+ * 0: that would have too many axes. */
+static int write_pair(bt_formula *f, struct product *p)
+{
+    equation *x = &p->x;
+    char letters[BT_MAX_RANK + 1];
+    uint32_t other = 1;
+    while (other < x->nterm && !strpbrk(x->terms[other], x->terms[0]))
+        other++;
+    swap_terms(p, 1, other < x->nterm ? other : 1);
+    if (!find_letters(x, letters))
+        return 0;
+    bt_formula_clear(f, "axes");
+    for (const char *at = letters; *at; at++)
+        write_letter(f, "axes", p->whole, *at);
+    bt_formula_add(f, "p%u: %s[$axes] = ", ++p->nmade, p->dtype);
+    write_terms(f, p, 2, letters);
+    bt_formula_add(f, ";\n");
+    memcpy(x->terms[0], letters, sizeof(letters));
+    p->number[0] = p->nmade;
+    p->is_made[0] = 1;
+    swap_terms(p, 1, --x->nterm);
+    return 1;
+}
+
+/* Sums of products of more than two tensors go by two at a time: of three matrices, two
+ * products take n^3 steps each, all at once n^4. */
 static void write_einsum(bt_formula *f, const bt_formula_call *call)
 {
     const struct einsum_attrs *a = call->attrs;
+    const bt_type *first = bt_as_tuple_type(call->args[0])->at[0];
+    const bt_dtype dtype = bt_tensor_dtype(first);
     equation x;
-    int sums = 0;
     const char *wrong = parse(a->equation, &x);
     if (wrong) {
         bt_formula_fail(f, BT_ERR_INTERNAL, "%s", wrong);
         return;
     }
-    bt_formula_clear(f, "y");
-    for (uint32_t k = 0; x.result[k]; k++)
-        write_letter(f, "y", &x, x.result[k]);
-    for (int c = 'A'; c <= 'z'; c++) {
-        if (!is_letter((char)c) || !count_letter(&x, (char)c) || strchr(x.result, c))
-            continue;
-        sums = 1;
-        write_letter(f, "k", &x, (char)c);
-    }
-    for (uint32_t i = 0; i < x.nterm; i++) {
-        bt_formula_clear(f, "at");
-        for (uint32_t k = 0; x.terms[i][k]; k++)
-            bt_formula_item(f, "at", "x_%c", x.terms[i][k]);
-        bt_formula_item(f, "terms", "data.%u[$at]", i);
-    }
-    bt_formula_add(f,
-                   sums ? "y: t[$y] = sum($k: $[ * ]terms)" : "y: t[$y] = $[ * ]terms");
+    struct product p = { .whole = &x, .x = x, .dtype = "t" };
+    // products of short floats keep what would be rounded away
+    if (((1u << BT_DTYPE_CLASS(dtype)) & BT_CLASS_BITS_FLOAT) &&
+        BT_DTYPE_BITS(dtype) < 32)
+        p.dtype = "float32";
+    for (uint32_t i = 0; i < x.nterm; i++)
+        p.number[i] = i;
+    while (p.x.nterm > 2 && write_pair(f, &p))
+        ;
+    bt_formula_clear(f, "axes");
+    for (const char *at = x.result; *at; at++)
+        write_letter(f, "axes", &x, *at);
+    bt_formula_add(f, "y: t[$axes] = t(");
+    write_terms(f, &p, p.x.nterm, x.result);
+    bt_formula_add(f, ")");
 }
 
 /* ---- meshgrid ---- */
@@ -273,7 +365,8 @@ static const bt_op ops[] = {
         .name = "einsum",
         .revision = 1,
         .doc = "Sums products of tensors, as an equation of axes says.\n"
-               "Axes of one letter agree; the result has the axes after the arrow.",
+               "Axes of one letter agree; the result has the axes after the arrow. Of more than two\n"
+               "tensors the first and the next that shares a letter with it are summed first.",
         .source = "Relay, einsum; NumPy einsum",
         .inputs = einsum_in,
         .attrs = einsum_attrs,
@@ -286,6 +379,9 @@ static const bt_op ops[] = {
             "(int32[3, 3]) | equation=\"ii->i\"\n(float32[2, 3]) | equation=\"ij->\"\n"
             "(float32[2, 3, 4], float32[2, 4, 3], float32[2]) | "
             "equation=\"bij,bji,b->b\"\n"
+            "(float32[2, 3], float32[4, 5], float32[3, 4]) | equation=\"ij,kl,jk->il\"\n"
+            "(float16[2], float16[3, 4], float16[2, 3]) | equation=\"i,jk,ij->k\"\n"
+            "(int32[2], int32[3], int32[4]) | equation=\"i,j,k->kji\"\n"
             "(float32[], float32[2]) | equation=\",a->a\"")),
     },
     {

@@ -1,40 +1,57 @@
 #include "line.h"
 
-enum { COMPARE_FLOAT, COMPARE_INT, COMPARE_UINT };
+#include <string.h>
 
-uint32_t line_class(bt_dtype dtype)
+/* The bits of a float ascend as it does once those of negative ones are turned round. */
+static uint64_t key_of_double(double x)
 {
-    uint32_t class_bit = 1u << BT_DTYPE_CLASS(dtype);
+    const uint64_t sign = (uint64_t)1 << 63;
+    uint64_t bits;
+    if (x != x)
+        return UINT64_MAX;
+    x += 0.0; // of -0 it makes 0
+    memcpy(&bits, &x, sizeof(bits));
+    return bits & sign ? ~bits : bits | sign;
+}
+
+static uint64_t key_of_float(float x)
+{
+    const uint32_t sign = (uint32_t)1 << 31;
+    uint32_t bits;
+    x += 0.0f;
+    memcpy(&bits, &x, sizeof(bits));
+    bits = bits & sign ? ~bits : bits | sign;
+    return x != x ? UINT64_MAX : bits;
+}
+
+uint64_t line_key(const bt_tensor *t, int64_t position)
+{
+    const uint32_t class_bit = 1u << BT_DTYPE_CLASS(t->dtype);
+    if (t->dtype == BT_FLOAT32)
+        return key_of_float(((const float *)t->data)[position]);
     if (class_bit & BT_CLASS_BITS_FLOAT)
-        return COMPARE_FLOAT;
-    return BT_DTYPE_CLASS(dtype) == BT_CLASS_UINT ? COMPARE_UINT : COMPARE_INT;
+        return key_of_double(bt_tensor_get(t, position));
+    uint64_t key = (uint64_t)bt_tensor_get_int(t, position);
+    return BT_DTYPE_CLASS(t->dtype) == BT_CLASS_UINT ? key : key ^ (uint64_t)1 << 63;
 }
 
 bt_status line_init(bt_ctx *ctx, line *x, const bt_tensor *in, uint32_t axis,
-                    int is_descending)
+                    int is_descending, int64_t k)
 {
+    enum { MOST_CHOSEN = 128 };
     bt_arena *scratch = bt_ctx_scratch(ctx);
     *x = (line){ .in = in, .n = in->dims[axis], .inner = 1 };
-    for (uint32_t k = axis + 1; k < in->rank; k++)
-        x->inner *= in->dims[k];
+    for (uint32_t i = axis + 1; i < in->rank; i++)
+        x->inner *= in->dims[i];
     x->nline = x->n ? in->nelem / x->n : 0;
     x->nbytes = bt_dtype_nbytes(in->dtype);
-    x->compare = line_class(in->dtype);
     x->is_descending = is_descending;
-    x->keys = BT_NEWS(scratch, line_key, (size_t)x->n);
-    x->order = BT_NEWS(scratch, int64_t, (size_t)x->n);
-    x->spare = BT_NEWS(scratch, int64_t, (size_t)x->n);
+    // a few of many are chosen; else all are sorted
+    x->k = k <= MOST_CHOSEN && k <= x->n / 8 ? k : x->n;
+    x->keys = BT_NEWS(scratch, uint64_t, (size_t)x->k);
+    x->order = BT_NEWS(scratch, int64_t, (size_t)x->k);
+    x->spare = BT_NEWS(scratch, int64_t, (size_t)x->k);
     return x->keys && x->order && x->spare ? NULL : bt_no_memory();
-}
-
-line_key line_key_at(const bt_tensor *t, int64_t position)
-{
-    line_key key;
-    if (line_class(t->dtype) == COMPARE_FLOAT)
-        key.f = bt_tensor_get(t, position);
-    else
-        key.i = bt_tensor_get_int(t, position);
-    return key;
 }
 
 int64_t line_at(const line *x, int64_t number, int64_t n, int64_t j)
@@ -42,30 +59,13 @@ int64_t line_at(const line *x, int64_t number, int64_t n, int64_t j)
     return number / x->inner * n * x->inner + j * x->inner + number % x->inner;
 }
 
-void line_load(line *x, int64_t number)
+/* The key of element j of the line that begins at `first`. */
+static inline uint64_t key_at(const line *x, int64_t first, int64_t j, int is_float)
 {
-    const float *data = x->in->data;
-    int64_t first = line_at(x, number, x->n, 0);
-    for (int64_t j = 0; j < x->n; j++) {
-        int64_t at = first + j * x->inner;
-        if (x->in->dtype == BT_FLOAT32)
-            x->keys[j].f = (double)data[at];
-        else
-            x->keys[j] = line_key_at(x->in, at);
-        x->order[j] = j;
-    }
-}
-
-int line_compare(const line *x, const line_key *a, const line_key *b)
-{
-    switch (x->compare) {
-    case COMPARE_FLOAT:
-        if (a->f != a->f || b->f != b->f)
-            return (a->f != a->f) - (b->f != b->f);
-        return (a->f > b->f) - (a->f < b->f);
-    case COMPARE_UINT: return (a->u > b->u) - (a->u < b->u);
-    default: return (a->i > b->i) - (a->i < b->i);
-    }
+    const uint64_t turn = x->is_descending ? UINT64_MAX : 0;
+    const int64_t at = first + j * x->inner;
+    return turn ^ (is_float ? key_of_float(((const float *)x->in->data)[at])
+                            : line_key(x->in, at));
 }
 
 /* Joins the sorted runs low..middle and middle..high of `from` in `to`. */
@@ -74,17 +74,17 @@ static void merge(const line *x, const int64_t *from, int64_t *to, int64_t low,
 {
     int64_t a = low, b = middle;
     for (int64_t k = low; k < high; k++) {
-        int take_a = a < middle;
-        if (take_a && b < high) {
-            int order = line_compare(x, &x->keys[from[a]], &x->keys[from[b]]);
-            take_a = x->is_descending ? order >= 0 : order <= 0;
-        }
+        int take_a = a < middle && (b >= high || x->keys[from[a]] <= x->keys[from[b]]);
         to[k] = take_a ? from[a++] : from[b++];
     }
 }
 
-void line_sort(line *x)
+static void sort(line *x, int64_t first)
 {
+    for (int64_t j = 0; j < x->n; j++) {
+        x->keys[j] = key_at(x, first, j, x->in->dtype == BT_FLOAT32);
+        x->order[j] = j;
+    }
     for (int64_t width = 1; width < x->n; width *= 2) {
         for (int64_t low = 0; low < x->n; low += 2 * width) {
             int64_t middle = low + width < x->n ? low + width : x->n;
@@ -97,29 +97,32 @@ void line_sort(line *x)
     }
 }
 
-/* Whether a comes before b, which is the earlier one where they are equal. */
-static int is_before(const line *x, const line_key *a, const line_key *b)
+/* The first k, kept in order while the line goes by; few elements are among them. */
+static inline void choose(line *x, int64_t first, int is_float)
 {
-    int order = line_compare(x, a, b);
-    return x->is_descending ? order > 0 : order < 0;
-}
-
-void line_choose(line *x, int64_t k)
-{
-    enum { MOST_CHOSEN = 128 };
-    int64_t *chosen = x->order, n = 0;
-    if (k > MOST_CHOSEN || k > x->n / 8) {
-        line_sort(x);
-        return;
-    }
-    for (int64_t j = 0; k > 0 && j < x->n; j++) {
-        const line_key *key = &x->keys[j];
-        if (n == k && !is_before(x, key, &x->keys[chosen[k - 1]]))
+    int64_t n = 0;
+    for (int64_t j = 0; x->k > 0 && j < x->n; j++) {
+        const uint64_t key = key_at(x, first, j, is_float);
+        if (n == x->k && key >= x->keys[n - 1])
             continue;
         // the last one goes where there are enough; what comes after moves on
-        int64_t at = n < k ? n++ : k - 1;
-        for (; at > 0 && is_before(x, key, &x->keys[chosen[at - 1]]); at--)
-            chosen[at] = chosen[at - 1];
-        chosen[at] = j;
+        int64_t at = n < x->k ? n++ : n - 1;
+        for (; at > 0 && key < x->keys[at - 1]; at--) {
+            x->keys[at] = x->keys[at - 1];
+            x->order[at] = x->order[at - 1];
+        }
+        x->keys[at] = key;
+        x->order[at] = j;
     }
+}
+
+void line_sort(line *x, int64_t number)
+{
+    const int64_t first = line_at(x, number, x->n, 0);
+    if (x->k == x->n)
+        sort(x, first);
+    else if (x->in->dtype == BT_FLOAT32)
+        choose(x, first, 1); // the most frequent type: none is asked for at each element
+    else
+        choose(x, first, 0);
 }

@@ -148,10 +148,9 @@ static bt_status choose(bt_ctx *ctx, const bt_tensor *in, uint32_t axis, int64_t
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
     line x;
-    bt_status status = line_init(ctx, &x, in, axis, !is_ascend);
+    bt_status status = line_init(ctx, &x, in, axis, !is_ascend, k);
     for (int64_t i = 0; !status && i < x.nline; i++) {
-        line_load(&x, i);
-        line_choose(&x, k);
+        line_sort(&x, i);
         for (int64_t j = 0; j < k; j++) {
             int64_t from = line_at(&x, i, x.n, x.order[j]), to = line_at(&x, i, k, j);
             if (values)

@@ -41,7 +41,6 @@ static bt_status eval_search(bt_ctx *ctx, const bt_eval_call *call)
 {
     const struct search_attrs *a = call->attrs;
     const bt_tensor *sequence = call->in[0], *values = call->in[1];
-    line x = { .compare = line_class(values->dtype) };
     int64_t n = sequence->dims[sequence->rank - 1];
     // values that share one sequence: all, or those of a line
     int64_t nshared =
@@ -49,13 +48,12 @@ static bt_status eval_search(bt_ctx *ctx, const bt_eval_call *call)
     BT_TRY(bt_tensor_create(ctx, bt_tensor_dtype(call->result), values->rank,
                             values->dims, &call->out[0]));
     for (int64_t i = 0; i < values->nelem; i++) {
-        line_key value = line_key_at(values, i);
+        const uint64_t value = line_key(values, i);
         int64_t start = i / nshared * n, low = 0, high = n;
         while (low < high) {
             int64_t middle = low + (high - low) / 2;
-            line_key at = line_key_at(sequence, start + middle);
-            int order = line_compare(&x, &at, &value);
-            if (order < 0 || (a->right && order == 0))
+            const uint64_t at = line_key(sequence, start + middle);
+            if (at < value || (a->right && at == value))
                 low = middle + 1;
             else
                 high = middle;
@@ -107,7 +105,7 @@ static int64_t group(const line *x, int64_t *groups, int64_t *first)
     int64_t n = 0;
     for (int64_t k = 0; k < x->n; k++) {
         int64_t j = x->order[k];
-        if (k == 0 || line_compare(x, &x->keys[x->order[k - 1]], &x->keys[j]) != 0)
+        if (k == 0 || x->keys[x->order[k - 1]] != x->keys[j])
             first[n++] = j;
         groups[j] = n - 1;
     }
@@ -165,14 +163,13 @@ static bt_status eval_unique(bt_ctx *ctx, const bt_eval_call *call)
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
     line x;
-    bt_status status = line_init(ctx, &x, in, 0, 0);
+    bt_status status = line_init(ctx, &x, in, 0, 0, in->dims[0]);
     int64_t *groups = BT_NEWS(scratch, int64_t, (size_t)in->nelem);
     int64_t *first = BT_NEWS(scratch, int64_t, (size_t)in->nelem);
     if (!status && (!groups || !first))
         status = bt_no_memory();
     if (!status) {
-        line_load(&x, 0);
-        line_sort(&x);
+        line_sort(&x, 0);
         int64_t n = group(&x, groups, first);
         if (!a->sorted)
             renumber(in->nelem, n, groups, first, x.spare);

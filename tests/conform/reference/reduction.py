@@ -140,8 +140,25 @@ def collapse_sum(call, x, like=None):
     return total(x, axes, True, call.out).reshape(shape)
 
 
+def einsum_pairs(equation, xs):
+    """Of more than two operands the first and the next that shares a letter with it become one, as the operator says:
+    where there are infinities, the order shows."""
+    equation = equation.replace(" ", "")
+    left, arrow, result = equation.partition("->")
+    terms, xs = left.split(","), list(xs)
+    if not arrow:
+        result = "".join(sorted(c for c in set(left) - {","} if left.count(c) == 1))
+    while len(terms) > 2:
+        other = next((i for i in range(1, len(terms)) if set(terms[i]) & set(terms[0])), 1)
+        pair, rest = terms[0] + terms.pop(other), xs.pop(other)
+        letters = "".join(sorted(c for c in set(pair) if c in result + "".join(terms[1:])))
+        xs[0] = np.asarray(np.einsum(f"{terms[0]},{pair[len(terms[0]):]}->{letters}", xs[0], rest))
+        terms[0] = letters
+    return np.asarray(np.einsum(f"{','.join(terms)}->{result}", *xs))
+
+
 @reference("einsum", ulp=2, sums=True)
 def einsum(call, xs):
     if is_float(call.out):
-        return np.asarray(np.einsum(call.equation, *xs))
-    return wrapped(np.asarray(np.einsum(call.equation, *[x.astype(object) for x in xs])), call.out)
+        return einsum_pairs(call.equation, xs)
+    return wrapped(einsum_pairs(call.equation, [x.astype(object) for x in xs]), call.out)

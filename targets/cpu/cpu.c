@@ -37,6 +37,7 @@ struct instance {
     bt_registry *registry;
     bt_allocator allocator;
     struct cpu_config config;
+    bt_map rows; /* of the config */
     struct cpu_pool *pool;
     int keeps_denormals;
     const char *engine, *compiler; /* in the arena */
@@ -53,6 +54,10 @@ static void close(void *self)
 static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
 {
     in->config.isa = cpu_isa_chosen(bt_variable(ctx, "BATON_CPU"));
+    bt_map_init(&in->rows, in->arena, 1);
+    if (!cpu_callee_index(in->config.isa, &in->rows))
+        return bt_no_memory();
+    in->config.rows = &in->rows;
     in->keeps_denormals = strcmp(o->denormals, "keep") == 0;
     in->allocator = cpu_allocator(bt_ctx_registry(ctx));
     in->engine = bt_arena_text(in->arena, o->engine, strlen(o->engine));

@@ -45,14 +45,13 @@ static void touch_reads(struct toucher *t, const bt_node *node)
 
 static void touch_addresses(struct toucher *t, const bt_stmt *call)
 {
-    struct cpu_callee callee;
+    const struct cpu_callee *row = cpu_row_of(t->l->config, call->callee);
     // of one that there is not, anything may be true; the plan refuses it
-    if (!cpu_callee_find(t->l->config->isa, call->callee, &callee))
-        callee.nwritten = call->narg;
+    const uint32_t nwritten = row ? cpu_form_of(row)->nwritten : call->narg;
     for (uint32_t i = 0; i < call->narg; i++) {
         if (call->args[i].is_address)
             t->touched[call->args[i].buffer] |=
-                (uint8_t)(TOUCHES | (i < callee.nwritten ? WRITES : 0));
+                (uint8_t)(TOUCHES | (i < nwritten ? WRITES : 0));
     }
 }
 
@@ -263,7 +262,7 @@ static bt_status find_over(struct lowerer *l, const uint8_t *has, const uint32_t
         const struct cpu_over_question q = { .loops = l->loops,
                                              .n = stmts->len,
                                              .stmts = stmts->at,
-                                             .isa = l->config->isa,
+                                             .config = l->config,
                                              .out = i / l->nbuffer,
                                              .in = i % l->nbuffer };
         if (!(has[q.out] & WRITES) || has[q.in] != TOUCHES ||

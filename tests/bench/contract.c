@@ -141,7 +141,7 @@ static bt_compute *make(bt_ctx *ctx, bt_store *store, const struct layer *l)
 
 struct running {
     const struct plan *plan;
-    struct cpu_callee callees[64];
+    const struct cpu_callee *callees[64];
     void *buffers[64];
     char *lane;
 };
@@ -176,7 +176,7 @@ static void prepare(bt_ctx *ctx, bt_arena *arena, const bt_loops *loops, enum cp
                                         .places = places };
     must(ctx, plan_build(ctx, arena, &source, &r->plan));
     for (uint32_t i = 0; i < r->plan->ncallee; i++) {
-        if (!cpu_callee_find(isa, r->plan->callees[i], &r->callees[i]))
+        if (!(r->callees[i] = cpu_callee_find(isa, r->plan->callees[i])))
             exit(1);
     }
     r->lane = memory((size_t)plan_lane_nbytes(r->plan));
@@ -199,7 +199,7 @@ static void run(const struct running *r)
 static void measure(bt_ctx *ctx, bt_registry *registry, const struct layer *l,
                     enum cpu_isa isa, double seconds)
 {
-    const struct cpu_config config = { isa, 1 };
+    const struct cpu_config config = { .isa = isa, .nthread = 1 };
     bt_store *store = bt_store_create(registry);
     bt_arena *arena = bt_arena_create(registry);
     bt_compute *compute = make(ctx, store, l);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "primitives/strips.h"
+#include "primitives/callee.h"
 
 enum { NELEM = 512, NREPEAT = 400, NROUND = 7 };
 
@@ -80,7 +80,7 @@ static const struct {
 };
 
 /* Fills an operand with what any row takes: numbers in 0 ... 1, or small indices. */
-static void fill(void *at, const bt_strip *row, uint32_t operand)
+static void fill(void *at, const struct cpu_callee *row, uint32_t operand)
 {
     for (int i = 0; i < 2 * NELEM; i++) {
         double x = (double)(rand() % 1000 + 1) / 1001;
@@ -88,7 +88,7 @@ static void fill(void *at, const bt_strip *row, uint32_t operand)
             ((float *)at)[i] = (float)x;
         else if (row->in == BT_FLOAT64)
             ((double *)at)[i] = x;
-        else if (!row->in && operand == 2)
+        else if (cpu_form_of(row)->operands[operand].element == CPU_POSITION)
             ((int64_t *)at)[i] = rand() % NELEM;
         else
             memset((char *)at + i, rand() % 2, 1);
@@ -100,12 +100,12 @@ static void measure(uint32_t k)
     static uint64_t operands[4][2 * NELEM];
     void *p[] = { operands[0], operands[1], operands[2], operands[3] };
     const int64_t n[] = { NELEM, 1, 1 };
-    const bt_strip *row = bt_cpu_strip_at(CPU_ISA_PORTABLE, k);
+    const struct cpu_callee *row = cpu_callee_at(CPU_ISA_PORTABLE, k);
     printf("%-28s", row->name);
-    for (uint32_t j = 0; j < row->naddress; j++)
+    for (uint32_t j = 0; j < cpu_form_of(row)->naddress; j++)
         fill(operands[j], row, j);
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++)
-        printf(" %8.3f", best_ns(bt_cpu_strip_at((enum cpu_isa)isa, k)->fn, p, n));
+        printf(" %8.3f", best_ns(cpu_callee_at((enum cpu_isa)isa, k)->run, p, n));
     for (uint32_t i = 0; i < BT_COUNT(library); i++) {
         if (strcmp(library[i].name, row->name) == 0)
             printf(" %10.3f", best_ns(library[i].fn, p, n));
@@ -115,12 +115,14 @@ static void measure(uint32_t k)
 
 int main(int argc, char **argv)
 {
-    const bt_strip *row;
+    const struct cpu_callee *row;
     printf("%-28s", "ns per element");
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++)
         printf(" %8s", cpu_isa_name((enum cpu_isa)isa));
     printf(" %10s\n", "C library");
-    for (uint32_t k = 0; (row = bt_cpu_strip_at(CPU_ISA_PORTABLE, k)); k++) {
+    for (uint32_t k = 0; (row = cpu_callee_at(CPU_ISA_PORTABLE, k)); k++) {
+        if (row->form >= CPU_TILE)
+            break;
         if (argc > 1 ? !strncmp(row->name, argv[1], strlen(argv[1]))
                      : row->in == BT_FLOAT32 && !strstr(row->name, "cast."))
             measure(k);

@@ -46,7 +46,7 @@ static void multiply_tile(const struct product *g, int64_t rows, int64_t depth, 
         0,
         1,
     };
-    g->tile->run(p, n);
+    g->tile->block->run(p, n);
 }
 
 // Whichever is read again and again is to stay near: all of B, or else a panel of it.

@@ -27,9 +27,9 @@ static const struct cpu_tile *find_tile(const char *name)
     static const struct cpu_tile *const tables[] = { cpu_tiles_portable, cpu_tiles_avx2,
                                                      cpu_tiles_avx512 };
     for (size_t i = 0; i < BT_COUNT(tables); i++) {
-        for (const struct cpu_tile *t = tables[i]; t->name; t++) {
-            if (strcmp(t->name, name) == 0 ||
-                (t->line_name && strcmp(t->line_name, name) == 0))
+        for (const struct cpu_tile *t = tables[i]; t->block; t++) {
+            if (strcmp(t->block->name, name) == 0 ||
+                (t->line && strcmp(t->line->name, name) == 0))
                 return t;
         }
     }
@@ -110,8 +110,8 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
     int is_halo = 0;
     uint32_t naddress = tile ? CPU_TILE_NPOINTER : 2;
     int is_line = strncmp(callee, "line", 4) == 0;
-    cpu_primitive *run = is_line ? tile->run_line
-                         : tile  ? tile->run
+    cpu_primitive *run = is_line ? tile->line->run
+                         : tile  ? tile->block->run
                                  : find_copy(callee, &is_halo);
     void *p[CPU_TILE_NPOINTER];
     int64_t n[CPU_TILE_NINT];
@@ -211,7 +211,8 @@ static void check(const struct contraction *c)
         static const uint32_t threads[] = { 1, 2, 7 };
         for (size_t i = 0; i < BT_COUNT(threads); i++) {
             struct calls calls = { .isa = isa };
-            run_schedule(&w, &f, n, in, &(struct cpu_config){ isa, threads[i] }, got,
+            run_schedule(&w, &f, n, in,
+                         &(struct cpu_config){ .isa = isa, .nthread = threads[i] }, got,
                          &calls);
             if (!calls.ntile && !c->may_be_plain)
                 fail_msg("%s: no tile", c->text);
@@ -501,7 +502,8 @@ static void check_text(const struct contraction *c, const char *expected)
     bt_compute *compute = make(&w, &f, n, in);
     bt_arena *arena = bt_arena_create(w.registry);
     assert_ok(w.ctx,
-              cpu_contract(w.ctx, arena, &(struct cpu_config){ CPU_ISA_PORTABLE, 1 },
+              cpu_contract(w.ctx, arena,
+                           &(struct cpu_config){ .isa = CPU_ISA_PORTABLE, .nthread = 1 },
                            "test", compute->graph, NULL, &loops));
     bt_text_init(&text, arena);
     assert_ok(w.ctx, bt_loops_print(loops, &text));
@@ -660,7 +662,7 @@ static void check_cuts(const struct contraction *c)
     for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
         for (uint32_t nthread = 1; nthread <= 16; nthread *= 2) {
             struct calls calls = { .isa = isa };
-            const struct cpu_config config = { isa, nthread };
+            const struct cpu_config config = { .isa = isa, .nthread = nthread };
             run_schedule(&w, &f, n, in, &config, nthread == 1 ? first : got, &calls);
             assert_true(calls.ntile > 0);
             if (nthread > 1)
@@ -733,8 +735,9 @@ static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
                            ? bt_no_memory()
                            : bt_compute_create(ctx, &call, &compute);
     if (!status)
-        status = cpu_contract(ctx, arena, &(struct cpu_config){ CPU_ISA_PORTABLE, 2 },
-                              "test", compute->graph, NULL, &loops);
+        status = cpu_contract(
+            ctx, arena, &(struct cpu_config){ .isa = CPU_ISA_PORTABLE, .nthread = 2 },
+            "test", compute->graph, NULL, &loops);
     if (status)
         assert_int_equal(status->code, BT_ERR_MEMORY);
     bt_compute_destroy(compute);

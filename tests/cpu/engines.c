@@ -227,16 +227,17 @@ static void test_launches_from_threads_at_once(void **state)
 /* ---- denormals ---- */
 
 /* Halves of floats; a fault where the last number is 1. */
-static const char halving[] = "loops halving {\n"
-                              "    in a0: int64[1]\n"
-                              "    in a1: float32[256]\n"
-                              "    in a2: float32[64]\n"
-                              "    out s0: float32[256]\n"
-                              "    parallel i0 in 4 {\n"
-                              "        mul.float32(&s0[64 * i0], &a1[64 * i0], &a2[0], 64)\n"
-                              "    }\n"
-                              "    check (a0[0] < 1) : data axis 0 of 1\n"
-                              "}\n";
+static const char halving[] =
+    "loops halving {\n"
+    "    in a0: int64[1]\n"
+    "    in a1: float32[256]\n"
+    "    in a2: float32[64]\n"
+    "    out s0: float32[256]\n"
+    "    parallel i0 in 4 {\n"
+    "        mul.float32(&s0[64 * i0], &a1[64 * i0], &a2[0], 64)\n"
+    "    }\n"
+    "    check (a0[0] < 1) : data axis 0 of 1\n"
+    "}\n";
 
 /* Whether this thread computes with floats nearer to 0 than the least normal one. */
 static int has_denormals(void)

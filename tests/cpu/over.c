@@ -71,12 +71,14 @@ static void check(const char *body, int expected)
              "    local l: float32[96]\n%s}\n",
              body);
     bt_loops *loops = parse_program(ctx, text);
-    const struct cpu_over_question q = { .loops = loops,
-                                         .n = loops->body.len,
-                                         .stmts = loops->body.at,
-                                         .isa = CPU_ISA_PORTABLE,
-                                         .in = buffer_of(loops, "x"),
-                                         .out = buffer_of(loops, "y") };
+    const struct cpu_over_question q = {
+        .loops = loops,
+        .n = loops->body.len,
+        .stmts = loops->body.at,
+        .config = &(const struct cpu_config){ .isa = CPU_ISA_PORTABLE },
+        .in = buffer_of(loops, "x"),
+        .out = buffer_of(loops, "y")
+    };
     int may = cpu_may_lie_over(&q);
     if (may != (expected == YES))
         fail_msg("%s: %d", body, may);

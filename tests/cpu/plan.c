@@ -4,7 +4,7 @@
 #include "engine/plan_run.h"
 
 /* All phases; parallel ones by ranges of `most` turns, each on rubbish. */
-static int32_t run_plan(const struct plan *plan, const struct cpu_callee *callees,
+static int32_t run_plan(const struct plan *plan, const struct cpu_callee *const *callees,
                         void *const *buffers, int64_t most)
 {
     size_t nbytes = (size_t)plan_lane_nbytes(plan) + 64;
@@ -30,16 +30,16 @@ static int32_t run_plan(const struct plan *plan, const struct cpu_callee *callee
 }
 
 static void find_callees(const struct plan *plan, enum cpu_isa isa,
-                         struct cpu_callee *callees)
+                         const struct cpu_callee **callees)
 {
     assert_true(plan->ncallee <= 16);
     for (uint32_t i = 0; i < plan->ncallee; i++)
-        assert_true(cpu_callee_find(isa, plan->callees[i], &callees[i]));
+        assert_non_null(callees[i] = cpu_callee_find(isa, plan->callees[i]));
 }
 
 static void check_program(bt_ctx *ctx, const char *text, enum cpu_isa isa)
 {
-    struct cpu_callee callees[16];
+    const struct cpu_callee *callees[16];
     const struct plan *plan;
     bt_loops *loops = parse_program(ctx, text);
     struct program_data expected = make_data(loops, 3);
@@ -81,7 +81,7 @@ static void test_a_check_that_fails_ends_the_plan(void **state)
                                "}\n";
     int64_t in[] = { 1, 2, 3, 9 }, out[] = { -1, -1, -1, -1 };
     void *buffers[] = { in, out };
-    struct cpu_callee callees[16];
+    const struct cpu_callee *callees[16];
     const struct plan *plan;
     bt_ctx *ctx = open_ctx();
     assert_ok(ctx, build_plan(ctx, parse_program(ctx, text), CPU_ISA_PORTABLE, &plan));
@@ -123,7 +123,7 @@ static void test_what_is_not_vectorised_is_refused(void **state)
 static void test_damaged_plans_are_refused(void **state)
 {
     (void)state;
-    struct cpu_callee callees[16];
+    const struct cpu_callee *callees[16];
     const struct plan *plan;
     uint32_t nrefused = 0;
     bt_ctx *ctx = open_ctx();

@@ -93,16 +93,17 @@ static inline bt_status call_primitive(void *self, const char *name, uint32_t na
                                        const bt_call_value *args)
 {
     const struct caller *c = self;
-    struct cpu_callee callee;
+    const struct cpu_callee *callee = cpu_callee_find(c->isa, name);
+    const struct cpu_form *form = callee ? cpu_form_of(callee) : NULL;
     void *p[16];
     int64_t n[16];
-    assert_true(cpu_callee_find(c->isa, name, &callee));
-    assert_int_equal(narg, callee.naddress + callee.ninteger);
-    for (uint32_t i = 0; i < callee.naddress; i++)
+    assert_non_null(callee);
+    assert_int_equal(narg, form->naddress + form->ninteger);
+    for (uint32_t i = 0; i < form->naddress; i++)
         p[i] = args[i].address;
-    for (uint32_t i = 0; i < callee.ninteger; i++)
-        n[i] = args[callee.naddress + i].integer;
-    assert_int_equal(callee.run(p, n), 0);
+    for (uint32_t i = 0; i < form->ninteger; i++)
+        n[i] = args[form->naddress + i].integer;
+    assert_int_equal(callee->run(p, n), 0);
     return NULL;
 }
 

@@ -60,7 +60,7 @@ static void run_strips(struct world *w, struct state *s, const bt_loops *loops,
         const struct cpu_over_question q = { .loops = loops,
                                              .n = loops->body.len,
                                              .stmts = loops->body.at,
-                                             .isa = config->isa,
+                                             .config = config,
                                              .out = loops->results.at[0],
                                              .in = (uint32_t)i };
         if (s->tensors[i]->nelem != expected->nelem ||

@@ -12,7 +12,7 @@ static void test_moves(void **state)
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
         for (size_t width = 1; width <= 8; width *= 2) {
             char name[32];
-            const bt_strip *row;
+            const struct cpu_callee *row;
             for (size_t i = 0; i < BT_COUNT(a); i++)
                 a[i] = next_random(&random);
             for (int64_t i = 0; i < NELEM; i++)
@@ -21,18 +21,18 @@ static void test_moves(void **state)
             int64_t n[] = { NELEM, -1 };
 #define FIND(verb)                                        \
     snprintf(name, sizeof(name), verb ".%d", (int)width); \
-    row = bt_cpu_strip_find_for(name, (enum cpu_isa)isa); \
+    row = cpu_callee_find((enum cpu_isa)isa, name);       \
     assert_non_null(row);                                 \
     memset(out, 0, sizeof(out));
-            FIND("copy") row->fn((void *[]){ to, from }, n);
+            FIND("copy") row->run((void *[]){ to, from }, n);
             assert_memory_equal(to, from, NELEM * width);
-            row->fn((void *[]){ from, from }, n);
+            row->run((void *[]){ from, from }, n);
             assert_memory_equal(to, from, NELEM * width);
-            FIND("gather") row->fn((void *[]){ to, from, index }, n);
+            FIND("gather") row->run((void *[]){ to, from, index }, n);
             for (size_t i = 0; i < NELEM; i++)
                 assert_memory_equal(to + i * width, from + (size_t)index[i] * width,
                                     width);
-            FIND("scatter") row->fn((void *[]){ to, from, index }, n);
+            FIND("scatter") row->run((void *[]){ to, from, index }, n);
             for (size_t i = 0; i < NELEM; i++) {
                 size_t last = i;
                 for (size_t j = i + 1; j < NELEM; j++)
@@ -41,7 +41,7 @@ static void test_moves(void **state)
                                     width);
             }
             FIND("load")
-            row->fn(
+            row->run(
                 (void *[]){
                     to,
                     from + 600 * width,
@@ -50,7 +50,7 @@ static void test_moves(void **state)
             for (size_t i = 0; i < NELEM; i++)
                 assert_memory_equal(to + i * width, from + (600 - i) * width, width);
             n[1] = 3;
-            FIND("store") row->fn((void *[]){ to, from }, n);
+            FIND("store") row->run((void *[]){ to, from }, n);
             for (size_t i = 0; i < NELEM; i++) {
                 assert_memory_equal(to + 3 * i * width, from + i * width, width);
                 assert_memory_equal(to + (3 * i + 1) * width, "\0\0\0\0\0\0\0\0", width);
@@ -66,11 +66,10 @@ static void test_fills_and_counts(void **state)
         int64_t wide[NELEM], n[] = { NELEM, INT64_MAX - 5, 7 };
         int32_t narrow[NELEM];
         float floats[NELEM], value = 1.25f;
-        bt_cpu_strip_find_for("iota.int64", (enum cpu_isa)isa)->fn((void *[]){ wide }, n);
-        bt_cpu_strip_find_for("iota.int32", (enum cpu_isa)isa)
-            ->fn((void *[]){ narrow }, n);
-        bt_cpu_strip_find_for("fill.float32", (enum cpu_isa)isa)
-            ->fn((void *[]){ floats, &value }, n);
+        cpu_callee_find((enum cpu_isa)isa, "iota.int64")->run((void *[]){ wide }, n);
+        cpu_callee_find((enum cpu_isa)isa, "iota.int32")->run((void *[]){ narrow }, n);
+        cpu_callee_find((enum cpu_isa)isa, "fill.float32")
+            ->run((void *[]){ floats, &value }, n);
         for (int64_t i = 0; i < NELEM; i++) {
             int64_t expected = (int64_t)((uint64_t)n[1] + (uint64_t)i * 7);
             assert_int_equal(wide[i], expected);
@@ -80,7 +79,7 @@ static void test_fills_and_counts(void **state)
         for (uint32_t d = 0; d < BT_COUNT(dtypes); d++) {
             char name[64];
             snprintf(name, sizeof(name), "fill.%s", name_of(dtypes[d]));
-            assert_non_null(bt_cpu_strip_find_for(name, (enum cpu_isa)isa));
+            assert_non_null(cpu_callee_find((enum cpu_isa)isa, name));
         }
     }
 }
@@ -93,7 +92,7 @@ static void test_selects_take_the_masked(void **state)
         for (uint32_t d = 0; d < BT_COUNT(dtypes); d++) {
             char name[64];
             snprintf(name, sizeof(name), "select.%s", name_of(dtypes[d]));
-            const bt_strip *row = bt_cpu_strip_find_for(name, (enum cpu_isa)isa);
+            const struct cpu_callee *row = cpu_callee_find((enum cpu_isa)isa, name);
             size_t width = bt_dtype_nbytes(dtypes[d]);
             fill(&s, row, d);
             call(row, &s, NELEM);
@@ -109,7 +108,7 @@ static void test_selects_take_the_masked(void **state)
 /* ---- reductions ---- */
 
 /* Reducer of a row "reduce_R.T", with a T as accumulator; -1: it is none. */
-static int reducer_of(const bt_strip *row)
+static int reducer_of(const struct cpu_callee *row)
 {
     char name[64];
     if (strncmp(row->name, "reduce_", 7) != 0 || strstr(row->name, ".wide"))
@@ -126,8 +125,8 @@ static int is_arg(uint32_t which)
 
 /* Runs a strip of `count` elements from s->at[1], at odd addresses if `shift`; results are
  * left in *value and *position. */
-static void reduce(const bt_strip *row, uint32_t which, struct strip *s, int64_t count,
-                   int shift, uint64_t *value, int64_t *position)
+static void reduce(const struct cpu_callee *row, uint32_t which, struct strip *s,
+                   int64_t count, int shift, uint64_t *value, int64_t *position)
 {
     int64_t n[] = { count, 100, -2 };
     char *in = (char *)s->at[2] + shift;
@@ -136,10 +135,10 @@ static void reduce(const bt_strip *row, uint32_t which, struct strip *s, int64_t
     *position = -1;
     bt__cell_store(value, row->in, bt__reducer_start(which, row->in, 0));
     void *p[] = { value, in, NULL }, *with[] = { value, position, in };
-    assert_int_equal(row->fn(is_arg(which) ? with : p, n), 0);
+    assert_int_equal(row->run(is_arg(which) ? with : p, n), 0);
 }
 
-static void check_reducer(const bt_strip *row, uint32_t which, struct strip *s,
+static void check_reducer(const struct cpu_callee *row, uint32_t which, struct strip *s,
                           int64_t count)
 {
     uint64_t value;
@@ -172,13 +171,14 @@ static void check_reducer(const bt_strip *row, uint32_t which, struct strip *s,
     assert_true(is_same(row->in, &other, &value));
     char label[64];
     snprintf(label, sizeof(label), "%s", row->name);
-    reduce(bt_cpu_strip_find_for(label, CPU_ISA_PORTABLE), which, s, count, 0, &other,
+    reduce(cpu_callee_find(CPU_ISA_PORTABLE, label), which, s, count, 0, &other,
            &position);
     assert_true(is_same(row->in, &other, &value));
 }
 
 /* Numbers whose sums and products stay in range, or anything. */
-static void fill_terms(struct strip *s, const bt_strip *row, uint32_t seed, int is_tame)
+static void fill_terms(struct strip *s, const struct cpu_callee *row, uint32_t seed,
+                       int is_tame)
 {
     uint64_t random = seed;
     fill(s, row, seed);
@@ -195,8 +195,8 @@ static void test_reductions_take_like_the_evaluator(void **state)
     static struct strip s;
     uint32_t n = 0;
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
-        const bt_strip *row;
-        for (uint32_t k = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, k)); k++) {
+        const struct cpu_callee *row;
+        for (uint32_t k = 0; (row = strip_at((enum cpu_isa)isa, k)); k++) {
             int which = reducer_of(row);
             for (uint32_t c = 0; which >= 0 && c < BT_COUNT(counts); c++, n++) {
                 int is_sum = which == BT_REDUCER_SUM || which == BT_REDUCER_PROD;
@@ -224,14 +224,13 @@ static void test_wide_sums_and_products_of_pairs(void **state)
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
         enum cpu_isa set = (enum cpu_isa)isa;
         wide[isa][0] = 0, wide[isa][1] = 1, wide[isa][2] = 0, narrow[isa] = 0;
-        bt_cpu_strip_find_for("reduce_sum.float32.wide", set)
-            ->fn((void *[]){ &wide[isa][0], a }, &n);
-        bt_cpu_strip_find_for("reduce_prod.float32.wide", set)
-            ->fn((void *[]){ &wide[isa][1], a }, &n);
-        bt_cpu_strip_find_for("dot.float32.wide", set)
-            ->fn((void *[]){ &wide[isa][2], a, b }, &n);
-        bt_cpu_strip_find_for("dot.float32", set)
-            ->fn((void *[]){ &narrow[isa], a, b }, &n);
+        cpu_callee_find(set, "reduce_sum.float32.wide")
+            ->run((void *[]){ &wide[isa][0], a }, &n);
+        cpu_callee_find(set, "reduce_prod.float32.wide")
+            ->run((void *[]){ &wide[isa][1], a }, &n);
+        cpu_callee_find(set, "dot.float32.wide")
+            ->run((void *[]){ &wide[isa][2], a, b }, &n);
+        cpu_callee_find(set, "dot.float32")->run((void *[]){ &narrow[isa], a, b }, &n);
         assert_true(fabs(wide[isa][0] - sum) <= 1e-12 * sum);
         assert_true(fabs(wide[isa][1] - product) <= 1e-12 * product);
         assert_true(fabs(wide[isa][2] - dot) <= 1e-12 * NELEM);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "compute/graph/reduce.h"
-#include "primitives/strips.h"
+#include "primitives/callee.h"
 #include "test.h"
 
 enum { NELEM = 513, NBYTES = NELEM * 8 };
@@ -112,10 +112,17 @@ static inline void put(void *at, bt_dtype d, uint32_t i, uint64_t *state)
     }
 }
 
-/* Operand number `which` (from 1) of an elementwise row. */
-static inline bt_dtype operand_type(const bt_strip *row, uint32_t which)
+/* Strips come before other primitives. */
+static inline const struct cpu_callee *strip_at(enum cpu_isa isa, uint32_t index)
 {
-    return which == 1 && !strncmp(row->name, "select.", 7) ? BT_BOOL : row->in;
+    const struct cpu_callee *row = cpu_callee_at(isa, index);
+    return row && row->form < CPU_TILE ? row : NULL;
+}
+
+/* Operand number `which` (from 1) of an elementwise row. */
+static inline bt_dtype operand_type(const struct cpu_callee *row, uint32_t which)
+{
+    return cpu_form_of(row)->operands[which].element == CPU_MASK ? BT_BOOL : row->in;
 }
 
 /* One buffer each for the output and up to three operands, with room to shift them. */
@@ -123,10 +130,10 @@ struct strip {
     uint64_t at[4][NELEM + 16];
 };
 
-static inline void fill(struct strip *s, const bt_strip *row, uint64_t seed)
+static inline void fill(struct strip *s, const struct cpu_callee *row, uint64_t seed)
 {
     memset(s, 0xa5, sizeof(*s));
-    for (uint32_t k = 1; k < row->naddress; k++) {
+    for (uint32_t k = 1; k < cpu_form_of(row)->naddress; k++) {
         bt_dtype d = operand_type(row, k);
         for (uint32_t i = 0; i < NELEM; i++) {
             uint64_t element = 0;
@@ -137,10 +144,10 @@ static inline void fill(struct strip *s, const bt_strip *row, uint64_t seed)
     }
 }
 
-static inline void call(const bt_strip *row, struct strip *s, int64_t count)
+static inline void call(const struct cpu_callee *row, struct strip *s, int64_t count)
 {
     void *p[4] = { s->at[0], s->at[1], s->at[2], s->at[3] };
-    assert_int_equal(row->fn(p, &count), 0);
+    assert_int_equal(row->run(p, &count), 0);
 }
 
 static inline bt_cell cell(const void *base, bt_dtype d, int64_t i)

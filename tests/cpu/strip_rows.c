@@ -4,20 +4,13 @@
 
 /* ---- all elementwise rows: counts, places, sharing, instruction sets ---- */
 
-static int is_elementwise(const bt_strip *row)
+static int is_elementwise(const struct cpu_callee *row)
 {
-    static const char *const others[] = { "fill.",    "copy.",   "gather.",
-                                          "scatter.", "load.",   "store.",
-                                          "iota.",    "reduce_", "dot." };
-    for (uint32_t i = 0; i < BT_COUNT(others); i++) {
-        if (!strncmp(row->name, others[i], strlen(others[i])))
-            return 0;
-    }
-    return 1;
+    return row->form <= CPU_SELECT;
 }
 
 /* Fails unless the elements agree, and no byte after them was written. */
-static void check_same(const bt_strip *row, const struct strip *reference,
+static void check_same(const struct cpu_callee *row, const struct strip *reference,
                        const void *out, int64_t count, const char *how)
 {
     size_t nbytes = bt_dtype_nbytes(row->out);
@@ -35,8 +28,8 @@ static void test_counts_and_places_change_no_element(void **state)
     static const int64_t counts[] = { 0, 1, 7, 512 };
     static struct strip reference, s;
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
-        const bt_strip *row;
-        for (uint32_t k = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, k)); k++) {
+        const struct cpu_callee *row;
+        for (uint32_t k = 0; (row = strip_at((enum cpu_isa)isa, k)); k++) {
             if (!is_elementwise(row))
                 continue;
             fill(&reference, row, k);
@@ -49,7 +42,7 @@ static void test_counts_and_places_change_no_element(void **state)
                     p[j] = (char *)s.at[j] + 1 + 2 * j;
                     memmove(p[j], s.at[j], NBYTES);
                 }
-                assert_int_equal(row->fn(p, &counts[c]), 0);
+                assert_int_equal(row->run(p, &counts[c]), 0);
                 check_same(row, &reference, p[0], counts[c], "misaligned");
                 const unsigned char *after =
                     (unsigned char *)p[0] + (size_t)counts[c] * bt_dtype_nbytes(row->out);
@@ -65,9 +58,10 @@ static void test_the_output_may_be_an_operand(void **state)
     (void)state;
     static struct strip reference, s;
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
-        const bt_strip *row;
-        for (uint32_t k = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, k)); k++) {
-            for (uint32_t j = 1; is_elementwise(row) && j < row->naddress; j++) {
+        const struct cpu_callee *row;
+        for (uint32_t k = 0; (row = strip_at((enum cpu_isa)isa, k)); k++) {
+            for (uint32_t j = 1; is_elementwise(row) && j < cpu_form_of(row)->naddress;
+                 j++) {
                 if (bt_dtype_nbytes(operand_type(row, j)) != bt_dtype_nbytes(row->out))
                     continue;
                 fill(&reference, row, k);
@@ -75,7 +69,7 @@ static void test_the_output_may_be_an_operand(void **state)
                 fill(&s, row, k);
                 void *p[4] = { s.at[j], s.at[1], s.at[2], s.at[3] };
                 int64_t count = NELEM;
-                row->fn(p, &count);
+                row->run(p, &count);
                 check_same(row, &reference, s.at[j], NELEM, "in place");
             }
         }
@@ -87,12 +81,12 @@ static void test_instruction_sets_give_the_same_bits(void **state)
     (void)state;
     static struct strip reference, s;
     for (int isa = 1; isa <= (int)cpu_isa_of_machine(); isa++) {
-        const bt_strip *row;
-        for (uint32_t k = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, k)); k++) {
+        const struct cpu_callee *row;
+        for (uint32_t k = 0; (row = strip_at((enum cpu_isa)isa, k)); k++) {
             for (uint64_t seed = 0; is_elementwise(row) && seed < 10; seed++) {
                 fill(&reference, row, seed);
                 fill(&s, row, seed);
-                call(bt_cpu_strip_at(CPU_ISA_PORTABLE, k), &reference, NELEM);
+                call(strip_at(CPU_ISA_PORTABLE, k), &reference, NELEM);
                 call(row, &s, NELEM);
                 check_same(row, &reference, s.at[0], NELEM, "of another set");
             }
@@ -115,13 +109,12 @@ static void test_pairs_give_the_bits_of_single_strips(void **state)
         c[i] = (float)(int64_t)next_random(&random) * 0x1p-60f;
     }
     int64_t n = N;
-#define CALL(name, ...)                                                                \
-    do {                                                                               \
-        const void *args[] = { __VA_ARGS__ };                                          \
-        void *p[4];                                                                    \
-        memcpy(p, args, sizeof(args));                                                 \
-        assert_int_equal(bt_cpu_strip_find_for(name, cpu_isa_of_machine())->fn(p, &n), \
-                         0);                                                           \
+#define CALL(name, ...)                                                               \
+    do {                                                                              \
+        const void *args[] = { __VA_ARGS__ };                                         \
+        void *p[4];                                                                   \
+        memcpy(p, args, sizeof(args));                                                \
+        assert_int_equal(cpu_callee_find(cpu_isa_of_machine(), name)->run(p, &n), 0); \
     } while (0)
     CALL("mul.float32", t, a, b);
     CALL("add.float32", z, t, c);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "primitives/callee.h"
-#include "primitives/strips.h"
 
 #include <baton/loops.h>
 
@@ -16,70 +15,37 @@ struct strip_run {
     uint64_t ncall;
 };
 
-static inline int begins(const char *name, const char *with)
+/* Elements of operand `i` before and after its address; what reaches anywhere is for tests of
+ * its own. */
+static inline void strip_reach(const struct cpu_callee *row, uint32_t i, const int64_t *n,
+                               int64_t *low, int64_t *high)
 {
-    return strncmp(name, with, strlen(with)) == 0;
-}
-
-static inline int ends(const char *name, const char *with)
-{
-    size_t n = strlen(name), m = strlen(with);
-    return n >= m && strcmp(name + n - m, with) == 0;
-}
-
-/* Elements of operand `i` before and after its address. */
-static inline void strip_reach(const char *name, uint32_t i, const bt_call_value *args,
-                               uint32_t naddress, int64_t *low, int64_t *high)
-{
-    int64_t count = args[naddress].integer;
-    int64_t step = naddress + 1 < 8 && (begins(name, "load.") || begins(name, "store."))
-                       ? args[naddress + 1].integer
-                       : 1;
-    *low = 0;
-    *high = count - 1;
-    int is_strided =
-        (begins(name, "load.") && i == 1) || (begins(name, "store.") && i == 0);
-    if (is_strided) {
-        *low = step < 0 ? (count - 1) * step : 0;
-        *high = step < 0 ? 0 : (count - 1) * step;
-    }
-    int is_acc = (begins(name, "reduce_") || begins(name, "dot.")) && i == 0;
-    is_acc |= begins(name, "reduce_arg") && i == 1;
-    if (is_acc || (begins(name, "fill.") && i == 1) || (ends(name, ".s") && i == 2) ||
-        (ends(name, ".r") && i == 1))
-        *high = 0;
-    const int64_t *index = naddress > 2 ? args[2].address : NULL;
-    if ((begins(name, "gather.") && i == 1) || (begins(name, "scatter.") && i == 0)) {
-        *high = -1;
-        for (int64_t k = 0; k < count; k++) {
-            *low = index[k] < *low ? index[k] : *low;
-            *high = index[k] > *high ? index[k] : *high;
-        }
-    }
+    const int access = cpu_form_of(row)->operands[i].access;
+    const int64_t last = access == CPU_STRIDED ? (n[0] - 1) * n[1] : n[0] - 1;
+    *low = access == CPU_STRIDED && last < 0 ? last : 0;
+    *high = access == CPU_ONE || access == CPU_ANY || last < 0 ? 0 : last;
 }
 
 static inline bt_status strip_call(void *self, const char *callee, uint32_t narg,
                                    const bt_call_value *args)
 {
     struct strip_run *run = self;
-    struct cpu_callee known, *row = &known;
+    const struct cpu_callee *row = cpu_callee_find(run->isa, callee);
+    const struct cpu_form *form = row ? cpu_form_of(row) : NULL;
     void *p[8];
     int64_t n[24];
-    if (!cpu_callee_find(run->isa, callee, row) ||
-        narg != row->naddress + row->ninteger || row->naddress > 8 || row->ninteger > 24)
+    if (!row || narg != form->naddress + form->ninteger || form->ninteger > 24)
         return bt_fail(run->ctx, BT_ERR_VERIFY, "%s is not called so", callee);
-    for (uint32_t i = 0; i < row->naddress; i++)
+    for (uint32_t i = 0; i < form->naddress; i++)
         p[i] = args[i].address;
-    for (uint32_t i = 0; i < row->ninteger; i++)
-        n[i] = args[row->naddress + i].integer;
-    // what others reach is for their own tests
-    int is_strip = bt_cpu_strip_find_for(callee, run->isa) != NULL;
-    if (is_strip && n[0] < 0)
+    for (uint32_t i = 0; i < form->ninteger; i++)
+        n[i] = args[form->naddress + i].integer;
+    if (form->work[1] < 0 && n[0] < 0)
         return bt_fail(run->ctx, BT_ERR_VERIFY, "%s: %lld elements", callee,
                        (long long)n[0]);
-    for (uint32_t i = 0; is_strip && i < row->naddress && n[0]; i++) {
+    for (uint32_t i = 0; i < form->naddress && n[0]; i++) {
         int64_t low, high, before = args[i].integer;
-        strip_reach(callee, i, args, row->naddress, &low, &high);
+        strip_reach(row, i, n, &low, &high);
         if (before + low < 0 || high >= args[i].nelem)
             return bt_fail(run->ctx, BT_ERR_VERIFY,
                            "%s: operand %u reaches %lld to %lld of %lld", callee, i,

@@ -10,7 +10,7 @@ static int is_half(bt_dtype d)
 /* ---- scalar operators ---- */
 
 /* The scalar operator of a row, -1: it is none; *variant: 0, 's' or 'r'. */
-static int operator_of(const bt_strip *row, char *variant)
+static int operator_of(const struct cpu_callee *row, char *variant)
 {
     char name[64];
     snprintf(name, sizeof(name), "%s", row->name);
@@ -30,7 +30,7 @@ static void test_every_operator_of_every_dtype_is_there(void **state)
                 const struct bt__scalar *op = bt__scalar_get(i);
                 char name[64];
                 snprintf(name, sizeof(name), "%s.%s", op->name, name_of(dtypes[d]));
-                const bt_strip *row = bt_cpu_strip_find_for(name, (enum cpu_isa)isa);
+                const struct cpu_callee *row = cpu_callee_find((enum cpu_isa)isa, name);
                 int is_taken = op->classes >> BT_DTYPE_CLASS(dtypes[d]) & 1;
                 if (is_half(dtypes[d]) || !is_taken) {
                     assert_null(row);
@@ -39,14 +39,14 @@ static void test_every_operator_of_every_dtype_is_there(void **state)
                 if (!row)
                     fail_msg("%s is missing for %s", name,
                              cpu_isa_name((enum cpu_isa)isa));
-                assert_int_equal(row->naddress, op->narg + 1);
+                assert_int_equal(cpu_form_of(row)->naddress, op->narg + 1);
                 assert_int_equal(row->in, dtypes[d]);
                 assert_int_equal(row->out, op->is_test ? BT_BOOL : dtypes[d]);
                 if (op->narg == 2) {
                     strcat(name, ".s");
-                    assert_non_null(bt_cpu_strip_find_for(name, (enum cpu_isa)isa));
+                    assert_non_null(cpu_callee_find((enum cpu_isa)isa, name));
                     name[strlen(name) - 1] = 'r';
-                    assert_non_null(bt_cpu_strip_find_for(name, (enum cpu_isa)isa));
+                    assert_non_null(cpu_callee_find((enum cpu_isa)isa, name));
                 }
             }
         }
@@ -57,35 +57,43 @@ static void test_names_are_found_once(void **state)
 {
     (void)state;
     uint32_t n = 0;
-    for (const bt_strip *row; (row = bt_cpu_strip_at(CPU_ISA_PORTABLE, n)); n++) {
-        assert_ptr_equal(bt_cpu_strip_find_for(row->name, CPU_ISA_PORTABLE), row);
+    for (const struct cpu_callee *row; (row = strip_at(CPU_ISA_PORTABLE, n)); n++) {
+        assert_ptr_equal(cpu_callee_find(CPU_ISA_PORTABLE, row->name), row);
         for (int isa = 0; isa < CPU_ISA_COUNT; isa++)
-            assert_string_equal(bt_cpu_strip_at((enum cpu_isa)isa, n)->name, row->name);
+            assert_string_equal(strip_at((enum cpu_isa)isa, n)->name, row->name);
     }
     assert_true(n > 1000);
-    assert_null(bt_cpu_strip_find_for("add", cpu_isa_of_machine()));
-    assert_null(bt_cpu_strip_find_for("", cpu_isa_of_machine()));
+    for (int isa = 0; isa < CPU_ISA_COUNT; isa++) {
+        const struct cpu_callee *row;
+        for (n = 0; (row = cpu_callee_at((enum cpu_isa)isa, n)); n++) {
+            assert_ptr_equal(cpu_callee_find((enum cpu_isa)isa, row->name), row);
+            if (!row->ps)
+                fail_msg("%s costs nothing", row->name);
+        }
+    }
+    assert_null(cpu_callee_find(cpu_isa_of_machine(), "add"));
+    assert_null(cpu_callee_find(cpu_isa_of_machine(), ""));
 }
 
 /* A call changes what it says that it writes, and nothing else: positions of the best
  * included, which begin with none. */
-static void check_writes(const bt_strip *row)
+static void check_writes(const struct cpu_callee *row)
 {
     static const int64_t n[] = { 4, 1, 1 };
     unsigned char memory[4][256], before[4][256];
     void *p[4] = { memory[0], memory[1], memory[2], memory[3] };
-    assert_true(row->naddress <= 4 && row->ninteger <= 3 &&
-                row->nwritten <= row->naddress);
+    assert_true(cpu_form_of(row)->naddress <= 4 && cpu_form_of(row)->ninteger <= 3 &&
+                cpu_form_of(row)->nwritten <= cpu_form_of(row)->naddress);
     memset(memory, 0, sizeof(memory)); // index 0, false, 0
-    for (uint32_t i = 0; i < row->nwritten; i++)
+    for (uint32_t i = 0; i < cpu_form_of(row)->nwritten; i++)
         memset(memory[i], 0xff, sizeof(memory[i]));
     memcpy(before, memory, sizeof(memory));
-    assert_int_equal(row->fn(p, n), 0);
-    for (uint32_t i = row->nwritten; i < 4; i++) {
+    assert_int_equal(row->run(p, n), 0);
+    for (uint32_t i = cpu_form_of(row)->nwritten; i < 4; i++) {
         if (memcmp(memory[i], before[i], sizeof(memory[i])) != 0)
             fail_msg("%s: address %u is written", row->name, i);
     }
-    for (uint32_t i = 1; i < row->nwritten; i++) {
+    for (uint32_t i = 1; i < cpu_form_of(row)->nwritten; i++) {
         if (memcmp(memory[i], before[i], sizeof(memory[i])) == 0)
             fail_msg("%s: address %u is not written", row->name, i);
     }
@@ -95,8 +103,8 @@ static void test_only_what_the_table_says_is_written(void **state)
 {
     (void)state;
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
-        const bt_strip *row;
-        for (uint32_t i = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, i)); i++)
+        const struct cpu_callee *row;
+        for (uint32_t i = 0; (row = strip_at((enum cpu_isa)isa, i)); i++)
             check_writes(row);
     }
 }
@@ -117,7 +125,8 @@ static double ulps(float got, double exact)
     return fabs((double)got - exact) / ldexp(1, exponent < -125 ? -149 : exponent - 24);
 }
 
-static void check_operator(const bt_strip *row, int which, char variant, struct strip *s)
+static void check_operator(const struct cpu_callee *row, int which, char variant,
+                           struct strip *s)
 {
     const struct bt__scalar *op = bt__scalar_get((uint32_t)which);
     for (int64_t i = 0; i < NELEM; i++) {
@@ -148,8 +157,8 @@ static void test_operators_give_what_the_evaluator_gives(void **state)
     (void)state;
     static struct strip s;
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
-        const bt_strip *row;
-        for (uint32_t k = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, k)); k++) {
+        const struct cpu_callee *row;
+        for (uint32_t k = 0; (row = strip_at((enum cpu_isa)isa, k)); k++) {
             char variant;
             int which = operator_of(row, &variant);
             for (uint64_t seed = 1; which >= 0 && seed <= 5; seed++) {
@@ -168,7 +177,7 @@ static double greatest_error(const char *name, uint32_t step, float *worst)
 {
     char label[64];
     snprintf(label, sizeof(label), "%s.float32", name);
-    const bt_strip *row = bt_cpu_strip_find_for(label, cpu_isa_of_machine());
+    const struct cpu_callee *row = cpu_callee_find(cpu_isa_of_machine(), label);
     uint32_t which = (uint32_t)bt__scalar_find(name);
     double greatest = 0;
     uint64_t next = 0;
@@ -180,7 +189,7 @@ static double greatest_error(const char *name, uint32_t step, float *worst)
             memcpy(&a[count], &bits, 4);
         }
         void *p[] = { y, a };
-        row->fn(p, &count);
+        row->run(p, &count);
         for (int64_t i = 0; i < count; i++) {
             bt_cell arg = { .f = (double)a[i] };
             double error = ulps(y[i], bt__scalar_eval(which, BT_FLOAT64, &arg).f);
@@ -217,7 +226,7 @@ static void test_powers_and_angles_stay_within_their_ulp(void **state)
     for (uint32_t k = 0; k < 2; k++) {
         char label[64];
         snprintf(label, sizeof(label), "%s.float32", names[k]);
-        const bt_strip *row = bt_cpu_strip_find_for(label, cpu_isa_of_machine());
+        const struct cpu_callee *row = cpu_callee_find(cpu_isa_of_machine(), label);
         uint32_t which = (uint32_t)bt__scalar_find(names[k]);
         double greatest = 0;
         for (int round = 0; round < 1000; round++) {
@@ -230,7 +239,7 @@ static void test_powers_and_angles_stay_within_their_ulp(void **state)
                 a[i] = k && bits >> 39 & 1 ? -a[i] : a[i];
             }
             void *p[] = { y, a, b };
-            row->fn(p, &count);
+            row->run(p, &count);
             for (int i = 0; i < 512; i++) {
                 bt_cell args[2] = { { .f = (double)a[i] }, { .f = (double)b[i] } };
                 double error = ulps(y[i], bt__scalar_eval(which, BT_FLOAT64, args).f);
@@ -250,8 +259,8 @@ static void test_casts_between_all_dtypes(void **state)
     static struct strip s;
     uint32_t n = 0;
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
-        const bt_strip *row;
-        for (uint32_t k = 0; (row = bt_cpu_strip_at((enum cpu_isa)isa, k)); k++) {
+        const struct cpu_callee *row;
+        for (uint32_t k = 0; (row = strip_at((enum cpu_isa)isa, k)); k++) {
             for (uint64_t seed = 1; !strncmp(row->name, "cast.", 5) && seed <= 20;
                  seed++) {
                 fill(&s, row, seed * 3 + k);
@@ -284,15 +293,13 @@ static void test_all_halves_convert(void **state)
             for (uint32_t i = 0; i < 512; i++)
                 halves[i] = (uint16_t)(base + i);
             void *to[] = { floats, halves }, *from[] = { back, floats };
-            bt_cpu_strip_find_for("cast.float16.float32", (enum cpu_isa)isa)
-                ->fn(to, &count);
+            cpu_callee_find((enum cpu_isa)isa, "cast.float16.float32")->run(to, &count);
             for (uint32_t i = 0; i < 512; i++) {
                 float wanted = bt_half_to_float(halves[i]);
                 assert_memory_equal(&floats[i], &wanted, 4);
                 floats[i] = nextafterf(floats[i], (float)i - 256);
             }
-            bt_cpu_strip_find_for("cast.float32.float16", (enum cpu_isa)isa)
-                ->fn(from, &count);
+            cpu_callee_find((enum cpu_isa)isa, "cast.float32.float16")->run(from, &count);
             for (uint32_t i = 0; i < 512; i++)
                 assert_int_equal(back[i], bt_half_from_double((double)floats[i]));
         }

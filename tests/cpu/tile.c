@@ -129,9 +129,9 @@ static void check(const struct cpu_tile *t, struct room *room, const int64_t *n,
                      b + (size_t)(along_k(n, CPU_TILE_B_K, q) + j) * nb);
         }
     }
-    assert_int_equal(t->run((void *[]){ c, a, b }, n), 0);
+    assert_int_equal(t->block->run((void *[]){ c, a, b }, n), 0);
     if (memcmp(c, room->expected, (size_t)c_nelem * nc))
-        fail_msg("%s: m %lld n %lld k %lld flags %lld", t->name, (long long)m,
+        fail_msg("%s: m %lld n %lld k %lld flags %lld", t->block->name, (long long)m,
                  (long long)columns, (long long)k, (long long)n[CPU_TILE_FLAGS]);
 }
 
@@ -174,7 +174,7 @@ static void each_tile(void (*body)(const struct cpu_tile *, struct room *))
     struct room room = room_create();
     assert_non_null(room.expected);
     for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
-        for (const struct cpu_tile *t = tables[isa]; t->name; t++) {
+        for (const struct cpu_tile *t = tables[isa]; t->block; t++) {
             assert_in_range(t->mr, 1, MOST_ROWS);
             assert_in_range(t->nr, 1, MOST_COLUMNS - 5);
             body(t, &room);
@@ -280,16 +280,16 @@ static void check_line(const struct cpu_tile *t, struct room *room, const int64_
                              nb);
         }
     }
-    assert_int_equal(t->run_line((void *[]){ c, a, b }, n), 0);
+    assert_int_equal(t->line->run((void *[]){ c, a, b }, n), 0);
     if (memcmp(c, room->expected, (size_t)c_nelem * nb))
-        fail_msg("%s: %lld by %lld, flags %lld", t->line_name, (long long)rows,
+        fail_msg("%s: %lld by %lld, flags %lld", t->line->name, (long long)rows,
                  (long long)columns, (long long)n[CPU_TILE_FLAGS]);
 }
 
 static void check_lines(const struct cpu_tile *t, struct room *room)
 {
     uint32_t seed = 11;
-    for (int64_t columns = 1; t->line_name && columns <= 100; columns++) {
+    for (int64_t columns = 1; t->line && columns <= 100; columns++) {
         int64_t n[CPU_TILE_NINT] = { 1 + draw(&seed, 3), columns, draw(&seed, 4) };
         n[CPU_LINE_B_ROW] = draw(&seed, 2) ? columns : 2 * columns + 1;
         n[CPU_TILE_A_K] = 1 + draw(&seed, 2);
@@ -341,7 +341,7 @@ static void product(const struct cpu_tile *t, struct cut cut, const struct cut *
                 };
                 void *p[] = { c + (i * size->n + j) * (int64_t)nbytes_of(t->c),
                               a + (i * size->k + k) * na, b + (k * size->n + j) * nb };
-                assert_int_equal(t->run(p, n), 0);
+                assert_int_equal(t->block->run(p, n), 0);
             }
         }
     }
@@ -399,8 +399,9 @@ static void test_each_set_finds_its_own_or_a_narrower(void **state)
             const struct cpu_tile *t =
                 cpu_tile_find(isa, types[i][0], types[i][1], types[i][2]);
             assert_non_null(t);
-            assert_true(t->isa == isa || (isa == CPU_ISA_AVX2 && !cpu_tiles_avx2->name) ||
-                        (isa == CPU_ISA_AVX512 && !cpu_tiles_avx512->name));
+            assert_true(t->isa == isa ||
+                        (isa == CPU_ISA_AVX2 && !cpu_tiles_avx2->block) ||
+                        (isa == CPU_ISA_AVX512 && !cpu_tiles_avx512->block));
         }
     }
     assert_null(cpu_tile_find(CPU_ISA_AVX512, BT_FLOAT32, BT_FLOAT64, BT_FLOAT32));

@@ -706,7 +706,9 @@ bt_status bt_loops_lower_with(bt_ctx *ctx, bt_arena *arena, const char *name,
     open_scope(&l, &l.outermost, NULL, &l.loops->body);
     if (!add_dims(&l) || !add_buffers(&l))
         return why(&l);
-    for (uint32_t i = from->ninput; i < from->narray; i++) {
+    uint32_t nnest = options->order ? options->norder : from->narray - from->ninput;
+    for (uint32_t k = 0; k < nnest; k++) {
+        const uint32_t i = options->order ? options->order[k] : from->ninput + k;
         struct scope root;
         const bt_node *body = from->arrays[i].body;
         uint8_t *seen = BT_NEWS(arena, uint8_t, from->nnode);

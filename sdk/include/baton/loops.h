@@ -129,6 +129,10 @@ typedef struct bt_lower_options {
     /* 1: shared nodes stay in the expressions that use them, for schedules that compute
      * each once by themselves. Written as text, such loops may be very long. */
     uint32_t is_tree;
+    /* Arrays in the order of their nests; one that is not among them has none, as somebody
+     * else computes it. NULL: all in their own order. */
+    const uint32_t *order;
+    uint32_t norder;
 } bt_lower_options;
 BT_API bt_status bt_loops_lower_with(bt_ctx *, bt_arena *, const char *name, bt_graph *,
                                      const bt_lower_options *,

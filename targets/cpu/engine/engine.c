@@ -30,17 +30,16 @@ const bt_symbol *cpu_engine_symbols(bt_arena *arena, enum cpu_isa isa, uint32_t 
                                    .function = (bt_function)cpu_integer_eval }));
     for (uint32_t i = 0; ok && i < n; i++) {
         for (uint32_t k = 0; ok && plans[i] && k < plans[i]->ncallee; k++) {
-            struct cpu_callee callee;
+            const struct cpu_callee *callee = cpu_callee_find(isa, plans[i]->callees[k]);
             bt_text name;
-            if (bt_map_find(&seen, plans[i]->callees[k]) ||
-                !cpu_callee_find(isa, plans[i]->callees[k], &callee))
+            if (bt_map_find(&seen, plans[i]->callees[k]) || !callee)
                 continue;
             bt_text_init(&name, arena);
             c_text_callee(&name, plans[i]->callees[k]);
             ok = bt_text_get(&name) && bt_map_put(&seen, plans[i]->callees[k], &seen) &&
                  BT_PUSH(arena, &all,
                          ((bt_symbol){ .name = name.at,
-                                       .function = (bt_function)callee.run }));
+                                       .function = (bt_function)callee->run }));
         }
     }
     return ok && BT_PUSH(arena, &all, (bt_symbol){ 0 }) ? all.at : NULL;

@@ -16,7 +16,7 @@
 struct kernel {
     const bt_kernel_code *code;
     struct cpu_code own;
-    const struct cpu_callee *callees;
+    const struct cpu_callee *const *callees;
     bt_kernel_fn *run; /* NULL: the plan is interpreted */
     bt_evaluator *evaluator;
     int64_t lane_nbytes, locals_offset;
@@ -53,11 +53,13 @@ bt_status cpu_machine_check(bt_ctx *ctx, enum cpu_isa isa)
 static bt_status find_callees(bt_ctx *ctx, struct cpu_loaded *l, struct kernel *k)
 {
     const struct plan *plan = &k->own.plan;
-    struct cpu_callee *callees = BT_NEWS(l->arena, struct cpu_callee, plan->ncallee);
+    const struct cpu_callee **callees =
+        BT_NEWS(l->arena, const struct cpu_callee *, plan->ncallee);
     if (!callees)
         return bt_no_memory();
     for (uint32_t i = 0; i < plan->ncallee; i++) {
-        if (!cpu_callee_find((enum cpu_isa)k->own.isa, plan->callees[i], &callees[i]))
+        callees[i] = cpu_callee_find((enum cpu_isa)k->own.isa, plan->callees[i]);
+        if (!callees[i])
             return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                            "kernel %s calls %s, which target cpu has not: compile the "
                            "module again",

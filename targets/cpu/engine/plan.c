@@ -67,16 +67,17 @@ uint32_t plan_length(const uint32_t *at, uint32_t left)
 struct checker {
     const struct plan *plan;
     const struct plan_phase *phase;
-    const struct cpu_callee *callees;
+    const struct cpu_callee *const *callees;
     uint8_t
         *starts; /* 1 at a word of the phase where an instruction starts, and its end */
     uint32_t at; /* the word of the phase looked at */
 };
 
-static const struct cpu_callee *callee_of(const struct checker *c, uint32_t first_word)
+static const struct cpu_form *form_of(const struct checker *c, uint32_t first_word)
 {
-    static const struct cpu_callee none;
-    return first_word >> 8 < c->plan->ncallee ? &c->callees[first_word >> 8] : &none;
+    static const struct cpu_form none;
+    return first_word >> 8 < c->plan->ncallee ? cpu_form_of(c->callees[first_word >> 8])
+                                              : &none;
 }
 
 static int has_registers(uint32_t first, uint32_t n, uint32_t all)
@@ -114,8 +115,8 @@ static int check_operand(const struct checker *c, char operand, uint32_t value,
     case 't': return cpu_integer_has(BT_SCALAR_ADD, value);
     case 'j': return check_jump(c, value, length);
     case 'J': return value <= c->at && c->starts[c->at - value];
-    case 'P': return has_registers(value, callee_of(c, word)->naddress, p->np);
-    case 'N': return has_registers(value, callee_of(c, word)->ninteger, p->nn);
+    case 'P': return has_registers(value, form_of(c, word)->naddress, p->np);
+    case 'N': return has_registers(value, form_of(c, word)->ninteger, p->nn);
     case 'u': return check_updates(c, at);
     default: return 1;
     }
@@ -167,7 +168,7 @@ static int check_phase(struct checker *c)
 }
 
 bt_status plan_check(bt_ctx *ctx, const struct plan *plan,
-                     const struct cpu_callee *callees)
+                     const struct cpu_callee *const *callees)
 {
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);

@@ -116,6 +116,6 @@ uint32_t plan_length(const uint32_t *at, uint32_t left);
  * nothing but what its calls and loads do. `callees`: those named, found.
  * errors BT_ERR_FORMAT */
 bt_status plan_check(bt_ctx *, const struct plan *,
-                     const struct cpu_callee *callees) BT_MUST_USE;
+                     const struct cpu_callee *const *callees) BT_MUST_USE;
 
 #endif

@@ -70,11 +70,11 @@ static uint32_t put_arguments(struct plan_builder *b, uint32_t n,
 
 static uint32_t callee_number(struct plan_builder *b, const char *name)
 {
-    struct cpu_callee callee;
     uintptr_t found = (uintptr_t)bt_map_find(&b->callee_numbers, name);
     if (found)
         return (uint32_t)found - 1;
-    if (!cpu_callee_find(b->from->isa, name, &callee)) {
+    const struct cpu_callee *callee = cpu_callee_find(b->from->isa, name);
+    if (!callee) {
         plan_fail(b, bt_fail(b->ctx, BT_ERR_UNSUPPORTED,
                              "%s: there is no primitive %s for %s", b->from->name, name,
                              cpu_isa_name(b->from->isa)));
@@ -100,8 +100,8 @@ static void build_call(struct plan_builder *b, const bt_stmt *stmt)
     uint32_t ninteger = stmt->narg - naddress, first = b->np;
     for (uint32_t i = 0; i < ninteger; i++)
         integers[i] = stmt->args[naddress + i].value;
-    if (naddress != b->found.at[callee].naddress ||
-        ninteger != b->found.at[callee].ninteger) {
+    const struct cpu_form *form = cpu_form_of(b->found.at[callee]);
+    if (naddress != form->naddress || ninteger != form->ninteger) {
         (void)plan_unsupported(b, "a call with too few or too many arguments");
         return;
     }

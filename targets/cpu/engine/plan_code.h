@@ -48,7 +48,7 @@ struct plan_builder {
     const int64_t *locals; /* where each begins */
     bt_map callee_numbers; /* name -> number, from 1 */
     bt_vec(const char *) callees;
-    bt_vec(struct cpu_callee) found;
+    bt_vec(const struct cpu_callee *) found;
     bt_vec(struct plan_check) checks;
     bt_vec(struct plan_phase) phases;
     plan_words code;

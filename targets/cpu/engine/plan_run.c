@@ -68,7 +68,7 @@ int32_t plan_run(const struct plan *plan, const struct plan_phase *phase,
         const uint32_t a = *at >> 8;
         switch (*at & 0xff) {
         case PLAN_CALL:
-            f->callees[a].run(p + at[1], n + at[2]);
+            f->callees[a]->run(p + at[1], n + at[2]);
             at += 3;
             break;
         case PLAN_NEXT: at = next(f, at); break;

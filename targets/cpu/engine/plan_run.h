@@ -10,7 +10,7 @@ struct plan_frame {
     void *locals;
     int64_t *n;
     void **p;
-    const struct cpu_callee *callees;
+    const struct cpu_callee *const *callees;
     int64_t first, end; /* turns of a parallel phase */
 };
 

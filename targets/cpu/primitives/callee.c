@@ -1,96 +1,95 @@
-/* Primitives by name. */
+/* The list of all primitives: tables of strips and of tiles for each set, and copies. */
 #include "callee.h"
 
 #include <string.h>
 
 #include "halo.h"
 #include "pack.h"
-#include "row.h"
-#include "strips.h"
 #include "tile.h"
 
-static int find_tile(enum cpu_isa isa, const char *name, struct cpu_callee *out)
+/* ---- forms ---- */
+
+static const int8_t work_count[] = { 0, -1 };
+static const int8_t work_tile[] = { CPU_TILE_M,  CPU_TILE_N,  CPU_TILE_K,
+                                    CPU_TILE_K1, CPU_TILE_K2, -1 };
+static const int8_t work_pack[] = { CPU_PACK_K, CPU_PACK_WIDTH, -1 };
+static const int8_t work_halo[] = { CPU_HALO_ROWS, CPU_HALO_WIDTH, -1 };
+
+#define COUNT(...) (sizeof((const uint8_t[][2]){ __VA_ARGS__ }) / 2)
+const struct cpu_form cpu_forms[CPU_NFORM] = {
+#define CPU_FORM(name, ninteger, nwritten, work, ...)                        \
+    [CPU_##name] = {                                                         \
+        COUNT(__VA_ARGS__), ninteger, nwritten, work_##work, { __VA_ARGS__ } \
+    },
+#include "forms.def"
+};
+
+/* ---- tables ---- */
+
+#define COPIES(name, FORM, ps)                                                \
+    { #name ".1", cpu_##name##_1, CPU_##FORM, BT_UINT8, BT_UINT8, ps },       \
+        { #name ".2", cpu_##name##_2, CPU_##FORM, BT_UINT16, BT_UINT16, ps }, \
+        { #name ".4", cpu_##name##_4, CPU_##FORM, BT_UINT32, BT_UINT32, ps }, \
+        { #name ".8", cpu_##name##_8, CPU_##FORM, BT_UINT64, BT_UINT64, ps },
+static const struct cpu_callee copies[] = { COPIES(pack, PACK, 300)
+                                                COPIES(halo, HALO, 100){ 0 } };
+
+/* A table of each source, compiled for each set; of tiles, a set has those of narrower ones. */
+#define STRIPS(isa) cpu_float_##isa, cpu_int_##isa, cpu_move_##isa, cpu_reduce_##isa
+#define DECLARE(isa)                                                                     \
+    extern const struct cpu_callee cpu_float_##isa[], cpu_int_##isa[], cpu_move_##isa[], \
+        cpu_reduce_##isa[];
+DECLARE(portable)
+#if defined(__x86_64__)
+DECLARE(avx2)
+DECLARE(avx512)
+#else
+#define cpu_float_avx2    cpu_float_portable
+#define cpu_int_avx2      cpu_int_portable
+#define cpu_move_avx2     cpu_move_portable
+#define cpu_reduce_avx2   cpu_reduce_portable
+#define cpu_float_avx512  cpu_float_portable
+#define cpu_int_avx512    cpu_int_portable
+#define cpu_move_avx512   cpu_move_portable
+#define cpu_reduce_avx512 cpu_reduce_portable
+#endif
+enum { MOST_TABLES = 9 };
+static const struct cpu_callee *const tables[CPU_ISA_COUNT][MOST_TABLES] = {
+    { STRIPS(portable), copies, cpu_tile_rows_portable },
+    { STRIPS(avx2), copies, cpu_tile_rows_avx2, cpu_tile_rows_portable },
+    { STRIPS(avx512), copies, cpu_tile_rows_avx512, cpu_tile_rows_avx2,
+      cpu_tile_rows_portable },
+};
+
+const struct cpu_callee *cpu_callee_at(enum cpu_isa isa, uint32_t index)
 {
-    static const struct cpu_tile *const tables[CPU_ISA_COUNT] = {
-        cpu_tiles_portable,
-        cpu_tiles_avx2,
-        cpu_tiles_avx512,
-    };
-    for (int i = (int)isa; i >= 0; i--) {
-        for (const struct cpu_tile *t = tables[i]; t->name; t++) {
-            int is_line = t->line_name && strcmp(t->line_name, name) == 0;
-            if (is_line || strcmp(t->name, name) == 0) {
-                *out = (struct cpu_callee){ is_line ? t->run_line : t->run,
-                                            CPU_TILE_NPOINTER, CPU_TILE_NINT, 1 };
-                return 1;
-            }
+    for (const struct cpu_callee *const *table = tables[isa]; *table; table++) {
+        for (const struct cpu_callee *row = *table; row->name; row++) {
+            if (index-- == 0)
+                return row;
         }
     }
-    return 0;
+    return NULL;
 }
 
-static cpu_primitive *of_row(const struct cpu_row *row, const char *what)
+const struct cpu_callee *cpu_callee_find(enum cpu_isa isa, const char *name)
 {
-    if (strcmp(what, ".depthwise") == 0)
-        return row->depthwise;
-    if (strcmp(what, ".max") == 0)
-        return row->max;
-    return strcmp(what, ".sum") == 0 ? row->sum : NULL;
-}
-
-static int find_row(enum cpu_isa isa, const char *name, struct cpu_callee *out)
-{
-    static const struct cpu_row *const tables[CPU_ISA_COUNT] = {
-        cpu_rows_portable,
-        cpu_rows_avx2,
-        cpu_rows_avx512,
-    };
-    for (int i = (int)isa; i >= 0; i--) {
-        for (const struct cpu_row *r = tables[i]; r->name; r++) {
-            size_t n = strlen(r->name);
-            cpu_primitive *run =
-                strncmp(r->name, name, n) == 0 ? of_row(r, name + n) : NULL;
-            if (run) {
-                *out = (struct cpu_callee){ run, CPU_ROW_NPOINTER, CPU_ROW_NINT, 1 };
-                return 1;
-            }
+    for (const struct cpu_callee *const *table = tables[isa]; *table; table++) {
+        for (const struct cpu_callee *row = *table; row->name; row++) {
+            if (strcmp(row->name, name) == 0)
+                return row;
         }
     }
-    return 0;
+    return NULL;
 }
 
-/* Copies into panels and halos, by the bytes of an element. */
-static int find_copy(const char *name, struct cpu_callee *out)
+int cpu_callee_index(enum cpu_isa isa, bt_map *out)
 {
-    static const struct {
-        const char *name;
-        struct cpu_callee callee;
-    } all[] = {
-        { "pack.1", { cpu_pack_1, CPU_PACK_NPOINTER, CPU_PACK_NINT, 1 } },
-        { "pack.2", { cpu_pack_2, CPU_PACK_NPOINTER, CPU_PACK_NINT, 1 } },
-        { "pack.4", { cpu_pack_4, CPU_PACK_NPOINTER, CPU_PACK_NINT, 1 } },
-        { "pack.8", { cpu_pack_8, CPU_PACK_NPOINTER, CPU_PACK_NINT, 1 } },
-        { "halo.1", { cpu_halo_1, CPU_HALO_NPOINTER, CPU_HALO_NINT, 1 } },
-        { "halo.2", { cpu_halo_2, CPU_HALO_NPOINTER, CPU_HALO_NINT, 1 } },
-        { "halo.4", { cpu_halo_4, CPU_HALO_NPOINTER, CPU_HALO_NINT, 1 } },
-        { "halo.8", { cpu_halo_8, CPU_HALO_NPOINTER, CPU_HALO_NINT, 1 } },
-    };
-    for (size_t i = 0; i < BT_COUNT(all); i++) {
-        if (strcmp(all[i].name, name) == 0) {
-            *out = all[i].callee;
-            return 1;
+    for (const struct cpu_callee *const *table = tables[isa]; *table; table++) {
+        for (const struct cpu_callee *row = *table; row->name; row++) {
+            if (!bt_map_put(out, row->name, (void *)(uintptr_t)row))
+                return 0;
         }
     }
-    return 0;
-}
-
-int cpu_callee_find(enum cpu_isa isa, const char *name, struct cpu_callee *out)
-{
-    const bt_strip *strip = bt_cpu_strip_find_for(name, isa);
-    if (strip) {
-        *out = (struct cpu_callee){ strip->fn, strip->naddress, strip->ninteger,
-                                    strip->nwritten };
-        return 1;
-    }
-    return find_tile(isa, name, out) || find_row(isa, name, out) || find_copy(name, out);
+    return 1;
 }

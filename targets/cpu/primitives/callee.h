@@ -1,26 +1,108 @@
 /*
- * Primitives by name: whatever a CALL of a program may name, of all families.
+ * Primitives by name: whatever a CALL of a program may name. Each is a row that says what it
+ * takes and what it costs; nobody else knows a primitive by its name.
  *
- *     add.float32                    strips (strips.h)
- *     tile_f32_avx512, line_f32_avx512    contraction tiles, and lines (tile.h)
- *     row_f32_avx2.depthwise .max .sum    rows of windows (row.h), names and what they do
- *     pack.4                         panels (pack.h), by the bytes of an element
- *     halo.4                         planes with zeros around (halo.h), likewise
+ * Generated code and plans run loops and compute addresses; all arithmetic on elements is
+ * done here. Most primitives are strips, on dense runs of elements:
+ *
+ * p     addresses: the output, then the operands. Elements need no alignment. An operand
+ *       of the output's width may be the output itself; nothing overlaps otherwise
+ * n     n[0] the count of elements, >= 0, then the other integers a row takes
+ * gives 0: none of them can fail, as indices and counts are the caller's to check
+ *
+ * What an element becomes depends on its operands alone, not on its place, the count or
+ * the ISA: rows of one name give the same bits on all ISAs (which bits of a NaN they set
+ * excepted). So no multiplication is contracted with an addition: `fma` rounds twice, as
+ * `mul` and `add` do, and a fused chain gives the bits of an unfused one.
+ *
+ * Names. T is a dtype, W a width in bytes; bool is a byte of 0 or 1.
+ *
+ *     OP.T          every scalar operator of scalars.def it has for T: out, a[, b]
+ *     OP.T.s        b is one element for all;  OP.T.r  a is
+ *     cast.T.U      from T to U
+ *     select.T      out, mask (bool), a, b
+ *     fma.T[.s]     out = a * b + c, of floats: out, a, b, c; .s: b is one element
+ *     fma_relu.T[.s]                           max(a * b + c, 0)
+ *     add_relu.T[.s .r], mul_sigmoid.T[.s .r]  max(a + b, 0), a * sigmoid(b), of float32
+ *     fill.T        out, one element, repeated
+ *     copy.W        out, a: equal or disjoint
+ *     gather.W      out[i] = a[index[i]]: out, a, index (int64)
+ *     scatter.W     out[index[i]] = a[i], in order: out, a, index
+ *     load.W        out[i] = a[i * n[1]]: elements at a stride; store.W out[i * n[1]] = a[i]
+ *     iota.T        out[i] = n[1] + i * n[2]: int32, int64
+ *     reduce_R.T    an accumulator of T takes the strip as the reducer R of reducers.def
+ *                   does: accumulator, a; logsumexp is not among them. For argmax and its
+ *                   like: value, position (int64; -1: none yet), a; element i stands at
+ *                   n[1] + i * n[2]
+ *     scan_R.T      each of n[0] elements at the stride n[1] but the first takes the one before
+ *                   it: in place. R is sum, prod, max or min
+ *     dot.T         accumulator += sum of a[i] * b[i]: accumulator, a, b
+ *     reduce_sum.float32.wide, reduce_prod.float32.wide, dot.float32.wide
+ *                   the same with a float64 accumulator, and in float64
+ *
+ * Others are for contractions:
+ *
+ *     tile_f32_avx512, line_f32_avx512    blocks of products, and lines (tile.h)
+ *     pack.4                              panels (pack.h), by the bytes of an element
+ *     halo.4                              planes with zeros around (halo.h), likewise
+ *
+ * T of float16 and bfloat16 have casts, selects, fills: arithmetic is done in float32
+ * between casts, which rounds like one step for +, -, *, / and sqrt, as float32 has more
+ * than twice their digits.
+ *
+ * Reductions of floats go by 32 partial results, element i to number i modulo 32, which
+ * are then joined pairwise: the order does not depend on ISA or alignment.
  */
 #ifndef CPU_CALLEE_H
 #define CPU_CALLEE_H
 
+#include <baton/base.h>
+#include <baton/value.h>
+
 #include "isa.h"
 #include "primitive.h"
 
-struct cpu_callee {
-    cpu_primitive *run;
-    uint32_t naddress, ninteger; /* of p and n */
-    uint32_t nwritten;           /* of p: the first of them, all others are only read */
+/* Which elements behind an address a call with the count n[0] meets: number i, once, for each
+ * i below the count; the first one; number i * n[1]; any. */
+enum { CPU_EACH, CPU_ONE, CPU_STRIDED, CPU_ANY };
+/* Of what type they are: as the row says; any of so many bytes as that has; bool; int64. */
+enum { CPU_OUT, CPU_IN, CPU_WIDTH, CPU_MASK, CPU_POSITION, CPU_ANYTHING };
+
+enum {
+#define CPU_FORM(name, ...) CPU_##name,
+#include "forms.def"
+    CPU_NFORM
 };
 
-/* Of the set `isa`, which the machine must run for it to be called. 0: there is none of
+struct cpu_form {
+    uint32_t naddress, ninteger; /* of p and n */
+    uint32_t nwritten;           /* of p: the first of them, all others are only read */
+    const int8_t *work;          /* integers whose product is the work, ended by -1 */
+    struct {
+        uint8_t access, element;
+    } operands[4];
+};
+extern const struct cpu_form cpu_forms[CPU_NFORM];
+
+struct cpu_callee {
+    const char *name;
+    cpu_primitive *run;
+    uint32_t form;
+    bt_dtype out, in; /* types of elements, as far as the form refers to them */
+    uint32_t ps;      /* cost of a unit of work */
+};
+
+static inline const struct cpu_form *cpu_form_of(const struct cpu_callee *row)
+{
+    return &cpu_forms[row->form];
+}
+
+/* Of the set `isa`, which the machine must run for it to be called. NULL: there is none of
  * this name. */
-int cpu_callee_find(enum cpu_isa isa, const char *name, struct cpu_callee *out);
+const struct cpu_callee *cpu_callee_find(enum cpu_isa isa, const char *name);
+/* All of a set by name, in a map of texts. 0: no memory. */
+int cpu_callee_index(enum cpu_isa isa, bt_map *out);
+/* Row number `index` of those that a set has; NULL at the end. */
+const struct cpu_callee *cpu_callee_at(enum cpu_isa isa, uint32_t index);
 
 #endif

@@ -211,20 +211,20 @@ STRIP2(strip_f32_mul_sigmoid, f32_mul_sigmoid, float32_at, float32_at)
 #define DTYPE_BOOL(IN) BT_BOOL
 #undef ON
 #define ON(narg, name, result)                                                          \
-    ROW##narg(#name, strip_f32_##name, BT_FLOAT32, float32, DTYPE_##result(BT_FLOAT32)) \
-        ROW##narg(#name, strip_f64_##name, BT_FLOAT64, float64,                         \
-                  DTYPE_##result(BT_FLOAT64))
+    ROW##narg(#name, strip_f32_##name, BT_FLOAT32, float32, DTYPE_##result(BT_FLOAT32), \
+              ps_float_##name) ROW##narg(#name, strip_f64_##name, BT_FLOAT64, float64,  \
+                                         DTYPE_##result(BT_FLOAT64), ps_float_##name)
 
 STRIPS_TABLE(float){
 #define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
     MAKE_##classes(narg, name, result)
 #include <baton/scalars.def>
-    ROW2("add_relu", strip_f32_add_relu, BT_FLOAT32, float32, BT_FLOAT32)
-        ROW2("mul_sigmoid", strip_f32_mul_sigmoid, BT_FLOAT32, float32, BT_FLOAT32)
-#define ROWS(t, IN, type)                                     \
-    { "fma." #type, t##_fma, IN, IN, 4, 1, 1 },               \
-        { "fma." #type ".s", t##_fma_s, IN, IN, 4, 1, 1 },    \
-        { "fma_relu." #type, t##_fma_relu, IN, IN, 4, 1, 1 }, \
-        { "fma_relu." #type ".s", t##_fma_relu_s, IN, IN, 4, 1, 1 },
+    ROW2("add_relu", strip_f32_add_relu, BT_FLOAT32, float32, BT_FLOAT32, 60)
+        ROW2("mul_sigmoid", strip_f32_mul_sigmoid, BT_FLOAT32, float32, BT_FLOAT32, 500)
+#define ROWS(t, IN, type)                                                    \
+    { "fma." #type, t##_fma, CPU_MAP3, IN, IN, PS(60, type) },               \
+        { "fma." #type ".s", t##_fma_s, CPU_MAP3_S, IN, IN, PS(60, type) },  \
+        { "fma_relu." #type, t##_fma_relu, CPU_MAP3, IN, IN, PS(60, type) }, \
+        { "fma_relu." #type ".s", t##_fma_relu_s, CPU_MAP3_S, IN, IN, PS(60, type) },
             ROWS(f32, BT_FLOAT32, float32) ROWS(f64, BT_FLOAT64, float64){ 0 },
 };

@@ -166,8 +166,9 @@ enum {
 #define DTYPE_SAME(in) dtype_##in
 #define DTYPE_BOOL(in) BT_BOOL
 #undef ON
-#define ON(narg, name, result, in) \
-    ROW##narg(#name, strip_##in##_##name, dtype_##in, in, DTYPE_##result(in))
+#define ON(narg, name, result, in)                                            \
+    ROW##narg(#name, strip_##in##_##name, dtype_##in, in, DTYPE_##result(in), \
+              ps_int_##name)
 
 STRIPS_TABLE(int){
 #define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \

@@ -9,14 +9,22 @@
 #include <math.h>
 #include <string.h>
 
-#include "strips.h"
+#include "callee.h"
 
-/* The table of a source: bt_cpu_<what>_<isa>. */
-#define STRIPS_JOIN(what, isa) bt_cpu_##what##_##isa
+/* The table of a source: cpu_<what>_<isa>. */
+#define STRIPS_JOIN(what, isa) cpu_##what##_##isa
 #define STRIPS_NAME(what, isa) STRIPS_JOIN(what, isa)
-#define STRIPS_TABLE(what)                                \
-    extern const bt_strip STRIPS_NAME(what, STRIP_ISA)[]; \
-    const bt_strip STRIPS_NAME(what, STRIP_ISA)[] =
+#define STRIPS_TABLE(what)                                         \
+    extern const struct cpu_callee STRIPS_NAME(what, STRIP_ISA)[]; \
+    const struct cpu_callee STRIPS_NAME(what, STRIP_ISA)[] =
+
+/* Costs: of scalar operators, and of elements by their bytes. */
+enum {
+#define CPU_COST(name, floats, integers) \
+    ps_float_##name = floats, ps_int_##name = integers,
+#include "costs.def"
+};
+#define PS(ps, type) ((ps) * (sizeof(type##_at) == 8 ? 2 : 1))
 
 /* Elements at any address, of memory that other types share. */
 #define AT __attribute__((aligned(1), may_alias))
@@ -80,11 +88,12 @@ typedef double float64_at AT;
     }
 
 /* Their rows; `label` is the name without the dtype. */
-#define ROW1(label, fn, IN, in, OUT) { label "." #in, fn, OUT, IN, 2, 1, 1 },
-#define ROW2(label, fn, IN, in, OUT)                      \
-    { label "." #in, fn, OUT, IN, 3, 1, 1 },              \
-        { label "." #in ".s", fn##_s, OUT, IN, 3, 1, 1 }, \
-        { label "." #in ".r", fn##_r, OUT, IN, 3, 1, 1 },
+#define ROW1(label, fn, IN, in, OUT, ps) \
+    { label "." #in, fn, CPU_MAP1, OUT, IN, PS(ps, in) },
+#define ROW2(label, fn, IN, in, OUT, ps)                                 \
+    { label "." #in, fn, CPU_MAP2, OUT, IN, PS(ps, in) },                \
+        { label "." #in ".s", fn##_s, CPU_MAP2_S, OUT, IN, PS(ps, in) }, \
+        { label "." #in ".r", fn##_r, CPU_MAP2_R, OUT, IN, PS(ps, in) },
 
 /* ---- bits ---- */
 

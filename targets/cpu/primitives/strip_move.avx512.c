@@ -1,5 +1,5 @@
 /* For machines with AVX512. */
-#include "strips.h"
+#include "callee.h"
 
 #if defined(__AVX512F__)
 #define STRIP_ISA avx512

@@ -266,7 +266,12 @@ IOTA(int64)
 /* ---- the table ---- */
 
 #define CAST_ROW(UPPER, from, to, TO) \
-    { "cast." #from "." #to, cast_##from##_##to, BT_##TO, BT_##UPPER, 2, 1, 1 },
+    { "cast." #from "." #to,          \
+      cast_##from##_##to,             \
+      CPU_MAP1,                       \
+      BT_##TO,                        \
+      BT_##UPPER,                     \
+      sizeof(from##_at) == 8 ? PS(60, from) : PS(60, to) },
 #define CAST_ROWS(UPPER, from, KIND, value)   \
     CAST_ROW(UPPER, from, bool, BOOL)         \
     CAST_ROW(UPPER, from, int8, INT8)         \
@@ -289,18 +294,19 @@ IOTA(int64)
 
 STRIPS_TABLE(move){
     FROM_ALL(CAST_ROWS)
-#define BT_STORED(UPPER, name, class_, bits, c_type)                     \
-    { "fill." #name, OF_##bits(fill), BT_##UPPER, BT_##UPPER, 2, 1, 1 }, \
-        { "select." #name, OF_##bits(select), BT_##UPPER, BT_##UPPER, 4, 1, 1 },
+#define BT_STORED(UPPER, name, class_, bits, c_type)                                    \
+    { "fill." #name, OF_##bits(fill), CPU_FILL, BT_##UPPER, BT_##UPPER, PS(30, name) }, \
+        { "select." #name, OF_##bits(select), CPU_SELECT,                               \
+          BT_##UPPER,      BT_##UPPER,        PS(60, name) },
 #include <baton/dtypes.def>
-#define WIDTH(W)                                       \
-    { "copy." #W, copy_##W, 0, 0, 2, 1, 1 },           \
-        { "gather." #W, gather_##W, 0, 0, 3, 1, 1 },   \
-        { "scatter." #W, scatter_##W, 0, 0, 3, 1, 1 }, \
-        { "load." #W, load_##W, 0, 0, 2, 2, 1 },       \
-        { "store." #W, store_##W, 0, 0, 2, 2, 1 },
-        WIDTH(1) WIDTH(2) WIDTH(4)
-            WIDTH(8){ "iota.int32", iota_int32, BT_INT32, BT_INT32, 1, 3, 1 },
-    { "iota.int64", iota_int64, BT_INT64, BT_INT64, 1, 3, 1 },
+#define WIDTH(W, TYPE)                                                 \
+    { "copy." #W, copy_##W, CPU_COPY, TYPE, TYPE, 40 },                \
+        { "gather." #W, gather_##W, CPU_GATHER, TYPE, TYPE, 500 },     \
+        { "scatter." #W, scatter_##W, CPU_SCATTER, TYPE, TYPE, 1000 }, \
+        { "load." #W, load_##W, CPU_LOAD, TYPE, TYPE, 300 },           \
+        { "store." #W, store_##W, CPU_STORE, TYPE, TYPE, 400 },
+        WIDTH(1, BT_UINT8) WIDTH(2, BT_UINT16) WIDTH(4, BT_UINT32) WIDTH(8, BT_UINT64){
+            "iota.int32", iota_int32, CPU_IOTA, BT_INT32, BT_INT32, 100 },
+    { "iota.int64", iota_int64, CPU_IOTA, BT_INT64, BT_INT64, 200 },
     { 0 },
 };

@@ -1,5 +1,5 @@
 /* For machines with AVX2. */
-#include "strips.h"
+#include "callee.h"
 
 #if defined(__AVX2__)
 #define STRIP_ISA avx2

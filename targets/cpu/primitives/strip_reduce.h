@@ -160,28 +160,83 @@ ARGS(uint64)
 ARGS(float32)
 ARGS(float64)
 
+/* ---- scans ---- */
+
+/* Element i takes the one before it, as the operator has it. */
+#define SCAN(name, type, W, expr)            \
+    STRIP(scan_##name)                       \
+    {                                        \
+        type##_at *at = p[0];                \
+        W y = n[0] > 0 ? (W)at[0] : 0;       \
+        for (int64_t i = 1; i < n[0]; i++) { \
+            const W x = (W)at[i * n[1]];     \
+            y = expr;                        \
+            at[i * n[1]] = (type##_at)y;     \
+        }                                    \
+        return 0;                            \
+    }
+#define SCANS(type, W)                               \
+    SCAN(sum_##type, type, W, x + y)                 \
+    SCAN(prod_##type, type, W, x *y)                 \
+    SCAN(max_##type, type, type##_t, SCAN_MAX(x, y)) \
+    SCAN(min_##type, type, type##_t, SCAN_MIN(x, y))
+#define SCAN_MAX(x, y) ((x) > (y) || (x) != (x) ? (x) : (y))
+#define SCAN_MIN(x, y) ((x) < (y) || (x) != (x) ? (x) : (y))
+typedef float float32_t;
+typedef double float64_t;
+SCANS(int8, uint32_t)
+SCANS(int16, uint32_t)
+SCANS(int32, uint32_t)
+SCANS(int64, uint64_t)
+SCANS(uint8, uint32_t)
+SCANS(uint16, uint32_t)
+SCANS(uint32, uint32_t)
+SCANS(uint64, uint64_t)
+SCANS(float32, float)
+SCANS(float64, double)
+
 /* ---- the table ---- */
 
-#define ROWS(UPPER, type)                                                                     \
-    { "reduce_sum." #type, sum_##type, BT_##UPPER, BT_##UPPER, 2, 1, 1 },                     \
-        { "reduce_prod." #type, prod_##type, BT_##UPPER, BT_##UPPER, 2, 1, 1 },               \
-        { "reduce_max." #type, max_##type, BT_##UPPER, BT_##UPPER, 2, 1, 1 },                 \
-        { "reduce_min." #type, min_##type, BT_##UPPER, BT_##UPPER, 2, 1, 1 },                 \
-        { "reduce_argmax." #type, argmax_##type, BT_##UPPER, BT_##UPPER, 3, 3, 2 },           \
-        { "reduce_argmin." #type, argmin_##type, BT_##UPPER, BT_##UPPER, 3, 3, 2 },           \
-        { "reduce_argmax_last." #type, argmax_last_##type, BT_##UPPER, BT_##UPPER, 3, 3, 2 }, \
-        { "reduce_argmin_last." #type, argmin_last_##type, BT_##UPPER, BT_##UPPER, 3, 3, 2 },
+#define ROW(reducer, UPPER, type, FORM, ps) \
+    { "reduce_" #reducer "." #type,         \
+      reducer##_##type,                     \
+      CPU_##FORM,                           \
+      BT_##UPPER,                           \
+      BT_##UPPER,                           \
+      PS(ps, type) },
+#define SCAN_ROW(reducer, UPPER, type) \
+    { "scan_" #reducer "." #type,      \
+      scan_##reducer##_##type,         \
+      CPU_SCAN,                        \
+      BT_##UPPER,                      \
+      BT_##UPPER,                      \
+      1000 },
+#define ROWS(UPPER, type)                     \
+    ROW(sum, UPPER, type, REDUCE, 60)         \
+    ROW(prod, UPPER, type, REDUCE, 60)        \
+    ROW(max, UPPER, type, REDUCE, 60)         \
+    ROW(min, UPPER, type, REDUCE, 60)         \
+    ROW(argmax, UPPER, type, BEST, 1000)      \
+    ROW(argmin, UPPER, type, BEST, 1000)      \
+    ROW(argmax_last, UPPER, type, BEST, 1000) \
+    ROW(argmin_last, UPPER, type, BEST, 1000) \
+    SCAN_ROW(sum, UPPER, type)                \
+    SCAN_ROW(prod, UPPER, type)               \
+    SCAN_ROW(max, UPPER, type)                \
+    SCAN_ROW(min, UPPER, type)
 
+// clang-format off
 STRIPS_TABLE(reduce){
     ROWS(INT8, int8) ROWS(INT16, int16) ROWS(INT32, int32) ROWS(INT64, int64)
-        ROWS(UINT8, uint8) ROWS(UINT16, uint16) ROWS(UINT32, uint32) ROWS(UINT64, uint64)
-            ROWS(FLOAT32, float32) ROWS(FLOAT64, float64){ "reduce_all.bool", all_bool,
-                                                           BT_BOOL, BT_BOOL, 2, 1, 1 },
-    { "reduce_any.bool", any_bool, BT_BOOL, BT_BOOL, 2, 1, 1 },
-    { "dot.float32", dot_float32, BT_FLOAT32, BT_FLOAT32, 3, 1, 1 },
-    { "dot.float64", dot_float64, BT_FLOAT64, BT_FLOAT64, 3, 1, 1 },
-    { "reduce_sum.float32.wide", sum_wide, BT_FLOAT64, BT_FLOAT32, 2, 1, 1 },
-    { "reduce_prod.float32.wide", prod_wide, BT_FLOAT64, BT_FLOAT32, 2, 1, 1 },
-    { "dot.float32.wide", dot_wide, BT_FLOAT64, BT_FLOAT32, 3, 1, 1 },
+    ROWS(UINT8, uint8) ROWS(UINT16, uint16) ROWS(UINT32, uint32) ROWS(UINT64, uint64)
+    ROWS(FLOAT32, float32) ROWS(FLOAT64, float64)
+    ROW(all, BOOL, bool, REDUCE, 60)
+    ROW(any, BOOL, bool, REDUCE, 60)
+    { "dot.float32", dot_float32, CPU_DOT, BT_FLOAT32, BT_FLOAT32, 60 },
+    { "dot.float64", dot_float64, CPU_DOT, BT_FLOAT64, BT_FLOAT64, 120 },
+    { "reduce_sum.float32.wide", sum_wide, CPU_REDUCE, BT_FLOAT64, BT_FLOAT32, 60 },
+    { "reduce_prod.float32.wide", prod_wide, CPU_REDUCE, BT_FLOAT64, BT_FLOAT32, 60 },
+    { "dot.float32.wide", dot_wide, CPU_DOT, BT_FLOAT64, BT_FLOAT32, 60 },
     { 0 },
 };
+// clang-format on

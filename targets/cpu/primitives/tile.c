@@ -4,6 +4,7 @@
 
 #define TILE_ISA          CPU_ISA_PORTABLE
 #define TILE_TABLE        cpu_tiles_portable
+#define TILE_CALLEES      cpu_tile_rows_portable
 #define TILE_SUFFIX       "portable"
 #define TILE_MR           6
 #define TILE_EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
@@ -17,7 +18,7 @@ const struct cpu_tile *cpu_tile_find(enum cpu_isa isa, bt_dtype a, bt_dtype b, b
         cpu_tiles_avx512,
     };
     for (int i = (int)isa; i >= 0; i--) {
-        for (const struct cpu_tile *t = tables[i]; t->name; t++) {
+        for (const struct cpu_tile *t = tables[i]; t->block; t++) {
             if (t->a == a && t->b == b && t->c == c)
                 return t;
         }

@@ -17,10 +17,7 @@
 #ifndef CPU_TILE_H
 #define CPU_TILE_H
 
-#include "isa.h"
-#include "primitive.h"
-
-#include <baton/value.h>
+#include "callee.h"
 
 /* Their places in p and n; strides count elements. */
 enum { CPU_TILE_C, CPU_TILE_A, CPU_TILE_B, CPU_TILE_NPOINTER };
@@ -57,20 +54,17 @@ enum {
 enum { CPU_LINE_B_ROW = CPU_TILE_A_ROW };
 
 struct cpu_tile {
-    const char *name; /* of the function: unique */
+    const struct cpu_callee *block, *line; /* line NULL: it has none */
     bt_dtype a, b, c;
     int32_t mr, nr;
     enum cpu_isa isa;
-    cpu_primitive *run;
-    const char *line_name; /* NULL: it has no lines */
-    cpu_primitive *run_line;
 };
 
-/* Rows of one set, the best of equal types first, ended by a zero name; empty where the
- * program was not compiled for it. */
-extern const struct cpu_tile cpu_tiles_portable[];
-extern const struct cpu_tile cpu_tiles_avx2[];
-extern const struct cpu_tile cpu_tiles_avx512[];
+/* Tiles of one set, the best of equal types first, ended by one without a block, and their
+ * rows; empty where the program was not compiled for it. */
+extern const struct cpu_tile cpu_tiles_portable[], cpu_tiles_avx2[], cpu_tiles_avx512[];
+extern const struct cpu_callee cpu_tile_rows_portable[], cpu_tile_rows_avx2[],
+    cpu_tile_rows_avx512[];
 
 /* The best row for these types that `isa` can run; NULL: none. */
 const struct cpu_tile *cpu_tile_find(enum cpu_isa isa, bt_dtype a, bt_dtype b,

@@ -1,7 +1,8 @@
 /*
  * The tiles of one instruction set, in the source compiled for it, which says first:
  *
- *     TILE_ISA, TILE_TABLE, TILE_SUFFIX    its place, its rows, the end of their names
+ *     TILE_ISA, TILE_SUFFIX             its place, the end of names
+ *     TILE_TABLE, TILE_CALLEES          its tiles, their rows
  *     TILE_MR, TILE_EACH_ROWS(X)           rows of a tile: X(1) ... X(MR)
  *
  * A tile is two vectors wide: MR * 2 sums, the two vectors of B and a factor fill the
@@ -102,20 +103,32 @@ static struct tile_block block_of(const int64_t *n)
 
 #define FLOAT_NR(vector, element) ((int32_t)(2 * sizeof(vector) / sizeof(element)))
 
+enum { TILE_PS = 8 };
+#define TILE_ROW(name, run, TYPE)                            \
+    {                                                        \
+        name TILE_SUFFIX, run, CPU_TILE, TYPE, TYPE, TILE_PS \
+    }
+const struct cpu_callee TILE_CALLEES[] = {
+    TILE_ROW("tile_f32_", run_f32, BT_FLOAT32),
+    TILE_ROW("line_f32_", run_line_f32, BT_FLOAT32),
+    TILE_ROW("tile_f64_", run_f64, BT_FLOAT64),
+    TILE_ROW("line_f64_", run_line_f64, BT_FLOAT64),
+    TILE_ROW("tile_i8_", run_i8, BT_INT32),
+    TILE_ROW("tile_u8_", run_u8, BT_INT32),
+    TILE_ROW("tile_i32_", run_i32, BT_INT32),
+    { 0 },
+};
+
+#define INTEGERS TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA
 // clang-format off
 const struct cpu_tile TILE_TABLE[] = {
-    { "tile_f32_" TILE_SUFFIX, BT_FLOAT32, BT_FLOAT32, BT_FLOAT32,
-      TILE_MR, FLOAT_NR(float_vector, float), TILE_ISA, run_f32,
-      "line_f32_" TILE_SUFFIX, run_line_f32 },
-    { "tile_f64_" TILE_SUFFIX, BT_FLOAT64, BT_FLOAT64, BT_FLOAT64,
-      TILE_MR, FLOAT_NR(double_vector, double), TILE_ISA, run_f64,
-      "line_f64_" TILE_SUFFIX, run_line_f64 },
-    { "tile_i8_" TILE_SUFFIX, BT_INT8, BT_INT8, BT_INT32,
-      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA, run_i8, NULL, NULL },
-    { "tile_u8_" TILE_SUFFIX, BT_UINT8, BT_INT8, BT_INT32,
-      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA, run_u8, NULL, NULL },
-    { "tile_i32_" TILE_SUFFIX, BT_INT32, BT_INT32, BT_INT32,
-      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA, run_i32, NULL, NULL },
+    { &TILE_CALLEES[0], &TILE_CALLEES[1], BT_FLOAT32, BT_FLOAT32, BT_FLOAT32,
+      TILE_MR, FLOAT_NR(float_vector, float), TILE_ISA },
+    { &TILE_CALLEES[2], &TILE_CALLEES[3], BT_FLOAT64, BT_FLOAT64, BT_FLOAT64,
+      TILE_MR, FLOAT_NR(double_vector, double), TILE_ISA },
+    { &TILE_CALLEES[4], NULL, BT_INT8, BT_INT8, BT_INT32, INTEGERS },
+    { &TILE_CALLEES[5], NULL, BT_UINT8, BT_INT8, BT_INT32, INTEGERS },
+    { &TILE_CALLEES[6], NULL, BT_INT32, BT_INT32, BT_INT32, INTEGERS },
     { 0 },
 };
 // clang-format on

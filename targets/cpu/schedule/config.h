@@ -2,13 +2,19 @@
 #ifndef CPU_CONFIG_H
 #define CPU_CONFIG_H
 
-#include <stdint.h>
-
-#include "primitives/isa.h"
+#include "primitives/callee.h"
 
 struct cpu_config {
     enum cpu_isa isa;
-    uint32_t nthread; /* no result may depend on it */
+    uint32_t nthread;   /* no result may depend on it */
+    const bt_map *rows; /* of primitives, by name; NULL: there is no index of them */
 };
+
+static inline const struct cpu_callee *cpu_row_of(const struct cpu_config *config,
+                                                  const char *name)
+{
+    return config->rows ? bt_map_find(config->rows, name)
+                        : cpu_callee_find(config->isa, name);
+}
 
 #endif

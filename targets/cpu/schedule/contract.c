@@ -10,7 +10,6 @@
 struct stage {
     struct cpu_plan plan;
     uint32_t array, sums;    /* the stage; the array that stands for its sums */
-    uint32_t reader;         /* where it was made for one: which; else itself */
     uint32_t first, nfactor; /* arrays made for its factors */
 };
 typedef bt_vec(struct stage *) stages;
@@ -97,40 +96,24 @@ static uint32_t find_nest(const bt_loops *loops, uint32_t buffer)
     return i;
 }
 
-/* Removes the nest that stores to a buffer, and adds it to others. */
-static int take_nest(bt_loops *loops, uint32_t buffer, bt_stmts *to)
-{
-    uint32_t at = find_nest(loops, buffer);
-    return (!to || BT_PUSH(loops->arena, to, loops->body.at[at])) &&
-           bt_stmts_replace(loops, &loops->body, at, &(bt_stmts){ .len = 0 });
-}
-
+/* In the place of a stage's nest, the nest around tiles; what is no epilogue of them stays a
+ * nest behind it. */
 static bt_status replace_nest(bt_loops *loops, const struct stage *stage,
                               const struct cpu_config *config)
 {
     bt_stmts made = { .len = 0 };
-    for (uint32_t i = 0; i < stage->nfactor; i++) {
-        if (!take_nest(loops, stage->first + i, &made))
-            return bt_loops_why(loops);
-    }
-    if (!take_nest(loops, stage->sums, NULL))
-        return bt_loops_why(loops);
     uint32_t at = find_nest(loops, stage->array);
     const bt_stmt *store = only_store(loops, loops->body.at[at]);
     bt_stmt *rest = store ? NULL : loops->body.at[at];
     if (!store)
         store = plain_store(loops, stage);
-    if (!store ||
-        !cpu_emit_contraction(loops, &stage->plan, config, stage->sums, store, &made) ||
-        (rest && !BT_PUSH(loops->arena, &made, rest)))
-        return bt_loops_why(loops);
-    if (stage->reader != stage->array) { // it stands behind, as its array does
-        (void)bt_stmts_replace(loops, &loops->body, at, &(bt_stmts){ .len = 0 });
-        at = find_nest(loops, stage->reader);
-        if (!BT_PUSH(loops->arena, &made, loops->body.at[at]))
-            return bt_loops_why(loops);
-    }
-    return bt_stmts_replace(loops, &loops->body, at, &made) ? NULL : bt_loops_why(loops);
+    return store &&
+                   cpu_emit_contraction(loops, &stage->plan, config, stage->sums, store,
+                                        &made) &&
+                   (!rest || BT_PUSH(loops->arena, &made, rest)) &&
+                   bt_stmts_replace(loops, &loops->body, at, &made)
+               ? NULL
+               : bt_loops_why(loops);
 }
 
 /* ---- the graph ---- */
@@ -221,33 +204,52 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
     return NULL;
 }
 
+/* Finds out about array `i`; `stage` is for tiles where its plan has one. */
+static bt_status plan_stage(bt_graph *g, const struct cpu_config *config, uint32_t i,
+                            struct stage *stage)
+{
+    stage->array = i;
+    stage->first = g->narray;
+    bt_array array = g->arrays[i];
+    BT_TRY(cpu_contract_plan(g, &array, config, &stage->plan));
+    if (!stage->plan.tile) {
+        g->narray = stage->first;
+        BT_TRY(shift_stage(g, config, stage));
+    }
+    if (!stage->plan.tile)
+        return NULL;
+    stage->nfactor = g->narray - stage->first;
+    return split_stage(g, stage);
+}
+
 bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
                        const char *name, bt_graph *g, const bt_lower_options *options,
                        bt_loops **out)
 {
-    const bt_lower_options none = { .is_narrow = NULL };
+    bt_lower_options ordered = { .is_narrow = NULL };
     stages all = { .len = 0 };
+    bt_vec(uint32_t) order = { .len = 0 };
     uint32_t narray = g->narray;
     for (uint32_t i = g->ninput; i < narray; i++) {
         struct stage *stage = BT_NEW(arena, struct stage);
         if (!stage)
             return bt_no_memory();
-        stage->array = stage->reader = i;
-        bt_array array = g->arrays[i];
-        stage->first = g->narray;
-        BT_TRY(cpu_contract_plan(g, &array, config, &stage->plan));
-        if (!stage->plan.tile) {
-            g->narray = stage->first;
-            BT_TRY(shift_stage(g, config, stage));
+        BT_TRY(plan_stage(g, config, i, stage));
+        // tiles make the sums
+        for (uint32_t k = 0; stage->plan.tile && k < stage->nfactor; k++) {
+            if (!BT_PUSH(arena, &order, stage->first + k))
+                return bt_no_memory();
         }
-        if (!stage->plan.tile)
-            continue;
-        stage->nfactor = g->narray - stage->first;
-        if (!BT_PUSH(arena, &all, stage))
+        if ((stage->plan.tile && !BT_PUSH(arena, &all, stage)) ||
+            (stage->array != i && !BT_PUSH(arena, &order, stage->array)) ||
+            !BT_PUSH(arena, &order, i))
             return bt_no_memory();
-        BT_TRY(split_stage(g, stage));
     }
-    BT_TRY(bt_loops_lower_with(ctx, arena, name, g, options ? options : &none, out));
+    if (options)
+        ordered = *options;
+    ordered.order = order.at;
+    ordered.norder = order.len;
+    BT_TRY(bt_loops_lower_with(ctx, arena, name, g, &ordered, out));
     for (uint32_t i = 0; i < all.len; i++)
         BT_TRY(replace_nest(*out, all.at[i], config));
     return NULL;

@@ -221,7 +221,7 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
     struct cpu_address addresses[] = { { t->c, call->c },
                                        { t->a, cpu_sum_node(e.loops, &a) },
                                        { t->b, cpu_sum_node(e.loops, &b) } };
-    return cpu_emit_call(&e, p->is_line ? p->tile->line_name : p->tile->name,
+    return cpu_emit_call(&e, (p->is_line ? p->tile->line : p->tile->block)->name,
                          CPU_TILE_NPOINTER, addresses, CPU_TILE_NINT, integers);
 }
 

@@ -472,7 +472,7 @@ static int plan(const bt_graph *g, const bt_array *stage, const struct cpu_confi
 {
     if (!choose_roles(p, config))
         return 0;
-    p->is_line = nrow(p) == 1 && p->tile->line_name;
+    p->is_line = nrow(p) == 1 && p->tile->line != NULL;
     p->b_kind = needs_windows(p) ? CPU_B_HALO : CPU_B_DIRECT;
     if (p->b_kind == CPU_B_HALO && !find_windows(p))
         return 0;

@@ -12,7 +12,7 @@
 #ifndef CPU_LANES_H
 #define CPU_LANES_H
 
-#include "primitives/strips.h"
+#include "primitives/callee.h"
 #include "vectorise.h"
 
 /* Strips of temporaries stay in L1; without any, they are long. */
@@ -39,7 +39,6 @@ struct vectoriser {
     const struct cpu_config *config;
     uint32_t nbuffer; /* that the program had */
     const char *why;
-    bt_map rows; /* of strips, by name */
     bt_vec(struct cpu_temp) temps;
     bt_vec(struct cpu_constant) constants;
 };
@@ -93,8 +92,6 @@ int cpu_emit(struct cpu_part *, const struct cpu_call *, int is_strip);
 /* NAME.DTYPE of a value's dtype, with a suffix or "". */
 const char *cpu_strip_name(struct vectoriser *, const char *name, bt_dtype,
                            const char *suffix);
-/* The row; NULL: none of this name, or no memory. */
-const bt_strip *cpu_strip_row(struct vectoriser *, const char *name);
 int cpu_temp_new(struct cpu_lanes *, bt_dtype, int is_strip, struct cpu_value *out);
 /* A strip for each of `nelem`, for good. */
 int cpu_strips_new(struct cpu_lanes *, bt_dtype, int64_t nelem, struct cpu_value *out);
@@ -186,6 +183,6 @@ int cpu_tidy(struct vectoriser *, bt_stmts *body);
 
 /* ---- cost, in ns (vectorise_cost.c) ---- */
 
-double cpu_cost(const bt_stmts *);
+double cpu_cost(const struct cpu_config *, const bt_stmts *);
 
 #endif

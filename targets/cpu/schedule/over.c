@@ -16,9 +16,6 @@
 
 #include <string.h>
 
-#include "primitives/callee.h"
-#include "primitives/strips.h"
-
 enum { MOST_STEPS = 24, MOST_ENDS = 4, MOST_TOUCHES = 4096 };
 
 /* ---- where something stands ---- */
@@ -110,33 +107,6 @@ static int make_form(const struct walker *w, const bt_node *node, struct form *o
 
 /* ---- what calls touch ---- */
 
-enum { REACH_EACH, REACH_ONE, REACH_STRIDE, REACH_ANY };
-
-static int begins(const char *name, const char *with)
-{
-    return strncmp(name, with, strlen(with)) == 0;
-}
-
-/* Of a strip's address: strips.h says it by their names. */
-static int reach_of(const char *name, uint32_t address)
-{
-    const char *end = strrchr(name, '.');
-    if (begins(name, "gather.") || begins(name, "scatter."))
-        return address == (begins(name, "gather.") ? 1 : 0) ? REACH_ANY : REACH_EACH;
-    if (begins(name, "load.") || begins(name, "store."))
-        return address == (begins(name, "load.") ? 1 : 0) ? REACH_STRIDE : REACH_EACH;
-    if (begins(name, "reduce_arg"))
-        return address < 2 ? REACH_ONE : REACH_EACH;
-    if (begins(name, "reduce_") || begins(name, "dot."))
-        return address == 0 ? REACH_ONE : REACH_EACH;
-    if (begins(name, "fill."))
-        return address == 1 ? REACH_ONE : REACH_EACH;
-    if ((strcmp(end, ".s") == 0 && address == 2) ||
-        (strcmp(end, ".r") == 0 && address == 1))
-        return REACH_ONE;
-    return REACH_EACH;
-}
-
 /* Ends at `offset` and a count, of which a minimum is as many ends. */
 static int add_ends(struct walker *w, struct touch *t, const bt_node *count)
 {
@@ -163,25 +133,26 @@ static int add_strided(struct walker *w, struct touch *t, const bt_node *count,
     return add_ends(w, t, bt_node_int(w->graph, last > 0 ? last + 1 : 1));
 }
 
-static int find_reach(struct walker *w, struct touch *t, uint32_t address)
+static int find_reach(struct walker *w, struct touch *t, const struct cpu_form *form,
+                      uint32_t address)
 {
-    const bt_stmt *call = t->call;
-    const bt_strip *strip = call ? bt_cpu_strip_find_for(call->callee, w->q->isa) : NULL;
-    if (!make_form(w, t->offset, &t->first) || (call && !strip))
+    const bt_call_arg *integers = form ? &t->call->args[form->naddress] : NULL;
+    int access = form ? form->operands[address].access : CPU_ONE;
+    t->is_each = access == CPU_EACH;
+    if (!make_form(w, t->offset, &t->first))
         return 0;
-    int reach = call ? reach_of(call->callee, address) : REACH_ONE;
-    const bt_call_arg *integers = call ? &call->args[strip->naddress] : NULL;
-    t->is_each = reach == REACH_EACH;
-    switch (reach) {
-    case REACH_EACH: return add_ends(w, t, integers[0].value);
-    case REACH_ONE: return add_ends(w, t, bt_node_int(w->graph, 1));
-    case REACH_STRIDE: return add_strided(w, t, integers[0].value, integers[1].value);
+    switch (access) {
+    case CPU_EACH: return add_ends(w, t, integers[0].value);
+    case CPU_ONE: return add_ends(w, t, bt_node_int(w->graph, 1));
+    case CPU_STRIDED: return add_strided(w, t, integers[0].value, integers[1].value);
     default: return 0;
     }
 }
 
+/* `form` of the call; both NULL: an expression reads one element. */
 static void add_touch(struct walker *w, touches *to, const bt_stmt *call,
-                      uint32_t address, const bt_node *offset)
+                      const struct cpu_form *form, uint32_t address,
+                      const bt_node *offset)
 {
     struct touch *t = BT_NEW(w->scratch, struct touch);
     if (!t || !BT_PUSH(w->scratch, to, t)) {
@@ -192,7 +163,7 @@ static void add_touch(struct walker *w, touches *to, const bt_stmt *call,
         .call = call, .offset = offset, .order = w->order, .nstep = w->nstep
     };
     memcpy(t->steps, w->steps, w->nstep * sizeof(*w->steps));
-    t->is_whole = !find_reach(w, t, address);
+    t->is_whole = !find_reach(w, t, form, address);
     w->no_memory |= w->graph->status != NULL;
     w->is_lost |= to->len > MOST_TOUCHES;
 }
@@ -202,29 +173,29 @@ static void read_expression(struct walker *w, const bt_node *node)
     if (!node->reads)
         return;
     if (node->kind == BT_NODE_READ && node->which == w->q->in)
-        add_touch(w, &w->reads, NULL, 0, node->args[0]);
+        add_touch(w, &w->reads, NULL, NULL, 0, node->args[0]);
     for (uint32_t i = 0; i < node->narg; i++)
         read_expression(w, node->args[i]);
 }
 
 static void walk_call(struct walker *w, const bt_stmt *stmt)
 {
-    struct cpu_callee callee;
-    if (!cpu_callee_find(w->q->isa, stmt->callee, &callee) ||
-        callee.naddress + callee.ninteger != stmt->narg) {
+    const struct cpu_callee *row = cpu_row_of(w->q->config, stmt->callee);
+    const struct cpu_form *form = row ? cpu_form_of(row) : NULL;
+    if (!form || form->naddress + form->ninteger != stmt->narg) {
         w->is_lost = 1;
         return;
     }
     for (uint32_t i = 0; i < stmt->narg; i++)
         read_expression(w, stmt->args[i].value);
     w->order++; // arguments come before the call
-    for (uint32_t i = 0; i < callee.naddress; i++) {
+    for (uint32_t i = 0; i < form->naddress; i++) {
         const bt_call_arg *arg = &stmt->args[i];
         // what it writes may be read by it, too
         if (arg->buffer == w->q->in)
-            add_touch(w, &w->reads, stmt, i, arg->value);
-        if (arg->buffer == w->q->out && i < callee.nwritten)
-            add_touch(w, &w->writes, stmt, i, arg->value);
+            add_touch(w, &w->reads, stmt, form, i, arg->value);
+        if (arg->buffer == w->q->out && i < form->nwritten)
+            add_touch(w, &w->writes, stmt, form, i, arg->value);
     }
 }
 

@@ -4,14 +4,14 @@
 
 #include <baton/loops.h>
 
-#include "primitives/isa.h"
+#include "config.h"
 
 struct cpu_over_question {
     const bt_loops *loops; /* vectorised */
     uint32_t n;            /* statements, ... */
     bt_stmt *const *stmts; /* ... those of loops->body that are of the kernel */
-    enum cpu_isa isa;      /* in which callees are looked up */
-    uint32_t out, in;      /* buffers of as many elements, as wide */
+    const struct cpu_config *config;
+    uint32_t out, in; /* buffers of as many elements, as wide */
 };
 
 /* 1: whichever turns run at once, each element of `in` has been read for the last time

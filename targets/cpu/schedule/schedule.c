@@ -168,8 +168,8 @@ bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
         if (i == 0 && nmerged == 0)
             nway = 1;
     }
-    int is_apart =
-        nway > 1 && cpu_cost(&ways[0]->body) > together * cpu_cost(&ways[1]->body);
+    int is_apart = nway > 1 && cpu_cost(config, &ways[0]->body) >
+                                   together * cpu_cost(config, &ways[1]->body);
     *out = ways[is_apart];
     return NULL;
 }

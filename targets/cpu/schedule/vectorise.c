@@ -188,7 +188,8 @@ static int do_for(struct vectoriser *v, bt_stmt *stmt, bt_stmts *to)
         return 0;
     }
     v->why = NULL;
-    int is_lanes = can_lanes && (!can_turns || cpu_cost(&lanes) <= cpu_cost(&turns));
+    int is_lanes = can_lanes && (!can_turns || cpu_cost(v->config, &lanes) <=
+                                                   cpu_cost(v->config, &turns));
     return append(v, to, is_lanes ? &lanes : &turns);
 }
 
@@ -218,13 +219,13 @@ static void clear_parallel(const bt_stmts *block)
 }
 
 /* Of the loops at the top, those that are long. */
-static void choose_parallel(const bt_stmts *body)
+static void choose_parallel(const struct cpu_config *config, const bt_stmts *body)
 {
     for (uint32_t i = 0; i < body->len; i++) {
         bt_stmts one = { .at = &body->at[i], .len = 1, .cap = 1 };
         clear_parallel(&body->at[i]->body);
         clear_parallel(&body->at[i]->otherwise);
-        if (body->at[i]->kind == BT_STMT_FOR && cpu_cost(&one) < parallel_ns)
+        if (body->at[i]->kind == BT_STMT_FOR && cpu_cost(config, &one) < parallel_ns)
             body->at[i]->is_parallel = 0;
     }
 }
@@ -234,7 +235,7 @@ static int vectorise(struct vectoriser *v)
     bt_stmts body = { 0 };
     if (!do_block(v, &v->loops->body, &body) || !cpu_tidy(v, &body))
         return 0;
-    choose_parallel(&body);
+    choose_parallel(v->config, &body);
     v->loops->body = body;
     return 1;
 }
@@ -254,7 +255,6 @@ bt_status cpu_vectorise(bt_loops *loops, const struct cpu_config *config)
     v.scratch = bt_arena_create(bt_ctx_registry(loops->ctx));
     if (!v.scratch)
         return bt_no_memory();
-    bt_map_init(&v.rows, v.scratch, 1);
     int ok = vectorise(&v);
     bt_status status =
         ok      ? NULL

@@ -3,12 +3,8 @@
  * kinds they know, strips have the arguments they take, and what can be known of offsets
  * is inside their buffers.
  */
-#include <inttypes.h>
-#include <string.h>
-
-#include "primitives/callee.h"
-#include "primitives/strips.h"
 #include "vectorise.h"
+#include <inttypes.h>
 
 struct checker {
     const bt_loops *loops;
@@ -62,60 +58,43 @@ static bt_status check_address(const struct checker *c, const bt_call_arg *arg,
     return NULL;
 }
 
-/* Widths that a name states, or elements of its types; numbers may be written as bits. */
-static int fits(const bt_strip *row, uint32_t i, bt_dtype dtype)
+/* Numbers may be written as bits. */
+static int fits(const struct cpu_callee *row, uint32_t i, bt_dtype dtype)
 {
-    size_t nbytes = bt_dtype_nbytes(dtype);
-    bt_dtype wanted = i == 0 ? row->out : row->in;
-    int is_index = (strncmp(row->name, "gather.", 7) == 0 ||
-                    strncmp(row->name, "scatter.", 8) == 0) &&
-                   i == 2;
-    int is_mask = strncmp(row->name, "select.", 7) == 0 && i == 1;
-    int is_position = strncmp(row->name, "reduce_arg", 10) == 0 && i == 1;
-    if (is_index || is_position)
-        return dtype == BT_INT64;
-    if (is_mask)
-        return dtype == BT_BOOL;
-    if (strncmp(row->name, "iota.", 5) == 0)
-        return nbytes == bt_dtype_nbytes(wanted);
-    if (!wanted)
-        return nbytes == (size_t)(strchr(row->name, '.')[1] - '0');
-    return dtype == wanted;
-}
-
-static bt_status check_strip(const struct checker *c, const bt_stmt *stmt,
-                             const bt_strip *row)
-{
-    for (uint32_t i = 0; i < stmt->narg; i++) {
-        const bt_call_arg *arg = &stmt->args[i];
-        if (arg->is_address && !fits(row, i, c->loops->graph->arrays[arg->buffer].dtype))
-            return refuse(c, "an argument has another element type", stmt->callee);
+    switch (cpu_form_of(row)->operands[i].element) {
+    case CPU_OUT: return dtype == row->out;
+    case CPU_IN: return dtype == row->in;
+    case CPU_WIDTH: return bt_dtype_nbytes(dtype) == bt_dtype_nbytes(row->out);
+    case CPU_MASK: return dtype == BT_BOOL;
+    case CPU_POSITION: return dtype == BT_INT64;
+    default: return 1;
     }
-    return NULL;
 }
 
 static bt_status check_call(const struct checker *c, const bt_stmt *stmt)
 {
-    const bt_strip *row = bt_cpu_strip_find_for(stmt->callee, c->config->isa);
-    struct cpu_callee callee;
+    const struct cpu_callee *row = cpu_row_of(c->config, stmt->callee);
+    const struct cpu_form *form = row ? cpu_form_of(row) : NULL;
     for (uint32_t i = 0; i < stmt->narg; i++) {
         BT_TRY(check_node(c, stmt->args[i].value, stmt->callee));
         if (stmt->args[i].is_address)
             BT_TRY(check_address(c, &stmt->args[i], stmt->callee));
     }
-    if (!cpu_callee_find(c->config->isa, stmt->callee, &callee))
+    if (!row)
         return refuse(c, "there is no such primitive", stmt->callee);
-    if (stmt->narg != callee.naddress + callee.ninteger)
+    if (stmt->narg != form->naddress + form->ninteger)
         return refuse(c, "it takes another number of arguments", stmt->callee);
     for (uint32_t i = 0; i < stmt->narg; i++) {
-        if (stmt->args[i].is_address != (i < callee.naddress))
+        const bt_call_arg *arg = &stmt->args[i];
+        if (arg->is_address != (i < form->naddress))
             return refuse(c, "addresses come before integers", stmt->callee);
-    }
-    for (uint32_t i = 0; i < callee.nwritten; i++) {
-        if (c->loops->roles.at[stmt->args[i].buffer] == BT_BUFFER_INPUT)
+        if (i < form->nwritten && c->loops->roles.at[arg->buffer] == BT_BUFFER_INPUT)
             return refuse(c, "it writes an input", stmt->callee);
+        if (i < form->naddress &&
+            !fits(row, i, c->loops->graph->arrays[arg->buffer].dtype))
+            return refuse(c, "an argument has another element type", stmt->callee);
     }
-    return row ? check_strip(c, stmt, row) : NULL;
+    return NULL;
 }
 
 /* ---- statements ---- */

@@ -11,17 +11,6 @@ int cpu_refuse(struct vectoriser *v, const char *why)
 
 /* ---- names ---- */
 
-const bt_strip *cpu_strip_row(struct vectoriser *v, const char *name)
-{
-    const bt_strip *row = bt_map_find(&v->rows, name);
-    if (row)
-        return row;
-    row = bt_cpu_strip_find_for(name, v->config->isa);
-    if (row) // it is found without the map, too
-        (void)bt_map_put(&v->rows, row->name, (void *)(uintptr_t)row);
-    return row;
-}
-
 const char *cpu_strip_name(struct vectoriser *v, const char *name, bt_dtype dtype,
                            const char *suffix)
 {
@@ -51,7 +40,7 @@ static int set_address(struct cpu_part *p, const struct cpu_value *value,
 int cpu_emit(struct cpu_part *p, const struct cpu_call *call, int is_strip)
 {
     struct vectoriser *v = p->lanes->v;
-    const bt_strip *row = call->name ? cpu_strip_row(v, call->name) : NULL;
+    const struct cpu_callee *row = call->name ? cpu_row_of(v->config, call->name) : NULL;
     uint32_t narg = call->naddress + 1 + call->ninteger;
     if (call->name && !row)
         return cpu_refuse(v, "there is no strip for one of its operators");

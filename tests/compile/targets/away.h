@@ -9,7 +9,7 @@
 
 struct far_options {
     int64_t n, align, largest, budget, nth, seed, deaf;
-    const char *fault;
+    const char *fault, *by;
 };
 #define FAR_OPTIONS                                                                  \
     BT_ATTR(struct far_options, n, INT, "0", "which of several it is"),              \
@@ -22,14 +22,16 @@ struct far_options {
         BT_ATTR(struct far_options, deaf, INT, "0", "1: late waits for no events"),  \
         BT_ATTR_CHOICE(struct far_options, fault, "none", "none|alloc|copy|launch",  \
                        "what fails"),                                                \
+        BT_ATTR(struct far_options, by, STRING, "reference",                         \
+                "the target that computes"),                                         \
     {                                                                                \
         0                                                                            \
     }
 
 struct far_instance {
     bt_registry *registry;
-    const bt_target *reference;
-    void *inner;
+    bt_targets *targets; /* the one that computes */
+    const bt_target_use *by;
     struct far_options options;
     char fault[8];
     int is_host;          /* its kernels are on the host's memory */

@@ -1,7 +1,7 @@
 /*
  * far: a target of the tests with memory of its own. Nobody can read or write it but during
  * a launch or a copy: its pages have no rights at any other time, and a block's handle is
- * not where its bytes are. It computes by the target reference.
+ * not where its bytes are. It computes by another target, which knows nothing of that.
  */
 #define _DEFAULT_SOURCE // MAP_ANONYMOUS
 #include "away.h"
@@ -19,31 +19,30 @@ struct block {
 
 bt_status far_open(bt_ctx *ctx, const void *given, void **self)
 {
-    const void *row;
-    BT_TRY(bt_registry_row(ctx, "baton.target/1", "reference", sizeof(bt_target), &row));
     struct far_instance *i = bt_alloc(bt_ctx_registry(ctx), sizeof(*i));
     if (!i)
         return bt_no_memory();
     *i = (struct far_instance){ .registry = bt_ctx_registry(ctx),
-                                .reference = row,
                                 .options = *(const struct far_options *)given };
     strncpy(i->fault, i->options.fault, sizeof(i->fault) - 1);
-    i->options.fault = NULL; // the text goes with the options
     i->state = (uint64_t)i->options.seed * 2 + 1;
     pthread_mutex_init(&i->lock, NULL);
     pthread_mutex_init(&i->queue_lock, NULL);
-    bt_status status = i->reference->open(ctx, NULL, &i->inner);
-    if (status)
+    bt_status status = bt_targets_open(ctx, i->options.by, &i->targets);
+    i->options.fault = i->options.by = NULL; // the texts go with the options
+    if (status) {
         bt_free(i->registry, i, sizeof(*i));
-    else
-        *self = i;
-    return status;
+        return status;
+    }
+    i->by = &i->targets->at[0];
+    *self = i;
+    return NULL;
 }
 
 void far_close(void *self)
 {
     struct far_instance *i = self;
-    i->reference->close(i->inner);
+    bt_targets_unref(i->targets);
     pthread_mutex_destroy(&i->lock);
     pthread_mutex_destroy(&i->queue_lock);
     bt_free(i->registry, i, sizeof(*i));
@@ -166,14 +165,14 @@ bt_status far_lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *fun
                     bt_lowering *out)
 {
     const struct far_instance *i = self;
-    return i->reference->lower(ctx, i->inner, arena, func, out);
+    return i->by->target->lower(ctx, i->by->instance, arena, func, out);
 }
 
 bt_status far_compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form, uint32_t n,
                       const bt_kernel *const *kernels, bt_kernel_code *out)
 {
     const struct far_instance *i = self;
-    return i->reference->compile(ctx, i->inner, arena, form, n, kernels, out);
+    return i->by->target->compile(ctx, i->by->instance, arena, form, n, kernels, out);
 }
 
 bt_status far_load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
@@ -184,7 +183,7 @@ bt_status far_load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *co
     if (!l)
         return bt_no_memory();
     l->instance = i;
-    bt_status status = i->reference->load(ctx, i->inner, n, codes, &l->inner);
+    bt_status status = i->by->target->load(ctx, i->by->instance, n, codes, &l->inner);
     if (status)
         bt_free(i->registry, l, sizeof(*l));
     else
@@ -195,8 +194,15 @@ bt_status far_load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *co
 void far_unload(void *loaded)
 {
     struct far_loaded *l = loaded;
-    l->instance->reference->unload(l->inner);
+    l->instance->by->target->unload(l->inner);
     bt_free(l->instance->registry, l, sizeof(*l));
+}
+
+/* The address of what begins there in a block, which may be used from now on. */
+static void *enter(const struct block *block, uint64_t offset)
+{
+    allow(block, PROT_READ | PROT_WRITE);
+    return block->at + offset;
 }
 
 bt_status far_launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
@@ -205,12 +211,12 @@ bt_status far_launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
     const struct far_loaded *l = loaded;
     struct far_instance *i = l->instance;
     bt_arena *scratch = bt_ctx_scratch(ctx);
-    const void *mark = bt_arena_mark(scratch);
     BT_TRY(fault(ctx, i, "launch"));
     if (i->is_host)
-        return i->reference->launch(ctx, l->inner, kernel, call);
+        return i->by->target->launch(ctx, l->inner, kernel, call);
     for (uint32_t k = 0; call->offsets && k < call->nbuffer; k++)
         BT_TRY(check_align(ctx, i, call->offsets[k]));
+    const void *mark = bt_arena_mark(scratch);
     void **addresses = BT_NEWS(scratch, void *, call->nbuffer);
     if (!addresses)
         return bt_no_memory();
@@ -218,14 +224,15 @@ bt_status far_launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
     seen.buffers = addresses;
     seen.offsets = NULL;
     pthread_mutex_lock(&i->lock);
-    for (uint32_t k = 0; k < call->nbuffer; k++) {
-        const struct block *block = call->buffers[k];
-        allow(block, PROT_READ | PROT_WRITE);
-        addresses[k] = block->at + (call->offsets ? call->offsets[k] : 0);
-    }
-    bt_status status = i->reference->launch(ctx, l->inner, kernel, &seen);
+    for (uint32_t k = 0; k < call->nbuffer; k++)
+        addresses[k] = enter(call->buffers[k], call->offsets ? call->offsets[k] : 0);
+    if (call->workspace)
+        seen.workspace = enter(call->workspace, call->workspace_offset);
+    bt_status status = i->by->target->launch(ctx, l->inner, kernel, &seen);
     for (uint32_t k = 0; k < call->nbuffer; k++)
         allow(call->buffers[k], PROT_NONE);
+    if (call->workspace)
+        allow(call->workspace, PROT_NONE);
     pthread_mutex_unlock(&i->lock);
     bt_arena_release(scratch, mark);
     return status;

@@ -160,6 +160,8 @@ static bt_status evaluate(bt_rewrite *rewrite, const bt_call *call,
         tensors ? bt_compute_run(ctx, compute, leaves->len, leaves->at, tensors)
                 : bt_no_memory();
     bt_compute_destroy(compute);
+    for (uint32_t i = 0; i < leaves->len; i++) // the result is in memory instead
+        bt_tensor_forget(leaves->at[i]);
     if (status) /* it fails at run time, where it stands */
         return status->code == BT_ERR_RUNTIME ? NULL : status;
     status = make_const(rewrite, call->base.type, nout, tensors, out);

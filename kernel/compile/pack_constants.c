@@ -311,10 +311,12 @@ static bt_status run_kernel(struct packer *p, const struct launch *launch)
                                    p->codes[launch->target].loaded, launch->kernel,
                                    launch->name, &call, around);
     for (uint32_t i = 0; tensors && i < n; i++) {
-        if (!status && i >= ins->nfield)
+        if (!status && i >= ins->nfield) {
             keep(p, outs->fields[i - ins->nfield], tensors[i]);
-        else
+        } else if (tensors[i]) {
+            bt_tensor_forget(tensors[i]); // memory holds the weights once, packed
             bt_tensor_unref(tensors[i]);
+        }
     }
     bt_tensor_unref(workspace);
     return status;

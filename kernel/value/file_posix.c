@@ -1,9 +1,11 @@
 /* Files by POSIX: read whole or mapped, opened beneath a folder, replaced atomically. */
+#define _DEFAULT_SOURCE // MAP_ANONYMOUS, madvise
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,6 +17,7 @@
 
 #include "base/ctx.h"
 #include "value/file.h"
+#include "value/tensor.h"
 
 enum {
     MAP_FROM_NBYTES = 1 << 20, /* smaller files are read */
@@ -26,6 +29,8 @@ enum {
 
 struct file {
     bt_file base;
+    bt_registry *registry;
+    atomic_uint_least32_t nref; /* of who opened it, and of tensors within */
     size_t path_nbytes;
     size_t cap;            /* of a read file's block */
     uint64_t most;         /* bytes of it that may be read */
@@ -65,25 +70,90 @@ static struct file *new_file(bt_ctx *ctx, const char *path)
     struct file *f = bt_alloc(ctx->registry, sizeof(*f) + path_nbytes);
     if (!f)
         return NULL;
+    f->registry = ctx->registry;
+    atomic_init(&f->nref, 1);
     f->path_nbytes = path_nbytes;
     f->base.path = memcpy(f + 1, path, path_nbytes);
     return f;
 }
 
-void bt_file_close(bt_ctx *ctx, bt_file *file)
+static void release(void *file)
 {
-    if (!file)
-        return;
-    struct file *f = (struct file *)(void *)file;
+    struct file *f = file;
     union {
         const void *shown;
         void *own;
-    } bytes = { .shown = file->bytes };
-    if (file->is_mapped)
-        munmap(bytes.own, file->nbytes);
+    } bytes = { .shown = f->base.bytes };
+    if (atomic_fetch_sub(&f->nref, 1) != 1)
+        return;
+    if (f->base.is_mapped)
+        munmap(bytes.own, f->base.nbytes + 1);
     else
-        bt_free(ctx->registry, bytes.own, f->cap);
-    bt_free(ctx->registry, f, sizeof(*f) + f->path_nbytes);
+        bt_free(f->registry, bytes.own, f->cap);
+    bt_free(f->registry, f, sizeof(*f) + f->path_nbytes);
+}
+
+void bt_file_close(bt_ctx *ctx, bt_file *file)
+{
+    (void)ctx;
+    if (file)
+        release(file);
+}
+
+/* The pages of a mapped file that were read leave memory; they are read again when they
+ * are needed. */
+static void forget(const bt_file *file, size_t offset, size_t nbytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), from = offset / page * page;
+    union {
+        const void *shown;
+        void *own;
+    } bytes = { .shown = (const char *)file->bytes + from };
+    if (file->is_mapped && nbytes >= page)
+        (void)madvise(bytes.own, (offset + nbytes) / page * page - from, MADV_DONTNEED);
+}
+
+void bt_tensor_forget(const bt_tensor *tensor)
+{
+    const struct bt__tensor *t = (const struct bt__tensor *)(const void *)tensor;
+    const struct file *f = t->foreign;
+    if (t->release == release)
+        forget(&f->base,
+               (size_t)((const char *)tensor->data - (const char *)f->base.bytes),
+               bt_tensor_nbytes(tensor));
+}
+
+bt_status bt_file_tensor(bt_ctx *ctx, bt_file *file, bt_dtype dtype, uint32_t rank,
+                         const int64_t *dims, size_t offset, bt_tensor **out)
+{
+    int64_t nelem;
+    union {
+        const char *shown;
+        char *own;
+    } data = { .shown = (const char *)file->bytes + offset };
+    BT_TRY(bt__tensor_check(ctx, dtype, rank, dims, &nelem));
+    size_t item = bt_dtype_nbytes(dtype), nbytes = (size_t)nelem * item;
+    if (offset > file->nbytes || nbytes > file->nbytes - offset)
+        return bt_fail_place(ctx, BT_ERR_FORMAT, &(bt_place){ .file = file->path },
+                             "it has %zu bytes, and a tensor of %zu is to lie at byte "
+                             "%zu",
+                             file->nbytes, nbytes, offset);
+    if ((uintptr_t)data.shown % item != 0) {
+        BT_TRY(bt_tensor_create(ctx, dtype, rank, dims, out));
+        memcpy((*out)->data, data.shown, nbytes);
+        forget(file, offset, nbytes);
+        return NULL;
+    }
+    struct bt__tensor *t = bt__tensor_alloc(ctx, dtype, rank, dims, NULL, nelem, 0);
+    if (!t)
+        return bt_no_memory();
+    struct file *f = (struct file *)(void *)file;
+    atomic_fetch_add(&f->nref, 1);
+    t->tensor.data = data.own;
+    t->release = release;
+    t->foreign = f;
+    *out = &t->tensor;
+    return NULL;
 }
 
 /* Makes room for one byte more than *cap, up to the limit and a NUL. */
@@ -146,15 +216,18 @@ static bt_status read_all(bt_ctx *ctx, int fd, size_t expected, struct file *f)
     return f->base.nbytes > f->most ? fail_limit(ctx, f->base.path, f->most) : NULL;
 }
 
-/* Maps a large regular file; its last page must have room for the NUL. */
+/* Maps a large regular file over pages of zeros, one byte more than it has: the NUL. */
 static int try_map(int fd, size_t nbytes, struct file *f)
 {
-    long page = sysconf(_SC_PAGESIZE);
-    if (nbytes < MAP_FROM_NBYTES || page <= 0 || nbytes % (size_t)page == 0)
+    if (nbytes < MAP_FROM_NBYTES || nbytes == SIZE_MAX)
         return 0;
-    void *bytes = mmap(NULL, nbytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    void *bytes = mmap(NULL, nbytes + 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (bytes == MAP_FAILED)
         return 0;
+    if (mmap(bytes, nbytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        munmap(bytes, nbytes + 1);
+        return 0;
+    }
     f->base.bytes = bytes;
     f->base.nbytes = nbytes;
     f->base.is_mapped = 1;

@@ -285,6 +285,72 @@ static void test_no_descriptor_is_left_open(void **state)
     assert_int_equal(open_files(), before);
 }
 
+/* ---- tensors within ---- */
+
+/* A file of 2 MiB, which is mapped; byte i is i. */
+static bt_file *bytes_file(void)
+{
+    static uint8_t bytes[2 << 20];
+    const char *path = path_of("numbers");
+    bt_file *f;
+    for (uint32_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)i;
+    assert_ok(ctx, bt_file_write(ctx, path, bytes, sizeof(bytes)));
+    assert_ok(ctx, bt_file_read(ctx, path, &f));
+    assert_true(f->is_mapped);
+    return f;
+}
+
+static void test_a_tensor_lies_in_its_file(void **state)
+{
+    (void)state;
+    bt_file *f = bytes_file();
+    bt_tensor *t, *copy;
+    const int64_t dims[2] = { 2, 3 };
+    const char *bytes = f->bytes;
+    assert_ok(ctx, bt_file_tensor(ctx, f, BT_UINT32, 2, dims, 8, &t));
+    assert_ptr_equal(t->data, bytes + 8);
+    assert_ok(ctx, bt_file_tensor(ctx, f, BT_UINT32, 2, dims, 9, &copy));
+    assert_ptr_not_equal(copy->data, bytes + 9);
+    bt_file_close(ctx, f); // t keeps it open
+    assert_int_equal(bt_tensor_get_int(t, 5), 0x1f1e1d1c);
+    assert_int_equal(bt_tensor_get_int(copy, 0), 0x0c0b0a09);
+    bt_tensor_unref(t);
+    bt_tensor_unref(copy);
+}
+
+static void test_what_is_forgotten_is_read_again(void **state)
+{
+    (void)state;
+    bt_file *f = bytes_file();
+    bt_tensor *t, *other;
+    assert_ok(ctx, bt_file_tensor(ctx, f, BT_UINT8, 1, &(int64_t){ 1 << 20 }, 100, &t));
+    assert_ok(ctx, bt_tensor_scalar_int(ctx, BT_INT64, 7, &other));
+    bt_file_close(ctx, f);
+    bt_tensor_forget(t);
+    bt_tensor_forget(other); // lies in no file
+    assert_int_equal(bt_tensor_get_int(t, 0), 100);
+    assert_int_equal(bt_tensor_get_int(t, (1 << 20) - 1), 99);
+    assert_int_equal(bt_tensor_get_int(other, 0), 7);
+    bt_tensor_unref(t);
+    bt_tensor_unref(other);
+}
+
+static void test_a_tensor_beyond_its_file_is_refused(void **state)
+{
+    (void)state;
+    bt_file *f = bytes_file();
+    bt_tensor *t;
+    const int64_t n = 4;
+    assert_ok(ctx, bt_file_tensor(ctx, f, BT_INT32, 1, &n, (2 << 20) - 16, &t));
+    bt_tensor_unref(t);
+    assert_error(bt_file_tensor(ctx, f, BT_INT32, 1, &n, (2 << 20) - 12, &t),
+                 BT_ERR_FORMAT, "has 2097152 bytes");
+    assert_error(bt_file_tensor(ctx, f, BT_INT32, 1, &n, SIZE_MAX - 3, &t), BT_ERR_FORMAT,
+                 "has 2097152 bytes");
+    bt_file_close(ctx, f);
+}
+
 /* ---- failing allocation ---- */
 
 static int use_files(const bt_allocator *allocator)
@@ -329,6 +395,9 @@ static const struct CMUnitTest tests[] = {
     TEST(test_files_beneath_a_folder_are_read),
     TEST(test_nothing_outside_the_folder_is_read),
     TEST(test_no_descriptor_is_left_open),
+    TEST(test_a_tensor_lies_in_its_file),
+    TEST(test_what_is_forgotten_is_read_again),
+    TEST(test_a_tensor_beyond_its_file_is_refused),
     TEST(test_each_failing_allocation_is_reported),
 };
 TEST_MAIN(tests)

@@ -267,8 +267,9 @@ BT_API void bt_npz_destroy(bt_ctx *, bt_npz *); /* unrefs the tensors; accepts N
 /* Files: read whole (at most limits.bytes, and 256 MiB of a pipe or a device, which may
  * have no end), replaced atomically (temporary, fsync, rename; a symbolic link is
  * replaced, not followed; temporary files of writers that were killed are removed); a
- * device or a pipe is written to. Reading "-" reads standard input. Large files are mapped: whoever may shorten one while
- * it is in use is trusted. */
+ * device or a pipe is written to. Reading "-" reads standard input. Large files are
+ * mapped: whoever may change or shorten one while it, or a tensor within, is in use is
+ * trusted. */
 typedef struct bt_file {
     const char *path;
     const void *bytes; /* followed by a NUL */
@@ -278,6 +279,16 @@ typedef struct bt_file {
 /* errors  BT_ERR_IO, BT_ERR_LIMIT, BT_ERR_CANCELLED */
 BT_API bt_status bt_file_read(bt_ctx *, const char *path, bt_file **out) BT_MUST_USE;
 BT_API void bt_file_close(bt_ctx *, bt_file *); /* accepts NULL */
+/* A tensor of the bytes from `offset` on, row major, in the machine's byte order. Where
+ * they are aligned to the element it lies in the file, not to be written to, and keeps it
+ * open; else it is a copy.
+ * errors  BT_ERR_FORMAT: the file ends before; BT_ERR_ARGUMENT, BT_ERR_LIMIT */
+BT_API bt_status bt_file_tensor(bt_ctx *, bt_file *, bt_dtype, uint32_t rank,
+                                const int64_t *dims, size_t offset,
+                                bt_tensor **out) BT_MUST_USE;
+/* What was read of a tensor that lies in a mapped file leaves memory until it is read
+ * again: for whoever made something else of it. Of any other tensor nothing is forgotten. */
+BT_API void bt_tensor_forget(const bt_tensor *);
 BT_API bt_status bt_file_write(bt_ctx *, const char *path, const void *bytes,
                                size_t nbytes) BT_MUST_USE;
 /* Opens `name` inside `folder` only: no "..", no absolute path, no symbolic link on the

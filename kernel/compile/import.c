@@ -107,7 +107,7 @@ static bt_status import_text(bt_ctx *ctx, const bt_file *file, const char *folde
                            out);
 }
 
-static bt_status import_file(bt_ctx *ctx, const bt_file *file,
+static bt_status import_file(bt_ctx *ctx, bt_file *file,
                              const bt_import_options *options, bt_module **out)
 {
     const char *folder = NULL;
@@ -138,7 +138,9 @@ static bt_status import_file(bt_ctx *ctx, const bt_file *file,
                             .bytes = file->bytes,
                             .nbytes = file->nbytes,
                             .dims = options->dims,
-                            .fixed = options->fixed };
+                            .fixed = options->fixed,
+                            .file = file,
+                            .types_only = options->types_only };
     bt_running_part part = { "importer", reader.importer->name, reader.plugin, NULL };
     bt__part_begin(ctx, &part);
     bt_status status = reader.importer->import(ctx, &call, out);

@@ -144,34 +144,27 @@ static void is_inf(struct node *n)
 
 /* ---- element types ---- */
 
-static void cast_as(struct node *n, int64_t data_type)
+/* The element type that an attribute asks for; the node fails where there is none. */
+static bt_dtype wanted_dtype(struct node *n, int64_t data_type)
 {
     bt_dtype dtype = onnx_dtype(data_type);
     if (!dtype)
-        node_fail(n, BT_ERR_UNSUPPORTED, "element type %lld is not supported",
-                  (long long)data_type);
-    node_out(n, 0, cast_to(n, node_need(n, 0), dtype));
+        node_fail(n, BT_ERR_UNSUPPORTED, "element type %s is not supported",
+                  onnx_type_name(data_type));
+    return dtype;
 }
 
 static void cast(struct node *n)
 {
-    cast_as(n, node_int(n, "to", 0));
+    bt_dtype dtype = wanted_dtype(n, node_int(n, "to", 0));
+    node_out(n, 0, cast_to(n, node_need(n, 0), dtype));
 }
 
 /* Operator set 1 names the type. */
 static void cast_by_name(struct node *n)
 {
-    static const char *const names[] = {
-        "UNDEFINED", "FLOAT",  "UINT8", "INT8",    "UINT16", "INT16",  "INT32",
-        "INT64",     "STRING", "BOOL",  "FLOAT16", "DOUBLE", "UINT32", "UINT64",
-    };
-    const char *name = node_text(n, "to", "");
-    int64_t found = 0;
-    for (uint32_t i = 0; i < BT_COUNT(names); i++) {
-        if (strcmp(names[i], name) == 0)
-            found = i;
-    }
-    cast_as(n, found);
+    bt_dtype dtype = wanted_dtype(n, onnx_type_of(node_text(n, "to", "")));
+    node_out(n, 0, cast_to(n, node_need(n, 0), dtype));
 }
 
 static void cast_like(struct node *n)
@@ -182,11 +175,8 @@ static void cast_like(struct node *n)
 
 static void bit_cast(struct node *n)
 {
-    bt_dtype dtype = onnx_dtype(node_int(n, "to", 0));
+    bt_dtype dtype = wanted_dtype(n, node_int(n, "to", 0));
     char name[BT_DTYPE_NAME_SIZE];
-    if (!dtype)
-        node_fail(n, BT_ERR_UNSUPPORTED, "element type %lld is not supported",
-                  (long long)node_int(n, "to", 0));
     const char *attrs =
         node_format(n, "dtype=\"%s\"", bt_dtype_name(dtype, name, sizeof(name)));
     node_out(n, 0, emit1(n, "reinterpret", attrs, node_need(n, 0)));

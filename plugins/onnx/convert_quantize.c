@@ -68,8 +68,8 @@ static bt_dtype dtype_attr(struct node *n, const char *name, bt_dtype absent)
     int64_t type = node_int(n, name, 0);
     bt_dtype dtype = type ? onnx_dtype(type) : absent;
     if (!dtype)
-        node_fail(n, BT_ERR_UNSUPPORTED, "%s %lld is not supported", name,
-                  (long long)type);
+        node_fail(n, BT_ERR_UNSUPPORTED, "%s %s is not supported", name,
+                  onnx_type_name(type));
     return dtype;
 }
 

@@ -30,8 +30,8 @@ static void constant(struct node *n)
     if (n->status)
         return;
     if (value && value->t)
-        n->status = onnx_tensor_value(n->im->ctx, n->im->model->path, n->im->folder,
-                                      value->t, &tensor);
+        n->status =
+            onnx_tensor_value(n->im->ctx, n->im->arena, &n->im->files, value->t, &tensor);
     else if (number)
         n->status = bt_tensor_scalar_int(n->im->ctx, BT_INT64, number->i, &tensor);
     else if (real)
@@ -50,8 +50,8 @@ static const bt_value *fill_value(struct node *n)
     bt_tensor *tensor = NULL, *scalar = NULL;
     if (n->status)
         return NULL;
-    n->status = value && value->t ? onnx_tensor_value(n->im->ctx, n->im->model->path,
-                                                      NULL, value->t, &tensor)
+    n->status = value && value->t ? onnx_tensor_value(n->im->ctx, n->im->arena,
+                                                      &n->im->files, value->t, &tensor)
                                   : bt_tensor_scalar(n->im->ctx, BT_FLOAT32, 0, &tensor);
     if (n->status)
         return NULL;

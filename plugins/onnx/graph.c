@@ -263,14 +263,28 @@ static bt_status new_dim(struct importer *im, const char *symbol, const bt_type 
     return *out && BT_PUSH(im->arena, &im->vars, *out) ? NULL : bt_no_memory();
 }
 
-/* A number, the caller's value for a symbol, or a type parameter: one a symbol, a fresh
- * one where nothing is stated. */
-static bt_status import_dim(struct importer *im, const struct onnx_dim *dim,
-                            const bt_type **out)
+/* What an open dim is called: by its symbol, else by its place, as "data.0". */
+static const char *dim_name(struct importer *im, const struct onnx_value_info *info,
+                            uint32_t axis)
 {
-    int64_t value = dim->value;
-    const char *symbol = dim->symbol ? dim->symbol : "";
-    const char *text = *symbol ? given_find(&im->given, symbol) : NULL;
+    const char *symbol = info->dims.at[axis].symbol;
+    bt_text text;
+    if (symbol && *symbol)
+        return symbol;
+    bt_text_init(&text, im->arena);
+    bt_text_addf(&text, "%s.%u", info->name, axis);
+    return bt_text_get(&text);
+}
+
+/* A number, the caller's value for a dim's name, or a type parameter, one a name. */
+static bt_status import_dim(struct importer *im, const struct onnx_value_info *info,
+                            uint32_t axis, const bt_type **out)
+{
+    int64_t value = info->dims.at[axis].value;
+    const char *symbol = dim_name(im, info, axis);
+    if (!symbol)
+        return bt_no_memory();
+    const char *text = value < 0 ? given_find(&im->given, symbol) : NULL;
     if (text)
         BT_TRY(given_dim(im->ctx, symbol, text, &value));
     if (value >= 0) {
@@ -280,10 +294,9 @@ static bt_status import_dim(struct importer *im, const struct onnx_dim *dim,
     *out = bt_map_find(&im->symbols, symbol);
     if (*out)
         return NULL;
-    BT_TRY(new_dim(im, *symbol ? symbol : "n", out));
-    return !*symbol || bt_map_put(&im->symbols, symbol, (void *)(uintptr_t)*out)
-               ? NULL
-               : bt_no_memory();
+    BT_TRY(new_dim(im, symbol, out));
+    return bt_map_put(&im->symbols, symbol, (void *)(uintptr_t)*out) ? NULL
+                                                                     : bt_no_memory();
 }
 
 static bt_status import_shape(struct importer *im, const struct onnx_value_info *info,
@@ -295,7 +308,7 @@ static bt_status import_shape(struct importer *im, const struct onnx_value_info 
         return bt_fail(im->ctx, BT_ERR_LIMIT, "%s: input %s has rank %u; the limit is %u",
                        im->model->path, info->name, info->dims.len, BT_MAX_RANK);
     for (uint32_t i = 0; i < info->dims.len; i++)
-        BT_TRY(import_dim(im, &info->dims.at[i], &dims[i]));
+        BT_TRY(import_dim(im, info, i, &dims[i]));
     *out = info->has_shape ? bt_type_shape(im->store, info->dims.len, dims)
                            : bt_type_var(im->store, &param, "shape");
     if (!*out || (!info->has_shape && !BT_PUSH(im->arena, &im->vars, *out)))
@@ -308,10 +321,17 @@ static bt_status import_type(struct importer *im, const struct onnx_value_info *
 {
     bt_dtype dtype = info->kind == TYPE_TENSOR ? onnx_dtype(info->elem_type) : 0;
     const bt_type *shape;
+    if (info->kind != TYPE_TENSOR)
+        return bt_fail(im->ctx, BT_ERR_UNSUPPORTED,
+                       "%s: input %s is %s; only tensors are supported", im->model->path,
+                       info->name,
+                       info->kind == TYPE_SEQUENCE   ? "a sequence"
+                       : info->kind == TYPE_OPTIONAL ? "optional"
+                                                     : "no tensor");
     if (!dtype)
         return bt_fail(im->ctx, BT_ERR_UNSUPPORTED,
-                       "%s: input %s is not a tensor of a supported element type",
-                       im->model->path, info->name);
+                       "%s: input %s has element type %s, which is not supported",
+                       im->model->path, info->name, onnx_type_name(info->elem_type));
     BT_TRY(import_shape(im, info, &shape));
     const bt_type *element = bt_type_dtype(im->store, dtype);
     *out = element ? bt_type_tensor(im->store, shape, element) : NULL;
@@ -395,7 +415,7 @@ static bt_status list_name(bt_map *seen, bt_text *list, const char *name)
     return bt_map_put(seen, name, seen) ? NULL : bt_no_memory();
 }
 
-/* The symbolic dims of the model's inputs, or the inputs themselves. */
+/* The open dims of the model's inputs, or the inputs themselves. */
 static bt_status list_given(struct importer *im, int of_dims, const char **out)
 {
     const struct onnx_graph *graph = &im->model->graph;
@@ -409,8 +429,10 @@ static bt_status list_given(struct importer *im, int of_dims, const char **out)
             continue;
         if (!of_dims)
             BT_TRY(list_name(&seen, &list, info->name));
-        for (uint32_t k = 0; of_dims && k < info->dims.len; k++)
-            BT_TRY(list_name(&seen, &list, info->dims.at[k].symbol));
+        for (uint32_t k = 0; of_dims && k < info->dims.len; k++) {
+            if (info->dims.at[k].value < 0)
+                BT_TRY(list_name(&seen, &list, dim_name(im, info, k)));
+        }
     }
     *out = bt_text_get(&list);
     return *out ? NULL : bt_no_memory();

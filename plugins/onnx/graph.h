@@ -4,6 +4,7 @@
 
 #include "given.h"
 #include "model.h"
+#include "tensor.h"
 
 struct scope {
     struct scope *outer;
@@ -24,9 +25,9 @@ struct importer {
     bt_store *store;
     bt_builder *builder;
     const struct onnx_model *model;
-    const char *folder;
+    struct onnx_files files;
     struct given given, fixed; /* dims, inputs */
-    const opset_list *opsets; /* of the model, or of the function being expanded */
+    const opset_list *opsets;  /* of the model, or of the function being expanded */
     uint32_t source;
     struct scope *scope;
     struct frame *frame;

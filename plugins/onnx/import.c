@@ -171,7 +171,10 @@ bt_status import_model(bt_ctx *ctx, bt_arena *arena, const struct onnx_model *mo
         .arena = arena,
         .store = bt_store_create(bt_ctx_registry(ctx)),
         .model = model,
-        .folder = call->folder,
+        .files = { .path = call->path,
+                   .folder = call->folder,
+                   .model = call->file,
+                   .types_only = call->types_only },
         .opsets = &model->opsets,
         .copies = 1,
     };
@@ -183,6 +186,7 @@ bt_status import_model(bt_ctx *ctx, bt_arena *arena, const struct onnx_model *mo
         status = given_init(ctx, arena, call->fixed, &im.fixed);
     if (!status)
         status = import_with(&im, out);
+    onnx_files_close(ctx, &im.files);
     bt_store_unref(im.store);
     return status;
 }

@@ -33,12 +33,41 @@ const char *node_format(struct node *n, const char *format, ...)
     return bt_text_get(&text) ? bt_text_get(&text) : "";
 }
 
+/* The input of the model that a value is computed from, by the first arguments that are
+ * no constants; NULL: there is none. */
+static const bt_value *source_of(const bt_value *value)
+{
+    const bt_call *call;
+    while ((call = bt_as_call(value))) {
+        value = NULL;
+        for (uint32_t i = 0; !value && i < call->narg; i++)
+            value = bt_const_tensor(call->args[i]) ? NULL : call->args[i];
+    }
+    return value && bt_as_param(value) ? value : NULL;
+}
+
+/* The last input of the node that a small input of the model decides. */
+static const bt_value *deciding_input(struct node *n)
+{
+    for (uint32_t i = node_nin(n); i-- > 0;) {
+        const bt_value *source = source_of(node_in(n, i));
+        const bt_shape_type *shape = source ? bt_tensor_shape(source->type) : NULL;
+        if (source && source->name && (!shape || shape->n <= 1))
+            return source;
+    }
+    return NULL;
+}
+
 void node_unknown(struct node *n, const char *what)
 {
+    const bt_value *input = deciding_input(n);
+    const bt_shape_type *shape = input ? bt_tensor_shape(input->type) : NULL;
+    const char *name = input ? input->name : "NAME";
     node_fail(n, BT_ERR_UNSUPPORTED,
-              "%s not known before run time; an input can be fixed when the model is "
-              "imported: NAME=[1, 2]",
-              what);
+              "%s not known before run time; %s can be fixed when the model is imported: "
+              "--fix '%s=%s'",
+              what, input ? node_format(n, "input %s", name) : "an input", name,
+              shape && shape->n == 0 ? "1" : "[1, 2]");
 }
 
 const char *format_bool(int value)
@@ -125,7 +154,7 @@ static bt_status use_initializer(struct importer *im, const struct onnx_tensor *
                                  const bt_value **out)
 {
     bt_tensor *value;
-    BT_TRY(onnx_tensor_value(im->ctx, im->model->path, im->folder, tensor, &value));
+    BT_TRY(onnx_tensor_value(im->ctx, im->arena, &im->files, tensor, &value));
     bt_status status = bt_build_const(im->builder, &value->base, out);
     bt_tensor_unref(value);
     return status;

@@ -21,6 +21,7 @@ static int32_t probe(const void *head, size_t nbytes)
 static bt_status import(bt_ctx *ctx, const bt_import_call *call, bt_module **out)
 {
     struct onnx_model model;
+    BT_TRY(onnx_refuse_pointer(ctx, call->path, call->bytes, call->nbytes));
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     if (!arena)
         return bt_no_memory();
@@ -36,12 +37,14 @@ static bt_status read_tensor(bt_ctx *ctx, const char *place, const void *bytes,
                              size_t nbytes, bt_tensor **out)
 {
     struct onnx_tensor tensor;
+    BT_TRY(onnx_refuse_pointer(ctx, place, bytes, nbytes));
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     if (!arena)
         return bt_no_memory();
     bt_status status = onnx_tensor_read(ctx, arena, place, bytes, nbytes, &tensor);
+    struct onnx_files files = { .path = place };
     if (!status)
-        status = onnx_tensor_value(ctx, place, NULL, &tensor, out);
+        status = onnx_tensor_value(ctx, arena, &files, &tensor, out);
     bt_arena_destroy(arena);
     return status;
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { ANY_NBYTES = 1 << 16 }; /* where only types are asked for: larger ones are not read */
+
 static const struct data_type {
     bt_dtype dtype;
     uint32_t list, wire; /* field and element type of its typed list */
@@ -23,22 +25,67 @@ bt_dtype onnx_dtype(int64_t data_type)
                : 0;
 }
 
+static const char *const type_names[] = {
+    "UNDEFINED",      "FLOAT",    "UINT8",        "INT8",           "UINT16",
+    "INT16",          "INT32",    "INT64",        "STRING",         "BOOL",
+    "FLOAT16",        "DOUBLE",   "UINT32",       "UINT64",         "COMPLEX64",
+    "COMPLEX128",     "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2",
+    "FLOAT8E5M2FNUZ", "UINT4",    "INT4",         "FLOAT4E2M1",     "FLOAT8E8M0",
+    "UINT2",          "INT2",
+};
+
+const char *onnx_type_name(int64_t data_type)
+{
+    int is_known = data_type >= 0 && data_type < (int64_t)BT_COUNT(type_names);
+    return is_known ? type_names[data_type] : "UNKNOWN";
+}
+
+int64_t onnx_type_of(const char *name)
+{
+    for (uint32_t i = 1; i < BT_COUNT(type_names); i++) {
+        if (strcmp(type_names[i], name) == 0)
+            return i;
+    }
+    return 0;
+}
+
 struct source {
     bt_ctx *ctx;
-    const char *path, *folder;
+    bt_arena *arena;
+    struct onnx_files *files;
     const struct onnx_tensor *tensor;
 };
+
+void onnx_files_close(bt_ctx *ctx, struct onnx_files *files)
+{
+    for (uint32_t i = 0; i < files->opened.len; i++)
+        bt_file_close(ctx, files->opened.at[i]);
+    files->opened.len = 0;
+}
+
+bt_status onnx_refuse_pointer(bt_ctx *ctx, const char *path, const void *bytes,
+                              size_t nbytes)
+{
+    static const char head[] = "version https://git-lfs.github.com/spec/";
+    if (nbytes < sizeof(head) - 1 || memcmp(bytes, head, sizeof(head) - 1) != 0)
+        return NULL;
+    return bt_fail(ctx, BT_ERR_FORMAT,
+                   "%s is a pointer of Git LFS, not the file itself; `git lfs pull` "
+                   "fetches that",
+                   path);
+}
 
 /* Whether the file holds as much as the shape needs: asked before anything of that size
  * is allocated. */
 static bt_status check_size(const struct source *s, uint64_t got, const char *unit,
                             uint64_t wanted)
 {
-    return got == wanted ? NULL
-                         : bt_fail(s->ctx, BT_ERR_FORMAT,
-                                   "%s: tensor %s has %llu %s where its shape needs %llu",
-                                   s->path, s->tensor->name, (unsigned long long)got,
-                                   unit, (unsigned long long)wanted);
+    return got == wanted
+               ? NULL
+               : bt_fail(s->ctx, BT_ERR_FORMAT,
+                         "%s: tensor %s has %llu %s where its shape needs %llu",
+                         s->files->path, s->tensor->name, (unsigned long long)got, unit,
+                         (unsigned long long)wanted);
 }
 
 static bt_status create(const struct source *s, bt_tensor **out)
@@ -49,27 +96,44 @@ static bt_status create(const struct source *s, bt_tensor **out)
 
 /* ---- bytes ---- */
 
-/* Little-endian bytes into memory of this machine. */
-static void copy_bytes(struct slice raw, bt_tensor *out)
+static int is_little_endian(void)
 {
-    size_t nbytes = raw.nbytes, item = bt_dtype_nbytes(out->dtype);
     const union {
         uint16_t word;
         uint8_t bytes[2];
     } order = { 1 };
+    return order.bytes[0];
+}
+
+/* Little-endian bytes into memory of this machine. */
+static void copy_bytes(struct slice raw, bt_tensor *out)
+{
+    size_t nbytes = raw.nbytes, item = bt_dtype_nbytes(out->dtype);
     uint8_t *to = out->data;
-    if (order.bytes[0] && nbytes)
+    int is_little = is_little_endian();
+    if (is_little && nbytes)
         memcpy(to, raw.at, nbytes);
-    for (size_t i = 0; !order.bytes[0] && i < nbytes; i++)
+    for (size_t i = 0; !is_little && i < nbytes; i++)
         to[i] = raw.at[i / item * item + item - 1 - i % item];
     for (size_t i = 0; out->dtype == BT_BOOL && i < nbytes; i++)
         to[i] = to[i] != 0;
 }
 
-static bt_status read_raw(const struct source *s, size_t wanted, struct slice raw,
-                          bt_tensor **out)
+/* `raw` is of the file, or of none. Truth values are copied: a file may hold others than
+ * 0 and 1. */
+static bt_status read_raw(const struct source *s, size_t wanted, bt_file *file,
+                          struct slice raw, bt_tensor **out)
 {
+    const struct onnx_tensor *t = s->tensor;
+    bt_dtype dtype = onnx_dtype(t->data_type);
     BT_TRY(check_size(s, raw.nbytes, "bytes", wanted));
+    if (file && is_little_endian() && dtype != BT_BOOL) {
+        size_t offset = (size_t)(raw.at - (const uint8_t *)file->bytes);
+        // unread, the numbers may be any: those that begin at the element before
+        if (s->files->types_only && wanted > ANY_NBYTES)
+            offset -= (uintptr_t)raw.at % bt_dtype_nbytes(dtype);
+        return bt_file_tensor(s->ctx, file, dtype, t->dims.len, t->dims.at, offset, out);
+    }
     BT_TRY(create(s, out));
     copy_bytes(raw, *out);
     return NULL;
@@ -112,6 +176,14 @@ static int64_t read_list(const struct field *list, uint32_t wire, bt_tensor *to,
     }
 }
 
+/* A packed list of floats is the same as raw bytes. */
+static int is_raw(const struct onnx_tensor *t)
+{
+    const struct data_type *type = &data_types[t->data_type];
+    return type->wire != WIRE_VARINT && t->lists.len == 1 &&
+           t->lists.at[0].number == type->list && t->lists.at[0].type == WIRE_BYTES;
+}
+
 static bt_status read_lists(const struct source *s, int64_t nelem, bt_tensor **out)
 {
     const struct onnx_tensor *t = s->tensor;
@@ -123,8 +195,8 @@ static bt_status read_lists(const struct source *s, int64_t nelem, bt_tensor **o
                            : 0;
         if (here < 0)
             return bt_fail(s->ctx, BT_ERR_FORMAT,
-                           "%s: tensor %s has a malformed list of elements", s->path,
-                           t->name);
+                           "%s: tensor %s has a malformed list of elements",
+                           s->files->path, t->name);
         n += here;
     }
     BT_TRY(check_size(s, (uint64_t)n, "elements", (uint64_t)nelem));
@@ -139,36 +211,47 @@ static bt_status read_lists(const struct source *s, int64_t nelem, bt_tensor **o
 
 /* ---- other files ---- */
 
-static bt_status cut_external(const struct source *s, const bt_file *file,
-                              struct slice *out)
+/* The file of that name, opened when it is first asked for. */
+static bt_status get_file(const struct source *s, const char *name, bt_file **out)
 {
-    const struct onnx_tensor *t = s->tensor;
-    uint64_t offset = (uint64_t)t->offset,
-             left = offset <= file->nbytes ? file->nbytes - offset : 0;
-    if (offset > file->nbytes || (t->length >= 0 && (uint64_t)t->length > left))
-        return bt_fail(s->ctx, BT_ERR_FORMAT,
-                       "%s: tensor %s is to lie at byte %lld of %s, which has %zu",
-                       s->path, t->name, (long long)t->offset, t->location, file->nbytes);
-    out->at = (const uint8_t *)file->bytes + offset;
-    out->nbytes = t->length >= 0 ? (size_t)t->length : (size_t)left;
-    return NULL;
+    struct onnx_files *files = s->files;
+    bt_file *file;
+    for (uint32_t i = 0; i < files->opened.len; i++) {
+        *out = files->opened.at[i];
+        if (strcmp((*out)->path, name) == 0)
+            return NULL;
+    }
+    BT_TRY(bt_file_read_beneath(s->ctx, files->folder, name, &file));
+    if (!BT_PUSH(s->arena, &files->opened, file)) {
+        bt_file_close(s->ctx, file);
+        return bt_no_memory();
+    }
+    *out = file;
+    return onnx_refuse_pointer(s->ctx, name, file->bytes, file->nbytes);
 }
 
+/* Compares what is declared with what the file has before memory is taken. */
 static bt_status read_external(const struct source *s, size_t wanted, bt_tensor **out)
 {
+    const struct onnx_tensor *t = s->tensor;
     bt_file *file;
-    struct slice raw;
-    if (!s->folder || !s->tensor->location)
+    if (!s->files->folder || !t->location)
         return bt_fail(
             s->ctx, BT_ERR_IO,
             "%s: tensor %s lies in another file, and there is no folder to look in",
-            s->path, s->tensor->name);
-    BT_TRY(bt_file_read_beneath(s->ctx, s->folder, s->tensor->location, &file));
-    bt_status status = cut_external(s, file, &raw);
-    if (!status)
-        status = read_raw(s, wanted, raw, out);
-    bt_file_close(s->ctx, file);
-    return status;
+            s->files->path, t->name);
+    BT_TRY(get_file(s, t->location, &file));
+    uint64_t offset = (uint64_t)t->offset,
+             left = offset <= file->nbytes ? file->nbytes - offset : 0,
+             length = t->length >= 0 ? (uint64_t)t->length : wanted;
+    if (offset > file->nbytes || length > left)
+        return bt_fail(s->ctx, BT_ERR_FORMAT,
+                       "%s: tensor %s is to lie at byte %lld of %s, %llu bytes long; the "
+                       "file has %zu bytes",
+                       s->files->path, t->name, (long long)t->offset, t->location,
+                       (unsigned long long)length, file->nbytes);
+    struct slice raw = { (const uint8_t *)file->bytes + offset, (size_t)length };
+    return read_raw(s, wanted, file, raw, out);
 }
 
 /* ---- any tensor ---- */
@@ -179,30 +262,32 @@ static bt_status check_tensor(const struct source *s, int64_t *nelem, int64_t *n
     bt_dtype dtype = onnx_dtype(t->data_type);
     if (!dtype)
         return bt_fail(s->ctx, BT_ERR_UNSUPPORTED,
-                       "%s: tensor %s has element type %lld, which is not supported",
-                       s->path, t->name, (long long)t->data_type);
+                       "%s: tensor %s has element type %s, which is not supported",
+                       s->files->path, t->name, onnx_type_name(t->data_type));
     if (t->dims.len > BT_MAX_RANK)
         return bt_fail(s->ctx, BT_ERR_LIMIT, "%s: tensor %s has rank %u; the limit is %u",
-                       s->path, t->name, t->dims.len, BT_MAX_RANK);
+                       s->files->path, t->name, t->dims.len, BT_MAX_RANK);
     *nelem = 1;
     *nbytes = (int64_t)bt_dtype_nbytes(dtype);
     for (uint32_t i = 0; i < t->dims.len; i++) {
         if (t->dims.at[i] < 0 || !bt_mul_int64(*nelem, t->dims.at[i], nelem) ||
             !bt_mul_int64(*nbytes, t->dims.at[i], nbytes))
             return bt_fail(s->ctx, BT_ERR_FORMAT, "%s: tensor %s has an impossible shape",
-                           s->path, t->name);
+                           s->files->path, t->name);
     }
     return NULL;
 }
 
-bt_status onnx_tensor_value(bt_ctx *ctx, const char *path, const char *folder,
+bt_status onnx_tensor_value(bt_ctx *ctx, bt_arena *arena, struct onnx_files *files,
                             const struct onnx_tensor *t, bt_tensor **out)
 {
-    struct source s = { ctx, path, folder, t };
+    struct source s = { ctx, arena, files, t };
     int64_t nelem, nbytes;
     BT_TRY(check_tensor(&s, &nelem, &nbytes));
     if (t->is_external)
         return read_external(&s, (size_t)nbytes, out);
-    return t->has_raw ? read_raw(&s, (size_t)nbytes, t->raw, out)
-                      : read_lists(&s, nelem, out);
+    if (t->has_raw || is_raw(t))
+        return read_raw(&s, (size_t)nbytes, files->model,
+                        t->has_raw ? t->raw : t->lists.at[0].bytes, out);
+    return read_lists(&s, nelem, out);
 }

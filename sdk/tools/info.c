@@ -224,6 +224,7 @@ static int run(struct tool *tool)
     if (code)
         return code;
     bt_import_options import = read_import_options(tool);
+    import.types_only = !asked.target; // numbers are of no interest: weights stay unread
     TRY_TOOL(tool, bt_import(tool->ctx, tool->args[0], &import, &module));
     bt_status status = bt_infer(tool->ctx, module, &typed);
     bt_module_unref(module);

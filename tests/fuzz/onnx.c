@@ -12,8 +12,9 @@ static void try_tensor(bt_ctx *ctx, bt_arena *arena, const uint8_t *bytes, size_
     struct onnx_tensor proto;
     bt_tensor *tensor = NULL;
     bt_status status = onnx_tensor_read(ctx, arena, "x.pb", bytes, nbytes, &proto);
+    struct onnx_files files = { .path = "x.pb" };
     if (!status)
-        status = onnx_tensor_value(ctx, "x.pb", NULL, &proto, &tensor);
+        status = onnx_tensor_value(ctx, arena, &files, &proto, &tensor);
     fuzz_check_status(ctx, status);
     if (!status)
         FUZZ_CHECK(tensor->nelem == 0 || bt_tensor_nbytes(tensor) <= 8 * nbytes);

@@ -62,7 +62,10 @@ def node(code, text, op, *inputs, opset=17, noutput=1, constants=True, **attrs):
 
 
 def unknown(what, op, *inputs, **kwargs):
-    node("unsupported", f"{what} not known before run time; an input can be fixed when the model is imported", op, *inputs, **kwargs)
+    """The input that decides is the last of rank 0 or 1."""
+    at = max(i for i, x in enumerate(inputs) if isinstance(x, tuple) and len(x[1]) < 2 or isinstance(x, list) and len(x) < 2)
+    text = f"{what} not known before run time; input x{at} can be fixed when the model is imported: --fix 'x{at}="
+    node("unsupported", text, op, *inputs, **kwargs)
 
 
 L, B = TensorProto.INT64, TensorProto.BOOL
@@ -85,7 +88,7 @@ node("unsupported", "the rank of an input is not known", "Softmax", (TensorProto
 
 node("attribute", "Flatten: axis 3 is out of range for rank 2", "Flatten", x23, axis=3)
 node("attribute", "axis 2: rank 1 does not fit into rank 2 from there on", "Add", x23, [3], opset=6, broadcast=1, axis=2)
-node("unsupported", "element type 23 is not supported", "Cast", x23, to=23)
+node("unsupported", "element type FLOAT4E2M1 is not supported", "Cast", x23, to=23)
 
 # ---- attention ----
 
@@ -295,8 +298,8 @@ refuse("input_twice", "name", "input x is stated twice", make([relu], [x, x]))
 refuse("initializer_twice", "name", "initializer k is defined twice",
        make([relu], [x], constants=[numpy_helper.from_array(floats(1), "k")] * 2))
 refuse("input_rank", "limit", "input x has rank 40; the limit is", make([relu], [tensor_info("x", [1] * 40)]))
-refuse("input_string", "unsupported", "input x is not a tensor of a supported element type", make([relu], [tensor_info("x", x23, TensorProto.STRING)]))
-refuse("input_sequence", "unsupported", "input x is not a tensor of a supported element type",
+refuse("input_string", "unsupported", "input x has element type STRING, which is not supported", make([relu], [tensor_info("x", x23, TensorProto.STRING)]))
+refuse("input_sequence", "unsupported", "input x is a sequence; only tensors are supported",
        make([relu], [helper.make_tensor_sequence_value_info("x", TensorProto.FLOAT, None)]))
 
 
@@ -317,8 +320,8 @@ def external(**entries):
 
 
 with_constant("short", "format", "tensor k has 20 bytes where its shape needs 24", raw_data=bytes(20))
-with_constant("few", "format", "tensor k has 5 elements where its shape needs 6", float_data=[1.0] * 5)
-with_constant("type", "unsupported", "tensor k has element type 8, which is not supported", data_type=TensorProto.STRING)
+with_constant("few", "format", "tensor k has 20 bytes where its shape needs 24", float_data=[1.0] * 5)
+with_constant("type", "unsupported", "tensor k has element type STRING, which is not supported", data_type=TensorProto.STRING)
 with_constant("rank", "limit", "tensor k has rank 40; the limit is", dims=[1] * 40, raw_data=bytes(4))
 with_constant("shape", "format", "tensor k has an impossible shape", dims=[2, -3], raw_data=bytes(24))
 with_constant("huge", "", "tensor k", dims=[2 ** 40, 2 ** 40], raw_data=bytes(24))
@@ -326,7 +329,7 @@ with_constant("missing", "io", "", **external(location="nowhere.bin"))
 with_constant("outside", "", "", **external(location="../../../etc/passwd"))
 with_constant("absolute", "", "", **external(location="/etc/passwd"))
 with_constant("offset", "format", "external data has offset x, which is no number", **external(location="generated.onnx", offset="x"))
-with_constant("beyond", "format", "is to lie at byte 999999 of generated.onnx", **external(location="generated.onnx", offset="999999"))
+with_constant("beyond", "format", "is to lie at byte 999999 of generated.onnx, 24 bytes long", **external(location="generated.onnx", offset="999999"))
 sparse = make([relu], [x])
 sparse.graph.sparse_initializer.add()
 refuse("sparse", "unsupported", "sparse initializers are not supported", sparse)

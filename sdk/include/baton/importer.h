@@ -22,6 +22,10 @@ typedef struct bt_import_call {
     const char *const *dims;
     const void *options;
     const char *const *fixed; /* "axes=[1, 2]": inputs that are constants; likewise */
+    /* What `bytes` are of: tensors may lie within (bt_file_tensor). */
+    bt_file *file;
+    /* Only types are asked for: constants of more than 64 KiB may hold anything. */
+    uint32_t types_only;
 } bt_import_call;
 
 typedef struct bt_importer {
@@ -53,6 +57,9 @@ typedef struct bt_import_options {
     /* Inputs of a foreign model that are constants from here on: "axes=[1, 2]", ended by
      * NULL; NULL: none. */
     const char *const *fixed;
+    /* Only types are asked for: large constants of the module may hold anything, so that
+     * a foreign model's weights need not be read. */
+    uint32_t types_only;
 } bt_import_options;
 
 /* Reads a model of any known format: Baton text, or what an importer claims. NULL

@@ -230,6 +230,56 @@ static void upsample_attr(struct node *n)
     bt_tensor_unref(scales);
 }
 
+/* ---- operators that sets 1 to 9 had on trial ---- */
+
+/* x * scale + bias, with a bias for each channel. */
+static void image_scaler(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    const struct onnx_attr *bias = node_attr(n, "bias", ATTR_FLOATS);
+    int64_t count = bias ? bias->floats.len : 0;
+    bt_tensor *tensor = NULL;
+    const bt_value *y = times_number(n, x, node_float(n, "scale", 1));
+    if (!n->status && count)
+        n->status = bt_tensor_create(n->im->ctx, value_dtype(x), 1, &count, &tensor);
+    for (int64_t i = 0; tensor && i < count; i++)
+        bt_tensor_set(tensor, i, (double)bias->floats.at[i]);
+    if (tensor)
+        y = plus(n, y, along(n, emit_const(n, tensor), 1, value_rank(n, x)));
+    node_out(n, 0, y);
+}
+
+/* Elements off the left, the top, the right and the bottom; the last two are decided by
+ * the size where that is stated. */
+static void crop(struct node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    const struct onnx_attr *border = node_attr(n, "border", ATTR_INTS),
+                           *size = node_attr(n, "scale", ATTR_INTS);
+    if (value_rank(n, x) != 4 || !border || border->ints.len != 4 ||
+        (size && size->ints.len != 2))
+        node_fail(n, BT_ERR_FORMAT,
+                  "data of rank 4, a border of 4 numbers and a scale of 2 are expected");
+    if (n->status)
+        return;
+    const int64_t *b = border->ints.at;
+    for (uint32_t i = 0; i < 2; i++) { // the height, then the width
+        int64_t from = b[1 - i], extent = known_size(n, x, 2 + i);
+        int64_t to = size ? from + size->ints.at[i] : extent - b[3 - i];
+        if (from < 0 || to < from || to > extent)
+            node_fail(n, BT_ERR_ATTRIBUTE, "axis %u has no elements %lld to %lld", 2 + i,
+                      (long long)from, (long long)to);
+        x = n->status ? NULL : sliced(n, x, 2 + i, from, to);
+    }
+    node_out(n, 0, x);
+}
+
+static void affine(struct node *n)
+{
+    const bt_value *x = times_number(n, node_need(n, 0), node_float(n, "alpha", 1));
+    node_out(n, 0, plus_number(n, x, node_float(n, "beta", 0)));
+}
+
 /* ---- blocks of space ---- */
 
 static void depth_to_space(struct node *n)
@@ -254,6 +304,7 @@ static void space_to_depth(struct node *n)
 const struct conversion convert_image[] = {
     { "Resize", 10, upsample, NULL }, { "Resize", 11, resize, NULL },
     { "Upsample", 7, upsample_attr, NULL }, { "Upsample", 9, upsample, NULL },
+    { "ImageScaler", 1, image_scaler, NULL }, { "Crop", 1, crop, NULL }, { "Affine", 1, affine, NULL },
     { "DepthToSpace", 1, depth_to_space, NULL }, { "SpaceToDepth", 1, space_to_depth, NULL },
     { 0 },
 };

@@ -246,6 +246,15 @@ for stride in [1, 2]:
     case(f"ConvTranspose_nan_{stride}", transposed_conv, stride, 0)
 
 
+# ---- operators that the standard had on trial ----
+
+IMAGE = numpy.arange(60, dtype=numpy.float32).reshape(1, 3, 4, 5) - 30
+case("ImageScaler", one_node, "ImageScaler", {"x": IMAGE}, opset=7, scale=0.5, bias=[1.0, -2.0, 3.0])
+case("Affine", one_node, "Affine", {"x": IMAGE}, opset=7, alpha=2.0, beta=0.25)
+case("Crop_border", one_node, "Crop", {"x": IMAGE}, opset=7, border=[1, 0, 2, 1])
+case("Crop_size", one_node, "Crop", {"x": IMAGE}, opset=7, border=[2, 1, 0, 0], scale=[3, 2])
+
+
 # ---- running them ----
 
 def check(driver, name):

@@ -75,6 +75,8 @@ static bt_status specialise(bt_ctx *ctx, const char *path,
             return status;
         import->dims = call.dims;
         import->fixed = call.fixed;
+        if (!*typed)
+            bt_ctx_clear_diags(ctx); // what stands in the way is told by the last reading
         bt_status read = read_typed(ctx, path, import, &again);
         if (read && !*typed) {
             status = read;

@@ -4,73 +4,73 @@
 
 /* ---- elements ---- */
 
-const bt_value *plus(struct node *n, const bt_value *x, const bt_value *y)
+const bt_value *plus(bt_onnx_node *n, const bt_value *x, const bt_value *y)
 {
     return emit2(n, "add", NULL, x, y);
 }
 
-const bt_value *minus(struct node *n, const bt_value *x, const bt_value *y)
+const bt_value *minus(bt_onnx_node *n, const bt_value *x, const bt_value *y)
 {
     return emit2(n, "subtract", NULL, x, y);
 }
 
-const bt_value *times(struct node *n, const bt_value *x, const bt_value *y)
+const bt_value *times(bt_onnx_node *n, const bt_value *x, const bt_value *y)
 {
     return emit2(n, "multiply", NULL, x, y);
 }
 
-const bt_value *over(struct node *n, const bt_value *x, const bt_value *y)
+const bt_value *over(bt_onnx_node *n, const bt_value *x, const bt_value *y)
 {
     return emit2(n, "divide", NULL, x, y);
 }
 
-const bt_value *greater_of(struct node *n, const bt_value *x, const bt_value *y)
+const bt_value *greater_of(bt_onnx_node *n, const bt_value *x, const bt_value *y)
 {
     return emit2(n, "maximum", NULL, x, y);
 }
 
-const bt_value *lesser_of(struct node *n, const bt_value *x, const bt_value *y)
+const bt_value *lesser_of(bt_onnx_node *n, const bt_value *x, const bt_value *y)
 {
     return emit2(n, "minimum", NULL, x, y);
 }
 
-const bt_value *plus_number(struct node *n, const bt_value *x, double number)
+const bt_value *plus_number(bt_onnx_node *n, const bt_value *x, double number)
 {
     return number == 0 ? x : plus(n, x, scalar_like(n, x, number));
 }
 
-const bt_value *times_number(struct node *n, const bt_value *x, double number)
+const bt_value *times_number(bt_onnx_node *n, const bt_value *x, double number)
 {
     return number == 1 ? x : times(n, x, scalar_like(n, x, number));
 }
 
-const bt_value *over_number(struct node *n, const bt_value *x, double number)
+const bt_value *over_number(bt_onnx_node *n, const bt_value *x, double number)
 {
     return number == 1 ? x : over(n, x, scalar_like(n, x, number));
 }
 
-const bt_value *applied(struct node *n, const char *op, const bt_value *x)
+const bt_value *applied(bt_onnx_node *n, const char *op, const bt_value *x)
 {
     return emit1(n, op, NULL, x);
 }
 
-const bt_value *squared(struct node *n, const bt_value *x)
+const bt_value *squared(bt_onnx_node *n, const bt_value *x)
 {
     return times(n, x, x);
 }
 
-const bt_value *clipped(struct node *n, const bt_value *x, double low, double high)
+const bt_value *clipped(bt_onnx_node *n, const bt_value *x, double low, double high)
 {
     return emit1(n, "clip", node_format(n, "a_min=%.17g, a_max=%.17g", low, high), x);
 }
 
-const bt_value *chosen(struct node *n, const bt_value *condition, const bt_value *yes,
+const bt_value *chosen(bt_onnx_node *n, const bt_value *condition, const bt_value *yes,
                        const bt_value *no)
 {
     return emit3(n, "where", NULL, condition, yes, no);
 }
 
-const bt_value *cast_to(struct node *n, const bt_value *x, bt_dtype dtype)
+const bt_value *cast_to(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
 {
     char name[BT_DTYPE_NAME_SIZE];
     if (value_dtype(x) == dtype)
@@ -82,14 +82,14 @@ const bt_value *cast_to(struct node *n, const bt_value *x, bt_dtype dtype)
 
 /* ---- dims ---- */
 
-static const bt_type *checked_dim(struct node *n, const bt_type *dim)
+static const bt_type *checked_dim(bt_onnx_node *n, const bt_type *dim)
 {
     if (!dim && !n->status)
         n->status = bt_store_why(n->im->ctx, n->im->store);
     return dim;
 }
 
-const bt_type *dim_of(struct node *n, const bt_value *x, uint32_t axis)
+const bt_type *dim_of(bt_onnx_node *n, const bt_value *x, uint32_t axis)
 {
     const bt_shape_type *shape = x ? bt_tensor_shape(x->type) : NULL;
     if (shape && axis < shape->n)
@@ -99,17 +99,18 @@ const bt_type *dim_of(struct node *n, const bt_value *x, uint32_t axis)
     return NULL;
 }
 
-const bt_type *dim_number(struct node *n, int64_t value)
+const bt_type *dim_number(bt_onnx_node *n, int64_t value)
 {
     return checked_dim(n, bt_dim(n->im->store, value));
 }
 
-const bt_type *dim_times(struct node *n, const bt_type *a, const bt_type *b)
+const bt_type *dim_times(bt_onnx_node *n, const bt_type *a, const bt_type *b)
 {
     return a && b ? checked_dim(n, bt_dim_mul(n->im->store, a, b)) : NULL;
 }
 
-const bt_type *dims_product(struct node *n, const bt_value *x, uint32_t from, uint32_t to)
+const bt_type *dims_product(bt_onnx_node *n, const bt_value *x, uint32_t from,
+                            uint32_t to)
 {
     const bt_type *out = dim_number(n, 1);
     for (uint32_t i = from; out && i < to; i++)
@@ -119,7 +120,7 @@ const bt_type *dims_product(struct node *n, const bt_value *x, uint32_t from, ui
 
 /* ---- shapes ---- */
 
-const bt_value *reshaped(struct node *n, const bt_value *x, uint32_t count,
+const bt_value *reshaped(bt_onnx_node *n, const bt_value *x, uint32_t count,
                          const bt_type *const *dims)
 {
     return n->status ? NULL
@@ -127,13 +128,13 @@ const bt_value *reshaped(struct node *n, const bt_value *x, uint32_t count,
                                    "newshape", x, count, dims);
 }
 
-const bt_value *shaped_like(struct node *n, const bt_value *x, const bt_value *like)
+const bt_value *shaped_like(bt_onnx_node *n, const bt_value *x, const bt_value *like)
 {
     const bt_shape_type *shape = like ? bt_tensor_shape(like->type) : NULL;
     return shape ? reshaped(n, x, shape->n, shape->dims) : NULL;
 }
 
-const bt_value *broadcast(struct node *n, const bt_value *x, uint32_t count,
+const bt_value *broadcast(bt_onnx_node *n, const bt_value *x, uint32_t count,
                           const bt_type *const *dims)
 {
     return n->status
@@ -141,14 +142,14 @@ const bt_value *broadcast(struct node *n, const bt_value *x, uint32_t count,
                : emit_shaped(n, "broadcast_to", "shape=[]", "shape", x, count, dims);
 }
 
-const bt_value *transposed(struct node *n, const bt_value *x, uint32_t count,
+const bt_value *transposed(bt_onnx_node *n, const bt_value *x, uint32_t count,
                            const int64_t *axes)
 {
     return emit1(n, "transpose", node_format(n, "axes=%s", format_ints(n, count, axes)),
                  x);
 }
 
-const bt_value *axes_swapped(struct node *n, const bt_value *x, uint32_t a, uint32_t b)
+const bt_value *axes_swapped(bt_onnx_node *n, const bt_value *x, uint32_t a, uint32_t b)
 {
     int64_t axes[BT_MAX_RANK];
     uint32_t rank = value_rank(n, x);
@@ -159,7 +160,7 @@ const bt_value *axes_swapped(struct node *n, const bt_value *x, uint32_t a, uint
     return a == b ? x : transposed(n, x, rank, axes);
 }
 
-const bt_value *with_axes(struct node *n, const bt_value *x, uint32_t axis,
+const bt_value *with_axes(bt_onnx_node *n, const bt_value *x, uint32_t axis,
                           uint32_t count)
 {
     return count ? emit1(n, "expand_dims",
@@ -167,23 +168,23 @@ const bt_value *with_axes(struct node *n, const bt_value *x, uint32_t axis,
                  : x;
 }
 
-const bt_value *without_axis(struct node *n, const bt_value *x, uint32_t axis)
+const bt_value *without_axis(bt_onnx_node *n, const bt_value *x, uint32_t axis)
 {
     return emit1(n, "squeeze", node_format(n, "axis=[%u]", axis), x);
 }
 
-const bt_value *as_scalar(struct node *n, const bt_value *x)
+const bt_value *as_scalar(bt_onnx_node *n, const bt_value *x)
 {
     return value_rank(n, x) ? reshaped(n, x, 0, NULL) : x;
 }
 
-const bt_value *along(struct node *n, const bt_value *vector, uint32_t axis,
+const bt_value *along(bt_onnx_node *n, const bt_value *vector, uint32_t axis,
                       uint32_t rank)
 {
     return with_axes(n, with_axes(n, vector, 1, rank - axis - 1), 0, axis);
 }
 
-const bt_value *sliced(struct node *n, const bt_value *x, uint32_t axis, int64_t from,
+const bt_value *sliced(bt_onnx_node *n, const bt_value *x, uint32_t axis, int64_t from,
                        int64_t to)
 {
     return emit1(n, "strided_slice",
@@ -192,7 +193,7 @@ const bt_value *sliced(struct node *n, const bt_value *x, uint32_t axis, int64_t
                  x);
 }
 
-const bt_value *joined(struct node *n, uint32_t axis, uint32_t count,
+const bt_value *joined(bt_onnx_node *n, uint32_t axis, uint32_t count,
                        const bt_value *const *parts)
 {
     return count == 1 ? parts[0]
@@ -200,8 +201,8 @@ const bt_value *joined(struct node *n, uint32_t axis, uint32_t count,
                                   count, parts);
 }
 
-const bt_value *reduced(struct node *n, const char *op, const bt_value *x, uint32_t naxis,
-                        const int64_t *axes, int keepdims)
+const bt_value *reduced(bt_onnx_node *n, const char *op, const bt_value *x,
+                        uint32_t naxis, const int64_t *axes, int keepdims)
 {
     return emit1(n, op,
                  node_format(n, "axis=%s, keepdims=%s", format_ints(n, naxis, axes),
@@ -209,7 +210,7 @@ const bt_value *reduced(struct node *n, const char *op, const bt_value *x, uint3
                  x);
 }
 
-const bt_value *reduced_range(struct node *n, const char *op, const bt_value *x,
+const bt_value *reduced_range(bt_onnx_node *n, const char *op, const bt_value *x,
                               uint32_t from, uint32_t to)
 {
     int64_t axes[BT_MAX_RANK];
@@ -218,12 +219,12 @@ const bt_value *reduced_range(struct node *n, const char *op, const bt_value *x,
     return reduced(n, op, x, to - from, axes, 1);
 }
 
-const bt_value *matrix_product(struct node *n, const bt_value *x, const bt_value *y)
+const bt_value *matrix_product(bt_onnx_node *n, const bt_value *x, const bt_value *y)
 {
     return emit2(n, "nn.matmul", NULL, x, y);
 }
 
-const bt_value *counted(struct node *n, const bt_type *dim, bt_dtype dtype)
+const bt_value *counted(bt_onnx_node *n, const bt_type *dim, bt_dtype dtype)
 {
     char name[BT_DTYPE_NAME_SIZE];
     const bt_value *one = emit_scalar(n, BT_INT64, 1);

@@ -1,19 +1,19 @@
 /* Activation functions, most by their formulas; softmax and its kin. */
-#include "convert_activation.h"
+#include "arith.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- by formula ---- */
 
-static void hard_sigmoid(struct node *n)
+static void hard_sigmoid(bt_onnx_node *n)
 {
     const bt_value *x =
         times_number(n, node_need(n, 0), node_float(n, "alpha", (double)0.2f));
     node_out(n, 0, clipped(n, plus_number(n, x, node_float(n, "beta", 0.5)), 0, 1));
 }
 
-static void hard_swish(struct node *n)
+static void hard_swish(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     const bt_value *gate = plus_number(n, times_number(n, x, (double)(1.0f / 6)), 0.5);
@@ -21,7 +21,7 @@ static void hard_swish(struct node *n)
 }
 
 /* scale * (x > 0 ? x : alpha * (exp(x / width) - 1)): Elu, Selu, Celu. */
-static void exponential_unit(struct node *n, double scale, double alpha, double width)
+static void exponential_unit(bt_onnx_node *n, double scale, double alpha, double width)
 {
     const bt_value *x = node_need(n, 0), *zero = scalar_like(n, x, 0);
     const bt_value *below = over_number(n, lesser_of(n, x, zero), width);
@@ -30,12 +30,12 @@ static void exponential_unit(struct node *n, double scale, double alpha, double 
     node_out(n, 0, times_number(n, y, scale));
 }
 
-static void elu(struct node *n)
+static void elu(bt_onnx_node *n)
 {
     exponential_unit(n, 1, node_float(n, "alpha", 1), 1);
 }
 
-static void selu(struct node *n)
+static void selu(bt_onnx_node *n)
 {
     /* The defaults of operator set 1 have fewer digits. */
     int old = n->opset < 6;
@@ -43,14 +43,14 @@ static void selu(struct node *n)
                      node_float(n, "alpha", old ? 1.6732 : 1.67326319217681884765625), 1);
 }
 
-static void celu(struct node *n)
+static void celu(bt_onnx_node *n)
 {
     double alpha = node_float(n, "alpha", 1);
     exponential_unit(n, 1, alpha, alpha);
 }
 
 /* log(1 + exp(x)) as max(x, 0) + log(1 + exp(-|x|)), which cannot overflow. */
-static const bt_value *softplus_of(struct node *n, const bt_value *x)
+static const bt_value *softplus_of(bt_onnx_node *n, const bt_value *x)
 {
     const bt_value *decay =
         applied(n, "exp", applied(n, "negative", applied(n, "abs", x)));
@@ -58,31 +58,31 @@ static const bt_value *softplus_of(struct node *n, const bt_value *x)
     return plus(n, greater_of(n, x, scalar_like(n, x, 0)), rest);
 }
 
-static void softplus(struct node *n)
+static void softplus(bt_onnx_node *n)
 {
     node_out(n, 0, softplus_of(n, node_need(n, 0)));
 }
 
-static void mish(struct node *n)
+static void mish(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     node_out(n, 0, times(n, x, applied(n, "tanh", softplus_of(n, x))));
 }
 
-static void softsign(struct node *n)
+static void softsign(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     node_out(n, 0, over(n, x, plus_number(n, applied(n, "abs", x), 1)));
 }
 
-static void swish(struct node *n)
+static void swish(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     const bt_value *gate = times_number(n, x, node_float(n, "alpha", 1));
     node_out(n, 0, times(n, x, applied(n, "sigmoid", gate)));
 }
 
-static void thresholded_relu(struct node *n)
+static void thresholded_relu(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     const bt_value *above =
@@ -90,7 +90,7 @@ static void thresholded_relu(struct node *n)
     node_out(n, 0, chosen(n, above, x, scalar_like(n, x, 0)));
 }
 
-static void shrink(struct node *n)
+static void shrink(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     double lambda = node_float(n, "lambd", 0.5), bias = node_float(n, "bias", 0);
@@ -101,7 +101,7 @@ static void shrink(struct node *n)
     node_out(n, 0, chosen(n, below, plus_number(n, x, bias), inner));
 }
 
-static void gelu(struct node *n)
+static void gelu(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *inner;
     if (strcmp(node_text(n, "approximate", "none"), "tanh") == 0) {
@@ -114,7 +114,7 @@ static void gelu(struct node *n)
     node_out(n, 0, times(n, times_number(n, x, 0.5), plus_number(n, inner, 1)));
 }
 
-static void leaky_relu(struct node *n)
+static void leaky_relu(bt_onnx_node *n)
 {
     const char *attrs =
         node_format(n, "alpha=%.17g", node_float(n, "alpha", (double)0.01f));
@@ -122,7 +122,7 @@ static void leaky_relu(struct node *n)
 }
 
 /* The slope broadcasts to the data; a vector before operator set 7 lies along axis 1. */
-static void prelu(struct node *n)
+static void prelu(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *slope = node_need(n, 1);
     uint32_t rank = value_rank(n, x), slope_rank = value_rank(n, slope);
@@ -135,7 +135,7 @@ static void prelu(struct node *n)
 /* ---- softmax ---- */
 
 /* All axes before `axis`, and all from it on, as one each. */
-static const bt_value *to_matrix(struct node *n, const bt_value *x, uint32_t axis)
+static const bt_value *to_matrix(bt_onnx_node *n, const bt_value *x, uint32_t axis)
 {
     uint32_t rank = value_rank(n, x);
     const bt_type *dims[2] = { dims_product(n, x, 0, axis),
@@ -144,7 +144,7 @@ static const bt_value *to_matrix(struct node *n, const bt_value *x, uint32_t axi
 }
 
 /* The element of value 1 is the first of the greatest. */
-static const bt_value *hardmax_of(struct node *n, const bt_value *x, uint32_t axis)
+static const bt_value *hardmax_of(bt_onnx_node *n, const bt_value *x, uint32_t axis)
 {
     if (value_dim(n, x, axis) == 0)
         return x;
@@ -156,14 +156,14 @@ static const bt_value *hardmax_of(struct node *n, const bt_value *x, uint32_t ax
                    value_dtype(x));
 }
 
-static const bt_value *normalised(struct node *n, const bt_value *x, uint32_t axis)
+static const bt_value *normalised(bt_onnx_node *n, const bt_value *x, uint32_t axis)
 {
     return strcmp(n->row->arg, "hardmax") == 0
                ? hardmax_of(n, x, axis)
                : emit1(n, n->row->arg, node_format(n, "axis=%u", axis), x);
 }
 
-static void softmax(struct node *n)
+static void softmax(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     uint32_t axis = node_axis(n, node_int(n, "axis", -1), value_rank(n, x));
@@ -171,7 +171,7 @@ static void softmax(struct node *n)
 }
 
 /* Before operator set 13 it is over all axes from `axis` on, flattened. */
-static void softmax_flat(struct node *n)
+static void softmax_flat(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     uint32_t rank = value_rank(n, x), axis = node_axis(n, node_int(n, "axis", 1), rank);
@@ -183,7 +183,7 @@ static void softmax_flat(struct node *n)
         node_out(n, 0, shaped_like(n, normalised(n, to_matrix(n, x, axis), 1), x));
 }
 
-static void flatten(struct node *n)
+static void flatten(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     int64_t axis = node_int(n, "axis", 1), rank = value_rank(n, x);
@@ -197,15 +197,18 @@ static void flatten(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_activation[] = {
-    { "HardSigmoid", 1, hard_sigmoid, NULL }, { "HardSwish", 14, hard_swish, NULL }, { "Elu", 1, elu, NULL },
-    { "Selu", 1, selu, NULL }, { "Celu", 12, celu, NULL }, { "Softplus", 1, softplus, NULL }, { "Softsign", 1, softsign, NULL },
-    { "Mish", 18, mish, NULL }, { "Swish", 24, swish, NULL }, { "ThresholdedRelu", 10, thresholded_relu, NULL },
-    { "Shrink", 9, shrink, NULL }, { "Gelu", 20, gelu, NULL }, { "LeakyRelu", 1, leaky_relu, NULL }, { "PRelu", 1, prelu, NULL },
-    { "Softmax", 1, softmax_flat, "nn.softmax" }, { "Softmax", 13, softmax, "nn.softmax" },
-    { "LogSoftmax", 1, softmax_flat, "nn.log_softmax" }, { "LogSoftmax", 13, softmax, "nn.log_softmax" },
-    { "Hardmax", 1, softmax_flat, "hardmax" }, { "Hardmax", 13, softmax, "hardmax" },
-    { "Flatten", 1, flatten, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.HardSigmoid-1", hard_sigmoid, NULL }, { "ai.onnx.HardSwish-14", hard_swish, NULL }, { "ai.onnx.Elu-1", elu, NULL },
+    { "ai.onnx.Selu-1", selu, NULL }, { "ai.onnx.Celu-12", celu, NULL }, { "ai.onnx.Softplus-1", softplus, NULL }, { "ai.onnx.Softsign-1", softsign, NULL },
+    { "ai.onnx.Mish-18", mish, NULL }, { "ai.onnx.Swish-24", swish, NULL }, { "ai.onnx.ThresholdedRelu-10", thresholded_relu, NULL },
+    { "ai.onnx.Shrink-9", shrink, NULL }, { "ai.onnx.Gelu-20", gelu, NULL }, { "ai.onnx.LeakyRelu-1", leaky_relu, NULL }, { "ai.onnx.PRelu-1", prelu, NULL },
+    { "ai.onnx.Softmax-1", softmax_flat, "nn.softmax" }, { "ai.onnx.Softmax-13", softmax, "nn.softmax" },
+    { "ai.onnx.LogSoftmax-1", softmax_flat, "nn.log_softmax" }, { "ai.onnx.LogSoftmax-13", softmax, "nn.log_softmax" },
+    { "ai.onnx.Hardmax-1", softmax_flat, "hardmax" }, { "ai.onnx.Hardmax-13", softmax, "hardmax" },
+    { "ai.onnx.Flatten-1", flatten, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_activation[] = { BT_ONNX_OPERATORS(operators),
+                                                        { 0 } };

@@ -1,12 +1,12 @@
 /* Attention, rotary positions, caches of keys and values. */
-#include "convert_attention.h"
+#include "arith.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- heads ---- */
 
-static const bt_type *dim_over(struct node *n, const bt_type *dim, int64_t by)
+static const bt_type *dim_over(bt_onnx_node *n, const bt_type *dim, int64_t by)
 {
     const bt_type *divisor = dim_number(n, by);
     const bt_type *out =
@@ -17,7 +17,7 @@ static const bt_type *dim_over(struct node *n, const bt_type *dim, int64_t by)
 }
 
 /* [batch, length, heads * size] as [batch, length, heads, size]. */
-static const bt_value *heads_apart(struct node *n, const bt_value *x, int64_t heads)
+static const bt_value *heads_apart(bt_onnx_node *n, const bt_value *x, int64_t heads)
 {
     if (heads < 1)
         node_fail(n, BT_ERR_ATTRIBUTE, "the number of heads is missing");
@@ -29,7 +29,7 @@ static const bt_value *heads_apart(struct node *n, const bt_value *x, int64_t he
 }
 
 /* [batch, heads, length, size], whatever the form given. */
-static const bt_value *by_head(struct node *n, const bt_value *x, const char *heads)
+static const bt_value *by_head(bt_onnx_node *n, const bt_value *x, const char *heads)
 {
     uint32_t rank = value_rank(n, x);
     if (rank == 3)
@@ -40,7 +40,7 @@ static const bt_value *by_head(struct node *n, const bt_value *x, const char *he
 }
 
 /* [batch, heads, length, size] as [batch, length, heads * size]. */
-static const bt_value *heads_together(struct node *n, const bt_value *x)
+static const bt_value *heads_together(bt_onnx_node *n, const bt_value *x)
 {
     x = axes_swapped(n, x, 1, 2);
     if (n->status)
@@ -57,7 +57,7 @@ struct attention {
     const bt_value *past;      /* of the keys; NULL: none */
 };
 
-static const bt_value *with_past(struct node *n, const bt_value *past,
+static const bt_value *with_past(bt_onnx_node *n, const bt_value *past,
                                  const bt_value *now)
 {
     const bt_value *parts[2] = { past, now };
@@ -65,7 +65,7 @@ static const bt_value *with_past(struct node *n, const bt_value *past,
 }
 
 /* Fewer heads of keys and values serve several of the queries each. */
-static const bt_value *repeated_heads(struct node *n, const bt_value *x,
+static const bt_value *repeated_heads(bt_onnx_node *n, const bt_value *x,
                                       const bt_value *q)
 {
     int64_t have = value_dim(n, x, 1), want = value_dim(n, q, 1);
@@ -80,20 +80,20 @@ static const bt_value *repeated_heads(struct node *n, const bt_value *x,
                  node_format(n, "repeats=%lld, axis=1", (long long)(want / have)), x);
 }
 
-static const bt_value *minus_infinity(struct node *n, const bt_value *like)
+static const bt_value *minus_infinity(bt_onnx_node *n, const bt_value *like)
 {
     return scalar_like(n, like, -INFINITY);
 }
 
 /* 0 where the condition holds, -inf elsewhere. */
-static const bt_value *bias_where(struct node *n, const bt_value *condition,
+static const bt_value *bias_where(bt_onnx_node *n, const bt_value *condition,
                                   const bt_value *like)
 {
     return chosen(n, condition, scalar_like(n, like, 0), minus_infinity(n, like));
 }
 
 /* A mask as a bias, its last axis as long as the keys. */
-static const bt_value *mask_bias(struct node *n, const bt_value *mask,
+static const bt_value *mask_bias(bt_onnx_node *n, const bt_value *mask,
                                  const struct attention *a)
 {
     uint32_t rank = value_rank(n, mask);
@@ -111,7 +111,7 @@ static const bt_value *mask_bias(struct node *n, const bt_value *mask,
 }
 
 /* A query sees the keys up to its own position, which follows the past. */
-static const bt_value *causal_bias(struct node *n, const struct attention *a)
+static const bt_value *causal_bias(bt_onnx_node *n, const struct attention *a)
 {
     const bt_value *row = with_axes(n, counted(n, dim_of(n, a->q, 2), BT_INT64), 1, 1),
                    *column = with_axes(n, counted(n, dim_of(n, a->k, 2), BT_INT64), 0, 1);
@@ -123,7 +123,7 @@ static const bt_value *causal_bias(struct node *n, const struct attention *a)
 }
 
 /* Keys beyond each sample's own length are padding. */
-static const bt_value *length_bias(struct node *n, const bt_value *lengths,
+static const bt_value *length_bias(bt_onnx_node *n, const bt_value *lengths,
                                    const struct attention *a)
 {
     const bt_value *column = counted(n, dim_of(n, a->k, 2), BT_INT64);
@@ -131,7 +131,7 @@ static const bt_value *length_bias(struct node *n, const bt_value *lengths,
                       a->q);
 }
 
-static const bt_value *biased(struct node *n, const bt_value *scores,
+static const bt_value *biased(bt_onnx_node *n, const bt_value *scores,
                               const struct attention *a)
 {
     const bt_value *mask = node_in(n, 3), *lengths = node_in(n, 6);
@@ -142,7 +142,7 @@ static const bt_value *biased(struct node *n, const bt_value *scores,
     return lengths ? plus(n, scores, length_bias(n, lengths, a)) : scores;
 }
 
-static const bt_value *scores_of(struct node *n, const struct attention *a)
+static const bt_value *scores_of(bt_onnx_node *n, const struct attention *a)
 {
     int64_t size = value_dim(n, a->q, 3);
     if (!node_has(n, "scale") && size < 1)
@@ -154,12 +154,12 @@ static const bt_value *scores_of(struct node *n, const struct attention *a)
                           axes_swapped(n, times_number(n, k, scale), 2, 3));
 }
 
-static const bt_value *softcapped(struct node *n, const bt_value *x, double cap)
+static const bt_value *softcapped(bt_onnx_node *n, const bt_value *x, double cap)
 {
     return cap > 0 ? times_number(n, applied(n, "tanh", over_number(n, x, cap)), cap) : x;
 }
 
-static const bt_value *probabilities(struct node *n, const bt_value *scores)
+static const bt_value *probabilities(bt_onnx_node *n, const bt_value *scores)
 {
     bt_dtype dtype = value_dtype(scores), precise = dtype;
     if (node_has(n, "softmax_precision"))
@@ -169,7 +169,7 @@ static const bt_value *probabilities(struct node *n, const bt_value *scores)
     return emit1(n, "nn.softmax", "axis=-1", cast_to(n, scores, precise));
 }
 
-static void attention(struct node *n)
+static void attention(bt_onnx_node *n)
 {
     const bt_value *q = node_need(n, 0), *past = node_in(n, 4);
     if (n->status)
@@ -200,7 +200,7 @@ static void attention(struct node *n)
 /* ---- rotary positions ---- */
 
 /* Every second element of the last axis, from the first or the second on. */
-static const bt_value *alternate(struct node *n, const bt_value *x, uint32_t from)
+static const bt_value *alternate(bt_onnx_node *n, const bt_value *x, uint32_t from)
 {
     return emit1(
         n, "strided_slice",
@@ -208,7 +208,7 @@ static const bt_value *alternate(struct node *n, const bt_value *x, uint32_t fro
         x);
 }
 
-static const bt_value *rotated(struct node *n, const bt_value *x, int64_t size,
+static const bt_value *rotated(bt_onnx_node *n, const bt_value *x, int64_t size,
                                const bt_value *cosine, const bt_value *sine)
 {
     int alternates = node_int(n, "interleaved", 0) != 0;
@@ -226,7 +226,7 @@ static const bt_value *rotated(struct node *n, const bt_value *x, int64_t size,
 }
 
 /* Angles for each position, with an axis of size 1 for the heads. */
-static const bt_value *angles(struct node *n, const bt_value *cache,
+static const bt_value *angles(bt_onnx_node *n, const bt_value *cache,
                               const bt_value *positions, uint32_t head_axis)
 {
     if (positions)
@@ -234,7 +234,7 @@ static const bt_value *angles(struct node *n, const bt_value *cache,
     return with_axes(n, cache, head_axis, 1);
 }
 
-static void rotary_embedding(struct node *n)
+static void rotary_embedding(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *positions = node_in(n, 3);
     uint32_t rank = value_rank(n, x), head_axis = rank == 3 ? 2 : 1;
@@ -262,7 +262,7 @@ static void rotary_embedding(struct node *n)
 /* ---- caches ---- */
 
 /* Writes along one axis from a position of each sample's own. */
-static void tensor_scatter(struct node *n)
+static void tensor_scatter(bt_onnx_node *n)
 {
     const bt_value *cache = node_need(n, 0), *update = node_need(n, 1),
                    *from = node_in(n, 2);
@@ -288,9 +288,12 @@ static void tensor_scatter(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_attention[] = {
-    { "Attention", 23, attention, NULL }, { "RotaryEmbedding", 23, rotary_embedding, NULL },
-    { "TensorScatter", 24, tensor_scatter, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.Attention-23", attention, NULL }, { "ai.onnx.RotaryEmbedding-23", rotary_embedding, NULL },
+    { "ai.onnx.TensorScatter-24", tensor_scatter, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_attention[] = { BT_ONNX_OPERATORS(operators),
+                                                       { 0 } };

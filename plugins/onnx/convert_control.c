@@ -1,11 +1,11 @@
 /* Nodes with graphs of their own: If, Loop, Scan. */
-#include "convert_control.h"
+#include "arith.h"
 
 #include <string.h>
 
 #include "loop.h"
 
-static const struct onnx_graph *inner_graph(struct node *n, const char *name)
+static const struct onnx_graph *inner_graph(bt_onnx_node *n, const char *name)
 {
     const struct onnx_attr *attr = node_attr(n, name, ATTR_GRAPH);
     if (!attr || !attr->g)
@@ -13,7 +13,7 @@ static const struct onnx_graph *inner_graph(struct node *n, const char *name)
     return n->status ? NULL : attr->g;
 }
 
-static const bt_value **new_values(struct node *n, size_t count)
+static const bt_value **new_values(bt_onnx_node *n, size_t count)
 {
     const bt_value **out = BT_NEWS(n->im->arena, const bt_value *, count + 1);
     if (!out && !n->status)
@@ -21,7 +21,7 @@ static const bt_value **new_values(struct node *n, size_t count)
     return n->status ? NULL : out;
 }
 
-static const bt_value *const *convert(struct node *n, const struct onnx_graph *graph,
+static const bt_value *const *convert(bt_onnx_node *n, const struct onnx_graph *graph,
                                       uint32_t narg, const bt_value *const *args)
 {
     const bt_value *const *results = NULL;
@@ -32,7 +32,7 @@ static const bt_value *const *convert(struct node *n, const struct onnx_graph *g
 
 /* ---- If ---- */
 
-static void outputs_of(struct node *n, const struct onnx_graph *graph,
+static void outputs_of(bt_onnx_node *n, const struct onnx_graph *graph,
                        const bt_value *const *results)
 {
     for (uint32_t i = 0; !n->status && i < n->proto->outputs.len; i++) {
@@ -46,7 +46,7 @@ static void outputs_of(struct node *n, const struct onnx_graph *graph,
 
 /* The same value with dims that only a run gives: what the branches have in common where
  * their shapes differ. */
-static const bt_value *without_dims(struct node *n, const bt_value *x,
+static const bt_value *without_dims(bt_onnx_node *n, const bt_value *x,
                                     const bt_value *condition)
 {
     const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", x);
@@ -61,7 +61,7 @@ struct branch {
 };
 
 /* `vague`: per output, whether its dims are to be forgotten; NULL: none. */
-static void convert_branch(struct node *n, struct branch *branch,
+static void convert_branch(bt_onnx_node *n, struct branch *branch,
                            const bt_value *condition, const uint8_t *vague)
 {
     uint32_t count = branch->graph->outputs.len;
@@ -78,7 +78,8 @@ static void convert_branch(struct node *n, struct branch *branch,
 }
 
 /* Outputs whose types differ in dims between the branches. */
-static uint8_t *find_vague(struct node *n, const struct branch *a, const struct branch *b)
+static uint8_t *find_vague(bt_onnx_node *n, const struct branch *a,
+                           const struct branch *b)
 {
     const bt_list_type *x = bt_as_tuple_type(a->result->type),
                        *y = bt_as_tuple_type(b->result->type);
@@ -95,7 +96,7 @@ static uint8_t *find_vague(struct node *n, const struct branch *a, const struct 
     return any ? out : NULL;
 }
 
-static void branches(struct node *n, const bt_value *condition,
+static void branches(bt_onnx_node *n, const bt_value *condition,
                      const struct onnx_graph *yes, const struct onnx_graph *no)
 {
     struct branch a = { .graph = yes }, b = { .graph = no };
@@ -118,7 +119,7 @@ static void branches(struct node *n, const bt_value *condition,
     }
 }
 
-static void if_node(struct node *n)
+static void if_node(bt_onnx_node *n)
 {
     const struct onnx_graph *yes = inner_graph(n, "then_branch"),
                             *no = inner_graph(n, "else_branch");
@@ -149,7 +150,7 @@ struct graph_loop {
 };
 
 /* The graph takes iteration, condition and states; it gives condition, states, rows. */
-static void loop_body(struct node *n, void *self, const bt_value *i,
+static void loop_body(bt_onnx_node *n, void *self, const bt_value *i,
                       const bt_value *const *states, struct step *out)
 {
     const struct graph_loop *loop = self;
@@ -170,11 +171,11 @@ static void loop_body(struct node *n, void *self, const bt_value *i,
         out->rows[k] = results[1 + loop->nstate + k];
 }
 
-static void loop_node(struct node *n)
+static void loop_node(bt_onnx_node *n)
 {
     const struct onnx_graph *graph = inner_graph(n, "body");
     const bt_value *trips = node_in(n, 0), *condition = node_in(n, 1);
-    uint32_t nstate = node_nin(n) > 2 ? node_nin(n) - 2 : 0;
+    uint32_t nstate = n->ninput > 2 ? n->ninput - 2 : 0;
     if (graph && graph->outputs.len < 1 + nstate)
         node_fail(n, BT_ERR_FORMAT, "graph %s has %u outputs where %u are needed",
                   graph->name, graph->outputs.len, 1 + nstate);
@@ -206,7 +207,7 @@ static void loop_node(struct node *n)
 /* ---- Scan ---- */
 
 /* The graph takes states and a slice of each scanned value; it gives states and rows. */
-static void scan_body(struct node *n, void *self, const bt_value *i,
+static void scan_body(bt_onnx_node *n, void *self, const bt_value *i,
                       const bt_value *const *states, struct step *out)
 {
     const struct graph_loop *loop = self;
@@ -234,7 +235,7 @@ static void scan_body(struct node *n, void *self, const bt_value *i,
 }
 
 /* A list attribute of Scan, one number for each of its inputs or outputs. */
-static int64_t scan_item(struct node *n, const char *name, uint32_t count, uint32_t k)
+static int64_t scan_item(bt_onnx_node *n, const char *name, uint32_t count, uint32_t k)
 {
     const struct onnx_attr *attr = node_attr(n, name, ATTR_INTS);
     if (attr && attr->ints.len != count)
@@ -243,7 +244,7 @@ static int64_t scan_item(struct node *n, const char *name, uint32_t count, uint3
     return attr && !n->status ? attr->ints.at[k] : 0;
 }
 
-static void read_scanned(struct node *n, struct graph_loop *self)
+static void read_scanned(bt_onnx_node *n, struct graph_loop *self)
 {
     uint32_t *axes = BT_NEWS(n->im->arena, uint32_t, self->nscan);
     uint8_t *backward = BT_NEWS(n->im->arena, uint8_t, self->nscan);
@@ -266,7 +267,7 @@ static void read_scanned(struct node *n, struct graph_loop *self)
 }
 
 /* Moves axis 0 to where the sequence is to lie. */
-static const bt_value *rows_along(struct node *n, const bt_value *sequence, int64_t to)
+static const bt_value *rows_along(bt_onnx_node *n, const bt_value *sequence, int64_t to)
 {
     int64_t axes[BT_MAX_RANK];
     uint32_t rank = value_rank(n, sequence), axis = node_axis(n, to, rank);
@@ -275,17 +276,17 @@ static const bt_value *rows_along(struct node *n, const bt_value *sequence, int6
     return n->status ? NULL : axis ? transposed(n, sequence, rank, axes) : sequence;
 }
 
-static void scan(struct node *n)
+static void scan(bt_onnx_node *n)
 {
     const struct onnx_graph *graph = inner_graph(n, "body");
     int64_t nscan = node_int(n, "num_scan_inputs", 0);
-    if (nscan < 1 || nscan > node_nin(n))
+    if (nscan < 1 || nscan > n->ninput)
         node_fail(n, BT_ERR_ATTRIBUTE, "num_scan_inputs is %lld of %u inputs",
-                  (long long)nscan, node_nin(n));
+                  (long long)nscan, n->ninput);
     if (n->status)
         return;
     struct graph_loop self = { .graph = graph,
-                               .nstate = node_nin(n) - (uint32_t)nscan,
+                               .nstate = n->ninput - (uint32_t)nscan,
                                .nscan = (uint32_t)nscan };
     if (graph->outputs.len < self.nstate)
         node_fail(n, BT_ERR_FORMAT, "graph %s has %u outputs where %u are needed",
@@ -319,8 +320,11 @@ static void scan(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_control[] = {
-    { "If", 1, if_node, NULL }, { "Loop", 1, loop_node, NULL }, { "Scan", 9, scan, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.If-1", if_node, NULL }, { "ai.onnx.Loop-1", loop_node, NULL }, { "ai.onnx.Scan-9", scan, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_control[] = { BT_ONNX_OPERATORS(operators),
+                                                     { 0 } };

@@ -1,17 +1,17 @@
 /* Boxes in images: NonMaxSuppression chooses among them, RoiAlign reads within them. */
-#include "convert_detection.h"
+#include "arith.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "loop.h"
 
-static const bt_value *item(struct node *n, const bt_value *x, uint32_t axis, int64_t at)
+static const bt_value *item(bt_onnx_node *n, const bt_value *x, uint32_t axis, int64_t at)
 {
     return without_axis(n, sliced(n, x, axis, at, at + 1), axis);
 }
 
-static const bt_value *size_of(struct node *n, const bt_value *x, uint32_t axis)
+static const bt_value *size_of(bt_onnx_node *n, const bt_value *x, uint32_t axis)
 {
     const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", x);
     return as_scalar(n, sliced(n, shape, 0, axis, (int64_t)axis + 1));
@@ -34,7 +34,7 @@ struct suppression {
 };
 
 /* Sides of [n, k, 4] boxes, along a new axis before or after axis k. */
-static struct boxes sides(struct node *n, const struct suppression *s,
+static struct boxes sides(bt_onnx_node *n, const struct suppression *s,
                           const bt_value *boxes, uint32_t axis)
 {
     const bt_value *c[4];
@@ -48,13 +48,13 @@ static struct boxes sides(struct node *n, const struct suppression *s,
                            plus(n, c[1], high), plus(n, c[0], wide) };
 }
 
-static const bt_value *area(struct node *n, const struct boxes *b)
+static const bt_value *area(bt_onnx_node *n, const struct boxes *b)
 {
     return times(n, minus(n, b->bottom, b->top), minus(n, b->right, b->left));
 }
 
 /* The common area over that of both together; NaN where that is nothing. */
-static const bt_value *overlap(struct node *n, const struct boxes *a,
+static const bt_value *overlap(bt_onnx_node *n, const struct boxes *a,
                                const struct boxes *b)
 {
     const bt_value *high = minus(n, lesser_of(n, a->bottom, b->bottom),
@@ -69,7 +69,7 @@ static const bt_value *overlap(struct node *n, const struct boxes *a,
 
 /* Takes the best box of each image and class; the state, scores [n, c, b], becomes -inf
  * for it and for those that it covers. Rows: its position, and whether there was one. */
-static void suppress_step(struct node *n, void *self, const bt_value *i,
+static void suppress_step(bt_onnx_node *n, void *self, const bt_value *i,
                           const bt_value *const *states, struct step *out)
 {
     const struct suppression *s = self;
@@ -93,7 +93,7 @@ static void suppress_step(struct node *n, void *self, const bt_value *i,
 }
 
 /* Rows [k, n, c] become lines of image, class, box, in that order. */
-static const bt_value *chosen_lines(struct node *n, const bt_value *best,
+static const bt_value *chosen_lines(bt_onnx_node *n, const bt_value *best,
                                     const bt_value *is_one)
 {
     static const int64_t last[] = { 1, 2, 0 };
@@ -107,13 +107,13 @@ static const bt_value *chosen_lines(struct node *n, const bt_value *best,
 }
 
 /* A scalar input; NULL where it is left out. */
-static const bt_value *number_input(struct node *n, uint32_t i)
+static const bt_value *number_input(bt_onnx_node *n, uint32_t i)
 {
     const bt_value *x = node_in(n, i);
     return x ? as_scalar(n, x) : NULL;
 }
 
-static void non_max_suppression(struct node *n)
+static void non_max_suppression(bt_onnx_node *n)
 {
     const bt_value *boxes = node_need(n, 0), *scores = node_need(n, 1),
                    *most = number_input(n, 2), *limit = number_input(n, 3),
@@ -160,7 +160,7 @@ struct align {
 };
 
 /* `bins` of a box from column `from` to column `to`, samples evenly within each. */
-static struct between positions_of(struct node *n, const struct align *a, int64_t from,
+static struct between positions_of(bt_onnx_node *n, const struct align *a, int64_t from,
                                    int64_t to, int64_t bins, const bt_value *size)
 {
     struct between out = { 0 };
@@ -196,7 +196,7 @@ static struct between positions_of(struct node *n, const struct align *a, int64_
 }
 
 /* A weighted neighbour of each position: [r, c, h * w]. */
-static const bt_value *neighbours(struct node *n, const bt_value *flat,
+static const bt_value *neighbours(bt_onnx_node *n, const bt_value *flat,
                                   const bt_value *width, const bt_value *const row[2],
                                   const bt_value *const column[2])
 {
@@ -213,7 +213,7 @@ static const bt_value *neighbours(struct node *n, const bt_value *flat,
     return times(n, emit2(n, "gather", "axis=2", flat, at), reshaped(n, weight, 3, line));
 }
 
-static const bt_value *read_within(struct node *n, const bt_value *x,
+static const bt_value *read_within(bt_onnx_node *n, const bt_value *x,
                                    const struct between *rows,
                                    const struct between *columns, int is_max)
 {
@@ -232,7 +232,7 @@ static const bt_value *read_within(struct node *n, const bt_value *x,
     return out;
 }
 
-static void roi_align(struct node *n)
+static void roi_align(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *boxes = node_need(n, 1),
                    *image = node_need(n, 2);
@@ -283,8 +283,11 @@ static void roi_align(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_detection[] = {
-    { "NonMaxSuppression", 10, non_max_suppression, NULL }, { "RoiAlign", 10, roi_align, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.NonMaxSuppression-10", non_max_suppression, NULL }, { "ai.onnx.RoiAlign-10", roi_align, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_detection[] = { BT_ONNX_OPERATORS(operators),
+                                                       { 0 } };

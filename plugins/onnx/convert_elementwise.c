@@ -1,24 +1,24 @@
 /* Elementwise arithmetic, comparison, logic, conversion of element types. */
-#include "convert_elementwise.h"
+#include "arith.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- one operator for one ---- */
 
-static void unary(struct node *n)
+static void unary(bt_onnx_node *n)
 {
     node_out(n, 0, applied(n, n->row->arg, node_need(n, 0)));
 }
 
-static void binary(struct node *n)
+static void binary(bt_onnx_node *n)
 {
     node_out(n, 0, emit2(n, n->row->arg, NULL, node_need(n, 0), node_need(n, 1)));
 }
 
 /* Before operator set 7 the second operand broadcasts only where `broadcast` says so; it
  * then lies along the last axes, or from `axis` on. */
-static const bt_value *old_operand(struct node *n, const bt_value *x, const bt_value *y)
+static const bt_value *old_operand(bt_onnx_node *n, const bt_value *x, const bt_value *y)
 {
     int64_t axis = node_int(n, "axis", -1);
     uint32_t x_rank = value_rank(n, x), y_rank = value_rank(n, y);
@@ -35,39 +35,39 @@ static const bt_value *old_operand(struct node *n, const bt_value *x, const bt_v
     return with_axes(n, y, y_rank, x_rank - (uint32_t)axis - y_rank);
 }
 
-static void binary_old(struct node *n)
+static void binary_old(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *y = node_need(n, 1);
     node_out(n, 0, emit2(n, n->row->arg, NULL, x, old_operand(n, x, y)));
 }
 
-static void identity(struct node *n)
+static void identity(bt_onnx_node *n)
 {
     node_out(n, 0, node_need(n, 0));
 }
 
 /* Sum, Max, Min of any number of inputs. */
-static const bt_value *fold_inputs(struct node *n, const char *op)
+static const bt_value *fold_inputs(bt_onnx_node *n, const char *op)
 {
     const bt_value *out = node_need(n, 0);
-    for (uint32_t i = 1; i < node_nin(n); i++)
+    for (uint32_t i = 1; i < n->ninput; i++)
         out = emit2(n, op, NULL, out, node_need(n, i));
     return out;
 }
 
-static void variadic(struct node *n)
+static void variadic(bt_onnx_node *n)
 {
     node_out(n, 0, fold_inputs(n, n->row->arg));
 }
 
-static void mean(struct node *n)
+static void mean(bt_onnx_node *n)
 {
-    node_out(n, 0, over_number(n, fold_inputs(n, "add"), node_nin(n)));
+    node_out(n, 0, over_number(n, fold_inputs(n, "add"), n->ninput));
 }
 
 /* ---- arithmetic with rules of its own ---- */
 
-static void reciprocal(struct node *n)
+static void reciprocal(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     node_out(n, 0, over(n, scalar_like(n, x, 1), x));
@@ -79,7 +79,7 @@ static int is_float(bt_dtype dtype)
 }
 
 /* The result has the base's type, whatever that of the exponent. */
-static void power(struct node *n)
+static void power(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *y = node_need(n, 1);
     bt_dtype dtype = value_dtype(x), exponent = value_dtype(y);
@@ -89,19 +89,19 @@ static void power(struct node *n)
     node_out(n, 0, cast_to(n, out, dtype));
 }
 
-static void power_old(struct node *n)
+static void power_old(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *y = node_need(n, 1);
     node_out(n, 0, emit2(n, "power", NULL, x, old_operand(n, x, y)));
 }
 
-static void modulo(struct node *n)
+static void modulo(bt_onnx_node *n)
 {
     const char *op = node_int(n, "fmod", 0) ? "mod" : "floor_mod";
     node_out(n, 0, emit2(n, op, NULL, node_need(n, 0), node_need(n, 1)));
 }
 
-static void bit_shift(struct node *n)
+static void bit_shift(bt_onnx_node *n)
 {
     int left = strcmp(node_text(n, "direction", "LEFT"), "LEFT") == 0;
     node_out(n, 0,
@@ -109,14 +109,14 @@ static void bit_shift(struct node *n)
                    node_need(n, 1)));
 }
 
-static void clip_attrs(struct node *n)
+static void clip_attrs(bt_onnx_node *n)
 {
     node_out(n, 0,
              clipped(n, node_need(n, 0), node_float(n, "min", -INFINITY),
                      node_float(n, "max", INFINITY)));
 }
 
-static void clip_inputs(struct node *n)
+static void clip_inputs(bt_onnx_node *n)
 {
     const bt_value *y = node_need(n, 0), *low = node_in(n, 1), *high = node_in(n, 2);
     if (low)
@@ -126,12 +126,12 @@ static void clip_inputs(struct node *n)
     node_out(n, 0, y);
 }
 
-static void where(struct node *n)
+static void where(bt_onnx_node *n)
 {
     node_out(n, 0, chosen(n, node_need(n, 0), node_need(n, 1), node_need(n, 2)));
 }
 
-static void is_inf(struct node *n)
+static void is_inf(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *zero = scalar_like(n, x, 0),
                    *y = applied(n, "isinf", x);
@@ -145,7 +145,7 @@ static void is_inf(struct node *n)
 /* ---- element types ---- */
 
 /* The element type that an attribute asks for; the node fails where there is none. */
-static bt_dtype wanted_dtype(struct node *n, int64_t data_type)
+static bt_dtype wanted_dtype(bt_onnx_node *n, int64_t data_type)
 {
     bt_dtype dtype = onnx_dtype(data_type);
     if (!dtype)
@@ -154,26 +154,26 @@ static bt_dtype wanted_dtype(struct node *n, int64_t data_type)
     return dtype;
 }
 
-static void cast(struct node *n)
+static void cast(bt_onnx_node *n)
 {
     bt_dtype dtype = wanted_dtype(n, node_int(n, "to", 0));
     node_out(n, 0, cast_to(n, node_need(n, 0), dtype));
 }
 
 /* Operator set 1 names the type. */
-static void cast_by_name(struct node *n)
+static void cast_by_name(bt_onnx_node *n)
 {
     bt_dtype dtype = wanted_dtype(n, onnx_type_of(node_text(n, "to", "")));
     node_out(n, 0, cast_to(n, node_need(n, 0), dtype));
 }
 
-static void cast_like(struct node *n)
+static void cast_like(bt_onnx_node *n)
 {
     const bt_value *like = node_need(n, 1);
     node_out(n, 0, cast_to(n, node_need(n, 0), value_dtype(like)));
 }
 
-static void bit_cast(struct node *n)
+static void bit_cast(bt_onnx_node *n)
 {
     bt_dtype dtype = wanted_dtype(n, node_int(n, "to", 0));
     char name[BT_DTYPE_NAME_SIZE];
@@ -183,35 +183,38 @@ static void bit_cast(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_elementwise[] = {
-    { "Abs", 1, unary, "abs" }, { "Acos", 7, unary, "acos" }, { "Acosh", 9, unary, "acosh" },
-    { "Asin", 7, unary, "asin" }, { "Asinh", 9, unary, "asinh" }, { "Atan", 7, unary, "atan" },
-    { "Atanh", 9, unary, "atanh" }, { "BitwiseNot", 18, unary, "bitwise_not" }, { "Ceil", 1, unary, "ceil" },
-    { "Cos", 7, unary, "cos" }, { "Cosh", 9, unary, "cosh" }, { "Erf", 9, unary, "erf" }, { "Exp", 1, unary, "exp" },
-    { "Floor", 1, unary, "floor" }, { "IsNaN", 9, unary, "isnan" }, { "Log", 1, unary, "log" },
-    { "Neg", 1, unary, "negative" }, { "Not", 1, unary, "logical_not" }, { "Relu", 1, unary, "nn.relu" },
-    { "Round", 11, unary, "round_even" }, { "Sigmoid", 1, unary, "sigmoid" }, { "Sign", 9, unary, "sign" },
-    { "Sin", 7, unary, "sin" }, { "Sinh", 9, unary, "sinh" }, { "Sqrt", 1, unary, "sqrt" }, { "Tan", 7, unary, "tan" },
-    { "Tanh", 1, unary, "tanh" }, { "Identity", 1, identity, NULL }, { "Reciprocal", 1, reciprocal, NULL },
-    { "Add", 1, binary_old, "add" }, { "Add", 7, binary, "add" },
-    { "Sub", 1, binary_old, "subtract" }, { "Sub", 7, binary, "subtract" },
-    { "Mul", 1, binary_old, "multiply" }, { "Mul", 7, binary, "multiply" },
-    { "Div", 1, binary_old, "divide" }, { "Div", 7, binary, "divide" },
-    { "And", 1, binary_old, "logical_and" }, { "And", 7, binary, "logical_and" },
-    { "Or", 1, binary_old, "logical_or" }, { "Or", 7, binary, "logical_or" },
-    { "Xor", 1, binary_old, "logical_xor" }, { "Xor", 7, binary, "logical_xor" },
-    { "Equal", 1, binary_old, "equal" }, { "Equal", 7, binary, "equal" },
-    { "Greater", 1, binary_old, "greater" }, { "Greater", 7, binary, "greater" },
-    { "Less", 1, binary_old, "less" }, { "Less", 7, binary, "less" },
-    { "Pow", 1, power_old, NULL }, { "Pow", 7, power, NULL },
-    { "GreaterOrEqual", 12, binary, "greater_equal" }, { "LessOrEqual", 12, binary, "less_equal" },
-    { "BitwiseAnd", 18, binary, "bitwise_and" }, { "BitwiseOr", 18, binary, "bitwise_or" },
-    { "BitwiseXor", 18, binary, "bitwise_xor" }, { "BitShift", 11, bit_shift, NULL }, { "Mod", 10, modulo, NULL },
-    { "Max", 1, variadic, "maximum" }, { "Min", 1, variadic, "minimum" }, { "Sum", 1, variadic, "add" },
-    { "Mean", 1, mean, NULL }, { "Clip", 1, clip_attrs, NULL }, { "Clip", 11, clip_inputs, NULL },
-    { "Where", 9, where, NULL }, { "IsInf", 10, is_inf, NULL },
-    { "Cast", 1, cast_by_name, NULL }, { "Cast", 6, cast, NULL }, { "CastLike", 15, cast_like, NULL },
-    { "BitCast", 26, bit_cast, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.Abs-1", unary, "abs" }, { "ai.onnx.Acos-7", unary, "acos" }, { "ai.onnx.Acosh-9", unary, "acosh" },
+    { "ai.onnx.Asin-7", unary, "asin" }, { "ai.onnx.Asinh-9", unary, "asinh" }, { "ai.onnx.Atan-7", unary, "atan" },
+    { "ai.onnx.Atanh-9", unary, "atanh" }, { "ai.onnx.BitwiseNot-18", unary, "bitwise_not" }, { "ai.onnx.Ceil-1", unary, "ceil" },
+    { "ai.onnx.Cos-7", unary, "cos" }, { "ai.onnx.Cosh-9", unary, "cosh" }, { "ai.onnx.Erf-9", unary, "erf" }, { "ai.onnx.Exp-1", unary, "exp" },
+    { "ai.onnx.Floor-1", unary, "floor" }, { "ai.onnx.IsNaN-9", unary, "isnan" }, { "ai.onnx.Log-1", unary, "log" },
+    { "ai.onnx.Neg-1", unary, "negative" }, { "ai.onnx.Not-1", unary, "logical_not" }, { "ai.onnx.Relu-1", unary, "nn.relu" },
+    { "ai.onnx.Round-11", unary, "round_even" }, { "ai.onnx.Sigmoid-1", unary, "sigmoid" }, { "ai.onnx.Sign-9", unary, "sign" },
+    { "ai.onnx.Sin-7", unary, "sin" }, { "ai.onnx.Sinh-9", unary, "sinh" }, { "ai.onnx.Sqrt-1", unary, "sqrt" }, { "ai.onnx.Tan-7", unary, "tan" },
+    { "ai.onnx.Tanh-1", unary, "tanh" }, { "ai.onnx.Identity-1", identity, NULL }, { "ai.onnx.Reciprocal-1", reciprocal, NULL },
+    { "ai.onnx.Add-1", binary_old, "add" }, { "ai.onnx.Add-7", binary, "add" },
+    { "ai.onnx.Sub-1", binary_old, "subtract" }, { "ai.onnx.Sub-7", binary, "subtract" },
+    { "ai.onnx.Mul-1", binary_old, "multiply" }, { "ai.onnx.Mul-7", binary, "multiply" },
+    { "ai.onnx.Div-1", binary_old, "divide" }, { "ai.onnx.Div-7", binary, "divide" },
+    { "ai.onnx.And-1", binary_old, "logical_and" }, { "ai.onnx.And-7", binary, "logical_and" },
+    { "ai.onnx.Or-1", binary_old, "logical_or" }, { "ai.onnx.Or-7", binary, "logical_or" },
+    { "ai.onnx.Xor-1", binary_old, "logical_xor" }, { "ai.onnx.Xor-7", binary, "logical_xor" },
+    { "ai.onnx.Equal-1", binary_old, "equal" }, { "ai.onnx.Equal-7", binary, "equal" },
+    { "ai.onnx.Greater-1", binary_old, "greater" }, { "ai.onnx.Greater-7", binary, "greater" },
+    { "ai.onnx.Less-1", binary_old, "less" }, { "ai.onnx.Less-7", binary, "less" },
+    { "ai.onnx.Pow-1", power_old, NULL }, { "ai.onnx.Pow-7", power, NULL },
+    { "ai.onnx.GreaterOrEqual-12", binary, "greater_equal" }, { "ai.onnx.LessOrEqual-12", binary, "less_equal" },
+    { "ai.onnx.BitwiseAnd-18", binary, "bitwise_and" }, { "ai.onnx.BitwiseOr-18", binary, "bitwise_or" },
+    { "ai.onnx.BitwiseXor-18", binary, "bitwise_xor" }, { "ai.onnx.BitShift-11", bit_shift, NULL }, { "ai.onnx.Mod-10", modulo, NULL },
+    { "ai.onnx.Max-1", variadic, "maximum" }, { "ai.onnx.Min-1", variadic, "minimum" }, { "ai.onnx.Sum-1", variadic, "add" },
+    { "ai.onnx.Mean-1", mean, NULL }, { "ai.onnx.Clip-1", clip_attrs, NULL }, { "ai.onnx.Clip-11", clip_inputs, NULL },
+    { "ai.onnx.Where-9", where, NULL }, { "ai.onnx.IsInf-10", is_inf, NULL },
+    { "ai.onnx.Cast-1", cast_by_name, NULL }, { "ai.onnx.Cast-6", cast, NULL }, { "ai.onnx.CastLike-15", cast_like, NULL },
+    { "ai.onnx.BitCast-26", bit_cast, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_elementwise[] = { BT_ONNX_OPERATORS(operators),
+                                                         { 0 } };

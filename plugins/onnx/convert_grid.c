@@ -1,5 +1,5 @@
 /* Grids of positions: GridSample reads data at them, AffineGrid makes them. */
-#include "convert_grid.h"
+#include "arith.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct sampler {
     int aligns; /* -1 and 1 are the middles of the outermost elements, not their borders */
 };
 
-static void read_sampler(struct node *n, struct sampler *out)
+static void read_sampler(bt_onnx_node *n, struct sampler *out)
 {
     const char *mode = node_text(n, "mode", n->opset < 20 ? "bilinear" : "linear"),
                *padding = node_text(n, "padding_mode", "zeros");
@@ -48,14 +48,14 @@ static void read_sampler(struct node *n, struct sampler *out)
         node_fail(n, BT_ERR_ATTRIBUTE, "padding_mode %s is not known", padding);
 }
 
-static const bt_value *axis_size(struct node *n, const bt_value *x, uint32_t axis)
+static const bt_value *axis_size(bt_onnx_node *n, const bt_value *x, uint32_t axis)
 {
     const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", x);
     return as_scalar(n, sliced(n, shape, 0, axis, (int64_t)axis + 1));
 }
 
 /* -1..1 becomes a position among the elements. */
-static const bt_value *denormalised(struct node *n, const struct sampler *s,
+static const bt_value *denormalised(bt_onnx_node *n, const struct sampler *s,
                                     const bt_value *grid, const bt_value *size)
 {
     const bt_value *x = plus_number(n, grid, 1);
@@ -64,7 +64,7 @@ static const bt_value *denormalised(struct node *n, const struct sampler *s,
 }
 
 /* Mirrored at the outermost middles, or at the borders, as often as needed. */
-static const bt_value *reflected(struct node *n, const struct sampler *s,
+static const bt_value *reflected(bt_onnx_node *n, const struct sampler *s,
                                  const bt_value *x, const bt_value *size)
 {
     double low = s->aligns ? 0 : -0.5;
@@ -77,7 +77,7 @@ static const bt_value *reflected(struct node *n, const struct sampler *s,
     return plus_number(n, minus(n, range, back), low);
 }
 
-static const bt_value *kept_inside(struct node *n, const bt_value *x,
+static const bt_value *kept_inside(bt_onnx_node *n, const bt_value *x,
                                    const bt_value *size)
 {
     const bt_value *last = plus_number(n, size, -1);
@@ -85,7 +85,7 @@ static const bt_value *kept_inside(struct node *n, const bt_value *x,
 }
 
 /* The whole position `x` as a tap; outside, as the padding says. */
-static void add_tap(struct node *n, const struct sampler *s, const bt_value *x,
+static void add_tap(bt_onnx_node *n, const struct sampler *s, const bt_value *x,
                     const bt_value *weight, const bt_value *size, struct taps *out)
 {
     if (s->padding == GRID_REFLECTION)
@@ -101,7 +101,8 @@ static void add_tap(struct node *n, const struct sampler *s, const bt_value *x,
 }
 
 /* Keys' cubic of a distance: within 1, and from 1 to 2. */
-static const bt_value *cubic_weight(struct node *n, const bt_value *distance, int is_near)
+static const bt_value *cubic_weight(bt_onnx_node *n, const bt_value *distance,
+                                    int is_near)
 {
     const double a = -0.75;
     const double near[] = { a + 2, -(a + 3), 0, 1 }, far[] = { a, -5 * a, 8 * a, -4 * a };
@@ -112,7 +113,7 @@ static const bt_value *cubic_weight(struct node *n, const bt_value *distance, in
     return plus_number(n, y, c[3]);
 }
 
-static void cubic_taps(struct node *n, const struct sampler *s, const bt_value *x,
+static void cubic_taps(bt_onnx_node *n, const struct sampler *s, const bt_value *x,
                        const bt_value *size, struct taps *out)
 {
     const bt_value *first = applied(n, "floor", x), *rest = minus(n, x, first);
@@ -124,7 +125,7 @@ static void cubic_taps(struct node *n, const struct sampler *s, const bt_value *
                 cubic_weight(n, distances[i], i == 1 || i == 2), size, out);
 }
 
-static void find_taps(struct node *n, const struct sampler *s, const bt_value *x,
+static void find_taps(bt_onnx_node *n, const struct sampler *s, const bt_value *x,
                       uint32_t axis, const bt_value *position, struct taps *out)
 {
     out->size = axis_size(n, x, axis);
@@ -145,7 +146,7 @@ static void find_taps(struct node *n, const struct sampler *s, const bt_value *x
 }
 
 /* One tap of each axis, counted by `which`. */
-static const bt_value *combined(struct node *n, const bt_value *flat, uint32_t rank,
+static const bt_value *combined(bt_onnx_node *n, const bt_value *flat, uint32_t rank,
                                 const struct taps *taps, uint32_t which)
 {
     const bt_value *at = NULL, *weight = NULL;
@@ -167,7 +168,7 @@ static const bt_value *combined(struct node *n, const bt_value *flat, uint32_t r
     return times(n, y, cast_to(n, with_axes(n, weight, 1, 1), value_dtype(flat)));
 }
 
-static void grid_sample(struct node *n)
+static void grid_sample(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *grid = node_need(n, 1), *y = NULL;
     uint32_t rank = value_rank(n, x), spatial = rank - 2, count = 1;
@@ -206,7 +207,7 @@ static void grid_sample(struct node *n)
 /* ---- making positions ---- */
 
 /* -1..1 over `size` elements, along `axis` of values of rank `rank`. */
-static const bt_value *positions(struct node *n, int64_t size, int aligns, uint32_t axis,
+static const bt_value *positions(bt_onnx_node *n, int64_t size, int aligns, uint32_t axis,
                                  uint32_t rank, bt_dtype dtype)
 {
     double step = !aligns ? 2 / (double)size : size > 1 ? 2 / (double)(size - 1) : 0;
@@ -217,7 +218,7 @@ static const bt_value *positions(struct node *n, int64_t size, int aligns, uint3
 
 /* theta [n, r, r + 1] becomes a grid [n, .., r]: its last column plus its others times
  * the positions, the last axis first. */
-static void affine_grid(struct node *n)
+static void affine_grid(bt_onnx_node *n)
 {
     const bt_value *theta = node_need(n, 0), *grid;
     int64_list size = { 0 };
@@ -251,8 +252,10 @@ static void affine_grid(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_grid[] = {
-    { "GridSample", 16, grid_sample, NULL }, { "AffineGrid", 20, affine_grid, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.GridSample-16", grid_sample, NULL }, { "ai.onnx.AffineGrid-20", affine_grid, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_grid[] = { BT_ONNX_OPERATORS(operators), { 0 } };

@@ -1,5 +1,5 @@
 /* Images: resizing, blocks of space, grids. */
-#include "convert_image.h"
+#include "arith.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct resize {
 };
 
 /* The elements of a constant; n->status where they are not known. */
-static const bt_tensor *known_numbers(struct node *n, const bt_value *value,
+static const bt_tensor *known_numbers(bt_onnx_node *n, const bt_value *value,
                                       const char *what)
 {
     const bt_tensor *tensor = bt_const_tensor(value);
@@ -26,7 +26,7 @@ static const bt_tensor *known_numbers(struct node *n, const bt_value *value,
     return tensor && tensor->nelem ? tensor : NULL;
 }
 
-static void resize_start(struct node *n, const bt_value *x, struct resize *r)
+static void resize_start(bt_onnx_node *n, const bt_value *x, struct resize *r)
 {
     r->rank = value_rank(n, x);
     for (uint32_t i = 0; i < r->rank; i++) {
@@ -38,7 +38,7 @@ static void resize_start(struct node *n, const bt_value *x, struct resize *r)
 }
 
 /* The axes that lists of numbers are for: all, or those stated (operator set 18). */
-static uint32_t resize_axes(struct node *n, const struct resize *r,
+static uint32_t resize_axes(bt_onnx_node *n, const struct resize *r,
                             uint32_t axes[BT_MAX_RANK])
 {
     const struct onnx_attr *attr = node_attr(n, "axes", ATTR_INTS);
@@ -50,7 +50,7 @@ static uint32_t resize_axes(struct node *n, const struct resize *r,
     return n->status ? 0 : count;
 }
 
-static int check_count(struct node *n, const bt_tensor *tensor, const char *what,
+static int check_count(bt_onnx_node *n, const bt_tensor *tensor, const char *what,
                        uint32_t wanted)
 {
     if (tensor && tensor->nelem != wanted)
@@ -59,7 +59,7 @@ static int check_count(struct node *n, const bt_tensor *tensor, const char *what
     return tensor && !n->status;
 }
 
-static int64_t known_size(struct node *n, const bt_value *x, uint32_t axis)
+static int64_t known_size(bt_onnx_node *n, const bt_value *x, uint32_t axis)
 {
     int64_t size = value_dim(n, x, axis);
     if (size < 0)
@@ -69,7 +69,7 @@ static int64_t known_size(struct node *n, const bt_value *x, uint32_t axis)
     return size;
 }
 
-static void apply_scales(struct node *n, const bt_value *x, const bt_tensor *scales,
+static void apply_scales(bt_onnx_node *n, const bt_value *x, const bt_tensor *scales,
                          uint32_t count, const uint32_t *axes, struct resize *r)
 {
     for (uint32_t i = 0; !n->status && i < count; i++) {
@@ -87,7 +87,7 @@ static void apply_scales(struct node *n, const bt_value *x, const bt_tensor *sca
 }
 
 /* One scale for all axes, so that none is larger, or smaller, than asked for. */
-static double common_scale(const bt_tensor *sizes, const bt_value *x, struct node *n,
+static double common_scale(const bt_tensor *sizes, const bt_value *x, bt_onnx_node *n,
                            uint32_t count, const uint32_t *axes, int is_least)
 {
     double out = is_least ? INFINITY : 0;
@@ -98,7 +98,7 @@ static double common_scale(const bt_tensor *sizes, const bt_value *x, struct nod
     return out;
 }
 
-static void apply_sizes(struct node *n, const bt_value *x, const bt_tensor *sizes,
+static void apply_sizes(bt_onnx_node *n, const bt_value *x, const bt_tensor *sizes,
                         uint32_t count, const uint32_t *axes, struct resize *r)
 {
     const char *policy = node_text(n, "keep_aspect_ratio_policy", "stretch");
@@ -118,7 +118,7 @@ static void apply_sizes(struct node *n, const bt_value *x, const bt_tensor *size
     }
 }
 
-static enum resample_mode resample_mode(struct node *n)
+static enum resample_mode resample_mode(bt_onnx_node *n)
 {
     const char *mode = node_text(n, "mode", "nearest");
     if (strcmp(mode, "nearest") == 0)
@@ -135,7 +135,7 @@ static int is_float(bt_dtype dtype)
     return 1u << BT_DTYPE_CLASS(dtype) & BT_CLASS_BITS_FLOAT;
 }
 
-static void resize_by(struct node *n, const bt_value *x, const struct resize *r,
+static void resize_by(bt_onnx_node *n, const bt_value *x, const struct resize *r,
                       const char *coordinates, const char *rounding)
 {
     bt_dtype dtype = value_dtype(x);
@@ -164,7 +164,7 @@ static void resize_by(struct node *n, const bt_value *x, const struct resize *r,
 }
 
 /* Inputs: data, region, scales, sizes. */
-static void resize(struct node *n)
+static void resize(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     const bt_tensor *roi = known_numbers(n, node_in(n, 1), "the region"),
@@ -194,7 +194,7 @@ static void resize(struct node *n)
                   node_text(n, "nearest_mode", "round_prefer_floor"));
 }
 
-static void resize_by_scales(struct node *n, const bt_tensor *scales)
+static void resize_by_scales(bt_onnx_node *n, const bt_tensor *scales)
 {
     const bt_value *x = node_need(n, 0);
     struct resize r;
@@ -210,13 +210,13 @@ static void resize_by_scales(struct node *n, const bt_tensor *scales)
 }
 
 /* Resize of operator set 10, Upsample of 9. */
-static void upsample(struct node *n)
+static void upsample(bt_onnx_node *n)
 {
     const bt_value *given = node_need(n, 1);
     resize_by_scales(n, known_numbers(n, given, "the scales"));
 }
 
-static void upsample_attr(struct node *n)
+static void upsample_attr(bt_onnx_node *n)
 {
     const struct onnx_attr *attr = node_attr(n, "scales", ATTR_FLOATS);
     bt_tensor *scales = NULL;
@@ -233,7 +233,7 @@ static void upsample_attr(struct node *n)
 /* ---- operators that sets 1 to 9 had on trial ---- */
 
 /* x * scale + bias, with a bias for each channel. */
-static void image_scaler(struct node *n)
+static void image_scaler(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     const struct onnx_attr *bias = node_attr(n, "bias", ATTR_FLOATS);
@@ -251,7 +251,7 @@ static void image_scaler(struct node *n)
 
 /* Elements off the left, the top, the right and the bottom; the last two are decided by
  * the size where that is stated. */
-static void crop(struct node *n)
+static void crop(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     const struct onnx_attr *border = node_attr(n, "border", ATTR_INTS),
@@ -274,7 +274,7 @@ static void crop(struct node *n)
     node_out(n, 0, x);
 }
 
-static void affine(struct node *n)
+static void affine(bt_onnx_node *n)
 {
     const bt_value *x = times_number(n, node_need(n, 0), node_float(n, "alpha", 1));
     node_out(n, 0, plus_number(n, x, node_float(n, "beta", 0)));
@@ -282,7 +282,7 @@ static void affine(struct node *n)
 
 /* ---- blocks of space ---- */
 
-static void depth_to_space(struct node *n)
+static void depth_to_space(bt_onnx_node *n)
 {
     const char *mode = node_text(n, "mode", "DCR");
     if (strcmp(mode, "DCR") != 0 && strcmp(mode, "CRD") != 0)
@@ -293,7 +293,7 @@ static void depth_to_space(struct node *n)
     node_out(n, 0, emit1(n, "nn.depth_to_space", attrs, node_need(n, 0)));
 }
 
-static void space_to_depth(struct node *n)
+static void space_to_depth(bt_onnx_node *n)
 {
     const char *attrs =
         node_format(n, "block_size=%lld", (long long)node_int(n, "blocksize", 0));
@@ -301,11 +301,13 @@ static void space_to_depth(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_image[] = {
-    { "Resize", 10, upsample, NULL }, { "Resize", 11, resize, NULL },
-    { "Upsample", 7, upsample_attr, NULL }, { "Upsample", 9, upsample, NULL },
-    { "ImageScaler", 1, image_scaler, NULL }, { "Crop", 1, crop, NULL }, { "Affine", 1, affine, NULL },
-    { "DepthToSpace", 1, depth_to_space, NULL }, { "SpaceToDepth", 1, space_to_depth, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.Resize-10", upsample, NULL }, { "ai.onnx.Resize-11", resize, NULL },
+    { "ai.onnx.Upsample-7", upsample_attr, NULL }, { "ai.onnx.Upsample-9", upsample, NULL },
+    { "ai.onnx.ImageScaler-1", image_scaler, NULL }, { "ai.onnx.Crop-1", crop, NULL }, { "ai.onnx.Affine-1", affine, NULL },
+    { "ai.onnx.DepthToSpace-1", depth_to_space, NULL }, { "ai.onnx.SpaceToDepth-1", space_to_depth, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_image[] = { BT_ONNX_OPERATORS(operators), { 0 } };

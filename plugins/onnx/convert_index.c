@@ -1,25 +1,25 @@
 /* Elements by position: gather and scatter, choices, order, ranges. */
-#include "convert_index.h"
+#include "arith.h"
 
 #include <string.h>
 
 /* ---- gathering ---- */
 
-static void gather(struct node *n)
+static void gather(bt_onnx_node *n)
 {
     const char *attrs =
         node_format(n, "axis=%lld, mode=\"fast\"", (long long)node_int(n, "axis", 0));
     node_out(n, 0, emit2(n, "take", attrs, node_need(n, 0), node_need(n, 1)));
 }
 
-static void gather_elements(struct node *n)
+static void gather_elements(bt_onnx_node *n)
 {
     const char *attrs = node_format(n, "axis=%lld", (long long)node_int(n, "axis", 0));
     node_out(n, 0, emit2(n, "gather", attrs, node_need(n, 0), node_need(n, 1)));
 }
 
 /* ONNX has the positions along the last axis, Relay along the first. */
-static const bt_value *last_axis_first(struct node *n, const bt_value *indices)
+static const bt_value *last_axis_first(bt_onnx_node *n, const bt_value *indices)
 {
     int64_t axes[BT_MAX_RANK];
     uint32_t rank = value_rank(n, indices);
@@ -30,7 +30,7 @@ static const bt_value *last_axis_first(struct node *n, const bt_value *indices)
     return n->status ? NULL : transposed(n, indices, rank, axes);
 }
 
-static void gather_nd(struct node *n)
+static void gather_nd(bt_onnx_node *n)
 {
     const char *attrs =
         node_format(n, "batch_dims=%lld", (long long)node_int(n, "batch_dims", 0));
@@ -40,7 +40,7 @@ static void gather_nd(struct node *n)
 }
 
 /* Slices where a condition holds; it may be shorter than the axis. */
-static void compress(struct node *n)
+static void compress(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *condition = node_need(n, 1);
     const bt_type *all = n->status ? NULL : dims_product(n, x, 0, value_rank(n, x));
@@ -55,7 +55,7 @@ static void compress(struct node *n)
                    x, at));
 }
 
-static void nonzero(struct node *n)
+static void nonzero(bt_onnx_node *n)
 {
     const bt_value *at = applied(n, "argwhere", node_need(n, 0));
     node_out(n, 0, cast_to(n, emit1(n, "transpose", "axes=[1, 0]", at), BT_INT64));
@@ -63,7 +63,7 @@ static void nonzero(struct node *n)
 
 /* ---- scattering ---- */
 
-static const char *reduction(struct node *n)
+static const char *reduction(bt_onnx_node *n)
 {
     const char *name = node_text(n, "reduction", "none");
     static const char *const known[] = { "add", "mul", "min", "max" };
@@ -78,7 +78,7 @@ static const char *reduction(struct node *n)
 
 /* Indices may be shorter than data along the other axes: updates then go to the first
  * elements of these, and the rest stays. */
-static void scatter_elements(struct node *n)
+static void scatter_elements(bt_onnx_node *n)
 {
     const bt_value *data = node_need(n, 0), *indices = node_need(n, 1),
                    *before[BT_MAX_RANK];
@@ -104,7 +104,7 @@ static void scatter_elements(struct node *n)
     node_out(n, 0, y);
 }
 
-static void scatter_nd(struct node *n)
+static void scatter_nd(bt_onnx_node *n)
 {
     const bt_value *data = node_need(n, 0),
                    *indices = last_axis_first(n, node_need(n, 1));
@@ -116,7 +116,7 @@ static void scatter_nd(struct node *n)
 /* ---- one-hot ---- */
 
 /* Numbers below 0 count from the end; others outside are off everywhere. */
-static void one_hot(struct node *n)
+static void one_hot(bt_onnx_node *n)
 {
     const bt_value *at = cast_to(n, node_need(n, 0), BT_INT64), *depth = node_need(n, 1),
                    *values = node_need(n, 2);
@@ -142,7 +142,7 @@ static void one_hot(struct node *n)
 /* ---- order ---- */
 
 /* The first k along an axis of what topk gave. */
-static const bt_value *first_ones(struct node *n, const bt_value *x, const bt_value *k,
+static const bt_value *first_ones(bt_onnx_node *n, const bt_value *x, const bt_value *k,
                                   int64_t axis)
 {
     const bt_value *places =
@@ -153,7 +153,7 @@ static const bt_value *first_ones(struct node *n, const bt_value *x, const bt_va
 
 /* Whether k is known to be 1 or more. Relay's topk takes 0 for all elements, ONNX for
  * none. */
-static int is_positive(struct node *n, const bt_value *k)
+static int is_positive(bt_onnx_node *n, const bt_value *k)
 {
     uint32_t count;
     const bt_type *const *dims;
@@ -163,7 +163,7 @@ static int is_positive(struct node *n, const bt_value *k)
     return low >= 1;
 }
 
-static void topk_of(struct node *n, const bt_value *k, int64_t count)
+static void topk_of(bt_onnx_node *n, const bt_value *k, int64_t count)
 {
     int64_t axis = node_int(n, "axis", -1);
     const char *attrs =
@@ -185,12 +185,12 @@ static void topk_of(struct node *n, const bt_value *k, int64_t count)
     }
 }
 
-static void topk_attr(struct node *n)
+static void topk_attr(bt_onnx_node *n)
 {
     topk_of(n, NULL, node_int(n, "k", 0));
 }
 
-static void topk(struct node *n)
+static void topk(bt_onnx_node *n)
 {
     const bt_value *k = node_need(n, 1);
     int64_list count = { 0 };
@@ -199,7 +199,7 @@ static void topk(struct node *n)
 }
 
 /* Of all elements; of slices along an axis where that is the only one. */
-static void unique(struct node *n)
+static void unique(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     uint32_t rank = value_rank(n, x);
@@ -221,7 +221,7 @@ static void unique(struct node *n)
     }
 }
 
-static void reverse_sequence(struct node *n)
+static void reverse_sequence(bt_onnx_node *n)
 {
     const char *attrs = node_format(n, "seq_axis=%lld, batch_axis=%lld",
                                     (long long)node_int(n, "time_axis", 0),
@@ -229,7 +229,7 @@ static void reverse_sequence(struct node *n)
     node_out(n, 0, emit2(n, "reverse_sequence", attrs, node_need(n, 0), node_need(n, 1)));
 }
 
-static void range(struct node *n)
+static void range(bt_onnx_node *n)
 {
     const bt_value *start = node_need(n, 0), *limit = node_need(n, 1),
                    *delta = node_need(n, 2);
@@ -239,13 +239,15 @@ static void range(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_index[] = {
-    { "Gather", 1, gather, NULL }, { "GatherElements", 11, gather_elements, NULL }, { "GatherND", 11, gather_nd, NULL },
-    { "Compress", 9, compress, NULL }, { "NonZero", 9, nonzero, NULL },
-    { "Scatter", 9, scatter_elements, NULL }, { "ScatterElements", 11, scatter_elements, NULL },
-    { "ScatterND", 11, scatter_nd, NULL }, { "OneHot", 9, one_hot, NULL },
-    { "TopK", 1, topk_attr, NULL }, { "TopK", 10, topk, NULL }, { "Unique", 11, unique, NULL },
-    { "ReverseSequence", 10, reverse_sequence, NULL }, { "Range", 11, range, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.Gather-1", gather, NULL }, { "ai.onnx.GatherElements-11", gather_elements, NULL }, { "ai.onnx.GatherND-11", gather_nd, NULL },
+    { "ai.onnx.Compress-9", compress, NULL }, { "ai.onnx.NonZero-9", nonzero, NULL },
+    { "ai.onnx.Scatter-9", scatter_elements, NULL }, { "ai.onnx.ScatterElements-11", scatter_elements, NULL },
+    { "ai.onnx.ScatterND-11", scatter_nd, NULL }, { "ai.onnx.OneHot-9", one_hot, NULL },
+    { "ai.onnx.TopK-1", topk_attr, NULL }, { "ai.onnx.TopK-10", topk, NULL }, { "ai.onnx.Unique-11", unique, NULL },
+    { "ai.onnx.ReverseSequence-10", reverse_sequence, NULL }, { "ai.onnx.Range-11", range, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_index[] = { BT_ONNX_OPERATORS(operators), { 0 } };

@@ -1,13 +1,13 @@
 /* Joining, cutting, repeating, padding. */
-#include "convert_join.h"
+#include "arith.h"
 
 #include <string.h>
 
 /* ---- joining and splitting ---- */
 
-static void concat(struct node *n)
+static void concat(bt_onnx_node *n)
 {
-    uint32_t count = node_nin(n);
+    uint32_t count = n->ninput;
     const bt_value **fields = BT_NEWS(n->im->arena, const bt_value *, count);
     if (!fields) {
         n->status = bt_no_memory();
@@ -20,7 +20,7 @@ static void concat(struct node *n)
 }
 
 /* Sizes of the parts, by attribute or input; none: equal parts. */
-static void read_sizes(struct node *n, int64_list *out)
+static void read_sizes(bt_onnx_node *n, int64_list *out)
 {
     const struct onnx_attr *attr = node_attr(n, "split", ATTR_INTS);
     const bt_value *input = node_in(n, 1);
@@ -34,7 +34,7 @@ static void read_sizes(struct node *n, int64_list *out)
 }
 
 /* Where parts end, from sizes, or so that all parts but the last are of one size. */
-static int64_t *part_ends(struct node *n, int64_t total, uint32_t count,
+static int64_t *part_ends(bt_onnx_node *n, int64_t total, uint32_t count,
                           const int64_list *sizes)
 {
     int64_t *at = BT_NEWS(n->im->arena, int64_t, count), sum = 0;
@@ -50,14 +50,14 @@ static int64_t *part_ends(struct node *n, int64_t total, uint32_t count,
 }
 
 /* A constant is cut at once, so that its parts are constants too. */
-static void split_constant(struct node *n, const bt_value *x, uint32_t axis,
+static void split_constant(bt_onnx_node *n, const bt_value *x, uint32_t axis,
                            const int64_t *ends)
 {
     for (uint32_t i = 0; i < n->proto->outputs.len; i++)
         node_out(n, i, sliced(n, x, axis, i ? ends[i - 1] : 0, ends[i]));
 }
 
-static void split_value(struct node *n, const bt_value *x, uint32_t axis,
+static void split_value(bt_onnx_node *n, const bt_value *x, uint32_t axis,
                         const char *where)
 {
     const bt_value *parts = emit1(
@@ -68,7 +68,7 @@ static void split_value(struct node *n, const bt_value *x, uint32_t axis,
     }
 }
 
-static void split(struct node *n)
+static void split(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     uint32_t axis = node_axis(n, node_int(n, "axis", 0), value_rank(n, x)),
@@ -100,7 +100,7 @@ struct slice_lists {
     int64_list begins, ends, axes, steps;
 };
 
-static void slice_by(struct node *n, const bt_value *x, struct slice_lists *s)
+static void slice_by(bt_onnx_node *n, const bt_value *x, struct slice_lists *s)
 {
     uint32_t rank = value_rank(n, x), count = s->begins.len;
     if (s->ends.len != count || (s->axes.len && s->axes.len != count) ||
@@ -125,7 +125,7 @@ static void slice_by(struct node *n, const bt_value *x, struct slice_lists *s)
     node_out(n, 0, count ? emit1(n, "strided_slice", attrs, x) : x);
 }
 
-static void slice_attrs(struct node *n)
+static void slice_attrs(bt_onnx_node *n)
 {
     const struct onnx_attr *begins = node_attr(n, "starts", ATTR_INTS),
                            *ends = node_attr(n, "ends", ATTR_INTS),
@@ -145,7 +145,7 @@ static void slice_attrs(struct node *n)
 }
 
 /* A vector with an element for each axis: those of `list` at their axes, else `rest`. */
-static const bt_value *by_axis(struct node *n, const bt_value *list, uint32_t rank,
+static const bt_value *by_axis(bt_onnx_node *n, const bt_value *list, uint32_t rank,
                                const int64_list *axes, int64_t rest)
 {
     const bt_value *parts[BT_MAX_RANK];
@@ -158,7 +158,7 @@ static const bt_value *by_axis(struct node *n, const bt_value *list, uint32_t ra
 }
 
 /* Axes and steps are known; starts and ends come at run time. */
-static void slice_at_run_time(struct node *n, const bt_value *x, struct slice_lists *s)
+static void slice_at_run_time(bt_onnx_node *n, const bt_value *x, struct slice_lists *s)
 {
     const bt_value *begins = node_need(n, 1), *ends = node_need(n, 2);
     uint32_t rank = value_rank(n, x);
@@ -188,7 +188,7 @@ static void slice_at_run_time(struct node *n, const bt_value *x, struct slice_li
     node_out(n, 0, emit(n, "dyn.strided_slice", NULL, 4, args));
 }
 
-static void slice_inputs(struct node *n)
+static void slice_inputs(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *axes = node_in(n, 3), *steps = node_in(n, 4);
     struct slice_lists s = { .begins = { 0 } };
@@ -207,7 +207,7 @@ static void slice_inputs(struct node *n)
 
 /* ---- repeating ---- */
 
-static void tile(struct node *n)
+static void tile(bt_onnx_node *n)
 {
     int64_list repeats = { 0 };
     const bt_value *x = node_need(n, 0), *reps = node_need(n, 1);
@@ -221,7 +221,7 @@ static void tile(struct node *n)
 }
 
 /* Operator set 1: a count and an axis. */
-static void tile_axis(struct node *n)
+static void tile_axis(bt_onnx_node *n)
 {
     int64_list count = { 0 }, axis = { 0 };
     const bt_value *x = node_need(n, 0);
@@ -248,7 +248,7 @@ struct pads {
 };
 
 /* ONNX states all begins, then all ends, of the axes given, or of all. */
-static void set_pads(struct node *n, const bt_value *x, const int64_list *list,
+static void set_pads(bt_onnx_node *n, const bt_value *x, const int64_list *list,
                      const int64_list *axes, struct pads *out)
 {
     *out = (struct pads){ .rank = value_rank(n, x) };
@@ -263,7 +263,7 @@ static void set_pads(struct node *n, const bt_value *x, const int64_list *list,
 }
 
 /* The axis as a ring: positions are counted modulo its size. */
-static const bt_value *wrapped(struct node *n, const bt_value *x, uint32_t axis,
+static const bt_value *wrapped(bt_onnx_node *n, const bt_value *x, uint32_t axis,
                                int64_t before, int64_t after)
 {
     const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", x);
@@ -273,7 +273,7 @@ static const bt_value *wrapped(struct node *n, const bt_value *x, uint32_t axis,
     return emit2(n, "take", node_format(n, "axis=%u, mode=\"wrap\"", axis), x, at);
 }
 
-static void pad_by(struct node *n, const bt_value *x, const struct pads *pads,
+static void pad_by(bt_onnx_node *n, const bt_value *x, const struct pads *pads,
                    const bt_value *fill)
 {
     const char *mode = node_text(n, "mode", "constant");
@@ -299,7 +299,7 @@ static void pad_by(struct node *n, const bt_value *x, const struct pads *pads,
              fill ? emit2(n, "nn.pad", attrs, x, fill) : emit1(n, "nn.pad", attrs, x));
 }
 
-static void pad_attr(struct node *n)
+static void pad_attr(bt_onnx_node *n)
 {
     const char *name = n->opset < 2 ? "paddings" : "pads";
     const struct onnx_attr *attr = node_attr(n, name, ATTR_INTS);
@@ -313,7 +313,7 @@ static void pad_attr(struct node *n)
         pad_by(n, x, &pads, scalar_like(n, x, node_float(n, "value", 0)));
 }
 
-static void pad(struct node *n)
+static void pad(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *fill = node_in(n, 2), *axes = node_in(n, 3);
     int64_list list = { 0 }, axis_list = { 0 };
@@ -330,7 +330,7 @@ static void pad(struct node *n)
 }
 
 /* Cut or padded evenly about the centre, to a shape. */
-static void centre_crop_pad(struct node *n)
+static void centre_crop_pad(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     const struct onnx_attr *attr = node_attr(n, "axes", ATTR_INTS);
@@ -364,11 +364,13 @@ static void centre_crop_pad(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_join[] = {
-    { "Concat", 1, concat, NULL }, { "Split", 1, split, NULL },
-    { "Slice", 1, slice_attrs, NULL }, { "Slice", 10, slice_inputs, NULL },
-    { "Tile", 1, tile_axis, NULL }, { "Tile", 6, tile, NULL },
-    { "Pad", 1, pad_attr, NULL }, { "Pad", 11, pad, NULL }, { "CenterCropPad", 18, centre_crop_pad, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.Concat-1", concat, NULL }, { "ai.onnx.Split-1", split, NULL },
+    { "ai.onnx.Slice-1", slice_attrs, NULL }, { "ai.onnx.Slice-10", slice_inputs, NULL },
+    { "ai.onnx.Tile-1", tile_axis, NULL }, { "ai.onnx.Tile-6", tile, NULL },
+    { "ai.onnx.Pad-1", pad_attr, NULL }, { "ai.onnx.Pad-11", pad, NULL }, { "ai.onnx.CenterCropPad-18", centre_crop_pad, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_join[] = { BT_ONNX_OPERATORS(operators), { 0 } };

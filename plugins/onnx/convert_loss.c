@@ -1,5 +1,5 @@
 /* Losses: negative log likelihood, softmax cross entropy. */
-#include "convert_loss.h"
+#include "arith.h"
 
 #include <string.h>
 
@@ -10,7 +10,7 @@ struct loss {
 
 /* The class numbers with those to be ignored made 0, and a weight for each; NULL: all
  * 1. */
-static const bt_value *weigh(struct node *n, const struct loss *loss,
+static const bt_value *weigh(bt_onnx_node *n, const struct loss *loss,
                              const bt_value **target)
 {
     const bt_value *out = NULL, *ignored = NULL;
@@ -28,12 +28,12 @@ static const bt_value *weigh(struct node *n, const struct loss *loss,
     return out;
 }
 
-static const bt_value *total(struct node *n, const bt_value *x)
+static const bt_value *total(bt_onnx_node *n, const bt_value *x)
 {
     return emit1(n, "sum", "axis=None", x);
 }
 
-static const bt_value *loss_of(struct node *n, const struct loss *loss)
+static const bt_value *loss_of(bt_onnx_node *n, const struct loss *loss)
 {
     const char *reduction = node_text(n, "reduction", "mean");
     const bt_value *target, *weight = weigh(n, loss, &target);
@@ -52,13 +52,13 @@ static const bt_value *loss_of(struct node *n, const struct loss *loss)
                   : emit1(n, "mean", "axis=None", out);
 }
 
-static void negative_log_likelihood(struct node *n)
+static void negative_log_likelihood(bt_onnx_node *n)
 {
     struct loss loss = { node_need(n, 0), node_need(n, 1), node_in(n, 2) };
     node_out(n, 0, n->status ? NULL : loss_of(n, &loss));
 }
 
-static void softmax_cross_entropy(struct node *n)
+static void softmax_cross_entropy(bt_onnx_node *n)
 {
     const bt_value *scores = node_need(n, 0);
     struct loss loss = { emit1(n, "nn.log_softmax", "axis=1", scores), node_need(n, 1),
@@ -68,9 +68,11 @@ static void softmax_cross_entropy(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_loss[] = {
-    { "NegativeLogLikelihoodLoss", 12, negative_log_likelihood, NULL },
-    { "SoftmaxCrossEntropyLoss", 12, softmax_cross_entropy, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.NegativeLogLikelihoodLoss-12", negative_log_likelihood, NULL },
+    { "ai.onnx.SoftmaxCrossEntropyLoss-12", softmax_cross_entropy, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_loss[] = { BT_ONNX_OPERATORS(operators), { 0 } };

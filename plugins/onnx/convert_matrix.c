@@ -1,11 +1,11 @@
 /* Matrix products, triangles, diagonals. */
-#include "convert_matrix.h"
+#include "arith.h"
 
 #include <math.h>
 #include <string.h>
 
 /* NumPy's matmul: vectors are promoted, leading axes broadcast. */
-static void matmul(struct node *n)
+static void matmul(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *y = node_need(n, 1);
     uint32_t x_rank = value_rank(n, x), y_rank = value_rank(n, y);
@@ -27,7 +27,7 @@ static int is_integer(bt_dtype dtype)
     return !(1u << BT_DTYPE_CLASS(dtype) & BT_CLASS_BITS_FLOAT);
 }
 
-static void gemm(struct node *n)
+static void gemm(bt_onnx_node *n)
 {
     const bt_value *a = node_need(n, 0), *b = node_need(n, 1), *c = node_in(n, 2);
     double alpha = node_float(n, "alpha", 1), beta = node_float(n, "beta", 1);
@@ -52,7 +52,7 @@ static void gemm(struct node *n)
 /* An equation as the operator takes it: without blanks, an ellipsis written out as
  * letters that the equation does not use. */
 struct equation {
-    struct node *node;
+    bt_onnx_node *node;
     const char *text;
     const bt_value *const *operands;
     uint32_t noperand, nlonger; /* nlonger: axes of the longest ellipsis */
@@ -65,7 +65,7 @@ static int is_letter(char c)
 }
 
 /* The equation is put between quotes: only what one may hold is let through. */
-static void check_equation(struct node *n, const char *text)
+static void check_equation(bt_onnx_node *n, const char *text)
 {
     for (const char *c = text; *c; c++) {
         if (!is_letter(*c) && !strchr(",->. ", *c))
@@ -163,9 +163,9 @@ static const char *expand_equation(struct equation *e)
     return e->node->status ? "" : bt_text_get(&e->out);
 }
 
-static void einsum(struct node *n)
+static void einsum(bt_onnx_node *n)
 {
-    uint32_t count = node_nin(n);
+    uint32_t count = n->ninput;
     const bt_value **operands = BT_NEWS(n->im->arena, const bt_value *, count);
     const char *text = node_text(n, "equation", "");
     if (!operands)
@@ -183,7 +183,7 @@ static void einsum(struct node *n)
 
 /* ---- triangles and diagonals ---- */
 
-static void trilu(struct node *n)
+static void trilu(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *k = node_in(n, 1);
     const char *attrs =
@@ -192,14 +192,14 @@ static void trilu(struct node *n)
 }
 
 /* Whether column - row == k. */
-static const bt_value *on_diagonal(struct node *n, const bt_value *like, int64_t k)
+static const bt_value *on_diagonal(bt_onnx_node *n, const bt_value *like, int64_t k)
 {
     const bt_value *row = with_axes(n, counted(n, dim_of(n, like, 0), BT_INT64), 1, 1),
                    *column = with_axes(n, counted(n, dim_of(n, like, 1), BT_INT64), 0, 1);
     return emit2(n, "equal", NULL, plus(n, row, emit_int(n, k)), column);
 }
 
-static void eye_like(struct node *n)
+static void eye_like(bt_onnx_node *n)
 {
     const bt_value *like = node_need(n, 0);
     bt_dtype dtype = value_dtype(like);
@@ -214,9 +214,11 @@ static void eye_like(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_matrix[] = {
-    { "MatMul", 1, matmul, NULL }, { "Gemm", 1, gemm, NULL }, { "Einsum", 12, einsum, NULL },
-    { "Trilu", 14, trilu, NULL }, { "EyeLike", 9, eye_like, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.MatMul-1", matmul, NULL }, { "ai.onnx.Gemm-1", gemm, NULL }, { "ai.onnx.Einsum-12", einsum, NULL },
+    { "ai.onnx.Trilu-14", trilu, NULL }, { "ai.onnx.EyeLike-9", eye_like, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_matrix[] = { BT_ONNX_OPERATORS(operators), { 0 } };

@@ -1,12 +1,12 @@
 /* Normalisation. */
-#include "convert_norm.h"
+#include "arith.h"
 
 #include <string.h>
 
 /* ---- moments ---- */
 
 /* 1 / sqrt(x + epsilon) */
-static const bt_value *inverse_root(struct node *n, const bt_value *x, double epsilon)
+static const bt_value *inverse_root(bt_onnx_node *n, const bt_value *x, double epsilon)
 {
     return applied(n, "rsqrt", plus_number(n, x, epsilon));
 }
@@ -15,7 +15,7 @@ struct moments {
     const bt_value *mean, *centred, *variance; /* reduced axes have size 1 */
 };
 
-static struct moments moments_over(struct node *n, const bt_value *x, uint32_t naxis,
+static struct moments moments_over(bt_onnx_node *n, const bt_value *x, uint32_t naxis,
                                    const int64_t *axes)
 {
     struct moments m;
@@ -33,20 +33,20 @@ static uint32_t axes_from(uint32_t from, uint32_t rank, int64_t axes[BT_MAX_RANK
     return from < rank ? rank - from : 0;
 }
 
-static double epsilon_of(struct node *n)
+static double epsilon_of(bt_onnx_node *n)
 {
     return node_float(n, "epsilon", (double)1e-5f);
 }
 
 /* ---- batch normalisation ---- */
 
-static const bt_value *channels(struct node *n, const bt_value *vector, uint32_t rank)
+static const bt_value *channels(bt_onnx_node *n, const bt_value *vector, uint32_t rank)
 {
     return along(n, vector, 1, rank);
 }
 
 /* Moments of the batch; the running ones move toward them. */
-static void batch_norm_training(struct node *n, const bt_value *const *args)
+static void batch_norm_training(bt_onnx_node *n, const bt_value *const *args)
 {
     uint32_t rank = value_rank(n, args[0]), naxis = 0;
     int64_t axes[BT_MAX_RANK];
@@ -71,7 +71,7 @@ static void batch_norm_training(struct node *n, const bt_value *const *args)
     }
 }
 
-static void batch_norm(struct node *n)
+static void batch_norm(bt_onnx_node *n)
 {
     const bt_value *args[5];
     int is_training = n->opset >= 14  ? node_int(n, "training_mode", 0) != 0
@@ -97,7 +97,7 @@ static void batch_norm(struct node *n)
 
 /* ---- by sample ---- */
 
-static void instance_norm(struct node *n)
+static void instance_norm(bt_onnx_node *n)
 {
     node_out(n, 0,
              emit3(n, "nn.instance_norm",
@@ -106,7 +106,7 @@ static void instance_norm(struct node *n)
 }
 
 /* The type in which a first stage computes; the data's own where it is not narrower. */
-static const bt_value *stashed(struct node *n, const bt_value *x)
+static const bt_value *stashed(bt_onnx_node *n, const bt_value *x)
 {
     bt_dtype dtype = onnx_dtype(node_int(n, "stash_type", 1));
     if (!dtype)
@@ -117,7 +117,7 @@ static const bt_value *stashed(struct node *n, const bt_value *x)
 }
 
 /* Moments over all axes from `axis` on; scale and bias have the shape of those. */
-static void layer_norm(struct node *n)
+static void layer_norm(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *scale = node_need(n, 1), *bias = node_in(n, 2);
     uint32_t rank = value_rank(n, x), axis = node_axis(n, node_int(n, "axis", -1), rank);
@@ -133,7 +133,7 @@ static void layer_norm(struct node *n)
     node_out(n, 2, inverse);
 }
 
-static void rms_norm(struct node *n)
+static void rms_norm(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *scale = node_need(n, 1);
     uint32_t rank = value_rank(n, x), axis = node_axis(n, node_int(n, "axis", -1), rank);
@@ -148,7 +148,7 @@ static void rms_norm(struct node *n)
 }
 
 /* Scale and bias are given for each channel, before operator set 21 for each group. */
-static void group_norm(struct node *n)
+static void group_norm(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *scale = node_need(n, 1),
                    *bias = node_need(n, 2);
@@ -176,7 +176,7 @@ static void group_norm(struct node *n)
     node_out(n, 0, plus(n, y, channels(n, bias, rank)));
 }
 
-static void mean_variance_norm(struct node *n)
+static void mean_variance_norm(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     const struct onnx_attr *attr = node_attr(n, "axes", ATTR_INTS);
@@ -192,7 +192,7 @@ static void mean_variance_norm(struct node *n)
 }
 
 /* What is zero everywhere stays zero. */
-static void lp_norm(struct node *n)
+static void lp_norm(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *norm;
     int64_t order = node_int(n, "p", 2), axis = node_int(n, "axis", -1);
@@ -209,7 +209,7 @@ static void lp_norm(struct node *n)
 
 /* ---- the rest ---- */
 
-static void lrn(struct node *n)
+static void lrn(bt_onnx_node *n)
 {
     const char *attrs =
         node_format(n, "size=%lld, axis=1, bias=%.17g, alpha=%.17g, beta=%.17g",
@@ -220,7 +220,7 @@ static void lrn(struct node *n)
 
 /* Inference: the input; the mask, where one is asked for, keeps everything. Training at a
  * ratio of 0 is the same. */
-static void dropout(struct node *n)
+static void dropout(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *ratio = node_in(n, 1),
                    *training = node_in(n, 2);
@@ -240,11 +240,13 @@ static void dropout(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_norm[] = {
-    { "BatchNormalization", 1, batch_norm, NULL }, { "InstanceNormalization", 1, instance_norm, NULL },
-    { "LayerNormalization", 17, layer_norm, NULL }, { "RMSNormalization", 23, rms_norm, NULL },
-    { "GroupNormalization", 18, group_norm, NULL }, { "MeanVarianceNormalization", 9, mean_variance_norm, NULL },
-    { "LpNormalization", 1, lp_norm, NULL }, { "LRN", 1, lrn, NULL }, { "Dropout", 1, dropout, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.BatchNormalization-1", batch_norm, NULL }, { "ai.onnx.InstanceNormalization-1", instance_norm, NULL },
+    { "ai.onnx.LayerNormalization-17", layer_norm, NULL }, { "ai.onnx.RMSNormalization-23", rms_norm, NULL },
+    { "ai.onnx.GroupNormalization-18", group_norm, NULL }, { "ai.onnx.MeanVarianceNormalization-9", mean_variance_norm, NULL },
+    { "ai.onnx.LpNormalization-1", lp_norm, NULL }, { "ai.onnx.LRN-1", lrn, NULL }, { "ai.onnx.Dropout-1", dropout, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_norm[] = { BT_ONNX_OPERATORS(operators), { 0 } };

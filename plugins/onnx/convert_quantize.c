@@ -1,5 +1,5 @@
 /* Quantized numbers: what they stand for, by arithmetic. */
-#include "convert_quantize.h"
+#include "arith.h"
 
 #include <math.h>
 
@@ -9,7 +9,7 @@
 
 /* A scale or zero point as it lies on the data: one for all; one for each element of an
  * axis; or, in blocks, one for each `block` elements of it. */
-static const bt_value *spread(struct node *n, const bt_value *scale, const bt_value *x,
+static const bt_value *spread(bt_onnx_node *n, const bt_value *scale, const bt_value *x,
                               uint32_t axis, int64_t block)
 {
     uint32_t rank = value_rank(n, x), scale_rank = value_rank(n, scale);
@@ -35,7 +35,7 @@ static int is_quantized(bt_dtype dtype)
 }
 
 /* Rounds half to even, saturates. */
-static const bt_value *saturated(struct node *n, const bt_value *x, bt_dtype dtype)
+static const bt_value *saturated(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
 {
     int is_signed = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT;
     double range = ldexp(1, (int)BT_DTYPE_BITS(dtype));
@@ -48,8 +48,9 @@ static const bt_value *saturated(struct node *n, const bt_value *x, bt_dtype dty
 }
 
 /* round(x / scale) + zero, saturated to the zero point's type. */
-static const bt_value *quantized(struct node *n, const bt_value *x, const bt_value *scale,
-                                 const bt_value *zero, bt_dtype dtype)
+static const bt_value *quantized(bt_onnx_node *n, const bt_value *x,
+                                 const bt_value *scale, const bt_value *zero,
+                                 bt_dtype dtype)
 {
     const bt_value *y = applied(n, "round_even", over(n, x, scale));
     y = zero ? plus(n, y, cast_to(n, zero, BT_FLOAT32)) : y;
@@ -57,13 +58,13 @@ static const bt_value *quantized(struct node *n, const bt_value *x, const bt_val
 }
 
 /* The axis counts only where there is a scale for each of its elements. */
-static uint32_t scale_axis(struct node *n, const bt_value *x, const bt_value *scale)
+static uint32_t scale_axis(bt_onnx_node *n, const bt_value *x, const bt_value *scale)
 {
     int64_t axis = node_int(n, "axis", 1);
     return value_rank(n, scale) ? node_axis(n, axis, value_rank(n, x)) : 0;
 }
 
-static bt_dtype dtype_attr(struct node *n, const char *name, bt_dtype absent)
+static bt_dtype dtype_attr(bt_onnx_node *n, const char *name, bt_dtype absent)
 {
     int64_t type = node_int(n, name, 0);
     bt_dtype dtype = type ? onnx_dtype(type) : absent;
@@ -73,7 +74,7 @@ static bt_dtype dtype_attr(struct node *n, const char *name, bt_dtype absent)
     return dtype;
 }
 
-static void quantize_linear(struct node *n)
+static void quantize_linear(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *scale = node_need(n, 1), *zero = node_in(n, 2);
     if (n->status)
@@ -89,13 +90,13 @@ static void quantize_linear(struct node *n)
 }
 
 /* x - zero, without overflow. */
-static const bt_value *centred(struct node *n, const bt_value *x, const bt_value *zero)
+static const bt_value *centred(bt_onnx_node *n, const bt_value *x, const bt_value *zero)
 {
     x = cast_to(n, x, BT_INT32);
     return zero ? minus(n, x, cast_to(n, zero, BT_INT32)) : x;
 }
 
-static void dequantize_linear(struct node *n)
+static void dequantize_linear(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *scale = node_need(n, 1), *zero = node_in(n, 2);
     if (n->status)
@@ -112,7 +113,7 @@ static void dequantize_linear(struct node *n)
 }
 
 /* The range is that of the data and 0. */
-static void dynamic_quantize_linear(struct node *n)
+static void dynamic_quantize_linear(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *none = scalar_like(n, x, 0);
     const bt_value *low = lesser_of(n, emit1(n, "min", "axis=None", x), none),
@@ -128,13 +129,13 @@ static void dynamic_quantize_linear(struct node *n)
 /* ---- products of integers ---- */
 
 /* A vector of zero points or scales of the rows (axis -2) or columns of matrices. */
-static const bt_value *of_rows(struct node *n, const bt_value *x)
+static const bt_value *of_rows(bt_onnx_node *n, const bt_value *x)
 {
     return x && value_rank(n, x) == 1 && value_dim(n, x, 0) != 1 ? with_axes(n, x, 1, 1)
                                                                  : x;
 }
 
-static const bt_value *integer_product(struct node *n, const bt_value *a,
+static const bt_value *integer_product(bt_onnx_node *n, const bt_value *a,
                                        const bt_value *b)
 {
     uint32_t a_rank = value_rank(n, a), b_rank = value_rank(n, b);
@@ -143,14 +144,14 @@ static const bt_value *integer_product(struct node *n, const bt_value *a,
     return n->status ? NULL : matrix_product(n, a, b);
 }
 
-static void matmul_integer(struct node *n)
+static void matmul_integer(bt_onnx_node *n)
 {
     const bt_value *a = centred(n, node_need(n, 0), of_rows(n, node_in(n, 2))),
                    *b = centred(n, node_need(n, 1), node_in(n, 3));
     node_out(n, 0, integer_product(n, a, b));
 }
 
-static const bt_value *integer_conv(struct node *n, const bt_value *x, const bt_value *w)
+static const bt_value *integer_conv(bt_onnx_node *n, const bt_value *x, const bt_value *w)
 {
     static const char *const ops[] = { "nn.conv1d", "nn.conv2d", "nn.conv3d" };
     struct window window;
@@ -165,13 +166,13 @@ static const bt_value *integer_conv(struct node *n, const bt_value *x, const bt_
 
 /* Scales and zero points of a weight's output channels lie along its axis 0, and along
  * axis 1 of the result. */
-static const bt_value *of_channels(struct node *n, const bt_value *x, uint32_t axis,
+static const bt_value *of_channels(bt_onnx_node *n, const bt_value *x, uint32_t axis,
                                    uint32_t rank)
 {
     return x && value_rank(n, x) == 1 && rank ? along(n, x, axis, rank) : x;
 }
 
-static void conv_integer(struct node *n)
+static void conv_integer(bt_onnx_node *n)
 {
     const bt_value *weight = node_need(n, 1);
     uint32_t rank = weight ? value_rank(n, weight) : 0;
@@ -185,7 +186,7 @@ static void conv_integer(struct node *n)
 }
 
 /* Integers times a scale, as quantized numbers of another scale. */
-static const bt_value *requantized(struct node *n, const bt_value *sums,
+static const bt_value *requantized(bt_onnx_node *n, const bt_value *sums,
                                    const bt_value *scale, const bt_value *y_scale,
                                    const bt_value *zero)
 {
@@ -198,7 +199,7 @@ static const bt_value *requantized(struct node *n, const bt_value *sums,
 }
 
 /* Inputs: a, its scale and zero point, b, its own, and those of the result. */
-static void qlinear_matmul(struct node *n)
+static void qlinear_matmul(bt_onnx_node *n)
 {
     const bt_value *in[8];
     for (uint32_t i = 0; i < 8; i++)
@@ -212,7 +213,7 @@ static void qlinear_matmul(struct node *n)
     node_out(n, 0, requantized(n, sums, scale, of_rows(n, in[6]), of_rows(n, in[7])));
 }
 
-static void qlinear_conv(struct node *n)
+static void qlinear_conv(bt_onnx_node *n)
 {
     const bt_value *in[8], *bias = node_in(n, 8);
     for (uint32_t i = 0; i < 8; i++)
@@ -229,11 +230,14 @@ static void qlinear_conv(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_quantize[] = {
-    { "QuantizeLinear", 10, quantize_linear, NULL }, { "DequantizeLinear", 10, dequantize_linear, NULL },
-    { "DynamicQuantizeLinear", 11, dynamic_quantize_linear, NULL },
-    { "MatMulInteger", 10, matmul_integer, NULL }, { "ConvInteger", 10, conv_integer, NULL },
-    { "QLinearMatMul", 10, qlinear_matmul, NULL }, { "QLinearConv", 10, qlinear_conv, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.QuantizeLinear-10", quantize_linear, NULL }, { "ai.onnx.DequantizeLinear-10", dequantize_linear, NULL },
+    { "ai.onnx.DynamicQuantizeLinear-11", dynamic_quantize_linear, NULL },
+    { "ai.onnx.MatMulInteger-10", matmul_integer, NULL }, { "ai.onnx.ConvInteger-10", conv_integer, NULL },
+    { "ai.onnx.QLinearMatMul-10", qlinear_matmul, NULL }, { "ai.onnx.QLinearConv-10", qlinear_conv, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_quantize[] = { BT_ONNX_OPERATORS(operators),
+                                                      { 0 } };

@@ -1,5 +1,5 @@
 /* Recurrent layers: RNN, GRU, LSTM, in one direction or two, as loops over the steps. */
-#include "convert_recurrent.h"
+#include "arith.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ struct layer {
 
 /* ---- what the node says ---- */
 
-static void read_direction(struct node *n, struct layer *layer)
+static void read_direction(bt_onnx_node *n, struct layer *layer)
 {
     const char *direction = node_text(n, "direction", "forward");
     layer->ndirection = 1;
@@ -47,7 +47,7 @@ static void take_number(const struct onnx_attr *list, uint32_t *at, int takes,
         *out = (double)list->floats.at[(*at)++];
 }
 
-static void read_activations(struct node *n, struct layer *layer)
+static void read_activations(bt_onnx_node *n, struct layer *layer)
 {
     static const char *const defaults[][3] = { [CELL_RNN] = { "Tanh" },
                                                [CELL_GRU] = { "Sigmoid", "Tanh" },
@@ -73,7 +73,7 @@ static void read_activations(struct node *n, struct layer *layer)
 }
 
 /* The part of a weight that is for one direction. */
-static const bt_value *of_direction(struct node *n, const struct layer *layer,
+static const bt_value *of_direction(bt_onnx_node *n, const struct layer *layer,
                                     const bt_value *all, uint32_t d)
 {
     if (!all)
@@ -84,7 +84,7 @@ static const bt_value *of_direction(struct node *n, const struct layer *layer,
 }
 
 /* Biases of the data and of the state lie one after the other. Only GRU needs them apart. */
-static void read_cell(struct node *n, const struct layer *layer, uint32_t d,
+static void read_cell(bt_onnx_node *n, const struct layer *layer, uint32_t d,
                       struct cell *cell)
 {
     int64_t size = cell_gates(layer->kind) * layer->hidden;
@@ -110,7 +110,7 @@ static void read_cell(struct node *n, const struct layer *layer, uint32_t d,
 }
 
 /* A state at the begin: given, or zeros. */
-static const bt_value *read_state(struct node *n, const struct layer *layer, uint32_t k)
+static const bt_value *read_state(bt_onnx_node *n, const struct layer *layer, uint32_t k)
 {
     const bt_value *given = node_in(n, 5 + k);
     if (given)
@@ -123,7 +123,7 @@ static const bt_value *read_state(struct node *n, const struct layer *layer, uin
                        dims);
 }
 
-static void read_sizes(struct node *n, struct layer *layer)
+static void read_sizes(bt_onnx_node *n, struct layer *layer)
 {
     const bt_value *recurrent = node_need(n, 2);
     if (value_rank(n, layer->x) != 3 || value_rank(n, recurrent) != 3)
@@ -140,7 +140,7 @@ static void read_sizes(struct node *n, struct layer *layer)
                   (long long)stated, (long long)layer->hidden);
 }
 
-static void read_layer(struct node *n, struct layer *layer)
+static void read_layer(bt_onnx_node *n, struct layer *layer)
 {
     const bt_value *lengths = node_in(n, 4);
     layer->x = node_need(n, 0);
@@ -172,7 +172,7 @@ struct pass {
 };
 
 /* Beyond its length a line keeps its state and gives zeros. */
-static void step_body(struct node *n, void *self, const bt_value *i,
+static void step_body(bt_onnx_node *n, void *self, const bt_value *i,
                       const bt_value *const *states, struct step *out)
 {
     const struct pass *pass = self;
@@ -191,7 +191,7 @@ static void step_body(struct node *n, void *self, const bt_value *i,
 }
 
 /* *rows: [n, 1, b, h]; ends: [1, b, h]. */
-static void run_direction(struct node *n, const struct layer *layer, uint32_t d,
+static void run_direction(bt_onnx_node *n, const struct layer *layer, uint32_t d,
                           const bt_value **rows, const bt_value **ends)
 {
     struct pass self = { layer, &layer->cells[d], layer->backward[d] };
@@ -214,7 +214,7 @@ static void run_direction(struct node *n, const struct layer *layer, uint32_t d,
     *rows = n->status ? NULL : with_axes(n, *rows, 1, 1);
 }
 
-static void convert_layer(struct node *n, enum cell_kind kind)
+static void convert_layer(bt_onnx_node *n, enum cell_kind kind)
 {
     static const int64_t lines_first[] = { 2, 0, 1, 3 };
     struct layer layer = { .kind = kind };
@@ -236,24 +236,27 @@ static void convert_layer(struct node *n, enum cell_kind kind)
     }
 }
 
-static void rnn(struct node *n)
+static void rnn(bt_onnx_node *n)
 {
     convert_layer(n, CELL_RNN);
 }
 
-static void gru(struct node *n)
+static void gru(bt_onnx_node *n)
 {
     convert_layer(n, CELL_GRU);
 }
 
-static void lstm(struct node *n)
+static void lstm(bt_onnx_node *n)
 {
     convert_layer(n, CELL_LSTM);
 }
 
 // clang-format off
-const struct conversion convert_recurrent[] = {
-    { "RNN", 1, rnn, NULL }, { "GRU", 1, gru, NULL }, { "LSTM", 1, lstm, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.RNN-1", rnn, NULL }, { "ai.onnx.GRU-1", gru, NULL }, { "ai.onnx.LSTM-1", lstm, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_recurrent[] = { BT_ONNX_OPERATORS(operators),
+                                                       { 0 } };

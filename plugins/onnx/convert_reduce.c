@@ -1,5 +1,5 @@
 /* Reductions over axes, positions of extremes, running sums. */
-#include "convert_reduce.h"
+#include "arith.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@ struct over {
     int is_nothing;   /* no axis at all: the elements as they are */
 };
 
-static struct over read_axes(struct node *n, int by_input)
+static struct over read_axes(bt_onnx_node *n, int by_input)
 {
     struct over out = { .axes = node_ints(n, "axes", "None") };
     int64_list list = { 0 };
@@ -25,7 +25,7 @@ static struct over read_axes(struct node *n, int by_input)
     return out;
 }
 
-static const bt_value *over_axes(struct node *n, const char *op, const bt_value *x,
+static const bt_value *over_axes(bt_onnx_node *n, const char *op, const bt_value *x,
                                  const struct over *over)
 {
     const char *attrs = node_format(n, "axis=%s, keepdims=%s", over->axes,
@@ -36,7 +36,7 @@ static const bt_value *over_axes(struct node *n, const char *op, const bt_value 
 /* ---- what is reduced ---- */
 
 /* The greatest and least of booleans. */
-static const bt_value *extreme(struct node *n, const char *op, const bt_value *x,
+static const bt_value *extreme(bt_onnx_node *n, const char *op, const bt_value *x,
                                const struct over *over)
 {
     int is_max = strcmp(op, "max") == 0;
@@ -46,7 +46,7 @@ static const bt_value *extreme(struct node *n, const char *op, const bt_value *x
 }
 
 /* log(sum(exp(x))), the integers as floats. */
-static const bt_value *log_sum_exp(struct node *n, const bt_value *x,
+static const bt_value *log_sum_exp(bt_onnx_node *n, const bt_value *x,
                                    const struct over *over)
 {
     bt_dtype dtype = value_dtype(x);
@@ -58,14 +58,14 @@ static const bt_value *log_sum_exp(struct node *n, const bt_value *x,
     return cast_to(n, y, dtype);
 }
 
-static const bt_value *root(struct node *n, const char *op, const bt_value *x)
+static const bt_value *root(bt_onnx_node *n, const char *op, const bt_value *x)
 {
     bt_dtype dtype = value_dtype(x);
     uint32_t is_float = 1u << BT_DTYPE_CLASS(dtype) & BT_CLASS_BITS_FLOAT;
     return cast_to(n, applied(n, op, is_float ? x : cast_to(n, x, BT_FLOAT64)), dtype);
 }
 
-static void reduce_by(struct node *n, int by_input)
+static void reduce_by(bt_onnx_node *n, int by_input)
 {
     const char *kind = n->row->arg;
     const bt_value *x = node_need(n, 0), *y;
@@ -85,17 +85,17 @@ static void reduce_by(struct node *n, int by_input)
     node_out(n, 0, y);
 }
 
-static void reduce_attr(struct node *n)
+static void reduce_attr(bt_onnx_node *n)
 {
     reduce_by(n, 0);
 }
 
-static void reduce_input(struct node *n)
+static void reduce_input(bt_onnx_node *n)
 {
     reduce_by(n, 1);
 }
 
-static void arg_reduce(struct node *n)
+static void arg_reduce(bt_onnx_node *n)
 {
     const char *attrs = node_format(
         n, "axis=[%lld], keepdims=%s, select_last_index=%s",
@@ -106,7 +106,7 @@ static void arg_reduce(struct node *n)
 
 /* ---- running ---- */
 
-static void running(struct node *n)
+static void running(bt_onnx_node *n)
 {
     int64_list axis = { 0 };
     const bt_value *x = node_need(n, 0);
@@ -124,19 +124,21 @@ static void running(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_reduce[] = {
-    { "ReduceMax", 1, reduce_attr, "max" }, { "ReduceMax", 18, reduce_input, "max" },
-    { "ReduceMin", 1, reduce_attr, "min" }, { "ReduceMin", 18, reduce_input, "min" },
-    { "ReduceMean", 1, reduce_attr, "mean" }, { "ReduceMean", 18, reduce_input, "mean" },
-    { "ReduceProd", 1, reduce_attr, "prod" }, { "ReduceProd", 18, reduce_input, "prod" },
-    { "ReduceSum", 1, reduce_attr, "sum" }, { "ReduceSum", 13, reduce_input, "sum" },
-    { "ReduceL1", 1, reduce_attr, "l1" }, { "ReduceL1", 18, reduce_input, "l1" },
-    { "ReduceL2", 1, reduce_attr, "l2" }, { "ReduceL2", 18, reduce_input, "l2" },
-    { "ReduceSumSquare", 1, reduce_attr, "sum_square" }, { "ReduceSumSquare", 18, reduce_input, "sum_square" },
-    { "ReduceLogSum", 1, reduce_attr, "log_sum" }, { "ReduceLogSum", 18, reduce_input, "log_sum" },
-    { "ReduceLogSumExp", 1, reduce_attr, "logsumexp" }, { "ReduceLogSumExp", 18, reduce_input, "logsumexp" },
-    { "ArgMax", 1, arg_reduce, "argmax" }, { "ArgMin", 1, arg_reduce, "argmin" },
-    { "CumSum", 11, running, "cumsum" }, { "CumProd", 26, running, "cumprod" },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.ReduceMax-1", reduce_attr, "max" }, { "ai.onnx.ReduceMax-18", reduce_input, "max" },
+    { "ai.onnx.ReduceMin-1", reduce_attr, "min" }, { "ai.onnx.ReduceMin-18", reduce_input, "min" },
+    { "ai.onnx.ReduceMean-1", reduce_attr, "mean" }, { "ai.onnx.ReduceMean-18", reduce_input, "mean" },
+    { "ai.onnx.ReduceProd-1", reduce_attr, "prod" }, { "ai.onnx.ReduceProd-18", reduce_input, "prod" },
+    { "ai.onnx.ReduceSum-1", reduce_attr, "sum" }, { "ai.onnx.ReduceSum-13", reduce_input, "sum" },
+    { "ai.onnx.ReduceL1-1", reduce_attr, "l1" }, { "ai.onnx.ReduceL1-18", reduce_input, "l1" },
+    { "ai.onnx.ReduceL2-1", reduce_attr, "l2" }, { "ai.onnx.ReduceL2-18", reduce_input, "l2" },
+    { "ai.onnx.ReduceSumSquare-1", reduce_attr, "sum_square" }, { "ai.onnx.ReduceSumSquare-18", reduce_input, "sum_square" },
+    { "ai.onnx.ReduceLogSum-1", reduce_attr, "log_sum" }, { "ai.onnx.ReduceLogSum-18", reduce_input, "log_sum" },
+    { "ai.onnx.ReduceLogSumExp-1", reduce_attr, "logsumexp" }, { "ai.onnx.ReduceLogSumExp-18", reduce_input, "logsumexp" },
+    { "ai.onnx.ArgMax-1", arg_reduce, "argmax" }, { "ai.onnx.ArgMin-1", arg_reduce, "argmin" },
+    { "ai.onnx.CumSum-11", running, "cumsum" }, { "ai.onnx.CumProd-26", running, "cumprod" },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_reduce[] = { BT_ONNX_OPERATORS(operators), { 0 } };

@@ -1,12 +1,12 @@
 /* Sequences and optional values. A sequence is a tuple, so that how long it is, and which
  * of its elements is meant, must be known when the model is imported. */
-#include "convert_sequence.h"
+#include "arith.h"
 
 #include <string.h>
 
 typedef bt_vec(const bt_value *) value_list;
 
-static void push(struct node *n, value_list *list, const bt_value *value)
+static void push(bt_onnx_node *n, value_list *list, const bt_value *value)
 {
     if (!n->status && !BT_PUSH(n->im->arena, list, value))
         n->status = bt_no_memory();
@@ -18,7 +18,7 @@ static int is_sequence(const bt_value *value)
 }
 
 /* The elements of a sequence. */
-static void read_sequence(struct node *n, uint32_t input, value_list *out)
+static void read_sequence(bt_onnx_node *n, uint32_t input, value_list *out)
 {
     const bt_value *value = node_need(n, input);
     if (!n->status && !is_sequence(value))
@@ -29,7 +29,7 @@ static void read_sequence(struct node *n, uint32_t input, value_list *out)
 
 /* A position below `limit`, counted from `count` where negative; `absent` where there is
  * no such input. */
-static uint32_t read_position(struct node *n, uint32_t input, uint32_t count,
+static uint32_t read_position(bt_onnx_node *n, uint32_t input, uint32_t count,
                               uint32_t limit, uint32_t absent)
 {
     const bt_value *value = node_in(n, input);
@@ -47,7 +47,7 @@ static uint32_t read_position(struct node *n, uint32_t input, uint32_t count,
     return n->status ? 0 : (uint32_t)position;
 }
 
-static void give(struct node *n, const value_list *elements)
+static void give(bt_onnx_node *n, const value_list *elements)
 {
     if (!n->status)
         node_out(n, 0, emit_tuple(n, elements->len, elements->at));
@@ -55,20 +55,20 @@ static void give(struct node *n, const value_list *elements)
 
 /* ---- making and changing ---- */
 
-static void sequence_empty(struct node *n)
+static void sequence_empty(bt_onnx_node *n)
 {
     give(n, &(value_list){ 0 });
 }
 
-static void sequence_construct(struct node *n)
+static void sequence_construct(bt_onnx_node *n)
 {
     value_list elements = { 0 };
-    for (uint32_t i = 0; i < node_nin(n); i++)
+    for (uint32_t i = 0; i < n->ninput; i++)
         push(n, &elements, node_need(n, i));
     give(n, &elements);
 }
 
-static void sequence_insert(struct node *n)
+static void sequence_insert(bt_onnx_node *n)
 {
     value_list old = { 0 }, elements = { 0 };
     read_sequence(n, 0, &old);
@@ -83,7 +83,7 @@ static void sequence_insert(struct node *n)
     give(n, &elements);
 }
 
-static void sequence_erase(struct node *n)
+static void sequence_erase(bt_onnx_node *n)
 {
     value_list old = { 0 }, elements = { 0 };
     read_sequence(n, 0, &old);
@@ -98,7 +98,7 @@ static void sequence_erase(struct node *n)
 /* ---- cutting and joining ---- */
 
 /* Where the parts end: of stated sizes, or all of one size but the last. */
-static void read_ends(struct node *n, int64_t total, int64_list *ends)
+static void read_ends(bt_onnx_node *n, int64_t total, int64_list *ends)
 {
     const bt_value *split = node_in(n, 1);
     int64_list sizes = { 0 };
@@ -123,7 +123,7 @@ static void read_ends(struct node *n, int64_t total, int64_list *ends)
         node_fail(n, BT_ERR_FORMAT, "the parts do not make up the axis");
 }
 
-static void split_to_sequence(struct node *n)
+static void split_to_sequence(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     uint32_t axis = node_axis(n, node_int(n, "axis", 0), value_rank(n, x));
@@ -142,7 +142,7 @@ static void split_to_sequence(struct node *n)
     give(n, &elements);
 }
 
-static void concat_from_sequence(struct node *n)
+static void concat_from_sequence(bt_onnx_node *n)
 {
     value_list elements = { 0 };
     int adds = node_int(n, "new_axis", 0) != 0;
@@ -159,7 +159,7 @@ static void concat_from_sequence(struct node *n)
 
 /* ---- reading ---- */
 
-static void sequence_at(struct node *n)
+static void sequence_at(bt_onnx_node *n)
 {
     value_list elements = { 0 };
     read_sequence(n, 0, &elements);
@@ -169,7 +169,7 @@ static void sequence_at(struct node *n)
         node_out(n, 0, elements.at[at]);
 }
 
-static void sequence_length(struct node *n)
+static void sequence_length(bt_onnx_node *n)
 {
     value_list elements = { 0 };
     read_sequence(n, 0, &elements);
@@ -177,12 +177,12 @@ static void sequence_length(struct node *n)
 }
 
 /* The graph's results for element i of each sequence, and other inputs as they are. */
-static const bt_value *const *map_one(struct node *n, const struct onnx_graph *graph,
+static const bt_value *const *map_one(bt_onnx_node *n, const struct onnx_graph *graph,
                                       uint32_t i)
 {
     value_list args = { 0 };
     const bt_value *const *results = NULL;
-    for (uint32_t k = 0; k < node_nin(n); k++) {
+    for (uint32_t k = 0; k < n->ninput; k++) {
         const bt_value *value = node_need(n, k);
         if (!n->status && is_sequence(value) && i >= bt_as_tuple_type(value->type)->n)
             node_fail(n, BT_ERR_FORMAT, "the sequences are of different lengths");
@@ -193,7 +193,7 @@ static const bt_value *const *map_one(struct node *n, const struct onnx_graph *g
     return n->status ? NULL : results;
 }
 
-static void sequence_map(struct node *n)
+static void sequence_map(bt_onnx_node *n)
 {
     const struct onnx_attr *attr = node_attr(n, "body", ATTR_GRAPH);
     const struct onnx_graph *graph = attr ? attr->g : NULL;
@@ -215,7 +215,7 @@ static void sequence_map(struct node *n)
 
 /* ---- optional values ---- */
 
-static void optional(struct node *n)
+static void optional(bt_onnx_node *n)
 {
     const bt_value *value = node_in(n, 0);
     if (!n->status && !value)
@@ -223,24 +223,27 @@ static void optional(struct node *n)
     node_out(n, 0, value);
 }
 
-static void optional_get_element(struct node *n)
+static void optional_get_element(bt_onnx_node *n)
 {
     node_out(n, 0, node_need(n, 0));
 }
 
-static void optional_has_element(struct node *n)
+static void optional_has_element(bt_onnx_node *n)
 {
     node_out(n, 0, emit_scalar(n, BT_BOOL, node_in(n, 0) != NULL));
 }
 
 // clang-format off
-const struct conversion convert_sequence[] = {
-    { "SequenceEmpty", 11, sequence_empty, NULL }, { "SequenceConstruct", 11, sequence_construct, NULL },
-    { "SequenceInsert", 11, sequence_insert, NULL }, { "SequenceErase", 11, sequence_erase, NULL },
-    { "SequenceAt", 11, sequence_at, NULL }, { "SequenceLength", 11, sequence_length, NULL },
-    { "SplitToSequence", 11, split_to_sequence, NULL }, { "ConcatFromSequence", 11, concat_from_sequence, NULL },
-    { "SequenceMap", 17, sequence_map, NULL }, { "Optional", 15, optional, NULL },
-    { "OptionalGetElement", 15, optional_get_element, NULL }, { "OptionalHasElement", 15, optional_has_element, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.SequenceEmpty-11", sequence_empty, NULL }, { "ai.onnx.SequenceConstruct-11", sequence_construct, NULL },
+    { "ai.onnx.SequenceInsert-11", sequence_insert, NULL }, { "ai.onnx.SequenceErase-11", sequence_erase, NULL },
+    { "ai.onnx.SequenceAt-11", sequence_at, NULL }, { "ai.onnx.SequenceLength-11", sequence_length, NULL },
+    { "ai.onnx.SplitToSequence-11", split_to_sequence, NULL }, { "ai.onnx.ConcatFromSequence-11", concat_from_sequence, NULL },
+    { "ai.onnx.SequenceMap-17", sequence_map, NULL }, { "ai.onnx.Optional-15", optional, NULL },
+    { "ai.onnx.OptionalGetElement-15", optional_get_element, NULL }, { "ai.onnx.OptionalHasElement-15", optional_has_element, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_sequence[] = { BT_ONNX_OPERATORS(operators),
+                                                      { 0 } };

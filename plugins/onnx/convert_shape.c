@@ -1,11 +1,11 @@
 /* Constants and shapes. */
-#include "convert_shape.h"
+#include "arith.h"
 
 #include <string.h>
 
 /* ---- constants ---- */
 
-static bt_status list_tensor(struct node *n, const struct onnx_attr *ints,
+static bt_status list_tensor(bt_onnx_node *n, const struct onnx_attr *ints,
                              const struct onnx_attr *floats, bt_tensor **out)
 {
     int64_t count = ints ? ints->ints.len : floats->floats.len;
@@ -19,7 +19,7 @@ static bt_status list_tensor(struct node *n, const struct onnx_attr *ints,
     return NULL;
 }
 
-static void constant(struct node *n)
+static void constant(bt_onnx_node *n)
 {
     const struct onnx_attr *value = node_attr(n, "value", ATTR_TENSOR),
                            *number = node_attr(n, "value_int", ATTR_INT),
@@ -44,7 +44,7 @@ static void constant(struct node *n)
 }
 
 /* The element that ConstantOfShape repeats, as a scalar. */
-static const bt_value *fill_value(struct node *n)
+static const bt_value *fill_value(bt_onnx_node *n)
 {
     const struct onnx_attr *value = node_attr(n, "value", ATTR_TENSOR);
     bt_tensor *tensor = NULL, *scalar = NULL;
@@ -65,7 +65,7 @@ static const bt_value *fill_value(struct node *n)
 }
 
 /* A splat stays a call of `full`, however large. */
-static void constant_of_shape(struct node *n)
+static void constant_of_shape(bt_onnx_node *n)
 {
     const bt_value *shape = node_need(n, 0), *fill = fill_value(n);
     uint32_t count;
@@ -83,7 +83,7 @@ static void constant_of_shape(struct node *n)
 
 /* ---- asking ---- */
 
-static void shape(struct node *n)
+static void shape(bt_onnx_node *n)
 {
     const bt_value *out = emit1(n, "shape_of", "dtype=\"int64\"", node_need(n, 0));
     if (node_has(n, "start") || node_has(n, "end"))
@@ -91,14 +91,14 @@ static void shape(struct node *n)
     node_out(n, 0, out);
 }
 
-static void size(struct node *n)
+static void size(bt_onnx_node *n)
 {
     node_out(n, 0, emit1(n, "ndarray_size", "dtype=\"int64\"", node_need(n, 0)));
 }
 
 /* ---- changing ---- */
 
-static void reshape(struct node *n)
+static void reshape(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *target = node_need(n, 1);
     uint32_t count;
@@ -117,7 +117,7 @@ static void reshape(struct node *n)
             emit2(n, "dyn.reshape", node_format(n, "allowzero=%s", allow), x, target));
 }
 
-static void reshape_attr(struct node *n)
+static void reshape_attr(bt_onnx_node *n)
 {
     node_out(n, 0,
              emit1(n, "reshape",
@@ -127,7 +127,7 @@ static void reshape_attr(struct node *n)
 
 /* The wanted shape broadcasts with the data's: where it has 1, or no axis, the data's dim
  * stays. */
-static void expand_known(struct node *n, const bt_value *x, uint32_t count,
+static void expand_known(bt_onnx_node *n, const bt_value *x, uint32_t count,
                          const bt_type *const *dims)
 {
     uint32_t rank = value_rank(n, x), out_rank = count > rank ? count : rank;
@@ -146,7 +146,7 @@ static void expand_known(struct node *n, const bt_value *x, uint32_t count,
 }
 
 /* A shape with ones before it, up to a rank. */
-static const bt_value *padded_shape(struct node *n, const bt_value *shape, uint32_t rank,
+static const bt_value *padded_shape(bt_onnx_node *n, const bt_value *shape, uint32_t rank,
                                     uint32_t out_rank)
 {
     int64_t ones[BT_MAX_RANK];
@@ -156,7 +156,7 @@ static const bt_value *padded_shape(struct node *n, const bt_value *shape, uint3
     return out_rank > rank ? joined(n, 0, 2, parts) : shape;
 }
 
-static void expand_at_run_time(struct node *n, const bt_value *x, const bt_value *target)
+static void expand_at_run_time(bt_onnx_node *n, const bt_value *x, const bt_value *target)
 {
     int64_t count = value_dim(n, target, 0);
     uint32_t rank = value_rank(n, x);
@@ -175,7 +175,7 @@ static void expand_at_run_time(struct node *n, const bt_value *x, const bt_value
     node_out(n, 0, emit2(n, "dyn.broadcast_to", NULL, x, chosen(n, is_one, had, wanted)));
 }
 
-static void expand(struct node *n)
+static void expand(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *target = node_need(n, 1);
     uint32_t count;
@@ -188,7 +188,7 @@ static void expand(struct node *n)
         expand_at_run_time(n, x, target);
 }
 
-static void transpose(struct node *n)
+static void transpose(bt_onnx_node *n)
 {
     const char *axes = node_ints(n, "perm", "None");
     node_out(n, 0,
@@ -198,7 +198,7 @@ static void transpose(struct node *n)
 /* ---- axes of size 1 ---- */
 
 /* An attribute before operator set 13, an input since. */
-static int read_axes(struct node *n, int64_list *out)
+static int read_axes(bt_onnx_node *n, int64_list *out)
 {
     const struct onnx_attr *attr = node_attr(n, "axes", ATTR_INTS);
     const bt_value *input = node_in(n, 1);
@@ -209,7 +209,7 @@ static int read_axes(struct node *n, int64_list *out)
     return (attr || input) && !n->status;
 }
 
-static void squeeze(struct node *n)
+static void squeeze(bt_onnx_node *n)
 {
     int64_list axes = { 0 };
     const char *text = read_axes(n, &axes) ? format_ints(n, axes.len, axes.at) : "None";
@@ -217,7 +217,7 @@ static void squeeze(struct node *n)
 }
 
 /* Axes count in the result, in any order. */
-static void unsqueeze(struct node *n)
+static void unsqueeze(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     int64_list axes = { 0 };
@@ -239,11 +239,13 @@ static void unsqueeze(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_shape[] = {
-    { "Constant", 1, constant, NULL }, { "ConstantOfShape", 9, constant_of_shape, NULL },
-    { "Shape", 1, shape, NULL }, { "Size", 1, size, NULL },
-    { "Reshape", 1, reshape_attr, NULL }, { "Reshape", 5, reshape, NULL }, { "Expand", 8, expand, NULL },
-    { "Transpose", 1, transpose, NULL }, { "Squeeze", 1, squeeze, NULL }, { "Unsqueeze", 1, unsqueeze, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.Constant-1", constant, NULL }, { "ai.onnx.ConstantOfShape-9", constant_of_shape, NULL },
+    { "ai.onnx.Shape-1", shape, NULL }, { "ai.onnx.Size-1", size, NULL },
+    { "ai.onnx.Reshape-1", reshape_attr, NULL }, { "ai.onnx.Reshape-5", reshape, NULL }, { "ai.onnx.Expand-8", expand, NULL },
+    { "ai.onnx.Transpose-1", transpose, NULL }, { "ai.onnx.Squeeze-1", squeeze, NULL }, { "ai.onnx.Unsqueeze-1", unsqueeze, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_shape[] = { BT_ONNX_OPERATORS(operators), { 0 } };

@@ -1,5 +1,5 @@
 /* Convolution and pooling. */
-#include "convert_window.h"
+#include "arith.h"
 
 #include <string.h>
 
@@ -10,12 +10,12 @@ static const char *const ranks[] = { "1d", "2d", "3d" };
 /* ---- convolution ---- */
 
 /* Adds a vector along axis 1. */
-static const bt_value *add_bias(struct node *n, const bt_value *x, const bt_value *bias)
+static const bt_value *add_bias(bt_onnx_node *n, const bt_value *x, const bt_value *bias)
 {
     return bias ? emit2(n, "nn.bias_add", "axis=1", x, bias) : x;
 }
 
-static void conv(struct node *n)
+static void conv(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *weight = node_need(n, 1);
     struct window w;
@@ -33,7 +33,7 @@ static void conv(struct node *n)
 
 /* Pads from a stated size of the result; the odd one at the begin unless SAME_UPPER. A
  * size beyond that without pads is reached by elements after the end. */
-static void pads_from_shape(struct node *n, const bt_value *x, const int64_t *shape,
+static void pads_from_shape(bt_onnx_node *n, const bt_value *x, const int64_t *shape,
                             int64_t *extra, struct window *w)
 {
     int upper = strcmp(node_text(n, "auto_pad", "NOTSET"), "SAME_UPPER") == 0;
@@ -54,7 +54,7 @@ static void pads_from_shape(struct node *n, const bt_value *x, const int64_t *sh
     }
 }
 
-static void conv_transpose(struct node *n)
+static void conv_transpose(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *weight = node_need(n, 1);
     int64_t extra[MAX_SPATIAL], shape[MAX_SPATIAL];
@@ -85,7 +85,7 @@ static void conv_transpose(struct node *n)
 
 /* ---- pooling ---- */
 
-static const bt_value *pooled(struct node *n, const char *kind, const bt_value *x,
+static const bt_value *pooled(bt_onnx_node *n, const char *kind, const bt_value *x,
                               const struct window *w, int count_padding)
 {
     const char *attrs = node_format(n, "pool_size=%s, %s, ceil_mode=%s%s",
@@ -95,7 +95,7 @@ static const bt_value *pooled(struct node *n, const char *kind, const bt_value *
     return emit1(n, node_format(n, "nn.%s_pool%s", kind, ranks[w->n - 1]), attrs, x);
 }
 
-static void pool(struct node *n)
+static void pool(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     struct window w;
@@ -111,7 +111,7 @@ static void pool(struct node *n)
 }
 
 /* The order of a norm: a float in operator set 1. */
-static double norm_order(struct node *n)
+static double norm_order(bt_onnx_node *n)
 {
     double p = n->opset < 2 ? node_float(n, "p", 2) : (double)node_int(n, "p", 2);
     if (!(p > 0))
@@ -119,7 +119,7 @@ static double norm_order(struct node *n)
     return p;
 }
 
-static const bt_value *raised(struct node *n, const bt_value *x, double power)
+static const bt_value *raised(bt_onnx_node *n, const bt_value *x, double power)
 {
     return power == 1   ? x
            : power == 2 ? squared(n, x)
@@ -127,7 +127,7 @@ static const bt_value *raised(struct node *n, const bt_value *x, double power)
 }
 
 /* The sum over a window is the mean times the window's size, where padding counts. */
-static void lp_pool(struct node *n)
+static void lp_pool(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     double p = norm_order(n);
@@ -143,7 +143,7 @@ static void lp_pool(struct node *n)
     node_out(n, 0, raised(n, sum, 1 / p));
 }
 
-static void global_pool(struct node *n)
+static void global_pool(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     uint32_t rank = value_rank(n, x);
@@ -158,7 +158,7 @@ static void global_pool(struct node *n)
         node_out(n, 0, reduced_range(n, is_average ? "mean" : "max", x, 2, rank));
 }
 
-static void global_lp_pool(struct node *n)
+static void global_lp_pool(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
     double p = norm_order(n);
@@ -171,10 +171,12 @@ static void global_lp_pool(struct node *n)
 }
 
 // clang-format off
-const struct conversion convert_window[] = {
-    { "Conv", 1, conv, NULL }, { "ConvTranspose", 1, conv_transpose, NULL }, { "MaxPool", 1, pool, "max" }, { "AveragePool", 1, pool, "avg" },
-    { "GlobalAveragePool", 1, global_pool, "avg" }, { "GlobalMaxPool", 1, global_pool, "max" },
-    { "LpPool", 1, lp_pool, NULL }, { "GlobalLpPool", 1, global_lp_pool, NULL },
+static const bt_onnx_operator operators[] = {
+    { "ai.onnx.Conv-1", conv, NULL }, { "ai.onnx.ConvTranspose-1", conv_transpose, NULL }, { "ai.onnx.MaxPool-1", pool, "max" }, { "ai.onnx.AveragePool-1", pool, "avg" },
+    { "ai.onnx.GlobalAveragePool-1", global_pool, "avg" }, { "ai.onnx.GlobalMaxPool-1", global_pool, "max" },
+    { "ai.onnx.LpPool-1", lp_pool, NULL }, { "ai.onnx.GlobalLpPool-1", global_lp_pool, NULL },
     { 0 },
 };
 // clang-format on
+
+const bt_table bt_plugins_onnx_convert_window[] = { BT_ONNX_OPERATORS(operators), { 0 } };

@@ -17,7 +17,8 @@ struct call {
     int is_list; /* the arguments are the fields of one, a tuple */
 };
 
-static bt_status build_call(struct node *n, const struct call *call, const bt_value **out)
+static bt_status build_call(bt_onnx_node *n, const struct call *call,
+                            const bt_value **out)
 {
     const bt_value *tuple;
     if (!call->is_list)
@@ -59,7 +60,7 @@ static int result_is_small(const bt_type *type, uint32_t *rank, int64_t dims[BT_
 }
 
 /* *out stays NULL where some element is not a number. */
-static bt_status fold_contents(struct node *n, const bt_call *call, uint32_t rank,
+static bt_status fold_contents(bt_onnx_node *n, const bt_call *call, uint32_t rank,
                                const int64_t *dims, bt_tensor **out)
 {
     int64_t value = 0;
@@ -77,7 +78,7 @@ static bt_status fold_contents(struct node *n, const bt_call *call, uint32_t ran
 }
 
 /* *out stays NULL where the call fails: it will do so at run time, where it stands. */
-static bt_status run_call(struct node *n, const struct call *call, const bt_call *built,
+static bt_status run_call(bt_onnx_node *n, const struct call *call, const bt_call *built,
                           bt_tensor **out)
 {
     const bt_tensor **leaves = BT_NEWS(n->im->arena, const bt_tensor *, call->narg);
@@ -100,7 +101,7 @@ static bt_status run_call(struct node *n, const struct call *call, const bt_call
     return status && status->code == BT_ERR_RUNTIME ? NULL : status;
 }
 
-static bt_status fold_built(struct node *n, const struct call *call,
+static bt_status fold_built(bt_onnx_node *n, const struct call *call,
                             const bt_value *value, bt_tensor **out)
 {
     const bt_call *built = bt_as_call(value);
@@ -118,7 +119,7 @@ static bt_status fold_built(struct node *n, const struct call *call,
 }
 
 /* The call's value where it follows from constants; *out stays NULL where it does not. */
-static bt_status fold(struct node *n, const struct call *call, const bt_value **out)
+static bt_status fold(bt_onnx_node *n, const struct call *call, const bt_value **out)
 {
     const bt_value *value;
     const bt_block *block;
@@ -138,7 +139,7 @@ static bt_status fold(struct node *n, const struct call *call, const bt_value **
 
 /* The contents of a value as a constant where types tell them all: one dim of a shape
  * may be known though another one is symbolic. *out stays NULL where they do not. */
-static bt_status known_contents(struct node *n, const bt_value *value,
+static bt_status known_contents(bt_onnx_node *n, const bt_value *value,
                                 const bt_value **out)
 {
     const bt_call *call = bt_as_call(value);
@@ -156,7 +157,7 @@ static bt_status known_contents(struct node *n, const bt_value *value,
 }
 
 /* Folds where every argument is a constant or has known contents. */
-static bt_status fold_known(struct node *n, struct call call, const bt_value **out)
+static bt_status fold_known(bt_onnx_node *n, struct call call, const bt_value **out)
 {
     const bt_value **args = BT_NEWS(n->im->arena, const bt_value *, call.narg);
     if (!args)
@@ -169,7 +170,7 @@ static bt_status fold_known(struct node *n, struct call call, const bt_value **o
     return may_fold(&call) ? fold(n, &call, out) : NULL;
 }
 
-static const bt_value *emit_call(struct node *n, const struct call *call)
+static const bt_value *emit_call(bt_onnx_node *n, const struct call *call)
 {
     const bt_value *out = NULL;
     for (uint32_t i = 0; i < call->narg; i++) {
@@ -184,7 +185,7 @@ static const bt_value *emit_call(struct node *n, const struct call *call)
 }
 
 /* Attributes as text; the call's op and attrs are set. */
-static void parse_attrs(struct node *n, const char *op, const char *attrs,
+static void parse_attrs(bt_onnx_node *n, const char *op, const char *attrs,
                         struct call *call)
 {
     if (!n->status)
@@ -194,7 +195,7 @@ static void parse_attrs(struct node *n, const char *op, const char *attrs,
             bt_attrs_parse(n->im->ctx, n->im->store, call->op, attrs, &call->attrs);
 }
 
-const bt_value *emit(struct node *n, const char *op, const char *attrs, uint32_t narg,
+const bt_value *emit(bt_onnx_node *n, const char *op, const char *attrs, uint32_t narg,
                      const bt_value *const *args)
 {
     struct call call = { .narg = narg, .args = args };
@@ -202,7 +203,7 @@ const bt_value *emit(struct node *n, const char *op, const char *attrs, uint32_t
     return emit_call(n, &call);
 }
 
-const bt_value *emit_list(struct node *n, const char *op, const char *attrs,
+const bt_value *emit_list(bt_onnx_node *n, const char *op, const char *attrs,
                           uint32_t count, const bt_value *const *fields)
 {
     struct call call = { .narg = count, .args = fields, .is_list = 1 };
@@ -210,20 +211,20 @@ const bt_value *emit_list(struct node *n, const char *op, const char *attrs,
     return emit_call(n, &call);
 }
 
-const bt_value *emit1(struct node *n, const char *op, const char *attrs,
+const bt_value *emit1(bt_onnx_node *n, const char *op, const char *attrs,
                       const bt_value *x)
 {
     return emit(n, op, attrs, 1, &x);
 }
 
-const bt_value *emit2(struct node *n, const char *op, const char *attrs,
+const bt_value *emit2(bt_onnx_node *n, const char *op, const char *attrs,
                       const bt_value *x, const bt_value *y)
 {
     const bt_value *args[2] = { x, y };
     return emit(n, op, attrs, 2, args);
 }
 
-const bt_value *emit3(struct node *n, const char *op, const char *attrs,
+const bt_value *emit3(bt_onnx_node *n, const char *op, const char *attrs,
                       const bt_value *x, const bt_value *y, const bt_value *z)
 {
     const bt_value *args[3] = { x, y, z };
@@ -231,7 +232,7 @@ const bt_value *emit3(struct node *n, const char *op, const char *attrs,
 }
 
 /* Replaces one shape among the attributes: no text could state a symbolic one. */
-static bt_status set_shape(struct importer *im, const char *name, const bt_type *shape,
+static bt_status set_shape(struct onnx_import *im, const char *name, const bt_type *shape,
                            struct call *call)
 {
     char *copy = bt_arena_alloc(im->arena, 1, call->op->attrs_nbytes);
@@ -247,7 +248,7 @@ static bt_status set_shape(struct importer *im, const char *name, const bt_type 
     return NULL;
 }
 
-const bt_value *emit_shaped(struct node *n, const char *op, const char *attrs,
+const bt_value *emit_shaped(bt_onnx_node *n, const char *op, const char *attrs,
                             const char *name, const bt_value *x, uint32_t count,
                             const bt_type *const *dims)
 {
@@ -261,7 +262,7 @@ const bt_value *emit_shaped(struct node *n, const char *op, const char *attrs,
     return emit_call(n, &call);
 }
 
-const bt_value *emit_tuple(struct node *n, uint32_t count, const bt_value *const *fields)
+const bt_value *emit_tuple(bt_onnx_node *n, uint32_t count, const bt_value *const *fields)
 {
     const bt_value *out = NULL;
     for (uint32_t i = 0; i < count; i++) {
@@ -273,7 +274,7 @@ const bt_value *emit_tuple(struct node *n, uint32_t count, const bt_value *const
     return out;
 }
 
-const bt_value *emit_proj(struct node *n, const bt_value *tuple, uint32_t index)
+const bt_value *emit_proj(bt_onnx_node *n, const bt_value *tuple, uint32_t index)
 {
     const bt_value *out = NULL;
     if (!n->status)
@@ -283,7 +284,7 @@ const bt_value *emit_proj(struct node *n, const bt_value *tuple, uint32_t index)
 
 /* ---- constants ---- */
 
-const bt_value *emit_scalar(struct node *n, bt_dtype dtype, double value)
+const bt_value *emit_scalar(bt_onnx_node *n, bt_dtype dtype, double value)
 {
     const bt_value *out = NULL;
     if (!n->status)
@@ -291,7 +292,7 @@ const bt_value *emit_scalar(struct node *n, bt_dtype dtype, double value)
     return out;
 }
 
-const bt_value *emit_const(struct node *n, bt_tensor *tensor)
+const bt_value *emit_const(bt_onnx_node *n, bt_tensor *tensor)
 {
     const bt_value *out = NULL;
     if (!n->status)
@@ -300,7 +301,7 @@ const bt_value *emit_const(struct node *n, bt_tensor *tensor)
     return out;
 }
 
-const bt_value *emit_int(struct node *n, int64_t value)
+const bt_value *emit_int(bt_onnx_node *n, int64_t value)
 {
     bt_tensor *tensor = NULL;
     if (!n->status)
@@ -308,7 +309,7 @@ const bt_value *emit_int(struct node *n, int64_t value)
     return emit_const(n, tensor);
 }
 
-const bt_value *emit_ints(struct node *n, uint32_t count, const int64_t *values)
+const bt_value *emit_ints(bt_onnx_node *n, uint32_t count, const int64_t *values)
 {
     bt_tensor *tensor = NULL;
     if (!n->status)
@@ -319,14 +320,14 @@ const bt_value *emit_ints(struct node *n, uint32_t count, const int64_t *values)
     return emit_const(n, tensor);
 }
 
-const bt_value *scalar_like(struct node *n, const bt_value *x, double value)
+const bt_value *scalar_like(bt_onnx_node *n, const bt_value *x, double value)
 {
     return emit_scalar(n, value_dtype(x), value);
 }
 
 /* ---- results ---- */
 
-void node_out(struct node *n, uint32_t i, const bt_value *value)
+void node_out(bt_onnx_node *n, uint32_t i, const bt_value *value)
 {
     if (n->status || !node_wants(n, i))
         return;
@@ -341,3 +342,28 @@ void node_out(struct node *n, uint32_t i, const bt_value *value)
     if (!n->status && !bt_map_put(&n->im->scope->values, name, (void *)(uintptr_t)value))
         n->status = bt_no_memory();
 }
+
+/* ---- for other plugins ---- */
+
+static const bt_value *tool_constant(bt_onnx_node *n, bt_tensor *tensor)
+{
+    return tensor ? emit_const(n, tensor) : NULL;
+}
+
+const bt_onnx_tools onnx_tools = {
+    .nbytes = sizeof(bt_onnx_tools),
+    .input = node_in,
+    .has = node_has,
+    .get_int = node_int,
+    .get_float = node_float,
+    .get_text = node_text,
+    .get_ints = node_ints,
+    .call = emit,
+    .tuple = emit_tuple,
+    .field = emit_proj,
+    .constant = tool_constant,
+    .number = scalar_like,
+    .format = node_format,
+    .give = node_out,
+    .fail = node_fail,
+};

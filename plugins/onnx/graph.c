@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "conversions.h"
+#include "operators.h"
 #include "order.h"
 
 int64_t opset_version(const opset_list *opsets, const char *domain)
@@ -29,7 +29,7 @@ const struct onnx_function *find_function(const struct onnx_model *model,
 
 /* ---- names in scope ---- */
 
-static void open_scope(struct importer *im, struct scope *scope, struct scope *outer)
+static void open_scope(struct onnx_import *im, struct scope *scope, struct scope *outer)
 {
     *scope = (struct scope){ .outer = outer };
     bt_map_init(&scope->values, im->arena, 1);
@@ -37,14 +37,14 @@ static void open_scope(struct importer *im, struct scope *scope, struct scope *o
     im->scope = scope;
 }
 
-static bt_status bind(struct importer *im, const char *name, const bt_value *value)
+static bt_status bind(struct onnx_import *im, const char *name, const bt_value *value)
 {
     return bt_map_put(&im->scope->values, name, (void *)(uintptr_t)value)
                ? NULL
                : bt_no_memory();
 }
 
-static bt_status add_initializers(struct importer *im, const struct onnx_graph *graph)
+static bt_status add_initializers(struct onnx_import *im, const struct onnx_graph *graph)
 {
     for (uint32_t i = 0; i < graph->initializers.len; i++) {
         const struct onnx_tensor *tensor = &graph->initializers.at[i];
@@ -58,21 +58,31 @@ static bt_status add_initializers(struct importer *im, const struct onnx_graph *
     return NULL;
 }
 
+static bt_onnx_node new_node(struct onnx_import *im, const struct onnx_node *proto)
+{
+    return (bt_onnx_node){ .tools = &onnx_tools,
+                           .ctx = im->ctx,
+                           .ninput = proto->inputs.len,
+                           .noutput = proto->outputs.len,
+                           .im = im,
+                           .proto = proto };
+}
+
 /* What the names stand for, all of which must be known. */
-static bt_status find_results(struct importer *im, uint32_t n, const char *const *names,
-                              const bt_value *const **out)
+static bt_status find_results(struct onnx_import *im, uint32_t n,
+                              const char *const *names, const bt_value *const **out)
 {
     const bt_value **values = BT_NEWS(im->arena, const bt_value *, n);
     struct onnx_node proto = {
         .name = "", .op = "output", .domain = "", .overload = "", .inputs = { 0 }
     };
-    struct node node = { .im = im, .proto = &proto };
     if (!values)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
         if (!BT_PUSH(im->arena, &proto.inputs, names[i]))
             return bt_no_memory();
     }
+    bt_onnx_node node = new_node(im, &proto);
     for (uint32_t i = 0; i < n; i++)
         values[i] = node_need(&node, i);
     *out = values;
@@ -96,7 +106,7 @@ static const struct onnx_attr *referred(const struct frame *frame, const char *n
     return NULL;
 }
 
-static bt_status resolve_attrs(struct importer *im, const struct onnx_node *proto,
+static bt_status resolve_attrs(struct onnx_import *im, const struct onnx_node *proto,
                                struct onnx_node *out)
 {
     *out = *proto;
@@ -118,9 +128,9 @@ static bt_status resolve_attrs(struct importer *im, const struct onnx_node *prot
     return NULL;
 }
 
-static bt_status convert_nodes(struct importer *im, const struct onnx_graph *graph);
+static bt_status convert_nodes(struct onnx_import *im, const struct onnx_graph *graph);
 
-static bt_status bind_call(struct node *n, const struct onnx_function *f,
+static bt_status bind_call(bt_onnx_node *n, const struct onnx_function *f,
                            struct scope *scope)
 {
     const bt_value **args = BT_NEWS(n->im->arena, const bt_value *, f->inputs.len);
@@ -141,7 +151,7 @@ static bt_status bind_call(struct node *n, const struct onnx_function *f,
     return NULL;
 }
 
-static bt_status check_frame(struct importer *im, const struct onnx_function *f)
+static bt_status check_frame(struct onnx_import *im, const struct onnx_function *f)
 {
     for (const struct frame *frame = im->frame; frame; frame = frame->outer) {
         if (frame->function == f)
@@ -152,10 +162,10 @@ static bt_status check_frame(struct importer *im, const struct onnx_function *f)
 }
 
 /* The function's nodes in the place of a call. They see no name but its inputs. */
-static bt_status expand(struct node *n, const struct onnx_function *f)
+static bt_status expand(bt_onnx_node *n, const struct onnx_function *f)
 {
-    struct importer *im = n->im;
-    struct importer before = *im;
+    struct onnx_import *im = n->im;
+    struct onnx_import before = *im;
     struct scope scope;
     struct frame frame = { .function = f, .call = n->proto, .outer = im->frame };
     const bt_value *const *results = NULL;
@@ -175,22 +185,26 @@ static bt_status expand(struct node *n, const struct onnx_function *f)
     return status ? status : n->status;
 }
 
-static bt_status convert_row(struct node *n)
+/* By the row for its operator, or as the function that the model has in its place. */
+static bt_status convert_operator(bt_onnx_node *n, const char *op)
 {
-    const struct onnx_node *proto = n->proto;
-    n->opset = opset_version(n->im->opsets, proto->domain);
-    n->row = find_conversion(proto->domain, proto->op, n->opset);
-    if (!n->row)
-        return bt_fail(n->im->ctx, BT_ERR_UNSUPPORTED, "operator %s is not supported",
-                       proto->op);
-    n->row->convert(n);
+    const char *domain = n->proto->domain;
+    const bt_onnx_operator *row;
+    n->opset = opset_version(n->im->opsets, domain);
+    BT_TRY(operators_find(n->im, domain, op, n->opset, &row));
+    const struct onnx_function *function =
+        row ? NULL : find_function(n->im->model, n->proto);
+    if (function)
+        return expand(n, function);
+    if (!row)
+        return bt_fail(n->ctx, BT_ERR_UNSUPPORTED, "operator %s is not supported", op);
+    operators_convert(n, row);
     return n->status;
 }
 
-static bt_status convert_node(struct importer *im, const struct onnx_node *proto)
+static bt_status convert_node(struct onnx_import *im, const struct onnx_node *proto)
 {
     struct onnx_node resolved;
-    struct node node = { .im = im, .proto = &resolved };
     const char *name = onnx_node_name(proto);
     bt_span span = bt_span_node(im->store, im->source, name);
     uint32_t limit = bt_ctx_limits(im->ctx)->nodes;
@@ -198,15 +212,15 @@ static bt_status convert_node(struct importer *im, const struct onnx_node *proto
         return bt_fail(im->ctx, BT_ERR_LIMIT, "%s: more than %u nodes", im->model->path,
                        limit);
     BT_TRY(resolve_attrs(im, proto, &resolved));
+    bt_onnx_node node = new_node(im, &resolved);
     bt_builder_at(im->builder, span, bt_prov_new(im->store, span));
-    const struct onnx_function *function = find_function(im->model, proto);
-    bt_status status = function ? expand(&node, function) : convert_row(&node);
+    bt_status status = convert_operator(&node, proto->op);
     return status ? bt_note(im->ctx, status, im->store, span, "in node %s, operator %s",
                             name, proto->op)
                   : NULL;
 }
 
-static bt_status convert_nodes(struct importer *im, const struct onnx_graph *graph)
+static bt_status convert_nodes(struct onnx_import *im, const struct onnx_graph *graph)
 {
     const uint32_t *order;
     if (++im->depth > bt_ctx_limits(im->ctx)->depth)
@@ -222,7 +236,7 @@ static bt_status convert_nodes(struct importer *im, const struct onnx_graph *gra
 
 /* ---- graphs ---- */
 
-static bt_status graph_results(struct importer *im, const struct onnx_graph *graph,
+static bt_status graph_results(struct onnx_import *im, const struct onnx_graph *graph,
                                const bt_value *const **out)
 {
     text_list names = { 0 };
@@ -233,7 +247,7 @@ static bt_status graph_results(struct importer *im, const struct onnx_graph *gra
     return find_results(im, names.len, names.at, out);
 }
 
-bt_status convert_graph(struct importer *im, const struct onnx_graph *graph,
+bt_status convert_graph(struct onnx_import *im, const struct onnx_graph *graph,
                         uint32_t narg, const bt_value *const *args,
                         const bt_value *const **results)
 {
@@ -256,7 +270,7 @@ bt_status convert_graph(struct importer *im, const struct onnx_graph *graph,
 
 /* ---- the main graph ---- */
 
-static bt_status new_dim(struct importer *im, const char *symbol, const bt_type **out)
+static bt_status new_dim(struct onnx_import *im, const char *symbol, const bt_type **out)
 {
     bt_type_param param = { .kind = BT_KIND_DIM, .low = 0, .high = INT64_MAX, .step = 1 };
     *out = bt_type_var(im->store, &param, symbol);
@@ -264,7 +278,7 @@ static bt_status new_dim(struct importer *im, const char *symbol, const bt_type 
 }
 
 /* What an open dim is called: by its symbol, else by its place, as "data.0". */
-static const char *dim_name(struct importer *im, const struct onnx_value_info *info,
+static const char *dim_name(struct onnx_import *im, const struct onnx_value_info *info,
                             uint32_t axis)
 {
     const char *symbol = info->dims.at[axis].symbol;
@@ -277,7 +291,7 @@ static const char *dim_name(struct importer *im, const struct onnx_value_info *i
 }
 
 /* A number, the caller's value for a dim's name, or a type parameter, one a name. */
-static bt_status import_dim(struct importer *im, const struct onnx_value_info *info,
+static bt_status import_dim(struct onnx_import *im, const struct onnx_value_info *info,
                             uint32_t axis, const bt_type **out)
 {
     int64_t value = info->dims.at[axis].value;
@@ -299,7 +313,7 @@ static bt_status import_dim(struct importer *im, const struct onnx_value_info *i
                                                                      : bt_no_memory();
 }
 
-static bt_status import_shape(struct importer *im, const struct onnx_value_info *info,
+static bt_status import_shape(struct onnx_import *im, const struct onnx_value_info *info,
                               const bt_type **out)
 {
     const bt_type *dims[BT_MAX_RANK];
@@ -316,7 +330,7 @@ static bt_status import_shape(struct importer *im, const struct onnx_value_info 
     return NULL;
 }
 
-static bt_status import_type(struct importer *im, const struct onnx_value_info *info,
+static bt_status import_type(struct onnx_import *im, const struct onnx_value_info *info,
                              const bt_type **out)
 {
     bt_dtype dtype = info->kind == TYPE_TENSOR ? onnx_dtype(info->elem_type) : 0;
@@ -339,7 +353,7 @@ static bt_status import_type(struct importer *im, const struct onnx_value_info *
 }
 
 /* An input that the caller fixed is a constant. */
-static bt_status bind_given(struct importer *im, const struct onnx_value_info *info,
+static bt_status bind_given(struct onnx_import *im, const struct onnx_value_info *info,
                             const char *text)
 {
     bt_tensor *tensor;
@@ -352,7 +366,7 @@ static bt_status bind_given(struct importer *im, const struct onnx_value_info *i
 
 /* Initializers are listed as inputs too before IR 4, as defaults; they are never inputs
  * of ours. */
-static bt_status import_params(struct importer *im, const struct onnx_graph *graph,
+static bt_status import_params(struct onnx_import *im, const struct onnx_graph *graph,
                                uint32_t *n, const bt_param ***out)
 {
     const bt_param **params = BT_NEWS(im->arena, const bt_param *, graph->inputs.len);
@@ -384,7 +398,7 @@ static bt_status import_params(struct importer *im, const struct onnx_graph *gra
 
 /* output0="a", output1="b", ...: what the model calls its results, whatever becomes of
  * the bindings. */
-static bt_status name_outputs(struct importer *im, const struct onnx_graph *graph,
+static bt_status name_outputs(struct onnx_import *im, const struct onnx_graph *graph,
                               bt_dict *out)
 {
     bt_arena *arena = bt_store_arena(im->store);
@@ -416,7 +430,7 @@ static bt_status list_name(bt_map *seen, bt_text *list, const char *name)
 }
 
 /* The open dims of the model's inputs, or the inputs themselves. */
-static bt_status list_given(struct importer *im, int of_dims, const char **out)
+static bt_status list_given(struct onnx_import *im, int of_dims, const char **out)
 {
     const struct onnx_graph *graph = &im->model->graph;
     bt_map seen;
@@ -438,7 +452,7 @@ static bt_status list_given(struct importer *im, int of_dims, const char **out)
     return *out ? NULL : bt_no_memory();
 }
 
-static bt_status check_given(struct importer *im)
+static bt_status check_given(struct onnx_import *im)
 {
     const char *dim = given_unused(&im->given), *input = given_unused(&im->fixed), *list;
     if (!dim && !input)
@@ -449,7 +463,7 @@ static bt_status check_given(struct importer *im)
                    *list ? "it has " : "it has none", list);
 }
 
-static bt_status convert_main(struct importer *im, const bt_value **result)
+static bt_status convert_main(struct onnx_import *im, const bt_value **result)
 {
     const struct onnx_graph *graph = &im->model->graph;
     const bt_value *const *results;
@@ -462,7 +476,7 @@ static bt_status convert_main(struct importer *im, const bt_value **result)
     return bt_build_tuple(im->builder, graph->outputs.len, results, result);
 }
 
-bt_status import_main(struct importer *im, const bt_func **out)
+bt_status import_main(struct onnx_import *im, const bt_func **out)
 {
     struct scope scope;
     const bt_param **params;

@@ -19,7 +19,7 @@ struct frame {
     struct frame *outer;
 };
 
-struct importer {
+struct onnx_import {
     bt_ctx *ctx;
     bt_arena *arena;
     bt_store *store;
@@ -31,10 +31,11 @@ struct importer {
     uint32_t source;
     struct scope *scope;
     struct frame *frame;
-    uint32_t depth; /* of graphs and functions being converted */
-    uint32_t nnode; /* converted so far, each time it is: functions multiply them */
-    int64_t copies; /* how many times loops being written out multiply a node */
-    bt_map symbols; /* dim_param -> bt_type of kind Dim */
+    uint32_t depth;   /* of graphs and functions being converted */
+    uint32_t nnode;   /* converted so far, each time it is: functions multiply them */
+    int64_t copies;   /* how many times loops being written out multiply a node */
+    bt_map operators; /* "ai.onnx.Pad" -> its versions */
+    bt_map symbols;   /* dim_param -> bt_type of kind Dim */
     bt_vec(const bt_type *) vars;
 };
 
@@ -46,10 +47,10 @@ const struct onnx_function *find_function(const struct onnx_model *,
 
 /* A graph's nodes in the innermost open block, its inputs bound to `args`; *results has
  * an element for each of its outputs. */
-bt_status convert_graph(struct importer *, const struct onnx_graph *, uint32_t narg,
+bt_status convert_graph(struct onnx_import *, const struct onnx_graph *, uint32_t narg,
                         const bt_value *const *args, const bt_value *const **results);
 
 /* The model's graph as function main. */
-bt_status import_main(struct importer *, const bt_func **out);
+bt_status import_main(struct onnx_import *, const bt_func **out);
 
 #endif

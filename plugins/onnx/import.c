@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "conversions.h"
+#include "operators.h"
 
 /* MAX_OPSET is the newest set of ai.onnx whose operators were read: rows of conversions
  * hold up to it, whatever version an operator was last restated in. */
@@ -26,7 +26,7 @@ static bt_status check_versions(bt_ctx *ctx, const struct onnx_model *model)
 
 /* A search for unsupported operators through graphs and the functions that they call. */
 struct check {
-    struct importer *im;
+    struct onnx_import *im;
     const opset_list *opsets;
     bt_map seen;                                    /* "domain.op" reported */
     bt_vec(const struct onnx_function *) functions; /* called, in order */
@@ -36,7 +36,7 @@ struct check {
 
 static bt_status report_unsupported(struct check *check, const struct onnx_node *node)
 {
-    struct importer *im = check->im;
+    struct onnx_import *im = check->im;
     bt_text key;
     bt_text_init(&key, im->arena);
     bt_text_addf(&key, "%s.%s", node->domain, node->op);
@@ -72,10 +72,12 @@ static bt_status check_graph(struct check *check, const struct onnx_graph *graph
     for (uint32_t i = 0; i < graph->nodes.len; i++) {
         const struct onnx_node *node = &graph->nodes.at[i];
         const struct onnx_function *function = find_function(check->im->model, node);
-        if (function)
+        const bt_onnx_operator *row;
+        BT_TRY(operators_find(check->im, node->domain, node->op,
+                              opset_version(check->opsets, node->domain), &row));
+        if (!row && function)
             BT_TRY(add_call(check, function));
-        else if (!find_conversion(node->domain, node->op,
-                                  opset_version(check->opsets, node->domain)))
+        else if (!row)
             BT_TRY(report_unsupported(check, node));
         for (uint32_t k = 0; k < node->attrs.len; k++) {
             if (node->attrs.at[k].g)
@@ -85,7 +87,7 @@ static bt_status check_graph(struct check *check, const struct onnx_graph *graph
     return NULL;
 }
 
-static bt_status check_operators(struct importer *im)
+static bt_status check_operators(struct onnx_import *im)
 {
     struct check check = { .im = im, .opsets = &im->model->opsets };
     bt_map_init(&check.seen, im->arena, 1);
@@ -100,7 +102,7 @@ static bt_status check_operators(struct importer *im)
 
 /* ---- the module ---- */
 
-static bt_status describe_source(struct importer *im, bt_module_builder *module)
+static bt_status describe_source(struct onnx_import *im, bt_module_builder *module)
 {
     const struct onnx_model *model = im->model;
     const struct {
@@ -131,7 +133,7 @@ static bt_status describe_source(struct importer *im, bt_module_builder *module)
     return NULL;
 }
 
-static bt_status build_module(struct importer *im, bt_module **out)
+static bt_status build_module(struct onnx_import *im, bt_module **out)
 {
     const bt_func *func;
     bt_module_builder *module;
@@ -151,10 +153,11 @@ static bt_status build_module(struct importer *im, bt_module **out)
     return bt_module_builder_finish(module, 1, out);
 }
 
-static bt_status import_with(struct importer *im, bt_module **out)
+static bt_status import_with(struct onnx_import *im, bt_module **out)
 {
     BT_TRY(
         bt_store_add_source(im->ctx, im->store, im->model->path, NULL, 0, &im->source));
+    BT_TRY(operators_list(im));
     BT_TRY(check_operators(im));
     BT_TRY(bt_builder_create(im->ctx, im->store, NULL, &im->builder));
     bt_status status = build_module(im, out);
@@ -166,7 +169,7 @@ bt_status import_model(bt_ctx *ctx, bt_arena *arena, const struct onnx_model *mo
                        const bt_import_call *call, bt_module **out)
 {
     BT_TRY(check_versions(ctx, model));
-    struct importer im = {
+    struct onnx_import im = {
         .ctx = ctx,
         .arena = arena,
         .store = bt_store_create(bt_ctx_registry(ctx)),

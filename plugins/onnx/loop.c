@@ -11,7 +11,7 @@ struct loop_types {
     bt_vec(const bt_type *) vars;
 };
 
-static const bt_type *new_dim(struct node *n, struct loop_types *types)
+static const bt_type *new_dim(bt_onnx_node *n, struct loop_types *types)
 {
     bt_type_param param = { .kind = BT_KIND_DIM, .low = 0, .high = INT64_MAX, .step = 1 };
     const bt_type *out = bt_type_var(n->im->store, &param, "d");
@@ -29,8 +29,8 @@ static int is_own(const struct loop_types *types, const bt_type *dim)
     return 0;
 }
 
-static const bt_type *tensor_of(struct node *n, uint32_t rank, const bt_type *const *dims,
-                                const bt_type *like)
+static const bt_type *tensor_of(bt_onnx_node *n, uint32_t rank,
+                                const bt_type *const *dims, const bt_type *like)
 {
     const bt_type *shape = n->status ? NULL : bt_type_shape(n->im->store, rank, dims);
     const bt_type *out =
@@ -42,7 +42,7 @@ static const bt_type *tensor_of(struct node *n, uint32_t rank, const bt_type *co
 }
 
 /* The type of a state that also holds what an iteration made of it. */
-static const bt_type *widened(struct node *n, struct loop_types *types,
+static const bt_type *widened(bt_onnx_node *n, struct loop_types *types,
                               const bt_type *before, const bt_type *after)
 {
     const bt_shape_type *a = bt_tensor_shape(before), *b = bt_tensor_shape(after);
@@ -62,7 +62,8 @@ static const bt_type *widened(struct node *n, struct loop_types *types,
 }
 
 /* A row must be of one shape, which is known before the loop. */
-static void check_row(struct node *n, const struct loop_types *types, const bt_type *type)
+static void check_row(bt_onnx_node *n, const struct loop_types *types,
+                      const bt_type *type)
 {
     const bt_shape_type *shape = bt_tensor_shape(type);
     int ok = shape && shape->n < BT_MAX_RANK;
@@ -75,7 +76,7 @@ static void check_row(struct node *n, const struct loop_types *types, const bt_t
 
 /* ---- the body ---- */
 
-static int step_alloc(struct node *n, const struct loop *loop, struct step *out)
+static int step_alloc(bt_onnx_node *n, const struct loop *loop, struct step *out)
 {
     *out = (struct step){ .states = BT_NEWS(n->im->arena, const bt_value *, loop->nstate),
                           .rows = BT_NEWS(n->im->arena, const bt_value *, loop->nrow) };
@@ -84,7 +85,7 @@ static int step_alloc(struct node *n, const struct loop *loop, struct step *out)
     return n->status == NULL;
 }
 
-static void run_body(struct node *n, const struct loop *loop, const bt_value *i,
+static void run_body(bt_onnx_node *n, const struct loop *loop, const bt_value *i,
                      const bt_value *const *states, struct step *out)
 {
     if (!step_alloc(n, loop, out))
@@ -100,7 +101,7 @@ static void run_body(struct node *n, const struct loop *loop, const bt_value *i,
     }
 }
 
-static const bt_value *new_param(struct node *n, const char *name, const bt_type *type,
+static const bt_value *new_param(bt_onnx_node *n, const char *name, const bt_type *type,
                                  const bt_param **out)
 {
     if (!n->status && !type)
@@ -111,7 +112,7 @@ static const bt_value *new_param(struct node *n, const char *name, const bt_type
 }
 
 /* Converts the body into a block that is thrown away, to learn its types. */
-static void try_body(struct node *n, const struct loop *loop, struct loop_types *types,
+static void try_body(bt_onnx_node *n, const struct loop *loop, struct loop_types *types,
                      struct step *out)
 {
     const bt_value **states = BT_NEWS(n->im->arena, const bt_value *, loop->nstate);
@@ -135,7 +136,7 @@ static void try_body(struct node *n, const struct loop *loop, struct loop_types 
 }
 
 /* Widens the states' types until an iteration keeps them. */
-static void find_types(struct node *n, const struct loop *loop, struct loop_types *types,
+static void find_types(bt_onnx_node *n, const struct loop *loop, struct loop_types *types,
                        struct step *step)
 {
     types->states = BT_NEWS(n->im->arena, const bt_type *, loop->nstate);
@@ -166,7 +167,7 @@ static void find_types(struct node *n, const struct loop *loop, struct loop_type
 /* ---- sequences ---- */
 
 /* A sequence of no rows. */
-static const bt_value *no_rows(struct node *n, const bt_type *row)
+static const bt_value *no_rows(bt_onnx_node *n, const bt_type *row)
 {
     const bt_type *dims[BT_MAX_RANK];
     const bt_shape_type *shape = row ? bt_tensor_shape(row) : NULL;
@@ -179,7 +180,7 @@ static const bt_value *no_rows(struct node *n, const bt_type *row)
     return emit_shaped(n, "full", "shape=[]", "shape", zero, shape->n + 1, dims);
 }
 
-static const bt_value *with_row(struct node *n, const struct loop *loop, uint32_t k,
+static const bt_value *with_row(bt_onnx_node *n, const struct loop *loop, uint32_t k,
                                 const bt_value *sequence, const bt_value *row)
 {
     const bt_value *one = with_axes(n, row, 0, 1);
@@ -190,7 +191,7 @@ static const bt_value *with_row(struct node *n, const struct loop *loop, uint32_
 
 /* ---- written out ---- */
 
-static int known_count(struct node *n, const struct loop *loop, const struct step *step,
+static int known_count(bt_onnx_node *n, const struct loop *loop, const struct step *step,
                        int64_t *out)
 {
     int64_list trips = { 0 };
@@ -210,7 +211,7 @@ static int known_count(struct node *n, const struct loop *loop, const struct ste
     return !step->condition || goes_on != NULL;
 }
 
-static void unroll(struct node *n, const struct loop *loop, int64_t count,
+static void unroll(bt_onnx_node *n, const struct loop *loop, int64_t count,
                    const struct loop_types *types, const bt_value **states,
                    const bt_value **sequences)
 {
@@ -242,14 +243,14 @@ static void unroll(struct node *n, const struct loop *loop, int64_t count,
 
 /* Its parameters: iteration, condition, states, sequences so far. */
 
-static const bt_type *result_dim(struct node *n, const struct loop_types *types,
+static const bt_type *result_dim(bt_onnx_node *n, const struct loop_types *types,
                                  const bt_type *dim)
 {
     return is_own(types, dim) ? bt_dim_opaque(n->im->store, NULL) : dim;
 }
 
 /* A state's or sequence's type, where it is a result: what changes is not known. */
-static const bt_type *result_type(struct node *n, const struct loop_types *types,
+static const bt_type *result_type(bt_onnx_node *n, const struct loop_types *types,
                                   const bt_type *type)
 {
     const bt_shape_type *shape = type ? bt_tensor_shape(type) : NULL;
@@ -261,7 +262,7 @@ static const bt_type *result_type(struct node *n, const struct loop_types *types
     return tensor_of(n, shape->n, dims, type);
 }
 
-static const bt_type *sequence_type(struct node *n, const bt_type *count,
+static const bt_type *sequence_type(bt_onnx_node *n, const bt_type *count,
                                     const bt_type *row)
 {
     const bt_type *dims[BT_MAX_RANK] = { count };
@@ -274,8 +275,9 @@ static const bt_type *sequence_type(struct node *n, const bt_type *count,
 }
 
 /* The types of the parameters and, of all but the first two, of the results. */
-static void frame_types(struct node *n, const struct loop *loop, struct loop_types *types,
-                        const bt_type **params, const bt_type **results)
+static void frame_types(bt_onnx_node *n, const struct loop *loop,
+                        struct loop_types *types, const bt_type **params,
+                        const bt_type **results)
 {
     const bt_type *count = loop->nrow ? new_dim(n, types) : NULL;
     params[0] = bt_type_scalar(n->im->store, BT_INT64);
@@ -288,7 +290,7 @@ static void frame_types(struct node *n, const struct loop *loop, struct loop_typ
         results[k] = result_type(n, types, params[2 + k]);
 }
 
-static const bt_value *call_loop(struct node *n, const bt_value *closure, uint32_t narg,
+static const bt_value *call_loop(bt_onnx_node *n, const bt_value *closure, uint32_t narg,
                                  const bt_value *const *args)
 {
     const bt_value *out = NULL;
@@ -305,8 +307,8 @@ static const bt_value *call_loop(struct node *n, const bt_value *closure, uint32
 }
 
 /* Whether there is another iteration. */
-static const bt_value *goes_on(struct node *n, const struct loop *loop, const bt_value *i,
-                               const bt_value *condition)
+static const bt_value *goes_on(bt_onnx_node *n, const struct loop *loop,
+                               const bt_value *i, const bt_value *condition)
 {
     if (!loop->trips)
         return condition;
@@ -315,7 +317,7 @@ static const bt_value *goes_on(struct node *n, const struct loop *loop, const bt
 }
 
 /* One iteration, then the rest. */
-static const bt_value *next(struct node *n, const struct loop *loop,
+static const bt_value *next(bt_onnx_node *n, const struct loop *loop,
                             const bt_value *closure, const bt_value *const *params)
 {
     uint32_t narg = 2 + loop->nstate + loop->nrow;
@@ -338,14 +340,14 @@ static const bt_value *next(struct node *n, const struct loop *loop,
     return call_loop(n, closure, narg, args);
 }
 
-static void end_block(struct node *n, const bt_value *result, const bt_block **out)
+static void end_block(bt_onnx_node *n, const bt_value *result, const bt_block **out)
 {
     if (!n->status)
         n->status = bt_block_end(n->im->builder, result, out);
 }
 
 /* if goes_on then next(...) else (states, sequences) */
-static const bt_value *function_body(struct node *n, const struct loop *loop,
+static const bt_value *function_body(bt_onnx_node *n, const struct loop *loop,
                                      const bt_value *closure,
                                      const bt_value *const *params)
 {
@@ -362,7 +364,7 @@ static const bt_value *function_body(struct node *n, const struct loop *loop,
     return out;
 }
 
-static void give_body(struct node *n, const struct loop *loop,
+static void give_body(bt_onnx_node *n, const struct loop *loop,
                       const struct loop_types *types, const bt_value *closure,
                       const bt_type *const *param_types, const bt_type *result)
 {
@@ -392,7 +394,7 @@ static void give_body(struct node *n, const struct loop *loop,
         n->status = bt_build_closure_body(n->im->builder, closure, func);
 }
 
-static const bt_value *declare(struct node *n, const struct loop *loop,
+static const bt_value *declare(bt_onnx_node *n, const struct loop *loop,
                                struct loop_types *types)
 {
     uint32_t nresult = loop->nstate + loop->nrow;
@@ -420,7 +422,7 @@ static const bt_value *declare(struct node *n, const struct loop *loop,
     return closure;
 }
 
-static void recurse(struct node *n, const struct loop *loop, struct loop_types *types,
+static void recurse(bt_onnx_node *n, const struct loop *loop, struct loop_types *types,
                     const bt_value **states, const bt_value **sequences)
 {
     uint32_t narg = 2 + loop->nstate + loop->nrow;
@@ -445,7 +447,7 @@ static void recurse(struct node *n, const struct loop *loop, struct loop_types *
         sequences[k] = emit_proj(n, all, loop->nstate + k);
 }
 
-void emit_loop(struct node *n, const struct loop *loop, const bt_value **states,
+void emit_loop(bt_onnx_node *n, const struct loop *loop, const bt_value **states,
                const bt_value **sequences)
 {
     struct loop_types types = { 0 };

@@ -19,14 +19,14 @@ struct loop {
     const bt_value *const *states; /* at the begin */
     const uint8_t *prepends;       /* per sequence: each row goes before; NULL: after */
     /* Converts the body once, for iteration `i`, into the innermost open block. */
-    void (*body)(struct node *, void *self, const bt_value *i,
+    void (*body)(bt_onnx_node *, void *self, const bt_value *i,
                  const bt_value *const *states, struct step *out);
     void *self;
 };
 
 /* The states at the end, then the sequences, rows along axis 0. Short loops whose count
  * is known are written out. */
-void emit_loop(struct node *, const struct loop *, const bt_value **states,
+void emit_loop(bt_onnx_node *, const struct loop *, const bt_value **states,
                const bt_value **sequences);
 
 #endif

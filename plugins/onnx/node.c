@@ -3,7 +3,7 @@
 
 #include "node.h"
 
-void node_fail(struct node *n, uint32_t code, const char *format, ...)
+void node_fail(bt_onnx_node *n, uint32_t code, const char *format, ...)
 {
     if (n->status)
         return;
@@ -20,7 +20,7 @@ void node_fail(struct node *n, uint32_t code, const char *format, ...)
                         : bt_no_memory();
 }
 
-const char *node_format(struct node *n, const char *format, ...)
+const char *node_format(bt_onnx_node *n, const char *format, ...)
 {
     bt_text text;
     va_list list;
@@ -47,9 +47,9 @@ static const bt_value *source_of(const bt_value *value)
 }
 
 /* The last input of the node that a small input of the model decides. */
-static const bt_value *deciding_input(struct node *n)
+static const bt_value *deciding_input(bt_onnx_node *n)
 {
-    for (uint32_t i = node_nin(n); i-- > 0;) {
+    for (uint32_t i = n->ninput; i-- > 0;) {
         const bt_value *source = source_of(node_in(n, i));
         const bt_shape_type *shape = source ? bt_tensor_shape(source->type) : NULL;
         if (source && source->name && (!shape || shape->n <= 1))
@@ -58,7 +58,7 @@ static const bt_value *deciding_input(struct node *n)
     return NULL;
 }
 
-void node_unknown(struct node *n, const char *what)
+void node_unknown(bt_onnx_node *n, const char *what)
 {
     const bt_value *input = deciding_input(n);
     const bt_shape_type *shape = input ? bt_tensor_shape(input->type) : NULL;
@@ -75,7 +75,7 @@ const char *format_bool(int value)
     return value ? "True" : "False";
 }
 
-const char *format_ints(struct node *n, uint32_t count, const int64_t *values)
+const char *format_ints(bt_onnx_node *n, uint32_t count, const int64_t *values)
 {
     bt_text text;
     bt_text_init(&text, n->im->arena);
@@ -90,7 +90,7 @@ const char *format_ints(struct node *n, uint32_t count, const int64_t *values)
 
 /* ---- attributes ---- */
 
-static const struct onnx_attr *find_attr(const struct node *n, const char *name)
+static const struct onnx_attr *find_attr(const bt_onnx_node *n, const char *name)
 {
     for (uint32_t i = 0; i < n->proto->attrs.len; i++) {
         if (strcmp(n->proto->attrs.at[i].name, name) == 0)
@@ -99,12 +99,12 @@ static const struct onnx_attr *find_attr(const struct node *n, const char *name)
     return NULL;
 }
 
-int node_has(const struct node *n, const char *name)
+int node_has(const bt_onnx_node *n, const char *name)
 {
     return find_attr(n, name) != NULL;
 }
 
-const struct onnx_attr *node_attr(struct node *n, const char *name, int64_t type)
+const struct onnx_attr *node_attr(bt_onnx_node *n, const char *name, int64_t type)
 {
     static const char *const names[] = { "nothing", "a float",  "an int",
                                          "a text",  "a tensor", "a graph",
@@ -119,25 +119,25 @@ const struct onnx_attr *node_attr(struct node *n, const char *name, int64_t type
     return NULL;
 }
 
-int64_t node_int(struct node *n, const char *name, int64_t absent)
+int64_t node_int(bt_onnx_node *n, const char *name, int64_t absent)
 {
     const struct onnx_attr *attr = node_attr(n, name, ATTR_INT);
     return attr ? attr->i : absent;
 }
 
-double node_float(struct node *n, const char *name, double absent)
+double node_float(bt_onnx_node *n, const char *name, double absent)
 {
     const struct onnx_attr *attr = node_attr(n, name, ATTR_FLOAT);
     return attr ? (double)attr->f : absent;
 }
 
-const char *node_text(struct node *n, const char *name, const char *absent)
+const char *node_text(bt_onnx_node *n, const char *name, const char *absent)
 {
     const struct onnx_attr *attr = node_attr(n, name, ATTR_STRING);
     return attr && attr->s ? attr->s : absent;
 }
 
-const char *node_ints(struct node *n, const char *name, const char *absent)
+const char *node_ints(bt_onnx_node *n, const char *name, const char *absent)
 {
     const struct onnx_attr *attr = node_attr(n, name, ATTR_INTS);
     return attr ? format_ints(n, attr->ints.len, attr->ints.at) : absent;
@@ -145,12 +145,7 @@ const char *node_ints(struct node *n, const char *name, const char *absent)
 
 /* ---- inputs ---- */
 
-uint32_t node_nin(const struct node *n)
-{
-    return n->proto->inputs.len;
-}
-
-static bt_status use_initializer(struct importer *im, const struct onnx_tensor *tensor,
+static bt_status use_initializer(struct onnx_import *im, const struct onnx_tensor *tensor,
                                  const bt_value **out)
 {
     bt_tensor *value;
@@ -161,7 +156,8 @@ static bt_status use_initializer(struct importer *im, const struct onnx_tensor *
 }
 
 /* By lexical scope: a graph within a node sees the names around it. */
-static bt_status find_value(struct importer *im, const char *name, const bt_value **out)
+static bt_status find_value(struct onnx_import *im, const char *name,
+                            const bt_value **out)
 {
     for (struct scope *scope = im->scope; scope; scope = scope->outer) {
         const bt_map_entry *found = bt_map_entry_find(&scope->values, name);
@@ -182,7 +178,7 @@ static bt_status find_value(struct importer *im, const char *name, const bt_valu
                    im->model->path, name);
 }
 
-const bt_value *node_in(struct node *n, uint32_t i)
+const bt_value *node_in(bt_onnx_node *n, uint32_t i)
 {
     const bt_value *out = NULL;
     if (!n->status && i < n->proto->inputs.len && n->proto->inputs.at[i][0])
@@ -190,7 +186,7 @@ const bt_value *node_in(struct node *n, uint32_t i)
     return out;
 }
 
-const bt_value *node_need(struct node *n, uint32_t i)
+const bt_value *node_need(bt_onnx_node *n, uint32_t i)
 {
     const bt_value *out = node_in(n, i);
     if (!out)
@@ -198,14 +194,14 @@ const bt_value *node_need(struct node *n, uint32_t i)
     return out;
 }
 
-int node_wants(const struct node *n, uint32_t output)
+int node_wants(const bt_onnx_node *n, uint32_t output)
 {
     return output < n->proto->outputs.len && n->proto->outputs.at[output][0];
 }
 
 /* ---- values ---- */
 
-uint32_t value_rank(struct node *n, const bt_value *value)
+uint32_t value_rank(bt_onnx_node *n, const bt_value *value)
 {
     const bt_shape_type *shape = value ? bt_tensor_shape(value->type) : NULL;
     if (!shape)
@@ -213,7 +209,7 @@ uint32_t value_rank(struct node *n, const bt_value *value)
     return shape ? shape->n : 0;
 }
 
-int64_t value_dim(struct node *n, const bt_value *value, uint32_t axis)
+int64_t value_dim(bt_onnx_node *n, const bt_value *value, uint32_t axis)
 {
     const bt_shape_type *shape = value ? bt_tensor_shape(value->type) : NULL;
     int64_t out;
@@ -227,7 +223,7 @@ bt_dtype value_dtype(const bt_value *value)
     return value ? bt_tensor_dtype(value->type) : 0;
 }
 
-int value_dims(struct node *n, const bt_value *value, uint32_t *count,
+int value_dims(bt_onnx_node *n, const bt_value *value, uint32_t *count,
                const bt_type *const **out)
 {
     const bt_tensor *tensor = bt_const_tensor(value);
@@ -251,7 +247,7 @@ int value_dims(struct node *n, const bt_value *value, uint32_t *count,
     return dims != NULL;
 }
 
-int value_ints(struct node *n, const bt_value *value, int64_list *out)
+int value_ints(bt_onnx_node *n, const bt_value *value, int64_list *out)
 {
     uint32_t count;
     const bt_type *const *dims;
@@ -270,7 +266,7 @@ int value_ints(struct node *n, const bt_value *value, int64_list *out)
     return 1;
 }
 
-uint32_t node_axis(struct node *n, int64_t axis, uint32_t rank)
+uint32_t node_axis(bt_onnx_node *n, int64_t axis, uint32_t rank)
 {
     int64_t out = axis < 0 ? axis + rank : axis;
     if (out >= 0 && out < rank)

@@ -4,38 +4,38 @@
 
 /* ---- activation functions ---- */
 
-static const bt_value *affine(struct node *n, const struct activation *f,
+static const bt_value *affine(bt_onnx_node *n, const struct activation *f,
                               const bt_value *x)
 {
     return plus_number(n, times_number(n, x, f->alpha), f->beta);
 }
 
-static const bt_value *leaky_relu(struct node *n, const struct activation *f,
+static const bt_value *leaky_relu(bt_onnx_node *n, const struct activation *f,
                                   const bt_value *x)
 {
     return emit1(n, "nn.leaky_relu", node_format(n, "alpha=%.17g", f->alpha), x);
 }
 
-static const bt_value *thresholded_relu(struct node *n, const struct activation *f,
+static const bt_value *thresholded_relu(bt_onnx_node *n, const struct activation *f,
                                         const bt_value *x)
 {
     const bt_value *above = emit2(n, "greater", NULL, x, scalar_like(n, x, f->alpha));
     return chosen(n, above, x, scalar_like(n, x, 0));
 }
 
-static const bt_value *scaled_tanh(struct node *n, const struct activation *f,
+static const bt_value *scaled_tanh(bt_onnx_node *n, const struct activation *f,
                                    const bt_value *x)
 {
     return times_number(n, applied(n, "tanh", times_number(n, x, f->beta)), f->alpha);
 }
 
-static const bt_value *hard_sigmoid(struct node *n, const struct activation *f,
+static const bt_value *hard_sigmoid(bt_onnx_node *n, const struct activation *f,
                                     const bt_value *x)
 {
     return clipped(n, affine(n, f, x), 0, 1);
 }
 
-static const bt_value *elu(struct node *n, const struct activation *f, const bt_value *x)
+static const bt_value *elu(bt_onnx_node *n, const struct activation *f, const bt_value *x)
 {
     const bt_value *zero = scalar_like(n, x, 0);
     const bt_value *below = applied(n, "exp", lesser_of(n, x, zero));
@@ -43,14 +43,14 @@ static const bt_value *elu(struct node *n, const struct activation *f, const bt_
     return plus(n, greater_of(n, x, zero), below);
 }
 
-static const bt_value *softsign(struct node *n, const struct activation *f,
+static const bt_value *softsign(bt_onnx_node *n, const struct activation *f,
                                 const bt_value *x)
 {
     (void)f;
     return over(n, x, plus_number(n, applied(n, "abs", x), 1));
 }
 
-static const bt_value *softplus(struct node *n, const struct activation *f,
+static const bt_value *softplus(bt_onnx_node *n, const struct activation *f,
                                 const bt_value *x)
 {
     (void)f;
@@ -62,7 +62,7 @@ static const bt_value *softplus(struct node *n, const struct activation *f,
 
 struct function {
     const char *name, *op; /* op: the function is this operator */
-    const bt_value *(*apply)(struct node *, const struct activation *, const bt_value *);
+    const bt_value *(*apply)(bt_onnx_node *, const struct activation *, const bt_value *);
     int takes_alpha, takes_beta;
     double alpha, beta; /* defaults */
 };
@@ -77,7 +77,7 @@ static const struct function functions[] = {
 };
 // clang-format on
 
-static const struct function *find_function_row(struct node *n, const char *name)
+static const struct function *find_function_row(bt_onnx_node *n, const char *name)
 {
     for (uint32_t i = 0; i < BT_COUNT(functions); i++) {
         if (strcmp(functions[i].name, name) == 0)
@@ -87,7 +87,7 @@ static const struct function *find_function_row(struct node *n, const char *name
     return NULL;
 }
 
-void activation_defaults(struct node *n, struct activation *f, int *takes_alpha,
+void activation_defaults(bt_onnx_node *n, struct activation *f, int *takes_alpha,
                          int *takes_beta)
 {
     const struct function *row = find_function_row(n, f->name);
@@ -97,7 +97,7 @@ void activation_defaults(struct node *n, struct activation *f, int *takes_alpha,
     f->beta = row ? row->beta : 0;
 }
 
-static const bt_value *activated(struct node *n, const struct cell *cell, uint32_t which,
+static const bt_value *activated(bt_onnx_node *n, const struct cell *cell, uint32_t which,
                                  const bt_value *x)
 {
     const struct activation *f = &cell->functions[which];
@@ -107,7 +107,7 @@ static const bt_value *activated(struct node *n, const struct cell *cell, uint32
     return row->op ? applied(n, row->op, x) : row->apply(n, f, x);
 }
 
-static const bt_value *gate_of(struct node *n, const struct cell *cell, uint32_t which,
+static const bt_value *gate_of(bt_onnx_node *n, const struct cell *cell, uint32_t which,
                                const bt_value *sum)
 {
     if (cell->clip > 0)
@@ -124,14 +124,14 @@ uint32_t cell_gates(enum cell_kind kind)
 }
 
 /* Gates from..to-1 of what has all of them along `axis`. */
-static const bt_value *gates(struct node *n, const struct cell *cell, const bt_value *all,
-                             uint32_t axis, int64_t from, int64_t to)
+static const bt_value *gates(bt_onnx_node *n, const struct cell *cell,
+                             const bt_value *all, uint32_t axis, int64_t from, int64_t to)
 {
     return all ? sliced(n, all, axis, from * cell->hidden, to * cell->hidden) : NULL;
 }
 
 /* state * recurrent^T + bias, for gates from..to-1. */
-static const bt_value *from_state(struct node *n, const struct cell *cell,
+static const bt_value *from_state(bt_onnx_node *n, const struct cell *cell,
                                   const bt_value *state, int64_t from, int64_t to)
 {
     int all = from == 0 && to == cell_gates(cell->kind);
@@ -144,14 +144,14 @@ static const bt_value *from_state(struct node *n, const struct cell *cell,
     return bias ? plus(n, y, bias) : y;
 }
 
-static void rnn_step(struct node *n, const struct cell *cell, const bt_value *x,
+static void rnn_step(bt_onnx_node *n, const struct cell *cell, const bt_value *x,
                      const bt_value *h, const bt_value **next)
 {
     next[0] = gate_of(n, cell, 0, plus(n, x, from_state(n, cell, h, 0, 1)));
 }
 
 /* Gates z (update), r (reset), h. */
-static void gru_step(struct node *n, const struct cell *cell, const bt_value *x,
+static void gru_step(bt_onnx_node *n, const struct cell *cell, const bt_value *x,
                      const bt_value *h, const bt_value **next)
 {
     int late = cell->linear_before_reset;
@@ -170,7 +170,7 @@ static void gru_step(struct node *n, const struct cell *cell, const bt_value *x,
 }
 
 /* A gate's sum, with what it sees of the cell's content. */
-static const bt_value *peeped(struct node *n, const struct cell *cell,
+static const bt_value *peeped(bt_onnx_node *n, const struct cell *cell,
                               const bt_value *gate, int64_t which, const bt_value *c)
 {
     const bt_value *weight = gates(n, cell, cell->peephole, 0, which, which + 1);
@@ -178,7 +178,7 @@ static const bt_value *peeped(struct node *n, const struct cell *cell,
 }
 
 /* Gates i (input), o (output), f (forget), c (content). */
-static void lstm_step(struct node *n, const struct cell *cell, const bt_value *x,
+static void lstm_step(bt_onnx_node *n, const struct cell *cell, const bt_value *x,
                       const bt_value *const *states, const bt_value **next)
 {
     const bt_value *h = states[0], *c = states[1];
@@ -195,7 +195,7 @@ static void lstm_step(struct node *n, const struct cell *cell, const bt_value *x
     next[0] = times(n, gate_of(n, cell, 0, out), activated(n, cell, 2, next[1]));
 }
 
-void cell_step(struct node *n, const struct cell *cell, const bt_value *x,
+void cell_step(bt_onnx_node *n, const struct cell *cell, const bt_value *x,
                const bt_value *const *states, const bt_value **next)
 {
     switch (cell->kind) {

@@ -29,11 +29,11 @@ struct cell {
 /* How many gates lie one after the other in the weights. */
 uint32_t cell_gates(enum cell_kind);
 /* States are [b, h]: h, and of LSTM c. x: the step's [b, g*h] of `input`. */
-void cell_step(struct node *, const struct cell *, const bt_value *x,
+void cell_step(bt_onnx_node *, const struct cell *, const bt_value *x,
                const bt_value *const *states, const bt_value **next);
 /* Whether the function takes alpha, beta, and what they are where nothing is stated. The
  * node fails for a name that is not known. */
-void activation_defaults(struct node *, struct activation *, int *takes_alpha,
+void activation_defaults(bt_onnx_node *, struct activation *, int *takes_alpha,
                          int *takes_beta);
 
 #endif

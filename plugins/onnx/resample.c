@@ -125,7 +125,7 @@ static void find_row(const struct resample *r, double x, const struct taps *taps
         weights[k] /= sum;
 }
 
-static int find_taps(struct node *n, const struct resample *r, struct taps *taps)
+static int find_taps(bt_onnx_node *n, const struct resample *r, struct taps *taps)
 {
     double ntap = r->mode == RESAMPLE_NEAREST ? 1 : 2 - 2 * (double)first_tap(r);
     if (r->in < 1 || r->out < 0 || r->out > MAX_SIZE || !(r->scale > 0) ||
@@ -158,7 +158,7 @@ static int find_taps(struct node *n, const struct resample *r, struct taps *taps
 /* ---- building ---- */
 
 /* Column k of the weights, as a vector along the axis. */
-static const bt_value *weight_column(struct node *n, const struct resample *r,
+static const bt_value *weight_column(bt_onnx_node *n, const struct resample *r,
                                      const struct taps *taps, uint32_t k,
                                      const bt_value *like, uint32_t axis)
 {
@@ -170,7 +170,7 @@ static const bt_value *weight_column(struct node *n, const struct resample *r,
     return n->status ? NULL : along(n, emit_const(n, tensor), axis, value_rank(n, like));
 }
 
-static const bt_value *read_column(struct node *n, const struct resample *r,
+static const bt_value *read_column(bt_onnx_node *n, const struct resample *r,
                                    const struct taps *taps, uint32_t k, const bt_value *x,
                                    uint32_t axis)
 {
@@ -184,7 +184,7 @@ static const bt_value *read_column(struct node *n, const struct resample *r,
                              emit_ints(n, (uint32_t)r->out, at));
 }
 
-static const bt_value *by_reads(struct node *n, const struct resample *r,
+static const bt_value *by_reads(bt_onnx_node *n, const struct resample *r,
                                 const struct taps *taps, const bt_value *x, uint32_t axis)
 {
     const bt_value *sum = NULL;
@@ -197,7 +197,7 @@ static const bt_value *by_reads(struct node *n, const struct resample *r,
     return sum;
 }
 
-static const bt_value *by_matrix(struct node *n, const struct resample *r,
+static const bt_value *by_matrix(bt_onnx_node *n, const struct resample *r,
                                  const struct taps *taps, const bt_value *x,
                                  uint32_t axis)
 {
@@ -222,7 +222,7 @@ static const bt_value *by_matrix(struct node *n, const struct resample *r,
     return axes_swapped(n, x, axis, last);
 }
 
-static const bt_value *extrapolated(struct node *n, const struct resample *r,
+static const bt_value *extrapolated(bt_onnx_node *n, const struct resample *r,
                                     const struct taps *taps, const bt_value *x,
                                     uint32_t axis)
 {
@@ -253,7 +253,7 @@ static int is_identity(const struct resample *r, const struct taps *taps)
     return r->in == r->out;
 }
 
-const bt_value *resampled(struct node *n, const bt_value *x, uint32_t axis,
+const bt_value *resampled(bt_onnx_node *n, const bt_value *x, uint32_t axis,
                           const struct resample *r)
 {
     struct taps taps;

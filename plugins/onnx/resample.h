@@ -20,7 +20,7 @@ struct resample {
 };
 
 /* x with that axis resized. NULL after a failure. */
-const bt_value *resampled(struct node *, const bt_value *x, uint32_t axis,
+const bt_value *resampled(bt_onnx_node *, const bt_value *x, uint32_t axis,
                           const struct resample *);
 
 #endif

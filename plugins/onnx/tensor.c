@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-enum { ANY_NBYTES = 1 << 16 }; /* where only types are asked for: larger ones are not read */
+enum {
+    ANY_NBYTES = 1 << 16
+}; /* where only types are asked for: larger ones are not read */
 
 static const struct data_type {
     bt_dtype dtype;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void read_list(struct node *n, const char *name, uint32_t count, int64_t absent,
+void read_list(bt_onnx_node *n, const char *name, uint32_t count, int64_t absent,
                int64_t *out)
 {
     const struct onnx_attr *attr = node_attr(n, name, ATTR_INTS);
@@ -15,7 +15,7 @@ void read_list(struct node *n, const char *name, uint32_t count, int64_t absent,
 
 /* SAME_UPPER and SAME_LOWER: as many outputs as strides fit; the odd one at the end, or
  * at the begin. */
-static void same_padding(struct node *n, const bt_value *x, int lower, struct window *w)
+static void same_padding(bt_onnx_node *n, const bt_value *x, int lower, struct window *w)
 {
     for (uint32_t i = 0; i < w->n; i++) {
         int64_t size = value_dim(n, x, 2 + i);
@@ -47,7 +47,7 @@ static int is_sane(const struct window *w)
     return 1;
 }
 
-void read_window(struct node *n, const bt_value *x, const bt_value *weight,
+void read_window(bt_onnx_node *n, const bt_value *x, const bt_value *weight,
                  struct window *w)
 {
     uint32_t rank = value_rank(n, x);
@@ -78,7 +78,7 @@ void read_window(struct node *n, const bt_value *x, const bt_value *weight,
         same_padding(n, x, strcmp(auto_pad, "SAME_LOWER") == 0, w);
 }
 
-const char *window_attrs(struct node *n, const struct window *w)
+const char *window_attrs(bt_onnx_node *n, const struct window *w)
 {
     return node_format(
         n, "strides=%s, padding=%s, dilation=%s", format_ints(n, w->n, w->strides),

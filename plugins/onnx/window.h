@@ -14,13 +14,13 @@ struct window {
 };
 
 /* A list attribute of `count` numbers, or `absent` for each. */
-void read_list(struct node *, const char *name, uint32_t count, int64_t absent,
+void read_list(bt_onnx_node *, const char *name, uint32_t count, int64_t absent,
                int64_t *out);
 /* weight: NULL for pooling, whose kernel is an attribute. */
-void read_window(struct node *, const bt_value *x, const bt_value *weight,
+void read_window(bt_onnx_node *, const bt_value *x, const bt_value *weight,
                  struct window *);
 /* strides, padding, dilation. */
-const char *window_attrs(struct node *, const struct window *);
+const char *window_attrs(bt_onnx_node *, const struct window *);
 /* Elements of a window's kernel. */
 int64_t window_nelem(const struct window *);
 

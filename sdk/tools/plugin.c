@@ -181,8 +181,8 @@ const struct verb verb_plugin = {
                "                        where one fails\n"
                "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, eval (an\n"
                "                        operator in plain C), relation, facet, pass, analysis,\n"
-               "                        executor, importer, compiler or target; into a folder\n"
-               "                        that has a plugin it writes one more file; with --source\n"
+               "                        executor, importer, onnx, compiler or target; into\n"
+               "                        a folder that has a plugin one more file; with --source\n"
                "                        one that Baton compiles when it uses it",
     .examples = "  baton plugin why nn.relu\n"
                 "  baton plugin check baton.ops.image\n"

@@ -9,6 +9,7 @@
 
 #include "case_run.h"
 #include "crash.h"
+#include "onnx_check.h"
 #include "rule_check.h"
 #include "slots.h"
 #include "target_check.h"
@@ -269,6 +270,8 @@ static int check_plugin(struct tool *tool, struct guard *guard)
         code = check_rules(tool, id, &nbroken);
     if (!code && !only)
         code = check_facets(tool, id, &nbroken);
+    if (!code && !only)
+        code = check_onnx(tool, id, &nbroken);
     if (!code && !only)
         code = check_contributions(tool, id, &nbroken);
     if (code)

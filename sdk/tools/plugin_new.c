@@ -20,7 +20,7 @@ struct words {
 /* Folders of templates. */
 static const char *const kinds[] = { "op",       "eval",     "relation", "facet",
                                      "pass",     "analysis", "executor", "importer",
-                                     "compiler", "target" };
+                                     "onnx",     "compiler", "target" };
 
 static int fail_io(struct tool *tool, const char *path, const char *what)
 {

@@ -64,7 +64,7 @@ run("compiling" "" ${CC} ${HERE}/project/program.c -o ${WORK}/program ${flags} -
 run("the program" "org.example.outside 1.2.3" ${WORK}/program)
 
 # What `baton plugin new` writes builds as it stands, by CMake and by make, and does what its test says.
-foreach(kind op eval relation facet pass analysis executor importer compiler target)
+foreach(kind op eval relation facet pass analysis executor importer onnx compiler target)
   file(REMOVE_RECURSE ${WORK}/new)
   run("baton plugin new ${kind}" "README.md" ${BATON} plugin new ${kind} example.my_${kind} ${WORK}/new)
   run("configuring" "" ${CMAKE_COMMAND} -S ${WORK}/new -B ${WORK}/new/build -G ${GENERATOR} -DCMAKE_C_COMPILER=${CC}
@@ -74,6 +74,8 @@ foreach(kind op eval relation facet pass analysis executor importer compiler tar
   set(checked "its tables agree")
   if(kind STREQUAL target)
     set(checked "its tables agree.*target example.my_target: opens, 1 pattern")
+  elseif(kind STREQUAL onnx)
+    set(checked "its tables agree.*2 operators of ONNX models, 0 with faults")
   elseif(kind MATCHES "^(op|eval|relation)$")
     set(checked "its tables agree.*  ok .*1 operator, 0 with faults")
   endif()

@@ -120,7 +120,7 @@ struct bt_op {
  * of facets may add some to another plugin's operators: BT_FACETS(array), ended by a zero
  * `facet`. Two for one pair need different priorities. */
 typedef struct bt_facet {
-    const char *facet; /* "gradient", "cases", "onnx", ... */
+    const char *facet; /* "gradient", "cases", ... */
     const char *op;
     int32_t priority;
     uint32_t table_nbytes;

@@ -101,10 +101,20 @@ static void shrink(bt_onnx_node *n)
     node_out(n, 0, chosen(n, below, plus_number(n, x, bias), inner));
 }
 
+static void quick_gelu(bt_onnx_node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    const bt_value *gate = times_number(n, x, node_float(n, "alpha", (double)1.702f));
+    node_out(n, 0, times(n, x, applied(n, "sigmoid", gate)));
+}
+
+/* Those of ONNX Runtime may have a bias. */
 static void gelu(bt_onnx_node *n)
 {
-    const bt_value *x = node_need(n, 0), *inner;
-    if (strcmp(node_text(n, "approximate", "none"), "tanh") == 0) {
+    const bt_value *x = node_need(n, 0), *bias = node_in(n, 1), *inner;
+    const char *form = n->row->arg ? n->row->arg : node_text(n, "approximate", "none");
+    x = bias ? plus(n, x, bias) : x;
+    if (strcmp(form, "tanh") == 0) {
         const bt_value *cube = times_number(n, times(n, squared(n, x), x), 0.044715);
         inner = times_number(n, plus(n, x, cube), sqrt(2 / 3.14159265358979323846));
         inner = applied(n, "tanh", inner);
@@ -201,7 +211,9 @@ static const bt_onnx_operator operators[] = {
     { "ai.onnx.HardSigmoid-1", hard_sigmoid, NULL }, { "ai.onnx.HardSwish-14", hard_swish, NULL }, { "ai.onnx.Elu-1", elu, NULL },
     { "ai.onnx.Selu-1", selu, NULL }, { "ai.onnx.Celu-12", celu, NULL }, { "ai.onnx.Softplus-1", softplus, NULL }, { "ai.onnx.Softsign-1", softsign, NULL },
     { "ai.onnx.Mish-18", mish, NULL }, { "ai.onnx.Swish-24", swish, NULL }, { "ai.onnx.ThresholdedRelu-10", thresholded_relu, NULL },
-    { "ai.onnx.Shrink-9", shrink, NULL }, { "ai.onnx.Gelu-20", gelu, NULL }, { "ai.onnx.LeakyRelu-1", leaky_relu, NULL }, { "ai.onnx.PRelu-1", prelu, NULL },
+    { "ai.onnx.Shrink-9", shrink, NULL }, { "ai.onnx.Gelu-20", gelu, NULL }, { "com.microsoft.Gelu-1", gelu, "none" },
+    { "com.microsoft.BiasGelu-1", gelu, "none" }, { "com.microsoft.FastGelu-1", gelu, "tanh" }, { "com.microsoft.QuickGelu-1", quick_gelu, NULL },
+    { "ai.onnx.LeakyRelu-1", leaky_relu, NULL }, { "ai.onnx.PRelu-1", prelu, NULL },
     { "ai.onnx.Softmax-1", softmax_flat, "nn.softmax" }, { "ai.onnx.Softmax-13", softmax, "nn.softmax" },
     { "ai.onnx.LogSoftmax-1", softmax_flat, "nn.log_softmax" }, { "ai.onnx.LogSoftmax-13", softmax, "nn.log_softmax" },
     { "ai.onnx.Hardmax-1", softmax_flat, "hardmax" }, { "ai.onnx.Hardmax-13", softmax, "hardmax" },

@@ -1,54 +1,8 @@
 /* Attention, rotary positions, caches of keys and values. */
-#include "arith.h"
+#include "attention.h"
 
 #include <math.h>
 #include <string.h>
-
-/* ---- heads ---- */
-
-static const bt_type *dim_over(bt_onnx_node *n, const bt_type *dim, int64_t by)
-{
-    const bt_type *divisor = dim_number(n, by);
-    const bt_type *out =
-        dim && divisor ? bt_dim_floordiv(n->im->store, dim, divisor) : NULL;
-    if (!out && !n->status)
-        n->status = bt_store_why(n->im->ctx, n->im->store);
-    return out;
-}
-
-/* [batch, length, heads * size] as [batch, length, heads, size]. */
-static const bt_value *heads_apart(bt_onnx_node *n, const bt_value *x, int64_t heads)
-{
-    if (heads < 1)
-        node_fail(n, BT_ERR_ATTRIBUTE, "the number of heads is missing");
-    if (n->status)
-        return NULL;
-    const bt_type *dims[4] = { dim_of(n, x, 0), dim_of(n, x, 1), dim_number(n, heads),
-                               dim_over(n, dim_of(n, x, 2), heads) };
-    return reshaped(n, x, 4, dims);
-}
-
-/* [batch, heads, length, size], whatever the form given. */
-static const bt_value *by_head(bt_onnx_node *n, const bt_value *x, const char *heads)
-{
-    uint32_t rank = value_rank(n, x);
-    if (rank == 3)
-        return axes_swapped(n, heads_apart(n, x, node_int(n, heads, 0)), 1, 2);
-    if (rank != 4)
-        node_fail(n, BT_ERR_FORMAT, "data of rank %u; 3 and 4 are known", rank);
-    return x;
-}
-
-/* [batch, heads, length, size] as [batch, length, heads * size]. */
-static const bt_value *heads_together(bt_onnx_node *n, const bt_value *x)
-{
-    x = axes_swapped(n, x, 1, 2);
-    if (n->status)
-        return NULL;
-    const bt_type *dims[3] = { dim_of(n, x, 0), dim_of(n, x, 1),
-                               dims_product(n, x, 2, 4) };
-    return reshaped(n, x, 3, dims);
-}
 
 /* ---- attention ---- */
 
@@ -56,13 +10,6 @@ struct attention {
     const bt_value *q, *k, *v; /* [batch, heads, length, size], the past included */
     const bt_value *past;      /* of the keys; NULL: none */
 };
-
-static const bt_value *with_past(bt_onnx_node *n, const bt_value *past,
-                                 const bt_value *now)
-{
-    const bt_value *parts[2] = { past, now };
-    return past ? joined(n, 2, 2, parts) : now;
-}
 
 /* Fewer heads of keys and values serve several of the queries each. */
 static const bt_value *repeated_heads(bt_onnx_node *n, const bt_value *x,
@@ -78,18 +25,6 @@ static const bt_value *repeated_heads(bt_onnx_node *n, const bt_value *x,
     }
     return emit1(n, "repeat",
                  node_format(n, "repeats=%lld, axis=1", (long long)(want / have)), x);
-}
-
-static const bt_value *minus_infinity(bt_onnx_node *n, const bt_value *like)
-{
-    return scalar_like(n, like, -INFINITY);
-}
-
-/* 0 where the condition holds, -inf elsewhere. */
-static const bt_value *bias_where(bt_onnx_node *n, const bt_value *condition,
-                                  const bt_value *like)
-{
-    return chosen(n, condition, scalar_like(n, like, 0), minus_infinity(n, like));
 }
 
 /* A mask as a bias, its last axis as long as the keys. */
@@ -110,18 +45,6 @@ static const bt_value *mask_bias(bt_onnx_node *n, const bt_value *mask,
     return joined(n, rank - 1, 2, parts);
 }
 
-/* A query sees the keys up to its own position, which follows the past. */
-static const bt_value *causal_bias(bt_onnx_node *n, const struct attention *a)
-{
-    const bt_value *row = with_axes(n, counted(n, dim_of(n, a->q, 2), BT_INT64), 1, 1),
-                   *column = with_axes(n, counted(n, dim_of(n, a->k, 2), BT_INT64), 0, 1);
-    if (a->past) {
-        const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", a->past);
-        row = plus(n, row, as_scalar(n, sliced(n, shape, 0, 2, 3)));
-    }
-    return bias_where(n, emit2(n, "less_equal", NULL, column, row), a->q);
-}
-
 /* Keys beyond each sample's own length are padding. */
 static const bt_value *length_bias(bt_onnx_node *n, const bt_value *lengths,
                                    const struct attention *a)
@@ -138,7 +61,7 @@ static const bt_value *biased(bt_onnx_node *n, const bt_value *scores,
     if (mask)
         scores = plus(n, scores, mask_bias(n, mask, a));
     if (node_int(n, "is_causal", 0))
-        scores = plus(n, scores, causal_bias(n, a));
+        scores = plus(n, scores, causal_bias(n, a->q, a->k, a->past));
     return lengths ? plus(n, scores, length_bias(n, lengths, a)) : scores;
 }
 
@@ -199,64 +122,12 @@ static void attention(bt_onnx_node *n)
 
 /* ---- rotary positions ---- */
 
-/* Every second element of the last axis, from the first or the second on. */
-static const bt_value *alternate(bt_onnx_node *n, const bt_value *x, uint32_t from)
-{
-    return emit1(
-        n, "strided_slice",
-        node_format(n, "begin=[%u], end=[%d], strides=[2], axes=[-1]", from, INT32_MAX),
-        x);
-}
-
-static const bt_value *rotated(bt_onnx_node *n, const bt_value *x, int64_t size,
-                               const bt_value *cosine, const bt_value *sine)
-{
-    int alternates = node_int(n, "interleaved", 0) != 0;
-    const bt_value *first =
-                       alternates ? alternate(n, x, 0) : sliced(n, x, 3, 0, size / 2),
-                   *second =
-                       alternates ? alternate(n, x, 1) : sliced(n, x, 3, size / 2, size);
-    const bt_value *parts[2] = {
-        minus(n, times(n, cosine, first), times(n, sine, second)),
-        plus(n, times(n, sine, first), times(n, cosine, second)),
-    };
-    if (!alternates)
-        return joined(n, 3, 2, parts);
-    return shaped_like(n, emit_list(n, "stack", "axis=4", 2, parts), x);
-}
-
-/* Angles for each position, with an axis of size 1 for the heads. */
-static const bt_value *angles(bt_onnx_node *n, const bt_value *cache,
-                              const bt_value *positions, uint32_t head_axis)
-{
-    if (positions)
-        cache = emit2(n, "take", "axis=0, mode=\"fast\"", cache, positions);
-    return with_axes(n, cache, head_axis, 1);
-}
-
 static void rotary_embedding(bt_onnx_node *n)
 {
-    const bt_value *x = node_need(n, 0), *positions = node_in(n, 3);
-    uint32_t rank = value_rank(n, x), head_axis = rank == 3 ? 2 : 1;
-    if (rank != 3 && rank != 4)
-        node_fail(n, BT_ERR_FORMAT, "data of rank %u; 3 and 4 are known", rank);
-    const bt_value *cosine = angles(n, node_need(n, 1), positions, head_axis),
-                   *sine = angles(n, node_need(n, 2), positions, head_axis);
-    const bt_value *y = rank == 3 ? heads_apart(n, x, node_int(n, "num_heads", 0)) : x;
-    int64_t size = value_dim(n, y, 3), part = node_int(n, "rotary_embedding_dim", 0);
-    if (size < 0)
-        node_fail(n, BT_ERR_UNSUPPORTED,
-                  "the size of a head is symbolic: bind it with --dim");
-    if (part < 0 || part > size || part % 2 || (!part && size % 2))
-        node_fail(n, BT_ERR_ATTRIBUTE, "rotary_embedding_dim is %lld of %lld",
-                  (long long)part, (long long)size);
-    if (n->status)
-        return;
-    part = part ? part : size;
-    const bt_value *parts[2] = { rotated(n, sliced(n, y, 3, 0, part), part, cosine, sine),
-                                 sliced(n, y, 3, part, size) };
-    y = part == size ? parts[0] : joined(n, 3, 2, parts);
-    node_out(n, 0, shaped_like(n, y, x));
+    const bt_value *x = node_need(n, 0), *cosine = node_need(n, 1),
+                   *sine = node_need(n, 2);
+    node_out(n, 0,
+             rotary(n, x, node_int(n, "num_heads", 0), cosine, sine, node_in(n, 3)));
 }
 
 /* ---- caches ---- */

@@ -22,6 +22,25 @@ static void matmul(bt_onnx_node *n)
     node_out(n, 0, out);
 }
 
+/* Of ONNX Runtime: either factor may be transposed, the product is scaled. */
+static void fused_matmul(bt_onnx_node *n)
+{
+    const bt_value *in[2] = { node_need(n, 0), node_need(n, 1) };
+    static const char *const flags[] = { "transA", "transB" };
+    if (node_int(n, "transBatchA", 0) || node_int(n, "transBatchB", 0))
+        node_fail(n, BT_ERR_UNSUPPORTED, "transBatchA and transBatchB are not supported");
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t rank = value_rank(n, in[i]);
+        if (rank < 2)
+            node_fail(n, BT_ERR_UNSUPPORTED, "data of rank %u; at least 2 is needed",
+                      rank);
+        if (node_int(n, flags[i], 0) && !n->status)
+            in[i] = axes_swapped(n, in[i], rank - 2, rank - 1);
+    }
+    const bt_value *y = n->status ? NULL : matrix_product(n, in[0], in[1]);
+    node_out(n, 0, times_number(n, y, node_float(n, "alpha", 1)));
+}
+
 static int is_integer(bt_dtype dtype)
 {
     return !(1u << BT_DTYPE_CLASS(dtype) & BT_CLASS_BITS_FLOAT);
@@ -216,7 +235,8 @@ static void eye_like(bt_onnx_node *n)
 // clang-format off
 static const bt_onnx_operator operators[] = {
     { "ai.onnx.MatMul-1", matmul, NULL }, { "ai.onnx.Gemm-1", gemm, NULL }, { "ai.onnx.Einsum-12", einsum, NULL },
-    { "ai.onnx.Trilu-14", trilu, NULL }, { "ai.onnx.EyeLike-9", eye_like, NULL },
+    { "com.microsoft.FusedMatMul-1", fused_matmul, NULL }, { "com.microsoft.TransposeMatMul-1", fused_matmul, NULL },
+    { "ai.onnx.Trilu-14", trilu, NULL }, { "com.microsoft.Trilu-1", trilu, NULL }, { "ai.onnx.EyeLike-9", eye_like, NULL },
     { 0 },
 };
 // clang-format on

@@ -116,16 +116,17 @@ static const bt_value *stashed(bt_onnx_node *n, const bt_value *x)
                : cast_to(n, x, dtype);
 }
 
-/* Moments over all axes from `axis` on; scale and bias have the shape of those. */
-static void layer_norm(bt_onnx_node *n)
+/* Moments over all axes from `axis` on; scale and bias, which may be left out, have the
+ * shape of those. */
+static void give_layer_norm(bt_onnx_node *n, const bt_value *x, const bt_value *scale,
+                            const bt_value *bias, double epsilon)
 {
-    const bt_value *x = node_need(n, 0), *scale = node_need(n, 1), *bias = node_in(n, 2);
     uint32_t rank = value_rank(n, x), axis = node_axis(n, node_int(n, "axis", -1), rank);
     int64_t axes[BT_MAX_RANK];
     if (n->status)
         return;
     struct moments m = moments_over(n, stashed(n, x), axes_from(axis, rank, axes), axes);
-    const bt_value *inverse = inverse_root(n, m.variance, epsilon_of(n));
+    const bt_value *inverse = inverse_root(n, m.variance, epsilon);
     const bt_value *y = cast_to(n, times(n, m.centred, inverse), value_dtype(x));
     y = times(n, y, scale);
     node_out(n, 0, bias ? plus(n, y, bias) : y);
@@ -133,19 +134,97 @@ static void layer_norm(bt_onnx_node *n)
     node_out(n, 2, inverse);
 }
 
-static void rms_norm(bt_onnx_node *n)
+static void layer_norm(bt_onnx_node *n)
 {
-    const bt_value *x = node_need(n, 0), *scale = node_need(n, 1);
+    give_layer_norm(n, node_need(n, 0), node_need(n, 1), node_in(n, 2), epsilon_of(n));
+}
+
+/* *inverse: of the root of the mean of squares. */
+static const bt_value *rms_normed(bt_onnx_node *n, const bt_value *x,
+                                  const bt_value *scale, double epsilon,
+                                  const bt_value **inverse)
+{
     uint32_t rank = value_rank(n, x), axis = node_axis(n, node_int(n, "axis", -1), rank);
     int64_t axes[BT_MAX_RANK];
+    *inverse = NULL;
     if (n->status)
-        return;
+        return NULL;
     const bt_value *wide = stashed(n, x);
     const bt_value *mean =
         reduced(n, "mean", squared(n, wide), axes_from(axis, rank, axes), axes, 1);
-    const bt_value *y = times(n, wide, inverse_root(n, mean, epsilon_of(n)));
-    node_out(n, 0, times(n, cast_to(n, y, value_dtype(x)), scale));
+    *inverse = inverse_root(n, mean, epsilon);
+    return times(n, cast_to(n, times(n, wide, *inverse), value_dtype(x)), scale);
 }
+
+static void rms_norm(bt_onnx_node *n)
+{
+    const bt_value *inverse;
+    node_out(n, 0,
+             rms_normed(n, node_need(n, 0), node_need(n, 1), epsilon_of(n), &inverse));
+    node_out(n, 1, inverse);
+}
+
+/* ---- of ONNX Runtime: what is normalised is a sum ---- */
+
+static double small_epsilon_of(bt_onnx_node *n)
+{
+    return node_float(n, "epsilon", (double)1e-12f);
+}
+
+static void skip_layer_norm(bt_onnx_node *n)
+{
+    const bt_value *x = plus(n, node_need(n, 0), node_need(n, 1)), *bias = node_in(n, 4);
+    x = bias ? plus(n, x, bias) : x;
+    give_layer_norm(n, x, node_need(n, 2), node_in(n, 3), small_epsilon_of(n));
+    node_out(n, 3, x);
+}
+
+static void skip_rms_norm(bt_onnx_node *n)
+{
+    const bt_value *x = plus(n, node_need(n, 0), node_need(n, 1)), *bias = node_in(n, 3),
+                   *inverse;
+    x = bias ? plus(n, x, bias) : x;
+    node_out(n, 0, rms_normed(n, x, node_need(n, 2), small_epsilon_of(n), &inverse));
+    node_out(n, 2, inverse);
+    node_out(n, 3, x);
+}
+
+static const bt_value *looked_up(bt_onnx_node *n, const bt_value *table,
+                                 const bt_value *at)
+{
+    return emit2(n, "take", "axis=0", table, at);
+}
+
+/* Inputs: words, segments, the tables of words, positions and segments, scale, bias, mask,
+ * positions. The mask's sums are how long the texts are. */
+static void embed_layer_norm(bt_onnx_node *n)
+{
+    const bt_value *words = node_need(n, 0), *segments = node_in(n, 1),
+                   *mask = node_in(n, 7), *positions = node_in(n, 8);
+    uint32_t rank = value_rank(n, words);
+    if (rank != 2)
+        node_fail(n, BT_ERR_FORMAT, "words of rank %u; 2 is expected", rank);
+    if (n->status)
+        return;
+    if (!positions)
+        positions = counted(n, dim_of(n, words, 1), BT_INT32);
+    const bt_value *x = plus(n, looked_up(n, node_need(n, 2), words),
+                             looked_up(n, node_need(n, 3), positions));
+    if (segments)
+        x = plus(n, x, looked_up(n, node_need(n, 4), segments));
+    const bt_value *scale = node_need(n, 5), *bias = node_need(n, 6);
+    int64_t axes[1] = { 2 };
+    struct moments m = moments_over(n, x, 1, axes);
+    const bt_value *y =
+        times(n, m.centred, inverse_root(n, m.variance, small_epsilon_of(n)));
+    node_out(n, 0, plus(n, times(n, y, scale), bias));
+    const bt_value *ones = mask ? cast_to(n, mask, BT_INT32)
+                                : times_number(n, cast_to(n, words, BT_INT32), 0);
+    node_out(n, 1, reduced(n, "sum", ones, 1, &(int64_t){ 1 }, 0));
+    node_out(n, 2, x);
+}
+
+/* ---- groups, instances ---- */
 
 /* Scale and bias are given for each channel, before operator set 21 for each group. */
 static void group_norm(bt_onnx_node *n)
@@ -242,9 +321,11 @@ static void dropout(bt_onnx_node *n)
 // clang-format off
 static const bt_onnx_operator operators[] = {
     { "ai.onnx.BatchNormalization-1", batch_norm, NULL }, { "ai.onnx.InstanceNormalization-1", instance_norm, NULL },
-    { "ai.onnx.LayerNormalization-17", layer_norm, NULL }, { "ai.onnx.RMSNormalization-23", rms_norm, NULL },
+    { "ai.onnx.LayerNormalization-1", layer_norm, NULL }, { "ai.onnx.SimplifiedLayerNormalization-1", rms_norm, NULL }, { "ai.onnx.RMSNormalization-23", rms_norm, NULL },
     { "ai.onnx.GroupNormalization-18", group_norm, NULL }, { "ai.onnx.MeanVarianceNormalization-9", mean_variance_norm, NULL },
     { "ai.onnx.LpNormalization-1", lp_norm, NULL }, { "ai.onnx.LRN-1", lrn, NULL }, { "ai.onnx.Dropout-1", dropout, NULL },
+    { "com.microsoft.SkipLayerNormalization-1", skip_layer_norm, NULL }, { "com.microsoft.SkipSimplifiedLayerNormalization-1", skip_rms_norm, NULL },
+    { "com.microsoft.EmbedLayerNormalization-1", embed_layer_norm, NULL },
     { 0 },
 };
 // clang-format on

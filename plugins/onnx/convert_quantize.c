@@ -1,8 +1,5 @@
 /* Quantized numbers: what they stand for, by arithmetic. */
-#include "arith.h"
-
-#include <math.h>
-
+#include "quantize.h"
 #include "window.h"
 
 /* ---- scales ---- */
@@ -26,35 +23,6 @@ static const bt_value *spread(bt_onnx_node *n, const bt_value *scale, const bt_v
     }
     const char *attrs = node_format(n, "repeats=%lld, axis=%u", (long long)block, axis);
     return sliced(n, emit1(n, "repeat", attrs, scale), axis, 0, size);
-}
-
-static int is_quantized(bt_dtype dtype)
-{
-    return dtype == BT_UINT8 || dtype == BT_INT8 || dtype == BT_UINT16 ||
-           dtype == BT_INT16;
-}
-
-/* Rounds half to even, saturates. */
-static const bt_value *saturated(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
-{
-    int is_signed = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT;
-    double range = ldexp(1, (int)BT_DTYPE_BITS(dtype));
-    if (!is_quantized(dtype))
-        node_fail(n, BT_ERR_UNSUPPORTED,
-                  "the element type of the result is not supported; int8, uint8, int16 "
-                  "and uint16 are");
-    double low = is_signed ? -range / 2 : 0;
-    return cast_to(n, clipped(n, x, low, low + range - 1), dtype);
-}
-
-/* round(x / scale) + zero, saturated to the zero point's type. */
-static const bt_value *quantized(bt_onnx_node *n, const bt_value *x,
-                                 const bt_value *scale, const bt_value *zero,
-                                 bt_dtype dtype)
-{
-    const bt_value *y = applied(n, "round_even", over(n, x, scale));
-    y = zero ? plus(n, y, cast_to(n, zero, BT_FLOAT32)) : y;
-    return saturated(n, y, dtype);
 }
 
 /* The axis counts only where there is a scale for each of its elements. */
@@ -89,13 +57,6 @@ static void quantize_linear(bt_onnx_node *n)
     node_out(n, 0, quantized(n, cast_to(n, x, BT_FLOAT32), scale, zero, dtype));
 }
 
-/* x - zero, without overflow. */
-static const bt_value *centred(bt_onnx_node *n, const bt_value *x, const bt_value *zero)
-{
-    x = cast_to(n, x, BT_INT32);
-    return zero ? minus(n, x, cast_to(n, zero, BT_INT32)) : x;
-}
-
 static void dequantize_linear(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *scale = node_need(n, 1), *zero = node_in(n, 2);
@@ -108,41 +69,20 @@ static void dequantize_linear(bt_onnx_node *n)
                         : scale_axis(n, x, scale);
     scale = spread(n, cast_to(n, scale, BT_FLOAT32), x, axis, block);
     zero = zero ? spread(n, zero, x, axis, block) : NULL;
-    const bt_value *y = times(n, cast_to(n, centred(n, x, zero), BT_FLOAT32), scale);
+    const bt_value *y = dequantized(n, x, scale, zero);
     node_out(n, 0, cast_to(n, y, dtype));
 }
 
-/* The range is that of the data and 0. */
 static void dynamic_quantize_linear(bt_onnx_node *n)
 {
-    const bt_value *x = node_need(n, 0), *none = scalar_like(n, x, 0);
-    const bt_value *low = lesser_of(n, emit1(n, "min", "axis=None", x), none),
-                   *high = greater_of(n, emit1(n, "max", "axis=None", x), none);
-    const bt_value *scale = over_number(n, minus(n, high, low), 255);
-    const bt_value *zero = applied(n, "negative", over(n, low, scale));
-    zero = saturated(n, applied(n, "round_even", zero), BT_UINT8);
-    node_out(n, 0, quantized(n, x, scale, zero, BT_UINT8));
+    const bt_value *scale, *zero,
+        *y = quantized_by_range(n, node_need(n, 0), &scale, &zero);
+    node_out(n, 0, y);
     node_out(n, 1, scale);
     node_out(n, 2, zero);
 }
 
 /* ---- products of integers ---- */
-
-/* A vector of zero points or scales of the rows (axis -2) or columns of matrices. */
-static const bt_value *of_rows(bt_onnx_node *n, const bt_value *x)
-{
-    return x && value_rank(n, x) == 1 && value_dim(n, x, 0) != 1 ? with_axes(n, x, 1, 1)
-                                                                 : x;
-}
-
-static const bt_value *integer_product(bt_onnx_node *n, const bt_value *a,
-                                       const bt_value *b)
-{
-    uint32_t a_rank = value_rank(n, a), b_rank = value_rank(n, b);
-    if (a_rank < 2 || b_rank < 2)
-        node_fail(n, BT_ERR_UNSUPPORTED, "vectors are not supported");
-    return n->status ? NULL : matrix_product(n, a, b);
-}
 
 static void matmul_integer(bt_onnx_node *n)
 {
@@ -185,19 +125,6 @@ static void conv_integer(bt_onnx_node *n)
                           centred(n, weight, zero)));
 }
 
-/* Integers times a scale, as quantized numbers of another scale. */
-static const bt_value *requantized(bt_onnx_node *n, const bt_value *sums,
-                                   const bt_value *scale, const bt_value *y_scale,
-                                   const bt_value *zero)
-{
-    const bt_value *factor = over(n, scale, cast_to(n, y_scale, BT_FLOAT32));
-    const bt_value *y =
-        applied(n, "round_even", times(n, cast_to(n, sums, BT_FLOAT32), factor));
-    return n->status ? NULL
-                     : saturated(n, plus(n, y, cast_to(n, zero, BT_FLOAT32)),
-                                 value_dtype(zero));
-}
-
 /* Inputs: a, its scale and zero point, b, its own, and those of the result. */
 static void qlinear_matmul(bt_onnx_node *n)
 {
@@ -234,6 +161,7 @@ static const bt_onnx_operator operators[] = {
     { "ai.onnx.QuantizeLinear-10", quantize_linear, NULL }, { "ai.onnx.DequantizeLinear-10", dequantize_linear, NULL },
     { "ai.onnx.DynamicQuantizeLinear-11", dynamic_quantize_linear, NULL },
     { "ai.onnx.MatMulInteger-10", matmul_integer, NULL }, { "ai.onnx.ConvInteger-10", conv_integer, NULL },
+    { "com.microsoft.QuantizeLinear-1", quantize_linear, NULL }, { "com.microsoft.DequantizeLinear-1", dequantize_linear, NULL },
     { "ai.onnx.QLinearMatMul-10", qlinear_matmul, NULL }, { "ai.onnx.QLinearConv-10", qlinear_conv, NULL },
     { 0 },
 };

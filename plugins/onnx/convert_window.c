@@ -5,8 +5,6 @@
 
 #include "window.h"
 
-static const char *const ranks[] = { "1d", "2d", "3d" };
-
 /* ---- convolution ---- */
 
 /* Adds a vector along axis 1. */
@@ -15,18 +13,46 @@ static const bt_value *add_bias(bt_onnx_node *n, const bt_value *x, const bt_val
     return bias ? emit2(n, "nn.bias_add", "axis=1", x, bias) : x;
 }
 
-static void conv(bt_onnx_node *n)
+static const bt_value *convolved(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *weight = node_need(n, 1);
     struct window w;
     read_window(n, x, weight, &w);
     if (n->status)
-        return;
+        return NULL;
     const char *attrs =
         node_format(n, "%s, groups=%lld, kernel_size=%s", window_attrs(n, &w),
                     (long long)node_int(n, "group", 1), format_ints(n, w.n, w.kernel));
-    const char *op = node_format(n, "nn.conv%s", ranks[w.n - 1]);
-    node_out(n, 0, add_bias(n, emit2(n, op, attrs, x, weight), node_in(n, 2)));
+    const char *op = node_format(n, "nn.conv%s", spatial_rank(&w));
+    return add_bias(n, emit2(n, op, attrs, x, weight), node_in(n, 2));
+}
+
+static void conv(bt_onnx_node *n)
+{
+    node_out(n, 0, convolved(n));
+}
+
+/* Of ONNX Runtime: input 3 is added, then an activation is applied. */
+static void fused_conv(bt_onnx_node *n)
+{
+    const bt_value *y = convolved(n), *added = node_in(n, 3);
+    const char *name = node_text(n, "activation", "");
+    const struct onnx_attr *params = node_attr(n, "activation_params", ATTR_FLOATS);
+    uint32_t nparam = params ? params->floats.len : 0;
+    y = added ? plus(n, y, added) : y;
+    if (strcmp(name, "Relu") == 0)
+        y = applied(n, "nn.relu", y);
+    else if (strcmp(name, "Tanh") == 0 || strcmp(name, "Sigmoid") == 0)
+        y = applied(n, *name == 'T' ? "tanh" : "sigmoid", y);
+    else if (strcmp(name, "LeakyRelu") == 0 && nparam == 1)
+        y = emit1(n, "nn.leaky_relu",
+                  node_format(n, "alpha=%.9g", (double)params->floats.at[0]), y);
+    else if (strcmp(name, "Clip") == 0 && nparam == 2)
+        y = clipped(n, y, (double)params->floats.at[0], (double)params->floats.at[1]);
+    else if (*name)
+        node_fail(n, BT_ERR_UNSUPPORTED, "activation %s of %u numbers is not supported",
+                  name, nparam);
+    node_out(n, 0, y);
 }
 
 /* ---- transposed convolution ---- */
@@ -79,21 +105,11 @@ static void conv_transpose(bt_onnx_node *n)
         node_format(n, "%s, groups=%lld, kernel_size=%s, output_padding=%s",
                     window_attrs(n, &w), (long long)node_int(n, "group", 1),
                     format_ints(n, w.n, w.kernel), format_ints(n, w.n, extra));
-    const char *op = node_format(n, "nn.conv%s_transpose", ranks[w.n - 1]);
+    const char *op = node_format(n, "nn.conv%s_transpose", spatial_rank(&w));
     node_out(n, 0, add_bias(n, emit2(n, op, attrs, x, weight), node_in(n, 2)));
 }
 
 /* ---- pooling ---- */
-
-static const bt_value *pooled(bt_onnx_node *n, const char *kind, const bt_value *x,
-                              const struct window *w, int count_padding)
-{
-    const char *attrs = node_format(n, "pool_size=%s, %s, ceil_mode=%s%s",
-                                    format_ints(n, w->n, w->kernel), window_attrs(n, w),
-                                    format_bool(w->ceil),
-                                    count_padding ? ", count_include_pad=True" : "");
-    return emit1(n, node_format(n, "nn.%s_pool%s", kind, ranks[w->n - 1]), attrs, x);
-}
 
 static void pool(bt_onnx_node *n)
 {
@@ -172,7 +188,7 @@ static void global_lp_pool(bt_onnx_node *n)
 
 // clang-format off
 static const bt_onnx_operator operators[] = {
-    { "ai.onnx.Conv-1", conv, NULL }, { "ai.onnx.ConvTranspose-1", conv_transpose, NULL }, { "ai.onnx.MaxPool-1", pool, "max" }, { "ai.onnx.AveragePool-1", pool, "avg" },
+    { "ai.onnx.Conv-1", conv, NULL }, { "com.microsoft.FusedConv-1", fused_conv, NULL }, { "ai.onnx.ConvTranspose-1", conv_transpose, NULL }, { "ai.onnx.MaxPool-1", pool, "max" }, { "ai.onnx.AveragePool-1", pool, "avg" },
     { "ai.onnx.GlobalAveragePool-1", global_pool, "avg" }, { "ai.onnx.GlobalMaxPool-1", global_pool, "max" },
     { "ai.onnx.LpPool-1", lp_pool, NULL }, { "ai.onnx.GlobalLpPool-1", global_lp_pool, NULL },
     { 0 },

@@ -92,3 +92,19 @@ int64_t window_nelem(const struct window *w)
         out *= w->kernel[i];
     return out;
 }
+
+const char *spatial_rank(const struct window *w)
+{
+    static const char *const names[] = { "1d", "2d", "3d" };
+    return names[w->n - 1];
+}
+
+const bt_value *pooled(bt_onnx_node *n, const char *kind, const bt_value *x,
+                       const struct window *w, int count_padding)
+{
+    const char *attrs = node_format(n, "pool_size=%s, %s, ceil_mode=%s%s",
+                                    format_ints(n, w->n, w->kernel), window_attrs(n, w),
+                                    format_bool(w->ceil),
+                                    count_padding ? ", count_include_pad=True" : "");
+    return emit1(n, node_format(n, "nn.%s_pool%s", kind, spatial_rank(w)), attrs, x);
+}

@@ -23,5 +23,10 @@ void read_window(bt_onnx_node *, const bt_value *x, const bt_value *weight,
 const char *window_attrs(bt_onnx_node *, const struct window *);
 /* Elements of a window's kernel. */
 int64_t window_nelem(const struct window *);
+/* "2d" as in nn.conv2d. */
+const char *spatial_rank(const struct window *);
+/* kind: "max", "avg". */
+const bt_value *pooled(bt_onnx_node *, const char *kind, const bt_value *x,
+                       const struct window *, int count_padding);
 
 #endif

@@ -255,6 +255,166 @@ case("Crop_border", one_node, "Crop", {"x": IMAGE}, opset=7, border=[1, 0, 2, 1]
 case("Crop_size", one_node, "Crop", {"x": IMAGE}, opset=7, border=[2, 1, 0, 0], scale=[3, 2])
 
 
+# ---- operators that ONNX Runtime has beyond the standard ----
+
+def fixed(array):
+    """An input that is a constant of the model."""
+    return ("fixed", array)
+
+
+def beyond(name, op, make, outputs=1, domain="com.microsoft", symbolic=(), **attrs):
+    """One node. make(random): its inputs in order, each an array, fixed(array) or None, which is left out."""
+    given = make(random_of(name))
+    while given[-1] is None:
+        given.pop()
+    names = ["" if x is None else f"x{i}" for i, x in enumerate(given)]
+    feeds = {k: x for k, x in zip(names, given) if isinstance(x, numpy.ndarray)}
+    constants = {k: x[1] for k, x in zip(names, given) if isinstance(x, tuple)}
+    inputs = [value(k, a.dtype, [f"{k}{i}" for i in range(a.ndim)] if k in symbolic else a.shape) for k, a in feeds.items()]
+    results = [f"y{i}" if outputs is None or i in outputs else "" for i in range(max(outputs) + 1)] if isinstance(outputs, list) \
+        else [f"y{i}" for i in range(outputs)]
+    node = helper.make_node(op, names, results, domain=domain, **attrs)
+    return model_of([node], inputs, [helper.make_empty_tensor_value_info(o) for o in results if o], constants,
+                    domains=[("com.microsoft", 1)] if domain else []), feeds
+
+
+def real(random, *shape, scale=1.0):
+    return random.normal(0, scale, shape).astype(numpy.float32)
+
+
+def scale_of(number):
+    return fixed(numpy.array(number, numpy.float32))
+
+
+def numbers(random, dtype, *shape):
+    """Quantized numbers, and a zero point of theirs."""
+    low, high = numpy.iinfo(dtype).min, numpy.iinfo(dtype).max
+    return random.integers(low, high + 1, shape).astype(dtype), fixed(numpy.array((low + high) // 2 + 3, dtype))
+
+
+def quantized_inputs(random, dtype, shapes, result=0.03):
+    """Data with scale and zero point for each shape, then those of the result."""
+    given = []
+    for i, shape in enumerate(shapes):
+        x, zero = numbers(random, dtype, *shape)
+        given += [x, scale_of(0.02 + 0.01 * i), zero]
+    return given + [scale_of(result), zero]
+
+
+def concat_inputs(random):
+    given = quantized_inputs(random, numpy.uint8, [(2, 3), (2, 4), (2, 1)])
+    return given[-2:] + given[:-2]
+
+
+def where_inputs(random):
+    return [random.integers(0, 2, (2, 5)).astype(bool)] + quantized_inputs(random, numpy.uint8, [(2, 5), (2, 5)])
+
+
+def gemm_inputs(random, with_result, by_column):
+    a, b = random.integers(0, 256, (3, 8)).astype(numpy.uint8), random.integers(-128, 128, (5, 8)).astype(numpy.int8)
+    b_scale = fixed(random.uniform(0.01, 0.03, 5).astype(numpy.float32)) if by_column else scale_of(0.02)
+    b_zero = fixed(numpy.zeros(5, numpy.int8)) if by_column else fixed(numpy.array(3, numpy.int8))
+    result = [scale_of(0.5), fixed(numpy.array(100, numpy.uint8))] if with_result else [None, None]
+    return [a, scale_of(0.05), fixed(numpy.array(120, numpy.uint8)), fixed(b), b_scale, b_zero,
+            fixed(random.integers(-500, 500, 5).astype(numpy.int32))] + result
+
+
+def product_inputs(random):
+    a, b = random.integers(0, 256, (3, 8)).astype(numpy.uint8), random.integers(0, 256, (8, 5)).astype(numpy.uint8)
+    return [a, fixed(b), scale_of(0.05), fixed(random.uniform(0.01, 0.03, 5).astype(numpy.float32)),
+            fixed(numpy.array(120, numpy.uint8)), fixed(numpy.array(130, numpy.uint8)), fixed(real(random, 5))]
+
+
+def dynamic_inputs(random):
+    return [real(random, 2, 3, 8), fixed(random.integers(-128, 128, (8, 5)).astype(numpy.int8)), scale_of(0.02),
+            fixed(numpy.array(5, numpy.int8)), fixed(real(random, 5))]
+
+
+def skipped(random, *more):
+    """Data, what is added to it, then vectors."""
+    return [real(random, 2, 3, 8), real(random, 2, 3, 8)] + [fixed(real(random, 8)) if m else None for m in more]
+
+
+def embedding_inputs(random, with_segments=True, with_mask=True, with_positions=False):
+    words = random.integers(0, 11, (2, 5)).astype(numpy.int32)
+    mask = (numpy.arange(5) < [[3], [5]]).astype(numpy.int32)
+    return [words, random.integers(0, 2, (2, 5)).astype(numpy.int32) if with_segments else None, fixed(real(random, 11, 8)),
+            fixed(real(random, 7, 8)), fixed(real(random, 2, 8)) if with_segments else None, fixed(real(random, 8)), fixed(real(random, 8)),
+            mask if with_mask else None, random.integers(0, 7, (2, 5)).astype(numpy.int32) if with_positions else None]
+
+
+def attention_inputs(random, mask=None, past=False, bias=False):
+    masks = {"lengths": numpy.array([3, 5], numpy.int32), "keys": (numpy.arange(5) < [[3], [5]]).astype(numpy.int32),
+             "queries": random.integers(0, 2, (2, 5, 5)).astype(numpy.int32) | numpy.eye(5, dtype=numpy.int32)}
+    return [real(random, 2, 5, 6), fixed(real(random, 6, 24)), fixed(real(random, 24)), masks.get(mask),
+            real(random, 2, 2, 2, 4, 4) if past else None, real(random, 2, 2, 5, 5) if bias else None]
+
+
+def heads_inputs(random, bias=False, mask=False, scores=False, past=False, keys=5):
+    count = keys + (3 if past else 0)
+    return [real(random, 2, 5, 8), real(random, 2, keys, 8), real(random, 2, keys, 8), fixed(real(random, 24)) if bias else None,
+            (numpy.arange(count) < [[3], [count]]).astype(numpy.int32) if mask else None,
+            real(random, 2, 2, 5, count) if scores else None,
+            real(random, 2, 2, 3, 4) if past else None, real(random, 2, 2, 3, 4) if past else None]
+
+
+def rotary_inputs(random, shape, positions):
+    angle = random.uniform(-3, 3, (16, 4))
+    at = numpy.array([2]) if positions == "first" else random.integers(0, 16, (2, 5))
+    return [real(random, *shape), at, fixed(numpy.cos(angle).astype(numpy.float32)), fixed(numpy.sin(angle).astype(numpy.float32))]
+
+
+for dtype in [numpy.uint8, numpy.int8]:
+    for op in ["Add", "Mul"]:
+        case(f"QLinear{op}_{dtype.__name__}", beyond, f"QLinear{op}", lambda r, d=dtype: quantized_inputs(r, d, [(2, 3, 4), (3, 1)]))
+    case(f"QLinearSigmoid_{dtype.__name__}", beyond, "QLinearSigmoid", lambda r, d=dtype: quantized_inputs(r, d, [(2, 9)], 0.004))
+    case(f"QLinearLeakyRelu_{dtype.__name__}", beyond, "QLinearLeakyRelu", lambda r, d=dtype: quantized_inputs(r, d, [(2, 9)]), alpha=0.3)
+    case(f"QLinearSoftmax_{dtype.__name__}", beyond, "QLinearSoftmax", lambda r, d=dtype: quantized_inputs(r, d, [(2, 9)], 1 / 256), opset=13)
+    case(f"QLinearGlobalAveragePool_{dtype.__name__}", beyond, "QLinearGlobalAveragePool",
+         lambda r, d=dtype: quantized_inputs(r, d, [(2, 3, 4, 5)]))
+case("QLinearGlobalAveragePool_last", beyond, "QLinearGlobalAveragePool",
+     lambda r: quantized_inputs(r, numpy.uint8, [(2, 4, 5, 3)]), channels_last=1)
+case("QLinearAveragePool", beyond, "QLinearAveragePool", lambda r: quantized_inputs(r, numpy.uint8, [(1, 3, 6, 7)]),
+     kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 1])
+case("QLinearAveragePool_padding", beyond, "QLinearAveragePool", lambda r: quantized_inputs(r, numpy.uint8, [(1, 3, 6, 7)]),
+     kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1)
+case("QLinearConcat", beyond, "QLinearConcat", concat_inputs, axis=1)
+case("QLinearWhere", beyond, "QLinearWhere", where_inputs)
+for by_column in [False, True]:
+    case(f"QGemm_{'columns' if by_column else 'one'}", beyond, "QGemm", lambda r, c=by_column: gemm_inputs(r, True, c), transB=1, alpha=1.5)
+case("QGemm_real", beyond, "QGemm", lambda r: gemm_inputs(r, False, False), transB=1)
+case("MatMulIntegerToFloat", beyond, "MatMulIntegerToFloat", product_inputs)
+case("DynamicQuantizeMatMul", beyond, "DynamicQuantizeMatMul", dynamic_inputs)
+for op in ["Gelu", "QuickGelu", "FastGelu"]:
+    case(op, beyond, op, lambda r: [real(r, 2, 9, scale=3)])
+for op in ["BiasGelu", "FastGelu"]:
+    case(f"{op}_bias", beyond, op, lambda r: [real(r, 2, 9, scale=3), fixed(real(r, 9))])
+case("FusedMatMul", beyond, "FusedMatMul", lambda r: [real(r, 2, 4, 3), real(r, 2, 5, 4)], transA=1, transB=1, alpha=0.3)
+case("FusedConv_relu", beyond, "FusedConv", lambda r: [real(r, 1, 3, 6, 7), fixed(real(r, 4, 3, 3, 3)), fixed(real(r, 4))],
+     activation="Relu", pads=[1, 1, 1, 1])
+case("FusedConv_sum", beyond, "FusedConv", lambda r: [real(r, 1, 3, 6, 7), fixed(real(r, 4, 3, 3, 3)), None, real(r, 1, 4, 4, 5)],
+     activation="LeakyRelu", activation_params=[0.2])
+case("SkipLayerNormalization", beyond, "SkipLayerNormalization", lambda r: skipped(r, 1, 1, 1), outputs=[0, 3])
+case("SkipLayerNormalization_plain", beyond, "SkipLayerNormalization", lambda r: skipped(r, 1, 0, 0), epsilon=1e-5)
+case("SkipSimplifiedLayerNormalization", beyond, "SkipSimplifiedLayerNormalization", lambda r: skipped(r, 1, 1), outputs=[0, 3], epsilon=1e-5)
+case("SimplifiedLayerNormalization", beyond, "SimplifiedLayerNormalization", lambda r: [real(r, 2, 3, 8), fixed(real(r, 8))], domain="",
+     outputs=2)
+case("EmbedLayerNormalization", beyond, "EmbedLayerNormalization", embedding_inputs, outputs=3)
+case("EmbedLayerNormalization_words", beyond, "EmbedLayerNormalization", lambda r: embedding_inputs(r, False, False, True), outputs=2)
+for mask in [None, "lengths", "keys", "queries"]:
+    case(f"Attention_{mask}", beyond, "Attention", lambda r, m=mask: attention_inputs(r, m), num_heads=2)
+case("Attention_unidirectional", beyond, "Attention", attention_inputs, num_heads=2, unidirectional=1)
+case("Attention_past", beyond, "Attention", lambda r: attention_inputs(r, past=True), num_heads=2, unidirectional=1, outputs=2,
+     qkv_hidden_sizes=[8, 8, 8])
+case("Attention_scores", beyond, "Attention", lambda r: attention_inputs(r, bias=True), num_heads=2, scale=0.7)
+case("MultiHeadAttention", beyond, "MultiHeadAttention", lambda r: heads_inputs(r, keys=7), num_heads=2)
+case("MultiHeadAttention_bias", beyond, "MultiHeadAttention", lambda r: heads_inputs(r, bias=True, mask=True), num_heads=2)
+case("MultiHeadAttention_past", beyond, "MultiHeadAttention", lambda r: heads_inputs(r, scores=True, past=True), num_heads=2, outputs=3)
+for positions in ["first", "each"]:
+    case(f"RotaryEmbedding_{positions}", beyond, "RotaryEmbedding", lambda r, p=positions: rotary_inputs(r, (2, 5, 24), p))
+    case(f"RotaryEmbedding_heads_{positions}", beyond, "RotaryEmbedding", lambda r, p=positions: rotary_inputs(r, (2, 3, 5, 8), p), interleaved=1)
+
+
 # ---- running them ----
 
 def check(driver, name):

@@ -1,0 +1,140 @@
+#include "attention.h"
+
+#include <math.h>
+
+/* ---- heads ---- */
+
+static const bt_type *dim_over(bt_onnx_node *n, const bt_type *dim, int64_t by)
+{
+    const bt_type *divisor = dim_number(n, by);
+    const bt_type *out =
+        dim && divisor ? bt_dim_floordiv(n->im->store, dim, divisor) : NULL;
+    if (!out && !n->status)
+        n->status = bt_store_why(n->im->ctx, n->im->store);
+    return out;
+}
+
+const bt_value *heads_apart(bt_onnx_node *n, const bt_value *x, int64_t heads)
+{
+    if (heads < 1)
+        node_fail(n, BT_ERR_ATTRIBUTE, "the number of heads is missing");
+    if (n->status)
+        return NULL;
+    const bt_type *dims[4] = { dim_of(n, x, 0), dim_of(n, x, 1), dim_number(n, heads),
+                               dim_over(n, dim_of(n, x, 2), heads) };
+    return reshaped(n, x, 4, dims);
+}
+
+const bt_value *by_head(bt_onnx_node *n, const bt_value *x, const char *heads)
+{
+    uint32_t rank = value_rank(n, x);
+    if (rank == 3)
+        return axes_swapped(n, heads_apart(n, x, node_int(n, heads, 0)), 1, 2);
+    if (rank != 4)
+        node_fail(n, BT_ERR_FORMAT, "data of rank %u; 3 and 4 are known", rank);
+    return x;
+}
+
+const bt_value *heads_together(bt_onnx_node *n, const bt_value *x)
+{
+    x = axes_swapped(n, x, 1, 2);
+    if (n->status)
+        return NULL;
+    const bt_type *dims[3] = { dim_of(n, x, 0), dim_of(n, x, 1),
+                               dims_product(n, x, 2, 4) };
+    return reshaped(n, x, 3, dims);
+}
+
+const bt_value *with_past(bt_onnx_node *n, const bt_value *past, const bt_value *now)
+{
+    const bt_value *parts[2] = { past, now };
+    return past ? joined(n, 2, 2, parts) : now;
+}
+
+/* ---- masks ---- */
+
+const bt_value *minus_infinity(bt_onnx_node *n, const bt_value *like)
+{
+    return scalar_like(n, like, -INFINITY);
+}
+
+const bt_value *bias_where(bt_onnx_node *n, const bt_value *condition,
+                           const bt_value *like)
+{
+    return chosen(n, condition, scalar_like(n, like, 0), minus_infinity(n, like));
+}
+
+const bt_value *causal_bias(bt_onnx_node *n, const bt_value *q, const bt_value *k,
+                            const bt_value *past)
+{
+    const bt_value *row = with_axes(n, counted(n, dim_of(n, q, 2), BT_INT64), 1, 1),
+                   *column = with_axes(n, counted(n, dim_of(n, k, 2), BT_INT64), 0, 1);
+    if (past) {
+        const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", past);
+        row = plus(n, row, as_scalar(n, sliced(n, shape, 0, 2, 3)));
+    }
+    return bias_where(n, emit2(n, "less_equal", NULL, column, row), q);
+}
+
+/* ---- rotary positions ---- */
+
+/* Every second element of the last axis, from the first or the second on. */
+static const bt_value *alternate(bt_onnx_node *n, const bt_value *x, uint32_t from)
+{
+    return emit1(
+        n, "strided_slice",
+        node_format(n, "begin=[%u], end=[%d], strides=[2], axes=[-1]", from, INT32_MAX),
+        x);
+}
+
+static const bt_value *rotated(bt_onnx_node *n, const bt_value *x, int64_t size,
+                               const bt_value *cosine, const bt_value *sine)
+{
+    int alternates = node_int(n, "interleaved", 0) != 0;
+    const bt_value *first =
+                       alternates ? alternate(n, x, 0) : sliced(n, x, 3, 0, size / 2),
+                   *second =
+                       alternates ? alternate(n, x, 1) : sliced(n, x, 3, size / 2, size);
+    const bt_value *parts[2] = {
+        minus(n, times(n, cosine, first), times(n, sine, second)),
+        plus(n, times(n, sine, first), times(n, cosine, second)),
+    };
+    if (!alternates)
+        return joined(n, 3, 2, parts);
+    return shaped_like(n, emit_list(n, "stack", "axis=4", 2, parts), x);
+}
+
+/* Angles for each position, with an axis of size 1 for the heads. */
+static const bt_value *angles(bt_onnx_node *n, const bt_value *cache,
+                              const bt_value *positions, uint32_t head_axis)
+{
+    if (positions)
+        cache = emit2(n, "take", "axis=0, mode=\"fast\"", cache, positions);
+    return with_axes(n, cache, head_axis, 1);
+}
+
+const bt_value *rotary(bt_onnx_node *n, const bt_value *x, int64_t heads,
+                       const bt_value *cosine, const bt_value *sine,
+                       const bt_value *positions)
+{
+    uint32_t rank = value_rank(n, x), head_axis = rank == 3 ? 2 : 1;
+    if (rank != 3 && rank != 4)
+        node_fail(n, BT_ERR_FORMAT, "data of rank %u; 3 and 4 are known", rank);
+    cosine = angles(n, cosine, positions, head_axis);
+    sine = angles(n, sine, positions, head_axis);
+    const bt_value *y = rank == 3 ? heads_apart(n, x, heads) : x;
+    int64_t size = value_dim(n, y, 3), part = node_int(n, "rotary_embedding_dim", 0);
+    if (size < 0)
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "the size of a head is symbolic: bind it with --dim");
+    if (part < 0 || part > size || part % 2 || (!part && size % 2))
+        node_fail(n, BT_ERR_ATTRIBUTE, "rotary_embedding_dim is %lld of %lld",
+                  (long long)part, (long long)size);
+    if (n->status)
+        return NULL;
+    part = part ? part : size;
+    const bt_value *parts[2] = { rotated(n, sliced(n, y, 3, 0, part), part, cosine, sine),
+                                 sliced(n, y, 3, part, size) };
+    y = part == size ? parts[0] : joined(n, 3, 2, parts);
+    return shaped_like(n, y, x);
+}

@@ -1,0 +1,213 @@
+/* Operators on quantized numbers that ONNX Runtime has beyond the standard: each takes the
+ * numbers that its inputs stand for, and quantizes what it makes of them. */
+#include "quantize.h"
+#include "window.h"
+
+/* ---- what inputs stand for ---- */
+
+/* A scale or zero point that is one for all elements; NULL: it is left out. */
+static const bt_value *one_in(bt_onnx_node *n, uint32_t i)
+{
+    const bt_value *x = node_in(n, i);
+    return x ? as_scalar(n, x) : NULL;
+}
+
+/* Input i by the scale and the zero point behind it. */
+static const bt_value *real_in(bt_onnx_node *n, uint32_t i)
+{
+    const bt_value *x = node_need(n, i), *scale = node_need(n, i + 1);
+    return n->status ? NULL : dequantized(n, x, as_scalar(n, scale), one_in(n, i + 2));
+}
+
+/* Output 0 by the scale at input i and the zero point behind it; of the type of the data
+ * where that is left out. */
+static void give_quantized(bt_onnx_node *n, const bt_value *y, const bt_value *data,
+                           uint32_t i)
+{
+    const bt_value *scale = node_need(n, i), *zero = one_in(n, i + 1);
+    if (n->status)
+        return;
+    node_out(n, 0,
+             quantized(n, y, as_scalar(n, scale), zero, value_dtype(zero ? zero : data)));
+}
+
+/* ---- element by element ---- */
+
+static void qlinear_binary(bt_onnx_node *n)
+{
+    const bt_value *y = emit2(n, n->row->arg, NULL, real_in(n, 0), real_in(n, 3));
+    give_quantized(n, y, node_need(n, 0), 6);
+}
+
+static void qlinear_sigmoid(bt_onnx_node *n)
+{
+    give_quantized(n, applied(n, "sigmoid", real_in(n, 0)), node_need(n, 0), 3);
+}
+
+static void qlinear_leaky_relu(bt_onnx_node *n)
+{
+    const char *attrs =
+        node_format(n, "alpha=%.17g", node_float(n, "alpha", (double)0.01f));
+    const bt_value *y = emit1(n, "nn.leaky_relu", attrs, real_in(n, 0));
+    give_quantized(n, y, node_need(n, 0), 3);
+}
+
+static void qlinear_where(bt_onnx_node *n)
+{
+    const bt_value *y = chosen(n, node_need(n, 0), real_in(n, 1), real_in(n, 4));
+    give_quantized(n, y, node_need(n, 1), 7);
+}
+
+/* ---- along axes ---- */
+
+/* Before operator set 13 of its attribute all axes from `axis` on are one. */
+static void qlinear_softmax(bt_onnx_node *n)
+{
+    const bt_value *x = real_in(n, 0);
+    uint32_t rank = value_rank(n, x), axis = node_axis(n, node_int(n, "axis", -1), rank);
+    if (node_int(n, "opset", 0) < 13 && axis + 1 != rank)
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "axis %u of %u, and those behind it as one: not supported", axis, rank);
+    const bt_value *y = emit1(n, "nn.softmax", node_format(n, "axis=%u", axis), x);
+    give_quantized(n, y, node_need(n, 0), 3);
+}
+
+static void qlinear_reduce_mean(bt_onnx_node *n)
+{
+    const char *attrs =
+        node_format(n, "axis=%s, keepdims=%s", node_ints(n, "axes", "None"),
+                    format_bool(node_int(n, "keepdims", 1) != 0));
+    give_quantized(n, emit1(n, "mean", attrs, real_in(n, 0)), node_need(n, 0), 3);
+}
+
+/* Inputs: scale and zero point of the result, then each part with its own. */
+static void qlinear_concat(bt_onnx_node *n)
+{
+    uint32_t count = n->ninput >= 2 ? (n->ninput - 2) / 3 : 0;
+    const bt_value **parts = BT_NEWS(n->im->arena, const bt_value *, count);
+    if (!parts && !n->status)
+        n->status = bt_no_memory();
+    if (!count || n->ninput != 2 + 3 * count)
+        node_fail(
+            n, BT_ERR_FORMAT,
+            "%u inputs; a scale, a zero point, and three for each part are expected",
+            n->ninput);
+    for (uint32_t i = 0; !n->status && i < count; i++)
+        parts[i] = real_in(n, 2 + 3 * i);
+    if (n->status)
+        return;
+    uint32_t axis = node_axis(n, node_int(n, "axis", 0), value_rank(n, parts[0]));
+    give_quantized(n, joined(n, axis, count, parts), node_need(n, 2), 0);
+}
+
+/* ---- windows ---- */
+
+/* Data with its channels at axis 1, or at the end; `back`: as it was given. */
+static const bt_value *channels_moved(bt_onnx_node *n, const bt_value *x, int back)
+{
+    uint32_t rank = value_rank(n, x);
+    int64_t axes[BT_MAX_RANK];
+    if (!node_int(n, "channels_last", 0) || rank < 3 || n->status)
+        return n->status ? NULL : x;
+    for (uint32_t i = 0; i < rank; i++)
+        axes[i] = i == 0   ? 0
+                  : back   ? (i + 1 < rank ? i + 1 : 1)
+                  : i == 1 ? rank - 1
+                           : i - 1;
+    return transposed(n, x, rank, axes);
+}
+
+static void qlinear_average_pool(bt_onnx_node *n)
+{
+    const bt_value *x = channels_moved(n, real_in(n, 0), 0);
+    struct window w;
+    read_window(n, x, NULL, &w);
+    if (n->status)
+        return;
+    const bt_value *y = pooled(n, "avg", x, &w, node_int(n, "count_include_pad", 0) != 0);
+    give_quantized(n, channels_moved(n, y, 1), node_need(n, 0), 3);
+}
+
+static void qlinear_global_average_pool(bt_onnx_node *n)
+{
+    const bt_value *x = channels_moved(n, real_in(n, 0), 0);
+    uint32_t rank = value_rank(n, x);
+    if (rank < 3)
+        node_fail(n, BT_ERR_FORMAT, "data of rank %u; at least 3 is needed", rank);
+    if (n->status)
+        return;
+    const bt_value *y = reduced_range(n, "mean", x, 2, rank);
+    give_quantized(n, channels_moved(n, y, 1), node_need(n, 0), 3);
+}
+
+/* ---- products ---- */
+
+static const bt_value *turned(bt_onnx_node *n, const bt_value *x, const char *name)
+{
+    return node_int(n, name, 0) ? emit1(n, "transpose", "axes=[1, 0]", x) : x;
+}
+
+/* A scale for each column of b, or one: as a row. Inputs: a, b, c with scales and zero
+ * points of a and b, those of the result, without which it is float32. */
+static void qgemm(bt_onnx_node *n)
+{
+    const bt_value *a = node_need(n, 0), *b = node_need(n, 3), *c = node_in(n, 6),
+                   *a_scale = node_need(n, 1), *b_scale = node_need(n, 4),
+                   *b_zero = node_in(n, 5), *zero = one_in(n, 8);
+    if (n->status)
+        return;
+    a = turned(n, centred(n, a, one_in(n, 2)), "transA");
+    if (b_zero && value_rank(n, b_zero) == 1 && node_int(n, "transB", 0))
+        b_zero = of_rows(n, b_zero);
+    b = turned(n, centred(n, b, b_zero), "transB");
+    const bt_value *sums = integer_product(n, a, b);
+    sums = c ? plus(n, sums, c) : sums; // c is quantized by the scale of the product
+    const bt_value *scale = times(n, as_scalar(n, a_scale), b_scale);
+    scale = times_number(n, scale, node_float(n, "alpha", 1));
+    if (node_in(n, 7) && zero)
+        node_out(n, 0, requantized(n, sums, scale, as_scalar(n, node_in(n, 7)), zero));
+    else
+        node_out(n, 0, times(n, cast_to(n, sums, BT_FLOAT32), scale));
+}
+
+/* The product of integers as floats, with a bias. */
+static void give_product(bt_onnx_node *n, const bt_value *a, const bt_value *b,
+                         const bt_value *scale, const bt_value *bias)
+{
+    const bt_value *y = times(n, cast_to(n, integer_product(n, a, b), BT_FLOAT32), scale);
+    node_out(n, 0, bias ? plus(n, y, bias) : y);
+}
+
+static void matmul_integer_to_float(bt_onnx_node *n)
+{
+    const bt_value *a = centred(n, node_need(n, 0), of_rows(n, node_in(n, 4))),
+                   *b = centred(n, node_need(n, 1), node_in(n, 5)),
+                   *scale = times(n, of_rows(n, node_need(n, 2)), node_need(n, 3));
+    give_product(n, a, b, scale, node_in(n, 6));
+}
+
+static void dynamic_quantize_matmul(bt_onnx_node *n)
+{
+    const bt_value *scale = NULL, *zero = NULL;
+    const bt_value *a = quantized_by_range(n, node_need(n, 0), &scale, &zero);
+    const bt_value *b = centred(n, node_need(n, 1), node_in(n, 3));
+    give_product(n, centred(n, a, zero), b, times(n, scale, node_need(n, 2)),
+                 node_in(n, 4));
+}
+
+// clang-format off
+static const bt_onnx_operator operators[] = {
+    { "com.microsoft.QLinearAdd-1", qlinear_binary, "add" }, { "com.microsoft.QLinearMul-1", qlinear_binary, "multiply" },
+    { "com.microsoft.QLinearSigmoid-1", qlinear_sigmoid, NULL }, { "com.microsoft.QLinearLeakyRelu-1", qlinear_leaky_relu, NULL },
+    { "com.microsoft.QLinearWhere-1", qlinear_where, NULL }, { "com.microsoft.QLinearSoftmax-1", qlinear_softmax, NULL },
+    { "com.microsoft.QLinearReduceMean-1", qlinear_reduce_mean, NULL }, { "com.microsoft.QLinearConcat-1", qlinear_concat, NULL },
+    { "com.microsoft.QLinearAveragePool-1", qlinear_average_pool, NULL },
+    { "com.microsoft.QLinearGlobalAveragePool-1", qlinear_global_average_pool, NULL },
+    { "com.microsoft.QGemm-1", qgemm, NULL }, { "com.microsoft.MatMulIntegerToFloat-1", matmul_integer_to_float, NULL },
+    { "com.microsoft.DynamicQuantizeMatMul-1", dynamic_quantize_matmul, NULL },
+    { 0 },
+};
+// clang-format on
+
+const bt_table bt_plugins_onnx_convert_qlinear[] = { BT_ONNX_OPERATORS(operators),
+                                                     { 0 } };

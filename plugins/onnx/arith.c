@@ -109,6 +109,16 @@ const bt_type *dim_times(bt_onnx_node *n, const bt_type *a, const bt_type *b)
     return a && b ? checked_dim(n, bt_dim_mul(n->im->store, a, b)) : NULL;
 }
 
+const bt_type *dim_over(bt_onnx_node *n, const bt_type *dim, int64_t by)
+{
+    const bt_type *divisor = dim_number(n, by);
+    const bt_type *out =
+        dim && divisor ? bt_dim_floordiv(n->im->store, dim, divisor) : NULL;
+    if (!out && !n->status)
+        n->status = bt_store_why(n->im->ctx, n->im->store);
+    return out;
+}
+
 const bt_type *dims_product(bt_onnx_node *n, const bt_value *x, uint32_t from,
                             uint32_t to)
 {
@@ -235,4 +245,10 @@ const bt_value *counted(bt_onnx_node *n, const bt_type *dim, bt_dtype dtype)
                  node_format(n, "axis=0, exclusive=True, dtype=\"%s\"",
                              bt_dtype_name(dtype, name, sizeof(name))),
                  ones);
+}
+
+const bt_value *size_of(bt_onnx_node *n, const bt_value *x, uint32_t axis)
+{
+    const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", x);
+    return as_scalar(n, sliced(n, shape, 0, axis, (int64_t)axis + 1));
 }

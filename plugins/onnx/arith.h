@@ -31,6 +31,8 @@ const bt_value *cast_to(bt_onnx_node *, const bt_value *, bt_dtype);
 const bt_type *dim_of(bt_onnx_node *, const bt_value *, uint32_t axis);
 const bt_type *dim_number(bt_onnx_node *, int64_t);
 const bt_type *dim_times(bt_onnx_node *, const bt_type *, const bt_type *);
+/* Rounded down. */
+const bt_type *dim_over(bt_onnx_node *, const bt_type *, int64_t by);
 /* The product of the dims from..to-1. */
 const bt_type *dims_product(bt_onnx_node *, const bt_value *, uint32_t from, uint32_t to);
 
@@ -67,5 +69,7 @@ const bt_value *reduced_range(bt_onnx_node *, const char *op, const bt_value *,
 const bt_value *matrix_product(bt_onnx_node *, const bt_value *, const bt_value *);
 /* 0, 1, ... of an integer or float dtype, as many as the dim says. */
 const bt_value *counted(bt_onnx_node *, const bt_type *dim, bt_dtype);
+/* The size of an axis as a value of rank 0, int64. */
+const bt_value *size_of(bt_onnx_node *, const bt_value *, uint32_t axis);
 
 #endif

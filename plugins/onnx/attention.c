@@ -4,16 +4,6 @@
 
 /* ---- heads ---- */
 
-static const bt_type *dim_over(bt_onnx_node *n, const bt_type *dim, int64_t by)
-{
-    const bt_type *divisor = dim_number(n, by);
-    const bt_type *out =
-        dim && divisor ? bt_dim_floordiv(n->im->store, dim, divisor) : NULL;
-    if (!out && !n->status)
-        n->status = bt_store_why(n->im->ctx, n->im->store);
-    return out;
-}
-
 const bt_value *heads_apart(bt_onnx_node *n, const bt_value *x, int64_t heads)
 {
     if (heads < 1)

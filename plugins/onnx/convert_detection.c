@@ -11,12 +11,6 @@ static const bt_value *item(bt_onnx_node *n, const bt_value *x, uint32_t axis, i
     return without_axis(n, sliced(n, x, axis, at, at + 1), axis);
 }
 
-static const bt_value *size_of(bt_onnx_node *n, const bt_value *x, uint32_t axis)
-{
-    const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", x);
-    return as_scalar(n, sliced(n, shape, 0, axis, (int64_t)axis + 1));
-}
-
 /* ---- choosing boxes ---- */
 
 /* Sides of boxes; each [n, c or 1, b or 1]. */
@@ -146,18 +140,47 @@ static void non_max_suppression(bt_onnx_node *n)
 
 /* ---- reading within boxes ---- */
 
-/* Along one axis: for each of r boxes p positions between two neighbours, [r, p]. */
+/* Along one axis: for each of r boxes and of its bins s positions between two neighbours,
+ * [r, bins, s]. */
 struct between {
     const bt_value *low, *high;               /* int64, in bounds */
     const bt_value *low_weight, *high_weight; /* 0 outside the image */
+    const bt_value *count; /* of positions of a bin, 1 at least: [r, 1, 1] or a number */
+    const bt_value *is_used; /* NULL: all of them; else where a box has fewer */
 };
 
 struct align {
     const bt_value *boxes; /* [r, 4] */
     double scale, offset;
-    int64_t samples; /* positions of a bin along an axis */
+    int64_t samples; /* positions of a bin along an axis; 0: one for each element */
     int has_least;   /* boxes are at least 1 wide and high */
 };
+
+/* 0, 1, ... below a number that may be known at run time only. */
+static const bt_value *counted_to(bt_onnx_node *n, const bt_value *end, bt_dtype dtype)
+{
+    const bt_value *range = emit3(n, "arange", NULL, emit_int(n, 0),
+                                  cast_to(n, end, BT_INT64), emit_int(n, 1));
+    return cast_to(n, range, dtype);
+}
+
+/* The positions of a bin of that length, [s], and how many of them each box has. */
+static const bt_value *samples_of(bt_onnx_node *n, const struct align *a,
+                                  const bt_value *length, struct between *out)
+{
+    bt_dtype dtype = value_dtype(length);
+    if (a->samples) {
+        out->count = scalar_like(n, length, (double)a->samples);
+        return counted(n, dim_number(n, a->samples), dtype);
+    }
+    const bt_value *one = scalar_like(n, length, 1), *has = applied(n, "ceil", length);
+    out->count = greater_of(n, has, one);
+    const bt_value *most = emit1(n, "max", "axis=None", out->count);
+    const bt_value *at =
+        counted_to(n, n->status ? NULL : greater_of(n, most, one), dtype);
+    out->is_used = emit2(n, "less", NULL, at, has);
+    return at;
+}
 
 /* `bins` of a box from column `from` to column `to`, samples evenly within each. */
 static struct between positions_of(bt_onnx_node *n, const struct align *a, int64_t from,
@@ -173,10 +196,12 @@ static struct between positions_of(bt_onnx_node *n, const struct align *a, int64
         return out;
     if (a->has_least)
         length = greater_of(n, length, scalar_like(n, length, 1));
+    length = with_axes(n, over_number(n, length, (double)bins), 2, 1);
     bt_dtype dtype = value_dtype(length);
-    const bt_value *at = counted(n, dim_number(n, bins * a->samples), dtype);
-    at = over_number(n, plus_number(n, at, 0.5), (double)(bins * a->samples));
-    at = plus(n, begin, times(n, length, at));
+    const bt_value *bin = with_axes(n, counted(n, dim_number(n, bins), dtype), 1, 1),
+                   *at = samples_of(n, a, length, &out);
+    at = plus(n, bin, over(n, plus_number(n, at, 0.5), out.count));
+    at = plus(n, with_axes(n, begin, 2, 1), times(n, length, at));
     if (n->status)
         return out;
     size = cast_to(n, size, dtype);
@@ -184,6 +209,8 @@ static struct between positions_of(bt_onnx_node *n, const struct align *a, int64
         emit2(n, "logical_and", NULL,
               emit2(n, "greater_equal", NULL, at, scalar_like(n, at, -1)),
               emit2(n, "less_equal", NULL, at, size));
+    if (out.is_used)
+        inside = emit2(n, "logical_and", NULL, inside, out.is_used);
     const bt_value *last = plus_number(n, size, -1);
     at = lesser_of(n, greater_of(n, at, scalar_like(n, at, 0)), last);
     const bt_value *low = applied(n, "floor", at), *rest = minus(n, at, low);
@@ -195,29 +222,36 @@ static struct between positions_of(bt_onnx_node *n, const struct align *a, int64
     return out;
 }
 
-/* A weighted neighbour of each position: [r, c, h * w]. */
+/* Rows and columns as [r, bins, s, 1, 1] and [r, 1, 1, bins, s]. */
+static const bt_value *of_grid(bt_onnx_node *n, const bt_value *x, int is_column)
+{
+    return with_axes(n, x, is_column ? 1 : 3, 2);
+}
+
+/* A weighted neighbour of each position: [r, c, h * w], and the positions themselves. */
 static const bt_value *neighbours(bt_onnx_node *n, const bt_value *flat,
                                   const bt_value *width, const bt_value *const row[2],
-                                  const bt_value *const column[2])
+                                  const bt_value *const column[2], const bt_value **grid)
 {
-    const bt_value *at = plus(n, with_axes(n, times(n, row[0], width), 2, 1),
-                              with_axes(n, column[0], 1, 1)),
-                   *weight = times(n, with_axes(n, row[1], 2, 1),
-                                   with_axes(n, column[1], 1, 1));
+    const bt_value *at = plus(n, of_grid(n, times(n, row[0], width), 0),
+                              of_grid(n, column[0], 1)),
+                   *weight = times(n, of_grid(n, row[1], 0), of_grid(n, column[1], 1));
     if (n->status)
         return NULL;
-    const bt_type *count = dims_product(n, at, 1, 3);
+    *grid = at;
+    const bt_type *count = dims_product(n, at, 1, 5);
     const bt_type *dims[3] = { dim_of(n, flat, 0), dim_of(n, flat, 1), count };
     const bt_type *line[3] = { dim_of(n, at, 0), dim_number(n, 1), count };
     at = broadcast(n, reshaped(n, at, 3, line), 3, dims);
     return times(n, emit2(n, "gather", "axis=2", flat, at), reshaped(n, weight, 3, line));
 }
 
+/* What the positions have, [r, c, bins, s, bins, s]. */
 static const bt_value *read_within(bt_onnx_node *n, const bt_value *x,
                                    const struct between *rows,
                                    const struct between *columns, int is_max)
 {
-    const bt_value *out = NULL;
+    const bt_value *out = NULL, *grid = NULL;
     const bt_type *dims[3] = { dim_of(n, x, 0), dim_of(n, x, 1),
                                dims_product(n, x, 2, 4) };
     const bt_value *flat = reshaped(n, x, 3, dims), *width = size_of(n, x, 3);
@@ -226,10 +260,36 @@ static const bt_value *read_within(bt_onnx_node *n, const bt_value *x,
     const bt_value *const column[2][2] = { { columns->low, columns->low_weight },
                                            { columns->high, columns->high_weight } };
     for (uint32_t i = 0; !n->status && i < 4; i++) {
-        const bt_value *part = neighbours(n, flat, width, row[i / 2], column[i % 2]);
+        const bt_value *part =
+            neighbours(n, flat, width, row[i / 2], column[i % 2], &grid);
         out = !out ? part : is_max ? greater_of(n, out, part) : plus(n, out, part);
     }
-    return out;
+    if (n->status)
+        return NULL;
+    const bt_type *bins[6] = {
+        dim_of(n, x, 0),    dim_of(n, x, 1),    dim_of(n, grid, 1),
+        dim_of(n, grid, 2), dim_of(n, grid, 3), dim_of(n, grid, 4)
+    };
+    return reshaped(n, out, 6, bins);
+}
+
+/* The mean or the greatest of each bin's positions. */
+static const bt_value *of_bins(bt_onnx_node *n, const bt_value *y,
+                               const struct between *rows, const struct between *columns,
+                               int is_max)
+{
+    static const int64_t samples[] = { 3, 5 };
+    if (is_max && rows->is_used) {
+        const bt_value *is_used =
+            emit2(n, "logical_and", NULL, of_grid(n, rows->is_used, 0),
+                  of_grid(n, columns->is_used, 1));
+        y = chosen(n, with_axes(n, is_used, 1, 1), y, scalar_like(n, y, -INFINITY));
+    }
+    y = reduced(n, is_max ? "max" : "sum", y, 2, samples, 0);
+    if (is_max || n->status)
+        return y;
+    const bt_value *count = times(n, rows->count, columns->count);
+    return over(n, y, value_rank(n, count) ? with_axes(n, count, 1, 1) : count);
 }
 
 static void roi_align(bt_onnx_node *n)
@@ -249,11 +309,7 @@ static void roi_align(bt_onnx_node *n)
     if (!is_half && strcmp(coordinates, "output_half_pixel") != 0)
         node_fail(n, BT_ERR_ATTRIBUTE, "coordinate_transformation_mode %s is not known",
                   coordinates);
-    if (samples == 0)
-        node_fail(
-            n, BT_ERR_UNSUPPORTED,
-            "sampling_ratio 0, as many samples as a box is large, is not supported");
-    if (high < 1 || wide < 1 || samples < 1 || high > INT16_MAX || wide > INT16_MAX ||
+    if (high < 1 || wide < 1 || samples < 0 || high > INT16_MAX || wide > INT16_MAX ||
         samples > INT16_MAX)
         node_fail(n, BT_ERR_ATTRIBUTE,
                   "output_height, output_width or sampling_ratio is out "
@@ -272,14 +328,7 @@ static void roi_align(bt_onnx_node *n)
     const bt_value *of_box = emit2(n, "take", "axis=0, mode=\"fast\"", x, image);
     const bt_value *y =
         n->status ? NULL : read_within(n, of_box, &rows, &columns, is_max);
-    if (n->status)
-        return;
-    const bt_type *dims[6] = { dim_of(n, y, 0),     dim_of(n, y, 1),
-                               dim_number(n, high), dim_number(n, samples),
-                               dim_number(n, wide), dim_number(n, samples) };
-    static const int64_t bins[] = { 3, 5 };
-    node_out(n, 0,
-             reduced(n, is_max ? "max" : "mean", reshaped(n, y, 6, dims), 2, bins, 0));
+    node_out(n, 0, of_bins(n, y, &rows, &columns, is_max));
 }
 
 // clang-format off

@@ -8,10 +8,14 @@
 
 /* ---- resizing ---- */
 
+enum { MAX_FRACTION = 64 }; /* what is below in a fraction, at most */
+
 /* What a node says of its axes, defaults filled in. */
 struct resize {
     uint32_t rank;
     int64_t sizes[BT_MAX_RANK]; /* of the result */
+    const bt_type
+        *open[BT_MAX_RANK];     /* the same where it or the axis is symbolic; NULL */
     double scales[BT_MAX_RANK]; /* 1 where an axis stays */
     double begins[BT_MAX_RANK], ends[BT_MAX_RANK];
 };
@@ -31,6 +35,7 @@ static void resize_start(bt_onnx_node *n, const bt_value *x, struct resize *r)
     r->rank = value_rank(n, x);
     for (uint32_t i = 0; i < r->rank; i++) {
         r->sizes[i] = value_dim(n, x, i);
+        r->open[i] = NULL;
         r->scales[i] = 1;
         r->begins[i] = 0;
         r->ends[i] = 1;
@@ -69,6 +74,22 @@ static int64_t known_size(bt_onnx_node *n, const bt_value *x, uint32_t axis)
     return size;
 }
 
+/* floor(dim * scale), of a scale that is a fraction of small numbers. */
+static const bt_type *dim_scaled(bt_onnx_node *n, const bt_type *dim, double scale)
+{
+    int64_t below = 1;
+    while (below < MAX_FRACTION && floor(scale * (double)below) != scale * (double)below)
+        below++;
+    if (below == MAX_FRACTION || !(scale > 0 && scale < INT16_MAX)) {
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "the scale %g of an axis whose size is symbolic: bind it with --dim",
+                  scale);
+        return NULL;
+    }
+    dim = dim_times(n, dim, dim_number(n, (int64_t)(scale * (double)below)));
+    return n->status ? NULL : dim_over(n, dim, below);
+}
+
 static void apply_scales(bt_onnx_node *n, const bt_value *x, const bt_tensor *scales,
                          uint32_t count, const uint32_t *axes, struct resize *r)
 {
@@ -76,7 +97,12 @@ static void apply_scales(bt_onnx_node *n, const bt_value *x, const bt_tensor *sc
         double scale = bt_tensor_get(scales, i);
         if (scale == 1)
             continue;
-        int64_t size = known_size(n, x, axes[i]);
+        int64_t size = value_dim(n, x, axes[i]);
+        if (size < 0) {
+            r->scales[axes[i]] = scale;
+            r->open[axes[i]] = dim_scaled(n, dim_of(n, x, axes[i]), scale);
+            continue;
+        }
         if (!(scale > 0 && (double)size * scale < INT32_MAX))
             node_fail(n, BT_ERR_ATTRIBUTE, "the scale %g is out of range", scale);
         if (n->status)
@@ -110,11 +136,33 @@ static void apply_sizes(bt_onnx_node *n, const bt_value *x, const bt_tensor *siz
         int64_t wanted = bt_tensor_get_int(sizes, i);
         if (wanted == value_dim(n, x, axes[i]) && !keeps)
             continue;
+        if (value_dim(n, x, axes[i]) < 0 && !keeps) {
+            r->scales[axes[i]] = 0;
+            r->open[axes[i]] = dim_number(n, wanted);
+            continue;
+        }
         int64_t size = known_size(n, x, axes[i]);
         if (keeps && common * (double)size < INT32_MAX)
             wanted = (int64_t)floor(common * (double)size + 0.5);
         r->sizes[axes[i]] = wanted;
         r->scales[axes[i]] = keeps ? common : (double)wanted / (double)size;
+    }
+}
+
+/* Sizes that follow from symbolic ones. */
+static void apply_dims(bt_onnx_node *n, const bt_value *x, const bt_type *const *dims,
+                       uint32_t count, const uint32_t *axes, struct resize *r)
+{
+    if (strcmp(node_text(n, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0)
+        node_fail(
+            n, BT_ERR_UNSUPPORTED,
+            "keep_aspect_ratio_policy where a size is symbolic: bind it with --dim");
+    for (uint32_t i = 0; !n->status && i < count; i++) {
+        const bt_type *dim = dim_of(n, x, axes[i]);
+        if (!dim || bt_type_equal(dim, dims[i]))
+            continue;
+        r->scales[axes[i]] = 0;
+        r->open[axes[i]] = dims[i];
     }
 }
 
@@ -157,7 +205,9 @@ static void resize_by(bt_onnx_node *n, const bt_value *x, const struct resize *r
         axis.roi_end = r->ends[i];
         int stays = axis.scale == 1 && axis.in == axis.out && axis.roi_begin == 0 &&
                     axis.roi_end == 1;
-        if (!stays)
+        if (r->open[i])
+            y = resampled_open(n, y, i, r->open[i], &axis);
+        else if (!stays)
             y = resampled(n, y, i, &axis);
     }
     node_out(n, 0, widens ? cast_to(n, applied(n, "round_even", y), dtype) : y);
@@ -169,19 +219,27 @@ static void resize(bt_onnx_node *n)
     const bt_value *x = node_need(n, 0);
     const bt_tensor *roi = known_numbers(n, node_in(n, 1), "the region"),
                     *scales = known_numbers(n, node_in(n, 2), "the scales"),
-                    *sizes = known_numbers(n, node_in(n, 3), "the sizes");
+                    *sizes = NULL;
+    const bt_type *const *dims = NULL; // of sizes, where some is symbolic
+    uint32_t ndim = 0;
+    if (bt_const_tensor(node_in(n, 3)) || !value_dims(n, node_in(n, 3), &ndim, &dims))
+        sizes = known_numbers(n, node_in(n, 3), "the sizes");
     const char *coordinates =
         node_text(n, "coordinate_transformation_mode", "half_pixel");
     struct resize r;
     uint32_t axes[BT_MAX_RANK];
     resize_start(n, x, &r);
     uint32_t count = n->status ? 0 : resize_axes(n, &r, axes);
-    if (!n->status && !scales == !sizes)
+    if (!n->status && !scales == !(sizes || dims))
         node_fail(n, BT_ERR_FORMAT, "either scales or sizes are to be given");
     if (check_count(n, scales, "scales", count))
         apply_scales(n, x, scales, count, axes, &r);
     if (check_count(n, sizes, "sizes", count))
         apply_sizes(n, x, sizes, count, axes, &r);
+    if (!n->status && dims && ndim == count)
+        apply_dims(n, x, dims, count, axes, &r);
+    else if (dims)
+        node_fail(n, BT_ERR_FORMAT, "%u sizes where %u are needed", ndim, count);
     if (strcmp(coordinates, "tf_crop_and_resize") == 0 &&
         check_count(n, roi, "numbers of a region", 2 * count)) {
         for (uint32_t i = 0; i < count; i++) {

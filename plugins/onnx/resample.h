@@ -22,5 +22,9 @@ struct resample {
 /* x with that axis resized. NULL after a failure. */
 const bt_value *resampled(bt_onnx_node *, const bt_value *x, uint32_t axis,
                           const struct resample *);
+/* The same where the axis or its result has a symbolic size, `out`; a scale of 0 is
+ * out / in. */
+const bt_value *resampled_open(bt_onnx_node *, const bt_value *x, uint32_t axis,
+                               const bt_type *out, const struct resample *);
 
 #endif

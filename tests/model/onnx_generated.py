@@ -140,13 +140,14 @@ def suppression(name, count, most, symbolic=(), **attrs):
     return one_node(name, "NonMaxSuppression", feeds, constants=constants, symbolic=symbolic, **attrs)
 
 
-def align(name, symbolic=(), **attrs):
+def align(name, symbolic=(), samples=2, fixed_boxes=False, **attrs):
     random = random_of(name)
     corner = random.uniform(-4, 20, (6, 2))
     feeds = {"x": random.normal(0, 1, (2, 3, 11, 13)).astype(numpy.float32),
              "boxes": numpy.concatenate([corner, corner + random.uniform(0, 20, (6, 2))], 1).astype(numpy.float32),
              "image": random.integers(0, 2, 6)}
-    return one_node(name, "RoiAlign", feeds, symbolic=symbolic, opset=16, sampling_ratio=2, **attrs)
+    constants = {k: feeds.pop(k) for k in ["boxes", "image"]} if fixed_boxes else None
+    return one_node(name, "RoiAlign", feeds, constants=constants, symbolic=symbolic, opset=16, sampling_ratio=samples, **attrs)
 
 
 for padding in ["zeros", "border", "reflection"]:
@@ -164,6 +165,12 @@ case("RoiAlign_avg", align, output_height=3, output_width=2, spatial_scale=0.5)
 case("RoiAlign_max", align, output_height=2, output_width=3, mode="max")
 case("RoiAlign_symbolic", align, symbolic=["x", "boxes", "image"], output_height=3, output_width=2,
      coordinate_transformation_mode="output_half_pixel")
+case("RoiAlign_by_size", align, samples=0, output_height=3, output_width=2)
+case("RoiAlign_by_size_of_constants", align, samples=0, fixed_boxes=True, output_height=2, output_width=3, spatial_scale=0.5,
+     coordinate_transformation_mode="output_half_pixel")
+case("RoiAlign_by_size_max", align, samples=0, fixed_boxes=True, output_height=2, output_width=2, mode="max",
+     coordinate_transformation_mode="output_half_pixel")
+case("RoiAlign_by_size_symbolic", align, symbolic=["x", "boxes", "image"], samples=0, output_height=3, output_width=2)
 
 
 # ---- sequences ----
@@ -232,6 +239,30 @@ def transposed_conv(name, stride, where):
                     constants={"w": weight}, strides=[stride, stride])
 
 
+def resized_open(name, scales=None, sizes=None, follows=False, shape=(1, 2, 4, 5), **attrs):
+    """An axis whose size only a run gives. follows: the sizes are twice those of the data."""
+    x = random_of(name).normal(0, 1, shape).astype(numpy.float32)
+    nodes, constants = [], {}
+    if follows:
+        nodes = [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Mul", ["shape", "times"], ["sizes"])]
+        constants["times"] = numpy.array([1, 1, 2, 3])
+    elif sizes:
+        constants["sizes"] = numpy.array(sizes)
+    else:
+        constants["scales"] = numpy.array(scales, numpy.float32)
+    nodes.append(helper.make_node("Resize", ["x", "", "scales" if scales else "", "" if scales else "sizes"], ["y"], **attrs))
+    return model_of(nodes, [value("x", "float32", ["n", 2, "h", "w"])], [helper.make_empty_tensor_value_info("y")], constants), {"x": x}
+
+
+for coordinates in ["half_pixel", "asymmetric", "pytorch_half_pixel", "align_corners"]:
+    for scales in [[1, 1, 2, 3], [1, 1, 0.5, 1.5]]:
+        by = standard_case if (coordinates, scales[3]) == ("align_corners", 1.5) else case
+        by(f"Resize_open_{coordinates}_{scales[3]}", resized_open, scales, mode="linear", coordinate_transformation_mode=coordinates)
+    case(f"Resize_open_{coordinates}_sizes", resized_open, sizes=[1, 2, 7, 3], mode="linear", coordinate_transformation_mode=coordinates)
+for rounding in ["floor", "ceil", "round_prefer_floor", "round_prefer_ceil"]:
+    case(f"Resize_open_{rounding}", resized_open, [1, 1, 1.5, 2], mode="nearest", nearest_mode=rounding)
+case("Resize_open_follows", resized_open, follows=True, mode="linear")
+case("Resize_open_to_one", resized_open, [1, 1, 0.25, 2], mode="linear", coordinate_transformation_mode="pytorch_half_pixel")
 for dtype in ["uint8", "int8", "int32"]:
     standard_case(f"Resize_{dtype}_constant", resized, dtype, (7, 9), "linear", content=100)
     standard_case(f"Resize_{dtype}_linear", resized, dtype, (3, 11), "linear")

@@ -107,7 +107,6 @@ node("format", "boxes have rank 2, scores 3; both need 3", "NonMaxSuppression", 
 node("attribute", "RoiAlign: mode best is not known", "RoiAlign", x4, [2, 4], (L, [2]), sampling_ratio=2, mode="best")
 node("attribute", "coordinate_transformation_mode none is not known", "RoiAlign", x4, [2, 4], (L, [2]), sampling_ratio=2,
      coordinate_transformation_mode="none")
-node("unsupported", "sampling_ratio 0, as many samples as a box is large", "RoiAlign", x4, [2, 4], (L, [2]))
 node("attribute", "sampling_ratio is out of range", "RoiAlign", x4, [2, 4], (L, [2]), sampling_ratio=2, output_height=0)
 node("format", "data needs rank 4, boxes rank 2", "RoiAlign", x23, [2, 4], (L, [2]), sampling_ratio=2)
 node("attribute", "GridSample: mode sharp is not known", "GridSample", x4, [1, 3, 3, 2], mode="sharp")
@@ -129,7 +128,11 @@ unknown("the scales are", "Resize", x4, "", [4])
 unknown("the sizes are", "Resize", x4, "", "", (L, [4]))
 node("format", "either scales or sizes are to be given", "Resize", x4)
 node("format", "2 scales where 4 are needed", "Resize", x4, "", floats(2, 2))
-node("unsupported", "axis 2 is resized, and its size is symbolic: bind it with --dim", "Resize", [1, 2, "h", 5], "", floats(1, 1, 2, 2))
+node("unsupported", "axis 2 has a symbolic size, and its mode is neither nearest nor linear", "Resize", [1, 2, "h", 5], "", floats(1, 1, 2, 2),
+     mode="cubic")
+node("unsupported", "the scale 0.414214 of an axis whose size is symbolic", "Resize", [1, 2, "h", 5], "", floats(1, 1, 2 ** 0.5 - 1, 2))
+node("unsupported", "coordinate_transformation_mode half_pixel_symmetric where a size is symbolic", "Resize", [1, 2, "h", 5], "",
+     floats(1, 1, 2, 2), opset=19, coordinate_transformation_mode="half_pixel_symmetric")
 node("attribute", "the scale -1 is out of range", "Resize", x4, "", floats(1, 1, -1, 2))
 node("attribute", "Resize: mode sinc is not known", "Resize", x4, "", floats(1, 1, 2, 2), mode="sinc")
 node("attribute", "coordinate_transformation_mode middle is not known", "Resize", x4, "", floats(1, 1, 2, 2),

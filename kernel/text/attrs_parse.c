@@ -6,7 +6,7 @@
  *         | "[" values "]" | "(" values ")" | dim | shape | type | @global
  */
 #include "text/draft.h"
-#include "text/number.h"
+#include "value/decimal.h"
 
 #include <math.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  */
 #include "text/base64.h"
 #include "text/draft.h"
-#include "text/number.h"
+#include "value/decimal.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Printing attributes; attrs_parse.c reads them. */
-#include "text/number.h"
 #include "text/parse.h"
 #include "text/print.h"
+#include "value/decimal.h"
 
 #include <inttypes.h>
 #include <math.h>

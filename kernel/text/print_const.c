@@ -1,7 +1,7 @@
 /* Printing constants; constant.c reads them. */
 #include "text/base64.h"
-#include "text/number.h"
 #include "text/print.h"
+#include "value/decimal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -20,19 +20,6 @@ static int is_float(bt_dtype dtype)
 }
 
 /* ---- elements ---- */
-
-static void print_element(bt__printer *p, const bt_tensor *tensor, int64_t i)
-{
-    if (is_float(tensor->dtype))
-        bt__float_write(p->out, bt_tensor_get(tensor, i),
-                        bt__float_format_of(tensor->dtype));
-    else if (tensor->dtype == BT_BOOL)
-        add(p, bt_tensor_get_int(tensor, i) ? "True" : "False");
-    else if (BT_DTYPE_CLASS(tensor->dtype) == BT_CLASS_UINT)
-        bt_text_addf(p->out, "%" PRIu64, (uint64_t)bt_tensor_get_int(tensor, i));
-    else
-        bt_text_addf(p->out, "%" PRId64, bt_tensor_get_int(tensor, i));
-}
 
 /* The bits of the element at a row-major position. */
 static uint64_t element_bits(const bt_tensor *tensor, int64_t position)
@@ -165,7 +152,7 @@ static void print_elements(bt__printer *p, const bt_tensor *tensor)
 {
     for (int64_t i = 0; i < tensor->nelem; i++) {
         add(p, i ? ", " : "");
-        print_element(p, tensor, i);
+        bt__element_write(p->out, tensor, i);
     }
 }
 
@@ -203,13 +190,13 @@ static const char *data_name(bt__printer *p, const bt_tensor *tensor, const char
 static void print_tensor(bt__printer *p, const bt_tensor *tensor, const char *name)
 {
     if (tensor->rank == 0 && is_plain(tensor, 0)) {
-        print_element(p, tensor, 0);
+        bt__element_write(p->out, tensor, 0);
         add(p, suffix_of(tensor->dtype));
         return;
     }
     print_header(p, tensor);
     if (is_splat(tensor)) {
-        print_element(p, tensor, 0);
+        bt__element_write(p->out, tensor, 0);
         add(p, " ..");
     } else if (tensor->nelem > BT__INLINE_NELEM && p->is_display) {
         add(p, "...");

@@ -1,5 +1,4 @@
 /* Printing functions and their bindings: one a line, blocks indented. */
-#include "text/number.h"
 #include "text/print.h"
 
 #include <string.h>

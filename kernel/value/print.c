@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "value/number.h"
+#include "value/decimal.h"
 #include "value/object.h"
 
 enum { REF_DEPTH = 4 };
@@ -52,7 +52,7 @@ static void add_repeated(bt_text *out, const char *text, uint32_t n)
 static void add_tensor(bt_text *out, const bt_tensor *t, uint32_t max_nelem)
 {
     if (t->rank == 0) {
-        bt__text_add_element(out, t, 0);
+        bt__element_write(out, t, 0);
         add_suffix(out, t->dtype);
         return;
     }
@@ -64,7 +64,7 @@ static void add_tensor(bt_text *out, const bt_tensor *t, uint32_t max_nelem)
             bt_text_addf(out, ", ");
         }
         add_repeated(out, "[", fresh);
-        bt__text_add_element(out, t, i);
+        bt__element_write(out, t, i);
     }
     if (n == 0)
         add_repeated(out, "[", t->rank);

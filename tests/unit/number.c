@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "text/number.h"
+#include "value/decimal.h"
 
 static uint64_t seed = 12345;
 static uint64_t random64(void)

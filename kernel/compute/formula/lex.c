@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "text/number.h"
+#include "value/decimal.h"
 
 static int is_letter(char c)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "compute/graph/bounds.h"
-#include "text/number.h"
+#include "value/decimal.h"
 
 struct printer {
     bt_graph *graph;

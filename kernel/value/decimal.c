@@ -6,8 +6,9 @@
  * bits that the format keeps; the other way, the shortest of printf's correctly rounded
  * digit strings that reads back is chosen.
  */
-#include "text/number.h"
+#include "value/decimal.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -305,5 +306,24 @@ void bt__float_write(bt_text *out, double value, bt__float_format format)
             write_digits(out, digits, exponent);
             return;
         }
+    }
+}
+
+void bt__element_write(bt_text *out, const bt_tensor *tensor, int64_t position)
+{
+    switch (BT_DTYPE_CLASS(tensor->dtype)) {
+    case BT_CLASS_BOOL:
+        bt_text_addf(out, "%s", bt_tensor_get_int(tensor, position) ? "True" : "False");
+        break;
+    case BT_CLASS_INT:
+        bt_text_addf(out, "%" PRId64, bt_tensor_get_int(tensor, position));
+        break;
+    case BT_CLASS_UINT:
+        bt_text_addf(out, "%" PRIu64, (uint64_t)bt_tensor_get_int(tensor, position));
+        break;
+    default:
+        bt__float_write(out, bt_tensor_get(tensor, position),
+                        bt__float_format_of(tensor->dtype));
+        break;
     }
 }

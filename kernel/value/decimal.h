@@ -1,7 +1,7 @@
 /* Numbers in text, independent of the process's locale and exact: what is written reads
  * back as the same value. */
-#ifndef TEXT_NUMBER_H
-#define TEXT_NUMBER_H
+#ifndef VALUE_DECIMAL_H
+#define VALUE_DECIMAL_H
 
 #include <baton/value.h>
 
@@ -19,6 +19,9 @@ bt__float_format bt__float_format_of(bt_dtype);
 double bt__float_read(const char *digits, size_t nbytes, bt__float_format);
 /* The shortest text that reads back: -1.5, 1e-05, inf, nan. */
 void bt__float_write(bt_text *, double, bt__float_format);
+
+/* One element at a row-major position: such a float, an integer, True or False. */
+void bt__element_write(bt_text *, const bt_tensor *, int64_t position);
 
 /* 1 and the value of a run of decimal digits, or 0 when it is beyond uint64. */
 int bt__int_read(const char *digits, size_t nbytes, uint64_t *out);

@@ -114,7 +114,7 @@ static bt_status add_global(bt_effects *e, const char *name, const bt_call *call
     const bt_global *global = bt_module_find(e->module, name);
     if (global && global->kind == BT_GLOBAL_GRADIENT) {
         // A gradient computes its primal function again, with arguments of its own.
-        global = bt_module_find(e->module, global->primal);
+        global = bt_module_primal(e->module, global);
         call = NULL;
     }
     if (global && global->kind == BT_GLOBAL_FUNC)

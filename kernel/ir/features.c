@@ -47,8 +47,7 @@ static bt_status see_use(void *self, const bt_value *user, const bt_value *used)
     (void)user;
     if (used->kind == BT_VALUE_GLOBAL)
         global = bt_module_find(f->module, used->name);
-    if (global && global->kind == BT_GLOBAL_GRADIENT)
-        global = bt_module_find(f->module, global->primal);
+    global = bt_module_primal(f->module, global);
     if (global && global->kind == BT_GLOBAL_FUNC &&
         !bt_dict_find(&global->func->attrs, "primitive")) {
         f->bits |= BT_FEATURE_CALLS;

@@ -161,6 +161,16 @@ const bt_ctor *bt_module_find_ctor(const bt_module *module, const char *name)
     return find(&index_of(module)->ctors, name);
 }
 
+const bt_global *bt_module_primal(const bt_module *module, const bt_global *global)
+{
+    // a cycle, which only an untyped module can have, ends as well
+    for (uint32_t i = 0; global && global->kind == BT_GLOBAL_GRADIENT; i++)
+        global = i < module->nglobal && global->primal
+                     ? bt_module_find(module, global->primal)
+                     : NULL;
+    return global;
+}
+
 /* Names of the functions, for a message; long lists are cut. */
 static void list_functions(const bt_module *module, bt_text *out)
 {

@@ -49,7 +49,7 @@ struct gradient {
     const bt_func_type *primal;
     uint32_t nresult;
     const bt_type *const *results; /* of the primal: fields of a tuple, or the one */
-    bt_vec(const bt_type *) out;   /* kept results, then gradients */
+    bt_vec(const bt_type *) out;   /* gradients, then kept results */
 };
 
 static bt_status wrong(const struct gradient *g, const char *what, int64_t index,
@@ -97,7 +97,6 @@ static bt_status add_gradients(struct gradient *g)
     const bt_ints *wrt = &g->global->wrt;
     int all = wrt->n == BT_NONE_LIST;
     int64_t n = all ? (int64_t)g->primal->narg : wrt->n;
-    uint32_t before = g->out.len;
     for (int64_t i = 0; i < n; i++) {
         int64_t index = all ? i : wrt->at[i];
         if (index < 0 || index >= (int64_t)g->primal->narg)
@@ -108,7 +107,7 @@ static bt_status add_gradients(struct gradient *g)
         else if (!all)
             return wrong(g, "argument", index, "is no float tensor: it has no gradient");
     }
-    if (g->out.len == before)
+    if (!g->out.len)
         return wrong(g, "argument", 0, "or any other must be a float tensor");
     return NULL;
 }
@@ -126,7 +125,8 @@ static bt_status build(struct gradient *g, const bt_type **out)
     args[primal->narg] = g->results[g->global->from];
     func.args = args;
     func.narg += g->global->is_seeded != 0;
-    func.result = bt_type_tuple(s->store, g->out.len, g->out.at);
+    func.result =
+        g->out.len == 1 ? g->out.at[0] : bt_type_tuple(s->store, g->out.len, g->out.at);
     *out = func.result ? bt_type_func(s->store, &func) : NULL;
     return *out ? NULL : bt_store_why(s->ctx, s->store);
 }
@@ -148,8 +148,8 @@ bt_status bt__gradient_type(bt_solver *s, const bt_global *global, const bt_type
     if (!has_adjoint(g.results[global->from]))
         return wrong(&g, "result", global->from,
                      "is no float tensor: it cannot be differentiated");
-    BT_TRY(add_kept(&g));
     BT_TRY(add_gradients(&g));
+    BT_TRY(add_kept(&g));
     return build(&g, out);
 }
 

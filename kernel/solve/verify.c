@@ -357,21 +357,13 @@ static bt_status check_block(struct bt__verifier *v, const bt_value *owner,
 
 static bt_status check_gradient(struct bt__verifier *v, const bt_global *global)
 {
-    const bt_global *primal =
-        global->primal ? bt_module_find(v->module, global->primal) : NULL;
-    if (!primal || primal->kind != BT_GLOBAL_FUNC)
+    const bt_global *func = bt_module_primal(v->module, global);
+    if (!func || func->kind != BT_GLOBAL_FUNC)
         return bt__verify_fail(v, NULL,
-                               "it is a gradient of @%s, which is no function "
-                               "of the module",
+                               "it is a gradient of @%s, which is no function of the "
+                               "module, nor a gradient of one",
                                global->primal ? global->primal : "?");
-    for (int64_t i = 0; i < global->wrt.n; i++) {
-        if (global->wrt.at[i] < 0 || global->wrt.at[i] >= primal->func->block->nparam)
-            return bt__verify_fail(v, NULL,
-                                   "it is a gradient with respect to argument "
-                                   "%lld of @%s, which has %u",
-                                   (long long)global->wrt.at[i], primal->name,
-                                   primal->func->block->nparam);
-    }
+    const bt_global *primal = bt_module_find(v->module, global->primal);
     if (!v->module->is_typed)
         return NULL;
     const bt_type *type;

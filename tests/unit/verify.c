@@ -450,7 +450,7 @@ static const struct mutation {
     MUTATION(where_without_operator, "where relation 0 has no operator"),
     MUTATION(parameter_that_is_no_variable, "type parameter 0 is no variable"),
     MUTATION(gradient_of_nothing, "a gradient of @missing"),
-    MUTATION(gradient_of_no_argument, "argument 5 of @f, which has 1"),
+    MUTATION(gradient_of_no_argument, "argument 5 of @f does not exist"),
 };
 
 static void test_every_fault_is_refused_by_name(void **state)

@@ -572,7 +572,8 @@ typedef struct bt_global {
     const bt_value *value; /* BT_GLOBAL_CONST: a bt_const */
     bt_dict attrs;         /* of an external function */
     /* BT_GLOBAL_GRADIENT: gradient of @primal with respect to arguments, DLVM's
-     * declaration. */
+     * declaration. It gives the gradients in the order of `wrt`, then the results of
+     * `keep`; one alone is no tuple. */
     const char *primal;
     uint32_t from;     /* index of the result that is differentiated */
     bt_ints wrt, keep; /* argument indices (n = BT_NONE_LIST: all), results to keep */
@@ -598,6 +599,9 @@ BT_API void bt_module_unref(const bt_module *); /* accepts NULL */
 BT_API const bt_global *bt_module_find(const bt_module *, const char *name);
 BT_API const bt_adt_def *bt_module_find_adt(const bt_module *, const char *name);
 BT_API const bt_ctor *bt_module_find_ctor(const bt_module *, const char *name);
+/* The global that a gradient is of, or that in turn is a gradient of; NULL: none. Any
+ * other global gives itself. */
+BT_API const bt_global *bt_module_primal(const bt_module *, const bt_global *);
 /* The entry function: `name`, or "main" when NULL, or the only function.
  * errors  BT_ERR_NAME, listing what there is */
 BT_API bt_status bt_module_entry(bt_ctx *, const bt_module *, const char *name,

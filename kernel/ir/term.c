@@ -293,7 +293,11 @@ static void look_inside(struct inside *inside, const bt_type *t)
             look(inside, AS(bt_linear_type, t)->terms[i].atom);
         return;
     case BT_TYPE_BOUND: inside->nloose = AS(bt_bound_type, t)->depth + 1; return;
-    case BT_TYPE_VAR: inside->has = BT_HAS_VAR; return;
+    case BT_TYPE_VAR:
+        inside->has = BT_HAS_VAR;
+        if (AS(bt_var_type, t)->is_anonymous)
+            inside->has |= BT_HAS_ANONYMOUS;
+        return;
     case BT_TYPE_HOLE: inside->has = BT_HAS_HOLE; return;
     case BT_TYPE_OPAQUE: inside->has = BT_HAS_OPAQUE; return;
     case BT_TYPE_ADT:

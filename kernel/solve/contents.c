@@ -45,14 +45,14 @@ static bt_status gather_tensor(struct gather *g, const bt_tensor *tensor)
     return NULL;
 }
 
-static bt_status gather_global(struct gather *g, const char *name)
+/* The tensor that a constant, or a global that is one, holds. */
+static const bt_tensor *constant_of(const bt_solver *s, const bt_value *value)
 {
-    const bt_module *module = g->solver->module;
-    const bt_global *global = module ? bt_module_find(module, name) : NULL;
+    const bt_global *global =
+        bt_as_global(value) && s->module ? bt_module_find(s->module, value->name) : NULL;
     if (global && global->kind == BT_GLOBAL_CONST)
-        return gather_tensor(g, bt_const_tensor(global->value));
-    g->is_known = 0;
-    return NULL;
+        value = global->value;
+    return bt_const_tensor(value);
 }
 
 /* The value that a projection of a tuple built here gives. */
@@ -68,10 +68,8 @@ static bt_status gather_value(struct gather *g, const bt_value *value, uint32_t 
     bt_solver *s = g->solver;
     value = through_tuple(value);
     const bt_tuple_value *tuple = bt_as_tuple(value);
-    if (bt_as_const(value))
-        return gather_tensor(g, bt_const_tensor(value));
-    if (bt_as_global(value))
-        return gather_global(g, value->name);
+    if (bt_as_const(value) || bt_as_global(value))
+        return gather_tensor(g, constant_of(s, value));
     for (uint32_t i = 0; tuple && depth && g->is_known && i < tuple->nfield; i++)
         BT_TRY(gather_value(g, tuple->fields[i], depth - 1));
     if (tuple)
@@ -101,6 +99,14 @@ bt_status bt_relation_contents(bt_solver *s, const bt_relation_call *r, uint32_t
     *n = g.is_known ? (int64_t)g.n : BT_NONE_LIST;
     *out = dims;
     return NULL;
+}
+
+const bt_tensor *bt_relation_constant(bt_solver *s, const bt_relation_call *r,
+                                      uint32_t index)
+{
+    const bt_call *call = s->current->u.op.call;
+    return call && index < r->narg ? constant_of(s, through_tuple(call->args[index]))
+                                   : NULL;
 }
 
 bt_status bt_relation_set_contents(bt_solver *s, const bt_relation_call *r, uint32_t n,

@@ -138,33 +138,39 @@ bt_status bt__unify_dims(bt_solver *s, struct bt__node *node, const bt_type *a,
 
 /* ---- broadcasting ---- */
 
+static int is_unknown(const bt_type *dim)
+{
+    return (dim->has & (BT_HAS_OPAQUE | BT_HAS_ANONYMOUS)) != 0;
+}
+
 static int is_number(const bt_type *dim, int64_t number)
 {
     int64_t value;
     return bt_dim_is_const(dim, &value) && value == number;
 }
 
-/* Both without holes, different, neither the number 1. */
+/* Both without holes, different, neither the number 1. A dim with a name is as long as it
+ * says; one without, or known only at run time, may turn out to be the 1. */
 static bt_status broadcast_rigid(bt_solver *s, struct bt__node *node, const bt_type *a,
                                  const bt_type *b, const bt_type **out)
 {
     int64_t low, high, number;
     *out = a;
-    if (bt_dim_is_const(b, &number) || (a->has & ~b->has & BT_HAS_OPAQUE)) {
+    if (bt_dim_is_const(b, &number) || (is_unknown(a) && !is_unknown(b))) {
         const bt_type *swap = a;
         a = b;
         b = swap;
         *out = a;
     }
-    // now only `a` may be a number, and `b` is opaque if one of them is
+    // now only `a` may be a number, and `b` is unknown if one of them is
     if (bt_dim_is_const(a, &number)) {
         bt_dim_bounds(b, &low, &high);
         uint32_t check = low > 1 ? BT_CHECK_EQUAL : BT_CHECK_BROADCAST;
         return bt__require(s, node, check, b, a);
     }
-    if (!(b->has & BT_HAS_OPAQUE))
+    if (!is_unknown(b))
         return bt__require(s, node, BT_CHECK_EQUAL, a, b);
-    if (!(a->has & BT_HAS_OPAQUE))
+    if (!is_unknown(a))
         return bt__require(s, node, BT_CHECK_BROADCAST, b, a);
     // two unknown extents: either may be the 1
     BT_TRY(bt__opaque(s, node, a, b, out));

@@ -1,6 +1,7 @@
 /*
- * The type of what comes out of one of several branches. Equal dims stay, dims known only
- * at run time give a fresh one, two different known ones are an error.
+ * The type of what comes out of one of several branches. Equal dims stay; where one is
+ * known only at run time, or has no name (`?`), the result is such a dim; two different
+ * known ones are an error.
  */
 #include "solve/solver.h"
 
@@ -35,7 +36,7 @@ static bt_status join_dims(struct join *j, const bt_type *a, const bt_type *b,
         return bt__unify_dims(s, j->node, a, b);
     if (bt_dim_equal(s->store, a, b) == 1)
         return NULL;
-    if ((a->has | b->has) & BT_HAS_OPAQUE)
+    if ((a->has | b->has) & (BT_HAS_OPAQUE | BT_HAS_ANONYMOUS))
         return bt__opaque(s, j->node, a, b, out);
     return differ(s, a, b);
 }

@@ -424,6 +424,15 @@ static int unknown_attr(bt__parser *p, const bt__attr_set *set, const bt__token 
                            near ? "`?" : "");
 }
 
+/* Relay's arange(0, %n, 1, start=0, stop=%n, step=1) says its operands twice. */
+static int is_input(const bt_op *op, const char *name)
+{
+    uint32_t i = 0;
+    while (op->inputs && op->inputs[i].name && strcmp(op->inputs[i].name, name) != 0)
+        i++;
+    return op->inputs && op->inputs[i].name;
+}
+
 int bt__attrs_one(bt__parser *p, bt__attr_set *set)
 {
     bt__token token = p->token;
@@ -433,6 +442,8 @@ int bt__attrs_one(bt__parser *p, bt__attr_set *set)
     uint32_t i = 0;
     while (i < set->nrow && strcmp(set->op->attrs[i].name, name) != 0)
         i++;
+    if (i == set->nrow && p->dialect == BT__RELAY && is_input(set->op, name))
+        return bt__attrs_skip(p);
     if (i == set->nrow) {
         unknown_attr(p, set, &token, name);
         return !p->stop && bt__attrs_skip(p);

@@ -1,7 +1,8 @@
 /*
  * arange: numbers from start up to (not including) stop, step apart.
  *     y[i] = start + i * step for i < ceil((stop - start) / step)
- * With integers whose contents are known, the extent is a dim computed from them.
+ * With integers whose contents are known, the extent is a dim computed from them; with
+ * constants it is a number.
  * source  Relay, arange; ONNX Range-11; NumPy arange
  */
 #include "contents.h"
@@ -15,6 +16,30 @@ static const bt_attr attrs[] = {
     BT_ATTR(struct attrs, dtype, DTYPE, "None", "element type; None: that of start"),
     { 0 },
 };
+
+/* How many numbers fit. 0: too many, or a step of 0. */
+static int count_floats(const bt_tensor *const *bounds, int64_t *n)
+{
+    double start = bt_tensor_get(bounds[0], 0), stop = bt_tensor_get(bounds[1], 0);
+    double step = bt_tensor_get(bounds[2], 0), count = ceil((stop - start) / step);
+    if (!(step != 0) || !(count < 0x1p62))
+        return 0;
+    *n = count > 0 ? (int64_t)count : 0;
+    return 1;
+}
+
+/* The extent from constants, floats too; NULL where the bounds are none. */
+static const bt_type *extent_of_constants(bt_solver *s, const bt_relation_call *r)
+{
+    const bt_tensor *bounds[3];
+    int64_t n;
+    for (uint32_t i = 0; i < 3; i++) {
+        bounds[i] = bt_relation_constant(s, r, i);
+        if (!bounds[i] || bounds[i]->nelem != 1)
+            return NULL;
+    }
+    return count_floats(bounds, &n) ? bt_dim(bt_relation_store(s), n) : NULL;
+}
 
 /* The extent from known bounds; NULL where only a run can tell. */
 static const bt_type *extent_of(bt_store *store, const contents *bounds)
@@ -68,6 +93,8 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     }
     const bt_type *dtype = a->dtype ? a->dtype : in[0].dtype;
     extent = extent_of(bt_relation_store(s), bounds);
+    if (!extent)
+        extent = extent_of_constants(s, r);
     if (extent) {
         BT_TRY(bt_relation_result_tensor(s, r, 1, &extent, dtype));
         return state_contents(s, r, bounds, extent);
@@ -99,13 +126,11 @@ static bt_status eval_int(bt_ctx *ctx, const bt_eval_call *call, bt_dtype dtype)
 
 static bt_status eval_float(bt_ctx *ctx, const bt_eval_call *call, bt_dtype dtype)
 {
-    double start = bt_tensor_get(call->in[0], 0), stop = bt_tensor_get(call->in[1], 0);
-    double step = bt_tensor_get(call->in[2], 0);
-    double count = ceil((stop - start) / step);
-    if (!(step != 0) || !(count < 0x1p62))
-        return bt_eval_fail(ctx, call, "start is %g, stop %g, step %g", start, stop,
-                            step);
-    int64_t n = count > 0 ? (int64_t)count : 0;
+    double start = bt_tensor_get(call->in[0], 0), step = bt_tensor_get(call->in[2], 0);
+    int64_t n;
+    if (!count_floats(call->in, &n))
+        return bt_eval_fail(ctx, call, "start is %g, stop %g, step %g", start,
+                            bt_tensor_get(call->in[1], 0), step);
     BT_TRY(bt_tensor_create(ctx, dtype, 1, &n, &call->out[0]));
     for (int64_t i = 0; i < n; i++)
         bt_tensor_set(call->out[0], i, start + (double)i * step);

@@ -132,12 +132,18 @@ static void write_axes(bt_formula *f, const bt_formula_call *call,
 
 /* ---- formulas ---- */
 
-/* The operator's name is its reducer's: sum prod max min all any logsumexp. */
+/* The operator's name is its reducer's: sum prod max min all any logsumexp. The least of
+ * truth values is True where all are, the greatest where any is. */
 static void write_reduction(bt_formula *f, const bt_formula_call *call)
 {
+    const char *reducer = call->op->name;
     uint8_t is_reduced[BT_MAX_RANK];
+    if (bt_tensor_dtype(call->args[0]) == BT_BOOL && strcmp(reducer, "min") == 0)
+        reducer = "all";
+    else if (bt_tensor_dtype(call->args[0]) == BT_BOOL && strcmp(reducer, "max") == 0)
+        reducer = "any";
     write_axes(f, call, is_reduced);
-    bt_formula_add(f, "y: t[$y] = %s($r: data[$at])", call->op->name);
+    bt_formula_add(f, "y: t[$y] = %s($r: data[$at])", reducer);
 }
 
 static void write_mean(bt_formula *f, const bt_formula_call *call)
@@ -199,6 +205,10 @@ static const bt_op_input number_in[] = {
     { .name = "data", .type = "t:number[..]", .doc = "what to reduce" },
     { 0 },
 };
+static const bt_op_input ordered_in[] = {
+    { .name = "data", .type = "t:number|bool[..]", .doc = "what to reduce" },
+    { 0 },
+};
 static const bt_op_input bool_in[] = {
     { .name = "data", .type = "t:bool[..]", .doc = "truth values" },
     { 0 },
@@ -245,8 +255,8 @@ static const bt_layout_facet layout = { .choose = bt_layout_read };
 static const bt_op ops[] = {
     REDUCE("sum", number_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS "\nfloat32[2, 0]", "Adds up the elements over axes; integers wrap."),
     REDUCE("prod", number_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS "\nfloat32[2, 0]", "Multiplies the elements over axes; integers wrap."),
-    REDUCE("max", number_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS, "The greatest element over axes; NaN where there is one."),
-    REDUCE("min", number_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS, "The least element over axes; NaN where there is one."),
+    REDUCE("max", ordered_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS "\nbool[2, 3] | axis=[1]\nbool[1]", "The greatest element over axes; NaN where there is one."),
+    REDUCE("min", ordered_in, "Reduce", attrs, write_reduction, relate_contents, NUMBERS "\nbool[2, 3] | axis=[1]\nbool[1]", "The least element over axes; NaN where there is one."),
     REDUCE("mean", number_in, "Reduce", attrs, write_mean, NULL, NUMBERS "\nint8[200]", "The mean over axes; that of integers is truncated."),
     REDUCE("all", bool_in, "Reduce", attrs, write_reduction, NULL, AXIS_CASES("bool"), "Whether all elements over axes are True."),
     REDUCE("any", bool_in, "Reduce", attrs, write_reduction, NULL, AXIS_CASES("bool"), "Whether some element over axes is True."),

@@ -4,13 +4,20 @@
 
 #include "operate.h"
 
+#include <string.h>
 #include <time.h>
 
+/* What the values are to blame for is an error of the call; any other fault of the operator
+ * stays where it is, in its formula or kernel. */
 static bt_status fail(struct machine *m, const bt_value *value, bt_status status,
                       const char *name)
 {
-    return bt_note(m->ctx, status, m->program->module->store, value->span,
-                   "in this call of %s", name);
+    const bt_store *store = m->program->module->store;
+    int is_named = strncmp(status->message, name, strlen(name)) == 0;
+    if (!status->note && (status->code == BT_ERR_RUNTIME || status->code == BT_ERR_LIMIT))
+        return bt_fail_at(m->ctx, status->code, store, value->span, "%s%s%s",
+                          is_named ? "" : name, is_named ? "" : ": ", status->message);
+    return bt_note(m->ctx, status, store, value->span, "in this call of %s", name);
 }
 
 static const bt_type *resolve_in_copy(struct bt_subst *subst, const bt_type *leaf)
@@ -166,8 +173,7 @@ bt_status operate(struct machine *m, struct env *env, const struct step *step,
     if (!step->compute)
         status = create_compute(m, env, call, args, &own);
     if (status && status->code == BT_ERR_LIMIT)
-        status = bt_fail_at(m->ctx, BT_ERR_LIMIT, m->program->module->store,
-                            step->value->span, "%s: %s", call->op->name, status->message);
+        status = fail(m, step->value, status, call->op->name);
     if (!status) {
         bt_compute *compute = step->compute ? step->compute : own;
         uint64_t start = m->hook ? now() : 0;

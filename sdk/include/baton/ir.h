@@ -85,8 +85,15 @@ enum {
     BT_TYPE_COUNT
 };
 
-/* What occurs anywhere inside, so that walks can stop early. BOUND: not bound inside. */
-enum { BT_HAS_HOLE = 1, BT_HAS_BOUND = 2, BT_HAS_VAR = 4, BT_HAS_OPAQUE = 8 };
+/* What occurs anywhere inside, so that walks can stop early. BOUND: not bound inside.
+ * ANONYMOUS: a VAR written `?`, of which nothing is promised but what a run shows. */
+enum {
+    BT_HAS_HOLE = 1,
+    BT_HAS_BOUND = 2,
+    BT_HAS_VAR = 4,
+    BT_HAS_OPAQUE = 8,
+    BT_HAS_ANONYMOUS = 16
+};
 
 /* Constructors refuse to nest terms deeper, so that walks over them may recurse. */
 #define BT_TYPE_DEPTH 512

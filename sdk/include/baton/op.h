@@ -247,6 +247,9 @@ BT_API bt_status bt_relation_opaque(bt_solver *, const bt_relation_call *,
 BT_API bt_status bt_relation_contents(bt_solver *, const bt_relation_call *,
                                       uint32_t index, int64_t *n,
                                       const bt_type *const **out) BT_MUST_USE;
+/* The argument where it is a constant, of any element type; NULL: it is not. */
+BT_API const bt_tensor *bt_relation_constant(bt_solver *, const bt_relation_call *,
+                                             uint32_t index);
 /* States the contents of the (small integer) result, for others' bt_relation_contents. */
 BT_API bt_status bt_relation_set_contents(bt_solver *, const bt_relation_call *,
                                           uint32_t n,

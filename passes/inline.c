@@ -10,7 +10,7 @@
  * at most max-bindings bindings, once their own calls are inlined, and no branch; and calls
  * of closures in sight that are used once or are as small. With all=True, calls of every
  * global and every closure in sight: executors without calls need it. inline=False keeps a
- * global's calls. Functions that can reach themselves are left alone, and calls that are
+ * global's calls, and so does being a primitive function, which a target makes a kernel of. Functions that can reach themselves are left alone, and calls that are
  * checked at run time, or that would make a check of the body false. The globals stay;
  * dead-code drops the closures, and the globals where it knows the entry.
  * needs    call-graph
@@ -154,6 +154,8 @@ static int is_wanted(const struct inliner *in, const struct options *o,
         return 0;
     if (is_stated)
         return attr->i != 0;
+    if (bt_func_is_primitive(global->func))
+        return 0;
     return is_small(o, size) ||
            (bt_map_find(&in->named, global) && !bt_map_find(&in->again, global));
 }

@@ -274,11 +274,6 @@ struct run {
     void *state;
 };
 
-static int is_primitive(const bt_func *func)
-{
-    return bt_dict_find(&func->attrs, "primitive") != NULL;
-}
-
 /* Nested blocks by a queue. */
 static bt_status group_func(struct run *r, const bt_func *func)
 {
@@ -305,7 +300,7 @@ static bt_status make_primitives(struct run *r, bt_module **out)
     bt_status status = NULL;
     for (uint32_t i = 0; !status && i < m->nglobal; i++) {
         const bt_global *global = m->globals[i];
-        if (global->kind == BT_GLOBAL_FUNC && !is_primitive(global->func))
+        if (global->kind == BT_GLOBAL_FUNC && !bt_func_is_primitive(global->func))
             status = group_func(r, global->func);
     }
     if (!status)
@@ -348,7 +343,7 @@ static bt_status visit(bt_rewrite *rw, const bt_value *old, const bt_value **out
 static int wants(bt_rewrite *rw, const bt_global *global)
 {
     (void)rw;
-    return !is_primitive(global->func);
+    return !bt_func_is_primitive(global->func);
 }
 
 static const bt_rewriter rewriter = { .any = visit, .wants = wants };

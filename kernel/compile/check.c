@@ -59,7 +59,7 @@ static bt_status place_all(struct checker *c)
         if (global)
             BT_TRY(bt__func_is_view(c->ctx, c->arena, global->func, &is_view));
         if (!is_view)
-            BT_TRY(bt__place(&c->kernels, global, &p));
+            BT_TRY(bt__place(&c->kernels, c->module->store, global, &p));
     }
     return NULL;
 }

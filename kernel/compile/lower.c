@@ -267,7 +267,7 @@ static const bt_global *primitive_of(const struct lowerer *l, const bt_call *cal
                                   ? bt_module_find(l->module, call->callee->name)
                                   : NULL;
     return global && global->kind == BT_GLOBAL_FUNC &&
-                   bt_dict_find(&global->func->attrs, "primitive")
+                   bt_func_is_primitive(global->func)
                ? global
                : NULL;
 }
@@ -306,7 +306,7 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
     BT_TRY(bt__func_is_view(l->ctx, l->arena, global->func, &is_view));
     if (is_view)
         return lower_view(l, call, out);
-    BT_TRY(bt__place(l->kernels, global, &p));
+    BT_TRY(bt__place(l->kernels, l->module->store, global, &p));
     bt_builder_at(l->b, call->base.span, call->base.prov);
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(take_leaves(l, now(l, call->args[i]), &all.by_kind[BT_BUFFER_INPUT]));

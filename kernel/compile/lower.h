@@ -55,7 +55,7 @@ bt_status bt__lower_entry(struct bt__kernels *, const bt_module *, const bt_glob
 
 /* Finds the target of a primitive function, and adds its kernels; once for each function.
  */
-bt_status bt__place(struct bt__kernels *, const bt_global *,
+bt_status bt__place(struct bt__kernels *, const bt_store *, const bt_global *,
                     const struct bt__primitive **out) BT_MUST_USE;
 
 /* Has a target make code of some kernels, in the arena, and load it, unless it is to stay

@@ -153,6 +153,7 @@ static bt_status check_lowering(struct check *c)
 
 struct asking {
     struct bt__kernels *kernels;
+    const bt_store *store;
     const bt_global *global;
     struct bt__primitive *primitive;
     uint32_t wanted; /* by attribute; ntarget: none */
@@ -170,10 +171,10 @@ static bt_status find_wanted(struct asking *a)
     a->wanted = bt_targets_find(k->opened, entry->text);
     return a->wanted < k->ntarget
                ? NULL
-               : bt_fail(k->ctx, BT_ERR_NAME,
-                         "@%s is of target %s, which is not among those compiled for; "
-                         "the first of these is %s",
-                         func->name, entry->text, k->targets[0].text);
+               : bt_fail_at(k->ctx, BT_ERR_NAME, a->store, func->span,
+                            "@%s is of target %s, which is not among those compiled "
+                            "for; the first of these is %s",
+                            func->name, entry->text, k->targets[0].text);
 }
 
 /* Whether it is asked for what nobody gave it. */
@@ -284,11 +285,11 @@ static bt_status add_kernel(struct bt__kernels *k, const struct bt__primitive *p
     return kernel->name && BT_PUSH(k->arena, &k->kernels, kernel) ? NULL : bt_no_memory();
 }
 
-bt_status bt__place(struct bt__kernels *k, const bt_global *global,
+bt_status bt__place(struct bt__kernels *k, const bt_store *store, const bt_global *global,
                     const struct bt__primitive **out)
 {
     struct bt__primitive *p = bt_map_find(&k->primitives, global);
-    struct asking asking = { .kernels = k, .global = global };
+    struct asking asking = { .kernels = k, .store = store, .global = global };
     *out = p;
     if (p)
         return NULL;

@@ -49,7 +49,7 @@ static bt_status see_use(void *self, const bt_value *user, const bt_value *used)
         global = bt_module_find(f->module, used->name);
     global = bt_module_primal(f->module, global);
     if (global && global->kind == BT_GLOBAL_FUNC &&
-        !bt_dict_find(&global->func->attrs, "primitive")) {
+        !bt_func_is_primitive(global->func)) {
         f->bits |= BT_FEATURE_CALLS;
         see_func(f, global->func);
     }

@@ -83,6 +83,11 @@ bt_status bt_func_create(bt_ctx *ctx, bt_store *store, const bt_func *fields,
     return NULL;
 }
 
+int bt_func_is_primitive(const bt_func *func)
+{
+    return bt_dict_find(&func->attrs, "primitive") || bt_dict_find(&func->attrs, "target");
+}
+
 const bt_type *bt_func_type_of(bt_store *store, const bt_func *func)
 {
     const bt_block *block = func->block;

@@ -741,6 +741,9 @@ BT_API bt_status bt_build_again(bt_builder *, const bt_value *,
 /* A function node from its fields, copied to the store. */
 BT_API bt_status bt_func_create(bt_ctx *, bt_store *, const bt_func *fields,
                                 const bt_func **out) BT_MUST_USE;
+/* Whether a call of it is computed as a whole, by a kernel of a target: it has the attribute
+ * `primitive`, or `target`, which names the one. */
+BT_API int bt_func_is_primitive(const bt_func *);
 /* The function's type: its variables become type parameters. NULL: no memory. */
 BT_API const bt_type *bt_func_type_of(bt_store *, const bt_func *);
 /* A pattern in the store. NULL: no memory, or nested deeper than 256. */

@@ -70,16 +70,8 @@ static bt_status look_at(struct fuser *f, struct fuse_node *node)
     node->kind = BT_FUSE_OPAQUE;
     if (is_constant(call))
         return NULL;
-    const bt_type **types = BT_NEWS(f->arena, const bt_type *, call->narg);
-    if (!types)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < call->narg; i++)
-        types[i] = call->args[i]->type;
-    bt_formula_call formula = { .op = call->op,
-                                .attrs = call->attrs,
-                                .narg = call->narg,
-                                .args = types,
-                                .result = node->value->type };
+    bt_formula_call formula;
+    BT_TRY(bt_call_formula(f->arena, call, &formula));
     BT_TRY(bt_fuse_look(f->ctx, &formula, &info));
     node->kind = info.kind;
     node->is_slow = info.cost >= SLOW;

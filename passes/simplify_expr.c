@@ -43,7 +43,6 @@ static bt_status can_lie_in(bt_rewrite *rewrite, const bt_layout *layout,
 {
     const bt_value *from = laid_from(old);
     const bt_call *call = bt_as_call(old);
-    const bt_type *types[2];
     uint32_t nlaid = 0;
     bt_fuse_info info;
     *out = from && bt_type_layout(from->type) == layout;
@@ -54,7 +53,6 @@ static bt_status can_lie_in(bt_rewrite *rewrite, const bt_layout *layout,
     --*budget;
     for (uint32_t i = 0; i < call->narg; i++) {
         int can = 0;
-        types[i] = call->args[i]->type;
         if (stays(call, call->args[i]))
             continue;
         BT_TRY(can_lie_in(rewrite, layout, call->args[i], budget, &can));
@@ -62,11 +60,8 @@ static bt_status can_lie_in(bt_rewrite *rewrite, const bt_layout *layout,
             return NULL;
         nlaid++;
     }
-    bt_formula_call formula = { .op = call->op,
-                                .attrs = call->attrs,
-                                .narg = call->narg,
-                                .args = types,
-                                .result = call->base.type };
+    bt_formula_call formula;
+    BT_TRY(bt_call_formula(bt_rewrite_call(rewrite)->scratch, call, &formula));
     BT_TRY(bt_fuse_look(bt_rewrite_ctx(rewrite), &formula, &info));
     *out = nlaid > 0 && info.kind <= BT_FUSE_BROADCAST;
     return NULL;

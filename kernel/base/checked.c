@@ -19,6 +19,16 @@ int bt_mul_int64(int64_t a, int64_t b, int64_t *out)
     return 1;
 }
 
+int64_t bt_gcd_int64(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t rest = b == -1 ? 0 : a % b;
+        a = b;
+        b = rest;
+    }
+    return a < 0 ? (int64_t)(0 - (uint64_t)a) : a;
+}
+
 /* The quotient toward zero; INT64_MIN / -1 wraps, as in formulas. */
 static int64_t divide(int64_t a, int64_t b)
 {

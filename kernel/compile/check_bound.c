@@ -135,19 +135,17 @@ static bt_status bound_binding(struct bounds *b, const bt_value *value, int *don
     if (!*done)
         return NULL;
     const struct bounded **args = BT_NEWS(b->arena, const struct bounded *, call->narg);
-    const bt_type **types = BT_NEWS(b->arena, const bt_type *, call->narg);
+    bt_formula_call what;
     struct bounded *result = BT_NEW(b->arena, struct bounded);
-    if (!args || !types || !result)
+    if (!args || !result)
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++) {
         args[i] = find(b, call->args[i]);
-        types[i] = call->args[i]->type;
         *done = *done && args[i];
     }
     if (!*done)
         return NULL;
-    const bt_formula_call what = { call->op, call->attrs, call->narg, types,
-                                   value->type };
+    BT_TRY(bt_call_formula(b->arena, call, &what));
     BT_TRY(bt_compute_create(b->ctx, &what, &compute));
     bt_status status = bound_call(b, call, compute, args, result);
     bt_compute_destroy(compute);

@@ -49,19 +49,14 @@ static bt_status ask_facet(struct shapes *s, const bt_formula_call *call, int64_
 
 static bt_status find_cost(struct shapes *s, const bt_call *call, int64_t *out)
 {
-    const bt_type **types = BT_NEWS(s->arena, const bt_type *, call->narg);
+    bt_formula_call formula;
     bt_compute *compute;
     int known = !(call->base.type->has & (BT_HAS_VAR | BT_HAS_OPAQUE));
-    if (!types)
-        return bt_no_memory();
-    for (uint32_t i = 0; known && i < call->narg; i++) {
-        types[i] = call->args[i]->type;
-        BT_TRY(add_shape(s, types[i], &known));
-    }
+    for (uint32_t i = 0; known && i < call->narg; i++)
+        BT_TRY(add_shape(s, call->args[i]->type, &known));
     if (!known)
         return NULL;
-    const bt_formula_call formula = { call->op, call->attrs, call->narg, types,
-                                      call->base.type };
+    BT_TRY(bt_call_formula(s->arena, call, &formula));
     BT_TRY(ask_facet(s, &formula, out));
     if (*out >= 0 || call->op->eval)
         return NULL;

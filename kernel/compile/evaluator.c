@@ -68,18 +68,14 @@ static bt_status make_compute(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
     if (!call || call->callee_kind != BT_CALLEE_OP || call->narg != block->nparam ||
         block->result != &call->base)
         return bt_compute_create_func(ctx, func, out);
-    const bt_type **types = BT_NEWS(arena, const bt_type *, call->narg);
-    if (!types)
-        return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++) {
-        types[i] = call->args[i]->type;
         // a call by itself is computed by logical indices, a function as memory lies
-        if (call->args[i] != &block->params[i]->base || bt_type_layout(types[i]) ||
-            bt_type_layout(call->base.type))
+        if (call->args[i] != &block->params[i]->base ||
+            bt_type_layout(call->args[i]->type) || bt_type_layout(call->base.type))
             return bt_compute_create_func(ctx, func, out);
     }
-    bt_formula_call formula = { call->op, call->attrs, call->narg, types,
-                                call->base.type };
+    bt_formula_call formula;
+    BT_TRY(bt_call_formula(arena, call, &formula));
     return bt_compute_create(ctx, &formula, out);
 }
 

@@ -10,20 +10,12 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <baton/compute.h>
 #include <baton/op.h>
 #include <baton/target.h>
 
 enum { MOST_EVENTS = 1 << 20 };
-
-static uint64_t now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- recording ---- */
 
@@ -66,7 +58,7 @@ static void record(void *self, const bt_value *value, const bt_object *result,
                    uint64_t elapsed_ns)
 {
     struct bt__profiler *p = self;
-    uint64_t end = now() - p->begin_ns;
+    uint64_t end = bt_now_ns() - p->begin_ns;
     uintptr_t number = (uintptr_t)bt_map_find(&p->numbers, value);
     struct bt__profile_row *row = number ? &p->rows.at[number - 1] : add_row(p, value);
     (void)result;
@@ -96,7 +88,7 @@ bt_status bt_program_record(bt_program *program, int on)
     }
     *p = (struct bt__profiler){ .arena = arena,
                                 .compiled = program->compiled,
-                                .begin_ns = now(),
+                                .begin_ns = bt_now_ns(),
                                 .hook = { .self = p, .binding = record } };
     bt_map_init(&p->numbers, arena, 0);
     bt__profiler_destroy(program->profiler);

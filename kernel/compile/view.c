@@ -12,16 +12,6 @@
 
 #include "compile/lower.h"
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* The terms of `e` whose coefficients are multiples of n, divided by n; *rest: what is
  * left. Overflow leaves a term where it is. */
 static const bt_node *split(bt_graph *g, const bt_node *e, int64_t n,
@@ -81,7 +71,7 @@ static int64_t digits(bt_graph *g, const bt_node *e, int64_t n)
     bt_node_as_linear(e, &l);
     for (uint32_t i = 0; i < l.n; i++) {
         const bt_node *rest;
-        int64_t by = gcd(n, l.coefs[i]);
+        int64_t by = bt_gcd_int64(n, l.coefs[i]);
         if (by > factor && split(g, e, by, &rest) && is_below(rest, by))
             factor = by;
     }

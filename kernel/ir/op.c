@@ -51,3 +51,28 @@ int bt_call_ints(const bt_call *call, const char *attr, uint32_t n, int64_t *out
         return bt_ints_expand(list, n, out);
     return one && *one != BT_NONE && bt_ints_expand(&(bt_ints){ 1, one }, n, out);
 }
+
+bt_status bt_call_formula(bt_arena *arena, const bt_call *call, bt_formula_call *out)
+{
+    const bt_type **types = BT_NEWS(arena, const bt_type *, call->narg);
+    if (!types)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++)
+        types[i] = call->args[i]->type;
+    *out = (bt_formula_call){ call->op, call->attrs, call->narg, types, call->base.type };
+    return NULL;
+}
+
+void *bt_attrs_with(bt_arena *arena, const bt_call *call, const char *name,
+                    const void *value, size_t nbytes)
+{
+    char *copy = bt_arena_alloc(arena, 1, call->op->attrs_nbytes);
+    if (!copy)
+        return NULL;
+    memcpy(copy, call->attrs, call->op->attrs_nbytes);
+    for (const bt_attr *row = call->op->attrs; row->name; row++) {
+        if (strcmp(row->name, name) == 0)
+            memcpy(copy + row->offset, value, nbytes);
+    }
+    return copy;
+}

@@ -3,7 +3,6 @@
  * A pass that fails leaves no trace: the caller's module was never touched.
  */
 #include <string.h>
-#include <time.h>
 
 #include "base/ctx.h"
 #include "ir/store.h"
@@ -20,13 +19,6 @@ typedef struct run {
     bt__timings timings;
     uint32_t nrun;
 } run;
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int is_stopped(const run *r)
 {
@@ -242,9 +234,9 @@ static bt_status run_pass(run *r, const bt__planned *step, int *is_changed)
     r->nrun++;
     bt__progress(r->ctx, "pass %s", step->pass);
     BT_TRY(dump(r, &r->plan->instruments.dump_before, "before", step->pass));
-    uint64_t start = now_ns();
+    uint64_t start = bt_now_ns();
     bt_status status = call_pass(r, step, row, &after);
-    uint64_t elapsed = now_ns() - start;
+    uint64_t elapsed = bt_now_ns() - start;
     if (status)
         return place(r, step, status);
     r->module = after;

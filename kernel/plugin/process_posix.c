@@ -233,9 +233,7 @@ static bt_status start(struct run *run)
 
 static int64_t now_ms(void)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)(bt_now_ns() / 1000000);
 }
 
 /* Waits for its end at most so long. Without the system's help it looks again and again.

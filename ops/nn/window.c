@@ -82,17 +82,12 @@ int64_t layout_block(const bt_layout *layout, uint32_t axis)
 bt_status layout_attrs(bt_ctx *ctx, bt_store *store, const bt_call *call,
                        const bt_layout *layout, const void **out)
 {
-    const bt_attr *row = call->op->attrs;
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    char *attrs = bt_arena_alloc(scratch, 1, call->op->attrs_nbytes);
-    if (!attrs)
-        return bt_no_memory();
-    memcpy(attrs, call->attrs, call->op->attrs_nbytes);
-    while (strcmp(row->name, "out_layout") != 0)
-        row++;
-    memcpy(attrs + row->offset, &layout->text, sizeof(layout->text));
-    *out = bt_attrs_copy(store, call->op->attrs, call->op->attrs_nbytes, attrs);
+    const void *attrs =
+        bt_attrs_with(scratch, call, "out_layout", &layout->text, sizeof(layout->text));
+    *out = attrs ? bt_attrs_copy(store, call->op->attrs, call->op->attrs_nbytes, attrs)
+                 : NULL;
     bt_arena_release(scratch, mark);
     return *out ? NULL : bt_no_memory();
 }

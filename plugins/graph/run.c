@@ -4,12 +4,9 @@
  * host waits where it reads or writes what a queue has to do with: before a step of its
  * own, and at the end.
  */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
-
 #include "run.h"
 
 #include <string.h>
-#include <time.h>
 
 /* ---- places ---- */
 
@@ -112,13 +109,6 @@ static bt_status finish(bt_ctx *ctx, struct session *s)
 
 /* ---- steps ---- */
 
-static uint64_t now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* What the step comes after: events of the same target in *order, all else is waited for. */
 static bt_status take_order(bt_ctx *ctx, struct session *s, const struct step *step,
                             bt_order *order)
@@ -204,7 +194,7 @@ static bt_status run_step(bt_ctx *ctx, struct session *s, uint32_t number,
     if (is_idle(step))
         return NULL;
     BT_TRY(take_order(ctx, s, step, &order));
-    const uint64_t start = is_seen ? now() : 0;
+    const uint64_t start = is_seen ? bt_now_ns() : 0;
     BT_TRY(step->kernel == COPY ? run_copy(ctx, s, step, &order)
                                 : run_kernel(ctx, s, step, &order));
     if (order.queue)
@@ -213,7 +203,7 @@ static bt_status run_step(bt_ctx *ctx, struct session *s, uint32_t number,
         return NULL;
     if (order.queue)
         BT_TRY(wait_for(ctx, s, number));
-    hook->binding(hook->self, step->value, NULL, now() - start);
+    hook->binding(hook->self, step->value, NULL, bt_now_ns() - start);
     return NULL;
 }
 

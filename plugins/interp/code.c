@@ -231,20 +231,12 @@ static bt_status prepare_op(bt_ctx *ctx, struct frame *f, const bt_call *call,
 {
     struct program *program = f->program;
     int settled = is_settled(call->base.type) && !has_open_attrs(call->op, call->attrs);
-    const bt_type **types = BT_NEWS(f->scratch, const bt_type *, call->narg);
-    if (!types)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < call->narg; i++) {
-        types[i] = call->args[i]->type;
-        settled = settled && is_settled(types[i]);
-    }
+    for (uint32_t i = 0; i < call->narg; i++)
+        settled = settled && is_settled(call->args[i]->type);
     if (!settled)
         return NULL;
-    bt_formula_call formula = { .op = call->op,
-                                .attrs = call->attrs,
-                                .narg = call->narg,
-                                .args = types,
-                                .result = call->base.type };
+    bt_formula_call formula;
+    BT_TRY(bt_call_formula(f->scratch, call, &formula));
     bt_status status = bt_compute_create(ctx, &formula, &step->compute);
     if (status)
         return bt_note(ctx, status, program->module->store, call->base.span,

@@ -1,11 +1,8 @@
 /* Calls of operators: computations that depend on the environment, tuples flattened and
  * built. */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
-
 #include "operate.h"
 
 #include <string.h>
-#include <time.h>
 
 /* What the values are to blame for is an error of the call; any other fault of the operator
  * stays where it is, in its formula or kernel. */
@@ -124,13 +121,6 @@ static int flatten(bt_object *object, bt_arena *arena, uint32_t depth, leaf_list
     return 1;
 }
 
-static uint64_t now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static bt_status run_compute(struct machine *m, bt_compute *compute, uint32_t narg,
                              bt_object *const *args, int is_tuple, bt_object **out)
 {
@@ -176,10 +166,10 @@ bt_status operate(struct machine *m, struct env *env, const struct step *step,
         status = fail(m, step->value, status, call->op->name);
     if (!status) {
         bt_compute *compute = step->compute ? step->compute : own;
-        uint64_t start = m->hook ? now() : 0;
+        uint64_t start = m->hook ? bt_now_ns() : 0;
         status = run_compute(m, compute, narg, args,
                              call->base.type->kind == BT_TYPE_TUPLE, &result);
-        uint64_t end = m->hook ? now() : 0;
+        uint64_t end = m->hook ? bt_now_ns() : 0;
         if (status)
             status = fail(m, step->value, status, call->op->name);
         if (!status && m->hook)

@@ -82,19 +82,13 @@ static bt_status run_call(bt_onnx_node *n, const struct call *call, const bt_cal
                           bt_tensor **out)
 {
     const bt_tensor **leaves = BT_NEWS(n->im->arena, const bt_tensor *, call->narg);
-    const bt_type **types = BT_NEWS(n->im->arena, const bt_type *, built->narg);
+    bt_formula_call formula;
     bt_compute *compute;
-    if (!leaves || !types)
+    if (!leaves)
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++)
         leaves[i] = bt_const_tensor(call->args[i]);
-    for (uint32_t i = 0; i < built->narg; i++)
-        types[i] = built->args[i]->type;
-    bt_formula_call formula = { .op = built->op,
-                                .attrs = built->attrs,
-                                .narg = built->narg,
-                                .args = types,
-                                .result = built->base.type };
+    BT_TRY(bt_call_formula(n->im->arena, built, &formula));
     BT_TRY(bt_compute_create(n->im->ctx, &formula, &compute));
     bt_status status = bt_compute_run(n->im->ctx, compute, call->narg, leaves, out);
     bt_compute_destroy(compute);

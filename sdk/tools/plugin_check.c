@@ -26,16 +26,8 @@ static bt_status look_at_fusion(struct op_check *w, const bt_call *call,
                                 struct tally *tally)
 {
     bt_fuse_info info;
-    const bt_type **types = BT_NEWS(w->arena, const bt_type *, call->narg);
-    if (!types)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < call->narg; i++)
-        types[i] = call->args[i]->type;
-    const bt_formula_call formula = { .op = call->op,
-                                      .attrs = call->attrs,
-                                      .narg = call->narg,
-                                      .args = types,
-                                      .result = call->base.type };
+    bt_formula_call formula;
+    BT_TRY(bt_call_formula(w->arena, call, &formula));
     BT_TRY(bt_fuse_look(w->ctx, &formula, &info));
     tally->fuse[info.kind]++;
     return NULL;

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
 enum { LEAST_RUNS = 5, MOST_RUNS = 10000 };
 static const double ENOUGH_NS = 2e9; // of runs, where their number is not given
@@ -11,13 +10,6 @@ struct sample {
     double ns;
     int interrupted;
 };
-
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 /* How often the system has taken a processor from this process. */
 static long count_interrupts(void)
@@ -29,9 +21,9 @@ static long count_interrupts(void)
 static bt_status run_once(bt_program *program, struct sample *out)
 {
     long before = count_interrupts();
-    double start = now_ns();
+    uint64_t start = bt_now_ns();
     BT_TRY(bt_program_run(program));
-    out->ns = now_ns() - start;
+    out->ns = (double)(bt_now_ns() - start);
     out->interrupted = count_interrupts() != before;
     return NULL;
 }

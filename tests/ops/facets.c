@@ -38,16 +38,15 @@ static const bt_value *param(kit *k, bt_dtype dtype, uint32_t rank, const int64_
 static bt_tensor *evaluate(kit *k, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
-    const bt_type *types[MAX_ARG];
     bt_tensor *in[MAX_ARG], *out;
     bt_compute *compute;
     if (!call)
         return bt_tensor_ref(bt_const_tensor(value));
     for (uint32_t i = 0; i < call->narg; i++) {
         in[i] = evaluate(k, call->args[i]);
-        types[i] = call->args[i]->type;
     }
-    bt_formula_call formula = { call->op, call->attrs, call->narg, types, value->type };
+    bt_formula_call formula;
+    assert_ok(k->ctx, bt_call_formula(bt_ctx_scratch(k->ctx), call, &formula));
     assert_ok(k->ctx, bt_compute_create(k->ctx, &formula, &compute));
     assert_ok(k->ctx, bt_compute_run(k->ctx, compute, call->narg,
                                      (const bt_tensor *const *)in, &out));

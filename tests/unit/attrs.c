@@ -214,6 +214,22 @@ static void test_attributes_of_calls_are_read_by_name(void **state)
 }
 
 // clang-format off
+static void test_one_attribute_is_another(void **state)
+{
+    (void)state;
+    struct attrs a = sample();
+    const bt_op op = { .name = "op", .attrs = schema, .attrs_nbytes = sizeof(a) };
+    const bt_call call = { .op = &op, .attrs = &a };
+    const bt_ints other = { 1, three };
+    const struct attrs *b = bt_attrs_with(bt_store_arena(store), &call, "strides", &other, sizeof(other));
+    assert_non_null(b);
+    assert_ptr_equal(b->strides.at, three);
+    assert_ptr_equal(a.strides.at, two);
+    struct attrs back = *b;
+    back.strides = a.strides;
+    assert_true(bt_attrs_equal(schema, &a, &back));
+}
+
 static const struct CMUnitTest tests[] = {
     TEST(test_every_member_counts),
     TEST(test_floats_are_compared_by_bits),
@@ -222,6 +238,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_dicts_are_searched_by_name),
     TEST(test_lists_are_expanded),
     TEST(test_attributes_of_calls_are_read_by_name),
+    TEST(test_one_attribute_is_another),
 };
 // clang-format on
 TEST_MAIN(tests)

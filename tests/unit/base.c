@@ -248,6 +248,27 @@ static void test_division_rounds_as_it_says(void **state)
     assert_true(bt_floordiv_int64(INT64_MIN, INT64_MAX) == -2);
 }
 
+static void test_common_divisors_are_not_negative(void **state)
+{
+    (void)state;
+    assert_true(bt_gcd_int64(0, 0) == 0 && bt_gcd_int64(0, -7) == 7);
+    assert_true(bt_gcd_int64(12, 18) == 6 && bt_gcd_int64(-12, 18) == 6);
+    assert_true(bt_gcd_int64(INT64_MIN, 6) == 2 && bt_gcd_int64(INT64_MIN, -1) == 1);
+}
+
+static void test_the_clock_goes_forward(void **state)
+{
+    (void)state;
+    uint64_t first = bt_now_ns(), last = first;
+    for (int i = 0; i < 1000; i++) {
+        uint64_t now = bt_now_ns();
+        assert_true(now >= last);
+        last = now;
+    }
+    while (bt_now_ns() == first)
+        ;
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_context_keeps_its_registry),
     cmocka_unit_test(test_options_are_copied),
@@ -261,5 +282,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_damaged_utf8_is_none),
     cmocka_unit_test(test_overflow_is_seen),
     cmocka_unit_test(test_division_rounds_as_it_says),
+    cmocka_unit_test(test_common_divisors_are_not_negative),
+    cmocka_unit_test(test_the_clock_goes_forward),
 };
 TEST_MAIN(tests)

@@ -373,16 +373,12 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
 static bt_status add_call(struct composer *c, const bt_call *call)
 {
     array_list inputs = { 0 };
-    const bt_type **types = BT_NEWS(c->arena, const bt_type *, call->narg);
-    if (!types)
-        return bt_no_memory();
     if (call->callee_kind != BT_CALLEE_OP)
         return refuse(c, &call->base, "is not a call of an operator");
     if (call->ncheck)
         return refuse(c, &call->base, "has types that are checked when it is called");
     for (uint32_t i = 0; i < call->narg; i++) {
         const struct leaves *leaves;
-        types[i] = call->args[i]->type;
         BT_TRY(leaves_of(c, call->args[i], &leaves));
         for (uint32_t k = 0; k < leaves->n; k++) {
             if (!BT_PUSH(c->arena, &inputs, leaves->arrays[k]))
@@ -393,13 +389,10 @@ static bt_status add_call(struct composer *c, const bt_call *call)
         return refuse(c, &call->base, "is computed by plain C");
     bt_graph *graph;
     bt_arena *arena = bt_arena_create(bt_ctx_registry(c->ctx));
-    bt_formula_call formula = { .op = call->op,
-                                .attrs = call->attrs,
-                                .narg = call->narg,
-                                .args = types,
-                                .result = call->base.type };
-    bt_status status =
-        arena ? bt__call_compose(c->ctx, arena, &formula, &graph) : bt_no_memory();
+    bt_formula_call formula;
+    bt_status status = arena ? bt_call_formula(arena, call, &formula) : bt_no_memory();
+    if (!status)
+        status = bt__call_compose(c->ctx, arena, &formula, &graph);
     if (!status)
         status =
             graph ? join(c, graph, &inputs, &call->base)

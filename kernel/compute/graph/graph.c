@@ -502,16 +502,6 @@ static const bt_node *as_linear(bt_graph *g, uint32_t which, const bt_node *a,
     }
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a < 0 ? -a : a;
-}
-
 static int is_bounded(const bt_node *node)
 {
     return node->low != INT64_MIN && node->high != INT64_MAX;
@@ -525,7 +515,7 @@ static const bt_node *divide_shared(bt_graph *g, const bt_node *l, int64_t *rest
     int64_t shared = 0, coefs[MAX_TERMS];
     bt_node_as_linear(l, &parts);
     for (uint32_t i = 0; i < parts.n; i++)
-        shared = gcd(shared, parts.coefs[i]);
+        shared = bt_gcd_int64(shared, parts.coefs[i]);
     *rest = 0;
     if (shared <= 1 || !is_bounded(l))
         return l;

@@ -157,16 +157,6 @@ static int add_term(struct sum *s, int64_t coef, int64_t low, int64_t high, int 
     return 1;
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a < 0 ? -a : a;
-}
-
 /* Bounds of the terms [from, to); 0: overflow. */
 static int bounds(const struct sum *s, uint32_t from, uint32_t to, int64_t *low,
                   int64_t *high)
@@ -191,7 +181,7 @@ static int settles(const struct sum *s, uint32_t from, uint32_t to, int64_t cons
     if (constant == INT64_MIN || !bounds(s, from, to, &low, &high))
         return 0;
     for (uint32_t i = from; i < to; i++)
-        shared = gcd(shared, s->terms[i].coef);
+        shared = bt_gcd_int64(shared, s->terms[i].coef);
     if (-constant < low || -constant > high || (shared && constant % shared) ||
         (!shared && constant))
         return 1;
@@ -203,7 +193,7 @@ static int only_zero(const struct sum *s)
     int64_t constant = s->constant, shared = 0, low, high;
     uint32_t from = 0;
     for (uint32_t cut = 1; cut < s->n; cut++) {
-        shared = gcd(shared, s->terms[cut - 1].coef);
+        shared = bt_gcd_int64(shared, s->terms[cut - 1].coef);
         if (!bounds(s, cut, s->n, &low, &high))
             return 0;
         int64_t rest = bt_mod_int64(constant, shared), most;

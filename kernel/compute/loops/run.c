@@ -112,16 +112,6 @@ static int64_t draw(struct runner *r, int64_t below)
     return (int64_t)((r->options.seed >> 33) % (uint64_t)below);
 }
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* first + i * step modulo the extent meets every turn once. */
 static void draw_order(struct runner *r, int64_t extent, int64_t *first, int64_t *step)
 {
@@ -129,7 +119,7 @@ static void draw_order(struct runner *r, int64_t extent, int64_t *first, int64_t
     *first = draw(r, most);
     do {
         *step = 1 + draw(r, most);
-    } while (gcd(*step, extent) != 1);
+    } while (bt_gcd_int64(*step, extent) != 1);
 }
 
 /* Locals go to a place of `keep`, or come back from there; NULL: they get rubbish. */

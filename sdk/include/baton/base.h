@@ -274,6 +274,9 @@ BT_API void bt_diag_render(bt_status, int colour, bt_text *out);
 /* The same as one JSON object. */
 BT_API void bt_diag_render_json(bt_status, bt_text *out);
 
+/* For measuring: from a start of its own, never backward. */
+BT_API uint64_t bt_now_ns(void);
+
 /* ---- checked arithmetic: 1 and *out set, or 0 on overflow ---- */
 
 static inline int bt_add_size(size_t a, size_t b, size_t *out)
@@ -286,6 +289,8 @@ static inline int bt_mul_size(size_t a, size_t b, size_t *out)
 }
 BT_API int bt_add_int64(int64_t a, int64_t b, int64_t *out);
 BT_API int bt_mul_int64(int64_t a, int64_t b, int64_t *out);
+/* Never negative; of 0 and 0 it is 0. */
+BT_API int64_t bt_gcd_int64(int64_t a, int64_t b);
 /* Rounded toward minus infinity / plus infinity; remainder with the sign of b. b == 0
  * gives 0, as in formulas. */
 BT_API int64_t bt_floordiv_int64(int64_t a, int64_t b);

@@ -278,6 +278,13 @@ struct bt_formula_call {
     const bt_type *const *args; /* without holes */
     const bt_type *result;
 };
+/* A copy of a call's attributes in the arena with another value, of `nbytes`, for the one of
+ * that name. NULL: no memory. */
+BT_API void *bt_attrs_with(bt_arena *, const bt_call *, const char *name,
+                           const void *value, size_t nbytes);
+/* That of a call of an operator; the types' list is in the arena. */
+BT_API bt_status bt_call_formula(bt_arena *, const bt_call *,
+                                 bt_formula_call *out) BT_MUST_USE;
 
 /* Writing a formula where rank or attributes decide it: text, with lists for what there
  * may be more or less of. `$name` stands for a list's items, with commas between; `#` for
@@ -422,9 +429,8 @@ enum { BT_SCALE_ANY, BT_SCALE_POSITIVE };
 typedef struct bt_scale_facet {
     uint32_t factors; /* BT_SCALE_...: which ones pass */
     uint32_t is_sum;  /* operand 1 takes the factor as well */
-    const char
-        *layout; /* the attribute whose letter C is the only axis that it may lie along;
-                           NULL: any axis */
+    /* The attribute whose letter C is the only axis that it may lie along; NULL: any. */
+    const char *layout;
     /* Whether it holds for this call, for factors along `axis` (-1: one number); NULL: always. */
     int (*passes)(const bt_call *, int32_t axis);
 } bt_scale_facet;
@@ -440,9 +446,8 @@ typedef struct bt_channels_facet {
     const char *data, *weight, *result;
     const char *width;  /* states the channels of the result, may be None */
     const char *groups; /* NULL: there are none */
-    uint32_t
-        is_grouped_out; /* the weight's axis O counts the channels of one group; 0: its axis I
-                                does */
+    /* The weight's axis O counts the channels of one group; 0: its axis I does. */
+    uint32_t is_grouped_out;
 } bt_channels_facet;
 
 /* "quant": how a call is written on integers. annotate says which inputs are to be

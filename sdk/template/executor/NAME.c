@@ -51,19 +51,18 @@ static bt_status fail(struct run *r, const char *what)
 static bt_status run_call(struct run *r, const bt_call *call)
 {
     bt_arena *scratch = bt_ctx_scratch(r->ctx);
-    const bt_type **types = BT_NEWS(scratch, const bt_type *, call->narg);
     const bt_tensor **in = BT_NEWS(scratch, const bt_tensor *, call->narg);
+    bt_formula_call what;
     bt_compute *compute;
     bt_tensor *out;
-    if (!types || !in)
+    if (!in)
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++) {
-        types[i] = call->args[i]->type;
         in[i] = value_of(r, call->args[i]);
         if (!in[i])
             return fail(r, call->op->name);
     }
-    const bt_formula_call what = { call->op, call->attrs, call->narg, types, call->base.type };
+    BT_TRY(bt_call_formula(scratch, call, &what));
     BT_TRY(bt_compute_create(r->ctx, &what, &compute));
     bt_status status = bt_compute_nout(compute) == 1
                            ? bt_compute_run(r->ctx, compute, call->narg, in, &out)

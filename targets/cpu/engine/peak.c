@@ -1,8 +1,4 @@
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
-
 #include "peak.h"
-
-#include <time.h>
 
 // 12 chains hide the latency of today's processors.
 #define EACH(X)              X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
@@ -45,13 +41,6 @@ static int32_t work(void *arg, int64_t first, int64_t end, uint32_t lane)
     return 0;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 double cpu_peak(struct cpu_pool *pool, uint32_t nthread, enum cpu_isa isa)
 {
     static double (*const loops[])(int64_t) = { peak_portable, peak_avx2, peak_avx512 };
@@ -60,9 +49,9 @@ double cpu_peak(struct cpu_pool *pool, uint32_t nthread, enum cpu_isa isa)
              n = nthread && nthread < most ? nthread : most;
     double nflop = loop(1) * TURNS * n, best = 0;
     for (int i = 0; i < NSAMPLE; i++) {
-        double start = now();
+        uint64_t start = bt_now_ns();
         cpu_pool_run(pool, n, work, &loop);
-        double rate = nflop / (now() - start);
+        double rate = nflop / (1e-9 * (double)(bt_now_ns() - start));
         best = rate > best ? rate : best;
     }
     return best;

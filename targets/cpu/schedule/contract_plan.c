@@ -100,16 +100,6 @@ static int choose_roles(struct cpu_plan *p, const struct cpu_config *config)
 
 /* ---- windows ---- */
 
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* A reduced dim that runs against the axis is turned round. */
 static void flip(struct cpu_plan *p, uint32_t d)
 {
@@ -158,7 +148,8 @@ static int as_window(struct cpu_plan *p, uint32_t axis, struct cpu_window *out)
     if (!out->stride)
         return 0;
     int64_t ntap = out->k < 0 ? 1 : p->view.dims[out->k].extent;
-    int64_t period = out->k < 0 ? 1 : out->stride / gcd(out->stride, out->dilation);
+    int64_t period =
+        out->k < 0 ? 1 : out->stride / bt_gcd_int64(out->stride, out->dilation);
     out->nclass = (uint32_t)(period < ntap ? period : ntap);
     out->width = p->view.dims[out->n].extent + (ntap - 1) * out->dilation / out->stride;
     return period <= CPU_CLASSES;
@@ -246,7 +237,7 @@ static void classify(struct cpu_plan *p, const struct cpu_window *w)
         return;
     uint32_t k = (uint32_t)w->k;
     int64_t ntap = p->view.dims[k].extent;
-    int64_t period = w->stride / gcd(w->stride, w->dilation);
+    int64_t period = w->stride / bt_gcd_int64(w->stride, w->dilation);
     p->nclass[k] = w->nclass;
     for (uint32_t i = 0; i < w->nclass; i++) {
         p->classes[k][i] = (struct cpu_class){

@@ -9,11 +9,12 @@
  *         def @main(%x: float32) {
  *             multiply(%x, 3f)
  *         }
- * Calls of operators on constants run by the reference evaluator; small integer results
- * that follow from static shapes (shape_of) become constants too; a field of a constant
- * tuple is a constant; a branch on a constant is the block taken, one between equal blocks
- * either of them. A call that fails stays, to fail at run time. A result larger than max-bytes and than the constants it is
- * made from stays a call: a scaled weight is folded, a large splat never expanded.
+ * Calls of operators on constants run by the reference evaluator, those with names (@c)
+ * included; small integer results that follow from static shapes (shape_of) become
+ * constants too; a field of a constant tuple is a constant; a branch on a constant is the
+ * block taken, one between equal blocks either of them. A call that fails stays, to fail at
+ * run time. A result larger than max-bytes and than the constants it is made from stays a
+ * call: a scaled weight is folded, a large splat never expanded.
  * needs    effects
  * keeps    every invariant
  * option   max-bytes   largest constant to create from smaller ones, default 1 MiB
@@ -100,18 +101,38 @@ static bt_status add_leaves(bt_arena *arena, const bt_object *object, leaf_list 
     return NULL;
 }
 
+/* A constant of the module by its name is that constant. */
+static const bt_value *resolve(bt_rewrite *rewrite, const bt_value *value)
+{
+    const bt_global *global =
+        value && value->kind == BT_VALUE_GLOBAL
+            ? bt_module_find(bt_rewrite_call(rewrite)->module, value->name)
+            : NULL;
+    return global && global->kind == BT_GLOBAL_CONST ? global->value : value;
+}
+
+static bt_status operand_now(bt_rewrite *rewrite, const bt_value *old,
+                             const bt_value **out)
+{
+    const bt_value *now;
+    BT_TRY(bt_rewrite_operand(rewrite, old, &now));
+    *out = resolve(rewrite, now);
+    return NULL;
+}
+
 /* The tensors of an operand: a constant, or a tuple binding of constants. *is_const 0: it
  * is something else. */
-static bt_status operand_leaves(bt_arena *arena, const bt_value *value, leaf_list *out,
-                                int *is_const)
+static bt_status operand_leaves(bt_rewrite *rewrite, const bt_value *value,
+                                leaf_list *out, int *is_const)
 {
+    bt_arena *arena = bt_rewrite_call(rewrite)->scratch;
     const bt_const *constant = bt_as_const(value);
     const bt_tuple_value *tuple = bt_as_tuple(value);
     *is_const = constant || tuple;
     if (constant)
         return add_leaves(arena, constant->object, out);
     for (uint32_t i = 0; tuple && *is_const && i < tuple->nfield; i++) {
-        const bt_const *field = bt_as_const(tuple->fields[i]);
+        const bt_const *field = bt_as_const(resolve(rewrite, tuple->fields[i]));
         *is_const = field != NULL;
         if (field)
             BT_TRY(add_leaves(arena, field->object, out));
@@ -142,16 +163,8 @@ static bt_status evaluate(bt_rewrite *rewrite, const bt_call *call,
 {
     bt_ctx *ctx = bt_rewrite_ctx(rewrite);
     bt_arena *scratch = bt_rewrite_call(rewrite)->scratch;
-    const bt_type **types = BT_NEWS(scratch, const bt_type *, call->narg);
-    if (!types)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < call->narg; i++)
-        types[i] = call->args[i]->type;
-    bt_formula_call formula = { .op = call->op,
-                                .attrs = call->attrs,
-                                .narg = call->narg,
-                                .args = types,
-                                .result = call->base.type };
+    bt_formula_call formula;
+    BT_TRY(bt_call_formula(scratch, call, &formula));
     bt_compute *compute;
     BT_TRY(bt_compute_create(ctx, &formula, &compute));
     uint32_t nout = bt_compute_nout(compute);
@@ -183,7 +196,6 @@ static int64_t operands_nbytes(const bt_call *call)
 static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
 {
     const struct options *o = bt_rewrite_call(rewrite)->options;
-    bt_arena *scratch = bt_rewrite_call(rewrite)->scratch;
     leaf_list leaves = { 0 };
     const bt_effects *effects = bt_rewrite_state(rewrite);
     uint32_t never = BT_EFFECT_UNMERGED;
@@ -197,8 +209,8 @@ static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_va
     for (uint32_t i = 0; i < call->narg; i++) {
         const bt_value *now;
         int is_const;
-        BT_TRY(bt_rewrite_operand(rewrite, call->args[i], &now));
-        BT_TRY(operand_leaves(scratch, now, &leaves, &is_const));
+        BT_TRY(operand_now(rewrite, call->args[i], &now));
+        BT_TRY(operand_leaves(rewrite, now, &leaves, &is_const));
         if (!is_const)
             return NULL;
     }
@@ -208,7 +220,7 @@ static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_va
 static bt_status fold_proj(bt_rewrite *rewrite, const bt_proj *proj, const bt_value **out)
 {
     const bt_value *now;
-    BT_TRY(bt_rewrite_operand(rewrite, proj->tuple, &now));
+    BT_TRY(operand_now(rewrite, proj->tuple, &now));
     const bt_const *constant = bt_as_const(now);
     const bt_tuple_value *fields = bt_as_tuple(now);
     if (fields) {
@@ -241,7 +253,7 @@ static bt_status fold_if(bt_rewrite *rewrite, const bt_if *branch, const bt_valu
 {
     int is_equal;
     const bt_value *now;
-    BT_TRY(bt_rewrite_operand(rewrite, branch->condition, &now));
+    BT_TRY(operand_now(rewrite, branch->condition, &now));
     const bt_tensor *condition = bt_const_tensor(now);
     BT_TRY(are_equal(rewrite, branch, &is_equal));
     if (!condition && !is_equal)

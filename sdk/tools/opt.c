@@ -41,6 +41,7 @@ static int read_options(struct tool *tool, bt_pipeline_options *out)
     out->print_changed = option_value(tool, "print-changed") != NULL;
     out->dump_before = option_values(tool, "dump-before");
     out->dump_after = option_values(tool, "dump-after");
+    out->entry = option_value(tool, "entry");
     out->print = print_text;
     return code;
 }
@@ -52,6 +53,9 @@ static bt_status optimise(bt_ctx *ctx, const char *source,
     bt_pipeline *pipeline;
     bt_targets *targets = NULL;
     bt_pipeline_options run = *options;
+    const bt_global *entry;
+    if (options->entry)
+        BT_TRY(bt_module_entry(ctx, module, options->entry, &entry));
     BT_TRY(bt_pipeline_read(ctx, source, &pipeline));
     bt_status status = NULL;
     if (options->target && strcmp(options->target, "interp") != 0)
@@ -120,7 +124,9 @@ static const struct option options[] = {
     { "output", 'o', "FILE",
       "write there, large constants to a .npz beside it; -: print all" },
     IMPORT_OPTIONS,
-    { "entry", 0, "FUNCTION", "whose dims --dim gives (default: main, or the only one)" },
+    { "entry", 0, "FUNCTION",
+      "the program is run from it: dead-code drops what it does not reach, and --dim is "
+      "about its dims (default: any may be; for --dim main, or the only one)" },
     { "json", 0, NULL, "print diagnostics as JSON" },
     { 0 },
 };

@@ -172,18 +172,21 @@ static bt_status find_able(bt_ctx *ctx, uint32_t used, const char **out)
 /* `module`: as the executor gets it. */
 static bt_status check_features(bt_program *program, const bt_module *module)
 {
-    static const char *const names[] = { "branches",        "calls",
-                                         "closures",        "data types",
-                                         "references",      "dynamic shapes",
-                                         "devices (`on N`)" };
+    static const struct {
+        uint32_t bit;
+        const char *words;
+    } features[] = {
+#define BT_FEATURE(UPPER, bit, name, words) { (bit), words },
+#include <baton/features.def>
+    };
     const bt_global *entry = bt_module_find(module, program->entry->name);
     uint32_t used;
     BT_TRY(bt_module_features(program->ctx, module, entry->func, &used));
     uint32_t lacking = used & ~program->executor->features;
-    for (uint32_t i = 0; i < BT_COUNT(names); i++) {
-        if (!(lacking & 1u << i))
+    for (uint32_t i = 0; i < BT_COUNT(features); i++) {
+        if (!(lacking & features[i].bit))
             continue;
-        const char *dims = 1u << i == BT_FEATURE_DYNAMIC_SHAPES
+        const char *dims = features[i].bit == BT_FEATURE_DYNAMIC_SHAPES
                                ? bt__open_dims(program->arena, program->entry->func)
                                : "";
         const char *able;
@@ -192,8 +195,8 @@ static bt_status check_features(bt_program *program, const bt_module *module)
         BT_TRY(find_able(program->ctx, used, &able));
         return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
                        "executor %s has no %s, which @%s uses%s; %s%s",
-                       program->executor->name, names[i], program->entry->name, dims,
-                       able ? able : "no executor that is found has ",
+                       program->executor->name, features[i].words, program->entry->name,
+                       dims, able ? able : "no executor that is found has ",
                        able ? " has them all" : "all that it uses");
     }
     return NULL;

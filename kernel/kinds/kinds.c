@@ -198,10 +198,8 @@ static const struct {
     uint32_t bit;
     const char *name;
 } features[] = {
-    { BT_FEATURE_BRANCHES, "branches" }, { BT_FEATURE_CALLS, "calls" },
-    { BT_FEATURE_CLOSURES, "closures" }, { BT_FEATURE_ADTS, "adts" },
-    { BT_FEATURE_REFS, "refs" },         { BT_FEATURE_DYNAMIC_SHAPES, "dynamic-shapes" },
-    { BT_FEATURE_DEVICES, "devices" },
+#define BT_FEATURE(UPPER, bit, name, words) { (bit), name },
+#include <baton/features.def>
 };
 
 static const char *check_executor(bt_arena *arena, const void *row)
@@ -233,9 +231,9 @@ static json_t *describe_executor(const void *row)
     return bt__describe_end(item, ok);
 }
 
-static const bt__shape feature_shape = {
-    .kinds = BT__JSON_STRING,
-    .choices = "branches|calls|closures|adts|refs|dynamic-shapes|devices"
+static const bt__shape feature_shape = { .kinds = BT__JSON_STRING, .choices = 1 +
+#define BT_FEATURE(UPPER, bit, name, words) "|" name
+#include <baton/features.def>
 };
 static const bt__shape features_shape = { .kinds = BT__JSON_LIST,
                                           .items = &feature_shape };

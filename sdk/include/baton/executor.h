@@ -14,14 +14,11 @@ extern "C" {
 
 /* Language features of a program, and those an executor accepts. */
 enum {
-    BT_FEATURE_BRANCHES = 1,
-    BT_FEATURE_CALLS = 2, /* of globals; recursion */
-    BT_FEATURE_CLOSURES = 4,
-    BT_FEATURE_ADTS = 8,
-    BT_FEATURE_REFS = 16,
-    BT_FEATURE_DYNAMIC_SHAPES = 32,
-    BT_FEATURE_DEVICES = 64,
-    BT_FEATURE_ALL = 127
+#define BT_FEATURE(UPPER, bit, name, words) BT_FEATURE_##UPPER = (bit),
+#include <baton/features.def>
+    BT_FEATURE_ALL = 0
+#define BT_FEATURE(UPPER, bit, name, words) | (bit)
+#include <baton/features.def>
 };
 /* What `entry` and all that it calls uses. */
 BT_API bt_status bt_module_features(bt_ctx *, const bt_module *, const bt_func *entry,

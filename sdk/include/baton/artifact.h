@@ -53,8 +53,8 @@ typedef struct bt_artifact {
     const bt_compiled_code *kernels;
     const bt_kernel_code *codes; /* of each */
     uint32_t nconstant;
-    bt_module
-        *module; /* planned, the entry alone; its constants lie in the mapped file */
+    /* planned, the entry alone; its constants lie in the mapped file */
+    bt_module *module;
 } bt_artifact;
 
 /* Writes a compiled module, atomically; the same module gives the same bytes. `pipeline`:

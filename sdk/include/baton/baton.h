@@ -27,8 +27,8 @@ typedef struct bt_specialise_call {
     void *self;
     const struct bt_module *module; /* read and typed; NULL: it could not be */
     const struct bt_global *entry;  /* of it */
-    uint32_t
-        is_refused; /* what was said last does not do: this is the model without it */
+    /* What was said last does not do: this is the model without it. */
+    uint32_t is_refused;
     /* Set by the callee: what to read the model with instead, all of it, NULL-terminated;
      * both NULL: it is taken as it is. To stay until the program is open. */
     const char *const *dims, *const *fixed;

@@ -29,8 +29,8 @@ typedef struct bt_pass_call {
     const bt_module *module; /* typed; never changed */
     bt_arena *scratch;       /* freed after the run */
     void *manager;           /* the kernel's */
-    const struct bt_targets
-        *targets; /* compiled for (<baton/target.h>); NULL: not known */
+    /* Those compiled for (<baton/target.h>); NULL: not known. */
+    const struct bt_targets *targets;
     /* The function that the program is run from, which the others only serve; NULL: not
      * known, it may be any. */
     const char *entry;
@@ -50,8 +50,7 @@ typedef struct bt_pass {
     /* The next version; *out = a new reference to call->module where nothing changed.
      * Globals that stay keep their types, but for dims that were known at run time only. */
     bt_status (*run)(bt_ctx *, bt_pass_call *, bt_module **out);
-    uint32_t
-        reads_rules; /* 1: it goes by the rules (bt_rule) that plugins state for it */
+    uint32_t reads_rules; /* it goes by the rules (bt_rule) that plugins state for it */
 } bt_pass;
 #define BT_PASSES(array)                         \
     {                                            \

@@ -20,9 +20,11 @@
  *             (%2, %3, %4)
  *         }
  * So are other layers whose facet "channels" states layouts, such as nn.conv1d;
- * combine-parallel-dense does the same for those of matrices, such as nn.dense. The layers have the same attributes and kernel size, one group, and constant weights; what
- * follows element by element in every branch, with constants for each channel or none,
- * comes along. The result of every element is the same to the bit.
+ * combine-parallel-dense does the same for those of matrices, such as nn.dense. The layers
+ * have the same attributes and kernel size, one group, and constant weights; what follows
+ * element by element in every branch, with constants for each channel or none, comes along
+ * (biases, once canonicalize has made sums of them). The result of every element is the
+ * same to the bit.
  * keeps    no invariant
  * option   min-branches  layers that are worth it, default 3
  * source   Relay's CombineParallelConv2D and CombineParallelDense
@@ -82,17 +84,10 @@ static int find_layer(struct site *s, const bt_call *call, int is_dense)
 /* A copy of a call's attributes with this width, where one is stated. NULL: no memory. */
 static void *attrs_with_width(const struct site *s, const bt_call *call, int64_t width)
 {
-    char *copy =
-        bt_arena_alloc(bt_rewrite_call(s->rewrite)->scratch, 1, call->op->attrs_nbytes);
-    if (!copy)
-        return NULL;
-    memcpy(copy, call->attrs, call->op->attrs_nbytes);
-    for (const bt_attr *row = call->op->attrs; row->name; row++) {
-        if (strcmp(row->name, s->layer->width) == 0 &&
-            call_int(call, s->layer->width, BT_NONE) != BT_NONE)
-            memcpy(copy + row->offset, &width, sizeof(width));
-    }
-    return copy;
+    if (call_int(call, s->layer->width, BT_NONE) == BT_NONE)
+        width = BT_NONE;
+    return bt_attrs_with(bt_rewrite_call(s->rewrite)->scratch, call, s->layer->width,
+                         &width, sizeof(width));
 }
 
 /* 1: the same but for the width; 0: not so; -1: no memory. */
@@ -172,19 +167,12 @@ static const bt_call *follower_of(const struct site *s, const struct branch *b)
                : NULL;
 }
 
-static int is_vector_along(const struct site *s, const bt_call *call)
-{
-    return strcmp(call->op->name, "nn.bias_add") == 0 &&
-           call_axis(call, "axis", 1, s->rank) == s->channel;
-}
-
 /* Two operands, the second a constant for each channel or for all. */
 static int is_by_channel(const struct site *s, const bt_call *call)
 {
-    return call->narg == 2 && bt_const_tensor(call->args[1]) &&
-           (is_vector_along(s, call) ||
-            (call->op->relation && strcmp(call->op->relation, "Broadcast") == 0 &&
-             is_per_channel(call->args[1], s->rank, s->channel)));
+    return call->narg == 2 && bt_const_tensor(call->args[1]) && call->op->relation &&
+           strcmp(call->op->relation, "Broadcast") == 0 &&
+           is_per_channel(call->args[1], s->rank, s->channel);
 }
 
 /* One operand, each element from the one at its own place. */
@@ -255,10 +243,7 @@ static const bt_value *join_constants(struct site *s, uint32_t level,
                              (long long)s->branches[i].width)
                 : chain_op1(&s->chain, "reshape", "newshape=[-1]", constant);
     }
-    const bt_value *vector = join_fields(s, fields, 0);
-    return is_vector_along(s, s->branches[0].values[level])
-               ? vector
-               : chain_along(&s->chain, vector, s->rank, s->channel);
+    return chain_along(&s->chain, join_fields(s, fields, 0), s->rank, s->channel);
 }
 
 /* The joined layer and its followers. */

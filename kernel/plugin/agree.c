@@ -31,11 +31,14 @@ static int is_same_member(const json_t *a, const json_t *b, const char *key)
     return x == y || json_equal(x, y);
 }
 
-/* The element of `list` that states the same thing as `item`, NULL: none. */
-static const json_t *same_item(const json_t *list, const char *key, const json_t *item)
+/* The element of `list` that states the same thing as `item`, NULL: none. Most lists have
+ * the same order, so that it is at `place`. */
+static const json_t *same_item(const json_t *list, const char *key, const json_t *item,
+                               size_t place)
 {
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *other = json_array_get(list, i);
+    size_t n = json_array_size(list);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *other = json_array_get(list, (place + i) % n);
         if (is_same_member(other, item, name_key(key)) &&
             is_same_member(other, item, "op"))
             return other;
@@ -156,7 +159,7 @@ static bt_status compare_stated(bt_ctx *ctx, const bt_plugin_handle *h,
             bt__json row = bt__json_element(&rows, i);
             if (kind && !*kind->interface_name)
                 continue; // a file: read when it is used
-            const json_t *item = same_item(json_object_get(held, key), key, row.value);
+            const json_t *item = same_item(json_object_get(held, key), key, row.value, i);
             if (!item)
                 return bt__json_fail(
                     ctx, &row,
@@ -180,7 +183,7 @@ static bt_status compare_held(bt_ctx *ctx, const bt_plugin_handle *h,
         bt__json rows = bt__json_member(provides, key);
         for (size_t i = 0; i < json_array_size(list); i++) {
             const json_t *item = json_array_get(list, i);
-            if (!same_item(rows.value, key, item))
+            if (!same_item(rows.value, key, item, i))
                 return bt__json_fail(
                     ctx, rows.value ? &rows : provides,
                     "the plugin's tables provide \"%s\" (%s), the manifest "

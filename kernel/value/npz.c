@@ -1,6 +1,6 @@
 /*
- * npz files: zip archives of npy files, by PKWARE's APPNOTE. Only stored members, no
- * zip64.
+ * npz files: zip archives of npy files, by PKWARE's APPNOTE. Members are stored or deflated
+ * when read, stored when written; no zip64.
  *
  *     [local header | name | extra | data] ...        members
  *     [central header | name | extra | comment] ...   the directory: sizes are taken
@@ -16,12 +16,15 @@
 
 #include "base/crc.h"
 #include "base/ctx.h"
+#include "value/inflate.h"
 
 enum {
     LOCAL_NBYTES = 30,
     CENTRAL_NBYTES = 46,
     END_NBYTES = 22,
     VERSION = 20, /* 2.0: the first that stores */
+    STORED = 0,
+    DEFLATED = 8,
     UTF8_FLAG = 0x800,
     DOS_DATE = 0x0021 /* 1980-01-01: the same input gives the same bytes */
 };
@@ -62,7 +65,7 @@ struct reader {
 /* A member as the directory describes it. */
 struct member {
     const char *name;
-    size_t name_nbytes, nbytes, local;
+    size_t name_nbytes, nbytes, npacked, local; /* npacked: as they lie in the file */
     uint32_t flags, method, crc;
 };
 
@@ -130,6 +133,7 @@ static bt_status read_entry(struct reader *r, size_t *offset, struct member *out
     *out = (struct member){ .name = (const char *)at + CENTRAL_NBYTES,
                             .name_nbytes = get2(at + 28),
                             .nbytes = get4(at + 24),
+                            .npacked = get4(at + 20),
                             .local = get4(at + 42),
                             .flags = get2(at + 8),
                             .method = get2(at + 10),
@@ -141,19 +145,21 @@ static bt_status read_entry(struct reader *r, size_t *offset, struct member *out
     int shown = (int)(out->name_nbytes < 200 ? out->name_nbytes : 200);
     if (memchr(out->name, 0, out->name_nbytes))
         return fail(r, BT_ERR_FORMAT, "npz: a member's name contains a NUL");
-    if (out->method != 0)
+    if (out->method != STORED && out->method != DEFLATED)
         return fail(r, BT_ERR_UNSUPPORTED,
-                    "npz: %.*s is compressed; write the file with numpy.savez, not "
-                    "numpy.savez_compressed",
-                    shown, out->name);
+                    "npz: %.*s is compressed by method %u; 8, deflate, is known", shown,
+                    out->name, out->method);
     if (out->flags & 1)
         return fail(r, BT_ERR_UNSUPPORTED, "npz: %.*s is encrypted", shown, out->name);
     if (out->nbytes == UINT32_MAX || out->local == UINT32_MAX)
         return fail(r, BT_ERR_UNSUPPORTED,
                     "npz: %.*s needs zip64, which is not supported", shown, out->name);
-    if (get4(at + 20) != out->nbytes)
+    if (out->method == STORED && out->npacked != out->nbytes)
         return fail(r, BT_ERR_FORMAT, "npz: %.*s is stored but has two sizes", shown,
                     out->name);
+    if (out->nbytes / BT__INFLATE_MOST > out->npacked)
+        return fail(r, BT_ERR_FORMAT, "npz: %.*s is too small for %zu bytes", shown,
+                    out->name, out->nbytes);
     return NULL;
 }
 
@@ -167,27 +173,25 @@ static bt_status find_data(struct reader *r, const struct member *m, const char 
     size_t name_nbytes = get2(at + 26);
     size_t head = LOCAL_NBYTES + name_nbytes + get2(at + 28);
     if (!fits(m->local, head, r->directory) ||
-        !fits(m->local + head, m->nbytes, r->directory))
+        !fits(m->local + head, m->npacked, r->directory))
         return fail(r, BT_ERR_FORMAT, "npz: %s lies outside the file", name);
     if (name_nbytes != m->name_nbytes ||
         memcmp(at + LOCAL_NBYTES, m->name, name_nbytes) != 0)
         return fail(r, BT_ERR_FORMAT, "npz: %s has another name where it is stored",
                     name);
     // Data of any two members is apart only if all of it fits into the file.
-    if (!bt_add_size(r->ndata, m->nbytes, &r->ndata) || r->ndata > r->nbytes)
+    if (!bt_add_size(r->ndata, m->npacked, &r->ndata) || r->ndata > r->nbytes)
         return fail(r, BT_ERR_FORMAT, "npz: members overlap");
     *out = at + head;
-    if (bt__crc32(*out, m->nbytes) != m->crc)
-        return fail(r, BT_ERR_FORMAT, "npz: %s is damaged: its checksum is another",
-                    name);
     return NULL;
 }
 
-static bt_status read_tensor(struct reader *r, const struct member *m, const char *name,
-                             bt_tensor **out)
+static bt_status read_array(struct reader *r, const struct member *m, const char *name,
+                            const unsigned char *data, bt_tensor **out)
 {
-    const unsigned char *data;
-    BT_TRY(find_data(r, m, name, &data));
+    if (bt__crc32(data, m->nbytes) != m->crc)
+        return fail(r, BT_ERR_FORMAT, "npz: %s is damaged: its checksum is another",
+                    name);
     bt_text place;
     bt_text_init(&place, r->ctx->scratch);
     const void *mark = bt_arena_mark(r->ctx->scratch);
@@ -197,6 +201,43 @@ static bt_status read_tensor(struct reader *r, const struct member *m, const cha
         shown ? bt_npy_read(r->ctx, shown, data, m->nbytes, out) : bt_no_memory();
     bt_arena_release(r->ctx->scratch, mark);
     return status;
+}
+
+static bt_status read_deflated(struct reader *r, const struct member *m, const char *name,
+                               const unsigned char *packed, bt_tensor **out)
+{
+    if (m->nbytes > r->ctx->limits.bytes)
+        return fail(r, BT_ERR_LIMIT, "npz: %s has %zu bytes; the limit is %llu", name,
+                    m->nbytes, (unsigned long long)r->ctx->limits.bytes);
+    unsigned char *bytes = bt_alloc(r->ctx->registry, m->nbytes + 1);
+    if (!bytes)
+        return bt_no_memory();
+    bt_status status = NULL;
+    switch (bt__inflate(r->ctx->registry, packed, m->npacked, bytes, m->nbytes)) {
+    case BT__INFLATE_OK: status = read_array(r, m, name, bytes, out); break;
+    case BT__INFLATE_MEMORY: status = bt_no_memory(); break;
+    case BT__INFLATE_ABSENT:
+        status = fail(r, BT_ERR_UNSUPPORTED,
+                      "npz: %s is compressed, and this Baton was built without zlib; "
+                      "write the file with numpy.savez, not numpy.savez_compressed",
+                      name);
+        break;
+    default:
+        status =
+            fail(r, BT_ERR_FORMAT, "npz: %s is damaged: it does not inflate to %zu bytes",
+                 name, m->nbytes);
+    }
+    bt_free(r->ctx->registry, bytes, m->nbytes + 1);
+    return status;
+}
+
+static bt_status read_tensor(struct reader *r, const struct member *m, const char *name,
+                             bt_tensor **out)
+{
+    const unsigned char *data;
+    BT_TRY(find_data(r, m, name, &data));
+    return m->method == DEFLATED ? read_deflated(r, m, name, data, out)
+                                 : read_array(r, m, name, data, out);
 }
 
 static bt_status read_member(struct reader *r, const struct member *m)

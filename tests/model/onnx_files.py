@@ -124,9 +124,19 @@ def check_dims(baton, folder):
     check("dims by values", code == 0 and "Input3.0=1, Input3.2=1, batch=1" in said, said)
 
 
+def check_values(baton, folder):
+    """Inputs that NumPy compressed."""
+    path, values = os.path.join(folder, "double.baton"), os.path.join(folder, "values.npz")
+    with open(path, "w") as file:
+        file.write('#[version = "baton 0.1"]\ndef @main(%x: Tensor[(3), float32]) { add(%x, %x) }\n')
+    numpy.savez_compressed(values, a=numpy.zeros(1000), b=numpy.array([1, 2, 3.5], numpy.float32))
+    code, said, _ = run(baton, "run", path, "-i", f"x={values}:b")
+    check("compressed values", code == 0 and "[2, 4, 7]" in said or "built without zlib" in said, said)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in [check_files, check_dims, check_memory]:
+        for part in [check_files, check_dims, check_values, check_memory]:
             part(os.path.abspath(sys.argv[1]), folder)
     return faults != 0
 

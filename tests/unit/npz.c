@@ -122,6 +122,58 @@ static void test_the_headers_of_numpy_read(void **state)
     free(bytes);
 }
 
+#ifdef BT_ZLIB
+/* An archive of one member, "a", deflated as one block that is stored within: 5 bytes more.
+ * Its bytes, malloc'd. */
+static unsigned char *deflated(size_t *nbytes)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    bt_tensor *t = vector(ctx, 3);
+    assert_ok(ctx,
+              bt_npz_write(ctx, 1, &(bt_npz_entry){ .name = "a", .tensor = t }, &text));
+    bt_tensor_unref(t);
+    size_t head = 30 + 5, directory = text.len - 22 - (46 + 5), n = directory - head;
+    unsigned char *bytes = malloc(text.len + 5), *entry = bytes + directory + 5;
+    memcpy(bytes, text.at, head);
+    bytes[head] = 1; // the last block, stored
+    bytes[head + 1] = (unsigned char)n, bytes[head + 2] = (unsigned char)(n >> 8);
+    bytes[head + 3] = (unsigned char)~n, bytes[head + 4] = (unsigned char)(~n >> 8);
+    memcpy(bytes + head + 5, text.at + head, text.len - head);
+    bytes[8] = entry[10] = 8;
+    entry[20] = (unsigned char)(n + 5), entry[21] = (unsigned char)((n + 5) >> 8);
+    bytes[text.len + 5 - 22 + 16] += 5; // where the directory starts
+    *nbytes = text.len + 5;
+    return bytes;
+}
+
+static void test_compressed_members_read(void **state)
+{
+    (void)state;
+    size_t nbytes;
+    bt_npz *npz;
+    unsigned char *bytes = deflated(&nbytes), *entry = bytes + nbytes - 22 - (46 + 5);
+    assert_ok(ctx, bt_npz_read(ctx, "x.npz", bytes, nbytes, &npz));
+    assert_int_equal(bt_tensor_get_int(npz->at[0].tensor, 2), 5);
+    bt_npz_destroy(ctx, npz);
+    entry[24]++;
+    assert_error(bt_npz_read(ctx, "x.npz", bytes, nbytes, &npz), BT_ERR_FORMAT,
+                 "does not inflate to");
+    entry[24]--;
+    entry[27] = 1;
+    assert_error(bt_npz_read(ctx, "x.npz", bytes, nbytes, &npz), BT_ERR_FORMAT,
+                 "is too small for");
+    entry[27] = 0;
+    entry[16]++;
+    assert_error(bt_npz_read(ctx, "x.npz", bytes, nbytes, &npz), BT_ERR_FORMAT,
+                 "checksum");
+    bt_ctx_limits(ctx)->bytes = 20;
+    assert_error(bt_npz_read(ctx, "x.npz", bytes, nbytes, &npz), BT_ERR_LIMIT,
+                 "the limit is 20");
+    free(bytes);
+}
+#endif
+
 /* ---- damage ---- */
 
 static void assert_refused(const unsigned char *bytes, size_t nbytes, uint32_t code,
@@ -153,7 +205,7 @@ static void refuse_changed(const char *magic, size_t offset, const char *value,
 static void test_what_is_not_supported_is_named(void **state)
 {
     (void)state;
-    refuse_changed("PK\1\2", 10, "\x08", 1, BT_ERR_UNSUPPORTED, "numpy.savez, not");
+    refuse_changed("PK\1\2", 10, "\x09", 1, BT_ERR_UNSUPPORTED, "method 9");
     refuse_changed("PK\1\2", 8, "\1", 1, BT_ERR_UNSUPPORTED, "encrypted");
     refuse_changed("PK\1\2", 20, "\xff\xff\xff\xff\xff\xff\xff\xff", 8,
                    BT_ERR_UNSUPPORTED, "zip64");
@@ -299,6 +351,9 @@ static const struct CMUnitTest tests[] = {
     TEST(test_an_archive_may_be_empty_and_follow_other_text),
     TEST(test_impossible_entries_are_not_written),
     TEST(test_the_headers_of_numpy_read),
+#ifdef BT_ZLIB
+    TEST(test_compressed_members_read),
+#endif
     TEST(test_what_is_not_supported_is_named),
     TEST(test_damage_is_named),
     TEST(test_members_may_not_share_data),

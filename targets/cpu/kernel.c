@@ -168,6 +168,12 @@ static bt_status need_temp(struct lowerer *l, uint32_t buffer)
                      (int64_t)bt_dtype_nbytes(l->loops->graph->arrays[buffer].dtype);
     if (role_of(l, buffer) != BT_BUFFER_TEMP || l->temps[buffer])
         return NULL;
+    if (nbytes < 0)
+        return bt_fail(
+            l->ctx, BT_ERR_UNSUPPORTED,
+            "%s: what one stage leaves to the next has a size that is known at "
+            "the call only",
+            l->loops->name);
     if (!BT_PUSH(l->arena, &l->all_temps, nbytes))
         return bt_no_memory();
     l->temps[buffer] = l->all_temps.len;
@@ -247,7 +253,7 @@ enum { MOST_OVER = 64 };
 static int same_size(const struct lowerer *l, uint32_t a, uint32_t b)
 {
     const bt_array *arrays = l->loops->graph->arrays;
-    return bt_loops_nelem(l->loops, a) == bt_loops_nelem(l->loops, b) &&
+    return arrays[a].extents[0] == arrays[b].extents[0] &&
            bt_dtype_nbytes(arrays[a].dtype) == bt_dtype_nbytes(arrays[b].dtype);
 }
 
@@ -265,7 +271,8 @@ static bt_status find_over(struct lowerer *l, const uint8_t *has, const uint32_t
                                              .config = l->config,
                                              .out = i / l->nbuffer,
                                              .in = i % l->nbuffer };
-        if (!(has[q.out] & WRITES) || has[q.in] != TOUCHES ||
+        // of open loops nothing is known of what they read after what they write
+        if (l->loops->graph->ndim || !(has[q.out] & WRITES) || has[q.in] != TOUCHES ||
             !same_size(l, q.out, q.in) || kernel->nover == MOST_OVER)
             continue;
         int may = cpu_may_lie_over(&q);

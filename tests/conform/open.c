@@ -1,7 +1,7 @@
 /*
  * Operators with dims that are known at the call, against the same with numbers.
  *
- *     conform_open PLUGINS PLUGIN [OPERATOR]
+ *     conform_open PLUGINS PLUGIN [OPERATOR [TARGET]]
  *
  * Every case of the plugin's operators and those made from it (vary.h), alone and with
  * `negative` before and behind it, is composed once with its sizes above 1 as dims of the
@@ -10,6 +10,9 @@
  * 65. So must the evaluator, which binds the dims of one computation anew for each. What
  * cannot be composed so is counted, with the reason; what cannot be computed at some sizes
  * by numbers is left out there.
+ *
+ * With a target, its kernels are compared in place of loops and the evaluator; what it leaves
+ * to the evaluator is counted as not open. OPERATOR may be "".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +20,7 @@
 
 #include <baton/compute.h>
 #include <baton/loops.h>
+#include <baton/target.h>
 
 #include "vary.h"
 
@@ -32,7 +36,9 @@ struct trial {
     int64_t sizes[MOST_DIMS], values[MOST_DIMS];
     const bt_type *vars[MOST_DIMS];
     int is_open;
-    bt_compute *compute; /* of the function with dims */
+    bt_compute *compute;         /* of the function with dims */
+    const bt_target_use *target; /* NULL: loops and the evaluator */
+    char *memory;                /* for its workspace and temps */
 };
 
 /* ---- functions ---- */
@@ -68,9 +74,14 @@ static bt_status build_func(struct trial *t, const struct call_case *c,
     BT_TRY(call_build(&t->w, c, NULL, dim_of, t, NULL, &call));
     r.call = call;
     BT_TRY(call_module(&t->w, c, &r, around, &module));
-    *out = bt_module_find(module, "main")->func;
-    bt_module_unref(module); // the store keeps the function
-    return NULL;
+    bt_func fields = *bt_module_find(module, "main")->func;
+    if (t->is_open) {
+        fields.nvar = t->ndim;
+        fields.vars = t->vars;
+    }
+    bt_status status = bt_func_create(t->w.ctx, t->w.store, &fields, out);
+    bt_module_unref(module);
+    return status;
 }
 
 static bt_status make_loops(struct trial *t, bt_arena *arena, const bt_func *func,
@@ -152,39 +163,32 @@ static void fault(struct trial *t, const struct call_case *c, const char *what)
     case_fault(&t->w, c, "with dims%s: %s", sizes, what);
 }
 
-/* The graph's dims are in the order in which it met them. */
-static void fill_dims(const struct trial *t, const bt_loops *open, const bt_func *func,
-                      int64_t *dims)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < func->block->nparam && n < open->graph->ndim; i++) {
-        const bt_type *type = func->block->params[i]->base.type;
-        const bt_list_type *tuple = bt_as_tuple_type(type);
-        for (uint32_t k = 0; k < (tuple ? tuple->n : 1); k++) {
-            const bt_shape_type *shape = bt_tensor_shape(tuple ? tuple->at[k] : type);
-            for (uint32_t a = 0; a < shape->n; a++) {
-                int is_new = 1;
-                for (uint32_t v = 0; v < t->ndim; v++) {
-                    if (shape->dims[a] != t->vars[v])
-                        continue;
-                    for (uint32_t m = 0; m < n; m++)
-                        is_new &= dims[m] != (int64_t)v;
-                    if (is_new)
-                        dims[n++] = v;
-                }
-            }
-        }
-    }
-    for (uint32_t i = 0; i < n; i++)
-        dims[i] = t->values[dims[i]];
-}
-
 static bt_status evaluate(struct trial *t, const bt_func *func, uint32_t nin,
                           bt_tensor *const *in, bt_compute **compute, bt_tensor **out)
 {
     if (!*compute)
         BT_TRY(bt_compute_create_func(t->w.ctx, func, compute));
     return bt_compute_run(t->w.ctx, *compute, nin, (const bt_tensor *const *)in, out);
+}
+
+/* But for the sign of a zero: a sum over an extent of 1 is its one term, -0 too, and where
+ * that is not known it is 0 + -0. */
+static int are_same(bt_dtype dtype, size_t nbytes, const void *a, const void *b)
+{
+    const size_t width = bt_dtype_nbytes(dtype);
+    const unsigned char *x = a, *y = b;
+    int is_float = (BT_CLASS_BITS_FLOAT & 1u << BT_DTYPE_CLASS(dtype)) != 0;
+    if (!nbytes || memcmp(a, b, nbytes) == 0)
+        return 1;
+    for (size_t i = 0; i < nbytes; i++) {
+        int is_sign = is_float && i % width == width - 1 && (x[i] ^ y[i]) == 0x80;
+        int is_zero = is_sign && (x[i] & 0x7f) == 0;
+        for (size_t k = 1; is_zero && k < width; k++)
+            is_zero = x[i - k] == 0;
+        if (x[i] != y[i] && !is_zero)
+            return 0;
+    }
+    return 1;
 }
 
 /* The evaluator with numbers, and with dims that it binds. */
@@ -211,14 +215,127 @@ static void compare_evaluated(struct trial *t, const struct call_case *c,
     bt_compute_destroy(numbers);
 }
 
+/* ---- targets ---- */
+
+/* A function as the target has it. */
+struct kernels {
+    bt_lowering lowering;
+    void *loaded;
+    const char *why; /* the evaluator does it */
+};
+
+static bt_status load(struct trial *t, bt_arena *arena, const bt_func *func,
+                      struct kernels *out)
+{
+    const bt_target *target = t->target->target;
+    bt_ctx *ctx = t->w.ctx;
+    bt_text text;
+    BT_TRY(target->lower(ctx, t->target->instance, arena, func, &out->lowering));
+    const uint32_t n = out->lowering.nkernel;
+    bt_kernel *kernels = BT_NEWS(arena, bt_kernel, n);
+    const bt_kernel **list = BT_NEWS(arena, const bt_kernel *, n);
+    bt_kernel_code *codes = BT_NEWS(arena, bt_kernel_code, n);
+    if (!kernels || !list || !codes)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        kernels[i] = out->lowering.kernels[i];
+        kernels[i].name = "kernel";
+        kernels[i].primitive = func;
+        list[i] = &kernels[i];
+    }
+    BT_TRY(target->compile(ctx, t->target->instance, arena, BT_CODE_ANY, n, list, codes));
+    bt_status status = target->load(ctx, t->target->instance, n, codes, &out->loaded);
+    if (status && status->code == BT_ERR_FORMAT && func->nvar) {
+        out->why = status->message; // the evaluator takes no dims
+        return NULL;
+    }
+    BT_TRY(status);
+    bt_text_init(&text, arena);
+    target->describe(out->loaded, &text);
+    const char *said = bt_text_get(&text) ? strstr(text.at, "by the evaluator: ") : NULL;
+    if (said && strncmp(said, "by the evaluator: 0", 19) != 0)
+        out->why = strchr(said, '\n') ? strchr(said, '\n') + 1 : said;
+    return NULL;
+}
+
+/* Where a result stands among the outputs of loops. */
+static uint32_t output_of(const bt_loops *loops, uint32_t result)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < loops->results.at[result]; i++)
+        n += loops->roles.at[i] == BT_BUFFER_OUTPUT;
+    return n;
+}
+
+/* All kernels of a function on arrays in the order in which its loops have them. */
+static bt_status launch(struct trial *t, const struct kernels *k, const bt_loops *loops,
+                        void *const *data, const int64_t *dims)
+{
+    const uint32_t nin = count_buffers(loops, BT_BUFFER_INPUT);
+    enum { TEMP = 1 << 20, MOST_TEMPS = 8 }; // more than arrays of MOST_NELEM need
+    if (!t->memory)
+        t->memory = BT_NEWS(t->w.arena, char, TEMP *(MOST_TEMPS + 1) + 64);
+    if (!t->memory || k->lowering.ntemp > MOST_TEMPS)
+        return bt_no_memory();
+    char *workspace = t->memory + (64 - (uintptr_t)t->memory % 64) % 64;
+    for (uint32_t i = 0; i < k->lowering.nkernel; i++) {
+        const bt_kernel *kernel = &k->lowering.kernels[i];
+        void *buffers[CASE_MAX_LEAF + CALL_MAX_OUT + 16];
+        bt_kernel_call call = { .nbytes = sizeof(call),
+                                .nbuffer = kernel->nin + kernel->nout,
+                                .buffers = buffers,
+                                .workspace = workspace,
+                                .dims = dims };
+        for (uint32_t b = 0; b < call.nbuffer; b++) {
+            const bt_kernel_buffer *at =
+                b < kernel->nin ? &kernel->in[b] : &kernel->out[b - kernel->nin];
+            buffers[b] = at->kind == BT_BUFFER_TEMP ? workspace + (at->index + 1) * TEMP
+                         : at->kind == BT_BUFFER_INPUT
+                             ? data[at->index]
+                             : data[nin + output_of(loops, at->index)];
+        }
+        BT_TRY(t->target->target->launch(t->w.ctx, k->loaded, i, &call));
+    }
+    return NULL;
+}
+
+/* By kernels of the target; *is_by_both: it has them with numbers too. */
+static bt_status run_kernels(struct trial *t, bt_arena *arena, const bt_func *known,
+                             const struct kernels *open, const bt_loops *loops,
+                             void *(*data)[CASE_MAX_LEAF + CALL_MAX_OUT],
+                             const int64_t *dims, bt_status fault[2], int *is_by_both)
+{
+    struct kernels numbers = { .loaded = NULL };
+    bt_status status = load(t, arena, known, &numbers);
+    *is_by_both = !status && !numbers.why;
+    if (*is_by_both) {
+        fault[0] = launch(t, &numbers, loops, data[0], NULL);
+        fault[1] = launch(t, open, loops, data[1], dims);
+    }
+    if (numbers.loaded)
+        t->target->target->unload(numbers.loaded);
+    return status;
+}
+
+enum { GUARD = 64 }; /* bytes behind each output */
+
+static int is_guard_whole(const char *at)
+{
+    for (int i = 0; i < GUARD; i++) {
+        if (at[i] != (char)0xa5)
+            return 0;
+    }
+    return 1;
+}
+
 static bt_status compare(struct trial *t, const struct call_case *c, bt_arena *arena,
-                         const bt_func *func, const bt_loops *open, const bt_op *around)
+                         const bt_func *func, const bt_loops *open,
+                         const struct kernels *kernels, const bt_op *around)
 {
     const bt_func *known;
     bt_loops *loops;
     bt_tensor *in[CASE_MAX_LEAF] = { 0 };
     void *data[2][CASE_MAX_LEAF + CALL_MAX_OUT];
-    int64_t dims[MOST_DIMS];
     t->is_open = 0;
     bt_status status = build_func(t, c, around, &known);
     if (!status)
@@ -227,8 +344,7 @@ static bt_status compare(struct trial *t, const struct call_case *c, bt_arena *a
         return status->code == BT_ERR_MEMORY ? status : NULL;
     if (too_large(loops))
         return NULL;
-    bt_loops_options options = { .dims = dims };
-    fill_dims(t, open, func, dims);
+    bt_loops_options options = { .dims = t->values };
     uint32_t nin = count_buffers(loops, BT_BUFFER_INPUT);
     if (nin != count_buffers(open, BT_BUFFER_INPUT) || nin > c->nleaf) {
         fault(t, c, "another number of inputs");
@@ -241,31 +357,39 @@ static bt_status compare(struct trial *t, const struct call_case *c, bt_arena *a
         size_t nbytes = (size_t)bt_loops_nelem(loops, i) *
                         bt_dtype_nbytes(loops->graph->arrays[i].dtype);
         if (loops->roles.at[i] == BT_BUFFER_OUTPUT) {
-            data[1][n] = BT_NEWS(arena, char, nbytes + 1);
+            data[1][n] = BT_NEWS(arena, char, nbytes + GUARD);
             status = data[1][n] ? NULL : bt_no_memory();
             if (data[1][n])
-                memset(data[1][n], 0xa5, nbytes);
+                memset(data[1][n], 0xa5, nbytes + GUARD);
             n++;
         }
     }
-    bt_status want = NULL, got = NULL;
-    if (!status) {
-        want = bt_loops_run(t->w.ctx, loops, data[0]);
-        got = bt_loops_run_with(t->w.ctx, open, data[1], &options);
-        t->nrun++;
+    bt_status faults[2] = { NULL, NULL };
+    int is_by_both = 1;
+    if (!status && t->target) {
+        status = run_kernels(t, arena, known, kernels, loops, data, t->values, faults,
+                             &is_by_both);
+    } else if (!status) {
+        faults[0] = bt_loops_run(t->w.ctx, loops, data[0]);
+        faults[1] = bt_loops_run_with(t->w.ctx, open, data[1], &options);
     }
-    if (!status && !want != !got)
-        fault(t, c, case_message(&t->w, got ? got : want));
-    for (uint32_t i = 0, n = nin; i < loops->roles.len && !status && !want && !got; i++) {
+    is_by_both = is_by_both && !status;
+    t->nrun += (uint32_t)is_by_both;
+    if (is_by_both && !faults[0] != !faults[1])
+        fault(t, c, case_message(&t->w, faults[1] ? faults[1] : faults[0]));
+    is_by_both = is_by_both && !faults[0] && !faults[1];
+    for (uint32_t i = 0, n = nin; i < loops->roles.len && is_by_both; i++) {
         size_t nbytes = (size_t)bt_loops_nelem(loops, i) *
                         bt_dtype_nbytes(loops->graph->arrays[i].dtype);
         if (loops->roles.at[i] != BT_BUFFER_OUTPUT)
             continue;
-        if (memcmp(data[0][n], data[1][n], nbytes) != 0)
+        if (!are_same(loops->graph->arrays[i].dtype, nbytes, data[0][n], data[1][n]))
             fault(t, c, "other bits than with numbers");
+        if (!is_guard_whole((const char *)data[1][n] + nbytes))
+            fault(t, c, "writes behind an output");
         n++;
     }
-    if (!status)
+    if (!status && !t->target)
         compare_evaluated(t, c, known, func, nin, in);
     for (uint32_t i = 0; i < nin; i++)
         bt_tensor_unref(in[i]);
@@ -286,14 +410,16 @@ static int has_check(const bt_stmts *stmts)
 }
 
 static bt_status try_sizes(struct trial *t, const struct call_case *c, bt_arena *arena,
-                           const bt_func *func, const bt_loops *open, const bt_op *around)
+                           const bt_func *func, const bt_loops *open,
+                           const struct kernels *kernels, const bt_op *around)
 {
-    BT_TRY(compare(t, c, arena, func, open, around));
+    BT_TRY(compare(t, c, arena, func, open, kernels, around));
     for (uint32_t i = 0; i < t->ndim; i++) {
-        const int64_t size = t->sizes[i], others[] = { size + 1, size - 1, 0, 1, 65 };
-        for (uint32_t k = 0; k < BT_COUNT(others); k++) {
+        const int64_t size = t->sizes[i], others[] = { size + 1, 0, 65, size - 1, 1 };
+        // a target makes kernels for each: fewer sizes are enough
+        for (uint32_t k = 0; k < (t->target ? 3 : BT_COUNT(others)); k++) {
             t->values[i] = others[k];
-            BT_TRY(compare(t, c, arena, func, open, around));
+            BT_TRY(compare(t, c, arena, func, open, kernels, around));
             bt_ctx_clear_diags(t->w.ctx);
         }
         t->values[i] = size;
@@ -324,7 +450,17 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
     bt_text_init(&text, arena);
     BT_TRY(bt_loops_print(open, &text));
     BT_TRY(bt_loops_parse(t->w.ctx, arena, "open", text.at, text.len, &again));
-    status = try_sizes(t, c, arena, func, open, around);
+    struct kernels kernels = { .loaded = NULL };
+    status = t->target ? load(t, arena, func, &kernels) : NULL;
+    if (kernels.why) {
+        t->nopen--;
+        t->nrefused++;
+        snprintf(t->why, sizeof(t->why), "%s", kernels.why);
+    } else if (!status) {
+        status = try_sizes(t, c, arena, func, open, &kernels, around);
+    }
+    if (kernels.loaded)
+        t->target->target->unload(kernels.loaded);
     bt_compute_destroy(t->compute);
     t->compute = NULL;
     return status;
@@ -334,7 +470,8 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
 {
     struct trial *t = self;
     bt_status status = NULL;
-    (void)kind;
+    if (t->target && strcmp(kind, "size") == 0)
+        return NULL; // sizes are what is tried here
     for (int is_fused = 0; !status && is_fused < 2; is_fused++) {
         bt_arena *arena = bt_arena_create(bt_ctx_registry(t->w.ctx));
         status =
@@ -350,7 +487,7 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
 
 static int run_op(bt_ctx *ctx, const char *name, const bt_op *around, struct trial *all)
 {
-    struct trial t = { .around = around };
+    struct trial t = { .around = around, .target = all->target };
     t.w = (struct op_check){ .ctx = ctx, .faults = json_array() };
     t.w.store = bt_store_create(bt_ctx_registry(ctx));
     t.w.arena = bt_arena_create(bt_ctx_registry(ctx));
@@ -376,11 +513,12 @@ static int run_op(bt_ctx *ctx, const char *name, const bt_op *around, struct tri
     return status || nfault;
 }
 
-static int run(bt_ctx *ctx, const char *plugin, const char *only)
+static int run(bt_ctx *ctx, const char *plugin, const char *only,
+               const bt_target_use *target)
 {
     uint32_t nwrong = 0;
     const bt_op *around = NULL;
-    struct trial all = { 0 };
+    struct trial all = { .target = target };
     bt_status status = bt_op_get(ctx, "negative", &around);
     if (!status)
         status = bt_plugins_scan(ctx);
@@ -388,7 +526,7 @@ static int run(bt_ctx *ctx, const char *plugin, const char *only)
         bt_provided item;
         status = bt_provided_at(ctx, "op", i, &item);
         if (status || strcmp(bt_plugin_id(item.plugin), plugin) != 0 ||
-            (only && strcmp(item.name, only) != 0))
+            (*only && strcmp(item.name, only) != 0))
             continue;
         nwrong += (uint32_t)run_op(ctx, item.name, around, &all);
     }
@@ -400,16 +538,28 @@ static int run(bt_ctx *ctx, const char *plugin, const char *only)
     return status || nwrong || all.nopen + all.nrefused == 0;
 }
 
+static int run_with(bt_ctx *ctx, const char *plugin, const char *only, const char *target)
+{
+    bt_targets *targets = NULL;
+    bt_status status = target ? bt_targets_open(ctx, target, &targets) : NULL;
+    if (status)
+        printf("%s\n", status->message);
+    int failed = status || run(ctx, plugin, only, targets ? &targets->at[0] : NULL);
+    bt_targets_unref(targets);
+    return failed;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3) {
-        printf("usage: conform_open PLUGINS PLUGIN [OPERATOR]\n");
+        printf("usage: conform_open PLUGINS PLUGIN [OPERATOR [TARGET]]\n");
         return 2;
     }
-    bt_registry_options options = { .plugin_only = argv[1], .ignore_environment = 1 };
+    bt_registry_options options = { .plugin_only = argv[1] };
     bt_registry *registry = bt_registry_create(&options);
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
-    int failed = ctx ? run(ctx, argv[2], argc > 3 ? argv[3] : NULL) : 1;
+    int failed = !ctx || run_with(ctx, argv[2], argc > 3 ? argv[3] : "",
+                                  argc > 4 ? argv[4] : NULL);
     bt_ctx_destroy(ctx);
     bt_registry_unref(registry);
     return failed;

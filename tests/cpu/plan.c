@@ -5,7 +5,7 @@
 
 /* All phases; parallel ones by ranges of `most` turns, each on rubbish. */
 static int32_t run_plan(const struct plan *plan, const struct cpu_callee *const *callees,
-                        void *const *buffers, int64_t most)
+                        void *const *buffers, const int64_t *dims, int64_t most)
 {
     size_t nbytes = (size_t)plan_lane_nbytes(plan) + 64;
     char *lane = aligned_alloc(64, nbytes);
@@ -14,10 +14,13 @@ static int32_t run_plan(const struct plan *plan, const struct cpu_callee *const 
     for (uint32_t i = 0; i < plan->nphase && !fault; i++) {
         const struct plan_phase *phase = &plan->phases[i];
         struct plan_frame f = { .buffers = buffers,
+                                .dims = dims,
                                 .callees = callees,
                                 .n = (int64_t *)(void *)lane,
                                 .locals = lane + plan_locals_offset(plan) };
         int64_t end = phase->is_parallel ? phase->extent : 1;
+        if (end < 0) // the phase before has counted them
+            end = ((int64_t *)(void *)lane)[-1 - end];
         f.p = (void **)(void *)(f.n + plan->nn);
         for (f.first = 0; f.first < end && !fault; f.first = f.end) {
             f.end = f.first + most < end ? f.first + most : end;
@@ -48,7 +51,7 @@ static void check_program(bt_ctx *ctx, const char *text, enum cpu_isa isa)
     find_callees(plan, isa, callees);
     for (int64_t most = 1; most <= 5; most += 2) {
         struct program_data d = make_data(loops, 3);
-        assert_int_equal(run_plan(plan, callees, d.at, most), 0);
+        assert_int_equal(run_plan(plan, callees, d.at, NULL, most), 0);
         assert_same_outputs(loops, &expected, &d, loops->name);
         free_data(&d);
     }
@@ -86,12 +89,87 @@ static void test_a_check_that_fails_ends_the_plan(void **state)
     bt_ctx *ctx = open_ctx();
     assert_ok(ctx, build_plan(ctx, parse_program(ctx, text), CPU_ISA_PORTABLE, &plan));
     find_callees(plan, CPU_ISA_PORTABLE, callees);
-    assert_int_equal(run_plan(plan, callees, buffers, 1), 2);
+    assert_int_equal(run_plan(plan, callees, buffers, NULL, 1), 2);
     assert_string_equal(plan->checks[1].array, "data");
     assert_int_equal(plan->checks[1].axis, 1);
     assert_int_equal(plan->checks[1].bound, 3);
     assert_int_equal(out[1], 2);
     assert_int_equal(out[2], -1);
+    bt_ctx_destroy(ctx);
+}
+
+/* Of all but the last element of each row: the first loop may have no turns, and the second
+ * none either. */
+#define OPEN                                                         \
+    "loops open<n: Dim, m: Dim in 1..5> {\n"                         \
+    "    in a0: float32[n*m]\n"                                      \
+    "    out s0: float32[n*m]\n"                                     \
+    "    parallel i0 in n {\n"                                       \
+    "        for i1 in m - 1 {\n"                                    \
+    "            neg.float32(&s0[i0*m + i1], &a0[i0*m + i1], 1)\n"   \
+    "        }\n"                                                    \
+    "        copy.4(&s0[i0*m + m - 1], &a0[i0*m + m - 1], 1)\n"      \
+    "    }\n"                                                        \
+    "    fill.float32(&s0[0], &a0[floordiv(n*m, 2)], min(n*m, 1))\n" \
+    "}\n"
+
+static const struct plan *build_open(bt_ctx *ctx, const struct cpu_callee **callees)
+{
+    const struct plan *plan;
+    assert_ok(ctx, build_plan(ctx, parse_program(ctx, OPEN), CPU_ISA_PORTABLE, &plan));
+    find_callees(plan, CPU_ISA_PORTABLE, callees);
+    return plan;
+}
+
+static void test_dims_are_those_of_the_launch(void **state)
+{
+    enum { MOST_N = 7, MOST_M = 5, GUARD = 1 };
+    (void)state;
+    const struct cpu_callee *callees[16];
+    bt_ctx *ctx = open_ctx();
+    const struct plan *plan = build_open(ctx, callees);
+    for (int64_t n = 0; n <= MOST_N; n++) {
+        for (int64_t m = 1; m <= MOST_M; m++) {
+            const int64_t dims[] = { n, m };
+            float in[MOST_N * MOST_M + GUARD], out[MOST_N * MOST_M + GUARD];
+            void *buffers[] = { in, out };
+            for (int64_t i = 0; i <= n * m; i++) {
+                in[i] = (float)i + 1;
+                out[i] = 99;
+            }
+            assert_int_equal(run_plan(plan, callees, buffers, dims, 2), 0);
+            for (int64_t i = 0; i < n * m; i++) {
+                float want = i == 0 ? in[n * m / 2] : i % m == m - 1 ? in[i] : -in[i];
+                assert_float_equal(out[i], want, 0);
+            }
+            assert_float_equal(out[n * m], 99, 0);
+        }
+    }
+    bt_ctx_destroy(ctx);
+}
+
+/* A parallel phase whose turns nobody has counted. */
+static void test_a_phase_without_turns_is_refused(void **state)
+{
+    (void)state;
+    const struct cpu_callee *callees[16];
+    bt_ctx *ctx = open_ctx();
+    const struct plan *plan = build_open(ctx, callees);
+    struct plan_phase phases[4];
+    struct plan bad = *plan;
+    assert_int_equal(plan->nphase, 3);
+    memcpy(phases, plan->phases, plan->nphase * sizeof(*phases));
+    bad.phases = phases;
+    assert_ok(ctx, plan_check(ctx, &bad, callees));
+    phases[1].extent = -1 - (int64_t)plan->nn;
+    assert_error(plan_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
+    bad.phases = phases + 1;
+    bad.nphase = 2;
+    phases[1].extent = plan->phases[1].extent;
+    assert_error(plan_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
+    bad = *plan;
+    bad.ndim = 1;
+    assert_error(plan_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
     bt_ctx_destroy(ctx);
 }
 
@@ -151,6 +229,8 @@ static void test_damaged_plans_are_refused(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_plans_do_what_programs_do),
     cmocka_unit_test(test_a_check_that_fails_ends_the_plan),
+    cmocka_unit_test(test_dims_are_those_of_the_launch),
+    cmocka_unit_test(test_a_phase_without_turns_is_refused),
     cmocka_unit_test(test_what_is_not_vectorised_is_refused),
     cmocka_unit_test(test_damaged_plans_are_refused),
 };

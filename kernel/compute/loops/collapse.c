@@ -82,15 +82,13 @@ bt_status bt_loops_collapse(bt_loops *loops, bt_stmt *outer)
     if (inner->is_parallel != outer->is_parallel)
         return bt__loops_refuse(loops, "only one of i%u and i%u is parallel",
                                 outer->index, inner->index);
-    if (bt_node_number(outer->extent) < 0 || bt_node_number(inner->extent) < 0 ||
-        !bt_mul_int64(bt_node_number(outer->extent), bt_node_number(inner->extent),
-                      &extent) ||
-        extent <= 0)
+    struct collapse c = { .loops = loops, .outer = outer->index, .inner = inner->index };
+    c.ninner = bt_node_number(inner->extent);
+    if (c.ninner < 1 || bt_node_number(outer->extent) == 0 ||
+        !bt_mul_int64(outer->extent->high, c.ninner, &extent))
         return bt__loops_refuse(loops, "i%u and i%u have no turns, too many or open ones",
                                 outer->index, inner->index);
-    struct collapse c = { .loops = loops, .outer = outer->index, .inner = inner->index };
-    const bt_node *both = bt_node_int(loops->graph, extent);
-    c.ninner = bt_node_number(inner->extent);
+    const bt_node *both = bt_node_linear(loops->graph, 0, 1, &outer->extent, &c.ninner);
     c.joined = bt_node_index(loops->graph, outer->index, both);
     c.seen = BT_NEWS(loops->arena, uint8_t, loops->graph->nnode + 1);
     if (!c.joined || !c.seen)

@@ -66,8 +66,8 @@ static void add_updates(bt_text *out, const uint32_t *at, int64_t times)
     }
 }
 
-/* The updates of a parallel phase, made as often as `first` says. */
-static void add_start(bt_text *out, const uint32_t *at)
+/* Updates made as often as `times` says. */
+static void add_updates_by(bt_text *out, const uint32_t *at, const char *times)
 {
     uint32_t np = at[0], n = at[0] + at[1];
     for (uint32_t i = 0; i < n; i++) {
@@ -75,9 +75,9 @@ static void add_start(bt_text *out, const uint32_t *at)
         char name = i < np ? 'p' : 'n';
         bt_text_addf(out,
                      "%c[%" PRIu32 "] = (%s)((u64)%c[%" PRIu32 "] + %" PRIu64
-                     "ULL * (u64)first);\n",
+                     "ULL * (u64)%s);\n",
                      name, *step, i < np ? "word" : "i64", name, *step,
-                     (uint64_t)plan_integer(step + 1));
+                     (uint64_t)plan_integer(step + 1), times);
     }
 }
 
@@ -144,6 +144,17 @@ static void add_next(bt_text *out, const uint32_t *at, uint32_t word)
     add_updates(out, at + 4, 1 - extent);
 }
 
+static void add_until(bt_text *out, const uint32_t *at, uint32_t word)
+{
+    const uint32_t counter = *at >> 8;
+    add_step(out, 'n', counter, 1);
+    bt_text_addf(out, "if (n[%" PRIu32 "] < n[%" PRIu32 "]) {\n", counter, at[2]);
+    add_back(out, at + 3, word - at[1]);
+    bt_text_addf(out, "t = (i64)(1ULL - (u64)n[%" PRIu32 "]);\nn[%" PRIu32 "] = 0;\n",
+                 at[2], counter);
+    add_updates_by(out, at + 3, "t");
+}
+
 static void add_instruction(bt_text *out, const struct plan *plan, const uint32_t *at,
                             uint32_t word)
 {
@@ -165,9 +176,13 @@ static void add_instruction(bt_text *out, const struct plan *plan, const uint32_
         break;
     case PLAN_START:
         bt_text_addf(out, "n[%" PRIu32 "] = first;\n", a);
-        add_start(out, at + 1);
+        add_updates_by(out, at + 1, "first");
         break;
     case PLAN_NEXT: add_next(out, at, word); break;
+    case PLAN_UNTIL: add_until(out, at, word); break;
+    case PLAN_DIM:
+        bt_text_addf(out, "n[%" PRIu32 "] = dims[%" PRIu32 "];\n", a, at[1]);
+        break;
     case PLAN_STEP:
         add_step(out, 'n', a, 1);
         bt_text_addf(out, "if (n[%" PRIu32 "] < end) {\n", a);
@@ -253,6 +268,7 @@ static void mark_labels(const uint32_t *code, uint32_t ncode, uint8_t *labels)
         n = plan_length(code + at, ncode - at);
         switch (code[at] & 0xff) {
         case PLAN_NEXT:
+        case PLAN_UNTIL:
         case PLAN_STEP: labels[at - code[at + 1]] = 1; break;
         case PLAN_UNLESS:
         case PLAN_JUMP: labels[at + n + code[at + 1]] = 1; break;
@@ -269,9 +285,9 @@ static void add_phase(bt_text *out, const struct plan *plan, uint32_t kernel,
     mark_labels(code, ncode, labels);
     bt_text_addf(out,
                  "static int phase_%" PRIu32 "_%" PRIu32
-                 "(i64 *n, word *p, const word *b, word locals, i64 first, i64 end)\n"
+                 "(i64 *n, word *p, const word *b, word locals, i64 first, i64 end%s)\n"
                  "{\ni64 t;\n",
-                 kernel, phase);
+                 kernel, phase, plan->ndim ? ", const int64_t *dims" : "");
     for (uint32_t at = 0; at < ncode; at += plan_length(code + at, ncode - at)) {
         if (labels[at]) {
             add_label(out, at);
@@ -295,8 +311,8 @@ static void add_kernel(bt_text *out, const struct plan *plan, uint32_t kernel)
     for (uint32_t i = 0; i < plan->nphase; i++)
         bt_text_addf(out,
                      "if (call->phase == %" PRIu32 "U) { return phase_%" PRIu32
-                     "_%" PRIu32 "(n, p, b, locals, call->first, call->end); }\n",
-                     i, kernel, i);
+                     "_%" PRIu32 "(n, p, b, locals, call->first, call->end%s); }\n",
+                     i, kernel, i, plan->ndim ? ", call->dims" : "");
     bt_text_addf(out, "return 0;\n}\n");
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { VERSION = 3, ORDER = 0x01020304, DIGEST = 64 };
+enum { VERSION = 4, ORDER = 0x01020304, DIGEST = 64 };
 static const char magic[8] = "batoncpu";
 
 /* ---- writing ---- */
@@ -34,6 +34,7 @@ static void put_plan(bt_text *out, const struct plan *p)
 {
     put_text(out, p->name);
     put_32(out, p->nbuffer);
+    put_32(out, p->ndim);
     put_32(out, p->nn);
     put_32(out, p->np);
     put_64(out, p->locals_nbytes);
@@ -165,6 +166,7 @@ static void get_plan(struct reader *r, struct plan *p)
     size_t nbytes;
     p->name = get_text(r);
     p->nbuffer = get_32(r);
+    p->ndim = get_32(r);
     p->nn = get_32(r);
     p->np = get_32(r);
     p->locals_nbytes = get_64(r);

@@ -171,13 +171,17 @@ static bt_status describe(bt_arena *arena, const struct plan *plan, bt_kernel_co
     if (!phases || !faults)
         return bt_no_memory();
     for (uint32_t i = 0; i < plan->nphase; i++)
-        phases[i] = plan->phases[i].is_parallel ? plan->phases[i].extent : 1;
+        phases[i] = plan->phases[i].is_parallel && plan->phases[i].extent >= 0
+                        ? plan->phases[i].extent
+                        : 1;
     for (uint32_t i = 0; i < plan->ncheck; i++) {
         // the code outlives the plan's names
         const char *array = plan->checks[i].array;
-        faults[i] = (bt_fault){ .array = bt_arena_text(arena, array, strlen(array)),
-                                .axis = plan->checks[i].axis,
-                                .extent = plan->checks[i].bound };
+        faults[i] =
+            (bt_fault){ .array = bt_arena_text(arena, array, strlen(array)),
+                        .axis = plan->checks[i].axis,
+                        // else the evaluator, which explains it, knows the extent
+                        .extent = plan->checks[i].bound < 0 ? 0 : plan->checks[i].bound };
         if (!faults[i].array)
             return bt_no_memory();
     }

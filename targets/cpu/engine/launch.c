@@ -267,6 +267,7 @@ static int32_t run_plan(const struct kernel *k, const bt_kernel_call *call)
 {
     const struct plan *plan = &k->own.plan;
     struct plan_frame f = { .buffers = call->buffers,
+                            .dims = call->dims,
                             .locals = (char *)call->scratch + k->locals_offset,
                             .n = call->scratch,
                             .callees = k->callees,
@@ -301,6 +302,14 @@ static bt_status explain(bt_ctx *ctx, const struct kernel *k, int32_t fault,
                            k->code->faults);
 }
 
+/* A phase that counts the turns of the next one has left them in the caller's registers. */
+static int64_t turns_of(const struct plan_phase *phase, const bt_kernel_call *call)
+{
+    int64_t known = phase->is_parallel ? phase->extent : 1;
+    int64_t turns = known < 0 ? ((const int64_t *)call->workspace)[-1 - known] : known;
+    return turns < 0 ? 0 : turns;
+}
+
 /* All phases: 0 or a fault. */
 static int32_t run_phases(struct launch *launch)
 {
@@ -311,10 +320,11 @@ static int32_t run_phases(struct launch *launch)
         launch->call.phase = i;
         if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED))
             return BT_FAULT_STOPPED;
-        fault =
-            plan->phases[i].is_parallel
-                ? cpu_pool_run(launch->loaded->pool, plan->phases[i].extent, work, launch)
-                : work(launch, 0, 1, 0);
+        const int64_t turns = turns_of(&plan->phases[i], &launch->call);
+        if (turns)
+            fault = plan->phases[i].is_parallel
+                        ? cpu_pool_run(launch->loaded->pool, turns, work, launch)
+                        : work(launch, 0, turns, 0);
     }
     return fault;
 }

@@ -111,6 +111,7 @@ static int check_operand(const struct checker *c, char operand, uint32_t value,
     case 'b': return value <= p->nbuffer;
     case 'c': return value < p->ncallee;
     case 'x': return value < p->ncheck;
+    case 'd': return value < p->ndim;
     case 's': return cpu_integer_has(value, BT_INT64);
     case 't': return cpu_integer_has(BT_SCALAR_ADD, value);
     case 'j': return check_jump(c, value, length);
@@ -140,6 +141,14 @@ static int check_instruction(const struct checker *c, const uint32_t *at, uint32
     return 1;
 }
 
+/* Known, or left by the phase before. */
+static int has_extent(const struct plan *p, const struct plan_phase *phase)
+{
+    return phase->extent >= 0 ||
+           (phase->is_parallel && phase > p->phases && !phase[-1].is_parallel &&
+            -1 - phase->extent < (int64_t)p->nn);
+}
+
 static int check_phase(struct checker *c)
 {
     const struct plan *p = c->plan;
@@ -147,7 +156,7 @@ static int check_phase(struct checker *c)
     const uint32_t *code = p->code + phase->first;
     uint32_t length = 0, last = PLAN_COUNT;
     if (phase->first > p->ncode || phase->ncode > p->ncode - phase->first ||
-        phase->is_parallel > 1 || phase->extent < 0)
+        phase->is_parallel > 1 || !has_extent(p, phase))
         return 0;
     memset(c->starts, 0, (size_t)phase->ncode + 1);
     for (uint32_t at = 0; at < phase->ncode; at += length) {

@@ -29,6 +29,7 @@
  *     N P   the first register of a callee's arguments         -   nothing
  *     u     updates: how many p and how many n there are, then a register and an integer
  *           each
+ *     d     a dim's number
  */
 // clang-format off
 #define PLAN_EACH(X)                                                                    \
@@ -39,6 +40,8 @@
     X(NEXT, next, "nJku")    /* n counts to k: updates and back; at the end n = 0, */   \
                              /* and updates are taken back */                           \
     X(STEP, step, "nJu")     /* the same of a parallel phase, to the last turn */       \
+    X(DIM, dim, "nd")        /* n = a dim of the launch */                              \
+    X(UNTIL, until, "nJnu")  /* NEXT, and n says how far */                             \
     X(UNLESS, unless, "nj")  /* skips where n is 0 */                                   \
     X(JUMP, jump, "-j")                                                                 \
     X(CALL, call, "cPN")                                                                \
@@ -81,7 +84,9 @@ static inline int64_t plan_integer(const uint32_t *at)
 struct plan_phase {
     uint32_t first, ncode; /* words */
     uint32_t is_parallel;
-    int64_t extent; /* of a parallel one: its turns */
+    int64_t
+        extent; /* of a parallel one: its turns; less than 0: the phase before it leaves
+                       them in register -1 - extent of the first lane */
 };
 
 /* What a check says where it fails. */
@@ -94,6 +99,7 @@ struct plan_check {
 struct plan {
     const char *name;
     uint32_t nbuffer; /* given to a launch; one more stands for a lane's locals */
+    uint32_t ndim;    /* the same: integers that are known then */
     uint32_t nn, np;  /* registers, of the phase that has most */
     int64_t locals_nbytes;
     uint32_t nphase, ncode, ncallee, ncheck;

@@ -147,10 +147,12 @@ static void build_check(struct plan_builder *b, const bt_stmt *stmt)
         plan_fail(b, bt_no_memory());
 }
 
-/* The turns of a loop as a part of what is around it. */
+/* The turns of a loop as a part of what is around it; `turns`: the register that counts
+ * those of an open one. */
 static void close_loop(struct plan_builder *b, struct plan_scope *s, const bt_stmt *stmt,
-                       int is_phase)
+                       int is_phase, uint32_t turns)
 {
+    int is_open = !is_phase && bt_node_number(stmt->extent) < 0;
     plan_words *code = &s->up->code;
     uint32_t ncode = s->before.len + s->code.len;
     b->scope = s->up;
@@ -161,20 +163,45 @@ static void close_loop(struct plan_builder *b, struct plan_scope *s, const bt_st
     }
     plan_put_all(b, code, &s->before);
     plan_put_all(b, code, &s->code);
-    plan_put_first(b, code, is_phase ? PLAN_STEP : PLAN_NEXT, s->counter);
+    plan_put_first(b, code,
+                   is_phase  ? PLAN_STEP
+                   : is_open ? PLAN_UNTIL
+                             : PLAN_NEXT,
+                   s->counter);
     plan_put(b, code, ncode);
-    if (!is_phase)
+    if (is_open)
+        plan_put(b, code, turns);
+    else if (!is_phase)
         plan_put_integer(b, code, bt_node_number(stmt->extent));
     plan_put_updates(b, code, s);
 }
 
+/* Loops test at their end: whether one begins at all. */
+static const bt_node *some_turns(struct plan_builder *b, const bt_stmt *stmt)
+{
+    bt_graph *g = b->loops->graph;
+    const bt_node *some =
+        bt_node_scalar(g, BT_SCALAR_LT, bt_node_int(g, 0), stmt->extent);
+    if (!some)
+        plan_fail(b, bt_loops_why(b->loops));
+    return some ? some : stmt->extent;
+}
+
 static void build_for(struct plan_builder *b, const bt_stmt *stmt, int is_phase)
 {
-    if (bt_node_number(stmt->extent) <= 0)
+    plan_words *code = &b->scope->code;
+    uint32_t turns = 0, skip = 0;
+    int may_be_empty = !is_phase && bt_node_number(stmt->extent) < 0;
+    if (bt_node_number(stmt->extent) == 0)
         return;
     if (b->of_index[stmt->index]) {
         (void)plan_unsupported(b, "an index of two loops, one in the other,");
         return;
+    }
+    if (may_be_empty) {
+        turns = plan_value_of(b, stmt->extent);
+        plan_put_first(b, code, PLAN_UNLESS, plan_value_of(b, some_turns(b, stmt)));
+        skip = plan_put_skip(b, code);
     }
     struct plan_scope *s = plan_open_scope(b, stmt->index);
     if (!s)
@@ -183,7 +210,9 @@ static void build_for(struct plan_builder *b, const bt_stmt *stmt, int is_phase)
     plan_put_set(b, s->counter, 0);
     b->of_index[stmt->index] = s;
     build_block(b, &stmt->body);
-    close_loop(b, s, stmt, is_phase);
+    close_loop(b, s, stmt, is_phase, turns);
+    if (may_be_empty)
+        plan_skip_to_here(b, code, skip);
 }
 
 static void build_stmt(struct plan_builder *b, const bt_stmt *stmt)
@@ -212,24 +241,18 @@ static int is_parallel(const bt_stmt *stmt)
     return stmt->kind == BT_STMT_FOR && stmt->is_parallel;
 }
 
-/* Statements from `first` on that make one phase; gives the one behind them. */
-static uint32_t build_phase(struct plan_builder *b, uint32_t first, uint32_t end)
+/* 0: no memory, which is kept. */
+static int open_phase(struct plan_builder *b)
 {
-    bt_stmt *const *at = b->from->stmts;
-    struct plan_phase phase = { .first = b->code.len };
     b->scope = NULL;
     b->nn = b->np = 0;
     b->phase = plan_open_scope(b, BT_MAX_INDEX);
-    if (!b->phase)
-        return end;
-    if (is_parallel(at[first])) {
-        phase.is_parallel = 1;
-        phase.extent = bt_node_number(at[first]->extent);
-        build_for(b, at[first++], 1);
-    } else {
-        while (first < end && !is_parallel(at[first]) && !b->status)
-            build_stmt(b, at[first++]);
-    }
+    return b->phase != NULL;
+}
+
+static void close_phase(struct plan_builder *b, struct plan_phase phase)
+{
+    phase.first = b->code.len;
     plan_put_all(b, &b->code, &b->phase->before);
     plan_put_all(b, &b->code, &b->phase->code);
     plan_put_first(b, &b->code, PLAN_END, 0);
@@ -238,6 +261,35 @@ static uint32_t build_phase(struct plan_builder *b, uint32_t first, uint32_t end
     b->plan.np = b->np > b->plan.np ? b->np : b->plan.np;
     if (!BT_PUSH(b->arena, &b->phases, phase))
         plan_fail(b, bt_no_memory());
+}
+
+/* The turns of a parallel loop; of an open one a phase of its own counts them. */
+static int64_t count_turns(struct plan_builder *b, const bt_stmt *stmt)
+{
+    int64_t known = bt_node_number(stmt->extent);
+    if (known >= 0 || !open_phase(b))
+        return known;
+    uint32_t turns = plan_value_of(b, stmt->extent);
+    close_phase(b, (struct plan_phase){ 0 });
+    return -1 - (int64_t)turns;
+}
+
+/* Statements from `first` on that make one phase; gives the one behind them. */
+static uint32_t build_phase(struct plan_builder *b, uint32_t first, uint32_t end)
+{
+    bt_stmt *const *at = b->from->stmts;
+    struct plan_phase phase = { .is_parallel = (uint32_t)is_parallel(at[first]) };
+    if (phase.is_parallel)
+        phase.extent = count_turns(b, at[first]);
+    if (b->status || !open_phase(b))
+        return end;
+    if (phase.is_parallel)
+        build_for(b, at[first++], 1);
+    else {
+        while (first < end && !is_parallel(at[first]) && !b->status)
+            build_stmt(b, at[first++]);
+    }
+    close_phase(b, phase);
     return first;
 }
 
@@ -254,6 +306,10 @@ static bt_status place_locals(struct plan_builder *b)
         int64_t nbytes;
         if (b->loops->roles.at[i] != BT_BUFFER_LOCAL)
             continue;
+        if (bt_loops_nelem(b->loops, i) < 0)
+            return bt_fail(b->ctx, BT_ERR_UNSUPPORTED,
+                           "%s: a local whose size is known at the call only",
+                           b->from->name);
         at[i] = end;
         if (!bt_mul_int64(bt_loops_nelem(b->loops, i),
                           (int64_t)bt_dtype_nbytes(g->arrays[i].dtype), &nbytes) ||
@@ -284,6 +340,7 @@ bt_status plan_build(bt_ctx *ctx, bt_arena *arena, const struct plan_source *fro
     *plan = b.plan;
     plan->name = from->name;
     plan->nbuffer = from->nbuffer;
+    plan->ndim = from->loops->graph->ndim;
     plan->nphase = b.phases.len;
     plan->phases = b.phases.at;
     plan->ncode = b.code.len;

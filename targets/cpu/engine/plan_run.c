@@ -47,11 +47,12 @@ static int64_t load(bt_dtype dtype, const void *at)
 }
 
 /* The end of a loop's turn: back to its start, or behind it with all as it was. */
-static const uint32_t *next(const struct plan_frame *f, const uint32_t *at)
+static const uint32_t *next(const struct plan_frame *f, const uint32_t *at,
+                            int64_t extent, const uint32_t *updates)
 {
-    int64_t *counter = &f->n[*at >> 8], extent = plan_integer(at + 2);
+    int64_t *counter = &f->n[*at >> 8];
     int is_last = ++*counter >= extent;
-    const uint32_t *behind = update(f, at + 4, is_last ? 1 - extent : 1);
+    const uint32_t *behind = update(f, updates, is_last ? 1 - extent : 1);
     if (!is_last)
         return at - at[1];
     *counter = 0;
@@ -71,7 +72,12 @@ int32_t plan_run(const struct plan *plan, const struct plan_phase *phase,
             f->callees[a]->run(p + at[1], n + at[2]);
             at += 3;
             break;
-        case PLAN_NEXT: at = next(f, at); break;
+        case PLAN_NEXT: at = next(f, at, plan_integer(at + 2), at + 4); break;
+        case PLAN_UNTIL: at = next(f, at, n[at[2]], at + 3); break;
+        case PLAN_DIM:
+            n[a] = f->dims[at[1]];
+            at += 2;
+            break;
         case PLAN_STEP:
             n[a]++;
             if (n[a] < f->end) {

@@ -7,6 +7,7 @@
 /* What a phase runs on: a thread's own. */
 struct plan_frame {
     void *const *buffers; /* of the launch */
+    const int64_t *dims;  /* the same */
     void *locals;
     int64_t *n;
     void **p;

@@ -163,6 +163,11 @@ static uint32_t compute(struct plan_builder *b, const bt_node *node)
         plan_put_set(b, reg, value);
         return reg;
     case BT_NODE_INDEX: return plan_loop_of(b, node)->counter;
+    case BT_NODE_DIM:
+        reg = b->nn++;
+        plan_put_first(b, &b->phase->before, PLAN_DIM, reg);
+        plan_put(b, &b->phase->before, node->which);
+        return reg;
     case BT_NODE_LINEAR: return put_linear(b, node, b->nn++);
     case BT_NODE_SCALAR: return put_scalar(b, node);
     case BT_NODE_CAST: return put_cast(b, node);

@@ -184,5 +184,7 @@ int cpu_tidy(struct vectoriser *, bt_stmts *body);
 /* ---- cost, in ns (vectorise_cost.c) ---- */
 
 double cpu_cost(const struct cpu_config *, const bt_stmts *);
+/* How many turns a loop has; of an open one, a guess. */
+int64_t cpu_turns(const bt_node *extent);
 
 #endif

@@ -99,7 +99,7 @@ static int shrink_all(bt_loops *loops, bt_stmts *block)
             int is_own = loops->roles.at[b] == BT_BUFFER_TEMP ||
                          loops->roles.at[b] == BT_BUFFER_LOCAL;
             int64_t extent = bt_node_number(stmt->extent);
-            if (is_own && extent > 1 &&
+            if (is_own && extent > 1 && bt_loops_nelem(loops, b) >= 0 &&
                 bt_loops_nelem(loops, b) / extent <= LOCAL_NBYTES / nbytes &&
                 !is_over(bt_loops_shrink(loops, stmt, b)))
                 return 0;
@@ -145,6 +145,46 @@ bt_status cpu_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_graph *gr
     return bt_loops_lower_with(ctx, arena, name, graph, &options, out);
 }
 
+/* ---- dims that are known at the call only ---- */
+
+/* Whether the order of its terms shows in the result. */
+static int has_order(const bt_node *node, uint8_t *seen)
+{
+    if (!node->reduces || seen[node->id])
+        return 0;
+    seen[node->id] = 1;
+    if (node->kind == BT_NODE_REDUCE &&
+        (BT_CLASS_BITS_FLOAT & 1u << BT_DTYPE_CLASS(node->dtype)) &&
+        (node->which == BT_REDUCER_SUM || node->which == BT_REDUCER_PROD ||
+         node->which == BT_REDUCER_LOGSUMEXP))
+        return 1;
+    for (uint32_t i = 0; i < node->narg; i++) {
+        if (has_order(node->args[i], seen))
+            return 1;
+    }
+    return 0;
+}
+
+/* A schedule chooses the order of terms by extents. Without their numbers it could not
+ * choose the one that it would choose with them. */
+static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const char *name,
+                            const bt_graph *graph)
+{
+    uint8_t *seen = graph->ndim ? BT_NEWS(arena, uint8_t, graph->nnode) : NULL;
+    if (!graph->ndim)
+        return NULL;
+    if (!seen)
+        return bt_no_memory();
+    for (uint32_t i = graph->ninput; i < graph->narray; i++) {
+        if (has_order(graph->arrays[i].body, seen))
+            return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                           "%s: dim %s is known at the call only, and the order in which "
+                           "floats are summed depends on it",
+                           name, graph->dims[0].name);
+    }
+    return NULL;
+}
+
 /* Stages together are worth some calls more: what they hand on stays in the cache. */
 static const double together = 1.2;
 
@@ -157,12 +197,10 @@ bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     for (uint32_t i = 0; i < nway; i++) {
         bt_graph *graph;
         BT_TRY(bt_graph_compose(ctx, arena, primitive, &graph));
-        if (graph->ndim)
-            return bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                           "%s: dim %s is known at the call only, and the schedules of "
-                           "cpu are for numbers",
-                           name, graph->dims[0].name);
-        BT_TRY(cpu_contract(ctx, arena, config, name, graph, &options, &ways[i]));
+        BT_TRY(check_sums(ctx, arena, name, graph));
+        BT_TRY(graph->ndim
+                   ? cpu_lower(ctx, arena, name, graph, &ways[i])
+                   : cpu_contract(ctx, arena, config, name, graph, &options, &ways[i]));
         BT_TRY(transform(ways[i], i == 0, &nmerged));
         BT_TRY(cpu_vectorise(ways[i], config));
         if (i == 0 && nmerged == 0)

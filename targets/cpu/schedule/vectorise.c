@@ -55,11 +55,14 @@ static int open_blocks(struct cpu_lanes *l, const bt_stmt *loop, bt_stmts *to,
 {
     bt_graph *g = l->v->graph;
     int64_t extent = bt_node_number(loop->extent);
+    int64_t most = l->is_bare ? CPU_LONG_STRIP_NELEM : CPU_STRIP_NELEM;
     l->index = loop->index;
-    l->most = block_of(extent, l->is_bare ? CPU_LONG_STRIP_NELEM : CPU_STRIP_NELEM);
+    l->most = extent < 0 ? most : block_of(extent, most);
     part_of(l, inner, to);
-    const bt_node *nblock = bt_node_int(g, bt_ceildiv_int64(extent, l->most));
     const bt_node *whole = bt_node_int(g, l->most);
+    const bt_node *nblock =
+        extent < 0 ? bt_node_scalar(g, BT_SCALAR_CEILDIV, loop->extent, whole)
+                   : bt_node_int(g, bt_ceildiv_int64(extent, l->most));
     inner->count = whole;
     if (!nblock || bt_node_number(nblock) == 1)
         return nblock && whole && inner->at;
@@ -72,7 +75,8 @@ static int open_blocks(struct cpu_lanes *l, const bt_stmt *loop, bt_stmts *to,
     blocks->is_parallel = loop->is_parallel;
     inner->to = &blocks->body;
     l->first = bt_node_linear(g, 0, 1, &number, (int64_t[]){ l->most });
-    const bt_node *rest = bt_node_linear(g, extent, 1, &number, (int64_t[]){ -l->most });
+    const bt_node *rest = bt_node_linear(
+        g, 0, 2, (const bt_node *[]){ loop->extent, number }, (int64_t[]){ 1, -l->most });
     inner->count = bt_node_scalar(g, BT_SCALAR_MIN, whole, rest);
     return l->first && inner->count;
 }
@@ -99,7 +103,7 @@ static int by_lanes(struct vectoriser *v, bt_stmt *loop, bt_stmts *to)
     bt_status status = bt_loops_lanes(v->loops, loop, is_private);
     if (status)
         return status->code == BT_ERR_UNSUPPORTED ? cpu_refuse(v, status->message) : 0;
-    if (bt_node_number(loop->extent) > CPU_STRIP_NELEM) {
+    if (cpu_turns(loop->extent) > CPU_STRIP_NELEM) {
         if (do_lanes(v, loop, is_private, 1, to))
             return 1;
         if (!v->why)
@@ -166,7 +170,7 @@ static int append(struct vectoriser *v, bt_stmts *to, const bt_stmts *from)
 static int do_for(struct vectoriser *v, bt_stmt *stmt, bt_stmts *to)
 {
     bt_stmts lanes = { 0 }, turns = { 0 };
-    if (bt_node_number(stmt->extent) <= 0)
+    if (bt_node_number(stmt->extent) == 0)
         return 1;
     int can_lanes = by_lanes(v, stmt, &lanes);
     if (!can_lanes && !v->why)
@@ -245,11 +249,6 @@ bt_status cpu_vectorise(bt_loops *loops, const struct cpu_config *config)
     struct vectoriser v = { .loops = loops,
                             .graph = loops->graph,
                             .arena = loops->arena };
-    if (loops->graph->ndim)
-        return bt_fail(loops->ctx, BT_ERR_UNSUPPORTED,
-                       "%s: dim %s is known at the call only, and the schedules of cpu "
-                       "are for numbers",
-                       loops->name, loops->graph->dims[0].name);
     v.config = config;
     v.nbuffer = loops->graph->narray;
     v.scratch = bt_arena_create(bt_ctx_registry(loops->ctx));

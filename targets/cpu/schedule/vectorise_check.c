@@ -31,8 +31,8 @@ static bt_status check_node(const struct checker *c, const bt_node *node,
 {
     if (!is_integer_dtype(node->dtype))
         return refuse(c, "a float is not for engines", name);
-    if (node->kind == BT_NODE_REDUCE || node->kind == BT_NODE_DIM)
-        return refuse(c, "an expression has a reduction or an unknown dim", name);
+    if (node->kind == BT_NODE_REDUCE)
+        return refuse(c, "an expression has a reduction", name);
     if (node->kind == BT_NODE_INDEX && !(c->open & bt_index_bit(node->which)))
         return refuse(c, "an index is used outside of its loop", name);
     if (node->kind == BT_NODE_READ &&
@@ -53,7 +53,8 @@ static bt_status check_address(const struct checker *c, const bt_call_arg *arg,
     if (arg->buffer >= c->loops->graph->narray)
         return refuse(c, "there is no such buffer", name);
     if (bt_node_is_const(arg->value, &offset) &&
-        (offset < 0 || offset >= bt_loops_nelem(c->loops, arg->buffer)))
+        (offset < 0 || (bt_loops_nelem(c->loops, arg->buffer) >= 0 &&
+                        offset >= bt_loops_nelem(c->loops, arg->buffer))))
         return refuse(c, "an address is outside of its buffer", name);
     return NULL;
 }

@@ -30,6 +30,16 @@ static double cost_of_call(const struct cpu_config *config, const bt_stmt *stmt)
     return call_ns + ns * stride_cost(form, stmt);
 }
 
+int64_t cpu_turns(const bt_node *extent)
+{
+    enum { OPEN = 1024 };
+    int64_t known = bt_node_number(extent);
+    return known >= 0            ? known
+           : extent->low > OPEN  ? extent->low
+           : extent->high < OPEN ? extent->high
+                                 : OPEN;
+}
+
 double cpu_cost(const struct cpu_config *config, const bt_stmts *block)
 {
     double sum = 0;
@@ -38,8 +48,7 @@ double cpu_cost(const struct cpu_config *config, const bt_stmts *block)
         double yes, no;
         switch (stmt->kind) {
         case BT_STMT_FOR:
-            sum += (double)bt_node_number(stmt->extent) *
-                   (1 + cpu_cost(config, &stmt->body));
+            sum += (double)cpu_turns(stmt->extent) * (1 + cpu_cost(config, &stmt->body));
             break;
         case BT_STMT_IF:
             yes = cpu_cost(config, &stmt->body);

@@ -161,17 +161,35 @@ int cpu_place_of(struct cpu_part *p, const bt_node *offset, const bt_node **out,
     return *out && !rest && *stride;
 }
 
-static int is_inside(struct cpu_part *p, const bt_node *offset, int64_t nelem)
+static const bt_node *nelem_of(const struct cpu_part *p, uint32_t buffer)
 {
-    return !p->is_guarded || (offset->low >= 0 && offset->high < nelem);
+    return p->lanes->v->graph->arrays[buffer].extents[0];
 }
 
-static int clamp_strip(struct cpu_part *p, int64_t nelem, struct cpu_value *index)
+/* Whether no lane reads beyond the buffer. */
+static int is_inside(const struct cpu_part *p, const bt_node *offset, uint32_t buffer)
+{
+    return !p->is_guarded ||
+           (offset->low >= 0 && offset->high < nelem_of(p, buffer)->low);
+}
+
+/* The last element, for lanes that would read beyond; NULL: failure. */
+static const bt_node *last_of(struct cpu_part *p, uint32_t buffer)
+{
+    const bt_node *nelem = nelem_of(p, buffer);
+    if (nelem->low > 0)
+        return bt_node_linear(p->lanes->v->graph, -1, 1, &nelem, (int64_t[]){ 1 });
+    cpu_refuse(p->lanes->v, "some lanes read what may be empty");
+    return NULL;
+}
+
+static int clamp_strip(struct cpu_part *p, uint32_t buffer, struct cpu_value *index)
 {
     static const char *const names[] = { "max.int64.s", "min.int64.s" };
+    const bt_node *bounds[] = { bt_node_int(p->lanes->v->graph, 0), last_of(p, buffer) };
     for (int i = 0; i < 2; i++) {
         struct cpu_value bound, clamped;
-        if (!cpu_number(p, bt_node_int(p->lanes->v->graph, i ? nelem - 1 : 0), &bound) ||
+        if (!bounds[i] || !cpu_number(p, bounds[i], &bound) ||
             !cpu_temp_new(p->lanes, BT_INT64, 1, &clamped))
             return 0;
         struct cpu_call call = { .name = names[i],
@@ -191,14 +209,13 @@ static int gather(struct cpu_part *p, const bt_node *node, const struct cpu_valu
 {
     struct vectoriser *v = p->lanes->v;
     const bt_node *offset = node->args[0];
-    int64_t nelem = bt_loops_nelem(v->loops, node->which);
     char name[] = "gather.?";
     struct cpu_value index, whole = { .buffer = node->which, .dtype = node->dtype };
     whole.offset = bt_node_int(v->graph, 0);
     if (!whole.offset || !cpu_eval(p, offset, &index))
         return 0;
-    int is_clamped = !is_inside(p, offset, nelem);
-    if (is_clamped && !clamp_strip(p, nelem, &index))
+    int is_clamped = !is_inside(p, offset, node->which);
+    if (is_clamped && !clamp_strip(p, node->which, &index))
         return 0;
     cpu_drop(p, offset);
     name[7] = (char)('0' + bt_dtype_nbytes(node->dtype));
@@ -236,12 +253,11 @@ static int load(struct cpu_part *p, const struct cpu_value *from, int64_t stride
 static int read_one(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
 {
     bt_graph *g = p->lanes->v->graph;
-    int64_t nelem = bt_loops_nelem(p->lanes->v->loops, node->which);
     const bt_node *offset = cpu_as_integer(p, node->args[0]);
-    if (offset && p->is_guarded && (offset->low < 0 || offset->high >= nelem))
+    if (offset && !is_inside(p, offset, node->which))
         offset = bt_node_scalar(
             g, BT_SCALAR_MAX, bt_node_int(g, 0),
-            bt_node_scalar(g, BT_SCALAR_MIN, offset, bt_node_int(g, nelem - 1)));
+            bt_node_scalar(g, BT_SCALAR_MIN, offset, last_of(p, node->which)));
     *out = (struct cpu_value){
         .buffer = node->which, .dtype = node->dtype, .offset = offset, .temp = CPU_NO_TEMP
     };
@@ -264,7 +280,7 @@ int cpu_read(struct cpu_part *p, const bt_node *node, const struct cpu_value *to
     *out = (struct cpu_value){
         .is_strip = 1, .buffer = node->which, .dtype = node->dtype, .temp = CPU_NO_TEMP
     };
-    if (!is_inside(p, offset, bt_loops_nelem(l->v->loops, node->which)) ||
+    if (!is_inside(p, offset, node->which) ||
         !cpu_place_of(p, offset, &out->offset, &stride))
         return l->v->why ? 0 : gather(p, node, to, out);
     if (stride == 1)

@@ -98,7 +98,7 @@ static int do_store(struct cpu_part *p, const bt_stmt *stmt)
     // those that the mask leaves out are written too, with what they have
     if (p->mask && !cpu_is_own(l, stmt->buffer) &&
         (stmt->offset->low < 0 ||
-         stmt->offset->high >= bt_loops_nelem(l->v->loops, stmt->buffer)))
+         stmt->offset->high >= l->v->graph->arrays[stmt->buffer].extents[0]->low))
         return cpu_refuse(l->v, "some lanes store where others may not");
     if (stride != 0 && stride != 1)
         return store_at_stride(p, stmt->value, &to, stride);

@@ -112,7 +112,7 @@ static int is_integer_tree(const bt_node *node, int *left)
                is_integer_tree(from->kind == BT_NODE_READ ? from->args[0] : from, left);
     }
     if ((node->dtype != BT_INT64 && node->dtype != BT_BOOL) ||
-        node->kind == BT_NODE_REDUCE || node->kind == BT_NODE_DIM)
+        node->kind == BT_NODE_REDUCE)
         return 0;
     if (node->kind == BT_NODE_SCALAR && !is_engine_operator(node->which))
         return 0;
@@ -515,6 +515,7 @@ static int make(struct cpu_part *p, const bt_node *node, const struct cpu_value 
         return make_integer(p, node, out);
     switch (node->kind) {
     case BT_NODE_INDEX:
+    case BT_NODE_DIM:
     case BT_NODE_LINEAR: return cpu_linear(p, node, out);
     case BT_NODE_SCALAR: return make_scalar(p, node, to, out);
     case BT_NODE_CAST: return make_cast(p, node, to, out);

@@ -419,8 +419,9 @@ static bt_status check_call(struct checker *c, struct rule_node *node)
     if (!c->is_pattern && node->nop == 1)
         node->function = rule_function_find(node->text);
     if (node->function && node->narg != strlen(node->function->takes))
-        return rule_fail(c->ctx, c->rule, node->at, "%s takes %zu operands, not %u",
-                         node->text, strlen(node->function->takes), node->narg);
+        return rule_fail(c->ctx, c->rule, node->at, "%s takes %zu operand%s, not %u",
+                         node->text, strlen(node->function->takes),
+                         node->function->takes[1] ? "s" : "", node->narg);
     for (uint32_t i = 0; node->function && i < node->narg; i++)
         BT_TRY(check_operand(c, node, i));
     if (node->function)

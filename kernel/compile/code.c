@@ -105,7 +105,8 @@ bt_status bt__compile_code(bt_ctx *ctx, bt_arena *arena, const bt_target_use *us
     bt_kernel_code *codes = BT_NEWS(arena, bt_kernel_code, n);
     if (!codes)
         return bt_no_memory();
-    bt__progress(ctx, "compiling %u kernels for target %s", n, use->text);
+    bt__progress(ctx, "compiling %u kernel%s for target %s", n, n == 1 ? "" : "s",
+                 use->text);
     BT_TRY(use->target->compile(ctx, use->instance, arena, form, n, kernels, codes));
     for (uint32_t i = 0; i < n; i++)
         BT_TRY(check_code(ctx, use, form, kernels[i], &codes[i]));

@@ -223,8 +223,8 @@ static bt_status check_tuple(struct check *c, const bt_type *type,
     if (!found)
         return fail(c, "is no tuple");
     if (found->nfield != expected->n)
-        return fail(c, "is a tuple of %u, expected %u fields", found->nfield,
-                    expected->n);
+        return fail(c, "is a tuple of %u, expected %u field%s", found->nfield,
+                    expected->n, expected->n == 1 ? "" : "s");
     for (uint32_t i = 0; i < expected->n; i++)
         BT_TRY(check_object(c, expected->at[i], found->fields[i]));
     return NULL;
@@ -282,8 +282,9 @@ bt_status bt_check_args(bt_ctx *ctx, const bt_module *module, const bt_global *e
                           "@%s is no function", entry->name);
     if (narg != entry->func->block->nparam)
         return bt_fail_at(ctx, BT_ERR_ARGUMENT, module->store, entry->span,
-                          "@%s takes %u arguments, found %u", entry->name,
-                          entry->func->block->nparam, narg);
+                          "@%s takes %u argument%s, found %u", entry->name,
+                          entry->func->block->nparam,
+                          entry->func->block->nparam == 1 ? "" : "s", narg);
     struct check c = {
         .ctx = ctx,
         .store = module->store,

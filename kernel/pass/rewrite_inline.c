@@ -9,8 +9,9 @@ static bt_status check_count(bt_rewrite *rw, const char *what, uint32_t expected
 {
     if (expected == found)
         return NULL;
-    return bt_fail(rw->ctx, BT_ERR_INTERNAL, "%s inlines with %u %s, but %u are needed",
-                   bt__rewrite_pass_name(rw), found, what, expected);
+    return bt_fail(rw->ctx, BT_ERR_INTERNAL,
+                   "%s inlines with the wrong number of %s: %u instead of %u",
+                   bt__rewrite_pass_name(rw), what, found, expected);
 }
 
 static bt_status copy_block(bt_rewrite *rw, const bt_block *block,

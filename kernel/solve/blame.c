@@ -24,7 +24,7 @@ const char *bt__show(bt_solver *s, const bt_type *type)
     if (size <= MAX_SHOWN)
         bt_print_type(s->ctx, known, &text);
     else if (tuple)
-        bt_text_addf(&text, "a tuple of %u fields", tuple->n);
+        bt_text_addf(&text, "a tuple of %u field%s", tuple->n, tuple->n == 1 ? "" : "s");
     else
         bt_text_addf(&text, "a large %s type", bt_type_kind_name(known->kind));
     const char *shown = bt_text_get(&text);
@@ -197,8 +197,8 @@ static void say_proj(bt_solver *s, const struct bt__node *node, bt_text *text)
     const bt_list_type *tuple = bt_as_tuple_type(type);
     const bt_value *operand = bt_as_proj(node->slot->value)->tuple;
     if (tuple)
-        bt_text_addf(text, "field %u of %s, which has %u fields", node->u.proj.index,
-                     bt__show_value(s, operand), tuple->n);
+        bt_text_addf(text, "field %u of %s, which has %u field%s", node->u.proj.index,
+                     bt__show_value(s, operand), tuple->n, tuple->n == 1 ? "" : "s");
     else
         bt_text_addf(text, "field %u of %s, which is no tuple but %s", node->u.proj.index,
                      bt__show_value(s, operand), bt__show(s, type));

@@ -139,7 +139,8 @@ static bt_status check_rank(struct checking *c, const bt_type *shape)
     if (!known || known->rest || bt__pattern_takes_rank(p, known->n))
         return NULL;
     return bt_relation_fail(c->solver, c->call, (int)c->index,
-                            "%s has %u dims, but must have %s%u", input_name(c), known->n,
+                            "%s has %u dim%s, but must have %s%u", input_name(c),
+                            known->n, known->n == 1 ? "" : "s",
                             p->has_rest ? "at least " : "", p->ndim);
 }
 

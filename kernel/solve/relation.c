@@ -210,8 +210,9 @@ bt_status bt_relation_tensor_rank(bt_solver *s, const bt_relation_call *r, uint3
     bt_tensor_parts parts;
     BT_TRY(bt_relation_tensor(s, r, index, &parts));
     if (parts.rank != rank)
-        return bt_relation_fail(s, r, (int)index, "%s has %u dims, but must have %u",
-                                input_name(s, r, index), parts.rank, rank);
+        return bt_relation_fail(s, r, (int)index, "%s has %u dim%s, but must have %u",
+                                input_name(s, r, index), parts.rank,
+                                parts.rank == 1 ? "" : "s", rank);
     *out = parts;
     return NULL;
 }
@@ -276,8 +277,9 @@ bt_status bt_relation_axis(bt_solver *s, const bt_relation_call *r, const char *
                            int64_t axis, uint32_t rank, uint32_t *out)
 {
     if (axis < -(int64_t)rank || axis >= (int64_t)rank)
-        return bt_relation_fail(s, r, -1, "%s is %lld, but must be in %d..%d for %u dims",
-                                attr, (long long)axis, -(int)rank, (int)rank - 1, rank);
+        return bt_relation_fail(
+            s, r, -1, "%s is %lld, but must be in %d..%d for %u dim%s", attr,
+            (long long)axis, -(int)rank, (int)rank - 1, rank, rank == 1 ? "" : "s");
     *out = (uint32_t)(axis < 0 ? axis + (int64_t)rank : axis);
     return NULL;
 }

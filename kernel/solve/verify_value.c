@@ -20,8 +20,9 @@ static bt_status check_op_call(struct bt__verifier *v, const bt_call *call)
         ninput = bt_op_ninput(call->op, &nrequired);
         if (call->narg < nrequired || call->narg > ninput)
             return bt__verify_fail(v, &call->base,
-                                   "%s takes %u to %u arguments, found %u",
-                                   call->op->name, nrequired, ninput, call->narg);
+                                   "the number of arguments of %s is %u, expected "
+                                   "%u..%u",
+                                   call->op->name, call->narg, nrequired, ninput);
     }
     return bt__verify_attrs(v, call);
 }
@@ -34,8 +35,9 @@ static bt_status check_ctor_call(struct bt__verifier *v, const bt_call *call)
                                "it calls a constructor that the module "
                                "does not define");
     if (call->narg != ctor->nfield)
-        return bt__verify_fail(v, &call->base, "%s takes %u arguments, found %u",
-                               ctor->name, ctor->nfield, call->narg);
+        return bt__verify_fail(v, &call->base, "%s takes %u argument%s, found %u",
+                               ctor->name, ctor->nfield, ctor->nfield == 1 ? "" : "s",
+                               call->narg);
     return NULL;
 }
 
@@ -48,8 +50,8 @@ static bt_status check_value_call(struct bt__verifier *v, const bt_call *call)
     if (!func)
         return bt__verify_fail(v, &call->base, "it calls a value that is no function");
     if (call->narg != func->narg)
-        return bt__verify_fail(v, &call->base, "its callee takes %u arguments, found %u",
-                               func->narg, call->narg);
+        return bt__verify_fail(v, &call->base, "its callee takes %u argument%s, found %u",
+                               func->narg, func->narg == 1 ? "" : "s", call->narg);
     if (call->ntype_arg != func->nparam)
         return bt__verify_fail(v, &call->base,
                                "its callee takes %u type arguments, found %u",

@@ -330,8 +330,8 @@ static bt_tensor *make_elements(bt__parser *p, const header *h, const element *v
 {
     if ((int64_t)n != h->nelem) {
         bt__error(p, BT_ERR_SHAPE, h->start, p->end - h->start,
-                  "%u elements are given for a shape of %lld", (unsigned)n,
-                  (long long)h->nelem);
+                  "%u element%s given for a shape of %lld", (unsigned)n,
+                  n == 1 ? " is" : "s are", (long long)h->nelem);
         return NULL;
     }
     bt_tensor *tensor = create(p, h);
@@ -402,8 +402,9 @@ static bt_tensor *make_bytes(bt__parser *p, const header *h, const char *bytes,
     size_t each = bt_dtype_nbytes(h->dtype), need;
     if (!bt_mul_size((size_t)h->nelem, each, &need) || need != nbytes) {
         bt__error(p, BT_ERR_SHAPE, h->start, p->end - h->start,
-                  "%zu bytes are given for %lld elements of %zu bytes", nbytes,
-                  (long long)h->nelem, each);
+                  "%zu byte%s given for %lld element%s of %zu byte%s", nbytes,
+                  nbytes == 1 ? " is" : "s are", (long long)h->nelem,
+                  h->nelem == 1 ? "" : "s", each, each == 1 ? "" : "s");
         return NULL;
     }
     bt_tensor *tensor = create(p, h);
@@ -527,9 +528,9 @@ static bt_tensor *parse_data(bt__parser *p, const header *h)
         return bt_tensor_ref(known);
     char dtype[BT_DTYPE_NAME_SIZE];
     bt__error_token(p, BT_ERR_SHAPE, &token,
-                    "%s is of %u dims and %s there, not as written here",
+                    "%s has %u dim%s and is of %s there, not as written here",
                     bt__token_show(p, &token), (unsigned)known->rank,
-                    dtype_text(known->dtype, dtype));
+                    known->rank == 1 ? "" : "s", dtype_text(known->dtype, dtype));
     return NULL;
 }
 

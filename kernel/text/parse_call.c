@@ -249,8 +249,9 @@ static bt__draft *parse_ctor(bt__parser *p, const bt_ctor *ctor, const bt__token
     }
     if (operands.len != ctor->nfield) {
         bt__error(p, BT_ERR_TYPE, token->offset, p->end - token->offset,
-                  "constructor %s takes %u fields, %u given", ctor->name,
-                  (unsigned)ctor->nfield, (unsigned)operands.len);
+                  "constructor %s takes %u field%s, %u given", ctor->name,
+                  (unsigned)ctor->nfield, ctor->nfield == 1 ? "" : "s",
+                  (unsigned)operands.len);
         return NULL;
     }
     bt__draft *draft = new_call(p, token->offset, BT_CALLEE_CTOR);

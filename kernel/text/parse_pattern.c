@@ -68,8 +68,9 @@ static int parse_constructor(bt__parser *p, bt__draft_block *block,
     if (out->at.len == out->ctor->nfield)
         return 1;
     return bt__error(p, BT_ERR_TYPE, token.offset, p->end - token.offset,
-                     "constructor %s has %u fields, the pattern %u", out->ctor->name,
-                     (unsigned)out->ctor->nfield, (unsigned)out->at.len);
+                     "constructor %s has %u field%s, the pattern %u", out->ctor->name,
+                     (unsigned)out->ctor->nfield, out->ctor->nfield == 1 ? "" : "s",
+                     (unsigned)out->at.len);
 }
 
 static int parse_pattern_into(bt__parser *p, bt__draft_block *block,

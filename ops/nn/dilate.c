@@ -28,7 +28,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     const bt_type *dims[BT_MAX_RANK], *known, *one = bt_dim(store, 1);
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     if (a->strides.n != data.rank)
-        return bt_relation_fail(s, r, -1, "strides has %lld entries, data rank %u",
+        return bt_relation_fail(s, r, -1, "strides has length %lld, but data has rank %u",
                                 (long long)a->strides.n, data.rank);
     for (uint32_t i = 0; i < data.rank; i++) {
         dims[i] = data.dims[i];

@@ -154,8 +154,8 @@ bt_status space_list(bt_solver *s, const bt_relation_call *r, const char *attr,
                      const bt_ints *list, uint32_t nspace, int64_t out[MAX_SPATIAL])
 {
     if (list->n != 1 && list->n != nspace)
-        return bt_relation_fail(s, r, -1, "%s has %lld entries; 1 or %u are expected",
-                                attr, (long long)list->n, nspace);
+        return bt_relation_fail(s, r, -1, "%s has length %lld, expected 1 or %u", attr,
+                                (long long)list->n, nspace);
     (void)bt_ints_expand(list, nspace, out);
     return NULL;
 }
@@ -166,7 +166,7 @@ bt_status space_padding(bt_solver *s, const bt_relation_call *r, const bt_ints *
     return bt_ints_expand(list, 2 * nspace, out)
                ? NULL
                : bt_relation_fail(s, r, -1,
-                                  "padding has %lld entries; 1, %u or %u are expected",
+                                  "padding has length %lld, expected 1, %u or %u",
                                   (long long)list->n, nspace, 2 * nspace);
 }
 

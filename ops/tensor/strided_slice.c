@@ -65,7 +65,7 @@ static bt_status axis_of(bt_solver *s, const bt_relation_call *r, int64_t i,
     if (a->axes.n != BT_NONE_LIST)
         return bt_relation_axis(s, r, "axes", a->axes.at[i], rank, out);
     if (i >= rank)
-        return bt_relation_fail(s, r, -1, "begin has %lld entries, data rank %u",
+        return bt_relation_fail(s, r, -1, "begin has length %lld, but data has rank %u",
                                 (long long)a->begin.n, rank);
     *out = (uint32_t)i;
     return NULL;
@@ -105,10 +105,10 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     const bt_type *dims[BT_MAX_RANK], *start;
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     if (a->axes.n != BT_NONE_LIST && a->axes.n != a->begin.n)
-        return bt_relation_fail(s, r, -1, "axes has %lld entries, begin %lld",
+        return bt_relation_fail(s, r, -1, "axes has length %lld, but begin has %lld",
                                 (long long)a->axes.n, (long long)a->begin.n);
     if (a->end.n > a->begin.n || a->begin.n < 0)
-        return bt_relation_fail(s, r, -1, "end has %lld entries, begin %lld",
+        return bt_relation_fail(s, r, -1, "end has length %lld, but begin has %lld",
                                 (long long)a->end.n, (long long)a->begin.n);
     for (uint32_t k = 0; k < data.rank; k++)
         dims[k] = data.dims[k];

@@ -33,7 +33,7 @@ static bt_status relate_transpose(bt_solver *s, const bt_relation_call *r)
     const bt_type *dims[BT_MAX_RANK];
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     if (a->axes.n != BT_NONE_LIST && a->axes.n != data.rank)
-        return bt_relation_fail(s, r, -1, "axes has %lld entries, data has rank %u",
+        return bt_relation_fail(s, r, -1, "axes has length %lld, but data has rank %u",
                                 (long long)a->axes.n, data.rank);
     for (uint32_t k = 0; k < data.rank; k++) {
         uint32_t axis = data.rank - 1 - k;

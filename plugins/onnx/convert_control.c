@@ -239,7 +239,7 @@ static int64_t scan_item(bt_onnx_node *n, const char *name, uint32_t count, uint
 {
     const struct onnx_attr *attr = node_attr(n, name, ATTR_INTS);
     if (attr && attr->ints.len != count)
-        node_fail(n, BT_ERR_ATTRIBUTE, "%s has %u elements where %u are expected", name,
+        node_fail(n, BT_ERR_ATTRIBUTE, "%s has length %u where %u is expected", name,
                   attr->ints.len, count);
     return attr && !n->status ? attr->ints.at[k] : 0;
 }

@@ -7,7 +7,7 @@ void read_list(bt_onnx_node *n, const char *name, uint32_t count, int64_t absent
 {
     const struct onnx_attr *attr = node_attr(n, name, ATTR_INTS);
     if (attr && attr->ints.len != count)
-        node_fail(n, BT_ERR_ATTRIBUTE, "%s has %u elements where %u are expected", name,
+        node_fail(n, BT_ERR_ATTRIBUTE, "%s has length %u where %u is expected", name,
                   attr->ints.len, count);
     for (uint32_t i = 0; i < count; i++)
         out[i] = attr && attr->ints.len == count ? attr->ints.at[i] : absent;

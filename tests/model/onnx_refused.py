@@ -241,7 +241,7 @@ refuse("ConcatFromSequence_empty", "format", ("the_node", "the sequence is empty
 
 node("unsupported", "data of rank 2; 3 to 5 are known", "Conv", x23, zeros(2, 3))
 node("format", "data has rank 4, the weight 3", "Conv", x4, zeros(1, 2, 3))
-node("attribute", "strides has 1 elements where 2 are expected", "Conv", x4, zeros(1, 2, 3, 3), strides=[1])
+node("attribute", "strides has length 1 where 2 is expected", "Conv", x4, zeros(1, 2, 3, 3), strides=[1])
 node("attribute", "kernel, strides and dilations must be numbers from 1", "Conv", x4, zeros(1, 2, 3, 3), strides=[0, 1])
 node("attribute", "pads not negative", "MaxPool", x4, kernel_shape=[2, 2], pads=[-1, 0, 0, 0])
 node("unsupported", "auto_pad needs the size of axis 3, which is symbolic", "Conv", [1, 2, 5, "w"], zeros(1, 2, 3, 3), auto_pad="SAME_UPPER")
@@ -268,7 +268,7 @@ node("format", "the branches have 1 and 2 outputs", "If", (B, []), then_branch=b
 node("format", "graph inner has 0 outputs where 1 are needed", "Loop", ints(3).reshape(()), "", body=body())
 node("format", "graph inner takes 0 inputs where its node gives 1", "Scan", x23, num_scan_inputs=1, body=body([one], [], ["one"]))
 node("attribute", "num_scan_inputs is 0 of 1 inputs", "Scan", x23, body=body())
-node("attribute", "scan_input_axes has 2 elements where 1 are expected", "Scan", x23, num_scan_inputs=1, scan_input_axes=[0, 0],
+node("attribute", "scan_input_axes has length 2 where 1 is expected", "Scan", x23, num_scan_inputs=1, scan_input_axes=[0, 0],
      body=body([], ["e"], ["e"]))
 node("unsupported", "a value changes its rank or element type from iteration to iteration", "Loop", (L, []), "", [3],
      body=body([true, helper.make_node("Unsqueeze", ["s", "axis"], ["t"]),

@@ -56,8 +56,8 @@ static int run_error(kit *k, const error_row *row)
     for (; narg < MAX_ARG && row->args[narg]; narg++)
         args[narg] = arg_of(k, row->args[narg]);
     bt_status status = bt_build(k->b, row->op, row->attrs, args, narg, &value);
-    int is_right = status && strstr(status->message, row->op) &&
-                   strstr(status->message, row->part);
+    int is_right =
+        status && strstr(status->message, row->op) && strstr(status->message, row->part);
     if (!is_right)
         print_error("%s{%s}: expected \"%s\" in: %s\n", row->op,
                     row->attrs ? row->attrs : "", row->part,
@@ -115,7 +115,7 @@ static const error_row rows[] = {
     { "split", "indices_or_sections=None", { "float32[2]" }, "is None" },
     { "reshape_like", NULL, { "float32[2, 3]", "float32[4]" }, "elements of data and of shape_like" },
     { "reshape_like", "lhs_begin=3", { "float32[2, 3]", "float32[6]" }, "ranges of axes" },
-    { "transpose", "axes=[0]", { "float32[2, 3]" }, "axes has 1 entries, data has rank 2" },
+    { "transpose", "axes=[0]", { "float32[2, 3]" }, "axes has length 1, but data has rank 2" },
     { "transpose", "axes=[0, 0]", { "float32[2, 3]" }, "axes lists axis 0 twice" },
     { "expand_dims", "axis=3", { "float32[2, 3]" }, "axis" },
     { "squeeze", "axis=[0]", { "float32[2, 3]" }, "an axis to drop and 1" },

@@ -53,7 +53,7 @@ static void test_static_types(void **state)
     assert_error(CHECK(&k, m, TENSOR(&k, BT_INT64, 2, 3)), BT_ERR_ARGUMENT,
                  "has dtype int64, expected float32");
     assert_error(CHECK(&k, m, TENSOR(&k, BT_FLOAT32, 2, 3), TENSOR(&k, BT_FLOAT32, 2, 3)),
-                 BT_ERR_ARGUMENT, "@main takes 1 arguments, found 2");
+                 BT_ERR_ARGUMENT, "@main takes 1 argument, found 2");
     assert_error(CHECK(&k, m, NULL), BT_ERR_ARGUMENT, "is missing");
     bt_module_unref(m);
     kit_destroy(&k);

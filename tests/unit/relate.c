@@ -169,7 +169,7 @@ static void test_patterns_refuse_ranks_and_dtypes(void **state)
     const bt_type *args[] = { tensor1(&k, num(&k, 3)),
                               tensor2(&k, num(&k, 2), num(&k, 3)) };
     assert_error(type_call(&k, &dense, NULL, 2, args, &out), BT_ERR_TYPE,
-                 "data has 1 dims, but must have 2");
+                 "data has 1 dim, but must have 2");
     kit_destroy(&k);
     k = kit_create();
     const bt_type *flags =

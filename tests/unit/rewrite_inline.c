@@ -290,7 +290,7 @@ static void test_wrong_counts_are_errors(void **state)
     bt_module *m = branches(&k);
     bt_rewriter r = { .if_ = wrong_count };
     assert_error(rewrite_error(&k, m, &r, NULL), BT_ERR_INTERNAL,
-                 "test-pass inlines with 1 arguments, but 0 are needed");
+                 "test-pass inlines with the wrong number of arguments: 1 instead of 0");
     bt_module_unref(m);
     kit_destroy(&k);
 }

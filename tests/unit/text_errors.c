@@ -72,7 +72,7 @@ static void test_types_and_kinds_are_checked(void **state)
                 2, 28, "overflow");
     check_error(HEADER "def @f<n: Dim, n: Type>(%x: mod(n, 2)) { 1 }", 2, 29, "mod");
     check_error(HEADER "type T { A(int8) }\ndef @f() { A(1, 2) }", 3, 12,
-                "takes 1 fields, 2 given");
+                "takes 1 field, 2 given");
 }
 
 static void test_constants_are_checked(void **state)
@@ -85,7 +85,8 @@ static void test_constants_are_checked(void **state)
     check_error(HEADER "def @f() { 99999999999999999999i64 }", 2, 12, "beyond 64 bits");
     check_error(HEADER "def @f() { const[(2), int8]{1} }", 2, 12,
                 "1 elements are given for a shape of 2");
-    check_error(HEADER "def @f() { const[(2), int8]{\"AA==\"} }", 2, 12, "1 bytes");
+    check_error(HEADER "def @f() { const[(2), int8]{\"AA==\"} }", 2, 12,
+                "1 byte is given");
     check_error(HEADER "def @f() { const[(2), int8]{\"A\"} }", 2, 29, "not base64");
     check_error(HEADER "def @f() { const[(2), int8]{data \"c\"} }", 2, 34,
                 "neither #[data] nor");

@@ -313,8 +313,8 @@ static bt_status check_narg(struct walk *w, const bt__ast *ast, uint32_t narg)
 {
     return ast->narg == narg
                ? NULL
-               : fail_at(w, BT_ERR_TYPE, ast, "%s takes %u arguments, found %u",
-                         ast->name, narg, ast->narg);
+               : fail_at(w, BT_ERR_TYPE, ast, "%s takes %u argument%s, found %u",
+                         ast->name, narg, narg == 1 ? "" : "s", ast->narg);
 }
 
 /* extent(x, 0), rank(x) */

@@ -245,8 +245,8 @@ static bt_status check_dims(const struct runner *r)
     const bt_graph *g = r->loops->graph;
     if (g->ndim && !r->options.dims)
         return bt_fail(r->ctx, BT_ERR_ARGUMENT,
-                       "%s has %u dims, of which no value was given", r->loops->name,
-                       g->ndim);
+                       "%s has %u dim%s, of which no value was given", r->loops->name,
+                       g->ndim, g->ndim == 1 ? "" : "s");
     for (uint32_t i = 0; i < g->ndim; i++) {
         if (r->options.dims[i] < g->dims[i].low || r->options.dims[i] > g->dims[i].high)
             return bt_fail(r->ctx, BT_ERR_ARGUMENT,

@@ -31,8 +31,8 @@ struct rule_node {
     struct rule_node *attrs[RULE_ARGS];
     /* Of a call of operators, once checked. */
     const bt_op *rows[RULE_OPS];
-    const void
-        *fixed[RULE_OPS]; /* attributes: defaults, and what stands there as literals */
+    /* Attributes: defaults, and what stands there as literals. */
+    const void *fixed[RULE_OPS];
     const struct rule_function *function;
 };
 

@@ -29,7 +29,7 @@ struct bt_arena {
     /* one that release emptied: a loop of mark and release keeps it */
     struct chunk *spare;
     size_t next_nbytes;
-    uint32_t has_failed; /* to give memory, ever */
+    uint32_t has_failed; /* some request for memory was refused */
 };
 
 static unsigned char *chunk_at(struct chunk *c)

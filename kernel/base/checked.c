@@ -1,4 +1,4 @@
-/* Integer arithmetic that does not overflow unseen. */
+/* Integer arithmetic that reports overflow. */
 #include <baton/base.h>
 
 int bt_add_int64(int64_t a, int64_t b, int64_t *out)

@@ -72,7 +72,7 @@ void bt_ctx_set_progress(bt_ctx *ctx, bt_progress_fn progress, void *self)
 
 void bt__progress(const bt_ctx *ctx, const char *format, ...)
 {
-    char text[256]; // of people's interest: what is longer is cut
+    char text[256]; // for people to read: a longer line is cut
     va_list args;
     if (!ctx->progress)
         return;
@@ -116,7 +116,8 @@ bt_status bt_ctx_report(const bt_ctx *ctx, uint32_t index)
     return at(&ctx->reports, index);
 }
 
-/* What is compiled twice would tell everybody twice. */
+/* Whether an equal remark was reported before: some functions are compiled more than
+ * once. */
 static int is_told(const struct bt__reports *notes, bt_status status)
 {
     for (uint32_t i = 0; status && i < notes->list.len; i++) {

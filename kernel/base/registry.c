@@ -1,4 +1,4 @@
-/* Registries: the allocator hook and what every context of a process part shares. */
+/* Registries: the allocator hook, and everything else that contexts share. */
 #include "base/ctx.h"
 
 #include <stdlib.h>

@@ -30,7 +30,7 @@ struct bt__frame {
     uint32_t nparam;
     const bt_param *const *params;
     bt_vec(const bt_value *) bindings;
-    uint32_t outer; /* what was selected before it was begun */
+    uint32_t outer; /* frame that was selected when this one began */
 };
 
 struct bt_builder {
@@ -40,11 +40,11 @@ struct bt_builder {
     bt_arena *arena;
     const bt__typer *typer; /* NULL: types are given, and attributes whole */
     uint32_t infer;
-    const struct bt__promises
-        *promises;   /* of the function whose block is built; may be NULL */
-    uint32_t failed; /* a call that returns nothing had no memory */
+    /* Of the function whose block is built; may be NULL. */
+    const struct bt__promises *promises;
+    uint32_t failed; /* a call without a status ran out of memory; the next one says so */
     struct bt__preset preset;
-    bt_vec(struct bt__frame) frames; /* those above `depth` are kept for their memory */
+    bt_vec(struct bt__frame) frames; /* above `depth`: closed, kept for their memory */
     uint32_t depth;
     uint32_t selected; /* the frame that receives bindings */
     uint32_t nbinding; /* appended so far: limits.nodes bounds them */

@@ -74,7 +74,7 @@ bt_status bt_build_closure_body(bt_builder *b, const bt_value *closure,
         return bt_fail(b->ctx, BT_ERR_ARGUMENT,
                        "bt_build_closure_body: %%%s is no closure without a body",
                        closure->name ? closure->name : "_");
-    // Not yet complete, so not yet shared: the one node that is filled in two steps.
+    // This node is filled in two steps; nobody else sees it before the second.
     bt_closure_value *open = (bt_closure_value *)(uintptr_t)closure;
     const bt_type *type = closure->type;
     if (b->infer && !type && !(type = bt_func_type_of(b->store, func)))

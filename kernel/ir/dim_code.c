@@ -76,7 +76,7 @@ static void write_list(struct writer *w, const bt_type *dim, uint8_t code)
     }
 }
 
-/* By recursion, which BT_TYPE_DEPTH bounds. */
+/* Recursive: BT_TYPE_DEPTH bounds the depth. */
 static void write_dim(struct writer *w, const bt_type *dim)
 {
     for (uint32_t i = 0; i < w->nvar; i++) {

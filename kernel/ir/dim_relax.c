@@ -4,8 +4,8 @@
  * is at least n. Step by step one term gives way to what it cannot exceed (or fall
  * below), the whole scaled where that is a fraction.
  *
- * All ways are tried: normal forms depend on the result, so it must not depend on the
- * order of terms, which follows ids.
+ * All orders are tried: normal forms depend on the bound, so the bound must not depend
+ * on the order of terms, which differs between stores.
  */
 #include "ir/dim.h"
 
@@ -83,7 +83,7 @@ static int relax_product(const struct relaxed *from, uint32_t i, const bt_list_t
     return 1;
 }
 
-/* The sum with one way to bound term i from below taken. 0: there are no so many. */
+/* The sum with one way to bound term i from below taken. 0: there are fewer ways. */
 static int relax(const struct relaxed *from, uint32_t i, uint32_t which,
                  struct relaxed *out)
 {

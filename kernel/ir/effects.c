@@ -355,7 +355,7 @@ bt_status bt_effects_create(bt_ctx *ctx, const bt_module *module, bt_arena *aren
 
 static uint32_t bits_of_block(const bt_effects *, const bt_block *, uint32_t depth);
 
-/* A call that a pass has made since. */
+/* The call was made by a pass after the analysis ran. */
 static uint32_t new_call_bits(const bt_effects *e, const bt_call *call)
 {
     const bt_func *func = NULL;

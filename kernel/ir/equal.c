@@ -168,7 +168,8 @@ static int operands_equal(struct compare *c, const bt_value *a, const bt_value *
     if (a->kind == BT_VALUE_CONST)
         return objects_equal(bt_as_const(a)->object, bt_as_const(b)->object);
     const bt_value *partner = bt_map_find(&c->values, a);
-    return partner ? partner == b : a == b; // what is bound around both is itself
+    return partner ? partner == b
+                   : a == b; // a value bound outside of both blocks equals itself
 }
 
 static int params_equal(struct compare *c, const bt_block *a, const bt_block *b)

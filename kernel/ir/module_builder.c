@@ -16,7 +16,7 @@ struct bt_module_builder {
     bt_map adt_of;    /* name -> definition */
     bt_map ctor_of;   /* name -> definition of its data type */
     bt_dict attrs;
-    uint32_t failed; /* a call that returns nothing had no memory */
+    uint32_t failed; /* a call without a status ran out of memory; the next one says so */
 };
 
 /* ---- life ---- */

@@ -25,8 +25,8 @@ static const bt_type *new_dim(bt__type_walk *walk, const bt_type *leaf)
 }
 
 /* The type of a constructor's field, in a value of the data type applied to `args` (as
- * many as it has variables); dims left open there are opaque, others each time. NULL: no
- * memory, or refused. */
+ * many as it has variables); dims that the definition leaves open become new opaque
+ * dims at each call. NULL: no memory, or refused. */
 static const bt_type *ctor_field_type(bt_store *store, const bt_ctor *ctor,
                                       uint32_t field, const bt_type *const *args)
 {

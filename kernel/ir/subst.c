@@ -6,7 +6,7 @@
 /* ---- positions of parameters ---- */
 
 /* Parameters of function types outside of the term stand `by` levels further out, or, by
- * -1, further in. A walk meets no other BOUND terms: what is bound inside it keeps. */
+ * -1, further in. Other BOUND terms belong to function types inside the term, and stay. */
 static const bt_type *move_bound(bt__type_walk *walk, const bt_type *t, int64_t by)
 {
     const bt_bound_type *bound = AS(bt_bound_type, t);

@@ -14,7 +14,7 @@ int bt__type_expect(bt_store *store, const bt_type *t, uint32_t kind)
         [BT_KIND_ADT] =
             "expected the handle of a data type, found a term of another kind",
     };
-    if (!t) // what a constructor refused: its reason stays
+    if (!t) // an argument that a constructor refused: that reason is kept
         return 0;
     if (bt_type_kind_of(t) == kind)
         return 1;

@@ -168,7 +168,7 @@ static int wheres_match(bt__type_match *m, const bt_where *a, const bt_where *b)
            bt__attrs_match(m, a->op->attrs, a->attrs, b->attrs);
 }
 
-/* With holes for its parameters: what each stands for shows where it is met. */
+/* Its parameters become holes, which get their values where they are met. */
 static const bt_func_type *instance_of(bt__type_match *m, const bt_func_type *func)
 {
     const bt_type **args = BT_NEWS(m->arena, const bt_type *, func->nparam);

@@ -1,4 +1,4 @@
-/* Analyses: the results that a manager keeps. */
+/* Analyses: results that the manager keeps between passes. */
 #include <string.h>
 
 #include "base/ctx.h"

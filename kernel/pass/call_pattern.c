@@ -227,7 +227,7 @@ struct matcher {
     bt_status status;                  /* no memory */
 };
 
-/* What has been matched so far: what is tried and fails leaves no trace. */
+/* What has been matched so far: what was matched by an attempt that fails is removed. */
 struct trace {
     uint32_t nmember, noperand;
     const bt_value *bound[MOST_NODES];

@@ -1,4 +1,4 @@
-/* Patterns of calls, where there is no context. */
+/* Patterns of calls, for where there is no context. */
 #ifndef PASS_CALL_PATTERN_H
 #define PASS_CALL_PATTERN_H
 

@@ -1,6 +1,6 @@
 /*
- * Running a plan: one pass after the other, each on the version that the one before left.
- * A pass that fails leaves no trace: the caller's module was never touched.
+ * Running a plan: one pass after the other, each on the version that the one before
+ * made. A pass that fails has no effect: the caller's module is never changed.
  */
 #include <string.h>
 
@@ -140,8 +140,8 @@ static bt_status fail_retype(run *r, const bt_pass *pass, const bt_global *befor
                    : bt_no_memory();
 }
 
-/* Who calls a global from outside knows its type: a pass may say more of what was not
- * known, no more. */
+/* Callers from outside rely on a global's type: a pass may make it more exact where it
+ * was open, and must not change it otherwise. */
 static bt_status check_types(run *r, const bt_pass *pass, const bt_module *module)
 {
     bt_arena *scratch = bt_ctx_scratch(r->ctx);
@@ -191,7 +191,8 @@ static bt_status call_pass(run *r, const bt__planned *step, const bt_pass *pass,
     bt_status status = pass->run(r->ctx, &call, &module);
     bt__part_end(r->ctx, &part);
     bt_arena_destroy(call.scratch);
-    // a dim that could not be decided leaves a program as it is: not the same result
+    // a dim that could not be decided leaves a program unchanged, which is another
+    // result
     if (!status && r->module->store->nlack != nlack)
         bt_module_unref(module);
     status = bt__store_lacked(r->module->store, nlack, status);
@@ -205,7 +206,7 @@ static bt_status call_pass(run *r, const bt__planned *step, const bt_pass *pass,
     return NULL;
 }
 
-/* What the next version invalidates. Results about one store say nothing of another. */
+/* What the next version invalidates. Results about one store do not hold for another. */
 static bt_status accept(run *r, const bt__planned *step, const bt_module *before)
 {
     int is_changed = r->module != before;
@@ -215,7 +216,8 @@ static bt_status accept(run *r, const bt__planned *step, const bt_module *before
     return bt__holding_after(&r->holding, step, is_changed) ? NULL : bt_no_memory();
 }
 
-/* Which pass failed: of no use where the user named none and it is not at fault. */
+/* Which pass failed: left out where the user named no pass and the pass is not at
+ * fault. */
 static bt_status place(run *r, const bt__planned *step, bt_status status)
 {
     const bt_pipeline *pipeline = r->plan->pipeline;
@@ -283,8 +285,8 @@ static bt_status run_steps(run *r, const bt__planned_list *steps, int *is_change
     return NULL;
 }
 
-/* All plugins are opened before the first pass runs: one that is refused stops nothing
- * half way. */
+/* All plugins are opened before the first pass runs: a refused one fails the run before
+ * anything was done. */
 static bt_status open_passes(bt_ctx *ctx, const bt__planned_list *steps)
 {
     for (uint32_t i = 0; i < steps->len; i++) {

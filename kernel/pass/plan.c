@@ -197,7 +197,7 @@ static bt_status read_item(settle *s, bt__planned *pass, const bt__item *item)
     return pass->schema ? NULL : bt_no_memory();
 }
 
-/* Whoever asks for a check has named steps that do nothing. */
+/* Where a check was asked for, steps that do nothing are reported. */
 static bt_status remark_idle(settle *s, const char *name, int32_t level)
 {
     if (s->report_all)
@@ -275,7 +275,7 @@ static bt_status plan_slot(settle *s, const bt__step *step, const region *r,
         s->contribution = &list.at[i];
         status = plan_contribution(s, &list.at[i], &inside, out);
         if (status && status->code != BT_ERR_MEMORY && !s->report_all) {
-            out->len = nplanned; // it is left out, and the user was told
+            out->len = nplanned; // it is left out, with a note to the user
             status = NULL;
         }
     }
@@ -336,7 +336,7 @@ static bt_status plan_pipeline(settle *s, const bt__step *step, const region *r,
                                      MAX_NESTED, step->name));
     bt_status fault = bt__pipeline_find(s->ctx, step->name, &nested);
     if (fault)
-        // One with a place tells more where it stands, in the pipeline's own file.
+        // An error with a place is shown there, in the pipeline's own file.
         return note(s,
                     fault->place.file ? fault : bt__spot_wrap(s->ctx, step->spot, fault));
     if (!BT_PUSH(s->plan->arena, &s->plan->nested, nested)) {
@@ -468,7 +468,7 @@ static bt_status check_known(settle *s, const bt__pass_names *names)
     return NULL;
 }
 
-/* Every name that was given must have meant something. */
+/* A name that was given and had no effect is an error. */
 static bt_status check_used(settle *s)
 {
     const bt_pipeline *p = s->plan->pipeline;
@@ -481,7 +481,8 @@ static bt_status check_used(settle *s)
                                       "of a pass named \"%s\"",
                                       p->name, set->name)));
     }
-    // A pipeline may require what only some targets run; whoever asks for a run means it.
+    // A pipeline may require a pass that only some targets run; one that the run itself
+    // requires must be there.
     for (uint32_t i = 0; i < s->nasked; i++) {
         const char *name = s->require.at[i].name;
         if (!plan_has(&s->plan->steps, name))

@@ -75,7 +75,7 @@ static bt_status note(check *c, bt_status fault)
     return ++c->nfault < c->ctx->limits.errors ? NULL : fault;
 }
 
-/* What would have given it, as a remedy. */
+/* What would have provided it, as advice. */
 static bt_status fail_need(check *c, const bt__planned *pass, const char *need)
 {
     struct bt__plugins *plugins;

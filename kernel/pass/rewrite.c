@@ -95,7 +95,7 @@ const bt_value *bt__rewrite_find(const bt_rewrite *rw, const bt_value *old)
     const struct bt__info *info = bt__rewrite_info(rw, old);
     struct bt__scope *scope = rw->cursor->scope;
     if (info && info->block && !scope->is_plain) {
-        // Other scopes may hold other copies of its block.
+        // Other scopes may have other copies of its block.
         struct bt__cursor *cursor = bt__rewrite_cursor(rw, info->block);
         return cursor ? bt_map_find(&cursor->scope->values, old) : NULL;
     }
@@ -338,7 +338,7 @@ void bt__rewrite_preset(bt_rewrite *rw, const bt_value *old)
     rw->b->preset.type = NULL;
 }
 
-/* Builds it again, as its slot gave nothing. */
+/* Builds it again, where its slot gave no replacement. */
 static bt_status keep_one(bt_rewrite *rw, const bt_value *old, const bt_value **out)
 {
     const void *mark = bt_arena_mark(rw->stack);

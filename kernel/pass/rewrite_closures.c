@@ -2,9 +2,10 @@
  * Groups of closures.
  *
  * A body that refers to its own group cannot be rewritten after the new group is declared
- * (then everything would seem to change) nor before (then there is nothing to refer to).
- * So it is rewritten as if the group stayed; if something did change, a group is declared
- * and the bodies are walked once more, without slots, to refer to that.
+ * (everything would then seem to change) nor before it is declared (there would be
+ * nothing to refer to). So it is rewritten as if the group stayed; if something did
+ * change, a group is declared and the bodies are walked once more, without slots, to
+ * refer to that.
  */
 #include "ir/type_match.h"
 #include "ir/walk.h"

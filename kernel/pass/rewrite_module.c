@@ -3,7 +3,8 @@
 
 #include "solve/solve.h"
 
-/* A component whose functions call each other is walked until their types stay. */
+/* A component whose functions call each other is walked until their types no longer
+ * change. */
 enum { MAX_ROUNDS = 8 };
 
 struct versions {
@@ -149,7 +150,7 @@ static bt_status retype_callers(struct versions *v)
     bt_module *now;
     if (!v->retyped.len)
         return NULL;
-    // The rewritten functions may call others than the old ones did.
+    // The rewritten functions may call other functions than before.
     BT_TRY(next_version(v, &now));
     bt_status status = bt_callgraph_create(v->rw->ctx, now, v->rw->kept, &graph);
     bt_module_unref(now);

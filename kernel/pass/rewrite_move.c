@@ -1,9 +1,9 @@
 /*
  * Emitting a binding before its place: a pass that joins siblings needs their operands.
  *
- * A binding moves up when nothing that it needs stays below, and when what it crosses
- * does not tell: writes, io and what may diverge are not moved and, by what reads or may
- * fail, not crossed.
+ * A binding moves up when nothing that it needs stays below, and when moving it cannot
+ * be observed: what writes, does I/O or may diverge is not moved, and what reads or may
+ * fail does not move across such a binding.
  */
 #include "ir/walk.h"
 #include "pass/rewrite.h"

@@ -90,7 +90,7 @@ static bt_status map_checks(bt_rewrite *rw, const bt_call *call, bt__again *agai
         checks[i].right = bt__rewrite_type(rw, old->right);
         if (!checks[i].left || !checks[i].right)
             return bt_store_why(rw->ctx, rw->store);
-        // It may be proved, or refuted, for what it now speaks of.
+        // It may be proved, or refuted, for the dims that it is about now.
         if (checks[i].left != old->left || checks[i].right != old->right)
             *same = 0;
     }

@@ -202,7 +202,8 @@ uint32_t bt_targets_find(const bt_targets *targets, const char *text)
 
 /* ---- what a target takes ---- */
 
-/* Authors who know of row-major memory only must not meet another by surprise. */
+/* Targets that state no layouts expect row-major memory: others are refused before they
+ * are asked. */
 static bt_status check_layouts(bt_ctx *ctx, const bt_target *target, const bt_func *func)
 {
     const bt_block *block = func->block;

@@ -51,8 +51,8 @@ static const char *as_text(bt_ctx *ctx, const json_t *value)
     return bt__json_excerpt(ctx->diags, value, 160);
 }
 
-/* Documentation may differ: it promises nothing. So may the formula of a plugin that
- * comes as C source: the source is at hand, and is edited between two runs. */
+/* Documentation may differ, since nothing depends on it. So may the formula of a plugin
+ * that comes as C source: the source is at hand, and is edited between two runs. */
 static int is_free(const bt_plugin_handle *h, const char *key)
 {
     return strcmp(key, "doc") == 0 || strcmp(key, "source") == 0 ||

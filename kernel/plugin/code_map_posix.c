@@ -56,7 +56,7 @@ bt_status bt__mapping_create(bt_ctx *ctx, const size_t nbytes[BT__ELF_NSEGMENT],
     void *write = mmap(NULL, m.nbytes, PROT_READ | PROT_WRITE, MAP_SHARED, m.file, 0);
     m.write = write == MAP_FAILED ? NULL : write;
     m.nwrite = m.nbytes;
-    // The place of the code; its pages come when it is whole.
+    // Reserves the addresses of the code; its pages are mapped when it is complete.
     void *base = m.write ? mmap(NULL, m.nbytes, PROT_NONE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
                          : MAP_FAILED;
@@ -77,7 +77,7 @@ bt_status bt__mapping_seal(bt_ctx *ctx, bt__mapping *m)
         [BT__ELF_CONST] = PROT_READ,
         [BT__ELF_DATA] = PROT_READ | PROT_WRITE,
     };
-    // Nobody writes there any more when it can be executed, not through another view either.
+    // The writable mapping is gone before the code becomes executable.
     munmap(m->write, m->nwrite);
     m->write = NULL;
     for (uint32_t i = BT__ELF_CODE; i < BT__ELF_NSEGMENT; i++) {

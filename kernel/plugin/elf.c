@@ -93,7 +93,7 @@ static Elf64_Shdr header_at(const struct reader *r, uint32_t index)
     return header;
 }
 
-/* A table of names ends in a NUL, so that every name in it ends. */
+/* A table of names must end in NUL: then every name in it does. */
 static bt_status read_names(const struct reader *r, uint32_t index, const char **out,
                             size_t *nbytes)
 {

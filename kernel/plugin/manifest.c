@@ -136,7 +136,7 @@ static bt_status check_provides(bt_ctx *ctx, bt_arena *arena, const bt__json *ro
     return bt__json_check(ctx, &provides, &shape, 0);
 }
 
-/* A step may have the form of one and mean nothing. */
+/* A step of the right shape may still be wrong: the host checks what it means. */
 static bt_status check_contributions(bt_ctx *ctx, bt_arena *arena, const bt__json *root)
 {
     const struct bt__host *host = ctx->registry->host;
@@ -324,7 +324,7 @@ bt_status bt__manifest_read(bt_ctx *ctx, struct bt__plugins *plugins, const char
         return bt_no_memory();
     h->registry = ctx->registry;
     h->rank = rank;
-    h->state = BT_PLUGIN_REFUSED; // until all is well
+    h->state = BT_PLUGIN_REFUSED; // until everything has been checked
     h->refusal = bt_no_memory();
     h->version = "";
     h->manifest = bt_arena_text(plugins->arena, path, strlen(path));

@@ -1,7 +1,7 @@
 /*
- * Opening a plugin: find its shared object, load it, ask for its table, and believe
- * neither the table nor the manifest until they agree. Loaded objects stay mapped for
- * good; symbols are resolved at once and stay local.
+ * Opening a plugin: find its shared object, load it, ask for its table, and check that
+ * the table and the manifest agree. Loaded objects stay mapped for good; symbols are
+ * resolved at once and stay local.
  */
 #define _GNU_SOURCE // realpath
 #include <dlfcn.h>

@@ -24,9 +24,9 @@ static struct bt__plugins *create(bt_registry *r)
     return plugins;
 }
 
-/* Code made of sources goes, which can have started nothing. Shared objects stay mapped:
- * threads, thread keys and exit handlers of what a plugin links may still run its code,
- * and a sanitizer's report names its functions. */
+/* Code compiled from sources is unloaded: it can have started no threads. Shared
+ * objects stay mapped: threads, thread keys and exit handlers of what a plugin links
+ * may still run its code, and a sanitizer's report names its functions. */
 static void destroy(struct bt__plugins *plugins)
 {
     if (!plugins)
@@ -163,7 +163,7 @@ static bt_status scan(bt_ctx *ctx)
     bt_registry *r = ctx->registry;
     if (r->plugins && r->plugins->is_scanned)
         return r->plugins->is_indexed ? NULL : make_index(ctx, r->plugins);
-    destroy(r->plugins); // what a search without memory left
+    destroy(r->plugins); // left by a search that ran out of memory
     r->plugins = create(r);
     r->plugins_destroy = destroy;
     if (!r->plugins)

@@ -143,7 +143,8 @@ static bt_status make_environment(struct run *run, char *out[5])
 
 /* ---- starting ---- */
 
-/* The signal of a limit comes one step before the one that kills. */
+/* The soft limit is below the hard one: its signal says which limit was reached before
+ * the process is killed. */
 static void limit(int what, uint64_t most)
 {
     const struct rlimit rows = { .rlim_cur = most, .rlim_max = most + 1 };

@@ -54,7 +54,7 @@ bt_status bt__read_bounded(bt_ctx *ctx, bt_arena *arena, const char *path, size_
     return *out ? NULL : bt_no_memory();
 }
 
-/* Absolute, so that a later change of the current folder means nothing. */
+/* Absolute, so that a later change of the current folder has no effect. */
 const char *bt__folder_of(bt_arena *arena, const char *path)
 {
     char folder[PATH_MAX];

@@ -7,7 +7,7 @@
 #include "plugin/plugins.h"
 
 #define MAX_ROW_NBYTES (64u << 10)
-#define MAX_NROW       (64u << 10) /* a table that long lacks its end */
+#define MAX_NROW       (64u << 10) /* a table with more rows has no terminating row */
 #define MAX_NTABLE     1024
 
 const char *bt__format(bt_arena *arena, const char *format, ...)

@@ -333,7 +333,7 @@ bt_status bt__blame(bt_solver *s, struct bt__node *node)
 
 struct pending {
     uint32_t own, nfree;
-    struct bt__hole *free; /* one that no node computes */
+    struct bt__hole *free; /* a hole that no node computes */
 };
 
 static bt_status sort_hole(bt_solver *s, void *self, struct bt__hole *hole)
@@ -390,7 +390,8 @@ bt_status bt__report_large(bt_solver *s, const struct bt__slot *slot)
     return fail_at(s, BT_ERR_LIMIT, slot, &text);
 }
 
-/* Whether a relation waits though it knows all arguments: for one that is not there. */
+/* Whether a relation waits although all given arguments are known: then it waits for an
+ * argument that is missing. */
 static bt_status asks_too_much(bt_solver *s, const struct bt__node *node, int *out)
 {
     *out = node->kind == NODE_OP && node->asked && !node->waits_for;

@@ -336,7 +336,7 @@ static bt_status wrong_count(bt_solver *s, const struct bt__node *node, const ch
                       wanted == 1 ? "" : "s", given);
 }
 
-/* A callee of which nothing is known is a function of what it is given. */
+/* A callee of which nothing is known becomes a function of the arguments' types. */
 static bt_status guess_callee(bt_solver *s, struct bt__node *node, const bt_call *call,
                               const bt_type *callee)
 {
@@ -351,7 +351,7 @@ static bt_status guess_callee(bt_solver *s, struct bt__node *node, const bt_call
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(bt__type_of(s, call->args[i], &args[i]));
-    // the function, when it comes, computes the result
+    // the function, once it is known, computes the result
     struct bt__hole *result = bt__hole_of(s, func.result);
     if (result)
         result->owner = 0;

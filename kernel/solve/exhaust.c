@@ -35,9 +35,9 @@ struct state {
     uint32_t *columns; /* parts */
     uint32_t nrow, ncol, hash;
     const struct state *parent;
-    uint32_t part;       /* what was decided on the way here: this part ... */
-    const bt_ctor *ctor; /* ... is built by this constructor, */
-    uint32_t is_tuple;   /* or is a tuple; both absent: by another constructor */
+    uint32_t part;       /* what was decided on the way here: which part was looked at, */
+    const bt_ctor *ctor; /* and that this constructor builds it, */
+    uint32_t is_tuple;   /* or that it is a tuple; neither: another constructor builds it */
     uint32_t nfield;
     struct state *next; /* on the stack */
 };
@@ -242,7 +242,7 @@ static int sort_rows(struct exhaust *x, const struct state *state, uint32_t colu
         uint32_t first = p ? p->ctor->tag : 0, last = p ? first : adt->nctor;
         x->ncell += last - first;
         if (x->ncell > MAX_CELLS)
-            return 1; // too much: what is chosen no longer matters
+            return 1; // there are too many states: the search has ended, and the choice does not matter
         for (uint32_t tag = first; tag <= last; tag++) {
             int takes = p || choices[tag].ctor || tag == adt->nctor;
             if (takes && !BT_PUSH(x->arena, &choices[tag].rows, i))

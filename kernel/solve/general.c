@@ -32,8 +32,8 @@ static bt_status lower(bt_solver *s, void *self, struct bt__hole *hole)
     return NULL;
 }
 
-/* A projection or call that waits says nothing that a type could: what it waits for
- * stays one type for all uses. */
+/* A projection or call that waits cannot be stated in a function's type: what it waits
+ * for is one type for all uses. */
 static bt_status keep_monomorphic(bt_solver *s)
 {
     struct bt__level *level = innermost(s);
@@ -100,7 +100,7 @@ static bt_status collect_type(struct general *g)
     const struct bt__function *f = g->function;
     for (uint32_t i = 0; i < f->func->block->nparam; i++)
         BT_TRY(add_type(g, f->params[i]));
-    // a global's result alone makes no parameter: nothing at a call would say what it is
+    // what occurs in a global's result only is no parameter: no call could determine it
     return f->slot ? add_type(g, f->result) : NULL;
 }
 
@@ -204,7 +204,7 @@ static bt_status finish(bt_solver *s, struct bt__function *f)
     return f->type ? NULL : bt_store_why(s->ctx, s->store);
 }
 
-/* What waits still belongs to the functions around. */
+/* What still waits belongs to the enclosing functions. */
 static bt_status move_out(bt_solver *s)
 {
     struct bt__level *level = innermost(s), *outer = &s->levels[s->level - 1];

@@ -11,7 +11,7 @@
 /* What is known of a global. */
 struct bt__global {
     const bt_global *old;
-    const bt_type *type;           /* NULL: it failed, or its turn has not come */
+    const bt_type *type;           /* NULL: it failed, or was not inferred yet */
     struct bt__function *function; /* while its component is inferred */
     bt_global typed;
 };
@@ -51,7 +51,7 @@ static bt_status visit_members(bt_solver *s, uint32_t n, struct bt__function **m
         BT_TRY(bt__visit_function(s, members[i]));
     s->function = NULL;
     BT_TRY(bt__end_group(s, n, members));
-    // what waits now has no function around it that could tell more
+    // what waits now has no enclosing function that could decide it
     struct bt__level *level = &s->levels[s->level - 1];
     struct bt__node *first = NULL;
     uint32_t before = s->nerror;
@@ -195,7 +195,7 @@ static bt_status infer_members(struct inference *in, bt_solver *s, uint32_t comp
         globals[i] = bt_map_find(&in->globals, in->module->globals[index]->name);
     }
     bt_status status = infer_component(in, s, n, globals);
-    // what no call is to blame for is the definition's
+    // what no call is to blame for is reported at the definition
     if (status && !bt__is_fatal(status) && status != s->first && !status->place.file)
         status = bt_fail_at(in->ctx, status->code, s->store, globals[0]->old->span,
                             "@%s: %s", globals[0]->old->name, status->message);

@@ -83,7 +83,8 @@ static const bt_type **new_holes(bt_solver *s, uint32_t n, const bt_type *const 
     return holes;
 }
 
-/* What is matched gets the structure that the pattern asks for; that decides no dim. */
+/* The matched value gets the structure that the pattern asks for; no dim is decided by
+ * that. */
 static bt_status give_structure(bt_solver *s, struct bt__node *node, const bt_type *hole,
                                 const bt_type *type)
 {

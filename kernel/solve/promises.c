@@ -1,5 +1,5 @@
-/* Relations over type parameters: no relation can be run on them, but the callers promise
- * that it holds. */
+/* Relations over type parameters: they cannot be run, but the callers promise that they
+ * hold. */
 #include "solve/solver.h"
 
 struct bt__promise {

@@ -109,7 +109,7 @@ void bt__wake(bt_solver *s, struct bt__node *node)
 
 /* ---- nodes that wait ---- */
 
-/* Of a callee that is not known yet, the arguments say what it takes. */
+/* Where the callee is not known yet, the arguments say what it takes. */
 static bt_status call_holes(bt_solver *s, const struct bt__node *n, bt__visit_hole *visit,
                             void *self)
 {
@@ -188,8 +188,8 @@ static int has_result(const struct bt__node *node)
            node->kind != NODE_MATCH;
 }
 
-/* A node that holds no more: what it alone would have computed is poison, and who waited
- * for that is tried again, to give up too. */
+/* A node that failed: what it alone would have computed becomes poison, and the nodes
+ * that waited for that are tried again, to give up too. */
 static bt_status give_up(bt_solver *s, struct bt__node *node)
 {
     node->state = STATE_FAILED;
@@ -288,7 +288,7 @@ static bt_status try_node(bt_solver *s, struct bt__node *node)
     }
 }
 
-/* What a node's instances leave open is nobody's once the node is done. */
+/* Holes that a node's instances leave open have no owner once the node is done. */
 static void release_instances(bt_solver *s, const struct bt__node *node)
 {
     for (const struct bt__fresh *f = node->fresh; f; f = f->next) {

@@ -34,7 +34,7 @@ struct relating {
     uint32_t waits;
 };
 
-/* A term that is not there: no memory, or an overflow. */
+/* No term: there was no memory, or an overflow. */
 static bt_status no_term(const struct relating *r)
 {
     return bt_store_why(r->solver->ctx, r->solver->store);
@@ -335,7 +335,7 @@ static const bt_type *read_dim(const struct array *array, const bt__ast *read,
                          from_right);
 }
 
-/* A dim that cannot be told: later, or never where a shape variable hides it. */
+/* A dim that is not known: it may be later, but never where a shape variable hides it. */
 static bt_status unknown_rank(struct relating *r, const struct array *array)
 {
     return array->shape->has & BT_HAS_HOLE
@@ -581,7 +581,7 @@ static bt_status state_result(struct relating *r)
 
 /* ---- the formula ---- */
 
-/* A hook makes its formula once nothing of the arguments is open. */
+/* A hook writes its formula once the arguments are wholly known. */
 static bt_status find_formula(struct relating *r)
 {
     const bt_relation_call *call = r->call;

@@ -159,7 +159,8 @@ const bt_type *bt_relation_arg(bt_solver *s, const bt_relation_call *r, uint32_t
 {
     const bt_type *type = raw_arg(s, r, index), *known = s->unknown;
     bt_status status = type ? bt__resolve(s, type, &known) : bt_no_memory();
-    // An answer is owed; the status is returned in place of the relation's own.
+    // These functions must return a value: the status is kept, and returned in place of
+    // the relation's own.
     if (status)
         s->broken = status;
     return known;
@@ -590,7 +591,7 @@ bt_status bt__try_op(bt_solver *s, struct bt__node *node)
     if (node->slot->value->span && is_of_text(status, r.op->name))
         status = bt_note(s->ctx, status, s->store, node->slot->value->span,
                          "in this call of %s", r.op->name);
-    // to a relation a term that was refused looks like lack of memory
+    // a relation cannot tell a refused term from lack of memory
     if (status && status->code == BT_ERR_MEMORY && s->store->nlack == nlack)
         return no_term(s, &r);
     if (!status && !node->result)

@@ -74,7 +74,7 @@ struct bt__function {
     struct bt__function *outer;
     struct bt__slot *slot;   /* of the closure; NULL: a global */
     const bt_type **params;  /* types of the parameters */
-    const bt_type *result;   /* as annotated, a hole once somebody asked, or NULL */
+    const bt_type *result;   /* as annotated, a hole once it was asked for, or NULL */
     const bt_type *declared; /* its polymorphic type, where wholly annotated, else NULL */
     const bt_type *mono;     /* its type inside its group, once asked for */
     const bt_type *type;     /* the final one */
@@ -231,7 +231,7 @@ bt_status bt__resolve(bt_solver *, const bt_type *, const bt_type **out) BT_MUST
 typedef bt_status bt__visit_hole(bt_solver *, void *self, struct bt__hole *);
 bt_status bt__holes_in(bt_solver *, const bt_type *, bt__visit_hole *,
                        void *self) BT_MUST_USE;
-/* Gives a hole its value and wakes who waits for it.
+/* Gives a hole its value and wakes the nodes that wait for it.
  * errors  bt__mismatch: it would contain itself, or be a negative dim */
 bt_status bt__assign(bt_solver *, struct bt__node *, const bt_type *hole,
                      const bt_type *) BT_MUST_USE;

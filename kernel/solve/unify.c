@@ -28,7 +28,7 @@ static bt_status differ(bt_solver *s, const bt_type *a, const bt_type *b)
     return &bt__mismatch;
 }
 
-/* Keeps that something waits, returns what ends the comparison. */
+/* Notes that something waits; returns a status that ends the comparison. */
 #define BOTH(waits, expr)               \
     do {                                \
         bt_status both_status = (expr); \

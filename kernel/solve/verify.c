@@ -6,7 +6,7 @@
  *   structure  each binding by its kind: verify_value.c
  *   types      there, closed, and what operands and regions give
  *
- * Works on nodes that were built by hand: nothing is believed before it was looked at.
+ * Nodes may have been built by hand: nothing is relied on before it has been checked.
  */
 #include "solve/verify.h"
 

@@ -1,4 +1,4 @@
-/* What the verifier asks of one binding. */
+/* What the verifier checks of one binding. */
 #include "solve/verify.h"
 
 #include <string.h>
@@ -227,8 +227,8 @@ bt_status bt__verify_value(struct bt__verifier *v, const bt_value *value)
 
 /* ---- types from operands ---- */
 
-/* A copy that inference may fill; the types are taken away from it, but for the type
- * arguments, which nothing else may tell: Nil[int64](). */
+/* A copy that inference may fill; its types are removed, but for the type arguments,
+ * which cannot always be inferred: Nil[int64](). */
 static bt_value *untyped_copy(struct bt__verifier *v, const bt_value *value)
 {
     static const size_t nbytes[] = {
@@ -318,8 +318,8 @@ static bt_status verify_checks(struct bt__verifier *v, bt__type_match *m,
     return NULL;
 }
 
-/* What a call holds is stated for those who come after. A pass may have replaced what
- * told it, so that it cannot be derived any more; executors check it. */
+/* What a call holds (`contents`) is stated for later passes. A pass may have replaced
+ * what told it, so that it cannot be derived any more; executors check it. */
 static bt_status verify_contents(struct bt__verifier *v, bt__type_match *m,
                                  const bt_call *derived, const bt_call *stated)
 {

@@ -153,7 +153,7 @@ static bt_status visit_tuple(bt_solver *s, struct bt__slot *slot,
 {
     const bt_type **types;
     BT_TRY(types_of(s, tuple->nfield, tuple->fields, &types));
-    // a tuple of what failed is no new error, however often it is nested
+    // a tuple of something that failed is no new error
     for (uint32_t i = 0; i < tuple->nfield; i++) {
         const bt_type *field = bt__head(s, types[i]);
         const struct bt__hole *hole = bt__hole_of(s, field);

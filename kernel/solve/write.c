@@ -186,7 +186,7 @@ static bt_status write_kind(struct writer *w, const struct bt__slot *slot,
 
 /* ---- closures ---- */
 
-/* Members get what the group's presets cannot give: each its own place. */
+/* The presets are those of the group; each member gets its own place here. */
 static void place_member(const bt_value *old, const bt_value *new)
 {
     bt_value *open = (bt_value *)(uintptr_t) new;

@@ -557,7 +557,8 @@ int bt__parse_dict_entry(bt__parser *p, bt__dict_entries *out)
         return 0;
     bt__advance(p);
     bt__advance(p);
-    // Where a value lives is planned here, not taken over from Relay's planner.
+    // The device of a value is planned by Baton: what Relay's planner wrote is not
+    // used.
     if (p->dialect == BT__RELAY && !strcmp(entry.name, "virtual_device"))
         return bt__attrs_skip(p);
     if (!read_dict_value(p, &entry))

@@ -243,7 +243,7 @@ const char *bt__token_show(bt__parser *p, const bt__token *token)
 
 int bt__error_expected(bt__parser *p, const char *what)
 {
-    // What is expected by those around, at the same place, says nothing new.
+    // An error at the same place about what was expected was reported already.
     if (p->nerror && p->expected_at == p->token.offset)
         return 0;
     p->expected_at = p->token.offset;

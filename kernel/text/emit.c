@@ -146,7 +146,8 @@ static bt_status emit_closures(emitter *e, bt__draft *first)
     BT_TRY(bt_build_closures(e->b, n, names, types, values));
     i = 0;
     for (bt__draft *draft = first; i < n; draft = draft->next, i++) {
-        // The group was made at once: only here does each get what is its own.
+        // The members of a group were made together; here each gets its own name and
+        // place.
         bt_value *value = (bt_value *)(uintptr_t)values[i];
         BT_TRY(resolve_place(e, &draft->place, 1, &value->span, &value->prov));
         value->device = draft->place.device;

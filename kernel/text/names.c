@@ -31,8 +31,8 @@ static const char *printed(bt_arena *arena, const char *sigil, const char *name)
     return bt_text_get(&text);
 }
 
-/* The hint behind its sigil, or the first free name made from it, now taken. Sigils keep
- * locals, types and dims apart. */
+/* The hint behind its sigil, or the first free name made from it, now taken. Locals,
+ * types and dims may share a name, as their sigils differ. */
 static const char *choose(bt__names *names, const char *sigil, const char *hint)
 {
     const char *name = printed(names->arena, sigil, hint);
@@ -166,7 +166,8 @@ static int count_parts(bt__names *names, const bt_type *type)
     return 1;
 }
 
-/* A term met twice has all its dims counted as shared; a third time says nothing new. */
+/* When a term is met a second time, all its dims count as shared; further times change
+ * nothing. */
 static int count(bt__names *names, const bt_type *type)
 {
     if (!(type->has & (BT_HAS_OPAQUE | BT_HAS_VAR)))
@@ -407,7 +408,7 @@ static int name_dim(bt__names *names, const bt_type *dim)
                                               : choose_letter(names));
 }
 
-/* An anonymous variable needs a name when more than its parameter says it. */
+/* An anonymous variable needs a name when it occurs outside of its parameter. */
 static int name_dims(bt__names *names, int is_typed)
 {
     for (uint32_t i = 0; i < names->dims.len; i++) {

@@ -61,7 +61,7 @@ int bt__find_op(bt__parser *p, const char *name, const bt__token *token,
     return 1;
 }
 
-/* What was said of the operator, at its place. */
+/* The error that was reported of the operator, at its place. */
 static bt_status explain(bt__parser *p, const struct bt__unknown_op *op)
 {
     bt_status status = bt__status_at(p, op->why->code, op->token.offset, op->token.nbytes,
@@ -69,7 +69,8 @@ static bt_status explain(bt__parser *p, const struct bt__unknown_op *op)
     return bt__note_chain(p->ctx, status, op->why->note);
 }
 
-/* One error for all of them: a program is worth mending only if none is left. */
+/* One error lists all of them, so that a user sees at once whether the program can be
+ * used at all. */
 int bt__report_unknown_ops(bt__parser *p)
 {
     const bt_map *unknown = &p->module->unknown;

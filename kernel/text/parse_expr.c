@@ -36,7 +36,7 @@ static bt__draft *parse_local(bt__parser *p)
         return bt__draft_use(p, found) ? found : NULL;
     bt__error_token(p, BT_ERR_NAME, &token, "%s is not defined here",
                     bt__token_show(p, &token));
-    // One complaint about a name is enough.
+    // A name is reported once.
     bt__draft *none = p->stop ? NULL : bt__draft_poison(p);
     return none && bt__scoped_set(p, bt__local_space(p, &token), name, none) ? none
                                                                              : NULL;

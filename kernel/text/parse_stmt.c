@@ -149,8 +149,8 @@ static int annotate_alias(bt__parser *p, const head *h, bt__draft *value)
                      value->name ? value->name : "a value");
 }
 
-/* What the statement says about the binding that it made. A name for something older is
- * a name only. */
+/* What the statement says about the binding that it made. Where it only names an older
+ * value, there is nothing to say. */
 static int annotate(bt__parser *p, const head *h, bt__draft *value, uint32_t since)
 {
     int is_own = value->serial >= since && value->kind < BT_VALUE_COUNT &&
@@ -340,8 +340,8 @@ bt__draft *bt__parse_statements(bt__parser *p)
     return more < 0 ? result : NULL;
 }
 
-/* What a statement that could not be read says of names is not told: it may have been
- * meant as several. */
+/* No errors about names are reported from a statement that could not be read: it may
+ * have been meant as several. */
 static void forget_names(bt__parser *p, uint32_t first)
 {
     uint32_t last = p->faults.len - 1;

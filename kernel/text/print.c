@@ -319,7 +319,7 @@ static bt_status make_npz(bt__printer *p, bt_npz **out)
     return bt_npz_create(p->ctx, p->data.len, entries, out);
 }
 
-/* Headers tell of what follows, so that is printed first. */
+/* What follows decides the headers, so it is printed first, into a text of its own. */
 static bt_status print_module(bt__printer *p, const bt_print_options *options)
 {
     bt_text *out = p->out, origins, body;

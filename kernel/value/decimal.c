@@ -15,7 +15,7 @@
 
 enum {
     MAX_LIMBS = 320,  /* 10^1250 and the shifts below fit */
-    MAX_DIGITS = 800, /* more cannot change a rounding except by being non-zero */
+    MAX_DIGITS = 800, /* further digits matter for rounding only where one is not zero */
     MAX_EXPONENT = 400
 };
 

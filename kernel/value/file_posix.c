@@ -54,7 +54,8 @@ static BT_FAILURE bt_status fail_limit(bt_ctx *ctx, const char *path, uint64_t m
                          "the file exceeds the limit of %" PRIu64 " bytes", most);
 }
 
-/* A file may be the reason: one without an end, such as /dev/zero. */
+/* Memory may have run out because the file never ends, as /dev/zero does: the message
+ * names it. */
 static BT_FAILURE bt_status fail_memory(bt_ctx *ctx, const char *path, size_t nbytes)
 {
     return bt_fail_place(ctx, BT_ERR_MEMORY, &(bt_place){ .file = path },
@@ -463,7 +464,8 @@ static int create_temporary(const char *name)
     int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
         return fd;
-    // One who removes what is stale may have come between; some file systems have no locks.
+    // Somebody who removes stale files may have taken it in between; some file systems
+    // have no locks.
     int is_lost = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (!is_lost && fstat(fd, &own) == 0 && own.st_nlink > 0)
         return fd;
@@ -472,7 +474,8 @@ static int create_temporary(const char *name)
     return -1;
 }
 
-/* Makes the rename last through a crash. Some file systems cannot: no reason to fail. */
+/* Makes the rename last through a crash. Some file systems cannot do that, which is no
+ * error. */
 static void sync_folder(bt_arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');

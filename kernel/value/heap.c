@@ -187,8 +187,8 @@ static int mark_live(struct collection *c, uint32_t nroot, bt_object *const *roo
     return count_edges(c) && mark_held(c);
 }
 
-/* Frees what is not marked. Each is held until all are empty, so that the list stays
- * whole. */
+/* Frees what is not marked. Each is held until all are empty, so that no node of the
+ * list is freed while it is walked. */
 static void empty_unmarked(bt_heap *heap)
 {
     bt_ref *dead = NULL, *next;

@@ -28,7 +28,7 @@ static const struct descr {
     { 'i', 4, BT_INT32 },    { 'i', 8, BT_INT64 },   { 'u', 1, BT_UINT8 },
     { 'u', 2, BT_UINT16 },   { 'u', 4, BT_UINT32 },  { 'u', 8, BT_UINT64 },
     { 'f', 2, BT_FLOAT16 },  { 'f', 4, BT_FLOAT32 }, { 'f', 8, BT_FLOAT64 },
-    { 'V', 2, BT_BFLOAT16 }, /* what NumPy calls two bytes that it does not know */
+    { 'V', 2, BT_BFLOAT16 }, /* as NumPy describes two bytes of an unknown type */
 };
 
 static int host_is_big(void)

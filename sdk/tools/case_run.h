@@ -17,8 +17,8 @@ struct op_check {
     bt_arena *arena;
     const bt_op *op;
     json_t *faults; /* texts: what is wrong with it */
-    uint32_t
-        is_brief; /* they name neither the operator nor the case, but show formulas */
+    /* They name neither the operator nor the case, but show formulas. */
+    uint32_t is_brief;
     struct guard *guard; /* its plain C is watched; NULL: it is not */
 };
 /* Calls of it give something else each time. */

@@ -14,8 +14,8 @@ enum { VALUE_SMALL = 32 }; /* elements of a value that may settle shapes */
 struct value_facts {
     int32_t rank; /* -1: it tells no shape */
     int64_t dims[BT_MAX_RANK];
-    const char
-        *numbers; /* a number, or a list of few, as text; NULL: others, or not told */
+    /* A number, or a list of few, as text; NULL: others, or not told. */
+    const char *numbers;
     uint32_t is_float;
 };
 /* Reads a file if the value names one, but nothing that can be read once only. */

@@ -12,8 +12,8 @@ struct random_options {
     uint32_t nfunction; /* besides main */
     uint32_t nbinding;  /* about how many a function has */
     uint32_t depth;     /* of nested expressions and regions */
-    uint32_t
-        is_chain; /* 1: calls of operators, tuples and projections only, known dims */
+    /* 1: calls of operators, tuples and projections only, known dims. */
+    uint32_t is_chain;
 };
 
 /* A typed module with function main, whose parameters are tensors. */

@@ -84,7 +84,7 @@ static void test_constants_are_checked(void **state)
     check_error(HEADER "def @f() { 1x }", 2, 12, "unknown suffix");
     check_error(HEADER "def @f() { 99999999999999999999i64 }", 2, 12, "beyond 64 bits");
     check_error(HEADER "def @f() { const[(2), int8]{1} }", 2, 12,
-                "1 elements are given for a shape of 2");
+                "1 element is given for a shape of 2");
     check_error(HEADER "def @f() { const[(2), int8]{\"AA==\"} }", 2, 12,
                 "1 byte is given");
     check_error(HEADER "def @f() { const[(2), int8]{\"A\"} }", 2, 29, "not base64");

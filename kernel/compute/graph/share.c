@@ -12,8 +12,8 @@ enum { CHEAP_NODES = 16 };
 
 struct look {
     uint32_t *uses; /* by id, as all of these */
-    uint32_t
-        *sizes;     /* of the expression; what is shared counts as a node; 0: not known */
+    /* Of the expression; what is shared counts as a node; 0: not known. */
+    uint32_t *sizes;
     uint8_t *exact; /* whether its dtype holds it */
     uint8_t *marks;
 };

@@ -17,9 +17,8 @@ struct cpu_engine_request {
 struct cpu_work {
     const struct plan *plan; /* NULL: the evaluator does it, ... */
     const char *why;         /* ... as nothing else can: the reason */
-    const bt_func
-        *function; /* that the evaluator runs, or asks where the plan has a fault;
-                                NULL: it is not asked */
+    /* That the evaluator runs, or asks where the plan has a fault; NULL: it is not asked. */
+    const bt_func *function;
 };
 
 /* The code of kernels, in the arena; `form` as of bt_target.compile.

@@ -18,29 +18,30 @@
  *
  * A layout is part of a type: shapes, attributes and formulas stay as they are, and the
  * result is the same to the bit; what changes is where elements lie in memory. So calls
- * are looked at one by one, and each is built again for the layout that suits it:
+ * are looked at one by one, and each is built again in the layout that suits it:
  *
- *     a call whose operator has a rule (facet "layout") takes the layouts that are wished
- *         for, as far as the rule follows
- *     where nothing is wished, and it is no contraction, it takes the one that its data has
- *         (of several tensors: if it is that of half of them)
- *     a call that goes element by element takes the one that an operand of the result's
- *         shape has; what it broadcasts stays as it is
+ *     a call whose operator has a rule (facet "layout") gets the layouts that a target
+ *         asks for, as far as the rule allows
+ *     where no target asks, and it is no contraction, it gets the layout of its data (of
+ *         several tensors: if at least half of them have it)
+ *     a call that goes element by element gets the layout of an operand of the result's
+ *         shape; operands that it broadcasts stay as they are
  *     everything else reads row major
  *
- * A call that was built anew is followed by a layout_transform back, so that all that
- * stands behind it fits without having been looked at. An operand that comes from such a
- * transform is taken from before it: transforms between two calls that agree have no use
- * then, and dead-code drops them. What is left stands at the borders. Of constant weights
- * the transform is computed when the program is compiled.
+ * A layout_transform back to row major follows each call that is built again, so that the
+ * calls after it need no change. A call whose operand comes from such a transform reads
+ * what the transform reads: where two calls agree, the transform between them is unused,
+ * and dead-code drops it. Transforms remain at the borders only. Those of constant weights
+ * are computed when the program is compiled.
  *
- * Wishes are those of the targets that are compiled for (bt_target.layouts): the first with
- * one for the call has it, if it takes the call alone so. They are heeded where the last
- * target reads layouts, for it computes what others leave, transforms too. Where nobody
- * wishes nothing is changed.
+ * The targets that are compiled for ask (bt_target.layouts): the first that asks for a
+ * layout for the call and supports the call in it decides. None is asked where the last
+ * target cannot read layouts, since it computes what the others leave, transforms too.
+ * Where no target asks nothing is changed.
  * keeps    no invariant
- * option   data    the layout wished for instead: contractions have it where the blocks of
- *                  an operand, or of the result, are filled. NCHW8c; or in full, NCHW:NHWC
+ * option   data    a layout in place of what targets ask for: contractions get it where it
+ *                  fills the blocks of an operand or of the result. NCHW8c; or in full,
+ *                  NCHW:NHWC
  * source   Relay's AlterOpLayout; Liu et al. 2019 (NeoCPU), section 3
  */
 #include <string.h>
@@ -63,7 +64,7 @@ static const bt_attr options[] = {
 enum { MOST_ARGS = 8, MOST_FIELDS = 64 };
 
 struct wishes {
-    const bt_layout *data; /* by option; NULL: the targets' are asked */
+    const bt_layout *data; /* by option; NULL: the targets are asked */
     uint32_t ntarget;
     const bt_target_use *targets;
 };
@@ -74,7 +75,7 @@ struct site {
     const bt_call *call;
     uint32_t kind;                   /* BT_FUSE_... */
     const bt_value *args[MOST_ARGS]; /* new values */
-    const bt_target_use *wishing;    /* whose wish is heeded; NULL: no target's */
+    const bt_target_use *wishing;    /* that asked for the layout; NULL: none */
     struct chain chain;
 };
 
@@ -122,8 +123,8 @@ static bt_status way_back(struct chain *chain, const bt_value *value,
     return bt_build_tuple(chain->builder, tuple->n, fields, out);
 }
 
-/* Whether the target whose wish it was takes the call so; what was built for it has no use
- * where it does not. */
+/* Whether the target that asked supports the call as built; if not, what was built
+ * stays unused, and is dropped. */
 static bt_status ask_wishing(struct site *s, const bt_value *now, int *agreed)
 {
     bt_ctx *ctx = bt_rewrite_ctx(s->rewrite);
@@ -143,7 +144,7 @@ static bt_status ask_wishing(struct site *s, const bt_value *now, int *agreed)
 }
 
 /* The call on operands in these layouts, as they are where NULL, and the way back. *out
- * stays where it is refused so. */
+ * is unchanged where the target refuses it. */
 static bt_status build(struct site *s, const bt_layout *const *in, const void *attrs,
                        const bt_value **out)
 {
@@ -237,7 +238,7 @@ static bt_status take_wish(struct site *s, const char *target, const char *text,
         place < call->narg ? place : 0, call->op->name, shape ? shape->n : 0);
 }
 
-/* *found: whether anything is wished for the call. */
+/* *found: whether a target asks for anything for the call. */
 static bt_status ask_targets(struct site *s, const bt_layout **wanted, int *found)
 {
     const struct wishes *w = s->wishes;
@@ -259,7 +260,8 @@ static bt_status ask_targets(struct site *s, const bt_layout **wanted, int *foun
     return NULL;
 }
 
-/* What the call's rule is asked for; all NULL: nothing. `around`: the layout of its data. */
+/* The layouts that the call's rule is asked for; all NULL: none. `around`: the layout
+ * of its data. */
 static bt_status find_wanted(struct site *s, const bt_layout *around,
                              const bt_layout **wanted)
 {
@@ -332,8 +334,8 @@ static bt_status lay_fields(struct site *s, uint32_t n, const bt_layout *layout)
     return bt_build_tuple(s->chain.builder, n, fields, &s->args[0]);
 }
 
-/* A tuple of tensors in one layout: where nothing is wished, of which at least half have it
- * already. */
+/* A tuple of tensors in one layout: where no target asks, at least half of them must
+ * have it already. */
 static bt_status by_fields(struct site *s, const bt_layout_facet *rule,
                            const bt_value **out)
 {
@@ -406,7 +408,7 @@ static bt_status lay_out(bt_rewrite *rewrite, const bt_call *call, const bt_valu
 
 static const bt_rewriter rewriter = { .call_ = lay_out, .proj_ = rewrite_proj };
 
-/* Whether any target wishes, and the last could compute what transforms it takes. */
+/* Whether any target may ask, and the last one can compute the transforms. */
 static int are_heeded(const struct wishes *w)
 {
     int any = 0;

@@ -1,6 +1,5 @@
 /*
- * What passes ask for besides the program: the analyses that the kernel computes, by their
- * names.
+ * The analyses that passes may ask for, by name; the kernel computes them.
  */
 #include <baton/pass.h>
 

@@ -233,7 +233,7 @@ static bt_status number_block(struct numbering *n, const bt_block *block)
     return NULL;
 }
 
-/* The one that stays came from all that it stands for. */
+/* The provenance of the one that stays includes all that it stands for. */
 static bt_status use_leader(bt_rewrite *rewrite, const bt_value *old,
                             const bt_value **out)
 {

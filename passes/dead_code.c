@@ -1,5 +1,6 @@
 /*
- * dead-code: drop bindings that nobody needs, and functions that the entry does not reach.
+ * dead-code: drop bindings that are not needed, and functions that the entry does not
+ * reach.
  *     before
  *         def @main(%x: float32) {
  *             %0 = exp(%x);
@@ -11,7 +12,7 @@
  *         }
  * What writes, draws random numbers or does I/O stays; what may only fail, diverge or
  * allocate goes. Where it is not known which function the program is run from, as with
- * baton opt, all functions stay.
+ * baton opt without --entry, all functions stay.
  * needs    effects, call-graph
  * keeps    every invariant
  * source   Cytron et al. 1991, section 7.1 (marking from what has effects)
@@ -36,7 +37,7 @@ static bt_status mark(struct marking *m, const bt_value *value)
     return NULL;
 }
 
-/* The result, and what must happen whoever uses it. */
+/* The result, and what has effects. */
 static bt_status mark_block(struct marking *m, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nbinding; i++) {

@@ -23,8 +23,8 @@
  * pools that let it pass, and through concatenations on the way up. Together with
  * simplify-inference and fold-constant this takes a batch norm into the convolution or
  * dense layer before it, or into those behind it. Weights are constants of the result's
- * element type. On the way up all is used here alone, in this very block. Floats round
- * differently, within the usual bound.
+ * element type. On the way up every value must have this one use, in this very block.
+ * Floats round differently, within the usual bound.
  * keeps    no invariant
  * source   Relay's FoldScaleAxis; Jacob et al. 2018, section 3.2
  */
@@ -154,7 +154,7 @@ static const bt_value *map(struct lift *l, const bt_value *old)
     return now;
 }
 
-/* The layer as it is by now: its weight may have taken a factor of its data. */
+/* The layer as rewritten so far: its weight may have taken a factor of its data. */
 static const bt_value *lift_layer(struct lift *l, const bt_call *call, struct scale s)
 {
     const bt_value *mapped = map(l, &call->base);
@@ -306,7 +306,7 @@ static int goes_down(bt_rewrite *rewrite, const bt_call *product, const struct s
     if (verdict)
         return verdict == &goes;
     int yes = !bt_map_find(&f->moved_up, product) && all_take(rewrite, product, s);
-    // what is not remembered is asked again
+    // without memory for the answer it is asked again
     (void)!bt_map_put(&f->goes_down, product, (void *)(uintptr_t)(yes ? &goes : &stays));
     return yes;
 }

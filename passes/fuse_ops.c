@@ -48,8 +48,8 @@ struct fuser {
 
 /* ---- nodes of a block ---- */
 
-/* Of large constants alone, a layout's, say: by itself it is computed but once, when the
- * program is compiled. */
+/* It reads large constants only, as the transform of a layout may: alone it is computed
+ * once, when the program is compiled. */
 static int is_constant(const bt_call *call)
 {
     for (uint32_t i = 0; i < call->narg; i++) {

@@ -52,7 +52,7 @@ enum { MAX_BINDINGS = 1 << 16 }; /* of a global, and of all copies of closures *
 /* Asked for every binding; 0 ends the walk. */
 typedef int visit(struct inliner *, const bt_value *, void *self);
 
-/* Nested blocks wait in a queue, so that nesting costs no stack. */
+/* Nested blocks are put into a queue instead of recursing. */
 static bt_status walk(struct inliner *in, const bt_block *block, visit *meet, void *self)
 {
     bt_vec(const bt_block *) queue = { 0 };
@@ -137,8 +137,8 @@ static int is_small(const struct options *o, const struct size *size)
            (o->all || (!size->has_regions && size->n <= (uint64_t)o->max_bindings));
 }
 
-/* Its result is stated to be what a check of the last call finds: the check would go with
- * the statement. */
+/* Its stated result is more exact than what its last call gives, by a check: inlining
+ * would lose the check. */
 static int is_result_checked(const bt_func *func)
 {
     const bt_call *last = bt_as_call(func->block->result);
@@ -224,8 +224,8 @@ static bt_status find_closure(bt_rewrite *rewrite, const bt_closure_value *closu
     return NULL;
 }
 
-/* *out stays NULL where the call is to stay. What a call checks at run time, its callee
- * relies on. */
+/* *out stays NULL where the call is to stay. The callee relies on what a call checks at
+ * run time. */
 static bt_status find_callee(bt_rewrite *rewrite, const bt_call *call,
                              const bt_func **out)
 {

@@ -18,17 +18,19 @@
  *             %1 = add(%0, %p2);
  *             nn.relu(%1)
  *         }
- * Comes before fuse-ops, which leaves these calls alone. A match of a pattern becomes a
- * primitive function of the target where the target supports it, no value inside is used
- * outside, and all in it may be part of a primitive function. Its parameters are what
- * stands for *, const and names, in the pattern's order. Of the matches of one target
- * those with more calls come first; a smaller one that shares calls with them gives way.
- * A target keeps what it has taken from those after it in the list, unless one of them
- * claims all of it, and more or less, and is faster; nor does it take what the last one,
- * which computes the rest, supports and is faster at. Who is faster say the targets' costs,
- * where both have one, beyond the doubt that they state. What a target refuses is told as
- * a remark. The targets are those of the pipeline, in order of preference; those behind
- * the first without patterns, which takes what comes, get nothing.
+ * Runs before fuse-ops, which leaves these calls alone. A match of a pattern becomes a
+ * primitive function of the target if the target supports it, no value inside is used
+ * outside, and all of it may be part of a primitive function. Its parameters are the
+ * operands that *, const and names stand for, in the order of the pattern.
+ *
+ * Of the matches of one target the larger ones come first; a smaller one that shares calls
+ * with a larger one is dropped. Targets are those of the pipeline, in order of preference.
+ * An earlier target keeps its match, unless a later one has a match that contains it, or is
+ * contained in it, and is faster there; and nobody takes what the last target, which
+ * computes the rest, supports and is faster at. Which one is faster follows from the
+ * targets' costs, if both state them and they differ by more than their stated error. A
+ * refusal is reported as a remark. The first target without patterns takes everything that
+ * is left, so that those after it get nothing.
  * needs    effects
  * source   Relay's MergeComposite and AnnotateTarget
  */
@@ -226,8 +228,8 @@ static int covers(const struct partitioner *p, const struct claim *claim,
     return n == owner->group.nmember;
 }
 
-/* Whether a claim is worth a question: nobody has its parts, or targets before it whose
- * all it covers, and the costs may tell. */
+/* Whether to ask the target about a claim: nobody has its parts, or the claim covers
+ * all claims that have them, and the costs may decide. */
 static int is_open(const struct partitioner *p, const struct claim *claim)
 {
     for (uint32_t i = 0; i < claim->group.nmember; i++) {
@@ -371,8 +373,8 @@ static bt_status partition_block(void *state, struct primitives *primitives,
 
 /* ---- the pass ---- */
 
-/* Of an operator that there is not, or with other arguments, it would match nothing
- * without a word. */
+/* A pattern of an operator that does not exist, or with a wrong number of arguments,
+ * would never match, and nobody would notice. */
 static bt_status check_pattern(struct partitioner *p, uint32_t target, const char *text,
                                const bt_call_pattern *pattern)
 {
@@ -393,7 +395,7 @@ static bt_status read_patterns(struct partitioner *p, uint32_t *n)
     for (uint32_t i = 0; i < p->ntarget; i++) {
         const char *const *texts = p->targets[i].target->patterns;
         if (!texts || !*texts)
-            break; // it takes what comes, and nothing is left to those behind it
+            break; // it takes everything: nothing is left for those after it
         for (; texts && *texts; texts++, ++*n) {
             const bt_call_pattern *pattern;
             BT_TRY(bt_call_pattern_parse(p->ctx, p->arena, *texts, &pattern));

@@ -350,7 +350,7 @@ static bt_status rewrite_call(bt_rewrite *rw, const bt_call *call, const bt_valu
 
 static const bt_rewriter rewriter = { .call_ = rewrite_call };
 
-/* Operators, and none of memory: this program is of another stage. */
+/* There are operators, but none of memory: the program is not lowered yet. */
 static int is_not_lowered(const bt_module *module)
 {
     int has_op = 0;

@@ -368,7 +368,7 @@ bt_status primitives_run(bt_ctx *ctx, bt_pass_call *call,
     bt_map_init(&r.p.members, r.p.arena, 0);
     bt_map_init(&r.p.names, r.p.arena, 0);
     BT_TRY(make_primitives(&r, &extended));
-    // the calls are built where their callees are known
+    // calls can be built once their callees are in the module
     bt_pass_call inner = *call;
     inner.module = extended;
     bt_status status = bt_rewrite_module(ctx, &inner, &rewriter, &r, out);

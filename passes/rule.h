@@ -15,7 +15,7 @@ enum {
     RULE_CALL,  /* of an operator, a function of rules (rule_functions.c), a condition */
     RULE_TUPLE, /* (x, y) */
     RULE_LITERAL, /* a number, a string, a list, True, False, None: as attributes are written */
-    RULE_FUNCTION /* what a call turns out to be when it is checked */
+    RULE_FUNCTION /* set when it is checked: what the call is of */
 };
 struct rule_node {
     uint32_t kind, at; /* byte of the rule's text */
@@ -43,7 +43,7 @@ struct rule_name {
     uint32_t kind;
     struct rule_node *definition; /* where x = ...; NULL: bound by the pattern */
     uint32_t attr_kind;           /* BT_ATTR_... */
-    uint32_t walk;                /* of definitions: 1 while it is looked into, then 2 */
+    uint32_t walk;                /* of definitions: 1 while it is checked, then 2 */
 };
 
 struct rule {
@@ -85,7 +85,7 @@ struct rule_match {
     const void *members[RULE_NAMES];
     const bt_op *ops[RULE_NAMES]; /* of variables for operators, and their attributes */
     const void *op_attrs[RULE_NAMES];
-    bt_status status; /* of a condition that could not be asked */
+    bt_status status; /* why a condition could not be evaluated */
 };
 /* *out NULL: the rule does not apply. `args`: the call's operands by now. */
 bt_status rule_apply(struct rule *, bt_rewrite *, const bt_call *,

@@ -214,7 +214,8 @@ const bt_value *rule_build(struct rule_match *m, struct chain *c,
     return m->values[node->slot];
 }
 
-/* Tried beside the program first: what cannot be built, or has another type, leaves no trace. */
+/* Built in a block of its own first: what fails, or has another type, is dropped with
+ * it. */
 static bt_status try_build(const struct rule_match *m, bt_rewrite *rewrite, int *out)
 {
     struct rule_match copy = *m;

@@ -1,4 +1,4 @@
-/* The rules that plugins state for a pass, and passes that are nothing else. */
+/* The rules that plugins state for a pass, and passes that consist of rules only. */
 #include <ctype.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ struct rules {
 
 /* ---- reading them ---- */
 
-/* What takes a part of the program away is tried before what builds something. */
+/* Rules that only remove something are tried before those that build something. */
 static void add_rule(struct rules *rules, struct rule *rule)
 {
     struct rule **at = &rules->first;

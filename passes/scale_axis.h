@@ -33,8 +33,8 @@ int scale_product_fits(const struct scale *, const struct scale *, const bt_type
 const bt_value *scale_constant(struct chain *, const char *op, const bt_value *constant,
                                const struct scale *, uint32_t rank);
 
-/* Facets are asked for here. A question that cannot be answered for want of memory is answered by
- * no, and `status` says so: whoever asks must look at it before he acts on the answers. */
+/* Facets are asked for here. Where memory runs out the answer is no and `status` says
+ * so: callers check it before they act on the answers. */
 struct traits {
     bt_ctx *ctx;
     bt_status status;

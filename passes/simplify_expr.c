@@ -1,5 +1,5 @@
 /*
- * simplify-expr: algebraic identities, and data movement that moves nothing.
+ * simplify-expr: algebraic identities, and data movement that has no effect.
  *     before
  *         def @main(%x: Tensor[(2, 3), float32]) {
  *             %0 = add(%x, 0f);
@@ -83,7 +83,8 @@ static bt_status lie_in(bt_rewrite *rewrite, const bt_value *old, const bt_value
                        args, out);
 }
 
-/* Behind what goes element by element a transform meets those before it. */
+/* A transform behind calls that go element by element cancels with transforms before
+ * them. */
 static bt_status move_layout(bt_rewrite *rewrite, const bt_call *call,
                              const bt_value **out)
 {

@@ -14,7 +14,7 @@ static void drop(bt__cached *cached)
 
 /* "*" keeps invariants only: a result describes the bindings of one version, and only a
  * pass that names it knows that it still fits the next. */
-void bt__analyses_drop(bt__analyses *analyses, const bt__planned *keeper)
+void bt__analyses_drop(bt__analyses *analyses, const bt__resolved_step *keeper)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < analyses->at.len; i++) {
@@ -51,7 +51,7 @@ bt_status bt_pass_analysis(bt_ctx *ctx, bt_pass_call *call, const char *name,
 {
     bt__manager *manager = call->manager;
     const void *row;
-    if (manager && !bt__item_has(manager->planned->item, "needs", name))
+    if (manager && !bt__item_has(manager->step->item, "needs", name))
         return bt_fail(
             ctx, BT_ERR_INTERNAL,
             "pass %s asks for analysis \"%s\", which it does not state among its "

@@ -1,6 +1,7 @@
 /*
- * Running a plan: one pass after the other, each on the version that the one before
- * made. A pass that fails has no effect: the caller's module is never changed.
+ * Running the steps of a resolved pipeline: one pass after the other, each on the
+ * version that the one before made. A pass that fails has no effect: the caller's
+ * module is never changed.
  */
 #include <string.h>
 
@@ -11,7 +12,7 @@
 
 typedef struct run {
     bt_ctx *ctx;
-    const bt__plan *plan;
+    const bt__resolved *resolved;
     const bt_pipeline_options *options;
     bt__manager manager;
     bt__holding holding;
@@ -74,7 +75,7 @@ static bt_status dump(run *r, const bt__pass_names *names, const char *when,
 static bt_status print_changed(run *r, const bt_module *before, const char *pass)
 {
     bt_text old, new, text;
-    if (!r->options->print || !r->plan->instruments.print_changed)
+    if (!r->options->print || !r->resolved->instruments.print_changed)
         return NULL;
     bt_arena *arena = bt_arena_create(r->ctx->registry);
     if (!arena)
@@ -99,9 +100,9 @@ static bt_status print_changed(run *r, const bt_module *before, const char *pass
 static bt_status print_times(run *r)
 {
     bt_text text;
-    if (!r->options->print || !r->plan->instruments.timing)
+    if (!r->options->print || !r->resolved->instruments.timing)
         return NULL;
-    bt_text_init(&text, r->plan->arena);
+    bt_text_init(&text, r->resolved->arena);
     bt__timing_print(&r->timings, &text);
     print(r, &text);
     return NULL;
@@ -109,7 +110,7 @@ static bt_status print_times(run *r)
 
 /* ---- one pass ---- */
 
-static bt_status read_options(run *r, const bt__planned *step, const bt_pass *pass,
+static bt_status read_options(run *r, const bt__resolved_step *step, const bt_pass *pass,
                               const void **out)
 {
     const bt_op schema = { .name = pass->name,
@@ -118,7 +119,7 @@ static bt_status read_options(run *r, const bt__planned *step, const bt_pass *pa
     *out = NULL;
     if (!pass->options)
         return NULL;
-    const char *text = bt__planned_options(r->plan->arena, step);
+    const char *text = bt__resolved_options(r->resolved->arena, step);
     if (!text)
         return bt_no_memory();
     return bt_attrs_parse(r->ctx, r->module->store, &schema, text, out);
@@ -167,24 +168,24 @@ static bt_status check_result(run *r, const bt_pass *pass, const bt_module *modu
         return bt_fail(r->ctx, BT_ERR_INTERNAL, "pass %s gave a module without types",
                        pass->name);
     BT_TRY(check_types(r, pass, module));
-    return r->plan->instruments.verify ? bt_verify(r->ctx, module) : NULL;
+    return r->resolved->instruments.verify ? bt_verify(r->ctx, module) : NULL;
 }
 
 /* *out: a new reference. */
-static bt_status call_pass(run *r, const bt__planned *step, const bt_pass *pass,
+static bt_status call_pass(run *r, const bt__resolved_step *step, const bt_pass *pass,
                            bt_module **out)
 {
     bt_pass_call call = { .pass = pass,
                           .module = r->module,
                           .manager = &r->manager,
-                          .targets = r->plan->targets,
-                          .entry = r->plan->entry };
+                          .targets = r->resolved->targets,
+                          .entry = r->resolved->entry };
     bt_module *module = NULL;
     BT_TRY(read_options(r, step, pass, &call.options));
     call.scratch = bt_arena_create(r->ctx->registry);
     if (!call.scratch)
         return bt_no_memory();
-    r->manager.planned = step;
+    r->manager.step = step;
     uint32_t nlack = r->module->store->nlack;
     bt_running_part part = { "pass", pass->name, step->item->plugin, NULL };
     bt__part_begin(r->ctx, &part);
@@ -207,7 +208,7 @@ static bt_status call_pass(run *r, const bt__planned *step, const bt_pass *pass,
 }
 
 /* What the next version invalidates. Results about one store do not hold for another. */
-static bt_status accept(run *r, const bt__planned *step, const bt_module *before)
+static bt_status accept(run *r, const bt__resolved_step *step, const bt_module *before)
 {
     int is_changed = r->module != before;
     if (is_changed)
@@ -218,9 +219,9 @@ static bt_status accept(run *r, const bt__planned *step, const bt_module *before
 
 /* Which pass failed: left out where the user named no pass and the pass is not at
  * fault. */
-static bt_status place(run *r, const bt__planned *step, bt_status status)
+static bt_status place(run *r, const bt__resolved_step *step, bt_status status)
 {
-    const bt_pipeline *pipeline = r->plan->pipeline;
+    const bt_pipeline *pipeline = r->resolved->pipeline;
     int is_fault = status->code == BT_ERR_INTERNAL || status->code == BT_ERR_VERIFY;
     return pipeline->is_own && !is_fault
                ? status
@@ -228,14 +229,14 @@ static bt_status place(run *r, const bt__planned *step, bt_status status)
                          step->pass, r->nrun, pipeline->name);
 }
 
-static bt_status run_pass(run *r, const bt__planned *step, int *is_changed)
+static bt_status run_pass(run *r, const bt__resolved_step *step, int *is_changed)
 {
     const void *row;
     bt_module *before = r->module, *after = NULL;
     BT_TRY(bt_registry_row(r->ctx, "baton.pass/1", step->pass, sizeof(bt_pass), &row));
     r->nrun++;
     bt__progress(r->ctx, "pass %s", step->pass);
-    BT_TRY(dump(r, &r->plan->instruments.dump_before, "before", step->pass));
+    BT_TRY(dump(r, &r->resolved->instruments.dump_before, "before", step->pass));
     uint64_t start = bt_now_ns();
     bt_status status = call_pass(r, step, row, &after);
     uint64_t elapsed = bt_now_ns() - start;
@@ -243,7 +244,7 @@ static bt_status run_pass(run *r, const bt__planned *step, int *is_changed)
         return place(r, step, status);
     r->module = after;
     *is_changed |= after != before;
-    if (!bt__timing_add(r->plan->arena, &r->timings, step->pass, after != before,
+    if (!bt__timing_add(r->resolved->arena, &r->timings, step->pass, after != before,
                         elapsed))
         status = bt_no_memory();
     if (!status)
@@ -252,14 +253,14 @@ static bt_status run_pass(run *r, const bt__planned *step, int *is_changed)
         status = print_changed(r, before, step->pass);
     bt_module_unref(before);
     BT_TRY(status);
-    return dump(r, &r->plan->instruments.dump_after, "after", step->pass);
+    return dump(r, &r->resolved->instruments.dump_after, "after", step->pass);
 }
 
 /* ---- steps ---- */
 
-static bt_status run_steps(run *r, const bt__planned_list *steps, int *is_changed);
+static bt_status run_steps(run *r, const bt__resolved_list *steps, int *is_changed);
 
-static bt_status run_repeat(run *r, const bt__planned *repeat, int *is_changed)
+static bt_status run_repeat(run *r, const bt__resolved_step *repeat, int *is_changed)
 {
     for (uint32_t round = 0; round < repeat->max; round++) {
         int changed = 0;
@@ -272,13 +273,13 @@ static bt_status run_repeat(run *r, const bt__planned *repeat, int *is_changed)
 }
 
 /* Recursion is bounded by the depth of pipelines. */
-static bt_status run_steps(run *r, const bt__planned_list *steps, int *is_changed)
+static bt_status run_steps(run *r, const bt__resolved_list *steps, int *is_changed)
 {
     for (uint32_t i = 0; i < steps->len && !is_stopped(r); i++) {
-        const bt__planned *step = &steps->at[i];
+        const bt__resolved_step *step = &steps->at[i];
         if (bt_ctx_cancelled(r->ctx))
             return bt_fail(r->ctx, BT_ERR_CANCELLED, "the pipeline %s was stopped",
-                           r->plan->pipeline->name);
+                           r->resolved->pipeline->name);
         BT_TRY(step->pass ? run_pass(r, step, is_changed)
                           : run_repeat(r, step, is_changed));
     }
@@ -287,10 +288,10 @@ static bt_status run_steps(run *r, const bt__planned_list *steps, int *is_change
 
 /* All plugins are opened before the first pass runs: a refused one fails the run before
  * anything was done. */
-static bt_status open_passes(bt_ctx *ctx, const bt__planned_list *steps)
+static bt_status open_passes(bt_ctx *ctx, const bt__resolved_list *steps)
 {
     for (uint32_t i = 0; i < steps->len; i++) {
-        const bt__planned *step = &steps->at[i];
+        const bt__resolved_step *step = &steps->at[i];
         const void *row;
         if (!step->pass)
             BT_TRY(open_passes(ctx, &step->steps));
@@ -301,22 +302,22 @@ static bt_status open_passes(bt_ctx *ctx, const bt__planned_list *steps)
     return NULL;
 }
 
-static bt_status run_plan(bt_ctx *ctx, const bt__plan *plan,
-                          const bt_pipeline_options *options, const bt_module *module,
-                          bt_module **out)
+static bt_status run_resolved(bt_ctx *ctx, const bt__resolved *resolved,
+                              const bt_pipeline_options *options, const bt_module *module,
+                              bt_module **out)
 {
-    run r = { .ctx = ctx, .plan = plan, .options = options };
+    run r = { .ctx = ctx, .resolved = resolved, .options = options };
     int is_changed = 0;
-    BT_TRY(bt__plan_check(ctx, plan, 0));
-    BT_TRY(open_passes(ctx, &plan->steps));
-    r.holding.arena = plan->arena;
-    r.manager.analyses.arena = plan->arena;
+    BT_TRY(bt__resolved_check(ctx, resolved, 0));
+    BT_TRY(open_passes(ctx, &resolved->steps));
+    r.holding.arena = resolved->arena;
+    r.manager.analyses.arena = resolved->arena;
     r.module = bt_module_ref(module);
     bt_status status = NULL;
-    if (plan->instruments.verify)
+    if (resolved->instruments.verify)
         status = bt_verify(ctx, module);
     if (!status)
-        status = run_steps(&r, &plan->steps, &is_changed);
+        status = run_steps(&r, &resolved->steps, &is_changed);
     if (!status)
         status = print_times(&r);
     bt__analyses_drop(&r.manager.analyses, NULL);
@@ -333,14 +334,14 @@ bt_status bt_pipeline_run(bt_ctx *ctx, const bt_pipeline *p,
                           bt_module **out)
 {
     static const bt_pipeline_options defaults = { .level = -1 };
-    bt__plan *plan;
+    bt__resolved *resolved;
     options = options ? options : &defaults;
     if (!module->is_typed)
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "pipeline %s: the module has no types yet: call bt_infer first",
                        p->name);
-    BT_TRY(bt__plan_create(ctx, p, options, 0, &plan));
-    bt_status status = run_plan(ctx, plan, options, module, out);
-    bt__plan_destroy(plan);
+    BT_TRY(bt__resolved_create(ctx, p, options, 0, &resolved));
+    bt_status status = run_resolved(ctx, resolved, options, module, out);
+    bt__resolved_destroy(resolved);
     return status;
 }

@@ -2,10 +2,10 @@
  * Pipelines, from text to a run:
  *
  *   bt_pipeline   what a file or a line says: nested steps, slots, conditions, variables
- *   bt__plan      what will run under given options: passes and repeats only, each pass
+ *   bt__resolved  what will run under given options: passes and repeats only, each pass
  *                 known from its manifest, each option as text
  *
- * A plan is checked, printed or run.
+ * What is resolved is checked, printed or run.
  */
 #ifndef PASS_PIPELINE_H
 #define PASS_PIPELINE_H
@@ -93,11 +93,11 @@ const char *bt__option_name(bt_arena *, const char *name, size_t nbytes);
 
 bt_status bt__pipeline_line(bt_ctx *, bt_pipeline *) BT_MUST_USE;
 
-/* ---- plan.c ---- */
+/* ---- resolve.c ---- */
 
-typedef struct bt__planned bt__planned;
-typedef bt_vec(bt__planned) bt__planned_list;
-struct bt__planned {
+typedef struct bt__resolved_step bt__resolved_step;
+typedef bt_vec(bt__resolved_step) bt__resolved_list;
+struct bt__resolved_step {
     const char *pass; /* NULL: a repeat */
     bt__spot spot;
     const bt__item *item; /* of the pass */
@@ -106,35 +106,35 @@ struct bt__planned {
     bt__settings options; /* in the order of the schema, all as text */
     int32_t level;        /* stated, or 0 where it is required; -1: the pass's own */
     uint32_t max;         /* of a repeat */
-    bt__planned_list steps;
+    bt__resolved_list steps;
 };
-typedef struct bt__plan {
+typedef struct bt__resolved {
     bt_arena *arena;
     const bt_pipeline *pipeline;
     int32_t level;
     const bt_targets *targets; /* opened; NULL: none */
-    const char *target;  /* the name of the last */
-    const char *entry;   /* NULL: any function */
-    bt__planned_list steps;
+    const char *target;        /* the name of the last */
+    const char *entry;         /* NULL: any function */
+    bt__resolved_list steps;
     bt__instruments instruments;
     bt_vec(bt_pipeline *) nested; /* owned */
     bt__pass_names disabled;
-} bt__plan;
+} bt__resolved;
 
 /* Reports every fault where `report_all`. */
-bt_status bt__plan_create(bt_ctx *, const bt_pipeline *, const bt_pipeline_options *,
-                          int report_all, bt__plan **out) BT_MUST_USE;
-void bt__plan_destroy(bt__plan *); /* accepts NULL */
+bt_status bt__resolved_create(bt_ctx *, const bt_pipeline *, const bt_pipeline_options *,
+                              int report_all, bt__resolved **out) BT_MUST_USE;
+void bt__resolved_destroy(bt__resolved *); /* accepts NULL */
 /* "max_bytes" as it is written in pipelines: "max-bytes". */
 void bt__option_words(bt_text *, const char *name);
 /* "max_rounds=3, tag=\"x\"". NULL: no memory */
-const char *bt__planned_options(bt_arena *, const bt__planned *);
+const char *bt__resolved_options(bt_arena *, const bt__resolved_step *);
 
-/* ---- plan_check.c ---- */
+/* ---- resolve_check.c ---- */
 
 /* Options fit their schemas, and what each pass needs holds when it runs. */
-bt_status bt__plan_check(bt_ctx *, const bt__plan *, int report_all) BT_MUST_USE;
-bt_status bt__plan_check_options(bt_ctx *, const bt__plan *) BT_MUST_USE;
+bt_status bt__resolved_check(bt_ctx *, const bt__resolved *, int report_all) BT_MUST_USE;
+bt_status bt__resolved_check_options(bt_ctx *, const bt__resolved *) BT_MUST_USE;
 
 /* Names of analyses and invariants that hold. */
 typedef struct bt__holding {
@@ -142,7 +142,7 @@ typedef struct bt__holding {
     bt_vec(const char *) names;
 } bt__holding;
 /* What holds after a pass. 0: no memory */
-int bt__holding_after(bt__holding *, const bt__planned *, int is_changed);
+int bt__holding_after(bt__holding *, const bt__resolved_step *, int is_changed);
 /* Whether a list of words in a pass's manifest has the name. */
 int bt__item_names(const bt__item *, const char *key, const char *name);
 /* The same, or "*". */
@@ -161,7 +161,7 @@ typedef struct bt__analyses {
     bt_arena *arena;
     bt_vec(bt__cached) at;
 } bt__analyses;
-void bt__analyses_drop(bt__analyses *, const bt__planned *keeper); /* NULL: all */
+void bt__analyses_drop(bt__analyses *, const bt__resolved_step *keeper); /* NULL: all */
 
 /* ---- instrument.c ---- */
 
@@ -181,7 +181,7 @@ bt_status bt__diff(bt_ctx *, const char *before, const char *after,
 
 /* What a pass call belongs to: bt_pass_call.manager. */
 typedef struct bt__manager {
-    const bt__planned *planned;
+    const bt__resolved_step *step;
     bt__analyses analyses;
 } bt__manager;
 

@@ -1,6 +1,7 @@
 /*
- * Proving a plan from manifests alone: each option fits its schema, and what each pass
- * needs holds when its turn comes, in the first round of a repeat and in later ones.
+ * Checking a resolved pipeline from manifests alone: each option fits its schema, and
+ * what each pass needs holds when its turn comes, in the first round of a repeat and in
+ * later ones.
  */
 #include <string.h>
 
@@ -33,7 +34,7 @@ static int holds(const bt__holding *holding, const char *name)
     return 0;
 }
 
-int bt__holding_after(bt__holding *holding, const bt__planned *pass, int is_changed)
+int bt__holding_after(bt__holding *holding, const bt__resolved_step *pass, int is_changed)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < holding->names.len; i++) {
@@ -54,7 +55,7 @@ int bt__holding_after(bt__holding *holding, const bt__planned *pass, int is_chan
 
 typedef struct check {
     bt_ctx *ctx;
-    const bt__plan *plan;
+    const bt__resolved *resolved;
     bt__holding holding;
     bt_store *store;
     int report_all;
@@ -76,7 +77,7 @@ static bt_status note(check *c, bt_status fault)
 }
 
 /* What would have provided it, as advice. */
-static bt_status fail_need(check *c, const bt__planned *pass, const char *need)
+static bt_status fail_need(check *c, const bt__resolved_step *pass, const char *need)
 {
     struct bt__plugins *plugins;
     bt_text givers;
@@ -88,8 +89,8 @@ static bt_status fail_need(check *c, const bt__planned *pass, const char *need)
             !bt__item_has(item, "gives", need))
             continue;
         int is_disabled = 0;
-        for (uint32_t j = 0; j < c->plan->disabled.len; j++)
-            is_disabled |= strcmp(c->plan->disabled.at[j].name, item->name) == 0;
+        for (uint32_t j = 0; j < c->resolved->disabled.len; j++)
+            is_disabled |= strcmp(c->resolved->disabled.at[j].name, item->name) == 0;
         bt_text_addf(&givers, "%s%s%s", givers.len ? ", " : "", item->name,
                      is_disabled ? " (which is disabled)" : "");
     }
@@ -106,7 +107,7 @@ static bt_status fail_need(check *c, const bt__planned *pass, const char *need)
                          pass->pass, need, bt_text_get(&givers));
 }
 
-static bt_status check_needs(check *c, const bt__planned *pass)
+static bt_status check_needs(check *c, const bt__resolved_step *pass)
 {
     const json_t *needs = json_object_get(pass->item->json, "needs");
     for (size_t i = 0; i < json_array_size(needs); i++) {
@@ -121,7 +122,7 @@ static bt_status check_needs(check *c, const bt__planned *pass)
     return NULL;
 }
 
-static bt_status check_option(check *c, const bt__planned *pass,
+static bt_status check_option(check *c, const bt__resolved_step *pass,
                               const bt__setting *option)
 {
     bt_attr row[2] = { { 0 } };
@@ -132,14 +133,15 @@ static bt_status check_option(check *c, const bt__planned *pass,
     row[0].offset = 0;
     const bt_op one = { .name = pass->pass, .attrs = row, .attrs_nbytes = 16 };
     const void *values;
-    const char *text = bt__format(c->plan->arena, "%s=%s", option->name, option->text);
+    const char *text =
+        bt__format(c->resolved->arena, "%s=%s", option->name, option->text);
     if (!text)
         return bt_no_memory();
     bt_status fault = bt_attrs_parse(c->ctx, c->store, &one, text, &values);
     return fault ? note(c, bt__spot_wrap(c->ctx, option->spot, fault)) : NULL;
 }
 
-static bt_status check_options(check *c, const bt__planned *pass)
+static bt_status check_options(check *c, const bt__resolved_step *pass)
 {
     for (uint32_t i = 0; i < pass->options.len; i++)
         BT_TRY(check_option(c, pass, &pass->options.at[i]));
@@ -157,10 +159,10 @@ static bt_status check_options(check *c, const bt__planned *pass)
 }
 
 /* `is_again`: a later round of a repeat, where options were checked already. */
-static bt_status check_steps(check *c, const bt__planned_list *steps, int is_again)
+static bt_status check_steps(check *c, const bt__resolved_list *steps, int is_again)
 {
     for (uint32_t i = 0; i < steps->len; i++) {
-        const bt__planned *step = &steps->at[i];
+        const bt__resolved_step *step = &steps->at[i];
         if (!step->pass) {
             BT_TRY(check_steps(c, &step->steps, is_again));
             // What holds after one round is what holds after any further one, so two
@@ -180,35 +182,35 @@ static bt_status check_steps(check *c, const bt__planned_list *steps, int is_aga
     return NULL;
 }
 
-static bt_status check_plan(check *c)
+static bt_status check_resolved(check *c)
 {
-    c->holding.arena = c->plan->arena;
+    c->holding.arena = c->resolved->arena;
     c->store = bt_store_create(c->ctx->registry);
     if (!c->store)
         return bt_no_memory();
-    bt_status status = check_steps(c, &c->plan->steps, 0);
+    bt_status status = check_steps(c, &c->resolved->steps, 0);
     bt_store_unref(c->store);
     return c->first ? c->first : status;
 }
 
-bt_status bt__plan_check(bt_ctx *ctx, const bt__plan *plan, int report_all)
+bt_status bt__resolved_check(bt_ctx *ctx, const bt__resolved *resolved, int report_all)
 {
-    check c = { .ctx = ctx, .plan = plan, .report_all = report_all };
-    return check_plan(&c);
+    check c = { .ctx = ctx, .resolved = resolved, .report_all = report_all };
+    return check_resolved(&c);
 }
 
-bt_status bt__plan_check_options(bt_ctx *ctx, const bt__plan *plan)
+bt_status bt__resolved_check_options(bt_ctx *ctx, const bt__resolved *resolved)
 {
-    check c = { .ctx = ctx, .plan = plan, .options_only = 1 };
-    return check_plan(&c);
+    check c = { .ctx = ctx, .resolved = resolved, .options_only = 1 };
+    return check_resolved(&c);
 }
 
 bt_status bt_pipeline_check(bt_ctx *ctx, const bt_pipeline *p,
                             const bt_pipeline_options *options)
 {
-    bt__plan *plan;
-    BT_TRY(bt__plan_create(ctx, p, options, 1, &plan));
-    bt_status status = bt__plan_check(ctx, plan, 1);
-    bt__plan_destroy(plan);
+    bt__resolved *resolved;
+    BT_TRY(bt__resolved_create(ctx, p, options, 1, &resolved));
+    bt_status status = bt__resolved_check(ctx, resolved, 1);
+    bt__resolved_destroy(resolved);
     return status;
 }

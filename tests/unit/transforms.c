@@ -183,7 +183,7 @@ static void test_a_stage_is_computed_where_its_rows_are_read(void **state)
                    "for i1 in 8 { y[8*i0 + i1] = e[8*i0 + i1] - t[0] } } }");
     assert_ok(w.ctx, bt_loops_merge(loops, loops->body.at[0]));
     assert_error(bt_loops_shrink(loops, loops->body.at[0], 0), BT_ERR_UNSUPPORTED,
-                 "not the program's own");
+                 "no local of these loops");
     assert_ok(w.ctx, bt_loops_shrink(loops, loops->body.at[0], 2));
     assert_ok(w.ctx, bt_loops_parallel(loops, loops->body.at[0]));
     assert_string_equal(written(&w, loops), "loops test {\n"

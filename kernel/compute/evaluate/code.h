@@ -11,9 +11,9 @@
 #ifndef COMPUTE_EVALUATE_CODE_H
 #define COMPUTE_EVALUATE_CODE_H
 
-#include "compute/graph/bounds.h"
-#include "compute/evaluate/program.h"
+#include "compute/evaluate/bytecode.h"
 #include "compute/evaluate/strips.h"
+#include "compute/graph/bounds.h"
 
 struct bt__block {
     struct bt__block *parent;

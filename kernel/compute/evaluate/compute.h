@@ -4,7 +4,7 @@
 
 #include <baton/compute.h>
 
-#include "compute/evaluate/program.h"
+#include "compute/evaluate/bytecode.h"
 #include "compute/formula/call.h"
 
 struct bt_compute {
@@ -19,11 +19,11 @@ struct bt_compute {
     bt_arena *of_open;
     struct bt__instance instance; /* without formula: of a function, or plain C */
     bt_arena *made;               /* of the last instantiation: graph and leaves */
-    bt_arena *coded;              /* of the last program, and its strides */
+    bt_arena *coded;              /* of the last bytecode, and its strides */
     bt_graph *graph;
-    struct bt__program *program;
+    struct bt__bytecode *bytecode;
     const struct bt__leaf *leaves; /* it was made for these */
-    const int64_t *const *strides; /* and the program for these */
+    const int64_t *const *strides; /* and the bytecode for these */
     /* With plain C: */
     bt_store *store; /* own, for the types */
     const void *attrs;

@@ -23,7 +23,7 @@ static int same_leaves(const bt_compute *compute, const bt_tensor *const *in)
 
 static int same_strides(const bt_compute *compute, const bt_tensor *const *in)
 {
-    if (!compute->program)
+    if (!compute->bytecode)
         return 0;
     for (uint32_t i = 0; i < compute->call.nleaf; i++) {
         for (uint32_t a = 0; a < in[i]->rank; a++) {
@@ -34,18 +34,18 @@ static int same_strides(const bt_compute *compute, const bt_tensor *const *in)
     return 1;
 }
 
-static void forget_program(bt_compute *compute)
+static void forget_bytecode(bt_compute *compute)
 {
     bt_arena_destroy(compute->coded);
     compute->coded = NULL;
-    compute->program = NULL;
+    compute->bytecode = NULL;
     compute->strides = NULL;
 }
 
 /* Forgets the last instantiation. */
 static void forget(bt_compute *compute)
 {
-    forget_program(compute);
+    forget_bytecode(compute);
     bt_arena_destroy(compute->made);
     compute->made = NULL;
     compute->graph = NULL;
@@ -193,8 +193,8 @@ bt_status bt__compute_take_formula(bt_ctx *ctx, bt_compute *compute,
     return NULL;
 }
 
-static bt_status make_program(bt_ctx *ctx, bt_compute *compute,
-                              const bt_tensor *const *in)
+static bt_status make_bytecode(bt_ctx *ctx, bt_compute *compute,
+                               const bt_tensor *const *in)
 {
     compute->coded = bt_arena_create(compute->registry);
     const int64_t **strides =
@@ -212,8 +212,8 @@ static bt_status make_program(bt_ctx *ctx, bt_compute *compute,
         strides[i] = copy;
     }
     compute->strides = strides;
-    return bt__program_create(ctx, compute->coded, compute->name, compute->graph, strides,
-                              &compute->program);
+    return bt__bytecode_create(ctx, compute->coded, compute->name, compute->graph,
+                               strides, &compute->bytecode);
 }
 
 static bt_status prepare(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
@@ -222,10 +222,10 @@ static bt_status prepare(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
     BT_TRY(bt__compute_instantiate(ctx, compute, nin, in));
     if (same_strides(compute, in))
         return NULL;
-    forget_program(compute);
-    bt_status status = make_program(ctx, compute, in);
+    forget_bytecode(compute);
+    bt_status status = make_bytecode(ctx, compute, in);
     if (status) {
-        forget_program(compute);
+        forget_bytecode(compute);
         compute->graph->status = NULL; // the graph is whole: the next try may use it
     }
     return status;
@@ -236,7 +236,7 @@ static bt_status prepare(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
 static bt_status run_stages(bt_ctx *ctx, const bt_compute *compute,
                             const bt_tensor *const *in, bt_tensor **stages, void **data)
 {
-    const struct bt__program *p = compute->program;
+    const struct bt__bytecode *p = compute->bytecode;
     for (uint32_t i = 0; i < compute->call.nleaf; i++)
         data[i] = in[i]->data;
     for (uint32_t i = 0; i < p->nstage; i++) {
@@ -244,7 +244,7 @@ static bt_status run_stages(bt_ctx *ctx, const bt_compute *compute,
         BT_TRY(bt_tensor_create(ctx, code->dtype, code->rank, code->dims, &stages[i]));
         data[code->array] = stages[i]->data;
     }
-    return bt__program_run(ctx, p, data);
+    return bt__bytecode_run(ctx, p, data);
 }
 
 bt_status bt__compute_run_formula(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
@@ -252,7 +252,7 @@ bt_status bt__compute_run_formula(bt_ctx *ctx, bt_compute *compute, uint32_t nin
 {
     BT_TRY(prepare(ctx, compute, nin, in));
     const bt_graph *g = compute->graph;
-    uint32_t nstage = compute->program->nstage;
+    uint32_t nstage = compute->bytecode->nstage;
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
     bt_tensor **stages = BT_NEWS(scratch, bt_tensor *, nstage);

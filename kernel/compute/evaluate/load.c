@@ -1,5 +1,5 @@
 /* Instructions that move elements between arrays and registers, one for each dtype. */
-#include "compute/evaluate/program.h"
+#include "compute/evaluate/bytecode.h"
 
 #define HALF(x)      bt_half_to_float(x)
 #define BFLOAT(x)    bt_bfloat_to_float(x)

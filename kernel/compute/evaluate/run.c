@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "compute/evaluate/program.h"
+#include "compute/evaluate/bytecode.h"
 
 enum { PATIENCE = 4096 }; /* turns of loops between looks at cancellation */
 
@@ -356,7 +356,7 @@ int bt__run_check(bt__machine *m, const bt__instr *in)
     return 1;
 }
 
-/* ---- programs ---- */
+/* ---- bytecode ---- */
 
 static void free_buffers(bt__machine *m, const struct bt__code *code, char **at)
 {
@@ -402,7 +402,7 @@ static bt_status run_stage(bt__machine *m, const struct bt__code *code, char **b
     return status;
 }
 
-bt_status bt__program_run(bt_ctx *ctx, const struct bt__program *p, void *const *data)
+bt_status bt__bytecode_run(bt_ctx *ctx, const struct bt__bytecode *p, void *const *data)
 {
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);

@@ -2,7 +2,7 @@
  * could be the strip. */
 #include "compute/evaluate/strips.h"
 
-#include "compute/evaluate/program.h"
+#include "compute/evaluate/bytecode.h"
 
 /* An instruction's dispatch, a loop's turn, an element of an instruction. */
 static const double DISPATCH = 6, TURN = 15, ELEMENT = 0.5;

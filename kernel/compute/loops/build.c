@@ -1,4 +1,4 @@
-/* Loop programs: making them. */
+/* Loops: making them. */
 #include <baton/loops.h>
 
 #include "compute/graph/graph.h"

@@ -42,7 +42,7 @@ bt_status bt__loops_refuse(const bt_loops *loops, const char *format, ...)
 bt_status bt__loops_find_loop(bt_loops *loops, const bt_stmt *stmt, struct bt__place *out)
 {
     if (!find_in(&loops->body, stmt, (struct bt__place){ .open = 0 }, out))
-        return bt__loops_refuse(loops, "the loop is not in the program");
+        return bt__loops_refuse(loops, "the loop is not one of these");
     return stmt->kind == BT_STMT_FOR
                ? NULL
                : bt__loops_refuse(loops, "the statement is no loop");

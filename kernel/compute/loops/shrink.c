@@ -129,7 +129,7 @@ bt_status bt_loops_shrink(bt_loops *loops, bt_stmt *loop, uint32_t buffer)
     BT_TRY(bt__loops_find_loop(loops, loop, &place));
     if (buffer >= loops->graph->narray || (loops->roles.at[buffer] != BT_BUFFER_TEMP &&
                                            loops->roles.at[buffer] != BT_BUFFER_LOCAL))
-        return bt__loops_refuse(loops, "buffer %u is not the program's own", buffer);
+        return bt__loops_refuse(loops, "buffer %u is no local of these loops", buffer);
     const char *name = loops->graph->arrays[buffer].name;
     for (uint32_t i = 0; i < loop->body.len; i++) {
         if (bt__stmt_has_parallel(loop->body.at[i]))

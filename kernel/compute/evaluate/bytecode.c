@@ -1,5 +1,5 @@
 /* Programs of the reference evaluator: one piece of code for each stage. */
-#include "compute/evaluate/program.h"
+#include "compute/evaluate/bytecode.h"
 
 #include "compute/evaluate/code.h"
 
@@ -73,10 +73,10 @@ static bt_status measure(bt_ctx *ctx, const char *op, const bt_array *array,
     return NULL;
 }
 
-bt_status bt__program_create(bt_ctx *ctx, bt_arena *arena, const char *op, bt_graph *g,
-                             const int64_t *const *strides, struct bt__program **out)
+bt_status bt__bytecode_create(bt_ctx *ctx, bt_arena *arena, const char *op, bt_graph *g,
+                              const int64_t *const *strides, struct bt__bytecode **out)
 {
-    struct bt__program *p = BT_NEW(arena, struct bt__program);
+    struct bt__bytecode *p = BT_NEW(arena, struct bt__bytecode);
     const int64_t **all = BT_NEWS(arena, const int64_t *, g->narray);
     uint32_t nstage = g->narray - g->ninput;
     if (!p || !all)

@@ -1,5 +1,5 @@
 /*
- * Flat code of one stage, as the reference evaluator runs it.
+ * Bytecode: flat code of one stage, as the reference evaluator runs it.
  *
  * A stage is loops over its axes; at most one index of any nest is a *strip* of up to
  * BT__STRIP elements, and an instruction handles a strip at once. A value that does not
@@ -10,8 +10,8 @@
  * A *cursor* is an int64 linear in the loops' indices, kept up to date by additions when
  * a loop steps: addresses, guards and index values.
  */
-#ifndef COMPUTE_EVALUATE_PROGRAM_H
-#define COMPUTE_EVALUATE_PROGRAM_H
+#ifndef COMPUTE_EVALUATE_BYTECODE_H
+#define COMPUTE_EVALUATE_BYTECODE_H
 
 #include "compute/graph/graph.h"
 
@@ -96,7 +96,7 @@ struct bt__code {
     uint32_t array;
 };
 
-struct bt__program {
+struct bt__bytecode {
     const char *op;
     const bt_graph *graph;
     uint32_t nstage; /* stage i computes array ninput + i */
@@ -105,13 +105,13 @@ struct bt__program {
 };
 
 /* Strides, in elements, of the inputs: of array i at strides[i]. Lives in `arena`. */
-bt_status bt__program_create(bt_ctx *, bt_arena *arena, const char *op, bt_graph *,
-                             const int64_t *const *strides,
-                             struct bt__program **out) BT_MUST_USE;
+bt_status bt__bytecode_create(bt_ctx *, bt_arena *arena, const char *op, bt_graph *,
+                              const int64_t *const *strides,
+                              struct bt__bytecode **out) BT_MUST_USE;
 /* `data` of each array; stages' are written.
  * errors  BT_ERR_RUNTIME, BT_ERR_CANCELLED */
-bt_status bt__program_run(bt_ctx *, const struct bt__program *,
-                          void *const *data) BT_MUST_USE;
+bt_status bt__bytecode_run(bt_ctx *, const struct bt__bytecode *,
+                           void *const *data) BT_MUST_USE;
 
 /* ---- instructions (run.c, load.c) ---- */
 

@@ -36,7 +36,7 @@ static void add_callee(const bt_call *call, bt_text *text)
 static bt_status fail_with(struct machine *m, const bt_value *value, const bt_text *text)
 {
     const char *message = bt_text_get(text);
-    return message ? bt_fail_at(m->ctx, BT_ERR_RUNTIME, m->program->module->store,
+    return message ? bt_fail_at(m->ctx, BT_ERR_RUNTIME, m->bytecode->module->store,
                                 value->span, "%s", message)
                    : bt_no_memory();
 }

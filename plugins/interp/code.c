@@ -29,7 +29,7 @@ struct captures {
 
 /* A function being prepared. */
 struct frame {
-    struct program *program;
+    struct bytecode *bytecode;
     struct frame *outer;       /* the function whose block holds this closure */
     struct captures *captures; /* NULL for a global */
     bt_map places;             /* value -> struct place */
@@ -64,7 +64,7 @@ static bt_status add_capture(struct frame *f, const bt_value *value, uint32_t *o
     struct group *group = captures->group;
     uint32_t *index = BT_NEW(f->scratch, uint32_t);
     if (!index || !bt_map_put(&captures->indices, value, index) ||
-        !bt_vec_reserve(f->program->arena, (void **)&group->captures, &captures->cap,
+        !bt_vec_reserve(f->bytecode->arena, (void **)&group->captures, &captures->cap,
                         group->ncapture, sizeof(*group->captures)))
         return bt_no_memory();
     group->captures[group->ncapture] = value;
@@ -78,7 +78,7 @@ static bt_status find_outer(bt_ctx *ctx, struct frame *f, const bt_value *value,
                             struct operand *out)
 {
     if (!f->captures) {
-        return bt_fail_at(ctx, BT_ERR_INTERNAL, f->program->module->store, value->span,
+        return bt_fail_at(ctx, BT_ERR_INTERNAL, f->bytecode->module->store, value->span,
                           "a value is used outside the block that binds it");
     }
     const bt_closure_group *members = f->captures->members;
@@ -99,7 +99,7 @@ static bt_status find_outer(bt_ctx *ctx, struct frame *f, const bt_value *value,
 static bt_status find_global(bt_ctx *ctx, struct frame *f, const bt_value *value,
                              struct operand *out)
 {
-    const bt_module *module = f->program->module;
+    const bt_module *module = f->bytecode->module;
     const bt_global *global = bt_module_find(module, value->name);
     if (!global)
         return bt_fail_at(ctx, BT_ERR_NAME, module->store, value->span,
@@ -131,16 +131,16 @@ static bt_status find_operand(bt_ctx *ctx, struct frame *f, const bt_value *valu
 
 /* ---- closures ---- */
 
-static bt_status prepare_code(bt_ctx *ctx, struct program *program, struct frame *outer,
+static bt_status prepare_code(bt_ctx *ctx, struct bytecode *bytecode, struct frame *outer,
                               struct captures *captures, const bt_func *func,
                               struct code **out)
 {
     bt_arena *scratch = outer ? outer->scratch : bt_ctx_scratch(ctx);
     struct frame f = {
-        .program = program, .outer = outer, .captures = captures, .scratch = scratch
+        .bytecode = bytecode, .outer = outer, .captures = captures, .scratch = scratch
     };
     bt_map_init(&f.places, scratch, 0);
-    struct code *code = BT_NEW(program->arena, struct code);
+    struct code *code = BT_NEW(bytecode->arena, struct code);
     if (!code)
         return bt_no_memory();
     code->func = func;
@@ -157,15 +157,15 @@ static bt_status prepare_code(bt_ctx *ctx, struct program *program, struct frame
 static bt_status prepare_group(bt_ctx *ctx, struct frame *f,
                                const bt_closure_group *members, struct group **out)
 {
-    struct program *program = f->program;
-    struct group *group = BT_NEW(program->arena, struct group);
+    struct bytecode *bytecode = f->bytecode;
+    struct group *group = BT_NEW(bytecode->arena, struct group);
     struct captures captures = { .members = members, .group = group };
-    if (!group || !(group->codes = BT_NEWS(program->arena, struct code *, members->n)))
+    if (!group || !(group->codes = BT_NEWS(bytecode->arena, struct code *, members->n)))
         return bt_no_memory();
     bt_map_init(&captures.indices, f->scratch, 0);
     group->ncode = members->n;
     for (uint32_t i = 0; i < members->n; i++)
-        BT_TRY(prepare_code(ctx, program, f, &captures, members->at[i]->func,
+        BT_TRY(prepare_code(ctx, bytecode, f, &captures, members->at[i]->func,
                             &group->codes[i]));
     *out = group;
     return NULL;
@@ -183,7 +183,7 @@ static bt_status prepare_closure(bt_ctx *ctx, struct frame *f,
     else
         step->group = (step - 1)->group;
     step->noperand = step->group->ncapture;
-    step->operands = BT_NEWS(f->program->arena, struct operand, step->noperand);
+    step->operands = BT_NEWS(f->bytecode->arena, struct operand, step->noperand);
     if (!step->operands)
         return bt_no_memory();
     for (uint32_t i = 0; i < step->noperand; i++)
@@ -229,7 +229,7 @@ static int has_open_attrs(const bt_op *op, const void *attrs)
 static bt_status prepare_op(bt_ctx *ctx, struct frame *f, const bt_call *call,
                             struct step *step)
 {
-    struct program *program = f->program;
+    struct bytecode *bytecode = f->bytecode;
     int settled = is_settled(call->base.type) && !has_open_attrs(call->op, call->attrs);
     for (uint32_t i = 0; i < call->narg; i++)
         settled = settled && is_settled(call->args[i]->type);
@@ -239,9 +239,9 @@ static bt_status prepare_op(bt_ctx *ctx, struct frame *f, const bt_call *call,
     BT_TRY(bt_call_formula(f->scratch, call, &formula));
     bt_status status = bt_compute_create(ctx, &formula, &step->compute);
     if (status)
-        return bt_note(ctx, status, program->module->store, call->base.span,
+        return bt_note(ctx, status, bytecode->module->store, call->base.span,
                        "in this call of %s", call->op->name);
-    if (!BT_PUSH(program->arena, &program->computes, step->compute)) {
+    if (!BT_PUSH(bytecode->arena, &bytecode->computes, step->compute)) {
         bt_compute_destroy(step->compute);
         return bt_no_memory();
     }
@@ -253,7 +253,7 @@ static bt_status prepare_op(bt_ctx *ctx, struct frame *f, const bt_call *call,
 static bt_status prepare_step(bt_ctx *ctx, struct frame *f, const bt_value *value,
                               int is_tail, struct step *step)
 {
-    bt_arena *arena = f->program->arena;
+    bt_arena *arena = f->bytecode->arena;
     step->value = value;
     step->is_tail = (uint32_t)is_tail;
     if (value->kind == BT_VALUE_CLOSURE) {
@@ -296,7 +296,7 @@ static bt_status prepare_dead(struct frame *f, const struct scope *scope,
         }
         for (uint32_t i = 0; pass == 0 && i < block->nstep; i++) {
             struct step *step = &block->steps[i];
-            step->dead = BT_NEWS(f->program->arena, uint32_t, step->ndead);
+            step->dead = BT_NEWS(f->bytecode->arena, uint32_t, step->ndead);
             if (!step->dead)
                 return bt_no_memory();
             step->ndead = 0;
@@ -308,7 +308,7 @@ static bt_status prepare_dead(struct frame *f, const struct scope *scope,
 static bt_status prepare_block(bt_ctx *ctx, struct frame *f, const bt_block *source,
                                int is_tail, struct block *out)
 {
-    bt_arena *arena = f->program->arena;
+    bt_arena *arena = f->bytecode->arena;
     struct scope *outer = f->scope, scope = { 0 };
     f->scope = &scope;
     out->nparam = source->nparam;
@@ -333,51 +333,51 @@ static bt_status prepare_block(bt_ctx *ctx, struct frame *f, const bt_block *sou
 
 /* ---- programs ---- */
 
-bt_status program_create(bt_ctx *ctx, const bt_module *module, struct program **out)
+bt_status bytecode_create(bt_ctx *ctx, const bt_module *module, struct bytecode **out)
 {
     bt_registry *registry = bt_ctx_registry(ctx);
-    struct program *program = bt_alloc(registry, sizeof(*program));
+    struct bytecode *bytecode = bt_alloc(registry, sizeof(*bytecode));
     bt_arena *arena = bt_arena_create(registry);
-    if (!program || !arena) {
+    if (!bytecode || !arena) {
         bt_arena_destroy(arena);
-        bt_free(registry, program, sizeof(*program));
+        bt_free(registry, bytecode, sizeof(*bytecode));
         return bt_no_memory();
     }
-    *program = (struct program){ .registry = bt_registry_ref(registry),
-                                 .module = bt_module_ref(module),
-                                 .arena = arena };
-    bt_map_init(&program->globals, arena, 1);
-    *out = program;
+    *bytecode = (struct bytecode){ .registry = bt_registry_ref(registry),
+                                   .module = bt_module_ref(module),
+                                   .arena = arena };
+    bt_map_init(&bytecode->globals, arena, 1);
+    *out = bytecode;
     return NULL;
 }
 
-void program_destroy(struct program *program)
+void bytecode_destroy(struct bytecode *bytecode)
 {
-    bt_registry *registry = program->registry;
-    for (uint32_t i = 0; i < program->computes.len; i++)
-        bt_compute_destroy(program->computes.at[i]);
-    bt_module_unref(program->module);
-    bt_arena_destroy(program->arena);
-    bt_free(registry, program, sizeof(*program));
+    bt_registry *registry = bytecode->registry;
+    for (uint32_t i = 0; i < bytecode->computes.len; i++)
+        bt_compute_destroy(bytecode->computes.at[i]);
+    bt_module_unref(bytecode->module);
+    bt_arena_destroy(bytecode->arena);
+    bt_free(registry, bytecode, sizeof(*bytecode));
     bt_registry_unref(registry);
 }
 
-bt_status program_code(bt_ctx *ctx, struct program *program, const bt_global *global,
-                       const struct code **out)
+bt_status bytecode_code(bt_ctx *ctx, struct bytecode *bytecode, const bt_global *global,
+                        const struct code **out)
 {
-    struct code *code = bt_map_find(&program->globals, global->name);
+    struct code *code = bt_map_find(&bytecode->globals, global->name);
     if (!code) {
         if (global->kind != BT_GLOBAL_FUNC) {
-            return bt_fail_at(ctx, BT_ERR_UNSUPPORTED, program->module->store,
+            return bt_fail_at(ctx, BT_ERR_UNSUPPORTED, bytecode->module->store,
                               global->span, "@%s has no body that interp could run",
                               global->name);
         }
         bt_arena *scratch = bt_ctx_scratch(ctx);
         const void *mark = bt_arena_mark(scratch);
-        bt_status status = prepare_code(ctx, program, NULL, NULL, global->func, &code);
+        bt_status status = prepare_code(ctx, bytecode, NULL, NULL, global->func, &code);
         bt_arena_release(scratch, mark);
         BT_TRY(status);
-        if (!bt_map_put(&program->globals, global->name, code))
+        if (!bt_map_put(&bytecode->globals, global->name, code))
             return bt_no_memory();
     }
     *out = code;

@@ -66,7 +66,7 @@ struct group {
     const bt_value **captures; /* values of the functions around */
 };
 
-struct program {
+struct bytecode {
     bt_registry *registry;
     bt_module *module;
     bt_arena *arena;
@@ -74,10 +74,10 @@ struct program {
     bt_vec(bt_compute *) computes;
 };
 
-bt_status program_create(bt_ctx *, const bt_module *, struct program **out);
-void program_destroy(struct program *);
+bt_status bytecode_create(bt_ctx *, const bt_module *, struct bytecode **out);
+void bytecode_destroy(struct bytecode *);
 /* The code of a global function, prepared at its first use. */
-bt_status program_code(bt_ctx *, struct program *, const bt_global *,
-                       const struct code **out);
+bt_status bytecode_code(bt_ctx *, struct bytecode *, const bt_global *,
+                        const struct code **out);
 
 #endif

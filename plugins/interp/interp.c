@@ -8,17 +8,17 @@
 #include "machine.h"
 
 struct session {
-    struct program *program;
+    struct bytecode *bytecode;
     bt_heap *heap;
 };
 
 static void close_session(void *opaque)
 {
     struct session *session = opaque;
-    bt_registry *registry = session->program->registry;
+    bt_registry *registry = session->bytecode->registry;
     bt_heap_destroy(session->heap);
     bt_registry_ref(registry);
-    program_destroy(session->program);
+    bytecode_destroy(session->bytecode);
     bt_free(registry, session, sizeof(*session));
     bt_registry_unref(registry);
 }
@@ -34,7 +34,7 @@ static bt_status open_session(bt_ctx *ctx, const bt_module *module, const void *
     struct session *session = bt_alloc(registry, sizeof(*session));
     if (!session)
         return bt_no_memory();
-    bt_status status = program_create(ctx, module, &session->program);
+    bt_status status = bytecode_create(ctx, module, &session->bytecode);
     if (status) {
         bt_free(registry, session, sizeof(*session));
         return status;
@@ -53,13 +53,13 @@ static bt_status run(bt_ctx *ctx, struct session *session, const bt_global *entr
                      bt_object **out)
 {
     const struct code *code;
-    BT_TRY(program_code(ctx, session->program, entry, &code));
+    BT_TRY(bytecode_code(ctx, session->bytecode, entry, &code));
     struct machine machine = { .ctx = ctx,
-                               .program = session->program,
+                               .bytecode = session->bytecode,
                                .heap = session->heap,
                                .hook = hook,
                                .collect_at = 1024,
-                               .types = bt_store_create(session->program->registry) };
+                               .types = bt_store_create(session->bytecode->registry) };
     if (!machine.types)
         return bt_no_memory();
     bt_object *result = NULL;
@@ -81,8 +81,8 @@ static bt_status call(bt_ctx *ctx, void *opaque, const char *name, uint32_t narg
 {
     struct session *session = opaque;
     const bt_global *entry;
-    BT_TRY(bt_module_entry(ctx, session->program->module, name, &entry));
-    BT_TRY(bt_check_args(ctx, session->program->module, entry, narg, args));
+    BT_TRY(bt_module_entry(ctx, session->bytecode->module, name, &entry));
+    BT_TRY(bt_check_args(ctx, session->bytecode->module, entry, narg, args));
     return run(ctx, session, entry, narg, args, hook, out);
 }
 

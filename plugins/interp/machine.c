@@ -33,8 +33,8 @@ static bt_status make_closure(struct machine *m, const struct code *code, struct
     if (env)
         with_env[ncapture] = &env->tuple.base;
     bt_closure *closure;
-    BT_TRY(bt_closure_create(m->ctx, m->program, code, ncapture + (env != NULL), with_env,
-                             &closure));
+    BT_TRY(bt_closure_create(m->ctx, m->bytecode, code, ncapture + (env != NULL),
+                             with_env, &closure));
     *out = &closure->base;
     return NULL;
 }
@@ -58,7 +58,7 @@ static bt_status read_operand(struct machine *m, const struct operand *operand,
     }
     case FROM_OBJECT: *out = bt_object_ref(operand->object); return NULL;
     default:
-        BT_TRY(program_code(m->ctx, m->program, operand->global, &code));
+        BT_TRY(bytecode_code(m->ctx, m->bytecode, operand->global, &code));
         return make_closure(m, code, NULL, 0, NULL, out);
     }
 }
@@ -73,7 +73,7 @@ static void release(uint32_t n, bt_object **objects)
 static bt_status fail(struct machine *m, const struct step *step, uint32_t code,
                       const char *text)
 {
-    return bt_fail_at(m->ctx, code, m->program->module->store, step->value->span, "%s",
+    return bt_fail_at(m->ctx, code, m->bytecode->module->store, step->value->span, "%s",
                       text);
 }
 
@@ -111,7 +111,7 @@ static bt_status grow(struct machine *m, void **at, size_t *cap, size_t len, siz
     }
     if (!bt_mul_size(wanted, item, &nbytes))
         return bt_no_memory();
-    void *grown = bt_realloc(m->program->registry, *at, *cap * item, nbytes);
+    void *grown = bt_realloc(m->bytecode->registry, *at, *cap * item, nbytes);
     if (!grown)
         return bt_no_memory();
     *at = grown;
@@ -121,7 +121,7 @@ static bt_status grow(struct machine *m, void **at, size_t *cap, size_t len, siz
 
 void machine_free_stacks(struct machine *m)
 {
-    bt_registry *registry = m->program->registry;
+    bt_registry *registry = m->bytecode->registry;
     bt_free(registry, m->slots, m->slot_cap * sizeof(*m->slots));
     bt_free(registry, m->frames, m->frame_cap * sizeof(*m->frames));
     bt_free(registry, m->activations, m->activation_cap * sizeof(*m->activations));
@@ -158,7 +158,7 @@ static bt_status push_frame(struct machine *m, const struct code *code,
                             bt_object *const *args)
 {
     if (m->nframe >= bt_ctx_limits(m->ctx)->frames)
-        return bt_fail_at(m->ctx, BT_ERR_LIMIT, m->program->module->store,
+        return bt_fail_at(m->ctx, BT_ERR_LIMIT, m->bytecode->module->store,
                           code->func->span, "%s: more than %u nested calls",
                           code->func->name ? code->func->name : "a closure",
                           bt_ctx_limits(m->ctx)->frames);
@@ -220,7 +220,7 @@ static bt_status create_env(struct machine *m, struct env *caller,
     *out = NULL;
     if (!code->is_open && !outer)
         return NULL;
-    struct env *env = env_create(m->program->registry, outer);
+    struct env *env = env_create(m->bytecode->registry, outer);
     bt_status status = env ? NULL : bt_no_memory();
     for (uint32_t i = 0;
          !status && call && call->ntype_arg == func->nvar && i < func->nvar; i++) {
@@ -250,7 +250,7 @@ static bt_status enter(struct machine *m, const struct step *step,
     struct env *outer = closure->ncapture > ncapture
                             ? (struct env *)(void *)closure->captures[ncapture]
                             : NULL;
-    if (closure->executor != m->program || narg != code->block.nparam)
+    if (closure->executor != m->bytecode || narg != code->block.nparam)
         return fail(m, step, BT_ERR_RUNTIME,
                     "this function cannot be called here: another session made it");
     BT_TRY(create_env(m, caller_env, code, outer, bt_as_call(step->value), args, &env));

@@ -28,7 +28,7 @@ struct call_frame {
 
 struct machine {
     bt_ctx *ctx;
-    struct program *program;
+    struct bytecode *bytecode;
     bt_store *types; /* terms of type environments */
     bt_heap *heap;
     uint64_t collect_at;

@@ -9,7 +9,7 @@
 static bt_status fail(struct machine *m, const bt_value *value, bt_status status,
                       const char *name)
 {
-    const bt_store *store = m->program->module->store;
+    const bt_store *store = m->bytecode->module->store;
     int is_named = strncmp(status->message, name, strlen(name)) == 0;
     if (!status->note && (status->code == BT_ERR_RUNTIME || status->code == BT_ERR_LIMIT))
         return bt_fail_at(m->ctx, status->code, store, value->span, "%s%s%s",
@@ -71,10 +71,10 @@ static bt_status relate(struct machine *m, const bt_call *call,
                         const bt_formula_call *formula, const bt_type **out)
 {
     bt_builder *builder;
-    BT_TRY(bt_builder_create(m->ctx, m->types, m->program->module, &builder));
+    BT_TRY(bt_builder_create(m->ctx, m->types, m->bytecode->module, &builder));
     bt_status status = relate_with(builder, call, formula, out);
     bt_builder_destroy(builder);
-    return status ? bt_fail_at(m->ctx, status->code, m->program->module->store,
+    return status ? bt_fail_at(m->ctx, status->code, m->bytecode->module->store,
                                call->base.span, "%s", status->message)
                   : NULL;
 }

@@ -225,8 +225,9 @@ static void compare_version(bt_ctx *ctx, const bt_artifact *a, const char *what,
                       a->path, what, (int)n, stated, version));
 }
 
-/* Whoever was open when it was compiled and is now. Code that another version cannot run
- * is refused by its target; this is for what it can run, and might do otherwise. */
+/* Remarks on plugins that were open when it was compiled and are open now in another
+ * version. Code that a version cannot run is refused by its target; this is for code
+ * that it can run, perhaps with other results. */
 static bt_status compare_versions(bt_ctx *ctx, const bt_artifact *a)
 {
     compare_version(ctx, a, "baton", bt_version());
@@ -310,7 +311,7 @@ static bt_status copy_lists(const bt_artifact *a, bt_compiled *c)
     return bt__compiled_text(c, a->provenance, &c->provenance);
 }
 
-/* Names are what an artifact was compiled for; options may be others. */
+/* The targets' names must be those that it was compiled for; their options may differ. */
 static bt_status check_targets(bt_ctx *ctx, const bt_artifact *a, const bt_compiled *c)
 {
     int same = c->ntarget == a->ntarget;
@@ -344,7 +345,7 @@ static bt_status load(bt_ctx *ctx, const bt_artifact *base, bt_compiled *c)
     return status;
 }
 
-/* Which target of it nobody provides, and who did. */
+/* Names the target that no plugin provides now, and the plugin that did. */
 static bt_status explain_missing(bt_ctx *ctx, const bt_artifact *a, bt_status why)
 {
     bt_arena *scratch = bt_ctx_scratch(ctx);

@@ -17,7 +17,7 @@ static bt_status fail(const struct reader *r, const char *why)
                          "section %s is damaged: %s", bt__section_name(r->section), why);
 }
 
-/* Texts are shown to people: no character may steer a terminal. */
+/* Texts are shown to people, so control characters are refused. */
 static int is_shown(const char *text, size_t nbytes)
 {
     for (size_t i = 0; i < nbytes; i++) {

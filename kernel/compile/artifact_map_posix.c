@@ -108,7 +108,7 @@ void bt__artifact_give_back(const bt_tensor *file, const bt_tensor *part)
 
 enum { LEAST_MAGIC = 4 };
 
-/* A pipe is not even opened: its writer would take that for its reader. */
+/* A pipe is not opened: its writer would take this for the reader. */
 int bt_artifact_is(const char *path)
 {
     char head[sizeof(BT__ARTIFACT_MAGIC) - 1];

@@ -1,4 +1,5 @@
-/* Header, table and checksums of an artifact: nothing of it is believed before. */
+/* Header, table and checksums of an artifact: they are checked before anything else is
+ * read. */
 #include "compile/artifact.h"
 
 #include <inttypes.h>

@@ -173,7 +173,8 @@ static void add_cost(bt_text *out, int64_t value)
         add_number(out, (uint64_t)value);
 }
 
-/* What computes nothing is not asked for where the file is run. */
+/* Targets without a kernel in the file are left out: they are not needed where it is
+ * run. */
 static bt_status number_targets(struct writer *w)
 {
     const bt_compiled *c = w->compiled;
@@ -186,7 +187,7 @@ static bt_status number_targets(struct writer *w)
     for (uint32_t i = 0; i < c->nkernel; i++)
         w->numbers[c->kernels[i].target] = 1;
     if (!c->nfunc && !c->nkernel)
-        w->numbers[c->ntarget - 1] = 1; // a file is for one at least
+        w->numbers[c->ntarget - 1] = 1; // a file names at least one target
     for (uint32_t i = 0; i < c->ntarget; i++)
         w->numbers[i] = w->numbers[i] ? n++ : UINT32_MAX;
     return NULL;

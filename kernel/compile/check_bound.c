@@ -65,8 +65,8 @@ static bt_status change(struct bounds *b, const struct bounded *from, double par
     return NULL;
 }
 
-/* What the error of operand `at` adds to the errors of the result: the most of what some
- * parts of it do, as a function may turn back within the whole. */
+/* What the error of operand `at` adds to the errors of the result: the largest effect
+ * of several parts of that error, since a function need not be monotonic. */
 static bt_status add_error(struct bounds *b, bt_compute *compute, uint32_t narg,
                            const bt_tensor **in, uint32_t at, const struct bounded *from,
                            struct bounded *result)

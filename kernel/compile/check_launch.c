@@ -31,7 +31,7 @@ struct buffers {
 
 static const char *const kind_names[] = { "input", "output", "temp" };
 
-/* Of elements of outputs: that they are told as they lie in memory. */
+/* Said of elements of outputs with a layout: they are numbered as they lie in memory. */
 static const char *memory_note(const struct bt__check_call *c)
 {
     return bt_type_layout(c->primitive->func->result)
@@ -131,7 +131,7 @@ static size_t damage(const char *zone)
     return i;
 }
 
-/* What a kernel must have left alone. */
+/* What a kernel must not have changed. */
 static bt_status check_zones(const struct bt__check_call *c, const bt_kernel *kernel,
                              const struct buffers *b, const char **fault)
 {
@@ -194,7 +194,7 @@ static bt_status launch(const struct bt__check_call *c, uint32_t number,
     const bt_kernel *kernel = c->kernels[number];
     uint32_t n = kernel->nin + kernel->nout;
     struct buffer workspace;
-    // behind them nothing: a kernel that takes more than it has shall crash for certain
+    // the memory behind is not mapped: a kernel that uses more than it has crashes
     void **pointers = BT_NEWS(c->arena, void *, (size_t)n + BEYOND);
     struct bt__hosted *around = BT_NEWS(c->arena, struct bt__hosted, (size_t)n + 1);
     if (!pointers || !around)
@@ -301,7 +301,7 @@ static bt_status compare(const struct bt__check_call *c, uint32_t output,
     const double *bounds = NULL;
     double before = *worst;
     struct wrong wrong = find_wrong(c, got, want, NULL, worst);
-    if (wrong.n) // what its calls make of rounding is dear to know, and seldom needed
+    if (wrong.n) // a bound for all its calls is expensive, and seldom needed
         BT_TRY(bt__check_bounds(c->ctx, c->arena, c->primitive->func, c->in, &bounds));
     if (bounds) {
         *worst = before;

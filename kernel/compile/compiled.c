@@ -155,7 +155,7 @@ static void unload(bt_compiled *c)
     c->module = NULL;
 }
 
-/* Plugins that are open have had a hand in it, or may have had. */
+/* The plugins that are open: they took part in compiling, or may have. */
 static bt_status state_provenance(bt_ctx *ctx, bt_compiled *c)
 {
     bt_text text;

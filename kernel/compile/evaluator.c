@@ -178,7 +178,7 @@ static bt_kernel_buffer *number(bt_arena *arena, uint32_t kind, uint32_t n)
     return all;
 }
 
-/* All that is read has been read when anything is written. */
+/* All inputs are read before anything is written. */
 static int add_over(bt_arena *arena, bt_kernel *kernel)
 {
     enum { MOST = 64 }; // pairs that are worth listing

@@ -49,7 +49,8 @@ static bt_status find_importer(bt_ctx *ctx, const bt_file *file, int for_tensor,
 {
     int32_t best = 0;
     *out = (struct reader){ 0 };
-    BT_TRY(bt_plugins_scan(ctx)); // an error in it is not the lack of importers
+    BT_TRY(bt_plugins_scan(
+        ctx)); // an importer that failed to load is reported, not that there is none
     uint32_t n = bt_provided_len(ctx, "importer");
     for (uint32_t i = 0; i < n; i++) {
         struct reader reader;

@@ -78,7 +78,7 @@ static bt_status touch(struct finder *f, const bt_value *value, uint32_t positio
             life->last = position > life->last ? position : life->last;
             life->escapes |= (uint32_t)escapes;
         } else if (value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ) {
-            // a field keeps its whole tuple alive: longer than need be, never shorter
+            // a field keeps its whole tuple alive, which may be longer than necessary
             for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
                 if (!BT_PUSH(f->arena, &queue, bt_value_operand(value, i)))
                     return bt_no_memory();
@@ -161,7 +161,7 @@ static bt_status find_over(struct finder *f, const bt_block *block)
                       *copy = bt_as_op_call(block->bindings[i], "memory.copy");
         if (invoke)
             BT_TRY(find_overs(f, invoke, i));
-        if (copy) // elements that are where they shall go are copied already
+        if (copy) // elements that are at their place already need no copy
             BT_TRY(
                 add_over(f, i, number_of(f, copy->args[1]), number_of(f, copy->args[0])));
     }

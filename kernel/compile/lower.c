@@ -266,8 +266,7 @@ static const bt_global *primitive_of(const struct lowerer *l, const bt_call *cal
     const bt_global *global = call->callee && call->callee->kind == BT_VALUE_GLOBAL
                                   ? bt_module_find(l->module, call->callee->name)
                                   : NULL;
-    return global && global->kind == BT_GLOBAL_FUNC &&
-                   bt_func_is_primitive(global->func)
+    return global && global->kind == BT_GLOBAL_FUNC && bt_func_is_primitive(global->func)
                ? global
                : NULL;
 }
@@ -408,7 +407,7 @@ static bt_status fail_open(const struct lowerer *l, const bt_global *entry)
                    dims);
 }
 
-/* The primitive functions have done their work: they stay, as what kernels compute. */
+/* The primitive functions stay in the module: they say what the kernels compute. */
 bt_status bt__lower_entry(struct bt__kernels *kernels, const bt_module *module,
                           const bt_global *entry, bt_module **out)
 {

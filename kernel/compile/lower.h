@@ -20,7 +20,7 @@
 struct bt__primitive {
     const bt_func *func;
     uint32_t target;
-    const char *why; /* what others said, a line each */
+    const char *why; /* why other targets refused, a line each */
     bt_lowering lowering;
     uint32_t first; /* of its kernels */
 };

@@ -1,9 +1,10 @@
 /*
- * Which target computes a primitive function, and whether the kernels that it describes
- * can be.
+ * Which target computes a primitive function, and whether its description of the
+ * kernels is valid.
  *
- * Asked are the target that the function's attribute names, then the others in order. One
- * with patterns takes what pass partition gave it, and what is left only as the last.
+ * The target that the function's attribute names is asked first, then the others in
+ * order. A target with patterns gets what pass partition gave it; of the rest it is
+ * asked only where it is the last.
  */
 #include "compile/lower.h"
 
@@ -177,7 +178,7 @@ static bt_status find_wanted(struct asking *a)
                             func->name, entry->text, k->targets[0].text);
 }
 
-/* Whether it is asked for what nobody gave it. */
+/* Whether the target is asked for functions that name no target. */
 static int is_asked(const struct asking *a, uint32_t target)
 {
     const struct bt__kernels *k = a->kernels;
@@ -185,7 +186,8 @@ static int is_asked(const struct asking *a, uint32_t target)
            (!k->refused[target] && !k->targets[target].target->patterns);
 }
 
-/* What it said, for those who look; for everybody where it breaks its word. */
+/* Keeps the reason of a refusal, and makes it a remark where the target had said that
+ * it supports the function. */
 static bt_status note_refusal(struct asking *a, uint32_t target, bt_status said,
                               int after_all)
 {

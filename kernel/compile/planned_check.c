@@ -36,7 +36,7 @@ static bt_status check_invoke(const struct check *c, const bt_call *call)
         return refuse(c, &call->base, "does not list its buffers");
     if (!bt_map_entry_find(c->kernels, *kernel))
         return refuse(c, &call->base, "names a kernel that the code does not have");
-    // a constant, or an argument, is nobody's to write
+    // constants and arguments must not be written to
     for (uint32_t i = 0; i < outs->nfield; i++) {
         if (!is_written(outs->fields[i]))
             return refuse(c, &call->base, "writes what is no tensor of its storage");

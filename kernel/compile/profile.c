@@ -1,6 +1,6 @@
 /*
- * The profile of a program: one sink for every executor. What it is told are bindings;
- * what it tells are rows:
+ * The profile of a program: one sink for every executor. It receives bindings, and
+ * gives rows:
  *
  *     interp    a row for each call of an operator
  *     graph     a row for each call of a primitive function, however many kernels that

@@ -8,7 +8,7 @@
 #include "compile/lower.h"
 #include "pass/targets.h"
 
-/* Fields of inputs that are listed: types are short where what they stand for is not. */
+/* Fields of inputs that are listed: a short type may stand for a great many. */
 enum { MAX_LISTED = 4096 };
 
 bt_ctx *bt_open(void)
@@ -294,7 +294,7 @@ static bt_status open_by(bt_program *program, const char *path,
     return status ? status : open_session(program);
 }
 
-/* Nobody asked for an executor, and the usual one cannot run the program. */
+/* No executor was named, and the default one cannot run the program. */
 static int must_interpret(const bt_program *program, const bt_program_options *options,
                           bt_status status)
 {
@@ -329,7 +329,7 @@ static bt_status open_model(bt_program *program, const char *path,
 
 /* ---- artifacts ---- */
 
-/* What was settled when it was compiled cannot be asked for now. */
+/* Options that only compiling can heed are refused for an artifact. */
 static bt_status check_settled(bt_program *program, const bt_artifact *artifact,
                                const bt_program_options *options)
 {
@@ -397,7 +397,7 @@ static bt_program *create(bt_ctx *ctx)
     return program;
 }
 
-/* The program, or nothing of it. */
+/* The whole program; on failure everything is freed. */
 static bt_status finish(bt_program *program, bt_status status, bt_program **out)
 {
     if (status)

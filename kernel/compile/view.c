@@ -181,7 +181,7 @@ bt_status bt__func_is_view(bt_ctx *ctx, bt_arena *arena, const bt_func *func, in
     if (!may_be_view(func))
         return NULL;
     bt_status status = bt_graph_compose(ctx, arena, func, &g);
-    if (status) // what cannot be composed is no view, or one that nobody sees
+    if (status) // what cannot be composed is treated as no view
         return status->code == BT_ERR_MEMORY ? status : NULL;
     if (g->nresult != 1)
         return NULL;

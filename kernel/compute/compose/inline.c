@@ -1,6 +1,6 @@
-/* Stages computed where they are read. One that is read at places to be checked, or checks
- * reads of its own, stays: in its place the check would be lost, or be asked for elements
- * that nobody needs. */
+/* Stages computed where they are read. A stage stays that is read at places which must
+ * be checked, or that checks reads of its own: inlined, the check would be lost, or be
+ * made for elements that are not needed. */
 #include "compute/graph/bounds.h"
 #include "compute/graph/conditions.h"
 #include "compute/graph/cost.h"

@@ -35,7 +35,8 @@ bt_status bt__reg_new(struct bt__coder *c, const struct bt__block *b, uint32_t s
 
 uint32_t bt__block_varies(const struct bt__block *b, const bt_node *node)
 {
-    // behind a mask even what is the same for all lanes is there for some of them only
+    // behind a mask even a value that is the same for all lanes is computed for some of
+    // them only
     return b->strip >= 0 &&
            (b->mask.at || (node->free & bt_index_bit((uint32_t)b->strip)) != 0);
 }

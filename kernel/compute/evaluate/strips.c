@@ -47,7 +47,7 @@ static double read_cost(const struct bt__strips *s, const bt_node *read, int ind
     return DISPATCH / nlane + element;
 }
 
-/* Costs under one choice of the strip, by id; 0: not known yet. */
+/* Costs for one choice of the strip, by node id; 0: not known yet. */
 struct known {
     double *costs;
     uint32_t n;

@@ -1,4 +1,4 @@
-/* Reads in the tree of a formula, found before anything is built. */
+/* Reads in the tree of a formula, found before the graph is built. */
 #ifndef COMPUTE_FORMULA_READS_H
 #define COMPUTE_FORMULA_READS_H
 

@@ -33,7 +33,7 @@ static const bt_node *identity(const struct reduction *r)
                           bt__reducer_end(r->reducer, r->body->dtype, start, second));
 }
 
-/* Positions are values of the first index, which then must stay. */
+/* A position is a value of the first index: that index must stay. */
 static int keeps_positions(const struct reduction *r)
 {
     return bt__reducer_get(r->reducer)->result == BT__RESULT_INT64;

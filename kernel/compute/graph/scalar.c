@@ -278,7 +278,7 @@ static inline int64_t u_wrap(int64_t a, int64_t b)
 #define IS_SAME        0
 #define IS_BOOL        1
 
-/* Two characters are there to look at, however short the traits. */
+/* At least two characters can be read, however short the traits are. */
 #define PADDED(traits) (traits "  ")
 static const struct bt__scalar rows[] = {
 #define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
@@ -379,8 +379,8 @@ double bt__float_round(double v, bt_dtype d)
 static double float_from_int(int64_t v, bt_dtype from, bt_dtype to)
 {
     uint64_t size = from != BT_UINT64 && v < 0 ? -W(v) : W(v);
-    // float64 would round first: what cannot change a narrower result but its ties goes
-    // into one bit
+    // rounding to float64 first could make a tie: the bits beyond are joined into the
+    // last one
     if (to != BT_FLOAT64 && size >> 53)
         size = (size & ~UINT64_C(2047)) | ((size & 2047) != 0 ? 2048 : 0);
     double magnitude = (double)size;

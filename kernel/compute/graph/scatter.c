@@ -121,7 +121,7 @@ static int solve_scan(bt_graph *g, struct bt__scatter *s)
 {
     bt_nodes conjuncts = { 0 };
     const bt_node *bound = NULL;
-    // what has a position as well cannot take what another one took
+    // a reducer with a position cannot continue from the accumulator of another element
     if (bt__reducer_get(s->node->which)->nstate != 1)
         return 0;
     if (!bt_node_conjuncts(g->arena, s->condition, &conjuncts))

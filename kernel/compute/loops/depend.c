@@ -1,5 +1,5 @@
 /*
- * Which turns of a loop touch the same element.
+ * Which iterations of a loop touch the same element.
  *
  * Two accesses at linear offsets meet where the difference of the offsets is 0: a sum of
  * coefs times bounded unknowns, among them d, by how much the loop's index differs. To

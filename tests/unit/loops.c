@@ -372,7 +372,7 @@ static void test_what_the_text_may_not_say(void **state)
         { "y[i0] = float32(1)", "i0 is the index of no loop around" },
         { "for i0 in 2 { for i0 in 3 { } }", "i0 is the index of a loop around" },
         { "for i64 in 2 { }", "expected an index, i0 to i63" },
-        { "for i0 in x { }", "expected the number of turns" },
+        { "for i0 in x { }", "expected the number of iterations" },
         { "for i0 in 2 { for i1 in i0 { } }", "a number of at least 0, or dims" },
         { "for i0 in 2 - 3 { }", "a number of at least 0, or dims" },
         { "for i0 in n { }", "`n` is no scalar operator" },

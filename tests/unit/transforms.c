@@ -169,7 +169,7 @@ static void test_loops_that_follow_each_other(void **state)
     check_refused(MERGE, "for i0 in 3 { t[0] = x[i0] } for i0 in 3 { y[i0] = t[0] }",
                   "need each other's t");
     check_refused(MERGE, "for i0 in 3 { y[i0] = 1 } for i0 in 4 { y[i0] = 2 }",
-                  "as many turns");
+                  "as many iterations");
 }
 
 static void test_a_stage_is_computed_where_its_rows_are_read(void **state)

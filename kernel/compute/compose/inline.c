@@ -62,9 +62,9 @@ static uint8_t *new_set(struct inliner *in)
     return BT_NEWS(in->graph->arena, uint8_t, in->graph->nnode + 1);
 }
 
-/* `turns`: how often the node is evaluated. */
+/* `times`: how often the node is evaluated. */
 static void count_reads(struct inliner *in, const bt_node *node, uint8_t *seen,
-                        uint32_t in_reduction, double turns)
+                        uint32_t in_reduction, double times)
 {
     uint8_t bit = in_reduction ? 2 : 1;
     if (!node->reads || (seen[node->id] & bit))
@@ -73,16 +73,16 @@ static void count_reads(struct inliner *in, const bt_node *node, uint8_t *seen,
         struct use *use = &in->uses[node->which];
         use->nsite += !seen[node->id];
         use->in_reduction |= in_reduction;
-        use->nread += turns;
+        use->nread += times;
     }
     seen[node->id] |= bit;
     if (node->kind == BT_NODE_REDUCE) {
         in_reduction = 1;
         for (uint32_t i = 0; i < node->nindex; i++)
-            turns *= (double)bt__node_guess(node->args[2 + i]);
+            times *= (double)bt__node_guess(node->args[2 + i]);
     }
     for (uint32_t i = 0; i < node->narg; i++)
-        count_reads(in, node->args[i], seen, in_reduction, turns);
+        count_reads(in, node->args[i], seen, in_reduction, times);
 }
 
 /* The one read of an array in later stages. */

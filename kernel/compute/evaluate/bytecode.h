@@ -40,10 +40,10 @@ typedef bt_vec(bt__instr) bt__instrs;
 struct bt__loop {
     uint32_t index;
     int64_t extent;
-    uint32_t width; /* elements a turn: 1, or the strip's */
+    uint32_t width; /* elements an iteration: 1, or the strip's */
     bt_vec(struct bt__advance) steps;
     bt_vec(struct bt__limit) limits;  /* narrow the range */
-    bt_vec(struct bt__limit) windows; /* narrow the lanes on every turn */
+    bt_vec(struct bt__limit) windows; /* narrow the lanes on every iteration */
     bt__instrs body;
 };
 
@@ -122,7 +122,7 @@ struct bt__machine {
     int64_t *cursors;
     char *const *data;
     bt_status status;
-    uint32_t patience; /* turns until cancellation is looked at */
+    uint32_t patience; /* iterations until cancellation is looked at */
 };
 
 int bt__run_loop(bt__machine *, const bt__instr *);   /* loop */

@@ -103,7 +103,7 @@ bt_status bt__emit_reduce(struct bt__coder *, struct bt__block *, const bt_node 
 bt_status bt__emit_multiply_add(struct bt__coder *, struct bt__block *,
                                 const bt_node *const reads[2], struct bt__reg out,
                                 int is_dot, int *done) BT_MUST_USE;
-/* What follows is for lanes, or turns, where all conjuncts hold. */
+/* What follows is for lanes, or iterations, where all conjuncts hold. */
 bt_status bt__masked_open(struct bt__coder *, struct bt__block *, const bt_nodes *,
                           struct bt__masked *out) BT_MUST_USE;
 bt_status bt__masked_close(struct bt__coder *, struct bt__masked *) BT_MUST_USE;

@@ -134,7 +134,7 @@ bt_status bt__nest_open(struct bt__coder *c, struct bt__block *parent,
 }
 
 /* A limit narrows the innermost loop that it mentions (the first, where it mentions
- * none), and the lanes of an outer strip on every turn of that. */
+ * none), and the lanes of an outer strip on every iteration of that. */
 static bt_status limit_loop(struct bt__coder *c, struct bt__nest *nest,
                             const bt_node *term)
 {

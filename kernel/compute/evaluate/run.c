@@ -4,7 +4,7 @@
 
 #include "compute/evaluate/bytecode.h"
 
-enum { PATIENCE = 4096 }; /* turns of loops between looks at cancellation */
+enum { PATIENCE = 4096 }; /* iterations of loops between looks at cancellation */
 
 static int run_block(bt__machine *m, const bt__instrs *block)
 {
@@ -75,7 +75,7 @@ static void advance(bt__machine *m, const struct bt__loop *loop, int64_t n)
         m->cursors[loop->steps.at[i].cursor] += loop->steps.at[i].by * n;
 }
 
-/* One turn with lanes narrowed to the windows. */
+/* One iteration with lanes narrowed to the windows. */
 static int run_turn(bt__machine *m, const struct bt__loop *loop)
 {
     int64_t from = m->from, to = m->to;

@@ -3,8 +3,8 @@
  *
  *     for i0 in 3 { for i1 in 4 { y[4*i0 + i1] = ... } }   ->   for i0 in 12 { y[i0] = ...
  *
- * Wherever the indices stand, it is in a sum with the outer's coefficient as many times
- * the inner's as that has turns.
+ * Wherever the two indices stand, it is in a sum in which the outer's coefficient is
+ * that of the inner, times the number of the inner's iterations.
  */
 #include "compute/loops/transform.h"
 
@@ -86,7 +86,8 @@ bt_status bt_loops_collapse(bt_loops *loops, bt_stmt *outer)
     c.ninner = bt_node_number(inner->extent);
     if (c.ninner < 1 || bt_node_number(outer->extent) == 0 ||
         !bt_mul_int64(outer->extent->high, c.ninner, &extent))
-        return bt__loops_refuse(loops, "i%u and i%u have no turns, too many or open ones",
+        return bt__loops_refuse(loops,
+                                "i%u and i%u have no iterations, too many or open ones",
                                 outer->index, inner->index);
     const bt_node *both = bt_node_linear(loops->graph, 0, 1, &outer->extent, &c.ninner);
     c.joined = bt_node_index(loops->graph, outer->index, both);

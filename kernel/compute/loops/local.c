@@ -1,10 +1,10 @@
 /*
- * Locals that hold nothing from one turn of a loop to the next.
+ * Locals that hold nothing from one iteration of a loop to the next.
  *
  * The program is walked in order with the elements that are stored for sure: offsets of
  * stores, each with the indices of the loops that have run over it since. A read must be
- * of one of these offsets, or all of the buffer must be stored. A turn of the loop starts
- * with nothing, and leaves nothing.
+ * of one of these offsets, or all of the buffer must be stored. An iteration of the
+ * loop starts with nothing, and leaves nothing.
  */
 #include "compute/loops/transform.h"
 

@@ -396,12 +396,12 @@ static int scan(struct lowerer *l, struct scope *s, const struct scattered *to)
         return 1;
     for (uint32_t i = 0; i < 3; i++) {
         bt_stmt *loop = bt_stmt_add(l->loops, block_at, BT_STMT_FOR);
-        const bt_node *turns = bt_node_int(g, extents[i]);
-        indices[i] = bt_node_index(g, i, turns);
+        const bt_node *count = bt_node_int(g, extents[i]);
+        indices[i] = bt_node_index(g, i, count);
         if (!loop || !indices[i])
             return 0;
         loop->index = i;
-        loop->extent = turns;
+        loop->extent = count;
         block_at = &loop->body;
     }
     const bt_node *from = bt_node_linear(g, first, 3, indices, coefs);

@@ -3,8 +3,8 @@
  *
  *     for i0 in n { A }  for i0 in n { B }   ->   for i0 in n { A B }
  *
- * Turn i of B then comes before the later turns of A: legal where these two touch nothing
- * together that one of them writes.
+ * Iteration i of B then comes before the later iterations of A: legal where these two
+ * touch nothing together that one of them writes.
  */
 #include "compute/loops/transform.h"
 
@@ -57,11 +57,11 @@ static bt_status check(struct merge *m, uint64_t open)
     };
     const struct bt__access *found =
         bt__loops_repeats(m->first) ? bt__conflict_find(&q) : NULL;
-    return found ? bt__loops_refuse(m->loops,
-                                    "i%u and the loop after it stay apart: turns of the "
-                                    "two may need each other's %s",
-                                    m->first->index,
-                                    m->loops->graph->arrays[found->buffer].name)
+    return found ? bt__loops_refuse(
+                       m->loops,
+                       "i%u and the loop after it stay apart: iterations of the "
+                       "two may need each other's %s",
+                       m->first->index, m->loops->graph->arrays[found->buffer].name)
                  : NULL;
 }
 
@@ -124,7 +124,7 @@ bt_status bt_loops_merge(bt_loops *loops, bt_stmt *first)
     bt_stmt *second =
         place.at + 1 < place.block->len ? place.block->at[place.at + 1] : NULL;
     if (!second || second->kind != BT_STMT_FOR || second->extent != first->extent)
-        return bt__loops_refuse(loops, "no loop of as many turns follows i%u",
+        return bt__loops_refuse(loops, "no loop of as many iterations follows i%u",
                                 first->index);
     if (first->is_parallel || second->is_parallel)
         return bt__loops_refuse(loops, "a parallel loop stays as it is");

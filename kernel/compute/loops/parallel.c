@@ -1,5 +1,6 @@
-/* Loops whose turns may be done in any order, or at once: no two of them touch an element
- * that one of them writes. In a parallel loop what a turn has in locals is its own. */
+/* Loops whose iterations may be done in any order, or at once: no two of them touch an
+ * element that one of them writes. In a parallel loop each iteration has locals of its
+ * own. */
 #include "compute/loops/transform.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ static bt_status check_locals(bt_loops *loops, const bt_stmt *loop,
         if (loops->roles.at[buffer] == BT_BUFFER_LOCAL && !is_private[buffer])
             return bt__loops_refuse(
                 loops,
-                "turns of i%u are not independent: %s holds something "
+                "iterations of i%u are not independent: %s holds something "
                 "from one to the next, or from before the loop",
                 loop->index, loops->graph->arrays[buffer].name);
     }
@@ -33,10 +34,11 @@ static bt_status check_elements(bt_loops *loops, const bt_stmt *loop,
     const struct bt__access *found =
         bt__loops_repeats(loop) ? bt__conflict_find(&q) : NULL;
     if (found)
-        return bt__loops_refuse(loops,
-                                "turns of i%u are not seen to be independent: they may "
-                                "write the same element of %s",
-                                loop->index, loops->graph->arrays[found->buffer].name);
+        return bt__loops_refuse(
+            loops,
+            "iterations of i%u are not seen to be independent: they may "
+            "write the same element of %s",
+            loop->index, loops->graph->arrays[found->buffer].name);
     return NULL;
 }
 

@@ -442,7 +442,7 @@ static bt_status parse_for(struct parser *p, bt_stmts *to)
         return fail_at(p, p->token.place, "i%d is the index of a loop around", number);
     advance(p);
     BT_TRY(need(p, "in"));
-    BT_TRY(parse_extent(p, "the number of turns", &stmt->extent));
+    BT_TRY(parse_extent(p, "the number of iterations", &stmt->extent));
     stmt->index = (uint32_t)number;
     p->extents[number] = stmt->extent;
     p->open |= bt_index_bit((uint32_t)number);

@@ -104,7 +104,7 @@ static void run_take(struct runner *r, const bt_stmt *stmt)
         bt__cell_store(at2, dtype_of(r, stmt->buffer2), acc2);
 }
 
-/* ---- turns in any order ---- */
+/* ---- iterations in any order ---- */
 
 static int64_t draw(struct runner *r, int64_t below)
 {
@@ -112,7 +112,7 @@ static int64_t draw(struct runner *r, int64_t below)
     return (int64_t)((r->options.seed >> 33) % (uint64_t)below);
 }
 
-/* first + i * step modulo the extent meets every turn once. */
+/* first + i * step modulo the extent meets every iteration once. */
 static void draw_order(struct runner *r, int64_t extent, int64_t *first, int64_t *step)
 {
     int64_t most = extent < INT32_MAX ? extent : INT32_MAX;
@@ -139,7 +139,7 @@ static void move_locals(struct runner *r, char *keep, int is_back)
     }
 }
 
-/* What a turn does with locals is not seen by the loop around. */
+/* What an iteration does with locals is not seen by the loop around. */
 static char *keep_locals(struct runner *r)
 {
     const bt_graph *g = r->loops->graph;

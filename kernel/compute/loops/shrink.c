@@ -1,11 +1,11 @@
 /*
- * Buffers of the size that one turn needs.
+ * Buffers of the size that one iteration needs.
  *
  *     for i0 in 8 { for i1 in 4 { e[4*i0 + i1] = ... }  for i1 in 4 { ... e[4*i0 + i1] } }
  *  -> for i0 in 8 { for i1 in 4 { e[i1] = ... }         for i1 in 4 { ... e[i1] } }
  *
  * Legal where only the loop uses the buffer, every offset has the index with the same
- * coefficient, and a turn reads nothing but what it has stored itself.
+ * coefficient, and an iteration reads nothing but what it has stored itself.
  */
 #include "compute/loops/transform.h"
 
@@ -117,10 +117,11 @@ static bt_status apply(struct shrink *s, bt_stmt *loop)
     *role = role_before;
     return is_private < 0
                ? bt_loops_why(s->loops)
-               : bt__loops_refuse(s->loops,
-                                  "%s keeps its size: a turn of i%u reads what it is not "
-                                  "seen to have stored",
-                                  array->name, loop->index);
+               : bt__loops_refuse(
+                     s->loops,
+                     "%s keeps its size: an iteration of i%u reads what it is not "
+                     "seen to have stored",
+                     array->name, loop->index);
 }
 
 bt_status bt_loops_shrink(bt_loops *loops, bt_stmt *loop, uint32_t buffer)
@@ -135,7 +136,7 @@ bt_status bt_loops_shrink(bt_loops *loops, bt_stmt *loop, uint32_t buffer)
         if (bt__stmt_has_parallel(loop->body.at[i]))
             return bt__loops_refuse(loops,
                                     "%s keeps its size: a loop in i%u is parallel, whose "
-                                    "turns would have one each",
+                                    "iterations would have one each",
                                     name, loop->index);
     }
     struct shrink s = { .loops = loops, .loop = loop, .buffer = buffer, .is_first = 1 };

@@ -1,6 +1,6 @@
 /*
  * What bounds of indices and the conditions around decide goes: conditions that hold,
- * ways that are never taken, loops of one turn or none, empty blocks.
+ * ways that are never taken, loops of one iteration or none, empty blocks.
  */
 #include "compute/graph/bounds.h"
 #include "compute/loops/transform.h"
@@ -129,7 +129,7 @@ static int simplify_for(struct simplify *s, bt_stmt *stmt, const struct bt__fact
     if (!simplify_block(s, &stmt->body, facts, &body))
         return 0;
     stmt->body = body;
-    // the index of one turn is 0 wherever it stands
+    // the index of one iteration is 0 wherever it stands
     if (bt_node_number(stmt->extent) == 1)
         return push_all(s, &body, out);
     return !body.len || BT_PUSH(s->loops->arena, out, stmt);

@@ -37,7 +37,7 @@ struct bt__by_index {
     const bt_node *by;
 };
 const bt_node *bt__change_index(void *by_index, const bt_stmt *, const bt_node **slot);
-/* Whether the loop may have more turns than one. */
+/* Whether the loop may have more iterations than one. */
 static inline int bt__loops_repeats(const bt_stmt *loop)
 {
     int64_t extent = bt_node_number(loop->extent);
@@ -76,8 +76,9 @@ const struct bt__access *bt__conflict_find(const struct bt__conflict_question *)
 
 /* ---- locals (local.c) ---- */
 
-/* Whether every read of the local finds what was stored before it in the same turn of the
- * loop, or outside of it, after it: so turns could have one each. -1: no memory. */
+/* Whether every read of the local finds what was stored before it in the same iteration
+ * of the loop, or outside of it, after it: so iterations could have one each. -1: no
+ * memory. */
 int bt__local_is_private(bt_loops *, uint32_t buffer, const bt_stmt *loop);
 /* This for all locals, by number; NULL: no memory. */
 uint8_t *bt__locals_private(bt_loops *, const bt_stmt *loop);

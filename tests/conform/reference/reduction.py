@@ -38,10 +38,16 @@ def mean(call, x, axes, keepdims):
     return truncated_quotient(np.sum(x.astype(object), axis=axes, keepdims=keepdims), count, call.out)
 
 
+def bounds(dtype):
+    """The least and the greatest value."""
+    if dtype.kind == "f":
+        return -np.inf, np.inf
+    return (False, True) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+
+
 def extreme(name, function, identity):
     def reduced(call, x, axes, keepdims):
-        start = identity(np.finfo(np.float64) if x.dtype.kind == "f" else np.iinfo(x.dtype), x.dtype.kind)
-        return function(x, axis=axes, keepdims=keepdims, initial=start)
+        return function(x, axis=axes, keepdims=keepdims, initial=bounds(x.dtype)[identity])
 
     reduction(name, reduced, ulp=None)
 
@@ -49,8 +55,8 @@ def extreme(name, function, identity):
 reduction("sum", lambda call, x, axes, keep: total(x, axes, keep, call.out))
 reduction("prod", product)
 reduction("mean", mean)
-extreme("max", np.max, lambda info, kind: -np.inf if kind == "f" else info.min)
-extreme("min", np.min, lambda info, kind: np.inf if kind == "f" else info.max)
+extreme("max", np.max, identity=0)
+extreme("min", np.min, identity=1)
 reduction("all", lambda call, x, axes, keep: np.all(x, axis=axes, keepdims=keep))
 reduction("any", lambda call, x, axes, keep: np.any(x, axis=axes, keepdims=keep))
 

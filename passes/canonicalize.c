@@ -8,8 +8,8 @@
  *         def @main(%x: Tensor[(1, 3, 4, 4), float32], %b: Tensor[(3), float32]) {
  *             add(%x, expand_dims(%b, axis=1, num_newaxis=2))
  *         }
- * By rules (rules.md): constants stand at the right of commutative operators; a field of a tuple that is in
- * sight is the field. What is checked at run time stays as it is.
+ * By rules (rules.md): constants stand at the right of commutative operators; a field
+ * of a tuple that is in sight is the field. What is checked at run time stays as it is.
  * keeps    no invariant
  * option   check   look at every rule first, default False
  * source   Relay's CanonicalizeOps

@@ -20,11 +20,11 @@
  *             (%2, %3, %4)
  *         }
  * So are other layers whose facet "channels" states layouts, such as nn.conv1d;
- * combine-parallel-dense does the same for those of matrices, such as nn.dense. The layers
- * have the same attributes and kernel size, one group, and constant weights; what follows
- * element by element in every branch, with constants for each channel or none, comes along
- * (biases, once canonicalize has made sums of them). The result of every element is the
- * same to the bit.
+ * combine-parallel-dense does the same for those of matrices, such as nn.dense. The
+ * layers have the same attributes and kernel size, one group, and constant weights;
+ * what follows element by element in every branch, with constants for each channel or
+ * none, comes along (biases, once canonicalize has made sums of them). The result of
+ * every element is the same to the bit.
  * keeps    no invariant
  * option   min-branches  layers that are worth it, default 3
  * source   Relay's CombineParallelConv2D and CombineParallelDense
@@ -66,8 +66,8 @@ struct site {
 
 /* ---- siblings ---- */
 
-/* The call's layer and its axes; of a convolution, with one group, or of a dense layer. 0: it is
- * none that can be joined. */
+/* The call's layer and its axes; of a convolution, with one group, or of a dense layer.
+ * 0: it is none that can be joined. */
 static int find_layer(struct site *s, const bt_call *call, int is_dense)
 {
     struct channels at;

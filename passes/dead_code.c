@@ -152,7 +152,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "dead-code",
-        .doc = "Drop bindings that nobody needs, and functions that the entry does not "
+        .doc = "Drop bindings that are not needed, and functions that the entry does not "
                "reach.\n"
                "before\n"
                "    def @main(%x: float32) {\n"

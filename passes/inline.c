@@ -6,13 +6,14 @@
  *     after
  *         def @twice(%x: float32) { add(%x, %x) }
  *         def @main(%x: float32) { add(%x, %x) }
- * Calls of globals that carry the attribute inline=True, that are named once, or that have
- * at most max-bindings bindings, once their own calls are inlined, and no branch; and calls
- * of closures in sight that are used once or are as small. With all=True, calls of every
- * global and every closure in sight: executors without calls need it. inline=False keeps a
- * global's calls, and so does being a primitive function, which a target makes a kernel of. Functions that can reach themselves are left alone, and calls that are
- * checked at run time, or that would make a check of the body false. The globals stay;
- * dead-code drops the closures, and the globals where it knows the entry.
+ * Calls of globals that carry the attribute inline=True, that are named once, or that
+ * have at most max-bindings bindings, once their own calls are inlined, and no branch;
+ * and calls of closures in sight that are used once or are as small. With all=True,
+ * calls of every global and every closure in sight: executors without calls need it.
+ * inline=False keeps a global's calls; calls of primitive functions, which targets make
+ * kernels of, stay too. Functions that can reach themselves are left alone, and calls
+ * that are checked at run time, or that would make a check of the body false. The
+ * globals stay; dead-code drops the closures, and the globals where it knows the entry.
  * needs    call-graph
  * keeps    every invariant
  * option   max-bindings   largest function to inline without the attribute, default 8

@@ -23,14 +23,14 @@
  * outside, and all of it may be part of a primitive function. Its parameters are the
  * operands that *, const and names stand for, in the order of the pattern.
  *
- * Of the matches of one target the larger ones come first; a smaller one that shares calls
- * with a larger one is dropped. Targets are those of the pipeline, in order of preference.
- * An earlier target keeps its match, unless a later one has a match that contains it, or is
- * contained in it, and is faster there; and nobody takes what the last target, which
- * computes the rest, supports and is faster at. Which one is faster follows from the
- * targets' costs, if both state them and they differ by more than their stated error. A
- * refusal is reported as a remark. The first target without patterns takes everything that
- * is left, so that those after it get nothing.
+ * Of the matches of one target the larger ones come first; a smaller one that shares
+ * calls with a larger one is dropped. Targets are those of the pipeline, in order of
+ * preference. An earlier target keeps its match, unless a later one has a match that
+ * contains it, or is contained in it, and is faster there; and nobody takes what the
+ * last target, which computes the rest, supports and is faster at. Which one is faster
+ * follows from the targets' costs, if both state them and they differ by more than
+ * their stated error. A refusal is reported as a remark. The first target without
+ * patterns takes everything that is left, so that those after it get nothing.
  * needs    effects
  * source   Relay's MergeComposite and AnnotateTarget
  */

@@ -39,16 +39,16 @@ struct primitives {
     struct known_primitive **known; /* by hash */
 };
 
-/* Finds the groups of every block that is in no primitive function, by `group`, which adds
- * them; then puts calls in their places. The pass needs the analysis effects. */
+/* Finds the groups of every block that is in no primitive function, by `group`, which
+ * adds them; then puts calls in their places. The pass needs the analysis effects. */
 bt_status primitives_run(bt_ctx *, bt_pass_call *,
                          bt_status (*group)(void *state, struct primitives *,
                                             const bt_block *),
                          void *state, bt_module **out);
 
-/* Whether a binding can be part of one: a call of an operator, a tuple or a projection, of
- * tensors with known dims, that reads, writes and draws nothing, and checks nothing at run
- * time. */
+/* Whether a binding can be part of one: a call of an operator, a tuple or a projection,
+ * of tensors with known dims, that reads, writes and draws nothing, and checks nothing
+ * at run time. */
 int primitives_can_have(const struct primitives *, const bt_value *);
 bt_status primitives_build(struct primitives *, const struct primitive_group *,
                            struct primitive *out);

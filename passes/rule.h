@@ -60,13 +60,13 @@ struct rule {
     struct rule *next; /* of the same pass */
 };
 
-/* Reads the text; operators are looked up by rule_check, so that plugins whose operators do not
- * occur stay closed.
+/* Reads the text; operators are looked up by rule_check, so that plugins whose
+ * operators do not occur stay closed.
  * errors  BT_ERR_PLUGIN, with the place in the rule */
 bt_status rule_read(bt_ctx *, bt_arena *, const bt_rule *, const char *plugin,
                     struct rule **out) BT_MUST_USE;
-/* Once per rule: operators are there and take as many operands, attributes have their kinds,
- * everything used is bound. */
+/* Once per rule: operators are there and take as many operands, attributes have their
+ * kinds, everything used is bound. */
 bt_status rule_check(bt_ctx *, bt_store *, struct rule *) BT_MUST_USE;
 bt_status rule_fail(bt_ctx *, const struct rule *, uint32_t at, const char *format,
                     ...) BT_FAILURE BT_PRINTF(4, 5);
@@ -103,8 +103,8 @@ struct rule_function {
     const char *
         takes; /* a letter each: v value, a attribute of the pattern, l list or attribute,
                           o variable for an operator, n number or attribute */
-    /* One of them, by what it gives: a condition, an attribute as numbers or as text, a value.
-     * 0: not in this case, the rule does not apply. */
+    /* One of them, by what it gives: a condition, an attribute as numbers or as text, a
+     * value. 0: not in this case, the rule does not apply. */
     int (*truth)(struct rule_match *, struct rule_node *const *args);
     int (*ints)(struct rule_match *, struct rule_node *const *args,
                 struct rule_ints *out);

@@ -31,7 +31,8 @@ static const struct rule_node *attr_of(const struct rule_node *node, const char 
     return NULL;
 }
 
-/* Those with names are bound; the others are as they stand there, or have their defaults. */
+/* Those with names are bound; the others are as they stand there, or have their
+ * defaults. */
 static int match_attrs(struct rule_match *m, const struct rule_node *node, uint32_t k,
                        const void *attrs)
 {
@@ -129,7 +130,8 @@ static int match_value(struct rule_match *m, const struct rule_node *node,
 
 /* ---- building ---- */
 
-/* The attributes of a call at the right. NULL with chain.status NULL: some function gives none. */
+/* The attributes of a call at the right. NULL with chain.status NULL: some function
+ * gives none. */
 static const void *build_attrs(struct rule_match *m, struct chain *c,
                                const struct rule_node *node)
 {

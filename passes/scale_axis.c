@@ -67,8 +67,9 @@ static double greatest(bt_dtype dtype)
     return dtype == BT_FLOAT16 ? 65504 : dtype == BT_FLOAT64 ? DBL_MAX : FLT_MAX / 2;
 }
 
-/* Whether a constant times numbers of at most this magnitude stays finite in its type. Factors that
- * are not huge leave the wide types alone: then large weights need not be looked at. */
+/* Whether a constant times numbers of at most this magnitude stays finite in its type.
+ * Factors that are not huge leave the wide types alone: then large weights need not be
+ * looked at. */
 static int stays_finite(const bt_tensor *tensor, double most)
 {
     double room = greatest(tensor->dtype) / most;

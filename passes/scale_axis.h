@@ -22,8 +22,8 @@ int scale_of(const bt_call *, struct scale *out);
 /* With its vector. */
 int scale_build(struct chain *, const bt_call *, struct scale *out);
 
-/* A constant operand that lies along the factor's axis, or is one number, and stays finite when it
- * is multiplied by the factor, or divided by it. */
+/* A constant operand that lies along the factor's axis, or is one number, and stays
+ * finite when it is multiplied by the factor, or divided by it. */
 int scale_is_along(const struct scale *, const bt_value *constant, uint32_t rank,
                    int divides);
 /* Whether the product of two factors of a type has finite numbers alone. */
@@ -40,19 +40,20 @@ struct traits {
     bt_status status;
 };
 
-/* By their facets "scale": whether op(x * scale) = op(x) * scale, where x is its first operand;
- * whether it is a sum, of which both operands take the factor. */
+/* By their facets "scale": whether op(x * scale) = op(x) * scale, where x is its first
+ * operand; whether it is a sum, of which both operands take the factor. */
 int scale_passes(struct traits *, const bt_call *, const struct scale *);
 int scale_is_sum(struct traits *, const bt_call *);
 
-/* Where the channels of a layer are: of the tensor that a factor lies along, of the weight. */
+/* Where the channels of a layer are: of the tensor that a factor lies along, of the
+ * weight. */
 struct channels {
     int axis, in, out;
     int64_t groups;
     int is_in_group; /* the weight's axis has the channels of one group */
 };
-/* By its facet "channels". is_input: of its data, else of its result. NULL: it is no layer, or
- * its layouts have blocks. */
+/* By its facet "channels". is_input: of its data, else of its result. NULL: it is no
+ * layer, or its layouts have blocks. */
 const bt_channels_facet *layer_of(struct traits *, const bt_call *, int is_input,
                                   struct channels *out);
 

@@ -10,13 +10,13 @@
  *         def @main(%x: Tensor[(2, 3), float32]) {
  *             %x
  *         }
- * By rules (rules.md); plugins may add some. Besides, a layout_transform behind calls that go
- * element by element meets those before them.
- * A product with a constant matrix becomes a dense layer, whose weight has rows where the matrix
- * has columns: what looks for layers, as patterns of targets do, then finds one form.
- * For every value of the dtype, NaN and infinities included, except that x + 0 may turn
- * the sign of a zero. x * 0 and x - x are zero for integers only. An operand that was
- * broadcast is not the result; a call that is checked at run time stays.
+ * By rules (rules.md); plugins may add some. Besides, a layout_transform behind calls
+ * that go element by element cancels with those before them. A product with a constant
+ * matrix becomes a dense layer, whose weight has rows where the matrix has columns: what
+ * looks for layers, as patterns of targets do, then finds one form. For every value of the
+ * dtype, NaN and infinities included, except that x + 0 may turn the sign of a zero.
+ * Zero for integers only are x * 0 and x - x. An operand that was broadcast is not the
+ * result; a call that is checked at run time stays.
  * keeps    no invariant
  * option   check   look at every rule first, default False
  * source   Relay's SimplifyExpr; DLVM, section 5 (algebra simplification)

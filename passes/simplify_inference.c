@@ -13,8 +13,8 @@
  *             %1 = multiply(%x, %0);
  *             add(%1, add(negative(multiply(%g, %0)), %g))
  *         }
- * By rules (rules.md). Also nn.layer_norm and nn.instance_norm; nn.dropout becomes its input and a mask of
- * ones. What is checked at run time stays as it is.
+ * By rules (rules.md). Also nn.layer_norm and nn.instance_norm; nn.dropout becomes its
+ * input and a mask of ones. What is checked at run time stays as it is.
  * keeps    no invariant
  * option   check   look at every rule first, default False
  * source   Relay's SimplifyInference; Ioffe, Szegedy 2015; Ba, Kiros, Hinton 2016

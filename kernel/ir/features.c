@@ -38,8 +38,8 @@ static void see_func(struct features *f, const bt_func *func)
         f->failed = 1;
 }
 
-/* A use of a global: its function runs too, unless it is a primitive, which is computed as an
- * operator is. */
+/* A use of a global: its function runs too, unless it is a primitive, which is computed
+ * as an operator is. */
 static bt_status see_use(void *self, const bt_value *user, const bt_value *used)
 {
     struct features *f = self;
@@ -48,8 +48,7 @@ static bt_status see_use(void *self, const bt_value *user, const bt_value *used)
     if (used->kind == BT_VALUE_GLOBAL)
         global = bt_module_find(f->module, used->name);
     global = bt_module_primal(f->module, global);
-    if (global && global->kind == BT_GLOBAL_FUNC &&
-        !bt_func_is_primitive(global->func)) {
+    if (global && global->kind == BT_GLOBAL_FUNC && !bt_func_is_primitive(global->func)) {
         f->bits |= BT_FEATURE_CALLS;
         see_func(f, global->func);
     }

@@ -1,5 +1,5 @@
-/* What an operator's row says: inputs, and attributes by name for those who do not know the
- * struct. */
+/* What an operator's row says: inputs, and attributes by name for those who do not know
+ * the struct. */
 #include <string.h>
 
 #include <baton/op.h>

@@ -48,8 +48,8 @@ static struct bt__scope *scope_around(bt_rewrite *rw, const bt_func *func)
     return info && info->owner ? rw->cursor->scope : NULL;
 }
 
-/* Whether a check of a call in the block holds for none of the types in the scope at hand: then
- * the call has no type in the copy. */
+/* Whether a check of a call in the block holds for none of the types in the scope at
+ * hand: then the call has no type in the copy. */
 static bt_status finds_refuted(bt_rewrite *rw, const bt_block *block, int *out)
 {
     bt__walk walk;

@@ -1,7 +1,8 @@
 /*
  * Memory for machine code that is never writable and executable at once, not even for a
- * moment and not by two mappings, so that it can be had where the system forbids that (MemoryDenyWriteExecute,
- * PR_SET_MDWE): one file without a name, mapped once to be written and once to be used.
+ * moment and not by two mappings, so that it can be had where the system forbids that
+ * (MemoryDenyWriteExecute, PR_SET_MDWE): one file without a name, mapped once to be
+ * written and once to be used.
  */
 #define _GNU_SOURCE // memfd_create
 #include <errno.h>

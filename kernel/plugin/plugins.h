@@ -247,7 +247,8 @@ struct bt__kind {
     const bt__shape *shape;     /* of an item in the manifest */
     int (*copy)(const bt__copier *,
                 void *row); /* nested rows; 0: no memory; may be NULL */
-    /* Where a row has its attributes or options, and their struct's size; 0: it has none. */
+    /* Where a row has its attributes or options, and their struct's size; 0: it has
+     * none. */
     size_t options[2];
     /* NULL, or what is wrong with the row. */
     const char *(*check)(bt_arena *, const void *row);

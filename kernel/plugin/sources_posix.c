@@ -130,8 +130,8 @@ static bt_status link_files(struct build *b)
     return status;
 }
 
-/* Whether NAME.h stands beside NAME.c; where there is no table, that of a part of the name
- * will do: NAME_*.c. 0: no memory */
+/* Whether NAME.h stands beside NAME.c; where there is no table, that of a part of the
+ * name will do: NAME_*.c. 0: no memory */
 static int is_helper(struct build *b, const char *path, int has_table, int *out)
 {
     const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');

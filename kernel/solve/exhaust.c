@@ -37,7 +37,7 @@ struct state {
     const struct state *parent;
     uint32_t part;       /* what was decided on the way here: which part was looked at, */
     const bt_ctor *ctor; /* and that this constructor builds it, */
-    uint32_t is_tuple;   /* or that it is a tuple; neither: another constructor builds it */
+    uint32_t is_tuple; /* or that it is a tuple; neither: another constructor builds it */
     uint32_t nfield;
     struct state *next; /* on the stack */
 };
@@ -242,7 +242,7 @@ static int sort_rows(struct exhaust *x, const struct state *state, uint32_t colu
         uint32_t first = p ? p->ctor->tag : 0, last = p ? first : adt->nctor;
         x->ncell += last - first;
         if (x->ncell > MAX_CELLS)
-            return 1; // there are too many states: the search has ended, and the choice does not matter
+            return 1; // too many states: the search has ended, the choice does not matter
         for (uint32_t tag = first; tag <= last; tag++) {
             int takes = p || choices[tag].ctor || tag == adt->nctor;
             if (takes && !BT_PUSH(x->arena, &choices[tag].rows, i))

@@ -10,7 +10,8 @@ static int parse_arguments(bt__parser *p, const bt_op *op, int takes_attrs,
     bt__advance(p);
     while (!bt__at(p, BT_TOKEN_RPAREN)) {
         if (bt__at_attr(p)) {
-            // Relay's functions take attributes too, which say nothing of what they compute.
+            // Relay's functions take attributes too, which say nothing of what they
+            // compute.
             if (!takes_attrs && p->dialect != BT__RELAY)
                 return bt__error_token(p, BT_ERR_ATTRIBUTE, &p->token,
                                        "only operators take attributes");

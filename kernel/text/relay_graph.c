@@ -3,8 +3,8 @@
  *
  * `%0 = e;` names a node of a graph, wherever it is written: TVM's printer puts the line
  * where a node was first met, and uses may follow in blocks further out. A node goes to
- * the innermost block that encloses all its uses, where the first of them is read: what it
- * does (a write to a reference) happens there. One without uses stays where it was
+ * the innermost block that encloses all its uses, where the first of them is read: what
+ * it does (a write to a reference) happens there. One without uses stays where it was
  * written.
  *
  *     if (%c) { %0 = f(%x); g(%0) } else { h(%0) }

@@ -12,10 +12,11 @@ typedef struct bt__file_part {
 /* Of a stream whose format states no size, such as a text: one without an end is told
  * from it in less than a second. */
 #define BT__STREAM_NBYTES ((uint64_t)1 << 28)
-/* How many bytes a stream that begins so may have; 0: no more are wanted, and what was read
- * is all of it. */
+/* How many bytes a stream that begins so may have; 0: no more are wanted, and what was
+ * read is all of it. */
 typedef uint64_t bt__file_most_fn(bt_ctx *, const bt_file *begun);
-/* bt_file_read, where `most` is asked of what is no regular file, and has 64 KiB or more. */
+/* bt_file_read, where `most` is asked of what is no regular file, and has 64 KiB or
+ * more. */
 bt_status bt__file_read_asking(bt_ctx *, const char *path, bt__file_most_fn *most,
                                bt_file **out) BT_MUST_USE;
 

@@ -187,9 +187,7 @@ static bt_status relate_copy(bt_solver *s, const bt_relation_call *r)
 /* ---- memory.kill ---- */
 
 static const bt_op_input kill_inputs[] = {
-    { .name = "storage",
-      .type = "uint8[size]",
-      .doc = "read and written by nobody after" },
+    { .name = "storage", .type = "uint8[size]", .doc = "not read or written afterwards" },
     { 0 },
 };
 

@@ -1,5 +1,5 @@
-/* A folder of compiled objects by digest. Whatever is wrong with it is a remark, and the
- * compiler works without. */
+/* A folder of compiled objects by digest. Any fault of it is a remark, and the compiler
+ * then works without it. */
 #ifndef CACHE_H
 #define CACHE_H
 

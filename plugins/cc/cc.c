@@ -176,7 +176,7 @@ static bt_status judge(const struct job *job, const bt_process_end *end)
     return end->exit_code ? bt_c_errors(job->ctx, "cc", job->source, messages) : NULL;
 }
 
-/* In place of the text what the preprocessor makes of it. */
+/* Replaces the text by what the preprocessor makes of it. */
 static bt_status preprocess(struct job *job)
 {
     struct args args = { { 0 }, 0 };

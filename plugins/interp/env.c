@@ -57,8 +57,8 @@ struct resolving {
     bt_store *store;
 };
 
-/* Data types are what they are; what this call itself determines is not known yet: dims
- * stay open, all else is a hole. */
+/* Data types stay. What this call itself determines is not known yet: dims stay open,
+ * everything else becomes a hole. */
 static const bt_type *resolve_leaf(struct bt_subst *subst, const bt_type *leaf)
 {
     const struct resolving *r = subst->state;

@@ -297,7 +297,7 @@ static bt_status step_if(struct machine *m, const struct step *step, bt_object *
                            step);
 }
 
-/* What a data value holds may come from outside, where nobody has looked into it. */
+/* The fields of a data value that comes from outside have not been checked. */
 static bt_status check_bound(struct machine *m, const bt_block *block,
                              bt_object *const *bound)
 {

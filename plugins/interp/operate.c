@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* What the values are to blame for is an error of the call; any other fault of the operator
- * stays where it is, in its formula or kernel. */
+/* What the values are to blame for is an error of the call; any other fault of the
+ * operator stays where it is, in its formula or kernel. */
 static bt_status fail(struct machine *m, const bt_value *value, bt_status status,
                       const char *name)
 {

@@ -15,7 +15,7 @@ struct tolerance {
     double relative, absolute;
 };
 
-/* By how much results may differ when the same terms are added in another order. */
+/* How much results may differ when the same terms are added in another order. */
 static double usual_tolerance(bt_dtype dtype)
 {
     switch (dtype) {

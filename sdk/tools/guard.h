@@ -1,6 +1,6 @@
 /*
- * Memory in which errors show. What is asked for while the guard is on ends where a page
- * begins that nobody may touch, and what is not given back is counted.
+ * Memory in which errors show. What is asked for while the guard is on ends where a
+ * page begins that must not be accessed, and blocks that are not freed are counted.
  */
 #ifndef GUARD_H
 #define GUARD_H

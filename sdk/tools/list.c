@@ -174,7 +174,7 @@ static int fail_pipeline(struct tool *tool, const char *name)
                                    name));
 }
 
-/* What the kernel says of a name that nobody provides: nearest names, and where to look.
+/* The error for a name that no plugin provides: the nearest names, and where to look.
  */
 static int fail_unknown(struct tool *tool, const struct listing *listing,
                         const char *name)

@@ -16,8 +16,9 @@
 
 struct tally {
     uint32_t nop, nbroken_op, ncase, nbroken_case;
-    uint32_t ncompiled;     /* cases of one operator that target cpu computes */
-    const char *uncompiled; /* why it does not compute another of them; NULL: it does */
+    uint32_t ncompiled; /* cases of one operator that target cpu computes */
+    const char *
+        uncompiled; /* why a target does not compute one of them; NULL: it computes all */
     uint32_t fuse[BT_FUSE_OPAQUE + 1]; /* cases of one operator, by how they fuse */
 };
 

@@ -6,8 +6,8 @@
 #include <baton/plugin.h>
 #include <baton/target.h>
 
-/* A pattern with an operator that there is not, or that takes other arguments, matches
- * nothing, and nobody would say so. */
+/* A pattern of an operator that does not exist, or with a wrong number of arguments,
+ * never matches, and nothing else would say so. */
 static uint32_t check_pattern(struct tool *tool, const char *text)
 {
     const bt_call_pattern *pattern;

@@ -226,7 +226,9 @@ void tool_begin(void)
             (void)open("/dev/null", modes[fd]);
     }
     shown_begin();
-    signal(SIGPIPE, SIG_IGN); // a reader that has enough is no reason to die half-way
+    signal(
+        SIGPIPE,
+        SIG_IGN); // a reader that closes the pipe early must not end the program half-way
 }
 
 /* Whether the reader of standard output has gone, such as head or a pager. */

@@ -64,8 +64,8 @@ BT_API bt_status bt_artifact_write(bt_ctx *, const bt_compiled *, uint64_t pipel
                                    const char *path) BT_MUST_USE;
 /* Whether a file begins as an artifact does. 0 also where it cannot be read. */
 BT_API int bt_artifact_is(const char *path);
-/* Maps and checks a file. It may be replaced meanwhile (bt_artifact_write makes a new
- * one); whoever may shorten it is trusted.
+/* Maps and checks a file. It may be replaced meanwhile, since bt_artifact_write makes a
+ * new one, but must not be shortened.
  * errors  BT_ERR_IO, BT_ERR_LIMIT, BT_ERR_FORMAT (with what is wrong where),
  *         BT_ERR_UNSUPPORTED (another version, another byte order), BT_ERR_NAME (an
  *         operator that no plugin has) */

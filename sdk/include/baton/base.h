@@ -118,7 +118,7 @@ BT_API bt_status bt_note(bt_ctx *, bt_status status, const bt_store *, bt_span,
 BT_API void bt_report(bt_ctx *, bt_status);
 BT_API uint32_t bt_ctx_nreport(const bt_ctx *);
 BT_API bt_status bt_ctx_report(const bt_ctx *, uint32_t index);
-/* What is worth telling though nothing failed: a fallback that was taken, and why. Kept in
+/* Remarks: what users should know although nothing failed, as a fallback, and why. Kept in
  * order, up to limits.errors of each level; more are counted only. */
 enum {
     BT_REMARK_NOTE,  /* for every user; the same text is kept once */
@@ -183,8 +183,8 @@ BT_API bt_limits *bt_ctx_limits(bt_ctx *);
  * BT_ERR_CANCELLED. */
 BT_API void bt_ctx_cancel(bt_ctx *);
 BT_API int bt_ctx_cancelled(const bt_ctx *);
-/* Whom a long call tells what it begins to do: "pass fuse-ops", "compiling 38 kernels for
- * target cpu"; in the thread of the call, to be copied if it is kept. NULL: nobody. */
+/* Called with what a long call begins to do ("pass fuse-ops", "compiling 38 kernels for
+ * target cpu"), in the thread of the call; a text to be kept is copied. NULL: nothing. */
 typedef void (*bt_progress_fn)(void *self, const char *what);
 BT_API void bt_ctx_set_progress(bt_ctx *, bt_progress_fn, void *self);
 
@@ -200,8 +200,8 @@ BT_API void bt_arena_destroy(bt_arena *);        /* accepts NULL */
 /* Zeroed, aligned to 16. NULL: no memory, or count * nbytes overflows. Zero bytes give a
  * valid pointer. */
 BT_API void *bt_arena_alloc(bt_arena *, size_t count, size_t nbytes);
-/* Whether bt_arena_alloc ever gave NULL: tells want of memory from a failure of which
- * nobody said why. */
+/* Whether bt_arena_alloc ever gave NULL: tells lack of memory from a failure without a
+ * status. */
 BT_API int bt_arena_has_failed(const bt_arena *);
 #define BT_NEW(arena, T)     ((T *)bt_arena_alloc((arena), 1, sizeof(T)))
 #define BT_NEWS(arena, T, n) ((T *)bt_arena_alloc((arena), (n), sizeof(T)))
@@ -274,7 +274,7 @@ BT_API void bt_diag_render(bt_status, int colour, bt_text *out);
 /* The same as one JSON object. */
 BT_API void bt_diag_render_json(bt_status, bt_text *out);
 
-/* For measuring: from a start of its own, never backward. */
+/* Nanoseconds since some fixed moment, for measuring; never goes backward. */
 BT_API uint64_t bt_now_ns(void);
 
 /* ---- checked arithmetic: 1 and *out set, or 0 on overflow ---- */

@@ -22,12 +22,12 @@ BT_API bt_ctx *bt_open(void);
 
 typedef struct bt_program bt_program;
 
-/* Whether what runs will be given settles more of a model. */
+/* Whether what the runs will be given decides more of a model, such as its dims. */
 typedef struct bt_specialise_call {
     void *self;
     const struct bt_module *module; /* read and typed; NULL: it could not be */
     const struct bt_global *entry;  /* of it */
-    /* What was said last does not do: this is the model without it. */
+    /* The model could not be read with what was set last: this is the model without it. */
     uint32_t is_refused;
     /* Set by the callee: what to read the model with instead, all of it, NULL-terminated;
      * both NULL: it is taken as it is. To stay until the program is open. */
@@ -55,14 +55,14 @@ typedef struct bt_program_options {
                          memory; "": none */
     const char *const *fixed; /* "axes=[1, 2]": inputs of a foreign model that are
                                  constants; NULL-terminated */
-    /* Asked when a model was read, and again when it was read with other dims or inputs;
-     * NULL: nobody. Where what it says does not do, the model is taken as it was. */
+    /* Called when a model was read, and again when it was read with what it had set; NULL:
+     * never. If the model cannot be read so, it is taken as it was. */
     bt_status (*specialise)(bt_ctx *, bt_specialise_call *);
     void *specialise_self;
 } bt_program_options;
 
 /* Reads, infers, optimises and loads; or maps an artifact, which has all that behind it:
- * options that would change it are refused. NULL options: all defaults. */
+ * options that only compiling heeds are refused. NULL options: all defaults. */
 BT_API bt_status bt_program_open(bt_ctx *, const char *path, const bt_program_options *,
                                  bt_program **out) BT_MUST_USE;
 /* The same program for another thread, with a context of its own of the same registry:

@@ -31,8 +31,8 @@ typedef struct bt_c_source {
      * nothing. The system's own are never searched. */
     const char *const *folders;
     /* What the machine can do, as the system's compiler is told it ("-mavx2"),
-     * NULL-terminated; NULL: nothing beyond the architecture. A compiler that knows no
-     * such flags ignores them. */
+     * NULL-terminated; NULL: nothing beyond the architecture. A compiler that does not
+     * know such flags ignores them. */
     const char *const *machine;
 } bt_c_source;
 
@@ -61,7 +61,7 @@ typedef struct bt_compiler {
  * `options` as attributes are written ("deadline_ms=500"); NULL: the defaults. */
 BT_API bt_status bt_c_compile(bt_ctx *, const char *compiler, const char *options,
                               const bt_c_source *, bt_text *object) BT_MUST_USE;
-/* Whether it would: NULL, or why not. */
+/* Whether it could compile: NULL, or why not. */
 BT_API bt_status bt_c_probe(bt_ctx *, const char *compiler,
                             const char *options) BT_MUST_USE;
 

@@ -299,8 +299,8 @@ BT_API bt_status bt_module_entry(bt_ctx *, const bt_module *, const char *name,
 
 /* ---- building ---- */
 
-/* A module under construction: parsers, importers and applications start here, passes
- * from an old version. */
+/* A module under construction: from nothing, as parsers, importers and applications do,
+ * or from an old version, as passes do. */
 typedef struct bt_module_builder bt_module_builder;
 /* from: NULL, or a version in the same store whose contents come along. */
 BT_API bt_status bt_module_builder_create(bt_ctx *, bt_store *, const bt_module *from,
@@ -352,7 +352,7 @@ BT_API void bt_builder_device(bt_builder *, uint32_t device); /* until set again
 BT_API void bt_builder_type(bt_builder *, const bt_type *);
 
 /* Names the binding built last in the innermost block, where it has no name yet: for
- * those who learn a name after a chain of bindings. Others are left alone. */
+ * callers that learn a name only after several bindings. A name that is there stays. */
 BT_API bt_status bt_build_name(bt_builder *, const bt_value *,
                                const char *name) BT_MUST_USE;
 
@@ -480,9 +480,9 @@ enum {
     BT_EFFECT_FAILS = 32,    /* may be dropped and merged, not moved across a branch */
     BT_EFFECT_DIVERGES = 64, /* likewise */
     BT_EFFECT_ALL = 127,
-    /* What keeps a binding that nobody uses. */
+    /* Effects that keep a binding which is not used. */
     BT_EFFECT_KEEPS = BT_EFFECT_WRITES | BT_EFFECT_RANDOM | BT_EFFECT_IO,
-    /* What keeps two equal bindings from being one. */
+    /* Effects that keep two equal bindings apart. */
     BT_EFFECT_UNMERGED = BT_EFFECT_KEEPS | BT_EFFECT_READS | BT_EFFECT_ALLOCATES
 };
 typedef struct bt_effects bt_effects; /* lives in the arena it was made in */

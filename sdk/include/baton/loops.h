@@ -32,7 +32,7 @@
  *
  * Buffers are flat; arrays were laid out row major. Expressions are nodes of a graph
  * whose arrays are the buffers, indices its index nodes: a loop's number is its own among
- * those it stands in. Turns of a parallel loop may run at once: each has its own locals.
+ * those it stands in. Iterations of a parallel loop may run at once, with their own locals.
  */
 #ifndef BATON_LOOPS_H
 #define BATON_LOOPS_H
@@ -48,7 +48,7 @@ enum {
     BT_BUFFER_INPUT,
     BT_BUFFER_OUTPUT,
     BT_BUFFER_TEMP, /* of one run of a kernel, or of a primitive function's kernels */
-    BT_BUFFER_LOCAL /* a turn's own */
+    BT_BUFFER_LOCAL /* of one iteration */
 };
 
 enum {
@@ -73,7 +73,7 @@ struct bt_stmt {
     uint32_t kind;                 /* BT_STMT_... */
     uint32_t index;                /* FOR: number of its index */
     uint32_t is_parallel;          /* FOR */
-    const bt_node *extent;         /* FOR: turns, from 0; CHECK: of the axis */
+    const bt_node *extent;         /* FOR: iterations, from 0; CHECK: of the axis */
     const bt_node *condition;      /* IF, CHECK */
     bt_stmts body;                 /* FOR, IF */
     bt_stmts otherwise;            /* IF */
@@ -155,8 +155,8 @@ typedef struct bt_call_value {
     int64_t nelem, integer;
 } bt_call_value;
 typedef struct bt_loops_options {
-    /* Not 0: turns of parallel loops run in an order drawn by it, and locals hold rubbish
-     * where a turn starts. */
+    /* Not 0: iterations of parallel loops run in an order drawn by it, and locals hold
+     * rubbish where an iteration starts. */
     uint64_t seed;
     /* Does what the target's kernels do; NULL: calls are refused. */
     bt_status (*call)(void *self, const char *callee, uint32_t narg,
@@ -177,8 +177,8 @@ BT_API bt_status bt_loops_run_with(bt_ctx *, const bt_loops *, void *const *data
  *         for i1 in 4 {               collapse        y[i0] = x[i0]
  *             y[4*i0 + i1] = ...          ->      }
  *
- * A loop is addressed by its statement. What is not legal, or is not seen to be, is
- * refused by BT_ERR_UNSUPPORTED with the reason, and the program stays as it was.
+ * A loop is addressed by its statement. What is not legal, or cannot be shown to be, is
+ * refused by BT_ERR_UNSUPPORTED with the reason, and the loops stay as they were.
  * Reducers take their values in any order (reducers.def), so accumulators do not hold
  * loops in place; where floats are summed, that changes rounding and nothing else.
  */
@@ -186,16 +186,16 @@ BT_API bt_status bt_loops_run_with(bt_ctx *, const bt_loops *, void *const *data
 /* The iterations may run at once. */
 BT_API bt_status bt_loops_parallel(bt_loops *, bt_stmt *loop) BT_MUST_USE;
 
-/* The loop and the one that is all its body as one: their indices stand in sums that
- * allow it. */
+/* The loop and the one that is its whole body as one loop, where the sums in which
+ * their indices stand allow that. */
 BT_API bt_status bt_loops_collapse(bt_loops *, bt_stmt *outer) BT_MUST_USE;
-/* The loop and the one after it, of as many turns, as one loop. */
+/* The loop and the one after it, of as many iterations, as one loop. */
 BT_API bt_status bt_loops_merge(bt_loops *, bt_stmt *first) BT_MUST_USE;
-/* A buffer that only one turn at a time uses gets the size that a turn needs: with merge
- * before it, the producer is computed where its consumer is. */
+/* A buffer that only one iteration at a time uses gets the size that an iteration
+ * needs: with merge before it, the producer is computed where its consumer is. */
 BT_API bt_status bt_loops_shrink(bt_loops *, bt_stmt *loop, uint32_t buffer) BT_MUST_USE;
-/* Loops of no turn and of one, conditions that hold or cannot, empty blocks go. After a
- * failure, part of it is done. */
+/* Removes loops of no iteration or one, conditions that always or never hold, empty
+ * blocks. After a failure, part of it is done. */
 BT_API bt_status bt_loops_simplify(bt_loops *) BT_MUST_USE;
 
 /* ---- walking and editing, for schedules of one's own ---- */
@@ -213,10 +213,10 @@ typedef struct bt_by_node {
 BT_API const bt_node *bt_node_change(const bt_by_node *, const bt_node *);
 /* The block with statement `at` replaced by others, which may be none. 0: no memory. */
 BT_API int bt_stmts_replace(bt_loops *, bt_stmts *, uint32_t at, const bt_stmts *by);
-/* Whether the loop's body may be done statement by statement, each for all turns: no turn
- * needs what another does, accumulators that many turns add to excepted, and locals that
- * every turn has for itself, which is_private tells by buffer (may be NULL).
- * errors BT_ERR_UNSUPPORTED: why not */
+/* Whether the body may be done statement by statement, each for all iterations: none needs
+ * what another does, except accumulators that many add to, and locals that each iteration
+ * has for itself, which is_private tells by buffer (may be NULL).
+ * errors  BT_ERR_UNSUPPORTED: why not */
 BT_API bt_status bt_loops_lanes(bt_loops *, bt_stmt *loop,
                                 uint8_t *is_private) BT_MUST_USE;
 

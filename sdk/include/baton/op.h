@@ -392,10 +392,10 @@ typedef struct bt_cost_facet {
                           int64_t *nbytes);
 } bt_cost_facet;
 
-/* "layout": given wanted layouts of the inputs, then of the result (NULL = any; one for all
- * fields of a tuple), says which ones it will take and give, and its new attributes (NULL:
- * unchanged). An operator without the facet and without a pointwise formula takes row
- * major only. */
+/* "layout": is given the wanted layouts of the inputs, then of the result (NULL = any;
+ * one for all fields of a tuple), and states the layouts that the call takes and gives,
+ * and its new attributes (NULL: unchanged). An operator without the facet and without a
+ * pointwise formula takes row major only. */
 typedef struct bt_layout_facet {
     bt_status (*choose)(bt_ctx *, bt_store *, const bt_call *,
                         const bt_layout *const *wanted, const bt_layout **in,
@@ -422,16 +422,16 @@ typedef struct bt_algebra_facet {
 } bt_algebra_facet;
 #define BT_ALGEBRA(laws_) BT_FACET("algebra", ((const bt_algebra_facet){ laws_ }))
 
-/* "scale": op(x * s) = op(x) * s for its first operand x, a tensor of floats, and factors s, one
- * number or one for each index of one axis. With other operands: those that are not attributes
- * in disguise are multiplied too (is_sum: op(x * s, y * s) = op(x, y) * s). */
+/* "scale": op(x * s) = op(x) * s for its first operand x, a tensor of floats, and
+ * factors s, one number or one for each index of one axis. Of a sum (is_sum) the second
+ * operand takes the factor too: op(x * s, y * s) = op(x, y) * s. */
 enum { BT_SCALE_ANY, BT_SCALE_POSITIVE };
 typedef struct bt_scale_facet {
     uint32_t factors; /* BT_SCALE_...: which ones pass */
     uint32_t is_sum;  /* operand 1 takes the factor as well */
     /* The attribute whose letter C is the only axis that it may lie along; NULL: any. */
     const char *layout;
-    /* Whether it holds for this call, for factors along `axis` (-1: one number); NULL: always. */
+    /* Whether it holds for factors along `axis` (-1: one number); NULL: always. */
     int (*passes)(const bt_call *, int32_t axis);
 } bt_scale_facet;
 #define BT_SCALE(factors_, layout_) \
@@ -441,8 +441,8 @@ typedef struct bt_scale_facet {
 /* "channels": a layer, a sum of products of its data with its weight (operands 0 and 1), and
  * where the channels are. Attributes by name. */
 typedef struct bt_channels_facet {
-    /* Layouts of data, weight (letters I and O) and result, NULL or "": as the data's; all NULL:
-     * matrices, channels last, whose weight has the axes O, I. */
+    /* Layouts of data, weight (letters I and O) and result, NULL or "": as the data's;
+     * all NULL: matrices, channels last, whose weight has the axes O, I. */
     const char *data, *weight, *result;
     const char *width;  /* states the channels of the result, may be None */
     const char *groups; /* NULL: there are none */

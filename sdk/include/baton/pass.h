@@ -31,8 +31,8 @@ typedef struct bt_pass_call {
     void *manager;           /* the kernel's */
     /* Those compiled for (<baton/target.h>); NULL: not known. */
     const struct bt_targets *targets;
-    /* The function that the program is run from, which the others only serve; NULL: not
-     * known, it may be any. */
+    /* The function that the program is run from; NULL: that is not known, and any of them
+     * may be the one. */
     const char *entry;
 } bt_pass_call;
 
@@ -60,16 +60,16 @@ typedef struct bt_pass {
 /* A rule of rewriting as text, for a pass that goes by rules:
  *     { "halve-twice", "A quarter at once.", "simplify-expr",
  *       "multiply(multiply(x, 0.5), 0.5) => multiply(x, scalar(0.25, x)) if float(x)" }
- * What stands at the right is equal to what stands at the left, for all values of all types that
- * the rule applies to; it is put in place where its type is the same. The language is described
- * in rules.md. */
+ * What stands at the right is equal to what stands at the left, for all values of all
+ * types that the rule applies to; it is put in place where its type is the same. The
+ * language is described in rules.md. */
 typedef struct bt_rule {
     const char *name; /* "halve-twice" */
     const char *doc;  /* first line: one sentence */
     const char *pass; /* "simplify-expr" */
     const char *text;
-    /* How far floats may differ, in units of the last place; 0: not at all. Tests compare both
-     * sides. */
+    /* How far floats may differ, in units of the last place; 0: not at all. Tests
+     * compare both sides. */
     uint32_t ulp;
 } bt_rule;
 #define BT_RULES(array)                          \
@@ -192,7 +192,7 @@ typedef struct bt_call_match {
     const bt_value *const *operands;
 } bt_call_match;
 /* Matches from `root` on; `takes` says which calls may be part of it, NULL: all. Calls that
- * may be absent are taken for present where they match. What is matched lives in the arena. */
+ * may be absent count as present if they match. What is matched lives in the arena. */
 BT_API bt_status bt_call_pattern_match(bt_arena *, const bt_call_pattern *,
                                        const bt_value *root,
                                        int (*takes)(void *state, const bt_call *),

@@ -70,7 +70,7 @@ enum {
 };
 
 /* What occurs anywhere inside, so that walks can stop early. BOUND: not bound inside.
- * ANONYMOUS: a VAR written `?`, of which nothing is promised but what a run shows. */
+ * ANONYMOUS: a VAR written `?`, whose value only a run shows. */
 enum {
     BT_HAS_HOLE = 1,
     BT_HAS_BOUND = 2,

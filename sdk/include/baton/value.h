@@ -218,8 +218,8 @@ BT_API bt_status bt_closure_create(bt_ctx *, const void *executor, const void *c
 
 /* Where an executor's references live, used by one thread at a time. collect frees those
  * that are reachable neither from the roots nor from an object that someone still holds.
- * References may outlive the heap: destroy empties those still alive, so that nothing is
- * lost in a cycle. */
+ * References may outlive the heap: destroy empties those still alive, so that cycles
+ * are freed too. */
 BT_API bt_heap *bt_heap_create(bt_registry *); /* NULL: no memory */
 BT_API void bt_heap_destroy(bt_heap *);        /* accepts NULL */
 /* A cell with this content, and another content: both take references. */
@@ -268,8 +268,8 @@ BT_API void bt_npz_destroy(bt_ctx *, bt_npz *); /* unrefs the tensors; accepts N
  * have no end), replaced atomically (temporary, fsync, rename; a symbolic link is
  * replaced, not followed; temporary files of writers that were killed are removed); a
  * device or a pipe is written to. Reading "-" reads standard input. Large files are
- * mapped: whoever may change or shorten one while it, or a tensor within, is in use is
- * trusted. */
+ * mapped: they must not be changed or shortened while they, or tensors within, are in
+ * use. */
 typedef struct bt_file {
     const char *path;
     const void *bytes; /* followed by a NUL */

@@ -4,7 +4,8 @@
  */
 #include <baton/pass.h>
 
-/* What whoever needs the analysis gets: bt_pass_analysis(ctx, call, "@name@", &result). */
+/* What a pass that needs the analysis gets: bt_pass_analysis(ctx, call, "@name@",
+ * &result). */
 struct @ident@ {
     uint64_t ncall; /* of operators, in blocks of functions */
 };

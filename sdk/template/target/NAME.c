@@ -16,7 +16,8 @@ struct layer {
     int64_t m, n, k, has_bias, has_relu;
 };
 
-/* An instance is a device, or a configuration of one: what options said, a handle, a queue. Here there is nothing to know. */
+/* An instance is a device, or a configuration of one: what options said, a handle, a
+ * queue. This one has no state. */
 static char the_instance;
 
 static bt_status open_device(bt_ctx *ctx, const void *options, void **self)
@@ -33,8 +34,8 @@ static void close_device(void *self)
 
 /* ---- what it takes ---- */
 
-/* <baton/pass.h> has the form; a call with "?" may be absent. Programs come here optimised: a bias is added by add, which pass
- * canonicalize makes of nn.bias_add. */
+/* <baton/pass.h> describes the form; a call with "?" may be absent. Programs come here
+ * optimised: a bias is added by add, which pass canonicalize makes of nn.bias_add. */
 static const char *const patterns[] = { "nn.relu?(add?(nn.dense(*, *), *))", NULL };
 
 static bt_status refuse(bt_ctx *ctx, const char *why)

@@ -128,16 +128,25 @@ static void qlinear_average_pool(bt_onnx_node *n)
     give_quantized(n, channels_moved(n, y, 1), node_need(n, 0), 3);
 }
 
+/* Sums of integers are exact, in whatever order. */
 static void qlinear_global_average_pool(bt_onnx_node *n)
 {
-    const bt_value *x = channels_moved(n, real_in(n, 0), 0);
+    const bt_value *given = node_need(n, 0), *scale = node_need(n, 1),
+                   *y_scale = node_need(n, 3), *zero = one_in(n, 4);
+    const bt_value *x = channels_moved(n, n->status ? NULL : given, 0);
     uint32_t rank = value_rank(n, x);
     if (rank < 3)
         node_fail(n, BT_ERR_FORMAT, "data of rank %u; at least 3 is needed", rank);
     if (n->status)
         return;
-    const bt_value *y = reduced_range(n, "mean", x, 2, rank);
-    give_quantized(n, channels_moved(n, y, 1), node_need(n, 0), 3);
+    scale = as_scalar(n, scale);
+    y_scale = as_scalar(n, y_scale);
+    for (uint32_t i = 2; i < rank; i++)
+        y_scale = times(n, y_scale, cast_to(n, size_of(n, x, i), BT_FLOAT32));
+    zero = zero ? zero : scalar_like(n, given, 0);
+    const bt_value *sums = reduced_range(n, "sum", centred(n, x, one_in(n, 2)), 2, rank);
+    const bt_value *y = requantized(n, sums, scale, y_scale, zero);
+    node_out(n, 0, channels_moved(n, y, 1));
 }
 
 /* ---- products ---- */

@@ -215,6 +215,20 @@ def branch_by_size(name, shape, data):
                     {"one": numpy.array([1])}), {"x": random_of(name).normal(0, 1, data).astype(numpy.float32)}
 
 
+def branch_of_unknown(name, taken):
+    """One branch has as many lines as the data, the other as many as the data decides."""
+    same = helper.make_graph([helper.make_node("Identity", ["x"], ["a"])], "same", [], [helper.make_empty_tensor_value_info("a")])
+    some = helper.make_graph([helper.make_node("Greater", ["x", "zero"], ["g"]), helper.make_node("Gather", ["g", "first"], ["h"], axis=1),
+                              helper.make_node("Compress", ["x", "h"], ["b"], axis=0)], "some", [],
+                             [helper.make_empty_tensor_value_info("b")])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=same, else_branch=some)
+    return model_of([node], [value("c", "bool", []), value("x", "float32", ["n", 4])], [helper.make_empty_tensor_value_info("y")],
+                    {"zero": numpy.array(0, numpy.float32), "first": numpy.array(0)}), \
+        {"c": numpy.array(taken), "x": random_of(name).normal(0, 1, (9, 4)).astype(numpy.float32)}
+
+
+for taken in [True, False]:
+    case(f"If_of_unknown_{taken}", branch_of_unknown, taken)
 standard_case("If_by_size", branch_by_size, [2, 3], [2, 3])
 standard_case("If_by_size_of_one_axis", branch_by_size, ["n", 3], [2, 3])
 standard_case("If_by_size_1_of_one_axis", branch_by_size, ["n", 1], [2, 1])

@@ -177,6 +177,11 @@ int cpu_do_take(struct cpu_part *, const bt_stmt *);
 int cpu_target_of(struct cpu_part *, uint32_t buffer, const bt_node *offset,
                   struct cpu_value *out, int64_t *stride);
 
+/* ---- scans (vectorise_scan.c) ---- */
+
+/* A loop in which each element takes the one before it, as one call. */
+int cpu_do_scan(struct cpu_part *, const bt_stmt *loop);
+
 /* ---- the end (vectorise_tidy.c) ---- */
 
 int cpu_tidy(struct vectoriser *, bt_stmts *body);

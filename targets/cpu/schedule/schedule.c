@@ -3,6 +3,7 @@
 
 #include "contract.h"
 #include "lanes.h"
+#include "split.h"
 
 /* ---- accumulators ---- */
 
@@ -112,13 +113,20 @@ static int shrink_all(bt_loops *loops, bt_stmts *block)
 
 /* ---- all ---- */
 
-static bt_status transform(bt_loops *loops, int is_merged, uint32_t *nmerged)
+/* What may be done to loops, and was. */
+enum { MERGE = 1, SPLIT = 2 };
+
+/* *done: those of the `wanted` ones that changed something. */
+static bt_status transform(bt_loops *loops, uint32_t wanted, uint32_t *done)
 {
-    *nmerged = 0;
+    uint32_t nsplit = 0, nmerged = 0;
     BT_TRY(bt_loops_simplify(loops));
-    if (is_merged && (!merge_all(loops, &loops->body, nmerged) ||
-                      (*nmerged && !shrink_all(loops, &loops->body))))
+    if ((wanted & SPLIT) && !cpu_split_loops(loops, &nsplit))
         return bt_loops_why(loops);
+    if ((wanted & MERGE) && (!merge_all(loops, &loops->body, &nmerged) ||
+                             (nmerged && !shrink_all(loops, &loops->body))))
+        return bt_loops_why(loops);
+    *done = (nmerged ? MERGE : 0) | (nsplit ? SPLIT : 0);
     for (uint32_t i = 0; i < loops->body.len; i++) {
         bt_stmt *stmt = loops->body.at[i];
         if (!collapse_all(loops, stmt) ||
@@ -130,8 +138,8 @@ static bt_status transform(bt_loops *loops, int is_merged, uint32_t *nmerged)
 
 bt_status cpu_schedule_loops(bt_loops *loops, const struct cpu_config *config)
 {
-    uint32_t nmerged;
-    BT_TRY(transform(loops, 0, &nmerged));
+    uint32_t done;
+    BT_TRY(transform(loops, 0, &done));
     return cpu_vectorise(loops, config);
 }
 
@@ -185,29 +193,68 @@ static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const char *name,
     return NULL;
 }
 
-/* Stages together are worth some calls more: what they hand on stays in the cache. */
-static const double together = 1.2;
+/* ---- choosing ---- */
+
+/* Ways to make a schedule, the first of which is taken where estimates are equal. Stages
+ * together are worth some calls more: what they hand on stays in the cache. */
+static const struct way {
+    uint32_t transforms;
+    double weight; /* of the estimate */
+} ways[] = { { MERGE, 1 }, { 0, 1.2 }, { MERGE | SPLIT, 1 }, { SPLIT, 1.2 } };
+
+struct chooser {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const struct cpu_config *config;
+    const bt_func *primitive;
+    uint32_t useless;   /* transforms that change nothing */
+    uint32_t was_tried; /* bits: what was done to those that were made */
+    bt_loops *best;
+    double cost;
+    bt_status refused; /* why one way cannot be gone */
+};
+
+static bt_status try_way(struct chooser *c, const struct way *way)
+{
+    const char *name = c->primitive->name ? c->primitive->name : "primitive";
+    uint32_t wanted = way->transforms & ~c->useless, done;
+    bt_graph *graph;
+    bt_loops *loops;
+    if (c->was_tried >> wanted & 1)
+        return NULL;
+    BT_TRY(bt_graph_compose(c->ctx, c->arena, c->primitive, &graph));
+    BT_TRY(check_sums(c->ctx, c->arena, name, graph));
+    BT_TRY(graph->ndim ? cpu_lower(c->ctx, c->arena, name, graph, &loops)
+                       : cpu_contract(c->ctx, c->arena, c->config, name, graph, &options,
+                                      &loops));
+    if (!cpu_has_split(loops))
+        c->useless |= SPLIT;
+    BT_TRY(transform(loops, wanted, &done));
+    c->useless |= wanted & ~done;
+    if (c->was_tried >> done & 1)
+        return NULL;
+    c->was_tried |= 1U << done;
+    bt_status status = cpu_vectorise(loops, c->config);
+    if (status && status->code == BT_ERR_UNSUPPORTED)
+        c->refused = c->refused ? c->refused : status;
+    if (status)
+        return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
+    double cost = way->weight * cpu_cost(c->config, &loops->body);
+    if (!c->best || cost < c->cost) {
+        c->best = loops;
+        c->cost = cost;
+    }
+    return NULL;
+}
 
 bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
                        const bt_func *primitive, bt_loops **out)
 {
-    bt_loops *ways[2];
-    uint32_t nway = 2, nmerged;
-    const char *name = primitive->name ? primitive->name : "primitive";
-    for (uint32_t i = 0; i < nway; i++) {
-        bt_graph *graph;
-        BT_TRY(bt_graph_compose(ctx, arena, primitive, &graph));
-        BT_TRY(check_sums(ctx, arena, name, graph));
-        BT_TRY(graph->ndim
-                   ? cpu_lower(ctx, arena, name, graph, &ways[i])
-                   : cpu_contract(ctx, arena, config, name, graph, &options, &ways[i]));
-        BT_TRY(transform(ways[i], i == 0, &nmerged));
-        BT_TRY(cpu_vectorise(ways[i], config));
-        if (i == 0 && nmerged == 0)
-            nway = 1;
-    }
-    int is_apart = nway > 1 && cpu_cost(config, &ways[0]->body) >
-                                   together * cpu_cost(config, &ways[1]->body);
-    *out = ways[is_apart];
-    return NULL;
+    struct chooser c = {
+        .ctx = ctx, .arena = arena, .config = config, .primitive = primitive
+    };
+    for (uint32_t i = 0; i < BT_COUNT(ways); i++)
+        BT_TRY(try_way(&c, &ways[i]));
+    *out = c.best;
+    return c.best ? NULL : c.refused;
 }

@@ -167,6 +167,31 @@ static int append(struct vectoriser *v, bt_stmts *to, const bt_stmts *from)
     return 1;
 }
 
+static int by_scan(struct vectoriser *v, const bt_stmt *stmt, bt_stmts *to)
+{
+    struct cpu_lanes l;
+    struct cpu_part p;
+    return one_lane(v, &l, to, &p) && cpu_do_scan(&p, stmt);
+}
+
+/* 1: done, 0: failure, or it cannot be. */
+static int by_turns(struct vectoriser *v, const bt_stmt *stmt, bt_stmts *to)
+{
+    if (by_scan(v, stmt, to))
+        return 1;
+    if (!v->why)
+        return 0;
+    v->why = NULL;
+    free_all(v);
+    bt_stmt *loop = bt_stmt_add(v->loops, to, BT_STMT_FOR);
+    if (!loop)
+        return 0;
+    loop->index = stmt->index;
+    loop->extent = stmt->extent;
+    loop->is_parallel = stmt->is_parallel;
+    return do_block(v, &stmt->body, &loop->body);
+}
+
 static int do_for(struct vectoriser *v, bt_stmt *stmt, bt_stmts *to)
 {
     bt_stmts lanes = { 0 }, turns = { 0 };
@@ -178,13 +203,7 @@ static int do_for(struct vectoriser *v, bt_stmt *stmt, bt_stmts *to)
     const char *why = v->why;
     v->why = NULL;
     free_all(v);
-    bt_stmt *loop = bt_stmt_add(v->loops, &turns, BT_STMT_FOR);
-    if (!loop)
-        return 0;
-    loop->index = stmt->index;
-    loop->extent = stmt->extent;
-    loop->is_parallel = stmt->is_parallel;
-    int can_turns = do_block(v, &stmt->body, &loop->body);
+    int can_turns = by_turns(v, stmt, &turns);
     if (!can_turns && !v->why)
         return 0;
     if (!can_turns && !can_lanes) {

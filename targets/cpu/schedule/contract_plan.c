@@ -76,6 +76,22 @@ static int choose_tile(struct cpu_plan *p, const struct cpu_config *config)
     return p->tile != NULL;
 }
 
+/* Of an index in two parts, the longer one: a transposed convolution with stride 2 has
+ * columns of two phases, and in each as many as the data. */
+static uint32_t longer_part(const struct cpu_plan *p, uint32_t n)
+{
+    const struct cpu_operand *o = p->view.operands;
+    uint32_t longest = n;
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        const struct cpu_dim *dim = &p->view.dims[d];
+        if (!dim->is_k && dim->index == p->view.dims[n].index &&
+            dim->extent > p->view.dims[longest].extent &&
+            is_in(&o[0], d) != is_in(&o[1], d))
+            longest = d;
+    }
+    return longest;
+}
+
 /* The innermost dim of the result, then the rows of the tile: the longest of the other
  * factor. */
 static int choose_roles(struct cpu_plan *p, const struct cpu_config *config)
@@ -87,8 +103,10 @@ static int choose_roles(struct cpu_plan *p, const struct cpu_config *config)
         if (!dim->is_k && (n < 0 || dim->c < p->view.dims[n].c))
             n = (int32_t)d;
     }
-    p->n = (uint32_t)n;
-    if (n < 0 || !choose_tile(p, config))
+    if (n < 0)
+        return 0;
+    p->n = longer_part(p, (uint32_t)n);
+    if (!choose_tile(p, config))
         return 0;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         if (is_only_in(p, p->a, d) &&

@@ -98,9 +98,10 @@ static const bt_value *integer_conv(bt_onnx_node *n, const bt_value *x, const bt
     read_window(n, x, w, &window);
     if (n->status)
         return NULL;
-    const char *attrs = node_format(
-        n, "%s, groups=%lld, kernel_size=%s", window_attrs(n, &window),
-        (long long)node_int(n, "group", 1), format_ints(n, window.n, window.kernel));
+    const char *attrs =
+        node_format(n, "%s, groups=%lld, kernel_size=%s, out_dtype=\"int32\"",
+                    window_attrs(n, &window), (long long)node_int(n, "group", 1),
+                    format_ints(n, window.n, window.kernel));
     return emit2(n, ops[window.n - 1], attrs, x, w);
 }
 

@@ -42,8 +42,10 @@ const bt_value *quantized_by_range(bt_onnx_node *n, const bt_value *x,
 
 const bt_value *centred(bt_onnx_node *n, const bt_value *x, const bt_value *zero)
 {
-    x = cast_to(n, x, BT_INT32);
-    return zero ? minus(n, x, cast_to(n, zero, BT_INT32)) : x;
+    const bt_dtype of = value_dtype(x);
+    const bt_dtype dtype = of == BT_INT8 || of == BT_UINT8 ? BT_INT16 : BT_INT32;
+    x = cast_to(n, x, dtype);
+    return zero ? minus(n, x, cast_to(n, zero, dtype)) : x;
 }
 
 const bt_value *dequantized(bt_onnx_node *n, const bt_value *x, const bt_value *scale,
@@ -75,5 +77,5 @@ const bt_value *integer_product(bt_onnx_node *n, const bt_value *a, const bt_val
     uint32_t a_rank = value_rank(n, a), b_rank = value_rank(n, b);
     if (a_rank < 2 || b_rank < 2)
         node_fail(n, BT_ERR_UNSUPPORTED, "vectors are not supported");
-    return n->status ? NULL : matrix_product(n, a, b);
+    return n->status ? NULL : emit2(n, "nn.matmul", "out_dtype=\"int32\"", a, b);
 }

@@ -13,7 +13,7 @@ const bt_value *quantized(bt_onnx_node *, const bt_value *x, const bt_value *sca
 /* To uint8, by the range of the data and 0. */
 const bt_value *quantized_by_range(bt_onnx_node *, const bt_value *x,
                                    const bt_value **scale, const bt_value **zero);
-/* x - zero as int32, without overflow. */
+/* x - zero without overflow: of eight bits as int16, else as int32. */
 const bt_value *centred(bt_onnx_node *, const bt_value *x, const bt_value *zero);
 /* The float32 that it stands for. */
 const bt_value *dequantized(bt_onnx_node *, const bt_value *x, const bt_value *scale,
@@ -24,7 +24,7 @@ const bt_value *requantized(bt_onnx_node *, const bt_value *sums, const bt_value
 /* A vector of zero points or scales of the rows (axis -2) of matrices; those of columns
  * broadcast as they are. */
 const bt_value *of_rows(bt_onnx_node *, const bt_value *);
-/* The product of two matrices of integers. */
+/* The product of two matrices of integers, as int32. */
 const bt_value *integer_product(bt_onnx_node *, const bt_value *, const bt_value *);
 
 #endif

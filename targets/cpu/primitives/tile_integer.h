@@ -1,24 +1,21 @@
-/*
- * The tile of one pair of integer types; included by tile_rows.h, which says what it
- * needs: LEFT and RIGHT, the elements of A and B, and NAME(stem). Sums are int32 and wrap.
- */
+/* The tile of int32; included by tile_rows.h. Sums wrap. */
 #define NR TILE_INTEGER_NR
 
 /* One row of C. `columns` is a literal where this is inlined in place of NR. */
 static inline __attribute__((always_inline)) void
-NAME(row)(int64_t columns, int32_t *c, const LEFT *a, const RIGHT *b, const int64_t *n)
+row_i32(int64_t columns, int32_t *c, const int32_t *a, const int32_t *b, const int64_t *n)
 {
     uint32_t sums[NR] = { 0 };
     for (int64_t j = 0; (n[CPU_TILE_FLAGS] & CPU_TILE_START) && j < columns; j++)
         sums[j] = (uint32_t)c[j];
     for (int64_t turn = 0; turn < n[CPU_TILE_K1] * n[CPU_TILE_K2]; turn++) {
         const int64_t k1 = turn % n[CPU_TILE_K1], k2 = turn / n[CPU_TILE_K1];
-        const LEFT *from = a + k1 * n[CPU_TILE_A_K1] + k2 * n[CPU_TILE_A_K2];
-        const RIGHT *row = b + k1 * n[CPU_TILE_B_K1] + k2 * n[CPU_TILE_B_K2];
+        const int32_t *from = a + k1 * n[CPU_TILE_A_K1] + k2 * n[CPU_TILE_A_K2];
+        const int32_t *row = b + k1 * n[CPU_TILE_B_K1] + k2 * n[CPU_TILE_B_K2];
         for (int64_t k = 0; k < n[CPU_TILE_K]; k++) {
-            const uint32_t factor = (uint32_t)(int32_t)from[k * n[CPU_TILE_A_K]];
+            const uint32_t factor = (uint32_t)from[k * n[CPU_TILE_A_K]];
             for (int64_t j = 0; j < columns; j++)
-                sums[j] += factor * (uint32_t)(int32_t)row[j];
+                sums[j] += factor * (uint32_t)row[j];
             row += n[CPU_TILE_B_K];
         }
     }
@@ -26,20 +23,17 @@ NAME(row)(int64_t columns, int32_t *c, const LEFT *a, const RIGHT *b, const int6
         c[j] = (int32_t)sums[j];
 }
 
-static int32_t NAME(run)(void *const *p, const int64_t *n)
+static int32_t run_i32(void *const *p, const int64_t *n)
 {
     for (int64_t i = 0; i < n[CPU_TILE_M]; i++) {
         int32_t *c = (int32_t *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];
-        const LEFT *a = (const LEFT *)p[CPU_TILE_A] + i * n[CPU_TILE_A_ROW];
+        const int32_t *a = (const int32_t *)p[CPU_TILE_A] + i * n[CPU_TILE_A_ROW];
         if (n[CPU_TILE_N] == NR)
-            NAME(row)(NR, c, a, p[CPU_TILE_B], n);
+            row_i32(NR, c, a, p[CPU_TILE_B], n);
         else
-            NAME(row)(n[CPU_TILE_N], c, a, p[CPU_TILE_B], n);
+            row_i32(n[CPU_TILE_N], c, a, p[CPU_TILE_B], n);
     }
     return 0;
 }
 
 #undef NR
-#undef LEFT
-#undef RIGHT
-#undef NAME

@@ -86,19 +86,8 @@ static struct tile_block block_of(const int64_t *n)
 #define NAME(stem)   stem##_f64
 #include "tile_float.h"
 
-#define LEFT       int8_t
-#define RIGHT      int8_t
-#define NAME(stem) stem##_i8
-#include "tile_integer.h"
+#include "tile_pairs.h"
 
-#define LEFT       uint8_t
-#define RIGHT      int8_t
-#define NAME(stem) stem##_u8
-#include "tile_integer.h"
-
-#define LEFT       int32_t
-#define RIGHT      int32_t
-#define NAME(stem) stem##_i32
 #include "tile_integer.h"
 
 #define FLOAT_NR(vector, element) ((int32_t)(2 * sizeof(vector) / sizeof(element)))
@@ -113,22 +102,21 @@ const struct cpu_callee TILE_CALLEES[] = {
     TILE_ROW("line_f32_", run_line_f32, BT_FLOAT32),
     TILE_ROW("tile_f64_", run_f64, BT_FLOAT64),
     TILE_ROW("line_f64_", run_line_f64, BT_FLOAT64),
-    TILE_ROW("tile_i8_", run_i8, BT_INT32),
-    TILE_ROW("tile_u8_", run_u8, BT_INT32),
+    TILE_ROW("tile_i16_", run_i16, BT_INT32),
     TILE_ROW("tile_i32_", run_i32, BT_INT32),
     { 0 },
 };
 
-#define INTEGERS TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA
 // clang-format off
 const struct cpu_tile TILE_TABLE[] = {
     { &TILE_CALLEES[0], &TILE_CALLEES[1], BT_FLOAT32, BT_FLOAT32, BT_FLOAT32,
       TILE_MR, FLOAT_NR(float_vector, float), TILE_ISA },
     { &TILE_CALLEES[2], &TILE_CALLEES[3], BT_FLOAT64, BT_FLOAT64, BT_FLOAT64,
       TILE_MR, FLOAT_NR(double_vector, double), TILE_ISA },
-    { &TILE_CALLEES[4], NULL, BT_INT8, BT_INT8, BT_INT32, INTEGERS },
-    { &TILE_CALLEES[5], NULL, BT_UINT8, BT_INT8, BT_INT32, INTEGERS },
-    { &TILE_CALLEES[6], NULL, BT_INT32, BT_INT32, BT_INT32, INTEGERS },
+    { &TILE_CALLEES[4], NULL, BT_INT16, BT_INT16, BT_INT32,
+      TILE_MR, PAIR_NR, TILE_ISA },
+    { &TILE_CALLEES[5], NULL, BT_INT32, BT_INT32, BT_INT32,
+      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA },
     { 0 },
 };
 // clang-format on

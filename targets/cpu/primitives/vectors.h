@@ -6,6 +6,7 @@
 #define CPU_VECTORS_H
 
 #include <stdint.h>
+#include <string.h>
 
 #if defined(__AVX512F__)
 #include <immintrin.h>
@@ -14,6 +15,9 @@
 #include <immintrin.h>
 #define VECTOR_NBYTES 32
 #else
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 #define VECTOR_NBYTES 16
 #endif
 
@@ -121,5 +125,80 @@ static inline double_vector double_multiply_add(double_vector a, double_vector b
     return a * b + c;
 #endif
 }
+
+/* ---- int32, and pairs of int16 in their place ---- */
+
+typedef int32_t int_vector __attribute__((vector_size(VECTOR_NBYTES)));
+
+static inline int_vector int_load(const void *from)
+{
+    int_vector v;
+    memcpy(&v, from, sizeof(v));
+    return v;
+}
+
+static inline void int_store(void *to, int_vector v)
+{
+    memcpy(to, &v, sizeof(v));
+}
+
+#if defined(__AVX512F__)
+#define INT_REGISTER   __m512i
+#define INT_CALL(name) _mm512_##name
+#elif defined(__AVX2__) && defined(__FMA__)
+#define INT_REGISTER   __m256i
+#define INT_CALL(name) _mm256_##name
+#elif defined(__SSE2__)
+#define INT_REGISTER   __m128i
+#define INT_CALL(name) _mm_##name
+#endif
+
+/* Of two rows of as many int16 as two vectors have lanes: pairs of one column. Those of each
+ * eight neighbours are in lanes side by side, the first half of them in `low`.
+ * int_multiply_add_pairs: s + factor.first * pairs.first + factor.second * pairs.second, which
+ * wraps. */
+#if defined(INT_REGISTER)
+static inline int_vector int_pairs_low(const int16_t *a, const int16_t *b)
+{
+    return (int_vector)INT_CALL(unpacklo_epi16)((INT_REGISTER)int_load(a),
+                                                (INT_REGISTER)int_load(b));
+}
+
+static inline int_vector int_pairs_high(const int16_t *a, const int16_t *b)
+{
+    return (int_vector)INT_CALL(unpackhi_epi16)((INT_REGISTER)int_load(a),
+                                                (INT_REGISTER)int_load(b));
+}
+
+static inline int_vector int_multiply_add_pairs(int_vector s, int_vector factor,
+                                                int_vector pairs)
+{
+    return (int_vector)INT_CALL(add_epi32)(
+        (INT_REGISTER)s, INT_CALL(madd_epi16)((INT_REGISTER)factor, (INT_REGISTER)pairs));
+}
+#else
+static inline int_vector int_pairs_low(const int16_t *a, const int16_t *b)
+{
+    int_vector v;
+    for (int i = 0; i < 4; i++)
+        v[i] = (int32_t)((uint32_t)(uint16_t)a[i] | (uint32_t)(uint16_t)b[i] << 16);
+    return v;
+}
+
+static inline int_vector int_pairs_high(const int16_t *a, const int16_t *b)
+{
+    return int_pairs_low(a + 4, b + 4);
+}
+
+static inline int_vector int_multiply_add_pairs(int_vector s, int_vector factor,
+                                                int_vector pairs)
+{
+    for (int i = 0; i < 4; i++)
+        s[i] = (int32_t)((uint32_t)s[i] +
+                         (uint32_t)((int16_t)factor[i] * (int16_t)pairs[i]) +
+                         (uint32_t)((factor[i] >> 16) * (pairs[i] >> 16)));
+    return s;
+}
+#endif
 
 #endif

@@ -49,19 +49,38 @@ static int has_plain_indices(const bt_node *read)
     return 1;
 }
 
-/* A factor as a read: it is one, or an integer one that is made wider, or an array is
- * made for it. NULL: none of these, or failure. */
+/* A factor as a read: it is one, or an array of this dtype is made for it. NULL: there can
+ * be none, or failure. */
 static const bt_node *factor_of(bt_graph *g, const bt_array *stage, const bt_node *reduce,
-                                const bt_node *node, int is_plain)
+                                const bt_node *node, bt_dtype dtype, int is_plain)
 {
-    if (node->kind == BT_NODE_CAST && node->dtype == BT_INT32 &&
-        (node->args[0]->dtype == BT_INT8 || node->args[0]->dtype == BT_UINT8))
+    // an integer that int16 holds is the same before it was made wider
+    if (dtype == BT_INT16 && node->kind == BT_NODE_CAST &&
+        BT_DTYPE_CLASS(node->args[0]->dtype) != BT_CLASS_FLOAT &&
+        BT_DTYPE_CLASS(node->args[0]->dtype) != BT_CLASS_BFLOAT)
         node = node->args[0];
-    bt_dtype dtype = cpu_computed_in(node->dtype);
     if (node->kind == BT_NODE_READ && node->narg <= CPU_AXES && node->dtype == dtype &&
         (!is_plain || has_plain_indices(node)))
         return node;
     return cpu_factor_make(g, stage, reduce, node, dtype, is_plain);
+}
+
+/* Whether int16 holds it; of what a stage computes, more is known than its type. */
+static int is_short(const bt_graph *g, const bt_node *node)
+{
+    if (node->kind == BT_NODE_READ && g->arrays[node->which].body)
+        node = g->arrays[node->which].body;
+    return node->low >= INT16_MIN && node->high <= INT16_MAX;
+}
+
+/* Products of such integers are done two at a time. */
+static bt_dtype factor_dtype(const bt_graph *g, const bt_node *product,
+                             const bt_node *factor)
+{
+    return product->dtype == BT_INT32 && is_short(g, product->args[0]) &&
+                   is_short(g, product->args[1])
+               ? BT_INT16
+               : cpu_computed_in(factor->dtype);
 }
 
 /* ---- dims ---- */
@@ -270,7 +289,9 @@ static int look(bt_graph *g, const bt_array *stage, const bt_node *reduce, int i
         product->dtype != reduce->dtype)
         return 0;
     for (uint32_t i = 0; i < 2; i++) {
-        reads[i] = factor_of(g, stage, reduce, product->args[i], is_plain);
+        const bt_node *factor = product->args[i];
+        reads[i] = factor_of(g, stage, reduce, factor, factor_dtype(g, product, factor),
+                             is_plain);
         if (!reads[i] || !has_numbers(&g->arrays[reads[i]->which]))
             return 0;
     }

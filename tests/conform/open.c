@@ -427,6 +427,16 @@ static bt_status try_sizes(struct trial *t, const struct call_case *c, bt_arena 
     return NULL;
 }
 
+static int refuses_dims(struct trial *t, const struct kernels *k, const bt_loops *open)
+{
+    void *none[CASE_MAX_LEAF + CALL_MAX_OUT] = { NULL };
+    int64_t dims[MOST_DIMS];
+    for (uint32_t i = 0; i < MOST_DIMS; i++)
+        dims[i] = BT_MOST_DIM + 1;
+    bt_status status = launch(t, k, open, none, dims);
+    return status && status->code == BT_ERR_ARGUMENT;
+}
+
 static bt_status run_open(struct trial *t, const struct call_case *c, const bt_op *around,
                           bt_arena *arena)
 {
@@ -452,6 +462,8 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
     BT_TRY(bt_loops_parse(t->w.ctx, arena, "open", text.at, text.len, &again));
     struct kernels kernels = { .loaded = NULL };
     status = t->target ? load(t, arena, func, &kernels) : NULL;
+    if (!status && t->target && !kernels.why && !refuses_dims(t, &kernels, open))
+        case_fault(&t->w, c, "a dim above BT_MOST_DIM is taken");
     if (kernels.why) {
         t->nopen--;
         t->nrefused++;

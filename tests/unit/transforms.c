@@ -294,6 +294,68 @@ static void test_sequences_of_transforms_keep_the_result(void **state)
     world_close(&w);
 }
 
+#define OPEN                                 \
+    "loops open<n: Dim, m: Dim in 1..9> {\n" \
+    "    in x: int64[(n * m)]\n"             \
+    "    out y: int64[(n * m)]\n"
+
+/* Strides are expressions of dims: rows of m elements lie one after the other. */
+static void test_open_loops_are_one_where_their_strides_allow(void **state)
+{
+    static const char rows[] = "    for i0 in n {\n"
+                               "        for i1 in m {\n"
+                               "            y[i0*m + i1] = x[i0*m + i1]\n"
+                               "        }\n"
+                               "    }\n"
+                               "}\n";
+    static const char columns[] = "    for i0 in n {\n"
+                                  "        for i1 in m {\n"
+                                  "            y[i0 + i1*n] = x[i0*m + i1]\n"
+                                  "        }\n"
+                                  "    }\n"
+                                  "}\n";
+    static const char joined[] = "    for i0 in (n * m) {\n"
+                                 "        y[i0] = x[i0]\n"
+                                 "    }\n"
+                                 "}\n";
+    char text[1000], expected[1000];
+    (void)state;
+    struct world w = world_open();
+    snprintf(text, sizeof(text), OPEN "%s", rows);
+    snprintf(expected, sizeof(expected), OPEN "%s", joined);
+    bt_loops *loops = read_loops(&w, text);
+    assert_ok(w.ctx, transform(loops, COLLAPSE));
+    assert_string_equal(written(&w, loops), expected);
+    // elements of a column lie apart
+    snprintf(text, sizeof(text), OPEN "%s", columns);
+    assert_error(transform(read_loops(&w, text), COLLAPSE), BT_ERR_UNSUPPORTED,
+                 "do not stand in one sum");
+    world_close(&w);
+}
+
+/* What a loop without iterations does not store is still there from the iteration before. */
+static void test_a_local_is_stored_only_by_loops_that_have_iterations(void **state)
+{
+    static const char *const headers[] = { "<n: Dim, m: Dim in 1..9>",
+                                           "<n: Dim, m: Dim in 0..9>" };
+    (void)state;
+    struct world w = world_open();
+    for (int may_be_empty = 0; may_be_empty < 2; may_be_empty++) {
+        char text[1000];
+        snprintf(text, sizeof(text),
+                 "loops open%s {\n in x: int64[m]\n out y: int64[n]\n local t: int64[1]\n"
+                 " for i0 in n {\n  for i1 in m {\n   t[0] = x[i1]\n  }\n"
+                 "  y[i0] = t[0]\n }\n}\n",
+                 headers[may_be_empty]);
+        bt_status status = transform(read_loops(&w, text), PARALLEL);
+        if (may_be_empty)
+            assert_error(status, BT_ERR_UNSUPPORTED, "t holds something");
+        else
+            assert_ok(w.ctx, status);
+    }
+    world_close(&w);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_what_is_decided_goes),
     cmocka_unit_test(test_which_turns_are_independent),
@@ -301,5 +363,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_loops_that_follow_each_other),
     cmocka_unit_test(test_a_stage_is_computed_where_its_rows_are_read),
     cmocka_unit_test(test_sequences_of_transforms_keep_the_result),
+    cmocka_unit_test(test_open_loops_are_one_where_their_strides_allow),
+    cmocka_unit_test(test_a_local_is_stored_only_by_loops_that_have_iterations),
 };
 TEST_MAIN(tests)

@@ -434,6 +434,8 @@ static int has_dims(const bt_node *node)
 
 static int is_factor_before(const bt_node *a, const bt_node *b)
 {
+    if (a->kind == BT_NODE_DIM && b->kind == BT_NODE_DIM)
+        return a->which < b->which;
     return is_of_dims(a) != is_of_dims(b) ? is_of_dims(b) : compare(a, b) < 0;
 }
 

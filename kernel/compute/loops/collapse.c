@@ -11,33 +11,59 @@
 struct collapse {
     bt_loops *loops;
     uint32_t outer, inner;
-    int64_t ninner;
-    const bt_node *joined;
+    const bt_node *ninner, *joined;
     uint8_t *seen; /* by id */
 };
 
 static int allows_all(void *self, bt_stmt *stmt, const bt_node **slot);
 
+/* An index, or one times what has none: i, i * n. */
+static const bt_node *index_of_term(const bt_node *atom)
+{
+    if (atom->kind == BT_NODE_SCALAR && atom->which == BT_SCALAR_MUL &&
+        !atom->args[1]->free && !atom->args[1]->reads)
+        atom = atom->args[0];
+    return atom->kind == BT_NODE_INDEX ? atom : NULL;
+}
+
+/* What a sum grows by from one of the index to the next, by its terms. */
+static const bt_node *stride_of(bt_graph *g, const bt_linear *l, uint32_t number)
+{
+    const bt_node *stride = bt_node_int(g, 0), *one = bt_node_int(g, 1);
+    for (uint32_t i = 0; i < l->n && stride; i++) {
+        const bt_node *index = index_of_term(l->atoms[i]);
+        if (!index || index->which != number)
+            continue;
+        const bt_node *by = index == l->atoms[i] ? one : l->atoms[i]->args[1];
+        stride = bt_node_linear(g, 0, 2, (const bt_node *[]){ stride, by },
+                                (int64_t[]){ 1, l->coefs[i] });
+    }
+    return stride;
+}
+
 static int allows(struct collapse *c, const bt_node *node)
 {
+    bt_graph *g = c->loops->graph;
     uint64_t both = bt_index_bit(c->outer) | bt_index_bit(c->inner);
-    int64_t whole;
     bt_linear l;
     if (!(node->free & both) || c->seen[node->id])
         return 1;
     c->seen[node->id] = 1;
     if (node->kind == BT_NODE_INDEX)
-        return node->which == c->inner && !node->narg && c->ninner == node->high + 1 &&
+        return node->which == c->inner && !node->narg &&
+               bt_node_number(c->ninner) == node->high + 1 &&
                c->joined->high == node->high;
-    if (node->kind == BT_NODE_LINEAR) {
+    int is_sum = node->kind == BT_NODE_LINEAR || index_of_term(node);
+    if (is_sum) {
         bt_node_as_linear(node, &l);
-        if (!bt_mul_int64(bt_linear_coef(&l, c->inner), c->ninner, &whole) ||
-            whole != bt_linear_coef(&l, c->outer))
+        const bt_node *of_outer = stride_of(g, &l, c->outer),
+                      *of_inner = stride_of(g, &l, c->inner);
+        if (!of_outer ||
+            of_outer != bt_node_scalar(g, BT_SCALAR_MUL, of_inner, c->ninner))
             return 0;
     }
     for (uint32_t i = 0; i < node->narg; i++) {
-        int is_term =
-            node->kind == BT_NODE_LINEAR && node->args[i]->kind == BT_NODE_INDEX;
+        int is_term = is_sum && (index_of_term(node) || index_of_term(node->args[i]));
         if (!is_term && !allows(c, node->args[i]))
             return 0;
     }
@@ -74,7 +100,7 @@ bt_status bt_loops_collapse(bt_loops *loops, bt_stmt *outer)
 {
     struct bt__place place;
     struct bt__edit edit;
-    int64_t extent;
+    int64_t extent = 0;
     BT_TRY(bt__loops_find_loop(loops, outer, &place));
     if (outer->body.len != 1 || outer->body.at[0]->kind != BT_STMT_FOR)
         return bt__loops_refuse(loops, "the body of i%u is not one loop", outer->index);
@@ -82,14 +108,16 @@ bt_status bt_loops_collapse(bt_loops *loops, bt_stmt *outer)
     if (inner->is_parallel != outer->is_parallel)
         return bt__loops_refuse(loops, "only one of i%u and i%u is parallel",
                                 outer->index, inner->index);
-    struct collapse c = { .loops = loops, .outer = outer->index, .inner = inner->index };
-    c.ninner = bt_node_number(inner->extent);
-    if (c.ninner < 1 || bt_node_number(outer->extent) == 0 ||
-        !bt_mul_int64(outer->extent->high, c.ninner, &extent))
-        return bt__loops_refuse(loops,
-                                "i%u and i%u have no iterations, too many or open ones",
+    int64_t nouter = bt_node_number(outer->extent),
+            ninner = bt_node_number(inner->extent);
+    if (nouter == 0 || ninner == 0 ||
+        (nouter > 0 && ninner > 0 && !bt_mul_int64(nouter, ninner, &extent)))
+        return bt__loops_refuse(loops, "i%u and i%u have no iterations, or too many",
                                 outer->index, inner->index);
-    const bt_node *both = bt_node_linear(loops->graph, 0, 1, &outer->extent, &c.ninner);
+    struct collapse c = { .loops = loops, .outer = outer->index, .inner = inner->index };
+    const bt_node *both =
+        bt_node_scalar(loops->graph, BT_SCALAR_MUL, outer->extent, inner->extent);
+    c.ninner = inner->extent;
     c.joined = bt_node_index(loops->graph, outer->index, both);
     c.seen = BT_NEWS(loops->arena, uint8_t, loops->graph->nnode + 1);
     if (!c.joined || !c.seen)

@@ -105,8 +105,9 @@ static void walk_for(struct walker *w, const bt_stmt *stmt, int is_around)
     if (stmt == w->loop || is_around)
         before = w->stored.len = 0;
     walk_block(w, &stmt->body);
-    if (stmt == w->loop)
-        w->stored.len = 0;
+    // one that may have no iterations stores nothing for sure
+    if (stmt == w->loop || stmt->extent->low < 1)
+        w->stored.len = stmt == w->loop ? 0 : before;
     for (uint32_t i = before; i < w->stored.len; i++)
         w->stored.at[i].swept |= w->stored.at[i].offset->free & bt_index_bit(stmt->index);
 }

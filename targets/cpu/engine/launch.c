@@ -6,6 +6,7 @@
 
 #include <baton/compiler.h>
 #include <baton/compute.h>
+#include <baton/graph.h>
 
 #include "code.h"
 #include "engine.h"
@@ -329,6 +330,20 @@ static int32_t run_phases(struct launch *launch)
     return fault;
 }
 
+/* What plans compute with dims overflows beyond. */
+static bt_status check_dims(bt_ctx *ctx, const struct plan *plan,
+                            const bt_kernel_call *call)
+{
+    for (uint32_t i = 0; i < plan->ndim; i++) {
+        if (call->dims[i] < 0 || call->dims[i] > BT_MOST_DIM)
+            return bt_fail(ctx, BT_ERR_ARGUMENT,
+                           "kernel %s: dim %" PRIu32 " is %" PRId64
+                           ", expected 0 to %" PRId64,
+                           plan->name, i, call->dims[i], BT_MOST_DIM);
+    }
+    return NULL;
+}
+
 bt_status cpu_loaded_launch(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number,
                             const bt_kernel_call *call)
 {
@@ -336,6 +351,7 @@ bt_status cpu_loaded_launch(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number,
     struct launch launch = { .loaded = l, .kernel = k, .call = *call };
     if (k->own.is_evaluated)
         return bt_evaluator_run(ctx, k->evaluator, 0, call);
+    BT_TRY(check_dims(ctx, &k->own.plan, call));
     const uint32_t modes = cpu_modes_get(); // the pool's threads take those of the caller
     if (!l->keeps_denormals)
         cpu_modes_set(cpu_modes_without_denormals(modes));

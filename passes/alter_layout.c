@@ -66,7 +66,7 @@ enum { MOST_ARGS = 8, MOST_FIELDS = 64 };
 struct wishes {
     const bt_layout *data; /* by option; NULL: the targets are asked */
     uint32_t ntarget;
-    const bt_target_use *targets;
+    const bt_target_use *const *targets;
 };
 
 struct site {
@@ -244,7 +244,7 @@ static bt_status ask_targets(struct site *s, const bt_layout **wanted, int *foun
     const struct wishes *w = s->wishes;
     *found = 0;
     for (uint32_t t = 0; t < w->ntarget && !*found; t++) {
-        const bt_target_use *use = &w->targets[t];
+        const bt_target_use *use = w->targets[t];
         const char *texts[MOST_ARGS + 1] = { NULL };
         if (!use->target->layouts)
             continue;
@@ -413,8 +413,8 @@ static int are_heeded(const struct wishes *w)
 {
     int any = 0;
     for (uint32_t i = 0; i < w->ntarget; i++)
-        any |= w->targets[i].target->layouts != NULL;
-    return any && w->targets[w->ntarget - 1].target->reads_layouts;
+        any |= w->targets[i]->target->layouts != NULL;
+    return any && w->targets[w->ntarget - 1]->target->reads_layouts;
 }
 
 static bt_status run_for_targets(bt_ctx *ctx, bt_pass_call *call, bt_module **out)

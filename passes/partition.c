@@ -59,7 +59,7 @@ struct partitioner {
     bt_ctx *ctx;
     bt_arena *arena;
     uint32_t ntarget;
-    const bt_target_use *targets;
+    const bt_target_use *const *targets;
     struct pattern_list *patterns; /* by target */
     /* Of the block at hand: */
     const struct primitives *primitives;
@@ -163,8 +163,8 @@ static bt_status add_claim(struct partitioner *p, uint32_t target,
     sort_members(p, match->nmember, members);
     claim->target = target;
     claim->position = (uint32_t)position_of(p, members[match->nmember - 1]);
-    claim->group = (struct primitive_group){ .prefix = p->targets[target].target->name,
-                                             .target = p->targets[target].text,
+    claim->group = (struct primitive_group){ .prefix = p->targets[target]->target->name,
+                                             .target = p->targets[target]->text,
                                              .nmember = match->nmember,
                                              .members = members,
                                              .nparam = match->noperand,
@@ -235,8 +235,8 @@ static int is_open(const struct partitioner *p, const struct claim *claim)
     for (uint32_t i = 0; i < claim->group.nmember; i++) {
         const struct claim *owner = bt_map_find(&p->owners, claim->group.members[i]);
         if (owner &&
-            (owner->target == claim->target || !p->targets[owner->target].target->cost ||
-             !p->targets[claim->target].target->cost || !covers(p, claim, owner)))
+            (owner->target == claim->target || !p->targets[owner->target]->target->cost ||
+             !p->targets[claim->target]->target->cost || !covers(p, claim, owner)))
             return 0;
     }
     return 1;
@@ -270,7 +270,7 @@ static bt_status tell(struct partitioner *p, const struct claim *claim, const ch
 static bt_status ask(struct partitioner *p, uint32_t target, const struct claim *claim,
                      bt_status *refusal)
 {
-    bt_status said = bt_target_supports(p->ctx, &p->targets[target], claim->made.func);
+    bt_status said = bt_target_supports(p->ctx, p->targets[target], claim->made.func);
     *refusal = said;
     if (!said || said->code == BT_ERR_UNSUPPORTED)
         return NULL;
@@ -278,7 +278,7 @@ static bt_status ask(struct partitioner *p, uint32_t target, const struct claim 
     return bt_note(p->ctx, said, NULL, 0,
                    "target %s says so, asked whether it supports %s; a no has the code "
                    "BT_ERR_UNSUPPORTED",
-                   p->targets[target].text, calls ? calls : "this");
+                   p->targets[target]->text, calls ? calls : "this");
 }
 
 /* Whether the last target would be faster at it. */
@@ -286,12 +286,12 @@ static bt_status is_better_left(struct partitioner *p, const struct claim *claim
                                 int *out)
 {
     uint32_t last = p->ntarget - 1;
-    const bt_target_use *use = &p->targets[last];
+    const bt_target_use *use = p->targets[last];
     bt_status refusal;
     bt_cost cost = { 0 };
     *out = 0;
     if (claim->target == last || !use->target->cost ||
-        !p->targets[claim->target].target->cost)
+        !p->targets[claim->target]->target->cost)
         return NULL;
     BT_TRY(ask(p, last, claim, &refusal));
     if (refusal)
@@ -327,7 +327,7 @@ static int beats_owners(const struct partitioner *p, const struct claim *claim)
 static bt_status consider(struct partitioner *p, struct primitives *primitives,
                           struct claim *claim)
 {
-    const bt_target_use *use = &p->targets[claim->target];
+    const bt_target_use *use = p->targets[claim->target];
     bt_status refusal;
     int is_left;
     if (!is_open(p, claim))
@@ -383,7 +383,7 @@ static bt_status check_pattern(struct partitioner *p, uint32_t target, const cha
         return fault;
     bt_remark(p->ctx, BT_REMARK_NOTE,
               bt_fail(p->ctx, fault->code, "target %s, pattern %s: %s",
-                      p->targets[target].text, text, fault->message));
+                      p->targets[target]->text, text, fault->message));
     return NULL;
 }
 
@@ -393,7 +393,7 @@ static bt_status read_patterns(struct partitioner *p, uint32_t *n)
     if (!p->patterns)
         return bt_no_memory();
     for (uint32_t i = 0; i < p->ntarget; i++) {
-        const char *const *texts = p->targets[i].target->patterns;
+        const char *const *texts = p->targets[i]->target->patterns;
         if (!texts || !*texts)
             break; // it takes everything: nothing is left for those after it
         for (; texts && *texts; texts++, ++*n) {

@@ -219,7 +219,7 @@ static const bt_space *find_space(const struct planner *p, const char *name)
 {
     const uint32_t n = p->targets ? p->targets->n : 0,
                    number = n && *name ? bt_targets_find(p->targets, name) : n;
-    return number < n ? p->targets->at[number].space : NULL;
+    return number < n ? p->targets->at[number]->space : NULL;
 }
 
 static int64_t align_of(const bt_life *life)

@@ -8,4 +8,9 @@
  * same block, extended, where `at` was the arena's last, else a copy. NULL: no memory. */
 void *bt__arena_grow(bt_arena *, void *at, size_t old_nbytes, size_t nbytes);
 
+/* The addresses of an array's elements, in the arena: lists of structs that may grow cross
+ * the border so. NULL: no memory. */
+void *bt__list(bt_arena *, const void *at, size_t n, size_t item_nbytes);
+#define BT__LIST(arena, at, n) bt__list((arena), (at), (n), sizeof(*(at)))
+
 #endif

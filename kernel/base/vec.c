@@ -24,3 +24,11 @@ int bt_vec_reserve(bt_arena *arena, void **at, uint32_t *cap, uint32_t len,
     *cap = more;
     return 1;
 }
+
+void *bt__list(bt_arena *arena, const void *at, size_t n, size_t item_nbytes)
+{
+    const void **list = BT_NEWS(arena, const void *, n);
+    for (size_t i = 0; list && i < n; i++)
+        list[i] = (const char *)at + i * item_nbytes;
+    return list;
+}

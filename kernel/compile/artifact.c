@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "compile/code.h"
 #include "compile/compiled.h"
 #include "plugin/plugins.h"
@@ -85,7 +86,7 @@ static bt_status check_program(struct artifact *a)
     bt_map kernels;
     bt_map_init(&kernels, a->arena, 1);
     for (uint32_t i = 0; i < a->base.nkernel; i++) {
-        if (!bt_map_put(&kernels, a->base.kernels[i].name, a))
+        if (!bt_map_put(&kernels, a->base.kernels[i]->name, a))
             return bt_no_memory();
     }
     BT_TRY(bt_module_entry(a->ctx, a->base.module, a->base.entry, &entry));
@@ -178,7 +179,7 @@ void bt_artifact_close(bt_artifact *artifact)
 static bt_status check_machine(bt_ctx *ctx, const bt_artifact *a, uint32_t i,
                                const bt_compiled *c)
 {
-    const bt_target_use *use = &c->targets[i];
+    const bt_target_use *use = c->targets[i];
     const char *needed = a->targets[i].compatibility;
     bt_text own;
     bt_text_init(&own, c->arena);
@@ -269,18 +270,18 @@ static bt_status copy_code(bt_compiled *c, const bt_kernel_code *from,
 static bt_status load_target(bt_ctx *ctx, const bt_artifact *a, bt_compiled *c,
                              uint32_t target)
 {
-    bt_kernel_code *own = BT_NEWS(c->arena, bt_kernel_code, c->nkernel);
+    const bt_kernel_code **own = BT_NEWS(c->arena, const bt_kernel_code *, c->nkernel);
     uint32_t n = 0;
     if (!own)
         return bt_no_memory();
     for (uint32_t i = 0; i < c->nkernel; i++) {
-        if (c->kernels[i].target == target)
+        if (c->kernels[i]->target == target)
             own[n++] = c->codes[i];
     }
     if (!n)
         return NULL;
     BT_TRY(check_machine(ctx, a, target, c));
-    BT_TRY(bt__load_code(ctx, &c->targets[target], n, own, &c->loaded[target]));
+    BT_TRY(bt__load_code(ctx, c->targets[target], n, own, &c->loaded[target]));
     return bt__compiled_text(c, a->targets[target].compatibility,
                              &c->compatibility[target]);
 }
@@ -293,20 +294,22 @@ static bt_status copy_lists(const bt_artifact *a, bt_compiled *c)
     if (!funcs || !kernels || !codes)
         return bt_no_memory();
     for (uint32_t i = 0; i < a->nfunc; i++) {
-        funcs[i] = a->funcs[i];
-        BT_TRY(bt__compiled_text(c, a->funcs[i].name, &funcs[i].name));
-        BT_TRY(bt__compiled_text(c, a->funcs[i].why, &funcs[i].why));
+        funcs[i] = *a->funcs[i];
+        BT_TRY(bt__compiled_text(c, a->funcs[i]->name, &funcs[i].name));
+        BT_TRY(bt__compiled_text(c, a->funcs[i]->why, &funcs[i].why));
     }
     for (uint32_t i = 0; i < a->nkernel; i++) {
-        kernels[i] = a->kernels[i];
-        BT_TRY(bt__compiled_text(c, a->kernels[i].name, &kernels[i].name));
-        BT_TRY(copy_code(c, &a->codes[i], &codes[i]));
+        kernels[i] = *a->kernels[i];
+        BT_TRY(bt__compiled_text(c, a->kernels[i]->name, &kernels[i].name));
+        BT_TRY(copy_code(c, a->codes[i], &codes[i]));
     }
     c->nfunc = a->nfunc;
-    c->funcs = funcs;
+    c->funcs = BT__LIST(c->arena, funcs, a->nfunc);
     c->nkernel = a->nkernel;
-    c->kernels = kernels;
-    c->codes = codes;
+    c->kernels = BT__LIST(c->arena, kernels, a->nkernel);
+    c->codes = BT__LIST(c->arena, codes, a->nkernel);
+    if (!c->funcs || !c->kernels || !c->codes)
+        return bt_no_memory();
     BT_TRY(bt__compiled_text(c, a->entry, &c->entry));
     return bt__compiled_text(c, a->provenance, &c->provenance);
 }
@@ -316,7 +319,7 @@ static bt_status check_targets(bt_ctx *ctx, const bt_artifact *a, const bt_compi
 {
     int same = c->ntarget == a->ntarget;
     for (uint32_t i = 0; same && i < c->ntarget; i++) {
-        const char *name = c->targets[i].target->name, *text = a->targets[i].text;
+        const char *name = c->targets[i]->target->name, *text = a->targets[i].text;
         size_t n = strlen(name);
         same = strncmp(text, name, n) == 0 && (!text[n] || strchr("{ ", text[n]));
     }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/arena.h"
+
 struct reader {
     bt_ctx *ctx;
     bt_arena *arena;
@@ -125,8 +127,8 @@ static bt_status read_functions(struct reader *r)
             return bt_no_memory();
     }
     r->artifact->nfunc = funcs.len;
-    r->artifact->funcs = funcs.at;
-    return NULL;
+    r->artifact->funcs = BT__LIST(r->arena, funcs.at, funcs.len);
+    return r->artifact->funcs ? NULL : bt_no_memory();
 }
 
 /* A piece of the section `code`. */
@@ -227,9 +229,9 @@ static bt_status read_kernels(struct reader *r)
             return bt_no_memory();
     }
     r->artifact->nkernel = kernels.len;
-    r->artifact->kernels = kernels.at;
-    r->artifact->codes = codes.at;
-    return NULL;
+    r->artifact->kernels = BT__LIST(r->arena, kernels.at, kernels.len);
+    r->artifact->codes = BT__LIST(r->arena, codes.at, codes.len);
+    return r->artifact->kernels && r->artifact->codes ? NULL : bt_no_memory();
 }
 
 static bt_status read_provenance(struct reader *r)

@@ -183,9 +183,9 @@ static bt_status number_targets(struct writer *w)
     if (!w->numbers)
         return bt_no_memory();
     for (uint32_t i = 0; i < c->nfunc; i++)
-        w->numbers[c->funcs[i].target] = 1;
+        w->numbers[c->funcs[i]->target] = 1;
     for (uint32_t i = 0; i < c->nkernel; i++)
-        w->numbers[c->kernels[i].target] = 1;
+        w->numbers[c->kernels[i]->target] = 1;
     if (!c->nfunc && !c->nkernel)
         w->numbers[c->ntarget - 1] = 1; // a file names at least one target
     for (uint32_t i = 0; i < c->ntarget; i++)
@@ -202,7 +202,7 @@ static bt_status add_targets(struct writer *w)
     for (uint32_t i = 0; i < c->ntarget; i++) {
         if (w->numbers[i] == UINT32_MAX)
             continue;
-        add_word(&text, c->targets[i].text);
+        add_word(&text, c->targets[i]->text);
         add_word(&text, c->compatibility[i]);
     }
     return add_text(w, BT__SECTION_TARGETS, &text);
@@ -213,7 +213,7 @@ static bt_status add_functions(struct writer *w)
     bt_text text;
     bt_text_init(&text, w->arena);
     for (uint32_t i = 0; i < w->compiled->nfunc; i++) {
-        const bt_compiled_func *func = &w->compiled->funcs[i];
+        const bt_compiled_func *func = w->compiled->funcs[i];
         add_word(&text, func->name);
         add_number(&text, w->numbers[func->target]);
         add_word(&text, func->why);
@@ -268,11 +268,11 @@ static bt_status add_kernels(struct writer *w)
     bt_text text;
     bt_text_init(&text, w->arena);
     for (uint32_t i = 0; i < w->compiled->nkernel; i++) {
-        const bt_compiled_code *kernel = &w->compiled->kernels[i];
+        const bt_compiled_code *kernel = w->compiled->kernels[i];
         add_word(&text, kernel->name);
         add_number(&text, w->numbers[kernel->target]);
         add_number(&text, kernel->func);
-        BT_TRY(add_code_of(w, &w->compiled->codes[i], &text));
+        BT_TRY(add_code_of(w, w->compiled->codes[i], &text));
     }
     return add_text(w, BT__SECTION_KERNELS, &text);
 }

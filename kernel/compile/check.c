@@ -45,7 +45,7 @@ static const bt_global *called(const struct checker *c, const bt_value *value)
 static void unload(struct checker *c)
 {
     for (uint32_t i = 0; c->loaded && i < c->kernels.ntarget; i++) {
-        bt__unload_code(&c->kernels.targets[i], c->loaded[i]);
+        bt__unload_code(c->kernels.targets[i], c->loaded[i]);
         c->loaded[i] = NULL;
     }
 }
@@ -69,7 +69,7 @@ static bt_status load_target(struct checker *c, uint32_t target)
     struct bt__kernels *k = &c->kernels;
     const bt_kernel **own = BT_NEWS(c->arena, const bt_kernel *, k->kernels.len);
     uint32_t n = 0;
-    bt_kernel_code *codes;
+    bt_kernel_code *const *codes;
     if (!own)
         return bt_no_memory();
     for (uint32_t i = 0; i < k->kernels.len; i++) {
@@ -254,7 +254,7 @@ static bt_status report(struct checker *c, const struct bt__primitive *p,
                         const char *fault)
 {
     bt_status status = bt_fail(c->ctx, BT_ERR_PLUGIN, "target %s: @%s: %s",
-                               c->kernels.targets[p->target].text, p->func->name, fault);
+                               c->kernels.targets[p->target]->text, p->func->name, fault);
     if (status->code != BT_ERR_PLUGIN)
         return status;
     bt_report(c->ctx, status);
@@ -271,8 +271,8 @@ static void note_error(struct checker *c, const struct bt__primitive *p, double 
         return;
     c->result.error = error;
     for (uint32_t i = 0; i < compiled->nfunc; i++) {
-        if (strcmp(compiled->funcs[i].name, p->func->name) == 0)
-            c->result.where = compiled->funcs[i].name;
+        if (strcmp(compiled->funcs[i]->name, p->func->name) == 0)
+            c->result.where = compiled->funcs[i]->name;
     }
 }
 
@@ -284,7 +284,7 @@ static bt_status check_kernels(struct checker *c, const struct bt__primitive *p,
     bt_arena *arena = bt_arena_create(bt_ctx_registry(c->ctx));
     const struct bt__check_call call = { .ctx = c->ctx,
                                          .arena = arena,
-                                         .use = &c->kernels.targets[p->target],
+                                         .use = c->kernels.targets[p->target],
                                          .loaded = c->loaded[p->target],
                                          .primitive = p,
                                          .kernels = c->kernels.kernels.at + p->first,

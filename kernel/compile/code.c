@@ -10,13 +10,14 @@
 
 #include <baton/compiler.h>
 
+#include "base/arena.h"
 #include "base/ctx.h"
 
 /* Of a target that loads nothing itself. */
 struct functions {
     bt_arena *arena; /* in which this lies too */
     bt_code *code;
-    const bt_kernel_code *codes;
+    const bt_kernel_code *const *codes;
     bt_kernel_fn *run[];
 };
 
@@ -41,34 +42,34 @@ static bt_status compile_source(bt_ctx *ctx, bt_arena *arena, bt_kernel_code *co
 }
 
 /* The code before this one that is of the same piece; itself: it is the first. */
-static uint32_t first_of_piece(const bt_kernel_code *codes, uint32_t i)
+static uint32_t first_of_piece(const bt_kernel_code *const *codes, uint32_t i)
 {
     uint32_t first = 0;
-    while (first < i &&
-           (codes[first].at != codes[i].at || codes[first].nbytes != codes[i].nbytes ||
-            codes[first].form != codes[i].form))
+    while (first < i && (codes[first]->at != codes[i]->at ||
+                         codes[first]->nbytes != codes[i]->nbytes ||
+                         codes[first]->form != codes[i]->form))
         first++;
     return first;
 }
 
 static bt_status compile_sources(bt_ctx *ctx, bt_arena *arena, uint32_t n,
-                                 bt_kernel_code *codes)
+                                 bt_kernel_code *const *codes)
 {
     uint32_t *firsts = BT_NEWS(arena, uint32_t, n);
     if (!firsts)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++)
-        firsts[i] = first_of_piece(codes, i);
+        firsts[i] = first_of_piece((const bt_kernel_code *const *)codes, i);
     for (uint32_t i = 0; i < n; i++) {
-        if (codes[i].form != BT_CODE_SOURCE)
+        if (codes[i]->form != BT_CODE_SOURCE)
             continue;
         if (firsts[i] == i) {
-            BT_TRY(compile_source(ctx, arena, &codes[i]));
+            BT_TRY(compile_source(ctx, arena, codes[i]));
             continue;
         }
-        codes[i].form = BT_CODE_OBJECT;
-        codes[i].at = codes[firsts[i]].at;
-        codes[i].nbytes = codes[firsts[i]].nbytes;
+        codes[i]->form = BT_CODE_OBJECT;
+        codes[i]->at = codes[firsts[i]]->at;
+        codes[i]->nbytes = codes[firsts[i]]->nbytes;
     }
     return NULL;
 }
@@ -100,16 +101,17 @@ static bt_status check_code(bt_ctx *ctx, const bt_target_use *use, uint32_t form
 
 bt_status bt__compile_code(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
                            uint32_t form, uint32_t n, const bt_kernel *const *kernels,
-                           bt_kernel_code **out)
+                           bt_kernel_code *const **out)
 {
-    bt_kernel_code *codes = BT_NEWS(arena, bt_kernel_code, n);
+    bt_kernel_code *made = BT_NEWS(arena, bt_kernel_code, n);
+    bt_kernel_code *const *codes = made ? BT__LIST(arena, made, n) : NULL;
     if (!codes)
         return bt_no_memory();
     bt__progress(ctx, "compiling %u kernel%s for target %s", n, n == 1 ? "" : "s",
                  use->text);
     BT_TRY(use->target->compile(ctx, use->instance, arena, form, n, kernels, codes));
     for (uint32_t i = 0; i < n; i++)
-        BT_TRY(check_code(ctx, use, form, kernels[i], &codes[i]));
+        BT_TRY(check_code(ctx, use, form, kernels[i], codes[i]));
     *out = codes;
     return form == BT_CODE_SOURCE ? NULL : compile_sources(ctx, arena, n, codes);
 }
@@ -121,7 +123,7 @@ static bt_status link_functions(bt_ctx *ctx, const bt_target_use *use, uint32_t 
 {
     bt_vec(bt_code_object) objects = { 0 };
     for (uint32_t i = 0; i < n; i++) {
-        const bt_kernel_code *code = &f->codes[i];
+        const bt_kernel_code *code = f->codes[i];
         const bt_code_object object = { code->symbol, code->at, code->nbytes };
         if (code->form != BT_CODE_OBJECT || !code->symbol)
             return bt_fail(ctx, BT_ERR_FORMAT, "code of target %s is no machine code",
@@ -131,10 +133,10 @@ static bt_status link_functions(bt_ctx *ctx, const bt_target_use *use, uint32_t 
     }
     BT_TRY(bt_code_load(ctx, objects.len, objects.at, NULL, &f->code));
     for (uint32_t i = 0; i < n; i++) {
-        f->run[i] = (bt_kernel_fn *)bt_code_find(f->code, f->codes[i].symbol);
+        f->run[i] = (bt_kernel_fn *)bt_code_find(f->code, f->codes[i]->symbol);
         if (!f->run[i])
             return bt_fail(ctx, BT_ERR_FORMAT, "code of target %s has no function %s",
-                           use->text, f->codes[i].symbol);
+                           use->text, f->codes[i]->symbol);
     }
     return NULL;
 }
@@ -147,7 +149,7 @@ static void drop_functions(struct functions *f)
 
 /* The codes live as long as what is loaded. */
 static bt_status load_functions(bt_ctx *ctx, const bt_target_use *use, uint32_t n,
-                                const bt_kernel_code *codes, void **loaded)
+                                const bt_kernel_code *const *codes, void **loaded)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     struct functions *f =
@@ -167,7 +169,7 @@ static bt_status load_functions(bt_ctx *ctx, const bt_target_use *use, uint32_t 
 }
 
 bt_status bt__load_code(bt_ctx *ctx, const bt_target_use *use, uint32_t n,
-                        const bt_kernel_code *codes, void **loaded)
+                        const bt_kernel_code *const *codes, void **loaded)
 {
     *loaded = NULL;
     if (!use->target->load)
@@ -215,7 +217,7 @@ bt_status bt_kernel_fault(bt_ctx *ctx, const char *kernel, int32_t fault, uint32
 static bt_status run_functions(bt_ctx *ctx, const struct functions *f, uint32_t number,
                                const char *kernel, const bt_kernel_call *call)
 {
-    const bt_kernel_code *code = &f->codes[number];
+    const bt_kernel_code *code = f->codes[number];
     bt_kernel_call part = *call;
     int32_t fault = 0;
     part.nbytes = sizeof(part);

@@ -9,11 +9,11 @@
  * errors  BT_ERR_PLUGIN: what it gives is no code; BT_ERR_UNSUPPORTED: not of this form */
 bt_status bt__compile_code(bt_ctx *, bt_arena *, const bt_target_use *, uint32_t form,
                            uint32_t n, const bt_kernel *const *,
-                           bt_kernel_code **out) BT_MUST_USE;
+                           bt_kernel_code *const **out) BT_MUST_USE;
 /* Makes code ready to run; the codes must live as long.
  * errors  BT_ERR_PLUGIN: the target says that it did, but gives nothing */
 bt_status bt__load_code(bt_ctx *, const bt_target_use *, uint32_t n,
-                        const bt_kernel_code *, void **loaded) BT_MUST_USE;
+                        const bt_kernel_code *const *, void **loaded) BT_MUST_USE;
 void bt__unload_code(const bt_target_use *, void *loaded); /* accepts NULL */
 /* Runs a kernel, by its number at load; bt_ctx_running tells of it meanwhile. */
 bt_status bt__launch(bt_ctx *, const bt_target_use *, void *loaded, uint32_t number,

@@ -4,6 +4,7 @@
 #include <baton/op.h>
 #include <baton/pass.h>
 
+#include "base/arena.h"
 #include "base/ctx.h"
 #include "compile/compiled.h"
 #include "compile/pack_constants.h"
@@ -32,13 +33,14 @@ static bt_status plan(bt_ctx *ctx, const char *source, const bt_targets *targets
 
 bt_status bt__make_code(struct bt__kernels *k, bt_arena *arena, uint32_t target,
                         uint32_t form, uint32_t n, const bt_kernel *const *kernels,
-                        bt_kernel_code **codes, void **loaded)
+                        bt_kernel_code *const **codes, void **loaded)
 {
-    const bt_target_use *use = &k->targets[target];
+    const bt_target_use *use = k->targets[target];
     *loaded = NULL;
     bt_status status = bt__compile_code(k->ctx, arena, use, form, n, kernels, codes);
     if (!status && form != BT_CODE_SOURCE)
-        status = bt__load_code(k->ctx, use, n, *codes, loaded);
+        status =
+            bt__load_code(k->ctx, use, n, (const bt_kernel_code *const *)*codes, loaded);
     if (status && status->code == BT_ERR_UNSUPPORTED && target + 1 < k->ntarget)
         k->refusing = target + 1;
     return status;
@@ -84,18 +86,18 @@ static bt_status list_funcs(bt_compiled *c, const struct bt__kernels *k, bt_map 
         BT_TRY(bt__func_cost(k->ctx, p->func, &funcs[i].multiply_adds, &funcs[i].nbytes));
     }
     c->nfunc = n;
-    c->funcs = funcs;
-    return NULL;
+    c->funcs = BT__LIST(c->arena, funcs, n);
+    return c->funcs ? NULL : bt_no_memory();
 }
 
 /* The code of one target, of which it has some kernels; *n counts them. */
 static bt_status load_target(bt_compiled *c, struct bt__kernels *k, uint32_t target,
-                             bt_compiled_code *rows, bt_kernel_code *codes)
+                             bt_compiled_code *rows, const bt_kernel_code **codes)
 {
     const bt_kernel **own = BT_NEWS(k->arena, const bt_kernel *, k->kernels.len);
     uint32_t n = 0;
     bt_text compatibility;
-    bt_kernel_code *made;
+    bt_kernel_code *const *made;
     if (!own)
         return bt_no_memory();
     for (uint32_t i = 0; i < k->kernels.len; i++) {
@@ -107,7 +109,7 @@ static bt_status load_target(bt_compiled *c, struct bt__kernels *k, uint32_t tar
     if (!n)
         return NULL;
     bt_text_init(&compatibility, k->arena);
-    BT_TRY(bt__target_compatibility(k->ctx, &c->targets[target], &compatibility));
+    BT_TRY(bt__target_compatibility(k->ctx, c->targets[target], &compatibility));
     BT_TRY(
         bt__make_code(k, c->arena, target, k->form, n, own, &made, &c->loaded[target]));
     for (uint32_t i = 0; i < k->kernels.len; i++) {
@@ -121,7 +123,8 @@ static bt_status load(bt_compiled *c, struct bt__kernels *k)
 {
     bt_map numbers;
     bt_compiled_code *rows = BT_NEWS(c->arena, bt_compiled_code, k->kernels.len);
-    bt_kernel_code *codes = BT_NEWS(c->arena, bt_kernel_code, k->kernels.len);
+    const bt_kernel_code **codes =
+        BT_NEWS(c->arena, const bt_kernel_code *, k->kernels.len);
     bt_map_init(&numbers, k->arena, 0);
     if (!rows || !codes)
         return bt_no_memory();
@@ -137,9 +140,9 @@ static bt_status load(bt_compiled *c, struct bt__kernels *k)
     for (uint32_t i = 0; i < c->ntarget; i++)
         BT_TRY(load_target(c, k, i, rows, codes));
     c->nkernel = k->kernels.len;
-    c->kernels = rows;
+    c->kernels = BT__LIST(c->arena, rows, k->kernels.len);
     c->codes = codes;
-    return NULL;
+    return c->kernels ? NULL : bt_no_memory();
 }
 
 /* ---- compiling ---- */
@@ -147,7 +150,7 @@ static bt_status load(bt_compiled *c, struct bt__kernels *k)
 static void unload(bt_compiled *c)
 {
     for (uint32_t i = 0; c->loaded && i < c->ntarget; i++) {
-        bt__unload_code(&c->targets[i], c->loaded[i]);
+        bt__unload_code(c->targets[i], c->loaded[i]);
         c->loaded[i] = NULL;
         c->compatibility[i] = "";
     }
@@ -213,7 +216,7 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
                   bt_fail(ctx, BT_ERR_UNSUPPORTED,
                           "target %s takes functions, but makes no code of them, which "
                           "go to others: %s",
-                          c->targets[k.refusing - 1].text, status->message));
+                          c->targets[k.refusing - 1]->text, status->message));
         unload(c);
     }
 }
@@ -231,7 +234,7 @@ static bt_status take_targets(bt_compiled *c, const bt_targets *targets)
     c->loaded = BT_NEWS(c->arena, void *, c->ntarget);
     c->spaces = BT_NEWS(c->arena, const char *, c->ntarget);
     for (uint32_t i = 0; c->spaces && i < c->ntarget; i++)
-        c->spaces[i] = c->targets[i].text;
+        c->spaces[i] = c->targets[i]->text;
     return c->loaded && c->spaces ? bt__constants_begin(c) : bt_no_memory();
 }
 
@@ -302,7 +305,7 @@ void bt_compiled_unref(bt_compiled *c)
 uint32_t bt_compiled_kernel(const bt_compiled *c, const char *name)
 {
     uint32_t i = 0;
-    while (i < c->nkernel && strcmp(c->kernels[i].name, name) != 0)
+    while (i < c->nkernel && strcmp(c->kernels[i]->name, name) != 0)
         i++;
     return i;
 }
@@ -312,7 +315,7 @@ static bt_status check_kernel(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel
     if (kernel >= c->nkernel)
         return bt_fail(ctx, BT_ERR_ARGUMENT, "there is no kernel %u, the module has %u",
                        kernel, c->nkernel);
-    const bt_compiled_code *row = &c->kernels[kernel];
+    const bt_compiled_code *row = c->kernels[kernel];
     return c->loaded[row->target]
                ? NULL
                : bt_fail(ctx, BT_ERR_UNSUPPORTED,
@@ -323,10 +326,10 @@ static bt_status check_kernel(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel
 bt_status bt_compiled_note(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                            bt_status status)
 {
-    const bt_compiled_code *row = &c->kernels[kernel];
+    const bt_compiled_code *row = c->kernels[kernel];
     return status && status->code != BT_ERR_CANCELLED
                ? bt_note(ctx, status, NULL, 0, "in kernel %s of target %s", row->name,
-                         c->targets[row->target].text)
+                         c->targets[row->target]->text)
                : status;
 }
 
@@ -334,9 +337,9 @@ bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                              const bt_kernel_call *call)
 {
     BT_TRY(check_kernel(ctx, c, kernel));
-    const bt_compiled_code *row = &c->kernels[kernel];
+    const bt_compiled_code *row = c->kernels[kernel];
     return bt_compiled_note(ctx, c, kernel,
-                            bt__launch(ctx, &c->targets[row->target],
+                            bt__launch(ctx, c->targets[row->target],
                                        c->loaded[row->target], row->number, row->name,
                                        call));
 }
@@ -346,9 +349,9 @@ bt_status bt_compiled_enqueue(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel
                               uint64_t *value)
 {
     BT_TRY(check_kernel(ctx, c, kernel));
-    const bt_compiled_code *row = &c->kernels[kernel];
+    const bt_compiled_code *row = c->kernels[kernel];
     return bt_compiled_note(ctx, c, kernel,
-                            bt__enqueue(ctx, &c->targets[row->target],
+                            bt__enqueue(ctx, c->targets[row->target],
                                         c->loaded[row->target], row->number, row->name,
                                         call, order, value));
 }

@@ -36,7 +36,8 @@ void bt__constants_free(bt_compiled *c)
         return;
     for (uint32_t i = 0; i < c->ntarget; i++) {
         for (uint32_t n = 0; n < k->blocks[i].len; n++)
-            c->targets[i].target->free(c->targets[i].instance, k->blocks[i].at[n].value);
+            c->targets[i]->target->free(c->targets[i]->instance,
+                                        k->blocks[i].at[n].value);
     }
     pthread_mutex_destroy(&k->lock);
     bt_arena_destroy(k->arena);
@@ -59,7 +60,7 @@ static bt_status upload(bt_ctx *ctx, const bt_compiled *c, const bt_target_use *
 static bt_status make(bt_ctx *ctx, const bt_compiled *c, uint32_t target,
                       const bt_tensor *tensor, void **block)
 {
-    const bt_target_use *use = &c->targets[target];
+    const bt_target_use *use = c->targets[target];
     BT_TRY(bt__alloc(ctx, use, bt_tensor_nbytes(tensor), block));
     bt_status status = upload(ctx, c, use, tensor, *block);
     if (!status && !bt_map_put(&c->constants->blocks[target], tensor, *block))
@@ -74,7 +75,7 @@ bt_status bt_compiled_constant(bt_ctx *ctx, const bt_compiled *c, uint32_t targe
 {
     struct bt__constants *k = c->constants;
     bt_status status = NULL;
-    if (target >= c->ntarget || !c->targets[target].space)
+    if (target >= c->ntarget || !c->targets[target]->space)
         return bt_fail(ctx, BT_ERR_ARGUMENT, "target %u has no memory of its own",
                        target);
     pthread_mutex_lock(&k->lock);

@@ -192,9 +192,22 @@ static int add_over(bt_arena *arena, bt_kernel *kernel)
     return over != NULL;
 }
 
-bt_kernel *bt_kernel_whole(bt_arena *arena, const bt_func *primitive)
+bt_kernel *bt_lowering_add(bt_lowering *l, bt_arena *arena)
 {
     bt_kernel *kernel = BT_NEW(arena, bt_kernel);
+    bt_kernel **kernels = BT_NEWS(arena, bt_kernel *, (size_t)l->nkernel + 1);
+    if (!kernel || !kernels)
+        return NULL;
+    for (uint32_t i = 0; i < l->nkernel; i++)
+        kernels[i] = l->kernels[i];
+    kernels[l->nkernel++] = kernel;
+    l->kernels = kernels;
+    return kernel;
+}
+
+bt_kernel *bt_lowering_whole(bt_lowering *l, bt_arena *arena, const bt_func *primitive)
+{
+    bt_kernel *kernel = bt_lowering_add(l, arena);
     if (!kernel)
         return NULL;
     for (uint32_t i = 0; i < primitive->block->nparam; i++)

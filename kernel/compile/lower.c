@@ -41,7 +41,7 @@ static bt_status refuse(struct lowerer *l, const bt_value *value, const char *wh
 /* Names of targets may have quotes. */
 static void add_space(const struct lowerer *l, bt_text *out)
 {
-    const bt_target_use *use = &l->kernels->targets[l->space - 1];
+    const bt_target_use *use = l->kernels->targets[l->space - 1];
     const char *text = use->text;
     if (use->space->align > 64) // the attribute's default
         bt_text_addf(out, ", alignment=%" PRIu64, use->space->align);
@@ -309,7 +309,7 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
     bt_builder_at(l->b, call->base.span, call->base.prov);
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(take_leaves(l, now(l, call->args[i]), &all.by_kind[BT_BUFFER_INPUT]));
-    l->space = l->kernels->targets[p->target].space ? 1 + p->target : 0;
+    l->space = l->kernels->targets[p->target]->space ? 1 + p->target : 0;
     for (uint32_t i = 0; i < all.by_kind[BT_BUFFER_INPUT].len; i++)
         BT_TRY(in_space(l, all.by_kind[BT_BUFFER_INPUT].at[i], l->space,
                         &all.by_kind[BT_BUFFER_INPUT].at[i]));

@@ -31,9 +31,9 @@ struct bt__kernels {
     bt_arena *arena;
     const bt_targets *opened;
     uint32_t ntarget;
-    const bt_target_use *targets; /* its own */
-    const char *plan;             /* pipeline of the lowered program; "": none */
-    uint32_t form;                /* of code; 0: any, which is loaded */
+    const bt_target_use *const *targets; /* its own */
+    const char *plan;                    /* pipeline of the lowered program; "": none */
+    uint32_t form;                       /* of code; 0: any, which is loaded */
     uint8_t *refused;  /* by target: it could not make code of what it had taken */
     uint32_t refusing; /* 1 + the target that just did so; 0: none */
     bt_map primitives; /* global -> struct bt__primitive * */
@@ -61,8 +61,8 @@ bt_status bt__place(struct bt__kernels *, const bt_store *, const bt_global *,
 /* Has a target make code of some kernels, in the arena, and load it, unless it is to stay
  * text. Where it refuses and others could take them, `refusing` is set. */
 bt_status bt__make_code(struct bt__kernels *, bt_arena *, uint32_t target, uint32_t form,
-                        uint32_t n, const bt_kernel *const *, bt_kernel_code **codes,
-                        void **loaded) BT_MUST_USE;
+                        uint32_t n, const bt_kernel *const *,
+                        bt_kernel_code *const **codes, void **loaded) BT_MUST_USE;
 
 /* Whether a function of one tensor gives that tensor's elements, all and in their order:
  * then it needs no kernel. */

@@ -307,7 +307,7 @@ static bt_status run_kernel(struct packer *p, const struct launch *launch)
                                   .workspace = workspace ? workspace->data : NULL,
                                   .stop = bt_ctx_stop(p->ctx) };
     if (!status)
-        status = bt__launch_hosted(p->ctx, &p->kernels->targets[launch->target],
+        status = bt__launch_hosted(p->ctx, p->kernels->targets[launch->target],
                                    p->codes[launch->target].loaded, launch->kernel,
                                    launch->name, &call, around);
     for (uint32_t i = 0; tensors && i < n; i++) {
@@ -326,7 +326,7 @@ static bt_status run_all(struct packer *p)
 {
     for (uint32_t i = 0; i < p->kernels->ntarget; i++) {
         struct code *code = &p->codes[i];
-        bt_kernel_code *made;
+        bt_kernel_code *const *made;
         if (code->kernels.len)
             BT_TRY(bt__make_code(p->kernels, p->arena, i, BT_CODE_ANY, code->kernels.len,
                                  code->kernels.at, &made, &code->loaded));
@@ -486,7 +486,7 @@ bt_status bt__pack_constants(struct bt__kernels *kernels, const bt_global *entry
     bt_status status = pack(&p, entry, module);
     bt_builder_destroy(p.b);
     for (uint32_t i = 0; i < kernels->ntarget; i++) {
-        bt__unload_code(&kernels->targets[i], p.codes[i].loaded);
+        bt__unload_code(kernels->targets[i], p.codes[i].loaded);
     }
     for (uint32_t i = 0; i < p.tensors.len; i++)
         bt_tensor_unref(((struct tensor *)p.tensors.at[i].value)->made);

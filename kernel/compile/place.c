@@ -94,7 +94,7 @@ static bt_status check_kept(const struct check *c, uint32_t kernel,
 
 static bt_status check_kernel(struct check *c, uint32_t index)
 {
-    const bt_kernel *k = &c->lowering->kernels[index];
+    const bt_kernel *k = c->lowering->kernels[index];
     if ((k->nin && !k->in) || (k->nout && !k->out))
         return fault(c, "kernel %u does not say which buffers it has", index);
     for (uint32_t i = 0; i < k->nin; i++) {
@@ -175,7 +175,7 @@ static bt_status find_wanted(struct asking *a)
                : bt_fail_at(k->ctx, BT_ERR_NAME, a->store, func->span,
                             "@%s is of target %s, which is not among those compiled "
                             "for; the first of these is %s",
-                            func->name, entry->text, k->targets[0].text);
+                            func->name, entry->text, k->targets[0]->text);
 }
 
 /* Whether the target is asked for functions that name no target. */
@@ -183,7 +183,7 @@ static int is_asked(const struct asking *a, uint32_t target)
 {
     const struct bt__kernels *k = a->kernels;
     return target + 1 == k->ntarget ||
-           (!k->refused[target] && !k->targets[target].target->patterns);
+           (!k->refused[target] && !k->targets[target]->target->patterns);
 }
 
 /* Keeps the reason of a refusal, and makes it a remark where the target had said that
@@ -192,7 +192,7 @@ static bt_status note_refusal(struct asking *a, uint32_t target, bt_status said,
                               int after_all)
 {
     struct bt__kernels *k = a->kernels;
-    const char *name = k->targets[target].text;
+    const char *name = k->targets[target]->text;
     bt_text_addf(&a->why, "%s%s: %s", a->why.len ? "\n" : "", name, said->message);
     if (after_all)
         bt_remark(k->ctx, BT_REMARK_NOTE,
@@ -205,7 +205,7 @@ static bt_status note_refusal(struct asking *a, uint32_t target, bt_status said,
 static bt_status explain_last(const struct asking *a, uint32_t target, bt_status said)
 {
     const struct bt__kernels *k = a->kernels;
-    const bt_target *row = k->targets[target].target;
+    const bt_target *row = k->targets[target]->target;
     said = bt_note(k->ctx, said, NULL, 0, "target %s says so of @%s", row->name,
                    a->global->name);
     return !row->patterns
@@ -222,7 +222,7 @@ static bt_status check_rooms(bt_ctx *ctx, const bt_target_use *use, const bt_low
     for (uint32_t i = 0; i < l->ntemp; i++)
         BT_TRY(bt__target_holds(ctx, use, l->temps[i]));
     for (uint32_t i = 0; i < l->nkernel; i++)
-        BT_TRY(bt__target_holds(ctx, use, (int64_t)l->kernels[i].workspace));
+        BT_TRY(bt__target_holds(ctx, use, (int64_t)l->kernels[i]->workspace));
     return NULL;
 }
 
@@ -230,10 +230,11 @@ static bt_status ask(struct asking *a, uint32_t target, int *taken)
 {
     struct bt__kernels *k = a->kernels;
     struct bt__primitive *p = a->primitive;
-    const bt_target_use *use = &k->targets[target];
+    const bt_target_use *use = k->targets[target];
     bt_status said = bt_target_supports(k->ctx, use, a->global->func);
     int agreed = !said;
     *taken = 0;
+    p->lowering = (bt_lowering){ 0 }; // not what another has begun
     if (!said)
         said = use->target->lower(k->ctx, use->instance, k->arena, a->global->func,
                                   &p->lowering);
@@ -280,7 +281,7 @@ static bt_status add_kernel(struct bt__kernels *k, const struct bt__primitive *p
     bt_text text;
     bt_text_init(&text, k->arena);
     bt_text_addf(&text, index ? "%s.%u" : "%s", p->func->name, index);
-    *kernel = p->lowering.kernels[index];
+    *kernel = *p->lowering.kernels[index];
     kernel->name = bt_text_get(&text);
     kernel->primitive = p->func;
     kernel->target = p->target;

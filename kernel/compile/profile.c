@@ -39,7 +39,7 @@ static struct bt__profile_row *add_row(struct bt__profiler *p, const bt_value *v
     if (kernel && p->compiled) {
         row.kernel = bt_compiled_kernel(p->compiled, kernel);
         if (row.kernel < p->compiled->nkernel)
-            row.func = &p->compiled->funcs[p->compiled->kernels[row.kernel].func];
+            row.func = p->compiled->funcs[p->compiled->kernels[row.kernel]->func];
     }
     // kernels of one call follow one another, in their order
     if (row.func && last && last->func == row.func && last->kernel < row.kernel) {

@@ -449,6 +449,10 @@ static const bt__shape pipeline_shape = { .kinds = BT__JSON_OBJECT,
     {                                                           \
         offsetof(type, options), offsetof(type, options_nbytes) \
     }
+/* Rows may end behind the last member that all of them need: what an older plugin lacks is
+ * absent. */
+#define UP_TO(type, member) (offsetof(type, member) + sizeof(((const type *)0)->member))
+
 static const bt__kind kinds[] = {
     { .kind = "op",
       .key = "ops",
@@ -481,7 +485,7 @@ static const bt__kind kinds[] = {
       .key = "passes",
       .interface_name = "baton.pass/1",
       .nbytes = sizeof(bt_pass),
-      .least = sizeof(bt_pass),
+      .least = UP_TO(bt_pass, run),
       .shape = &pass_shape,
       .options = OPTIONS_AT(bt_pass),
       .check = check_pass,
@@ -506,7 +510,7 @@ static const bt__kind kinds[] = {
       .key = "executors",
       .interface_name = "baton.executor/1",
       .nbytes = sizeof(bt_executor),
-      .least = sizeof(bt_executor),
+      .least = UP_TO(bt_executor, call),
       .shape = &executor_shape,
       .options = OPTIONS_AT(bt_executor),
       .check = check_executor,
@@ -533,7 +537,7 @@ static const bt__kind kinds[] = {
       .key = "targets",
       .interface_name = "baton.target/1",
       .nbytes = sizeof(bt_target),
-      .least = sizeof(bt_target),
+      .least = UP_TO(bt_target, compile),
       .shape = &target_shape,
       .options = OPTIONS_AT(bt_target),
       .check = check_target,

@@ -538,7 +538,7 @@ bt_status bt__resolved_create(bt_ctx *ctx, const bt_pipeline *p,
     if (options->target && strcmp(options->target, resolved->target) != 0)
         status = bt__targets_last(arena, options->target, &resolved->target);
     else if (options->targets)
-        resolved->target = options->targets->at[options->targets->n - 1].target->name;
+        resolved->target = options->targets->at[options->targets->n - 1]->target->name;
     if (!status)
         status = make(&s);
     if (status) {

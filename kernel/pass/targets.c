@@ -9,6 +9,7 @@
 #include <baton/op.h>
 #include <baton/pass.h>
 
+#include "base/arena.h"
 #include "pass/pipeline.h"
 
 struct list {
@@ -149,25 +150,23 @@ static bt_status open_all(struct list *l, const char *list)
     return NULL;
 }
 
-static void close_all(uint32_t n, const bt_target_use *uses)
-{
-    for (uint32_t i = n; i-- > 0;)
-        uses[i].target->close(uses[i].instance);
-}
-
 bt_status bt_targets_open(bt_ctx *ctx, const char *list, bt_targets **out)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_targets *targets = arena ? BT_NEW(arena, bt_targets) : NULL;
     struct list l = { .ctx = ctx, .arena = arena };
     bt_status status = targets ? open_all(&l, list) : bt_no_memory();
+    const bt_target_use *const *at =
+        status ? NULL : BT__LIST(arena, l.uses.at, l.uses.len);
+    if (!status && !at)
+        status = bt_no_memory();
     if (status) {
-        close_all(l.uses.len, l.uses.at);
+        for (uint32_t i = l.uses.len; i-- > 0;)
+            l.uses.at[i].target->close(l.uses.at[i].instance);
         bt_arena_destroy(arena);
         return status;
     }
-    *targets =
-        (bt_targets){ .nref = 1, .n = l.uses.len, .at = l.uses.at, .arena = arena };
+    *targets = (bt_targets){ .nref = 1, .n = l.uses.len, .at = at, .arena = arena };
     *out = targets;
     return NULL;
 }
@@ -183,18 +182,19 @@ void bt_targets_unref(bt_targets *targets)
 {
     if (!targets || __atomic_sub_fetch(&targets->nref, 1, __ATOMIC_ACQ_REL))
         return;
-    close_all(targets->n, targets->at);
+    for (uint32_t i = targets->n; i-- > 0;)
+        targets->at[i]->target->close(targets->at[i]->instance);
     bt_arena_destroy(targets->arena);
 }
 
 uint32_t bt_targets_find(const bt_targets *targets, const char *text)
 {
     for (uint32_t i = 0; i < targets->n; i++) {
-        if (strcmp(targets->at[i].text, text) == 0)
+        if (strcmp(targets->at[i]->text, text) == 0)
             return i;
     }
     for (uint32_t i = 0; i < targets->n; i++) {
-        if (strcmp(targets->at[i].target->name, text) == 0)
+        if (strcmp(targets->at[i]->target->name, text) == 0)
             return i;
     }
     return targets->n;

@@ -243,7 +243,7 @@ struct bt__kind {
     const char *kind;           /* "op" */
     const char *key;            /* "ops", in provides */
     const char *interface_name; /* "baton.op/1"; "" for pipelines: files, no table */
-    size_t nbytes, least;       /* of a row: the host's, and at the first release */
+    size_t nbytes, least;       /* of a row: the host's, and what all need */
     const bt__shape *shape;     /* of an item in the manifest */
     int (*copy)(const bt__copier *,
                 void *row); /* nested rows; 0: no memory; may be NULL */

@@ -20,9 +20,9 @@ static uint32_t queue_of(const struct session *s, const struct step *step)
 {
     const uint32_t target = step->kernel == COPY
                                 ? step->space - 1
-                                : s->compiled->kernels[step->kernel].target;
+                                : s->compiled->kernels[step->kernel]->target;
     return (step->kernel == COPY && !step->space) ||
-                   !s->compiled->targets[target].target->enqueue
+                   !s->compiled->targets[target]->target->enqueue
                ? NO_QUEUE
                : 2 * target + (step->kernel == COPY);
 }

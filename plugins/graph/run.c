@@ -39,7 +39,7 @@ static void *own_block(const struct session *s, uint32_t space, const struct pla
 
 static const bt_target_use *use_of(const struct session *s, uint32_t queue)
 {
-    return &s->compiled->targets[queue / 2];
+    return s->compiled->targets[queue / 2];
 }
 
 /* Of all that has failed, the first step's error is the cause. */
@@ -170,7 +170,7 @@ static bt_status run_copy(bt_ctx *ctx, struct session *s, const struct step *ste
         copy_bytes(to.block, from.block, step->nbytes);
         return NULL;
     }
-    const bt_target_use *use = &s->compiled->targets[step->space - 1];
+    const bt_target_use *use = s->compiled->targets[step->space - 1];
     return order->queue ? use->target->enqueue_copy(ctx, use->instance, &to, &from, order,
                                                     &s->values[step - s->steps])
                         : use->target->copy(ctx, use->instance, &to, &from);

@@ -172,7 +172,7 @@ static bt_status find_space(struct loader *l, const bt_call *call, uint32_t *out
         bt_attr_find(call->op, call->attrs, "space", BT_ATTR_STRING);
     *out = 0;
     for (uint32_t i = 0; name && **name && !*out && i < c->ntarget; i++) {
-        if (strcmp(c->spaces[i], *name) == 0 && c->targets[i].space)
+        if (strcmp(c->spaces[i], *name) == 0 && c->targets[i]->space)
             *out = i + 1;
     }
     return !name || !**name || *out
@@ -229,7 +229,7 @@ static bt_status check_space(const struct loader *l, const bt_call *call,
                             call->base.span,
                             "graph: kernel %s has a buffer in memory that is not its "
                             "target's",
-                            l->s->compiled->kernels[step->kernel].name);
+                            l->s->compiled->kernels[step->kernel]->name);
 }
 
 static bt_status load_invoke(struct loader *l, const bt_call *call)
@@ -241,8 +241,8 @@ static bt_status load_invoke(struct loader *l, const bt_call *call)
     step.kernel = bt_compiled_kernel(l->s->compiled, *name);
     if (step.kernel == l->s->compiled->nkernel)
         return bt_fail(l->ctx, BT_ERR_NAME, "graph: the code has no kernel %s", *name);
-    const uint32_t target = l->s->compiled->kernels[step.kernel].target;
-    step.space = l->s->compiled->targets[target].space ? 1 + target : 0;
+    const uint32_t target = l->s->compiled->kernels[step.kernel]->target;
+    step.space = l->s->compiled->targets[target]->space ? 1 + target : 0;
     BT_TRY(append(l, call->args[0], &buffers));
     step.nread = buffers.len;
     BT_TRY(append(l, call->args[1], &buffers));
@@ -343,7 +343,7 @@ static bt_status make_block(struct loader *l, struct block *block)
 {
     if (!block->space)
         return bt_tensor_create(l->ctx, BT_UINT8, 1, &block->nbytes, &block->memory);
-    const bt_target_use *use = &l->s->compiled->targets[block->space - 1];
+    const bt_target_use *use = l->s->compiled->targets[block->space - 1];
     return use->target->alloc(l->ctx, use->instance,
                               block->nbytes ? (uint64_t)block->nbytes : 1, &block->own);
 }
@@ -389,7 +389,7 @@ static void add_need(uint64_t *need, uint64_t nbytes)
 static bt_status check_budget(struct loader *l, uint32_t space)
 {
     const struct session *s = l->s;
-    const bt_target_use *use = &s->compiled->targets[space - 1];
+    const bt_target_use *use = s->compiled->targets[space - 1];
     uint8_t *seen = BT_NEWS(l->arena, uint8_t, s->nconst);
     uint64_t need = 0;
     if (!seen)
@@ -417,7 +417,7 @@ static bt_status check_budgets(struct loader *l)
 {
     const bt_compiled *c = l->s->compiled;
     for (uint32_t i = 0; i < c->ntarget; i++) {
-        if (c->targets[i].space && c->targets[i].space->budget)
+        if (c->targets[i]->space && c->targets[i]->space->budget)
             BT_TRY(check_budget(l, i + 1));
     }
     return NULL;
@@ -518,7 +518,7 @@ void session_close(void *opaque)
     for (uint32_t i = 0; i < s->nblock; i++) {
         const struct block *block = &s->blocks[i];
         const bt_target_use *use =
-            block->own ? &compiled->targets[block->space - 1] : NULL;
+            block->own ? compiled->targets[block->space - 1] : NULL;
         bt_tensor_unref(block->memory);
         if (use)
             use->target->free(use->instance, block->own);

@@ -80,7 +80,7 @@ static void measure_peak(struct bench *b)
 {
     const bt_compiled *compiled = bt_program_compiled(b->program);
     for (uint32_t i = 0; compiled && i < compiled->ntarget; i++) {
-        const bt_target_use *use = &compiled->targets[i];
+        const bt_target_use *use = compiled->targets[i];
         if (!use->target->peak)
             continue;
         double peak = use->target->peak(use->instance, (uint32_t)b->nthread);
@@ -100,7 +100,7 @@ static void print_targets(const bt_program *program)
 {
     const bt_compiled *compiled = bt_program_compiled(program);
     for (uint32_t i = 0; compiled && i < compiled->ntarget; i++)
-        printf("%s%s", i ? ", " : ", target ", compiled->targets[i].text);
+        printf("%s%s", i ? ", " : ", target ", compiled->targets[i]->text);
     putchar('\n');
 }
 
@@ -141,7 +141,7 @@ static int print_bench_json(const struct bench *b)
     const char *executor = option_value(b->tool, "executor");
     json_t *targets = json_array();
     for (uint32_t i = 0; compiled && i < compiled->ntarget; i++)
-        json_array_append_new(targets, json_string(compiled->targets[i].text));
+        json_array_append_new(targets, json_string(compiled->targets[i]->text));
     json_t *all =
         json_pack("{s:s, s:s, s:o, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "model",
                   b->tool->args[0], "executor", executor ? executor : "graph", "targets",

@@ -47,10 +47,10 @@ static void count_calls(const bt_artifact *a, const bt_global *entry, uint32_t f
 {
     *nkernel = *ncall = 0;
     for (uint32_t i = 0; i < a->nkernel; i++) {
-        if (a->kernels[i].func != func)
+        if (a->kernels[i]->func != func)
             continue;
         if (!*nkernel)
-            *ncall = count_steps(entry, a->kernels[i].name);
+            *ncall = count_steps(entry, a->kernels[i]->name);
         ++*nkernel;
     }
 }
@@ -69,7 +69,7 @@ static int64_t count_work(const bt_artifact *a, const bt_global *entry)
     for (uint32_t i = 0; i < a->nfunc; i++) {
         uint32_t nkernel, ncall;
         count_calls(a, entry, i, &nkernel, &ncall);
-        int64_t all = of_all_calls(a->funcs[i].multiply_adds, ncall);
+        int64_t all = of_all_calls(a->funcs[i]->multiply_adds, ncall);
         if (ncall && (all < 0 || !bt_add_int64(sum, all, &sum)))
             return -1;
     }
@@ -95,15 +95,15 @@ static void print_functions(const bt_artifact *a, const bt_global *entry)
 {
     int width = 8, target_width = 6;
     for (uint32_t i = 0; i < a->nfunc; i++) {
-        int n = (int)strlen(a->funcs[i].name),
-            m = (int)strlen(a->targets[a->funcs[i].target].text);
+        int n = (int)strlen(a->funcs[i]->name),
+            m = (int)strlen(a->targets[a->funcs[i]->target].text);
         width = n > width ? n : width;
         target_width = m > target_width ? m : target_width;
     }
     printf("\n%-*s  %5s  %-*s  %7s  %13s  %s\n", width, "FUNCTION", "CALLS", target_width,
            "TARGET", "KERNELS", "MULTIPLY-ADDS", "BYTES");
     for (uint32_t i = 0; i < a->nfunc; i++) {
-        const bt_compiled_func *f = &a->funcs[i];
+        const bt_compiled_func *f = a->funcs[i];
         uint32_t nkernel, ncall;
         char work[SCALED_NBYTES], bytes[SCALED_NBYTES];
         count_calls(a, entry, i, &nkernel, &ncall);
@@ -177,10 +177,10 @@ static json_t *kernels_json(const bt_artifact *a)
     json_t *list = json_array();
     for (uint32_t i = 0; i < a->nkernel; i++)
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:s}", "name", a->kernels[i].name, "target",
-                            a->targets[a->kernels[i].target].text, "function",
-                            a->funcs[a->kernels[i].func].name, "code",
-                            a->codes[i].form == BT_CODE_OBJECT ? "object" : "bytes"));
+            list, json_pack("{s:s, s:s, s:s, s:s}", "name", a->kernels[i]->name, "target",
+                            a->targets[a->kernels[i]->target].text, "function",
+                            a->funcs[a->kernels[i]->func]->name, "code",
+                            a->codes[i]->form == BT_CODE_OBJECT ? "object" : "bytes"));
     return list;
 }
 
@@ -188,7 +188,7 @@ static json_t *functions_json(const bt_artifact *a, const bt_global *entry)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < a->nfunc; i++) {
-        const bt_compiled_func *f = &a->funcs[i];
+        const bt_compiled_func *f = a->funcs[i];
         uint32_t nkernel, ncall;
         count_calls(a, entry, i, &nkernel, &ncall);
         json_array_append_new(

@@ -70,11 +70,11 @@ static bt_status make_row(struct table *t, const bt_func *func, struct row **out
         return bt_no_memory();
     row->func = func;
     for (uint32_t i = 0; i < c->nfunc; i++) {
-        if (strcmp(c->funcs[i].name, func->name) == 0)
-            row->compiled = &c->funcs[i];
+        if (strcmp(c->funcs[i]->name, func->name) == 0)
+            row->compiled = c->funcs[i];
     }
     for (uint32_t i = 0; row->compiled && i < c->nkernel; i++)
-        row->nkernel += &c->funcs[c->kernels[i].func] == row->compiled;
+        row->nkernel += c->funcs[c->kernels[i]->func] == row->compiled;
     row->multiply_adds = row->compiled ? row->compiled->multiply_adds : 0;
     return NULL;
 }
@@ -106,7 +106,7 @@ static bt_status make_rows(struct table *t, const bt_module *fused, const char *
 
 static const char *target_of(const struct table *t, const struct row *row)
 {
-    return row->compiled ? t->compiled->targets[row->compiled->target].text : "-";
+    return row->compiled ? t->compiled->targets[row->compiled->target]->text : "-";
 }
 
 /* ---- printing ---- */
@@ -174,7 +174,7 @@ static void print_idle(const struct table *t)
 {
     int is_open = 1; // something may be left for those that follow
     for (uint32_t i = 0; i < t->compiled->ntarget; i++) {
-        const bt_target_use *use = &t->compiled->targets[i];
+        const bt_target_use *use = t->compiled->targets[i];
         int claims = use->target->patterns && *use->target->patterns;
         if (!has_row(t, i) && !bt_ctx_nremark(t->ctx, BT_REMARK_DETAIL))
             printf("\n%s computes nothing: %s\n", use->text,
@@ -187,7 +187,7 @@ static void print_idle(const struct table *t)
 /* How a target runs its part; NULL: it does not say, or there is no memory. */
 static const char *describe(const struct table *t, uint32_t target)
 {
-    const bt_target *is = t->compiled->targets[target].target;
+    const bt_target *is = t->compiled->targets[target]->target;
     bt_text text;
     if (!is->describe || !t->compiled->loaded[target])
         return NULL;
@@ -202,7 +202,7 @@ static void print_descriptions(const struct table *t)
         const char *lines = describe(t, i);
         if (!lines)
             continue;
-        printf("\n%s\n", t->compiled->targets[i].text);
+        printf("\n%s\n", t->compiled->targets[i]->text);
         for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
             n = strcspn(lines, "\n");
             printf("  %.*s\n", (int)n, lines);
@@ -234,7 +234,7 @@ static json_t *descriptions_json(const struct table *t)
     for (uint32_t i = 0; i < t->compiled->ntarget; i++) {
         const char *text = describe(t, i);
         if (text)
-            json_object_set_new(all, t->compiled->targets[i].text, json_string(text));
+            json_object_set_new(all, t->compiled->targets[i]->text, json_string(text));
     }
     return all;
 }

@@ -71,14 +71,14 @@ static bt_status print_called(bt_ctx *ctx, const bt_module *module,
 /* The text of a kernel's code; kernels may share one. */
 static void print_code(const bt_compiled *compiled, uint32_t kernel)
 {
-    const bt_kernel_code *code = &compiled->codes[kernel];
-    const char *name = compiled->kernels[kernel].name;
+    const bt_kernel_code *code = compiled->codes[kernel];
+    const char *name = compiled->kernels[kernel]->name;
     uint32_t first = 0;
-    while (compiled->codes[first].at != code->at)
+    while (compiled->codes[first]->at != code->at)
         first++;
     if (code->form != BT_CODE_SOURCE)
         printf("// kernel %s: target %s makes no C of it\n", name,
-               compiled->targets[compiled->kernels[kernel].target].text);
+               compiled->targets[compiled->kernels[kernel]->target]->text);
     else if (first < kernel)
         printf("// kernel %s: %s, in the text above\n", name, code->symbol);
     else

@@ -32,7 +32,7 @@ static uint32_t check_target(struct tool *tool, const char *name)
         bt_ctx_clear_diags(tool->ctx);
         return 1;
     }
-    patterns = opened->at[0].target->patterns;
+    patterns = opened->at[0]->target->patterns;
     while (patterns && patterns[npattern])
         npattern++;
     printf("target %s: opens, %u pattern%s\n", name, npattern, PLURAL(npattern));

@@ -123,7 +123,8 @@ static int has_all_buffers(const bt_kernel *kernel)
 }
 
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
-                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
+                         uint32_t n, const bt_kernel *const *kernels,
+                         bt_kernel_code *const *out)
 {
     const struct instance *in = self;
     const struct cpu_engine_request request = { in->engine, in->compiler,
@@ -147,8 +148,8 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
     return cpu_engine_compile(ctx, arena, &request, form, n, works, out);
 }
 
-static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
-                      void **loaded)
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
+                      const bt_kernel_code *const *codes, void **loaded)
 {
     const struct instance *in = self;
     struct cpu_loaded *l;

@@ -293,7 +293,7 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
     uint32_t *places = BT_NEWS(l->arena, uint32_t, l->nbuffer);
     struct cpu_kernel *content = BT_NEW(l->arena, struct cpu_kernel);
     stmt_list stmts = { 0 };
-    if (!has || !places || !content)
+    if (!kernel || !has || !places || !content)
         return bt_no_memory();
     for (uint32_t k = 0; k < p->n; k++) {
         if (mine[k] && !BT_PUSH(l->arena, &stmts, l->loops->body.at[k]))
@@ -359,26 +359,20 @@ static bt_status look_at_statements(struct lowerer *l, struct parts *p)
 static bt_status make_kernels(struct lowerer *l, bt_lowering *out)
 {
     struct parts p;
-    uint32_t n = 0;
     BT_TRY(number_buffers(l));
     BT_TRY(look_at_statements(l, &p));
-    bt_kernel *kernels = BT_NEWS(l->arena, bt_kernel, (size_t)l->nbuffer + 1);
-    if (!kernels)
-        return bt_no_memory();
     for (uint32_t i = 0; i < l->nbuffer; i++) {
         if (role_of(l, i) != BT_BUFFER_INPUT || !choose_packing(l, &p, i))
             continue;
-        BT_TRY(make_kernel(l, &p, p.is_packing, 0, &kernels[n++]));
+        BT_TRY(make_kernel(l, &p, p.is_packing, 0, bt_lowering_add(out, l->arena)));
         for (uint32_t k = 0; k < p.n; k++)
             p.is_taken[k] |= p.is_packing[k];
     }
     for (uint32_t k = 0; k < p.n; k++)
         p.is_packing[k] = !p.is_taken[k];
-    BT_TRY(make_kernel(l, &p, p.is_packing, 1, &kernels[n++]));
-    *out = (bt_lowering){ .nkernel = n,
-                          .kernels = kernels,
-                          .ntemp = l->all_temps.len,
-                          .temps = l->all_temps.at };
+    BT_TRY(make_kernel(l, &p, p.is_packing, 1, bt_lowering_add(out, l->arena)));
+    out->ntemp = l->all_temps.len;
+    out->temps = l->all_temps.at;
     return NULL;
 }
 
@@ -386,12 +380,12 @@ static bt_status lower_to_evaluator(const struct lowerer *l, bt_status why,
                                     bt_lowering *out)
 {
     struct cpu_kernel *content = BT_NEW(l->arena, struct cpu_kernel);
-    bt_kernel *kernel = bt_kernel_whole(l->arena, l->primitive);
+    *out = (bt_lowering){ 0 }; // what was tried before is not kept
+    bt_kernel *kernel = bt_lowering_whole(out, l->arena, l->primitive);
     if (!content || !kernel)
         return bt_no_memory();
     content->why = bt_arena_text(l->arena, why->message, strlen(why->message));
     kernel->content = content;
-    *out = (bt_lowering){ .nkernel = 1, .kernels = kernel };
     return content->why ? NULL : bt_no_memory();
 }
 

@@ -25,22 +25,21 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
                        bt_lowering *out)
 {
     (void)ctx, (void)self;
-    const bt_kernel *kernel = bt_kernel_whole(arena, primitive);
-    *out = (bt_lowering){ .nkernel = 1, .kernels = kernel };
-    return kernel ? NULL : bt_no_memory();
+    return bt_lowering_whole(out, arena, primitive) ? NULL : bt_no_memory();
 }
 
 /* ---- code ---- */
 
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
-                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
+                         uint32_t n, const bt_kernel *const *kernels,
+                         bt_kernel_code *const *out)
 {
     (void)self, (void)form;
     for (uint32_t i = 0; i < n; i++) {
         bt_text text;
         bt_text_init(&text, arena);
         BT_TRY(bt_evaluator_print(ctx, 1, &kernels[i]->primitive, &text));
-        out[i] =
+        *out[i] =
             (bt_kernel_code){ .form = BT_CODE_BYTES, .at = text.at, .nbytes = text.len };
     }
     return NULL;
@@ -61,10 +60,10 @@ static void unload(void *opaque)
 }
 
 static bt_status load_all(bt_ctx *ctx, struct loaded *l, uint32_t n,
-                          const bt_kernel_code *codes)
+                          const bt_kernel_code *const *codes)
 {
     for (; l->n < n; l->n++) {
-        BT_TRY(bt_evaluator_create(ctx, codes[l->n].at, codes[l->n].nbytes,
+        BT_TRY(bt_evaluator_create(ctx, codes[l->n]->at, codes[l->n]->nbytes,
                                    &l->evaluators[l->n]));
         if (bt_evaluator_nfunction(l->evaluators[l->n]) == 1)
             continue;
@@ -75,8 +74,8 @@ static bt_status load_all(bt_ctx *ctx, struct loaded *l, uint32_t n,
     return NULL;
 }
 
-static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
-                      void **out)
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
+                      const bt_kernel_code *const *codes, void **out)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     struct loaded *l =

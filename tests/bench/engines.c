@@ -56,8 +56,9 @@ static struct cpu_loaded *load(bt_ctx *ctx, const char *text, const char *engine
                                         .nbuffer = loops->graph->narray,
                                         .places = places };
     CHECK(ctx, code ? plan_build(ctx, arena, &source, &work.plan) : bt_no_memory());
-    CHECK(ctx, cpu_engine_compile(ctx, arena, &request, BT_CODE_ANY, 1, &work, code));
-    CHECK(ctx, cpu_loaded_create(ctx, NULL, 0, 1, code, &loaded));
+    CHECK(ctx, cpu_engine_compile(ctx, arena, &request, BT_CODE_ANY, 1, &work, &code));
+    CHECK(ctx, cpu_loaded_create(ctx, NULL, 0, 1, (const bt_kernel_code *[]){ code },
+                                 &loaded));
     return loaded;
 }
 

@@ -25,7 +25,7 @@ static void test_what_is_written_runs(void **state)
             first = c->loaded[k] ? k : first;
         }
         assert_int_equal(a->ntarget, n);
-        assert_string_equal(a->targets[0].text, c->targets[first].text);
+        assert_string_equal(a->targets[0].text, c->targets[first]->text);
         assert_string_equal(a->entry, "main");
         assert_int_equal(a->nkernel, c->nkernel);
         assert_int_equal(a->nconstant, 1);

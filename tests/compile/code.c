@@ -7,6 +7,7 @@
 
 #include <baton/artifact.h>
 #include <baton/compiler.h>
+#include <baton/compute.h>
 
 static const char two[] = "def @main(%x: Tensor[(2, 3), float32]) {\n"
                           "    %a = negative(%x);\n"
@@ -48,7 +49,7 @@ static const bt_kernel_code *code_of(const bt_compiled *c, const char *kernel)
 {
     uint32_t i = bt_compiled_kernel(c, kernel);
     assert_true(i < c->nkernel);
-    return &c->codes[i];
+    return c->codes[i];
 }
 
 static void test_functions_of_text_and_objects_are_called(void **state)
@@ -168,15 +169,15 @@ static void test_text_of_all_kernels_can_be_had(void **state)
         assert_ok(ctx, compile_as_text(ctx, targets[i], &c));
         assert_int_equal(c->nkernel, 3);
         for (uint32_t k = 0; k < c->nkernel; k++) {
-            assert_int_equal(c->codes[k].form, BT_CODE_SOURCE);
-            assert_ptr_equal(c->codes[k].at, c->codes[0].at);
-            assert_non_null(strstr(c->codes[k].at, c->codes[k].symbol));
-            assert_true(c->codes[k].nphase > 0);
+            assert_int_equal(c->codes[k]->form, BT_CODE_SOURCE);
+            assert_ptr_equal(c->codes[k]->at, c->codes[0]->at);
+            assert_non_null(strstr(c->codes[k]->at, c->codes[k]->symbol));
+            assert_true(c->codes[k]->nphase > 0);
         }
         assert_ok(ctx, bt_library_file(ctx, bt_ctx_scratch(ctx), "include", &folders[0]));
         const bt_c_source source = { .name = "kernels",
-                                     .text = c->codes[0].at,
-                                     .nbytes = c->codes[0].nbytes,
+                                     .text = c->codes[0]->at,
+                                     .nbytes = c->codes[0]->nbytes,
                                      .folders = folders };
         bt_text_init(&object, bt_ctx_scratch(ctx));
         assert_ok(ctx, bt_c_compile(ctx, "tcc", NULL, &source, &object));
@@ -193,10 +194,43 @@ static void test_text_of_all_kernels_can_be_had(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* Bytes of the workspaces of all kernel calls. */
+static int64_t workspace_nbytes(const bt_compiled *c)
+{
+    int64_t nbytes = 0;
+    for (uint32_t i = 0; find_call(c, "memory.invoke", i); i++) {
+        const bt_call *invoke = find_call(c, "memory.invoke", i);
+        if (invoke->narg > 2)
+            nbytes += bt_type_nbytes(invoke->args[2]->type);
+    }
+    return nbytes;
+}
+
+/* Workers' scratch is reserved where the code is loaded, and no part of a plan: how the
+ * work is cut may depend on the number of threads, but not how often memory is taken. */
+static void test_a_plan_has_room_for_one_worker(void **state)
+{
+    static const char wide[] =
+        "def @main(%x: Tensor[(2, 3), float32]) {\n"
+        "    %y = broadcast_to(reshape(%x, newshape=[1, 6]), shape=[4096, 6]);\n"
+        "    nn.softmax(exp(%y))\n}\n";
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *one, *many;
+    assert_ok(ctx, compile_text(ctx, wide, "cpu{threads=1}", &one));
+    assert_ok(ctx, compile_text(ctx, wide, "cpu{threads=64}", &many));
+    assert_true(workspace_nbytes(one) > 0);
+    assert_true(workspace_nbytes(many) < 2 * workspace_nbytes(one));
+    bt_compiled_unref(one);
+    bt_compiled_unref(many);
+    bt_ctx_destroy(ctx);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_functions_of_text_and_objects_are_called),
     cmocka_unit_test(test_faults_are_explained),
     cmocka_unit_test(test_functions_that_are_not_there_are_named),
     cmocka_unit_test(test_text_of_all_kernels_can_be_had),
+    cmocka_unit_test(test_a_plan_has_room_for_one_worker),
 };
 TEST_MAIN(tests)

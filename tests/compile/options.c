@@ -32,7 +32,7 @@ static void test_a_target_is_opened_once_for_a_compilation(void **state)
     bt_program *program;
     assert_ok(ctx, open_program(ctx, &options, &program));
     const bt_compiled *c = bt_program_compiled(program);
-    assert_string_equal(c->targets[c->kernels[0].target].target->name, "claim");
+    assert_string_equal(c->targets[c->kernels[0]->target]->target->name, "claim");
     assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 1);
     assert_string_equal(bt_ctx_remark(ctx, BT_REMARK_NOTE, 0)->message,
                         "claim is opened: 1");

@@ -27,7 +27,7 @@ static void test_a_packed_weight_is_a_constant(void **state)
     bt_compiled *c;
     assert_ok(ctx, compile_text(ctx, one_layer, "panels", &c));
     assert_int_equal(c->nkernel, 1);
-    assert_string_equal(c->kernels[0].name, "fused_nn_dense.1");
+    assert_string_equal(c->kernels[0]->name, "fused_nn_dense.1");
     assert_null(find_call(c, "memory.invoke", 1));
     assert_null(find_call(c, "memory.alloc_tensor", 1)); // the result's is left
     assert_null(find_call(c, "memory.alloc_storage", 1));
@@ -48,7 +48,7 @@ static void test_packing_may_take_several_kernels(void **state)
     bt_compiled *c;
     assert_ok(ctx, compile_text(ctx, one_layer, "panels{steps=2}", &c));
     assert_int_equal(c->nkernel, 1);
-    assert_string_equal(c->kernels[0].name, "fused_nn_dense.2");
+    assert_string_equal(c->kernels[0]->name, "fused_nn_dense.2");
     assert_non_null(bt_const_tensor(input_of(c, 0, 1)));
     check_result(ctx, c);
     bt_compiled_unref(c);

@@ -3,6 +3,9 @@
 #include "programs.h"
 
 #include <pthread.h>
+#include <unistd.h>
+
+#include <baton/artifact.h>
 
 #define OPEN "#[version = \"baton 0.1\"]\n"
 
@@ -20,6 +23,29 @@ static bt_status compile_placed(bt_ctx *ctx, const char *text, const char *targe
     status = bt_compile(ctx, typed, &options, out);
     bt_module_unref(typed);
     return status;
+}
+
+/* The same of a program whose calls of constants are computed first. */
+static void compile_folded(bt_ctx *ctx, const char *body, const char *targets,
+                           bt_compiled **out)
+{
+    static char text[TEXT];
+    bt_pipeline *pipeline;
+    bt_module *parsed, *typed, *fused;
+    const bt_pipeline_options options = { .level = 4 };
+    snprintf(text, sizeof(text), OPEN "%s", body);
+    assert_ok(ctx, bt_parse(ctx, "test", NULL, text, strlen(text), &parsed));
+    assert_ok(ctx, bt_infer(ctx, parsed, &typed));
+    bt_module_unref(parsed);
+    assert_ok(ctx, bt_pipeline_read(
+                       ctx, "fold-constant{max-bytes=8388608}, fuse-ops{max-ops=1}",
+                       &pipeline));
+    assert_ok(ctx, bt_pipeline_run(ctx, pipeline, &options, typed, &fused));
+    bt_pipeline_destroy(pipeline);
+    bt_module_unref(typed);
+    assert_ok(ctx,
+              bt_compile(ctx, fused, &(bt_compile_options){ .targets = targets }, out));
+    bt_module_unref(fused);
 }
 
 static const bt_executor *find_graph(bt_ctx *ctx)
@@ -307,7 +333,7 @@ static struct counts counts_of(bt_ctx *ctx, const bt_compiled *c)
     bt_arena *arena = bt_ctx_scratch(ctx);
     bt_text text;
     bt_text_init(&text, arena);
-    c->targets[0].target->describe(c->loaded[0], &text);
+    c->targets[0]->target->describe(c->loaded[0], &text);
     assert_int_equal(sscanf(bt_text_get(&text), "allocs %u copies %u waits %u",
                             &out.nalloc, &out.ncopy, &out.nwait),
                      3);
@@ -375,6 +401,60 @@ static void test_constants_are_copied_once_for_all_sessions(void **state)
     }
 }
 
+/* Kibibytes of the file's pages that the process has; -1: there is no telling. */
+static long resident(const char *path)
+{
+    char line[512];
+    long kibibytes = -1;
+    int is_file = 0;
+    FILE *file = fopen("/proc/self/smaps", "r");
+    while (file && fgets(line, sizeof(line), file)) {
+        if (strchr(line, '-') && strchr(line, '/'))
+            is_file = strstr(line, path) != NULL;
+        if (is_file && kibibytes < 0)
+            (void)sscanf(line, "Rss: %ld", &kibibytes);
+    }
+    if (file)
+        fclose(file);
+    return kibibytes;
+}
+
+/* What a file's constants took of the host's memory is given back once they are copied. */
+static void test_pages_of_constants_are_given_back(void **state)
+{
+    enum { NELEM = 1 << 20 };
+    static char text[400];
+    char path[300];
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c, *again;
+    bt_artifact *a;
+    snprintf(path, sizeof(path), TEST_FOLDER "/queues.%d", (int)getpid());
+    snprintf(text, sizeof(text),
+             "def @main(%%x: Tensor[(%d, 4), float32]) {\n"
+             "    add(%%x, broadcast_to(const[(4), float32]{1, 2, 3, 4}, "
+             "shape=[%d, 4]))\n}\n",
+             NELEM / 4, NELEM / 4);
+    compile_folded(ctx, text, "late", &c);
+    assert_ok(ctx, bt_artifact_write(ctx, c, 0, path));
+    bt_compiled_unref(c);
+    assert_ok(ctx, bt_artifact_read(ctx, path, &a));
+    const long before = resident(path);
+    if (before < 0) {
+        unlink(path);
+        skip(); // /proc is not there to ask
+    }
+    assert_true(before >= 4 * NELEM / 1024);
+    assert_ok(ctx, bt_artifact_load(ctx, a, NULL, &again));
+    bt_artifact_close(a);
+    void *session = open_session(ctx, again);
+    assert_true(resident(path) <= before - 4 * NELEM / 1024 + 64);
+    find_graph(ctx)->close(session);
+    bt_compiled_unref(again);
+    unlink(path);
+    bt_ctx_destroy(ctx);
+}
+
 /* ---- what a memory is ---- */
 
 #define MANY                                                                 \
@@ -414,9 +494,9 @@ static void test_what_no_block_holds_goes_elsewhere(void **state)
     bt_compiled *c;
     assert_ok(ctx, compile_text(ctx, MANY, "far{largest=64}, reference", &c));
     for (uint32_t i = 0; i < c->nfunc; i++) {
-        const int is_big = strcmp(c->funcs[i].name, "fused_concatenate") == 0;
-        assert_int_equal(c->funcs[i].target, is_big);
-        assert_true(!is_big || strstr(c->funcs[i].why,
+        const int is_big = strcmp(c->funcs[i]->name, "fused_concatenate") == 0;
+        assert_int_equal(c->funcs[i]->target, is_big);
+        assert_true(!is_big || strstr(c->funcs[i]->why,
                                       "a tensor has 96 bytes, and a block of memory away "
                                       "of target far{largest=64} has at most 64"));
     }
@@ -508,6 +588,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_cancelled_call_leaves_nothing_running),
     cmocka_unit_test(test_the_host_waits_only_where_it_looks),
     cmocka_unit_test(test_constants_are_copied_once_for_all_sessions),
+    cmocka_unit_test(test_pages_of_constants_are_given_back),
     cmocka_unit_test(test_blocks_are_as_the_memory_wants_them),
     cmocka_unit_test(test_what_no_block_holds_goes_elsewhere),
     cmocka_unit_test(test_a_budget_is_looked_at_before_memory_is_taken),

@@ -26,8 +26,8 @@ static void check_result(bt_ctx *ctx, bt_compiled *c)
 static const bt_compiled_func *func_of(const bt_compiled *c, const char *name)
 {
     for (uint32_t i = 0; i < c->nfunc; i++) {
-        if (strcmp(c->funcs[i].name, name) == 0)
-            return &c->funcs[i];
+        if (strcmp(c->funcs[i]->name, name) == 0)
+            return c->funcs[i];
     }
     fail_msg("no function %s", name);
     return NULL;
@@ -40,7 +40,7 @@ static void test_each_takes_what_it_supports(void **state)
     bt_compiled *c;
     assert_ok(ctx, compile_text(ctx, program, " liar , reference ", &c));
     assert_int_equal(c->ntarget, 2);
-    assert_string_equal(c->targets[0].text, "liar");
+    assert_string_equal(c->targets[0]->text, "liar");
     assert_int_equal(c->nfunc, 2);
     assert_int_equal(c->nkernel, 2);
     assert_int_equal(func_of(c, "fused_negative")->target, 0);
@@ -48,8 +48,8 @@ static void test_each_takes_what_it_supports(void **state)
     assert_int_equal(func_of(c, "fused_tanh")->target, 1);
     assert_string_equal(func_of(c, "fused_tanh")->why, "liar: only negative of float32");
     for (uint32_t i = 0; i < c->nkernel; i++) {
-        assert_int_equal(c->kernels[i].target, c->funcs[c->kernels[i].func].target);
-        assert_int_equal(c->kernels[i].number, 0);
+        assert_int_equal(c->kernels[i]->target, c->funcs[c->kernels[i]->func]->target);
+        assert_int_equal(c->kernels[i]->number, 0);
     }
     assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 0);
     check_result(ctx, c);

@@ -232,19 +232,19 @@ static bt_status load(struct trial *t, bt_arena *arena, const bt_func *func,
     bt_text text;
     BT_TRY(target->lower(ctx, t->target->instance, arena, func, &out->lowering));
     const uint32_t n = out->lowering.nkernel;
-    bt_kernel *kernels = BT_NEWS(arena, bt_kernel, n);
-    const bt_kernel **list = BT_NEWS(arena, const bt_kernel *, n);
-    bt_kernel_code *codes = BT_NEWS(arena, bt_kernel_code, n);
-    if (!kernels || !list || !codes)
+    bt_kernel_code *made = BT_NEWS(arena, bt_kernel_code, n),
+                   **codes = BT_NEWS(arena, bt_kernel_code *, n);
+    if (!made || !codes)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        kernels[i] = out->lowering.kernels[i];
-        kernels[i].name = "kernel";
-        kernels[i].primitive = func;
-        list[i] = &kernels[i];
+        out->lowering.kernels[i]->name = "kernel";
+        out->lowering.kernels[i]->primitive = func;
+        codes[i] = &made[i];
     }
-    BT_TRY(target->compile(ctx, t->target->instance, arena, BT_CODE_ANY, n, list, codes));
-    bt_status status = target->load(ctx, t->target->instance, n, codes, &out->loaded);
+    BT_TRY(target->compile(ctx, t->target->instance, arena, BT_CODE_ANY, n,
+                           (const bt_kernel *const *)out->lowering.kernels, codes));
+    bt_status status = target->load(ctx, t->target->instance, n,
+                                    (const bt_kernel_code *const *)codes, &out->loaded);
     if (status && status->code == BT_ERR_FORMAT && func->nvar) {
         out->why = status->message; // the evaluator takes no dims
         return NULL;
@@ -279,7 +279,7 @@ static bt_status launch(struct trial *t, const struct kernels *k, const bt_loops
         return bt_no_memory();
     char *workspace = t->memory + (64 - (uintptr_t)t->memory % 64) % 64;
     for (uint32_t i = 0; i < k->lowering.nkernel; i++) {
-        const bt_kernel *kernel = &k->lowering.kernels[i];
+        const bt_kernel *kernel = k->lowering.kernels[i];
         void *buffers[CASE_MAX_LEAF + CALL_MAX_OUT + 16];
         bt_kernel_call call = { .nbytes = sizeof(call),
                                 .nbuffer = kernel->nin + kernel->nout,
@@ -556,7 +556,7 @@ static int run_with(bt_ctx *ctx, const char *plugin, const char *only, const cha
     bt_status status = target ? bt_targets_open(ctx, target, &targets) : NULL;
     if (status)
         printf("%s\n", status->message);
-    int failed = status || run(ctx, plugin, only, targets ? &targets->at[0] : NULL);
+    int failed = status || run(ctx, plugin, only, targets ? targets->at[0] : NULL);
     bt_targets_unref(targets);
     return failed;
 }

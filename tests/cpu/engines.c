@@ -59,7 +59,7 @@ static bt_status make_code(bt_ctx *ctx, const bt_loops *loops,
     struct cpu_work work = { 0 };
     BT_TRY(build_plan(ctx, loops, isa, &work.plan));
     return cpu_engine_compile(ctx, bt_ctx_scratch(ctx), &request, BT_CODE_ANY, 1, &work,
-                              out);
+                              (bt_kernel_code *[]){ out });
 }
 
 /* Data of a program, and the workspace of a launch. */
@@ -125,7 +125,8 @@ static void check_engine(bt_ctx *ctx, const char *text, const struct engine *eng
     bt_kernel_code code;
     assert_ok(ctx, run_by_loops(ctx, loops, isa, 0, &expected));
     assert_ok(ctx, make_code(ctx, loops, engine, isa, &code));
-    assert_ok(ctx, cpu_loaded_create(ctx, pool, 0, 1, &code, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, pool, 0, 1, (const bt_kernel_code *[]){ &code },
+                                     &loaded));
     check_launches(ctx, loops, loaded, nrepeat, &expected, engine->name);
     cpu_loaded_destroy(loaded);
     cpu_pool_destroy(pool);
@@ -192,7 +193,8 @@ static void launch_at_once(bt_ctx *ctx, const char *text, const struct engine *e
     bt_kernel_code code;
     assert_ok(ctx, run_by_loops(ctx, loops, CPU_ISA_PORTABLE, 0, &expected));
     assert_ok(ctx, make_code(ctx, loops, engine, CPU_ISA_PORTABLE, &code));
-    assert_ok(ctx, cpu_loaded_create(ctx, pool, 0, 1, &code, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, pool, 0, 1, (const bt_kernel_code *[]){ &code },
+                                     &loaded));
     for (int i = 0; i < N; i++) {
         sessions[i] = (struct session){ .registry = bt_ctx_registry(ctx),
                                         .loops = loops,
@@ -258,7 +260,8 @@ static void check_halves(bt_ctx *ctx, int keeps_denormals, float expected)
     struct cpu_loaded *loaded;
     bt_kernel_code code;
     assert_ok(ctx, make_code(ctx, loops, &engines[0], cpu_isa_of_machine(), &code));
-    assert_ok(ctx, cpu_loaded_create(ctx, pool, keeps_denormals, 1, &code, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, pool, keeps_denormals, 1,
+                                     (const bt_kernel_code *[]){ &code }, &loaded));
     for (int64_t is_wrong = 0; is_wrong < 2; is_wrong++) {
         *(int64_t *)l.d.at[0] = is_wrong;
         for (uint32_t i = 0; i < 256; i++)
@@ -317,7 +320,8 @@ static void test_the_first_fault_of_the_program_is_told(void **state)
         if (!has_engine(ctx, &engines[e]))
             continue;
         assert_ok(ctx, make_code(ctx, loops, &engines[e], CPU_ISA_PORTABLE, &code));
-        assert_ok(ctx, cpu_loaded_create(ctx, pool, 0, 1, &code, &loaded));
+        assert_ok(ctx, cpu_loaded_create(ctx, pool, 0, 1,
+                                         (const bt_kernel_code *[]){ &code }, &loaded));
         for (int i = 0; i < 100; i++) {
             int64_t *data = l.d.at[0];
             memset(data, 0, l.d.nbytes[0]);
@@ -353,15 +357,18 @@ static void test_damaged_code_is_refused(void **state)
     for (size_t n = 0; n < code.own_nbytes; n++) {
         bt_kernel_code cut = code;
         cut.own_nbytes = n;
-        assert_error(cpu_loaded_create(ctx, NULL, 0, 1, &cut, &loaded), BT_ERR_FORMAT,
-                     "of target cpu");
+        assert_error(cpu_loaded_create(ctx, NULL, 0, 1,
+                                       (const bt_kernel_code *[]){ &cut }, &loaded),
+                     BT_ERR_FORMAT, "of target cpu");
         own[n] ^= (char)(1 << n % 8);
-        assert_error(cpu_loaded_create(ctx, NULL, 0, 1, &code, &loaded), BT_ERR_FORMAT,
-                     "of target cpu");
+        assert_error(cpu_loaded_create(ctx, NULL, 0, 1,
+                                       (const bt_kernel_code *[]){ &code }, &loaded),
+                     BT_ERR_FORMAT, "of target cpu");
         own[n] ^= (char)(1 << n % 8);
         bt_ctx_clear_diags(ctx);
     }
-    assert_ok(ctx, cpu_loaded_create(ctx, NULL, 0, 1, &code, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, NULL, 0, 1, (const bt_kernel_code *[]){ &code },
+                                     &loaded));
     cpu_loaded_destroy(loaded);
     bt_ctx_destroy(ctx);
 }
@@ -383,7 +390,9 @@ static void test_forged_code_is_read_with_care(void **state)
         own[i] = (char)(i % 3 == 0 ? ~old : i % 3 == 1 ? old + 1 : 127);
         bt_digest(own + HEAD, code.own_nbytes - HEAD, digest);
         memcpy(own + 8, digest, 64);
-        nrefused += cpu_loaded_create(ctx, NULL, 0, 1, &code, &loaded) != NULL;
+        nrefused +=
+            cpu_loaded_create(ctx, NULL, 0, 1, (const bt_kernel_code *[]){ &code },
+                              &loaded) != NULL;
         cpu_loaded_destroy(loaded);
         own[i] = old;
         bt_ctx_clear_diags(ctx);
@@ -405,8 +414,9 @@ static void test_code_for_a_wider_machine_is_refused(void **state)
         return;
     }
     assert_ok(ctx, make_code(ctx, loops, &engines[0], CPU_ISA_AVX512, &code));
-    assert_error(cpu_loaded_create(ctx, NULL, 0, 1, &code, &loaded), BT_ERR_UNSUPPORTED,
-                 "is for avx512");
+    assert_error(
+        cpu_loaded_create(ctx, NULL, 0, 1, (const bt_kernel_code *[]){ &code }, &loaded),
+        BT_ERR_UNSUPPORTED, "is for avx512");
     bt_ctx_destroy(ctx);
 }
 
@@ -424,7 +434,8 @@ static void test_auto_falls_back_to_the_plan_and_says_why(void **state)
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(ctx));
     assert_ok(ctx, make_code(ctx, loops, &hasty, CPU_ISA_PORTABLE, &code));
-    assert_ok(ctx, cpu_loaded_create(ctx, NULL, 0, 1, &code, &loaded));
+    assert_ok(ctx, cpu_loaded_create(ctx, NULL, 0, 1, (const bt_kernel_code *[]){ &code },
+                                     &loaded));
     cpu_loaded_describe(loaded, &text);
     assert_non_null(strstr(bt_text_get(&text), "plan, as tcc does not work: "));
     cpu_loaded_destroy(loaded);
@@ -440,7 +451,8 @@ static bt_status make_and_launch(bt_ctx *ctx, const bt_loops *loops,
     struct cpu_loaded *loaded;
     bt_kernel_code code;
     BT_TRY(make_code(ctx, loops, &engines[0], CPU_ISA_PORTABLE, &code));
-    BT_TRY(cpu_loaded_create(ctx, NULL, 0, 1, &code, &loaded));
+    BT_TRY(
+        cpu_loaded_create(ctx, NULL, 0, 1, (const bt_kernel_code *[]){ &code }, &loaded));
     bt_status status = launch(ctx, loaded, l);
     cpu_loaded_destroy(loaded);
     return status;

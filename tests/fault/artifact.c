@@ -93,7 +93,7 @@ static bt_status run_load(struct fault_world *w)
     bt_status status = bt_artifact_load(w->ctx, a, NULL, &compiled);
     bt_artifact_close(a);
     if (!status) {
-        fault_result(w, compiled->kernels[0].name);
+        fault_result(w, compiled->kernels[0]->name);
         bt_compiled_unref(compiled);
     }
     return status;

@@ -50,8 +50,8 @@ static bt_status write_share(struct fault_world *w, const void *compiled, bt_tex
 {
     const bt_compiled *c = compiled;
     for (uint32_t i = 0; i < c->nkernel; i++)
-        bt_text_addf(out, "%s: %s\n", c->targets[c->kernels[i].target].text,
-                     c->kernels[i].name);
+        bt_text_addf(out, "%s: %s\n", c->targets[c->kernels[i]->target]->text,
+                     c->kernels[i]->name);
     return bt_print(w->ctx, c->module, &(bt_print_options){ 0 }, out);
 }
 

@@ -19,7 +19,7 @@ static void check_artifact(bt_ctx *ctx, const bt_artifact *a)
     for (uint32_t i = 0; i < a->nsection; i++)
         FUZZ_CHECK(a->sections[i].offset + a->sections[i].nbytes <= a->nbytes);
     for (uint32_t i = 0; i < a->nkernel; i++)
-        FUZZ_CHECK(a->kernels[i].target < a->ntarget && a->kernels[i].func < a->nfunc);
+        FUZZ_CHECK(a->kernels[i]->target < a->ntarget && a->kernels[i]->func < a->nfunc);
     bt_status status = bt_verify(ctx, a->module);
     fuzz_check_status(ctx, status);
     FUZZ_CHECK(!status);

@@ -26,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes)
     const bt_kernel_code kernel = { .form = BT_CODE_BYTES,
                                     .own = code,
                                     .own_nbytes = HEAD + nbytes };
-    bt_status status = cpu_loaded_create(ctx, NULL, 0, 1, &kernel, &loaded);
+    bt_status status = cpu_loaded_create(ctx, NULL, 0, 1,
+                                         (const bt_kernel_code *[]){ &kernel }, &loaded);
     fuzz_check_status(ctx, status);
     if (!status) {
         bt_text_init(&text, bt_ctx_scratch(ctx));

@@ -6,7 +6,7 @@ static uint32_t kernels_of(const bt_compiled *c, uint32_t target)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < c->nkernel; i++)
-        n += c->kernels[i].target == target;
+        n += c->kernels[i]->target == target;
     return n;
 }
 

@@ -48,10 +48,10 @@ typedef struct bt_artifact {
     uint32_t ntarget;                    /* those that compute something of it */
     const bt_artifact_target *targets;
     uint32_t nfunc;
-    const bt_compiled_func *funcs;
+    const bt_compiled_func *const *funcs;
     uint32_t nkernel;
-    const bt_compiled_code *kernels;
-    const bt_kernel_code *codes; /* of each */
+    const bt_compiled_code *const *kernels;
+    const bt_kernel_code *const *codes; /* of each */
     uint32_t nconstant;
     /* planned, the entry alone; its constants lie in the mapped file */
     bt_module *module;

@@ -5,7 +5,11 @@
  * Rules of the border: fixed-width integers, double, pointers and pointers to such
  * structs; no struct by value, enum, bool, bit-field or long double. Structs only grow at
  * the end; the host reads min(its size, the plugin's size) of each element, so that what
- * an older plugin lacks is zero, and zero means absent.
+ * an older plugin lacks is zero, and zero means absent. Other structs that may grow are
+ * made by libbaton, also where a plugin fills them in (bt_lowering_add), and lists of them
+ * are lists of pointers: a plugin that was built with shorter ones reads and writes the
+ * part that it knows. What a plugin makes itself states its size (bt_kernel_call.nbytes),
+ * or does not grow.
  */
 #ifndef BATON_PLUGIN_H
 #define BATON_PLUGIN_H

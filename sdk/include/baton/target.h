@@ -67,15 +67,17 @@ typedef struct bt_kernel {
  * weight. */
 typedef struct bt_lowering {
     uint32_t nkernel;
-    const bt_kernel *kernels;
+    bt_kernel *const *kernels; /* by bt_lowering_add */
     uint32_t ntemp;
     const int64_t *temps; /* bytes of each: what one kernel leaves to the next */
 } bt_lowering;
 
-/* One kernel of a primitive function, on all its leaves, that reads all of them before it
- * writes any, as bt_evaluator_run (<baton/compute.h>) does. In the arena; NULL: no memory.
- */
-BT_API bt_kernel *bt_kernel_whole(bt_arena *, const bt_func *primitive);
+/* Adds a kernel in which all is zero, to be filled in, behind those that are there. It is
+ * in the arena; NULL: no memory. */
+BT_API bt_kernel *bt_lowering_add(bt_lowering *, bt_arena *);
+/* The same, filled in: one on all leaves of the primitive function, that reads all of them
+ * before it writes any, as bt_evaluator_run (<baton/compute.h>) does. */
+BT_API bt_kernel *bt_lowering_whole(bt_lowering *, bt_arena *, const bt_func *primitive);
 
 /* ---- code ---- */
 
@@ -180,14 +182,14 @@ typedef struct bt_target {
      * C programs: the source) does without where he gets something else. */
     bt_status (*compile)(bt_ctx *, void *self, bt_arena *, uint32_t form,
                          uint32_t nkernel, const bt_kernel *const *kernels,
-                         bt_kernel_code *out);
+                         bt_kernel_code *const *out);
     /* load, unload, launch: all, or none of them where the code is always an object or
      * source: then it is compiled, linked and called by the kernel, in the caller's thread.
      *
      * Makes code ready to run; kernels are those of compile, in its order. The bytes may
      * come from a file; they stay as long as what is loaded. *loaded is not NULL. */
-    bt_status (*load)(bt_ctx *, void *self, uint32_t nkernel, const bt_kernel_code *,
-                      void **loaded);
+    bt_status (*load)(bt_ctx *, void *self, uint32_t nkernel,
+                      const bt_kernel_code *const *, void **loaded);
     void (*unload)(void *loaded);
     /* Runs a kernel to its end (<baton/kernel.h>), and says what a fault of it means.
      * Sessions launch from several threads at once, each with a context of its own. */
@@ -279,7 +281,7 @@ typedef struct bt_target_use {
 typedef struct bt_targets {
     uint32_t nref; /* atomic */
     uint32_t n;
-    const bt_target_use *at; /* in order of preference */
+    const bt_target_use *const *at; /* in order of preference */
     bt_arena *arena;
 } bt_targets;
 
@@ -343,17 +345,17 @@ typedef struct bt_compiled {
     bt_registry *registry;
     bt_module *module; /* planned: primitive calls have become memory.invoke */
     uint32_t ntarget;
-    const bt_target_use *targets; /* those of `opened` */
+    const bt_target_use *const *targets; /* those of `opened` */
     bt_targets *opened;
     void **loaded;       /* by target; NULL: it has no kernels here */
     const char **spaces; /* by target: what storage in its own memory is said to be in */
     const char **compatibility; /* by target: what its code needs of a machine; "": not
                                    stated */
     uint32_t nkernel;
-    const bt_compiled_code *kernels;
-    const bt_kernel_code *codes; /* by kernel */
+    const bt_compiled_code *const *kernels;
+    const bt_kernel_code *const *codes; /* by kernel */
     uint32_t nfunc;
-    const bt_compiled_func *funcs; /* in order of their first call */
+    const bt_compiled_func *const *funcs; /* in order of their first call */
     bt_arena *arena;
     const bt_tensor *file;           /* in which code lies; NULL: it was compiled here */
     const char *entry;               /* the function that was compiled */

@@ -102,7 +102,7 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     static const bt_kernel_buffer in[] = { { BT_BUFFER_INPUT, 0 }, { BT_BUFFER_INPUT, 1 }, { BT_BUFFER_INPUT, 2 } },
                                   result[] = { { BT_BUFFER_OUTPUT, 0 } };
     struct layer *layer = BT_NEW(arena, struct layer);
-    bt_kernel *kernel = BT_NEW(arena, bt_kernel);
+    bt_kernel *kernel = bt_lowering_add(out, arena);
     (void)self;
     if (!layer || !kernel)
         return bt_no_memory();
@@ -110,17 +110,16 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     *kernel = (bt_kernel){
         .nin = layer->has_bias ? 3 : 2, .in = in, .nout = 1, .out = result, .content = layer
     };
-    *out = (bt_lowering){ .nkernel = 1, .kernels = kernel };
     return NULL;
 }
 
 /* The code of each kernel as bytes, which load gets back. */
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form, uint32_t n, const bt_kernel *const *kernels,
-                         bt_kernel_code *out)
+                         bt_kernel_code *const *out)
 {
     (void)ctx, (void)self, (void)arena, (void)form;
     for (uint32_t i = 0; i < n; i++)
-        out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES, .at = kernels[i]->content, .nbytes = sizeof(struct layer) };
+        *out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES, .at = kernels[i]->content, .nbytes = sizeof(struct layer) };
     return NULL;
 }
 
@@ -133,12 +132,12 @@ struct loaded {
 };
 
 /* The bytes may come from a file. */
-static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes, void **out)
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *const *codes, void **out)
 {
     size_t room = sizeof(struct loaded) + n * sizeof(struct layer);
     (void)self;
     for (uint32_t i = 0; i < n; i++) {
-        if (codes[i].nbytes != sizeof(struct layer))
+        if (codes[i]->nbytes != sizeof(struct layer))
             return bt_fail(ctx, BT_ERR_FORMAT, "@name@: the code of kernel %u has another size than a layer", i);
     }
     struct loaded *l = bt_alloc(bt_ctx_registry(ctx), room);
@@ -146,7 +145,7 @@ static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code 
         return bt_no_memory();
     *l = (struct loaded){ bt_ctx_registry(ctx), room };
     for (uint32_t i = 0; i < n; i++)
-        memcpy(&l->layers[i], codes[i].at, sizeof(struct layer));
+        memcpy(&l->layers[i], codes[i]->at, sizeof(struct layer));
     *out = l;
     return NULL;
 }

@@ -196,7 +196,7 @@ static bt_status describe(bt_arena *arena, const struct plan *plan, bt_kernel_co
 bt_status cpu_engine_compile(bt_ctx *ctx, bt_arena *arena,
                              const struct cpu_engine_request *request, uint32_t form,
                              uint32_t n, const struct cpu_work *works,
-                             bt_kernel_code *out)
+                             bt_kernel_code *const *out)
 {
     const struct plan **plans = BT_NEWS(arena, const struct plan *, n);
     const char *made = "source";
@@ -210,19 +210,19 @@ bt_status cpu_engine_compile(bt_ctx *ctx, bt_arena *arena,
                ? write_text(n, plans, &code)
                : make_object(ctx, arena, request, n, plans, &code, &made));
     for (uint32_t i = 0; i < n; i++) {
-        out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES };
+        *out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES };
         BT_TRY(write_own(ctx, arena, request, made, &works[i], &own));
         if (plans[i])
-            BT_TRY(describe(arena, plans[i], &out[i]));
-        out[i].own = own.at;
-        out[i].own_nbytes = own.len;
+            BT_TRY(describe(arena, plans[i], out[i]));
+        out[i]->own = own.at;
+        out[i]->own_nbytes = own.len;
         if (!plans[i] || !code.len)
             continue;
-        out[i].form = form == BT_CODE_SOURCE ? BT_CODE_SOURCE : BT_CODE_OBJECT;
-        out[i].symbol = symbol_of(arena, i);
-        out[i].at = code.at;
-        out[i].nbytes = code.len;
-        if (!out[i].symbol)
+        out[i]->form = form == BT_CODE_SOURCE ? BT_CODE_SOURCE : BT_CODE_OBJECT;
+        out[i]->symbol = symbol_of(arena, i);
+        out[i]->at = code.at;
+        out[i]->nbytes = code.len;
+        if (!out[i]->symbol)
             return bt_no_memory();
     }
     return NULL;

@@ -25,7 +25,7 @@ struct cpu_work {
  * errors  those of bt_c_compile, unless the engine is "auto" */
 bt_status cpu_engine_compile(bt_ctx *, bt_arena *, const struct cpu_engine_request *,
                              uint32_t form, uint32_t n, const struct cpu_work *,
-                             bt_kernel_code *out) BT_MUST_USE;
+                             bt_kernel_code *const *out) BT_MUST_USE;
 
 /* What machine code of plans uses from outside, ended by a zero name. Primitives that there
  * are not are left out. NULL: no memory. */

@@ -203,14 +203,14 @@ static bt_status reserve_scratch(struct cpu_loaded *l)
 }
 
 static bt_status load_all(bt_ctx *ctx, struct cpu_loaded *l, uint32_t n,
-                          const bt_kernel_code *codes)
+                          const bt_kernel_code *const *codes)
 {
     l->kernels = BT_NEWS(l->arena, struct kernel, n);
     if (!l->kernels)
         return bt_no_memory();
     for (; l->nkernel < n; l->nkernel++) {
         struct kernel *k = &l->kernels[l->nkernel];
-        k->code = &codes[l->nkernel];
+        k->code = codes[l->nkernel];
         bt_status status = load_kernel(ctx, l, k);
         if (status) {
             bt_evaluator_destroy(k->evaluator);
@@ -222,7 +222,7 @@ static bt_status load_all(bt_ctx *ctx, struct cpu_loaded *l, uint32_t n,
 }
 
 bt_status cpu_loaded_create(bt_ctx *ctx, struct cpu_pool *pool, int keeps_denormals,
-                            uint32_t n, const bt_kernel_code *codes,
+                            uint32_t n, const bt_kernel_code *const *codes,
                             struct cpu_loaded **out)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));

@@ -21,7 +21,7 @@ struct cpu_loaded;
  * denormals for zeros and give none, unless keeps_denormals (x86-64 only).
  * errors BT_ERR_FORMAT: damaged; BT_ERR_UNSUPPORTED: for another machine */
 bt_status cpu_loaded_create(bt_ctx *, struct cpu_pool *pool, int keeps_denormals,
-                            uint32_t n, const bt_kernel_code *,
+                            uint32_t n, const bt_kernel_code *const *,
                             struct cpu_loaded **out) BT_MUST_USE;
 void cpu_loaded_destroy(struct cpu_loaded *); /* accepts NULL */
 /* As bt_target.launch. */

@@ -57,8 +57,8 @@ void far_free(void *self, void *block);
 bt_status far_copy(bt_ctx *, void *self, const bt_buffer *to, const bt_buffer *from);
 bt_status far_lower(bt_ctx *, void *self, bt_arena *, const bt_func *, bt_lowering *);
 bt_status far_compile(bt_ctx *, void *self, bt_arena *, uint32_t form, uint32_t n,
-                      const bt_kernel *const *, bt_kernel_code *);
-bt_status far_load(bt_ctx *, void *self, uint32_t n, const bt_kernel_code *,
+                      const bt_kernel *const *, bt_kernel_code *const *);
+bt_status far_load(bt_ctx *, void *self, uint32_t n, const bt_kernel_code *const *,
                    void **loaded);
 void far_unload(void *loaded);
 bt_status far_launch(bt_ctx *, void *loaded, uint32_t kernel, const bt_kernel_call *);

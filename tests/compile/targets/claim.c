@@ -161,14 +161,15 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
 }
 
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
-                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
+                         uint32_t n, const bt_kernel *const *kernels,
+                         bt_kernel_code *const *out)
 {
     const struct instance *i = self;
     return i->reference->compile(ctx, i->self, arena, form, n, kernels, out);
 }
 
-static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
-                      void **out)
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
+                      const bt_kernel_code *const *codes, void **out)
 {
     const struct instance *i = self;
     struct loaded *l = bt_alloc(i->registry, sizeof(*l));

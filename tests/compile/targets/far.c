@@ -34,7 +34,7 @@ bt_status far_open(bt_ctx *ctx, const void *given, void **self)
         bt_free(i->registry, i, sizeof(*i));
         return status;
     }
-    i->by = &i->targets->at[0];
+    i->by = i->targets->at[0];
     *self = i;
     return NULL;
 }
@@ -169,14 +169,14 @@ bt_status far_lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *fun
 }
 
 bt_status far_compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form, uint32_t n,
-                      const bt_kernel *const *kernels, bt_kernel_code *out)
+                      const bt_kernel *const *kernels, bt_kernel_code *const *out)
 {
     const struct far_instance *i = self;
     return i->by->target->compile(ctx, i->by->instance, arena, form, n, kernels, out);
 }
 
-bt_status far_load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
-                   void **out)
+bt_status far_load(bt_ctx *ctx, void *self, uint32_t n,
+                   const bt_kernel_code *const *codes, void **out)
 {
     struct far_instance *i = self;
     struct far_loaded *l = bt_alloc(i->registry, sizeof(*l));

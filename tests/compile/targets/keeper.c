@@ -69,7 +69,7 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     uint32_t rank;
     int64_t dims[BT_MAX_RANK];
     struct code *code = BT_NEW(arena, struct code);
-    bt_kernel *kernel = BT_NEW(arena, bt_kernel);
+    bt_kernel *kernel = bt_lowering_add(out, arena);
     (void)ctx;
     if (!code || !kernel)
         return bt_no_memory();
@@ -86,18 +86,20 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
                                             ? 8
                                             : (uint64_t)dims[0] * 8,
                            .content = code };
-    *out = (bt_lowering){ .nkernel = 1, .kernels = kernel, .ntemp = 1, .temps = temps };
+    out->ntemp = 1;
+    out->temps = temps;
     return NULL;
 }
 
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
-                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
+                         uint32_t n, const bt_kernel *const *kernels,
+                         bt_kernel_code *const *out)
 {
     (void)ctx, (void)self, (void)arena, (void)form;
     for (uint32_t i = 0; i < n; i++)
-        out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES,
-                                   .at = kernels[i]->content,
-                                   .nbytes = sizeof(struct code) };
+        *out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES,
+                                    .at = kernels[i]->content,
+                                    .nbytes = sizeof(struct code) };
     return NULL;
 }
 
@@ -107,8 +109,8 @@ struct loaded {
     struct code codes[];
 };
 
-static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
-                      void **out)
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
+                      const bt_kernel_code *const *codes, void **out)
 {
     const size_t nbytes = n * sizeof(struct code);
     (void)self;
@@ -118,7 +120,7 @@ static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code 
     l->registry = bt_ctx_registry(ctx);
     l->nbytes = sizeof(*l) + nbytes;
     for (uint32_t i = 0; i < n; i++)
-        memcpy(&l->codes[i], codes[i].at, sizeof(struct code));
+        memcpy(&l->codes[i], codes[i]->at, sizeof(struct code));
     *out = l;
     return NULL;
 }

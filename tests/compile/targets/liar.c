@@ -61,7 +61,7 @@ static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
 /* ---- lowering, and what may be wrong in it ---- */
 
 struct kernel {
-    bt_kernel base[2];
+    bt_kernel *base;
     bt_kernel_buffer in, out, own;
     int64_t temp, n;
     bt_kernel_over over;
@@ -88,10 +88,10 @@ static void spoil(void *self, struct kernel *k, bt_lowering *out)
     if (has_fault(self, "no-kernels"))
         out->nkernel = 0;
     if (has_fault(self, "no-buffers"))
-        k->base[0].in = NULL;
+        k->base->in = NULL;
     if (has_fault(self, "over") || has_fault(self, "no-over")) {
-        k->base[0].nover = 1;
-        k->base[0].over = &k->over;
+        k->base->nover = 1;
+        k->base->over = &k->over;
         k->over.in = has_fault(self, "no-over");
     }
     if (has_fault(self, "null-kernels"))
@@ -111,16 +111,19 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     if (has_fault(self, "lower-fails"))
         return bt_fail(ctx, BT_ERR_INTERNAL, "lowering broke");
     (void)bt_tensor_static(func->block->result->type, &rank, dims);
+    k->base = bt_lowering_add(out, arena);
+    if (!k->base)
+        return bt_no_memory();
     k->n = 1;
     for (uint32_t i = 0; i < rank; i++)
         k->n *= dims[i];
     k->in = (bt_kernel_buffer){ BT_BUFFER_INPUT, 0 };
     k->out = (bt_kernel_buffer){ BT_BUFFER_OUTPUT, 0 };
     k->temp = 64;
-    k->base[0] = (bt_kernel){
+    *k->base = (bt_kernel){
         .nin = 1, .in = &k->in, .nout = 1, .out = &k->out, .content = &k->n
     };
-    *out = (bt_lowering){ .nkernel = 1, .kernels = k->base, .temps = &k->temp };
+    out->temps = &k->temp;
     spoil(self, k, out);
     return NULL;
 }
@@ -128,7 +131,8 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
 /* ---- code: the number of elements of each kernel ---- */
 
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
-                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
+                         uint32_t n, const bt_kernel *const *kernels,
+                         bt_kernel_code *const *out)
 {
     static const char text[] = "not C";
     (void)arena, (void)form;
@@ -137,21 +141,21 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
     if (has_fault(self, "compile-fails"))
         return bt_fail(ctx, BT_ERR_INTERNAL, "compiling broke");
     for (uint32_t i = 0; i < n; i++) {
-        out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES,
-                                   .at = kernels[i]->content,
-                                   .nbytes = sizeof(int64_t) };
+        *out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES,
+                                    .at = kernels[i]->content,
+                                    .nbytes = sizeof(int64_t) };
         if (has_fault(self, "no-form"))
-            out[i].form = BT_CODE_ANY;
+            out[i]->form = BT_CODE_ANY;
         if (has_fault(self, "no-bytes"))
-            out[i].at = NULL;
+            out[i]->at = NULL;
         if (has_fault(self, "no-symbol"))
-            out[i].form = BT_CODE_OBJECT;
+            out[i]->form = BT_CODE_OBJECT;
         if (has_fault(self, "no-own"))
-            out[i].own_nbytes = 1;
+            out[i]->own_nbytes = 1;
         if (has_fault(self, "no-phases"))
-            out[i].nphase = 1;
+            out[i]->nphase = 1;
         if (has_fault(self, "text"))
-            out[i] = (bt_kernel_code){
+            *out[i] = (bt_kernel_code){
                 .form = BT_CODE_SOURCE, .symbol = "f", .at = text, .nbytes = strlen(text)
             };
     }
@@ -166,8 +170,8 @@ struct loaded {
     int64_t n[];
 };
 
-static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
-                      void **out)
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
+                      const bt_kernel_code *const *codes, void **out)
 {
     const size_t nbytes = n * sizeof(int64_t);
     if (has_fault(self, "load"))
@@ -181,7 +185,7 @@ static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code 
     l->nbytes = sizeof(*l) + nbytes;
     snprintf(l->fault, sizeof(l->fault), "%s", ((struct instance *)self)->fault);
     for (uint32_t i = 0; i < n; i++)
-        memcpy(&l->n[i], codes[i].at, sizeof(int64_t));
+        memcpy(&l->n[i], codes[i]->at, sizeof(int64_t));
     *out = l;
     return NULL;
 }

@@ -104,13 +104,13 @@ static struct shape shape_of(const bt_func *func)
     return s;
 }
 
-static bt_status add_kernel(bt_arena *arena, bt_lowering *out, bt_kernel *kernels,
-                            const char *what, bt_kernel_buffer from, bt_kernel_buffer to)
+static bt_status add_kernel(bt_arena *arena, bt_lowering *out, const char *what,
+                            bt_kernel_buffer from, bt_kernel_buffer to)
 {
-    bt_kernel *kernel = &kernels[out->nkernel++];
+    bt_kernel *kernel = bt_lowering_add(out, arena);
     bt_kernel_buffer *in = BT_NEWS(arena, bt_kernel_buffer, 2),
                      *given = BT_NEW(arena, bt_kernel_buffer);
-    if (!in || !given)
+    if (!kernel || !in || !given)
         return bt_no_memory();
     *kernel = (bt_kernel){ .nin = 1, .in = in, .nout = 1, .out = given, .content = what };
     in[0] = from;
@@ -133,26 +133,26 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
                                   result = { BT_BUFFER_OUTPUT, 0 };
     const struct instance *i = self;
     struct shape s = shape_of(primitive);
-    bt_kernel *kernels = BT_NEWS(arena, bt_kernel, 3);
     int64_t *nbytes = BT_NEWS(arena, int64_t, 2);
-    if (!kernels || !nbytes)
+    if (!nbytes)
         return bt_no_memory();
     nbytes[0] = nbytes[1] =
         (s.n + COLUMNS - 1) / COLUMNS * COLUMNS * s.k * (int64_t)sizeof(float) + i->slack;
-    *out = (bt_lowering){ .kernels = kernels, .ntemp = (uint32_t)i->steps };
+    out->ntemp = (uint32_t)i->steps;
     out->temps = nbytes;
     if (i->steps > 0)
-        BT_TRY(add_kernel(arena, out, kernels, "pack", weight, temps[0]));
+        BT_TRY(add_kernel(arena, out, "pack", weight, temps[0]));
     if (i->steps > 1)
-        BT_TRY(add_kernel(arena, out, kernels, "copy", temps[0], temps[1]));
-    return add_kernel(arena, out, kernels, i->steps ? "dense" : "plain",
+        BT_TRY(add_kernel(arena, out, "copy", temps[0], temps[1]));
+    return add_kernel(arena, out, i->steps ? "dense" : "plain",
                       i->steps ? temps[i->steps - 1] : weight, result);
 }
 
 /* ---- code ---- */
 
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
-                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
+                         uint32_t n, const bt_kernel *const *kernels,
+                         bt_kernel_code *const *out)
 {
     (void)ctx, (void)self, (void)form;
     for (uint32_t i = 0; i < n; i++) {
@@ -163,7 +163,7 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
                      (const char *)kernels[i]->content, s.m, s.n, s.k);
         if (!bt_text_get(&code))
             return bt_no_memory();
-        out[i] =
+        *out[i] =
             (bt_kernel_code){ .form = BT_CODE_BYTES, .at = code.at, .nbytes = code.len };
     }
     return NULL;
@@ -182,8 +182,8 @@ static int read_line(const bt_kernel_code *code, struct shape *out)
                   &out->n, &out->k) == 4;
 }
 
-static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
-                      void **out)
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
+                      const bt_kernel_code *const *codes, void **out)
 {
     const struct instance *instance = self;
     size_t size = sizeof(struct loaded) + n * sizeof(struct shape);
@@ -194,7 +194,7 @@ static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code 
     l->nbytes = size;
     l->n = n;
     for (uint32_t i = 0; i < n; i++) {
-        if (!read_line(&codes[i], &l->at[i])) {
+        if (!read_line(codes[i], &l->at[i])) {
             bt_free(instance->registry, l, size);
             return bt_fail(ctx, BT_ERR_FORMAT, "panels: line %u of the code is wrong",
                            i + 1);

@@ -68,12 +68,11 @@ static int64_t count(const bt_type *type)
 static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *func,
                        bt_lowering *out)
 {
-    bt_kernel *kernel = bt_kernel_whole(arena, func);
+    bt_kernel *kernel = bt_lowering_whole(out, arena, func);
     (void)ctx, (void)self;
     if (!kernel)
         return bt_no_memory();
     kernel->workspace = 64;
-    *out = (bt_lowering){ .nkernel = 1, .kernels = kernel };
     return NULL;
 }
 
@@ -112,7 +111,8 @@ static bt_status make_object(bt_ctx *ctx, bt_arena *arena, bt_text *text)
 
 /* One text for all. */
 static bt_status compile(bt_ctx *ctx, void *opaque, bt_arena *arena, uint32_t form,
-                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
+                         uint32_t n, const bt_kernel *const *kernels,
+                         bt_kernel_code *const *out)
 {
     const struct instance *self = opaque;
     const int is_object = self->object && form != BT_CODE_SOURCE;
@@ -133,15 +133,15 @@ static bt_status compile(bt_ctx *ctx, void *opaque, bt_arena *arena, uint32_t fo
         phases[1] = 1;
         faults[0].text = "a phase was not whole";
         faults[1] = (bt_fault){ NULL, "table", 1, 100 };
-        out[i] = (bt_kernel_code){ .form = is_object ? BT_CODE_OBJECT : BT_CODE_SOURCE,
-                                   .symbol = symbol.at,
-                                   .at = text.at,
-                                   .nbytes = text.len,
-                                   .scratch = 64,
-                                   .nphase = 2,
-                                   .phases = phases,
-                                   .nfault = 2,
-                                   .faults = faults };
+        *out[i] = (bt_kernel_code){ .form = is_object ? BT_CODE_OBJECT : BT_CODE_SOURCE,
+                                    .symbol = symbol.at,
+                                    .at = text.at,
+                                    .nbytes = text.len,
+                                    .scratch = 64,
+                                    .nphase = 2,
+                                    .phases = phases,
+                                    .nfault = 2,
+                                    .faults = faults };
     }
     return NULL;
 }

@@ -157,34 +157,37 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
 {
     (void)ctx, (void)self;
     uint32_t n = func->block->nbinding;
-    bt_kernel *kernels = BT_NEWS(arena, bt_kernel, n);
     int64_t *temps = BT_NEWS(arena, int64_t, n);
-    if (!kernels || !temps)
+    if (!temps)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        BT_TRY(lower_binding(arena, func->block, i, &kernels[i]));
+        bt_kernel *kernel = bt_lowering_add(out, arena);
+        if (!kernel)
+            return bt_no_memory();
+        BT_TRY(lower_binding(arena, func->block, i, kernel));
         temps[i] = nelem_of(func->result) * (int64_t)sizeof(float);
     }
-    *out =
-        (bt_lowering){ .nkernel = n, .kernels = kernels, .ntemp = n - 1, .temps = temps };
+    out->ntemp = n - 1;
+    out->temps = temps;
     return NULL;
 }
 
 /* ---- code ---- */
 
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
-                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
+                         uint32_t n, const bt_kernel *const *kernels,
+                         bt_kernel_code *const *out)
 {
     (void)ctx, (void)self, (void)arena, (void)form;
     for (uint32_t i = 0; i < n; i++)
-        out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES,
-                                   .at = kernels[i]->content,
-                                   .nbytes = sizeof(struct code) };
+        *out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES,
+                                    .at = kernels[i]->content,
+                                    .nbytes = sizeof(struct code) };
     return NULL;
 }
 
-static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
-                      void **out)
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
+                      const bt_kernel_code *const *codes, void **out)
 {
     const size_t nbytes = n * sizeof(struct code);
     (void)self;
@@ -195,7 +198,7 @@ static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code 
     l->registry = registry;
     l->nbytes = nbytes;
     for (uint32_t i = 0; i < n; i++)
-        memcpy(&l->codes[i], codes[i].at, sizeof(struct code));
+        memcpy(&l->codes[i], codes[i]->at, sizeof(struct code));
     *out = l;
     return NULL;
 }

@@ -109,13 +109,14 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
 }
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
-                         uint32_t n, const bt_kernel *const *kernels, bt_kernel_code *out)
+                         uint32_t n, const bt_kernel *const *kernels,
+                         bt_kernel_code *const *out)
 {
     (void)self, (void)arena, (void)form, (void)n, (void)kernels, (void)out;
     return bt_fail(ctx, BT_ERR_INTERNAL, "never called");
 }
-static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code *codes,
-                      void **loaded)
+static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
+                      const bt_kernel_code *const *codes, void **loaded)
 {
     (void)self, (void)n, (void)codes, (void)loaded;
     return bt_fail(ctx, BT_ERR_INTERNAL, "never called");

@@ -1,0 +1,80 @@
+/* A plugin that was built when structs were shorter: its target is compiled for, and its
+ * executor reads what was compiled. */
+#include "programs.h"
+
+#define MAIN                                     \
+    "def @main(%x: Tensor[(2, 3), float32]) {\n" \
+    "    (negative(%x), abs(negative(negative(%x))))\n}\n"
+
+static bt_ctx *open_old(void)
+{
+    bt_ctx *ctx = open_targets(NULL);
+    assert_ok(ctx, bt_plugins_add(ctx, TEST_OLD));
+    return ctx;
+}
+
+static void test_its_kernels_run_beside_others(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_old();
+    bt_compiled *c;
+    bt_tensor *x = numbers(ctx, 2, 3);
+    bt_object *y;
+    assert_ok(ctx, compile_text(ctx, MAIN, "old, reference", &c));
+    assert_int_equal(c->nkernel, 2 + 1);
+    assert_ok(ctx, run_graph(ctx, c, x, &y));
+    const bt_tuple *fields = bt_object_as_tuple(y);
+    for (int64_t i = 0; i < 6; i++) {
+        const double value = bt_tensor_get(x, i);
+        assert_true(bt_tensor_get(bt_object_as_tensor(fields->fields[0]), i) == -value);
+        assert_true(bt_tensor_get(bt_object_as_tensor(fields->fields[1]), i) ==
+                    (value < 0 ? -value : value));
+    }
+    bt_object_unref(y);
+    bt_tensor_unref(x);
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+}
+
+/* All lists, as it sees them, and that its structs are shorter in fact. */
+static void test_its_executor_reads_what_is_compiled(void **state)
+{
+    const void *row;
+    void *session;
+    bt_object *result;
+    size_t sizes[5];
+    (void)state;
+    bt_ctx *ctx = open_old();
+    bt_compiled *c;
+    assert_ok(ctx, compile_text(ctx, MAIN, "old, reference", &c));
+    assert_ok(ctx,
+              bt_registry_row(ctx, "baton.executor/1", "old", sizeof(bt_executor), &row));
+    const bt_executor *old = row;
+    assert_ok(ctx, old->load(ctx, c, "main", NULL, &session));
+    const bt_status said = old->call(ctx, session, "main", 0, NULL, NULL, &result);
+    assert_non_null(said);
+    assert_int_equal(sscanf(said->message, "sizes %zu %zu %zu %zu %zu", &sizes[0],
+                            &sizes[1], &sizes[2], &sizes[3], &sizes[4]),
+                     5);
+    assert_true(sizes[0] < sizeof(bt_kernel) && sizes[1] < sizeof(bt_kernel_code) &&
+                sizes[2] < sizeof(bt_target_use) && sizes[3] < sizeof(bt_compiled_code) &&
+                sizes[4] < sizeof(bt_compiled_func));
+    bt_text expected;
+    bt_text_init(&expected, bt_ctx_scratch(ctx));
+    for (uint32_t i = 0; i < c->nkernel; i++)
+        bt_text_addf(&expected, " %s of %s, %zu bytes;", c->kernels[i]->name,
+                     c->targets[c->kernels[i]->target]->text, c->codes[i]->nbytes);
+    for (uint32_t i = 0; i < c->nfunc; i++)
+        bt_text_addf(&expected, " %s of %s;", c->funcs[i]->name,
+                     c->targets[c->funcs[i]->target]->text);
+    assert_string_equal(strchr(said->message, ':') + 1, bt_text_get(&expected));
+    old->close(session);
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_its_kernels_run_beside_others),
+    cmocka_unit_test(test_its_executor_reads_what_is_compiled),
+};
+TEST_MAIN(tests)

@@ -220,10 +220,6 @@ static void test_what_has_no_graph_is_refused(void **state)
            "plain C");
     refuse(*state,
            "#[version = \"0.0.5\"]\n"
-           "def @main<n: Dim>(%x: Tensor[(n), float32]) { exp(%x) }\n",
-           "dims are numbers");
-    refuse(*state,
-           "#[version = \"0.0.5\"]\n"
            "def @main(%c: bool, %x: Tensor[(4), float32]) { if (%c) { %x } else { "
            "exp(%x) } }\n",
            "cannot be part");

@@ -130,7 +130,7 @@ static const error_row rows[] = {
     { "split", "indices_or_sections=0", { "float32[6]" }, "asks for 0 parts" },
     { "split", "indices_or_sections=[4, 2]", { "float32[6]" }, "must ascend" },
     { "split", "indices_or_sections=[7]", { "float32[6]" }, "the last position" },
-    { "strided_slice", "begin=[0, 0, 0], end=[1, 1, 1]", { "float32[2, 3]" }, "begin has 3 entries" },
+    { "strided_slice", "begin=[0, 0, 0], end=[1, 1, 1]", { "float32[2, 3]" }, "begin has length 3" },
     { "strided_slice", "begin=[0], end=[1], strides=[0]", { "float32[2]" }, "a step of 0" },
     { "strided_slice", "begin=[0, 0], end=[1, 1], axes=[1, -1]", { "float32[2, 3]" }, "axes lists axis 1 twice" },
     { "slice_like", NULL, { "float32[2, 3]", "float32[2, 4]" }, "dims of shape_like and of data" },

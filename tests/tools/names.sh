@@ -7,7 +7,7 @@ expect 2 'did you mean passes?' -- "$baton" list pass
 expect 2 'did you mean analyses?' -- "$baton" list analysis
 expect 2 'there are ops, relations, passes' -- "$baton" list things
 expect 2 'KIND is missing; there are ops, relations, passes' -- "$baton" list
-expect 0 '^  compiler  string, default ""$' -- "$baton" list targets cpu
+expect 0 '^  compiler   string, default ""$' -- "$baton" list targets cpu
 expect 1 'no op is named "nn.relux"; did you mean nn.relu' 'baton plugin why nn.relux' -- "$baton" list ops nn.relux
 expect 1 'no pass is named "dead-cod"; did you mean dead-code?' -- "$baton" list passes dead-cod
 expect 1 'no pipeline is named "defaul"; did you mean default?' -- "$baton" list pipelines defaul

@@ -2,18 +2,31 @@
 #include "programs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <baton/baton.h>
 #include <baton/target.h>
 
+// tests run at once, each in a process of its own
+static char program_path[sizeof(TEST_FOLDER) + 40];
+
+static void remove_program(void)
+{
+    remove(program_path);
+}
+
 static const char *write_program(const char *text)
 {
-    static const char path[] = TEST_FOLDER "/embed.baton";
-    FILE *file = fopen(path, "w");
+    FILE *file;
+    snprintf(program_path, sizeof(program_path), TEST_FOLDER "/embed.%ld.baton",
+             (long)getpid());
+    atexit(remove_program);
+    file = fopen(program_path, "w");
     assert_non_null(file);
     fprintf(file, "#[version = \"baton 0.1\"]\n%s", text);
     assert_int_equal(fclose(file), 0);
-    return path;
+    return program_path;
 }
 
 static const char two_results[] =

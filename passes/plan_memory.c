@@ -30,12 +30,16 @@
  *             %3 = memory.invoke((%c,), (%y,), kernel="fourth");
  *             %y
  *         }
- * Offsets are multiples of what the storage is aligned to, 64 for the host. A tensor that a kernel may compute in place of one that
- * ends there is laid over it. Then all are placed one by one where nothing lies that lives
- * at that time: the greatest first or the earliest first, each at the lowest offset or in
- * the smallest gap that holds it; of these four plans the smallest is taken. A target's
- * memory whose blocks have a greatest size gets as many as that takes. Tensors of
- * the result keep storage of their own, as they outlive the call.
+ * Offsets are multiples of what the storage is aligned to, 64 for the host. A tensor that a
+ * kernel may compute in place of one that ends there is laid over it. Then all are placed
+ * one by one where nothing lies that lives at that time: the greatest first or the earliest
+ * first, each at the lowest offset or in the smallest gap that holds it; of these four
+ * plans the smallest is taken. A target's memory whose blocks have a greatest size gets as
+ * many as that takes. Tensors of the result keep storage of their own, as they outlive the
+ * call.
+ * Sizes may be dims that are known at the call. They are compared by their values for a
+ * sample of the dims, but a tensor is placed only where it is proved that all others keep
+ * clear of it, whatever the dims are; where there is no such place it keeps its own storage.
  * keeps    every invariant
  * source   Pisarchyk, Lee: "Efficient Memory Management for Deep Neural Net Inference",
  *          2020 (greedy by size)
@@ -51,43 +55,113 @@
 struct room {
     int64_t align;           /* of their offsets */
     int64_t largest, stride; /* bytes of a block; block i is at i * stride */
+    uint32_t is_limited;     /* 1: a block may be too small for what has no number */
+};
+
+/* A number of bytes. */
+struct amount {
+    int64_t sample;     /* for the sample of the dims */
+    const bt_type *dim; /* NULL: the sample is the number, whatever the dims are */
 };
 
 /* A storage that tensors of one memory share. */
 struct shared {
-    int64_t size;
+    struct amount size;
     const bt_value *value; /* NULL: not built yet */
 };
 
 /* Tensors laid over one another: one piece of memory. */
 struct piece {
-    int64_t nbytes, offset;
+    struct amount nbytes, offset;
+    struct amount taken; /* of nbytes, to the next multiple of the alignment */
     uint32_t first,
         last;        /* from the first tensor's first kernel to the last one's last */
     uint32_t number; /* of the first tensor, ... */
     uint32_t newest; /* ... and of the last */
+    uint32_t is_own; /* 1: there is no place for it in what is shared */
 };
 
 struct place {
-    int64_t offset; /* in the storage */
+    struct amount offset; /* in the storage */
     struct shared *shared;
 };
 
 struct planner {
     bt_ctx *ctx;
     bt_arena *arena;
+    bt_store *store;
     const bt_targets *targets; /* NULL: not known */
     bt_map places;             /* tensor -> struct place * */
     bt_map gone;               /* storage -> struct shared * that replaces it */
 };
+
+/* ---- amounts ---- */
+
+/* In the middle of a range, or a few where it has no end. */
+static const bt_type *sample_of(bt_subst *subst, const bt_type *leaf)
+{
+    enum { FEW = 16 };
+    int64_t low, high;
+    (void)subst;
+    bt_dim_bounds(leaf, &low, &high);
+    int64_t middle = low + (high - low) / 2;
+    return bt_dim(leaf->store, high != INT64_MAX ? middle : low < FEW ? FEW : low);
+}
+
+/* NULL: no memory, or the sample overflows. */
+static bt_status measure(struct planner *p, const bt_type *dim, struct amount *out)
+{
+    bt_subst subst = { .leaf = sample_of };
+    *out = (struct amount){ 0 };
+    if (dim && bt_dim_is_const(dim, &out->sample))
+        return NULL;
+    const bt_type *sample = dim ? bt_type_subst(p->store, &subst, dim) : NULL;
+    if (!sample)
+        return bt_store_why(p->ctx, p->store);
+    (void)bt_dim_is_const(sample, &out->sample);
+    out->dim = dim;
+    return NULL;
+}
+
+static const bt_type *dim_of(struct planner *p, struct amount a)
+{
+    return a.dim ? a.dim : bt_dim(p->store, a.sample);
+}
+
+/* 0: the sum is too large to be written. */
+static int add(struct planner *p, struct amount a, struct amount b, struct amount *out)
+{
+    *out = (struct amount){ 0 };
+    if (!bt_add_int64(a.sample, b.sample, &out->sample))
+        return 0;
+    if (a.dim || b.dim)
+        out->dim = bt_dim_add(p->store, dim_of(p, a), dim_of(p, b));
+    return out->dim || (!a.dim && !b.dim);
+}
+
+/* Whether a + b <= c for all values of the dims. */
+static int fits(struct planner *p, struct amount a, struct amount b, struct amount c)
+{
+    struct amount sum;
+    int64_t low, high;
+    if (!add(p, a, b, &sum) || sum.sample > c.sample)
+        return 0;
+    if (!sum.dim && !c.dim)
+        return 1;
+    const bt_type *rest = bt_dim_sub(p->store, dim_of(p, c), dim_of(p, sum));
+    if (!rest)
+        return 0;
+    bt_dim_bounds(rest, &low, &high);
+    return low >= 0;
+}
 
 /* ---- offsets ---- */
 
 static int by_size(const void *a, const void *b)
 {
     const struct piece *x = *(struct piece *const *)a, *y = *(struct piece *const *)b;
-    if (x->nbytes != y->nbytes)
-        return x->nbytes > y->nbytes ? -1 : 1;
+    if (x->nbytes.sample != y->nbytes.sample)
+        return x->nbytes.sample > y->nbytes.sample ? -1 : 1;
     return x->first != y->first ? (x->first < y->first ? -1 : 1)
                                 : (x->number < y->number ? -1 : 1);
 }
@@ -95,10 +169,7 @@ static int by_size(const void *a, const void *b)
 static int by_time(const void *a, const void *b)
 {
     const struct piece *x = *(struct piece *const *)a, *y = *(struct piece *const *)b;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return x->nbytes != y->nbytes ? (x->nbytes > y->nbytes ? -1 : 1)
-                                  : (x->number < y->number ? -1 : 1);
+    return x->first != y->first ? (x->first < y->first ? -1 : 1) : by_size(a, b);
 }
 
 enum { LOWEST, SMALLEST };
@@ -118,74 +189,109 @@ static int64_t round_up(int64_t offset, int64_t step)
     return (offset + step - 1) / step * step;
 }
 
-/* Where a piece begins that is to lie behind `end`. */
-static int64_t behind(const struct room *room, int64_t end, const struct piece *piece)
+/* Where a piece begins that is to lie behind `end`, a multiple of the alignment. */
+static struct amount behind(const struct room *room, struct amount end,
+                            const struct piece *piece)
 {
-    const int64_t start = round_up(end, room->align), into = start % room->stride;
-    return into && into + piece->nbytes > room->largest ? round_up(start, room->stride)
-                                                        : start;
+    const int64_t into = end.sample % room->stride;
+    if (!end.dim && into && into + piece->nbytes.sample > room->largest)
+        end.sample = round_up(end.sample, room->stride);
+    return end;
 }
 
-/* Where a piece may lie among those placed, which are in the order of their offsets. */
-static int64_t find_gap(const struct room *room, const struct piece *piece, uint32_t n,
-                        struct piece *const *placed, int fit)
+static int share_time(const struct piece *a, const struct piece *b)
 {
-    int64_t end = 0, best = -1, best_nbytes = 0;
+    return a->first <= b->last && b->first <= a->last;
+}
+
+/* Whether all that are placed and live at its time keep clear of a piece at `offset`. */
+static int is_free(struct planner *p, const struct piece *piece, struct amount offset,
+                   uint32_t n, struct piece *const *placed)
+{
     for (uint32_t i = 0; i < n; i++) {
         const struct piece *other = placed[i];
-        if (piece->first > other->last || other->first > piece->last)
-            continue;
-        const int64_t start = behind(room, end, piece), gap = other->offset - start;
-        if (gap >= piece->nbytes && (best < 0 || gap < best_nbytes)) {
-            best = start;
-            best_nbytes = gap;
-            if (fit == LOWEST)
-                return best;
-        }
-        const int64_t next = other->offset + other->nbytes;
-        end = next > end ? next : end;
+        if (share_time(piece, other) && !fits(p, offset, piece->nbytes, other->offset) &&
+            !fits(p, other->offset, other->nbytes, offset))
+            return 0;
     }
-    return best < 0 ? behind(room, end, piece) : best;
+    return 1;
 }
 
-/* Sets the offsets of all pieces and gives the storage that they need. */
-static int64_t pack(const struct room *room, uint32_t n, struct piece **order,
-                    struct piece **placed, int fit)
+/* Where a piece may lie among those placed, which are in the order of their offsets. 0:
+ * nowhere. */
+static int find_gap(struct planner *p, const struct room *room, const struct piece *piece,
+                    uint32_t n, struct piece *const *placed, int fit, struct amount *out)
 {
-    int64_t size = 0;
+    struct amount end = { 0 }, next;
+    int64_t best = -1;
+    if (piece->nbytes.dim && room->is_limited)
+        return 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct piece *other = placed[i];
+        if (!share_time(piece, other))
+            continue;
+        const struct amount start = behind(room, end, piece);
+        int64_t gap = other->offset.sample - start.sample;
+        if (gap >= piece->nbytes.sample && (best < 0 || gap < best) &&
+            is_free(p, piece, start, n, placed)) {
+            best = gap;
+            *out = start;
+            if (fit == LOWEST)
+                return 1;
+        }
+        if (!add(p, other->offset, other->taken, &next))
+            return 0;
+        end = next.sample > end.sample ? next : end;
+    }
+    if (best < 0)
+        *out = behind(room, end, piece);
+    return best >= 0 || is_free(p, piece, *out, n, placed);
+}
+
+/* Sets the offsets of all pieces, and gives the bytes that they need, for the sample. */
+static int64_t pack(struct planner *p, const struct room *room, uint32_t n,
+                    struct piece **order, struct piece **placed, int fit)
+{
+    uint32_t nplaced = 0;
+    int64_t size = 0, own = 0, sum;
     for (uint32_t i = 0; i < n; i++) {
         struct piece *piece = order[i];
-        piece->offset = find_gap(room, piece, i, placed, fit);
-        uint32_t at = i;
-        for (; at > 0 && placed[at - 1]->offset > piece->offset; at--)
+        piece->is_own = !find_gap(p, room, piece, nplaced, placed, fit, &piece->offset);
+        if (piece->is_own) {
+            own = bt_add_int64(own, piece->nbytes.sample, &sum) ? sum : INT64_MAX;
+            continue;
+        }
+        uint32_t at = nplaced++;
+        for (; at > 0 && placed[at - 1]->offset.sample > piece->offset.sample; at--)
             placed[at] = placed[at - 1];
         placed[at] = piece;
-        if (piece->offset + piece->nbytes > size)
-            size = piece->offset + piece->nbytes;
+        if (piece->offset.sample + piece->nbytes.sample > size)
+            size = piece->offset.sample + piece->nbytes.sample;
     }
-    return size;
+    return bt_add_int64(size, own, &sum) ? sum : INT64_MAX;
 }
 
 static bt_status pack_best(struct planner *p, const struct room *room, uint32_t n,
-                           struct piece *pieces, int64_t *size)
+                           struct piece *pieces)
 {
     struct piece **order = BT_NEWS(p->arena, struct piece *, n);
     struct piece **placed = BT_NEWS(p->arena, struct piece *, n);
-    int64_t *offsets = BT_NEWS(p->arena, int64_t, n);
-    if (!order || !placed || !offsets)
+    struct piece *best = BT_NEWS(p->arena, struct piece, n);
+    int64_t least = 0;
+    if (!order || !placed || !best)
         return bt_no_memory();
     for (uint32_t s = 0; n && s < BT_COUNT(strategies); s++) {
         for (uint32_t i = 0; i < n; i++)
             order[i] = &pieces[i];
         qsort(order, n, sizeof(struct piece *), strategies[s].order);
-        int64_t found = pack(room, n, order, placed, strategies[s].fit);
-        for (uint32_t i = 0; (s == 0 || found < *size) && i < n; i++)
-            offsets[i] = pieces[i].offset;
-        if (s == 0 || found < *size)
-            *size = found;
+        int64_t found = pack(p, room, n, order, placed, strategies[s].fit);
+        if (s && found >= least)
+            continue;
+        least = found;
+        memcpy(best, pieces, n * sizeof(*best));
     }
-    for (uint32_t i = 0; i < n; i++)
-        pieces[i].offset = offsets[i];
+    if (n)
+        memcpy(pieces, best, n * sizeof(*best));
     return NULL;
 }
 
@@ -228,36 +334,81 @@ static int64_t align_of(const bt_life *life)
                                           "alignment", BT_ATTR_INT);
 }
 
-/* The storage of each block. */
-static bt_status make_blocks(struct planner *p, const struct room *room, int64_t size,
-                             struct shared **out)
+/* The shared storage of a piece; what has no number is in the first. */
+static uint32_t block_of(const struct room *room, const struct piece *piece)
 {
-    const int64_t n = size / room->stride + 1;
-    *out = n <= UINT32_MAX ? BT_NEWS(p->arena, struct shared, (size_t)n) : NULL;
-    return *out ? NULL : bt_no_memory();
+    return piece->is_own || piece->offset.dim
+               ? 0
+               : (uint32_t)(piece->offset.sample / room->stride);
+}
+
+static struct amount offset_of(const struct room *room, const struct piece *piece)
+{
+    struct amount offset = piece->offset;
+    if (!offset.dim)
+        offset.sample %= room->stride;
+    return offset;
+}
+
+/* Storage that holds all pieces; those of which that cannot be proved keep their own. */
+static bt_status make_blocks(struct planner *p, const struct room *room, uint32_t n,
+                             struct piece *pieces, struct shared **out)
+{
+    const struct amount none = { 0 };
+    struct amount end;
+    uint32_t nblock = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t block = block_of(room, &pieces[i]);
+        nblock = block + 1 > nblock ? block + 1 : nblock;
+    }
+    *out = BT_NEWS(p->arena, struct shared, nblock);
+    if (!*out)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        struct amount *size = &(*out)[block_of(room, &pieces[i])].size;
+        if (pieces[i].is_own ||
+            !add(p, offset_of(room, &pieces[i]), pieces[i].nbytes, &end) ||
+            fits(p, end, none, *size))
+            continue;
+        if (!fits(p, *size, none, end))
+            BT_TRY(
+                measure(p, bt_dim_max(p->store, dim_of(p, *size), dim_of(p, end)), &end));
+        *size = end;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        pieces[i].is_own |= !fits(p, offset_of(room, &pieces[i]), pieces[i].nbytes,
+                                  (*out)[block_of(room, &pieces[i])].size);
+    return NULL;
 }
 
 /* Where the tensors of pieces are, and what replaces their storage. */
 static bt_status put_places(struct planner *p, const struct room *room, uint32_t n,
-                            const bt_life *lives, struct piece *const *of, int64_t size)
+                            const bt_life *lives, struct piece *const *of,
+                            struct shared *blocks)
 {
-    struct shared *blocks;
-    BT_TRY(make_blocks(p, room, size, &blocks));
     for (uint32_t i = 0; i < n; i++) {
-        struct place *place = of[i] ? BT_NEW(p->arena, struct place) : NULL;
-        if (!of[i])
+        if (!of[i] || of[i]->is_own)
             continue;
+        struct place *place = BT_NEW(p->arena, struct place);
+        struct shared *shared = &blocks[block_of(room, of[i])];
         if (!place)
             return bt_no_memory();
-        struct shared *shared = &blocks[of[i]->offset / room->stride];
-        *place = (struct place){ of[i]->offset % room->stride, shared };
-        if (place->offset + of[i]->nbytes > shared->size)
-            shared->size = place->offset + of[i]->nbytes;
+        *place = (struct place){ offset_of(room, of[i]), shared };
         if (!bt_map_put(&p->places, lives[i].tensor, place) ||
             !bt_map_put(&p->gone, lives[i].storage, shared))
             return bt_no_memory();
     }
     return NULL;
+}
+
+static bt_status measure_piece(struct planner *p, const struct room *room,
+                               const bt_type *nbytes, struct piece *piece)
+{
+    const bt_type *unit = bt_dim(p->store, room->align),
+                  *units = unit ? bt_dim_ceildiv(p->store, nbytes, unit) : NULL;
+    BT_TRY(measure(p, nbytes, &piece->nbytes));
+    return measure(p, units ? bt_dim_scale(p->store, units, room->align, 0) : NULL,
+                   &piece->taken);
 }
 
 /* Plans the tensors of one space. Lives are in the order of the function, in which what is
@@ -267,8 +418,8 @@ static bt_status plan_space(struct planner *p, uint32_t n, const bt_life *lives,
 {
     const bt_space *own = find_space(p, space);
     struct room room = { .align = 64, .largest = INT64_MAX / 2 };
+    struct shared *blocks;
     uint32_t npiece = 0;
-    int64_t size = 0;
     struct piece *pieces = BT_NEWS(p->arena, struct piece, n);
     struct piece **of = BT_NEWS(p->arena, struct piece *, n);
     if (!pieces || !of)
@@ -281,18 +432,20 @@ static bt_status plan_space(struct planner *p, uint32_t n, const bt_life *lives,
         of[i] = find_piece(life, of);
         if (!of[i]) {
             of[i] = &pieces[npiece++];
-            *of[i] = (struct piece){ .nbytes = life->nbytes,
-                                     .first = life->first,
-                                     .number = i };
+            *of[i] = (struct piece){ .first = life->first, .number = i };
         }
         of[i]->last = life->last;
         of[i]->newest = i;
     }
-    if (own && own->largest && own->largest < (uint64_t)room.largest)
+    room.is_limited = own && own->largest && own->largest < (uint64_t)room.largest;
+    if (room.is_limited)
         room.largest = (int64_t)own->largest;
     room.stride = round_up(room.largest, room.align);
-    BT_TRY(pack_best(p, &room, npiece, pieces, &size));
-    return put_places(p, &room, n, lives, of, size);
+    for (uint32_t i = 0; i < npiece; i++)
+        BT_TRY(measure_piece(p, &room, lives[pieces[i].number].nbytes, &pieces[i]));
+    BT_TRY(pack_best(p, &room, npiece, pieces));
+    BT_TRY(make_blocks(p, &room, npiece, pieces, &blocks));
+    return put_places(p, &room, n, lives, of, blocks);
 }
 
 static bt_status plan_func(struct planner *p, const bt_func *func)
@@ -318,18 +471,15 @@ static bt_status plan_func(struct planner *p, const bt_func *func)
 
 /* The same call with one attribute changed, on another storage. */
 static bt_status build_with(bt_rewrite *rw, const bt_call *call, const char *attr,
-                            int64_t value, uint32_t narg, const bt_value *const *args,
-                            const bt_value **out)
+                            struct amount value, uint32_t narg,
+                            const bt_value *const *args, const bt_value **out)
 {
     struct planner *p = bt_rewrite_state(rw);
-    const char *found = bt_attr_find(call->op, call->attrs, attr, BT_ATTR_INT);
-    int64_t *copy = BT_NEWS(p->arena, int64_t, call->op->attrs_nbytes / sizeof(int64_t));
-    if (!copy)
-        return bt_no_memory();
-    for (size_t i = 0; i < call->op->attrs_nbytes / sizeof(int64_t); i++)
-        copy[i] = ((const int64_t *)call->attrs)[i];
-    copy[(size_t)(found - (const char *)call->attrs) / sizeof(int64_t)] = value;
-    return bt_build_op(bt_rewrite_builder(rw), call->op, copy, narg, args, out);
+    const bt_type *dim = dim_of(p, value);
+    const void *attrs =
+        dim ? bt_attrs_with(p->arena, call, attr, &dim, sizeof(dim)) : NULL;
+    return attrs ? bt_build_op(bt_rewrite_builder(rw), call->op, attrs, narg, args, out)
+                 : bt_no_memory();
 }
 
 static bt_status rewrite_call(bt_rewrite *rw, const bt_call *call, const bt_value **out)
@@ -370,7 +520,10 @@ static int is_not_lowered(const bt_module *module)
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    struct planner p = { .ctx = ctx, .arena = call->scratch, .targets = call->targets };
+    struct planner p = { .ctx = ctx,
+                         .arena = call->scratch,
+                         .store = call->module->store,
+                         .targets = call->targets };
     if (is_not_lowered(call->module))
         bt_remark(ctx, BT_REMARK_NOTE,
                   bt_fail(ctx, BT_ERR_UNSUPPORTED,

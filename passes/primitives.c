@@ -17,6 +17,8 @@ struct known_primitive {
 /* A binding that goes: into the call of `name` at the group's root. */
 struct member {
     const char *name; /* of a root; NULL of the others */
+    uint32_t ndim;
+    const bt_type *const *dims;
     uint32_t narg;
     const bt_value *const *args; /* old values */
     uint32_t nmember;
@@ -25,16 +27,17 @@ struct member {
 
 /* ---- what can be part of one ---- */
 
-static int is_static(const bt_type *type)
+/* Tensors whose dims are numbers, or follow from dims of the function around. */
+static int is_known(const struct primitives *p, const bt_type *type)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
-    uint32_t rank;
-    int64_t dims[BT_MAX_RANK];
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    const uint32_t open = p->takes_dims ? BT_HAS_VAR : 0;
     if (!tuple)
-        return bt_tensor_static(type, &rank, dims) &&
+        return shape && shape->n <= BT_MAX_RANK && !(shape->base.has & ~open) &&
                bt_dtype_is_stored(bt_tensor_dtype(type));
     for (uint32_t i = 0; i < tuple->n; i++) {
-        if (!is_static(tuple->at[i]))
+        if (!is_known(p, tuple->at[i]))
             return 0;
     }
     return 1;
@@ -49,10 +52,10 @@ int primitives_can_have(const struct primitives *p, const bt_value *value)
     if (!call && value->kind != BT_VALUE_TUPLE && value->kind != BT_VALUE_PROJ)
         return 0;
     for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
-        if (!is_static(bt_value_operand(value, i)->type))
+        if (!is_known(p, bt_value_operand(value, i)->type))
             return 0;
     }
-    return is_static(value->type);
+    return is_known(p, value->type);
 }
 
 /* ---- building ---- */
@@ -72,15 +75,61 @@ struct making {
     bt_map values; /* old -> new */
     value_list args;
     bt_vec(const bt_param *) params;
+    bt_map own; /* dim of the function around -> the one that stands for it here */
+    bt_vec(const bt_type *) dims, vars;
     bt_text name;
 };
+
+/* ---- dims ---- */
+
+static const bt_type *own_dim(bt_subst *subst, const bt_type *leaf)
+{
+    struct making *m = subst->state;
+    const bt_type *own = bt_map_find(&m->own, leaf);
+    const bt_var_type *var = (const bt_var_type *)(const void *)leaf;
+    if (own || leaf->kind != BT_TYPE_VAR)
+        return own;
+    own = bt_type_var(m->p->store, &var->param, var->name ? var->name : "n");
+    return own && BT_PUSH(m->p->arena, &m->dims, leaf) &&
+                   BT_PUSH(m->p->arena, &m->vars, own) &&
+                   bt_map_put(&m->own, leaf, (void *)(uintptr_t)own)
+               ? own
+               : NULL;
+}
+
+static bt_status own_type(struct making *m, const bt_type *type, const bt_type **out)
+{
+    bt_subst subst = { .leaf = own_dim, .state = m };
+    *out = type->has & BT_HAS_VAR ? bt_type_subst(m->p->store, &subst, type) : type;
+    return *out ? NULL : bt_store_why(m->p->ctx, m->p->store);
+}
+
+static bt_status own_contents(struct making *m, const bt_contents **contents)
+{
+    const bt_contents *old = *contents;
+    bt_contents *own = BT_NEW(m->p->arena, bt_contents);
+    const bt_type **dims = old ? BT_NEWS(m->p->arena, const bt_type *, old->n) : NULL;
+    if (!old)
+        return NULL;
+    if (!own || !dims)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < old->n; i++)
+        BT_TRY(own_type(m, old->dims[i], &dims[i]));
+    *own = (bt_contents){ old->n, dims };
+    *contents = own;
+    return NULL;
+}
+
+/* ---- bindings ---- */
 
 static bt_status add_param(struct making *m, const bt_value *old, const bt_value **out)
 {
     char name[16];
     const bt_param *param;
+    const bt_type *type;
     snprintf(name, sizeof(name), "p%u", m->args.len);
-    BT_TRY(bt_build_param(m->b, name, old->type, &param));
+    BT_TRY(own_type(m, old->type, &type));
+    BT_TRY(bt_build_param(m->b, name, type, &param));
     *out = &param->base;
     return BT_PUSH(m->p->arena, &m->args, old) &&
                    BT_PUSH(m->p->arena, &m->params, param) &&
@@ -159,26 +208,49 @@ static bt_status make_attrs(const struct making *m, const struct primitive_group
     return attrs[0].name && attrs[1].name && attrs[1].text ? NULL : bt_no_memory();
 }
 
+static bt_status build_member(struct making *m, const bt_value *member,
+                              const bt_value **out)
+{
+    const bt_value **operands;
+    const bt_type *type;
+    bt_subst subst = { .leaf = own_dim, .state = m };
+    BT_TRY(map_operands(m, member, &operands));
+    BT_TRY(own_type(m, member->type, &type));
+    bt_builder_like(m->b, member);
+    bt_builder_name(m->b, NULL);
+    if (member->kind != BT_VALUE_CALL)
+        return bt_build_again(m->b, member, operands, NULL, type, out);
+    bt_call call = *bt_as_call(member);
+    call.args = operands;
+    call.attrs = bt_attrs_subst(m->p->store, &subst, call.op->attrs,
+                                call.op->attrs_nbytes, call.attrs);
+    if (call.op->attrs && !call.attrs)
+        return bt_store_why(m->p->ctx, m->p->store);
+    BT_TRY(own_contents(m, &call.contents));
+    bt_builder_type(m->b, type);
+    return bt_build_call(m->b, &call, out);
+}
+
 static bt_status build_func(struct making *m, const struct primitive_group *group,
                             const bt_func **out)
 {
-    const bt_value **operands, *value = NULL;
-    bt_func fields = { .result = group->members[group->nmember - 1]->type };
+    const bt_value *value = NULL;
+    bt_func fields = { 0 };
     bt_dict_entry attrs[2];
     BT_TRY(find_params(m, group));
     BT_TRY(bt_block_begin(m->b, m->params.len, m->params.at));
     for (uint32_t i = 0; i < group->nmember; i++) {
         const bt_value *member = group->members[i];
-        BT_TRY(map_operands(m, member, &operands));
-        bt_builder_like(m->b, member);
-        bt_builder_name(m->b, NULL);
-        BT_TRY(bt_build_again(m->b, member, operands, NULL, member->type, &value));
+        BT_TRY(build_member(m, member, &value));
         if (!bt_map_put(&m->values, member, (void *)(uintptr_t)value))
             return bt_no_memory();
         add_name(m, bt_as_call(member));
     }
     BT_TRY(bt_block_end(m->b, value, &fields.block));
     BT_TRY(make_attrs(m, group, attrs, &fields.attrs));
+    fields.result = value->type;
+    fields.nvar = m->vars.len;
+    fields.vars = m->vars.at;
     return bt_func_create(m->p->ctx, m->p->store, &fields, out);
 }
 
@@ -187,6 +259,7 @@ bt_status primitives_build(struct primitives *p, const struct primitive_group *g
 {
     struct making m = { .p = p };
     bt_map_init(&m.values, p->arena, 0);
+    bt_map_init(&m.own, p->arena, 0);
     bt_text_init(&m.name, p->arena);
     add_word(&m.name, group->prefix);
     BT_TRY(bt_builder_create(p->ctx, p->store, p->old, &m.b));
@@ -196,6 +269,8 @@ bt_status primitives_build(struct primitives *p, const struct primitive_group *g
     out->base = bt_text_get(&m.name);
     out->narg = m.args.len;
     out->args = m.args.at;
+    out->ndim = m.dims.len;
+    out->dims = m.dims.at;
     return out->base ? NULL : bt_no_memory();
 }
 
@@ -254,6 +329,8 @@ bt_status primitives_add(struct primitives *p, const struct primitive_group *gro
     BT_TRY(intern(p, made, &root->name));
     root->narg = made->narg;
     root->args = made->args;
+    root->ndim = made->ndim;
+    root->dims = made->dims;
     root->nmember = group->nmember;
     root->members = group->members;
     for (uint32_t i = 0; i + 1 < group->nmember; i++) {
@@ -278,6 +355,7 @@ struct run {
 static bt_status group_func(struct run *r, const bt_func *func)
 {
     bt_vec(const bt_block *) queue = { 0 };
+    r->p.takes_dims = !func->nwhere; // what is known of them would be lost
     if (!BT_PUSH(r->p.arena, &queue, func->block))
         return bt_no_memory();
     while (queue.len) {
@@ -317,7 +395,11 @@ static bt_status call_primitive(bt_rewrite *rw, const struct member *root,
     const struct run *r = bt_rewrite_state(rw);
     bt_builder *b = bt_rewrite_builder(rw);
     const bt_value **args = BT_NEWS(r->p.arena, const bt_value *, root->narg);
-    bt_call call = { .callee_kind = BT_CALLEE_VALUE, .narg = root->narg, .args = args };
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                     .narg = root->narg,
+                     .args = args,
+                     .ntype_arg = root->ndim,
+                     .type_args = root->dims };
     if (!args)
         return bt_no_memory();
     for (uint32_t i = 0; i < root->narg; i++)

@@ -25,6 +25,8 @@ struct primitive {
     const char *base;    /* what its name begins with */
     uint32_t narg;
     const bt_value *const *args;
+    uint32_t ndim; /* dims of the function around, as its type arguments */
+    const bt_type *const *dims;
 };
 
 struct primitives {
@@ -33,6 +35,8 @@ struct primitives {
     bt_store *store;
     const bt_module *old;
     const bt_effects *effects;
+    uint32_t
+        takes_dims; /* of the function at hand: 1, its dims may be those of primitives */
     bt_module_builder *module;
     bt_map members;                 /* binding -> what becomes of it */
     bt_map names;                   /* taken, as text */

@@ -90,8 +90,13 @@ static bt_status check_program(struct artifact *a)
             return bt_no_memory();
     }
     BT_TRY(bt_module_entry(a->ctx, a->base.module, a->base.entry, &entry));
-    if (entry->kind != BT_GLOBAL_FUNC || entry->func->nvar)
-        return fail(a, BT__SECTION_PROGRAM, "its entry is no function of known dims");
+    if (entry->kind != BT_GLOBAL_FUNC)
+        return fail(a, BT__SECTION_PROGRAM, "its entry is no function");
+    for (uint32_t i = 0; i < entry->func->nvar; i++) {
+        if (bt_type_kind_of(entry->func->vars[i]) != BT_KIND_DIM)
+            return fail(a, BT__SECTION_PROGRAM,
+                        "its entry has a type parameter that is no dim");
+    }
     return bt__planned_check(a->ctx, entry->func, &kernels);
 }
 

@@ -382,7 +382,12 @@ bt_status bt_program_check_kernels(bt_program *program, bt_kernel_check *out)
                        "model, a target and executor graph");
     BT_TRY(bt__program_inputs_set(program));
     BT_TRY(bt_check_args(ctx, program->module, program->entry, program->ninput,
-                         program->args));
+                         program->args, NULL));
+    if (program->entry->func->nvar)
+        return bt_fail(
+            ctx, BT_ERR_UNSUPPORTED,
+            "kernels are checked where all dims are numbers: --dim gives them, or "
+            "inputs do");
     struct checker c = { .ctx = ctx, .program = program };
     c.arena = bt_arena_create(bt_ctx_registry(ctx));
     if (!c.arena)

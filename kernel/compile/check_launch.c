@@ -84,11 +84,20 @@ static bt_status make_buffer(bt_ctx *ctx, size_t nbytes, struct buffer *out)
     return NULL;
 }
 
+/* Of a number; none: 0. */
+static size_t bytes(const bt_type *dim)
+{
+    int64_t n = 0;
+    if (dim)
+        (void)bt_dim_is_const(dim, &n);
+    return (size_t)n;
+}
+
 static size_t nbytes_of(const struct bt__check_call *c, uint32_t kind, uint32_t index)
 {
     return kind == BT_BUFFER_INPUT    ? bt_tensor_nbytes(c->in[index])
            : kind == BT_BUFFER_OUTPUT ? bt_tensor_nbytes(c->want[index])
-                                      : (size_t)c->primitive->lowering.temps[index];
+                                      : bytes(c->primitive->lowering.temps[index]);
 }
 
 /* Inputs as they are, all else full of the pattern. */
@@ -199,7 +208,7 @@ static bt_status launch(const struct bt__check_call *c, uint32_t number,
     struct bt__hosted *around = BT_NEWS(c->arena, struct bt__hosted, (size_t)n + 1);
     if (!pointers || !around)
         return bt_no_memory();
-    BT_TRY(make_buffer(c->ctx, (size_t)kernel->workspace, &workspace));
+    BT_TRY(make_buffer(c->ctx, bytes(kernel->workspace), &workspace));
     around[n] = with_zones(&workspace);
     for (uint32_t i = 0; i < n; i++) {
         pointers[i] = find_buffer(kernel, i, b)->at;

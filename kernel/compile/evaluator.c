@@ -1,20 +1,39 @@
-/* Primitive functions run by the reference evaluator, as a target's kernels are. */
+/*
+ * Primitive functions run by the reference evaluator, as a target's kernels are. One with
+ * open dims is read anew for the dims of a call, as if its text had numbers there; what was
+ * made for the last few is kept.
+ */
 #include <pthread.h>
 #include <string.h>
 
 #include <baton/compute.h>
 #include <baton/target.h>
 
-struct function {
+#include "text/given_dims.h"
+
+/* A function for some values of its dims. */
+struct instance {
     bt_compute *compute;
-    uint32_t nin, nout;
+    bt_module *module; /* that types are of */
+    int64_t *dims;
     const bt_type *const *in, *const *out; /* leaves */
+    bt_arena *arena;                       /* in which this lies too */
+};
+
+enum { MOST_INSTANCES = 8 };
+struct function {
+    const char *name;
+    uint32_t nin, nout, ndim;
+    const char *const *dims; /* names */
+    uint32_t ninstance;      /* the last one that ran is the first */
+    struct instance *instances[MOST_INSTANCES];
 };
 struct bt_evaluator {
     pthread_mutex_t lock; /* of functions: a bt_compute serves one run at a time */
     uint32_t n;
     struct function *functions;
-    bt_module *module;
+    const char *text;
+    size_t nbytes;
     bt_arena *arena;
 };
 
@@ -79,48 +98,173 @@ static bt_status make_compute(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
     return bt_compute_create(ctx, &formula, out);
 }
 
-static bt_status load_function(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
-                               struct function *out)
+/* Types of all leaves; those of the result behind those of the parameters. */
+static const bt_type **leaves_of(bt_arena *arena, const bt_func *func, uint32_t *nin,
+                                 uint32_t *nout)
 {
-    uint32_t nin = 0, nout = bt_type_nleaf(func->result);
+    uint32_t n = 0;
+    *nin = 0;
+    *nout = bt_type_nleaf(func->result);
     for (uint32_t i = 0; i < func->block->nparam; i++)
-        nin += bt_type_nleaf(func->block->params[i]->base.type);
-    const bt_type **leaves = BT_NEWS(arena, const bt_type *, (size_t)nin + nout);
-    if (!leaves)
-        return bt_no_memory();
-    out->in = leaves;
-    out->out = leaves + nin;
-    for (uint32_t i = 0; i < func->block->nparam; i++)
-        add_leaves(func->block->params[i]->base.type, leaves, &out->nin);
-    add_leaves(func->result, leaves + nin, &out->nout);
-    for (uint32_t i = 0; i < nin + nout; i++) {
-        uint32_t rank;
-        int64_t dims[BT_MAX_RANK];
-        if (!bt_as_tensor_type(leaves[i]) || !bt_tensor_static(leaves[i], &rank, dims))
-            return bt_fail(ctx, BT_ERR_FORMAT, "@%s has no tensors of known dims",
-                           func->name);
-    }
-    return make_compute(ctx, arena, func, &out->compute);
+        *nin += bt_type_nleaf(func->block->params[i]->base.type);
+    const bt_type **leaves = BT_NEWS(arena, const bt_type *, (size_t)*nin + *nout);
+    for (uint32_t i = 0; leaves && i < func->block->nparam; i++)
+        add_leaves(func->block->params[i]->base.type, leaves, &n);
+    if (leaves)
+        add_leaves(func->result, leaves, &n);
+    return leaves;
 }
 
-static bt_status load_all(bt_ctx *ctx, bt_evaluator *e, const char *text, size_t nbytes)
+static void drop_instance(struct instance *instance)
+{
+    bt_compute_destroy(instance->compute);
+    bt_module_unref(instance->module);
+    bt_arena_destroy(instance->arena);
+}
+
+/* `module` has the function with numbers for its dims. */
+static bt_status fill_instance(bt_ctx *ctx, const struct function *f, const int64_t *dims,
+                               bt_module *module, struct instance *out)
+{
+    const bt_func *func = bt_module_find(module, f->name)->func;
+    uint32_t nin, nout;
+    const bt_type **leaves = leaves_of(out->arena, func, &nin, &nout);
+    out->module = bt_module_ref(module);
+    out->dims = BT_NEWS(out->arena, int64_t, f->ndim);
+    if (!leaves || !out->dims)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < f->ndim; i++)
+        out->dims[i] = dims[i];
+    out->in = leaves;
+    out->out = leaves + nin;
+    for (uint32_t i = 0; i < nin + nout; i++) {
+        uint32_t rank;
+        int64_t physical[BT_MAX_RANK];
+        if (!bt_as_tensor_type(leaves[i]) ||
+            !bt_tensor_physical(leaves[i], &rank, physical))
+            return bt_fail(ctx, BT_ERR_FORMAT, "@%s has no tensors of known dims",
+                           f->name);
+    }
+    return make_compute(ctx, out->arena, func, &out->compute);
+}
+
+static bt_status make_instance(bt_ctx *ctx, const struct function *f, const int64_t *dims,
+                               bt_module *module, struct instance **out)
+{
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    struct instance *instance = arena ? BT_NEW(arena, struct instance) : NULL;
+    if (!instance) {
+        bt_arena_destroy(arena);
+        return bt_no_memory();
+    }
+    instance->arena = arena;
+    bt_status status = fill_instance(ctx, f, dims, module, instance);
+    if (status)
+        drop_instance(instance);
+    else
+        *out = instance;
+    return status;
+}
+
+/* The text with numbers for the dims of a function. */
+static bt_status read_text(bt_ctx *ctx, const struct bt_evaluator *e,
+                           const struct function *f, const int64_t *dims, bt_module **out)
 {
     bt_module *parsed;
-    BT_TRY(bt_parse(ctx, "functions", NULL, text, nbytes, &parsed));
-    bt_status status = bt_infer(ctx, parsed, &e->module);
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    bt__given_dims given = { 0 };
+    if (f) {
+        given = (bt__given_dims){ f->name, f->ndim,
+                                  BT_NEWS(scratch, struct bt__given_dim, f->ndim) };
+        if (!given.at)
+            return bt_no_memory();
+    }
+    for (uint32_t i = 0; i < given.n; i++)
+        given.at[i] = (struct bt__given_dim){ .name = f->dims[i], .value = dims[i] };
+    BT_TRY(bt__parse_given(ctx, "functions", NULL, e->text, e->nbytes, &given, &parsed));
+    bt_status status = bt_infer(ctx, parsed, out);
     bt_module_unref(parsed);
-    BT_TRY(status);
-    e->functions = BT_NEWS(e->arena, struct function, e->module->nglobal);
+    return status;
+}
+
+/* The instance for some dims, first of its function's. */
+static bt_status find_instance(bt_ctx *ctx, const struct bt_evaluator *e,
+                               struct function *f, const int64_t *dims,
+                               struct instance **out)
+{
+    bt_module *module;
+    uint32_t i = 0;
+    *out = NULL;
+    for (; i < f->ninstance; i++) {
+        *out = f->instances[i];
+        if (!f->ndim || memcmp((*out)->dims, dims, f->ndim * sizeof(*dims)) == 0)
+            break;
+    }
+    if (i == f->ninstance) {
+        BT_TRY(read_text(ctx, e, f, dims, &module));
+        bt_status status = make_instance(ctx, f, dims, module, out);
+        bt_module_unref(module);
+        BT_TRY(status);
+        if (f->ninstance == MOST_INSTANCES)
+            drop_instance(f->instances[--i]);
+        else
+            f->ninstance++;
+    }
+    for (; i > 0; i--)
+        f->instances[i] = f->instances[i - 1];
+    f->instances[0] = *out;
+    return NULL;
+}
+
+/* What is said of a function before its dims are known; without any it is made now. */
+static bt_status load_function(bt_ctx *ctx, struct bt_evaluator *e, bt_module *module,
+                               const bt_func *func, struct function *out)
+{
+    const char **dims = BT_NEWS(e->arena, const char *, func->nvar);
+    out->name = bt_arena_text(e->arena, func->name, strlen(func->name));
+    if (!dims || !out->name || !leaves_of(e->arena, func, &out->nin, &out->nout))
+        return bt_no_memory();
+    out->dims = dims;
+    out->ndim = func->nvar;
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        const char *name = ((const bt_var_type *)(const void *)func->vars[i])->name;
+        if (bt_type_kind_of(func->vars[i]) != BT_KIND_DIM || !name)
+            return bt_fail(ctx, BT_ERR_FORMAT,
+                           "@%s has a type parameter that is no dim with a name",
+                           out->name);
+        dims[i] = bt_arena_text(e->arena, name, strlen(name));
+        if (!dims[i])
+            return bt_no_memory();
+    }
+    if (out->ndim)
+        return NULL;
+    BT_TRY(make_instance(ctx, out, NULL, module, &out->instances[0]));
+    out->ninstance = 1;
+    return NULL;
+}
+
+static bt_status load_functions(bt_ctx *ctx, bt_evaluator *e, bt_module *module)
+{
+    e->functions = BT_NEWS(e->arena, struct function, module->nglobal);
     if (!e->functions)
         return bt_no_memory();
-    for (uint32_t i = 0; i < e->module->nglobal; i++) {
-        const bt_global *global = e->module->globals[i];
+    for (uint32_t i = 0; i < module->nglobal; i++) {
+        const bt_global *global = module->globals[i];
         if (global->kind != BT_GLOBAL_FUNC)
             return bt_fail(ctx, BT_ERR_FORMAT, "@%s is no function", global->name);
         e->n = i + 1;
-        BT_TRY(load_function(ctx, e->arena, global->func, &e->functions[i]));
+        BT_TRY(load_function(ctx, e, module, global->func, &e->functions[i]));
     }
     return NULL;
+}
+
+static bt_status load_all(bt_ctx *ctx, bt_evaluator *e)
+{
+    bt_module *module;
+    BT_TRY(read_text(ctx, e, NULL, NULL, &module));
+    bt_status status = load_functions(ctx, e, module);
+    bt_module_unref(module);
+    return status;
 }
 
 bt_status bt_evaluator_create(bt_ctx *ctx, const char *text, size_t nbytes,
@@ -132,9 +276,9 @@ bt_status bt_evaluator_create(bt_ctx *ctx, const char *text, size_t nbytes,
         bt_arena_destroy(arena);
         return bt_no_memory();
     }
-    e->arena = arena;
+    *e = (bt_evaluator){ .arena = arena, .text = text, .nbytes = nbytes };
     pthread_mutex_init(&e->lock, NULL); // without attributes it cannot fail
-    bt_status status = nbytes ? load_all(ctx, e, text, nbytes) : NULL;
+    bt_status status = nbytes ? load_all(ctx, e) : NULL;
     if (status)
         bt_evaluator_destroy(e);
     else
@@ -146,10 +290,11 @@ void bt_evaluator_destroy(bt_evaluator *e)
 {
     if (!e)
         return;
-    for (uint32_t i = 0; i < e->n; i++)
-        bt_compute_destroy(e->functions[i].compute);
+    for (uint32_t i = 0; i < e->n; i++) {
+        for (uint32_t k = 0; k < e->functions[i].ninstance; k++)
+            drop_instance(e->functions[i].instances[k]);
+    }
     pthread_mutex_destroy(&e->lock);
-    bt_module_unref(e->module);
     bt_arena_destroy(e->arena);
 }
 
@@ -228,30 +373,40 @@ static bt_status wrap(bt_ctx *ctx, const bt_type *type, void *data, bt_tensor **
     return bt_tensor_wrap(ctx, bt_tensor_dtype(type), rank, dims, data, out);
 }
 
-bt_status bt_evaluator_run(bt_ctx *ctx, bt_evaluator *e, uint32_t function,
-                           const bt_kernel_call *call)
+/* Under the lock. */
+static bt_status run(bt_ctx *ctx, bt_evaluator *e, struct function *f,
+                     const bt_kernel_call *call)
 {
-    const struct function *f = &e->functions[function];
     bt_arena *scratch = bt_ctx_scratch(ctx);
-    const void *mark = bt_arena_mark(scratch);
     bt_tensor **in = BT_NEWS(scratch, bt_tensor *, f->nin);
     bt_tensor **out = BT_NEWS(scratch, bt_tensor *, f->nout);
-    bt_status status = in && out ? NULL : bt_no_memory();
+    struct instance *instance;
+    if (!in || !out)
+        return bt_no_memory();
+    bt_status status = find_instance(ctx, e, f, call->dims, &instance);
     for (uint32_t i = 0; !status && i < f->nin; i++)
-        status = wrap(ctx, f->in[i], call->buffers[i], &in[i]);
-    if (!status) {
-        pthread_mutex_lock(&e->lock);
-        status =
-            bt_compute_run(ctx, f->compute, f->nin, (const bt_tensor *const *)in, out);
-        pthread_mutex_unlock(&e->lock);
-    }
+        status = wrap(ctx, instance->in[i], call->buffers[i], &in[i]);
+    if (!status)
+        status = bt_compute_run(ctx, instance->compute, f->nin,
+                                (const bt_tensor *const *)in, out);
     for (uint32_t i = 0; !status && i < f->nout; i++) {
         if (out[i]->nelem)
             memcpy(call->buffers[f->nin + i], out[i]->data, bt_tensor_nbytes(out[i]));
         bt_tensor_unref(out[i]);
     }
-    for (uint32_t i = 0; in && i < f->nin; i++)
+    for (uint32_t i = 0; i < f->nin; i++)
         bt_tensor_unref(in[i]);
+    return status;
+}
+
+bt_status bt_evaluator_run(bt_ctx *ctx, bt_evaluator *e, uint32_t function,
+                           const bt_kernel_call *call)
+{
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    pthread_mutex_lock(&e->lock);
+    bt_status status = run(ctx, e, &e->functions[function], call);
+    pthread_mutex_unlock(&e->lock);
     bt_arena_release(scratch, mark);
     return status;
 }

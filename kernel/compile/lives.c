@@ -1,8 +1,10 @@
-/* Lifetimes of tensors in a lowered function, and whether a plan respects them. */
+/*
+ * Lifetimes of tensors in a lowered function, and whether a plan respects them. Places are
+ * dims: what a plan does must be right for all values of their variables.
+ */
 #include <baton/op.h>
 #include <baton/target.h>
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "compile/lower.h"
@@ -14,30 +16,18 @@ struct finder {
     bt_vec(bt_life) lives;
 };
 
-static int64_t int_attr(const bt_call *call, const char *name)
-{
-    const int64_t *value = bt_attr_find(call->op, call->attrs, name, BT_ATTR_INT);
-    return value ? *value : 0;
-}
-
 static bt_status add_tensor(struct finder *f, const bt_call *call)
 {
-    uint32_t rank;
-    int64_t dims[BT_MAX_RANK];
     bt_life life = { .tensor = call, .first = UINT32_MAX };
     life.storage = bt_as_op_call(call->args[0], "memory.alloc_storage");
-    life.offset = int_attr(call, "offset");
-    life.nbytes = (int64_t)bt_dtype_nbytes(bt_tensor_dtype(call->base.type));
-    if (!life.storage || !bt_tensor_static(call->base.type, &rank, dims))
+    life.offset = bt_call_dim(call, "offset");
+    life.nbytes = bt_tensor_size(call->base.type);
+    if (!life.storage)
         return bt_fail_at(f->ctx, BT_ERR_UNSUPPORTED, call->base.type->store,
                           call->base.span,
-                          "a tensor whose storage or dims are not known cannot be "
-                          "planned");
-    for (uint32_t i = 0; i < rank; i++) {
-        if (!bt_mul_int64(life.nbytes, dims[i], &life.nbytes))
-            return bt_fail_at(f->ctx, BT_ERR_LIMIT, call->base.type->store,
-                              call->base.span, "a tensor's size overflows");
-    }
+                          "a tensor whose storage is not known cannot be planned");
+    if (!life.nbytes)
+        return bt_store_why(f->ctx, call->base.type->store);
     return BT_PUSH(f->arena, &f->lives, life) &&
                    bt_map_put(&f->numbers, call, (void *)(uintptr_t)f->lives.len)
                ? NULL
@@ -197,10 +187,26 @@ static int share_time(const bt_life *a, const bt_life *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-static int share_bytes(const bt_life *a, const bt_life *b)
+/* Whether `end` bytes behind `offset` are at `limit` at the latest, for all values of the
+ * dims. */
+static int ends_before(const bt_type *offset, const bt_type *nbytes, const bt_type *limit)
 {
-    return a->storage == b->storage && a->offset < b->offset + b->nbytes &&
-           b->offset < a->offset + a->nbytes;
+    int64_t o, n, l, high;
+    if (bt_dim_is_const(offset, &o) && bt_dim_is_const(nbytes, &n) &&
+        bt_dim_is_const(limit, &l))
+        return bt_add_int64(o, n, &o) && o <= l;
+    const bt_type *rest = bt_dim_sub(limit->store, limit, offset);
+    rest = rest ? bt_dim_sub(limit->store, rest, nbytes) : NULL;
+    if (!rest)
+        return 0;
+    bt_dim_bounds(rest, &l, &high);
+    return l >= 0;
+}
+
+static int may_share_bytes(const bt_life *a, const bt_life *b)
+{
+    return a->storage == b->storage && !ends_before(a->offset, a->nbytes, b->offset) &&
+           !ends_before(b->offset, b->nbytes, a->offset);
 }
 
 /* Whether `b` is computed in place of `a`, life number `number`. */
@@ -212,37 +218,50 @@ static int lies_over(const bt_life *b, const bt_life *a, uint32_t number)
     return may && a->offset == b->offset;
 }
 
-static bt_status fail(bt_ctx *ctx, const bt_life *a, const char *format, ...) BT_FAILURE
-    BT_PRINTF(3, 4);
-static bt_status fail(bt_ctx *ctx, const bt_life *a, const char *format, ...)
+/* Texts and dims in turn, ended by NULL. */
+static bt_status fail(bt_ctx *ctx, const bt_life *a, const char *const *texts,
+                      const bt_type *const *dims)
 {
-    bt_place place;
-    va_list args;
-    bt_span_place(a->tensor->base.type->store, a->tensor->base.span, &place);
-    va_start(args, format);
-    bt_status status = bt_fail_va(ctx, BT_ERR_VERIFY, &place, format, args);
-    va_end(args);
-    return status;
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    for (uint32_t i = 0; texts[i]; i++) {
+        bt_text_addf(&text, "%s", texts[i]);
+        bt_print_type(ctx, dims[i], &text);
+    }
+    const char *message = bt_text_get(&text);
+    return message ? bt_fail_at(ctx, BT_ERR_VERIFY, a->tensor->base.type->store,
+                                a->tensor->base.span, "%s", message)
+                   : bt_no_memory();
+}
+
+static bt_status fail_beyond(bt_ctx *ctx, const bt_life *a, const bt_type *size)
+{
+    static const char *const texts[] = { "a tensor of ", " bytes at ",
+                                         " reaches beyond its storage of ", NULL };
+    return fail(ctx, a, texts, (const bt_type *[]){ a->nbytes, a->offset, size });
+}
+
+static bt_status fail_shared(bt_ctx *ctx, const bt_life *a, const bt_life *b)
+{
+    static const char *const texts[] = { "tensors that live at once share storage: ",
+                                         " bytes at ", " and ", " bytes at ", NULL };
+    return fail(ctx, a, texts,
+                (const bt_type *[]){ a->nbytes, a->offset, b->nbytes, b->offset });
 }
 
 static bt_status check(bt_ctx *ctx, uint32_t n, const bt_life *lives)
 {
     for (uint32_t i = 0; i < n; i++) {
         const bt_life *a = &lives[i];
-        int64_t size = int_attr(a->storage, "size");
-        if (a->offset < 0 || a->offset > size || a->nbytes > size - a->offset)
-            return fail(ctx, a,
-                        "a tensor of %" PRId64 " bytes at %" PRId64
-                        " reaches beyond its storage of %" PRId64,
-                        a->nbytes, a->offset, size);
+        const bt_type *size = bt_call_dim(a->storage, "size");
+        int64_t low, high;
+        bt_dim_bounds(a->offset, &low, &high);
+        if (low < 0 || !ends_before(a->offset, a->nbytes, size))
+            return fail_beyond(ctx, a, size);
         for (uint32_t k = i + 1; k < n; k++) {
-            if (share_time(a, &lives[k]) && share_bytes(a, &lives[k]) &&
+            if (share_time(a, &lives[k]) && may_share_bytes(a, &lives[k]) &&
                 !lies_over(&lives[k], a, i) && !lies_over(a, &lives[k], k))
-                return fail(ctx, a,
-                            "tensors that live at once share storage: bytes %" PRId64
-                            " to %" PRId64 " and %" PRId64 " to %" PRId64,
-                            a->offset, a->offset + a->nbytes, lives[k].offset,
-                            lives[k].offset + lives[k].nbytes);
+                return fail_shared(ctx, a, &lives[k]);
         }
     }
     return NULL;

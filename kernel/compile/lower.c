@@ -7,9 +7,12 @@
  *
  * Every buffer has storage of its own; to share it is the planner's work.
  */
-#include "compile/lower.h"
-
 #include <inttypes.h>
+
+#include <baton/op.h>
+
+#include "compile/lower.h"
+#include "ir/dim.h"
 
 struct lowerer {
     struct bt__kernels *kernels;
@@ -51,32 +54,61 @@ static void add_space(const struct lowerer *l, bt_text *out)
     bt_text_addf(out, "\"");
 }
 
-static bt_status alloc(struct lowerer *l, bt_dtype dtype, uint32_t rank,
-                       const int64_t *dims, const bt_value **out)
+/* Attributes of an operator: some as text, and one that is a term, which no text can name. */
+static bt_status set_term(struct lowerer *l, const bt_op *op, const char *text,
+                          const char *name, const bt_type *term, const void **out)
+{
+    BT_TRY(bt_attrs_parse(l->ctx, l->module->store, op, text, out));
+    const bt_call call = { .op = op, .attrs = *out };
+    *out = bt_attrs_with(l->arena, &call, name, &term, sizeof(term));
+    return *out ? NULL : bt_no_memory();
+}
+
+/* A call of an operator of memory on one operand, or on none. */
+static bt_status build_memory(struct lowerer *l, const char *name, const char *text,
+                              const char *attr, const bt_type *term, const bt_value *of,
+                              const bt_value **out)
+{
+    const bt_op *op;
+    const void *attrs;
+    BT_TRY(bt_op_get(l->ctx, name, &op));
+    BT_TRY(set_term(l, op, text, attr, term, &attrs));
+    return bt_build_op(l->b, op, attrs, of != NULL, &of, out);
+}
+
+static bt_status alloc(struct lowerer *l, bt_dtype dtype, const bt_shape_type *shape,
+                       const bt_value **out)
 {
     char name[BT_DTYPE_NAME_SIZE];
-    int64_t nbytes = (int64_t)bt_dtype_nbytes(dtype);
-    bt_text size, attrs;
+    bt_text storage_attrs, attrs;
     const bt_value *storage;
-    for (uint32_t i = 0; i < rank; i++) {
-        if (__builtin_mul_overflow(nbytes, dims[i], &nbytes))
-            return bt_fail(l->ctx, BT_ERR_LIMIT, "a tensor's size overflows");
-    }
-    bt_text_init(&size, l->arena);
-    bt_text_addf(&size, "size=%" PRId64, nbytes);
+    const bt_type *size = bt_dim_product(
+        l->module->store, (int64_t)bt_dtype_nbytes(dtype), shape->n, shape->dims);
+    if (!size)
+        return bt_store_why(l->ctx, l->module->store);
+    bt_text_init(&storage_attrs, l->arena);
+    bt_text_addf(&storage_attrs, "size=0");
     if (l->space)
-        add_space(l, &size);
+        add_space(l, &storage_attrs);
     bt_text_init(&attrs, l->arena);
-    bt_text_addf(&attrs, "shape=[");
-    for (uint32_t i = 0; i < rank; i++)
-        bt_text_addf(&attrs, i ? ", %" PRId64 : "%" PRId64, dims[i]);
-    bt_text_addf(&attrs, "], dtype=\"%s\"", bt_dtype_name(dtype, name, sizeof(name)));
-    if (!bt_text_get(&size) || !bt_text_get(&attrs))
+    bt_text_addf(&attrs, "shape=[], dtype=\"%s\"",
+                 bt_dtype_name(dtype, name, sizeof(name)));
+    if (!bt_text_get(&storage_attrs) || !bt_text_get(&attrs))
         return bt_no_memory();
-    BT_TRY(bt_build(l->b, "memory.alloc_storage", bt_text_get(&size), NULL, 0, &storage));
-    BT_TRY(bt_build(l->b, "memory.alloc_tensor", bt_text_get(&attrs), &storage, 1, out));
+    BT_TRY(build_memory(l, "memory.alloc_storage", bt_text_get(&storage_attrs), "size",
+                        size, NULL, &storage));
+    BT_TRY(build_memory(l, "memory.alloc_tensor", bt_text_get(&attrs), "shape",
+                        &shape->base, storage, out));
     return bt_map_put(&l->spaces, *out, (void *)(uintptr_t)l->space) ? NULL
                                                                      : bt_no_memory();
+}
+
+/* So many bytes. */
+static bt_status alloc_bytes(struct lowerer *l, const bt_type *size, const bt_value **out)
+{
+    const bt_type *shape = size ? bt_type_shape(l->module->store, 1, &size) : NULL;
+    return shape ? alloc(l, BT_UINT8, bt_as_shape_type(shape), out)
+                 : bt_store_why(l->ctx, l->module->store);
 }
 
 /* ---- spaces ---- */
@@ -98,12 +130,12 @@ static bt_status copy_to(struct lowerer *l, const bt_value *value, uint32_t spac
                          const bt_value **out)
 {
     const uint32_t before = l->space;
-    uint32_t rank;
-    int64_t dims[BT_MAX_RANK];
+    const bt_shape_type *shape = bt_tensor_memory(value->type);
     const bt_value *done;
-    (void)bt_tensor_physical(value->type, &rank, dims);
+    if (!shape)
+        return bt_store_why(l->ctx, l->module->store);
     l->space = space;
-    bt_status status = alloc(l, bt_tensor_dtype(value->type), rank, dims, out);
+    bt_status status = alloc(l, bt_tensor_dtype(value->type), shape, out);
     l->space = before;
     BT_TRY(status);
     if (value->name)
@@ -153,14 +185,13 @@ static bt_status on_host(struct lowerer *l, const bt_value *value, const bt_valu
 static bt_status alloc_leaves(struct lowerer *l, const bt_type *type, value_list *leaves,
                               const bt_value **out)
 {
-    uint32_t rank;
-    int64_t dims[BT_MAX_RANK];
     const bt_list_type *tuple = bt_as_tuple_type(type);
     if (!tuple) {
-        if (!bt_tensor_physical(type, &rank, dims))
+        const bt_shape_type *shape = bt_tensor_memory(type);
+        if (!shape)
             return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
-                           "a primitive function gives no tensors of known dims");
-        BT_TRY(alloc(l, bt_tensor_dtype(type), rank, dims, out));
+                           "a primitive function gives what is no tensor of known rank");
+        BT_TRY(alloc(l, bt_tensor_dtype(type), shape, out));
         return BT_PUSH(l->arena, leaves, *out) ? NULL : bt_no_memory();
     }
     const bt_value **fields = BT_NEWS(l->arena, const bt_value *, tuple->n);
@@ -229,11 +260,39 @@ static bt_status copy_kept(struct lowerer *l, const bt_value *old,
     return NULL;
 }
 
-static bt_status invoke(struct lowerer *l, const bt_value *old, const bt_kernel *kernel,
-                        const struct buffers *all)
+/* The primitive function's dims are those of the call. */
+struct dims {
+    const bt_call *call;
+    const bt_func *func;
+};
+
+static const bt_type *dim_of_call(bt_subst *subst, const bt_type *leaf)
 {
-    const bt_value *args[3], *done;
-    const int64_t workspace = (int64_t)kernel->workspace;
+    const struct dims *d = subst->state;
+    for (uint32_t i = 0; i < d->func->nvar; i++) {
+        if (d->func->vars[i] == leaf)
+            return d->call->type_args[i];
+    }
+    return NULL;
+}
+
+/* Bytes that a target asks for. */
+static bt_status alloc_for(struct lowerer *l, const struct dims *dims,
+                           const bt_type *nbytes, const bt_value **out)
+{
+    struct dims state = *dims;
+    bt_subst subst = { .leaf = dim_of_call, .state = &state };
+    return alloc_bytes(l, bt_type_subst(l->module->store, &subst, nbytes), out);
+}
+
+static bt_status invoke(struct lowerer *l, const struct dims *dims,
+                        const bt_kernel *kernel, const struct buffers *all)
+{
+    const bt_value *args[3], *done, *old = &dims->call->base;
+    const bt_op *op;
+    const void *attrs_of;
+    const bt_type *values =
+        bt_type_shape(l->module->store, dims->func->nvar, dims->call->type_args);
     bt_kernel_buffer *in = BT_NEWS(l->arena, bt_kernel_buffer, kernel->nin);
     uint32_t nover = 0;
     bt_text attrs;
@@ -241,8 +300,8 @@ static bt_status invoke(struct lowerer *l, const bt_value *old, const bt_kernel 
         return bt_no_memory();
     for (uint32_t i = 0; i < kernel->nin; i++)
         in[i] = kernel->in[i];
-    if (workspace)
-        BT_TRY(alloc(l, BT_UINT8, 1, &workspace, &args[2]));
+    if (kernel->workspace)
+        BT_TRY(alloc_for(l, dims, kernel->workspace, &args[2]));
     BT_TRY(copy_kept(l, old, kernel, in, all));
     bt_text_init(&attrs, l->arena);
     bt_text_addf(&attrs, "kernel=\"%s\"", kernel->name);
@@ -256,9 +315,13 @@ static bt_status invoke(struct lowerer *l, const bt_value *old, const bt_kernel 
     BT_TRY(pick(l, all, kernel->nin, in, &args[0]));
     BT_TRY(pick(l, all, kernel->nout, kernel->out, &args[1]));
     bt_builder_at(l->b, old->span, old->prov);
-    return bt_text_get(&attrs) ? bt_build(l->b, "memory.invoke", bt_text_get(&attrs),
-                                          args, workspace ? 3 : 2, &done)
-                               : bt_no_memory();
+    if (!bt_text_get(&attrs))
+        return bt_no_memory();
+    if (!values)
+        return bt_store_why(l->ctx, l->module->store);
+    BT_TRY(bt_op_get(l->ctx, "memory.invoke", &op));
+    BT_TRY(set_term(l, op, bt_text_get(&attrs), "dims", values, &attrs_of));
+    return bt_build_op(l->b, op, attrs_of, kernel->workspace ? 3 : 2, args, &done);
 }
 
 static const bt_global *primitive_of(const struct lowerer *l, const bt_call *call)
@@ -274,20 +337,12 @@ static const bt_global *primitive_of(const struct lowerer *l, const bt_call *cal
 /* A function that only changes the shape becomes no kernel. */
 static bt_status lower_view(struct lowerer *l, const bt_call *call, const bt_value **out)
 {
-    uint32_t rank;
-    int64_t dims[BT_MAX_RANK];
-    bt_text attrs;
-    const bt_value *of = now(l, call->args[0]);
-    (void)bt_tensor_physical(call->base.type, &rank, dims);
-    bt_text_init(&attrs, l->arena);
-    bt_text_addf(&attrs, "shape=[");
-    for (uint32_t i = 0; i < rank; i++)
-        bt_text_addf(&attrs, i ? ", %" PRId64 : "%" PRId64, dims[i]);
-    bt_text_addf(&attrs, "]");
+    const bt_shape_type *shape = bt_tensor_memory(call->base.type);
+    if (!shape)
+        return bt_store_why(l->ctx, l->module->store);
     bt_builder_at(l->b, call->base.span, call->base.prov);
-    return bt_text_get(&attrs)
-               ? bt_build(l->b, "memory.view", bt_text_get(&attrs), &of, 1, out)
-               : bt_no_memory();
+    return build_memory(l, "memory.view", "shape=[]", "shape", &shape->base,
+                        now(l, call->args[0]), out);
 }
 
 static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_value **out)
@@ -295,6 +350,7 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
     const bt_global *global = primitive_of(l, call);
     const struct bt__primitive *p;
     struct buffers all = { 0 };
+    const struct dims dims = { call, global ? global->func : NULL };
     if (!global)
         return refuse(l, &call->base,
                       call->callee_kind == BT_CALLEE_OP
@@ -318,12 +374,12 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
         BT_TRY(bt_build_name(l->b, *out, call->base.name));
     for (uint32_t i = 0; i < p->lowering.ntemp; i++) {
         const bt_value *temp;
-        BT_TRY(alloc(l, BT_UINT8, 1, &p->lowering.temps[i], &temp));
+        BT_TRY(alloc_for(l, &dims, p->lowering.temps[i], &temp));
         if (!BT_PUSH(l->arena, &all.by_kind[BT_BUFFER_TEMP], temp))
             return bt_no_memory();
     }
     for (uint32_t i = 0; i < p->lowering.nkernel; i++)
-        BT_TRY(invoke(l, &call->base, l->kernels->kernels.at[p->first + i], &all));
+        BT_TRY(invoke(l, &dims, l->kernels->kernels.at[p->first + i], &all));
     l->space = 0;
     return NULL;
 }
@@ -397,14 +453,44 @@ const char *bt__open_dims(bt_arena *arena, const bt_func *func)
     return bt_text_get(&text);
 }
 
-static bt_status fail_open(const struct lowerer *l, const bt_global *entry)
+/* Whether the shape of a tensor tells the value of a dim. Recursion is bounded by the depth
+ * of types. */
+static int shows(const bt_type *type, const bt_type *dim)
 {
-    const char *dims = bt__open_dims(l->arena, entry->func);
-    if (!dims)
-        return bt_no_memory();
-    return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
-                   "@%s has type parameters%s, or run it by executor interp", entry->name,
-                   dims);
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    int64_t value;
+    int found = 0;
+    for (uint32_t i = 0; tuple && !found && i < tuple->n; i++)
+        found = shows(tuple->at[i], dim);
+    for (uint32_t i = 0; shape && !found && i < shape->n; i++)
+        found = bt__dim_shown(shape->dims[i], 0, &value) == dim;
+    return found;
+}
+
+/* Type parameters are dims, and a call's arguments show each of them. */
+static bt_status check_dims(const struct lowerer *l, const bt_global *entry)
+{
+    const bt_func *func = entry->func;
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        const bt_var_type *var = (const bt_var_type *)(const void *)func->vars[i];
+        const char *name = var->name ? var->name : "?";
+        int is_shown = 0;
+        if (var->param.kind != BT_KIND_DIM)
+            return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
+                           "@%s has the type parameter %s, which is no dim: executor "
+                           "interp runs it",
+                           entry->name, name);
+        for (uint32_t k = 0; !is_shown && k < func->block->nparam; k++)
+            is_shown = shows(func->block->params[k]->base.type, &var->base);
+        if (!is_shown)
+            return bt_fail(
+                l->ctx, BT_ERR_UNSUPPORTED,
+                "@%s: the shape of no argument tells its dim %s: give a number "
+                "for it, --dim %s=N, or run it by executor interp",
+                entry->name, name, name);
+    }
+    return NULL;
 }
 
 /* The primitive functions stay in the module: they say what the kernels compute. */
@@ -423,8 +509,7 @@ bt_status bt__lower_entry(struct bt__kernels *kernels, const bt_module *module,
         return bt_no_memory();
     for (uint32_t i = 0; i <= kernels->ntarget; i++)
         bt_map_init(&l.copies[i], l.arena, 0);
-    if (entry->func->nvar)
-        return fail_open(&l, entry);
+    BT_TRY(check_dims(&l, entry));
     BT_TRY(bt_builder_create(l.ctx, module->store, module, &l.b));
     bt_status status = lower_block(&l, entry->func, &lowered.func);
     bt_builder_destroy(l.b);

@@ -92,6 +92,18 @@ static bt_status check_kept(const struct check *c, uint32_t kernel,
                        out->index);
 }
 
+/* A number of bytes that the function's dims say. */
+static bt_status check_bytes(const struct check *c, const char *what, uint32_t index,
+                             const bt_type *nbytes)
+{
+    int64_t low, high;
+    if (!nbytes || bt_type_kind_of(nbytes) != BT_KIND_DIM)
+        return fault(c, "%s %u has a size that is no dim", what, index);
+    bt_dim_bounds(nbytes, &low, &high);
+    return low >= 0 ? NULL
+                    : fault(c, "%s %u may have %" PRId64 " bytes", what, index, low);
+}
+
 static bt_status check_kernel(struct check *c, uint32_t index)
 {
     const bt_kernel *k = c->lowering->kernels[index];
@@ -117,10 +129,8 @@ static bt_status check_kernel(struct check *c, uint32_t index)
         if (k->over[i].keeps)
             BT_TRY(check_kept(c, index, &k->out[k->over[i].out], &k->in[k->over[i].in]));
     }
-    return k->workspace <= INT64_MAX
-               ? NULL
-               : fault(c, "kernel %u has a workspace of %" PRIu64 " bytes", index,
-                       k->workspace);
+    return k->workspace ? check_bytes(c, "the workspace of kernel", index, k->workspace)
+                        : NULL;
 }
 
 static bt_status check_lowering(struct check *c)
@@ -138,8 +148,7 @@ static bt_status check_lowering(struct check *c)
     if ((l->nkernel && !l->kernels) || (l->ntemp && !l->temps))
         return fault(c, "kernels or temps are counted, but there are none");
     for (uint32_t i = 0; i < l->ntemp; i++) {
-        if (l->temps[i] < 0)
-            return fault(c, "temp %u has %" PRId64 " bytes", i, l->temps[i]);
+        BT_TRY(check_bytes(c, "temp", i, l->temps[i]));
     }
     for (uint32_t i = 0; i < l->nkernel; i++)
         BT_TRY(check_kernel(c, i));
@@ -221,8 +230,10 @@ static bt_status check_rooms(bt_ctx *ctx, const bt_target_use *use, const bt_low
 {
     for (uint32_t i = 0; i < l->ntemp; i++)
         BT_TRY(bt__target_holds(ctx, use, l->temps[i]));
-    for (uint32_t i = 0; i < l->nkernel; i++)
-        BT_TRY(bt__target_holds(ctx, use, (int64_t)l->kernels[i]->workspace));
+    for (uint32_t i = 0; i < l->nkernel; i++) {
+        if (l->kernels[i]->workspace)
+            BT_TRY(bt__target_holds(ctx, use, l->kernels[i]->workspace));
+    }
     return NULL;
 }
 

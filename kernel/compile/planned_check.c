@@ -26,6 +26,17 @@ static int is_written(const bt_value *value)
     return bt_as_op_call(value, "memory.alloc_tensor") != NULL;
 }
 
+/* What an executor computes in place of a view, a result's tensor, has the view's size. */
+static bt_status check_view(const struct check *c, const bt_call *view)
+{
+    const bt_type *of = bt_tensor_size(view->args[0]->type),
+                  *size = bt_tensor_size(view->base.type);
+    return of && size && bt_dim_equal(size->store, size, of) == 1
+               ? NULL
+               : refuse(c, &view->base,
+                        "may have another size than what it is a view of");
+}
+
 static bt_status check_invoke(const struct check *c, const bt_call *call)
 {
     const char *const *kernel =
@@ -50,8 +61,10 @@ static bt_status check_binding(const struct check *c, const bt_value *value)
 {
     if (value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ ||
         bt_as_op_call(value, "memory.alloc_storage") ||
-        bt_as_op_call(value, "memory.view") || bt_as_op_call(value, "memory.kill"))
+        bt_as_op_call(value, "memory.kill"))
         return NULL;
+    if (bt_as_op_call(value, "memory.view"))
+        return check_view(c, bt_as_call(value));
     if (bt_as_op_call(value, "memory.alloc_tensor"))
         return bt_as_op_call(bt_as_call(value)->args[0], "memory.alloc_storage")
                    ? NULL

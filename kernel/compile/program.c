@@ -186,7 +186,7 @@ static bt_status check_features(bt_program *program, const bt_module *module)
     for (uint32_t i = 0; i < BT_COUNT(features); i++) {
         if (!(lacking & features[i].bit))
             continue;
-        const char *dims = features[i].bit == BT_FEATURE_DYNAMIC_SHAPES
+        const char *dims = features[i].bit == BT_FEATURE_OPEN_DIMS
                                ? bt__open_dims(program->arena, program->entry->func)
                                : "";
         const char *able;

@@ -9,10 +9,18 @@
 
 #include <baton/executor.h>
 
+#include "ir/dim.h"
+
 /* A dim that is compared at the end. */
 struct pending {
     const bt_type *dim;
     int64_t found;
+    uint32_t arg, axis;
+};
+
+/* What a dim variable stands for, and who showed it. */
+struct known {
+    int64_t value;
     uint32_t arg, axis;
 };
 
@@ -27,7 +35,7 @@ struct check {
     const bt_store *store;
     const bt_global *entry;
     bt_arena *arena;
-    bt_map dims;   /* variable -> int64_t * */
+    bt_map dims;   /* variable -> struct known * */
     bt_map dtypes; /* variable -> bt_dtype *, in the arena */
     bt_map rests;  /* variable -> struct rest */
     bt_vec(struct pending) pending;
@@ -36,10 +44,20 @@ struct check {
 
 static bt_status fail(struct check *, const char *format, ...) BT_PRINTF(2, 3);
 
+static const bt_value *param_of(const struct check *c, uint32_t arg)
+{
+    return &c->entry->func->block->params[arg]->base;
+}
+
+static const char *param_name(const struct check *c, uint32_t arg)
+{
+    const char *name = param_of(c, arg)->name;
+    return name ? name : "_";
+}
+
 /* "@main: argument 1 (%x) " and the message. */
 static bt_status fail(struct check *c, const char *format, ...)
 {
-    const bt_value *param = &c->entry->func->block->params[c->arg]->base;
     bt_text text;
     va_list args;
     bt_text_init(&text, c->arena);
@@ -49,9 +67,9 @@ static bt_status fail(struct check *c, const char *format, ...)
     const char *message = bt_text_get(&text);
     if (!message)
         return bt_no_memory();
-    return bt_fail_at(c->ctx, BT_ERR_ARGUMENT, c->store, param->span,
+    return bt_fail_at(c->ctx, BT_ERR_ARGUMENT, c->store, param_of(c, c->arg)->span,
                       "@%s: argument %u (%%%s) %s", c->entry->name, c->arg,
-                      param->name ? param->name : "_", message);
+                      param_name(c, c->arg), message);
 }
 
 static const char *var_name(const bt_type *var)
@@ -61,6 +79,21 @@ static const char *var_name(const bt_type *var)
 }
 
 /* ---- dims ---- */
+
+const bt_type *bt__dim_shown(const bt_type *dim, int64_t extent, int64_t *value)
+{
+    bt_term single;
+    const bt_term *terms;
+    int64_t constant;
+    uint32_t n;
+    bt_dim_linear(dim, &single, &constant, &n, &terms);
+    if (n != 1 || terms->atom->kind != BT_TYPE_VAR ||
+        (terms->coefficient != 1 && terms->coefficient != -1) ||
+        __builtin_sub_overflow(extent, constant, value) || *value == INT64_MIN)
+        return NULL;
+    *value *= terms->coefficient;
+    return terms->atom;
+}
 
 static bt_status check_range(struct check *c, const bt_type *var, int64_t found)
 {
@@ -77,61 +110,72 @@ static bt_status check_range(struct check *c, const bt_type *var, int64_t found)
 static bt_status check_var(struct check *c, const bt_type *var, int64_t found,
                            uint32_t axis)
 {
-    int64_t *known = bt_map_find(&c->dims, var);
-    if (known && *known != found)
-        return fail(
-            c, "has dim %u = %" PRId64 ", but %s is %" PRId64 " in an earlier argument",
-            axis, found, var_name(var), *known);
+    struct known *known = bt_map_find(&c->dims, var);
+    if (known && known->value != found)
+        return fail(c,
+                    "says by dim %u that %s is %" PRId64 ", which is %" PRId64
+                    " by dim %u of argument %u (%%%s)",
+                    axis, var_name(var), found, known->value, known->axis, known->arg,
+                    param_name(c, known->arg));
     if (known)
         return NULL;
     BT_TRY(check_range(c, var, found));
-    known = BT_NEW(c->arena, int64_t);
+    known = BT_NEW(c->arena, struct known);
     if (!known || !bt_map_put(&c->dims, var, known))
         return bt_no_memory();
-    *known = found;
+    *known = (struct known){ found, c->arg, axis };
     return NULL;
 }
 
 static bt_status check_dim(struct check *c, const bt_type *dim, int64_t found,
                            uint32_t axis)
 {
-    int64_t expected;
+    int64_t expected, value;
+    const bt_type *var = bt__dim_shown(dim, found, &value);
     if (bt_dim_is_const(dim, &expected)) {
         if (expected != found)
             return fail(c, "has dim %u = %" PRId64 ", expected %" PRId64, axis, found,
                         expected);
         return NULL;
     }
-    if (dim->kind == BT_TYPE_VAR)
-        return check_var(c, dim, found, axis);
+    if (var)
+        return check_var(c, var, value, axis);
     struct pending pending = { dim, found, c->arg, axis };
     return BT_PUSH(c->arena, &c->pending, pending) ? NULL : bt_no_memory();
 }
 
-static const bt_type *known_dim(bt_subst *subst, const bt_type *leaf)
+/* The value of a dim whose variables are all known by now; -1: it overflows. 0: it has
+ * others. The store is left alone: others may use it at the same time. */
+static int evaluate(struct check *c, const bt_type *dim, int64_t *out)
 {
-    struct check *c = subst->state;
-    const int64_t *known = bt_map_find(&c->dims, leaf);
-    return known ? bt_dim(leaf->store, *known) : NULL;
+    const bt_type **vars = BT_NEWS(c->arena, const bt_type *, c->dims.len);
+    int64_t *values = BT_NEWS(c->arena, int64_t, c->dims.len);
+    bt_dim_code code;
+    for (uint32_t i = 0; vars && values && i < c->dims.len; i++) {
+        vars[i] = c->dims.at[i].key;
+        values[i] = ((const struct known *)c->dims.at[i].value)->value;
+    }
+    if (!vars || !values ||
+        bt_dim_compile(c->ctx, c->arena, dim, c->dims.len, vars, &code))
+        return 0;
+    if (!bt_dim_eval(&code, values, out))
+        *out = -1;
+    return 1;
 }
 
 /* What is left is computed from variables that are known by now, or from some that no
  * argument shows, which then say nothing. */
 static bt_status check_pending(struct check *c)
 {
-    bt_subst subst = { .leaf = known_dim, .state = c };
     for (uint32_t i = 0; i < c->pending.len; i++) {
         const struct pending *p = &c->pending.at[i];
         int64_t expected;
         c->arg = p->arg;
-        const bt_type *dim = bt_type_subst(p->dim->store, &subst, p->dim);
-        if (!dim)
-            return bt_store_why(c->ctx, c->store);
-        if (bt_dim_is_const(dim, &expected) && expected != p->found)
+        if (evaluate(c, p->dim, &expected) && expected != p->found)
             return fail(c, "has dim %u = %" PRId64 ", expected %" PRId64, p->axis,
                         p->found, expected);
     }
-    return NULL;
+    return bt_arena_has_failed(c->arena) ? bt_no_memory() : NULL;
 }
 
 /* ---- shapes ---- */
@@ -274,8 +318,23 @@ static bt_status check_all(struct check *c, uint32_t narg, bt_object *const *arg
     return check_pending(c);
 }
 
+/* The values of the function's type parameters. */
+static bt_status tell_dims(struct check *c, int64_t *out)
+{
+    const bt_func *func = c->entry->func;
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        const struct known *known = bt_map_find(&c->dims, func->vars[i]);
+        if (!known)
+            return bt_fail_at(c->ctx, BT_ERR_ARGUMENT, c->store, c->entry->span,
+                              "@%s: no argument's shape shows %s", c->entry->name,
+                              var_name(func->vars[i]));
+        out[i] = known->value;
+    }
+    return NULL;
+}
+
 bt_status bt_check_args(bt_ctx *ctx, const bt_module *module, const bt_global *entry,
-                        uint32_t narg, bt_object *const *args)
+                        uint32_t narg, bt_object *const *args, int64_t *dims)
 {
     if (entry->kind != BT_GLOBAL_FUNC)
         return bt_fail_at(ctx, BT_ERR_ARGUMENT, module->store, entry->span,
@@ -297,6 +356,8 @@ bt_status bt_check_args(bt_ctx *ctx, const bt_module *module, const bt_global *e
     bt_map_init(&c.dtypes, c.arena, 0);
     bt_map_init(&c.rests, c.arena, 0);
     bt_status status = check_all(&c, narg, args);
+    if (!status && dims)
+        status = tell_dims(&c, dims);
     bt_arena_destroy(c.arena);
     return status;
 }

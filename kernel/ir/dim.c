@@ -169,3 +169,12 @@ const bt_type *bt_dim_mul(bt_store *store, const bt_type *a, const bt_type *b)
     }
     return bt__sum_dim(store, &sum);
 }
+
+const bt_type *bt_dim_product(bt_store *store, int64_t times, uint32_t n,
+                              const bt_type *const *dims)
+{
+    const bt_type *product = bt_dim(store, times);
+    for (uint32_t i = 0; product && i < n; i++)
+        product = bt_dim_mul(store, product, dims[i]);
+    return product;
+}

@@ -15,6 +15,7 @@
 #define MAX_TERMS        8u
 #define MAX_ALTERNATIVES 4u /* of one sum */
 #define MAX_STEPS        3
+#define MAX_QUOTIENTS    64
 
 /* scale * (the sum asked for) >= sum, for every value. */
 struct relaxed {
@@ -59,9 +60,10 @@ static int relax_quotient(const struct relaxed *from, uint32_t i,
             return 0;
         by = 1;
     }
-    take_out(from, i, by, out);
-    bt__sum_add(&out->sum, args->at[0], c);
-    if (c > 0 && !bt_mul_int64(c, 1 - by, &slack))
+    int64_t common = bt__gcd(c, by);
+    take_out(from, i, by / common, out);
+    bt__sum_add(&out->sum, args->at[0], c / common);
+    if (c > 0 && !bt_mul_int64(c / common, 1 - by, &slack))
         return 0;
     bt__sum_add_const(&out->sum, slack);
     return 1;
@@ -145,13 +147,53 @@ static int64_t search(const struct relaxed *from, int nstep)
     return low;
 }
 
+/* The sum with all quotients given way at once: long sums are sizes rounded up, one behind
+ * the other, and the rest of each is small. */
+static void relax_quotients(struct relaxed *r)
+{
+    struct relaxed next;
+    uint32_t nstep = 0;
+    for (uint32_t i = 0; i < r->sum.n && nstep < MAX_QUOTIENTS;) {
+        if (r->sum.terms[i].atom->kind == BT_TYPE_FLOORDIV && relax(r, i, 0, &next) &&
+            !next.sum.refusal) {
+            *r = next;
+            i = 0;
+            nstep++;
+        } else {
+            i++;
+        }
+    }
+}
+
+static int64_t search_short(const struct relaxed *from)
+{
+    return search(from, from->sum.n > MAX_TERMS ? 0 : MAX_STEPS);
+}
+
+/* The same of the greatest of some sums, by each of them. */
+static int64_t low_of(const struct relaxed *from, int nmax)
+{
+    struct relaxed next = *from;
+    int64_t low = search_short(from), found;
+    relax_quotients(&next);
+    found = search_short(&next);
+    low = found > low ? found : low;
+    for (uint32_t i = 0; nmax && i < from->sum.n; i++) {
+        for (uint32_t k = 0;
+             from->sum.terms[i].atom->kind == BT_TYPE_MAX && relax(from, i, k, &next);
+             k++) {
+            found = next.sum.refusal ? INT64_MIN : low_of(&next, nmax - 1);
+            low = found > low ? found : low;
+        }
+    }
+    return low;
+}
+
 int64_t bt__sum_low(const bt__sum *sum)
 {
     struct relaxed start = { .scale = 1 };
-    if (sum->n > MAX_TERMS)
-        return bt__sum_bounds(sum).low;
     bt__sum_init(&start.sum, sum->constant);
     start.sum.n = sum->n;
     memcpy(start.sum.terms, sum->terms, sum->n * sizeof(*sum->terms));
-    return search(&start, MAX_STEPS);
+    return low_of(&start, 1);
 }

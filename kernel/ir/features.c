@@ -12,22 +12,18 @@ struct features {
     uint32_t failed; /* no memory */
 };
 
-static int is_dynamic(const bt_type *type)
-{
-    const bt_list_type *tuple = type ? bt_as_tuple_type(type) : NULL;
-    if (type && type->kind == BT_TYPE_TENSOR)
-        return !bt_tensor_static(type, NULL, NULL);
-    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
-        if (is_dynamic(tuple->at[i]))
-            return 1;
-    }
-    return 0;
-}
-
+/* Tuples by recursion, which the depth of types bounds. */
 static void see_type(struct features *f, const bt_type *type)
 {
-    if (is_dynamic(type))
-        f->bits |= BT_FEATURE_DYNAMIC_SHAPES;
+    const bt_list_type *tuple = type ? bt_as_tuple_type(type) : NULL;
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        see_type(f, tuple->at[i]);
+    if (!type || type->kind != BT_TYPE_TENSOR || bt_tensor_static(type, NULL, NULL))
+        return;
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    f->bits |= shape && !(shape->base.has & ~(uint32_t)BT_HAS_VAR)
+                   ? BT_FEATURE_OPEN_DIMS
+                   : BT_FEATURE_DYNAMIC_SHAPES;
 }
 
 static void see_func(struct features *f, const bt_func *func)

@@ -76,3 +76,11 @@ void *bt_attrs_with(bt_arena *arena, const bt_call *call, const char *name,
     }
     return copy;
 }
+
+const bt_type *bt_call_dim(const bt_call *call, const char *attr)
+{
+    const bt_op *op = call->callee_kind == BT_CALLEE_OP ? call->op : NULL;
+    const bt_type *const *dim =
+        op ? bt_attr_find(op, call->attrs, attr, BT_ATTR_DIM) : NULL;
+    return dim ? *dim : NULL;
+}

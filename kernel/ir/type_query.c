@@ -165,6 +165,17 @@ int bt_tensor_static(const bt_type *t, uint32_t *rank, int64_t dims[BT_MAX_RANK]
     return 1;
 }
 
+/* Elements of the inner blocks of each logical axis. */
+static void inner_blocks(const bt_layout *layout, int64_t inner[BT_MAX_RANK])
+{
+    for (uint32_t i = 0; i < layout->nlogical; i++)
+        inner[i] = 1;
+    for (uint32_t i = 0; i < layout->nphysical; i++) {
+        if (layout->physical[i].factor)
+            inner[layout->physical[i].axis] *= layout->physical[i].factor;
+    }
+}
+
 int bt_tensor_physical(const bt_type *t, uint32_t *rank, int64_t dims[BT_MAX_RANK])
 {
     int64_t logical[BT_MAX_RANK], inner[BT_MAX_RANK];
@@ -176,12 +187,7 @@ int bt_tensor_physical(const bt_type *t, uint32_t *rank, int64_t dims[BT_MAX_RAN
         return bt_tensor_static(t, rank, dims);
     if (layout->nlogical != nlogical)
         return 0;
-    for (uint32_t i = 0; i < nlogical; i++)
-        inner[i] = 1;
-    for (uint32_t i = 0; i < layout->nphysical; i++) {
-        if (layout->physical[i].factor)
-            inner[layout->physical[i].axis] *= layout->physical[i].factor;
-    }
+    inner_blocks(layout, inner);
     for (uint32_t i = 0; i < layout->nphysical; i++) {
         const struct bt_layout_axis *at = &layout->physical[i];
         dims[i] = at->factor ? at->factor
@@ -189,4 +195,33 @@ int bt_tensor_physical(const bt_type *t, uint32_t *rank, int64_t dims[BT_MAX_RAN
     }
     *rank = layout->nphysical;
     return 1;
+}
+
+const bt_shape_type *bt_tensor_memory(const bt_type *t)
+{
+    const bt_shape_type *shape = bt_tensor_shape(t);
+    const bt_layout *layout = shape ? bt_as_tensor_type(t)->layout : NULL;
+    const bt_type *dims[BT_MAX_RANK];
+    int64_t inner[BT_MAX_RANK];
+    if (!layout)
+        return shape;
+    if (layout->nlogical != shape->n)
+        return NULL;
+    inner_blocks(layout, inner);
+    for (uint32_t i = 0; i < layout->nphysical; i++) {
+        const struct bt_layout_axis *at = &layout->physical[i];
+        dims[i] = at->factor ? bt_dim(t->store, at->factor)
+                             : bt_dim_ceildiv(t->store, shape->dims[at->axis],
+                                              bt_dim(t->store, inner[at->axis]));
+    }
+    const bt_type *made = bt_type_shape(t->store, layout->nphysical, dims);
+    return made ? bt_as_shape_type(made) : NULL;
+}
+
+const bt_type *bt_tensor_size(const bt_type *t)
+{
+    const bt_shape_type *shape = bt_tensor_dtype(t) ? bt_tensor_memory(t) : NULL;
+    return shape ? bt_dim_product(t->store, (int64_t)bt_dtype_nbytes(bt_tensor_dtype(t)),
+                                  shape->n, shape->dims)
+                 : NULL;
 }

@@ -218,9 +218,12 @@ static bt_status check_layouts(bt_ctx *ctx, const bt_target *target, const bt_fu
                   : NULL;
 }
 
-bt_status bt__target_holds(bt_ctx *ctx, const bt_target_use *use, int64_t nbytes)
+bt_status bt__target_holds(bt_ctx *ctx, const bt_target_use *use, const bt_type *size)
 {
     const bt_space *space = use->space;
+    int64_t nbytes = INT64_MAX, high;
+    if (size)
+        bt_dim_bounds(size, &nbytes, &high);
     return !space || !space->largest || (uint64_t)nbytes <= space->largest
                ? NULL
                : bt_fail(ctx, BT_ERR_UNSUPPORTED,
@@ -233,21 +236,20 @@ bt_status bt__target_holds(bt_ctx *ctx, const bt_target_use *use, int64_t nbytes
 static bt_status check_size(bt_ctx *ctx, const bt_target_use *use, const bt_type *type)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
-    int64_t nbytes = (int64_t)bt_dtype_nbytes(bt_tensor_dtype(type)), dims[BT_MAX_RANK];
-    uint32_t rank = 0;
     for (uint32_t i = 0; tuple && i < tuple->n; i++)
         BT_TRY(check_size(ctx, use, tuple->at[i]));
-    if (tuple || !bt_tensor_physical(type, &rank, dims))
-        return NULL;
-    for (uint32_t i = 0; i < rank; i++) {
-        if (!bt_mul_int64(nbytes, dims[i], &nbytes))
-            nbytes = INT64_MAX;
-    }
-    return bt__target_holds(ctx, use, nbytes);
+    return tuple || !bt_tensor_shape(type)
+               ? NULL
+               : bt__target_holds(ctx, use, bt_tensor_size(type));
 }
 
 bt_status bt_target_supports(bt_ctx *ctx, const bt_target_use *use, const bt_func *func)
 {
+    if (func->nvar && !use->target->takes_dims)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                       "it takes no functions whose dims are known at the call only, as "
+                       "%s is: give numbers for them, --dim NAME=N",
+                       ((const bt_var_type *)(const void *)func->vars[0])->name);
     if (!use->target->reads_layouts)
         BT_TRY(check_layouts(ctx, use->target, func));
     for (uint32_t i = 0; use->space && i < func->block->nparam; i++)

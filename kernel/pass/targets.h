@@ -16,7 +16,8 @@ bt_status bt__options_parse(bt_ctx *, bt_store *, const char *name, const bt_att
                             size_t nbytes, const char *text,
                             const void **out) BT_MUST_USE;
 /* NULL, or that so many bytes do not fit into a block of its memory (BT_ERR_UNSUPPORTED). */
-bt_status bt__target_holds(bt_ctx *, const bt_target_use *, int64_t nbytes) BT_MUST_USE;
+bt_status bt__target_holds(bt_ctx *, const bt_target_use *,
+                           const bt_type *size) BT_MUST_USE;
 /* The name of the last of a list. */
 bt_status bt__targets_last(bt_arena *, const char *list, const char **out) BT_MUST_USE;
 

@@ -132,7 +132,8 @@ bt_status bt__check_dim_params(bt_solver *s, const struct bt__function *f)
     bt_arena *scratch = bt_ctx_scratch(s->ctx);
     const void *mark = bt_arena_mark(scratch);
     struct binders b;
-    if (!f->vars.len)
+    // who makes calls of primitive functions states their type arguments
+    if (!f->vars.len || bt_dict_find(&f->func->attrs, "primitive"))
         return NULL;
     bt_map_init(&b.bound, scratch, 0);
     bt_map_init(&b.seen, scratch, 0);

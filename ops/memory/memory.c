@@ -1,11 +1,12 @@
 /*
  * What a lowered function is made of: storage, tensors in it, kernels that run on them.
- *     %s = memory.alloc_storage(size=4096);
+ *     %s = memory.alloc_storage(size=64*n);
  *     %y = memory.alloc_tensor(%s, offset=64, shape=[2, 3], dtype="float32");
  *     %0 = memory.invoke((%x, %w), (%y,), kernel="fused_nn_dense");
  *     %z = memory.view(%y, shape=[6]);
  *     %1 = memory.copy(%y, %t);
  * They name places and effects; an executor carries them out, no formula computes them.
+ * Sizes, offsets and shapes are dims over the parameters of the function.
  * source  Relay VM, section "Memory": alloc_storage, alloc_tensor, invoke_tvm_op, kill
  */
 #include <baton/op.h>
@@ -13,11 +14,12 @@
 /* ---- memory.alloc_storage ---- */
 
 struct storage_attrs {
-    int64_t size, alignment;
+    const bt_type *size;
+    int64_t alignment;
     const char *space;
 };
 static const bt_attr storage_attrs[] = {
-    BT_ATTR_RANGE(struct storage_attrs, size, INT, NULL, 0, INT64_MAX, "bytes"),
+    BT_ATTR(struct storage_attrs, size, DIM, NULL, "bytes"),
     BT_ATTR_RANGE(struct storage_attrs, alignment, INT, "64", 1, 1 << 20,
                   "of its first byte"),
     BT_ATTR(struct storage_attrs, space, STRING, "",
@@ -25,23 +27,30 @@ static const bt_attr storage_attrs[] = {
     { 0 },
 };
 
+/* Whether a dim is less than 0, whatever the values of its variables. */
+static int is_negative(const bt_type *dim)
+{
+    int64_t low, high;
+    bt_dim_bounds(dim, &low, &high);
+    return high < 0;
+}
+
 static bt_status relate_storage(bt_solver *s, const bt_relation_call *r)
 {
     const struct storage_attrs *a = r->attrs;
-    bt_store *store = bt_relation_store(s);
-    const bt_type *size = bt_dim(store, a->size);
-    return bt_relation_result_tensor(s, r, 1, &size, bt_type_dtype(store, BT_UINT8));
+    if (is_negative(a->size))
+        return bt_relation_fail(s, r, -1, "size must not be negative");
+    return bt_relation_result_tensor(s, r, 1, &a->size,
+                                     bt_type_dtype(bt_relation_store(s), BT_UINT8));
 }
 
 /* ---- memory.alloc_tensor ---- */
 
 struct tensor_attrs {
-    int64_t offset;
-    const bt_type *shape, *dtype;
+    const bt_type *offset, *shape, *dtype;
 };
 static const bt_attr tensor_attrs[] = {
-    BT_ATTR_RANGE(struct tensor_attrs, offset, INT, "0", 0, INT64_MAX,
-                  "of its first element, in bytes"),
+    BT_ATTR(struct tensor_attrs, offset, DIM, "0", "of its first element, in bytes"),
     BT_ATTR(struct tensor_attrs, shape, SHAPE, NULL, "its dims"),
     BT_ATTR(struct tensor_attrs, dtype, DTYPE, NULL, "its element type"),
     { 0 },
@@ -51,36 +60,27 @@ static const bt_op_input tensor_inputs[] = {
     { 0 },
 };
 
-/* Bytes of a tensor whose dims are numbers; 0: they are not, or there are too many. */
-static int count_bytes(const struct tensor_attrs *a, int64_t *out)
-{
-    const bt_shape_type *shape = bt_as_shape_type(a->shape);
-    const bt_dtype_type *dtype = (const bt_dtype_type *)(const void *)a->dtype;
-    *out = (int64_t)bt_dtype_nbytes(dtype->dtype);
-    for (uint32_t i = 0; shape && !shape->rest && i < shape->n; i++) {
-        int64_t dim;
-        if (!bt_dim_is_const(shape->dims[i], &dim) ||
-            __builtin_mul_overflow(*out, dim, out))
-            return 0;
-    }
-    return shape && !shape->rest;
-}
-
 static bt_status relate_tensor(bt_solver *s, const bt_relation_call *r)
 {
     const struct tensor_attrs *a = r->attrs;
     const bt_shape_type *shape = bt_as_shape_type(a->shape);
+    bt_store *store = bt_relation_store(s);
     bt_tensor_parts storage;
-    int64_t size, nbytes;
+    int64_t size, offset, nbytes;
     BT_TRY(bt_relation_tensor_rank(s, r, 0, 1, &storage));
     if (!a->dtype || a->dtype->kind != BT_TYPE_DTYPE || !shape || shape->rest)
         return bt_relation_fail(s, r, -1, "shape and dtype must be stated");
-    if (bt_dim_is_const(storage.dims[0], &size) && count_bytes(a, &nbytes) &&
-        (a->offset > size || nbytes > size - a->offset))
+    const bt_dtype_type *dtype = (const bt_dtype_type *)(const void *)a->dtype;
+    const bt_type *end = bt_dim_product(store, (int64_t)bt_dtype_nbytes(dtype->dtype),
+                                        shape->n, shape->dims);
+    if (is_negative(a->offset))
+        return bt_relation_fail(s, r, -1, "offset must not be negative");
+    if (bt_dim_is_const(storage.dims[0], &size) && bt_dim_is_const(a->offset, &offset) &&
+        end && bt_dim_is_const(end, &nbytes) && (offset > size || nbytes > size - offset))
         return bt_relation_fail(s, r, 0,
                                 "a tensor of %lld bytes at %lld ends beyond its storage "
                                 "of %lld",
-                                (long long)nbytes, (long long)a->offset, (long long)size);
+                                (long long)nbytes, (long long)offset, (long long)size);
     return bt_relation_result_tensor(s, r, shape->n, shape->dims, a->dtype);
 }
 
@@ -98,31 +98,23 @@ static const bt_op_input view_inputs[] = {
     { 0 },
 };
 
-static int count_elements(uint32_t n, const bt_type *const *dims, int64_t *out)
-{
-    *out = 1;
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t dim;
-        if (!bt_dim_is_const(dims[i], &dim) || __builtin_mul_overflow(*out, dim, out))
-            return 0;
-    }
-    return 1;
-}
-
 static bt_status relate_view(bt_solver *s, const bt_relation_call *r)
 {
     const struct view_attrs *a = r->attrs;
     const bt_shape_type *shape = bt_as_shape_type(a->shape);
+    bt_store *store = bt_relation_store(s);
     bt_tensor_parts tensor;
-    int64_t given, wanted;
     BT_TRY(bt_relation_tensor(s, r, 0, &tensor));
     if (!shape || shape->rest)
         return bt_relation_fail(s, r, -1, "shape must be stated");
-    if (count_elements(tensor.rank, tensor.dims, &given) &&
-        count_elements(shape->n, shape->dims, &wanted) && given != wanted)
+    const bt_type *given = bt_dim_product(store, 1, tensor.rank, tensor.dims),
+                  *wanted = bt_dim_product(store, 1, shape->n, shape->dims);
+    int64_t ngiven, nwanted;
+    if (given && wanted && bt_dim_is_const(given, &ngiven) &&
+        bt_dim_is_const(wanted, &nwanted) && ngiven != nwanted)
         return bt_relation_fail(s, r, 0,
                                 "a view of %lld elements cannot be of a tensor of %lld",
-                                (long long)wanted, (long long)given);
+                                (long long)nwanted, (long long)ngiven);
     return bt_relation_result_tensor(s, r, shape->n, shape->dims, tensor.dtype);
 }
 
@@ -131,11 +123,14 @@ static bt_status relate_view(bt_solver *s, const bt_relation_call *r)
 struct invoke_attrs {
     const char *kernel;
     bt_ints over;
+    const bt_type *dims;
 };
 static const bt_attr invoke_attrs[] = {
     BT_ATTR(struct invoke_attrs, kernel, STRING, NULL, "its name in the target's code"),
     BT_ATTR(struct invoke_attrs, over, INTS, "[]",
             "pairs: which of outs may lie in the bytes of which of ins"),
+    BT_ATTR(struct invoke_attrs, dims, SHAPE, "[]",
+            "values of the kernel's dims: those that were open when it was compiled"),
     { 0 },
 };
 static const bt_op_input invoke_inputs[] = {

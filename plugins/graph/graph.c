@@ -1,6 +1,8 @@
 /*
- * graph: runs static programs. Opening a session settles everything: which kernel runs
- * after which, and on which memory; a call only fills in where arguments and results are.
+ * graph: runs programs without branches. Opening a session settles everything: which
+ * kernel runs after which, and on which memory; a call only fills in where arguments and
+ * results are. Sizes that depend on dims of the entry are settled by the first call, and by
+ * those whose dims differ from the last one's.
  *
  *     planned function      session
  *     alloc_storage         block: one of the session, or a result's, new for each call
@@ -14,15 +16,15 @@
 /* ---- arguments ---- */
 
 /* The elements of an argument, to be read by kernels: as they stand, or a copy. */
-static bt_status take_leaf(bt_ctx *ctx, struct leaf *leaf, const bt_tensor *given,
-                           const bt_tensor **out)
+static bt_status take_leaf(bt_ctx *ctx, const struct session *s, struct leaf *leaf,
+                           const bt_tensor *given, const bt_tensor **out)
 {
     bt_tensor *dense;
     *out = given;
     if (is_plain(given))
         return NULL;
     if (!leaf->own)
-        BT_TRY(bt_tensor_create(ctx, leaf->dtype, leaf->rank, leaf->dims, &leaf->own));
+        BT_TRY(leaf_tensor(ctx, s, leaf, &leaf->own));
     BT_TRY(bt_tensor_dense(ctx, given, &dense));
     memcpy(leaf->own->data, dense->data, bt_tensor_nbytes(dense));
     bt_tensor_unref(dense);
@@ -39,9 +41,9 @@ static bt_status take_leaves(bt_ctx *ctx, struct session *s, const bt_type *type
     const bt_tensor *tensor = object ? bt_object_as_tensor(object) : NULL;
     const bt_tuple *tuple = object ? bt_object_as_tuple(object) : NULL;
     *fits = expected ? tuple && tuple->nfield == expected->n
-                     : tensor && leaf_admits(&s->args[*n], tensor);
+                     : tensor && leaf_admits(s, &s->args[*n], tensor);
     if (*fits && !expected) {
-        BT_TRY(take_leaf(ctx, &s->args[*n], tensor, &s->in[*n]));
+        BT_TRY(take_leaf(ctx, s, &s->args[*n], tensor, &s->in[*n]));
         ++*n;
     }
     for (uint32_t i = 0; *fits && expected && i < expected->n; i++)
@@ -49,17 +51,33 @@ static bt_status take_leaves(bt_ctx *ctx, struct session *s, const bt_type *type
     return NULL;
 }
 
-static bt_status take_args(bt_ctx *ctx, struct session *s, uint32_t narg,
-                           bt_object *const *args)
+/* *fits: 0, they are not of the types that the dims at hand give. */
+static bt_status take_all(bt_ctx *ctx, struct session *s, uint32_t narg,
+                          bt_object *const *args, int *fits)
 {
     const bt_block *block = s->entry->func->block;
     uint32_t n = 0;
-    int fits = narg == block->nparam;
-    for (uint32_t i = 0; fits && i < narg; i++)
-        BT_TRY(take_leaves(ctx, s, block->params[i]->base.type, args[i], &n, &fits));
+    *fits = s->is_settled && narg == block->nparam;
+    for (uint32_t i = 0; *fits && i < narg; i++)
+        BT_TRY(take_leaves(ctx, s, block->params[i]->base.type, args[i], &n, fits));
+    return NULL;
+}
+
+static bt_status take_args(bt_ctx *ctx, struct session *s, uint32_t narg,
+                           bt_object *const *args)
+{
+    const uint32_t ndim = s->entry->func->nvar;
+    int fits;
+    BT_TRY(take_all(ctx, s, narg, args, &fits));
     if (fits)
         return NULL;
-    BT_TRY(bt_check_args(ctx, s->compiled->module, s->entry, narg, args));
+    BT_TRY(bt_check_args(ctx, s->compiled->module, s->entry, narg, args, s->dims));
+    if (ndim) {
+        BT_TRY(session_settle(ctx, s, s->dims));
+        BT_TRY(take_all(ctx, s, narg, args, &fits));
+    }
+    if (fits)
+        return NULL;
     return bt_fail(ctx, BT_ERR_ARGUMENT, "@%s: arguments of other types", s->entry->name);
 }
 
@@ -76,7 +94,7 @@ static bt_status check_out(bt_ctx *ctx, const struct session *s, uint32_t index,
                            bt_tensor *const *outs)
 {
     const bt_tensor *out = outs[index];
-    if (!leaf_admits(&s->results[index], out))
+    if (!leaf_admits(s, &s->results[index], out))
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "@%s: the tensor for result %u has another type than the result",
                        s->entry->name, index);
@@ -113,8 +131,7 @@ static bt_status take_outs(bt_ctx *ctx, struct session *s, bt_tensor *const *out
         if (outs[i] && may_compute_in(s, outs[i]))
             continue;
         if (!r->own || !outs[i])
-            BT_TRY(bt_tensor_create(ctx, r->dtype, r->rank, r->dims,
-                                    outs[i] ? &r->own : &s->made[i]));
+            BT_TRY(leaf_tensor(ctx, s, r, outs[i] ? &r->own : &s->made[i]));
         s->out[i] = outs[i] ? r->own : s->made[i];
     }
     for (uint32_t i = 0; i < s->nblock; i++) {
@@ -214,7 +231,8 @@ static bt_status call(bt_ctx *ctx, void *opaque, const char *name, uint32_t narg
 static const bt_executor executors[] = {
     {
         .name = "graph",
-        .doc = "Static programs: kernels of a target, on memory planned ahead.",
+        .doc = "Programs without branches: kernels of a target, on memory planned ahead.",
+        .features = BT_FEATURE_OPEN_DIMS,
         .load = session_load,
         .close = session_close,
         .call = call,

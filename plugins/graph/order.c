@@ -48,8 +48,10 @@ static bt_status add_access(struct orderer *o, const struct place *place,
     const uint32_t queue = o->s->steps[now.step].queue;
     access_list *list = &o->blocks[place->index];
     uint32_t nkept = 0;
-    now.first = place->offset;
-    now.end = place->offset + place->nbytes;
+    const int64_t first = o->s->table[place->offset], nbytes = o->s->table[place->nbytes];
+    const int is_number = first >= 0 && nbytes >= 0; // else any bytes of the block
+    now.first = is_number ? first : 0;
+    now.end = is_number ? first + nbytes : INT64_MAX;
     for (uint32_t i = 0; i < list->len; i++) {
         const struct access old = list->at[i];
         const uint32_t other = o->s->steps[old.step].queue;

@@ -6,6 +6,7 @@
  */
 #include "run.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* ---- places ---- */
@@ -21,7 +22,7 @@ void *place_address(const struct session *s, const struct place *place)
     switch (place->kind) {
     case PLACE_ARG: return s->in[place->index]->data;
     case PLACE_CONST: return s->consts[place->index].plain->data;
-    default: return (char *)s->addresses[place->index] + place->offset;
+    default: return (char *)s->addresses[place->index] + s->table[place->offset];
     }
 }
 
@@ -29,7 +30,7 @@ void *place_address(const struct session *s, const struct place *place)
 static void *own_block(const struct session *s, uint32_t space, const struct place *place,
                        uint64_t *offset)
 {
-    *offset = place->kind == PLACE_BLOCK ? (uint64_t)place->offset : 0;
+    *offset = place->kind == PLACE_BLOCK ? (uint64_t)s->table[place->offset] : 0;
     return place->kind == PLACE_BLOCK
                ? s->addresses[place->index]
                : s->own_consts[(space - 1) * s->nconst + place->index];
@@ -62,9 +63,10 @@ static bt_status name_failed(bt_ctx *ctx, struct session *s, uint32_t queue,
     if (i < s->nstep && s->steps[i].kernel != COPY)
         status = bt_compiled_note(ctx, s->compiled, s->steps[i].kernel, status);
     else if (i < s->nstep)
-        status = bt_note(ctx, status, NULL, 0,
-                         "in a copy of %zu bytes to or from the memory of target %s",
-                         s->steps[i].nbytes, use_of(s, queue)->text);
+        status =
+            bt_note(ctx, status, NULL, 0,
+                    "in a copy of %" PRId64 " bytes to or from the memory of target %s",
+                    s->table[s->steps[i].nbytes], use_of(s, queue)->text);
     return note_failure(s, i, status);
 }
 
@@ -137,6 +139,7 @@ static bt_status run_kernel(bt_ctx *ctx, struct session *s, const struct step *s
                             .nbuffer = step->nbuffer,
                             .buffers = s->buffers,
                             .offsets = step->space ? s->offsets : NULL,
+                            .dims = s->table + step->dims,
                             .stop = bt_ctx_stop(ctx) };
     for (uint32_t k = 0; k < step->nbuffer; k++)
         s->buffers[k] = step->space
@@ -155,7 +158,7 @@ static bt_status run_kernel(bt_ctx *ctx, struct session *s, const struct step *s
 static bt_buffer side(const struct session *s, const struct step *step, uint32_t i)
 {
     const struct place *place = &step->buffers[i];
-    bt_buffer out = { .nbytes = step->nbytes };
+    bt_buffer out = { .nbytes = (uint64_t)s->table[step->nbytes] };
     out.is_own = place->kind == PLACE_BLOCK && s->blocks[place->index].space != 0;
     out.block = out.is_own ? own_block(s, step->space, place, &out.offset)
                            : place_address(s, place);
@@ -167,7 +170,7 @@ static bt_status run_copy(bt_ctx *ctx, struct session *s, const struct step *ste
 {
     const bt_buffer from = side(s, step, 0), to = side(s, step, 1);
     if (!step->space) {
-        copy_bytes(to.block, from.block, step->nbytes);
+        copy_bytes(to.block, from.block, (size_t)to.nbytes);
         return NULL;
     }
     const bt_target_use *use = s->compiled->targets[step->space - 1];
@@ -177,12 +180,13 @@ static bt_status run_copy(bt_ctx *ctx, struct session *s, const struct step *ste
 }
 
 /* A copy onto itself: of nothing, or where the plan has both in the same bytes. */
-static int is_idle(const struct step *step)
+static int is_idle(const struct session *s, const struct step *step)
 {
     const struct place *from = &step->buffers[0], *to = &step->buffers[1];
     return step->kernel == COPY &&
-           (!step->nbytes || (from->kind == PLACE_BLOCK && from->kind == to->kind &&
-                              from->index == to->index && from->offset == to->offset));
+           (!s->table[step->nbytes] ||
+            (from->kind == PLACE_BLOCK && from->kind == to->kind &&
+             from->index == to->index && s->table[from->offset] == s->table[to->offset]));
 }
 
 static bt_status run_step(bt_ctx *ctx, struct session *s, uint32_t number,
@@ -191,7 +195,7 @@ static bt_status run_step(bt_ctx *ctx, struct session *s, uint32_t number,
     const struct step *step = &s->steps[number];
     const int is_seen = hook && step->kernel != COPY;
     bt_order order;
-    if (is_idle(step))
+    if (is_idle(s, step))
         return NULL;
     BT_TRY(take_order(ctx, s, step, &order));
     const uint64_t start = is_seen ? bt_now_ns() : 0;

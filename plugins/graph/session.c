@@ -4,8 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <baton/compute.h>
-
 #include "order.h"
 #include "run.h"
 
@@ -18,6 +16,8 @@ struct loader {
     bt_vec(struct block) all_blocks;
     bt_vec(struct constant) all_consts;
     bt_vec(struct step) all_steps;
+    bt_vec(int64_t) table; /* the first is 0 */
+    bt_vec(struct term) all_terms;
 };
 
 /* Of a value's leaves. */
@@ -37,14 +37,56 @@ static bt_status set(struct loader *l, const bt_value *value, uint32_t n,
     return bt_map_put(&l->places, value, places) ? NULL : bt_no_memory();
 }
 
+/* ---- the table ---- */
+
+/* Dims, one after the other; *out: where the first of them is. */
+static bt_status add_dims(struct loader *l, uint32_t n, const bt_type *const *dims,
+                          uint32_t *out)
+{
+    const bt_func *func = l->s->entry->func;
+    *out = l->table.len;
+    for (uint32_t i = 0; i < n; i++) {
+        struct term term = { .number = l->table.len };
+        int64_t number = -1;
+        if (!bt_dim_is_const(dims[i], &number)) {
+            BT_TRY(bt_dim_compile(l->ctx, l->arena, dims[i], func->nvar, func->vars,
+                                  &term.code));
+            if (!BT_PUSH(l->arena, &l->all_terms, term))
+                return bt_no_memory();
+        }
+        if (!BT_PUSH(l->arena, &l->table, number))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+/* One dim, an attribute or a size; NULL: it could not be made. The number 0 is the first. */
+static bt_status add_dim(struct loader *l, const bt_call *of, const bt_type *dim,
+                         uint32_t *out)
+{
+    int64_t number;
+    *out = 0;
+    if (!dim)
+        return bt_store_why(l->ctx, of->base.type->store);
+    return bt_dim_is_const(dim, &number) && number == 0 ? NULL
+                                                        : add_dims(l, 1, &dim, out);
+}
+
 /* ---- leaves ---- */
 
-int leaf_admits(const struct leaf *leaf, const bt_tensor *t)
+int leaf_admits(const struct session *s, const struct leaf *leaf, const bt_tensor *t)
 {
+    const int64_t *dims = s->table + leaf->dims;
     int same = leaf->dtype == t->dtype && leaf->rank == t->rank;
     for (uint32_t i = 0; same && i < t->rank; i++)
-        same = leaf->dims[i] == t->dims[i];
+        same = dims[i] == t->dims[i];
     return same;
+}
+
+bt_status leaf_tensor(bt_ctx *ctx, const struct session *s, const struct leaf *leaf,
+                      bt_tensor **out)
+{
+    return bt_tensor_create(ctx, leaf->dtype, leaf->rank, s->table + leaf->dims, out);
 }
 
 int is_plain(const bt_tensor *t)
@@ -122,12 +164,14 @@ static bt_status add_leaves(struct loader *l, const bt_type *type, struct leaf *
     const bt_list_type *tuple = bt_as_tuple_type(type);
     if (!tuple) {
         struct leaf *leaf = &all[(*n)++];
+        const bt_shape_type *shape = bt_tensor_shape(type);
         leaf->dtype = bt_tensor_dtype(type);
-        return bt_tensor_static(type, &leaf->rank, leaf->dims)
-                   ? NULL
-                   : bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
-                             "graph: dims of an argument or a result are not known: "
-                             "executor interp runs it");
+        if (!shape || !leaf->dtype)
+            return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
+                           "graph: an argument or a result is no tensor of known rank: "
+                           "executor interp runs it");
+        leaf->rank = shape->n;
+        return add_dims(l, shape->n, shape->dims, &leaf->dims);
     }
     for (uint32_t i = 0; i < tuple->n; i++)
         BT_TRY(add_leaves(l, tuple->at[i], all, n));
@@ -158,12 +202,6 @@ static bt_status load_params(struct loader *l, const bt_block *block)
 
 /* ---- bindings ---- */
 
-static int64_t int_attr(const bt_call *call, const char *name)
-{
-    const int64_t *value = bt_attr_find(call->op, call->attrs, name, BT_ATTR_INT);
-    return value ? *value : 0;
-}
-
 /* The space that storage says that it is in. */
 static bt_status find_space(struct loader *l, const bt_call *call, uint32_t *out)
 {
@@ -189,7 +227,8 @@ static uint32_t space_of(const struct loader *l, const struct place *place)
 
 static bt_status load_storage(struct loader *l, const bt_call *call)
 {
-    struct block block = { .nbytes = int_attr(call, "size") };
+    struct block block = { .size = -1 };
+    BT_TRY(add_dim(l, call, bt_call_dim(call, "size"), &block.nbytes));
     BT_TRY(find_space(l, call, &block.space));
     return BT_PUSH(l->arena, &l->all_blocks, block) &&
                    bt_map_put(&l->blocks, call, (void *)(uintptr_t)l->all_blocks.len)
@@ -207,8 +246,9 @@ static bt_status load_tensor(struct loader *l, const bt_call *call)
         return bt_fail_at(l->ctx, BT_ERR_UNSUPPORTED, call->base.type->store,
                           call->base.span, "graph: a tensor without storage of its own");
     l->all_blocks.at[number - 1].ntensor++;
-    *place = (struct place){ PLACE_BLOCK, (uint32_t)number - 1, int_attr(call, "offset"),
-                             bt_type_nbytes(call->base.type) };
+    *place = (struct place){ .kind = PLACE_BLOCK, .index = (uint32_t)number - 1 };
+    BT_TRY(add_dim(l, call, bt_call_dim(call, "offset"), &place->offset));
+    BT_TRY(add_dim(l, call, bt_tensor_size(call->base.type), &place->nbytes));
     return set(l, &call->base, 1, place);
 }
 
@@ -236,8 +276,13 @@ static bt_status load_invoke(struct loader *l, const bt_call *call)
 {
     const char *const *name =
         bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING);
+    const bt_type *const *dims =
+        bt_attr_find(call->op, call->attrs, "dims", BT_ATTR_SHAPE);
+    const bt_shape_type *shape = dims ? bt_as_shape_type(*dims) : NULL;
     struct step step = { .value = &call->base };
     place_list buffers = { 0 };
+    if (shape)
+        BT_TRY(add_dims(l, shape->n, shape->dims, &step.dims));
     step.kernel = bt_compiled_kernel(l->s->compiled, *name);
     if (step.kernel == l->s->compiled->nkernel)
         return bt_fail(l->ctx, BT_ERR_NAME, "graph: the code has no kernel %s", *name);
@@ -270,8 +315,8 @@ static bt_status load_copy(struct loader *l, const bt_call *call)
                          .kernel = COPY,
                          .nread = 1,
                          .nbuffer = 2,
-                         .buffers = buffers.at,
-                         .nbytes = (size_t)bt_type_nbytes(call->args[0]->type) };
+                         .buffers = buffers.at };
+    BT_TRY(add_dim(l, call, bt_tensor_size(call->args[0]->type), &step.nbytes));
     const uint32_t from = space_of(l, &buffers.at[0]), to = space_of(l, &buffers.at[1]);
     step.space = from ? from : to;
     if (from && to && from != to)
@@ -339,15 +384,6 @@ static bt_status load_results(struct loader *l, const bt_func *func)
     return add_leaves(l, func->result, l->s->results, &n);
 }
 
-static bt_status make_block(struct loader *l, struct block *block)
-{
-    if (!block->space)
-        return bt_tensor_create(l->ctx, BT_UINT8, 1, &block->nbytes, &block->memory);
-    const bt_target_use *use = l->s->compiled->targets[block->space - 1];
-    return use->target->alloc(l->ctx, use->instance,
-                              block->nbytes ? (uint64_t)block->nbytes : 1, &block->own);
-}
-
 /* A constant where the kernels of a space find it; the host's: plain. */
 static bt_status make_const(struct loader *l, uint32_t space, const struct place *place)
 {
@@ -386,16 +422,17 @@ static void add_need(uint64_t *need, uint64_t nbytes)
 }
 
 /* Whether a target's memory has room for the session's blocks and its constants. */
-static bt_status check_budget(struct loader *l, uint32_t space)
+static bt_status check_budget(bt_ctx *ctx, const struct session *s, uint32_t space)
 {
-    const struct session *s = l->s;
     const bt_target_use *use = s->compiled->targets[space - 1];
-    uint8_t *seen = BT_NEWS(l->arena, uint8_t, s->nconst);
+    uint8_t *seen = BT_NEWS(bt_ctx_scratch(ctx), uint8_t, s->nconst);
     uint64_t need = 0;
     if (!seen)
         return bt_no_memory();
     for (uint32_t i = 0; i < s->nblock; i++)
-        add_need(&need, s->blocks[i].space == space ? (uint64_t)s->blocks[i].nbytes : 0);
+        add_need(&need, s->blocks[i].space == space
+                            ? (uint64_t)s->table[s->blocks[i].nbytes]
+                            : 0);
     for (uint32_t i = 0; i < s->nstep; i++) {
         const struct step *step = &s->steps[i];
         for (uint32_t k = 0; step->space == space && k < step->nbuffer; k++) {
@@ -406,25 +443,107 @@ static bt_status check_budget(struct loader *l, uint32_t space)
     }
     return need <= use->space->budget
                ? NULL
-               : bt_fail(l->ctx, BT_ERR_LIMIT,
+               : bt_fail(ctx, BT_ERR_LIMIT,
                          "@%s needs %" PRIu64 " bytes of memory %s of target %s, which "
                          "has %" PRIu64,
                          s->entry->name, need, use->space->name, use->text,
                          use->space->budget);
 }
 
-static bt_status check_budgets(struct loader *l)
+static bt_status check_budgets(bt_ctx *ctx, const struct session *s)
 {
-    const bt_compiled *c = l->s->compiled;
-    for (uint32_t i = 0; i < c->ntarget; i++) {
+    const bt_compiled *c = s->compiled;
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_status status = NULL;
+    for (uint32_t i = 0; !status && i < c->ntarget; i++) {
         if (c->targets[i]->space && c->targets[i]->space->budget)
-            BT_TRY(check_budget(l, i + 1));
+            status = check_budget(ctx, s, i + 1);
     }
+    bt_arena_release(scratch, mark);
+    return status;
+}
+
+/* ---- dims ---- */
+
+static void drop_block(const struct session *s, struct block *block)
+{
+    const bt_target_use *use = block->own ? s->compiled->targets[block->space - 1] : NULL;
+    bt_tensor_unref(block->memory);
+    if (use)
+        use->target->free(use->instance, block->own);
+    block->memory = NULL;
+    block->own = NULL;
+    block->size = -1;
+}
+
+/* What it has for other dims serves as long as it is large enough. */
+static bt_status make_block(bt_ctx *ctx, const struct session *s, struct block *block)
+{
+    const int64_t nbytes = s->table[block->nbytes];
+    if (block->result || block->size >= nbytes)
+        return NULL;
+    drop_block(s, block);
+    if (!block->space) {
+        BT_TRY(bt_tensor_create(ctx, BT_UINT8, 1, &nbytes, &block->memory));
+    } else {
+        const bt_target_use *use = s->compiled->targets[block->space - 1];
+        BT_TRY(use->target->alloc(ctx, use->instance, nbytes ? (uint64_t)nbytes : 1,
+                                  &block->own));
+    }
+    block->size = nbytes;
     return NULL;
 }
 
+/* What tensors of callers were copied to. */
+static void drop_copies(uint32_t n, struct leaf *leaves)
+{
+    for (uint32_t i = 0; leaves && i < n; i++) {
+        bt_tensor_unref(leaves[i].own);
+        leaves[i].own = NULL;
+    }
+}
+
+/* Which dims make a size impossible. */
+static bt_status fail_dims(bt_ctx *ctx, const struct session *s, const int64_t *dims)
+{
+    const bt_func *func = s->entry->func;
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        const bt_var_type *var = (const bt_var_type *)(const void *)func->vars[i];
+        bt_text_addf(&text, "%s%s=%" PRId64, i ? ", " : "", var->name ? var->name : "?",
+                     dims[i]);
+    }
+    return bt_text_get(&text)
+               ? bt_fail(
+                     ctx, BT_ERR_ARGUMENT,
+                     "@%s: with %s a dim is negative, or a size has more than 63 bits",
+                     s->entry->name, bt_text_get(&text))
+               : bt_no_memory();
+}
+
+bt_status session_settle(bt_ctx *ctx, struct session *s, const int64_t *dims)
+{
+    s->is_settled = 0;
+    drop_copies(s->narg, s->args);
+    drop_copies(s->nresult, s->results);
+    for (uint32_t i = 0; i < s->nterm; i++) {
+        int64_t *number = &s->table[s->terms[i].number];
+        if (!bt_dim_eval(&s->terms[i].code, dims, number) || *number < 0)
+            return fail_dims(ctx, s, dims);
+    }
+    BT_TRY(check_budgets(ctx, s));
+    for (uint32_t i = 0; i < s->nblock; i++)
+        BT_TRY(make_block(ctx, s, &s->blocks[i]));
+    s->is_settled = 1;
+    return NULL;
+}
+
+/* ---- loading ---- */
+
 /* A result that has a block for itself is computed where the caller finds it. */
-static bt_status make_blocks(struct loader *l)
+static bt_status find_result_blocks(struct loader *l)
 {
     for (uint32_t i = 0; i < l->s->nresult; i++) {
         const struct place *place = &l->s->results[i].place;
@@ -436,13 +555,7 @@ static bt_status make_blocks(struct loader *l)
         if (block && block->ntensor == 1 && place->offset == 0 && !block->result)
             block->result = i + 1;
     }
-    BT_TRY(check_budgets(l));
-    for (uint32_t i = 0; i < l->all_blocks.len; i++) {
-        struct block *block = &l->all_blocks.at[i];
-        if (!block->result)
-            BT_TRY(make_block(l, block));
-    }
-    return make_consts(l);
+    return NULL;
 }
 
 /* What calls need, so that they ask for no memory. */
@@ -455,7 +568,9 @@ static bt_status make_room(struct loader *l)
     s->addresses = BT_NEWS(l->arena, void *, l->all_blocks.len);
     s->buffers = BT_NEWS(l->arena, void *, s->most_buffers);
     s->offsets = BT_NEWS(l->arena, uint64_t, s->most_buffers);
-    return s->in && s->out && s->made && s->addresses && s->buffers && s->offsets
+    s->dims = BT_NEWS(l->arena, int64_t, s->entry->func->nvar);
+    return s->in && s->out && s->made && s->addresses && s->buffers && s->offsets &&
+                   s->dims
                ? NULL
                : bt_no_memory();
 }
@@ -469,11 +584,16 @@ static void take_lists(struct loader *l)
     s->consts = l->all_consts.at;
     s->nstep = l->all_steps.len;
     s->steps = l->all_steps.at;
+    s->table = l->table.at;
+    s->nterm = l->all_terms.len;
+    s->terms = l->all_terms.at;
 }
 
 static bt_status load_func(struct loader *l)
 {
     const bt_func *func = l->s->entry->func;
+    if (!BT_PUSH(l->arena, &l->table, 0))
+        return bt_no_memory();
     BT_TRY(load_params(l, func->block));
     for (uint32_t i = 0; i < func->block->nbinding; i++)
         BT_TRY(load_binding(l, func->block->bindings[i]));
@@ -481,7 +601,10 @@ static bt_status load_func(struct loader *l)
     take_lists(l);
     BT_TRY(make_room(l));
     BT_TRY(order_steps(l->arena, l->s));
-    return make_blocks(l);
+    BT_TRY(find_result_blocks(l));
+    if (!func->nvar)
+        BT_TRY(session_settle(l->ctx, l->s, NULL));
+    return make_consts(l);
 }
 
 bt_status session_load(bt_ctx *ctx, bt_compiled *compiled, const char *entry,
@@ -515,20 +638,12 @@ void session_close(void *opaque)
     bt_compiled *compiled = s->compiled;
     if (s->queues)
         close_queues(s);
-    for (uint32_t i = 0; i < s->nblock; i++) {
-        const struct block *block = &s->blocks[i];
-        const bt_target_use *use =
-            block->own ? compiled->targets[block->space - 1] : NULL;
-        bt_tensor_unref(block->memory);
-        if (use)
-            use->target->free(use->instance, block->own);
-    }
+    for (uint32_t i = 0; i < s->nblock; i++)
+        drop_block(s, &s->blocks[i]);
     for (uint32_t i = 0; i < s->nconst; i++)
         bt_tensor_unref(s->consts[i].plain);
-    for (uint32_t i = 0; s->args && i < s->narg; i++)
-        bt_tensor_unref(s->args[i].own);
-    for (uint32_t i = 0; s->results && i < s->nresult; i++)
-        bt_tensor_unref(s->results[i].own);
+    drop_copies(s->narg, s->args);
+    drop_copies(s->nresult, s->results);
     bt_arena_destroy(s->arena);
     bt_compiled_unref(compiled);
 }

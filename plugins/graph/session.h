@@ -1,4 +1,8 @@
-/* A planned function, ready to run. */
+/*
+ * A planned function, ready to run. Its sizes, offsets and dims stand in one table: numbers,
+ * and terms over the entry's dims, which are evaluated when these differ from those of the
+ * last call.
+ */
 #ifndef GRAPH_SESSION_H
 #define GRAPH_SESSION_H
 
@@ -9,9 +13,15 @@ enum { PLACE_ARG, PLACE_CONST, PLACE_BLOCK };
 
 /* Where a tensor's elements are. */
 struct place {
-    uint32_t kind;          /* PLACE_... */
-    uint32_t index;         /* leaf of the arguments, constant, block */
-    int64_t offset, nbytes; /* in the block */
+    uint32_t kind;           /* PLACE_... */
+    uint32_t index;          /* leaf of the arguments, constant, block */
+    uint32_t offset, nbytes; /* in the block: of the table */
+};
+
+/* A number of the table that depends on dims. */
+struct term {
+    bt_dim_code code;
+    uint32_t number;
 };
 
 struct constant {
@@ -20,7 +30,8 @@ struct constant {
 };
 
 struct block {
-    int64_t nbytes;
+    uint32_t nbytes;   /* of the table */
+    int64_t size;      /* of its memory; -1: it has none */
     uint32_t space;    /* the host's 0, or 1 + a target's number */
     uint32_t ntensor;  /* that lie in it */
     uint32_t result;   /* 1 + the result whose elements it is; 0: of none */
@@ -34,7 +45,8 @@ struct step {
     uint32_t nread, nbuffer; /* the first are read, the others written */
     uint32_t space; /* of a kernel's buffers; of a copy: that of the target that copies */
     const struct place *buffers, *workspace; /* NULL: it needs none */
-    size_t nbytes;                           /* of a copy */
+    uint32_t nbytes;                         /* of a copy: of the table */
+    uint32_t dims;                           /* of a kernel: the first, of the table */
     uint32_t queue;                          /* NO_QUEUE: it is done at once */
     uint32_t nwait;
     const uint32_t *waits; /* steps of other queues that it comes after */
@@ -54,7 +66,7 @@ struct leaf {
     struct place place; /* of a result */
     bt_dtype dtype;
     uint32_t rank;
-    int64_t dims[BT_MAX_RANK];
+    uint32_t dims; /* the first, of the table */
     /* Of the session: what stands in for a tensor of the caller where kernels cannot work
      * on it. NULL: that was never needed. */
     bt_tensor *own;
@@ -73,7 +85,12 @@ struct session {
         *own_consts; /* by space and constant: the module's copy; NULL: not read there */
     struct step *steps;
     struct queue *queues;
+    int64_t *table; /* terms are -1 before the first call */
+    uint32_t nterm;
+    const struct term *terms;
+    uint32_t is_settled; /* 1: table and blocks are for the dims of a call */
     /* Of the call in progress: */
+    int64_t *dims;        /* of the entry, where they differ from those before */
     const bt_tensor **in; /* what is read for each argument's leaf */
     bt_tensor **out;      /* what each leaf of the result is computed in */
     bt_tensor **made;     /* results of a call that is given no tensors for them */
@@ -90,8 +107,13 @@ bt_status session_load(bt_ctx *, bt_compiled *, const char *entry, const void *o
                        void **out);
 void session_close(void *);
 
+/* Makes table and blocks for these dims of the entry. */
+bt_status session_settle(bt_ctx *, struct session *, const int64_t *dims);
 /* 1: of the leaf's type. */
-int leaf_admits(const struct leaf *, const bt_tensor *);
+int leaf_admits(const struct session *, const struct leaf *, const bt_tensor *);
+/* A new tensor for its elements. */
+bt_status leaf_tensor(bt_ctx *, const struct session *, const struct leaf *,
+                      bt_tensor **out);
 /* 1: row major, at an address that kernels take. */
 int is_plain(const bt_tensor *);
 

@@ -82,7 +82,7 @@ static bt_status call(bt_ctx *ctx, void *opaque, const char *name, uint32_t narg
     struct session *session = opaque;
     const bt_global *entry;
     BT_TRY(bt_module_entry(ctx, session->bytecode->module, name, &entry));
-    BT_TRY(bt_check_args(ctx, session->bytecode->module, entry, narg, args));
+    BT_TRY(bt_check_args(ctx, session->bytecode->module, entry, narg, args, NULL));
     return run(ctx, session, entry, narg, args, hook, out);
 }
 

@@ -12,19 +12,35 @@
 #include "scaled.h"
 #include "signature.h"
 
-/* Storage of the planned program: what a session takes besides inputs and constants. */
-static int64_t count_memory(const bt_global *entry)
+/* Storage of the planned program: what a session takes besides inputs and constants. A
+ * number of bytes, or a text where it depends on the dims of a call. */
+static json_t *count_memory(struct tool *tool, const bt_global *entry)
 {
-    int64_t sum = 0;
     const bt_block *block = entry->func->block;
-    for (uint32_t i = 0; i < block->nbinding; i++) {
+    bt_store *store = block->result->type->store;
+    const bt_type *sum = bt_dim(store, 0);
+    int64_t number;
+    bt_text text;
+    for (uint32_t i = 0; sum && i < block->nbinding; i++) {
         const bt_call *call = bt_as_op_call(block->bindings[i], "memory.alloc_storage");
-        const int64_t *size =
-            call ? bt_attr_find(call->op, call->attrs, "size", BT_ATTR_INT) : NULL;
-        if (size && !bt_add_int64(sum, *size, &sum))
-            return INT64_MAX;
+        if (call)
+            sum = bt_dim_add(store, sum, bt_call_dim(call, "size"));
     }
-    return sum;
+    if (!sum || bt_dim_is_const(sum, &number))
+        return json_integer(sum ? (json_int_t)number : -1);
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    bt_print_type(tool->ctx, sum, &text);
+    return json_string(bt_text_get(&text));
+}
+
+static void print_memory_line(struct tool *tool, const bt_global *entry)
+{
+    char text[32];
+    json_t *memory = count_memory(tool, entry);
+    printf("memory           %s bytes\n", json_is_string(memory)
+                                              ? json_string_value(memory)
+                                              : scaled(json_number_value(memory), text));
+    json_decref(memory);
 }
 
 /* The invokes of a kernel; of all kernels if `kernel` is NULL. */
@@ -130,7 +146,7 @@ static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_glob
     printf("kernels          %u, called %u time%s\n", a->nkernel, ncall, PLURAL(ncall));
     printf("multiply-adds    %s\n", cost_text(count_work(a, entry), text));
     printf("constants        %u\n", a->nconstant);
-    printf("memory           %s bytes\n", scaled((double)count_memory(entry), text));
+    print_memory_line(tool, entry);
     print_functions(a, entry);
     print_sections(a);
     printf("\nPROVENANCE\n%s", a->provenance);
@@ -206,12 +222,12 @@ static int print_artifact_json(struct tool *tool, const bt_artifact *a,
                                const bt_global *entry)
 {
     json_t *root = json_pack(
-        "{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "targets",
+        "{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "targets",
         targets_json(a), "entry", a->entry, "inputs", inputs_json(tool, entry), "outputs",
         outputs_json(tool, entry), "kernels", kernels_json(a), "functions",
         functions_json(a, entry), "multiply_adds", (json_int_t)count_work(a, entry),
         "calls", (json_int_t)count_steps(entry, NULL), "constants",
-        (json_int_t)a->nconstant, "memory", (json_int_t)count_memory(entry), "sections",
+        (json_int_t)a->nconstant, "memory", count_memory(tool, entry), "sections",
         sections_json(a), "provenance", lines_json(a->provenance));
     return print_json(tool, root);
 }

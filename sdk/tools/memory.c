@@ -47,10 +47,12 @@ static bt_status describe(struct plan *p, const bt_life *life, const char **out)
     return *out ? NULL : bt_no_memory();
 }
 
-static int64_t size_of(const bt_call *storage)
+/* read_plan has seen that all are numbers. */
+static int64_t number(const bt_type *dim)
 {
-    return *(const int64_t *)bt_attr_find(storage->op, storage->attrs, "size",
-                                          BT_ATTR_INT);
+    int64_t n = 0;
+    (void)bt_dim_is_const(dim, &n);
+    return n;
 }
 
 static int is_in_place(const bt_life *lives, const bt_life *life)
@@ -73,7 +75,7 @@ static int64_t find_peak(const struct plan *p, uint32_t n, const bt_life *lives)
             const bt_life *life = &lives[i];
             if (!life->escapes && life->first <= at && at <= life->last &&
                 !(life->first == at && is_in_place(lives, life)))
-                sum += life->nbytes;
+                sum += number(life->nbytes);
         }
         peak = sum > peak ? sum : peak;
     }
@@ -109,8 +111,8 @@ static bt_status add_rows(struct plan *p, uint32_t n, const bt_life *lives)
         if (life->first > life->last)
             continue;
         *row = (struct row){
-            .nbytes = life->nbytes,
-            .offset = life->offset,
+            .nbytes = number(life->nbytes),
+            .offset = number(life->offset),
             .storage = (uint32_t)(uintptr_t)bt_map_find(&p->storages, life->storage),
             .first = p->launches[life->first],
             .last = p->launches[life->last],
@@ -118,12 +120,13 @@ static bt_status add_rows(struct plan *p, uint32_t n, const bt_life *lives)
         };
         BT_TRY(describe(p, life, &row->what));
         p->nrow++;
-        p->sum += life->escapes ? 0 : life->nbytes;
+        p->sum += life->escapes ? 0 : row->nbytes;
         if (bt_map_find(&seen, life->storage))
             continue;
         if (!bt_map_put(&seen, life->storage, p))
             return bt_no_memory();
-        *(life->escapes ? &p->results : &p->shared) += size_of(life->storage);
+        *(life->escapes ? &p->results : &p->shared) +=
+            number(bt_call_dim(life->storage, "size"));
     }
     return NULL;
 }
@@ -137,6 +140,10 @@ static bt_status read_plan(struct tool *tool, const bt_program *program, struct 
                         .module = bt_program_compiled(program)->module };
     BT_TRY(bt_module_entry(tool->ctx, p->module, bt_program_entry(program), &entry));
     p->func = entry->func;
+    if (p->func->nvar)
+        return bt_fail(tool->ctx, BT_ERR_UNSUPPORTED,
+                       "memory is shown of programs whose dims are numbers: --dim gives "
+                       "them");
     BT_TRY(bt_lives(tool->ctx, p->arena, p->func, &n, &lives));
     p->rows = BT_NEWS(p->arena, struct row, n);
     if (!p->rows)

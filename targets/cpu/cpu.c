@@ -130,8 +130,19 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
     const struct cpu_engine_request request = { in->engine, in->compiler,
                                                 in->config.isa };
     struct cpu_work *works = BT_NEWS(arena, struct cpu_work, n);
+    uint32_t nopen = 0;
     if (!works)
         return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        nopen += kernels[i]->primitive->nvar &&
+                 !((const struct cpu_kernel *)kernels[i]->content)->plan;
+    if (nopen)
+        bt_remark(ctx, BT_REMARK_NOTE,
+                  bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                          "target cpu leaves %u of %u kernels to the evaluator, which is "
+                          "slow, as their dims are known at the call only: --dim NAME=N "
+                          "gives numbers for them",
+                          nopen, n));
     for (uint32_t i = 0; i < n; i++) {
         const struct cpu_kernel *content = kernels[i]->content;
         struct plan *plan = content->plan ? BT_NEW(arena, struct plan) : NULL;
@@ -216,6 +227,7 @@ static const bt_target targets[] = {
         .unload = unload,
         .launch = launch,
         .reads_layouts = 1,
+        .takes_dims = 1,
         .peak = peak,
         .describe = describe,
         .compatibility = compatibility,

@@ -14,11 +14,11 @@ struct lowerer {
     const struct cpu_config *config;
     const bt_func *primitive;
     const bt_loops *loops;
-    uint32_t nbuffer;  /* of the loops */
-    uint32_t *outputs; /* of each, which result it is, from 1 */
-    uint32_t *inputs;  /* ... which parameter's leaf, from 1 */
-    uint32_t *temps;   /* ... which temp of the lowering, from 1 */
-    bt_vec(int64_t) all_temps;
+    uint32_t nbuffer;                  /* of the loops */
+    uint32_t *outputs;                 /* of each, which result it is, from 1 */
+    uint32_t *inputs;                  /* ... which parameter's leaf, from 1 */
+    uint32_t *temps;                   /* ... which temp of the lowering, from 1 */
+    bt_vec(const bt_type *) all_temps; /* bytes */
 };
 
 /* How a statement has a buffer. */
@@ -161,20 +161,26 @@ static bt_kernel_buffer buffer_of(struct lowerer *l, uint32_t buffer)
     }
 }
 
+static const bt_type *bytes(const struct lowerer *l, int64_t n)
+{
+    return bt_dim(l->primitive->result->store, n);
+}
+
 /* A temp that more than one kernel has is one of the lowering. */
 static bt_status need_temp(struct lowerer *l, uint32_t buffer)
 {
-    int64_t nbytes = bt_loops_nelem(l->loops, buffer) *
-                     (int64_t)bt_dtype_nbytes(l->loops->graph->arrays[buffer].dtype);
     if (role_of(l, buffer) != BT_BUFFER_TEMP || l->temps[buffer])
         return NULL;
-    if (nbytes < 0)
+    const int64_t nelem = bt_loops_nelem(l->loops, buffer);
+    if (nelem < 0)
         return bt_fail(
             l->ctx, BT_ERR_UNSUPPORTED,
             "%s: what one stage leaves to the next has a size that is known at "
             "the call only",
             l->loops->name);
-    if (!BT_PUSH(l->arena, &l->all_temps, nbytes))
+    const bt_type *nbytes =
+        bytes(l, nelem * (int64_t)bt_dtype_nbytes(l->loops->graph->arrays[buffer].dtype));
+    if (!nbytes || !BT_PUSH(l->arena, &l->all_temps, nbytes))
         return bt_no_memory();
     l->temps[buffer] = l->all_temps.len;
     return NULL;
@@ -315,8 +321,8 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
     if (nbytes < 0)
         return bt_fail(l->ctx, BT_ERR_LIMIT, "%s: its local memory overflows",
                        content->plan->name);
-    kernel->workspace = (uint64_t)nbytes;
-    return NULL;
+    kernel->workspace = nbytes ? bytes(l, nbytes) : NULL;
+    return kernel->workspace || !nbytes ? NULL : bt_no_memory();
 }
 
 /* ---- the function ---- */

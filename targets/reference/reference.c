@@ -122,6 +122,7 @@ static const bt_target targets[] = {
         .launch = launch,
         .compatibility = compatibility,
         .reads_layouts = 1,
+        .takes_dims = 1,
     },
     { 0 },
 };

@@ -98,9 +98,11 @@ static void test_pairs_that_there_are_not_are_refused(void **state)
 
 /* ---- what a plan takes ---- */
 
-static int64_t int_attr(const bt_call *call, const char *name)
+static int64_t number(const bt_type *dim)
 {
-    return *(const int64_t *)bt_attr_find(call->op, call->attrs, name, BT_ATTR_INT);
+    int64_t n;
+    assert_true(bt_dim_is_const(dim, &n));
+    return n;
 }
 
 static uint32_t count_calls(const bt_func *func, const char *op, int64_t *nbytes)
@@ -110,7 +112,7 @@ static uint32_t count_calls(const bt_func *func, const char *op, int64_t *nbytes
         const bt_call *call = bt_as_op_call(func->block->bindings[i], op);
         n += call != NULL;
         if (call && nbytes)
-            *nbytes += int_attr(call, "size");
+            *nbytes += number(bt_call_dim(call, "size"));
     }
     return n;
 }
@@ -307,9 +309,9 @@ static void measure(bt_ctx *ctx, const bt_func *func, int64_t *peak, int64_t *le
             for (uint32_t j = 0; j < lives[k].nover && lives[k].first == i; j++)
                 in_place |= lives[lives[k].over[j]].storage == lives[k].storage &&
                             lives[lives[k].over[j]].offset == lives[k].offset;
-            live += in_place ? 0 : lives[k].nbytes;
-            if (lives[k].offset + lives[k].nbytes > *peak)
-                *peak = lives[k].offset + lives[k].nbytes;
+            live += in_place ? 0 : number(lives[k].nbytes);
+            const int64_t end = number(lives[k].offset) + number(lives[k].nbytes);
+            *peak = end > *peak ? end : *peak;
         }
         *least = live > *least ? live : *least;
     }
@@ -349,6 +351,205 @@ static void test_random_plans_are_right_and_small(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* ---- plans with dims ---- */
+
+enum { NLIFE = 10000, NTENSOR = 12, NPOINT = 50 };
+
+/* What tests vary of a program: its tensors are c * n + d * n * m + e elements long. */
+static char *random_open_program(uint32_t seed, char *text, size_t size)
+{
+    size_t len = (size_t)snprintf(
+        text, size,
+        "#[version = \"baton 0.1\"]\n"
+        "def @main<n: Dim in %u..40, m: Dim in 1..%u>(%%t0: Tensor[(n), uint8], %%u: "
+        "Tensor[(m), uint8]) {\n",
+        below(&seed, 3), 2 + below(&seed, 30));
+    for (uint32_t i = 1; i <= NTENSOR; i++) {
+        const uint32_t c = 1 + below(&seed, 200), kind = below(&seed, 4);
+        char dim[64];
+        snprintf(dim, sizeof(dim),
+                 kind == 0   ? "%u*n"
+                 : kind == 1 ? "%u*n*m"
+                 : kind == 2 ? "%u + n"
+                             : "%u",
+                 c);
+        len += (size_t)snprintf(
+            text + len, size - len,
+            "    %%s%u = memory.alloc_storage(size=%s);\n"
+            "    %%t%u = memory.alloc_tensor(%%s%u, shape=[%s], dtype=\"uint8\");\n"
+            "    memory.invoke((%%t%u, %%t%u), (%%t%u,), kernel=\"k\"%s);\n",
+            i, dim, i, i, dim, i - 1, below(&seed, i), i,
+            below(&seed, 3) ? "" : ", over=[0, 0, 0, 1]");
+    }
+    snprintf(text + len, size - len, "    %%t%d\n}\n", NTENSOR);
+    return text;
+}
+
+static int64_t value_of(bt_ctx *ctx, const bt_func *func, const bt_type *dim,
+                        const int64_t *at)
+{
+    bt_dim_code code;
+    int64_t value;
+    assert_ok(ctx, bt_dim_compile(ctx, bt_ctx_scratch(ctx), dim, func->nvar, func->vars,
+                                  &code));
+    assert_true(bt_dim_eval(&code, at, &value));
+    return value;
+}
+
+/* Which tensor wrote a byte last: binding by binding, each paints what it writes; what it
+ * reads must be painted by none but itself. 0: some plan is wrong. */
+static int paint(bt_ctx *ctx, const bt_func *func, uint32_t n, const bt_life *lives,
+                 const int64_t *at, double *sizes)
+{
+    static uint8_t bytes[1 << 22];
+    int64_t first[NTENSOR], nbytes[NTENSOR], base = 0, shared = 0, sum = 0;
+    const bt_call *known[NTENSOR];
+    int64_t bases[NTENSOR];
+    uint32_t nknown = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = 0;
+        const int64_t size =
+            value_of(ctx, func, bt_call_dim(lives[i].storage, "size"), at);
+        while (k < nknown && known[k] != lives[i].storage)
+            k++;
+        if (k == nknown) {
+            known[nknown] = lives[i].storage;
+            bases[nknown++] = base;
+            base += size;
+            shared += size;
+        }
+        first[i] = value_of(ctx, func, lives[i].offset, at);
+        nbytes[i] = value_of(ctx, func, lives[i].nbytes, at);
+        if (first[i] % 64 || first[i] + nbytes[i] > size)
+            return 0;
+        first[i] += bases[k];
+        sum += nbytes[i];
+    }
+    assert_true(base <= (int64_t)sizeof(bytes));
+    for (uint32_t i = 0; i < func->block->nbinding; i++) {
+        const bt_call *invoke = bt_as_op_call(func->block->bindings[i], "memory.invoke");
+        for (uint32_t k = 0; invoke && k < n; k++) {
+            int reads = 0;
+            for (uint32_t j = 0; j < 2; j++)
+                reads |=
+                    bt_as_tuple(invoke->args[0])->fields[j] == &lives[k].tensor->base;
+            for (int64_t b = 0; reads && b < nbytes[k]; b++) {
+                if (bytes[first[k] + b] != k)
+                    return 0;
+            }
+        }
+        for (uint32_t k = 0; invoke && k < n; k++) {
+            if (bt_as_tuple(invoke->args[1])->fields[0] == &lives[k].tensor->base)
+                memset(bytes + first[k], (int)k, (size_t)nbytes[k]);
+        }
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        for (int64_t b = 0; lives[k].escapes && b < nbytes[k]; b++) {
+            if (bytes[first[k] + b] != k)
+                return 0;
+        }
+    }
+    sizes[0] += (double)shared;
+    sizes[1] += (double)sum;
+    return 1;
+}
+
+/* All that the types admit, in the corners and between. */
+static void choose_point(const bt_func *func, uint32_t *seed, uint32_t number,
+                         int64_t *at)
+{
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        int64_t low, high;
+        bt_dim_bounds(func->vars[i], &low, &high);
+        at[i] = number >> i & 1 ? high : low;
+        if (number >= 4)
+            at[i] = low + below(seed, (uint32_t)(high - low) + 1);
+    }
+}
+
+static void test_plans_with_dims_are_right_for_all_of_them(void **state)
+{
+    (void)state;
+    static char text[8192];
+    bt_pipeline *pipeline;
+    double sizes[2] = { 0, 0 };
+    bt_ctx *ctx = make_ctx(NULL);
+    assert_ok(ctx, bt_pipeline_read(ctx, "plan-memory", &pipeline));
+    for (uint32_t i = 0; i < NLIFE / NTENSOR; i++) {
+        bt_module *m = read_module(ctx, random_open_program(i, text, sizeof(text))),
+                  *planned;
+        uint32_t n, seed = i;
+        bt_life *lives;
+        bt_arena *scratch = bt_ctx_scratch(ctx);
+        const void *mark = bt_arena_mark(scratch);
+        assert_ok(ctx,
+                  bt_pipeline_run(ctx, pipeline, &(bt_pipeline_options){ .level = 4 }, m,
+                                  &planned));
+        const bt_func *func = bt_module_find(planned, "main")->func;
+        assert_ok(ctx, bt_plan_check(ctx, func));
+        assert_ok(ctx, bt_lives(ctx, scratch, func, &n, &lives));
+        for (uint32_t k = 0; k < NPOINT; k++) {
+            int64_t at[2];
+            choose_point(func, &seed, k, at);
+            if (!paint(ctx, func, n, lives, at, sizes))
+                fail_msg("program %u is planned wrong for n=%lld, m=%lld", i,
+                         (long long)at[0], (long long)at[1]);
+        }
+        bt_arena_release(scratch, mark);
+        bt_module_unref(planned);
+        bt_module_unref(m);
+    }
+    printf("storage to the sum of all tensors: %.3f\n", sizes[0] / sizes[1]);
+    assert_true(sizes[0] / sizes[1] < 0.75);
+    bt_pipeline_destroy(pipeline);
+    bt_ctx_destroy(ctx);
+}
+
+/* %a lives while %b is written, at `offset` of a storage of `size` bytes. */
+static void test_what_holds_for_some_dims_only_is_no_plan(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *range, *offset, *size;
+        int good;
+    } rows[] = {
+        { "1..8", "64*ceildiv(n, 4)", "64*ceildiv(n, 4) + 16*n", 1 },
+        { "1..8", "16*n", "32*n", 1 },
+        { "1..8", "128", "128 + 16*n", 1 },
+        { "1..9", "128", "128 + 16*n", 0 }, // not where n is 9
+        { "1..8", "16*n - 1", "32*n", 0 },
+        { "1..8", "16*n", "32*n - 1", 0 },
+        { "1..8", "16*n", "256", 1 },
+        { "1..8", "16*n", "255", 0 },
+        { "1..8", "n*n", "n*n + 16*n", 0 },
+        { "0..8", "max(16*n, 64)", "max(16*n, 64) + 16*n", 1 },
+        { "0..8", "min(16*n, 64)", "64 + 32*n", 0 },
+    };
+    bt_ctx *ctx = make_ctx(NULL);
+    for (size_t i = 0; i < BT_COUNT(rows); i++) {
+        char text[1024];
+        snprintf(text, sizeof(text),
+                 "#[version = \"baton 0.1\"]\n"
+                 "def @main<n: Dim in %s>(%%x: Tensor[(4*n), float32], %%d: Tensor[(n), "
+                 "bool]) {\n"
+                 "    %%s = memory.alloc_storage(size=%s);\n"
+                 "    %%a = memory.alloc_tensor(%%s, shape=[4*n], dtype=\"float32\");\n"
+                 "    %%0 = memory.invoke((%%x,), (%%a,), kernel=\"first\", dims=[n]);\n"
+                 "    %%b = memory.alloc_tensor(%%s, offset=%s, shape=[4*n], "
+                 "dtype=\"float32\");\n"
+                 "    %%1 = memory.invoke((%%a,), (%%b,), kernel=\"second\", dims=[n]);\n"
+                 "    %%b\n"
+                 "}\n",
+                 rows[i].range, rows[i].size, rows[i].offset);
+        bt_module *m = read_module(ctx, text);
+        bt_status status = bt_plan_check(ctx, bt_module_find(m, "main")->func);
+        if ((status == NULL) != rows[i].good)
+            fail_msg("row %zu: %s", i, status ? status->message : "it passes");
+        bt_module_unref(m);
+    }
+    bt_ctx_destroy(ctx);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_in_place_only_where_the_kernel_says_so),
     cmocka_unit_test(test_pairs_that_there_are_not_are_refused),
@@ -357,5 +558,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_random_shapes_are_views),
     cmocka_unit_test(test_views_hold_what_they_are_of),
     cmocka_unit_test(test_random_plans_are_right_and_small),
+    cmocka_unit_test(test_plans_with_dims_are_right_for_all_of_them),
+    cmocka_unit_test(test_what_holds_for_some_dims_only_is_no_plan),
 };
 TEST_MAIN(tests)

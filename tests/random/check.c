@@ -9,6 +9,8 @@
  *     graph       a chain of calls, fused, lowered and planned, gives the same result by
  *                 the executor graph on TARGET, also a list of targets; the same bits on
  *                 the target reference, which is the default
+ *     open        such a chain with an open dim, compiled once, gives what interp gives
+ *                 for one value of it after the other
  *     sequence    and after passes in a random order, one after the other
  * Prints the seed of each program that breaks a law; exit code 1 if any does, or if some
  * pass changed none of 300 programs or more in `sequence`: then the law says nothing of
@@ -35,10 +37,13 @@ struct tally {
     uint64_t nrun[MAX_PASS], nchanged[MAX_PASS];
 };
 
-static const struct random_options sizes[] = { { 0, 6, 4, 0 },
-                                               { 2, 12, 6, 0 },
-                                               { 4, 30, 8, 0 } };
-static const struct random_options chain = { 0, 24, 8, 1 };
+static const struct random_options sizes[] = { { 0, 6, 4, 0, 0 },
+                                               { 2, 12, 6, 0, 0 },
+                                               { 4, 30, 8, 0, 0 } };
+static const struct random_options chain = { .nbinding = 24, .depth = 8, .is_chain = 1 };
+static const struct random_options open_chain = {
+    .nbinding = 24, .depth = 8, .is_chain = 1, .is_open = 1
+};
 
 static const char *const pipelines[] = {
     "default",
@@ -391,15 +396,80 @@ static bt_status check_graph(bt_ctx *ctx, uint64_t seed, const bt_module *module
     return status;
 }
 
+/* One session on values of the dim as they come. */
+static bt_status call_often(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                            const char *target, const bt_executor *graph, void *session,
+                            bt_arena *arena)
+{
+    bt_status status = NULL;
+    for (uint32_t k = 0; !status && k < 6; k++) {
+        bt_object **args, *expected = NULL, *got = NULL;
+        uint32_t n;
+        BT_TRY(random_arguments(ctx, seed + k * 7919, module, &n, &args, arena));
+        status = run_module(ctx, module, n, args, &expected);
+        if (!status)
+            status = graph->call(ctx, session, "main", n, args, NULL, &got);
+        if (!status && strcmp(target, "reference") == 0)
+            status =
+                same_bits(ctx, bt_object_as_tensor(got), bt_object_as_tensor(expected));
+        else if (!status)
+            status = same_result(ctx, got, expected, "an open dim");
+        bt_object_unref(got);
+        bt_object_unref(expected);
+        for (uint32_t i = 0; i < n; i++)
+            bt_object_unref(args[i]);
+    }
+    return status;
+}
+
+static bt_status check_open_chain(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                                  const char *target, const struct way *way,
+                                  bt_arena *arena)
+{
+    const bt_compile_options options = { .targets = target,
+                                         .fuse = way->fuse,
+                                         .plan = way->plan };
+    const void *row;
+    void *session;
+    bt_compiled *compiled;
+    bt_module *fused;
+    BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
+    const bt_executor *graph = row;
+    BT_TRY(bt_fuse(ctx, module, &options, &fused));
+    bt_status status = bt_compile(ctx, fused, &options, &compiled);
+    bt_module_unref(fused);
+    BT_TRY(status);
+    status = graph->load(ctx, compiled, "main", NULL, &session);
+    bt_compiled_unref(compiled);
+    BT_TRY(status);
+    status = call_often(ctx, seed, module, target, graph, session, arena);
+    graph->close(session);
+    return bt_note(ctx, status, NULL, 0, "on target %s after %s, plan %s", target,
+                   way->fuse, way->plan);
+}
+
+static bt_status check_open(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                            bt_arena *arena, struct tally *tally)
+{
+    static const struct way ways[] = { { "fuse", "plan" },
+                                       { "fuse-ops{max-ops=1}", "" } };
+    bt_module *own;
+    (void)module;
+    BT_TRY(random_program(ctx, seed, &open_chain, &own));
+    bt_status status = NULL;
+    for (uint32_t i = 0; !status && i < BT_COUNT(ways); i++)
+        status = check_open_chain(ctx, seed, own, tally->target, &ways[i], arena);
+    bt_module_unref(own);
+    return status;
+}
+
 static const struct law {
     const char *name;
     bt_status (*check)(bt_ctx *, uint64_t seed, const bt_module *, bt_arena *,
                        struct tally *);
-} laws[] = { { "verify", check_verify },
-             { "roundtrip", check_roundtrip },
-             { "run", check_run },
-             { "graph", check_graph },
-             { "sequence", check_sequence } };
+} laws[] = { { "verify", check_verify }, { "roundtrip", check_roundtrip },
+             { "run", check_run },       { "graph", check_graph },
+             { "open", check_open },     { "sequence", check_sequence } };
 
 /* ---- programs ---- */
 
@@ -502,10 +572,9 @@ int main(int argc, char **argv)
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     bt_registry_unref(registry);
     if (!ctx || argc < 3) {
-        fprintf(
-            stderr,
-            "usage: check FIRST COUNT [verify|roundtrip|run|graph [TARGET]|sequence], or "
-            "check --print SEED [graph]\n");
+        fprintf(stderr, "usage: check FIRST COUNT [verify|roundtrip|run|graph|open "
+                        "[TARGET]|sequence], or "
+                        "check --print SEED [graph]\n");
         return 2;
     }
     int code =

@@ -14,7 +14,7 @@ struct maker {
     uint64_t random;
     uint32_t budget; /* bindings still wanted; below 1 expressions end at once */
     uint32_t depth;
-    uint32_t is_chain;
+    uint32_t is_chain, is_open;
     const bt_type *dim; /* n of the function at hand */
     bt_vec(const bt_value *) scope;
     const bt_adt_def *list;

@@ -84,7 +84,8 @@ static bt_status build_function(struct maker *m, const char *name, uint32_t nbin
     const bt_type *result;
     const bt_block *block;
     bt_type_param range = { .kind = BT_KIND_DIM, .low = 1, .high = 4, .step = 1 };
-    m->dim = m->is_chain ? bt_dim(m->store, 4) : bt_type_var(m->store, &range, "n");
+    const int is_open = !m->is_chain || m->is_open;
+    m->dim = is_open ? bt_type_var(m->store, &range, "n") : bt_dim(m->store, 4);
     if (!m->dim)
         return bt_store_why(m->ctx, m->store);
     for (uint32_t i = 0; i < nparam; i++) {
@@ -106,7 +107,7 @@ static bt_status build_function(struct maker *m, const char *name, uint32_t nbin
         BT_TRY(random_tensor_type(m, &result));
     BT_TRY(make_block(m, nparam, params, result, &block));
     bt_func fields = { .name = bt_name_of(m->store, name),
-                       .nvar = !m->is_chain,
+                       .nvar = (uint32_t)is_open,
                        .vars = &m->dim,
                        .result = result,
                        .block = block };
@@ -178,7 +179,8 @@ bt_status random_program(bt_ctx *ctx, uint64_t seed, const struct random_options
                        .arena = bt_arena_create(registry),
                        .random = seed,
                        .depth = o->depth,
-                       .is_chain = o->is_chain };
+                       .is_chain = o->is_chain,
+                       .is_open = o->is_open };
     bt_status status = m.store && m.arena ? make_module(&m, o) : bt_no_memory();
     if (!status)
         *out = bt_module_ref(m.module);

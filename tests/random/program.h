@@ -12,8 +12,9 @@ struct random_options {
     uint32_t nfunction; /* besides main */
     uint32_t nbinding;  /* about how many a function has */
     uint32_t depth;     /* of nested expressions and regions */
-    /* 1: calls of operators, tuples and projections only, known dims. */
+    /* 1: calls of operators, tuples and projections only, known dims, ... */
     uint32_t is_chain;
+    uint32_t is_open; /* ... but for main's parameter n, 1 to 4 */
 };
 
 /* A typed module with function main, whose parameters are tensors. */

@@ -51,18 +51,12 @@ expect 1 'tiny.onnx has no symbolic dim for k=1; it has batch' -- "$baton" info 
 expect 1 'tiny.onnx has no input for k=1; it has' -- "$baton" info "$here/../fault/programs/tiny.onnx" --fix k=1
 expect 0 'input .*(4, ' -- "$baton" info "$here/../fault/programs/tiny.onnx" --dim batch=4
 
-# Whoever needs numbers names the dims.
+# Nobody needs numbers where inputs show the dims.
 cat > both.baton <<'END'
 #[version = "baton 0.1"]
 def @main<n: Dim, m: Dim>(%x: Tensor[(n, 3), float32], %w: Tensor[(m, 3), float32]) { nn.dense(%x, %w) }
 END
-for verb in run bench; do
-    expect 1 'executor graph has no dynamic shapes, which @main uses: give numbers for its dims, --dim n=N --dim m=N; interp has' \
-        -- "$baton" $verb both.baton --executor graph
-    expect 1 'which @main uses: give numbers for its dims, --dim m=N; interp' -- "$baton" $verb both.baton --executor graph --dim n=2
-done
-expect 1 'error: @main has type parameters: give numbers for its dims, --dim n=N --dim m=N, or run it by executor interp' \
-    -- "$baton" compile both.baton -o both.bta
+expect 0 '\[\[32\]\]' -- "$baton" run both.baton --executor graph --no-specialise -i 'x=[[1, 2, 3]]' -i 'w=[[4, 5, 6]]'
 expect 1 'input w is not set; it takes Tensor\[(m, 3), float32\]: give -i w=VALUE, such as -i w=1x3xfloat32=random:1$' \
     -- "$baton" run both.baton -i 'x=[[1, 2, 3]]'
 expect 1 'input w is not set; it takes Tensor\[(4, 3), float32\]: give -i w=VALUE, such as -i w=random:1$' \

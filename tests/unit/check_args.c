@@ -30,7 +30,7 @@ static bt_object *tensor(kit *k, bt_dtype dtype, uint32_t rank, const int64_t *d
 /* Checks and gives the arguments back. */
 static bt_status check(kit *k, const bt_module *m, uint32_t n, bt_object *const *args)
 {
-    bt_status status = bt_check_args(k->ctx, m, bt_module_find(m, "main"), n, args);
+    bt_status status = bt_check_args(k->ctx, m, bt_module_find(m, "main"), n, args, NULL);
     for (uint32_t i = 0; i < n; i++)
         bt_object_unref(args[i]);
     return status;
@@ -73,7 +73,8 @@ static void test_named_dims_are_equal_everywhere(void **state)
     TENSOR(&k, BT_FLOAT32, a), TENSOR(&k, BT_FLOAT32, b), TENSOR(&k, BT_FLOAT32, c, d)
     assert_ok(k.ctx, CHECK(&k, m, VECTORS(9, 4, 4, 4)));
     assert_error(CHECK(&k, m, VECTORS(9, 4, 4, 2)), BT_ERR_ARGUMENT,
-                 "argument 2 (%c) has dim 1 = 2, but n is 4 in an earlier argument");
+                 "argument 2 (%c) says by dim 1 that n is 2, which is 4 by dim 0 of "
+                 "argument 1 (%b)");
     assert_error(CHECK(&k, m, VECTORS(8, 4, 4, 4)), BT_ERR_ARGUMENT,
                  "argument 0 (%a) has dim 0 = 8, expected 9");
     assert_error(CHECK(&k, m, VECTORS(21, 10, 10, 10)), BT_ERR_ARGUMENT,

@@ -107,6 +107,15 @@ static bt_status look_at_graph(bt_graph *g, bt_fuse_info *out)
     return NULL;
 }
 
+/* Whether a dim is known at run time only: attributes may name it too. */
+static int is_open(const bt_formula_call *call)
+{
+    uint32_t has = call->result->has;
+    for (uint32_t i = 0; i < call->narg; i++)
+        has |= call->args[i]->has;
+    return has != 0;
+}
+
 bt_status bt_fuse_look(bt_ctx *ctx, const bt_formula_call *call, bt_fuse_info *out)
 {
     const void *facet;
@@ -117,7 +126,7 @@ bt_status bt_fuse_look(bt_ctx *ctx, const bt_formula_call *call, bt_fuse_info *o
         out->kind = ((const bt_fuse_facet *)facet)->kind;
         return NULL;
     }
-    if (!bt__op_has_formula(call->op))
+    if (!bt__op_has_formula(call->op) || is_open(call))
         return NULL;
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_status status =

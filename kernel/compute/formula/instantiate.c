@@ -160,6 +160,9 @@ static bt_status attr_value(struct walk *w, const bt__ast *ast,
         return set(
             w, out,
             bt__node_const(w->graph, BT_FLOAT64, (bt_cell){ .f = attr->floats[at] }), 1);
+    if (attr->kind == BT_ATTR_DIM || attr->kind == BT_ATTR_SHAPE)
+        return fail_at(w, BT_ERR_UNSUPPORTED, ast,
+                       "attribute %s is not a number before the call", attr->name);
     return fail_at(w, BT_ERR_TYPE, ast, "attribute %s is not a number", attr->name);
 }
 

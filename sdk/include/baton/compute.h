@@ -75,7 +75,8 @@ BT_API bt_status bt_fuse_look(bt_ctx *, const bt_formula_call *,
  * target leaves to the evaluator. */
 BT_API bt_status bt_evaluator_print(bt_ctx *, uint32_t n, const bt_func *const *functions,
                                     bt_text *out) BT_MUST_USE;
-/* Such a module, ready to run; functions by their numbers above. The text is not trusted.
+/* Such a module, ready to run; functions by their numbers above. The text is not trusted,
+ * and stays as long as the evaluator.
  * errors  BT_ERR_SYNTAX, BT_ERR_TYPE, BT_ERR_FORMAT */
 typedef struct bt_evaluator bt_evaluator;
 BT_API bt_status bt_evaluator_create(bt_ctx *, const char *text, size_t nbytes,

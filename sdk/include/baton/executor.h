@@ -63,11 +63,13 @@ typedef struct bt_executor {
         "baton.executor/1", sizeof(bt_executor), (array) \
     }
 
-/* Checks arguments against a function's parameters: count, kinds, dtypes, static dims,
- * equal names.
+/* Checks arguments against a function's parameters: count, kinds, dtypes, dims and their
+ * ranges. dims: NULL, or room for the value of each of the function's type parameters,
+ * which the first shape that shows it tells; all must be dims then.
  * errors  BT_ERR_ARGUMENT */
 BT_API bt_status bt_check_args(bt_ctx *, const bt_module *, const bt_global *entry,
-                               uint32_t narg, bt_object *const *args) BT_MUST_USE;
+                               uint32_t narg, bt_object *const *args,
+                               int64_t *dims) BT_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -518,6 +518,8 @@ BT_API int bt_ints_expand(const bt_ints *, uint32_t n, int64_t *out);
  *         return bt_fail(ctx, BT_ERR_UNSUPPORTED, "...");
  * 0: it calls no operator with such an attribute, it is None, or has another length. */
 BT_API int bt_call_ints(const bt_call *, const char *attr, uint32_t n, int64_t *out);
+/* The same of one that is a dim; NULL: there is none of that name. */
+BT_API const bt_type *bt_call_dim(const bt_call *, const char *attr);
 /* Parses "axis=1, keepdims=True" against the operator's schema into a struct in the
  * store. */
 BT_API bt_status bt_attrs_parse(bt_ctx *, bt_store *, const bt_op *, const char *text,

@@ -45,7 +45,8 @@ typedef struct bt_kernel_over {
     uint32_t keeps;
 } bt_kernel_over;
 
-/* One launch. */
+/* One launch. Dims of the primitive function that are its type parameters (bt_func.vars)
+ * are open: the call has their values, in this order (bt_kernel_call.dims). */
 typedef struct bt_kernel {
     const char *name; /* unlike all others of the module; bt_lower fills it */
     uint32_t nin;     /* buffers that it reads, ... */
@@ -56,8 +57,9 @@ typedef struct bt_kernel {
     const void *content;      /* the target's own, for compile */
     uint32_t nover;           /* optional: what it may compute in place */
     const bt_kernel_over *over;
-    uint64_t workspace; /* bytes that it has for itself during a launch */
-    uint32_t target;    /* whose it is, of those compiled for; bt_lower fills it */
+    const bt_type *workspace; /* bytes that it has for itself during a launch, a dim over
+                                 those of the primitive function; NULL: none */
+    uint32_t target;          /* whose it is, of those compiled for; bt_lower fills it */
 } bt_kernel;
 
 /* What a primitive function becomes: kernels, one after the other. One that reads nothing
@@ -69,7 +71,8 @@ typedef struct bt_lowering {
     uint32_t nkernel;
     bt_kernel *const *kernels; /* by bt_lowering_add */
     uint32_t ntemp;
-    const int64_t *temps; /* bytes of each: what one kernel leaves to the next */
+    const bt_type *const
+        *temps; /* bytes of each, dims: what one kernel leaves to the next */
 } bt_lowering;
 
 /* Adds a kernel in which all is zero, to be filled in, behind those that are there. It is
@@ -219,6 +222,9 @@ typedef struct bt_target {
      * NCHW4c) what is beyond the tensor is zero: it may be read so of inputs, and is to be
      * written so of outputs. */
     uint32_t reads_layouts;
+    /* optional: 1, it takes primitive functions with type parameters, which are dims: their
+     * values are known at the call (bt_kernel_call.dims). Else they go to a target that does. */
+    uint32_t takes_dims;
     /* optional, of targets that read layouts: those in which it would have a call's
      * operands (of a tuple: all its fields), then the result: a text for each, NULL at
      * first, which is no wish.
@@ -432,11 +438,11 @@ BT_API bt_status bt_program_check_kernels(struct bt_program *,
 /* A tensor of memory.alloc_tensor, and the bindings between which its elements matter:
  * from the first kernel that has it to the last. */
 typedef struct bt_life {
-    const bt_call *tensor;  /* memory.alloc_tensor */
-    const bt_call *storage; /* memory.alloc_storage */
-    int64_t offset, nbytes; /* in the storage */
-    uint32_t first, last;   /* bindings, by position; first > last: no kernel has it */
-    uint32_t escapes;       /* 1: part of the result */
+    const bt_call *tensor;          /* memory.alloc_tensor */
+    const bt_call *storage;         /* memory.alloc_storage */
+    const bt_type *offset, *nbytes; /* in the storage, dims */
+    uint32_t first, last; /* bindings, by position; first > last: no kernel has it */
+    uint32_t escapes;     /* 1: part of the result */
     /* Those of the list in whose bytes it may begin, at the same offset: its first kernel
      * is their last, which allows that, and all have as many bytes. */
     uint32_t nover;
@@ -447,7 +453,8 @@ typedef struct bt_life {
 BT_API bt_status bt_lives(bt_ctx *, bt_arena *, const bt_func *, uint32_t *n,
                           bt_life **out) BT_MUST_USE;
 /* Whether two tensors that live at once share bytes, other than in place, or one reaches
- * beyond its storage.
+ * beyond its storage, for some values of the dims: what cannot be proved of a plan is
+ * refused.
  * errors BT_ERR_VERIFY */
 BT_API bt_status bt_plan_check(bt_ctx *, const bt_func *) BT_MUST_USE;
 

@@ -250,6 +250,9 @@ BT_API const bt_type *bt_dim_ceildiv(bt_store *, const bt_type *, const bt_type 
 BT_API const bt_type *bt_dim_mod(bt_store *, const bt_type *, const bt_type *);
 BT_API const bt_type *bt_dim_min(bt_store *, const bt_type *, const bt_type *);
 BT_API const bt_type *bt_dim_max(bt_store *, const bt_type *, const bt_type *);
+/* times * the product of all. */
+BT_API const bt_type *bt_dim_product(bt_store *, int64_t times, uint32_t n,
+                                     const bt_type *const *dims);
 /* 1 and *out set when the dim is a number. */
 BT_API int bt_dim_is_const(const bt_type *, int64_t *out);
 /* Bounds that hold for every value of its variables (dims are >= 0, parameters have
@@ -303,6 +306,10 @@ BT_API int bt_tensor_static(const bt_type *, uint32_t *rank, int64_t dims[BT_MAX
 /* The same of the tensor as it lies in memory, row major: the dims of its layout, blocks
  * whole. Without a layout: its own. */
 BT_API int bt_tensor_physical(const bt_type *, uint32_t *rank, int64_t dims[BT_MAX_RANK]);
+/* The same shape with dims that need not be numbers, and the bytes in it. NULL: the rank
+ * or the element type is not known; no memory, or refused, see bt_store_why. */
+BT_API const bt_shape_type *bt_tensor_memory(const bt_type *);
+BT_API const bt_type *bt_tensor_size(const bt_type *);
 
 /* Substitution. The map gives a term for a VAR, HOLE, OPAQUE or (depth 0) BOUND leaf,
  * NULL to keep it. Walks attributes of where-relations too. Normal forms are kept. NULL:

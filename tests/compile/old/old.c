@@ -52,7 +52,7 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
                                   temp[] = { { BT_BUFFER_TEMP, 0 } },
                                   result[] = { { BT_BUFFER_OUTPUT, 0 } };
     struct code *codes = BT_NEWS(arena, struct code, 2);
-    int64_t *temps = BT_NEWS(arena, int64_t, 1);
+    const bt_type **temps = BT_NEWS(arena, const bt_type *, 1);
     bt_kernel *first = bt_lowering_add(out, arena), *second = bt_lowering_add(out, arena);
     uint32_t rank;
     int64_t dims[BT_MAX_RANK], n = 1;
@@ -69,7 +69,7 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     *second = (bt_kernel){
         .nin = 1, .in = temp, .nout = 1, .out = result, .content = &codes[1]
     };
-    temps[0] = 4 * n;
+    temps[0] = bt_dim(func->result->store, 4 * n);
     out->ntemp = 1;
     out->temps = temps;
     return NULL;

@@ -15,8 +15,8 @@ static const bt_attr options[] = {
     { 0 },
 };
 
-enum { NO_FAULT, KEEPS_INDICES, KEEPS_TEMP, HUGE_WORKSPACE, NARROW_WORKSPACE };
-static const char *const faults[] = { "", "indices", "temp", "huge", "narrow" };
+enum { NO_FAULT, KEEPS_INDICES, KEEPS_TEMP, NEGATIVE_WORKSPACE, NARROW_WORKSPACE };
+static const char *const faults[] = { "", "indices", "temp", "negative", "narrow" };
 
 static bt_status open(bt_ctx *ctx, const void *given, void **self)
 {
@@ -65,14 +65,16 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
                                   both[] = { { BT_BUFFER_TEMP, 0 },
                                              { BT_BUFFER_OUTPUT, 0 } };
     static const bt_kernel_over data = { 0, 0, 1 }, indices = { 0, 1, 1 };
-    static const int64_t temps[] = { 64 };
     uint32_t rank;
     int64_t dims[BT_MAX_RANK];
+    bt_store *store = func->result->store;
+    const bt_type **temps = BT_NEWS(arena, const bt_type *, 1);
     struct code *code = BT_NEW(arena, struct code);
     bt_kernel *kernel = bt_lowering_add(out, arena);
     (void)ctx;
-    if (!code || !kernel)
+    if (!code || !kernel || !temps)
         return bt_no_memory();
+    temps[0] = bt_dim(store, 64);
     (void)bt_tensor_static(func->block->params[1]->base.type, &rank, dims);
     *code = (struct code){ *(int *)self, dims[0] };
     *kernel = (bt_kernel){ .nin = 3,
@@ -81,10 +83,10 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
                            .out = code->fault == KEEPS_TEMP ? both : result,
                            .nover = 1,
                            .over = code->fault == KEEPS_INDICES ? &indices : &data,
-                           .workspace = code->fault == HUGE_WORKSPACE ? UINT64_MAX
-                                        : code->fault == NARROW_WORKSPACE
-                                            ? 8
-                                            : (uint64_t)dims[0] * 8,
+                           .workspace = bt_dim(
+                               store, code->fault == NEGATIVE_WORKSPACE ? -8
+                                      : code->fault == NARROW_WORKSPACE ? 8
+                                                                        : dims[0] * 8),
                            .content = code };
     out->ntemp = 1;
     out->temps = temps;

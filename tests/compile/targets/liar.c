@@ -63,7 +63,8 @@ static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
 struct kernel {
     bt_kernel *base;
     bt_kernel_buffer in, out, own;
-    int64_t temp, n;
+    const bt_type *temp;
+    int64_t n;
     bt_kernel_over over;
 };
 
@@ -84,7 +85,7 @@ static void spoil(void *self, struct kernel *k, bt_lowering *out)
     if (has_fault(self, "early"))
         k->in = (bt_kernel_buffer){ BT_BUFFER_TEMP, 0 };
     if (has_fault(self, "negative"))
-        k->temp = -8;
+        k->temp = bt_dim(k->temp->store, -8);
     if (has_fault(self, "no-kernels"))
         out->nkernel = 0;
     if (has_fault(self, "no-buffers"))
@@ -119,7 +120,7 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
         k->n *= dims[i];
     k->in = (bt_kernel_buffer){ BT_BUFFER_INPUT, 0 };
     k->out = (bt_kernel_buffer){ BT_BUFFER_OUTPUT, 0 };
-    k->temp = 64;
+    k->temp = bt_dim(func->result->store, 64);
     *k->base = (bt_kernel){
         .nin = 1, .in = &k->in, .nout = 1, .out = &k->out, .content = &k->n
     };

@@ -133,11 +133,13 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
                                   result = { BT_BUFFER_OUTPUT, 0 };
     const struct instance *i = self;
     struct shape s = shape_of(primitive);
-    int64_t *nbytes = BT_NEWS(arena, int64_t, 2);
+    const bt_type **nbytes = BT_NEWS(arena, const bt_type *, 2);
     if (!nbytes)
         return bt_no_memory();
     nbytes[0] = nbytes[1] =
-        (s.n + COLUMNS - 1) / COLUMNS * COLUMNS * s.k * (int64_t)sizeof(float) + i->slack;
+        bt_dim(primitive->result->store,
+               (s.n + COLUMNS - 1) / COLUMNS * COLUMNS * s.k * (int64_t)sizeof(float) +
+                   i->slack);
     out->ntemp = (uint32_t)i->steps;
     out->temps = nbytes;
     if (i->steps > 0)

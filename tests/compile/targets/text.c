@@ -72,7 +72,7 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     (void)ctx, (void)self;
     if (!kernel)
         return bt_no_memory();
-    kernel->workspace = 64;
+    kernel->workspace = bt_dim(func->result->store, 64);
     return NULL;
 }
 

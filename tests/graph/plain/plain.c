@@ -157,7 +157,7 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
 {
     (void)ctx, (void)self;
     uint32_t n = func->block->nbinding;
-    int64_t *temps = BT_NEWS(arena, int64_t, n);
+    const bt_type **temps = BT_NEWS(arena, const bt_type *, n);
     if (!temps)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
@@ -165,7 +165,8 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
         if (!kernel)
             return bt_no_memory();
         BT_TRY(lower_binding(arena, func->block, i, kernel));
-        temps[i] = nelem_of(func->result) * (int64_t)sizeof(float);
+        temps[i] =
+            bt_dim(func->result->store, nelem_of(func->result) * (int64_t)sizeof(float));
     }
     out->ntemp = n - 1;
     out->temps = temps;

@@ -1,0 +1,47 @@
+# A program with open dims is compiled once and runs for any of them: artifacts, sessions, targets.
+. "$(dirname "$0")/kit.sh"
+
+cat > p.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim in 1..64, m: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(8, 4), float32], %b: Tensor[(n, m), float32]) {
+    %0 = nn.relu(nn.dense(%x, %w));
+    %1 = concatenate((%0, %b), axis=1);
+    %2 = transpose(%1, axes=[1, 0]);
+    (reshape(%0, newshape=[2*n, 4]), add(%2, %2), sum(%2, axis=0))
+}
+END
+for target in cpu reference 'cpu, reference'; do
+    expect 0 'for target' -- "$baton" compile p.baton --target "$target" -o "p.bta"
+    expect 0 'x  *Tensor\[(n, 4), float32\]' 'memory  *.*\*n.* bytes' -- "$baton" info p.bta
+    for n in 1 5 2 64; do
+        for m in 1 7; do
+            set -- -i x=${n}x4xfloat32=random:1 -i w=random:2 -i b=${n}x${m}xfloat32=random:3
+            expect 0 "output0: Tensor\[($((2 * n)), 4), float32\]" "output1: Tensor\[($((8 + m)), $n), float32\]" -- \
+                "$baton" run p.bta "$@" -o "compiled"
+            expect 0 -- "$baton" run p.baton --executor interp "$@" -o "expected"
+            expect 0 -- "$baton" compare compiled expected
+        done
+    done
+done
+expect 0 'note: target cpu leaves [0-9]* of [0-9]* kernels to the evaluator.*--dim NAME=N' -- "$baton" compile p.baton --target cpu -o p.bta
+
+# What is given must be what the dims admit; both who say so are named.
+expect 1 '@main: argument 0 (%x) has n = 65, outside 1..64' -- \
+    "$baton" run p.bta -i x=65x4xfloat32=1 -i w=random:2 -i b=65x2xfloat32=1
+expect 1 '@main: argument 2 (%b) says by dim 0 that n is 4, which is 3 by dim 0 of argument 0 (%x)' -- \
+    "$baton" run p.bta -i x=3x4xfloat32=1 -i w=random:2 -i b=4x2xfloat32=1
+
+# A target that takes numbers only hands on, or says what to do.
+printf '#[version = "baton 0.1"]\ndef @main<n: Dim>(%%x: Tensor[(n), float32]) { negative(%%x) }\n' > q.baton
+expect 0 '\[-1, -2\]' -- env BATON_PLUGIN_PATH="$targets" "$baton" run q.baton --no-specialise --target 'liar,reference' -i 'x=[1, 2]'
+expect 1 'takes no functions whose dims are known at the call only.*--dim' -- \
+    env BATON_PLUGIN_PATH="$targets" "$baton" run q.baton --no-specialise --target liar -i 'x=[1, 2]'
+
+# A model with a symbolic batch.
+model=$here/../fault/programs/tiny.onnx
+expect 0 -- "$baton" compile "$model" -o tiny.bta
+for batch in 1 3 2; do
+    expect 0 "y: Tensor\[($batch, 3), float32\]" -- "$baton" run tiny.bta -i "x=${batch}x1x4x4xfloat32=random:1" -o compiled
+    expect 0 -- "$baton" run "$model" --executor interp -i "x=${batch}x1x4x4xfloat32=random:1" -o expected
+    expect 0 -- "$baton" compare compiled expected
+done

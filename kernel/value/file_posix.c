@@ -101,17 +101,18 @@ void bt_file_close(bt_ctx *ctx, bt_file *file)
         release(file);
 }
 
-/* The pages of a mapped file that were read leave memory; they are read again when they
- * are needed. */
+void bt__pages_forget(const void *bytes, size_t nbytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)bytes;
+    const uintptr_t first = at / page * page, end = (at + nbytes) / page * page;
+    if (nbytes >= page)
+        (void)madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
 static void forget(const bt_file *file, size_t offset, size_t nbytes)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), from = offset / page * page;
-    union {
-        const void *shown;
-        void *own;
-    } bytes = { .shown = (const char *)file->bytes + from };
-    if (file->is_mapped && nbytes >= page)
-        (void)madvise(bytes.own, (offset + nbytes) / page * page - from, MADV_DONTNEED);
+    if (file->is_mapped)
+        bt__pages_forget((const char *)file->bytes + offset, nbytes);
 }
 
 void bt_tensor_forget(const bt_tensor *tensor)

@@ -28,7 +28,7 @@ static void test_each_byte_of_the_sections_counts(void **state)
         static const char *const names[] = {
             "?",
 #define SECTION(UPPER, name) "section " name " is damaged: its checksum is ",
-#include "compile/sections.def"
+#include "compile/artifact/sections.def"
         };
         for (uint64_t i = 0; i < row.nbytes; i++) {
             b.at[row.offset + i] ^= 0x10;

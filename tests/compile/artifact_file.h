@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/artifact.h"
+#include "compile/artifact/artifact.h"
 
 struct bytes {
     unsigned char *at;

@@ -243,13 +243,8 @@ static bt_status load(struct trial *t, bt_arena *arena, const bt_func *func,
     }
     BT_TRY(target->compile(ctx, t->target->instance, arena, BT_CODE_ANY, n,
                            (const bt_kernel *const *)out->lowering.kernels, codes));
-    bt_status status = target->load(ctx, t->target->instance, n,
-                                    (const bt_kernel_code *const *)codes, &out->loaded);
-    if (status && status->code == BT_ERR_FORMAT && func->nvar) {
-        out->why = status->message; // the evaluator takes no dims
-        return NULL;
-    }
-    BT_TRY(status);
+    BT_TRY(target->load(ctx, t->target->instance, n, (const bt_kernel_code *const *)codes,
+                        &out->loaded));
     bt_text_init(&text, arena);
     target->describe(out->loaded, &text);
     const char *said = bt_text_get(&text) ? strstr(text.at, "by the evaluator: ") : NULL;

@@ -1,0 +1,114 @@
+/* Artifacts by POSIX: files mapped to be read. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/ctx.h"
+#include "compile/artifact/artifact.h"
+#include "value/tensor.h"
+
+struct mapping {
+    bt_registry *registry;
+    void *at;
+    size_t nbytes;
+};
+
+static bt_status fail_errno(bt_ctx *ctx, const char *path, const char *what)
+{
+    char text[128];
+    int reason = errno;
+    if (strerror_r(reason, text, sizeof(text)) != 0)
+        snprintf(text, sizeof(text), "error %d", reason);
+    return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = path }, "%s: %s", what,
+                         text);
+}
+
+static void unmap(void *opaque)
+{
+    struct mapping *mapping = opaque;
+    bt_registry *registry = mapping->registry;
+    munmap(mapping->at, mapping->nbytes);
+    bt_free(registry, mapping, sizeof(*mapping));
+    bt_registry_unref(registry);
+}
+
+/* Pages of the file itself, which all processes share. */
+static bt_status map(bt_ctx *ctx, const char *path, int fd, size_t nbytes,
+                     bt_tensor **out)
+{
+    const int64_t dim = (int64_t)nbytes;
+    bt_tensor *bytes;
+    struct mapping *mapping = bt_alloc(ctx->registry, sizeof(*mapping));
+    if (!mapping)
+        return bt_no_memory();
+    *mapping = (struct mapping){ .registry = ctx->registry, .nbytes = nbytes };
+    mapping->at = mmap(NULL, nbytes, PROT_READ, MAP_SHARED, fd, 0);
+    bt_status status = mapping->at == MAP_FAILED
+                           ? fail_errno(ctx, path, "cannot be mapped")
+                           : bt_tensor_wrap(ctx, BT_UINT8, 1, &dim, mapping->at, &bytes);
+    if (status) {
+        if (mapping->at != MAP_FAILED)
+            munmap(mapping->at, nbytes);
+        bt_free(ctx->registry, mapping, sizeof(*mapping));
+        return status;
+    }
+    bt_registry_ref(ctx->registry);
+    struct bt__tensor *own = (struct bt__tensor *)(void *)bytes;
+    own->release = unmap;
+    own->foreign = mapping;
+    *out = bytes;
+    return NULL;
+}
+
+static bt_status map_open(bt_ctx *ctx, const char *path, int fd, bt_tensor **out)
+{
+    struct stat s;
+    const bt_place place = { .file = path };
+    if (fstat(fd, &s) != 0)
+        return fail_errno(ctx, path, "cannot be read");
+    if (!S_ISREG(s.st_mode))
+        return bt_fail_place(ctx, BT_ERR_IO, &place,
+                             "an artifact is mapped: expected a regular file, found %s",
+                             S_ISDIR(s.st_mode) ? "a folder" : "a pipe or a device");
+    if (s.st_size == 0)
+        return bt_fail_place(ctx, BT_ERR_FORMAT, &place, "the file is empty");
+    if ((uint64_t)s.st_size > ctx->limits.bytes)
+        return bt_fail_place(ctx, BT_ERR_LIMIT, &place,
+                             "the file exceeds the limit of %llu bytes",
+                             (unsigned long long)ctx->limits.bytes);
+    return map(ctx, path, fd, (size_t)s.st_size, out);
+}
+
+/* O_NONBLOCK: opening a pipe must not wait. */
+bt_status bt__artifact_map(bt_ctx *ctx, const char *path, bt_tensor **out)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(ctx, path, "cannot be opened");
+    bt_status status = map_open(ctx, path, fd, out);
+    close(fd);
+    return status;
+}
+
+enum { LEAST_MAGIC = 4 };
+
+/* A pipe is not opened: its writer would take this for the reader. */
+int bt_artifact_is(const char *path)
+{
+    char head[sizeof(BT__ARTIFACT_MAGIC) - 1];
+    struct stat s;
+    int fd = stat(path, &s) == 0 && S_ISREG(s.st_mode)
+                 ? open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+                 : -1;
+    if (fd < 0)
+        return 0;
+    // the beginning of the word is an artifact that was cut off there
+    ssize_t n = pread(fd, head, sizeof(head), 0);
+    int is = n >= LEAST_MAGIC && memcmp(head, BT__ARTIFACT_MAGIC, (size_t)n) == 0;
+    close(fd);
+    return is;
+}

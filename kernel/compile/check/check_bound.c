@@ -1,0 +1,187 @@
+/*
+ * What rounding may do to the results of a primitive function. Each call's own error is
+ * bounded by its result; the error of an operand is carried on by computing the call again
+ * with the operand changed by that much: cos of a sum of large terms differs by as much as
+ * the sum does, however small the cosine is.
+ */
+#include "compile/check/check.h"
+
+#include <math.h>
+
+#include <baton/compute.h>
+
+double bt__rounding_bound(bt_dtype dtype, double value, double largest)
+{
+    switch (dtype) {
+    case BT_FLOAT16: return 0x1p-10 * (16 * fabs(value) + 8 * largest);
+    case BT_BFLOAT16: return 0x1p-7 * (16 * fabs(value) + 8 * largest);
+    case BT_FLOAT32: return 0x1p-23 * (16 * fabs(value) + 64 * largest);
+    case BT_FLOAT64: return 0x1p-52 * (16 * fabs(value) + 64 * largest);
+    default: return 0;
+    }
+}
+
+/* A value of the function: one tensor, and by how much its elements may differ. */
+struct bounded {
+    const bt_tensor *tensor;
+    double *errors; /* NULL: an input or a constant, which is exact */
+};
+
+struct bounds {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    bt_map values; /* -> struct bounded */
+    bt_vec(bt_tensor *) made;
+};
+
+static int is_float(bt_dtype dtype)
+{
+    uint32_t class = BT_DTYPE_CLASS(dtype);
+    return class == BT_CLASS_FLOAT || class == BT_CLASS_BFLOAT;
+}
+
+/* NULL: not one tensor, or in a layout. */
+static const struct bounded *find(struct bounds *b, const bt_value *value)
+{
+    struct bounded *found = bt_map_find(&b->values, value);
+    const bt_tensor *constant = bt_const_tensor(value);
+    if (found || !constant)
+        return found;
+    found = BT_NEW(b->arena, struct bounded);
+    if (!found)
+        return NULL;
+    found->tensor = constant;
+    return bt_map_put(&b->values, value, found) ? found : NULL;
+}
+
+/* The operand with every element changed by a part of its error. */
+static bt_status change(struct bounds *b, const struct bounded *from, double part,
+                        bt_tensor **out)
+{
+    const bt_tensor *t = from->tensor;
+    BT_TRY(bt_tensor_create(b->ctx, t->dtype, t->rank, t->dims, out));
+    for (int64_t i = 0; i < t->nelem; i++)
+        bt_tensor_set(*out, i, bt_tensor_get(t, i) + part * from->errors[i]);
+    return NULL;
+}
+
+/* What the error of operand `at` adds to the errors of the result: the largest effect
+ * of several parts of that error, since a function need not be monotonic. */
+static bt_status add_error(struct bounds *b, bt_compute *compute, uint32_t narg,
+                           const bt_tensor **in, uint32_t at, const struct bounded *from,
+                           struct bounded *result)
+{
+    static const double parts[] = { -1, -0.5, -0.2, 0.2, 0.5, 1 };
+    const bt_tensor *kept = in[at];
+    double *most = BT_NEWS(b->arena, double, (size_t)result->tensor->nelem);
+    if (!most)
+        return bt_no_memory();
+    for (uint32_t k = 0; k < BT_COUNT(parts); k++) {
+        bt_tensor *changed, *out;
+        BT_TRY(change(b, from, parts[k], &changed));
+        in[at] = changed;
+        bt_status status = bt_compute_run(b->ctx, compute, narg, in, &out);
+        in[at] = kept;
+        bt_tensor_unref(changed);
+        BT_TRY(status);
+        for (int64_t i = 0; i < out->nelem; i++) {
+            double apart = fabs(bt_tensor_get(out, i) - bt_tensor_get(result->tensor, i));
+            most[i] = isfinite(apart) && apart > most[i] ? apart : most[i];
+        }
+        bt_tensor_unref(out);
+    }
+    for (int64_t i = 0; i < result->tensor->nelem; i++)
+        result->errors[i] += most[i];
+    return NULL;
+}
+
+static bt_status bound_call(struct bounds *b, const bt_call *call, bt_compute *compute,
+                            const struct bounded **args, struct bounded *result)
+{
+    const bt_tensor **in = BT_NEWS(b->arena, const bt_tensor *, call->narg);
+    if (!in)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++)
+        in[i] = args[i]->tensor;
+    bt_tensor *t;
+    BT_TRY(bt_compute_run(b->ctx, compute, call->narg, in, &t));
+    if (!BT_PUSH(b->arena, &b->made, t)) {
+        bt_tensor_unref(t);
+        return bt_no_memory();
+    }
+    result->tensor = t;
+    if (!is_float(t->dtype))
+        return NULL;
+    double largest = bt_tensor_largest(t);
+    result->errors = BT_NEWS(b->arena, double, (size_t)t->nelem);
+    if (!result->errors)
+        return bt_no_memory();
+    for (int64_t i = 0; i < t->nelem; i++)
+        result->errors[i] = bt__rounding_bound(t->dtype, bt_tensor_get(t, i), largest);
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (args[i]->errors)
+            BT_TRY(add_error(b, compute, call->narg, in, i, args[i], result));
+    }
+    return NULL;
+}
+
+/* *done 0: the call is of a kind that is not followed. */
+static bt_status bound_binding(struct bounds *b, const bt_value *value, int *done)
+{
+    const bt_call *call = bt_as_call(value);
+    bt_compute *compute;
+    *done = call && call->callee_kind == BT_CALLEE_OP && !bt_type_layout(value->type) &&
+            bt_as_tensor_type(value->type);
+    if (!*done)
+        return NULL;
+    const struct bounded **args = BT_NEWS(b->arena, const struct bounded *, call->narg);
+    bt_formula_call what;
+    struct bounded *result = BT_NEW(b->arena, struct bounded);
+    if (!args || !result)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++) {
+        args[i] = find(b, call->args[i]);
+        *done = *done && args[i];
+    }
+    if (!*done)
+        return NULL;
+    BT_TRY(bt_call_formula(b->arena, call, &what));
+    BT_TRY(bt_compute_create(b->ctx, &what, &compute));
+    bt_status status = bound_call(b, call, compute, args, result);
+    bt_compute_destroy(compute);
+    BT_TRY(status);
+    return bt_map_put(&b->values, value, result) ? NULL : bt_no_memory();
+}
+
+static bt_status bound_func(struct bounds *b, const bt_func *func, bt_tensor *const *in,
+                            const double **out)
+{
+    const bt_block *block = func->block;
+    int done = 1;
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        const bt_type *type = block->params[i]->base.type;
+        struct bounded *input = BT_NEW(b->arena, struct bounded);
+        if (!bt_as_tensor_type(type) || bt_type_layout(type))
+            return NULL;
+        if (!input || !bt_map_put(&b->values, block->params[i], input))
+            return bt_no_memory();
+        input->tensor = in[i];
+    }
+    for (uint32_t i = 0; done && i < block->nbinding; i++)
+        BT_TRY(bound_binding(b, block->bindings[i], &done));
+    const struct bounded *result = done ? find(b, block->result) : NULL;
+    *out = result ? result->errors : NULL;
+    return NULL;
+}
+
+bt_status bt__check_bounds(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
+                           bt_tensor *const *in, const double **out)
+{
+    struct bounds b = { .ctx = ctx, .arena = arena };
+    *out = NULL;
+    bt_map_init(&b.values, arena, 0);
+    bt_status status = bound_func(&b, func, in, out);
+    for (uint32_t i = 0; i < b.made.len; i++)
+        bt_tensor_unref(b.made.at[i]);
+    return status;
+}

@@ -1,0 +1,461 @@
+/*
+ * What a target does with the buffers of one call. Each buffer has zones around it that
+ * nobody may write; outputs and temps are full of a pattern before:
+ *
+ *     launched            results must be near the evaluator's, inputs as they were
+ *     again, another      the same bits; what has the pattern both times was not written
+ *       pattern
+ *     in place            for each output that a kernel says it computes over an input:
+ *                         the same bits
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "compile/check/check.h"
+
+enum { ZONE = 4096, ZONE_BYTE = 0x6b, BEYOND = 16, NO_BUFFER = UINT32_MAX };
+
+/* A buffer between its zones. */
+struct buffer {
+    bt_tensor *memory; /* NULL: it lies in another's */
+    char *at;
+    size_t nbytes;
+};
+/* All of a call's, by kind: BT_BUFFER_... */
+struct buffers {
+    struct buffer *at[3];
+    uint32_t n[3];
+    uint32_t over; /* the input in which an output is computed; NO_BUFFER: none */
+};
+
+static const char *const kind_names[] = { "input", "output", "temp" };
+
+/* Said of elements of outputs with a layout: they are numbered as they lie in memory. */
+static const char *memory_note(const struct bt__check_call *c)
+{
+    return bt_type_layout(c->primitive->func->result)
+               ? " (in memory, by its layout: beyond the tensor zeros are written)"
+               : "";
+}
+
+/* A fault's text. */
+static bt_status tell(const struct bt__check_call *c, const char **fault,
+                      const char *format, ...) BT_PRINTF(3, 4);
+static bt_status tell(const struct bt__check_call *c, const char **fault,
+                      const char *format, ...)
+{
+    bt_text text;
+    va_list args;
+    bt_text_init(&text, c->arena);
+    va_start(args, format);
+    bt_text_addv(&text, format, args);
+    va_end(args);
+    *fault = bt_text_get(&text);
+    return *fault ? NULL : bt_no_memory();
+}
+
+/* "[1, 2]" */
+static const char *element(bt_arena *arena, const bt_tensor *t, int64_t position)
+{
+    int64_t index[BT_MAX_RANK];
+    bt_text text;
+    bt_text_init(&text, arena);
+    for (uint32_t i = t->rank; i-- > 0; position /= t->dims[i])
+        index[i] = position % t->dims[i];
+    bt_text_addf(&text, "[");
+    for (uint32_t i = 0; i < t->rank; i++)
+        bt_text_addf(&text, "%s%" PRId64, i ? ", " : "", index[i]);
+    bt_text_addf(&text, "]");
+    const char *out = bt_text_get(&text);
+    return out ? out : "[?]";
+}
+
+/* ---- buffers ---- */
+
+static bt_status make_buffer(bt_ctx *ctx, size_t nbytes, struct buffer *out)
+{
+    const int64_t total = (int64_t)nbytes + 2 * ZONE;
+    BT_TRY(bt_tensor_create(ctx, BT_UINT8, 1, &total, &out->memory));
+    out->at = (char *)out->memory->data + ZONE;
+    out->nbytes = nbytes;
+    memset(out->memory->data, ZONE_BYTE, ZONE);
+    memset(out->at + nbytes, ZONE_BYTE, ZONE);
+    return NULL;
+}
+
+/* Of a number; none: 0. */
+static size_t bytes(const bt_type *dim)
+{
+    int64_t n = 0;
+    if (dim)
+        (void)bt_dim_is_const(dim, &n);
+    return (size_t)n;
+}
+
+static size_t nbytes_of(const struct bt__check_call *c, uint32_t kind, uint32_t index)
+{
+    return kind == BT_BUFFER_INPUT    ? bt_tensor_nbytes(c->in[index])
+           : kind == BT_BUFFER_OUTPUT ? bt_tensor_nbytes(c->want[index])
+                                      : bytes(c->primitive->lowering.temps[index]);
+}
+
+/* Inputs as they are, all else full of the pattern. */
+static bt_status fill_buffers(const struct bt__check_call *c, int pattern,
+                              struct buffers *b)
+{
+    for (uint32_t kind = 0; kind < 3; kind++) {
+        b->at[kind] = BT_NEWS(c->arena, struct buffer, b->n[kind]);
+        if (!b->at[kind])
+            return bt_no_memory();
+        for (uint32_t i = 0; i < b->n[kind]; i++) {
+            struct buffer *buffer = &b->at[kind][i];
+            BT_TRY(make_buffer(c->ctx, nbytes_of(c, kind, i), buffer));
+            if (kind != BT_BUFFER_INPUT)
+                memset(buffer->at, pattern, buffer->nbytes);
+            else if (buffer->nbytes)
+                memcpy(buffer->at, c->in[i]->data, buffer->nbytes);
+        }
+    }
+    return NULL;
+}
+
+static void free_buffers(struct buffers *b)
+{
+    for (uint32_t kind = 0; kind < 3; kind++) {
+        for (uint32_t i = 0; b->at[kind] && i < b->n[kind]; i++)
+            bt_tensor_unref(b->at[kind][i].memory);
+        b->at[kind] = NULL;
+    }
+}
+
+/* ---- launching ---- */
+
+/* The first byte of a zone that is not as it was; ZONE: all are. */
+static size_t damage(const char *zone)
+{
+    size_t i = 0;
+    while (i < ZONE && zone[i] == ZONE_BYTE)
+        i++;
+    return i;
+}
+
+/* What a kernel must not have changed. */
+static bt_status check_zones(const struct bt__check_call *c, const bt_kernel *kernel,
+                             const struct buffers *b, const char **fault)
+{
+    for (uint32_t kind = 0; kind < 3; kind++) {
+        for (uint32_t i = 0; i < b->n[kind]; i++) {
+            const struct buffer *buffer = &b->at[kind][i];
+            size_t before = damage(buffer->at - ZONE);
+            size_t behind = damage(buffer->at + buffer->nbytes);
+            if (before < ZONE)
+                return tell(c, fault, "kernel %s writes %zu bytes before its %s %" PRIu32,
+                            kernel->name, ZONE - before, kind_names[kind], i);
+            if (behind < ZONE)
+                return tell(c, fault,
+                            "kernel %s writes behind its %s %" PRIu32
+                            ", which has %zu bytes: at byte %zu",
+                            kernel->name, kind_names[kind], i, buffer->nbytes,
+                            buffer->nbytes + behind);
+            if (kind == BT_BUFFER_INPUT && i != b->over && buffer->nbytes &&
+                memcmp(buffer->at, c->in[i]->data, buffer->nbytes) != 0)
+                return tell(c, fault, "kernel %s changes input %" PRIu32, kernel->name,
+                            i);
+        }
+    }
+    return NULL;
+}
+
+static const struct buffer *find_buffer(const bt_kernel *kernel, uint32_t i,
+                                        const struct buffers *b)
+{
+    const bt_kernel_buffer *which =
+        i < kernel->nin ? &kernel->in[i] : &kernel->out[i - kernel->nin];
+    return &b->at[which->kind][which->index];
+}
+
+static struct bt__hosted with_zones(const struct buffer *b)
+{
+    return (struct bt__hosted){ b->at - ZONE, b->nbytes + 2 * ZONE };
+}
+
+/* Outputs that keep an input have its elements, and stand for it. */
+static void keep_inputs(const bt_kernel *kernel, const struct buffers *b, void **pointers,
+                        struct bt__hosted *around)
+{
+    for (uint32_t i = 0; i < kernel->nover; i++) {
+        const bt_kernel_over *over = &kernel->over[i];
+        const struct buffer *in = find_buffer(kernel, over->in, b);
+        void **to = &pointers[kernel->nin + over->out];
+        if (over->keeps && in->nbytes)
+            memmove(*to, in->at, in->nbytes);
+        if (!over->keeps)
+            continue;
+        pointers[over->in] = *to;
+        around[over->in] = around[kernel->nin + over->out];
+    }
+}
+
+static bt_status launch(const struct bt__check_call *c, uint32_t number,
+                        const struct buffers *b, const char **fault)
+{
+    const bt_kernel *kernel = c->kernels[number];
+    uint32_t n = kernel->nin + kernel->nout;
+    struct buffer workspace;
+    // the memory behind is not mapped: a kernel that uses more than it has crashes
+    void **pointers = BT_NEWS(c->arena, void *, (size_t)n + BEYOND);
+    struct bt__hosted *around = BT_NEWS(c->arena, struct bt__hosted, (size_t)n + 1);
+    if (!pointers || !around)
+        return bt_no_memory();
+    BT_TRY(make_buffer(c->ctx, bytes(kernel->workspace), &workspace));
+    around[n] = with_zones(&workspace);
+    for (uint32_t i = 0; i < n; i++) {
+        pointers[i] = find_buffer(kernel, i, b)->at;
+        around[i] = with_zones(find_buffer(kernel, i, b));
+    }
+    keep_inputs(kernel, b, pointers, around);
+    const bt_kernel_call call = { .nbytes = sizeof(call),
+                                  .nbuffer = n,
+                                  .buffers = pointers,
+                                  .workspace = workspace.at,
+                                  .stop = bt_ctx_stop(c->ctx) };
+    bt_status status = bt__launch_hosted(c->ctx, c->use, c->loaded, c->numbers[number],
+                                         kernel->name, &call, around);
+    int strays = damage(workspace.at - ZONE) < ZONE ||
+                 damage(workspace.at + workspace.nbytes) < ZONE;
+    bt_tensor_unref(workspace.memory);
+    if (!status && strays)
+        return tell(c, fault, "kernel %s writes outside of its workspace of %zu bytes",
+                    kernel->name, workspace.nbytes);
+    if (!status)
+        return check_zones(c, kernel, b, fault);
+    if (status->code == BT_ERR_MEMORY || status->code == BT_ERR_CANCELLED)
+        return status;
+    return tell(c, fault, "kernel %s fails: %s", kernel->name, status->message);
+}
+
+/* All kernels of the function, until there is a fault. */
+static bt_status launch_all(const struct bt__check_call *c, const struct buffers *b,
+                            const char **fault)
+{
+    for (uint32_t i = 0; !*fault && i < c->primitive->lowering.nkernel; i++)
+        BT_TRY(launch(c, i, b, fault));
+    return NULL;
+}
+
+/* ---- results ---- */
+
+/* The difference as a share of its bound; infinite where there is none. */
+static double share(const bt_tensor *got, const bt_tensor *want, int64_t i,
+                    double largest, const double *bounds, int64_t step)
+{
+    double a = bt_tensor_get(got, i), b = bt_tensor_get(want, i);
+    uint32_t class = BT_DTYPE_CLASS(want->dtype);
+    if (class != BT_CLASS_FLOAT && class != BT_CLASS_BFLOAT) {
+        int64_t x = bt_tensor_get_int(got, i), y = bt_tensor_get_int(want, i);
+        uint64_t apart = x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x;
+        return apart <= (uint64_t)step ? 0 : INFINITY;
+    }
+    if (a == b || (isnan(a) && isnan(b)))
+        return 0;
+    double bound = bounds ? bounds[i] : bt__rounding_bound(want->dtype, b, largest);
+    double error = fabs(a - b);
+    return isfinite(error) && bound > 0 ? error / bound : INFINITY;
+}
+
+/* Integers may be a step apart where they are rounded from floats. */
+static int64_t step_of(const struct bt__check_call *c)
+{
+    int64_t step = 0;
+    for (uint32_t i = 0; i < c->nin; i++) {
+        uint32_t class = BT_DTYPE_CLASS(c->in[i]->dtype);
+        step |= class == BT_CLASS_FLOAT || class == BT_CLASS_BFLOAT;
+    }
+    return step;
+}
+
+/* Elements that are wrong: the first, and the one that is farthest off. */
+struct wrong {
+    int64_t n, first, farthest;
+    double far;
+};
+
+static struct wrong find_wrong(const struct bt__check_call *c, const bt_tensor *got,
+                               const bt_tensor *want, const double *bounds, double *worst)
+{
+    struct wrong wrong = { 0 };
+    double largest = bt_tensor_largest(want);
+    int64_t step = step_of(c);
+    for (int64_t i = 0; i < want->nelem; i++) {
+        double s = share(got, want, i, largest, bounds, step);
+        double apart = fabs(bt_tensor_get(got, i) - bt_tensor_get(want, i));
+        if (s <= 1 && s > *worst)
+            *worst = s;
+        if (s <= 1)
+            continue;
+        wrong.first = wrong.n++ ? wrong.first : i;
+        if (wrong.n == 1 || apart > wrong.far) {
+            wrong.far = apart;
+            wrong.farthest = i;
+        }
+    }
+    return wrong;
+}
+
+static bt_status compare(const struct bt__check_call *c, uint32_t output,
+                         const bt_tensor *got, const char **fault, double *worst)
+{
+    const bt_tensor *want = c->want[output];
+    const double *bounds = NULL;
+    double before = *worst;
+    struct wrong wrong = find_wrong(c, got, want, NULL, worst);
+    if (wrong.n) // a bound for all its calls is expensive, and seldom needed
+        BT_TRY(bt__check_bounds(c->ctx, c->arena, c->primitive->func, c->in, &bounds));
+    if (bounds) {
+        *worst = before;
+        wrong = find_wrong(c, got, want, bounds, worst);
+    }
+    if (!wrong.n)
+        return NULL;
+    return tell(c, fault,
+                "output %" PRIu32 "%s%s is %.9g, expected %.9g; %" PRId64 " of %" PRId64
+                " elements are wrong, most of all %s, by %.3g",
+                output, element(c->arena, want, wrong.first), memory_note(c),
+                bt_tensor_get(got, wrong.first), bt_tensor_get(want, wrong.first),
+                wrong.n, want->nelem, element(c->arena, want, wrong.farthest), wrong.far);
+}
+
+/* `again` was computed on another pattern. */
+static bt_status compare_again(const struct bt__check_call *c, uint32_t output,
+                               const char *once, const char *again, const int patterns[2],
+                               const char **fault)
+{
+    const bt_tensor *t = c->want[output];
+    size_t size = bt_dtype_nbytes(t->dtype);
+    for (int64_t i = 0; i < t->nelem; i++, once += size, again += size) {
+        size_t untouched = 0;
+        while (untouched < size && once[untouched] == (char)patterns[0] &&
+               again[untouched] == (char)patterns[1])
+            untouched++;
+        if (untouched == size)
+            return tell(c, fault, "output %" PRIu32 "%s%s is not written", output,
+                        element(c->arena, t, i), memory_note(c));
+        if (memcmp(once, again, size) != 0)
+            return tell(c, fault,
+                        "output %" PRIu32 "%s is not the same when it is computed again: "
+                        "a kernel keeps something between launches, or reads what it has "
+                        "not written",
+                        output, element(c->arena, t, i));
+    }
+    return NULL;
+}
+
+/* ---- in place ---- */
+
+/* Whether the claim can be tried: no other kernel has the input, and the sizes agree. */
+static int can_try(const struct bt__check_call *c, uint32_t kernel,
+                   const bt_kernel_buffer *out, const bt_kernel_buffer *in)
+{
+    int can = out->kind == BT_BUFFER_OUTPUT && in->kind == BT_BUFFER_INPUT &&
+              bt_tensor_nbytes(c->want[out->index]) == bt_tensor_nbytes(c->in[in->index]);
+    for (uint32_t k = 0; k < c->primitive->lowering.nkernel; k++) {
+        const bt_kernel *other = c->kernels[k];
+        for (uint32_t i = 0; k != kernel && i < other->nin; i++)
+            can &= other->in[i].kind != in->kind || other->in[i].index != in->index;
+        for (uint32_t i = 0; k != kernel && i < other->nout; i++)
+            can &= other->out[i].kind != out->kind || other->out[i].index != out->index;
+    }
+    return can;
+}
+
+static bt_status try_over(const struct bt__check_call *c, uint32_t kernel,
+                          const bt_kernel_buffer *out, const bt_kernel_buffer *in,
+                          const struct buffers *expected, const char **fault)
+{
+    struct buffers b = { .n = { c->nin, c->nout, expected->n[BT_BUFFER_TEMP] },
+                         .over = in->index };
+    bt_status status = fill_buffers(c, 0, &b);
+    if (!status) {
+        struct buffer *place = &b.at[BT_BUFFER_OUTPUT][out->index];
+        bt_tensor_unref(place->memory);
+        *place = b.at[BT_BUFFER_INPUT][in->index];
+        place->memory = NULL;
+        status = launch_all(c, &b, fault);
+    }
+    for (uint32_t i = 0; !status && !*fault && i < c->nout; i++) {
+        const struct buffer *got = &b.at[BT_BUFFER_OUTPUT][i];
+        if (got->nbytes &&
+            memcmp(got->at, expected->at[BT_BUFFER_OUTPUT][i].at, got->nbytes) != 0)
+            status = tell(c, fault,
+                          "kernel %s says that output %" PRIu32
+                          " may be computed over input %" PRIu32 ": then output %" PRIu32
+                          " is another",
+                          c->kernels[kernel]->name, out->index, in->index, i);
+    }
+    free_buffers(&b);
+    return status;
+}
+
+static bt_status check_overs(const struct bt__check_call *c,
+                             const struct buffers *expected, const char **fault)
+{
+    for (uint32_t k = 0; k < c->primitive->lowering.nkernel; k++) {
+        const bt_kernel *kernel = c->kernels[k];
+        for (uint32_t i = 0; !*fault && i < kernel->nover; i++) {
+            const bt_kernel_buffer *out = &kernel->out[kernel->over[i].out];
+            const bt_kernel_buffer *in = &kernel->in[kernel->over[i].in];
+            if (!kernel->over[i].keeps && can_try(c, k, out, in))
+                BT_TRY(try_over(c, k, out, in, expected, fault));
+        }
+    }
+    return NULL;
+}
+
+/* ---- the call ---- */
+
+static bt_status check_results(const struct bt__check_call *c, const struct buffers *once,
+                               const struct buffers *again, const int patterns[2],
+                               const char **fault, double *worst)
+{
+    for (uint32_t i = 0; !*fault && i < c->nout; i++) {
+        const bt_tensor *want = c->want[i];
+        char *data = once->at[BT_BUFFER_OUTPUT][i].at;
+        bt_tensor *got;
+        BT_TRY(compare_again(c, i, data, again->at[BT_BUFFER_OUTPUT][i].at, patterns,
+                             fault));
+        if (*fault)
+            return NULL;
+        BT_TRY(bt_tensor_wrap(c->ctx, want->dtype, want->rank, want->dims, data, &got));
+        bt_status status = compare(c, i, got, fault, worst);
+        bt_tensor_unref(got);
+        BT_TRY(status);
+    }
+    return NULL;
+}
+
+bt_status bt__check_call(const struct bt__check_call *c, const char **fault,
+                         double *error)
+{
+    static const int patterns[2] = { 0xff, 0x5a }; // the first is NaN in floats
+    struct buffers sets[2];
+    bt_status status = NULL;
+    *fault = NULL;
+    *error = 0;
+    for (int i = 0; i < 2; i++)
+        sets[i] =
+            (struct buffers){ .n = { c->nin, c->nout, c->primitive->lowering.ntemp },
+                              .over = NO_BUFFER };
+    for (int i = 0; !status && !*fault && i < 2; i++) {
+        status = fill_buffers(c, patterns[i], &sets[i]);
+        if (!status)
+            status = launch_all(c, &sets[i], fault);
+    }
+    if (!status && !*fault)
+        status = check_results(c, &sets[0], &sets[1], patterns, fault, error);
+    if (!status && !*fault)
+        status = check_overs(c, &sets[0], fault);
+    free_buffers(&sets[0]);
+    free_buffers(&sets[1]);
+    return status;
+}

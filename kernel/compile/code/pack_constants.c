@@ -1,0 +1,494 @@
+/*
+ * Kernels of constants run once, here: what packs a weight for another kernel costs
+ * nothing at run time, and only the packed form is kept.
+ *
+ *     %s = memory.alloc_storage(size=4096);
+ *     %t = memory.alloc_tensor(%s, shape=[4096], dtype="uint8");
+ *     %0 = memory.invoke((w,), (%t,), kernel="f");
+ *     ...
+ *     %1 = memory.invoke((%x, %t), (%y,), kernel="f.1");
+ *                                      |
+ *                                      v
+ *     ...
+ *     %1 = memory.invoke((%x, packed), (%y,), kernel="f.1");
+ *
+ * A kernel is run if all that it reads is constant, or written by kernels that are run,
+ * and if it alone writes its outputs. Another shape of a constant (memory.view) is one
+ * too. Packing pads, and makes at most some copies of what
+ * it packs; to keep what grows a program without bounds (a tensor of zeros), the outputs
+ * of a kernel may have MOST_GROWTH times the bytes of what it reads and FREE_NBYTES more.
+ */
+#include "compile/code/pack_constants.h"
+
+#include <string.h>
+
+#include <baton/op.h>
+
+enum {
+    MOST_GROWTH = 8, /* Winograd's F(6, 3) makes 64 elements of 9 */
+    FREE_NBYTES = 1 << 20
+};
+
+/* A tensor of the lowered function, or a view of one. */
+struct tensor {
+    uint32_t nwriter;
+    uint32_t is_constant; /* a kernel that is run writes it; a view: of a constant */
+    bt_tensor *made;      /* what it wrote */
+};
+
+/* Kernels of a target that are run. */
+struct code {
+    bt_vec(const bt_kernel *) kernels;
+    void *loaded;
+};
+
+/* An invocation that is run, and the kernel's number in its target's code; or a view that
+ * is taken. */
+struct launch {
+    const bt_call *call;
+    uint32_t target, kernel;
+    const char *name;
+};
+
+struct packer {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    struct bt__kernels *kernels;
+    const bt_module *module;
+    const bt_block *block;
+    bt_map tensors;     /* memory.alloc_tensor, memory.view -> struct tensor * */
+    bt_map by_name;     /* kernel's name -> bt_kernel */
+    bt_map numbers;     /* kernel -> its number in its target's code, from 1 */
+    bt_map packed;      /* invocations that are run -> not NULL */
+    struct code *codes; /* by target */
+    bt_vec(struct launch) launches;
+    bt_builder *b;
+    bt_map needed; /* bindings of the old function that the new one has */
+    bt_map values; /* old -> new */
+};
+
+/* ---- what is constant ---- */
+
+static const bt_tuple_value *fields_of(const bt_call *invoke, uint32_t index)
+{
+    return bt_as_tuple(invoke->args[index]);
+}
+
+static struct tensor *find_tensor(const struct packer *p, const bt_value *value)
+{
+    return bt_map_find(&p->tensors, value);
+}
+
+/* What a constant, or a field of one, is in the text of the program; else NULL. */
+static const bt_object *stated(const bt_value *value)
+{
+    uint32_t path[64], depth = 0;
+    for (; value->kind == BT_VALUE_PROJ && depth < BT_COUNT(path); depth++) {
+        path[depth] = bt_as_proj(value)->index;
+        value = bt_as_proj(value)->tuple;
+    }
+    const bt_const *constant = bt_as_const(value);
+    const bt_object *object = constant ? constant->object : NULL;
+    while (object && depth > 0)
+        object = bt_object_as_tuple(object)->fields[path[--depth]];
+    return object;
+}
+
+static int is_constant(const struct packer *p, const bt_value *value)
+{
+    const struct tensor *tensor = find_tensor(p, value);
+    return tensor ? (int)tensor->is_constant : stated(value) != NULL;
+}
+
+/* Bytes of tensors, whose dims are numbers; 0: they overflow. */
+static int add_bytes(const bt_tuple_value *values, int64_t *sum)
+{
+    *sum = 0;
+    for (uint32_t i = 0; i < values->nfield; i++) {
+        uint32_t rank;
+        int64_t dims[BT_MAX_RANK];
+        const bt_type *type = values->fields[i]->type;
+        int64_t nbytes = (int64_t)bt_dtype_nbytes(bt_tensor_dtype(type));
+        if (!bt_tensor_static(type, &rank, dims))
+            return 0;
+        for (uint32_t k = 0; k < rank; k++) {
+            if (!bt_mul_int64(nbytes, dims[k], &nbytes))
+                return 0;
+        }
+        if (!bt_add_int64(*sum, nbytes, sum))
+            return 0;
+    }
+    return 1;
+}
+
+static int is_small(const bt_tuple_value *ins, const bt_tuple_value *outs)
+{
+    int64_t read, written, most;
+    return add_bytes(ins, &read) && add_bytes(outs, &written) &&
+           bt_mul_int64(read, MOST_GROWTH, &most) &&
+           bt_add_int64(most, FREE_NBYTES, &most) && written <= most;
+}
+
+static int can_run(const struct packer *p, const bt_call *invoke)
+{
+    const bt_tuple_value *ins = fields_of(invoke, 0), *outs = fields_of(invoke, 1);
+    for (uint32_t i = 0; i < ins->nfield; i++) {
+        if (!is_constant(p, ins->fields[i]))
+            return 0;
+    }
+    for (uint32_t i = 0; i < outs->nfield; i++) {
+        const struct tensor *tensor = find_tensor(p, outs->fields[i]);
+        if (!tensor || tensor->nwriter != 1)
+            return 0;
+    }
+    return is_small(ins, outs);
+}
+
+static const char *kernel_name(const bt_call *invoke)
+{
+    return *(const char *const *)bt_attr_find(invoke->op, invoke->attrs, "kernel",
+                                              BT_ATTR_STRING);
+}
+
+static bt_status add_launch(struct packer *p, const bt_call *invoke)
+{
+    const bt_tuple_value *outs = fields_of(invoke, 1);
+    const bt_kernel *kernel = bt_map_find(&p->by_name, kernel_name(invoke));
+    uintptr_t number = (uintptr_t)bt_map_find(&p->numbers, kernel);
+    if (!number) {
+        struct code *code = &p->codes[kernel->target];
+        if (!BT_PUSH(p->arena, &code->kernels, kernel))
+            return bt_no_memory();
+        number = code->kernels.len;
+    }
+    struct launch launch = { invoke, kernel->target, (uint32_t)number - 1, kernel->name };
+    for (uint32_t i = 0; i < outs->nfield; i++)
+        find_tensor(p, outs->fields[i])->is_constant = 1;
+    return BT_PUSH(p->arena, &p->launches, launch) &&
+                   bt_map_put(&p->numbers, kernel, (void *)number) &&
+                   bt_map_put(&p->packed, invoke, p)
+               ? NULL
+               : bt_no_memory();
+}
+
+/* Another shape of a constant is one. */
+static bt_status add_view(struct packer *p, const bt_call *view)
+{
+    if (!is_constant(p, view->args[0]))
+        return NULL;
+    find_tensor(p, &view->base)->is_constant = 1;
+    return BT_PUSH(p->arena, &p->launches, ((struct launch){ .call = view }))
+               ? NULL
+               : bt_no_memory();
+}
+
+static bt_status count_writers(struct packer *p)
+{
+    for (uint32_t i = 0; i < p->block->nbinding; i++) {
+        const bt_value *value = p->block->bindings[i];
+        const bt_call *invoke = bt_as_op_call(value, "memory.invoke");
+        if (bt_as_op_call(value, "memory.alloc_tensor") ||
+            bt_as_op_call(value, "memory.view")) {
+            struct tensor *tensor = BT_NEW(p->arena, struct tensor);
+            if (!tensor || !bt_map_put(&p->tensors, value, tensor))
+                return bt_no_memory();
+        }
+        for (uint32_t k = 0; invoke && k < fields_of(invoke, 1)->nfield; k++) {
+            struct tensor *tensor = find_tensor(p, fields_of(invoke, 1)->fields[k]);
+            if (tensor)
+                tensor->nwriter++;
+        }
+    }
+    return NULL;
+}
+
+static bt_status choose(struct packer *p)
+{
+    for (uint32_t i = 0; i < p->kernels->kernels.len; i++) {
+        const bt_kernel *kernel = p->kernels->kernels.at[i];
+        if (!bt_map_put(&p->by_name, kernel->name, (void *)(uintptr_t)kernel))
+            return bt_no_memory();
+    }
+    BT_TRY(count_writers(p));
+    for (uint32_t i = 0; i < p->block->nbinding; i++) {
+        const bt_call *invoke = bt_as_op_call(p->block->bindings[i], "memory.invoke");
+        const bt_call *view = bt_as_op_call(p->block->bindings[i], "memory.view");
+        if (invoke && can_run(p, invoke))
+            BT_TRY(add_launch(p, invoke));
+        if (view)
+            BT_TRY(add_view(p, view));
+    }
+    return NULL;
+}
+
+/* ---- running ---- */
+
+/* A reference to a dense tensor of what a kernel reads. */
+static bt_status read_input(struct packer *p, const bt_value *value, bt_tensor **out)
+{
+    const struct tensor *tensor = find_tensor(p, value);
+    if (!tensor)
+        return bt_tensor_dense(p->ctx, bt_object_as_tensor(stated(value)), out);
+    *out = bt_tensor_ref(tensor->made);
+    return NULL;
+}
+
+static bt_status make_output(struct packer *p, const bt_value *value, bt_tensor **out)
+{
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    (void)bt_tensor_static(value->type, &rank, dims);
+    return bt_tensor_create(p->ctx, bt_tensor_dtype(value->type), rank, dims, out);
+}
+
+/* The same elements may have been made before: of one weight for two functions. */
+static void keep(struct packer *p, const bt_value *value, bt_tensor *made)
+{
+    struct tensor *tensor = find_tensor(p, value);
+    size_t nbytes = bt_tensor_nbytes(made);
+    for (uint32_t i = 0; i < p->tensors.len; i++) {
+        const struct tensor *other = p->tensors.at[i].value;
+        const bt_value *place = p->tensors.at[i].key;
+        if (other->made && place->type == value->type &&
+            memcmp(other->made->data, made->data, nbytes) == 0) {
+            bt_tensor_unref(made);
+            made = bt_tensor_ref(other->made);
+            break;
+        }
+    }
+    tensor->made = made;
+}
+
+static bt_status take_view(struct packer *p, const bt_call *view)
+{
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK], strides[BT_MAX_RANK], step = 1;
+    bt_tensor *of, *made;
+    (void)bt_tensor_static(view->base.type, &rank, dims);
+    for (uint32_t i = rank; i-- > 0;) {
+        strides[i] = step;
+        step *= dims[i] > 0 ? dims[i] : 1; // of no elements: any do
+    }
+    BT_TRY(read_input(p, view->args[0], &of));
+    bt_status status = bt_tensor_view(p->ctx, of, rank, dims, strides, 0, &made);
+    bt_tensor_unref(of);
+    if (!status)
+        keep(p, &view->base, made);
+    return status;
+}
+
+static bt_status run_kernel(struct packer *p, const struct launch *launch)
+{
+    const bt_tuple_value *ins = fields_of(launch->call, 0),
+                         *outs = fields_of(launch->call, 1);
+    uint32_t n = ins->nfield + outs->nfield;
+    bt_tensor **tensors = BT_NEWS(p->arena, bt_tensor *, n), *workspace = NULL;
+    void **buffers = BT_NEWS(p->arena, void *, n);
+    struct bt__hosted *around = BT_NEWS(p->arena, struct bt__hosted, n + 1);
+    bt_status status = tensors && buffers && around ? NULL : bt_no_memory();
+    if (!status && launch->call->narg > 2)
+        status = make_output(p, launch->call->args[2], &workspace);
+    for (uint32_t i = 0; !status && i < n; i++) {
+        status = i < ins->nfield
+                     ? read_input(p, ins->fields[i], &tensors[i])
+                     : make_output(p, outs->fields[i - ins->nfield], &tensors[i]);
+        if (!status) {
+            buffers[i] = tensors[i]->data;
+            around[i] = (struct bt__hosted){ buffers[i], bt_tensor_nbytes(tensors[i]) };
+        }
+    }
+    if (!status && workspace)
+        around[n] = (struct bt__hosted){ workspace->data, bt_tensor_nbytes(workspace) };
+    if (!status && bt_ctx_cancelled(p->ctx))
+        status = bt_fail(p->ctx, BT_ERR_CANCELLED, "cancelled");
+    const bt_kernel_call call = { .nbytes = sizeof(call),
+                                  .nbuffer = n,
+                                  .buffers = buffers,
+                                  .workspace = workspace ? workspace->data : NULL,
+                                  .stop = bt_ctx_stop(p->ctx) };
+    if (!status)
+        status = bt__launch_hosted(p->ctx, p->kernels->targets[launch->target],
+                                   p->codes[launch->target].loaded, launch->kernel,
+                                   launch->name, &call, around);
+    for (uint32_t i = 0; tensors && i < n; i++) {
+        if (!status && i >= ins->nfield) {
+            keep(p, outs->fields[i - ins->nfield], tensors[i]);
+        } else if (tensors[i]) {
+            bt_tensor_forget(tensors[i]); // memory holds the weights once, packed
+            bt_tensor_unref(tensors[i]);
+        }
+    }
+    bt_tensor_unref(workspace);
+    return status;
+}
+
+static bt_status run_all(struct packer *p)
+{
+    for (uint32_t i = 0; i < p->kernels->ntarget; i++) {
+        struct code *code = &p->codes[i];
+        bt_kernel_code *const *made;
+        if (code->kernels.len)
+            BT_TRY(bt__make_code(p->kernels, p->arena, i, BT_CODE_ANY, code->kernels.len,
+                                 code->kernels.at, &made, &code->loaded));
+    }
+    for (uint32_t i = 0; i < p->launches.len; i++)
+        BT_TRY(bt_as_op_call(&p->launches.at[i].call->base, "memory.view")
+                   ? take_view(p, p->launches.at[i].call)
+                   : run_kernel(p, &p->launches.at[i]));
+    return NULL;
+}
+
+/* ---- the function without them ---- */
+
+static bt_status need(struct packer *p, const bt_value *value)
+{
+    const struct tensor *tensor = find_tensor(p, value);
+    if ((tensor && tensor->is_constant) || stated(value))
+        return NULL;
+    return bt_map_put(&p->needed, value, p) ? NULL : bt_no_memory();
+}
+
+/* From the last binding to the first: users come before what they use. */
+static bt_status find_needed(struct packer *p)
+{
+    BT_TRY(need(p, p->block->result));
+    for (uint32_t i = p->block->nbinding; i-- > 0;) {
+        const bt_value *value = p->block->bindings[i];
+        int writes = bt_as_op_call(value, "memory.invoke") != NULL ||
+                     bt_as_op_call(value, "memory.copy") != NULL;
+        if (writes && !bt_map_find(&p->packed, value))
+            BT_TRY(need(p, value));
+        if (!bt_map_find(&p->needed, value))
+            continue;
+        for (uint32_t k = 0; k < bt_value_noperand(value); k++)
+            BT_TRY(need(p, bt_value_operand(value, k)));
+    }
+    return NULL;
+}
+
+/* What stands for an old operand: one constant for all tensors that are the same. */
+static bt_status map(struct packer *p, const bt_value *old, const bt_value **out)
+{
+    const struct tensor *tensor = find_tensor(p, old);
+    const bt_object *object = tensor ? NULL : stated(old);
+    const void *key = old;
+    if (tensor && tensor->is_constant)
+        object = &tensor->made->base;
+    if (object && old->kind != BT_VALUE_CONST)
+        key = object;
+    *out = bt_map_find(&p->values, key);
+    if (*out)
+        return NULL;
+    *out = old;
+    if (!object || old->kind == BT_VALUE_CONST)
+        return NULL;
+    BT_TRY(bt_build_const(p->b, object, out));
+    return bt_map_put(&p->values, key, (void *)(uintptr_t)*out) ? NULL : bt_no_memory();
+}
+
+static bt_status build_again(struct packer *p, const bt_value *value)
+{
+    uint32_t n = bt_value_noperand(value);
+    const bt_value **operands = BT_NEWS(p->arena, const bt_value *, n), *now;
+    if (!operands)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(map(p, bt_value_operand(value, i), &operands[i]));
+    bt_builder_like(p->b, value);
+    BT_TRY(bt_build_again(p->b, value, operands, NULL, value->type, &now));
+    return bt_map_put(&p->values, value, (void *)(uintptr_t)now) ? NULL : bt_no_memory();
+}
+
+static bt_status build_func(struct packer *p, const bt_func *old, const bt_func **out)
+{
+    bt_func fields = *old;
+    const bt_value *result;
+    BT_TRY(bt_block_begin(p->b, p->block->nparam, p->block->params));
+    for (uint32_t i = 0; i < p->block->nbinding; i++) {
+        if (bt_map_find(&p->needed, p->block->bindings[i]))
+            BT_TRY(build_again(p, p->block->bindings[i]));
+    }
+    BT_TRY(map(p, p->block->result, &result));
+    BT_TRY(bt_block_end(p->b, result, &fields.block));
+    return bt_func_create(p->ctx, p->module->store, &fields, out);
+}
+
+static bt_status build_module(struct packer *p, const bt_global *entry, bt_module **out)
+{
+    bt_module_builder *builder;
+    bt_global global = *entry;
+    BT_TRY(find_needed(p));
+    BT_TRY(bt_builder_create(p->ctx, p->module->store, p->module, &p->b));
+    BT_TRY(build_func(p, entry->func, &global.func));
+    BT_TRY(bt_module_builder_create(p->ctx, p->module->store, p->module, &builder));
+    bt_status status = bt_module_builder_set(builder, &global, 0);
+    if (!status)
+        return bt_module_builder_finish(builder, 1, out);
+    bt_module_builder_destroy(builder);
+    return status;
+}
+
+/* Kernels that nobody invokes any more are not compiled. */
+static bt_status drop_kernels(struct packer *p)
+{
+    bt_map invoked;
+    uint32_t n = 0;
+    bt_map_init(&invoked, p->arena, 1);
+    for (uint32_t i = 0; i < p->block->nbinding; i++) {
+        const bt_call *invoke = bt_as_op_call(p->block->bindings[i], "memory.invoke");
+        if (invoke && !bt_map_find(&p->packed, invoke) &&
+            !bt_map_put(&invoked, kernel_name(invoke), p))
+            return bt_no_memory();
+    }
+    for (uint32_t i = 0; i < p->kernels->kernels.len; i++) {
+        if (bt_map_find(&invoked, p->kernels->kernels.at[i]->name))
+            p->kernels->kernels.at[n++] = p->kernels->kernels.at[i];
+    }
+    p->kernels->kernels.len = n;
+    return NULL;
+}
+
+static bt_status pack(struct packer *p, const bt_global *entry, bt_module **module)
+{
+    bt_module *next;
+    BT_TRY(choose(p));
+    if (!p->launches.len)
+        return NULL;
+    BT_TRY(run_all(p));
+    BT_TRY(build_module(p, entry, &next));
+    bt_status status = drop_kernels(p);
+    if (status) {
+        bt_module_unref(next);
+        return status;
+    }
+    bt_module_unref(*module);
+    *module = next;
+    return NULL;
+}
+
+bt_status bt__pack_constants(struct bt__kernels *kernels, const bt_global *entry,
+                             bt_module **module)
+{
+    struct packer p = { .ctx = kernels->ctx,
+                        .arena = kernels->arena,
+                        .kernels = kernels,
+                        .module = *module,
+                        .block = entry->func->block };
+    bt_map_init(&p.tensors, p.arena, 0);
+    bt_map_init(&p.by_name, p.arena, 1);
+    bt_map_init(&p.numbers, p.arena, 0);
+    bt_map_init(&p.packed, p.arena, 0);
+    bt_map_init(&p.needed, p.arena, 0);
+    bt_map_init(&p.values, p.arena, 0);
+    p.codes = BT_NEWS(p.arena, struct code, kernels->ntarget);
+    if (!p.codes)
+        return bt_no_memory();
+    bt_status status = pack(&p, entry, module);
+    bt_builder_destroy(p.b);
+    for (uint32_t i = 0; i < kernels->ntarget; i++) {
+        bt__unload_code(kernels->targets[i], p.codes[i].loaded);
+    }
+    for (uint32_t i = 0; i < p.tensors.len; i++)
+        bt_tensor_unref(((struct tensor *)p.tensors.at[i].value)->made);
+    return status;
+}

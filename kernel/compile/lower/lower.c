@@ -1,0 +1,523 @@
+/*
+ * Lowering: a function of primitive calls becomes one of storage and kernels.
+ *
+ *     %y = @fused_dense_relu(%x, %w);     %s = memory.alloc_storage(size=240);
+ *                                         %y = memory.alloc_tensor(%s, ...);
+ *                                         memory.invoke((%x, %w), (%y,), kernel=...);
+ *
+ * Every buffer has storage of its own; to share it is the planner's work.
+ */
+#include <inttypes.h>
+
+#include <baton/op.h>
+
+#include "compile/lower/lower.h"
+#include "ir/dim.h"
+
+struct lowerer {
+    struct bt__kernels *kernels;
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const bt_module *module;
+    bt_builder *b;
+    bt_map values;  /* old -> new */
+    uint32_t space; /* where memory is taken: the host's 0, or 1 + a target's number */
+    bt_map spaces;  /* tensor -> its space */
+    bt_map *copies; /* by space: tensor of another -> its copy there */
+};
+
+typedef bt_vec(const bt_value *) value_list;
+
+static bt_status refuse(struct lowerer *l, const bt_value *value, const char *why)
+{
+    bt_text text;
+    bt_text_init(&text, l->arena);
+    bt_print_operand(value, &text);
+    const char *name = bt_text_get(&text);
+    return name ? bt_fail_at(l->ctx, BT_ERR_UNSUPPORTED, l->module->store, value->span,
+                             "%s %s: executor interp runs it", name, why)
+                : bt_no_memory();
+}
+
+/* ---- buffers ---- */
+
+/* Names of targets may have quotes. */
+static void add_space(const struct lowerer *l, bt_text *out)
+{
+    const bt_target_use *use = l->kernels->targets[l->space - 1];
+    const char *text = use->text;
+    if (use->space->align > 64) // the attribute's default
+        bt_text_addf(out, ", alignment=%" PRIu64, use->space->align);
+    bt_text_addf(out, ", space=\"");
+    for (; *text; text++)
+        bt_text_addf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    bt_text_addf(out, "\"");
+}
+
+/* Attributes of an operator: some as text, and one that is a term, which no text can name. */
+static bt_status set_term(struct lowerer *l, const bt_op *op, const char *text,
+                          const char *name, const bt_type *term, const void **out)
+{
+    BT_TRY(bt_attrs_parse(l->ctx, l->module->store, op, text, out));
+    const bt_call call = { .op = op, .attrs = *out };
+    *out = bt_attrs_with(l->arena, &call, name, &term, sizeof(term));
+    return *out ? NULL : bt_no_memory();
+}
+
+/* A call of an operator of memory on one operand, or on none. */
+static bt_status build_memory(struct lowerer *l, const char *name, const char *text,
+                              const char *attr, const bt_type *term, const bt_value *of,
+                              const bt_value **out)
+{
+    const bt_op *op;
+    const void *attrs;
+    BT_TRY(bt_op_get(l->ctx, name, &op));
+    BT_TRY(set_term(l, op, text, attr, term, &attrs));
+    return bt_build_op(l->b, op, attrs, of != NULL, &of, out);
+}
+
+static bt_status alloc(struct lowerer *l, bt_dtype dtype, const bt_shape_type *shape,
+                       const bt_value **out)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    bt_text storage_attrs, attrs;
+    const bt_value *storage;
+    const bt_type *size = bt_dim_product(
+        l->module->store, (int64_t)bt_dtype_nbytes(dtype), shape->n, shape->dims);
+    if (!size)
+        return bt_store_why(l->ctx, l->module->store);
+    bt_text_init(&storage_attrs, l->arena);
+    bt_text_addf(&storage_attrs, "size=0");
+    if (l->space)
+        add_space(l, &storage_attrs);
+    bt_text_init(&attrs, l->arena);
+    bt_text_addf(&attrs, "shape=[], dtype=\"%s\"",
+                 bt_dtype_name(dtype, name, sizeof(name)));
+    if (!bt_text_get(&storage_attrs) || !bt_text_get(&attrs))
+        return bt_no_memory();
+    BT_TRY(build_memory(l, "memory.alloc_storage", bt_text_get(&storage_attrs), "size",
+                        size, NULL, &storage));
+    BT_TRY(build_memory(l, "memory.alloc_tensor", bt_text_get(&attrs), "shape",
+                        &shape->base, storage, out));
+    return bt_map_put(&l->spaces, *out, (void *)(uintptr_t)l->space) ? NULL
+                                                                     : bt_no_memory();
+}
+
+/* So many bytes. */
+static bt_status alloc_bytes(struct lowerer *l, const bt_type *size, const bt_value **out)
+{
+    const bt_type *shape = size ? bt_type_shape(l->module->store, 1, &size) : NULL;
+    return shape ? alloc(l, BT_UINT8, bt_as_shape_type(shape), out)
+                 : bt_store_why(l->ctx, l->module->store);
+}
+
+/* ---- spaces ---- */
+
+static uint32_t space_of(const struct lowerer *l, const bt_value *value)
+{
+    return (uint32_t)(uintptr_t)bt_map_find(&l->spaces, bt__tensor_of(value));
+}
+
+/* Constants are in every space: the executor takes them there once. */
+static int is_constant(const bt_value *value)
+{
+    while (value->kind == BT_VALUE_PROJ)
+        value = bt_as_proj(value)->tuple;
+    return value->kind == BT_VALUE_CONST;
+}
+
+static bt_status copy_to(struct lowerer *l, const bt_value *value, uint32_t space,
+                         const bt_value **out)
+{
+    const uint32_t before = l->space;
+    const bt_shape_type *shape = bt_tensor_memory(value->type);
+    const bt_value *done;
+    if (!shape)
+        return bt_store_why(l->ctx, l->module->store);
+    l->space = space;
+    bt_status status = alloc(l, bt_tensor_dtype(value->type), shape, out);
+    l->space = before;
+    BT_TRY(status);
+    if (value->name)
+        BT_TRY(bt_build_name(l->b, *out, value->name));
+    const bt_value *both[] = { value, *out };
+    BT_TRY(bt_build(l->b, "memory.copy", "", both, 2, &done));
+    return bt_map_put(&l->copies[space], value, (void *)(uintptr_t)*out) ? NULL
+                                                                         : bt_no_memory();
+}
+
+/* A tensor where it is needed; from one target to another by way of the host. */
+static bt_status in_space(struct lowerer *l, const bt_value *value, uint32_t space,
+                          const bt_value **out)
+{
+    *out = value;
+    if (space_of(l, value) == space || is_constant(bt__tensor_of(value)))
+        return NULL;
+    if (space && space_of(l, value))
+        BT_TRY(in_space(l, value, 0, &value));
+    *out = bt_map_find(&l->copies[space], value);
+    return *out ? NULL : copy_to(l, value, space, out);
+}
+
+/* The same value with all tensors in the host's memory. Recursion is bounded by the depth
+ * of types. */
+static bt_status on_host(struct lowerer *l, const bt_value *value, const bt_value **out)
+{
+    const bt_list_type *type = bt_as_tuple_type(value->type);
+    const bt_tuple_value *tuple = bt_as_tuple(bt__tensor_of(value));
+    if (!type)
+        return in_space(l, value, 0, out);
+    *out = value;
+    if (!tuple)
+        return NULL; // a parameter, a constant
+    const bt_value **fields = BT_NEWS(l->arena, const bt_value *, tuple->nfield);
+    int same = 1;
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->nfield; i++) {
+        BT_TRY(on_host(l, tuple->fields[i], &fields[i]));
+        same &= fields[i] == tuple->fields[i];
+    }
+    return same ? NULL : bt_build_tuple(l->b, tuple->nfield, fields, out);
+}
+
+/* Tensors for the leaves of a type, and the value that they make up. */
+static bt_status alloc_leaves(struct lowerer *l, const bt_type *type, value_list *leaves,
+                              const bt_value **out)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (!tuple) {
+        const bt_shape_type *shape = bt_tensor_memory(type);
+        if (!shape)
+            return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
+                           "a primitive function gives what is no tensor of known rank");
+        BT_TRY(alloc(l, bt_tensor_dtype(type), shape, out));
+        return BT_PUSH(l->arena, leaves, *out) ? NULL : bt_no_memory();
+    }
+    const bt_value **fields = BT_NEWS(l->arena, const bt_value *, tuple->n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->n; i++)
+        BT_TRY(alloc_leaves(l, tuple->at[i], leaves, &fields[i]));
+    return bt_build_tuple(l->b, tuple->n, fields, out);
+}
+
+/* Tensors of an argument: fields of tuples are taken one by one. */
+static bt_status take_leaves(struct lowerer *l, const bt_value *value, value_list *leaves)
+{
+    const bt_list_type *type = bt_as_tuple_type(value->type);
+    const bt_tuple_value *tuple = bt_as_tuple(value);
+    if (!type)
+        return BT_PUSH(l->arena, leaves, value) ? NULL : bt_no_memory();
+    for (uint32_t i = 0; i < type->n; i++) {
+        const bt_value *field = tuple ? tuple->fields[i] : NULL;
+        if (!field)
+            BT_TRY(bt_build_proj(l->b, value, i, &field));
+        BT_TRY(take_leaves(l, field, leaves));
+    }
+    return NULL;
+}
+
+/* ---- bindings ---- */
+
+static const bt_value *now(const struct lowerer *l, const bt_value *old)
+{
+    const bt_value *value = bt_map_find(&l->values, old);
+    return value ? value : old;
+}
+
+struct buffers {
+    value_list by_kind[3]; /* BT_BUFFER_... */
+};
+
+static bt_status pick(struct lowerer *l, const struct buffers *all, uint32_t n,
+                      const bt_kernel_buffer *which, const bt_value **out)
+{
+    const bt_value **fields = BT_NEWS(l->arena, const bt_value *, n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        fields[i] = all->by_kind[which[i].kind].at[which[i].index];
+    return bt_build_tuple(l->b, n, fields, out);
+}
+
+/* What a kernel keeps of an input is in its output before. */
+static bt_status copy_kept(struct lowerer *l, const bt_value *old,
+                           const bt_kernel *kernel, bt_kernel_buffer *in,
+                           const struct buffers *all)
+{
+    for (uint32_t i = 0; i < kernel->nover; i++) {
+        const bt_kernel_over *over = &kernel->over[i];
+        const bt_kernel_buffer *from = &in[over->in], *to = &kernel->out[over->out];
+        const bt_value *copy, *args[] = { all->by_kind[from->kind].at[from->index],
+                                          all->by_kind[to->kind].at[to->index] };
+        if (!over->keeps)
+            continue;
+        bt_builder_at(l->b, old->span, old->prov);
+        BT_TRY(bt_build(l->b, "memory.copy", "", args, 2, &copy));
+        in[over->in] = *to;
+    }
+    return NULL;
+}
+
+/* The primitive function's dims are those of the call. */
+struct dims {
+    const bt_call *call;
+    const bt_func *func;
+};
+
+static const bt_type *dim_of_call(bt_subst *subst, const bt_type *leaf)
+{
+    const struct dims *d = subst->state;
+    for (uint32_t i = 0; i < d->func->nvar; i++) {
+        if (d->func->vars[i] == leaf)
+            return d->call->type_args[i];
+    }
+    return NULL;
+}
+
+/* Bytes that a target asks for. */
+static bt_status alloc_for(struct lowerer *l, const struct dims *dims,
+                           const bt_type *nbytes, const bt_value **out)
+{
+    struct dims state = *dims;
+    bt_subst subst = { .leaf = dim_of_call, .state = &state };
+    return alloc_bytes(l, bt_type_subst(l->module->store, &subst, nbytes), out);
+}
+
+static bt_status invoke(struct lowerer *l, const struct dims *dims,
+                        const bt_kernel *kernel, const struct buffers *all)
+{
+    const bt_value *args[3], *done, *old = &dims->call->base;
+    const bt_op *op;
+    const void *attrs_of;
+    const bt_type *values =
+        bt_type_shape(l->module->store, dims->func->nvar, dims->call->type_args);
+    bt_kernel_buffer *in = BT_NEWS(l->arena, bt_kernel_buffer, kernel->nin);
+    uint32_t nover = 0;
+    bt_text attrs;
+    if (!in)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < kernel->nin; i++)
+        in[i] = kernel->in[i];
+    if (kernel->workspace)
+        BT_TRY(alloc_for(l, dims, kernel->workspace, &args[2]));
+    BT_TRY(copy_kept(l, old, kernel, in, all));
+    bt_text_init(&attrs, l->arena);
+    bt_text_addf(&attrs, "kernel=\"%s\"", kernel->name);
+    for (uint32_t i = 0; i < kernel->nover; i++) {
+        if (!kernel->over[i].keeps)
+            bt_text_addf(&attrs, "%s%u, %u", nover++ ? ", " : ", over=[",
+                         kernel->over[i].out, kernel->over[i].in);
+    }
+    if (nover)
+        bt_text_addf(&attrs, "]");
+    BT_TRY(pick(l, all, kernel->nin, in, &args[0]));
+    BT_TRY(pick(l, all, kernel->nout, kernel->out, &args[1]));
+    bt_builder_at(l->b, old->span, old->prov);
+    if (!bt_text_get(&attrs))
+        return bt_no_memory();
+    if (!values)
+        return bt_store_why(l->ctx, l->module->store);
+    BT_TRY(bt_op_get(l->ctx, "memory.invoke", &op));
+    BT_TRY(set_term(l, op, bt_text_get(&attrs), "dims", values, &attrs_of));
+    return bt_build_op(l->b, op, attrs_of, kernel->workspace ? 3 : 2, args, &done);
+}
+
+static const bt_global *primitive_of(const struct lowerer *l, const bt_call *call)
+{
+    const bt_global *global = call->callee && call->callee->kind == BT_VALUE_GLOBAL
+                                  ? bt_module_find(l->module, call->callee->name)
+                                  : NULL;
+    return global && global->kind == BT_GLOBAL_FUNC && bt_func_is_primitive(global->func)
+               ? global
+               : NULL;
+}
+
+/* A function that only changes the shape becomes no kernel. */
+static bt_status lower_view(struct lowerer *l, const bt_call *call, const bt_value **out)
+{
+    const bt_shape_type *shape = bt_tensor_memory(call->base.type);
+    if (!shape)
+        return bt_store_why(l->ctx, l->module->store);
+    bt_builder_at(l->b, call->base.span, call->base.prov);
+    return build_memory(l, "memory.view", "shape=[]", "shape", &shape->base,
+                        now(l, call->args[0]), out);
+}
+
+static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_value **out)
+{
+    const bt_global *global = primitive_of(l, call);
+    const struct bt__primitive *p;
+    struct buffers all = { 0 };
+    const struct dims dims = { call, global ? global->func : NULL };
+    if (!global)
+        return refuse(l, &call->base,
+                      call->callee_kind == BT_CALLEE_OP
+                          ? "is not computed by a primitive function, as pass fuse-ops "
+                            "makes them, in pipeline fuse or what --fuse names"
+                          : "is not computed by a primitive function");
+    int is_view;
+    BT_TRY(bt__func_is_view(l->ctx, l->arena, global->func, &is_view));
+    if (is_view)
+        return lower_view(l, call, out);
+    BT_TRY(bt__place_primitive(l->kernels, l->module->store, global, &p));
+    bt_builder_at(l->b, call->base.span, call->base.prov);
+    for (uint32_t i = 0; i < call->narg; i++)
+        BT_TRY(take_leaves(l, now(l, call->args[i]), &all.by_kind[BT_BUFFER_INPUT]));
+    l->space = l->kernels->targets[p->target]->space ? 1 + p->target : 0;
+    for (uint32_t i = 0; i < all.by_kind[BT_BUFFER_INPUT].len; i++)
+        BT_TRY(in_space(l, all.by_kind[BT_BUFFER_INPUT].at[i], l->space,
+                        &all.by_kind[BT_BUFFER_INPUT].at[i]));
+    BT_TRY(alloc_leaves(l, call->base.type, &all.by_kind[BT_BUFFER_OUTPUT], out));
+    if (call->base.name) // outputs of programs are called after their values
+        BT_TRY(bt_build_name(l->b, *out, call->base.name));
+    for (uint32_t i = 0; i < p->lowering.ntemp; i++) {
+        const bt_value *temp;
+        BT_TRY(alloc_for(l, &dims, p->lowering.temps[i], &temp));
+        if (!BT_PUSH(l->arena, &all.by_kind[BT_BUFFER_TEMP], temp))
+            return bt_no_memory();
+    }
+    for (uint32_t i = 0; i < p->lowering.nkernel; i++)
+        BT_TRY(invoke(l, &dims, l->kernels->kernels.at[p->first + i], &all));
+    l->space = 0;
+    return NULL;
+}
+
+static bt_status lower_binding(struct lowerer *l, const bt_value *value)
+{
+    const bt_value *out;
+    if (value->kind == BT_VALUE_CALL) {
+        BT_TRY(lower_call(l, bt_as_call(value), &out));
+    } else if (value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ) {
+        uint32_t n = bt_value_noperand(value);
+        const bt_value **operands = BT_NEWS(l->arena, const bt_value *, n);
+        if (!operands)
+            return bt_no_memory();
+        for (uint32_t i = 0; i < n; i++)
+            operands[i] = now(l, bt_value_operand(value, i));
+        bt_builder_like(l->b, value);
+        BT_TRY(bt_build_again(l->b, value, operands, NULL, NULL, &out));
+    } else {
+        return refuse(l, value, "is not a chain of calls");
+    }
+    return bt_map_put(&l->values, value, (void *)(uintptr_t)out) ? NULL : bt_no_memory();
+}
+
+/* What callers give and get is row major. */
+static bt_status check_borders(struct lowerer *l, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        if (bt_type_layout(block->params[i]->base.type))
+            return refuse(l, &block->params[i]->base, "is passed in with a layout");
+    }
+    return bt_type_layout(block->result->type)
+               ? refuse(l, block->result, "is given back with a layout")
+               : NULL;
+}
+
+static bt_status lower_block(struct lowerer *l, const bt_func *func, const bt_func **out)
+{
+    bt_func fields = *func;
+    const bt_block *block = func->block;
+    const bt_value *result;
+    BT_TRY(check_borders(l, block));
+    BT_TRY(bt_block_begin(l->b, block->nparam, block->params));
+    for (uint32_t i = 0; i < block->nbinding; i++)
+        BT_TRY(lower_binding(l, block->bindings[i]));
+    BT_TRY(on_host(l, now(l, block->result), &result));
+    BT_TRY(bt_block_end(l->b, result, &fields.block));
+    return bt_func_create(l->ctx, l->module->store, &fields, out);
+}
+
+/* The next of its parameters that is a dim with a name; NULL: none. */
+static const char *next_dim(const bt_func *func, uint32_t *i)
+{
+    while (*i < func->nvar) {
+        const bt_type *type = func->vars[(*i)++];
+        const bt_var_type *var = (const bt_var_type *)(const void *)type;
+        if (bt_type_kind_of(type) == BT_KIND_DIM && !var->is_anonymous)
+            return var->name;
+    }
+    return NULL;
+}
+
+const char *bt__open_dims(bt_arena *arena, const bt_func *func)
+{
+    bt_text text;
+    uint32_t i = 0;
+    bt_text_init(&text, arena);
+    for (const char *name; (name = next_dim(func, &i));)
+        bt_text_addf(&text, "%s --dim %s=N",
+                     text.len ? "" : ": give numbers for its dims,", name);
+    return bt_text_get(&text);
+}
+
+/* Whether the shape of a tensor tells the value of a dim. Recursion is bounded by the depth
+ * of types. */
+static int shows(const bt_type *type, const bt_type *dim)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    int64_t value;
+    int found = 0;
+    for (uint32_t i = 0; tuple && !found && i < tuple->n; i++)
+        found = shows(tuple->at[i], dim);
+    for (uint32_t i = 0; shape && !found && i < shape->n; i++)
+        found = bt__dim_shown(shape->dims[i], 0, &value) == dim;
+    return found;
+}
+
+/* Type parameters are dims, and a call's arguments show each of them. */
+static bt_status check_dims(const struct lowerer *l, const bt_global *entry)
+{
+    const bt_func *func = entry->func;
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        const bt_var_type *var = (const bt_var_type *)(const void *)func->vars[i];
+        const char *name = var->name ? var->name : "?";
+        int is_shown = 0;
+        if (var->param.kind != BT_KIND_DIM)
+            return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
+                           "@%s has the type parameter %s, which is no dim: executor "
+                           "interp runs it",
+                           entry->name, name);
+        for (uint32_t k = 0; !is_shown && k < func->block->nparam; k++)
+            is_shown = shows(func->block->params[k]->base.type, &var->base);
+        if (!is_shown)
+            return bt_fail(
+                l->ctx, BT_ERR_UNSUPPORTED,
+                "@%s: the shape of no argument tells its dim %s: give a number "
+                "for it, --dim %s=N, or run it by executor interp",
+                entry->name, name, name);
+    }
+    return NULL;
+}
+
+/* The primitive functions stay in the module: they say what the kernels compute. */
+bt_status bt__lower_entry(struct bt__kernels *kernels, const bt_module *module,
+                          const bt_global *entry, bt_module **out)
+{
+    struct lowerer l = {
+        .kernels = kernels, .ctx = kernels->ctx, .arena = kernels->arena, .module = module
+    };
+    bt_module_builder *builder;
+    bt_global lowered = *entry;
+    bt_map_init(&l.values, l.arena, 0);
+    bt_map_init(&l.spaces, l.arena, 0);
+    l.copies = BT_NEWS(l.arena, bt_map, kernels->ntarget + 1);
+    if (!l.copies)
+        return bt_no_memory();
+    for (uint32_t i = 0; i <= kernels->ntarget; i++)
+        bt_map_init(&l.copies[i], l.arena, 0);
+    BT_TRY(check_dims(&l, entry));
+    BT_TRY(bt_builder_create(l.ctx, module->store, module, &l.b));
+    bt_status status = lower_block(&l, entry->func, &lowered.func);
+    bt_builder_destroy(l.b);
+    BT_TRY(status);
+    BT_TRY(bt_module_builder_create(l.ctx, module->store, module, &builder));
+    status = bt_module_builder_set(builder, &lowered, 0);
+    if (!status)
+        return bt_module_builder_finish(builder, 1, out);
+    bt_module_builder_destroy(builder);
+    return status;
+}

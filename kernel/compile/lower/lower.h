@@ -1,0 +1,65 @@
+/*
+ * From a fused module to kernels and their buffers.
+ *
+ *     lower.c           primitive calls become storage and invocations of kernels
+ *     place.c           which target computes a primitive function, by which kernels
+ *     view.c            functions that only change the shape
+ *     lives.c           when each tensor is needed, and that a plan heeds it
+ *     planned_check.c   that a program is planned
+ */
+#ifndef COMPILE_LOWER_H
+#define COMPILE_LOWER_H
+
+#include <baton/target.h>
+
+/* A primitive function, lowered. */
+struct bt__primitive {
+    const bt_func *func;
+    uint32_t target;
+    const char *why; /* why other targets refused, a line each */
+    bt_lowering lowering;
+    uint32_t first; /* of its kernels */
+};
+
+/* Kernels of a module, in the order in which they were found. */
+struct bt__kernels {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const bt_targets *opened;
+    uint32_t ntarget;
+    const bt_target_use *const *targets; /* its own */
+    const char *plan;                    /* pipeline of the lowered program; "": none */
+    uint32_t form;                       /* of code; 0: any, which is loaded */
+    uint8_t *refused;  /* by target: it could not make code of what it had taken */
+    uint32_t refusing; /* 1 + the target that just did so; 0: none */
+    bt_map primitives; /* global -> struct bt__primitive * */
+    bt_vec(const bt_kernel *) kernels;
+};
+
+/* How to give the dims that a function has as parameters: ": give numbers for its dims,
+ * --dim n=N"; "" where it has none. In the arena; NULL: no memory. */
+const char *bt__open_dims(bt_arena *, const bt_func *);
+
+/* The tensor that a view is of, or that a field was before it became one of a tuple. */
+const bt_value *bt__tensor_of(const bt_value *);
+
+/* A version of the module in which `entry` is lowered.
+ * errors  BT_ERR_UNSUPPORTED: a binding that is no call of a primitive function, tuple or
+ *         projection; dims that are not numbers; what the last target refuses */
+bt_status bt__lower_entry(struct bt__kernels *, const bt_module *, const bt_global *entry,
+                          bt_module **out) BT_MUST_USE;
+
+/* Finds the target of a primitive function, and adds its kernels; once for each function.
+ */
+bt_status bt__place_primitive(struct bt__kernels *, const bt_store *, const bt_global *,
+                              const struct bt__primitive **out) BT_MUST_USE;
+
+/* Whether a function of one tensor gives that tensor's elements, all and in their order:
+ * then it needs no kernel. */
+bt_status bt__func_is_view(bt_ctx *, bt_arena *, const bt_func *, int *out) BT_MUST_USE;
+
+/* Whether a function is what planning makes of one, and names kernels of this map only.
+ * errors  BT_ERR_VERIFY */
+bt_status bt__planned_check(bt_ctx *, const bt_func *, const bt_map *kernels) BT_MUST_USE;
+
+#endif

@@ -1,0 +1,325 @@
+/*
+ * Which target computes a primitive function, and whether its description of the
+ * kernels is valid.
+ *
+ * The target that the function's attribute names is asked first, then the others in
+ * order. A target with patterns gets what pass partition gave it; of the rest it is
+ * asked only where it is the last.
+ */
+#include "compile/lower/lower.h"
+
+#include <inttypes.h>
+
+#include "pass/targets.h"
+
+/* ---- what a target says of its kernels ---- */
+
+struct check {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const bt_target *target;
+    const bt_func *func;
+    const bt_lowering *lowering;
+    uint32_t n[3];       /* buffers by kind: BT_BUFFER_... */
+    uint8_t *written[3]; /* by kind and index; NULL of inputs */
+};
+
+static const char *const kind_names[] = { "input", "output", "temp" };
+
+static bt_status fault(const struct check *c, const char *format, ...) BT_FAILURE
+    BT_PRINTF(2, 3);
+static bt_status fault(const struct check *c, const char *format, ...)
+{
+    bt_text text;
+    va_list args;
+    bt_text_init(&text, c->arena);
+    va_start(args, format);
+    bt_text_addv(&text, format, args);
+    va_end(args);
+    const char *what = bt_text_get(&text);
+    return what ? bt_fail(c->ctx, BT_ERR_PLUGIN, "target %s: @%s: %s", c->target->name,
+                          c->func->name, what)
+                : bt_no_memory();
+}
+
+static bt_status check_buffer(const struct check *c, uint32_t kernel,
+                              const bt_kernel_buffer *b)
+{
+    if (b->kind > BT_BUFFER_TEMP)
+        return fault(c, "kernel %u has a buffer of unknown kind %u", kernel, b->kind);
+    if (b->index >= c->n[b->kind])
+        return fault(c, "kernel %u has %s %u; there are %u", kernel, kind_names[b->kind],
+                     b->index, c->n[b->kind]);
+    return NULL;
+}
+
+/* The n-th leaf of a type, depth first; *n counts down. Recursion is bounded by the depth
+ * of types. */
+static const bt_type *find_leaf(const bt_type *type, uint32_t *n)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_type *found = NULL;
+    if (!tuple)
+        return (*n)-- ? NULL : type;
+    for (uint32_t i = 0; !found && i < tuple->n; i++)
+        found = find_leaf(tuple->at[i], n);
+    return found;
+}
+
+/* The type of an input or output; NULL: of a temp, which has none. */
+static const bt_type *type_of(const struct check *c, const bt_kernel_buffer *b)
+{
+    const bt_block *block = c->func->block;
+    uint32_t n = b->index;
+    const bt_type *found = NULL;
+    if (b->kind == BT_BUFFER_OUTPUT)
+        return find_leaf(block->result->type, &n);
+    for (uint32_t i = 0; b->kind == BT_BUFFER_INPUT && !found && i < block->nparam; i++)
+        found = find_leaf(block->params[i]->base.type, &n);
+    return found;
+}
+
+static bt_status check_kept(const struct check *c, uint32_t kernel,
+                            const bt_kernel_buffer *out, const bt_kernel_buffer *in)
+{
+    const bt_type *to = type_of(c, out), *from = type_of(c, in);
+    return to && from == to
+               ? NULL
+               : fault(c,
+                       "kernel %u keeps %s %u in %s %u, which must be an input and an "
+                       "output of one type",
+                       kernel, kind_names[in->kind], in->index, kind_names[out->kind],
+                       out->index);
+}
+
+/* A number of bytes that the function's dims say. */
+static bt_status check_bytes(const struct check *c, const char *what, uint32_t index,
+                             const bt_type *nbytes)
+{
+    int64_t low, high;
+    if (!nbytes || bt_type_kind_of(nbytes) != BT_KIND_DIM)
+        return fault(c, "%s %u has a size that is no dim", what, index);
+    bt_dim_bounds(nbytes, &low, &high);
+    return low >= 0 ? NULL
+                    : fault(c, "%s %u may have %" PRId64 " bytes", what, index, low);
+}
+
+static bt_status check_kernel(struct check *c, uint32_t index)
+{
+    const bt_kernel *k = c->lowering->kernels[index];
+    if ((k->nin && !k->in) || (k->nout && !k->out))
+        return fault(c, "kernel %u does not say which buffers it has", index);
+    for (uint32_t i = 0; i < k->nin; i++) {
+        const bt_kernel_buffer *b = &k->in[i];
+        BT_TRY(check_buffer(c, index, b));
+        if (b->kind != BT_BUFFER_INPUT && !c->written[b->kind][b->index])
+            return fault(c, "kernel %u reads %s %u before one has written it", index,
+                         kind_names[b->kind], b->index);
+    }
+    for (uint32_t i = 0; i < k->nout; i++) {
+        const bt_kernel_buffer *b = &k->out[i];
+        BT_TRY(check_buffer(c, index, b));
+        if (b->kind == BT_BUFFER_INPUT)
+            return fault(c, "kernel %u writes an input", index);
+        c->written[b->kind][b->index] = 1;
+    }
+    for (uint32_t i = 0; i < k->nover; i++) {
+        if (!k->over || k->over[i].out >= k->nout || k->over[i].in >= k->nin)
+            return fault(c, "kernel %u computes in place what it has not", index);
+        if (k->over[i].keeps)
+            BT_TRY(check_kept(c, index, &k->out[k->over[i].out], &k->in[k->over[i].in]));
+    }
+    return k->workspace ? check_bytes(c, "the workspace of kernel", index, k->workspace)
+                        : NULL;
+}
+
+static bt_status check_lowering(struct check *c)
+{
+    const bt_lowering *l = c->lowering;
+    for (uint32_t i = 0; i < c->func->block->nparam; i++)
+        c->n[BT_BUFFER_INPUT] += bt_type_nleaf(c->func->block->params[i]->base.type);
+    c->n[BT_BUFFER_OUTPUT] = bt_type_nleaf(c->func->block->result->type);
+    c->n[BT_BUFFER_TEMP] = l->ntemp;
+    for (uint32_t kind = BT_BUFFER_OUTPUT; kind <= BT_BUFFER_TEMP; kind++) {
+        c->written[kind] = BT_NEWS(c->arena, uint8_t, c->n[kind]);
+        if (!c->written[kind])
+            return bt_no_memory();
+    }
+    if ((l->nkernel && !l->kernels) || (l->ntemp && !l->temps))
+        return fault(c, "kernels or temps are counted, but there are none");
+    for (uint32_t i = 0; i < l->ntemp; i++) {
+        BT_TRY(check_bytes(c, "temp", i, l->temps[i]));
+    }
+    for (uint32_t i = 0; i < l->nkernel; i++)
+        BT_TRY(check_kernel(c, i));
+    for (uint32_t i = 0; i < c->n[BT_BUFFER_OUTPUT]; i++) {
+        if (!c->written[BT_BUFFER_OUTPUT][i])
+            return fault(c, "no kernel writes output %u", i);
+    }
+    return NULL;
+}
+
+/* ---- asking ---- */
+
+struct asking {
+    struct bt__kernels *kernels;
+    const bt_store *store;
+    const bt_global *global;
+    struct bt__primitive *primitive;
+    uint32_t wanted; /* by attribute; ntarget: none */
+    bt_text why;
+};
+
+static bt_status find_wanted(struct asking *a)
+{
+    const struct bt__kernels *k = a->kernels;
+    const bt_func *func = a->global->func;
+    const bt_dict_entry *entry = bt_dict_find(&func->attrs, "target");
+    a->wanted = k->ntarget;
+    if (!entry || entry->kind != BT_DICT_TEXT)
+        return NULL;
+    a->wanted = bt_targets_find(k->opened, entry->text);
+    return a->wanted < k->ntarget
+               ? NULL
+               : bt_fail_at(k->ctx, BT_ERR_NAME, a->store, func->span,
+                            "@%s is of target %s, which is not among those compiled "
+                            "for; the first of these is %s",
+                            func->name, entry->text, k->targets[0]->text);
+}
+
+/* Whether the target is asked for functions that name no target. */
+static int is_asked(const struct asking *a, uint32_t target)
+{
+    const struct bt__kernels *k = a->kernels;
+    return target + 1 == k->ntarget ||
+           (!k->refused[target] && !k->targets[target]->target->patterns);
+}
+
+/* Keeps the reason of a refusal, and makes it a remark where the target had said that
+ * it supports the function. */
+static bt_status note_refusal(struct asking *a, uint32_t target, bt_status said,
+                              int after_all)
+{
+    struct bt__kernels *k = a->kernels;
+    const char *name = k->targets[target]->text;
+    bt_text_addf(&a->why, "%s%s: %s", a->why.len ? "\n" : "", name, said->message);
+    if (after_all)
+        bt_remark(k->ctx, BT_REMARK_NOTE,
+                  bt_fail(k->ctx, BT_ERR_UNSUPPORTED,
+                          "target %s takes @%s, but makes no kernels of it: %s", name,
+                          a->global->name, said->message));
+    return a->why.failed ? bt_no_memory() : NULL;
+}
+
+static bt_status explain_last(const struct asking *a, uint32_t target, bt_status said)
+{
+    const struct bt__kernels *k = a->kernels;
+    const bt_target *row = k->targets[target]->target;
+    said = bt_note(k->ctx, said, NULL, 0, "target %s says so of @%s", row->name,
+                   a->global->name);
+    return !row->patterns
+               ? said
+               : bt_note(k->ctx, said, NULL, 0,
+                         "target %s is the last of the list, which gets what is left: "
+                         "name one behind it that takes everything",
+                         row->name);
+}
+
+/* Whether a block has room for each of its temps and workspaces. */
+static bt_status check_rooms(bt_ctx *ctx, const bt_target_use *use, const bt_lowering *l)
+{
+    for (uint32_t i = 0; i < l->ntemp; i++)
+        BT_TRY(bt__target_holds(ctx, use, l->temps[i]));
+    for (uint32_t i = 0; i < l->nkernel; i++) {
+        if (l->kernels[i]->workspace)
+            BT_TRY(bt__target_holds(ctx, use, l->kernels[i]->workspace));
+    }
+    return NULL;
+}
+
+static bt_status ask(struct asking *a, uint32_t target, int *taken)
+{
+    struct bt__kernels *k = a->kernels;
+    struct bt__primitive *p = a->primitive;
+    const bt_target_use *use = k->targets[target];
+    bt_status said = bt_target_supports(k->ctx, use, a->global->func);
+    int agreed = !said;
+    *taken = 0;
+    p->lowering = (bt_lowering){ 0 }; // not what another has begun
+    if (!said)
+        said = use->target->lower(k->ctx, use->instance, k->arena, a->global->func,
+                                  &p->lowering);
+    struct check check = { .ctx = k->ctx,
+                           .arena = k->arena,
+                           .target = use->target,
+                           .func = a->global->func,
+                           .lowering = &p->lowering };
+    if (!said)
+        said = check_lowering(&check);
+    if (!said)
+        said = check_rooms(k->ctx, use, &p->lowering);
+    if (said && said->code != BT_ERR_UNSUPPORTED)
+        return said;
+    if (said && target + 1 == k->ntarget)
+        return explain_last(a, target, said);
+    if (said)
+        return note_refusal(a, target, said, agreed);
+    p->target = target;
+    *taken = 1;
+    return NULL;
+}
+
+/* The last takes it or fails. */
+static bt_status ask_all(struct asking *a)
+{
+    const struct bt__kernels *k = a->kernels;
+    int taken = 0;
+    if (a->wanted < k->ntarget && !k->refused[a->wanted])
+        BT_TRY(ask(a, a->wanted, &taken));
+    for (uint32_t i = 0; !taken && i < k->ntarget; i++) {
+        if (i != a->wanted && is_asked(a, i))
+            BT_TRY(ask(a, i, &taken));
+    }
+    return NULL;
+}
+
+/* ---- kernels ---- */
+
+/* As the target describes it, with a name of its own. */
+static bt_status add_kernel(struct bt__kernels *k, const struct bt__primitive *p,
+                            uint32_t index, bt_kernel *kernel)
+{
+    bt_text text;
+    bt_text_init(&text, k->arena);
+    bt_text_addf(&text, index ? "%s.%u" : "%s", p->func->name, index);
+    *kernel = *p->lowering.kernels[index];
+    kernel->name = bt_text_get(&text);
+    kernel->primitive = p->func;
+    kernel->target = p->target;
+    return kernel->name && BT_PUSH(k->arena, &k->kernels, kernel) ? NULL : bt_no_memory();
+}
+
+bt_status bt__place_primitive(struct bt__kernels *k, const bt_store *store,
+                              const bt_global *global, const struct bt__primitive **out)
+{
+    struct bt__primitive *p = bt_map_find(&k->primitives, global);
+    struct asking asking = { .kernels = k, .store = store, .global = global };
+    *out = p;
+    if (p)
+        return NULL;
+    *out = p = asking.primitive = BT_NEW(k->arena, struct bt__primitive);
+    if (!p)
+        return bt_no_memory();
+    p->func = global->func;
+    bt_text_init(&asking.why, k->arena);
+    BT_TRY(find_wanted(&asking));
+    BT_TRY(ask_all(&asking));
+    p->why = bt_text_get(&asking.why);
+    p->first = k->kernels.len;
+    bt_kernel *kernels = BT_NEWS(k->arena, bt_kernel, p->lowering.nkernel);
+    if (!kernels || !p->why)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < p->lowering.nkernel; i++)
+        BT_TRY(add_kernel(k, p, i, &kernels[i]));
+    return bt_map_put(&k->primitives, global, p) ? NULL : bt_no_memory();
+}

@@ -1,0 +1,182 @@
+/*
+ * The profile of a program: one sink for every executor. It receives bindings, and
+ * gives rows:
+ *
+ *     interp    a row for each call of an operator
+ *     graph     a row for each call of a primitive function, however many kernels that
+ *               became
+ */
+#include "compile/program/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <baton/compute.h>
+#include <baton/op.h>
+#include <baton/target.h>
+
+enum { MOST_EVENTS = 1 << 20 };
+
+/* ---- recording ---- */
+
+static const char *kernel_of(const bt_value *value)
+{
+    const bt_call *invoke = bt_as_op_call(value, "memory.invoke");
+    const char *const *name =
+        invoke ? bt_attr_find(invoke->op, invoke->attrs, "kernel", BT_ATTR_STRING) : NULL;
+    return name ? *name : NULL;
+}
+
+static struct bt__profile_row *add_row(struct bt__profiler *p, const bt_value *value)
+{
+    const char *kernel = kernel_of(value);
+    const bt_call *call = bt_as_call(value);
+    struct bt__profile_row row = { .value = value };
+    struct bt__profile_row *last = p->rows.len ? &p->rows.at[p->rows.len - 1] : NULL;
+    row.name = kernel             ? kernel
+               : call && call->op ? call->op->name
+                                  : bt_value_kind_name(value->kind);
+    if (kernel && p->compiled) {
+        row.kernel = bt_compiled_kernel(p->compiled, kernel);
+        if (row.kernel < p->compiled->nkernel)
+            row.func = p->compiled->funcs[p->compiled->kernels[row.kernel]->func];
+    }
+    // kernels of one call follow one another, in their order
+    if (row.func && last && last->func == row.func && last->kernel < row.kernel) {
+        last->kernel = row.kernel;
+    } else {
+        row.name = row.func ? row.func->name : row.name;
+        if (!BT_PUSH(p->arena, &p->rows, row))
+            return NULL;
+    }
+    return bt_map_put(&p->numbers, value, (void *)(uintptr_t)p->rows.len)
+               ? &p->rows.at[p->rows.len - 1]
+               : NULL;
+}
+
+static void record(void *self, const bt_value *value, const bt_object *result,
+                   uint64_t elapsed_ns)
+{
+    struct bt__profiler *p = self;
+    uint64_t end = bt_now_ns() - p->begin_ns;
+    uintptr_t number = (uintptr_t)bt_map_find(&p->numbers, value);
+    struct bt__profile_row *row = number ? &p->rows.at[number - 1] : add_row(p, value);
+    (void)result;
+    if (!row) {
+        p->failed = 1;
+        return;
+    }
+    row->ns += elapsed_ns;
+    row->ncall += row->value == value;
+    bt_profile_event event = { .row = (uint32_t)(row - p->rows.at),
+                               .start_ns = end > elapsed_ns ? end - elapsed_ns : 0,
+                               .elapsed_ns = elapsed_ns };
+    if (p->events.len < MOST_EVENTS && !BT_PUSH(p->arena, &p->events, event))
+        p->failed = 1;
+}
+
+bt_status bt_program_record(bt_program *program, int on)
+{
+    program->is_recorded = 0;
+    if (!on)
+        return NULL;
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(program->ctx));
+    struct bt__profiler *p = arena ? BT_NEW(arena, struct bt__profiler) : NULL;
+    if (!p) {
+        bt_arena_destroy(arena);
+        return bt_no_memory();
+    }
+    *p = (struct bt__profiler){ .arena = arena,
+                                .compiled = program->compiled,
+                                .begin_ns = bt_now_ns(),
+                                .hook = { .self = p, .binding = record } };
+    bt_map_init(&p->numbers, arena, 0);
+    bt__profiler_destroy(program->profiler);
+    program->profiler = p;
+    program->is_recorded = 1;
+    return NULL;
+}
+
+void bt__profiler_destroy(struct bt__profiler *p)
+{
+    if (p)
+        bt_arena_destroy(p->arena);
+}
+
+/* ---- telling ---- */
+
+static void add_nbytes(bt_profile_row *row, const bt_type *type)
+{
+    int64_t n = bt_type_nbytes(type);
+    if (n < 0 || row->nbytes < 0 || !bt_add_int64(row->nbytes, n, &row->nbytes))
+        row->nbytes = -1;
+}
+
+static bt_status tell(bt_ctx *ctx, struct bt__profiler *p,
+                      const struct bt__profile_row *from, bt_profile_row *out)
+{
+    const bt_call *call = bt_as_call(from->value);
+    bt_text sources;
+    bt_text_init(&sources, p->arena);
+    bt_prov_print(from->value->type->store, from->value->prov, &sources);
+    *out = (bt_profile_row){ .name = from->name,
+                             .sources = bt_text_get(&sources),
+                             .ncall = from->ncall,
+                             .ns = from->ns };
+    if (!out->sources)
+        return bt_no_memory();
+    if (from->func) {
+        out->multiply_adds = from->func->multiply_adds;
+        out->nbytes = from->func->nbytes;
+    } else if (call && call->op && !kernel_of(from->value)) {
+        BT_TRY(bt_call_cost(ctx, call, &out->multiply_adds));
+        for (uint32_t i = 0; i < call->narg; i++)
+            add_nbytes(out, call->args[i]->type);
+        add_nbytes(out, call->base.type);
+    } else {
+        out->multiply_adds = out->nbytes = -1;
+    }
+    return NULL;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct bt__profile_row *x = *(struct bt__profile_row *const *)a,
+                                 *y = *(struct bt__profile_row *const *)b;
+    if (x->ns != y->ns)
+        return x->ns > y->ns ? -1 : 1;
+    return x < y ? -1 : 1; // in the order in which they ran
+}
+
+bt_status bt_program_profile(bt_program *program, const bt_profile **out)
+{
+    struct bt__profiler *p = program->profiler;
+    if (!p)
+        return bt_fail(program->ctx, BT_ERR_ARGUMENT, "@%s: no run was recorded",
+                       program->entry->name);
+    if (p->failed)
+        return bt_no_memory();
+    bt_profile *profile = BT_NEW(p->arena, bt_profile);
+    bt_profile_row *rows = BT_NEWS(p->arena, bt_profile_row, p->rows.len);
+    bt_profile_event *events = BT_NEWS(p->arena, bt_profile_event, p->events.len);
+    struct bt__profile_row **order =
+        BT_NEWS(p->arena, struct bt__profile_row *, p->rows.len);
+    uint32_t *places = BT_NEWS(p->arena, uint32_t, p->rows.len);
+    if (!profile || !rows || !events || !order || !places)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < p->rows.len; i++)
+        order[i] = &p->rows.at[i];
+    if (p->rows.len)
+        qsort(order, p->rows.len, sizeof(struct bt__profile_row *), by_time);
+    for (uint32_t i = 0; i < p->rows.len; i++) {
+        places[order[i] - p->rows.at] = i;
+        BT_TRY(tell(program->ctx, p, order[i], &rows[i]));
+    }
+    for (uint32_t i = 0; i < p->events.len; i++) {
+        events[i] = p->events.at[i];
+        events[i].row = places[events[i].row];
+    }
+    *profile = (bt_profile){ p->rows.len, rows, p->events.len, events };
+    *out = profile;
+    return NULL;
+}

@@ -1,0 +1,460 @@
+/* A program for applications: a model or an artifact, loaded into an executor. */
+#include "compile/program/profile.h"
+
+#include <string.h>
+
+#include <baton/artifact.h>
+
+#include "compile/lower/lower.h"
+#include "pass/targets.h"
+
+/* Fields of inputs that are listed: a short type may stand for a great many. */
+enum { MAX_LISTED = 4096 };
+
+bt_ctx *bt_open(void)
+{
+    bt_registry *registry = bt_registry_create(NULL);
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    bt_registry_unref(registry);
+    return ctx;
+}
+
+/* ---- ports ---- */
+
+static bt_status print_type(bt_program *program, const bt_type *type, const char **out)
+{
+    bt_text text;
+    bt_text_init(&text, program->arena);
+    bt_print_type(program->ctx, type, &text);
+    *out = bt_text_get(&text);
+    return *out ? NULL : bt_no_memory();
+}
+
+/* Of the values of a type, as far as it tells. */
+static uint32_t object_kind(const bt_type *type)
+{
+    switch (type->kind) {
+    case BT_TYPE_TENSOR: return BT_OBJECT_TENSOR;
+    case BT_TYPE_TUPLE: return BT_OBJECT_TUPLE;
+    case BT_TYPE_FUNC: return BT_OBJECT_CLOSURE;
+    case BT_TYPE_REF: return BT_OBJECT_REF;
+    case BT_TYPE_ADT:
+    case BT_TYPE_APPLY: return BT_OBJECT_ADT;
+    default: return BT_OBJECT_TENSOR; // a type parameter may stand for one
+    }
+}
+
+static bt_status make_port(bt_program *program, const char *name, const bt_type *type,
+                           bt_port *out)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    *out = (bt_port){ .name = name,
+                      .kind = object_kind(type),
+                      .dtype = bt_tensor_dtype(type),
+                      .rank = shape ? (int32_t)shape->n : -1 };
+    BT_TRY(print_type(program, type, &out->type));
+    if (!shape)
+        return NULL;
+    int64_t *dims = BT_NEWS(program->arena, int64_t, shape->n);
+    if (!dims)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < shape->n; i++) {
+        if (!bt_dim_is_const(shape->dims[i], &dims[i]))
+            dims[i] = -1;
+    }
+    out->dims = dims;
+    return NULL;
+}
+
+/* What the function's attribute says, see bt_outputs_name. */
+static bt_status output_name(bt_program *program, uint32_t index, const char **out)
+{
+    bt_text text;
+    bt_text_init(&text, program->arena);
+    bt_text_addf(&text, "output%u", index);
+    *out = bt_text_get(&text);
+    if (!*out)
+        return bt_no_memory();
+    const bt_dict_entry *stated = bt_dict_find(&program->entry->func->attrs, *out);
+    if (stated && stated->kind == BT_DICT_TEXT)
+        *out = stated->text;
+    return NULL;
+}
+
+static bt_status make_input(bt_program *program, const char *name, const bt_type *type,
+                            bt_port *out);
+
+static bt_status make_fields(bt_program *program, const bt_list_type *tuple, bt_port *out)
+{
+    if (tuple->n > MAX_LISTED - program->nlisted)
+        return NULL;
+    program->nlisted += tuple->n;
+    bt_port *fields = BT_NEWS(program->arena, bt_port, tuple->n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->n; i++) {
+        bt_text name;
+        bt_text_init(&name, program->arena);
+        bt_text_addf(&name, "%s.%u", out->name, i);
+        if (!bt_text_get(&name))
+            return bt_no_memory();
+        BT_TRY(make_input(program, name.at, tuple->at[i], &fields[i]));
+    }
+    out->nfield = tuple->n;
+    out->fields = fields;
+    return NULL;
+}
+
+/* Recursion is bounded by the depth of types. */
+static bt_status make_input(bt_program *program, const char *name, const bt_type *type,
+                            bt_port *out)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    BT_TRY(make_port(program, name, type, out));
+    return tuple ? make_fields(program, tuple, out) : NULL;
+}
+
+static bt_status make_inputs(bt_program *program)
+{
+    const bt_block *block = program->entry->func->block;
+    program->ninput = block->nparam;
+    program->inputs = BT_NEWS(program->arena, bt_port, block->nparam);
+    program->args = BT_NEWS(program->arena, bt_object *, block->nparam);
+    if (!program->inputs || !program->args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        const bt_value *param = &block->params[i]->base;
+        BT_TRY(make_input(program, param->name ? param->name : "input", param->type,
+                          &program->inputs[i]));
+    }
+    return NULL;
+}
+
+static bt_status make_outputs(bt_program *program)
+{
+    const bt_type *type = program->entry->func->result;
+    const bt_list_type *fields = bt_as_tuple_type(type);
+    program->is_tuple = fields != NULL;
+    program->noutput = fields ? fields->n : 1;
+    program->outputs = BT_NEWS(program->arena, bt_port, program->noutput);
+    program->outs = BT_NEWS(program->arena, bt_tensor *, program->noutput);
+    program->made = BT_NEWS(program->arena, bt_tensor *, program->noutput);
+    program->results = BT_NEWS(program->arena, bt_object *, program->noutput);
+    if (!program->outputs || !program->outs || !program->made || !program->results)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < program->noutput; i++) {
+        const char *name;
+        BT_TRY(output_name(program, i, &name));
+        BT_TRY(make_port(program, name, fields ? fields->at[i] : type,
+                         &program->outputs[i]));
+    }
+    return NULL;
+}
+
+/* ---- models ---- */
+
+/* An executor that has what a program uses; NULL: there is none. */
+static bt_status find_able(bt_ctx *ctx, uint32_t used, const char **out)
+{
+    *out = NULL;
+    for (uint32_t i = 0; !*out && i < bt_provided_len(ctx, "executor"); i++) {
+        bt_provided item;
+        const void *row;
+        BT_TRY(bt_provided_at(ctx, "executor", i, &item));
+        BT_TRY(bt_registry_row(ctx, "baton.executor/1", item.name, sizeof(bt_executor),
+                               &row));
+        if (!(used & ~((const bt_executor *)row)->features))
+            *out = item.name;
+    }
+    return NULL;
+}
+
+/* `module`: as the executor gets it. */
+static bt_status check_features(bt_program *program, const bt_module *module)
+{
+    static const struct {
+        uint32_t bit;
+        const char *words;
+    } features[] = {
+#define BT_FEATURE(UPPER, bit, name, words) { (bit), words },
+#include <baton/features.def>
+    };
+    const bt_global *entry = bt_module_find(module, program->entry->name);
+    uint32_t used;
+    BT_TRY(bt_module_features(program->ctx, module, entry->func, &used));
+    uint32_t lacking = used & ~program->executor->features;
+    for (uint32_t i = 0; i < BT_COUNT(features); i++) {
+        if (!(lacking & features[i].bit))
+            continue;
+        const char *dims = features[i].bit == BT_FEATURE_OPEN_DIMS
+                               ? bt__open_dims(program->arena, program->entry->func)
+                               : "";
+        const char *able;
+        if (!dims)
+            return bt_no_memory();
+        BT_TRY(find_able(program->ctx, used, &able));
+        return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
+                       "executor %s has no %s, which @%s uses%s; %s%s",
+                       program->executor->name, features[i].words, program->entry->name,
+                       dims, able ? able : "no executor that is found has ",
+                       able ? " has them all" : "all that it uses");
+    }
+    return NULL;
+}
+
+static bt_status open_session(bt_program *program)
+{
+    const bt_executor *executor = program->executor;
+    return executor->load
+               ? executor->load(program->ctx, program->compiled, program->entry->name,
+                                program->executor_options, &program->session)
+               : executor->open(program->ctx, program->module, program->executor_options,
+                                &program->session);
+}
+
+/* By name, with options as attributes are written: "graph{option=value}". */
+static bt_status find_executor(bt_program *program, const char *text)
+{
+    const void *row;
+    const char *name, *options;
+    program->executor_text = bt_arena_text(program->arena, text, strlen(text));
+    if (!program->executor_text)
+        return bt_no_memory();
+    BT_TRY(
+        bt__named_split(program->ctx, program->arena, "executor", text, &name, &options));
+    BT_TRY(bt_registry_row(program->ctx, "baton.executor/1", name, sizeof(bt_executor),
+                           &row));
+    program->executor = row;
+    program->option_store = bt_store_create(bt_ctx_registry(program->ctx));
+    if (!program->option_store)
+        return bt_no_memory();
+    return bt__options_parse(
+        program->ctx, program->option_store, name, program->executor->options,
+        program->executor->options_nbytes, options, &program->executor_options);
+}
+
+/* What the entry takes and gives. */
+static bt_status find_entry(bt_program *program, const char *name)
+{
+    BT_TRY(bt_module_entry(program->ctx, program->module, name, &program->entry));
+    if (program->entry->kind != BT_GLOBAL_FUNC)
+        return bt_fail(program->ctx, BT_ERR_ARGUMENT, "@%s is not a function with a body",
+                       program->entry->name);
+    BT_TRY(make_inputs(program));
+    return make_outputs(program);
+}
+
+static bt_status keep_fuse(bt_program *program, const char *fuse)
+{
+    program->fuse = fuse ? bt_arena_text(program->arena, fuse, strlen(fuse)) : NULL;
+    return program->fuse || !fuse ? NULL : bt_no_memory();
+}
+
+static bt_status lower_model(bt_program *program, const bt_compile_options *options)
+{
+    bt_module *fused;
+    BT_TRY(bt_fuse(program->ctx, program->module, options, &fused));
+    bt_status status = check_features(program, fused);
+    if (!status)
+        status = bt_compile(program->ctx, fused, options, &program->compiled);
+    bt_module_unref(fused);
+    return status;
+}
+
+static bt_status read_model(bt_program *program, const char *path,
+                            const bt_program_options *options, const bt_targets *targets)
+{
+    BT_TRY(
+        bt__program_read(program->ctx, path, options, targets, NULL, &program->module));
+    BT_TRY(find_entry(program, options->entry));
+    BT_TRY(keep_fuse(program, options->fuse));
+    const bt_compile_options lower = { .opened = targets,
+                                       .entry = program->entry->name,
+                                       .fuse = program->fuse,
+                                       .plan = options->plan };
+    return targets ? lower_model(program, &lower)
+                   : check_features(program, program->module);
+}
+
+/* By the executor that is named. */
+static bt_status open_by(bt_program *program, const char *path,
+                         const bt_program_options *options, const char *executor)
+{
+    bt_targets *targets = NULL;
+    BT_TRY(find_executor(program, executor));
+    if (program->executor->load)
+        BT_TRY(bt__program_targets(program->ctx, options->target, &targets));
+    else if (options->fuse || options->plan)
+        return bt_fail(program->ctx, BT_ERR_ARGUMENT,
+                       "executor %s compiles nothing, so there is nothing to %s: give "
+                       "executor graph, or no such pipeline",
+                       program->executor->name, options->fuse ? "fuse" : "plan");
+    bt_status status = read_model(program, path, options, targets);
+    bt_targets_unref(targets);
+    return status ? status : open_session(program);
+}
+
+/* No executor was named, and the default one cannot run the program. */
+static int must_interpret(const bt_program *program, const bt_program_options *options,
+                          bt_status status)
+{
+    int is_chosen =
+        options->executor || options->target || options->fuse || options->plan;
+    int is_lacking = status && (program->executor ? program->module &&
+                                                        status->code == BT_ERR_UNSUPPORTED
+                                                  : status->code == BT_ERR_NAME);
+    return is_lacking && !is_chosen;
+}
+
+static bt_status open_model(bt_program *program, const char *path,
+                            const bt_program_options *options)
+{
+    int is_interp = options->target && strcmp(options->target, "interp") == 0;
+    bt_status status = open_by(program, path, options,
+                               options->executor ? options->executor
+                               : is_interp       ? "interp"
+                                                 : "graph");
+    if (!must_interpret(program, options, status))
+        return status;
+    bt_remark(program->ctx, BT_REMARK_NOTE,
+              bt_note(program->ctx, status, NULL, 0, "executor interp runs the program"));
+    bt_compiled_unref(program->compiled);
+    bt_module_unref(program->module);
+    bt_store_unref(program->option_store);
+    program->compiled = NULL;
+    program->module = NULL;
+    program->option_store = NULL;
+    return open_by(program, path, options, "interp");
+}
+
+/* ---- artifacts ---- */
+
+/* Options that only compiling can heed are refused for an artifact. */
+static bt_status check_settled(bt_program *program, const bt_artifact *artifact,
+                               const bt_program_options *options)
+{
+    const struct {
+        const char *what;
+        int is_given;
+    } rows[] = {
+        { "pipeline", options->pipeline != NULL }, { "opt level", options->level != 0 },
+        { "dims", options->dims != NULL },         { "inputs", options->fixed != NULL },
+        { "plan", options->plan != NULL },         { "fusion", options->fuse != NULL },
+    };
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        if (rows[i].is_given)
+            return bt_fail(
+                program->ctx, BT_ERR_ARGUMENT,
+                "%s is compiled, for target %s: to change its %s takes the model "
+                "it was compiled from",
+                artifact->path, artifact->targets[0].text, rows[i].what);
+    }
+    if (options->entry && strcmp(options->entry, artifact->entry) != 0)
+        return bt_fail(program->ctx, BT_ERR_NAME, "%s has no function @%s: it is @%s",
+                       artifact->path, options->entry, artifact->entry);
+    return NULL;
+}
+
+static bt_status load_artifact(bt_program *program, const bt_artifact *artifact,
+                               const bt_program_options *options)
+{
+    BT_TRY(check_settled(program, artifact, options));
+    BT_TRY(find_executor(program, options->executor ? options->executor : "graph"));
+    if (!program->executor->load)
+        return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
+                       "%s is compiled: executor %s runs programs as they are written, "
+                       "graph runs compiled ones",
+                       artifact->path, program->executor->name);
+    program->module = bt_module_ref(artifact->module);
+    program->is_artifact = 1;
+    BT_TRY(find_entry(program, artifact->entry));
+    BT_TRY(bt_artifact_load(program->ctx, artifact, options->target, &program->compiled));
+    return open_session(program);
+}
+
+static bt_status open_artifact(bt_program *program, const char *path,
+                               const bt_program_options *options)
+{
+    bt_artifact *artifact;
+    BT_TRY(bt_artifact_read(program->ctx, path, &artifact));
+    bt_status status = load_artifact(program, artifact, options);
+    bt_artifact_close(artifact);
+    return status;
+}
+
+/* ---- opening ---- */
+
+static bt_program *create(bt_ctx *ctx)
+{
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_program *program = arena ? BT_NEW(arena, bt_program) : NULL;
+    if (!program) {
+        bt_arena_destroy(arena);
+        return NULL;
+    }
+    program->ctx = ctx;
+    program->arena = arena;
+    return program;
+}
+
+/* The whole program; on failure everything is freed. */
+static bt_status finish(bt_program *program, bt_status status, bt_program **out)
+{
+    if (status)
+        bt_program_close(program);
+    else
+        *out = program;
+    return status;
+}
+
+bt_status bt_program_open(bt_ctx *ctx, const char *path,
+                          const bt_program_options *options, bt_program **out)
+{
+    static const bt_program_options defaults;
+    bt_program *program = create(ctx);
+    if (!program)
+        return bt_no_memory();
+    options = options ? options : &defaults;
+    bt_status status = bt_artifact_is(path) ? open_artifact(program, path, options)
+                                            : open_model(program, path, options);
+    return finish(program, status, out);
+}
+
+bt_status bt_program_share(bt_ctx *ctx, const bt_program *from, bt_program **out)
+{
+    if (bt_ctx_registry(ctx) != bt_store_registry(from->module->store))
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "@%s can be shared with contexts of its registry only",
+                       from->entry->name);
+    bt_program *program = create(ctx);
+    if (!program)
+        return bt_no_memory();
+    program->module = bt_module_ref(from->module);
+    program->is_artifact = from->is_artifact;
+    program->compiled = from->compiled ? bt_compiled_ref(from->compiled) : NULL;
+    bt_status status = find_executor(program, from->executor_text);
+    if (!status)
+        status = keep_fuse(program, from->fuse);
+    if (!status)
+        status = find_entry(program, from->entry->name);
+    return finish(program, status ? status : open_session(program), out);
+}
+
+void bt_program_close(bt_program *program)
+{
+    if (!program)
+        return;
+    for (uint32_t i = 0; program->args && i < program->ninput; i++)
+        bt_object_unref(program->args[i]);
+    for (uint32_t i = 0; program->outs && i < program->noutput; i++)
+        bt_tensor_unref(program->outs[i]);
+    for (uint32_t i = 0; program->results && i < program->noutput; i++)
+        bt_object_unref(program->results[i]);
+    if (program->session)
+        program->executor->close(program->session);
+    bt_store_unref(program->option_store);
+    bt__profiler_destroy(program->profiler);
+    bt_compiled_unref(program->compiled);
+    bt_module_unref(program->module);
+    bt_arena_destroy(program->arena);
+}

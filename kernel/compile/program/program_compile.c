@@ -1,0 +1,169 @@
+/* What stands between a model's file and a compiled module. */
+#include "compile/program/program.h"
+
+#include <string.h>
+
+#include <baton/artifact.h>
+#include <baton/importer.h>
+#include <baton/pass.h>
+
+#include "base/ctx.h"
+#include "pass/targets.h"
+
+/* `digest` may be NULL: it is not asked for. */
+static bt_status run_pipeline(bt_ctx *ctx, const char *source,
+                              const bt_pipeline_options *options, const bt_module *module,
+                              uint64_t *digest, bt_module **out)
+{
+    bt_pipeline *pipeline;
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    BT_TRY(bt_pipeline_read(ctx, source, &pipeline));
+    bt_status status =
+        digest ? bt_pipeline_resolve(ctx, pipeline, options, &text, digest) : NULL;
+    if (!status)
+        status = bt_pipeline_run(ctx, pipeline, options, module, out);
+    bt_pipeline_destroy(pipeline);
+    return status;
+}
+
+static bt_status optimise(bt_ctx *ctx, const bt_program_options *options,
+                          const bt_targets *targets, const bt_module *module,
+                          uint64_t *digest, bt_module **out)
+{
+    const char *source = options->pipeline ? options->pipeline : "default";
+    const bt_global *entry;
+    BT_TRY(bt_module_entry(ctx, module, options->entry, &entry));
+    bt_pipeline_options run = { .level = options->level ? options->level - 1 : -1,
+                                .target = targets ? NULL : options->target,
+                                .targets = targets,
+                                .entry = entry->name };
+    if (!*source) {
+        *out = bt_module_ref(module);
+        return NULL;
+    }
+    return run_pipeline(ctx, source, &run, module, digest, out);
+}
+
+static bt_status read_typed(bt_ctx *ctx, const char *path,
+                            const bt_import_options *import, bt_module **out)
+{
+    bt_module *module;
+    BT_TRY(bt_import(ctx, path, import, &module));
+    bt__progress(ctx, "inferring types");
+    bt_status status = bt_infer(ctx, module, out);
+    bt_module_unref(module);
+    return status;
+}
+
+enum { MOST_ROUNDS = 4 }; /* of reading a model anew with more of it settled */
+
+/* `status`: of reading *typed, which is NULL where that failed. */
+static bt_status specialise(bt_ctx *ctx, const char *path,
+                            const bt_program_options *options, bt_import_options *import,
+                            bt_status status, bt_module **typed)
+{
+    for (int round = 0; round < MOST_ROUNDS; round++) {
+        bt_specialise_call call = { .self = options->specialise_self, .module = *typed };
+        bt_module *again;
+        if (status && (status->code == BT_ERR_MEMORY || status->code == BT_ERR_CANCELLED))
+            return status;
+        if (*typed)
+            BT_TRY(bt_module_entry(ctx, *typed, options->entry, &call.entry));
+        BT_TRY(options->specialise(ctx, &call));
+        if (!call.dims && !call.fixed)
+            return status;
+        import->dims = call.dims;
+        import->fixed = call.fixed;
+        if (!*typed)
+            bt_ctx_clear_diags(ctx); // what stands in the way is told by the last reading
+        bt_status read = read_typed(ctx, path, import, &again);
+        if (read && !*typed) {
+            status = read;
+            continue;
+        }
+        bt_ctx_clear_diags(ctx); // of a reading that does not count
+        status = NULL;
+        if (read) {
+            call.is_refused = 1;
+            return options->specialise(ctx, &call);
+        }
+        bt_module_unref(*typed);
+        *typed = again;
+    }
+    return status;
+}
+
+bt_status bt__program_read(bt_ctx *ctx, const char *path,
+                           const bt_program_options *options, const bt_targets *targets,
+                           uint64_t *digest, bt_module **out)
+{
+    bt_module *typed = NULL, *named = NULL;
+    bt_import_options import = { .entry = options->entry,
+                                 .dims = options->dims,
+                                 .fixed = options->fixed };
+    bt_status status = read_typed(ctx, path, &import, &typed);
+    if (options->specialise)
+        status = specialise(ctx, path, options, &import, status, &typed);
+    if (status) {
+        bt_module_unref(typed);
+        return status;
+    }
+    status = bt_outputs_name(ctx, typed, options->entry, &named);
+    bt_module_unref(typed);
+    BT_TRY(status);
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    status = optimise(ctx, options, targets, named, digest, out);
+    bt_arena_release(scratch, mark);
+    bt_module_unref(named);
+    return status;
+}
+
+bt_status bt__program_targets(bt_ctx *ctx, const char *list, bt_targets **out)
+{
+    const char *found = "reference";
+    for (uint32_t i = 0; !list && i < bt_provided_len(ctx, "target"); i++) {
+        bt_provided item;
+        BT_TRY(bt_provided_at(ctx, "target", i, &item));
+        if (strcmp(item.name, "cpu") == 0)
+            found = "cpu";
+    }
+    return bt_targets_open(ctx, list ? list : found, out);
+}
+
+static bt_status compile_for(bt_ctx *ctx, const char *model,
+                             const bt_program_options *options, const bt_targets *targets,
+                             const char *path)
+{
+    uint64_t digest = 0;
+    bt_module *module, *fused = NULL;
+    bt_compiled *compiled;
+    BT_TRY(bt__program_read(ctx, model, options, targets, &digest, &module));
+    const bt_compile_options lower = { .opened = targets,
+                                       .entry = options->entry,
+                                       .fuse = options->fuse,
+                                       .plan = options->plan };
+    bt_status status = bt_fuse(ctx, module, &lower, &fused);
+    bt_module_unref(module);
+    if (!status)
+        status = bt_compile(ctx, fused, &lower, &compiled);
+    bt_module_unref(fused);
+    BT_TRY(status);
+    status = bt_artifact_write(ctx, compiled, digest, path);
+    bt_compiled_unref(compiled);
+    return status;
+}
+
+/* Targets are opened first: a slip in their list is told before a model is read. */
+bt_status bt_program_compile(bt_ctx *ctx, const char *model,
+                             const bt_program_options *options, const char *path)
+{
+    static const bt_program_options defaults;
+    bt_targets *targets;
+    options = options ? options : &defaults;
+    BT_TRY(bt__program_targets(ctx, options->target, &targets));
+    bt_status status = compile_for(ctx, model, options, targets, path);
+    bt_targets_unref(targets);
+    return status;
+}

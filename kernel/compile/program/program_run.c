@@ -1,0 +1,230 @@
+/* Runs of a program: what goes in, what comes out, and where. */
+#include "compile/program/profile.h"
+
+#include <string.h>
+
+const char *bt_program_entry(const bt_program *program)
+{
+    return program->entry->name;
+}
+
+uint32_t bt_program_ninput(const bt_program *program)
+{
+    return program->ninput;
+}
+
+const bt_port *bt_program_input(const bt_program *program, uint32_t index)
+{
+    return index < program->ninput ? &program->inputs[index] : NULL;
+}
+
+uint32_t bt_program_noutput(const bt_program *program)
+{
+    return program->noutput;
+}
+
+const bt_port *bt_program_output(const bt_program *program, uint32_t index)
+{
+    return index < program->noutput ? &program->outputs[index] : NULL;
+}
+
+static int32_t index_of(const bt_port *ports, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (strcmp(ports[i].name, name) == 0)
+            return (int32_t)i;
+    }
+    return -1;
+}
+
+int32_t bt_program_input_index(const bt_program *program, const char *name)
+{
+    return index_of(program->inputs, program->ninput, name);
+}
+
+int32_t bt_program_output_index(const bt_program *program, const char *name)
+{
+    return index_of(program->outputs, program->noutput, name);
+}
+
+bt_status bt_program_set_at(bt_program *program, uint32_t index, const bt_object *object)
+{
+    if (index >= program->ninput)
+        return bt_fail(program->ctx, BT_ERR_NAME, "@%s has no input %u; it has %u",
+                       program->entry->name, index, program->ninput);
+    if (!object)
+        return bt_fail(program->ctx, BT_ERR_ARGUMENT, "input %s: there is no value",
+                       program->inputs[index].name);
+    bt_object *old = program->args[index];
+    program->args[index] = bt_object_ref(object);
+    bt_object_unref(old);
+    return NULL;
+}
+
+bt_status bt_program_set(bt_program *program, const char *input, const bt_object *object)
+{
+    int32_t index = bt_program_input_index(program, input);
+    if (index >= 0)
+        return bt_program_set_at(program, (uint32_t)index, object);
+    return bt_fail(program->ctx, BT_ERR_NAME, "@%s has no input %s%s%s",
+                   program->entry->name, input,
+                   program->ninput ? "; its first is " : "; it has none",
+                   program->ninput ? program->inputs[0].name : "");
+}
+
+/* ---- outputs in tensors of the caller ---- */
+
+static int admits(const bt_port *port, const bt_tensor *t)
+{
+    int same =
+        port->kind == BT_OBJECT_TENSOR && (!port->dtype || port->dtype == t->dtype);
+    if (!same || port->rank < 0)
+        return same;
+    same = (uint32_t)port->rank == t->rank;
+    for (uint32_t i = 0; same && i < t->rank; i++)
+        same = port->dims[i] < 0 || port->dims[i] == t->dims[i];
+    return same;
+}
+
+bt_status bt_program_set_output(bt_program *program, uint32_t i, bt_tensor *to)
+{
+    if (i >= program->noutput)
+        return bt_fail(program->ctx, BT_ERR_NAME, "@%s has no output %u; it has %u",
+                       program->entry->name, i, program->noutput);
+    const char *output = program->outputs[i].name;
+    if (to && !admits(&program->outputs[i], to))
+        return bt_fail(program->ctx, BT_ERR_ARGUMENT,
+                       "output %s: the tensor is of another type than %s", output,
+                       program->outputs[i].type);
+    if (to && !bt_tensor_is_dense(to))
+        return bt_fail(program->ctx, BT_ERR_ARGUMENT,
+                       "output %s: the tensor is not row major", output);
+    bt_tensor *old = program->outs[i];
+    program->outs[i] = to ? bt_tensor_ref(to) : NULL;
+    bt_tensor_unref(old);
+    return NULL;
+}
+
+/* ---- running ---- */
+
+static void keep_result(bt_program *program, uint32_t index, bt_object *taken)
+{
+    bt_object_unref(program->results[index]);
+    program->results[index] = taken;
+}
+
+static const bt_run_hook *hook_of(const bt_program *program)
+{
+    return program->is_recorded ? &program->profiler->hook : NULL;
+}
+
+static int can_compute_into(const bt_program *program)
+{
+    int can = program->executor->call_into != NULL;
+    for (uint32_t i = 0; can && i < program->noutput; i++)
+        can = program->outputs[i].kind == BT_OBJECT_TENSOR;
+    return can;
+}
+
+static bt_status run_into(bt_program *program)
+{
+    for (uint32_t i = 0; i < program->noutput; i++)
+        program->made[i] = program->outs[i];
+    BT_TRY(program->executor->call_into(
+        program->ctx, program->session, program->entry->name, program->ninput,
+        program->args, hook_of(program), program->noutput, program->made));
+    for (uint32_t i = 0; i < program->noutput; i++)
+        keep_result(program, i,
+                    program->outs[i] ? bt_object_ref(&program->outs[i]->base)
+                                     : &program->made[i]->base);
+    return NULL;
+}
+
+/* A copy that is the program's alone: a result may lie in a tensor that is written to. */
+static bt_status copy_tensor(bt_ctx *ctx, const bt_tensor *from, bt_tensor **out)
+{
+    bt_tensor *dense;
+    BT_TRY(bt_tensor_dense(ctx, from, &dense));
+    bt_status status = bt_tensor_create(ctx, from->dtype, from->rank, from->dims, out);
+    if (!status && dense->nelem)
+        memcpy((*out)->data, dense->data, bt_tensor_nbytes(dense));
+    bt_tensor_unref(dense);
+    return status;
+}
+
+static bt_object *field_of(const bt_program *program, bt_object *result, uint32_t index)
+{
+    return program->is_tuple ? bt_object_as_tuple(result)->fields[index] : result;
+}
+
+/* For executors that make their results themselves. */
+static bt_status copy_outs(bt_program *program, bt_object *result)
+{
+    bt_status status = NULL;
+    for (uint32_t i = 0; i < program->noutput; i++)
+        program->made[i] = NULL;
+    for (uint32_t i = 0; !status && i < program->noutput; i++) {
+        const bt_tensor *from = bt_object_as_tensor(field_of(program, result, i));
+        const bt_tensor *to = program->outs[i];
+        int same = !to || (from && from->dtype == to->dtype && from->rank == to->rank);
+        for (uint32_t k = 0; same && to && k < to->rank; k++)
+            same = from->dims[k] == to->dims[k];
+        if (!same)
+            status = bt_fail(program->ctx, BT_ERR_ARGUMENT,
+                             "output %s: the result has another type than the tensor "
+                             "that it is to go to",
+                             program->outputs[i].name);
+        else if (to)
+            status = copy_tensor(program->ctx, from, &program->made[i]);
+    }
+    for (uint32_t i = 0; i < program->noutput; i++) {
+        if (!status && program->made[i] && program->made[i]->nelem)
+            memcpy(program->outs[i]->data, program->made[i]->data,
+                   bt_tensor_nbytes(program->made[i]));
+        bt_tensor_unref(program->made[i]);
+    }
+    return status;
+}
+
+static bt_status run_and_copy(bt_program *program)
+{
+    bt_object *result;
+    BT_TRY(program->executor->call(program->ctx, program->session, program->entry->name,
+                                   program->ninput, program->args, hook_of(program),
+                                   &result));
+    bt_status status = copy_outs(program, result);
+    for (uint32_t i = 0; !status && i < program->noutput; i++) {
+        const bt_object *from =
+            program->outs[i] ? &program->outs[i]->base : field_of(program, result, i);
+        keep_result(program, i, bt_object_ref(from));
+    }
+    bt_object_unref(result);
+    return status;
+}
+
+bt_status bt__program_inputs_set(const bt_program *program)
+{
+    for (uint32_t i = 0; i < program->ninput; i++) {
+        if (!program->args[i])
+            return bt_fail(program->ctx, BT_ERR_ARGUMENT,
+                           "input %s is not set; it takes %s", program->inputs[i].name,
+                           program->inputs[i].type);
+    }
+    return NULL;
+}
+
+bt_status bt_program_run(bt_program *program)
+{
+    BT_TRY(bt__program_inputs_set(program));
+    return can_compute_into(program) ? run_into(program) : run_and_copy(program);
+}
+
+const bt_object *bt_program_get(const bt_program *program, uint32_t index)
+{
+    return index < program->noutput ? program->results[index] : NULL;
+}
+
+const bt_compiled *bt_program_compiled(const bt_program *program)
+{
+    return program->compiled;
+}

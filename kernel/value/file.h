@@ -20,9 +20,9 @@ typedef uint64_t bt__file_most_fn(bt_ctx *, const bt_file *begun);
 bt_status bt__file_read_asking(bt_ctx *, const char *path, bt__file_most_fn *most,
                                bt_file **out) BT_MUST_USE;
 
-/* Pages of a mapped file that were read leave memory; they are read again when they are
- * needed. The last one stays unless all of it is meant. */
-void bt__pages_forget(const void *bytes, size_t nbytes);
+/* An open regular file, mapped whatever its size; the descriptor stays open. */
+bt_status bt__file_map(bt_ctx *, const char *path, int fd, size_t nbytes,
+                       bt_file **out) BT_MUST_USE;
 
 /* The size of a file by its npy header; 0: it has none. */
 uint64_t bt__npy_nbytes(bt_ctx *, const void *begun, size_t nbytes);

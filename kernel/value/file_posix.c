@@ -101,28 +101,33 @@ void bt_file_close(bt_ctx *ctx, bt_file *file)
         release(file);
 }
 
-void bt__pages_forget(const void *bytes, size_t nbytes)
-{
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)bytes;
-    const uintptr_t first = at / page * page, end = (at + nbytes) / page * page;
-    if (nbytes >= page)
-        (void)madvise((void *)first, end - first, MADV_DONTNEED);
-}
-
+/* The pages of a mapped file that were read leave memory; they are read again when they
+ * are needed. */
 static void forget(const bt_file *file, size_t offset, size_t nbytes)
 {
-    if (file->is_mapped)
-        bt__pages_forget((const char *)file->bytes + offset, nbytes);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), from = offset / page * page;
+    union {
+        const void *shown;
+        void *own;
+    } bytes = { .shown = (const char *)file->bytes + from };
+    if (file->is_mapped && nbytes >= page)
+        (void)madvise(bytes.own, (offset + nbytes) / page * page - from, MADV_DONTNEED);
 }
 
 void bt_tensor_forget(const bt_tensor *tensor)
 {
-    const struct bt__tensor *t = (const struct bt__tensor *)(const void *)tensor;
+    const bt_tensor *of = tensor;
+    while (of->owner && of->owner->kind == BT_OBJECT_TENSOR)
+        of = bt_object_as_tensor(of->owner);
+    const struct bt__tensor *t = (const struct bt__tensor *)(const void *)of;
     const struct file *f = t->foreign;
-    if (t->release == release)
-        forget(&f->base,
-               (size_t)((const char *)tensor->data - (const char *)f->base.bytes),
-               bt_tensor_nbytes(tensor));
+    if (t->release != release)
+        return;
+    const size_t offset =
+        (size_t)((const char *)tensor->data - (const char *)f->base.bytes);
+    const size_t nbytes = bt_tensor_nbytes(tensor);
+    if (offset <= f->base.nbytes && nbytes <= f->base.nbytes - offset)
+        forget(&f->base, offset, nbytes);
 }
 
 bt_status bt_file_tensor(bt_ctx *ctx, bt_file *file, bt_dtype dtype, uint32_t rank,
@@ -218,10 +223,10 @@ static bt_status read_all(bt_ctx *ctx, int fd, size_t expected, struct file *f)
     return f->base.nbytes > f->most ? fail_limit(ctx, f->base.path, f->most) : NULL;
 }
 
-/* Maps a large regular file over pages of zeros, one byte more than it has: the NUL. */
+/* Maps a regular file over pages of zeros, one byte more than it has: the NUL. */
 static int try_map(int fd, size_t nbytes, struct file *f)
 {
-    if (nbytes < MAP_FROM_NBYTES || nbytes == SIZE_MAX)
+    if (nbytes == SIZE_MAX)
         return 0;
     void *bytes = mmap(NULL, nbytes + 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (bytes == MAP_FAILED)
@@ -247,7 +252,7 @@ static bt_status read_content(bt_ctx *ctx, int fd, const struct stat *s, struct 
         f->ask = NULL;
     if (is_regular && (uint64_t)s->st_size > f->most)
         return fail_limit(ctx, f->base.path, f->most);
-    if (is_regular && try_map(fd, (size_t)s->st_size, f))
+    if (is_regular && s->st_size >= MAP_FROM_NBYTES && try_map(fd, (size_t)s->st_size, f))
         return NULL;
     return read_all(ctx, fd, is_regular ? (size_t)s->st_size : FIRST_READ_NBYTES, f);
 }
@@ -294,6 +299,21 @@ static uint64_t most_of_text(bt_ctx *ctx, const bt_file *begun)
 bt_status bt_file_read(bt_ctx *ctx, const char *path, bt_file **out)
 {
     return bt__file_read_asking(ctx, path, most_of_text, out);
+}
+
+bt_status bt__file_map(bt_ctx *ctx, const char *path, int fd, size_t nbytes,
+                       bt_file **out)
+{
+    struct file *f = new_file(ctx, path);
+    if (!f)
+        return bt_no_memory();
+    if (!try_map(fd, nbytes, f)) {
+        bt_status status = fail_errno(ctx, path, "cannot be mapped");
+        bt_file_close(ctx, &f->base);
+        return status;
+    }
+    *out = &f->base;
+    return NULL;
 }
 
 /* ---- beneath a folder ---- */

@@ -3,19 +3,12 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/ctx.h"
 #include "compile/artifact/artifact.h"
-#include "value/tensor.h"
-
-struct mapping {
-    bt_registry *registry;
-    void *at;
-    size_t nbytes;
-};
+#include "value/file.h"
 
 static bt_status fail_errno(bt_ctx *ctx, const char *path, const char *what)
 {
@@ -27,41 +20,16 @@ static bt_status fail_errno(bt_ctx *ctx, const char *path, const char *what)
                          text);
 }
 
-static void unmap(void *opaque)
-{
-    struct mapping *mapping = opaque;
-    bt_registry *registry = mapping->registry;
-    munmap(mapping->at, mapping->nbytes);
-    bt_free(registry, mapping, sizeof(*mapping));
-    bt_registry_unref(registry);
-}
-
 /* Pages of the file itself, which all processes share. */
 static bt_status map(bt_ctx *ctx, const char *path, int fd, size_t nbytes,
                      bt_tensor **out)
 {
     const int64_t dim = (int64_t)nbytes;
-    bt_tensor *bytes;
-    struct mapping *mapping = bt_alloc(ctx->registry, sizeof(*mapping));
-    if (!mapping)
-        return bt_no_memory();
-    *mapping = (struct mapping){ .registry = ctx->registry, .nbytes = nbytes };
-    mapping->at = mmap(NULL, nbytes, PROT_READ, MAP_SHARED, fd, 0);
-    bt_status status = mapping->at == MAP_FAILED
-                           ? fail_errno(ctx, path, "cannot be mapped")
-                           : bt_tensor_wrap(ctx, BT_UINT8, 1, &dim, mapping->at, &bytes);
-    if (status) {
-        if (mapping->at != MAP_FAILED)
-            munmap(mapping->at, nbytes);
-        bt_free(ctx->registry, mapping, sizeof(*mapping));
-        return status;
-    }
-    bt_registry_ref(ctx->registry);
-    struct bt__tensor *own = (struct bt__tensor *)(void *)bytes;
-    own->release = unmap;
-    own->foreign = mapping;
-    *out = bytes;
-    return NULL;
+    bt_file *file;
+    BT_TRY(bt__file_map(ctx, path, fd, nbytes, &file));
+    bt_status status = bt_file_tensor(ctx, file, BT_UINT8, 1, &dim, 0, out);
+    bt_file_close(ctx, file);
+    return status;
 }
 
 static bt_status map_open(bt_ctx *ctx, const char *path, int fd, bt_tensor **out)

@@ -4,7 +4,6 @@
 
 #include "compile/code/code.h"
 #include "compile/code/compiled.h"
-#include "value/file.h"
 
 struct bt__constants {
     bt_arena *arena; /* in which this lies too */
@@ -43,23 +42,16 @@ void bt__constants_free(bt_compiled *c)
     bt_arena_destroy(k->arena);
 }
 
-static int lies_in(const bt_tensor *part, const bt_tensor *file)
-{
-    const uintptr_t at = (uintptr_t)part->data, start = (uintptr_t)file->data;
-    return at >= start && at + bt_tensor_nbytes(part) <= start + bt_tensor_nbytes(file);
-}
-
 /* The pages of a file that were read for it are not needed by the host any more. */
-static bt_status upload(bt_ctx *ctx, const bt_compiled *c, const bt_target_use *use,
-                        const bt_tensor *tensor, void *block)
+static bt_status upload(bt_ctx *ctx, const bt_target_use *use, const bt_tensor *tensor,
+                        void *block)
 {
     bt_tensor *dense;
     BT_TRY(bt_tensor_dense(ctx, tensor, &dense));
     const uint64_t nbytes = bt_tensor_nbytes(dense);
     const bt_buffer to = { block, 0, nbytes, 1 }, from = { dense->data, 0, nbytes, 0 };
     bt_status status = bt__copy(ctx, use, &to, &from);
-    if (c->file && lies_in(dense, c->file))
-        bt__pages_forget(dense->data, nbytes);
+    bt_tensor_forget(dense);
     bt_tensor_unref(dense);
     return status;
 }
@@ -69,7 +61,7 @@ static bt_status make(bt_ctx *ctx, const bt_compiled *c, uint32_t target,
 {
     const bt_target_use *use = c->targets[target];
     BT_TRY(bt__alloc(ctx, use, bt_tensor_nbytes(tensor), block));
-    bt_status status = upload(ctx, c, use, tensor, *block);
+    bt_status status = upload(ctx, use, tensor, *block);
     if (!status && !bt_map_put(&c->constants->blocks[target], tensor, *block))
         status = bt_no_memory();
     if (status)

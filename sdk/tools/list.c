@@ -263,7 +263,7 @@ const struct verb verb_list = {
     .max_arg = 2,
     .doc = "List what plugins provide, or document one of it.",
     // clang-format off
-    .details = "KIND is ops, relations, passes, analyses, pipelines, slots, executors,\n"
+    .details = "KIND is ops, relations, rules, passes, analyses, pipelines, slots, executors,\n"
                "importers, compilers or targets. Reads manifests only; no plugin is opened.",
     .examples = "  baton list targets\n"
                 "  baton list ops nn.dense",

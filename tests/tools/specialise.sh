@@ -29,3 +29,8 @@ expect 0 'n=2, m=3' -- "$baton" run p.baton -i x=2x3xfloat32=random:1 -i y=2xflo
 expect 0 -- "$baton" compile p.baton --dim n=2 --dim m=3 -o p.bta
 expect 0 '\[24, 25, 0\]' -- "$baton" run p.bta -i "$x" -i 'y=[10, 20]'
 refuse note:
+
+# What is wrong with a program is told, not that it takes no values.
+printf '#[version = "baton 0.1"]\n\ndef @main(%%x: Tensor[(2), float32]) {\n    nosuch(%%x)\n}\n' > wrong.baton
+expect 1 'no op is named "nosuch"' -- "$baton" run wrong.baton -i 'x=[1, 2]'
+refuse 'not fixed'

@@ -78,6 +78,13 @@ static bt_status specialise(bt_ctx *ctx, const char *path,
         if (!*typed)
             bt_ctx_clear_diags(ctx); // what stands in the way is told by the last reading
         bt_status read = read_typed(ctx, path, import, &again);
+        if (read && !*typed && read->code == BT_ERR_ARGUMENT) {
+            // it takes no such thing: what stood in the way before is told
+            import->dims = options->dims;
+            import->fixed = options->fixed;
+            bt_ctx_clear_diags(ctx);
+            return read_typed(ctx, path, import, typed);
+        }
         if (read && !*typed) {
             status = read;
             continue;

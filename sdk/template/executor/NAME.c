@@ -10,8 +10,7 @@ struct session {
     bt_module *module;
 };
 
-static bt_status open(bt_ctx *ctx, const bt_module *module, const void *options,
-                      void **session)
+static bt_status open(bt_ctx *ctx, const bt_module *module, const void *options, void **session)
 {
     (void)options;
     struct session *s = bt_alloc(bt_ctx_registry(ctx), sizeof(*s));
@@ -46,8 +45,7 @@ static const bt_tensor *value_of(const struct run *r, const bt_value *value)
 
 static bt_status fail(struct run *r, const char *what)
 {
-    return bt_fail(r->ctx, BT_ERR_UNSUPPORTED,
-                   "executor @name@ runs calls of operators on tensors: %s", what);
+    return bt_fail(r->ctx, BT_ERR_UNSUPPORTED, "executor @name@ runs calls of operators on tensors: %s", what);
 }
 
 static bt_status run_call(struct run *r, const bt_call *call)
@@ -77,8 +75,8 @@ static bt_status run_call(struct run *r, const bt_call *call)
     return status;
 }
 
-static bt_status run_block(struct run *r, const bt_block *block, uint32_t narg,
-                           bt_object *const *args, bt_object **result)
+static bt_status run_block(struct run *r, const bt_block *block, uint32_t narg, bt_object *const *args,
+                           bt_object **result)
 {
     for (uint32_t i = 0; i < narg; i++) {
         const bt_tensor *tensor = bt_object_as_tensor(args[i]);
@@ -100,8 +98,8 @@ static bt_status run_block(struct run *r, const bt_block *block, uint32_t narg,
     return NULL;
 }
 
-static bt_status call(bt_ctx *ctx, void *session, const char *entry, uint32_t narg,
-                      bt_object *const *args, const bt_run_hook *hook, bt_object **result)
+static bt_status call(bt_ctx *ctx, void *session, const char *entry, uint32_t narg, bt_object *const *args,
+                      const bt_run_hook *hook, bt_object **result)
 {
     struct session *s = session;
     const bt_global *global;
@@ -128,4 +126,4 @@ static const bt_executor executors[] = {
     { 0 },
 };
 
-const bt_table bt_ @plugin @_ @ident @[] = { BT_EXECUTORS(executors), { 0 } };
+const bt_table bt_@plugin@_@ident@[] = { BT_EXECUTORS(executors), { 0 } };

@@ -117,9 +117,14 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form, uint32_t n, const bt_kernel *const *kernels,
                          bt_kernel_code *const *out)
 {
-    (void)ctx, (void)self, (void)arena, (void)form;
-    for (uint32_t i = 0; i < n; i++)
-        *out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES, .at = kernels[i]->content, .nbytes = sizeof(struct layer) };
+    (void)ctx, (void)self, (void)form;
+    for (uint32_t i = 0; i < n; i++) {
+        struct layer *layer = BT_NEW(arena, struct layer); /* what lower made goes before the code does */
+        if (!layer)
+            return bt_no_memory();
+        *layer = *(const struct layer *)kernels[i]->content;
+        *out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES, .at = layer, .nbytes = sizeof(*layer) };
+    }
     return NULL;
 }
 

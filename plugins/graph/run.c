@@ -53,6 +53,14 @@ static bt_status note_failure(struct session *s, uint32_t step, bt_status status
     return status;
 }
 
+static bt_status note_copy(bt_ctx *ctx, const struct session *s, const struct step *step,
+                           bt_status status)
+{
+    return bt_note(ctx, status, NULL, 0,
+                   "in a copy of %" PRId64 " bytes to or from the memory of target %s",
+                   s->table[step->nbytes], s->compiled->targets[step->space - 1]->text);
+}
+
 /* What has failed is the step whose value that is. */
 static bt_status name_failed(bt_ctx *ctx, struct session *s, uint32_t queue,
                              uint64_t failed, bt_status status)
@@ -63,10 +71,7 @@ static bt_status name_failed(bt_ctx *ctx, struct session *s, uint32_t queue,
     if (i < s->nstep && s->steps[i].kernel != COPY)
         status = bt_compiled_note(ctx, s->compiled, s->steps[i].kernel, status);
     else if (i < s->nstep)
-        status =
-            bt_note(ctx, status, NULL, 0,
-                    "in a copy of %" PRId64 " bytes to or from the memory of target %s",
-                    s->table[s->steps[i].nbytes], use_of(s, queue)->text);
+        status = note_copy(ctx, s, &s->steps[i], status);
     return note_failure(s, i, status);
 }
 
@@ -174,9 +179,11 @@ static bt_status run_copy(bt_ctx *ctx, struct session *s, const struct step *ste
         return NULL;
     }
     const bt_target_use *use = s->compiled->targets[step->space - 1];
-    return order->queue ? use->target->enqueue_copy(ctx, use->instance, &to, &from, order,
-                                                    &s->values[step - s->steps])
-                        : use->target->copy(ctx, use->instance, &to, &from);
+    bt_status status = order->queue
+                           ? use->target->enqueue_copy(ctx, use->instance, &to, &from,
+                                                       order, &s->values[step - s->steps])
+                           : use->target->copy(ctx, use->instance, &to, &from);
+    return status ? note_copy(ctx, s, step, status) : NULL;
 }
 
 /* A copy onto itself: of nothing, or where the plan has both in the same bytes. */

@@ -487,9 +487,8 @@ static bt_status make_block(bt_ctx *ctx, const struct session *s, struct block *
     if (!block->space) {
         BT_TRY(bt_tensor_create(ctx, BT_UINT8, 1, &nbytes, &block->memory));
     } else {
-        const bt_target_use *use = s->compiled->targets[block->space - 1];
-        BT_TRY(use->target->alloc(ctx, use->instance, nbytes ? (uint64_t)nbytes : 1,
-                                  &block->own));
+        BT_TRY(bt_compiled_alloc(ctx, s->compiled, block->space - 1, (uint64_t)nbytes,
+                                 &block->own));
     }
     block->size = nbytes;
     return NULL;

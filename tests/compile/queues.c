@@ -276,6 +276,7 @@ static void test_what_fails_is_named_and_the_session_goes_on(void **state)
         { "late{fault=\"launch\", nth=3}", "in kernel fused_negative of target late" },
         { "late{fault=\"copy\", nth=1}", "in a copy of 24 bytes to or from the memory" },
         { "late{fault=\"copy\", nth=2}", "in a copy of 24 bytes to or from the memory" },
+        { "far{fault=\"copy\", nth=2}", "in a copy of 24 bytes to or from the memory" },
         { "later{fault=\"launch\", nth=4}", "in kernel fused_abs of target later" },
     };
     (void)state;

@@ -297,11 +297,21 @@ bt_status bt__enqueue(bt_ctx *ctx, const bt_target_use *use, void *loaded,
 bt_status bt__alloc(bt_ctx *ctx, const bt_target_use *use, uint64_t nbytes, void **out)
 {
     *out = NULL;
-    BT_TRY(use->target->alloc(ctx, use->instance, nbytes ? nbytes : 1, out));
+    bt_status status = use->target->alloc(ctx, use->instance, nbytes ? nbytes : 1, out);
+    if (status)
+        return bt_note(ctx, status, NULL, 0,
+                       "for %" PRIu64 " bytes of the memory of target %s", nbytes,
+                       use->text);
     return *out ? NULL
                 : bt_fail(ctx, BT_ERR_PLUGIN,
                           "target %s has taken memory, it says, but gives no block",
                           use->text);
+}
+
+bt_status bt_compiled_alloc(bt_ctx *ctx, const bt_compiled *c, uint32_t target,
+                            uint64_t nbytes, void **block)
+{
+    return bt__alloc(ctx, c->targets[target], nbytes, block);
 }
 
 bt_status bt__copy(bt_ctx *ctx, const bt_target_use *use, const bt_buffer *to,

@@ -394,6 +394,10 @@ BT_API bt_status bt_compiled_enqueue(bt_ctx *, const bt_compiled *, uint32_t ker
 /* What a kernel has failed with, with a note that names it and its target: of `wait`. */
 BT_API bt_status bt_compiled_note(bt_ctx *, const bt_compiled *, uint32_t kernel,
                                   bt_status) BT_MUST_USE;
+/* Memory of a target's own, by the target's number: a block, to be freed by the target.
+ * errors  what its alloc says, with a note; BT_ERR_PLUGIN: it gives nothing */
+BT_API bt_status bt_compiled_alloc(bt_ctx *, const bt_compiled *, uint32_t target,
+                                   uint64_t nbytes, void **block) BT_MUST_USE;
 /* A constant in the memory of a target's own, by the target's number: a block, which stays
  * as long as the compiled module. It is copied there once, for all sessions, and any thread
  * may ask. */

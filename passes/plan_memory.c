@@ -375,9 +375,12 @@ static bt_status make_blocks(struct planner *p, const struct room *room, uint32_
                 measure(p, bt_dim_max(p->store, dim_of(p, *size), dim_of(p, end)), &end));
         *size = end;
     }
-    for (uint32_t i = 0; i < n; i++)
-        pieces[i].is_own |= !fits(p, offset_of(room, &pieces[i]), pieces[i].nbytes,
-                                  (*out)[block_of(room, &pieces[i])].size);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct amount offset = offset_of(room, &pieces[i]);
+        pieces[i].is_own |=
+            !fits(p, none, none, offset) ||
+            !fits(p, offset, pieces[i].nbytes, (*out)[block_of(room, &pieces[i])].size);
+    }
     return NULL;
 }
 

@@ -45,3 +45,21 @@ for batch in 1 3 2; do
     expect 0 -- "$baton" run "$model" --executor interp -i "x=${batch}x1x4x4xfloat32=random:1" -o expected
     expect 0 -- "$baton" compare compiled expected
 done
+
+# A kernel that reads nothing but dims is none of constants; an offset that cannot be proved to be one is no place.
+printf '#[version = "baton 0.1"]\ndef @main<n: Dim>(%%x: Tensor[(n, 3), float32]) { shape_of(%%x) }\n' > shape.baton
+expect 0 -- "$baton" compile shape.baton -o shape.bta
+expect 0 '\[2, 3\]' -- "$baton" run shape.bta -i x=2x3xfloat32=1
+cat > cube.baton <<'P'
+#[version = "baton 0.1"]
+def @main<n: Dim in 2..13>(%x: Tensor[(n, n, n), float32]) {
+    %t = split(%x, indices_or_sections=[1], axis=0);
+    add(%t.1, %t.0)
+}
+P
+expect 0 -- "$baton" compile cube.baton -o cube.bta
+for n in 2 3 13; do
+    expect 0 -- "$baton" run cube.bta -i "x=${n}x${n}x${n}xfloat32=random:1" -o compiled
+    expect 0 -- "$baton" run cube.baton --executor interp -i "x=${n}x${n}x${n}xfloat32=random:1" -o expected
+    expect 0 -- "$baton" compare compiled expected
+done

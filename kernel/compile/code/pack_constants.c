@@ -129,9 +129,18 @@ static int is_small(const bt_tuple_value *ins, const bt_tuple_value *outs)
            bt_add_int64(most, FREE_NBYTES, &most) && written <= most;
 }
 
+static const char *kernel_name(const bt_call *invoke)
+{
+    return *(const char *const *)bt_attr_find(invoke->op, invoke->attrs, "kernel",
+                                              BT_ATTR_STRING);
+}
+
 static int can_run(const struct packer *p, const bt_call *invoke)
 {
     const bt_tuple_value *ins = fields_of(invoke, 0), *outs = fields_of(invoke, 1);
+    const bt_kernel *kernel = bt_map_find(&p->by_name, kernel_name(invoke));
+    if (kernel && kernel->primitive->nvar) // it reads the call's dims
+        return 0;
     for (uint32_t i = 0; i < ins->nfield; i++) {
         if (!is_constant(p, ins->fields[i]))
             return 0;
@@ -142,12 +151,6 @@ static int can_run(const struct packer *p, const bt_call *invoke)
             return 0;
     }
     return is_small(ins, outs);
-}
-
-static const char *kernel_name(const bt_call *invoke)
-{
-    return *(const char *const *)bt_attr_find(invoke->op, invoke->attrs, "kernel",
-                                              BT_ATTR_STRING);
 }
 
 static bt_status add_launch(struct packer *p, const bt_call *invoke)

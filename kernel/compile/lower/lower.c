@@ -188,6 +188,8 @@ static bt_status alloc_leaves(struct lowerer *l, const bt_type *type, value_list
     const bt_list_type *tuple = bt_as_tuple_type(type);
     if (!tuple) {
         const bt_shape_type *shape = bt_tensor_memory(type);
+        if (!shape && bt_tensor_shape(type))
+            return bt_store_why(l->ctx, type->store);
         if (!shape)
             return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
                            "a primitive function gives what is no tensor of known rank");

@@ -31,7 +31,9 @@ static bt_status check_view(const struct check *c, const bt_call *view)
 {
     const bt_type *of = bt_tensor_size(view->args[0]->type),
                   *size = bt_tensor_size(view->base.type);
-    return of && size && bt_dim_equal(size->store, size, of) == 1
+    if (!of || !size)
+        return bt_store_why(c->ctx, view->base.type->store);
+    return bt_dim_equal(size->store, size, of) == 1
                ? NULL
                : refuse(c, &view->base,
                         "may have another size than what it is a view of");

@@ -9,7 +9,9 @@ struct row {
     uint32_t storage; /* by number */
     uint32_t first, last;
     uint32_t escapes;
-    const char *what; /* the kernel that writes it first, and its sources */
+    const bt_call *tensor;
+    const char *
+        what; /* the kernel that writes it first, and its sources; or what is copied there */
 };
 
 struct plan {
@@ -26,22 +28,57 @@ struct plan {
 
 /* ---- reading the planned function ---- */
 
-static bt_status describe(struct plan *p, const bt_life *life, const char **out)
+/* The tensor that a value is, or a view of. */
+static const bt_value *viewed(const bt_value *value)
 {
-    const bt_call *invoke = NULL;
+    const bt_call *view;
+    while ((view = bt_as_op_call(value, "memory.view")) != NULL)
+        value = view->args[0];
+    return value;
+}
+
+/* "copy of %x, to far" */
+static void describe_copy(const struct plan *p, const bt_call *copy, const bt_life *life,
+                          bt_text *out)
+{
+    const bt_value *from = viewed(copy->args[0]);
+    const char *const *space =
+        bt_attr_find(life->storage->op, life->storage->attrs, "space", BT_ATTR_STRING);
+    bt_text_addf(out, "copy of ");
+    for (uint32_t i = 0; i < p->nrow; i++) {
+        if (&p->rows[i].tensor->base == from)
+            bt_text_addf(out, "tensor %u", i);
+    }
+    if (from->kind == BT_VALUE_PARAM)
+        bt_text_addf(out, "%%%s", from->name ? from->name : "input");
+    else if (from->kind == BT_VALUE_CONST)
+        bt_text_addf(out, "a constant");
+    bt_text_addf(out, ", to %s", space && **space ? *space : "the host");
+}
+
+/* What writes it first. */
+static bt_status describe(const struct plan *p, const bt_life *life, const char **out)
+{
+    const bt_block *block = p->func->block;
+    const bt_value *writer =
+        life->first < block->nbinding ? block->bindings[life->first] : NULL;
+    const bt_call *invoke = writer ? bt_as_op_call(writer, "memory.invoke") : NULL,
+                  *copy = writer ? bt_as_op_call(writer, "memory.copy") : NULL;
     bt_text text;
     bt_text_init(&text, p->arena);
-    if (life->first < p->func->block->nbinding)
-        invoke = bt_as_op_call(p->func->block->bindings[life->first], "memory.invoke");
-    const char *const *kernel =
-        invoke ? bt_attr_find(invoke->op, invoke->attrs, "kernel", BT_ATTR_STRING) : NULL;
-    bt_text_addf(&text, "%s", kernel ? *kernel : "(nothing)");
     if (invoke) {
+        const char *const *kernel =
+            bt_attr_find(invoke->op, invoke->attrs, "kernel", BT_ATTR_STRING);
         bt_text from;
         bt_text_init(&from, p->arena);
         bt_prov_print(p->module->store, invoke->base.prov, &from);
+        bt_text_addf(&text, "%s", kernel ? *kernel : "?");
         if (from.len)
             bt_text_addf(&text, "  %s", bt_text_get(&from));
+    } else if (copy) {
+        describe_copy(p, copy, life, &text);
+    } else {
+        bt_text_addf(&text, "(nothing)");
     }
     *out = bt_text_get(&text);
     return *out ? NULL : bt_no_memory();
@@ -111,6 +148,7 @@ static bt_status add_rows(struct plan *p, uint32_t n, const bt_life *lives)
         if (life->first > life->last)
             continue;
         *row = (struct row){
+            .tensor = life->tensor,
             .nbytes = number(life->nbytes),
             .offset = number(life->offset),
             .storage = (uint32_t)(uintptr_t)bt_map_find(&p->storages, life->storage),

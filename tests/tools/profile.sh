@@ -73,3 +73,12 @@ expect 0 '^median ' '^profile: ' -- "$baton" bench abs.baton --warmup 0 --repeat
 expect 0 '"median_ms": .*"profile": \[{"name": "' -- "$baton" bench abs.baton --warmup 0 --repeat 2 --profile --json
 expect 0 '"median_ms"' -- "$baton" bench abs.baton --warmup 0 --repeat 2 --json
 refuse '"profile"'
+
+# Where a target has memory of its own, the plan says what is copied there and back.
+cat > far.baton <<'END1'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(2, 2), float32]) { exp(nn.dense(%x, const[(2, 2), float32]{1, 2, 3, 4})) }
+END1
+BATON_PLUGIN_PATH=$targets expect 0 ' copy of %x, to far$' ' copy of tensor [0-9]*, to the host$' -- \
+    "$baton" run far.baton -i x=random:1 --target far,reference --memory
+refuse '(nothing)'

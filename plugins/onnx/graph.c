@@ -197,7 +197,7 @@ static bt_status convert_operator(bt_onnx_node *n, const char *op)
     if (function)
         return expand(n, function);
     if (!row)
-        return bt_fail(n->ctx, BT_ERR_UNSUPPORTED, "operator %s is not supported", op);
+        return operators_unsupported(n->im, n->proto, n->opset);
     operators_convert(n, row);
     return n->status;
 }

@@ -44,12 +44,8 @@ static bt_status report_unsupported(struct check *check, const struct onnx_node 
         return bt_no_memory();
     if (bt_map_find(&check->seen, key.at))
         return NULL;
-    bt_span span = bt_span_node(im->store, im->source, onnx_node_name(node));
     bt_status status =
-        bt_fail_at(im->ctx, BT_ERR_UNSUPPORTED, im->store, span,
-                   "operator %s of domain %s, version %lld, is not supported", node->op,
-                   *node->domain ? node->domain : "ai.onnx",
-                   (long long)opset_version(check->opsets, node->domain));
+        operators_unsupported(im, node, opset_version(check->opsets, node->domain));
     bt_report(im->ctx, status);
     if (!check->first)
         check->first = status;

@@ -78,6 +78,46 @@ bt_status operators_find(struct onnx_import *im, const char *domain, const char 
     return NULL;
 }
 
+/* "; did you mean com.example.Swish?" */
+static const char *nearest_operator(struct onnx_import *im, const char *key)
+{
+    const char **names = BT_NEWS(im->arena, const char *, im->operators.len + 1);
+    for (uint32_t i = 0; names && i < im->operators.len; i++)
+        names[i] = im->operators.at[i].key;
+    return names ? bt_nearest(im->arena, key, names) : "";
+}
+
+bt_status operators_unsupported(struct onnx_import *im, const struct onnx_node *node,
+                                int64_t opset)
+{
+    const char *domain = *node->domain ? node->domain : "ai.onnx";
+    bt_span span = bt_span_node(im->store, im->source, onnx_node_name(node));
+    int64_t since = INT64_MAX;
+    bt_text key;
+    bt_text_init(&key, im->arena);
+    bt_text_addf(&key, "%s.%s", domain, node->op);
+    if (!bt_text_get(&key))
+        return bt_no_memory();
+    for (struct operator* o = bt_map_find(&im->operators, key.at); o; o = o->next)
+        since = o->since < since ? o->since : since;
+    if (opset == 0)
+        return bt_fail_at(im->ctx, BT_ERR_UNSUPPORTED, im->store, span,
+                          "operator %s is of domain %s, and the model does not say of "
+                          "which version: its opset_import has no entry for the domain",
+                          node->op, domain);
+    bt_status status = bt_fail_at(
+        im->ctx, BT_ERR_UNSUPPORTED, im->store, span,
+        "operator %s of domain %s, version %lld, is not supported%s", node->op, domain,
+        (long long)opset, since == INT64_MAX ? nearest_operator(im, key.at) : "");
+    if (since != INT64_MAX)
+        return bt_note(im->ctx, status, NULL, 0, "it is supported from version %lld on",
+                       (long long)since);
+    return bt_note(im->ctx, status, NULL, 0,
+                   "a plugin states it by a row %s-%lld of " BT_ONNX_INTERFACE
+                   " (baton plugin new onnx); baton list onnx shows all that there are",
+                   key.at, (long long)opset);
+}
+
 /* ---- rows without a function ---- */
 
 static void add_text(bt_onnx_node *n, bt_text *out, const char *text)

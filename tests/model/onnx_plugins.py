@@ -53,11 +53,11 @@ class Work:
             json.dump({"id": f"org.example.{name}", "version": "1.0.0", "license": "Apache-2.0", "sources": [f"{name}.c"]}, file)
         self.expect("the manifest", "", 0, "plugin", "describe", manifest, "--write")
 
-    def model(self, node, opset=1, functions=()):
+    def model(self, node, opset=1, functions=(), imports=()):
         """A model of one node, on two numbers. Its name."""
         graph = helper.make_graph([node], "graph", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
                                   [helper.make_empty_tensor_value_info("y")])
-        imports = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, opset)]
+        imports = [helper.make_opsetid("", 17), helper.make_opsetid(DOMAIN, opset)] + [helper.make_opsetid(d, 1) for d in imports]
         save(helper.make_model(graph, ir_version=8, opset_imports=imports, functions=functions), os.path.join(self.folder, "m.onnx"))
         return "m.onnx"
 
@@ -77,15 +77,15 @@ def main():
         w = Work(os.path.abspath(sys.argv[1]), folder)
         w.plugin("ours", '{ .name = "com.example.Leaky-1", .arg = "nn.leaky_relu" },'
                  '{ .name = "com.example.Scaled-1", .convert = scaled }, { .name = "com.example.Scaled-3", .convert = scaled },'
-                 '{ .name = "com.example.Refused-1", .convert = refused },'
+                 '{ .name = "com.example.Refused-1", .convert = refused }, { .name = "com.example.Late-15", .arg = "negative" },'
                  '{ .name = "com.example.Sum-1", .arg = "sum" }, { .name = "ai.onnx.Relu-15", .arg = "negative" },')
         w.plugin("theirs", '{ .name = "com.example.Leaky-1", .arg = "nn.relu" },')
         w.plugin("wrong", '{ .name = "com.example.Scaled" }, { .name = "com.example.Nothing-1" },'
                  '{ .name = "com.example.Near-1", .arg = "nn.relo" },')
         ours, given = {"plugins": ["ours"]}, ["-i", "x=[1,-2]"]
 
-        def runs(what, text, proto, code=0, opset=1, functions=(), **kwargs):
-            w.expect(what, text, code, "run", w.model(proto, opset, functions), *given, **(kwargs or ours))
+        def runs(what, text, proto, code=0, opset=1, functions=(), imports=(), **kwargs):
+            w.expect(what, text, code, "run", w.model(proto, opset, functions, imports), *given, **(kwargs or ours))
 
         runs("a call with attributes", "[1, -1]", node("Leaky", alpha=0.5))
         runs("an attribute that there is not", "nn.leaky_relu has no attribute slope", node("Leaky", slope=0.5), 1)
@@ -96,9 +96,16 @@ def main():
         runs("a failure of its own", "Refused: opset 1 and no more", node("Refused"), 1)
         runs("an operator of the standard, from a version on", "[-1, 2]", helper.make_node("Relu", ["x"], ["y"]))
         runs("without the plugin", "operator Leaky of domain com.example, version 1, is not supported", node("Leaky"), 1, plugins=[])
+        for text in ["a plugin states it by a row com.example.Leaky-1 of onnx.operator/1 (baton plugin new onnx)", "m.onnx: y:"]:
+            w.expect("which says how", text, 1, "run", "m.onnx", *given)
         if w.run("run", "m.onnx", *given)[1].count("is not supported") != 1:
             print("what is not supported is said more than once")
             w.faults += 1
+        runs("a domain misspelt", "of domain com.exmaple, version 1, is not supported; did you mean com.example.Leaky",
+             helper.make_node("Leaky", ["x"], ["y"], domain="com.exmaple"), 1, imports=["com.exmaple"])
+        runs("a domain that is not imported", "operator Leaky is of domain com.other, and the model does not say of which version: its "
+             "opset_import has no entry for the domain", helper.make_node("Leaky", ["x"], ["y"], domain="com.other"), 1)
+        runs("before the first version", "it is supported from version 15 on", helper.make_node("Late", ["x"], ["y"], domain=DOMAIN), 1)
         runs("two plugins", "by org.example.ours", node("Leaky"), 1, plugins=["ours", "theirs"])
         runs("one of two that is chosen", "[1, 0]", node("Leaky"), plugins=["ours", "theirs"],
              use="com.example.Leaky-1=org.example.theirs")
@@ -107,7 +114,7 @@ def main():
         runs("the model's own function without it", "[-1, 2]", node("Scaled"), functions=[body], plugins=[])
         runs("beside a row without a version", "[2, -4]", node("Scaled"), plugins=["ours", "wrong"])
         runs("which says so", "com.example.Scaled of org.example.wrong is left out", node("Scaled"), plugins=["ours", "wrong"])
-        w.expect("rows that are right", "6 operators of ONNX models, 0 with faults", 0, "plugin", "check", "org.example.ours", **ours)
+        w.expect("rows that are right", "7 operators of ONNX models, 0 with faults", 0, "plugin", "check", "org.example.ours", **ours)
         for text in ["ONNX com.example.Scaled: FAILED: its name is not DOMAIN.OPERATOR-VERSION",
                      "ONNX com.example.Nothing-1: FAILED: it states neither convert nor arg",
                      "ONNX com.example.Near-1: FAILED", "nn.relu", "3 operators of ONNX models, 3 with faults"]:

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include <baton/onnx.h>
 #include <baton/pass.h>
 
 #include "slots.h"
@@ -19,6 +20,7 @@ static const struct listing {
     { "pipelines", "pipeline" },
     { "executors", "executor" },
     { "importers", "importer" },
+    { "onnx", BT_ONNX_INTERFACE },
     { "compilers", "compiler" },
     { "targets", "target" },
 };
@@ -36,8 +38,8 @@ static int list_all(struct tool *tool, const char *kind)
     }
     for (uint32_t i = 0; i < n; i++) {
         TRY_TOOL(tool, bt_provided_at(tool->ctx, kind, i, &item));
-        printf("%-*s  %.*s\n", width, item.name,
-               (int)strcspn(item.doc ? item.doc : "", "\n"), item.doc ? item.doc : "");
+        const char *doc = item.doc && *item.doc ? item.doc : bt_plugin_id(item.plugin);
+        printf("%-*s  %.*s\n", width, item.name, (int)strcspn(doc, "\n"), doc);
     }
     return EXIT_OK;
 }
@@ -184,7 +186,8 @@ static int fail_unknown(struct tool *tool, const struct listing *listing,
     bt_text_init(&interface_name, bt_ctx_scratch(tool->ctx));
     if (strcmp(listing->kind, "pipeline") == 0) // those are no rows of tables
         return fail_pipeline(tool, name);
-    bt_text_addf(&interface_name, "baton.%s/1", listing->kind);
+    bt_text_addf(&interface_name, strchr(listing->kind, '/') ? "%s" : "baton.%s/1",
+                 listing->kind);
     if (!bt_text_get(&interface_name))
         return tool_fail(tool, bt_no_memory());
     TRY_TOOL(tool, bt_registry_row(tool->ctx, interface_name.at, name, 0, &row));
@@ -264,7 +267,8 @@ const struct verb verb_list = {
     .doc = "List what plugins provide, or document one of it.",
     // clang-format off
     .details = "KIND is ops, relations, rules, passes, analyses, pipelines, slots, executors,\n"
-               "importers, compilers or targets. Reads manifests only; no plugin is opened.",
+               "importers, onnx (operators of ONNX models), compilers or targets. Reads\n"
+               "manifests only; no plugin is opened.",
     .examples = "  baton list targets\n"
                 "  baton list ops nn.dense",
     // clang-format on

@@ -8,6 +8,7 @@
 #include "pass_options.h"
 #include "print_kernels.h"
 #include "program_text.h"
+#include "slots.h"
 #include "verbs.h"
 
 static void print_text(void *self, const char *text)
@@ -95,9 +96,11 @@ static int run(struct tool *tool)
     bt_module_unref(module);
     TRY_TOOL(tool, status);
     out = typed;
-    if (*source)
+    if (pipeline)
+        status = remark_lost_contributions(tool->ctx);
+    if (*source && !status)
         status = optimise(tool->ctx, source, &options, typed, &out);
-    else
+    else if (!status)
         bt_module_ref(out);
     bt_module_unref(typed);
     TRY_TOOL(tool, status);

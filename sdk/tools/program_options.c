@@ -6,6 +6,7 @@
 
 #include "pass_options.h"
 #include "progress.h"
+#include "slots.h"
 #include "specialise.h"
 #include "target_threads.h"
 
@@ -61,6 +62,8 @@ int open_program(struct tool *tool, const char *default_executor, bt_program **o
     code = begin_specialise(tool, &specialise, &options);
     if (code)
         return code;
+    if (!option_value(tool, "passes") && !bt_artifact_is(tool->args[0]))
+        TRY_TOOL(tool, remark_lost_contributions(tool->ctx));
     begin_progress(tool);
     bt_status status = bt_program_open(tool->ctx, tool->args[0], &options, out);
     end_progress(tool);

@@ -125,24 +125,28 @@ static bt_status check_step(bt_ctx *ctx, const char *manifest, const json_t *con
     return status;
 }
 
+/* "; did you mean after-simplify?" */
+static const char *nearest_slot(bt_ctx *ctx, const json_t *slots, const char *slot)
+{
+    size_t n = json_object_size(slots), i = 0;
+    const char **names = BT_NEWS(bt_ctx_scratch(ctx), const char *, n + 1), *name;
+    json_t *ignored;
+    if (!names)
+        return "";
+    json_object_foreach((json_t *)(uintptr_t)slots, name, ignored) names[i++] = name;
+    return bt_nearest(bt_ctx_scratch(ctx), slot, names);
+}
+
 static void check_one(struct tool *tool, const char *manifest, const json_t *slots,
                       const json_t *contribution, uint32_t *nbroken)
 {
     const char *slot = json_string_value(json_object_get(contribution, "slot"));
-    size_t n = json_object_size(slots), i = 0;
-    const char **names = BT_NEWS(bt_ctx_scratch(tool->ctx), const char *, n + 1), *name;
-    json_t *ignored;
     printf("slot %s\n", slot);
-    json_object_foreach((json_t *)(uintptr_t)slots, name, ignored)
-    {
-        if (names)
-            names[i++] = name;
-    }
     bt_status status = check_step(tool->ctx, manifest, contribution);
     int has_slot = json_object_get(slots, slot) != NULL;
     if (!has_slot)
         printf("  FAILED  no pipeline has slot %s%s\n", slot,
-               names ? bt_nearest(bt_ctx_scratch(tool->ctx), slot, names) : "");
+               nearest_slot(tool->ctx, slots, slot));
     if (status)
         printf("  FAILED  %s\n", status->message);
     if (has_slot && !status)
@@ -158,6 +162,62 @@ static const bt_plugin_handle *find_plugin(bt_ctx *ctx, const char *id)
             return bt_plugins_at(ctx, i);
     }
     return NULL;
+}
+
+/* What a manifest contributes, a new reference; NULL: nothing, or it cannot be read. Most
+ * have no such word, and are not taken apart. */
+static json_t *read_contributions(bt_ctx *ctx, const char *path)
+{
+    bt_file *file;
+    if (bt_file_read(ctx, path, &file))
+        return NULL;
+    json_t *manifest = strstr(file->bytes, "\"contributes\"")
+                           ? json_loadb(file->bytes, file->nbytes, 0, NULL)
+                           : NULL;
+    json_t *list = json_incref(json_object_get(manifest, "contributes"));
+    bt_file_close(ctx, file);
+    json_decref(manifest);
+    return list;
+}
+
+static void remark_lost(bt_ctx *ctx, const bt_plugin_handle *plugin, const json_t *list,
+                        json_t *slots)
+{
+    const json_t *item;
+    size_t i;
+    json_array_foreach(list, i, item)
+        collect(json_object_get(item, "sequence"), bt_plugin_id(plugin), 1, slots);
+    json_array_foreach(list, i, item)
+    {
+        const char *slot = json_string_value(json_object_get(item, "slot"));
+        if (slot && !json_object_get(slots, slot))
+            bt_remark(
+                ctx, BT_REMARK_NOTE,
+                bt_fail(ctx, BT_ERR_PIPELINE,
+                        "plugin %s contributes to slot %s, which no pipeline has%s: "
+                        "it is not run (%s; baton list slots shows all)",
+                        bt_plugin_id(plugin), slot, nearest_slot(ctx, slots, slot),
+                        bt_plugin_manifest(plugin)));
+    }
+}
+
+bt_status remark_lost_contributions(bt_ctx *ctx)
+{
+    json_t *slots = NULL;
+    bt_status status = bt_plugins_scan(ctx);
+    for (uint32_t i = 0; !status && i < bt_plugins_len(ctx); i++) {
+        const bt_plugin_handle *plugin = bt_plugins_at(ctx, i);
+        const char *path = bt_plugin_manifest(plugin);
+        json_t *list =
+            path && !bt_plugin_refusal(plugin) ? read_contributions(ctx, path) : NULL;
+        if (json_array_size(list) && !slots)
+            status = find_slots(ctx, &slots);
+        if (slots)
+            remark_lost(ctx, plugin, list, slots);
+        json_decref(list);
+    }
+    json_decref(slots);
+    return status;
 }
 
 int check_contributions(struct tool *tool, const char *plugin, uint32_t *nbroken)

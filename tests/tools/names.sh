@@ -14,6 +14,9 @@ expect 1 'no pipeline is named "defaul"; did you mean default?' -- "$baton" list
 expect 0 'nn.relu (baton.ops.nn)' -- "$baton" list ops nn.relu
 expect 0 '^call-graph  Which globals' '^effects     What each binding' -- "$baton" list analyses
 expect 0 '^after-simplify  in pipeline default$' -- "$baton" list slots
+expect 0 '^ai.onnx.Pad-11  *baton.onnx$' -- "$baton" list onnx
+expect 0 '^ai.onnx.Pad-11 (baton.onnx)$' -- "$baton" list onnx ai.onnx.Pad-11
+expect 1 'is named "ai.onnx.Padd-11"; did you mean ai.onnx.Pad-11' -- "$baton" list onnx ai.onnx.Padd-11
 
 # Advice names what there is: no executor has devices.
 printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { %%y on 1 = exp(%%x); %%y }\n' > placed.baton

@@ -64,6 +64,13 @@ expect 0 'note: no pass is named "nosuch"' 'plugin org.example.gives contributes
 contribute '{"slot": "after-simplfy", "pass": "dead-code"}, {"slot": "after-simplify", "pass": "dead-cod"}, {"slot": "after-simplify", "pass": "dead-code"}'
 expect 1 '^  FAILED  no pipeline has slot after-simplfy; did you mean after-simplify?$' '^  FAILED  no pass is named "dead-cod"; did you mean dead-code?$' \
     '^  ok      its step is known$' -- "$baton" plugin check org.example.gives
+for pipeline in '' '--pipeline default'; do
+    expect 0 "note: plugin org.example.gives contributes to slot after-simplfy, which no pipeline has; did you mean after-simplify?: it is not run (.*gives" \
+        -- "$baton" run p.baton -i 1 $pipeline
+done
+expect 0 'note: plugin org.example.gives contributes to slot after-simplfy, which no pipeline has' -- "$baton" opt p.baton --pipeline default
+expect 0 -- "$baton" opt p.baton --passes dead-code
+refuse note
 contribute '{"slot": "after-simplify", "pass": "fold-constant", "options": {"max-byte": 3}}'
 expect 1 'fold-constant has no option "max-byte"' -- "$baton" plugin check org.example.gives
 contribute '{"slot": "after-simplify", "repeat": {"max": 2}}'

@@ -155,6 +155,7 @@ static const struct option options[] = {
     { "binary", 0, "PATH", "describe: the path that the manifest is to name" },
     { "write", 0, NULL, "describe: replace the manifest of sources" },
     { "source", 0, NULL, "new: a plugin of C source, which is not built" },
+    { "own-memory", 0, NULL, "new: a target whose memory the host does not see" },
     { "id", 0, "ID", "new: the plugin's id (default: org.NAME)" },
     { "json", 0, NULL, "print diagnostics as JSON" },
     { 0 },
@@ -180,10 +181,10 @@ const struct verb verb_plugin = {
                "                        run on the cases that it states (BT_CASES); exit code 1\n"
                "                        where one fails\n"
                "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, eval (an\n"
-               "                        operator in plain C), relation, facet, pass, analysis,\n"
-               "                        executor, importer, onnx, compiler or target; into\n"
-               "                        a folder that has a plugin one more file; with --source\n"
-               "                        one that Baton compiles when it uses it",
+               "                        operator in plain C), relation, facet, rule, pass,\n"
+               "                        analysis, executor, importer, onnx, compiler or target;\n"
+               "                        into a folder that has a plugin one more file; with\n"
+               "                        --source one that Baton compiles when it uses it",
     .examples = "  baton plugin why nn.relu\n"
                 "  baton plugin check baton.ops.image\n"
                 "  baton plugin new op example.swish --source",

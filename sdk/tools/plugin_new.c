@@ -15,12 +15,13 @@ struct words {
     const char *ident;  /* its last part as C and files have it: swish */
     const char *plugin; /* that of the plugin: what its tables' names begin with */
     const char *id;     /* of the plugin */
+    int has_memory; /* of its own: lines with @own@ before them are written, else @host@ */
 };
 
 /* Folders of templates. */
-static const char *const kinds[] = { "op",       "eval",     "relation", "facet",
-                                     "pass",     "analysis", "executor", "importer",
-                                     "onnx",     "compiler", "target" };
+static const char *const kinds[] = { "op",       "eval", "relation", "facet",
+                                     "rule",     "pass", "analysis", "executor",
+                                     "importer", "onnx", "compiler", "target" };
 
 static int fail_io(struct tool *tool, const char *path, const char *what)
 {
@@ -52,8 +53,22 @@ static const char *template_folder(struct tool *tool)
 
 /* ---- one file ---- */
 
+/* Bytes at the beginning of a line that are not written: a mark, or the line with it. */
+static size_t skip_line(const char *text, size_t nbytes, const struct words *words)
+{
+    static const char *const marks[] = { "@host@", "@own@" };
+    for (int i = 0; i < 2; i++) {
+        size_t n = strlen(marks[i]);
+        const char *end = memchr(text, '\n', nbytes);
+        if (n <= nbytes && memcmp(text, marks[i], n) == 0)
+            return i == words->has_memory ? n : end ? (size_t)(end - text) + 1 : nbytes;
+    }
+    return 0;
+}
+
 static void fill(const char *text, size_t nbytes, const struct words *words, bt_text *out)
 {
+    int is_start = 1; // of a line
     const struct {
         const char *mark, *value;
     } rows[] = { { "@name@", words->name },
@@ -61,7 +76,14 @@ static void fill(const char *text, size_t nbytes, const struct words *words, bt_
                  { "@plugin@", words->plugin },
                  { "@id@", words->id } };
     while (nbytes) {
-        size_t used = 0;
+        size_t used = is_start ? skip_line(text, nbytes, words) : 0;
+        if (used) {
+            text += used;
+            nbytes -= used;
+            is_start = text[-1] == '\n';
+            continue;
+        }
+        is_start = *text == '\n';
         for (uint32_t i = 0; i < BT_COUNT(rows) && !used; i++) {
             size_t n = strlen(rows[i].mark);
             if (n <= nbytes && memcmp(text, rows[i].mark, n) == 0) {
@@ -151,6 +173,21 @@ static int is_name(const char *name)
     return ok && isalnum((unsigned char)name[strlen(name) - 1]);
 }
 
+/* CMake has targets of these names, which the one of the plugin would be. */
+static int is_reserved(const char *ident)
+{
+    static const char *const names[] = {
+        "all",     "clean",          "depend",     "edit_cache",    "help", "install",
+        "package", "package_source", "preinstall", "rebuild_cache", "test", "ALL_BUILD",
+        "INSTALL", "PACKAGE",        "RUN_TESTS",  "ZERO_CHECK"
+    };
+    for (uint32_t i = 0; i < BT_COUNT(names); i++) {
+        if (strcmp(ident, names[i]) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 static int choose_words(struct tool *tool, const char *name, struct words *out)
 {
     bt_arena *scratch = bt_ctx_scratch(tool->ctx);
@@ -164,7 +201,11 @@ static int choose_words(struct tool *tool, const char *name, struct words *out)
         ident[i] = isalnum((unsigned char)last[i]) ? last[i] : '_';
     bt_text_init(&text, scratch);
     bt_text_addf(&text, strchr(name, '.') ? "org.%s" : "org.example.%s", name);
-    *out = (struct words){ name, ident, ident, id ? id : bt_text_get(&text) };
+    *out = (struct words){ .name = name,
+                           .ident = ident,
+                           .plugin = ident,
+                           .id = id ? id : bt_text_get(&text),
+                           .has_memory = option_value(tool, "own-memory") != NULL };
     return out->id ? EXIT_OK : tool_fail(tool, bt_no_memory());
 }
 
@@ -281,7 +322,19 @@ int plugin_new(struct tool *tool)
     code = choose_words(tool, tool->args[2], &words);
     if (code)
         return code;
+    if (words.has_memory && strcmp(kind, "target") != 0)
+        return tool_usage(tool,
+                          "--own-memory is about a target: baton plugin new target "
+                          "%s --own-memory",
+                          tool->args[2]);
     folder = tool->narg > 3 ? tool->args[3] : words.ident;
+    if (is_reserved(words.ident) && !option_value(tool, "source") &&
+        access(folder, F_OK) != 0)
+        return tool_usage(
+            tool,
+            "a plugin cannot be called %s: CMake has a target of its own of "
+            "this name; %s_%s would do",
+            words.ident, tool->args[2], kind);
     if (mkdir(folder, 0777) == 0)
         return make(tool, kind, folder, templates, &words);
     if (errno != EEXIST)

@@ -64,9 +64,15 @@ run("compiling" "" ${CC} ${HERE}/project/program.c -o ${WORK}/program ${flags} -
 run("the program" "org.example.outside 1.2.3" ${WORK}/program)
 
 # What `baton plugin new` writes builds as it stands, by CMake and by make, and does what its test says.
-foreach(kind op eval relation facet pass analysis executor importer onnx compiler target)
+foreach(kind op eval relation facet rule pass analysis executor importer onnx compiler target own-memory)
   file(REMOVE_RECURSE ${WORK}/new)
-  run("baton plugin new ${kind}" "README.md" ${BATON} plugin new ${kind} example.my_${kind} ${WORK}/new)
+  set(more "")
+  set(what ${kind})
+  if(kind STREQUAL own-memory)
+    set(kind target)
+    set(more --own-memory)
+  endif()
+  run("baton plugin new ${what}" "README.md" ${BATON} plugin new ${kind} example.my_${kind} ${WORK}/new ${more})
   run("configuring" "" ${CMAKE_COMMAND} -S ${WORK}/new -B ${WORK}/new/build -G ${GENERATOR} -DCMAKE_C_COMPILER=${CC}
     -DCMAKE_PREFIX_PATH=${PREFIX})
   run("building" "" ${CMAKE_COMMAND} --build ${WORK}/new/build)
@@ -89,7 +95,34 @@ foreach(kind op eval relation facet pass analysis executor importer onnx compile
   set(ENV{BATON_PLUGIN_PATH} ${WORK}/new)
   run("make" "" ${CMAKE_COMMAND} -E env PATH=${PREFIX}/${BINDIR}:$ENV{PATH} make -C ${WORK}/new CC=${CC})
   run("the ${kind}'s test, by make" "" ${BATON} filecheck ${WORK}/new/test.baton)
+  if(what STREQUAL own-memory)
+    run("its copies" "copy of %x, to example.my_target.*copy of tensor 2, to the host" ${BATON} run ${WORK}/new/test.baton
+      --target example.my_target,cpu -i x=2x2xfloat32=1 --memory)
+  endif()
+
+  # The same as C source, which nothing is built of.
+  file(REMOVE_RECURSE ${WORK}/source)
+  run("baton plugin new ${what} --source" "README.md" ${BATON} plugin new ${kind} example.my_${kind} ${WORK}/source --source ${more})
+  set(ENV{BATON_PLUGIN_PATH} ${WORK}/source)
+  run("baton plugin check of ${what} as source" "${checked}" ${BATON} plugin check org.example.my_${kind})
+  run("the test of ${what} as source" "" ${BATON} filecheck ${WORK}/source/test.baton)
 endforeach()
+
+# A name that CMake has for itself is refused, with a reason, before anything is written.
+foreach(name all clean help install test package)
+  execute_process(COMMAND ${BATON} plugin new pass ${name} ${WORK}/reserved RESULT_VARIABLE failed ERROR_VARIABLE err)
+  if(NOT failed OR NOT err MATCHES "cannot be called ${name}: CMake has a target" OR EXISTS ${WORK}/reserved)
+    message(FATAL_ERROR "a plugin ${name}: ${err}")
+  endif()
+endforeach()
+
+# The example of targets with memory of their own and with queues.
+run("configuring" "" ${CMAKE_COMMAND} -S ${PREFIX}/share/doc/baton/examples/targets -B ${WORK}/far -G ${GENERATOR}
+  -DCMAKE_C_COMPILER=${CC} -DCMAKE_PREFIX_PATH=${PREFIX})
+run("building" "" ${CMAKE_COMMAND} --build ${WORK}/far)
+set(ENV{BATON_PLUGIN_PATH} ${WORK}/far)
+run("baton plugin check" "target far: opens.*target late: opens.*target later: opens" ${BATON} plugin check org.example.far)
+run("digits on late" "0 wrong" ${BATON} run ${HERE}/../../sdk/examples/digits/digits.baton -i image=random:1 --target late --check-kernels)
 
 # A second operator and a pass in the same folder.
 foreach(name op pass onnx importer)

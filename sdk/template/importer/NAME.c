@@ -4,17 +4,17 @@
  *     nn.relu
  *     exp
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include <baton/importer.h>
 
 static const char magic[] = "chain ";
+enum { NMAGIC = sizeof(magic) - 1 };
 
 /* From the first bytes of a file, which are followed by a NUL. */
 static int32_t probe(const void *head, size_t nbytes)
 {
-    return nbytes > strlen(magic) && memcmp(head, magic, strlen(magic)) == 0 ? 90 : 0;
+    return nbytes > NMAGIC && memcmp(head, magic, NMAGIC) == 0 ? 90 : 0;
 }
 
 struct reader {
@@ -30,7 +30,8 @@ static int next_line(struct reader *r, const char **line, size_t *n, bt_span *sp
     if (r->at >= r->end)
         return 0;
     *line = r->at;
-    *n = strcspn(r->at, "\n");
+    for (*n = 0; r->at + *n < r->end && r->at[*n] != '\n';)
+        ++*n;
     *span = bt_span_text(r->store, r->source, (uint32_t)(r->at - r->start), (uint32_t)*n);
     r->at += *n + (r->at + *n < r->end);
     return 1;
@@ -41,16 +42,19 @@ static bt_status read_dims(struct reader *r, int64_t *dims, uint32_t *rank)
     const char *line;
     size_t n;
     bt_span span;
-    (void)next_line(r, &line, &n, &span); /* probe has seen it; not for a suffix alone */
-    if (!probe(line, n + 1))
+    if (!next_line(r, &line, &n, &span) || !probe(line, n + 1)) /* a suffix alone brought it here */
         return bt_fail_at(r->ctx, BT_ERR_FORMAT, r->store, span, "\"chain\" and dims are expected, as in \"chain 2 3\"");
-    for (line += strlen(magic); *line && *line != '\n';) {
-        char *end;
-        long long dim = strtoll(line, &end, 10);
-        if (end == line || dim < 0 || *rank == BT_MAX_RANK)
-            return bt_fail_at(r->ctx, BT_ERR_FORMAT, r->store, span, "a dim is expected, found \"%.8s\"", line);
+    for (size_t i = NMAGIC; i < n;) {
+        int64_t dim = 0;
+        size_t first = i;
+        for (; i < n && line[i] >= '0' && line[i] <= '9' && dim < INT32_MAX; i++)
+            dim = 10 * dim + (line[i] - '0');
+        if (i == first || (i < n && line[i] != ' ') || *rank == BT_MAX_RANK)
+            return bt_fail_at(r->ctx, BT_ERR_FORMAT, r->store, span, "a dim is expected, found \"%.*s\"",
+                              (int)(n - first < 8 ? n - first : 8), line + first);
         dims[(*rank)++] = dim;
-        line = end + strspn(end, " ");
+        while (i < n && line[i] == ' ')
+            i++;
     }
     return NULL;
 }

@@ -161,13 +161,66 @@ static void unload(void *loaded)
     bt_free(l->registry, l, l->nbytes);
 }
 
+@own@/* ---- memory of its own ---- */
+@own@
+@own@/* What a driver gives for memory of the device: a handle, of which only copies and launches know where its bytes are. Here they
+@own@ * are the host's after all. All three are called from several threads at once. */
+@own@struct block {
+@own@    bt_registry *registry;
+@own@    size_t nbytes;
+@own@    _Alignas(64) char bytes[];
+@own@};
+@own@
+@own@static bt_status alloc_block(bt_ctx *ctx, void *self, uint64_t nbytes, void **out)
+@own@{
+@own@    size_t room;
+@own@    (void)self;
+@own@    if (nbytes > SIZE_MAX || !bt_add_size(sizeof(struct block), (size_t)nbytes, &room))
+@own@        return bt_no_memory();
+@own@    struct block *block = bt_alloc(bt_ctx_registry(ctx), room);
+@own@    if (!block)
+@own@        return bt_no_memory();
+@own@    *block = (struct block){ .registry = bt_ctx_registry(ctx), .nbytes = room };
+@own@    *out = block;
+@own@    return NULL;
+@own@}
+@own@
+@own@static void free_block(void *self, void *opaque)
+@own@{
+@own@    struct block *block = opaque;
+@own@    (void)self;
+@own@    bt_free(block->registry, block, block->nbytes);
+@own@}
+@own@
+@own@/* One side is an address of the host's memory, or both are blocks. */
+@own@static char *side(const bt_buffer *buffer)
+@own@{
+@own@    return buffer->is_own ? ((struct block *)buffer->block)->bytes + buffer->offset : (char *)buffer->block + buffer->offset;
+@own@}
+@own@
+@own@static bt_status copy_bytes(bt_ctx *ctx, void *self, const bt_buffer *to, const bt_buffer *from)
+@own@{
+@own@    (void)ctx, (void)self;
+@own@    memcpy(side(to), side(from), to->nbytes);
+@own@    return NULL;
+@own@}
+@own@
+@own@/* A buffer of a kernel: a block, and where in it. */
+@own@static void *buffer_of(const bt_kernel_call *call, uint32_t i)
+@own@{
+@own@    struct block *block = call->buffers[i];
+@own@    return block->bytes + (call->offsets ? call->offsets[i] : 0);
+@own@}
+@own@
 /* Called from several threads at once: a launch keeps nothing. */
 static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, const bt_kernel_call *call)
 {
     const struct loaded *l = loaded;
     const struct layer *d = &l->layers[kernel];
-    const float *x = call->buffers[0], *w = call->buffers[1], *b = d->has_bias ? call->buffers[2] : NULL;
-    float *y = call->buffers[d->has_bias ? 3 : 2];
+@host@    const float *x = call->buffers[0], *w = call->buffers[1], *b = d->has_bias ? call->buffers[2] : NULL;
+@host@    float *y = call->buffers[d->has_bias ? 3 : 2];
+@own@    const float *x = buffer_of(call, 0), *w = buffer_of(call, 1), *b = d->has_bias ? buffer_of(call, 2) : NULL;
+@own@    float *y = buffer_of(call, d->has_bias ? 3 : 2);
     for (int64_t i = 0; i < d->m; i++) {
         if (bt_ctx_cancelled(ctx))
             return bt_fail(ctx, BT_ERR_CANCELLED, "cancelled");
@@ -195,6 +248,9 @@ static const bt_target targets[] = {
         .unload = unload,
         .launch = launch,
         .patterns = patterns,
+@own@        .alloc = alloc_block,
+@own@        .free = free_block,
+@own@        .copy = copy_bytes,
     },
     { 0 },
 };

@@ -162,6 +162,10 @@ static bt_status check_twice(struct op_check *w, const struct call_case *c,
         case_fault(w, c, "its relation, asked twice: %s", status->message);
     else if (t.ndifferent || !t.nheld || !agrees(call->base.type, r->call->base.type))
         case_fault(w, c, "its relation, asked twice, gives two types");
+    else if (call->ncheck > r->call->ncheck) // that a dim is what it was the first time
+        case_fault(w, c,
+                   "its relation, asked twice, gives other dims: one that only the data "
+                   "decide is asked of bt_relation_opaque, under a number");
     return NULL;
 }
 

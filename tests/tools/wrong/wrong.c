@@ -39,6 +39,32 @@ static bt_status relate_same(bt_solver *s, const bt_relation_call *r)
                              "types of data and of the result");
 }
 
+/* Another dim each time, where bt_relation_opaque would give the same. */
+static bt_status relate_fresh(bt_solver *s, const bt_relation_call *r)
+{
+    bt_tensor_parts data;
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, 2, &data));
+    const bt_type *dim = bt_dim_opaque(bt_relation_store(s), NULL);
+    return dim ? bt_relation_result_tensor(s, r, 1, &dim, data.dtype) : bt_no_memory();
+}
+
+/* Another number each time. */
+static bt_status relate_counts(bt_solver *s, const bt_relation_call *r)
+{
+    static int64_t count;
+    bt_tensor_parts data;
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, 2, &data));
+    const bt_type *dim = bt_dim(bt_relation_store(s), ++count);
+    return dim ? bt_relation_result_tensor(s, r, 1, &dim, data.dtype) : bt_no_memory();
+}
+
+/* As many elements as there are. */
+static bt_status eval_flat(bt_ctx *ctx, const bt_eval_call *call)
+{
+    return bt_tensor_create(ctx, call->in[0]->dtype, 1, &call->in[0]->nelem,
+                            &call->out[0]);
+}
+
 /* Fills with 3, where the formula says 2. */
 static bt_status eval_three(bt_ctx *ctx, const bt_eval_call *call)
 {
@@ -118,6 +144,8 @@ static const bt_op ops[] = {
     ROW("bounds",   matrix,   .formula = "y: t[i in m] = data[i, n]",          CASES("float32[2, 3]")),
     ROW("extent",   matrix,   .formula = "y: t[i, j] = data[i, 0]",            CASES("float32[2, 3]")),
     ROW("relation", matrix,   .relate = relate_same, .formula = "y: t[i in n, j in m] = data[j, i]", CASES("float32[2, 2]\nfloat32[2, 3]")),
+    ROW("fresh",    matrix,   .relate = relate_fresh, .eval = eval_flat,       CASES("float32[2, 3]")),
+    ROW("counts",   matrix,   .relate = relate_counts, .eval = eval_flat,      CASES("float32[2, 3]")),
     ROW("eval",     any,      .relation = "Identity", .eval = eval_three, .formula = "y: t[..] = data[..] * 0 + 2", CASES("float32[3]\nfloat32[0]")),
     ROW("case",     any,      .formula = "y: t[..] = data[..]",                CASES("float32[2, 3")),
     ROW("attribute", any,     .formula = "y: t[..] = data[..]",                CASES("float32[2] | axis=1")),

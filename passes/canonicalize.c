@@ -11,7 +11,7 @@
  * By rules (rules.md): constants stand at the right of commutative operators; a field
  * of a tuple that is in sight is the field. What is checked at run time stays as it is.
  * keeps    no invariant
- * option   check   look at every rule first, default False
+ * option   rule    go by this rule alone, default all
  * source   Relay's CanonicalizeOps
  */
 #include "rule.h"

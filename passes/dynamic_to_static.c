@@ -14,7 +14,7 @@
  * By rules (rules.md). A type that is wholly known says what the value was, constant or
  * not.
  * keeps    no invariant
- * option   check   look at every rule first, default False
+ * option   rule    go by this rule alone, default all
  * source   Relay's DynamicToStatic
  */
 #include "rule.h"

@@ -56,7 +56,7 @@ struct rule {
     uint32_t is_negated[RULE_ARGS];
     uint32_t nname;
     struct rule_name names[RULE_NAMES];
-    uint32_t is_checked;
+    uint32_t is_checked, is_left_out;
     struct rule *next; /* of the same pass */
 };
 
@@ -100,9 +100,11 @@ struct rule_ints {
 };
 struct rule_function {
     const char *name;
-    const char *
-        takes; /* a letter each: v value, a attribute of the pattern, l list or attribute,
-                          o variable for an operator, n number or attribute */
+    /* A letter for each operand: v value that is built, x name of one in the pattern or
+     * `result`, a attribute of integers, l the same or a list,
+     * n number or attribute that is one, d attribute that is a dtype, o variable for an
+     * operator. */
+    const char *takes;
     /* One of them, by what it gives: a condition, an attribute as numbers or as text, a
      * value. 0: not in this case, the rule does not apply. */
     int (*truth)(struct rule_match *, struct rule_node *const *args);
@@ -113,6 +115,8 @@ struct rule_function {
                              struct rule_node *const *args);
 };
 const struct rule_function *rule_function_find(const char *name);
+/* "; did you mean float?", among conditions or among what a right side may call. */
+const char *rule_function_nearest(bt_arena *, const char *name, int is_condition);
 /* An attribute as text, "axis=..." without the name; 0: it has none. */
 int rule_attr_text(struct rule_match *, const struct rule_node *, bt_text *out);
 /* The value of an expression at the right; NULL with chain.status NULL: there is none. */
@@ -133,10 +137,11 @@ bt_status rules_run(bt_ctx *, bt_pass_call *, bt_module **out) BT_MUST_USE;
 
 /* Options of every pass that goes by rules, the first members of its struct. */
 struct rules_options {
-    int64_t check;
+    const char *rule;
 };
-#define RULES_OPTION                                    \
-    BT_ATTR(struct rules_options, check, BOOL, "False", \
-            "look at every rule first, also at those whose operators do not occur")
+#define RULES_OPTION                                   \
+    BT_ATTR(struct rules_options, rule, STRING, "",    \
+            "go by this rule alone, whose faults are " \
+            "errors; empty: by all")
 
 #endif

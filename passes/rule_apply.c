@@ -229,7 +229,9 @@ static bt_status try_build(const struct rule_match *m, bt_rewrite *rewrite, int 
     if (!status) {
         const bt_value *value = rule_build(&copy, &c, m->rule->result);
         *out = value && value->type == m->type;
-        if (c.status && c.status->code != BT_ERR_TYPE)
+        int is_ill_typed =
+            c.status && (c.status->code == BT_ERR_TYPE || c.status->code == BT_ERR_SHAPE);
+        if (!is_ill_typed)
             status = c.status;
     }
     bt_builder_destroy(c.builder);

@@ -47,6 +47,23 @@ static int ints_of(struct rule_match *m, const struct rule_node *node,
                : attr_ints(m, node, out);
 }
 
+/* A number of the rule's text or of an attribute; 0: it is None. */
+static int number_of(const struct rule_match *m, const struct rule_node *node,
+                     double *out)
+{
+    const bt_attr *row = node->kind == RULE_NAME ? m->rows[node->slot] : NULL;
+    struct rule_ints list;
+    if (node->kind == RULE_LITERAL)
+        *out = strtod(node->text, NULL);
+    else if (row && row->kind == BT_ATTR_FLOAT)
+        *out = *(const double *)m->members[node->slot];
+    else if (row && attr_ints(m, node, &list) && list.is_single)
+        *out = (double)list.at[0];
+    else
+        return 0;
+    return 1;
+}
+
 /* ---- conditions ---- */
 
 static uint32_t class_of(const struct rule_match *m, const struct rule_node *node)
@@ -77,7 +94,8 @@ static int is_const(struct rule_match *m, struct rule_node *const *args)
 static int has_rank(struct rule_match *m, struct rule_node *const *args)
 {
     const bt_type *type = rule_type(m, args[0]);
-    return type && type_rank(type) == (uint32_t)strtoul(args[1]->text, NULL, 10);
+    double rank;
+    return type && number_of(m, args[1], &rank) && type_rank(type) == rank;
 }
 
 static int obeys(struct rule_match *m, const struct rule_node *node, uint32_t law)
@@ -298,17 +316,10 @@ static const bt_value *scalar(struct rule_match *m, struct chain *c,
                               struct rule_node *const *args)
 {
     const bt_type *type = rule_type(m, args[1]);
-    const bt_attr *row = args[0]->kind == RULE_NAME ? m->rows[args[0]->slot] : NULL;
-    struct rule_ints list;
-    double number = 0;
-    if (args[0]->kind == RULE_LITERAL)
-        number = strtod(args[0]->text, NULL);
-    else if (row && row->kind == BT_ATTR_FLOAT)
-        number = *(const double *)m->members[args[0]->slot];
-    else if (attr_ints(m, args[0], &list))
-        number = (double)list.at[0];
-    return type && bt_tensor_dtype(type) ? chain_scalar(c, bt_tensor_dtype(type), number)
-                                         : NULL;
+    double number;
+    return type && bt_tensor_dtype(type) && number_of(m, args[0], &number)
+               ? chain_scalar(c, bt_tensor_dtype(type), number)
+               : NULL;
 }
 
 static const bt_value *pick(struct rule_match *m, struct chain *c,
@@ -322,26 +333,26 @@ static const bt_value *pick(struct rule_match *m, struct chain *c,
 /* ---- the table ---- */
 
 static const struct rule_function functions[] = {
-    { "integer", "v", .truth = is_integer },
-    { "float", "v", .truth = is_float },
-    { "constant", "v", .truth = is_const },
-    { "rank", "vn", .truth = has_rank },
+    { "integer", "x", .truth = is_integer },
+    { "float", "x", .truth = is_float },
+    { "constant", "x", .truth = is_const },
+    { "rank", "xn", .truth = has_rank },
     { "commutative", "o", .truth = is_commutative },
     { "idempotent", "o", .truth = is_idempotent },
     { "involution", "o", .truth = is_involution },
-    { "widens", "va", .truth = widens },
+    { "widens", "xd", .truth = widens },
     { "in_order", "l", .truth = is_in_order },
-    { "order", "av", .ints = order },
-    { "compose", "aav", .ints = compose },
-    { "axis", "av", .ints = one_axis },
-    { "others", "av", .ints = other_axes },
-    { "shape", "v", .ints = shape },
-    { "extent", "va", .ints = extent },
-    { "contents", "v", .ints = contents },
-    { "number", "v", .ints = number },
-    { "dtype", "v", .text = dtype },
-    { "along", "vva", .value = along },
-    { "scalar", "nv", .value = scalar },
+    { "order", "ax", .ints = order },
+    { "compose", "aax", .ints = compose },
+    { "axis", "ax", .ints = one_axis },
+    { "others", "ax", .ints = other_axes },
+    { "shape", "x", .ints = shape },
+    { "extent", "xa", .ints = extent },
+    { "contents", "x", .ints = contents },
+    { "number", "x", .ints = number },
+    { "dtype", "x", .text = dtype },
+    { "along", "vxa", .value = along },
+    { "scalar", "nx", .value = scalar },
     { "pick", "avv", .value = pick },
 };
 
@@ -352,4 +363,15 @@ const struct rule_function *rule_function_find(const char *name)
             return &functions[i];
     }
     return NULL;
+}
+
+const char *rule_function_nearest(bt_arena *arena, const char *name, int is_condition)
+{
+    const char *names[BT_COUNT(functions) + 1] = { NULL };
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < BT_COUNT(functions); i++) {
+        if ((functions[i].truth != NULL) == is_condition)
+            names[n++] = functions[i].name;
+    }
+    return bt_nearest(arena, name, names);
 }

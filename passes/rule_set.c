@@ -7,6 +7,7 @@
 struct rules {
     bt_ctx *ctx;
     bt_arena *arena;
+    const char *only; /* name of the one rule; "": all */
     struct rule *first;
 };
 
@@ -23,20 +24,42 @@ static void add_rule(struct rules *rules, struct rule *rule)
     *at = rule;
 }
 
+/* NULL: the pass goes on without the rule, and says so. One that was asked for by name, and
+ * a lack of memory, are errors. */
+static bt_status leave_out(const struct rules *rules, const char *plugin, bt_status why)
+{
+    if (!why || *rules->only || why->code == BT_ERR_MEMORY)
+        return why;
+    bt_remark(rules->ctx, BT_REMARK_NOTE,
+              bt_note(rules->ctx, why, NULL, 0,
+                      "the rule is left out; baton plugin check %s looks at all that its "
+                      "plugin has",
+                      plugin));
+    return NULL;
+}
+
+/* One of another pass is passed over. */
+static bt_status read_one(struct rules *rules, const bt_provided *item, const char *pass)
+{
+    const void *row;
+    struct rule *rule;
+    BT_TRY(
+        bt_registry_row(rules->ctx, "baton.rule/1", item->name, sizeof(bt_rule), &row));
+    if (strcmp(((const bt_rule *)row)->pass, pass) != 0)
+        return NULL;
+    BT_TRY(rule_read(rules->ctx, rules->arena, row, bt_plugin_id(item->plugin), &rule));
+    add_rule(rules, rule);
+    return NULL;
+}
+
 static bt_status read_rules(struct rules *rules, const char *pass)
 {
     for (uint32_t i = 0; i < bt_provided_len(rules->ctx, "rule"); i++) {
         bt_provided item;
-        const void *row;
-        struct rule *rule;
         BT_TRY(bt_provided_at(rules->ctx, "rule", i, &item));
-        BT_TRY(bt_registry_row(rules->ctx, "baton.rule/1", item.name, sizeof(bt_rule),
-                               &row));
-        if (strcmp(((const bt_rule *)row)->pass, pass) != 0)
-            continue;
-        BT_TRY(
-            rule_read(rules->ctx, rules->arena, row, bt_plugin_id(item.plugin), &rule));
-        add_rule(rules, rule);
+        if (!*rules->only || strcmp(rules->only, item.name) == 0)
+            BT_TRY(leave_out(rules, bt_plugin_id(item.plugin),
+                             read_one(rules, &item, pass)));
     }
     return NULL;
 }
@@ -47,11 +70,16 @@ bt_status rules_create(bt_ctx *ctx, bt_pass_call *call, struct rules **out)
     struct rules *rules = *out = BT_NEW(call->scratch, struct rules);
     if (!rules)
         return bt_no_memory();
-    *rules = (struct rules){ .ctx = ctx, .arena = call->scratch };
+    *rules = (struct rules){ .ctx = ctx, .arena = call->scratch, .only = options->rule };
     BT_TRY(read_rules(rules, call->pass->name));
-    for (struct rule *r = rules->first; r && options->check; r = r->next)
-        BT_TRY(rule_check(ctx, call->module->store, r));
-    return NULL;
+    if (!*rules->only)
+        return NULL;
+    return rules->first
+               ? rule_check(ctx, call->module->store, rules->first)
+               : bt_fail(ctx, BT_ERR_NAME,
+                         "pass %s has no rule %s; baton list rules %s says whose "
+                         "it is",
+                         call->pass->name, rules->only, rules->only);
 }
 
 /* ---- applying them ---- */
@@ -79,12 +107,21 @@ bt_status rules_apply(struct rules *rules, bt_rewrite *rewrite, const bt_call *c
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(bt_rewrite_operand(rewrite, call->args[i], &args[i]));
     for (struct rule *r = rules->first; r && !*out; r = r->next) {
-        if (!may_match(r, call))
+        if (r->is_left_out || !may_match(r, call))
             continue;
-        BT_TRY(rule_check(rules->ctx, bt_builder_store(bt_rewrite_builder(rewrite)), r));
-        const void *mark = bt_arena_mark(scratch);
-        BT_TRY(rule_apply(r, rewrite, call, args, out));
+        bt_status status =
+            rule_check(rules->ctx, bt_builder_store(bt_rewrite_builder(rewrite)), r);
+        const void *mark = bt_arena_mark(scratch); // what the check made stays
+        if (!status)
+            status = rule_apply(r, rewrite, call, args, out);
         bt_arena_release(scratch, mark);
+        r->is_left_out = status != NULL;
+        if (!status && *out && *rules->only)
+            bt_remark(rules->ctx, BT_REMARK_DETAIL,
+                      bt_fail(rules->ctx, BT_ERR_PIPELINE,
+                              "rule %s replaces a call of %s", r->row->name,
+                              call->op->name));
+        BT_TRY(leave_out(rules, r->plugin, status));
     }
     return NULL;
 }

@@ -18,7 +18,7 @@
  * Zero for integers only are x * 0 and x - x. An operand that was broadcast is not the
  * result; a call that is checked at run time stays.
  * keeps    no invariant
- * option   check   look at every rule first, default False
+ * option   rule    go by this rule alone, default all
  * source   Relay's SimplifyExpr; DLVM, section 5 (algebra simplification)
  */
 #include "rule.h"

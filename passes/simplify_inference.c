@@ -16,7 +16,7 @@
  * By rules (rules.md). Also nn.layer_norm and nn.instance_norm; nn.dropout becomes its
  * input and a mask of ones. What is checked at run time stays as it is.
  * keeps    no invariant
- * option   check   look at every rule first, default False
+ * option   rule    go by this rule alone, default all
  * source   Relay's SimplifyInference; Ioffe, Szegedy 2015; Ba, Kiros, Hinton 2016
  */
 #include "rule.h"
@@ -57,12 +57,6 @@ static const bt_rule rules[] = {
         .pass = "simplify-inference",
         .text = NORM("nn.instance_norm", "others(a, x)"),
         .ulp = 64,
-    },
-    {
-        .name = "dropout",
-        .doc = "Drops nothing.",
-        .pass = "simplify-inference",
-        .text = "nn.dropout(x, ..) => x",
     },
     {
         .name = "dropout-mask",

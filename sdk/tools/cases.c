@@ -208,7 +208,7 @@ const bt_type *case_type(bt_store *store, const struct call_case *c, uint32_t ar
 
 /* ---- values ---- */
 
-static uint64_t draw(uint64_t *state)
+uint64_t case_draw(uint64_t *state)
 {
     // splitmix64, by Sebastiano Vigna, public domain
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -339,7 +339,7 @@ bt_status case_values(bt_ctx *ctx, const struct case_leaf *leaf, uint64_t seed,
         return status;
     }
     for (int64_t i = 0; i < (*out)->nelem; i++) {
-        uint64_t bits = draw(&seed);
+        uint64_t bits = case_draw(&seed);
         if (extreme && !leaf->has_range)
             set_extreme(*out, i, bits >> 32);
         else if (is_float(leaf->dtype))

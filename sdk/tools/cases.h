@@ -45,6 +45,8 @@ typedef const bt_type *case_dim_fn(void *self, bt_store *, int64_t size);
 const bt_type *case_type(bt_store *, const struct call_case *, uint32_t arg,
                          case_dim_fn *, void *self);
 
+/* The next of a row of random numbers; the state is the seed at first. */
+uint64_t case_draw(uint64_t *state);
 /* Values of a leaf, the same for the same seed: within its range, else -2..2 of floats
  * and -9..9 of integers. Of an unsigned type only what is left of the range at 0 and
  * above. `extreme`: where no range is stated, ends of the type, zeros, infinities and

@@ -6,8 +6,10 @@
 #include <baton/pass.h>
 #include <baton/plugin.h>
 
-/* Runs the pass on a module that holds nothing; it looks at its rules first. */
-static bt_status look_at_rules(bt_ctx *ctx, const char *pass)
+#include "rule_try.h"
+
+/* Runs the pass on a module that holds nothing; it looks at the rule first. */
+static bt_status look_at_rule(bt_ctx *ctx, const char *pass, const char *rule)
 {
     bt_store *store = bt_store_create(bt_ctx_registry(ctx));
     bt_module_builder *builder;
@@ -21,7 +23,7 @@ static bt_status look_at_rules(bt_ctx *ctx, const char *pass)
     BT_TRY(status);
     BT_TRY(bt_module_builder_finish(builder, 1, &empty));
     bt_text_init(&line, bt_ctx_scratch(ctx));
-    bt_text_addf(&line, "%s{check=True}", pass);
+    bt_text_addf(&line, "%s{rule=\"%s\"}", pass, rule);
     status =
         bt_text_get(&line) ? bt_pipeline_read(ctx, line.at, &pipeline) : bt_no_memory();
     if (!status) {
@@ -49,13 +51,42 @@ static int reads_rules(struct tool *tool, const char *name)
     return reads;
 }
 
+static void print_fault(const char *text)
+{
+    printf("  FAILED\n");
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        printf("          %.*s\n", (int)n, text);
+    }
+}
+
+/* Evaluates both sides of a rule that is well formed. */
+static bt_status try_rule(struct tool *tool, const char *name, int *is_wrong)
+{
+    struct rule_trial trial;
+    const void *row;
+    BT_TRY(bt_registry_row(tool->ctx, "baton.rule/1", name, sizeof(bt_rule), &row));
+    BT_TRY(rule_try(tool->ctx, bt_ctx_scratch(tool->ctx), row, &trial));
+    *is_wrong = trial.fault != NULL;
+    if (trial.fault)
+        print_fault(trial.fault);
+    else if (trial.napplied)
+        printf("  ok      both sides are equal in %u program%s\n", trial.napplied,
+               PLURAL(trial.napplied));
+    else
+        printf("  not tried: it applies to none of %u programs that were made of its "
+               "pattern\n",
+               trial.nmade);
+    return NULL;
+}
+
 static uint32_t check_rule(struct tool *tool, const bt_provided *rule)
 {
     json_t *json = json_loads(rule->json, 0, NULL);
     const char *pass = json_string_value(json_object_get(json, "pass"));
     bt_status status = NULL;
     bt_text text;
-    int is_read = pass && reads_rules(tool, pass);
+    int is_read = pass && reads_rules(tool, pass), is_wrong = !is_read;
     printf("rule %s: %s\n", rule->name, json_string_value(json_object_get(json, "rule")));
     if (!is_read)
         printf("  FAILED  nothing reads it: no pass %s that goes by rules is there; "
@@ -63,7 +94,9 @@ static uint32_t check_rule(struct tool *tool, const bt_provided *rule)
                "passes NAME says which do\n",
                pass ? pass : "");
     else
-        status = look_at_rules(tool->ctx, pass);
+        status = look_at_rule(tool->ctx, pass, rule->name);
+    if (is_read && !status)
+        status = try_rule(tool, rule->name, &is_wrong);
     bt_text_init(&text, bt_ctx_scratch(tool->ctx));
     if (status) {
         bt_diag_render(status, 0, &text);
@@ -71,7 +104,7 @@ static uint32_t check_rule(struct tool *tool, const bt_provided *rule)
     }
     bt_ctx_clear_diags(tool->ctx);
     json_decref(json);
-    return !is_read || status;
+    return is_wrong || status;
 }
 
 int check_rules(struct tool *tool, const char *plugin, uint32_t *nbroken)

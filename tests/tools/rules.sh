@@ -23,7 +23,7 @@ export BATON_PLUGIN_PATH
 rules 'multiply(multiply(x, 0.5), 0.5) => multiply(x, scalar(0.25, x)) if float(x)'
 expect 0 '^example.rule  *One\.$' -- "$baton" list rules
 expect 0 '^pass      simplify-expr$' '^rule      multiply(multiply(x, 0.5), 0.5) => ' -- "$baton" list rules example.rule
-expect 0 '^rule example.rule: multiply' -- "$baton" plugin check org.example.rules
+expect 0 '^rule example.rule: multiply' '^  ok      both sides are equal in 8 programs$' -- "$baton" plugin check org.example.rules
 refuse FAILED
 cat > halves.baton <<'EOF'
 #[version = "baton 0.1"]
@@ -42,7 +42,7 @@ def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(%x) }
 EOF
 expect 0 '%0: .* = exp(%x);' '%1: .* = sum(%0, axis=\[1\], keepdims=True);' 'divide(%0, %1)' -- \
     "$baton" opt softmax.baton --passes simplify-inference
-expect 0 -- "$baton" plugin check org.example.rules
+expect 1 'element [0-9]* is .*, what is put in place gives' -- "$baton" plugin check org.example.rules # no ulp is allowed
 
 # wrong TEXT COLUMN MESSAGE: a rule with a fault
 wrong() {
@@ -67,7 +67,55 @@ wrong 'abs(x) => y where y = z' 23 'z is not bound by the pattern'
 wrong 'abs(x) => y where y = negative(z), z = negative(y)' 49 'y is defined by itself'
 wrong 'abs(x) => x x' 13 'expected where, if or the end'
 expect 1 '^ *abs(x) => x x$' '^  *^' -- "$baton" plugin check org.example.rules
-expect 1 'rule example.rule: expected where, if or the end' -- "$baton" opt halves.baton --passes simplify-expr
+wrong 'abs(x) => x if flaot(x)' 16 'flaot is no condition; did you mean float?'
+wrong 'abs(x) => x if shape(x)' 16 'shape is no condition'
+wrong 'transpose(x, axis=a) => x' 19 'transpose has no attribute axis; did you mean axes?'
+wrong 'nn.leaky_relu(x, alpha=a) => multiply(x, a)' 42 'a is an attribute, a value is expected: scalar(a, x) is one'
+wrong 'cast(x, dtype=d) => multiply(x, scalar(d, x))' 40 'scalar expects a number, or an attribute that is one here, which is another kind of attribute than d'
+wrong 'nn.softmax(x, axis=a) => cast(x, dtype=x)' 40 'x is a value, attribute dtype of cast is none; shape(x), dtype(x)'
+wrong 'abs(x) => multiply(x, scaler(2, x))' 23 '.*scaler.*did you mean scalar?'
+wrong 'abs(x) => 0' 11 '0 has no element type here: write scalar(0, x)'
+wrong 'abs(x) => float(x)' 11 'float gives no value'
+wrong 'abs(x) => x if float(negative(x))' 22 'float expects a value that the pattern names, or result, here'
+wrong 'F(x, axis=1) => x' 1 'F stands for an operator with all its attributes'
+
+# Sides that differ: in value, in the last places, for some types, at infinity or NaN, by a failure.
+differ() {
+    rules "$1"
+    expect 1 '^  FAILED$' "^ *on $2 element [0-9]* is .*, what is put in place gives " '^ *is not$' '^ *def @main(%x: ' -- \
+        "$baton" plugin check org.example.rules
+}
+differ 'power(x, 2) => multiply(x, multiply(x, x))' '.*random values'
+differ 'abs(negative(x)) => x' '.*random values'
+differ 'divide(x, x) => ones_like(x) if float(x)' 'infinities, NaN and the like'
+differ 'nn.relu(x) => x' '.*random values'
+differ 'transpose(transpose(x, axes=a), axes=b) => transpose(x, axes=compose(b, a, x))' '.*random values'
+rules 'multiply(multiply(x, 0.1), 3) => multiply(x, scalar(0.3, x)) if float(x)'
+expect 1 ' on .*random values element ' -- "$baton" plugin check org.example.rules
+rules 'multiply(multiply(x, 0.5), 0.5) => multiply(x, scalar(0.25, x)) if rank(x, 99)'
+expect 0 '^  not tried: it applies to none of [0-9]* programs that were made of its pattern$' -- "$baton" plugin check org.example.rules
+
+# One bad rule is left out, with a note; the other one, the pass and every model go on. A check tells them apart.
+cat > rules/rules.c <<'EOF'
+#include <baton/pass.h>
+static const bt_rule rows[] = {
+    { .name = "example.bad", .doc = "One.", .pass = "simplify-expr", .text = "multiply(x, y) => nosuch(x)" },
+    { .name = "example.worse", .doc = "One.", .pass = "simplify-expr", .text = "multiply(x =>" },
+    { .name = "example.good", .doc = "One.", .pass = "simplify-expr",
+      .text = "multiply(multiply(x, 0.5), 0.5) => multiply(x, scalar(0.25, x)) if float(x)" },
+    { 0 },
+};
+const bt_table bt_rules_rules[] = { BT_RULES(rows), { 0 } };
+EOF
+expect 0 -- "$baton" plugin describe "$work/rules/rules.baton.json" --write
+expect 0 'multiply(%x, 0.25f)' 'note: rule example.bad: .*nosuch' 'note: rule example.worse: expected' \
+    'the rule is left out; baton plugin check org.example.rules looks at all' -- "$baton" opt halves.baton --passes 'simplify-expr, simplify-expr, dead-code'
+[ "$(grep -c 'the rule is left out' out)" = 2 ] || fault "a rule that is left out is told more than once"
+expect 0 -- "$baton" run halves.baton -i x=1 -i i=1
+expect 1 'org.example.rules:1:19: error: rule example.bad: .*nosuch' 'error: rule example.worse: ' \
+    '^  ok      both sides are equal in 8 programs$' -- "$baton" plugin check org.example.rules
+[ "$(grep -c '^  FAILED' out)" = 2 ] || fault "two of three rules are wrong"
+expect 1 'pass canonicalize has no rule example.good' -- "$baton" opt halves.baton --passes 'canonicalize{rule="example.good"}'
 
 rules 'abs(abs(x)) => abs(x)' fold-constant
 expect 1 'nothing reads it: no pass fold-constant that goes by rules is there' -- "$baton" plugin check org.example.rules

@@ -1,0 +1,18 @@
+/* Programs made of the pattern of a rewriting rule. */
+#ifndef RULE_PROGRAM_H
+#define RULE_PROGRAM_H
+
+#include "cases.h"
+
+struct rule_program {
+    const char *text; /* NULL: this draw gives none */
+    uint32_t nparam;  /* tensors, in the order of its parameters */
+    struct case_leaf params[CASE_MAX_LEAF];
+};
+
+/* A program whose @main is a call that has the form of the pattern, on names of random
+ * types: many are ill-typed, which the solver says. What is drawn follows from the seed. */
+bt_status rule_program_make(bt_ctx *, bt_arena *, const char *rule, uint64_t seed,
+                            struct rule_program *out) BT_MUST_USE;
+
+#endif

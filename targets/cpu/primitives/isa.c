@@ -9,7 +9,8 @@ enum cpu_isa cpu_isa_of_machine(void)
 {
 #if defined(__x86_64__)
     // The compiler's own check asks the system, too: whether it saves wide registers.
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+        !__builtin_cpu_supports("f16c"))
         return CPU_ISA_PORTABLE;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))

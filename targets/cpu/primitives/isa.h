@@ -8,7 +8,7 @@
 
 enum cpu_isa {
     CPU_ISA_PORTABLE, /* what the compiler assumes by itself: on x86-64, SSE2 */
-    CPU_ISA_AVX2,     /* with FMA */
+    CPU_ISA_AVX2,     /* with FMA and F16C */
     CPU_ISA_AVX512,   /* F, BW, DQ, VL */
     CPU_ISA_COUNT
 };

@@ -6,12 +6,14 @@
 
 /* ---- float16 and bfloat16 ---- */
 
+/* A NaN becomes quiet, as in instructions. */
 static inline float float_of_half(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16, rest = h & 0x7fffu;
     uint32_t normal = (rest << 13) + (112u << 23);
     uint32_t small = bits_of_float((float)(int32_t)rest * 0x1p-24f);
-    uint32_t bits = rest < 0x400 ? small : rest < 0x7c00 ? normal : normal | 0x7f800000u;
+    uint32_t beyond = normal | (rest > 0x7c00 ? 0x7fc00000u : 0x7f800000u);
+    uint32_t bits = rest < 0x400 ? small : rest < 0x7c00 ? normal : beyond;
     return float_of_bits(sign | bits);
 }
 
@@ -76,14 +78,23 @@ static inline double near_of_int64(int64_t v)
         name##_t outside = (name##_t)(a >= high ? (MAX) : (MIN));       \
         return ((a >= high) | (a <= low)) ? outside : inside;           \
     }
-#define TO_INTS(type, prefix)                         \
-    TO_INT(type, prefix, int8, INT8_MIN, INT8_MAX)    \
-    TO_INT(type, prefix, int16, INT16_MIN, INT16_MAX) \
-    TO_INT(type, prefix, int32, INT32_MIN, INT32_MAX) \
-    TO_INT(type, prefix, int64, INT64_MIN, INT64_MAX) \
-    TO_INT(type, prefix, uint8, 0, UINT8_MAX)         \
-    TO_INT(type, prefix, uint16, 0, UINT16_MAX)       \
-    TO_INT(type, prefix, uint32, 0, UINT32_MAX)       \
+/* Where the type holds both limits. */
+#define TO_SHORT(type, prefix, name, MIN, MAX)        \
+    static inline name##_t prefix##_to_##name(type a) \
+    {                                                 \
+        type inside = a == a ? a : 0;                 \
+        inside = inside > (MIN) ? inside : (MIN);     \
+        inside = inside < (MAX) ? inside : (MAX);     \
+        return (name##_t)(int32_t)inside;             \
+    }
+#define TO_INTS(type, prefix)                           \
+    TO_SHORT(type, prefix, int8, INT8_MIN, INT8_MAX)    \
+    TO_SHORT(type, prefix, int16, INT16_MIN, INT16_MAX) \
+    TO_INT(type, prefix, int32, INT32_MIN, INT32_MAX)   \
+    TO_INT(type, prefix, int64, INT64_MIN, INT64_MAX)   \
+    TO_SHORT(type, prefix, uint8, 0, UINT8_MAX)         \
+    TO_SHORT(type, prefix, uint16, 0, UINT16_MAX)       \
+    TO_INT(type, prefix, uint32, 0, UINT32_MAX)         \
     TO_INT(type, prefix, uint64, 0, UINT64_MAX)
 TO_INTS(float, float)
 TO_INTS(double, double)
@@ -185,6 +196,43 @@ static inline double double_of(double v)
     CAST(from, float32, KIND, value)    \
     CAST(from, float64, KIND, value)
 FROM_ALL(CASTS)
+
+#if defined(__F16C__)
+/* The same bits by the instructions for them: vectors, of which the last ends where the strip
+ * does and does some elements again. */
+#include <immintrin.h>
+#if defined(__AVX512F__)
+enum { HALVES = 16 };
+#define WIDEN_HALVES(to, from) \
+    _mm512_storeu_ps(to, _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(from))))
+#define NARROW_HALVES(to, from)                                               \
+    _mm256_storeu_si256((__m256i *)to, _mm512_cvtps_ph(_mm512_loadu_ps(from), \
+                                                       _MM_FROUND_TO_NEAREST_INT))
+#else
+enum { HALVES = 8 };
+#define WIDEN_HALVES(to, from) \
+    _mm256_storeu_ps(to, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(from))))
+#define NARROW_HALVES(to, from)     \
+    _mm_storeu_si128((__m128i *)to, \
+                     _mm256_cvtps_ph(_mm256_loadu_ps(from), _MM_FROUND_TO_NEAREST_INT))
+#endif
+#define HALVES_CAST(name, from, to, convert)                            \
+    STRIP(name)                                                         \
+    {                                                                   \
+        if (n[0] < HALVES)                                              \
+            return cast_##from##_##to(p, n);                            \
+        for (int64_t i = 0; i < n[0]; i += HALVES) {                    \
+            const int64_t at = n[0] - i < HALVES ? n[0] - HALVES : i;   \
+            void *out = (to##_at *)p[0] + at;                           \
+            convert(out, (const void *)((const from##_at *)p[1] + at)); \
+        }                                                               \
+        return 0;                                                       \
+    }
+HALVES_CAST(widen_halves, float16, float32, WIDEN_HALVES)
+HALVES_CAST(narrow_halves, float32, float16, NARROW_HALVES)
+#define cast_float16_float32 widen_halves
+#define cast_float32_float16 narrow_halves
+#endif
 
 /* ---- by width ---- */
 

@@ -154,9 +154,43 @@ static inline void int_store(void *to, int_vector v)
 #endif
 
 /* Of two rows of as many int16 as two vectors have lanes: pairs of one column. Those of each
- * eight neighbours are in lanes side by side, the first half of them in `low`.
+ * eight neighbours are in lanes side by side, the first half of them in `low`; int_pairs_first
+ * and int_pairs_second give what was computed of both in the order of columns.
  * int_multiply_add_pairs: s + factor.first * pairs.first + factor.second * pairs.second, which
- * wraps. */
+ * wraps, as int_add does. */
+static inline int_vector int_add(int_vector a, int_vector b)
+{
+    typedef uint32_t bits __attribute__((vector_size(VECTOR_NBYTES)));
+    return (int_vector)((bits)a + (bits)b);
+}
+
+#if defined(__AVX512F__)
+static inline int_vector int_pairs_first(int_vector low, int_vector high)
+{
+    return (int_vector)_mm512_permutex2var_epi64(
+        (__m512i)low, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), (__m512i)high);
+}
+
+static inline int_vector int_pairs_second(int_vector low, int_vector high)
+{
+    return (int_vector)_mm512_permutex2var_epi64(
+        (__m512i)low, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), (__m512i)high);
+}
+#elif defined(__AVX2__) && defined(__FMA__)
+static inline int_vector int_pairs_first(int_vector low, int_vector high)
+{
+    return (int_vector)_mm256_permute2x128_si256((__m256i)low, (__m256i)high, 0x20);
+}
+
+static inline int_vector int_pairs_second(int_vector low, int_vector high)
+{
+    return (int_vector)_mm256_permute2x128_si256((__m256i)low, (__m256i)high, 0x31);
+}
+#else
+#define int_pairs_first(low, high)  (low)
+#define int_pairs_second(low, high) (high)
+#endif
+
 #if defined(INT_REGISTER)
 static inline int_vector int_pairs_low(const int16_t *a, const int16_t *b)
 {
@@ -173,8 +207,8 @@ static inline int_vector int_pairs_high(const int16_t *a, const int16_t *b)
 static inline int_vector int_multiply_add_pairs(int_vector s, int_vector factor,
                                                 int_vector pairs)
 {
-    return (int_vector)INT_CALL(add_epi32)(
-        (INT_REGISTER)s, INT_CALL(madd_epi16)((INT_REGISTER)factor, (INT_REGISTER)pairs));
+    return int_add(
+        s, (int_vector)INT_CALL(madd_epi16)((INT_REGISTER)factor, (INT_REGISTER)pairs));
 }
 #else
 static inline int_vector int_pairs_low(const int16_t *a, const int16_t *b)

@@ -86,7 +86,7 @@ const struct verb verb_compile = {
                "\n"
                "Run artifacts of those only whose plugins you would load: they hold code.",
     .examples = "  baton compile digits.baton -o digits.bta\n"
-                "  baton compile digits.baton -o digits.bta --target 'cpu{engine=\"plan\"}'\n"
+                "  baton compile digits.baton -o digits.bta --target 'cpu{engine=\"bytecode\"}'\n"
                 "  baton run digits.bta -i image=random:1 --threads 1",
     // clang-format on
     .options = options,

@@ -1,7 +1,7 @@
 /*
  * cpu: the processor as a target. Primitive functions become loops around vector
- * primitives (schedule.h), those become plans (plan.h), which are interpreted or compiled
- * by way of C, and are run by a pool of threads.
+ * primitives (schedule.h), those become bytecode (bytecode.h), which is interpreted or
+ * compiled by way of C, and is run by a pool of threads.
  */
 #include <string.h>
 
@@ -20,9 +20,10 @@ struct options {
     int64_t threads;
 };
 static const bt_attr options[] = {
-    BT_ATTR_CHOICE(struct options, engine, "auto", "auto|plan|tcc|cc",
-                   "what runs the loops: plan interprets them, tcc and cc compile them; "
-                   "auto is tcc, or plan where that does not work"),
+    BT_ATTR_CHOICE(
+        struct options, engine, "auto", "auto|bytecode|tcc|cc",
+        "what runs the loops: bytecode interprets them, tcc and cc compile them; "
+        "auto is tcc, or bytecode where that does not work"),
     BT_ATTR(struct options, compiler, STRING, "",
             "options of the compiler, as command=\"clang\" of cc"),
     BT_ATTR_CHOICE(struct options, denormals, "flush", "flush|keep",
@@ -135,7 +136,7 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++)
         nopen += kernels[i]->primitive->nvar &&
-                 !((const struct cpu_kernel *)kernels[i]->content)->plan;
+                 !((const struct cpu_kernel *)kernels[i]->content)->bytecode;
     if (nopen)
         bt_remark(ctx, BT_REMARK_NOTE,
                   bt_fail(ctx, BT_ERR_UNSUPPORTED,
@@ -145,15 +146,16 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
                           nopen, n));
     for (uint32_t i = 0; i < n; i++) {
         const struct cpu_kernel *content = kernels[i]->content;
-        struct plan *plan = content->plan ? BT_NEW(arena, struct plan) : NULL;
-        if (content->plan && !plan)
+        struct bytecode *bytecode =
+            content->bytecode ? BT_NEW(arena, struct bytecode) : NULL;
+        if (content->bytecode && !bytecode)
             return bt_no_memory();
-        if (plan)
-            *plan = *content->plan;
-        if (plan)
-            plan->name = kernels[i]->name;
-        works[i] = (struct cpu_work){ .plan = plan, .why = content->why };
-        if (!plan || (plan->ncheck && has_all_buffers(kernels[i])))
+        if (bytecode)
+            *bytecode = *content->bytecode;
+        if (bytecode)
+            bytecode->name = kernels[i]->name;
+        works[i] = (struct cpu_work){ .bytecode = bytecode, .why = content->why };
+        if (!bytecode || (bytecode->ncheck && has_all_buffers(kernels[i])))
             works[i].function = kernels[i]->primitive;
     }
     return cpu_engine_compile(ctx, arena, &request, form, n, works, out);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "engine/plan_build.h"
+#include "engine/bytecode_build.h"
 #include "primitives/callee.h"
 #include "schedule/over.h"
 #include "schedule/schedule.h"
@@ -46,7 +46,7 @@ static void touch_reads(struct toucher *t, const bt_node *node)
 static void touch_addresses(struct toucher *t, const bt_stmt *call)
 {
     const struct cpu_callee *row = cpu_row_of(t->l->config, call->callee);
-    // of one that there is not, anything may be true; the plan refuses it
+    // of one that there is not, anything may be true; the bytecode refuses it
     const uint32_t nwritten = row ? cpu_form_of(row)->nwritten : call->narg;
     for (uint32_t i = 0; i < call->narg; i++) {
         if (call->args[i].is_address)
@@ -308,19 +308,19 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
     collect(l, p, mine, is_last, has);
     BT_TRY(place_buffers(l, has, places, kernel));
     BT_TRY(find_over(l, has, places, &stmts, kernel));
-    const struct plan_source source = { .loops = l->loops,
-                                        .n = stmts.len,
-                                        .stmts = stmts.at,
-                                        .name = l->loops->name,
-                                        .isa = l->config->isa,
-                                        .nbuffer = kernel->nin + kernel->nout,
-                                        .places = places };
-    BT_TRY(plan_build(l->ctx, l->arena, &source, &content->plan));
+    const struct bytecode_source source = { .loops = l->loops,
+                                            .n = stmts.len,
+                                            .stmts = stmts.at,
+                                            .name = l->loops->name,
+                                            .isa = l->config->isa,
+                                            .nbuffer = kernel->nin + kernel->nout,
+                                            .places = places };
+    BT_TRY(bytecode_build(l->ctx, l->arena, &source, &content->bytecode));
     kernel->content = content;
-    const int64_t nbytes = plan_lane_nbytes(content->plan);
+    const int64_t nbytes = bytecode_scratch_nbytes(content->bytecode);
     if (nbytes < 0)
         return bt_fail(l->ctx, BT_ERR_LIMIT, "%s: its local memory overflows",
-                       content->plan->name);
+                       content->bytecode->name);
     kernel->workspace = nbytes ? bytes(l, nbytes) : NULL;
     return kernel->workspace || !nbytes ? NULL : bt_no_memory();
 }

@@ -1,9 +1,8 @@
 /*
  * What a primitive function becomes, and how it is launched.
  *
- *     lower     function -> program -> plans, each a kernel; or a kernel by the evaluator
- *     compile   plans -> bytes (code.h), with machine code for them where an engine makes
- *               it
+ *     lower     function -> program -> kernels of bytecode, or one by the evaluator
+ *     compile   bytecode -> bytes (code.h), with machine code where an engine makes it
  *     load      bytes -> functions to call
  *
  * A kernel's buffers are those it reads and those it writes. A thread has registers and
@@ -14,13 +13,13 @@
 
 #include <baton/target.h>
 
-#include "engine/plan.h"
+#include "engine/bytecode.h"
 #include "schedule/config.h"
 
 /* bt_kernel's content. */
 struct cpu_kernel {
-    const struct plan *plan; /* NULL: the evaluator does it */
-    const char *why;         /* ... as nothing else can: the reason */
+    const struct bytecode *bytecode; /* NULL: the evaluator does it */
+    const char *why;                 /* ... as nothing else can: the reason */
 };
 
 bt_status cpu_kernel_lower(bt_ctx *, bt_arena *, const struct cpu_config *,

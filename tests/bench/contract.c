@@ -1,5 +1,5 @@
 /*
- * Schedules of contractions, run by plans on one thread: GFLOP/s, and their share of the
+ * Schedules of contractions, run as bytecode on one thread: GFLOP/s, and their share of the
  * multiply-adds that the core does at most, measured in the same run.
  *
  *     bench_contract [seconds per figure] [part of a name]
@@ -11,9 +11,9 @@
 
 #include "compute/evaluate/compute.h"
 
+#include "engine/bytecode_build.h"
+#include "engine/bytecode_run.h"
 #include "engine/peak.h"
-#include "engine/plan_build.h"
-#include "engine/plan_run.h"
 #include "schedule/contract.h"
 #include "schedule/schedule.h"
 
@@ -140,7 +140,7 @@ static bt_compute *make(bt_ctx *ctx, bt_store *store, const struct layer *l)
 }
 
 struct running {
-    const struct plan *plan;
+    const struct bytecode *bytecode;
     const struct cpu_callee *callees[64];
     void *buffers[64];
     char *lane;
@@ -167,32 +167,32 @@ static void prepare(bt_ctx *ctx, bt_arena *arena, const bt_loops *loops, enum cp
                             : memory((size_t)bt_loops_nelem(loops, i) *
                                      bt_dtype_nbytes(loops->graph->arrays[i].dtype));
     }
-    const struct plan_source source = { .loops = loops,
-                                        .stmts = loops->body.at,
-                                        .n = loops->body.len,
-                                        .name = loops->name,
-                                        .isa = isa,
-                                        .nbuffer = loops->graph->narray,
-                                        .places = places };
-    must(ctx, plan_build(ctx, arena, &source, &r->plan));
-    for (uint32_t i = 0; i < r->plan->ncallee; i++) {
-        if (!(r->callees[i] = cpu_callee_find(isa, r->plan->callees[i])))
+    const struct bytecode_source source = { .loops = loops,
+                                            .stmts = loops->body.at,
+                                            .n = loops->body.len,
+                                            .name = loops->name,
+                                            .isa = isa,
+                                            .nbuffer = loops->graph->narray,
+                                            .places = places };
+    must(ctx, bytecode_build(ctx, arena, &source, &r->bytecode));
+    for (uint32_t i = 0; i < r->bytecode->ncallee; i++) {
+        if (!(r->callees[i] = cpu_callee_find(isa, r->bytecode->callees[i])))
             exit(1);
     }
-    r->lane = memory((size_t)plan_lane_nbytes(r->plan));
+    r->lane = memory((size_t)bytecode_scratch_nbytes(r->bytecode));
 }
 
 static void run(const struct running *r)
 {
-    const struct plan *p = r->plan;
-    struct plan_frame frame = { .buffers = r->buffers, .callees = r->callees };
-    frame.locals = r->lane + plan_locals_offset(p);
+    const struct bytecode *p = r->bytecode;
+    struct bytecode_frame frame = { .buffers = r->buffers, .callees = r->callees };
+    frame.locals = r->lane + bytecode_locals_offset(p);
     frame.n = (int64_t *)(void *)r->lane;
     frame.p = (void **)(void *)(frame.n + p->nn);
     for (uint32_t i = 0; i < p->nphase; i++) {
         frame.first = 0;
         frame.end = p->phases[i].extent;
-        plan_run(p, &p->phases[i], &frame);
+        bytecode_run(p, &p->phases[i], &frame);
     }
 }
 
@@ -204,7 +204,7 @@ static void measure(bt_ctx *ctx, bt_registry *registry, const struct layer *l,
     bt_arena *arena = bt_arena_create(registry);
     bt_compute *compute = make(ctx, store, l);
     bt_loops *loops;
-    struct running r = { .plan = NULL };
+    struct running r = { .bytecode = NULL };
     double best = 0, most, end = busy() + seconds;
     must(ctx, cpu_contract(ctx, arena, &config, "layer", compute->graph, NULL, &loops));
     must(ctx, cpu_schedule_loops(loops, &config));

@@ -1,6 +1,6 @@
 /*
  * bench_engines: what engines cost. Chains relu(a * x + b) of three strips in blocks of 512
- * elements, and calls of nothing, by plan, tcc and cc; nanoseconds of a launch, the best of
+ * elements, and calls of nothing, as bytecode, by tcc and cc; ns of a launch, the best of
  * many, and of a call.
  */
 #include <stdio.h>
@@ -10,9 +10,9 @@
 
 #include <baton/loops.h>
 
+#include "engine/bytecode_build.h"
 #include "engine/engine.h"
 #include "engine/launch.h"
-#include "engine/plan_build.h"
 
 static double now_ns(void)
 {
@@ -48,14 +48,15 @@ static struct cpu_loaded *load(bt_ctx *ctx, const char *text, const char *engine
     struct cpu_loaded *loaded;
     bt_loops *loops;
     CHECK(ctx, bt_loops_parse(ctx, arena, "bench", text, strlen(text), &loops));
-    const struct plan_source source = { .loops = loops,
-                                        .n = loops->body.len,
-                                        .stmts = loops->body.at,
-                                        .name = loops->name,
-                                        .isa = cpu_isa_chosen(getenv("BATON_CPU")),
-                                        .nbuffer = loops->graph->narray,
-                                        .places = places };
-    CHECK(ctx, code ? plan_build(ctx, arena, &source, &work.plan) : bt_no_memory());
+    const struct bytecode_source source = { .loops = loops,
+                                            .n = loops->body.len,
+                                            .stmts = loops->body.at,
+                                            .name = loops->name,
+                                            .isa = cpu_isa_chosen(getenv("BATON_CPU")),
+                                            .nbuffer = loops->graph->narray,
+                                            .places = places };
+    CHECK(ctx,
+          code ? bytecode_build(ctx, arena, &source, &work.bytecode) : bt_no_memory());
     CHECK(ctx, cpu_engine_compile(ctx, arena, &request, BT_CODE_ANY, 1, &work, &code));
     CHECK(ctx, cpu_loaded_create(ctx, NULL, 0, 1, (const bt_kernel_code *[]){ code },
                                  &loaded));
@@ -119,7 +120,7 @@ static const struct program {
 
 int main(void)
 {
-    static const char *const engines[] = { "plan", "tcc", "cc" };
+    static const char *const engines[] = { "bytecode", "tcc", "cc" };
     const bt_registry_options options = { .plugin_only = BENCH_PLUGINS };
     bt_registry *registry = bt_registry_create(&options);
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;

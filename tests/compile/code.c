@@ -157,7 +157,7 @@ static bt_status compile_as_text(bt_ctx *ctx, const char *target, bt_compiled **
 /* The text is one that compiles; what it calls of its target has names. */
 static void test_text_of_all_kernels_can_be_had(void **state)
 {
-    static const char *const targets[] = { "cpu", "cpu{engine=\"plan\"}" };
+    static const char *const targets[] = { "cpu", "cpu{engine=\"bytecode\"}" };
     (void)state;
     bt_ctx *ctx = open_targets(NULL);
     need_tcc(ctx);

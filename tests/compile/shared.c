@@ -35,7 +35,7 @@ static bt_compiled *compile_squarings(bt_ctx *ctx, const char *target)
 
 static void test_a_chain_of_squarings_runs_on_all_engines(void **state)
 {
-    static const char *const targets[] = { "reference", "cpu{engine=\"plan\"}",
+    static const char *const targets[] = { "reference", "cpu{engine=\"bytecode\"}",
                                            "cpu{engine=\"tcc\"}", "cpu{engine=\"cc\"}" };
     (void)state;
     bt_ctx *ctx = open_targets(NULL);

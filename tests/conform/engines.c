@@ -4,7 +4,7 @@
  *     conform_engines PLUGINS PLUGIN COMPILER OPTIONS
  *
  * Every case of the plugin's operators and those made from it (vary.h) is computed by
- * `cpu{engine="plan"}`: the call alone, and with `negative` before and behind it, which
+ * `cpu{engine="bytecode"}`: the call alone, and with `negative` before and behind it, which
  * fusion joins to it. That plans are right is conform_targets' to say. Then the same by
  * `cpu{engine=COMPILER, compiler=OPTIONS}`. Starting a compiler of C takes longer than most
  * cases, so calls are put into programs of many that compute nothing in common, each
@@ -237,7 +237,7 @@ static void refuse(struct trial *t, const struct entry *e, const char *expected)
 static bt_status add(struct trial *t, struct entry *e)
 {
     bt_object *tuple = NULL;
-    bt_status status = run(t, "cpu{engine=\"plan\"}", 1, e, &tuple);
+    bt_status status = run(t, "cpu{engine=\"bytecode\"}", 1, e, &tuple);
     if (status && status->code == BT_ERR_UNSUPPORTED)
         t->ndynamic++;
     else if (status)

@@ -1,5 +1,5 @@
-/* Engines: the same bits from plans, tcc and cc, in any number of threads, from threads at
- * once; code that is damaged, or of another machine, is refused. */
+/* Engines: the same bits from bytecode, tcc and cc, in any number of threads, and when several
+ * threads launch; code that is damaged, or of another machine, is refused. */
 #define _POSIX_C_SOURCE 200809L
 #include "failing_allocator.h"
 #include "program.h"
@@ -30,7 +30,7 @@ static bt_ctx *open_with(const bt_allocator *allocator)
 static const struct engine {
     const char *name, *compiler;
 } engines[] = {
-    { "plan", "" },
+    { "bytecode", "" },
     { "tcc", "" },
     { "cc", "cache=\"off\"" },
     { "cc", "cache=\"off\", command=\"clang\"" },
@@ -42,7 +42,7 @@ static int has_engine(bt_ctx *ctx, const struct engine *engine)
 {
     const char *ci = getenv("CI");
     bt_status status =
-        strcmp(engine->name, "plan") == 0
+        strcmp(engine->name, "bytecode") == 0
             ? NULL
             : bt_c_probe(ctx, engine->name, *engine->compiler ? engine->compiler : NULL);
     if (status && ci && strcmp(ci, "true") == 0)
@@ -57,7 +57,7 @@ static bt_status make_code(bt_ctx *ctx, const bt_loops *loops,
 {
     const struct cpu_engine_request request = { engine->name, engine->compiler, isa };
     struct cpu_work work = { 0 };
-    BT_TRY(build_plan(ctx, loops, isa, &work.plan));
+    BT_TRY(build_bytecode(ctx, loops, isa, &work.bytecode));
     return cpu_engine_compile(ctx, bt_ctx_scratch(ctx), &request, BT_CODE_ANY, 1, &work,
                               (bt_kernel_code *[]){ out });
 }
@@ -71,9 +71,9 @@ struct launch_data {
 static struct launch_data make_launch(bt_ctx *ctx, const bt_loops *loops)
 {
     struct launch_data l = { .d = make_data(loops, 3) };
-    const struct plan *plan;
-    assert_ok(ctx, build_plan(ctx, loops, CPU_ISA_PORTABLE, &plan));
-    size_t nbytes = (size_t)plan_lane_nbytes(plan);
+    const struct bytecode *bytecode;
+    assert_ok(ctx, build_bytecode(ctx, loops, CPU_ISA_PORTABLE, &bytecode));
+    size_t nbytes = (size_t)bytecode_scratch_nbytes(bytecode);
     l.workspace = aligned_alloc(64, nbytes + 64);
     memset(l.workspace, 0x77, nbytes);
     return l;
@@ -437,7 +437,7 @@ static void test_auto_falls_back_to_the_plan_and_says_why(void **state)
     assert_ok(ctx, cpu_loaded_create(ctx, NULL, 0, 1, (const bt_kernel_code *[]){ &code },
                                      &loaded));
     cpu_loaded_describe(loaded, &text);
-    assert_non_null(strstr(bt_text_get(&text), "plan, as tcc does not work: "));
+    assert_non_null(strstr(bt_text_get(&text), "bytecode, as tcc does not work: "));
     cpu_loaded_destroy(loaded);
     assert_non_null(make_code(ctx, loops, &named, CPU_ISA_PORTABLE, &code));
     bt_ctx_destroy(ctx);

@@ -9,7 +9,7 @@
 
 #include <baton/loops.h>
 
-#include "engine/plan_build.h"
+#include "engine/bytecode_build.h"
 #include "primitives/callee.h"
 
 static inline bt_ctx *open_ctx(void)
@@ -126,20 +126,20 @@ static inline bt_status run_by_loops(bt_ctx *ctx, const bt_loops *loops, enum cp
     return bt_loops_run_with(ctx, loops, data, &options);
 }
 
-/* A program as a plan, its buffers in their own order. */
-static inline bt_status build_plan(bt_ctx *ctx, const bt_loops *loops, enum cpu_isa isa,
-                                   const struct plan **out)
+/* A program as bytecode, its buffers in their own order. */
+static inline bt_status build_bytecode(bt_ctx *ctx, const bt_loops *loops,
+                                       enum cpu_isa isa, const struct bytecode **out)
 {
     static const uint32_t places[16] = { 0, 1, 2,  3,  4,  5,  6,  7,
                                          8, 9, 10, 11, 12, 13, 14, 15 };
-    const struct plan_source source = { .loops = loops,
-                                        .n = loops->body.len,
-                                        .stmts = loops->body.at,
-                                        .name = loops->name,
-                                        .isa = isa,
-                                        .nbuffer = loops->graph->narray,
-                                        .places = places };
-    return plan_build(ctx, bt_ctx_scratch(ctx), &source, out);
+    const struct bytecode_source source = { .loops = loops,
+                                            .n = loops->body.len,
+                                            .stmts = loops->body.at,
+                                            .name = loops->name,
+                                            .isa = isa,
+                                            .nbuffer = loops->graph->narray,
+                                            .places = places };
+    return bytecode_build(ctx, bt_ctx_scratch(ctx), &source, out);
 }
 
 /* Programs written by hand that have all that programs may have. */

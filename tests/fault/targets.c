@@ -137,7 +137,7 @@ const struct fault_scenario fault_targets[] = {
     { .name = "targets-cpu",
       .begin = begin,
       .run = run,
-      .input = "cpu{engine=\"plan\", threads=2}",
+      .input = "cpu{engine=\"bytecode\", threads=2}",
       .plugins = PLUGINS },
     { .name = "targets-far",
       .begin = begin,

@@ -455,7 +455,7 @@ static void test_sessions_run_at_once_over_one_module(void **state)
     (void)state;
     check_threads("plain");
     check_threads("reference");
-    check_threads("cpu{engine=\"plan\", threads=2}");
+    check_threads("cpu{engine=\"bytecode\", threads=2}");
 }
 
 struct sharer {

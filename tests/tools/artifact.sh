@@ -138,11 +138,11 @@ done
 for n in 2 3; do
     cmp -s threads1/scores.npy threads$n/scores.npy || fault "one thread and $n give different results"
 done
-expect 0 -- "$baton" compile "$digits" -o plan.bta --target 'cpu{threads=2, engine="plan"}'
-expect 0 '^executor graph, target cpu{threads=1, engine="plan"}$' -- "$baton" bench plan.bta --warmup 0 --repeat 1 --threads 1
+expect 0 -- "$baton" compile "$digits" -o plan.bta --target 'cpu{threads=2, engine="bytecode"}'
+expect 0 '^executor graph, target cpu{threads=1, engine="bytecode"}$' -- "$baton" bench plan.bta --warmup 0 --repeat 1 --threads 1
 for verb in run bench "compile -o t.bta"; do
-    expect 2 'threads 3 and threads = 2 of --target cpu{ threads = 2 , engine="plan"} both say how many threads: give one' \
-        -- "$baton" $verb "$digits" --threads 3 --target 'cpu{ threads = 2 , engine="plan"}'
+    expect 2 'threads 3 and threads = 2 of --target cpu{ threads = 2 , engine="bytecode"} both say how many threads: give one' \
+        -- "$baton" $verb "$digits" --threads 3 --target 'cpu{ threads = 2 , engine="bytecode"}'
 done
 expect 2 'threads needs a target that has threads: give --target cpu' -- compile "$digits" -o t.bta --threads 3
 

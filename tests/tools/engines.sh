@@ -1,5 +1,5 @@
 # Target cpu with compilers of C that are missing, die, hang or lie: the engine that was asked for says what happened; `auto` goes to
-# the plan, which gives the same numbers, and `baton info` tells why. Caches that cannot be used or trusted change nothing but time.
+# bytecode, which gives the same numbers, and `baton info` tells why. Caches that cannot be used or trusted change nothing but time.
 . "$(dirname "$0")/kit.sh"
 digits=$here/../../sdk/examples/digits/digits.baton
 unset BATON_CACHE XDG_CACHE_HOME
@@ -15,10 +15,10 @@ info_by() {
     quoted=$(printf '%s' "$2" | sed 's/"/\\"/g')
     "$baton" info "$digits" --target "cpu{engine=\"$1\", compiler=\"$quoted\", threads=1}"
 }
-expect 0 '^scores: ' -- run_by plan ''
+expect 0 '^scores: ' -- run_by bytecode ''
 cp out expected
 same() {
-    cmp -s out expected || fault "other numbers than the plan's: $command"
+    cmp -s out expected || fault "other numbers than bytecode's: $command"
 }
 
 # program BODY: a script in the place of a compiler.
@@ -30,7 +30,7 @@ program() {
 not_tcc() {
     options="helper=\"$work/program\"${2:-}"
     expect 1 "^error: .*$1" -- run_by tcc "$options"
-    expect 0 "engine: plan, as tcc does not work: .*$1" -- info_by auto "$options"
+    expect 0 "engine: bytecode, as tcc does not work: .*$1" -- info_by auto "$options"
     expect 0 -- run_by auto "$options"
     same
 }
@@ -95,7 +95,7 @@ command -v cc > /dev/null || exit 0
 cached() { # CACHE: runs right, whatever there is to say of the cache
     expect 0 -- run_by cc "cache=\"$1\""
     grep -v '^note: .*: compiled without the cache' out > numbers
-    cmp -s numbers expected || fault "other numbers than the plan's: $command"
+    cmp -s numbers expected || fault "other numbers than bytecode's: $command"
 }
 said() {
     grep -q -e "$1" out || fault "expected \"$1\" of: $command"

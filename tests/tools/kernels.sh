@@ -3,7 +3,7 @@
 digits=$here/../../sdk/examples/digits/digits.baton
 
 for isa in portable avx2 avx512; do
-    for engine in plan auto; do
+    for engine in bytecode auto; do
         expect 0 '^[0-9]* kernels, 5 calls checked, 0 wrong; all agree: the largest error is [0-9.e-]* % of what rounding allows, in @fused_nn' -- \
             env BATON_CPU=$isa "$baton" run "$digits" --target "cpu{engine=\"$engine\"}" -i image=random:1 --check-kernels
     done

@@ -49,11 +49,11 @@ refuse "$work/empty"
 
 # Targets and their options, before the model is read.
 expect 1 'no target is named "cpuu"; did you mean cpu' -- "$baton" run no-such-model.onnx --target cpuu
-expect 1 '^cpu:1:8: error: cpu: attribute `engine`: expected a string in quotes, "like this", found `plan`$' '^    engine=plan$' '^           ^~~~$' \
-    -- "$baton" run p.baton --target 'cpu{engine=plan}'
+expect 1 '^cpu:1:8: error: cpu: attribute `engine`: expected a string in quotes, "like this", found `bytecode`$' '^    engine=bytecode$' '^           ^~~~~~~~$' \
+    -- "$baton" run p.baton --target 'cpu{engine=bytecode}'
 refuse 'in pass'
-expect 1 '^    threads=2, engine=plan$' '^                      ^~~~$' -- "$baton" compile p.baton -o p.bta --target 'reference, cpu{threads=2, engine=plan}'
-expect 1 'expected one of auto|plan|tcc|cc, found' -- "$baton" bench p.baton --target 'cpu{engine="plam"}'
+expect 1 '^    threads=2, engine=bytecode$' '^                      ^~~~~~~~$' -- "$baton" compile p.baton -o p.bta --target 'reference, cpu{threads=2, engine=bytecode}'
+expect 1 'expected one of auto|bytecode|tcc|cc, found' -- "$baton" bench p.baton --target 'cpu{engine="bytecod"}'
 
 # A word of an operator's name may be all of it here.
 printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(4), float32]) { reduce_sum(%%x) }\n' > reduce.baton

@@ -1,4 +1,4 @@
-/* Plans as C text. */
+/* Bytecode as C text. */
 #include "c_text.h"
 
 #include <inttypes.h>
@@ -32,9 +32,9 @@ void c_text_callee(bt_text *out, const char *name)
         bt_text_add(out, *name == '.' ? "_" : name, 1);
 }
 
-static void add_callee(bt_text *out, const struct plan *plan, uint32_t callee)
+static void add_callee(bt_text *out, const struct bytecode *bytecode, uint32_t callee)
 {
-    c_text_callee(out, plan->callees[callee]);
+    c_text_callee(out, bytecode->callees[callee]);
 }
 
 /* ---- statements ---- */
@@ -61,7 +61,7 @@ static void add_updates(bt_text *out, const uint32_t *at, int64_t times)
     uint32_t np = at[0], n = at[0] + at[1];
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t *step = at + 2 + 3 * i;
-        uint64_t by = (uint64_t)plan_integer(step + 1) * (uint64_t)times;
+        uint64_t by = (uint64_t)bytecode_integer(step + 1) * (uint64_t)times;
         add_step(out, i < np ? 'p' : 'n', *step, (int64_t)by);
     }
 }
@@ -77,7 +77,7 @@ static void add_updates_by(bt_text *out, const uint32_t *at, const char *times)
                      "%c[%" PRIu32 "] = (%s)((u64)%c[%" PRIu32 "] + %" PRIu64
                      "ULL * (u64)%s);\n",
                      name, *step, i < np ? "word" : "i64", name, *step,
-                     (uint64_t)plan_integer(step + 1), times);
+                     (uint64_t)bytecode_integer(step + 1), times);
     }
 }
 
@@ -134,7 +134,7 @@ static void add_back(bt_text *out, const uint32_t *updates, uint32_t to)
 static void add_next(bt_text *out, const uint32_t *at, uint32_t word)
 {
     const uint32_t counter = *at >> 8;
-    const int64_t extent = plan_integer(at + 2);
+    const int64_t extent = bytecode_integer(at + 2);
     add_step(out, 'n', counter, 1);
     bt_text_addf(out, "if (n[%" PRIu32 "] < ", counter);
     add_integer(out, extent);
@@ -155,107 +155,107 @@ static void add_until(bt_text *out, const uint32_t *at, uint32_t word)
     add_updates_by(out, at + 3, "t");
 }
 
-static void add_instruction(bt_text *out, const struct plan *plan, const uint32_t *at,
-                            uint32_t word)
+static void add_instruction(bt_text *out, const struct bytecode *bytecode,
+                            const uint32_t *at, uint32_t word)
 {
     const uint32_t a = *at >> 8;
     switch (*at & 0xff) {
-    case PLAN_SET:
+    case BYTECODE_SET:
         bt_text_addf(out, "n[%" PRIu32 "] = ", a);
-        add_integer(out, plan_integer(at + 1));
+        add_integer(out, bytecode_integer(at + 1));
         bt_text_addf(out, ";\n");
         break;
-    case PLAN_BASE:
+    case BYTECODE_BASE:
         bt_text_addf(out, "p[%" PRIu32 "] = ", a);
-        if (at[1] == plan->nbuffer)
+        if (at[1] == bytecode->nbuffer)
             bt_text_addf(out, "locals;\n");
         else
             bt_text_addf(out, "b[%" PRIu32 "];\n", at[1]);
-        if (plan_integer(at + 2))
-            add_step(out, 'p', a, plan_integer(at + 2));
+        if (bytecode_integer(at + 2))
+            add_step(out, 'p', a, bytecode_integer(at + 2));
         break;
-    case PLAN_START:
+    case BYTECODE_START:
         bt_text_addf(out, "n[%" PRIu32 "] = first;\n", a);
         add_updates_by(out, at + 1, "first");
         break;
-    case PLAN_NEXT: add_next(out, at, word); break;
-    case PLAN_UNTIL: add_until(out, at, word); break;
-    case PLAN_DIM:
+    case BYTECODE_NEXT: add_next(out, at, word); break;
+    case BYTECODE_UNTIL: add_until(out, at, word); break;
+    case BYTECODE_DIM:
         bt_text_addf(out, "n[%" PRIu32 "] = dims[%" PRIu32 "];\n", a, at[1]);
         break;
-    case PLAN_STEP:
+    case BYTECODE_STEP:
         add_step(out, 'n', a, 1);
         bt_text_addf(out, "if (n[%" PRIu32 "] < end) {\n", a);
         add_back(out, at + 2, word - at[1]);
         break;
-    case PLAN_UNLESS:
+    case BYTECODE_UNLESS:
         bt_text_addf(out, "if (n[%" PRIu32 "] == 0) { ", a);
         add_goto(out, word + 2 + at[1]);
         bt_text_addf(out, " }\n");
         break;
-    case PLAN_JUMP:
+    case BYTECODE_JUMP:
         add_goto(out, word + 2 + at[1]);
         bt_text_addf(out, "\n");
         break;
-    case PLAN_CALL:
-        add_callee(out, plan, a);
+    case BYTECODE_CALL:
+        add_callee(out, bytecode, a);
         bt_text_addf(out, "(p + %" PRIu32 ", n + %" PRIu32 ");\n", at[1], at[2]);
         break;
-    case PLAN_CHECK:
+    case BYTECODE_CHECK:
         bt_text_addf(out, "if (n[%" PRIu32 "] == 0) { return %" PRIu32 "; }\n", a,
                      at[1] + 1);
         break;
-    case PLAN_LOAD:
+    case BYTECODE_LOAD:
         bt_text_addf(out, "n[%" PRIu32 "] = (i64)*(const %s *)p[%" PRIu32 "];\n", a,
                      load_type(at[2]), at[1]);
         break;
-    case PLAN_COPY:
+    case BYTECODE_COPY:
         bt_text_addf(out, "n[%" PRIu32 "] = n[%" PRIu32 "];\n", a, at[1]);
         break;
-    case PLAN_MULADD:
+    case BYTECODE_MULADD:
         bt_text_addf(out,
                      "n[%" PRIu32 "] = (i64)((u64)n[%" PRIu32 "] + (u64)n[%" PRIu32
                      "] * %" PRIu64 "ULL);\n",
-                     a, at[1], at[2], (uint64_t)plan_integer(at + 3));
+                     a, at[1], at[2], (uint64_t)bytecode_integer(at + 3));
         break;
-    case PLAN_OFFSET:
+    case BYTECODE_OFFSET:
         bt_text_addf(out,
                      "p[%" PRIu32 "] = (word)((u64)p[%" PRIu32 "] + (u64)n[%" PRIu32
                      "] * %" PRIu64 "ULL);\n",
-                     a, at[1], at[2], (uint64_t)plan_integer(at + 3));
+                     a, at[1], at[2], (uint64_t)bytecode_integer(at + 3));
         break;
-    case PLAN_SCALAR:
+    case BYTECODE_SCALAR:
         bt_text_addf(out,
                      "n[%" PRIu32 "] = cpu_integer_eval(%" PRIu32 "U, %" PRIu32
                      "U, n[%" PRIu32 "], n[%" PRIu32 "]);\n",
                      a, at[1], at[2], at[3], at[4]);
         break;
-    case PLAN_ADD: add_binary(out, at, "+", 1); break;
-    case PLAN_SUB: add_binary(out, at, "-", 1); break;
-    case PLAN_MUL: add_binary(out, at, "*", 1); break;
-    case PLAN_AND: add_binary(out, at, "&", 1); break;
-    case PLAN_OR: add_binary(out, at, "|", 1); break;
-    case PLAN_LT: add_binary(out, at, "<", 0); break;
-    case PLAN_LE: add_binary(out, at, "<=", 0); break;
-    case PLAN_EQ: add_binary(out, at, "==", 0); break;
-    case PLAN_MIN: add_choice(out, at, "<"); break;
-    case PLAN_MAX: add_choice(out, at, ">"); break;
-    case PLAN_NOT:
+    case BYTECODE_ADD: add_binary(out, at, "+", 1); break;
+    case BYTECODE_SUB: add_binary(out, at, "-", 1); break;
+    case BYTECODE_MUL: add_binary(out, at, "*", 1); break;
+    case BYTECODE_AND: add_binary(out, at, "&", 1); break;
+    case BYTECODE_OR: add_binary(out, at, "|", 1); break;
+    case BYTECODE_LT: add_binary(out, at, "<", 0); break;
+    case BYTECODE_LE: add_binary(out, at, "<=", 0); break;
+    case BYTECODE_EQ: add_binary(out, at, "==", 0); break;
+    case BYTECODE_MIN: add_choice(out, at, "<"); break;
+    case BYTECODE_MAX: add_choice(out, at, ">"); break;
+    case BYTECODE_NOT:
         bt_text_addf(out, "n[%" PRIu32 "] = (i64)(n[%" PRIu32 "] == 0);\n", a, at[1]);
         break;
-    case PLAN_SELECT:
+    case BYTECODE_SELECT:
         bt_text_addf(out,
                      "t = n[%" PRIu32 "];\nif (n[%" PRIu32 "] != 0) { t = n[%" PRIu32
                      "]; }\nn[%" PRIu32 "] = t;\n",
                      at[3], at[1], at[2], a);
         break;
-    case PLAN_NARROW: // no operator of integers but this narrows alone
+    case BYTECODE_NARROW: // no operator of integers but this narrows alone
         bt_text_addf(out,
                      "n[%" PRIu32 "] = cpu_integer_eval(%" PRIu32 "U, %" PRIu32
                      "U, n[%" PRIu32 "], n[%" PRIu32 "]);\n",
                      a, (uint32_t)BT_SCALAR_FLOOR, at[2], at[1], at[1]);
         break;
-    default: bt_text_addf(out, "return 0;\n"); // PLAN_END
+    default: bt_text_addf(out, "return 0;\n"); // BYTECODE_END
     }
 }
 
@@ -265,40 +265,40 @@ static void add_instruction(bt_text *out, const struct plan *plan, const uint32_
 static void mark_labels(const uint32_t *code, uint32_t ncode, uint8_t *labels)
 {
     for (uint32_t at = 0, n; at < ncode; at += n) {
-        n = plan_length(code + at, ncode - at);
+        n = bytecode_length(code + at, ncode - at);
         switch (code[at] & 0xff) {
-        case PLAN_NEXT:
-        case PLAN_UNTIL:
-        case PLAN_STEP: labels[at - code[at + 1]] = 1; break;
-        case PLAN_UNLESS:
-        case PLAN_JUMP: labels[at + n + code[at + 1]] = 1; break;
+        case BYTECODE_NEXT:
+        case BYTECODE_UNTIL:
+        case BYTECODE_STEP: labels[at - code[at + 1]] = 1; break;
+        case BYTECODE_UNLESS:
+        case BYTECODE_JUMP: labels[at + n + code[at + 1]] = 1; break;
         default: break;
         }
     }
 }
 
-static void add_phase(bt_text *out, const struct plan *plan, uint32_t kernel,
+static void add_phase(bt_text *out, const struct bytecode *bytecode, uint32_t kernel,
                       uint32_t phase, uint8_t *labels)
 {
-    const uint32_t ncode = plan->phases[phase].ncode;
-    const uint32_t *code = plan->code + plan->phases[phase].first;
+    const uint32_t ncode = bytecode->phases[phase].ncode;
+    const uint32_t *code = bytecode->code + bytecode->phases[phase].first;
     mark_labels(code, ncode, labels);
     bt_text_addf(out,
                  "static int phase_%" PRIu32 "_%" PRIu32
                  "(i64 *n, word *p, const word *b, word locals, i64 first, i64 end%s)\n"
                  "{\ni64 t;\n",
-                 kernel, phase, plan->ndim ? ", const int64_t *dims" : "");
-    for (uint32_t at = 0; at < ncode; at += plan_length(code + at, ncode - at)) {
+                 kernel, phase, bytecode->ndim ? ", const int64_t *dims" : "");
+    for (uint32_t at = 0; at < ncode; at += bytecode_length(code + at, ncode - at)) {
         if (labels[at]) {
             add_label(out, at);
             bt_text_addf(out, ":\n");
         }
-        add_instruction(out, plan, code + at, at);
+        add_instruction(out, bytecode, code + at, at);
     }
     bt_text_addf(out, "}\n");
 }
 
-static void add_kernel(bt_text *out, const struct plan *plan, uint32_t kernel)
+static void add_kernel(bt_text *out, const struct bytecode *bytecode, uint32_t kernel)
 {
     bt_text_addf(out, "int32_t ");
     c_text_name(out, kernel);
@@ -307,29 +307,30 @@ static void add_kernel(bt_text *out, const struct plan *plan, uint32_t kernel)
                  "word *p = (word *)(n + %" PRIu32 ");\n"
                  "word locals = (word)call->scratch + %" PRId64 "U;\n"
                  "const word *b = (const word *)call->buffers;\n",
-                 plan->nn, plan_locals_offset(plan));
-    for (uint32_t i = 0; i < plan->nphase; i++)
+                 bytecode->nn, bytecode_locals_offset(bytecode));
+    for (uint32_t i = 0; i < bytecode->nphase; i++)
         bt_text_addf(out,
                      "if (call->phase == %" PRIu32 "U) { return phase_%" PRIu32
                      "_%" PRIu32 "(n, p, b, locals, call->first, call->end%s); }\n",
-                     i, kernel, i, plan->ndim ? ", call->dims" : "");
+                     i, kernel, i, bytecode->ndim ? ", call->dims" : "");
     bt_text_addf(out, "return 0;\n}\n");
 }
 
-void c_text_plan(bt_text *out, const struct plan *plan, uint32_t kernel)
+void c_text_bytecode(bt_text *out, const struct bytecode *bytecode, uint32_t kernel)
 {
-    bt_text_addf(out, "\n/* %s */\n", plan->name);
-    for (uint32_t i = 0; i < plan->ncallee; i++) {
+    bt_text_addf(out, "\n/* %s */\n", bytecode->name);
+    for (uint32_t i = 0; i < bytecode->ncallee; i++) {
         bt_text_addf(out, "extern int ");
-        add_callee(out, plan, i);
+        add_callee(out, bytecode, i);
         bt_text_addf(out, "(word *, i64 *);\n");
     }
-    for (uint32_t i = 0; i < plan->nphase; i++) {
-        uint8_t *labels = BT_NEWS(out->arena, uint8_t, (size_t)plan->phases[i].ncode + 1);
+    for (uint32_t i = 0; i < bytecode->nphase; i++) {
+        uint8_t *labels =
+            BT_NEWS(out->arena, uint8_t, (size_t)bytecode->phases[i].ncode + 1);
         if (labels)
-            add_phase(out, plan, kernel, i, labels);
+            add_phase(out, bytecode, kernel, i, labels);
         else
             out->failed = 1;
     }
-    add_kernel(out, plan, kernel);
+    add_kernel(out, bytecode, kernel);
 }

@@ -1,5 +1,5 @@
 /*
- * Plans as C text, for compilers of C that are not all correct: integers and addresses
+ * Bytecode as C text, for compilers of C that are not all correct: integers and addresses
  * only, a step a statement, no constant in a condition but as a bound, no local data.
  *
  *     int32_t kernel_0(const bt_kernel_call *call)
@@ -11,7 +11,7 @@
 #ifndef CPU_C_TEXT_H
 #define CPU_C_TEXT_H
 
-#include "plan.h"
+#include "bytecode.h"
 
 /* What all functions need before them. */
 void c_text_head(bt_text *);
@@ -19,6 +19,6 @@ void c_text_head(bt_text *);
 void c_text_name(bt_text *, uint32_t kernel);
 void c_text_callee(bt_text *, const char *name);
 /* A kernel's function, and those of its phases. */
-void c_text_plan(bt_text *, const struct plan *, uint32_t kernel);
+void c_text_bytecode(bt_text *, const struct bytecode *, uint32_t kernel);
 
 #endif

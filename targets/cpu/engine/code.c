@@ -30,7 +30,7 @@ static void put_text(bt_text *out, const char *text)
     put_bytes(out, text, text ? strlen(text) : 0);
 }
 
-static void put_plan(bt_text *out, const struct plan *p)
+static void put_bytecode(bt_text *out, const struct bytecode *p)
 {
     put_text(out, p->name);
     put_32(out, p->nbuffer);
@@ -62,7 +62,7 @@ static void put_all(bt_text *out, const struct cpu_code *c)
     put_text(out, c->why);
     put_bytes(out, c->function, c->function_nbytes);
     if (!c->is_evaluated)
-        put_plan(out, &c->plan);
+        put_bytecode(out, &c->bytecode);
 }
 
 bt_status cpu_code_write(bt_ctx *ctx, const struct cpu_code *code, bt_text *out)
@@ -161,7 +161,7 @@ static void *get_list(struct reader *r, size_t size, size_t least, uint32_t *n)
     return NULL;
 }
 
-static void get_plan(struct reader *r, struct plan *p)
+static void get_bytecode(struct reader *r, struct bytecode *p)
 {
     size_t nbytes;
     p->name = get_text(r);
@@ -170,7 +170,7 @@ static void get_plan(struct reader *r, struct plan *p)
     p->nn = get_32(r);
     p->np = get_32(r);
     p->locals_nbytes = get_64(r);
-    struct plan_phase *phases = get_list(r, sizeof(*phases), 20, &p->nphase);
+    struct bytecode_phase *phases = get_list(r, sizeof(*phases), 20, &p->nphase);
     for (uint32_t i = 0; i < p->nphase; i++) {
         phases[i].first = get_32(r);
         phases[i].ncode = get_32(r);
@@ -196,7 +196,7 @@ static void get_all(struct reader *r, struct cpu_code *c)
     c->why = get_text(r);
     c->function = get_bytes(r, &c->function_nbytes);
     if (!c->is_evaluated)
-        get_plan(r, &c->plan);
+        get_bytecode(r, &c->bytecode);
 }
 
 /* Whether the bytes behind magic and digest are those that were written. */

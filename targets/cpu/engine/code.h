@@ -7,23 +7,24 @@
 #ifndef CPU_CODE_H
 #define CPU_CODE_H
 
-#include "plan.h"
+#include "bytecode.h"
 
 struct cpu_code {
     uint32_t isa;          /* enum cpu_isa: which primitives it calls */
-    const char *made;      /* how: "tcc"; "plan, as tcc cannot work: ..." */
-    uint32_t is_evaluated; /* 1: the evaluator does it; there is no plan */
+    const char *made;      /* how: "tcc"; "bytecode, as tcc cannot work: ..." */
+    uint32_t is_evaluated; /* 1: the evaluator does it; there is no bytecode */
     const char *why;       /* ... as nothing else can: the reason */
     /* The text of a module with its function, which the evaluator runs, or tells of its
      * faults; empty: there is none. */
     const char *function;
     size_t function_nbytes;
-    struct plan plan; /* but its checks, which are the faults of a bt_kernel_code */
+    struct bytecode
+        bytecode; /* but its checks, which are the faults of a bt_kernel_code */
 };
 
 /* Appends it. */
 bt_status cpu_code_write(bt_ctx *, const struct cpu_code *, bt_text *out) BT_MUST_USE;
-/* The reverse; it lives in the arena. Plans are not checked yet.
+/* The reverse; it lives in the arena. Bytecode are not checked yet.
  * errors BT_ERR_FORMAT: not such code, damaged; BT_ERR_UNSUPPORTED: of another version,
  * another kind of machine */
 bt_status cpu_code_read(bt_ctx *, bt_arena *, const void *bytes, size_t nbytes,

@@ -20,7 +20,7 @@ static const char *symbol_of(bt_arena *arena, uint32_t kernel)
 }
 
 const bt_symbol *cpu_engine_symbols(bt_arena *arena, enum cpu_isa isa, uint32_t n,
-                                    const struct plan *const *plans)
+                                    const struct bytecode *const *bytecodes)
 {
     bt_vec(bt_symbol) all = { 0 };
     bt_map seen;
@@ -29,14 +29,16 @@ const bt_symbol *cpu_engine_symbols(bt_arena *arena, enum cpu_isa isa, uint32_t 
                      ((bt_symbol){ .name = "cpu_integer_eval",
                                    .function = (bt_function)cpu_integer_eval }));
     for (uint32_t i = 0; ok && i < n; i++) {
-        for (uint32_t k = 0; ok && plans[i] && k < plans[i]->ncallee; k++) {
-            const struct cpu_callee *callee = cpu_callee_find(isa, plans[i]->callees[k]);
+        for (uint32_t k = 0; ok && bytecodes[i] && k < bytecodes[i]->ncallee; k++) {
+            const struct cpu_callee *callee =
+                cpu_callee_find(isa, bytecodes[i]->callees[k]);
             bt_text name;
-            if (bt_map_find(&seen, plans[i]->callees[k]) || !callee)
+            if (bt_map_find(&seen, bytecodes[i]->callees[k]) || !callee)
                 continue;
             bt_text_init(&name, arena);
-            c_text_callee(&name, plans[i]->callees[k]);
-            ok = bt_text_get(&name) && bt_map_put(&seen, plans[i]->callees[k], &seen) &&
+            c_text_callee(&name, bytecodes[i]->callees[k]);
+            ok = bt_text_get(&name) &&
+                 bt_map_put(&seen, bytecodes[i]->callees[k], &seen) &&
                  BT_PUSH(arena, &all,
                          ((bt_symbol){ .name = name.at,
                                        .function = (bt_function)callee->run }));
@@ -45,25 +47,26 @@ const bt_symbol *cpu_engine_symbols(bt_arena *arena, enum cpu_isa isa, uint32_t 
     return ok && BT_PUSH(arena, &all, (bt_symbol){ 0 }) ? all.at : NULL;
 }
 
-static bt_status write_text(uint32_t n, const struct plan *const *plans, bt_text *out)
+static bt_status write_text(uint32_t n, const struct bytecode *const *bytecodes,
+                            bt_text *out)
 {
     c_text_head(out);
     for (uint32_t i = 0; i < n; i++) {
-        if (plans[i])
-            c_text_plan(out, plans[i], i);
+        if (bytecodes[i])
+            c_text_bytecode(out, bytecodes[i], i);
     }
     return bt_text_get(out) ? NULL : bt_no_memory();
 }
 
 static bt_status compile(bt_ctx *ctx, bt_arena *arena, const char *compiler,
-                         const char *options, uint32_t n, const struct plan *const *plans,
-                         bt_text *object)
+                         const char *options, uint32_t n,
+                         const struct bytecode *const *bytecodes, bt_text *object)
 {
     const char *folders[2] = { NULL, NULL };
     bt_text text;
     bt_text_init(&text, arena);
     BT_TRY(bt_library_file(ctx, arena, "include", &folders[0]));
-    BT_TRY(write_text(n, plans, &text));
+    BT_TRY(write_text(n, bytecodes, &text));
     const bt_c_source source = {
         .name = "kernels", .text = text.at, .nbytes = text.len, .folders = folders
     };
@@ -72,14 +75,14 @@ static bt_status compile(bt_ctx *ctx, bt_arena *arena, const char *compiler,
 }
 
 static bt_status find_functions(bt_ctx *ctx, bt_arena *arena, const char *compiler,
-                                uint32_t n, const struct plan *const *plans,
+                                uint32_t n, const struct bytecode *const *bytecodes,
                                 const bt_code *code)
 {
     for (uint32_t i = 0; i < n; i++) {
         const char *symbol = symbol_of(arena, i);
         if (!symbol)
             return bt_no_memory();
-        if (plans[i] && !bt_code_find(code, symbol))
+        if (bytecodes[i] && !bt_code_find(code, symbol))
             return bt_fail(ctx, BT_ERR_PLUGIN, "%s: its object has no %s", compiler,
                            symbol);
     }
@@ -91,17 +94,18 @@ static bt_status find_functions(bt_ctx *ctx, bt_arena *arena, const char *compil
  * for another. */
 static bt_status check_object(bt_ctx *ctx, bt_arena *arena, const char *compiler,
                               enum cpu_isa isa, uint32_t n,
-                              const struct plan *const *plans, const bt_text *object)
+                              const struct bytecode *const *bytecodes,
+                              const bt_text *object)
 {
     const bt_code_object part = { compiler, object->at, object->len };
-    const bt_symbol *symbols = cpu_engine_symbols(arena, isa, n, plans);
+    const bt_symbol *symbols = cpu_engine_symbols(arena, isa, n, bytecodes);
     bt_code *code;
     if (!symbols)
         return bt_no_memory();
     bt_status status = bt_code_load(ctx, 1, &part, symbols, &code);
     if (status)
         return status->code == BT_ERR_IO ? NULL : status;
-    status = find_functions(ctx, arena, compiler, n, plans, code);
+    status = find_functions(ctx, arena, compiler, n, bytecodes, code);
     bt_code_unload(code);
     return status;
 }
@@ -112,30 +116,31 @@ static int is_final(bt_status status)
     return status->code == BT_ERR_MEMORY || status->code == BT_ERR_CANCELLED;
 }
 
-/* *object stays empty where the engine is the plan; *made says what it is, and why. */
+/* *object stays empty where the engine is the bytecode; *made says what it is, and why. */
 static bt_status make_object(bt_ctx *ctx, bt_arena *arena,
                              const struct cpu_engine_request *request, uint32_t n,
-                             const struct plan *const *plans, bt_text *object,
+                             const struct bytecode *const *bytecodes, bt_text *object,
                              const char **made)
 {
     int is_free = strcmp(request->engine, "auto") == 0;
     const char *compiler = is_free ? "tcc" : request->engine;
-    uint32_t nplan = 0;
+    uint32_t nbytecode = 0;
     for (uint32_t i = 0; i < n; i++)
-        nplan += plans[i] != NULL;
+        nbytecode += bytecodes[i] != NULL;
     *made = compiler;
-    if (strcmp(compiler, "plan") == 0 || nplan == 0) {
-        *made = "plan";
+    if (strcmp(compiler, "bytecode") == 0 || nbytecode == 0) {
+        *made = "bytecode";
         return NULL;
     }
-    bt_status status = compile(ctx, arena, compiler, request->compiler, n, plans, object);
+    bt_status status =
+        compile(ctx, arena, compiler, request->compiler, n, bytecodes, object);
     if (!status)
-        status = check_object(ctx, arena, compiler, request->isa, n, plans, object);
+        status = check_object(ctx, arena, compiler, request->isa, n, bytecodes, object);
     if (!status || !is_free || is_final(status))
         return status;
     bt_text why;
     bt_text_init(&why, arena);
-    bt_text_addf(&why, "plan, as tcc does not work: %s", status->message);
+    bt_text_addf(&why, "bytecode, as tcc does not work: %s", status->message);
     bt_text_init(object, arena);
     *made = bt_text_get(&why);
     return *made ? NULL : bt_no_memory();
@@ -148,47 +153,50 @@ static bt_status write_own(bt_ctx *ctx, bt_arena *arena,
                            const struct cpu_engine_request *request, const char *made,
                            const struct cpu_work *work, bt_text *out)
 {
-    struct cpu_code code = {
-        .isa = request->isa, .made = made, .is_evaluated = !work->plan, .why = work->why
-    };
+    struct cpu_code code = { .isa = request->isa,
+                             .made = made,
+                             .is_evaluated = !work->bytecode,
+                             .why = work->why };
     bt_text function;
     bt_text_init(&function, arena);
     if (work->function)
         BT_TRY(bt_evaluator_print(ctx, 1, &work->function, &function));
     code.function = function.at;
     code.function_nbytes = function.len;
-    if (work->plan)
-        code.plan = *work->plan;
+    if (work->bytecode)
+        code.bytecode = *work->bytecode;
     bt_text_init(out, arena);
     return cpu_code_write(ctx, &code, out);
 }
 
 /* What anybody needs to know who calls the function. */
-static bt_status describe(bt_arena *arena, const struct plan *plan, bt_kernel_code *out)
+static bt_status describe(bt_arena *arena, const struct bytecode *bytecode,
+                          bt_kernel_code *out)
 {
-    int64_t *phases = BT_NEWS(arena, int64_t, plan->nphase);
-    bt_fault *faults = BT_NEWS(arena, bt_fault, plan->ncheck);
+    int64_t *phases = BT_NEWS(arena, int64_t, bytecode->nphase);
+    bt_fault *faults = BT_NEWS(arena, bt_fault, bytecode->ncheck);
     if (!phases || !faults)
         return bt_no_memory();
-    for (uint32_t i = 0; i < plan->nphase; i++)
-        phases[i] = plan->phases[i].is_parallel && plan->phases[i].extent >= 0
-                        ? plan->phases[i].extent
+    for (uint32_t i = 0; i < bytecode->nphase; i++)
+        phases[i] = bytecode->phases[i].is_parallel && bytecode->phases[i].extent >= 0
+                        ? bytecode->phases[i].extent
                         : 1;
-    for (uint32_t i = 0; i < plan->ncheck; i++) {
-        // the code outlives the plan's names
-        const char *array = plan->checks[i].array;
-        faults[i] =
-            (bt_fault){ .array = bt_arena_text(arena, array, strlen(array)),
-                        .axis = plan->checks[i].axis,
-                        // else the evaluator, which explains it, knows the extent
-                        .extent = plan->checks[i].bound < 0 ? 0 : plan->checks[i].bound };
+    for (uint32_t i = 0; i < bytecode->ncheck; i++) {
+        // the code outlives the bytecode's names
+        const char *array = bytecode->checks[i].array;
+        faults[i] = (bt_fault){ .array = bt_arena_text(arena, array, strlen(array)),
+                                .axis = bytecode->checks[i].axis,
+                                // else the evaluator, which explains it, knows the extent
+                                .extent = bytecode->checks[i].bound < 0
+                                              ? 0
+                                              : bytecode->checks[i].bound };
         if (!faults[i].array)
             return bt_no_memory();
     }
-    out->scratch = (uint64_t)plan_lane_nbytes(plan);
-    out->nphase = plan->nphase;
+    out->scratch = (uint64_t)bytecode_scratch_nbytes(bytecode);
+    out->nphase = bytecode->nphase;
     out->phases = phases;
-    out->nfault = plan->ncheck;
+    out->nfault = bytecode->ncheck;
     out->faults = faults;
     return NULL;
 }
@@ -198,25 +206,25 @@ bt_status cpu_engine_compile(bt_ctx *ctx, bt_arena *arena,
                              uint32_t n, const struct cpu_work *works,
                              bt_kernel_code *const *out)
 {
-    const struct plan **plans = BT_NEWS(arena, const struct plan *, n);
+    const struct bytecode **bytecodes = BT_NEWS(arena, const struct bytecode *, n);
     const char *made = "source";
     bt_text code, own;
-    if (!plans)
+    if (!bytecodes)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++)
-        plans[i] = works[i].plan;
+        bytecodes[i] = works[i].bytecode;
     bt_text_init(&code, arena);
     BT_TRY(form == BT_CODE_SOURCE
-               ? write_text(n, plans, &code)
-               : make_object(ctx, arena, request, n, plans, &code, &made));
+               ? write_text(n, bytecodes, &code)
+               : make_object(ctx, arena, request, n, bytecodes, &code, &made));
     for (uint32_t i = 0; i < n; i++) {
         *out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES };
         BT_TRY(write_own(ctx, arena, request, made, &works[i], &own));
-        if (plans[i])
-            BT_TRY(describe(arena, plans[i], out[i]));
+        if (bytecodes[i])
+            BT_TRY(describe(arena, bytecodes[i], out[i]));
         out[i]->own = own.at;
         out[i]->own_nbytes = own.len;
-        if (!plans[i] || !code.len)
+        if (!bytecodes[i] || !code.len)
             continue;
         out[i]->form = form == BT_CODE_SOURCE ? BT_CODE_SOURCE : BT_CODE_OBJECT;
         out[i]->symbol = symbol_of(arena, i);

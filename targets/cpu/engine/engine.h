@@ -5,19 +5,19 @@
 #include <baton/compiler.h>
 #include <baton/target.h>
 
-#include "plan.h"
+#include "bytecode.h"
 
 struct cpu_engine_request {
-    const char *engine;   /* "plan", "tcc", "cc", or "auto": tcc, else plan */
+    const char *engine;   /* "bytecode", "tcc", "cc", or "auto": tcc, else bytecode */
     const char *compiler; /* options of the compiler; "": none */
     enum cpu_isa isa;     /* whose primitives are called */
 };
 
 /* What a kernel does. */
 struct cpu_work {
-    const struct plan *plan; /* NULL: the evaluator does it, ... */
-    const char *why;         /* ... as nothing else can: the reason */
-    /* That the evaluator runs, or asks where the plan has a fault; NULL: it is not asked. */
+    const struct bytecode *bytecode; /* NULL: the evaluator does it, ... */
+    const char *why;                 /* ... as nothing else can: the reason */
+    /* What the evaluator runs, also to explain a fault of the bytecode. May be NULL. */
     const bt_func *function;
 };
 
@@ -27,9 +27,9 @@ bt_status cpu_engine_compile(bt_ctx *, bt_arena *, const struct cpu_engine_reque
                              uint32_t form, uint32_t n, const struct cpu_work *,
                              bt_kernel_code *const *out) BT_MUST_USE;
 
-/* What machine code of plans uses from outside, ended by a zero name. Primitives that there
- * are not are left out. NULL: no memory. */
+/* The functions that machine code of bytecode calls, ended by a zero name, but primitives
+ * that do not exist. NULL: no memory. */
 const bt_symbol *cpu_engine_symbols(bt_arena *, enum cpu_isa, uint32_t n,
-                                    const struct plan *const *plans);
+                                    const struct bytecode *const *bytecodes);
 
 #endif

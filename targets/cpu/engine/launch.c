@@ -8,19 +8,19 @@
 #include <baton/compute.h>
 #include <baton/graph.h>
 
+#include "bytecode_run.h"
 #include "code.h"
 #include "engine.h"
 #include "kernel.h"
 #include "modes.h"
-#include "plan_run.h"
 
 struct kernel {
     const bt_kernel_code *code;
     struct cpu_code own;
     const struct cpu_callee *const *callees;
-    bt_kernel_fn *run; /* NULL: the plan is interpreted */
+    bt_kernel_fn *run; /* NULL: the bytecode is interpreted */
     bt_evaluator *evaluator;
-    int64_t lane_nbytes, locals_offset;
+    int64_t scratch_nbytes, locals_offset;
 };
 
 struct cpu_loaded {
@@ -53,18 +53,18 @@ bt_status cpu_machine_check(bt_ctx *ctx, enum cpu_isa isa)
 
 static bt_status find_callees(bt_ctx *ctx, struct cpu_loaded *l, struct kernel *k)
 {
-    const struct plan *plan = &k->own.plan;
+    const struct bytecode *bytecode = &k->own.bytecode;
     const struct cpu_callee **callees =
-        BT_NEWS(l->arena, const struct cpu_callee *, plan->ncallee);
+        BT_NEWS(l->arena, const struct cpu_callee *, bytecode->ncallee);
     if (!callees)
         return bt_no_memory();
-    for (uint32_t i = 0; i < plan->ncallee; i++) {
-        callees[i] = cpu_callee_find((enum cpu_isa)k->own.isa, plan->callees[i]);
+    for (uint32_t i = 0; i < bytecode->ncallee; i++) {
+        callees[i] = cpu_callee_find((enum cpu_isa)k->own.isa, bytecode->callees[i]);
         if (!callees[i])
             return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                            "kernel %s calls %s, which target cpu has not: compile the "
                            "module again",
-                           plan->name, plan->callees[i]);
+                           bytecode->name, bytecode->callees[i]);
     }
     k->callees = callees;
     return NULL;
@@ -91,19 +91,19 @@ static bt_status load_kernel(bt_ctx *ctx, struct cpu_loaded *l, struct kernel *k
     BT_TRY(load_function(ctx, k));
     if (k->own.is_evaluated)
         return NULL;
-    k->own.plan.ncheck = k->code->nfault;
+    k->own.bytecode.ncheck = k->code->nfault;
     BT_TRY(find_callees(ctx, l, k));
-    BT_TRY(plan_check(ctx, &k->own.plan, k->callees));
-    k->lane_nbytes = plan_lane_nbytes(&k->own.plan);
-    k->locals_offset = plan_locals_offset(&k->own.plan);
+    BT_TRY(bytecode_check(ctx, &k->own.bytecode, k->callees));
+    k->scratch_nbytes = bytecode_scratch_nbytes(&k->own.bytecode);
+    k->locals_offset = bytecode_locals_offset(&k->own.bytecode);
     return NULL;
 }
 
-static int is_parallel(const struct plan *plan)
+static int is_parallel(const struct bytecode *bytecode)
 {
     int is = 0;
-    for (uint32_t i = 0; i < plan->nphase; i++)
-        is |= plan->phases[i].is_parallel != 0;
+    for (uint32_t i = 0; i < bytecode->nphase; i++)
+        is |= bytecode->phases[i].is_parallel != 0;
     return is;
 }
 
@@ -133,23 +133,24 @@ static bt_status find_functions(bt_ctx *ctx, struct cpu_loaded *l)
     return NULL;
 }
 
-/* A system that lets nobody have memory for machine code still runs plans. */
+/* A system that lets nobody have memory for machine code still runs bytecode. */
 static bt_status load_machine_code(bt_ctx *ctx, struct cpu_loaded *l)
 {
     bt_vec(bt_code_object) objects = { 0 };
-    const struct plan **plans = BT_NEWS(l->arena, const struct plan *, l->nkernel);
+    const struct bytecode **bytecodes =
+        BT_NEWS(l->arena, const struct bytecode *, l->nkernel);
     const enum cpu_isa isa = (enum cpu_isa)l->kernels[0].own.isa;
-    if (!plans)
+    if (!bytecodes)
         return bt_no_memory();
     for (uint32_t i = 0; i < l->nkernel; i++) {
         const bt_kernel_code *code = l->kernels[i].code;
         const bt_code_object object = { "cpu code", code->at, code->nbytes };
-        plans[i] = &l->kernels[i].own.plan;
+        bytecodes[i] = &l->kernels[i].own.bytecode;
         if (code->form == BT_CODE_OBJECT && !is_known(l, i) &&
             !BT_PUSH(l->arena, &objects, object))
             return bt_no_memory();
     }
-    const bt_symbol *symbols = cpu_engine_symbols(l->arena, isa, l->nkernel, plans);
+    const bt_symbol *symbols = cpu_engine_symbols(l->arena, isa, l->nkernel, bytecodes);
     if (!symbols)
         return bt_no_memory();
     if (!objects.len)
@@ -186,8 +187,9 @@ static bt_status reserve_scratch(struct cpu_loaded *l)
     const size_t nworker = cpu_pool_nthread(l->pool) - 1;
     int64_t most = 0, nbytes;
     for (uint32_t i = 0; i < l->nkernel; i++) {
-        if (l->kernels[i].lane_nbytes > most && is_parallel(&l->kernels[i].own.plan))
-            most = l->kernels[i].lane_nbytes;
+        if (l->kernels[i].scratch_nbytes > most &&
+            is_parallel(&l->kernels[i].own.bytecode))
+            most = l->kernels[i].scratch_nbytes;
     }
     if (most > INT64_MAX - LINE ||
         !bt_mul_int64((most + LINE - 1) / LINE * LINE, (int64_t)nworker, &nbytes) ||
@@ -263,33 +265,34 @@ struct launch {
     bt_kernel_call call; /* of a phase */
 };
 
-/* The plan's phase: what machine code of it does. */
-static int32_t run_plan(const struct kernel *k, const bt_kernel_call *call)
+/* The bytecode's phase: what machine code of it does. */
+static int32_t run_bytecode(const struct kernel *k, const bt_kernel_call *call)
 {
-    const struct plan *plan = &k->own.plan;
-    struct plan_frame f = { .buffers = call->buffers,
-                            .dims = call->dims,
-                            .locals = (char *)call->scratch + k->locals_offset,
-                            .n = call->scratch,
-                            .callees = k->callees,
-                            .first = call->first,
-                            .end = call->end };
-    f.p = (void **)(void *)(f.n + plan->nn);
-    return plan_run(plan, &plan->phases[call->phase], &f);
+    const struct bytecode *bytecode = &k->own.bytecode;
+    struct bytecode_frame f = { .buffers = call->buffers,
+                                .dims = call->dims,
+                                .locals = (char *)call->scratch + k->locals_offset,
+                                .n = call->scratch,
+                                .callees = k->callees,
+                                .first = call->first,
+                                .end = call->end };
+    f.p = (void **)(void *)(f.n + bytecode->nn);
+    return bytecode_run(bytecode, &bytecode->phases[call->phase], &f);
 }
 
-/* Turns of a phase, by a thread with registers and locals of its own: cpu_pool_work. */
-static int32_t work(void *arg, int64_t first, int64_t end, uint32_t lane)
+/* cpu_pool_work: iterations of a phase, by a thread that has registers of its own. */
+static int32_t work(void *arg, int64_t first, int64_t end, uint32_t worker)
 {
     const struct launch *launch = arg;
     const struct cpu_loaded *l = launch->loaded;
     bt_kernel_call call = launch->call;
-    call.worker = lane;
+    call.worker = worker;
     call.first = first;
     call.end = end;
-    call.scratch = lane ? l->scratch + (lane - 1) * l->scratch_nbytes : call.workspace;
+    call.scratch =
+        worker ? l->scratch + (worker - 1) * l->scratch_nbytes : call.workspace;
     return launch->kernel->run ? launch->kernel->run(&call)
-                               : run_plan(launch->kernel, &call);
+                               : run_bytecode(launch->kernel, &call);
 }
 
 /* A fault in its own words or, where the evaluator can be asked, in those of the evaluator,
@@ -299,47 +302,49 @@ static bt_status explain(bt_ctx *ctx, const struct kernel *k, int32_t fault,
 {
     if (fault > 0 && k->evaluator)
         BT_TRY(bt_evaluator_run(ctx, k->evaluator, 0, call));
-    return bt_kernel_fault(ctx, k->own.plan.name, fault, k->code->nfault,
+    return bt_kernel_fault(ctx, k->own.bytecode.name, fault, k->code->nfault,
                            k->code->faults);
 }
 
-/* A phase that counts the turns of the next one has left them in the caller's registers. */
-static int64_t turns_of(const struct plan_phase *phase, const bt_kernel_call *call)
+/* Where a phase counts the iterations of the next one, they are in the caller's registers. */
+static int64_t iterations_of(const struct bytecode_phase *phase,
+                             const bt_kernel_call *call)
 {
     int64_t known = phase->is_parallel ? phase->extent : 1;
-    int64_t turns = known < 0 ? ((const int64_t *)call->workspace)[-1 - known] : known;
-    return turns < 0 ? 0 : turns;
+    int64_t iterations =
+        known < 0 ? ((const int64_t *)call->workspace)[-1 - known] : known;
+    return iterations < 0 ? 0 : iterations;
 }
 
 /* All phases: 0 or a fault. */
 static int32_t run_phases(struct launch *launch)
 {
-    const struct plan *plan = &launch->kernel->own.plan;
+    const struct bytecode *bytecode = &launch->kernel->own.bytecode;
     const uint32_t *stop = launch->call.stop;
     int32_t fault = 0;
-    for (uint32_t i = 0; !fault && i < plan->nphase; i++) {
+    for (uint32_t i = 0; !fault && i < bytecode->nphase; i++) {
         launch->call.phase = i;
         if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED))
             return BT_FAULT_STOPPED;
-        const int64_t turns = turns_of(&plan->phases[i], &launch->call);
-        if (turns)
-            fault = plan->phases[i].is_parallel
-                        ? cpu_pool_run(launch->loaded->pool, turns, work, launch)
-                        : work(launch, 0, turns, 0);
+        const int64_t iterations = iterations_of(&bytecode->phases[i], &launch->call);
+        if (iterations)
+            fault = bytecode->phases[i].is_parallel
+                        ? cpu_pool_run(launch->loaded->pool, iterations, work, launch)
+                        : work(launch, 0, iterations, 0);
     }
     return fault;
 }
 
-/* What plans compute with dims overflows beyond. */
-static bt_status check_dims(bt_ctx *ctx, const struct plan *plan,
+/* What bytecode compute with dims overflows beyond. */
+static bt_status check_dims(bt_ctx *ctx, const struct bytecode *bytecode,
                             const bt_kernel_call *call)
 {
-    for (uint32_t i = 0; i < plan->ndim; i++) {
+    for (uint32_t i = 0; i < bytecode->ndim; i++) {
         if (call->dims[i] < 0 || call->dims[i] > BT_MOST_DIM)
             return bt_fail(ctx, BT_ERR_ARGUMENT,
                            "kernel %s: dim %" PRIu32 " is %" PRId64
                            ", expected 0 to %" PRId64,
-                           plan->name, i, call->dims[i], BT_MOST_DIM);
+                           bytecode->name, i, call->dims[i], BT_MOST_DIM);
     }
     return NULL;
 }
@@ -351,7 +356,7 @@ bt_status cpu_loaded_launch(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number,
     struct launch launch = { .loaded = l, .kernel = k, .call = *call };
     if (k->own.is_evaluated)
         return bt_evaluator_run(ctx, k->evaluator, 0, call);
-    BT_TRY(check_dims(ctx, &k->own.plan, call));
+    BT_TRY(check_dims(ctx, &k->own.bytecode, call));
     const uint32_t modes = cpu_modes_get(); // the pool's threads take those of the caller
     if (!l->keeps_denormals)
         cpu_modes_set(cpu_modes_without_denormals(modes));
@@ -366,7 +371,7 @@ void cpu_loaded_describe(const struct cpu_loaded *l, bt_text *out)
     uint32_t nevaluated = 0;
     bt_text_addf(out, "engine: %s\n", first->made);
     if (l->refused)
-        bt_text_addf(out, "plans are interpreted: %s\n", l->refused);
+        bt_text_addf(out, "bytecode is interpreted: %s\n", l->refused);
     bt_text_addf(out, "instructions: %s\nthreads: %" PRIu32 "\n",
                  cpu_isa_name((enum cpu_isa)first->isa), cpu_pool_nthread(l->pool));
     for (uint32_t i = 0; i < l->nkernel; i++)

@@ -1,5 +1,5 @@
 /*
- * A thread pool. Caller and worker talk through the worker's lane:
+ * A thread pool. Caller and worker talk through struct worker:
  *
  *     caller   writes the job, asked += 1 ...................... waits for done == asked
  *     worker             sees asked, taken = asked, works, writes the fault, done = asked
@@ -44,7 +44,7 @@ enum {
 
 typedef _Atomic uint32_t counter;
 
-struct lane {
+struct worker {
     _Alignas(LINE) counter asked;
     counter sleeps; /* the worker waits for `asked` in its sleep */
     uint32_t index, modes;
@@ -61,8 +61,8 @@ struct lane {
 struct cpu_pool {
     _Alignas(LINE) counter is_busy;
     counter caller_sleeps;
-    uint32_t nlane; /* lane 0 is the caller's */
-    int spins;      /* a thread of it may wait awake */
+    uint32_t nworker; /* the caller is worker 0 */
+    int spins;        /* a thread of it may wait awake */
     pid_t process;
     const bt_allocator *allocator;
     void *block; /* in which this lies */
@@ -71,7 +71,7 @@ struct cpu_pool {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
 #endif
-    struct lane lanes[];
+    struct worker workers[];
 };
 
 /* ---- waiting ---- */
@@ -152,61 +152,61 @@ static void wake(struct cpu_pool *pool, counter *c, counter *sleeps)
 
 /* ---- workers ---- */
 
-static void wait_for_job(struct lane *lane, uint32_t old)
+static void wait_for_job(struct worker *worker, uint32_t old)
 {
-    if (!spin(lane->pool, &lane->asked, old))
-        sleep_on(lane->pool, &lane->asked, old, &lane->sleeps);
+    if (!spin(worker->pool, &worker->asked, old))
+        sleep_on(worker->pool, &worker->asked, old, &worker->sleeps);
 }
 
-/* Whether this thread is to do the lane's job. */
-static int take_job(struct lane *lane, uint32_t job)
+/* Whether this thread is to do the worker's job. */
+static int take_job(struct worker *worker, uint32_t job)
 {
     uint32_t last = job - 1;
     return atomic_compare_exchange_strong_explicit(
-        &lane->taken, &last, job, memory_order_relaxed, memory_order_relaxed);
+        &worker->taken, &last, job, memory_order_relaxed, memory_order_relaxed);
 }
 
-static void do_job(struct lane *lane, uint32_t job)
+static void do_job(struct worker *worker, uint32_t job)
 {
-    lane->fault = lane->work(lane->arg, lane->first, lane->end, lane->index);
-    atomic_store_explicit(&lane->done, job, memory_order_release);
+    worker->fault = worker->work(worker->arg, worker->first, worker->end, worker->index);
+    atomic_store_explicit(&worker->done, job, memory_order_release);
 }
 
 static void *serve(void *arg)
 {
-    struct lane *lane = arg;
+    struct worker *worker = arg;
     for (uint32_t job = 0;;) {
-        wait_for_job(lane, job);
-        job = atomic_load_explicit(&lane->asked, memory_order_acquire);
-        if (!take_job(lane, job))
+        wait_for_job(worker, job);
+        job = atomic_load_explicit(&worker->asked, memory_order_acquire);
+        if (!take_job(worker, job))
             continue;
-        if (!lane->work)
+        if (!worker->work)
             break;
-        cpu_modes_set(lane->modes);
-        do_job(lane, job);
+        cpu_modes_set(worker->modes);
+        do_job(worker, job);
         atomic_thread_fence(memory_order_seq_cst);
-        wake(lane->pool, &lane->done, &lane->pool->caller_sleeps);
+        wake(worker->pool, &worker->done, &worker->pool->caller_sleeps);
     }
     return NULL;
 }
 
 /* ---- calls ---- */
 
-static uint32_t last_job(struct lane *lane)
+static uint32_t last_job(struct worker *worker)
 {
-    return atomic_load_explicit(&lane->asked, memory_order_relaxed);
+    return atomic_load_explicit(&worker->asked, memory_order_relaxed);
 }
 
-static void ask(struct lane *lane)
+static void ask(struct worker *worker)
 {
-    atomic_store_explicit(&lane->asked, last_job(lane) + 1, memory_order_release);
+    atomic_store_explicit(&worker->asked, last_job(worker) + 1, memory_order_release);
 }
 
-static void wait_for_lane(struct cpu_pool *pool, struct lane *lane)
+static void wait_for_worker(struct cpu_pool *pool, struct worker *worker)
 {
-    const uint32_t last = last_job(lane) - 1;
-    if (!spin(pool, &lane->done, last))
-        sleep_on(pool, &lane->done, last, &pool->caller_sleeps);
+    const uint32_t last = last_job(worker) - 1;
+    if (!spin(pool, &worker->done, last))
+        sleep_on(pool, &worker->done, last, &pool->caller_sleeps);
 }
 
 /* Where the i-th of n ranges begins. */
@@ -235,31 +235,31 @@ int32_t cpu_pool_run(struct cpu_pool *pool, int64_t nchunk, cpu_pool_work *work,
 {
     if (nchunk <= 0)
         return 0;
-    if (!pool || pool->nlane == 1 || nchunk == 1 || (!HAS_FUTEX && is_forked(pool)) ||
+    if (!pool || pool->nworker == 1 || nchunk == 1 || (!HAS_FUTEX && is_forked(pool)) ||
         !take(pool))
         return work(arg, 0, nchunk, 0);
-    const uint32_t n = nchunk < pool->nlane ? (uint32_t)nchunk : pool->nlane;
+    const uint32_t n = nchunk < pool->nworker ? (uint32_t)nchunk : pool->nworker;
     const uint32_t modes = cpu_modes_get();
     for (uint32_t i = 1; i < n; i++) {
-        struct lane *lane = &pool->lanes[i];
-        lane->work = work;
-        lane->arg = arg;
-        lane->first = range_start(nchunk, n, i);
-        lane->end = range_start(nchunk, n, i + 1);
-        lane->modes = modes;
-        ask(lane);
+        struct worker *worker = &pool->workers[i];
+        worker->work = work;
+        worker->arg = arg;
+        worker->first = range_start(nchunk, n, i);
+        worker->end = range_start(nchunk, n, i + 1);
+        worker->modes = modes;
+        ask(worker);
     }
     atomic_thread_fence(memory_order_seq_cst);
     for (uint32_t i = 1; i < n; i++)
-        wake(pool, &pool->lanes[i].asked, &pool->lanes[i].sleeps);
+        wake(pool, &pool->workers[i].asked, &pool->workers[i].sleeps);
     int32_t fault = work(arg, 0, range_start(nchunk, n, 1), 0);
     for (uint32_t i = 1; i < n; i++) {
-        if (take_job(&pool->lanes[i], last_job(&pool->lanes[i])))
-            do_job(&pool->lanes[i], last_job(&pool->lanes[i]));
+        if (take_job(&pool->workers[i], last_job(&pool->workers[i])))
+            do_job(&pool->workers[i], last_job(&pool->workers[i]));
     }
     for (uint32_t i = 1; i < n; i++) {
-        wait_for_lane(pool, &pool->lanes[i]);
-        fault = fault ? fault : pool->lanes[i].fault;
+        wait_for_worker(pool, &pool->workers[i]);
+        fault = fault ? fault : pool->workers[i].fault;
     }
     atomic_store_explicit(&pool->is_busy, 0, memory_order_release);
     return fault;
@@ -285,12 +285,12 @@ static void start_workers(struct cpu_pool *pool, uint32_t nthread)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     for (uint32_t i = 1; i < nthread; i++) {
-        struct lane *lane = &pool->lanes[i];
-        lane->index = i;
-        lane->pool = pool;
-        if (pthread_create(&lane->thread, NULL, serve, lane))
+        struct worker *worker = &pool->workers[i];
+        worker->index = i;
+        worker->pool = pool;
+        if (pthread_create(&worker->thread, NULL, serve, worker))
             break;
-        pool->nlane = i + 1;
+        pool->nworker = i + 1;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -301,7 +301,7 @@ struct cpu_pool *cpu_pool_create(const bt_allocator *allocator, uint32_t nthread
     nthread = nthread ? nthread : nprocessor;
     nthread = nthread < MOST_THREADS ? nthread : MOST_THREADS;
     const size_t nbytes =
-        sizeof(struct cpu_pool) + nthread * sizeof(struct lane) + LINE - 1;
+        sizeof(struct cpu_pool) + nthread * sizeof(struct worker) + LINE - 1;
     void *block = allocator->realloc(allocator->self, NULL, 0, nbytes);
     if (!block)
         return NULL;
@@ -312,7 +312,7 @@ struct cpu_pool *cpu_pool_create(const bt_allocator *allocator, uint32_t nthread
     pool->allocator = allocator;
     pool->block = block;
     pool->nbytes = nbytes;
-    pool->nlane = 1;
+    pool->nworker = 1;
     pool->spins = nthread <= nprocessor;
     pool->process = getpid();
 #if !HAS_FUTEX
@@ -325,15 +325,15 @@ struct cpu_pool *cpu_pool_create(const bt_allocator *allocator, uint32_t nthread
 
 static void stop_workers(struct cpu_pool *pool)
 {
-    for (uint32_t i = 1; i < pool->nlane; i++) {
-        pool->lanes[i].work = NULL;
-        ask(&pool->lanes[i]);
+    for (uint32_t i = 1; i < pool->nworker; i++) {
+        pool->workers[i].work = NULL;
+        ask(&pool->workers[i]);
     }
     atomic_thread_fence(memory_order_seq_cst);
-    for (uint32_t i = 1; i < pool->nlane; i++)
-        wake(pool, &pool->lanes[i].asked, &pool->lanes[i].sleeps);
-    for (uint32_t i = 1; i < pool->nlane; i++)
-        pthread_join(pool->lanes[i].thread, NULL);
+    for (uint32_t i = 1; i < pool->nworker; i++)
+        wake(pool, &pool->workers[i].asked, &pool->workers[i].sleeps);
+    for (uint32_t i = 1; i < pool->nworker; i++)
+        pthread_join(pool->workers[i].thread, NULL);
 #if !HAS_FUTEX
     pthread_mutex_destroy(&pool->mutex);
     pthread_cond_destroy(&pool->changed);
@@ -352,5 +352,5 @@ void cpu_pool_destroy(struct cpu_pool *pool)
 
 uint32_t cpu_pool_nthread(const struct cpu_pool *pool)
 {
-    return pool ? pool->nlane : 1;
+    return pool ? pool->nworker : 1;
 }

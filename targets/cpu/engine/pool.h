@@ -16,9 +16,9 @@
 
 struct cpu_pool;
 
-/* Does the chunks first ... end - 1; a fault, not 0, ends its range. Of the ranges of one
- * call each has its own lane, 0 ... nthread - 1. */
-typedef int32_t cpu_pool_work(void *arg, int64_t first, int64_t end, uint32_t lane);
+/* Does the chunks first ... end - 1; a fault, not 0, ends its range. The
+ * ranges of one call have different workers, 0 ... nthread - 1. */
+typedef int32_t cpu_pool_work(void *arg, int64_t first, int64_t end, uint32_t worker);
 
 /* nthread counts the caller; 0: as many as the process has processors. There are fewer
  * where the system gives no more. NULL: no memory. */

@@ -30,10 +30,10 @@ enum {
     CPU_TILE_B_K,   /* stride of B along k */
     CPU_TILE_C_ROW, /* stride of C along m */
     CPU_TILE_FLAGS,
-    CPU_TILE_K1, /* turns of K, with strides from one to the next; 1: a plain k */
+    CPU_TILE_K1, /* times K, with strides from one to the next; 1: a plain k */
     CPU_TILE_A_K1,
     CPU_TILE_B_K1,
-    CPU_TILE_K2, /* turns of K1 */
+    CPU_TILE_K2, /* times K1 */
     CPU_TILE_A_K2,
     CPU_TILE_B_K2,
     CPU_TILE_NINT

@@ -8,8 +8,8 @@ row_i32(int64_t columns, int32_t *c, const int32_t *a, const int32_t *b, const i
     uint32_t sums[NR] = { 0 };
     for (int64_t j = 0; (n[CPU_TILE_FLAGS] & CPU_TILE_START) && j < columns; j++)
         sums[j] = (uint32_t)c[j];
-    for (int64_t turn = 0; turn < n[CPU_TILE_K1] * n[CPU_TILE_K2]; turn++) {
-        const int64_t k1 = turn % n[CPU_TILE_K1], k2 = turn / n[CPU_TILE_K1];
+    for (int64_t i = 0; i < n[CPU_TILE_K1] * n[CPU_TILE_K2]; i++) {
+        const int64_t k1 = i % n[CPU_TILE_K1], k2 = i / n[CPU_TILE_K1];
         const int32_t *from = a + k1 * n[CPU_TILE_A_K1] + k2 * n[CPU_TILE_A_K2];
         const int32_t *row = b + k1 * n[CPU_TILE_B_K1] + k2 * n[CPU_TILE_B_K2];
         for (int64_t k = 0; k < n[CPU_TILE_K]; k++) {

@@ -107,9 +107,9 @@ static pair_tile *find_pair_tile(int64_t rows)
 static int64_t pair_offset(const int64_t *n, int64_t step, int stride, int stride1,
                            int stride2)
 {
-    const int64_t turn = step / n[CPU_TILE_K];
-    return step % n[CPU_TILE_K] * n[stride] + turn % n[CPU_TILE_K1] * n[stride1] +
-           turn / n[CPU_TILE_K1] * n[stride2];
+    const int64_t whole = step / n[CPU_TILE_K];
+    return step % n[CPU_TILE_K] * n[stride] + whole % n[CPU_TILE_K1] * n[stride1] +
+           whole / n[CPU_TILE_K1] * n[stride2];
 }
 
 /* The steps of k from `step` on, on copies of their elements, with zeros where there are

@@ -1,10 +1,10 @@
 /*
  * What the sources of the vectoriser share.
  *
- * Of a loop done by lanes, up to 512 turns at a time stand side by side: lane j is the turn
- * where its index is first + j. What a lane has for itself is an element of a strip; what
- * all have in common is one element, or an integer expression that the engine computes.
- * Part of the lanes, at ... at + count - 1, may be all for whom a condition holds.
+ * A loop done by lanes does up to 512 iterations at a time: lane j is the iteration in which
+ * the loop's index is first + j. What differs from lane to lane is an element of a strip;
+ * what is the same for all is one element, or an integer expression that the engine
+ * computes. A condition may hold for some lanes only, at ... at + count - 1.
  *
  * Functions give 0 on failure: `why` of the vectoriser says what cannot be done; where it
  * is NULL, there was no memory or the graph has failed.
@@ -189,7 +189,7 @@ int cpu_tidy(struct vectoriser *, bt_stmts *body);
 /* ---- cost, in ns (vectorise_cost.c) ---- */
 
 double cpu_cost(const struct cpu_config *, const bt_stmts *);
-/* How many turns a loop has; of an open one, a guess. */
-int64_t cpu_turns(const bt_node *extent);
+/* How many iterations a loop has; of an open one, a guess. */
+int64_t cpu_iterations(const bt_node *extent);
 
 #endif

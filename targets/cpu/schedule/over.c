@@ -1,14 +1,14 @@
 /*
  * Each read of the input is held against each write of the output. In the loops around
- * both, what they touch in one turn must be apart from what they touch in others: of a
- * loop whose turns are c elements apart, no turn may reach further than c.
+ * both, what they touch in one iteration must be apart from what they touch in others: of a
+ * loop whose iterations are c elements apart, no iteration may reach further than c.
  *
  *     for i0 in 4 {                                   784 apart, reach 784
  *         for i1 in 2 {                               400 apart, reach 400
  *             add.float32(&s0[784*i0 + 400*i1],       up to 784*i0 + min(400*i1 + 400, 784)
  *                         &a0[784*i0 + 400*i1], &a1[0], min(400, -400*i1 + 784))
  *
- * Then turns do not disturb each other, in whatever order they run, and within one the
+ * Then iterations do not disturb each other, in whatever order they run, and within one the
  * read must come before the write: by a statement before it, or by the same call at the
  * same elements. Where a read and a write never meet, nothing else is asked.
  */
@@ -20,8 +20,8 @@ enum { MOST_STEPS = 24, MOST_ENDS = 4, MOST_TOUCHES = 4096 };
 
 /* ---- where something stands ---- */
 
-/* A loop around, with the turns that the conditions inside it leave; or a condition, and
- * which way it went. */
+/* A loop around, with the iterations that the conditions inside it leave; or a condition,
+ * and which side it is. */
 struct step {
     const bt_stmt *stmt;
     uint32_t is_otherwise;
@@ -201,7 +201,7 @@ static void walk_call(struct walker *w, const bt_stmt *stmt)
 
 /* ---- statements ---- */
 
-/* The turns of a loop in which 0 <= coef * turn + constant, if that is what `l` says. */
+/* The iterations of a loop in which 0 <= coef * i + constant, if that is what `l` says. */
 static void narrow(struct walker *w, const bt_node *l, int sign)
 {
     bt_linear in;
@@ -292,10 +292,11 @@ static void walk_block(struct walker *w, const bt_stmts *block)
 
 struct pair {
     const struct touch *read, *write;
-    uint32_t nboth;              /* steps that both have, ... */
-    uint32_t ncommon;            /* ... and that both stand in */
-    uint32_t is_either;          /* in one turn of these, only one of them happens */
-    uint8_t is_same[MOST_STEPS]; /* of loops: where they meet, in turns of one number */
+    uint32_t nboth;     /* steps that both have, ... */
+    uint32_t ncommon;   /* ... and that both stand in */
+    uint32_t is_either; /* in one iteration of these, only one of them happens */
+    uint8_t
+        is_same[MOST_STEPS]; /* of loops: where they meet, in iterations of one number */
 };
 
 static struct pair make_pair(const struct touch *read, const struct touch *write)
@@ -316,8 +317,8 @@ static struct pair make_pair(const struct touch *read, const struct touch *write
     return p;
 }
 
-/* The terms of step `k` in end - start, at most. In loop `asked` turns that are c apart
- * count for nothing. 0: overflow. */
+/* Adds the most that step `k` adds to end - start. Of loop `asked`, whose iterations are c
+ * apart, that distance does not count. 0: overflow. */
 static int add_step(const struct pair *p, int64_t *sum, uint32_t k, uint32_t asked,
                     int64_t c, const struct touch *a, const struct form *end,
                     const struct touch *b)
@@ -366,8 +367,8 @@ static int are_apart(const struct pair *p)
            (span(p, UINT32_MAX, 0, p->write, p->read, &beyond) && beyond <= 0);
 }
 
-/* Whether turns of loop `k`, of one each where they do not stand in the same, do not reach
- * into those of other numbers. */
+/* Whether the read and the write, where they are not in the same iteration of loop `k`, are
+ * apart. */
 static int is_apart_by(const struct pair *p, uint32_t k)
 {
     int64_t c = p->read->first.coefs[k], size = c < 0 ? -c : c, there, back;

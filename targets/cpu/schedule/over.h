@@ -14,7 +14,7 @@ struct cpu_over_question {
     uint32_t out, in; /* buffers of as many elements, as wide */
 };
 
-/* 1: whichever turns run at once, each element of `in` has been read for the last time
+/* 1: whichever iterations run at once, each element of `in` has been read for the last time
  * when that of `out` is written. 0: not so, or it is not seen. -1: no memory. */
 int cpu_may_lie_over(const struct cpu_over_question *);
 

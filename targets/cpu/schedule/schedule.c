@@ -64,7 +64,7 @@ static int collapse_all(bt_loops *loops, bt_stmt *stmt)
 
 /* ---- stages together ---- */
 
-/* What a turn keeps for itself, in bytes, that should stay in a processor's cache. */
+/* What an iteration keeps for itself, in bytes, that should stay in a processor's cache. */
 enum { LOCAL_NBYTES = 1 << 16 };
 
 /* Loops after each other become one, and so do those inside; *nmerged counts them. */
@@ -90,7 +90,7 @@ static int merge_all(bt_loops *loops, bt_stmts *block, uint32_t *nmerged)
     return 1;
 }
 
-/* What only one turn uses is a local of its size. */
+/* What only one iteration uses is a local of its size. */
 static int shrink_all(bt_loops *loops, bt_stmts *block)
 {
     for (uint32_t i = 0; i < block->len; i++) {

@@ -7,14 +7,14 @@
  *                                                     }
  *                                                 }
  *
- * The order of turns stays. What was an element at a computed place is then one of a run.
+ * The order of iterations stays. Elements that were at computed places are then neighbours.
  */
 #include "split.h"
 
 struct splitter {
     bt_loops *loops;
     uint32_t index; /* of the loop looked at, ... */
-    int64_t extent; /* ... its turns, ... */
+    int64_t extent; /* ... its iterations, ... */
     int64_t by;     /* ... and the greatest number that it is divided by, below these */
     const bt_node *value;
     uint8_t *seen; /* by id */

@@ -103,7 +103,7 @@ static int by_lanes(struct vectoriser *v, bt_stmt *loop, bt_stmts *to)
     bt_status status = bt_loops_lanes(v->loops, loop, is_private);
     if (status)
         return status->code == BT_ERR_UNSUPPORTED ? cpu_refuse(v, status->message) : 0;
-    if (cpu_turns(loop->extent) > CPU_STRIP_NELEM) {
+    if (cpu_iterations(loop->extent) > CPU_STRIP_NELEM) {
         if (do_lanes(v, loop, is_private, 1, to))
             return 1;
         if (!v->why)
@@ -175,7 +175,7 @@ static int by_scan(struct vectoriser *v, const bt_stmt *stmt, bt_stmts *to)
 }
 
 /* 1: done, 0: failure, or it cannot be. */
-static int by_turns(struct vectoriser *v, const bt_stmt *stmt, bt_stmts *to)
+static int by_iteration(struct vectoriser *v, const bt_stmt *stmt, bt_stmts *to)
 {
     if (by_scan(v, stmt, to))
         return 1;
@@ -194,7 +194,7 @@ static int by_turns(struct vectoriser *v, const bt_stmt *stmt, bt_stmts *to)
 
 static int do_for(struct vectoriser *v, bt_stmt *stmt, bt_stmts *to)
 {
-    bt_stmts lanes = { 0 }, turns = { 0 };
+    bt_stmts lanes = { 0 }, iterations = { 0 };
     if (bt_node_number(stmt->extent) == 0)
         return 1;
     int can_lanes = by_lanes(v, stmt, &lanes);
@@ -203,17 +203,17 @@ static int do_for(struct vectoriser *v, bt_stmt *stmt, bt_stmts *to)
     const char *why = v->why;
     v->why = NULL;
     free_all(v);
-    int can_turns = by_turns(v, stmt, &turns);
-    if (!can_turns && !v->why)
+    int can_iterate = by_iteration(v, stmt, &iterations);
+    if (!can_iterate && !v->why)
         return 0;
-    if (!can_turns && !can_lanes) {
+    if (!can_iterate && !can_lanes) {
         v->why = v->why ? v->why : why;
         return 0;
     }
     v->why = NULL;
-    int is_lanes = can_lanes && (!can_turns || cpu_cost(v->config, &lanes) <=
-                                                   cpu_cost(v->config, &turns));
-    return append(v, to, is_lanes ? &lanes : &turns);
+    int is_lanes = can_lanes && (!can_iterate || cpu_cost(v->config, &lanes) <=
+                                                     cpu_cost(v->config, &iterations));
+    return append(v, to, is_lanes ? &lanes : &iterations);
 }
 
 static int do_block(struct vectoriser *v, const bt_stmts *block, bt_stmts *to)

@@ -30,7 +30,7 @@ static double cost_of_call(const struct cpu_config *config, const bt_stmt *stmt)
     return call_ns + ns * stride_cost(form, stmt);
 }
 
-int64_t cpu_turns(const bt_node *extent)
+int64_t cpu_iterations(const bt_node *extent)
 {
     enum { OPEN = 1024 };
     int64_t known = bt_node_number(extent);
@@ -48,7 +48,8 @@ double cpu_cost(const struct cpu_config *config, const bt_stmts *block)
         double yes, no;
         switch (stmt->kind) {
         case BT_STMT_FOR:
-            sum += (double)cpu_turns(stmt->extent) * (1 + cpu_cost(config, &stmt->body));
+            sum += (double)cpu_iterations(stmt->extent) *
+                   (1 + cpu_cost(config, &stmt->body));
             break;
         case BT_STMT_IF:
             yes = cpu_cost(config, &stmt->body);

@@ -286,12 +286,12 @@ int cpu_do_block(struct cpu_part *p, const bt_stmts *block)
 {
     for (uint32_t i = 0; i < block->len; i++) {
         const bt_stmt *stmt = block->at[i];
-        int ok =
-            stmt->kind == BT_STMT_FOR  ? do_for(p, stmt)
-            : stmt->kind == BT_STMT_IF ? do_if(p, stmt)
-            : stmt->kind == BT_STMT_CALL
-                ? cpu_refuse(p->lanes->v, "a loop around a call is done turn by turn")
-                : do_leaf(p, stmt);
+        int ok = stmt->kind == BT_STMT_FOR  ? do_for(p, stmt)
+                 : stmt->kind == BT_STMT_IF ? do_if(p, stmt)
+                 : stmt->kind == BT_STMT_CALL
+                     ? cpu_refuse(p->lanes->v,
+                                  "a loop around a call is done iteration by iteration")
+                     : do_leaf(p, stmt);
         if (!ok)
             return 0;
     }

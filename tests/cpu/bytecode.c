@@ -1,57 +1,58 @@
-/* Plans do what programs do, whatever the ranges of turns; damaged ones are refused. */
+/* Bytecode do what programs do, whatever the ranges of turns; damaged ones are refused. */
 #include "program.h"
 
-#include "engine/plan_run.h"
+#include "engine/bytecode_run.h"
 
 /* All phases; parallel ones by ranges of `most` turns, each on rubbish. */
-static int32_t run_plan(const struct plan *plan, const struct cpu_callee *const *callees,
-                        void *const *buffers, const int64_t *dims, int64_t most)
+static int32_t run_bytecode(const struct bytecode *bytecode,
+                            const struct cpu_callee *const *callees, void *const *buffers,
+                            const int64_t *dims, int64_t most)
 {
-    size_t nbytes = (size_t)plan_lane_nbytes(plan) + 64;
+    size_t nbytes = (size_t)bytecode_scratch_nbytes(bytecode) + 64;
     char *lane = aligned_alloc(64, nbytes);
     assert_non_null(lane);
     int32_t fault = 0;
-    for (uint32_t i = 0; i < plan->nphase && !fault; i++) {
-        const struct plan_phase *phase = &plan->phases[i];
-        struct plan_frame f = { .buffers = buffers,
-                                .dims = dims,
-                                .callees = callees,
-                                .n = (int64_t *)(void *)lane,
-                                .locals = lane + plan_locals_offset(plan) };
+    for (uint32_t i = 0; i < bytecode->nphase && !fault; i++) {
+        const struct bytecode_phase *phase = &bytecode->phases[i];
+        struct bytecode_frame f = { .buffers = buffers,
+                                    .dims = dims,
+                                    .callees = callees,
+                                    .n = (int64_t *)(void *)lane,
+                                    .locals = lane + bytecode_locals_offset(bytecode) };
         int64_t end = phase->is_parallel ? phase->extent : 1;
         if (end < 0) // the phase before has counted them
             end = ((int64_t *)(void *)lane)[-1 - end];
-        f.p = (void **)(void *)(f.n + plan->nn);
+        f.p = (void **)(void *)(f.n + bytecode->nn);
         for (f.first = 0; f.first < end && !fault; f.first = f.end) {
             f.end = f.first + most < end ? f.first + most : end;
             memset(lane, 0x55, nbytes);
-            fault = plan_run(plan, phase, &f);
+            fault = bytecode_run(bytecode, phase, &f);
         }
     }
     free(lane);
     return fault;
 }
 
-static void find_callees(const struct plan *plan, enum cpu_isa isa,
+static void find_callees(const struct bytecode *bytecode, enum cpu_isa isa,
                          const struct cpu_callee **callees)
 {
-    assert_true(plan->ncallee <= 16);
-    for (uint32_t i = 0; i < plan->ncallee; i++)
-        assert_non_null(callees[i] = cpu_callee_find(isa, plan->callees[i]));
+    assert_true(bytecode->ncallee <= 16);
+    for (uint32_t i = 0; i < bytecode->ncallee; i++)
+        assert_non_null(callees[i] = cpu_callee_find(isa, bytecode->callees[i]));
 }
 
 static void check_program(bt_ctx *ctx, const char *text, enum cpu_isa isa)
 {
     const struct cpu_callee *callees[16];
-    const struct plan *plan;
+    const struct bytecode *bytecode;
     bt_loops *loops = parse_program(ctx, text);
     struct program_data expected = make_data(loops, 3);
     assert_ok(ctx, run_by_loops(ctx, loops, isa, 0, &expected));
-    assert_ok(ctx, build_plan(ctx, loops, isa, &plan));
-    find_callees(plan, isa, callees);
+    assert_ok(ctx, build_bytecode(ctx, loops, isa, &bytecode));
+    find_callees(bytecode, isa, callees);
     for (int64_t most = 1; most <= 5; most += 2) {
         struct program_data d = make_data(loops, 3);
-        assert_int_equal(run_plan(plan, callees, d.at, NULL, most), 0);
+        assert_int_equal(run_bytecode(bytecode, callees, d.at, NULL, most), 0);
         assert_same_outputs(loops, &expected, &d, loops->name);
         free_data(&d);
     }
@@ -85,14 +86,15 @@ static void test_a_check_that_fails_ends_the_plan(void **state)
     int64_t in[] = { 1, 2, 3, 9 }, out[] = { -1, -1, -1, -1 };
     void *buffers[] = { in, out };
     const struct cpu_callee *callees[16];
-    const struct plan *plan;
+    const struct bytecode *bytecode;
     bt_ctx *ctx = open_ctx();
-    assert_ok(ctx, build_plan(ctx, parse_program(ctx, text), CPU_ISA_PORTABLE, &plan));
-    find_callees(plan, CPU_ISA_PORTABLE, callees);
-    assert_int_equal(run_plan(plan, callees, buffers, NULL, 1), 2);
-    assert_string_equal(plan->checks[1].array, "data");
-    assert_int_equal(plan->checks[1].axis, 1);
-    assert_int_equal(plan->checks[1].bound, 3);
+    assert_ok(ctx,
+              build_bytecode(ctx, parse_program(ctx, text), CPU_ISA_PORTABLE, &bytecode));
+    find_callees(bytecode, CPU_ISA_PORTABLE, callees);
+    assert_int_equal(run_bytecode(bytecode, callees, buffers, NULL, 1), 2);
+    assert_string_equal(bytecode->checks[1].array, "data");
+    assert_int_equal(bytecode->checks[1].axis, 1);
+    assert_int_equal(bytecode->checks[1].bound, 3);
     assert_int_equal(out[1], 2);
     assert_int_equal(out[2], -1);
     bt_ctx_destroy(ctx);
@@ -113,12 +115,13 @@ static void test_a_check_that_fails_ends_the_plan(void **state)
     "    fill.float32(&s0[0], &a0[floordiv(n*m, 2)], min(n*m, 1))\n" \
     "}\n"
 
-static const struct plan *build_open(bt_ctx *ctx, const struct cpu_callee **callees)
+static const struct bytecode *build_open(bt_ctx *ctx, const struct cpu_callee **callees)
 {
-    const struct plan *plan;
-    assert_ok(ctx, build_plan(ctx, parse_program(ctx, OPEN), CPU_ISA_PORTABLE, &plan));
-    find_callees(plan, CPU_ISA_PORTABLE, callees);
-    return plan;
+    const struct bytecode *bytecode;
+    assert_ok(ctx,
+              build_bytecode(ctx, parse_program(ctx, OPEN), CPU_ISA_PORTABLE, &bytecode));
+    find_callees(bytecode, CPU_ISA_PORTABLE, callees);
+    return bytecode;
 }
 
 static void test_dims_are_those_of_the_launch(void **state)
@@ -127,7 +130,7 @@ static void test_dims_are_those_of_the_launch(void **state)
     (void)state;
     const struct cpu_callee *callees[16];
     bt_ctx *ctx = open_ctx();
-    const struct plan *plan = build_open(ctx, callees);
+    const struct bytecode *bytecode = build_open(ctx, callees);
     for (int64_t n = 0; n <= MOST_N; n++) {
         for (int64_t m = 1; m <= MOST_M; m++) {
             const int64_t dims[] = { n, m };
@@ -137,7 +140,7 @@ static void test_dims_are_those_of_the_launch(void **state)
                 in[i] = (float)i + 1;
                 out[i] = 99;
             }
-            assert_int_equal(run_plan(plan, callees, buffers, dims, 2), 0);
+            assert_int_equal(run_bytecode(bytecode, callees, buffers, dims, 2), 0);
             for (int64_t i = 0; i < n * m; i++) {
                 float want = i == 0 ? in[n * m / 2] : i % m == m - 1 ? in[i] : -in[i];
                 assert_float_equal(out[i], want, 0);
@@ -154,34 +157,35 @@ static void test_a_phase_without_turns_is_refused(void **state)
     (void)state;
     const struct cpu_callee *callees[16];
     bt_ctx *ctx = open_ctx();
-    const struct plan *plan = build_open(ctx, callees);
-    struct plan_phase phases[4];
-    struct plan bad = *plan;
-    assert_int_equal(plan->nphase, 3);
-    memcpy(phases, plan->phases, plan->nphase * sizeof(*phases));
+    const struct bytecode *bytecode = build_open(ctx, callees);
+    struct bytecode_phase phases[4];
+    struct bytecode bad = *bytecode;
+    assert_int_equal(bytecode->nphase, 3);
+    memcpy(phases, bytecode->phases, bytecode->nphase * sizeof(*phases));
     bad.phases = phases;
-    assert_ok(ctx, plan_check(ctx, &bad, callees));
-    phases[1].extent = -1 - (int64_t)plan->nn;
-    assert_error(plan_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
+    assert_ok(ctx, bytecode_check(ctx, &bad, callees));
+    phases[1].extent = -1 - (int64_t)bytecode->nn;
+    assert_error(bytecode_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
     bad.phases = phases + 1;
     bad.nphase = 2;
-    phases[1].extent = plan->phases[1].extent;
-    assert_error(plan_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
-    bad = *plan;
+    phases[1].extent = bytecode->phases[1].extent;
+    assert_error(bytecode_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
+    bad = *bytecode;
     bad.ndim = 1;
-    assert_error(plan_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
+    assert_error(bytecode_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
     bt_ctx_destroy(ctx);
 }
 
 static void refuse(const char *body, const char *why)
 {
     char text[1024];
-    const struct plan *plan;
+    const struct bytecode *bytecode;
     bt_ctx *ctx = open_ctx();
     snprintf(text, sizeof(text),
              "loops bad {\n    in a0: float32[8]\n    out s0: float32[8]\n%s}\n", body);
-    assert_error(build_plan(ctx, parse_program(ctx, text), CPU_ISA_PORTABLE, &plan),
-                 BT_ERR_UNSUPPORTED, why);
+    assert_error(
+        build_bytecode(ctx, parse_program(ctx, text), CPU_ISA_PORTABLE, &bytecode),
+        BT_ERR_UNSUPPORTED, why);
     bt_ctx_destroy(ctx);
 }
 
@@ -196,30 +200,30 @@ static void test_what_is_not_vectorised_is_refused(void **state)
            "floats");
 }
 
-/* No word of a plan can be changed so that the check passes and registers, callees or
+/* No word of bytecode can be changed so that the check passes and registers, callees or
  * jumps lead outside. */
 static void test_damaged_plans_are_refused(void **state)
 {
     (void)state;
     const struct cpu_callee *callees[16];
-    const struct plan *plan;
+    const struct bytecode *bytecode;
     uint32_t nrefused = 0;
     bt_ctx *ctx = open_ctx();
     for (uint32_t i = 0; i < BT_COUNT(programs); i++) {
-        assert_ok(ctx, build_plan(ctx, parse_program(ctx, programs[i]), CPU_ISA_PORTABLE,
-                                  &plan));
-        find_callees(plan, CPU_ISA_PORTABLE, callees);
-        uint32_t *code = BT_NEWS(bt_ctx_scratch(ctx), uint32_t, plan->ncode);
-        struct plan bad = *plan;
+        assert_ok(ctx, build_bytecode(ctx, parse_program(ctx, programs[i]),
+                                      CPU_ISA_PORTABLE, &bytecode));
+        find_callees(bytecode, CPU_ISA_PORTABLE, callees);
+        uint32_t *code = BT_NEWS(bt_ctx_scratch(ctx), uint32_t, bytecode->ncode);
+        struct bytecode bad = *bytecode;
         bad.code = code;
-        for (uint32_t bit = 0; bit < plan->ncode * 32; bit++) {
-            memcpy(code, plan->code, plan->ncode * sizeof(*code));
+        for (uint32_t bit = 0; bit < bytecode->ncode * 32; bit++) {
+            memcpy(code, bytecode->code, bytecode->ncode * sizeof(*code));
             code[bit / 32] ^= 1u << bit % 32;
-            nrefused += plan_check(ctx, &bad, callees) != NULL;
+            nrefused += bytecode_check(ctx, &bad, callees) != NULL;
         }
-        for (uint32_t n = 0; n < plan->ncode; n++) {
+        for (uint32_t n = 0; n < bytecode->ncode; n++) {
             bad.ncode = n;
-            assert_error(plan_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
+            assert_error(bytecode_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
         }
     }
     assert_true(nrefused > 1000);

@@ -1,5 +1,5 @@
-/* The machine that plans are made for. */
-#include "plan_run.h"
+/* The machine that bytecode are made for. */
+#include "bytecode_run.h"
 
 #include "integer.h"
 
@@ -20,15 +20,15 @@ static int64_t multiplied(int64_t a, int64_t b)
 }
 
 /* Makes updates `times` over; gives the word behind them. */
-static const uint32_t *update(const struct plan_frame *f, const uint32_t *at,
+static const uint32_t *update(const struct bytecode_frame *f, const uint32_t *at,
                               int64_t times)
 {
     uint32_t np = at[0], nn = at[1];
     at += 2;
     for (uint32_t i = 0; i < np; i++, at += 3)
-        f->p[*at] = moved(f->p[*at], multiplied(plan_integer(at + 1), times));
+        f->p[*at] = moved(f->p[*at], multiplied(bytecode_integer(at + 1), times));
     for (uint32_t i = 0; i < nn; i++, at += 3)
-        f->n[*at] = added(f->n[*at], multiplied(plan_integer(at + 1), times));
+        f->n[*at] = added(f->n[*at], multiplied(bytecode_integer(at + 1), times));
     return at;
 }
 
@@ -46,8 +46,8 @@ static int64_t load(bt_dtype dtype, const void *at)
     }
 }
 
-/* The end of a loop's turn: back to its start, or behind it with all as it was. */
-static const uint32_t *next(const struct plan_frame *f, const uint32_t *at,
+/* The end of a loop's iteration: back to its start, or behind it with all as it was. */
+static const uint32_t *next(const struct bytecode_frame *f, const uint32_t *at,
                             int64_t extent, const uint32_t *updates)
 {
     int64_t *counter = &f->n[*at >> 8];
@@ -59,76 +59,76 @@ static const uint32_t *next(const struct plan_frame *f, const uint32_t *at,
     return behind;
 }
 
-int32_t plan_run(const struct plan *plan, const struct plan_phase *phase,
-                 const struct plan_frame *f)
+int32_t bytecode_run(const struct bytecode *bytecode, const struct bytecode_phase *phase,
+                     const struct bytecode_frame *f)
 {
-    const uint32_t *at = plan->code + phase->first;
+    const uint32_t *at = bytecode->code + phase->first;
     int64_t *const n = f->n;
     void **const p = f->p;
     for (;;) {
         const uint32_t a = *at >> 8;
         switch (*at & 0xff) {
-        case PLAN_CALL:
+        case BYTECODE_CALL:
             f->callees[a]->run(p + at[1], n + at[2]);
             at += 3;
             break;
-        case PLAN_NEXT: at = next(f, at, plan_integer(at + 2), at + 4); break;
-        case PLAN_UNTIL: at = next(f, at, n[at[2]], at + 3); break;
-        case PLAN_DIM:
+        case BYTECODE_NEXT: at = next(f, at, bytecode_integer(at + 2), at + 4); break;
+        case BYTECODE_UNTIL: at = next(f, at, n[at[2]], at + 3); break;
+        case BYTECODE_DIM:
             n[a] = f->dims[at[1]];
             at += 2;
             break;
-        case PLAN_STEP:
+        case BYTECODE_STEP:
             n[a]++;
             if (n[a] < f->end) {
                 (void)update(f, at + 2, 1);
                 at -= at[1];
                 break;
             }
-            at += plan_length(at, UINT32_MAX);
+            at += bytecode_length(at, UINT32_MAX);
             break;
-        case PLAN_START:
+        case BYTECODE_START:
             n[a] = f->first;
             at = update(f, at + 1, f->first);
             break;
-        case PLAN_SET:
-            n[a] = plan_integer(at + 1);
+        case BYTECODE_SET:
+            n[a] = bytecode_integer(at + 1);
             at += 3;
             break;
-        case PLAN_BASE:
-            p[a] = moved(at[1] == plan->nbuffer ? f->locals : f->buffers[at[1]],
-                         plan_integer(at + 2));
+        case BYTECODE_BASE:
+            p[a] = moved(at[1] == bytecode->nbuffer ? f->locals : f->buffers[at[1]],
+                         bytecode_integer(at + 2));
             at += 4;
             break;
-        case PLAN_UNLESS: at += n[a] ? 2 : 2 + at[1]; break;
-        case PLAN_JUMP: at += 2 + at[1]; break;
-        case PLAN_CHECK:
+        case BYTECODE_UNLESS: at += n[a] ? 2 : 2 + at[1]; break;
+        case BYTECODE_JUMP: at += 2 + at[1]; break;
+        case BYTECODE_CHECK:
             if (!n[a])
                 return (int32_t)at[1] + 1;
             at += 2;
             break;
-        case PLAN_LOAD:
+        case BYTECODE_LOAD:
             n[a] = load(at[2], p[at[1]]);
             at += 3;
             break;
-        case PLAN_COPY:
+        case BYTECODE_COPY:
             n[a] = n[at[1]];
             at += 2;
             break;
-        case PLAN_MULADD:
-            n[a] = added(n[at[1]], multiplied(n[at[2]], plan_integer(at + 3)));
+        case BYTECODE_MULADD:
+            n[a] = added(n[at[1]], multiplied(n[at[2]], bytecode_integer(at + 3)));
             at += 5;
             break;
-        case PLAN_OFFSET:
-            p[a] = moved(p[at[1]], multiplied(n[at[2]], plan_integer(at + 3)));
+        case BYTECODE_OFFSET:
+            p[a] = moved(p[at[1]], multiplied(n[at[2]], bytecode_integer(at + 3)));
             at += 5;
             break;
-        case PLAN_SCALAR:
+        case BYTECODE_SCALAR:
             n[a] = cpu_integer_eval(at[1], at[2], n[at[3]], n[at[4]]);
             at += 5;
             break;
 #define BINARY(UPPER, value)                      \
-    case PLAN_##UPPER: {                          \
+    case BYTECODE_##UPPER: {                      \
         const int64_t x = n[at[1]], y = n[at[2]]; \
         n[a] = value;                             \
         at += 3;                                  \
@@ -144,19 +144,19 @@ int32_t plan_run(const struct plan *plan, const struct plan_phase *phase,
             BINARY(EQ, x == y)
             BINARY(AND, x & y)
             BINARY(OR, x | y)
-        case PLAN_NOT:
+        case BYTECODE_NOT:
             n[a] = !n[at[1]];
             at += 2;
             break;
-        case PLAN_SELECT:
+        case BYTECODE_SELECT:
             n[a] = n[at[1]] ? n[at[2]] : n[at[3]];
             at += 4;
             break;
-        case PLAN_NARROW:
+        case BYTECODE_NARROW:
             n[a] = cpu_integer_narrow(at[2], n[at[1]]);
             at += 3;
             break;
-        default: return 0; // PLAN_END
+        default: return 0; // BYTECODE_END
         }
     }
 }

@@ -1,5 +1,5 @@
-/* What is an instruction of a plan, and what is a plan. */
-#include "plan.h"
+/* What is an instruction of bytecode, and what is bytecode. */
+#include "bytecode.h"
 
 #include <baton/graph.h>
 
@@ -7,30 +7,31 @@
 
 #include "integer.h"
 
-const char *plan_operands(uint32_t instruction)
+const char *bytecode_operands(uint32_t instruction)
 {
-    static const char *const all[PLAN_COUNT] = {
+    static const char *const all[BYTECODE_COUNT] = {
 #define X(UPPER, lower, operands) operands,
-        PLAN_EACH(X)
+        BYTECODE_EACH(X)
 #undef X
     };
-    return instruction < PLAN_COUNT ? all[instruction] : NULL;
+    return instruction < BYTECODE_COUNT ? all[instruction] : NULL;
 }
 
-/* ---- a lane's memory: n, p, locals ---- */
+/* ---- a worker's memory: n, p, locals ---- */
 
-int64_t plan_locals_offset(const struct plan *plan)
+int64_t bytecode_locals_offset(const struct bytecode *bytecode)
 {
-    int64_t nbytes = (int64_t)plan->nn * (int64_t)sizeof(int64_t) +
-                     (int64_t)plan->np * (int64_t)sizeof(void *);
+    int64_t nbytes = (int64_t)bytecode->nn * (int64_t)sizeof(int64_t) +
+                     (int64_t)bytecode->np * (int64_t)sizeof(void *);
     return (nbytes + 63) & ~INT64_C(63);
 }
 
-int64_t plan_lane_nbytes(const struct plan *plan)
+int64_t bytecode_scratch_nbytes(const struct bytecode *bytecode)
 {
     int64_t nbytes;
-    if (plan->locals_nbytes < 0 ||
-        !bt_add_int64(plan_locals_offset(plan), plan->locals_nbytes, &nbytes) ||
+    if (bytecode->locals_nbytes < 0 ||
+        !bt_add_int64(bytecode_locals_offset(bytecode), bytecode->locals_nbytes,
+                      &nbytes) ||
         !bt_add_int64(nbytes, 63, &nbytes))
         return -1;
     return nbytes & ~INT64_C(63);
@@ -44,9 +45,9 @@ static uint32_t operand_length(char operand)
     return operand == 'k' ? 2 : 1;
 }
 
-uint32_t plan_length(const uint32_t *at, uint32_t left)
+uint32_t bytecode_length(const uint32_t *at, uint32_t left)
 {
-    const char *operands = left ? plan_operands(*at & 0xff) : NULL;
+    const char *operands = left ? bytecode_operands(*at & 0xff) : NULL;
     uint64_t n = 1;
     if (!operands)
         return 0;
@@ -65,8 +66,8 @@ uint32_t plan_length(const uint32_t *at, uint32_t left)
 /* ---- checking ---- */
 
 struct checker {
-    const struct plan *plan;
-    const struct plan_phase *phase;
+    const struct bytecode *bytecode;
+    const struct bytecode_phase *phase;
     const struct cpu_callee *const *callees;
     uint8_t
         *starts; /* 1 at a word of the phase where an instruction starts, and its end */
@@ -76,8 +77,9 @@ struct checker {
 static const struct cpu_form *form_of(const struct checker *c, uint32_t first_word)
 {
     static const struct cpu_form none;
-    return first_word >> 8 < c->plan->ncallee ? cpu_form_of(c->callees[first_word >> 8])
-                                              : &none;
+    return first_word >> 8 < c->bytecode->ncallee
+               ? cpu_form_of(c->callees[first_word >> 8])
+               : &none;
 }
 
 static int has_registers(uint32_t first, uint32_t n, uint32_t all)
@@ -94,7 +96,7 @@ static int check_updates(const struct checker *c, const uint32_t *at)
 {
     uint32_t np = at[0], n = at[0] + at[1];
     for (uint32_t i = 0; i < n; i++) {
-        if (at[2 + 3 * i] >= (i < np ? c->plan->np : c->plan->nn))
+        if (at[2 + 3 * i] >= (i < np ? c->bytecode->np : c->bytecode->nn))
             return 0;
     }
     return 1;
@@ -104,7 +106,7 @@ static int check_updates(const struct checker *c, const uint32_t *at)
 static int check_operand(const struct checker *c, char operand, uint32_t value,
                          const uint32_t *at, uint32_t word, uint32_t length)
 {
-    const struct plan *p = c->plan;
+    const struct bytecode *p = c->bytecode;
     switch (operand) {
     case 'n': return value < p->nn;
     case 'p': return value < p->np;
@@ -125,9 +127,9 @@ static int check_operand(const struct checker *c, char operand, uint32_t value,
 
 static int check_instruction(const struct checker *c, const uint32_t *at, uint32_t length)
 {
-    const char *operands = plan_operands(*at & 0xff);
+    const char *operands = bytecode_operands(*at & 0xff);
     uint32_t next = 1;
-    if ((*at & 0xff) == PLAN_START || (*at & 0xff) == PLAN_STEP) {
+    if ((*at & 0xff) == BYTECODE_START || (*at & 0xff) == BYTECODE_STEP) {
         if (!c->phase->is_parallel)
             return 0;
     }
@@ -142,7 +144,7 @@ static int check_instruction(const struct checker *c, const uint32_t *at, uint32
 }
 
 /* Known, or left by the phase before. */
-static int has_extent(const struct plan *p, const struct plan_phase *phase)
+static int has_extent(const struct bytecode *p, const struct bytecode_phase *phase)
 {
     return phase->extent >= 0 ||
            (phase->is_parallel && phase > p->phases && !phase[-1].is_parallel &&
@@ -151,50 +153,51 @@ static int has_extent(const struct plan *p, const struct plan_phase *phase)
 
 static int check_phase(struct checker *c)
 {
-    const struct plan *p = c->plan;
-    const struct plan_phase *phase = c->phase;
+    const struct bytecode *p = c->bytecode;
+    const struct bytecode_phase *phase = c->phase;
     const uint32_t *code = p->code + phase->first;
-    uint32_t length = 0, last = PLAN_COUNT;
+    uint32_t length = 0, last = BYTECODE_COUNT;
     if (phase->first > p->ncode || phase->ncode > p->ncode - phase->first ||
         phase->is_parallel > 1 || !has_extent(p, phase))
         return 0;
     memset(c->starts, 0, (size_t)phase->ncode + 1);
     for (uint32_t at = 0; at < phase->ncode; at += length) {
-        length = plan_length(code + at, phase->ncode - at);
+        length = bytecode_length(code + at, phase->ncode - at);
         if (!length)
             return 0;
         c->starts[at] = 1;
         last = code[at] & 0xff;
     }
-    if (last != PLAN_END)
+    if (last != BYTECODE_END)
         return 0;
     for (c->at = 0; c->at < phase->ncode; c->at += length) {
-        length = plan_length(code + c->at, phase->ncode - c->at);
+        length = bytecode_length(code + c->at, phase->ncode - c->at);
         if (!check_instruction(c, code + c->at, length))
             return 0;
     }
     return 1;
 }
 
-bt_status plan_check(bt_ctx *ctx, const struct plan *plan,
-                     const struct cpu_callee *const *callees)
+bt_status bytecode_check(bt_ctx *ctx, const struct bytecode *bytecode,
+                         const struct cpu_callee *const *callees)
 {
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    struct checker c = { .plan = plan, .callees = callees };
+    struct checker c = { .bytecode = bytecode, .callees = callees };
     bt_status status = NULL;
-    c.starts = BT_NEWS(scratch, uint8_t, (size_t)plan->ncode + 1);
+    c.starts = BT_NEWS(scratch, uint8_t, (size_t)bytecode->ncode + 1);
     if (!c.starts)
         status = bt_no_memory();
-    else if (plan->nn > PLAN_MOST || plan->np > PLAN_MOST || plan_lane_nbytes(plan) < 0)
+    else if (bytecode->nn > BYTECODE_MOST || bytecode->np > BYTECODE_MOST ||
+             bytecode_scratch_nbytes(bytecode) < 0)
         status = bt_fail(ctx, BT_ERR_FORMAT, "kernel %s: too many registers or locals",
-                         plan->name);
-    for (uint32_t i = 0; !status && i < plan->nphase; i++) {
-        c.phase = &plan->phases[i];
+                         bytecode->name);
+    for (uint32_t i = 0; !status && i < bytecode->nphase; i++) {
+        c.phase = &bytecode->phases[i];
         if (!check_phase(&c))
             status =
                 bt_fail(ctx, BT_ERR_FORMAT, "kernel %s: phase %u is damaged at word %u",
-                        plan->name, i, c.at);
+                        bytecode->name, i, c.at);
     }
     bt_arena_release(scratch, mark);
     return status;

@@ -1,6 +1,6 @@
 /*
  * Code of target cpu, whose digest is made to fit: whatever is accepted is read whole, and
- * its plans stay within their registers and their code. Nothing of it is launched, as
+ * its bytecode stays within its registers and its words. Nothing of it is launched, as
  * addresses in it are trusted.
  */
 #include <string.h>

@@ -1,13 +1,13 @@
-/* From a vectorised program to a plan. */
-#ifndef CPU_PLAN_BUILD_H
-#define CPU_PLAN_BUILD_H
+/* From a vectorised program to bytecode. */
+#ifndef CPU_BYTECODE_BUILD_H
+#define CPU_BYTECODE_BUILD_H
 
 #include <baton/loops.h>
 
-#include "plan.h"
+#include "bytecode.h"
 
 /* A part of a program: some of its top-level statements. */
-struct plan_source {
+struct bytecode_source {
     const bt_loops *loops;
     uint32_t n;             /* statements, ... */
     bt_stmt *const *stmts;  /* ... those of loops->body that are of this kernel */
@@ -18,10 +18,10 @@ struct plan_source {
                                launch's it is */
 };
 
-/* The plan lives in the arena.
+/* The bytecode lives in the arena.
  * errors BT_ERR_UNSUPPORTED: statements, expressions or callees that a vectorised program
  * does not have; BT_ERR_LIMIT */
-bt_status plan_build(bt_ctx *, bt_arena *, const struct plan_source *,
-                     const struct plan **out) BT_MUST_USE;
+bt_status bytecode_build(bt_ctx *, bt_arena *, const struct bytecode_source *,
+                         const struct bytecode **out) BT_MUST_USE;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A plan: a vectorised program as code for a small machine that computes integers and
- * addresses and calls primitives. It is run as it is (plan_run.h), or written as C
+ * Bytecode: a vectorised program as code for a small machine that computes integers and
+ * addresses and calls primitives. It is run as it is (bytecode_run.h), or written as C
  * (c_text.h): both do the same calls with the same arguments.
  *
  * Code is words of 32 bits, position-independent: an instruction has its number in the
@@ -9,11 +9,11 @@
  * are neighbours among them, and kept up to date by the loops around it rather than made
  * anew for each call.
  *
- * A phase is a loop whose turns may run at once, or code that runs once; each begins with
- * all registers unset.
+ * A phase is a loop whose iterations may run at once, or code that runs once; each begins
+ * with all registers unset.
  */
-#ifndef CPU_PLAN_H
-#define CPU_PLAN_H
+#ifndef CPU_BYTECODE_H
+#define CPU_BYTECODE_H
 
 #include <baton/base.h>
 #include <baton/value.h>
@@ -32,14 +32,14 @@
  *     d     a dim's number
  */
 // clang-format off
-#define PLAN_EACH(X)                                                                    \
-    X(END, end, "-")         /* of a phase, or of a turn of a parallel one */           \
+#define BYTECODE_EACH(X)                                                                \
+    X(END, end, "-")         /* of a phase, or of an iteration of a parallel one */     \
     X(SET, set, "nk")        /* n = integer */                                          \
     X(BASE, base, "pbk")     /* p = buffer + bytes */                                   \
-    X(START, start, "nu")    /* n = the first turn, updates made as often */            \
+    X(START, start, "nu")    /* n = the first iteration, updates made as often */       \
     X(NEXT, next, "nJku")    /* n counts to k: updates and back; at the end n = 0, */   \
                              /* and updates are taken back */                           \
-    X(STEP, step, "nJu")     /* the same of a parallel phase, to the last turn */       \
+    X(STEP, step, "nJu")     /* the same of a parallel phase, to the last iteration */  \
     X(DIM, dim, "nd")        /* n = a dim of the launch */                              \
     X(UNTIL, until, "nJnu")  /* NEXT, and n says how far */                             \
     X(UNLESS, unless, "nj")  /* skips where n is 0 */                                   \
@@ -66,62 +66,61 @@
     X(NARROW, narrow, "nnt")
 // clang-format on
 enum {
-#define X(UPPER, lower, operands) PLAN_##UPPER,
-    PLAN_EACH(X)
+#define X(UPPER, lower, operands) BYTECODE_##UPPER,
+    BYTECODE_EACH(X)
 #undef X
-        PLAN_COUNT
+        BYTECODE_COUNT
 };
 /* "pbk"; NULL: there is no such instruction. */
-const char *plan_operands(uint32_t instruction);
+const char *bytecode_operands(uint32_t instruction);
 
-enum { PLAN_MOST = (1 << 24) - 1 }; /* the greatest operand of a first word */
+enum { BYTECODE_MOST = (1 << 24) - 1 }; /* the greatest operand of a first word */
 
-static inline int64_t plan_integer(const uint32_t *at)
+static inline int64_t bytecode_integer(const uint32_t *at)
 {
     return (int64_t)((uint64_t)at[1] << 32 | at[0]);
 }
 
-struct plan_phase {
+struct bytecode_phase {
     uint32_t first, ncode; /* words */
     uint32_t is_parallel;
-    int64_t
-        extent; /* of a parallel one: its turns; less than 0: the phase before it leaves
-                       them in register -1 - extent of the first lane */
+    int64_t extent; /* of a parallel one: its iterations; less than 0: the phase before it
+                       leaves them in register -1 - extent of the caller */
 };
 
 /* What a check says where it fails. */
-struct plan_check {
+struct bytecode_check {
     const char *array;
     uint32_t axis;
     int64_t bound;
 };
 
-struct plan {
+struct bytecode {
     const char *name;
-    uint32_t nbuffer; /* given to a launch; one more stands for a lane's locals */
+    uint32_t nbuffer; /* given to a launch; one more stands for a worker's locals */
     uint32_t ndim;    /* the same: integers that are known then */
     uint32_t nn, np;  /* registers, of the phase that has most */
     int64_t locals_nbytes;
     uint32_t nphase, ncode, ncallee, ncheck;
-    const struct plan_phase *phases;
+    const struct bytecode_phase *phases;
     const uint32_t *code;
     const char *const *callees; /* names */
-    const struct plan_check *checks;
+    const struct bytecode_check *checks;
 };
 
 /* Bytes that each thread has for itself: registers and locals, a multiple of 64. -1: they
  * are more than an int64 counts. */
-int64_t plan_lane_nbytes(const struct plan *);
-/* From the start of a lane to its locals. */
-int64_t plan_locals_offset(const struct plan *);
+int64_t bytecode_scratch_nbytes(const struct bytecode *);
+/* From the start of that memory to the locals. */
+int64_t bytecode_locals_offset(const struct bytecode *);
 
 /* The length of the instruction at `at`, of which there are `left` words; 0: it is none.
  */
-uint32_t plan_length(const uint32_t *at, uint32_t left);
+uint32_t bytecode_length(const uint32_t *at, uint32_t left);
 /* Whether all instructions are whole and name what there is, so that running it does
  * nothing but what its calls and loads do. `callees`: those named, found.
  * errors BT_ERR_FORMAT */
-bt_status plan_check(bt_ctx *, const struct plan *,
-                     const struct cpu_callee *const *callees) BT_MUST_USE;
+bt_status bytecode_check(bt_ctx *, const struct bytecode *,
+                         const struct cpu_callee *const *callees) BT_MUST_USE;
 
 #endif

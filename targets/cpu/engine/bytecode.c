@@ -10,7 +10,7 @@
 const char *bytecode_operands(uint32_t instruction)
 {
     static const char *const all[BYTECODE_COUNT] = {
-#define X(UPPER, lower, operands) operands,
+#define X(UPPER, operands, text) operands,
         BYTECODE_EACH(X)
 #undef X
     };
@@ -115,7 +115,8 @@ static int check_operand(const struct checker *c, char operand, uint32_t value,
     case 'x': return value < p->ncheck;
     case 'd': return value < p->ndim;
     case 's': return cpu_integer_has(value, BT_INT64);
-    case 't': return cpu_integer_has(BT_SCALAR_ADD, value);
+    case 't':
+    case 'T': return cpu_integer_has(BT_SCALAR_ADD, value);
     case 'j': return check_jump(c, value, length);
     case 'J': return value <= c->at && c->starts[c->at - value];
     case 'P': return has_registers(value, form_of(c, word)->naddress, p->np);

@@ -21,52 +21,51 @@
 #include "primitives/callee.h"
 
 /*
- * Operands, in order; the first is in the instruction's own word:
+ * Operands, in order, and what it does as C, with operand i as $i; NULL: a loop. The first
+ * operand is in the instruction's own word:
  *
  *     n p   a register         k   an integer of two words     b   a buffer
  *     j     words to skip      J   words to go back            c   a callee's number
- *     x     a check's number   s   a scalar operator           t   a dtype
+ *     x     a check's number   s   a scalar operator           t T a dtype, of a value and in memory
  *     N P   the first register of a callee's arguments         -   nothing
  *     u     updates: how many p and how many n there are, then a register and an integer
  *           each
  *     d     a dim's number
  */
 // clang-format off
-#define BYTECODE_EACH(X)                                                                \
-    X(END, end, "-")         /* of a phase, or of an iteration of a parallel one */     \
-    X(SET, set, "nk")        /* n = integer */                                          \
-    X(BASE, base, "pbk")     /* p = buffer + bytes */                                   \
-    X(START, start, "nu")    /* n = the first iteration, updates made as often */       \
-    X(NEXT, next, "nJku")    /* n counts to k: updates and back; at the end n = 0, */   \
-                             /* and updates are taken back */                           \
-    X(STEP, step, "nJu")     /* the same of a parallel phase, to the last iteration */  \
-    X(DIM, dim, "nd")        /* n = a dim of the launch */                              \
-    X(UNTIL, until, "nJnu")  /* NEXT, and n says how far */                             \
-    X(UNLESS, unless, "nj")  /* skips where n is 0 */                                   \
-    X(JUMP, jump, "-j")                                                                 \
-    X(CALL, call, "cPN")                                                                \
-    X(CHECK, check, "nx")    /* a fault where n is 0 */                                 \
-    X(LOAD, load, "npt")     /* n = the element at p */                                 \
-    X(COPY, copy, "nn")                                                                 \
-    X(MULADD, muladd, "nnnk")   /* n = n + n * integer */                               \
-    X(OFFSET, offset, "ppnk")   /* p = p + n * integer */                               \
-    X(SCALAR, scalar, "nstnn")  /* n = operator(n, n), in a dtype */                    \
-    X(ADD, add, "nnn")       /* of int64 and bool, without their dtype: */              \
-    X(SUB, sub, "nnn")                                                                  \
-    X(MUL, mul, "nnn")                                                                  \
-    X(MIN, min, "nnn")                                                                  \
-    X(MAX, max, "nnn")                                                                  \
-    X(LT, lt, "nnn")                                                                    \
-    X(LE, le, "nnn")                                                                    \
-    X(EQ, eq, "nnn")                                                                    \
-    X(AND, and, "nnn")                                                                  \
-    X(OR, or, "nnn")                                                                    \
-    X(NOT, not, "nn")                                                                   \
-    X(SELECT, select, "nnnn")   /* n = n ? n : n */                                     \
-    X(NARROW, narrow, "nnt")
+#define BYTECODE_EACH(X)                                                                              \
+    X(END, "-", "return 0;") /* of a phase, or of an iteration of a parallel one */                   \
+    X(SET, "nk", "$0 = $1;")                                                                          \
+    X(BASE, "pbk", "$0 = (word)((u64)$1 + (u64)$2);")                                                 \
+    X(START, "nu", NULL)   /* n = the first iteration, updates made as often */                       \
+    X(NEXT, "nJku", NULL)  /* n counts to k: updates and back; at the end n = 0, updates taken back */ \
+    X(STEP, "nJu", NULL)   /* the same of a parallel phase, to the last iteration */                  \
+    X(DIM, "nd", "$0 = $1;")                                                                          \
+    X(UNTIL, "nJnu", NULL) /* NEXT, and n says how far */                                             \
+    X(UNLESS, "nj", "if ($0 == 0) { goto $1; }")                                                      \
+    X(JUMP, "-j", "goto $1;")                                                                         \
+    X(CALL, "cPN", "$0($1, $2);")                                                                     \
+    X(CHECK, "nx", "if ($0 == 0) { return $1; }")                                                     \
+    X(LOAD, "npT", "$0 = (i64)*(const $2 *)$1;")                                                      \
+    X(COPY, "nn", "$0 = $1;")                                                                         \
+    X(MULADD, "nnnk", "$0 = (i64)((u64)$1 + (u64)$2 * (u64)$3);")                                     \
+    X(OFFSET, "ppnk", "$0 = (word)((u64)$1 + (u64)$2 * (u64)$3);")                                    \
+    X(SCALAR, "nstnn", "$0 = cpu_integer_eval($1, $2, $3, $4);")                                      \
+    X(ADD, "nnn", "$0 = (i64)((u64)$1 + (u64)$2);") /* of int64 and bool, without their dtype: */     \
+    X(SUB, "nnn", "$0 = (i64)((u64)$1 - (u64)$2);")                                                   \
+    X(MUL, "nnn", "$0 = (i64)((u64)$1 * (u64)$2);")                                                   \
+    X(MIN, "nnn", "t = $1;\nif ($2 < t) { t = $2; }\n$0 = t;")                                        \
+    X(MAX, "nnn", "t = $1;\nif ($2 > t) { t = $2; }\n$0 = t;")                                        \
+    X(LT, "nnn", "$0 = (i64)($1 < $2);")                                                              \
+    X(LE, "nnn", "$0 = (i64)($1 <= $2);")                                                             \
+    X(EQ, "nnn", "$0 = (i64)($1 == $2);")                                                             \
+    X(AND, "nnn", "$0 = $1 & $2;")                                                                    \
+    X(OR, "nnn", "$0 = $1 | $2;")                                                                     \
+    X(NOT, "nn", "$0 = (i64)($1 == 0);")                                                              \
+    X(SELECT, "nnnn", "t = $3;\nif ($1 != 0) { t = $2; }\n$0 = t;")
 // clang-format on
 enum {
-#define X(UPPER, lower, operands) BYTECODE_##UPPER,
+#define X(UPPER, operands, text) BYTECODE_##UPPER,
     BYTECODE_EACH(X)
 #undef X
         BYTECODE_COUNT

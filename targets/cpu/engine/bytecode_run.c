@@ -1,4 +1,4 @@
-/* The machine that bytecode are made for. */
+/* The machine that bytecode is made for. */
 #include "bytecode_run.h"
 
 #include "integer.h"
@@ -151,10 +151,6 @@ int32_t bytecode_run(const struct bytecode *bytecode, const struct bytecode_phas
         case BYTECODE_SELECT:
             n[a] = n[at[1]] ? n[at[2]] : n[at[3]];
             at += 4;
-            break;
-        case BYTECODE_NARROW:
-            n[a] = cpu_integer_narrow(at[2], n[at[1]]);
-            at += 3;
             break;
         default: return 0; // BYTECODE_END
         }

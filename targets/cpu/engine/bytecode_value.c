@@ -94,9 +94,11 @@ static uint32_t put_cast(struct bytecode_builder *b, const bt_node *node)
         !cpu_integer_has(BT_SCALAR_ADD, node->args[0]->dtype))
         return bytecode_unsupported(b, "a cast of floats");
     uint32_t from = bytecode_value_of(b, node->args[0]), reg = b->nn++;
-    bytecode_put_first(b, to, BYTECODE_NARROW, reg);
-    bytecode_put(b, to, from);
+    bytecode_put_first(b, to, BYTECODE_SCALAR, reg); // one that narrows, and does no more
+    bytecode_put(b, to, BT_SCALAR_FLOOR);
     bytecode_put(b, to, node->dtype);
+    bytecode_put(b, to, from);
+    bytecode_put(b, to, from);
     return reg;
 }
 

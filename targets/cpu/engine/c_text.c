@@ -32,11 +32,6 @@ void c_text_callee(bt_text *out, const char *name)
         bt_text_add(out, *name == '.' ? "_" : name, 1);
 }
 
-static void add_callee(bt_text *out, const struct bytecode *bytecode, uint32_t callee)
-{
-    c_text_callee(out, bytecode->callees[callee]);
-}
-
 /* ---- statements ---- */
 
 /* A cell's bits, so that the least integer needs no expression. */
@@ -95,40 +90,10 @@ static const char *load_type(bt_dtype dtype)
     }
 }
 
-/* n[a] = n[b] OP n[c] in uint64, or compared as int64. */
-static void add_binary(bt_text *out, const uint32_t *at, const char *operator_, int wraps)
-{
-    const char *type = wraps ? "(u64)" : "";
-    bt_text_addf(out, "n[%" PRIu32 "] = (i64)(%sn[%" PRIu32 "] %s %sn[%" PRIu32 "]);\n",
-                 *at >> 8, type, at[1], operator_, type, at[2]);
-}
-
-/* The one of two for which x OP y. */
-static void add_choice(bt_text *out, const uint32_t *at, const char *operator_)
-{
-    bt_text_addf(out,
-                 "t = n[%" PRIu32 "];\nif (n[%" PRIu32 "] %s t) { t = n[%" PRIu32
-                 "]; }\nn[%" PRIu32 "] = t;\n",
-                 at[1], at[2], operator_, at[2], *at >> 8);
-}
-
-static void add_label(bt_text *out, uint32_t to)
-{
-    bt_text_addf(out, "L%" PRIu32, to);
-}
-
-static void add_goto(bt_text *out, uint32_t to)
-{
-    bt_text_addf(out, "goto ");
-    add_label(out, to);
-    bt_text_addf(out, ";");
-}
-
 static void add_back(bt_text *out, const uint32_t *updates, uint32_t to)
 {
     add_updates(out, updates, 1);
-    add_goto(out, to);
-    bt_text_addf(out, " }\n");
+    bt_text_addf(out, "goto L%" PRIu32 "; }\n", to);
 }
 
 static void add_next(bt_text *out, const uint32_t *at, uint32_t word)
@@ -155,107 +120,72 @@ static void add_until(bt_text *out, const uint32_t *at, uint32_t word)
     add_updates_by(out, at + 3, "t");
 }
 
-static void add_instruction(bt_text *out, const struct bytecode *bytecode,
-                            const uint32_t *at, uint32_t word)
+static void add_operand(bt_text *out, const struct bytecode *bytecode, char operand,
+                        const uint32_t *at, uint32_t end)
 {
+    switch (operand) {
+    case 'n': bt_text_addf(out, "n[%" PRIu32 "]", *at); break;
+    case 'p': bt_text_addf(out, "p[%" PRIu32 "]", *at); break;
+    case 'N': bt_text_addf(out, "n + %" PRIu32, *at); break;
+    case 'P': bt_text_addf(out, "p + %" PRIu32, *at); break;
+    case 'd': bt_text_addf(out, "dims[%" PRIu32 "]", *at); break;
+    case 'k': add_integer(out, bytecode_integer(at)); break;
+    case 'c': c_text_callee(out, bytecode->callees[*at]); break;
+    case 'j': bt_text_addf(out, "L%" PRIu32, end + *at); break;
+    case 'T': bt_text_addf(out, "%s", load_type(*at)); break;
+    case 'x': bt_text_addf(out, "%" PRIu32, *at + 1); break;
+    case 'b':
+        if (*at == bytecode->nbuffer)
+            bt_text_addf(out, "locals");
+        else
+            bt_text_addf(out, "b[%" PRIu32 "]", *at);
+        break;
+    default: bt_text_addf(out, "%" PRIu32 "U", *at);
+    }
+}
+
+/* The text of an instruction, which ends at the word `end`, with its operands. */
+static void add_template(bt_text *out, const struct bytecode *bytecode, const char *text,
+                         const uint32_t *at, uint32_t end)
+{
+    const char *operands = bytecode_operands(*at & 0xff);
+    for (; *text; text++) {
+        const uint32_t first = *at >> 8;
+        const uint32_t *value = at;
+        if (*text != '$') {
+            bt_text_add(out, text, 1);
+            continue;
+        }
+        const int number = *++text - '0';
+        for (int i = 0; i < number; i++)
+            value += i && operands[i] == 'k' ? 2 : 1;
+        add_operand(out, bytecode, operands[number], number ? value : &first, end);
+    }
+    bt_text_addf(out, "\n");
+}
+
+static void add_instruction(bt_text *out, const struct bytecode *bytecode,
+                            const uint32_t *at, uint32_t word, uint32_t length)
+{
+    static const char *const texts[] = {
+#define X(UPPER, operands, text) text,
+        BYTECODE_EACH(X)
+#undef X
+    };
     const uint32_t a = *at >> 8;
     switch (*at & 0xff) {
-    case BYTECODE_SET:
-        bt_text_addf(out, "n[%" PRIu32 "] = ", a);
-        add_integer(out, bytecode_integer(at + 1));
-        bt_text_addf(out, ";\n");
-        break;
-    case BYTECODE_BASE:
-        bt_text_addf(out, "p[%" PRIu32 "] = ", a);
-        if (at[1] == bytecode->nbuffer)
-            bt_text_addf(out, "locals;\n");
-        else
-            bt_text_addf(out, "b[%" PRIu32 "];\n", at[1]);
-        if (bytecode_integer(at + 2))
-            add_step(out, 'p', a, bytecode_integer(at + 2));
-        break;
     case BYTECODE_START:
         bt_text_addf(out, "n[%" PRIu32 "] = first;\n", a);
         add_updates_by(out, at + 1, "first");
         break;
     case BYTECODE_NEXT: add_next(out, at, word); break;
     case BYTECODE_UNTIL: add_until(out, at, word); break;
-    case BYTECODE_DIM:
-        bt_text_addf(out, "n[%" PRIu32 "] = dims[%" PRIu32 "];\n", a, at[1]);
-        break;
     case BYTECODE_STEP:
         add_step(out, 'n', a, 1);
         bt_text_addf(out, "if (n[%" PRIu32 "] < end) {\n", a);
         add_back(out, at + 2, word - at[1]);
         break;
-    case BYTECODE_UNLESS:
-        bt_text_addf(out, "if (n[%" PRIu32 "] == 0) { ", a);
-        add_goto(out, word + 2 + at[1]);
-        bt_text_addf(out, " }\n");
-        break;
-    case BYTECODE_JUMP:
-        add_goto(out, word + 2 + at[1]);
-        bt_text_addf(out, "\n");
-        break;
-    case BYTECODE_CALL:
-        add_callee(out, bytecode, a);
-        bt_text_addf(out, "(p + %" PRIu32 ", n + %" PRIu32 ");\n", at[1], at[2]);
-        break;
-    case BYTECODE_CHECK:
-        bt_text_addf(out, "if (n[%" PRIu32 "] == 0) { return %" PRIu32 "; }\n", a,
-                     at[1] + 1);
-        break;
-    case BYTECODE_LOAD:
-        bt_text_addf(out, "n[%" PRIu32 "] = (i64)*(const %s *)p[%" PRIu32 "];\n", a,
-                     load_type(at[2]), at[1]);
-        break;
-    case BYTECODE_COPY:
-        bt_text_addf(out, "n[%" PRIu32 "] = n[%" PRIu32 "];\n", a, at[1]);
-        break;
-    case BYTECODE_MULADD:
-        bt_text_addf(out,
-                     "n[%" PRIu32 "] = (i64)((u64)n[%" PRIu32 "] + (u64)n[%" PRIu32
-                     "] * %" PRIu64 "ULL);\n",
-                     a, at[1], at[2], (uint64_t)bytecode_integer(at + 3));
-        break;
-    case BYTECODE_OFFSET:
-        bt_text_addf(out,
-                     "p[%" PRIu32 "] = (word)((u64)p[%" PRIu32 "] + (u64)n[%" PRIu32
-                     "] * %" PRIu64 "ULL);\n",
-                     a, at[1], at[2], (uint64_t)bytecode_integer(at + 3));
-        break;
-    case BYTECODE_SCALAR:
-        bt_text_addf(out,
-                     "n[%" PRIu32 "] = cpu_integer_eval(%" PRIu32 "U, %" PRIu32
-                     "U, n[%" PRIu32 "], n[%" PRIu32 "]);\n",
-                     a, at[1], at[2], at[3], at[4]);
-        break;
-    case BYTECODE_ADD: add_binary(out, at, "+", 1); break;
-    case BYTECODE_SUB: add_binary(out, at, "-", 1); break;
-    case BYTECODE_MUL: add_binary(out, at, "*", 1); break;
-    case BYTECODE_AND: add_binary(out, at, "&", 1); break;
-    case BYTECODE_OR: add_binary(out, at, "|", 1); break;
-    case BYTECODE_LT: add_binary(out, at, "<", 0); break;
-    case BYTECODE_LE: add_binary(out, at, "<=", 0); break;
-    case BYTECODE_EQ: add_binary(out, at, "==", 0); break;
-    case BYTECODE_MIN: add_choice(out, at, "<"); break;
-    case BYTECODE_MAX: add_choice(out, at, ">"); break;
-    case BYTECODE_NOT:
-        bt_text_addf(out, "n[%" PRIu32 "] = (i64)(n[%" PRIu32 "] == 0);\n", a, at[1]);
-        break;
-    case BYTECODE_SELECT:
-        bt_text_addf(out,
-                     "t = n[%" PRIu32 "];\nif (n[%" PRIu32 "] != 0) { t = n[%" PRIu32
-                     "]; }\nn[%" PRIu32 "] = t;\n",
-                     at[3], at[1], at[2], a);
-        break;
-    case BYTECODE_NARROW: // no operator of integers but this narrows alone
-        bt_text_addf(out,
-                     "n[%" PRIu32 "] = cpu_integer_eval(%" PRIu32 "U, %" PRIu32
-                     "U, n[%" PRIu32 "], n[%" PRIu32 "]);\n",
-                     a, (uint32_t)BT_SCALAR_FLOOR, at[2], at[1], at[1]);
-        break;
-    default: bt_text_addf(out, "return 0;\n"); // BYTECODE_END
+    default: add_template(out, bytecode, texts[*at & 0xff], at, word + length);
     }
 }
 
@@ -288,12 +218,11 @@ static void add_phase(bt_text *out, const struct bytecode *bytecode, uint32_t ke
                  "(i64 *n, word *p, const word *b, word locals, i64 first, i64 end%s)\n"
                  "{\ni64 t;\n",
                  kernel, phase, bytecode->ndim ? ", const int64_t *dims" : "");
-    for (uint32_t at = 0; at < ncode; at += bytecode_length(code + at, ncode - at)) {
-        if (labels[at]) {
-            add_label(out, at);
-            bt_text_addf(out, ":\n");
-        }
-        add_instruction(out, bytecode, code + at, at);
+    for (uint32_t at = 0, length; at < ncode; at += length) {
+        length = bytecode_length(code + at, ncode - at);
+        if (labels[at])
+            bt_text_addf(out, "L%" PRIu32 ":\n", at);
+        add_instruction(out, bytecode, code + at, at, length);
     }
     bt_text_addf(out, "}\n");
 }
@@ -321,7 +250,7 @@ void c_text_bytecode(bt_text *out, const struct bytecode *bytecode, uint32_t ker
     bt_text_addf(out, "\n/* %s */\n", bytecode->name);
     for (uint32_t i = 0; i < bytecode->ncallee; i++) {
         bt_text_addf(out, "extern int ");
-        add_callee(out, bytecode, i);
+        c_text_callee(out, bytecode->callees[i]);
         bt_text_addf(out, "(word *, i64 *);\n");
     }
     for (uint32_t i = 0; i < bytecode->nphase; i++) {

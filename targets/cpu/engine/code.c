@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { VERSION = 4, ORDER = 0x01020304, DIGEST = 64 };
+enum { VERSION = 5, ORDER = 0x01020304, DIGEST = 64 };
 static const char magic[8] = "batoncpu";
 
 /* ---- writing ---- */

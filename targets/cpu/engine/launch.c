@@ -335,7 +335,7 @@ static int32_t run_phases(struct launch *launch)
     return fault;
 }
 
-/* What bytecode compute with dims overflows beyond. */
+/* Beyond these limits, what bytecode computes with dims could overflow. */
 static bt_status check_dims(bt_ctx *ctx, const struct bytecode *bytecode,
                             const bt_kernel_call *call)
 {

@@ -14,7 +14,8 @@
  * constants too; a field of a constant tuple is a constant; a branch on a constant is the
  * block taken, one between equal blocks either of them. A call that fails stays, to fail at
  * run time. A result larger than max-bytes and than the constants it is made from stays a
- * call: a scaled weight is folded, a large splat never expanded.
+ * call: a scaled weight is folded, a large splat never expanded. A larger one that is only
+ * transposed is a view of the constant that it is made from.
  * needs    effects
  * keeps    every invariant
  * option   max-bytes   largest constant to create from smaller ones, default 1 MiB
@@ -183,6 +184,26 @@ static bt_status evaluate(bt_rewrite *rewrite, const bt_call *call,
     return status;
 }
 
+/* Of a large constant the transpose is another view: nothing is copied. */
+static bt_status transpose(bt_rewrite *rewrite, const bt_call *call,
+                           const bt_tensor *tensor, const bt_value **out)
+{
+    const bt_ints *axes = bt_attr_find(call->op, call->attrs, "axes", BT_ATTR_INTS);
+    int64_t dims[BT_MAX_RANK], strides[BT_MAX_RANK];
+    bt_tensor *view;
+    for (uint32_t i = 0; i < tensor->rank; i++) {
+        int64_t axis = axes->n == BT_NONE_LIST ? tensor->rank - 1 - i : axes->at[i];
+        axis += axis < 0 ? tensor->rank : 0;
+        dims[i] = tensor->dims[axis];
+        strides[i] = tensor->strides[axis];
+    }
+    BT_TRY(bt_tensor_view(bt_rewrite_ctx(rewrite), tensor, tensor->rank, dims, strides, 0,
+                          &view));
+    bt_status status = bt_build_const(bt_rewrite_builder(rewrite), &view->base, out);
+    bt_tensor_unref(view);
+    return status;
+}
+
 static int64_t operands_nbytes(const bt_call *call)
 {
     int64_t sum = 0;
@@ -214,7 +235,9 @@ static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_va
         if (!is_const)
             return NULL;
     }
-    return evaluate(rewrite, call, &leaves, out);
+    return nbytes > o->max_bytes && bt_as_op_call(&call->base, "transpose")
+               ? transpose(rewrite, call, leaves.at[0], out)
+               : evaluate(rewrite, call, &leaves, out);
 }
 
 static bt_status fold_proj(bt_rewrite *rewrite, const bt_proj *proj, const bt_value **out)

@@ -113,7 +113,9 @@ bt_status bt_tensor_compare(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b,
     bt_tensor_difference d = { .first = -1 };
     double largest = bt_tensor_largest(b);
     for (int64_t i = 0; i < a->nelem; i++) {
-        const void *at_a = bt__tensor_at(a, i), *at_b = bt__tensor_at(b, i);
+        uint64_t cells[2];
+        const void *at_a = bt__tensor_load(a, i, &cells[0]),
+                   *at_b = bt__tensor_load(b, i, &cells[1]);
         compare_element(a->dtype, at_a, at_b, relative, absolute, i, &d);
     }
     d.max_to_largest = isinf(d.max_absolute) ? INFINITY : ratio(d.max_absolute, largest);

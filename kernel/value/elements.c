@@ -8,6 +8,7 @@
 #include "value/elements.h"
 
 #include <math.h>
+#include <string.h>
 
 int bt__dtype_is_float(bt_dtype dtype)
 {
@@ -163,9 +164,11 @@ void bt__elements_from_int(bt_dtype dtype, const int64_t *from, int is_unsigned,
     }
 }
 
-#define COPY(T)                     \
-    for (int64_t i = 0; i < n; i++) \
-        ((T *)to)[i * to_stride] = ((const T *)from)[i * from_stride];
+/* `from` may lie at any byte. */
+#define COPY(T)                         \
+    for (int64_t i = 0; i < n; i++)     \
+        memcpy((T *)to + i * to_stride, \
+               (const char *)from + i * from_stride * (int64_t)sizeof(T), sizeof(T));
 
 void bt__elements_copy(size_t nbytes, const void *from, int64_t from_stride, int64_t n,
                        void *to, int64_t to_stride)

@@ -21,6 +21,7 @@
 
 enum {
     MAP_FROM_NBYTES = 1 << 20, /* smaller files are read */
+    LIE_FROM_NBYTES = 1 << 16, /* smaller tensors are aligned, by a copy */
     FIRST_READ_NBYTES = 1 << 16,
     WRITE_NBYTES = 1 << 30, /* of one call: a kernel may refuse more */
     NTEMPORARY = 100,       /* names tried for the temporary file */
@@ -145,10 +146,9 @@ bt_status bt_file_tensor(bt_ctx *ctx, bt_file *file, bt_dtype dtype, uint32_t ra
                              "it has %zu bytes, and a tensor of %zu is to lie at byte "
                              "%zu",
                              file->nbytes, nbytes, offset);
-    if ((uintptr_t)data.shown % item != 0) {
+    if (nbytes < LIE_FROM_NBYTES && (uintptr_t)data.shown % item != 0) {
         BT_TRY(bt_tensor_create(ctx, dtype, rank, dims, out));
         memcpy((*out)->data, data.shown, nbytes);
-        forget(file, offset, nbytes);
         return NULL;
     }
     struct bt__tensor *t = bt__tensor_alloc(ctx, dtype, rank, dims, NULL, nelem, 0);

@@ -186,17 +186,25 @@ bt_status bt_tensor_view(bt_ctx *ctx, const bt_tensor *owner, uint32_t rank,
 
 /* ---- order in memory ---- */
 
-int bt_tensor_is_dense(const bt_tensor *t)
+int bt__tensor_is_aligned(const bt_tensor *t)
+{
+    return t->nelem == 0 || (uintptr_t)t->data % bt_dtype_nbytes(t->dtype) == 0;
+}
+
+int bt__tensor_is_row_major(const bt_tensor *t)
 {
     int64_t step = 1;
-    if (t->nelem == 0)
-        return 1;
-    for (uint32_t i = t->rank; i-- > 0;) {
+    for (uint32_t i = t->nelem ? t->rank : 0; i-- > 0;) {
         if (t->dims[i] != 1 && t->strides[i] != step)
             return 0;
         step *= t->dims[i];
     }
     return 1;
+}
+
+int bt_tensor_is_dense(const bt_tensor *t)
+{
+    return bt__tensor_is_aligned(t) && bt__tensor_is_row_major(t);
 }
 
 int64_t bt__tensor_offset(const bt_tensor *t, int64_t position)
@@ -216,7 +224,7 @@ void *bt__tensor_at(const bt_tensor *t, int64_t position)
 }
 
 /* A tensor as rows along its last axis: `nrow` rows of `length` elements, `stride` apart.
- * A dense tensor is one row. */
+ * A tensor without gaps is one row. */
 struct rows {
     int64_t nrow, length, stride;
 };
@@ -225,7 +233,7 @@ static struct rows rows_of(const bt_tensor *t)
 {
     if (t->nelem == 0)
         return (struct rows){ 0 };
-    if (bt_tensor_is_dense(t))
+    if (bt__tensor_is_row_major(t))
         return (struct rows){ .nrow = 1, .length = t->nelem, .stride = 1 };
     int64_t length = t->dims[t->rank - 1];
     return (struct rows){ .nrow = t->nelem / length,
@@ -257,22 +265,30 @@ bt_status bt_tensor_dense(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
     }
     BT_TRY(bt_tensor_create(ctx, t->dtype, t->rank, t->dims, out));
     bt__tensor_copy(t, *out);
+    bt_tensor_forget(t); // the copy is read instead
     return NULL;
 }
 
 /* ---- elements ---- */
 
+const void *bt__tensor_load(const bt_tensor *t, int64_t position, uint64_t *cell)
+{
+    return memcpy(cell, bt__tensor_at(t, position), bt_dtype_nbytes(t->dtype));
+}
+
 double bt_tensor_get(const bt_tensor *t, int64_t position)
 {
     double out = 0;
-    bt__elements_to_double(t->dtype, bt__tensor_at(t, position), 1, 1, &out);
+    uint64_t cell;
+    bt__elements_to_double(t->dtype, bt__tensor_load(t, position, &cell), 1, 1, &out);
     return out;
 }
 
 int64_t bt_tensor_get_int(const bt_tensor *t, int64_t position)
 {
     int64_t out = 0;
-    bt__elements_to_int(t->dtype, bt__tensor_at(t, position), 1, 1, &out);
+    uint64_t cell;
+    bt__elements_to_int(t->dtype, bt__tensor_load(t, position, &cell), 1, 1, &out);
     return out;
 }
 
@@ -328,10 +344,8 @@ static void cast_row(bt_dtype from, const char *at, int64_t stride, int64_t leng
     }
 }
 
-bt_status bt_tensor_cast(bt_ctx *ctx, const bt_tensor *t, bt_dtype dtype, bt_tensor **out)
+static bt_status cast(bt_ctx *ctx, const bt_tensor *t, bt_dtype dtype, bt_tensor **out)
 {
-    if (t->dtype == dtype)
-        return bt_tensor_dense(ctx, t, out);
     BT_TRY(bt_tensor_create(ctx, dtype, t->rank, t->dims, out));
     struct rows rows = rows_of(t);
     for (int64_t i = 0; i < rows.nrow; i++)
@@ -339,4 +353,19 @@ bt_status bt_tensor_cast(bt_ctx *ctx, const bt_tensor *t, bt_dtype dtype, bt_ten
                  (char *)(*out)->data +
                      i * rows.length * (int64_t)bt_dtype_nbytes(dtype));
     return NULL;
+}
+
+bt_status bt_tensor_cast(bt_ctx *ctx, const bt_tensor *t, bt_dtype dtype, bt_tensor **out)
+{
+    bt_tensor *dense;
+    if (t->dtype != dtype && bt__tensor_is_aligned(t))
+        return cast(ctx, t, dtype, out);
+    BT_TRY(bt_tensor_dense(ctx, t, &dense));
+    if (t->dtype == dtype) {
+        *out = dense;
+        return NULL;
+    }
+    bt_status status = cast(ctx, dense, dtype, out);
+    bt_tensor_unref(dense);
+    return status;
 }

@@ -319,6 +319,38 @@ static void test_a_tensor_lies_in_its_file(void **state)
     bt_tensor_unref(copy);
 }
 
+/* As a file may have it behind other things: nothing of a large one is copied before it is
+ * needed. */
+static void test_a_large_tensor_lies_at_any_byte(void **state)
+{
+    (void)state;
+    enum { N = 1 << 18 };
+    bt_file *f = bytes_file();
+    bt_tensor *t, *view, *dense, *same;
+    const int64_t n = N, square[2] = { 512, 512 }, turned[2] = { 1, 512 };
+    const char *bytes = f->bytes;
+    assert_ok(ctx, bt_file_tensor(ctx, f, BT_UINT32, 1, &n, 9, &t));
+    bt_file_close(ctx, f);
+    assert_ptr_equal(t->data, bytes + 9);
+    assert_false(bt_tensor_is_dense(t));
+    assert_int_equal(bt_tensor_get_int(t, 1), 0x100f0e0d);
+    assert_ok(ctx, bt_tensor_cast(ctx, t, BT_INT64, &same));
+    assert_int_equal(bt_tensor_get_int(same, N - 1), 0x08070605);
+    bt_tensor_unref(same);
+    assert_ok(ctx, bt_tensor_dense(ctx, t, &dense));
+    assert_int_equal((uintptr_t)dense->data % 64, 0);
+    assert_memory_equal(dense->data, bytes + 9, 4 * N);
+    assert_ok(ctx, bt_tensor_view(ctx, t, 2, square, turned, 0, &view));
+    assert_ok(ctx, bt_tensor_dense(ctx, view, &same));
+    for (int64_t i = 0; i < 512; i++)
+        assert_int_equal(bt_tensor_get_int(same, 512 * i + 3),
+                         bt_tensor_get_int(t, 3 * 512 + i));
+    bt_tensor_unref(t);
+    bt_tensor_unref(view);
+    bt_tensor_unref(dense);
+    bt_tensor_unref(same);
+}
+
 static void test_what_is_forgotten_is_read_again(void **state)
 {
     (void)state;
@@ -396,6 +428,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_nothing_outside_the_folder_is_read),
     TEST(test_no_descriptor_is_left_open),
     TEST(test_a_tensor_lies_in_its_file),
+    TEST(test_a_large_tensor_lies_at_any_byte),
     TEST(test_what_is_forgotten_is_read_again),
     TEST(test_a_tensor_beyond_its_file_is_refused),
     TEST(test_each_failing_allocation_is_reported),

@@ -6,6 +6,7 @@
 
 #include "base/crc.h"
 #include "value/file.h"
+#include "value/tensor.h"
 
 /* Of code. */
 struct piece {
@@ -111,8 +112,11 @@ static bt_status add_program(struct writer *w)
 static bt_status add_record(struct writer *w, const bt_npz_entry *entry, uint64_t offset,
                             bt_text *out)
 {
-    bt_tensor *dense;
-    BT_TRY(bt_tensor_dense(w->ctx, entry->tensor, &dense));
+    bt_tensor *dense; // but for its place in memory
+    if (bt__tensor_is_row_major(entry->tensor))
+        dense = bt_tensor_ref(entry->tensor);
+    else
+        BT_TRY(bt_tensor_dense(w->ctx, entry->tensor, &dense));
     if (!BT_PUSH(w->arena, &w->dense, dense)) {
         bt_tensor_unref(dense);
         return bt_no_memory();

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "value/tensor.h"
+
 /* ---- instantiation ---- */
 
 static int same_leaves(const bt_compute *compute, const bt_tensor *const *in)
@@ -247,8 +249,23 @@ static bt_status run_stages(bt_ctx *ctx, const bt_compute *compute,
     return bt__bytecode_run(ctx, p, data);
 }
 
-bt_status bt__compute_run_formula(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
-                                  const bt_tensor *const *in, bt_tensor **out)
+/* Bytecode reads elements where they are aligned. */
+static bt_status align(bt_ctx *ctx, uint32_t nin, const bt_tensor *const *in,
+                       const bt_tensor **out)
+{
+    for (uint32_t i = 0; i < nin; i++) {
+        bt_tensor *copy;
+        if (bt__tensor_is_aligned(in[i]))
+            copy = bt_tensor_ref(in[i]);
+        else
+            BT_TRY(bt_tensor_dense(ctx, in[i], &copy));
+        out[i] = copy;
+    }
+    return NULL;
+}
+
+static bt_status run_aligned(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
+                             const bt_tensor *const *in, bt_tensor **out)
 {
     BT_TRY(prepare(ctx, compute, nin, in));
     const bt_graph *g = compute->graph;
@@ -263,6 +280,26 @@ bt_status bt__compute_run_formula(bt_ctx *ctx, bt_compute *compute, uint32_t nin
         out[i] = bt_tensor_ref(stages[g->results[i] - g->ninput]);
     for (uint32_t i = 0; stages && i < nstage; i++)
         bt_tensor_unref(stages[i]);
+    bt_arena_release(scratch, mark);
+    return status;
+}
+
+bt_status bt__compute_run_formula(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
+                                  const bt_tensor *const *in, bt_tensor **out)
+{
+    uint32_t i = 0;
+    while (i < nin && bt__tensor_is_aligned(in[i]))
+        i++;
+    if (i == nin)
+        return run_aligned(ctx, compute, nin, in, out);
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    const bt_tensor **aligned = BT_NEWS(scratch, const bt_tensor *, nin);
+    bt_status status = aligned ? align(ctx, nin, in, aligned) : bt_no_memory();
+    if (!status)
+        status = run_aligned(ctx, compute, nin, aligned, out);
+    for (i = 0; aligned && i < nin; i++)
+        bt_tensor_unref(aligned[i]);
     bt_arena_release(scratch, mark);
     return status;
 }

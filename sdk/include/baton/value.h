@@ -156,7 +156,8 @@ BT_API bt_status bt_tensor_wrap(bt_ctx *, bt_dtype, uint32_t rank, const int64_t
 BT_API bt_status bt_tensor_view(bt_ctx *, const bt_tensor *owner, uint32_t rank,
                                 const int64_t *dims, const int64_t *strides,
                                 int64_t offset_nelem, bt_tensor **out) BT_MUST_USE;
-/* Row-major, contiguous: `tensor` itself with one more reference, or a copy. */
+/* Row-major, contiguous, aligned to its elements: `tensor` itself with one more reference,
+ * or a copy. Views and large tensors of mapped files need not be so. */
 BT_API bt_status bt_tensor_dense(bt_ctx *, const bt_tensor *,
                                  bt_tensor **out) BT_MUST_USE;
 BT_API int bt_tensor_is_dense(const bt_tensor *);
@@ -279,9 +280,9 @@ typedef struct bt_file {
 /* errors  BT_ERR_IO, BT_ERR_LIMIT, BT_ERR_CANCELLED */
 BT_API bt_status bt_file_read(bt_ctx *, const char *path, bt_file **out) BT_MUST_USE;
 BT_API void bt_file_close(bt_ctx *, bt_file *); /* accepts NULL */
-/* A tensor of the bytes from `offset` on, row major, in the machine's byte order. Where
- * they are aligned to the element it lies in the file, not to be written to, and keeps it
- * open; else it is a copy.
+/* A tensor of the bytes from `offset` on, row major, in the machine's byte order. It lies
+ * in the file, not to be written to, and keeps it open; a small one that is not aligned to
+ * its elements is a copy, a large one bt_tensor_dense copies when it is needed.
  * errors  BT_ERR_FORMAT: the file ends before; BT_ERR_ARGUMENT, BT_ERR_LIMIT */
 BT_API bt_status bt_file_tensor(bt_ctx *, bt_file *, bt_dtype, uint32_t rank,
                                 const int64_t *dims, size_t offset,

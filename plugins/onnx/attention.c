@@ -41,6 +41,40 @@ const bt_value *with_past(bt_onnx_node *n, const bt_value *past, const bt_value 
     return past ? joined(n, 2, 2, parts) : now;
 }
 
+/* ---- scores ---- */
+
+const bt_value *repeated_heads(bt_onnx_node *n, const bt_value *x, const bt_value *q)
+{
+    int64_t have = value_dim(n, x, 1), want = value_dim(n, q, 1);
+    if (have == want || n->status)
+        return x;
+    if (have < 1 || want < 1 || want % have) {
+        node_fail(n, BT_ERR_FORMAT, "%lld heads cannot serve %lld", (long long)have,
+                  (long long)want);
+        return NULL;
+    }
+    return emit1(n, "repeat",
+                 node_format(n, "repeats=%lld, axis=1", (long long)(want / have)), x);
+}
+
+const bt_value *scaled_scores(bt_onnx_node *n, const struct heads *h, double scale)
+{
+    int64_t size = value_dim(n, h->q, 3);
+    if (scale == 0 && size < 1)
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "the size of a head is symbolic: bind it with --dim");
+    if (n->status)
+        return NULL;
+    const bt_value *q =
+        times_number(n, h->q, scale != 0 ? scale : 1 / sqrt((double)size));
+    return matrix_product(n, q, axes_swapped(n, repeated_heads(n, h->k, h->q), 2, 3));
+}
+
+const bt_value *softcapped(bt_onnx_node *n, const bt_value *x, double cap)
+{
+    return cap > 0 ? times_number(n, applied(n, "tanh", over_number(n, x, cap)), cap) : x;
+}
+
 /* ---- masks ---- */
 
 const bt_value *minus_infinity(bt_onnx_node *n, const bt_value *like)
@@ -77,19 +111,18 @@ static const bt_value *alternate(bt_onnx_node *n, const bt_value *x, uint32_t fr
         x);
 }
 
-static const bt_value *rotated(bt_onnx_node *n, const bt_value *x, int64_t size,
-                               const bt_value *cosine, const bt_value *sine)
+static const bt_value *turned(bt_onnx_node *n, const bt_value *x, int64_t size,
+                              const struct rotary *r)
 {
-    int alternates = node_int(n, "interleaved", 0) != 0;
     const bt_value *first =
-                       alternates ? alternate(n, x, 0) : sliced(n, x, 3, 0, size / 2),
-                   *second =
-                       alternates ? alternate(n, x, 1) : sliced(n, x, 3, size / 2, size);
+                       r->alternates ? alternate(n, x, 0) : sliced(n, x, 3, 0, size / 2),
+                   *second = r->alternates ? alternate(n, x, 1)
+                                           : sliced(n, x, 3, size / 2, size);
     const bt_value *parts[2] = {
-        minus(n, times(n, cosine, first), times(n, sine, second)),
-        plus(n, times(n, sine, first), times(n, cosine, second)),
+        minus(n, times(n, r->cosine, first), times(n, r->sine, second)),
+        plus(n, times(n, r->sine, first), times(n, r->cosine, second)),
     };
-    if (!alternates)
+    if (!r->alternates)
         return joined(n, 3, 2, parts);
     return shaped_like(n, emit_list(n, "stack", "axis=4", 2, parts), x);
 }
@@ -103,27 +136,26 @@ static const bt_value *angles(bt_onnx_node *n, const bt_value *cache,
     return with_axes(n, cache, head_axis, 1);
 }
 
-const bt_value *rotary(bt_onnx_node *n, const bt_value *x, int64_t heads,
-                       const bt_value *cosine, const bt_value *sine,
-                       const bt_value *positions)
+const bt_value *rotated(bt_onnx_node *n, const bt_value *x, const struct rotary *how)
 {
+    struct rotary r = *how;
     uint32_t rank = value_rank(n, x), head_axis = rank == 3 ? 2 : 1;
     if (rank != 3 && rank != 4)
         node_fail(n, BT_ERR_FORMAT, "data of rank %u; 3 and 4 are known", rank);
-    cosine = angles(n, cosine, positions, head_axis);
-    sine = angles(n, sine, positions, head_axis);
-    const bt_value *y = rank == 3 ? heads_apart(n, x, heads) : x;
-    int64_t size = value_dim(n, y, 3), part = node_int(n, "rotary_embedding_dim", 0);
+    r.cosine = angles(n, r.cosine, r.positions, head_axis);
+    r.sine = angles(n, r.sine, r.positions, head_axis);
+    const bt_value *y = rank == 3 ? heads_apart(n, x, r.heads) : x;
+    int64_t size = value_dim(n, y, 3);
     if (size < 0)
         node_fail(n, BT_ERR_UNSUPPORTED,
                   "the size of a head is symbolic: bind it with --dim");
-    if (part < 0 || part > size || part % 2 || (!part && size % 2))
-        node_fail(n, BT_ERR_ATTRIBUTE, "rotary_embedding_dim is %lld of %lld",
-                  (long long)part, (long long)size);
+    if (r.part < 0 || r.part > size || r.part % 2 || (!r.part && size % 2))
+        node_fail(n, BT_ERR_ATTRIBUTE, "%lld of %lld elements of a head are to turn",
+                  (long long)r.part, (long long)size);
     if (n->status)
         return NULL;
-    part = part ? part : size;
-    const bt_value *parts[2] = { rotated(n, sliced(n, y, 3, 0, part), part, cosine, sine),
+    int64_t part = r.part ? r.part : size;
+    const bt_value *parts[2] = { turned(n, sliced(n, y, 3, 0, part), part, &r),
                                  sliced(n, y, 3, part, size) };
     y = part == size ? parts[0] : joined(n, 3, 2, parts);
     return shaped_like(n, y, x);

@@ -14,6 +14,18 @@ const bt_value *heads_together(bt_onnx_node *, const bt_value *);
 /* Keys or values of the past, which may be none (NULL), before those of now. */
 const bt_value *with_past(bt_onnx_node *, const bt_value *past, const bt_value *now);
 
+/* Queries, keys and values by head, [batch, heads, length, size], the past included. */
+struct heads {
+    const bt_value *q, *k, *v;
+    const bt_value *past; /* of the keys; NULL: none */
+};
+/* Fewer heads of keys or values serve several of the queries each. */
+const bt_value *repeated_heads(bt_onnx_node *, const bt_value *, const bt_value *q);
+/* q k^T * scale; a scale of 0: one over the root of a head's size. */
+const bt_value *scaled_scores(bt_onnx_node *, const struct heads *, double scale);
+/* Scores that tanh keeps within -cap and cap; 0: as they are. */
+const bt_value *softcapped(bt_onnx_node *, const bt_value *, double cap);
+
 const bt_value *minus_infinity(bt_onnx_node *, const bt_value *like);
 /* 0 where the condition holds, -inf elsewhere. */
 const bt_value *bias_where(bt_onnx_node *, const bt_value *condition,
@@ -22,10 +34,14 @@ const bt_value *bias_where(bt_onnx_node *, const bt_value *condition,
 const bt_value *causal_bias(bt_onnx_node *, const bt_value *q, const bt_value *k,
                             const bt_value *past);
 
-/* Pairs of elements turned by the angles of their positions; positions NULL: the angles are
- * those of each place. */
-const bt_value *rotary(bt_onnx_node *, const bt_value *, int64_t heads,
-                       const bt_value *cosine, const bt_value *sine,
-                       const bt_value *positions);
+/* Pairs of elements turned by the angles of their positions. */
+struct rotary {
+    const bt_value *cosine, *sine; /* of each position */
+    const bt_value *positions;     /* NULL: the angles are those of each place */
+    int64_t heads;                 /* of data of rank 3 */
+    int64_t part;                  /* that many elements of a head turn; 0: all */
+    int alternates;                /* pairs are neighbours, not of the two halves */
+};
+const bt_value *rotated(bt_onnx_node *, const bt_value *, const struct rotary *);
 
 #endif

@@ -6,30 +6,9 @@
 
 /* ---- attention ---- */
 
-struct attention {
-    const bt_value *q, *k, *v; /* [batch, heads, length, size], the past included */
-    const bt_value *past;      /* of the keys; NULL: none */
-};
-
-/* Fewer heads of keys and values serve several of the queries each. */
-static const bt_value *repeated_heads(bt_onnx_node *n, const bt_value *x,
-                                      const bt_value *q)
-{
-    int64_t have = value_dim(n, x, 1), want = value_dim(n, q, 1);
-    if (have == want || n->status)
-        return x;
-    if (have < 1 || want < 1 || want % have) {
-        node_fail(n, BT_ERR_FORMAT, "%lld heads cannot serve %lld", (long long)have,
-                  (long long)want);
-        return NULL;
-    }
-    return emit1(n, "repeat",
-                 node_format(n, "repeats=%lld, axis=1", (long long)(want / have)), x);
-}
-
 /* A mask as a bias, its last axis as long as the keys. */
 static const bt_value *mask_bias(bt_onnx_node *n, const bt_value *mask,
-                                 const struct attention *a)
+                                 const struct heads *a)
 {
     uint32_t rank = value_rank(n, mask);
     int64_t have = rank ? value_dim(n, mask, rank - 1) : -1, want = value_dim(n, a->k, 2);
@@ -47,7 +26,7 @@ static const bt_value *mask_bias(bt_onnx_node *n, const bt_value *mask,
 
 /* Keys beyond each sample's own length are padding. */
 static const bt_value *length_bias(bt_onnx_node *n, const bt_value *lengths,
-                                   const struct attention *a)
+                                   const struct heads *a)
 {
     const bt_value *column = counted(n, dim_of(n, a->k, 2), BT_INT64);
     return bias_where(n, emit2(n, "less", NULL, column, with_axes(n, lengths, 1, 3)),
@@ -55,7 +34,7 @@ static const bt_value *length_bias(bt_onnx_node *n, const bt_value *lengths,
 }
 
 static const bt_value *biased(bt_onnx_node *n, const bt_value *scores,
-                              const struct attention *a)
+                              const struct heads *a)
 {
     const bt_value *mask = node_in(n, 3), *lengths = node_in(n, 6);
     if (mask)
@@ -65,7 +44,7 @@ static const bt_value *biased(bt_onnx_node *n, const bt_value *scores,
     return lengths ? plus(n, scores, length_bias(n, lengths, a)) : scores;
 }
 
-static const bt_value *scores_of(bt_onnx_node *n, const struct attention *a)
+static const bt_value *scores_of(bt_onnx_node *n, const struct heads *a)
 {
     int64_t size = value_dim(n, a->q, 3);
     if (!node_has(n, "scale") && size < 1)
@@ -75,11 +54,6 @@ static const bt_value *scores_of(bt_onnx_node *n, const struct attention *a)
     const bt_value *k = repeated_heads(n, a->k, a->q);
     return matrix_product(n, times_number(n, a->q, scale),
                           axes_swapped(n, times_number(n, k, scale), 2, 3));
-}
-
-static const bt_value *softcapped(bt_onnx_node *n, const bt_value *x, double cap)
-{
-    return cap > 0 ? times_number(n, applied(n, "tanh", over_number(n, x, cap)), cap) : x;
 }
 
 static const bt_value *probabilities(bt_onnx_node *n, const bt_value *scores)
@@ -97,7 +71,7 @@ static void attention(bt_onnx_node *n)
     const bt_value *q = node_need(n, 0), *past = node_in(n, 4);
     if (n->status)
         return;
-    struct attention a = {
+    struct heads a = {
         .q = by_head(n, q, "q_num_heads"),
         .k = with_past(n, past, by_head(n, node_need(n, 1), "kv_num_heads")),
         .v = with_past(n, node_in(n, 5), by_head(n, node_need(n, 2), "kv_num_heads")),
@@ -124,10 +98,14 @@ static void attention(bt_onnx_node *n)
 
 static void rotary_embedding(bt_onnx_node *n)
 {
-    const bt_value *x = node_need(n, 0), *cosine = node_need(n, 1),
-                   *sine = node_need(n, 2);
-    node_out(n, 0,
-             rotary(n, x, node_int(n, "num_heads", 0), cosine, sine, node_in(n, 3)));
+    const bt_value *x = node_need(n, 0);
+    const struct rotary r = { .cosine = node_need(n, 1),
+                              .sine = node_need(n, 2),
+                              .positions = node_in(n, 3),
+                              .heads = node_int(n, "num_heads", 0),
+                              .part = node_int(n, "rotary_embedding_dim", 0),
+                              .alternates = node_int(n, "interleaved", 0) != 0 };
+    node_out(n, 0, rotated(n, x, &r));
 }
 
 /* ---- caches ---- */

@@ -18,6 +18,7 @@ from onnx.reference import ReferenceEvaluator
 
 RTOL, ATOL = 1e-4, 1e-5
 CASES, BY_STANDARD = {}, set()
+APART = {}  # case -> another model that gives the same, and its inputs: what ONNX Runtime runs in its place
 
 
 def case(name, make, *args, **kwargs):
@@ -409,6 +410,72 @@ def rotary_inputs(random, shape, positions):
     return [real(random, *shape), at, fixed(numpy.cos(angle).astype(numpy.float32)), fixed(numpy.sin(angle).astype(numpy.float32))]
 
 
+def packed_bits(q, bits):
+    """Bytes with several numbers of the last axis each, the first in the lowest bits; rows end with whole bytes."""
+    per = 8 // bits
+    q = numpy.pad(q, [(0, 0)] * (q.ndim - 1) + [(0, -q.shape[-1] % per)]).reshape(*q.shape[:-1], -1, per).astype(numpy.uint8)
+    return numpy.bitwise_or.reduce(q << (bits * numpy.arange(per, dtype=numpy.uint8)), axis=-1)
+
+
+def nbits_inputs(random, bits, k, rows=5, size=16, zeros=False, bias=False, packed_zeros=True):
+    blocks = -(-k // size)
+    q = random.integers(0, 2**bits, (rows, blocks, size))
+    zero = random.integers(0, 2**bits, (rows, blocks))
+    zero = packed_bits(zero, bits).reshape(-1) if packed_zeros else zero.astype(numpy.float32)
+    return [real(random, 2, 3, k), fixed(packed_bits(q, bits)), fixed(random.uniform(0.01, 0.1, rows * blocks).astype(numpy.float32)),
+            fixed(zero) if zeros else None, None, fixed(real(random, rows)) if bias else None]
+
+
+def nbits_gathered(random, bits=4, size=16, zeros=False):
+    q, zero = random.integers(0, 2**bits, (7, 48)), random.integers(0, 2**bits, (7, 48 // size))
+    return [fixed(packed_bits(q, bits)), random.integers(0, 7, (2, 3)), fixed(random.uniform(0.01, 0.1, (7, 48 // size)).astype(numpy.float32)),
+            fixed(packed_bits(zero, bits)) if zeros else None]
+
+
+def grouped_inputs(random, new=1, past=None, total=None, last=None, packed=False, rotary=False, positions=False, bias=False, lines=2, size=16):
+    """Four heads of queries, two of keys and values; `last`: the last place of each sample. ONNX Runtime takes several new ones behind a
+    past of one sample only, and of positions of several the first, from which it counts."""
+    total = total or new + (past or 0)
+    x = [real(random, lines, new, h * size) for h in (4, 2, 2)]
+    angle = random.uniform(-3, 3, (16, size // 2))
+    return [numpy.concatenate(x, 2) if packed else x[0], None if packed else x[1], None if packed else x[2],
+            real(random, lines, 2, past, size) if past is not None else None, real(random, lines, 2, past, size) if past is not None else None,
+            numpy.array(last or [total - 1] * lines, numpy.int32), fixed(numpy.array(total, numpy.int32)),
+            fixed(numpy.cos(angle).astype(numpy.float32)) if rotary else None,
+            fixed(numpy.sin(angle).astype(numpy.float32)) if rotary else None,
+            numpy.tile(numpy.arange(3, 3 + new), (lines, 1)) if positions else None, real(random, 1, 4, new, total) if bias else None]
+
+
+def quantized_attention_inputs(random, mask=None, past=False, by_column=False, dtype=numpy.int8):
+    low, high = numpy.iinfo(dtype).min, numpy.iinfo(dtype).max
+    masks = {"lengths": numpy.array([3, 5], numpy.int32), "keys": (numpy.arange(5) < [[3], [5]]).astype(numpy.int32)}
+    return [random.integers(0, 256, (2, 5, 8)).astype(numpy.uint8), fixed(random.integers(low, high + 1, (8, 24)).astype(dtype)),
+            fixed(real(random, 24)), scale_of(0.02),
+            fixed(random.uniform(0.004, 0.01, 24).astype(numpy.float32)) if by_column else scale_of(0.008),
+            masks.get(mask), fixed(numpy.array(121, numpy.uint8)), fixed(numpy.array((low + high) // 2 + 2, dtype)),
+            real(random, 2, 2, 2, 4, 4) if past else None]
+
+
+def packed_heads(name, count, op="MultiHeadAttention"):
+    """Queries, keys and values in one tensor, or keys and values; ONNX Runtime on CPUs takes them apart only: so does the oracle."""
+    random = random_of(name)
+    parts = [real(random, 2, 5, 2, 4) for _ in range(3)]
+    feeds = {"p": numpy.stack(parts[3 - count:], 3)}
+    names = ["p"]
+    if count == 2:
+        feeds = {"q": parts[0].reshape(2, 5, 8), **feeds}
+        names = ["q", "p"]
+    node = helper.make_node(op, names, ["y0"], domain="com.microsoft", num_heads=2)
+    model = model_of([node], [value(k, a.dtype, a.shape) for k, a in feeds.items()], [helper.make_empty_tensor_value_info("y0")],
+                     domains=[("com.microsoft", 1)])
+    apart = [x.reshape(2, 5, 8) for x in parts]
+    node = helper.make_node(op, ["q", "k", "v"], ["y0"], domain="com.microsoft", num_heads=2)
+    oracle = model_of([node], [value(k, "float32", [2, 5, 8]) for k in "qkv"], [helper.make_empty_tensor_value_info("y0")],
+                      domains=[("com.microsoft", 1)])
+    APART[name] = oracle, dict(zip("qkv", apart))
+    return model, feeds
+
+
 for dtype in [numpy.uint8, numpy.int8]:
     for op in ["Add", "Mul"]:
         case(f"QLinear{op}_{dtype.__name__}", beyond, f"QLinear{op}", lambda r, d=dtype: quantized_inputs(r, d, [(2, 3, 4), (3, 1)]))
@@ -455,6 +522,40 @@ case("Attention_scores", beyond, "Attention", lambda r: attention_inputs(r, bias
 case("MultiHeadAttention", beyond, "MultiHeadAttention", lambda r: heads_inputs(r, keys=7), num_heads=2)
 case("MultiHeadAttention_bias", beyond, "MultiHeadAttention", lambda r: heads_inputs(r, bias=True, mask=True), num_heads=2)
 case("MultiHeadAttention_past", beyond, "MultiHeadAttention", lambda r: heads_inputs(r, scores=True, past=True), num_heads=2, outputs=3)
+for count in [2, 3]:
+    case(f"MultiHeadAttention_packed_{count}", packed_heads, count)
+for mask in [None, "lengths", "keys"]:
+    case(f"QAttention_{mask}", beyond, "QAttention", lambda r, m=mask: quantized_attention_inputs(r, m), num_heads=2)
+case("QAttention_past", beyond, "QAttention", lambda r: quantized_attention_inputs(r, past=True, dtype=numpy.uint8), num_heads=2,
+     unidirectional=1, outputs=2)
+case("QAttention_columns", beyond, "QAttention", lambda r: quantized_attention_inputs(r, by_column=True), num_heads=2)
+GROUPED = {"num_heads": 4, "kv_num_heads": 2, "outputs": 3}
+case("GroupQuery_prompt", beyond, "GroupQueryAttention", lambda r: grouped_inputs(r, new=5), **GROUPED)
+case("GroupQuery_rotary", beyond, "GroupQueryAttention", lambda r: grouped_inputs(r, new=5, rotary=True), do_rotary=1, **GROUPED)
+case("GroupQuery_alternates", beyond, "GroupQueryAttention", lambda r: grouped_inputs(r, new=5, rotary=True, packed=True), do_rotary=1,
+     rotary_interleaved=1, **GROUPED)
+case("GroupQuery_past", beyond, "GroupQueryAttention", lambda r: grouped_inputs(r, past=6, rotary=True), do_rotary=1, **GROUPED)
+case("GroupQuery_past_of_different_lengths", beyond, "GroupQueryAttention",
+     lambda r: grouped_inputs(r, past=6, rotary=True, last=[4, 6]), do_rotary=1, **GROUPED)
+case("GroupQuery_packed_past", beyond, "GroupQueryAttention", lambda r: grouped_inputs(r, past=6, packed=True, new=2, lines=1), scale=0.3, **GROUPED)
+case("GroupQuery_window", beyond, "GroupQueryAttention", lambda r: grouped_inputs(r, past=6, new=2, lines=1), local_window_size=3, softcap=2.0,
+     **GROUPED)
+case("GroupQuery_positions", beyond, "GroupQueryAttention", lambda r: grouped_inputs(r, new=5, rotary=True, positions=True), do_rotary=1,
+     **GROUPED)
+case("GroupQuery_position_of_one", beyond, "GroupQueryAttention", lambda r: grouped_inputs(r, past=6, rotary=True, positions=True), do_rotary=1,
+     **GROUPED)
+case("GroupQuery_buffer", beyond, "GroupQueryAttention", lambda r: grouped_inputs(r, past=9, total=7, rotary=True, last=[4, 6]), do_rotary=1,
+     **GROUPED)
+case("GroupQuery_bias", beyond, "GroupQueryAttention", lambda r: grouped_inputs(r, past=3, new=2, bias=True, lines=1), **GROUPED)
+for bits, k in [(2, 32), (4, 32), (4, 40), (8, 32)]:
+    case(f"MatMulNBits_{bits}_{k}", beyond, "MatMulNBits", lambda r, b=bits, k=k: nbits_inputs(r, b, k), K=k, N=5, bits=bits, block_size=16)
+case("MatMulNBits_zeros", beyond, "MatMulNBits", lambda r: nbits_inputs(r, 4, 48, zeros=True, bias=True), K=48, N=5, bits=4, block_size=16)
+case("MatMulNBits_zeros_8", beyond, "MatMulNBits", lambda r: nbits_inputs(r, 8, 48, zeros=True), K=48, N=5, bits=8, block_size=16)
+case("MatMulNBits_zeros_float", beyond, "MatMulNBits", lambda r: nbits_inputs(r, 4, 48, zeros=True, packed_zeros=False), K=48, N=5, bits=4,
+     block_size=16)
+for zeros in [False, True]:
+    case(f"GatherBlockQuantized_{zeros}", beyond, "GatherBlockQuantized", lambda r, z=zeros: nbits_gathered(r, zeros=z), block_size=16,
+         bits=4)
 for positions in ["first", "each"]:
     case(f"RotaryEmbedding_{positions}", beyond, "RotaryEmbedding", lambda r, p=positions: rotary_inputs(r, (2, 5, 24), p))
     case(f"RotaryEmbedding_heads_{positions}", beyond, "RotaryEmbedding", lambda r, p=positions: rotary_inputs(r, (2, 3, 5, 8), p), interleaved=1)
@@ -467,8 +568,11 @@ def check(driver, name):
     model, feeds = make(name, *args, **kwargs)
     path = os.path.join(driver.folder.name, "generated.onnx")
     onnx.save(model, path)
-    oracle = ReferenceEvaluator(model) if name in BY_STANDARD else harness.reference(path)
-    wanted = oracle.run(None, feeds)
+    stated, given = APART.get(name, (model, feeds))
+    stated_path = os.path.join(driver.folder.name, "stated.onnx")
+    onnx.save(stated, stated_path)
+    oracle = ReferenceEvaluator(model) if name in BY_STANDARD else harness.reference(stated_path)
+    wanted = oracle.run(None, given)
     _, noutput = driver.open(path)
     for i, info in enumerate(model.graph.input):
         driver.set(i, feeds[info.name])

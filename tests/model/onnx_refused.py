@@ -36,7 +36,8 @@ def tensor_info(name, shape, dtype=TensorProto.FLOAT):
 def make(nodes, inputs=(), outputs=("y",), constants=(), opset=17, ir=8, **more):
     infos = [helper.make_empty_tensor_value_info(o) if isinstance(o, str) else o for o in outputs]
     graph = helper.make_graph(nodes, "graph", list(inputs), infos, list(constants))
-    imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(*d) for d in more.pop("domains", ())]
+    domains = more.pop("domains", ()) or {(n.domain, 1) for n in nodes if n.domain}
+    imports = [helper.make_opsetid("", opset)] + [helper.make_opsetid(*d) for d in domains]
     return helper.make_model(graph, ir_version=ir, opset_imports=imports, **more)
 
 
@@ -100,6 +101,37 @@ node("attribute", "qk_matmul_output_mode is 0 to 3", "Attention", [1, 2, 4, 8], 
 node("unsupported", "the size of a head is symbolic: bind it with --dim", "Attention", [1, 2, 4, "d"], [1, 2, 4, "d"], [1, 2, 4, "d"],
      opset=23)
 node("format", "data of rank 2; 3 and 4 are known", "RotaryEmbedding", x23, zeros(3, 1), zeros(3, 1), opset=23)
+
+# ---- attention and weights of few bits, as ONNX Runtime has them ----
+
+MS = {"domain": "com.microsoft"}
+qkv, heads, table = [1, 2, 64], {"num_heads": 4, "kv_num_heads": 4, **MS}, zeros(8, 8)
+past, last, total = [1, 4, 3, 16], (TensorProto.INT32, [1]), numpy.array(5, numpy.int32)
+node("format", "1 of queries, keys and values are given", "MultiHeadAttention", qkv, num_heads=4, **MS)
+node("unsupported", "rotary positions are not supported", "Attention", qkv, zeros(64, 192), num_heads=4, do_rotary=1, **MS)
+node("unsupported", "a buffer for the past is not supported", "QAttention", (TensorProto.UINT8, qkv), numpy.zeros((64, 192), numpy.int8),
+     zeros(192), zeros(), zeros(), num_heads=4, past_present_share_buffer=1, **MS)
+grouped = lambda code, text, *inputs, **attrs: node(code, text, "GroupQueryAttention", *inputs, **{**heads, **attrs})
+grouped("unsupported", "smooth_softmax and head_sink are not supported", qkv, qkv, qkv, "", "", last, total, smooth_softmax=1)
+grouped("unsupported", "smooth_softmax and head_sink are not supported", qkv, qkv, qkv, "", "", last, total, "", "", "", "", zeros(4))
+grouped("unsupported", "the scores as a result are not supported", qkv, qkv, qkv, "", "", last, total, qk_output=1)
+grouped("unsupported", "a quantized past (PER_TENSOR, NONE)", qkv, qkv, qkv, "", "", last, total, k_quant_type="PER_TENSOR")
+grouped("attribute", "num_heads is 4, kv_num_heads 3", qkv, qkv, qkv, "", "", last, total, kv_num_heads=3)
+grouped("format", "keys without values", qkv, qkv, "", "", "", last, total)
+grouped("format", "is not a multiple of 12 heads", [1, 2, 64], "", "", "", "", last, total)
+grouped("unsupported", "total_sequence_length is not known before run time", qkv, qkv, qkv, past, past, last, (TensorProto.INT32, []))
+grouped("unsupported", "total_sequence_length is neither within the past", qkv, qkv, qkv, past, past, last, numpy.array(9, numpy.int32))
+grouped("format", "the past is not of rank 4", qkv, qkv, qkv, [1, 4, 3], [1, 4, 3], last, total)
+grouped("attribute", "of 16 elements of a head are to turn", qkv, qkv, qkv, "", "", last, total, zeros(8, 9), zeros(8, 9), do_rotary=1)
+nbits = lambda code, text, *inputs, **attrs: node(code, text, "MatMulNBits", *inputs, **{"K": 32, "N": 5, "block_size": 16, **MS, **attrs})
+packed = numpy.zeros((5, 2, 8), numpy.uint8)
+nbits("unsupported", "weights of 3 bits; 2, 4 and 8 are known", [2, 32], packed, zeros(10), bits=3)
+nbits("unsupported", "g_idx, an order of groups, is not supported", [2, 32], packed, zeros(10), "", numpy.zeros(32, numpy.int32))
+nbits("unsupported", "prepacked weights are not supported", [2, 32], packed, zeros(10), weight_prepacked=1)
+nbits("attribute", "K is 0, N 5, block_size 16", [2, 32], packed, zeros(10), K=0)
+nbits("", "reshape", [2, 32], packed, zeros(10), N=6)
+node("unsupported", "rows (gather_axis 0) of bytes whose last axis is in blocks are known", "GatherBlockQuantized",
+     numpy.zeros((4, 8), numpy.uint8), (L, [2]), zeros(4, 1), gather_axis=1, block_size=16, **MS)
 
 # ---- positions and boxes ----
 

@@ -283,7 +283,7 @@ static bt_status find_over(struct lowerer *l, const uint8_t *has, const uint32_t
             continue;
         int may = cpu_may_lie_over(&q);
         if (may < 0)
-            return bt_loops_why(l->loops);
+            return bt_no_memory();
         if (may)
             over[kernel->nover++] = (bt_kernel_over){ .out = places[q.out] - kernel->nin,
                                                       .in = places[q.in] };

@@ -1,7 +1,7 @@
 /*
  * Operators by machine code, against plans that are interpreted: the same bits.
  *
- *     conform_engines PLUGINS PLUGIN COMPILER OPTIONS
+ *     conform_engines PLUGINS PLUGIN COMPILER OPTIONS [EVERY [FIRST]]
  *
  * Every case of the plugin's operators and those made from it (vary.h) is computed by
  * `cpu{engine="bytecode"}`: the call alone, and with `negative` before and behind it, which
@@ -9,7 +9,8 @@
  * `cpu{engine=COMPILER, compiler=OPTIONS}`. Starting a compiler of C takes longer than most
  * cases, so calls are put into programs of many that compute nothing in common, each
  * compiled once. What a plan refuses while it runs would end such a program, and is
- * compiled alone; it must be refused in the same words.
+ * compiled alone; it must be refused in the same words. With EVERY, of the calls made from
+ * cases only each EVERY-th is computed, from the FIRST one on (0 is the first).
  *
  * The C text of a plan has integers, addresses and calls through a table, and no
  * arithmetic on elements: instruction sets (BATON_CPU) make other plans, but no other kind
@@ -41,7 +42,8 @@ struct trial {
     struct op_check w;
     const char *target; /* with the engine under test */
     const bt_executor *graph;
-    const bt_op *around; /* "negative" */
+    const bt_op *around;          /* "negative" */
+    uint32_t every, first, nmade; /* of the calls made from cases */
     uint32_t n, ncompiled, nprogram, ndynamic, nrefused, nwrong;
     struct entry entries[MOST_CALLS];
 };
@@ -277,7 +279,8 @@ static bt_status use_case(void *self, const char *kind, const struct call_case *
 {
     struct trial *t = self;
     struct call_result r;
-    (void)kind;
+    if (strcmp(kind, "case") != 0 && t->nmade++ % t->every != t->first)
+        return NULL;
     bt_status status = call_run(&t->w, c, 7 + t->ncompiled + t->n, 0, &r);
     if (!status && r.call)
         status = add_both(t, c, &r);
@@ -285,24 +288,6 @@ static bt_status use_case(void *self, const char *kind, const struct call_case *
     if (!status)
         bt_ctx_clear_diags(t->w.ctx);
     return status;
-}
-
-static bt_status use_op(struct trial *t, const char *name)
-{
-    const void *facet;
-    struct call_case c;
-    int is_case = 1;
-    BT_TRY(bt_op_get(t->w.ctx, name, &t->w.op));
-    BT_TRY(bt_op_facet(t->w.ctx, t->w.op, "cases", &facet));
-    const char *text = facet ? ((const bt_cases_facet *)facet)->text : "";
-    while (is_case) {
-        BT_TRY(case_next(t->w.ctx, t->w.arena, t->w.op->name, &text, &c, &is_case));
-        if (!is_case)
-            break;
-        BT_TRY(use_case(t, "case", &c));
-        BT_TRY(vary(&t->w, &c, use_case, t));
-    }
-    return NULL;
 }
 
 static bt_status use_plugin(struct trial *t, const char *plugin)
@@ -316,8 +301,10 @@ static bt_status use_plugin(struct trial *t, const char *plugin)
     for (uint32_t i = 0; i < bt_provided_len(ctx, "op"); i++) {
         bt_provided item;
         BT_TRY(bt_provided_at(ctx, "op", i, &item));
-        if (strcmp(bt_plugin_id(item.plugin), plugin) == 0)
-            BT_TRY(use_op(t, item.name));
+        if (strcmp(bt_plugin_id(item.plugin), plugin) != 0)
+            continue;
+        BT_TRY(bt_op_get(ctx, item.name, &t->w.op));
+        BT_TRY(vary_all(&t->w, use_case, t));
     }
     return run_entries(t);
 }
@@ -369,8 +356,9 @@ int main(int argc, char **argv)
 {
     static struct trial trial;
     char target[1000];
-    if (argc != 5) {
-        printf("usage: conform_engines PLUGINS PLUGIN COMPILER OPTIONS\n");
+    if (argc < 5 || argc > 7) {
+        printf(
+            "usage: conform_engines PLUGINS PLUGIN COMPILER OPTIONS [EVERY [FIRST]]\n");
         return 2;
     }
     bt_registry_options options = { .plugin_only = argv[1], .ignore_environment = 1 };
@@ -379,6 +367,12 @@ int main(int argc, char **argv)
     int result = ctx ? probe(ctx, argv[3], argv[4]) : 1;
     trial.w.ctx = ctx;
     trial.target = write_target(argv[3], argv[4], target);
+    trial.every = argc > 5 ? (uint32_t)atoi(argv[5]) : 1;
+    trial.first = argc > 6 ? (uint32_t)atoi(argv[6]) : 0;
+    if (trial.first >= trial.every) {
+        printf("conform_engines: there is no call %s of each %s\n", argv[6], argv[5]);
+        return 2;
+    }
     if (!result)
         result = check(&trial, argv[2]);
     bt_ctx_destroy(ctx);

@@ -1,12 +1,19 @@
 /*
- * Failing memory: fault_alloc [--all] [--list] [--sites] [SCENARIO]...
+ * Failing memory: fault_alloc [--each] [--all] [--list] [--sites] [NAME]...
  *
  * Each allocation of a scenario fails in turn, once and from then on. Then must hold:
  *   - the work gives BT_ERR_MEMORY, or what it gives when nothing fails;
  *   - every block comes back;
  *   - the same work in the same context then succeeds, with the same result.
- * By default one allocation stands for all that have the same innermost 8 callers; --all
- * takes every one. --sites lists the places in the code that asked for memory.
+ * NAME is a scenario, or a list of them: text, passes, run... (--list); none: all lists.
+ *
+ * One allocation stands for all that have the same innermost 8 callers. In a list it
+ * stands for those of all scenarios before as well, and where the work is on a module
+ * alone, the last two claims are checked after a row of failures: each failing run gets
+ * past the place where the one before it failed, so that what it left behind shows. A
+ * scenario by its name, and all with --each, have all their callers, and the claims are
+ * checked after every failure; --all takes every allocation. --sites lists the places in
+ * the code that asked for memory.
  */
 #include "fault.h"
 
@@ -17,12 +24,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { NSTACK = 8, NFRAME = 24, NSLOT = 1 << 18 };
+enum { NSTACK = 8, NFRAME = 24, NSLOT = 1 << 18, NROW = 16 };
 
-static const struct fault_scenario *const lists[] = { fault_text,    fault_passes,
-                                                      fault_run,     fault_plugins,
-                                                      fault_models,  fault_targets,
-                                                      fault_artifact };
+static const struct fault_list {
+    const char *name; /* of its file */
+    const struct fault_scenario *scenarios;
+} lists[] = {
+    { "text", fault_text },         { "passes", fault_passes },
+    { "run", fault_run },           { "plugins", fault_plugins },
+    { "models", fault_models },     { "targets", fault_targets },
+    { "artifact", fault_artifact },
+};
 
 /* Addresses or hashes seen; 0 is an empty slot. */
 struct seen {
@@ -39,7 +51,7 @@ struct points {
 static struct seen sites; /* of all scenarios: who asked for memory */
 static struct seen stacks;
 static struct points *recording;
-static int take_all;
+static int take_all, take_each;
 static void *(*plain_realloc)(void *, void *, size_t, size_t);
 
 /* For a message where the program dies or finds a fault: what was tried, and who asked
@@ -230,6 +242,7 @@ static void begin_world(struct fault_world *w)
 
 static void begin_work(struct fault_world *w)
 {
+    w->allocator.fail_at = 0;
     bt_status status = w->scenario->begin ? w->scenario->begin(w) : NULL;
     if (status)
         print_status(w, status);
@@ -238,6 +251,7 @@ static void begin_work(struct fault_world *w)
 
 static void end_work(struct fault_world *w)
 {
+    w->allocator.fail_at = 0;
     if (w->scenario->end)
         w->scenario->end(w);
     bt_module_unref(w->module);
@@ -266,15 +280,13 @@ static uint32_t run(struct fault_world *w)
     return code;
 }
 
-/* ---- one failure ---- */
+/* ---- failures ---- */
 
 static void try_point(struct fault_world *w, const struct fault_world *expected,
                       uint64_t n, int from_then_on)
 {
-    size_t nblock = w->allocator.nblock;
     snprintf(now, sizeof(now), "%s, allocation %llu fails %s", w->scenario->name,
              (unsigned long long)n, from_then_on ? "from then on" : "once");
-    begin_work(w);
     fail_at(w, n, from_then_on);
     uint32_t code = run(w);
     must(w->allocator.nfailed > 0, "as many allocations as before");
@@ -282,9 +294,27 @@ static void try_point(struct fault_world *w, const struct fault_world *expected,
          "the status is lack of memory, or the same as ever");
     if (code == w->scenario->code)
         must_match(w, expected, "the result is the same");
+}
+
+/* One failure after the other, and then none, in the work of the last. */
+static void try_row(struct fault_world *w, const struct fault_world *expected,
+                    const uint64_t *at, uint32_t n, int from_then_on)
+{
+    size_t nblock = w->allocator.nblock;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > 0)
+            end_work(w);
+        begin_work(w);
+        try_point(w, expected, at[i], from_then_on);
+    }
+    if (n > 1)
+        snprintf(now, sizeof(now),
+                 "%s, allocations %llu to %llu failed %s (fault_alloc %s tells which)",
+                 w->scenario->name, (unsigned long long)at[0],
+                 (unsigned long long)at[n - 1], from_then_on ? "from then on" : "once",
+                 w->scenario->name);
     fail_at(w, 0, 0);
-    code = run(w);
-    must(code == w->scenario->code, "afterwards the same work succeeds");
+    must(run(w) == w->scenario->code, "afterwards the same work succeeds");
     must_match(w, expected, "afterwards the result is the same");
     end_work(w);
     if (!w->scenario->is_fresh)
@@ -302,14 +332,15 @@ static void run_freely(struct fault_world *w)
     end_work(w);
 }
 
-/* Notes what allocates. */
-static void record_points(struct fault_world *w, struct points *points)
+/* Notes what allocates: alone, or where no scenario before did. */
+static void record_points(struct fault_world *w, int is_alone, struct points *points)
 {
     snprintf(now, sizeof(now), "%s, nothing fails", w->scenario->name);
     begin_world(w);
     if (!w->scenario->is_fresh)
         run_freely(w);
-    memset(&stacks, 0, sizeof(stacks));
+    if (is_alone)
+        memset(&stacks, 0, sizeof(stacks));
     begin_work(w);
     recording = points;
     fail_at(w, 0, 0);
@@ -319,38 +350,54 @@ static void record_points(struct fault_world *w, struct points *points)
     end_work(w);
 }
 
-static void run_scenario(const struct fault_scenario *scenario)
+enum { ALONE, NEW_ONLY, RECORD_ONLY };
+
+static void try_points(const struct fault_world *expected, const struct points *points,
+                       uint32_t nrow)
 {
-    static struct fault_world expected, w;
-    struct points points = { 0 };
-    if (scenario->needs_file && access(scenario->input, R_OK) != 0) {
-        printf("%-24s left out: there is no %s\n", scenario->name, scenario->input);
-        return;
-    }
-    uint32_t nsite = sites.n;
-    expected = (struct fault_world){ .scenario = scenario };
-    record_points(&expected, &points);
-    unsigned long long nalloc = expected.allocator.ncall;
-    end_world(&expected);
+    static struct fault_world w;
+    const struct fault_scenario *scenario = expected->scenario;
     w = (struct fault_world){ .scenario = scenario };
     if (!scenario->is_fresh) {
         begin_world(&w);
         run_freely(&w);
     }
     for (int from_then_on = 0; from_then_on < 2; from_then_on++) {
-        for (uint32_t i = 0; i < points.n; i++) {
+        for (uint32_t i = 0; i < points->n; i += nrow) {
+            uint32_t n = points->n - i < nrow ? points->n - i : nrow;
             if (scenario->is_fresh)
                 begin_world(&w);
-            try_point(&w, &expected, points.at[i], from_then_on);
+            try_row(&w, expected, points->at + i, n, from_then_on);
             if (scenario->is_fresh)
                 end_world(&w);
         }
     }
     if (!scenario->is_fresh)
         end_world(&w);
-    printf("%-24s %6llu allocations, %5u failed, once and from then on; %4u new sites\n",
-           scenario->name, nalloc, points.n, sites.n - nsite);
-    fflush(stdout);
+}
+
+static void run_scenario(const struct fault_scenario *scenario, int how)
+{
+    static struct fault_world expected;
+    struct points points = { 0 };
+    if (scenario->needs_file && access(scenario->input, R_OK) != 0) {
+        if (how != RECORD_ONLY)
+            printf("%-24s left out: there is no %s\n", scenario->name, scenario->input);
+        return;
+    }
+    uint32_t nsite = sites.n;
+    expected = (struct fault_world){ .scenario = scenario };
+    record_points(&expected, how == ALONE, &points);
+    unsigned long long nalloc = expected.allocator.ncall;
+    end_world(&expected);
+    if (how != RECORD_ONLY) {
+        int is_single = how == ALONE || scenario->is_fresh || expected.state;
+        try_points(&expected, &points, is_single ? 1 : NROW);
+        printf("%-24s %6llu allocations, %5u failed, once and from then on; %4u new "
+               "sites\n",
+               scenario->name, nalloc, points.n, sites.n - nsite);
+        fflush(stdout);
+    }
     free(points.at);
 }
 
@@ -365,29 +412,47 @@ static void on_signal(int number)
     raise(number);
 }
 
-static const struct fault_scenario *find_scenario(const char *name)
+static void print_list(void)
 {
     for (uint32_t i = 0; i < BT_COUNT(lists); i++) {
-        for (const struct fault_scenario *s = lists[i]; s->name; s++) {
-            if (strcmp(s->name, name) == 0)
-                return s;
-        }
+        for (const struct fault_scenario *s = lists[i].scenarios; s->name; s++)
+            printf("%s %s\n", lists[i].name, s->name);
     }
-    fprintf(stderr, "there is no scenario %s; --list names them\n", name);
-    exit(2);
 }
 
-/* Runs or lists all. */
-static void each_scenario(int list)
+/* Those of the list; NULL: all. What the lists before have is found out first. */
+static void run_list(const struct fault_list *list)
 {
     for (uint32_t i = 0; i < BT_COUNT(lists); i++) {
-        for (const struct fault_scenario *s = lists[i]; s->name; s++) {
-            if (list)
-                printf("%s\n", s->name);
-            else
-                run_scenario(s);
+        int is_chosen = !list || list == &lists[i];
+        for (const struct fault_scenario *s = lists[i].scenarios; s->name; s++) {
+            if (is_chosen)
+                run_scenario(s, take_each ? ALONE : NEW_ONLY);
+            else if (!take_each)
+                run_scenario(s, RECORD_ONLY);
+        }
+        if (list && is_chosen)
+            return;
+    }
+}
+
+static void run_name(const char *name)
+{
+    for (uint32_t i = 0; i < BT_COUNT(lists); i++) {
+        if (strcmp(lists[i].name, name) == 0) {
+            memset(&stacks, 0, sizeof(stacks));
+            run_list(&lists[i]);
+            return;
+        }
+        for (const struct fault_scenario *s = lists[i].scenarios; s->name; s++) {
+            if (strcmp(s->name, name) == 0) {
+                run_scenario(s, ALONE);
+                return;
+            }
         }
     }
+    fprintf(stderr, "there is no scenario and no list %s; --list names them\n", name);
+    exit(2);
 }
 
 static void print_sites(void)
@@ -403,7 +468,7 @@ static void print_sites(void)
 
 int main(int argc, char **argv)
 {
-    int nscenario = 0, show_sites = 0;
+    int nname = 0, show_sites = 0;
     signal(SIGABRT, on_signal);
 #ifndef __SANITIZE_ADDRESS__
     signal(SIGSEGV, on_signal);
@@ -411,18 +476,20 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--all") == 0) {
             take_all = 1;
+        } else if (strcmp(argv[i], "--each") == 0) {
+            take_each = 1;
         } else if (strcmp(argv[i], "--sites") == 0) {
             show_sites = 1;
         } else if (strcmp(argv[i], "--list") == 0) {
-            each_scenario(1);
+            print_list();
             return 0;
         } else {
-            run_scenario(find_scenario(argv[i]));
-            nscenario++;
+            run_name(argv[i]);
+            nname++;
         }
     }
-    if (nscenario == 0)
-        each_scenario(0);
+    if (nname == 0)
+        run_list(NULL);
     if (show_sites)
         print_sites();
     printf("%u sites asked for memory\n", sites.n);

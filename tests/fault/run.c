@@ -141,7 +141,7 @@ const struct fault_scenario fault_run[] = {
       .begin = begin_graph,
       .run = check_opened,
       .end = end,
-      .input = PROGRAM("net.baton") },
+      .input = PROGRAM("dense.baton") },
     { .name = "open-graph", .run = run_whole_graph, .input = PROGRAM("net.baton") },
     { .name = "open-cold",
       .run = run_whole_interp,

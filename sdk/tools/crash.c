@@ -8,6 +8,8 @@
 #include <baton/plugin.h>
 #include <baton/target.h>
 
+#include "crash_place.h"
+
 static const struct {
     int number, has_address;
     const char *name;
@@ -104,6 +106,26 @@ static void tell_part(const bt_running_part *part, uint32_t which, const siginfo
     (void)!write(STDERR_FILENO, line.at, line.n);
 }
 
+/* Other functions of plugins, by the stack: hooks of targets, threads of their own. */
+static void tell_place(uint32_t which, const siginfo_t *info)
+{
+    struct line line = { .n = 0 };
+    struct crash_place place;
+    (void)alarm(10); // whoever holds a lock of the loader may be what crashed
+    if (!crash_place_find(&place))
+        return;
+    put(&line, "error: plugin ");
+    put(&line, place.object);
+    put(&line, place.is_thread ? ", a thread of its own" : "");
+    put(&line, *place.function ? ", function " : "");
+    put(&line, place.function);
+    put_signal(&line, "it", which, info);
+    put(&line, *place.from ? ", called by " : "");
+    put(&line, place.from);
+    put(&line, "\n");
+    (void)!write(STDERR_FILENO, line.at, line.n);
+}
+
 /* A fault comes again when the handler returns, and then does what it did before; what was
  * sent is sent again. */
 static void on_crash(int number, siginfo_t *info, void *machine)
@@ -119,6 +141,8 @@ static void on_crash(int number, siginfo_t *info, void *machine)
             tell_kernel(running, i, info);
         else if (part)
             tell_part(part, i, info);
+        else
+            tell_place(i, info);
         (void)sigaction(number, &before[i], NULL);
     }
     watched = NULL;
@@ -134,6 +158,7 @@ void crash_watch(bt_ctx *ctx)
     watched = ctx;
     if (!is_first)
         return;
+    crash_place_prepare();
     action.sa_sigaction = on_crash;
     (void)sigemptyset(&action.sa_mask);
     (void)sigaltstack(&spare, NULL);

@@ -6,6 +6,8 @@
 #include <baton/plugin.h>
 #include <baton/target.h>
 
+#include "target_queues.h"
+
 /* A pattern of an operator that does not exist, or with a wrong number of arguments,
  * never matches, and nothing else would say so. */
 static uint32_t check_pattern(struct tool *tool, const char *text)
@@ -19,6 +21,24 @@ static uint32_t check_pattern(struct tool *tool, const char *text)
         printf("  FAILED  pattern %s: %s\n", text, status->message);
     bt_ctx_clear_diags(tool->ctx);
     return status != NULL;
+}
+
+static uint32_t try_queues(struct tool *tool, const bt_target_use *use)
+{
+    const char *fault, *why;
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(tool->ctx));
+    bt_status status =
+        arena ? check_queues(tool->ctx, arena, use, &fault, &why) : bt_no_memory();
+    if (status)
+        fault = status->message;
+    if (fault)
+        printf("  FAILED  queues: %s\n", fault);
+    else
+        printf("  queues  %s%s\n", why ? "not tried: " : "keep the order of commands",
+               why ? why : "");
+    bt_ctx_clear_diags(tool->ctx);
+    bt_arena_destroy(arena);
+    return fault != NULL;
 }
 
 static uint32_t check_target(struct tool *tool, const char *name)
@@ -38,6 +58,8 @@ static uint32_t check_target(struct tool *tool, const char *name)
     printf("target %s: opens, %u pattern%s\n", name, npattern, PLURAL(npattern));
     for (uint32_t i = 0; i < npattern; i++)
         nfault += check_pattern(tool, patterns[i]);
+    if (opened->at[0]->target->enqueue)
+        nfault += try_queues(tool, opened->at[0]);
     bt_targets_unref(opened);
     return nfault;
 }

@@ -40,6 +40,18 @@ expect 1 'test.wrong: its tables agree with its manifest' '25 operators, 17 with
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung
 
+# Queues of targets: a kernel is run through them, on a program that the target takes.
+expect 1 '^  queues  keep the order of commands$' -- "$baton" plugin check test.device
+for line in 'constant  FAILED  queues: enqueue gives value 1 after 1: it is more for each command of a queue' \
+    'deaf  FAILED  queues: a co[a-z]* does not wait for the events of its bt_order, or `wait` returns before it is done' \
+    'early  FAILED  queues: a copy does not run after those before it in its queue, or `wait` returns before it is done' \
+    'mute  FAILED  queues: wait fails (the device has stopped) and .failed is 0: it is the value of the command that has failed, 1'; do
+    tr '\n' ' ' < out | grep -q "device.${line%%  *}: opens, 0 patterns *${line#*  }" || fault "expected of device.$line"
+done
+[ "$(grep -c FAILED out)" = 4 ] || fault "device is right, the other four are wrong"
+expect 0 '^target reference: opens, 0 patterns$' -- "$baton" plugin check baton.reference
+refuse queues
+
 # Baton's own operators are right, and plugins without operators have only tables.
 expect 0 '0 with faults' -- "$baton" plugin check baton.ops.image
 expect 0 'its tables agree with its manifest' -- "$baton" plugin check baton.passes

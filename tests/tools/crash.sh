@@ -1,4 +1,4 @@
-# A target's code that crashes: the last line names the kernel, and the program ends as it would have.
+# A plugin's code that crashes: the last line names it, and the program ends as it would have.
 . "$(dirname "$0")/kit.sh"
 BATON_PLUGIN_PATH=$targets
 export BATON_PLUGIN_PATH
@@ -41,3 +41,13 @@ died '^error: plugin test.wrong, pass wrong-crash: it crashed (SIG' --passes wro
 cp x.baton x.wrong
 "$baton" run x.wrong -i 1 > out 2>&1
 grep -q '^error: plugin test.wrong, importer wrong: it crashed (SIG' out || fault "the importer is not named"
+
+# Hooks of a target and threads of its own: the plugin's file and the function, and what Baton had called.
+program 'negative(%x)'
+for function in alloc_block open_queue enqueue_copy wait_for free_block; do
+    died "^error: plugin tests.tools.device.so, function $function: it crashed (SIGSEGV at address 0x0)\|, called by $function\$" \
+        --target "device{crash=\"$function\"}"
+done
+died '^error: plugin tests.tools.device.so, a thread of its own, function \(run: it crashed (SIGSEGV at address 0x0), called by \)*work' \
+    --target 'device{crash="run"}'
+expect 0 -- "$baton" run x.baton -i x=random:1 --target device --check-kernels

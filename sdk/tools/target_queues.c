@@ -1,0 +1,485 @@
+#include "target_queues.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <baton/compute.h>
+
+#include "cases.h"
+#include "rule_program.h"
+
+enum {
+    MOST_TRIES = 400,
+    MOST_BUFFERS = 8,
+    NBUSY = 256,
+    NROUNDS = 16,
+    UNWRITTEN = 0x5a,
+    LARGE = 1 << 24
+};
+
+/* Memory that a kernel has: of the host, or a block of the target's. */
+struct memory {
+    void *host;
+    void *block;
+    uint64_t nbytes;
+};
+
+/* One kernel of the target, on two sets of inputs. */
+struct lab {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const bt_target_use *use;
+    void *loaded;
+    bt_module *module; /* that the kernel's function is of */
+    const bt_kernel *kernel;
+    struct memory inputs[2][MOST_BUFFERS], output, workspace, large;
+    unsigned char *back; /* what is copied from there */
+    void *expected[2];   /* what it computes of each */
+    const char *fault;
+};
+
+/* ---- a kernel ---- */
+
+/* The text of a pattern as that of a rule: what may be absent is there, `*` has names. */
+static const char *rule_of(bt_arena *arena, const char *pattern)
+{
+    bt_text out;
+    char name = 'a';
+    bt_text_init(&out, arena);
+    for (const char *c = pattern; *c; c++) {
+        if (*c == '*')
+            bt_text_addf(&out, "%c", name < 'z' ? name++ : name);
+        else if (*c != '?')
+            bt_text_add(&out, c, 1);
+    }
+    return bt_text_get(&out);
+}
+
+/* Its kernels, where it is one kernel on tensors of known sizes. */
+static bt_status lower(struct lab *lab, const bt_func *func)
+{
+    const bt_target *target = lab->use->target;
+    bt_lowering lowering = { 0 };
+    int64_t size;
+    lab->kernel = NULL;
+    if (bt_target_supports(lab->ctx, lab->use, func))
+        return NULL;
+    BT_TRY(target->lower(lab->ctx, lab->use->instance, lab->arena, func, &lowering));
+    if (lowering.nkernel != 1 || lowering.ntemp || func->nvar)
+        return NULL;
+    bt_kernel *kernel = lowering.kernels[0];
+    kernel->name = "checked";
+    kernel->primitive = func;
+    if (kernel->nin > MOST_BUFFERS || kernel->nout != 1 ||
+        bt_type_nbytes(func->result) <= 0 || !bt_as_tensor_type(func->result) ||
+        (kernel->workspace && !bt_dim_is_const(kernel->workspace, &size)))
+        return NULL;
+    for (uint32_t i = 0; i < func->block->nparam; i++) {
+        if (!bt_as_tensor_type(func->block->params[i]->base.type) ||
+            bt_type_nbytes(func->block->params[i]->base.type) <= 0)
+            return NULL;
+    }
+    lab->kernel = kernel;
+    return NULL;
+}
+
+static bt_status load(struct lab *lab)
+{
+    const bt_target *target = lab->use->target;
+    bt_kernel_code *code = BT_NEW(lab->arena, bt_kernel_code);
+    if (!code)
+        return bt_no_memory();
+    BT_TRY(target->compile(lab->ctx, lab->use->instance, lab->arena, BT_CODE_ANY, 1,
+                           &lab->kernel, &code));
+    const bt_kernel_code *made = code;
+    return target->load(lab->ctx, lab->use->instance, 1, &made, &lab->loaded);
+}
+
+/* A primitive function of the program that the target takes; lab->kernel NULL: none. */
+static bt_status find_kernel(struct lab *lab, const char *text)
+{
+    const bt_compile_options options = { .targets = lab->use->text };
+    bt_module *parsed, *typed, *fused;
+    if (bt_parse(lab->ctx, "check", NULL, text, strlen(text), &parsed))
+        return NULL;
+    bt_status status = bt_infer(lab->ctx, parsed, &typed);
+    bt_module_unref(parsed);
+    if (status)
+        return NULL;
+    status = bt_fuse(lab->ctx, typed, &options, &fused);
+    bt_module_unref(typed);
+    if (status)
+        return NULL;
+    for (uint32_t i = 0; !status && !lab->kernel && i < fused->nglobal; i++) {
+        const bt_func *func = fused->globals[i]->func;
+        if (func && bt_func_is_primitive(func))
+            status = lower(lab, func);
+    }
+    if (!status && lab->kernel)
+        status = load(lab);
+    if (status)
+        lab->kernel = NULL;
+    if (lab->kernel) {
+        lab->module = fused;
+        return NULL;
+    }
+    bt_module_unref(fused);
+    return status && status->code == BT_ERR_MEMORY ? status : NULL;
+}
+
+static bt_status make_kernel(struct lab *lab)
+{
+    static const char *const simple[] = { "nn.relu(*)",  "exp(*)",         "add(*, *)",
+                                          "negative(*)", "nn.dense(*, *)", NULL };
+    const char *const *patterns =
+        lab->use->target->patterns ? lab->use->target->patterns : simple;
+    uint64_t seed = 1;
+    uint32_t n = 0;
+    while (patterns[n])
+        n++;
+    for (uint32_t i = 0; n && i < MOST_TRIES && !lab->kernel; i++) {
+        struct rule_program program;
+        const char *rule = rule_of(lab->arena, patterns[i % n]);
+        if (!rule)
+            return bt_no_memory();
+        BT_TRY(rule_program_make(lab->ctx, lab->arena, rule, case_draw(&seed), &program));
+        if (program.text)
+            BT_TRY(find_kernel(lab, program.text));
+        bt_ctx_clear_diags(lab->ctx);
+    }
+    return NULL;
+}
+
+/* ---- its memory ---- */
+
+static bt_status make_memory(struct lab *lab, uint64_t nbytes, struct memory *out)
+{
+    const size_t room = (size_t)(nbytes + 63) / 64 * 64;
+    out->nbytes = nbytes;
+    out->host = aligned_alloc(64, room ? room : 64);
+    if (!out->host)
+        return bt_no_memory();
+    memset(out->host, 0, room);
+    return lab->use->target->alloc ? lab->use->target->alloc(lab->ctx, lab->use->instance,
+                                                             nbytes, &out->block)
+                                   : NULL;
+}
+
+static void free_memory(struct lab *lab, struct memory *m)
+{
+    if (m->block)
+        lab->use->target->free(lab->use->instance, m->block);
+    free(m->host);
+}
+
+/* Between the two sides of memory, done when it returns. */
+static bt_status copy(struct lab *lab, const struct memory *m, int to_host)
+{
+    const bt_target *target = lab->use->target;
+    const bt_buffer host = { .block = m->host, .nbytes = m->nbytes },
+                    own = { .block = m->block, .nbytes = m->nbytes, .is_own = 1 };
+    bt_order order = { 0 };
+    uint64_t value, failed;
+    if (!m->block)
+        return NULL;
+    if (to_host)
+        memset(m->host, UNWRITTEN, (size_t)m->nbytes);
+    BT_TRY(target->open_queue(lab->ctx, lab->use->instance, &order.queue));
+    bt_status status =
+        target->enqueue_copy(lab->ctx, lab->use->instance, to_host ? &host : &own,
+                             to_host ? &own : &host, &order, &value);
+    if (!status)
+        status = target->wait(lab->ctx, order.queue, value, &failed);
+    target->close_queue(order.queue);
+    return status;
+}
+
+static const bt_type *leaf_of(const struct lab *lab, const bt_kernel_buffer *buffer)
+{
+    const bt_func *func = lab->kernel->primitive;
+    return buffer->kind == BT_BUFFER_INPUT && buffer->index < func->block->nparam
+               ? func->block->params[buffer->index]->base.type
+               : func->result;
+}
+
+static bt_status fill(struct lab *lab, const bt_type *type, uint64_t seed,
+                      const struct memory *out)
+{
+    struct case_leaf leaf = { .dtype = bt_tensor_dtype(type) };
+    int64_t dims[BT_MAX_RANK];
+    bt_tensor *tensor;
+    if (!bt_tensor_static(type, &leaf.rank, dims) || leaf.rank > CASE_MAX_DIM)
+        return NULL;
+    memcpy(leaf.dims, dims, leaf.rank * sizeof(dims[0]));
+    BT_TRY(case_values(lab->ctx, &leaf, seed, 0, &tensor));
+    size_t nbytes = bt_tensor_nbytes(tensor);
+    memcpy(out->host, tensor->data, nbytes < out->nbytes ? nbytes : (size_t)out->nbytes);
+    bt_tensor_unref(tensor);
+    return copy(lab, out, 0);
+}
+
+static bt_status make_buffers(struct lab *lab)
+{
+    const bt_kernel *k = lab->kernel;
+    int64_t nbytes = 0;
+    for (uint32_t set = 0; set < 2; set++) {
+        for (uint32_t i = 0; i < k->nin; i++) {
+            const bt_type *type = leaf_of(lab, &k->in[i]);
+            struct memory *m = &lab->inputs[set][i];
+            BT_TRY(make_memory(lab, (uint64_t)bt_type_nbytes(type), m));
+            BT_TRY(fill(lab, type, 100 * set + i, m));
+        }
+    }
+    if (k->workspace && bt_dim_is_const(k->workspace, &nbytes))
+        BT_TRY(make_memory(lab, (uint64_t)nbytes, &lab->workspace));
+    return make_memory(lab, (uint64_t)bt_type_nbytes(leaf_of(lab, &k->out[0])),
+                       &lab->output);
+}
+
+/* ---- commands ---- */
+
+static void *place(const struct memory *m)
+{
+    return m->block ? m->block : m->host;
+}
+
+static bt_status enqueue(struct lab *lab, int set, const bt_order *order,
+                         const uint32_t *stop, uint64_t *value)
+{
+    void *buffers[MOST_BUFFERS + 1];
+    const uint64_t offsets[MOST_BUFFERS + 1] = { 0 };
+    const uint32_t n = lab->kernel->nin;
+    for (uint32_t i = 0; i < n; i++)
+        buffers[i] = place(&lab->inputs[set][i]);
+    buffers[n] = place(&lab->output);
+    const bt_kernel_call call = { .nbytes = sizeof(call),
+                                  .nbuffer = n + 1,
+                                  .buffers = buffers,
+                                  .offsets = lab->output.block ? offsets : NULL,
+                                  .workspace = place(&lab->workspace),
+                                  .stop = stop };
+    return lab->use->target->enqueue(lab->ctx, lab->loaded, 0, &call, order, value);
+}
+
+static bt_status wait(struct lab *lab, void *queue, uint64_t value)
+{
+    uint64_t failed = 0;
+    return lab->use->target->wait(lab->ctx, queue, value, &failed);
+}
+
+static void say(struct lab *lab, const char *format, ...) BT_PRINTF(2, 3);
+static void say(struct lab *lab, const char *format, ...)
+{
+    bt_text text;
+    va_list list;
+    if (lab->fault)
+        return;
+    bt_text_init(&text, lab->arena);
+    va_start(list, format);
+    bt_text_addv(&text, format, list);
+    va_end(list);
+    lab->fault = bt_text_get(&text) ? text.at : "no memory";
+}
+
+/* What the kernel computes of a set of inputs, when nothing else goes on. The output holds
+ * something else before. */
+static bt_status compute(struct lab *lab, int set, void *queue)
+{
+    const size_t nbytes = (size_t)lab->output.nbytes;
+    const bt_order order = { .queue = queue };
+    unsigned char *result = bt_arena_alloc(lab->arena, nbytes, 1);
+    uint64_t value;
+    size_t nleft = 0;
+    if (!result)
+        return bt_no_memory();
+    memset(lab->output.host, UNWRITTEN, nbytes);
+    BT_TRY(copy(lab, &lab->output, 0));
+    BT_TRY(enqueue(lab, set, &order, NULL, &value));
+    BT_TRY(wait(lab, queue, value));
+    BT_TRY(copy(lab, &lab->output, 1));
+    memcpy(result, lab->output.host, nbytes);
+    while (nleft < nbytes && result[nleft] == UNWRITTEN)
+        nleft++;
+    if (nleft == nbytes)
+        say(lab, "`wait` returns before a kernel has written its result");
+    lab->expected[set] = result;
+    return NULL;
+}
+
+/* ---- what is checked ---- */
+
+static bt_status check_values(struct lab *lab, void *queue)
+{
+    const bt_order order = { .queue = queue };
+    uint64_t before = 0, value = 0;
+    for (uint32_t i = 0; i < 4; i++, before = value) {
+        BT_TRY(enqueue(lab, 0, &order, NULL, &value));
+        if (value <= before && before)
+            say(lab,
+                "enqueue gives value %" PRIu64 " after %" PRIu64
+                ": it is more for each command of a queue",
+                value, before);
+        else if (!value)
+            say(lab, "enqueue gives value 0: a queue's counter is 0 before any command");
+    }
+    return wait(lab, queue, value);
+}
+
+/* Much work for the first queue, whose last command writes what the second one's writes
+ * too, but later: by the event it waits for, or by the order of one queue. */
+static bt_status check_order(struct lab *lab, void *first, void *second)
+{
+    const int is_same = first == second;
+    bt_order order = { .queue = first };
+    uint64_t value = 0, last;
+    for (uint32_t i = 0; i < NBUSY; i++)
+        BT_TRY(enqueue(lab, 0, &order, NULL, &value));
+    const bt_event event = { first, value };
+    order = (bt_order){ .queue = second, .nwait = !is_same, .waits = &event };
+    BT_TRY(enqueue(lab, 1, &order, NULL, &last));
+    BT_TRY(wait(lab, second, last));
+    BT_TRY(copy(lab, &lab->output, 1));
+    int is_wrong = memcmp(lab->output.host, lab->expected[1], (size_t)lab->output.nbytes);
+    BT_TRY(wait(lab, first, value));
+    BT_TRY(copy(lab, &lab->output, 1));
+    is_wrong |= memcmp(lab->output.host, lab->expected[1], (size_t)lab->output.nbytes);
+    if (is_wrong && is_same)
+        say(lab, "a command does not run after those before it in its queue, or `wait` "
+                 "returns before it is done");
+    else if (is_wrong)
+        say(lab,
+            "a command does not wait for the events of its bt_order, or `wait` returns "
+            "before it is done");
+    return NULL;
+}
+
+/* A large block is filled by one command and read by the next: through one queue, where that
+ * is the order, or through two with an event between them. */
+static bt_status copy_through(struct lab *lab, unsigned char byte, void *first,
+                              void *second)
+{
+    const struct memory *m = &lab->large;
+    unsigned char *back = lab->back;
+    const bt_target *target = lab->use->target;
+    const bt_buffer from = { .block = m->host, .nbytes = m->nbytes },
+                    own = { .block = m->block, .nbytes = m->nbytes, .is_own = 1 },
+                    to = { .block = back, .nbytes = m->nbytes };
+    bt_order order = { .queue = first };
+    uint64_t value, last, failed;
+    memset(m->host, byte, (size_t)m->nbytes);
+    memset(back, UNWRITTEN, (size_t)m->nbytes);
+    BT_TRY(
+        target->enqueue_copy(lab->ctx, lab->use->instance, &own, &from, &order, &value));
+    const bt_event event = { first, value };
+    order = (bt_order){ .queue = second, .nwait = first != second, .waits = &event };
+    BT_TRY(target->enqueue_copy(lab->ctx, lab->use->instance, &to, &own, &order, &last));
+    BT_TRY(target->wait(lab->ctx, second, last, &failed));
+    size_t n = 0;
+    while (n < m->nbytes && back[n] == byte)
+        n++;
+    BT_TRY(target->wait(lab->ctx, first, value, &failed));
+    if (n < m->nbytes)
+        say(lab, "a copy does not %s, or `wait` returns before it is done",
+            first == second ? "run after those before it in its queue"
+                            : "wait for the events of its bt_order");
+    return NULL;
+}
+
+static bt_status check_copies(struct lab *lab, void *a, void *b)
+{
+    const bt_space *space = lab->use->space;
+    uint64_t nbytes = LARGE;
+    if (!lab->use->target->alloc || !space)
+        return NULL;
+    if (space->largest && space->largest < nbytes)
+        nbytes = space->largest;
+    if (space->budget && space->budget / 2 < nbytes)
+        nbytes = space->budget / 2;
+    lab->back = malloc((size_t)nbytes);
+    if (!lab->back)
+        return bt_no_memory();
+    BT_TRY(make_memory(lab, nbytes, &lab->large));
+    BT_TRY(copy_through(lab, 1, a, a));
+    return copy_through(lab, 2, a, b);
+}
+
+/* A kernel that is asked to stop may fail; then the failure has a value, and what is behind
+ * it fails with it. */
+static bt_status check_failure(struct lab *lab, void *queue)
+{
+    static const uint32_t stop = 1;
+    const bt_order order = { .queue = queue };
+    uint64_t value, behind, failed = 0;
+    BT_TRY(enqueue(lab, 0, &order, &stop, &value));
+    BT_TRY(enqueue(lab, 1, &order, NULL, &behind));
+    bt_status status = lab->use->target->wait(lab->ctx, queue, behind, &failed);
+    if (status && status->code == BT_ERR_MEMORY)
+        return status;
+    if (status && failed != value)
+        say(lab,
+            "wait fails (%s) and *failed is %" PRIu64 ": it is the value of the command "
+            "that has failed, %" PRIu64,
+            status->message, failed, value);
+    return NULL;
+}
+
+static bt_status check_all(struct lab *lab, void *a, void *b, void *c)
+{
+    BT_TRY(check_values(lab, a));
+    BT_TRY(check_copies(lab, a, b));
+    BT_TRY(compute(lab, 0, a));
+    BT_TRY(compute(lab, 1, a));
+    int can_differ =
+        memcmp(lab->expected[0], lab->expected[1], (size_t)lab->output.nbytes) != 0;
+    for (uint32_t i = 0; can_differ && !lab->fault && i < NROUNDS; i++) {
+        BT_TRY(check_order(lab, a, a));
+        BT_TRY(check_order(lab, i % 2 ? a : b, i % 2 ? b : a));
+    }
+    return lab->fault ? NULL : check_failure(lab, c);
+}
+
+static bt_status check_kernel(struct lab *lab)
+{
+    const bt_target *target = lab->use->target;
+    void *queues[3] = { NULL };
+    bt_status status = make_buffers(lab);
+    for (uint32_t i = 0; !status && i < BT_COUNT(queues); i++)
+        status = target->open_queue(lab->ctx, lab->use->instance, &queues[i]);
+    if (!status)
+        status = check_all(lab, queues[0], queues[1], queues[2]);
+    for (uint32_t i = 0; i < BT_COUNT(queues); i++) {
+        if (queues[i])
+            target->close_queue(queues[i]);
+    }
+    for (uint32_t i = 0; i < MOST_BUFFERS; i++) {
+        free_memory(lab, &lab->inputs[0][i]);
+        free_memory(lab, &lab->inputs[1][i]);
+    }
+    free_memory(lab, &lab->output);
+    free_memory(lab, &lab->workspace);
+    free_memory(lab, &lab->large);
+    free(lab->back);
+    if (status && status->code != BT_ERR_MEMORY) {
+        say(lab, "its queues fail: %s", status->message);
+        status = NULL;
+    }
+    return status;
+}
+
+bt_status check_queues(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
+                       const char **fault, const char **why)
+{
+    struct lab lab = { .ctx = ctx, .arena = arena, .use = use };
+    *fault = *why = NULL;
+    BT_TRY(make_kernel(&lab));
+    if (!lab.kernel) {
+        *why = "no function of one kernel was found that it takes";
+        return NULL;
+    }
+    bt_status status = check_kernel(&lab);
+    use->target->unload(lab.loaded);
+    bt_module_unref(lab.module);
+    *fault = lab.fault;
+    return status;
+}

@@ -19,6 +19,7 @@
 #include "schedule/vectorise.h"
 #include "strip_run.h"
 #include "vary.h"
+#include "vectorised_check.h"
 
 struct trial {
     struct op_check w;
@@ -81,7 +82,7 @@ static bt_status compare(struct trial *t, const char *kind, const struct call_ca
         return NULL;
     }
     BT_TRY(status);
-    BT_TRY(cpu_vectorised_check(loops, &t->config));
+    BT_TRY(check_vectorised(loops, &t->config));
     BT_TRY(bt_compute_create_func(t->w.ctx, func, &compute));
     int64_t step = strncmp(t->w.op->name, "image.", 6) == 0;
     uint32_t nout = bt_compute_nout(compute);

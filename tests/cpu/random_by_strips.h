@@ -7,6 +7,7 @@
 #include "schedule/schedule.h"
 #include "schedule/vectorise.h"
 #include "strip_run.h"
+#include "vectorised_check.h"
 
 /* `over`: the array in whose bytes the result is computed; NARRAY: in bytes of its own. */
 static void run_strips_over(struct world *w, struct state *s, const bt_loops *loops,
@@ -20,7 +21,7 @@ static void run_strips_over(struct world *w, struct state *s, const bt_loops *lo
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(w->ctx));
     assert_ok(w->ctx, bt_loops_print(loops, &text));
-    bt_status checked = cpu_vectorised_check(loops, config);
+    bt_status checked = check_vectorised(loops, config);
     if (checked) {
         fprintf(stderr, "%s\n%s\n", said, bt_text_get(&text));
         fail_msg("%s\n%s", checked->message, bt_text_get(s->text));

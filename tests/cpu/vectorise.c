@@ -5,6 +5,7 @@
 #include "failing_allocator.h"
 #include "formula.h"
 #include "strip_run.h"
+#include "vectorised_check.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static void check_isa(struct world *w, bt_graph *graph, uint32_t nin, bt_tensor 
         data[i] = in[i]->data;
     data[nin] = out->data;
     bt_loops_options options = { .seed = 1, .call = strip_call, .self = &run };
-    assert_ok(w->ctx, cpu_vectorised_check(loops, &config));
+    assert_ok(w->ctx, check_vectorised(loops, &config));
     bt_status status = bt_loops_run_with(w->ctx, loops, data, &options);
     if (status)
         fail_msg("%s\n%s", status->message, written(w, loops));
@@ -493,7 +494,7 @@ static void check_squares(bt_dtype dtype, int64_t extent)
     for (int64_t i = 0; i < extent; i++)
         in[i] = dtype == BT_INT64 ? (uint64_t)i + 3 : UINT64_C(0x3ff0000000000000);
     assert_ok(w.ctx, cpu_schedule_loops(l, &config));
-    assert_ok(w.ctx, cpu_vectorised_check(l, &config));
+    assert_ok(w.ctx, check_vectorised(l, &config));
     assert_ok(w.ctx, bt_loops_run_with(w.ctx, l, data, &options));
     assert_in_range(run.ncall, DEPTH / 2, 4 * DEPTH);
     for (int64_t i = 0; i < extent; i++) {
@@ -527,7 +528,7 @@ static void refuse(const char *body, const char *part)
              body);
     assert_ok(w.ctx, bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
                                     strlen(text), &loops));
-    bt_status status = cpu_vectorised_check(loops, &config);
+    bt_status status = check_vectorised(loops, &config);
     if (*part)
         assert_error(status, BT_ERR_VERIFY, part);
     else

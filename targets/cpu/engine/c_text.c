@@ -2,6 +2,7 @@
 #include "c_text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include <baton/graph.h>
 
@@ -51,18 +52,8 @@ static void add_step(bt_text *out, char name, uint32_t reg, int64_t by)
                  name, reg, type, name, reg, (uint64_t)by);
 }
 
-static void add_updates(bt_text *out, const uint32_t *at, int64_t times)
-{
-    uint32_t np = at[0], n = at[0] + at[1];
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t *step = at + 2 + 3 * i;
-        uint64_t by = (uint64_t)bytecode_integer(step + 1) * (uint64_t)times;
-        add_step(out, i < np ? 'p' : 'n', *step, (int64_t)by);
-    }
-}
-
 /* Updates made as often as `times` says. */
-static void add_updates_by(bt_text *out, const uint32_t *at, const char *times)
+static void add_updates(bt_text *out, const uint32_t *at, const char *times)
 {
     uint32_t np = at[0], n = at[0] + at[1];
     for (uint32_t i = 0; i < n; i++) {
@@ -92,7 +83,7 @@ static const char *load_type(bt_dtype dtype)
 
 static void add_back(bt_text *out, const uint32_t *updates, uint32_t to)
 {
-    add_updates(out, updates, 1);
+    add_updates(out, updates, "1");
     bt_text_addf(out, "goto L%" PRIu32 "; }\n", to);
 }
 
@@ -100,13 +91,15 @@ static void add_next(bt_text *out, const uint32_t *at, uint32_t word)
 {
     const uint32_t counter = *at >> 8;
     const int64_t extent = bytecode_integer(at + 2);
+    char times[24];
     add_step(out, 'n', counter, 1);
     bt_text_addf(out, "if (n[%" PRIu32 "] < ", counter);
     add_integer(out, extent);
     bt_text_addf(out, ") {\n");
     add_back(out, at + 4, word - at[1]);
     bt_text_addf(out, "n[%" PRIu32 "] = 0;\n", counter);
-    add_updates(out, at + 4, 1 - extent);
+    snprintf(times, sizeof(times), "%" PRId64 "LL", 1 - extent);
+    add_updates(out, at + 4, times);
 }
 
 static void add_until(bt_text *out, const uint32_t *at, uint32_t word)
@@ -117,7 +110,7 @@ static void add_until(bt_text *out, const uint32_t *at, uint32_t word)
     add_back(out, at + 3, word - at[1]);
     bt_text_addf(out, "t = (i64)(1ULL - (u64)n[%" PRIu32 "]);\nn[%" PRIu32 "] = 0;\n",
                  at[2], counter);
-    add_updates_by(out, at + 3, "t");
+    add_updates(out, at + 3, "t");
 }
 
 static void add_operand(bt_text *out, const struct bytecode *bytecode, char operand,
@@ -176,7 +169,7 @@ static void add_instruction(bt_text *out, const struct bytecode *bytecode,
     switch (*at & 0xff) {
     case BYTECODE_START:
         bt_text_addf(out, "n[%" PRIu32 "] = first;\n", a);
-        add_updates_by(out, at + 1, "first");
+        add_updates(out, at + 1, "first");
         break;
     case BYTECODE_NEXT: add_next(out, at, word); break;
     case BYTECODE_UNTIL: add_until(out, at, word); break;

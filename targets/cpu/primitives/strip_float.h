@@ -5,7 +5,7 @@
  */
 #include "strip_math.h"
 
-/* ---- float32: what strip_math.h has not ---- */
+/* ---- one step ---- */
 
 #define F1(type, name, expr)                \
     static inline type##_of_op name(type a) \
@@ -30,108 +30,79 @@
 typedef float float_of_op;
 typedef double double_of_op;
 
-F2(float, f32_add, a + b)
-F2(float, f32_sub, a - b)
-F2(float, f32_mul, a *b)
-F2(float, f32_div, a / b)
+/* Of both: `s` is the suffix of functions of the C library. */
+#define REALS(t, type, s)                                             \
+    F2(type, t##_add, a + b)                                          \
+    F2(type, t##_sub, a - b)                                          \
+    F2(type, t##_mul, a *b)                                           \
+    F2(type, t##_div, a / b)                                          \
+    F2(type, t##_truncmod, fmod##s(a, b))                             \
+    F2(type, t##_max, ((a > b) | (a != a)) ? a : b)                   \
+    F2(type, t##_min, ((a < b) | (a != a)) ? a : b)                   \
+    F1(type, t##_neg, -a)                                             \
+    F1(type, t##_abs, fabs##s(a))                                     \
+    F1(type, t##_sign, a > 0 ? 1 : a < 0 ? -1 : a)                    \
+    F1(type, t##_floor, floor##s(a))                                  \
+    F1(type, t##_ceil, ceil##s(a))                                    \
+    F1(type, t##_trunc, trunc##s(a))                                  \
+    F1(type, t##_round_even, rint##s(a))                              \
+    F1(type, t##_sqrt, sqrt##s(a))                                    \
+    F1(type, t##_rsqrt, 1 / sqrt##s(a))                               \
+    T1(type, t##_isnan, a != a)                                       \
+    T1(type, t##_isinf, fabs##s(a) == (type)INFINITY)                 \
+    T1(type, t##_isfinite, fabs##s(a) < (type)INFINITY)               \
+    T2(type, t##_eq, a == b)                                          \
+    T2(type, t##_ne, a != b)                                          \
+    T2(type, t##_lt, a < b)                                           \
+    T2(type, t##_le, a <= b)                                          \
+    static inline type t##_mod(type a, type b)                        \
+    {                                                                 \
+        type r = fmod##s(a, b);                                       \
+        return r != 0 && (r < 0) != (b < 0) ? r + b : r;              \
+    }                                                                 \
+    static inline type t##_round(type a)                              \
+    {                                                                 \
+        type whole = trunc##s(a), rest = fabs##s(a - whole);          \
+        return rest >= (type)0.5 ? whole + copysign##s(1, a) : whole; \
+    }
+REALS(f32, float, f)
+REALS(f64, double, )
+
+/* ---- float32: what strip_math.h has not ---- */
+
 // a quotient rounded to float32 could be the next whole number
 F2(float, f32_truncdiv, (float)trunc((double)a / (double)b))
 F2(float, f32_floordiv, (float)floor((double)a / (double)b))
 F2(float, f32_ceildiv, (float)ceil((double)a / (double)b))
-F2(float, f32_truncmod, fmodf(a, b))
-F2(float, f32_max, ((a > b) | (a != a)) ? a : b)
-F2(float, f32_min, ((a < b) | (a != a)) ? a : b)
-F1(float, f32_neg, -a)
-F1(float, f32_abs, fabsf(a))
-F1(float, f32_sign, a > 0 ? 1 : a < 0 ? -1 : a)
-F1(float, f32_floor, floorf(a))
-F1(float, f32_ceil, ceilf(a))
-F1(float, f32_trunc, truncf(a))
-F1(float, f32_round_even, rintf(a))
-F1(float, f32_sqrt, sqrtf(a))
-F1(float, f32_rsqrt, 1 / sqrtf(a))
-T1(float, f32_isnan, a != a)
-T1(float, f32_isinf, fabsf(a) == INFINITY)
-T1(float, f32_isfinite, fabsf(a) < INFINITY)
-T2(float, f32_eq, a == b)
-T2(float, f32_ne, a != b)
-T2(float, f32_lt, a < b)
-T2(float, f32_le, a <= b)
 
-static inline float f32_mod(float a, float b)
-{
-    float r = fmodf(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
+/* ---- float64: by the C library ---- */
 
-static inline float f32_round(float a)
-{
-    float whole = truncf(a);
-    return fabsf(a - whole) >= 0.5f ? whole + copysignf(1, a) : whole;
-}
-
-/* ---- float64: by the C library where it is not one instruction ---- */
-
-F2(double, f64_add, a + b)
-F2(double, f64_sub, a - b)
-F2(double, f64_mul, a *b)
-F2(double, f64_div, a / b)
 F2(double, f64_truncdiv, trunc(a / b))
 F2(double, f64_floordiv, floor(a / b))
 F2(double, f64_ceildiv, ceil(a / b))
-F2(double, f64_truncmod, fmod(a, b))
-F2(double, f64_max, ((a > b) | (a != a)) ? a : b)
-F2(double, f64_min, ((a < b) | (a != a)) ? a : b)
 F2(double, f64_pow, pow(a, b))
 F2(double, f64_atan2, atan2(a, b))
-F1(double, f64_neg, -a)
-F1(double, f64_abs, fabs(a))
-F1(double, f64_sign, a > 0 ? 1 : a < 0 ? -1 : a)
-F1(double, f64_floor, floor(a))
-F1(double, f64_ceil, ceil(a))
-F1(double, f64_trunc, trunc(a))
-F1(double, f64_round_even, rint(a))
-F1(double, f64_sqrt, sqrt(a))
-F1(double, f64_rsqrt, 1 / sqrt(a))
-F1(double, f64_exp, exp(a))
-F1(double, f64_exp2, exp2(a))
-F1(double, f64_expm1, expm1(a))
-F1(double, f64_log, log(a))
-F1(double, f64_log2, log2(a))
-F1(double, f64_log10, log10(a))
-F1(double, f64_log1p, log1p(a))
-F1(double, f64_sin, sin(a))
-F1(double, f64_cos, cos(a))
-F1(double, f64_tan, tan(a))
-F1(double, f64_asin, asin(a))
-F1(double, f64_acos, acos(a))
-F1(double, f64_atan, atan(a))
-F1(double, f64_sinh, sinh(a))
-F1(double, f64_cosh, cosh(a))
-F1(double, f64_tanh, tanh(a))
-F1(double, f64_asinh, asinh(a))
-F1(double, f64_acosh, acosh(a))
-F1(double, f64_atanh, atanh(a))
-F1(double, f64_erf, erf(a))
-T1(double, f64_isnan, a != a)
-T1(double, f64_isinf, fabs(a) == (double)INFINITY)
-T1(double, f64_isfinite, fabs(a) < (double)INFINITY)
-T2(double, f64_eq, a == b)
-T2(double, f64_ne, a != b)
-T2(double, f64_lt, a < b)
-T2(double, f64_le, a <= b)
-
-static inline double f64_mod(double a, double b)
-{
-    double r = fmod(a, b);
-    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
-static inline double f64_round(double a)
-{
-    double whole = trunc(a);
-    return fabs(a - whole) >= 0.5 ? whole + copysign(1, a) : whole;
-}
+#define BY_LIBRARY(name) F1(double, f64_##name, name(a))
+BY_LIBRARY(exp)
+BY_LIBRARY(exp2)
+BY_LIBRARY(expm1)
+BY_LIBRARY(log)
+BY_LIBRARY(log2)
+BY_LIBRARY(log10)
+BY_LIBRARY(log1p)
+BY_LIBRARY(sin)
+BY_LIBRARY(cos)
+BY_LIBRARY(tan)
+BY_LIBRARY(asin)
+BY_LIBRARY(acos)
+BY_LIBRARY(atan)
+BY_LIBRARY(sinh)
+BY_LIBRARY(cosh)
+BY_LIBRARY(tanh)
+BY_LIBRARY(asinh)
+BY_LIBRARY(acosh)
+BY_LIBRARY(atanh)
+BY_LIBRARY(erf)
 
 static inline double f64_sigmoid(double a)
 {

@@ -88,20 +88,24 @@ static void mark_reads(struct renumber *r, const bt_node *node)
         mark_reads(r, node->args[i]);
 }
 
-static void mark_block(struct renumber *r, const bt_stmts *block)
+/* The buffer whose address an expression is a part of; NULL: it is of none. */
+static uint32_t *buffer_at(bt_stmt *stmt, const bt_node **slot)
 {
-    for (uint32_t i = 0; i < block->len; i++) {
-        const bt_stmt *stmt = block->at[i];
-        if (stmt->condition)
-            mark_reads(r, stmt->condition);
-        for (uint32_t k = 0; k < stmt->narg; k++) {
-            if (stmt->args[k].is_address)
-                r->is_kept[stmt->args[k].buffer] = 1;
-            mark_reads(r, stmt->args[k].value);
-        }
-        mark_block(r, &stmt->body);
-        mark_block(r, &stmt->otherwise);
+    for (uint32_t k = 0; k < stmt->narg; k++) {
+        if (slot == &stmt->args[k].value && stmt->args[k].is_address)
+            return &stmt->args[k].buffer;
     }
+    return NULL;
+}
+
+static int mark(void *self, bt_stmt *stmt, const bt_node **slot)
+{
+    struct renumber *r = self;
+    const uint32_t *buffer = buffer_at(stmt, slot);
+    if (buffer)
+        r->is_kept[*buffer] = 1;
+    mark_reads(r, *slot);
+    return 1;
 }
 
 static const bt_node *renumber_node(void *self, const bt_node *node)
@@ -113,31 +117,15 @@ static const bt_node *renumber_node(void *self, const bt_node *node)
                         node->args);
 }
 
-static int change_slot(struct renumber *r, const bt_node **slot)
+static int renumber(void *self, bt_stmt *stmt, const bt_node **slot)
 {
+    struct renumber *r = self;
     bt_by_node by = { r->v->loops, renumber_node, r };
-    if (!*slot || !(*slot)->reads)
-        return 1;
-    *slot = bt_node_change(&by, *slot);
+    uint32_t *buffer = buffer_at(stmt, slot);
+    if (buffer)
+        *buffer = r->numbers[*buffer];
+    *slot = (*slot)->reads ? bt_node_change(&by, *slot) : *slot;
     return *slot != NULL;
-}
-
-static int renumber_block(struct renumber *r, const bt_stmts *block)
-{
-    for (uint32_t i = 0; i < block->len; i++) {
-        bt_stmt *stmt = block->at[i];
-        if (!change_slot(r, &stmt->condition))
-            return 0;
-        for (uint32_t k = 0; k < stmt->narg; k++) {
-            if (!change_slot(r, &stmt->args[k].value))
-                return 0;
-            if (stmt->args[k].is_address)
-                stmt->args[k].buffer = r->numbers[stmt->args[k].buffer];
-        }
-        if (!renumber_block(r, &stmt->body) || !renumber_block(r, &stmt->otherwise))
-            return 0;
-    }
-    return 1;
 }
 
 /* Locals and temps that nothing uses any more go. */
@@ -150,14 +138,17 @@ static int drop_buffers(struct vectoriser *v, const bt_stmts *body)
     r.numbers = BT_NEWS(v->scratch, uint32_t, g->narray);
     if (!r.is_kept || !r.numbers)
         return 0;
-    mark_block(&r, body);
+    for (uint32_t i = 0; i < body->len; i++)
+        (void)bt_stmt_walk(body->at[i], mark, &r);
     for (uint32_t i = 0; i < g->narray; i++) {
         uint32_t role = v->loops->roles.at[i];
         r.is_kept[i] |= role == BT_BUFFER_INPUT || role == BT_BUFFER_OUTPUT;
         r.numbers[i] = r.is_kept[i] ? n++ : UINT32_MAX;
     }
-    if (!renumber_block(&r, body))
-        return 0;
+    for (uint32_t i = 0; i < body->len; i++) {
+        if (!bt_stmt_walk(body->at[i], renumber, &r))
+            return 0;
+    }
     for (uint32_t i = 0; i < g->narray; i++) {
         if (!r.is_kept[i])
             continue;

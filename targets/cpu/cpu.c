@@ -14,6 +14,8 @@
 #include "engine/launch.h"
 #include "engine/peak.h"
 #include "kernel.h"
+#include "schedule/schedule.h"
+#include "schedule/vectorise.h"
 
 struct options {
     const char *engine, *compiler, *denormals;
@@ -100,6 +102,23 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
 {
     const struct instance *in = self;
     return cpu_kernel_lower(ctx, arena, &in->config, primitive, out);
+}
+
+/* The chooser's estimate, of one thread: it says which of two ways is better, and of the time
+ * little more than its order. */
+static bt_status cost(bt_ctx *ctx, void *self, const bt_func *primitive, bt_cost *out)
+{
+    const struct instance *in = self;
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_loops *loops;
+    if (!arena)
+        return bt_no_memory();
+    bt_status status = cpu_schedule(ctx, arena, &in->config, primitive, &loops);
+    *out = (bt_cost){ .confidence = 0 }; // of the evaluator nothing is known
+    if (!status)
+        *out = (bt_cost){ cpu_cost(&in->config, &loops->body), .confidence = 0.5 };
+    bt_arena_destroy(arena);
+    return status && status->code != BT_ERR_UNSUPPORTED ? status : NULL;
 }
 
 /* ---- code ---- */
@@ -230,6 +249,7 @@ static const bt_target targets[] = {
         .launch = launch,
         .reads_layouts = 1,
         .takes_dims = 1,
+        .cost = cost,
         .peak = peak,
         .describe = describe,
         .compatibility = compatibility,

@@ -211,6 +211,9 @@ static void test_of_two_targets_the_first_or_the_faster_takes(void **state)
         { "claim{ns=10f,confidence=1f},claim.any{ns=9f,confidence=1f,refuse="
           "\"negative\"}",
           "claim_negative_nn_relu - " },
+        // target cpu says what it takes by its schedule
+        { "claim{ns=1e9f,confidence=1f},cpu", "- - - " },
+        { "claim{ns=1e-3f,confidence=1f},cpu", "claim_negative_nn_relu - " },
     };
     bt_ctx *ctx = *state;
     for (uint32_t i = 0; i < BT_COUNT(rows); i++)

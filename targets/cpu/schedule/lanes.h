@@ -186,9 +186,6 @@ int cpu_do_scan(struct cpu_part *, const bt_stmt *loop);
 
 int cpu_tidy(struct vectoriser *, bt_stmts *body);
 
-/* ---- cost, in ns (vectorise_cost.c) ---- */
-
-double cpu_cost(const struct cpu_config *, const bt_stmts *);
 /* How many iterations a loop has; of an open one, a guess. */
 int64_t cpu_iterations(const bt_node *extent);
 

@@ -21,7 +21,7 @@
 /* Calls that are there already stay. errors BT_ERR_UNSUPPORTED: the program may be
  * changed in part */
 bt_status cpu_vectorise(bt_loops *, const struct cpu_config *) BT_MUST_USE;
-/* Whether it is such a program. errors BT_ERR_VERIFY: what is wrong */
-bt_status cpu_vectorised_check(const bt_loops *, const struct cpu_config *) BT_MUST_USE;
+/* What such a program takes, in ns: an estimate. */
+double cpu_cost(const struct cpu_config *, const bt_stmts *);
 
 #endif

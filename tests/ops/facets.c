@@ -1,5 +1,5 @@
-/* The worked facets: gradient of multiply, quant of add, layout of concatenate, cost of
- * sort. */
+/* The worked facets: gradient of multiply, quant of add, layout of concatenate, costs
+ * of sort and of convolution. */
 #include "kit.h"
 
 static const void *facet_of(kit *k, const char *name, const char *facet)
@@ -148,10 +148,30 @@ static void test_sorting_costs_more_than_its_elements(void **state)
     assert_int_equal(nbytes, 2 * 2 * 1024 * 4);
 }
 
+static void test_a_convolution_moves_its_operands_and_its_result(void **state)
+{
+    kit *k = *state;
+    const bt_cost_facet *facet = facet_of(k, "nn.conv2d", "cost");
+    const int64_t data[] = { 1, 8, 6, 6 }, weight[] = { 4, 8, 3, 3 };
+    int64_t multiply_adds, nbytes;
+    const bt_value *y;
+    begin(k);
+    const bt_value *x[] = { param(k, BT_FLOAT32, 4, data),
+                            param(k, BT_FLOAT32, 4, weight) };
+    const bt_type *types[] = { x[0]->type, x[1]->type };
+    assert_ok(k->ctx, bt_build(k->b, "nn.conv2d", NULL, x, 2, &y));
+    bt_formula_call formula = { bt_as_call(y)->op, bt_as_call(y)->attrs, 2, types,
+                                y->type };
+    assert_ok(k->ctx, facet->estimate(k->ctx, &formula, &multiply_adds, &nbytes));
+    assert_int_equal(multiply_adds, 4 * 4 * 4 * 8 * 3 * 3);
+    assert_int_equal(nbytes, 4 * (8 * 6 * 6 + 4 * 8 * 3 * 3 + 4 * 4 * 4));
+}
+
 static const struct CMUnitTest tests[] = {
     TEST(test_adjoints_of_a_product_have_the_types_of_its_factors),
     TEST(test_a_sum_of_integers_takes_the_finer_scale),
     TEST(test_fields_are_joined_in_a_layout_whose_blocks_they_fill),
     TEST(test_sorting_costs_more_than_its_elements),
+    TEST(test_a_convolution_moves_its_operands_and_its_result),
 };
 TEST_MAIN(tests)

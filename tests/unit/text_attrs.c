@@ -1,4 +1,5 @@
 /* Attributes of every kind, by a schema. */
+#include "failing_allocator.h"
 #include "text.h"
 
 struct attrs {
@@ -152,9 +153,50 @@ static void test_what_has_no_default_must_be_given(void **state)
     bt_store_unref(store);
 }
 
+/* An allocator that knows how much was alive at most. */
+struct peak {
+    bt_allocator base;
+    struct failing_allocator inner;
+    size_t most;
+};
+
+static void *peak_realloc(void *self, void *pointer, size_t old_nbytes, size_t nbytes)
+{
+    struct peak *p = self;
+    void *made = failing_realloc(&p->inner, pointer, old_nbytes, nbytes);
+    p->most = p->inner.nbytes > p->most ? p->inner.nbytes : p->most;
+    return made;
+}
+
+static void test_an_attribute_struct_takes_its_own_bytes(void **state)
+{
+    (void)state;
+    enum { NBYTES = 1 << 20 };
+    static const bt_attr rows[] = {
+        BT_ATTR(struct attrs, count, INT, "1", ""),
+        { 0 },
+    };
+    static const bt_op wide = { .name = "wide", .attrs = rows, .attrs_nbytes = NBYTES };
+    struct peak peak = { .inner = failing_allocator(0, 0) };
+    peak.base = (bt_allocator){ &peak, peak_realloc };
+    const bt_registry_options options = { .allocator = &peak.base };
+    bt_registry *r = bt_registry_create(&options);
+    bt_ctx *c = bt_ctx_create(r);
+    bt_store *store = bt_store_create(r);
+    const void *attrs;
+    const size_t before = peak.inner.nbytes;
+    assert_ok(c, bt_attrs_parse(c, store, &wide, "count=2", &attrs));
+    // the defaults, the values as they are read, and those that stay
+    assert_in_range(peak.most - before, NBYTES, 4 * NBYTES);
+    bt_store_unref(store);
+    bt_ctx_destroy(c);
+    bt_registry_unref(r);
+}
+
 static const struct CMUnitTest tests[] = {
     TEST(test_values_of_every_kind_read_back),
     TEST(test_wrong_values_are_refused),
     TEST(test_what_has_no_default_must_be_given),
+    TEST(test_an_attribute_struct_takes_its_own_bytes),
 };
 TEST_MAIN(tests)

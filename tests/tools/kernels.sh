@@ -30,3 +30,17 @@ def @main(%x: Tensor[(1, 16, 8, 8), float32], %w: Tensor[(16, 16, 3, 3), float32
 }
 END1
 expect 0 ' call checked, 0 wrong' -- "$baton" run cosine.baton --target cpu -i x=random:1 -i w=random:2 --check-kernels
+
+# A transposed convolution has no zeros around: what is not finite spreads as far as it is read, and no further.
+cat > spread.baton <<'END1'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(1, 3, 10, 10), float32], %w: Tensor[(3, 2, 3, 3), float32]) {
+    %0 = nn.conv2d_transpose(%x, %w, strides=[2, 2], output_padding=[1, 1]);
+    sum(cast(isnan(%0), dtype="int32"))
+}
+END1
+for isa in portable avx2 avx512; do
+    expect 0 '^  882$' -- env BATON_CPU=$isa "$baton" run spread.baton --target cpu -i x=random:1 -i w=nan
+    expect 0 '^  0$' -- env BATON_CPU=$isa "$baton" run spread.baton --target cpu -i x=inf -i w=random:1
+done
+expect 0 '^  882$' -- "$baton" run spread.baton --executor interp -i x=random:1 -i w=nan

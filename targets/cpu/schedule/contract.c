@@ -11,6 +11,7 @@ struct stage {
     struct cpu_plan plan;
     uint32_t array, sums;    /* the stage; the array that stands for its sums */
     uint32_t first, nfactor; /* arrays made for its factors */
+    struct cpu_finite finite;
 };
 typedef bt_vec(struct stage *) stages;
 
@@ -178,7 +179,8 @@ static bt_status split_stage(bt_graph *g, struct stage *stage)
 static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
                              struct stage *stage)
 {
-    bt_array array = g->arrays[stage->array];
+    const bt_array whole = g->arrays[stage->array];
+    bt_array array = whole;
     const bt_node *sum, *read;
     BT_TRY(cpu_sum_of(g, &array, &sum));
     if (!sum)
@@ -195,10 +197,11 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
     }
     struct reading r = { .graph = g, .from = sum, .to = read };
     bt_map_init(&r.done, g->arena, 0);
-    const bt_node *body = replace_sum(&r, g->arrays[stage->array].body);
+    const bt_node *body = replace_sum(&r, whole.body);
     if (!body)
         return why(g);
-    g->arrays[stage->array].body = body;
+    BT_TRY(cpu_contract_finite(g, &whole, &stage->plan.view, body, &stage->finite));
+    g->arrays[stage->array].body = stage->finite.body;
     stage->array = shifted;
     stage->first = shifted + 1;
     return NULL;
@@ -212,7 +215,11 @@ static bt_status plan_stage(bt_graph *g, const struct cpu_config *config, uint32
     stage->first = g->narray;
     bt_array array = g->arrays[i];
     BT_TRY(cpu_contract_plan(g, &array, config, &stage->plan));
-    if (!stage->plan.tile) {
+    if (stage->plan.tile) {
+        BT_TRY(cpu_contract_finite(g, &array, &stage->plan.view, array.body,
+                                   &stage->finite));
+        g->arrays[i].body = stage->finite.body;
+    } else {
         g->narray = stage->first;
         BT_TRY(shift_stage(g, config, stage));
     }
@@ -250,7 +257,13 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     ordered.order = order.at;
     ordered.norder = order.len;
     BT_TRY(bt_loops_lower_with(ctx, arena, name, g, &ordered, out));
-    for (uint32_t i = 0; i < all.len; i++)
+    for (uint32_t i = 0; i < all.len; i++) {
+        const struct cpu_finite *finite = &all.at[i]->finite;
+        if (finite->is_needed &&
+            !cpu_emit_finite(*out, finite,
+                             (*out)->body.at[find_nest(*out, finite->exact)]))
+            return bt_loops_why(*out);
         BT_TRY(replace_nest(*out, all.at[i], config));
+    }
     return NULL;
 }

@@ -10,7 +10,9 @@
  *     y[...] = max(t[...] + b[...], 0)   while t is near; scalar loops, to be vectorised
  *
  * Zeros that stand for elements outside are multiplied too: where the other operand is not
- * finite there, the sum is NaN (kernel/compute/formula/notation.md, solved conditions).
+ * finite there, the sum of a convolution is NaN (kernel/compute/formula/notation.md, solved
+ * conditions). Of a transposed convolution with strides, which has no zeros around, it is
+ * not (contract_finite.c).
  */
 #ifndef CPU_CONTRACT_H
 #define CPU_CONTRACT_H
@@ -73,6 +75,19 @@ bt_dtype cpu_computed_in(bt_dtype);
  * place of the sum; NULL: no index is divided so. */
 bt_status cpu_contract_shift(bt_graph *, const bt_array *stage, const bt_node *sum,
                              const bt_node **out) BT_MUST_USE;
+
+/* What a stage is beside the sums of tiles, where it is right by them only if all factors are
+ * finite. */
+struct cpu_finite {
+    const bt_node *body;  /* of the stage: it chooses, or is what it was by tiles */
+    uint32_t is_needed;   /* 1: there are ... */
+    uint32_t flag, exact; /* ... these arrays */
+};
+bt_status cpu_contract_finite(bt_graph *, const bt_array *stage,
+                              const struct cpu_contraction *, const bt_node *by_tiles,
+                              struct cpu_finite *out) BT_MUST_USE;
+/* The nest of `exact` is left out where the flag holds. 0: failure. */
+int cpu_emit_finite(bt_loops *, const struct cpu_finite *, bt_stmt *nest);
 
 /* How B is read: where it lies, as a copy with zeros around, in panels of the tile's
  * columns. */

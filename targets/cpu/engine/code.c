@@ -5,75 +5,146 @@
 
 enum { VERSION = 5, ORDER = 0x01020304, DIGEST = 64 };
 static const char magic[8] = "batoncpu";
+static const uint32_t head[] = { VERSION, ORDER, sizeof(void *) };
 
-/* ---- writing ---- */
+/* ---- both ways: what is written in an order is read in that order ---- */
 
-static void put_32(bt_text *out, uint32_t value)
+/* The first lack of bytes or memory sticks. */
+struct stream {
+    bt_text *out; /* NULL: it is read, ... */
+    bt_arena *arena;
+    const char *at; /* ... from here on */
+    size_t left;
+    uint32_t is_short, has_no_memory;
+};
+
+static void pass(struct stream *s, void *value, size_t nbytes)
 {
-    bt_text_add(out, (const char *)&value, sizeof(value));
-}
-
-static void put_64(bt_text *out, int64_t value)
-{
-    bt_text_add(out, (const char *)&value, sizeof(value));
-}
-
-static void put_bytes(bt_text *out, const void *bytes, size_t nbytes)
-{
-    put_64(out, (int64_t)nbytes);
-    if (nbytes)
-        bt_text_add(out, bytes, nbytes);
-}
-
-static void put_text(bt_text *out, const char *text)
-{
-    put_bytes(out, text, text ? strlen(text) : 0);
-}
-
-static void put_bytecode(bt_text *out, const struct bytecode *p)
-{
-    put_text(out, p->name);
-    put_32(out, p->nbuffer);
-    put_32(out, p->ndim);
-    put_32(out, p->nn);
-    put_32(out, p->np);
-    put_64(out, p->locals_nbytes);
-    put_32(out, p->nphase);
-    for (uint32_t i = 0; i < p->nphase; i++) {
-        put_32(out, p->phases[i].first);
-        put_32(out, p->phases[i].ncode);
-        put_32(out, p->phases[i].is_parallel);
-        put_64(out, p->phases[i].extent);
+    if (s->out) {
+        bt_text_add(s->out, value, nbytes);
+    } else if (nbytes > s->left) {
+        s->is_short = 1;
+        s->left = 0;
+        memset(value, 0, nbytes);
+    } else {
+        memcpy(value, s->at, nbytes);
+        s->at += nbytes;
+        s->left -= nbytes;
     }
-    put_32(out, p->ncallee);
-    for (uint32_t i = 0; i < p->ncallee; i++)
-        put_text(out, p->callees[i]);
-    put_bytes(out, p->code, p->ncode * sizeof(uint32_t));
 }
 
-static void put_all(bt_text *out, const struct cpu_code *c)
+/* Room for `n` items that are read, of which each has at least `least` bytes; NULL, and why is
+ * kept: there is none. */
+static void *room_for(struct stream *s, uint64_t n, size_t size, size_t least)
 {
-    put_32(out, VERSION);
-    put_32(out, ORDER);
-    put_32(out, sizeof(void *));
-    put_32(out, c->isa);
-    put_text(out, c->made);
-    put_32(out, c->is_evaluated);
-    put_text(out, c->why);
-    put_bytes(out, c->function, c->function_nbytes);
+    void *room =
+        n <= s->left / least ? bt_arena_alloc(s->arena, (size_t)n + 1, size) : NULL;
+    s->is_short |= n > s->left / least;
+    s->has_no_memory |= n <= s->left / least && !room;
+    return room;
+}
+
+/* What is read is a copy, aligned to 16, with a NUL behind it. */
+static void pass_bytes(struct stream *s, const char **bytes, size_t *nbytes)
+{
+    uint64_t n = *nbytes;
+    pass(s, &n, sizeof(n));
+    if (s->out) {
+        if (n)
+            bt_text_add(s->out, *bytes, *nbytes);
+        return;
+    }
+    char *copy = room_for(s, n, 1, 1);
+    *nbytes = copy ? (size_t)n : 0;
+    if (copy)
+        pass(s, copy, *nbytes);
+    *bytes = copy ? copy : "";
+}
+
+static void pass_text(struct stream *s, const char **text)
+{
+    size_t nbytes = s->out && *text ? strlen(*text) : 0;
+    pass_bytes(s, text, &nbytes);
+}
+
+static void pass_32(struct stream *s, uint32_t *value)
+{
+    pass(s, value, sizeof(*value));
+}
+
+static void pass_phases(struct stream *s, struct bytecode *b)
+{
+    struct bytecode_phase *read = NULL;
+    pass_32(s, &b->nphase);
+    if (!s->out && !(read = room_for(s, b->nphase, sizeof(*read), 20)))
+        b->nphase = 0;
+    for (uint32_t i = 0; i < b->nphase; i++) {
+        struct bytecode_phase phase = read ? read[i] : b->phases[i];
+        pass_32(s, &phase.first);
+        pass_32(s, &phase.ncode);
+        pass_32(s, &phase.is_parallel);
+        pass(s, &phase.extent, sizeof(phase.extent));
+        if (read)
+            read[i] = phase;
+    }
+    b->phases = read ? read : b->phases;
+}
+
+static void pass_callees(struct stream *s, struct bytecode *b)
+{
+    const char **read = NULL;
+    pass_32(s, &b->ncallee);
+    if (!s->out && !(read = room_for(s, b->ncallee, sizeof(*read), 8)))
+        b->ncallee = 0;
+    for (uint32_t i = 0; i < b->ncallee; i++) {
+        const char *name = read ? NULL : b->callees[i];
+        pass_text(s, &name);
+        if (read)
+            read[i] = name;
+    }
+    b->callees = read ? read : b->callees;
+}
+
+static void pass_bytecode(struct stream *s, struct bytecode *b)
+{
+    const char *words = (const char *)b->code;
+    size_t nbytes = b->ncode * sizeof(*b->code);
+    pass_text(s, &b->name);
+    pass_32(s, &b->nbuffer);
+    pass_32(s, &b->ndim);
+    pass_32(s, &b->nn);
+    pass_32(s, &b->np);
+    pass(s, &b->locals_nbytes, sizeof(b->locals_nbytes));
+    pass_phases(s, b);
+    pass_callees(s, b);
+    pass_bytes(s, &words, &nbytes);
+    b->code = (const uint32_t *)(const void *)words;
+    nbytes /= sizeof(*b->code);
+    b->ncode = nbytes < UINT32_MAX ? (uint32_t)nbytes : 0;
+}
+
+static void pass_all(struct stream *s, struct cpu_code *c)
+{
+    pass_32(s, &c->isa);
+    pass_text(s, &c->made);
+    pass_32(s, &c->is_evaluated);
+    pass_text(s, &c->why);
+    pass_bytes(s, &c->function, &c->function_nbytes);
     if (!c->is_evaluated)
-        put_bytecode(out, &c->bytecode);
+        pass_bytecode(s, &c->bytecode);
 }
 
 bt_status cpu_code_write(bt_ctx *ctx, const struct cpu_code *code, bt_text *out)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx)); // `out` may grow in scratch
+    struct cpu_code copy = *code;
     char digest[DIGEST + 1];
     bt_text body;
     if (!arena)
         return bt_no_memory();
     bt_text_init(&body, arena);
-    put_all(&body, code);
+    bt_text_add(&body, (const char *)head, sizeof(head));
+    pass_all(&(struct stream){ .out = &body }, &copy);
     if (!body.failed) {
         bt_digest(body.at, body.len, digest);
         bt_text_add(out, magic, sizeof(magic));
@@ -83,120 +154,6 @@ bt_status cpu_code_write(bt_ctx *ctx, const struct cpu_code *code, bt_text *out)
     int failed = body.failed || out->failed;
     bt_arena_destroy(arena);
     return failed ? bt_no_memory() : NULL;
-}
-
-/* ---- reading: the first lack of bytes or memory sticks ---- */
-
-struct reader {
-    bt_arena *arena;
-    const char *at;
-    size_t left;
-    uint32_t is_short, has_no_memory;
-};
-
-static void get(struct reader *r, void *out, size_t nbytes)
-{
-    if (nbytes > r->left) {
-        r->is_short = 1;
-        r->left = 0;
-        memset(out, 0, nbytes);
-        return;
-    }
-    memcpy(out, r->at, nbytes);
-    r->at += nbytes;
-    r->left -= nbytes;
-}
-
-static uint32_t get_32(struct reader *r)
-{
-    uint32_t value;
-    get(r, &value, sizeof(value));
-    return value;
-}
-
-static int64_t get_64(struct reader *r)
-{
-    int64_t value;
-    get(r, &value, sizeof(value));
-    return value;
-}
-
-/* A copy, aligned to 16, with a NUL behind it. */
-static const char *get_bytes(struct reader *r, size_t *nbytes)
-{
-    uint64_t n = (uint64_t)get_64(r);
-    *nbytes = 0;
-    if (n > r->left) {
-        r->is_short = 1;
-        return "";
-    }
-    char *copy = BT_NEWS(r->arena, char, (size_t)n + 1);
-    if (!copy) {
-        r->has_no_memory = 1;
-        return "";
-    }
-    get(r, copy, (size_t)n);
-    *nbytes = (size_t)n;
-    return copy;
-}
-
-static const char *get_text(struct reader *r)
-{
-    size_t nbytes;
-    return get_bytes(r, &nbytes);
-}
-
-/* Room for a list, of which each item has at least `least` bytes; *n is 0 on failure. */
-static void *get_list(struct reader *r, size_t size, size_t least, uint32_t *n)
-{
-    *n = get_32(r);
-    void *list = *n <= r->left / least ? bt_arena_alloc(r->arena, *n, size) : NULL;
-    if (list)
-        return list;
-    if (*n > r->left / least)
-        r->is_short = 1;
-    else
-        r->has_no_memory = 1;
-    *n = 0;
-    return NULL;
-}
-
-static void get_bytecode(struct reader *r, struct bytecode *p)
-{
-    size_t nbytes;
-    p->name = get_text(r);
-    p->nbuffer = get_32(r);
-    p->ndim = get_32(r);
-    p->nn = get_32(r);
-    p->np = get_32(r);
-    p->locals_nbytes = get_64(r);
-    struct bytecode_phase *phases = get_list(r, sizeof(*phases), 20, &p->nphase);
-    for (uint32_t i = 0; i < p->nphase; i++) {
-        phases[i].first = get_32(r);
-        phases[i].ncode = get_32(r);
-        phases[i].is_parallel = get_32(r);
-        phases[i].extent = get_64(r);
-    }
-    p->phases = phases;
-    const char **callees = get_list(r, sizeof(*callees), 8, &p->ncallee);
-    for (uint32_t i = 0; i < p->ncallee; i++)
-        callees[i] = get_text(r);
-    p->callees = callees;
-    p->code = (const uint32_t *)(const void *)get_bytes(r, &nbytes);
-    p->ncode = nbytes / sizeof(uint32_t) < UINT32_MAX
-                   ? (uint32_t)(nbytes / sizeof(uint32_t))
-                   : 0;
-}
-
-static void get_all(struct reader *r, struct cpu_code *c)
-{
-    c->isa = get_32(r);
-    c->made = get_text(r);
-    c->is_evaluated = get_32(r);
-    c->why = get_text(r);
-    c->function = get_bytes(r, &c->function_nbytes);
-    if (!c->is_evaluated)
-        get_bytecode(r, &c->bytecode);
 }
 
 /* Whether the bytes behind magic and digest are those that were written. */
@@ -217,15 +174,16 @@ bt_status cpu_code_read(bt_ctx *ctx, bt_arena *arena, const void *bytes, size_t 
                         struct cpu_code *out)
 {
     BT_TRY(check_digest(ctx, bytes, nbytes));
-    struct reader r = { .arena = arena,
+    struct stream r = { .arena = arena,
                         .at = (const char *)bytes + sizeof(magic) + DIGEST,
                         .left = nbytes - sizeof(magic) - DIGEST };
-    uint32_t version = get_32(&r), order = get_32(&r), pointer = get_32(&r);
-    if (r.is_short || version != VERSION || order != ORDER || pointer != sizeof(void *))
+    uint32_t found[BT_COUNT(head)];
+    pass(&r, found, sizeof(found));
+    if (memcmp(found, head, sizeof(head)) != 0)
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                        "code of target cpu is of another version or kind of machine: "
                        "compile the module here");
-    get_all(&r, out);
+    pass_all(&r, out);
     if (r.has_no_memory)
         return bt_no_memory();
     if (r.is_short || r.left)

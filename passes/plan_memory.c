@@ -97,25 +97,32 @@ struct planner {
 
 /* ---- amounts ---- */
 
-/* In the middle of a range, or a few where it has no end. */
+enum { FEW = 16, MANY = 1024 };
+
+/* In the middle of a range, but at most *state where it may be; a few where the range has
+ * no end. */
 static const bt_type *sample_of(bt_subst *subst, const bt_type *leaf)
 {
-    enum { FEW = 16 };
+    const int64_t most = *(const int64_t *)subst->state;
     int64_t low, high;
-    (void)subst;
     bt_dim_bounds(leaf, &low, &high);
-    int64_t middle = low + (high - low) / 2;
-    return bt_dim(leaf->store, high != INT64_MAX ? middle : low < FEW ? FEW : low);
+    int64_t sample = high != INT64_MAX ? low + (high - low) / 2 : FEW;
+    sample = sample > most ? most : sample;
+    return bt_dim(leaf->store, sample < low ? low : sample);
 }
 
-/* NULL: no memory, or the sample overflows. */
+/* The product of many dims may overflow for middling ones, and not for a few. */
 static bt_status measure(struct planner *p, const bt_type *dim, struct amount *out)
 {
-    bt_subst subst = { .leaf = sample_of };
+    int64_t most = MANY;
+    bt_subst subst = { .leaf = sample_of, .state = &most };
     *out = (struct amount){ 0 };
     if (dim && bt_dim_is_const(dim, &out->sample))
         return NULL;
     const bt_type *sample = dim ? bt_type_subst(p->store, &subst, dim) : NULL;
+    most = FEW;
+    if (dim && !sample)
+        sample = bt_type_subst(p->store, &subst, dim);
     if (!sample)
         return bt_store_why(p->ctx, p->store);
     (void)bt_dim_is_const(sample, &out->sample);

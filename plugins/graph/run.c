@@ -145,6 +145,7 @@ static bt_status run_kernel(bt_ctx *ctx, struct session *s, const struct step *s
                             .buffers = s->buffers,
                             .offsets = step->space ? s->offsets : NULL,
                             .dims = s->table + step->dims,
+                            .ndim = step->ndim,
                             .stop = bt_ctx_stop(ctx) };
     for (uint32_t k = 0; k < step->nbuffer; k++)
         s->buffers[k] = step->space
@@ -196,6 +197,20 @@ static int is_idle(const struct session *s, const struct step *step)
              from->index == to->index && s->table[from->offset] == s->table[to->offset]));
 }
 
+/* Later steps wait for this one alone where it stands for others too (order.c): it is done
+ * when they are, and those before it in its queue. */
+static bt_status skip_step(bt_ctx *ctx, struct session *s, uint32_t number)
+{
+    const struct step *step = &s->steps[number];
+    for (uint32_t i = 0; i < step->nwait; i++)
+        BT_TRY(wait_for(ctx, s, step->waits[i]));
+    if (step->queue != NO_QUEUE) {
+        const uint32_t nstep = s->queues[step->queue].nstep;
+        s->values[number] = nstep ? s->values[nstep - 1] : 0;
+    }
+    return NULL;
+}
+
 static bt_status run_step(bt_ctx *ctx, struct session *s, uint32_t number,
                           const bt_run_hook *hook)
 {
@@ -203,7 +218,7 @@ static bt_status run_step(bt_ctx *ctx, struct session *s, uint32_t number,
     const int is_seen = hook && step->kernel != COPY;
     bt_order order;
     if (is_idle(s, step))
-        return NULL;
+        return skip_step(ctx, s, number);
     BT_TRY(take_order(ctx, s, step, &order));
     const uint64_t start = is_seen ? bt_now_ns() : 0;
     BT_TRY(step->kernel == COPY ? run_copy(ctx, s, step, &order)

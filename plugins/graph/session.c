@@ -283,6 +283,7 @@ static bt_status load_invoke(struct loader *l, const bt_call *call)
     place_list buffers = { 0 };
     if (shape)
         BT_TRY(add_dims(l, shape->n, shape->dims, &step.dims));
+    step.ndim = shape ? shape->n : 0;
     step.kernel = bt_compiled_kernel(l->s->compiled, *name);
     if (step.kernel == l->s->compiled->nkernel)
         return bt_fail(l->ctx, BT_ERR_NAME, "graph: the code has no kernel %s", *name);
@@ -421,25 +422,56 @@ static void add_need(uint64_t *need, uint64_t nbytes)
     *need = *need > UINT64_MAX - nbytes ? UINT64_MAX : *need + nbytes;
 }
 
-/* Whether a target's memory has room for the session's blocks and its constants. */
-static bt_status check_budget(bt_ctx *ctx, const struct session *s, uint32_t space)
+static void drop_block(const struct session *s, struct block *block)
 {
-    const bt_target_use *use = s->compiled->targets[space - 1];
-    uint8_t *seen = BT_NEWS(bt_ctx_scratch(ctx), uint8_t, s->nconst);
+    const bt_target_use *use = block->own ? s->compiled->targets[block->space - 1] : NULL;
+    bt_tensor_unref(block->memory);
+    if (use)
+        use->target->free(use->instance, block->own);
+    block->memory = NULL;
+    block->own = NULL;
+    block->size = -1;
+}
+
+/* Bytes of a target's memory: blocks, of which some may be larger than these dims need, and
+ * constants. */
+static uint64_t count_need(const struct session *s, uint32_t space, uint8_t *seen)
+{
     uint64_t need = 0;
-    if (!seen)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < s->nblock; i++)
-        add_need(&need, s->blocks[i].space == space
-                            ? (uint64_t)s->table[s->blocks[i].nbytes]
-                            : 0);
+    memset(seen, 0, s->nconst);
+    for (uint32_t i = 0; i < s->nblock; i++) {
+        const struct block *block = &s->blocks[i];
+        const int64_t nbytes = s->table[block->nbytes];
+        if (block->space == space)
+            add_need(&need, (uint64_t)(block->size > nbytes ? block->size : nbytes));
+    }
     for (uint32_t i = 0; i < s->nstep; i++) {
         const struct step *step = &s->steps[i];
-        for (uint32_t k = 0; step->space == space && k < step->nbuffer; k++) {
+        const int is_here = step->space == space && step->kernel != COPY;
+        for (uint32_t k = 0; is_here && k < step->nbuffer; k++) {
             const struct place *place = &step->buffers[k];
             if (place->kind == PLACE_CONST && !seen[place->index]++)
                 add_need(&need, bt_tensor_nbytes(s->consts[place->index].given));
         }
+    }
+    return need;
+}
+
+/* Whether a target's memory has room for the session's blocks and its constants. What was
+ * made for larger dims is given back first. */
+static bt_status check_budget(bt_ctx *ctx, struct session *s, uint32_t space)
+{
+    const bt_target_use *use = s->compiled->targets[space - 1];
+    uint8_t *seen = BT_NEWS(bt_ctx_scratch(ctx), uint8_t, s->nconst);
+    if (!seen)
+        return bt_no_memory();
+    uint64_t need = count_need(s, space, seen);
+    if (need > use->space->budget) {
+        for (uint32_t i = 0; i < s->nblock; i++) {
+            if (s->blocks[i].space == space)
+                drop_block(s, &s->blocks[i]);
+        }
+        need = count_need(s, space, seen);
     }
     return need <= use->space->budget
                ? NULL
@@ -450,7 +482,7 @@ static bt_status check_budget(bt_ctx *ctx, const struct session *s, uint32_t spa
                          use->space->budget);
 }
 
-static bt_status check_budgets(bt_ctx *ctx, const struct session *s)
+static bt_status check_budgets(bt_ctx *ctx, struct session *s)
 {
     const bt_compiled *c = s->compiled;
     bt_arena *scratch = bt_ctx_scratch(ctx);
@@ -465,17 +497,6 @@ static bt_status check_budgets(bt_ctx *ctx, const struct session *s)
 }
 
 /* ---- dims ---- */
-
-static void drop_block(const struct session *s, struct block *block)
-{
-    const bt_target_use *use = block->own ? s->compiled->targets[block->space - 1] : NULL;
-    bt_tensor_unref(block->memory);
-    if (use)
-        use->target->free(use->instance, block->own);
-    block->memory = NULL;
-    block->own = NULL;
-    block->size = -1;
-}
 
 /* What it has for other dims serves as long as it is large enough. */
 static bt_status make_block(bt_ctx *ctx, const struct session *s, struct block *block)
@@ -507,19 +528,23 @@ static void drop_copies(uint32_t n, struct leaf *leaves)
 static bt_status fail_dims(bt_ctx *ctx, const struct session *s, const int64_t *dims)
 {
     const bt_func *func = s->entry->func;
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
     bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(ctx));
+    bt_text_init(&text, scratch);
     for (uint32_t i = 0; i < func->nvar; i++) {
         const bt_var_type *var = (const bt_var_type *)(const void *)func->vars[i];
         bt_text_addf(&text, "%s%s=%" PRId64, i ? ", " : "", var->name ? var->name : "?",
                      dims[i]);
     }
-    return bt_text_get(&text)
-               ? bt_fail(
-                     ctx, BT_ERR_ARGUMENT,
-                     "@%s: with %s a dim is negative, or a size has more than 63 bits",
-                     s->entry->name, bt_text_get(&text))
-               : bt_no_memory();
+    bt_status status =
+        bt_text_get(&text)
+            ? bt_fail(ctx, BT_ERR_ARGUMENT,
+                      "@%s: with %s a dim is negative, or a size has more than 63 bits",
+                      s->entry->name, bt_text_get(&text))
+            : bt_no_memory();
+    bt_arena_release(scratch, mark);
+    return status;
 }
 
 bt_status session_settle(bt_ctx *ctx, struct session *s, const int64_t *dims)

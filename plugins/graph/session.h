@@ -46,7 +46,7 @@ struct step {
     uint32_t space; /* of a kernel's buffers; of a copy: that of the target that copies */
     const struct place *buffers, *workspace; /* NULL: it needs none */
     uint32_t nbytes;                         /* of a copy: of the table */
-    uint32_t dims;                           /* of a kernel: the first, of the table */
+    uint32_t dims, ndim;                     /* of a kernel: the first, of the table */
     uint32_t queue;                          /* NO_QUEUE: it is done at once */
     uint32_t nwait;
     const uint32_t *waits; /* steps of other queues that it comes after */

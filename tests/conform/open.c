@@ -280,7 +280,8 @@ static bt_status launch(struct trial *t, const struct kernels *k, const bt_loops
                                 .nbuffer = kernel->nin + kernel->nout,
                                 .buffers = buffers,
                                 .workspace = workspace,
-                                .dims = dims };
+                                .dims = dims,
+                                .ndim = MOST_DIMS };
         for (uint32_t b = 0; b < call.nbuffer; b++) {
             const bt_kernel_buffer *at =
                 b < kernel->nin ? &kernel->in[b] : &kernel->out[b - kernel->nin];

@@ -333,25 +333,36 @@ bt_status bt_compiled_note(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                : status;
 }
 
+/* What a caller of another version does not have is 0. */
+static bt_kernel_call whole_call(const bt_kernel_call *call)
+{
+    bt_kernel_call out = { 0 };
+    memcpy(&out, call, call->nbytes < sizeof(out) ? call->nbytes : sizeof(out));
+    out.nbytes = sizeof(out);
+    return out;
+}
+
 bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                              const bt_kernel_call *call)
 {
+    const bt_kernel_call whole = whole_call(call);
     BT_TRY(check_kernel(ctx, c, kernel));
     const bt_compiled_code *row = c->kernels[kernel];
     return bt_compiled_note(ctx, c, kernel,
                             bt__launch(ctx, c->targets[row->target],
                                        c->loaded[row->target], row->number, row->name,
-                                       call));
+                                       &whole));
 }
 
 bt_status bt_compiled_enqueue(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                               const bt_kernel_call *call, const bt_order *order,
                               uint64_t *value)
 {
+    const bt_kernel_call whole = whole_call(call);
     BT_TRY(check_kernel(ctx, c, kernel));
     const bt_compiled_code *row = c->kernels[kernel];
     return bt_compiled_note(ctx, c, kernel,
                             bt__enqueue(ctx, c->targets[row->target],
                                         c->loaded[row->target], row->number, row->name,
-                                        call, order, value));
+                                        &whole, order, value));
 }

@@ -97,7 +97,7 @@ int64_t bt_type_nbytes(const bt_type *type)
     if (tuple)
         return sum;
     sum = (int64_t)bt_dtype_nbytes(bt_tensor_dtype(type));
-    if (!sum || !bt_tensor_static(type, &rank, dims))
+    if (!sum || !bt_tensor_physical(type, &rank, dims))
         return -1;
     for (uint32_t i = 0; i < rank; i++) {
         if (!bt_mul_int64(sum, dims[i], &sum))

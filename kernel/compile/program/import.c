@@ -43,7 +43,7 @@ static bt_status get_importer(bt_ctx *ctx, uint32_t index, struct reader *out)
     return NULL;
 }
 
-/* The importer that is surest of a file: by its content, else by its name. */
+/* The importer that is surest of a file: by its name first, then by its content. */
 static bt_status find_importer(bt_ctx *ctx, const bt_file *file, int for_tensor,
                                struct reader *out)
 {

@@ -118,6 +118,7 @@ static bt_status make_inputs(bt_program *program)
 {
     const bt_block *block = program->entry->func->block;
     program->ninput = block->nparam;
+    program->nlisted = 0;
     program->inputs = BT_NEWS(program->arena, bt_port, block->nparam);
     program->args = BT_NEWS(program->arena, bt_object *, block->nparam);
     if (!program->inputs || !program->args)

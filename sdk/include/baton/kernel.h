@@ -37,7 +37,8 @@ typedef struct bt_kernel_call {
                              own (bt_target.alloc) */
     void *workspace;      /* bt_kernel.workspace bytes, aligned to 64; holds nothing
                              between calls */
-    const int64_t *dims;  /* values of the dims that were open when it was compiled */
+    const int64_t *dims;  /* values of the dims that were open when it was compiled ... */
+    uint32_t ndim;        /* ... and how many they are */
     const uint32_t *stop; /* not 0: return BT_FAULT_STOPPED soon; NULL: nobody asks */
     /* Of a kernel function, which does iterations first ... end - 1 of a phase, where other
      * workers may do the others at the same time: */

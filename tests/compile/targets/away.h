@@ -37,6 +37,7 @@ struct far_instance {
     int is_host;          /* its kernels are on the host's memory */
     pthread_mutex_t lock; /* pages have rights for one launch or copy at a time */
     uint32_t nfault;      /* that could have been, so far */
+    uint64_t held;        /* bytes of blocks */
     uint32_t nalloc, ncopy, nwait;
     /* Of target late: */
     pthread_mutex_t queue_lock;

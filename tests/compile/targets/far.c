@@ -15,6 +15,7 @@ static const bt_attr options[] = { FAR_OPTIONS };
 struct block {
     char *at;
     uint64_t nbytes; /* whole pages */
+    uint64_t asked;  /* of these */
 };
 
 bt_status far_open(bt_ctx *ctx, const void *given, void **self)
@@ -83,6 +84,7 @@ bt_status far_alloc(bt_ctx *ctx, void *self, uint64_t nbytes, void **out)
     struct block *block = bt_alloc(i->registry, sizeof(*block));
     if (!block)
         return bt_no_memory();
+    block->asked = nbytes;
     block->nbytes = (nbytes + 4095) / 4096 * 4096;
     void *at = mmap(NULL, block->nbytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     block->at = at;
@@ -91,13 +93,18 @@ bt_status far_alloc(bt_ctx *ctx, void *self, uint64_t nbytes, void **out)
         return bt_no_memory();
     }
     *out = block;
-    return NULL;
+    const uint64_t held = __atomic_add_fetch(&i->held, nbytes, __ATOMIC_RELAXED);
+    if (!i->options.budget || held <= (uint64_t)i->options.budget)
+        return NULL;
+    far_free(self, block);
+    return bt_fail(ctx, BT_ERR_INTERNAL, "far: %" PRIu64 " bytes are held", held);
 }
 
 void far_free(void *self, void *opaque)
 {
     struct far_instance *i = self;
     struct block *block = opaque;
+    __atomic_sub_fetch(&i->held, block->asked, __ATOMIC_RELAXED);
     munmap(block->at, block->nbytes);
     bt_free(i->registry, block, sizeof(*block));
 }
@@ -267,6 +274,7 @@ static const bt_target targets[] = {
         .describe = far_describe,
         .compatibility = far_compatibility,
         .reads_layouts = 1,
+        .takes_dims = 1,
         .alloc = far_alloc,
         .free = far_free,
         .copy = far_copy,

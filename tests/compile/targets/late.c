@@ -71,13 +71,15 @@ static void close_queue(void *opaque)
 
 /* ---- giving ---- */
 
+/* Its lists: buffers and their offsets, dims, events. */
 static bt_status create(bt_ctx *ctx, const bt_order *order, uint32_t nbuffer,
-                        struct command **out)
+                        uint32_t ndim, struct command **out)
 {
     const struct late_queue *q = order->queue;
-    const size_t nbytes = sizeof(struct command) +
-                          nbuffer * (sizeof(void *) + sizeof(uint64_t)) +
-                          order->nwait * sizeof(bt_event);
+    const size_t lists =
+        nbuffer * (sizeof(void *) + sizeof(uint64_t)) + ndim * sizeof(int64_t);
+    const size_t nbytes =
+        sizeof(struct command) + lists + order->nwait * sizeof(bt_event);
     for (uint32_t i = 0; i < order->nwait; i++) {
         const struct late_queue *other = order->waits[i].queue;
         if (other->instance != q->instance)
@@ -87,8 +89,7 @@ static bt_status create(bt_ctx *ctx, const bt_order *order, uint32_t nbuffer,
     if (!c)
         return bt_no_memory();
     *c = (struct command){ .nbytes = nbytes, .nwait = order->nwait };
-    c->waits = (bt_event *)(void *)((char *)c->lists +
-                                    nbuffer * (sizeof(void *) + sizeof(uint64_t)));
+    c->waits = (bt_event *)(void *)((char *)c->lists + lists);
     if (order->nwait)
         memcpy(c->waits, order->waits, order->nwait * sizeof(bt_event));
     *out = c;
@@ -112,13 +113,17 @@ static bt_status enqueue(bt_ctx *ctx, void *loaded, uint32_t kernel,
                          uint64_t *value)
 {
     struct command *c;
-    BT_TRY(create(ctx, order, call->nbuffer, &c));
+    BT_TRY(create(ctx, order, call->nbuffer, call->ndim, &c));
     uint64_t *offsets = (uint64_t *)(void *)(c->lists + call->nbuffer);
+    int64_t *dims = (int64_t *)(void *)(offsets + call->nbuffer);
     c->loaded = loaded;
     c->kernel = kernel;
     c->call = *call;
     c->call.buffers = c->lists;
     c->call.offsets = call->offsets ? offsets : NULL;
+    c->call.dims = dims;
+    for (uint32_t i = 0; i < call->ndim; i++)
+        dims[i] = call->dims[i];
     for (uint32_t i = 0; i < call->nbuffer; i++) {
         c->lists[i] = call->buffers[i];
         offsets[i] = call->offsets ? call->offsets[i] : 0;
@@ -133,7 +138,7 @@ static bt_status enqueue_copy(bt_ctx *ctx, void *self, const bt_buffer *to,
 {
     struct command *c;
     (void)self;
-    BT_TRY(create(ctx, order, 0, &c));
+    BT_TRY(create(ctx, order, 0, 0, &c));
     c->to = *to;
     c->from = *from;
     give(c, order->queue, value);
@@ -234,8 +239,8 @@ static const bt_attr options[] = { FAR_OPTIONS };
     .options = options, .options_nbytes = sizeof(struct far_options),                   \
     .close = far_close, .lower = far_lower, .compile = far_compile, .load = far_load,   \
     .unload = far_unload, .describe = far_describe, .compatibility = far_compatibility, \
-    .reads_layouts = 1, .open_queue = open_queue, .close_queue = close_queue,           \
-    .enqueue = enqueue, .wait = wait_for
+    .reads_layouts = 1, .takes_dims = 1, .open_queue = open_queue,                      \
+    .close_queue = close_queue, .enqueue = enqueue, .wait = wait_for
 
 static const bt_target targets[] = {
     {

@@ -1,5 +1,5 @@
 /*
- * Runs a program on random numbers:    run MODEL
+ * Runs a program on random numbers:    run MODEL [SIZE]      SIZE: of each dim that has no number; 1 if not given
  * Build:    cc run.c $(pkg-config --cflags --libs baton)      and -Wl,-rpath,PREFIX/lib for a prefix of one's own
  */
 #include <stdio.h>
@@ -16,7 +16,8 @@ static int fail(bt_ctx *ctx, bt_status status)
     return 1;
 }
 
-static bt_status set_random(bt_ctx *ctx, bt_program *program, const bt_port *port)
+static bt_status set_random(bt_ctx *ctx, bt_program *program, const bt_port *port,
+                            int64_t size)
 {
     if (port->kind != BT_OBJECT_TENSOR || port->rank < 0 || !port->dtype)
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
@@ -25,8 +26,7 @@ static bt_status set_random(bt_ctx *ctx, bt_program *program, const bt_port *por
     bt_tensor *tensor;
     int64_t dims[BT_MAX_RANK];
     for (int32_t i = 0; i < port->rank; i++)
-        dims[i] =
-            port->dims[i] < 0 ? 1 : port->dims[i]; // a symbolic dim: any number will do
+        dims[i] = port->dims[i] < 0 ? size : port->dims[i];
     BT_TRY(bt_tensor_create(ctx, port->dtype, (uint32_t)port->rank, dims, &tensor));
     for (int64_t i = 0; i < tensor->nelem; i++)
         bt_tensor_set(tensor, i, rand() / (double)RAND_MAX);
@@ -39,15 +39,16 @@ int main(int argc, char **argv)
 {
     bt_program *program;
     bt_ctx *ctx = bt_open();
-    if (!ctx || argc != 2)
-        return fprintf(stderr, "usage: run MODEL\n"), 2;
+    int64_t size = argc == 3 ? atoll(argv[2]) : 1;
+    if (!ctx || argc < 2 || argc > 3 || size < 0)
+        return fprintf(stderr, "usage: run MODEL [SIZE]\n"), 2;
     bt_status status = bt_program_open(ctx, argv[1], NULL, &program);
     if (status)
         return fail(ctx, status);
     for (uint32_t i = 0; !status && i < bt_program_ninput(program); i++) {
         const bt_port *port = bt_program_input(program, i);
         printf("input %s: %s\n", port->name, port->type);
-        status = set_random(ctx, program, port);
+        status = set_random(ctx, program, port, size);
     }
     if (!status)
         status = bt_program_run(program);

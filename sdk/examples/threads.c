@@ -1,5 +1,5 @@
 /*
- * Runs one compiled program in two threads:    threads ARTIFACT
+ * Runs one compiled program in two threads:    threads ARTIFACT [SIZE]      SIZE: as for run.c
  * Write one by    baton compile MODEL -o ARTIFACT
  * Build:    cc threads.c $(pkg-config --cflags --libs baton) -lpthread    and -Wl,-rpath,PREFIX/lib as for run.c
  *
@@ -8,6 +8,7 @@
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <baton/baton.h>
 
@@ -17,6 +18,7 @@ struct worker {
     pthread_t thread;
     bt_registry *registry;
     const bt_program *program; /* to be shared */
+    int64_t size;              /* of dims that have no number */
     double value;              /* of all elements of all inputs */
     double sum;                /* of the first output */
     int code;
@@ -31,15 +33,17 @@ static int fail(bt_ctx *ctx, bt_status status)
     return 1;
 }
 
-static bt_status set_inputs(bt_ctx *ctx, bt_program *program, double value)
+static bt_status set_inputs(bt_ctx *ctx, bt_program *program, const struct worker *w)
 {
     for (uint32_t i = 0; i < bt_program_ninput(program); i++) {
         const bt_port *port = bt_program_input(program, i);
+        int64_t dims[BT_MAX_RANK];
         bt_tensor *tensor;
-        BT_TRY(bt_tensor_create(ctx, port->dtype, (uint32_t)port->rank, port->dims,
-                                &tensor));
+        for (int32_t k = 0; k < port->rank; k++)
+            dims[k] = port->dims[k] < 0 ? w->size : port->dims[k];
+        BT_TRY(bt_tensor_create(ctx, port->dtype, (uint32_t)port->rank, dims, &tensor));
         for (int64_t k = 0; k < tensor->nelem; k++)
-            bt_tensor_set(tensor, k, value);
+            bt_tensor_set(tensor, k, w->value);
         bt_status status = bt_program_set(program, port->name, &tensor->base);
         bt_tensor_unref(tensor);
         BT_TRY(status);
@@ -49,7 +53,7 @@ static bt_status set_inputs(bt_ctx *ctx, bt_program *program, double value)
 
 static bt_status run_often(bt_ctx *ctx, bt_program *program, struct worker *w)
 {
-    BT_TRY(set_inputs(ctx, program, w->value));
+    BT_TRY(set_inputs(ctx, program, w));
     for (int i = 0; i < NRUN; i++)
         BT_TRY(bt_program_run(program));
     const bt_tensor *result = bt_object_as_tensor(bt_program_get(program, 0));
@@ -95,14 +99,16 @@ int main(int argc, char **argv)
     struct worker workers[NTHREAD];
     bt_program *program;
     bt_ctx *ctx = bt_open();
-    if (!ctx || argc != 2)
-        return fprintf(stderr, "usage: threads ARTIFACT\n"), 2;
+    int64_t size = argc == 3 ? atoll(argv[2]) : 1;
+    if (!ctx || argc < 2 || argc > 3 || size < 0)
+        return fprintf(stderr, "usage: threads ARTIFACT [SIZE]\n"), 2;
     bt_status status = bt_program_open(ctx, argv[1], NULL, &program);
     if (status)
         return fail(ctx, status);
     for (int i = 0; i < NTHREAD; i++)
         workers[i] = (struct worker){ .registry = bt_ctx_registry(ctx),
                                       .program = program,
+                                      .size = size,
                                       .value = 0.5 * i };
     int code = run_threads(workers);
     for (int i = 0; !code && i < NTHREAD; i++)

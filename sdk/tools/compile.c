@@ -80,9 +80,10 @@ const struct verb verb_compile = {
     // clang-format off
     .details = "MODEL is anything that run takes. The file holds the program, its constants and\n"
                "the target's code: baton run FILE runs it and compiles nothing, baton bench FILE\n"
-               "times it, baton info FILE describes it. Every dim must be a number: --dim gives\n"
-               "those that are not. A program with branches, closures or dynamic shapes cannot\n"
-               "be compiled; baton run MODEL runs it.\n"
+               "times it, baton info FILE describes it. Dims that inputs show may stay open: the\n"
+               "file then runs for all of their values; --dim gives numbers for them, which is\n"
+               "faster. A program with branches, closures or shapes that only its values tell\n"
+               "cannot be compiled; baton run MODEL runs it.\n"
                "\n"
                "Run artifacts of those only whose plugins you would load: they hold code.",
     .examples = "  baton compile digits.baton -o digits.bta\n"

@@ -212,6 +212,31 @@ static bt_status not_a_value(bt_ctx *ctx, const char *text, bt_status status)
                    text, near);
 }
 
+/* "1x3xfloat32=", where 1 stands for each dim that is open. */
+static void add_form(bt_text *text, const bt_port *port)
+{
+    char dtype[BT_DTYPE_NAME_SIZE];
+    for (int32_t i = 0; i < port->rank; i++)
+        bt_text_addf(text, "%lldx", (long long)(port->dims[i] < 0 ? 1 : port->dims[i]));
+    bt_text_addf(
+        text, "%s=",
+        bt_dtype_name(port->dtype ? port->dtype : BT_FLOAT32, dtype, sizeof(dtype)));
+}
+
+static bt_status fail_open(bt_ctx *ctx, const bt_port *port, const char *content)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    add_form(&text, port);
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    return bt_fail(ctx, BT_ERR_ARGUMENT,
+                   "the type of %s, %s, is not wholly known: write SHAPExDTYPE=%s with "
+                   "sizes of your own, as in %s=%s%s",
+                   port->name, port->type, content, port->name, bt_text_get(&text),
+                   content);
+}
+
 static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
                             bt_tensor **out)
 {
@@ -231,10 +256,7 @@ static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
     int is_whole = port_form(port, &form);
     if (is_whole || (is_list(text) && form.dtype)) // a list has a shape of its own
         return make_tensor(ctx, &form, text, out);
-    return bt_fail(ctx, BT_ERR_ARGUMENT,
-                   "the type of %s, %s, is not wholly known: write SHAPExDTYPE=%s, as in "
-                   "%s=2x3xfloat32=%s",
-                   port->name, port->type, text, port->name, text);
+    return fail_open(ctx, port, text);
 }
 
 /* ---- values by themselves ---- */
@@ -433,19 +455,14 @@ static int take_text(struct inputs *inputs, const bt_program *program, const cha
     return EXIT_OK;
 }
 
-void add_random_value(bt_text *text, const bt_port *port, uint32_t seed)
+int add_random_value(bt_text *text, const bt_port *port, uint32_t seed)
 {
-    char dtype[BT_DTYPE_NAME_SIZE];
-    int is_open = !port->dtype || port->rank < 0;
-    for (int32_t i = 0; i < port->rank; i++)
-        is_open |= port->dims[i] < 0;
-    for (int32_t i = 0; is_open && i < port->rank; i++)
-        bt_text_addf(text, "%lldx", (long long)(port->dims[i] < 0 ? 1 : port->dims[i]));
+    struct form form;
+    int is_open = !port_form(port, &form);
     if (is_open)
-        bt_text_addf(
-            text, "%s=",
-            bt_dtype_name(port->dtype ? port->dtype : BT_FLOAT32, dtype, sizeof(dtype)));
+        add_form(text, port);
     bt_text_addf(text, "random:%u", seed);
+    return is_open;
 }
 
 static bt_status make_object(struct inputs *, const bt_port *, bt_object **out);

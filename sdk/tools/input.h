@@ -7,8 +7,9 @@
 /* Why a value of this type cannot be given on the command line: what it is ("a function",
  * "of a data type"). NULL: it can. */
 const char *input_obstacle(const bt_port *);
-/* "random:1", or "1x3xfloat32=random:1" where a dim is symbolic: 1 stands for it. */
-void add_random_value(bt_text *, const bt_port *, uint32_t seed);
+/* "random:1", or "1x3xfloat32=random:1" where a dim is symbolic: 1 stands for it. Whether
+ * that is so. */
+int add_random_value(bt_text *, const bt_port *, uint32_t seed);
 /* What a VALUE tells of its tensor whatever the input is. */
 enum { VALUE_SMALL = 32 }; /* elements of a value that may settle shapes */
 struct value_facts {

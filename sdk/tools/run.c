@@ -41,19 +41,20 @@ static void print_given(const struct tool *tool)
     }
 }
 
-/* " -i NAME=random:SEED" for each tensor of an input. Recursion is bounded by the depth
- * of types. 0: no memory */
-static int print_random(struct tool *tool, const bt_port *port, uint32_t *seed)
+/* " -i NAME=random:SEED" for each tensor of an input; *nopen counts those whose sizes are a
+ * guess. Recursion is bounded by the depth of types. 0: no memory */
+static int print_random(struct tool *tool, const bt_port *port, uint32_t *seed,
+                        uint32_t *nopen)
 {
     bt_text text;
     int ok = 1;
     for (uint32_t i = 0; ok && i < port->nfield; i++)
-        ok = print_random(tool, &port->fields[i], seed);
+        ok = print_random(tool, &port->fields[i], seed, nopen);
     if (port->kind != BT_OBJECT_TENSOR)
         return ok;
     bt_text_init(&text, bt_ctx_scratch(tool->ctx));
     bt_text_addf(&text, "%s=", port->name);
-    add_random_value(&text, port, ++*seed);
+    *nopen += (uint32_t)add_random_value(&text, port, ++*seed);
     if (!bt_text_get(&text))
         return 0;
     fputs(" -i ", stdout);
@@ -83,7 +84,7 @@ static uint32_t print_obstacles(const bt_program *program)
 static int print_inputs(struct tool *tool, const bt_program *program)
 {
     int width = 0;
-    uint32_t n = bt_program_ninput(program), seed = 0;
+    uint32_t n = bt_program_ninput(program), seed = 0, nopen = 0;
     for (uint32_t i = 0; i < n; i++) {
         int length = (int)strlen(bt_program_input(program, i)->name);
         width = length > width ? length : width;
@@ -98,10 +99,13 @@ static int print_inputs(struct tool *tool, const bt_program *program)
     print_word(tool->args[0]);
     print_given(tool);
     for (uint32_t i = 0; i < n; i++) {
-        if (!print_random(tool, bt_program_input(program, i), &seed))
+        if (!print_random(tool, bt_program_input(program, i), &seed, &nopen))
             return tool_fail(tool, bt_no_memory());
     }
-    putchar('\n');
+    printf("%s", nopen
+                     ? "\nwhere 1 stands for each size that is open: give those that fit "
+                       "the types above\n"
+                     : "\n");
     return EXIT_OK;
 }
 

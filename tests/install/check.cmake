@@ -259,6 +259,11 @@ unset(ENV{BATON_PLUGIN_PATH})
 # The example program, one screen of the public API.
 run("compiling run.c" "" ${CC} ${HERE}/../../sdk/examples/run.c -o ${WORK}/run ${flags} -Wl,-rpath,${PREFIX}/${LIBDIR})
 run("run.c" "output scores: Tensor" ${WORK}/run ${HERE}/../../sdk/examples/digits/digits.baton)
+file(WRITE ${WORK}/open.baton
+  "#[version = \"baton 0.1\"]\ndef @main<n: Dim in 4..9>(%x: Tensor[(n, 2), float32]) { exp(%x) }\n")
+run("run.c, a size of a dim" "output output: Tensor" ${WORK}/run ${WORK}/open.baton 5)
 run("compiling threads.c" "" ${CC} ${HERE}/../../sdk/examples/threads.c -o ${WORK}/threads ${flags} -lpthread -Wl,-rpath,${PREFIX}/${LIBDIR})
 run("baton compile" "" ${BATON} compile ${HERE}/../../sdk/examples/digits/digits.baton -o ${WORK}/digits.bta)
 run("threads.c" "thread 1: 100 runs" ${WORK}/threads ${WORK}/digits.bta)
+run("baton compile, an open dim" "" ${BATON} compile ${WORK}/open.baton -o ${WORK}/open.bta)
+run("threads.c, a size of a dim" "thread 1: 100 runs, inputs 0.5: the outputs' sum is 16.48" ${WORK}/threads ${WORK}/open.bta 5)

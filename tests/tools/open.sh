@@ -25,6 +25,10 @@ for target in cpu reference 'cpu, reference'; do
 done
 expect 0 'note: target cpu leaves [0-9]* of [0-9]* kernels to the evaluator.*--dim NAME=N' -- "$baton" compile p.baton --target cpu -o p.bta
 
+# Sizes in the line to copy are a guess, and said to be one.
+expect 0 '-i x=1x4xfloat32=random:1 -i w=random:2 -i b=1x1xfloat32=random:3' '^where 1 stands for each size that is open' -- \
+    "$baton" run p.bta
+
 # What is given must be what the dims admit; both who say so are named.
 expect 1 '@main: argument 0 (%x) has n = 65, outside 1..64' -- \
     "$baton" run p.bta -i x=65x4xfloat32=1 -i w=random:2 -i b=65x2xfloat32=1

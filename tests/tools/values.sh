@@ -56,7 +56,7 @@ value 1 '2 is no bool' flags '[0,1,2]'
 value 1 'true is no float32' main '[true]'
 value 1 'SEED is a whole number' matrix random:x
 value 1 'SEED is a whole number' matrix random:-1
-value 1 'is not wholly known: write SHAPExDTYPE=3' open 3
+value 1 'is not wholly known: write SHAPExDTYPE=3 with sizes of your own, as in m=1x3x1xint32=3$' open 3
 
 # Truth values as Python and as programs write them.
 value 0 '\[True, False, True\]' flags '[True,False,1]'

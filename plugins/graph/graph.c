@@ -32,7 +32,7 @@ static bt_status take_leaf(bt_ctx *ctx, const struct session *s, struct leaf *le
     return NULL;
 }
 
-/* Leaves of one argument, from number *n on. *fits: 0, they are not of its type. Recursion
+/* Leaves of one argument, from number *n on. *fits is 0 where they are not of its type. Recursion
  * is bounded by the depth of types. */
 static bt_status take_leaves(bt_ctx *ctx, struct session *s, const bt_type *type,
                              const bt_object *object, uint32_t *n, int *fits)
@@ -51,7 +51,7 @@ static bt_status take_leaves(bt_ctx *ctx, struct session *s, const bt_type *type
     return NULL;
 }
 
-/* *fits: 0, they are not of the types that the dims at hand give. */
+/* *fits is 0 where they are not of the types that the dims of this call give. */
 static bt_status take_all(bt_ctx *ctx, struct session *s, uint32_t narg,
                           bt_object *const *args, int *fits)
 {

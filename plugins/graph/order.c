@@ -32,7 +32,8 @@ static int covers(const struct access *a, const struct access *b)
     return a->first <= b->first && b->end <= a->end;
 }
 
-/* Whoever must come after `old` comes after `now` as well, which itself does. */
+/* Whether later steps need not know of `old`: what must come after it must come after
+ * `now` too, and `now` comes after `old`. */
 static int replaces(const struct orderer *o, const struct access *now,
                     const struct access *old)
 {

@@ -43,7 +43,7 @@ static const bt_target_use *use_of(const struct session *s, uint32_t queue)
     return s->compiled->targets[queue / 2];
 }
 
-/* Of all that has failed, the first step's error is the cause. */
+/* Where several steps fail, the error of the first one is told: it is the cause. */
 static bt_status note_failure(struct session *s, uint32_t step, bt_status status)
 {
     if (!s->failure || step < s->failed) {
@@ -61,7 +61,7 @@ static bt_status note_copy(bt_ctx *ctx, const struct session *s, const struct st
                    s->table[step->nbytes], s->compiled->targets[step->space - 1]->text);
 }
 
-/* What has failed is the step whose value that is. */
+/* Names the step that failed: the one that was to give the queue that value. */
 static bt_status name_failed(bt_ctx *ctx, struct session *s, uint32_t queue,
                              uint64_t failed, bt_status status)
 {
@@ -75,7 +75,7 @@ static bt_status name_failed(bt_ctx *ctx, struct session *s, uint32_t queue,
     return note_failure(s, i, status);
 }
 
-/* Until the step is done. */
+/* Waits until the step is done. */
 static bt_status wait_for(bt_ctx *ctx, struct session *s, uint32_t step)
 {
     const uint32_t number = s->steps[step].queue;

@@ -60,7 +60,8 @@ static bt_status add_dims(struct loader *l, uint32_t n, const bt_type *const *di
     return NULL;
 }
 
-/* One dim, an attribute or a size; NULL: it could not be made. The number 0 is the first. */
+/* One dim, an attribute or a size, into the table; NULL: there was no memory to make it.
+ * *out: its place; a dim that is 0 is at place 0. */
 static bt_status add_dim(struct loader *l, const bt_call *of, const bt_type *dim,
                          uint32_t *out)
 {
@@ -259,7 +260,7 @@ static bt_status load_view(struct loader *l, const bt_call *call)
     return set(l, &call->base, 1, of->at);
 }
 
-/* A kernel has nothing but what is in its target's memory, and constants. */
+/* Buffers of a kernel are in its target's memory; constants are taken there. */
 static bt_status check_space(const struct loader *l, const bt_call *call,
                              const struct step *step, const struct place *place)
 {
@@ -498,7 +499,7 @@ static bt_status check_budgets(bt_ctx *ctx, struct session *s)
 
 /* ---- dims ---- */
 
-/* What it has for other dims serves as long as it is large enough. */
+/* Memory that a block has from other dims is kept where it is large enough. */
 static bt_status make_block(bt_ctx *ctx, const struct session *s, struct block *block)
 {
     const int64_t nbytes = s->table[block->nbytes];
@@ -515,7 +516,7 @@ static bt_status make_block(bt_ctx *ctx, const struct session *s, struct block *
     return NULL;
 }
 
-/* What tensors of callers were copied to. */
+/* The copies of callers' tensors. */
 static void drop_copies(uint32_t n, struct leaf *leaves)
 {
     for (uint32_t i = 0; leaves && i < n; i++) {
@@ -582,7 +583,7 @@ static bt_status find_result_blocks(struct loader *l)
     return NULL;
 }
 
-/* What calls need, so that they ask for no memory. */
+/* The memory that calls need, so that they allocate none. */
 static bt_status make_room(struct loader *l)
 {
     struct session *s = l->s;

@@ -47,7 +47,7 @@ static const bt_value *area(bt_onnx_node *n, const struct boxes *b)
     return times(n, minus(n, b->bottom, b->top), minus(n, b->right, b->left));
 }
 
-/* The common area over that of both together; NaN where that is nothing. */
+/* The area of the overlap over that of the union; NaN where the union is empty. */
 static const bt_value *overlap(bt_onnx_node *n, const struct boxes *a,
                                const struct boxes *b)
 {

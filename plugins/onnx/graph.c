@@ -364,8 +364,7 @@ static bt_status bind_given(struct onnx_import *im, const struct onnx_value_info
     return status ? status : bind(im, info->name, value);
 }
 
-/* Initializers are listed as inputs too before IR 4, as defaults; they are never inputs
- * of ours. */
+/* Before IR 4 initializers are listed as inputs too. They are constants here, no inputs. */
 static bt_status import_params(struct onnx_import *im, const struct onnx_graph *graph,
                                uint32_t *n, const bt_param ***out)
 {

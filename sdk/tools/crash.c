@@ -9,6 +9,7 @@
 #include <baton/target.h>
 
 #include "crash_place.h"
+#include "tool.h"
 
 static const struct {
     int number, has_address;
@@ -25,7 +26,7 @@ static char stack[1 << 16]; // the thread's own may be what overflowed
 
 /* A line of text that is built without allocating or locking. */
 struct line {
-    char at[512];
+    char at[1024];
     size_t n;
 };
 
@@ -126,6 +127,22 @@ static void tell_place(uint32_t which, const siginfo_t *info)
     (void)!write(STDERR_FILENO, line.at, line.n);
 }
 
+/* Pages of a mapped file that are no more. What a run was to write is written whole or not
+ * at all, so nothing is left to be done. */
+static void end_if_shortened(const siginfo_t *info)
+{
+    static char path[512];
+    struct line line = { .n = 0 };
+    if (info->si_code != BUS_ADRERR || !crash_file(info->si_addr, path, sizeof(path)))
+        return;
+    put(&line, "error: ");
+    put(&line, path);
+    put(&line, ": it was made shorter while it was in use; a model's files and artifacts "
+               "must stay as they are until the program that uses them has ended\n");
+    (void)!write(STDERR_FILENO, line.at, line.n);
+    _exit(EXIT_INPUT);
+}
+
 /* A fault comes again when the handler returns, and then does what it did before; what was
  * sent is sent again. */
 static void on_crash(int number, siginfo_t *info, void *machine)
@@ -134,6 +151,8 @@ static void on_crash(int number, siginfo_t *info, void *machine)
     const bt_running_kernel *running = ctx ? bt_ctx_running(ctx) : NULL;
     const bt_running_part *part = ctx ? bt_ctx_running_part(ctx) : NULL;
     (void)machine;
+    if (number == SIGBUS)
+        end_if_shortened(info);
     for (uint32_t i = 0; i < BT_COUNT(signals); i++) {
         if (signals[i].number != number)
             continue;

@@ -5,7 +5,13 @@
 #include <baton/base.h>
 
 /* From now on a signal of a fault names the kernel, or the plugin's function, that runs in
- * calls with this context, in a line to standard error; then it does what it did before. NULL: nothing is named. */
+ * calls with this context, in a line to standard error; then it does what it did before.
+ * Where a file that lies in memory was shortened meanwhile, that is an error of the input:
+ * the program ends with EXIT_INPUT. NULL: nothing is named. */
 void crash_watch(bt_ctx *);
+
+/* The file that is mapped at an address: 1, or 0: none, or it cannot be known. For handlers
+ * of signals. */
+int crash_file(const void *address, char *path, size_t size);
 
 #endif

@@ -3,6 +3,7 @@
 What memory `baton` needs for models with weights of 128 MiB, beside the model and within it, where they need not be aligned; weights that
 are not fetched, or go away; dims that have no name.
 """
+import io
 import os
 import subprocess
 import sys
@@ -122,6 +123,25 @@ def check_files(baton, folder):
     check("beyond its end", code == 1 and f"{WEIGHT} bytes long; the file has {3 << 30} bytes" in said and peak < 50 * MIB, said)
 
 
+def check_shortened(baton, folder):
+    """Weights that go away between the import and the run: an error that names the file, not a crash."""
+    weights, values, path = (os.path.join(folder, name) for name in ["lost.bin", "x.npy", "lost.onnx"])
+    with open(weights, "wb") as file:
+        file.truncate(WEIGHT)
+    save(layers([beside(0, "lost.bin")], 1), path)
+    content = io.BytesIO()
+    numpy.save(content, numpy.ones((1, SIZE), numpy.float32))
+    os.mkfifo(values)  # the program is open when it reads what it runs on
+    command = [baton, "run", path, "--executor", "interp", "--no-specialise", "-i", f"x={values}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        with open(values, "wb") as file:
+            os.truncate(weights, 4096)
+            file.write(content.getvalue())
+        said = process.communicate()[0]
+    check(f"weights that are lost, {process.returncode}",
+          process.returncode == 1 and f"error: {os.path.realpath(weights)}: it was made shorter while it was in use" in said, said)
+
+
 def check_dims(baton, folder):
     """Dims without a name are called by their place; --dim takes what messages and `info` say."""
     path = os.path.join(folder, "dims.onnx")
@@ -153,7 +173,7 @@ def check_values(baton, folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in [check_files, check_dims, check_values, check_memory]:
+        for part in [check_files, check_shortened, check_dims, check_values, check_memory]:
             part(os.path.abspath(sys.argv[1]), folder)
     return faults != 0
 

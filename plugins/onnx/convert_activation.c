@@ -101,6 +101,13 @@ static void shrink(bt_onnx_node *n)
     node_out(n, 0, chosen(n, below, plus_number(n, x, bias), inner));
 }
 
+static void binarizer(bt_onnx_node *n)
+{
+    const bt_value *x = node_need(n, 0);
+    const bt_value *limit = scalar_like(n, x, node_float(n, "threshold", 0));
+    node_out(n, 0, cast_to(n, emit2(n, "greater", NULL, x, limit), value_dtype(x)));
+}
+
 static void quick_gelu(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0);
@@ -211,6 +218,7 @@ static const bt_onnx_operator operators[] = {
     { "ai.onnx.HardSigmoid-1", hard_sigmoid, NULL }, { "ai.onnx.HardSwish-14", hard_swish, NULL }, { "ai.onnx.Elu-1", elu, NULL },
     { "ai.onnx.Selu-1", selu, NULL }, { "ai.onnx.Celu-12", celu, NULL }, { "ai.onnx.Softplus-1", softplus, NULL }, { "ai.onnx.Softsign-1", softsign, NULL },
     { "ai.onnx.Mish-18", mish, NULL }, { "ai.onnx.Swish-24", swish, NULL }, { "ai.onnx.ThresholdedRelu-10", thresholded_relu, NULL },
+    { "ai.onnx.ml.Binarizer-1", binarizer, NULL },
     { "ai.onnx.Shrink-9", shrink, NULL }, { "ai.onnx.Gelu-20", gelu, NULL }, { "com.microsoft.Gelu-1", gelu, "none" },
     { "com.microsoft.BiasGelu-1", gelu, "none" }, { "com.microsoft.FastGelu-1", gelu, "tanh" }, { "com.microsoft.QuickGelu-1", quick_gelu, NULL },
     { "ai.onnx.LeakyRelu-1", leaky_relu, NULL }, { "ai.onnx.PRelu-1", prelu, NULL },

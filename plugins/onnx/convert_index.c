@@ -61,6 +61,18 @@ static void nonzero(bt_onnx_node *n)
     node_out(n, 0, cast_to(n, emit1(n, "transpose", "axes=[1, 0]", at), BT_INT64));
 }
 
+/* Elements of the last axis; a vector is a row. */
+static void array_feature_extractor(bt_onnx_node *n)
+{
+    const bt_value *x = node_need(n, 0), *at = node_need(n, 1);
+    x = value_rank(n, x) == 1 ? with_axes(n, x, 0, 1) : x;
+    if (n->status)
+        return;
+    const bt_type *all = dims_product(n, at, 0, value_rank(n, at));
+    node_out(n, 0,
+             emit2(n, "take", "axis=-1, mode=\"fast\"", x, reshaped(n, at, 1, &all)));
+}
+
 /* ---- scattering ---- */
 
 static const char *reduction(bt_onnx_node *n)
@@ -242,6 +254,7 @@ static void range(bt_onnx_node *n)
 static const bt_onnx_operator operators[] = {
     { "ai.onnx.Gather-1", gather, NULL }, { "ai.onnx.GatherElements-11", gather_elements, NULL }, { "ai.onnx.GatherND-11", gather_nd, NULL },
     { "ai.onnx.Compress-9", compress, NULL }, { "ai.onnx.NonZero-9", nonzero, NULL },
+    { "ai.onnx.ml.ArrayFeatureExtractor-1", array_feature_extractor, NULL },
     { "ai.onnx.Scatter-9", scatter_elements, NULL }, { "ai.onnx.ScatterElements-11", scatter_elements, NULL },
     { "ai.onnx.ScatterND-11", scatter_nd, NULL }, { "ai.onnx.OneHot-9", one_hot, NULL },
     { "ai.onnx.TopK-1", topk_attr, NULL }, { "ai.onnx.TopK-10", topk, NULL }, { "ai.onnx.Unique-11", unique, NULL },

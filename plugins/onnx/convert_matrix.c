@@ -66,6 +66,44 @@ static void gemm(bt_onnx_node *n)
     node_out(n, 0, cast_to(n, y, dtype));
 }
 
+/* An element of each matrix. */
+static const bt_value *element(bt_onnx_node *n, const bt_value *x, uint32_t i, uint32_t j)
+{
+    uint32_t rank = value_rank(n, x);
+    const bt_value *row = sliced(n, x, rank - 2, i, (int64_t)i + 1);
+    return emit1(n, "squeeze", "axis=[-2, -1]",
+                 sliced(n, row, rank - 1, j, (int64_t)j + 1));
+}
+
+/* Of the rows `i` and `i` + 1 and two columns. */
+static const bt_value *minor_of(bt_onnx_node *n, const bt_value *x, uint32_t i,
+                                uint32_t j, uint32_t k)
+{
+    return minus(n, times(n, element(n, x, i, j), element(n, x, i + 1, k)),
+                 times(n, element(n, x, i, k), element(n, x, i + 1, j)));
+}
+
+/* By cofactors: larger ones need pivots, which depend on the values. */
+static void determinant(bt_onnx_node *n)
+{
+    const bt_value *x = node_need(n, 0), *y = NULL;
+    uint32_t rank = value_rank(n, x);
+    int64_t size = rank >= 2 ? value_dim(n, x, rank - 1) : 0;
+    if (rank < 2 || value_dim(n, x, rank - 2) != size || size < 1 || size > 3)
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "matrices of 1, 2 or 3 rows and columns are known");
+    if (n->status)
+        return;
+    if (size < 3) {
+        y = size == 1 ? element(n, x, 0, 0) : minor_of(n, x, 0, 0, 1);
+    } else {
+        y = minus(n, times(n, element(n, x, 0, 0), minor_of(n, x, 1, 1, 2)),
+                  times(n, element(n, x, 0, 1), minor_of(n, x, 1, 0, 2)));
+        y = plus(n, y, times(n, element(n, x, 0, 2), minor_of(n, x, 1, 0, 1)));
+    }
+    node_out(n, 0, y);
+}
+
 /* ---- einsum ---- */
 
 /* An equation as the operator takes it: without blanks, an ellipsis written out as
@@ -234,6 +272,7 @@ static void eye_like(bt_onnx_node *n)
 
 // clang-format off
 static const bt_onnx_operator operators[] = {
+    { "ai.onnx.Det-11", determinant, NULL },
     { "ai.onnx.MatMul-1", matmul, NULL }, { "ai.onnx.Gemm-1", gemm, NULL }, { "ai.onnx.Einsum-12", einsum, NULL },
     { "com.microsoft.FusedMatMul-1", fused_matmul, NULL }, { "com.microsoft.TransposeMatMul-1", fused_matmul, NULL },
     { "ai.onnx.Trilu-14", trilu, NULL }, { "com.microsoft.Trilu-1", trilu, NULL }, { "ai.onnx.EyeLike-9", eye_like, NULL },

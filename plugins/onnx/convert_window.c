@@ -55,6 +55,34 @@ static void fused_conv(bt_onnx_node *n)
     node_out(n, 0, y);
 }
 
+/* Each channel by itself, of what came before: the last places are handed to the next call. */
+static void causal_conv(bt_onnx_node *n)
+{
+    const bt_value *x = node_need(n, 0), *weight = node_need(n, 1), *past = node_in(n, 3);
+    const char *name = node_text(n, "activation", "none");
+    int is_silu = strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0;
+    if (value_rank(n, x) != 3 || value_rank(n, weight) != 3)
+        node_fail(n, BT_ERR_FORMAT, "data and weights of other ranks than 3");
+    int64_t size = value_dim(n, weight, 2), channels = value_dim(n, weight, 0);
+    if (size < 1 || channels < 1)
+        node_fail(n, BT_ERR_UNSUPPORTED, "the dims of the weights are not known");
+    if (!is_silu && strcmp(name, "none") != 0)
+        node_fail(n, BT_ERR_ATTRIBUTE, "activation %s is not known", name);
+    if (n->status)
+        return;
+    const bt_type *dims[3] = { dim_of(n, x, 0), dim_of(n, x, 1),
+                               dim_number(n, size - 1) };
+    past = past ? past : broadcast(n, scalar_like(n, x, 0), 3, dims);
+    const bt_value *all = joined(n, 2, 2, (const bt_value *[]){ past, x });
+    const char *attrs = node_format(n, "groups=%lld, kernel_size=[%lld]",
+                                    (long long)channels, (long long)size);
+    const bt_value *y =
+        add_bias(n, emit2(n, "nn.conv1d", attrs, all, weight), node_in(n, 2));
+    node_out(n, 0, is_silu ? times(n, y, applied(n, "sigmoid", y)) : y);
+    node_out(n, 1,
+             size > 1 ? sliced(n, all, 2, 1 - size, INT32_MAX) : sliced(n, all, 2, 0, 0));
+}
+
 /* ---- transposed convolution ---- */
 
 /* Pads from a stated size of the result; the odd one at the begin unless SAME_UPPER. A
@@ -188,6 +216,7 @@ static void global_lp_pool(bt_onnx_node *n)
 
 // clang-format off
 static const bt_onnx_operator operators[] = {
+    { "ai.onnx.CausalConvWithState-27", causal_conv, NULL },
     { "ai.onnx.Conv-1", conv, NULL }, { "com.microsoft.FusedConv-1", fused_conv, NULL }, { "ai.onnx.ConvTranspose-1", conv_transpose, NULL }, { "ai.onnx.MaxPool-1", pool, "max" }, { "ai.onnx.AveragePool-1", pool, "avg" },
     { "ai.onnx.GlobalAveragePool-1", global_pool, "avg" }, { "ai.onnx.GlobalMaxPool-1", global_pool, "max" },
     { "ai.onnx.LpPool-1", lp_pool, NULL }, { "ai.onnx.GlobalLpPool-1", global_lp_pool, NULL },

@@ -133,6 +133,31 @@ nbits("", "reshape", [2, 32], packed, zeros(10), N=6)
 node("unsupported", "rows (gather_axis 0) of bytes whose last axis is in blocks are known", "GatherBlockQuantized",
      numpy.zeros((4, 8), numpy.uint8), (L, [2]), zeros(4, 1), gather_axis=1, block_size=16, **MS)
 
+# ---- signals, folds, steps of training ----
+
+node("attribute", "DFT: axis 2 holds the parts of a number", "DFT", [1, 4, 2], axis=2)
+node("unsupported", "the size of the axis is symbolic: bind it with --dim", "DFT", [1, "n", 1])
+node("format", "the last dim is 3; 1, real, and 2, complex, are known", "DFT", [1, 4, 3])
+node("attribute", "dft_length is -4", "DFT", [1, 4, 1], ints(-4), axis=1)
+node("limit", "5000 samples; up to some 4,000 are supported", "DFT", [1, 5000, 1])
+unknown("dft_length is", "DFT", [1, 4, 1], (L, []))
+node("attribute", "frame_step is 0", "STFT", [1, 16, 1], ints(0), "", ints(4))
+node("format", "frames are longer than the signal", "STFT", [1, 16, 1], ints(1), "", ints(17))
+node("unsupported", "output_datatype is not supported", "HannWindow", ints(3), output_datatype=8)
+unknown("image_shape is", "Col2Im", [1, 4, 4], (L, [2]), ints(2, 2), opset=18)
+node("format", "image and blocks have different ranks", "Col2Im", [1, 4, 4], ints(3, 3), ints(2, 2, 2), opset=18)
+node("format", "data is not [batch, channels * 4, 4], as blocks and image are", "Col2Im", [1, 4, 5], ints(3, 3), ints(2, 2), opset=18)
+node("attribute", "strides, dilations or pads of axis 1", "Col2Im", [1, 4, 4], ints(3, 3), ints(2, 2), opset=18, strides=[1, 0])
+node("unsupported", "the result of axis 2 has size", "MaxUnpool", [1, 1, "h", 2], (L, [1, 1, "h", 2]), kernel_shape=[2, 2])
+node("unsupported", "output_shape has 2 at axis 3, where windows need 3", "MaxUnpool", [1, 1, 2, 2], (L, [1, 1, 2, 2]), ints(1, 1, 3, 2),
+     kernel_shape=[2, 2])
+node("attribute", "activation relu is not known", "CausalConvWithState", [1, 2, 4], zeros(2, 1, 3), opset=27, activation="relu")
+node("unsupported", "matrices of 1, 2 or 3 rows and columns are known", "Det", [4, 4])
+training = {"domain": "ai.onnx.preview.training"}
+node("attribute", "mode quick is not known", "Momentum", [], (L, []), [2], [2], [2], noutput=2, alpha=0.9, beta=0.9, norm_coefficient=0.0,
+     mode="quick", **training)
+node("format", "5 inputs and 2 outputs; for each tensor 4 and 3 are expected", "Adam", [], (L, []), [2], [2], [2], noutput=2, **training)
+
 # ---- positions and boxes ----
 
 node("format", "boxes have rank 2, scores 3; both need 3", "NonMaxSuppression", [5, 4], [1, 1, 5])

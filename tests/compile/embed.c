@@ -45,6 +45,23 @@ static void test_a_program_is_compiled_by_default(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* A constant of equal elements has one in memory. */
+static void test_results_are_dense(void **state)
+{
+    static const char constant[] = "def @main() { const[(300, 2), float32]{1.5 ..} }\n";
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    const bt_program_options interp = { .executor = "interp" };
+    bt_program *program;
+    assert_ok(ctx, bt_program_open(ctx, write_program(constant), &interp, &program));
+    assert_ok(ctx, bt_program_run(program));
+    const bt_tensor *y = bt_object_as_tensor(bt_program_get(program, 0));
+    assert_true(bt_tensor_is_dense(y));
+    assert_true(((const float *)y->data)[599] == 1.5f);
+    bt_program_close(program);
+    bt_ctx_destroy(ctx);
+}
+
 static void test_interp_serves_what_cannot_be_compiled_and_a_remark_says_so(void **state)
 {
     static const char recursive[] =
@@ -135,6 +152,7 @@ static void test_a_status_outlives_the_program_and_the_file(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_program_is_compiled_by_default),
+    cmocka_unit_test(test_results_are_dense),
     cmocka_unit_test(test_interp_serves_what_cannot_be_compiled_and_a_remark_says_so),
     cmocka_unit_test(test_names_of_outputs_differ_and_do_not_depend_on_passes),
     cmocka_unit_test(test_inputs_are_set_by_index_and_by_name),

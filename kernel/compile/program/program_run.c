@@ -186,6 +186,20 @@ static bt_status copy_outs(bt_program *program, bt_object *result)
     return status;
 }
 
+/* A tensor as who reads it takes it for granted: a constant may lie elsewhere in a file. */
+static bt_status keep_dense(bt_program *program, uint32_t index, const bt_object *from)
+{
+    const bt_tensor *tensor = bt_object_as_tensor(from);
+    bt_tensor *dense;
+    if (!tensor) {
+        keep_result(program, index, bt_object_ref(from));
+        return NULL;
+    }
+    BT_TRY(bt_tensor_dense(program->ctx, tensor, &dense));
+    keep_result(program, index, &dense->base);
+    return NULL;
+}
+
 static bt_status run_and_copy(bt_program *program)
 {
     bt_object *result;
@@ -196,7 +210,7 @@ static bt_status run_and_copy(bt_program *program)
     for (uint32_t i = 0; !status && i < program->noutput; i++) {
         const bt_object *from =
             program->outs[i] ? &program->outs[i]->base : field_of(program, result, i);
-        keep_result(program, i, bt_object_ref(from));
+        status = keep_dense(program, i, from);
     }
     bt_object_unref(result);
     return status;

@@ -75,7 +75,8 @@ static int absorb_selects(struct reduction *r)
 }
 
 /* The equality's conjunct solved for one of the reduction's indices: which one, or -1.
- * Coefficients of 1 come first, then great extents. */
+ * Coefficients of 1 come first; no extent is asked, so that sums have one order whether
+ * extents are known or not. */
 static int best_index(const struct reduction *r, const bt_node *conjunct, int64_t *coef)
 {
     int best = -1;
@@ -93,8 +94,7 @@ static int best_index(const struct reduction *r, const bt_node *conjunct, int64_
             continue;
         int unit = c == 1 || c == -1;
         int best_unit = best >= 0 && (*coef == 1 || *coef == -1);
-        if (best < 0 || (unit && !best_unit) ||
-            (unit == best_unit && r->extents[k]->high > r->extents[best]->high)) {
+        if (best < 0 || (unit && !best_unit)) {
             best = (int)k;
             *coef = c;
         }

@@ -106,6 +106,8 @@ static int is_integer_tree(const bt_node *node, int *left)
 {
     if (--*left < 0)
         return 0;
+    if (node->kind == BT_NODE_INDEX) // of a loop around: its extent is computed there
+        return 1;
     if (node->kind == BT_NODE_CAST) {
         const bt_node *from = node->args[0];
         return node->dtype == BT_INT64 && is_integer_dtype(from->dtype) &&

@@ -18,7 +18,7 @@
  * Every call of an operator whose types are tensors with known dims goes into one: a
  * function with the attribute primitive, which an executor or target computes as a whole.
  * Equal functions are one. What reads, writes or draws random numbers, and what is
- * checked at run time, stays as it is. How operators may be joined follows from their
+ * checked by its result, stays as it is. How operators may be joined follows from their
  * formulas: a convolution takes in what follows element by element, and what comes
  * before it where that is cheap.
  * needs    effects

@@ -43,10 +43,21 @@ static int is_known(const struct primitives *p, const bt_type *type)
     return 1;
 }
 
+/* What is compared once the result is there stays outside. */
+static int is_checked_before(const struct primitives *p, const bt_call *call)
+{
+    const uint32_t open = p->takes_dims ? BT_HAS_VAR : 0;
+    for (uint32_t i = 0; i < call->ncheck; i++) {
+        if ((call->checks[i].left->has | call->checks[i].right->has) & ~open)
+            return 0;
+    }
+    return 1;
+}
+
 int primitives_can_have(const struct primitives *p, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
-    if (call && (call->callee_kind != BT_CALLEE_OP || call->ncheck ||
+    if (call && (call->callee_kind != BT_CALLEE_OP || !is_checked_before(p, call) ||
                  bt_effects_of(p->effects, value) & BT_EFFECT_UNMERGED))
         return 0;
     if (!call && value->kind != BT_VALUE_TUPLE && value->kind != BT_VALUE_PROJ)
@@ -117,6 +128,20 @@ static bt_status own_contents(struct making *m, const bt_contents **contents)
         BT_TRY(own_type(m, old->dims[i], &dims[i]));
     *own = (bt_contents){ old->n, dims };
     *contents = own;
+    return NULL;
+}
+
+static bt_status own_checks(struct making *m, bt_call *call)
+{
+    bt_check *own = BT_NEWS(m->p->arena, bt_check, call->ncheck);
+    if (!own)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->ncheck; i++) {
+        own[i] = call->checks[i];
+        BT_TRY(own_type(m, own[i].left, &own[i].left));
+        BT_TRY(own_type(m, own[i].right, &own[i].right));
+    }
+    call->checks = own;
     return NULL;
 }
 
@@ -227,6 +252,7 @@ static bt_status build_member(struct making *m, const bt_value *member,
     if (call.op->attrs && !call.attrs)
         return bt_store_why(m->p->ctx, m->p->store);
     BT_TRY(own_contents(m, &call.contents));
+    BT_TRY(own_checks(m, &call));
     bt_builder_type(m->b, type);
     return bt_build_call(m->b, &call, out);
 }

@@ -51,8 +51,8 @@ bt_status primitives_run(bt_ctx *, bt_pass_call *,
                          void *state, bt_module **out);
 
 /* Whether a binding can be part of one: a call of an operator, a tuple or a projection,
- * of tensors with known dims, that reads, writes and draws nothing, and checks nothing
- * at run time. */
+ * of tensors whose dims are numbers or those of the function, that reads, writes and draws
+ * nothing. */
 int primitives_can_have(const struct primitives *, const bt_value *);
 bt_status primitives_build(struct primitives *, const struct primitive_group *,
                            struct primitive *out);

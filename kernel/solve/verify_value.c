@@ -82,7 +82,7 @@ static bt_status check_facts(struct bt__verifier *v, const bt_call *call)
     if (!v->module->is_typed)
         return NULL;
     for (uint32_t i = 0; i < call->ncheck; i++) {
-        if (call->checks[i].relation > BT_CHECK_BROADCAST)
+        if (call->checks[i].relation >= BT_CHECK_COUNT)
             return bt__verify_fail(v, &call->base,
                                    "run-time check %u has relation %u, "
                                    "which does not exist",
@@ -290,11 +290,15 @@ static int states_check(bt__type_match *m, const bt_call *call, const bt_check *
 static bt_status show_check(struct bt__verifier *v, const bt_check *check,
                             const char **out)
 {
-    static const char *const signs[] = { "==", "<=", "divisible by", "broadcasts" };
+    static const char *const words[] = {
+#define BT_CHECK(UPPER, word, text) word,
+#include <baton/checks.def>
+#undef BT_CHECK
+    };
     bt_text text;
     bt_text_init(&text, v->arena);
     bt_print_type(v->ctx, check->left, &text);
-    bt_text_addf(&text, " %s ", signs[check->relation]);
+    bt_text_addf(&text, " %s ", words[check->relation]);
     bt_print_type(v->ctx, check->right, &text);
     *out = bt_text_get(&text);
     return *out ? NULL : bt_no_memory();

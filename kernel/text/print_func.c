@@ -207,10 +207,13 @@ static void print_callee(bt__printer *p, const bt_call *call)
 
 static void print_check(bt__printer *p, const bt_check *check)
 {
-    static const char *const relations[] = { " == ", " <= ", " multiple ",
-                                             " broadcasts " };
+    static const char *const words[] = {
+#define BT_CHECK(UPPER, word, text) " " word " ",
+#include <baton/checks.def>
+#undef BT_CHECK
+    };
     bt__print_term(p, check->left);
-    add(p, check->relation < BT_COUNT(relations) ? relations[check->relation] : " ? ");
+    add(p, check->relation < BT_CHECK_COUNT ? words[check->relation] : " ? ");
     bt__print_term(p, check->right);
 }
 

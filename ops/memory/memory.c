@@ -5,10 +5,13 @@
  *     %0 = memory.invoke((%x, %w), (%y,), kernel="fused_nn_dense");
  *     %z = memory.view(%y, shape=[6]);
  *     %1 = memory.copy(%y, %t);
+ *     %2 = memory.check(left=3, relation="<=", right=n + 2, of="nn.conv2d: the window");
  * They name places and effects; an executor carries them out, no formula computes them.
  * Sizes, offsets and shapes are dims over the parameters of the function.
  * source  Relay VM, section "Memory": alloc_storage, alloc_tensor, invoke_tvm_op, kill
  */
+#include <string.h>
+
 #include <baton/op.h>
 
 /* ---- memory.alloc_storage ---- */
@@ -179,6 +182,38 @@ static bt_status relate_copy(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
 }
 
+/* ---- memory.check ---- */
+
+struct check_attrs {
+    const bt_type *left;
+    const char *relation;
+    const bt_type *right;
+    const char *of;
+};
+static const bt_attr check_attrs[] = {
+    BT_ATTR(struct check_attrs, left, DIM, NULL, "a dim"),
+    BT_ATTR(struct check_attrs, relation, STRING, NULL,
+            "==, <=, multiple (left is one of right) or broadcasts (or left is 1)"),
+    BT_ATTR(struct check_attrs, right, DIM, NULL, "the dim that it is compared with"),
+    BT_ATTR(struct check_attrs, of, STRING, NULL, "whose check it is, as errors begin"),
+    { 0 },
+};
+
+static bt_status relate_check(bt_solver *s, const bt_relation_call *r)
+{
+    static const char *const words[] = {
+#define BT_CHECK(UPPER, word, text) word,
+#include <baton/checks.def>
+#undef BT_CHECK
+    };
+    const struct check_attrs *a = r->attrs;
+    for (uint32_t i = 0; i < BT_COUNT(words); i++) {
+        if (strcmp(a->relation, words[i]) == 0)
+            return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
+    }
+    return bt_relation_fail(s, r, -1, "relation must be ==, <=, multiple or broadcasts");
+}
+
 /* ---- memory.kill ---- */
 
 static const bt_op_input kill_inputs[] = {
@@ -243,6 +278,16 @@ static const bt_op ops[] = {
         .effects = BT_EFFECT_READS | BT_EFFECT_WRITES,
         .inputs = copy_inputs,
         .relate = relate_copy,
+    },
+    {
+        .name = "memory.check",
+        .revision = 1,
+        .doc = "Fails where a relation of dims does not hold, before any kernel runs.",
+        .source = "Relay's shape functions, which assert what types cannot tell",
+        .effects = BT_EFFECT_WRITES, // nobody uses its result
+        .attrs = check_attrs,
+        .attrs_nbytes = sizeof(struct check_attrs),
+        .relate = relate_check,
     },
     {
         .name = "memory.kill",

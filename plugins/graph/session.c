@@ -18,6 +18,7 @@ struct loader {
     bt_vec(struct step) all_steps;
     bt_vec(int64_t) table; /* the first is 0 */
     bt_vec(struct term) all_terms;
+    bt_vec(struct fact) all_facts;
 };
 
 /* Of a value's leaves. */
@@ -328,6 +329,29 @@ static bt_status load_copy(struct loader *l, const bt_call *call)
     return BT_PUSH(l->arena, &l->all_steps, step) ? NULL : bt_no_memory();
 }
 
+static bt_status load_check(struct loader *l, const bt_call *call)
+{
+    static const char *const words[] = {
+#define BT_CHECK(UPPER, word, text) word,
+#include <baton/checks.def>
+#undef BT_CHECK
+    };
+    const bt_func *func = l->s->entry->func;
+    const char *const *word =
+        bt_attr_find(call->op, call->attrs, "relation", BT_ATTR_STRING);
+    const char *const *of = bt_attr_find(call->op, call->attrs, "of", BT_ATTR_STRING);
+    struct fact fact = { .value = &call->base, .of = *of };
+    fact.check.left = bt_call_dim(call, "left");
+    fact.check.right = bt_call_dim(call, "right");
+    while (strcmp(words[fact.check.relation], *word) != 0)
+        fact.check.relation++; // the operator's relation has found it
+    BT_TRY(bt_dim_compile(l->ctx, l->arena, fact.check.left, func->nvar, func->vars,
+                          &fact.left));
+    BT_TRY(bt_dim_compile(l->ctx, l->arena, fact.check.right, func->nvar, func->vars,
+                          &fact.right));
+    return BT_PUSH(l->arena, &l->all_facts, fact) ? NULL : bt_no_memory();
+}
+
 static bt_status load_proj(struct loader *l, const bt_proj *proj)
 {
     const struct places *tuple;
@@ -364,6 +388,8 @@ static bt_status load_binding(struct loader *l, const bt_value *value)
         return load_invoke(l, call);
     if (bt_as_op_call(value, "memory.copy"))
         return load_copy(l, call);
+    if (bt_as_op_call(value, "memory.check"))
+        return load_check(l, call);
     if (bt_as_op_call(value, "memory.kill"))
         return NULL;
     return bt_fail_at(l->ctx, BT_ERR_UNSUPPORTED, value->type->store, value->span,
@@ -548,11 +574,26 @@ static bt_status fail_dims(bt_ctx *ctx, const struct session *s, const int64_t *
     return status;
 }
 
+static bt_status check_facts(bt_ctx *ctx, const struct session *s, const int64_t *dims)
+{
+    for (uint32_t i = 0; i < s->nfact; i++) {
+        const struct fact *fact = &s->facts[i];
+        int64_t left, right;
+        if (!bt_dim_eval(&fact->left, dims, &left) ||
+            !bt_dim_eval(&fact->right, dims, &right))
+            return fail_dims(ctx, s, dims);
+        if (!bt_check_holds(fact->check.relation, left, right))
+            return bt_check_fail(ctx, fact->value, fact->of, &fact->check, left, right);
+    }
+    return NULL;
+}
+
 bt_status session_settle(bt_ctx *ctx, struct session *s, const int64_t *dims)
 {
     s->is_settled = 0;
     drop_copies(s->narg, s->args);
     drop_copies(s->nresult, s->results);
+    BT_TRY(check_facts(ctx, s, dims));
     for (uint32_t i = 0; i < s->nterm; i++) {
         int64_t *number = &s->table[s->terms[i].number];
         if (!bt_dim_eval(&s->terms[i].code, dims, number) || *number < 0)
@@ -612,6 +653,8 @@ static void take_lists(struct loader *l)
     s->table = l->table.at;
     s->nterm = l->all_terms.len;
     s->terms = l->all_terms.at;
+    s->nfact = l->all_facts.len;
+    s->facts = l->all_facts.at;
 }
 
 static bt_status load_func(struct loader *l)

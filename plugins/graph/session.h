@@ -24,6 +24,14 @@ struct term {
     uint32_t number;
 };
 
+/* What must hold of the dims of a call. */
+struct fact {
+    const bt_value *value;
+    const char *of;
+    bt_check check;
+    bt_dim_code left, right;
+};
+
 struct constant {
     const bt_tensor *given; /* the program's */
     bt_tensor *plain;       /* for the host's kernels; NULL: none of them reads it */
@@ -86,8 +94,9 @@ struct session {
     struct step *steps;
     struct queue *queues;
     int64_t *table; /* terms are -1 before the first call */
-    uint32_t nterm;
+    uint32_t nterm, nfact;
     const struct term *terms;
+    const struct fact *facts;
     uint32_t is_settled; /* 1: table and blocks are for the dims of a call */
     /* Of the call in progress: */
     int64_t *dims;        /* of the entry, where they differ from those before */

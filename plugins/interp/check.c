@@ -2,16 +2,6 @@
 
 #include <inttypes.h>
 
-static int check_holds(uint32_t relation, int64_t left, int64_t right)
-{
-    switch (relation) {
-    case BT_CHECK_EQUAL: return left == right;
-    case BT_CHECK_LESS_EQUAL: return left <= right;
-    case BT_CHECK_DIVISIBLE: return bt_mod_int64(left, right) == 0;
-    default: return left == 1 || left == right; // BT_CHECK_BROADCAST
-    }
-}
-
 /* "n + 1 = 5": what a dim is called and what it is. */
 static void add_dim(struct machine *m, bt_text *text, const bt_type *dim, int64_t value)
 {
@@ -44,17 +34,12 @@ static bt_status fail_with(struct machine *m, const bt_value *value, const bt_te
 static bt_status fail_check(struct machine *m, const bt_call *call, const bt_check *check,
                             int64_t left, int64_t right)
 {
-    static const char *const texts[] = { "be equal to", "be at most", "be a multiple of",
-                                         "be 1 or equal to" };
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(m->ctx));
     add_callee(call, &text);
-    bt_text_addf(&text, ": %s%s", check->what ? check->what : "",
-                 check->what ? ": " : "");
-    add_dim(m, &text, check->left, left);
-    bt_text_addf(&text, " was to %s ", texts[check->relation]);
-    add_dim(m, &text, check->right, right);
-    return fail_with(m, &call->base, &text);
+    const char *callee = bt_text_get(&text);
+    return callee ? bt_check_fail(m->ctx, &call->base, callee, check, left, right)
+                  : bt_no_memory();
 }
 
 int check_is_late(const bt_call *call)
@@ -75,7 +60,7 @@ bt_status check_before(struct machine *m, struct env *env, const bt_call *call)
         BT_TRY(env_resolve(m->ctx, env, m->types, check->left, &left));
         BT_TRY(env_resolve(m->ctx, env, m->types, check->right, &right));
         if (bt_dim_is_const(left, &a) && bt_dim_is_const(right, &b) &&
-            !check_holds(check->relation, a, b))
+            !bt_check_holds(check->relation, a, b))
             return fail_check(m, call, check, a, b);
     }
     return NULL;

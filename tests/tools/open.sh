@@ -67,3 +67,28 @@ for n in 2 3 13; do
     expect 0 -- "$baton" run cube.baton --executor interp -i "x=${n}x${n}x${n}xfloat32=random:1" -o expected
     expect 0 -- "$baton" compare compiled expected
 done
+
+# Height and width may be open too: whether windows fit is checked at the call, with the text and place that interp has.
+cat > net.baton <<'END2'
+#[version = "baton 0.1"]
+def @main<n: Dim, h: Dim, w: Dim>(%x: Tensor[(n, 3, h, w), float32], %k: Tensor[(8, 3, 5, 5), float32], %l: Tensor[(4, 8, 3, 3), float32]) {
+    %0 = nn.relu(nn.conv2d(%x, %k, padding=[1, 1, 1, 1], strides=[2, 2]));
+    %1 = nn.max_pool2d(%0, pool_size=[2, 2], strides=[2, 2]);
+    nn.avg_pool2d(nn.conv2d(%1, %l, padding=[1, 1, 1, 1]), pool_size=[2, 1], strides=[1, 1])
+}
+END2
+for target in cpu reference; do
+    expect 0 -- "$baton" compile net.baton --target $target -o net.bta
+    for size in 1x3x16x16 2x3x23x18 1x3x11x40; do
+        set -- -i x=${size}xfloat32=random:1 -i k=random:2 -i l=random:3
+        expect 0 -- "$baton" run net.bta "$@" -o compiled
+        expect 0 -- "$baton" run net.baton --executor interp "$@" -o expected
+        expect 0 -- "$baton" compare compiled expected
+    done
+    expect 1 'net.baton:3:18: error: nn.conv2d: the window and the padded data: 5 was to be at most h + 2 = 4' -- \
+        "$baton" run net.bta -i x=1x3x2x16xfloat32=1 -i k=random:2 -i l=random:3
+    expect 1 'net.baton:4:5: error: nn.max_pool2d: the window and the padded data: 2 was to be at most floordiv(w + 1, 2) - 1 = 1' -- \
+        "$baton" run net.bta -i x=1x3x16x4xfloat32=1 -i k=random:2 -i l=random:3
+done
+printf '#[version = "baton 0.1"]\ndef @main<n: Dim>(%%x: Tensor[(n), float32]) { argwhere(%%x) }\n' > late.baton
+expect 1 'argwhere has dims that are known only once it has run: executor interp runs it' -- "$baton" compile late.baton -o late.bta

@@ -336,6 +336,79 @@ static const bt_global *primitive_of(const struct lowerer *l, const bt_call *cal
                : NULL;
 }
 
+/* ---- checks ---- */
+
+/* The binding that a call was made of, where it is one of these; equal functions are one, so
+ * the place in the function may be that of another call. */
+static bt_span span_of(const bt_store *store, const bt_call *call, const bt_value *inner)
+{
+    const uint32_t *ids, *own;
+    const uint32_t n = bt_prov_ids(store, call->base.prov, &ids),
+                   nown = bt_prov_ids(store, inner->prov, &own);
+    for (uint32_t i = 0; nown && i < n; i++) {
+        if (ids[i] == own[0])
+            return inner->span;
+    }
+    return call->base.span;
+}
+
+static bt_status lower_check(struct lowerer *l, const struct dims *dims,
+                             const bt_call *inner, const bt_check *check)
+{
+    static const char *const words[] = {
+#define BT_CHECK(UPPER, word, text) word,
+#include <baton/checks.def>
+#undef BT_CHECK
+    };
+    bt_store *store = l->module->store;
+    struct dims state = *dims;
+    bt_subst subst = { .leaf = dim_of_call, .state = &state };
+    bt_text text;
+    const bt_op *op;
+    const bt_value *done;
+    bt_text_init(&text, l->arena);
+    bt_text_addf(&text, "%s%s%s", inner->op->name, check->what ? ": " : "",
+                 check->what ? check->what : "");
+    const char *of = bt_text_get(&text);
+    const bt_type *left = bt_type_subst(store, &subst, check->left),
+                  *right = bt_type_subst(store, &subst, check->right);
+    if (!of)
+        return bt_no_memory();
+    if (!left || !right)
+        return bt_store_why(l->ctx, store);
+    BT_TRY(bt_op_get(l->ctx, "memory.check", &op));
+    bt_call call = { .callee_kind = BT_CALLEE_OP, .op = op };
+    BT_TRY(bt_attrs_parse(l->ctx, store, op, "left=0, relation=\"\", right=0, of=\"\"",
+                          &call.attrs));
+    const struct {
+        const char *name;
+        const void *value;
+    } attrs[] = { { "left", &left },
+                  { "relation", &words[check->relation] },
+                  { "right", &right },
+                  { "of", &of } };
+    for (uint32_t i = 0; i < BT_COUNT(attrs); i++) {
+        call.attrs =
+            bt_attrs_with(l->arena, &call, attrs[i].name, attrs[i].value, sizeof(void *));
+        if (!call.attrs)
+            return bt_no_memory();
+    }
+    bt_builder_at(l->b, span_of(store, dims->call, &inner->base), inner->base.prov);
+    return bt_build_call(l->b, &call, &done);
+}
+
+/* What the calls inside leave to run time is checked before any kernel runs. */
+static bt_status lower_checks(struct lowerer *l, const struct dims *dims)
+{
+    const bt_block *block = dims->func->block;
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *inner = bt_as_call(block->bindings[i]);
+        for (uint32_t k = 0; inner && k < inner->ncheck; k++)
+            BT_TRY(lower_check(l, dims, inner, &inner->checks[k]));
+    }
+    return NULL;
+}
+
 /* A function that only changes the shape becomes no kernel. */
 static bt_status lower_view(struct lowerer *l, const bt_call *call, const bt_value **out)
 {
@@ -355,11 +428,14 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
     const struct dims dims = { call, global ? global->func : NULL };
     if (!global)
         return refuse(l, &call->base,
-                      call->callee_kind == BT_CALLEE_OP
+                      call->base.type->has & BT_HAS_OPAQUE
+                          ? "has dims that are known only once it has run"
+                      : call->callee_kind == BT_CALLEE_OP
                           ? "is not computed by a primitive function, as pass fuse-ops "
                             "makes them, in pipeline fuse or what --fuse names"
                           : "is not computed by a primitive function");
     int is_view;
+    BT_TRY(lower_checks(l, &dims));
     BT_TRY(bt__func_is_view(l->ctx, l->arena, global->func, &is_view));
     if (is_view)
         return lower_view(l, call, out);

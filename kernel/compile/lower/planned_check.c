@@ -63,7 +63,7 @@ static bt_status check_binding(const struct check *c, const bt_value *value)
 {
     if (value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ ||
         bt_as_op_call(value, "memory.alloc_storage") ||
-        bt_as_op_call(value, "memory.kill"))
+        bt_as_op_call(value, "memory.check") || bt_as_op_call(value, "memory.kill"))
         return NULL;
     if (bt_as_op_call(value, "memory.view"))
         return check_view(c, bt_as_call(value));

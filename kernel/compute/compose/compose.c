@@ -375,8 +375,6 @@ static bt_status add_call(struct composer *c, const bt_call *call)
     array_list inputs = { 0 };
     if (call->callee_kind != BT_CALLEE_OP)
         return refuse(c, &call->base, "is not a call of an operator");
-    if (call->ncheck)
-        return refuse(c, &call->base, "has types that are checked when it is called");
     for (uint32_t i = 0; i < call->narg; i++) {
         const struct leaves *leaves;
         BT_TRY(leaves_of(c, call->args[i], &leaves));
@@ -493,16 +491,30 @@ static bt_status add_dims(struct composer *c, const bt_func *func)
     return NULL;
 }
 
+/* Dims that checks say to be equal are one: nothing runs where they are not. */
+static void join_dims(struct composer *c, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *call = bt_as_call(block->bindings[i]);
+        for (uint32_t k = 0; call && k < call->ncheck; k++) {
+            if (call->checks[k].relation == BT_CHECK_EQUAL)
+                bt__dims_join(&c->dims, call->checks[k].left, call->checks[k].right);
+        }
+    }
+}
+
 bt_status bt__graph_join(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
                          bt_graph **out)
 {
     struct composer c = { .ctx = ctx, .arena = arena };
     c.name = func->name ? func->name : "a primitive function";
-    c.graph = c.dims.graph = bt_graph_create(ctx, arena);
+    c.graph = bt_graph_create(ctx, arena);
     if (!c.graph)
         return bt_no_memory();
     bt_map_init(&c.values, arena, 0);
+    bt__dims_init(&c.dims, c.graph);
     BT_TRY(add_dims(&c, func));
+    join_dims(&c, func->block);
     BT_TRY(add_inputs(&c, func->block));
     BT_TRY(add_bindings(&c, func->block));
     BT_TRY(set_results(&c, func->block->result));

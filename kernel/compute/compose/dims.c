@@ -1,11 +1,43 @@
 /* Dims of types as expressions of a graph's dims. */
 #include "compute/compose/dims.h"
 
+void bt__dims_init(struct bt__dims *d, bt_graph *graph)
+{
+    *d = (struct bt__dims){ .graph = graph };
+    bt_map_init(&d->same, graph->arena, 0);
+}
+
+/* What stands for a leaf. */
+static const bt_type *find(const struct bt__dims *d, const bt_type *leaf)
+{
+    for (const bt_type *next; (next = bt_map_find(&d->same, leaf));)
+        leaf = next;
+    return leaf;
+}
+
+void bt__dims_join(struct bt__dims *d, const bt_type *a, const bt_type *b)
+{
+    a = find(d, a);
+    b = find(d, b);
+    if (a->kind != BT_TYPE_VAR) {
+        const bt_type *swap = a;
+        a = b;
+        b = swap;
+    }
+    if (a != b && a->kind == BT_TYPE_VAR &&
+        (b->kind == BT_TYPE_VAR || bt_dim_is_const(b, &(int64_t){ 0 })) &&
+        !bt_map_put(&d->same, a, (void *)(uintptr_t)b))
+        (void)bt__graph_no_memory(d->graph);
+}
+
 static const bt_node *node_of_leaf(struct bt__dims *d, const bt_type *leaf)
 {
     bt_graph *g = d->graph;
     uint32_t which;
     bt_graph_dim dim = { .name = "?" };
+    leaf = find(d, leaf);
+    if (bt_dim_is_const(leaf, &dim.low))
+        return bt_node_int(g, dim.low);
     for (uint32_t i = 0; i < d->met.len; i++) {
         if (d->met.at[i] == leaf)
             return bt_node_dim(g, i);

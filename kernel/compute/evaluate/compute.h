@@ -7,6 +7,12 @@
 #include "compute/evaluate/bytecode.h"
 #include "compute/formula/call.h"
 
+/* Where a dim shows: extent * sign + constant of an input's axis. */
+struct bt__shown {
+    uint32_t input, axis;
+    int64_t sign, constant; /* sign 0: nowhere */
+};
+
 struct bt_compute {
     bt_registry *registry;
     bt_arena *arena;
@@ -14,8 +20,9 @@ struct bt_compute {
     const char *name;
     struct bt__call call;
     /* With a graph: */
-    uint32_t is_joined;           /* of a function: its graph is there from the start, */
-    const bt_graph *open;         /* or one with dims, bound at a run; NULL: no dims */
+    uint32_t is_joined;            /* of a function: its graph is there from the start, */
+    const bt_graph *open;          /* or one with dims, bound at a run; NULL: no dims */
+    const struct bt__shown *shown; /* its dims */
     bt_arena *of_open;
     struct bt__instance instance; /* without formula: of a function, or plain C */
     bt_arena *made;               /* of the last instantiation: graph and leaves */

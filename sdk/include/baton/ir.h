@@ -115,10 +115,10 @@ typedef struct bt_global_ref {
 /* What must be found true at run time, because the solver could neither prove nor refute
  * it. */
 enum {
-    BT_CHECK_EQUAL,
-    BT_CHECK_LESS_EQUAL,
-    BT_CHECK_DIVISIBLE, /* left is a multiple of right */
-    BT_CHECK_BROADCAST  /* left equals right, or is 1 */
+#define BT_CHECK(UPPER, word, text) BT_CHECK_##UPPER,
+#include <baton/checks.def>
+#undef BT_CHECK
+    BT_CHECK_COUNT
 };
 typedef struct bt_check {
     uint32_t relation;           /* BT_CHECK_... */
@@ -126,6 +126,11 @@ typedef struct bt_check {
     const char *what; /* interned: what the relation calls them, "columns of data and of
                          weight"; NULL: it did not say */
 } bt_check;
+/* Whether a check holds where its sides have these values. */
+BT_API int bt_check_holds(uint32_t relation, int64_t left, int64_t right);
+/* The error where it does not, "add: n = 3 was to be equal to m = 2": `of` comes first. */
+BT_API bt_status bt_check_fail(bt_ctx *, const bt_value *at, const char *of,
+                               const bt_check *, int64_t left, int64_t right) BT_FAILURE;
 /* What a small integer result holds, as dims over the function's variables and opaque
  * dims. */
 typedef struct bt_contents {

@@ -1,0 +1,46 @@
+/* Run-time checks, once the values of their sides are known. */
+#include <inttypes.h>
+
+#include <baton/ir.h>
+
+int bt_check_holds(uint32_t relation, int64_t left, int64_t right)
+{
+    switch (relation) {
+    case BT_CHECK_EQUAL: return left == right;
+    case BT_CHECK_LESS_EQUAL: return left <= right;
+    case BT_CHECK_DIVISIBLE: return bt_mod_int64(left, right) == 0;
+    default: return left == 1 || left == right; // BT_CHECK_BROADCAST
+    }
+}
+
+/* "n + 1 = 5": what a dim is called and what it is. */
+static void add_side(bt_ctx *ctx, bt_text *text, const bt_type *dim, int64_t value)
+{
+    int64_t number;
+    if (!bt_dim_is_const(dim, &number)) {
+        bt_print_type(ctx, dim, text);
+        bt_text_addf(text, " = ");
+    }
+    bt_text_addf(text, "%" PRId64, value);
+}
+
+bt_status bt_check_fail(bt_ctx *ctx, const bt_value *at, const char *of,
+                        const bt_check *check, int64_t left, int64_t right)
+{
+    static const char *const texts[] = {
+#define BT_CHECK(UPPER, word, text) text,
+#include <baton/checks.def>
+#undef BT_CHECK
+    };
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    bt_text_addf(&text, "%s: %s%s", of, check->what ? check->what : "",
+                 check->what ? ": " : "");
+    add_side(ctx, &text, check->left, left);
+    bt_text_addf(&text, " was to %s ", texts[check->relation]);
+    add_side(ctx, &text, check->right, right);
+    const char *message = bt_text_get(&text);
+    return message ? bt_fail_at(ctx, BT_ERR_RUNTIME, check->left->store, at->span, "%s",
+                                message)
+                   : bt_no_memory();
+}

@@ -166,21 +166,64 @@ static const bt_type *bytes(const struct lowerer *l, int64_t n)
     return bt_dim(l->primitive->result->store, n);
 }
 
+static const bt_type *dim_of(const struct lowerer *, const bt_node *);
+
+static const bt_type *dim_of_sum(const struct lowerer *l, const bt_node *node)
+{
+    bt_store *store = l->primitive->result->store;
+    bt_linear sum;
+    bt_node_as_linear(node, &sum);
+    const bt_type *all = bt_dim(store, sum.constant);
+    for (uint32_t i = 0; i < sum.n && all; i++) {
+        const bt_type *term = dim_of(l, sum.atoms[i]);
+        term = term ? bt_dim_scale(store, term, sum.coefs[i], 0) : NULL;
+        all = term ? bt_dim_add(store, all, term) : NULL;
+    }
+    return all;
+}
+
+/* An expression of the graph's dims as one of the function's. NULL: there is none. */
+static const bt_type *dim_of(const struct lowerer *l, const bt_node *node)
+{
+    bt_store *store = l->primitive->result->store;
+    if (node->kind == BT_NODE_CONST)
+        return bt_dim(store, node->value.i);
+    if (node->kind == BT_NODE_DIM)
+        return node->which < l->primitive->nvar ? l->primitive->vars[node->which] : NULL;
+    if (node->kind == BT_NODE_LINEAR)
+        return dim_of_sum(l, node);
+    const bt_type *a = node->kind == BT_NODE_SCALAR ? dim_of(l, node->args[0]) : NULL;
+    const bt_type *b = a && node->narg == 2 ? dim_of(l, node->args[1]) : NULL;
+    if (!b)
+        return NULL;
+    switch (node->which) {
+    case BT_SCALAR_MUL: return bt_dim_mul(store, a, b);
+    case BT_SCALAR_FLOORDIV: return bt_dim_floordiv(store, a, b);
+    case BT_SCALAR_CEILDIV: return bt_dim_ceildiv(store, a, b);
+    case BT_SCALAR_MOD: return bt_dim_mod(store, a, b);
+    case BT_SCALAR_MIN: return bt_dim_min(store, a, b);
+    case BT_SCALAR_MAX: return bt_dim_max(store, a, b);
+    default: return NULL;
+    }
+}
+
 /* A temp that more than one kernel has is one of the lowering. */
 static bt_status need_temp(struct lowerer *l, uint32_t buffer)
 {
     if (role_of(l, buffer) != BT_BUFFER_TEMP || l->temps[buffer])
         return NULL;
-    const int64_t nelem = bt_loops_nelem(l->loops, buffer);
-    if (nelem < 0)
+    const bt_array *array = &l->loops->graph->arrays[buffer];
+    const bt_type *nbytes = dim_of(l, array->extents[0]);
+    if (nbytes)
+        nbytes = bt_dim_scale(l->primitive->result->store, nbytes,
+                              (int64_t)bt_dtype_nbytes(array->dtype), 0);
+    if (!nbytes)
         return bt_fail(
             l->ctx, BT_ERR_UNSUPPORTED,
-            "%s: what one stage leaves to the next has a size that is known at "
-            "the call only",
+            "%s: what one stage leaves to the next has a size that dims of the "
+            "function do not express",
             l->loops->name);
-    const bt_type *nbytes =
-        bytes(l, nelem * (int64_t)bt_dtype_nbytes(l->loops->graph->arrays[buffer].dtype));
-    if (!nbytes || !BT_PUSH(l->arena, &l->all_temps, nbytes))
+    if (!BT_PUSH(l->arena, &l->all_temps, nbytes))
         return bt_no_memory();
     l->temps[buffer] = l->all_temps.len;
     return NULL;
@@ -317,6 +360,7 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
                                             .places = places };
     BT_TRY(bytecode_build(l->ctx, l->arena, &source, &content->bytecode));
     kernel->content = content;
+    kernel->ignores_dims = content->bytecode->ndim == 0;
     const int64_t nbytes = bytecode_scratch_nbytes(content->bytecode);
     if (nbytes < 0)
         return bt_fail(l->ctx, BT_ERR_LIMIT, "%s: its local memory overflows",

@@ -262,15 +262,21 @@ static uint32_t output_of(const bt_loops *loops, uint32_t result)
     return n;
 }
 
+enum { TEMP = 1 << 20, MOST_TEMPS = 8 }; /* more than arrays of MOST_NELEM need */
+
+static int make_memory(struct trial *t)
+{
+    if (!t->memory)
+        t->memory = BT_NEWS(t->w.arena, char, TEMP *(MOST_TEMPS + 1) + 64);
+    return t->memory != NULL;
+}
+
 /* All kernels of a function on arrays in the order in which its loops have them. */
 static bt_status launch(struct trial *t, const struct kernels *k, const bt_loops *loops,
                         void *const *data, const int64_t *dims)
 {
     const uint32_t nin = count_buffers(loops, BT_BUFFER_INPUT);
-    enum { TEMP = 1 << 20, MOST_TEMPS = 8 }; // more than arrays of MOST_NELEM need
-    if (!t->memory)
-        t->memory = BT_NEWS(t->w.arena, char, TEMP *(MOST_TEMPS + 1) + 64);
-    if (!t->memory || k->lowering.ntemp > MOST_TEMPS)
+    if (!make_memory(t) || k->lowering.ntemp > MOST_TEMPS)
         return bt_no_memory();
     char *workspace = t->memory + (64 - (uintptr_t)t->memory % 64) % 64;
     for (uint32_t i = 0; i < k->lowering.nkernel; i++) {
@@ -411,9 +417,9 @@ static bt_status try_sizes(struct trial *t, const struct call_case *c, bt_arena 
 {
     BT_TRY(compare(t, c, arena, func, open, kernels, around));
     for (uint32_t i = 0; i < t->ndim; i++) {
-        const int64_t size = t->sizes[i], others[] = { size + 1, 0, 65, size - 1, 1 };
+        const int64_t size = t->sizes[i], others[] = { size + 1, 0, 65, 1, size - 1 };
         // a target makes kernels for each: fewer sizes are enough
-        for (uint32_t k = 0; k < (t->target ? 3 : BT_COUNT(others)); k++) {
+        for (uint32_t k = 0; k < (t->target ? 4 : BT_COUNT(others)); k++) {
             t->values[i] = others[k];
             BT_TRY(compare(t, c, arena, func, open, kernels, around));
             bt_ctx_clear_diags(t->w.ctx);
@@ -425,11 +431,15 @@ static bt_status try_sizes(struct trial *t, const struct call_case *c, bt_arena 
 
 static int refuses_dims(struct trial *t, const struct kernels *k, const bt_loops *open)
 {
-    void *none[CASE_MAX_LEAF + CALL_MAX_OUT] = { NULL };
+    void *any[CASE_MAX_LEAF + CALL_MAX_OUT];
     int64_t dims[MOST_DIMS];
+    if (!make_memory(t))
+        return 0;
+    for (uint32_t i = 0; i < BT_COUNT(any); i++)
+        any[i] = t->memory;
     for (uint32_t i = 0; i < MOST_DIMS; i++)
         dims[i] = BT_MOST_DIM + 1;
-    bt_status status = launch(t, k, open, none, dims);
+    bt_status status = launch(t, k, open, any, dims);
     return status && status->code == BT_ERR_ARGUMENT;
 }
 

@@ -582,24 +582,6 @@ static void test_a_product_packs_what_lies_across(void **state)
         "}\n");
 }
 
-/* An address with more terms than a sum has room for is refused, not cut short. */
-static void test_a_sum_of_too_many_terms_is_refused(void **state)
-{
-    struct world w = world_open();
-    struct cpu_sum sum = { 0 };
-    (void)state;
-    bt_loops *loops = bt_loops_create(w.ctx, bt_ctx_scratch(w.ctx), "test");
-    assert_non_null(loops);
-    const bt_node *ten = bt_node_int(loops->graph, 10);
-    for (uint32_t i = 0; i < CPU_TERMS; i++)
-        cpu_sum_add(&sum, bt_node_index(loops->graph, i, ten), 1);
-    assert_non_null(cpu_sum_node(loops, &sum));
-    cpu_sum_add(&sum, bt_node_index(loops->graph, CPU_TERMS, ten), 1);
-    assert_null(cpu_sum_node(loops, &sum));
-    assert_error(bt_loops_why(loops), BT_ERR_UNSUPPORTED, "more than 24 terms");
-    world_close(&w);
-}
-
 static void test_a_depthwise_convolution_is_lines(void **state)
 {
     (void)state;
@@ -773,7 +755,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_other_convolutions),
     cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
     cmocka_unit_test(test_a_product_packs_what_lies_across),
-    cmocka_unit_test(test_a_sum_of_too_many_terms_is_refused),
     cmocka_unit_test(test_a_depthwise_convolution_is_lines),
     cmocka_unit_test(test_threads_change_no_bit),
     cmocka_unit_test(test_every_allocation_may_fail),

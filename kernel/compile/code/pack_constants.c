@@ -139,7 +139,7 @@ static int can_run(const struct packer *p, const bt_call *invoke)
 {
     const bt_tuple_value *ins = fields_of(invoke, 0), *outs = fields_of(invoke, 1);
     const bt_kernel *kernel = bt_map_find(&p->by_name, kernel_name(invoke));
-    if (kernel && kernel->primitive->nvar) // it reads the call's dims
+    if (kernel && kernel->primitive->nvar && !kernel->ignores_dims)
         return 0;
     for (uint32_t i = 0; i < ins->nfield; i++) {
         if (!is_constant(p, ins->fields[i]))

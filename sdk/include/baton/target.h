@@ -60,6 +60,7 @@ typedef struct bt_kernel {
     const bt_type *workspace; /* bytes that it has for itself during a launch, a dim over
                                  those of the primitive function; NULL: none */
     uint32_t target;          /* whose it is, of those compiled for; bt_lower fills it */
+    uint32_t ignores_dims;    /* optional: 1, it reads none of the call's dims */
 } bt_kernel;
 
 /* What a primitive function becomes: kernels, one after the other. One that reads nothing

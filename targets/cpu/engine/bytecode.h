@@ -97,7 +97,7 @@ struct bytecode_check {
 struct bytecode {
     const char *name;
     uint32_t nbuffer; /* given to a launch; one more stands for a worker's locals */
-    uint32_t ndim;    /* the same: integers that are known then */
+    uint32_t ndim;    /* the same: integers that are known then; 0: it reads none */
     uint32_t nn, np;  /* registers, of the phase that has most */
     int64_t locals_nbytes;
     uint32_t nphase, ncode, ncallee, ncheck;

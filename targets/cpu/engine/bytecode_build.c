@@ -342,7 +342,6 @@ bt_status bytecode_build(bt_ctx *ctx, bt_arena *arena, const struct bytecode_sou
     *bytecode = b.bytecode;
     bytecode->name = from->name;
     bytecode->nbuffer = from->nbuffer;
-    bytecode->ndim = from->loops->graph->ndim;
     bytecode->nphase = b.phases.len;
     bytecode->phases = b.phases.at;
     bytecode->ncode = b.code.len;

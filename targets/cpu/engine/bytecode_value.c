@@ -168,6 +168,7 @@ static uint32_t compute(struct bytecode_builder *b, const bt_node *node)
     case BT_NODE_INDEX: return bytecode_loop_of(b, node)->counter;
     case BT_NODE_DIM:
         reg = b->nn++;
+        b->bytecode.ndim = b->loops->graph->ndim;
         bytecode_put_first(b, &b->phase->before, BYTECODE_DIM, reg);
         bytecode_put(b, &b->phase->before, node->which);
         return reg;

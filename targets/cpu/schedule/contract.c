@@ -50,26 +50,24 @@ static const bt_stmt *plain_store(bt_loops *loops, const struct stage *stage)
     const struct cpu_contraction *c = &stage->plan.view;
     bt_stmts made = { .len = 0 };
     bt_stmt *store = bt_stmt_add(loops, &made, BT_STMT_STORE);
-    struct cpu_sum offset = { 0 };
+    bt_graph *g = loops->graph;
     if (!store)
         return NULL;
+    store->offset = bt_node_int(g, 0);
     for (uint32_t d = 0; d < c->ndim; d++) {
         const struct cpu_dim *dim = &c->dims[d];
         if (dim->is_k || dim->scale > 1)
             continue;
         // groups of a dim are multiples of it, at a stride that is one too
-        int64_t extent = dim->extent;
+        const bt_node *extent = dim->extent;
         for (uint32_t i = 0; i < c->ndim; i++) {
             if (i != d && !c->dims[i].is_k && c->dims[i].index == dim->index)
-                extent *= c->dims[i].extent;
+                extent = cpu_times(g, extent, c->dims[i].extent);
         }
-        cpu_sum_add(
-            &offset,
-            bt_node_index(loops->graph, dim->index, bt_node_int(loops->graph, extent)),
-            dim->c);
+        store->offset =
+            cpu_along(g, store->offset, bt_node_index(g, dim->index, extent), dim->c);
     }
     store->buffer = stage->sums;
-    store->offset = cpu_sum_node(loops, &offset);
     store->value = bt_loops_read(loops, stage->sums, store->offset);
     return store->offset && store->value ? store : NULL;
 }
@@ -97,12 +95,71 @@ static uint32_t find_nest(const bt_loops *loops, uint32_t buffer)
     return i;
 }
 
+/* ---- sizes ---- */
+
+/* An expression of dims in another graph. */
+static int move_size(bt_graph *to, const bt_node **size)
+{
+    const bt_node *node = *size;
+    if (!node)
+        return 1;
+    const bt_node **args = BT_NEWS(to->arena, const bt_node *, node->narg);
+    for (uint32_t i = 0; args && i < node->narg; i++) {
+        args[i] = node->args[i];
+        if (!move_size(to, &args[i]))
+            return 0;
+    }
+    *size = !args                         ? NULL
+            : node->kind == BT_NODE_CONST ? bt_node_int(to, node->value.i)
+            : node->kind == BT_NODE_DIM   ? bt_node_dim(to, node->which)
+                                          : bt_node_again(to, node, node->first, args);
+    return *size != NULL;
+}
+
+static int move_sizes(bt_graph *to, uint32_t n, const bt_node **sizes)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!move_size(to, &sizes[i]))
+            return 0;
+    }
+    return 1;
+}
+
+/* The sizes of a plan, which was made of one graph, in that of the loops. */
+static int move_plan(bt_graph *to, struct cpu_plan *p)
+{
+    int ok = move_size(to, &p->a_at) && move_size(to, &p->b_at) &&
+             move_size(to, &p->ncolumn) && move_size(to, &p->a_nelem) &&
+             move_size(to, &p->nelem) && move_sizes(to, CPU_AXES, p->outer);
+    for (uint32_t i = 0; ok && i < 2; i++)
+        ok = move_sizes(to, p->view.operands[i].rank, p->view.operands[i].extents);
+    for (uint32_t i = 0; ok && i < p->nwindow; i++)
+        ok = move_size(to, &p->windows[i].width) && move_size(to, &p->windows[i].copy) &&
+             move_size(to, &p->windows[i].step);
+    for (uint32_t a = 0; ok && p->a_nelem && a < p->a->rank; a++)
+        ok = move_size(to, &p->margins[a].extent) && move_size(to, &p->margins[a].lead) &&
+             move_size(to, &p->margins[a].count) && move_size(to, &p->margins[a].from);
+    for (uint32_t d = 0; ok && d < p->view.ndim; d++) {
+        ok = move_size(to, &p->view.dims[d].extent) &&
+             move_size(to, &p->view.dims[d].c) && move_size(to, &p->as[d]) &&
+             move_size(to, &p->bs[d]);
+        for (uint32_t i = 0; ok && i < p->nclass[d]; i++) {
+            struct cpu_class *k = &p->classes[d][i];
+            ok = move_size(to, &k->extent) && move_size(to, &k->a_at) &&
+                 move_size(to, &k->a) && move_size(to, &k->b_at) && move_size(to, &k->b);
+        }
+    }
+    return ok;
+}
+
 /* In the place of a stage's nest, the nest around tiles; what is no epilogue of them stays a
  * nest behind it. */
-static bt_status replace_nest(bt_loops *loops, const struct stage *stage,
+static bt_status replace_nest(bt_loops *loops, struct stage *stage,
                               const struct cpu_config *config)
 {
     bt_stmts made = { .len = 0 };
+    if (!move_plan(loops->graph, &stage->plan))
+        return bt_loops_why(loops);
     uint32_t at = find_nest(loops, stage->array);
     const bt_stmt *store = only_store(loops, loops->body.at[at]);
     bt_stmt *rest = store ? NULL : loops->body.at[at];

@@ -33,18 +33,19 @@ enum { CPU_DIMS = 16, CPU_AXES = 8, CPU_CLASSES = 8 };
 
 /* An index, or a part of one: the groups of channels and the channels of a group. */
 struct cpu_dim {
-    int64_t extent;
-    uint32_t is_k;  /* reduced */
-    uint32_t index; /* the index of the graph that it is, or ... */
-    int64_t scale;  /* ... of which it is a multiple */
-    int64_t c;      /* its stride in the result */
+    const bt_node *extent;
+    uint32_t is_k;    /* reduced */
+    uint32_t index;   /* the index of the graph that it is, or ... */
+    int64_t scale;    /* ... of which it is a multiple */
+    const bt_node *c; /* its stride in the result */
 };
 
 /* A factor of the products: its element on axis a is at[a] + sum of coefs[a][d] * d. */
 struct cpu_operand {
     uint32_t array, rank;
     bt_dtype dtype;
-    int64_t extents[CPU_AXES], at[CPU_AXES], coefs[CPU_AXES][CPU_DIMS];
+    const bt_node *extents[CPU_AXES];
+    int64_t at[CPU_AXES], coefs[CPU_AXES][CPU_DIMS];
     uint32_t guards[CPU_AXES]; /* 1: elements below the axis are zeros, 2: above */
 };
 
@@ -60,6 +61,64 @@ struct cpu_contraction {
  * failure. `by_index`: over the indices that it depends on, and no other. */
 const bt_node *cpu_factor_make(bt_graph *, const bt_array *stage, const bt_node *reduce,
                                const bt_node *factor, bt_dtype, int by_index);
+
+/* ---- sizes: numbers, or expressions of dims; NULL where an argument is ---- */
+
+static inline const bt_node *cpu_plus(bt_graph *g, const bt_node *a, const bt_node *b)
+{
+    return bt_node_scalar(g, BT_SCALAR_ADD, a, b);
+}
+
+static inline const bt_node *cpu_minus(bt_graph *g, const bt_node *a, const bt_node *b)
+{
+    return bt_node_scalar(g, BT_SCALAR_SUB, a, b);
+}
+
+/* NULL also where it is a number that an int64 does not hold. */
+const bt_node *cpu_times(bt_graph *, const bt_node *a, const bt_node *b);
+
+static inline const bt_node *cpu_least(bt_graph *g, const bt_node *a, const bt_node *b)
+{
+    return bt_node_scalar(g, BT_SCALAR_MIN, a, b);
+}
+
+static inline const bt_node *cpu_most(bt_graph *g, const bt_node *a, const bt_node *b)
+{
+    return bt_node_scalar(g, BT_SCALAR_MAX, a, b);
+}
+
+/* at + n * stride */
+static inline const bt_node *cpu_along(bt_graph *g, const bt_node *at, const bt_node *n,
+                                       const bt_node *stride)
+{
+    return cpu_plus(g, at, cpu_times(g, n, stride));
+}
+
+static inline const bt_node *cpu_along_int(bt_graph *g, const bt_node *at,
+                                           const bt_node *n, int64_t stride)
+{
+    return bt_node_linear(g, 0, 2, (const bt_node *[]){ at, n },
+                          (int64_t[]){ 1, stride });
+}
+
+static inline const bt_node *cpu_scaled(bt_graph *g, const bt_node *a, int64_t b)
+{
+    return bt_node_linear(g, 0, 1, &a, &b);
+}
+
+static inline const bt_node *cpu_ceildiv(bt_graph *g, const bt_node *a, int64_t b)
+{
+    return bt_node_scalar(g, BT_SCALAR_CEILDIV, a, bt_node_int(g, b));
+}
+
+static inline int cpu_is_size(const bt_node *node, int64_t number)
+{
+    return node->kind == BT_NODE_CONST && node->value.i == number;
+}
+
+/* Strides of an array that lies row by row. */
+void cpu_strides(bt_graph *, uint32_t rank, const bt_node *const *extents,
+                 const bt_node **out);
 
 /* What is known of a stage, which is not one of the graph's own arrays, as these may move
  * where factors become more. */
@@ -99,20 +158,21 @@ struct cpu_window {
     uint32_t axis, n;
     int32_t k; /* -1: none */
     int64_t stride, dilation, at;
-    int64_t width;      /* elements of the copy */
-    uint32_t nclass;    /* copies: of the places that differ modulo the stride */
-    int64_t copy, step; /* strides in the packed B: from copy to copy, along the axis */
+    const bt_node *width; /* elements of the copy */
+    uint32_t nclass;      /* copies: of the places that differ modulo the stride */
+    const bt_node *copy;  /* strides in the packed B: from copy to copy, ... */
+    const bt_node *step;  /* ... along the axis */
 };
 
 /* Some turns of a reduced dim: those t of `extent` with elements at affine places. */
 struct cpu_class {
-    int64_t extent, a_at, a, b_at, b;
+    const bt_node *extent, *a_at, *a, *b_at, *b;
 };
 
 /* An axis of A in a copy: `extent` elements, of which `count` from `lead` on are the
  * array's from `from` on. */
 struct cpu_margin {
-    int64_t extent, lead, count, from;
+    const bt_node *extent, *lead, *count, *from;
 };
 
 /* Roles of the dims: the tile's m and n; rows n0 of columns n, if any; all that is left
@@ -124,25 +184,29 @@ struct cpu_plan {
     uint32_t is_line; /* 1: A has one row: lines, not tiles; n0 are the lines */
     uint32_t b_kind;
     uint32_t n;
-    int32_t n0, m;                                  /* -1: none */
-    int64_t a_at, b_at, as[CPU_DIMS], bs[CPU_DIMS]; /* strides by dim */
+    int32_t n0, m;                                            /* -1: none */
+    const bt_node *a_at, *b_at, *as[CPU_DIMS], *bs[CPU_DIMS]; /* strides by dim */
     uint32_t nclass[CPU_DIMS];
     struct cpu_class classes[CPU_DIMS][CPU_CLASSES];
-    uint32_t merged; /* bits: dims that are part of n */
-    int64_t ncolumn; /* of n and those */
-    /* of a copy of A with zeros around; 0: it is read where it lies */
-    int64_t a_nelem;
+    uint32_t merged;        /* bits: dims that are part of n */
+    const bt_node *ncolumn; /* of n and those */
+    /* of a copy of A with zeros around; NULL: it is read where it lies */
+    const bt_node *a_nelem;
     struct cpu_margin margins[CPU_AXES];
     uint32_t a_inner; /* the last axis with zeros */
     /* of a packed B */
-    int64_t nelem;
+    const bt_node *nelem;
     uint32_t nwindow;
     struct cpu_window windows[CPU_WINDOWS];
-    int64_t outer[CPU_AXES]; /* strides of the other axes; 0: a window */
+    const bt_node *outer[CPU_AXES]; /* strides of the other axes; NULL: a window */
 };
 
 bt_status cpu_contract_plan(bt_graph *, const bt_array *stage, const struct cpu_config *,
                             struct cpu_plan *) BT_MUST_USE;
+
+/* Where an operand lies: *at the start, strides by dim. */
+void cpu_lay_direct(bt_graph *, const struct cpu_plan *, const struct cpu_operand *,
+                    const bt_node **at, const bt_node **by_dim);
 
 /* The nests of a contraction, packing first, for a store of what is made of its `sums`.
  * 0: failure. */
@@ -155,19 +219,9 @@ struct cpu_emitter {
     bt_stmts *to;
     uint32_t next;
 };
-/* A sum of multiples of integers; one of more terms is none that can be written. */
-enum { CPU_TERMS = 24 };
-struct cpu_sum {
-    int64_t constant;
-    uint32_t n;
-    const bt_node *atoms[CPU_TERMS];
-    int64_t coefs[CPU_TERMS];
-};
 /* A loop that what follows goes into; gives its index. NULL: failure. */
-const bt_node *cpu_emit_loop(struct cpu_emitter *, int64_t extent, int is_parallel);
-void cpu_sum_add(struct cpu_sum *, const bt_node *, int64_t coef);
-/* NULL: failure, or too many terms (BT_ERR_UNSUPPORTED). */
-const bt_node *cpu_sum_node(bt_loops *, const struct cpu_sum *);
+const bt_node *cpu_emit_loop(struct cpu_emitter *, const bt_node *extent,
+                             int is_parallel);
 /* A call; 0: failure. */
 struct cpu_address {
     uint32_t buffer;

@@ -11,19 +11,25 @@ struct places {
     bt_graph *graph;
     uint32_t n;
     const bt_node *at[CPU_AXES];
-    int64_t extents[CPU_AXES];
+    const bt_node *extents[CPU_AXES];
     uint32_t is_same; /* 1: the same elements are read as before, none more */
     bt_map done;
 };
 
 static const bt_node *rewrite(struct places *p, const bt_node *node);
 
+static int is_inside(const bt_node *at, const bt_node *extent)
+{
+    return (at->kind == BT_NODE_INDEX && at->narg && at->args[0] == extent) ||
+           (at->low >= 0 && at->high < extent->low);
+}
+
 static const bt_node *rewrite_new(struct places *p, const bt_node *node)
 {
     const bt_node *args[CPU_AXES];
     for (uint32_t i = 0; i < p->n; i++) {
         if (p->at[i] == node && node->kind != BT_NODE_CONST)
-            return bt_node_index(p->graph, i, bt_node_int(p->graph, p->extents[i]));
+            return bt_node_index(p->graph, i, p->extents[i]);
     }
     if (node->kind == BT_NODE_REDUCE || node->kind == BT_NODE_INDEX ||
         node->narg > CPU_AXES)
@@ -34,8 +40,7 @@ static const bt_node *rewrite_new(struct places *p, const bt_node *node)
             return NULL;
         // in bounds wherever the new array has an element
         if (node->kind == BT_NODE_READ && !p->is_same &&
-            (args[i]->low < 0 ||
-             args[i]->high >= p->graph->arrays[node->which].extents[i]->value.i))
+            !is_inside(args[i], p->graph->arrays[node->which].extents[i]))
             return NULL;
     }
     return bt_node_again(p->graph, node, node->first, args);
@@ -65,11 +70,8 @@ static const bt_node *make(struct places *p, const bt_node *factor, bt_dtype dty
     const bt_node *body = rewrite(p, factor);
     if (!extents || !body)
         return NULL;
-    for (uint32_t i = 0; i < p->n; i++) {
-        extents[i] = bt_node_int(g, p->extents[i]);
-        if (!extents[i])
-            return NULL;
-    }
+    for (uint32_t i = 0; i < p->n; i++)
+        extents[i] = p->extents[i];
     array.extents = extents;
     array.body = body->dtype == dtype ? body : bt_node_cast(g, dtype, body);
     return array.body && bt_graph_add_array(g, &array, &number)
@@ -100,7 +102,7 @@ static const bt_node *by_reads(bt_graph *g, const bt_node *factor, const bt_node
         struct places p = { .graph = g, .n = node->narg };
         for (uint32_t i = 0; i < node->narg; i++) {
             p.at[i] = node->args[i];
-            p.extents[i] = g->arrays[node->which].extents[i]->value.i;
+            p.extents[i] = g->arrays[node->which].extents[i];
         }
         found = make(&p, factor, dtype);
     }
@@ -111,32 +113,33 @@ static const bt_node *by_reads(bt_graph *g, const bt_node *factor, const bt_node
 
 /* ---- indices ---- */
 
-static int64_t extent_of(const bt_array *stage, const bt_node *reduce, uint32_t index)
+/* NULL: it is none that a read can have. */
+static const bt_node *extent_of(const bt_array *stage, const bt_node *reduce,
+                                uint32_t index)
 {
     if (index < stage->rank)
-        return stage->extents[index]->value.i;
+        return stage->extents[index];
     return index >= reduce->first && index - reduce->first < reduce->nindex
-               ? bt_node_number(reduce->args[2 + index - reduce->first])
-               : 0;
+               ? reduce->args[2 + index - reduce->first]
+               : NULL;
 }
 
-/* Elements of the largest array that is read. */
-static int64_t nelem_read(const bt_graph *g, const bt_node *node, uint8_t *seen)
+/* Whether an array that is read has so many elements, for all values of dims. */
+static int reads_as_many(bt_graph *g, const bt_node *node, const bt_node *nelem,
+                         uint8_t *seen)
 {
-    int64_t most = 0;
     if (seen[node->id])
         return 0;
     seen[node->id] = 1;
     for (uint32_t i = 0; i < node->narg && node->reads; i++) {
-        int64_t n = nelem_read(g, node->args[i], seen);
-        most = n > most ? n : most;
+        if (reads_as_many(g, node->args[i], nelem, seen))
+            return 1;
     }
-    int64_t nelem = node->kind == BT_NODE_READ;
-    for (uint32_t i = 0; i < node->narg && nelem; i++) {
-        if (!bt_mul_int64(nelem, g->arrays[node->which].extents[i]->value.i, &nelem))
-            return INT64_MAX;
-    }
-    return nelem > most ? nelem : most;
+    const bt_node *all = bt_node_int(g, node->kind == BT_NODE_READ);
+    for (uint32_t i = 0; i < node->narg && node->kind == BT_NODE_READ; i++)
+        all = cpu_times(g, all, g->arrays[node->which].extents[i]);
+    const bt_node *more = cpu_minus(g, all, nelem);
+    return more && more->low >= 0;
 }
 
 static int has_choice(const bt_node *node, uint8_t *seen)
@@ -158,22 +161,22 @@ static const bt_node *by_indices(bt_graph *g, const bt_array *stage,
                                  bt_dtype dtype)
 {
     struct places p = { .graph = g };
-    int64_t nelem = 1;
+    const bt_node *nelem = bt_node_int(g, 1);
     uint8_t *met = new_set(g), *seen = new_set(g);
     if (!met || !seen)
         return NULL;
     p.is_same = bt_node_is_true(reduce->args[0]) && !has_choice(stage->body, met);
     for (uint32_t i = 0; i < BT_MAX_INDEX; i++) {
-        int64_t extent = extent_of(stage, reduce, i);
+        const bt_node *extent = extent_of(stage, reduce, i);
         if (!(factor->free & bt_index_bit(i)))
             continue;
-        if (p.n == CPU_AXES || extent < 1 || !bt_mul_int64(nelem, extent, &nelem))
+        if (p.n == CPU_AXES || !extent || !(nelem = cpu_times(g, nelem, extent)))
             return NULL;
-        p.at[p.n] = bt_node_index(g, i, bt_node_int(g, extent));
+        p.at[p.n] = bt_node_index(g, i, extent);
         p.extents[p.n++] = extent;
     }
     // windows would be written out
-    return p.n && nelem <= nelem_read(g, factor, seen) ? make(&p, factor, dtype) : NULL;
+    return p.n && reads_as_many(g, factor, nelem, seen) ? make(&p, factor, dtype) : NULL;
 }
 
 const bt_node *cpu_factor_make(bt_graph *g, const bt_array *stage, const bt_node *reduce,

@@ -4,6 +4,8 @@
  */
 #include "contract.h"
 
+#include "vectorise.h"
+
 #include <string.h>
 
 /* ---- blocks ---- */
@@ -15,18 +17,14 @@ enum {
 };
 
 /* A block is `rows` of A by `columns` of B, which are some of `ncolumn`; or by `columns`
- * rows of columns. */
+ * rows of columns. Blocks have as many whatever the dims that are not known yet. */
 struct blocks {
-    int64_t nrow, rows, nm;       /* all, of a block, blocks */
-    int64_t ncolumn, columns, nn; /* likewise */
-    uint32_t by_m;                /* 1: blocks of rows are the parallel loop */
-    int32_t parallel;             /* else: this dim is, or -1: blocks of columns */
+    const bt_node *nrow, *nm;    /* all, blocks */
+    const bt_node *ncolumn, *nn; /* likewise */
+    int64_t rows, columns;       /* of a block */
+    uint32_t by_m;               /* 1: blocks of rows are the parallel loop */
+    int32_t parallel;            /* else: this dim is, or -1: blocks of columns */
 };
-
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
 
 static int64_t at_least(int64_t a, int64_t b)
 {
@@ -46,8 +44,9 @@ static int64_t columns_fitting(const struct cpu_plan *p)
         int is_tap = 0;
         for (uint32_t i = 0; i < p->nwindow; i++)
             is_tap |= p->windows[i].k == (int32_t)d;
-        if (p->view.dims[d].is_k && !is_tap && p->view.dims[d].extent < INT32_MAX / depth)
-            depth *= p->view.dims[d].extent;
+        if (p->view.dims[d].is_k && !is_tap &&
+            cpu_iterations(p->view.dims[d].extent) < INT32_MAX / depth)
+            depth *= at_least(cpu_iterations(p->view.dims[d].extent), 1);
     }
     int64_t rows = p->is_line ? 1 : p->tile->mr;
     return at_most(COLUMNS_NBYTES / (depth * nbytes),
@@ -57,42 +56,59 @@ static int64_t columns_fitting(const struct cpu_plan *p)
 static void choose_parallel(const struct cpu_plan *p, const struct cpu_config *config,
                             struct blocks *b)
 {
-    int64_t most = b->nn;
+    int64_t most = cpu_iterations(b->nn);
     b->parallel = -1;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         int is_outer = !p->view.dims[d].is_k && d != p->n && (int32_t)d != p->n0 &&
                        (int32_t)d != p->m && !(p->merged >> d & 1);
-        if (is_outer && p->view.dims[d].extent > most) {
+        if (is_outer && cpu_iterations(p->view.dims[d].extent) > most) {
             b->parallel = (int32_t)d;
-            most = p->view.dims[d].extent;
+            most = cpu_iterations(p->view.dims[d].extent);
         }
     }
-    b->by_m = config->nthread > 1 && most < 2 * (int64_t)config->nthread && b->nm > most;
+    b->by_m = config->nthread > 1 && most < 2 * (int64_t)config->nthread &&
+              cpu_iterations(b->nm) > most;
 }
 
-static struct blocks choose_blocks(const struct cpu_plan *p,
+/* Rows of one tile, about as many in each block; or columns. */
+static int64_t rows_of(const struct cpu_plan *p, const bt_node *nrow)
+{
+    int64_t known = bt_node_number(nrow), mr = p->tile->mr;
+    return known < 1 ? mr : bt_ceildiv_int64(known, bt_ceildiv_int64(known, mr));
+}
+
+/* NULL in `nn` or `nm`: failure. */
+static struct blocks choose_blocks(bt_graph *g, const struct cpu_plan *p,
                                    const struct cpu_config *config)
 {
-    struct blocks b = { .nrow = p->m < 0 ? 1 : p->view.dims[p->m].extent };
-    int64_t unit = p->n0 < 0 ? p->tile->nr : p->bs[p->n0], fitting = columns_fitting(p);
-    b.nm = ceil_div(b.nrow, p->tile->mr);
-    b.rows = ceil_div(b.nrow, b.nm);
+    struct blocks b = { .nrow =
+                            p->m < 0 ? bt_node_int(g, 1) : p->view.dims[p->m].extent };
+    int64_t unit = p->n0 < 0 ? p->tile->nr : bt_node_number(p->bs[p->n0]);
+    int64_t fitting = columns_fitting(p);
     b.ncolumn = p->n0 < 0 ? p->ncolumn : p->view.dims[p->n0].extent;
+    if (!b.nrow || !b.ncolumn)
+        return b;
+    b.rows = rows_of(p, b.nrow);
+    b.nm = cpu_ceildiv(g, b.nrow, b.rows);
     // in tiles, or in rows; a rest of columns goes with the last tile
-    int64_t nunit = p->n0 < 0 ? at_least(b.ncolumn / unit, 1) : b.ncolumn;
+    const int64_t ncolumn = cpu_iterations(b.ncolumn);
+    int64_t nunit = p->n0 < 0 ? at_least(ncolumn / unit, 1) : ncolumn;
     if (p->b_kind == CPU_B_PANELS)
-        nunit = ceil_div(b.ncolumn, unit);
+        nunit = bt_ceildiv_int64(ncolumn, unit);
     int64_t per_block = at_most(at_least(fitting / unit, 1), nunit);
     // for threads, but not so few that tiles are not filled
-    int64_t least = ceil_div(TILES_OF_BLOCK * p->tile->nr, unit);
+    int64_t least = bt_ceildiv_int64(TILES_OF_BLOCK * p->tile->nr, unit);
     if (config->nthread > 1)
         per_block =
             at_most(per_block, at_least(least, nunit / (2 * (int64_t)config->nthread)));
-    b.nn = ceil_div(nunit, per_block);
-    per_block = ceil_div(nunit, b.nn);
-    b.nn = ceil_div(nunit, per_block);
+    int64_t nn = bt_ceildiv_int64(nunit, per_block);
+    per_block = bt_ceildiv_int64(nunit, nn);
     b.columns = p->n0 < 0 ? per_block * unit : per_block;
-    choose_parallel(p, config, &b);
+    b.nn = bt_node_number(b.ncolumn) < 0
+               ? cpu_ceildiv(g, b.ncolumn, b.columns)
+               : bt_node_int(g, bt_ceildiv_int64(nunit, per_block));
+    if (b.nn && b.nm)
+        choose_parallel(p, config, &b);
     return b;
 }
 
@@ -109,11 +125,11 @@ struct nest {
     uint32_t a, b, c;                /* buffers */
     uint32_t is_direct;              /* sums go to their place, else to a block */
     const bt_stmt *store;            /* what is done with sums */
-    int64_t c_row;                   /* stride of a block of sums, or of the result */
+    const bt_node *c_row;            /* stride of a block of sums, or of the result */
     const bt_node *values[CPU_DIMS]; /* of loops around */
-    struct cpu_sum a_at, b_at;
-    const bt_node *m, *n; /* numbers of the block */
-    int64_t columns;      /* of this block */
+    const bt_node *a_at, *b_at;
+    const bt_node *m, *n;   /* numbers of the block */
+    const bt_node *columns; /* of this block */
 };
 
 static bt_graph *graph_of(const struct nest *t)
@@ -127,17 +143,27 @@ static const bt_node *number(const struct nest *t, int64_t value)
 }
 
 /* Columns of sums from row n0 to the next: those of B, but lines are written apart. */
-static int64_t line_stride(const struct cpu_plan *p)
+static const bt_node *line_stride(const struct cpu_plan *p)
 {
     return p->is_line ? p->view.dims[p->n].extent : p->bs[p->n0];
 }
 
 /* Columns from the block's first to its last, with those between its rows. */
-static int64_t span_of(const struct nest *t)
+static const bt_node *span_of(const struct nest *t, const bt_node *columns)
 {
     const struct cpu_plan *p = t->plan;
-    return p->n0 < 0 ? t->columns
-                     : (t->columns - 1) * line_stride(p) + p->view.dims[p->n].extent;
+    bt_graph *g = graph_of(t);
+    return p->n0 < 0 ? columns
+                     : cpu_along(g, p->view.dims[p->n].extent,
+                                 bt_node_linear(g, -1, 1, &columns, (int64_t[]){ 1 }),
+                                 line_stride(p));
+}
+
+/* Rows of the block. */
+static const bt_node *rows_here(const struct nest *t)
+{
+    return cpu_least(graph_of(t), number(t, t->blocks.rows),
+                     cpu_along_int(graph_of(t), t->blocks.nrow, t->m, -t->blocks.rows));
 }
 
 /* ---- tiles ---- */
@@ -148,13 +174,14 @@ struct levels {
     struct cpu_class at[CPU_DIMS];
 };
 
-static void add_level(struct levels *l, const struct cpu_class *k)
+static void add_level(bt_graph *g, struct levels *l, const struct cpu_class *k)
 {
     struct cpu_class *outer = l->n ? &l->at[l->n - 1] : NULL;
-    if (k->extent == 1)
+    if (cpu_is_size(k->extent, 1))
         return;
-    if (outer && outer->a == k->a * k->extent && outer->b == k->b * k->extent) {
-        outer->extent *= k->extent;
+    if (outer && outer->a == cpu_times(g, k->a, k->extent) &&
+        outer->b == cpu_times(g, k->b, k->extent)) {
+        outer->extent = cpu_times(g, outer->extent, k->extent);
         outer->a = k->a;
         outer->b = k->b;
     } else {
@@ -163,9 +190,8 @@ static void add_level(struct levels *l, const struct cpu_class *k)
 }
 
 struct tile_call {
-    struct cpu_sum a, b;
-    const bt_node *c; /* offset */
-    int64_t width;    /* columns */
+    const bt_node *a, *b, *c; /* offsets */
+    const bt_node *width;     /* columns */
     uint32_t is_first;
 };
 
@@ -175,52 +201,46 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
 {
     struct cpu_emitter e = t->e;
     const struct cpu_plan *p = t->plan;
-    struct cpu_sum a = call->a, b = call->b, turns = { 0 };
+    bt_graph *g = graph_of(t);
+    const bt_node *a = call->a, *b = call->b, *zero = number(t, 0), *turns = zero;
     uint32_t first = l->n > 3 ? l->n - 3 : 0;
-    const struct cpu_class none = { .extent = 1 }, *k[3] = { &none, &none, &none };
+    const struct cpu_class none = { number(t, 1), zero, zero, zero, zero };
+    const struct cpu_class *k[3] = { &none, &none, &none };
     for (uint32_t i = 0; i < first; i++) {
         const bt_node *index = cpu_emit_loop(&e, l->at[i].extent, 0);
-        if (!index)
+        a = cpu_along(g, a, index, l->at[i].a);
+        b = cpu_along(g, b, index, l->at[i].b);
+        turns = cpu_plus(g, turns, index);
+        if (!a || !b || !turns)
             return 0;
-        cpu_sum_add(&a, index, l->at[i].a);
-        cpu_sum_add(&b, index, l->at[i].b);
-        cpu_sum_add(&turns, index, 1);
     }
     for (uint32_t i = 0; first + i < l->n; i++)
         k[i] = &l->at[l->n - 1 - i];
     const bt_node *start = number(t, call->is_first ? 0 : CPU_TILE_START);
-    if (call->is_first && turns.n)
-        start = bt_node_scalar(graph_of(t), BT_SCALAR_MIN, number(t, CPU_TILE_START),
-                               cpu_sum_node(e.loops, &turns));
-    struct cpu_sum rows = { .constant = t->blocks.nrow };
-    cpu_sum_add(&rows, t->m, -t->blocks.rows);
-    const bt_node *m = number(t, p->is_line && p->n0 >= 0 ? t->columns : t->blocks.rows);
-    if (t->blocks.nrow % t->blocks.rows)
-        m = bt_node_scalar(graph_of(t), BT_SCALAR_MIN, m, cpu_sum_node(e.loops, &rows));
+    if (call->is_first && first)
+        start = cpu_least(g, number(t, CPU_TILE_START), turns);
     if (p->b_kind != CPU_B_DIRECT && start)
         start = bt_node_linear(graph_of(t), CPU_TILE_PADDED, 1, &start,
                                (const int64_t[]){ 1 });
     const bt_node *integers[CPU_TILE_NINT] = {
-        m,
-        number(t, call->width),
-        number(t, k[0]->extent),
-        number(t, p->is_line && p->n0 >= 0 ? p->bs[p->n0] // CPU_LINE_B_ROW
-                  : p->m < 0               ? 0
-                                           : p->as[p->m]),
-        number(t, k[0]->a),
-        number(t, k[0]->b),
-        number(t, t->c_row),
+        p->is_line && p->n0 >= 0 ? t->columns : rows_here(t),
+        call->width,
+        k[0]->extent,
+        p->is_line && p->n0 >= 0 ? p->bs[p->n0] // CPU_LINE_B_ROW
+        : p->m < 0               ? zero
+                                 : p->as[p->m],
+        k[0]->a,
+        k[0]->b,
+        t->c_row,
         start,
-        number(t, k[1]->extent),
-        number(t, k[1]->a),
-        number(t, k[1]->b),
-        number(t, k[2]->extent),
-        number(t, k[2]->a),
-        number(t, k[2]->b),
+        k[1]->extent,
+        k[1]->a,
+        k[1]->b,
+        k[2]->extent,
+        k[2]->a,
+        k[2]->b,
     };
-    struct cpu_address addresses[] = { { t->c, call->c },
-                                       { t->a, cpu_sum_node(e.loops, &a) },
-                                       { t->b, cpu_sum_node(e.loops, &b) } };
+    struct cpu_address addresses[] = { { t->c, call->c }, { t->a, a }, { t->b, b } };
     return cpu_emit_call(&e, (p->is_line ? p->tile->line : p->tile->block)->name,
                          CPU_TILE_NPOINTER, addresses, CPU_TILE_NINT, integers);
 }
@@ -239,9 +259,9 @@ static int emit_tile(const struct nest *t, const struct tile_call *first)
             const struct cpu_class *k = &p->classes[d][choice[d]];
             if (!p->view.dims[d].is_k)
                 continue;
-            add_level(&l, k);
-            call.a.constant += k->a_at;
-            call.b.constant += k->b_at;
+            add_level(graph_of(t), &l, k);
+            call.a = cpu_plus(graph_of(t), call.a, k->a_at);
+            call.b = cpu_plus(graph_of(t), call.b, k->b_at);
         }
         if (!emit_levels(t, &call, &l))
             return 0;
@@ -255,31 +275,43 @@ static int emit_tile(const struct nest *t, const struct tile_call *first)
     return 1;
 }
 
-/* Offset of column q of the block, of its sums and in B. */
+/* `width` columns from number `column` of the block on. */
 static int emit_tile_at(const struct nest *t, const struct cpu_emitter *e,
-                        const bt_node *q, int64_t by, int64_t constant, int64_t width)
+                        const bt_node *column, const bt_node *width)
 {
     const struct cpu_plan *p = t->plan;
-    struct tile_call call = { .width = width, .is_first = 1, .a = t->a_at, .b = t->b_at };
+    bt_graph *g = graph_of(t);
+    struct tile_call call = { .width = width, .is_first = 1, .a = t->a_at, .c = column };
     struct nest inner = *t;
-    struct cpu_sum c = { .constant = constant };
     inner.e = *e;
-    call.b.constant += constant * p->bs[p->n];
-    if (q) {
-        cpu_sum_add(&call.b, q, by * p->bs[p->n]);
-        cpu_sum_add(&c, q, by);
-    }
+    call.b = cpu_along(g, t->b_at, column, p->bs[p->n]);
     if (t->is_direct) {
         for (uint32_t d = 0; d < p->view.ndim; d++) {
             if (t->values[d])
-                cpu_sum_add(&c, t->values[d], p->view.dims[d].c);
+                call.c = cpu_along(g, call.c, t->values[d], p->view.dims[d].c);
         }
-        cpu_sum_add(&c, t->m, t->blocks.rows * t->c_row);
-        cpu_sum_add(&c, t->n,
-                    t->blocks.columns * (p->n0 < 0 ? 1 : p->view.dims[p->n0].c));
+        call.c = cpu_along(g, call.c, cpu_scaled(g, t->m, t->blocks.rows), t->c_row);
+        call.c = cpu_along(g, call.c, cpu_scaled(g, t->n, t->blocks.columns),
+                           p->n0 < 0 ? number(t, 1) : p->view.dims[p->n0].c);
     }
-    call.c = cpu_sum_node(e->loops, &c);
     return emit_tile(&inner, &call);
+}
+
+/* As many tiles as there are, the last one with fewer columns, or with some that were done
+ * before. */
+static int emit_open_columns(const struct nest *t, const bt_node *span)
+{
+    const struct cpu_plan *p = t->plan;
+    bt_graph *g = graph_of(t);
+    const int64_t nr = p->tile->nr;
+    struct cpu_emitter e = t->e;
+    const bt_node *q = cpu_emit_loop(&e, cpu_ceildiv(g, span, nr), 0);
+    const bt_node *at = cpu_scaled(g, q, nr), *zero = number(t, 0);
+    const bt_node *last = bt_node_linear(g, -nr, 1, &span, (int64_t[]){ 1 });
+    if (p->b_kind != CPU_B_PANELS)
+        at = cpu_least(g, at, cpu_most(g, last, zero));
+    return at &&
+           emit_tile_at(t, &e, at, cpu_least(g, number(t, nr), cpu_minus(g, span, at)));
 }
 
 /* Tiles that cover the block's columns: whole ones, then one that ends where they do and
@@ -287,27 +319,31 @@ static int emit_tile_at(const struct nest *t, const struct cpu_emitter *e,
 static int emit_columns(const struct nest *t)
 {
     const struct cpu_plan *p = t->plan;
-    int64_t nr = p->tile->nr, half = nr / 2, span = span_of(t), rest = span % nr;
+    const bt_node *size = span_of(t, t->columns), *zero = number(t, 0);
     struct cpu_emitter e = t->e;
     if (p->is_line)
-        return emit_tile_at(t, &e, NULL, 0, 0,
+        return emit_tile_at(t, &e, zero,
                             p->n0 < 0 ? t->columns : p->view.dims[p->n].extent);
+    if (!size || bt_node_number(size) < 0)
+        return size && emit_open_columns(t, size);
+    int64_t nr = p->tile->nr, half = nr / 2, span = bt_node_number(size),
+            rest = span % nr;
     if (span >= nr) {
-        const bt_node *q = cpu_emit_loop(&e, span / nr, 0);
-        if (!q || !emit_tile_at(t, &e, q, nr, 0, nr))
+        const bt_node *q = cpu_emit_loop(&e, number(t, span / nr), 0);
+        if (!q || !emit_tile_at(t, &e, cpu_scaled(graph_of(t), q, nr), number(t, nr)))
             return 0;
     }
     if (!rest)
         return 1;
     e = t->e;
     if (p->b_kind == CPU_B_PANELS || span < half)
-        return emit_tile_at(t, &e, NULL, 0, span - rest, rest);
+        return emit_tile_at(t, &e, number(t, span - rest), number(t, rest));
     if (rest <= half)
-        return emit_tile_at(t, &e, NULL, 0, span - half, half);
+        return emit_tile_at(t, &e, number(t, span - half), number(t, half));
     if (span >= nr)
-        return emit_tile_at(t, &e, NULL, 0, span - nr, nr);
-    return emit_tile_at(t, &e, NULL, 0, 0, half) &&
-           emit_tile_at(t, &e, NULL, 0, span - half, half);
+        return emit_tile_at(t, &e, number(t, span - nr), number(t, nr));
+    return emit_tile_at(t, &e, zero, number(t, half)) &&
+           emit_tile_at(t, &e, number(t, span - half), number(t, half));
 }
 
 /* ---- epilogues ---- */
@@ -330,19 +366,20 @@ static const bt_node *place_axes(const struct nest *t, const bt_node *node,
                                  const bt_node *const *values)
 {
     const struct cpu_plan *p = t->plan;
+    bt_graph *g = graph_of(t);
     uint64_t done = 0;
     for (uint32_t d = 0; node && d < p->view.ndim; d++) {
         const struct cpu_dim *dim = &p->view.dims[d];
-        struct cpu_sum axis = { 0 };
+        const bt_node *axis = number(t, 0);
         if (dim->is_k || (done & bt_index_bit(dim->index)))
             continue;
         done |= bt_index_bit(dim->index);
         for (uint32_t i = d; i < p->view.ndim; i++) {
-            if (!p->view.dims[i].is_k && p->view.dims[i].index == dim->index && values[i])
-                cpu_sum_add(&axis, values[i], p->view.dims[i].scale);
+            const struct cpu_dim *part = &p->view.dims[i];
+            if (!part->is_k && part->index == dim->index && values[i])
+                axis = cpu_along_int(g, axis, values[i], part->scale);
         }
-        node = bt_node_substitute(graph_of(t), node, dim->index,
-                                  cpu_sum_node(t->e.loops, &axis));
+        node = bt_node_substitute(g, node, dim->index, axis);
     }
     return node;
 }
@@ -352,7 +389,7 @@ static int emit_store(struct nest *t, const bt_node *const *values, const bt_nod
     struct change change = { t, offset };
     bt_by_node by = { t->e.loops, change_sum, &change };
     bt_stmt *store = bt_stmt_add(t->e.loops, t->e.to, BT_STMT_STORE);
-    const bt_node *value = bt_node_change(&by, t->store->value);
+    const bt_node *value = offset ? bt_node_change(&by, t->store->value) : NULL;
     if (!store || !value)
         return 0;
     store->buffer = t->store->buffer;
@@ -362,14 +399,13 @@ static int emit_store(struct nest *t, const bt_node *const *values, const bt_nod
 }
 
 /* What follows only where 0 <= sum. */
-static int emit_if(struct cpu_emitter *e, const struct cpu_sum *sum)
+static int emit_if(struct cpu_emitter *e, const bt_node *sum)
 {
     bt_graph *g = e->loops->graph;
     bt_stmt *test = bt_stmt_add(e->loops, e->to, BT_STMT_IF);
     if (!test)
         return 0;
-    test->condition =
-        bt_node_scalar(g, BT_SCALAR_LE, bt_node_int(g, 0), cpu_sum_node(e->loops, sum));
+    test->condition = bt_node_scalar(g, BT_SCALAR_LE, bt_node_int(g, 0), sum);
     e->to = &test->body;
     return test->condition != NULL;
 }
@@ -378,44 +414,35 @@ static int emit_epilogue(const struct nest *of)
 {
     struct nest t = *of;
     const struct cpu_plan *p = t.plan;
-    const bt_node *values[CPU_DIMS];
-    struct cpu_sum m = { 0 }, offset = { 0 }, column = { 0 };
+    const struct blocks *b = &t.blocks;
+    bt_graph *g = graph_of(&t);
+    const bt_node *values[CPU_DIMS], *offset, *column = number(&t, 0);
     memcpy(values, t.values, sizeof(values));
-    const bt_node *row = cpu_emit_loop(&t.e, t.blocks.rows, 0);
-    if (!row)
+    int is_open = bt_node_number(b->nrow) < 0;
+    const bt_node *row =
+        cpu_emit_loop(&t.e, is_open ? rows_here(&t) : number(&t, b->rows), 0);
+    offset = cpu_times(g, row, t.c_row);
+    if (!offset)
         return 0;
-    cpu_sum_add(&m, t.m, t.blocks.rows);
-    cpu_sum_add(&m, row, 1);
-    cpu_sum_add(&offset, row, t.c_row);
     if (p->m >= 0)
-        values[p->m] = cpu_sum_node(t.e.loops, &m);
-    if (t.blocks.nrow % t.blocks.rows) {
-        struct cpu_sum left = { .constant = t.blocks.nrow - 1 };
-        cpu_sum_add(&left, t.m, -t.blocks.rows);
-        cpu_sum_add(&left, row, -1);
-        if (!emit_if(&t.e, &left))
-            return 0;
-    }
+        values[p->m] = cpu_along_int(g, row, t.m, b->rows);
+    if (!is_open && bt_node_number(b->nrow) % b->rows &&
+        !emit_if(&t.e, bt_node_linear(g, -1, 3, (const bt_node *[]){ b->nrow, t.m, row },
+                                      (int64_t[]){ 1, -b->rows, -1 })))
+        return 0;
     if (p->n0 >= 0) {
-        struct cpu_sum y = { 0 };
         const bt_node *line = cpu_emit_loop(&t.e, t.columns, 0);
-        if (!line)
+        values[p->n0] = cpu_along_int(g, line, t.n, b->columns);
+        offset = cpu_along(g, offset, line, line_stride(p));
+        if (!offset)
             return 0;
-        cpu_sum_add(&y, t.n, t.blocks.columns);
-        cpu_sum_add(&y, line, 1);
-        values[p->n0] = cpu_sum_node(t.e.loops, &y);
-        cpu_sum_add(&offset, line, line_stride(p));
     }
     const bt_node *x =
         cpu_emit_loop(&t.e, p->n0 < 0 ? t.columns : p->view.dims[p->n].extent, 0);
-    if (!x)
-        return 0;
     if (p->n0 < 0)
-        cpu_sum_add(&column, t.n, t.blocks.columns);
-    cpu_sum_add(&column, x, 1);
-    cpu_sum_add(&offset, x, 1);
-    values[p->n] = cpu_sum_node(t.e.loops, &column);
-    return emit_store(&t, values, cpu_sum_node(t.e.loops, &offset));
+        column = cpu_scaled(g, t.n, b->columns);
+    values[p->n] = cpu_plus(g, column, x);
+    return emit_store(&t, values, cpu_plus(g, offset, x));
 }
 
 /* ---- the nest ---- */
@@ -429,49 +456,58 @@ static int emit_block(struct nest *t)
 static int emit_blocks(struct nest *t)
 {
     const struct blocks *b = &t->blocks;
-    int64_t last = b->ncolumn - (b->nn - 1) * b->columns;
+    bt_graph *g = graph_of(t);
     struct nest inner = *t;
-    inner.columns = b->columns;
-    if (last == b->columns || b->nn == 1) {
-        inner.columns = last;
+    int64_t nn = bt_node_number(b->nn);
+    inner.columns = number(t, b->columns);
+    if (bt_node_number(b->ncolumn) < 0) {
+        inner.columns =
+            cpu_least(g, inner.columns, cpu_along_int(g, b->ncolumn, t->n, -b->columns));
+        return inner.columns && emit_block(&inner);
+    }
+    int64_t last = bt_node_number(b->ncolumn) - (nn - 1) * b->columns;
+    if (last == b->columns || nn == 1) {
+        inner.columns = number(t, last);
         return emit_block(&inner);
     }
-    struct cpu_sum before_last = { .constant = b->nn - 2 };
-    cpu_sum_add(&before_last, t->n, -1);
     bt_stmts *block = t->e.to;
-    if (!emit_if(&inner.e, &before_last) || !emit_block(&inner))
+    if (!emit_if(&inner.e, bt_node_linear(g, nn - 2, 1, &t->n, (int64_t[]){ -1 })) ||
+        !emit_block(&inner))
         return 0;
     inner.e.to = &block->at[block->len - 1]->otherwise;
-    inner.columns = last;
+    inner.columns = number(t, last);
     return emit_block(&inner);
 }
 
 static int open_dim(struct nest *t, uint32_t d, int is_parallel)
 {
-    const bt_node *index =
-        cpu_emit_loop(&t->e, t->plan->view.dims[d].extent, is_parallel);
+    const struct cpu_plan *p = t->plan;
+    bt_graph *g = graph_of(t);
+    const bt_node *index = cpu_emit_loop(&t->e, p->view.dims[d].extent, is_parallel);
     t->values[d] = index;
-    cpu_sum_add(&t->a_at, index, t->plan->as[d]);
-    cpu_sum_add(&t->b_at, index, t->plan->bs[d]);
-    return index != NULL;
+    t->a_at = cpu_along(g, t->a_at, index, p->as[d]);
+    t->b_at = cpu_along(g, t->b_at, index, p->bs[d]);
+    return t->a_at && t->b_at;
 }
 
 static int open_rows(struct nest *t, int is_parallel)
 {
+    const struct cpu_plan *p = t->plan;
+    bt_graph *g = graph_of(t);
     t->m = cpu_emit_loop(&t->e, t->blocks.nm, is_parallel);
-    if (t->m && t->plan->m >= 0)
-        cpu_sum_add(&t->a_at, t->m, t->blocks.rows * t->plan->as[t->plan->m]);
-    return t->m != NULL;
+    if (p->m >= 0)
+        t->a_at = cpu_along(g, t->a_at, cpu_scaled(g, t->m, t->blocks.rows), p->as[p->m]);
+    return t->m && t->a_at;
 }
 
 static int open_columns(struct nest *t, int is_parallel)
 {
     const struct cpu_plan *p = t->plan;
+    bt_graph *g = graph_of(t);
     t->n = cpu_emit_loop(&t->e, t->blocks.nn, is_parallel);
-    if (t->n)
-        cpu_sum_add(&t->b_at, t->n,
-                    t->blocks.columns * p->bs[p->n0 < 0 ? p->n : (uint32_t)p->n0]);
-    return t->n != NULL;
+    t->b_at = cpu_along(g, t->b_at, cpu_scaled(g, t->n, t->blocks.columns),
+                        p->bs[p->n0 < 0 ? p->n : (uint32_t)p->n0]);
+    return t->b_at != NULL;
 }
 
 /* The parallel loop first, then all others. */
@@ -495,23 +531,23 @@ static int emit_nest(struct nest *t)
 
 /* ---- all of it ---- */
 
-static int add_buffer(bt_loops *loops, uint32_t role, bt_dtype dtype, int64_t nelem,
-                      uint32_t *out)
+static int add_buffer(bt_loops *loops, uint32_t role, bt_dtype dtype,
+                      const bt_node *nelem, uint32_t *out)
 {
     bt_text name;
     bt_text_init(&name, loops->arena);
     bt_text_addf(&name, "t%u", loops->graph->narray);
-    return bt_text_get(&name) &&
-           bt_loops_add_buffer(loops, role, bt_text_get(&name), dtype,
-                               bt_node_int(loops->graph, nelem), out);
+    return nelem && bt_text_get(&name) &&
+           bt_loops_add_buffer(loops, role, bt_text_get(&name), dtype, nelem, out);
 }
 
 /* The array of sums becomes a block of them. */
-static int shrink_sums(bt_loops *loops, uint32_t sums, int64_t nelem)
+static int shrink_sums(bt_loops *loops, uint32_t sums, const bt_node *nelem)
 {
     const bt_node **extent = BT_NEWS(loops->arena, const bt_node *, 1);
-    if (!extent || !(extent[0] = bt_node_int(loops->graph, nelem)))
+    if (!extent || !nelem)
         return 0;
+    extent[0] = nelem;
     loops->graph->arrays[sums].extents = extent;
     loops->roles.at[sums] = BT_BUFFER_LOCAL;
     return 1;
@@ -520,9 +556,18 @@ static int shrink_sums(bt_loops *loops, uint32_t sums, int64_t nelem)
 /* Whether sums may go straight to where `store` has them. */
 static uint32_t is_plain(const struct cpu_plan *p, const bt_stmt *store, uint32_t sums)
 {
-    return (p->n0 < 0 || p->is_line) && p->view.dims[p->n].c == 1 &&
+    return (p->n0 < 0 || p->is_line) && cpu_is_size(p->view.dims[p->n].c, 1) &&
            store->value->kind == BT_NODE_READ && store->value->which == sums &&
            store->value->args[0] == store->offset;
+}
+
+/* The most columns that a block has: the last one may be the longest. */
+static const bt_node *most_columns(const struct nest *t)
+{
+    const struct blocks *b = &t->blocks;
+    int64_t known = bt_node_number(b->ncolumn), nn = bt_node_number(b->nn);
+    int64_t last = known < 0 ? 0 : known - (nn - 1) * b->columns;
+    return number(t, at_least(last, nn == 1 ? 0 : b->columns));
 }
 
 int cpu_emit_contraction(bt_loops *loops, const struct cpu_plan *p,
@@ -530,13 +575,16 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_plan *p,
                          const bt_stmt *store, bt_stmts *out)
 {
     struct nest t = { .e = { loops, out, FIRST_INDEX }, .plan = p, .sums = sums };
-    t.blocks = choose_blocks(p, config);
+    bt_graph *g = loops->graph;
+    t.blocks = choose_blocks(g, p, config);
+    if (!t.blocks.nn || !t.blocks.nm)
+        return 0;
     t.a = p->a->array;
     t.b = p->b->array;
     t.c = sums;
     t.store = store;
-    t.a_at.constant = p->a_at;
-    t.b_at.constant = p->b_at;
+    t.a_at = p->a_at;
+    t.b_at = p->b_at;
     if (p->b_kind != CPU_B_DIRECT) {
         if (!add_buffer(loops, BT_BUFFER_TEMP, p->b->dtype, p->nelem, &t.b) ||
             !cpu_emit_packing(&t.e, p, t.b))
@@ -551,15 +599,13 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_plan *p,
     if (t.is_direct) {
         t.c = store->buffer;
         int32_t row = p->is_line ? p->n0 : p->m;
-        t.c_row = row < 0 ? 0 : p->view.dims[row].c;
+        t.c_row = row < 0 ? number(&t, 0) : p->view.dims[row].c;
         t.e.to = out;
-        return (t.c == sums || shrink_sums(loops, sums, 1)) && emit_nest(&t);
+        return (t.c == sums || shrink_sums(loops, sums, number(&t, 1))) && emit_nest(&t);
     }
-    // the last block may be the longest
-    int64_t last = t.blocks.ncolumn - (t.blocks.nn - 1) * t.blocks.columns;
-    t.columns = at_least(last, t.blocks.nn > 1 ? t.blocks.columns : 0);
-    int64_t nelem = t.blocks.rows * span_of(&t);
-    t.c_row = p->is_line && p->n0 >= 0 ? line_stride(p) : span_of(&t);
+    const bt_node *span = span_of(&t, most_columns(&t));
+    t.c_row = p->is_line && p->n0 >= 0 ? line_stride(p) : span;
+    const bt_node *nelem = cpu_times(g, number(&t, t.blocks.rows), span);
     if (store->buffer != sums)
         return shrink_sums(loops, sums, nelem) && emit_nest(&t);
     return add_buffer(loops, BT_BUFFER_LOCAL, p->tile->c, nelem, &t.c) && emit_nest(&t);

@@ -3,14 +3,33 @@
 
 #include "primitives/halo.h"
 #include "primitives/pack.h"
+#include "vectorise.h"
 
 /* ---- building ---- */
 
-const bt_node *cpu_emit_loop(struct cpu_emitter *e, int64_t extent, int is_parallel)
+const bt_node *cpu_times(bt_graph *g, const bt_node *a, const bt_node *b)
 {
-    const bt_node *turns = bt_node_int(e->loops->graph, extent);
-    const bt_node *index = bt_node_index(e->loops->graph, e->next, turns);
-    if (extent == 1)
+    int64_t x, y, product;
+    if (a && b && bt_node_is_const(a, &x) && bt_node_is_const(b, &y) &&
+        !bt_mul_int64(x, y, &product))
+        return NULL;
+    return bt_node_scalar(g, BT_SCALAR_MUL, a, b);
+}
+
+void cpu_strides(bt_graph *g, uint32_t rank, const bt_node *const *extents,
+                 const bt_node **out)
+{
+    const bt_node *stride = bt_node_int(g, 1);
+    for (uint32_t a = rank; a-- > 0;) {
+        out[a] = stride;
+        stride = cpu_times(g, stride, extents[a]);
+    }
+}
+
+const bt_node *cpu_emit_loop(struct cpu_emitter *e, const bt_node *turns, int is_parallel)
+{
+    const bt_node *index = turns ? bt_node_index(e->loops->graph, e->next, turns) : NULL;
+    if (index && cpu_is_size(turns, 1))
         return index;
     bt_stmt *loop = index ? bt_stmt_add(e->loops, e->to, BT_STMT_FOR) : NULL;
     if (!loop)
@@ -20,30 +39,6 @@ const bt_node *cpu_emit_loop(struct cpu_emitter *e, int64_t extent, int is_paral
     loop->is_parallel = (uint32_t)is_parallel;
     e->to = &loop->body;
     return index;
-}
-
-void cpu_sum_add(struct cpu_sum *sum, const bt_node *node, int64_t coef)
-{
-    if (coef == 0)
-        return;
-    if (sum->n >= CPU_TERMS) {
-        sum->n = CPU_TERMS + 1; // there is no room for it: cpu_sum_node refuses
-        return;
-    }
-    sum->atoms[sum->n] = node;
-    sum->coefs[sum->n++] = coef;
-}
-
-const bt_node *cpu_sum_node(bt_loops *loops, const struct cpu_sum *sum)
-{
-    bt_graph *g = loops->graph;
-    if (sum->n > CPU_TERMS && !g->status)
-        g->status = bt_fail(loops->ctx, BT_ERR_UNSUPPORTED,
-                            "%s: an address of a contraction has more than %d terms",
-                            loops->name, CPU_TERMS);
-    return sum->n > CPU_TERMS
-               ? NULL
-               : bt_node_linear(g, sum->constant, sum->n, sum->atoms, sum->coefs);
 }
 
 int cpu_emit_call(struct cpu_emitter *e, const char *callee, uint32_t naddress,
@@ -75,23 +70,24 @@ int cpu_emit_call(struct cpu_emitter *e, const char *callee, uint32_t naddress,
 /* Elements of one copy of a window's axis: `count` from `lead` on are the array's, the
  * first of these its element `from`. */
 struct span {
-    int64_t lead, count, from;
+    const bt_node *lead, *count, *from;
 };
 
-static int64_t ceil_div(int64_t a, int64_t b)
+/* `from` of no elements is within the array. */
+static struct span span_of(bt_graph *g, const struct cpu_window *w, const bt_node *extent,
+                           uint32_t class)
 {
-    return a / b + (a % b != 0 && (a < 0) == (b < 0));
-}
-
-static struct span span_of(const struct cpu_window *w, int64_t extent, uint32_t class)
-{
+    const bt_node *zero = bt_node_int(g, 0);
     int64_t first = w->at + class * w->dilation % w->stride;
-    int64_t lead = first < 0 ? ceil_div(-first, w->stride) : 0;
-    int64_t end = extent > first ? ceil_div(extent - first, w->stride) : 0;
-    struct span span = { lead < w->width ? lead : w->width, 0, 0 };
-    end = end < w->width ? end : w->width;
-    span.count = end > span.lead ? end - span.lead : 0;
-    span.from = span.count ? first + span.lead * w->stride : 0;
+    int64_t lead = first < 0 ? bt_ceildiv_int64(-first, w->stride) : 0;
+    const bt_node *left = bt_node_linear(g, -first, 1, &extent, (int64_t[]){ 1 });
+    const bt_node *end =
+        cpu_least(g, cpu_ceildiv(g, cpu_most(g, left, zero), w->stride), w->width);
+    struct span span = { .lead = cpu_least(g, bt_node_int(g, lead), w->width) };
+    span.count = cpu_most(g, cpu_minus(g, end, span.lead), zero);
+    span.from = bt_node_select(
+        g, bt_node_scalar(g, BT_SCALAR_LT, zero, span.count),
+        bt_node_linear(g, first, 1, &span.lead, (int64_t[]){ w->stride }), zero);
     return span;
 }
 
@@ -99,8 +95,8 @@ struct filling {
     struct cpu_emitter *e;
     const struct cpu_plan *plan;
     uint32_t packed;
-    int64_t strides[CPU_AXES]; /* of the source */
-    struct cpu_sum to, from;
+    const bt_node *strides[CPU_AXES]; /* of the source */
+    const bt_node *to, *from;
     struct span spans[CPU_WINDOWS];
 };
 
@@ -114,34 +110,37 @@ static const char *name_by_size(bt_dtype dtype, const char *const *names)
 static int fill_plane(struct filling *f, int is_empty)
 {
     static const char *const names[] = { "halo.1", "halo.2", "halo.4", "halo.8" };
-    bt_loops *loops = f->e->loops;
+    bt_graph *g = f->e->loops->graph;
     const struct cpu_plan *p = f->plan;
     uint32_t x = p->nwindow - 1;
+    const bt_node *zero = bt_node_int(g, 0), *one = bt_node_int(g, 1);
     const struct cpu_window *wx = &p->windows[x], *wy = x ? wx - 1 : NULL;
-    const struct span one = { 0, 1, 0 }, *sx = &f->spans[x], *sy = x ? sx - 1 : &one;
-    int64_t ystride = wy ? f->strides[wy->axis] : 0, xstride = f->strides[wx->axis];
-    struct cpu_sum from = { 0 };
-    if (!is_empty && sx->count && sy->count) {
-        from = f->from;
-        from.constant += sy->from * ystride + sx->from * xstride;
-    }
-    int64_t values[CPU_HALO_NINT] = {
-        wy ? wy->width : 1,
+    const struct span row = { zero, one, zero };
+    const struct span *sx = &f->spans[x], *sy = x ? sx - 1 : &row;
+    const bt_node *ystride = wy ? f->strides[wy->axis] : zero;
+    const bt_node *xstride = f->strides[wx->axis];
+    const bt_node *from = zero;
+    if (!is_empty)
+        from = cpu_along(g, cpu_along(g, f->from, sy->from, ystride), sx->from, xstride);
+    const bt_node *integers[CPU_HALO_NINT] = {
+        wy ? wy->width : one,
         wx->width,
-        is_empty ? 0 : sy->lead,
-        is_empty || !sx->count ? 0 : sy->count,
+        is_empty ? zero : sy->lead,
+        is_empty ? zero : sy->count,
         sx->lead,
         sx->count,
-        wy ? wy->stride * ystride : 0,
-        wx->stride * xstride,
+        cpu_scaled(g, ystride, wy ? wy->stride : 0),
+        cpu_scaled(g, xstride, wx->stride),
     };
-    const bt_node *integers[CPU_HALO_NINT];
-    for (uint32_t i = 0; i < CPU_HALO_NINT; i++)
-        integers[i] = bt_node_int(loops->graph, values[i]);
-    struct cpu_address addresses[] = { { f->packed, cpu_sum_node(loops, &f->to) },
-                                       { p->b->array, cpu_sum_node(loops, &from) } };
+    struct cpu_address addresses[] = { { f->packed, f->to }, { p->b->array, from } };
     return cpu_emit_call(f->e, name_by_size(p->b->dtype, names), 2, addresses,
                          CPU_HALO_NINT, integers);
+}
+
+/* 0 <= a - b */
+static const bt_node *is_no_less(bt_graph *g, const bt_node *a, const bt_node *b)
+{
+    return bt_node_scalar(g, BT_SCALAR_LE, b, a);
 }
 
 /* Planes of a window before the last two: some are the array's, the others zeros. */
@@ -151,34 +150,27 @@ static int fill_depth(struct filling *f)
     const struct cpu_window *w = &p->windows[0];
     const struct span *s = &f->spans[0];
     bt_graph *g = f->e->loops->graph;
-    struct filling inner = *f;
+    struct filling inner = *f, body;
     struct cpu_emitter at = *f->e;
     inner.e = &at;
     if (p->nwindow < 3)
         return fill_plane(f, 0);
-    const bt_node *z = cpu_emit_loop(&at, w->width, 0);
-    bt_stmt *test = z && s->count ? bt_stmt_add(at.loops, at.to, BT_STMT_IF) : NULL;
-    if (!z || (s->count && !test))
+    const bt_node *z = cpu_emit_loop(&at, w->width, 0), *stride = f->strides[w->axis];
+    bt_stmt *test = z ? bt_stmt_add(at.loops, at.to, BT_STMT_IF) : NULL;
+    if (!test)
         return 0;
-    cpu_sum_add(&inner.to, z, w->step);
-    if (test) {
-        struct cpu_sum low = { .constant = -s->lead }, high = { 0 };
-        high.constant = s->lead + s->count - 1;
-        cpu_sum_add(&low, z, 1);
-        cpu_sum_add(&high, z, -1);
-        const bt_node *zero = bt_node_int(g, 0);
-        test->condition = bt_node_and(
-            g, bt_node_scalar(g, BT_SCALAR_LE, zero, cpu_sum_node(at.loops, &low)),
-            bt_node_scalar(g, BT_SCALAR_LE, zero, cpu_sum_node(at.loops, &high)));
-        struct filling body = inner;
-        int64_t stride = f->strides[w->axis];
-        body.from.constant += (s->from - s->lead * w->stride) * stride;
-        cpu_sum_add(&body.from, z, w->stride * stride);
-        at.to = &test->body;
-        if (!test->condition || !fill_plane(&body, 0))
-            return 0;
-        at.to = &test->otherwise;
-    }
+    inner.to = cpu_along(g, f->to, z, w->step);
+    test->condition =
+        bt_node_and(g, is_no_less(g, z, s->lead),
+                    bt_node_scalar(g, BT_SCALAR_LT, z, cpu_plus(g, s->lead, s->count)));
+    body = inner;
+    body.from =
+        cpu_along(g, f->from,
+                  cpu_along_int(g, s->from, cpu_minus(g, z, s->lead), w->stride), stride);
+    at.to = &test->body;
+    if (!test->condition || !fill_plane(&body, 0))
+        return 0;
+    at.to = &test->otherwise;
     return fill_plane(&inner, 1);
 }
 
@@ -186,35 +178,29 @@ static int fill_depth(struct filling *f)
 static int fill_copies(struct filling *f, uint32_t i)
 {
     const struct cpu_plan *p = f->plan;
+    bt_graph *g = f->e->loops->graph;
     if (i == p->nwindow || i == CPU_WINDOWS)
         return fill_depth(f);
     for (uint32_t k = 0; k < p->windows[i].nclass; k++) {
         struct filling copy = *f;
-        copy.spans[i] = span_of(&p->windows[i], p->b->extents[p->windows[i].axis], k);
-        copy.to.constant += k * p->windows[i].copy;
+        copy.spans[i] = span_of(g, &p->windows[i], p->b->extents[p->windows[i].axis], k);
+        copy.to = cpu_along_int(g, f->to, p->windows[i].copy, k);
         if (!fill_copies(&copy, i + 1))
             return 0;
     }
     return 1;
 }
 
-static void source_strides(const struct cpu_operand *o, int64_t *out)
-{
-    int64_t stride = 1;
-    for (uint32_t a = o->rank; a-- > 0;) {
-        out[a] = stride;
-        stride *= o->extents[a];
-    }
-}
-
 static int fill_halos(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t packed)
 {
+    bt_graph *g = e->loops->graph;
     struct filling f = { .e = e, .plan = p, .packed = packed };
     uint32_t longest = 0;
-    source_strides(p->b, f.strides);
+    f.to = f.from = bt_node_int(g, 0);
+    cpu_strides(g, p->b->rank, p->b->extents, f.strides);
     for (uint32_t a = 0; a < p->b->rank; a++) {
-        if (p->outer[a] &&
-            (!p->outer[longest] || p->b->extents[a] > p->b->extents[longest]))
+        if (p->outer[a] && (!p->outer[longest] || cpu_iterations(p->b->extents[a]) >
+                                                      cpu_iterations(p->b->extents[longest])))
             longest = a;
     }
     // the longest other axis outermost, for threads
@@ -223,10 +209,10 @@ static int fill_halos(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t 
         if (!p->outer[a])
             continue;
         const bt_node *index = cpu_emit_loop(e, p->b->extents[a], i == 0);
-        if (!index)
+        f.to = cpu_along(g, f.to, index, p->outer[a]);
+        f.from = cpu_along(g, f.from, index, f.strides[a]);
+        if (!f.to || !f.from)
             return 0;
-        cpu_sum_add(&f.to, index, p->outer[a]);
-        cpu_sum_add(&f.from, index, f.strides[a]);
     }
     return fill_copies(&f, 0);
 }
@@ -237,105 +223,84 @@ int cpu_emit_margins(struct cpu_emitter *at, const struct cpu_plan *p, uint32_t 
 {
     static const char *const names[] = { "halo.1", "halo.2", "halo.4", "halo.8" };
     struct cpu_emitter e = *at;
+    bt_graph *g = e.loops->graph;
     const struct cpu_operand *o = p->a;
-    const struct cpu_margin one = { 1, 0, 1, 0 }, *x = &p->margins[p->a_inner];
-    const struct cpu_margin *y = p->a_inner ? x - 1 : &one;
-    struct cpu_sum to = { 0 }, from = { 0 };
-    int64_t strides[CPU_AXES], to_strides[CPU_AXES], size = 1;
-    int is_empty = !x->count || !y->count;
-    source_strides(o, strides);
+    const bt_node *zero = bt_node_int(g, 0), *one = bt_node_int(g, 1);
+    const struct cpu_margin row = { one, zero, one, zero }, *x = &p->margins[p->a_inner];
+    const struct cpu_margin *y = p->a_inner ? x - 1 : &row;
+    const bt_node *strides[CPU_AXES], *to_strides[CPU_AXES], *size = one;
+    const bt_node *to = zero, *from = zero;
+    cpu_strides(g, o->rank, o->extents, strides);
     for (uint32_t a = o->rank; a-- > 0;) {
         to_strides[a] = size;
-        size *= p->margins[a].extent;
+        size = cpu_times(g, size, p->margins[a].extent);
     }
     for (uint32_t a = 0; a + 1 < p->a_inner; a++) {
         const bt_node *index = cpu_emit_loop(&e, o->extents[a], a == 0);
-        if (!index)
+        to = cpu_along(g, to, index, to_strides[a]);
+        from = cpu_along(g, from, index, strides[a]);
+        if (!to || !from)
             return 0;
-        cpu_sum_add(&to, index, to_strides[a]);
-        cpu_sum_add(&from, index, strides[a]);
     }
-    int64_t inner = to_strides[p->a_inner];
-    from.constant = is_empty ? 0 : x->from * strides[p->a_inner];
-    if (p->a_inner && !is_empty)
-        from.constant += y->from * strides[p->a_inner - 1];
-    int64_t values[CPU_HALO_NINT] = {
+    const bt_node *inner = to_strides[p->a_inner];
+    const bt_node *ystride = p->a_inner ? strides[p->a_inner - 1] : zero;
+    from =
+        cpu_along(g, cpu_along(g, from, x->from, strides[p->a_inner]), y->from, ystride);
+    const bt_node *integers[CPU_HALO_NINT] = {
         y->extent,
-        x->extent * inner,
-        is_empty ? 0 : y->lead,
-        is_empty ? 0 : y->count,
-        is_empty ? 0 : x->lead * inner,
-        is_empty ? 0 : x->count * inner,
-        p->a_inner ? strides[p->a_inner - 1] : 0,
-        1,
+        cpu_times(g, x->extent, inner),
+        y->lead,
+        y->count,
+        cpu_times(g, x->lead, inner),
+        cpu_times(g, x->count, inner),
+        ystride,
+        one,
     };
-    const bt_node *integers[CPU_HALO_NINT];
-    for (uint32_t i = 0; i < CPU_HALO_NINT; i++)
-        integers[i] = bt_node_int(e.loops->graph, values[i]);
-    struct cpu_address addresses[] = { { copy, cpu_sum_node(e.loops, &to) },
-                                       { o->array, cpu_sum_node(e.loops, &from) } };
+    struct cpu_address addresses[] = { { copy, to }, { o->array, from } };
     return cpu_emit_call(&e, name_by_size(o->dtype, names), 2, addresses, CPU_HALO_NINT,
                          integers);
 }
 
 /* ---- panels ---- */
 
-static int fill_panel(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t packed,
-                      const bt_node *panel, struct cpu_sum *to, struct cpu_sum *from,
-                      const int64_t *by_dim, int32_t k)
+static int fill_panels(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t packed)
 {
     static const char *const names[] = { "pack.1", "pack.2", "pack.4", "pack.8" };
     bt_graph *g = e->loops->graph;
     const struct cpu_dim *n = &p->view.dims[p->n];
-    struct cpu_sum left = { .constant = n->extent };
-    cpu_sum_add(&left, panel, -(int64_t)p->tile->nr);
-    const bt_node *width = bt_node_int(g, p->tile->nr);
-    const bt_node *integers[CPU_PACK_NINT] = {
-        bt_node_int(g, k < 0 ? 1 : p->view.dims[k].extent),
-        n->extent % p->tile->nr
-            ? bt_node_scalar(g, BT_SCALAR_MIN, width, cpu_sum_node(e->loops, &left))
-            : width,
-        width,
-        bt_node_int(g, k < 0 ? 0 : by_dim[k]),
-        bt_node_int(g, by_dim[p->n]),
-    };
-    struct cpu_address addresses[] = { { packed, cpu_sum_node(e->loops, to) },
-                                       { p->b->array, cpu_sum_node(e->loops, from) } };
-    return cpu_emit_call(e, name_by_size(p->b->dtype, names), 2, addresses, CPU_PACK_NINT,
-                         integers);
-}
-
-static int fill_panels(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t packed)
-{
-    int64_t strides[CPU_AXES], by_dim[CPU_DIMS] = { 0 };
-    struct cpu_sum to = { 0 }, from = { 0 };
-    int64_t nr = p->tile->nr;
-    int32_t inner = -1;
-    source_strides(p->b, strides);
-    for (uint32_t a = 0; a < p->b->rank; a++) {
-        from.constant += p->b->at[a] * strides[a];
-        for (uint32_t d = 0; d < p->view.ndim; d++)
-            by_dim[d] += p->b->coefs[a][d] * strides[a];
-    }
-    const bt_node *panel = cpu_emit_loop(e, (p->view.dims[p->n].extent + nr - 1) / nr, 1);
+    const bt_node *to = bt_node_int(g, 0), *from, *by_dim[CPU_DIMS];
+    const int64_t nr = p->tile->nr;
+    int32_t k = -1;
+    cpu_lay_direct(g, p, p->b, &from, by_dim);
+    const bt_node *panel = cpu_emit_loop(e, cpu_ceildiv(g, n->extent, nr), 1);
     if (!panel)
         return 0;
-    cpu_sum_add(&to, panel, p->bs[p->n] * nr);
-    cpu_sum_add(&from, panel, by_dim[p->n] * nr);
+    to = cpu_along(g, to, panel, cpu_scaled(g, p->bs[p->n], nr));
+    from = cpu_along(g, from, panel, cpu_scaled(g, by_dim[p->n], nr));
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         const struct cpu_dim *dim = &p->view.dims[d];
         // the last reduced dim is the call's
-        if (dim->is_k && p->bs[d] == nr)
-            inner = (int32_t)d;
-        if (d == p->n || !p->bs[d] || (int32_t)d == inner)
+        if (dim->is_k && cpu_is_size(p->bs[d], nr))
+            k = (int32_t)d;
+        if (d == p->n || cpu_is_size(p->bs[d], 0) || (int32_t)d == k)
             continue;
         const bt_node *index = cpu_emit_loop(e, dim->extent, 0);
-        if (!index)
+        to = cpu_along(g, to, index, p->bs[d]);
+        from = cpu_along(g, from, index, by_dim[d]);
+        if (!to || !from)
             return 0;
-        cpu_sum_add(&to, index, p->bs[d]);
-        cpu_sum_add(&from, index, by_dim[d]);
     }
-    return fill_panel(e, p, packed, panel, &to, &from, by_dim, inner);
+    const bt_node *width = bt_node_int(g, nr), *one = bt_node_int(g, 1);
+    const bt_node *integers[CPU_PACK_NINT] = {
+        k < 0 ? one : p->view.dims[k].extent,
+        cpu_least(g, width, cpu_along_int(g, n->extent, panel, -nr)),
+        width,
+        k < 0 ? bt_node_int(g, 0) : by_dim[k],
+        by_dim[p->n],
+    };
+    struct cpu_address addresses[] = { { packed, to }, { p->b->array, from } };
+    return cpu_emit_call(e, name_by_size(p->b->dtype, names), 2, addresses, CPU_PACK_NINT,
+                         integers);
 }
 
 int cpu_emit_packing(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t packed)

@@ -10,6 +10,8 @@
  */
 #include "contract.h"
 
+#include "vectorise.h"
+
 #include <string.h>
 
 /* ---- which dims occur where ---- */
@@ -28,28 +30,19 @@ static int is_only_in(const struct cpu_plan *p, const struct cpu_operand *o, uin
     return !p->view.dims[d].is_k && is_in(o, d) && !is_in(o == p->a ? p->b : p->a, d);
 }
 
-static void strides_of(const struct cpu_operand *o, int64_t *out)
-{
-    int64_t stride = 1;
-    for (uint32_t a = o->rank; a-- > 0;) {
-        out[a] = stride;
-        stride *= o->extents[a];
-    }
-}
-
 /* Where it lies: the array's own strides, by dim. */
-static void lay_direct(const struct cpu_plan *p, const struct cpu_operand *o, int64_t *at,
-                       int64_t *by_dim)
+void cpu_lay_direct(bt_graph *g, const struct cpu_plan *p, const struct cpu_operand *o,
+                    const bt_node **at, const bt_node **by_dim)
 {
-    int64_t strides[CPU_AXES];
-    strides_of(o, strides);
-    *at = 0;
+    const bt_node *strides[CPU_AXES];
+    cpu_strides(g, o->rank, o->extents, strides);
+    *at = bt_node_int(g, 0);
     for (uint32_t a = 0; a < o->rank; a++)
-        *at += o->at[a] * strides[a];
+        *at = cpu_along_int(g, *at, strides[a], o->at[a]);
     for (uint32_t d = 0; d < p->view.ndim; d++) {
-        by_dim[d] = 0;
+        by_dim[d] = bt_node_int(g, 0);
         for (uint32_t a = 0; a < o->rank; a++)
-            by_dim[d] += o->coefs[a][d] * strides[a];
+            by_dim[d] = cpu_along_int(g, by_dim[d], strides[a], o->coefs[a][d]);
     }
 }
 
@@ -60,6 +53,22 @@ static int is_guarded(const struct cpu_operand *o)
             return 1;
     }
     return 0;
+}
+
+static int64_t number(const bt_node *size)
+{
+    return size ? bt_node_number(size) : -1;
+}
+
+static const bt_node *last_of(bt_graph *g, const struct cpu_dim *dim)
+{
+    return bt_node_linear(g, -1, 1, &dim->extent, (int64_t[]){ 1 });
+}
+
+static void clear(bt_graph *g, const bt_node **strides)
+{
+    for (uint32_t d = 0; d < CPU_DIMS; d++)
+        strides[d] = bt_node_int(g, 0);
 }
 
 /* ---- roles ---- */
@@ -85,7 +94,7 @@ static uint32_t longer_part(const struct cpu_plan *p, uint32_t n)
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         const struct cpu_dim *dim = &p->view.dims[d];
         if (!dim->is_k && dim->index == p->view.dims[n].index &&
-            dim->extent > p->view.dims[longest].extent &&
+            cpu_iterations(dim->extent) > cpu_iterations(p->view.dims[longest].extent) &&
             is_in(&o[0], d) != is_in(&o[1], d))
             longest = d;
     }
@@ -100,8 +109,8 @@ static int choose_roles(struct cpu_plan *p, const struct cpu_config *config)
     p->m = p->n0 = -1;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         const struct cpu_dim *dim = &p->view.dims[d];
-        if (!dim->is_k && (n < 0 || dim->c < p->view.dims[n].c))
-            n = (int32_t)d;
+        if (!dim->is_k && n < 0)
+            n = (int32_t)d; // axes come from the last to the first
     }
     if (n < 0)
         return 0;
@@ -110,7 +119,8 @@ static int choose_roles(struct cpu_plan *p, const struct cpu_config *config)
         return 0;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         if (is_only_in(p, p->a, d) &&
-            (p->m < 0 || p->view.dims[d].extent > p->view.dims[p->m].extent))
+            (p->m < 0 ||
+             cpu_iterations(p->view.dims[d].extent) > cpu_iterations(p->view.dims[p->m].extent)))
             p->m = (int32_t)d;
     }
     return 1;
@@ -124,7 +134,7 @@ static void flip(struct cpu_plan *p, uint32_t d)
     for (uint32_t i = 0; i < 2; i++) {
         struct cpu_operand *o = &p->view.operands[i];
         for (uint32_t a = 0; a < o->rank; a++) {
-            o->at[a] += o->coefs[a][d] * (p->view.dims[d].extent - 1);
+            o->at[a] += o->coefs[a][d] * (bt_node_number(p->view.dims[d].extent) - 1);
             o->coefs[a][d] = -o->coefs[a][d];
         }
     }
@@ -139,7 +149,8 @@ static uint32_t count_axes(const struct cpu_operand *o, uint32_t d)
 }
 
 /* The axis as a window; 0: it is none that can be packed. */
-static int as_window(struct cpu_plan *p, uint32_t axis, struct cpu_window *out)
+static int as_window(bt_graph *g, struct cpu_plan *p, uint32_t axis,
+                     struct cpu_window *out)
 {
     const struct cpu_operand *o = p->b;
     *out = (struct cpu_window){ .axis = axis, .k = -1, .nclass = 1 };
@@ -149,7 +160,7 @@ static int as_window(struct cpu_plan *p, uint32_t axis, struct cpu_window *out)
         if (count_axes(o, d) > 1)
             return 0;
         if (p->view.dims[d].is_k) {
-            if (out->k >= 0)
+            if (out->k >= 0 || bt_node_number(p->view.dims[d].extent) < 0)
                 return 0;
             if (o->coefs[axis][d] < 0)
                 flip(p, d);
@@ -165,11 +176,12 @@ static int as_window(struct cpu_plan *p, uint32_t axis, struct cpu_window *out)
     out->at = o->at[axis];
     if (!out->stride)
         return 0;
-    int64_t ntap = out->k < 0 ? 1 : p->view.dims[out->k].extent;
+    int64_t ntap = out->k < 0 ? 1 : bt_node_number(p->view.dims[out->k].extent);
     int64_t period =
         out->k < 0 ? 1 : out->stride / bt_gcd_int64(out->stride, out->dilation);
     out->nclass = (uint32_t)(period < ntap ? period : ntap);
-    out->width = p->view.dims[out->n].extent + (ntap - 1) * out->dilation / out->stride;
+    out->width = bt_node_linear(g, (ntap - 1) * out->dilation / out->stride, 1,
+                                &p->view.dims[out->n].extent, (int64_t[]){ 1 });
     return period <= CPU_CLASSES;
 }
 
@@ -187,7 +199,7 @@ static int needs_copy(const struct cpu_plan *p, uint32_t axis)
 }
 
 /* Windows of B, that of the columns last. 0: it cannot be packed so. */
-static int find_windows(struct cpu_plan *p)
+static int find_windows(bt_graph *g, struct cpu_plan *p)
 {
     const struct cpu_operand *o = p->b;
     for (uint32_t a = 0; a < o->rank; a++) {
@@ -199,7 +211,7 @@ static int find_windows(struct cpu_plan *p)
         }
         if (!needs_copy(p, a) && !(has_k && has_n) && !o->coefs[a][p->n])
             continue;
-        if (p->nwindow == CPU_WINDOWS || !as_window(p, a, &w))
+        if (p->nwindow == CPU_WINDOWS || !as_window(g, p, a, &w))
             return 0;
         p->windows[p->nwindow++] = w;
     }
@@ -214,56 +226,55 @@ static int find_windows(struct cpu_plan *p)
 }
 
 /* Strides of the packed B: other axes, copies, windows. */
-static int lay_windows(struct cpu_plan *p)
+static int lay_windows(bt_graph *g, struct cpu_plan *p)
 {
     const struct cpu_operand *o = p->b;
-    int64_t size = 1;
-    memset(p->bs, 0, sizeof(p->bs));
+    const bt_node *size = bt_node_int(g, 1);
+    clear(g, p->bs);
     for (uint32_t i = p->nwindow; i-- > 0;) {
         p->windows[i].step = size;
         p->bs[p->windows[i].n] = size;
-        if (!bt_mul_int64(size, p->windows[i].width, &size))
-            return 0;
+        size = cpu_times(g, size, p->windows[i].width);
     }
     for (uint32_t i = p->nwindow; i-- > 0;) {
         p->windows[i].copy = size;
-        if (!bt_mul_int64(size, p->windows[i].nclass, &size))
-            return 0;
+        size = cpu_times(g, size, bt_node_int(g, p->windows[i].nclass));
     }
-    p->b_at = 0;
+    p->b_at = bt_node_int(g, 0);
     for (uint32_t a = o->rank; a-- > 0;) {
         int is_window = 0;
         for (uint32_t i = 0; i < p->nwindow; i++)
             is_window |= p->windows[i].axis == a;
-        p->outer[a] = is_window ? 0 : size;
+        p->outer[a] = is_window ? NULL : size;
         if (is_window)
             continue;
-        p->b_at += o->at[a] * size;
+        p->b_at = cpu_along_int(g, p->b_at, size, o->at[a]);
         for (uint32_t d = 0; d < p->view.ndim; d++)
-            p->bs[d] += o->coefs[a][d] * size;
-        if (!bt_mul_int64(size, o->extents[a], &size))
-            return 0;
+            p->bs[d] = cpu_along_int(g, p->bs[d], size, o->coefs[a][d]);
+        size = cpu_times(g, size, o->extents[a]);
     }
     // tiles may read on for as long as they are wide
-    return bt_add_int64(size, p->tile->nr, &p->nelem);
+    p->nelem = cpu_plus(g, size, bt_node_int(g, p->tile->nr));
+    return p->nelem != NULL;
 }
 
 /* Taps that find their elements in one copy, at places that are affine. */
-static void classify(struct cpu_plan *p, const struct cpu_window *w)
+static void classify(bt_graph *g, struct cpu_plan *p, const struct cpu_window *w)
 {
     if (w->k < 0)
         return;
     uint32_t k = (uint32_t)w->k;
-    int64_t ntap = p->view.dims[k].extent;
+    int64_t ntap = bt_node_number(p->view.dims[k].extent);
     int64_t period = w->stride / bt_gcd_int64(w->stride, w->dilation);
     p->nclass[k] = w->nclass;
     for (uint32_t i = 0; i < w->nclass; i++) {
         p->classes[k][i] = (struct cpu_class){
-            .extent = (ntap - i + period - 1) / period,
-            .a_at = i * p->as[k],
-            .a = period * p->as[k],
-            .b_at = i * w->copy + i * w->dilation / w->stride * w->step,
-            .b = period * w->dilation / w->stride * w->step,
+            .extent = bt_node_int(g, (ntap - i + period - 1) / period),
+            .a_at = cpu_scaled(g, p->as[k], i),
+            .a = cpu_scaled(g, p->as[k], period),
+            .b_at = cpu_along_int(g, cpu_scaled(g, w->copy, i), w->step,
+                                  i * w->dilation / w->stride),
+            .b = cpu_scaled(g, w->step, period * w->dilation / w->stride),
         };
     }
 }
@@ -272,81 +283,80 @@ static void classify(struct cpu_plan *p, const struct cpu_window *w)
 
 /* A axis by axis as it is, and zeros where it is read outside. 0: too many axes have
  * some. */
-static int lay_margins(struct cpu_plan *p)
+static int lay_margins(bt_graph *g, struct cpu_plan *p)
 {
     const struct cpu_operand *o = p->a;
-    int64_t size = 1, at[CPU_AXES];
+    const bt_node *size = bt_node_int(g, 1), *zero = bt_node_int(g, 0), *at[CPU_AXES];
     uint32_t nguarded = 0;
     for (uint32_t a = 0; a < o->rank; a++) {
-        int64_t low = o->at[a], high = o->at[a];
-        for (uint32_t d = 0; d < p->view.ndim; d++) {
-            int64_t last = o->coefs[a][d] * (p->view.dims[d].extent - 1);
-            *(last < 0 ? &low : &high) += last;
+        const bt_node *low = bt_node_int(g, o->at[a]), *end = cpu_plus(g, low, size);
+        for (uint32_t d = 0; d < p->view.ndim && o->guards[a]; d++) {
+            const bt_node **side = o->coefs[a][d] < 0 ? &low : &end;
+            *side = cpu_along_int(g, *side, last_of(g, &p->view.dims[d]), o->coefs[a][d]);
         }
-        low = o->guards[a] ? low : 0;
-        high = o->guards[a] ? high : o->extents[a] - 1;
+        low = o->guards[a] ? low : zero;
+        end = o->guards[a] ? end : o->extents[a];
         struct cpu_margin *m = &p->margins[a];
-        m->extent = high - low + 1;
-        m->from = low > 0 ? low : 0;
-        m->lead = low < 0 ? -low : 0;
-        m->lead = m->lead < m->extent ? m->lead : m->extent;
-        int64_t end = high < o->extents[a] ? high + 1 : o->extents[a];
-        m->count = end > m->from ? end - m->from : 0;
-        at[a] = o->at[a] - low;
+        m->extent = cpu_minus(g, end, low);
+        m->from = cpu_most(g, low, zero);
+        m->lead = cpu_least(g, cpu_most(g, cpu_scaled(g, low, -1), zero), m->extent);
+        m->count =
+            cpu_most(g, cpu_minus(g, cpu_least(g, end, o->extents[a]), m->from), zero);
+        m->from = bt_node_select(g, bt_node_scalar(g, BT_SCALAR_LT, zero, m->count),
+                                 m->from, zero);
+        at[a] = cpu_minus(g, bt_node_int(g, o->at[a]), low);
         if (o->guards[a])
             p->a_inner = a;
         nguarded += o->guards[a] != 0;
     }
-    p->a_at = 0;
-    memset(p->as, 0, sizeof(p->as));
+    p->a_at = zero;
+    clear(g, p->as);
     for (uint32_t a = o->rank; a-- > 0;) {
-        p->a_at += at[a] * size;
+        p->a_at = cpu_along(g, p->a_at, at[a], size);
         for (uint32_t d = 0; d < p->view.ndim; d++)
-            p->as[d] += o->coefs[a][d] * size;
-        if (!bt_mul_int64(size, p->margins[a].extent, &size))
-            return 0;
+            p->as[d] = cpu_along_int(g, p->as[d], size, o->coefs[a][d]);
+        size = cpu_times(g, size, p->margins[a].extent);
     }
     p->a_nelem = size;
+    if (!size)
+        return 0;
     return nguarded == 1 || (nguarded == 2 && p->a_inner && o->guards[p->a_inner - 1]);
 }
 
 /* ---- panels ---- */
 
 /* Strides of B in panels [other dims][panel][k ...][NR]. */
-static int lay_panels(struct cpu_plan *p)
+static int lay_panels(bt_graph *g, struct cpu_plan *p)
 {
-    int64_t size = p->tile->nr;
-    int64_t npanel = (p->view.dims[p->n].extent + p->tile->nr - 1) / p->tile->nr;
-    memset(p->bs, 0, sizeof(p->bs));
+    const bt_node *depth = bt_node_int(g, 1), *nr = bt_node_int(g, p->tile->nr);
+    clear(g, p->bs);
     for (uint32_t d = p->view.ndim; d-- > 0;) {
         if (!p->view.dims[d].is_k)
             continue;
-        p->bs[d] = size;
-        if (!bt_mul_int64(size, p->view.dims[d].extent, &size))
-            return 0;
+        p->bs[d] = cpu_times(g, depth, nr);
+        depth = cpu_times(g, depth, p->view.dims[d].extent);
     }
-    p->bs[p->n] = size / p->tile->nr; // a panel is NR columns
-    if (!bt_mul_int64(size, npanel, &size))
-        return 0;
+    p->bs[p->n] = depth; // a panel is NR columns
+    const bt_node *size =
+        cpu_times(g, cpu_times(g, depth, nr),
+                  cpu_ceildiv(g, p->view.dims[p->n].extent, p->tile->nr));
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         if (p->view.dims[d].is_k || d == p->n || !is_in(p->b, d))
             continue;
         p->bs[d] = size;
-        if (!bt_mul_int64(size, p->view.dims[d].extent, &size))
-            return 0;
+        size = cpu_times(g, size, p->view.dims[d].extent);
     }
-    p->b_at = 0;
+    p->b_at = bt_node_int(g, 0);
     p->nelem = size;
-    return 1;
+    return size != NULL;
 }
 
 /* ---- rows of columns ---- */
 
 /* Whether two indices, and no parts of them, make one in all that the body reads: the
  * outer one's stride is that of a row of the inner one. */
-static int reads_merge(const bt_graph *g, const bt_node *node,
-                       const struct cpu_dim *outer, const struct cpu_dim *inner,
-                       uint8_t *seen)
+static int reads_merge(bt_graph *g, const bt_node *node, const struct cpu_dim *outer,
+                       const struct cpu_dim *inner, uint8_t *seen)
 {
     uint64_t both = bt_index_bit(outer->index) | bt_index_bit(inner->index);
     if (!(node->free & both) || node->kind == BT_NODE_REDUCE || seen[node->id])
@@ -361,7 +371,8 @@ static int reads_merge(const bt_graph *g, const bt_node *node,
         }
         return 1;
     }
-    int64_t stride = 1, by_outer = 0, by_inner = 0;
+    const bt_node *stride = bt_node_int(g, 1), *by_outer = bt_node_int(g, 0);
+    const bt_node *by_inner = by_outer;
     for (uint32_t a = node->narg; a-- > 0;) {
         bt_linear form;
         bt_node_as_linear(node->args[a], &form);
@@ -369,11 +380,13 @@ static int reads_merge(const bt_graph *g, const bt_node *node,
             if (form.atoms[i]->kind != BT_NODE_INDEX && (form.atoms[i]->free & both))
                 return 0;
         }
-        by_outer += bt_linear_coef(&form, outer->index) * stride;
-        by_inner += bt_linear_coef(&form, inner->index) * stride;
-        stride *= g->arrays[node->which].extents[a]->value.i;
+        by_outer =
+            cpu_along_int(g, by_outer, stride, bt_linear_coef(&form, outer->index));
+        by_inner =
+            cpu_along_int(g, by_inner, stride, bt_linear_coef(&form, inner->index));
+        stride = cpu_times(g, stride, g->arrays[node->which].extents[a]);
     }
-    return by_outer == by_inner * inner->extent;
+    return by_outer && by_outer == cpu_times(g, by_inner, inner->extent);
 }
 
 static int is_whole(const struct cpu_plan *p, uint32_t d)
@@ -386,16 +399,15 @@ static int is_whole(const struct cpu_plan *p, uint32_t d)
     return 1;
 }
 
-static int can_merge(const bt_graph *g, const bt_array *stage,
-                     const struct cpu_dim *outer, const struct cpu_dim *inner)
+static int can_merge(bt_graph *g, const bt_array *stage, const struct cpu_dim *outer,
+                     const struct cpu_dim *inner)
 {
     uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode + 1);
     return seen && reads_merge(g, stage->body, outer, inner, seen);
 }
 
 /* The next dim outwards that goes on where a row ends; -1: none. */
-static int32_t find_merge(const struct cpu_plan *p, const bt_graph *g,
-                          const bt_array *stage)
+static int32_t find_merge(const struct cpu_plan *p, bt_graph *g, const bt_array *stage)
 {
     const struct cpu_dim *n = &p->view.dims[p->n];
     struct cpu_dim inner = *n;
@@ -403,15 +415,16 @@ static int32_t find_merge(const struct cpu_plan *p, const bt_graph *g,
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         const struct cpu_dim *dim = &p->view.dims[d];
         if (is_only_in(p, p->b, d) && d != p->n && !(p->merged >> d & 1) &&
-            p->bs[d] == p->bs[p->n] * p->ncolumn && dim->c == n->c * p->ncolumn &&
-            is_whole(p, d) && is_whole(p, p->n) && can_merge(g, stage, dim, &inner))
+            p->bs[d] == cpu_times(g, p->bs[p->n], p->ncolumn) &&
+            dim->c == cpu_times(g, n->c, p->ncolumn) && is_whole(p, d) &&
+            is_whole(p, p->n) && can_merge(g, stage, dim, &inner))
             return (int32_t)d;
     }
     return -1;
 }
 
 /* Dims that make one with the columns, then rows of these at one distance. */
-static void choose_rows(struct cpu_plan *p, const bt_graph *g, const bt_array *stage)
+static void choose_rows(struct cpu_plan *p, bt_graph *g, const bt_array *stage)
 {
     int32_t d;
     p->ncolumn = p->view.dims[p->n].extent;
@@ -419,27 +432,32 @@ static void choose_rows(struct cpu_plan *p, const bt_graph *g, const bt_array *s
         return;
     while ((d = find_merge(p, g, stage)) >= 0) {
         p->merged |= 1U << d;
-        p->ncolumn *= p->view.dims[d].extent;
+        p->ncolumn = cpu_times(g, p->ncolumn, p->view.dims[d].extent);
     }
     for (uint32_t i = 0; i < p->view.ndim && !p->merged; i++) {
         if (is_only_in(p, p->b, i) && i != p->n &&
-            (p->is_line || (p->bs[i] >= p->ncolumn && p->bs[i] <= 2 * p->ncolumn)))
+            (p->is_line || (number(p->bs[i]) >= number(p->ncolumn) &&
+                            number(p->bs[i]) <= 2 * number(p->ncolumn))) &&
+            number(p->bs[i]) >= 0 && number(p->ncolumn) >= 0)
             p->n0 = (int32_t)i;
     }
 }
 
 /* ---- all ---- */
 
-static void lay_reduced(struct cpu_plan *p)
+static void lay_reduced(bt_graph *g, struct cpu_plan *p)
 {
+    const bt_node *zero = bt_node_int(g, 0);
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         p->nclass[d] = 1;
         p->classes[d][0] = (struct cpu_class){ .extent = p->view.dims[d].extent,
+                                               .a_at = zero,
                                                .a = p->as[d],
+                                               .b_at = zero,
                                                .b = p->bs[d] };
     }
     for (uint32_t i = 0; i < p->nwindow; i++)
-        classify(p, &p->windows[i]);
+        classify(g, p, &p->windows[i]);
 }
 
 static int needs_windows(const struct cpu_plan *p)
@@ -453,11 +471,10 @@ static int needs_windows(const struct cpu_plan *p)
 
 static int64_t nrow(const struct cpu_plan *p)
 {
-    return p->m < 0 ? 1 : p->view.dims[p->m].extent;
+    return p->m < 0 ? 1 : cpu_iterations(p->view.dims[p->m].extent);
 }
 
 enum {
-    ROWS_FOR_PANELS = 4,
     ROWS_FOR_COPY = 32,
     PAGE_NBYTES = 4096, /* places so far apart compete for the same lines of a cache */
     DEPTH_IN_CACHE = 64
@@ -467,42 +484,38 @@ enum {
 static int crowds_cache(const struct cpu_plan *p)
 {
     for (uint32_t d = 0; d < p->view.ndim; d++) {
-        int64_t nbytes = p->bs[d] * (int64_t)(BT_DTYPE_BITS(p->b->dtype) / 8);
-        if (p->view.dims[d].is_k && p->view.dims[d].extent > DEPTH_IN_CACHE && nbytes &&
-            nbytes % PAGE_NBYTES == 0)
+        int64_t nbytes = number(p->bs[d]) * (int64_t)(BT_DTYPE_BITS(p->b->dtype) / 8);
+        if (p->view.dims[d].is_k && cpu_iterations(p->view.dims[d].extent) > DEPTH_IN_CACHE &&
+            nbytes > 0 && nbytes % PAGE_NBYTES == 0)
             return 1;
     }
     return 0;
 }
 
 /* 0: not well. */
-static int plan(const bt_graph *g, const bt_array *stage, const struct cpu_config *config,
+static int plan(bt_graph *g, const bt_array *stage, const struct cpu_config *config,
                 struct cpu_plan *p)
 {
     if (!choose_roles(p, config))
         return 0;
-    p->is_line = nrow(p) == 1 && p->tile->line != NULL;
     p->b_kind = needs_windows(p) ? CPU_B_HALO : CPU_B_DIRECT;
-    if (p->b_kind == CPU_B_HALO && !find_windows(p))
+    if (p->b_kind == CPU_B_HALO && !find_windows(g, p))
         return 0;
-    lay_direct(p, p->a, &p->a_at, p->as);
-    lay_direct(p, p->b, &p->b_at, p->bs);
-    if (is_guarded(p->a) && !lay_margins(p))
+    cpu_lay_direct(g, p, p->a, &p->a_at, p->as);
+    cpu_lay_direct(g, p, p->b, &p->b_at, p->bs);
+    if (g->status || (is_guarded(p->a) && !lay_margins(g, p)))
         return 0;
-    if (p->b_kind == CPU_B_DIRECT && p->bs[p->n] != 1) {
+    // too few rows for what it costs to turn B round are no reason to sum in another order
+    if (p->b_kind == CPU_B_DIRECT &&
+        (!cpu_is_size(p->bs[p->n], 1) || (nrow(p) >= ROWS_FOR_COPY && crowds_cache(p))))
         p->b_kind = CPU_B_PANELS;
-        // too few rows for what it costs to turn B round
-        if (nrow(p) < ROWS_FOR_PANELS)
-            return 0;
-    }
-    if (p->b_kind == CPU_B_DIRECT && nrow(p) >= ROWS_FOR_COPY && crowds_cache(p))
-        p->b_kind = CPU_B_PANELS;
-    if ((p->b_kind == CPU_B_HALO && !lay_windows(p)) ||
-        (p->b_kind == CPU_B_PANELS && !lay_panels(p)))
+    p->is_line = p->m < 0 && p->tile->line && p->b_kind != CPU_B_PANELS;
+    if ((p->b_kind == CPU_B_HALO && !lay_windows(g, p)) ||
+        (p->b_kind == CPU_B_PANELS && !lay_panels(g, p)))
         return 0;
-    lay_reduced(p);
+    lay_reduced(g, p);
     choose_rows(p, g, stage);
-    return 1;
+    return !g->status;
 }
 
 bt_status cpu_contract_plan(bt_graph *g, const bt_array *stage,
@@ -512,5 +525,5 @@ bt_status cpu_contract_plan(bt_graph *g, const bt_array *stage,
     BT_TRY(cpu_contraction_of(g, stage, &p->view));
     if (!p->view.reduce || !plan(g, stage, config, p))
         p->tile = NULL;
-    return NULL;
+    return g->status;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct looking {
-    const bt_graph *graph;
+    bt_graph *graph;
     struct cpu_contraction *c;
     uint64_t reduced;
 };
@@ -87,9 +87,9 @@ static bt_dtype factor_dtype(const bt_graph *g, const bt_node *product,
 
 static int add_dim(struct looking *l, struct cpu_dim dim)
 {
-    if (dim.extent == 1)
+    if (dim.extent && cpu_is_size(dim.extent, 1))
         return 1;
-    if (l->c->ndim == CPU_DIMS || dim.extent < 1)
+    if (!dim.extent || l->c->ndim == CPU_DIMS || dim.extent->high < 1)
         return 0;
     l->c->dims[l->c->ndim++] = dim;
     return 1;
@@ -112,28 +112,32 @@ static int64_t divisor_of(const bt_node *node, uint32_t index, int64_t known)
 
 static int add_axes(struct looking *l, const bt_array *stage, const bt_node *const *reads)
 {
-    int64_t stride = 1;
-    for (uint32_t i = stage->rank; i-- > 0;) {
-        int64_t extent = stage->extents[i]->value.i;
+    const bt_node *stride = bt_node_int(l->graph, 1);
+    for (uint32_t i = stage->rank; i-- > 0 && stride;) {
+        const bt_node *extent = stage->extents[i];
         int64_t by = divisor_of(reads[1], i, divisor_of(reads[0], i, 1));
-        struct cpu_dim rest = { .index = i, .scale = 1, .c = stride }, group = rest;
-        if (!by || extent % by)
+        int64_t known = bt_node_number(extent);
+        struct cpu_dim rest = { extent, 0, i, 1, stride }, group = rest;
+        if (!by || (by > 1 && (known < 0 || known % by)))
             return 0;
-        rest.extent = by > 1 ? by : extent;
-        group.scale = by;
-        group.extent = extent / rest.extent;
-        if (!bt_mul_int64(stride, by, &group.c) || !add_dim(l, rest) ||
-            !add_dim(l, group) || !bt_mul_int64(stride, extent, &stride))
+        if (by > 1) {
+            rest.extent = bt_node_int(l->graph, by);
+            group.extent = bt_node_int(l->graph, known / by);
+            group.scale = by;
+            group.c = cpu_times(l->graph, stride, rest.extent);
+        }
+        if (!add_dim(l, rest) || (by > 1 && !add_dim(l, group)))
             return 0;
+        stride = cpu_times(l->graph, stride, extent);
     }
-    return stride > 0;
+    return stride != NULL;
 }
 
 static int add_reduced(struct looking *l)
 {
     const bt_node *reduce = l->c->reduce;
     for (uint32_t i = 0; i < reduce->nindex; i++) {
-        struct cpu_dim dim = { .extent = bt_node_number(reduce->args[2 + i]),
+        struct cpu_dim dim = { .extent = reduce->args[2 + i],
                                .is_k = 1,
                                .index = reduce->first + i,
                                .scale = 1 };
@@ -174,7 +178,7 @@ static int set_operand(const struct looking *l, const bt_node *read,
     for (uint32_t a = 0; a < read->narg; a++) {
         bt_linear form;
         bt_node_as_linear(read->args[a], &form);
-        out->extents[a] = array->extents[a]->value.i;
+        out->extents[a] = array->extents[a];
         out->at[a] = form.constant;
         for (uint32_t i = 0; i < form.n; i++) {
             if (!add_term(l, form.atoms[i], form.coefs[i], out->coefs[a]))
@@ -186,15 +190,11 @@ static int set_operand(const struct looking *l, const bt_node *read,
 
 /* ---- conditions ---- */
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-/* Whether 0 <= form says that `sign` * (axis a's place) + rest >= 0, a common factor
- * divided out. */
+/* Whether 0 <= constant + what coefs say is that `sign` * (axis a's place) + rest >= 0, a
+ * common factor divided out. */
 static int says(const struct looking *l, const struct cpu_operand *o, uint32_t a,
-                int64_t sign, int64_t rest, int64_t constant, const int64_t *coefs)
+                int64_t sign, const bt_node *rest, const bt_node *constant,
+                const int64_t *coefs)
 {
     int64_t by = 0;
     for (uint32_t d = 0; d < l->c->ndim; d++) {
@@ -206,7 +206,10 @@ static int says(const struct looking *l, const struct cpu_operand *o, uint32_t a
         if (has && has != by * coefs[d])
             return 0;
     }
-    return by > 0 && constant == floor_div(sign * o->at[a] + rest, by);
+    const bt_node *bound =
+        bt_node_linear(l->graph, sign * o->at[a], 1, &rest, (int64_t[]){ 1 });
+    return by > 0 && constant == bt_node_scalar(l->graph, BT_SCALAR_FLOORDIV, bound,
+                                                bt_node_int(l->graph, by));
 }
 
 static int add_guard(struct looking *l, const bt_node *term)
@@ -215,17 +218,22 @@ static int add_guard(struct looking *l, const bt_node *term)
     bt_linear form;
     int is_known = 0;
     bt_node_as_linear(term, &form);
+    const bt_node *zero = bt_node_int(l->graph, 0), *one = bt_node_int(l->graph, 1);
+    const bt_node *constant = zero;
+    constant = bt_node_linear(l->graph, form.constant, 1, &constant, (int64_t[]){ 1 });
     for (uint32_t i = 0; i < form.n; i++) {
-        if (!add_term(l, form.atoms[i], form.coefs[i], coefs))
+        if (!form.atoms[i]->free && !form.atoms[i]->reads)
+            constant = cpu_along_int(l->graph, constant, form.atoms[i], form.coefs[i]);
+        else if (!add_term(l, form.atoms[i], form.coefs[i], coefs))
             return 0;
     }
     for (uint32_t i = 0; i < 2; i++) {
         struct cpu_operand *o = &l->c->operands[i];
         for (uint32_t a = 0; a < o->rank; a++) {
-            uint32_t guard = says(l, o, a, 1, 0, form.constant, coefs) ? 1
-                             : says(l, o, a, -1, o->extents[a] - 1, form.constant, coefs)
-                                 ? 2
-                                 : 0;
+            const bt_node *last = cpu_along_int(l->graph, o->extents[a], one, -1);
+            uint32_t guard = says(l, o, a, 1, zero, constant, coefs)    ? 1
+                             : says(l, o, a, -1, last, constant, coefs) ? 2
+                                                                        : 0;
             o->guards[a] |= guard;
             is_known |= guard != 0;
         }
@@ -247,19 +255,45 @@ static int add_guards(struct looking *l, const bt_node *condition)
            add_guard(l, condition->args[1]);
 }
 
+/* Whether it is no less than 0 for all values of dims. Of what is rounded down and
+ * subtracted, it is enough to subtract all. */
+static int is_natural(bt_graph *g, const bt_node *sum)
+{
+    bt_linear parts;
+    int64_t by;
+    if (!sum || sum->low >= 0)
+        return sum != NULL;
+    bt_node_as_linear(sum, &parts);
+    for (uint32_t i = 0; i < parts.n; i++) {
+        const bt_node *atom = parts.atoms[i];
+        if (atom->kind == BT_NODE_SCALAR && atom->which == BT_SCALAR_FLOORDIV &&
+            bt_node_is_const(atom->args[1], &by) && by > 0 && parts.coefs[i] < 0 &&
+            parts.coefs[i] % by == 0)
+            return is_natural(
+                g, cpu_along_int(g, cpu_along_int(g, sum, atom, -parts.coefs[i]),
+                                 atom->args[0], parts.coefs[i] / by));
+    }
+    return 0;
+}
+
 /* Whether every element read is in the array, or guarded. */
 static int is_covered(const struct looking *l, const struct cpu_operand *o)
 {
+    bt_graph *g = l->graph;
     for (uint32_t a = 0; a < o->rank; a++) {
-        int64_t low = o->at[a], high = o->at[a];
+        const bt_node *low = bt_node_int(g, o->at[a]), *high = low;
         for (uint32_t d = 0; d < l->c->ndim; d++) {
-            int64_t last;
-            if (!bt_mul_int64(o->coefs[a][d], l->c->dims[d].extent - 1, &last) ||
-                !bt_add_int64(last < 0 ? low : high, last, last < 0 ? &low : &high))
-                return 0;
+            const int64_t coef = o->coefs[a][d];
+            const bt_node **end = coef < 0 ? &low : &high;
+            const bt_node *last =
+                bt_node_linear(g, -1, 1, &l->c->dims[d].extent, (int64_t[]){ 1 });
+            if (coef)
+                *end = cpu_plus(g, *end, cpu_times(g, last, bt_node_int(g, coef)));
         }
-        if ((low < 0 && !(o->guards[a] & 1)) ||
-            (high >= o->extents[a] && !(o->guards[a] & 2)))
+        high = cpu_minus(g, bt_node_linear(g, -1, 1, &o->extents[a], (int64_t[]){ 1 }),
+                         high);
+        if ((!(o->guards[a] & 1) && !is_natural(g, low)) ||
+            (!(o->guards[a] & 2) && !is_natural(g, high)))
             return 0;
     }
     return 1;
@@ -267,10 +301,10 @@ static int is_covered(const struct looking *l, const struct cpu_operand *o)
 
 /* ---- all ---- */
 
-static int has_numbers(const bt_array *array)
+static int has_elements(const bt_array *array)
 {
     for (uint32_t i = 0; i < array->rank; i++) {
-        if (array->extents[i]->kind != BT_NODE_CONST || array->extents[i]->value.i < 1)
+        if (array->extents[i]->high < 1)
             return 0;
     }
     return 1;
@@ -292,7 +326,7 @@ static int look(bt_graph *g, const bt_array *stage, const bt_node *reduce, int i
         const bt_node *factor = product->args[i];
         reads[i] = factor_of(g, stage, reduce, factor, factor_dtype(g, product, factor),
                              is_plain);
-        if (!reads[i] || !has_numbers(&g->arrays[reads[i]->which]))
+        if (!reads[i] || !has_elements(&g->arrays[reads[i]->which]))
             return 0;
     }
     out->reduce = reduce;
@@ -313,7 +347,7 @@ bt_status cpu_sum_of(bt_graph *g, const bt_array *stage, const bt_node **out)
         return bt_no_memory();
     find_reduce(stage->body, seen, out, &n);
     if (n != 1 || (*out)->which != BT_REDUCER_SUM || (*out)->narg < 2 ||
-        !has_numbers(stage))
+        !has_elements(stage))
         *out = NULL;
     return NULL;
 }

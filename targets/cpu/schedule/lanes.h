@@ -186,7 +186,5 @@ int cpu_do_scan(struct cpu_part *, const bt_stmt *loop);
 
 int cpu_tidy(struct vectoriser *, bt_stmts *body);
 
-/* How many iterations a loop has; of an open one, a guess. */
-int64_t cpu_iterations(const bt_node *extent);
 
 #endif

@@ -223,10 +223,8 @@ static bt_status try_way(struct chooser *c, const struct way *way)
     if (c->was_tried >> wanted & 1)
         return NULL;
     BT_TRY(bt_graph_compose(c->ctx, c->arena, c->primitive, &graph));
+    BT_TRY(cpu_contract(c->ctx, c->arena, c->config, name, graph, &options, &loops));
     BT_TRY(check_sums(c->ctx, c->arena, name, graph));
-    BT_TRY(graph->ndim ? cpu_lower(c->ctx, c->arena, name, graph, &loops)
-                       : cpu_contract(c->ctx, c->arena, c->config, name, graph, &options,
-                                      &loops));
     if (!cpu_has_split(loops))
         c->useless |= SPLIT;
     BT_TRY(transform(loops, wanted, &done));

@@ -23,5 +23,7 @@
 bt_status cpu_vectorise(bt_loops *, const struct cpu_config *) BT_MUST_USE;
 /* What such a program takes, in ns: an estimate. */
 double cpu_cost(const struct cpu_config *, const bt_stmts *);
+/* How many iterations a loop has; of an open one, a guess. */
+int64_t cpu_iterations(const bt_node *extent);
 
 #endif

@@ -74,6 +74,9 @@ enum {
     CPU_NFORM
 };
 
+/* A reduction of so many floats takes one after the other; schedules may do the same. */
+enum { CPU_FEW_TERMS = 16 };
+
 struct cpu_form {
     uint32_t naddress, ninteger; /* of p and n */
     uint32_t nwritten;           /* of p: the first of them, all others are only read */

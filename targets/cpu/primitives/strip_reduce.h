@@ -1,6 +1,7 @@
 /*
- * Strips that one accumulator takes. Floats go by 32 partial results, so that the order of
- * additions is the same on every instruction set; integers may go in any order.
+ * Strips that one accumulator takes. A few floats go one after the other, more by 32
+ * partial results: the order of additions is the same on every instruction set. Integers
+ * may go in any order.
  */
 #include "strip_math.h"
 
@@ -50,6 +51,10 @@ typedef half_vec half_vec_at AT;
         type##_at part[NPART];                                   \
         type##_vec sums[NPART / LANES];                          \
         int64_t i = 0;                                           \
+        for (; n[0] <= CPU_FEW_TERMS && i < n[0]; i++)           \
+            *acc = OP(type, *acc, (one));                        \
+        if (i == n[0])                                           \
+            return 0;                                            \
         for (int k = 0; k < NPART / LANES; k++)                  \
             sums[k] = (type##_vec){ 0 } + (start);               \
         for (; i + NPART <= n[0]; i += NPART) {                  \

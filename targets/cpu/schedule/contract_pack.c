@@ -199,8 +199,9 @@ static int fill_halos(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t 
     f.to = f.from = bt_node_int(g, 0);
     cpu_strides(g, p->b->rank, p->b->extents, f.strides);
     for (uint32_t a = 0; a < p->b->rank; a++) {
-        if (p->outer[a] && (!p->outer[longest] || cpu_iterations(p->b->extents[a]) >
-                                                      cpu_iterations(p->b->extents[longest])))
+        if (p->outer[a] &&
+            (!p->outer[longest] ||
+             cpu_iterations(p->b->extents[a]) > cpu_iterations(p->b->extents[longest])))
             longest = a;
     }
     // the longest other axis outermost, for threads

@@ -119,8 +119,8 @@ static int choose_roles(struct cpu_plan *p, const struct cpu_config *config)
         return 0;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         if (is_only_in(p, p->a, d) &&
-            (p->m < 0 ||
-             cpu_iterations(p->view.dims[d].extent) > cpu_iterations(p->view.dims[p->m].extent)))
+            (p->m < 0 || cpu_iterations(p->view.dims[d].extent) >
+                             cpu_iterations(p->view.dims[p->m].extent)))
             p->m = (int32_t)d;
     }
     return 1;
@@ -485,8 +485,9 @@ static int crowds_cache(const struct cpu_plan *p)
 {
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         int64_t nbytes = number(p->bs[d]) * (int64_t)(BT_DTYPE_BITS(p->b->dtype) / 8);
-        if (p->view.dims[d].is_k && cpu_iterations(p->view.dims[d].extent) > DEPTH_IN_CACHE &&
-            nbytes > 0 && nbytes % PAGE_NBYTES == 0)
+        if (p->view.dims[d].is_k &&
+            cpu_iterations(p->view.dims[d].extent) > DEPTH_IN_CACHE && nbytes > 0 &&
+            nbytes % PAGE_NBYTES == 0)
             return 1;
     }
     return 0;

@@ -182,9 +182,14 @@ int cpu_target_of(struct cpu_part *, uint32_t buffer, const bt_node *offset,
 /* A loop in which each element takes the one before it, as one call. */
 int cpu_do_scan(struct cpu_part *, const bt_stmt *loop);
 
+/* ---- the order of sums (vectorise_order.c) ---- */
+
+/* How a loop must be done; 0: in any way. */
+enum { CPU_BY_ITERATION = 1, CPU_BY_LANES = 2 };
+uint32_t cpu_order(struct vectoriser *, const bt_stmt *loop);
+
 /* ---- the end (vectorise_tidy.c) ---- */
 
 int cpu_tidy(struct vectoriser *, bt_stmts *body);
-
 
 #endif

@@ -10,32 +10,53 @@
 /* Sums of so many terms lose nothing in float32 that a result would show. */
 enum { SHORT_SUM = 64 };
 
-static int64_t count_terms(const bt_node *reduce)
+/* Whether an array is read where the index is not all of a place: along a window, which has
+ * as many terms whatever the array has. `seen` by id. */
+static int is_along_window(const bt_node *node, uint32_t index, uint8_t *seen)
+{
+    if (!(node->free & bt_index_bit(index)) || !node->reads || seen[node->id])
+        return 0;
+    seen[node->id] = 1;
+    for (uint32_t i = 0; i < node->narg; i++) {
+        const bt_node *arg = node->args[i];
+        if (is_along_window(arg, index, seen) ||
+            (node->kind == BT_NODE_READ && (arg->free & bt_index_bit(index)) &&
+             arg->free != bt_index_bit(index)))
+            return 1;
+    }
+    return 0;
+}
+
+/* Whether so few terms are summed for any dims. */
+static int is_short(bt_arena *arena, const bt_node *reduce)
 {
     int64_t n = 1;
     for (uint32_t i = 0; i < reduce->nindex; i++) {
-        if (!bt_mul_int64(n, bt_node_number(reduce->args[2 + i]), &n))
-            return INT64_MAX;
+        uint8_t *seen = BT_NEWS(arena, uint8_t, (size_t)reduce->id + 1);
+        if (!seen || bt_node_number(reduce->args[2 + i]) < 0 ||
+            !is_along_window(reduce->args[1], reduce->first + i, seen) ||
+            !bt_mul_int64(n, bt_node_number(reduce->args[2 + i]), &n))
+            return 0;
     }
-    return n;
+    return n <= SHORT_SUM;
 }
 
-/* Sums of products are done as the tiles do them; of what only compares nothing is
- * rounded. */
-static int is_narrow(void *self, const bt_node *reduce)
+/* Products are summed as the tiles do it. */
+static int is_of_products(const bt_node *reduce)
 {
     const bt_node *body = reduce->args[1];
-    (void)self;
     while (body->kind == BT_NODE_CAST && body->args[0]->dtype == BT_FLOAT32)
         body = body->args[0];
-    switch (reduce->which) {
-    case BT_REDUCER_SUM:
-        return (body->kind == BT_NODE_SCALAR && body->which == BT_SCALAR_MUL &&
-                body->args[0] != body->args[1]) ||
-               count_terms(reduce) <= SHORT_SUM;
-    case BT_REDUCER_PROD: return count_terms(reduce) <= SHORT_SUM;
-    default: return 1;
-    }
+    return reduce->which == BT_REDUCER_SUM && body->kind == BT_NODE_SCALAR &&
+           body->which == BT_SCALAR_MUL && body->args[0] != body->args[1];
+}
+
+/* Of what only compares nothing is rounded. */
+static int is_narrow(void *self, const bt_node *reduce)
+{
+    return reduce->which == BT_REDUCER_SUM || reduce->which == BT_REDUCER_PROD
+               ? is_of_products(reduce) || is_short(self, reduce)
+               : 1;
 }
 
 /* ---- loops ---- */
@@ -143,28 +164,39 @@ bt_status cpu_schedule_loops(bt_loops *loops, const struct cpu_config *config)
     return cpu_vectorise(loops, config);
 }
 
-/* Strips of what a statement computes are given back after their last use, and loops with
- * nothing between them can be joined: locals would take more memory, and be in the way. */
-static const bt_lower_options options = { .is_narrow = is_narrow, .is_tree = 1 };
+/* As a tree: strips of what a statement computes are given back after their last use, and
+ * loops with nothing between them can be joined. Locals would take more memory, and be in
+ * the way. */
 
 bt_status cpu_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_graph *graph,
                     bt_loops **out)
 {
+    const bt_lower_options options = { is_narrow, arena, .is_tree = 1 };
     return bt_loops_lower_with(ctx, arena, name, graph, &options, out);
 }
 
 /* ---- dims that are known at the call only ---- */
 
-/* Whether the order of its terms shows in the result. */
+/* Whether the order of the terms shows in the result, and depends on what numbers would be
+ * there: products that tiles do not sum, prefixes, which become scans, logarithms. */
+static int depends_on_numbers(const bt_node *reduce)
+{
+    int is_float = (BT_CLASS_BITS_FLOAT & 1u << BT_DTYPE_CLASS(reduce->dtype)) != 0;
+    int is_prefix = 0;
+    for (uint32_t i = 0; i < reduce->nindex; i++)
+        is_prefix |=
+            bt_node_number(reduce->args[2 + i]) < 0 && !bt_node_is_true(reduce->args[0]);
+    return is_float && (reduce->which == BT_REDUCER_LOGSUMEXP || is_of_products(reduce) ||
+                        (is_prefix && (reduce->which == BT_REDUCER_SUM ||
+                                       reduce->which == BT_REDUCER_PROD)));
+}
+
 static int has_order(const bt_node *node, uint8_t *seen)
 {
     if (!node->reduces || seen[node->id])
         return 0;
     seen[node->id] = 1;
-    if (node->kind == BT_NODE_REDUCE &&
-        (BT_CLASS_BITS_FLOAT & 1u << BT_DTYPE_CLASS(node->dtype)) &&
-        (node->which == BT_REDUCER_SUM || node->which == BT_REDUCER_PROD ||
-         node->which == BT_REDUCER_LOGSUMEXP))
+    if (node->kind == BT_NODE_REDUCE && depends_on_numbers(node))
         return 1;
     for (uint32_t i = 0; i < node->narg; i++) {
         if (has_order(node->args[i], seen))
@@ -223,6 +255,7 @@ static bt_status try_way(struct chooser *c, const struct way *way)
     if (c->was_tried >> wanted & 1)
         return NULL;
     BT_TRY(bt_graph_compose(c->ctx, c->arena, c->primitive, &graph));
+    const bt_lower_options options = { is_narrow, c->arena, .is_tree = 1 };
     BT_TRY(cpu_contract(c->ctx, c->arena, c->config, name, graph, &options, &loops));
     BT_TRY(check_sums(c->ctx, c->arena, name, graph));
     if (!cpu_has_split(loops))

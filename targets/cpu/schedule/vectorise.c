@@ -57,7 +57,10 @@ static int open_blocks(struct cpu_lanes *l, const bt_stmt *loop, bt_stmts *to,
     int64_t extent = bt_node_number(loop->extent);
     int64_t most = l->is_bare ? CPU_LONG_STRIP_NELEM : CPU_STRIP_NELEM;
     l->index = loop->index;
-    l->most = extent < 0 ? most : block_of(extent, most);
+    // sums are of as many terms in each block, however many there are in all
+    l->most = extent < 0 || (extent > most && cpu_order(l->v, loop))
+                  ? most
+                  : block_of(extent, most);
     part_of(l, inner, to);
     const bt_node *whole = bt_node_int(g, l->most);
     const bt_node *nblock =
@@ -197,12 +200,17 @@ static int do_for(struct vectoriser *v, bt_stmt *stmt, bt_stmts *to)
     bt_stmts lanes = { 0 }, iterations = { 0 };
     if (bt_node_number(stmt->extent) == 0)
         return 1;
-    int can_lanes = by_lanes(v, stmt, &lanes);
+    const uint32_t order = cpu_order(v, stmt);
+    int can_lanes = order == CPU_BY_ITERATION
+                        ? cpu_refuse(v, "the order of a sum is that of the loop")
+                        : by_lanes(v, stmt, &lanes);
     if (!can_lanes && !v->why)
         return 0;
     const char *why = v->why;
     v->why = NULL;
     free_all(v);
+    if (can_lanes && order == CPU_BY_LANES)
+        return append(v, to, &lanes);
     int can_iterate = by_iteration(v, stmt, &iterations);
     if (!can_iterate && !v->why)
         return 0;

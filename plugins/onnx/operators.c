@@ -103,7 +103,7 @@ bt_status operators_unsupported(struct onnx_import *im, const struct onnx_node *
     if (opset == 0)
         return bt_fail_at(im->ctx, BT_ERR_UNSUPPORTED, im->store, span,
                           "operator %s is of domain %s, and the model does not say of "
-                          "which version: its opset_import has no entry for the domain",
+                          "which version: its opset_import states none for the domain",
                           node->op, domain);
     bt_status status = bt_fail_at(
         im->ctx, BT_ERR_UNSUPPORTED, im->store, span,

@@ -139,8 +139,8 @@ static int print_item(struct tool *tool, const bt_provided *found)
     json_t *item = json_loads(found->json, 0, NULL);
     if (!item)
         return tool_fail(tool, bt_no_memory());
-    printf("%s (%s)\n%s\n", found->name, bt_plugin_id(found->plugin),
-           text_of(item, "doc"));
+    printf("%s (%s)\n%s%s", found->name, bt_plugin_id(found->plugin),
+           text_of(item, "doc"), *text_of(item, "doc") ? "\n" : "");
     print_rows(item, "inputs", "Inputs:");
     print_rows(item, "attrs", "Attributes:");
     print_rows(item, "options", "Options:");

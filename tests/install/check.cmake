@@ -64,6 +64,7 @@ run("compiling" "" ${CC} ${HERE}/project/program.c -o ${WORK}/program ${flags} -
 run("the program" "org.example.outside 1.2.3" ${WORK}/program)
 
 # What `baton plugin new` writes builds as it stands, by CMake and by make, and does what its test says.
+find_program(GXX g++) # a machine may have none
 foreach(kind op eval relation facet rule pass analysis executor importer onnx compiler target own-memory)
   file(REMOVE_RECURSE ${WORK}/new)
   set(more "")
@@ -98,6 +99,13 @@ foreach(kind op eval relation facet rule pass analysis executor importer onnx co
   if(what STREQUAL own-memory)
     run("its copies" "copy of %x, to example.my_target.*copy of tensor 2, to the host" ${BATON} run ${WORK}/new/test.baton
       --target example.my_target,cpu -i x=2x2xfloat32=1 --memory)
+  endif()
+
+  # In C++, where pointers are cast.
+  if(GXX)
+    file(READ ${WORK}/new/my_${kind}.c text)
+    file(WRITE ${WORK}/my.cpp "${text}")
+    run("${what} in C++" "" ${GXX} -std=c++20 -fpermissive -w -fsyntax-only -I${PREFIX}/include ${WORK}/my.cpp)
   endif()
 
   # The same as C source, which nothing is built of.

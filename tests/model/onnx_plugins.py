@@ -104,7 +104,7 @@ def main():
         runs("a domain misspelt", "of domain com.exmaple, version 1, is not supported; did you mean com.example.Leaky",
              helper.make_node("Leaky", ["x"], ["y"], domain="com.exmaple"), 1, imports=["com.exmaple"])
         runs("a domain that is not imported", "operator Leaky is of domain com.other, and the model does not say of which version: its "
-             "opset_import has no entry for the domain", helper.make_node("Leaky", ["x"], ["y"], domain="com.other"), 1)
+             "opset_import states none for the domain", helper.make_node("Leaky", ["x"], ["y"], domain="com.other"), 1)
         runs("before the first version", "it is supported from version 15 on", helper.make_node("Late", ["x"], ["y"], domain=DOMAIN), 1)
         runs("two plugins", "by org.example.ours", node("Leaky"), 1, plugins=["ours", "theirs"])
         runs("one of two that is chosen", "[1, 0]", node("Leaky"), plugins=["ours", "theirs"],

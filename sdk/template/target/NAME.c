@@ -6,6 +6,7 @@
  *     bt_compile       lower, then compile                code of all layers, as bytes
  *     the executor     load, then launch                  on the machine that runs it
  */
+@own@#include <stdalign.h>
 #include <string.h>
 
 #include <baton/op.h>
@@ -168,7 +169,7 @@ static void unload(void *loaded)
 @own@struct block {
 @own@    bt_registry *registry;
 @own@    size_t nbytes;
-@own@    _Alignas(64) char bytes[];
+@own@    alignas(64) char bytes[];
 @own@};
 @own@
 @own@static bt_status alloc_block(bt_ctx *ctx, void *self, uint64_t nbytes, void **out)

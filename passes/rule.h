@@ -23,6 +23,8 @@ struct rule_node {
     uint32_t slot;     /* of names and of variables for operators, else RULE_NAMES */
     uint32_t alias;    /* of y in y: nn.relu(x), else RULE_NAMES */
     uint32_t is_const; /* const x */
+    uint32_t is_bool;  /* a literal for a value: True or False, ... */
+    double number;     /* ... 1 or 0, or a number */
     uint32_t is_open;  /* `..`: other attributes may be anything */
     uint32_t nop, narg, nattr;
     const char *ops[RULE_OPS];

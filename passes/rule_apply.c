@@ -56,13 +56,15 @@ static int match_attrs(struct rule_match *m, const struct rule_node *node, uint3
 
 /* ---- values ---- */
 
-static int is_all(const bt_value *value, double number)
+/* A constant whose elements are all what the literal says. */
+static int is_all(const bt_value *value, const struct rule_node *literal)
 {
     const bt_tensor *tensor = bt_const_tensor(value);
-    if (!tensor || tensor->nelem == 0 || tensor->nelem > RULE_MOST_ALL)
+    if (!tensor || tensor->nelem == 0 || tensor->nelem > RULE_MOST_ALL ||
+        (tensor->dtype == BT_BOOL) != literal->is_bool)
         return 0;
     for (int64_t i = 0; i < tensor->nelem; i++) {
-        if (bt_tensor_get(tensor, i) != number)
+        if (bt_tensor_get(tensor, i) != literal->number)
             return 0;
     }
     return 1;
@@ -106,14 +108,18 @@ static int match_call(struct rule_match *m, const struct rule_node *node,
 static int match_value(struct rule_match *m, const struct rule_node *node,
                        const bt_value *value)
 {
-    if (node->alias != RULE_NAMES)
+    if (node->alias != RULE_NAMES) {
+        const bt_value *bound = m->values[node->alias];
+        if (bound && bound != value)
+            return 0;
         m->values[node->alias] = value;
+    }
     const bt_call *call = bt_as_call(value);
     const bt_tuple_value *tuple = bt_as_tuple(value);
     if (node->kind == RULE_CALL)
         return call && match_call(m, node, call, call->args);
     if (node->kind == RULE_LITERAL)
-        return is_all(value, strtod(node->text, NULL));
+        return is_all(value, node);
     for (uint32_t i = 0; node->kind == RULE_TUPLE && i < node->narg; i++) {
         if (!tuple || tuple->nfield != node->narg ||
             !match_value(m, node->args[i], tuple->fields[i]))

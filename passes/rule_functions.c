@@ -54,7 +54,7 @@ static int number_of(const struct rule_match *m, const struct rule_node *node,
     const bt_attr *row = node->kind == RULE_NAME ? m->rows[node->slot] : NULL;
     struct rule_ints list;
     if (node->kind == RULE_LITERAL)
-        *out = strtod(node->text, NULL);
+        *out = node->number;
     else if (row && row->kind == BT_ATTR_FLOAT)
         *out = *(const double *)m->members[node->slot];
     else if (row && attr_ints(m, node, &list) && list.is_single)

@@ -47,12 +47,17 @@ static char peek(struct reader *r)
     return r->text[r->at];
 }
 
+static int is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
 static int take(struct reader *r, const char *token)
 {
     size_t n = strlen(token);
     peek(r);
     if (strncmp(r->text + r->at, token, n) != 0 ||
-        (isalpha((unsigned char)*token) && isalnum((unsigned char)r->text[r->at + n])))
+        (isalpha((unsigned char)*token) && is_word(r->text[r->at + n])))
         return 0;
     r->at += (uint32_t)n;
     return 1;
@@ -170,8 +175,7 @@ static int is_literal(const struct reader *r)
     static const char *const words[] = { "True", "False", "None" };
     for (uint32_t i = 0; i < BT_COUNT(words); i++) {
         size_t n = strlen(words[i]);
-        if (strncmp(r->text + r->at, words[i], n) == 0 &&
-            !isalnum((unsigned char)r->text[r->at + n]))
+        if (strncmp(r->text + r->at, words[i], n) == 0 && !is_word(r->text[r->at + n]))
             return 1;
     }
     return isdigit((unsigned char)c) || c == '-' || c == '"' || c == '[';
@@ -425,6 +429,21 @@ static int takes_attr(char letter, uint32_t kind)
                            : is_integer || kind == BT_ATTR_INTS;
 }
 
+/* A literal that stands for a value, or for a number of a function. */
+static bt_status check_number(struct checker *c, struct rule_node *node)
+{
+    node->number = strcmp(node->text, "True") == 0;
+    node->is_bool = node->number != 0 || strcmp(node->text, "False") == 0;
+    const size_t n = node->is_bool ? 0 : bt_number_read(node->text, &node->number);
+    return node->is_bool || (n && !node->text[n])
+               ? NULL
+               : rule_fail(
+                     c->ctx, c->rule, node->at,
+                     "%s is no number: a constant is compared with a number, True or "
+                     "False",
+                     node->text);
+}
+
 /* An operand of a function, by its letter. */
 static bt_status check_operand(struct checker *c, struct rule_node *call, uint32_t i)
 {
@@ -435,9 +454,10 @@ static bt_status check_operand(struct checker *c, struct rule_node *call, uint32
     uint32_t kind = name ? name->kind : RULE_UNBOUND;
     if (letter == 'v')
         return check_value(c, node);
+    if (letter == 'n' && node->kind == RULE_LITERAL)
+        return check_number(c, node);
     if ((letter == 'x' && name &&
          (kind == RULE_VALUE || strcmp(name->text, "result") == 0)) ||
-        (letter == 'n' && node->kind == RULE_LITERAL) ||
         (letter == 'o' && kind == RULE_OP) ||
         (kind == RULE_ATTR && takes_attr(letter, name->attr_kind)))
         return NULL;
@@ -535,6 +555,8 @@ static bt_status check_value(struct checker *c, struct rule_node *node)
         return rule_fail(c->ctx, c->rule, node->at,
                          "%s has no element type here: write scalar(%s, x)", node->text,
                          node->text);
+    if (node->kind == RULE_LITERAL)
+        return check_number(c, node);
     BT_TRY(check_node(c, node));
     return !node->function || node->function->value
                ? NULL

@@ -242,6 +242,36 @@ int bt__int_read(const char *digits, size_t nbytes, uint64_t *out)
     return 1;
 }
 
+static size_t digits_of(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+size_t bt_number_read(const char *text, double *out)
+{
+    const size_t sign = text[0] == '-' || text[0] == '+';
+    const char *digits = text + sign;
+    size_t whole = digits_of(digits), n = whole;
+    if (strncmp(digits, "inf", 3) == 0 || strncmp(digits, "nan", 3) == 0) {
+        *out = *digits == 'i' ? (double)INFINITY : (double)NAN;
+        n = 3;
+    } else {
+        if (digits[n] == '.')
+            n += 1 + digits_of(digits + n + 1);
+        if (n == 0 || (n == 1 && !whole))
+            return 0;
+        if (digits[n] == 'e' || digits[n] == 'E') {
+            const size_t signs = digits[n + 1] == '-' || digits[n + 1] == '+';
+            const size_t exponent = digits_of(digits + n + 1 + signs);
+            n += exponent ? 1 + signs + exponent : 0;
+        }
+        *out = bt__float_read(digits, n, bt__float_format_of(BT_FLOAT64));
+    }
+    if (*text == '-')
+        *out = -*out;
+    return sign + n;
+}
+
 /* ---- binary to decimal ---- */
 
 /* The first `ndigit` significant digits of a positive value, rounded, and the exponent of

@@ -79,10 +79,12 @@ static int is_float(bt_dtype dtype)
 static int read_number(const char **at, bt_dtype dtype, struct number *out)
 {
     char *end = NULL;
-    if (is_float(dtype))
-        out->real = strtod(*at, &end);
-    else
-        out->whole = strtoll(*at, &end, 10);
+    if (is_float(dtype)) {
+        const size_t n = bt_number_read(*at, &out->real);
+        *at += n;
+        return n != 0;
+    }
+    out->whole = strtoll(*at, &end, 10);
     int got = end != *at;
     *at = end;
     return got;

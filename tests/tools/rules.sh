@@ -34,6 +34,23 @@ EOF
 expect 0 'multiply(%x, 0.25f)' 'multiply(%i, 2)' -- "$baton" opt halves.baton --passes 'simplify-expr, dead-code'
 refuse '0.5f'
 
+# Truth values are no numbers; a name is one value wherever it stands; a word does not end at an underscore.
+cat > words.baton <<'EOF'
+#[version = "baton 0.1"]
+def @main(%a: Tensor[(2), bool], %x: Tensor[(2), float32]) {
+    %r = nn.relu(%x);
+    (logical_and(%a, const[(2), bool]{True, True}), logical_and(%a, const[(2), bool]{False, False}),
+     subtract(%x, %r), subtract(%r, %r))
+}
+EOF
+rules 'logical_and(x, True) => x'
+expect 0 '(%a, %0, ' 'False \.\.' -- "$baton" opt words.baton --passes 'simplify-expr, dead-code'
+refuse 'True \.\.'
+rules 'logical_and(x, 0) => x'
+expect 0 'True \.\.' 'False \.\.' -- "$baton" opt words.baton --passes 'simplify-expr, dead-code'
+rules 'subtract(y, y: nn.relu(x)) => negative(y)'
+expect 0 ' = subtract(%x' 'negative(' -- "$baton" opt words.baton --passes 'simplify-expr, dead-code'
+[ "$(grep -c 'negative(' out)" = 1 ] || fault "y is two values"
 # An operator of another plugin, with attributes, definitions and several results.
 rules 'nn.softmax(x, axis=a) => divide(e, sum(e, axis=axis(a, x), keepdims=True)) where e = exp(x)' simplify-inference
 cat > softmax.baton <<'EOF'
@@ -74,6 +91,8 @@ wrong 'nn.leaky_relu(x, alpha=a) => multiply(x, a)' 42 'a is an attribute, a val
 wrong 'cast(x, dtype=d) => multiply(x, scalar(d, x))' 40 'scalar expects a number, or an attribute that is one here, which is another kind of attribute than d'
 wrong 'nn.softmax(x, axis=a) => cast(x, dtype=x)' 40 'x is a value, attribute dtype of cast is none; shape(x), dtype(x)'
 wrong 'abs(x) => multiply(x, scaler(2, x))' 23 '.*scaler.*did you mean scalar?'
+wrong 'multiply(x, None) => x' 13 'None is no number: a constant is compared with a number, True or False'
+wrong 'multiply(x, 1x) => x' 13 '1x is no number'
 wrong 'abs(x) => 0' 11 '0 has no element type here: write scalar(0, x)'
 wrong 'abs(x) => float(x)' 11 'float gives no value'
 wrong 'abs(x) => x if float(negative(x))' 22 'float expects a value that the pattern names, or result, here'

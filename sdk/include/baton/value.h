@@ -46,6 +46,10 @@ enum {
 #include <baton/dtypes.def>
 };
 
+/* A number off the front of a text: -1.5e3, inf, nan, whatever the locale of the process.
+ * Gives how many bytes it has; 0: none is there. */
+BT_API size_t bt_number_read(const char *text, double *out);
+
 /* "float32", "int8", "bool", "bfloat16", "float32x4", "class7_8" of a class without a
  * name here; 0 if `name` is none. */
 BT_API bt_dtype bt_dtype_parse(const char *name, size_t nbytes);

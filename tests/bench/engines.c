@@ -8,11 +8,10 @@
 #include <string.h>
 #include <time.h>
 
-#include <baton/loops.h>
-
 #include "engine/bytecode_build.h"
 #include "engine/engine.h"
 #include "engine/launch.h"
+#include "loops_oracle.h"
 
 static double now_ns(void)
 {
@@ -47,7 +46,7 @@ static struct cpu_loaded *load(bt_ctx *ctx, const char *text, const char *engine
     bt_kernel_code *code = BT_NEW(arena, bt_kernel_code);
     struct cpu_loaded *loaded;
     bt_loops *loops;
-    CHECK(ctx, bt_loops_parse(ctx, arena, "bench", text, strlen(text), &loops));
+    CHECK(ctx, loops_parse(ctx, arena, "bench", text, strlen(text), &loops));
     const struct bytecode_source source = { .loops = loops,
                                             .n = loops->body.len,
                                             .stmts = loops->body.at,

@@ -19,9 +19,9 @@
 #include <string.h>
 
 #include <baton/compute.h>
-#include <baton/loops.h>
 #include <baton/target.h>
 
+#include "loops_oracle.h"
 #include "vary.h"
 
 enum { MOST_DIMS = 32, MOST_NELEM = 1 << 12, MOST_TURNS = 1 << 14 };
@@ -346,7 +346,7 @@ static bt_status compare(struct trial *t, const struct call_case *c, bt_arena *a
         return status->code == BT_ERR_MEMORY ? status : NULL;
     if (too_large(loops))
         return NULL;
-    bt_loops_options options = { .dims = t->values };
+    struct run_options options = { .dims = t->values };
     uint32_t nin = count_buffers(loops, BT_BUFFER_INPUT);
     if (nin != count_buffers(open, BT_BUFFER_INPUT) || nin > c->nleaf) {
         fault(t, c, "another number of inputs");
@@ -372,8 +372,8 @@ static bt_status compare(struct trial *t, const struct call_case *c, bt_arena *a
         status = run_kernels(t, arena, known, kernels, loops, data, t->values, faults,
                              &is_by_both);
     } else if (!status) {
-        faults[0] = bt_loops_run(t->w.ctx, loops, data[0]);
-        faults[1] = bt_loops_run_with(t->w.ctx, open, data[1], &options);
+        faults[0] = loops_run(t->w.ctx, loops, data[0], NULL);
+        faults[1] = loops_run(t->w.ctx, open, data[1], &options);
     }
     is_by_both = is_by_both && !status;
     t->nrun += (uint32_t)is_by_both;
@@ -481,7 +481,7 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
     t->nchecked += has_check(&open->body) != 0;
     bt_text_init(&text, arena);
     BT_TRY(bt_loops_print(open, &text));
-    BT_TRY(bt_loops_parse(t->w.ctx, arena, "open", text.at, text.len, &again));
+    BT_TRY(loops_parse(t->w.ctx, arena, "open", text.at, text.len, &again));
     struct kernels kernels = { .loaded = NULL };
     status = t->target ? load(t, arena, func, &kernels) : NULL;
     if (!status && t->target && !kernels.why && !refuses_dims(t, &kernels, open))

@@ -15,6 +15,7 @@
 #include <baton/compute.h>
 
 #include "close.h"
+#include "loops_oracle.h"
 #include "schedule/schedule.h"
 #include "schedule/vectorise.h"
 #include "strip_run.h"
@@ -36,7 +37,7 @@ static bt_status run_program(struct trial *t, const bt_loops *loops, uint32_t ni
                              bt_tensor *const *in, uint32_t nout, bt_tensor *const *out)
 {
     struct strip_run run = { .ctx = t->w.ctx, .isa = t->config.isa };
-    bt_loops_options options = { .seed = 5, .call = strip_call, .self = &run };
+    struct run_options options = { .seed = 5, .call = strip_call, .self = &run };
     void *data[CASE_MAX_LEAF + CALL_MAX_OUT];
     const bt_tensor *dense[CASE_MAX_LEAF];
     bt_status status = NULL;
@@ -54,7 +55,7 @@ static bt_status run_program(struct trial *t, const bt_loops *loops, uint32_t ni
         }
     }
     if (!status)
-        status = bt_loops_run_with(t->w.ctx, loops, data, &options);
+        status = loops_run(t->w.ctx, loops, data, &options);
     for (uint32_t i = 0; i < n; i++)
         bt_tensor_unref((bt_tensor *)(uintptr_t)dense[i]);
     return status;

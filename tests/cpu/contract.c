@@ -8,6 +8,7 @@
 
 #include "compute/evaluate/compute.h"
 
+#include "loops_oracle.h"
 #include "primitives/halo.h"
 #include "primitives/pack.h"
 #include "schedule/contract.h"
@@ -70,7 +71,7 @@ static int64_t furthest_k(const int64_t *n, int stride)
            furthest(n[CPU_TILE_K2], n[outer + CPU_TILE_A_K2 - CPU_TILE_A_K1]);
 }
 
-static void check_tile(const struct cpu_tile *t, int is_line, const bt_call_value *p,
+static void check_tile(const struct cpu_tile *t, int is_line, const struct call_value *p,
                        const int64_t *n)
 {
     int64_t width = n[CPU_TILE_N], row = furthest(n[CPU_TILE_M], n[CPU_TILE_A_ROW]);
@@ -85,7 +86,7 @@ static void check_tile(const struct cpu_tile *t, int is_line, const bt_call_valu
     assert_true(p[2].nelem >= (is_line ? row : 0) + furthest_k(n, CPU_TILE_B_K) + width);
 }
 
-static void check_copy(int is_halo, const bt_call_value *p, const int64_t *n)
+static void check_copy(int is_halo, const struct call_value *p, const int64_t *n)
 {
     if (is_halo) {
         assert_true(n[CPU_HALO_TOP] + n[CPU_HALO_HEIGHT] <= n[CPU_HALO_ROWS]);
@@ -103,7 +104,7 @@ static void check_copy(int is_halo, const bt_call_value *p, const int64_t *n)
 }
 
 static bt_status run_call(void *self, const char *callee, uint32_t narg,
-                          const bt_call_value *args)
+                          const struct call_value *args)
 {
     struct calls *calls = self;
     const struct cpu_tile *tile = find_tile(callee);
@@ -171,8 +172,8 @@ static void run_schedule(struct world *w, struct formula *f, uint32_t n, bt_tens
         data[i] = in[i]->data;
     data[n] = out->data;
     memset(out->data, 0x55, (size_t)out->nelem * bt_dtype_nbytes(out->dtype));
-    bt_loops_options options = { .seed = 7, .call = run_call, .self = calls };
-    bt_status status = bt_loops_run_with(w->ctx, loops, data, &options);
+    struct run_options options = { .seed = 7, .call = run_call, .self = calls };
+    bt_status status = loops_run(w->ctx, loops, data, &options);
     if (status || getenv("SHOW")) {
         bt_text text;
         bt_text_init(&text, arena);

@@ -7,9 +7,8 @@
 
 #include "test.h"
 
-#include <baton/loops.h>
-
 #include "engine/bytecode_build.h"
+#include "loops_oracle.h"
 #include "primitives/callee.h"
 
 static inline bt_ctx *open_ctx(void)
@@ -24,8 +23,8 @@ static inline bt_ctx *open_ctx(void)
 static inline bt_loops *parse_program(bt_ctx *ctx, const char *text)
 {
     bt_loops *loops;
-    assert_ok(ctx, bt_loops_parse(ctx, bt_ctx_scratch(ctx), "test", text, strlen(text),
-                                  &loops));
+    assert_ok(ctx,
+              loops_parse(ctx, bt_ctx_scratch(ctx), "test", text, strlen(text), &loops));
     return loops;
 }
 
@@ -90,7 +89,7 @@ struct caller {
 };
 
 static inline bt_status call_primitive(void *self, const char *name, uint32_t narg,
-                                       const bt_call_value *args)
+                                       const struct call_value *args)
 {
     const struct caller *c = self;
     const struct cpu_callee *callee = cpu_callee_find(c->isa, name);
@@ -120,10 +119,10 @@ static inline bt_status run_by_loops(bt_ctx *ctx, const bt_loops *loops, enum cp
             loops->roles.at[i] == BT_BUFFER_OUTPUT)
             data[n++] = d->at[i];
     }
-    const bt_loops_options options = { .seed = seed,
-                                       .call = call_primitive,
-                                       .self = &caller };
-    return bt_loops_run_with(ctx, loops, data, &options);
+    const struct run_options options = { .seed = seed,
+                                         .call = call_primitive,
+                                         .self = &caller };
+    return loops_run(ctx, loops, data, &options);
 }
 
 /* A program as bytecode, its buffers in their own order. */

@@ -16,7 +16,7 @@ static void run_strips_over(struct world *w, struct state *s, const bt_loops *lo
 {
     void *data[NARRAY + 1];
     struct strip_run run = { .ctx = w->ctx, .isa = config->isa };
-    bt_loops_options options = { .seed = 3, .call = strip_call, .self = &run };
+    struct run_options options = { .seed = 3, .call = strip_call, .self = &run };
     bt_tensor *y = tensor_new(w, expected->dtype, expected->rank, expected->dims);
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(w->ctx));
@@ -33,7 +33,7 @@ static void run_strips_over(struct world *w, struct state *s, const bt_loops *lo
         memcpy(y->data, data[over], (size_t)y->nelem * bt_dtype_nbytes(y->dtype));
         data[over] = y->data;
     }
-    bt_status status = bt_loops_run_with(w->ctx, loops, data, &options);
+    bt_status status = loops_run(w->ctx, loops, data, &options);
     if (status) {
         fprintf(stderr, "%s\n%s\n", said, bt_text_get(&text));
         fail_msg("%s\n%s", status->message, bt_text_get(s->text));

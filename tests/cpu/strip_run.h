@@ -5,9 +5,8 @@
 
 #include <string.h>
 
+#include "loops_oracle.h"
 #include "primitives/callee.h"
-
-#include <baton/loops.h>
 
 struct strip_run {
     bt_ctx *ctx;
@@ -27,7 +26,7 @@ static inline void strip_reach(const struct cpu_callee *row, uint32_t i, const i
 }
 
 static inline bt_status strip_call(void *self, const char *callee, uint32_t narg,
-                                   const bt_call_value *args)
+                                   const struct call_value *args)
 {
     struct strip_run *run = self;
     const struct cpu_callee *row = cpu_callee_find(run->isa, callee);

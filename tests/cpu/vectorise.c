@@ -61,9 +61,9 @@ static void check_isa(struct world *w, bt_graph *graph, uint32_t nin, bt_tensor 
     for (uint32_t i = 0; i < nin; i++)
         data[i] = in[i]->data;
     data[nin] = out->data;
-    bt_loops_options options = { .seed = 1, .call = strip_call, .self = &run };
+    struct run_options options = { .seed = 1, .call = strip_call, .self = &run };
     assert_ok(w->ctx, check_vectorised(loops, &config));
-    bt_status status = bt_loops_run_with(w->ctx, loops, data, &options);
+    bt_status status = loops_run(w->ctx, loops, data, &options);
     if (status)
         fail_msg("%s\n%s", status->message, written(w, loops));
     double bound = expected->dtype == BT_FLOAT16    ? 2e-3
@@ -474,7 +474,7 @@ static void check_squares(bt_dtype dtype, int64_t extent)
     uint32_t x, y, t;
     static uint64_t in[MOST], out[MOST];
     void *data[] = { in, out };
-    bt_loops_options options = { .seed = 1, .call = strip_call, .self = &run };
+    struct run_options options = { .seed = 1, .call = strip_call, .self = &run };
     const bt_node *turns = bt_node_int(l->graph, extent), *one = bt_node_int(l->graph, 1);
     assert_true(bt_loops_add_buffer(l, BT_BUFFER_INPUT, "x", dtype, turns, &x) &&
                 bt_loops_add_buffer(l, BT_BUFFER_OUTPUT, "y", dtype, turns, &y) &&
@@ -497,7 +497,7 @@ static void check_squares(bt_dtype dtype, int64_t extent)
         in[i] = dtype == BT_INT64 ? (uint64_t)i + 3 : UINT64_C(0x3ff0000000000000);
     assert_ok(w.ctx, cpu_schedule_loops(l, &config));
     assert_ok(w.ctx, check_vectorised(l, &config));
-    assert_ok(w.ctx, bt_loops_run_with(w.ctx, l, data, &options));
+    assert_ok(w.ctx, loops_run(w.ctx, l, data, &options));
     assert_in_range(run.ncall, DEPTH / 2, 4 * DEPTH);
     for (int64_t i = 0; i < extent; i++) {
         uint64_t expected = in[i];
@@ -528,8 +528,8 @@ static void refuse(const char *body, const char *part)
              "loops test {\n    in x: float32[24]\n    out y: float32[24]\n"
              "    local k: int64[4]\n%s}\n",
              body);
-    assert_ok(w.ctx, bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
-                                    strlen(text), &loops));
+    assert_ok(w.ctx, loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, strlen(text),
+                                 &loops));
     bt_status status = check_vectorised(loops, &config);
     if (*part)
         assert_error(status, BT_ERR_VERIFY, part);
@@ -577,7 +577,7 @@ static int schedule_all(const bt_allocator *allocator)
     bt_loops *loops;
     int ok = ctx && arena;
     ok = ok &&
-         ok_or_no_memory(bt_loops_parse(ctx, arena, "test", text, strlen(text), &loops));
+         ok_or_no_memory(loops_parse(ctx, arena, "test", text, strlen(text), &loops));
     ok = ok && ok_or_no_memory(cpu_schedule_loops(loops, &config));
     bt_arena_destroy(arena);
     bt_ctx_destroy(ctx);

@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-#include <baton/loops.h>
-
 #include "compute/graph/graph.h"
+#include "loops_oracle.h"
 
 enum { MOST_TURNS = 4096, MOST_BYTES = 1 << 16 };
 
@@ -26,7 +25,7 @@ static int64_t count_turns(const bt_stmts *stmts)
 }
 
 static bt_status call(void *self, const char *callee, uint32_t narg,
-                      const bt_call_value *args)
+                      const struct call_value *args)
 {
     (void)self;
     FUZZ_CHECK(callee[0]);
@@ -52,8 +51,8 @@ static void run(bt_ctx *ctx, const bt_loops *loops, uint64_t seed)
             break;
     }
     if (total <= MOST_BYTES) {
-        bt_loops_options options = { .seed = seed, .call = call };
-        fuzz_check_status(ctx, bt_loops_run_with(ctx, loops, data, &options));
+        struct run_options options = { .seed = seed, .call = call };
+        fuzz_check_status(ctx, loops_run(ctx, loops, data, &options));
     }
     while (n)
         free(data[--n]);
@@ -77,17 +76,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes)
     bt_loops *loops, *again;
     FUZZ_CHECK(arena);
     bt_status status =
-        bt_loops_parse(ctx, arena, "fuzz", (const char *)bytes, nbytes, &loops);
+        loops_parse(ctx, arena, "fuzz", (const char *)bytes, nbytes, &loops);
     fuzz_check_status(ctx, status);
     if (!status) {
         const char *written = print(ctx, arena, loops);
-        status = bt_loops_parse(ctx, arena, "fuzz", written, strlen(written), &again);
+        status = loops_parse(ctx, arena, "fuzz", written, strlen(written), &again);
         if (status)
             fprintf(stderr, "%s\n%s\n", status->message, written);
         FUZZ_CHECK(!status);
         // what came from text may fold once more: from then on it is stable
         const char *second = print(ctx, arena, again);
-        FUZZ_CHECK(!bt_loops_parse(ctx, arena, "fuzz", second, strlen(second), &loops));
+        FUZZ_CHECK(!loops_parse(ctx, arena, "fuzz", second, strlen(second), &loops));
         FUZZ_CHECK(strcmp(second, print(ctx, arena, loops)) == 0);
         // turns of loops that have dims are as many as the dims say
         if (!loops->graph->ndim && count_turns(&loops->body) < MOST_TURNS) {

@@ -5,6 +5,7 @@
 
 #include "compute/evaluate/compute.h"
 #include "compute/loops/transform.h"
+#include "loops_oracle.h"
 
 struct numbers {
     int64_t pad;
@@ -79,14 +80,14 @@ static bt_status run_loops(bt_ctx *ctx, bt_arena *arena, bt_compute *c,
     BT_TRY(bt_loops_lower(ctx, arena, "test", c->graph, &loops));
     bt_text_init(&text, arena);
     BT_TRY(bt_loops_print(loops, &text));
-    BT_TRY(bt_loops_parse(ctx, arena, "test", text.at, text.len, &again));
+    BT_TRY(loops_parse(ctx, arena, "test", text.at, text.len, &again));
     // of one operator is enough
     if (is_transformed)
         BT_TRY(transform_all(loops));
     if (!y)
         return bt_no_memory();
-    BT_TRY(bt_loops_run(ctx, loops, (void *[]){ in[0]->data, in[1]->data, y }));
-    return bt_loops_run(ctx, again, (void *[]){ in[0]->data, in[1]->data, y });
+    BT_TRY(loops_run(ctx, loops, (void *[]){ in[0]->data, in[1]->data, y }, NULL));
+    return loops_run(ctx, again, (void *[]){ in[0]->data, in[1]->data, y }, NULL);
 }
 
 static bt_status compute(bt_ctx *ctx, const bt_op *op, const bt_type *const *types,

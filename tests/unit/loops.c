@@ -4,9 +4,8 @@
 #include <math.h>
 
 #include "compute/evaluate/compute.h"
-#include <baton/loops.h>
-
 #include "compute/graph/graph.h"
+#include "loops_oracle.h"
 
 static bt_loops *lower(struct world *w, const struct formula *f, uint32_t nin,
                        bt_tensor **in, bt_compute **compute)
@@ -168,10 +167,10 @@ static void check_squarings(const char *last)
     bt_tensor *y = tensor_new(&w, BT_FLOAT32, expected->rank, expected->dims);
     assert_ok(w.ctx, bt_loops_print(lower_inlined(&w, &f, 1, in, &compute), &written));
     assert_true(written.len < 100 * SQUARINGS);
-    assert_ok(w.ctx, bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", written.at,
-                                    written.len, &parsed));
+    assert_ok(w.ctx, loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", written.at,
+                                 written.len, &parsed));
     assert_text(&w, parsed, written.at);
-    assert_ok(w.ctx, bt_loops_run(w.ctx, parsed, (void *[]){ in[0]->data, y->data }));
+    assert_ok(w.ctx, loops_run(w.ctx, parsed, (void *[]){ in[0]->data, y->data }, NULL));
     for (int64_t i = 0; i < y->nelem; i++)
         assert_true(bt_tensor_get(y, i) == bt_tensor_get(expected, i));
     bt_compute_destroy(compute);
@@ -312,11 +311,11 @@ static void test_what_an_element_decides_is_checked(void **state)
     void *data[] = { in[0]->data, in[1]->data, y->data };
     bt_tensor_set(in[1], 0, 3);
     bt_tensor_set(in[1], 1, -1);
-    assert_ok(w.ctx, bt_loops_run(w.ctx, loops, data));
+    assert_ok(w.ctx, loops_run(w.ctx, loops, data, NULL));
     assert_true(bt_tensor_get(y, 0) == bt_tensor_get(in[0], 3));
     assert_true(bt_tensor_get(y, 1) == bt_tensor_get(in[0], 3));
     bt_tensor_set(in[1], 1, 4);
-    assert_error(bt_loops_run(w.ctx, loops, data), BT_ERR_RUNTIME,
+    assert_error(loops_run(w.ctx, loops, data, NULL), BT_ERR_RUNTIME,
                  "an index is out of bounds of axis 0 of x, whose extent is 4");
     bt_compute_destroy(compute);
     bt_tensor_unref(in[0]);
@@ -345,16 +344,16 @@ static void test_a_scatter_runs_in_order(void **state)
                                "    }\n"
                                "}\n";
     int64_t k[] = { 2, 0, 2 }, y[4];
-    assert_ok(w.ctx, bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
-                                    strlen(text), &loops));
+    assert_ok(w.ctx, loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, strlen(text),
+                                 &loops));
     assert_text(&w, loops, text);
-    assert_ok(w.ctx, bt_loops_run(w.ctx, loops, (void *[]){ k, y }));
+    assert_ok(w.ctx, loops_run(w.ctx, loops, (void *[]){ k, y }, NULL));
     assert_memory_equal(y, ((int64_t[]){ 2, 0, 3, 0 }), sizeof(y));
     k[1] = -1;
-    assert_error(bt_loops_run(w.ctx, loops, (void *[]){ k, y }), BT_ERR_UNSUPPORTED,
+    assert_error(loops_run(w.ctx, loops, (void *[]){ k, y }, NULL), BT_ERR_UNSUPPORTED,
                  "gemm is a kernel of a target");
     k[1] = 4;
-    assert_error(bt_loops_run(w.ctx, loops, (void *[]){ k, y }), BT_ERR_RUNTIME,
+    assert_error(loops_run(w.ctx, loops, (void *[]){ k, y }, NULL), BT_ERR_RUNTIME,
                  "element 4 of y, which has 4");
     world_close(&w);
 }
@@ -406,9 +405,9 @@ static void test_what_the_text_may_not_say(void **state)
             "loops test {\n in x: int64[3]\n out y: float32[3]\n local t: float64[1]\n"
             "%s\n}\n",
             rows[i].body);
-        assert_error(bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
-                                    strlen(text), &loops),
-                     BT_ERR_SYNTAX, rows[i].part);
+        assert_error(
+            loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, strlen(text), &loops),
+            BT_ERR_SYNTAX, rows[i].part);
     }
     world_close(&w);
 }
@@ -439,8 +438,8 @@ static void test_what_the_text_may_not_say(void **state)
 static bt_loops *read_loops(struct world *w, const char *text)
 {
     bt_loops *loops = NULL;
-    assert_ok(w->ctx, bt_loops_parse(w->ctx, bt_ctx_scratch(w->ctx), "test", text,
-                                     strlen(text), &loops));
+    assert_ok(w->ctx, loops_parse(w->ctx, bt_ctx_scratch(w->ctx), "test", text,
+                                  strlen(text), &loops));
     return loops;
 }
 
@@ -478,7 +477,7 @@ static void test_loops_with_dims_run_for_each_value(void **state)
     for (int64_t n = 1; n < 6; n++) {
         for (int64_t m = 1; m < 8; m++) {
             int64_t x[64], at[8], y[8], want[8];
-            bt_loops_options options = { .seed = 3, .dims = (int64_t[]){ n, m } };
+            struct run_options options = { .seed = 3, .dims = (int64_t[]){ n, m } };
             for (int64_t i = 0; i < n * m; i++)
                 x[i] = i * i;
             for (int64_t i = 0; i < m; i++)
@@ -488,23 +487,22 @@ static void test_loops_with_dims_run_for_each_value(void **state)
                 for (int64_t k = 0; k < m / 2; k++)
                     want[k] += x[i * m + at[i]];
             }
-            assert_ok(w.ctx,
-                      bt_loops_run_with(w.ctx, loops, (void *[]){ x, at, y }, &options));
+            assert_ok(w.ctx, loops_run(w.ctx, loops, (void *[]){ x, at, y }, &options));
             assert_memory_equal(y, want, (size_t)m * sizeof(*y));
         }
     }
     int64_t x[6] = { 0 }, at[2] = { 0, 3 }, y[3];
     void *data[] = { x, at, y };
-    bt_loops_options options = { .dims = (int64_t[]){ 2, 3 } };
-    assert_error(bt_loops_run_with(w.ctx, loops, data, &options), BT_ERR_RUNTIME,
+    struct run_options options = { .dims = (int64_t[]){ 2, 3 } };
+    assert_error(loops_run(w.ctx, loops, data, &options), BT_ERR_RUNTIME,
                  "out of bounds of axis 1 of x, whose extent is 3");
     options.dims = (int64_t[]){ 65, 3 };
-    assert_error(bt_loops_run_with(w.ctx, loops, data, &options), BT_ERR_ARGUMENT,
+    assert_error(loops_run(w.ctx, loops, data, &options), BT_ERR_ARGUMENT,
                  "n is 65, expected 1 to 64");
     options.dims = (int64_t[]){ 2, INT64_MAX };
-    assert_error(bt_loops_run_with(w.ctx, loops, data, &options), BT_ERR_ARGUMENT,
+    assert_error(loops_run(w.ctx, loops, data, &options), BT_ERR_ARGUMENT,
                  "m is 9223372036854775807");
-    assert_error(bt_loops_run(w.ctx, loops, data), BT_ERR_ARGUMENT, "has 2 dims");
+    assert_error(loops_run(w.ctx, loops, data, NULL), BT_ERR_ARGUMENT, "has 2 dims");
     world_close(&w);
 }
 
@@ -528,9 +526,9 @@ static void test_what_a_header_of_dims_may_not_say(void **state)
         char text[64];
         bt_loops *loops;
         snprintf(text, sizeof(text), "loops test<%s> { }", rows[i].dims);
-        assert_error(bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text,
-                                    strlen(text), &loops),
-                     BT_ERR_SYNTAX, rows[i].part);
+        assert_error(
+            loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, strlen(text), &loops),
+            BT_ERR_SYNTAX, rows[i].part);
     }
     world_close(&w);
 }
@@ -545,11 +543,11 @@ static void test_depth_is_limited(void **state)
         (size_t)snprintf(text, sizeof(text), "loops test { out y: int64[1] y[0] = ");
     memset(text + n, '(', 100000);
     assert_error(
-        bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, n + 100000, &loops),
+        loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, n + 100000, &loops),
         BT_ERR_SYNTAX, "nested deeper");
     memset(text + n, '-', 100000);
     assert_error(
-        bt_loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, n + 100000, &loops),
+        loops_parse(w.ctx, bt_ctx_scratch(w.ctx), "test", text, n + 100000, &loops),
         BT_ERR_SYNTAX, "nested deeper");
     world_close(&w);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "compute/evaluate/compute.h"
+#include "loops_oracle.h"
 #include "random_transforms.h"
 
 enum { F, N, Q, B }; /* float32, int64, int8, bool */
@@ -554,8 +555,7 @@ static bt_loops *parse_loops(struct world *w, bt_arena *arena, bt_loops *loops,
     bt_text again;
     bt_text_init(text, arena);
     assert_ok(w->ctx, bt_loops_print(loops, text));
-    assert_ok(w->ctx,
-              bt_loops_parse(w->ctx, arena, "loops", text->at, text->len, &parsed));
+    assert_ok(w->ctx, loops_parse(w->ctx, arena, "loops", text->at, text->len, &parsed));
     bt_text_init(&again, arena);
     assert_ok(w->ctx, bt_loops_print(parsed, &again));
     assert_string_equal(bt_text_get(&again), text->at);
@@ -570,8 +570,8 @@ static void run_loops(struct world *w, struct state *s, const bt_loops *loops,
     for (int i = 0; i < NARRAY; i++)
         data[i] = s->tensors[i]->data;
     data[NARRAY] = y->data;
-    bt_loops_options options = { .seed = seed };
-    bt_status status = bt_loops_run_with(w->ctx, loops, data, &options);
+    struct run_options options = { .seed = seed };
+    bt_status status = loops_run(w->ctx, loops, data, &options);
     if (status) {
         fprintf(stderr, "%s\n", said);
         fail_msg("%s\n%s", status->message, bt_text_get(s->text));

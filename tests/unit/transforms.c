@@ -1,13 +1,14 @@
 /* Transforms of loops: what they make, and what they refuse. */
 #include "formula.h"
 
+#include "loops_oracle.h"
 #include "random_transforms.h"
 
 static bt_loops *read_loops(struct world *w, const char *text)
 {
     bt_loops *loops = NULL;
-    assert_ok(w->ctx, bt_loops_parse(w->ctx, bt_ctx_scratch(w->ctx), "test", text,
-                                     strlen(text), &loops));
+    assert_ok(w->ctx, loops_parse(w->ctx, bt_ctx_scratch(w->ctx), "test", text,
+                                  strlen(text), &loops));
     return loops;
 }
 
@@ -257,18 +258,18 @@ static void check_chain(struct world *w, const char *text, uint64_t seed, uint32
     bt_text done, was;
     for (int64_t i = 0; i < 60; i++)
         x[i] = (int64_t)((i * 37 + (int64_t)seed) % 23) - 9;
-    assert_ok(w->ctx, bt_loops_parse(w->ctx, arena, "test", text, strlen(text), &plain));
-    assert_ok(w->ctx, bt_loops_parse(w->ctx, arena, "test", text, strlen(text), &loops));
+    assert_ok(w->ctx, loops_parse(w->ctx, arena, "test", text, strlen(text), &plain));
+    assert_ok(w->ctx, loops_parse(w->ctx, arena, "test", text, strlen(text), &loops));
     struct transforming t = { .ctx = w->ctx, .loops = loops, .random = seed };
     bt_text_init(&done, arena);
     transform_randomly(&t, 30, &done);
     for (uint32_t i = 0; i < NTRY; i++)
         ndone[i] += t.ndone[i];
-    bt_loops_options options = { .seed = seed };
-    assert_ok(w->ctx, bt_loops_run(w->ctx, plain, (void *[]){ x, y }));
+    struct run_options options = { .seed = seed };
+    assert_ok(w->ctx, loops_run(w->ctx, plain, (void *[]){ x, y }, NULL));
     bt_text_init(&was, arena);
     assert_ok(w->ctx, bt_loops_print(loops, &was));
-    bt_status status = bt_loops_run_with(w->ctx, loops, (void *[]){ x, again }, &options);
+    bt_status status = loops_run(w->ctx, loops, (void *[]){ x, again }, &options);
     if (status || memcmp(y, again, sizeof(y)) != 0) {
         fprintf(stderr, "seed %d: %s\n%s\n", (int)seed, bt_text_get(&done), was.at);
         fail_msg("%s", status ? status->message : "another result");

@@ -2,7 +2,6 @@
 #include "failing_allocator.h"
 #include "random_types.h"
 
-#include "ir/equality.h"
 #include "ir/store.h"
 
 #include <baton/op.h>

@@ -96,8 +96,7 @@ typedef struct bt_loops {
     const char *name;
     bt_graph *graph;          /* buffers and expressions */
     bt_vec(uint32_t) roles;   /* of the buffers: BT_BUFFER_... */
-    bt_vec(uint32_t) results; /* buffers: the graph's results in order; of
-                                  parsed text its outputs */
+    bt_vec(uint32_t) results; /* buffers: the graph's results in order */
     bt_stmts body;
 } bt_loops;
 
@@ -137,35 +136,8 @@ typedef struct bt_lower_options {
 BT_API bt_status bt_loops_lower_with(bt_ctx *, bt_arena *, const char *name, bt_graph *,
                                      const bt_lower_options *,
                                      bt_loops **out) BT_MUST_USE;
-/* As text, which parses back. */
+/* As text, as at the top of this page. */
 BT_API bt_status bt_loops_print(const bt_loops *, bt_text *out) BT_MUST_USE;
-/* The reverse. errors BT_ERR_SYNTAX at its place, BT_ERR_LIMIT */
-BT_API bt_status bt_loops_parse(bt_ctx *, bt_arena *, const char *file, const char *text,
-                                size_t nbytes, bt_loops **out) BT_MUST_USE;
-/* Runs them element by element, for tests of all that makes or changes loops. data: of the
- * buffers that are in or out. The loops have no dims: bt_loops_run_with takes these.
- * errors  BT_ERR_RUNTIME: a check, a read or a store out of bounds; BT_ERR_UNSUPPORTED: a
- *         call */
-BT_API bt_status bt_loops_run(bt_ctx *, const bt_loops *, void *const *data) BT_MUST_USE;
-
-/* A call's argument while it runs: an element and how many there are from it on, or an
- * integer. */
-typedef struct bt_call_value {
-    void *address;
-    int64_t nelem, integer;
-} bt_call_value;
-typedef struct bt_loops_options {
-    /* Not 0: iterations of parallel loops run in an order drawn by it, and locals hold
-     * rubbish where an iteration starts. */
-    uint64_t seed;
-    /* Does what the target's kernels do; NULL: calls are refused. */
-    bt_status (*call)(void *self, const char *callee, uint32_t narg,
-                      const bt_call_value *args);
-    void *self;
-    const int64_t *dims; /* values of the graph's dims */
-} bt_loops_options;
-BT_API bt_status bt_loops_run_with(bt_ctx *, const bt_loops *, void *const *data,
-                                   const bt_loops_options *) BT_MUST_USE;
 
 /* ---- transforms ---- */
 

@@ -1,5 +1,5 @@
 /*
- * Loops read from text, as print.c writes them.
+ * Loops read from text, as bt_loops_print writes them.
  *
  *     loops    = "loops" NAME [ "<" dim { "," dim } ">" ] "{" { buffer } { stmt } "}"
  *     dim      = NAME [ "in" INT ".." [ INT ] ]
@@ -22,9 +22,8 @@
 #include <string.h>
 
 #include "compute/formula/lex.h"
-#include <baton/loops.h>
-
 #include "compute/graph/graph.h"
+#include "loops_oracle.h"
 
 enum { MOST_ARGS = 32 };
 
@@ -699,8 +698,8 @@ static bt_status parse_dims(struct parser *p)
     return need(p, ">");
 }
 
-bt_status bt_loops_parse(bt_ctx *ctx, bt_arena *arena, const char *file, const char *text,
-                         size_t nbytes, bt_loops **out)
+bt_status loops_parse(bt_ctx *ctx, bt_arena *arena, const char *file, const char *text,
+                      size_t nbytes, bt_loops **out)
 {
     struct parser p = { .ctx = ctx, .arena = arena, .file = file, .nbytes = nbytes };
     const char *name;

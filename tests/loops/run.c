@@ -6,9 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <baton/loops.h>
-
 #include "compute/graph/graph.h"
+#include "loops_oracle.h"
 
 struct runner {
     bt_ctx *ctx;
@@ -16,7 +15,7 @@ struct runner {
     char **data;    /* of each buffer */
     int64_t *nelem; /* likewise */
     int64_t values[BT_MAX_INDEX];
-    bt_loops_options options;
+    struct run_options options;
     bt_status status;
 };
 
@@ -200,7 +199,7 @@ static void run_call(struct runner *r, const bt_stmt *stmt)
 {
     bt_arena *scratch = bt_ctx_scratch(r->ctx);
     const void *mark = bt_arena_mark(scratch);
-    bt_call_value *values = BT_NEWS(scratch, bt_call_value, stmt->narg);
+    struct call_value *values = BT_NEWS(scratch, struct call_value, stmt->narg);
     if (!r->options.call) {
         r->status = bt_fail(r->ctx, BT_ERR_UNSUPPORTED,
                             "%s: %s is a kernel of a target: it is not run here",
@@ -285,12 +284,14 @@ static bt_status make_buffers(struct runner *r, void *const *data)
     return NULL;
 }
 
-bt_status bt_loops_run_with(bt_ctx *ctx, const bt_loops *loops, void *const *data,
-                            const bt_loops_options *options)
+bt_status loops_run(bt_ctx *ctx, const bt_loops *loops, void *const *data,
+                    const struct run_options *options)
 {
-    struct runner r = { .ctx = ctx, .loops = loops, .options = *options };
+    struct runner r = { .ctx = ctx, .loops = loops };
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
+    if (options)
+        r.options = *options;
     r.status = check_dims(&r);
     if (!r.status)
         r.status = make_buffers(&r, data);
@@ -299,9 +300,4 @@ bt_status bt_loops_run_with(bt_ctx *ctx, const bt_loops *loops, void *const *dat
     run_block(&r, &loops->body);
     bt_arena_release(scratch, mark);
     return r.status;
-}
-
-bt_status bt_loops_run(bt_ctx *ctx, const bt_loops *loops, void *const *data)
-{
-    return bt_loops_run_with(ctx, loops, data, &(bt_loops_options){ .seed = 0 });
 }

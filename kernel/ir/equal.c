@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "value/tensor.h"
 #include <baton/op.h>
 
 struct compare {
@@ -21,17 +22,6 @@ struct compare {
 
 /* ---- constants ---- */
 
-/* The element at a row-major position, whatever the strides. */
-static const char *element(const bt_tensor *t, int64_t position, size_t nbytes)
-{
-    int64_t offset = 0;
-    for (uint32_t i = t->rank; i-- > 0;) {
-        offset += position % t->dims[i] * t->strides[i];
-        position /= t->dims[i];
-    }
-    return (const char *)t->data + offset * (int64_t)nbytes;
-}
-
 /* Bit for bit: a NaN equals itself, and 0 is not -0. */
 static int tensors_equal(const bt_tensor *a, const bt_tensor *b)
 {
@@ -42,7 +32,7 @@ static int tensors_equal(const bt_tensor *a, const bt_tensor *b)
     if (bt_tensor_is_dense(a) && bt_tensor_is_dense(b))
         return !a->nelem || memcmp(a->data, b->data, (size_t)a->nelem * nbytes) == 0;
     for (int64_t i = 0; i < a->nelem; i++) {
-        if (memcmp(element(a, i, nbytes), element(b, i, nbytes), nbytes))
+        if (memcmp(bt__tensor_at(a, i), bt__tensor_at(b, i), nbytes))
             return 0;
     }
     return 1;

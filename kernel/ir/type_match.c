@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "ir/store.h"
 #include <baton/op.h>
 
 void bt__type_match_init(bt__type_match *m, bt_arena *arena)
@@ -281,7 +282,30 @@ int bt__type_matches(bt__type_match *m, const bt_type *left, const bt_type *righ
         return accepts_dim(m, left, right);
     if (m->call && is_checked(m->call, left, right))
         return 1;
-    return left->kind == right->kind && by_kind(m, left, right);
+    if (left->kind != right->kind)
+        return 0;
+    if (left->store == right->store)
+        return by_kind(m, left, right);
+    // what is shared within two stores is compared once
+    return bt_map_find(&m->forth, left) == right ||
+           (by_kind(m, left, right) && bt__type_match_pair(m, left, right));
+}
+
+int bt_type_equal(const bt_type *a, const bt_type *b)
+{
+    bt__type_match m;
+    if (a == b)
+        return 1;
+    if (a->store == b->store || a->hash != b->hash ||
+        ((a->has | b->has) & (BT_HAS_VAR | BT_HAS_OPAQUE)))
+        return 0;
+    bt_arena *arena = bt_arena_create(a->store->registry);
+    if (!arena)
+        return 0;
+    bt__type_match_init(&m, arena);
+    int is_equal = bt__type_matches(&m, a, b);
+    bt_arena_destroy(arena);
+    return is_equal;
 }
 
 int bt__type_accepts(bt_arena *arena, const bt_type *wanted, const bt_type *given)

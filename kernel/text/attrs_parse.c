@@ -33,25 +33,6 @@ static int at_number(const bt__parser *p)
            (bt__at(p, BT_TOKEN_MINUS) && p->next.kind == BT_TOKEN_NUMBER);
 }
 
-/* The digits of a number token, without the suffix (i64, f, f16) that may follow. */
-static uint32_t digits_nbytes(const char *text, uint32_t nbytes, int *is_float)
-{
-    uint32_t n = 0;
-    *is_float = 0;
-    while (n < nbytes && ((text[n] >= '0' && text[n] <= '9') || text[n] == '.')) {
-        *is_float |= text[n] == '.';
-        n++;
-    }
-    if (n + 1 < nbytes && (text[n] == 'e' || text[n] == 'E')) {
-        *is_float = 1;
-        n++;
-        while (n < nbytes &&
-               ((text[n] >= '0' && text[n] <= '9') || text[n] == '+' || text[n] == '-'))
-            n++;
-    }
-    return n;
-}
-
 static int in_range(reader *r, int64_t value, const bt__token *token)
 {
     const bt_attr *row = r->row;
@@ -79,10 +60,11 @@ static int read_int(reader *r, int64_t *out)
     }
     if (!at_number(p))
         return fail_value(r, "an integer");
-    int is_negative = bt__at(p, BT_TOKEN_MINUS), is_float;
+    int is_negative = bt__at(p, BT_TOKEN_MINUS);
+    uint32_t is_float;
     const bt__token *number = is_negative ? &p->next : &p->token;
     const char *digits = p->text + number->offset;
-    uint32_t n = digits_nbytes(digits, number->nbytes, &is_float);
+    uint32_t n = bt__digits_end(digits, number->nbytes, &is_float);
     int has_suffix = n < number->nbytes && digits[n] != 'i';
     if (is_float || has_suffix)
         return fail_value(r, "an integer");
@@ -100,14 +82,15 @@ static int read_int(reader *r, int64_t *out)
 static int read_float(reader *r, double *out)
 {
     bt__parser *p = r->p;
-    int is_negative = bt__at(p, BT_TOKEN_MINUS), is_float;
+    int is_negative = bt__at(p, BT_TOKEN_MINUS);
+    uint32_t is_float;
     const bt__token *token = is_negative ? &p->next : &p->token;
     const char *text = p->text + token->offset;
     if (token->kind == BT_TOKEN_WORD && token->nbytes >= 3 &&
         (!memcmp(text, "inf", 3) || !memcmp(text, "nan", 3)))
         *out = text[0] == 'i' ? (double)INFINITY : (double)NAN;
     else if (token->kind == BT_TOKEN_NUMBER)
-        *out = bt__float_read(text, digits_nbytes(text, token->nbytes, &is_float),
+        *out = bt__float_read(text, bt__digits_end(text, token->nbytes, &is_float),
                               bt__float_format_of(BT_FLOAT64));
     else
         return fail_value(r, "a number");
@@ -538,9 +521,9 @@ static int read_dict_value(bt__parser *p, bt_dict_entry *entry)
         entry->kind = BT_DICT_BOOL;
         return read_int(&r, &entry->i);
     }
-    int is_float = 1;
+    uint32_t is_float = 1;
     if (number->kind == BT_TOKEN_NUMBER) {
-        uint32_t n = digits_nbytes(text, number->nbytes, &is_float);
+        uint32_t n = bt__digits_end(text, number->nbytes, &is_float);
         is_float |= n < number->nbytes && text[n] == 'f';
     } else if (number->kind != BT_TOKEN_WORD) {
         return bt__error_expected(p, "a number, a string, True, False, None or a list");

@@ -12,6 +12,7 @@
 #include "text/base64.h"
 #include "text/draft.h"
 #include "value/decimal.h"
+#include "value/elements.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,27 +26,6 @@ typedef struct number {
     double value;       /* of a float */
 } number;
 
-static bt_dtype suffix_dtype(const char *suffix, uint32_t nbytes)
-{
-    // clang-format off
-    static const struct {
-        const char *text;
-        bt_dtype dtype;
-    } rows[] = {
-        { "f", BT_FLOAT32 },    { "f16", BT_FLOAT16 }, { "f32", BT_FLOAT32 },
-        { "f64", BT_FLOAT64 },  { "bf16", BT_BFLOAT16 },
-        { "i8", BT_INT8 },      { "i16", BT_INT16 },   { "i32", BT_INT32 },
-        { "i64", BT_INT64 },    { "i", BT_INT32 },     { "u8", BT_UINT8 },    { "u16", BT_UINT16 },
-        { "u32", BT_UINT32 },   { "u64", BT_UINT64 },
-    };
-    // clang-format on
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        if (strlen(rows[i].text) == nbytes && !memcmp(rows[i].text, suffix, nbytes))
-            return rows[i].dtype;
-    }
-    return 0;
-}
-
 /* inf, inff16, nanbf16, ...: 1 and the dtype of the suffix (0: none). */
 static int is_special(const bt__parser *p, const bt__token *token, bt_dtype *dtype)
 {
@@ -56,8 +36,8 @@ static int is_special(const bt__parser *p, const bt__token *token, bt_dtype *dty
         return 0;
     if (token->nbytes == 3)
         return 1;
-    *dtype = suffix_dtype(text + 3, token->nbytes - 3);
-    return *dtype && !((1u << BT_DTYPE_CLASS(*dtype)) & BT_CLASS_BITS_INTEGER);
+    *dtype = bt__suffix_read(text + 3, token->nbytes - 3);
+    return *dtype && bt__dtype_is_float(*dtype);
 }
 
 int bt__at_literal(const bt__parser *p)
@@ -68,7 +48,7 @@ int bt__at_literal(const bt__parser *p)
            bt__at_word(p, "True") || bt__at_word(p, "False");
 }
 
-static uint32_t digits_end(const char *text, uint32_t nbytes, uint32_t *is_float)
+uint32_t bt__digits_end(const char *text, uint32_t nbytes, uint32_t *is_float)
 {
     uint32_t n = 0;
     *is_float = 0;
@@ -82,11 +62,6 @@ static uint32_t digits_end(const char *text, uint32_t nbytes, uint32_t *is_float
             n++;
     }
     return n;
-}
-
-static int is_float_class(bt_dtype dtype)
-{
-    return ((1u << BT_DTYPE_CLASS(dtype)) & BT_CLASS_BITS_FLOAT) != 0;
 }
 
 /* Beyond the greatest value of the format, though it rounds to it: 65505f16. What that
@@ -108,11 +83,11 @@ static int is_beyond(bt__parser *p, const char *text, uint32_t n, bt__float_form
 static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
 {
     const char *text = p->text + p->token.offset;
-    uint32_t n = digits_end(text, p->token.nbytes, &out->is_float);
+    uint32_t n = bt__digits_end(text, p->token.nbytes, &out->is_float);
     if (n < p->token.nbytes) {
-        out->dtype = suffix_dtype(text + n, p->token.nbytes - n);
+        out->dtype = bt__suffix_read(text + n, p->token.nbytes - n);
         out->has_suffix = 1;
-        if (!out->dtype || (out->is_float && !is_float_class(out->dtype)))
+        if (!out->dtype || (out->is_float && !bt__dtype_is_float(out->dtype)))
             return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
                                    "unknown suffix of a number: %s; expected one such as "
                                    "f, f16, f64, bf16, i64, u8",
@@ -121,7 +96,7 @@ static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
     bt_dtype dtype = wanted ? wanted : out->dtype;
     if (!dtype)
         dtype = out->is_float ? BT_FLOAT32 : BT_INT32;
-    if (is_float_class(dtype)) {
+    if (bt__dtype_is_float(dtype)) {
         bt__float_format format = bt__float_format_of(dtype);
         out->is_float = 1;
         out->value = bt__float_read(text, n, format);
@@ -202,7 +177,7 @@ static int read_element(bt__parser *p, bt_dtype dtype, element *out)
     number n;
     if (!read_number(p, dtype, &n))
         return 0;
-    if (is_float_class(dtype)) {
+    if (bt__dtype_is_float(dtype)) {
         if (n.is_float) {
             out->f = n.value;
             return 1;
@@ -217,7 +192,7 @@ static int read_element(bt__parser *p, bt_dtype dtype, element *out)
 static bt_object *scalar(bt__parser *p, bt_dtype dtype, element value)
 {
     bt_tensor *tensor = NULL;
-    bt_status status = is_float_class(dtype)
+    bt_status status = bt__dtype_is_float(dtype)
                            ? bt_tensor_scalar(p->ctx, dtype, value.f, &tensor)
                            : bt_tensor_scalar_int(p->ctx, dtype, value.i, &tensor);
     if (!status)
@@ -336,7 +311,7 @@ static bt_tensor *make_elements(bt__parser *p, const header *h, const element *v
     }
     bt_tensor *tensor = create(p, h);
     for (uint32_t i = 0; tensor && i < n; i++) {
-        if (is_float_class(h->dtype))
+        if (bt__dtype_is_float(h->dtype))
             bt_tensor_set(tensor, i, values[i].f);
         else
             bt_tensor_set_int(tensor, i, values[i].i);

@@ -146,6 +146,8 @@ void bt__skip_statement(bt__parser *, uint32_t braces);
 int bt__at_definition(const bt__parser *);
 /* `#[name` begins here: data, metadata. */
 int bt__at_section(const bt__parser *, const char *name);
+/* Where the digits of a number end, behind which a suffix (i64, f, f16) may follow. */
+uint32_t bt__digits_end(const char *text, uint32_t nbytes, uint32_t *is_float);
 /* [-] digits that fit int64. */
 int bt__parse_int(bt__parser *, int64_t *out);
 int bt__parse_uint32(bt__parser *, uint32_t *out);

@@ -2,6 +2,8 @@
 #include "text/base64.h"
 #include "text/print.h"
 #include "value/decimal.h"
+#include "value/elements.h"
+#include "value/tensor.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -14,28 +16,17 @@ static void add(bt__printer *p, const char *text)
     bt_text_add(p->out, text, strlen(text));
 }
 
-static int is_float(bt_dtype dtype)
-{
-    return ((1u << BT_DTYPE_CLASS(dtype)) & BT_CLASS_BITS_FLOAT) != 0;
-}
-
 /* ---- elements ---- */
 
 /* The bits of the element at a row-major position. */
 static uint64_t element_bits(const bt_tensor *tensor, int64_t position)
 {
-    int64_t offset = 0;
-    for (uint32_t i = tensor->rank; i-- > 0;) {
-        offset += position % tensor->dims[i] * tensor->strides[i];
-        position /= tensor->dims[i];
-    }
-    size_t nbytes = bt_dtype_nbytes(tensor->dtype);
-    const char *from = (const char *)tensor->data + offset * (int64_t)nbytes;
+    const void *from = bt__tensor_at(tensor, position);
     uint8_t one;
     uint16_t two;
     uint32_t four;
     uint64_t eight;
-    switch (nbytes) {
+    switch (bt_dtype_nbytes(tensor->dtype)) {
     case 1: memcpy(&one, from, 1); return one;
     case 2: memcpy(&two, from, 2); return two;
     case 4: memcpy(&four, from, 4); return four;
@@ -59,7 +50,7 @@ static int is_plain(const bt_tensor *tensor, int64_t i)
 {
     if (tensor->dtype == BT_BOOL)
         return element_bits(tensor, i) <= 1;
-    if (!is_float(tensor->dtype) || !isnan(bt_tensor_get(tensor, i)))
+    if (!bt__dtype_is_float(tensor->dtype) || !isnan(bt_tensor_get(tensor, i)))
         return 1;
     return element_bits(tensor, i) == plain_nan_bits(tensor->dtype);
 }
@@ -92,26 +83,6 @@ static int is_splat(const bt_tensor *tensor)
 }
 
 /* ---- forms ---- */
-
-static const char *suffix_of(bt_dtype dtype)
-{
-    // clang-format off
-    static const struct {
-        bt_dtype dtype;
-        const char *text;
-    } rows[] = {
-        { BT_INT32, "" },      { BT_FLOAT32, "f" },  { BT_INT8, "i8" },
-        { BT_INT16, "i16" },   { BT_INT64, "i64" },  { BT_UINT8, "u8" },
-        { BT_UINT16, "u16" },  { BT_UINT32, "u32" }, { BT_UINT64, "u64" },
-        { BT_FLOAT16, "f16" }, { BT_FLOAT64, "f64" }, { BT_BFLOAT16, "bf16" },
-    };
-    // clang-format on
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        if (rows[i].dtype == dtype)
-            return rows[i].text;
-    }
-    return "";
-}
 
 static void print_header(bt__printer *p, const bt_tensor *tensor)
 {
@@ -191,7 +162,7 @@ static void print_tensor(bt__printer *p, const bt_tensor *tensor, const char *na
 {
     if (tensor->rank == 0 && is_plain(tensor, 0)) {
         bt__element_write(p->out, tensor, 0);
-        add(p, suffix_of(tensor->dtype));
+        add(p, bt__suffix_of(tensor->dtype));
         return;
     }
     print_header(p, tensor);

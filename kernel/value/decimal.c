@@ -339,6 +339,39 @@ void bt__float_write(bt_text *out, double value, bt__float_format format)
     }
 }
 
+/* ---- suffixes: of those of one type, the first is written ---- */
+
+// clang-format off
+static const struct suffix {
+    const char *text;
+    bt_dtype dtype;
+} suffixes[] = {
+    { "", BT_INT32 },      { "", BT_BOOL },       { "f", BT_FLOAT32 },    { "f16", BT_FLOAT16 },
+    { "f64", BT_FLOAT64 }, { "f32", BT_FLOAT32 }, { "bf16", BT_BFLOAT16 }, { "i8", BT_INT8 },
+    { "i16", BT_INT16 },   { "i64", BT_INT64 },   { "i32", BT_INT32 },    { "i", BT_INT32 },
+    { "u8", BT_UINT8 },    { "u16", BT_UINT16 },  { "u32", BT_UINT32 },   { "u64", BT_UINT64 },
+};
+// clang-format on
+
+const char *bt__suffix_of(bt_dtype dtype)
+{
+    for (size_t i = 0; i < BT_COUNT(suffixes); i++) {
+        if (suffixes[i].dtype == dtype)
+            return suffixes[i].text;
+    }
+    return "";
+}
+
+bt_dtype bt__suffix_read(const char *suffix, size_t nbytes)
+{
+    for (size_t i = 0; nbytes && i < BT_COUNT(suffixes); i++) {
+        if (strlen(suffixes[i].text) == nbytes &&
+            !memcmp(suffixes[i].text, suffix, nbytes))
+            return suffixes[i].dtype;
+    }
+    return 0;
+}
+
 void bt__element_write(bt_text *out, const bt_tensor *tensor, int64_t position)
 {
     switch (BT_DTYPE_CLASS(tensor->dtype)) {

@@ -20,6 +20,11 @@ double bt__float_read(const char *digits, size_t nbytes, bt__float_format);
 /* The shortest text that reads back: -1.5, 1e-05, inf, nan. */
 void bt__float_write(bt_text *, double, bt__float_format);
 
+/* What stands behind a number to say its type: f, i64, bf16; nothing for int32 and bool. */
+const char *bt__suffix_of(bt_dtype);
+/* 0: no type has this suffix. */
+bt_dtype bt__suffix_read(const char *suffix, size_t nbytes);
+
 /* One element at a row-major position: such a float, an integer, True or False. */
 void bt__element_write(bt_text *, const bt_tensor *, int64_t position);
 

@@ -5,7 +5,6 @@
  * prints a bounded number of objects, and does not follow references within references
  * for long.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "value/decimal.h"
@@ -14,22 +13,6 @@
 enum { REF_DEPTH = 4 };
 
 /* ---- tensors ---- */
-
-/* What follows a scalar: int32 is bare, float32 has an f, others their class and
- * width. */
-static void add_suffix(bt_text *out, bt_dtype dtype)
-{
-    char name[BT_DTYPE_NAME_SIZE];
-    if (dtype == BT_INT32 || dtype == BT_BOOL)
-        return;
-    if (dtype == BT_FLOAT32) {
-        bt_text_add(out, "f", 1);
-        return;
-    }
-    bt_dtype_name(dtype, name, sizeof(name));
-    int is_bfloat = BT_DTYPE_CLASS(dtype) == BT_CLASS_BFLOAT;
-    bt_text_addf(out, "%.*s%" PRIu32, is_bfloat ? 2 : 1, name, BT_DTYPE_BITS(dtype));
-}
 
 /* How many of the outer axes begin at this position: as many brackets open before it. */
 static uint32_t opening(const bt_tensor *t, int64_t position)
@@ -53,7 +36,7 @@ static void add_tensor(bt_text *out, const bt_tensor *t, uint32_t max_nelem)
 {
     if (t->rank == 0) {
         bt__element_write(out, t, 0);
-        add_suffix(out, t->dtype);
+        bt_text_addf(out, "%s", bt__suffix_of(t->dtype));
         return;
     }
     int64_t n = t->nelem < (int64_t)max_nelem ? t->nelem : (int64_t)max_nelem;

@@ -48,6 +48,17 @@ struct bt_ctx {
 
 void bt__progress(const bt_ctx *, const char *format, ...) BT_PRINTF(2, 3);
 
+/* A range of a text. */
+struct bt__range {
+    const char *file, *text;
+    size_t nbytes; /* of the text */
+    size_t at, width;
+};
+/* bt_fail_va there; the end of a text is shown behind its last line. */
+bt_status bt__fail_in(bt_ctx *, uint32_t code, const struct bt__range *,
+                      const char *format, va_list)
+BT_MUST_USE BT_PRINTF(4, 0);
+
 /* bt_note at a place; may be NULL. */
 bt_status bt__note_va(bt_ctx *, bt_status, const bt_place *, const char *format, va_list)
 BT_MUST_USE BT_PRINTF(4, 0);

@@ -136,3 +136,29 @@ bt_status bt__note_va(bt_ctx *ctx, bt_status status, const bt_place *place,
     const bt_diag *note = new_diag(ctx, BT_ERR_NONE, place, format, args);
     return note ? append(ctx, status, note) : status;
 }
+
+bt_status bt__fail_in(bt_ctx *ctx, uint32_t code, const struct bt__range *range,
+                      const char *format, va_list args)
+{
+    const void *mark = bt_arena_mark(ctx->scratch);
+    size_t at = range->at < range->nbytes ? range->at : range->nbytes, start = 0;
+    bt_place place = { .file = range->file, .line = 1 };
+    while (at == range->nbytes && at && range->text[at - 1] == '\n')
+        at--;
+    for (size_t i = 0; i < at; i++) {
+        if (range->text[i] == '\n') {
+            place.line++;
+            start = i + 1;
+        }
+    }
+    size_t end = at;
+    while (end < range->nbytes && !strchr("\r\n", range->text[end]))
+        end++;
+    size_t width = range->width < end - at ? range->width : end - at;
+    place.column = (uint32_t)(at - start) + 1;
+    place.width = width ? (uint32_t)width : 1;
+    place.text = bt_arena_text(ctx->scratch, range->text + start, end - start);
+    bt_status status = bt_fail_va(ctx, code, &place, format, args);
+    bt_arena_release(ctx->scratch, mark);
+    return status;
+}

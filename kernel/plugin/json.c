@@ -140,40 +140,13 @@ static int scan_value(scan *s, uint32_t depth)
 
 /* ---- places ---- */
 
-void bt__spot_place(bt_arena *arena, bt__spot spot, bt_place *out)
-{
-    const bt__json_doc *doc = spot.doc;
-    size_t at = spot.at, width = spot.width, start = 0;
-    uint32_t line = 1;
-    if (at > doc->nbytes)
-        at = doc->nbytes;
-    for (size_t i = 0; i < at; i++) {
-        if (doc->text[i] == '\n') {
-            line++;
-            start = i + 1;
-        }
-    }
-    size_t end = at;
-    while (end < doc->nbytes && doc->text[end] != '\n')
-        end++;
-    if (width > end - at)
-        width = end - at;
-    *out = (bt_place){ .file = doc->file,
-                       .line = line,
-                       .column = (uint32_t)(at - start) + 1,
-                       .width = width ? (uint32_t)width : 1,
-                       .text = bt_arena_text(arena, doc->text + start, end - start) };
-}
-
 static bt_status fail_spot_va(bt_ctx *ctx, bt__spot spot, const char *format,
                               va_list args)
 {
-    const void *mark = bt_arena_mark(ctx->scratch);
-    bt_place place;
-    bt__spot_place(ctx->scratch, spot, &place);
-    bt_status status = bt_fail_va(ctx, spot.doc->code, &place, format, args);
-    bt_arena_release(ctx->scratch, mark);
-    return status;
+    const bt__json_doc *doc = spot.doc;
+    const struct bt__range range = { doc->file, doc->text, doc->nbytes, spot.at,
+                                     spot.width };
+    return bt__fail_in(ctx, doc->code, &range, format, args);
 }
 
 bt_status bt__spot_fail(bt_ctx *ctx, bt__spot spot, const char *format, ...)

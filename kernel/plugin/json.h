@@ -50,7 +50,6 @@ void bt__json_pointer(const bt__json *, bt_text *out);
 bt_status bt__json_index(bt__json_doc *, bt_arena *, const json_t *root) BT_MUST_USE;
 /* Where the value stands, or (with `at_key`) its key. */
 bt__spot bt__json_spot(const bt__json *, int at_key);
-void bt__spot_place(bt_arena *, bt__spot, bt_place *out);
 /* The same fault, at a spot; lack of memory stays what it is. */
 bt_status bt__spot_wrap(bt_ctx *, bt__spot, bt_status fault) BT_MUST_USE;
 bt_status bt__spot_fail(bt_ctx *, bt__spot, const char *format, ...) BT_MUST_USE

@@ -3,10 +3,9 @@
 
 #include <string.h>
 
-enum {
-    SHOWN_NBYTES = 40,      /* of a token in a message */
-    LINE_NBYTES = 64 * 1024 /* of a source line in an error */
-};
+#include "base/ctx.h"
+
+enum { SHOWN_NBYTES = 40 /* of a token in a message */ };
 
 void bt__parser_init(bt__parser *p, bt_ctx *ctx, bt_store *store, bt_arena *arena,
                      const char *file, const char *text, uint32_t nbytes)
@@ -115,34 +114,6 @@ int bt__expect_word(bt__parser *p, const char *word)
 
 /* ---- errors ---- */
 
-/* The place of a range of the text. */
-static void place_of(bt__parser *p, uint32_t offset, uint32_t nbytes, bt_place *out)
-{
-    if (offset > p->nbytes)
-        offset = p->nbytes;
-    // The end of the text is shown behind its last line.
-    while (offset == p->nbytes && offset && p->text[offset - 1] == '\n')
-        offset--, nbytes = 1;
-    uint32_t line = 1, start = 0, end = offset;
-    for (uint32_t i = 0; i < offset; i++) {
-        if (p->text[i] == '\n') {
-            line++;
-            start = i + 1;
-        }
-    }
-    while (end < p->nbytes && p->text[end] != '\n' && p->text[end] != '\r' &&
-           end - start < LINE_NBYTES)
-        end++;
-    uint32_t rest = end > offset ? end - offset : 1;
-    *out = (bt_place){ .file = p->file,
-                       .line = line,
-                       .column = offset - start + 1,
-                       .width = nbytes < 1      ? 1
-                                : nbytes < rest ? nbytes
-                                                : rest,
-                       .text = bt_arena_text(p->arena, p->text + start, end - start) };
-}
-
 static int comes_before(bt_status a, bt_status b)
 {
     return a->place.line != b->place.line ? a->place.line < b->place.line
@@ -186,12 +157,8 @@ BT_PRINTF(5, 0)
 static bt_status make_status(bt__parser *p, uint32_t code, uint32_t offset,
                              uint32_t nbytes, const char *format, va_list args)
 {
-    const void *mark = bt_arena_mark(p->arena);
-    bt_place place;
-    place_of(p, offset, nbytes, &place);
-    bt_status status = bt_fail_va(p->ctx, code, &place, format, args);
-    bt_arena_release(p->arena, mark);
-    return status;
+    const struct bt__range range = { p->file, p->text, p->nbytes, offset, nbytes };
+    return bt__fail_in(p->ctx, code, &range, format, args);
 }
 
 bt_status bt__status_at(bt__parser *p, uint32_t code, uint32_t offset, uint32_t nbytes,

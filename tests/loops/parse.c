@@ -21,6 +21,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/ctx.h"
 #include "compute/formula/lex.h"
 #include "compute/graph/graph.h"
 #include "loops_oracle.h"
@@ -47,11 +48,10 @@ static bt_status fail_at(struct parser *p, struct bt__ast_place at, const char *
 static bt_status fail_at(struct parser *p, struct bt__ast_place at, const char *format,
                          ...)
 {
-    bt_place place;
+    const struct bt__range range = { p->file, p->text, p->nbytes, at.offset, at.width };
     va_list args;
-    bt__text_place(p->arena, p->file, p->text, at, &place);
     va_start(args, format);
-    bt_status status = bt_fail_va(p->ctx, BT_ERR_SYNTAX, &place, format, args);
+    bt_status status = bt__fail_in(p->ctx, BT_ERR_SYNTAX, &range, format, args);
     va_end(args);
     return status;
 }

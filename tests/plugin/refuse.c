@@ -186,7 +186,7 @@ static const struct {
 } manifests[] = {
     { "", 1, 1, "expected an object, found the end" },
     { "[1]", 1, 1, "expected an object, found \"[\"" },
-    { HEAD, 2, 1, "expected a string in double quotes, found the end" },
+    { HEAD, 1, 50, "expected a string in double quotes, found the end" },
     { HEAD ABI SO OPS, 4, 60, "expected \",\" or \"}\", found the end" },
     { HEAD ABI SO OPS "} x", 4, 62, "expected nothing after the object, found \"x\"" },
     { HEAD "\"abi\" {}}", 2, 7, "expected \":\" after the key, found \"{\"" },

@@ -31,11 +31,10 @@ static bt__json_doc doc_of(const char *text)
 static void expect_place(bt_ctx *ctx, const bt__json *json, int at_key, uint32_t line,
                          uint32_t column, uint32_t width)
 {
-    bt_place place;
-    bt__spot_place(bt_ctx_scratch(ctx), bt__json_spot(json, at_key), &place);
-    assert_int_equal(place.line, line);
-    assert_int_equal(place.column, column);
-    assert_int_equal(place.width, width);
+    bt_status fault = bt__spot_fail(ctx, bt__json_spot(json, at_key), "here");
+    assert_int_equal(fault->place.line, line);
+    assert_int_equal(fault->place.column, column);
+    assert_int_equal(fault->place.width, width);
 }
 
 static void test_values_and_keys_are_found_again(void **state)

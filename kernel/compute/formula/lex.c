@@ -127,18 +127,3 @@ int bt__token_is(const struct bt__token *t, const char *word)
     return (t->kind == BT__TOKEN_SIGN || t->kind == BT__TOKEN_NAME) &&
            strlen(word) == t->place.width && memcmp(word, t->at, t->place.width) == 0;
 }
-
-void bt__text_place(bt_arena *arena, const char *file, const char *text,
-                    struct bt__ast_place place, bt_place *out)
-{
-    size_t begin = 0;
-    *out = (bt_place){ .file = file, .line = 1, .width = place.width ? place.width : 1 };
-    for (size_t i = 0; i < place.offset; i++) {
-        if (text[i] == '\n') {
-            out->line++;
-            begin = i + 1;
-        }
-    }
-    out->column = (uint32_t)(place.offset - begin) + 1;
-    out->text = bt_arena_text(arena, text + begin, strcspn(text + begin, "\n"));
-}

@@ -27,9 +27,4 @@ struct bt__token {
 struct bt__token bt__token_read(const char *text, size_t nbytes, size_t offset);
 /* Whether it is this sign or name. */
 int bt__token_is(const struct bt__token *, const char *);
-/* Where `offset` of the text stands: line, column, the line itself (in `arena`; without
- * it when there is no memory). */
-void bt__text_place(bt_arena *, const char *file, const char *text, struct bt__ast_place,
-                    bt_place *out);
-
 #endif

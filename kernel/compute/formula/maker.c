@@ -1,21 +1,19 @@
 /* What makes trees of index notation well-formed. */
 #include <string.h>
 
+#include "base/ctx.h"
 #include "compute/formula/ast.h"
 #include "compute/formula/lex.h"
 
 bt_status bt__formula_fail(bt_ctx *ctx, const struct bt__formula *f, uint32_t code,
                            struct bt__ast_place at, const char *format, ...)
 {
-    bt_arena *scratch = bt_ctx_scratch(ctx);
-    const void *mark = bt_arena_mark(scratch);
-    bt_place place;
-    bt__text_place(scratch, f->op, f->text, at, &place);
+    const struct bt__range range = { f->op, f->text, strlen(f->text), at.offset,
+                                     at.width };
     va_list args;
     va_start(args, format);
-    bt_status status = bt_fail_va(ctx, code, &place, format, args);
+    bt_status status = bt__fail_in(ctx, code, &range, format, args);
     va_end(args);
-    bt_arena_release(scratch, mark);
     return status;
 }
 

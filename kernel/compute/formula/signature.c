@@ -47,10 +47,9 @@ static int skip_sign(struct reader *r, const char *sign)
 
 static BT_FAILURE bt_status expected(struct reader *r, const char *what)
 {
-    bt_place place;
-    bt__text_place(r->arena, r->where, r->text, r->token.place, &place);
-    return bt_fail_place(r->ctx, BT_ERR_SYNTAX, &place,
-                         "expected %s in the type of an input", what);
+    const struct bt__formula text = { .op = r->where, .text = r->text };
+    return bt__formula_fail(r->ctx, &text, BT_ERR_SYNTAX, r->token.place,
+                            "expected %s in the type of an input", what);
 }
 
 /* One accepted dtype or class; 0 when the token is neither. */

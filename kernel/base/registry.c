@@ -82,12 +82,22 @@ static int copy_options(bt_registry *r, const bt_registry_options *options)
            copy_text(r->arena, options->plugin_use, &r->plugin_use);
 }
 
+int bt__options_read(void *own, size_t own_nbytes, const void *given, size_t nbytes)
+{
+    size_t n = !given ? 0 : nbytes < own_nbytes ? nbytes : own_nbytes;
+    memset(own, 0, own_nbytes);
+    if (n)
+        memcpy(own, given, n);
+    for (; given && n < nbytes; n++) {
+        if (((const char *)given)[n])
+            return 0;
+    }
+    return 1;
+}
+
 bt_registry *bt__registry_create(const bt_registry_options *options,
                                  const struct bt__host *host)
 {
-    static const bt_registry_options defaults;
-    if (!options)
-        options = &defaults;
     const bt_allocator *a = options->allocator ? options->allocator : &libc_allocator;
     bt_registry *r = a->realloc(a->self, NULL, 0, sizeof(*r));
     if (!r)

@@ -562,7 +562,10 @@ static const struct bt__host host = { .kinds = kinds,
                                       .check_step = check_step,
                                       .attrs = bt_attrs_parse };
 
-bt_registry *bt_registry_create(const bt_registry_options *options)
+bt_registry *bt_registry_create_sized(const bt_registry_options *options, size_t nbytes)
 {
-    return bt__registry_create(options, &host);
+    bt_registry_options own;
+    return bt__options_read(&own, sizeof(own), options, nbytes)
+               ? bt__registry_create(&own, &host)
+               : NULL;
 }

@@ -6,8 +6,8 @@
 
 #include <baton/baton.h>
 
-static bt_status open_program(bt_ctx *ctx, const bt_program_options *options,
-                              bt_program **out)
+static bt_status open_sized(bt_ctx *ctx, const bt_program_options *options, size_t nbytes,
+                            bt_program **out)
 {
     static const char text[] = "#[version = \"baton 0.1\"]\n"
                                "def @main(%x: Tensor[(1, 4, 6, 6), float32]) {\n"
@@ -18,9 +18,15 @@ static bt_status open_program(bt_ctx *ctx, const bt_program_options *options,
     assert_non_null(file);
     assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
     assert_int_equal(fclose(file), 0);
-    bt_status status = bt_program_open(ctx, path, options, out);
+    bt_status status = bt_program_open_sized(ctx, path, options, nbytes, out);
     unlink(path);
     return status;
+}
+
+static bt_status open_program(bt_ctx *ctx, const bt_program_options *options,
+                              bt_program **out)
+{
+    return open_sized(ctx, options, sizeof(*options), out);
 }
 
 /* Passes of the pipelines default and fuse ask the target, and lowering does. */
@@ -82,7 +88,41 @@ static void test_options_reach_the_executor(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* An application may have been built with headers of an earlier or a later version. */
+static void test_options_are_as_long_as_who_was_built_with_them(void **state)
+{
+    struct {
+        bt_program_options options;
+        uint64_t unknown;
+    } later = { { .executor = "told{numbr=1}" }, 0 };
+    const size_t earlier = offsetof(bt_program_options, executor);
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_program *program;
+    // what is behind the end of an earlier version's is not looked at
+    assert_ok(ctx, open_sized(ctx, &later.options, earlier, &program));
+    bt_program_close(program);
+    assert_error(open_sized(ctx, &later.options, sizeof(later), &program),
+                 BT_ERR_ATTRIBUTE, "number");
+    later.unknown = 1;
+    assert_error(open_sized(ctx, &later.options, sizeof(later), &program),
+                 BT_ERR_ARGUMENT, "was built for a later one");
+    assert_error(bt_program_compile_sized(ctx, "f", &later.options, sizeof(later), "g"),
+                 BT_ERR_ARGUMENT, "was built for a later one");
+    bt_ctx_destroy(ctx);
+    struct {
+        bt_registry_options options;
+        uint64_t unknown;
+    } registry = { { .ignore_environment = 1 }, 1 };
+    assert_null(bt_registry_create_sized(&registry.options, sizeof(registry)));
+    bt_registry *made = bt_registry_create_sized(
+        &registry.options, offsetof(bt_registry_options, plugin_use));
+    assert_non_null(made);
+    bt_registry_unref(made);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_options_are_as_long_as_who_was_built_with_them),
     cmocka_unit_test(test_a_target_is_opened_once_for_a_compilation),
     cmocka_unit_test(test_options_reach_the_executor),
 };

@@ -163,14 +163,15 @@ static bt_status compile_for(bt_ctx *ctx, const char *model,
 }
 
 /* Targets are opened first: a slip in their list is told before a model is read. */
-bt_status bt_program_compile(bt_ctx *ctx, const char *model,
-                             const bt_program_options *options, const char *path)
+bt_status bt_program_compile_sized(bt_ctx *ctx, const char *model,
+                                   const bt_program_options *given, size_t nbytes,
+                                   const char *path)
 {
-    static const bt_program_options defaults;
+    bt_program_options options;
     bt_targets *targets;
-    options = options ? options : &defaults;
-    BT_TRY(bt__program_targets(ctx, options->target, &targets));
-    bt_status status = compile_for(ctx, model, options, targets, path);
+    BT_TRY(bt__program_options_read(ctx, given, nbytes, &options));
+    BT_TRY(bt__program_targets(ctx, options.target, &targets));
+    bt_status status = compile_for(ctx, model, &options, targets, path);
     bt_targets_unref(targets);
     return status;
 }

@@ -10,19 +10,31 @@ enum {
     MAX_TERMS = 256
 };
 
+/* What authors see of a graph, and the hash table of its nodes. */
+struct graph {
+    bt_graph base;
+    uint32_t cap_array, cap_dim, nslot;
+    const bt_node **slots;
+};
+
+static struct graph *own(bt_graph *g)
+{
+    return (struct graph *)(void *)g;
+}
+
 bt_graph *bt_graph_create(bt_ctx *ctx, bt_arena *arena)
 {
-    bt_graph *g = BT_NEW(arena, bt_graph);
-    if (g) {
-        g->ctx = ctx;
-        g->arena = arena;
-    }
-    return g;
+    struct graph *g = BT_NEW(arena, struct graph);
+    if (!g)
+        return NULL;
+    g->base.ctx = ctx;
+    g->base.arena = arena;
+    return &g->base;
 }
 
 int bt_graph_add_array(bt_graph *g, const bt_array *array, uint32_t *out)
 {
-    if (!bt_vec_reserve(g->arena, (void **)&g->arrays, &g->cap_array, g->narray,
+    if (!bt_vec_reserve(g->arena, (void **)&g->arrays, &own(g)->cap_array, g->narray,
                         sizeof(*array)))
         return 0;
     *out = g->narray;
@@ -32,13 +44,14 @@ int bt_graph_add_array(bt_graph *g, const bt_array *array, uint32_t *out)
 
 int bt_graph_add_dim(bt_graph *g, const bt_graph_dim *dim, uint32_t *out)
 {
-    bt_graph_dim own = *dim;
-    own.low = own.low < 0 ? 0 : own.low;
-    own.high = own.high > BT_MOST_DIM ? BT_MOST_DIM : own.high;
-    if (!bt_vec_reserve(g->arena, (void **)&g->dims, &g->cap_dim, g->ndim, sizeof(own)))
+    bt_graph_dim kept = *dim;
+    kept.low = kept.low < 0 ? 0 : kept.low;
+    kept.high = kept.high > BT_MOST_DIM ? BT_MOST_DIM : kept.high;
+    if (!bt_vec_reserve(g->arena, (void **)&g->dims, &own(g)->cap_dim, g->ndim,
+                        sizeof(kept)))
         return 0;
     *out = g->ndim;
-    g->dims[g->ndim++] = own;
+    g->dims[g->ndim++] = kept;
     return 1;
 }
 
@@ -96,10 +109,10 @@ static int same_node(const bt_node *a, const bt_node *b)
     return !a->narg || memcmp(a->args, b->args, a->narg * sizeof(*a->args)) == 0;
 }
 
-static int grow_table(bt_graph *g)
+static int grow_table(struct graph *g)
 {
     uint32_t nslot = g->nslot ? g->nslot * 2 : 64;
-    const bt_node **slots = BT_NEWS(g->arena, const bt_node *, nslot);
+    const bt_node **slots = BT_NEWS(g->base.arena, const bt_node *, nslot);
     if (!slots)
         return 0;
     for (uint32_t i = 0; i < g->nslot; i++) {
@@ -129,13 +142,14 @@ static uint64_t free_of(const bt_node *node)
 /* The shared node that equals *like, whose args and coefs are copied when it is new. */
 static const bt_node *intern(bt_graph *g, bt_node *like)
 {
+    struct graph *table = own(g);
     like->hash = hash_node(like);
-    if (g->nnode * 2 >= g->nslot && !grow_table(g))
+    if (g->nnode * 2 >= table->nslot && !grow_table(table))
         return bt__graph_no_memory(g);
-    uint32_t at = (uint32_t)like->hash & (g->nslot - 1);
-    for (; g->slots[at]; at = (at + 1) & (g->nslot - 1)) {
-        if (same_node(g->slots[at], like))
-            return g->slots[at];
+    uint32_t at = (uint32_t)like->hash & (table->nslot - 1);
+    for (; table->slots[at]; at = (at + 1) & (table->nslot - 1)) {
+        if (same_node(table->slots[at], like))
+            return table->slots[at];
     }
     bt_node *node = BT_NEW(g->arena, bt_node);
     const bt_node **args = BT_NEWS(g->arena, const bt_node *, like->narg);
@@ -164,7 +178,7 @@ static const bt_node *intern(bt_graph *g, bt_node *like)
         return NULL;
     }
     g->nnode++;
-    return g->slots[at] = node;
+    return table->slots[at] = node;
 }
 
 /* Indices by number, then all else by structure. */

@@ -159,7 +159,13 @@ typedef struct bt_registry_options {
 } bt_registry_options;
 
 /* NULL options: all defaults. NULL result: no memory. Opens no plugin, reads no file. */
-BT_API bt_registry *bt_registry_create(const bt_registry_options *);
+/* nbytes: sizeof(bt_registry_options) of who calls. As for all options of applications,
+ * what older headers lack is zero, and what this library lacks must be. */
+BT_API bt_registry *bt_registry_create_sized(const bt_registry_options *, size_t nbytes);
+static inline bt_registry *bt_registry_create(const bt_registry_options *options)
+{
+    return bt_registry_create_sized(options, sizeof(*options));
+}
 BT_API bt_registry *bt_registry_ref(bt_registry *);
 BT_API void bt_registry_unref(bt_registry *); /* accepts NULL */
 

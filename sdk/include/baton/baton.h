@@ -63,8 +63,15 @@ typedef struct bt_program_options {
 
 /* Reads, infers, optimises and loads; or maps an artifact, which has all that behind it:
  * options that only compiling heeds are refused. NULL options: all defaults. */
-BT_API bt_status bt_program_open(bt_ctx *, const char *path, const bt_program_options *,
-                                 bt_program **out) BT_MUST_USE;
+BT_API bt_status bt_program_open_sized(bt_ctx *, const char *path,
+                                       const bt_program_options *, size_t nbytes,
+                                       bt_program **out) BT_MUST_USE;
+BT_MUST_USE static inline bt_status bt_program_open(bt_ctx *ctx, const char *path,
+                                                    const bt_program_options *options,
+                                                    bt_program **out)
+{
+    return bt_program_open_sized(ctx, path, options, sizeof(*options), out);
+}
 /* The same program for another thread, with a context of its own of the same registry:
  * inputs, outputs and runs are its own, what was compiled is shared. May be called while
  * the other one runs, and that may be closed before.
@@ -76,9 +83,15 @@ BT_API void bt_program_close(bt_program *); /* accepts NULL */
 /* Compiles a model for options->target and writes an artifact, which bt_program_open
  * takes. options->executor does not matter; NULL target: "cpu" where there is one.
  * errors  BT_ERR_UNSUPPORTED: a program that needs executor interp */
-BT_API bt_status bt_program_compile(bt_ctx *, const char *model,
-                                    const bt_program_options *,
-                                    const char *artifact) BT_MUST_USE;
+BT_API bt_status bt_program_compile_sized(bt_ctx *, const char *model,
+                                          const bt_program_options *, size_t nbytes,
+                                          const char *artifact) BT_MUST_USE;
+BT_MUST_USE static inline bt_status bt_program_compile(bt_ctx *ctx, const char *model,
+                                                       const bt_program_options *options,
+                                                       const char *artifact)
+{
+    return bt_program_compile_sized(ctx, model, options, sizeof(*options), artifact);
+}
 
 /* What a program takes and gives. */
 typedef struct bt_port {

@@ -98,16 +98,11 @@ typedef struct bt_graph {
     bt_ctx *ctx;
     bt_arena *arena;
     bt_status status; /* the first failure; constructors then give NULL */
-    uint32_t nnode;
-    const bt_node **slots; /* of the hash table */
-    uint32_t nslot;
-    uint32_t narray, ninput, cap_array;
+    uint32_t nnode, narray, ninput, ndim, nresult;
     bt_array *arrays;
-    uint32_t ndim, cap_dim;
     bt_graph_dim *dims;
-    uint32_t nresult;
     const uint32_t *results; /* arrays */
-} bt_graph;
+} bt_graph;                  /* made by bt_graph_create alone, so that more may follow */
 
 /* Everything lives in `arena`. NULL: no memory. */
 BT_API bt_graph *bt_graph_create(bt_ctx *, bt_arena *arena);

@@ -407,8 +407,3 @@ uint32_t bt_effects_of(const bt_effects *e, const bt_value *value)
 {
     return bits_of(e, value, e->depth);
 }
-
-uint32_t bt_effects_of_block(const bt_effects *e, const bt_block *block)
-{
-    return bits_of_block(e, block, e->depth);
-}

@@ -4,15 +4,6 @@
 
 #include <baton/op.h>
 
-int bt_op_input_index(const bt_op *op, const char *name)
-{
-    for (int i = 0; op->inputs[i].name; i++) {
-        if (strcmp(op->inputs[i].name, name) == 0)
-            return i;
-    }
-    return -1;
-}
-
 uint32_t bt_op_ninput(const bt_op *op, uint32_t *nrequired)
 {
     uint32_t n = 0, required = 0;

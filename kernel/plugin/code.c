@@ -481,11 +481,6 @@ bt_function bt_code_find(const bt_code *code, const char *name)
     return d && d->is_function ? (bt_function)(uintptr_t)d->address : NULL;
 }
 
-size_t bt_code_nbytes(const bt_code *code)
-{
-    return code->mapping.nbytes;
-}
-
 void bt_code_unload(bt_code *code)
 {
     if (!code)

@@ -38,7 +38,6 @@ typedef struct bt__printer {
     bt_status status; /* the first failure; all but memory */
     uint32_t indent;
     uint32_t is_field;   /* in a constructor's field, where open dims are `?` */
-    uint32_t is_display; /* for people: large constants are left out */
 
     uint32_t has_spans;
     bt_map sources; /* file -> its number + 1 */

@@ -169,8 +169,6 @@ static void print_tensor(bt__printer *p, const bt_tensor *tensor, const char *na
     if (is_splat(tensor)) {
         bt__element_write(p->out, tensor, 0);
         add(p, " ..");
-    } else if (tensor->nelem > BT__INLINE_NELEM && p->is_display) {
-        add(p, "...");
     } else if (tensor->nelem > BT__INLINE_NELEM) {
         add(p, "data ");
         bt__print_quoted(p->out, data_name(p, tensor, name));

@@ -417,33 +417,3 @@ void bt_print_operand(const bt_value *value, bt_text *out)
     else
         bt_text_addf(out, "a %s", bt_value_kind_name(value->kind));
 }
-
-static void print_one(bt__printer *p, const bt_func *func)
-{
-    const bt_global *global =
-        p->module && func->name ? bt_module_find(p->module, func->name) : NULL;
-    p->names = bt__names_create(p->temp, &p->type_names);
-    if (!p->names || !bt__names_assign(p->names, func, 1)) {
-        p->out->failed = 1;
-        return;
-    }
-    if (global && global->func == func)
-        bt__print_name(p->out, "def @", func->name);
-    else
-        add(p, "fn ");
-    bt__print_function(p, func);
-}
-
-void bt_print_func(bt_ctx *ctx, const bt_module *module, const bt_func *func,
-                   bt_text *out)
-{
-    bt__printer p;
-    if (!bt__printer_init(&p, ctx, out))
-        return;
-    p.is_display = 1;
-    if (bt__printer_set_module(&p, module))
-        print_one(&p, func);
-    else
-        out->failed = 1;
-    bt__printer_deinit(&p);
-}

@@ -98,41 +98,10 @@ static void test_operands_are_named_for_messages(void **state)
     bt_module_unref(module);
 }
 
-static void test_functions_print_alone(void **state)
-{
-    (void)state;
-    bt_module *module = parse(
-        "#[version = \"baton 0.1\"]\n"
-        "def @main(%x: int8) -> int8 {\n"
-        "  %c = const[(100), int8]{data \"w\"}.0;\n"
-        "  %f = fn (%y: int8) { %y };\n"
-        "  %x\n"
-        "}\n"
-        "#[data] \"w\" = "
-        "\"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\"\n\"AAAA"
-        "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAQ==\";");
-    const bt_func *func = bt_module_find(module, "main")->func;
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(ctx));
-    bt_print_func(ctx, module, func, &text);
-    assert_string_equal(bt_text_get(&text), "def @main(%x: int8) -> int8 {\n"
-                                            "    %c = const[(100), int8]{...}.0;\n"
-                                            "    %f = fn (%y: int8) -> int8 {\n"
-                                            "        %y\n"
-                                            "    };\n"
-                                            "    %x\n"
-                                            "}");
-    bt_text_init(&text, bt_ctx_scratch(ctx));
-    bt_print_func(ctx, module, bt_as_closure(func->block->bindings[1])->func, &text);
-    assert_string_equal(bt_text_get(&text), "fn (%y: int8) -> int8 {\n    %y\n}");
-    bt_module_unref(module);
-}
-
 static const struct CMUnitTest tests[] = {
     TEST(test_types_read_back),
     TEST(test_parameters_of_function_types_get_names),
     TEST(test_errors_of_types_are_returned_only),
     TEST(test_operands_are_named_for_messages),
-    TEST(test_functions_print_alone),
 };
 TEST_MAIN(tests)

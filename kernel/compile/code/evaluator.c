@@ -303,16 +303,6 @@ uint32_t bt_evaluator_nfunction(const bt_evaluator *e)
     return e->n;
 }
 
-uint32_t bt_evaluator_nin(const bt_evaluator *e, uint32_t function)
-{
-    return e->functions[function].nin;
-}
-
-uint32_t bt_evaluator_nout(const bt_evaluator *e, uint32_t function)
-{
-    return e->functions[function].nout;
-}
-
 /* ---- as a kernel ---- */
 
 static bt_kernel_buffer *number(bt_arena *arena, uint32_t kind, uint32_t n)

@@ -140,8 +140,6 @@ BT_API bt_status bt_code_load(bt_ctx *, uint32_t nobject, const bt_code_object *
                               const bt_symbol *symbols, bt_code **out) BT_MUST_USE;
 /* A function with external linkage. NULL: there is none of this name. */
 BT_API bt_function bt_code_find(const bt_code *, const char *name);
-/* Bytes that are mapped. */
-BT_API size_t bt_code_nbytes(const bt_code *);
 /* Accepts NULL. Nothing of the code may be running. */
 BT_API void bt_code_unload(bt_code *);
 

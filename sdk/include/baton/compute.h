@@ -83,9 +83,6 @@ BT_API bt_status bt_evaluator_create(bt_ctx *, const char *text, size_t nbytes,
                                      bt_evaluator **out) BT_MUST_USE;
 BT_API void bt_evaluator_destroy(bt_evaluator *); /* accepts NULL */
 BT_API uint32_t bt_evaluator_nfunction(const bt_evaluator *);
-/* Leaves of a function's parameters and of its result. */
-BT_API uint32_t bt_evaluator_nin(const bt_evaluator *, uint32_t function);
-BT_API uint32_t bt_evaluator_nout(const bt_evaluator *, uint32_t function);
 /* As bt_target.launch: the buffers are those of the parameters' leaves, then of the
  * result's. From any thread; runs of one evaluator take turns. */
 BT_API bt_status bt_evaluator_run(bt_ctx *, bt_evaluator *, uint32_t function,

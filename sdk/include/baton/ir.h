@@ -471,7 +471,6 @@ typedef struct bt_print_options {
 BT_API bt_status bt_print(bt_ctx *, const bt_module *, const bt_print_options *,
                           bt_text *out) BT_MUST_USE;
 BT_API void bt_print_type(bt_ctx *, const bt_type *, bt_text *out);
-BT_API void bt_print_func(bt_ctx *, const bt_module *, const bt_func *, bt_text *out);
 /* A value as errors name it: "%x", "@main", "nn.dense". */
 BT_API void bt_print_operand(const bt_value *, bt_text *out);
 
@@ -494,7 +493,6 @@ typedef struct bt_effects bt_effects; /* lives in the arena it was made in */
 BT_API bt_status bt_effects_create(bt_ctx *, const bt_module *, bt_arena *,
                                    bt_effects **out) BT_MUST_USE;
 BT_API uint32_t bt_effects_of(const bt_effects *, const bt_value *);
-BT_API uint32_t bt_effects_of_block(const bt_effects *, const bt_block *);
 
 /* Which globals refer to which, and the strongly connected components of that. Globals
  * are named by their position in the module. */

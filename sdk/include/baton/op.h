@@ -500,8 +500,7 @@ BT_API bt_status bt_relation_get(bt_ctx *, const char *name,
 /* The facet's table with the highest priority; *out = NULL where there is none. */
 BT_API bt_status bt_op_facet(bt_ctx *, const bt_op *, const char *facet,
                              const void **out) BT_MUST_USE;
-/* Input index by name, -1 if none; number of inputs. */
-BT_API int bt_op_input_index(const bt_op *, const char *name);
+/* Number of inputs, of those that must be given. */
 BT_API uint32_t bt_op_ninput(const bt_op *, uint32_t *nrequired);
 /* The member of an attribute struct, for those who do not know its type, such as passes:
  * NULL where the operator has no attribute of that name and kind. */

@@ -184,3 +184,11 @@ void bt_arena_release(bt_arena *arena, const void *mark)
     if (arena->top)
         arena->top->used = (size_t)((const unsigned char *)mark - chunk_at(arena->top));
 }
+
+void *bt__arena_copy(bt_arena *arena, const void *items, size_t count, size_t nbytes)
+{
+    void *copy = bt_arena_alloc(arena, count, nbytes);
+    if (copy && count)
+        memcpy(copy, items, count * nbytes);
+    return copy;
+}

@@ -8,6 +8,13 @@
  * same block, extended, where `at` was the arena's last, else a copy. NULL: no memory. */
 void *bt__arena_grow(bt_arena *, void *at, size_t old_nbytes, size_t nbytes);
 
+/* A copy of `count` items of `nbytes`, which has a place also where there are none. NULL:
+ * no memory. */
+void *bt__arena_copy(bt_arena *, const void *items, size_t count, size_t nbytes);
+/* A text in the arena. NULL: no memory. */
+const char *bt__format(bt_arena *, const char *format, ...) BT_PRINTF(2, 3);
+const char *bt__format_va(bt_arena *, const char *format, va_list) BT_PRINTF(2, 0);
+
 /* The addresses of an array's elements, in the arena: lists of structs that may grow cross
  * the border so. NULL: no memory. */
 void *bt__list(bt_arena *, const void *at, size_t n, size_t item_nbytes);

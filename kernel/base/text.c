@@ -74,3 +74,20 @@ const char *bt_text_get(const bt_text *text)
 {
     return text->failed ? NULL : text->at ? text->at : "";
 }
+
+const char *bt__format_va(bt_arena *arena, const char *format, va_list args)
+{
+    bt_text text;
+    bt_text_init(&text, arena);
+    bt_text_addv(&text, format, args);
+    return bt_text_get(&text);
+}
+
+const char *bt__format(bt_arena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *out = bt__format_va(arena, format, args);
+    va_end(args);
+    return out;
+}

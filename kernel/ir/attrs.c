@@ -194,10 +194,9 @@ const void *bt__attrs_map(bt_store *store, bt__attrs_walk *walk, const bt_attr *
         if (term == old)
             continue;
         if (!changed) {
-            changed = bt_arena_alloc(store->arena, 1, nbytes);
+            changed = bt__arena_copy(store->arena, attrs, 1, nbytes);
             if (!changed)
                 return bt__refuse(store, NULL);
-            memcpy(changed, attrs, nbytes);
         }
         set_term(row, changed, term);
     }
@@ -220,20 +219,6 @@ const void *bt_attrs_subst(bt_store *store, bt_subst *subst, const bt_attr *sche
 
 /* ---- copies ---- */
 
-/* A list of 8-byte elements. */
-static int copy_list(bt_store *store, int64_t n, const void *at, const void **out)
-{
-    *out = NULL;
-    if (!nelem(n))
-        return 1;
-    void *copy = bt_arena_alloc(store->arena, nelem(n), sizeof(int64_t));
-    if (!copy)
-        return 0;
-    memcpy(copy, at, nelem(n) * sizeof(int64_t));
-    *out = copy;
-    return 1;
-}
-
 static int copy_strings(bt_store *store, bt_strings *list)
 {
     const char **copy = BT_NEWS(store->arena, const char *, nelem(list->n));
@@ -252,27 +237,22 @@ static int copy_strings(bt_store *store, bt_strings *list)
 static int copy_member(bt_store *store, const bt_attr *row, void *attrs)
 {
     void *at = (char *)attrs + row->offset;
-    const void *copy;
+    bt_ints *ints = at;
+    bt_floats *floats = at;
     switch (row->kind) {
     case BT_ATTR_STRING: {
         const char **string = at;
         return (*string = bt_name_of(store, *string ? *string : "")) != NULL;
     }
     case BT_ATTR_INTS:
-    case BT_ATTR_INT_OR_INTS: {
-        bt_ints *list = at;
-        if (!copy_list(store, list->n, list->at, &copy))
-            return 0;
-        list->at = copy;
-        return 1;
-    }
-    case BT_ATTR_FLOATS: {
-        bt_floats *list = at;
-        if (!copy_list(store, list->n, list->at, &copy))
-            return 0;
-        list->at = copy;
-        return 1;
-    }
+    case BT_ATTR_INT_OR_INTS:
+        ints->at =
+            bt__arena_copy(store->arena, ints->at, nelem(ints->n), sizeof(*ints->at));
+        return ints->at != NULL;
+    case BT_ATTR_FLOATS:
+        floats->at = bt__arena_copy(store->arena, floats->at, nelem(floats->n),
+                                    sizeof(*floats->at));
+        return floats->at != NULL;
     case BT_ATTR_STRINGS: return copy_strings(store, at);
     case BT_ATTR_INT:
     case BT_ATTR_FLOAT:
@@ -289,16 +269,12 @@ static int copy_member(bt_store *store, const bt_attr *row, void *attrs)
 const void *bt_attrs_copy(bt_store *store, const bt_attr *schema, size_t nbytes,
                           const void *attrs)
 {
-    void *copy = bt_arena_alloc(store->arena, 1, nbytes);
-    if (!copy)
-        return bt__refuse(store, NULL);
-    if (nbytes)
-        memcpy(copy, attrs, nbytes);
-    for (const bt_attr *row = schema; row && row->name; row++) {
+    void *copy = bt__arena_copy(store->arena, attrs, nbytes != 0, nbytes);
+    for (const bt_attr *row = schema; copy && row && row->name; row++) {
         if (!copy_member(store, row, copy))
-            return bt__refuse(store, NULL);
+            copy = NULL;
     }
-    return copy;
+    return copy ? copy : bt__refuse(store, NULL);
 }
 
 /* A reference to a global of another store's module, by name. */

@@ -9,6 +9,7 @@
 
 #include <baton/executor.h>
 
+#include "base/arena.h"
 #include "ir/dim.h"
 
 /* A dim that is compared at the end. */
@@ -58,13 +59,10 @@ static const char *param_name(const struct check *c, uint32_t arg)
 /* "@main: argument 1 (%x) " and the message. */
 static bt_status fail(struct check *c, const char *format, ...)
 {
-    bt_text text;
     va_list args;
-    bt_text_init(&text, c->arena);
     va_start(args, format);
-    bt_text_addv(&text, format, args);
+    const char *message = bt__format_va(c->arena, format, args);
     va_end(args);
-    const char *message = bt_text_get(&text);
     if (!message)
         return bt_no_memory();
     return bt_fail_at(c->ctx, BT_ERR_ARGUMENT, c->store, param_of(c, c->arg)->span,
@@ -82,17 +80,14 @@ static const char *var_name(const bt_type *var)
 
 const bt_type *bt__dim_shown(const bt_type *dim, int64_t extent, int64_t *value)
 {
-    bt_term single;
-    const bt_term *terms;
-    int64_t constant;
-    uint32_t n;
-    bt_dim_linear(dim, &single, &constant, &n, &terms);
-    if (n != 1 || terms->atom->kind != BT_TYPE_VAR ||
-        (terms->coefficient != 1 && terms->coefficient != -1) ||
-        __builtin_sub_overflow(extent, constant, value) || *value == INT64_MIN)
+    bt_dim_sum all;
+    bt_dim_linear(dim, &all);
+    if (all.n != 1 || all.terms->atom->kind != BT_TYPE_VAR ||
+        (all.terms->coefficient != 1 && all.terms->coefficient != -1) ||
+        __builtin_sub_overflow(extent, all.constant, value) || *value == INT64_MIN)
         return NULL;
-    *value *= terms->coefficient;
-    return terms->atom;
+    *value *= all.terms->coefficient;
+    return all.terms->atom;
 }
 
 static bt_status check_range(struct check *c, const bt_type *var, int64_t found)

@@ -124,17 +124,15 @@ static const bt_type *atom_product(bt_store *store, const bt_type *left,
 static int add_product(bt_store *store, bt__sum *sum, const bt_term *term,
                        const bt_type *dim)
 {
-    bt_term single;
-    const bt_term *terms;
-    int64_t constant, scaled;
-    uint32_t n;
-    bt_dim_linear(dim, &single, &constant, &n, &terms);
-    for (uint32_t i = 0; i <= n; i++) {
+    bt_dim_sum all;
+    int64_t scaled;
+    bt_dim_linear(dim, &all);
+    for (uint32_t i = 0; i <= all.n; i++) {
         const bt_type *atom = term->atom;
-        if (i < n && !(atom = atom_product(store, atom, terms[i].atom)))
+        if (i < all.n && !(atom = atom_product(store, atom, all.terms[i].atom)))
             return 0;
-        if (!bt_mul_int64(term->coefficient, i < n ? terms[i].coefficient : constant,
-                          &scaled)) {
+        if (!bt_mul_int64(term->coefficient,
+                          i < all.n ? all.terms[i].coefficient : all.constant, &scaled)) {
             bt__refuse(store, "a dim overflows 64 bits");
             return 0;
         }
@@ -147,10 +145,8 @@ static int add_product(bt_store *store, bt__sum *sum, const bt_term *term,
 
 const bt_type *bt_dim_mul(bt_store *store, const bt_type *a, const bt_type *b)
 {
-    bt_term single;
-    const bt_term *terms;
-    int64_t number, constant;
-    uint32_t n;
+    bt_dim_sum all;
+    int64_t number;
     bt__sum sum;
     if (!bt__dims_expect(store, a, b))
         return NULL;
@@ -160,11 +156,11 @@ const bt_type *bt_dim_mul(bt_store *store, const bt_type *a, const bt_type *b)
         return bt_dim_scale(store, b, number, 0);
     if (bt_dim_is_const(b, &number))
         return bt_dim_scale(store, a, number, 0);
-    bt_dim_linear(a, &single, &constant, &n, &terms);
+    bt_dim_linear(a, &all);
     bt__sum_init(&sum, 0);
-    bt__sum_add(&sum, b, constant);
-    for (uint32_t i = 0; i < n && !sum.refusal; i++) {
-        if (!add_product(store, &sum, &terms[i], b))
+    bt__sum_add(&sum, b, all.constant);
+    for (uint32_t i = 0; i < all.n && !sum.refusal; i++) {
+        if (!add_product(store, &sum, &all.terms[i], b))
             return NULL;
     }
     return bt__sum_dim(store, &sum);

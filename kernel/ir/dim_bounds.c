@@ -109,30 +109,12 @@ static bt__bounds param_bounds(const bt_type_param *param)
 
 bt__bounds bt__dim_bounds(const bt_type *dim)
 {
-    static const bt__bounds natural = { 0, INT64_MAX };
-    switch (dim->kind) {
-    case BT_TYPE_VAR:
+    if (dim->kind == BT_TYPE_VAR)
         return param_bounds(&((const bt_var_type *)(const void *)dim)->param);
-    case BT_TYPE_LINEAR: return ((const bt__dim_linear *)(const void *)dim)->bounds;
-    case BT_TYPE_PRODUCT:
-    case BT_TYPE_FLOORDIV:
-    case BT_TYPE_CEILDIV:
-    case BT_TYPE_MOD:
-    case BT_TYPE_MIN:
-    case BT_TYPE_MAX: return ((const bt__dim_list *)(const void *)dim)->bounds;
-    case BT_TYPE_BOUND:
-    case BT_TYPE_HOLE:
-    case BT_TYPE_OPAQUE:
-    case BT_TYPE_TENSOR:
-    case BT_TYPE_TUPLE:
-    case BT_TYPE_FUNC:
-    case BT_TYPE_REF:
-    case BT_TYPE_ADT:
-    case BT_TYPE_APPLY:
-    case BT_TYPE_SHAPE:
-    case BT_TYPE_DTYPE: return natural;
-    }
-    return natural;
+    if (dim->kind == BT_TYPE_LINEAR)
+        return ((const bt__dim_linear *)(const void *)dim)->bounds;
+    return bt_as_list_type(dim) ? ((const bt__dim_list *)(const void *)dim)->bounds
+                                : (bt__bounds){ 0, INT64_MAX };
 }
 
 void bt_dim_bounds(const bt_type *dim, int64_t *low, int64_t *high)
@@ -214,27 +196,10 @@ void bt__dim_note_bounds(bt_type *term)
 {
     bt__dim_linear *sum = (bt__dim_linear *)(void *)term;
     bt__dim_list *list = (bt__dim_list *)(void *)term;
-    switch (term->kind) {
-    case BT_TYPE_LINEAR: sum->bounds = linear_bounds(&sum->linear); return;
-    case BT_TYPE_PRODUCT:
-    case BT_TYPE_FLOORDIV:
-    case BT_TYPE_CEILDIV:
-    case BT_TYPE_MOD:
-    case BT_TYPE_MIN:
-    case BT_TYPE_MAX: list->bounds = fold_bounds(&list->list); return;
-    case BT_TYPE_VAR:
-    case BT_TYPE_BOUND:
-    case BT_TYPE_HOLE:
-    case BT_TYPE_OPAQUE:
-    case BT_TYPE_TENSOR:
-    case BT_TYPE_TUPLE:
-    case BT_TYPE_FUNC:
-    case BT_TYPE_REF:
-    case BT_TYPE_ADT:
-    case BT_TYPE_APPLY:
-    case BT_TYPE_SHAPE:
-    case BT_TYPE_DTYPE: return;
-    }
+    if (term->kind == BT_TYPE_LINEAR)
+        sum->bounds = linear_bounds(&sum->linear);
+    else if (bt_as_list_type(term) && bt_type_kind_of(term) == BT_KIND_DIM)
+        list->bounds = fold_bounds(&list->list);
 }
 
 /* ---- decisions ---- */

@@ -48,20 +48,17 @@ static void write_dim(struct writer *w, const bt_type *dim);
 
 static void write_linear(struct writer *w, const bt_type *dim)
 {
-    bt_term single;
-    const bt_term *terms;
-    int64_t constant;
-    uint32_t n;
-    bt_dim_linear(dim, &single, &constant, &n, &terms);
-    if (constant || !n)
-        put_number(w, CONST, constant);
-    for (uint32_t i = 0; i < n && !w->status; i++) {
-        write_dim(w, terms[i].atom);
-        if (terms[i].coefficient != 1) {
-            put_number(w, CONST, terms[i].coefficient);
+    bt_dim_sum all;
+    bt_dim_linear(dim, &all);
+    if (all.constant || !all.n)
+        put_number(w, CONST, all.constant);
+    for (uint32_t i = 0; i < all.n && !w->status; i++) {
+        write_dim(w, all.terms[i].atom);
+        if (all.terms[i].coefficient != 1) {
+            put_number(w, CONST, all.terms[i].coefficient);
             put(w, MUL);
         }
-        if (constant || i)
+        if (all.constant || i)
             put(w, ADD);
     }
 }

@@ -15,17 +15,14 @@
 /* Splits dim into by * quotient + rest, with coefficients of the rest in 0 .. by - 1. */
 static void split(const bt_type *dim, int64_t by, bt__sum *quotient, bt__sum *rest)
 {
-    bt_term single;
-    const bt_term *terms;
-    int64_t constant;
-    uint32_t n;
-    bt_dim_linear(dim, &single, &constant, &n, &terms);
-    bt__sum_add_const(quotient, bt_floordiv_int64(constant, by));
-    bt__sum_init(rest, bt_mod_int64(constant, by));
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t coefficient = terms[i].coefficient;
-        bt__sum_add_atom(quotient, terms[i].atom, bt_floordiv_int64(coefficient, by));
-        bt__sum_add_atom(rest, terms[i].atom, bt_mod_int64(coefficient, by));
+    bt_dim_sum all;
+    bt_dim_linear(dim, &all);
+    bt__sum_add_const(quotient, bt_floordiv_int64(all.constant, by));
+    bt__sum_init(rest, bt_mod_int64(all.constant, by));
+    for (uint32_t i = 0; i < all.n; i++) {
+        int64_t coefficient = all.terms[i].coefficient;
+        bt__sum_add_atom(quotient, all.terms[i].atom, bt_floordiv_int64(coefficient, by));
+        bt__sum_add_atom(rest, all.terms[i].atom, bt_mod_int64(coefficient, by));
     }
 }
 
@@ -231,17 +228,14 @@ static int divide_atom(bt_store *store, const bt_type *atom, const bt_type *by,
 static int split_by_term(bt_store *store, const bt_type *dim, const bt_term *by,
                          bt__sum *quotient, bt__sum *rest)
 {
-    bt_term single;
-    const bt_term *terms;
-    int64_t constant;
-    uint32_t n;
-    bt_dim_linear(dim, &single, &constant, &n, &terms);
+    bt_dim_sum all;
+    bt_dim_linear(dim, &all);
     bt__sum_init(quotient, 0);
-    bt__sum_init(rest, constant);
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t coefficient = terms[i].coefficient;
+    bt__sum_init(rest, all.constant);
+    for (uint32_t i = 0; i < all.n; i++) {
+        int64_t coefficient = all.terms[i].coefficient;
         const bt_type *atom;
-        int divides = divide_atom(store, terms[i].atom, by->atom, &atom);
+        int divides = divide_atom(store, all.terms[i].atom, by->atom, &atom);
         if (divides < 0)
             return 0;
         int64_t part = divides ? bt_floordiv_int64(coefficient, by->coefficient) : 0;
@@ -249,7 +243,7 @@ static int split_by_term(bt_store *store, const bt_type *dim, const bt_term *by,
             bt__sum_add_atom(quotient, atom, part);
         else
             bt__sum_add_const(quotient, part);
-        bt__sum_add_atom(rest, terms[i].atom, coefficient - part * by->coefficient);
+        bt__sum_add_atom(rest, all.terms[i].atom, coefficient - part * by->coefficient);
     }
     return 1;
 }
@@ -258,13 +252,10 @@ static int split_by_term(bt_store *store, const bt_type *dim, const bt_term *by,
 static int split_by(bt_store *store, const bt_type *dim, const bt_type *by,
                     bt__sum *quotient, bt__sum *rest)
 {
-    bt_term single;
-    const bt_term *terms;
-    int64_t constant;
-    uint32_t n;
-    bt_dim_linear(by, &single, &constant, &n, &terms);
-    if (n == 1 && constant == 0 && terms[0].coefficient > 0)
-        return split_by_term(store, dim, &terms[0], quotient, rest);
+    bt_dim_sum all;
+    bt_dim_linear(by, &all);
+    if (all.n == 1 && all.constant == 0 && all.terms[0].coefficient > 0)
+        return split_by_term(store, dim, &all.terms[0], quotient, rest);
     bt__sum_init(quotient, dim == by);
     bt__sum_init(rest, 0);
     if (dim != by)

@@ -65,20 +65,18 @@ void bt__sum_add_atom(bt__sum *sum, const bt_type *atom, int64_t coefficient)
 
 void bt__sum_add(bt__sum *sum, const bt_type *dim, int64_t coefficient)
 {
-    bt_term single;
-    const bt_term *terms;
-    int64_t constant, scaled;
-    uint32_t n;
-    bt_dim_linear(dim, &single, &constant, &n, &terms);
-    if (!bt_mul_int64(constant, coefficient, &scaled))
+    bt_dim_sum all;
+    int64_t scaled;
+    bt_dim_linear(dim, &all);
+    if (!bt_mul_int64(all.constant, coefficient, &scaled))
         refuse(sum, overflows);
     else
         bt__sum_add_const(sum, scaled);
-    for (uint32_t i = 0; i < n && !sum->refusal; i++) {
-        if (!bt_mul_int64(terms[i].coefficient, coefficient, &scaled))
+    for (uint32_t i = 0; i < all.n && !sum->refusal; i++) {
+        if (!bt_mul_int64(all.terms[i].coefficient, coefficient, &scaled))
             refuse(sum, overflows);
         else
-            bt__sum_add_atom(sum, terms[i].atom, scaled);
+            bt__sum_add_atom(sum, all.terms[i].atom, scaled);
     }
 }
 
@@ -86,18 +84,16 @@ void bt__sum_add(bt__sum *sum, const bt_type *dim, int64_t coefficient)
  * all values of r * x: then *by is b and *inner the r * x. */
 static int is_exact_quotient(const bt_term *term, bt_term *inner, int64_t *by)
 {
+    bt_dim_sum all;
     const bt_list_type *args = bt__dim_args(term->atom, BT_TYPE_FLOORDIV);
-    bt_term single;
-    const bt_term *terms;
-    int64_t constant, multiple;
-    uint32_t n;
+    int64_t multiple;
     if (!args || !bt_dim_is_const(args->at[1], by) ||
         bt_floordiv_int64(term->coefficient, *by) == 0)
         return 0;
-    bt_dim_linear(args->at[0], &single, &constant, &n, &terms);
-    if (n != 1 || constant)
+    bt_dim_linear(args->at[0], &all);
+    if (all.n != 1 || all.constant)
         return 0;
-    *inner = terms[0];
+    *inner = all.terms[0];
     return bt_mul_int64(inner->coefficient, bt__atom_step(inner->atom), &multiple) &&
            multiple % *by == 0;
 }
@@ -168,18 +164,13 @@ const bt_type *bt__dim_rebuild(bt_store *store, const bt_linear_type *from,
     return bt__sum_dim(store, &sum);
 }
 
-void bt_dim_linear(const bt_type *dim, bt_term *single, int64_t *constant, uint32_t *n,
-                   const bt_term **terms)
+void bt_dim_linear(const bt_type *dim, bt_dim_sum *out)
 {
-    if (dim->kind == BT_TYPE_LINEAR) {
-        const bt_linear_type *linear = (const bt_linear_type *)(const void *)dim;
-        *constant = linear->constant;
-        *n = linear->n;
-        *terms = linear->terms;
+    const bt_linear_type *linear = (const bt_linear_type *)(const void *)dim;
+    *out = (bt_dim_sum){ .n = 1, .terms = &out->single, .single = { 1, dim } };
+    if (dim->kind != BT_TYPE_LINEAR)
         return;
-    }
-    *single = (bt_term){ 1, dim };
-    *constant = 0;
-    *n = 1;
-    *terms = single;
+    out->constant = linear->constant;
+    out->n = linear->n;
+    out->terms = linear->terms;
 }

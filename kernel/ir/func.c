@@ -7,10 +7,7 @@
 
 void *bt__store_copy(bt_store *store, const void *items, size_t count, size_t nbytes)
 {
-    void *copy = bt_arena_alloc(bt_store_arena(store), count, nbytes);
-    if (copy && count)
-        memcpy(copy, items, count * nbytes);
-    return copy;
+    return bt__arena_copy(bt_store_arena(store), items, count, nbytes);
 }
 
 int bt__dict_copy(bt_store *store, bt_dict dict, bt_dict *out)
@@ -85,7 +82,8 @@ bt_status bt_func_create(bt_ctx *ctx, bt_store *store, const bt_func *fields,
 
 int bt_func_is_primitive(const bt_func *func)
 {
-    return bt_dict_find(&func->attrs, "primitive") || bt_dict_find(&func->attrs, "target");
+    return bt_dict_find(&func->attrs, "primitive") ||
+           bt_dict_find(&func->attrs, "target");
 }
 
 const bt_type *bt_func_type_of(bt_store *store, const bt_func *func)

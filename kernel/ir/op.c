@@ -2,6 +2,7 @@
  * the struct. */
 #include <string.h>
 
+#include "base/arena.h"
 #include <baton/op.h>
 
 uint32_t bt_op_ninput(const bt_op *op, uint32_t *nrequired)
@@ -57,11 +58,8 @@ bt_status bt_call_formula(bt_arena *arena, const bt_call *call, bt_formula_call 
 void *bt_attrs_with(bt_arena *arena, const bt_call *call, const char *name,
                     const void *value, size_t nbytes)
 {
-    char *copy = bt_arena_alloc(arena, 1, call->op->attrs_nbytes);
-    if (!copy)
-        return NULL;
-    memcpy(copy, call->attrs, call->op->attrs_nbytes);
-    for (const bt_attr *row = call->op->attrs; row->name; row++) {
+    char *copy = bt__arena_copy(arena, call->attrs, 1, call->op->attrs_nbytes);
+    for (const bt_attr *row = call->op->attrs; copy && row->name; row++) {
         if (strcmp(row->name, name) == 0)
             memcpy(copy + row->offset, value, nbytes);
     }

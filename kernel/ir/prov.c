@@ -25,10 +25,9 @@ static bt_prov intern(bt_store *store, const struct bt__prov_set *key)
         return 0;
     store->prov_sets = at;
     struct bt__prov_set *set = BT_NEW(store->arena, struct bt__prov_set);
-    uint32_t *ids = BT_NEWS(store->arena, uint32_t, key->n);
+    uint32_t *ids = bt__arena_copy(store->arena, key->ids, key->n, sizeof(*ids));
     if (!set || !ids)
         return 0;
-    memcpy(ids, key->ids, key->n * sizeof(*ids));
     *set = (struct bt__prov_set){ store->nprov_set + 1, key->n, ids };
     store->prov_sets[store->nprov_set++] = set;
     bt__interner_add(&store->prov_interner, hash, set);

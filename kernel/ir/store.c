@@ -164,12 +164,3 @@ uint32_t bt__store_value_id(bt_store *store)
 {
     return ++store->nvalue;
 }
-
-const bt_type *const *bt__store_types(bt_store *store, uint32_t n,
-                                      const bt_type *const *at)
-{
-    const bt_type **copy = BT_NEWS(store->arena, const bt_type *, n);
-    if (copy && n)
-        memcpy(copy, at, n * sizeof(*copy));
-    return copy;
-}

@@ -2,6 +2,7 @@
 #ifndef IR_STORE_H
 #define IR_STORE_H
 
+#include "base/arena.h"
 #include "ir/intern.h"
 
 #include <baton/ir.h>
@@ -63,8 +64,6 @@ bt_status bt__store_lacked(const bt_store *, uint32_t nlack,
 int bt__store_hold(bt_store *, const bt_object *) BT_MUST_USE;
 /* The id of the next value: later than all before it. */
 uint32_t bt__store_value_id(bt_store *);
-/* A copy of an array in the store; a valid pointer for n = 0. NULL: no memory. */
-const bt_type *const *bt__store_types(bt_store *, uint32_t n, const bt_type *const *at);
 /* Room for one more item in an array that belongs to the store but is not in its arena.
  * 0: no memory. */
 int bt__store_grow(bt_store *, void **at, uint32_t *cap, uint32_t len, size_t item);

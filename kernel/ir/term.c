@@ -198,17 +198,10 @@ static int same(const void *item, const void *key)
     const bt_type *a = item, *b = key;
     if (a->kind != b->kind)
         return 0;
+    if (bt_as_list_type(a))
+        return same_lists(item, key);
     switch (a->kind) {
     case BT_TYPE_TENSOR: return same_tensors(item, key);
-    case BT_TYPE_TUPLE:
-    case BT_TYPE_REF:
-    case BT_TYPE_APPLY:
-    case BT_TYPE_PRODUCT:
-    case BT_TYPE_FLOORDIV:
-    case BT_TYPE_CEILDIV:
-    case BT_TYPE_MOD:
-    case BT_TYPE_MIN:
-    case BT_TYPE_MAX: return same_lists(item, key);
     case BT_TYPE_FUNC: return same_funcs(item, key);
     case BT_TYPE_ADT: return AS(bt_adt_type, a)->def == AS(bt_adt_type, b)->def;
     case BT_TYPE_SHAPE: return same_shapes(item, key);
@@ -227,7 +220,51 @@ static int same(const void *item, const void *key)
     return 0;
 }
 
-/* ---- what is inside ---- */
+/* ---- parts, and what is inside ---- */
+
+static int visit_all(uint32_t n, const bt_type *const *at, bt__visit_part *visit,
+                     void *state)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!visit(state, at[i]))
+            return 0;
+    }
+    return 1;
+}
+
+static int visit_func(const bt_func_type *t, bt__visit_part *visit, void *state)
+{
+    if (!visit_all(t->narg, t->args, visit, state) || !visit(state, t->result))
+        return 0;
+    for (uint32_t i = 0; i < t->nwhere; i++) {
+        if (!visit_all(t->wheres[i].ntype, t->wheres[i].types, visit, state))
+            return 0;
+    }
+    return 1;
+}
+
+int bt__type_parts(const bt_type *t, bt__visit_part *visit, void *state)
+{
+    const bt_list_type *list = bt_as_list_type(t);
+    const bt_shape_type *shape = bt_as_shape_type(t);
+    const bt_tensor_type *tensor = bt_as_tensor_type(t);
+    if (list)
+        return visit_all(list->n, list->at, visit, state);
+    if (shape)
+        return visit_all(shape->n, shape->dims, visit, state) &&
+               (!shape->rest || visit(state, shape->rest));
+    if (tensor)
+        return visit(state, tensor->shape) && visit(state, tensor->dtype);
+    if (t->kind == BT_TYPE_FUNC)
+        return visit_func(AS(bt_func_type, t), visit, state);
+    const bt_linear_type *linear =
+        t->kind == BT_TYPE_LINEAR ? AS(bt_linear_type, t) : NULL;
+    for (uint32_t i = 0; linear && i < linear->n; i++) {
+        if (!visit(state, linear->terms[i].atom))
+            return 0;
+    }
+    return 1;
+}
 
 struct inside {
     uint32_t has;
@@ -244,54 +281,21 @@ static void look(void *state, const bt_type *t)
         inside->nloose = t->nloose;
 }
 
-static void look_at_types(struct inside *inside, uint32_t n, const bt_type *const *at)
+static int look_at_part(void *state, const bt_type *t)
 {
-    for (uint32_t i = 0; i < n; i++)
-        look(inside, at[i]);
-}
-
-static void look_at_func(struct inside *inside, const bt_func_type *t)
-{
-    look_at_types(inside, t->narg, t->args);
-    look(inside, t->result);
-    for (uint32_t i = 0; i < t->nwhere; i++) {
-        look_at_types(inside, t->wheres[i].ntype, t->wheres[i].types);
-        bt__attrs_visit(t->wheres[i].op->attrs, t->wheres[i].attrs, look, inside);
-    }
-    inside->nloose -= t->nparam && inside->nloose;
-}
-
-static void look_at_shape(struct inside *inside, const bt_shape_type *t)
-{
-    look_at_types(inside, t->n, t->dims);
-    if (t->rest)
-        look(inside, t->rest);
+    look(state, t);
+    return 1;
 }
 
 static void look_inside(struct inside *inside, const bt_type *t)
 {
+    const bt_func_type *func = bt_as_func_type(t);
+    bt__type_parts(t, look_at_part, inside);
+    for (uint32_t i = 0; func && i < func->nwhere; i++)
+        bt__attrs_visit(func->wheres[i].op->attrs, func->wheres[i].attrs, look, inside);
+    if (func)
+        inside->nloose -= func->nparam && inside->nloose;
     switch (t->kind) {
-    case BT_TYPE_TENSOR:
-        look(inside, AS(bt_tensor_type, t)->shape);
-        look(inside, AS(bt_tensor_type, t)->dtype);
-        return;
-    case BT_TYPE_TUPLE:
-    case BT_TYPE_REF:
-    case BT_TYPE_APPLY:
-    case BT_TYPE_PRODUCT:
-    case BT_TYPE_FLOORDIV:
-    case BT_TYPE_CEILDIV:
-    case BT_TYPE_MOD:
-    case BT_TYPE_MIN:
-    case BT_TYPE_MAX:
-        look_at_types(inside, AS(bt_list_type, t)->n, AS(bt_list_type, t)->at);
-        return;
-    case BT_TYPE_FUNC: look_at_func(inside, AS(bt_func_type, t)); return;
-    case BT_TYPE_SHAPE: look_at_shape(inside, AS(bt_shape_type, t)); return;
-    case BT_TYPE_LINEAR:
-        for (uint32_t i = 0; i < AS(bt_linear_type, t)->n; i++)
-            look(inside, AS(bt_linear_type, t)->terms[i].atom);
-        return;
     case BT_TYPE_BOUND: inside->nloose = AS(bt_bound_type, t)->depth + 1; return;
     case BT_TYPE_VAR:
         inside->has = BT_HAS_VAR;
@@ -300,8 +304,7 @@ static void look_inside(struct inside *inside, const bt_type *t)
         return;
     case BT_TYPE_HOLE: inside->has = BT_HAS_HOLE; return;
     case BT_TYPE_OPAQUE: inside->has = BT_HAS_OPAQUE; return;
-    case BT_TYPE_ADT:
-    case BT_TYPE_DTYPE: return;
+    default: return; // what its parts have
     }
 }
 
@@ -315,7 +318,8 @@ static int copy_wheres(bt_store *store, bt_func_type *t)
     for (uint32_t i = 0; i < t->nwhere; i++) {
         const bt_where *from = &t->wheres[i];
         wheres[i] = *from;
-        wheres[i].types = bt__store_types(store, from->ntype, from->types);
+        wheres[i].types =
+            bt__arena_copy(store->arena, from->types, from->ntype, sizeof(*from->types));
         if (!wheres[i].types)
             return 0;
         if (!from->attrs)
@@ -331,25 +335,9 @@ static int copy_wheres(bt_store *store, bt_func_type *t)
 
 static int copy_func(bt_store *store, bt_func_type *t)
 {
-    bt_type_param *params = BT_NEWS(store->arena, bt_type_param, t->nparam);
-    if (!params)
-        return 0;
-    if (t->nparam)
-        memcpy(params, t->params, t->nparam * sizeof(*params));
-    t->params = params;
-    t->args = bt__store_types(store, t->narg, t->args);
-    return t->args && copy_wheres(store, t);
-}
-
-static int copy_terms(bt_store *store, bt_linear_type *t)
-{
-    bt_term *terms = BT_NEWS(store->arena, bt_term, t->n);
-    if (!terms)
-        return 0;
-    if (t->n)
-        memcpy(terms, t->terms, t->n * sizeof(*terms));
-    t->terms = terms;
-    return 1;
+    t->params = bt__arena_copy(store->arena, t->params, t->nparam, sizeof(*t->params));
+    t->args = bt__arena_copy(store->arena, t->args, t->narg, sizeof(*t->args));
+    return t->params && t->args && copy_wheres(store, t);
 }
 
 /* Replaces the arrays of the caller by copies in the store. 0: no memory. */
@@ -357,30 +345,17 @@ static int copy_arrays(bt_store *store, bt_type *t)
 {
     bt_list_type *list = (bt_list_type *)(void *)t;
     bt_shape_type *shape = (bt_shape_type *)(void *)t;
-    switch (t->kind) {
-    case BT_TYPE_TUPLE:
-    case BT_TYPE_REF:
-    case BT_TYPE_APPLY:
-    case BT_TYPE_PRODUCT:
-    case BT_TYPE_FLOORDIV:
-    case BT_TYPE_CEILDIV:
-    case BT_TYPE_MOD:
-    case BT_TYPE_MIN:
-    case BT_TYPE_MAX:
-        return (list->at = bt__store_types(store, list->n, list->at)) != NULL;
-    case BT_TYPE_SHAPE:
-        return (shape->dims = bt__store_types(store, shape->n, shape->dims)) != NULL;
-    case BT_TYPE_FUNC: return copy_func(store, (bt_func_type *)(void *)t);
-    case BT_TYPE_LINEAR: return copy_terms(store, (bt_linear_type *)(void *)t);
-    case BT_TYPE_TENSOR:
-    case BT_TYPE_ADT:
-    case BT_TYPE_DTYPE:
-    case BT_TYPE_VAR:
-    case BT_TYPE_BOUND:
-    case BT_TYPE_HOLE:
-    case BT_TYPE_OPAQUE: return 1;
-    }
-    return 1;
+    bt_linear_type *sum = (bt_linear_type *)(void *)t;
+    bt_arena *to = store->arena;
+    if (bt_as_list_type(t))
+        return (list->at = bt__arena_copy(to, list->at, list->n, sizeof(t))) != NULL;
+    if (t->kind == BT_TYPE_SHAPE)
+        return (shape->dims = bt__arena_copy(to, shape->dims, shape->n, sizeof(t))) !=
+               NULL;
+    if (t->kind == BT_TYPE_LINEAR)
+        return (sum->terms =
+                    bt__arena_copy(to, sum->terms, sum->n, sizeof(*sum->terms))) != NULL;
+    return t->kind != BT_TYPE_FUNC || copy_func(store, (bt_func_type *)(void *)t);
 }
 
 /* ---- nodes ---- */

@@ -37,4 +37,9 @@ int bt__dim_is_wildcard(const bt_type *);
 /* Sets the bounds of a new LINEAR or atom with arguments. */
 void bt__dim_note_bounds(bt_type *);
 
+/* Calls `visit` with each term that this one is made of (those in attributes of its where
+ * relations apart), until it gives 0; that is then the result. */
+typedef int bt__visit_part(void *state, const bt_type *part);
+int bt__type_parts(const bt_type *, bt__visit_part *visit, void *state);
+
 #endif

@@ -16,6 +16,7 @@
 #include <baton/pass.h>
 #include <baton/plugin.h>
 
+#include "base/arena.h"
 #include "base/ctx.h"
 #include "plugin/json.h"
 
@@ -280,9 +281,7 @@ const bt_attr *bt__schema_read(bt_arena *, const json_t *json, size_t *nbytes);
 /* A copy of `nbytes` of each row into rows of `host_nbytes`, up to the row whose first
  * member is zero. NULL: no memory */
 void *bt__rows_copy(bt_arena *, const void *rows, size_t nbytes, size_t host_nbytes);
-/* Formatted text in an arena. NULL: no memory */
-const char *bt__format(bt_arena *, const char *format, ...) BT_PRINTF(2, 3);
-/* The same for messages: bt__speechless where there is no memory. */
+/* bt__format for messages: bt__speechless where there is no memory. */
 extern const char bt__speechless[];
 const char *bt__say(bt_arena *, const char *format, ...) BT_PRINTF(2, 3);
 

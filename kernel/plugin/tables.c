@@ -10,28 +10,14 @@
 #define MAX_NROW       (64u << 10) /* a table with more rows has no terminating row */
 #define MAX_NTABLE     1024
 
-const char *bt__format(bt_arena *arena, const char *format, ...)
-{
-    bt_text text;
-    va_list args;
-    bt_text_init(&text, arena);
-    va_start(args, format);
-    bt_text_addv(&text, format, args);
-    va_end(args);
-    return bt_text_get(&text);
-}
-
 const char bt__speechless[] = "no memory";
 
 const char *bt__say(bt_arena *arena, const char *format, ...)
 {
-    bt_text text;
     va_list args;
-    bt_text_init(&text, arena);
     va_start(args, format);
-    bt_text_addv(&text, format, args);
+    const char *out = bt__format_va(arena, format, args);
     va_end(args);
-    const char *out = bt_text_get(&text);
     return out ? out : bt__speechless;
 }
 

@@ -93,21 +93,18 @@ static bt_status solve_for(bt_solver *s, const bt_type *sum, const bt_term *term
 /* Solves sum == 0 for one of its holes. */
 static bt_status solve(bt_solver *s, struct bt__node *node, const bt_type *sum)
 {
-    bt_term single;
-    int64_t constant;
-    uint32_t n;
-    const bt_term *terms;
+    bt_dim_sum all;
     struct occurrence o = { 0 };
     BT_TRY(bt__holes_in(s, sum, find_term, &o));
     if (o.poison)
         return NULL;
-    bt_dim_linear(sum, &single, &constant, &n, &terms);
-    for (uint32_t i = 0; i < n; i++) {
+    bt_dim_linear(sum, &all);
+    for (uint32_t i = 0; i < all.n; i++) {
         const bt_type *value;
-        struct bt__hole *hole = bt__hole_of(s, terms[i].atom);
+        struct bt__hole *hole = bt__hole_of(s, all.terms[i].atom);
         if (!hole)
             continue;
-        BT_TRY(solve_for(s, sum, terms, n, i, &value));
+        BT_TRY(solve_for(s, sum, all.terms, all.n, i, &value));
         if (value && bt__may_assign(s, node, hole))
             return bt__assign(s, node, hole->term, value);
     }

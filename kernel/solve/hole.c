@@ -143,51 +143,16 @@ struct walk {
     void *self;
     bt_map seen; /* terms with parts */
     uint32_t depth;
+    bt_status status;
 };
 
 static bt_status walk(struct walk *w, const bt_type *type);
 
-static bt_status walk_all(struct walk *w, uint32_t n, const bt_type *const *at)
+static int walk_part(void *self, const bt_type *part)
 {
-    for (uint32_t i = 0; i < n; i++)
-        BT_TRY(walk(w, at[i]));
-    return NULL;
-}
-
-static bt_status walk_func(struct walk *w, const bt_func_type *func)
-{
-    BT_TRY(walk_all(w, func->narg, func->args));
-    BT_TRY(walk(w, func->result));
-    for (uint32_t i = 0; i < func->nwhere; i++)
-        BT_TRY(walk_all(w, func->wheres[i].ntype, func->wheres[i].types));
-    return NULL;
-}
-
-static bt_status walk_parts(struct walk *w, const bt_type *type)
-{
-    const bt_tensor_type *tensor;
-    const bt_list_type *list;
-    const bt_shape_type *shape;
-    const bt_linear_type *linear;
-    switch (type->kind) {
-    case BT_TYPE_TENSOR:
-        tensor = bt_as_tensor_type(type);
-        BT_TRY(walk(w, tensor->shape));
-        return walk(w, tensor->dtype);
-    case BT_TYPE_FUNC: return walk_func(w, bt_as_func_type(type));
-    case BT_TYPE_SHAPE:
-        shape = bt_as_shape_type(type);
-        BT_TRY(walk_all(w, shape->n, shape->dims));
-        return shape->rest ? walk(w, shape->rest) : NULL;
-    case BT_TYPE_LINEAR:
-        linear = (const bt_linear_type *)(const void *)type;
-        for (uint32_t i = 0; i < linear->n; i++)
-            BT_TRY(walk(w, linear->terms[i].atom));
-        return NULL;
-    default:
-        list = bt_as_list_type(type);
-        return list ? walk_all(w, list->n, list->at) : NULL;
-    }
+    struct walk *w = self;
+    w->status = walk(w, part);
+    return !w->status;
 }
 
 static bt_status walk(struct walk *w, const bt_type *type)
@@ -207,9 +172,9 @@ static bt_status walk(struct walk *w, const bt_type *type)
         return bt_fail(w->solver->ctx, BT_ERR_LIMIT, "types are nested deeper than %d",
                        BT_TYPE_DEPTH);
     w->depth++;
-    BT_TRY(walk_parts(w, type));
+    bt__type_parts(type, walk_part, w);
     w->depth--;
-    return NULL;
+    return w->status;
 }
 
 bt_status bt__holes_in(bt_solver *s, const bt_type *type, bt__visit_hole *visit,

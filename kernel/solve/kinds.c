@@ -69,20 +69,17 @@ struct binders {
 
 static int bind_dim(struct binders *b, const bt_type *dim)
 {
-    bt_term single;
-    int64_t constant;
-    uint32_t n;
-    const bt_term *terms;
-    bt_dim_linear(dim, &single, &constant, &n, &terms);
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t by = terms[i].coefficient;
-        if ((by == 1 || by == -1) && !bt_map_put(&b->bound, terms[i].atom, b))
+    bt_dim_sum all;
+    bt_dim_linear(dim, &all);
+    for (uint32_t i = 0; i < all.n; i++) {
+        int64_t by = all.terms[i].coefficient;
+        if ((by == 1 || by == -1) && !bt_map_put(&b->bound, all.terms[i].atom, b))
             return 0;
     }
     return 1;
 }
 
-static int bind_type(struct binders *b, const bt_type *type);
+static int bind_type(void *self, const bt_type *type);
 
 static int bind_all(struct binders *b, uint32_t n, const bt_type *const *at)
 {
@@ -94,23 +91,18 @@ static int bind_all(struct binders *b, uint32_t n, const bt_type *const *at)
 }
 
 /* 0: no memory. */
-static int bind_type(struct binders *b, const bt_type *type)
+static int bind_type(void *self, const bt_type *type)
 {
+    struct binders *b = self;
     const bt_func_type *func = bt_as_func_type(type);
-    const bt_list_type *list = bt_as_list_type(type);
     if (!(type->has & BT_HAS_VAR) || bt_map_find(&b->seen, type))
         return 1;
     if (bt_type_kind_of(type) == BT_KIND_DIM)
         return bind_dim(b, type);
     if (!bt_map_put(&b->seen, type, b))
         return 0;
-    if (type->kind == BT_TYPE_TENSOR)
-        return bind_type(b, bt_as_tensor_type(type)->shape);
-    if (type->kind == BT_TYPE_SHAPE)
-        return bind_all(b, bt_as_shape_type(type)->n, bt_as_shape_type(type)->dims);
-    if (func)
-        return bind_all(b, func->narg, func->args) && bind_type(b, func->result);
-    return list ? bind_all(b, list->n, list->at) : 1;
+    return func ? bind_all(b, func->narg, func->args) && bind_type(b, func->result)
+                : bt__type_parts(type, bind_type, b);
 }
 
 static bt_status check_bound(bt_solver *s, const struct bt__function *f,

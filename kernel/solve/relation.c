@@ -2,6 +2,7 @@
  * ask about contents is in contents.c. */
 #include <string.h>
 
+#include "base/arena.h"
 #include "solve/relate.h"
 #include "solve/solver.h"
 
@@ -35,13 +36,11 @@ static bt_status fail(bt_solver *s, const bt_relation_call *r, int arg, uint32_t
 bt_status bt_relation_fail(bt_solver *s, const bt_relation_call *r, int arg,
                            const char *format, ...)
 {
-    bt_text text;
     va_list args;
-    bt_text_init(&text, s->arena);
     va_start(args, format);
-    bt_text_addv(&text, format, args);
+    const char *message = bt__format_va(s->arena, format, args);
     va_end(args);
-    return fail(s, r, arg, BT_ERR_TYPE, bt_text_get(&text));
+    return fail(s, r, arg, BT_ERR_TYPE, message);
 }
 
 /* The input's name in the operator's row. */
@@ -53,10 +52,7 @@ static const char *input_name(bt_solver *s, const bt_relation_call *r, uint32_t 
         if (i == index)
             return r->op->inputs[i].name;
     }
-    bt_text text;
-    bt_text_init(&text, s->arena);
-    bt_text_addf(&text, "argument %u", index + 1);
-    const char *name = bt_text_get(&text);
+    const char *name = bt__format(s->arena, "argument %u", index + 1);
     return name ? name : "an argument";
 }
 
@@ -132,11 +128,9 @@ static bt_status fail_pair(bt_solver *s, const bt_relation_call *r, uint32_t che
 static bt_status fail_shapes(bt_solver *s, const bt_relation_call *r, const bt_type *a,
                              const bt_type *b)
 {
-    bt_text text;
     const char *left = bt__show(s, a), *right = bt__show(s, b);
-    bt_text_init(&text, s->arena);
-    bt_text_addf(&text, "shapes %s and %s do not broadcast", left, right);
-    return fail(s, r, -1, BT_ERR_SHAPE, bt_text_get(&text));
+    return fail(s, r, -1, BT_ERR_SHAPE,
+                bt__format(s->arena, "shapes %s and %s do not broadcast", left, right));
 }
 
 /* ---- types ---- */
@@ -546,10 +540,7 @@ static bt_status run_relation(bt_solver *s, const bt_relation_call *r)
 
 static const char *attr_message(bt_solver *s, const bt__attr_fault *fault)
 {
-    bt_text text;
-    bt_text_init(&text, s->arena);
-    bt_text_addf(&text, "attribute %s %s", fault->name, fault->what);
-    return bt_text_get(&text);
+    return bt__format(s->arena, "attribute %s %s", fault->name, fault->what);
 }
 
 /* Whether the place is in a formula ("nn.dense") or an input's type ("nn.dense(data)"). */

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/ctx.h"
 
 enum { SHOWN_NBYTES = 40 /* of a token in a message */ };
@@ -199,12 +200,10 @@ const char *bt__token_show(bt__parser *p, const bt__token *token)
 {
     if (token->kind == BT_TOKEN_END)
         return bt__token_kind_text(BT_TOKEN_END);
-    bt_text text;
-    bt_text_init(&text, p->arena);
     uint32_t nbytes = token->nbytes < SHOWN_NBYTES ? token->nbytes : SHOWN_NBYTES;
-    bt_text_addf(&text, "`%.*s%s`", (int)nbytes, p->text + token->offset,
-                 nbytes < token->nbytes ? "..." : "");
-    const char *out = bt_text_get(&text);
+    const char *out =
+        bt__format(p->arena, "`%.*s%s`", (int)nbytes, p->text + token->offset,
+                   nbytes < token->nbytes ? "..." : "");
     return out ? out : "something else";
 }
 

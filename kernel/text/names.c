@@ -5,6 +5,8 @@
  * A hint that is free is the name; a namesake gets _1, _2, ... So names that are printed
  * come back as hints that are free, and print the same again.
  */
+#include "base/arena.h"
+#include "ir/type.h"
 #include "text/lex.h"
 #include "text/print.h"
 
@@ -46,12 +48,9 @@ static const char *choose(bt__names *names, const char *sigil, const char *hint)
         return name;
     bt_map_entry *entry = bt_map_entry_find(&names->taken, name);
     for (;;) {
-        bt_text text;
-        bt_text_init(&text, names->arena);
         uintptr_t number = (uintptr_t)entry->value;
         entry->value = (void *)(number + 1);
-        bt_text_addf(&text, "%s_%u", hint, (unsigned)number);
-        const char *next = bt_text_get(&text);
+        const char *next = bt__format(names->arena, "%s_%u", hint, (unsigned)number);
         name = next ? printed(names->arena, sigil, next) : NULL;
         if (!name)
             return NULL;
@@ -72,12 +71,10 @@ const char *bt__names_find(const bt__names *names, const void *what)
 
 static int name_value(bt__names *names, const bt_value *value)
 {
-    bt_text text;
     if (value->name)
         return set_name(names, value, choose(names, "%", value->name));
-    bt_text_init(&text, names->arena);
-    bt_text_addf(&text, "%%%u", (unsigned)names->nunnamed++);
-    return set_name(names, value, bt_text_get(&text));
+    return set_name(names, value,
+                    bt__format(names->arena, "%%%u", (unsigned)names->nunnamed++));
 }
 
 static const char *base_name(uint32_t kind)
@@ -105,16 +102,11 @@ int bt__names_add_var(bt__names *names, const bt_type *type)
     const char *hint = var->name && *var->name ? var->name : base_name(var->param.kind);
     if (!bt__is_reserved(hint))
         return set_name(names, type, choose(names, "", hint));
-    bt_text text;
-    bt_text_init(&text, names->arena);
-    bt_text_addf(&text, "%s_", hint);
-    hint = bt_text_get(&text);
+    hint = bt__format(names->arena, "%s_", hint);
     return hint && set_name(names, type, choose(names, "", hint));
 }
 
 /* ---- counting shared dims ---- */
-
-static int count_all(bt__names *, uint32_t n, const bt_type *const *types);
 
 static int is_countable(const bt_type *type)
 {
@@ -132,44 +124,11 @@ static int count_leaf(bt__names *names, const bt_type *dim)
            BT_PUSH(names->arena, &names->dims, dim);
 }
 
-static int count_func(bt__names *names, const bt_func_type *func)
-{
-    int ok =
-        count_all(names, func->narg, func->args) && count_all(names, 1, &func->result);
-    for (uint32_t i = 0; ok && i < func->nwhere; i++)
-        ok = count_all(names, func->wheres[i].ntype, func->wheres[i].types);
-    return ok;
-}
-
-static int count_parts(bt__names *names, const bt_type *type)
-{
-    const bt_list_type *list = bt_as_list_type(type);
-    if (list)
-        return count_all(names, list->n, list->at);
-    if (type->kind == BT_TYPE_TENSOR) {
-        const bt_tensor_type *tensor = bt_as_tensor_type(type);
-        return count_all(names, 1, &tensor->shape);
-    }
-    if (type->kind == BT_TYPE_SHAPE) {
-        const bt_shape_type *shape = bt_as_shape_type(type);
-        return count_all(names, shape->n, shape->dims);
-    }
-    if (type->kind == BT_TYPE_FUNC)
-        return count_func(names, bt_as_func_type(type));
-    if (type->kind != BT_TYPE_LINEAR)
-        return 1;
-    const bt_linear_type *linear = (const bt_linear_type *)(const void *)type;
-    for (uint32_t i = 0; i < linear->n; i++) {
-        if (!count_all(names, 1, &linear->terms[i].atom))
-            return 0;
-    }
-    return 1;
-}
-
 /* When a term is met a second time, all its dims count as shared; further times change
  * nothing. */
-static int count(bt__names *names, const bt_type *type)
+static int count(void *self, const bt_type *type)
 {
+    bt__names *names = self;
     if (!(type->has & (BT_HAS_OPAQUE | BT_HAS_VAR)))
         return 1;
     if (is_countable(type))
@@ -179,10 +138,10 @@ static int count(bt__names *names, const bt_type *type)
         if ((uintptr_t)entry->value == 2)
             return 1;
         entry->value = (void *)(uintptr_t)2;
-        return count_parts(names, type);
+        return bt__type_parts(type, count, names);
     }
     return bt_map_put(&names->seen, type, (void *)(uintptr_t)1) &&
-           count_parts(names, type);
+           bt__type_parts(type, count, names);
 }
 
 static int count_all(bt__names *names, uint32_t n, const bt_type *const *types)
@@ -387,10 +346,8 @@ static const char *choose_letter(bt__names *names)
 {
     for (uint32_t i = 0;; i++) {
         char hint[16] = { (char)('a' + i % 26), 0 };
-        bt_text text;
-        bt_text_init(&text, names->arena);
-        bt_text_addf(&text, i < 26 ? "?%s" : "?%s%u", hint, (unsigned)(i / 26));
-        const char *name = bt_text_get(&text);
+        const char *name =
+            bt__format(names->arena, i < 26 ? "?%s" : "?%s%u", hint, (unsigned)(i / 26));
         if (!name)
             return NULL;
         if (!bt_map_entry_find(&names->taken, name))

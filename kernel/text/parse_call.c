@@ -132,6 +132,11 @@ bt__draft *bt__call_op(bt__parser *p, const char *name, const bt__token *token,
     return bt__draft_operands(p, draft, n, operands) ? bt__draft_append(p, draft) : NULL;
 }
 
+static int at_arguments(bt__parser *p)
+{
+    return bt__at(p, BT_TOKEN_LPAREN) || bt__error_expected(p, "`(`");
+}
+
 static bt__draft *parse_op_call(bt__parser *p, const bt_op *op, const bt__token *name)
 {
     bt__drafts operands = { 0 };
@@ -139,13 +144,8 @@ static bt__draft *parse_op_call(bt__parser *p, const bt_op *op, const bt__token 
     bt__types type_args = { 0 };
     if (op && !bt__attrs_begin(p, op, &attrs))
         return NULL;
-    if (!parse_type_args(p, &type_args))
-        return NULL;
-    if (!bt__at(p, BT_TOKEN_LPAREN)) {
-        bt__error_expected(p, "`(`");
-        return NULL;
-    }
-    if (!parse_arguments(p, op, 1, &operands, &attrs) ||
+    if (!parse_type_args(p, &type_args) || !at_arguments(p) ||
+        !parse_arguments(p, op, 1, &operands, &attrs) ||
         (op && !bt__attrs_end(p, &attrs, name)))
         return NULL;
     bt__draft *draft = new_call(p, name->offset, BT_CALLEE_OP);
@@ -288,13 +288,8 @@ bt__draft *bt__parse_call(bt__parser *p, bt__draft *callee, uint32_t offset)
         bt__error_memory(p);
         return NULL;
     }
-    if (!parse_type_args(p, &type_args))
-        return NULL;
-    if (!bt__at(p, BT_TOKEN_LPAREN)) {
-        bt__error_expected(p, "`(`");
-        return NULL;
-    }
-    if (!parse_arguments(p, NULL, 0, &operands, NULL))
+    if (!parse_type_args(p, &type_args) || !at_arguments(p) ||
+        !parse_arguments(p, NULL, 0, &operands, NULL))
         return NULL;
     bt__draft *draft = new_call(p, offset, BT_CALLEE_VALUE);
     if (!draft || !bt__draft_operands(p, draft, operands.len, operands.at))

@@ -15,6 +15,7 @@
 
 #include <baton/value.h>
 
+#include "base/arena.h"
 #include "base/ctx.h"
 #include "value/file.h"
 #include "value/tensor.h"
@@ -435,12 +436,9 @@ static const char *temporary_name(bt_arena *arena, const char *path, uint32_t at
 {
     const char *slash = strrchr(path, '/');
     int folder_nbytes = slash ? (int)(slash + 1 - path) : 0;
-    bt_text text;
-    bt_text_init(&text, arena);
     // Of a long name the start: the whole must not exceed what a name may have.
-    bt_text_addf(&text, "%.*s.%.*s.%ld-%u.tmp", folder_nbytes, path, TEMPORARY_NBYTES,
-                 path + folder_nbytes, (long)getpid(), attempt);
-    return bt_text_get(&text);
+    return bt__format(arena, "%.*s.%.*s.%ld-%u.tmp", folder_nbytes, path,
+                      TEMPORARY_NBYTES, path + folder_nbytes, (long)getpid(), attempt);
 }
 
 /* Whether a name is that of a temporary file for `path`: ".model.bta.1234-0.tmp". */

@@ -14,6 +14,7 @@
 
 #include <baton/value.h>
 
+#include "base/arena.h"
 #include "base/crc.h"
 #include "base/ctx.h"
 #include "value/inflate.h"
@@ -192,11 +193,9 @@ static bt_status read_array(struct reader *r, const struct member *m, const char
     if (bt__crc32(data, m->nbytes) != m->crc)
         return fail(r, BT_ERR_FORMAT, "npz: %s is damaged: its checksum is another",
                     name);
-    bt_text place;
-    bt_text_init(&place, r->ctx->scratch);
     const void *mark = bt_arena_mark(r->ctx->scratch);
-    bt_text_addf(&place, "%s(%s)", r->place ? r->place : "", name);
-    const char *shown = bt_text_get(&place);
+    const char *shown =
+        bt__format(r->ctx->scratch, "%s(%s)", r->place ? r->place : "", name);
     bt_status status =
         shown ? bt_npy_read(r->ctx, shown, data, m->nbytes, out) : bt_no_memory();
     bt_arena_release(r->ctx->scratch, mark);

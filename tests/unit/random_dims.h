@@ -148,15 +148,14 @@ static inline int value_of_term(const bt_type *term, const bt_type *const *vars,
         if (vars[i] == term)
             return *out = values[i], 1;
     }
-    bt_term single;
-    const bt_term *terms;
-    uint32_t n;
+    bt_dim_sum sum;
     int64_t value;
     if (term->kind == BT_TYPE_LINEAR) {
-        bt_dim_linear(term, &single, out, &n, &terms);
-        for (uint32_t i = 0; i < n; i++) {
-            if (!value_of_term(terms[i].atom, vars, values, &value) ||
-                !bt_mul_int64(value, terms[i].coefficient, &value) ||
+        bt_dim_linear(term, &sum);
+        *out = sum.constant;
+        for (uint32_t i = 0; i < sum.n; i++) {
+            if (!value_of_term(sum.terms[i].atom, vars, values, &value) ||
+                !bt_mul_int64(value, sum.terms[i].coefficient, &value) ||
                 !bt_add_int64(*out, value, out))
                 return 0;
         }

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "compile/check/check.h"
 
 enum { ZONE = 4096, ZONE_BYTE = 0x6b, BEYOND = 16, NO_BUFFER = UINT32_MAX };
@@ -45,13 +46,10 @@ static bt_status tell(const struct bt__check_call *c, const char **fault,
 static bt_status tell(const struct bt__check_call *c, const char **fault,
                       const char *format, ...)
 {
-    bt_text text;
     va_list args;
-    bt_text_init(&text, c->arena);
     va_start(args, format);
-    bt_text_addv(&text, format, args);
+    *fault = bt__format_va(c->arena, format, args);
     va_end(args);
-    *fault = bt_text_get(&text);
     return *fault ? NULL : bt_no_memory();
 }
 

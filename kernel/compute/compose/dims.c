@@ -52,16 +52,13 @@ static const bt_node *node_of_leaf(struct bt__dims *d, const bt_type *leaf)
 
 static const bt_node *node_of_sum(struct bt__dims *d, const bt_type *dim)
 {
-    bt_term single;
-    const bt_term *terms;
-    int64_t constant;
-    uint32_t n;
-    bt_dim_linear(dim, &single, &constant, &n, &terms);
-    const bt_node *sum = bt_node_int(d->graph, constant);
-    for (uint32_t i = 0; i < n && sum; i++) {
-        const bt_node *both[] = { sum, bt__dims_node(d, terms[i].atom) };
-        sum =
-            bt_node_linear(d->graph, 0, 2, both, (int64_t[]){ 1, terms[i].coefficient });
+    bt_dim_sum all;
+    bt_dim_linear(dim, &all);
+    const bt_node *sum = bt_node_int(d->graph, all.constant);
+    for (uint32_t i = 0; i < all.n && sum; i++) {
+        const bt_node *both[] = { sum, bt__dims_node(d, all.terms[i].atom) };
+        sum = bt_node_linear(d->graph, 0, 2, both,
+                             (int64_t[]){ 1, all.terms[i].coefficient });
     }
     return sum;
 }

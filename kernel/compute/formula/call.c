@@ -3,40 +3,20 @@
 
 #include <string.h>
 
+#include "base/arena.h"
+
 typedef bt_vec(struct bt__leaf) leaf_list;
 
-/* A tensor as it lies in memory. */
-static bt_status read_memory(bt_arena *arena, const bt_type *type, struct bt__leaf *out)
-{
-    int64_t dims[BT_MAX_RANK];
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    if (!bt_tensor_physical(type, &out->rank, dims)) {
-        if (!shape || bt_as_tensor_type(type)->layout || shape->n > BT_MAX_RANK)
-            return NULL;
-        out->rank = shape->n;
-        for (uint32_t i = 0; i < shape->n; i++) {
-            if (!bt_dim_is_const(shape->dims[i], &dims[i]))
-                dims[i] = -1;
-        }
-    }
-    int64_t *copy = BT_NEWS(arena, int64_t, out->rank);
-    if (!copy)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < out->rank; i++)
-        copy[i] = dims[i];
-    out->has_rank = 1;
-    out->dims = copy;
-    return NULL;
-}
-
+/* in_memory: as it lies there, which of a layout must be known. */
 static bt_status read_tensor(bt_arena *arena, const bt_type *type, int in_memory,
                              struct bt__leaf *out)
 {
-    const bt_shape_type *shape = bt_tensor_shape(type);
+    const bt_shape_type *shape =
+        in_memory ? bt_tensor_memory(type) : bt_tensor_shape(type);
+    int is_known =
+        !in_memory || !bt_type_layout(type) || bt_tensor_static(type, NULL, NULL);
     *out = (struct bt__leaf){ .dtype = bt_tensor_dtype(type) };
-    if (in_memory)
-        return read_memory(arena, type, out);
-    if (!shape)
+    if (!shape || !is_known)
         return NULL;
     int64_t *dims = BT_NEWS(arena, int64_t, shape->n);
     if (!dims)
@@ -79,27 +59,17 @@ static bt_status read_leaves(bt_ctx *ctx, bt_arena *arena, const char *op,
 static bt_status copy_ints(bt_arena *arena, uint32_t n, const int64_t *at,
                            struct bt__attr_value *out)
 {
-    int64_t *copy = BT_NEWS(arena, int64_t, n ? n : 1);
-    if (!copy)
-        return bt_no_memory();
-    if (n)
-        memcpy(copy, at, n * sizeof(*copy));
     out->n = n;
-    out->ints = copy;
-    return NULL;
+    out->ints = bt__arena_copy(arena, at, n, sizeof(*at));
+    return out->ints ? NULL : bt_no_memory();
 }
 
 static bt_status copy_floats(bt_arena *arena, uint32_t n, const double *at,
                              struct bt__attr_value *out)
 {
-    double *copy = BT_NEWS(arena, double, n ? n : 1);
-    if (!copy)
-        return bt_no_memory();
-    if (n)
-        memcpy(copy, at, n * sizeof(*copy));
     out->n = n;
-    out->floats = copy;
-    return NULL;
+    out->floats = bt__arena_copy(arena, at, n, sizeof(*at));
+    return out->floats ? NULL : bt_no_memory();
 }
 
 /* Dims that depend on variables are left out: a formula that uses one says so. */

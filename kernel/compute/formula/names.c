@@ -1,5 +1,6 @@
 /* Names of a call, bound from its leaves by the patterns of the operator's inputs. */
 #include "compute/formula/names.h"
+#include "base/arena.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -105,10 +106,8 @@ static bt_status bind_dim(struct bt__names *names, const struct bt__pattern_dim 
 static const bt_node *open_dim(bt_graph *g, const char *array, uint32_t axis)
 {
     uint32_t which;
-    bt_text text;
-    bt_text_init(&text, g->arena);
-    bt_text_addf(&text, "extent(%s, %u)", array, axis);
-    bt_graph_dim dim = { bt_text_get(&text), 0, BT_MOST_DIM };
+    bt_graph_dim dim = { bt__format(g->arena, "extent(%s, %u)", array, axis), 0,
+                         BT_MOST_DIM };
     return dim.name && bt_graph_add_dim(g, &dim, &which) ? bt_node_dim(g, which)
                                                          : bt__graph_no_memory(g);
 }
@@ -161,10 +160,7 @@ static bt_status bind_arg(struct bt__names *names, uint32_t index)
     for (uint32_t i = 0; i < arg->nleaf; i++) {
         const char *name = pattern ? in->inputs[index] : "argument";
         if (arg->is_tuple) {
-            bt_text text;
-            bt_text_init(&text, names->graph->arena);
-            bt_text_addf(&text, "%s.%u", name, i);
-            name = bt_text_get(&text);
+            name = bt__format(names->graph->arena, "%s.%u", name, i);
             if (!name)
                 return bt_no_memory();
         }

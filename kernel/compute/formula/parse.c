@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "compute/formula/ast.h"
 #include "compute/formula/lex.h"
 #include "compute/graph/reduce.h"
@@ -85,11 +86,9 @@ static bt_status make_node(struct parser *p, uint32_t kind, struct bt__ast_place
                            const bt__ast **out)
 {
     bt__ast *node = BT_NEW(p->arena, bt__ast);
-    const bt__ast **copy = narg ? BT_NEWS(p->arena, const bt__ast *, narg) : NULL;
-    if (!node || (narg && !copy))
+    const bt__ast *const *copy = bt__arena_copy(p->arena, args, narg, sizeof(*args));
+    if (!node || !copy)
         return bt_no_memory();
-    if (narg)
-        memcpy(copy, args, narg * sizeof(*args));
     node->kind = kind;
     node->place = place;
     node->name = name;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/arena.h"
+
 /* ---- places ---- */
 
 static int find_in(bt_stmts *block, const bt_stmt *stmt, struct bt__place around,
@@ -28,13 +30,10 @@ static int find_in(bt_stmts *block, const bt_stmt *stmt, struct bt__place around
 
 bt_status bt__loops_refuse(const bt_loops *loops, const char *format, ...)
 {
-    bt_text text;
     va_list args;
-    bt_text_init(&text, loops->arena);
     va_start(args, format);
-    bt_text_addv(&text, format, args);
+    const char *why = bt__format_va(loops->arena, format, args);
     va_end(args);
-    const char *why = bt_text_get(&text);
     return why ? bt_fail(loops->ctx, BT_ERR_UNSUPPORTED, "%s: %s", loops->name, why)
                : bt_no_memory();
 }

@@ -260,9 +260,14 @@ BT_API int bt_dim_is_const(const bt_type *, int64_t *out);
 BT_API void bt_dim_bounds(const bt_type *, int64_t *low, int64_t *high);
 /* 1: equal for every value, -1: for none, 0: cannot be decided; of `?` always 0. */
 BT_API int bt_dim_equal(bt_store *, const bt_type *, const bt_type *);
-/* The dim as constant + terms, whatever its form; terms may point to `single`. */
-BT_API void bt_dim_linear(const bt_type *, bt_term *single, int64_t *constant,
-                          uint32_t *n, const bt_term **terms);
+/* The dim as constant + terms, whatever its form. */
+typedef struct bt_dim_sum {
+    int64_t constant;
+    uint32_t n;
+    const bt_term *terms; /* of a dim that is no sum: `single` */
+    bt_term single;
+} bt_dim_sum;
+BT_API void bt_dim_linear(const bt_type *, bt_dim_sum *out);
 
 /* A dim as bytes, which can be evaluated without its store. */
 typedef struct bt_dim_code {

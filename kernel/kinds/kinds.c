@@ -15,15 +15,9 @@
 #include "pass/call_pattern.h"
 #include "pass/pipeline.h"
 
-const bt__shape bt__text_shape = { .kinds = BT__JSON_STRING };
-const bt__shape bt__name_shape = { .kinds = BT__JSON_STRING,
-                                   .what = "a name, as in nn.relu or fold-constant",
-                                   .accepts = bt__is_name };
 const bt__shape bt__doc_shape = { .kinds = BT__JSON_STRING,
                                   .what = "a sentence",
                                   .accepts = bt__is_filled };
-
-const bt__shape bt__flag_shape = { .kinds = BT__JSON_BOOL };
 
 static int is_word(const char *text)
 {
@@ -112,22 +106,19 @@ static json_t *describe_pass(const void *row)
 {
     const bt_pass *pass = row;
     json_t *item = bt__describe_head(pass->name, pass->doc);
-    return item ? bt__describe_end(
-                      item, bt__json_put(item, "level", json_integer(pass->level)) &&
-                                put_words(item, "needs", pass->needs) &&
-                                put_words(item, "keeps", pass->keeps) &&
-                                put_words(item, "gives", pass->gives) &&
-                                (!pass->reads_rules ||
-                                 bt__json_put(item, "rules", json_true())) &&
-                                put_options(item, pass->options))
-                : NULL;
+    return bt__describe_end(
+        item, bt__json_put(item, "level", json_integer(pass->level)) &&
+                  put_words(item, "needs", pass->needs) &&
+                  put_words(item, "keeps", pass->keeps) &&
+                  put_words(item, "gives", pass->gives) &&
+                  (!pass->reads_rules || bt__json_put(item, "rules", json_true())) &&
+                  put_options(item, pass->options));
 }
 
-static const bt__shape level_shape = { .kinds = BT__JSON_INT, .low = 0, .high = 4 };
 static const bt__shape_field pass_fields[] = {
     { "name", &bt__name_shape, 1 },
     { "doc", &bt__doc_shape, 1 },
-    { "level", &level_shape, 1 },
+    { "level", &bt__level_shape, 1 },
     { "needs", &words_shape, 0 },
     { "keeps", &words_shape, 0 },
     { "gives", &words_shape, 0 },
@@ -177,10 +168,9 @@ static json_t *describe_rule(const void *row)
 {
     const bt_rule *rule = row;
     json_t *item = bt__describe_head(rule->name, rule->doc);
-    return item ? bt__describe_end(
-                      item, bt__json_put(item, "pass", json_string(rule->pass)) &&
-                                bt__json_put(item, "rule", json_string(rule->text)))
-                : NULL;
+    return bt__describe_end(item,
+                            bt__json_put(item, "pass", json_string(rule->pass)) &&
+                                bt__json_put(item, "rule", json_string(rule->text)));
 }
 
 static const bt__shape_field rule_fields[] = {
@@ -262,10 +252,8 @@ static json_t *describe_importer(const void *row)
 {
     const bt_importer *importer = row;
     json_t *item = bt__describe_head(importer->name, importer->doc);
-    return item
-               ? bt__describe_end(item, put_words(item, "suffixes", importer->suffixes) &&
-                                            put_options(item, importer->options))
-               : NULL;
+    return bt__describe_end(item, put_words(item, "suffixes", importer->suffixes) &&
+                                      put_options(item, importer->options));
 }
 
 static int is_suffix(const char *text)
@@ -302,7 +290,7 @@ static json_t *describe_compiler(const void *row)
 {
     const bt_compiler *compiler = row;
     json_t *item = bt__describe_head(compiler->name, compiler->doc);
-    return item ? bt__describe_end(item, put_options(item, compiler->options)) : NULL;
+    return bt__describe_end(item, put_options(item, compiler->options));
 }
 
 static const bt__shape_field compiler_fields[] = {
@@ -410,9 +398,8 @@ static json_t *describe_target(const void *row)
 {
     const bt_target *target = row;
     json_t *item = bt__describe_head(target->name, target->doc);
-    return item ? bt__describe_end(item, put_options(item, target->options) &&
-                                             put_patterns(item, target->patterns))
-                : NULL;
+    return bt__describe_end(item, put_options(item, target->options) &&
+                                      put_patterns(item, target->patterns));
 }
 
 static const bt__shape patterns_shape = { .kinds = BT__JSON_LIST,
@@ -429,15 +416,10 @@ static const bt__shape target_shape = { .kinds = BT__JSON_OBJECT,
 
 /* ---- pipelines: files beside the manifest ---- */
 
-static const bt__shape path_shape = {
-    .kinds = BT__JSON_STRING,
-    .what = "a relative path beneath the manifest's folder, without \"..\"",
-    .accepts = bt__is_path
-};
 static const bt__shape_field pipeline_fields[] = {
     { "name", &bt__name_shape, 1 },
     { "doc", &bt__doc_shape, 0 },
-    { "path", &path_shape, 1 },
+    { "path", &bt__path_shape, 1 },
     { 0 },
 };
 static const bt__shape pipeline_shape = { .kinds = BT__JSON_OBJECT,

@@ -4,7 +4,7 @@
 
 #include "plugin/plugins.h"
 
-extern const bt__shape bt__text_shape, bt__name_shape, bt__doc_shape, bt__flag_shape;
+extern const bt__shape bt__doc_shape;
 extern const bt__shape bt__op_shape, bt__facet_shape;
 
 /* {name, doc}; NULL: no memory. */

@@ -22,9 +22,6 @@ static const bt__shape pass_or_all_shape = { .kinds = BT__JSON_STRING,
                                              .accepts = is_pass_or_all };
 static const bt__shape passes_or_all_shape = { .kinds = BT__JSON_LIST,
                                                .items = &pass_or_all_shape };
-static const bt__shape text_shape = { .kinds = BT__JSON_STRING };
-static const bt__shape flag_shape = { .kinds = BT__JSON_BOOL };
-static const bt__shape level_shape = { .kinds = BT__JSON_INT, .low = 0, .high = 4 };
 static const bt__shape rounds_shape = { .kinds = BT__JSON_INT,
                                         .low = 1,
                                         .high = BT__ROUNDS_MAX };
@@ -49,8 +46,8 @@ static const bt__shape targets_shape = { .kinds = BT__JSON_STRING | BT__JSON_LIS
                                          .items = &name_shape };
 static const bt__shape_field when_fields[] = {
     { "target", &targets_shape, 0 },
-    { "min-level", &level_shape, 0 },
-    { "max-level", &level_shape, 0 },
+    { "min-level", &bt__level_shape, 0 },
+    { "max-level", &bt__level_shape, 0 },
     { 0 },
 };
 static const bt__shape when_shape = { .kinds = BT__JSON_OBJECT, .fields = when_fields };
@@ -63,11 +60,11 @@ static const bt__shape step_shape;
 static const bt__shape steps_shape = { .kinds = BT__JSON_LIST, .items = &step_shape };
 #define STEP_FIELDS                                                      \
     { "pass", &name_shape, 0 }, { "options", &values_shape, 0 },         \
-        { "level", &level_shape, 0 }, { "when", &when_shape, 0 },        \
+        { "level", &bt__level_shape, 0 }, { "when", &when_shape, 0 },    \
         { "sequence", &steps_shape, 0 }, { "repeat", &repeat_shape, 0 }, \
         { "pipeline", &name_shape, 0 }, { "vars", &values_shape, 0 },    \
     {                                                                    \
-        "doc", &text_shape, 0                                            \
+        "doc", &bt__text_shape, 0                                        \
     }
 static const bt__shape_field step_fields[] = { STEP_FIELDS,
                                                { "slot", &name_shape, 0 },
@@ -85,20 +82,17 @@ const bt__shape bt__contributes_shape = { .kinds = BT__JSON_LIST,
                                           .items = &contribution_shape };
 
 static const bt__shape_field instrument_fields[] = {
-    { "verify", &flag_shape, 0 },
-    { "timing", &flag_shape, 0 },
-    { "print-changed", &flag_shape, 0 },
-    { "dump-before", &passes_or_all_shape, 0 },
-    { "dump-after", &passes_or_all_shape, 0 },
-    { 0 },
+    { "verify", &bt__flag_shape, 0 },          { "timing", &bt__flag_shape, 0 },
+    { "print-changed", &bt__flag_shape, 0 },   { "dump-before", &passes_or_all_shape, 0 },
+    { "dump-after", &passes_or_all_shape, 0 }, { 0 },
 };
 static const bt__shape instruments_shape = { .kinds = BT__JSON_OBJECT,
                                              .fields = instrument_fields };
 
 static const bt__shape_field pipeline_fields[] = {
     { "name", &name_shape, 1 },
-    { "doc", &text_shape, 0 },
-    { "level", &level_shape, 0 },
+    { "doc", &bt__text_shape, 0 },
+    { "level", &bt__level_shape, 0 },
     { "vars", &values_shape, 0 },
     { "sequence", &steps_shape, 1 },
     { "require", &names_shape, 0 },

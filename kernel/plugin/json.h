@@ -105,6 +105,10 @@ struct bt__shape {
 bt_status bt__json_check(bt_ctx *, const bt__json *, const bt__shape *,
                          int report_all) BT_MUST_USE;
 
+/* A text, a name, a flag, an opt level, a path beneath the manifest's folder. */
+extern const bt__shape bt__text_shape, bt__name_shape, bt__flag_shape, bt__level_shape,
+    bt__path_shape;
+
 /* Grammar of strings. */
 int bt__is_name(const char *);      /* nn.conv2d, fold-constant, Broadcast */
 int bt__is_interface(const char *); /* quant.scheme/1 */

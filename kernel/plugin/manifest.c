@@ -9,7 +9,6 @@
 
 #define SUFFIX ".baton.json"
 
-static const bt__shape text_shape = { .kinds = BT__JSON_STRING };
 static const bt__shape filled_shape = { .kinds = BT__JSON_STRING,
                                         .what = "a text that is not empty",
                                         .accepts = bt__is_filled };
@@ -27,16 +26,11 @@ static const bt__shape_field abi_fields[] = {
     { 0 },
 };
 static const bt__shape abi_shape = { .kinds = BT__JSON_OBJECT, .fields = abi_fields };
-static const bt__shape path_shape = {
-    .kinds = BT__JSON_STRING,
-    .what = "a relative path beneath the manifest's folder, without \"..\"",
-    .accepts = bt__is_path
-};
 static const bt__shape digest_shape = { .kinds = BT__JSON_STRING,
                                         .what = "64 hexadecimal digits in lower case",
                                         .accepts = bt__is_digest };
 static const bt__shape_field binary_fields[] = {
-    { "path", &path_shape, 1 },
+    { "path", &bt__path_shape, 1 },
     { "os", &filled_shape, 1 },
     { "arch", &filled_shape, 1 },
     { "sha256", &digest_shape, 0 },
@@ -49,44 +43,25 @@ static const bt__shape binaries_shape = { .kinds = BT__JSON_LIST,
 static const bt__shape name_shape = { .kinds = BT__JSON_STRING,
                                       .what = "a compiler's name, as in tcc",
                                       .accepts = bt__is_name };
-static const bt__shape provided_shape = { .kinds = BT__JSON_STRING,
-                                          .what =
-                                              "a name, as in nn.relu or fold-constant",
-                                          .accepts = bt__is_name };
-static const bt__shape sources_shape = { .kinds = BT__JSON_LIST, .items = &path_shape };
+static const bt__shape sources_shape = { .kinds = BT__JSON_LIST,
+                                         .items = &bt__path_shape };
 /* Looked at further by what the host knows. */
 static const bt__shape list_shape = { .kinds = BT__JSON_LIST };
 static const bt__shape lists_shape = { .kinds = BT__JSON_OBJECT, .others = &list_shape };
-static const bt__shape_field manifest_fields[] = {
-    { "id", &id_shape, 1 },
-    { "version", &version_shape, 1 },
-    { "license", &filled_shape, 1 },
-    { "doc", &text_shape, 0 },
-    { "abi", &abi_shape, 1 },
-    { "binaries", &binaries_shape, 0 },
-    { "sources", &sources_shape, 0 },
-    { "compiler", &name_shape, 0 },
-    { "provides", &lists_shape, 1 },
-    { "contributes", &list_shape, 0 },
-    { 0 },
-};
+// clang-format off
+#define FIELDS(is_built)                                                         \
+    { "id", &id_shape, 1 }, { "version", &version_shape, 1 },                    \
+    { "license", &filled_shape, 1 }, { "doc", &bt__text_shape, 0 },              \
+    { "abi", &abi_shape, (is_built) }, { "binaries", &binaries_shape, 0 },       \
+    { "sources", &sources_shape, 0 }, { "compiler", &name_shape, 0 },            \
+    { "provides", &lists_shape, (is_built) }, { "contributes", &list_shape, 0 }, \
+    { 0 }
+// clang-format on
+static const bt__shape_field manifest_fields[] = { FIELDS(1) };
 static const bt__shape manifest_shape = { .kinds = BT__JSON_OBJECT,
                                           .fields = manifest_fields };
-
 /* What is written by hand; the rest may stand there from an earlier build. */
-static const bt__shape_field seed_fields[] = {
-    { "id", &id_shape, 1 },
-    { "version", &version_shape, 1 },
-    { "license", &filled_shape, 1 },
-    { "doc", &text_shape, 0 },
-    { "abi", &abi_shape, 0 },
-    { "binaries", &binaries_shape, 0 },
-    { "sources", &sources_shape, 0 },
-    { "compiler", &name_shape, 0 },
-    { "provides", &lists_shape, 0 },
-    { "contributes", &list_shape, 0 },
-    { 0 },
-};
+static const bt__shape_field seed_fields[] = { FIELDS(0) };
 static const bt__shape seed_shape = { .kinds = BT__JSON_OBJECT, .fields = seed_fields };
 
 /* ---- judging ---- */
@@ -110,7 +85,7 @@ const bt__kind *bt__kind_of_interface(const struct bt__host *host, const char *n
 /* `provides`: a list for each kind, and for each interface that plugins define. */
 static bt_status check_provides(bt_ctx *ctx, bt_arena *arena, const bt__json *root)
 {
-    static const bt__shape_field other_fields[] = { { "name", &provided_shape, 1 },
+    static const bt__shape_field other_fields[] = { { "name", &bt__name_shape, 1 },
                                                     { 0 } };
     static const bt__shape other_shape = { .kinds = BT__JSON_OBJECT,
                                            .fields = other_fields };

@@ -224,6 +224,20 @@ bt_status bt__json_check(bt_ctx *ctx, const bt__json *json, const bt__shape *sha
     return c.first;
 }
 
+/* ---- shapes that many have ---- */
+
+const bt__shape bt__text_shape = { .kinds = BT__JSON_STRING };
+const bt__shape bt__name_shape = { .kinds = BT__JSON_STRING,
+                                   .what = "a name, as in nn.relu or fold-constant",
+                                   .accepts = bt__is_name };
+const bt__shape bt__flag_shape = { .kinds = BT__JSON_BOOL };
+const bt__shape bt__level_shape = { .kinds = BT__JSON_INT, .low = 0, .high = 4 };
+const bt__shape bt__path_shape = {
+    .kinds = BT__JSON_STRING,
+    .what = "a relative path beneath the manifest's folder, without \"..\"",
+    .accepts = bt__is_path
+};
+
 /* ---- grammar of strings ---- */
 
 static size_t name_length(const char *text)

@@ -18,13 +18,6 @@ struct pair {
 static bt_status join(struct join *j, const bt_type *a, const bt_type *b,
                       const bt_type **out);
 
-static bt_status differ(bt_solver *s, const bt_type *a, const bt_type *b)
-{
-    s->left = a;
-    s->right = b;
-    return &bt__mismatch;
-}
-
 static bt_status join_dims(struct join *j, const bt_type *a, const bt_type *b,
                            const bt_type **out)
 {
@@ -38,7 +31,7 @@ static bt_status join_dims(struct join *j, const bt_type *a, const bt_type *b,
         return NULL;
     if ((a->has | b->has) & (BT_HAS_OPAQUE | BT_HAS_ANONYMOUS))
         return bt__opaque(s, j->node, a, b, out);
-    return differ(s, a, b);
+    return bt__differ(s, a, b);
 }
 
 static bt_status join_shapes(struct join *j, const bt_type *a, const bt_type *b,
@@ -74,7 +67,7 @@ static bt_status join_tensors(struct join *j, const bt_tensor_type *a,
     bt_solver *s = j->solver;
     const bt_type *shape;
     if (a->layout != b->layout)
-        return differ(s, &a->base, &b->base);
+        return bt__differ(s, &a->base, &b->base);
     BT_TRY(bt__unify(s, j->node, a->dtype, b->dtype));
     BT_TRY(join_shapes(j, a->shape, b->shape, &shape));
     *out = bt_type_tensor_layout(s->store, shape, a->dtype, a->layout);
@@ -86,7 +79,7 @@ static bt_status join_tuples(struct join *j, const bt_list_type *a, const bt_lis
 {
     bt_solver *s = j->solver;
     if (a->n != b->n)
-        return differ(s, &a->base, &b->base);
+        return bt__differ(s, &a->base, &b->base);
     const bt_type **at = BT_NEWS(s->arena, const bt_type *, a->n);
     if (!at)
         return bt_no_memory();
@@ -113,7 +106,7 @@ static bt_status join_functions(struct join *j, const bt_func_type *a,
 {
     bt_solver *s = j->solver;
     if (a->narg != b->narg)
-        return differ(s, &a->base, &b->base);
+        return bt__differ(s, &a->base, &b->base);
     BT_TRY(instantiate(j, &a));
     BT_TRY(instantiate(j, &b));
     bt_func_type fields = *a;

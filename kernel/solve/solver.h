@@ -256,6 +256,8 @@ bt_status bt__unify_dims(bt_solver *, struct bt__node *, const bt_type *,
 /* Whether it is an argument of a call of a function without annotation inside its own
  * group. */
 int bt__is_own_call(const struct bt__node *);
+/* Notes the two for the message. Gives bt__mismatch. */
+bt_status bt__differ(bt_solver *, const bt_type *, const bt_type *) BT_MUST_USE;
 /* Proves, refutes (bt__mismatch) or records a check of two dims without holes. */
 bt_status bt__require(bt_solver *, struct bt__node *, uint32_t check, const bt_type *,
                       const bt_type *) BT_MUST_USE;

@@ -21,7 +21,7 @@ struct pair {
 
 static bt_status relate(struct pair *p, const bt_type *a, const bt_type *b, int how);
 
-static bt_status differ(bt_solver *s, const bt_type *a, const bt_type *b)
+bt_status bt__differ(bt_solver *s, const bt_type *a, const bt_type *b)
 {
     s->left = a;
     s->right = b;
@@ -181,12 +181,12 @@ static bt_status bind(struct pair *p, const bt_type *hole_term, const bt_type *t
     bt_solver *s = p->solver;
     struct bt__hole *hole = bt__hole_of(s, hole_term);
     if (!hole)
-        return differ(s, hole_term, type);
+        return bt__differ(s, hole_term, type);
     if (hole->is_poison)
         return NULL;
     if (type->kind == BT_TYPE_HOLE)
         return bt__hole_of(s, type) ? bt__alias(s, p->node, hole_term, type)
-                                    : differ(s, hole_term, type);
+                                    : bt__differ(s, hole_term, type);
     if (hole->owner == p->node->id ||
         (!hole->owner && !has_dims(type) && !(type->has & BT_HAS_HOLE)))
         return bt__assign(s, p->node, hole_term, type);
@@ -222,7 +222,7 @@ static bt_status relate_shapes(struct pair *p, const bt_type *a, const bt_type *
         return bind(p, b, a, 0, EQUAL);
     const bt_shape_type *x = bt_as_shape_type(a), *y = bt_as_shape_type(b);
     if (!x || !y)
-        return differ(s, a, b);
+        return bt__differ(s, a, b);
     // What stands on both sides before the variables, and after them, is equal in pairs.
     uint32_t xpre = x->rest ? x->position : x->n, ypre = y->rest ? y->position : y->n;
     uint32_t pre = xpre < ypre ? xpre : ypre;
@@ -236,7 +236,7 @@ static bt_status relate_shapes(struct pair *p, const bt_type *a, const bt_type *
              bt__unify_dims(s, p->node, x->dims[x->n - 1 - i], y->dims[y->n - 1 - i]));
     uint32_t xleft = x->n - pre - post, yleft = y->n - pre - post;
     if (!x->rest && !y->rest)
-        return xleft || yleft ? differ(s, a, b) : waits;
+        return xleft || yleft ? bt__differ(s, a, b) : waits;
     // A variable without dims left beside it stands for what is left of the other shape.
     int is_x = x->rest && !xleft && bt__hole_of(s, x->rest);
     int is_y = y->rest && !yleft && bt__hole_of(s, y->rest);
@@ -246,7 +246,7 @@ static bt_status relate_shapes(struct pair *p, const bt_type *a, const bt_type *
                       (bt__hole_of(s, x->rest) || bt__hole_of(s, y->rest));
         if (!xleft && !yleft && x->rest == y->rest)
             return waits;
-        return is_open ? &bt__wait : differ(s, a, b);
+        return is_open ? &bt__wait : bt__differ(s, a, b);
     }
     const bt_shape_type *other = is_x ? y : x;
     const bt_type *variable = is_x ? x->rest : y->rest;
@@ -268,7 +268,7 @@ static bt_status relate_tensors(struct pair *p, const bt_tensor_type *a,
 {
     bt_status waits = NULL;
     if (a->layout != b->layout)
-        return differ(p->solver, &a->base, &b->base);
+        return bt__differ(p->solver, &a->base, &b->base);
     BOTH(waits, relate(p, a->dtype, b->dtype, EQUAL));
     BOTH(waits, relate_shapes(p, a->shape, b->shape));
     return waits;
@@ -279,7 +279,7 @@ static bt_status relate_lists(struct pair *p, const bt_list_type *a,
 {
     bt_status waits = NULL;
     if (a->n != b->n)
-        return differ(p->solver, &a->base, &b->base);
+        return bt__differ(p->solver, &a->base, &b->base);
     for (uint32_t i = 0; i < a->n; i++)
         BOTH(waits, relate(p, a->at[i], b->at[i], how));
     return waits;
@@ -292,7 +292,7 @@ static bt_status relate_polymorphic(bt_solver *s, const bt_type *a, const bt_typ
     BT_TRY(bt__resolve(s, b, &b));
     if (a == b)
         return NULL;
-    return (a->has | b->has) & BT_HAS_HOLE ? &bt__wait : differ(s, a, b);
+    return (a->has | b->has) & BT_HAS_HOLE ? &bt__wait : bt__differ(s, a, b);
 }
 
 static bt_status relate_functions(struct pair *p, const bt_func_type *a,
@@ -308,7 +308,7 @@ static bt_status relate_functions(struct pair *p, const bt_func_type *a,
     if (a->nparam || b->nparam)
         return relate_polymorphic(s, &a->base, &b->base);
     if (a->narg != b->narg)
-        return differ(s, &a->base, &b->base);
+        return bt__differ(s, &a->base, &b->base);
     for (uint32_t i = 0; i < a->narg; i++)
         BOTH(waits, relate(p, b->args[i], a->args[i], how));
     BOTH(waits, relate(p, a->result, b->result, how));
@@ -318,7 +318,7 @@ static bt_status relate_functions(struct pair *p, const bt_func_type *a,
 static bt_status relate_parts(struct pair *p, const bt_type *a, const bt_type *b, int how)
 {
     if (a->kind != b->kind)
-        return differ(p->solver, a, b);
+        return bt__differ(p->solver, a, b);
     switch (a->kind) {
     case BT_TYPE_TENSOR:
         return relate_tensors(p, bt_as_tensor_type(a), bt_as_tensor_type(b));
@@ -329,7 +329,7 @@ static bt_status relate_parts(struct pair *p, const bt_type *a, const bt_type *b
         return relate_lists(p, bt_as_list_type(a), bt_as_list_type(b), EQUAL);
     case BT_TYPE_FUNC:
         return relate_functions(p, bt_as_func_type(a), bt_as_func_type(b), how);
-    default: return differ(p->solver, a, b);
+    default: return bt__differ(p->solver, a, b);
     }
 }
 
@@ -341,7 +341,7 @@ static bt_status relate(struct pair *p, const bt_type *a, const bt_type *b, int 
     if (a == b)
         return NULL;
     if (bt_type_kind_of(a) != bt_type_kind_of(b))
-        return differ(s, a, b);
+        return bt__differ(s, a, b);
     if (bt_type_kind_of(a) == BT_KIND_DIM)
         return bt__unify_dims(s, p->node, a, b);
     if (bt_type_kind_of(a) == BT_KIND_SHAPE)

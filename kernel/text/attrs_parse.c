@@ -554,6 +554,19 @@ int bt__parse_dict_entry(bt__parser *p, bt__dict_entries *out)
     return BT_PUSH(p->arena, out, entry) || bt__error_memory(p);
 }
 
+int bt__parse_dict(bt__parser *p, bt__dict_entries *out)
+{
+    while (!bt__at(p, BT_TOKEN_RPAREN)) {
+        if (!bt__at_attr(p))
+            return bt__error_expected(p, "name=value");
+        if (!bt__parse_dict_entry(p, out))
+            return 0;
+        if (!bt__accept(p, BT_TOKEN_COMMA))
+            break;
+    }
+    return bt__expect(p, BT_TOKEN_RPAREN);
+}
+
 /* ---- from outside ---- */
 
 static bt_status parse_all(bt__parser *p, const bt_op *op, const void **out)

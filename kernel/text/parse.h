@@ -193,6 +193,9 @@ const bt_type *bt__parse_term(bt__parser *, uint32_t kind); /* BT_KIND_... */
 const bt_type *bt__parse_signature(bt__parser *);
 /* Of any kind: one other than Type is named before it, as in `Dim n`. */
 const bt_type *bt__parse_any_term(bt__parser *);
+/* A list of terms of a kind, or with ANY of any, and what closes it. */
+enum { BT__ANY_KIND = UINT32_MAX };
+int bt__parse_terms(bt__parser *, uint32_t kind, uint32_t close, bt__types *out);
 /* Dims between the brackets of a list, which may be a reshape's codes. */
 const bt_type *bt__parse_shape_list(bt__parser *, uint32_t close, int is_codes);
 /* `<n: Dim in 1..8, A>` or Relay's `[A]`, if one stands here. */
@@ -217,6 +220,7 @@ int bt__attrs_skip(bt__parser *);
 int bt__at_attr(const bt__parser *); /* name= stands here */
 typedef bt_vec(bt_dict_entry) bt__dict_entries;
 int bt__parse_dict_entry(bt__parser *, bt__dict_entries *); /* name=value */
+int bt__parse_dict(bt__parser *, bt__dict_entries *); /* a list of them, after its ( */
 /* Reads a preset into `member`; terms need a store. 0: malformed. */
 int bt__attr_preset(bt__parser *, const bt_attr *, void *member);
 

@@ -80,17 +80,12 @@ static int parse_ctor(bt__parser *p, const struct bt__draft_adt *adt, bt_ctor *o
         return bt__error_token(p, BT_ERR_NAME, &token,
                                "constructor %s has the name of another data type",
                                out->name);
-    int has_fields = bt__accept(p, BT_TOKEN_LPAREN);
-    while (has_fields && !bt__at(p, BT_TOKEN_RPAREN)) {
-        const bt_type *type = bt__parse_term(p, BT_KIND_TYPE);
-        if (!type || (!BT_PUSH(p->arena, &fields, type) && !bt__error_memory(p)))
-            return 0;
-        if (!bt__accept(p, BT_TOKEN_COMMA))
-            break;
-    }
+    if (bt__accept(p, BT_TOKEN_LPAREN) &&
+        !bt__parse_terms(p, BT_KIND_TYPE, BT_TOKEN_RPAREN, &fields))
+        return 0;
     out->nfield = fields.len;
     out->fields = fields.at;
-    return !has_fields || bt__expect(p, BT_TOKEN_RPAREN);
+    return 1;
 }
 
 static int parse_ctors(bt__parser *p, struct bt__draft_adt *adt)

@@ -47,16 +47,8 @@ static bt__draft *new_call(bt__parser *p, uint32_t offset, uint32_t callee_kind)
 /* `[A, Dim n]`: the instantiation of a polymorphic callee. */
 static int parse_type_args(bt__parser *p, bt__types *out)
 {
-    if (!bt__accept(p, BT_TOKEN_LBRACKET))
-        return 1;
-    while (!bt__at(p, BT_TOKEN_RBRACKET)) {
-        const bt_type *type = bt__parse_any_term(p);
-        if (!type || (!BT_PUSH(p->arena, out, type) && !bt__error_memory(p)))
-            return 0;
-        if (!bt__accept(p, BT_TOKEN_COMMA))
-            break;
-    }
-    return bt__expect(p, BT_TOKEN_RBRACKET);
+    return !bt__accept(p, BT_TOKEN_LBRACKET) ||
+           bt__parse_terms(p, BT__ANY_KIND, BT_TOKEN_RBRACKET, out);
 }
 
 /* n == m | n <= m | n multiple k | n broadcasts m */
@@ -85,18 +77,12 @@ static int parse_contents(bt__parser *p, bt__draft_call *call)
     bt__types dims = { 0 };
     if (!contents)
         return bt__error_memory(p);
-    if (!bt__expect(p, BT_TOKEN_LBRACKET))
+    if (!bt__expect(p, BT_TOKEN_LBRACKET) ||
+        !bt__parse_terms(p, BT_KIND_DIM, BT_TOKEN_RBRACKET, &dims))
         return 0;
-    while (!bt__at(p, BT_TOKEN_RBRACKET)) {
-        const bt_type *dim = bt__parse_term(p, BT_KIND_DIM);
-        if (!dim || (!BT_PUSH(p->arena, &dims, dim) && !bt__error_memory(p)))
-            return 0;
-        if (!bt__accept(p, BT_TOKEN_COMMA))
-            break;
-    }
     *contents = (bt_contents){ .n = dims.len, .dims = dims.at };
     call->contents = contents;
-    return bt__expect(p, BT_TOKEN_RBRACKET);
+    return 1;
 }
 
 /* `check` and what is verified when the call runs. */

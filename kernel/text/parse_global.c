@@ -89,28 +89,14 @@ static int parse_const(bt__parser *p)
     return bt__expect(p, BT_TOKEN_SEMICOLON);
 }
 
-static int parse_extern_attrs(bt__parser *p, struct bt__draft_global *global)
-{
-    if (!bt__accept(p, BT_TOKEN_LPAREN))
-        return 1;
-    while (!bt__at(p, BT_TOKEN_RPAREN)) {
-        if (!bt__at_attr(p))
-            return bt__error_expected(p, "name=value");
-        if (!bt__parse_dict_entry(p, &global->attrs))
-            return 0;
-        if (!bt__accept(p, BT_TOKEN_COMMA))
-            break;
-    }
-    return bt__expect(p, BT_TOKEN_RPAREN);
-}
-
 /* extern @f [(attrs)]: type; */
 static int parse_extern(bt__parser *p)
 {
     uint32_t start = p->token.offset;
     bt__advance(p);
     struct bt__draft_global *global = new_global(p, BT_GLOBAL_EXTERN);
-    if (!global || !add_global(p, global) || !parse_extern_attrs(p, global) ||
+    if (!global || !add_global(p, global) ||
+        (bt__accept(p, BT_TOKEN_LPAREN) && !bt__parse_dict(p, &global->attrs)) ||
         !bt__expect(p, BT_TOKEN_COLON))
         return 0;
     global->global.type = bt__parse_signature(p);

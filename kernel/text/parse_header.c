@@ -100,21 +100,6 @@ static int parse_weights(bt__parser *p)
     return 1;
 }
 
-static int parse_module_attrs(bt__parser *p)
-{
-    if (!bt__expect(p, BT_TOKEN_LPAREN))
-        return 0;
-    while (!bt__at(p, BT_TOKEN_RPAREN)) {
-        if (!bt__at_attr(p))
-            return bt__error_expected(p, "name=value");
-        if (!bt__parse_dict_entry(p, &p->module->attrs))
-            return 0;
-        if (!bt__accept(p, BT_TOKEN_COMMA))
-            break;
-    }
-    return bt__expect(p, BT_TOKEN_RPAREN);
-}
-
 static int parse_header(bt__parser *p)
 {
     int ok = 1;
@@ -126,7 +111,7 @@ static int parse_header(bt__parser *p)
     else if (bt__accept_word(p, "weights"))
         ok = parse_weights(p);
     else if (bt__accept_word(p, "attrs"))
-        ok = parse_module_attrs(p);
+        ok = bt__expect(p, BT_TOKEN_LPAREN) && bt__parse_dict(p, &p->module->attrs);
     else if (bt__accept_word(p, "source"))
         ok = parse_source(p);
     else if (bt__accept_word(p, "origin"))

@@ -315,3 +315,16 @@ const bt_type *bt__parse_any_term(bt__parser *p)
     bt__advance(p);
     return bt__parse_term(p, (uint32_t)kind);
 }
+
+int bt__parse_terms(bt__parser *p, uint32_t kind, uint32_t close, bt__types *out)
+{
+    while (!bt__at(p, close)) {
+        const bt_type *term =
+            kind == BT__ANY_KIND ? bt__parse_any_term(p) : bt__parse_term(p, kind);
+        if (!term || (!BT_PUSH(p->arena, out, term) && !bt__error_memory(p)))
+            return 0;
+        if (!bt__accept(p, BT_TOKEN_COMMA))
+            break;
+    }
+    return bt__expect(p, close);
+}

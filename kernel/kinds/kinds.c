@@ -28,42 +28,6 @@ static const bt__shape word_shape = { .kinds = BT__JSON_STRING,
                                       .accepts = is_word };
 static const bt__shape words_shape = { .kinds = BT__JSON_LIST, .items = &word_shape };
 
-json_t *bt__describe_head(const char *name, const char *doc)
-{
-    json_t *item = json_object();
-    if (!item)
-        return NULL;
-    int ok = bt__json_put(item, "name", json_string(name));
-    if (ok && doc)
-        ok = bt__json_put(item, "doc", json_string(doc));
-    return bt__describe_end(item, ok);
-}
-
-json_t *bt__describe_end(json_t *item, int ok)
-{
-    if (ok)
-        return item;
-    json_decref(item);
-    return NULL;
-}
-
-static int put_options(json_t *item, const bt_attr *options)
-{
-    return !options || bt__json_put(item, "options", bt__schema_describe(options));
-}
-
-const char *bt__check_head(bt_arena *arena, const char *name, const char *doc)
-{
-    (void)arena;
-    if (!bt__is_name(name))
-        return "the name is not one: letters, digits, \"_\", \".\" and \"-\" make a name";
-    if (!doc || !*doc)
-        return "doc is missing: state in a sentence what it does";
-    if (!bt__is_utf8(doc))
-        return "doc is not UTF-8";
-    return NULL;
-}
-
 /* ---- passes ---- */
 
 static const char *check_words(bt_arena *arena, const char *member, const char *words)
@@ -83,9 +47,7 @@ static const char *check_words(bt_arena *arena, const char *member, const char *
 static const char *check_pass(bt_arena *arena, const void *row)
 {
     const bt_pass *pass = row;
-    const char *fault = bt__check_head(arena, pass->name, pass->doc);
-    if (!fault && !pass->run)
-        fault = "run is missing";
+    const char *fault = pass->run ? NULL : "run is missing";
     if (!fault && pass->level > 4)
         fault = bt__say(arena, "level is %u, expected 0 to 4", pass->level);
     if (!fault)
@@ -102,17 +64,14 @@ static int put_words(json_t *item, const char *key, const char *words)
     return !words || bt__json_put(item, key, bt__json_words(words));
 }
 
-static json_t *describe_pass(const void *row)
+static int describe_pass(const void *row, json_t *item)
 {
     const bt_pass *pass = row;
-    json_t *item = bt__describe_head(pass->name, pass->doc);
-    return bt__describe_end(
-        item, bt__json_put(item, "level", json_integer(pass->level)) &&
-                  put_words(item, "needs", pass->needs) &&
-                  put_words(item, "keeps", pass->keeps) &&
-                  put_words(item, "gives", pass->gives) &&
-                  (!pass->reads_rules || bt__json_put(item, "rules", json_true())) &&
-                  put_options(item, pass->options));
+    return bt__json_put(item, "level", json_integer(pass->level)) &&
+           put_words(item, "needs", pass->needs) &&
+           put_words(item, "keeps", pass->keeps) &&
+           put_words(item, "gives", pass->gives) &&
+           (!pass->reads_rules || bt__json_put(item, "rules", json_true()));
 }
 
 static const bt__shape_field pass_fields[] = {
@@ -132,15 +91,8 @@ static const bt__shape pass_shape = { .kinds = BT__JSON_OBJECT, .fields = pass_f
 
 static const char *check_analysis(bt_arena *arena, const void *row)
 {
-    const bt_analysis *analysis = row;
-    const char *fault = bt__check_head(arena, analysis->name, analysis->doc);
-    return fault ? fault : analysis->compute ? NULL : "compute is missing";
-}
-
-static json_t *describe_analysis(const void *row)
-{
-    const bt_analysis *analysis = row;
-    return bt__describe_head(analysis->name, analysis->doc);
+    (void)arena;
+    return ((const bt_analysis *)row)->compute ? NULL : "compute is missing";
 }
 
 static const bt__shape_field head_fields[] = {
@@ -155,22 +107,19 @@ static const bt__shape head_shape = { .kinds = BT__JSON_OBJECT, .fields = head_f
 static const char *check_rule(bt_arena *arena, const void *row)
 {
     const bt_rule *rule = row;
-    const char *fault = bt__check_head(arena, rule->name, rule->doc);
-    if (!fault && !bt__is_name(rule->pass))
-        fault = "pass is missing: the one that goes by the rule, as simplify-expr";
-    return fault ? fault
-           : !bt__is_filled(rule->text) || !bt__is_utf8(rule->text)
-               ? "text is missing: the rule, as in \"add(x, 0) => x\""
-               : NULL;
+    (void)arena;
+    if (!bt__is_name(rule->pass))
+        return "pass is missing: the one that goes by the rule, as simplify-expr";
+    return bt__is_filled(rule->text) && bt__is_utf8(rule->text)
+               ? NULL
+               : "text is missing: the rule, as in \"add(x, 0) => x\"";
 }
 
-static json_t *describe_rule(const void *row)
+static int describe_rule(const void *row, json_t *item)
 {
     const bt_rule *rule = row;
-    json_t *item = bt__describe_head(rule->name, rule->doc);
-    return bt__describe_end(item,
-                            bt__json_put(item, "pass", json_string(rule->pass)) &&
-                                bt__json_put(item, "rule", json_string(rule->text)));
+    return bt__json_put(item, "pass", json_string(rule->pass)) &&
+           bt__json_put(item, "rule", json_string(rule->text));
 }
 
 static const bt__shape_field rule_fields[] = {
@@ -195,30 +144,25 @@ static const struct {
 static const char *check_executor(bt_arena *arena, const void *row)
 {
     const bt_executor *executor = row;
-    const char *fault = bt__check_head(arena, executor->name, executor->doc);
-    if (!fault && !executor->open == !executor->load)
-        fault = "one of open and load is needed";
-    if (!fault && (!executor->close || !executor->call))
-        fault = bt__say(arena, "%s is missing", !executor->close ? "close" : "call");
-    if (!fault && (executor->features & ~(uint32_t)BT_FEATURE_ALL))
-        fault = "features has bits that are none of BT_FEATURE_...";
-    return fault;
+    if (!executor->open == !executor->load)
+        return "one of open and load is needed";
+    if (!executor->close || !executor->call)
+        return bt__say(arena, "%s is missing", !executor->close ? "close" : "call");
+    return executor->features & ~(uint32_t)BT_FEATURE_ALL
+               ? "features has bits that are none of BT_FEATURE_..."
+               : NULL;
 }
 
-static json_t *describe_executor(const void *row)
+static int describe_executor(const void *row, json_t *item)
 {
     const bt_executor *executor = row;
-    json_t *item = bt__describe_head(executor->name, executor->doc);
     json_t *list = json_array();
-    int ok = item && list;
+    int ok = bt__json_put(item, "features", list);
     for (size_t i = 0; ok && i < BT_COUNT(features); i++) {
         if (executor->features & features[i].bit)
             ok = json_array_append_new(list, json_string(features[i].name)) == 0;
     }
-    ok = ok && json_object_set(item, "features", list) == 0 &&
-         put_options(item, executor->options);
-    json_decref(list);
-    return bt__describe_end(item, ok);
+    return ok;
 }
 
 static const bt__shape feature_shape = { .kinds = BT__JSON_STRING, .choices = 1 +
@@ -242,18 +186,14 @@ static const bt__shape executor_shape = { .kinds = BT__JSON_OBJECT,
 static const char *check_importer(bt_arena *arena, const void *row)
 {
     const bt_importer *importer = row;
-    const char *fault = bt__check_head(arena, importer->name, importer->doc);
-    if (!fault && (!importer->probe || !importer->import))
-        fault = bt__say(arena, "%s is missing", importer->probe ? "import" : "probe");
-    return fault;
+    return importer->probe && importer->import
+               ? NULL
+               : bt__say(arena, "%s is missing", importer->probe ? "import" : "probe");
 }
 
-static json_t *describe_importer(const void *row)
+static int describe_importer(const void *row, json_t *item)
 {
-    const bt_importer *importer = row;
-    json_t *item = bt__describe_head(importer->name, importer->doc);
-    return bt__describe_end(item, put_words(item, "suffixes", importer->suffixes) &&
-                                      put_options(item, importer->options));
+    return put_words(item, "suffixes", ((const bt_importer *)row)->suffixes);
 }
 
 static int is_suffix(const char *text)
@@ -279,18 +219,8 @@ static const bt__shape importer_shape = { .kinds = BT__JSON_OBJECT,
 
 static const char *check_compiler(bt_arena *arena, const void *row)
 {
-    const bt_compiler *compiler = row;
-    const char *fault = bt__check_head(arena, compiler->name, compiler->doc);
-    if (!fault && !compiler->compile)
-        fault = "compile is missing";
-    return fault;
-}
-
-static json_t *describe_compiler(const void *row)
-{
-    const bt_compiler *compiler = row;
-    json_t *item = bt__describe_head(compiler->name, compiler->doc);
-    return bt__describe_end(item, put_options(item, compiler->options));
+    (void)arena;
+    return ((const bt_compiler *)row)->compile ? NULL : "compile is missing";
 }
 
 static const bt__shape_field compiler_fields[] = {
@@ -309,11 +239,9 @@ static const bt__shape compiler_shape = { .kinds = BT__JSON_OBJECT,
 static int put_patterns(json_t *item, const char *const *patterns)
 {
     json_t *list = patterns ? json_array() : NULL;
-    int ok = !patterns || list;
+    int ok = !patterns || bt__json_put(item, "patterns", list);
     for (; ok && patterns && *patterns; patterns++)
         ok = json_array_append_new(list, json_string(*patterns)) == 0;
-    ok = ok && (!list || json_object_set(item, "patterns", list) == 0);
-    json_decref(list);
     return ok;
 }
 
@@ -375,16 +303,13 @@ static const char *check_running(bt_arena *arena, const bt_target *t)
 static const char *check_target(bt_arena *arena, const void *row)
 {
     const bt_target *target = row;
-    const char *fault = bt__check_head(arena, target->name, target->doc);
     const char *missing = !target->open      ? "open"
                           : !target->close   ? "close"
                           : !target->lower   ? "lower"
                           : !target->compile ? "compile"
                                              : NULL;
-    if (!fault && missing)
-        fault = bt__say(arena, "%s is missing", missing);
-    if (!fault)
-        fault = check_running(arena, target);
+    const char *fault =
+        missing ? bt__say(arena, "%s is missing", missing) : check_running(arena, target);
     if (!fault && target->layouts && !target->reads_layouts)
         fault =
             bt__say(arena, "it wishes for layouts (`layouts`), but says that it reads "
@@ -394,12 +319,9 @@ static const char *check_target(bt_arena *arena, const void *row)
     return fault;
 }
 
-static json_t *describe_target(const void *row)
+static int describe_target(const void *row, json_t *item)
 {
-    const bt_target *target = row;
-    json_t *item = bt__describe_head(target->name, target->doc);
-    return bt__describe_end(item, put_options(item, target->options) &&
-                                      put_patterns(item, target->patterns));
+    return put_patterns(item, ((const bt_target *)row)->patterns);
 }
 
 static const bt__shape patterns_shape = { .kinds = BT__JSON_LIST,
@@ -439,21 +361,23 @@ static const bt__kind kinds[] = {
     { .kind = "op",
       .key = "ops",
       .interface_name = "baton.op/1",
+      .doc = offsetof(bt_op, doc),
       .nbytes = sizeof(bt_op),
       .least = sizeof(bt_op),
       .shape = &bt__op_shape,
       .copy = bt__copy_op,
       .options = { offsetof(bt_op, attrs), offsetof(bt_op, attrs_nbytes) },
+      .options_key = "attrs",
       .check = bt__check_op,
       .describe = bt__describe_op },
     { .kind = "relation",
       .key = "relations",
       .interface_name = "baton.relation/1",
+      .doc = offsetof(bt_relation, doc),
       .nbytes = sizeof(bt_relation),
       .least = sizeof(bt_relation),
       .shape = &head_shape,
-      .check = bt__check_relation,
-      .describe = bt__describe_relation },
+      .check = bt__check_relation },
     { .kind = "facet",
       .key = "facets",
       .interface_name = "baton.facet/1",
@@ -466,6 +390,7 @@ static const bt__kind kinds[] = {
     { .kind = "pass",
       .key = "passes",
       .interface_name = "baton.pass/1",
+      .doc = offsetof(bt_pass, doc),
       .nbytes = sizeof(bt_pass),
       .least = UP_TO(bt_pass, run),
       .shape = &pass_shape,
@@ -475,6 +400,7 @@ static const bt__kind kinds[] = {
     { .kind = "rule",
       .key = "rules",
       .interface_name = "baton.rule/1",
+      .doc = offsetof(bt_rule, doc),
       .nbytes = sizeof(bt_rule),
       .least = sizeof(bt_rule),
       .shape = &rule_shape,
@@ -483,14 +409,15 @@ static const bt__kind kinds[] = {
     { .kind = "analysis",
       .key = "analyses",
       .interface_name = "baton.analysis/1",
+      .doc = offsetof(bt_analysis, doc),
       .nbytes = sizeof(bt_analysis),
       .least = sizeof(bt_analysis),
       .shape = &head_shape,
-      .check = check_analysis,
-      .describe = describe_analysis },
+      .check = check_analysis },
     { .kind = "executor",
       .key = "executors",
       .interface_name = "baton.executor/1",
+      .doc = offsetof(bt_executor, doc),
       .nbytes = sizeof(bt_executor),
       .least = UP_TO(bt_executor, call),
       .shape = &executor_shape,
@@ -500,6 +427,7 @@ static const bt__kind kinds[] = {
     { .kind = "importer",
       .key = "importers",
       .interface_name = "baton.importer/1",
+      .doc = offsetof(bt_importer, doc),
       .nbytes = sizeof(bt_importer),
       .least = sizeof(bt_importer),
       .shape = &importer_shape,
@@ -509,15 +437,16 @@ static const bt__kind kinds[] = {
     { .kind = "compiler",
       .key = "compilers",
       .interface_name = "baton.compiler/1",
+      .doc = offsetof(bt_compiler, doc),
       .nbytes = sizeof(bt_compiler),
       .least = sizeof(bt_compiler),
       .shape = &compiler_shape,
       .options = OPTIONS_AT(bt_compiler),
-      .check = check_compiler,
-      .describe = describe_compiler },
+      .check = check_compiler },
     { .kind = "target",
       .key = "targets",
       .interface_name = "baton.target/1",
+      .doc = offsetof(bt_target, doc),
       .nbytes = sizeof(bt_target),
       .least = UP_TO(bt_target, compile),
       .shape = &target_shape,

@@ -7,22 +7,15 @@
 extern const bt__shape bt__doc_shape;
 extern const bt__shape bt__op_shape, bt__facet_shape;
 
-/* {name, doc}; NULL: no memory. */
-json_t *bt__describe_head(const char *name, const char *doc);
-/* The item where `ok`, else NULL and the item is released. */
-json_t *bt__describe_end(json_t *item, int ok);
-const char *bt__check_head(bt_arena *, const char *name, const char *doc);
-
 #define BT__FACET_MAX_NBYTES (1u << 20)
 #define BT__FACET_ROOM       256u
 
 int bt__copy_op(const bt__copier *, void *row);
 const char *bt__check_op(bt_arena *, const void *row);
-json_t *bt__describe_op(const void *row);
+int bt__describe_op(const void *row, json_t *item);
 const char *bt__check_relation(bt_arena *, const void *row);
-json_t *bt__describe_relation(const void *row);
 int bt__copy_facet(const bt__copier *, void *row);
 const char *bt__check_facet(bt_arena *, const void *row);
-json_t *bt__describe_facet(const void *row);
+int bt__describe_facet(const void *row, json_t *item);
 
 #endif

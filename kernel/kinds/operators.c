@@ -167,9 +167,7 @@ static const char *check_facets(bt_arena *arena, const bt_op *op)
 const char *bt__check_op(bt_arena *arena, const void *row)
 {
     const bt_op *op = row;
-    const char *fault = bt__check_head(arena, op->name, op->doc);
-    if (!fault && op->revision == 0)
-        fault = "revision is missing: it counts from 1";
+    const char *fault = op->revision ? NULL : "revision is missing: it counts from 1";
     if (!fault && (op->effects & ~(uint32_t)BT_EFFECT_ALL))
         fault = "effects has bits that are none of BT_EFFECT_...";
     if (!fault && (!bt__is_utf8(op->formula) || !bt__is_utf8(op->source)))
@@ -181,45 +179,52 @@ const char *bt__check_op(bt_arena *arena, const void *row)
     return fault ? fault : check_facets(arena, op);
 }
 
-static json_t *describe_effects(uint32_t bits)
+static int put_text(json_t *item, const char *key, const char *text)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; list && i < BT_COUNT(effects); i++) {
-        if ((bits & effects[i].bit) &&
-            json_array_append_new(list, json_string(effects[i].name)) != 0)
-            return bt__describe_end(list, 0);
-    }
-    return list;
+    return !text || bt__json_put(item, key, json_string(text));
 }
 
-static json_t *describe_inputs(const bt_op_input *inputs)
+static int put_effects(json_t *item, uint32_t bits)
 {
-    json_t *list = json_array();
-    for (; list && inputs->name; inputs++) {
-        json_t *item = bt__describe_head(inputs->name, NULL);
-        int ok = item && bt__json_put(item, "type", json_string(inputs->type));
-        if (ok && inputs->is_optional)
-            ok = bt__json_put(item, "optional", json_true());
-        if (ok && inputs->doc)
-            ok = bt__json_put(item, "doc", json_string(inputs->doc));
-        if (json_array_append_new(list, bt__describe_end(item, ok)) != 0)
-            return bt__describe_end(list, 0);
+    json_t *list = bits ? json_array() : NULL;
+    int ok = !bits || bt__json_put(item, "effects", list);
+    for (size_t i = 0; i < BT_COUNT(effects) && ok; i++) {
+        if (bits & effects[i].bit)
+            ok = json_array_append_new(list, json_string(effects[i].name)) == 0;
     }
-    return list;
+    return ok;
 }
 
-static json_t *describe_own_facets(const bt_facet *facets)
+static int put_inputs(json_t *op, const bt_op_input *input)
 {
     json_t *list = json_array();
-    for (; list && facets && facets->facet; facets++) {
+    int ok = bt__json_put(op, "inputs", list);
+    for (; ok && input->name; input++) {
         json_t *item = json_object();
-        int ok = item && bt__json_put(item, "facet", json_string(facets->facet));
-        if (ok && facets->priority)
-            ok = bt__json_put(item, "priority", json_integer(facets->priority));
-        if (json_array_append_new(list, bt__describe_end(item, ok)) != 0)
-            return bt__describe_end(list, 0);
+        ok = json_array_append_new(list, item) == 0 &&
+             put_text(item, "name", input->name) && put_text(item, "type", input->type) &&
+             (!input->is_optional || bt__json_put(item, "optional", json_true())) &&
+             put_text(item, "doc", input->doc);
     }
-    return list;
+    return ok;
+}
+
+static int put_facet(json_t *item, const bt_facet *facet)
+{
+    return put_text(item, "facet", facet->facet) &&
+           (!facet->priority ||
+            bt__json_put(item, "priority", json_integer(facet->priority)));
+}
+
+static int put_facets(json_t *op, const bt_facet *facet)
+{
+    json_t *list = facet ? json_array() : NULL;
+    int ok = !facet || bt__json_put(op, "facets", list);
+    for (; ok && facet && facet->facet; facet++) {
+        json_t *item = json_object();
+        ok = json_array_append_new(list, item) == 0 && put_facet(item, facet);
+    }
+    return ok;
 }
 
 static const char *relation_of(const bt_op *op)
@@ -232,25 +237,14 @@ static const char *computes_of(const bt_op *op)
     return op->formula ? "formula" : op->write_formula ? "formula hook" : "c";
 }
 
-json_t *bt__describe_op(const void *row)
+int bt__describe_op(const void *row, json_t *item)
 {
     const bt_op *op = row;
-    json_t *item = bt__describe_head(op->name, op->doc);
-    int ok = item && bt__json_put(item, "revision", json_integer(op->revision));
-    if (ok && op->source)
-        ok = bt__json_put(item, "source", json_string(op->source));
-    if (ok && op->effects)
-        ok = bt__json_put(item, "effects", describe_effects(op->effects));
-    ok = ok && bt__json_put(item, "inputs", describe_inputs(op->inputs));
-    if (ok && op->attrs)
-        ok = bt__json_put(item, "attrs", bt__schema_describe(op->attrs));
-    ok = ok && bt__json_put(item, "relation", json_string(relation_of(op))) &&
-         bt__json_put(item, "computes", json_string(computes_of(op)));
-    if (ok && op->formula)
-        ok = bt__json_put(item, "formula", json_string(op->formula));
-    if (ok && op->facets)
-        ok = bt__json_put(item, "facets", describe_own_facets(op->facets));
-    return bt__describe_end(item, ok);
+    return bt__json_put(item, "revision", json_integer(op->revision)) &&
+           put_text(item, "source", op->source) && put_effects(item, op->effects) &&
+           put_inputs(item, op->inputs) && put_text(item, "relation", relation_of(op)) &&
+           put_text(item, "computes", computes_of(op)) &&
+           put_text(item, "formula", op->formula) && put_facets(item, op->facets);
 }
 
 static int is_relation(const char *text)
@@ -308,15 +302,8 @@ const bt__shape bt__op_shape = { .kinds = BT__JSON_OBJECT, .fields = op_fields }
 
 const char *bt__check_relation(bt_arena *arena, const void *row)
 {
-    const bt_relation *relation = row;
-    const char *fault = bt__check_head(arena, relation->name, relation->doc);
-    return fault ? fault : relation->relate ? NULL : "relate is missing";
-}
-
-json_t *bt__describe_relation(const void *row)
-{
-    const bt_relation *relation = row;
-    return bt__describe_head(relation->name, relation->doc);
+    (void)arena;
+    return ((const bt_relation *)row)->relate ? NULL : "relate is missing";
 }
 
 /* ---- facets for other plugins' operators ---- */
@@ -334,15 +321,10 @@ const char *bt__check_facet(bt_arena *arena, const void *row)
     return check_facet_row(arena, facet);
 }
 
-json_t *bt__describe_facet(const void *row)
+int bt__describe_facet(const void *row, json_t *item)
 {
     const bt_facet *facet = row;
-    json_t *item = json_object();
-    int ok = item && bt__json_put(item, "op", json_string(facet->op)) &&
-             bt__json_put(item, "facet", json_string(facet->facet));
-    if (ok && facet->priority)
-        ok = bt__json_put(item, "priority", json_integer(facet->priority));
-    return bt__describe_end(item, ok);
+    return put_text(item, "op", facet->op) && put_facet(item, facet);
 }
 
 static const bt__shape_field facet_fields[] = {

@@ -251,9 +251,13 @@ struct bt__kind {
     /* Where a row has its attributes or options, and their struct's size; 0: it has
      * none. */
     size_t options[2];
+    const char *options_key; /* of their schema in the item; NULL: "options" */
+    size_t doc;              /* where a row has its sentence; 0: it has no name and doc */
     /* NULL, or what is wrong with the row. */
     const char *(*check)(bt_arena *, const void *row);
-    json_t *(*describe)(const void *row); /* NULL: no memory */
+    /* Adds to an item what its row says besides name, doc and options; 0: no memory. NULL:
+     * nothing. */
+    int (*describe)(const void *row, json_t *item);
 };
 struct bt__host {
     const bt__kind *kinds; /* the interfaces that the kernel knows; a zero ends them */

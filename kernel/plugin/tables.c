@@ -131,6 +131,22 @@ static int copy_options(const bt__copier *copier, const bt__row *row)
     return *rows != NULL;
 }
 
+static const char *doc_of(const bt__row *row)
+{
+    return *(const char *const *)(const void *)((const char *)row->copy + row->kind->doc);
+}
+
+static const char *check_head(const bt__row *row)
+{
+    if (!row->kind->doc)
+        return NULL;
+    if (!bt__is_name(row->name))
+        return "the name is not one: letters, digits, \"_\", \".\" and \"-\" make a name";
+    if (!doc_of(row) || !*doc_of(row))
+        return "doc is missing: state in a sentence what it does";
+    return bt__is_utf8(doc_of(row)) ? NULL : "doc is not UTF-8";
+}
+
 static bt_status check_row(bt_ctx *ctx, const bt__copier *copier, const bt__row *row)
 {
     const size_t *options = row->kind->options;
@@ -138,7 +154,9 @@ static bt_status check_row(bt_ctx *ctx, const bt__copier *copier, const bt__row 
     size_t nbytes = 0;
     if (options[0])
         memcpy(&nbytes, (const char *)row->copy + options[1], sizeof(nbytes));
-    const char *fault = row->kind->check(ctx->diags, row->copy);
+    const char *fault = check_head(row);
+    if (!fault)
+        fault = row->kind->check(ctx->diags, row->copy);
     if (!fault)
         fault = bt__schema_check(ctx->diags, schema, nbytes);
     if (fault == bt__speechless)
@@ -230,13 +248,20 @@ static json_t *list_of(json_t *provides, const char *key)
 
 static int describe_row(json_t *provides, const bt__row *row)
 {
-    json_t *list = list_of(provides, row->kind ? row->kind->key : row->interface_name);
-    json_t *item = row->kind ? row->kind->describe(row->copy) : json_object();
-    if (item && !row->kind && !bt__json_put(item, "name", json_string(row->name))) {
-        json_decref(item);
-        item = NULL;
-    }
-    return list && json_array_append_new(list, item) == 0;
+    const bt__kind *kind = row->kind;
+    json_t *item = json_object();
+    const bt_attr *options = kind && kind->options[0] ? *options_of(row) : NULL;
+    if (json_array_append_new(list_of(provides, kind ? kind->key : row->interface_name),
+                              item) != 0)
+        return 0;
+    if ((!kind || kind->doc) && !bt__json_put(item, "name", json_string(row->name)))
+        return 0;
+    if (kind && kind->doc && !bt__json_put(item, "doc", json_string(doc_of(row))))
+        return 0;
+    return (!kind || !kind->describe || kind->describe(row->copy, item)) &&
+           (!options ||
+            bt__json_put(item, kind->options_key ? kind->options_key : "options",
+                         bt__schema_describe(options)));
 }
 
 json_t *bt__tables_describe(const bt__rows *rows)

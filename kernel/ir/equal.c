@@ -123,8 +123,7 @@ static int pair_vars(struct compare *c, uint32_t n, const bt_type *const *a,
     for (uint32_t i = 0; i < n; i++) {
         const bt_type_param *p = &((const bt_var_type *)(const void *)a[i])->param;
         const bt_type_param *q = &((const bt_var_type *)(const void *)b[i])->param;
-        if (p->kind != q->kind || p->low != q->low || p->high != q->high ||
-            p->step != q->step || !bt__type_match_pair(&c->types, a[i], b[i]))
+        if (!bt__params_match(p, q) || !bt__type_match_pair(&c->types, a[i], b[i]))
             return 0;
     }
     return 1;

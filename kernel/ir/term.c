@@ -1,6 +1,7 @@
 /* Interning of terms: one node per store for equal structure, so that equality is ==. */
 #include "ir/attrs.h"
 #include "ir/type.h"
+#include "ir/type_match.h"
 
 #include <baton/op.h>
 
@@ -156,8 +157,7 @@ static int same_linears(const bt_linear_type *a, const bt_linear_type *b)
 static int same_params(uint32_t n, const bt_type_param *a, const bt_type_param *b)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (a[i].kind != b[i].kind || a[i].low != b[i].low || a[i].high != b[i].high ||
-            a[i].step != b[i].step)
+        if (!bt__params_match(&a[i], &b[i]))
             return 0;
     }
     return 1;

@@ -240,9 +240,8 @@ int bt__parse_place(bt__parser *, bt__draft_place *);
 
 /* ---- parse_func.c ---- */
 
-/* A parameter of the block, or a variable of a pattern in it, by its name. */
-int bt__bind_param(bt__parser *, bt__draft_block *, bt__draft *param, const bt__token *,
-                   const char *name);
+/* %x [: type], which becomes a parameter of the block. */
+bt__draft *bt__parse_param(bt__parser *, bt__draft_block *);
 /* Relay's `{virtual_device=...}` behind a name is read over. */
 int bt__skip_virtual_device(bt__parser *);
 /* From the type parameters on. The block's parent is `closure`, NULL for a definition. */

@@ -20,8 +20,8 @@ int bt__skip_virtual_device(bt__parser *p)
     return bt__attrs_skip(p) && bt__expect(p, BT_TOKEN_RBRACE);
 }
 
-int bt__bind_param(bt__parser *p, bt__draft_block *block, bt__draft *param,
-                   const bt__token *token, const char *name)
+static int bind_param(bt__parser *p, bt__draft_block *block, bt__draft *param,
+                      const bt__token *token, const char *name)
 {
     uint32_t space = bt__local_space(p, token);
     const bt__draft *other = bt__scoped_find(p, space, name);
@@ -43,22 +43,22 @@ int bt__bind_param(bt__parser *p, bt__draft_block *block, bt__draft *param,
            bt__scoped_set(p, space, name, param);
 }
 
-static int parse_param(bt__parser *p, bt__draft_block *block)
+bt__draft *bt__parse_param(bt__parser *p, bt__draft_block *block)
 {
     bt__token token = p->token;
     bt__draft *param = bt__draft_new(p, BT_VALUE_PARAM, token.offset);
     const char *name = param ? bt__token_name(p, &token) : NULL;
     if (!name)
-        return 0;
+        return NULL;
     bt__advance(p);
     if (!bt__skip_virtual_device(p) ||
         (bt__accept(p, BT_TOKEN_COLON) &&
          !(param->type = bt__parse_term(p, BT_KIND_TYPE))) ||
         !bt__parse_device(p, &param->place) || !bt__parse_place(p, &param->place) ||
         !bt__skip_virtual_device(p))
-        return 0;
+        return NULL;
     param->place.nbytes = p->end - token.offset;
-    return bt__bind_param(p, block, param, &token, name);
+    return bind_param(p, block, param, &token, name) ? param : NULL;
 }
 
 static int parse_params(bt__parser *p, bt__draft_func *func)
@@ -68,7 +68,7 @@ static int parse_params(bt__parser *p, bt__draft_func *func)
     while (!bt__at(p, BT_TOKEN_RPAREN)) {
         int ok;
         if (bt__at(p, BT_TOKEN_LOCAL))
-            ok = parse_param(p, func->block);
+            ok = bt__parse_param(p, func->block) != NULL;
         else if (bt__at_attr(p))
             ok = bt__parse_dict_entry(p, &func->attrs);
         else

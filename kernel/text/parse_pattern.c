@@ -29,20 +29,9 @@ static int parse_fields(bt__parser *p, bt__draft_block *block, bt__draft_pattern
 /* The variable becomes a parameter of the clause's block. */
 static int parse_variable(bt__parser *p, bt__draft_block *block, bt__draft_pattern *out)
 {
-    bt__token token = p->token;
-    bt__draft *param = bt__draft_new(p, BT_VALUE_PARAM, token.offset);
-    const char *name = param ? bt__token_name(p, &token) : NULL;
-    if (!name)
-        return 0;
-    bt__advance(p);
-    if (!bt__skip_virtual_device(p) || (bt__accept(p, BT_TOKEN_COLON) &&
-                                        !(param->type = bt__parse_term(p, BT_KIND_TYPE))))
-        return 0;
-    if (!bt__parse_device(p, &param->place) || !bt__parse_place(p, &param->place))
-        return 0;
     out->kind = BT_PATTERN_VAR;
-    out->var = param;
-    return bt__bind_param(p, block, param, &token, name);
+    out->var = bt__parse_param(p, block);
+    return out->var != NULL;
 }
 
 static int parse_constructor(bt__parser *p, bt__draft_block *block,

@@ -81,8 +81,8 @@ typedef struct bt_graph_dim {
     const char *name;
     int64_t low, high;
 } bt_graph_dim;
-/* No dim is greater, so that sums of dims and indices do not overflow; who runs a graph
- * refuses one that is. */
+/* The greatest value of a dim, so that sums of dims and indices cannot overflow. Whoever
+ * runs a graph refuses greater ones. */
 #define BT_MOST_DIM (INT64_C(1) << 48)
 
 /* Inputs first, then stages in order. */
@@ -185,14 +185,15 @@ BT_API const bt_node *bt_node_and(bt_graph *, const bt_node *, const bt_node *);
 BT_API const bt_node *bt_node_substitute(bt_graph *, const bt_node *, uint32_t number,
                                          const bt_node *by);
 
-/* The computation of a function that only calls operators by formula, makes tuples and
- * takes fields. A stage goes into those that read it where nothing is then computed twice
- * that costs anything: what a convolution reads many times is computed before it, but
- * padding goes into it; its rounding stays, as a cast, so that the result is the same to
- * the bit, but for the sign of a zero that max or min takes from two. Inputs are the
- * leaves of the function's parameters, results those of its result, as they lie in
- * memory: blocks of a layout that are not full end in zeros.
- * Dims of the function are dims of the graph under the same number; opaque dims follow, in
+/* The computation of a function whose bindings are calls of operators with formulas,
+ * tuples and projections. A stage is computed inside the stages that read it, unless
+ * expensive work would then be done more than once: a convolution reads each element many
+ * times, so its input is computed before it, but padding is computed inside it. The
+ * rounding of such a stage stays as a cast, so that the results have the same bits, except
+ * for the sign of a zero that max or min chooses from two zeros. Inputs are the leaves of
+ * the function's parameters, results those of its result, as they lie in memory: blocks
+ * of a layout that are not full end in zeros.
+ * Dims of the function are dims of the graph with the same number. Opaque dims follow, in
  * the order in which the parameters show them.
  * errors BT_ERR_UNSUPPORTED: bindings that are not calls of operators, tuples or
  * projections; operators in plain C; ranks that are not known; layouts of open dims; calls

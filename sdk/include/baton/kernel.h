@@ -26,11 +26,11 @@ typedef union bt_cell {
     int64_t i;
 } bt_cell;
 
-/* What a kernel is called with. Whoever makes one names the fields that he sets, all
- * others are 0: fields may be added at the end. */
+/* The arguments of a kernel. Use designated initialisers: fields that are not named are
+ * 0, so that a later version can add fields at the end. */
 typedef struct bt_kernel_call {
-    uint32_t nbytes;      /* sizeof(bt_kernel_call) of who made it: later fields are not
-                             there */
+    uint32_t nbytes;      /* sizeof(bt_kernel_call) of the caller; fields behind it do not
+                             exist */
     uint32_t nbuffer;     /* 0: not known */
     void *const *buffers; /* those that it reads, then those that it writes: row major,
                              aligned to 64 bytes; blocks, where a target has memory of its
@@ -40,8 +40,8 @@ typedef struct bt_kernel_call {
     const int64_t *dims;  /* values of the dims that were open when it was compiled ... */
     uint32_t ndim;        /* ... and how many they are */
     const uint32_t *stop; /* not 0: return BT_FAULT_STOPPED soon; NULL: nobody asks */
-    /* Of a kernel function, which does iterations first ... end - 1 of a phase, where other
-     * workers may do the others at the same time: */
+    /* For kernel functions: this call does the iterations first to end - 1 of a phase;
+     * other workers may do the rest of them at the same time. */
     uint32_t phase, worker;
     int64_t first, end;
     void *scratch; /* bt_kernel_code.scratch bytes of this worker, aligned to 64; the
@@ -52,9 +52,9 @@ typedef struct bt_kernel_call {
     uint64_t workspace_offset;
 } bt_kernel_call;
 
-/* What a kernel function gives: 0, or why it has not done its work. A positive number is
- * a fault of its own, counted from 1 (bt_kernel_code.faults). It knows no context, takes
- * no memory and may run in any thread. */
+/* The result of a kernel function: 0, or why it could not do its work. A positive number
+ * is a fault of its own, counted from 1 (bt_kernel_code.faults). It has no context,
+ * allocates no memory and may run in any thread. */
 enum { BT_FAULT_MEMORY = -1, BT_FAULT_STOPPED = -2, BT_FAULT_DEVICE = -3 };
 typedef int32_t bt_kernel_fn(const bt_kernel_call *);
 

@@ -48,26 +48,26 @@ typedef struct bt_kernel_over {
 /* One launch. Dims of the primitive function that are its type parameters (bt_func.vars)
  * are open: the call has their values, in this order (bt_kernel_call.dims). */
 typedef struct bt_kernel {
-    const char *name; /* unlike all others of the module; bt_lower fills it */
-    uint32_t nin;     /* buffers that it reads, ... */
+    const char *name; /* unique in the module; bt_lower sets it */
+    uint32_t nin;     /* buffers that it reads */
     const bt_kernel_buffer *in;
-    uint32_t nout; /* ... and that it writes, all of them */
+    uint32_t nout; /* buffers that it writes, every element of each */
     const bt_kernel_buffer *out;
-    const bt_func *primitive; /* that it is of; bt_lower fills it */
+    const bt_func *primitive; /* the function that it belongs to; bt_lower sets it */
     const void *content;      /* the target's own, for compile */
     uint32_t nover;           /* optional: what it may compute in place */
     const bt_kernel_over *over;
     const bt_type *workspace; /* bytes that it has for itself during a launch, a dim over
                                  those of the primitive function; NULL: none */
-    uint32_t target;          /* whose it is, of those compiled for; bt_lower fills it */
-    uint32_t ignores_dims;    /* optional: 1, it reads none of the call's dims */
+    uint32_t target;       /* its target, by the number in the list; bt_compile sets it */
+    uint32_t ignores_dims; /* optional: 1, it reads none of the call's dims */
 } bt_kernel;
 
-/* What a primitive function becomes: kernels, one after the other. One that reads nothing
- * but constants (a weight, to pack it into memory of its own) is run when the module is
- * compiled, if it alone writes its outputs and they are at most eight times as large as
- * what it reads, and a mebibyte; then the module has what it wrote in place of the
- * weight. */
+/* What a primitive function becomes: kernels, which run one after the other. A kernel that
+ * reads constants only (for example one that packs a weight) runs when the module is
+ * compiled, and the module keeps its outputs in place of the weight. This needs that no
+ * other kernel writes these outputs, and that they have at most 8 times the bytes that it
+ * reads, plus 1 MiB. */
 typedef struct bt_lowering {
     uint32_t nkernel;
     bt_kernel *const *kernels; /* by bt_lowering_add */
@@ -150,15 +150,15 @@ typedef struct bt_buffer {
     uint32_t is_own; /* 1: the target's */
 } bt_buffer;
 
-/* What is done once the counter of a queue has come to a value. There is nothing to make
- * or to free: of a command that was waited for long ago it still is done. */
+/* An event has happened once the counter of its queue has reached the value. Events are
+ * not created or freed; one whose command has ended long ago is still valid. */
 typedef struct bt_event {
     void *queue;
     uint64_t value;
 } bt_event;
 
-/* When a command runs: after all that was put into its queue before, and after these
- * events, which are of queues of the same instance. */
+/* When a command may start: after all commands that were put into its queue before it, and
+ * after these events, which belong to queues of the same instance. */
 typedef struct bt_order {
     void *queue;
     uint32_t nwait;
@@ -181,9 +181,9 @@ typedef struct bt_target {
     bt_status (*lower)(bt_ctx *, void *self, bt_arena *, const bt_func *primitive,
                        bt_lowering *out);
     /* The code of each of a module's kernels, in the arena, in a form that another process
-     * may load. May be asked for more than once, then for some of the kernels. `form`:
-     * what is wanted, BT_CODE_ANY in general; whoever asks for another one (a generator of
-     * C programs: the source) does without where he gets something else. */
+     * may load. It may be called several times, each time for some of the kernels. `form`
+     * is BT_CODE_ANY in general; a caller may ask for another form, as a generator of C
+     * programs asks for the source, but must be able to do without it. */
     bt_status (*compile)(bt_ctx *, void *self, bt_arena *, uint32_t form,
                          uint32_t nkernel, const bt_kernel *const *kernels,
                          bt_kernel_code *const *out);
@@ -198,8 +198,9 @@ typedef struct bt_target {
     /* Runs a kernel to its end (<baton/kernel.h>), and says what a fault of it means.
      * Sessions launch from several threads at once, each with a context of its own. */
     bt_status (*launch)(bt_ctx *, void *loaded, uint32_t kernel, const bt_kernel_call *);
-    /* What it claims beside other targets: patterns of calls (<baton/pass.h>), ended by
-     * NULL. NULL: any primitive function that it supports, as pass fuse-ops makes them. */
+    /* Which calls the target claims where others are listed too: patterns of calls
+     * (<baton/pass.h>), ended by NULL. NULL: it has no patterns, and takes any primitive
+     * function of pass fuse-ops that it supports. */
     const char *const *patterns;
     /* How long a primitive function takes that it supports. May be NULL. */
     bt_status (*cost)(bt_ctx *, void *self, const bt_func *primitive, bt_cost *out);
@@ -212,50 +213,52 @@ typedef struct bt_target {
     /* optional: what code of this instance needs of a machine, in a line that is kept
      * with it: "x86-64 avx512". Where code is loaded from an artifact, `accepts` answers
      * to that line: NULL, or why not (BT_ERR_UNSUPPORTED); without it the line must be
-     * what this instance would write. A target that has neither loads code of its own
-     * build only, since the next may write another form: a plugin that was built anew is
-     * another, its line "build DIGEST of PLUGIN". */
+     * what this instance would write. A target without these two loads only code that the
+     * same build of its plugin has written, because another build may write another form:
+     * its line is "build DIGEST of PLUGIN". */
     bt_status (*compatibility)(bt_ctx *, void *self, bt_text *out);
     bt_status (*accepts)(bt_ctx *, void *self, const char *compatibility);
-    /* optional: 1, it heeds the layouts of types. Else it is asked for nothing that has
-     * any, and `row major` holds of all its buffers. A tensor of a layout lies in memory
-     * with the dims of bt_tensor_physical. Where blocks are not full (5 channels in
-     * NCHW4c) what is beyond the tensor is zero: it may be read so of inputs, and is to be
-     * written so of outputs. */
+    /* optional. 1: the target understands the layouts of types. 0: it is never asked for a
+     * function with layouts, and all its buffers are row major. A tensor with a layout lies
+     * in memory with the dims of bt_tensor_physical. Blocks that are not full (5 channels
+     * in NCHW4c) are filled with zeros: a kernel may rely on these zeros in its inputs, and
+     * must write them in its outputs. */
     uint32_t reads_layouts;
-    /* optional: 1, it takes primitive functions with type parameters, which are dims: their
-     * values are known at the call (bt_kernel_call.dims). Else they go to a target that does. */
+    /* optional. 1: the target takes primitive functions with type parameters. These are
+     * dims whose values are known at the call (bt_kernel_call.dims). 0: such functions go to
+     * another target. */
     uint32_t takes_dims;
-    /* optional, of targets that read layouts: those in which it would have a call's
-     * operands (of a tuple: all its fields), then the result: a text for each, NULL at
-     * first, which is no wish.
+    /* optional, for targets that read layouts: the layouts that the target wishes for. It
+     * sets a text for each operand of the call (of a tuple: for all its fields) and one
+     * for the result; a text that stays NULL is no wish.
      *     wanted[0] = "NCHW16c", wanted[1] = "OIHW16i16o", wanted[2] = "NCHW16c";
-     * The call is on row-major tensors of known dims. Asked by pass alter-layout, where the
-     * operator has a rule for layouts and the last target of the list, which computes the
-     * transforms, reads layouts; the first of the list with a wish for the call has it.
-     * Where its patterns match the call alone (or it has none), `supports` is asked of
-     * that, laid out so: what it refuses stays as it was. */
+     * The call is on row-major tensors of known dims. Pass alter-layout asks, if the
+     * operator has a rule for layouts and if the last target of the list, which computes
+     * the transforms, reads layouts. The first target of the list with a wish decides. If
+     * the call alone matches its patterns, or if it has none, `supports` is then asked about
+     * the call with these layouts; a call that it refuses stays as it was. */
     bt_status (*layouts)(bt_ctx *, void *self, const bt_call *, const char **wanted);
-    /* optional, together: memory of an instance that the host does not see. All buffers of
-     * its kernels and their workspace are blocks of that then, with offsets; what others
-     * compute is copied there, what others need from there, by `memory.copy` of the lowered
-     * program. Called from several threads at once, as launch is. One side of a copy is
-     * the host's memory, or both are its own; it is done when the function returns. */
+    /* optional, all three or none: memory of an instance that the host cannot access. All
+     * buffers and workspaces of its kernels are then blocks of this memory, with offsets.
+     * `memory.copy` of the lowered program copies inputs there and results back. They are
+     * called from several threads at once, as launch is. In a copy one side or both are the
+     * target's memory; it is complete when the function returns. */
     bt_status (*alloc)(bt_ctx *, void *self, uint64_t nbytes, void **block);
     void (*free)(void *self, void *block);
     bt_status (*copy)(bt_ctx *, void *self, const bt_buffer *to, const bt_buffer *from);
     /* optional: what there is to know of that memory; *out is zero before. Absent: blocks
      * of any size, aligned to 64 bytes. */
     bt_status (*space)(bt_ctx *, void *self, bt_space *out);
-    /* optional, together: work that goes on while the host does other things. Commands of
-     * one queue run one after the other, those of several in any order that their events
-     * allow. A session opens queues for itself; each is used by one thread at a time.
-     * In place of launch and copy, which are not asked for then (enqueue_copy goes with
-     * alloc): where somebody waits anyway, a queue is opened for that one command.
+    /* optional, all or none: queues, whose work goes on while the host does other things.
+     * Commands of one queue run one after the other; commands of several queues run in any
+     * order that their events allow. A session opens its own queues, and one thread at a
+     * time uses each. They replace launch and copy, which are then not called
+     * (enqueue_copy goes with alloc): for a single command that is waited for at once, a
+     * queue is opened for it.
      *
-     * `value`: what the queue's counter comes to when the command is done, more than that of
-     * the command before. What the arguments point to is theirs until the function returns,
-     * but for memory and `stop`, which stay until the command is done. */
+     * `value` is what the queue's counter reaches when the command is done; it is greater
+     * than that of the command before. What the arguments point to may go when the function
+     * returns, except for memory and `stop`, which stay until the command is done. */
     bt_status (*open_queue)(bt_ctx *, void *self, void **queue);
     /* All of its commands are done, or it has failed. */
     void (*close_queue)(void *queue);
@@ -263,9 +266,9 @@ typedef struct bt_target {
                          const bt_order *, uint64_t *value);
     bt_status (*enqueue_copy)(bt_ctx *, void *self, const bt_buffer *to,
                               const bt_buffer *from, const bt_order *, uint64_t *value);
-    /* Returns once the counter has come to the value. Where a command has failed: its error,
-     * and in *failed its value. Commands behind it in the queue, or after its event, fail
-     * with it and never run; the queue is of no use then but to be closed. */
+    /* Returns once the counter has reached the value. If a command has failed, returns its
+     * error, and its value in *failed. Commands behind it in the queue, or that wait for its
+     * event, fail as well and never run; the queue can then only be closed. */
     bt_status (*wait)(bt_ctx *, void *queue, uint64_t value, uint64_t *failed);
 } bt_target;
 #define BT_TARGETS(array)                            \
@@ -317,10 +320,10 @@ typedef struct bt_compile_options {
      * into a program; what is compiled is not launched then. 0: it is loaded. */
     uint32_t form;
     /* Pipelines, by a name, a file or in one line; NULL: those of these names. */
-    const char *fuse; /* of the typed program, whose calls become primitive functions;
-                         "": they are */
-    const char *plan; /* of the lowered program; "": none, then every tensor has memory
-                         of its own */
+    const char *fuse; /* makes primitive functions of the typed program's calls; "": the
+                         program calls primitive functions already */
+    const char *plan; /* plans the memory of the lowered program; "": every tensor gets
+                         memory of its own */
 } bt_compile_options;
 
 /* Puts calls that are computed together into primitive functions: by pipeline "fuse" what

@@ -414,6 +414,12 @@ static void test_numbers_fold_like_elements(void **state)
 
 /* ---- derivatives ---- */
 
+static const char *const derivatives[] = {
+#define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
+    derivative,
+#include <baton/scalars.def>
+};
+
 /* The text with the names a, b, y read as arrays, its part of number `which`. */
 static void derivative_text(const char *text, int which, char *out)
 {
@@ -446,7 +452,7 @@ static void check_derivative(struct world *w, uint32_t which, int by)
                                      { "y", "float64[n]", 0, 0 } },
                          .text = text };
     bt_tensor *in[3];
-    derivative_text(row->derivative, by, text + strlen(text));
+    derivative_text(derivatives[which], by, text + strlen(text));
     strcat(text, " + 0 * a[i]");
     for (int i = 0; i < 3; i++)
         in[i] = tensor_new(w, BT_FLOAT64, DIMS(BT_COUNT(at)));
@@ -478,7 +484,7 @@ static void test_derivatives_agree_with_differences(void **state)
     uint32_t n = 0;
     for (uint32_t i = 0; i < BT_SCALAR_COUNT; i++) {
         const struct bt__scalar *row = bt__scalar_get(i);
-        for (uint32_t by = 0; row->derivative[0] && by < row->narg; by++, n++)
+        for (uint32_t by = 0; derivatives[i][0] && by < row->narg; by++, n++)
             check_derivative(&w, i, (int)by);
     }
     assert_true(n > 40);

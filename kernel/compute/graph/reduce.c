@@ -9,7 +9,7 @@ static const struct bt__reducer rows[] = {
 #define BITS_FI BT_CLASS_BITS_NUMBER
 #define BITS_B  BT_CLASS_BITS_BOOL
 #define BT_REDUCER(UPPER, name, classes, result, nstate, identity, doc) \
-    { #name, BITS_##classes, nstate, BT__RESULT_##result, identity, doc },
+    { #name, BITS_##classes, nstate, BT__RESULT_##result },
 #include <baton/reducers.def>
 };
 

@@ -16,7 +16,6 @@ struct bt__reducer {
     uint32_t classes;
     uint32_t nstate;
     uint32_t result; /* BT__RESULT_... */
-    const char *identity, *doc;
 };
 enum { BT__RESULT_SAME, BT__RESULT_INT64, BT__RESULT_BOOL };
 

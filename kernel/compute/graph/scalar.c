@@ -289,8 +289,6 @@ static const struct bt__scalar rows[] = {
       PADDED(traits)[0] == 'c',                                                     \
       PADDED(traits)[0] == 'w' || PADDED(traits)[1] == 'w',                         \
       ulp,                                                                          \
-      derivative,                                                                   \
-      doc,                                                                          \
       FNS_##classes(name) },
 #include <baton/scalars.def>
 };

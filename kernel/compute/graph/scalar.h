@@ -19,7 +19,6 @@ struct bt__scalar {
     uint32_t is_test; /* the result is bool */
     uint32_t commutes, wraps;
     double ulp;
-    const char *derivative, *doc;
     bt__strip_fn *on_floats, *on_ints, *on_uint64s; /* NULL where not accepted */
 };
 

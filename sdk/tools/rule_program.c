@@ -75,9 +75,11 @@ static const char *take_word(struct maker *m)
     return word ? word : "";
 }
 
-static int is_number(const char *word)
+/* Of a constant's elements. */
+static int is_element(const char *word)
 {
-    return isdigit((unsigned char)word[word[0] == '-']);
+    return isdigit((unsigned char)word[word[0] == '-']) || strcmp(word, "True") == 0 ||
+           strcmp(word, "False") == 0;
 }
 
 /* ---- what stands for names ---- */
@@ -130,7 +132,7 @@ static void add_constant(struct maker *m, bt_text *out, bt_dtype dtype, uint32_t
         const uint32_t drawn = draw(m, dtype == BT_BOOL ? 2 : 4);
         bt_text_addf(out, "%s", i ? ", " : "");
         if (dtype == BT_BOOL)
-            bt_text_addf(out, "%s", (number ? *number == '1' : drawn) ? "True" : "False");
+            bt_text_addf(out, "%s", (number ? *number == 'T' : drawn) ? "True" : "False");
         else if (number)
             bt_text_addf(out, "%s", number);
         else
@@ -302,7 +304,7 @@ static const char *attr_of(struct maker *m, const bt_op *op, const char *name)
     const char *word = take_word(m), *written = find_name(m, word);
     const bt_attr *row = find_row(op, name);
     int is_literal =
-        is_number(word) || strchr("\"[", word[0]) || isupper((unsigned char)word[0]);
+        is_element(word) || strchr("\"[", word[0]) || isupper((unsigned char)word[0]);
     if (is_literal || written || !row)
         return written ? written : word;
     return add_name(m, word, draw_attr(m, row));
@@ -448,7 +450,7 @@ static void add_expr(struct maker *m, const char *type, bt_text *out)
         if (is_const)
             word = take_word(m);
         char c = peek(m);
-        if (is_number(word))
+        if (is_element(word))
             add_number(m, word, type, out);
         else if (c == '(' || c == '|')
             add_operator(m, word, out);

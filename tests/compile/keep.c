@@ -106,7 +106,7 @@ static void test_what_cannot_be_kept_is_refused(void **state)
         { "temp",
           "kernel 0 keeps input 0 in temp 0, which must be an input and an output "
           "of one type" },
-        { "negative", "the workspace of kernel 0 may have -8 bytes" },
+        { "negative", "the workspace of kernel 0 has -8 bytes" },
     };
     (void)state;
     for (uint32_t i = 0; i < BT_COUNT(rows); i++) {

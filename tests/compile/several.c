@@ -139,7 +139,7 @@ static void test_what_cannot_be_is_an_error_that_names_the_target(void **state)
         { "liar{fault=\"early\"}, reference", BT_ERR_PLUGIN,
           "kernel 0 reads temp 0 before one has written it" },
         { "liar{fault=\"negative\"}, reference", BT_ERR_PLUGIN,
-          "temp 0 may have -8 bytes" },
+          "temp 0 has -8 bytes" },
         { "liar{fault=\"no-kernels\"}, reference", BT_ERR_PLUGIN,
           "target liar: @fused_negative: no kernel writes output 0" },
         { "liar{fault=\"no-buffers\"}, reference", BT_ERR_PLUGIN,

@@ -102,8 +102,8 @@ said() {
 }
 cached "$work/cache"
 refuse 'without the cache'
-entry=$(ls "$work/cache")
-[ "$(printf '%s\n' "$entry" | wc -l)" = 1 ] || fault "one object, found: $entry"
+[ "$(ls "$work/cache" | wc -l)" = 2 ] || fault "two objects, of what packs the weights and of the program, found: $(ls "$work/cache")"
+entry=$(ls -S "$work/cache" | head -n 1)
 size=$(wc -c < "$work/cache/$entry")
 cached "$work/cache"
 refuse 'without the cache'

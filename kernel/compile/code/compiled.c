@@ -345,8 +345,8 @@ static bt_kernel_call whole_call(const bt_kernel_call *call)
 bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                              const bt_kernel_call *call)
 {
-    const bt_kernel_call whole = whole_call(call);
     BT_TRY(check_kernel(ctx, c, kernel));
+    const bt_kernel_call whole = whole_call(call);
     const bt_compiled_code *row = c->kernels[kernel];
     return bt_compiled_note(ctx, c, kernel,
                             bt__launch(ctx, c->targets[row->target],
@@ -358,8 +358,8 @@ bt_status bt_compiled_enqueue(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel
                               const bt_kernel_call *call, const bt_order *order,
                               uint64_t *value)
 {
-    const bt_kernel_call whole = whole_call(call);
     BT_TRY(check_kernel(ctx, c, kernel));
+    const bt_kernel_call whole = whole_call(call);
     const bt_compiled_code *row = c->kernels[kernel];
     return bt_compiled_note(ctx, c, kernel,
                             bt__enqueue(ctx, c->targets[row->target],

@@ -414,7 +414,8 @@ static int has_check(const bt_stmts *stmts)
 /* Of a target: sums that an extent of 1 makes others (targets/cpu/README.md). */
 static int is_other_at_one(const struct trial *t)
 {
-    static const char *const names[] = { "einsum", "nn.global_avg_pool2d" };
+    static const char *const names[] = { "einsum", "nn.global_avg_pool2d",
+                                         "nn.conv1d_transpose" };
     for (size_t i = 0; t->target && i < BT_COUNT(names); i++) {
         if (strcmp(t->w.op->name, names[i]) == 0)
             return 1;

@@ -185,7 +185,7 @@ int cpu_do_scan(struct cpu_part *, const bt_stmt *loop);
 /* ---- the order of sums (vectorise_order.c) ---- */
 
 /* How a loop must be done; 0: in any way. */
-enum { CPU_BY_ITERATION = 1, CPU_BY_LANES = 2 };
+enum { CPU_BY_ITERATION = 1, CPU_BY_LANES = 2, CPU_BY_NEITHER = 4 };
 uint32_t cpu_order(struct vectoriser *, const bt_stmt *loop);
 
 /* ---- the end (vectorise_tidy.c) ---- */

@@ -201,6 +201,8 @@ static int do_for(struct vectoriser *v, bt_stmt *stmt, bt_stmts *to)
     if (bt_node_number(stmt->extent) == 0)
         return 1;
     const uint32_t order = cpu_order(v, stmt);
+    if (order == CPU_BY_NEITHER)
+        return cpu_refuse(v, "a sum of floats goes over a part of an axis");
     int can_lanes = order == CPU_BY_ITERATION
                         ? cpu_refuse(v, "the order of a sum is that of the loop")
                         : by_lanes(v, stmt, &lanes);

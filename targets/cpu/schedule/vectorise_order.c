@@ -61,6 +61,16 @@ static int begins_sum(const bt_stmts *block, uint32_t buffer)
     return 0;
 }
 
+/* A part of an axis of open extent: with numbers, its loop may be one with its neighbours,
+ * and the terms lie otherwise. */
+static int is_quotient(const bt_node *extent)
+{
+    int found = extent->kind == BT_NODE_SCALAR && extent->which == BT_SCALAR_FLOORDIV;
+    for (uint32_t i = 0; !found && i < extent->narg; i++)
+        found = is_quotient(extent->args[i]);
+    return found;
+}
+
 static void find_takes(struct vectoriser *v, const bt_stmt *loop, const bt_stmt *around,
                        const bt_stmts *block, uint32_t *found)
 {
@@ -74,6 +84,8 @@ static void find_takes(struct vectoriser *v, const bt_stmt *loop, const bt_stmt 
         uint32_t order = order_of_take(v, around, stmt);
         int is_around = begins_sum(&loop->body, stmt->buffer) ||
                         (stmt->offset->free & bt_index_bit(loop->index));
+        if (!is_around && is_quotient(loop->extent))
+            *found |= CPU_BY_NEITHER;
         if (is_around ? order != CPU_BY_ITERATION : around != loop)
             order = CPU_BY_ITERATION;
         else if (is_around)
@@ -86,5 +98,7 @@ uint32_t cpu_order(struct vectoriser *v, const bt_stmt *loop)
 {
     uint32_t found = 0;
     find_takes(v, loop, loop, &loop->body, &found);
-    return found & CPU_BY_ITERATION ? CPU_BY_ITERATION : found;
+    return found & CPU_BY_NEITHER     ? CPU_BY_NEITHER
+           : found & CPU_BY_ITERATION ? CPU_BY_ITERATION
+                                      : found;
 }

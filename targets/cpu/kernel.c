@@ -182,29 +182,47 @@ static const bt_type *dim_of_sum(const struct lowerer *l, const bt_node *node)
     return all;
 }
 
-/* An expression of the graph's dims as one of the function's. NULL: there is none. */
+typedef const bt_type *dim_maker(bt_store *, const bt_type *, const bt_type *);
+
+/* What dims have of the operators of a graph's sizes. */
+static dim_maker *maker_of(const bt_node *node)
+{
+    if (node->kind != BT_NODE_SCALAR || node->narg != 2)
+        return NULL;
+    switch (node->which) {
+    case BT_SCALAR_MUL: return bt_dim_mul;
+    case BT_SCALAR_FLOORDIV: return bt_dim_floordiv;
+    case BT_SCALAR_CEILDIV: return bt_dim_ceildiv;
+    case BT_SCALAR_MOD: return bt_dim_mod;
+    case BT_SCALAR_MIN: return bt_dim_min;
+    case BT_SCALAR_MAX: return bt_dim_max;
+    default: return NULL;
+    }
+}
+
+/* Whether dims of the function express the size. */
+static int is_dim(const struct lowerer *l, const bt_node *node)
+{
+    int is = node->kind == BT_NODE_CONST || node->kind == BT_NODE_LINEAR ||
+             (node->kind == BT_NODE_DIM && node->which < l->primitive->nvar) ||
+             maker_of(node);
+    for (uint32_t i = 0; is && i < node->narg; i++)
+        is = is_dim(l, node->args[i]);
+    return is;
+}
+
+/* The size as a dim of the function. NULL: the store says why. */
 static const bt_type *dim_of(const struct lowerer *l, const bt_node *node)
 {
     bt_store *store = l->primitive->result->store;
     if (node->kind == BT_NODE_CONST)
         return bt_dim(store, node->value.i);
     if (node->kind == BT_NODE_DIM)
-        return node->which < l->primitive->nvar ? l->primitive->vars[node->which] : NULL;
+        return l->primitive->vars[node->which];
     if (node->kind == BT_NODE_LINEAR)
         return dim_of_sum(l, node);
-    const bt_type *a = node->kind == BT_NODE_SCALAR ? dim_of(l, node->args[0]) : NULL;
-    const bt_type *b = a && node->narg == 2 ? dim_of(l, node->args[1]) : NULL;
-    if (!b)
-        return NULL;
-    switch (node->which) {
-    case BT_SCALAR_MUL: return bt_dim_mul(store, a, b);
-    case BT_SCALAR_FLOORDIV: return bt_dim_floordiv(store, a, b);
-    case BT_SCALAR_CEILDIV: return bt_dim_ceildiv(store, a, b);
-    case BT_SCALAR_MOD: return bt_dim_mod(store, a, b);
-    case BT_SCALAR_MIN: return bt_dim_min(store, a, b);
-    case BT_SCALAR_MAX: return bt_dim_max(store, a, b);
-    default: return NULL;
-    }
+    const bt_type *a = dim_of(l, node->args[0]), *b = a ? dim_of(l, node->args[1]) : NULL;
+    return b ? maker_of(node)(store, a, b) : NULL;
 }
 
 /* A temp that more than one kernel has is one of the lowering. */
@@ -213,16 +231,18 @@ static bt_status need_temp(struct lowerer *l, uint32_t buffer)
     if (role_of(l, buffer) != BT_BUFFER_TEMP || l->temps[buffer])
         return NULL;
     const bt_array *array = &l->loops->graph->arrays[buffer];
-    const bt_type *nbytes = dim_of(l, array->extents[0]);
-    if (nbytes)
-        nbytes = bt_dim_scale(l->primitive->result->store, nbytes,
-                              (int64_t)bt_dtype_nbytes(array->dtype), 0);
-    if (!nbytes)
+    if (!is_dim(l, array->extents[0]))
         return bt_fail(
             l->ctx, BT_ERR_UNSUPPORTED,
             "%s: what one stage leaves to the next has a size that dims of the "
             "function do not express",
             l->loops->name);
+    bt_store *store = l->primitive->result->store;
+    const bt_type *nbytes = dim_of(l, array->extents[0]);
+    if (nbytes)
+        nbytes = bt_dim_scale(store, nbytes, (int64_t)bt_dtype_nbytes(array->dtype), 0);
+    if (!nbytes)
+        return bt_store_why(l->ctx, store);
     if (!BT_PUSH(l->arena, &l->all_temps, nbytes))
         return bt_no_memory();
     l->temps[buffer] = l->all_temps.len;

@@ -175,7 +175,7 @@ static const struct buffer *find_buffer(const bt_kernel *kernel, uint32_t i,
 
 static struct bt__hosted with_zones(const struct buffer *b)
 {
-    return (struct bt__hosted){ b->at - ZONE, b->nbytes + 2 * ZONE };
+    return (struct bt__hosted){ b->at - ZONE, b->nbytes + 2 * ZONE, 0 };
 }
 
 /* Outputs that keep an input have its elements, and stand for it. */

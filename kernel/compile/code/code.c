@@ -394,7 +394,7 @@ bt_status bt__launch_hosted(bt_ctx *ctx, const bt_target_use *use, void *loaded,
         status = bt__launch(ctx, use, loaded, number, kernel, &own);
     }
     for (uint32_t i = 0; !status && i < n; i++) {
-        if (first_at(&h, i) == i)
+        if (first_at(&h, i) == i && !around[i].is_constant)
             status = copy_block(&h, i, 1);
     }
     if (h.blocks)

@@ -47,6 +47,7 @@ bt_status bt__copy(bt_ctx *, const bt_target_use *, const bt_buffer *to,
 struct bt__hosted {
     char *at;
     size_t nbytes;
+    uint32_t is_constant; /* not copied back: it may lie in a file that is mapped */
 };
 /* The same on memory of the host, where the target has its own as well: then each buffer
  * is copied there and back, with all that lies around it; the last of `around` is that of

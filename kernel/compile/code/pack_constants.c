@@ -297,11 +297,13 @@ static bt_status run_kernel(struct packer *p, const struct launch *launch)
                      : make_output(p, outs->fields[i - ins->nfield], &tensors[i]);
         if (!status) {
             buffers[i] = tensors[i]->data;
-            around[i] = (struct bt__hosted){ buffers[i], bt_tensor_nbytes(tensors[i]) };
+            around[i] = (struct bt__hosted){ buffers[i], bt_tensor_nbytes(tensors[i]),
+                                             i < ins->nfield };
         }
     }
     if (!status && workspace)
-        around[n] = (struct bt__hosted){ workspace->data, bt_tensor_nbytes(workspace) };
+        around[n] =
+            (struct bt__hosted){ workspace->data, bt_tensor_nbytes(workspace), 0 };
     if (!status && bt_ctx_cancelled(p->ctx))
         status = bt_fail(p->ctx, BT_ERR_CANCELLED, "cancelled");
     const bt_kernel_call call = { .nbytes = sizeof(call),

@@ -94,7 +94,7 @@ static void check_function(const char *text, double (*expected)(double))
     const bt_type *in = func->block->params[0]->base.type;
     bt_compute *compute;
     bt_tensor *x = in_memory(ctx, in, NAN), *y, *like = in_memory(ctx, func->result, NAN);
-    assert_ok(ctx, bt_compute_create_func(ctx, func, &compute));
+    assert_ok(ctx, bt_compute_create_func(ctx, func, NULL, &compute));
     assert_ok(ctx, bt_compute_run(ctx, compute, 1, (const bt_tensor *const *)&x, &y));
     assert_int_equal(y->nelem, like->nelem);
     for (int64_t i = 0; i < y->nelem; i++) {

@@ -7,7 +7,7 @@
  * `negative` before and behind it, is composed once with its sizes above 1 as dims of the
  * function, and lowered to loops that have these dims. They must run to the bits that the
  * loops of the numbers give: at the case's sizes, at each one more and one less, 0, 1 and
- * 65. So must the evaluator, which binds the dims of one computation anew for each. What
+ * 65. So must the evaluator, which puts the numbers in where the function has dims. What
  * cannot be composed so is counted, with the reason; what cannot be computed at some sizes
  * by numbers is left out there.
  *
@@ -36,7 +36,6 @@ struct trial {
     int64_t sizes[MOST_DIMS], values[MOST_DIMS];
     const bt_type *vars[MOST_DIMS];
     int is_open;
-    bt_compute *compute;         /* of the function with dims */
     const bt_target_use *target; /* NULL: loops and the evaluator */
     char *memory;                /* for its workspace and temps */
 };
@@ -166,8 +165,7 @@ static void fault(struct trial *t, const struct call_case *c, const char *what)
 static bt_status evaluate(struct trial *t, const bt_func *func, uint32_t nin,
                           bt_tensor *const *in, bt_compute **compute, bt_tensor **out)
 {
-    if (!*compute)
-        BT_TRY(bt_compute_create_func(t->w.ctx, func, compute));
+    BT_TRY(bt_compute_create_func(t->w.ctx, func, t->values, compute));
     return bt_compute_run(t->w.ctx, *compute, nin, (const bt_tensor *const *)in, out);
 }
 
@@ -196,10 +194,10 @@ static void compare_evaluated(struct trial *t, const struct call_case *c,
                               const bt_func *known, const bt_func *func, uint32_t nin,
                               bt_tensor *const *in)
 {
-    bt_compute *numbers = NULL;
+    bt_compute *numbers = NULL, *dims = NULL;
     bt_tensor *want[CALL_MAX_OUT] = { 0 }, *got[CALL_MAX_OUT] = { 0 };
     bt_status by_numbers = evaluate(t, known, nin, in, &numbers, want);
-    bt_status by_dims = evaluate(t, func, nin, in, &t->compute, got);
+    bt_status by_dims = evaluate(t, func, nin, in, &dims, got);
     if (!by_numbers != !by_dims)
         fault(t, c, case_message(&t->w, by_dims ? by_dims : by_numbers));
     for (uint32_t i = 0; !by_numbers && !by_dims && i < bt_compute_nout(numbers); i++) {
@@ -213,6 +211,7 @@ static void compare_evaluated(struct trial *t, const struct call_case *c,
         bt_tensor_unref(got[i]);
     }
     bt_compute_destroy(numbers);
+    bt_compute_destroy(dims);
 }
 
 /* ---- targets ---- */
@@ -496,8 +495,6 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
     }
     if (kernels.loaded)
         t->target->target->unload(kernels.loaded);
-    bt_compute_destroy(t->compute);
-    t->compute = NULL;
     return status;
 }
 

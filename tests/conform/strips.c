@@ -84,7 +84,7 @@ static bt_status compare(struct trial *t, const char *kind, const struct call_ca
     }
     BT_TRY(status);
     BT_TRY(check_vectorised(loops, &t->config));
-    BT_TRY(bt_compute_create_func(t->w.ctx, func, &compute));
+    BT_TRY(bt_compute_create_func(t->w.ctx, func, NULL, &compute));
     int64_t step = strncmp(t->w.op->name, "image.", 6) == 0;
     uint32_t nout = bt_compute_nout(compute);
     bt_status expected =

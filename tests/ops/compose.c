@@ -59,7 +59,7 @@ static void check(kit *k, const char *text, uint32_t nstage)
     for (uint32_t i = 0; i < n; i++)
         in[i] = make_input(k, func->block->params[i]->base.type, i + 1);
     bt_object *expected = call_interp(k, m, n, in);
-    assert_ok(k->ctx, bt_compute_create_func(k->ctx, func, &compute));
+    assert_ok(k->ctx, bt_compute_create_func(k->ctx, func, NULL, &compute));
     assert_ok(k->ctx,
               bt_compute_run(k->ctx, compute, n, (const bt_tensor *const *)in, out));
     const bt_tuple *tuple = bt_object_as_tuple(expected);
@@ -207,7 +207,7 @@ static void refuse(kit *k, const char *text, const char *part)
     bt_module *m = read_module(k, text);
     bt_compute *compute;
     assert_error(
-        bt_compute_create_func(k->ctx, bt_module_find(m, "main")->func, &compute),
+        bt_compute_create_func(k->ctx, bt_module_find(m, "main")->func, NULL, &compute),
         BT_ERR_UNSUPPORTED, part);
     bt_module_unref(m);
 }
@@ -216,13 +216,63 @@ static void test_what_has_no_graph_is_refused(void **state)
 {
     refuse(*state,
            "#[version = \"0.0.5\"]\n"
-           "def @main(%x: Tensor[(4), float32]) { sort(%x) }\n",
+           "def @main(%x: Tensor[(4), float32]) { exp(sort(%x)) }\n",
            "plain C");
     refuse(*state,
            "#[version = \"0.0.5\"]\n"
            "def @main(%c: bool, %x: Tensor[(4), float32]) { if (%c) { %x } else { "
            "exp(%x) } }\n",
            "cannot be part");
+}
+
+/* @main<n>(%x: Tensor[(n, 4), float32]) with a number for n, which attributes name too. */
+static bt_status compute_for(kit *k, const char *text, int64_t n, bt_tensor **out)
+{
+    bt_module *m = read_module(k, text);
+    bt_compute *compute;
+    bt_tensor *x;
+    bt_status status =
+        bt_compute_create_func(k->ctx, bt_module_find(m, "main")->func, &n, &compute);
+    bt_module_unref(m); // what is made of it stands by itself
+    if (status)
+        return status;
+    assert_ok(k->ctx, bt_tensor_create(k->ctx, BT_FLOAT32, 2, (int64_t[]){ n, 4 }, &x));
+    for (int64_t i = 0; i < x->nelem; i++)
+        ((float *)x->data)[i] = (float)(x->nelem - i);
+    status = bt_compute_run(k->ctx, compute, 1, (const bt_tensor *const *)&x, out);
+    bt_tensor_unref(x);
+    bt_compute_destroy(compute);
+    return status;
+}
+
+static void test_dims_become_numbers_in_attributes_and_plain_c(void **state)
+{
+    static const char moved[] =
+        "#[version = \"0.0.5\"]\n"
+        "def @main<n: Dim in 1..8>(%x: Tensor[(n, 4), float32]) {\n"
+        "  %0 = split(negative(%x), indices_or_sections=2, axis=0);\n"
+        "  reshape(%0.1, newshape=[n, 2])\n"
+        "}\n";
+    static const char sorted[] = "#[version = \"0.0.5\"]\n"
+                                 "def @main<n: Dim>(%x: Tensor[(n, 4), float32]) {\n"
+                                 "  sort(%x, axis=0)\n"
+                                 "}\n";
+    kit *k = *state;
+    bt_tensor *y;
+    for (int64_t n = 2; n <= 8; n += 2) {
+        assert_ok(k->ctx, compute_for(k, moved, n, &y));
+        assert_int_equal(y->dims[0], n);
+        assert_int_equal(y->dims[1], 2);
+        for (int64_t i = 0; i < y->nelem; i++)
+            assert_true(bt_tensor_get(y, i) == (double)(i - 2 * n));
+        bt_tensor_unref(y);
+        assert_ok(k->ctx, compute_for(k, sorted, n, &y));
+        for (int64_t i = 4; i < y->nelem; i++)
+            assert_true(bt_tensor_get(y, i - 4) < bt_tensor_get(y, i));
+        bt_tensor_unref(y);
+    }
+    assert_error(compute_for(k, moved, 10, &y), BT_ERR_ARGUMENT, "dim n is 10");
+    assert_error(compute_for(k, moved, 3, &y), BT_ERR_RUNTIME, "split: ");
 }
 
 static const struct CMUnitTest tests[] = {
@@ -238,5 +288,6 @@ static const struct CMUnitTest tests[] = {
     TEST(test_several_results_stay),
     TEST(test_integers_wrap_as_before),
     TEST(test_what_has_no_graph_is_refused),
+    TEST(test_dims_become_numbers_in_attributes_and_plain_c),
 };
 TEST_MAIN(tests)

@@ -155,7 +155,7 @@ static bt_status compute_func(bt_ctx *ctx, bt_store *store, const bt_type *const
     BT_TRY(bt_builder_create(ctx, store, NULL, &b));
     bt_status status = build_func(ctx, b, store, types, &func);
     if (!status)
-        status = bt_compute_create_func(ctx, func, &c);
+        status = bt_compute_create_func(ctx, func, NULL, &c);
     if (!status)
         status = bt_compute_run(ctx, c, 2, in, &y);
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));

@@ -9,6 +9,7 @@
 
 #include <baton/compute.h>
 
+#include "compute/compose/copy.h"
 #include "compute/compose/dims.h"
 #include "compute/formula/call.h"
 #include "compute/graph/conditions.h"
@@ -23,6 +24,7 @@ struct composer {
     bt_ctx *ctx;
     bt_arena *arena;
     bt_graph *graph;
+    struct bt__copying *copying; /* NULL: dims stay open */
     struct bt__dims dims;
     bt_vec(const bt_layout *) layouts; /* of each array; NULL: row major */
     const char *name;                  /* of the function, for messages */
@@ -38,6 +40,13 @@ static bt_status refuse(struct composer *c, const bt_value *value, const char *w
     if (!name)
         return bt_no_memory();
     return bt_fail(c->ctx, BT_ERR_UNSUPPORTED, "%s: %s %s", c->name, name, why);
+}
+
+/* A type as it is where dims may have become numbers. */
+static bt_status type_of(struct composer *c, const bt_value *value, const bt_type **out)
+{
+    *out = value->type;
+    return c->copying ? bt__copying_type(c->copying, value->type, out) : NULL;
 }
 
 static bt_status add_array(struct composer *c, bt_array array, const bt_layout *layout,
@@ -123,8 +132,10 @@ static bt_status add_inputs(struct composer *c, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nparam; i++) {
         const bt_value *param = &block->params[i]->base;
+        const bt_type *type;
         array_list arrays = { 0 };
-        BT_TRY(add_input(c, param, param->type, &arrays));
+        BT_TRY(type_of(c, param, &type));
+        BT_TRY(add_input(c, param, type, &arrays));
         BT_TRY(set_leaves(c, param, arrays.len, arrays.at));
     }
     c->graph->ninput = c->graph->narray;
@@ -347,6 +358,7 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
     uint32_t *arrays = BT_NEWS(c->arena, uint32_t, from->narray);
     uint32_t *results = BT_NEWS(c->arena, uint32_t, from->nresult);
     struct copying k = { .composer = c, .from = from, .arrays = arrays };
+    const bt_type *type;
     uint32_t nlaid = 0;
     k.memo = BT_NEWS(c->arena, const bt_node *, from->nnode);
     k.dims = BT_NEWS(c->arena, const bt_node *, from->ndim);
@@ -366,7 +378,8 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
         BT_TRY(copy_stage(&k, i, &arrays[i]));
     for (uint32_t i = 0; i < from->nresult; i++)
         results[i] = arrays[from->results[i]];
-    BT_TRY(lay_out_all(c, value->type, results, &nlaid));
+    BT_TRY(type_of(c, value, &type));
+    BT_TRY(lay_out_all(c, type, results, &nlaid));
     return set_leaves(c, value, from->nresult, results);
 }
 
@@ -388,7 +401,9 @@ static bt_status add_call(struct composer *c, const bt_call *call)
     bt_graph *graph;
     bt_arena *arena = bt_arena_create(bt_ctx_registry(c->ctx));
     bt_formula_call formula;
-    bt_status status = arena ? bt_call_formula(arena, call, &formula) : bt_no_memory();
+    bt_status status = !arena       ? bt_no_memory()
+                       : c->copying ? bt__copying_binding(c->copying, call, &formula)
+                                    : bt_call_formula(arena, call, &formula);
     if (!status)
         status = bt__call_compose(c->ctx, arena, &formula, &graph);
     if (!status)
@@ -504,17 +519,19 @@ static void join_dims(struct composer *c, const bt_block *block)
 }
 
 bt_status bt__graph_join(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
-                         bt_graph **out)
+                         struct bt__copying *copying, bt_graph **out)
 {
-    struct composer c = { .ctx = ctx, .arena = arena };
+    struct composer c = { .ctx = ctx, .arena = arena, .copying = copying };
     c.name = func->name ? func->name : "a primitive function";
     c.graph = bt_graph_create(ctx, arena);
     if (!c.graph)
         return bt_no_memory();
     bt_map_init(&c.values, arena, 0);
     bt__dims_init(&c.dims, c.graph);
-    BT_TRY(add_dims(&c, func));
-    join_dims(&c, func->block);
+    if (!copying) {
+        BT_TRY(add_dims(&c, func));
+        join_dims(&c, func->block);
+    }
     BT_TRY(add_inputs(&c, func->block));
     BT_TRY(add_bindings(&c, func->block));
     BT_TRY(set_results(&c, func->block->result));
@@ -525,64 +542,6 @@ bt_status bt__graph_join(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
 bt_status bt_graph_compose(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
                            bt_graph **out)
 {
-    BT_TRY(bt__graph_join(ctx, arena, func, out));
+    BT_TRY(bt__graph_join(ctx, arena, func, NULL, out));
     return bt__graph_inline(*out);
-}
-
-/* ---- dims that have become known ---- */
-
-static bt_status bind_input(struct copying *k, uint32_t index, uint32_t *out)
-{
-    bt_array array = k->from->arrays[index];
-    const bt_node **extents = BT_NEWS(k->composer->arena, const bt_node *, array.rank);
-    if (!extents)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < array.rank; i++) {
-        extents[i] = copy(k, array.extents[i]);
-        if (!extents[i])
-            return k->composer->graph->status;
-    }
-    array.extents = extents;
-    return add_array(k->composer, array, NULL, out);
-}
-
-static bt_status bind_arrays(struct copying *k, uint32_t *arrays)
-{
-    struct composer *c = k->composer;
-    const bt_graph *from = k->from;
-    uint32_t *results = BT_NEWS(c->arena, uint32_t, from->nresult);
-    if (!results)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < from->ninput; i++)
-        BT_TRY(bind_input(k, i, &arrays[i]));
-    c->graph->ninput = from->ninput;
-    for (uint32_t i = from->ninput; i < from->narray; i++)
-        BT_TRY(copy_stage(k, i, &arrays[i]));
-    for (uint32_t i = 0; i < from->nresult; i++)
-        results[i] = arrays[from->results[i]];
-    c->graph->nresult = from->nresult;
-    c->graph->results = results;
-    return NULL;
-}
-
-bt_status bt__graph_bind(bt_ctx *ctx, bt_arena *arena, const bt_graph *from,
-                         const int64_t *dims, bt_graph **out)
-{
-    struct composer c = { .ctx = ctx, .arena = arena };
-    struct copying k = { .composer = &c, .from = from };
-    uint32_t *arrays = BT_NEWS(arena, uint32_t, from->narray);
-    c.graph = bt_graph_create(ctx, arena);
-    k.arrays = arrays;
-    k.dims = BT_NEWS(arena, const bt_node *, from->ndim);
-    k.memo = BT_NEWS(arena, const bt_node *, from->nnode);
-    if (!arrays || !c.graph || !k.dims || !k.memo)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < from->ndim; i++) {
-        k.dims[i] = bt_node_int(c.graph, dims[i]);
-        if (!k.dims[i])
-            return bt_no_memory();
-    }
-    BT_TRY(bind_arrays(&k, arrays));
-    *out = c.graph;
-    return NULL;
 }

@@ -11,6 +11,7 @@
 struct source {
     const bt_formula_call *call;
     const bt_func *func;
+    const int64_t *dims; /* of the function */
 };
 
 static int has_graph(const bt_compute *compute)
@@ -35,14 +36,58 @@ static bt_status fill_call(bt_ctx *ctx, bt_compute *compute, const bt_formula_ca
                    op->name);
 }
 
-static bt_status fill_func(bt_ctx *ctx, bt_compute *compute, const bt_func *func)
+/* The function's call, where there is no other: it may be of an operator in plain C. NULL:
+ * none, or one on tensors with layouts, as calls by themselves are of logical indices. */
+static const bt_call *lone_call(const bt_func *func)
 {
+    const bt_block *block = func->block;
+    const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
+    if (!call || call->callee_kind != BT_CALLEE_OP || call->narg != block->nparam ||
+        block->result != &call->base || bt_type_layout(call->base.type))
+        return NULL;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (call->args[i] != &block->params[i]->base ||
+            bt_type_layout(call->args[i]->type))
+            return NULL;
+    }
+    return call;
+}
+
+static bt_status fill_bound(struct bt__copying *c, bt_compute *compute,
+                            const struct source *source)
+{
+    const bt_func *func = source->func;
+    const bt_block *block = func->block;
     const char *name = func->name ? func->name : "a function";
+    const bt_call *lone = lone_call(func);
+    bt_formula_call call;
+    BT_TRY(bt__copying_bind(c, func, source->dims));
+    if (lone) {
+        BT_TRY(bt__copying_binding(c, lone, &call));
+        return fill_call(c->ctx, compute, &call);
+    }
+    const bt_type **types = BT_NEWS(c->arena, const bt_type *, block->nparam), *result;
     compute->name = bt_arena_text(compute->arena, name, strlen(name));
-    if (!compute->name)
+    if (!compute->name || !types)
         return bt_no_memory();
-    BT_TRY(bt__call_read_func(ctx, compute->arena, func, &compute->call));
-    return bt__compute_take_func(ctx, compute, func);
+    for (uint32_t i = 0; i < block->nparam; i++)
+        BT_TRY(bt__copying_type(c, block->params[i]->base.type, &types[i]));
+    BT_TRY(bt__copying_type(c, func->result, &result));
+    BT_TRY(bt__call_read_types(c->ctx, compute->arena, compute->name, block->nparam,
+                               types, result, &compute->call));
+    return bt__compute_take_func(c->ctx, compute, func, c);
+}
+
+static bt_status fill_func(bt_ctx *ctx, bt_compute *compute, const struct source *source)
+{
+    struct bt__copying c;
+    bt_store *store = bt_store_create(compute->registry);
+    if (!store)
+        return bt_no_memory();
+    bt__copying_init(&c, ctx, compute->arena, store);
+    bt_status status = fill_bound(&c, compute, source);
+    bt_store_unref(store);
+    return status;
 }
 
 static bt_status create(bt_ctx *ctx, const struct source *source, bt_compute **out)
@@ -55,7 +100,7 @@ static bt_status create(bt_ctx *ctx, const struct source *source, bt_compute **o
     compute->arena = bt_arena_create(registry);
     bt_status status = !compute->arena ? bt_no_memory()
                        : source->call  ? fill_call(ctx, compute, source->call)
-                                       : fill_func(ctx, compute, source->func);
+                                       : fill_func(ctx, compute, source);
     if (status)
         bt_compute_destroy(compute);
     else
@@ -68,9 +113,10 @@ bt_status bt_compute_create(bt_ctx *ctx, const bt_formula_call *call, bt_compute
     return create(ctx, &(struct source){ .call = call }, out);
 }
 
-bt_status bt_compute_create_func(bt_ctx *ctx, const bt_func *func, bt_compute **out)
+bt_status bt_compute_create_func(bt_ctx *ctx, const bt_func *func, const int64_t *dims,
+                                 bt_compute **out)
 {
-    return create(ctx, &(struct source){ .func = func }, out);
+    return create(ctx, &(struct source){ .func = func, .dims = dims }, out);
 }
 
 void bt_compute_destroy(bt_compute *compute)
@@ -80,7 +126,6 @@ void bt_compute_destroy(bt_compute *compute)
     bt_registry *registry = compute->registry;
     bt_arena_destroy(compute->coded);
     bt_arena_destroy(compute->made);
-    bt_arena_destroy(compute->of_open);
     bt_arena_destroy(compute->arena);
     bt_store_unref(compute->store);
     bt_free(registry, compute, sizeof(*compute));

@@ -4,14 +4,9 @@
 
 #include <baton/compute.h>
 
+#include "compute/compose/copy.h"
 #include "compute/evaluate/bytecode.h"
 #include "compute/formula/call.h"
-
-/* Where a dim shows: extent * sign + constant of an input's axis. */
-struct bt__shown {
-    uint32_t input, axis;
-    int64_t sign, constant; /* sign 0: nowhere */
-};
 
 struct bt_compute {
     bt_registry *registry;
@@ -20,10 +15,7 @@ struct bt_compute {
     const char *name;
     struct bt__call call;
     /* With a graph: */
-    uint32_t is_joined;            /* of a function: its graph is there from the start, */
-    const bt_graph *open;          /* or one with dims, bound at a run; NULL: no dims */
-    const struct bt__shown *shown; /* its dims */
-    bt_arena *of_open;
+    uint32_t is_joined;           /* of a function: its graph is there from the start */
     struct bt__instance instance; /* without formula: of a function, or plain C */
     bt_arena *made;               /* of the last instantiation: graph and leaves */
     bt_arena *coded;              /* of the last bytecode, and its strides */
@@ -43,7 +35,8 @@ struct bt_compute {
 bt_status bt__compute_take_formula(bt_ctx *, bt_compute *,
                                    const bt_formula_call *) BT_MUST_USE;
 /* All operators that the function calls. */
-bt_status bt__compute_take_func(bt_ctx *, bt_compute *, const bt_func *) BT_MUST_USE;
+bt_status bt__compute_take_func(bt_ctx *, bt_compute *, const bt_func *,
+                                struct bt__copying *) BT_MUST_USE;
 /* The graph for these inputs: that of the last call when nothing differs. */
 bt_status bt__compute_instantiate(bt_ctx *, bt_compute *, uint32_t nin,
                                   const bt_tensor *const *in) BT_MUST_USE;

@@ -4,71 +4,22 @@
 #include <string.h>
 
 #include "base/ctx.h"
-#include "ir/attrs.h"
-
-/* ---- copying types ---- */
-
-struct copying {
-    bt_store *store;
-    bt_map leaves; /* free variables and opaque dims -> fresh ones */
-    bt_subst subst;
-};
-
-static const bt_type *copy_leaf(bt_subst *subst, const bt_type *leaf)
-{
-    struct copying *c = subst->state;
-    const bt_type *copy = bt_map_find(&c->leaves, leaf);
-    if (copy)
-        return copy;
-    if (leaf->kind == BT_TYPE_VAR) {
-        const bt_var_type *var = (const bt_var_type *)(const void *)leaf;
-        copy = bt_type_var(c->store, &var->param, var->name);
-    } else if (leaf->kind == BT_TYPE_OPAQUE) {
-        copy =
-            bt_dim_opaque(c->store, ((const bt_opaque_type *)(const void *)leaf)->name);
-    }
-    if (!copy || !bt_map_put(&c->leaves, leaf, (void *)(uintptr_t)copy))
-        return NULL;
-    return copy;
-}
-
-static const bt_type *copy_term(bt__attrs_walk *walk, const bt_type *term)
-{
-    struct copying *c = walk->state;
-    return bt_type_copy(c->store, &c->subst, term);
-}
-
-static bt_status copy_call(bt_compute *compute, const bt_formula_call *call)
-{
-    struct copying c = { .store = compute->store };
-    const bt_type **args = BT_NEWS(compute->arena, const bt_type *, call->narg);
-    bt__attrs_walk walk = { .map = copy_term, .state = &c };
-    bt_map_init(&c.leaves, compute->arena, 0);
-    c.subst = (bt_subst){ .leaf = copy_leaf, .state = &c };
-    if (!args)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < call->narg; i++) {
-        args[i] = bt_type_copy(c.store, &c.subst, call->args[i]);
-        if (!args[i])
-            return bt_no_memory();
-    }
-    compute->args = args;
-    compute->result = bt_type_copy(c.store, &c.subst, call->result);
-    if (!compute->result)
-        return bt_no_memory();
-    if (!call->attrs || !call->op->attrs)
-        return NULL;
-    compute->attrs = bt__attrs_copy_to(c.store, &walk, call->op->attrs,
-                                       call->op->attrs_nbytes, call->attrs);
-    return compute->attrs ? NULL : bt_no_memory();
-}
+#include "compute/compose/copy.h"
 
 bt_status bt__compute_take_eval(bt_ctx *ctx, bt_compute *compute,
                                 const bt_formula_call *call)
 {
-    (void)ctx;
+    struct bt__copying c;
+    bt_formula_call own;
     compute->store = bt_store_create(compute->registry);
-    return compute->store ? copy_call(compute, call) : bt_no_memory();
+    if (!compute->store)
+        return bt_no_memory();
+    bt__copying_init(&c, ctx, compute->arena, compute->store);
+    BT_TRY(bt__copying_call(&c, call, &own));
+    compute->args = own.args;
+    compute->result = own.result;
+    compute->attrs = own.attrs;
+    return NULL;
 }
 
 /* ---- calling ---- */

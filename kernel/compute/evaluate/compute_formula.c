@@ -83,57 +83,6 @@ static bt_status begin_for(bt_compute *compute, const bt_tensor *const *in)
     return NULL;
 }
 
-/* Values of a graph's dims, by the shapes that show them. */
-static bt_status read_dims(bt_ctx *ctx, const bt_compute *compute,
-                           const bt_tensor *const *in, int64_t *out)
-{
-    const bt_graph *g = compute->open;
-    for (uint32_t i = 0; i < g->ninput; i++) {
-        if (in[i]->dtype != g->arrays[i].dtype || in[i]->rank != g->arrays[i].rank)
-            return bt_fail(ctx, BT_ERR_ARGUMENT,
-                           "%s: tensor %u differs from the parameter's type",
-                           compute->name, i);
-    }
-    for (uint32_t i = 0; i < g->ndim; i++) {
-        const struct bt__shown *at = &compute->shown[i];
-        if (!at->sign)
-            return bt_fail(ctx, BT_ERR_ARGUMENT, "%s: no tensor's shape shows dim %s",
-                           compute->name, g->dims[i].name);
-        if (!bt_add_int64(at->sign * in[at->input]->dims[at->axis], at->constant,
-                          &out[i]) ||
-            out[i] < g->dims[i].low || out[i] > g->dims[i].high)
-            return bt_fail(ctx, BT_ERR_ARGUMENT,
-                           "%s: dim %s is %" PRId64 ", expected %" PRId64 " to %" PRId64,
-                           compute->name, g->dims[i].name, out[i], g->dims[i].low,
-                           g->dims[i].high);
-    }
-    return NULL;
-}
-
-static bt_status bind(bt_ctx *ctx, bt_compute *compute, const bt_tensor *const *in)
-{
-    int64_t number;
-    BT_TRY(begin_for(compute, in));
-    int64_t *dims = BT_NEWS(compute->made, int64_t, compute->open->ndim);
-    if (!dims)
-        return bt_no_memory();
-    BT_TRY(read_dims(ctx, compute, in, dims));
-    BT_TRY(bt__graph_bind(ctx, compute->made, compute->open, dims, &compute->graph));
-    BT_TRY(bt__graph_inline(compute->graph));
-    for (uint32_t i = 0; i < compute->call.nleaf; i++) {
-        for (uint32_t a = 0; a < in[i]->rank; a++) {
-            const bt_node *extent = compute->graph->arrays[i].extents[a];
-            if (!bt_node_is_const(extent, &number) || number != in[i]->dims[a])
-                return bt_fail(ctx, BT_ERR_ARGUMENT,
-                               "%s: axis %u of tensor %u has extent %" PRId64
-                               ", expected %" PRId64 " by the shapes before it",
-                               compute->name, a, i, in[i]->dims[a],
-                               bt_node_number(extent));
-        }
-    }
-    return NULL;
-}
-
 static bt_status instantiate(bt_ctx *ctx, bt_compute *compute, const bt_tensor *const *in)
 {
     BT_TRY(begin_for(compute, in));
@@ -150,70 +99,28 @@ bt_status bt__compute_instantiate(bt_ctx *ctx, bt_compute *compute, uint32_t nin
         compute->graph->ctx = ctx;
         return NULL;
     }
-    bt_status status =
-        compute->open ? bind(ctx, compute, in)
-        : compute->is_joined
-            ? bt_fail(ctx, BT_ERR_ARGUMENT,
-                      "%s: the tensors differ from the parameters' types", compute->name)
-            : instantiate(ctx, compute, in);
+    if (compute->is_joined)
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "%s: the tensors differ from the parameters' types",
+                       compute->name);
+    bt_status status = instantiate(ctx, compute, in);
     if (status)
         forget(compute);
     return status;
 }
 
-/* Recursion is bounded by the depth of types. */
-static void find_in(const bt_func *func, const bt_type *type, uint32_t *input,
-                    struct bt__shown *shown)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    struct bt__shown at = { .input = *input };
-    int64_t one;
-    for (uint32_t i = 0; tuple && i < tuple->n; i++)
-        find_in(func, tuple->at[i], input, shown);
-    if (tuple)
-        return;
-    ++*input;
-    for (uint32_t i = 0; shape && i < shape->n; i++) {
-        const bt_type *var = bt__dim_shown(shape->dims[i], 0, &at.constant);
-        if (!var || !bt__dim_shown(shape->dims[i], 1, &one))
-            continue;
-        at.axis = i;
-        at.sign = one - at.constant;
-        for (uint32_t k = 0; k < func->nvar; k++) {
-            if (func->vars[k] == var && !shown[k].sign)
-                shown[k] = at;
-        }
-    }
-}
-
-static bt_status find_shown(bt_compute *compute, const bt_func *func)
-{
-    struct bt__shown *shown = BT_NEWS(compute->arena, struct bt__shown, func->nvar);
-    uint32_t input = 0;
-    if (!shown)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < func->block->nparam; i++)
-        find_in(func, func->block->params[i]->base.type, &input, shown);
-    compute->shown = shown;
-    return NULL;
-}
-
-bt_status bt__compute_take_func(bt_ctx *ctx, bt_compute *compute, const bt_func *func)
+bt_status bt__compute_take_func(bt_ctx *ctx, bt_compute *compute, const bt_func *func,
+                                struct bt__copying *copying)
 {
     BT_TRY(begin(compute));
-    BT_TRY(bt__graph_join(ctx, compute->made, func, &compute->graph));
+    BT_TRY(bt__graph_join(ctx, compute->made, func, copying, &compute->graph));
     compute->leaves = compute->call.leaves;
     compute->is_joined = 1;
-    if (!compute->graph->ndim)
-        return bt__graph_inline(compute->graph);
-    BT_TRY(find_shown(compute, func));
-    // it stays: what is made from it at a run is forgotten before the next
-    compute->open = compute->graph;
-    compute->of_open = compute->made;
-    compute->made = NULL;
-    forget(compute);
-    return NULL;
+    if (compute->graph->ndim)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                       "%s: dim %s is known only when it is computed", compute->name,
+                       compute->graph->dims->name);
+    return bt__graph_inline(compute->graph);
 }
 
 /* A fault of the formula shows before any tensor is there, as far as types are known.

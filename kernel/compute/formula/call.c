@@ -189,17 +189,11 @@ bt_status bt__call_read(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *cal
     return read_attrs(arena, call, out);
 }
 
-bt_status bt__call_read_func(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
-                             struct bt__call *out)
+bt_status bt__call_read_types(bt_ctx *ctx, bt_arena *arena, const char *name, uint32_t n,
+                              const bt_type *const *params, const bt_type *result,
+                              struct bt__call *out)
 {
-    uint32_t n = func->block->nparam;
-    const bt_type **types = BT_NEWS(arena, const bt_type *, n);
-    if (!types)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++)
-        types[i] = func->block->params[i]->base.type;
-    return read_types(ctx, arena, func->name ? func->name : "a function", n, types,
-                      func->result, 1, out);
+    return read_types(ctx, arena, name, n, params, result, 1, out);
 }
 
 /* ---- formulas ---- */

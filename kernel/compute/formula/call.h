@@ -18,8 +18,9 @@ struct bt__call {
 bt_status bt__call_read(bt_ctx *, bt_arena *, const bt_formula_call *,
                         struct bt__call *out) BT_MUST_USE;
 /* Parameters and result of a function, as if they were a call's. */
-bt_status bt__call_read_func(bt_ctx *, bt_arena *, const bt_func *,
-                             struct bt__call *out) BT_MUST_USE;
+bt_status bt__call_read_types(bt_ctx *, bt_arena *, const char *name, uint32_t n,
+                              const bt_type *const *params, const bt_type *result,
+                              struct bt__call *out) BT_MUST_USE;
 /* The formula of the operator for this call, and what it is instantiated from. *out points
  * into the call. */
 bt_status bt__call_formula(bt_ctx *, bt_arena *, const bt_formula_call *,

@@ -25,10 +25,8 @@ const bt_node *bt__node_replace_index(bt_graph *, const bt_node *, uint32_t numb
 const bt_node *bt__node_split_blocks(bt_graph *, const bt_node *reduction);
 /* What bt_graph_compose makes, before stages go into others: which of them is chosen by
  * numbers, where there are some. */
-bt_status bt__graph_join(bt_ctx *, bt_arena *, const bt_func *,
-                         bt_graph **out) BT_MUST_USE;
-/* The same graph with numbers in place of its dims. */
-bt_status bt__graph_bind(bt_ctx *, bt_arena *, const bt_graph *, const int64_t *dims,
+struct bt__copying; /* compute/compose/copy.h: numbers for dims; NULL: none */
+bt_status bt__graph_join(bt_ctx *, bt_arena *, const bt_func *, struct bt__copying *,
                          bt_graph **out) BT_MUST_USE;
 /* Stages that others can compute in place go into those. */
 bt_status bt__graph_inline(bt_graph *) BT_MUST_USE;

@@ -22,12 +22,14 @@ typedef struct bt_compute bt_compute;
 BT_API bt_status bt_compute_create(bt_ctx *, const bt_formula_call *,
                                    bt_compute **out) BT_MUST_USE;
 /* All that a function computes which only calls operators by formula, makes tuples and
- * takes fields: one graph, in which a stage stands in those that read it. Dims are
- * numbers, constants inside are scalars. A tensor with a layout is passed as it lies in
+ * takes fields: one graph, in which a stage stands in those that read it; or its one call,
+ * which may be of an operator in plain C. dims: values of its type parameters; NULL where
+ * it has none. Constants inside are scalars. A tensor with a layout is passed as it lies in
  * memory (bt_tensor_physical). Runs give the bits of the calls one by one, but
  * that max and min of zeros may give the zero of either sign.
- * errors BT_ERR_UNSUPPORTED: what else the function does */
-BT_API bt_status bt_compute_create_func(bt_ctx *, const bt_func *,
+ * errors BT_ERR_UNSUPPORTED: what else the function does; BT_ERR_ARGUMENT: dims that it
+ *        does not admit; BT_ERR_RUNTIME: dims for which a check of a call fails */
+BT_API bt_status bt_compute_create_func(bt_ctx *, const bt_func *, const int64_t *dims,
                                         bt_compute **out) BT_MUST_USE;
 BT_API void bt_compute_destroy(bt_compute *); /* accepts NULL */
 /* Leaves of the result: 1 for a tensor, n for a tuple of n tensors. */
@@ -75,8 +77,7 @@ BT_API bt_status bt_fuse_look(bt_ctx *, const bt_formula_call *,
  * target leaves to the evaluator. */
 BT_API bt_status bt_evaluator_print(bt_ctx *, uint32_t n, const bt_func *const *functions,
                                     bt_text *out) BT_MUST_USE;
-/* Such a module, ready to run; functions by their numbers above. The text is not trusted,
- * and stays as long as the evaluator.
+/* Such a module, ready to run; functions by their numbers above. The text is not trusted.
  * errors  BT_ERR_SYNTAX, BT_ERR_TYPE, BT_ERR_FORMAT */
 typedef struct bt_evaluator bt_evaluator;
 BT_API bt_status bt_evaluator_create(bt_ctx *, const char *text, size_t nbytes,

@@ -149,16 +149,22 @@ static bt_status relate_squeeze(bt_solver *s, const bt_relation_call *r)
     return contents_copy(s, r, 0);
 }
 
+/* A dim that was open when types were inferred may be 1 by now: the result keeps its axis,
+ * or that of another 1, which is the same. */
 static void write_squeeze(bt_formula *f, const bt_formula_call *call)
 {
     const struct squeeze_attrs *a = call->attrs;
-    const bt_shape_type *shape = bt_tensor_shape(call->args[0]);
+    const bt_shape_type *shape = bt_tensor_shape(call->args[0]),
+                        *result = bt_tensor_shape(call->result);
     uint8_t is_dropped[BT_MAX_RANK] = { 0 };
     uint32_t rank = bt_formula_rank(f, call->args[0]);
+    uint32_t ndrop = result && result->n <= rank ? rank - result->n : rank;
     for (int64_t i = 0; i < a->axis.n; i++)
         is_dropped[bt_formula_axis(f, a->axis.at[i], rank)] = 1;
-    for (uint32_t k = 0; a->axis.n == BT_NONE_LIST && k < rank; k++)
+    for (uint32_t k = 0; a->axis.n == BT_NONE_LIST && k < rank && ndrop; k++) {
         is_dropped[k] = (uint8_t)is_one(shape->dims[k]);
+        ndrop -= is_dropped[k];
+    }
     bt_formula_clear(f, "y");
     bt_formula_each(f, "at", 0, rank, "i#");
     for (uint32_t k = 0; k < rank; k++) {

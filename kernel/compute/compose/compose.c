@@ -5,6 +5,7 @@
  * of memory, with zeros where a block is not full.
  */
 
+#include <inttypes.h>
 #include <string.h>
 
 #include <baton/compute.h>
@@ -349,6 +350,12 @@ static bt_status lay_out_all(struct composer *c, const bt_type *type, uint32_t *
     if (tuple)
         return NULL;
     uint32_t *array = &arrays[(*n)++];
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    if (shape && shape->n != c->graph->arrays[*array].rank)
+        return bt_fail(c->ctx, BT_ERR_TYPE,
+                       "%s: a formula gives rank %" PRIu32
+                       ", the type of its call has rank %" PRIu32,
+                       c->name, c->graph->arrays[*array].rank, shape->n);
     return tensor && tensor->layout ? lay_out(c, type, array) : NULL;
 }
 

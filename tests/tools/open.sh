@@ -50,6 +50,30 @@ for target in cpu 'cpu{engine="bytecode"}'; do
     done
 done
 
+# Calls are joined as they are with numbers: a block of a transformer has as many kernels.
+cat > block.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim>(%x: Tensor[(n, 6, 16), float32], %q: Tensor[(16, 16), float32], %k: Tensor[(16, 16), float32], %v: Tensor[(16, 16), float32], %g: Tensor[(16), float32], %b: Tensor[(16), float32], %w: Tensor[(32, 16), float32], %u: Tensor[(16, 32), float32]) {
+    %0 = nn.layer_norm(%x, %g, %b);
+    %1 = nn.dense(%0, %q);
+    %2 = nn.dense(%0, %k);
+    %3 = nn.dense(%0, %v);
+    %4 = nn.softmax(multiply(nn.batch_matmul(%1, %2), 0.25f));
+    %5 = add(%x, nn.batch_matmul(%4, transpose(%3, axes=[0, 2, 1])));
+    %6 = nn.dense(nn.relu(nn.dense(%5, %w)), %u);
+    add(%5, %6)
+}
+END
+expect 0 'for target cpu: 16 kernels' -- "$baton" compile block.baton --target cpu --dim n=5 -o block.bta
+expect 0 'for target cpu: 16 kernels' -- "$baton" compile block.baton --target cpu -o block.bta
+refuse 'to the evaluator'
+for n in 1 3 40; do
+    set -- -i x=${n}x6x16xfloat32=random:1 -i q=random:2 -i k=random:3 -i v=random:4 -i g=random:5 -i b=random:6 -i w=random:7 -i u=random:8
+    expect 0 "output: Tensor\[($n, 6, 16), float32\]" -- "$baton" run block.bta "$@" -o open
+    expect 0 -- "$baton" run block.baton --executor interp "$@" -o known
+    expect 0 -- "$baton" compare open known
+done
+
 # What is given must be what the dims admit; both who say so are named.
 expect 1 '@main: argument 0 (%x) has n = 65, outside 1..64' -- \
     "$baton" run p.bta -i x=65x4xfloat32=1 -i w=random:2 -i b=65x2xfloat32=1

@@ -104,10 +104,24 @@ static bt_status make_extents(struct composer *c, const bt_type *type, uint32_t 
     return NULL;
 }
 
+static bt_status add_tensor(struct composer *c, const char *name, const bt_type *type,
+                            array_list *out)
+{
+    uint32_t rank, array;
+    const bt_node **extents;
+    BT_TRY(make_extents(c, type, &rank, &extents));
+    BT_TRY(add_array(c,
+                     (bt_array){ .name = name,
+                                 .dtype = bt_tensor_dtype(type),
+                                 .rank = rank,
+                                 .extents = extents },
+                     bt_as_tensor_type(type)->layout, &array));
+    return BT_PUSH(c->arena, out, array) ? NULL : bt_no_memory();
+}
+
 static bt_status add_input(struct composer *c, const bt_value *param, const bt_type *type,
                            array_list *out)
 {
-    uint32_t rank, array;
     const bt_list_type *tuple = bt_as_tuple_type(type);
     if (tuple) {
         for (uint32_t i = 0; i < tuple->n; i++)
@@ -118,15 +132,7 @@ static bt_status add_input(struct composer *c, const bt_value *param, const bt_t
         return refuse(c, param,
                       "is not made of tensors whose ranks are known, and the dims of "
                       "those with a layout");
-    const bt_node **extents;
-    BT_TRY(make_extents(c, type, &rank, &extents));
-    BT_TRY(add_array(c,
-                     (bt_array){ .name = param->name ? param->name : "input",
-                                 .dtype = bt_tensor_dtype(type),
-                                 .rank = rank,
-                                 .extents = extents },
-                     bt_as_tensor_type(type)->layout, &array));
-    return BT_PUSH(c->arena, out, array) ? NULL : bt_no_memory();
+    return add_tensor(c, param->name ? param->name : "input", type, out);
 }
 
 static bt_status add_inputs(struct composer *c, const bt_block *block)
@@ -359,14 +365,13 @@ static bt_status lay_out_all(struct composer *c, const bt_type *type, uint32_t *
     return tensor && tensor->layout ? lay_out(c, type, array) : NULL;
 }
 
+/* The stages of a call's graph; *out: its results, row major. */
 static bt_status join(struct composer *c, const bt_graph *from, const array_list *inputs,
-                      const bt_value *value)
+                      uint32_t **out)
 {
     uint32_t *arrays = BT_NEWS(c->arena, uint32_t, from->narray);
     uint32_t *results = BT_NEWS(c->arena, uint32_t, from->nresult);
     struct copying k = { .composer = c, .from = from, .arrays = arrays };
-    const bt_type *type;
-    uint32_t nlaid = 0;
     k.memo = BT_NEWS(c->arena, const bt_node *, from->nnode);
     k.dims = BT_NEWS(c->arena, const bt_node *, from->ndim);
     if (!arrays || !results || !k.memo || !k.dims)
@@ -385,6 +390,16 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
         BT_TRY(copy_stage(&k, i, &arrays[i]));
     for (uint32_t i = 0; i < from->nresult; i++)
         results[i] = arrays[from->results[i]];
+    *out = results;
+    return NULL;
+}
+
+static bt_status join_value(struct composer *c, const bt_graph *from,
+                            const array_list *inputs, const bt_value *value)
+{
+    const bt_type *type;
+    uint32_t *results, nlaid = 0;
+    BT_TRY(join(c, from, inputs, &results));
     BT_TRY(type_of(c, value, &type));
     BT_TRY(lay_out_all(c, type, results, &nlaid));
     return set_leaves(c, value, from->nresult, results);
@@ -415,7 +430,7 @@ static bt_status add_call(struct composer *c, const bt_call *call)
         status = bt__call_compose(c->ctx, arena, &formula, &graph);
     if (!status)
         status =
-            graph ? join(c, graph, &inputs, &call->base)
+            graph ? join_value(c, graph, &inputs, &call->base)
                   : refuse(c, &call->base, "has arguments of ranks that are not known");
     bt_arena_destroy(arena);
     return status;
@@ -542,6 +557,35 @@ bt_status bt__graph_join(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
     BT_TRY(add_inputs(&c, func->block));
     BT_TRY(add_bindings(&c, func->block));
     BT_TRY(set_results(&c, func->block->result));
+    *out = c.graph;
+    return NULL;
+}
+
+/* Recursion is bounded by the depth of types. */
+static bt_status add_open(struct composer *c, const bt_type *type, array_list *out)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        BT_TRY(add_open(c, tuple->at[i], out));
+    return tuple ? NULL : add_tensor(c, "input", type, out);
+}
+
+bt_status bt__graph_open(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call,
+                         const bt_graph *from, bt_graph **out)
+{
+    struct composer c = { .ctx = ctx, .arena = arena };
+    array_list inputs = { 0 };
+    uint32_t *results;
+    c.graph = bt_graph_create(ctx, arena);
+    if (!c.graph)
+        return bt_no_memory();
+    bt__dims_init(&c.dims, c.graph);
+    for (uint32_t i = 0; i < call->narg; i++)
+        BT_TRY(add_open(&c, call->args[i], &inputs));
+    c.graph->ninput = c.graph->narray;
+    BT_TRY(join(&c, from, &inputs, &results));
+    c.graph->nresult = from->nresult;
+    c.graph->results = results;
     *out = c.graph;
     return NULL;
 }

@@ -41,7 +41,7 @@ static uint32_t reach_of_read(const struct reach *r, const bt_node *read)
     return is_own_place(r, array, read) ? BT_FUSE_ELEMWISE : BT_FUSE_BROADCAST;
 }
 
-static void look(struct reach *r, const bt_node *node, uint8_t *seen)
+static void look_at_node(struct reach *r, const bt_node *node, uint8_t *seen)
 {
     if (!node->reads || seen[node->id] || r->kind == BT_FUSE_INJECTIVE)
         return;
@@ -51,7 +51,7 @@ static void look(struct reach *r, const bt_node *node, uint8_t *seen)
         r->kind = kind > r->kind ? kind : r->kind;
     }
     for (uint32_t i = 0; i < node->narg; i++)
-        look(r, node->args[i], seen);
+        look_at_node(r, node->args[i], seen);
 }
 
 /* Of a reduction that is no view: a group's channels are read at floordiv(c, ...). */
@@ -83,7 +83,7 @@ static bt_status kind_of_stage(const bt_graph *g, const bt_array *stage, uint32_
     uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode);
     if (!seen)
         return bt_no_memory();
-    look(&r, stage->body, seen);
+    look_at_node(&r, stage->body, seen);
     *out = r.kind;
     return NULL;
 }
@@ -116,23 +116,43 @@ static int is_open(const bt_formula_call *call)
     return has != 0;
 }
 
+static int has_layouts(const bt_formula_call *call)
+{
+    int has = bt_type_layout(call->result) != NULL;
+    for (uint32_t i = 0; i < call->narg; i++)
+        has |= bt_type_layout(call->args[i]) != NULL;
+    return has;
+}
+
+/* A call that has no graph before its dims are known, as attributes name them, is left
+ * alone: with others it would leave them without one too. */
+static bt_status look(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call,
+                      bt_fuse_info *out)
+{
+    bt_graph *graph;
+    bt_status status = bt__call_compose(ctx, arena, call, &graph);
+    if (status)
+        return is_open(call) && status->code != BT_ERR_MEMORY ? NULL : status;
+    if (!graph || (graph->ndim && has_layouts(call)))
+        return NULL;
+    if (graph->ndim)
+        BT_TRY(bt__graph_open(ctx, arena, call, graph, &graph));
+    return look_at_graph(graph, out);
+}
+
 bt_status bt_fuse_look(bt_ctx *ctx, const bt_formula_call *call, bt_fuse_info *out)
 {
     const void *facet;
-    bt_graph *graph;
     *out = (bt_fuse_info){ .kind = BT_FUSE_OPAQUE };
     BT_TRY(bt_op_facet(ctx, call->op, "fuse", &facet));
     if (facet) {
         out->kind = ((const bt_fuse_facet *)facet)->kind;
         return NULL;
     }
-    if (!bt__op_has_formula(call->op) || is_open(call))
+    if (!bt__op_has_formula(call->op))
         return NULL;
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
-    bt_status status =
-        arena ? bt__call_compose(ctx, arena, call, &graph) : bt_no_memory();
-    if (!status && graph && !graph->ndim)
-        status = look_at_graph(graph, out);
+    bt_status status = arena ? look(ctx, arena, call, out) : bt_no_memory();
     bt_arena_destroy(arena);
     return status;
 }

@@ -3,6 +3,7 @@
 #define COMPUTE_GRAPH_GRAPH_H
 
 #include <baton/graph.h>
+#include <baton/op.h>
 
 #include "compute/graph/reduce.h"
 
@@ -28,6 +29,10 @@ const bt_node *bt__node_split_blocks(bt_graph *, const bt_node *reduction);
 struct bt__copying; /* compute/compose/copy.h: numbers for dims; NULL: none */
 bt_status bt__graph_join(bt_ctx *, bt_arena *, const bt_func *, struct bt__copying *,
                          bt_graph **out) BT_MUST_USE;
+/* The graph of a call on tensors without layouts, whose axes are each a dim of its own where
+ * they are open: the axes get the dims of the call's types. */
+bt_status bt__graph_open(bt_ctx *, bt_arena *, const bt_formula_call *,
+                         const bt_graph *from, bt_graph **out) BT_MUST_USE;
 /* Stages that others can compute in place go into those. */
 bt_status bt__graph_inline(bt_graph *) BT_MUST_USE;
 /* A stage's body where its axes are `axes`, its reductions numbered from `next` on. NULL:

@@ -63,7 +63,7 @@ BT_API bt_status bt_call_cost(bt_ctx *, const bt_call *, int64_t *out) BT_MUST_U
 BT_API int64_t bt_type_nbytes(const bt_type *);
 
 /* How a call may be joined with others, from the operator's facet "fuse", else from its
- * formula; opaque also where dims are not numbers. */
+ * formula; opaque also where attributes name dims that are not numbers. */
 typedef struct bt_fuse_info {
     uint32_t kind; /* BT_FUSE_... */
     uint32_t cost; /* of an element, in additions; 32 and more: it is dear */

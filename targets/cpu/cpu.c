@@ -3,6 +3,7 @@
  * primitives (schedule.h), those become bytecode (bytecode.h), which is interpreted or
  * compiled by way of C, and is run by a pool of threads.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include <baton/compiler.h>
@@ -142,6 +143,41 @@ static int has_all_buffers(const bt_kernel *kernel)
     return 1;
 }
 
+/* Says which kernels with open dims have no program, and why. */
+static bt_status note_evaluated(bt_ctx *ctx, bt_arena *arena, uint32_t n,
+                                const bt_kernel *const *kernels)
+{
+    enum { MOST_NAMED = 3 };
+    uint32_t nopen = 0;
+    bt_text names;
+    bt_text_init(&names, arena);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct cpu_kernel *content = kernels[i]->content;
+        if (content->bytecode || !kernels[i]->primitive->nvar)
+            continue;
+        const char *name = kernels[i]->name, *why = content->why;
+        const size_t length = strlen(name);
+        if (strncmp(why, name, length) == 0 && strncmp(why + length, ": ", 2) == 0)
+            why += length + 2;
+        if (nopen++ < MOST_NAMED)
+            bt_text_addf(&names, "%s%s (%s)", names.len ? ", " : "", name, why);
+    }
+    if (nopen > MOST_NAMED)
+        bt_text_addf(&names, " and %" PRIu32 " more", nopen - MOST_NAMED);
+    const char *list = bt_text_get(&names);
+    if (!list)
+        return bt_no_memory();
+    if (nopen)
+        bt_remark(ctx, BT_REMARK_NOTE,
+                  bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                          "target cpu leaves %" PRIu32 " of %" PRIu32
+                          " kernels to the evaluator, which is slow, as their dims are "
+                          "known at the call only: %s; --dim NAME=N gives numbers for "
+                          "them",
+                          nopen, n, list));
+    return NULL;
+}
+
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
                          uint32_t n, const bt_kernel *const *kernels,
                          bt_kernel_code *const *out)
@@ -150,19 +186,9 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
     const struct cpu_engine_request request = { in->engine, in->compiler,
                                                 in->config.isa };
     struct cpu_work *works = BT_NEWS(arena, struct cpu_work, n);
-    uint32_t nopen = 0;
     if (!works)
         return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++)
-        nopen += kernels[i]->primitive->nvar &&
-                 !((const struct cpu_kernel *)kernels[i]->content)->bytecode;
-    if (nopen)
-        bt_remark(ctx, BT_REMARK_NOTE,
-                  bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                          "target cpu leaves %u of %u kernels to the evaluator, which is "
-                          "slow, as their dims are known at the call only: --dim NAME=N "
-                          "gives numbers for them",
-                          nopen, n));
+    BT_TRY(note_evaluated(ctx, arena, n, kernels));
     for (uint32_t i = 0; i < n; i++) {
         const struct cpu_kernel *content = kernels[i]->content;
         struct bytecode *bytecode =

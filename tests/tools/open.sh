@@ -23,7 +23,16 @@ for target in cpu reference 'cpu, reference'; do
         done
     done
 done
-expect 0 'note: target cpu leaves 1 of [0-9]* kernels to the evaluator.*--dim NAME=N' -- "$baton" compile p.baton --target cpu -o p.bta
+expect 0 'note: target cpu leaves 1 of [0-9]* kernels to the evaluator.*: fused_reshape (.*attribute newshape is not a number before the call); --dim NAME=N' -- \
+    "$baton" compile p.baton --target cpu -o p.bta
+cat > many.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim>(%x: Tensor[(n, 4), float32]) {
+    (sort(%x, axis=0), reshape(%x, newshape=[4, n]), argsort(%x, axis=0), reshape(%x, newshape=[2*n, 2]))
+}
+END
+expect 0 'leaves 4 of 4 kernels.*: fused_sort (sort is computed by plain C), fused_reshape (.*), fused_argsort (.*) and 1 more; --dim' -- \
+    "$baton" compile many.baton --target cpu -o many.bta
 expect 0 'attribute newshape is not a number before the call' -- "$baton" info p.baton --target cpu
 
 # Sizes in the line to copy are a guess, and said to be one.

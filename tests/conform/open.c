@@ -410,16 +410,31 @@ static int has_check(const bt_stmts *stmts)
     return 0;
 }
 
-/* Of a target: sums that an extent of 1 makes others (targets/cpu/README.md). */
-static int is_other_at_one(const struct trial *t)
+static int is_one_of(const char *name, const char *const *names)
 {
-    static const char *const names[] = { "einsum", "nn.global_avg_pool2d",
-                                         "nn.conv1d_transpose" };
-    for (size_t i = 0; t->target && i < BT_COUNT(names); i++) {
-        if (strcmp(t->w.op->name, names[i]) == 0)
-            return 1;
-    }
-    return 0;
+    while (*names && strcmp(name, *names) != 0)
+        names++;
+    return *names != NULL;
+}
+
+/* Whether the dim is the last one of the result. */
+static int is_of_columns(const struct trial *t, const bt_func *open, uint32_t dim)
+{
+    const bt_shape_type *shape = bt_tensor_shape(open->result);
+    return shape && shape->n && shape->dims[shape->n - 1] == t->vars[dim];
+}
+
+/* Of a target: sums that an extent of 1 makes others (targets/cpu/README.md), by any dim, or
+ * by the number of columns. */
+static int is_other_at_one(const struct trial *t, const bt_func *open, uint32_t dim)
+{
+    static const char *const any[] = { "einsum", "nn.global_avg_pool2d",
+                                       "nn.conv1d_transpose", NULL };
+    static const char *const columns[] = { "nn.dense", "nn.matmul", "nn.batch_matmul",
+                                           NULL };
+    return t->target &&
+           (is_one_of(t->w.op->name, any) ||
+            (is_one_of(t->w.op->name, columns) && is_of_columns(t, open, dim)));
 }
 
 static bt_status try_sizes(struct trial *t, const struct call_case *c, bt_arena *arena,
@@ -432,7 +447,7 @@ static bt_status try_sizes(struct trial *t, const struct call_case *c, bt_arena 
         // a target makes kernels for each: fewer sizes are enough
         for (uint32_t k = 0; k < (t->target ? 4 : BT_COUNT(others)); k++) {
             t->values[i] = others[k];
-            if (others[k] == 1 && is_other_at_one(t))
+            if (others[k] == 1 && is_other_at_one(t, func, i))
                 continue;
             BT_TRY(compare(t, c, arena, func, open, kernels, around));
             bt_ctx_clear_diags(t->w.ctx);

@@ -249,7 +249,7 @@ static void test_products_of_matrices(void **state)
                         { "b", "t[n, k]", BT_FLOAT32, 2, { n, k } },
                         { "c", "t[n]", BT_FLOAT32, 1, { n } } },
             .text = "y: t[m, n] = max(sum(k: a[m, k] * b[n, k]) + c[n], 0)",
-            .may_be_plain = m < 4 || n < 2 || !k,
+            .may_be_plain = n < 2 || k < 2,
         });
     }
 }
@@ -271,6 +271,12 @@ static void test_batches_and_einsum(void **state)
         { .inputs = { { "a", "t[m, k, l, o, q]", BT_FLOAT32, 5, { 9, 2, 3, 2, 4 } },
                       { "b", "t[l, q, k, o, n]", BT_FLOAT32, 5, { 3, 4, 2, 2, 40 } } },
           .text = "y: t[m, n] = sum(k, l, o, q: a[m, k, l, o, q] * b[l, q, k, o, n])" },
+        { .inputs = { { "a", "t[i, k]", BT_FLOAT32, 2, { 3, 9 } },
+                      { "b", "t[i, n, k]", BT_FLOAT32, 3, { 3, 33, 9 } } },
+          .text = "y: t[i, n] = max(sum(k: a[i, k] * b[i, n, k]), 0)" },
+        { .inputs = { { "a", "t[i, k]", BT_INT8, 2, { 3, 9 } },
+                      { "b", "t[i, n, k]", BT_INT8, 3, { 3, 33, 9 } } },
+          .text = "y: int32[i, n] = sum(k: int32(a[i, k]) * int32(b[i, n, k])) + 1" },
         // the result read twice, and transposed, by later stages
         { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 20, 7 } },
                       { "b", "t[k, n]", BT_FLOAT32, 2, { 7, 24 } } },
@@ -583,6 +589,29 @@ static void test_a_product_packs_what_lies_across(void **state)
         "}\n");
 }
 
+/* For one column no tile is filled: the sums stay what the vectoriser does by lanes. */
+static void test_a_matrix_by_a_column_is_sums_of_rows(void **state)
+{
+    (void)state;
+    check_text(
+        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 12, 7 } },
+                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 1, 7 } } },
+                               .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
+        "loops test {\n"
+        "    in a0: float32[84]\n"
+        "    in a1: float32[7]\n"
+        "    out s0: float32[12]\n"
+        "    local t3: float64[1]\n"
+        "    for i0 in 12 {\n"
+        "        t3[0] = float64(0.0)\n"
+        "        for i2 in 7 {\n"
+        "            t3[0] sum[float32]= (a1[i2] * a0[7*i0 + i2])\n"
+        "        }\n"
+        "        s0[i0] = float32(t3[0])\n"
+        "    }\n"
+        "}\n");
+}
+
 static void test_a_depthwise_convolution_is_lines(void **state)
 {
     (void)state;
@@ -756,6 +785,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_other_convolutions),
     cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
     cmocka_unit_test(test_a_product_packs_what_lies_across),
+    cmocka_unit_test(test_a_matrix_by_a_column_is_sums_of_rows),
     cmocka_unit_test(test_a_depthwise_convolution_is_lines),
     cmocka_unit_test(test_threads_change_no_bit),
     cmocka_unit_test(test_every_allocation_may_fail),

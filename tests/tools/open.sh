@@ -39,20 +39,22 @@ expect 0 'attribute newshape is not a number before the call' -- "$baton" info p
 expect 0 '-i x=1x4xfloat32=random:1 -i w=random:2 -i b=1x1xfloat32=random:3' '^where 1 stands for each size that is open' -- \
     "$baton" run p.bta
 
-# Products of matrices and sums are compiled with open batch, rows, columns and depth; what is packed of constants is packed once.
+# Products of matrices and of vectors and sums are compiled with open batch, rows, columns and depth; what is packed of constants is packed once.
 cat > products.baton <<'END'
 #[version = "baton 0.1"]
-def @main<n: Dim, k: Dim, b: Dim>(%x: Tensor[(n, 4), float32], %y: Tensor[(b, n, k), float32], %z: Tensor[(b, 3, k), float32]) {
+def @main<n: Dim, k: Dim, b: Dim>(%x: Tensor[(n, 4), float32], %y: Tensor[(b, n, k), float32], %z: Tensor[(b, 3, k), float32], %v: Tensor[(b, 1, k), float32]) {
     %w = reshape(arange(0f, 32f, 1f), newshape=[8, 4]);
     %0 = nn.batch_matmul(%y, %z);
-    (nn.dense(%x, %w), %0, nn.softmax(%0, axis=1), mean(%y, axis=[-1]))
+    %c = reshape(arange(0f, 1f, 0.25f), newshape=[1, 4]);
+    (nn.dense(%x, %w), %0, nn.softmax(%0, axis=1), mean(%y, axis=[-1]), nn.dense(%x, %c), nn.batch_matmul(%y, %v), nn.batch_matmul(%v, %z))
 }
 END
 for target in cpu 'cpu{engine="bytecode"}'; do
     expect 0 'for target' -- "$baton" compile products.baton --target "$target" -o products.bta
     refuse 'to the evaluator'
     for n in 1 2 17 40; do
-        set -- -i x=${n}x4xfloat32=random:1 -i y=2x${n}x$((n + 2))xfloat32=random:2 -i z=2x3x$((n + 2))xfloat32=random:3
+        set -- -i x=${n}x4xfloat32=random:1 -i y=2x${n}x$((n + 2))xfloat32=random:2 -i z=2x3x$((n + 2))xfloat32=random:3 \
+            -i v=2x1x$((n + 2))xfloat32=random:4
         expect 0 "output0: Tensor\[($n, 8), float32\]" -- "$baton" run products.bta "$@" -o open
         expect 0 -- "$baton" run products.baton --target "$target" "$@" -o known
         expect 0 -- "$baton" compare --rtol 0 open known

@@ -181,7 +181,8 @@ struct cpu_plan {
     struct cpu_contraction view;
     const struct cpu_tile *tile; /* NULL: tiles do not serve it, or not well */
     const struct cpu_operand *a, *b;
-    uint32_t is_line; /* 1: A has one row: lines, not tiles; n0 are the lines */
+    uint32_t is_column; /* 1: no tile, but sums of rows by lanes, for any extents */
+    uint32_t is_line;   /* 1: A has one row: lines, not tiles; n0 are the lines */
     uint32_t b_kind;
     uint32_t n;
     int32_t n0, m;                                            /* -1: none */

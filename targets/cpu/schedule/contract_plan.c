@@ -504,6 +504,11 @@ static int plan(bt_graph *g, const bt_array *stage, const struct cpu_config *con
         return 0;
     cpu_lay_direct(g, p, p->a, &p->a_at, p->as);
     cpu_lay_direct(g, p, p->b, &p->b_at, p->bs);
+    const int is_across = p->m < 0 && p->b_kind == CPU_B_DIRECT && !is_guarded(p->a) &&
+                          !cpu_is_size(p->bs[p->n], 1);
+    p->is_column = is_across && cpu_is_size(stage->extents[stage->rank - 1], 1);
+    if (p->is_column)
+        return 0;
     if (g->status || (is_guarded(p->a) && !lay_margins(g, p)))
         return 0;
     // too few rows for what it costs to turn B round are no reason to sum in another order

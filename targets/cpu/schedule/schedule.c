@@ -5,6 +5,8 @@
 #include "lanes.h"
 #include "split.h"
 
+#include <string.h>
+
 /* ---- accumulators ---- */
 
 /* Sums of so many terms lose nothing in float32 that a result would show. */
@@ -207,20 +209,28 @@ static int has_order(const bt_node *node, uint8_t *seen)
 
 /* A schedule chooses the order of terms by extents. Without their numbers it could not
  * choose the one that it would choose with them. */
-static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const char *name,
-                            const bt_graph *graph)
+static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
+                            const char *name, bt_graph *graph)
 {
-    uint8_t *seen = graph->ndim ? BT_NEWS(arena, uint8_t, graph->nnode) : NULL;
+    const uint32_t narray = graph->narray, nnode = graph->nnode;
+    uint8_t *seen = graph->ndim ? BT_NEWS(arena, uint8_t, nnode) : NULL;
     if (!graph->ndim)
         return NULL;
     if (!seen)
         return bt_no_memory();
-    for (uint32_t i = graph->ninput; i < graph->narray; i++) {
-        if (has_order(graph->arrays[i].body, seen))
+    for (uint32_t i = graph->ninput; i < narray; i++) {
+        const bt_array array = graph->arrays[i];
+        struct cpu_plan plan;
+        if (!has_order(array.body, seen))
+            continue;
+        BT_TRY(cpu_contract_plan(graph, &array, config, &plan));
+        graph->narray = narray; // of factors only the plan is needed
+        if (!plan.is_column)
             return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                            "%s: dim %s is known at the call only, and the order in which "
                            "floats are summed depends on it",
                            name, graph->dims[0].name);
+        memset(seen, 0, nnode); // another stage may have the same sum
     }
     return NULL;
 }
@@ -257,7 +267,7 @@ static bt_status try_way(struct chooser *c, const struct way *way)
     BT_TRY(bt_graph_compose(c->ctx, c->arena, c->primitive, &graph));
     const bt_lower_options options = { is_narrow, c->arena, .is_tree = 1 };
     BT_TRY(cpu_contract(c->ctx, c->arena, c->config, name, graph, &options, &loops));
-    BT_TRY(check_sums(c->ctx, c->arena, name, graph));
+    BT_TRY(check_sums(c->ctx, c->arena, c->config, name, graph));
     if (!cpu_has_split(loops))
         c->useless |= SPLIT;
     BT_TRY(transform(loops, wanted, &done));

@@ -589,6 +589,34 @@ static void test_a_product_packs_what_lies_across(void **state)
         "}\n");
 }
 
+/* Of matrices that are multiplied by one row each nothing is copied: their rows are those of
+ * A, and the row is the B, with room behind it for what a tile reads on. */
+static void test_rows_by_matrices_that_lie_across(void **state)
+{
+    (void)state;
+    check_text(
+        &(struct contraction){
+            .inputs = { { "a", "t[i, m, k]", BT_FLOAT32, 3, { 3, 1, 7 } },
+                        { "b", "t[i, n, k]", BT_FLOAT32, 3, { 3, 20, 7 } } },
+            .text = "y: t[i, m, n] = sum(k: a[i, m, k] * b[i, n, k])" },
+        "loops test {\n"
+        "    in a0: float32[21]\n"
+        "    in a1: float32[420]\n"
+        "    out s0: float32[60]\n"
+        "    local s1: float32[1]\n"
+        "    temp t4: float32[29]\n"
+        "    for i40 in 3 {\n"
+        "        pack.4(&t4[7*i40], &a0[7*i40], 7, 1, 1, 1, 0)\n"
+        "    }\n"
+        "    parallel i40 in 3 {\n"
+        "        for i41 in 4 {\n"
+        "            tile_f32_portable(&s0[20*i40 + 5*i41], &a1[140*i40 + 35*i41], "
+        "&t4[7*i40], 5, 1, 7, 7, 1, 1, 1, 2, 1, 0, 0, 1, 0, 0)\n"
+        "        }\n"
+        "    }\n"
+        "}\n");
+}
+
 /* For one column no tile is filled: the sums stay what the vectoriser does by lanes. */
 static void test_a_matrix_by_a_column_is_sums_of_rows(void **state)
 {
@@ -785,6 +813,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_other_convolutions),
     cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
     cmocka_unit_test(test_a_product_packs_what_lies_across),
+    cmocka_unit_test(test_rows_by_matrices_that_lie_across),
     cmocka_unit_test(test_a_matrix_by_a_column_is_sums_of_rows),
     cmocka_unit_test(test_a_depthwise_convolution_is_lines),
     cmocka_unit_test(test_threads_change_no_bit),

@@ -56,7 +56,7 @@ static const bt_stmt *plain_store(bt_loops *loops, const struct stage *stage)
     store->offset = bt_node_int(g, 0);
     for (uint32_t d = 0; d < c->ndim; d++) {
         const struct cpu_dim *dim = &c->dims[d];
-        if (dim->is_k || dim->scale > 1)
+        if (dim->is_k || dim->scale > 1 || cpu_is_size(dim->extent, 1))
             continue;
         // groups of a dim are multiples of it, at a stride that is one too
         const bt_node *extent = dim->extent;

@@ -209,6 +209,9 @@ bt_status cpu_contract_plan(bt_graph *, const bt_array *stage, const struct cpu_
 void cpu_lay_direct(bt_graph *, const struct cpu_plan *, const struct cpu_operand *,
                     const bt_node **at, const bt_node **by_dim);
 
+/* Columns of a panel of B: those of a tile, or the only one. */
+int64_t cpu_panel_width(const struct cpu_plan *);
+
 /* The nests of a contraction, packing first, for a store of what is made of its `sums`.
  * 0: failure. */
 int cpu_emit_contraction(bt_loops *, const struct cpu_plan *, const struct cpu_config *,

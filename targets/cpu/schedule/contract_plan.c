@@ -101,12 +101,23 @@ static uint32_t longer_part(const struct cpu_plan *p, uint32_t n)
     return longest;
 }
 
-/* The innermost dim of the result, then the rows of the tile: the longest of the other
- * factor. */
+/* The rows of the tile: the longest dim of A alone. */
+static void choose_row(struct cpu_plan *p)
+{
+    p->m = -1;
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (is_only_in(p, p->a, d) &&
+            (p->m < 0 || cpu_iterations(p->view.dims[d].extent) >
+                             cpu_iterations(p->view.dims[p->m].extent)))
+            p->m = (int32_t)d;
+    }
+}
+
+/* The innermost dim of the result, then the rows. */
 static int choose_roles(struct cpu_plan *p, const struct cpu_config *config)
 {
     int32_t n = -1;
-    p->m = p->n0 = -1;
+    p->n0 = -1;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         const struct cpu_dim *dim = &p->view.dims[d];
         if (!dim->is_k && n < 0)
@@ -117,13 +128,40 @@ static int choose_roles(struct cpu_plan *p, const struct cpu_config *config)
     p->n = longer_part(p, (uint32_t)n);
     if (!choose_tile(p, config))
         return 0;
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (is_only_in(p, p->a, d) &&
-            (p->m < 0 || cpu_iterations(p->view.dims[d].extent) >
-                             cpu_iterations(p->view.dims[p->m].extent)))
-            p->m = (int32_t)d;
-    }
+    choose_row(p);
     return 1;
+}
+
+/* Whether there is a matrix for each of many: such are no weights, which would be turned
+ * round once, when a program is compiled. */
+static int is_batch(const struct cpu_plan *p)
+{
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (!p->view.dims[d].is_k && is_in(p->a, d) && is_in(p->b, d))
+            return 1;
+    }
+    return 0;
+}
+
+/* Vectors by matrices that lie across: rows of a matrix where they lie are those of A, and
+ * its vector is a B of one column, a dim of its own. To turn the matrices round would take
+ * longer than the products, and the terms have the same order. */
+static void turn_roles(bt_graph *g, struct cpu_plan *p, const struct cpu_config *config)
+{
+    const struct cpu_operand *vector = p->a;
+    const struct cpu_tile *tile =
+        cpu_tile_find(config->isa, p->b->dtype, p->a->dtype, p->view.dtype);
+    if (!tile || p->view.ndim == CPU_DIMS)
+        return;
+    const bt_node *one = bt_node_int(g, 1);
+    p->view.dims[p->view.ndim] = (struct cpu_dim){
+        .extent = one, .index = p->view.dims[p->n].index, .scale = 1, .c = one
+    };
+    p->n = p->view.ndim++;
+    p->a = p->b;
+    p->b = vector;
+    p->tile = tile;
+    choose_row(p);
 }
 
 /* ---- windows ---- */
@@ -325,10 +363,15 @@ static int lay_margins(bt_graph *g, struct cpu_plan *p)
 
 /* ---- panels ---- */
 
-/* Strides of B in panels [other dims][panel][k ...][NR]. */
+int64_t cpu_panel_width(const struct cpu_plan *p)
+{
+    return cpu_is_size(p->view.dims[p->n].extent, 1) ? 1 : p->tile->nr;
+}
+
+/* Strides of B in panels [other dims][panel][k ...][columns]. */
 static int lay_panels(bt_graph *g, struct cpu_plan *p)
 {
-    const bt_node *depth = bt_node_int(g, 1), *nr = bt_node_int(g, p->tile->nr);
+    const bt_node *depth = bt_node_int(g, 1), *nr = bt_node_int(g, cpu_panel_width(p));
     clear(g, p->bs);
     for (uint32_t d = p->view.ndim; d-- > 0;) {
         if (!p->view.dims[d].is_k)
@@ -336,10 +379,10 @@ static int lay_panels(bt_graph *g, struct cpu_plan *p)
         p->bs[d] = cpu_times(g, depth, nr);
         depth = cpu_times(g, depth, p->view.dims[d].extent);
     }
-    p->bs[p->n] = depth; // a panel is NR columns
+    p->bs[p->n] = depth; // a panel is as many columns as it is wide
     const bt_node *size =
         cpu_times(g, cpu_times(g, depth, nr),
-                  cpu_ceildiv(g, p->view.dims[p->n].extent, p->tile->nr));
+                  cpu_ceildiv(g, p->view.dims[p->n].extent, cpu_panel_width(p)));
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         if (p->view.dims[d].is_k || d == p->n || !is_in(p->b, d))
             continue;
@@ -347,8 +390,10 @@ static int lay_panels(bt_graph *g, struct cpu_plan *p)
         size = cpu_times(g, size, p->view.dims[d].extent);
     }
     p->b_at = bt_node_int(g, 0);
-    p->nelem = size;
-    return size != NULL;
+    // where a panel is one column, a tile reads on for as long as it is wide
+    p->nelem =
+        cpu_panel_width(p) == 1 ? cpu_plus(g, size, bt_node_int(g, p->tile->nr)) : size;
+    return p->nelem != NULL;
 }
 
 /* ---- rows of columns ---- */
@@ -509,6 +554,11 @@ static int plan(bt_graph *g, const bt_array *stage, const struct cpu_config *con
     p->is_column = is_across && cpu_is_size(stage->extents[stage->rank - 1], 1);
     if (p->is_column)
         return 0;
+    if (is_across && is_batch(p)) {
+        turn_roles(g, p, config);
+        cpu_lay_direct(g, p, p->a, &p->a_at, p->as);
+        cpu_lay_direct(g, p, p->b, &p->b_at, p->bs);
+    }
     if (g->status || (is_guarded(p->a) && !lay_margins(g, p)))
         return 0;
     // too few rows for what it costs to turn B round are no reason to sum in another order

@@ -8,14 +8,16 @@
 typedef bt_vec(struct bt__leaf) leaf_list;
 
 /* in_memory: as it lies there, which of a layout must be known. */
-static bt_status read_tensor(bt_arena *arena, const bt_type *type, int in_memory,
-                             struct bt__leaf *out)
+static bt_status read_tensor(bt_ctx *ctx, bt_arena *arena, const bt_type *type,
+                             int in_memory, struct bt__leaf *out)
 {
     const bt_shape_type *shape =
         in_memory ? bt_tensor_memory(type) : bt_tensor_shape(type);
     int is_known =
         !in_memory || !bt_type_layout(type) || bt_tensor_static(type, NULL, NULL);
     *out = (struct bt__leaf){ .dtype = bt_tensor_dtype(type) };
+    if (!shape && is_known && out->dtype && bt_tensor_shape(type))
+        return bt_store_why(ctx, type->store);
     if (!shape || !is_known)
         return NULL;
     int64_t *dims = BT_NEWS(arena, int64_t, shape->n);
@@ -47,7 +49,7 @@ static bt_status read_leaves(bt_ctx *ctx, bt_arena *arena, const char *op,
                        "%s: an argument or result that is not made of tensors cannot be "
                        "computed",
                        op);
-    BT_TRY(read_tensor(arena, type, in_memory, &leaf));
+    BT_TRY(read_tensor(ctx, arena, type, in_memory, &leaf));
     return BT_PUSH(arena, out, leaf) ? NULL : bt_no_memory();
 }
 

@@ -148,3 +148,16 @@ for target in cpu reference; do
 done
 printf '#[version = "baton 0.1"]\ndef @main<n: Dim>(%%x: Tensor[(n), float32]) { argwhere(%%x) }\n' > late.baton
 expect 1 'argwhere has dims that are known only once it has run: executor interp runs it' -- "$baton" compile late.baton -o late.bta
+
+# What is checked at the call stays where weights are packed when the program is compiled.
+cat > packed.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim, m: Dim>(%x: Tensor[(n, 4), float32], %y: Tensor[(m, 4), float32]) {
+    (nn.dense(%x, const[(3, 4), float32]{0.5 ..}), add(%x, %y), argmax(%x, axis=[0]))
+}
+END
+expect 0 -- "$baton" compile packed.baton -o packed.bta
+expect 0 'output0: Tensor\[(3, 3), float32\]' -- "$baton" run packed.bta -i x=3x4xfloat32=1 -i y=3x4xfloat32=1
+expect 1 'add: n = 3 was to be equal to m = 2' -- "$baton" run packed.bta -i x=3x4xfloat32=1 -i y=2x4xfloat32=1
+expect 1 'add: n = 3 was to be equal to m = 2' -- "$baton" run packed.baton --executor graph --no-specialise -i x=3x4xfloat32=1 -i y=2x4xfloat32=1
+expect 1 'argmax: ' -- "$baton" run packed.bta -i x=0x4xfloat32=1 -i y=0x4xfloat32=1

@@ -359,9 +359,10 @@ static bt_status find_needed(struct packer *p)
     BT_TRY(need(p, p->block->result));
     for (uint32_t i = p->block->nbinding; i-- > 0;) {
         const bt_value *value = p->block->bindings[i];
-        int writes = bt_as_op_call(value, "memory.invoke") != NULL ||
-                     bt_as_op_call(value, "memory.copy") != NULL;
-        if (writes && !bt_map_find(&p->packed, value))
+        int acts = bt_as_op_call(value, "memory.invoke") != NULL ||
+                   bt_as_op_call(value, "memory.copy") != NULL ||
+                   bt_as_op_call(value, "memory.check") != NULL;
+        if (acts && !bt_map_find(&p->packed, value))
             BT_TRY(need(p, value));
         if (!bt_map_find(&p->needed, value))
             continue;

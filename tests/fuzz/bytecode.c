@@ -5,16 +5,15 @@
  */
 #include <string.h>
 
+#include "bytecode_head.h"
 #include "engine/code.h"
 #include "engine/launch.h"
 #include "fuzz.h"
 
-enum { HEAD = 8 + 64 };
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes)
 {
     bt_ctx *ctx = fuzz_begin();
-    char *code = malloc(HEAD + nbytes), digest[65];
+    char *code = malloc(BYTECODE_HEAD + nbytes), digest[65];
     struct cpu_loaded *loaded;
     bt_text text;
     FUZZ_CHECK(code);
@@ -22,10 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes)
     bt_digest(bytes, nbytes, digest);
     memcpy(code + 8, digest, 64);
     if (nbytes)
-        memcpy(code + HEAD, bytes, nbytes);
+        memcpy(code + BYTECODE_HEAD, bytes, nbytes);
     const bt_kernel_code kernel = { .form = BT_CODE_BYTES,
                                     .own = code,
-                                    .own_nbytes = HEAD + nbytes };
+                                    .own_nbytes = BYTECODE_HEAD + nbytes };
     bt_status status = cpu_loaded_create(ctx, NULL, 0, 1,
                                          (const bt_kernel_code *[]){ &kernel }, &loaded);
     fuzz_check_status(ctx, status);

@@ -25,6 +25,7 @@
 #include <baton/plugin.h>
 #include <baton/target.h>
 
+#include "compiled.h"
 #include "program.h"
 
 enum { MAX_PASS = 64, MIN_PROGRAMS = 300 };
@@ -287,21 +288,15 @@ static bt_status check_sequence(bt_ctx *ctx, uint64_t seed, const bt_module *mod
 
 /* ---- compiled chains ---- */
 
-static bt_status run_graph(bt_ctx *ctx, const bt_module *fused,
+static bt_status run_graph(bt_ctx *ctx, const bt_module *module,
                            const bt_compile_options *options, uint32_t n,
                            bt_object *const *args, bt_object **out)
 {
-    const void *row;
+    const bt_executor *graph;
     void *session;
-    bt_compiled *compiled;
-    BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
-    const bt_executor *graph = row;
-    BT_TRY(bt_compile(ctx, fused, options, &compiled));
-    bt_status status = graph->load(ctx, compiled, "main", NULL, &session);
-    bt_compiled_unref(compiled);
-    BT_TRY(status);
+    BT_TRY(open_compiled(ctx, module, options, &graph, &session));
     // twice: what a call leaves in the session's memory is nothing to the next
-    status = graph->call(ctx, session, "main", n, args, NULL, out);
+    bt_status status = graph->call(ctx, session, "main", n, args, NULL, out);
     if (!status) {
         bt_object_unref(*out);
         status = graph->call(ctx, session, "main", n, args, NULL, out);
@@ -342,10 +337,7 @@ static bt_status compare_chain(bt_ctx *ctx, const bt_module *module, const char 
                                          .fuse = way->fuse,
                                          .plan = way->plan };
     bt_object *got = NULL;
-    bt_module *fused;
-    BT_TRY(bt_fuse(ctx, module, &options, &fused));
-    bt_status status = run_graph(ctx, fused, &options, n, args, &got);
-    bt_module_unref(fused);
+    bt_status status = run_graph(ctx, module, &options, n, args, &got);
     if (!status && strcmp(target, "reference") == 0)
         status = same_bits(ctx, bt_object_as_tensor(got), bt_object_as_tensor(expected));
     else if (!status)
@@ -429,20 +421,10 @@ static bt_status check_open_chain(bt_ctx *ctx, uint64_t seed, const bt_module *m
     const bt_compile_options options = { .targets = target,
                                          .fuse = way->fuse,
                                          .plan = way->plan };
-    const void *row;
+    const bt_executor *graph;
     void *session;
-    bt_compiled *compiled;
-    bt_module *fused;
-    BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
-    const bt_executor *graph = row;
-    BT_TRY(bt_fuse(ctx, module, &options, &fused));
-    bt_status status = bt_compile(ctx, fused, &options, &compiled);
-    bt_module_unref(fused);
-    BT_TRY(status);
-    status = graph->load(ctx, compiled, "main", NULL, &session);
-    bt_compiled_unref(compiled);
-    BT_TRY(status);
-    status = call_often(ctx, seed, module, target, graph, session, arena);
+    BT_TRY(open_compiled(ctx, module, &options, &graph, &session));
+    bt_status status = call_often(ctx, seed, module, target, graph, session, arena);
     graph->close(session);
     return bt_note(ctx, status, NULL, 0, "on target %s after %s, plan %s", target,
                    way->fuse, way->plan);

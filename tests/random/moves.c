@@ -16,6 +16,7 @@
 #include <baton/plugin.h>
 #include <baton/target.h>
 
+#include "compiled.h"
 #include "program.h"
 
 enum { MOST_RANK = 5, MOST_NELEM = 20000, MOST_STEPS = 8 };
@@ -320,20 +321,10 @@ static bt_status by_graph(bt_ctx *ctx, const bt_module *module, const char *targ
     const bt_compile_options options = { .targets = target,
                                          .fuse = "fuse",
                                          .plan = "plan" };
-    const void *row;
+    const bt_executor *graph;
     void *session;
-    bt_module *fused;
-    bt_compiled *compiled;
-    BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
-    const bt_executor *graph = row;
-    BT_TRY(bt_fuse(ctx, module, &options, &fused));
-    bt_status status = bt_compile(ctx, fused, &options, &compiled);
-    bt_module_unref(fused);
-    BT_TRY(status);
-    status = graph->load(ctx, compiled, "main", NULL, &session);
-    bt_compiled_unref(compiled);
-    BT_TRY(status);
-    status = graph->call(ctx, session, "main", n, args, NULL, out);
+    BT_TRY(open_compiled(ctx, module, &options, &graph, &session));
+    bt_status status = graph->call(ctx, session, "main", n, args, NULL, out);
     graph->close(session);
     return status;
 }

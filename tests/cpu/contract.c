@@ -8,6 +8,7 @@
 
 #include "compute/evaluate/compute.h"
 
+#include "contraction.h"
 #include "loops_oracle.h"
 #include "primitives/halo.h"
 #include "primitives/pack.h"
@@ -135,27 +136,6 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
 }
 
 /* ---- one formula ---- */
-
-struct input {
-    const char *name, *type;
-    bt_dtype dtype;
-    uint32_t rank;
-    int64_t dims[6];
-};
-
-struct contraction {
-    struct input inputs[4]; /* ended by one without a name */
-    const char *text;
-    uint32_t may_be_plain; /* 1: need not come to tiles */
-};
-
-static bt_compute *make(struct world *w, struct formula *f, uint32_t n, bt_tensor **in)
-{
-    bt_compute *compute;
-    bt_op op = formula_op(f);
-    assert_ok(w->ctx, formula_make(w, f, &op, n, in, &compute));
-    return compute;
-}
 
 /* The stage scheduled for a set and so many threads; the bits of its result. */
 static void run_schedule(struct world *w, struct formula *f, uint32_t n, bt_tensor **in,
@@ -491,189 +471,6 @@ static void test_other_convolutions(void **state)
         check(&all[i]);
 }
 
-/* ---- as text ---- */
-
-static void check_text(const struct contraction *c, const char *expected)
-{
-    struct world w = world_open();
-    struct formula f = { .text = c->text };
-    bt_tensor *in[4];
-    bt_loops *loops;
-    bt_text text;
-    uint32_t n = 0;
-    for (; n < 4 && c->inputs[n].name; n++) {
-        const struct input *i = &c->inputs[n];
-        f.inputs[n] = (bt_op_input){ .name = i->name, .type = i->type };
-        in[n] = tensor_new(&w, i->dtype, i->rank, i->dims);
-    }
-    bt_compute *compute = make(&w, &f, n, in);
-    bt_arena *arena = bt_arena_create(w.registry);
-    assert_ok(w.ctx,
-              cpu_contract(w.ctx, arena,
-                           &(struct cpu_config){ .isa = CPU_ISA_PORTABLE, .nthread = 1 },
-                           "test", compute->graph, NULL, &loops));
-    bt_text_init(&text, arena);
-    assert_ok(w.ctx, bt_loops_print(loops, &text));
-    assert_string_equal(bt_text_get(&text), expected);
-    bt_arena_destroy(arena);
-    bt_compute_destroy(compute);
-    for (uint32_t i = 0; i < n; i++)
-        bt_tensor_unref(in[i]);
-    world_close(&w);
-}
-
-static void test_a_convolution_is_a_halo_then_tiles_with_their_epilogue(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){
-            .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 3, 10, 10 } },
-                        { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 8, 3, 3, 3 } },
-                        { "b", "t[o]", BT_FLOAT32, 1, { 8 } } },
-            .text =
-                "y: t[n, o, p in h, q in g] = max(sum(c, r in k, s in l:"
-                "  x[n, c, p + r - 1, q + s - 1] * w[o, c, r, s] else 0) + b[o], 0)" },
-        "loops test {\n"
-        "    in a0: float32[300]\n"
-        "    in a1: float32[216]\n"
-        "    in a2: float32[8]\n"
-        "    out s0: float32[800]\n"
-        "    local s1: float32[472]\n"
-        "    temp t5: float32[440]\n"
-        "    parallel i40 in 3 {\n"
-        "        halo.4(&t5[144*i40], &a0[100*i40], 12, 12, 1, 10, 1, 10, 10, 1)\n"
-        "    }\n"
-        "    for i40 in 2 {\n"
-        "        for i41 in 14 {\n"
-        "            tile_f32_portable(&s1[8*i41], &a1[108*i40], &t5[8*i41], 4, 8, 3, "
-        "27, 1, 1, 118, 2, 3, 3, 12, 3, 9, 144)\n"
-        "        }\n"
-        "        tile_f32_portable(&s1[110], &a1[108*i40], &t5[110], 4, 8, 3, 27, 1, 1, "
-        "118, 2, 3, 3, 12, 3, 9, 144)\n"
-        "        for i41 in 4 {\n"
-        "            for i42 in 10 {\n"
-        "                for i43 in 10 {\n"
-        "                    s0[400*i40 + 100*i41 + 10*i42 + i43] = max(float32(0.0), "
-        "(a2[4*i40 + i41] + s1[118*i41 + 12*i42 + i43]))\n"
-        "                }\n"
-        "            }\n"
-        "        }\n"
-        "    }\n"
-        "}\n");
-}
-
-static void test_a_product_packs_what_lies_across(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 12, 7 } },
-                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 20, 7 } } },
-                               .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
-        "loops test {\n"
-        "    in a0: float32[84]\n"
-        "    in a1: float32[140]\n"
-        "    out s0: float32[240]\n"
-        "    local s1: float32[1]\n"
-        "    temp t4: float32[168]\n"
-        "    parallel i40 in 3 {\n"
-        "        pack.4(&t4[56*i40], &a1[56*i40], 7, min(-8*i40 + 20, 8), 8, 1, 7)\n"
-        "    }\n"
-        "    for i40 in 2 {\n"
-        "        for i41 in 2 {\n"
-        "            tile_f32_portable(&s0[120*i40 + 8*i41], &a0[42*i40], &t4[56*i41], "
-        "6, 8, 7, 7, 1, 8, 20, 2, 1, 0, 0, 1, 0, 0)\n"
-        "        }\n"
-        "        tile_f32_portable(&s0[120*i40 + 16], &a0[42*i40], &t4[112], 6, 4, 7, 7, "
-        "1, 8, 20, 2, 1, 0, 0, 1, 0, 0)\n"
-        "    }\n"
-        "}\n");
-}
-
-/* Of matrices that are multiplied by one row each nothing is copied: their rows are those of
- * A, and the row is the B, with room behind it for what a tile reads on. */
-static void test_rows_by_matrices_that_lie_across(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){
-            .inputs = { { "a", "t[i, m, k]", BT_FLOAT32, 3, { 3, 1, 7 } },
-                        { "b", "t[i, n, k]", BT_FLOAT32, 3, { 3, 20, 7 } } },
-            .text = "y: t[i, m, n] = sum(k: a[i, m, k] * b[i, n, k])" },
-        "loops test {\n"
-        "    in a0: float32[21]\n"
-        "    in a1: float32[420]\n"
-        "    out s0: float32[60]\n"
-        "    local s1: float32[1]\n"
-        "    temp t4: float32[29]\n"
-        "    for i40 in 3 {\n"
-        "        pack.4(&t4[7*i40], &a0[7*i40], 7, 1, 1, 1, 0)\n"
-        "    }\n"
-        "    parallel i40 in 3 {\n"
-        "        for i41 in 4 {\n"
-        "            tile_f32_portable(&s0[20*i40 + 5*i41], &a1[140*i40 + 35*i41], "
-        "&t4[7*i40], 5, 1, 7, 7, 1, 1, 1, 2, 1, 0, 0, 1, 0, 0)\n"
-        "        }\n"
-        "    }\n"
-        "}\n");
-}
-
-/* For one column no tile is filled: the sums stay what the vectoriser does by lanes. */
-static void test_a_matrix_by_a_column_is_sums_of_rows(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 12, 7 } },
-                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 1, 7 } } },
-                               .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
-        "loops test {\n"
-        "    in a0: float32[84]\n"
-        "    in a1: float32[7]\n"
-        "    out s0: float32[12]\n"
-        "    local t3: float64[1]\n"
-        "    for i0 in 12 {\n"
-        "        t3[0] = float64(0.0)\n"
-        "        for i2 in 7 {\n"
-        "            t3[0] sum[float32]= (a1[i2] * a0[7*i0 + i2])\n"
-        "        }\n"
-        "        s0[i0] = float32(t3[0])\n"
-        "    }\n"
-        "}\n");
-}
-
-static void test_a_depthwise_convolution_is_lines(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){
-            .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 3, 10, 10 } },
-                        { "w", "t[c, k, l]", BT_FLOAT32, 3, { 3, 3, 3 } } },
-            .text = "y: t[n, c, p in 5, q in 5] = sum(r in k, s in l:"
-                    "  x[n, c, 2*p + r - 1, 2*q + s - 1] * w[c, r, s] else 0)" },
-        "loops test {\n"
-        "    in a0: float32[300]\n"
-        "    in a1: float32[27]\n"
-        "    out s0: float32[75]\n"
-        "    local s1: float32[1]\n"
-        "    temp t4: float32[440]\n"
-        "    parallel i40 in 3 {\n"
-        "        halo.4(&t4[144*i40], &a0[100*i40 + 11], 6, 6, 1, 5, 1, 5, 20, 2)\n"
-        "        halo.4(&t4[144*i40 + 36], &a0[100*i40 + 10], 6, 6, 1, 5, 0, 5, 20, 2)\n"
-        "        halo.4(&t4[144*i40 + 72], &a0[100*i40 + 1], 6, 6, 0, 5, 1, 5, 20, 2)\n"
-        "        halo.4(&t4[144*i40 + 108], &a0[100*i40], 6, 6, 0, 5, 0, 5, 20, 2)\n"
-        "    }\n"
-        "    parallel i40 in 3 {\n"
-        "        line_f32_portable(&s0[25*i40], &a1[9*i40], &t4[144*i40], 5, 5, 2, 6, 2, "
-        "1, 5, 2, 2, 6, 6, 1, 0, 0)\n"
-        "        line_f32_portable(&s0[25*i40], &a1[9*i40 + 3], &t4[144*i40 + 72], 5, 5, "
-        "2, 6, 2, 1, 5, 3, 1, 0, 0, 1, 0, 0)\n"
-        "        line_f32_portable(&s0[25*i40], &a1[9*i40 + 1], &t4[144*i40 + 36], 5, 5, "
-        "2, 6, 6, 6, 5, 3, 1, 0, 0, 1, 0, 0)\n"
-        "        line_f32_portable(&s0[25*i40], &a1[9*i40 + 4], &t4[144*i40 + 108], 5, "
-        "5, 1, 6, 0, 0, 5, 3, 1, 0, 0, 1, 0, 0)\n"
-        "    }\n"
-        "}\n");
-}
-
 /* ---- cuts ---- */
 
 static void fill_uneven(bt_tensor *t, uint64_t seed)
@@ -811,11 +608,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_batches_and_einsum),
     cmocka_unit_test(test_convolutions_of_images),
     cmocka_unit_test(test_other_convolutions),
-    cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
-    cmocka_unit_test(test_a_product_packs_what_lies_across),
-    cmocka_unit_test(test_rows_by_matrices_that_lie_across),
-    cmocka_unit_test(test_a_matrix_by_a_column_is_sums_of_rows),
-    cmocka_unit_test(test_a_depthwise_convolution_is_lines),
     cmocka_unit_test(test_threads_change_no_bit),
     cmocka_unit_test(test_every_allocation_may_fail),
 };

@@ -34,7 +34,7 @@ struct seen_const {
     struct seen_const *next;
 };
 
-/* A binding that another one stands for, in the chain of that one. */
+/* A duplicate; it is linked from the binding that replaces it. */
 struct follower {
     const bt_value *value;
     struct follower *next;

@@ -357,7 +357,7 @@ static struct amount offset_of(const struct room *room, const struct piece *piec
     return offset;
 }
 
-/* Storage that holds all pieces; those of which that cannot be proved keep their own. */
+/* Storage that holds all pieces; pieces that cannot be proved to fit keep their own. */
 static bt_status make_blocks(struct planner *p, const struct room *room, uint32_t n,
                              struct piece *pieces, struct shared **out)
 {

@@ -125,8 +125,8 @@ static int meets_writer(const struct lowerer *l, const struct parts *p, uint32_t
     return 0;
 }
 
-/* Chooses the statements that pack an input which all others have in packed form only; it
- * may be a constant, and then they run once. Gives how many they are. */
+/* Selects the statements that pack an input which all others use in packed form only, and
+ * gives their number. Of a constant input they run when the module is compiled. */
 static uint32_t choose_packing(const struct lowerer *l, struct parts *p, uint32_t input)
 {
     uint32_t n = 0;

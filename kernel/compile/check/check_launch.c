@@ -98,7 +98,7 @@ static size_t nbytes_of(const struct bt__check_call *c, uint32_t kind, uint32_t 
                                       : bytes(c->primitive->lowering.temps[index]);
 }
 
-/* Inputs as they are, all else full of the pattern. */
+/* Copies the inputs; fills outputs and temps with the pattern. */
 static bt_status fill_buffers(const struct bt__check_call *c, int pattern,
                               struct buffers *b)
 {

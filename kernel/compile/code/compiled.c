@@ -90,7 +90,7 @@ static bt_status list_funcs(bt_compiled *c, const struct bt__kernels *k, bt_map 
     return c->funcs ? NULL : bt_no_memory();
 }
 
-/* The code of one target, of which it has some kernels; *n counts them. */
+/* The code of one target: of those kernels that are its own. */
 static bt_status load_target(bt_compiled *c, struct bt__kernels *k, uint32_t target,
                              bt_compiled_code *rows, const bt_kernel_code **codes)
 {

@@ -4,7 +4,7 @@
 
 #include <baton/target.h>
 
-/* One for these targets, to which it takes a reference, and nothing else. */
+/* Creates a compiled module without kernels; it holds a reference to `targets`. */
 bt_status bt__compiled_create(bt_ctx *, const bt_targets *,
                               bt_compiled **out) BT_MUST_USE;
 /* A copy of a text that lives as long as it does. */

@@ -174,7 +174,7 @@ static bt_status add_launch(struct packer *p, const bt_call *invoke)
                : bt_no_memory();
 }
 
-/* Another shape of a constant is one. */
+/* A view of a constant is a constant. */
 static bt_status add_view(struct packer *p, const bt_call *view)
 {
     if (!is_constant(p, view->args[0]))
@@ -372,7 +372,7 @@ static bt_status find_needed(struct packer *p)
     return NULL;
 }
 
-/* What stands for an old operand: one constant for all tensors that are the same. */
+/* The new operand in place of an old one; equal tensors share one constant. */
 static bt_status map(struct packer *p, const bt_value *old, const bt_value **out)
 {
     const struct tensor *tensor = find_tensor(p, old);

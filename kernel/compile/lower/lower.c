@@ -54,7 +54,7 @@ static void add_space(const struct lowerer *l, bt_text *out)
     bt_text_addf(out, "\"");
 }
 
-/* Attributes of an operator: some as text, and one that is a term, which no text can name. */
+/* Attributes of an operator: those of the text, and one that is a dim or a shape. */
 static bt_status set_term(struct lowerer *l, const bt_op *op, const char *text,
                           const char *name, const bt_type *term, const void **out)
 {

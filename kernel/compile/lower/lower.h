@@ -40,7 +40,7 @@ struct bt__kernels {
  * --dim n=N"; "" where it has none. In the arena; NULL: no memory. */
 const char *bt__open_dims(bt_arena *, const bt_func *);
 
-/* The tensor that a view is of, or that a field was before it became one of a tuple. */
+/* The tensor that is stored, behind views and projections of tuples. */
 const bt_value *bt__tensor_of(const bt_value *);
 
 /* A version of the module in which `entry` is lowered.

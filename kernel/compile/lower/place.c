@@ -92,7 +92,7 @@ static bt_status check_kept(const struct check *c, uint32_t kernel,
                        out->index);
 }
 
-/* A number of bytes that the function's dims say; what it may be below 0 for is refused at
+/* A number of bytes, by the function's dims. Dims for which it is negative are refused at
  * the call. */
 static bt_status check_bytes(const struct check *c, const char *what, uint32_t index,
                              const bt_type *nbytes)
@@ -101,8 +101,7 @@ static bt_status check_bytes(const struct check *c, const char *what, uint32_t i
     if (!nbytes || bt_type_kind_of(nbytes) != BT_KIND_DIM)
         return fault(c, "%s %u has a size that is no dim", what, index);
     bt_dim_bounds(nbytes, &low, &high);
-    return high >= 0 ? NULL
-                     : fault(c, "%s %u has %" PRId64 " bytes", what, index, high);
+    return high >= 0 ? NULL : fault(c, "%s %u has %" PRId64 " bytes", what, index, high);
 }
 
 static bt_status check_kernel(struct check *c, uint32_t index)

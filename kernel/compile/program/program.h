@@ -5,7 +5,6 @@
  *     program.c          opening: what it takes and gives
  *     program_run.c      inputs, outputs, runs
  *     profile.c          what runs take
- *     check.c            its kernels against the evaluator
  */
 #ifndef COMPILE_PROGRAM_H
 #define COMPILE_PROGRAM_H

@@ -107,7 +107,7 @@ bt_status bt__emit_multiply_add(struct bt__coder *, struct bt__block *,
 bt_status bt__masked_open(struct bt__coder *, struct bt__block *, const bt_nodes *,
                           struct bt__masked *out) BT_MUST_USE;
 bt_status bt__masked_close(struct bt__coder *, struct bt__masked *) BT_MUST_USE;
-/* Computes what the stage's expression scatters, before all else. */
+/* Emits the scatter reductions of the stage's expression, which come first. */
 bt_status bt__scatter_all(struct bt__coder *, struct bt__block *root,
                           const bt_array *) BT_MUST_USE;
 /* The value of a scattered reduction; *done = 0: it is none. */

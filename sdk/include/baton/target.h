@@ -34,26 +34,25 @@ typedef struct bt_kernel_buffer {
     uint32_t index; /* among those of its kind */
 } bt_kernel_buffer;
 
-/* Output `out` may be written into the bytes of input `in`, where both have as many: a
- * kernel that reads each byte of it before it writes there. Where the kernel has the same
- * tensor as another input too, that one must be named as well. */
+/* Output `out` may lie in the bytes of input `in`, if both have equal sizes: the kernel must
+ * read each byte of the input before it overwrites it. A tensor that is several inputs of
+ * the kernel needs a row for each of them. */
 typedef struct bt_kernel_over {
     uint32_t out, in;
-    /* 1: the kernel writes only what changes. It gets the output as that input as well,
-     * which holds what the input held: a copy, or the input itself where nobody needs it
-     * any more. */
+    /* 1: the kernel updates in place: before the launch the output holds what the input
+     * holds, and the kernel gets this one buffer as both. */
     uint32_t keeps;
 } bt_kernel_over;
 
 /* One launch. Dims of the primitive function that are its type parameters (bt_func.vars)
  * are open: the call has their values, in this order (bt_kernel_call.dims). */
 typedef struct bt_kernel {
-    const char *name; /* unique in the module; bt_lower sets it */
+    const char *name; /* unique in the module; bt_compile sets it */
     uint32_t nin;     /* buffers that it reads */
     const bt_kernel_buffer *in;
     uint32_t nout; /* buffers that it writes, every element of each */
     const bt_kernel_buffer *out;
-    const bt_func *primitive; /* the function that it belongs to; bt_lower sets it */
+    const bt_func *primitive; /* the function that it belongs to; bt_compile sets it */
     const void *content;      /* the target's own, for compile */
     uint32_t nover;           /* optional: what it may compute in place */
     const bt_kernel_over *over;

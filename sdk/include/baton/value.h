@@ -250,8 +250,7 @@ BT_API bt_status bt_npy_read(bt_ctx *, const char *place, const void *bytes,
 /* Appends the file's bytes. bfloat16 has no npy type and is written as V2. */
 BT_API bt_status bt_npy_write(bt_ctx *, const bt_tensor *, bt_text *out) BT_MUST_USE;
 
-/* Stored members only; a deflated one is refused, naming numpy.savez. Entries keep the
- * file's order. */
+/* Members that are stored or deflated. Entries keep the file's order. */
 typedef struct bt_npz_entry {
     const char *name; /* without ".npy" */
     bt_tensor *tensor;

@@ -141,7 +141,7 @@ static int do_check(struct cpu_part *p, const bt_stmt *stmt)
 
 /* ---- conditions ---- */
 
-/* Both ways for all lanes, of which each keeps what one of them does. */
+/* Executes both branches for all lanes; a mask selects what each lane keeps. */
 static int do_masked(struct cpu_part *p, const bt_stmt *stmt)
 {
     struct cpu_lanes *l = p->lanes;

@@ -19,7 +19,7 @@ static int64_t integer_limit(bt_dtype dtype, int is_high)
                                : UINT64_MAX >> (64 - nbit));
 }
 
-/* What a reducer's result does not change by. */
+/* The reducer's identity element. */
 static const bt_node *neutral(bt_graph *g, uint32_t reducer, bt_dtype dtype)
 {
     int is_float = dtype == BT_FLOAT32 || dtype == BT_FLOAT64;

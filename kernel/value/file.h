@@ -24,6 +24,9 @@ bt_status bt__file_read_asking(bt_ctx *, const char *path, bt__file_most_fn *mos
 bt_status bt__file_map(bt_ctx *, const char *path, int fd, size_t nbytes,
                        bt_file **out) BT_MUST_USE;
 
+/* BT_ERR_IO of the file: `what`, and the reason of errno. */
+bt_status bt__fail_errno(bt_ctx *, const char *path, const char *what) BT_FAILURE;
+
 /* The size of a file by its npy header; 0: it has none. */
 uint64_t bt__npy_nbytes(bt_ctx *, const void *begun, size_t nbytes);
 

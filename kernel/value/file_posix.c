@@ -39,8 +39,7 @@ struct file {
     bt__file_most_fn *ask; /* how many, of a stream, once it has begun; NULL: asked */
 };
 
-/* `what` and the reason of errno. */
-static BT_FAILURE bt_status fail_errno(bt_ctx *ctx, const char *path, const char *what)
+bt_status bt__fail_errno(bt_ctx *ctx, const char *path, const char *what)
 {
     int reason = errno;
     char text[128];
@@ -215,7 +214,7 @@ static bt_status read_all(bt_ctx *ctx, int fd, size_t expected, struct file *f)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return fail_errno(ctx, f->base.path, "cannot be read");
+            return bt__fail_errno(ctx, f->base.path, "cannot be read");
         if (n == 0)
             break;
         f->base.nbytes += (size_t)n;
@@ -264,7 +263,7 @@ static bt_status read_open(bt_ctx *ctx, int fd, const char *path, bt__file_most_
 {
     struct stat s;
     if (fstat(fd, &s) != 0)
-        return fail_errno(ctx, path, "cannot be read");
+        return bt__fail_errno(ctx, path, "cannot be read");
     struct file *f = new_file(ctx, path);
     if (!f)
         return bt_no_memory();
@@ -284,7 +283,7 @@ bt_status bt__file_read_asking(bt_ctx *ctx, const char *path, bt__file_most_fn *
         return read_open(ctx, STDIN_FILENO, "-", most, out);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
-        return fail_errno(ctx, path, "cannot be opened");
+        return bt__fail_errno(ctx, path, "cannot be opened");
     bt_status status = read_open(ctx, fd, path, most, out);
     close(fd);
     return status;
@@ -309,7 +308,7 @@ bt_status bt__file_map(bt_ctx *ctx, const char *path, int fd, size_t nbytes,
     if (!f)
         return bt_no_memory();
     if (!try_map(fd, nbytes, f)) {
-        bt_status status = fail_errno(ctx, path, "cannot be mapped");
+        bt_status status = bt__fail_errno(ctx, path, "cannot be mapped");
         bt_file_close(ctx, &f->base);
         return status;
     }
@@ -358,7 +357,7 @@ static bt_status open_beneath(bt_ctx *ctx, const char *folder, const char *name,
         return fail_beneath(ctx, folder, name, name[0] ? "is absolute" : "is empty");
     int fd = open(folder[0] ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return fail_errno(ctx, folder, "cannot be opened");
+        return bt__fail_errno(ctx, folder, "cannot be opened");
     for (const char *at = name; at;) {
         size_t nbytes = strcspn(at, "/");
         const char *next = at[nbytes] ? at + nbytes + 1 : NULL;
@@ -372,7 +371,7 @@ static bt_status open_beneath(bt_ctx *ctx, const char *folder, const char *name,
             if (fd < 0 && errno == ELOOP)
                 return fail_beneath(ctx, folder, name, "is or crosses a symbolic link");
             if (fd < 0)
-                return fail_errno(ctx, folder, name);
+                return bt__fail_errno(ctx, folder, name);
         }
         at = next;
     }
@@ -388,7 +387,7 @@ bt_status bt_file_read_beneath(bt_ctx *ctx, const char *folder, const char *name
     BT_TRY(open_beneath(ctx, folder, name, &fd));
     bt_status status;
     if (fstat(fd, &s) != 0)
-        status = fail_errno(ctx, folder, name);
+        status = bt__fail_errno(ctx, folder, name);
     else if (!S_ISREG(s.st_mode))
         status = fail_beneath(ctx, folder, name, "is no regular file");
     else if (s.st_nlink != 1)
@@ -517,11 +516,11 @@ static bt_status replace(bt_ctx *ctx, int fd, const char *temporary, const char 
     int done = write_parts(fd, content) &&
                (stat(path, &old) != 0 || fchmod(fd, old.st_mode & 0777) == 0) &&
                fsync(fd) == 0;
-    bt_status status = done ? NULL : fail_errno(ctx, path, "cannot be written");
+    bt_status status = done ? NULL : bt__fail_errno(ctx, path, "cannot be written");
     if (close(fd) != 0 && !status)
-        status = fail_errno(ctx, path, "cannot be written");
+        status = bt__fail_errno(ctx, path, "cannot be written");
     if (!status && rename(temporary, path) != 0)
-        status = fail_errno(ctx, path, "cannot be replaced");
+        status = bt__fail_errno(ctx, path, "cannot be replaced");
     if (status)
         (void)unlink(temporary);
     return status;
@@ -539,7 +538,7 @@ static bt_status write_regular(bt_ctx *ctx, const char *path,
         if (fd < 0 && errno == EEXIST)
             continue;
         if (fd < 0)
-            return fail_errno(ctx, path, "cannot be written");
+            return bt__fail_errno(ctx, path, "cannot be written");
         BT_TRY(replace(ctx, fd, temporary, path, content));
         sync_folder(ctx->scratch, path);
         return NULL;
@@ -553,9 +552,9 @@ static bt_status write_special(bt_ctx *ctx, const char *path,
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     int done = fd >= 0 && write_parts(fd, content);
-    bt_status status = done ? NULL : fail_errno(ctx, path, "cannot be written");
+    bt_status status = done ? NULL : bt__fail_errno(ctx, path, "cannot be written");
     if (fd >= 0 && close(fd) != 0 && !status)
-        status = fail_errno(ctx, path, "cannot be written");
+        status = bt__fail_errno(ctx, path, "cannot be written");
     return status;
 }
 

@@ -1,7 +1,5 @@
 /* Artifacts by POSIX: files mapped to be read. */
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,16 +7,6 @@
 #include "base/ctx.h"
 #include "compile/artifact/artifact.h"
 #include "value/file.h"
-
-static bt_status fail_errno(bt_ctx *ctx, const char *path, const char *what)
-{
-    char text[128];
-    int reason = errno;
-    if (strerror_r(reason, text, sizeof(text)) != 0)
-        snprintf(text, sizeof(text), "error %d", reason);
-    return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = path }, "%s: %s", what,
-                         text);
-}
 
 /* Pages of the file itself, which all processes share. */
 static bt_status map(bt_ctx *ctx, const char *path, int fd, size_t nbytes,
@@ -37,7 +25,7 @@ static bt_status map_open(bt_ctx *ctx, const char *path, int fd, bt_tensor **out
     struct stat s;
     const bt_place place = { .file = path };
     if (fstat(fd, &s) != 0)
-        return fail_errno(ctx, path, "cannot be read");
+        return bt__fail_errno(ctx, path, "cannot be read");
     if (!S_ISREG(s.st_mode))
         return bt_fail_place(ctx, BT_ERR_IO, &place,
                              "an artifact is mapped: expected a regular file, found %s",
@@ -56,7 +44,7 @@ bt_status bt__artifact_map(bt_ctx *ctx, const char *path, bt_tensor **out)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
-        return fail_errno(ctx, path, "cannot be opened");
+        return bt__fail_errno(ctx, path, "cannot be opened");
     bt_status status = map_open(ctx, path, fd, out);
     close(fd);
     return status;

@@ -31,7 +31,7 @@ static int64_t narrow(bt_dtype dtype, int64_t value)
 
 int cpu_integer_has(uint32_t scalar, bt_dtype dtype)
 {
-    if (!(BT_CLASS_BITS_INTEGER & 1u << BT_DTYPE_CLASS(dtype)) && dtype != BT_BOOL)
+    if (!bt_dtype_is_stored(dtype) || BT_CLASS_BITS_FLOAT & 1u << BT_DTYPE_CLASS(dtype))
         return 0;
     switch (scalar) {
 #define BT_SCALAR(UPPER, name, narg, classes, ...) \

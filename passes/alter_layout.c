@@ -46,8 +46,8 @@
  */
 #include <string.h>
 
+#include <baton/compiled.h>
 #include <baton/compute.h>
-#include <baton/target.h>
 
 #include "chain.h"
 #include "lone_call.h"

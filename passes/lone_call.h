@@ -2,8 +2,8 @@
 #ifndef PASSES_LONE_CALL_H
 #define PASSES_LONE_CALL_H
 
+#include <baton/compiled.h>
 #include <baton/pass.h>
-#include <baton/target.h>
 
 /* Whether a target takes the call where nothing else is computed with it. *refusal NULL:
  * it does, or it claims such calls only together with others, so that it is not asked.

@@ -36,8 +36,8 @@
  */
 #include <stdlib.h>
 
+#include <baton/compiled.h>
 #include <baton/op.h>
-#include <baton/target.h>
 
 #include "primitives.h"
 

@@ -47,9 +47,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <baton/compiled.h>
 #include <baton/op.h>
 #include <baton/pass.h>
-#include <baton/target.h>
 
 /* How tensors of one memory are placed. */
 struct room {
@@ -305,7 +305,7 @@ static bt_status pack_best(struct planner *p, const struct room *room, uint32_t 
 /* ---- pieces ---- */
 
 /* The piece that a tensor may go on with: it lies over the last tensor there. */
-static struct piece *find_piece(const bt_life *life, struct piece *const *of)
+static struct piece *find_piece(const bt_live_range *life, struct piece *const *of)
 {
     for (uint32_t i = 0; i < life->nover; i++) {
         struct piece *piece = of[life->over[i]];
@@ -315,14 +315,14 @@ static struct piece *find_piece(const bt_life *life, struct piece *const *of)
     return NULL;
 }
 
-static const char *space_of(const bt_life *life)
+static const char *space_of(const bt_live_range *life)
 {
     const bt_call *storage = life->storage;
     return *(const char *const *)bt_attr_find(storage->op, storage->attrs, "space",
                                               BT_ATTR_STRING);
 }
 
-static int is_placed(const bt_life *life)
+static int is_placed(const bt_live_range *life)
 {
     return !life->escapes && life->first <= life->last;
 }
@@ -335,7 +335,7 @@ static const bt_space *find_space(const struct planner *p, const char *name)
     return number < n ? p->targets->at[number]->space : NULL;
 }
 
-static int64_t align_of(const bt_life *life)
+static int64_t align_of(const bt_live_range *life)
 {
     return *(const int64_t *)bt_attr_find(life->storage->op, life->storage->attrs,
                                           "alignment", BT_ATTR_INT);
@@ -393,7 +393,7 @@ static bt_status make_blocks(struct planner *p, const struct room *room, uint32_
 
 /* Where the tensors of pieces are, and what replaces their storage. */
 static bt_status put_places(struct planner *p, const struct room *room, uint32_t n,
-                            const bt_life *lives, struct piece *const *of,
+                            const bt_live_range *lives, struct piece *const *of,
                             struct shared *blocks)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -423,7 +423,7 @@ static bt_status measure_piece(struct planner *p, const struct room *room,
 
 /* Plans the tensors of one space. Lives are in the order of the function, in which what is
  * laid over follows. */
-static bt_status plan_space(struct planner *p, uint32_t n, const bt_life *lives,
+static bt_status plan_space(struct planner *p, uint32_t n, const bt_live_range *lives,
                             const char *space)
 {
     const bt_space *own = find_space(p, space);
@@ -435,7 +435,7 @@ static bt_status plan_space(struct planner *p, uint32_t n, const bt_life *lives,
     if (!pieces || !of)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        const bt_life *life = &lives[i];
+        const bt_live_range *life = &lives[i];
         if (!is_placed(life) || strcmp(space_of(life), space) != 0)
             continue;
         room.align = align_of(life) > room.align ? align_of(life) : room.align;
@@ -461,8 +461,8 @@ static bt_status plan_space(struct planner *p, uint32_t n, const bt_life *lives,
 static bt_status plan_func(struct planner *p, const bt_func *func)
 {
     uint32_t n;
-    bt_life *lives;
-    BT_TRY(bt_lives(p->ctx, p->arena, func, &n, &lives));
+    bt_live_range *lives;
+    BT_TRY(bt_live_ranges(p->ctx, p->arena, func, &n, &lives));
     for (uint32_t i = 0; i < n; i++) {
         uint32_t first = 0; // of its space
         while (!is_placed(&lives[first]) ||

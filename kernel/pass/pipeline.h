@@ -12,8 +12,8 @@
 
 #include <jansson.h>
 
+#include <baton/compiled.h>
 #include <baton/pass.h>
-#include <baton/target.h>
 
 #include "plugin/json.h"
 #include "plugin/plugins.h"

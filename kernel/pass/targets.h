@@ -2,8 +2,8 @@
 #ifndef PASS_TARGETS_H
 #define PASS_TARGETS_H
 
+#include <baton/compiled.h>
 #include <baton/op.h>
-#include <baton/target.h>
 
 /* Those that are compiled for: a new reference to them, or to what the list opens. */
 bt_status bt__targets_get(bt_ctx *, const bt_compile_options *,

@@ -1,8 +1,8 @@
 /* baton bench: how long a program takes, and how much of the machine it uses. */
 #include <string.h>
 
+#include <baton/compiled.h>
 #include <baton/op.h>
-#include <baton/target.h>
 
 #include "input.h"
 #include "output.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <baton/baton.h>
-#include <baton/target.h>
+#include <baton/compiled.h>
 
 #include "case_run.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <baton/compiled.h>
 #include <baton/plugin.h>
-#include <baton/target.h>
 
 #include "crash_place.h"
 #include "tool.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <baton/compiled.h>
 #include <baton/pass.h>
-#include <baton/target.h>
 
 #include "output.h"
 #include "scaled.h"

@@ -1,7 +1,7 @@
 #include "memory.h"
 
+#include <baton/compiled.h>
 #include <baton/op.h>
-#include <baton/target.h>
 
 /* Where a tensor lies, and when; times are launches, counted from 1. */
 struct row {
@@ -38,8 +38,8 @@ static const bt_value *viewed(const bt_value *value)
 }
 
 /* "copy of %x, to far" */
-static void describe_copy(const struct plan *p, const bt_call *copy, const bt_life *life,
-                          bt_text *out)
+static void describe_copy(const struct plan *p, const bt_call *copy,
+                          const bt_live_range *life, bt_text *out)
 {
     const bt_value *from = viewed(copy->args[0]);
     const char *const *space =
@@ -57,7 +57,8 @@ static void describe_copy(const struct plan *p, const bt_call *copy, const bt_li
 }
 
 /* What writes it first. */
-static bt_status describe(const struct plan *p, const bt_life *life, const char **out)
+static bt_status describe(const struct plan *p, const bt_live_range *life,
+                          const char **out)
 {
     const bt_block *block = p->func->block;
     const bt_value *writer =
@@ -92,10 +93,10 @@ static int64_t number(const bt_type *dim)
     return n;
 }
 
-static int is_in_place(const bt_life *lives, const bt_life *life)
+static int is_in_place(const bt_live_range *lives, const bt_live_range *life)
 {
     for (uint32_t i = 0; i < life->nover; i++) {
-        const bt_life *under = &lives[life->over[i]];
+        const bt_live_range *under = &lives[life->over[i]];
         if (under->storage == life->storage && under->offset == life->offset)
             return 1;
     }
@@ -103,13 +104,13 @@ static int is_in_place(const bt_life *lives, const bt_life *life)
 }
 
 /* The most bytes in use at once; what is computed in place is counted once. */
-static int64_t find_peak(const struct plan *p, uint32_t n, const bt_life *lives)
+static int64_t find_peak(const struct plan *p, uint32_t n, const bt_live_range *lives)
 {
     int64_t peak = 0;
     for (uint32_t at = 0; at < p->func->block->nbinding; at++) {
         int64_t sum = 0;
         for (uint32_t i = 0; i < n; i++) {
-            const bt_life *life = &lives[i];
+            const bt_live_range *life = &lives[i];
             if (!life->escapes && life->first <= at && at <= life->last &&
                 !(life->first == at && is_in_place(lives, life)))
                 sum += number(life->nbytes);
@@ -138,12 +139,12 @@ static bt_status count_launches(struct plan *p)
     return NULL;
 }
 
-static bt_status add_rows(struct plan *p, uint32_t n, const bt_life *lives)
+static bt_status add_rows(struct plan *p, uint32_t n, const bt_live_range *lives)
 {
     bt_map seen;
     bt_map_init(&seen, p->arena, 0);
     for (uint32_t i = 0; i < n; i++) {
-        const bt_life *life = &lives[i];
+        const bt_live_range *life = &lives[i];
         struct row *row = &p->rows[p->nrow];
         if (life->first > life->last)
             continue;
@@ -173,7 +174,7 @@ static bt_status read_plan(struct tool *tool, const bt_program *program, struct 
 {
     const bt_global *entry;
     uint32_t n;
-    bt_life *lives;
+    bt_live_range *lives;
     *p = (struct plan){ .arena = bt_ctx_scratch(tool->ctx),
                         .module = bt_program_compiled(program)->module };
     BT_TRY(bt_module_entry(tool->ctx, p->module, bt_program_entry(program), &entry));
@@ -182,7 +183,7 @@ static bt_status read_plan(struct tool *tool, const bt_program *program, struct 
         return bt_fail(tool->ctx, BT_ERR_UNSUPPORTED,
                        "memory is shown of programs whose dims are numbers: --dim gives "
                        "them");
-    BT_TRY(bt_lives(tool->ctx, p->arena, p->func, &n, &lives));
+    BT_TRY(bt_live_ranges(tool->ctx, p->arena, p->func, &n, &lives));
     p->rows = BT_NEWS(p->arena, struct row, n);
     if (!p->rows)
         return bt_no_memory();

@@ -1,8 +1,8 @@
 /* baton opt: runs passes and prints the program. */
 #include <string.h>
 
+#include <baton/compiled.h>
 #include <baton/pass.h>
-#include <baton/target.h>
 
 #include "import_options.h"
 #include "pass_options.h"

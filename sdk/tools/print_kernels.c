@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include <baton/compiled.h>
 #include <baton/loops.h>
-#include <baton/target.h>
 
 int check_print(const struct tool *tool, const char *what)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <baton/target.h>
+#include <baton/compiled.h>
 
 #include "input.h"
 #include "memory.h"

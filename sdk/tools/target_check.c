@@ -2,9 +2,9 @@
 
 #include <string.h>
 
+#include <baton/compiled.h>
 #include <baton/pass.h>
 #include <baton/plugin.h>
-#include <baton/target.h>
 
 #include "target_queues.h"
 

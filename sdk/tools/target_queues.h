@@ -2,7 +2,7 @@
 #ifndef TARGET_QUEUES_H
 #define TARGET_QUEUES_H
 
-#include <baton/target.h>
+#include <baton/compiled.h>
 
 /* Runs a kernel of the target, made of a program that it takes, through its queues: values of
  * commands grow, commands wait for events and for those before them, a failure says whose

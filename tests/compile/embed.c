@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <baton/baton.h>
-#include <baton/target.h>
+#include <baton/compiled.h>
 
 // tests run at once, each in a process of its own
 static char program_path[sizeof(TEST_FOLDER) + 40];

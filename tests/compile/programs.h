@@ -4,10 +4,10 @@
 
 #include "test.h"
 
+#include <baton/compiled.h>
 #include <baton/executor.h>
 #include <baton/op.h>
 #include <baton/pass.h>
-#include <baton/target.h>
 
 /* A context that knows the plugins of the build, and the targets of the tests. */
 static inline bt_ctx *open_targets(const bt_allocator *allocator)

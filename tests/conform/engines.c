@@ -20,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <baton/compiled.h>
 #include <baton/compiler.h>
 #include <baton/executor.h>
 #include <baton/pass.h>
-#include <baton/target.h>
 
 #include "vary.h"
 

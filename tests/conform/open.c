@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <baton/compiled.h>
 #include <baton/compute.h>
-#include <baton/target.h>
 
 #include "loops_oracle.h"
 #include "vary.h"

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <baton/compiled.h>
 #include <baton/executor.h>
 #include <baton/pass.h>
-#include <baton/target.h>
 
 #include "close.h"
 #include "vary.h"

@@ -3,7 +3,7 @@
 #include "fault.h"
 
 #include <baton/baton.h>
-#include <baton/target.h>
+#include <baton/compiled.h>
 
 static bt_status set_inputs(struct fault_world *w, bt_program *program)
 {

@@ -2,8 +2,8 @@
  * all again without a target that breaks its word. */
 #include "fault.h"
 
+#include <baton/compiled.h>
 #include <baton/executor.h>
-#include <baton/target.h>
 
 #include <string.h>
 

@@ -8,9 +8,9 @@
 #include "failing_allocator.h"
 
 #include <baton/baton.h>
+#include <baton/compiled.h>
 #include <baton/executor.h>
 #include <baton/pass.h>
-#include <baton/target.h>
 
 static inline bt_registry *make_registry(const bt_allocator *allocator)
 {

@@ -297,9 +297,9 @@ static char *random_program(uint32_t seed, uint32_t n)
 static void measure(bt_ctx *ctx, const bt_func *func, int64_t *peak, int64_t *least)
 {
     uint32_t n;
-    bt_life *lives;
+    bt_live_range *lives;
     *peak = *least = 0;
-    assert_ok(ctx, bt_lives(ctx, bt_ctx_scratch(ctx), func, &n, &lives));
+    assert_ok(ctx, bt_live_ranges(ctx, bt_ctx_scratch(ctx), func, &n, &lives));
     for (uint32_t i = 0; i < func->block->nbinding; i++) {
         int64_t live = 0;
         for (uint32_t k = 0; k < n; k++) {
@@ -398,7 +398,7 @@ static int64_t value_of(bt_ctx *ctx, const bt_func *func, const bt_type *dim,
 
 /* Which tensor wrote a byte last: binding by binding, each paints what it writes; what it
  * reads must be painted by none but itself. 0: some plan is wrong. */
-static int paint(bt_ctx *ctx, const bt_func *func, uint32_t n, const bt_life *lives,
+static int paint(bt_ctx *ctx, const bt_func *func, uint32_t n, const bt_live_range *lives,
                  const int64_t *at, double *sizes)
 {
     static uint8_t bytes[1 << 22];
@@ -479,7 +479,7 @@ static void test_plans_with_dims_are_right_for_all_of_them(void **state)
         bt_module *m = read_module(ctx, random_open_program(i, text, sizeof(text))),
                   *planned;
         uint32_t n, seed = i;
-        bt_life *lives;
+        bt_live_range *lives;
         bt_arena *scratch = bt_ctx_scratch(ctx);
         const void *mark = bt_arena_mark(scratch);
         assert_ok(ctx,
@@ -487,7 +487,7 @@ static void test_plans_with_dims_are_right_for_all_of_them(void **state)
                                   &planned));
         const bt_func *func = bt_module_find(planned, "main")->func;
         assert_ok(ctx, bt_plan_check(ctx, func));
-        assert_ok(ctx, bt_lives(ctx, scratch, func, &n, &lives));
+        assert_ok(ctx, bt_live_ranges(ctx, scratch, func, &n, &lives));
         for (uint32_t k = 0; k < NPOINT; k++) {
             int64_t at[2];
             choose_point(func, &seed, k, at);

@@ -1,9 +1,9 @@
 /* Lowered programs: what plans may not do, what cannot be compiled, what planning saves. */
 #include "kit.h"
 
+#include <baton/compiled.h>
 #include <baton/executor.h>
 #include <baton/pass.h>
-#include <baton/target.h>
 
 static bt_status check_plan(kit *k, const char *offset, const char *result)
 {

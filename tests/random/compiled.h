@@ -2,9 +2,9 @@
 #ifndef RANDOM_COMPILED_H
 #define RANDOM_COMPILED_H
 
+#include <baton/compiled.h>
 #include <baton/executor.h>
 #include <baton/plugin.h>
-#include <baton/target.h>
 
 /* Fused and compiled by the options; a session of executor graph, which the caller closes. */
 static inline bt_status open_compiled(bt_ctx *ctx, const bt_module *module,

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include <baton/baton.h>
+#include <baton/compiled.h>
 #include <baton/executor.h>
 #include <baton/plugin.h>
-#include <baton/target.h>
 
 #include "compiled.h"
 #include "program.h"

@@ -8,7 +8,7 @@
 #ifndef COMPILE_CHECK_H
 #define COMPILE_CHECK_H
 
-#include <baton/target.h>
+#include <baton/compiled.h>
 
 #include "compile/code/code.h"
 

@@ -2,7 +2,7 @@
 #ifndef COMPILE_COMPILED_H
 #define COMPILE_COMPILED_H
 
-#include <baton/target.h>
+#include <baton/compiled.h>
 
 /* Creates a compiled module without kernels; it holds a reference to `targets`. */
 bt_status bt__compiled_create(bt_ctx *, const bt_targets *,

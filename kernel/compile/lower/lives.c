@@ -2,8 +2,8 @@
  * Lifetimes of tensors in a lowered function, and whether a plan respects them. Places are
  * dims: what a plan does must be right for all values of their variables.
  */
+#include <baton/compiled.h>
 #include <baton/op.h>
-#include <baton/target.h>
 
 #include <string.h>
 
@@ -13,12 +13,12 @@ struct finder {
     bt_ctx *ctx;
     bt_arena *arena;
     bt_map numbers; /* tensor -> its number, from 1 */
-    bt_vec(bt_life) lives;
+    bt_vec(bt_live_range) lives;
 };
 
 static bt_status add_tensor(struct finder *f, const bt_call *call)
 {
-    bt_life life = { .tensor = call, .first = UINT32_MAX };
+    bt_live_range life = { .tensor = call, .first = UINT32_MAX };
     life.storage = bt_as_op_call(call->args[0], "memory.alloc_storage");
     life.offset = bt_call_dim(call, "offset");
     life.nbytes = bt_tensor_size(call->base.type);
@@ -63,7 +63,7 @@ static bt_status touch(struct finder *f, const bt_value *value, uint32_t positio
         value = bt__tensor_of(queue.at[--queue.len]);
         uintptr_t number = number_of(f, value);
         if (number) {
-            bt_life *life = &f->lives.at[number - 1];
+            bt_live_range *life = &f->lives.at[number - 1];
             life->first = position < life->first ? position : life->first;
             life->last = position > life->last ? position : life->last;
             life->escapes |= (uint32_t)escapes;
@@ -97,7 +97,7 @@ static int may_lie_over(const struct finder *f, const bt_call *invoke, int64_t o
     return 1;
 }
 
-static int same_space(const bt_life *a, const bt_life *b)
+static int same_space(const bt_live_range *a, const bt_live_range *b)
 {
     const char *const *x =
         bt_attr_find(a->storage->op, a->storage->attrs, "space", BT_ATTR_STRING);
@@ -112,8 +112,8 @@ static bt_status add_over(struct finder *f, uint32_t position, uintptr_t to,
 {
     if (!from || !to || from == to)
         return NULL;
-    const bt_life *ends = &f->lives.at[from - 1];
-    bt_life *begins = &f->lives.at[to - 1];
+    const bt_live_range *ends = &f->lives.at[from - 1];
+    bt_live_range *begins = &f->lives.at[to - 1];
     if (ends->last != position || begins->first != position ||
         ends->nbytes != begins->nbytes || !same_space(ends, begins))
         return NULL;
@@ -158,8 +158,8 @@ static bt_status find_over(struct finder *f, const bt_block *block)
     return NULL;
 }
 
-bt_status bt_lives(bt_ctx *ctx, bt_arena *arena, const bt_func *func, uint32_t *n,
-                   bt_life **out)
+bt_status bt_live_ranges(bt_ctx *ctx, bt_arena *arena, const bt_func *func, uint32_t *n,
+                         bt_live_range **out)
 {
     struct finder f = { .ctx = ctx, .arena = arena };
     const bt_block *block = func->block;
@@ -182,7 +182,7 @@ bt_status bt_lives(bt_ctx *ctx, bt_arena *arena, const bt_func *func, uint32_t *
 
 /* ---- checking ---- */
 
-static int share_time(const bt_life *a, const bt_life *b)
+static int share_time(const bt_live_range *a, const bt_live_range *b)
 {
     return a->first <= b->last && b->first <= a->last;
 }
@@ -203,14 +203,14 @@ static int ends_before(const bt_type *offset, const bt_type *nbytes, const bt_ty
     return l >= 0;
 }
 
-static int may_share_bytes(const bt_life *a, const bt_life *b)
+static int may_share_bytes(const bt_live_range *a, const bt_live_range *b)
 {
     return a->storage == b->storage && !ends_before(a->offset, a->nbytes, b->offset) &&
            !ends_before(b->offset, b->nbytes, a->offset);
 }
 
 /* Whether `b` is computed in place of `a`, life number `number`. */
-static int lies_over(const bt_life *b, const bt_life *a, uint32_t number)
+static int lies_over(const bt_live_range *b, const bt_live_range *a, uint32_t number)
 {
     int may = 0;
     for (uint32_t i = 0; i < b->nover; i++)
@@ -219,7 +219,7 @@ static int lies_over(const bt_life *b, const bt_life *a, uint32_t number)
 }
 
 /* Texts and dims in turn, ended by NULL. */
-static bt_status fail(bt_ctx *ctx, const bt_life *a, const char *const *texts,
+static bt_status fail(bt_ctx *ctx, const bt_live_range *a, const char *const *texts,
                       const bt_type *const *dims)
 {
     bt_text text;
@@ -234,14 +234,14 @@ static bt_status fail(bt_ctx *ctx, const bt_life *a, const char *const *texts,
                    : bt_no_memory();
 }
 
-static bt_status fail_beyond(bt_ctx *ctx, const bt_life *a, const bt_type *size)
+static bt_status fail_beyond(bt_ctx *ctx, const bt_live_range *a, const bt_type *size)
 {
     static const char *const texts[] = { "a tensor of ", " bytes at ",
                                          " reaches beyond its storage of ", NULL };
     return fail(ctx, a, texts, (const bt_type *[]){ a->nbytes, a->offset, size });
 }
 
-static bt_status fail_shared(bt_ctx *ctx, const bt_life *a, const bt_life *b)
+static bt_status fail_shared(bt_ctx *ctx, const bt_live_range *a, const bt_live_range *b)
 {
     static const char *const texts[] = { "tensors that live at once share storage: ",
                                          " bytes at ", " and ", " bytes at ", NULL };
@@ -249,10 +249,10 @@ static bt_status fail_shared(bt_ctx *ctx, const bt_life *a, const bt_life *b)
                 (const bt_type *[]){ a->nbytes, a->offset, b->nbytes, b->offset });
 }
 
-static bt_status check(bt_ctx *ctx, uint32_t n, const bt_life *lives)
+static bt_status check(bt_ctx *ctx, uint32_t n, const bt_live_range *lives)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const bt_life *a = &lives[i];
+        const bt_live_range *a = &lives[i];
         const bt_type *size = bt_call_dim(a->storage, "size");
         int64_t low, high;
         bt_dim_bounds(a->offset, &low, &high);
@@ -272,8 +272,8 @@ bt_status bt_plan_check(bt_ctx *ctx, const bt_func *func)
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
     uint32_t n;
-    bt_life *lives;
-    bt_status status = bt_lives(ctx, scratch, func, &n, &lives);
+    bt_live_range *lives;
+    bt_status status = bt_live_ranges(ctx, scratch, func, &n, &lives);
     if (!status)
         status = check(ctx, n, lives);
     bt_arena_release(scratch, mark);

@@ -10,7 +10,7 @@
 #ifndef COMPILE_LOWER_H
 #define COMPILE_LOWER_H
 
-#include <baton/target.h>
+#include <baton/compiled.h>
 
 /* A primitive function, lowered. */
 struct bt__primitive {

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <baton/compiled.h>
 #include <baton/compute.h>
 #include <baton/op.h>
-#include <baton/target.h>
 
 enum { MOST_EVENTS = 1 << 20 };
 

@@ -10,8 +10,8 @@
 #define COMPILE_PROGRAM_H
 
 #include <baton/baton.h>
+#include <baton/compiled.h>
 #include <baton/executor.h>
-#include <baton/target.h>
 
 struct bt_program {
     bt_ctx *ctx;

@@ -18,8 +18,8 @@
 #ifndef BATON_ARTIFACT_H
 #define BATON_ARTIFACT_H
 
+#include <baton/compiled.h>
 #include <baton/ir.h>
-#include <baton/target.h>
 
 #ifdef __cplusplus
 extern "C" {

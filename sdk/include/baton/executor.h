@@ -4,9 +4,9 @@
 #ifndef BATON_EXECUTOR_H
 #define BATON_EXECUTOR_H
 
+#include <baton/compiled.h>
 #include <baton/ir.h>
 #include <baton/plugin.h>
-#include <baton/target.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -29,7 +29,7 @@ typedef struct bt_pass_call {
     const bt_module *module; /* typed; never changed */
     bt_arena *scratch;       /* freed after the run */
     void *manager;           /* the kernel's */
-    /* Those compiled for (<baton/target.h>); NULL: not known. */
+    /* Those compiled for (<baton/compiled.h>); NULL: not known. */
     const struct bt_targets *targets;
     /* The function that the program is run from; NULL: that is not known, and any of them
      * may be the one. */

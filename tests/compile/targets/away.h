@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
+#include <baton/compiled.h>
 #include <baton/op.h>
-#include <baton/target.h>
 
 struct far_options {
     int64_t n, align, largest, budget, nth, seed, deaf;

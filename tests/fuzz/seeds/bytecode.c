@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include <baton/baton.h>
+#include <baton/compiled.h>
 #include <baton/plugin.h>
-#include <baton/target.h>
 
 #include "../bytecode_head.h"
 

@@ -1,0 +1,210 @@
+/*
+ * Programs compiled for targets: for who compiles them, plans their memory or runs them.
+ *
+ *     typed module     bt_fuse
+ *     fused            bt_compile: lowered, planned, compiled, loaded
+ *     bt_compiled      bt_compiled_launch, bt_compiled_enqueue
+ */
+#ifndef BATON_COMPILED_H
+#define BATON_COMPILED_H
+
+#include <baton/target.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- targets by name ---- */
+
+/* A target with its options, opened. */
+typedef struct bt_target_use {
+    const char *text; /* as it was given: "cpu{threads=2}" */
+    const bt_target *target;
+    void *instance;
+    const bt_space *space; /* of memory of its own, all filled in; NULL: the host's */
+} bt_target_use;
+
+/* Those of a list. Each is opened once for a whole compilation: passes, lowering and the
+ * compiled module have the same instances. */
+typedef struct bt_targets {
+    uint32_t nref; /* atomic */
+    uint32_t n;
+    const bt_target_use *const *at; /* in order of preference */
+    bt_arena *arena;
+} bt_targets;
+
+/* Opens those of a list, "npu, cpu{threads=2}", in its order: all or none.
+ * errors  BT_ERR_NAME, BT_ERR_ATTRIBUTE, BT_ERR_ARGUMENT: the list; of open */
+BT_API bt_status bt_targets_open(bt_ctx *, const char *list,
+                                 bt_targets **out) BT_MUST_USE;
+BT_API bt_targets *bt_targets_ref(const bt_targets *);
+BT_API void bt_targets_unref(bt_targets *); /* accepts NULL; the last closes them */
+/* Which of them a text means: the first given so, else the first of this name; n: none
+ * of them. */
+BT_API uint32_t bt_targets_find(const bt_targets *, const char *text);
+
+/* Whether a target takes a primitive function: NULL, or why not (BT_ERR_UNSUPPORTED):
+ * what `supports` says, after a look at what every target needs. */
+BT_API bt_status bt_target_supports(bt_ctx *, const bt_target_use *,
+                                    const bt_func *primitive) BT_MUST_USE;
+
+/* ---- compiling for them ---- */
+
+typedef struct bt_compile_options {
+    const char *targets;      /* in order of preference: "cpu", "npu, cpu{threads=2}" */
+    const bt_targets *opened; /* the same opened; NULL: they are opened for this call */
+    const char *entry;        /* function; NULL: main, or the only one */
+    /* BT_CODE_SOURCE: the code of all kernels stays text (bt_compiled.codes), to be put
+     * into a program; what is compiled is not launched then. 0: it is loaded. */
+    uint32_t form;
+    /* Pipelines, by a name, a file or in one line; NULL: those of these names. */
+    const char *fuse; /* makes primitive functions of the typed program's calls; "": the
+                         program calls primitive functions already */
+    const char *plan; /* plans the memory of the lowered program; "": every tensor gets
+                         memory of its own */
+} bt_compile_options;
+
+/* Puts calls that are computed together into primitive functions: by pipeline "fuse" what
+ * targets of the list claim (pass partition), then the rest (pass fuse-ops). */
+BT_API bt_status bt_fuse(bt_ctx *, const bt_module *typed, const bt_compile_options *,
+                         bt_module **out) BT_MUST_USE;
+
+/* A kernel of a compiled module. */
+typedef struct bt_compiled_code {
+    const char *name;
+    uint32_t func;   /* the primitive function that it is of */
+    uint32_t target; /* whose it is, ... */
+    uint32_t number; /* ... and its number there: launch's */
+} bt_compiled_code;
+
+/* A primitive function of a compiled module. */
+typedef struct bt_compiled_func {
+    const char *name;
+    uint32_t target;       /* that computes it */
+    const char *why;       /* what those said that were asked before, a line each; "" */
+    int64_t multiply_adds; /* of a call; -1: not known */
+    int64_t nbytes;        /* that a call reads and writes, at its borders; -1 */
+} bt_compiled_func;
+
+/* A module compiled: functions planned, kernels loaded. Immutable; sessions of executors
+ * share it. */
+typedef struct bt_compiled {
+    uint32_t nref; /* atomic */
+    bt_registry *registry;
+    bt_module *module; /* planned: primitive calls have become memory.invoke */
+    uint32_t ntarget;
+    const bt_target_use *const *targets; /* those of `opened` */
+    bt_targets *opened;
+    void **loaded;       /* by target; NULL: it has no kernels here */
+    const char **spaces; /* by target: what storage in its own memory is said to be in */
+    const char **compatibility; /* by target: what its code needs of a machine; "": not
+                                   stated */
+    uint32_t nkernel;
+    const bt_compiled_code *const *kernels;
+    const bt_kernel_code *const *codes; /* by kernel */
+    uint32_t nfunc;
+    const bt_compiled_func *const *funcs; /* in order of their first call */
+    bt_arena *arena;
+    const bt_tensor *file;           /* in which code lies; NULL: it was compiled here */
+    const char *entry;               /* the function that was compiled */
+    const char *provenance;          /* who made it, as lines; see <baton/artifact.h> */
+    struct bt__constants *constants; /* the library's own */
+} bt_compiled;
+
+/* Lowers the entry of a fused module (pass fuse-ops), plans its memory and loads its
+ * kernels. A primitive function goes to the target that its attribute `target` names; else to the
+ * first that takes it, where those with patterns are not asked (pass partition speaks for
+ * them) unless they are the last. What a target refuses goes on to the next that is asked;
+ * where it had taken it before, there is a remark. Arguments and results are in the host's
+ * memory.
+ * errors  BT_ERR_UNSUPPORTED: what is not a static chain of primitive calls; why the
+ *         last target does not take one; BT_ERR_PLUGIN: a target describes kernels that
+ *         cannot be */
+BT_API bt_status bt_compile(bt_ctx *, const bt_module *fused, const bt_compile_options *,
+                            bt_compiled **out) BT_MUST_USE;
+BT_API bt_compiled *bt_compiled_ref(bt_compiled *);
+BT_API void bt_compiled_unref(bt_compiled *); /* accepts NULL */
+/* The number of a kernel; nkernel where there is none of that name. */
+BT_API uint32_t bt_compiled_kernel(const bt_compiled *, const char *name);
+/* Has its target run a kernel, by its number in the module. */
+BT_API bt_status bt_compiled_launch(bt_ctx *, const bt_compiled *, uint32_t kernel,
+                                    const bt_kernel_call *) BT_MUST_USE;
+/* The same, of a target with queues: it puts the kernel into one. */
+BT_API bt_status bt_compiled_enqueue(bt_ctx *, const bt_compiled *, uint32_t kernel,
+                                     const bt_kernel_call *, const bt_order *,
+                                     uint64_t *value) BT_MUST_USE;
+/* What a kernel has failed with, with a note that names it and its target: of `wait`. */
+BT_API bt_status bt_compiled_note(bt_ctx *, const bt_compiled *, uint32_t kernel,
+                                  bt_status) BT_MUST_USE;
+/* Memory of a target's own, by the target's number: a block, to be freed by the target.
+ * errors  what its alloc says, with a note; BT_ERR_PLUGIN: it gives nothing */
+BT_API bt_status bt_compiled_alloc(bt_ctx *, const bt_compiled *, uint32_t target,
+                                   uint64_t nbytes, void **block) BT_MUST_USE;
+/* A constant in the memory of a target's own, by the target's number: a block, which stays
+ * as long as the compiled module. It is copied there once, for all sessions, and any thread
+ * may ask. */
+BT_API bt_status bt_compiled_constant(bt_ctx *, const bt_compiled *, uint32_t target,
+                                      const bt_tensor *, void **block) BT_MUST_USE;
+/* Not 0 once bt_ctx_cancel was called: bt_kernel_call.stop. */
+BT_API const uint32_t *bt_ctx_stop(const bt_ctx *);
+/* A kernel that runs. */
+typedef struct bt_running_kernel {
+    const char *target, *kernel;
+    uint32_t nbuffer; /* that it was given; 0: not known */
+} bt_running_kernel;
+/* Which kernel runs in a call with this context; NULL: none. A handler of a fault's signal
+ * may ask, in any thread, to say where a target's code crashed. */
+BT_API const bt_running_kernel *bt_ctx_running(const bt_ctx *);
+/* What a program of <baton/baton.h> runs; NULL: a module as it stands. */
+struct bt_program;
+BT_API const bt_compiled *bt_program_compiled(const struct bt_program *);
+
+/* ---- checking a target ---- */
+
+typedef struct bt_kernel_check {
+    uint32_t nkernel, ncall; /* kernels, calls of their functions that were checked */
+    uint32_t nwrong;         /* of these */
+    double error;      /* the largest of those that were right, as a share of its bound */
+    const char *where; /* ... and its function, the program's; NULL: all are exact */
+} bt_kernel_check;
+/* What an author of a target asks first: runs a program on the inputs that are set, call by
+ * call on the values of the evaluator, and launches each call's kernels on memory of
+ * their own. They must give what the evaluator gives, within some units of the last
+ * place; the same bits when launched again; write all of their outputs and nothing else,
+ * inputs and what lies around buffers least of all; and compute in place where they say
+ * that they can. All calls that do otherwise are reported, by target, function, kernel
+ * and element; *out is filled in any case. Takes the evaluator's time.
+ * errors  BT_ERR_PLUGIN: the first of these; BT_ERR_UNSUPPORTED: the program is an
+ *         artifact or is not compiled; of the evaluator */
+BT_API bt_status bt_program_check_kernels(struct bt_program *,
+                                          bt_kernel_check *out) BT_MUST_USE;
+
+/* ---- memory of a lowered function ---- */
+
+/* A tensor of memory.alloc_tensor, and the bindings between which its elements matter:
+ * from the first kernel that has it to the last. */
+typedef struct bt_live_range {
+    const bt_call *tensor;          /* memory.alloc_tensor */
+    const bt_call *storage;         /* memory.alloc_storage */
+    const bt_type *offset, *nbytes; /* in the storage, dims */
+    uint32_t first, last; /* bindings, by position; first > last: no kernel has it */
+    uint32_t escapes;     /* 1: part of the result */
+    /* Those of the list in whose bytes it may begin, at the same offset: its first kernel
+     * is their last, which allows that, and all have as many bytes. */
+    uint32_t nover;
+    const uint32_t *over;
+} bt_live_range;
+/* In order of the function; the list lives in the arena. What happens to a memory.view
+ * happens to the tensor that it is of. */
+BT_API bt_status bt_live_ranges(bt_ctx *, bt_arena *, const bt_func *, uint32_t *n,
+                                bt_live_range **out) BT_MUST_USE;
+/* Whether two tensors that live at once share bytes, other than in place, or one reaches
+ * beyond its storage, for some values of the dims: what cannot be proved of a plan is
+ * refused.
+ * errors BT_ERR_VERIFY */
+BT_API bt_status bt_plan_check(bt_ctx *, const bt_func *) BT_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

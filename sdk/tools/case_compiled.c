@@ -5,9 +5,10 @@
 #include <unistd.h>
 
 #include <baton/baton.h>
-#include <baton/compiled.h>
+#include <baton/target.h>
 
 #include "case_run.h"
+#include "kernel_check.h"
 
 static int has_cpu(bt_ctx *ctx)
 {
@@ -50,10 +51,11 @@ static bt_status set_inputs(struct op_check *w, const struct call_case *c,
 static bt_status check(struct op_check *w, const struct call_case *c,
                        const struct call_result *r, bt_program *program)
 {
-    bt_kernel_check found;
+    struct kernel_check found;
     BT_TRY(set_inputs(w, c, r, program));
-    bt_status status = op_is_random(w->op) ? bt_program_run(program)
-                                           : bt_program_check_kernels(program, &found);
+    bt_status status = op_is_random(w->op)
+                           ? bt_program_run(program)
+                           : check_kernels(w->ctx, w->arena, program, &found);
     for (uint32_t i = 0; bt_ctx_report(w->ctx, i); i++)
         case_fault(w, c, "on cpu: %s", case_message(w, bt_ctx_report(w->ctx, i)));
     if (status && status->code != BT_ERR_PLUGIN)

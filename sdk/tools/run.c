@@ -6,6 +6,7 @@
 #include <baton/compiled.h>
 
 #include "input.h"
+#include "kernel_check.h"
 #include "memory.h"
 #include "output.h"
 #include "profile.h"
@@ -143,10 +144,11 @@ static int print_closed(struct tool *tool, const bt_program *program)
                : EXIT_OK;
 }
 
-static int check_kernels(struct tool *tool, bt_program *program)
+static int run_check(struct tool *tool, bt_program *program)
 {
-    bt_kernel_check check;
-    bt_status status = bt_program_check_kernels(program, &check);
+    struct kernel_check check;
+    bt_status status =
+        check_kernels(tool->ctx, bt_ctx_scratch(tool->ctx), program, &check);
     if (status && !check.nwrong)
         return tool_fail(tool, status);
     if (option_value(tool, "json")) {
@@ -182,7 +184,7 @@ static int run_program(struct tool *tool, bt_program *program, const char *const
     if (code)
         return code;
     if (option_value(tool, "check-kernels"))
-        return check_kernels(tool, program);
+        return run_check(tool, program);
     if (option_value(tool, "profile") || option_value(tool, "trace"))
         TRY_TOOL(tool, bt_program_record(program, 1));
     TRY_TOOL(tool, bt_program_run(program));

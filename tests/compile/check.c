@@ -1,4 +1,5 @@
 /* Kernels against the evaluator: what a target does wrong is found and named. */
+#include "kernel_check.h"
 #include "programs.h"
 
 #include <unistd.h>
@@ -46,12 +47,12 @@ static void test_right_kernels_are_right(void **state)
     for (uint32_t i = 0; i < BT_COUNT(targets); i++) {
         bt_ctx *ctx = open_targets(NULL);
         bt_program *program;
-        bt_kernel_check check;
+        struct kernel_check check;
         assert_ok(ctx, open_program(ctx, targets[i], &program));
-        assert_error(bt_program_check_kernels(program, &check), BT_ERR_ARGUMENT,
-                     "input x is not set");
+        assert_error(check_kernels(ctx, bt_ctx_scratch(ctx), program, &check),
+                     BT_ERR_ARGUMENT, "input x is not set");
         set_inputs(ctx, program);
-        assert_ok(ctx, bt_program_check_kernels(program, &check));
+        assert_ok(ctx, check_kernels(ctx, bt_ctx_scratch(ctx), program, &check));
         assert_int_equal(check.ncall, 2);
         assert_int_equal(check.nkernel, 2);
         assert_int_equal(check.nwrong, 0);
@@ -86,7 +87,7 @@ static void test_wrong_kernels_are_named(void **state)
     for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
         bt_ctx *ctx = open_targets(NULL);
         bt_program *program;
-        bt_kernel_check check;
+        struct kernel_check check;
         char target[64], expected[300];
         snprintf(target, sizeof(target), "liar{fault=\"%s\"}", rows[i].fault);
         snprintf(expected, sizeof(expected), "target %s: @fused_negative: %s", target,
@@ -94,7 +95,8 @@ static void test_wrong_kernels_are_named(void **state)
         strcat(target, ",reference");
         assert_ok(ctx, open_program(ctx, target, &program));
         set_inputs(ctx, program);
-        assert_error(bt_program_check_kernels(program, &check), BT_ERR_PLUGIN, expected);
+        assert_error(check_kernels(ctx, bt_ctx_scratch(ctx), program, &check),
+                     BT_ERR_PLUGIN, expected);
         assert_int_equal(check.nwrong, 2);
         assert_int_equal(check.ncall, 2);
         assert_int_equal(bt_ctx_nreport(ctx), 2); // the second is checked all the same
@@ -109,7 +111,7 @@ static void test_what_cannot_be_launched_is_refused(void **state)
     (void)state;
     bt_ctx *ctx = open_targets(NULL);
     bt_program *program;
-    bt_kernel_check check;
+    struct kernel_check check;
     assert_error(open_program(ctx, "liar{fault=\"load-nothing\"}, reference", &program),
                  BT_ERR_PLUGIN,
                  "target liar{fault=\"load-nothing\"} has loaded its code, it says, but "
@@ -134,8 +136,8 @@ static void test_what_cannot_be_launched_is_refused(void **state)
     bt_program_close(program);
     assert_ok(ctx, open_program(ctx, "interp", &program));
     set_inputs(ctx, program);
-    assert_error(bt_program_check_kernels(program, &check), BT_ERR_UNSUPPORTED,
-                 "give the model, a target and executor graph");
+    assert_error(check_kernels(ctx, bt_ctx_scratch(ctx), program, &check),
+                 BT_ERR_UNSUPPORTED, "give the model, a target and executor graph");
     bt_program_close(program);
     bt_ctx_destroy(ctx);
 }

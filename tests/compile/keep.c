@@ -1,4 +1,5 @@
 /* Kernels that write only what changes of an input, and those that need a workspace. */
+#include "kernel_check.h"
 #include "programs.h"
 
 #include <unistd.h>
@@ -121,7 +122,7 @@ static void test_what_cannot_be_kept_is_refused(void **state)
     }
 }
 
-static bt_status check_kernels(bt_ctx *ctx, const char *target, bt_kernel_check *check)
+static bt_status check_target(bt_ctx *ctx, const char *target, struct kernel_check *check)
 {
     char path[300];
     bt_program *program;
@@ -136,7 +137,7 @@ static bt_status check_kernels(bt_ctx *ctx, const char *target, bt_kernel_check 
     bt_tensor *x = numbers(ctx, 2, 3);
     assert_ok(ctx, bt_program_set(program, "x", &x->base));
     bt_tensor_unref(x);
-    bt_status status = bt_program_check_kernels(program, check);
+    bt_status status = check_kernels(ctx, bt_ctx_scratch(ctx), program, check);
     bt_program_close(program);
     return status;
 }
@@ -145,10 +146,10 @@ static void test_checks_keep_too_and_guard_the_workspace(void **state)
 {
     (void)state;
     bt_ctx *ctx = open_targets(NULL);
-    bt_kernel_check check;
-    assert_ok(ctx, check_kernels(ctx, "keeper, reference", &check));
+    struct kernel_check check;
+    assert_ok(ctx, check_target(ctx, "keeper, reference", &check));
     assert_int_equal(check.ncall, 1);
-    assert_error(check_kernels(ctx, "keeper{fault=\"narrow\"}, reference", &check),
+    assert_error(check_target(ctx, "keeper{fault=\"narrow\"}, reference", &check),
                  BT_ERR_PLUGIN, "writes outside of its workspace of 8 bytes");
     bt_ctx_destroy(ctx);
 }

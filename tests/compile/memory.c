@@ -1,5 +1,6 @@
 /* Targets with memory of their own, which the host does not see: what goes there and back,
  * once each; several instances in one program; plans, artifacts and failures of it. */
+#include "kernel_check.h"
 #include "programs.h"
 
 #include <math.h>
@@ -213,7 +214,7 @@ static void test_its_kernels_are_checked(void **state)
 {
     (void)state;
     bt_ctx *ctx = open_targets(NULL);
-    bt_kernel_check result;
+    struct kernel_check result;
     bt_program *program;
     char path[300];
     snprintf(path, sizeof(path), TEST_FOLDER "/memory.%d", (int)getpid());
@@ -228,7 +229,7 @@ static void test_its_kernels_are_checked(void **state)
     bt_tensor *x = numbers(ctx, 2, 3);
     assert_ok(ctx, bt_program_set(program, "x", &x->base));
     bt_tensor_unref(x);
-    assert_ok(ctx, bt_program_check_kernels(program, &result));
+    assert_ok(ctx, check_kernels(ctx, bt_ctx_scratch(ctx), program, &result));
     assert_int_equal(result.ncall, 2);
     assert_int_equal(result.nwrong, 0);
     bt_program_close(program);

@@ -1,9 +1,10 @@
 /* Whole runs under failing memory: the executor on a small program in all its features,
  * and everything from the file to the outputs. */
 #include "fault.h"
+#include "kernel_check.h"
 
 #include <baton/baton.h>
-#include <baton/compiled.h>
+#include <baton/target.h>
 
 static bt_status set_inputs(struct fault_world *w, bt_program *program)
 {
@@ -85,10 +86,14 @@ static bt_status run_recorded(struct fault_world *w)
 
 static bt_status check_opened(struct fault_world *w)
 {
-    bt_kernel_check check;
-    BT_TRY(bt_program_check_kernels(w->state, &check));
-    fault_result(w, check.where ? check.where : "exact");
-    return NULL;
+    bt_arena *scratch = bt_ctx_scratch(w->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    struct kernel_check check;
+    bt_status status = check_kernels(w->ctx, scratch, w->state, &check);
+    if (!status)
+        fault_result(w, check.where ? check.where : "exact");
+    bt_arena_release(scratch, mark);
+    return status;
 }
 
 static void end(struct fault_world *w)

@@ -327,7 +327,7 @@ bt_status bt__copy(bt_ctx *ctx, const bt_target_use *use, const bt_buffer *to,
 struct hosted {
     bt_ctx *ctx;
     const bt_target_use *use;
-    const struct bt__hosted *around;
+    const bt_host_block *around;
     uint32_t n;
     void **blocks;
 };
@@ -371,7 +371,7 @@ static void free_blocks(const struct hosted *h)
 
 bt_status bt__launch_hosted(bt_ctx *ctx, const bt_target_use *use, void *loaded,
                             uint32_t number, const char *kernel,
-                            const bt_kernel_call *call, const struct bt__hosted *around)
+                            const bt_kernel_call *call, const bt_host_block *around)
 {
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);

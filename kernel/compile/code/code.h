@@ -43,17 +43,9 @@ bt_status bt__alloc(bt_ctx *, const bt_target_use *, uint64_t nbytes,
 /* Copies to or from a target's own memory, to the end. */
 bt_status bt__copy(bt_ctx *, const bt_target_use *, const bt_buffer *to,
                    const bt_buffer *from) BT_MUST_USE;
-/* Memory of the host, with what lies around a buffer in it. */
-struct bt__hosted {
-    char *at;
-    size_t nbytes;
-    uint32_t is_constant; /* not copied back: it may lie in a file that is mapped */
-};
-/* The same on memory of the host, where the target has its own as well: then each buffer
- * is copied there and back, with all that lies around it; the last of `around` is that of
- * the workspace. One address means one block. */
+/* bt_compiled_launch_hosted, of a target's own number. */
 bt_status bt__launch_hosted(bt_ctx *, const bt_target_use *, void *loaded,
                             uint32_t number, const char *kernel, const bt_kernel_call *,
-                            const struct bt__hosted *around) BT_MUST_USE;
+                            const bt_host_block *around) BT_MUST_USE;
 
 #endif

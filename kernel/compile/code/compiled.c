@@ -174,12 +174,33 @@ static bt_status state_provenance(bt_ctx *ctx, bt_compiled *c)
     return c->provenance ? NULL : bt_no_memory();
 }
 
-static bt_status try_compile(bt_compiled *c, struct bt__kernels *k,
-                             const bt_module *module)
+/* What is compiled: the entry of a fused module, or one of its primitive functions. */
+struct source {
+    const bt_module *module;
+    const bt_global *primitive; /* NULL: the entry */
+    const bt_lowering *lowering;
+};
+
+static bt_status try_primitive(bt_compiled *c, struct bt__kernels *k, struct source *from)
+{
+    const struct bt__primitive *p;
+    int is_view;
+    from->lowering = NULL;
+    BT_TRY(bt__func_is_view(k->ctx, k->arena, from->primitive->func, &is_view));
+    if (is_view)
+        return NULL;
+    BT_TRY(bt__place_primitive(k, from->module->store, from->primitive, &p));
+    from->lowering = &p->lowering;
+    return load(c, k);
+}
+
+static bt_status try_compile(bt_compiled *c, struct bt__kernels *k, struct source *from)
 {
     const bt_global *entry;
-    BT_TRY(bt_module_entry(k->ctx, module, c->entry, &entry));
-    BT_TRY(bt__lower_entry(k, module, entry, &c->module));
+    if (from->primitive)
+        return try_primitive(c, k, from);
+    BT_TRY(bt_module_entry(k->ctx, from->module, c->entry, &entry));
+    BT_TRY(bt__lower_entry(k, from->module, entry, &c->module));
     BT_TRY(bt_module_entry(k->ctx, c->module, c->entry, &entry));
     BT_TRY(bt__pack_constants(k, entry, &c->module));
     BT_TRY(plan(k->ctx, k->plan, k->opened, &c->module));
@@ -191,7 +212,7 @@ static bt_status try_compile(bt_compiled *c, struct bt__kernels *k,
 /* A target that makes no code of what it had taken is not asked again: all is done anew
  * without it, at most once for each target. */
 static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
-                         const bt_module *module, const bt_compile_options *options)
+                         struct source *from, const bt_compile_options *options)
 {
     uint8_t *refused = BT_NEWS(arena, uint8_t, c->ntarget);
     if (!refused)
@@ -206,7 +227,7 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
                                  .form = options->form,
                                  .plan = options->plan ? options->plan : "plan" };
         bt_map_init(&k.primitives, arena, 0);
-        bt_status status = try_compile(c, &k, module);
+        bt_status status = try_compile(c, &k, from);
         if (!status)
             return state_provenance(ctx, c);
         if (!k.refusing)
@@ -257,22 +278,48 @@ bt_status bt__compiled_create(bt_ctx *ctx, const bt_targets *targets, bt_compile
     return status;
 }
 
+static bt_status begin(bt_ctx *ctx, const bt_compile_options *options,
+                       const bt_global *entry, bt_compiled **out)
+{
+    bt_targets *targets;
+    BT_TRY(bt__targets_get(ctx, options, &targets));
+    bt_status status = bt__compiled_create(ctx, targets, out);
+    bt_targets_unref(targets);
+    BT_TRY(status);
+    status = bt__compiled_text(*out, entry->name, &(*out)->entry);
+    if (status)
+        bt_compiled_unref(*out);
+    return status;
+}
+
+bt_status bt_compile_primitive(bt_ctx *ctx, const bt_module *fused,
+                               const bt_global *primitive,
+                               const bt_compile_options *options, bt_compiled **out,
+                               const bt_lowering **lowering)
+{
+    struct source from = { .module = fused, .primitive = primitive };
+    bt_compiled *c;
+    BT_TRY(begin(ctx, options, primitive, &c));
+    bt_status status = compile(ctx, c, c->arena, &from, options);
+    if (status) {
+        bt_compiled_unref(c);
+        return status;
+    }
+    *out = c;
+    *lowering = from.lowering;
+    return NULL;
+}
+
 bt_status bt_compile(bt_ctx *ctx, const bt_module *fused,
                      const bt_compile_options *options, bt_compiled **out)
 {
+    struct source from = { .module = fused };
     const bt_global *entry;
-    bt_targets *targets;
     bt_compiled *c;
     BT_TRY(bt_module_entry(ctx, fused, options->entry, &entry));
-    BT_TRY(bt__targets_get(ctx, options, &targets));
-    bt_status created = bt__compiled_create(ctx, targets, &c);
-    bt_targets_unref(targets);
-    BT_TRY(created);
+    BT_TRY(begin(ctx, options, entry, &c));
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
-    bt_status status =
-        arena ? bt__compiled_text(c, entry->name, &c->entry) : bt_no_memory();
-    if (!status)
-        status = compile(ctx, c, arena, fused, options);
+    bt_status status = arena ? compile(ctx, c, arena, &from, options) : bt_no_memory();
     bt_arena_destroy(arena);
     if (status)
         bt_compiled_unref(c);
@@ -352,6 +399,19 @@ bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                             bt__launch(ctx, c->targets[row->target],
                                        c->loaded[row->target], row->number, row->name,
                                        &whole));
+}
+
+bt_status bt_compiled_launch_hosted(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
+                                    const bt_kernel_call *call,
+                                    const bt_host_block *around)
+{
+    BT_TRY(check_kernel(ctx, c, kernel));
+    const bt_kernel_call whole = whole_call(call);
+    const bt_compiled_code *row = c->kernels[kernel];
+    return bt_compiled_note(ctx, c, kernel,
+                            bt__launch_hosted(ctx, c->targets[row->target],
+                                              c->loaded[row->target], row->number,
+                                              row->name, &whole, around));
 }
 
 bt_status bt_compiled_enqueue(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,

@@ -287,7 +287,7 @@ static bt_status run_kernel(struct packer *p, const struct launch *launch)
     uint32_t n = ins->nfield + outs->nfield;
     bt_tensor **tensors = BT_NEWS(p->arena, bt_tensor *, n), *workspace = NULL;
     void **buffers = BT_NEWS(p->arena, void *, n);
-    struct bt__hosted *around = BT_NEWS(p->arena, struct bt__hosted, n + 1);
+    bt_host_block *around = BT_NEWS(p->arena, bt_host_block, n + 1);
     bt_status status = tensors && buffers && around ? NULL : bt_no_memory();
     if (!status && launch->call->narg > 2)
         status = make_output(p, launch->call->args[2], &workspace);
@@ -297,13 +297,12 @@ static bt_status run_kernel(struct packer *p, const struct launch *launch)
                      : make_output(p, outs->fields[i - ins->nfield], &tensors[i]);
         if (!status) {
             buffers[i] = tensors[i]->data;
-            around[i] = (struct bt__hosted){ buffers[i], bt_tensor_nbytes(tensors[i]),
-                                             i < ins->nfield };
+            around[i] = (bt_host_block){ buffers[i], bt_tensor_nbytes(tensors[i]),
+                                         i < ins->nfield };
         }
     }
     if (!status && workspace)
-        around[n] =
-            (struct bt__hosted){ workspace->data, bt_tensor_nbytes(workspace), 0 };
+        around[n] = (bt_host_block){ workspace->data, bt_tensor_nbytes(workspace), 0 };
     if (!status && bt_ctx_cancelled(p->ctx))
         status = bt_fail(p->ctx, BT_ERR_CANCELLED, "cancelled");
     const bt_kernel_call call = { .nbytes = sizeof(call),

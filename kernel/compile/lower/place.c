@@ -285,14 +285,14 @@ static bt_status ask_all(struct asking *a)
 
 /* ---- kernels ---- */
 
-/* As the target describes it, with a name of its own. */
+/* Gives a kernel, as the target describes it, a name of its own. */
 static bt_status add_kernel(struct bt__kernels *k, const struct bt__primitive *p,
-                            uint32_t index, bt_kernel *kernel)
+                            uint32_t index)
 {
+    bt_kernel *kernel = p->lowering.kernels[index];
     bt_text text;
     bt_text_init(&text, k->arena);
     bt_text_addf(&text, index ? "%s.%u" : "%s", p->func->name, index);
-    *kernel = *p->lowering.kernels[index];
     kernel->name = bt_text_get(&text);
     kernel->primitive = p->func;
     kernel->target = p->target;
@@ -316,10 +316,9 @@ bt_status bt__place_primitive(struct bt__kernels *k, const bt_store *store,
     BT_TRY(ask_all(&asking));
     p->why = bt_text_get(&asking.why);
     p->first = k->kernels.len;
-    bt_kernel *kernels = BT_NEWS(k->arena, bt_kernel, p->lowering.nkernel);
-    if (!kernels || !p->why)
+    if (!p->why)
         return bt_no_memory();
     for (uint32_t i = 0; i < p->lowering.nkernel; i++)
-        BT_TRY(add_kernel(k, p, i, &kernels[i]));
+        BT_TRY(add_kernel(k, p, i));
     return bt_map_put(&k->primitives, global, p) ? NULL : bt_no_memory();
 }

@@ -50,7 +50,5 @@ bt_status bt__program_read(bt_ctx *, const char *path, const bt_program_options 
 /* What a program is compiled for, opened; where `list` is NULL: the processors, if the
  * plugin for them is there. */
 bt_status bt__program_targets(bt_ctx *, const char *list, bt_targets **out) BT_MUST_USE;
-/* errors  BT_ERR_ARGUMENT: one is not */
-bt_status bt__program_inputs_set(const bt_program *) BT_MUST_USE;
 
 #endif

@@ -216,7 +216,7 @@ static bt_status run_and_copy(bt_program *program)
     return status;
 }
 
-bt_status bt__program_inputs_set(const bt_program *program)
+static bt_status check_inputs_set(const bt_program *program)
 {
     for (uint32_t i = 0; i < program->ninput; i++) {
         if (!program->args[i])
@@ -229,7 +229,7 @@ bt_status bt__program_inputs_set(const bt_program *program)
 
 bt_status bt_program_run(bt_program *program)
 {
-    BT_TRY(bt__program_inputs_set(program));
+    BT_TRY(check_inputs_set(program));
     return can_compute_into(program) ? run_into(program) : run_and_copy(program);
 }
 
@@ -241,4 +241,24 @@ const bt_object *bt_program_get(const bt_program *program, uint32_t index)
 const bt_compiled *bt_program_compiled(const bt_program *program)
 {
     return program->compiled;
+}
+
+bt_status bt_program_fused(const bt_program *program, bt_module **out)
+{
+    if (!program->compiled || program->is_artifact)
+        return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
+                       "the primitive functions of a program are known where it is "
+                       "compiled here: give the model, a target and executor graph");
+    const bt_compile_options options = { .opened = program->compiled->opened,
+                                         .fuse = program->fuse };
+    return bt_fuse(program->ctx, program->module, &options, out);
+}
+
+bt_status bt_program_args(const bt_program *program, bt_object *const **out)
+{
+    BT_TRY(check_inputs_set(program));
+    BT_TRY(bt_check_args(program->ctx, program->module, program->entry, program->ninput,
+                         program->args, NULL));
+    *out = program->args;
+    return NULL;
 }

@@ -122,6 +122,13 @@ typedef struct bt_compiled {
  *         cannot be */
 BT_API bt_status bt_compile(bt_ctx *, const bt_module *fused, const bt_compile_options *,
                             bt_compiled **out) BT_MUST_USE;
+/* Compiles a primitive function of a fused module alone, for who measures its kernels or
+ * checks them. What is compiled has no module; its kernels are those of *lowering, which
+ * lives as long. *lowering NULL: the function only changes the shape and has no kernel. */
+BT_API bt_status bt_compile_primitive(bt_ctx *, const bt_module *fused,
+                                      const bt_global *primitive,
+                                      const bt_compile_options *, bt_compiled **out,
+                                      const bt_lowering **lowering) BT_MUST_USE;
 BT_API bt_compiled *bt_compiled_ref(bt_compiled *);
 BT_API void bt_compiled_unref(bt_compiled *); /* accepts NULL */
 /* The number of a kernel; nkernel where there is none of that name. */
@@ -129,6 +136,18 @@ BT_API uint32_t bt_compiled_kernel(const bt_compiled *, const char *name);
 /* Has its target run a kernel, by its number in the module. */
 BT_API bt_status bt_compiled_launch(bt_ctx *, const bt_compiled *, uint32_t kernel,
                                     const bt_kernel_call *) BT_MUST_USE;
+/* Memory of the host, with what lies around a buffer in it. */
+typedef struct bt_host_block {
+    char *at;
+    size_t nbytes;
+    uint32_t is_constant; /* not copied back: it may lie in a file that is mapped */
+} bt_host_block;
+/* The same on memory of the host, where the target has its own as well: then the blocks
+ * of all buffers, and of the workspace behind them, are copied there and back. One address
+ * means one block. */
+BT_API bt_status bt_compiled_launch_hosted(bt_ctx *, const bt_compiled *, uint32_t kernel,
+                                           const bt_kernel_call *,
+                                           const bt_host_block *around) BT_MUST_USE;
 /* The same, of a target with queues: it puts the kernel into one. */
 BT_API bt_status bt_compiled_enqueue(bt_ctx *, const bt_compiled *, uint32_t kernel,
                                      const bt_kernel_call *, const bt_order *,
@@ -158,26 +177,13 @@ BT_API const bt_running_kernel *bt_ctx_running(const bt_ctx *);
 /* What a program of <baton/baton.h> runs; NULL: a module as it stands. */
 struct bt_program;
 BT_API const bt_compiled *bt_program_compiled(const struct bt_program *);
-
-/* ---- checking a target ---- */
-
-typedef struct bt_kernel_check {
-    uint32_t nkernel, ncall; /* kernels, calls of their functions that were checked */
-    uint32_t nwrong;         /* of these */
-    double error;      /* the largest of those that were right, as a share of its bound */
-    const char *where; /* ... and its function, the program's; NULL: all are exact */
-} bt_kernel_check;
-/* What an author of a target asks first: runs a program on the inputs that are set, call by
- * call on the values of the evaluator, and launches each call's kernels on memory of
- * their own. They must give what the evaluator gives, within some units of the last
- * place; the same bits when launched again; write all of their outputs and nothing else,
- * inputs and what lies around buffers least of all; and compute in place where they say
- * that they can. All calls that do otherwise are reported, by target, function, kernel
- * and element; *out is filled in any case. Takes the evaluator's time.
- * errors  BT_ERR_PLUGIN: the first of these; BT_ERR_UNSUPPORTED: the program is an
- *         artifact or is not compiled; of the evaluator */
-BT_API bt_status bt_program_check_kernels(struct bt_program *,
-                                          bt_kernel_check *out) BT_MUST_USE;
+/* The module that was compiled for it, with its primitive functions and the calls of them.
+ * errors  BT_ERR_UNSUPPORTED: it is an artifact, or not compiled */
+BT_API bt_status bt_program_fused(const struct bt_program *, bt_module **out) BT_MUST_USE;
+/* The values of its inputs, in their order; borrowed from the program.
+ * errors  BT_ERR_ARGUMENT: one is missing or does not fit */
+BT_API bt_status bt_program_args(const struct bt_program *,
+                                 bt_object *const **out) BT_MUST_USE;
 
 /* ---- memory of a lowered function ---- */
 

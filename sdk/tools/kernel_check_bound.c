@@ -4,13 +4,13 @@
  * with the operand changed by that much: cos of a sum of large terms differs by as much as
  * the sum does, however small the cosine is.
  */
-#include "compile/check/check.h"
+#include "kernel_check.h"
 
 #include <math.h>
 
 #include <baton/compute.h>
 
-double bt__rounding_bound(bt_dtype dtype, double value, double largest)
+double rounding_bound(bt_dtype dtype, double value, double largest)
 {
     switch (dtype) {
     case BT_FLOAT16: return 0x1p-10 * (16 * fabs(value) + 8 * largest);
@@ -117,7 +117,7 @@ static bt_status bound_call(struct bounds *b, const bt_call *call, bt_compute *c
     if (!result->errors)
         return bt_no_memory();
     for (int64_t i = 0; i < t->nelem; i++)
-        result->errors[i] = bt__rounding_bound(t->dtype, bt_tensor_get(t, i), largest);
+        result->errors[i] = rounding_bound(t->dtype, bt_tensor_get(t, i), largest);
     for (uint32_t i = 0; i < call->narg; i++) {
         if (args[i]->errors)
             BT_TRY(add_error(b, compute, call->narg, in, i, args[i], result));
@@ -174,8 +174,8 @@ static bt_status bound_func(struct bounds *b, const bt_func *func, bt_tensor *co
     return NULL;
 }
 
-bt_status bt__check_bounds(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
-                           bt_tensor *const *in, const double **out)
+bt_status find_bounds(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
+                      bt_tensor *const *in, const double **out)
 {
     struct bounds b = { .ctx = ctx, .arena = arena };
     *out = NULL;

@@ -12,8 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "compile/check/check.h"
+#include "kernel_check.h"
 
 enum { ZONE = 4096, ZONE_BYTE = 0x6b, BEYOND = 16, NO_BUFFER = UINT32_MAX };
 
@@ -33,23 +32,26 @@ struct buffers {
 static const char *const kind_names[] = { "input", "output", "temp" };
 
 /* Said of elements of outputs with a layout: they are numbered as they lie in memory. */
-static const char *memory_note(const struct bt__check_call *c)
+static const char *memory_note(const struct kernel_call *c)
 {
-    return bt_type_layout(c->primitive->func->result)
+    return bt_type_layout(c->func->result)
                ? " (in memory, by its layout: beyond the tensor zeros are written)"
                : "";
 }
 
 /* A fault's text. */
-static bt_status tell(const struct bt__check_call *c, const char **fault,
-                      const char *format, ...) BT_PRINTF(3, 4);
-static bt_status tell(const struct bt__check_call *c, const char **fault,
-                      const char *format, ...)
+static bt_status tell(const struct kernel_call *c, const char **fault, const char *format,
+                      ...) BT_PRINTF(3, 4);
+static bt_status tell(const struct kernel_call *c, const char **fault, const char *format,
+                      ...)
 {
     va_list args;
+    bt_text text;
     va_start(args, format);
-    *fault = bt__format_va(c->arena, format, args);
+    bt_text_init(&text, c->arena);
+    bt_text_addv(&text, format, args);
     va_end(args);
+    *fault = bt_text_get(&text);
     return *fault ? NULL : bt_no_memory();
 }
 
@@ -91,16 +93,15 @@ static size_t bytes(const bt_type *dim)
     return (size_t)n;
 }
 
-static size_t nbytes_of(const struct bt__check_call *c, uint32_t kind, uint32_t index)
+static size_t nbytes_of(const struct kernel_call *c, uint32_t kind, uint32_t index)
 {
     return kind == BT_BUFFER_INPUT    ? bt_tensor_nbytes(c->in[index])
            : kind == BT_BUFFER_OUTPUT ? bt_tensor_nbytes(c->want[index])
-                                      : bytes(c->primitive->lowering.temps[index]);
+                                      : bytes(c->lowering->temps[index]);
 }
 
 /* Copies the inputs; fills outputs and temps with the pattern. */
-static bt_status fill_buffers(const struct bt__check_call *c, int pattern,
-                              struct buffers *b)
+static bt_status fill_buffers(const struct kernel_call *c, int pattern, struct buffers *b)
 {
     for (uint32_t kind = 0; kind < 3; kind++) {
         b->at[kind] = BT_NEWS(c->arena, struct buffer, b->n[kind]);
@@ -139,7 +140,7 @@ static size_t damage(const char *zone)
 }
 
 /* What a kernel must not have changed. */
-static bt_status check_zones(const struct bt__check_call *c, const bt_kernel *kernel,
+static bt_status check_zones(const struct kernel_call *c, const bt_kernel *kernel,
                              const struct buffers *b, const char **fault)
 {
     for (uint32_t kind = 0; kind < 3; kind++) {
@@ -173,14 +174,14 @@ static const struct buffer *find_buffer(const bt_kernel *kernel, uint32_t i,
     return &b->at[which->kind][which->index];
 }
 
-static struct bt__hosted with_zones(const struct buffer *b)
+static bt_host_block with_zones(const struct buffer *b)
 {
-    return (struct bt__hosted){ b->at - ZONE, b->nbytes + 2 * ZONE, 0 };
+    return (bt_host_block){ b->at - ZONE, b->nbytes + 2 * ZONE, 0 };
 }
 
 /* Outputs that keep an input have its elements, and stand for it. */
 static void keep_inputs(const bt_kernel *kernel, const struct buffers *b, void **pointers,
-                        struct bt__hosted *around)
+                        bt_host_block *around)
 {
     for (uint32_t i = 0; i < kernel->nover; i++) {
         const bt_kernel_over *over = &kernel->over[i];
@@ -195,15 +196,15 @@ static void keep_inputs(const bt_kernel *kernel, const struct buffers *b, void *
     }
 }
 
-static bt_status launch(const struct bt__check_call *c, uint32_t number,
+static bt_status launch(const struct kernel_call *c, uint32_t number,
                         const struct buffers *b, const char **fault)
 {
-    const bt_kernel *kernel = c->kernels[number];
+    const bt_kernel *kernel = c->lowering->kernels[number];
     uint32_t n = kernel->nin + kernel->nout;
     struct buffer workspace;
     // the memory behind is not mapped: a kernel that uses more than it has crashes
     void **pointers = BT_NEWS(c->arena, void *, (size_t)n + BEYOND);
-    struct bt__hosted *around = BT_NEWS(c->arena, struct bt__hosted, (size_t)n + 1);
+    bt_host_block *around = BT_NEWS(c->arena, bt_host_block, (size_t)n + 1);
     if (!pointers || !around)
         return bt_no_memory();
     BT_TRY(make_buffer(c->ctx, bytes(kernel->workspace), &workspace));
@@ -218,8 +219,8 @@ static bt_status launch(const struct bt__check_call *c, uint32_t number,
                                   .buffers = pointers,
                                   .workspace = workspace.at,
                                   .stop = bt_ctx_stop(c->ctx) };
-    bt_status status = bt__launch_hosted(c->ctx, c->use, c->loaded, c->numbers[number],
-                                         kernel->name, &call, around);
+    bt_status status =
+        bt_compiled_launch_hosted(c->ctx, c->compiled, number, &call, around);
     int strays = damage(workspace.at - ZONE) < ZONE ||
                  damage(workspace.at + workspace.nbytes) < ZONE;
     bt_tensor_unref(workspace.memory);
@@ -234,10 +235,10 @@ static bt_status launch(const struct bt__check_call *c, uint32_t number,
 }
 
 /* All kernels of the function, until there is a fault. */
-static bt_status launch_all(const struct bt__check_call *c, const struct buffers *b,
+static bt_status launch_all(const struct kernel_call *c, const struct buffers *b,
                             const char **fault)
 {
-    for (uint32_t i = 0; !*fault && i < c->primitive->lowering.nkernel; i++)
+    for (uint32_t i = 0; !*fault && i < c->lowering->nkernel; i++)
         BT_TRY(launch(c, i, b, fault));
     return NULL;
 }
@@ -257,13 +258,13 @@ static double share(const bt_tensor *got, const bt_tensor *want, int64_t i,
     }
     if (a == b || (isnan(a) && isnan(b)))
         return 0;
-    double bound = bounds ? bounds[i] : bt__rounding_bound(want->dtype, b, largest);
+    double bound = bounds ? bounds[i] : rounding_bound(want->dtype, b, largest);
     double error = fabs(a - b);
     return isfinite(error) && bound > 0 ? error / bound : INFINITY;
 }
 
 /* Integers may be a step apart where they are rounded from floats. */
-static int64_t step_of(const struct bt__check_call *c)
+static int64_t step_of(const struct kernel_call *c)
 {
     int64_t step = 0;
     for (uint32_t i = 0; i < c->nin; i++) {
@@ -279,7 +280,7 @@ struct wrong {
     double far;
 };
 
-static struct wrong find_wrong(const struct bt__check_call *c, const bt_tensor *got,
+static struct wrong find_wrong(const struct kernel_call *c, const bt_tensor *got,
                                const bt_tensor *want, const double *bounds, double *worst)
 {
     struct wrong wrong = { 0 };
@@ -301,7 +302,7 @@ static struct wrong find_wrong(const struct bt__check_call *c, const bt_tensor *
     return wrong;
 }
 
-static bt_status compare(const struct bt__check_call *c, uint32_t output,
+static bt_status compare(const struct kernel_call *c, uint32_t output,
                          const bt_tensor *got, const char **fault, double *worst)
 {
     const bt_tensor *want = c->want[output];
@@ -309,7 +310,7 @@ static bt_status compare(const struct bt__check_call *c, uint32_t output,
     double before = *worst;
     struct wrong wrong = find_wrong(c, got, want, NULL, worst);
     if (wrong.n) // a bound for all its calls is expensive, and seldom needed
-        BT_TRY(bt__check_bounds(c->ctx, c->arena, c->primitive->func, c->in, &bounds));
+        BT_TRY(find_bounds(c->ctx, c->arena, c->func, c->in, &bounds));
     if (bounds) {
         *worst = before;
         wrong = find_wrong(c, got, want, bounds, worst);
@@ -325,7 +326,7 @@ static bt_status compare(const struct bt__check_call *c, uint32_t output,
 }
 
 /* `again` was computed on another pattern. */
-static bt_status compare_again(const struct bt__check_call *c, uint32_t output,
+static bt_status compare_again(const struct kernel_call *c, uint32_t output,
                                const char *once, const char *again, const int patterns[2],
                                const char **fault)
 {
@@ -352,13 +353,13 @@ static bt_status compare_again(const struct bt__check_call *c, uint32_t output,
 /* ---- in place ---- */
 
 /* Whether the claim can be tried: no other kernel has the input, and the sizes agree. */
-static int can_try(const struct bt__check_call *c, uint32_t kernel,
+static int can_try(const struct kernel_call *c, uint32_t kernel,
                    const bt_kernel_buffer *out, const bt_kernel_buffer *in)
 {
     int can = out->kind == BT_BUFFER_OUTPUT && in->kind == BT_BUFFER_INPUT &&
               bt_tensor_nbytes(c->want[out->index]) == bt_tensor_nbytes(c->in[in->index]);
-    for (uint32_t k = 0; k < c->primitive->lowering.nkernel; k++) {
-        const bt_kernel *other = c->kernels[k];
+    for (uint32_t k = 0; k < c->lowering->nkernel; k++) {
+        const bt_kernel *other = c->lowering->kernels[k];
         for (uint32_t i = 0; k != kernel && i < other->nin; i++)
             can &= other->in[i].kind != in->kind || other->in[i].index != in->index;
         for (uint32_t i = 0; k != kernel && i < other->nout; i++)
@@ -367,7 +368,7 @@ static int can_try(const struct bt__check_call *c, uint32_t kernel,
     return can;
 }
 
-static bt_status try_over(const struct bt__check_call *c, uint32_t kernel,
+static bt_status try_over(const struct kernel_call *c, uint32_t kernel,
                           const bt_kernel_buffer *out, const bt_kernel_buffer *in,
                           const struct buffers *expected, const char **fault)
 {
@@ -389,17 +390,17 @@ static bt_status try_over(const struct bt__check_call *c, uint32_t kernel,
                           "kernel %s says that output %" PRIu32
                           " may be computed over input %" PRIu32 ": then output %" PRIu32
                           " is another",
-                          c->kernels[kernel]->name, out->index, in->index, i);
+                          c->lowering->kernels[kernel]->name, out->index, in->index, i);
     }
     free_buffers(&b);
     return status;
 }
 
-static bt_status check_overs(const struct bt__check_call *c,
-                             const struct buffers *expected, const char **fault)
+static bt_status check_overs(const struct kernel_call *c, const struct buffers *expected,
+                             const char **fault)
 {
-    for (uint32_t k = 0; k < c->primitive->lowering.nkernel; k++) {
-        const bt_kernel *kernel = c->kernels[k];
+    for (uint32_t k = 0; k < c->lowering->nkernel; k++) {
+        const bt_kernel *kernel = c->lowering->kernels[k];
         for (uint32_t i = 0; !*fault && i < kernel->nover; i++) {
             const bt_kernel_buffer *out = &kernel->out[kernel->over[i].out];
             const bt_kernel_buffer *in = &kernel->in[kernel->over[i].in];
@@ -412,7 +413,7 @@ static bt_status check_overs(const struct bt__check_call *c,
 
 /* ---- the call ---- */
 
-static bt_status check_results(const struct bt__check_call *c, const struct buffers *once,
+static bt_status check_results(const struct kernel_call *c, const struct buffers *once,
                                const struct buffers *again, const int patterns[2],
                                const char **fault, double *worst)
 {
@@ -432,8 +433,8 @@ static bt_status check_results(const struct bt__check_call *c, const struct buff
     return NULL;
 }
 
-bt_status bt__check_call(const struct bt__check_call *c, const char **fault,
-                         double *error)
+bt_status check_kernel_call(const struct kernel_call *c, const char **fault,
+                            double *error)
 {
     static const int patterns[2] = { 0xff, 0x5a }; // the first is NaN in floats
     struct buffers sets[2];
@@ -441,9 +442,8 @@ bt_status bt__check_call(const struct bt__check_call *c, const char **fault,
     *fault = NULL;
     *error = 0;
     for (int i = 0; i < 2; i++)
-        sets[i] =
-            (struct buffers){ .n = { c->nin, c->nout, c->primitive->lowering.ntemp },
-                              .over = NO_BUFFER };
+        sets[i] = (struct buffers){ .n = { c->nin, c->nout, c->lowering->ntemp },
+                                    .over = NO_BUFFER };
     for (int i = 0; !status && !*fault && i < 2; i++) {
         status = fill_buffers(c, patterns[i], &sets[i]);
         if (!status)

@@ -1,0 +1,58 @@
+/*
+ * Kernels against the evaluator: what an author of a target asks first.
+ *
+ *     kernel_check.c          a program's calls, one after the other, on the evaluator's
+ *                             values
+ *     kernel_check_launch.c   what a target does with the buffers of one call
+ *     kernel_check_bound.c    by how much its results may differ
+ */
+#ifndef KERNEL_CHECK_H
+#define KERNEL_CHECK_H
+
+#include <baton/compiled.h>
+
+struct kernel_check {
+    uint32_t nkernel, ncall; /* kernels, calls of their functions that were checked */
+    uint32_t nwrong;         /* of these */
+    double error;      /* the largest of those that were right, as a share of its bound */
+    const char *where; /* ... and its function, in the arena; NULL: all are exact */
+};
+/* Runs a program on the inputs that are set, call by call on the values of the evaluator,
+ * and launches each call's kernels on memory of their own. They must give what the
+ * evaluator gives, within some units of the last place; the same bits when launched again;
+ * write all of their outputs and nothing else, inputs and what lies around buffers least
+ * of all; and compute in place where they say that they can. All calls that do otherwise
+ * are reported, by target, function, kernel and element; *out is filled in any case.
+ * Takes the evaluator's time.
+ * errors  BT_ERR_PLUGIN: the first of these; BT_ERR_UNSUPPORTED: the program is an
+ *         artifact or is not compiled; of the evaluator */
+bt_status check_kernels(bt_ctx *, bt_arena *, struct bt_program *,
+                        struct kernel_check *out) BT_MUST_USE;
+
+/* A call of a primitive function, and what it must give. */
+struct kernel_call {
+    bt_ctx *ctx;
+    bt_arena *arena;             /* for as long as the call is checked */
+    const bt_compiled *compiled; /* the function alone */
+    const bt_lowering *lowering;
+    const bt_func *func;
+    uint32_t nin, nout; /* leaves */
+    bt_tensor *const *in;
+    bt_tensor *const *want; /* what the evaluator gives */
+};
+
+/* Launches the kernels on memory of their own, several times. *fault: what is wrong, in
+ * the arena; NULL: nothing. *error: the largest difference, as a share of the bound. */
+bt_status check_kernel_call(const struct kernel_call *, const char **fault,
+                            double *error) BT_MUST_USE;
+
+/* What an element may differ by where it is one call's: sums are taken in another order
+ * and in fewer bits than the evaluator's. */
+double rounding_bound(bt_dtype, double value, double largest);
+/* The same for each element of a function's result, with what its calls make of the errors
+ * of those before them; in the arena. *out NULL: a function with several results, layouts
+ * or other bindings than calls, of which this is not known. */
+bt_status find_bounds(bt_ctx *, bt_arena *, const bt_func *, bt_tensor *const *in,
+                      const double **out) BT_MUST_USE;
+
+#endif

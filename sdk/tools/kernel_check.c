@@ -51,7 +51,7 @@ static bt_status make_evaluator(struct checker *c, struct primitive *p)
 {
     bt_text text;
     bt_text_init(&text, c->arena);
-    BT_TRY(bt_evaluator_print(c->ctx, 1, &p->func, &text));
+    BT_TRY(bt_evaluator_print(c->ctx, p->func, &text));
     return bt_evaluator_create(c->ctx, text.at, text.len, &p->evaluator);
 }
 
@@ -181,7 +181,7 @@ static bt_status evaluate(struct checker *c, const struct primitive *p,
     for (uint32_t i = 0; i < out->len; i++)
         buffers[in->len + i] = out->at[i]->data;
     const bt_kernel_call call = { .nbytes = sizeof(call), .buffers = buffers };
-    bt_status status = bt_evaluator_run(c->ctx, p->evaluator, 0, &call);
+    bt_status status = bt_evaluator_run(c->ctx, p->evaluator, &call);
     return status ? bt_note(c->ctx, status, NULL, 0,
                             "the evaluator says so of @%s, whose kernels are not checked",
                             p->func->name)

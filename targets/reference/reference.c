@@ -38,7 +38,7 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
     for (uint32_t i = 0; i < n; i++) {
         bt_text text;
         bt_text_init(&text, arena);
-        BT_TRY(bt_evaluator_print(ctx, 1, &kernels[i]->primitive, &text));
+        BT_TRY(bt_evaluator_print(ctx, kernels[i]->primitive, &text));
         *out[i] =
             (bt_kernel_code){ .form = BT_CODE_BYTES, .at = text.at, .nbytes = text.len };
     }
@@ -62,15 +62,9 @@ static void unload(void *opaque)
 static bt_status load_all(bt_ctx *ctx, struct loaded *l, uint32_t n,
                           const bt_kernel_code *const *codes)
 {
-    for (; l->n < n; l->n++) {
+    for (; l->n < n; l->n++)
         BT_TRY(bt_evaluator_create(ctx, codes[l->n]->at, codes[l->n]->nbytes,
                                    &l->evaluators[l->n]));
-        if (bt_evaluator_nfunction(l->evaluators[l->n]) == 1)
-            continue;
-        bt_evaluator_destroy(l->evaluators[l->n]);
-        return bt_fail(ctx, BT_ERR_FORMAT,
-                       "the code of kernel %u is not the text of one function", l->n);
-    }
     return NULL;
 }
 
@@ -98,7 +92,7 @@ static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
                         const bt_kernel_call *call)
 {
     const struct loaded *l = loaded;
-    return bt_evaluator_run(ctx, l->evaluators[kernel], 0, call);
+    return bt_evaluator_run(ctx, l->evaluators[kernel], call);
 }
 
 /* The code is text of functions, which says all that it needs. */

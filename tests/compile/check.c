@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <baton/baton.h>
+#include <baton/compute.h>
 
 /* A program of two functions that the liar takes, opened from a file. */
 static bt_status open_program(bt_ctx *ctx, const char *targets, bt_program **out)
@@ -142,9 +143,35 @@ static void test_what_cannot_be_launched_is_refused(void **state)
     bt_ctx_destroy(ctx);
 }
 
+static void test_an_evaluator_is_of_one_function(void **state)
+{
+    static const char header[] = "#[version = \"baton 0.1\"]\n",
+                      func[] = "def @%s(%%x: Tensor[(2), float32]) { negative(%%x) }\n";
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_evaluator *e;
+    bt_text text;
+    assert_error(bt_evaluator_create(ctx, NULL, 0, &e), BT_ERR_SYNTAX, "");
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    bt_text_addf(&text, "%s", header);
+    for (uint32_t n = 0; n < 3; n++) {
+        const char *why = "the text is not of one function";
+        if (n == 1)
+            assert_ok(ctx, bt_evaluator_create(ctx, text.at, text.len, &e));
+        else
+            assert_error(bt_evaluator_create(ctx, text.at, text.len, &e), BT_ERR_FORMAT,
+                         why);
+        if (n == 1)
+            bt_evaluator_destroy(e);
+        bt_text_addf(&text, func, n ? "b" : "a");
+    }
+    bt_ctx_destroy(ctx);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_right_kernels_are_right),
     cmocka_unit_test(test_wrong_kernels_are_named),
     cmocka_unit_test(test_what_cannot_be_launched_is_refused),
+    cmocka_unit_test(test_an_evaluator_is_of_one_function),
 };
 TEST_MAIN(tests)

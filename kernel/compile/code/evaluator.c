@@ -1,5 +1,5 @@
 /*
- * Primitive functions run by the reference evaluator, as a target's kernels are. One with
+ * A primitive function run by the reference evaluator, as a target's kernels are. One with
  * open dims is computed anew where a call has other dims than the last.
  */
 #include <pthread.h>
@@ -9,40 +9,31 @@
 
 #include <baton/target.h>
 
-struct function {
+struct bt_evaluator {
+    pthread_mutex_t lock; /* of what follows: a bt_compute serves one run at a time */
+    bt_module *module;
     const bt_func *func;
     uint32_t nin, nout;
     int64_t *dims;       /* of the last call */
     bt_compute *compute; /* for them; NULL: there was none */
-};
-struct bt_evaluator {
-    pthread_mutex_t lock; /* of functions: a bt_compute serves one run at a time */
-    bt_module *module;
-    uint32_t n;
-    struct function *functions;
     bt_arena *arena;
 };
 
 /* ---- text ---- */
 
-bt_status bt_evaluator_print(bt_ctx *ctx, uint32_t n, const bt_func *const *functions,
-                             bt_text *out)
+bt_status bt_evaluator_print(bt_ctx *ctx, const bt_func *func, bt_text *out)
 {
     bt_module_builder *builder;
     bt_module *module;
-    bt_status status = NULL;
-    if (n == 0)
-        return NULL;
-    bt_store *store = functions[0]->block->result->type->store;
+    bt_store *store = func->block->result->type->store;
+    const bt_global global = { .name = func->name,
+                               .kind = BT_GLOBAL_FUNC,
+                               .type = bt_func_type_of(store, func),
+                               .func = func };
+    if (!global.type)
+        return bt_no_memory();
     BT_TRY(bt_module_builder_create(ctx, store, NULL, &builder));
-    for (uint32_t i = 0; !status && i < n; i++) {
-        bt_global global = { .name = functions[i]->name,
-                             .kind = BT_GLOBAL_FUNC,
-                             .type = bt_func_type_of(store, functions[i]),
-                             .func = functions[i] };
-        status =
-            global.type ? bt_module_builder_set(builder, &global, 1) : bt_no_memory();
-    }
+    bt_status status = bt_module_builder_set(builder, &global, 1);
     if (status) {
         bt_module_builder_destroy(builder);
         return status;
@@ -53,17 +44,17 @@ bt_status bt_evaluator_print(bt_ctx *ctx, uint32_t n, const bt_func *const *func
     return status ? status : out->failed ? bt_no_memory() : NULL;
 }
 
-/* ---- functions ---- */
+/* ---- the function ---- */
 
 /* Its computation for some dims: that of the last call where nothing differs. */
-static bt_status compute_for(bt_ctx *ctx, struct function *f, const int64_t *dims)
+static bt_status compute_for(bt_ctx *ctx, bt_evaluator *e, const int64_t *dims)
 {
-    const uint32_t n = f->func->nvar;
+    const uint32_t n = e->func->nvar;
     bt_compute *compute;
-    if (f->compute && (!n || memcmp(f->dims, dims, n * sizeof(*dims)) == 0))
+    if (e->compute && (!n || memcmp(e->dims, dims, n * sizeof(*dims)) == 0))
         return NULL;
-    BT_TRY(bt_compute_create_func(ctx, f->func, dims, &compute));
-    for (uint32_t i = 0; i < f->nin; i++) {
+    BT_TRY(bt_compute_create_func(ctx, e->func, dims, &compute));
+    for (uint32_t i = 0; i < e->nin; i++) {
         const struct bt__leaf *leaf = &compute->call.leaves[i];
         int is_known = leaf->has_rank && leaf->dtype;
         for (uint32_t a = 0; is_known && a < leaf->rank; a++)
@@ -71,52 +62,34 @@ static bt_status compute_for(bt_ctx *ctx, struct function *f, const int64_t *dim
         if (!is_known) {
             bt_compute_destroy(compute);
             return bt_fail(ctx, BT_ERR_FORMAT, "@%s has no tensors of known dims",
-                           f->func->name);
+                           e->func->name);
         }
     }
-    bt_compute_destroy(f->compute);
-    f->compute = compute;
+    bt_compute_destroy(e->compute);
+    e->compute = compute;
     for (uint32_t i = 0; i < n; i++)
-        f->dims[i] = dims[i];
+        e->dims[i] = dims[i];
     return NULL;
 }
 
 /* Without dims its computation is made now. */
-static bt_status load_function(bt_ctx *ctx, bt_evaluator *e, const bt_func *func,
-                               struct function *out)
-{
-    *out = (struct function){ .func = func, .nout = bt_type_nleaf(func->result) };
-    for (uint32_t i = 0; i < func->block->nparam; i++)
-        out->nin += bt_type_nleaf(func->block->params[i]->base.type);
-    out->dims = BT_NEWS(e->arena, int64_t, func->nvar);
-    if (!out->dims)
-        return bt_no_memory();
-    return func->nvar ? NULL : compute_for(ctx, out, NULL);
-}
-
-static bt_status load_functions(bt_ctx *ctx, bt_evaluator *e)
-{
-    const bt_module *module = e->module;
-    e->functions = BT_NEWS(e->arena, struct function, module->nglobal);
-    if (!e->functions)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < module->nglobal; i++) {
-        const bt_global *global = module->globals[i];
-        if (global->kind != BT_GLOBAL_FUNC)
-            return bt_fail(ctx, BT_ERR_FORMAT, "@%s is no function", global->name);
-        e->n = i + 1;
-        BT_TRY(load_function(ctx, e, global->func, &e->functions[i]));
-    }
-    return NULL;
-}
-
-static bt_status load_all(bt_ctx *ctx, bt_evaluator *e, const char *text, size_t nbytes)
+static bt_status load(bt_ctx *ctx, bt_evaluator *e, const char *text, size_t nbytes)
 {
     bt_module *parsed;
     BT_TRY(bt_parse(ctx, "functions", NULL, text, nbytes, &parsed));
     bt_status status = bt_infer(ctx, parsed, &e->module);
     bt_module_unref(parsed);
-    return status ? status : load_functions(ctx, e);
+    BT_TRY(status);
+    if (e->module->nglobal != 1 || e->module->globals[0]->kind != BT_GLOBAL_FUNC)
+        return bt_fail(ctx, BT_ERR_FORMAT, "the text is not of one function");
+    e->func = e->module->globals[0]->func;
+    e->nout = bt_type_nleaf(e->func->result);
+    for (uint32_t i = 0; i < e->func->block->nparam; i++)
+        e->nin += bt_type_nleaf(e->func->block->params[i]->base.type);
+    e->dims = BT_NEWS(e->arena, int64_t, e->func->nvar);
+    if (!e->dims)
+        return bt_no_memory();
+    return e->func->nvar ? NULL : compute_for(ctx, e, NULL);
 }
 
 bt_status bt_evaluator_create(bt_ctx *ctx, const char *text, size_t nbytes,
@@ -130,7 +103,7 @@ bt_status bt_evaluator_create(bt_ctx *ctx, const char *text, size_t nbytes,
     }
     *e = (bt_evaluator){ .arena = arena };
     pthread_mutex_init(&e->lock, NULL); // without attributes it cannot fail
-    bt_status status = nbytes ? load_all(ctx, e, text, nbytes) : NULL;
+    bt_status status = load(ctx, e, text, nbytes);
     if (status)
         bt_evaluator_destroy(e);
     else
@@ -142,16 +115,10 @@ void bt_evaluator_destroy(bt_evaluator *e)
 {
     if (!e)
         return;
-    for (uint32_t i = 0; i < e->n; i++)
-        bt_compute_destroy(e->functions[i].compute);
+    bt_compute_destroy(e->compute);
     bt_module_unref(e->module);
     pthread_mutex_destroy(&e->lock);
     bt_arena_destroy(e->arena);
-}
-
-uint32_t bt_evaluator_nfunction(const bt_evaluator *e)
-{
-    return e->n;
 }
 
 /* ---- as a kernel ---- */
@@ -207,39 +174,38 @@ bt_kernel *bt_lowering_whole(bt_lowering *l, bt_arena *arena, const bt_func *pri
 /* ---- running ---- */
 
 /* Under the lock. */
-static bt_status run(bt_ctx *ctx, struct function *f, const bt_kernel_call *call)
+static bt_status run(bt_ctx *ctx, bt_evaluator *e, const bt_kernel_call *call)
 {
     bt_arena *scratch = bt_ctx_scratch(ctx);
-    bt_tensor **in = BT_NEWS(scratch, bt_tensor *, f->nin);
-    bt_tensor **out = BT_NEWS(scratch, bt_tensor *, f->nout);
+    bt_tensor **in = BT_NEWS(scratch, bt_tensor *, e->nin);
+    bt_tensor **out = BT_NEWS(scratch, bt_tensor *, e->nout);
     if (!in || !out)
         return bt_no_memory();
-    bt_status status = compute_for(ctx, f, call->dims);
-    for (uint32_t i = 0; !status && i < f->nin; i++) {
-        const struct bt__leaf *leaf = &f->compute->call.leaves[i];
+    bt_status status = compute_for(ctx, e, call->dims);
+    for (uint32_t i = 0; !status && i < e->nin; i++) {
+        const struct bt__leaf *leaf = &e->compute->call.leaves[i];
         status = bt_tensor_wrap(ctx, leaf->dtype, leaf->rank, leaf->dims,
                                 call->buffers[i], &in[i]);
     }
     if (!status)
         status =
-            bt_compute_run(ctx, f->compute, f->nin, (const bt_tensor *const *)in, out);
-    for (uint32_t i = 0; !status && i < f->nout; i++) {
+            bt_compute_run(ctx, e->compute, e->nin, (const bt_tensor *const *)in, out);
+    for (uint32_t i = 0; !status && i < e->nout; i++) {
         if (out[i]->nelem)
-            memcpy(call->buffers[f->nin + i], out[i]->data, bt_tensor_nbytes(out[i]));
+            memcpy(call->buffers[e->nin + i], out[i]->data, bt_tensor_nbytes(out[i]));
         bt_tensor_unref(out[i]);
     }
-    for (uint32_t i = 0; i < f->nin; i++)
+    for (uint32_t i = 0; i < e->nin; i++)
         bt_tensor_unref(in[i]);
     return status;
 }
 
-bt_status bt_evaluator_run(bt_ctx *ctx, bt_evaluator *e, uint32_t function,
-                           const bt_kernel_call *call)
+bt_status bt_evaluator_run(bt_ctx *ctx, bt_evaluator *e, const bt_kernel_call *call)
 {
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
     pthread_mutex_lock(&e->lock);
-    bt_status status = run(ctx, &e->functions[function], call);
+    bt_status status = run(ctx, e, call);
     pthread_mutex_unlock(&e->lock);
     bt_arena_release(scratch, mark);
     return status;

@@ -73,20 +73,18 @@ BT_API bt_status bt_fuse_look(bt_ctx *, const bt_formula_call *,
 
 /* ---- primitive functions as kernels, for targets ---- */
 
-/* Appends the text of a module that defines the functions, each once: the code of what a
- * target leaves to the evaluator. */
-BT_API bt_status bt_evaluator_print(bt_ctx *, uint32_t n, const bt_func *const *functions,
-                                    bt_text *out) BT_MUST_USE;
-/* Such a module, ready to run; functions by their numbers above. The text is not trusted.
+/* Appends the text of a module that defines the function: the code of what a target leaves
+ * to the evaluator. */
+BT_API bt_status bt_evaluator_print(bt_ctx *, const bt_func *, bt_text *out) BT_MUST_USE;
+/* Such a function, ready to run. The text is not trusted.
  * errors  BT_ERR_SYNTAX, BT_ERR_TYPE, BT_ERR_FORMAT */
 typedef struct bt_evaluator bt_evaluator;
 BT_API bt_status bt_evaluator_create(bt_ctx *, const char *text, size_t nbytes,
                                      bt_evaluator **out) BT_MUST_USE;
 BT_API void bt_evaluator_destroy(bt_evaluator *); /* accepts NULL */
-BT_API uint32_t bt_evaluator_nfunction(const bt_evaluator *);
 /* As bt_target.launch: the buffers are those of the parameters' leaves, then of the
  * result's. From any thread; runs of one evaluator take turns. */
-BT_API bt_status bt_evaluator_run(bt_ctx *, bt_evaluator *, uint32_t function,
+BT_API bt_status bt_evaluator_run(bt_ctx *, bt_evaluator *,
                                   const bt_kernel_call *) BT_MUST_USE;
 
 #ifdef __cplusplus

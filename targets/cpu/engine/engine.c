@@ -160,7 +160,7 @@ static bt_status write_own(bt_ctx *ctx, bt_arena *arena,
     bt_text function;
     bt_text_init(&function, arena);
     if (work->function)
-        BT_TRY(bt_evaluator_print(ctx, 1, &work->function, &function));
+        BT_TRY(bt_evaluator_print(ctx, work->function, &function));
     code.function = function.at;
     code.function_nbytes = function.len;
     if (work->bytecode)

@@ -74,12 +74,8 @@ static bt_status load_function(bt_ctx *ctx, struct kernel *k)
 {
     if (!k->own.function_nbytes && !k->own.is_evaluated)
         return NULL;
-    BT_TRY(
-        bt_evaluator_create(ctx, k->own.function, k->own.function_nbytes, &k->evaluator));
-    return bt_evaluator_nfunction(k->evaluator) == 1
-               ? NULL
-               : bt_fail(ctx, BT_ERR_FORMAT,
-                         "code of target cpu is damaged: it is not of one function");
+    return bt_evaluator_create(ctx, k->own.function, k->own.function_nbytes,
+                               &k->evaluator);
 }
 
 static bt_status load_kernel(bt_ctx *ctx, struct cpu_loaded *l, struct kernel *k)
@@ -301,7 +297,7 @@ static bt_status explain(bt_ctx *ctx, const struct kernel *k, int32_t fault,
                          const bt_kernel_call *call)
 {
     if (fault > 0 && k->evaluator)
-        BT_TRY(bt_evaluator_run(ctx, k->evaluator, 0, call));
+        BT_TRY(bt_evaluator_run(ctx, k->evaluator, call));
     return bt_kernel_fault(ctx, k->own.bytecode.name, fault, k->code->nfault,
                            k->code->faults);
 }
@@ -355,7 +351,7 @@ bt_status cpu_loaded_launch(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number,
     const struct kernel *k = &l->kernels[number];
     struct launch launch = { .loaded = l, .kernel = k, .call = *call };
     if (k->own.is_evaluated)
-        return bt_evaluator_run(ctx, k->evaluator, 0, call);
+        return bt_evaluator_run(ctx, k->evaluator, call);
     BT_TRY(check_dims(ctx, &k->own.bytecode, call));
     const uint32_t modes = cpu_modes_get(); // the pool's threads take those of the caller
     if (!l->keeps_denormals)

@@ -2,6 +2,8 @@
  * executor reads what was compiled. */
 #include "programs.h"
 
+#include <baton/baton.h>
+
 #define MAIN                                     \
     "def @main(%x: Tensor[(2, 3), float32]) {\n" \
     "    (negative(%x), abs(negative(negative(%x))))\n}\n"
@@ -73,8 +75,35 @@ static void test_its_executor_reads_what_is_compiled(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* The same text, whether the program is compiled for it or comes from a file. */
+static void test_it_is_refused_what_it_lacks(void **state)
+{
+    static const char model[] = TEST_FOLDER "/lacks.baton",
+                      artifact[] = TEST_FOLDER "/lacks.bta",
+                      why[] = "executor old has no open dims, which @main uses: give "
+                              "numbers for its dims, --dim n=N; ";
+    const bt_program_options options = { .executor = "old", .target = "reference" },
+                             by_old = { .executor = "old" };
+    bt_program *program;
+    (void)state;
+    bt_ctx *ctx = open_old();
+    FILE *file = fopen(model, "w");
+    assert_non_null(file);
+    assert_true(fputs("#[version = \"baton 0.1\"]\n"
+                      "def @main<n: Dim>(%x: Tensor[(n, 3), float32]) { exp(%x) }\n",
+                      file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_error(bt_program_open(ctx, model, &options, &program), BT_ERR_UNSUPPORTED,
+                 why);
+    assert_ok(ctx, bt_program_compile(ctx, model, &options, artifact));
+    assert_error(bt_program_open(ctx, artifact, &by_old, &program), BT_ERR_UNSUPPORTED,
+                 why);
+    bt_ctx_destroy(ctx);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_its_kernels_run_beside_others),
     cmocka_unit_test(test_its_executor_reads_what_is_compiled),
+    cmocka_unit_test(test_it_is_refused_what_it_lacks),
 };
 TEST_MAIN(tests)

@@ -155,55 +155,6 @@ static bt_status make_outputs(bt_program *program)
 
 /* ---- models ---- */
 
-/* An executor that has what a program uses; NULL: there is none. */
-static bt_status find_able(bt_ctx *ctx, uint32_t used, const char **out)
-{
-    *out = NULL;
-    for (uint32_t i = 0; !*out && i < bt_provided_len(ctx, "executor"); i++) {
-        bt_provided item;
-        const void *row;
-        BT_TRY(bt_provided_at(ctx, "executor", i, &item));
-        BT_TRY(bt_registry_row(ctx, "baton.executor/1", item.name, sizeof(bt_executor),
-                               &row));
-        if (!(used & ~((const bt_executor *)row)->features))
-            *out = item.name;
-    }
-    return NULL;
-}
-
-/* `module`: as the executor gets it. */
-static bt_status check_features(bt_program *program, const bt_module *module)
-{
-    static const struct {
-        uint32_t bit;
-        const char *words;
-    } features[] = {
-#define BT_FEATURE(UPPER, bit, name, words) { (bit), words },
-#include <baton/features.def>
-    };
-    const bt_global *entry = bt_module_find(module, program->entry->name);
-    uint32_t used;
-    BT_TRY(bt_module_features(program->ctx, module, entry->func, &used));
-    uint32_t lacking = used & ~program->executor->features;
-    for (uint32_t i = 0; i < BT_COUNT(features); i++) {
-        if (!(lacking & features[i].bit))
-            continue;
-        const char *dims = features[i].bit == BT_FEATURE_OPEN_DIMS
-                               ? bt__open_dims(program->arena, program->entry->func)
-                               : "";
-        const char *able;
-        if (!dims)
-            return bt_no_memory();
-        BT_TRY(find_able(program->ctx, used, &able));
-        return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
-                       "executor %s has no %s, which @%s uses%s; %s%s",
-                       program->executor->name, features[i].words, program->entry->name,
-                       dims, able ? able : "no executor that is found has ",
-                       able ? " has them all" : "all that it uses");
-    }
-    return NULL;
-}
-
 static bt_status open_session(bt_program *program)
 {
     const bt_executor *executor = program->executor;
@@ -252,17 +203,6 @@ static bt_status keep_fuse(bt_program *program, const char *fuse)
     return program->fuse || !fuse ? NULL : bt_no_memory();
 }
 
-static bt_status lower_model(bt_program *program, const bt_compile_options *options)
-{
-    bt_module *fused;
-    BT_TRY(bt_fuse(program->ctx, program->module, options, &fused));
-    bt_status status = check_features(program, fused);
-    if (!status)
-        status = bt_compile(program->ctx, fused, options, &program->compiled);
-    bt_module_unref(fused);
-    return status;
-}
-
 static bt_status read_model(bt_program *program, const char *path,
                             const bt_program_options *options, const bt_targets *targets)
 {
@@ -274,8 +214,10 @@ static bt_status read_model(bt_program *program, const char *path,
                                        .entry = program->entry->name,
                                        .fuse = program->fuse,
                                        .plan = options->plan };
-    return targets ? lower_model(program, &lower)
-                   : check_features(program, program->module);
+    return targets ? bt__program_lower(program->ctx, program->executor, program->module,
+                                       &lower, &program->compiled)
+                   : bt__check_features(program->ctx, program->executor, program->module,
+                                        program->entry->name);
 }
 
 /* By the executor that is named. */
@@ -370,6 +312,8 @@ static bt_status load_artifact(bt_program *program, const bt_artifact *artifact,
     program->module = bt_module_ref(artifact->module);
     program->is_artifact = 1;
     BT_TRY(find_entry(program, artifact->entry));
+    BT_TRY(bt__check_features(program->ctx, program->executor, program->module,
+                              artifact->entry));
     BT_TRY(bt_artifact_load(program->ctx, artifact, options->target, &program->compiled));
     return open_session(program);
 }

@@ -47,6 +47,13 @@ bt_status bt__program_options_read(bt_ctx *, const bt_program_options *given,
 bt_status bt__program_read(bt_ctx *, const char *path, const bt_program_options *,
                            const bt_targets *, uint64_t *digest,
                            bt_module **out) BT_MUST_USE;
+/* Whether the executor has what the entry of a module, as the executor gets it, uses.
+ * errors  BT_ERR_UNSUPPORTED: what it lacks, and who has it */
+bt_status bt__check_features(bt_ctx *, const bt_executor *, const bt_module *,
+                             const char *entry) BT_MUST_USE;
+/* From a typed module to what the executor loads. */
+bt_status bt__program_lower(bt_ctx *, const bt_executor *, const bt_module *typed,
+                            const bt_compile_options *, bt_compiled **out) BT_MUST_USE;
 /* What a program is compiled for, opened; where `list` is NULL: the processors, if the
  * plugin for them is there. */
 bt_status bt__program_targets(bt_ctx *, const char *list, bt_targets **out) BT_MUST_USE;

@@ -8,6 +8,7 @@
 #include <baton/pass.h>
 
 #include "base/ctx.h"
+#include "compile/lower/lower.h"
 #include "pass/targets.h"
 
 /* `digest` may be NULL: it is not asked for. */
@@ -139,23 +140,89 @@ bt_status bt__program_targets(bt_ctx *ctx, const char *list, bt_targets **out)
     return bt_targets_open(ctx, list ? list : found, out);
 }
 
+/* ---- compiling ---- */
+
+/* An executor that has what a program uses; NULL: there is none. */
+static bt_status find_able(bt_ctx *ctx, uint32_t used, const char **out)
+{
+    *out = NULL;
+    for (uint32_t i = 0; !*out && i < bt_provided_len(ctx, "executor"); i++) {
+        bt_provided item;
+        const void *row;
+        BT_TRY(bt_provided_at(ctx, "executor", i, &item));
+        BT_TRY(bt_registry_row(ctx, "baton.executor/1", item.name, sizeof(bt_executor),
+                               &row));
+        if (!(used & ~((const bt_executor *)row)->features))
+            *out = item.name;
+    }
+    return NULL;
+}
+
+bt_status bt__check_features(bt_ctx *ctx, const bt_executor *executor,
+                             const bt_module *module, const char *name)
+{
+    static const struct {
+        uint32_t bit;
+        const char *words;
+    } features[] = {
+#define BT_FEATURE(UPPER, bit, name, words) { (bit), words },
+#include <baton/features.def>
+    };
+    const bt_global *entry;
+    uint32_t used;
+    BT_TRY(bt_module_entry(ctx, module, name, &entry));
+    BT_TRY(bt_module_features(ctx, module, entry->func, &used));
+    uint32_t lacking = used & ~executor->features;
+    for (uint32_t i = 0; i < BT_COUNT(features); i++) {
+        if (!(lacking & features[i].bit))
+            continue;
+        const char *dims = features[i].bit == BT_FEATURE_OPEN_DIMS
+                               ? bt__open_dims(bt_ctx_scratch(ctx), entry->func)
+                               : "";
+        const char *able;
+        if (!dims)
+            return bt_no_memory();
+        BT_TRY(find_able(ctx, used, &able));
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                       "executor %s has no %s, which @%s uses%s; %s%s", executor->name,
+                       features[i].words, entry->name, dims,
+                       able ? able : "no executor that is found has ",
+                       able ? " has them all" : "all that it uses");
+    }
+    return NULL;
+}
+
+bt_status bt__program_lower(bt_ctx *ctx, const bt_executor *executor,
+                            const bt_module *typed, const bt_compile_options *options,
+                            bt_compiled **out)
+{
+    bt_module *fused;
+    BT_TRY(bt_fuse(ctx, typed, options, &fused));
+    bt_status status = bt__check_features(ctx, executor, fused, options->entry);
+    if (!status)
+        status = bt_compile(ctx, fused, options, out);
+    bt_module_unref(fused);
+    return status;
+}
+
+/* For the executor that runs artifacts. */
 static bt_status compile_for(bt_ctx *ctx, const char *model,
                              const bt_program_options *options, const bt_targets *targets,
                              const char *path)
 {
     uint64_t digest = 0;
-    bt_module *module, *fused = NULL;
+    bt_module *module;
     bt_compiled *compiled;
+    const void *executor;
+    BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor),
+                           &executor));
     BT_TRY(bt__program_read(ctx, model, options, targets, &digest, &module));
     const bt_compile_options lower = { .opened = targets,
                                        .entry = options->entry,
                                        .fuse = options->fuse,
                                        .plan = options->plan };
-    bt_status status = bt_fuse(ctx, module, &lower, &fused);
+    bt_status status = bt__program_lower(ctx, executor, module, &lower, &compiled);
     bt_module_unref(module);
-    if (!status)
-        status = bt_compile(ctx, fused, &lower, &compiled);
-    bt_module_unref(fused);
     BT_TRY(status);
     status = bt_artifact_write(ctx, compiled, digest, path);
     bt_compiled_unref(compiled);

@@ -159,7 +159,9 @@ static bt_status check_types(run *r, const bt_pass *pass, const bt_module *modul
     return status;
 }
 
-static bt_status check_result(run *r, const bt_pass *pass, const bt_module *module)
+/* A contributed pass is verified always: whoever runs the pipeline did not choose it. */
+static bt_status check_result(run *r, const bt__resolved_step *step, const bt_pass *pass,
+                              const bt_module *module)
 {
     if (!module)
         return bt_fail(r->ctx, BT_ERR_INTERNAL, "pass %s succeeded but gave no module",
@@ -168,7 +170,9 @@ static bt_status check_result(run *r, const bt_pass *pass, const bt_module *modu
         return bt_fail(r->ctx, BT_ERR_INTERNAL, "pass %s gave a module without types",
                        pass->name);
     BT_TRY(check_types(r, pass, module));
-    return r->resolved->instruments.verify ? bt_verify(r->ctx, module) : NULL;
+    return r->resolved->instruments.verify || step->contribution
+               ? bt_verify(r->ctx, module)
+               : NULL;
 }
 
 /* *out: a new reference. */
@@ -198,7 +202,7 @@ static bt_status call_pass(run *r, const bt__resolved_step *step, const bt_pass 
         bt_module_unref(module);
     status = bt__store_lacked(r->module->store, nlack, status);
     BT_TRY(status);
-    status = check_result(r, pass, module);
+    status = check_result(r, step, pass, module);
     if (status) {
         bt_module_unref(module);
         return status;
@@ -286,15 +290,16 @@ static bt_status run_steps(run *r, const bt__resolved_list *steps, int *is_chang
     return NULL;
 }
 
-/* All plugins are opened before the first pass runs: a refused one fails the run before
- * anything was done. */
-static bt_status open_passes(bt_ctx *ctx, const bt__resolved_list *steps)
+/* *of: whose step it is that fails, as bt__resolved_step.contribution. */
+static bt_status open_passes(bt_ctx *ctx, const bt__resolved_list *steps,
+                             const bt__contribution **of)
 {
     for (uint32_t i = 0; i < steps->len; i++) {
         const bt__resolved_step *step = &steps->at[i];
         const void *row;
+        *of = step->contribution;
         if (!step->pass)
-            BT_TRY(open_passes(ctx, &step->steps));
+            BT_TRY(open_passes(ctx, &step->steps, of));
         else
             BT_TRY(
                 bt_registry_row(ctx, "baton.pass/1", step->pass, sizeof(bt_pass), &row));
@@ -302,14 +307,27 @@ static bt_status open_passes(bt_ctx *ctx, const bt__resolved_list *steps)
     return NULL;
 }
 
-static bt_status run_resolved(bt_ctx *ctx, const bt__resolved *resolved,
+/* All plugins are opened before the first pass runs: a refused one fails the run before
+ * anything was done; a contribution is left out. */
+static bt_status prepare(bt_ctx *ctx, bt__resolved *resolved)
+{
+    for (;;) {
+        const bt__contribution *of = NULL;
+        BT_TRY(bt__resolved_check(ctx, resolved, 0));
+        bt_status status = open_passes(ctx, &resolved->steps, &of);
+        if (!status || !of || status->code == BT_ERR_MEMORY)
+            return status;
+        bt__resolved_leave_out(ctx, resolved, of, status);
+    }
+}
+
+static bt_status run_resolved(bt_ctx *ctx, bt__resolved *resolved,
                               const bt_pipeline_options *options, const bt_module *module,
                               bt_module **out)
 {
     run r = { .ctx = ctx, .resolved = resolved, .options = options };
     int is_changed = 0;
-    BT_TRY(bt__resolved_check(ctx, resolved, 0));
-    BT_TRY(open_passes(ctx, &resolved->steps));
+    BT_TRY(prepare(ctx, resolved));
     r.holding.arena = resolved->arena;
     r.manager.analyses.arena = resolved->arena;
     r.module = bt_module_ref(module);

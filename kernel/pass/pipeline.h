@@ -107,6 +107,8 @@ struct bt__resolved_step {
     int32_t level;        /* stated, or 0 where it is required; -1: the pass's own */
     uint32_t max;         /* of a repeat */
     bt__resolved_list steps;
+    const bt__contribution
+        *contribution; /* that the pass is of; NULL: the pipeline's own */
 };
 typedef struct bt__resolved {
     bt_arena *arena;
@@ -125,6 +127,13 @@ typedef struct bt__resolved {
 bt_status bt__resolved_create(bt_ctx *, const bt_pipeline *, const bt_pipeline_options *,
                               int report_all, bt__resolved **out) BT_MUST_USE;
 void bt__resolved_destroy(bt__resolved *); /* accepts NULL */
+/* A fault in what a plugin contributes, with the plugin's name: whoever runs the pipeline
+ * may not know that it is there. A run goes on without it. */
+bt_status bt__contribution_fault(bt_ctx *, const bt__contribution *, bt_status fault,
+                                 int is_run);
+/* For a run: says what is wrong, and takes the contribution's steps out. */
+void bt__resolved_leave_out(bt_ctx *, bt__resolved *, const bt__contribution *,
+                            bt_status fault);
 /* "max_bytes" as it is written in pipelines: "max-bytes". */
 void bt__option_words(bt_text *, const char *name);
 /* "max_rounds=3, tag=\"x\"". NULL: no memory */
@@ -132,9 +141,11 @@ const char *bt__resolved_options(bt_arena *, const bt__resolved_step *);
 
 /* ---- resolve_check.c ---- */
 
-/* Options fit their schemas, and what each pass needs holds when it runs. */
-bt_status bt__resolved_check(bt_ctx *, const bt__resolved *, int report_all) BT_MUST_USE;
-bt_status bt__resolved_check_options(bt_ctx *, const bt__resolved *) BT_MUST_USE;
+/* Options fit their schemas, and what each pass needs holds when it runs. Contributions
+ * of which that is not so are left out, unless all faults are reported. */
+bt_status bt__resolved_check(bt_ctx *, bt__resolved *, int report_all) BT_MUST_USE;
+/* Of the pipeline's own passes options alone. */
+bt_status bt__resolved_check_options(bt_ctx *, bt__resolved *) BT_MUST_USE;
 
 /* Names of analyses and invariants that hold. */
 typedef struct bt__holding {

@@ -33,20 +33,46 @@ typedef struct region {
     uint32_t depth;
 } region;
 
-/* Notes a fault; NULL: go on and find more. One in what a plugin contributes names the
- * plugin: whoever runs the pipeline may not know that it is there. A run goes on without
- * such a step, a check fails. */
+bt_status bt__contribution_fault(bt_ctx *ctx, const bt__contribution *one,
+                                 bt_status fault, int is_run)
+{
+    return !one || fault->code == BT_ERR_MEMORY
+               ? fault
+               : bt_note(ctx, fault, NULL, 0,
+                         "plugin %s contributes it to the pipeline (%s)%s",
+                         one->plugin->id,
+                         one->plugin->manifest ? one->plugin->manifest : "linked in",
+                         is_run ? "; the run goes on without it" : "");
+}
+
+/* Recursion is bounded by the depth of pipelines. */
+static void take_out(bt__resolved_list *steps, const bt__contribution *one)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < steps->len; i++) {
+        bt__resolved_step *step = &steps->at[i];
+        take_out(&step->steps, one);
+        if (step->contribution != one && (step->pass || step->steps.len))
+            steps->at[kept++] = *step;
+    }
+    steps->len = kept;
+}
+
+void bt__resolved_leave_out(bt_ctx *ctx, bt__resolved *resolved,
+                            const bt__contribution *one, bt_status fault)
+{
+    bt_remark(ctx, BT_REMARK_NOTE, bt__contribution_fault(ctx, one, fault, 1));
+    take_out(&resolved->steps, one);
+}
+
+/* Notes a fault; NULL: go on and find more. A run goes on without a contribution, a check
+ * fails. */
 static bt_status note(settle *s, bt_status fault)
 {
-    const bt__contribution *one = s->contribution;
     if (!fault)
         return NULL;
-    if (one && fault->code != BT_ERR_MEMORY)
-        fault = bt_note(
-            s->ctx, fault, NULL, 0, "plugin %s contributes it to the pipeline (%s)%s",
-            one->plugin->id, one->plugin->manifest ? one->plugin->manifest : "linked in",
-            s->report_all ? "" : "; the run goes on without it");
-    if (one && fault->code != BT_ERR_MEMORY && !s->report_all) {
+    fault = bt__contribution_fault(s->ctx, s->contribution, fault, !s->report_all);
+    if (s->contribution && fault->code != BT_ERR_MEMORY && !s->report_all) {
         bt_remark(s->ctx, BT_REMARK_NOTE, fault);
         return fault;
     }
@@ -217,7 +243,8 @@ static bt_status resolve_pass(settle *s, const bt__step *step, const region *r,
     bt__item *item = NULL;
     bt__resolved_step pass = { .pass = step->name,
                                .spot = step->spot,
-                               .level = step->level };
+                               .level = step->level,
+                               .contribution = s->contribution };
     bt_status fault = bt__plugins_item(s->ctx, "baton.pass/1", step->name, &item);
     if (fault)
         return note(s, bt__spot_wrap(s->ctx, step->spot, fault));

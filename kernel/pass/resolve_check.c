@@ -62,12 +62,15 @@ typedef struct check {
     int options_only;
     uint32_t nfault;
     bt_status first;
+    const bt__contribution *faulty; /* the first fault of a run is of it; NULL: of none */
 } check;
 
-static bt_status note(check *c, bt_status fault)
+static bt_status note(check *c, const bt__resolved_step *pass, bt_status fault)
 {
     if (!fault)
         return NULL;
+    if (!c->first && fault->code != BT_ERR_MEMORY && !c->report_all)
+        c->faulty = pass->contribution;
     if (!c->first)
         c->first = fault;
     if (fault->code == BT_ERR_MEMORY || !c->report_all)
@@ -117,7 +120,7 @@ static bt_status check_needs(check *c, const bt__resolved_step *pass)
             continue;
         BT_TRY(bt__plugins_has(c->ctx, "baton.analysis/1", need, &is_analysis));
         if (!is_analysis)
-            BT_TRY(note(c, fail_need(c, pass, need)));
+            BT_TRY(note(c, pass, fail_need(c, pass, need)));
     }
     return NULL;
 }
@@ -138,7 +141,7 @@ static bt_status check_option(check *c, const bt__resolved_step *pass,
     if (!text)
         return bt_no_memory();
     bt_status fault = bt_attrs_parse(c->ctx, c->store, &one, text, &values);
-    return fault ? note(c, bt__spot_wrap(c->ctx, option->spot, fault)) : NULL;
+    return fault ? note(c, pass, bt__spot_wrap(c->ctx, option->spot, fault)) : NULL;
 }
 
 static bt_status check_options(check *c, const bt__resolved_step *pass)
@@ -150,10 +153,11 @@ static bt_status check_options(check *c, const bt__resolved_step *pass)
         for (uint32_t i = 0; i < pass->options.len; i++)
             is_given |= strcmp(pass->options.at[i].name, attr->name) == 0;
         if (!is_given)
-            BT_TRY(note(c, bt__spot_fail(c->ctx, pass->spot,
-                                         "%s: option \"%s\" has no default and must be "
-                                         "given",
-                                         pass->pass, attr->name)));
+            BT_TRY(
+                note(c, pass,
+                     bt__spot_fail(c->ctx, pass->spot,
+                                   "%s: option \"%s\" has no default and must be given",
+                                   pass->pass, attr->name)));
     }
     return NULL;
 }
@@ -167,15 +171,14 @@ static bt_status check_steps(check *c, const bt__resolved_list *steps, int is_ag
             BT_TRY(check_steps(c, &step->steps, is_again));
             // What holds after one round is what holds after any further one, so two
             // rounds are enough.
-            if (step->max > 1 && !c->first && !c->options_only)
+            if (step->max > 1 && !c->first)
                 BT_TRY(check_steps(c, &step->steps, 1));
             continue;
         }
         if (!is_again)
             BT_TRY(check_options(c, step));
-        if (c->options_only)
-            continue;
-        BT_TRY(check_needs(c, step));
+        if (!c->options_only || step->contribution)
+            BT_TRY(check_needs(c, step));
         if (!bt__holding_after(&c->holding, step, 1))
             return bt_no_memory();
     }
@@ -193,16 +196,30 @@ static bt_status check_resolved(check *c)
     return c->first ? c->first : status;
 }
 
-bt_status bt__resolved_check(bt_ctx *ctx, const bt__resolved *resolved, int report_all)
+/* Once more after each contribution that is left out: what it gave may be missed. */
+static bt_status check_and_leave_out(bt_ctx *ctx, bt__resolved *resolved, int report_all,
+                                     int options_only)
 {
-    check c = { .ctx = ctx, .resolved = resolved, .report_all = report_all };
-    return check_resolved(&c);
+    for (;;) {
+        check c = { .ctx = ctx,
+                    .resolved = resolved,
+                    .report_all = report_all,
+                    .options_only = options_only };
+        bt_status status = check_resolved(&c);
+        if (!c.faulty)
+            return status;
+        bt__resolved_leave_out(ctx, resolved, c.faulty, status);
+    }
 }
 
-bt_status bt__resolved_check_options(bt_ctx *ctx, const bt__resolved *resolved)
+bt_status bt__resolved_check(bt_ctx *ctx, bt__resolved *resolved, int report_all)
 {
-    check c = { .ctx = ctx, .resolved = resolved, .options_only = 1 };
-    return check_resolved(&c);
+    return check_and_leave_out(ctx, resolved, report_all, 0);
+}
+
+bt_status bt__resolved_check_options(bt_ctx *ctx, bt__resolved *resolved)
+{
+    return check_and_leave_out(ctx, resolved, 0, 1);
 }
 
 bt_status bt_pipeline_check(bt_ctx *ctx, const bt_pipeline *p,

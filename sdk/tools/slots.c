@@ -201,6 +201,17 @@ static void remark_lost(bt_ctx *ctx, const bt_plugin_handle *plugin, const json_
     }
 }
 
+/* A refused plugin is no error for those who do not use it, but what it would have added
+ * to every run is missed. */
+static void remark_refused(bt_ctx *ctx, const bt_plugin_handle *plugin)
+{
+    bt_remark(ctx, BT_REMARK_NOTE,
+              bt_note(ctx, bt_plugin_refusal(plugin), NULL, 0,
+                      "plugin %s is refused: what it contributes to pipelines is not run "
+                      "(%s)",
+                      bt_plugin_id(plugin), bt_plugin_manifest(plugin)));
+}
+
 bt_status remark_lost_contributions(bt_ctx *ctx)
 {
     json_t *slots = NULL;
@@ -208,11 +219,13 @@ bt_status remark_lost_contributions(bt_ctx *ctx)
     for (uint32_t i = 0; !status && i < bt_plugins_len(ctx); i++) {
         const bt_plugin_handle *plugin = bt_plugins_at(ctx, i);
         const char *path = bt_plugin_manifest(plugin);
-        json_t *list =
-            path && !bt_plugin_refusal(plugin) ? read_contributions(ctx, path) : NULL;
-        if (json_array_size(list) && !slots)
+        json_t *list = path ? read_contributions(ctx, path) : NULL;
+        int is_refused = bt_plugin_refusal(plugin) != NULL;
+        if (json_array_size(list) && is_refused)
+            remark_refused(ctx, plugin);
+        else if (json_array_size(list) && !slots)
             status = find_slots(ctx, &slots);
-        if (slots)
+        if (slots && !is_refused)
             remark_lost(ctx, plugin, list, slots);
         json_decref(list);
     }

@@ -73,6 +73,32 @@ expect 0 -- "$baton" opt p.baton --passes dead-code
 refuse note
 contribute '{"slot": "after-simplify", "pass": "fold-constant", "options": {"max-byte": 3}}'
 expect 1 'fold-constant has no option "max-byte"' -- "$baton" plugin check org.example.gives
+# What does not fit is left out of a run, and so is what is refused with its whole manifest.
+for wrong_step in '"pass": "fold-constant", "options": {"max-bytes": "much"} @ expected an integer, found `much`' \
+    '"sequence": [ "dead-code", {"pass": "fold-constant", "options": {"max-bytes": -1}} ] @ is -1, expected at least 0'; do
+    contribute '{"slot": "after-simplify", "pass": "dead-code"}, {"slot": "after-simplify", '"${wrong_step%% @*}"'}'
+    expect 0 "gives.baton.json:3:.*: note: .*${wrong_step##*@ }" \
+        'plugin org.example.gives contributes it to the pipeline (.*; the run goes on without it' '  2f$' -- "$baton" run p.baton -i 1
+    expect 0 'dead-code' 'note: ' -- "$baton" pipeline resolve with_slot.json
+    [ "$(grep -c '"pass": "dead-code"' out)" = 1 ] || fault "of two contributions the wrong one is left out whole"
+    refuse '"pass": "fold-constant"'
+    expect 1 "${wrong_step##*@ }" -- "$baton" plugin check org.example.gives
+done
+contribute '{"slot": "after-simplify", "pass": "fold-constant", "optoins": {"max-bytes": 3}}'
+expect 0 'note: /contributes/0/optoins: unknown field "optoins": .*did you mean options?' \
+    'plugin org.example.gives is refused: what it contributes to pipelines is not run (.*gives.baton.json)' -- "$baton" run p.baton -i 1
+BATON_PLUGIN_PATH=$PWD/plugin:$wrong
+contribute '{"slot": "after-simplify", "pass": "wrong-needs"}'
+expect 0 'note: wrong-needs needs wings, which no pass gives' 'plugin org.example.gives contributes it .*; the run goes on without it' '  2f$' -- \
+    "$baton" run p.baton -i 1
+expect 1 'wrong-needs needs wings' -- "$baton" plugin check org.example.gives
+rm -rf broken && mkdir broken && cp "$wrong"/tests.tools.wrong.baton.json broken && : > broken/tests.tools.wrong.so
+contribute '{"slot": "after-simplify", "pass": "wrong-old"}'
+BATON_PLUGIN_PATH=$PWD/plugin:$PWD/broken
+expect 0 'note: .*tests.tools.wrong.so' 'plugin org.example.gives contributes it .*; the run goes on without it' '  2f$' -- "$baton" run p.baton -i 1
+BATON_PLUGIN_PATH=$PWD/plugin:$wrong
+
+BATON_PLUGIN_PATH=$PWD/plugin
 contribute '{"slot": "after-simplify", "repeat": {"max": 2}}'
 expect 0 'org.example.gives.*refused' 'field "sequence" is missing: what to repeat' -- "$baton" plugin list
 expect 0 'every pass is known' -- "$baton" pipeline check with_slot.json

@@ -173,8 +173,24 @@ static bt_status run_crashes(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     *(volatile char *)(uintptr_t)call->targets = 0; // there are none
     return NULL;
 }
+
+/* Gives the operand of `exp` as it was before the pass, not what stands in its place. */
+static bt_status put_old(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
+{
+    (void)rewrite;
+    if (bt_as_op_call(&call->base, "exp"))
+        *out = call->args[0];
+    return NULL;
+}
+static bt_status run_old(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    static const bt_rewriter rewriter = { .call_ = put_old };
+    return bt_rewrite_module(ctx, call, &rewriter, NULL, out);
+}
 static const bt_pass passes[] = {
     { .name = "wrong-crash", .doc = "A test.", .run = run_crashes },
+    { .name = "wrong-old", .doc = "A test.", .run = run_old },
+    { .name = "wrong-needs", .doc = "A test.", .needs = "wings", .run = run_old },
     { 0 },
 };
 

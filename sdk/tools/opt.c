@@ -47,6 +47,31 @@ static int read_options(struct tool *tool, bt_pipeline_options *out)
     return code;
 }
 
+/* The program at the end is verified. Where it is wrong, or a pass cannot go on, the passes
+ * run once more, each of them verified: a pass before may be at fault, and is named. */
+static bt_status run_verified(bt_ctx *ctx, const bt_pipeline *pipeline,
+                              const bt_pipeline_options *options, const bt_module *module,
+                              bt_module **out)
+{
+    bt_pipeline_options again = *options;
+    bt_module *verified;
+    bt_status status = bt_pipeline_run(ctx, pipeline, options, module, out);
+    if (status && status->code != BT_ERR_INTERNAL)
+        return status;
+    if (!status) {
+        status = bt_verify(ctx, *out);
+        if (!status)
+            return NULL;
+        bt_module_unref(*out);
+    }
+    again.verify_each = 1;
+    again.print = NULL;
+    bt_status named = bt_pipeline_run(ctx, pipeline, &again, module, &verified);
+    if (!named)
+        bt_module_unref(verified);
+    return named ? named : status;
+}
+
 static bt_status optimise(bt_ctx *ctx, const char *source,
                           const bt_pipeline_options *options, bt_module *module,
                           bt_module **out)
@@ -63,7 +88,7 @@ static bt_status optimise(bt_ctx *ctx, const char *source,
         status = bt_targets_open(ctx, options->target, &targets);
     run.targets = targets;
     if (!status)
-        status = bt_pipeline_run(ctx, pipeline, &run, module, out);
+        status = run_verified(ctx, pipeline, &run, module, out);
     bt_targets_unref(targets);
     bt_pipeline_destroy(pipeline);
     return status;

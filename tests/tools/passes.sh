@@ -98,6 +98,14 @@ BATON_PLUGIN_PATH=$PWD/plugin:$PWD/broken
 expect 0 'note: .*tests.tools.wrong.so' 'plugin org.example.gives contributes it .*; the run goes on without it' '  2f$' -- "$baton" run p.baton -i 1
 BATON_PLUGIN_PATH=$PWD/plugin:$wrong
 
+# A pass that gives back a value from before it ran: found where it stands in a slot, and at the end of opt.
+cat > old.baton <<'END1'
+#[version = "baton 0.1"]
+def @main(%x: float32) { nn.relu(exp(negative(exp(add(%x, 1f))))) }
+END1
+for command in "run old.baton -i 1" "opt old.baton --pipeline default" "opt old.baton --passes wrong-old,dead-code"; do
+    expect 1 'which is not bound before it' '^note: in pass wrong-old, run ' -- "$baton" $command
+done
 BATON_PLUGIN_PATH=$PWD/plugin
 contribute '{"slot": "after-simplify", "repeat": {"max": 2}}'
 expect 0 'org.example.gives.*refused' 'field "sequence" is missing: what to repeat' -- "$baton" plugin list

@@ -22,7 +22,8 @@ static const struct {
 /* A signal handler gets no argument of the program's, so these are global. */
 static bt_ctx *volatile watched;
 static struct sigaction before[BT_COUNT(signals)];
-static char stack[1 << 16]; // the thread's own may be what overflowed
+static char stack[1 << 16];              // the thread's own may be what overflowed
+static volatile sig_atomic_t is_looking; // at the stack, which may be what is broken
 
 /* A line of text that is built without allocating or locking. */
 struct line {
@@ -107,14 +108,19 @@ static void tell_part(const bt_running_part *part, uint32_t which, const siginfo
     (void)!write(STDERR_FILENO, line.at, line.n);
 }
 
-/* Other functions of plugins, by the stack: hooks of targets, threads of their own. */
-static void tell_place(uint32_t which, const siginfo_t *info)
+/* Other functions of plugins, by the stack: hooks of targets, threads of their own. 0: it
+ * crashed in none, or in the part's own plugin. */
+static int tell_place(const bt_running_part *part, uint32_t which, const siginfo_t *info)
 {
     struct line line = { .n = 0 };
     struct crash_place place;
+    const char *manifest = part && part->plugin ? bt_plugin_manifest(part->plugin) : NULL;
     (void)alarm(10); // whoever holds a lock of the loader may be what crashed
-    if (!crash_place_find(&place))
-        return;
+    is_looking = 1;
+    int is_found = crash_place_find(&place, manifest) && (!part || place.is_called);
+    is_looking = 0;
+    if (!is_found)
+        return 0;
     put(&line, "error: plugin ");
     put(&line, place.object);
     put(&line, place.is_thread ? ", a thread of its own" : "");
@@ -123,8 +129,13 @@ static void tell_place(uint32_t which, const siginfo_t *info)
     put_signal(&line, "it", which, info);
     put(&line, *place.from ? ", called by " : "");
     put(&line, place.from);
+    if (part) {
+        put(&line, ", called by ");
+        put_part(&line, part);
+    }
     put(&line, "\n");
     (void)!write(STDERR_FILENO, line.at, line.n);
+    return 1;
 }
 
 /* Pages of a mapped file that are no more. What a run was to write is written whole or not
@@ -158,10 +169,8 @@ static void on_crash(int number, siginfo_t *info, void *machine)
             continue;
         if (running)
             tell_kernel(running, i, info);
-        else if (part)
+        else if ((is_looking || !tell_place(part, i, info)) && part)
             tell_part(part, i, info);
-        else
-            tell_place(i, info);
         (void)sigaction(number, &before[i], NULL);
     }
     watched = NULL;
@@ -172,7 +181,7 @@ static void on_crash(int number, siginfo_t *info, void *machine)
 void crash_watch(bt_ctx *ctx)
 {
     static const stack_t spare = { .ss_sp = stack, .ss_size = sizeof(stack) };
-    struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
+    struct sigaction action = { .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER };
     int is_first = ctx && !watched;
     watched = ctx;
     if (!is_first)

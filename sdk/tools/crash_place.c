@@ -118,20 +118,32 @@ static void copy_name(const char *path, char out[CRASH_NAME])
     out[n] = 0;
 }
 
+/* Whether "folder/name.so" is the object of "folder/name.baton.json". */
+static int is_object_of(const char *object, const char *manifest)
+{
+    size_t n = strlen(object);
+    return n > 3 && strncmp(object, manifest, n - 3) == 0 &&
+           strcmp(manifest + n - 3, ".baton.json") == 0;
+}
+
 /* From the innermost frame outwards: the first of a plugin is where it crashed, the last of
  * the same object is what was called from outside. */
-int crash_place_find(struct crash_place *out)
+int crash_place_find(struct crash_place *out, const char *manifest)
 {
     void *frames[MOST_FRAMES];
     const int n = backtrace(frames, MOST_FRAMES);
     const void *base = NULL;
     int last = 0;
+    out->is_called = 0;
     for (int i = 0; i < n; i++) {
         Dl_info info;
         const char *at =
             (const char *)frames[i] - (i > 0); // a return may be to the next function
-        if (!dladdr(at, &info) || !info.dli_fname ||
-            (base ? info.dli_fbase != base : !is_plugin(info.dli_fname)))
+        if (!dladdr(at, &info) || !info.dli_fname)
+            continue;
+        out->is_called |= base && info.dli_fbase != base && manifest &&
+                          is_object_of(info.dli_fname, manifest);
+        if (base ? info.dli_fbase != base : !is_plugin(info.dli_fname))
             continue;
         if (!base) {
             copy_name(info.dli_fname, out->object);

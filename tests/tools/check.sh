@@ -48,7 +48,7 @@ for line in 'constant  FAILED  queues: enqueue gives value 1 after 1: it is more
     'mute  FAILED  queues: wait fails (the device has stopped) and .failed is 0: it is the value of the command that has failed, 1'; do
     tr '\n' ' ' < out | grep -q "device.${line%%  *}: opens, 0 patterns *${line#*  }" || fault "expected of device.$line"
 done
-[ "$(grep -c FAILED out)" = 4 ] || fault "device is right, the other four are wrong"
+[ "$(grep -c FAILED out)" = 4 ] || fault "device and device.claims are right, the other four are wrong"
 expect 0 '^target reference: opens, 0 patterns$' -- "$baton" plugin check baton.reference
 refuse queues
 

@@ -70,7 +70,7 @@ struct loaded {
 static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
 {
     const bt_block *block = func->block;
-    (void)self;
+    crash_in(self, "supports");
     return block->nbinding == 1 && bt_as_op_call(block->bindings[0], "negative") &&
                    bt_tensor_dtype(block->result->type) == BT_FLOAT32 && func->nvar == 0
                ? NULL
@@ -348,20 +348,26 @@ OPEN(open_constant, CONSTANT)
 OPEN(open_mute, MUTE)
 OPEN(open_early, EARLY)
 
-#define ROW(name_, open_)                                                               \
+#define ROW(name_, open_, ...)                                                          \
     {                                                                                   \
-        .name = name_, .doc = "A device of the tests.", .options = options,             \
+        .name = name_, .doc = "A device of the tests.",                                 \
         .options_nbytes = sizeof(struct options), .open = open_, .close = close_device, \
         .supports = supports, .lower = lower, .compile = compile, .load = load,         \
         .unload = unload, .alloc = alloc_block, .free = free_block,                     \
         .open_queue = open_queue, .close_queue = close_queue, .enqueue = enqueue,       \
-        .enqueue_copy = enqueue_copy, .wait = wait_for                                  \
+        .enqueue_copy = enqueue_copy, .wait = wait_for, __VA_ARGS__                     \
     }
 
+static const char *const patterns[] = { "negative(*)", NULL };
+
 static const bt_target targets[] = {
-    ROW("device", open_right),     ROW("device.constant", open_constant),
-    ROW("device.deaf", open_deaf), ROW("device.early", open_early),
-    ROW("device.mute", open_mute), { 0 },
+    ROW("device", open_right, .options = options),
+    ROW("device.claims", open_right, .options = options, .patterns = patterns),
+    ROW("device.constant", open_constant, .options = options),
+    ROW("device.deaf", open_deaf, .options = options),
+    ROW("device.early", open_early, .options = options),
+    ROW("device.mute", open_mute, .options = options),
+    { 0 },
 };
 
 const bt_table bt_tests_tools_device_device[] = { BT_TARGETS(targets), { 0 } };

@@ -316,7 +316,8 @@ bt_status call_run(struct op_check *w, const struct call_case *c, uint64_t seed,
     if (w->guard)
         guard_set(w->guard, 1);
     for (uint32_t i = 0; !status && i < c->nleaf; i++) {
-        status = case_values(w->ctx, &c->leaves[i], seed + i, extreme, &r->in[i]);
+        status = case_values(w->ctx, &c->leaves[i], seed + i,
+                             extreme ? CASE_SPECIAL : CASE_RANDOM, &r->in[i]);
         r->nin += !status;
     }
     if (w->guard)

@@ -251,14 +251,16 @@ int case_has_values(const struct case_leaf *leaf)
     return low <= high;
 }
 
-static void set_extreme(bt_tensor *t, int64_t at, uint64_t bits)
+static void set_special(bt_tensor *t, int64_t at, uint64_t bits, uint32_t kind)
 {
+    enum { MODERATE = 8 }; // so many of them
     static const double floats[] = {
-        0, -0.0, 1, -1, 0.5, -2.5, INFINITY, NAN, 0x1p-149, 60000, -INFINITY, -0x1p-14
+        0, -0.0, 1, -1, 0.5, -2.5, NAN, -0x1p-14, 0x1p-149, 60000, INFINITY, -INFINITY
     };
     uint32_t width = BT_DTYPE_BITS(t->dtype);
     if (is_float(t->dtype)) {
-        bt_tensor_set(t, at, floats[bits % BT_COUNT(floats)]);
+        bt_tensor_set(
+            t, at, floats[bits % (kind == CASE_MODERATE ? MODERATE : BT_COUNT(floats))]);
         return;
     }
     // 0, 1, -1, 2, the ends of a signed type, and what is next to them
@@ -326,7 +328,7 @@ bt_status case_numbers(bt_ctx *ctx, const char **text, bt_tensor *tensor)
 }
 
 bt_status case_values(bt_ctx *ctx, const struct case_leaf *leaf, uint64_t seed,
-                      int extreme, bt_tensor **out)
+                      uint32_t kind, bt_tensor **out)
 {
     double low, high;
     range_of(leaf, &low, &high);
@@ -340,8 +342,8 @@ bt_status case_values(bt_ctx *ctx, const struct case_leaf *leaf, uint64_t seed,
     }
     for (int64_t i = 0; i < (*out)->nelem; i++) {
         uint64_t bits = case_draw(&seed);
-        if (extreme && !leaf->has_range)
-            set_extreme(*out, i, bits >> 32);
+        if (kind != CASE_RANDOM && !leaf->has_range)
+            set_special(*out, i, bits >> 32, kind);
         else if (is_float(leaf->dtype))
             bt_tensor_set(*out, i, low + (high - low) * ((double)(bits >> 11) * 0x1p-53));
         else

@@ -47,11 +47,14 @@ const bt_type *case_type(bt_store *, const struct call_case *, uint32_t arg,
 
 /* The next of a row of random numbers; the state is the seed at first. */
 uint64_t case_draw(uint64_t *state);
-/* Values of a leaf, the same for the same seed: within its range, else -2..2 of floats
- * and -9..9 of integers. Of an unsigned type only what is left of the range at 0 and
- * above. `extreme`: where no range is stated, ends of the type, zeros, infinities and
- * NaN. */
-bt_status case_values(bt_ctx *, const struct case_leaf *, uint64_t seed, int extreme,
+/* Values of a leaf, the same for the same seed. */
+enum {
+    CASE_RANDOM,   /* within its range, else -2..2 of floats and -9..9 of integers; of an
+                      unsigned type what is left of the range at 0 and above */
+    CASE_MODERATE, /* where no range is stated: zeros, ones, NaN, ends of integers */
+    CASE_SPECIAL   /* and infinities, and what is near the ends of floats */
+};
+bt_status case_values(bt_ctx *, const struct case_leaf *, uint64_t seed, uint32_t kind,
                       bt_tensor **out) BT_MUST_USE;
 /* Writes the numbers of a text into a tensor, brackets aside: one for all elements, or one
  * for each. Moves *text behind them, and behind a comma between lists.

@@ -462,8 +462,8 @@ static void add_expr(struct maker *m, const char *type, bt_text *out)
     m->depth--;
 }
 
-bt_status rule_program_make(bt_ctx *ctx, bt_arena *arena, const char *rule, uint64_t seed,
-                            struct rule_program *out)
+bt_status rule_program_make(bt_ctx *ctx, bt_arena *arena, const char *rule,
+                            uint32_t number, uint64_t seed, struct rule_program *out)
 {
     const char *arrow = strstr(rule, "=>");
     struct maker m = { .ctx = ctx, .arena = arena, .at = rule, .seed = seed, .out = out };
@@ -472,7 +472,7 @@ bt_status rule_program_make(bt_ctx *ctx, bt_arena *arena, const char *rule, uint
     m.end = arrow ? arrow : rule + strlen(rule);
     m.rank = draw(&m, MOST_RANK + 1);
     m.extent = 1 + draw(&m, 3);
-    m.dtype = dtypes[draw(&m, BT_COUNT(dtypes))];
+    m.dtype = dtypes[number % BT_COUNT(dtypes)];
     bt_text_init(&m.params, arena);
     bt_text_init(&m.constants, arena);
     bt_text_init(&expr, arena);

@@ -11,8 +11,9 @@ struct rule_program {
 };
 
 /* A program whose @main is a call that has the form of the pattern, on names of random
- * types: many are ill-typed, which the solver says. What is drawn follows from the seed. */
-bt_status rule_program_make(bt_ctx *, bt_arena *, const char *rule, uint64_t seed,
-                            struct rule_program *out) BT_MUST_USE;
+ * types: many are ill-typed, which the solver says. What is drawn follows from the seed,
+ * but for the element type: numbers in a row have all of them in turn. */
+bt_status rule_program_make(bt_ctx *, bt_arena *, const char *rule, uint32_t number,
+                            uint64_t seed, struct rule_program *out) BT_MUST_USE;
 
 #endif

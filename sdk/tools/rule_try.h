@@ -10,8 +10,8 @@ struct rule_trial {
 };
 
 /* Makes programs of the rule's pattern, has the rule's pass rewrite them by this rule alone,
- * and runs both on random values: integers agree to the bit, floats as far as the rule
- * says. The fault lives in the arena. */
+ * and runs both on random and on special values: they agree as far as the rule says
+ * (rules.md), and rewriting them comes to an end. The fault lives in the arena. */
 bt_status rule_try(bt_ctx *, bt_arena *, const bt_rule *,
                    struct rule_trial *out) BT_MUST_USE;
 

@@ -143,7 +143,8 @@ static bt_status make_kernel(struct lab *lab)
         const char *rule = rule_of(lab->arena, patterns[i % n]);
         if (!rule)
             return bt_no_memory();
-        BT_TRY(rule_program_make(lab->ctx, lab->arena, rule, case_draw(&seed), &program));
+        BT_TRY(
+            rule_program_make(lab->ctx, lab->arena, rule, i, case_draw(&seed), &program));
         if (program.text)
             BT_TRY(find_kernel(lab, program.text));
         bt_ctx_clear_diags(lab->ctx);
@@ -212,7 +213,7 @@ static bt_status fill(struct lab *lab, const bt_type *type, uint64_t seed,
     if (!bt_tensor_static(type, &leaf.rank, dims) || leaf.rank > CASE_MAX_DIM)
         return NULL;
     memcpy(leaf.dims, dims, leaf.rank * sizeof(dims[0]));
-    BT_TRY(case_values(lab->ctx, &leaf, seed, 0, &tensor));
+    BT_TRY(case_values(lab->ctx, &leaf, seed, CASE_RANDOM, &tensor));
     size_t nbytes = bt_tensor_nbytes(tensor);
     memcpy(out->host, tensor->data, nbytes < out->nbytes ? nbytes : (size_t)out->nbytes);
     bt_tensor_unref(tensor);

@@ -131,7 +131,7 @@ static bt_status make_data(struct trial *t, const struct call_case *c,
                         leaf.dims[a] = t->values[k];
                 }
             }
-            BT_TRY(case_values(t->w.ctx, &leaf, 11 + n, 0, &in[n]));
+            BT_TRY(case_values(t->w.ctx, &leaf, 11 + n, CASE_RANDOM, &in[n]));
             data[n] = in[n]->data;
             n++;
         } else if (loops->roles.at[i] == BT_BUFFER_OUTPUT) {

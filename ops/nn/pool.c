@@ -340,6 +340,7 @@ static void write_global(bt_formula *f, const bt_formula_call *call)
 #define CASES2 "float32[1, 2, 6, 6] | pool_size=[2, 2], strides=[2, 2]\n"                                        \
                "float32[1, 2, 5, 7] | pool_size=[3, 2], strides=[2, 1], padding=[1, 0, 1, 1]\n"                  \
                "float32[1, 2, 6, 6] | pool_size=[3, 3], strides=[2, 2], ceil_mode=True\n"                         \
+               "float32[1, 2, 1, 3] | pool_size=[2, 4], strides=[2, 4], ceil_mode=True\n"                         \
                "float32[1, 6, 6, 2] | pool_size=[2, 2], layout=\"NHWC\"\n"                                      \
                "float32[1, 1, 7, 7] | pool_size=[3, 3], dilation=[2, 2]\nfloat32[0, 2, 4, 4] | pool_size=[2, 2]"
 #define CASES3 "float32[1, 1, 4, 5, 6] | pool_size=[2, 2, 2], strides=[2, 1, 2]"

@@ -185,9 +185,13 @@ bt_status window_dim(bt_solver *s, const bt_relation_call *r, const bt_type *siz
               : NULL;
     if (!free_size || !stride || !one)
         return bt_no_memory();
-    BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, reach,
-                               bt_dim_scale(store, known, 1, w->before + w->after),
-                               "the window and the padded data"));
+    /* Rounded up, a stride that the data only begins counts as a whole one. */
+    int64_t more = w->ceil ? w->stride - 1 : 0;
+    BT_TRY(bt_relation_require(
+        s, r, BT_CHECK_LESS_EQUAL, reach,
+        bt_dim_scale(store, known, 1, w->before + w->after + more),
+        more ? "the window and the padded data with the rest of a stride (ceil_mode)"
+             : "the window and the padded data"));
     const bt_type *steps = w->ceil ? bt_dim_ceildiv(store, free_size, stride)
                                    : bt_dim_floordiv(store, free_size, stride);
     if (w->ceil && steps) {

@@ -85,23 +85,34 @@ static void causal_conv(bt_onnx_node *n)
 
 /* ---- transposed convolution ---- */
 
-/* Pads from a stated size of the result; the odd one at the begin unless SAME_UPPER. A
- * size beyond that without pads is reached by elements after the end. */
+/* What is to be cut off the result along an axis without pads, where output_shape or
+ * auto_pad states its size: with SAME_UPPER and SAME_LOWER a stride for each element. */
+static int64_t left_over(bt_onnx_node *n, const bt_value *x, const struct window *w,
+                         uint32_t i, int64_t extra, int64_t shape)
+{
+    int64_t reach = (w->kernel[i] - 1) * w->dilations[i] + 1;
+    int64_t size = value_dim(n, x, 2 + i);
+    if (!shape)
+        return reach + extra - w->strides[i];
+    if (size < 0)
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "output_shape needs the size of axis %u, which is symbolic: bind it "
+                  "with --dim",
+                  2 + i);
+    if (!bt_mul_int64(w->strides[i], size - 1, &size) ||
+        !bt_add_int64(size, extra + reach - shape, &size))
+        node_fail(n, BT_ERR_LIMIT, "the size of axis %u overflows", 2 + i);
+    return size;
+}
+
+/* Pads that give the result its size; the odd one at the begin unless SAME_UPPER. A size
+ * beyond what there is without pads is reached by elements after the end. */
 static void pads_from_shape(bt_onnx_node *n, const bt_value *x, const int64_t *shape,
                             int64_t *extra, struct window *w)
 {
     int upper = strcmp(node_text(n, "auto_pad", "NOTSET"), "SAME_UPPER") == 0;
     for (uint32_t i = 0; !n->status && i < w->n; i++) {
-        int64_t size = value_dim(n, x, 2 + i);
-        if (size < 0)
-            node_fail(
-                n, BT_ERR_UNSUPPORTED,
-                "output_shape needs the size of axis %u, which is symbolic: bind it "
-                "with --dim",
-                2 + i);
-        int64_t total = w->strides[i] * (size - 1) + extra[i] +
-                        (w->kernel[i] - 1) * w->dilations[i] + 1 - shape[i];
-        int64_t half = total / 2;
+        int64_t total = left_over(n, x, w, i, extra[i], shape[i]), half = total / 2;
         w->pads[i] = total < 0 ? 0 : upper ? half : total - half;
         w->pads[w->n + i] = total < 0 ? 0 : total - w->pads[i];
         extra[i] -= total < 0 ? total : 0;
@@ -113,22 +124,24 @@ static void conv_transpose(bt_onnx_node *n)
     const bt_value *x = node_need(n, 0), *weight = node_need(n, 1);
     int64_t extra[MAX_SPATIAL], shape[MAX_SPATIAL];
     struct window w;
-    read_window(n, x, weight, &w);
+    read_stated_window(n, x, weight, &w);
     if (n->status)
         return;
     read_list(n, "output_padding", w.n, 0, extra);
     read_list(n, "output_shape", w.n, 0, shape);
-    int is_same = strncmp(node_text(n, "auto_pad", "NOTSET"), "SAME_", 5) == 0;
+    int has_shape = node_has(n, "output_shape");
     for (uint32_t i = 0; i < w.n; i++) {
-        if (extra[i] < 0 || extra[i] > INT16_MAX || shape[i] < 0 || shape[i] > INT32_MAX)
-            node_fail(n, BT_ERR_ATTRIBUTE, "output_padding or output_shape is negative");
-        if (is_same && !shape[i])
-            shape[i] = value_dim(n, x, 2 + i) * w.strides[i];
+        if (extra[i] < 0 || extra[i] > INT16_MAX)
+            node_fail(n, BT_ERR_ATTRIBUTE, "output_padding has %lld; 0 to %d is expected",
+                      (long long)extra[i], INT16_MAX);
+        if (shape[i] < has_shape || shape[i] > INT32_MAX)
+            node_fail(n, BT_ERR_ATTRIBUTE, "output_shape has %lld; 1 to %d is expected",
+                      (long long)shape[i], INT32_MAX);
     }
+    if (has_shape || strncmp(node_text(n, "auto_pad", "NOTSET"), "SAME_", 5) == 0)
+        pads_from_shape(n, x, shape, extra, &w);
     if (n->status)
         return;
-    if (is_same || node_has(n, "output_shape"))
-        pads_from_shape(n, x, shape, extra, &w);
     const char *attrs =
         node_format(n, "%s, groups=%lld, kernel_size=%s, output_padding=%s",
                     window_attrs(n, &w), (long long)node_int(n, "group", 1),
@@ -170,6 +183,30 @@ static const bt_value *raised(bt_onnx_node *n, const bt_value *x, double power)
                         : emit2(n, "power", NULL, x, scalar_like(n, x, power));
 }
 
+/* Zeros behind the data, so that the windows that ceil_mode adds are whole. */
+static void pad_for_ceil(bt_onnx_node *n, const bt_value *x, struct window *w)
+{
+    for (uint32_t i = 0; i < w->n; i++) {
+        int64_t size = value_dim(n, x, 2 + i), stride = w->strides[i];
+        int64_t before = w->pads[i], *after = &w->pads[w->n + i];
+        int64_t reach = (w->kernel[i] - 1) * w->dilations[i] + 1;
+        if (size < 0 || size > INT32_MAX) {
+            node_fail(n, BT_ERR_UNSUPPORTED,
+                      "ceil_mode needs the size of axis %u, which is symbolic or beyond "
+                      "%d: bind it with --dim",
+                      2 + i, INT32_MAX);
+            return;
+        }
+        /* No window starts behind the data. */
+        int64_t last = bt_ceildiv_int64(size + before + *after - reach, stride);
+        if (last * stride > size + before - 1)
+            last = bt_floordiv_int64(size + before - 1, stride);
+        *after = last * stride + reach - size - before;
+        *after = *after > 0 ? *after : 0;
+    }
+    w->ceil = 0;
+}
+
 /* The sum over a window is the mean times the window's size, where padding counts. */
 static void lp_pool(bt_onnx_node *n)
 {
@@ -180,7 +217,7 @@ static void lp_pool(bt_onnx_node *n)
     if (n->status)
         return;
     if (w.ceil)
-        node_fail(n, BT_ERR_UNSUPPORTED, "ceil_mode is not supported");
+        pad_for_ceil(n, x, &w);
     const bt_value *sum =
         times_number(n, pooled(n, "avg", raised(n, applied(n, "abs", x), p), &w, 1),
                      (double)window_nelem(&w));

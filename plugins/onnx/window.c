@@ -14,24 +14,27 @@ void read_list(bt_onnx_node *n, const char *name, uint32_t count, int64_t absent
 }
 
 /* SAME_UPPER and SAME_LOWER: as many outputs as strides fit; the odd one at the end, or
- * at the begin. */
+ * at the begin. It depends on how many elements are left to the last stride. Where the
+ * size is not known, those may be one or all of a stride: if both begin alike, the greater
+ * padding is right for every size, because what it has more at the end fills no window. */
 static void same_padding(bt_onnx_node *n, const bt_value *x, int lower, struct window *w)
 {
-    for (uint32_t i = 0; i < w->n; i++) {
-        int64_t size = value_dim(n, x, 2 + i);
-        if (size < 0) {
-            node_fail(n, BT_ERR_UNSUPPORTED,
-                      "auto_pad needs the size of axis %u, which is symbolic: bind it "
-                      "with --dim",
-                      2 + i);
-            return;
-        }
+    for (uint32_t i = 0; !n->status && i < w->n; i++) {
+        int64_t size = value_dim(n, x, 2 + i), stride = w->strides[i];
         int64_t reach = (w->kernel[i] - 1) * w->dilations[i] + 1;
-        int64_t covered =
-            (bt_ceildiv_int64(size, w->strides[i]) - 1) * w->strides[i] + reach;
-        int64_t total = covered > size ? covered - size : 0;
-        w->pads[i] = lower ? total - total / 2 : total / 2;
-        w->pads[w->n + i] = total - w->pads[i];
+        int64_t last = size < 0 ? 1 : size % stride;
+        int64_t most = reach - (last ? last : stride);
+        int64_t least = size < 0 ? reach - stride : most;
+        most = most > 0 ? most : 0;
+        least = least > 0 ? least : 0;
+        w->pads[i] = (most + lower) / 2;
+        w->pads[w->n + i] = most - w->pads[i];
+        if (w->pads[i] != (least + lower) / 2)
+            node_fail(n, BT_ERR_UNSUPPORTED,
+                      "auto_pad=%s with stride %lld: how many elements are added before "
+                      "axis %u depends on its size, which is symbolic: bind it with "
+                      "--dim",
+                      lower ? "SAME_LOWER" : "SAME_UPPER", (long long)stride, 2 + i);
     }
 }
 
@@ -47,11 +50,10 @@ static int is_sane(const struct window *w)
     return 1;
 }
 
-void read_window(bt_onnx_node *n, const bt_value *x, const bt_value *weight,
-                 struct window *w)
+void read_stated_window(bt_onnx_node *n, const bt_value *x, const bt_value *weight,
+                        struct window *w)
 {
     uint32_t rank = value_rank(n, x);
-    const char *auto_pad = node_text(n, "auto_pad", "NOTSET");
     *w = (struct window){ .ceil = node_int(n, "ceil_mode", 0) != 0 };
     if (rank < 3 || rank > 2 + MAX_SPATIAL)
         node_fail(n, BT_ERR_UNSUPPORTED, "data of rank %u; 3 to 5 are known", rank);
@@ -74,8 +76,22 @@ void read_window(bt_onnx_node *n, const bt_value *x, const bt_value *weight,
                   "kernel, strides and dilations must be numbers from 1 to %d, pads not "
                   "negative",
                   INT16_MAX);
-    if (!n->status && strncmp(auto_pad, "SAME_", 5) == 0)
-        same_padding(n, x, strcmp(auto_pad, "SAME_LOWER") == 0, w);
+}
+
+void read_window(bt_onnx_node *n, const bt_value *x, const bt_value *weight,
+                 struct window *w)
+{
+    const char *auto_pad = node_text(n, "auto_pad", "NOTSET");
+    int lower = strcmp(auto_pad, "SAME_LOWER") == 0;
+    read_stated_window(n, x, weight, w);
+    if (lower || strcmp(auto_pad, "SAME_UPPER") == 0)
+        same_padding(n, x, lower, w);
+    else if (strcmp(auto_pad, "VALID") == 0)
+        memset(w->pads, 0, sizeof(w->pads));
+    else if (strcmp(auto_pad, "NOTSET") != 0)
+        node_fail(n, BT_ERR_ATTRIBUTE,
+                  "auto_pad is %s; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known",
+                  auto_pad);
 }
 
 const char *window_attrs(bt_onnx_node *n, const struct window *w)

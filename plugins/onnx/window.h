@@ -17,6 +17,9 @@ struct window {
 void read_list(bt_onnx_node *, const char *name, uint32_t count, int64_t absent,
                int64_t *out);
 /* weight: NULL for pooling, whose kernel is an attribute. */
+void read_stated_window(bt_onnx_node *, const bt_value *x, const bt_value *weight,
+                        struct window *);
+/* The same, padded as auto_pad says. */
 void read_window(bt_onnx_node *, const bt_value *x, const bt_value *weight,
                  struct window *);
 /* strides, padding, dilation. */

@@ -174,6 +174,30 @@ case("RoiAlign_by_size_max", align, samples=0, fixed_boxes=True, output_height=2
 case("RoiAlign_by_size_symbolic", align, symbolic=["x", "boxes", "image"], samples=0, output_height=3, output_width=2)
 
 
+# ---- windows over axes whose size only a run gives ----
+
+def windows(name, op, size, kernel, opset=18, **attrs):
+    """A weight for convolutions; a size that is not fixed."""
+    random = random_of(name)
+    weight = {} if op.endswith("Pool") else {"w": random.normal(0, 1, (2, 2, kernel, kernel)).astype(numpy.float32)}
+    feeds = {"x": random.normal(0, 1, (2, 2, size, size + 1)).astype(numpy.float32)}
+    return one_node(name, op, feeds, constants=weight, opset=opset, symbolic=["x"], **attrs, **({} if weight else {"kernel_shape": [kernel] * 2}))
+
+
+for size in [1, 2, 5, 6]:
+    for where in ["SAME_UPPER", "SAME_LOWER"]:
+        for kernel in [1, 2, 3, 4]:
+            case(f"Windows_{where}_{size}_{kernel}", windows, "Conv", size, kernel, auto_pad=where)
+        case(f"Windows_{where}_{size}_one_by_strides", windows, "Conv", size, 1, auto_pad=where, strides=[3, 2])
+        for kernel, stride in [(2, 2), (3, 2), (3, 1), (4, 3)]:
+            case(f"Windows_transposed_{where}_{size}_{kernel}_{stride}", windows, "ConvTranspose", size, kernel, auto_pad=where, strides=[stride] * 2)
+    for op in ["MaxPool", "AveragePool", "LpPool"]:
+        case(f"Windows_{op}_{size}_halves", windows, op, size, 2, auto_pad="SAME_UPPER", strides=[2, 2])
+    for op in ["MaxPool", "AveragePool"]:
+        for kernel, stride in [(2, 2), (3, 3), (4, 4)]:
+            case(f"Windows_{op}_{size}_{kernel}_{stride}_up", windows, op, size, kernel, strides=[stride] * 2, ceil_mode=1)
+
+
 # ---- sequences ----
 
 def sequences(name, op):

@@ -33,7 +33,7 @@ ALL = NUMBERS + ["bool"]
 
 # What Baton says that it does not support, though another evaluator does: part of the message, and the reason.
 REFUSED = {
-    "the window and the padded data: ": "a window larger than the data; others give no elements",
+    "the window and the padded data": "a window larger than the data; others give no elements",
     " is resized, and its size is symbolic": "Resize of a symbolic axis",
     "scatter_elements: dims of data and of indices: ": "fewer indices than a symbolic dim",
 }

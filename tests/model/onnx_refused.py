@@ -301,13 +301,20 @@ node("format", "data has rank 4, the weight 3", "Conv", x4, zeros(1, 2, 3))
 node("attribute", "strides has length 1 where 2 is expected", "Conv", x4, zeros(1, 2, 3, 3), strides=[1])
 node("attribute", "kernel, strides and dilations must be numbers from 1", "Conv", x4, zeros(1, 2, 3, 3), strides=[0, 1])
 node("attribute", "pads not negative", "MaxPool", x4, kernel_shape=[2, 2], pads=[-1, 0, 0, 0])
-node("unsupported", "auto_pad needs the size of axis 3, which is symbolic", "Conv", [1, 2, 5, "w"], zeros(1, 2, 3, 3), auto_pad="SAME_UPPER")
+node("unsupported", "auto_pad=SAME_UPPER with stride 2: how many elements are added before axis 3 depends on its size, which is symbolic",
+     "Conv", [1, 2, 5, "w"], zeros(1, 2, 3, 3), auto_pad="SAME_UPPER", strides=[2, 2])
+node("unsupported", "auto_pad=SAME_LOWER with stride 2", "MaxPool", [1, 2, 5, "w"], kernel_shape=[2, 2], auto_pad="SAME_LOWER", strides=[2, 2])
+node("attribute", "auto_pad is SAME; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known", "Conv", x4, zeros(1, 2, 3, 3), auto_pad="SAME")
+node("shape", "the window and the padded data with the rest of a stride (ceil_mode): 3 must be at most 2", "MaxPool", [1, 2, 1],
+     kernel_shape=[3], strides=[2], ceil_mode=1)
 node("unsupported", "output_shape needs the size of axis 2, which is symbolic", "ConvTranspose", [1, 2, "h", 5], zeros(2, 1, 3, 3),
      output_shape=[9, 9])
-node("attribute", "output_padding or output_shape is negative", "ConvTranspose", x4, zeros(2, 1, 3, 3), output_padding=[-1, 0])
+node("attribute", "output_padding has -1; 0 to 32767 is expected", "ConvTranspose", x4, zeros(2, 1, 3, 3), output_padding=[-1, 0])
+node("attribute", "output_shape has 0; 1 to 2147483647 is expected", "ConvTranspose", x4, zeros(2, 1, 3, 3), output_shape=[5, 0])
+node("limit", "the size of axis 2 overflows", "ConvTranspose", [1, 2, 2 ** 62, 5], zeros(2, 1, 3, 3), output_shape=[5, 5], strides=[4, 4])
 node("unsupported", "the positions of the greatest elements (output 1) are not supported", "MaxPool", x4, kernel_shape=[2, 2], noutput=2)
 node("attribute", "p must be greater than 0", "LpPool", x4, kernel_shape=[2, 2], p=0)
-node("unsupported", "ceil_mode is not supported", "LpPool", x4, opset=18, kernel_shape=[2, 2], ceil_mode=1)
+node("unsupported", "ceil_mode needs the size of axis 3", "LpPool", [1, 2, 5, "w"], opset=18, kernel_shape=[2, 2], ceil_mode=1)
 node("format", "data of rank 1; at least 2 is needed", "GlobalMaxPool", [3])
 
 # ---- graphs within nodes ----

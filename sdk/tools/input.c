@@ -1,5 +1,6 @@
 #include "input.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,17 +63,18 @@ static const char *behind_dims(const char *text)
     }
 }
 
-/* "1x28x28xfloat32" or "float32". */
+/* "1x28x28xfloat32" or "float32". A size beyond 63 bits is -1. */
 static int parse_form(const char *text, size_t n, struct form *out)
 {
     const char *end = text + n;
     out->rank = 0;
     while (text < end && *text >= '0' && *text <= '9') {
         char *after;
+        errno = 0;
         long long dim = strtoll(text, &after, 10);
         if (out->rank == BT_MAX_RANK || after >= end || *after != 'x')
             return 0;
-        out->dims[out->rank++] = dim;
+        out->dims[out->rank++] = errno ? -1 : dim;
         text = after + 1;
     }
     out->dtype = bt_dtype_parse(text, (size_t)(end - text));
@@ -131,9 +133,11 @@ static bt_status make_random(bt_ctx *ctx, const struct form *form, const char *c
 {
     const char *digits = content + 7;
     char *end;
+    errno = 0;
     uint64_t seed = strtoull(digits, &end, 10);
-    if (end == digits || *end || *digits == '-')
-        return bt_fail(ctx, BT_ERR_ARGUMENT, "%s: SEED is a whole number", content);
+    if (errno || end == digits || *end || *digits == '-')
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "%s: SEED is a whole number of at most 64 bits", content);
     BT_TRY(bt_tensor_create(ctx, form->dtype, (uint32_t)form->rank, form->dims, out));
     fill_random(*out, seed);
     return NULL;
@@ -246,6 +250,13 @@ static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
     int is_form = equals && parse_form(text, (size_t)(equals - text), &form);
     if (equals && (is_form ? !bt_dtype_nbytes(form.dtype) : dtype != text))
         return unknown_dtype(ctx, dtype, (size_t)(equals - dtype));
+    for (int32_t i = 0; is_form && i < form.rank; i++) {
+        if (form.dims[i] < 0)
+            return bt_fail(ctx, BT_ERR_ARGUMENT,
+                           "size %d of %.*s is greater than %lld, the greatest that "
+                           "there is",
+                           i, (int)(equals - text), text, (long long)INT64_MAX);
+    }
     if (is_form)
         return make_tensor(ctx, &form, equals + 1, out);
     if (!is_content(text)) {

@@ -146,6 +146,14 @@ static int print_closed(struct tool *tool, const bt_program *program)
 
 static int run_check(struct tool *tool, bt_program *program)
 {
+    static const char *const of_runs[] = { "output", "profile", "trace", NULL };
+    for (const char *const *name = of_runs; *name; name++) {
+        if (option_value(tool, *name))
+            return tool_usage(tool,
+                              "--check-kernels compares kernels one by one and runs "
+                              "nothing that --%s is about: leave out one of them",
+                              *name);
+    }
     struct kernel_check check;
     bt_status status =
         check_kernels(tool->ctx, bt_ctx_scratch(tool->ctx), program, &check);

@@ -64,7 +64,8 @@ static bt_status take_dims(struct specialise *s, const bt_type *type,
     if (!shape || facts->rank != (int32_t)shape->n)
         return NULL;
     for (uint32_t i = 0; i < shape->n; i++) {
-        if (bt_dim_is_const(shape->dims[i], &size) && size != facts->dims[i])
+        if (facts->dims[i] < 0 ||
+            (bt_dim_is_const(shape->dims[i], &size) && size != facts->dims[i]))
             return NULL; // a wrong value settles nothing
     }
     for (uint32_t i = 0; i < shape->n; i++) {

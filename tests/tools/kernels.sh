@@ -22,6 +22,12 @@ expect 1 'give the model, a target and executor graph' -- "$baton" run "$digits"
 expect 0 -- "$baton" compile "$digits" --target reference -o d.bta
 expect 1 'give the model, a target and executor graph' -- "$baton" run d.bta -i image=random:1 --check-kernels
 
+# What is of a run is not left out without a word.
+for option in '--output out' '--trace out' --profile; do
+    expect 2 "check-kernels compares kernels one by one and runs nothing that ${option%% *} is about" -- \
+        "$baton" run "$digits" --target reference -i image=random:1 --check-kernels $option
+done
+
 # What rounding does to sums goes on into what is computed of them: the cosine of a large sum is off by as much as the sum.
 cat > cosine.baton <<'END1'
 #[version = "baton 0.1"]

@@ -56,6 +56,14 @@ value 1 '2 is no bool' flags '[0,1,2]'
 value 1 'true is no float32' main '[true]'
 value 1 'SEED is a whole number' matrix random:x
 value 1 'SEED is a whole number' matrix random:-1
+value 1 'SEED is a whole number of at most 64 bits' matrix random:18446744073709551616
+
+# A size that no dim has is told as it was given, and no dim is settled by it.
+for size in 9223372036854775808 18446744073709551617; do
+    value 1 "input m: size 2 of 0x3x${size}xint32 is greater than 9223372036854775807" open "m=0x3x${size}xint32=1"
+    value 1 "input x: size 0 of ${size}xfloat32 is greater" main "x=${size}xfloat32=random:1"
+    refuse 'compiled for what -i gives'
+done
 value 1 'is not wholly known: write SHAPExDTYPE=3 with sizes of your own, as in m=1x3x1xint32=3$' open 3
 
 # Truth values as Python and as programs write them.

@@ -24,6 +24,19 @@ static void add_side(bt_ctx *ctx, bt_text *text, const bt_type *dim, int64_t val
     bt_text_addf(text, "%" PRId64, value);
 }
 
+/* A dim with a name is of one size wherever it stands: what to do where it was 1. */
+static void add_advice(bt_ctx *ctx, bt_text *text, const bt_check *check,
+                       const bt_type *dim, int64_t value)
+{
+    if (check->relation != BT_CHECK_EQUAL || check->what || value != 1 ||
+        dim->kind != BT_TYPE_VAR)
+        return;
+    bt_text_addf(text, "; a dim with a name is broadcast only where the compiler knows "
+                       "that it is 1, as by --dim ");
+    bt_print_type(ctx, dim, text);
+    bt_text_addf(text, "=1");
+}
+
 bt_status bt_check_fail(bt_ctx *ctx, const bt_value *at, const char *of,
                         const bt_check *check, int64_t left, int64_t right)
 {
@@ -39,6 +52,8 @@ bt_status bt_check_fail(bt_ctx *ctx, const bt_value *at, const char *of,
     add_side(ctx, &text, check->left, left);
     bt_text_addf(&text, " was to %s ", texts[check->relation]);
     add_side(ctx, &text, check->right, right);
+    add_advice(ctx, &text, check, check->left, left);
+    add_advice(ctx, &text, check, check->right, right);
     const char *message = bt_text_get(&text);
     return message ? bt_fail_at(ctx, BT_ERR_RUNTIME, check->left->store, at->span, "%s",
                                 message)

@@ -16,7 +16,7 @@ struct tile_attrs {
 };
 static const bt_attr tile_attrs[] = {
     BT_ATTR_RANGE(
-        struct tile_attrs, reps, INTS, NULL, 0, INT64_MAX,
+        struct tile_attrs, reps, INTS, NULL, 0, INT32_MAX,
         "how often along each axis, aligned at the right; 0 gives an extent of 0"),
     { 0 },
 };
@@ -77,7 +77,7 @@ struct repeat_attrs {
     int64_t repeats, axis;
 };
 static const bt_attr repeat_attrs[] = {
-    BT_ATTR_RANGE(struct repeat_attrs, repeats, INT, NULL, 1, INT64_MAX,
+    BT_ATTR_RANGE(struct repeat_attrs, repeats, INT, NULL, 1, INT32_MAX,
                   "how often each slice stands"),
     BT_ATTR(struct repeat_attrs, axis, INT, NULL, "the axis of the slices"),
     { 0 },

@@ -11,8 +11,9 @@ struct loader {
     bt_ctx *ctx;
     bt_arena *arena;
     struct session *s;
-    bt_map places; /* value -> struct places * */
-    bt_map blocks; /* storage -> its number, from 1 */
+    bt_map places;      /* value -> struct places * */
+    bt_map blocks;      /* storage -> its number, from 1 */
+    const bt_value *at; /* what is loaded: a parameter, a binding */
     bt_vec(struct block) all_blocks;
     bt_vec(struct constant) all_consts;
     bt_vec(struct step) all_steps;
@@ -47,7 +48,7 @@ static bt_status add_dims(struct loader *l, uint32_t n, const bt_type *const *di
     const bt_func *func = l->s->entry->func;
     *out = l->table.len;
     for (uint32_t i = 0; i < n; i++) {
-        struct term term = { .number = l->table.len };
+        struct term term = { .number = l->table.len, .of = l->at };
         int64_t number = -1;
         if (!bt_dim_is_const(dims[i], &number)) {
             BT_TRY(bt_dim_compile(l->ctx, l->arena, dims[i], func->nvar, func->vars,
@@ -196,6 +197,7 @@ static bt_status load_params(struct loader *l, const bt_block *block)
             return bt_no_memory();
         for (uint32_t k = 0; k < n; k++)
             at[k] = (struct place){ .kind = PLACE_ARG, .index = l->s->narg++ };
+        l->at = param;
         BT_TRY(add_leaves(l, param->type, l->s->args, &filled));
         BT_TRY(set(l, param, n, at));
     }
@@ -551,8 +553,11 @@ static void drop_copies(uint32_t n, struct leaf *leaves)
     }
 }
 
-/* Which dims make a size impossible. */
-static bt_status fail_dims(bt_ctx *ctx, const struct session *s, const int64_t *dims)
+static const char overflows[] = "a size has more than 63 bits";
+
+/* Which dims make a size impossible, and of which value. */
+static bt_status fail_dims(bt_ctx *ctx, const struct session *s, const int64_t *dims,
+                           const bt_value *of, const char *what)
 {
     const bt_func *func = s->entry->func;
     bt_arena *scratch = bt_ctx_scratch(ctx);
@@ -566,9 +571,8 @@ static bt_status fail_dims(bt_ctx *ctx, const struct session *s, const int64_t *
     }
     bt_status status =
         bt_text_get(&text)
-            ? bt_fail(ctx, BT_ERR_ARGUMENT,
-                      "@%s: with %s a dim is negative, or a size has more than 63 bits",
-                      s->entry->name, bt_text_get(&text))
+            ? bt_fail_at(ctx, BT_ERR_ARGUMENT, of->type->store, of->span,
+                         "@%s: with %s %s", s->entry->name, bt_text_get(&text), what)
             : bt_no_memory();
     bt_arena_release(scratch, mark);
     return status;
@@ -581,7 +585,7 @@ static bt_status check_facts(bt_ctx *ctx, const struct session *s, const int64_t
         int64_t left, right;
         if (!bt_dim_eval(&fact->left, dims, &left) ||
             !bt_dim_eval(&fact->right, dims, &right))
-            return fail_dims(ctx, s, dims);
+            return fail_dims(ctx, s, dims, fact->value, overflows);
         if (!bt_check_holds(fact->check.relation, left, right))
             return bt_check_fail(ctx, fact->value, fact->of, &fact->check, left, right);
     }
@@ -595,9 +599,12 @@ bt_status session_settle(bt_ctx *ctx, struct session *s, const int64_t *dims)
     drop_copies(s->nresult, s->results);
     BT_TRY(check_facts(ctx, s, dims));
     for (uint32_t i = 0; i < s->nterm; i++) {
-        int64_t *number = &s->table[s->terms[i].number];
-        if (!bt_dim_eval(&s->terms[i].code, dims, number) || *number < 0)
-            return fail_dims(ctx, s, dims);
+        const struct term *term = &s->terms[i];
+        int64_t *number = &s->table[term->number];
+        if (!bt_dim_eval(&term->code, dims, number))
+            return fail_dims(ctx, s, dims, term->of, overflows);
+        if (*number < 0)
+            return fail_dims(ctx, s, dims, term->of, "a dim is negative");
     }
     BT_TRY(check_budgets(ctx, s));
     for (uint32_t i = 0; i < s->nblock; i++)
@@ -663,8 +670,11 @@ static bt_status load_func(struct loader *l)
     if (!BT_PUSH(l->arena, &l->table, 0))
         return bt_no_memory();
     BT_TRY(load_params(l, func->block));
-    for (uint32_t i = 0; i < func->block->nbinding; i++)
-        BT_TRY(load_binding(l, func->block->bindings[i]));
+    for (uint32_t i = 0; i < func->block->nbinding; i++) {
+        l->at = func->block->bindings[i];
+        BT_TRY(load_binding(l, l->at));
+    }
+    l->at = func->block->result;
     BT_TRY(load_results(l, func));
     take_lists(l);
     BT_TRY(make_room(l));

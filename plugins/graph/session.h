@@ -22,6 +22,7 @@ struct place {
 struct term {
     bt_dim_code code;
     uint32_t number;
+    const bt_value *of;
 };
 
 /* What must hold of the dims of a call. */

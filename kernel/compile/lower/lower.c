@@ -501,8 +501,13 @@ static bt_status lower_block(struct lowerer *l, const bt_func *func, const bt_fu
     const bt_value *result;
     BT_TRY(check_borders(l, block));
     BT_TRY(bt_block_begin(l->b, block->nparam, block->params));
-    for (uint32_t i = 0; i < block->nbinding; i++)
-        BT_TRY(lower_binding(l, block->bindings[i]));
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        bt_status status = lower_binding(l, block->bindings[i]);
+        if (status && status->code == BT_ERR_LIMIT && !status->place.file)
+            status = bt_fail_at(l->ctx, status->code, l->module->store,
+                                block->bindings[i]->span, "%s", status->message);
+        BT_TRY(status);
+    }
     BT_TRY(on_host(l, now(l, block->result), &result));
     BT_TRY(bt_block_end(l->b, result, &fields.block));
     return bt_func_create(l->ctx, l->module->store, &fields, out);

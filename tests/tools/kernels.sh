@@ -50,3 +50,15 @@ for isa in portable avx2 avx512; do
     expect 0 '^  0$' -- env BATON_CPU=$isa "$baton" run spread.baton --target cpu -i x=inf -i w=random:1
 done
 expect 0 '^  882$' -- "$baton" run spread.baton --executor interp -i x=random:1 -i w=nan
+
+# The same of a line, where data are few and it is the weights that are read outside.
+cat > line.baton <<'END1'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(1, 1, 2), float32], %w: Tensor[(1, 1, 3), float32]) {
+    nn.conv1d_transpose(%x, %w, strides=[2])
+}
+END1
+for isa in portable avx2 avx512; do
+    expect 0 '\[\[\[1, -1, inf, -inf, inf\]\]\]' -- \
+        env BATON_CPU=$isa "$baton" run line.baton --target cpu -i 'x=[[[1,inf]]]' -i 'w=[[[1,-1,1]]]'
+done

@@ -35,15 +35,29 @@ static const bt_node *all_finite(bt_graph *g, uint32_t array)
               : NULL;
 }
 
+/* Whether one factor goes backwards along d where the other goes forwards. */
+static int are_opposed(const struct cpu_operand *o, uint32_t axis,
+                       const struct cpu_operand *other, uint32_t d)
+{
+    for (uint32_t a = 0; a < other->rank; a++) {
+        if (other->coefs[a][d] && (other->coefs[a][d] < 0) != (o->coefs[axis][d] < 0))
+            return 1;
+    }
+    return 0;
+}
+
 /* Whether it is read outside along an index that is divided, as the data of a transposed
- * convolution are. */
-static int is_spread(const struct cpu_contraction *c, const struct cpu_operand *o)
+ * convolution are, or where the other factor runs against it, as data and weights do there.
+ * A convolution has zeros around its data: these are multiplied. */
+static int is_spread(const struct cpu_contraction *c, const struct cpu_operand *o,
+                     const struct cpu_operand *other)
 {
     if (!(BT_CLASS_BITS_FLOAT & 1u << BT_DTYPE_CLASS(c->dtype)))
         return 0;
     for (uint32_t a = 0; a < o->rank; a++) {
         for (uint32_t d = 0; d < c->ndim; d++) {
-            if (o->guards[a] && o->coefs[a][d] && c->dims[d].scale > 1)
+            if (o->guards[a] && o->coefs[a][d] &&
+                (c->dims[d].scale > 1 || are_opposed(o, a, other, d)))
                 return 1;
         }
     }
@@ -56,7 +70,8 @@ bt_status cpu_contract_finite(bt_graph *g, const bt_array *stage,
 {
     bt_array exact = *stage, flag = { .dtype = BT_BOOL };
     *out = (struct cpu_finite){ .body = by_tiles };
-    if (!is_spread(c, &c->operands[0]) && !is_spread(c, &c->operands[1]))
+    if (!is_spread(c, &c->operands[0], &c->operands[1]) &&
+        !is_spread(c, &c->operands[1], &c->operands[0]))
         return NULL;
     const bt_node *both[] = { all_finite(g, c->operands[0].array),
                               all_finite(g, c->operands[1].array) };

@@ -49,8 +49,10 @@ const bt_value *repeated_heads(bt_onnx_node *n, const bt_value *x, const bt_valu
     if (have == want || n->status)
         return x;
     if (have < 1 || want < 1 || want % have) {
-        node_fail(n, BT_ERR_FORMAT, "%lld heads cannot serve %lld", (long long)have,
-                  (long long)want);
+        node_fail(
+            n, BT_ERR_FORMAT,
+            "keys and values have %lld heads, queries %lld, which is not a multiple",
+            (long long)have, (long long)want);
         return NULL;
     }
     return emit1(n, "repeat",
@@ -150,7 +152,9 @@ const bt_value *rotated(bt_onnx_node *n, const bt_value *x, const struct rotary 
         node_fail(n, BT_ERR_UNSUPPORTED,
                   "the size of a head is symbolic: bind it with --dim");
     if (r.part < 0 || r.part > size || r.part % 2 || (!r.part && size % 2))
-        node_fail(n, BT_ERR_ATTRIBUTE, "%lld of %lld elements of a head are to turn",
+        node_fail(n, BT_ERR_ATTRIBUTE,
+                  "%lld of the %lld elements of a head are to be rotated; an even number "
+                  "of them is expected, or 0 for all",
                   (long long)r.part, (long long)size);
     if (n->status)
         return NULL;

@@ -114,8 +114,8 @@ static int is_buffer(bt_onnx_node *n, const bt_value *past, const bt_value *x)
         return 1;
     if (bt_dim_add(n->im->store, have, new) != dims[0])
         node_fail(n, BT_ERR_UNSUPPORTED,
-                  "total_sequence_length is neither within the past nor the past and "
-                  "what is new");
+                  "total_sequence_length must be the length of the past and the new keys "
+                  "together, or at most that of the past's buffer");
     return 0;
 }
 

@@ -311,9 +311,11 @@ static void roi_align(bt_onnx_node *n)
                   coordinates);
     if (high < 1 || wide < 1 || samples < 0 || high > INT16_MAX || wide > INT16_MAX ||
         samples > INT16_MAX)
-        node_fail(n, BT_ERR_ATTRIBUTE,
-                  "output_height, output_width or sampling_ratio is out "
-                  "of range");
+        node_fail(
+            n, BT_ERR_ATTRIBUTE,
+            "output_height is %lld, output_width %lld, sampling_ratio %lld; 1 to %d "
+            "is expected, and 0 or more for sampling_ratio",
+            (long long)high, (long long)wide, (long long)samples, INT16_MAX);
     if (value_rank(n, x) != 4 || value_rank(n, boxes) != 2)
         node_fail(n, BT_ERR_FORMAT, "data needs rank 4, boxes rank 2");
     if (n->status)

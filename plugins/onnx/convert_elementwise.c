@@ -28,7 +28,8 @@ static const bt_value *old_operand(bt_onnx_node *n, const bt_value *x, const bt_
         axis += x_rank;
     if (axis < 0 || axis + y_rank > x_rank) {
         node_fail(n, BT_ERR_ATTRIBUTE,
-                  "axis %lld: rank %u does not fit into rank %u from there on",
+                  "axis is %lld: from there on the second operand, of rank %u, does not "
+                  "fit into the first, of rank %u",
                   (long long)axis, y_rank, x_rank);
         return NULL;
     }

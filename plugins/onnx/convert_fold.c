@@ -29,12 +29,14 @@ static uint32_t read_sizes(bt_onnx_node *n, uint32_t input, const char *what,
     if (!n->status && !value_ints(n, x, &list))
         node_unknown(n, what);
     if (list.len > most)
-        node_fail(n, BT_ERR_UNSUPPORTED, "%u axes; up to %u are supported", list.len,
-                  most);
+        node_fail(n, BT_ERR_UNSUPPORTED, "input %u has %u sizes; up to %u are supported",
+                  input, list.len, most);
     for (uint32_t i = 0; !n->status && i < list.len; i++) {
         out[i] = list.at[i];
         if (out[i] < 1 || out[i] > INT32_MAX)
-            node_fail(n, BT_ERR_FORMAT, "size %lld of axis %u", (long long)out[i], i);
+            node_fail(n, BT_ERR_FORMAT,
+                      "input %u has %lld as the size of axis %u; 1 to %d is expected",
+                      input, (long long)out[i], i, INT32_MAX);
     }
     return n->status ? 0 : list.len;
 }
@@ -52,8 +54,10 @@ static void read_places(bt_onnx_node *n, struct places *p)
                                  p->pads[p->n + i] + 1 };
         for (uint32_t k = 0; k < 4; k++) {
             if (own[k] < 1 || own[k] > INT16_MAX)
-                node_fail(n, BT_ERR_ATTRIBUTE, "strides, dilations or pads of axis %u",
-                          i);
+                node_fail(n, BT_ERR_ATTRIBUTE,
+                          "axis %u: strides and dilations must be numbers from 1 to %d, "
+                          "pads from 0",
+                          i, INT16_MAX);
         }
         if (n->status)
             return;
@@ -96,8 +100,10 @@ static void col2im(bt_onnx_node *n)
                   "data is not [batch, channels * %lld, %lld], as blocks and image are",
                   (long long)block, (long long)count);
     if (count < 1 || block > MOST_NELEM / count || all > MOST_NELEM)
-        node_fail(n, BT_ERR_LIMIT, "%lld blocks of %lld elements", (long long)count,
-                  (long long)block);
+        node_fail(n, BT_ERR_LIMIT,
+                  "%lld blocks of %lld elements, in an image of %lld: up to %d are "
+                  "supported",
+                  (long long)count, (long long)block, (long long)all, MOST_NELEM);
     bt_tensor *places = NULL;
     int64_t nplace = block * count;
     if (!n->status)
@@ -131,9 +137,13 @@ static uint32_t unpooled_shape(bt_onnx_node *n, const bt_value *x, int64_t *out)
         if (i >= 2)
             out[i] = (have - 1) * w.strides[i - 2] + w.kernel[i - 2] - w.pads[i - 2] -
                      w.pads[w.n + i - 2];
-        if (have < 1 || out[i] < 1 || out[i] > INT32_MAX)
-            node_fail(n, BT_ERR_UNSUPPORTED, "the result of axis %u has size %lld", i,
-                      (long long)out[i]);
+        if (have < 1)
+            node_fail(n, BT_ERR_UNSUPPORTED,
+                      "axis %u of the data is empty or symbolic: bind it with --dim", i);
+        else if (out[i] < 1 || out[i] > INT32_MAX)
+            node_fail(n, BT_ERR_UNSUPPORTED,
+                      "axis %u of the result has size %lld; 1 to %d is expected", i,
+                      (long long)out[i], INT32_MAX);
     }
     return n->status ? 0 : rank;
 }
@@ -168,7 +178,8 @@ static void max_unpool(bt_onnx_node *n)
         return;
     int64_t all = product(rank, shape);
     if (all > INT32_MAX)
-        node_fail(n, BT_ERR_LIMIT, "the result has %lld elements", (long long)all);
+        node_fail(n, BT_ERR_LIMIT, "the result has %lld elements; up to %d are supported",
+                  (long long)all, INT32_MAX);
     const bt_type *flat = dims_product(n, x, 0, rank), *total = dim_number(n, all),
                   *dims[2 + MAX_SPATIAL];
     for (uint32_t i = 0; i < rank; i++)

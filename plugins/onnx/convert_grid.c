@@ -233,7 +233,8 @@ static void affine_grid(bt_onnx_node *n)
                   rank, size.len);
     for (uint32_t i = 0; !n->status && i < size.len; i++) {
         if (size.at[i] < 1 || size.at[i] > INT32_MAX)
-            node_fail(n, BT_ERR_FORMAT, "a size is %lld", (long long)size.at[i]);
+            node_fail(n, BT_ERR_FORMAT, "size %u is %lld; 1 to %d is expected", i,
+                      (long long)size.at[i], INT32_MAX);
     }
     if (n->status)
         return;

@@ -82,7 +82,8 @@ static const bt_type *dim_scaled(bt_onnx_node *n, const bt_type *dim, double sca
         below++;
     if (below == MAX_FRACTION || !(scale > 0 && scale < INT16_MAX)) {
         node_fail(n, BT_ERR_UNSUPPORTED,
-                  "the scale %g of an axis whose size is symbolic: bind it with --dim",
+                  "an axis with a symbolic size is scaled by %g, which is no fraction of "
+                  "small numbers: bind it with --dim",
                   scale);
         return NULL;
     }
@@ -154,9 +155,9 @@ static void apply_dims(bt_onnx_node *n, const bt_value *x, const bt_type *const 
                        uint32_t count, const uint32_t *axes, struct resize *r)
 {
     if (strcmp(node_text(n, "keep_aspect_ratio_policy", "stretch"), "stretch") != 0)
-        node_fail(
-            n, BT_ERR_UNSUPPORTED,
-            "keep_aspect_ratio_policy where a size is symbolic: bind it with --dim");
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "keep_aspect_ratio_policy needs sizes that are numbers, and one is "
+                  "symbolic: bind it with --dim");
     for (uint32_t i = 0; !n->status && i < count; i++) {
         const bt_type *dim = dim_of(n, x, axes[i]);
         if (!dim || bt_type_equal(dim, dims[i]))

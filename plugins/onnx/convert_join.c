@@ -42,8 +42,11 @@ static int64_t *part_ends(bt_onnx_node *n, int64_t total, uint32_t count,
         n->status = bt_no_memory();
     for (uint32_t i = 0; !n->status && i < count; i++) {
         int64_t part = sizes->len ? sizes->at[i] : bt_ceildiv_int64(total, count);
-        if (part < 0 || !bt_add_int64(sum, part, &sum))
-            node_fail(n, BT_ERR_FORMAT, "a size is negative, or they overflow");
+        if (part < 0)
+            node_fail(n, BT_ERR_FORMAT, "the size of output %u is %lld", i,
+                      (long long)part);
+        else if (!bt_add_int64(sum, part, &sum))
+            node_fail(n, BT_ERR_FORMAT, "the sum of the sizes has more than 63 bits");
         at[i] = !sizes->len && sum > total ? total : sum;
     }
     return n->status ? NULL : at;

@@ -161,7 +161,11 @@ static void add_ellipsis(struct equation *e, uint32_t count)
     for (uint32_t i = e->nlonger - count; i < e->nlonger; i++) {
         char letter = free_letter(e->text, i);
         if (!letter)
-            node_fail(e->node, BT_ERR_LIMIT, "equation %s has no letters left", e->text);
+            node_fail(
+                e->node, BT_ERR_LIMIT,
+                "equation %s uses so many letters that none is left for the axes of "
+                "`...`",
+                e->text);
         bt_text_add(&e->out, &letter, 1);
     }
 }

@@ -51,7 +51,8 @@ static const bt_value *zeros_of(bt_onnx_node *n, const bt_value *zero, int64_t b
     if (value_dtype(zero) != BT_UINT8 || bits == 8)
         return reshaped(n, zero, 2, dims);
     if (!bt_dim_is_const(dims[1], &blocks)) {
-        node_fail(n, BT_ERR_UNSUPPORTED, "the number of blocks is symbolic");
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "the number of blocks is symbolic: bind it with --dim");
         return NULL;
     }
     const bt_type *packed[2] = { dims[0], dim_number(n, (blocks * bits + 7) / 8) };
@@ -72,8 +73,10 @@ static void matmul_nbits(bt_onnx_node *n)
         node_fail(n, BT_ERR_UNSUPPORTED, "prepacked weights are not supported");
     if (k < 1 || rows < 1 || size < 1 || k > INT32_MAX || size > INT32_MAX ||
         size * bits % 8)
-        node_fail(n, BT_ERR_ATTRIBUTE, "K is %lld, N %lld, block_size %lld", (long long)k,
-                  (long long)rows, (long long)size);
+        node_fail(n, BT_ERR_ATTRIBUTE,
+                  "K is %lld, N %lld, block_size %lld: numbers from 1 are expected, and "
+                  "blocks of whole bytes",
+                  (long long)k, (long long)rows, (long long)size);
     if (n->status)
         return;
     bt_dtype dtype = value_dtype(x);
@@ -106,11 +109,14 @@ static void gather_block_quantized(bt_onnx_node *n)
         return;
     if (value_dtype(data) != BT_UINT8 || axis != 0 || rank < 2 || blocks + 1 != rank)
         node_fail(n, BT_ERR_UNSUPPORTED,
-                  "rows (gather_axis 0) of bytes whose last axis is in blocks are known");
+                  "only data of element type uint8 is known, with gather_axis 0 and the "
+                  "last axis as quantize_axis");
     int64_t width = value_dim(n, data, rank - 1) * (8 / bits);
     if (width < 1 || size < 1)
-        node_fail(n, BT_ERR_FORMAT, "blocks of %lld in rows of %lld", (long long)size,
-                  (long long)width);
+        node_fail(n, BT_ERR_FORMAT,
+                  "block_size is %lld and the rows of the data have %lld elements; both "
+                  "must be numbers from 1",
+                  (long long)size, (long long)width);
     const char *take = "axis=0, mode=\"fast\"";
     const bt_value *q = unpacked(n, emit2(n, "take", take, data, rows), bits);
     scale = emit2(n, "take", take, scale, rows);

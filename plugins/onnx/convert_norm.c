@@ -308,9 +308,11 @@ static void dropout(bt_onnx_node *n)
     if (training && !flag && !keeps_all)
         node_unknown(n, "whether it is training is");
     if (flag && flag->nelem == 1 && bt_tensor_get_int(flag, 0) && !keeps_all)
-        node_fail(n, BT_ERR_UNSUPPORTED, "training needs random numbers");
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "training is not supported, as it draws random numbers");
     if (n->opset < 7 && !node_int(n, "is_test", 0))
-        node_fail(n, BT_ERR_UNSUPPORTED, "training needs random numbers");
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "training is not supported, as it draws random numbers");
     node_out(n, 0, x);
     if (node_wants(n, 1)) {
         const bt_value *mask = applied(n, "ones_like", x);

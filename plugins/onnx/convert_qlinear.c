@@ -67,7 +67,9 @@ static void qlinear_softmax(bt_onnx_node *n)
     uint32_t rank = value_rank(n, x), axis = node_axis(n, node_int(n, "axis", -1), rank);
     if (node_int(n, "opset", 0) < 13 && axis + 1 != rank)
         node_fail(n, BT_ERR_UNSUPPORTED,
-                  "axis %u of %u, and those behind it as one: not supported", axis, rank);
+                  "axis is %u of %u, and before operator set 13 all axes from there on "
+                  "count as one, which is not supported",
+                  axis, rank);
     const bt_value *y = emit1(n, "nn.softmax", node_format(n, "axis=%u", axis), x);
     give_quantized(n, y, node_need(n, 0), 3);
 }

@@ -17,8 +17,11 @@ static const bt_value *spread(bt_onnx_node *n, const bt_value *scale, const bt_v
     if (!block && scale_rank == 1)
         return along(n, scale, axis, rank);
     if (block < 1 || scale_rank != rank || size < 0) {
-        node_fail(n, BT_ERR_FORMAT, "a scale of rank %u for data of rank %u", scale_rank,
-                  rank);
+        node_fail(
+            n, BT_ERR_FORMAT,
+            "the scale has rank %u, the data %u; a number, a vector along the axis, "
+            "or blocks in the data's rank are known",
+            scale_rank, rank);
         return NULL;
     }
     const char *attrs = node_format(n, "repeats=%lld, axis=%u", (long long)block, axis);

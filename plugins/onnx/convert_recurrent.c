@@ -131,9 +131,13 @@ static void read_sizes(bt_onnx_node *n, struct layer *layer)
                   "data has rank %u, the recurrent weight %u; both need 3",
                   value_rank(n, layer->x), value_rank(n, recurrent));
     layer->hidden = n->status ? 0 : value_dim(n, recurrent, 2);
-    if (layer->hidden < 1 || layer->hidden > INT32_MAX / 8)
+    if (layer->hidden < 0)
         node_fail(n, BT_ERR_UNSUPPORTED,
-                  "the hidden size is not a number, or out of range");
+                  "the hidden size, dim 2 of input 2, is symbolic: bind it with --dim");
+    else if (layer->hidden < 1 || layer->hidden > INT32_MAX / 8)
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "the hidden size, dim 2 of input 2, is %lld; 1 to %d is expected",
+                  (long long)layer->hidden, INT32_MAX / 8);
     int64_t stated = node_int(n, "hidden_size", layer->hidden);
     if (stated != layer->hidden)
         node_fail(n, BT_ERR_FORMAT, "hidden_size is %lld, the recurrent weight has %lld",

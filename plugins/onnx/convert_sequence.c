@@ -109,18 +109,24 @@ static void read_ends(bt_onnx_node *n, int64_t total, int64_list *ends)
     if (split && !is_list && sizes.len == 1)
         each = sizes.at[0];
     if (!n->status && (each < 1 || total / each > INT16_MAX))
-        node_fail(n, BT_ERR_FORMAT, "parts of %lld of %lld elements", (long long)each,
-                  (long long)total);
+        node_fail(n, BT_ERR_FORMAT,
+                  "an axis of %lld elements is to be split into parts of %lld; at least "
+                  "1, and at most %d parts, are expected",
+                  (long long)total, (long long)each, INT16_MAX);
     for (uint32_t i = 0; !n->status && (is_list ? i < sizes.len : end < total); i++) {
         int64_t size = is_list ? sizes.at[i] : total - end < each ? total - end : each;
         if (size < 0 || size > total - end)
-            node_fail(n, BT_ERR_FORMAT, "the parts do not make up the axis");
+            node_fail(n, BT_ERR_FORMAT,
+                      "part %u has %lld elements where %lld of the axis are left", i,
+                      (long long)size, (long long)(total - end));
         end += size;
         if (!n->status && !BT_PUSH(n->im->arena, ends, end))
             n->status = bt_no_memory();
     }
     if (!n->status && end != total)
-        node_fail(n, BT_ERR_FORMAT, "the parts do not make up the axis");
+        node_fail(n, BT_ERR_FORMAT,
+                  "the parts have %lld elements together, the axis that is split %lld",
+                  (long long)end, (long long)total);
 }
 
 static void split_to_sequence(bt_onnx_node *n)

@@ -39,7 +39,9 @@ static void constant(bt_onnx_node *n)
     else if (ints || floats)
         n->status = list_tensor(n, ints, floats, &tensor);
     else
-        node_fail(n, BT_ERR_UNSUPPORTED, "a value of this kind is not supported");
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "no attribute value, value_int(s) or value_float(s); others are not "
+                  "supported");
     node_out(n, 0, n->status ? NULL : emit_const(n, tensor));
 }
 

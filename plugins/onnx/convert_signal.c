@@ -47,7 +47,8 @@ static const bt_value *transformed(bt_onnx_node *n, const bt_value *x,
     int64_t width = rank ? value_dim(n, x, rank - 1) : 0;
     if (width != 1 && width != 2)
         node_fail(n, BT_ERR_FORMAT,
-                  "the last dim is %lld; 1, real, and 2, complex, are known",
+                  "the last dim is %lld; 1, for real numbers, or 2, for complex ones, is "
+                  "expected",
                   (long long)width);
     if (t->nread * t->nout > MOST_NELEM)
         node_fail(n, BT_ERR_LIMIT, "%lld samples; up to some 4,000 are supported",
@@ -90,7 +91,8 @@ static void check_dim(bt_onnx_node *n, int64_t size, const char *what)
 static void check_size(bt_onnx_node *n, int64_t size, const char *what)
 {
     if (size < 1 || size > INT32_MAX)
-        node_fail(n, BT_ERR_ATTRIBUTE, "%s is %lld", what, (long long)size);
+        node_fail(n, BT_ERR_ATTRIBUTE, "%s is %lld; 1 to %d is expected", what,
+                  (long long)size, INT32_MAX);
 }
 
 /* The axis is an attribute before operator set 20, then an input. */
@@ -104,7 +106,10 @@ static void dft(bt_onnx_node *n)
     struct transform t = { .inverse = node_int(n, "inverse", 0) != 0,
                            .onesided = node_int(n, "onesided", 0) != 0 };
     if (rank < 2 || axis + 1 >= rank)
-        node_fail(n, BT_ERR_ATTRIBUTE, "axis %u holds the parts of a number", axis);
+        node_fail(n, BT_ERR_ATTRIBUTE,
+                  "axis %u is out of range: the last axis, of %u, holds the real and the "
+                  "imaginary part",
+                  axis, rank);
     int64_t have = value_dim(n, x, axis);
     check_dim(n, have, "the size of the axis");
     check_size(n, have, "the size of the axis");
@@ -146,8 +151,9 @@ static void stft(bt_onnx_node *n)
                            .nout = node_int(n, "onesided", 1) ? size / 2 + 1 : size };
     bt_tensor *places = NULL;
     if (nframe > MOST_NELEM / size)
-        node_fail(n, BT_ERR_LIMIT, "%lld frames of %lld samples", (long long)nframe,
-                  (long long)size);
+        node_fail(n, BT_ERR_LIMIT,
+                  "%lld frames of %lld samples: up to %d samples are supported",
+                  (long long)nframe, (long long)size, MOST_NELEM);
     if (!n->status)
         n->status = bt_tensor_create(n->im->ctx, BT_INT64, 2, dims, &places);
     for (int64_t i = 0; !n->status && i < nframe * size; i++)

@@ -62,10 +62,11 @@ static void causal_conv(bt_onnx_node *n)
     const char *name = node_text(n, "activation", "none");
     int is_silu = strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0;
     if (value_rank(n, x) != 3 || value_rank(n, weight) != 3)
-        node_fail(n, BT_ERR_FORMAT, "data and weights of other ranks than 3");
+        node_fail(n, BT_ERR_FORMAT, "data has rank %u, the weight %u; both need 3",
+                  value_rank(n, x), value_rank(n, weight));
     int64_t size = value_dim(n, weight, 2), channels = value_dim(n, weight, 0);
     if (size < 1 || channels < 1)
-        node_fail(n, BT_ERR_UNSUPPORTED, "the dims of the weights are not known");
+        node_fail(n, BT_ERR_UNSUPPORTED, "the dims of the weight are symbolic, or 0");
     if (!is_silu && strcmp(name, "none") != 0)
         node_fail(n, BT_ERR_ATTRIBUTE, "activation %s is not known", name);
     if (n->status)

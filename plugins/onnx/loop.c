@@ -71,7 +71,8 @@ static void check_row(bt_onnx_node *n, const struct loop_types *types,
         ok = !(shape->dims[i]->has & BT_HAS_OPAQUE) && !is_own(types, shape->dims[i]);
     if (!ok)
         node_fail(n, BT_ERR_UNSUPPORTED,
-                  "what an iteration collects has a shape that only a run gives");
+                  "an output that each iteration adds to has a shape that only a run "
+                  "gives");
 }
 
 /* ---- the body ---- */
@@ -161,7 +162,8 @@ static void find_types(bt_onnx_node *n, const struct loop *loop, struct loop_typ
         if (!changed)
             return;
     }
-    node_fail(n, BT_ERR_UNSUPPORTED, "the shapes of a loop's values do not settle");
+    node_fail(n, BT_ERR_UNSUPPORTED,
+              "the shapes of a loop's values change with each iteration");
 }
 
 /* ---- sequences ---- */

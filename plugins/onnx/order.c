@@ -83,7 +83,8 @@ static bt_status place(struct order *o, uint32_t first, uint8_t *states, uint32_
         for (uint32_t i = 0; i < o->uses[node].len; i++) {
             uint32_t used = o->uses[node].at[i];
             if (states[used] == ENTERED)
-                return bt_fail(o->ctx, BT_ERR_FORMAT, "%s: node %s needs its own result",
+                return bt_fail(o->ctx, BT_ERR_FORMAT,
+                               "%s: node %s reads what is computed from its own output",
                                o->path, onnx_node_name(&o->graph->nodes.at[used]));
             if (states[used] == WAITING && !BT_PUSH(o->arena, &stack, used))
                 return bt_no_memory();

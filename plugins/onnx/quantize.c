@@ -76,6 +76,8 @@ const bt_value *integer_product(bt_onnx_node *n, const bt_value *a, const bt_val
 {
     uint32_t a_rank = value_rank(n, a), b_rank = value_rank(n, b);
     if (a_rank < 2 || b_rank < 2)
-        node_fail(n, BT_ERR_UNSUPPORTED, "vectors are not supported");
+        node_fail(n, BT_ERR_UNSUPPORTED,
+                  "operands of rank %u and %u; at least 2 is needed for both", a_rank,
+                  b_rank);
     return n->status ? NULL : emit2(n, "nn.matmul", "out_dtype=\"int32\"", a, b);
 }

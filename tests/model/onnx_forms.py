@@ -127,7 +127,9 @@ def empty_operands(_, model):
     """Optional inputs and outputs at the end are left out by empty names, of which there may be as many as the operator has."""
     opset = model.opset_import[0].version
     for node in model.graph.node:
-        schema = onnx.defs.get_schema(node.op_type, opset, node.domain if node.domain != "ai.onnx" else "")
+        if not onnx.defs.has(node.op_type, opset, node.domain):
+            continue  # nobody takes it
+        schema = onnx.defs.get_schema(node.op_type, opset, node.domain)
         for names, formal, most in ((node.input, schema.inputs, schema.max_input), (node.output, schema.outputs, schema.max_output)):
             if formal and formal[-1].option != onnx.defs.OpSchema.FormalParameterOption.Variadic:
                 names.extend([""] * (most - len(names)))

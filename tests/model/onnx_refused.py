@@ -88,14 +88,14 @@ node("unsupported", "the rank of an input is not known", "Softmax", (TensorProto
 # ---- activations, elementwise ----
 
 node("attribute", "Flatten: axis 3 is out of range for rank 2", "Flatten", x23, axis=3)
-node("attribute", "axis 2: rank 1 does not fit into rank 2 from there on", "Add", x23, [3], opset=6, broadcast=1, axis=2)
+node("attribute", "axis is 2: from there on the second operand, of rank 1, does not fit into the first, of rank 2", "Add", x23, [3], opset=6, broadcast=1, axis=2)
 node("unsupported", "element type FLOAT4E2M1 is not supported", "Cast", x23, to=23)
 
 # ---- attention ----
 
 node("attribute", "the number of heads is missing", "Attention", [1, 4, 8], [1, 4, 8], [1, 4, 8], opset=23)
 node("format", "data of rank 2; 3 and 4 are known", "Attention", x23, x23, x23, opset=23)
-node("format", "heads cannot serve", "Attention", [1, 3, 4, 8], [1, 2, 4, 8], [1, 2, 4, 8], opset=23)
+node("format", "keys and values have 2 heads, queries 3, which is not a multiple", "Attention", [1, 3, 4, 8], [1, 2, 4, 8], [1, 2, 4, 8], opset=23)
 node("attribute", "qk_matmul_output_mode is 0 to 3", "Attention", [1, 2, 4, 8], [1, 2, 4, 8], [1, 2, 4, 8], opset=23, noutput=4,
      qk_matmul_output_mode=9)
 node("unsupported", "the size of a head is symbolic: bind it with --dim", "Attention", [1, 2, 4, "d"], [1, 2, 4, "d"], [1, 2, 4, "d"],
@@ -120,9 +120,9 @@ grouped("attribute", "num_heads is 4, kv_num_heads 3", qkv, qkv, qkv, "", "", la
 grouped("format", "keys without values", qkv, qkv, "", "", "", last, total)
 grouped("format", "is not a multiple of 12 heads", [1, 2, 64], "", "", "", "", last, total)
 grouped("unsupported", "total_sequence_length is not known before run time", qkv, qkv, qkv, past, past, last, (TensorProto.INT32, []))
-grouped("unsupported", "total_sequence_length is neither within the past", qkv, qkv, qkv, past, past, last, numpy.array(9, numpy.int32))
+grouped("unsupported", "total_sequence_length must be the length of the past and the new keys together", qkv, qkv, qkv, past, past, last, numpy.array(9, numpy.int32))
 grouped("format", "the past is not of rank 4", qkv, qkv, qkv, [1, 4, 3], [1, 4, 3], last, total)
-grouped("attribute", "of 16 elements of a head are to turn", qkv, qkv, qkv, "", "", last, total, zeros(8, 9), zeros(8, 9), do_rotary=1)
+grouped("attribute", "of the 16 elements of a head are to be rotated; an even number", qkv, qkv, qkv, "", "", last, total, zeros(8, 9), zeros(8, 9), do_rotary=1)
 nbits = lambda code, text, *inputs, **attrs: node(code, text, "MatMulNBits", *inputs, **{"K": 32, "N": 5, "block_size": 16, **MS, **attrs})
 packed = numpy.zeros((5, 2, 8), numpy.uint8)
 nbits("unsupported", "weights of 3 bits; 2, 4 and 8 are known", [2, 32], packed, zeros(10), bits=3)
@@ -130,14 +130,14 @@ nbits("unsupported", "g_idx, an order of groups, is not supported", [2, 32], pac
 nbits("unsupported", "prepacked weights are not supported", [2, 32], packed, zeros(10), weight_prepacked=1)
 nbits("attribute", "K is 0, N 5, block_size 16", [2, 32], packed, zeros(10), K=0)
 nbits("", "reshape", [2, 32], packed, zeros(10), N=6)
-node("unsupported", "rows (gather_axis 0) of bytes whose last axis is in blocks are known", "GatherBlockQuantized",
+node("unsupported", "only data of element type uint8 is known, with gather_axis 0", "GatherBlockQuantized",
      numpy.zeros((4, 8), numpy.uint8), (L, [2]), zeros(4, 1), gather_axis=1, block_size=16, **MS)
 
 # ---- signals, folds, steps of training ----
 
-node("attribute", "DFT: axis 2 holds the parts of a number", "DFT", [1, 4, 2], axis=2)
+node("attribute", "DFT: axis 2 is out of range: the last axis, of 3, holds the real and the imaginary part", "DFT", [1, 4, 2], axis=2)
 node("unsupported", "the size of the axis is symbolic: bind it with --dim", "DFT", [1, "n", 1])
-node("format", "the last dim is 3; 1, real, and 2, complex, are known", "DFT", [1, 4, 3])
+node("format", "the last dim is 3; 1, for real numbers, or 2, for complex ones, is expected", "DFT", [1, 4, 3])
 node("attribute", "dft_length is -4", "DFT", [1, 4, 1], ints(-4), axis=1)
 node("limit", "5000 samples; up to some 4,000 are supported", "DFT", [1, 5000, 1])
 unknown("dft_length is", "DFT", [1, 4, 1], (L, []))
@@ -147,8 +147,8 @@ node("unsupported", "output_datatype is not supported", "HannWindow", ints(3), o
 unknown("image_shape is", "Col2Im", [1, 4, 4], (L, [2]), ints(2, 2), opset=18)
 node("format", "image and blocks have different ranks", "Col2Im", [1, 4, 4], ints(3, 3), ints(2, 2, 2), opset=18)
 node("format", "data is not [batch, channels * 4, 4], as blocks and image are", "Col2Im", [1, 4, 5], ints(3, 3), ints(2, 2), opset=18)
-node("attribute", "strides, dilations or pads of axis 1", "Col2Im", [1, 4, 4], ints(3, 3), ints(2, 2), opset=18, strides=[1, 0])
-node("unsupported", "the result of axis 2 has size", "MaxUnpool", [1, 1, "h", 2], (L, [1, 1, "h", 2]), kernel_shape=[2, 2])
+node("attribute", "axis 1: strides and dilations must be numbers from 1 to 32767, pads from 0", "Col2Im", [1, 4, 4], ints(3, 3), ints(2, 2), opset=18, strides=[1, 0])
+node("unsupported", "axis 2 of the data is empty or symbolic: bind it with --dim", "MaxUnpool", [1, 1, "h", 2], (L, [1, 1, "h", 2]), kernel_shape=[2, 2])
 node("unsupported", "output_shape has 2 at axis 3, where windows need 3", "MaxUnpool", [1, 1, 2, 2], (L, [1, 1, 2, 2]), ints(1, 1, 3, 2),
      kernel_shape=[2, 2])
 node("attribute", "activation relu is not known", "CausalConvWithState", [1, 2, 4], zeros(2, 1, 3), opset=27, activation="relu")
@@ -164,7 +164,7 @@ node("format", "boxes have rank 2, scores 3; both need 3", "NonMaxSuppression", 
 node("attribute", "RoiAlign: mode best is not known", "RoiAlign", x4, [2, 4], (L, [2]), sampling_ratio=2, mode="best")
 node("attribute", "coordinate_transformation_mode none is not known", "RoiAlign", x4, [2, 4], (L, [2]), sampling_ratio=2,
      coordinate_transformation_mode="none")
-node("attribute", "sampling_ratio is out of range", "RoiAlign", x4, [2, 4], (L, [2]), sampling_ratio=2, output_height=0)
+node("attribute", "output_height is 0, output_width 1, sampling_ratio 2; 1 to 32767 is expected", "RoiAlign", x4, [2, 4], (L, [2]), sampling_ratio=2, output_height=0)
 node("format", "data needs rank 4, boxes rank 2", "RoiAlign", x23, [2, 4], (L, [2]), sampling_ratio=2)
 node("attribute", "GridSample: mode sharp is not known", "GridSample", x4, [1, 3, 3, 2], mode="sharp")
 node("attribute", "padding_mode torus is not known", "GridSample", x4, [1, 3, 3, 2], padding_mode="torus")
@@ -172,7 +172,7 @@ node("unsupported", "data of rank 4 needs a grid of that rank, with a last axis 
 node("unsupported", "data of rank 2 needs a grid", "GridSample", x23, x23)
 unknown("the size is", "AffineGrid", [1, 2, 3], (L, [4]), opset=20)
 node("format", "theta has rank 2, the size 4 elements; 3 and 4 or 5 are needed", "AffineGrid", x23, ints(1, 1, 4, 4), opset=20)
-node("format", "a size is 0", "AffineGrid", [1, 2, 3], ints(1, 1, 0, 4), opset=20)
+node("format", "size 2 is 0; 1 to 2147483647 is expected", "AffineGrid", [1, 2, 3], ints(1, 1, 0, 4), opset=20)
 
 # ---- reductions ----
 
@@ -187,7 +187,7 @@ node("format", "either scales or sizes are to be given", "Resize", x4)
 node("format", "2 scales where 4 are needed", "Resize", x4, "", floats(2, 2))
 node("unsupported", "axis 2 has a symbolic size, and its mode is neither nearest nor linear", "Resize", [1, 2, "h", 5], "", floats(1, 1, 2, 2),
      mode="cubic")
-node("unsupported", "the scale 0.414214 of an axis whose size is symbolic", "Resize", [1, 2, "h", 5], "", floats(1, 1, 2 ** 0.5 - 1, 2))
+node("unsupported", "an axis with a symbolic size is scaled by 0.414214", "Resize", [1, 2, "h", 5], "", floats(1, 1, 2 ** 0.5 - 1, 2))
 node("unsupported", "coordinate_transformation_mode half_pixel_symmetric where a size is symbolic", "Resize", [1, 2, "h", 5], "",
      floats(1, 1, 2, 2), opset=19, coordinate_transformation_mode="half_pixel_symmetric")
 node("attribute", "the scale -1 is out of range", "Resize", x4, "", floats(1, 1, -1, 2))
@@ -208,7 +208,7 @@ node("unsupported", "slices along an axis are not supported", "Unique", x23, axi
 
 unknown("the sizes are", "Split", x23, (L, [2]), noutput=2)
 node("format", "3 sizes for 2 outputs", "Split", x23, ints(1, 1, 1), noutput=2, axis=1)
-node("format", "a size is negative, or they overflow", "Split", x23, ints(-1, 4), noutput=2, axis=1)
+node("format", "the size of output 0 is -1", "Split", x23, ints(-1, 4), noutput=2, axis=1)
 node("format", "starts, ends, axes and steps have different lengths, or more than 2", "Slice", x23, ints(0, 0), ints(1))
 node("format", "starts or ends are missing", "Slice", x23, opset=9, starts=[0])
 unknown("the axes are", "Slice", x23, ints(0), ints(1), (L, [1]))
@@ -229,7 +229,7 @@ node("unsupported", "axis 0 is negative, or has a symbolic size", "CenterCropPad
 
 node("attribute", "reduction most is not known", "NegativeLogLikelihoodLoss", x23, (L, [2]), reduction="most")
 node("attribute", "equation i?j->ij: letters , - > . are expected", "Einsum", x23, equation="i?j->ij")
-node("unsupported", "training needs random numbers", "Dropout", x23, floats(0.5).reshape(()), numpy.array(True))
+node("unsupported", "training is not supported, as it draws random numbers", "Dropout", x23, floats(0.5).reshape(()), numpy.array(True))
 unknown("whether it is training is", "Dropout", x23, floats(0.5).reshape(()), (B, []))
 node("format", "5 channels cannot be cut into 2 groups", "GroupNormalization", [1, 5, 4, 4], zeros(2), zeros(2), opset=18, num_groups=2)
 node("unsupported", "p is 3; 1 and 2 are known", "LpNormalization", x23, p=3)
@@ -238,7 +238,7 @@ node("unsupported", "training is not supported before operator set 14", "BatchNo
 
 # ---- quantization ----
 
-node("format", "a scale of rank 3 for data of rank 2", "DequantizeLinear", (TensorProto.INT8, x23), zeros(1, 1, 1), opset=21)
+node("format", "the scale has rank 3, the data 2; a number, a vector along the axis", "DequantizeLinear", (TensorProto.INT8, x23), zeros(1, 1, 1), opset=21)
 
 # ---- recurrent layers ----
 
@@ -251,13 +251,13 @@ node("attribute", "2 activations where 1 are needed", *layer("RNN", 1), activati
 node("attribute", "activation Sinc is not known", *layer("RNN", 1), activations=["Sinc"])
 node("format", "data has rank 2, the recurrent weight 3; both need 3", "LSTM", [5, 3], zeros(1, 16, 3), zeros(1, 16, 4))
 node("format", "hidden_size is 9, the recurrent weight has 4", *layer("LSTM", 4), hidden_size=9)
-node("unsupported", "the hidden size is not a number, or out of range", "RNN", [5, 2, 3], [1, "h", 3], [1, "h", "h"])
+node("unsupported", "the hidden size, dim 2 of input 2, is symbolic: bind it with --dim", "RNN", [5, 2, 3], [1, "h", 3], [1, "h", "h"])
 
 # ---- reductions, shapes ----
 
 unknown("the axes are", "ReduceSum", x23, (L, [1]))
 unknown("the axis is", "CumSum", x23, (L, []))
-node("unsupported", "a value of this kind is not supported", "Constant", value_string="text")
+node("unsupported", "no attribute value, value_int(s) or value_float(s)", "Constant", value_string="text")
 node("format", "value has 2 elements where one is expected", "ConstantOfShape", ints(2),
      value=numpy_helper.from_array(floats(1, 2), "v"))
 node("type", "it decides the rank of the result", "Reshape", x23, (L, ["n"]))
@@ -272,8 +272,8 @@ node("type", "it has too many dims", "Reshape", x23, ints(*[1] * 40))
 node("format", "input 0 is no sequence", "SequenceLength", x23)
 node("unsupported", "an optional value that is left out", "Optional", type=helper.make_tensor_type_proto(1, [2]))
 unknown("the sizes are", "SplitToSequence", x23, (L, [2]))
-node("format", "the parts do not make up the axis", "SplitToSequence", x23, ints(2, 2), axis=1)
-node("format", "parts of 0 of 3 elements", "SplitToSequence", x23, numpy.array(0), axis=1)
+node("format", "part 1 has 2 elements where 1 of the axis are left", "SplitToSequence", x23, ints(2, 2), axis=1)
+node("format", "an axis of 3 elements is to be split into parts of 0; at least 1", "SplitToSequence", x23, numpy.array(0), axis=1)
 node("unsupported", "axis 0 is split, and its size is symbolic", "SplitToSequence", ["n", 3])
 
 
@@ -337,7 +337,7 @@ node("attribute", "scan_input_axes has length 2 where 1 is expected", "Scan", x2
 node("unsupported", "a value changes its rank or element type from iteration to iteration", "Loop", (L, []), "", [3],
      body=body([true, helper.make_node("Unsqueeze", ["s", "axis"], ["t"]),
                 helper.make_node("Constant", [], ["axis"], value_ints=[0])], ["i", "c", "s"], ["true", "t"]))
-node("unsupported", "what an iteration collects has a shape that only a run gives", "Loop", (L, []), "", [3],
+node("unsupported", "an output that each iteration adds to has a shape that only a run gives", "Loop", (L, []), "", [3],
      body=body([true, helper.make_node("NonZero", ["s"], ["t"])], ["i", "c", "s"], ["true", "s", "t"]), noutput=2)
 
 # ---- models ----
@@ -360,7 +360,7 @@ refuse("text", "", "", b"this is no model\n")
 refuse("value_twice", "name", "the value y is given twice", make([relu, helper.make_node("Abs", ["x"], ["y"])], [x]))
 refuse("value_unknown", "name", "the value z is used, but no node before it gives it", make([helper.make_node("Relu", ["z"], ["y"])], [x]))
 refuse("output_unknown", "name", "the value z is used, but no node before it gives it", make([relu], [x], ["z"]))
-refuse("cycle", "format", "needs its own result", make([helper.make_node("Add", ["x", "b"], ["a"], name="first"), helper.make_node("Relu", ["a"], ["b"])], [x], ["a"]))
+refuse("cycle", "format", "node first reads what is computed from its own output", make([helper.make_node("Add", ["x", "b"], ["a"], name="first"), helper.make_node("Relu", ["a"], ["b"])], [x], ["a"]))
 refuse("input_twice", "name", "input x is stated twice", make([relu], [x, x]))
 refuse("initializer_twice", "name", "initializer k is defined twice",
        make([relu], [x], constants=[numpy_helper.from_array(floats(1), "k")] * 2))

@@ -2,7 +2,8 @@
  * Code of kernels: made, loaded, launched, whoever does it.
  *
  *     compiled.c        from a fused module to what sessions of executors share
- *     code.c            code, by its form
+ *     code.c            code, by its form: made, loaded, called
+ *     launch.c          a kernel launched, memory copied; by queues too
  *     pack_constants.c  kernels of constants are run
  *     constants.c       constants in memory of targets' own
  *     evaluator.c       a primitive function computed without code
@@ -29,6 +30,10 @@ void bt__unload_code(const bt_target_use *, void *loaded); /* accepts NULL */
 bt_status bt__make_code(struct bt__kernels *, bt_arena *, uint32_t target, uint32_t form,
                         uint32_t n, const bt_kernel *const *,
                         bt_kernel_code *const **codes, void **loaded) BT_MUST_USE;
+/* Runs a kernel of a target that loads nothing itself: all its phases, in the thread of
+ * the caller, whose scratch begins the workspace. */
+bt_status bt__call_functions(bt_ctx *, const void *loaded, uint32_t number,
+                             const char *kernel, const bt_kernel_call *) BT_MUST_USE;
 /* Runs a kernel, by its number at load; bt_ctx_running tells of it meanwhile. */
 bt_status bt__launch(bt_ctx *, const bt_target_use *, void *loaded, uint32_t number,
                      const char *kernel, const bt_kernel_call *) BT_MUST_USE;

@@ -4,8 +4,9 @@
  *     lower.c           primitive calls become storage and invocations of kernels
  *     place.c           which target computes a primitive function, by which kernels
  *     view.c            functions that only change the shape
- *     lives.c           when each tensor is needed, and that a plan heeds it
- *     planned_check.c   that a program is planned
+ *     lowering.c        what a target says of its kernels
+ *     live_ranges.c     when each tensor is needed
+ *     plan_check.c      what a planned program must keep to
  */
 #ifndef COMPILE_LOWER_H
 #define COMPILE_LOWER_H

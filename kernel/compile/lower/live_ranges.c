@@ -1,7 +1,5 @@
-/*
- * Lifetimes of tensors in a lowered function, and whether a plan respects them. Places are
- * dims: what a plan does must be right for all values of their variables.
- */
+/* Live ranges of the tensors of a lowered function: from which binding to which, and what
+ * may be computed in place. */
 #include <baton/compiled.h>
 #include <baton/op.h>
 
@@ -13,23 +11,23 @@ struct finder {
     bt_ctx *ctx;
     bt_arena *arena;
     bt_map numbers; /* tensor -> its number, from 1 */
-    bt_vec(bt_live_range) lives;
+    bt_vec(bt_live_range) ranges;
 };
 
 static bt_status add_tensor(struct finder *f, const bt_call *call)
 {
-    bt_live_range life = { .tensor = call, .first = UINT32_MAX };
-    life.storage = bt_as_op_call(call->args[0], "memory.alloc_storage");
-    life.offset = bt_call_dim(call, "offset");
-    life.nbytes = bt_tensor_size(call->base.type);
-    if (!life.storage)
+    bt_live_range range = { .tensor = call, .first = UINT32_MAX };
+    range.storage = bt_as_op_call(call->args[0], "memory.alloc_storage");
+    range.offset = bt_call_dim(call, "offset");
+    range.nbytes = bt_tensor_size(call->base.type);
+    if (!range.storage)
         return bt_fail_at(f->ctx, BT_ERR_UNSUPPORTED, call->base.type->store,
                           call->base.span,
                           "a tensor whose storage is not known cannot be planned");
-    if (!life.nbytes)
+    if (!range.nbytes)
         return bt_store_why(f->ctx, call->base.type->store);
-    return BT_PUSH(f->arena, &f->lives, life) &&
-                   bt_map_put(&f->numbers, call, (void *)(uintptr_t)f->lives.len)
+    return BT_PUSH(f->arena, &f->ranges, range) &&
+                   bt_map_put(&f->numbers, call, (void *)(uintptr_t)f->ranges.len)
                ? NULL
                : bt_no_memory();
 }
@@ -63,10 +61,10 @@ static bt_status touch(struct finder *f, const bt_value *value, uint32_t positio
         value = bt__tensor_of(queue.at[--queue.len]);
         uintptr_t number = number_of(f, value);
         if (number) {
-            bt_live_range *life = &f->lives.at[number - 1];
-            life->first = position < life->first ? position : life->first;
-            life->last = position > life->last ? position : life->last;
-            life->escapes |= (uint32_t)escapes;
+            bt_live_range *range = &f->ranges.at[number - 1];
+            range->first = position < range->first ? position : range->first;
+            range->last = position > range->last ? position : range->last;
+            range->escapes |= (uint32_t)escapes;
         } else if (value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ) {
             // a field keeps its whole tuple alive, which may be longer than necessary
             for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
@@ -112,8 +110,8 @@ static bt_status add_over(struct finder *f, uint32_t position, uintptr_t to,
 {
     if (!from || !to || from == to)
         return NULL;
-    const bt_live_range *ends = &f->lives.at[from - 1];
-    bt_live_range *begins = &f->lives.at[to - 1];
+    const bt_live_range *ends = &f->ranges.at[from - 1];
+    bt_live_range *begins = &f->ranges.at[to - 1];
     if (ends->last != position || begins->first != position ||
         ends->nbytes != begins->nbytes || !same_space(ends, begins))
         return NULL;
@@ -175,107 +173,7 @@ bt_status bt_live_ranges(bt_ctx *ctx, bt_arena *arena, const bt_func *func, uint
     }
     BT_TRY(touch(&f, block->result, block->nbinding, 1));
     BT_TRY(find_over(&f, block));
-    *n = f.lives.len;
-    *out = f.lives.at;
+    *n = f.ranges.len;
+    *out = f.ranges.at;
     return NULL;
-}
-
-/* ---- checking ---- */
-
-static int share_time(const bt_live_range *a, const bt_live_range *b)
-{
-    return a->first <= b->last && b->first <= a->last;
-}
-
-/* Whether `end` bytes behind `offset` are at `limit` at the latest, for all values of the
- * dims. */
-static int ends_before(const bt_type *offset, const bt_type *nbytes, const bt_type *limit)
-{
-    int64_t o, n, l, high;
-    if (bt_dim_is_const(offset, &o) && bt_dim_is_const(nbytes, &n) &&
-        bt_dim_is_const(limit, &l))
-        return bt_add_int64(o, n, &o) && o <= l;
-    const bt_type *rest = bt_dim_sub(limit->store, limit, offset);
-    rest = rest ? bt_dim_sub(limit->store, rest, nbytes) : NULL;
-    if (!rest)
-        return 0;
-    bt_dim_bounds(rest, &l, &high);
-    return l >= 0;
-}
-
-static int may_share_bytes(const bt_live_range *a, const bt_live_range *b)
-{
-    return a->storage == b->storage && !ends_before(a->offset, a->nbytes, b->offset) &&
-           !ends_before(b->offset, b->nbytes, a->offset);
-}
-
-/* Whether `b` is computed in place of `a`, life number `number`. */
-static int lies_over(const bt_live_range *b, const bt_live_range *a, uint32_t number)
-{
-    int may = 0;
-    for (uint32_t i = 0; i < b->nover; i++)
-        may |= b->over[i] == number;
-    return may && a->offset == b->offset;
-}
-
-/* Texts and dims in turn, ended by NULL. */
-static bt_status fail(bt_ctx *ctx, const bt_live_range *a, const char *const *texts,
-                      const bt_type *const *dims)
-{
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(ctx));
-    for (uint32_t i = 0; texts[i]; i++) {
-        bt_text_addf(&text, "%s", texts[i]);
-        bt_print_type(ctx, dims[i], &text);
-    }
-    const char *message = bt_text_get(&text);
-    return message ? bt_fail_at(ctx, BT_ERR_VERIFY, a->tensor->base.type->store,
-                                a->tensor->base.span, "%s", message)
-                   : bt_no_memory();
-}
-
-static bt_status fail_beyond(bt_ctx *ctx, const bt_live_range *a, const bt_type *size)
-{
-    static const char *const texts[] = { "a tensor of ", " bytes at ",
-                                         " reaches beyond its storage of ", NULL };
-    return fail(ctx, a, texts, (const bt_type *[]){ a->nbytes, a->offset, size });
-}
-
-static bt_status fail_shared(bt_ctx *ctx, const bt_live_range *a, const bt_live_range *b)
-{
-    static const char *const texts[] = { "tensors that live at once share storage: ",
-                                         " bytes at ", " and ", " bytes at ", NULL };
-    return fail(ctx, a, texts,
-                (const bt_type *[]){ a->nbytes, a->offset, b->nbytes, b->offset });
-}
-
-static bt_status check(bt_ctx *ctx, uint32_t n, const bt_live_range *lives)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const bt_live_range *a = &lives[i];
-        const bt_type *size = bt_call_dim(a->storage, "size");
-        int64_t low, high;
-        bt_dim_bounds(a->offset, &low, &high);
-        if (low < 0 || !ends_before(a->offset, a->nbytes, size))
-            return fail_beyond(ctx, a, size);
-        for (uint32_t k = i + 1; k < n; k++) {
-            if (share_time(a, &lives[k]) && may_share_bytes(a, &lives[k]) &&
-                !lies_over(&lives[k], a, i) && !lies_over(a, &lives[k], k))
-                return fail_shared(ctx, a, &lives[k]);
-        }
-    }
-    return NULL;
-}
-
-bt_status bt_plan_check(bt_ctx *ctx, const bt_func *func)
-{
-    bt_arena *scratch = bt_ctx_scratch(ctx);
-    const void *mark = bt_arena_mark(scratch);
-    uint32_t n;
-    bt_live_range *lives;
-    bt_status status = bt_live_ranges(ctx, scratch, func, &n, &lives);
-    if (!status)
-        status = check(ctx, n, lives);
-    bt_arena_release(scratch, mark);
-    return status;
 }

@@ -1,0 +1,50 @@
+/* Lowerings: lists of kernels that targets fill in. */
+#include <baton/target.h>
+
+static bt_kernel_buffer *number(bt_arena *arena, uint32_t kind, uint32_t n)
+{
+    bt_kernel_buffer *all = BT_NEWS(arena, bt_kernel_buffer, n);
+    for (uint32_t i = 0; all && i < n; i++)
+        all[i] = (bt_kernel_buffer){ kind, i };
+    return all;
+}
+
+/* All inputs are read before anything is written. */
+static int add_over(bt_arena *arena, bt_kernel *kernel)
+{
+    enum { MOST = 64 }; // pairs that are worth listing
+    if ((uint64_t)kernel->nin * kernel->nout > MOST)
+        return 1;
+    bt_kernel_over *over = BT_NEWS(arena, bt_kernel_over, kernel->nin * kernel->nout);
+    for (uint32_t i = 0; over && i < kernel->nin * kernel->nout; i++)
+        over[i] = (bt_kernel_over){ .out = i / kernel->nin, .in = i % kernel->nin };
+    kernel->nover = kernel->nin * kernel->nout;
+    kernel->over = over;
+    return over != NULL;
+}
+
+bt_kernel *bt_lowering_add(bt_lowering *l, bt_arena *arena)
+{
+    bt_kernel *kernel = BT_NEW(arena, bt_kernel);
+    bt_kernel **kernels = BT_NEWS(arena, bt_kernel *, (size_t)l->nkernel + 1);
+    if (!kernel || !kernels)
+        return NULL;
+    for (uint32_t i = 0; i < l->nkernel; i++)
+        kernels[i] = l->kernels[i];
+    kernels[l->nkernel++] = kernel;
+    l->kernels = kernels;
+    return kernel;
+}
+
+bt_kernel *bt_lowering_whole(bt_lowering *l, bt_arena *arena, const bt_func *primitive)
+{
+    bt_kernel *kernel = bt_lowering_add(l, arena);
+    if (!kernel)
+        return NULL;
+    for (uint32_t i = 0; i < primitive->block->nparam; i++)
+        kernel->nin += bt_type_nleaf(primitive->block->params[i]->base.type);
+    kernel->nout = bt_type_nleaf(primitive->result);
+    kernel->in = number(arena, BT_BUFFER_INPUT, kernel->nin);
+    kernel->out = number(arena, BT_BUFFER_OUTPUT, kernel->nout);
+    return kernel->in && kernel->out && add_over(arena, kernel) ? kernel : NULL;
+}

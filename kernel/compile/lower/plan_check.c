@@ -1,0 +1,197 @@
+/*
+ * What a planned function must keep to.
+ *
+ *     bt__planned_check   its form: storage, tensors in it, kernels; of a file
+ *     bt_plan_check       tensors that live at once share no bytes, other than in place
+ */
+#include "compile/lower/lower.h"
+
+#include <string.h>
+
+#include <baton/compiled.h>
+#include <baton/op.h>
+
+/* ---- form ---- */
+
+struct check {
+    bt_ctx *ctx;
+    const bt_map *kernels; /* names */
+};
+
+static bt_status refuse(const struct check *c, const bt_value *value, const char *why)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(c->ctx));
+    bt_print_operand(value, &text);
+    const char *name = bt_text_get(&text);
+    return name ? bt_fail_at(c->ctx, BT_ERR_VERIFY, value->type->store, value->span,
+                             "the program is not planned: %s %s", name, why)
+                : bt_no_memory();
+}
+
+static int is_written(const bt_value *value)
+{
+    return bt_as_op_call(value, "memory.alloc_tensor") != NULL;
+}
+
+/* What an executor computes in place of a view, a result's tensor, has the view's size. */
+static bt_status check_view(const struct check *c, const bt_call *view)
+{
+    const bt_type *of = bt_tensor_size(view->args[0]->type),
+                  *size = bt_tensor_size(view->base.type);
+    if (!of || !size)
+        return bt_store_why(c->ctx, view->base.type->store);
+    return bt_dim_equal(size->store, size, of) == 1
+               ? NULL
+               : refuse(c, &view->base,
+                        "may have another size than what it is a view of");
+}
+
+static bt_status check_invoke(const struct check *c, const bt_call *call)
+{
+    const char *const *kernel =
+        bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING);
+    const bt_tuple_value *ins = bt_as_tuple(call->args[0]),
+                         *outs = bt_as_tuple(call->args[1]);
+    if (!ins || !outs)
+        return refuse(c, &call->base, "does not list its buffers");
+    if (!bt_map_entry_find(c->kernels, *kernel))
+        return refuse(c, &call->base, "names a kernel that the code does not have");
+    // constants and arguments must not be written to
+    for (uint32_t i = 0; i < outs->nfield; i++) {
+        if (!is_written(outs->fields[i]))
+            return refuse(c, &call->base, "writes what is no tensor of its storage");
+    }
+    if (call->narg > 2 && !is_written(call->args[2]))
+        return refuse(c, &call->base, "works in what is no tensor of its storage");
+    return NULL;
+}
+
+static bt_status check_binding(const struct check *c, const bt_value *value)
+{
+    if (value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ ||
+        bt_as_op_call(value, "memory.alloc_storage") ||
+        bt_as_op_call(value, "memory.check") || bt_as_op_call(value, "memory.kill"))
+        return NULL;
+    if (bt_as_op_call(value, "memory.view"))
+        return check_view(c, bt_as_call(value));
+    if (bt_as_op_call(value, "memory.alloc_tensor"))
+        return bt_as_op_call(bt_as_call(value)->args[0], "memory.alloc_storage")
+                   ? NULL
+                   : refuse(c, value, "lies in no storage");
+    if (bt_as_op_call(value, "memory.copy"))
+        return is_written(bt_as_call(value)->args[1])
+                   ? NULL
+                   : refuse(c, value, "writes what is no tensor of its storage");
+    return bt_as_op_call(value, "memory.invoke")
+               ? check_invoke(c, bt_as_call(value))
+               : refuse(c, value, "is no call of a kernel");
+}
+
+bt_status bt__planned_check(bt_ctx *ctx, const bt_func *func, const bt_map *kernels)
+{
+    struct check c = { .ctx = ctx, .kernels = kernels };
+    for (uint32_t i = 0; i < func->block->nbinding; i++)
+        BT_TRY(check_binding(&c, func->block->bindings[i]));
+    return bt_plan_check(ctx, func);
+}
+
+/* ---- memory: right for all values of the dims that places depend on ---- */
+
+static int share_time(const bt_live_range *a, const bt_live_range *b)
+{
+    return a->first <= b->last && b->first <= a->last;
+}
+
+/* Whether `end` bytes behind `offset` are at `limit` at the latest, for all values of the
+ * dims. */
+static int ends_before(const bt_type *offset, const bt_type *nbytes, const bt_type *limit)
+{
+    int64_t o, n, l, high;
+    if (bt_dim_is_const(offset, &o) && bt_dim_is_const(nbytes, &n) &&
+        bt_dim_is_const(limit, &l))
+        return bt_add_int64(o, n, &o) && o <= l;
+    const bt_type *rest = bt_dim_sub(limit->store, limit, offset);
+    rest = rest ? bt_dim_sub(limit->store, rest, nbytes) : NULL;
+    if (!rest)
+        return 0;
+    bt_dim_bounds(rest, &l, &high);
+    return l >= 0;
+}
+
+static int may_share_bytes(const bt_live_range *a, const bt_live_range *b)
+{
+    return a->storage == b->storage && !ends_before(a->offset, a->nbytes, b->offset) &&
+           !ends_before(b->offset, b->nbytes, a->offset);
+}
+
+/* Whether `b` is computed in place of `a`, range number `number`. */
+static int lies_over(const bt_live_range *b, const bt_live_range *a, uint32_t number)
+{
+    int may = 0;
+    for (uint32_t i = 0; i < b->nover; i++)
+        may |= b->over[i] == number;
+    return may && a->offset == b->offset;
+}
+
+/* Texts and dims in turn, ended by NULL. */
+static bt_status fail(bt_ctx *ctx, const bt_live_range *a, const char *const *texts,
+                      const bt_type *const *dims)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    for (uint32_t i = 0; texts[i]; i++) {
+        bt_text_addf(&text, "%s", texts[i]);
+        bt_print_type(ctx, dims[i], &text);
+    }
+    const char *message = bt_text_get(&text);
+    return message ? bt_fail_at(ctx, BT_ERR_VERIFY, a->tensor->base.type->store,
+                                a->tensor->base.span, "%s", message)
+                   : bt_no_memory();
+}
+
+static bt_status fail_beyond(bt_ctx *ctx, const bt_live_range *a, const bt_type *size)
+{
+    static const char *const texts[] = { "a tensor of ", " bytes at ",
+                                         " reaches beyond its storage of ", NULL };
+    return fail(ctx, a, texts, (const bt_type *[]){ a->nbytes, a->offset, size });
+}
+
+static bt_status fail_shared(bt_ctx *ctx, const bt_live_range *a, const bt_live_range *b)
+{
+    static const char *const texts[] = { "tensors that live at once share storage: ",
+                                         " bytes at ", " and ", " bytes at ", NULL };
+    return fail(ctx, a, texts,
+                (const bt_type *[]){ a->nbytes, a->offset, b->nbytes, b->offset });
+}
+
+static bt_status check(bt_ctx *ctx, uint32_t n, const bt_live_range *ranges)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_live_range *a = &ranges[i];
+        const bt_type *size = bt_call_dim(a->storage, "size");
+        int64_t low, high;
+        bt_dim_bounds(a->offset, &low, &high);
+        if (low < 0 || !ends_before(a->offset, a->nbytes, size))
+            return fail_beyond(ctx, a, size);
+        for (uint32_t k = i + 1; k < n; k++) {
+            if (share_time(a, &ranges[k]) && may_share_bytes(a, &ranges[k]) &&
+                !lies_over(&ranges[k], a, i) && !lies_over(a, &ranges[k], k))
+                return fail_shared(ctx, a, &ranges[k]);
+        }
+    }
+    return NULL;
+}
+
+bt_status bt_plan_check(bt_ctx *ctx, const bt_func *func)
+{
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    uint32_t n;
+    bt_live_range *ranges;
+    bt_status status = bt_live_ranges(ctx, scratch, func, &n, &ranges);
+    if (!status)
+        status = check(ctx, n, ranges);
+    bt_arena_release(scratch, mark);
+    return status;
+}

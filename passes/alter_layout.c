@@ -106,8 +106,8 @@ static bt_status look_at(struct site *s)
 }
 
 /* The value row major: of a tuple, its fields. */
-static bt_status way_back(struct chain *chain, const bt_value *value,
-                          const bt_value **out)
+static bt_status to_row_major(struct chain *chain, const bt_value *value,
+                              const bt_value **out)
 {
     const bt_list_type *tuple = bt_as_tuple_type(value->type);
     const bt_value *fields[MOST_FIELDS];
@@ -143,7 +143,7 @@ static bt_status ask_wishing(struct site *s, const bt_value *now, int *agreed)
     return NULL;
 }
 
-/* The call on operands in these layouts, as they are where NULL, and the way back. *out
+/* The call on operands in these layouts, as they are where NULL; its result row major. *out
  * is unchanged where the target refuses it. */
 static bt_status build(struct site *s, const bt_layout *const *in, const void *attrs,
                        const bt_value **out)
@@ -158,7 +158,7 @@ static bt_status build(struct site *s, const bt_layout *const *in, const void *a
                         s->call->narg, args, &now);
     BT_TRY(s->chain.status);
     BT_TRY(ask_wishing(s, now, &agreed));
-    return agreed ? way_back(&s->chain, now, out) : NULL;
+    return agreed ? to_row_major(&s->chain, now, out) : NULL;
 }
 
 /* ---- wishes ---- */

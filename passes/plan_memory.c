@@ -52,7 +52,7 @@
 #include <baton/pass.h>
 
 /* How tensors of one memory are placed. */
-struct room {
+struct pool {
     int64_t align;           /* of their offsets */
     int64_t largest, stride; /* bytes of a block; block i is at i * stride */
     uint32_t is_limited;     /* 1: a block may be too small for what has no number */
@@ -197,12 +197,12 @@ static int64_t round_up(int64_t offset, int64_t step)
 }
 
 /* Where a piece begins that is to lie behind `end`, a multiple of the alignment. */
-static struct amount behind(const struct room *room, struct amount end,
+static struct amount behind(const struct pool *pool, struct amount end,
                             const struct piece *piece)
 {
-    const int64_t into = end.sample % room->stride;
-    if (!end.dim && into && into + piece->nbytes.sample > room->largest)
-        end.sample = round_up(end.sample, room->stride);
+    const int64_t into = end.sample % pool->stride;
+    if (!end.dim && into && into + piece->nbytes.sample > pool->largest)
+        end.sample = round_up(end.sample, pool->stride);
     return end;
 }
 
@@ -226,18 +226,18 @@ static int is_free(struct planner *p, const struct piece *piece, struct amount o
 
 /* Where a piece may lie among those placed, which are in the order of their offsets. 0:
  * nowhere. */
-static int find_gap(struct planner *p, const struct room *room, const struct piece *piece,
+static int find_gap(struct planner *p, const struct pool *pool, const struct piece *piece,
                     uint32_t n, struct piece *const *placed, int fit, struct amount *out)
 {
     struct amount end = { 0 }, next;
     int64_t best = -1;
-    if (piece->nbytes.dim && room->is_limited)
+    if (piece->nbytes.dim && pool->is_limited)
         return 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct piece *other = placed[i];
         if (!share_time(piece, other))
             continue;
-        const struct amount start = behind(room, end, piece);
+        const struct amount start = behind(pool, end, piece);
         int64_t gap = other->offset.sample - start.sample;
         if (gap >= piece->nbytes.sample && (best < 0 || gap < best) &&
             is_free(p, piece, start, n, placed)) {
@@ -251,19 +251,19 @@ static int find_gap(struct planner *p, const struct room *room, const struct pie
         end = next.sample > end.sample ? next : end;
     }
     if (best < 0)
-        *out = behind(room, end, piece);
+        *out = behind(pool, end, piece);
     return best >= 0 || is_free(p, piece, *out, n, placed);
 }
 
 /* Sets the offsets of all pieces, and gives the bytes that they need, for the sample. */
-static int64_t pack(struct planner *p, const struct room *room, uint32_t n,
+static int64_t pack(struct planner *p, const struct pool *pool, uint32_t n,
                     struct piece **order, struct piece **placed, int fit)
 {
     uint32_t nplaced = 0;
     int64_t size = 0, own = 0, sum;
     for (uint32_t i = 0; i < n; i++) {
         struct piece *piece = order[i];
-        piece->is_own = !find_gap(p, room, piece, nplaced, placed, fit, &piece->offset);
+        piece->is_own = !find_gap(p, pool, piece, nplaced, placed, fit, &piece->offset);
         if (piece->is_own) {
             own = bt_add_int64(own, piece->nbytes.sample, &sum) ? sum : INT64_MAX;
             continue;
@@ -278,7 +278,7 @@ static int64_t pack(struct planner *p, const struct room *room, uint32_t n,
     return bt_add_int64(size, own, &sum) ? sum : INT64_MAX;
 }
 
-static bt_status pack_best(struct planner *p, const struct room *room, uint32_t n,
+static bt_status pack_best(struct planner *p, const struct pool *pool, uint32_t n,
                            struct piece *pieces)
 {
     struct piece **order = BT_NEWS(p->arena, struct piece *, n);
@@ -291,7 +291,7 @@ static bt_status pack_best(struct planner *p, const struct room *room, uint32_t 
         for (uint32_t i = 0; i < n; i++)
             order[i] = &pieces[i];
         qsort(order, n, sizeof(struct piece *), strategies[s].order);
-        int64_t found = pack(p, room, n, order, placed, strategies[s].fit);
+        int64_t found = pack(p, pool, n, order, placed, strategies[s].fit);
         if (s && found >= least)
             continue;
         least = found;
@@ -305,26 +305,26 @@ static bt_status pack_best(struct planner *p, const struct room *room, uint32_t 
 /* ---- pieces ---- */
 
 /* The piece that a tensor may go on with: it lies over the last tensor there. */
-static struct piece *find_piece(const bt_live_range *life, struct piece *const *of)
+static struct piece *find_piece(const bt_live_range *range, struct piece *const *of)
 {
-    for (uint32_t i = 0; i < life->nover; i++) {
-        struct piece *piece = of[life->over[i]];
-        if (piece && piece->newest == life->over[i])
+    for (uint32_t i = 0; i < range->nover; i++) {
+        struct piece *piece = of[range->over[i]];
+        if (piece && piece->newest == range->over[i])
             return piece;
     }
     return NULL;
 }
 
-static const char *space_of(const bt_live_range *life)
+static const char *space_of(const bt_live_range *range)
 {
-    const bt_call *storage = life->storage;
+    const bt_call *storage = range->storage;
     return *(const char *const *)bt_attr_find(storage->op, storage->attrs, "space",
                                               BT_ATTR_STRING);
 }
 
-static int is_placed(const bt_live_range *life)
+static int is_placed(const bt_live_range *range)
 {
-    return !life->escapes && life->first <= life->last;
+    return !range->escapes && range->first <= range->last;
 }
 
 /* The memory of a target of this name; NULL: it is the host's, or not known. */
@@ -335,46 +335,46 @@ static const bt_space *find_space(const struct planner *p, const char *name)
     return number < n ? p->targets->at[number]->space : NULL;
 }
 
-static int64_t align_of(const bt_live_range *life)
+static int64_t align_of(const bt_live_range *range)
 {
-    return *(const int64_t *)bt_attr_find(life->storage->op, life->storage->attrs,
+    return *(const int64_t *)bt_attr_find(range->storage->op, range->storage->attrs,
                                           "alignment", BT_ATTR_INT);
 }
 
 /* The shared storage of a piece; what has no number is in the first. */
-static uint32_t block_of(const struct room *room, const struct piece *piece)
+static uint32_t block_of(const struct pool *pool, const struct piece *piece)
 {
     return piece->is_own || piece->offset.dim
                ? 0
-               : (uint32_t)(piece->offset.sample / room->stride);
+               : (uint32_t)(piece->offset.sample / pool->stride);
 }
 
-static struct amount offset_of(const struct room *room, const struct piece *piece)
+static struct amount offset_of(const struct pool *pool, const struct piece *piece)
 {
     struct amount offset = piece->offset;
     if (!offset.dim)
-        offset.sample %= room->stride;
+        offset.sample %= pool->stride;
     return offset;
 }
 
 /* Storage that holds all pieces; pieces that cannot be proved to fit keep their own. */
-static bt_status make_blocks(struct planner *p, const struct room *room, uint32_t n,
+static bt_status make_blocks(struct planner *p, const struct pool *pool, uint32_t n,
                              struct piece *pieces, struct shared **out)
 {
     const struct amount none = { 0 };
     struct amount end;
     uint32_t nblock = 1;
     for (uint32_t i = 0; i < n; i++) {
-        const uint32_t block = block_of(room, &pieces[i]);
+        const uint32_t block = block_of(pool, &pieces[i]);
         nblock = block + 1 > nblock ? block + 1 : nblock;
     }
     *out = BT_NEWS(p->arena, struct shared, nblock);
     if (!*out)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        struct amount *size = &(*out)[block_of(room, &pieces[i])].size;
+        struct amount *size = &(*out)[block_of(pool, &pieces[i])].size;
         if (pieces[i].is_own ||
-            !add(p, offset_of(room, &pieces[i]), pieces[i].nbytes, &end) ||
+            !add(p, offset_of(pool, &pieces[i]), pieces[i].nbytes, &end) ||
             fits(p, end, none, *size))
             continue;
         if (!fits(p, *size, none, end))
@@ -383,51 +383,51 @@ static bt_status make_blocks(struct planner *p, const struct room *room, uint32_
         *size = end;
     }
     for (uint32_t i = 0; i < n; i++) {
-        const struct amount offset = offset_of(room, &pieces[i]);
+        const struct amount offset = offset_of(pool, &pieces[i]);
         pieces[i].is_own |=
             !fits(p, none, none, offset) ||
-            !fits(p, offset, pieces[i].nbytes, (*out)[block_of(room, &pieces[i])].size);
+            !fits(p, offset, pieces[i].nbytes, (*out)[block_of(pool, &pieces[i])].size);
     }
     return NULL;
 }
 
 /* Where the tensors of pieces are, and what replaces their storage. */
-static bt_status put_places(struct planner *p, const struct room *room, uint32_t n,
-                            const bt_live_range *lives, struct piece *const *of,
+static bt_status put_places(struct planner *p, const struct pool *pool, uint32_t n,
+                            const bt_live_range *ranges, struct piece *const *of,
                             struct shared *blocks)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (!of[i] || of[i]->is_own)
             continue;
         struct place *place = BT_NEW(p->arena, struct place);
-        struct shared *shared = &blocks[block_of(room, of[i])];
+        struct shared *shared = &blocks[block_of(pool, of[i])];
         if (!place)
             return bt_no_memory();
-        *place = (struct place){ offset_of(room, of[i]), shared };
-        if (!bt_map_put(&p->places, lives[i].tensor, place) ||
-            !bt_map_put(&p->gone, lives[i].storage, shared))
+        *place = (struct place){ offset_of(pool, of[i]), shared };
+        if (!bt_map_put(&p->places, ranges[i].tensor, place) ||
+            !bt_map_put(&p->gone, ranges[i].storage, shared))
             return bt_no_memory();
     }
     return NULL;
 }
 
-static bt_status measure_piece(struct planner *p, const struct room *room,
+static bt_status measure_piece(struct planner *p, const struct pool *pool,
                                const bt_type *nbytes, struct piece *piece)
 {
-    const bt_type *unit = bt_dim(p->store, room->align),
+    const bt_type *unit = bt_dim(p->store, pool->align),
                   *units = unit ? bt_dim_ceildiv(p->store, nbytes, unit) : NULL;
     BT_TRY(measure(p, nbytes, &piece->nbytes));
-    return measure(p, units ? bt_dim_scale(p->store, units, room->align, 0) : NULL,
+    return measure(p, units ? bt_dim_scale(p->store, units, pool->align, 0) : NULL,
                    &piece->taken);
 }
 
 /* Plans the tensors of one space. Lives are in the order of the function, in which what is
  * laid over follows. */
-static bt_status plan_space(struct planner *p, uint32_t n, const bt_live_range *lives,
+static bt_status plan_space(struct planner *p, uint32_t n, const bt_live_range *ranges,
                             const char *space)
 {
     const bt_space *own = find_space(p, space);
-    struct room room = { .align = 64, .largest = INT64_MAX / 2 };
+    struct pool pool = { .align = 64, .largest = INT64_MAX / 2 };
     struct shared *blocks;
     uint32_t npiece = 0;
     struct piece *pieces = BT_NEWS(p->arena, struct piece, n);
@@ -435,44 +435,44 @@ static bt_status plan_space(struct planner *p, uint32_t n, const bt_live_range *
     if (!pieces || !of)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        const bt_live_range *life = &lives[i];
-        if (!is_placed(life) || strcmp(space_of(life), space) != 0)
+        const bt_live_range *range = &ranges[i];
+        if (!is_placed(range) || strcmp(space_of(range), space) != 0)
             continue;
-        room.align = align_of(life) > room.align ? align_of(life) : room.align;
-        of[i] = find_piece(life, of);
+        pool.align = align_of(range) > pool.align ? align_of(range) : pool.align;
+        of[i] = find_piece(range, of);
         if (!of[i]) {
             of[i] = &pieces[npiece++];
-            *of[i] = (struct piece){ .first = life->first, .number = i };
+            *of[i] = (struct piece){ .first = range->first, .number = i };
         }
-        of[i]->last = life->last;
+        of[i]->last = range->last;
         of[i]->newest = i;
     }
-    room.is_limited = own && own->largest && own->largest < (uint64_t)room.largest;
-    if (room.is_limited)
-        room.largest = (int64_t)own->largest;
-    room.stride = round_up(room.largest, room.align);
+    pool.is_limited = own && own->largest && own->largest < (uint64_t)pool.largest;
+    if (pool.is_limited)
+        pool.largest = (int64_t)own->largest;
+    pool.stride = round_up(pool.largest, pool.align);
     for (uint32_t i = 0; i < npiece; i++)
-        BT_TRY(measure_piece(p, &room, lives[pieces[i].number].nbytes, &pieces[i]));
-    BT_TRY(pack_best(p, &room, npiece, pieces));
-    BT_TRY(make_blocks(p, &room, npiece, pieces, &blocks));
-    return put_places(p, &room, n, lives, of, blocks);
+        BT_TRY(measure_piece(p, &pool, ranges[pieces[i].number].nbytes, &pieces[i]));
+    BT_TRY(pack_best(p, &pool, npiece, pieces));
+    BT_TRY(make_blocks(p, &pool, npiece, pieces, &blocks));
+    return put_places(p, &pool, n, ranges, of, blocks);
 }
 
 static bt_status plan_func(struct planner *p, const bt_func *func)
 {
     uint32_t n;
-    bt_live_range *lives;
-    BT_TRY(bt_live_ranges(p->ctx, p->arena, func, &n, &lives));
+    bt_live_range *ranges;
+    BT_TRY(bt_live_ranges(p->ctx, p->arena, func, &n, &ranges));
     for (uint32_t i = 0; i < n; i++) {
         uint32_t first = 0; // of its space
-        while (!is_placed(&lives[first]) ||
-               strcmp(space_of(&lives[first]), space_of(&lives[i])) != 0) {
+        while (!is_placed(&ranges[first]) ||
+               strcmp(space_of(&ranges[first]), space_of(&ranges[i])) != 0) {
             if (first == i)
                 break;
             first++;
         }
-        if (first == i && is_placed(&lives[i]))
-            BT_TRY(plan_space(p, n, lives, space_of(&lives[i])));
+        if (first == i && is_placed(&ranges[i]))
+            BT_TRY(plan_space(p, n, ranges, space_of(&ranges[i])));
     }
     return NULL;
 }

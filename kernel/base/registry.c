@@ -44,7 +44,7 @@ void bt_free(bt_registry *r, void *block, size_t nbytes)
         r->allocator.realloc(r->allocator.self, block, block_nbytes(nbytes), 0);
 }
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
 /* 1 and *out a copy in the arena, NULL for NULL; 0: no memory. */
 static int copy_text(bt_arena *arena, const char *text, const char **out)

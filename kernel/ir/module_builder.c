@@ -19,7 +19,7 @@ struct bt_module_builder {
     uint32_t failed; /* a call without a status ran out of memory; the next one says so */
 };
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
 static bt_status add_global(bt_module_builder *b, const bt_global *global)
 {

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
 static void destroy(bt_store *store)
 {

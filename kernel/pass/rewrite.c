@@ -11,7 +11,7 @@ const bt_value bt__rewrite_dropped = { 0 };
 /* Beyond it, bindings emitted before their place are built again without their slots. */
 enum { MAX_FORCE_DEPTH = 32 };
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
 bt_status bt__rewrite_create(bt_ctx *ctx, bt_pass_call *call, const bt_rewriter *rewriter,
                              void *state, bt_rewrite *out)

@@ -219,16 +219,16 @@ static int enter_element(scan *s, size_t index)
 /* Walks to the value of a cursor. */
 static int enter(scan *s, const bt__json *json, size_t *key_at, size_t *key_width)
 {
-    const bt__json *way[BT__JSON_MAX_DEPTH + 1];
+    const bt__json *path[BT__JSON_MAX_DEPTH + 1];
     uint32_t n = 0;
     for (const bt__json *j = json; j->up; j = j->up) {
         if (n > BT__JSON_MAX_DEPTH)
             return 0;
-        way[n++] = j;
+        path[n++] = j;
     }
     skip_space(s);
     while (n > 0) {
-        const bt__json *step = way[--n];
+        const bt__json *step = path[--n];
         int c = peek(s);
         if (step->key ? c != '{' || !enter_member(s, step->key, key_at, key_width)
                       : c != '[' || !enter_element(s, step->index))
@@ -405,12 +405,12 @@ bt__json bt__json_element(const bt__json *up, size_t index)
 
 void bt__json_pointer(const bt__json *json, bt_text *out)
 {
-    const bt__json *way[BT__JSON_MAX_DEPTH + 1];
+    const bt__json *path[BT__JSON_MAX_DEPTH + 1];
     uint32_t n = 0;
     for (const bt__json *j = json; j->up && n <= BT__JSON_MAX_DEPTH; j = j->up)
-        way[n++] = j;
+        path[n++] = j;
     while (n > 0) {
-        const bt__json *step = way[--n];
+        const bt__json *step = path[--n];
         bt_text_addf(out, "/");
         if (!step->key)
             bt_text_addf(out, "%zu", step->index);

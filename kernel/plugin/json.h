@@ -28,7 +28,7 @@ typedef struct bt__spot {
     uint32_t at, width;
 } bt__spot;
 
-/* A value and the way to it: cursors are linked on the C stack of whoever walks. */
+/* A value and the path to it: cursors are linked on the C stack of whoever walks. */
 typedef struct bt__json {
     const bt__json_doc *doc;
     const struct bt__json *up; /* NULL: the whole document */

@@ -9,7 +9,7 @@
 
 #include "base/nearest.h"
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
 static struct bt__plugins *create(bt_registry *r)
 {

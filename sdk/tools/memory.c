@@ -39,11 +39,11 @@ static const bt_value *viewed(const bt_value *value)
 
 /* "copy of %x, to far" */
 static void describe_copy(const struct plan *p, const bt_call *copy,
-                          const bt_live_range *life, bt_text *out)
+                          const bt_live_range *range, bt_text *out)
 {
     const bt_value *from = viewed(copy->args[0]);
     const char *const *space =
-        bt_attr_find(life->storage->op, life->storage->attrs, "space", BT_ATTR_STRING);
+        bt_attr_find(range->storage->op, range->storage->attrs, "space", BT_ATTR_STRING);
     bt_text_addf(out, "copy of ");
     for (uint32_t i = 0; i < p->nrow; i++) {
         if (&p->rows[i].tensor->base == from)
@@ -57,12 +57,12 @@ static void describe_copy(const struct plan *p, const bt_call *copy,
 }
 
 /* What writes it first. */
-static bt_status describe(const struct plan *p, const bt_live_range *life,
+static bt_status describe(const struct plan *p, const bt_live_range *range,
                           const char **out)
 {
     const bt_block *block = p->func->block;
     const bt_value *writer =
-        life->first < block->nbinding ? block->bindings[life->first] : NULL;
+        range->first < block->nbinding ? block->bindings[range->first] : NULL;
     const bt_call *invoke = writer ? bt_as_op_call(writer, "memory.invoke") : NULL,
                   *copy = writer ? bt_as_op_call(writer, "memory.copy") : NULL;
     bt_text text;
@@ -77,7 +77,7 @@ static bt_status describe(const struct plan *p, const bt_live_range *life,
         if (from.len)
             bt_text_addf(&text, "  %s", bt_text_get(&from));
     } else if (copy) {
-        describe_copy(p, copy, life, &text);
+        describe_copy(p, copy, range, &text);
     } else {
         bt_text_addf(&text, "(nothing)");
     }
@@ -93,27 +93,27 @@ static int64_t number(const bt_type *dim)
     return n;
 }
 
-static int is_in_place(const bt_live_range *lives, const bt_live_range *life)
+static int is_in_place(const bt_live_range *ranges, const bt_live_range *range)
 {
-    for (uint32_t i = 0; i < life->nover; i++) {
-        const bt_live_range *under = &lives[life->over[i]];
-        if (under->storage == life->storage && under->offset == life->offset)
+    for (uint32_t i = 0; i < range->nover; i++) {
+        const bt_live_range *under = &ranges[range->over[i]];
+        if (under->storage == range->storage && under->offset == range->offset)
             return 1;
     }
     return 0;
 }
 
 /* The most bytes in use at once; what is computed in place is counted once. */
-static int64_t find_peak(const struct plan *p, uint32_t n, const bt_live_range *lives)
+static int64_t find_peak(const struct plan *p, uint32_t n, const bt_live_range *ranges)
 {
     int64_t peak = 0;
     for (uint32_t at = 0; at < p->func->block->nbinding; at++) {
         int64_t sum = 0;
         for (uint32_t i = 0; i < n; i++) {
-            const bt_live_range *life = &lives[i];
-            if (!life->escapes && life->first <= at && at <= life->last &&
-                !(life->first == at && is_in_place(lives, life)))
-                sum += number(life->nbytes);
+            const bt_live_range *range = &ranges[i];
+            if (!range->escapes && range->first <= at && at <= range->last &&
+                !(range->first == at && is_in_place(ranges, range)))
+                sum += number(range->nbytes);
         }
         peak = sum > peak ? sum : peak;
     }
@@ -139,33 +139,33 @@ static bt_status count_launches(struct plan *p)
     return NULL;
 }
 
-static bt_status add_rows(struct plan *p, uint32_t n, const bt_live_range *lives)
+static bt_status add_rows(struct plan *p, uint32_t n, const bt_live_range *ranges)
 {
     bt_map seen;
     bt_map_init(&seen, p->arena, 0);
     for (uint32_t i = 0; i < n; i++) {
-        const bt_live_range *life = &lives[i];
+        const bt_live_range *range = &ranges[i];
         struct row *row = &p->rows[p->nrow];
-        if (life->first > life->last)
+        if (range->first > range->last)
             continue;
         *row = (struct row){
-            .tensor = life->tensor,
-            .nbytes = number(life->nbytes),
-            .offset = number(life->offset),
-            .storage = (uint32_t)(uintptr_t)bt_map_find(&p->storages, life->storage),
-            .first = p->launches[life->first],
-            .last = p->launches[life->last],
-            .escapes = life->escapes,
+            .tensor = range->tensor,
+            .nbytes = number(range->nbytes),
+            .offset = number(range->offset),
+            .storage = (uint32_t)(uintptr_t)bt_map_find(&p->storages, range->storage),
+            .first = p->launches[range->first],
+            .last = p->launches[range->last],
+            .escapes = range->escapes,
         };
-        BT_TRY(describe(p, life, &row->what));
+        BT_TRY(describe(p, range, &row->what));
         p->nrow++;
-        p->sum += life->escapes ? 0 : row->nbytes;
-        if (bt_map_find(&seen, life->storage))
+        p->sum += range->escapes ? 0 : row->nbytes;
+        if (bt_map_find(&seen, range->storage))
             continue;
-        if (!bt_map_put(&seen, life->storage, p))
+        if (!bt_map_put(&seen, range->storage, p))
             return bt_no_memory();
-        *(life->escapes ? &p->results : &p->shared) +=
-            number(bt_call_dim(life->storage, "size"));
+        *(range->escapes ? &p->results : &p->shared) +=
+            number(bt_call_dim(range->storage, "size"));
     }
     return NULL;
 }
@@ -174,7 +174,7 @@ static bt_status read_plan(struct tool *tool, const bt_program *program, struct 
 {
     const bt_global *entry;
     uint32_t n;
-    bt_live_range *lives;
+    bt_live_range *ranges;
     *p = (struct plan){ .arena = bt_ctx_scratch(tool->ctx),
                         .module = bt_program_compiled(program)->module };
     BT_TRY(bt_module_entry(tool->ctx, p->module, bt_program_entry(program), &entry));
@@ -183,13 +183,13 @@ static bt_status read_plan(struct tool *tool, const bt_program *program, struct 
         return bt_fail(tool->ctx, BT_ERR_UNSUPPORTED,
                        "memory is shown of programs whose dims are numbers: --dim gives "
                        "them");
-    BT_TRY(bt_live_ranges(tool->ctx, p->arena, p->func, &n, &lives));
+    BT_TRY(bt_live_ranges(tool->ctx, p->arena, p->func, &n, &ranges));
     p->rows = BT_NEWS(p->arena, struct row, n);
     if (!p->rows)
         return bt_no_memory();
     BT_TRY(count_launches(p));
-    BT_TRY(add_rows(p, n, lives));
-    p->peak = find_peak(p, n, lives);
+    BT_TRY(add_rows(p, n, ranges));
+    p->peak = find_peak(p, n, ranges);
     return NULL;
 }
 
@@ -207,13 +207,13 @@ int print_memory(struct tool *tool, const bt_program *program)
            "launches", "written by");
     for (uint32_t i = 0; i < p.nrow; i++) {
         const struct row *row = &p.rows[i];
-        char life[32];
+        char range[32];
         if (row->escapes)
-            snprintf(life, sizeof(life), "%u..", row->first);
+            snprintf(range, sizeof(range), "%u..", row->first);
         else
-            snprintf(life, sizeof(life), "%u..%u", row->first, row->last);
+            snprintf(range, sizeof(range), "%u..%u", row->first, row->last);
         printf("%6u %12lld %7u %12lld %9s  %s\n", i, (long long)row->nbytes,
-               row->storage - 1, (long long)row->offset, life, row->what);
+               row->storage - 1, (long long)row->offset, range, row->what);
     }
     return EXIT_OK;
 }

@@ -483,7 +483,7 @@ static bt_status lower_binding(struct lowerer *l, const bt_value *value)
 }
 
 /* What callers give and get is row major. */
-static bt_status check_borders(struct lowerer *l, const bt_block *block)
+static bt_status check_row_major(struct lowerer *l, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nparam; i++) {
         if (bt_type_layout(block->params[i]->base.type))
@@ -499,7 +499,7 @@ static bt_status lower_block(struct lowerer *l, const bt_func *func, const bt_fu
     bt_func fields = *func;
     const bt_block *block = func->block;
     const bt_value *result;
-    BT_TRY(check_borders(l, block));
+    BT_TRY(check_row_major(l, block));
     BT_TRY(bt_block_begin(l->b, block->nparam, block->params));
     for (uint32_t i = 0; i < block->nbinding; i++) {
         bt_status status = lower_binding(l, block->bindings[i]);

@@ -225,8 +225,8 @@ static bt_status explain_last(const struct asking *a, uint32_t target, bt_status
                          row->name);
 }
 
-/* Whether a block has room for each of its temps and workspaces. */
-static bt_status check_rooms(bt_ctx *ctx, const bt_target_use *use, const bt_lowering *l)
+/* Whether a block can hold each of its temps and workspaces. */
+static bt_status check_blocks(bt_ctx *ctx, const bt_target_use *use, const bt_lowering *l)
 {
     for (uint32_t i = 0; i < l->ntemp; i++)
         BT_TRY(bt__target_holds(ctx, use, l->temps[i]));
@@ -257,7 +257,7 @@ static bt_status ask(struct asking *a, uint32_t target, int *taken)
     if (!said)
         said = check_lowering(&check);
     if (!said)
-        said = check_rooms(k->ctx, use, &p->lowering);
+        said = check_blocks(k->ctx, use, &p->lowering);
     if (said && said->code != BT_ERR_UNSUPPORTED)
         return said;
     if (said && target + 1 == k->ntarget)

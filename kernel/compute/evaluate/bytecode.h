@@ -47,11 +47,11 @@ struct bt__loop {
     bt__instrs body;
 };
 
-/* Two ways by a condition. */
+/* Two branches by a condition. */
 struct bt__choice {
-    bt_vec(struct bt__limit) limits; /* lanes where all hold go the first way */
+    bt_vec(struct bt__limit) limits; /* lanes where all hold take the first branch */
     struct bt__reg condition;        /* or, without limits, one cell */
-    bt__instrs ways[2];
+    bt__instrs branches[2];
 };
 
 struct bt__instr {
@@ -128,13 +128,13 @@ struct bt__machine {
 int bt__run_loop(bt__machine *, const bt__instr *);   /* loop */
 int bt__run_choose(bt__machine *, const bt__instr *); /* choice, by limits */
 int bt__run_branch(bt__machine *, const bt__instr *); /* choice, by one condition */
-int bt__run_both(bt__machine *, const bt__instr *);   /* choice: both ways, all lanes */
-int bt__run_strip(bt__machine *, const bt__instr *);  /* out = strip(a, b) */
-int bt__run_wrap(bt__machine *, const bt__instr *);   /* out wrapped to `to` */
-int bt__run_cast(bt__machine *, const bt__instr *);   /* out = a, from -> to */
-int bt__run_select(bt__machine *, const bt__instr *); /* out = a ? b : c */
-int bt__run_move(bt__machine *, const bt__instr *);   /* out = a */
-int bt__run_linear(bt__machine *, const bt__instr *); /* out = cursor */
+int bt__run_both(bt__machine *, const bt__instr *); /* choice: both branches, all lanes */
+int bt__run_strip(bt__machine *, const bt__instr *);     /* out = strip(a, b) */
+int bt__run_wrap(bt__machine *, const bt__instr *);      /* out wrapped to `to` */
+int bt__run_cast(bt__machine *, const bt__instr *);      /* out = a, from -> to */
+int bt__run_select(bt__machine *, const bt__instr *);    /* out = a ? b : c */
+int bt__run_move(bt__machine *, const bt__instr *);      /* out = a */
+int bt__run_linear(bt__machine *, const bt__instr *);    /* out = cursor */
 int bt__run_add_times(bt__machine *, const bt__instr *); /* out = a + factor * b */
 /* Accumulators out, b take a; mask c. */
 int bt__run_take(bt__machine *, const bt__instr *);

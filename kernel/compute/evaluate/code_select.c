@@ -1,6 +1,6 @@
 /*
  * Selections. A condition that is linear in the indices cuts the lanes into windows, and
- * each way runs on its own; one cell decides for all lanes; else both ways run and reads
+ * each branch runs on its own; one cell decides for all lanes; else both run and reads
  * that rely on the condition go by its mask.
  */
 #include "compute/evaluate/code.h"
@@ -15,9 +15,9 @@ static int are_limits(struct bt__coder *c, const bt_nodes *conjuncts)
     return 1;
 }
 
-static bt_status open_way(struct bt__coder *c, struct bt__block *b,
-                          struct bt__block *parent, bt__instrs *code,
-                          const bt_node *condition)
+static bt_status open_branch(struct bt__coder *c, struct bt__block *b,
+                             struct bt__block *parent, bt__instrs *code,
+                             const bt_node *condition)
 {
     bt__block_open(c, b, parent, code);
     b->is_guard = 1;
@@ -26,8 +26,8 @@ static bt_status open_way(struct bt__coder *c, struct bt__block *b,
 }
 
 /* The side's value moved to `out` at the end of its block. */
-static bt_status emit_way(struct bt__coder *c, struct bt__block *b, const bt_node *side,
-                          struct bt__reg out)
+static bt_status emit_branch(struct bt__coder *c, struct bt__block *b,
+                             const bt_node *side, struct bt__reg out)
 {
     bt__instr in = { .run = bt__run_move, .out = out };
     BT_TRY(bt__emit(c, b, side, &in.a));
@@ -38,16 +38,16 @@ static bt_status emit_way(struct bt__coder *c, struct bt__block *b, const bt_nod
 static bt_status emit_ways(struct bt__coder *c, struct bt__block *b, const bt_node *node,
                            struct bt__choice *choice, bt__instr in, struct bt__reg *out)
 {
-    struct bt__block way;
+    struct bt__block branch;
     const bt_node *other = bt_node_scalar(c->graph, BT_SCALAR_NOT, node->args[0], NULL);
     uint32_t step = bt__block_varies(b, node);
     if (!other)
         return bt__code_why(c);
     BT_TRY(bt__reg_new(c, b, step, out));
-    BT_TRY(open_way(c, &way, b, &choice->ways[0], node->args[0]));
-    BT_TRY(emit_way(c, &way, node->args[1], *out));
-    BT_TRY(open_way(c, &way, b, &choice->ways[1], other));
-    BT_TRY(emit_way(c, &way, node->args[2], *out));
+    BT_TRY(open_branch(c, &branch, b, &choice->branches[0], node->args[0]));
+    BT_TRY(emit_branch(c, &branch, node->args[1], *out));
+    BT_TRY(open_branch(c, &branch, b, &choice->branches[1], other));
+    BT_TRY(emit_branch(c, &branch, node->args[2], *out));
     in.choice = choice;
     return bt__block_push(c, b, in);
 }
@@ -81,17 +81,17 @@ static bt_status emit_logic(struct bt__coder *c, struct bt__block *b, uint32_t w
 }
 
 /* A block whose reads go by a mask: that of the block around it, and `mask`. */
-static bt_status open_masked(struct bt__coder *c, struct bt__block *way,
+static bt_status open_masked(struct bt__coder *c, struct bt__block *branch,
                              struct bt__block *b, bt__instrs *code,
                              const bt_node *condition, struct bt__reg mask)
 {
-    bt__block_open(c, way, b, code);
-    way->is_guard = 1;
-    if (!bt_node_conjuncts(c->arena, condition, &way->mask_facts.conjuncts))
+    bt__block_open(c, branch, b, code);
+    branch->is_guard = 1;
+    if (!bt_node_conjuncts(c->arena, condition, &branch->mask_facts.conjuncts))
         return bt_no_memory();
     if (b->mask.at)
-        BT_TRY(emit_logic(c, way, BT_SCALAR_AND, mask, b->mask, &mask));
-    way->mask = mask;
+        BT_TRY(emit_logic(c, branch, BT_SCALAR_AND, mask, b->mask, &mask));
+    branch->mask = mask;
     return NULL;
 }
 
@@ -104,15 +104,16 @@ static bt_status emit_masked(struct bt__coder *c, struct bt__block *b,
     bt__instr both = { .run = bt__run_both,
                        .choice = BT_NEW(c->arena, struct bt__choice) };
     const bt_node *other = bt_node_scalar(c->graph, BT_SCALAR_NOT, node->args[0], NULL);
-    struct bt__block ways[2];
+    struct bt__block branches[2];
     struct bt__reg opposite;
     if (!both.choice || !other)
         return bt__code_why(c);
     BT_TRY(emit_logic(c, b, BT_SCALAR_NOT, condition, condition, &opposite));
-    BT_TRY(open_masked(c, &ways[0], b, &both.choice->ways[0], node->args[0], condition));
-    BT_TRY(bt__emit(c, &ways[0], node->args[1], &in.b));
-    BT_TRY(open_masked(c, &ways[1], b, &both.choice->ways[1], other, opposite));
-    BT_TRY(bt__emit(c, &ways[1], node->args[2], &in.c));
+    BT_TRY(open_masked(c, &branches[0], b, &both.choice->branches[0], node->args[0],
+                       condition));
+    BT_TRY(bt__emit(c, &branches[0], node->args[1], &in.b));
+    BT_TRY(open_masked(c, &branches[1], b, &both.choice->branches[1], other, opposite));
+    BT_TRY(bt__emit(c, &branches[1], node->args[2], &in.c));
     BT_TRY(bt__block_push(c, b, both));
     BT_TRY(bt__reg_new(c, b, in.a.step | in.b.step | in.c.step, &in.out));
     *out = in.out;
@@ -132,9 +133,9 @@ bt_status bt__masked_open(struct bt__coder *c, struct bt__block *b,
     BT_TRY(bt__emit(c, b, condition, &mask));
     if (!mask.step) {
         out->choice->condition = mask;
-        return open_way(c, &out->block, b, &out->choice->ways[0], condition);
+        return open_branch(c, &out->block, b, &out->choice->branches[0], condition);
     }
-    BT_TRY(open_masked(c, &out->block, b, &out->choice->ways[0], condition, mask));
+    BT_TRY(open_masked(c, &out->block, b, &out->choice->branches[0], condition, mask));
     out->mask = out->block.mask;
     return NULL;
 }

@@ -121,13 +121,13 @@ int bt__run_loop(bt__machine *m, const bt__instr *in)
     return ok;
 }
 
-static int run_way(bt__machine *m, const bt__instrs *way, int64_t from, int64_t to)
+static int run_lanes(bt__machine *m, const bt__instrs *block, int64_t from, int64_t to)
 {
     if (from >= to)
         return 1;
     m->from = (uint32_t)from;
     m->to = (uint32_t)to;
-    return run_block(m, way);
+    return run_block(m, block);
 }
 
 int bt__run_choose(bt__machine *m, const bt__instr *in)
@@ -139,9 +139,9 @@ int bt__run_choose(bt__machine *m, const bt__instr *in)
         narrow_lanes(m, &c->limits.at[i], &from, &to);
     if (from >= to)
         from = to = old_to;
-    int ok = run_way(m, &c->ways[0], from, to) &&
-             run_way(m, &c->ways[1], old_from, from) &&
-             run_way(m, &c->ways[1], to, old_to);
+    int ok = run_lanes(m, &c->branches[0], from, to) &&
+             run_lanes(m, &c->branches[1], old_from, from) &&
+             run_lanes(m, &c->branches[1], to, old_to);
     m->from = old_from;
     m->to = old_to;
     return ok;
@@ -149,12 +149,13 @@ int bt__run_choose(bt__machine *m, const bt__instr *in)
 
 int bt__run_branch(bt__machine *m, const bt__instr *in)
 {
-    return run_block(m, &in->choice->ways[in->choice->condition.at->i ? 0 : 1]);
+    return run_block(m, &in->choice->branches[in->choice->condition.at->i ? 0 : 1]);
 }
 
 int bt__run_both(bt__machine *m, const bt__instr *in)
 {
-    return run_block(m, &in->choice->ways[0]) && run_block(m, &in->choice->ways[1]);
+    return run_block(m, &in->choice->branches[0]) &&
+           run_block(m, &in->choice->branches[1]);
 }
 
 /* ---- values ---- */

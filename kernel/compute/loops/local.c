@@ -122,11 +122,11 @@ static int contains(const bt_stmts *block, const bt_stmt *stmt)
     return 0;
 }
 
-/* What both ways store. */
+/* What both branches store. */
 static void walk_if(struct walker *w, const bt_stmt *stmt)
 {
     int is_around = contains(&stmt->body, w->loop) || contains(&stmt->otherwise, w->loop);
-    // where the loop is in one of the ways, nothing is known before and after
+    // where the loop is in one of the branches, nothing is known before and after
     if (is_around)
         w->stored.len = 0;
     uint32_t before = w->stored.len;

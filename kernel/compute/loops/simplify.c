@@ -1,6 +1,6 @@
 /*
  * What bounds of indices and the conditions around decide goes: conditions that hold,
- * ways that are never taken, loops of one iteration or none, empty blocks.
+ * branches that are never taken, loops of one iteration or none, empty blocks.
  */
 #include "compute/graph/bounds.h"
 #include "compute/loops/transform.h"

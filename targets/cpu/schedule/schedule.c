@@ -239,10 +239,10 @@ static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const struct cpu_confi
 
 /* Ways to make a schedule, the first of which is taken where estimates are equal. Stages
  * together are worth some calls more: what they hand on stays in the cache. */
-static const struct way {
+static const struct candidate {
     uint32_t transforms;
     double weight; /* of the estimate */
-} ways[] = { { MERGE, 1 }, { 0, 1.2 }, { MERGE | SPLIT, 1 }, { SPLIT, 1.2 } };
+} candidates[] = { { MERGE, 1 }, { 0, 1.2 }, { MERGE | SPLIT, 1 }, { SPLIT, 1.2 } };
 
 struct chooser {
     bt_ctx *ctx;
@@ -253,13 +253,13 @@ struct chooser {
     uint32_t was_tried; /* bits: what was done to those that were made */
     bt_loops *best;
     double cost;
-    bt_status refused; /* why one way cannot be gone */
+    bt_status refused; /* why a candidate cannot be made */
 };
 
-static bt_status try_way(struct chooser *c, const struct way *way)
+static bt_status try_candidate(struct chooser *c, const struct candidate *candidate)
 {
     const char *name = c->primitive->name ? c->primitive->name : "primitive";
-    uint32_t wanted = way->transforms & ~c->useless, done;
+    uint32_t wanted = candidate->transforms & ~c->useless, done;
     bt_graph *graph;
     bt_loops *loops;
     if (c->was_tried >> wanted & 1)
@@ -280,7 +280,7 @@ static bt_status try_way(struct chooser *c, const struct way *way)
         c->refused = c->refused ? c->refused : status;
     if (status)
         return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
-    double cost = way->weight * cpu_cost(c->config, &loops->body);
+    double cost = candidate->weight * cpu_cost(c->config, &loops->body);
     if (!c->best || cost < c->cost) {
         c->best = loops;
         c->cost = cost;
@@ -294,8 +294,8 @@ bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     struct chooser c = {
         .ctx = ctx, .arena = arena, .config = config, .primitive = primitive
     };
-    for (uint32_t i = 0; i < BT_COUNT(ways); i++)
-        BT_TRY(try_way(&c, &ways[i]));
+    for (uint32_t i = 0; i < BT_COUNT(candidates); i++)
+        BT_TRY(try_candidate(&c, &candidates[i]));
     *out = c.best;
     return c.best ? NULL : c.refused;
 }

@@ -165,9 +165,9 @@ static int do_masked(struct cpu_part *p, const bt_stmt *stmt)
             return 0;
     }
     for (int i = 0; i < 2; i++) {
-        const bt_stmts *way = i ? &stmt->otherwise : &stmt->body;
+        const bt_stmts *branch = i ? &stmt->otherwise : &stmt->body;
         const struct cpu_value *which = i ? &other : &mask;
-        if (!way->len)
+        if (!branch->len)
             continue;
         if (p->mask) {
             struct cpu_call call = { .name = "and.bool",
@@ -179,7 +179,7 @@ static int do_masked(struct cpu_part *p, const bt_stmt *stmt)
         some = *p;
         some.mask = which;
         some.is_guarded = 1;
-        if (!cpu_do_block(&some, way))
+        if (!cpu_do_block(&some, branch))
             return 0;
     }
     if (stmt->otherwise.len)

@@ -307,9 +307,9 @@ static bt_status pack_best(struct planner *p, const struct pool *pool, uint32_t 
 /* The piece that a tensor may go on with: it lies over the last tensor there. */
 static struct piece *find_piece(const bt_live_range *range, struct piece *const *of)
 {
-    for (uint32_t i = 0; i < range->nover; i++) {
-        struct piece *piece = of[range->over[i]];
-        if (piece && piece->newest == range->over[i])
+    for (uint32_t i = 0; i < range->nalias; i++) {
+        struct piece *piece = of[range->aliases[i]];
+        if (piece && piece->newest == range->aliases[i])
             return piece;
     }
     return NULL;

@@ -125,12 +125,12 @@ static bt_status relate_view(bt_solver *s, const bt_relation_call *r)
 
 struct invoke_attrs {
     const char *kernel;
-    bt_ints over;
+    bt_ints aliases;
     const bt_type *dims;
 };
 static const bt_attr invoke_attrs[] = {
     BT_ATTR(struct invoke_attrs, kernel, STRING, NULL, "its name in the target's code"),
-    BT_ATTR(struct invoke_attrs, over, INTS, "[]",
+    BT_ATTR(struct invoke_attrs, aliases, INTS, "[]",
             "pairs: which of outs may lie in the bytes of which of ins"),
     BT_ATTR(struct invoke_attrs, dims, SHAPE, "[]",
             "values of the kernel's dims: those that were open when it was compiled"),
@@ -154,13 +154,14 @@ static bt_status relate_invoke(bt_solver *s, const bt_relation_call *r)
         const bt_tensor_parts *tensors;
         BT_TRY(bt_relation_tensors(s, r, i, &n[i], &tensors));
     }
-    for (int64_t i = 0; i < a->over.n; i++) {
+    for (int64_t i = 0; i < a->aliases.n; i++) {
         uint32_t most = i % 2 ? n[0] : n[1];
-        if (a->over.n % 2 || a->over.at[i] < 0 || a->over.at[i] >= most)
-            return bt_relation_fail(s, r, -1,
-                                    "over must be pairs of one of %u outs and one of %u "
-                                    "ins",
-                                    n[1], n[0]);
+        if (a->aliases.n % 2 || a->aliases.at[i] < 0 || a->aliases.at[i] >= most)
+            return bt_relation_fail(
+                s, r, -1,
+                "aliases must be pairs of one of %u outs and one of %u "
+                "ins",
+                n[1], n[0]);
     }
     return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
 }

@@ -26,7 +26,7 @@ struct buffer {
 struct buffers {
     struct buffer *at[3];
     uint32_t n[3];
-    uint32_t over; /* the input in which an output is computed; NO_BUFFER: none */
+    uint32_t aliased; /* the input in which an output is computed; NO_BUFFER: none */
 };
 
 static const char *const kind_names[] = { "input", "output", "temp" };
@@ -157,7 +157,7 @@ static bt_status check_zones(const struct kernel_call *c, const bt_kernel *kerne
                             ", which has %zu bytes: at byte %zu",
                             kernel->name, kind_names[kind], i, buffer->nbytes,
                             buffer->nbytes + behind);
-            if (kind == BT_BUFFER_INPUT && i != b->over && buffer->nbytes &&
+            if (kind == BT_BUFFER_INPUT && i != b->aliased && buffer->nbytes &&
                 memcmp(buffer->at, c->in[i]->data, buffer->nbytes) != 0)
                 return tell(c, fault, "kernel %s changes input %" PRIu32, kernel->name,
                             i);
@@ -183,16 +183,16 @@ static bt_host_block with_zones(const struct buffer *b)
 static void keep_inputs(const bt_kernel *kernel, const struct buffers *b, void **pointers,
                         bt_host_block *around)
 {
-    for (uint32_t i = 0; i < kernel->nover; i++) {
-        const bt_kernel_over *over = &kernel->over[i];
-        const struct buffer *in = find_buffer(kernel, over->in, b);
-        void **to = &pointers[kernel->nin + over->out];
-        if (over->keeps && in->nbytes)
+    for (uint32_t i = 0; i < kernel->nalias; i++) {
+        const bt_kernel_alias *alias = &kernel->aliases[i];
+        const struct buffer *in = find_buffer(kernel, alias->in, b);
+        void **to = &pointers[kernel->nin + alias->out];
+        if (alias->keeps && in->nbytes)
             memmove(*to, in->at, in->nbytes);
-        if (!over->keeps)
+        if (!alias->keeps)
             continue;
-        pointers[over->in] = *to;
-        around[over->in] = around[kernel->nin + over->out];
+        pointers[alias->in] = *to;
+        around[alias->in] = around[kernel->nin + alias->out];
     }
 }
 
@@ -368,12 +368,12 @@ static int can_try(const struct kernel_call *c, uint32_t kernel,
     return can;
 }
 
-static bt_status try_over(const struct kernel_call *c, uint32_t kernel,
-                          const bt_kernel_buffer *out, const bt_kernel_buffer *in,
-                          const struct buffers *expected, const char **fault)
+static bt_status try_alias(const struct kernel_call *c, uint32_t kernel,
+                           const bt_kernel_buffer *out, const bt_kernel_buffer *in,
+                           const struct buffers *expected, const char **fault)
 {
     struct buffers b = { .n = { c->nin, c->nout, expected->n[BT_BUFFER_TEMP] },
-                         .over = in->index };
+                         .aliased = in->index };
     bt_status status = fill_buffers(c, 0, &b);
     if (!status) {
         struct buffer *place = &b.at[BT_BUFFER_OUTPUT][out->index];
@@ -396,16 +396,16 @@ static bt_status try_over(const struct kernel_call *c, uint32_t kernel,
     return status;
 }
 
-static bt_status check_overs(const struct kernel_call *c, const struct buffers *expected,
-                             const char **fault)
+static bt_status check_aliases(const struct kernel_call *c,
+                               const struct buffers *expected, const char **fault)
 {
     for (uint32_t k = 0; k < c->lowering->nkernel; k++) {
         const bt_kernel *kernel = c->lowering->kernels[k];
-        for (uint32_t i = 0; !*fault && i < kernel->nover; i++) {
-            const bt_kernel_buffer *out = &kernel->out[kernel->over[i].out];
-            const bt_kernel_buffer *in = &kernel->in[kernel->over[i].in];
-            if (!kernel->over[i].keeps && can_try(c, k, out, in))
-                BT_TRY(try_over(c, k, out, in, expected, fault));
+        for (uint32_t i = 0; !*fault && i < kernel->nalias; i++) {
+            const bt_kernel_buffer *out = &kernel->out[kernel->aliases[i].out];
+            const bt_kernel_buffer *in = &kernel->in[kernel->aliases[i].in];
+            if (!kernel->aliases[i].keeps && can_try(c, k, out, in))
+                BT_TRY(try_alias(c, k, out, in, expected, fault));
         }
     }
     return NULL;
@@ -443,7 +443,7 @@ bt_status check_kernel_call(const struct kernel_call *c, const char **fault,
     *error = 0;
     for (int i = 0; i < 2; i++)
         sets[i] = (struct buffers){ .n = { c->nin, c->nout, c->lowering->ntemp },
-                                    .over = NO_BUFFER };
+                                    .aliased = NO_BUFFER };
     for (int i = 0; !status && !*fault && i < 2; i++) {
         status = fill_buffers(c, patterns[i], &sets[i]);
         if (!status)
@@ -452,7 +452,7 @@ bt_status check_kernel_call(const struct kernel_call *c, const char **fault,
     if (!status && !*fault)
         status = check_results(c, &sets[0], &sets[1], patterns, fault, error);
     if (!status && !*fault)
-        status = check_overs(c, &sets[0], fault);
+        status = check_aliases(c, &sets[0], fault);
     free_buffers(&sets[0]);
     free_buffers(&sets[1]);
     return status;

@@ -95,8 +95,8 @@ static int64_t number(const bt_type *dim)
 
 static int is_in_place(const bt_live_range *ranges, const bt_live_range *range)
 {
-    for (uint32_t i = 0; i < range->nover; i++) {
-        const bt_live_range *under = &ranges[range->over[i]];
+    for (uint32_t i = 0; i < range->nalias; i++) {
+        const bt_live_range *under = &ranges[range->aliases[i]];
         if (under->storage == range->storage && under->offset == range->offset)
             return 1;
     }

@@ -5,7 +5,7 @@
 
 #include "engine/bytecode_build.h"
 #include "primitives/callee.h"
-#include "schedule/over.h"
+#include "schedule/alias.h"
 #include "schedule/schedule.h"
 
 struct lowerer {
@@ -317,7 +317,7 @@ static bt_status place_buffers(struct lowerer *l, const uint8_t *has, uint32_t *
 }
 
 /* Pairs that are worth listing. */
-enum { MOST_OVER = 64 };
+enum { MOST_ALIASES = 64 };
 
 static int same_size(const struct lowerer *l, uint32_t a, uint32_t b)
 {
@@ -327,31 +327,33 @@ static int same_size(const struct lowerer *l, uint32_t a, uint32_t b)
 }
 
 /* What the kernel may compute in place. */
-static bt_status find_over(struct lowerer *l, const uint8_t *has, const uint32_t *places,
-                           const stmt_list *stmts, bt_kernel *kernel)
+static bt_status find_aliases(struct lowerer *l, const uint8_t *has,
+                              const uint32_t *places, const stmt_list *stmts,
+                              bt_kernel *kernel)
 {
-    bt_kernel_over *over = BT_NEWS(l->arena, bt_kernel_over, MOST_OVER);
-    if (!over)
+    bt_kernel_alias *aliases = BT_NEWS(l->arena, bt_kernel_alias, MOST_ALIASES);
+    if (!aliases)
         return bt_no_memory();
     for (uint32_t i = 0; i < l->nbuffer * l->nbuffer; i++) {
-        const struct cpu_over_question q = { .loops = l->loops,
-                                             .n = stmts->len,
-                                             .stmts = stmts->at,
-                                             .config = l->config,
-                                             .out = i / l->nbuffer,
-                                             .in = i % l->nbuffer };
+        const struct cpu_alias_question q = { .loops = l->loops,
+                                              .n = stmts->len,
+                                              .stmts = stmts->at,
+                                              .config = l->config,
+                                              .out = i / l->nbuffer,
+                                              .in = i % l->nbuffer };
         // of open loops nothing is known of what they read after what they write
         if (l->loops->graph->ndim || !(has[q.out] & WRITES) || has[q.in] != TOUCHES ||
-            !same_size(l, q.out, q.in) || kernel->nover == MOST_OVER)
+            !same_size(l, q.out, q.in) || kernel->nalias == MOST_ALIASES)
             continue;
-        int may = cpu_may_lie_over(&q);
+        int may = cpu_may_alias(&q);
         if (may < 0)
             return bt_no_memory();
         if (may)
-            over[kernel->nover++] = (bt_kernel_over){ .out = places[q.out] - kernel->nin,
-                                                      .in = places[q.in] };
+            aliases[kernel->nalias++] =
+                (bt_kernel_alias){ .out = places[q.out] - kernel->nin,
+                                   .in = places[q.in] };
     }
-    kernel->over = over;
+    kernel->aliases = aliases;
     return NULL;
 }
 
@@ -370,7 +372,7 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
     }
     collect(l, p, mine, is_last, has);
     BT_TRY(place_buffers(l, has, places, kernel));
-    BT_TRY(find_over(l, has, places, &stmts, kernel));
+    BT_TRY(find_aliases(l, has, places, &stmts, kernel));
     const struct bytecode_source source = { .loops = l->loops,
                                             .n = stmts.len,
                                             .stmts = stmts.at,

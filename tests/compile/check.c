@@ -79,7 +79,7 @@ static void test_wrong_kernels_are_named(void **state)
         { "input", "kernel fused_negative changes input 0" },
         { "state", "output 0[0, 1] is not the same when it is computed again: a kernel "
                    "keeps something between launches" },
-        { "over",
+        { "aliases",
           "kernel fused_negative says that output 0 may be computed over input 0: "
           "then output 0 is another" },
         { "launch", "kernel fused_negative fails: launching broke" },
@@ -117,7 +117,7 @@ static void test_what_cannot_be_launched_is_refused(void **state)
                  BT_ERR_PLUGIN,
                  "target liar{fault=\"load-nothing\"} has loaded its code, it says, but "
                  "gives nothing to launch");
-    assert_error(open_program(ctx, "liar{fault=\"no-over\"}, reference", &program),
+    assert_error(open_program(ctx, "liar{fault=\"no-alias\"}, reference", &program),
                  BT_ERR_PLUGIN, "kernel 0 computes in place what it has not");
     static const char *const codes[][2] = {
         { "no-form", "the code of kernel fused_negative has no form" },

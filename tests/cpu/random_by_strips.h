@@ -3,7 +3,7 @@
 #ifndef RANDOM_BY_STRIPS_H
 #define RANDOM_BY_STRIPS_H
 
-#include "schedule/over.h"
+#include "schedule/alias.h"
 #include "schedule/schedule.h"
 #include "schedule/vectorise.h"
 #include "strip_run.h"
@@ -58,18 +58,18 @@ static void run_strips(struct world *w, struct state *s, const bt_loops *loops,
     run_strips_over(w, s, loops, config, expected, said, NARRAY);
     for (int i = 0; i < NARRAY; i++) {
         // inputs come first, in order
-        const struct cpu_over_question q = { .loops = loops,
-                                             .n = loops->body.len,
-                                             .stmts = loops->body.at,
-                                             .config = config,
-                                             .out = loops->results.at[0],
-                                             .in = (uint32_t)i };
+        const struct cpu_alias_question q = { .loops = loops,
+                                              .n = loops->body.len,
+                                              .stmts = loops->body.at,
+                                              .config = config,
+                                              .out = loops->results.at[0],
+                                              .in = (uint32_t)i };
         if (s->tensors[i]->nelem != expected->nelem ||
             bt_dtype_nbytes(s->tensors[i]->dtype) != bt_dtype_nbytes(expected->dtype))
             continue;
-        int may = cpu_may_lie_over(&q);
+        int may = cpu_may_alias(&q);
         assert_true(may >= 0);
-        s->nover += (uint32_t)may;
+        s->nalias += (uint32_t)may;
         if (may)
             run_strips_over(w, s, loops, config, expected, said, i);
     }

@@ -16,8 +16,8 @@ static bt_module *read_module(bt_ctx *ctx, const char *text)
 
 /* %b of `nelem` elements at `offset` is written by a kernel that reads `ins`, of which %a
  * lies at 0; `after` follows. */
-static bt_status check_over(bt_ctx *ctx, const char *ins, const char *over, int offset,
-                            int nelem, const char *after)
+static bt_status check_alias(bt_ctx *ctx, const char *ins, const char *aliases,
+                             int offset, int nelem, const char *after)
 {
     char text[2048];
     snprintf(text, sizeof(text),
@@ -32,7 +32,7 @@ static bt_status check_over(bt_ctx *ctx, const char *ins, const char *over, int 
              "    %%1 = memory.invoke((%s), (%%b,), kernel=\"second\"%s);\n"
              "    %s\n"
              "}\n",
-             offset, nelem, ins, over, after);
+             offset, nelem, ins, aliases, after);
     bt_module *m = read_module(ctx, text);
     bt_status status = bt_plan_check(ctx, bt_module_find(m, "main")->func);
     bt_module_unref(m);
@@ -44,29 +44,29 @@ static void test_in_place_only_where_the_kernel_says_so(void **state)
     (void)state;
     bt_ctx *ctx = make_ctx(NULL);
     static const struct {
-        const char *ins, *over;
+        const char *ins, *aliases;
         int offset, nelem;
         const char *after;
         int good;
     } rows[] = {
-        { "%a,", ", over=[0, 0]", 0, 8, "%b", 1 },
+        { "%a,", ", aliases=[0, 0]", 0, 8, "%b", 1 },
         { "%a,", "", 0, 8, "%b", 0 },
         { "%a,", "", 32, 8, "%b", 1 },
-        { "%a,", ", over=[0, 0]", 4, 8, "%b", 0 },  // bytes that are not read yet
-        { "%a,", ", over=[0, 0]", 0, 16, "%b", 0 }, // nor are these
-        { "%a,", ", over=[0, 0]", 0, 4, "%b", 0 },
-        { "%a,", ", over=[0, 0]", 0, 8, "(%a, %b)", 0 }, // needed afterwards
-        { "%a,", ", over=[0, 0]", 0, 8, "(%v, %b)", 0 },
-        { "%x, %a", ", over=[0, 1]", 0, 8, "%b", 1 },
-        { "%x, %a", ", over=[0, 0]", 0, 8, "%b", 0 },
-        { "%a, %a", ", over=[0, 0]", 0, 8, "%b", 0 }, // read twice, once not in step
-        { "%a, %v", ", over=[0, 0]", 0, 8, "%b", 0 },
-        { "%a, %v", ", over=[0, 0, 0, 1]", 0, 8, "%b", 1 },
-        { "%v,", ", over=[0, 0]", 0, 8, "%b", 1 },
+        { "%a,", ", aliases=[0, 0]", 4, 8, "%b", 0 },  // bytes that are not read yet
+        { "%a,", ", aliases=[0, 0]", 0, 16, "%b", 0 }, // nor are these
+        { "%a,", ", aliases=[0, 0]", 0, 4, "%b", 0 },
+        { "%a,", ", aliases=[0, 0]", 0, 8, "(%a, %b)", 0 }, // needed afterwards
+        { "%a,", ", aliases=[0, 0]", 0, 8, "(%v, %b)", 0 },
+        { "%x, %a", ", aliases=[0, 1]", 0, 8, "%b", 1 },
+        { "%x, %a", ", aliases=[0, 0]", 0, 8, "%b", 0 },
+        { "%a, %a", ", aliases=[0, 0]", 0, 8, "%b", 0 }, // read twice, once not in step
+        { "%a, %v", ", aliases=[0, 0]", 0, 8, "%b", 0 },
+        { "%a, %v", ", aliases=[0, 0, 0, 1]", 0, 8, "%b", 1 },
+        { "%v,", ", aliases=[0, 0]", 0, 8, "%b", 1 },
     };
     for (size_t i = 0; i < BT_COUNT(rows); i++) {
-        bt_status status = check_over(ctx, rows[i].ins, rows[i].over, rows[i].offset,
-                                      rows[i].nelem, rows[i].after);
+        bt_status status = check_alias(ctx, rows[i].ins, rows[i].aliases, rows[i].offset,
+                                       rows[i].nelem, rows[i].after);
         if (rows[i].good)
             assert_ok(ctx, status);
         else
@@ -86,11 +86,11 @@ static void test_pairs_that_there_are_not_are_refused(void **state)
         snprintf(text, sizeof(text),
                  "#[version = \"baton 0.1\"]\n"
                  "def @main(%%x: float32, %%y: float32) {\n"
-                 "    memory.invoke((%%x,), (%%y,), kernel=\"k\", over=[%s])\n"
+                 "    memory.invoke((%%x,), (%%y,), kernel=\"k\", aliases=[%s])\n"
                  "}\n",
                  pairs[i]);
         assert_ok(ctx, bt_parse(ctx, "test", NULL, text, strlen(text), &parsed));
-        assert_error(bt_infer(ctx, parsed, &typed), BT_ERR_TYPE, "over must be pairs");
+        assert_error(bt_infer(ctx, parsed, &typed), BT_ERR_TYPE, "aliases must be pairs");
         bt_module_unref(parsed);
     }
     bt_ctx_destroy(ctx);
@@ -286,7 +286,7 @@ static char *random_program(uint32_t seed, uint32_t n)
             "    %%t%u = memory.alloc_tensor(%%s%u, shape=[%u], dtype=\"uint8\");\n"
             "    memory.invoke((%%t%u, %%t%u), (%%t%u,), kernel=\"k\"%s);\n",
             i, sizes[i], i, i, sizes[i], from, below(&seed, 8) ? i - 1 : far, i,
-            below(&seed, 2) ? ", over=[0, 0, 0, 1]" : "");
+            below(&seed, 2) ? ", aliases=[0, 0, 0, 1]" : "");
     }
     snprintf(text + len, size - len, "    %%t%u\n}\n", n);
     free(sizes);
@@ -297,20 +297,20 @@ static char *random_program(uint32_t seed, uint32_t n)
 static void measure(bt_ctx *ctx, const bt_func *func, int64_t *peak, int64_t *least)
 {
     uint32_t n;
-    bt_live_range *lives;
+    bt_live_range *ranges;
     *peak = *least = 0;
-    assert_ok(ctx, bt_live_ranges(ctx, bt_ctx_scratch(ctx), func, &n, &lives));
+    assert_ok(ctx, bt_live_ranges(ctx, bt_ctx_scratch(ctx), func, &n, &ranges));
     for (uint32_t i = 0; i < func->block->nbinding; i++) {
         int64_t live = 0;
         for (uint32_t k = 0; k < n; k++) {
-            if (lives[k].escapes || lives[k].first > i || lives[k].last < i)
+            if (ranges[k].escapes || ranges[k].first > i || ranges[k].last < i)
                 continue;
             int in_place = 0;
-            for (uint32_t j = 0; j < lives[k].nover && lives[k].first == i; j++)
-                in_place |= lives[lives[k].over[j]].storage == lives[k].storage &&
-                            lives[lives[k].over[j]].offset == lives[k].offset;
-            live += in_place ? 0 : number(lives[k].nbytes);
-            const int64_t end = number(lives[k].offset) + number(lives[k].nbytes);
+            for (uint32_t j = 0; j < ranges[k].nalias && ranges[k].first == i; j++)
+                in_place |= ranges[ranges[k].aliases[j]].storage == ranges[k].storage &&
+                            ranges[ranges[k].aliases[j]].offset == ranges[k].offset;
+            live += in_place ? 0 : number(ranges[k].nbytes);
+            const int64_t end = number(ranges[k].offset) + number(ranges[k].nbytes);
             *peak = end > *peak ? end : *peak;
         }
         *least = live > *least ? live : *least;
@@ -379,7 +379,7 @@ static char *random_open_program(uint32_t seed, char *text, size_t size)
             "    %%t%u = memory.alloc_tensor(%%s%u, shape=[%s], dtype=\"uint8\");\n"
             "    memory.invoke((%%t%u, %%t%u), (%%t%u,), kernel=\"k\"%s);\n",
             i, dim, i, i, dim, i - 1, below(&seed, i), i,
-            below(&seed, 3) ? "" : ", over=[0, 0, 0, 1]");
+            below(&seed, 3) ? "" : ", aliases=[0, 0, 0, 1]");
     }
     snprintf(text + len, size - len, "    %%t%d\n}\n", NTENSOR);
     return text;
@@ -398,8 +398,8 @@ static int64_t value_of(bt_ctx *ctx, const bt_func *func, const bt_type *dim,
 
 /* Which tensor wrote a byte last: binding by binding, each paints what it writes; what it
  * reads must be painted by none but itself. 0: some plan is wrong. */
-static int paint(bt_ctx *ctx, const bt_func *func, uint32_t n, const bt_live_range *lives,
-                 const int64_t *at, double *sizes)
+static int paint(bt_ctx *ctx, const bt_func *func, uint32_t n,
+                 const bt_live_range *ranges, const int64_t *at, double *sizes)
 {
     static uint8_t bytes[1 << 22];
     int64_t first[NTENSOR], nbytes[NTENSOR], base = 0, shared = 0, sum = 0;
@@ -409,17 +409,17 @@ static int paint(bt_ctx *ctx, const bt_func *func, uint32_t n, const bt_live_ran
     for (uint32_t i = 0; i < n; i++) {
         uint32_t k = 0;
         const int64_t size =
-            value_of(ctx, func, bt_call_dim(lives[i].storage, "size"), at);
-        while (k < nknown && known[k] != lives[i].storage)
+            value_of(ctx, func, bt_call_dim(ranges[i].storage, "size"), at);
+        while (k < nknown && known[k] != ranges[i].storage)
             k++;
         if (k == nknown) {
-            known[nknown] = lives[i].storage;
+            known[nknown] = ranges[i].storage;
             bases[nknown++] = base;
             base += size;
             shared += size;
         }
-        first[i] = value_of(ctx, func, lives[i].offset, at);
-        nbytes[i] = value_of(ctx, func, lives[i].nbytes, at);
+        first[i] = value_of(ctx, func, ranges[i].offset, at);
+        nbytes[i] = value_of(ctx, func, ranges[i].nbytes, at);
         if (first[i] % 64 || first[i] + nbytes[i] > size)
             return 0;
         first[i] += bases[k];
@@ -432,19 +432,19 @@ static int paint(bt_ctx *ctx, const bt_func *func, uint32_t n, const bt_live_ran
             int reads = 0;
             for (uint32_t j = 0; j < 2; j++)
                 reads |=
-                    bt_as_tuple(invoke->args[0])->fields[j] == &lives[k].tensor->base;
+                    bt_as_tuple(invoke->args[0])->fields[j] == &ranges[k].tensor->base;
             for (int64_t b = 0; reads && b < nbytes[k]; b++) {
                 if (bytes[first[k] + b] != k)
                     return 0;
             }
         }
         for (uint32_t k = 0; invoke && k < n; k++) {
-            if (bt_as_tuple(invoke->args[1])->fields[0] == &lives[k].tensor->base)
+            if (bt_as_tuple(invoke->args[1])->fields[0] == &ranges[k].tensor->base)
                 memset(bytes + first[k], (int)k, (size_t)nbytes[k]);
         }
     }
     for (uint32_t k = 0; k < n; k++) {
-        for (int64_t b = 0; lives[k].escapes && b < nbytes[k]; b++) {
+        for (int64_t b = 0; ranges[k].escapes && b < nbytes[k]; b++) {
             if (bytes[first[k] + b] != k)
                 return 0;
         }
@@ -479,7 +479,7 @@ static void test_plans_with_dims_are_right_for_all_of_them(void **state)
         bt_module *m = read_module(ctx, random_open_program(i, text, sizeof(text))),
                   *planned;
         uint32_t n, seed = i;
-        bt_live_range *lives;
+        bt_live_range *ranges;
         bt_arena *scratch = bt_ctx_scratch(ctx);
         const void *mark = bt_arena_mark(scratch);
         assert_ok(ctx,
@@ -487,11 +487,11 @@ static void test_plans_with_dims_are_right_for_all_of_them(void **state)
                                   &planned));
         const bt_func *func = bt_module_find(planned, "main")->func;
         assert_ok(ctx, bt_plan_check(ctx, func));
-        assert_ok(ctx, bt_live_ranges(ctx, scratch, func, &n, &lives));
+        assert_ok(ctx, bt_live_ranges(ctx, scratch, func, &n, &ranges));
         for (uint32_t k = 0; k < NPOINT; k++) {
             int64_t at[2];
             choose_point(func, &seed, k, at);
-            if (!paint(ctx, func, n, lives, at, sizes))
+            if (!paint(ctx, func, n, ranges, at, sizes))
                 fail_msg("program %u is planned wrong for n=%lld, m=%lld", i,
                          (long long)at[0], (long long)at[1]);
         }
@@ -505,7 +505,7 @@ static void test_plans_with_dims_are_right_for_all_of_them(void **state)
     bt_ctx_destroy(ctx);
 }
 
-/* %a lives while %b is written, at `offset` of a storage of `size` bytes. */
+/* %a ranges while %b is written, at `offset` of a storage of `size` bytes. */
 static void test_what_holds_for_some_dims_only_is_no_plan(void **state)
 {
     (void)state;

@@ -70,7 +70,7 @@ struct state {
     int outside;            /* a read was out of bounds */
     bt_text *text;
     uint32_t ndone[NTRY]; /* transforms that were not refused */
-    uint32_t nover;       /* programs of strips that were run in place */
+    uint32_t nalias;       /* programs of strips that were run in place */
 };
 
 static int draw(struct state *s, int n)
@@ -679,10 +679,10 @@ static void check_seeds(uint64_t first, uint64_t n)
             fail_msg("%s was never legal", try_names[i]);
     }
 #ifdef RANDOM_BY_STRIPS
-    if (n >= 1000 && s.nover == 0)
+    if (n >= 1000 && s.nalias == 0)
         fail_msg("nothing was run in place");
     if (getenv("SHOW"))
-        printf("%u programs in place\n", s.nover);
+        printf("%u programs in place\n", s.nalias);
 #endif
     for (int i = 0; i < NARRAY; i++)
         bt_tensor_unref(s.tensors[i]);

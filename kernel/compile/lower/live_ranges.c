@@ -80,15 +80,16 @@ static bt_status touch(struct finder *f, const bt_value *value, uint32_t positio
 
 /* Whether the kernel may write output `out` into the bytes of every input that is this
  * tensor. */
-static int may_lie_over(const struct finder *f, const bt_call *invoke, int64_t out,
-                        uintptr_t tensor)
+static int may_alias(const struct finder *f, const bt_call *invoke, int64_t out,
+                     uintptr_t tensor)
 {
-    const bt_ints *over = bt_attr_find(invoke->op, invoke->attrs, "over", BT_ATTR_INTS);
+    const bt_ints *aliases =
+        bt_attr_find(invoke->op, invoke->attrs, "aliases", BT_ATTR_INTS);
     const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]);
     for (uint32_t i = 0; i < ins->nfield; i++) {
         int may = number_of(f, ins->fields[i]) != tensor;
-        for (int64_t k = 0; !may && k + 1 < over->n; k += 2)
-            may = over->at[k] == out && over->at[k + 1] == i;
+        for (int64_t k = 0; !may && k + 1 < aliases->n; k += 2)
+            may = aliases->at[k] == out && aliases->at[k + 1] == i;
         if (!may)
             return 0;
     }
@@ -105,8 +106,8 @@ static int same_space(const bt_live_range *a, const bt_live_range *b)
 }
 
 /* What is written here first may lie on what is read here last. */
-static bt_status add_over(struct finder *f, uint32_t position, uintptr_t to,
-                          uintptr_t from)
+static bt_status add_alias(struct finder *f, uint32_t position, uintptr_t to,
+                           uintptr_t from)
 {
     if (!from || !to || from == to)
         return NULL;
@@ -115,43 +116,45 @@ static bt_status add_over(struct finder *f, uint32_t position, uintptr_t to,
     if (ends->last != position || begins->first != position ||
         ends->nbytes != begins->nbytes || !same_space(ends, begins))
         return NULL;
-    uint32_t *over = BT_NEWS(f->arena, uint32_t, begins->nover + 1);
-    if (!over)
+    uint32_t *aliases = BT_NEWS(f->arena, uint32_t, begins->nalias + 1);
+    if (!aliases)
         return bt_no_memory();
-    for (uint32_t i = 0; i < begins->nover; i++)
-        over[i] = begins->over[i];
-    over[begins->nover++] = (uint32_t)from - 1;
-    begins->over = over;
+    for (uint32_t i = 0; i < begins->nalias; i++)
+        aliases[i] = begins->aliases[i];
+    aliases[begins->nalias++] = (uint32_t)from - 1;
+    begins->aliases = aliases;
     return NULL;
 }
 
-static bt_status find_overs(struct finder *f, const bt_call *invoke, uint32_t position)
+static bt_status find_invoke_aliases(struct finder *f, const bt_call *invoke,
+                                     uint32_t position)
 {
-    const bt_ints *over = bt_attr_find(invoke->op, invoke->attrs, "over", BT_ATTR_INTS);
+    const bt_ints *aliases =
+        bt_attr_find(invoke->op, invoke->attrs, "aliases", BT_ATTR_INTS);
     const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
                          *outs = bt_as_tuple(invoke->args[1]);
-    for (int64_t k = 0; ins && outs && k + 1 < over->n; k += 2) {
-        const int64_t out = over->at[k], in = over->at[k + 1];
+    for (int64_t k = 0; ins && outs && k + 1 < aliases->n; k += 2) {
+        const int64_t out = aliases->at[k], in = aliases->at[k + 1];
         if (in >= ins->nfield || out >= outs->nfield)
             continue;
         uintptr_t to = number_of(f, outs->fields[out]),
                   from = number_of(f, ins->fields[in]);
-        if (may_lie_over(f, invoke, out, from))
-            BT_TRY(add_over(f, position, to, from));
+        if (may_alias(f, invoke, out, from))
+            BT_TRY(add_alias(f, position, to, from));
     }
     return NULL;
 }
 
-static bt_status find_over(struct finder *f, const bt_block *block)
+static bt_status find_aliases(struct finder *f, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nbinding; i++) {
         const bt_call *invoke = bt_as_op_call(block->bindings[i], "memory.invoke"),
                       *copy = bt_as_op_call(block->bindings[i], "memory.copy");
         if (invoke)
-            BT_TRY(find_overs(f, invoke, i));
+            BT_TRY(find_invoke_aliases(f, invoke, i));
         if (copy) // elements that are at their place already need no copy
-            BT_TRY(
-                add_over(f, i, number_of(f, copy->args[1]), number_of(f, copy->args[0])));
+            BT_TRY(add_alias(f, i, number_of(f, copy->args[1]),
+                             number_of(f, copy->args[0])));
     }
     return NULL;
 }
@@ -172,7 +175,7 @@ bt_status bt_live_ranges(bt_ctx *ctx, bt_arena *arena, const bt_func *func, uint
             BT_TRY(touch(&f, call->args[k], i, 0));
     }
     BT_TRY(touch(&f, block->result, block->nbinding, 1));
-    BT_TRY(find_over(&f, block));
+    BT_TRY(find_aliases(&f, block));
     *n = f.ranges.len;
     *out = f.ranges.at;
     return NULL;

@@ -248,16 +248,16 @@ static bt_status copy_kept(struct lowerer *l, const bt_value *old,
                            const bt_kernel *kernel, bt_kernel_buffer *in,
                            const struct buffers *all)
 {
-    for (uint32_t i = 0; i < kernel->nover; i++) {
-        const bt_kernel_over *over = &kernel->over[i];
-        const bt_kernel_buffer *from = &in[over->in], *to = &kernel->out[over->out];
+    for (uint32_t i = 0; i < kernel->nalias; i++) {
+        const bt_kernel_alias *alias = &kernel->aliases[i];
+        const bt_kernel_buffer *from = &in[alias->in], *to = &kernel->out[alias->out];
         const bt_value *copy, *args[] = { all->by_kind[from->kind].at[from->index],
                                           all->by_kind[to->kind].at[to->index] };
-        if (!over->keeps)
+        if (!alias->keeps)
             continue;
         bt_builder_at(l->b, old->span, old->prov);
         BT_TRY(bt_build(l->b, "memory.copy", "", args, 2, &copy));
-        in[over->in] = *to;
+        in[alias->in] = *to;
     }
     return NULL;
 }
@@ -296,7 +296,7 @@ static bt_status invoke(struct lowerer *l, const struct dims *dims,
     const bt_type *values =
         bt_type_shape(l->module->store, dims->func->nvar, dims->call->type_args);
     bt_kernel_buffer *in = BT_NEWS(l->arena, bt_kernel_buffer, kernel->nin);
-    uint32_t nover = 0;
+    uint32_t nalias = 0;
     bt_text attrs;
     if (!in)
         return bt_no_memory();
@@ -307,12 +307,12 @@ static bt_status invoke(struct lowerer *l, const struct dims *dims,
     BT_TRY(copy_kept(l, old, kernel, in, all));
     bt_text_init(&attrs, l->arena);
     bt_text_addf(&attrs, "kernel=\"%s\"", kernel->name);
-    for (uint32_t i = 0; i < kernel->nover; i++) {
-        if (!kernel->over[i].keeps)
-            bt_text_addf(&attrs, "%s%u, %u", nover++ ? ", " : ", over=[",
-                         kernel->over[i].out, kernel->over[i].in);
+    for (uint32_t i = 0; i < kernel->nalias; i++) {
+        if (!kernel->aliases[i].keeps)
+            bt_text_addf(&attrs, "%s%u, %u", nalias++ ? ", " : ", aliases=[",
+                         kernel->aliases[i].out, kernel->aliases[i].in);
     }
-    if (nover)
+    if (nalias)
         bt_text_addf(&attrs, "]");
     BT_TRY(pick(l, all, kernel->nin, in, &args[0]));
     BT_TRY(pick(l, all, kernel->nout, kernel->out, &args[1]));

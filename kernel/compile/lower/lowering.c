@@ -10,17 +10,18 @@ static bt_kernel_buffer *number(bt_arena *arena, uint32_t kind, uint32_t n)
 }
 
 /* All inputs are read before anything is written. */
-static int add_over(bt_arena *arena, bt_kernel *kernel)
+static int add_alias(bt_arena *arena, bt_kernel *kernel)
 {
     enum { MOST = 64 }; // pairs that are worth listing
     if ((uint64_t)kernel->nin * kernel->nout > MOST)
         return 1;
-    bt_kernel_over *over = BT_NEWS(arena, bt_kernel_over, kernel->nin * kernel->nout);
-    for (uint32_t i = 0; over && i < kernel->nin * kernel->nout; i++)
-        over[i] = (bt_kernel_over){ .out = i / kernel->nin, .in = i % kernel->nin };
-    kernel->nover = kernel->nin * kernel->nout;
-    kernel->over = over;
-    return over != NULL;
+    bt_kernel_alias *aliases =
+        BT_NEWS(arena, bt_kernel_alias, kernel->nin * kernel->nout);
+    for (uint32_t i = 0; aliases && i < kernel->nin * kernel->nout; i++)
+        aliases[i] = (bt_kernel_alias){ .out = i / kernel->nin, .in = i % kernel->nin };
+    kernel->nalias = kernel->nin * kernel->nout;
+    kernel->aliases = aliases;
+    return aliases != NULL;
 }
 
 bt_kernel *bt_lowering_add(bt_lowering *l, bt_arena *arena)
@@ -46,5 +47,5 @@ bt_kernel *bt_lowering_whole(bt_lowering *l, bt_arena *arena, const bt_func *pri
     kernel->nout = bt_type_nleaf(primitive->result);
     kernel->in = number(arena, BT_BUFFER_INPUT, kernel->nin);
     kernel->out = number(arena, BT_BUFFER_OUTPUT, kernel->nout);
-    return kernel->in && kernel->out && add_over(arena, kernel) ? kernel : NULL;
+    return kernel->in && kernel->out && add_alias(arena, kernel) ? kernel : NULL;
 }

@@ -123,11 +123,12 @@ static bt_status check_kernel(struct check *c, uint32_t index)
             return fault(c, "kernel %u writes an input", index);
         c->written[b->kind][b->index] = 1;
     }
-    for (uint32_t i = 0; i < k->nover; i++) {
-        if (!k->over || k->over[i].out >= k->nout || k->over[i].in >= k->nin)
+    for (uint32_t i = 0; i < k->nalias; i++) {
+        if (!k->aliases || k->aliases[i].out >= k->nout || k->aliases[i].in >= k->nin)
             return fault(c, "kernel %u computes in place what it has not", index);
-        if (k->over[i].keeps)
-            BT_TRY(check_kept(c, index, &k->out[k->over[i].out], &k->in[k->over[i].in]));
+        if (k->aliases[i].keeps)
+            BT_TRY(check_kept(c, index, &k->out[k->aliases[i].out],
+                              &k->in[k->aliases[i].in]));
     }
     return k->workspace ? check_bytes(c, "the workspace of kernel", index, k->workspace)
                         : NULL;

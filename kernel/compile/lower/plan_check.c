@@ -126,11 +126,11 @@ static int may_share_bytes(const bt_live_range *a, const bt_live_range *b)
 }
 
 /* Whether `b` is computed in place of `a`, range number `number`. */
-static int lies_over(const bt_live_range *b, const bt_live_range *a, uint32_t number)
+static int is_alias(const bt_live_range *b, const bt_live_range *a, uint32_t number)
 {
     int may = 0;
-    for (uint32_t i = 0; i < b->nover; i++)
-        may |= b->over[i] == number;
+    for (uint32_t i = 0; i < b->nalias; i++)
+        may |= b->aliases[i] == number;
     return may && a->offset == b->offset;
 }
 
@@ -176,7 +176,7 @@ static bt_status check(bt_ctx *ctx, uint32_t n, const bt_live_range *ranges)
             return fail_beyond(ctx, a, size);
         for (uint32_t k = i + 1; k < n; k++) {
             if (share_time(a, &ranges[k]) && may_share_bytes(a, &ranges[k]) &&
-                !lies_over(&ranges[k], a, i) && !lies_over(a, &ranges[k], k))
+                !is_alias(&ranges[k], a, i) && !is_alias(a, &ranges[k], k))
                 return fail_shared(ctx, a, &ranges[k]);
         }
     }

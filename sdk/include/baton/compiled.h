@@ -197,8 +197,8 @@ typedef struct bt_live_range {
     uint32_t escapes;     /* 1: part of the result */
     /* Those of the list in whose bytes it may begin, at the same offset: its first kernel
      * is their last, which allows that, and all have as many bytes. */
-    uint32_t nover;
-    const uint32_t *over;
+    uint32_t nalias;
+    const uint32_t *aliases;
 } bt_live_range;
 /* In order of the function; the list lives in the arena. What happens to a memory.view
  * happens to the tensor that it is of. */

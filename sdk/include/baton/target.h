@@ -46,8 +46,8 @@ typedef struct bt_kernel {
     const bt_kernel_buffer *out;
     const bt_func *primitive; /* the function that it belongs to; bt_compile sets it */
     const void *content;      /* the target's own, for compile */
-    uint32_t nover;           /* optional: what it may compute in place */
-    const struct bt_kernel_over *over;
+    uint32_t nalias;          /* optional: what it may compute in place */
+    const struct bt_kernel_alias *aliases;
     const bt_type *workspace; /* bytes that it has for itself during a launch, a dim over
                                  those of the primitive function; NULL: none */
     uint32_t target;       /* its target, by the number in the list; bt_compile sets it */
@@ -228,12 +228,12 @@ typedef struct bt_target {
 /* Output `out` may lie in the bytes of input `in`, if both have equal sizes: the kernel must
  * read each byte of the input before it overwrites it. A tensor that is several inputs of
  * the kernel needs a row for each of them. */
-typedef struct bt_kernel_over {
+typedef struct bt_kernel_alias {
     uint32_t out, in;
     /* 1: the kernel updates in place: before the launch the output holds what the input
      * holds, and the kernel gets this one buffer as both. */
     uint32_t keeps;
-} bt_kernel_over;
+} bt_kernel_alias;
 
 /* What a fault of a kernel function says. */
 typedef struct bt_fault {

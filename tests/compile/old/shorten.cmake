@@ -2,7 +2,7 @@
 # here: as they may have been when an older plugin was built.
 set(ends
   "bt_target:    double (*peak)"
-  "bt_kernel:    uint32_t nover"
+  "bt_kernel:    uint32_t nalias"
   "bt_kernel_code:    const void *own"
   "bt_target_use:    const bt_space *space"
   "bt_compiled:    bt_arena *arena"

@@ -64,7 +64,7 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
                                   result[] = { { BT_BUFFER_OUTPUT, 0 } },
                                   both[] = { { BT_BUFFER_TEMP, 0 },
                                              { BT_BUFFER_OUTPUT, 0 } };
-    static const bt_kernel_over data = { 0, 0, 1 }, indices = { 0, 1, 1 };
+    static const bt_kernel_alias data = { 0, 0, 1 }, indices = { 0, 1, 1 };
     uint32_t rank;
     int64_t dims[BT_MAX_RANK];
     bt_store *store = func->result->store;
@@ -81,8 +81,8 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
                            .in = in,
                            .nout = code->fault == KEEPS_TEMP ? 2 : 1,
                            .out = code->fault == KEEPS_TEMP ? both : result,
-                           .nover = 1,
-                           .over = code->fault == KEEPS_INDICES ? &indices : &data,
+                           .nalias = 1,
+                           .aliases = code->fault == KEEPS_INDICES ? &indices : &data,
                            .workspace = bt_dim(
                                store, code->fault == NEGATIVE_WORKSPACE ? -8
                                       : code->fault == NARROW_WORKSPACE ? 8

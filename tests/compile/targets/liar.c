@@ -65,7 +65,7 @@ struct kernel {
     bt_kernel_buffer in, out, own;
     const bt_type *temp;
     int64_t n;
-    bt_kernel_over over;
+    bt_kernel_alias aliases;
 };
 
 static void spoil(void *self, struct kernel *k, bt_lowering *out)
@@ -90,10 +90,10 @@ static void spoil(void *self, struct kernel *k, bt_lowering *out)
         out->nkernel = 0;
     if (has_fault(self, "no-buffers"))
         k->base->in = NULL;
-    if (has_fault(self, "over") || has_fault(self, "no-over")) {
-        k->base->nover = 1;
-        k->base->over = &k->over;
-        k->over.in = has_fault(self, "no-over");
+    if (has_fault(self, "aliases") || has_fault(self, "no-alias")) {
+        k->base->nalias = 1;
+        k->base->aliases = &k->aliases;
+        k->aliases.in = has_fault(self, "no-alias");
     }
     if (has_fault(self, "null-kernels"))
         out->kernels = NULL;
@@ -228,7 +228,7 @@ launch(bt_ctx *ctx, void *loaded, uint32_t kernel, const bt_kernel_call *call)
         return bt_fail(ctx, BT_ERR_RUNTIME, "launching broke");
     if (strcmp(l->fault, "third") == 0)
         y = call->buffers[2];
-    if (strcmp(l->fault, "over") == 0)
+    if (strcmp(l->fault, "aliases") == 0)
         memset(y, 0, (size_t)n * sizeof(float));
     for (int64_t i = 0; i < n - (strcmp(l->fault, "part") == 0); i++)
         y[i] = -x[i];

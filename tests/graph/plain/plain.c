@@ -127,7 +127,7 @@ static int64_t nelem_of(const bt_type *type)
 }
 
 /* Each element is written after those of its place are read. */
-static const bt_kernel_over over[] = { { 0, 0, 0 }, { 0, 1, 0 } };
+static const bt_kernel_alias aliases[] = { { 0, 0, 0 }, { 0, 1, 0 } };
 
 static bt_status lower_binding(bt_arena *arena, const bt_block *block, uint32_t index,
                                bt_kernel *kernel)
@@ -142,8 +142,8 @@ static bt_status lower_binding(bt_arena *arena, const bt_block *block, uint32_t 
     buffers[call->narg] = buffer_of(block, &call->base);
     code->what = what_of(&call->base);
     code->nelem = nelem_of(call->base.type);
-    *kernel = (bt_kernel){ .nover = code->what == ADD ? 2 : 1,
-                           .over = over,
+    *kernel = (bt_kernel){ .nalias = code->what == ADD ? 2 : 1,
+                           .aliases = aliases,
                            .nin = call->narg,
                            .in = buffers,
                            .nout = 1,

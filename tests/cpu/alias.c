@@ -1,5 +1,5 @@
 /* Which programs may compute in place: what is said of them, and what happens. */
-#include "schedule/over.h"
+#include "schedule/alias.h"
 
 #include "program.h"
 
@@ -71,7 +71,7 @@ static void check(const char *body, int expected)
              "    local l: float32[96]\n%s}\n",
              body);
     bt_loops *loops = parse_program(ctx, text);
-    const struct cpu_over_question q = {
+    const struct cpu_alias_question q = {
         .loops = loops,
         .n = loops->body.len,
         .stmts = loops->body.at,
@@ -79,7 +79,7 @@ static void check(const char *body, int expected)
         .in = buffer_of(loops, "x"),
         .out = buffer_of(loops, "y")
     };
-    int may = cpu_may_lie_over(&q);
+    int may = cpu_may_alias(&q);
     if (may != (expected == YES))
         fail_msg("%s: %d", body, may);
     if (expected != UNSAID && is_disturbed(ctx, loops, q.in, q.out) != (expected == NO))

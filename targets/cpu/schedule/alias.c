@@ -12,7 +12,7 @@
  * read must come before the write: by a statement before it, or by the same call at the
  * same elements. Where a read and a write never meet, nothing else is asked.
  */
-#include "over.h"
+#include "alias.h"
 
 #include <string.h>
 
@@ -49,7 +49,7 @@ struct touch {
 typedef bt_vec(struct touch *) touches;
 
 struct walker {
-    const struct cpu_over_question *q;
+    const struct cpu_alias_question *q;
     bt_graph *graph;
     bt_arena *scratch;
     uint32_t order, nstep;
@@ -405,7 +405,7 @@ static int may_meet(struct pair *p)
     return nleft || !is_in_order(p);
 }
 
-int cpu_may_lie_over(const struct cpu_over_question *q)
+int cpu_may_alias(const struct cpu_alias_question *q)
 {
     struct walker w = { .q = q, .graph = q->loops->graph };
     // what the graph gets meanwhile stays, and may stand in the context's own

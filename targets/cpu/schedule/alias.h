@@ -1,12 +1,12 @@
 /* Whether a program may compute an output in the bytes of an input. */
-#ifndef CPU_OVER_H
-#define CPU_OVER_H
+#ifndef CPU_ALIAS_H
+#define CPU_ALIAS_H
 
 #include <baton/loops.h>
 
 #include "config.h"
 
-struct cpu_over_question {
+struct cpu_alias_question {
     const bt_loops *loops; /* vectorised */
     uint32_t n;            /* statements, ... */
     bt_stmt *const *stmts; /* ... those of loops->body that are of the kernel */
@@ -16,6 +16,6 @@ struct cpu_over_question {
 
 /* 1: whichever iterations run at once, each element of `in` has been read for the last time
  * when that of `out` is written. 0: not so, or it is not seen. -1: no memory. */
-int cpu_may_lie_over(const struct cpu_over_question *);
+int cpu_may_alias(const struct cpu_alias_question *);
 
 #endif

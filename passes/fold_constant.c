@@ -39,24 +39,8 @@ static const bt_attr options[] = {
 /* Bytes of a type's tensors; more than any limit where they are not known. */
 static int64_t type_nbytes(const bt_type *type)
 {
-    uint32_t rank;
-    int64_t dims[BT_MAX_RANK], nbytes = (int64_t)bt_dtype_nbytes(bt_tensor_dtype(type));
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    if (tuple) {
-        nbytes = 0;
-        for (uint32_t i = 0; i < tuple->n; i++) {
-            if (!bt_add_int64(nbytes, type_nbytes(tuple->at[i]), &nbytes))
-                return INT64_MAX;
-        }
-        return nbytes;
-    }
-    if (!nbytes || !bt_tensor_static(type, &rank, dims))
-        return INT64_MAX;
-    for (uint32_t i = 0; i < rank; i++) {
-        if (!bt_mul_int64(nbytes, dims[i], &nbytes))
-            return INT64_MAX;
-    }
-    return nbytes;
+    const int64_t nbytes = bt_type_nbytes(type);
+    return nbytes < 0 ? INT64_MAX : nbytes;
 }
 
 /* ---- results that types determine ---- */

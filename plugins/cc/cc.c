@@ -40,7 +40,6 @@ static const char *const compile_flags[] = {
     "-fno-stack-protector",
     "-fno-asynchronous-unwind-tables",
     "-nostdinc",
-    "-w",
 };
 
 enum { MAX_ARGS = 256 };
@@ -173,7 +172,11 @@ static bt_status judge(const struct job *job, const bt_process_end *end)
         return bt_fail(job->ctx, BT_ERR_LIMIT,
                        "cc: %s: no memory: the option memory_mb allows %lld MiB",
                        job->source->name, (long long)job->options->memory_mb);
-    return end->exit_code ? bt_c_errors(job->ctx, "cc", job->source, messages) : NULL;
+    if (end->exit_code)
+        return bt_c_errors(job->ctx, "cc", job->source, messages);
+    if (*m)
+        bt_remark(job->ctx, BT_REMARK_DETAIL, bt_fail(job->ctx, BT_ERR_SYNTAX, "%s", m));
+    return NULL;
 }
 
 /* Replaces the text by what the preprocessor makes of it. */

@@ -70,6 +70,8 @@ static bt_status judge(bt_ctx *ctx, const struct options *o, const bt_c_source *
         return bt_fail(ctx, BT_ERR_PLUGIN,
                        "tcc: %s: the helper program gave %zu bytes that are no object",
                        source->name, end->output.len);
+    if (messages && *messages)
+        bt_remark(ctx, BT_REMARK_DETAIL, bt_fail(ctx, BT_ERR_SYNTAX, "%s", messages));
     return NULL;
 }
 

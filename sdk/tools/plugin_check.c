@@ -2,6 +2,7 @@
  * rows say: formulas, hooks, input patterns and relations are tried on every case. */
 #include "plugin_check.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <baton/compute.h>
@@ -239,6 +240,20 @@ static int has_code(bt_ctx *ctx, const char *id)
     return !is_found;
 }
 
+/* What compilers of C have said of a plugin's sources, and went on. */
+static void print_warnings(bt_ctx *ctx)
+{
+    bt_status said;
+    for (uint32_t i = 0; (said = bt_ctx_remark(ctx, BT_REMARK_DETAIL, i)) != NULL; i++) {
+        if (said->code != BT_ERR_SYNTAX)
+            continue;
+        printf("  its C text compiles with warnings:\n");
+        print_indented(said->message);
+    }
+    (void)fflush(stdout); // what comes may crash, and the warnings say why
+    bt_ctx_clear_diags(ctx);
+}
+
 /* In a registry whose memory is watched. */
 static int check_plugin(struct tool *tool, struct guard *guard)
 {
@@ -248,6 +263,7 @@ static int check_plugin(struct tool *tool, struct guard *guard)
     if (has_code(tool->ctx, id)) {
         TRY_TOOL(tool, bt_plugin_open(tool->ctx, id));
         printf("%s: its tables agree with its manifest\n", id);
+        print_warnings(tool->ctx);
     } else {
         printf("%s: it contributes to pipelines, and has no code\n", id);
     }
@@ -279,6 +295,7 @@ static int check_plugin(struct tool *tool, struct guard *guard)
 int plugin_check(struct tool *tool)
 {
     bt_ctx *outer = tool->ctx;
+    (void)setenv("BATON_CACHE", "off", 1); // what is not compiled anew shows no warnings
     struct guard *guard = guard_create();
     const bt_registry_options options = { .allocator =
                                               guard ? guard_allocator(guard) : NULL };

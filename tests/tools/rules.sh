@@ -202,6 +202,19 @@ EOF
 facets algebra floor 'sizeof(laws)'
 expect 0 -- "$baton" plugin describe "$work/rules/rules.baton.json" --write
 expect 0 -- "$baton" plugin check org.example.rules
+# What a compiler of C says of sources, and goes on: each time, also where the object was kept.
+for compiler in tcc cc; do
+    sed "s/\"sources\"/\"compiler\": \"$compiler\", \"sources\"/" rules/rules.baton.json > rules/other.json
+    mkdir -p "with_$compiler" && cp rules/other.json "with_$compiler/rules.baton.json" && rm rules/other.json
+    { cat rules/rules.c; echo 'static int *warned(long *p) { return p; }'; echo 'extern int *used(long *p); int *used(long *p) { return warned(p); }'; } \
+        > "with_$compiler/rules.c"
+    for round in 1 2; do
+        expect 0 '^  its C text compiles with warnings:$' '^ *[^ ]*rules.c:[0-9:]*: warning: ' -- \
+            env "BATON_PLUGIN_PATH=$work/with_$compiler" XDG_CACHE_HOME="$work/cache" "$baton" plugin check org.example.rules
+    done
+done
+expect 0 -- "$baton" plugin check org.example.rules
+refuse warning
 facets algebra nn.flor 'sizeof(laws)'
 expect 0 -- "$baton" plugin describe "$work/rules/rules.baton.json" --write
 expect 1 '^  FAILED  facet algebra: .*nn.flor' -- "$baton" plugin check org.example.rules

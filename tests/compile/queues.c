@@ -560,6 +560,30 @@ static void test_what_no_block_holds_goes_elsewhere(void **state)
     bt_ctx_destroy(ctx);
 }
 
+static void test_a_block_is_too_large_by_the_dims_of_a_call(void **state)
+{
+    static const char *const targets[] = { "far{largest=64}", "late{largest=64}" };
+    (void)state;
+    for (uint32_t i = 0; i < BT_COUNT(targets); i++) {
+        bt_ctx *ctx = open_targets(NULL);
+        bt_compiled *c;
+        bt_object *got;
+        assert_ok(ctx, compile_text(ctx,
+                                    "def @main<n: Dim>(%x: Tensor[(n, 3), float32]) "
+                                    "{\n    negative(%x)\n}\n",
+                                    targets[i], &c));
+        bt_tensor *few = numbers(ctx, 5, 3), *many = numbers(ctx, 6, 3);
+        assert_ok(ctx, run_graph(ctx, c, few, &got));
+        bt_object_unref(got);
+        assert_error(run_graph(ctx, c, many, &got), BT_ERR_LIMIT,
+                     "72 bytes are needed in one block, and memory away of target");
+        bt_tensor_unref(few);
+        bt_tensor_unref(many);
+        bt_compiled_unref(c);
+        bt_ctx_destroy(ctx);
+    }
+}
+
 static void test_a_budget_is_looked_at_before_memory_is_taken(void **state)
 {
     (void)state;
@@ -675,6 +699,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_pages_of_constants_are_given_back),
     cmocka_unit_test(test_blocks_are_as_the_memory_wants_them),
     cmocka_unit_test(test_what_no_block_holds_goes_elsewhere),
+    cmocka_unit_test(test_a_block_is_too_large_by_the_dims_of_a_call),
     cmocka_unit_test(test_a_budget_is_looked_at_before_memory_is_taken),
     cmocka_unit_test(test_a_budget_counts_what_is_kept),
     cmocka_unit_test(test_sessions_in_threads_share_an_instance),

@@ -72,7 +72,13 @@ bt_status bt__enqueue(bt_ctx *ctx, const bt_target_use *use, void *loaded,
 
 bt_status bt__alloc(bt_ctx *ctx, const bt_target_use *use, uint64_t nbytes, void **out)
 {
+    const bt_space *space = use->space;
     *out = NULL;
+    if (space->largest && nbytes > space->largest) // by dims that were open
+        return bt_fail(ctx, BT_ERR_LIMIT,
+                       "%" PRIu64 " bytes are needed in one block, and memory %s of "
+                       "target %s has blocks of at most %" PRIu64,
+                       nbytes, space->name, use->text, space->largest);
     bt_status status = use->target->alloc(ctx, use->instance, nbytes ? nbytes : 1, out);
     if (status)
         return bt_note(ctx, status, NULL, 0,

@@ -40,6 +40,9 @@ const bt_type *bt_type_tensor_layout(bt_store *store, const bt_type *shape,
     if (!bt__type_expect(store, shape, BT_KIND_SHAPE) ||
         !bt__type_expect(store, dtype, BT_KIND_DTYPE))
         return NULL;
+    const bt_shape_type *dims = bt_as_shape_type(shape);
+    if (layout && dims && !dims->rest && dims->n != layout->nlogical)
+        return bt__refuse(store, "a layout has an axis for each dim of the tensor");
     bt_tensor_type key = { .base.kind = BT_TYPE_TENSOR, .shape = shape, .dtype = dtype };
     if (layout && !bt__layout_is_row_major(layout))
         key.layout = layout;

@@ -68,11 +68,27 @@ static void test_row_major_is_no_layout(void **state)
     assert_ptr_equal(other, bt_type_tensor_layout(store, t->shape, t->dtype, blocked));
 }
 
+static void test_a_layout_has_the_axes_of_the_tensor(void **state)
+{
+    (void)state;
+    const bt_type *two[] = { bt_dim(store, 4), bt_dim(store, 8) };
+    const bt_type *shape = bt_type_shape(store, 2, two);
+    const bt_type *open = bt_type_hole(store, BT_KIND_SHAPE);
+    const bt_type *dtype = bt_type_dtype(store, BT_FLOAT32);
+    const bt_layout *layout = bt_layout_parse(store, "NCHW:NCHW4c");
+    assert_null(bt_type_tensor_layout(store, shape, dtype, layout));
+    assert_error(bt_store_why(ctx, store), BT_ERR_LIMIT, "an axis for each dim");
+    assert_non_null(bt_type_tensor_layout(store, open, dtype, layout));
+    layout = bt_layout_parse(store, "NC:NC4c");
+    assert_non_null(bt_type_tensor_layout(store, shape, dtype, layout));
+}
+
 // clang-format off
 static const struct CMUnitTest tests[] = {
     TEST(test_a_blocked_layout_is_read),
     TEST(test_malformed_layouts_are_refused),
     TEST(test_row_major_is_no_layout),
+    TEST(test_a_layout_has_the_axes_of_the_tensor),
 };
 // clang-format on
 TEST_MAIN(tests)

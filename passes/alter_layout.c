@@ -11,7 +11,7 @@
  *                   %b: Tensor[(8, 1, 1), float32]) {
  *             %0 = layout_transform(%x, src_layout="", dst_layout="NCHW:NCHW8c");
  *             %1 = layout_transform(%w, src_layout="", dst_layout="OIHW:OIHW8i8o");
- *             %2 = nn.conv2d(%0, %1, out_layout="NCHW:NCHW8c");
+ *             %2: Tensor[(1, 8, 2, 2), float32, "NCHW:NCHW8c"] = nn.conv2d(%0, %1);
  *             %3 = nn.relu(add(%2, %b));
  *             layout_transform(%3, src_layout="NCHW:NCHW8c", dst_layout="")
  *         }
@@ -143,20 +143,19 @@ static bt_status ask_wishing(struct site *s, const bt_value *now, int *agreed)
     return NULL;
 }
 
-/* The call on operands in these layouts, as they are where NULL; its result row major. *out
- * is unchanged where the target refuses it. */
-static bt_status build(struct site *s, const bt_layout *const *in, const void *attrs,
-                       const bt_value **out)
+/* The call on operands in these layouts, as they are where NULL, with the result's, then
+ * made row major. *out is unchanged where the target refuses it. */
+static bt_status build(struct site *s, const bt_layout *const *in,
+                       const bt_layout *result, const bt_value **out)
 {
     const bt_value *args[MOST_ARGS], *now = NULL;
     int agreed;
     for (uint32_t i = 0; i < s->call->narg; i++)
         args[i] = in ? chain_layout(&s->chain, s->args[i], in[i]) : s->args[i];
-    if (!s->chain.status)
-        s->chain.status =
-            bt_build_op(s->chain.builder, s->call->op, attrs ? attrs : s->call->attrs,
-                        s->call->narg, args, &now);
     BT_TRY(s->chain.status);
+    bt_builder_layout(s->chain.builder, result);
+    BT_TRY(bt_build_op(s->chain.builder, s->call->op, s->call->attrs, s->call->narg, args,
+                       &now));
     BT_TRY(ask_wishing(s, now, &agreed));
     return agreed ? to_row_major(&s->chain, now, out) : NULL;
 }
@@ -285,7 +284,6 @@ static bt_status by_rule(struct site *s, const bt_layout_facet *rule,
 {
     const bt_layout *wanted[MOST_ARGS + 1] = { NULL }, *in[MOST_ARGS] = { NULL };
     const bt_layout *result = NULL;
-    const void *attrs = NULL;
     int is_laid = 0;
     BT_TRY(find_wanted(s, held(s->args[0]), wanted));
     for (uint32_t i = 0; i <= s->call->narg; i++)
@@ -293,11 +291,11 @@ static bt_status by_rule(struct site *s, const bt_layout_facet *rule,
     if (!is_laid)
         return NULL;
     BT_TRY(rule->choose(bt_rewrite_ctx(s->rewrite), bt_builder_store(s->chain.builder),
-                        s->call, wanted, in, &result, &attrs));
+                        s->call, wanted, in, &result));
     is_laid = result != NULL;
     for (uint32_t i = 0; i < s->call->narg; i++)
         is_laid |= in[i] != NULL;
-    return is_laid ? build(s, in, attrs, out) : NULL;
+    return is_laid ? build(s, in, result, out) : NULL;
 }
 
 static bt_status by_element(struct site *s, const bt_value **out)
@@ -312,7 +310,7 @@ static bt_status by_element(struct site *s, const bt_value **out)
                        s->args[i]->kind != BT_VALUE_CONST;
         in[i] = is_whole ? layout : NULL;
     }
-    return layout ? build(s, in, NULL, out) : NULL;
+    return layout ? build(s, in, layout, out) : NULL;
 }
 
 /* The fields of the tuple that the call has, in a layout. */
@@ -341,7 +339,6 @@ static bt_status by_fields(struct site *s, const bt_layout_facet *rule,
 {
     const bt_tuple_value *tuple = bt_as_tuple(s->args[0]);
     const bt_layout *wanted[2] = { NULL }, *around = NULL, *in = NULL, *result = NULL;
-    const void *attrs = NULL;
     uint32_t nheld = 0, n = bt_as_tuple_type(s->args[0]->type)->n;
     for (uint32_t i = 0; tuple && i < n; i++) {
         const bt_layout *layout = held(tuple->fields[i]);
@@ -352,11 +349,11 @@ static bt_status by_fields(struct site *s, const bt_layout_facet *rule,
     if (wanted[0])
         BT_TRY(rule->choose(bt_rewrite_ctx(s->rewrite),
                             bt_builder_store(s->chain.builder), s->call, wanted, &in,
-                            &result, &attrs));
+                            &result));
     if (!in)
         return NULL;
     BT_TRY(lay_fields(s, n, in));
-    return build(s, NULL, attrs, out);
+    return build(s, NULL, result, out);
 }
 
 /* A tensor whose dims are known, or a tuple of such. */
@@ -463,7 +460,8 @@ static const bt_pass passes[] = {
             "dst_layout=\"NCHW:NCHW8c\");\n"
             "        %1 = layout_transform(%w, src_layout=\"\", "
             "dst_layout=\"OIHW:OIHW8i8o\");\n"
-            "        %2 = nn.conv2d(%0, %1, out_layout=\"NCHW:NCHW8c\");\n"
+            "        %2: Tensor[(1, 8, 2, 2), float32, \"NCHW:NCHW8c\"] = nn.conv2d(%0, "
+            "%1);\n"
             "        %3 = nn.relu(add(%2, %b));\n"
             "        layout_transform(%3, src_layout=\"NCHW:NCHW8c\", dst_layout=\"\")\n"
             "    }",

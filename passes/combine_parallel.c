@@ -113,7 +113,8 @@ static int is_layer(const struct site *s, const bt_call *call, const bt_call *li
 {
     return call && call->callee_kind == BT_CALLEE_OP && call->op == like->op &&
            !call->ncheck && call->narg == 2 && call->args[0] == like->args[0] &&
-           bt_const_tensor(call->args[1]) && bt_rewrite_is_here(s->rewrite, &call->base);
+           type_rank(call->base.type) == s->rank && bt_const_tensor(call->args[1]) &&
+           bt_rewrite_is_here(s->rewrite, &call->base);
 }
 
 /* The layer at hand and those behind it that are like it. */

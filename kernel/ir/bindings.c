@@ -314,9 +314,12 @@ bt_status bt__build_again(bt_builder *b, const bt_value *old, const bt__again *a
         b->preset.device = old->device;
     b->preset.prov = bt__builder_join(b, old->prov, before.prov);
     b->preset.type = again->type;
+    if (b->infer && !b->preset.layout)
+        b->preset.layout = bt_type_layout(old->type);
     bt_status status = by_kind(b, old, again, out);
     before.name = NULL;
     before.type = NULL;
+    before.layout = NULL;
     b->preset = before;
     return status;
 }
@@ -353,6 +356,7 @@ bt_status bt_build_again(bt_builder *b, const bt_value *old,
     BT_TRY(bt__builder_append(b, old));
     b->preset.name = NULL;
     b->preset.type = NULL;
+    b->preset.layout = NULL;
     *out = old;
     return NULL;
 }

@@ -71,6 +71,11 @@ void bt_builder_type(bt_builder *b, const bt_type *type)
     b->preset.type = type;
 }
 
+void bt_builder_layout(bt_builder *b, const bt_layout *layout)
+{
+    b->preset.layout = layout;
+}
+
 void bt_builder_device(bt_builder *b, uint32_t device)
 {
     b->preset.device = device;
@@ -127,8 +132,16 @@ bt_status bt__builder_append(bt_builder *b, const bt_value *value)
     return NULL;
 }
 
+/* `Tensor[_, _, layout]`, which says no more than how it lies. */
+static const bt_type *annotation(bt_store *store, const bt_layout *layout)
+{
+    return bt_type_tensor_layout(store, bt_type_hole(store, BT_KIND_SHAPE),
+                                 bt_type_hole(store, BT_KIND_DTYPE), layout);
+}
+
 bt_status bt__builder_emit(bt_builder *b, bt_value *value, const bt_value **out)
 {
+    const bt_layout *layout = b->preset.layout;
     if (b->failed)
         return bt_no_memory();
     value->span = b->preset.span;
@@ -138,8 +151,11 @@ bt_status bt__builder_emit(bt_builder *b, bt_value *value, const bt_value **out)
     value->type = b->preset.type;
     b->preset.name = NULL;
     b->preset.type = NULL;
+    b->preset.layout = NULL;
     if (b->infer && !value->type && value->kind != BT_VALUE_CLOSURE)
-        BT_TRY(b->typer->infer(b->ctx, b->store, b->module, b->promises, value));
+        BT_TRY(b->typer->infer(b->ctx, b->store, b->module, b->promises, layout, value));
+    else if (layout && !value->type && !(value->type = annotation(b->store, layout)))
+        return bt_store_why(b->ctx, b->store);
     BT_TRY(bt__builder_append(b, value));
     *out = value;
     return NULL;

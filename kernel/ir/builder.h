@@ -10,7 +10,7 @@ struct bt__promises; /* solve/solve.h */
 typedef struct bt__typer {
     /* The type of a binding whose operands are typed, and all that comes with it. */
     bt_status (*infer)(bt_ctx *, bt_store *, const bt_module *,
-                       const struct bt__promises *, bt_value *);
+                       const struct bt__promises *, const bt_layout *, bt_value *);
     /* Attributes from text, all defaults from "". */
     bt_status (*attrs)(bt_ctx *, bt_store *, const bt_op *, const char *text,
                        const void **out);
@@ -21,8 +21,9 @@ struct bt__preset {
     bt_span span;
     bt_prov prov;
     uint32_t device;
-    const char *name;    /* interned; the next one only */
-    const bt_type *type; /* the next one only */
+    const char *name;        /* interned; the next one only */
+    const bt_type *type;     /* the next one only */
+    const bt_layout *layout; /* likewise */
 };
 
 /* A block under construction. */

@@ -336,6 +336,7 @@ void bt__rewrite_preset(bt_rewrite *rw, const bt_value *old)
     bt_builder_like(rw->b, old);
     rw->b->preset.prov = bt__builder_join(rw->b, old->prov, rw->cursor->scope->prov);
     rw->b->preset.type = NULL;
+    rw->b->preset.layout = NULL;
 }
 
 /* Builds it again, where its slot gave no replacement. */

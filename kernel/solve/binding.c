@@ -60,7 +60,8 @@ static bt_status infer(bt_solver *s, bt_value *binding)
 }
 
 bt_status bt__infer_binding(bt_ctx *ctx, bt_store *store, const bt_module *module,
-                            const bt__promises *promises, bt_value *binding)
+                            const bt__promises *promises, const bt_layout *layout,
+                            bt_value *binding)
 {
     bt_solver s;
     uint32_t nlack = store->nlack;
@@ -72,6 +73,7 @@ bt_status bt__infer_binding(bt_ctx *ctx, bt_store *store, const bt_module *modul
     bt_status status = bt__solver_init(&s, ctx, store, module);
     s.only_first = 1;
     s.promises = promises;
+    s.layout = layout;
     if (!status)
         status = infer(&s, binding);
     bt__solver_deinit(&s);

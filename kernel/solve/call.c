@@ -219,6 +219,7 @@ static bt_status submit_wheres(bt_solver *s, struct bt__node *node,
         op.u.op.attrs = where->attrs;
         op.u.op.narg = where->ntype - 1;
         op.u.op.args = where->types;
+        op.u.op.layout = bt_type_layout(bt__head(s, op.result));
         struct claim c = { .solver = s,
                            .first = instance->first_hole,
                            .end = s->holes.len + 1,

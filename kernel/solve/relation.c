@@ -470,22 +470,21 @@ static bt_status takes_layouts(bt_solver *s, const bt_op *op, int *out)
 
 bt_status bt_layout_follow(bt_ctx *ctx, bt_store *store, const bt_call *call,
                            const bt_layout *const *wanted, const bt_layout **in,
-                           const bt_layout **out, const void **attrs)
+                           const bt_layout **out)
 {
-    BT_TRY(bt_layout_read(ctx, store, call, wanted, in, out, attrs));
+    BT_TRY(bt_layout_read(ctx, store, call, wanted, in, out));
     *out = in[0];
     return NULL;
 }
 
 bt_status bt_layout_read(bt_ctx *ctx, bt_store *store, const bt_call *call,
                          const bt_layout *const *wanted, const bt_layout **in,
-                         const bt_layout **out, const void **attrs)
+                         const bt_layout **out)
 {
     (void)ctx, (void)store;
     for (uint32_t i = 0; i < call->narg; i++)
         in[i] = wanted[i];
     *out = NULL;
-    *attrs = NULL;
     return NULL;
 }
 
@@ -558,6 +557,7 @@ bt_status bt__try_op(bt_solver *s, struct bt__node *node)
         .attrs = node->u.op.attrs,
         .narg = node->u.op.narg,
         .id = node->id,
+        .layout = node->u.op.layout,
     };
     int holds;
     uint32_t nrequired, ninput = bt_op_ninput(r.op, &nrequired);

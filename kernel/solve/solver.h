@@ -134,6 +134,7 @@ struct bt__node {
             const bt_call *call; /* NULL: a `where` of a function that is called */
             uint32_t narg;
             const bt_type *const *args;
+            const bt_layout *layout; /* asked for of the result */
         } op;
         struct {
             const bt_type *callee;
@@ -170,6 +171,7 @@ struct bt_solver {
     bt_arena *arena; /* everything here; dies with the solver */
     const bt_module *module;
     const bt__promises *promises; /* of the function around a single binding */
+    const bt_layout *layout;      /* asked for of the result of that binding */
     bt_map *globals;   /* name to struct bt__global; NULL: the module is typed */
     bt_map slots;      /* value to slot */
     bt_map ctor_types; /* constructor to function type */

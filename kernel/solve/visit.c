@@ -110,6 +110,7 @@ static bt_status visit_op(bt_solver *s, struct bt__slot *slot, const bt_call *ca
     node.u.op.call = call;
     node.u.op.narg = call->narg;
     node.u.op.args = types;
+    node.u.op.layout = s->globals ? bt_type_layout(call->base.type) : s->layout;
     return produce(s, slot, &node);
 }
 

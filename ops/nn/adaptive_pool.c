@@ -13,15 +13,13 @@ struct attrs {
     bt_ints output_size;
     const char *layout, *out_layout;
 };
-#define ADAPTIVE_ATTRS(layout_)                                                       \
-    {                                                                                 \
-        BT_ATTR_RANGE(struct attrs, output_size, INTS, "[]", 1, INT32_MAX,            \
-                      "extents of the result: one for all axes, one an axis; empty: " \
-                      "those of data"),                                               \
-            BT_ATTR(struct attrs, layout, STRING, layout_, "order of the axes"),      \
-            BT_ATTR(struct attrs, out_layout, STRING, "",                             \
-                    "empty, or as layout, or the layout of the type"),                \
-            { 0 },                                                                    \
+#define ADAPTIVE_ATTRS(layout_)                                                          \
+    {                                                                                    \
+        BT_ATTR_RANGE(struct attrs, output_size, INTS, "[]", 1, INT32_MAX,               \
+                      "extents of the result: one for all axes, one an axis; empty: "    \
+                      "those of data"),                                                  \
+            BT_ATTR(struct attrs, layout, STRING, layout_, "order of the axes"),         \
+            BT_ATTR(struct attrs, out_layout, STRING, "", "empty, or as layout"), { 0 }, \
     }
 static const bt_attr attrs1d[] = ADAPTIVE_ATTRS("NCW");
 static const bt_attr attrs2d[] = ADAPTIVE_ATTRS("NCHW");
@@ -32,6 +30,15 @@ static const bt_op_input inputs[] = {
     { 0 },
 };
 
+/* Whether one element a channel is left: that is row major from there on. */
+static int is_one(const struct attrs *a)
+{
+    int is = a->output_size.n != 0;
+    for (int64_t i = 0; i < a->output_size.n; i++)
+        is &= a->output_size.at[i] == 1;
+    return is;
+}
+
 static bt_status relate(bt_solver *s, const bt_relation_call *r)
 {
     const struct attrs *a = r->attrs;
@@ -41,14 +48,10 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     bt_tensor_parts data;
     int64_t sizes[MAX_SPATIAL];
     const bt_type *dims[2 + MAX_SPATIAL], *one = bt_dim(store, 1);
-    BT_TRY(layout_relate(s, r, "layout", a->layout, "NC", n, &layout));
-    if (*a->out_layout && !layout_is_of(a->out_layout, a->layout))
-        return bt_relation_fail(s, r, -1,
-                                "out_layout is \"%s\", layout \"%s\"; they must agree",
-                                a->out_layout, a->layout);
+    BT_TRY(pool_layout(s, r, a->layout, a->out_layout, n, &layout));
     BT_TRY(bt_relation_tensor_rank(s, r, 0, n + 2, &data));
     if (a->output_size.n == 0)
-        return bt_relation_result_tensor(s, r, n + 2, data.dims, data.dtype);
+        return bt_relation_result_laid(s, r, n + 2, data.dims, data.dtype);
     BT_TRY(space_list(s, r, "output_size", &a->output_size, n, sizes));
     dims[layout.first] = data.dims[layout.first];
     dims[layout.second] = data.dims[layout.second];
@@ -61,7 +64,8 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, one, known,
                                    "one element and an axis of data"));
     }
-    return layout_result(s, r, a->out_layout, n + 2, dims, data.dtype);
+    return is_one(a) ? bt_relation_result_tensor(s, r, n + 2, dims, data.dtype)
+                     : bt_relation_result_laid(s, r, n + 2, dims, data.dtype);
 }
 
 /* ---- formula ---- */
@@ -109,17 +113,13 @@ static void write_formula(bt_formula *f, const bt_formula_call *call)
 
 /* ---- layout ---- */
 
-/* The result as data lies; row major where it has one element a channel. */
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
-                               const bt_layout **out, const void **new_attrs)
+                               const bt_layout **out)
 {
-    const struct attrs *a = call->attrs;
-    int is_one = a->output_size.n != 0;
-    for (int64_t i = 0; i < a->output_size.n; i++)
-        is_one &= a->output_size.at[i] == 1;
-    return layout_take(ctx, store, call, wanted[0], a->layout, !is_one, in, out,
-                       new_attrs);
+    BT_TRY(pool_layouts_choose(ctx, store, call, wanted, in, out));
+    *out = is_one(call->attrs) ? NULL : *out;
+    return NULL;
 }
 
 static const bt_layout_facet layout = { .choose = choose_layout };

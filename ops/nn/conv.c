@@ -4,9 +4,8 @@
  *                                  * weight[o, i, r, ..])    positions outside: left out
  * data    t[n, c, space..] in data_layout
  * weight  t[o, c / groups, window..] in kernel_layout
- * result  in data_layout, or out_layout, which may state the layout of its type too
- *         ("NCHW:NCHW8c"); of out_dtype, or t: then also the type of
- *         products and sums
+ * result  in data_layout, or out_layout, its type in the layout that is asked for; of
+ *         out_dtype, or t: then also the type of products and sums
  * source  Relay's operators of the same names; Dumoulin, Visin 2016
  */
 #include <stdio.h>
@@ -24,32 +23,31 @@ struct attrs {
     const bt_type *out_dtype;
 };
 
-#define CONV_ATTRS(data_layout_, kernel_layout_)                                     \
-    {                                                                                \
-        BT_ATTR_RANGE(struct attrs, strides, INTS, "[1]", 1, INT32_MAX,              \
-                      "steps of the window along each axis"),                        \
-            BT_ATTR_RANGE(                                                           \
-                struct attrs, padding, INTS, "[0]", 0, INT32_MAX,                    \
-                "zeros around: one number, one an axis, or befores then afters"),    \
-            BT_ATTR_RANGE(struct attrs, dilation, INTS, "[1]", 1, INT32_MAX,         \
-                          "distance between weights"),                               \
-            BT_ATTR_RANGE(                                                           \
-                struct attrs, groups, INT, "1", 1, INT32_MAX,                        \
-                "channels are split into this many, each with weights of its own"),  \
-            BT_ATTR(struct attrs, channels, INT, "None",                             \
-                    "channels of the result, checked against weight"),               \
-            BT_ATTR(struct attrs, kernel_size, INTS, "None",                         \
-                    "size of the window, checked against weight"),                   \
-            BT_ATTR(struct attrs, data_layout, STRING, data_layout_,                 \
-                    "order of data's axes"),                                         \
-            BT_ATTR(struct attrs, kernel_layout, STRING, kernel_layout_,             \
-                    "order of weight's axes"),                                       \
-            BT_ATTR(struct attrs, out_layout, STRING, "",                            \
-                    "order of the result's axes, or the layout of its type; empty: " \
-                    "data_layout"),                                                  \
-            BT_ATTR(struct attrs, out_dtype, DTYPE, "None",                          \
-                    "element type of products, sums and result"),                    \
-            { 0 },                                                                   \
+#define CONV_ATTRS(data_layout_, kernel_layout_)                                    \
+    {                                                                               \
+        BT_ATTR_RANGE(struct attrs, strides, INTS, "[1]", 1, INT32_MAX,             \
+                      "steps of the window along each axis"),                       \
+            BT_ATTR_RANGE(                                                          \
+                struct attrs, padding, INTS, "[0]", 0, INT32_MAX,                   \
+                "zeros around: one number, one an axis, or befores then afters"),   \
+            BT_ATTR_RANGE(struct attrs, dilation, INTS, "[1]", 1, INT32_MAX,        \
+                          "distance between weights"),                              \
+            BT_ATTR_RANGE(                                                          \
+                struct attrs, groups, INT, "1", 1, INT32_MAX,                       \
+                "channels are split into this many, each with weights of its own"), \
+            BT_ATTR(struct attrs, channels, INT, "None",                            \
+                    "channels of the result, checked against weight"),              \
+            BT_ATTR(struct attrs, kernel_size, INTS, "None",                        \
+                    "size of the window, checked against weight"),                  \
+            BT_ATTR(struct attrs, data_layout, STRING, data_layout_,                \
+                    "order of data's axes"),                                        \
+            BT_ATTR(struct attrs, kernel_layout, STRING, kernel_layout_,            \
+                    "order of weight's axes"),                                      \
+            BT_ATTR(struct attrs, out_layout, STRING, "",                           \
+                    "order of the result's axes; empty: data_layout"),              \
+            BT_ATTR(struct attrs, out_dtype, DTYPE, "None",                         \
+                    "element type of products, sums and result"),                   \
+            { 0 },                                                                  \
     }
 static const bt_attr attrs1d[] = CONV_ATTRS("NCW", "OIW");
 static const bt_attr attrs2d[] = CONV_ATTRS("NCHW", "OIHW");
@@ -111,6 +109,7 @@ static bt_status check_groups(bt_solver *s, const bt_relation_call *r,
 static bt_status relate(bt_solver *s, const bt_relation_call *r)
 {
     const struct attrs *a = r->attrs;
+    bt_store *store = bt_relation_store(s);
     uint32_t n = window_nspace(r->op);
     struct layout in, kernel, out;
     bt_tensor_parts data, weight;
@@ -137,8 +136,10 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
                             .after = padding[n + i] };
         BT_TRY(window_dim(s, r, data.dims[in.space[i]], &w, &dims[out.space[i]]));
     }
-    return layout_result(s, r, out_layout(a), n + 2, dims,
-                         a->out_dtype ? a->out_dtype : data.dtype);
+    return bt_relation_result(
+        s, r,
+        bt_type_tensor_layout(store, bt_type_shape(store, n + 2, dims),
+                              a->out_dtype ? a->out_dtype : data.dtype, r->layout));
 }
 
 /* ---- formula ---- */
@@ -235,14 +236,14 @@ static const bt_cost_facet cost = { estimate };
 
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
-                               const bt_layout **out, const void **new_attrs)
+                               const bt_layout **out)
 {
     const struct attrs *a = call->attrs;
     const struct conv_layouts axes = { .data = a->data_layout,
                                        .kernel = a->kernel_layout,
                                        .out = out_layout(a),
                                        .ins_divided = a->groups > 1 };
-    return conv_layouts_choose(ctx, store, call, &axes, wanted, in, out, new_attrs);
+    return conv_layouts_choose(ctx, store, call, &axes, wanted, in, out);
 }
 
 static const bt_layout_facet layout = { .choose = choose_layout };

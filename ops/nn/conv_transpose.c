@@ -7,7 +7,8 @@
  *                      - pads + output_padding
  * data    t[n, c, space..] in data_layout
  * weight  t[c, o / groups, window..] in kernel_layout
- * result  in data_layout, or out_layout; of out_dtype, or t: then also the type of
+ * result  in data_layout, or out_layout, its type in the layout that is asked for; of
+ *         out_dtype, or t: then also the type of
  *         products and sums
  * source  Relay's operators of the same names; Dumoulin, Visin 2016
  */
@@ -36,7 +37,7 @@ struct attrs {
                       "channels are split into this many, each with weights of its own"),                        \
         BT_ATTR(struct attrs, data_layout, STRING, data_layout_, "order of data's axes"),                        \
         BT_ATTR(struct attrs, kernel_layout, STRING, kernel_layout_, "order of weight's axes"),                  \
-        BT_ATTR(struct attrs, out_layout, STRING, "", "order of the result's axes, or the layout of its type; empty: data_layout"),         \
+        BT_ATTR(struct attrs, out_layout, STRING, "", "order of the result's axes; empty: data_layout"),                                    \
         BT_ATTR(struct attrs, out_dtype, DTYPE, "None", "element type of products, sums and result"),            \
         { 0 },                                                                                                   \
     }
@@ -103,6 +104,7 @@ static bt_status spread_dim(bt_solver *s, const bt_relation_call *r, const bt_ty
 static bt_status relate(bt_solver *s, const bt_relation_call *r)
 {
     const struct attrs *a = r->attrs;
+    bt_store *store = bt_relation_store(s);
     uint32_t n = window_nspace(r->op);
     struct layout in, kernel, out;
     bt_tensor_parts data, weight;
@@ -121,7 +123,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     BT_TRY(window_check(s, r, &a->kernel_size, &weight, &kernel, n));
     BT_TRY(bt_relation_dim(s, r, weight.dims[kernel.second], &channels));
     dims[out.first] = data.dims[in.first];
-    dims[out.second] = bt_dim_scale(bt_relation_store(s), channels, a->groups, 0);
+    dims[out.second] = bt_dim_scale(store, channels, a->groups, 0);
     if (!dims[out.second])
         return bt_no_memory();
     BT_TRY(check_channels(s, r, data.dims[in.second], weight.dims[kernel.first],
@@ -133,8 +135,10 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         BT_TRY(spread_dim(s, r, data.dims[in.space[i]], &w,
                           extra[i] - padding[i] - padding[n + i], &dims[out.space[i]]));
     }
-    return layout_result(s, r, out_layout(a), n + 2, dims,
-                         a->out_dtype ? a->out_dtype : data.dtype);
+    return bt_relation_result(
+        s, r,
+        bt_type_tensor_layout(store, bt_type_shape(store, n + 2, dims),
+                              a->out_dtype ? a->out_dtype : data.dtype, r->layout));
 }
 
 /* ---- formula ---- */
@@ -206,14 +210,14 @@ static void write_formula(bt_formula *f, const bt_formula_call *call)
 
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
-                               const bt_layout **out, const void **new_attrs)
+                               const bt_layout **out)
 {
     const struct attrs *a = call->attrs;
     const struct conv_layouts axes = { .data = a->data_layout,
                                        .kernel = a->kernel_layout,
                                        .out = out_layout(a),
                                        .outs_divided = a->groups > 1 };
-    return conv_layouts_choose(ctx, store, call, &axes, wanted, in, out, new_attrs);
+    return conv_layouts_choose(ctx, store, call, &axes, wanted, in, out);
 }
 
 static const bt_layout_facet layout = { .choose = choose_layout };

@@ -115,9 +115,9 @@ static const bt_gradient_facet gradient = { dense_gradient };
 /* Matrices as wanted, the result as data: layouts of images mean nothing here. */
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
-                               const bt_layout **out, const void **attrs)
+                               const bt_layout **out)
 {
-    BT_TRY(bt_layout_follow(ctx, store, call, wanted, in, out, attrs));
+    BT_TRY(bt_layout_follow(ctx, store, call, wanted, in, out));
     if (in[0] && in[0]->nlogical != 2)
         in[0] = *out = NULL;
     return NULL;

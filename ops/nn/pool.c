@@ -30,8 +30,7 @@ struct attrs {
             BT_ATTR_RANGE(struct attrs, dilation, INTS, "[1]", 1, INT32_MAX,         \
                           "distance between elements of a window"),                  \
             BT_ATTR(struct attrs, layout, STRING, layout_, "order of the axes"),     \
-            BT_ATTR(struct attrs, out_layout, STRING, "",                            \
-                    "empty, or as layout, or the layout of the type"),               \
+            BT_ATTR(struct attrs, out_layout, STRING, "", "empty, or as layout"),    \
             BT_ATTR(struct attrs, ceil_mode, BOOL, "False",                          \
                     "round the size of the result up"),                              \
             BT_ATTR(struct attrs, count_include_pad, BOOL, "False",                  \
@@ -56,11 +55,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     int64_t size[MAX_SPATIAL], strides[MAX_SPATIAL], dilation[MAX_SPATIAL],
         padding[2 * MAX_SPATIAL];
     const bt_type *dims[2 + MAX_SPATIAL];
-    BT_TRY(layout_relate(s, r, "layout", a->layout, "NC", n, &layout));
-    if (*a->out_layout && !layout_is_of(a->out_layout, a->layout))
-        return bt_relation_fail(s, r, -1,
-                                "out_layout is \"%s\", layout \"%s\"; they must agree",
-                                a->out_layout, a->layout);
+    BT_TRY(pool_layout(s, r, a->layout, a->out_layout, n, &layout));
     BT_TRY(space_list(s, r, "pool_size", &a->pool_size, n, size));
     BT_TRY(space_list(s, r, "strides", &a->strides, n, strides));
     BT_TRY(space_list(s, r, "dilation", &a->dilation, n, dilation));
@@ -79,20 +74,12 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
             return bt_no_memory();
         BT_TRY(window_dim(s, r, data.dims[layout.space[i]], &w, &dims[layout.space[i]]));
     }
-    return layout_result(s, r, a->out_layout, n + 2, dims, data.dtype);
+    return bt_relation_result_laid(s, r, n + 2, dims, data.dtype);
 }
 
 /* ---- layout ---- */
 
-static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
-                               const bt_layout *const *wanted, const bt_layout **in,
-                               const bt_layout **out, const void **new_attrs)
-{
-    const struct attrs *a = call->attrs;
-    return layout_take(ctx, store, call, wanted[0], a->layout, 1, in, out, new_attrs);
-}
-
-static const bt_layout_facet layout_rule = { .choose = choose_layout };
+static const bt_layout_facet layout_rule = { .choose = pool_layouts_choose };
 
 /* ---- formula ---- */
 
@@ -268,8 +255,7 @@ struct global_attrs {
 };
 static const bt_attr global_attrs[] = {
     BT_ATTR(struct global_attrs, layout, STRING, "NCHW", "order of the axes"),
-    BT_ATTR(struct global_attrs, out_layout, STRING, "",
-            "empty, or as layout, or the layout of the type"),
+    BT_ATTR(struct global_attrs, out_layout, STRING, "", "empty, or as layout"),
     { 0 },
 };
 
@@ -279,26 +265,23 @@ static bt_status relate_global(bt_solver *s, const bt_relation_call *r)
     struct layout layout;
     bt_tensor_parts data;
     const bt_type *dims[4], *one = bt_dim(bt_relation_store(s), 1);
-    BT_TRY(layout_relate(s, r, "layout", a->layout, "NC", 2, &layout));
-    if (*a->out_layout && !layout_is_of(a->out_layout, a->layout))
-        return bt_relation_fail(s, r, -1,
-                                "out_layout is \"%s\", layout \"%s\"; they must agree",
-                                a->out_layout, a->layout);
+    BT_TRY(pool_layout(s, r, a->layout, a->out_layout, 2, &layout));
     BT_TRY(bt_relation_tensor_rank(s, r, 0, 4, &data));
     if (!one)
         return bt_no_memory();
     for (uint32_t i = 0; i < 4; i++)
         dims[i] = i == layout.space[0] || i == layout.space[1] ? one : data.dims[i];
-    return layout_result(s, r, a->out_layout, 4, dims, data.dtype);
+    return bt_relation_result_tensor(s, r, 4, dims, data.dtype);
 }
 
 /* One element a channel: row major from here on. */
 static bt_status choose_global(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
-                               const bt_layout **out, const void **new_attrs)
+                               const bt_layout **out)
 {
-    const struct global_attrs *a = call->attrs;
-    return layout_take(ctx, store, call, wanted[0], a->layout, 0, in, out, new_attrs);
+    BT_TRY(pool_layouts_choose(ctx, store, call, wanted, in, out));
+    *out = NULL;
+    return NULL;
 }
 
 static const bt_layout_facet global_layout_rule = { .choose = choose_global };

@@ -15,7 +15,7 @@ int layout_read(const char *text, char first, char second, uint32_t nspace,
     const char *space = letters + MAX_SPATIAL - nspace;
     uint32_t seen = 0;
     *out = (struct layout){ .rank = nspace + 2 };
-    if (strcspn(text, ":") != out->rank)
+    if (strlen(text) != out->rank)
         return 0;
     for (uint32_t i = 0; i < out->rank; i++) {
         const char *at = strchr(space, text[i]);
@@ -40,33 +40,31 @@ bt_status layout_relate(bt_solver *s, const bt_relation_call *r, const char *att
                         const char *text, const char *letters, uint32_t nspace,
                         struct layout *out)
 {
-    int states_blocks = strchr(text, ':') && strcmp(attr, "out_layout") != 0;
-    if (!states_blocks && layout_read(text, letters[0], letters[1], nspace, out))
+    if (layout_read(text, letters[0], letters[1], nspace, out))
         return NULL;
     return bt_relation_fail(s, r, -1,
                             "%s is \"%s\"; it must hold each letter of \"%s%s\" once",
                             attr, text, letters, "DHW" + MAX_SPATIAL - nspace);
 }
 
-int layout_is_of(const char *out_layout, const char *layout)
+bt_status pool_layout(bt_solver *s, const bt_relation_call *r, const char *layout,
+                      const char *out_layout, uint32_t nspace, struct layout *out)
 {
-    size_t n = strcspn(out_layout, ":");
-    return strlen(layout) == n && strncmp(out_layout, layout, n) == 0;
+    BT_TRY(layout_relate(s, r, "layout", layout, "NC", nspace, out));
+    return *out_layout && strcmp(out_layout, layout) != 0
+               ? bt_relation_fail(s, r, -1,
+                                  "out_layout is \"%s\", layout \"%s\"; they must agree",
+                                  out_layout, layout)
+               : NULL;
 }
 
-bt_status layout_result(bt_solver *s, const bt_relation_call *r, const char *text,
-                        uint32_t rank, const bt_type *const *dims, const bt_type *dtype)
+/* The layout that is wanted, where `axes` are its logical ones. */
+static const bt_layout *if_of(const bt_layout *wanted, const char *axes)
 {
-    bt_store *store = bt_relation_store(s);
-    if (!strchr(text, ':'))
-        return bt_relation_result_tensor(s, r, rank, dims, dtype);
-    const bt_layout *layout = bt_layout_parse(store, text);
-    if (!layout)
-        return bt_relation_fail(s, r, -1, "out_layout is \"%s\", which is no layout",
-                                text);
-    return bt_relation_result(
-        s, r,
-        bt_type_tensor_layout(store, bt_type_shape(store, rank, dims), dtype, layout));
+    size_t n = strlen(axes);
+    return wanted && strncmp(wanted->text, axes, n) == 0 && wanted->text[n] == ':'
+               ? wanted
+               : NULL;
 }
 
 int64_t layout_block(const bt_layout *layout, uint32_t axis)
@@ -79,28 +77,15 @@ int64_t layout_block(const bt_layout *layout, uint32_t axis)
     return block;
 }
 
-bt_status layout_attrs(bt_ctx *ctx, bt_store *store, const bt_call *call,
-                       const bt_layout *layout, const void **out)
+bt_status pool_layouts_choose(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                              const bt_layout *const *wanted, const bt_layout **in,
+                              const bt_layout **out)
 {
-    bt_arena *scratch = bt_ctx_scratch(ctx);
-    const void *mark = bt_arena_mark(scratch);
-    const void *attrs =
-        bt_attrs_with(scratch, call, "out_layout", &layout->text, sizeof(layout->text));
-    *out = attrs ? bt_attrs_copy(store, call->op->attrs, call->op->attrs_nbytes, attrs)
-                 : NULL;
-    bt_arena_release(scratch, mark);
-    return *out ? NULL : bt_no_memory();
-}
-
-bt_status layout_take(bt_ctx *ctx, bt_store *store, const bt_call *call,
-                      const bt_layout *wanted, const char *axes, int keeps,
-                      const bt_layout **in, const bt_layout **out, const void **attrs)
-{
-    int fits = wanted && layout_is_of(wanted->text, axes);
-    *in = fits ? wanted : NULL;
-    *out = fits && keeps ? wanted : NULL;
-    *attrs = NULL;
-    return *out ? layout_attrs(ctx, store, call, wanted, attrs) : NULL;
+    const char *const *axes =
+        bt_attr_find(call->op, call->attrs, "layout", BT_ATTR_STRING);
+    (void)ctx, (void)store;
+    in[0] = *out = if_of(wanted[0], *axes);
+    return NULL;
 }
 
 /* Blocks of channels in and out: OIHW8i8o. */
@@ -120,21 +105,15 @@ static bt_status weight_layout(bt_ctx *ctx, bt_store *store, const char *axes, i
     return *layout ? NULL : bt_store_why(ctx, store);
 }
 
-static const bt_layout *if_of(const bt_layout *wanted, const char *axes)
-{
-    return wanted && layout_is_of(wanted->text, axes) ? wanted : NULL;
-}
-
 bt_status conv_layouts_choose(bt_ctx *ctx, bt_store *store, const bt_call *call,
                               const struct conv_layouts *axes,
                               const bt_layout *const *wanted, const bt_layout **in,
-                              const bt_layout **out, const void **attrs)
+                              const bt_layout **out)
 {
     struct layout at;
     int64_t block_in = 1, block_out = 1;
     in[0] = in[1] = *out = NULL;
-    *attrs = NULL;
-    if (strchr(axes->out, ':') || !layout_is_of(axes->out, axes->data) ||
+    if (strcmp(axes->out, axes->data) != 0 ||
         !layout_read(axes->data, 'N', 'C', window_nspace(call->op), &at))
         return NULL;
     in[0] = if_of(wanted[0], axes->data);
@@ -144,8 +123,6 @@ bt_status conv_layouts_choose(bt_ctx *ctx, bt_store *store, const bt_call *call,
         block_in = layout_block(in[0], at.second);
     if (*out && !axes->outs_divided)
         block_out = layout_block(*out, at.second);
-    if (*out)
-        BT_TRY(layout_attrs(ctx, store, call, *out, attrs));
     return in[1] ? NULL
                  : weight_layout(ctx, store, axes->kernel, block_in, block_out, &in[1]);
 }

@@ -25,36 +25,28 @@ int layout_read(const char *text, char first, char second, uint32_t nspace,
 bt_status layout_relate(bt_solver *, const bt_relation_call *, const char *attr,
                         const char *text, const char *letters, uint32_t nspace,
                         struct layout *out) BT_MUST_USE;
-/* Whether out_layout, empty apart, has the axes of `layout`: alone, or as the logical ones
- * of a layout of the result's type ("NCHW:NCHW8c"). */
-int layout_is_of(const char *out_layout, const char *layout);
-/* States the result's type, with the layout that out_layout says, if it does. */
-bt_status layout_result(bt_solver *, const bt_relation_call *, const char *out_layout,
-                        uint32_t rank, const bt_type *const *dims,
-                        const bt_type *dtype) BT_MUST_USE;
+/* The order of a pooling's axes, on both sides. */
+bt_status pool_layout(bt_solver *, const bt_relation_call *, const char *layout,
+                      const char *out_layout, uint32_t nspace,
+                      struct layout *out) BT_MUST_USE;
 /* Elements of an axis that are one block; 1: it has none. */
 int64_t layout_block(const bt_layout *, uint32_t axis);
-/* The call's attributes with out_layout as the layout's text, in the store. */
-bt_status layout_attrs(bt_ctx *, bt_store *, const bt_call *, const bt_layout *,
-                       const void **out) BT_MUST_USE;
-
-/* What a layout facet answers for a call of one tensor: the layout wished for it, where it
- * has the axes of `axes`; of the result too, where `keeps`. */
-bt_status layout_take(bt_ctx *, bt_store *, const bt_call *, const bt_layout *wanted,
-                      const char *axes, int keeps, const bt_layout **in,
-                      const bt_layout **out, const void **attrs) BT_MUST_USE;
+/* A layout facet's answer for a pooling, whose result lies as its data does: the layout
+ * that is wanted for the data, where its axes are those of attribute `layout`. */
+bt_status pool_layouts_choose(bt_ctx *, bt_store *, const bt_call *,
+                              const bt_layout *const *wanted, const bt_layout **in,
+                              const bt_layout **out) BT_MUST_USE;
 /* Orders of a convolution's axes, as attributes have them, and whether the weight has the
  * channels of one group only, on either side. */
 struct conv_layouts {
     const char *data, *kernel, *out;
     int ins_divided, outs_divided;
 };
-/* The same for a convolution: as wished, where data and result have their axes in one
- * order; the weight's, where it is not wished for, has the blocks of both. */
+/* The same for a convolution: as wanted, where data and result have their axes in one
+ * order; the weight's, where it is not wanted, has the blocks of both. */
 bt_status conv_layouts_choose(bt_ctx *, bt_store *, const bt_call *,
                               const struct conv_layouts *, const bt_layout *const *wanted,
-                              const bt_layout **in, const bt_layout **out,
-                              const void **attrs) BT_MUST_USE;
+                              const bt_layout **in, const bt_layout **out) BT_MUST_USE;
 
 /* One entry for each spatial axis; a single entry counts for all. Fails naming the
  * attribute. */

@@ -183,7 +183,7 @@ static int is_cut_at_blocks(const bt_layout *layout, const bt_type *fields, uint
 /* All fields in the layout that is wished for, unless that cuts blocks. */
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
-                               const bt_layout **out, const void **new_attrs)
+                               const bt_layout **out)
 {
     (void)ctx;
     (void)store;
@@ -193,7 +193,6 @@ static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call
                                     bt_axis_front(a->axis, layout->nlogical)))
         layout = NULL;
     in[0] = *out = layout;
-    *new_attrs = NULL;
     return NULL;
 }
 static const bt_layout_facet concatenate_layout = { .choose = choose_layout };
@@ -201,10 +200,10 @@ static const bt_layout_facet concatenate_layout = { .choose = choose_layout };
 /* The same of a tensor that is cut into fields. */
 static bt_status choose_split(bt_ctx *ctx, bt_store *store, const bt_call *call,
                               const bt_layout *const *wanted, const bt_layout **in,
-                              const bt_layout **out, const void **new_attrs)
+                              const bt_layout **out)
 {
     const int64_t *axis = bt_attr_find(call->op, call->attrs, "axis", BT_ATTR_INT);
-    BT_TRY(bt_layout_follow(ctx, store, call, wanted, in, out, new_attrs));
+    BT_TRY(bt_layout_follow(ctx, store, call, wanted, in, out));
     if (in[0] &&
         !is_cut_at_blocks(in[0], call->base.type, bt_axis_front(*axis, in[0]->nlogical)))
         in[0] = *out = NULL;

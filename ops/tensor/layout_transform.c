@@ -185,13 +185,12 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 /* What src_layout and dst_layout say, whatever is wished for. */
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
-                               const bt_layout **out, const void **new_attrs)
+                               const bt_layout **out)
 {
     const struct attrs *a = call->attrs;
     (void)wanted;
     in[0] = strchr(a->src_layout, ':') ? bt_layout_parse(store, a->src_layout) : NULL;
     *out = strchr(a->dst_layout, ':') ? bt_layout_parse(store, a->dst_layout) : NULL;
-    *new_attrs = NULL;
     if ((strchr(a->src_layout, ':') && !in[0]) || (strchr(a->dst_layout, ':') && !*out))
         return bt_store_why(ctx, store);
     return NULL;

@@ -187,11 +187,11 @@ static void write_slice(bt_formula *f, const bt_formula_call *call)
  */
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
-                               const bt_layout **out, const void **new_attrs)
+                               const bt_layout **out)
 {
     const struct attrs *a = call->attrs;
     const bt_layout *layout = wanted[0];
-    BT_TRY(bt_layout_follow(ctx, store, call, wanted, in, out, new_attrs));
+    BT_TRY(bt_layout_follow(ctx, store, call, wanted, in, out));
     for (int64_t i = 0; layout && i < a->begin.n; i++) {
         cut x = cut_at(a, i);
         uint32_t axis = a->axes.n == BT_NONE_LIST

@@ -182,7 +182,7 @@ static void test_constant_weights_are_laid_out_once(void **state)
             "src_layout=\"\", dst_layout=\"OIHW:OIHW2i2o\");\n"
             "    %0 = layout_transform(%x, src_layout=\"\", "
             "dst_layout=\"NCHW:NCHW2c\");\n"
-            "    %1 = nn.conv2d(%0, %w, out_layout=\"NCHW:NCHW2c\");\n"
+            "    %1: Tensor[_, _, \"NCHW:NCHW2c\"] = nn.conv2d(%0, %w);\n"
             "    layout_transform(%1, src_layout=\"NCHW:NCHW2c\", dst_layout=\"\")\n}",
             "reference", &c));
     const bt_value *data = input_of(c, 1, 0), *weight = input_of(c, 1, 1);
@@ -215,7 +215,8 @@ static void test_a_blocked_convolution_is_a_contraction(void **state)
         ctx, "#[version = \"baton 0.1\"]\n"
              "def @main(%x: Tensor[(1, 8, 5, 5), float32, \"NCHW:NCHW4c\"],\n"
              "          %w: Tensor[(4, 8, 3, 3), float32, \"OIHW:OIHW4i4o\"]) {\n"
-             "    nn.conv2d(%x, %w, out_layout=\"NCHW:NCHW4c\")\n}\n");
+             "    %y: Tensor[_, _, \"NCHW:NCHW4c\"] = nn.conv2d(%x, %w);\n"
+             "    %y\n}\n");
     bt_graph *g;
     bt_view view;
     assert_ok(ctx, bt_graph_compose(ctx, bt_ctx_scratch(ctx),

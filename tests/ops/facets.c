@@ -110,7 +110,6 @@ static void test_fields_are_joined_in_a_layout_whose_blocks_they_fill(void **sta
     const bt_layout_facet *facet = facet_of(k, "concatenate", "layout");
     const bt_layout *wanted[] = { bt_layout_parse(k->store, "NCHW:NCHW4c") };
     const bt_layout *in[1], *out;
-    const void *attrs;
     const int64_t dims[] = { 1, 4, 2, 2 };
     const bt_value *tuple, *y;
     assert_non_null(wanted[0]);
@@ -119,15 +118,15 @@ static void test_fields_are_joined_in_a_layout_whose_blocks_they_fill(void **sta
     assert_ok(k->ctx, bt_build_tuple(k->b, 2, (const bt_value *[]){ x, x }, &tuple));
     assert_ok(k->ctx, bt_build(k->b, "concatenate", "axis=2", &tuple, 1, &y));
     assert_ok(k->ctx,
-              facet->choose(k->ctx, k->store, bt_as_call(y), wanted, in, &out, &attrs));
+              facet->choose(k->ctx, k->store, bt_as_call(y), wanted, in, &out));
     assert_ptr_equal(out, wanted[0]);
     assert_ok(k->ctx, bt_build(k->b, "concatenate", "axis=1", &tuple, 1, &y));
     assert_ok(k->ctx,
-              facet->choose(k->ctx, k->store, bt_as_call(y), wanted, in, &out, &attrs));
+              facet->choose(k->ctx, k->store, bt_as_call(y), wanted, in, &out));
     assert_ptr_equal(out, wanted[0]);
     wanted[0] = bt_layout_parse(k->store, "NCHW:NCHW8c");
     assert_ok(k->ctx,
-              facet->choose(k->ctx, k->store, bt_as_call(y), wanted, in, &out, &attrs));
+              facet->choose(k->ctx, k->store, bt_as_call(y), wanted, in, &out));
     assert_null(out);
 }
 

@@ -355,6 +355,9 @@ BT_API void bt_builder_like(bt_builder *, const bt_value *);
 BT_API void bt_builder_device(bt_builder *, uint32_t device); /* until set again */
 /* Of the next binding only, which is not inferred. */
 BT_API void bt_builder_type(bt_builder *, const bt_type *);
+/* How the result of the next binding is to lie in memory, NULL: row major. Heeded where it
+ * calls an operator that leaves this to the call (bt_relation_call.layout). */
+BT_API void bt_builder_layout(bt_builder *, const bt_layout *);
 
 /* Names the binding built last in the innermost block, where it has no name yet: for
  * callers that learn a name only after several bindings. A name that is there stays. */

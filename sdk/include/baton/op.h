@@ -173,6 +173,9 @@ struct bt_relation_call {
     const void *attrs; /* the author's struct; NULL when the operator has none */
     uint32_t narg;     /* arguments given */
     uint32_t id;       /* the kernel's */
+    /* Asked for of the result, by its annotation or by bt_builder_layout; NULL: nothing is.
+     * A relation states the result's type with it, or decides the layout by itself. */
+    const bt_layout *layout;
 };
 
 /* A relation is tried until it holds (returns NULL), fails (any other status), or waits
@@ -393,23 +396,22 @@ typedef struct bt_cost_facet {
 } bt_cost_facet;
 
 /* "layout": is given the wanted layouts of the inputs, then of the result (NULL = any;
- * one for all fields of a tuple), and states the layouts that the call takes and gives,
- * and its new attributes (NULL: unchanged). An operator without the facet and without a
- * pointwise formula takes row major only. */
+ * one for all fields of a tuple), and states the layouts that the call takes and gives. An
+ * operator without the facet and without a pointwise formula takes row major only. */
 typedef struct bt_layout_facet {
     bt_status (*choose)(bt_ctx *, bt_store *, const bt_call *,
                         const bt_layout *const *wanted, const bt_layout **in,
-                        const bt_layout **out, const void **attrs);
+                        const bt_layout **out);
 } bt_layout_facet;
 /* For operators whose result has the layout of their first argument, whatever it is
  * (bt_relation_result_laid); they take the others as wanted. */
 BT_API bt_status bt_layout_follow(bt_ctx *, bt_store *, const bt_call *,
                                   const bt_layout *const *wanted, const bt_layout **in,
-                                  const bt_layout **out, const void **attrs) BT_MUST_USE;
+                                  const bt_layout **out) BT_MUST_USE;
 /* Those that take their arguments in any layouts and give row major. */
 BT_API bt_status bt_layout_read(bt_ctx *, bt_store *, const bt_call *,
                                 const bt_layout *const *wanted, const bt_layout **in,
-                                const bt_layout **out, const void **attrs) BT_MUST_USE;
+                                const bt_layout **out) BT_MUST_USE;
 
 /* "algebra": laws that hold for all values of all types. */
 enum {

@@ -45,16 +45,18 @@ static void check(const struct packing *pack, const int64_t *n, int64_t nsource)
 static void test_panels_are_rows_or_columns_padded(void **state)
 {
     (void)state;
+    enum { WIDTH = 19 };
     static const int64_t depths[] = { 0, 1, 15, 16, 17, 40 };
     for (size_t i = 0; i < sizeof(packings) / sizeof(*packings); i++) {
         for (size_t d = 0; d < sizeof(depths) / sizeof(*depths); d++) {
-            for (int64_t n = 0; n <= 9; n++) {
+            // squares of up to 16 columns are turned round together
+            for (int64_t n = 0; n <= WIDTH; n++) {
                 const int64_t k = depths[d], m = k && n ? 1 : 0;
-                check(&packings[i], (int64_t[]){ k, n, 9, n + 2, 1 },
+                check(&packings[i], (int64_t[]){ k, n, WIDTH, n + 2, 1 },
                       m * ((k - 1) * (n + 2) + n));
-                check(&packings[i], (int64_t[]){ k, n, 9, 1, k + 2 },
+                check(&packings[i], (int64_t[]){ k, n, WIDTH, 1, k + 2 },
                       m * ((n - 1) * (k + 2) + k));
-                check(&packings[i], (int64_t[]){ k, n, 9, 3, 3 * k },
+                check(&packings[i], (int64_t[]){ k, n, WIDTH, 3, 3 * k },
                       m * ((n - 1) * 3 * k + (k - 1) * 3 + 1));
             }
         }

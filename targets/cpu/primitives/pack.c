@@ -1,21 +1,45 @@
 /* Copies into panels. Bits only: a float moves as an integer of its size. */
 #include "pack.h"
 
-#include <string.h>
+#include "vectors.h"
 
 // Steps of k done together where neighbours along k are neighbours in memory: a block of
 // the panel stays in the nearest cache while lines of the source are used up.
 enum { DEPTH = 16 };
 
 #define PACK(nbytes, ELEMENT)                                                          \
+    /* As many columns and steps as a vector has elements, neighbours along k. */      \
+    static void turn_##nbytes(ELEMENT *to, int64_t width, const ELEMENT *from,         \
+                              int64_t stride)                                          \
+    {                                                                                  \
+        int_vector square[TURN_SIDE(nbytes)];                                          \
+        UNROLL                                                                         \
+        for (int i = 0; i < TURN_SIDE(nbytes); i++)                                    \
+            square[i] = int_load(from + i * stride);                                   \
+        turn_square_##nbytes(square);                                                  \
+        UNROLL                                                                         \
+        for (int i = 0; i < TURN_SIDE(nbytes); i++)                                    \
+            int_store(to + i * width, square[i]);                                      \
+    }                                                                                  \
+                                                                                       \
     static void copy_##nbytes(ELEMENT *to, const ELEMENT *from, int64_t depth,         \
                               const int64_t *n)                                        \
     {                                                                                  \
         const int64_t width = n[CPU_PACK_WIDTH], stride = n[CPU_PACK_K_STRIDE];        \
-        for (int64_t j = 0; j < n[CPU_PACK_N]; j++) {                                  \
+        for (int64_t j = 0, step; j < n[CPU_PACK_N]; j += step) {                      \
             const ELEMENT *column = from + j * n[CPU_PACK_N_STRIDE];                   \
-            for (int64_t k = 0; k < depth; k++)                                        \
-                to[k * width + j] = column[k * stride];                                \
+            int64_t k = 0;                                                             \
+            step = stride == 1 && n[CPU_PACK_N] - j >= TURN_SIDE(nbytes)               \
+                       ? TURN_SIDE(nbytes)                                             \
+                       : 1;                                                            \
+            for (; step > 1 && depth - k >= step; k += step)                           \
+                turn_##nbytes(to + k * width + j, width, column + k,                   \
+                              n[CPU_PACK_N_STRIDE]);                                   \
+            for (; k < depth; k++) {                                                   \
+                for (int64_t i = 0; i < step; i++)                                     \
+                    to[k * width + j + i] =                                            \
+                        column[k * stride + i * n[CPU_PACK_N_STRIDE]];                 \
+            }                                                                          \
         }                                                                              \
     }                                                                                  \
                                                                                        \
@@ -33,9 +57,10 @@ enum { DEPTH = 16 };
                 memcpy(to, from, (size_t)columns * sizeof(ELEMENT));                   \
             else                                                                       \
                 copy_##nbytes(to, from, depth, n);                                     \
-            for (int64_t i = 0; i < depth && columns < width; i++)                     \
-                memset(to + i * width + columns, 0,                                    \
-                       (size_t)(width - columns) * sizeof(ELEMENT));                   \
+            for (int64_t i = 0; i < depth; i++) {                                      \
+                for (int64_t j = columns; j < width; j++)                              \
+                    to[i * width + j] = 0;                                             \
+            }                                                                          \
         }                                                                              \
         return 0;                                                                      \
     }

@@ -153,6 +153,77 @@ static inline void int_store(void *to, int_vector v)
 #define INT_CALL(name) _mm_##name
 #endif
 
+/* ---- squares turned round ---- */
+
+/* In each 16 bytes of as many vectors as these hold elements of `nbytes` stands a square, which
+ * is turned round: element j of vector i is element i of vector j then. */
+#define UNROLL            _Pragma("GCC unroll 16")
+#define TURN_SIDE(nbytes) (16 / (nbytes))
+#if defined(INT_REGISTER)
+#define INTERLEAVE(half, bits, a, b) \
+    ((int_vector)INT_CALL(unpack##half##_epi##bits)((INT_REGISTER)(a), (INT_REGISTER)(b)))
+#define TURN_SQUARE(nbytes, bits)                                                 \
+    static inline void turn_square_##nbytes(int_vector *v)                        \
+    {                                                                             \
+        enum { SIDE = TURN_SIDE(nbytes) };                                        \
+        int_vector from[SIDE];                                                    \
+        UNROLL                                                                    \
+        for (int step = 1; step < SIDE; step *= 2) {                              \
+            UNROLL                                                                \
+            for (int i = 0; i < SIDE; i++)                                        \
+                from[i] = v[i];                                                   \
+            UNROLL                                                                \
+            for (int i = 0; i < SIDE / 2; i++) {                                  \
+                v[2 * i] = INTERLEAVE(lo, bits, from[i], from[i + SIDE / 2]);     \
+                v[2 * i + 1] = INTERLEAVE(hi, bits, from[i], from[i + SIDE / 2]); \
+            }                                                                     \
+        }                                                                         \
+    }
+#else
+#define TURN_SQUARE(nbytes, bits)                          \
+    static inline void turn_square_##nbytes(int_vector *v) \
+    {                                                      \
+        enum { SIDE = TURN_SIDE(nbytes) };                 \
+        uint##bits##_t from[SIDE][SIDE], to[SIDE][SIDE];   \
+        memcpy(from, v, sizeof(from));                     \
+        for (int i = 0; i < SIDE; i++) {                   \
+            for (int j = 0; j < SIDE; j++)                 \
+                to[i][j] = from[j][i];                     \
+        }                                                  \
+        memcpy(v, to, sizeof(to));                         \
+    }
+#endif
+TURN_SQUARE(1, 8)
+TURN_SQUARE(2, 16)
+TURN_SQUARE(4, 32)
+TURN_SQUARE(8, 64)
+
+/* A vector of the 16 bytes from element `at` on of columns 0, TURN_SIDE, 2 * TURN_SIDE ... */
+#if defined(__AVX512F__)
+#define LOAD_RUN(v, bits, i) \
+    _mm512_inserti32x4(      \
+        v, _mm_loadu_si128((const void *)(columns[(i)*TURN_SIDE((bits) / 8)] + at)), i)
+#define LOAD_RUNS_OF(bits)                                                               \
+    LOAD_RUN(                                                                            \
+        LOAD_RUN(LOAD_RUN(LOAD_RUN(_mm512_setzero_si512(), bits, 0), bits, 1), bits, 2), \
+        bits, 3)
+#elif defined(__AVX2__) && defined(__FMA__)
+#define LOAD_RUNS_OF(bits)                                                   \
+    _mm256_loadu2_m128i((const void *)(columns[TURN_SIDE((bits) / 8)] + at), \
+                        (const void *)(columns[0] + at))
+#else
+#define LOAD_RUNS_OF(bits) int_load(columns[0] + at)
+#endif
+static inline int_vector load_runs_4(const float *const *columns, int64_t at)
+{
+    return (int_vector)LOAD_RUNS_OF(32);
+}
+
+static inline int_vector load_runs_8(const double *const *columns, int64_t at)
+{
+    return (int_vector)LOAD_RUNS_OF(64);
+}
+
 /* Of two rows of as many int16 as two vectors have lanes: pairs of one column. Those of each
  * eight neighbours are in lanes side by side, the first half of them in `low`; int_pairs_first
  * and int_pairs_second give what was computed of both in the order of columns.

@@ -220,17 +220,38 @@ static bt_status find_params(struct making *m, const struct primitive_group *gro
     return NULL;
 }
 
+/* `primitive`, the `target` if there is one, and which parameters are `constants`. */
 static bt_status make_attrs(const struct making *m, const struct primitive_group *group,
-                            bt_dict_entry attrs[2], bt_dict *out)
+                            bt_dict *out)
 {
     bt_store *store = m->p->store;
-    attrs[0] = (bt_dict_entry){ .kind = BT_DICT_INT, .i = 1 };
-    attrs[0].name = bt_name_of(store, "primitive");
-    attrs[1] = (bt_dict_entry){ .kind = BT_DICT_TEXT };
-    attrs[1].name = bt_name_of(store, "target");
-    attrs[1].text = bt_name_of(store, group->target ? group->target : "");
-    *out = (bt_dict){ .n = group->target ? 2 : 1, .at = attrs };
-    return attrs[0].name && attrs[1].name && attrs[1].text ? NULL : bt_no_memory();
+    bt_dict_entry *attrs = BT_NEWS(m->p->arena, bt_dict_entry, 3);
+    bt_dict_entry *constants = BT_NEWS(m->p->arena, bt_dict_entry, m->args.len);
+    const char *list = bt_name_of(store, "constants");
+    uint32_t n = 0, nconstant = 0;
+    if (!attrs || !constants || !list)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < m->args.len; i++) {
+        if (bt_const_tensor(m->args.at[i]))
+            constants[nconstant++] =
+                (bt_dict_entry){ .name = list, .kind = BT_DICT_INT, .i = i };
+    }
+    attrs[n++] = (bt_dict_entry){ .name = "primitive", .kind = BT_DICT_INT, .i = 1 };
+    if (group->target)
+        attrs[n++] = (bt_dict_entry){ .name = "target",
+                                      .kind = BT_DICT_TEXT,
+                                      .text = bt_name_of(store, group->target) };
+    if (nconstant)
+        attrs[n++] = (bt_dict_entry){
+            .name = "constants", .kind = BT_DICT_LIST, .n = nconstant, .items = constants
+        };
+    *out = (bt_dict){ .n = n, .at = attrs };
+    for (uint32_t i = 0; i < n; i++) {
+        attrs[i].name = bt_name_of(store, attrs[i].name);
+        if (!attrs[i].name || (attrs[i].kind == BT_DICT_TEXT && !attrs[i].text))
+            return bt_no_memory();
+    }
+    return NULL;
 }
 
 static bt_status build_member(struct making *m, const bt_value *member,
@@ -262,7 +283,6 @@ static bt_status build_func(struct making *m, const struct primitive_group *grou
 {
     const bt_value *value = NULL;
     bt_func fields = { 0 };
-    bt_dict_entry attrs[2];
     BT_TRY(find_params(m, group));
     BT_TRY(bt_block_begin(m->b, m->params.len, m->params.at));
     for (uint32_t i = 0; i < group->nmember; i++) {
@@ -273,7 +293,7 @@ static bt_status build_func(struct making *m, const struct primitive_group *grou
         add_name(m, bt_as_call(member));
     }
     BT_TRY(bt_block_end(m->b, value, &fields.block));
-    BT_TRY(make_attrs(m, group, attrs, &fields.attrs));
+    BT_TRY(make_attrs(m, group, &fields.attrs));
     fields.result = value->type;
     fields.nvar = m->vars.len;
     fields.vars = m->vars.at;

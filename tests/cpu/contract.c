@@ -31,7 +31,8 @@ static const struct cpu_tile *find_tile(const char *name)
     for (size_t i = 0; i < BT_COUNT(tables); i++) {
         for (const struct cpu_tile *t = tables[i]; t->block; t++) {
             if (strcmp(t->block->name, name) == 0 ||
-                (t->line && strcmp(t->line->name, name) == 0))
+                (t->line && strcmp(t->line->name, name) == 0) ||
+                (t->across && strcmp(t->across->name, name) == 0))
                 return t;
         }
     }
@@ -87,6 +88,19 @@ static void check_tile(const struct cpu_tile *t, int is_line, const struct call_
     assert_true(p[2].nelem >= (is_line ? row : 0) + furthest_k(n, CPU_TILE_B_K) + width);
 }
 
+static void check_across(const struct call_value *p, const int64_t *n)
+{
+    int64_t along_b[CPU_TILE_NINT]; // neighbours along k
+    memcpy(along_b, n, sizeof(along_b));
+    along_b[CPU_TILE_B_K] = 1;
+    assert_in_range(n[CPU_TILE_M], 1, CPU_ACROSS_MR);
+    assert_true(p[0].nelem >= furthest(n[CPU_TILE_M], n[CPU_TILE_C_ROW]) + n[CPU_TILE_N]);
+    assert_true(p[1].nelem >
+                furthest(n[CPU_TILE_M], n[CPU_TILE_A_ROW]) + furthest_k(n, CPU_TILE_A_K));
+    assert_true(p[2].nelem > furthest(n[CPU_TILE_N], n[CPU_ACROSS_B_COLUMN]) +
+                                 furthest_k(along_b, CPU_TILE_B_K));
+}
+
 static void check_copy(int is_halo, const struct call_value *p, const int64_t *n)
 {
     if (is_halo) {
@@ -112,9 +126,11 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
     int is_halo = 0;
     uint32_t naddress = tile ? CPU_TILE_NPOINTER : 2;
     int is_line = strncmp(callee, "line", 4) == 0;
-    cpu_primitive *run = is_line ? tile->line->run
-                         : tile  ? tile->block->run
-                                 : find_copy(callee, &is_halo);
+    int is_across = strncmp(callee, "across", 6) == 0;
+    cpu_primitive *run = is_line     ? tile->line->run
+                         : is_across ? tile->across->run
+                         : tile      ? tile->block->run
+                                     : find_copy(callee, &is_halo);
     void *p[CPU_TILE_NPOINTER];
     int64_t n[CPU_TILE_NINT];
     assert_true(narg <= CPU_TILE_NPOINTER + CPU_TILE_NINT);
@@ -124,7 +140,9 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
         else
             n[i - naddress] = args[i].integer;
     }
-    if (tile)
+    if (is_across)
+        check_across(args, n);
+    else if (tile)
         check_tile(tile, is_line, args, n);
     else
         check_copy(is_halo, args, n);

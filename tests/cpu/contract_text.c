@@ -20,10 +20,11 @@ static void check_text(const struct contraction *c, const char *expected)
     }
     bt_compute *compute = make(&w, &f, n, in);
     bt_arena *arena = bt_arena_create(w.registry);
-    assert_ok(w.ctx,
-              cpu_contract(w.ctx, arena,
-                           &(struct cpu_config){ .isa = CPU_ISA_PORTABLE, .nthread = 1 },
-                           "test", compute->graph, NULL, &loops));
+    assert_ok(w.ctx, cpu_contract(w.ctx, arena,
+                                  &(struct cpu_config){ .isa = CPU_ISA_PORTABLE,
+                                                        .nthread = 1,
+                                                        .is_constant = c->is_constant },
+                                  "test", compute->graph, NULL, &loops));
     bt_text_init(&text, arena);
     assert_ok(w.ctx, bt_loops_print(loops, &text));
     assert_string_equal(bt_text_get(&text), expected);
@@ -101,9 +102,8 @@ static void test_a_product_packs_what_lies_across(void **state)
         "}\n");
 }
 
-/* Of matrices that are multiplied by one row each nothing is copied: their rows are those of
- * A, and the row is the B, with room behind it for what a tile reads on. */
-static void test_rows_by_matrices_that_lie_across(void **state)
+/* To turn a matrix round would take longer than the product of few rows. */
+static void test_few_rows_go_along_columns_as_they_lie(void **state)
 {
     (void)state;
     check_text(
@@ -116,16 +116,49 @@ static void test_rows_by_matrices_that_lie_across(void **state)
         "    in a1: float32[420]\n"
         "    out s0: float32[60]\n"
         "    local s1: float32[1]\n"
-        "    temp t4: float32[29]\n"
-        "    for i40 in 3 {\n"
-        "        pack.4(&t4[7*i40], &a0[7*i40], 7, 1, 1, 1, 0)\n"
-        "    }\n"
         "    parallel i40 in 3 {\n"
-        "        for i41 in 4 {\n"
-        "            tile_f32_portable(&s0[20*i40 + 5*i41], &a1[140*i40 + 35*i41], "
-        "&t4[7*i40], 5, 1, 7, 7, 1, 1, 1, 2, 1, 0, 0, 1, 0, 0)\n"
-        "        }\n"
+        "        across_f32_portable(&s0[20*i40], &a0[7*i40], &a1[140*i40], 1, 20, 7, 0, "
+        "1, 7, 0, 0, 1, 0, 0, 1, 0, 0)\n"
         "    }\n"
+        "}\n");
+    check_text(
+        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 4, 7 } },
+                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 20, 7 } } },
+                               .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
+        "loops test {\n"
+        "    in a0: float32[28]\n"
+        "    in a1: float32[140]\n"
+        "    out s0: float32[80]\n"
+        "    local s1: float32[1]\n"
+        "    across_f32_portable(&s0[0], &a0[0], &a1[0], 4, 20, 7, 7, 1, 7, 20, 0, 1, 0, "
+        "0, 1, 0, 0)\n"
+        "}\n");
+}
+
+/* A constant is packed once, when a program is compiled. */
+static void test_few_rows_by_a_constant_read_it_packed(void **state)
+{
+    (void)state;
+    check_text(
+        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 1, 7 } },
+                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 20, 7 } } },
+                               .is_constant = { 0, 1 },
+                               .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
+        "loops test {\n"
+        "    in a0: float32[7]\n"
+        "    in a1: float32[140]\n"
+        "    out s0: float32[20]\n"
+        "    local s1: float32[1]\n"
+        "    temp t4: float32[168]\n"
+        "    parallel i40 in 3 {\n"
+        "        pack.4(&t4[56*i40], &a1[56*i40], 7, min(-8*i40 + 20, 8), 8, 1, 7)\n"
+        "    }\n"
+        "    for i40 in 2 {\n"
+        "        tile_f32_portable(&s0[8*i40], &a0[0], &t4[56*i40], 1, 8, 7, 0, 1, 8, 0, "
+        "2, 1, 0, 0, 1, 0, 0)\n"
+        "    }\n"
+        "    tile_f32_portable(&s0[16], &a0[0], &t4[112], 1, 4, 7, 0, 1, 8, 0, 2, 1, 0, "
+        "0, 1, 0, 0)\n"
         "}\n");
 }
 
@@ -189,7 +222,8 @@ static void test_a_depthwise_convolution_is_lines(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
     cmocka_unit_test(test_a_product_packs_what_lies_across),
-    cmocka_unit_test(test_rows_by_matrices_that_lie_across),
+    cmocka_unit_test(test_few_rows_go_along_columns_as_they_lie),
+    cmocka_unit_test(test_few_rows_by_a_constant_read_it_packed),
     cmocka_unit_test(test_a_matrix_by_a_column_is_sums_of_rows),
     cmocka_unit_test(test_a_depthwise_convolution_is_lines),
 };

@@ -16,7 +16,8 @@ struct input {
 struct contraction {
     struct input inputs[4]; /* ended by one without a name */
     const char *text;
-    uint32_t may_be_plain; /* 1: need not come to tiles */
+    uint32_t may_be_plain;  /* 1: need not come to tiles */
+    uint8_t is_constant[4]; /* of inputs */
 };
 
 static inline bt_compute *make(struct world *w, struct formula *f, uint32_t n,

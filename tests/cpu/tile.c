@@ -311,6 +311,80 @@ static void test_every_line_is_the_sum_in_order(void **state)
     each_tile(check_lines);
 }
 
+/* ---- across ---- */
+
+static void check_columns(const struct cpu_tile *t, struct room *room, const int64_t *n,
+                          uint32_t *seed)
+{
+    const size_t nb = nbytes_of(t->c);
+    const int64_t last = n[CPU_TILE_K] * n[CPU_TILE_K1] * n[CPU_TILE_K2] - 1;
+    const int64_t c_nelem = (n[CPU_TILE_M] - 1) * n[CPU_TILE_C_ROW] + n[CPU_TILE_N];
+    int64_t along_b[CPU_TILE_NINT]; // B's elements along k are neighbours
+    memcpy(along_b, n, sizeof(along_b));
+    along_b[CPU_TILE_B_K] = 1;
+    unsigned char *a = place(&room->a,
+                             last < 0 ? 0
+                                      : along_k(n, CPU_TILE_A_K, last) +
+                                            (n[CPU_TILE_M] - 1) * n[CPU_TILE_A_ROW] + 1,
+                             nb);
+    unsigned char *b =
+        place(&room->b,
+              last < 0 ? 0
+                       : along_k(along_b, CPU_TILE_B_K, last) +
+                             (n[CPU_TILE_N] - 1) * n[CPU_ACROSS_B_COLUMN] + 1,
+              nb);
+    unsigned char *c = place(&room->c, c_nelem, nb);
+    fill(a, room->a.end, t->a, seed);
+    fill(b, room->b.end, t->b, seed);
+    fill(c, room->c.end, t->c, seed);
+    memcpy(room->expected, c, (size_t)c_nelem * nb);
+    for (int64_t i = 0; i < n[CPU_TILE_M] * n[CPU_TILE_N]; i++) {
+        const int64_t row = i / n[CPU_TILE_N], column = i % n[CPU_TILE_N];
+        unsigned char *sum =
+            room->expected + (size_t)(row * n[CPU_TILE_C_ROW] + column) * nb;
+        if (!(n[CPU_TILE_FLAGS] & CPU_TILE_START))
+            memset(sum, 0, nb);
+        for (int64_t q = 0; q <= last; q++)
+            take(t, sum,
+                 a + (size_t)(along_k(n, CPU_TILE_A_K, q) + row * n[CPU_TILE_A_ROW]) * nb,
+                 b + (size_t)(along_k(along_b, CPU_TILE_B_K, q) +
+                              column * n[CPU_ACROSS_B_COLUMN]) *
+                         nb);
+    }
+    assert_int_equal(t->across->run((void *[]){ c, a, b }, n), 0);
+    if (memcmp(c, room->expected, (size_t)c_nelem * nb))
+        fail_msg("%s: %lld by %lld, k %lld, flags %lld", t->across->name,
+                 (long long)n[CPU_TILE_M], (long long)n[CPU_TILE_N],
+                 (long long)n[CPU_TILE_K], (long long)n[CPU_TILE_FLAGS]);
+}
+
+static void check_across(const struct cpu_tile *t, struct room *room)
+{
+    uint32_t seed = 12;
+    for (int64_t columns = 1; t->across && columns <= 100; columns++) {
+        int64_t n[CPU_TILE_NINT] = { 1 + draw(&seed, CPU_ACROSS_MR), columns,
+                                     draw(&seed, 37) };
+        n[CPU_TILE_A_K] = 1 + draw(&seed, 2);
+        n[CPU_TILE_FLAGS] = draw(&seed, 2);
+        n[CPU_TILE_K1] = draw(&seed, 4) ? 1 : draw(&seed, 3);
+        n[CPU_TILE_A_K1] = n[CPU_TILE_K] * n[CPU_TILE_A_K];
+        n[CPU_TILE_B_K1] = n[CPU_TILE_K] + draw(&seed, 3);
+        n[CPU_TILE_K2] = 1 + draw(&seed, 2);
+        n[CPU_TILE_A_K2] = n[CPU_TILE_K1] * n[CPU_TILE_A_K1];
+        n[CPU_TILE_B_K2] = n[CPU_TILE_K1] * n[CPU_TILE_B_K1];
+        n[CPU_TILE_A_ROW] = n[CPU_TILE_K2] * n[CPU_TILE_A_K2];
+        n[CPU_ACROSS_B_COLUMN] = n[CPU_TILE_K2] * n[CPU_TILE_B_K2];
+        n[CPU_TILE_C_ROW] = columns + draw(&seed, 3);
+        check_columns(t, room, n, &seed);
+    }
+}
+
+static void test_every_product_across_is_the_sum_in_order(void **state)
+{
+    (void)state;
+    each_tile(check_across);
+}
+
 /* ---- blockings ---- */
 
 struct cut {
@@ -412,6 +486,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_depth_is_the_sum_in_order),
     cmocka_unit_test(test_every_walk_is_the_sum_in_order),
     cmocka_unit_test(test_every_line_is_the_sum_in_order),
+    cmocka_unit_test(test_every_product_across_is_the_sum_in_order),
     cmocka_unit_test(test_cuts_and_alignment_change_no_bit),
     cmocka_unit_test(test_each_set_finds_its_own_or_a_narrower),
 };

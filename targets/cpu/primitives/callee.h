@@ -42,7 +42,7 @@
  *
  * Others are for contractions:
  *
- *     tile_f32_avx512, line_f32_avx512    blocks of products, and lines (tile.h)
+ *     tile_f32_avx512    blocks of products; line_..., across_...: of one row (tile.h)
  *     pack.4                              panels (pack.h), by the bytes of an element
  *     halo.4                              planes with zeros around (halo.h), likewise
  *

@@ -53,8 +53,16 @@ enum {
  */
 enum { CPU_LINE_B_ROW = CPU_TILE_A_ROW };
 
+/*
+ * Across: few rows by a B that lies column by column, so that neighbours are so along k, as of
+ * a matrix that is given turned. N is any:
+ *
+ *     C[m, n] = (start of C[m, n], or 0) + sum_k A[m, k] * B[n * B_COLUMN + k]
+ */
+enum { CPU_ACROSS_MR = 4, CPU_ACROSS_B_COLUMN = CPU_TILE_B_K };
+
 struct cpu_tile {
-    const struct cpu_callee *block, *line; /* line NULL: it has none */
+    const struct cpu_callee *block, *line, *across; /* NULL: it has none */
     bt_dtype a, b, c;
     int32_t mr, nr;
     enum cpu_isa isa;

@@ -13,6 +13,7 @@
 #define TILE_PIECE      64 /* rows of B copied at a time */
 #define TILE_INTEGER_MR 8
 #define TILE_INTEGER_NR 32
+#define ACROSS_NSUM     (VECTOR_NBYTES == 64 ? 1 : 2) /* vectors of a row side by side */
 
 /* Rows of a tile, X(row, three that it is among, row of these), and these threes. */
 // clang-format off
@@ -75,6 +76,8 @@ static struct tile_block block_of(const int64_t *n)
 #define MULTIPLY_ADD float_multiply_add
 #define LOAD_PART    float_load_part
 #define STORE_PART   float_store_part
+#define TURN         turn_square_4
+#define LOAD_RUNS    load_runs_4
 #define NAME(stem)   stem##_f32
 #include "tile_float.h"
 
@@ -83,6 +86,8 @@ static struct tile_block block_of(const int64_t *n)
 #define MULTIPLY_ADD double_multiply_add
 #define LOAD_PART    double_load_part
 #define STORE_PART   double_store_part
+#define TURN         turn_square_8
+#define LOAD_RUNS    load_runs_8
 #define NAME(stem)   stem##_f64
 #include "tile_float.h"
 
@@ -92,30 +97,32 @@ static struct tile_block block_of(const int64_t *n)
 
 #define FLOAT_NR(vector, element) ((int32_t)(2 * sizeof(vector) / sizeof(element)))
 
-enum { TILE_PS = 8 };
-#define TILE_ROW(name, run, TYPE)                            \
-    {                                                        \
-        name TILE_SUFFIX, run, CPU_TILE, TYPE, TYPE, TILE_PS \
+enum { TILE_PS = 8, ACROSS_PS = 120 };
+#define TILE_ROW(name, run, TYPE, ps)                   \
+    {                                                   \
+        name TILE_SUFFIX, run, CPU_TILE, TYPE, TYPE, ps \
     }
 const struct cpu_callee TILE_CALLEES[] = {
-    TILE_ROW("tile_f32_", run_f32, BT_FLOAT32),
-    TILE_ROW("line_f32_", run_line_f32, BT_FLOAT32),
-    TILE_ROW("tile_f64_", run_f64, BT_FLOAT64),
-    TILE_ROW("line_f64_", run_line_f64, BT_FLOAT64),
-    TILE_ROW("tile_i16_", run_i16, BT_INT32),
-    TILE_ROW("tile_i32_", run_i32, BT_INT32),
+    TILE_ROW("tile_f32_", run_f32, BT_FLOAT32, TILE_PS),
+    TILE_ROW("line_f32_", run_line_f32, BT_FLOAT32, TILE_PS),
+    TILE_ROW("across_f32_", run_across_f32, BT_FLOAT32, ACROSS_PS),
+    TILE_ROW("tile_f64_", run_f64, BT_FLOAT64, TILE_PS),
+    TILE_ROW("line_f64_", run_line_f64, BT_FLOAT64, TILE_PS),
+    TILE_ROW("across_f64_", run_across_f64, BT_FLOAT64, ACROSS_PS),
+    TILE_ROW("tile_i16_", run_i16, BT_INT32, TILE_PS),
+    TILE_ROW("tile_i32_", run_i32, BT_INT32, TILE_PS),
     { 0 },
 };
 
 // clang-format off
 const struct cpu_tile TILE_TABLE[] = {
-    { &TILE_CALLEES[0], &TILE_CALLEES[1], BT_FLOAT32, BT_FLOAT32, BT_FLOAT32,
-      TILE_MR, FLOAT_NR(float_vector, float), TILE_ISA },
-    { &TILE_CALLEES[2], &TILE_CALLEES[3], BT_FLOAT64, BT_FLOAT64, BT_FLOAT64,
-      TILE_MR, FLOAT_NR(double_vector, double), TILE_ISA },
-    { &TILE_CALLEES[4], NULL, BT_INT16, BT_INT16, BT_INT32,
+    { &TILE_CALLEES[0], &TILE_CALLEES[1], &TILE_CALLEES[2], BT_FLOAT32, BT_FLOAT32,
+      BT_FLOAT32, TILE_MR, FLOAT_NR(float_vector, float), TILE_ISA },
+    { &TILE_CALLEES[3], &TILE_CALLEES[4], &TILE_CALLEES[5], BT_FLOAT64, BT_FLOAT64,
+      BT_FLOAT64, TILE_MR, FLOAT_NR(double_vector, double), TILE_ISA },
+    { &TILE_CALLEES[6], NULL, NULL, BT_INT16, BT_INT16, BT_INT32,
       TILE_MR, PAIR_NR, TILE_ISA },
-    { &TILE_CALLEES[5], NULL, BT_INT32, BT_INT32, BT_INT32,
+    { &TILE_CALLEES[7], NULL, NULL, BT_INT32, BT_INT32, BT_INT32,
       TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA },
     { 0 },
 };

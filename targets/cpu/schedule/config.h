@@ -8,6 +8,7 @@ struct cpu_config {
     enum cpu_isa isa;
     uint32_t nthread;   /* no result may depend on it */
     const bt_map *rows; /* of primitives, by name; NULL: there is no index of them */
+    const uint8_t *is_constant; /* of each input; NULL: that is not known */
 };
 
 static inline const struct cpu_callee *cpu_row_of(const struct cpu_config *config,

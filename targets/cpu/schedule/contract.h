@@ -183,6 +183,7 @@ struct cpu_plan {
     const struct cpu_operand *a, *b;
     uint32_t is_column; /* 1: no tile, but sums of rows by lanes, for any extents */
     uint32_t is_line;   /* 1: A has one row: lines, not tiles; n0 are the lines */
+    uint32_t is_across; /* 1: few rows of A go along B's columns as they lie */
     uint32_t b_kind;
     uint32_t n;
     int32_t n0, m;                                            /* -1: none */
@@ -208,9 +209,6 @@ bt_status cpu_contract_plan(bt_graph *, const bt_array *stage, const struct cpu_
 /* Where an operand lies: *at the start, strides by dim. */
 void cpu_lay_direct(bt_graph *, const struct cpu_plan *, const struct cpu_operand *,
                     const bt_node **at, const bt_node **by_dim);
-
-/* Columns of a panel of B: those of a tile, or the only one. */
-int64_t cpu_panel_width(const struct cpu_plan *);
 
 /* The nests of a contraction, packing first, for a store of what is made of its `sums`.
  * 0: failure. */

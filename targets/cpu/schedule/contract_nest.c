@@ -230,7 +230,7 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
         : p->m < 0               ? zero
                                  : p->as[p->m],
         k[0]->a,
-        k[0]->b,
+        p->is_across ? p->bs[p->n] : k[0]->b, // CPU_ACROSS_B_COLUMN
         t->c_row,
         start,
         k[1]->extent,
@@ -241,8 +241,11 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
         k[2]->b,
     };
     struct cpu_address addresses[] = { { t->c, call->c }, { t->a, a }, { t->b, b } };
-    return cpu_emit_call(&e, (p->is_line ? p->tile->line : p->tile->block)->name,
-                         CPU_TILE_NPOINTER, addresses, CPU_TILE_NINT, integers);
+    const struct cpu_callee *row = p->is_across ? p->tile->across
+                                   : p->is_line ? p->tile->line
+                                                : p->tile->block;
+    return cpu_emit_call(&e, row->name, CPU_TILE_NPOINTER, addresses, CPU_TILE_NINT,
+                         integers);
 }
 
 /* A call for each way of choosing classes of the reduced dims. */
@@ -321,7 +324,7 @@ static int emit_columns(const struct nest *t)
     const struct cpu_plan *p = t->plan;
     const bt_node *size = span_of(t, t->columns), *zero = number(t, 0);
     struct cpu_emitter e = t->e;
-    if (p->is_line)
+    if (p->is_line || p->is_across)
         return emit_tile_at(t, &e, zero,
                             p->n0 < 0 ? t->columns : p->view.dims[p->n].extent);
     if (!size || bt_node_number(size) < 0)

@@ -270,7 +270,7 @@ static int fill_panels(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t
     bt_graph *g = e->loops->graph;
     const struct cpu_dim *n = &p->view.dims[p->n];
     const bt_node *to = bt_node_int(g, 0), *from, *by_dim[CPU_DIMS];
-    const int64_t nr = cpu_panel_width(p);
+    const int64_t nr = p->tile->nr;
     int32_t k = -1;
     cpu_lay_direct(g, p, p->b, &from, by_dim);
     const bt_node *panel = cpu_emit_loop(e, cpu_ceildiv(g, n->extent, nr), 1);

@@ -132,38 +132,6 @@ static int choose_roles(struct cpu_plan *p, const struct cpu_config *config)
     return 1;
 }
 
-/* Whether there is a matrix for each of many: such are no weights, which would be turned
- * round once, when a program is compiled. */
-static int is_batch(const struct cpu_plan *p)
-{
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (!p->view.dims[d].is_k && is_in(p->a, d) && is_in(p->b, d))
-            return 1;
-    }
-    return 0;
-}
-
-/* Vectors by matrices that lie across: rows of a matrix where they lie are those of A, and
- * its vector is a B of one column, a dim of its own. To turn the matrices round would take
- * longer than the products, and the terms have the same order. */
-static void turn_roles(bt_graph *g, struct cpu_plan *p, const struct cpu_config *config)
-{
-    const struct cpu_operand *vector = p->a;
-    const struct cpu_tile *tile =
-        cpu_tile_find(config->isa, p->b->dtype, p->a->dtype, p->view.dtype);
-    if (!tile || p->view.ndim == CPU_DIMS)
-        return;
-    const bt_node *one = bt_node_int(g, 1);
-    p->view.dims[p->view.ndim] = (struct cpu_dim){
-        .extent = one, .index = p->view.dims[p->n].index, .scale = 1, .c = one
-    };
-    p->n = p->view.ndim++;
-    p->a = p->b;
-    p->b = vector;
-    p->tile = tile;
-    choose_row(p);
-}
-
 /* ---- windows ---- */
 
 /* A reduced dim that runs against the axis is turned round. */
@@ -363,15 +331,10 @@ static int lay_margins(bt_graph *g, struct cpu_plan *p)
 
 /* ---- panels ---- */
 
-int64_t cpu_panel_width(const struct cpu_plan *p)
-{
-    return cpu_is_size(p->view.dims[p->n].extent, 1) ? 1 : p->tile->nr;
-}
-
 /* Strides of B in panels [other dims][panel][k ...][columns]. */
 static int lay_panels(bt_graph *g, struct cpu_plan *p)
 {
-    const bt_node *depth = bt_node_int(g, 1), *nr = bt_node_int(g, cpu_panel_width(p));
+    const bt_node *depth = bt_node_int(g, 1), *nr = bt_node_int(g, p->tile->nr);
     clear(g, p->bs);
     for (uint32_t d = p->view.ndim; d-- > 0;) {
         if (!p->view.dims[d].is_k)
@@ -382,7 +345,7 @@ static int lay_panels(bt_graph *g, struct cpu_plan *p)
     p->bs[p->n] = depth; // a panel is as many columns as it is wide
     const bt_node *size =
         cpu_times(g, cpu_times(g, depth, nr),
-                  cpu_ceildiv(g, p->view.dims[p->n].extent, cpu_panel_width(p)));
+                  cpu_ceildiv(g, p->view.dims[p->n].extent, p->tile->nr));
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         if (p->view.dims[d].is_k || d == p->n || !is_in(p->b, d))
             continue;
@@ -390,9 +353,7 @@ static int lay_panels(bt_graph *g, struct cpu_plan *p)
         size = cpu_times(g, size, p->view.dims[d].extent);
     }
     p->b_at = bt_node_int(g, 0);
-    // where a panel is one column, a tile reads on for as long as it is wide
-    p->nelem =
-        cpu_panel_width(p) == 1 ? cpu_plus(g, size, bt_node_int(g, p->tile->nr)) : size;
+    p->nelem = size;
     return p->nelem != NULL;
 }
 
@@ -479,7 +440,7 @@ static void choose_rows(struct cpu_plan *p, bt_graph *g, const bt_array *stage)
         p->merged |= 1U << d;
         p->ncolumn = cpu_times(g, p->ncolumn, p->view.dims[d].extent);
     }
-    for (uint32_t i = 0; i < p->view.ndim && !p->merged; i++) {
+    for (uint32_t i = 0; i < p->view.ndim && !p->merged && !p->is_across; i++) {
         if (is_only_in(p, p->b, i) && i != p->n &&
             (p->is_line || (number(p->bs[i]) >= number(p->ncolumn) &&
                             number(p->bs[i]) <= 2 * number(p->ncolumn))) &&
@@ -538,6 +499,23 @@ static int crowds_cache(const struct cpu_plan *p)
     return 0;
 }
 
+static int has_few_rows(const struct cpu_plan *p)
+{
+    const int64_t n = p->m < 0 ? 1 : number(p->view.dims[p->m].extent);
+    return n >= 0 && n <= CPU_ACROSS_MR;
+}
+
+/* Whether the terms of a column are neighbours, in their order. */
+static int is_turned(const struct cpu_plan *p)
+{
+    const bt_node *innermost = NULL;
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->view.dims[d].is_k && !cpu_is_size(p->view.dims[d].extent, 1))
+            innermost = p->bs[d];
+    }
+    return innermost && cpu_is_size(innermost, 1);
+}
+
 /* 0: not well. */
 static int plan(bt_graph *g, const bt_array *stage, const struct cpu_config *config,
                 struct cpu_plan *p)
@@ -549,23 +527,21 @@ static int plan(bt_graph *g, const bt_array *stage, const struct cpu_config *con
         return 0;
     cpu_lay_direct(g, p, p->a, &p->a_at, p->as);
     cpu_lay_direct(g, p, p->b, &p->b_at, p->bs);
-    const int is_across = p->m < 0 && p->b_kind == CPU_B_DIRECT && !is_guarded(p->a) &&
-                          !cpu_is_size(p->bs[p->n], 1);
-    p->is_column = is_across && cpu_is_size(stage->extents[stage->rank - 1], 1);
+    const int is_across =
+        p->b_kind == CPU_B_DIRECT && !is_guarded(p->a) && !cpu_is_size(p->bs[p->n], 1);
+    p->is_column =
+        is_across && p->m < 0 && cpu_is_size(stage->extents[stage->rank - 1], 1);
     if (p->is_column)
         return 0;
-    if (is_across && is_batch(p)) {
-        turn_roles(g, p, config);
-        cpu_lay_direct(g, p, p->a, &p->a_at, p->as);
-        cpu_lay_direct(g, p, p->b, &p->b_at, p->bs);
-    }
+    p->is_across = is_across && p->tile->across && has_few_rows(p) && is_turned(p) &&
+                   !(config->is_constant && p->b->array < g->ninput &&
+                     config->is_constant[p->b->array]);
     if (g->status || (is_guarded(p->a) && !lay_margins(g, p)))
         return 0;
-    // too few rows for what it costs to turn B round are no reason to sum in another order
-    if (p->b_kind == CPU_B_DIRECT &&
+    if (p->b_kind == CPU_B_DIRECT && !p->is_across &&
         (!cpu_is_size(p->bs[p->n], 1) || (nrow(p) >= ROWS_FOR_COPY && crowds_cache(p))))
         p->b_kind = CPU_B_PANELS;
-    p->is_line = p->m < 0 && p->tile->line && p->b_kind != CPU_B_PANELS;
+    p->is_line = p->m < 0 && p->tile->line && p->b_kind != CPU_B_PANELS && !p->is_across;
     if ((p->b_kind == CPU_B_HALO && !lay_windows(g, p)) ||
         (p->b_kind == CPU_B_PANELS && !lay_panels(g, p)))
         return 0;

@@ -288,12 +288,37 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
     return NULL;
 }
 
+/* The leaves of the parameters that the attribute `constants` lists, which may be any text's.
+ * NULL: no memory. */
+static const uint8_t *find_constants(bt_arena *arena, const bt_func *primitive)
+{
+    const bt_dict_entry *list = bt_dict_find(&primitive->attrs, "constants");
+    const bt_block *block = primitive->block;
+    uint32_t nleaf = 0;
+    for (uint32_t i = 0; i < block->nparam; i++)
+        nleaf += bt_type_nleaf(block->params[i]->base.type);
+    uint8_t *is_constant = BT_NEWS(arena, uint8_t, nleaf);
+    for (uint32_t i = 0, at = 0; is_constant && list && i < block->nparam; i++) {
+        const uint32_t n = bt_type_nleaf(block->params[i]->base.type);
+        for (uint32_t k = 0; list->kind == BT_DICT_LIST && k < list->n; k++) {
+            if (list->items[k].kind == BT_DICT_INT && list->items[k].i == i)
+                memset(is_constant + at, 1, n);
+        }
+        at += n;
+    }
+    return is_constant;
+}
+
 bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
                        const bt_func *primitive, bt_loops **out)
 {
+    struct cpu_config own = *config;
     struct chooser c = {
-        .ctx = ctx, .arena = arena, .config = config, .primitive = primitive
+        .ctx = ctx, .arena = arena, .config = &own, .primitive = primitive
     };
+    own.is_constant = find_constants(arena, primitive);
+    if (!own.is_constant)
+        return bt_no_memory();
     for (uint32_t i = 0; i < BT_COUNT(candidates); i++)
         BT_TRY(try_candidate(&c, &candidates[i]));
     *out = c.best;

@@ -81,12 +81,21 @@ static pair_tile *const pair_tiles[TILE_MR] = { TILE_EACH_ROWS(PAIR_TILE_ROW) };
 #undef PAIR_TARGET
 #undef PAIR_ADD
 
+/* The same in one instruction, where the machine has it, and the compiler has a name for that. */
 #if defined(__AVX512F__)
-/* The same in one instruction, where the machine has it. */
+#define PAIR_SET "avx512vnni"
+#define PAIR_DOT _mm512_dpwssd_epi32
+#elif defined(__AVX2__) && !defined(__clang__) && __GNUC__ >= 12
+#define PAIR_SET "avxvnni"
+#define PAIR_DOT _mm256_dpwssd_avx_epi32
+#endif
+
+#if defined(PAIR_SET)
 #define NAME(stem)  stem##_vnni
-#define PAIR_TARGET __attribute__((target("avx512vnni")))
-#define PAIR_ADD(s, factor, pairs) \
-    ((int_vector)_mm512_dpwssd_epi32((__m512i)(s), (__m512i)(factor), (__m512i)(pairs)))
+#define PAIR_TARGET __attribute__((target(PAIR_SET)))
+#define PAIR_ADD(s, factor, pairs)                                   \
+    ((int_vector)PAIR_DOT((INT_REGISTER)(s), (INT_REGISTER)(factor), \
+                          (INT_REGISTER)(pairs)))
 TILE_EACH_ROWS(PAIR_TILE)
 static pair_tile *const pair_tiles_vnni[TILE_MR] = { TILE_EACH_ROWS(PAIR_TILE_ROW) };
 #undef NAME
@@ -96,8 +105,8 @@ static pair_tile *const pair_tiles_vnni[TILE_MR] = { TILE_EACH_ROWS(PAIR_TILE_RO
 
 static pair_tile *find_pair_tile(int64_t rows)
 {
-#if defined(__AVX512F__)
-    if (__builtin_cpu_supports("avx512vnni"))
+#if defined(PAIR_SET)
+    if (__builtin_cpu_supports(PAIR_SET))
         return pair_tiles_vnni[rows - 1];
 #endif
     return pair_tiles[rows - 1];

@@ -341,8 +341,7 @@ static bt_status find_aliases(struct lowerer *l, const uint8_t *has,
                                               .config = l->config,
                                               .out = i / l->nbuffer,
                                               .in = i % l->nbuffer };
-        // of open loops nothing is known of what they read after what they write
-        if (l->loops->graph->ndim || !(has[q.out] & WRITES) || has[q.in] != TOUCHES ||
+        if (!(has[q.out] & WRITES) || has[q.in] != TOUCHES ||
             !same_size(l, q.out, q.in) || kernel->nalias == MOST_ALIASES)
             continue;
         int may = cpu_may_alias(&q);

@@ -226,10 +226,56 @@ static void test_conditions_tell_what_meets(void **state)
           NO);
 }
 
+/* Of open loops it is only asked what is said: nothing runs without numbers. */
+static void check_open(const char *body, int expected)
+{
+    bt_ctx *ctx = open_ctx();
+    char text[1000];
+    snprintf(text, sizeof(text),
+             "loops test<n: Dim> {\n    in x: float32[32*n]\n    in b: float32[32*n]\n"
+             "    out y: float32[32*n]\n%s}\n",
+             body);
+    bt_loops *loops = parse_program(ctx, text);
+    const struct cpu_alias_question q = {
+        .loops = loops,
+        .n = loops->body.len,
+        .stmts = loops->body.at,
+        .config = &(const struct cpu_config){ .isa = CPU_ISA_PORTABLE },
+        .in = buffer_of(loops, "x"),
+        .out = buffer_of(loops, "y")
+    };
+    if (cpu_may_alias(&q) != expected)
+        fail_msg("%s: not %d", body, expected);
+    bt_ctx_destroy(ctx);
+}
+
+static void test_loops_may_be_open(void **state)
+{
+    (void)state;
+    // rows; blocks of which the last is short
+    check_open("    parallel i0 in n {\n        " ADD("32*i0", "32*i0") "32)\n    }\n",
+               1);
+    check_open("    parallel i0 in ceildiv(32*n, 64) {\n        " ADD(
+                   "64*i0", "64*i0") "min(64, -64*i0 + 32*n))\n    }\n",
+               1);
+    // into the row before, the next element, from the other end
+    check_open("    for i0 in n {\n        " ADD("32*i0", "32*i0") "33)\n    }\n", 0);
+    check_open("    for i0 in n {\n        " ADD("32*i0", "32*i0 + 1") "31)\n    }\n", 0);
+    check_open(
+        "    for i0 in n {\n        " ADD("32*n - 32*i0 - 32", "32*i0") "32)\n    }\n",
+        0);
+    // twice
+    check_open(
+        "    for i0 in n {\n        neg.float32(&y[32*i0], &x[32*i0], 32)\n    }\n"
+        "    for i0 in n {\n        neg.float32(&y[32*i0], &x[32*i0], 32)\n    }\n",
+        0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_strips_that_read_where_they_write),
     cmocka_unit_test(test_what_is_read_before_it_is_written),
     cmocka_unit_test(test_what_is_read_in_other_ways),
     cmocka_unit_test(test_conditions_tell_what_meets),
+    cmocka_unit_test(test_loops_may_be_open),
 };
 TEST_MAIN(tests)

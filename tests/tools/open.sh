@@ -85,6 +85,19 @@ for n in 1 3 40; do
     expect 0 -- "$baton" compare open known
 done
 
+# Of open rows a kernel keeps what one of them needs, and computes in place, as with numbers: memory is that of two tensors.
+cat > rows.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim>(%x: Tensor[(n, 64), float32]) { nn.softmax(nn.softmax(nn.softmax(%x))) }
+END
+expect 0 -- "$baton" compile rows.baton -o rows.bta
+expect 0 'memory  *512\*n + [0-9]* bytes' -- "$baton" info rows.bta
+for n in 1 9; do
+    expect 0 -- "$baton" run rows.bta -i x=${n}x64xfloat32=random:1 -o open
+    expect 0 -- "$baton" run rows.baton --executor graph --target cpu --dim n=$n -i x=random:1 -o known
+    expect 0 -- "$baton" compare --rtol 0 open known
+done
+
 # What is given must be what the dims admit; both who say so are named.
 expect 1 '@main: argument 0 (%x) has n = 65, outside 1..64' -- \
     "$baton" run p.bta -i x=65x4xfloat32=1 -i w=random:2 -i b=65x2xfloat32=1

@@ -334,6 +334,40 @@ static void test_open_loops_are_one_where_their_strides_allow(void **state)
     world_close(&w);
 }
 
+/* However many rows there are, one is as long as the others. */
+static void test_a_stage_of_open_rows_is_as_large_as_one(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    bt_loops *loops = read_loops(
+        &w, "loops open<n: Dim> {\n in x: int64[8*n]\n out y: int64[8*n]\n"
+            " temp e: int64[8*n]\n for i0 in n {\n"
+            "  for i1 in 8 {\n   e[8*i0 + i1] = x[8*i0 + i1] + 1\n  }\n"
+            "  for i1 in 8 {\n   y[8*i0 + i1] = e[8*i0 - i1 + 7]\n  }\n }\n}\n");
+    assert_ok(w.ctx, transform(loops, SHRINK));
+    assert_string_equal(written(&w, loops), "loops open<n: Dim> {\n"
+                                            "    in x: int64[8*n]\n"
+                                            "    out y: int64[8*n]\n"
+                                            "    local e: int64[8]\n"
+                                            "    for i0 in n {\n"
+                                            "        for i1 in 8 {\n"
+                                            "            e[i1] = x[8*i0 + i1] + 1\n"
+                                            "        }\n"
+                                            "        for i1 in 8 {\n"
+                                            "            y[8*i0 + i1] = e[-i1 + 7]\n"
+                                            "        }\n"
+                                            "    }\n"
+                                            "}\n");
+    // rows of open length have no number of elements
+    loops = read_loops(&w, "loops open<n: Dim, m: Dim> {\n in x: int64[(n * m)]\n"
+                           " out y: int64[(n * m)]\n temp e: int64[(n * m)]\n"
+                           " for i0 in n {\n  for i1 in m {\n"
+                           "   e[i0*m + i1] = x[i0*m + i1]\n"
+                           "   y[i0*m + i1] = e[i0*m + i1]\n  }\n }\n}\n");
+    assert_error(transform(loops, SHRINK), BT_ERR_UNSUPPORTED, "one stride");
+    world_close(&w);
+}
+
 /* What a loop without iterations does not store is still there from the iteration before. */
 static void test_a_local_is_stored_only_by_loops_that_have_iterations(void **state)
 {
@@ -365,6 +399,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_stage_is_computed_where_its_rows_are_read),
     cmocka_unit_test(test_sequences_of_transforms_keep_the_result),
     cmocka_unit_test(test_open_loops_are_one_where_their_strides_allow),
+    cmocka_unit_test(test_a_stage_of_open_rows_is_as_large_as_one),
     cmocka_unit_test(test_a_local_is_stored_only_by_loops_that_have_iterations),
 };
 TEST_MAIN(tests)

@@ -256,7 +256,7 @@ static void walk_inside(struct walker *w, const bt_stmt *stmt, int is_otherwise)
     w->steps[w->nstep++] =
         (struct step){ .stmt = stmt,
                        .is_otherwise = (uint32_t)is_otherwise,
-                       .high = stmt->extent ? bt_node_number(stmt->extent) - 1 : -1 };
+                       .high = stmt->extent ? stmt->extent->high - 1 : -1 };
     for (uint32_t i = 0; i < w->nstep; i++)
         is_empty |=
             w->steps[i].stmt->kind == BT_STMT_FOR && w->steps[i].low > w->steps[i].high;

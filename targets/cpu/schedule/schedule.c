@@ -113,18 +113,32 @@ static int merge_all(bt_loops *loops, bt_stmts *block, uint32_t *nmerged)
     return 1;
 }
 
+/* Elements that one of so many iterations has of a buffer, which may be open likewise; -1: that
+ * is not known. */
+static int64_t nelem_of_each(const bt_node *nelem, const bt_node *extent)
+{
+    const int64_t niteration = bt_node_number(extent);
+    bt_linear l;
+    if (niteration >= 0)
+        return niteration > 1 && bt_node_number(nelem) >= 0
+                   ? bt_node_number(nelem) / niteration
+                   : -1;
+    bt_node_as_linear(nelem, &l);
+    return l.n == 1 && l.atoms[0] == extent && !l.constant ? l.coefs[0] : -1;
+}
+
 /* What only one iteration uses is a local of its size. */
 static int shrink_all(bt_loops *loops, bt_stmts *block)
 {
     for (uint32_t i = 0; i < block->len; i++) {
         bt_stmt *stmt = block->at[i];
         for (uint32_t b = 0; stmt->kind == BT_STMT_FOR && b < loops->roles.len; b++) {
-            int64_t nbytes = (int64_t)bt_dtype_nbytes(loops->graph->arrays[b].dtype);
+            const bt_array *array = &loops->graph->arrays[b];
             int is_own = loops->roles.at[b] == BT_BUFFER_TEMP ||
                          loops->roles.at[b] == BT_BUFFER_LOCAL;
-            int64_t extent = bt_node_number(stmt->extent);
-            if (is_own && extent > 1 && bt_loops_nelem(loops, b) >= 0 &&
-                bt_loops_nelem(loops, b) / extent <= LOCAL_NBYTES / nbytes &&
+            int64_t nelem = is_own ? nelem_of_each(array->extents[0], stmt->extent) : -1;
+            if (nelem >= 0 &&
+                nelem <= LOCAL_NBYTES / (int64_t)bt_dtype_nbytes(array->dtype) &&
                 !is_over(bt_loops_shrink(loops, stmt, b)))
                 return 0;
         }

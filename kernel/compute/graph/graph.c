@@ -561,8 +561,13 @@ static const bt_node *at_least_zero(bt_graph *g, const bt_node *l)
     l = l ? divide_shared(g, l, &rest) : NULL;
     if (!l)
         return NULL;
-    if (l->low >= 0 || l->high < 0)
-        return bt_node_bool(g, l->low >= 0);
+    // with dims, what their numbers would show: 0 <= n - 1 - i for i in n
+    const bt_node *least = g->ndim ? bt__node_end(g, l, 0) : l,
+                  *most = g->ndim ? bt__node_end(g, l, 1) : l;
+    if (!least || !most)
+        return NULL;
+    if (least->low >= 0 || most->high < 0)
+        return bt_node_bool(g, least->low >= 0);
     return with_zero(g, BT_SCALAR_LE, l);
 }
 

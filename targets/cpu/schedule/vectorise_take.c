@@ -136,6 +136,33 @@ static int take_logsumexp(struct cpu_part *p, const bt_stmt *stmt, const bt_node
            store(p, stmt->buffer, stmt->offset, now);
 }
 
+/* The factors of the products that are summed. */
+static int is_product(const bt_stmt *stmt, const bt_node **factors)
+{
+    const bt_node *value = stmt->value;
+    while (value->kind == BT_NODE_CAST && value->dtype == BT_FLOAT32 &&
+           cpu_lane_dtype(value->args[0]->dtype) == BT_FLOAT32)
+        value = value->args[0];
+    if (stmt->reducer != BT_REDUCER_SUM || value->kind != BT_NODE_SCALAR ||
+        value->which != BT_SCALAR_MUL ||
+        (cpu_lane_dtype(value->dtype) != BT_FLOAT32 && value->dtype != BT_FLOAT64))
+        return 0;
+    factors[0] = value->args[0];
+    factors[1] = value->args[1];
+    return 1;
+}
+
+/* What is summed. Products of float32 are not rounded where the sum is wider, so that one
+ * by lanes, which multiplies as it sums, gives the same bits. NULL: failure. */
+static const bt_node *term_of(bt_graph *g, const bt_stmt *stmt, bt_dtype sum)
+{
+    const bt_node *factors[2];
+    if (sum != BT_FLOAT64 || !is_product(stmt, factors))
+        return stmt->value;
+    return scalar(g, BT_SCALAR_MUL, bt_node_cast(g, sum, factors[0]),
+                  bt_node_cast(g, sum, factors[1]));
+}
+
 static int take_each(struct cpu_part *p, const bt_stmt *stmt)
 {
     static const uint32_t operators[] = {
@@ -145,7 +172,8 @@ static int take_each(struct cpu_part *p, const bt_stmt *stmt)
     };
     struct vectoriser *v = p->lanes->v;
     const bt_node *acc = bt_loops_read(v->loops, stmt->buffer, stmt->offset);
-    const bt_node *value = acc ? bt_node_cast(v->graph, acc->dtype, stmt->value) : NULL;
+    const bt_node *term = acc ? term_of(v->graph, stmt, acc->dtype) : NULL;
+    const bt_node *value = term ? bt_node_cast(v->graph, acc->dtype, term) : NULL;
     if (!value)
         return 0;
     if (stmt->position)
@@ -158,23 +186,11 @@ static int take_each(struct cpu_part *p, const bt_stmt *stmt)
 
 /* ---- one for all ---- */
 
-/* The factors of a product of strips. */
-static int is_product(struct cpu_part *p, const bt_stmt *stmt, const bt_node **factors)
+/* Whether strips of both factors are multiplied. */
+static int has_strips(struct cpu_part *p, const bt_node *const *factors)
 {
-    const bt_node *value = stmt->value;
-    while (value->kind == BT_NODE_CAST && value->dtype == BT_FLOAT32 &&
-           cpu_lane_dtype(value->args[0]->dtype) == BT_FLOAT32)
-        value = value->args[0];
-    if (stmt->reducer != BT_REDUCER_SUM || value->kind != BT_NODE_SCALAR ||
-        value->which != BT_SCALAR_MUL || p->mask ||
-        (cpu_lane_dtype(value->dtype) != BT_FLOAT32 && value->dtype != BT_FLOAT64))
-        return 0;
-    for (uint32_t i = 0; i < 2; i++) {
-        factors[i] = value->args[i];
-        if (p->lanes->index >= 0 && !cpu_is_varying(p->lanes, factors[i]))
-            return 0;
-    }
-    return 1;
+    return !p->mask && (p->lanes->index < 0 || (cpu_is_varying(p->lanes, factors[0]) &&
+                                                cpu_is_varying(p->lanes, factors[1])));
 }
 
 static int emit_product(struct cpu_part *p, const struct cpu_value *acc,
@@ -319,10 +335,9 @@ static int reduce_logsumexp(struct cpu_part *p, const bt_stmt *stmt,
 }
 
 /* The strip that a sum in float64 widens by itself. */
-static const bt_node *widened(const bt_stmt *stmt, const struct cpu_value *acc)
+static const bt_node *widened(const bt_stmt *stmt, const bt_node *value, bt_dtype sum)
 {
-    const bt_node *value = stmt->value;
-    int is_wide = acc->dtype == BT_FLOAT64 && value->kind == BT_NODE_CAST &&
+    int is_wide = sum == BT_FLOAT64 && value->kind == BT_NODE_CAST &&
                   value->dtype == BT_FLOAT64 && value->args[0]->dtype == BT_FLOAT32 &&
                   (stmt->reducer == BT_REDUCER_SUM || stmt->reducer == BT_REDUCER_PROD);
     return is_wide ? value->args[0] : value;
@@ -334,9 +349,10 @@ static int take_all(struct cpu_part *p, const bt_stmt *stmt, const struct cpu_va
     struct cpu_value value, full;
     if (stmt->reducer == BT_REDUCER_LOGSUMEXP)
         return reduce_logsumexp(p, stmt, acc);
-    if (is_product(p, stmt, factors))
+    if (is_product(stmt, factors) && has_strips(p, factors))
         return emit_product(p, acc, factors);
-    if (!cpu_eval(p, widened(stmt, acc), &value) ||
+    const bt_node *term = term_of(p->lanes->v->graph, stmt, acc->dtype);
+    if (!term || !cpu_eval(p, widened(stmt, term, acc->dtype), &value) ||
         !cpu_convert(p, value.dtype, p->lanes->index >= 0, &value, &full) ||
         (p->mask && !stmt->position && !mask_value(p, stmt->reducer, &full)))
         return 0;

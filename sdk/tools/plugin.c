@@ -156,7 +156,12 @@ static const struct option options[] = {
     { "write", 0, NULL, "describe: replace the manifest of sources" },
     { "source", 0, NULL, "new: a plugin of C source, which is not built" },
     { "own-memory", 0, NULL, "new: a target whose memory the host does not see" },
-    { "id", 0, "ID", "new: the plugin's id (default: org.NAME)" },
+    { "target", 0, "LIST", "check: these targets of the plugin, with options" },
+    { "timeout", 0, "SECONDS",
+      "check: how long a target may take for a call (60; 0: any)" },
+    { "id", 0, "ID",
+      "new: what the plugin is called in manifests and by check, as in com.example.npu "
+      "(else org.NAME, and org.example.NAME of a NAME without a dot)" },
     { "json", 0, NULL, "print diagnostics as JSON" },
     { 0 },
 };

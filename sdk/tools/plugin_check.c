@@ -116,21 +116,12 @@ static bt_status try_case(struct op_check *w, const struct call_case *c,
     return is_plain ? look_for_leaks(w, c) : status;
 }
 
-/* Prints a text indented, each of its lines below the line that it explains. */
-static void print_indented(const char *text)
-{
-    for (size_t n; *text; text += n + (text[n] == '\n')) {
-        n = strcspn(text, "\n");
-        printf("          %.*s\n", (int)n, text);
-    }
-}
-
 static void print_faults(const struct op_check *w, const char *line)
 {
     printf("  FAILED  %s\n", line);
     for (size_t i = 0; i < json_array_size(w->faults); i++) {
         const char *fault = json_string_value(json_array_get(w->faults, i));
-        print_indented(fault ? fault : "no memory");
+        print_below(fault ? fault : "no memory");
     }
 }
 
@@ -199,7 +190,7 @@ static int check_op(struct tool *tool, const char *name, struct guard *guard,
     int code = is_lost ? tool_fail(tool, status) : EXIT_OK;
     if (status && !is_lost) { // others may still be tried
         printf("  FAILED\n");
-        print_indented(case_message(&w, status));
+        print_below(case_message(&w, status));
         tally->nbroken_op++;
         bt_ctx_clear_diags(tool->ctx);
     }
@@ -248,7 +239,7 @@ static void print_warnings(bt_ctx *ctx)
         if (said->code != BT_ERR_SYNTAX)
             continue;
         printf("  its C text compiles with warnings:\n");
-        print_indented(said->message);
+        print_below(said->message);
     }
     (void)fflush(stdout); // what comes may crash, and the warnings say why
     bt_ctx_clear_diags(ctx);

@@ -51,15 +51,6 @@ static int reads_rules(struct tool *tool, const char *name)
     return reads;
 }
 
-static void print_fault(const char *text)
-{
-    printf("  FAILED\n");
-    for (size_t n; *text; text += n + (text[n] == '\n')) {
-        n = strcspn(text, "\n");
-        printf("          %.*s\n", (int)n, text);
-    }
-}
-
 /* Evaluates both sides of a rule that is well formed. */
 static bt_status try_rule(struct tool *tool, const char *name, int *is_wrong)
 {
@@ -68,9 +59,10 @@ static bt_status try_rule(struct tool *tool, const char *name, int *is_wrong)
     BT_TRY(bt_registry_row(tool->ctx, "baton.rule/1", name, sizeof(bt_rule), &row));
     BT_TRY(rule_try(tool->ctx, bt_ctx_scratch(tool->ctx), row, &trial));
     *is_wrong = trial.fault != NULL;
-    if (trial.fault)
-        print_fault(trial.fault);
-    else if (trial.napplied)
+    if (trial.fault) {
+        printf("  FAILED\n");
+        print_below(trial.fault);
+    } else if (trial.napplied)
         printf("  ok      both sides are equal in %u program%s\n", trial.napplied,
                PLURAL(trial.napplied));
     else

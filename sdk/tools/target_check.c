@@ -7,6 +7,8 @@
 #include <baton/plugin.h>
 
 #include "target_queues.h"
+#include "target_run.h"
+#include "watchdog.h"
 
 /* A pattern of an operator that does not exist, or with a wrong number of arguments,
  * never matches, and nothing else would say so. */
@@ -41,31 +43,96 @@ static uint32_t try_queues(struct tool *tool, const bt_target_use *use)
     return fault != NULL;
 }
 
+static uint32_t try_programs(struct tool *tool, const bt_target_use *use)
+{
+    struct target_run run = { 0 };
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(tool->ctx));
+    bt_status status = arena ? target_run(tool->ctx, arena, use, &run) : bt_no_memory();
+    const char *fault = status ? status->message : run.fault;
+    if (fault) {
+        printf("  FAILED  programs:\n");
+        print_below(fault);
+    } else if (!run.nrun)
+        printf("  programs  not run: none was found of which it takes a function\n");
+    else
+        printf(
+            "  programs  %u as by interp, of these %u with open dims, %u with a function "
+            "of several kernels\n",
+            run.nrun, run.nopen, run.nseveral);
+    bt_ctx_clear_diags(tool->ctx);
+    bt_arena_destroy(arena);
+    return fault != NULL;
+}
+
+static uint32_t check_use(struct tool *tool, const bt_target_use *use)
+{
+    const char *const *patterns = use->target->patterns;
+    uint32_t npattern = 0, nfault = 0;
+    while (patterns && patterns[npattern])
+        npattern++;
+    printf("target %s: opens, %u pattern%s\n", use->text, npattern, PLURAL(npattern));
+    for (uint32_t i = 0; i < npattern; i++)
+        nfault += check_pattern(tool, patterns[i]);
+    // whatever runs through queues that are wrong is wrong
+    const uint32_t nqueue = use->target->enqueue ? try_queues(tool, use) : 0;
+    return nfault + nqueue + (nqueue ? 0 : try_programs(tool, use));
+}
+
 static uint32_t check_target(struct tool *tool, const char *name)
 {
-    const char *const *patterns;
     bt_targets *opened;
-    uint32_t npattern = 0, nfault = 0;
     bt_status status = bt_targets_open(tool->ctx, name, &opened);
     if (status) {
         printf("target %s\n  FAILED  it does not open: %s\n", name, status->message);
         bt_ctx_clear_diags(tool->ctx);
         return 1;
     }
-    patterns = opened->at[0]->target->patterns;
-    while (patterns && patterns[npattern])
-        npattern++;
-    printf("target %s: opens, %u pattern%s\n", name, npattern, PLURAL(npattern));
-    for (uint32_t i = 0; i < npattern; i++)
-        nfault += check_pattern(tool, patterns[i]);
-    if (opened->at[0]->target->enqueue)
-        nfault += try_queues(tool, opened->at[0]);
+    uint32_t nfault = check_use(tool, opened->at[0]);
     bt_targets_unref(opened);
     return nfault;
 }
 
+/* The plugin that has a target; NULL: none. */
+static const char *owner_of(bt_ctx *ctx, const bt_target *target)
+{
+    bt_provided item;
+    for (uint32_t i = 0; i < bt_provided_len(ctx, "target"); i++) {
+        if (!bt_provided_at(ctx, "target", i, &item) &&
+            strcmp(item.name, target->name) == 0)
+            return bt_plugin_id(item.plugin);
+    }
+    return NULL;
+}
+
+/* Those of --target, with their options. */
+static int check_given(struct tool *tool, const char *plugin, const char *list,
+                       uint32_t *nbroken)
+{
+    bt_targets *opened;
+    int code = EXIT_OK;
+    TRY_TOOL(tool, bt_targets_open(tool->ctx, list, &opened));
+    for (uint32_t i = 0; !code && i < opened->n; i++) {
+        const char *owner = owner_of(tool->ctx, opened->at[i]->target);
+        if (owner && strcmp(owner, plugin) == 0)
+            *nbroken += check_use(tool, opened->at[i]) > 0;
+        else
+            code = tool_usage(tool, "--target: %s is of plugin %s, and %s is checked",
+                              opened->at[i]->text, owner ? owner : "?", plugin);
+    }
+    bt_targets_unref(opened);
+    return code;
+}
+
 int check_targets(struct tool *tool, const char *plugin, uint32_t *nbroken)
 {
+    const char *given = option_value(tool, "target");
+    int64_t seconds = WATCHDOG_SECONDS;
+    int code = option_number(tool, "timeout", 1000000, &seconds);
+    if (code)
+        return code;
+    watchdog_set((uint32_t)seconds);
+    if (given)
+        return check_given(tool, plugin, given, nbroken);
     for (uint32_t i = 0; i < bt_provided_len(tool->ctx, "target"); i++) {
         bt_provided item;
         TRY_TOOL(tool, bt_provided_at(tool->ctx, "target", i, &item));

@@ -8,6 +8,8 @@
 
 #include "cases.h"
 #include "rule_program.h"
+#include "target_run.h"
+#include "watchdog.h"
 
 enum {
     MOST_TRIES = 400,
@@ -23,6 +25,7 @@ struct memory {
     void *host;
     void *block;
     uint64_t nbytes;
+    uint64_t offset; /* in its block */
 };
 
 /* One kernel of the target, on two sets of inputs. */
@@ -36,25 +39,13 @@ struct lab {
     struct memory inputs[2][MOST_BUFFERS], output, workspace, large;
     unsigned char *back; /* what is copied from there */
     void *expected[2];   /* what it computes of each */
+    uint64_t
+        step; /* memory begins at so many bytes of its block, or 2, 3, ... times that */
+    uint32_t nblock;
     const char *fault;
 };
 
 /* ---- a kernel ---- */
-
-/* The text of a pattern as that of a rule: what may be absent is there, `*` has names. */
-static const char *rule_of(bt_arena *arena, const char *pattern)
-{
-    bt_text out;
-    char name = 'a';
-    bt_text_init(&out, arena);
-    for (const char *c = pattern; *c; c++) {
-        if (*c == '*')
-            bt_text_addf(&out, "%c", name < 'z' ? name++ : name);
-        else if (*c != '?')
-            bt_text_add(&out, c, 1);
-    }
-    return bt_text_get(&out);
-}
 
 /* Its kernels, where it is one kernel on tensors of known sizes. */
 static bt_status lower(struct lab *lab, const bt_func *func)
@@ -130,17 +121,14 @@ static bt_status find_kernel(struct lab *lab, const char *text)
 
 static bt_status make_kernel(struct lab *lab)
 {
-    static const char *const simple[] = { "nn.relu(*)",  "exp(*)",         "add(*, *)",
-                                          "negative(*)", "nn.dense(*, *)", NULL };
-    const char *const *patterns =
-        lab->use->target->patterns ? lab->use->target->patterns : simple;
+    const char *const *patterns = target_patterns(lab->use->target);
     uint64_t seed = 1;
     uint32_t n = 0;
     while (patterns[n])
         n++;
     for (uint32_t i = 0; n && i < MOST_TRIES && !lab->kernel; i++) {
         struct rule_program program;
-        const char *rule = rule_of(lab->arena, patterns[i % n]);
+        const char *rule = target_rule(lab->arena, patterns[i % n]);
         if (!rule)
             return bt_no_memory();
         BT_TRY(
@@ -162,9 +150,21 @@ static bt_status make_memory(struct lab *lab, uint64_t nbytes, struct memory *ou
     if (!out->host)
         return bt_no_memory();
     memset(out->host, 0, room);
-    return lab->use->target->alloc ? lab->use->target->alloc(lab->ctx, lab->use->instance,
-                                                             nbytes, &out->block)
-                                   : NULL;
+    out->offset = lab->step * ++lab->nblock;
+    return lab->use->target->alloc
+               ? lab->use->target->alloc(lab->ctx, lab->use->instance,
+                                         nbytes + out->offset, &out->block)
+               : NULL;
+}
+
+/* As target->wait, within a time. */
+static bt_status wait_for(struct lab *lab, void *queue, uint64_t value, uint64_t *failed)
+{
+    watchdog_begin("target %s, wait for value %" PRIu64 " of a queue, its last command",
+                   lab->use->text, value);
+    bt_status status = lab->use->target->wait(lab->ctx, queue, value, failed);
+    watchdog_end();
+    return status;
 }
 
 static void free_memory(struct lab *lab, struct memory *m)
@@ -178,8 +178,9 @@ static void free_memory(struct lab *lab, struct memory *m)
 static bt_status copy(struct lab *lab, const struct memory *m, int to_host)
 {
     const bt_target *target = lab->use->target;
-    const bt_buffer host = { .block = m->host, .nbytes = m->nbytes },
-                    own = { .block = m->block, .nbytes = m->nbytes, .is_own = 1 };
+    const bt_buffer host = { .block = m->host, .nbytes = m->nbytes }, own = {
+        .block = m->block, .offset = m->offset, .nbytes = m->nbytes, .is_own = 1
+    };
     bt_order order = { 0 };
     uint64_t value, failed;
     if (!m->block)
@@ -191,7 +192,7 @@ static bt_status copy(struct lab *lab, const struct memory *m, int to_host)
         target->enqueue_copy(lab->ctx, lab->use->instance, to_host ? &host : &own,
                              to_host ? &own : &host, &order, &value);
     if (!status)
-        status = target->wait(lab->ctx, order.queue, value, &failed);
+        status = wait_for(lab, order.queue, value, &failed);
     target->close_queue(order.queue);
     return status;
 }
@@ -249,16 +250,20 @@ static bt_status enqueue(struct lab *lab, int set, const bt_order *order,
                          const uint32_t *stop, uint64_t *value)
 {
     void *buffers[MOST_BUFFERS + 1];
-    const uint64_t offsets[MOST_BUFFERS + 1] = { 0 };
+    uint64_t offsets[MOST_BUFFERS + 1];
     const uint32_t n = lab->kernel->nin;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         buffers[i] = place(&lab->inputs[set][i]);
+        offsets[i] = lab->inputs[set][i].offset;
+    }
     buffers[n] = place(&lab->output);
+    offsets[n] = lab->output.offset;
     const bt_kernel_call call = { .nbytes = sizeof(call),
                                   .nbuffer = n + 1,
                                   .buffers = buffers,
                                   .offsets = lab->output.block ? offsets : NULL,
                                   .workspace = place(&lab->workspace),
+                                  .workspace_offset = lab->workspace.offset,
                                   .stop = stop };
     return lab->use->target->enqueue(lab->ctx, lab->loaded, 0, &call, order, value);
 }
@@ -266,7 +271,7 @@ static bt_status enqueue(struct lab *lab, int set, const bt_order *order,
 static bt_status wait(struct lab *lab, void *queue, uint64_t value)
 {
     uint64_t failed = 0;
-    return lab->use->target->wait(lab->ctx, queue, value, &failed);
+    return wait_for(lab, queue, value, &failed);
 }
 
 static void say(struct lab *lab, const char *format, ...) BT_PRINTF(2, 3);
@@ -308,7 +313,39 @@ static bt_status compute(struct lab *lab, int set, void *queue)
     return NULL;
 }
 
+static void free_buffers(struct lab *lab)
+{
+    for (uint32_t i = 0; i < MOST_BUFFERS; i++) {
+        free_memory(lab, &lab->inputs[0][i]);
+        free_memory(lab, &lab->inputs[1][i]);
+    }
+    free_memory(lab, &lab->output);
+    free_memory(lab, &lab->workspace);
+}
+
 /* ---- what is checked ---- */
+
+/* The same again, with all memory inside of larger blocks. */
+static bt_status check_offsets(struct lab *lab, void *queue)
+{
+    struct lab moved = { .ctx = lab->ctx,
+                         .arena = lab->arena,
+                         .use = lab->use,
+                         .loaded = lab->loaded,
+                         .kernel = lab->kernel };
+    if (!lab->use->space)
+        return NULL;
+    moved.step = lab->use->space->align;
+    bt_status status = make_buffers(&moved);
+    if (!status)
+        status = compute(&moved, 0, queue);
+    if (!status &&
+        memcmp(moved.expected[0], lab->expected[0], (size_t)lab->output.nbytes))
+        say(lab, "a kernel gives something else where its buffers begin inside their "
+                 "blocks: bt_kernel_call.offsets");
+    free_buffers(&moved);
+    return status;
+}
 
 static bt_status check_values(struct lab *lab, void *queue)
 {
@@ -375,11 +412,11 @@ static bt_status copy_through(struct lab *lab, unsigned char byte, void *first,
     const bt_event event = { first, value };
     order = (bt_order){ .queue = second, .nwait = first != second, .waits = &event };
     BT_TRY(target->enqueue_copy(lab->ctx, lab->use->instance, &to, &own, &order, &last));
-    BT_TRY(target->wait(lab->ctx, second, last, &failed));
+    BT_TRY(wait_for(lab, second, last, &failed));
     size_t n = 0;
     while (n < m->nbytes && back[n] == byte)
         n++;
-    BT_TRY(target->wait(lab->ctx, first, value, &failed));
+    BT_TRY(wait_for(lab, first, value, &failed));
     if (n < m->nbytes)
         say(lab, "a copy does not %s, or `wait` returns before it is done",
             first == second ? "run after those before it in its queue"
@@ -414,7 +451,7 @@ static bt_status check_failure(struct lab *lab, void *queue)
     uint64_t value, behind, failed = 0;
     BT_TRY(enqueue(lab, 0, &order, &stop, &value));
     BT_TRY(enqueue(lab, 1, &order, NULL, &behind));
-    bt_status status = lab->use->target->wait(lab->ctx, queue, behind, &failed);
+    bt_status status = wait_for(lab, queue, behind, &failed);
     if (status && status->code == BT_ERR_MEMORY)
         return status;
     if (status && failed != value)
@@ -431,6 +468,8 @@ static bt_status check_all(struct lab *lab, void *a, void *b, void *c)
     BT_TRY(check_copies(lab, a, b));
     BT_TRY(compute(lab, 0, a));
     BT_TRY(compute(lab, 1, a));
+    if (!lab->fault)
+        BT_TRY(check_offsets(lab, a));
     int can_differ =
         memcmp(lab->expected[0], lab->expected[1], (size_t)lab->output.nbytes) != 0;
     for (uint32_t i = 0; can_differ && !lab->fault && i < NROUNDS; i++) {
@@ -453,12 +492,7 @@ static bt_status check_kernel(struct lab *lab)
         if (queues[i])
             target->close_queue(queues[i]);
     }
-    for (uint32_t i = 0; i < MOST_BUFFERS; i++) {
-        free_memory(lab, &lab->inputs[0][i]);
-        free_memory(lab, &lab->inputs[1][i]);
-    }
-    free_memory(lab, &lab->output);
-    free_memory(lab, &lab->workspace);
+    free_buffers(lab);
     free_memory(lab, &lab->large);
     free(lab->back);
     if (status && status->code != BT_ERR_MEMORY) {

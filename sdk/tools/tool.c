@@ -46,6 +46,14 @@ int option_number(const struct tool *tool, const char *name, int64_t high, int64
     return EXIT_OK;
 }
 
+void print_below(const char *text)
+{
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        printf("          %.*s\n", (int)n, text);
+    }
+}
+
 /* ---- the command line ---- */
 
 static const struct option *find_option(const struct verb *verb, const char *name,

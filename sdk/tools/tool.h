@@ -50,6 +50,9 @@ const char **option_values(const struct tool *, const char *name);
  * the option is absent. */
 int option_number(const struct tool *, const char *name, int64_t high, int64_t *out);
 
+/* Prints a text indented, each of its lines below the line that it explains. */
+void print_below(const char *text);
+
 /* Splits the command line by the verb's options. */
 int tool_parse(struct tool *, int argc, char **argv);
 /* A message about the command line, and EXIT_USAGE. */

@@ -40,15 +40,32 @@ expect 1 'test.wrong: its tables agree with its manifest' '25 operators, 17 with
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung
 
-# Queues of targets: a kernel is run through them, on a program that the target takes.
-expect 1 '^  queues  keep the order of commands$' -- "$baton" plugin check test.device
-for line in 'constant  FAILED  queues: enqueue gives value 1 after 1: it is more for each command of a queue' \
-    'deaf  FAILED  queues: a co[a-z]* does not wait for the events of its bt_order, or `wait` returns before it is done' \
-    'early  FAILED  queues: a copy does not run after those before it in its queue, or `wait` returns before it is done' \
-    'mute  FAILED  queues: wait fails (the device has stopped) and .failed is 0: it is the value of the command that has failed, 1'; do
-    tr '\n' ' ' < out | grep -q "device.${line%%  *}: opens, 0 patterns *${line#*  }" || fault "expected of device.$line"
-done
-[ "$(grep -c FAILED out)" = 4 ] || fault "device and device.claims are right, the other four are wrong"
+# Targets: a kernel is run through the queues, and programs with tensors side by side, by known and open dims, with one and two
+# kernels; what is wrong is found, and what hangs comes to an end.
+expect 0 '^target device: opens, 0 patterns$' '^target device.claims: opens, 1 pattern$' '^  queues  keep the order of commands$' \
+    '^  programs  12 as by interp, of these 6 with open dims, 0 with a function of several kernels$' -- "$baton" plugin check test.device
+[ "$(grep -c '^  queues  ' out)$(grep -c '^  programs  ' out)" = 22 ] || fault "there are two targets"
+expect 0 '^target device{kernels=2}: opens' '12 as by interp, of these 6 with open dims, 12 with a function of several kernels$' -- \
+    "$baton" plugin check test.device --target 'device{kernels=2}'
+[ "$(grep -c '^target' out)" = 1 ] || fault "one target is asked for"
+while IFS='|' read -r fault message; do
+    expect 1 "FAILED  $message" -- "$baton" plugin check test.device --target "device{fault=\"$fault\", kernels=${kernels:=1}}"
+done <<'END1'
+constant|queues: enqueue gives value 1 after 1: it is more for each command of a queue$
+deaf|queues: a co[a-z]* does not wait for the events of its bt_order, or `wait` returns before it is done$
+early|queues: a copy does not run after those before it in its queue, or `wait` returns before it is done$
+mute|queues: wait fails (the device has stopped) and .failed is 0: it is the value of the command that has failed, 1$
+copy|queues: a copy does not
+offset|queues: a kernel gives something else where its buffers begin inside their blocks: bt_kernel_call.offsets$
+dims|programs:$
+END1
+expect 1 '^  FAILED  programs:$' '^ *element 0 is .*, interp gives ' '^ *def @f(%a: ' -- \
+    "$baton" plugin check test.device --target 'device{fault="second", kernels=2}'
+expect 1 '^ *element [0-9]* is .*, with n = [0-9]*, in$' '^ *def @f<n: Dim>(%a: ' -- "$baton" plugin check test.device --target 'device{fault="dims"}'
+expect 1 '^error: target device{fault="hang"}, wait for value [0-9]* of a queue, .*: it has not come back for 1 s (--timeout)$' -- \
+    "$baton" plugin check test.device --target 'device{fault="hang"}' --timeout 1
+expect 2 '\--target: reference is of plugin baton.reference, and test.device is checked' -- "$baton" plugin check test.device --target reference
+expect 1 'attribute' -- "$baton" plugin check test.device --target 'device{fualt="hang"}'
 expect 0 '^target reference: opens, 0 patterns$' -- "$baton" plugin check baton.reference
 refuse queues
 

@@ -1,7 +1,8 @@
 /*
- * Targets of the tests of baton plugin check: `negative` of float32 in memory of their own, by
- * queues that have a thread each. `device` is right, each of the others has one fault; the
- * option `crash` names a function that crashes.
+ * A target for the tests of baton plugin check: `negative` of float32 in memory of its own, by
+ * queues that have a thread each, for dims that are known or open. It is right, but for what
+ * the option `fault` says; `crash` names a function that crashes. `device.claims` is the same
+ * with a pattern.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,20 +15,20 @@
 enum { MOST_WAITS = 4 };
 
 struct options {
-    const char *crash;
+    const char *crash, *fault;
+    int64_t kernels;
 };
 static const bt_attr options[] = {
     BT_ATTR(struct options, crash, STRING, "", "the function that crashes"),
+    BT_ATTR(struct options, fault, STRING, "", "what is wrong"),
+    BT_ATTR_RANGE(struct options, kernels, INT, "1", 1, 2, "of each function"),
     { 0 },
 };
 
-/* Faults. */
-enum { NONE, DEAF, CONSTANT, MUTE, EARLY };
-
 struct instance {
     bt_registry *registry;
-    uint32_t fault;
-    char crash[16];
+    char crash[16], fault[16];
+    int64_t kernels;
     pthread_mutex_t lock;
     pthread_cond_t moved;
 };
@@ -35,16 +36,23 @@ struct instance {
 static void crash_in(const struct instance *i, const char *function)
 {
     if (strcmp(i->crash, function) == 0)
-        *(volatile char *)(uintptr_t)i->fault = 0;
+        *(volatile char *)(uintptr_t)(i->kernels - 1) = 0;
 }
 
-static bt_status open_fault(bt_ctx *ctx, const void *given, uint32_t fault, void **self)
+static int has(const struct instance *i, const char *fault)
 {
+    return strcmp(i->fault, fault) == 0;
+}
+
+static bt_status open_device(bt_ctx *ctx, const void *given, void **self)
+{
+    const struct options *o = given;
     struct instance *i = bt_alloc(bt_ctx_registry(ctx), sizeof(*i));
     if (!i)
         return bt_no_memory();
-    *i = (struct instance){ .registry = bt_ctx_registry(ctx), .fault = fault };
-    snprintf(i->crash, sizeof(i->crash), "%s", ((const struct options *)given)->crash);
+    *i = (struct instance){ .registry = bt_ctx_registry(ctx), .kernels = o->kernels };
+    snprintf(i->crash, sizeof(i->crash), "%s", o->crash);
+    snprintf(i->fault, sizeof(i->fault), "%s", o->fault);
     pthread_mutex_init(&i->lock, NULL);
     pthread_cond_init(&i->moved, NULL);
     *self = i;
@@ -59,12 +67,13 @@ static void close_device(void *self)
     bt_free(i->registry, i, sizeof(*i));
 }
 
-/* ---- kernels: what is loaded is the number of elements of each ---- */
+/* ---- kernels: what is loaded is how many bytes each writes, by the dims of a call ---- */
 
 struct loaded {
     struct instance *instance;
     size_t nbytes;
-    int64_t nelem[];
+    int64_t first; /* of the bytes of the first call; for a fault */
+    bt_dim_code sizes[];
 };
 
 static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
@@ -72,48 +81,86 @@ static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
     const bt_block *block = func->block;
     crash_in(self, "supports");
     return block->nbinding == 1 && bt_as_op_call(block->bindings[0], "negative") &&
-                   bt_tensor_dtype(block->result->type) == BT_FLOAT32 && func->nvar == 0
+                   bt_tensor_dtype(block->result->type) == BT_FLOAT32
                ? NULL
                : bt_fail(ctx, BT_ERR_UNSUPPORTED, "only negative of float32");
+}
+
+/* Two kernels: the first copies to memory that they share, the second computes. */
+static bt_status lower_two(bt_arena *arena, const bt_func *func, bt_lowering *out)
+{
+    static const bt_kernel_buffer in = { BT_BUFFER_INPUT, 0 },
+                                  temp = { BT_BUFFER_TEMP, 0 },
+                                  result = { BT_BUFFER_OUTPUT, 0 };
+    static const char copies, computes;
+    const bt_type **size = BT_NEW(arena, const bt_type *);
+    bt_kernel *first = bt_lowering_add(out, arena), *second = bt_lowering_add(out, arena);
+    if (!size || !first || !second)
+        return bt_no_memory();
+    *size = bt_tensor_size(func->result);
+    *first =
+        (bt_kernel){ .nin = 1, .in = &in, .nout = 1, .out = &temp, .content = &copies };
+    *second = (bt_kernel){
+        .nin = 1, .in = &temp, .nout = 1, .out = &result, .content = &computes
+    };
+    out->ntemp = 1;
+    out->temps = size;
+    return NULL;
 }
 
 static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *func,
                        bt_lowering *out)
 {
     (void)ctx;
-    (void)self;
+    if (((const struct instance *)self)->kernels == 2)
+        return lower_two(arena, func, out);
     return bt_lowering_whole(out, arena, func) ? NULL : bt_no_memory();
+}
+
+/* Of kernels that a function has several of, the first ones copy. */
+static int is_copy(uint32_t n, const bt_kernel *const *kernels, uint32_t i)
+{
+    return i + 1 < n && kernels[i]->primitive == kernels[i + 1]->primitive;
 }
 
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
                          uint32_t n, const bt_kernel *const *kernels,
                          bt_kernel_code *const *out)
 {
-    (void)ctx;
     (void)self;
     (void)form;
     for (uint32_t i = 0; i < n; i++) {
-        int64_t *nelem = BT_NEW(arena, int64_t);
-        if (!nelem)
+        const bt_func *func = kernels[i]->primitive;
+        bt_dim_code size;
+        BT_TRY(bt_dim_compile(ctx, arena, bt_tensor_size(func->result), func->nvar,
+                              func->vars, &size));
+        char *bytes = bt_arena_alloc(arena, size.nbyte + 1, 1);
+        if (!bytes)
             return bt_no_memory();
-        *nelem = bt_type_nbytes(kernels[i]->primitive->result) / 4;
-        *out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES, .at = nelem, .nbytes = 8 };
+        bytes[0] = (char)is_copy(n, kernels, i);
+        memcpy(bytes + 1, size.at, size.nbyte);
+        *out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES,
+                                    .at = bytes,
+                                    .nbytes = size.nbyte + 1 };
     }
     return NULL;
 }
 
+/* The bytes may come from a file; they stay as long as what is loaded. */
 static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
                       const bt_kernel_code *const *codes, void **out)
 {
     struct instance *i = self;
-    const size_t nbytes = sizeof(struct loaded) + n * sizeof(int64_t);
+    const size_t nbytes = sizeof(struct loaded) + n * sizeof(bt_dim_code);
     struct loaded *l = bt_alloc(i->registry, nbytes);
     (void)ctx;
     if (!l)
         return bt_no_memory();
-    *l = (struct loaded){ i, nbytes };
-    for (uint32_t k = 0; k < n; k++)
-        memcpy(&l->nelem[k], codes[k]->at, sizeof(int64_t));
+    *l = (struct loaded){ i, nbytes, -1 };
+    for (uint32_t k = 0; k < n; k++) {
+        l->sizes[k].at = (const uint8_t *)codes[k]->at + 1;
+        l->sizes[k].nbyte = (uint32_t)codes[k]->nbytes - 1;
+    }
     *out = l;
     return NULL;
 }
@@ -122,6 +169,17 @@ static void unload(void *loaded)
 {
     struct loaded *l = loaded;
     bt_free(l->instance->registry, l, l->nbytes);
+}
+
+/* How many bytes a kernel writes, by the dims of the call. */
+static bt_status count_bytes(bt_ctx *ctx, const struct loaded *l, uint32_t kernel,
+                             const bt_kernel_call *call, int64_t *out)
+{
+    bt_dim_code size = l->sizes[kernel];
+    size.nvar = call->ndim;
+    if (!bt_dim_code_is_valid(&size) || !bt_dim_eval(&size, call->dims, out))
+        return bt_fail(ctx, BT_ERR_FORMAT, "the size of kernel %u is none", kernel);
+    return NULL;
 }
 
 /* ---- memory ---- */
@@ -197,7 +255,7 @@ static int run(const struct instance *i, const struct command *c)
 /* Whether all that the command waits for is done; 0: some of it failed. */
 static int await(struct instance *i, const struct command *c)
 {
-    for (uint32_t k = 0; i->fault != DEAF && k < c->nwait; k++) {
+    for (uint32_t k = 0; !has(i, "deaf") && k < c->nwait; k++) {
         const struct queue *other = c->waits[k].queue;
         while (other->done < c->waits[k].value)
             pthread_cond_wait(&i->moved, &i->lock);
@@ -278,7 +336,7 @@ static bt_status put(const bt_order *order, const struct command *what, uint64_t
         c->waits[c->nwait] = order->waits[c->nwait];
     pthread_mutex_lock(&i->lock);
     c->value = ++q->given;
-    *value = i->fault == CONSTANT ? 1 : c->value;
+    *value = has(i, "constant") ? 1 : c->value;
     *q->last = c;
     q->last = &c->next;
     pthread_cond_broadcast(&i->moved);
@@ -286,23 +344,27 @@ static bt_status put(const bt_order *order, const struct command *what, uint64_t
     return NULL;
 }
 
-static float *buffer(const bt_kernel_call *call, uint32_t k)
+static float *buffer(const struct instance *i, const bt_kernel_call *call, uint32_t k)
 {
-    return (float *)(void *)(((struct block *)call->buffers[k])->bytes +
-                             (call->offsets ? call->offsets[k] : 0));
+    const uint64_t offset = call->offsets && !has(i, "offset") ? call->offsets[k] : 0;
+    return (float *)(void *)(((struct block *)call->buffers[k])->bytes + offset);
 }
 
 static bt_status enqueue(bt_ctx *ctx, void *loaded, uint32_t kernel,
                          const bt_kernel_call *call, const bt_order *order,
                          uint64_t *value)
 {
-    const struct loaded *l = loaded;
-    const struct command c = { .from = buffer(call, 0),
-                               .to = buffer(call, 1),
-                               .nbytes = (size_t)l->nelem[kernel] * sizeof(float),
-                               .is_kernel = 1,
+    struct loaded *l = loaded;
+    int64_t nbytes;
+    BT_TRY(count_bytes(ctx, l, kernel, call, &nbytes));
+    l->first = l->first < 0 ? nbytes : l->first;
+    const int is_copy = l->sizes[kernel].at[-1] && !has(l->instance, "second");
+    const struct command c = { .from = buffer(l->instance, call, 0),
+                               .to = buffer(l->instance, call, 1),
+                               .nbytes =
+                                   (size_t)(has(l->instance, "dims") ? l->first : nbytes),
+                               .is_kernel = !is_copy,
                                .stop = call->stop };
-    (void)ctx;
     return put(order, &c, value);
 }
 
@@ -312,7 +374,8 @@ static bt_status enqueue_copy(bt_ctx *ctx, void *self, const bt_buffer *to,
 {
     const struct command c = { .to = (float *)(void *)side(to),
                                .from = (const float *)(void *)side(from),
-                               .nbytes = (size_t)to->nbytes };
+                               .nbytes =
+                                   (size_t)to->nbytes / (has(self, "copy") ? 2 : 1) };
     (void)ctx;
     crash_in(self, "enqueue_copy");
     return put(order, &c, value);
@@ -324,49 +387,34 @@ static bt_status wait_for(bt_ctx *ctx, void *queue, uint64_t value, uint64_t *fa
     struct instance *i = q->instance;
     crash_in(i, "wait_for");
     pthread_mutex_lock(&i->lock);
-    while (i->fault != EARLY && q->done < value)
+    while (has(i, "hang") || (!has(i, "early") && q->done < value))
         pthread_cond_wait(&i->moved, &i->lock);
     const uint64_t first = q->failed;
     pthread_mutex_unlock(&i->lock);
     if (!first || first > value)
         return NULL;
-    if (i->fault != MUTE)
+    if (!has(i, "mute"))
         *failed = first;
     return bt_fail(ctx, BT_ERR_RUNTIME, "the device has stopped");
 }
 
 /* ---- the targets ---- */
 
-#define OPEN(function, fault)                                              \
-    static bt_status function(bt_ctx *ctx, const void *given, void **self) \
-    {                                                                      \
-        return open_fault(ctx, given, (fault), self);                      \
-    }
-OPEN(open_right, NONE)
-OPEN(open_deaf, DEAF)
-OPEN(open_constant, CONSTANT)
-OPEN(open_mute, MUTE)
-OPEN(open_early, EARLY)
-
-#define ROW(name_, open_, ...)                                                          \
-    {                                                                                   \
-        .name = name_, .doc = "A device of the tests.",                                 \
-        .options_nbytes = sizeof(struct options), .open = open_, .close = close_device, \
-        .supports = supports, .lower = lower, .compile = compile, .load = load,         \
-        .unload = unload, .alloc = alloc_block, .free = free_block,                     \
-        .open_queue = open_queue, .close_queue = close_queue, .enqueue = enqueue,       \
-        .enqueue_copy = enqueue_copy, .wait = wait_for, __VA_ARGS__                     \
+#define ROW(...)                                                                         \
+    {                                                                                    \
+        .doc = "A device of the tests.", .options = options,                             \
+        .options_nbytes = sizeof(struct options), .open = open_device,                   \
+        .close = close_device, .supports = supports, .lower = lower, .compile = compile, \
+        .load = load, .unload = unload, .alloc = alloc_block, .free = free_block,        \
+        .open_queue = open_queue, .close_queue = close_queue, .enqueue = enqueue,        \
+        .enqueue_copy = enqueue_copy, .wait = wait_for, .takes_dims = 1, __VA_ARGS__     \
     }
 
 static const char *const patterns[] = { "negative(*)", NULL };
 
 static const bt_target targets[] = {
-    ROW("device", open_right, .options = options),
-    ROW("device.claims", open_right, .options = options, .patterns = patterns),
-    ROW("device.constant", open_constant, .options = options),
-    ROW("device.deaf", open_deaf, .options = options),
-    ROW("device.early", open_early, .options = options),
-    ROW("device.mute", open_mute, .options = options),
+    ROW(.name = "device"),
+    ROW(.name = "device.claims", .patterns = patterns),
     { 0 },
 };
 

@@ -1,0 +1,23 @@
+/* Whether programs that a target has a part in compute what the executor interp does. */
+#ifndef TARGET_RUN_H
+#define TARGET_RUN_H
+
+#include <baton/compiled.h>
+
+struct target_run {
+    uint32_t nrun, nopen; /* programs; those with open dims */
+    uint32_t nseveral;    /* of nrun: with a function of several kernels */
+    const char *fault;    /* lines that say what is wrong; NULL: nothing was found */
+};
+
+/* Programs of its patterns, or of simple operators where it has none: two calls, so that
+ * their tensors lie side by side, with dims that are known and, where the target takes
+ * such, that are open. What is found lives in the arena. */
+bt_status target_run(bt_ctx *, bt_arena *, const bt_target_use *,
+                     struct target_run *out) BT_MUST_USE;
+/* Patterns that the two checks of targets make programs of: its own, or simple ones; ended
+ * by NULL. As the left side of a rule: what may be absent is there, `*` has names. */
+const char *const *target_patterns(const bt_target *);
+const char *target_rule(bt_arena *, const char *pattern);
+
+#endif

@@ -67,6 +67,7 @@ static const bt_op ops[] = {
     UNARY("floor", number_in, "floor(data[..])", NUMBERS, "The greatest whole number not above; integers stay.", , BT_ALGEBRA(BT_IDEMPOTENT)),
     UNARY("log", float_in, "log(data[..])", ABOVE, "Natural logarithm; -inf at 0, NaN below.", ),
     UNARY("log10", float_in, "log10(data[..])", ABOVE, "Logarithm to base 10; -inf at 0, NaN below.", ),
+    UNARY("log1p", float_in, "log1p(data[..])", ABOVE, "log(1 + data), exact near 0; -inf at -1, NaN below.", ),
     UNARY("log2", float_in, "log2(data[..])", ABOVE, "Logarithm to base 2; -inf at 0, NaN below.", ),
     UNARY("logical_not", bool_in, "!data[..]", "bool[2, 3]\nbool[]\nbool[0]", "True where data is False.", , BT_ALGEBRA(BT_INVOLUTION)),
     UNARY("negative", number_in, "-data[..]", NUMBERS, "The number with the other sign; integers wrap.", , BT_ALGEBRA(BT_INVOLUTION), BT_SCALE(BT_SCALE_ANY, NULL)),

@@ -49,13 +49,13 @@ static void celu(bt_onnx_node *n)
     exponential_unit(n, 1, alpha, alpha);
 }
 
-/* log(1 + exp(x)) as max(x, 0) + log(1 + exp(-|x|)), which cannot overflow. */
+/* log(1 + exp(x)) as max(x, 0) + log1p(exp(-|x|)), which cannot overflow and is not 0 where
+ * exp(x) is small. */
 static const bt_value *softplus_of(bt_onnx_node *n, const bt_value *x)
 {
     const bt_value *decay =
         applied(n, "exp", applied(n, "negative", applied(n, "abs", x)));
-    const bt_value *rest = applied(n, "log", plus_number(n, decay, 1));
-    return plus(n, greater_of(n, x, scalar_like(n, x, 0)), rest);
+    return plus(n, greater_of(n, x, scalar_like(n, x, 0)), applied(n, "log1p", decay));
 }
 
 static void softplus(bt_onnx_node *n)

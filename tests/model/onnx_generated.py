@@ -174,6 +174,20 @@ case("RoiAlign_by_size_max", align, samples=0, fixed_boxes=True, output_height=2
 case("RoiAlign_by_size_symbolic", align, symbolic=["x", "boxes", "image"], samples=0, output_height=3, output_width=2)
 
 
+# ---- small results ----
+
+def magnified(name, op):
+    """What far negative numbers give, in units of its size."""
+    feeds = {"x": numpy.array([-8, -12, -16, -20], numpy.float32)}
+    unit = numpy.exp(feeds["x"])
+    nodes = [helper.make_node(op, ["x"], ["small"]), helper.make_node("Div", ["small", "unit"], ["y"])]
+    return model_of(nodes, [value("x", numpy.float32, [4])], [helper.make_empty_tensor_value_info("y")], {"unit": unit}, 18), feeds
+
+
+case("Small_softplus", magnified, "Softplus")
+case("Small_mish", magnified, "Mish")
+
+
 # ---- windows over axes whose size only a run gives ----
 
 def windows(name, op, size, kernel, opset=18, **attrs):

@@ -280,7 +280,7 @@ static bt_status check_adt(struct check *c, const bt_type *type, const bt_object
         return fail(c, "is no value of %s", def->name);
     if (def->is_extern)
         return NULL;
-    if (found->tag >= def->nctor || found->nfield != def->ctors[found->tag].nfield)
+    if (found->tag >= def->nctor || found->nfield != def->ctors[found->tag]->nfield)
         return fail(c, "is no value of %s: it has no such constructor", def->name);
     return NULL;
 }

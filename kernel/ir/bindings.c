@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "ir/func.h"
 
 /* ---- calls ---- */
@@ -166,9 +167,10 @@ bt_status bt_build_match(bt_builder *b, const bt_value *data, uint32_t nclause,
     bt_match *match = bt__node(b, BT_VALUE_MATCH, sizeof(*match));
     if (!match)
         return bt_no_memory();
+    const bt_clause *copy = bt__store_copy(b->store, clauses, nclause, sizeof(*copy));
     match->data = data;
     match->nclause = nclause;
-    match->clauses = bt__store_copy(b->store, clauses, nclause, sizeof(*clauses));
+    match->clauses = copy ? BT__LIST(bt_store_arena(b->store), copy, nclause) : NULL;
     match->is_partial = is_partial != 0;
     return match->clauses ? bt__builder_emit(b, &match->base, out) : bt_no_memory();
 }
@@ -224,34 +226,39 @@ static bt_status call_again(bt_builder *b, const bt_call *old, const bt__again *
     return bt__build_call(b, &call, out);
 }
 
-static bt_status match_again(bt_builder *b, const bt_match *old, const bt__again *again,
-                             const bt_value **out)
+/* The variables of a pattern are its block's parameters, which may be new. */
+static bt_status clauses_again(bt_builder *b, const bt_match *old,
+                               const bt_block *const *regions, bt_clause *out)
 {
-    bt_match *match = bt__node(b, BT_VALUE_MATCH, sizeof(*match));
-    bt_clause *clauses =
-        bt__store_copy(b->store, old->clauses, old->nclause, sizeof(*clauses));
-    if (!match || !clauses)
-        return bt_no_memory();
     for (uint32_t i = 0; i < old->nclause; i++) {
-        clauses[i].block = again->regions[i];
-        if (clauses[i].block->nparam != bt_pattern_nvar(clauses[i].pattern))
+        const bt_pattern *pattern = old->clauses[i]->pattern;
+        uint32_t next = 0;
+        if (regions[i]->nparam != bt_pattern_nvar(pattern))
             return bt_fail_at(b->ctx, BT_ERR_ARGUMENT, b->store, old->base.span,
                               "match: clause %u has %u variables, its block %u "
                               "parameters",
-                              i, bt_pattern_nvar(clauses[i].pattern),
-                              clauses[i].block->nparam);
-        // The variables are the block's parameters, which may be new.
-        uint32_t next = 0;
-        clauses[i].pattern = bt__pattern_with(b->store, clauses[i].pattern,
-                                              clauses[i].block->params, &next);
-        if (!clauses[i].pattern)
+                              i, bt_pattern_nvar(pattern), regions[i]->nparam);
+        out[i].block = regions[i];
+        out[i].pattern = bt__pattern_with(b->store, pattern, regions[i]->params, &next);
+        if (!out[i].pattern)
             return bt_store_why(b->ctx, b->store);
     }
-    match->data = again->operands[0];
-    match->nclause = old->nclause;
-    match->clauses = clauses;
-    match->is_partial = old->is_partial;
-    return bt__builder_emit(b, &match->base, out);
+    return NULL;
+}
+
+static bt_status match_again(bt_builder *b, const bt_match *old, const bt__again *again,
+                             const bt_value **out)
+{
+    bt_arena *scratch = bt_ctx_scratch(b->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_clause *clauses = BT_NEWS(scratch, bt_clause, old->nclause);
+    bt_status status =
+        clauses ? clauses_again(b, old, again->regions, clauses) : bt_no_memory();
+    if (!status)
+        status = bt_build_match(b, again->operands[0], old->nclause, clauses,
+                                (int)old->is_partial, out);
+    bt_arena_release(scratch, mark);
+    return status;
 }
 
 /* A closure that does not refer to itself; groups are rebuilt by declaring them anew. */

@@ -224,7 +224,7 @@ static int patterns_equal(struct compare *c, const bt_pattern *a, const bt_patte
 static int matches_equal(struct compare *c, const bt_match *a, const bt_match *b)
 {
     for (uint32_t i = 0; i < a->nclause; i++) {
-        if (!patterns_equal(c, a->clauses[i].pattern, b->clauses[i].pattern))
+        if (!patterns_equal(c, a->clauses[i]->pattern, b->clauses[i]->pattern))
             return 0;
     }
     return a->is_partial == b->is_partial;
@@ -236,7 +236,7 @@ static int signatures_equal(struct compare *c, const bt_func *a, const bt_func *
         !bt__type_matches(&c->types, a->result, b->result))
         return 0;
     for (uint32_t i = 0; i < a->nwhere; i++) {
-        const bt_where *v = &a->wheres[i], *w = &b->wheres[i];
+        const bt_where *v = a->wheres[i], *w = b->wheres[i];
         if (strcmp(v->op->name, w->op->name) || v->ntype != w->ntype ||
             !bt__attrs_match(&c->types, v->op->attrs, v->attrs, w->attrs))
             return 0;
@@ -350,7 +350,7 @@ static int adts_equal(bt_arena *arena, const bt_adt_def *a, const bt_adt_def *b)
         !pair_vars(&c, a->nvar, a->vars, b->vars))
         return 0;
     for (uint32_t i = 0; i < a->nctor; i++) {
-        const bt_ctor *p = &a->ctors[i], *q = &b->ctors[i];
+        const bt_ctor *p = a->ctors[i], *q = b->ctors[i];
         if (strcmp(p->name, q->name) || p->nfield != q->nfield)
             return 0;
         for (uint32_t k = 0; k < p->nfield; k++) {

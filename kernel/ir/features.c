@@ -66,7 +66,7 @@ static void see_match(struct features *f, const bt_match *match)
 {
     f->bits |= BT_FEATURE_BRANCHES;
     for (uint32_t i = 0; i < match->nclause; i++) {
-        if (has_ctor(match->clauses[i].pattern))
+        if (has_ctor(match->clauses[i]->pattern))
             f->bits |= BT_FEATURE_ADTS;
     }
 }

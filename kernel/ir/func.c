@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/store.h"
+#include "ir/type.h"
 
 void *bt__store_copy(bt_store *store, const void *items, size_t count, size_t nbytes)
 {
@@ -40,18 +41,6 @@ int bt__ints_copy(bt_store *store, bt_ints ints, bt_ints *out)
     return at != NULL;
 }
 
-static const bt_where *copy_wheres(bt_store *store, uint32_t n, const bt_where *wheres)
-{
-    bt_where *copy = bt__store_copy(store, wheres, n, sizeof(*copy));
-    for (uint32_t i = 0; copy && i < n; i++) {
-        copy[i].types =
-            bt__store_copy(store, wheres[i].types, wheres[i].ntype, sizeof(bt_type *));
-        if (!copy[i].types)
-            return NULL;
-    }
-    return copy;
-}
-
 static int is_known(const bt_type *type)
 {
     return type && !(type->has & BT_HAS_HOLE);
@@ -69,7 +58,7 @@ bt_status bt_func_create(bt_ctx *ctx, bt_store *store, const bt_func *fields,
     if (func->name && !(func->name = bt_name_of(store, func->name)))
         return bt_no_memory();
     func->vars = bt__store_copy(store, fields->vars, fields->nvar, sizeof(bt_type *));
-    func->wheres = copy_wheres(store, fields->nwhere, fields->wheres);
+    func->wheres = bt__wheres_copy(store, fields->nwhere, fields->wheres);
     if (!func->vars || !func->wheres ||
         !bt__dict_copy(store, fields->attrs, &func->attrs))
         return bt_no_memory();

@@ -106,7 +106,7 @@ static uint64_t mix_parts(uint64_t hash, const bt_value *value)
     if (bt_as_proj(value))
         return mix(hash, bt_as_proj(value)->index);
     for (uint32_t i = 0; match && i < match->nclause; i++)
-        hash = mix_pattern(hash, match->clauses[i].pattern);
+        hash = mix_pattern(hash, match->clauses[i]->pattern);
     return hash;
 }
 

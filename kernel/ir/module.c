@@ -77,7 +77,7 @@ static void fill_index(struct module *m)
         const bt_adt_def *adt = m->base.adts[i];
         add(&m->index.adts, adt->name, adt);
         for (uint32_t k = 0; k < adt->nctor; k++)
-            add(&m->index.ctors, adt->ctors[k].name, &adt->ctors[k]);
+            add(&m->index.ctors, adt->ctors[k]->name, adt->ctors[k]);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <baton/ir.h>
 
+#include "base/arena.h"
 #include "ir/func.h"
 #include "ir/module.h"
 
@@ -34,7 +35,7 @@ static bt_status add_adt(bt_module_builder *b, bt_adt_def *adt)
     if (!BT_PUSH(b->arena, &b->adts, adt) || !bt_map_put(&b->adt_of, adt->name, adt))
         return bt_no_memory();
     for (uint32_t i = 0; i < adt->nctor; i++) {
-        if (!bt_map_put(&b->ctor_of, adt->ctors[i].name, adt))
+        if (!bt_map_put(&b->ctor_of, adt->ctors[i]->name, adt))
             return bt_no_memory();
     }
     return NULL;
@@ -212,7 +213,7 @@ static bt_status check_ctors(bt_module_builder *b, const bt_adt_def *adt, uint32
 }
 
 static bt_status copy_ctors(bt_store *store, const bt_adt_def *adt, uint32_t nctor,
-                            const bt_ctor *ctors, bt_ctor **out)
+                            const bt_ctor *ctors, const bt_ctor *const **out)
 {
     bt_ctor *copy = bt__store_copy(store, ctors, nctor, sizeof(*copy));
     if (!copy)
@@ -226,20 +227,20 @@ static bt_status copy_ctors(bt_store *store, const bt_adt_def *adt, uint32_t nct
         if (!copy[i].name || !copy[i].fields)
             return bt_no_memory();
     }
-    *out = copy;
-    return NULL;
+    *out = BT__LIST(bt_store_arena(store), copy, nctor);
+    return *out ? NULL : bt_no_memory();
 }
 
 bt_status bt_module_builder_define_adt(bt_module_builder *b, bt_adt_def *adt,
                                        uint32_t nctor, const bt_ctor *ctors)
 {
     bt_map seen;
-    bt_ctor *copy;
+    const bt_ctor *const *copy;
     bt_map_init(&seen, b->arena, 1);
     BT_TRY(check_ctors(b, adt, nctor, ctors, &seen));
     BT_TRY(copy_ctors(b->store, adt, nctor, ctors, &copy));
     for (uint32_t i = 0; i < nctor; i++) {
-        if (!bt_map_put(&b->ctor_of, copy[i].name, adt))
+        if (!bt_map_put(&b->ctor_of, copy[i]->name, adt))
             return bt_no_memory();
     }
     adt->nctor = nctor;

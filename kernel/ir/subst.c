@@ -129,7 +129,7 @@ static int index_vars(bt_store *store, uint32_t n, const bt_type *const *vars,
 const bt_type *bt_func_type_close(bt_store *store, uint32_t n, const bt_type *const *vars,
                                   uint32_t narg, const bt_type *const *args,
                                   const bt_type *result, uint32_t nwhere,
-                                  const bt_where *wheres)
+                                  const bt_where *const *wheres)
 {
     bt_func_type fields = {
         .narg = narg, .args = args, .result = result, .nwhere = nwhere, .wheres = wheres

@@ -76,7 +76,7 @@ static uint32_t hash_func(uint32_t hash, const bt_func_type *t)
     hash = hash_types(hash, t->narg, t->args);
     hash = bt__hash_mix(hash, t->result->hash);
     for (uint32_t i = 0; i < t->nwhere; i++) {
-        const bt_where *where = &t->wheres[i];
+        const bt_where *where = t->wheres[i];
         hash = bt__hash_mix(hash, bt__hash_text(where->op->name));
         hash = bt__hash_mix(hash, bt_attrs_hash(where->op->attrs, where->attrs));
         hash = hash_types(hash, where->ntype, where->types);
@@ -163,12 +163,12 @@ static int same_params(uint32_t n, const bt_type_param *a, const bt_type_param *
     return 1;
 }
 
-static int same_wheres(uint32_t n, const bt_where *a, const bt_where *b)
+static int same_wheres(uint32_t n, const bt_where *const *a, const bt_where *const *b)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (a[i].op != b[i].op || a[i].ntype != b[i].ntype ||
-            !same_types(a[i].ntype, a[i].types, b[i].types) ||
-            !bt_attrs_equal(a[i].op->attrs, a[i].attrs, b[i].attrs))
+        if (a[i]->op != b[i]->op || a[i]->ntype != b[i]->ntype ||
+            !same_types(a[i]->ntype, a[i]->types, b[i]->types) ||
+            !bt_attrs_equal(a[i]->op->attrs, a[i]->attrs, b[i]->attrs))
             return 0;
     }
     return 1;
@@ -237,7 +237,7 @@ static int visit_func(const bt_func_type *t, bt__visit_part *visit, void *state)
     if (!visit_all(t->narg, t->args, visit, state) || !visit(state, t->result))
         return 0;
     for (uint32_t i = 0; i < t->nwhere; i++) {
-        if (!visit_all(t->wheres[i].ntype, t->wheres[i].types, visit, state))
+        if (!visit_all(t->wheres[i]->ntype, t->wheres[i]->types, visit, state))
             return 0;
     }
     return 1;
@@ -292,7 +292,7 @@ static void look_inside(struct inside *inside, const bt_type *t)
     const bt_func_type *func = bt_as_func_type(t);
     bt__type_parts(t, look_at_part, inside);
     for (uint32_t i = 0; func && i < func->nwhere; i++)
-        bt__attrs_visit(func->wheres[i].op->attrs, func->wheres[i].attrs, look, inside);
+        bt__attrs_visit(func->wheres[i]->op->attrs, func->wheres[i]->attrs, look, inside);
     if (func)
         inside->nloose -= func->nparam && inside->nloose;
     switch (t->kind) {
@@ -310,34 +310,30 @@ static void look_inside(struct inside *inside, const bt_type *t)
 
 /* ---- copies of arrays ---- */
 
-static int copy_wheres(bt_store *store, bt_func_type *t)
+const bt_where *const *bt__wheres_copy(bt_store *store, uint32_t n,
+                                       const bt_where *const *wheres)
 {
-    bt_where *wheres = BT_NEWS(store->arena, bt_where, t->nwhere);
-    if (!wheres)
-        return 0;
-    for (uint32_t i = 0; i < t->nwhere; i++) {
-        const bt_where *from = &t->wheres[i];
-        wheres[i] = *from;
-        wheres[i].types =
+    bt_where *copy = BT_NEWS(store->arena, bt_where, n);
+    for (uint32_t i = 0; copy && i < n; i++) {
+        const bt_where *from = wheres[i];
+        copy[i] = *from;
+        copy[i].types =
             bt__arena_copy(store->arena, from->types, from->ntype, sizeof(*from->types));
-        if (!wheres[i].types)
-            return 0;
-        if (!from->attrs)
-            continue;
-        wheres[i].attrs =
-            bt_attrs_copy(store, from->op->attrs, from->op->attrs_nbytes, from->attrs);
-        if (!wheres[i].attrs)
-            return 0;
+        if (from->attrs)
+            copy[i].attrs = bt_attrs_copy(store, from->op->attrs, from->op->attrs_nbytes,
+                                          from->attrs);
+        if (!copy[i].types || (from->attrs && !copy[i].attrs))
+            return NULL;
     }
-    t->wheres = wheres;
-    return 1;
+    return copy ? BT__LIST(store->arena, copy, n) : NULL;
 }
 
 static int copy_func(bt_store *store, bt_func_type *t)
 {
     t->params = bt__arena_copy(store->arena, t->params, t->nparam, sizeof(*t->params));
     t->args = bt__arena_copy(store->arena, t->args, t->narg, sizeof(*t->args));
-    return t->params && t->args && copy_wheres(store, t);
+    t->wheres = bt__wheres_copy(store, t->nwhere, t->wheres);
+    return t->params && t->args && t->wheres;
 }
 
 /* Replaces the arrays of the caller by copies in the store. 0: no memory. */

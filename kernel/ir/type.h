@@ -25,6 +25,8 @@ typedef struct bt__dim_linear {
 /* The store's term that equals *key, which is a struct of its kind with base.kind set,
  * whose arrays the store copies. NULL: no memory, or nested too deeply. */
 const bt_type *bt__type_intern(bt_store *, const bt_type *key);
+/* Copies of relations with their types and attributes. NULL: no memory. */
+const bt_where *const *bt__wheres_copy(bt_store *, uint32_t n, const bt_where *const *);
 /* A term of its own, equal to no other. */
 const bt_type *bt__type_fresh(bt_store *, const bt_type *key);
 

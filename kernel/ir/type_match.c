@@ -209,7 +209,7 @@ static int funcs_match(bt__type_match *m, const bt_type *left, const bt_type *ri
             return 0;
     }
     for (uint32_t i = 0; i < a->nwhere; i++) {
-        if (!wheres_match(m, &a->wheres[i], &b->wheres[i]))
+        if (!wheres_match(m, a->wheres[i], b->wheres[i]))
             return 0;
     }
     return all_match(m, a->narg, a->args, b->args) && matches(m, a->result, b->result);

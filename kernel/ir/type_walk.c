@@ -142,15 +142,15 @@ const bt_type *bt__type_walk_func(bt__type_walk *walk, const bt_func_type *t,
         .nparam = nparam, .params = params, .narg = t->narg, .nwhere = t->nwhere
     };
     bt_where *wheres = BT_NEWS(walk->to->scratch, bt_where, t->nwhere);
-    if (!wheres)
+    fields.wheres = wheres ? BT__LIST(walk->to->scratch, wheres, t->nwhere) : NULL;
+    if (!fields.wheres)
         return bt__refuse(walk->to, NULL);
-    fields.wheres = wheres;
     fields.args = walk_all(walk, t->narg, t->args);
     fields.result = fields.args ? walk_term(walk, t->result) : NULL;
     if (!fields.result)
         return NULL;
     for (uint32_t i = 0; i < t->nwhere; i++) {
-        if (!walk_where(walk, &t->wheres[i], &wheres[i]))
+        if (!walk_where(walk, t->wheres[i], &wheres[i]))
             return NULL;
     }
     return bt_type_func(walk->to, &fields);

@@ -132,7 +132,7 @@ const bt_block *bt_value_region(const bt_value *value, uint32_t index)
     case BT_VALUE_CLOSURE: return bt_as_closure(value)->func->block;
     case BT_VALUE_IF:
         return index ? bt_as_if(value)->else_block : bt_as_if(value)->then_block;
-    case BT_VALUE_MATCH: return bt_as_match(value)->clauses[index].block;
+    case BT_VALUE_MATCH: return bt_as_match(value)->clauses[index]->block;
     case BT_VALUE_PARAM:
     case BT_VALUE_CONST:
     case BT_VALUE_GLOBAL:

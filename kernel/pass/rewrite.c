@@ -260,7 +260,7 @@ struct rebuilt {
 static bt_status clause_types(bt_rewrite *rw, const bt_match *match, uint32_t index,
                               struct rebuilt *now, const bt_type *const **out)
 {
-    const bt_pattern *pattern = match->clauses[index].pattern;
+    const bt_pattern *pattern = match->clauses[index]->pattern;
     uint32_t next = 0;
     *out = NULL;
     if (now->same_types || !now->operands[0]->type)

@@ -107,8 +107,8 @@ const bt_type *bt__rewrite_type(bt_rewrite *, const bt_type *);
 /* Maps all in place of a copy. */
 bt_status bt__rewrite_types(bt_rewrite *, uint32_t n, const bt_type *const *types,
                             const bt_type *const **out) BT_MUST_USE;
-bt_status bt__rewrite_wheres(bt_rewrite *, uint32_t n, const bt_where *,
-                             const bt_where **out) BT_MUST_USE;
+bt_status bt__rewrite_wheres(bt_rewrite *, uint32_t n, const bt_where *const *,
+                             const bt_where *const **out) BT_MUST_USE;
 /* What a call holds besides operands, mapped; *same_checks: 0 where a check changed. */
 bt_status bt__rewrite_call_parts(bt_rewrite *, const bt_call *, bt__again *,
                                  int *same_checks) BT_MUST_USE;

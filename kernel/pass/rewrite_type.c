@@ -1,5 +1,6 @@
 /* Types in the scope at hand: type parameters of inlined functions are replaced, opaque
  * dims of copies are new. */
+#include "base/arena.h"
 #include "ir/type_match.h"
 #include "pass/rewrite.h"
 
@@ -59,8 +60,8 @@ static bt_status map_attrs(bt_rewrite *rw, const bt_op *op, const void *attrs,
     return *out ? NULL : bt_store_why(rw->ctx, rw->store);
 }
 
-bt_status bt__rewrite_wheres(bt_rewrite *rw, uint32_t n, const bt_where *wheres,
-                             const bt_where **out)
+bt_status bt__rewrite_wheres(bt_rewrite *rw, uint32_t n, const bt_where *const *wheres,
+                             const bt_where *const **out)
 {
     *out = wheres;
     if (!n || !is_substituting(rw))
@@ -69,12 +70,12 @@ bt_status bt__rewrite_wheres(bt_rewrite *rw, uint32_t n, const bt_where *wheres,
     if (!now)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        now[i] = wheres[i];
-        BT_TRY(bt__rewrite_types(rw, wheres[i].ntype, wheres[i].types, &now[i].types));
-        BT_TRY(map_attrs(rw, wheres[i].op, wheres[i].attrs, &now[i].attrs));
+        now[i] = *wheres[i];
+        BT_TRY(bt__rewrite_types(rw, now[i].ntype, now[i].types, &now[i].types));
+        BT_TRY(map_attrs(rw, now[i].op, now[i].attrs, &now[i].attrs));
     }
-    *out = now;
-    return NULL;
+    *out = BT__LIST(rw->stack, now, n);
+    return *out ? NULL : bt_no_memory();
 }
 
 static bt_status map_checks(bt_rewrite *rw, const bt_call *call, bt__again *again,

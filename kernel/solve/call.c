@@ -210,7 +210,7 @@ static bt_status submit_wheres(bt_solver *s, struct bt__node *node,
 {
     struct bt__node *kept;
     for (uint32_t i = 0; i < instance->func->nwhere; i++) {
-        const bt_where *where = &instance->func->wheres[i];
+        const bt_where *where = instance->func->wheres[i];
         struct bt__node op = bt__node_begin(s, NODE_OP, node->slot);
         op.level = node->level;
         op.order = node->order + 0x10000u * (instance->func->narg + 1) + i + 1;
@@ -260,7 +260,7 @@ bt_status bt__instance(bt_solver *s, struct bt__node *node, const bt_type *type,
     *out = fresh->type;
     // results that wheres compute are theirs
     for (uint32_t i = 0; i < instance.func->nwhere; i++) {
-        const bt_where *where = &instance.func->wheres[i];
+        const bt_where *where = instance.func->wheres[i];
         struct bt__hole *hole = bt__hole_of(s, where->types[where->ntype - 1]);
         if (hole && hole->owner == node->id)
             hole->owner = 0;

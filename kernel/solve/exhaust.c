@@ -329,10 +329,10 @@ static const bt_ctor *other_ctor(const struct state *state)
             int named = 0;
             for (uint32_t i = 0; i < from->nrow; i++) {
                 const bt_pattern *p = from->rows[i].at[c];
-                named |= p && p->ctor == &adt->ctors[tag];
+                named |= p && p->ctor == adt->ctors[tag];
             }
             if (!named)
-                return &adt->ctors[tag];
+                return adt->ctors[tag];
         }
     }
     return NULL;
@@ -379,7 +379,7 @@ static bt_status report_match(struct exhaust *x)
 {
     bt_solver *s = x->solver;
     for (uint32_t i = 0; i < x->match->nclause; i++) {
-        const bt_pattern *pattern = x->match->clauses[i].pattern;
+        const bt_pattern *pattern = x->match->clauses[i]->pattern;
         bt_span span = pattern->span ? pattern->span : x->match->base.span;
         if (!x->used[i])
             bt_remark(
@@ -415,7 +415,7 @@ static bt_status explore(struct exhaust *x)
         root->rows[i].at = BT_NEWS(x->arena, const bt_pattern *, 1);
         if (!root->rows[i].at)
             return bt_no_memory();
-        root->rows[i].at[0] = comparing(x->match->clauses[i].pattern);
+        root->rows[i].at[0] = comparing(x->match->clauses[i]->pattern);
     }
     if (!push_state(x, root))
         return bt_no_memory();

@@ -155,16 +155,16 @@ static bt_status make_variables(struct general *g)
 static bt_status make_where(bt_solver *s, struct bt__function *f, struct bt__node *node)
 {
     uint32_t narg = node->u.op.narg;
-    bt_where where = { .op = node->u.op.op,
-                       .attrs = node->u.op.attrs,
-                       .ntype = narg + 1 };
+    bt_where *where = BT_NEW(s->arena, bt_where);
     const bt_type **types = BT_NEWS(s->arena, const bt_type *, narg + 1);
-    if (!types)
+    if (!where || !types)
         return bt_no_memory();
+    *where = (bt_where){
+        .op = node->u.op.op, .attrs = node->u.op.attrs, .ntype = narg + 1, .types = types
+    };
     for (uint32_t i = 0; i < narg; i++)
         BT_TRY(bt__resolve(s, node->u.op.args[i], &types[i]));
     BT_TRY(bt__resolve(s, node->result, &types[narg]));
-    where.types = types;
     node->state = STATE_DONE;
     if (node->is_producer)
         node->slot->producer = NULL;

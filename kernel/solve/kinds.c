@@ -54,8 +54,8 @@ static bt_status check_field(bt_solver *s, const bt_ctor *ctor, uint32_t index)
 bt_status bt__check_adt(bt_solver *s, const bt_adt_def *adt)
 {
     for (uint32_t i = 0; i < adt->nctor; i++) {
-        for (uint32_t k = 0; k < adt->ctors[i].nfield; k++)
-            BT_TRY(check_field(s, &adt->ctors[i], k));
+        for (uint32_t k = 0; k < adt->ctors[i]->nfield; k++)
+            BT_TRY(check_field(s, adt->ctors[i], k));
     }
     return NULL;
 }

@@ -24,7 +24,7 @@ bt_status bt__match_begin(bt_solver *s, const struct bt__node *node)
 {
     const bt_match *match = bt_as_match(node->slot->value);
     for (uint32_t i = 0; i < match->nclause; i++)
-        BT_TRY(begin_pattern(s, node, match->clauses[i].pattern));
+        BT_TRY(begin_pattern(s, node, match->clauses[i]->pattern));
     return NULL;
 }
 
@@ -172,7 +172,7 @@ bt_status bt__try_match(bt_solver *s, struct bt__node *node)
     bt_status waits = NULL;
     for (uint32_t i = 0; i < match->nclause; i++) {
         bt_status status =
-            try_pattern(s, node, match->clauses[i].pattern, node->u.match.data);
+            try_pattern(s, node, match->clauses[i]->pattern, node->u.match.data);
         if (status == &bt__wait)
             waits = status;
         else if (status)

@@ -13,7 +13,7 @@ bt_status bt__promises_init(bt__promises *promises, bt_arena *arena, const bt_fu
     promises->outer = outer;
     bt_map_init(&promises->by_type, arena, 0);
     for (uint32_t i = 0; i < func->nwhere; i++) {
-        const bt_where *where = &func->wheres[i];
+        const bt_where *where = func->wheres[i];
         struct bt__promise *promise = BT_NEW(arena, struct bt__promise);
         if (!promise)
             return bt_no_memory();

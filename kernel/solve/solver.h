@@ -80,7 +80,7 @@ struct bt__function {
     const bt_type *type;     /* the final one */
     uint32_t result_owner;   /* id of the node that gives the result */
     bt_vec(const bt_type *) vars; /* declared, for `?` in parameters, generalised */
-    bt_vec(bt_where) wheres;
+    bt_vec(const bt_where *) wheres;
     bt__promises promises;
     uint32_t level;
     bt_map names; /* annotations' opaque dims to what they mean here */

@@ -230,7 +230,7 @@ static bt_status check_wheres(struct bt__verifier *v, const bt_value *owner,
                               const bt_func *func)
 {
     for (uint32_t i = 0; i < func->nwhere; i++) {
-        const bt_where *where = &func->wheres[i];
+        const bt_where *where = func->wheres[i];
         if (!where->op)
             return bt__verify_fail(v, owner, "where relation %u has no operator", i);
         for (uint32_t k = 0; k < where->ntype && v->module->is_typed; k++)
@@ -403,7 +403,7 @@ static bt_status check_adt(struct bt__verifier *v, const bt_adt_def *adt)
     if (bt_module_find_adt(v->module, adt->name) != adt)
         return bt__verify_fail(v, NULL, "data type %s is defined twice", adt->name);
     for (uint32_t i = 0; i < adt->nctor; i++) {
-        const bt_ctor *ctor = &adt->ctors[i];
+        const bt_ctor *ctor = adt->ctors[i];
         if (ctor->adt != adt || ctor->tag != i)
             return bt__verify_fail(v, NULL,
                                    "constructor %s does not know that it is number %u of "

@@ -167,7 +167,7 @@ static bt_status check_clause_types(struct bt__verifier *v, const bt_match *matc
 static bt_status check_match(struct bt__verifier *v, const bt_match *match)
 {
     for (uint32_t i = 0; i < match->nclause; i++) {
-        const bt_clause *clause = &match->clauses[i];
+        const bt_clause *clause = match->clauses[i];
         uint32_t next = 0;
         if (!clause->pattern || !clause->block)
             return bt__verify_fail(v, &match->base,

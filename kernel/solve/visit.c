@@ -223,7 +223,7 @@ static bt_status visit_match(bt_solver *s, struct bt__slot *slot, const bt_match
         BT_TRY(bt__submit(s, &node, &kept));
     }
     for (uint32_t i = 0; i < match->nclause; i++)
-        BT_TRY(visit_region(s, match->clauses[i].block, &branches[i]));
+        BT_TRY(visit_region(s, match->clauses[i]->block, &branches[i]));
     return submit_join(s, slot, match->nclause, branches);
 }
 

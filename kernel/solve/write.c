@@ -4,8 +4,8 @@
  */
 #include "solve/solver.h"
 
+#include "base/arena.h"
 #include "ir/builder.h"
-#include "ir/func.h"
 
 struct writer {
     bt_solver *solver;
@@ -71,14 +71,16 @@ static bt_status write_operand(struct writer *w, const bt_value *old,
     return bt_as_global(old) ? write_global(w, old, out) : NULL;
 }
 
-static bt_status write_operands(struct writer *w, uint32_t n, const bt_value *const *old,
+/* In the order of bt_value_operand. */
+static bt_status write_operands(struct writer *w, const bt_value *old,
                                 const bt_value *const **out)
 {
+    uint32_t n = bt_value_noperand(old);
     const bt_value **values = BT_NEWS(w->solver->arena, const bt_value *, n);
     if (!values)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++)
-        BT_TRY(write_operand(w, old[i], &values[i]));
+        BT_TRY(write_operand(w, bt_value_operand(old, i), &values[i]));
     *out = values;
     return NULL;
 }
@@ -109,79 +111,41 @@ static bt_status write_function_attr(void *self, const bt_value *old,
 }
 
 static bt_status write_call(struct writer *w, const struct bt__slot *slot,
-                            const bt_call *old, const bt_value **out)
+                            const bt_type *type, const bt_value *const *operands,
+                            const bt_value **out)
 {
-    bt_call call = *old;
-    BT_TRY(write_operands(w, old->narg, old->args, &call.args));
-    if (old->callee_kind == BT_CALLEE_VALUE)
-        BT_TRY(write_operand(w, old->callee, &call.callee));
-    if (old->callee_kind == BT_CALLEE_OP)
-        BT_TRY(bt__map_attrs(w->solver, old, write_function_attr, w, &call.attrs));
+    bt_call call = *bt_as_call(slot->value);
+    if (call.callee_kind == BT_CALLEE_VALUE)
+        call.callee = *operands++;
+    call.args = operands;
+    if (call.callee_kind == BT_CALLEE_OP)
+        BT_TRY(bt__map_attrs(w->solver, bt_as_call(slot->value), write_function_attr, w,
+                             &call.attrs));
     BT_TRY(write_type_args(w, slot, &call));
     call.ncheck = slot->checks.len;
     call.checks = slot->checks.at;
     call.contents = slot->contents;
+    bt_builder_like(w->builder, slot->value);
+    bt_builder_type(w->builder, type);
     return bt_build_call(w->builder, &call, out);
 }
 
-static bt_status write_match(struct writer *w, const bt_match *old, const bt_value **out)
+static bt_status write_value(struct writer *w, const struct bt__slot *slot,
+                             const bt_type *type, const bt_value **out)
 {
-    bt_store *store = w->solver->store;
-    const bt_value *data;
-    bt_clause *clauses = BT_NEWS(w->solver->arena, bt_clause, old->nclause);
-    struct bt__preset preset = w->builder->preset;
-    if (!clauses)
+    const bt_value *old = slot->value;
+    uint32_t nregion = bt_value_nregion(old);
+    const bt_block **regions = BT_NEWS(w->solver->arena, const bt_block *, nregion);
+    bt__again again = { .regions = regions, .type = type };
+    if (!regions)
         return bt_no_memory();
-    for (uint32_t i = 0; i < old->nclause; i++) {
-        uint32_t next = 0;
-        BT_TRY(write_block(w, old->clauses[i].block, &clauses[i].block));
-        clauses[i].pattern = bt__pattern_with(store, old->clauses[i].pattern,
-                                              clauses[i].block->params, &next);
-        if (!clauses[i].pattern)
-            return bt_no_memory();
-    }
-    BT_TRY(write_operand(w, old->data, &data));
-    w->builder->preset = preset;
-    return bt_build_match(w->builder, data, old->nclause, clauses, (int)old->is_partial,
-                          out);
-}
-
-static bt_status write_if(struct writer *w, const bt_if *old, const bt_value **out)
-{
-    const bt_block *then_block, *else_block;
-    const bt_value *condition;
-    struct bt__preset preset = w->builder->preset;
-    BT_TRY(write_operand(w, old->condition, &condition));
-    BT_TRY(write_block(w, old->then_block, &then_block));
-    BT_TRY(write_block(w, old->else_block, &else_block));
-    w->builder->preset = preset;
-    return bt_build_if(w->builder, condition, then_block, else_block, out);
-}
-
-static bt_status write_kind(struct writer *w, const struct bt__slot *slot,
-                            const bt_value **out)
-{
-    bt_builder *b = w->builder;
-    const bt_value *old = slot->value, *const * at;
-    const bt_tuple_value *tuple = bt_as_tuple(old);
-    uint32_t n = tuple ? tuple->nfield : bt_value_noperand(old);
-    const bt_value *few[2] = { NULL, NULL };
-    if (old->kind == BT_VALUE_CALL)
-        return write_call(w, slot, bt_as_call(old), out);
-    if (old->kind == BT_VALUE_MATCH)
-        return write_match(w, bt_as_match(old), out);
-    if (old->kind == BT_VALUE_IF)
-        return write_if(w, bt_as_if(old), out);
-    for (uint32_t i = 0; !tuple && i < n; i++)
-        few[i] = bt_value_operand(old, i);
-    BT_TRY(write_operands(w, n, tuple ? tuple->fields : few, &at));
-    switch (old->kind) {
-    case BT_VALUE_TUPLE: return bt_build_tuple(b, n, at, out);
-    case BT_VALUE_PROJ: return bt_build_proj(b, at[0], bt_as_proj(old)->index, out);
-    case BT_VALUE_REF: return bt_build_ref(b, at[0], out);
-    case BT_VALUE_READ: return bt_build_read(b, at[0], out);
-    default: return bt_build_write(b, at[0], at[1], out);
-    }
+    BT_TRY(write_operands(w, old, &again.operands));
+    if (bt_as_call(old))
+        return write_call(w, slot, type, again.operands, out);
+    for (uint32_t i = 0; i < nregion; i++)
+        BT_TRY(write_block(w, bt_value_region(old, i), &regions[i]));
+    w->builder->preset = (struct bt__preset){ 0 };
+    return bt__build_again(w->builder, old, &again, out);
 }
 
 /* ---- closures ---- */
@@ -230,9 +194,7 @@ static bt_status write_binding(struct writer *w, const bt_value *value)
     if (closure)
         return slot->typed ? NULL : write_group(w, closure->group);
     BT_TRY(final(s, slot, slot->type, &type));
-    bt_builder_like(w->builder, value);
-    bt_builder_type(w->builder, type);
-    return write_kind(w, slot, &slot->typed);
+    return write_value(w, slot, type, &slot->typed);
 }
 
 /* ---- blocks and functions ---- */
@@ -276,17 +238,17 @@ bt_status bt__write_function(bt_solver *s, bt_builder *builder, struct bt__funct
     struct writer w = { .solver = s, .builder = builder };
     bt_func fields = *f->func;
     bt_where *wheres = BT_NEWS(s->arena, bt_where, f->wheres.len);
-    if (!wheres)
+    fields.nwhere = f->wheres.len;
+    fields.wheres = wheres ? BT__LIST(s->arena, wheres, f->wheres.len) : NULL;
+    if (!fields.wheres)
         return bt_no_memory();
     BT_TRY(write_block(&w, f->func->block, &fields.block));
     BT_TRY(final(s, f->slot, f->result, &fields.result));
     for (uint32_t i = 0; i < f->wheres.len; i++) {
-        wheres[i] = f->wheres.at[i];
+        wheres[i] = *f->wheres.at[i];
         BT_TRY(final_all(s, f->slot, wheres[i].ntype, wheres[i].types, &wheres[i].types));
     }
     fields.nvar = f->vars.len;
     fields.vars = f->vars.at;
-    fields.nwhere = f->wheres.len;
-    fields.wheres = wheres;
     return bt_func_create(s->ctx, s->store, &fields, out);
 }

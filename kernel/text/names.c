@@ -329,7 +329,7 @@ static int visit_func(bt__names *names, const bt_func *func)
     if (!count_all(names, 1, &func->result))
         return 0;
     for (uint32_t i = 0; i < func->nwhere; i++) {
-        if (!count_all(names, func->wheres[i].ntype, func->wheres[i].types))
+        if (!count_all(names, func->wheres[i]->ntype, func->wheres[i]->types))
             return 0;
     }
     for (uint32_t i = 0; i < func->block->nbinding; i++) {

@@ -200,7 +200,7 @@ int bt__parse_terms(bt__parser *, uint32_t kind, uint32_t close, bt__types *out)
 const bt_type *bt__parse_shape_list(bt__parser *, uint32_t close, int is_codes);
 /* `<n: Dim in 1..8, A>` or Relay's `[A]`, if one stands here. */
 int bt__parse_type_params(bt__parser *, bt__types *out);
-typedef bt_vec(bt_where) bt__wheres;
+typedef bt_vec(const bt_where *) bt__wheres;
 int bt__parse_wheres(bt__parser *, bt__wheres *out); /* if `where` stands here */
 
 /* ---- attrs_parse.c ---- */

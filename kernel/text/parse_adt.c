@@ -114,7 +114,7 @@ static int parse_ctors(bt__parser *p, struct bt__draft_adt *adt)
     if (status)
         return bt__error_status(p, status);
     for (uint32_t i = 0; i < adt->def->nctor; i++) {
-        const bt_ctor *row = &adt->def->ctors[i];
+        const bt_ctor *row = adt->def->ctors[i];
         if (!bt_map_put(&p->module->ctors, row->name, (void *)(uintptr_t)row))
             return bt__error_memory(p);
     }

@@ -154,13 +154,15 @@ int bt__parse_wheres(bt__parser *p, bt__wheres *out)
     if (!bt__accept_word(p, "where"))
         return 1;
     do {
-        bt_where where;
+        bt_where *where = BT_NEW(p->arena, bt_where);
+        if (!where)
+            return bt__error_memory(p);
         if (!at_where(p))
             return bt__error_expected(p, "a relation, such as add(A, B) -> C");
-        if (!parse_where(p, &where))
+        if (!parse_where(p, where))
             return 0;
         // One of an unknown operator, which is reported at the end, is left out.
-        if (where.op && !BT_PUSH(p->arena, out, where))
+        if (where->op && !BT_PUSH(p->arena, out, where))
             return bt__error_memory(p);
         if (!bt__at(p, BT_TOKEN_COMMA))
             return 1;

@@ -41,7 +41,7 @@ int bt__printer_set_module(bt__printer *p, const bt_module *module)
         if (!bt_map_put(&p->type_names, def->name, p))
             return 0;
         for (uint32_t j = 0; j < def->nctor; j++) {
-            if (!bt_map_put(&p->ctor_names, def->ctors[j].name, p))
+            if (!bt_map_put(&p->ctor_names, def->ctors[j]->name, p))
                 return 0;
         }
     }
@@ -148,7 +148,7 @@ static void print_adt(bt__printer *p, const bt_adt_def *def)
     add(p, " {\n");
     p->is_field = 1;
     for (uint32_t i = 0; i < def->nctor; i++) {
-        const bt_ctor *ctor = &def->ctors[i];
+        const bt_ctor *ctor = def->ctors[i];
         add(p, "    ");
         bt__print_word(p->out, ctor->name);
         for (uint32_t j = 0; j < ctor->nfield; j++) {

@@ -37,7 +37,7 @@ typedef struct bt__printer {
     bt_vec(struct bt__bound_names) bound;
     bt_status status; /* the first failure; all but memory */
     uint32_t indent;
-    uint32_t is_field;   /* in a constructor's field, where open dims are `?` */
+    uint32_t is_field; /* in a constructor's field, where open dims are `?` */
 
     uint32_t has_spans;
     bt_map sources; /* file -> its number + 1 */
@@ -95,7 +95,7 @@ void bt__print_any_term(bt__printer *, const bt_type *);
 /* Dims of a shape without the brackets. */
 void bt__print_shape_items(bt__printer *, const bt_type *shape);
 void bt__print_param_range(bt_text *, const bt_type_param *);
-void bt__print_wheres(bt__printer *, uint32_t n, const bt_where *);
+void bt__print_wheres(bt__printer *, uint32_t n, const bt_where *const *);
 /* The result of a function, in parentheses where a `where` follows that is not its
  * own. */
 void bt__print_result(bt__printer *, const bt_type *, uint32_t nwhere);

@@ -290,9 +290,9 @@ static void print_match(bt__printer *p, const bt_match *match)
     p->indent++;
     for (uint32_t i = 0; i < match->nclause; i++) {
         new_line(p);
-        print_pattern(p, match->clauses[i].pattern);
+        print_pattern(p, match->clauses[i]->pattern);
         add(p, " => ");
-        print_region(p, match->clauses[i].block);
+        print_region(p, match->clauses[i]->block);
     }
     p->indent--;
     new_line(p);

@@ -308,10 +308,10 @@ void bt__print_result(bt__printer *p, const bt_type *type, uint32_t nwhere)
     add(p, is_func ? ")" : "");
 }
 
-void bt__print_wheres(bt__printer *p, uint32_t n, const bt_where *wheres)
+void bt__print_wheres(bt__printer *p, uint32_t n, const bt_where *const *wheres)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const bt_where *where = &wheres[i];
+        const bt_where *where = wheres[i];
         uint32_t narg = where->ntype ? where->ntype - 1 : 0;
         add(p, i ? ", " : " where ");
         bt__print_word(p->out, where->op->name);

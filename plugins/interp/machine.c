@@ -315,12 +315,12 @@ static bt_status step_match(struct machine *m, const struct step *step, bt_objec
         uint32_t n = 0;
         if (!bound)
             return bt_no_memory();
-        if (!pattern_matches(match->clauses[i].pattern, args[0], bound, &n))
+        if (!pattern_matches(match->clauses[i]->pattern, args[0], bound, &n))
             continue;
         BT_TRY(push_activation(m, block, step));
         for (uint32_t j = 0; j < n; j++)
             slots_of(m)[block->params[j]] = bt_object_ref(bound[j]);
-        return check_bound(m, match->clauses[i].block, bound);
+        return check_bound(m, match->clauses[i]->block, bound);
     }
     return fail(m, step, BT_ERR_RUNTIME, "no clause of this match fits the value");
 }

@@ -230,7 +230,7 @@ static bt_status need_temp(struct lowerer *l, uint32_t buffer)
 {
     if (role_of(l, buffer) != BT_BUFFER_TEMP || l->temps[buffer])
         return NULL;
-    const bt_array *array = &l->loops->graph->arrays[buffer];
+    const bt_array *array = l->loops->graph->arrays[buffer];
     if (!is_dim(l, array->extents[0]))
         return bt_fail(
             l->ctx, BT_ERR_UNSUPPORTED,
@@ -321,9 +321,9 @@ enum { MOST_ALIASES = 64 };
 
 static int same_size(const struct lowerer *l, uint32_t a, uint32_t b)
 {
-    const bt_array *arrays = l->loops->graph->arrays;
-    return arrays[a].extents[0] == arrays[b].extents[0] &&
-           bt_dtype_nbytes(arrays[a].dtype) == bt_dtype_nbytes(arrays[b].dtype);
+    bt_array *const *arrays = l->loops->graph->arrays;
+    return arrays[a]->extents[0] == arrays[b]->extents[0] &&
+           bt_dtype_nbytes(arrays[a]->dtype) == bt_dtype_nbytes(arrays[b]->dtype);
 }
 
 /* What the kernel may compute in place. */

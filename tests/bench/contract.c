@@ -165,7 +165,7 @@ static void prepare(bt_ctx *ctx, bt_arena *arena, const bt_loops *loops, enum cp
         r->buffers[i] = loops->roles.at[i] == BT_BUFFER_LOCAL
                             ? NULL
                             : memory((size_t)bt_loops_nelem(loops, i) *
-                                     bt_dtype_nbytes(loops->graph->arrays[i].dtype));
+                                     bt_dtype_nbytes(loops->graph->arrays[i]->dtype));
     }
     const struct bytecode_source source = { .loops = loops,
                                             .stmts = loops->body.at,

@@ -137,7 +137,7 @@ static bt_status clauses(struct bench *b, uint32_t n)
     BT_TRY(bt_build_param(b->b, "x", type, &x));
     BT_TRY(bt_block_begin(b->b, 1, &x));
     for (uint32_t i = 0; i < n; i++) {
-        bt_pattern pattern = { .kind = BT_PATTERN_CTOR, .ctor = &adt->ctors[i] };
+        bt_pattern pattern = { .kind = BT_PATTERN_CTOR, .ctor = adt->ctors[i] };
         BT_TRY(bt_block_begin(b->b, 0, NULL));
         BT_TRY(bt_block_end(b->b, &x->base, &rows[i].block));
         rows[i].pattern = bt_pattern_create(b->store, &pattern);

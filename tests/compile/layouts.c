@@ -221,7 +221,7 @@ static void test_a_blocked_convolution_is_a_contraction(void **state)
     bt_view view;
     assert_ok(ctx, bt_graph_compose(ctx, bt_ctx_scratch(ctx),
                                     bt_module_find(module, "main")->func, &g));
-    bt_view_of(g, &g->arrays[g->results[0]], &view);
+    bt_view_of(g, g->arrays[g->results[0]], &view);
     assert_int_equal(view.kind, BT_VIEW_CONTRACTION);
     assert_int_equal(view.reduce->nindex, 4);
     bt_module_unref(module);

@@ -122,7 +122,7 @@ static bt_status make_data(struct trial *t, const struct call_case *c,
     uint32_t n = 0;
     for (uint32_t i = 0; i < loops->roles.len; i++) {
         int64_t nelem = bt_loops_nelem(loops, i);
-        bt_dtype dtype = loops->graph->arrays[i].dtype;
+        bt_dtype dtype = loops->graph->arrays[i]->dtype;
         if (loops->roles.at[i] == BT_BUFFER_INPUT) {
             struct case_leaf leaf = c->leaves[n];
             for (uint32_t a = 0; a < leaf.rank; a++) {
@@ -356,7 +356,7 @@ static bt_status compare(struct trial *t, const struct call_case *c, bt_arena *a
         data[1][i] = data[0][i];
     for (uint32_t i = 0, n = nin; i < loops->roles.len && !status; i++) {
         size_t nbytes = (size_t)bt_loops_nelem(loops, i) *
-                        bt_dtype_nbytes(loops->graph->arrays[i].dtype);
+                        bt_dtype_nbytes(loops->graph->arrays[i]->dtype);
         if (loops->roles.at[i] == BT_BUFFER_OUTPUT) {
             data[1][n] = BT_NEWS(arena, char, nbytes + GUARD);
             status = data[1][n] ? NULL : bt_no_memory();
@@ -381,10 +381,10 @@ static bt_status compare(struct trial *t, const struct call_case *c, bt_arena *a
     is_by_both = is_by_both && !faults[0] && !faults[1];
     for (uint32_t i = 0, n = nin; i < loops->roles.len && is_by_both; i++) {
         size_t nbytes = (size_t)bt_loops_nelem(loops, i) *
-                        bt_dtype_nbytes(loops->graph->arrays[i].dtype);
+                        bt_dtype_nbytes(loops->graph->arrays[i]->dtype);
         if (loops->roles.at[i] != BT_BUFFER_OUTPUT)
             continue;
-        if (!are_same(loops->graph->arrays[i].dtype, nbytes, data[0][n], data[1][n]))
+        if (!are_same(loops->graph->arrays[i]->dtype, nbytes, data[0][n], data[1][n]))
             fault(t, c, "other bits than with numbers");
         if (!is_guard_whole((const char *)data[1][n] + nbytes))
             fault(t, c, "writes behind an output");

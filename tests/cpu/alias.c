@@ -47,7 +47,7 @@ static int is_disturbed(bt_ctx *ctx, const bt_loops *loops, uint32_t in, uint32_
 static uint32_t buffer_of(const bt_loops *loops, const char *name)
 {
     for (uint32_t i = 0; i < loops->graph->narray; i++) {
-        if (strcmp(loops->graph->arrays[i].name, name) == 0)
+        if (strcmp(loops->graph->arrays[i]->name, name) == 0)
             return i;
     }
     fail_msg("no buffer %s", name);

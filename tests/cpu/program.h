@@ -39,7 +39,7 @@ struct program_data {
 static inline size_t buffer_nbytes(const bt_loops *loops, uint32_t i)
 {
     return (size_t)bt_loops_nelem(loops, i) *
-           bt_dtype_nbytes(loops->graph->arrays[i].dtype);
+           bt_dtype_nbytes(loops->graph->arrays[i]->dtype);
 }
 
 static inline struct program_data make_data(const bt_loops *loops, unsigned seed)
@@ -54,7 +54,7 @@ static inline struct program_data make_data(const bt_loops *loops, unsigned seed
         memset(d.at[i], 0x5a, nbytes);
         for (int64_t k = 0; k < bt_loops_nelem(loops, i); k++) {
             int value = (int)((seed + (unsigned)k * 2654435761u) >> 7) % 7 - 3;
-            switch (loops->graph->arrays[i].dtype) {
+            switch (loops->graph->arrays[i]->dtype) {
             case BT_FLOAT32: ((float *)d.at[i])[k] = (float)value; break;
             case BT_INT64: ((int64_t *)d.at[i])[k] = value + 3; break;
             case BT_INT32: ((int32_t *)d.at[i])[k] = value + 3; break;
@@ -80,7 +80,7 @@ static inline void assert_same_outputs(const bt_loops *loops,
     for (uint32_t i = 0; i < a->n; i++) {
         if (loops->roles.at[i] == BT_BUFFER_OUTPUT &&
             memcmp(a->at[i], b->at[i], a->nbytes[i]) != 0)
-            fail_msg("%s: %s differs", what, loops->graph->arrays[i].name);
+            fail_msg("%s: %s differs", what, loops->graph->arrays[i]->name);
     }
 }
 

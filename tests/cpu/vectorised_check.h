@@ -40,7 +40,7 @@ static inline bt_status check_node(const struct vectorised *c, const bt_node *ex
         return check_refuse(c, "an index is used outside of its loop", name);
     if (expression->kind == BT_NODE_READ &&
         (expression->which >= c->loops->graph->narray ||
-         c->loops->graph->arrays[expression->which].dtype != expression->dtype))
+         c->loops->graph->arrays[expression->which]->dtype != expression->dtype))
         return check_refuse(c, "a read is not of the buffer's type", name);
     for (uint32_t i = 0; i < expression->narg; i++)
         BT_TRY(check_node(c, expression->args[i], name));
@@ -95,7 +95,7 @@ static inline bt_status check_call(const struct vectorised *c, const bt_stmt *st
         if (i < form->nwritten && c->loops->roles.at[arg->buffer] == BT_BUFFER_INPUT)
             return check_refuse(c, "it writes an input", stmt->callee);
         if (i < form->naddress &&
-            !fits(row, i, c->loops->graph->arrays[arg->buffer].dtype))
+            !fits(row, i, c->loops->graph->arrays[arg->buffer]->dtype))
             return check_refuse(c, "an argument has another element type", stmt->callee);
     }
     return NULL;

@@ -42,7 +42,7 @@ static void run(bt_ctx *ctx, const bt_loops *loops, uint64_t seed)
     FUZZ_CHECK(data);
     for (uint32_t i = 0; i < loops->graph->narray; i++) {
         size_t nbytes = (size_t)bt_loops_nelem(loops, i) *
-                        bt_dtype_nbytes(loops->graph->arrays[i].dtype);
+                        bt_dtype_nbytes(loops->graph->arrays[i]->dtype);
         total += nbytes;
         if (loops->roles.at[i] == BT_BUFFER_INPUT ||
             loops->roles.at[i] == BT_BUFFER_OUTPUT)

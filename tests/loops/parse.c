@@ -145,7 +145,7 @@ static int index_of(const struct bt__token *t)
 static int find_dim(const struct parser *p, const struct bt__token *t)
 {
     for (uint32_t i = 0; i < p->graph->ndim; i++) {
-        if (bt__token_is(t, p->graph->dims[i].name))
+        if (bt__token_is(t, p->graph->dims[i]->name))
             return (int)i;
     }
     return -1;
@@ -154,7 +154,7 @@ static int find_dim(const struct parser *p, const struct bt__token *t)
 static int find_buffer(const struct parser *p, const struct bt__token *t)
 {
     for (uint32_t i = 0; i < p->graph->narray; i++) {
-        const char *name = p->graph->arrays[i].name;
+        const char *name = p->graph->arrays[i]->name;
         if (strlen(name) == t->place.width && memcmp(name, t->at, t->place.width) == 0)
             return (int)i;
     }
@@ -485,16 +485,16 @@ static bt_status need_written(struct parser *p, struct bt__ast_place at, uint32_
     if (p->loops->roles.at[buffer] != BT_BUFFER_INPUT)
         return NULL;
     return fail_at(p, at, "%s is an input: it is not written",
-                   p->graph->arrays[buffer].name);
+                   p->graph->arrays[buffer]->name);
 }
 
 static bt_status need_buffer_of(struct parser *p, struct bt__ast_place at,
                                 uint32_t buffer, bt_dtype dtype)
 {
     char name[BT_DTYPE_NAME_SIZE];
-    if (p->graph->arrays[buffer].dtype == dtype)
+    if (p->graph->arrays[buffer]->dtype == dtype)
         return NULL;
-    return fail_at(p, at, "%s does not hold %s", p->graph->arrays[buffer].name,
+    return fail_at(p, at, "%s does not hold %s", p->graph->arrays[buffer]->name,
                    bt_dtype_name(dtype, name, sizeof(name)));
 }
 
@@ -503,7 +503,7 @@ static bt_status need_buffer_of(struct parser *p, struct bt__ast_place at,
 static bt_dtype accumulator(const struct parser *p, const bt_stmt *stmt,
                             const struct bt__reducer *row, int second)
 {
-    bt_dtype first = p->graph->arrays[stmt->buffer].dtype;
+    bt_dtype first = p->graph->arrays[stmt->buffer]->dtype;
     if (second && row->result == BT__RESULT_INT64)
         return BT_INT64;
     if (!bt__dtype_is_float(stmt->of))
@@ -531,7 +531,7 @@ static bt_status parse_take(struct parser *p, bt_stmt *stmt, struct bt__ast_plac
         return fail_at(p, place, "%s has %u accumulators", name, row->nstate);
     if (has_second && stmt->buffer2 == stmt->buffer)
         return fail_at(p, place, "both accumulators are %s",
-                       p->graph->arrays[stmt->buffer].name);
+                       p->graph->arrays[stmt->buffer]->name);
     BT_TRY(need_buffer_of(p, at, stmt->buffer, accumulator(p, stmt, row, 0)));
     if (has_second)
         BT_TRY(need_buffer_of(p, at, stmt->buffer2, accumulator(p, stmt, row, 1)));

@@ -25,7 +25,7 @@ static cell eval(struct runner *r, const bt_node *node);
 
 static int element(struct runner *r, uint32_t buffer, int64_t offset, char **out)
 {
-    const bt_array *array = &r->loops->graph->arrays[buffer];
+    const bt_array *array = r->loops->graph->arrays[buffer];
     if (offset < 0 || offset >= r->nelem[buffer]) {
         if (!r->status)
             r->status = bt_fail(r->ctx, BT_ERR_RUNTIME,
@@ -80,7 +80,7 @@ static void run_block(struct runner *r, const bt_stmts *stmts);
 
 static bt_dtype dtype_of(const struct runner *r, uint32_t buffer)
 {
-    return r->loops->graph->arrays[buffer].dtype;
+    return r->loops->graph->arrays[buffer]->dtype;
 }
 
 static void run_take(struct runner *r, const bt_stmt *stmt)
@@ -126,7 +126,7 @@ static void move_locals(struct runner *r, char *keep, int is_back)
 {
     const bt_graph *g = r->loops->graph;
     for (uint32_t i = 0; i < g->narray; i++) {
-        size_t nbytes = (size_t)r->nelem[i] * bt_dtype_nbytes(g->arrays[i].dtype);
+        size_t nbytes = (size_t)r->nelem[i] * bt_dtype_nbytes(g->arrays[i]->dtype);
         if (r->loops->roles.at[i] != BT_BUFFER_LOCAL || !nbytes)
             continue;
         if (!keep) {
@@ -145,7 +145,7 @@ static char *keep_locals(struct runner *r)
     size_t total = 1;
     for (uint32_t i = 0; i < g->narray; i++) {
         if (r->loops->roles.at[i] == BT_BUFFER_LOCAL)
-            total += (size_t)r->nelem[i] * bt_dtype_nbytes(g->arrays[i].dtype);
+            total += (size_t)r->nelem[i] * bt_dtype_nbytes(g->arrays[i]->dtype);
     }
     char *keep = BT_NEWS(bt_ctx_scratch(r->ctx), char, total);
     if (keep)
@@ -247,11 +247,11 @@ static bt_status check_dims(const struct runner *r)
                        "%s has %u dim%s, of which no value was given", r->loops->name,
                        g->ndim, g->ndim == 1 ? "" : "s");
     for (uint32_t i = 0; i < g->ndim; i++) {
-        if (r->options.dims[i] < g->dims[i].low || r->options.dims[i] > g->dims[i].high)
+        if (r->options.dims[i] < g->dims[i]->low || r->options.dims[i] > g->dims[i]->high)
             return bt_fail(r->ctx, BT_ERR_ARGUMENT,
                            "%s: %s is %" PRId64 ", expected %" PRId64 " to %" PRId64,
-                           r->loops->name, g->dims[i].name, r->options.dims[i],
-                           g->dims[i].low, g->dims[i].high);
+                           r->loops->name, g->dims[i]->name, r->options.dims[i],
+                           g->dims[i]->low, g->dims[i]->high);
     }
     return NULL;
 }
@@ -266,14 +266,14 @@ static bt_status make_buffers(struct runner *r, void *const *data)
     if (!r->data || !r->nelem)
         return bt_no_memory();
     for (uint32_t i = 0, given = 0; i < g->narray; i++) {
-        r->nelem[i] = eval(r, g->arrays[i].extents[0]).i;
+        r->nelem[i] = eval(r, g->arrays[i]->extents[0]).i;
         if (r->nelem[i] < 0 ||
             (uint64_t)r->nelem[i] > bt_ctx_limits(r->ctx)->bytes / sizeof(int64_t))
             return bt_fail(r->ctx, BT_ERR_RUNTIME,
                            "%s: %s would have %" PRId64
                            " elements, which is not possible",
-                           r->loops->name, g->arrays[i].name, r->nelem[i]);
-        size_t nbytes = (size_t)r->nelem[i] * bt_dtype_nbytes(g->arrays[i].dtype);
+                           r->loops->name, g->arrays[i]->name, r->nelem[i]);
+        size_t nbytes = (size_t)r->nelem[i] * bt_dtype_nbytes(g->arrays[i]->dtype);
         uint32_t role = r->loops->roles.at[i];
         r->data[i] = role == BT_BUFFER_INPUT || role == BT_BUFFER_OUTPUT
                          ? data[given++]

@@ -5,7 +5,7 @@ bt_status make_list(struct maker *m, const bt_type *type, const bt_value **out)
 {
     const bt_type *element = bt_as_apply_type(type)->at[1];
     bt_call nil = { .callee_kind = BT_CALLEE_CTOR,
-                    .ctor = &m->list->ctors[1],
+                    .ctor = m->list->ctors[1],
                     .ntype_arg = 1,
                     .type_args = &element };
     BT_TRY(bt_build_call(m->builder, &nil, out));
@@ -13,7 +13,7 @@ bt_status make_list(struct maker *m, const bt_type *type, const bt_value **out)
         const bt_value *args[2] = { NULL, *out };
         BT_TRY(make(m, element, &args[0]));
         bt_call cons = { .callee_kind = BT_CALLEE_CTOR,
-                         .ctor = &m->list->ctors[0],
+                         .ctor = m->list->ctors[0],
                          .narg = 2,
                          .args = args };
         BT_TRY(bt_build_call(m->builder, &cons, out));
@@ -47,9 +47,9 @@ bt_status make_match(struct maker *m, const bt_type *type, const bt_value **out)
             return bt_no_memory();
     }
     bt_pattern cons = {
-        .kind = BT_PATTERN_CTOR, .ctor = &m->list->ctors[0], .n = 2, .at = fields
+        .kind = BT_PATTERN_CTOR, .ctor = m->list->ctors[0], .n = 2, .at = fields
     };
-    bt_pattern nil = { .kind = BT_PATTERN_CTOR, .ctor = &m->list->ctors[1] };
+    bt_pattern nil = { .kind = BT_PATTERN_CTOR, .ctor = m->list->ctors[1] };
     if (below(m, 2))
         nil = (bt_pattern){ .kind = BT_PATTERN_WILDCARD };
     clauses[0].pattern = bt_pattern_create(m->store, &cons);

@@ -63,7 +63,7 @@ static void test_each_feature_is_seen(void **state)
             begin(&k, 0, NULL);
             closure(&k, func(&k, end(&k, &x->base), NULL, 0, NULL));
         } else if (i == 3) {
-            construct(&k, &box->ctors[0], 0, NULL);
+            construct(&k, box->ctors[0], 0, NULL);
         } else if (i == 4) {
             assert_ok(k.ctx, bt_build_ref(k.b, &x->base, &cell));
         } else if (i == 5) {

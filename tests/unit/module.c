@@ -127,7 +127,7 @@ static void test_data_types_and_constructors_have_one_name(void **state)
     bt_module *m = finish(&k);
     const bt_ctor *node = bt_module_find_ctor(m, "Node");
     assert_true(bt_module_find_adt(m, "Tree") == tree);
-    assert_true(node == &tree->ctors[1] && node->adt == tree && node->tag == 1);
+    assert_true(node == tree->ctors[1] && node->adt == tree && node->tag == 1);
     bt_module_unref(m);
     kit_destroy(&k);
 }

@@ -44,12 +44,12 @@ static bt_module *everything(kit *k)
     const bt_block *no = end(k, op2(k, &op_add, &y->base, read));
     const bt_block *body = end(k, choose(k, &c->base, yes, no));
     assert_ok(k->ctx, bt_build_closure_body(k->b, loop, func(k, body, t, 0, NULL)));
-    const bt_value *some = construct(k, &option->ctors[0], 1, &read);
+    const bt_value *some = construct(k, option->ctors[0], 1, &read);
     const bt_param *z = param(k, "z", NULL);
     bt_pattern var = { .kind = BT_PATTERN_VAR, .var = z };
     const bt_pattern *at = bt_pattern_create(k->store, &var);
     bt_pattern inside = {
-        .kind = BT_PATTERN_CTOR, .ctor = &option->ctors[0], .n = 1, .at = &at
+        .kind = BT_PATTERN_CTOR, .ctor = option->ctors[0], .n = 1, .at = &at
     };
     bt_pattern any_value = { .kind = BT_PATTERN_WILDCARD };
     begin(k, 1, &z);

@@ -32,7 +32,7 @@ static void test_closure_generalises_with_where(void **state)
     const bt_func_type *type = bt_as_func_type(c->base.type);
     assert_int_equal(type->nparam, 2);
     assert_int_equal(type->nwhere, 1);
-    assert_true(type->wheres[0].op == &op_relu);
+    assert_true(type->wheres[0]->op == &op_relu);
     assert_int_equal(c->func->nwhere, 1);
     assert_true(bt_func_type_of(k.store, c->func) == c->base.type);
     const bt_call *use = bt_as_call(main_func->block->bindings[1]);

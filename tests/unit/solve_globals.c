@@ -117,14 +117,14 @@ static void test_fields_may_forget_a_dim(void **state)
     assert_ok(k.ctx, bt_module_builder_define_adt(k.module, adt, 1, &ctor));
     const bt_param *x = param(&k, "x", tensor1(&k, num(&k, 3)));
     begin(&k, 1, &x);
-    const bt_value *arg = &x->base, *made = construct(&k, &adt->ctors[0], 1, &arg);
+    const bt_value *arg = &x->base, *made = construct(&k, adt->ctors[0], 1, &arg);
     const bt_param *v = param(&k, "v", NULL);
     begin(&k, 1, &v);
     const bt_block *block = end(&k, &v->base);
     bt_pattern var = { .kind = BT_PATTERN_VAR, .var = v };
     const bt_pattern *part = bt_pattern_create(k.store, &var);
     bt_pattern whole = {
-        .kind = BT_PATTERN_CTOR, .ctor = &adt->ctors[0], .n = 1, .at = &part
+        .kind = BT_PATTERN_CTOR, .ctor = adt->ctors[0], .n = 1, .at = &part
     };
     bt_clause clause = { bt_pattern_create(k.store, &whole), block };
     const bt_value *r = NULL;

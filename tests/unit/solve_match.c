@@ -82,17 +82,17 @@ static void test_list_is_typed(void **state)
     const bt_type *n = dim_var(&k, "n");
     const bt_param *x = param(&k, "x", tensor1(&k, n));
     begin(&k, 1, &x);
-    const bt_value *nil = construct(&k, &list->ctors[0], 0, NULL);
+    const bt_value *nil = construct(&k, list->ctors[0], 0, NULL);
     const bt_value *args[] = { &x->base, nil };
-    const bt_value *cons = construct(&k, &list->ctors[1], 2, args);
+    const bt_value *cons = construct(&k, list->ctors[1], 2, args);
     const bt_param *h = param(&k, "h", NULL);
     begin(&k, 0, NULL);
     const bt_block *empty = end(&k, &x->base);
     begin(&k, 1, &h);
     const bt_block *full = end(&k, op2(&k, &op_relu, &h->base, NULL));
     const bt_clause clauses[] = {
-        { of_ctor(&k, &list->ctors[0], NULL, NULL), empty },
-        { of_ctor(&k, &list->ctors[1], variable(&k, h), wild(&k)), full },
+        { of_ctor(&k, list->ctors[0], NULL, NULL), empty },
+        { of_ctor(&k, list->ctors[1], variable(&k, h), wild(&k)), full },
     };
     const bt_value *r = NULL;
     assert_ok(k.ctx, bt_build_match(k.b, cons, 2, clauses, 0, &r));
@@ -106,9 +106,9 @@ static void test_list_is_typed(void **state)
     assert_int_equal(first->ntype_arg, 1);
     assert_true(first->type_args[0] == x->base.type);
     const bt_match *match = bt_as_match(f->block->bindings[2]);
-    assert_true(match->clauses[1].block->params[0]->base.type == x->base.type);
-    assert_true(match->clauses[1].pattern->at[0]->var ==
-                match->clauses[1].block->params[0]);
+    assert_true(match->clauses[1]->block->params[0]->base.type == x->base.type);
+    assert_true(match->clauses[1]->pattern->at[0]->var ==
+                match->clauses[1]->block->params[0]);
     bt_module_unref(typed);
     kit_destroy(&k);
 }
@@ -130,8 +130,8 @@ static void test_unannotated_scrutinee(void **state)
     const bt_value *rest = call1(&k, global(&k, "length"), &t->base);
     const bt_block *full = end(&k, op2(&k, &op_add, rest, one));
     const bt_clause clauses[] = {
-        { of_ctor(&k, &list->ctors[0], NULL, NULL), empty },
-        { of_ctor(&k, &list->ctors[1], wild(&k), variable(&k, t)), full },
+        { of_ctor(&k, list->ctors[0], NULL, NULL), empty },
+        { of_ctor(&k, list->ctors[1], wild(&k), variable(&k, t)), full },
     };
     const bt_value *r = NULL;
     assert_ok(k.ctx, bt_build_match(k.b, &l->base, 2, clauses, 0, &r));
@@ -163,7 +163,7 @@ static void test_missing_case_is_named(void **state)
     (void)state;
     kit k = kit_create();
     bt_adt_def *list = define_list(&k);
-    const bt_ctor *nil = &list->ctors[0], *cons = &list->ctors[1];
+    const bt_ctor *nil = list->ctors[0], *cons = list->ctors[1];
     const bt_type *content = tensor1(&k, num(&k, 3));
     const bt_param *params[] = {
         param(&k, "x", content), param(&k, "l", bt_type_apply(k.store, list, 1, &content))
@@ -182,7 +182,7 @@ static void test_useless_clause_is_remarked_on(void **state)
     (void)state;
     kit k = kit_create();
     bt_adt_def *list = define_list(&k);
-    const bt_ctor *nil = &list->ctors[0], *cons = &list->ctors[1];
+    const bt_ctor *nil = list->ctors[0], *cons = list->ctors[1];
     const bt_type *content = tensor1(&k, num(&k, 3));
     const bt_param *params[] = {
         param(&k, "x", content), param(&k, "l", bt_type_apply(k.store, list, 1, &content))
@@ -209,7 +209,7 @@ static void test_pattern_of_another_type(void **state)
     bt_adt_def *list = define_list(&k);
     const bt_param *x = param(&k, "x", tensor1(&k, num(&k, 3)));
     begin(&k, 1, &x);
-    const bt_pattern *patterns[] = { of_ctor(&k, &list->ctors[0], NULL, NULL), wild(&k) };
+    const bt_pattern *patterns[] = { of_ctor(&k, list->ctors[0], NULL, NULL), wild(&k) };
     expect(&k, &x->base, 2, patterns, x, "pattern Nil does not fit a value of type");
 }
 
@@ -222,7 +222,7 @@ static void test_wide_tuples_do_not_blow_up(void **state)
     enum { N = 40 };
     bt_adt_def *bits = define_enum(&k, 2);
     const bt_type *bit = bt_type_apply(k.store, bits, 0, NULL), *types[N];
-    const bt_pattern *any_bit = wild(&k), *one = of_ctor(&k, &bits->ctors[1], NULL, NULL);
+    const bt_pattern *any_bit = wild(&k), *one = of_ctor(&k, bits->ctors[1], NULL, NULL);
     const bt_pattern *patterns[N + 1];
     for (uint32_t i = 0; i < N; i++) {
         const bt_pattern *at[N];
@@ -246,7 +246,7 @@ static int value_matches(const bt_pattern *p, const bt_adt_def *adt,
 {
     for (uint32_t i = 0; i < FIELDS; i++) {
         const bt_pattern *part = p->at[i];
-        if (part->kind == BT_PATTERN_CTOR && part->ctor != &adt->ctors[value[i]])
+        if (part->kind == BT_PATTERN_CTOR && part->ctor != adt->ctors[value[i]])
             return 0;
     }
     return 1;
@@ -269,7 +269,7 @@ static void test_agrees_with_enumeration(void **state)
                 random = random * 1664525u + 1013904223u;
                 uint32_t pick = random >> 20 & 3;
                 at[c] =
-                    pick == CTORS ? wild(&k) : of_ctor(&k, &adt->ctors[pick], NULL, NULL);
+                    pick == CTORS ? wild(&k) : of_ctor(&k, adt->ctors[pick], NULL, NULL);
             }
             patterns[i] = of_tuple(&k, FIELDS, at);
         }

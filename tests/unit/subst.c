@@ -233,8 +233,8 @@ static const bt_type *with_where(const bt_type *n, int64_t axis)
 {
     struct attrs attrs = { axis, n, NULL };
     const bt_type *t = vector(n), *types[] = { t, t };
-    bt_where where = { &one_hot, &attrs, 2, types };
-    return bt_func_type_close(store, 1, &n, 1, &t, t, 1, &where);
+    const bt_where where = { &one_hot, &attrs, 2, types }, *wheres[] = { &where };
+    return bt_func_type_close(store, 1, &n, 1, &t, t, 1, wheres);
 }
 
 static void test_where_relations_are_part_of_the_type(void **state)
@@ -246,18 +246,20 @@ static void test_where_relations_are_part_of_the_type(void **state)
     assert_ptr_not_equal(f, with_where(n, 2));
     assert_int_equal(f->has, 0);
     const bt_func_type *opened = open(f, &m);
-    const struct attrs *attrs = opened->wheres[0].attrs;
+    const struct attrs *attrs = opened->wheres[0]->attrs;
     assert_ptr_equal(attrs->depth, m);
     assert_int_equal(attrs->axis, 1);
-    assert_ptr_equal(opened->wheres[0].types[1], vector(m));
+    assert_ptr_equal(opened->wheres[0]->types[1], vector(m));
     // A variable in an attribute alone counts as one in the type.
     const bt_type *unit = bt_type_tuple(store, 0, NULL);
     struct attrs alone = { 1, n, NULL };
     bt_where where = { &one_hot, &alone, 1, &unit };
-    bt_func_type fields = { .result = unit, .nwhere = 1, .wheres = &where };
+    bt_func_type fields = { .result = unit,
+                            .nwhere = 1,
+                            .wheres = (const bt_where *[]){ &where } };
     const bt_type *g = bt_type_func(store, &fields);
     assert_int_equal(g->has, BT_HAS_VAR);
-    const struct attrs *replaced = bt_as_func_type(replace(g, n, m))->wheres[0].attrs;
+    const struct attrs *replaced = bt_as_func_type(replace(g, n, m))->wheres[0]->attrs;
     assert_ptr_equal(replaced->depth, m);
 }
 

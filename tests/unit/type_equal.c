@@ -186,11 +186,13 @@ static void test_attributes_of_relations_are_copied(void **state)
     bt_value global = { .kind = BT_VALUE_GLOBAL, .name = "main", .type = unit };
     struct attrs attrs = { mode, { 2, axes }, bt_type_shape(here, 1, &four), &global };
     bt_where where = { &op, &attrs, 1, &unit };
-    bt_func_type fields = { .result = unit, .nwhere = 1, .wheres = &where };
+    bt_func_type fields = { .result = unit,
+                            .nwhere = 1,
+                            .wheres = (const bt_where *[]){ &where } };
     const bt_type *f = bt_type_func(here, &fields);
     const bt_type *copy = bt_type_copy(there, NULL, f);
     mode[0] = 'd', axes[0] = 7;
-    const struct attrs *copied = bt_as_func_type(copy)->wheres[0].attrs;
+    const struct attrs *copied = bt_as_func_type(copy)->wheres[0]->attrs;
     assert_string_equal(copied->mode, "full");
     assert_ptr_equal(copied->mode, bt_name_of(there, "full"));
     assert_int_equal(copied->axes.n, 2);

@@ -134,8 +134,8 @@ static const bt_type *with_where(bt_store *store, const bt_type *n)
     if (!shape || !dtype || !layout)
         return NULL;
     const bt_type *t = bt_type_tensor_layout(store, shape, dtype, layout);
-    bt_where where = { &op, &attrs, 1, &t };
-    return t ? bt_func_type_close(store, 1, &n, 1, &t, t, 1, &where) : NULL;
+    const bt_where where = { &op, &attrs, 1, &t }, *wheres[] = { &where };
+    return t ? bt_func_type_close(store, 1, &n, 1, &t, t, 1, wheres) : NULL;
 }
 
 /* A data type of two variables, applied. */

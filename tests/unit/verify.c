@@ -26,11 +26,11 @@ static const bt_value **operands(const bt_call *call)
 }
 static bt_clause *clause(struct program *p, int i)
 {
-    return EDIT(bt_clause, &p->match->clauses[i]);
+    return EDIT(bt_clause, p->match->clauses[i]);
 }
 static bt_ctor *some(struct program *p)
 {
-    return EDIT(bt_ctor, &p->option->ctors[0]);
+    return EDIT(bt_ctor, p->option->ctors[0]);
 }
 
 static void no_type(struct program *p)
@@ -346,7 +346,9 @@ static void two_globals_of_a_name(struct program *p)
 static void where_without_operator(struct program *p)
 {
     p->main_func->nwhere = 1;
-    p->main_func->wheres = BT_NEW(bt_store_arena(p->k.store), bt_where);
+    const bt_where **wheres = BT_NEW(bt_store_arena(p->k.store), const bt_where *);
+    wheres[0] = BT_NEW(bt_store_arena(p->k.store), bt_where);
+    p->main_func->wheres = wheres;
 }
 static void parameter_that_is_no_variable(struct program *p)
 {

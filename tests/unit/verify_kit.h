@@ -77,7 +77,7 @@ static inline const bt_value *build_match(struct program *p, const bt_value *dat
     bt_pattern var = { .kind = BT_PATTERN_VAR, .var = z };
     const bt_pattern *at = bt_pattern_create(k->store, &var);
     bt_pattern some = {
-        .kind = BT_PATTERN_CTOR, .ctor = &p->option->ctors[0], .n = 1, .at = &at
+        .kind = BT_PATTERN_CTOR, .ctor = p->option->ctors[0], .n = 1, .at = &at
     };
     bt_pattern wild = { .kind = BT_PATTERN_WILDCARD };
     bt_clause clauses[2];
@@ -192,7 +192,7 @@ static inline struct program program(void)
     begin(k, 0, NULL);
     const bt_block *no = end(k, read);
     const bt_value *choice = choose(k, &c->base, yes, no);
-    const bt_value *some = construct(k, &p.option->ctors[0], 1, &choice);
+    const bt_value *some = construct(k, p.option->ctors[0], 1, &choice);
     const bt_value *match = build_match(&p, some, v);
     assert_ok(k->ctx, bt_build_scalar(k->b, BT_FLOAT32, 2, &one));
     const bt_value *sum = op2(k, &op_add, match, one);

@@ -145,7 +145,7 @@ static const bt_node *position(bt_graph *g, const bt_array *array,
 
 static int is_view(bt_graph *g, const bt_array *to, const bt_node *read)
 {
-    const bt_array *from = &g->arrays[read->which];
+    const bt_array *from = g->arrays[read->which];
     const bt_node *own[BT_MAX_RANK];
     int64_t extent, nto = 1, nfrom = 1;
     if (from->dtype != to->dtype || to->rank > BT_MAX_RANK)
@@ -185,7 +185,7 @@ bt_status bt__func_is_view(bt_ctx *ctx, bt_arena *arena, const bt_func *func, in
         return status->code == BT_ERR_MEMORY ? status : NULL;
     if (g->nresult != 1)
         return NULL;
-    const bt_array *to = &g->arrays[g->results[0]];
+    const bt_array *to = g->arrays[g->results[0]];
     *out = to->body && to->body->kind == BT_NODE_READ && to->body->which < g->ninput &&
            is_view(g, to, to->body);
     return g->status && g->status->code == BT_ERR_MEMORY ? g->status : NULL;

@@ -282,7 +282,7 @@ static const bt_node *copy(struct copying *k, const bt_node *node)
 static bt_status copy_stage(struct copying *k, uint32_t index, uint32_t *out)
 {
     struct composer *c = k->composer;
-    const bt_array *stage = &k->from->arrays[index];
+    const bt_array *stage = k->from->arrays[index];
     bt_array array = { .dtype = stage->dtype, .rank = stage->rank };
     const bt_node **extents = BT_NEWS(c->arena, const bt_node *, stage->rank);
     array.name = bt_arena_text(c->arena, stage->name, strlen(stage->name));
@@ -328,7 +328,7 @@ static const bt_node *logical_indices(bt_graph *g, const bt_layout *layout,
 /* A stage again, in the order that its type's layout says. */
 static bt_status lay_out(struct composer *c, const bt_type *type, uint32_t *array)
 {
-    const bt_array stage = c->graph->arrays[*array];
+    const bt_array stage = *c->graph->arrays[*array];
     const bt_layout *layout = bt_as_tensor_type(type)->layout;
     const bt_node *axes[BT_MAX_RANK], **extents;
     bt_array laid = { .name = stage.name, .dtype = stage.dtype };
@@ -357,11 +357,11 @@ static bt_status lay_out_all(struct composer *c, const bt_type *type, uint32_t *
         return NULL;
     uint32_t *array = &arrays[(*n)++];
     const bt_shape_type *shape = bt_tensor_shape(type);
-    if (shape && shape->n != c->graph->arrays[*array].rank)
+    if (shape && shape->n != c->graph->arrays[*array]->rank)
         return bt_fail(c->ctx, BT_ERR_TYPE,
                        "%s: a formula gives rank %" PRIu32
                        ", the type of its call has rank %" PRIu32,
-                       c->name, c->graph->arrays[*array].rank, shape->n);
+                       c->name, c->graph->arrays[*array]->rank, shape->n);
     return tensor && tensor->layout ? lay_out(c, type, array) : NULL;
 }
 
@@ -380,10 +380,10 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
         arrays[i] = inputs->at[i];
         k.reads_blocks |= c->layouts.at[arrays[i]] != NULL;
         // an axis that the call does not know is what the joined graph knows of it
-        for (uint32_t a = 0; a < from->arrays[i].rank; a++) {
-            const bt_node *extent = from->arrays[i].extents[a];
+        for (uint32_t a = 0; a < from->arrays[i]->rank; a++) {
+            const bt_node *extent = from->arrays[i]->extents[a];
             if (extent->kind == BT_NODE_DIM)
-                k.dims[extent->which] = c->graph->arrays[arrays[i]].extents[a];
+                k.dims[extent->which] = c->graph->arrays[arrays[i]]->extents[a];
         }
     }
     for (uint32_t i = from->ninput; i < from->narray; i++)
@@ -469,7 +469,7 @@ static bt_status add_proj(struct composer *c, const bt_proj *proj)
 /* A result that is an input, or another result, is a copy of it. */
 static bt_status add_copy(struct composer *c, uint32_t of, uint32_t *out)
 {
-    bt_array array = c->graph->arrays[of];
+    bt_array array = *c->graph->arrays[of];
     const bt_node **indices = BT_NEWS(c->arena, const bt_node *, array.rank);
     if (!indices)
         return bt_no_memory();

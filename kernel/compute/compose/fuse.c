@@ -27,7 +27,7 @@ static int is_own_place(const struct reach *r, const bt_array *array, const bt_n
 /* Broadcast: some of the stage's axes, in their order. */
 static uint32_t reach_of_read(const struct reach *r, const bt_node *read)
 {
-    const bt_array *array = &r->graph->arrays[read->which];
+    const bt_array *array = r->graph->arrays[read->which];
     uint32_t next = 0;
     for (uint32_t i = 0; i < array->rank; i++) {
         const bt_node *index = read->args[i];
@@ -98,8 +98,8 @@ static bt_status look_at_graph(bt_graph *g, bt_fuse_info *out)
     *out = (bt_fuse_info){ .kind = BT_FUSE_ELEMWISE };
     for (uint32_t i = g->ninput; i < g->narray; i++) {
         uint32_t kind;
-        BT_TRY(kind_of_stage(g, &g->arrays[i], &kind));
-        out->cost += bt__node_cost(g->arrays[i].body, seen);
+        BT_TRY(kind_of_stage(g, g->arrays[i], &kind));
+        out->cost += bt__node_cost(g->arrays[i]->body, seen);
         if (g->narray - g->ninput > 1)
             kind = kind <= BT_FUSE_INJECTIVE ? BT_FUSE_INJECTIVE : BT_FUSE_OPAQUE;
         out->kind = kind > out->kind ? kind : out->kind;

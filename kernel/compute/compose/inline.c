@@ -158,12 +158,12 @@ static bt_status decide_reduction(struct inliner *in, uint32_t array)
         uint8_t *seen = new_set(in);
         if (!seen)
             return bt_no_memory();
-        const bt_node *read = find_read(g->arrays[i].body, array, seen);
+        const bt_node *read = find_read(g->arrays[i]->body, array, seen);
         if (!read)
             continue;
         // two reductions in one stage are no view
-        use->goes = (uint32_t)reads_each_once(&g->arrays[i], &g->arrays[array], read) &&
-                    !g->arrays[i].body->reduces;
+        use->goes = (uint32_t)reads_each_once(g->arrays[i], g->arrays[array], read) &&
+                    !g->arrays[i]->body->reduces;
         return NULL;
     }
     return NULL;
@@ -184,7 +184,7 @@ static int is_computed(const bt_node *node, uint8_t *seen)
 static bt_status decide_in_reduction(struct inliner *in, uint32_t array)
 {
     struct use *use = &in->uses[array];
-    const bt_array *stage = &in->graph->arrays[array];
+    const bt_array *stage = in->graph->arrays[array];
     uint8_t *seen = new_set(in);
     if (!seen)
         return bt_no_memory();
@@ -196,7 +196,7 @@ static bt_status decide_in_reduction(struct inliner *in, uint32_t array)
 static bt_status decide(struct inliner *in, uint32_t array)
 {
     struct use *use = &in->uses[array];
-    const bt_node *body = in->graph->arrays[array].body;
+    const bt_node *body = in->graph->arrays[array]->body;
     if (use->is_result || use->checks)
         return NULL;
     if (body->reduces)
@@ -272,7 +272,7 @@ static const bt_node *place(struct placing *p, const bt_node *node)
 const bt_node *bt__graph_place(bt_graph *g, uint32_t array, uint32_t next,
                                const bt_node *const *axes)
 {
-    const bt_array *stage = &g->arrays[array];
+    const bt_array *stage = g->arrays[array];
     struct placing p = { .graph = g, .rank = stage->rank, .next = next, .axes = axes };
     p.nmemo = g->nnode;
     p.memo = BT_NEWS(g->arena, const bt_node *, p.nmemo);
@@ -376,11 +376,11 @@ static bt_status renumber(struct inliner *in)
         if (i >= g->ninput) {
             struct renaming r = { .graph = g, .now = now };
             r.memo = BT_NEWS(g->arena, const bt_node *, g->nnode);
-            const bt_node *body = r.memo ? rename_arrays(&r, g->arrays[i].body) : NULL;
+            const bt_node *body = r.memo ? rename_arrays(&r, g->arrays[i]->body) : NULL;
             if (!body)
                 return why(in);
             g->arrays[n] = g->arrays[i];
-            g->arrays[n].body = body;
+            g->arrays[n]->body = body;
         }
         n++;
     }
@@ -407,7 +407,7 @@ static bt_status count_uses(struct inliner *in)
             return bt_no_memory();
         // what nobody reads reads nothing
         if (in->uses[i].is_result || in->uses[i].nsite)
-            count_reads(in, g->arrays[i].body, seen, 0, (double)elements(&g->arrays[i]));
+            count_reads(in, g->arrays[i]->body, seen, 0, (double)elements(g->arrays[i]));
     }
     return NULL;
 }
@@ -417,7 +417,7 @@ static bt_status find_checks(struct inliner *in)
     const bt_graph *g = in->graph;
     for (uint32_t i = g->ninput; i < g->narray; i++) {
         uint8_t *open = BT_NEWS(g->arena, uint8_t, g->narray);
-        if (!open || !bt__reads_open(in->graph, g->arrays[i].body, open))
+        if (!open || !bt__reads_open(in->graph, g->arrays[i]->body, open))
             return why(in);
         for (uint32_t k = 0; k < g->narray; k++) {
             in->uses[k].checks |= open[k];
@@ -436,12 +436,12 @@ bt_status bt__graph_inline(bt_graph *g)
     BT_TRY(count_uses(&in));
     BT_TRY(find_checks(&in));
     for (uint32_t i = g->ninput; i < g->narray; i++) {
-        struct rewriting r = { .in = &in, .next = g->arrays[i].rank, .nmemo = g->nnode };
+        struct rewriting r = { .in = &in, .next = g->arrays[i]->rank, .nmemo = g->nnode };
         r.memo = BT_NEWS(g->arena, const bt_node *, g->nnode);
-        const bt_node *body = r.memo ? rewrite(&r, g->arrays[i].body) : NULL;
+        const bt_node *body = r.memo ? rewrite(&r, g->arrays[i]->body) : NULL;
         if (!body)
             return why(&in);
-        g->arrays[i].body = body;
+        g->arrays[i]->body = body;
         BT_TRY(decide(&in, i));
     }
     BT_TRY(count_uses(&in));

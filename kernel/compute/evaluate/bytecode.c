@@ -99,9 +99,9 @@ bt_status bt__bytecode_create(bt_ctx *ctx, bt_arena *arena, const char *op, bt_g
         all[code->array] = dense;
         c.strips = (struct bt__strips){ g, all };
         bt_map_init(&c.scattered, arena, 0);
-        BT_TRY(measure(ctx, op, &g->arrays[code->array], code, dense));
+        BT_TRY(measure(ctx, op, g->arrays[code->array], code, dense));
         if (code->nelem)
-            BT_TRY(code_stage(&c, &g->arrays[code->array]));
+            BT_TRY(code_stage(&c, g->arrays[code->array]));
         code->ncursor = c.starts.len;
         code->starts = c.starts.at;
         p->max_cursor = c.starts.len > p->max_cursor ? c.starts.len : p->max_cursor;

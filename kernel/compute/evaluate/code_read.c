@@ -4,7 +4,7 @@
 static bt_status emit_checks(struct bt__coder *c, struct bt__block *b,
                              const bt_node *read, const uint32_t *unproven)
 {
-    const bt_array *array = &c->graph->arrays[read->which];
+    const bt_array *array = c->graph->arrays[read->which];
     for (uint32_t i = 0; i < read->narg; i++) {
         if (!unproven[i])
             continue;
@@ -65,7 +65,7 @@ static bt_status emit_base(struct bt__coder *c, struct bt__block *b,
 static bt_status find_access(struct bt__coder *c, struct bt__block *b,
                              const bt_node *node, struct access *out)
 {
-    const bt_array *array = &c->graph->arrays[node->which];
+    const bt_array *array = c->graph->arrays[node->which];
     *out = (struct access){ 0 };
     for (uint32_t i = 0; i < node->narg; i++) {
         if (bt__facts_bound(c->graph, &b->facts, node->args[i], array->extents[i]))

@@ -119,7 +119,7 @@ bt_status bt__compute_take_func(bt_ctx *ctx, bt_compute *compute, const bt_func 
     if (compute->graph->ndim)
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                        "%s: dim %s is known only when it is computed", compute->name,
-                       compute->graph->dims->name);
+                       compute->graph->dims[0]->name);
     return bt__graph_inline(compute->graph);
 }
 

@@ -22,7 +22,7 @@ static const bt_array *array_of(struct inference *in, const bt__ast *read)
     uint32_t nindex = bt__read_nindex(read, &rest);
     if (number < 0 || in->status)
         return NULL;
-    const bt_array *array = &in->names->graph->arrays[number];
+    const bt_array *array = in->names->graph->arrays[number];
     if (read->narg <= nindex + 1 &&
         (rest >= 0 ? nindex <= array->rank : nindex == array->rank))
         return array;

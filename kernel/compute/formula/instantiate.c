@@ -268,7 +268,7 @@ static const bt_node *rest_index(struct walk *w, const bt_array *array, uint32_t
 static bt_status walk_read(struct walk *w, const bt__ast *ast, uint32_t number,
                            struct bt__value *out)
 {
-    const bt_array array = w->graph->arrays[number];
+    const bt_array array = *w->graph->arrays[number];
     const bt_node *indices[BT_MAX_RANK];
     uint32_t nrest = 0, has_rest = 0, axis = 0;
     for (uint32_t i = 0; i < ast->narg; i++)
@@ -332,7 +332,7 @@ static bt_status walk_shape_call(struct walk *w, const bt__ast *ast,
     if (number < 0)
         return fail_at(w, BT_ERR_NAME, ast->args[0], "%s needs the name of an array",
                        ast->name);
-    const bt_array array = w->graph->arrays[number];
+    const bt_array array = *w->graph->arrays[number];
     struct bt__value axis;
     int64_t at;
     if (is_rank)

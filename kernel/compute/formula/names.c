@@ -8,7 +8,7 @@
 int bt__names_array(const struct bt__names *names, const char *name)
 {
     for (uint32_t i = names->graph->narray; i-- > 0;) {
-        if (strcmp(names->graph->arrays[i].name, name) == 0)
+        if (strcmp(names->graph->arrays[i]->name, name) == 0)
             return (int)i;
     }
     return -1;

@@ -199,7 +199,7 @@ static int search_args(struct search *s, const bt_node *node)
             return 0;
         if (node->kind != BT_NODE_READ ||
             bt__facts_bound(s->graph, s->facts, node->args[i],
-                            s->graph->arrays[node->which].extents[i]))
+                            s->graph->arrays[node->which]->extents[i]))
             continue;
         if (!s->open)
             return 0;

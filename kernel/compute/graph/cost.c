@@ -141,7 +141,7 @@ bt_status bt__graph_cost(bt_graph *g, int64_t *out)
 {
     int64_t total = 0;
     for (uint32_t i = g->ninput; i < g->narray; i++) {
-        const bt_array *array = &g->arrays[i];
+        const bt_array *array = g->arrays[i];
         struct counting c = { .graph = g, .stage = array };
         int64_t nelem = 1;
         c.seen = BT_NEWS(g->arena, uint8_t, g->nnode);

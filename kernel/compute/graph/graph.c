@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/arena.h"
 #include "compute/graph/interval.h"
 
 enum {
@@ -34,22 +35,23 @@ bt_graph *bt_graph_create(bt_ctx *ctx, bt_arena *arena)
 
 int bt_graph_add_array(bt_graph *g, const bt_array *array, uint32_t *out)
 {
-    if (!bt_vec_reserve(g->arena, (void **)&g->arrays, &own(g)->cap_array, g->narray,
-                        sizeof(*array)))
+    bt_array *kept = bt__arena_copy(g->arena, array, 1, sizeof(*array));
+    if (!kept || !bt_vec_reserve(g->arena, (void **)&g->arrays, &own(g)->cap_array,
+                                 g->narray, sizeof(kept)))
         return 0;
     *out = g->narray;
-    g->arrays[g->narray++] = *array;
+    g->arrays[g->narray++] = kept;
     return 1;
 }
 
 int bt_graph_add_dim(bt_graph *g, const bt_graph_dim *dim, uint32_t *out)
 {
-    bt_graph_dim kept = *dim;
-    kept.low = kept.low < 0 ? 0 : kept.low;
-    kept.high = kept.high > BT_MOST_DIM ? BT_MOST_DIM : kept.high;
-    if (!bt_vec_reserve(g->arena, (void **)&g->dims, &own(g)->cap_dim, g->ndim,
-                        sizeof(kept)))
+    bt_graph_dim *kept = bt__arena_copy(g->arena, dim, 1, sizeof(*dim));
+    if (!kept || !bt_vec_reserve(g->arena, (void **)&g->dims, &own(g)->cap_dim, g->ndim,
+                                 sizeof(kept)))
         return 0;
+    kept->low = kept->low < 0 ? 0 : kept->low;
+    kept->high = kept->high > BT_MOST_DIM ? BT_MOST_DIM : kept->high;
     *out = g->ndim;
     g->dims[g->ndim++] = kept;
     return 1;
@@ -243,7 +245,7 @@ const bt_node *bt__index_again(bt_graph *g, uint32_t number, const bt_node *like
 
 const bt_node *bt_node_dim(bt_graph *g, uint32_t which)
 {
-    const bt_graph_dim *dim = &g->dims[which];
+    const bt_graph_dim *dim = g->dims[which];
     if (dim->low == dim->high)
         return bt_node_int(g, dim->low);
     return intern(g, &(bt_node){ .kind = BT_NODE_DIM,

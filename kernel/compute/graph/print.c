@@ -27,7 +27,7 @@ static void print_index(struct printer *p, uint32_t number)
 static void print_array(struct printer *p, uint32_t array)
 {
     if (p->is_flat)
-        bt_text_addf(p->out, "%s", p->graph->arrays[array].name);
+        bt_text_addf(p->out, "%s", p->graph->arrays[array]->name);
     else if (array < p->graph->ninput)
         bt_text_addf(p->out, "a%u", array);
     else
@@ -213,7 +213,7 @@ static void print_reduce(struct printer *p, const bt_node *node,
 static void print_read(struct printer *p, const bt_node *node,
                        const struct bt__facts *facts)
 {
-    const bt_array *array = &p->graph->arrays[node->which];
+    const bt_array *array = p->graph->arrays[node->which];
     int is_proved = 1;
     for (uint32_t i = 0; i < node->narg && !p->is_flat; i++)
         is_proved &= bt__facts_bound(p->graph, facts, node->args[i], array->extents[i]);
@@ -228,7 +228,9 @@ static void print(struct printer *p, const bt_node *node, const struct bt__facts
     switch (node->kind) {
     case BT_NODE_CONST: print_const(p, node); break;
     case BT_NODE_INDEX: print_index(p, node->which); break;
-    case BT_NODE_DIM: bt_text_addf(p->out, "%s", p->graph->dims[node->which].name); break;
+    case BT_NODE_DIM:
+        bt_text_addf(p->out, "%s", p->graph->dims[node->which]->name);
+        break;
     case BT_NODE_LINEAR: print_linear(p, node, facts); break;
     case BT_NODE_SCALAR: print_scalar(p, node, facts); break;
     case BT_NODE_CAST:
@@ -304,7 +306,7 @@ bt_status bt_graph_print(bt_ctx *ctx, bt_graph *g, bt_text *out)
 {
     (void)ctx;
     for (uint32_t i = g->ninput; i < g->narray; i++) {
-        const bt_array *array = &g->arrays[i];
+        const bt_array *array = g->arrays[i];
         struct printer p = { .graph = g, .out = out, .rank = array->rank };
         print_array(&p, i);
         bt_text_addf(out, ": ");

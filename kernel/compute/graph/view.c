@@ -143,7 +143,7 @@ static int bounds_window(const struct looking *l, const bt_node *term)
         int64_t outer = bt_linear_coef(&form, w->outer);
         int64_t inner = bt_linear_coef(&form, w->inner);
         if (form.n != 2 || !outer || !inner ||
-            !bt_node_is_const(l->graph->arrays[w->array].extents[w->axis], &extent))
+            !bt_node_is_const(l->graph->arrays[w->array]->extents[w->axis], &extent))
             continue;
         // a shared factor has been divided out of the condition
         int64_t sign = outer < 0 ? -1 : 1, by = w->stride / (outer * sign);

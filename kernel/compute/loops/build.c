@@ -61,7 +61,7 @@ int bt_loops_add_buffer(bt_loops *loops, uint32_t role, const char *name, bt_dty
 
 int64_t bt_loops_nelem(const bt_loops *loops, uint32_t buffer)
 {
-    return bt_node_number(loops->graph->arrays[buffer].extents[0]);
+    return bt_node_number(loops->graph->arrays[buffer]->extents[0]);
 }
 
 bt_stmt *bt_stmt_add(bt_loops *loops, bt_stmts *to, uint32_t kind)
@@ -75,6 +75,6 @@ bt_stmt *bt_stmt_add(bt_loops *loops, bt_stmts *to, uint32_t kind)
 
 const bt_node *bt_loops_read(bt_loops *loops, uint32_t buffer, const bt_node *offset)
 {
-    return bt_node_read(loops->graph, buffer, loops->graph->arrays[buffer].dtype, 1,
+    return bt_node_read(loops->graph, buffer, loops->graph->arrays[buffer]->dtype, 1,
                         &offset);
 }

@@ -88,7 +88,7 @@ static int check_index(struct lowerer *l, struct scope *s, const bt_node *read,
                        uint32_t axis, const bt_node *index)
 {
     bt_graph *g = l->loops->graph;
-    const bt_array *array = &l->from->arrays[read->which];
+    const bt_array *array = l->from->arrays[read->which];
     if (bt__facts_bound(l->from, &s->facts, read->args[axis], array->extents[axis]))
         return 1;
     const bt_node *extent = emit(l, s, array->extents[axis]);
@@ -134,7 +134,7 @@ static const bt_node *emit_read(struct lowerer *l, struct scope *s, const bt_nod
             return NULL;
     }
     return bt_loops_read(l->loops, l->buffers[node->which],
-                         flatten(l, &l->from->arrays[node->which], indices));
+                         flatten(l, l->from->arrays[node->which], indices));
 }
 
 /* ---- conditions ---- */
@@ -409,7 +409,7 @@ static int scan(struct lowerer *l, struct scope *s, const struct scattered *to)
     if (!from || !take)
         return 0;
     take->reducer = to->at.node->which;
-    take->of = g->arrays[to->acc].dtype;
+    take->of = g->arrays[to->acc]->dtype;
     take->buffer = to->acc;
     take->offset = bt_node_linear(g, coefs[1], 1, &from, (int64_t[]){ 1 });
     take->value = bt_loops_read(l->loops, to->acc, from);
@@ -426,7 +426,7 @@ static int find_shared(struct lowerer *l, uint32_t nroot, const bt_node *const *
 static int try_scatter(struct lowerer *l, struct scope *root, uint32_t array,
                        const bt_node *node)
 {
-    const bt_array *stage = &l->from->arrays[array];
+    const bt_array *stage = l->from->arrays[array];
     struct scattered *to = BT_NEW(l->arena, struct scattered);
     struct reduction r = { .node = node };
     if (!to)
@@ -458,7 +458,7 @@ static int try_scatter(struct lowerer *l, struct scope *root, uint32_t array,
 static int scatter_all(struct lowerer *l, struct scope *root, uint32_t array,
                        const bt_node *node, int is_guarded, uint8_t *seen)
 {
-    uint32_t rank = l->from->arrays[array].rank;
+    uint32_t rank = l->from->arrays[array]->rank;
     uint64_t axes = rank ? UINT64_MAX >> (BT_MAX_INDEX - rank) : 0;
     uint8_t bit = is_guarded ? 1 : 2;
     if (!node->reads || (seen[node->id] & bit) || bt_map_find(&l->scattered, node))
@@ -606,7 +606,7 @@ static const bt_node *emit(struct lowerer *l, struct scope *s, const bt_node *no
 static int lower_axis(struct lowerer *l, struct scope *outer, uint32_t array,
                       uint32_t axis)
 {
-    const bt_array *stage = &l->from->arrays[array];
+    const bt_array *stage = l->from->arrays[array];
     bt_graph *g = l->loops->graph;
     struct scope inner;
     if (axis == stage->rank) {
@@ -633,7 +633,7 @@ static int lower_axis(struct lowerer *l, struct scope *outer, uint32_t array,
 static int add_dims(struct lowerer *l)
 {
     for (uint32_t i = 0; i < l->from->ndim; i++) {
-        bt_graph_dim dim = l->from->dims[i];
+        bt_graph_dim dim = *l->from->dims[i];
         uint32_t which;
         bt_text name;
         bt_text_init(&name, l->arena);
@@ -658,7 +658,7 @@ static int add_buffers(struct lowerer *l)
 {
     const bt_graph *g = l->from;
     for (uint32_t i = 0; i < g->narray; i++) {
-        const bt_array *array = &g->arrays[i];
+        const bt_array *array = g->arrays[i];
         uint32_t role = i < g->ninput ? BT_BUFFER_INPUT : BT_BUFFER_TEMP;
         const bt_node *nelem = bt_node_int(l->loops->graph, 1);
         int64_t known = 1;
@@ -710,7 +710,7 @@ bt_status bt_loops_lower_with(bt_ctx *ctx, bt_arena *arena, const char *name,
     for (uint32_t k = 0; k < nnest; k++) {
         const uint32_t i = options->order ? options->order[k] : from->ninput + k;
         struct scope root;
-        const bt_node *body = from->arrays[i].body;
+        const bt_node *body = from->arrays[i]->body;
         uint8_t *seen = BT_NEWS(arena, uint8_t, from->nnode);
         open_scope(&l, &root, NULL, &l.loops->body);
         bt_map_init(&l.scattered, arena, 0);

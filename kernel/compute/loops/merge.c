@@ -61,7 +61,7 @@ static bt_status check(struct merge *m, uint64_t open)
                        m->loops,
                        "i%u and the loop after it stay apart: iterations of the "
                        "two may need each other's %s",
-                       m->first->index, m->loops->graph->arrays[found->buffer].name)
+                       m->first->index, m->loops->graph->arrays[found->buffer]->name)
                  : NULL;
 }
 

@@ -16,7 +16,7 @@ static bt_status check_locals(bt_loops *loops, const bt_stmt *loop,
                 loops,
                 "iterations of i%u are not independent: %s holds something "
                 "from one to the next, or from before the loop",
-                loop->index, loops->graph->arrays[buffer].name);
+                loop->index, loops->graph->arrays[buffer]->name);
     }
     return NULL;
 }
@@ -38,7 +38,7 @@ static bt_status check_elements(bt_loops *loops, const bt_stmt *loop,
             loops,
             "iterations of i%u are not seen to be independent: they may "
             "write the same element of %s",
-            loop->index, loops->graph->arrays[found->buffer].name);
+            loop->index, loops->graph->arrays[found->buffer]->name);
     return NULL;
 }
 

@@ -17,7 +17,7 @@ static void print_block(struct printer *p, const bt_stmts *stmts, int indent);
 
 static const char *buffer_name(const struct printer *p, uint32_t buffer)
 {
-    return p->loops->graph->arrays[buffer].name;
+    return p->loops->graph->arrays[buffer]->name;
 }
 
 static void print_node(struct printer *p, const bt_node *node)
@@ -122,7 +122,7 @@ static void print_dims(struct printer *p)
 {
     const bt_graph *g = p->loops->graph;
     for (uint32_t i = 0; i < g->ndim; i++) {
-        const bt_graph_dim *dim = &g->dims[i];
+        const bt_graph_dim *dim = g->dims[i];
         bt_text_addf(p->out, "%s%s: Dim", i ? ", " : "<", dim->name);
         if (dim->low > 0 || dim->high < BT_MOST_DIM)
             bt_text_addf(p->out, " in %" PRId64 "..", dim->low);
@@ -143,8 +143,8 @@ bt_status bt_loops_print(const bt_loops *loops, bt_text *out)
     for (uint32_t i = 0; i < loops->graph->narray; i++) {
         bt_text_addf(out, "%*s%s %s: %s[", INDENT, "", roles[loops->roles.at[i]],
                      buffer_name(&p, i),
-                     bt_dtype_name(loops->graph->arrays[i].dtype, dtype, sizeof(dtype)));
-        print_node(&p, loops->graph->arrays[i].extents[0]);
+                     bt_dtype_name(loops->graph->arrays[i]->dtype, dtype, sizeof(dtype)));
+        print_node(&p, loops->graph->arrays[i]->extents[0]);
         bt_text_addf(out, "]\n");
     }
     print_block(&p, &loops->body, INDENT);

@@ -100,7 +100,7 @@ static int has_two_accumulators(void *self, bt_stmt *stmt, const bt_node **slot)
 static bt_status apply(struct shrink *s, bt_stmt *loop)
 {
     struct bt__edit edit;
-    bt_array *array = &s->loops->graph->arrays[s->buffer];
+    bt_array *array = s->loops->graph->arrays[s->buffer];
     const bt_node *const *size_before = array->extents;
     uint32_t *role = &s->loops->roles.at[s->buffer], role_before = *role;
     const bt_node **size = BT_NEWS(s->loops->arena, const bt_node *, 1);
@@ -108,7 +108,7 @@ static bt_status apply(struct shrink *s, bt_stmt *loop)
         return bt_loops_why(s->loops);
     BT_TRY(bt__edit_make(s->loops, loop, move, s, &edit));
     bt__edit_swap(loop, &edit);
-    array = &s->loops->graph->arrays[s->buffer];
+    array = s->loops->graph->arrays[s->buffer];
     array->extents = size;
     *role = BT_BUFFER_LOCAL;
     int is_private = bt__local_is_private(s->loops, s->buffer, loop);
@@ -133,7 +133,7 @@ bt_status bt_loops_shrink(bt_loops *loops, bt_stmt *loop, uint32_t buffer)
     if (buffer >= loops->graph->narray || (loops->roles.at[buffer] != BT_BUFFER_TEMP &&
                                            loops->roles.at[buffer] != BT_BUFFER_LOCAL))
         return bt__loops_refuse(loops, "buffer %u is no local of these loops", buffer);
-    const char *name = loops->graph->arrays[buffer].name;
+    const char *name = loops->graph->arrays[buffer]->name;
     for (uint32_t i = 0; i < loop->body.len; i++) {
         if (bt__stmt_has_parallel(loop->body.at[i]))
             return bt__loops_refuse(loops,

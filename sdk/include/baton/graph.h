@@ -99,8 +99,8 @@ typedef struct bt_graph {
     bt_arena *arena;
     bt_status status; /* the first failure; constructors then give NULL */
     uint32_t nnode, narray, ninput, ndim, nresult;
-    bt_array *arrays;
-    bt_graph_dim *dims;
+    bt_array **arrays;
+    bt_graph_dim **dims;
     const uint32_t *results; /* arrays */
 } bt_graph;                  /* made by bt_graph_create alone, so that more may follow */
 

@@ -198,7 +198,7 @@ typedef struct bt_match {
     bt_value base;
     const bt_value *data;
     uint32_t nclause;
-    const bt_clause *clauses;
+    const bt_clause *const *clauses;
     uint32_t is_partial; /* `match?`: need not be exhaustive; fails at run time */
 } bt_match;
 typedef struct bt_ref_value {
@@ -227,7 +227,7 @@ struct bt_func {
     uint32_t nvar; /* type parameters, as rigid variables */
     const bt_type *const *vars;
     uint32_t nwhere; /* relations over the variables that callers must satisfy */
-    const bt_where *wheres;
+    const bt_where *const *wheres;
     const bt_type *result; /* NULL or with holes before inference */
     bt_dict attrs;
     const bt_block *block; /* its parameters are the function's */

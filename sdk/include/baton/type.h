@@ -125,7 +125,7 @@ typedef struct bt_func_type {
     const bt_type *const *args;
     const bt_type *result;
     uint32_t nwhere;
-    const bt_where *wheres;
+    const bt_where *const *wheres;
 } bt_func_type;
 typedef struct bt_ctor {
     const char *name;
@@ -141,7 +141,7 @@ typedef struct bt_adt_def {
     uint32_t nvar;
     const bt_type *const *vars; /* VAR terms */
     uint32_t nctor;
-    const bt_ctor *ctors;
+    const bt_ctor *const *ctors;
     uint32_t is_extern;
 } bt_adt_def;
 typedef struct bt_adt_type {
@@ -333,7 +333,7 @@ BT_API const bt_type *bt_func_type_close(bt_store *, uint32_t n,
                                          const bt_type *const *vars, uint32_t narg,
                                          const bt_type *const *args,
                                          const bt_type *result, uint32_t nwhere,
-                                         const bt_where *wheres);
+                                         const bt_where *const *wheres);
 /* Equality across stores; data types by name, free variables and opaque dims equal only
  * themselves. 0 also when there is no memory to tell. */
 BT_API int bt_type_equal(const bt_type *, const bt_type *);

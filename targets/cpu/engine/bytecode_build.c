@@ -314,7 +314,7 @@ static bt_status place_locals(struct bytecode_builder *b)
                            b->from->name);
         at[i] = end;
         if (!bt_mul_int64(bt_loops_nelem(b->loops, i),
-                          (int64_t)bt_dtype_nbytes(g->arrays[i].dtype), &nbytes) ||
+                          (int64_t)bt_dtype_nbytes(g->arrays[i]->dtype), &nbytes) ||
             !bt_add_int64(end, nbytes, &end) || !bt_add_int64(end, 63, &end))
             return bt_fail(b->ctx, BT_ERR_LIMIT,
                            "%s: locals of more than an int64 counts", b->from->name);

@@ -228,7 +228,7 @@ void bytecode_put_address(struct bytecode_builder *b, uint32_t buffer,
                           const bt_node *offset, uint32_t reg)
 {
     bt_linear sum;
-    int64_t nbytes = (int64_t)bt_dtype_nbytes(b->loops->graph->arrays[buffer].dtype);
+    int64_t nbytes = (int64_t)bt_dtype_nbytes(b->loops->graph->arrays[buffer]->dtype);
     bt_node_as_linear(offset, &sum);
     bytecode_words *to = bytecode_place_of(b, offset);
     uint32_t nother = 0, from = reg;

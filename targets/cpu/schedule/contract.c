@@ -210,7 +210,7 @@ static bt_status why(const bt_graph *g)
 /* The sums get an array of their own, whose body only stands for them. */
 static bt_status split_stage(bt_graph *g, struct stage *stage)
 {
-    bt_array array = g->arrays[stage->array];
+    bt_array array = *g->arrays[stage->array];
     const bt_node **indices = BT_NEWS(g->arena, const bt_node *, array.rank);
     if (!indices)
         return bt_no_memory();
@@ -224,10 +224,10 @@ static bt_status split_stage(bt_graph *g, struct stage *stage)
     bt_map_init(&r.done, g->arena, 0);
     r.to = bt_node_cast(g, r.from->dtype,
                         bt_node_read(g, stage->sums, array.dtype, array.rank, indices));
-    const bt_node *body = r.to ? replace_sum(&r, g->arrays[stage->array].body) : NULL;
+    const bt_node *body = r.to ? replace_sum(&r, g->arrays[stage->array]->body) : NULL;
     if (!body)
         return why(g);
-    g->arrays[stage->array].body = body;
+    g->arrays[stage->array]->body = body;
     return NULL;
 }
 
@@ -236,7 +236,7 @@ static bt_status split_stage(bt_graph *g, struct stage *stage)
 static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
                              struct stage *stage)
 {
-    const bt_array whole = g->arrays[stage->array];
+    const bt_array whole = *g->arrays[stage->array];
     bt_array array = whole;
     const bt_node *sum, *read;
     BT_TRY(cpu_sum_of(g, &array, &sum));
@@ -246,7 +246,7 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
     if (!read)
         return NULL;
     uint32_t shifted = g->narray - 1;
-    array = g->arrays[shifted];
+    array = *g->arrays[shifted];
     BT_TRY(cpu_contract_plan(g, &array, config, &stage->plan));
     if (!stage->plan.tile) {
         g->narray = shifted;
@@ -258,7 +258,7 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
     if (!body)
         return why(g);
     BT_TRY(cpu_contract_finite(g, &whole, &stage->plan.view, body, &stage->finite));
-    g->arrays[stage->array].body = stage->finite.body;
+    g->arrays[stage->array]->body = stage->finite.body;
     stage->array = shifted;
     stage->first = shifted + 1;
     return NULL;
@@ -270,12 +270,12 @@ static bt_status plan_stage(bt_graph *g, const struct cpu_config *config, uint32
 {
     stage->array = i;
     stage->first = g->narray;
-    bt_array array = g->arrays[i];
+    bt_array array = *g->arrays[i];
     BT_TRY(cpu_contract_plan(g, &array, config, &stage->plan));
     if (stage->plan.tile) {
         BT_TRY(cpu_contract_finite(g, &array, &stage->plan.view, array.body,
                                    &stage->finite));
-        g->arrays[i].body = stage->finite.body;
+        g->arrays[i]->body = stage->finite.body;
     } else {
         g->narray = stage->first;
         BT_TRY(shift_stage(g, config, stage));

@@ -40,7 +40,7 @@ static const bt_node *rewrite_new(struct places *p, const bt_node *node)
             return NULL;
         // in bounds wherever the new array has an element
         if (node->kind == BT_NODE_READ && !p->is_same &&
-            !is_inside(args[i], p->graph->arrays[node->which].extents[i]))
+            !is_inside(args[i], p->graph->arrays[node->which]->extents[i]))
             return NULL;
     }
     return bt_node_again(p->graph, node, node->first, args);
@@ -102,7 +102,7 @@ static const bt_node *by_reads(bt_graph *g, const bt_node *factor, const bt_node
         struct places p = { .graph = g, .n = node->narg };
         for (uint32_t i = 0; i < node->narg; i++) {
             p.at[i] = node->args[i];
-            p.extents[i] = g->arrays[node->which].extents[i];
+            p.extents[i] = g->arrays[node->which]->extents[i];
         }
         found = make(&p, factor, dtype);
     }
@@ -137,7 +137,7 @@ static int reads_as_many(bt_graph *g, const bt_node *node, const bt_node *nelem,
     }
     const bt_node *all = bt_node_int(g, node->kind == BT_NODE_READ);
     for (uint32_t i = 0; i < node->narg && node->kind == BT_NODE_READ; i++)
-        all = cpu_times(g, all, g->arrays[node->which].extents[i]);
+        all = cpu_times(g, all, g->arrays[node->which]->extents[i]);
     const bt_node *more = cpu_minus(g, all, nelem);
     return more && more->low >= 0;
 }

@@ -18,7 +18,7 @@ static bt_status why(const bt_graph *g)
 /* The read of an array at indices that run along its axes; NULL: failure. */
 static const bt_node *read_all(bt_graph *g, uint32_t array)
 {
-    const bt_array a = g->arrays[array];
+    const bt_array a = *g->arrays[array];
     const bt_node **indices = BT_NEWS(g->arena, const bt_node *, a.rank);
     for (uint32_t i = 0; indices && i < a.rank; i++)
         indices[i] = bt_node_index(g, i, a.extents[i]);
@@ -30,8 +30,8 @@ static const bt_node *all_finite(bt_graph *g, uint32_t array)
     const bt_node *element = read_all(g, array);
     const bt_node *is =
         element ? bt_node_scalar(g, BT_SCALAR_ISFINITE, element, NULL) : NULL;
-    return is ? bt_node_reduce(g, BT_REDUCER_ALL, 0, g->arrays[array].rank,
-                               g->arrays[array].extents, bt_node_bool(g, 1), is)
+    return is ? bt_node_reduce(g, BT_REDUCER_ALL, 0, g->arrays[array]->rank,
+                               g->arrays[array]->extents, bt_node_bool(g, 1), is)
               : NULL;
 }
 

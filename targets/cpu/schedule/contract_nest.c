@@ -551,7 +551,7 @@ static int shrink_sums(bt_loops *loops, uint32_t sums, const bt_node *nelem)
     if (!extent || !nelem)
         return 0;
     extent[0] = nelem;
-    loops->graph->arrays[sums].extents = extent;
+    loops->graph->arrays[sums]->extents = extent;
     loops->roles.at[sums] = BT_BUFFER_LOCAL;
     return 1;
 }

@@ -390,7 +390,7 @@ static int reads_merge(bt_graph *g, const bt_node *node, const struct cpu_dim *o
             cpu_along_int(g, by_outer, stride, bt_linear_coef(&form, outer->index));
         by_inner =
             cpu_along_int(g, by_inner, stride, bt_linear_coef(&form, inner->index));
-        stride = cpu_times(g, stride, g->arrays[node->which].extents[a]);
+        stride = cpu_times(g, stride, g->arrays[node->which]->extents[a]);
     }
     return by_outer && by_outer == cpu_times(g, by_inner, inner->extent);
 }

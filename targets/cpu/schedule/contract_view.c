@@ -68,8 +68,8 @@ static const bt_node *factor_of(bt_graph *g, const bt_array *stage, const bt_nod
 /* Whether int16 holds it; of what a stage computes, more is known than its type. */
 static int is_short(const bt_graph *g, const bt_node *node)
 {
-    if (node->kind == BT_NODE_READ && g->arrays[node->which].body)
-        node = g->arrays[node->which].body;
+    if (node->kind == BT_NODE_READ && g->arrays[node->which]->body)
+        node = g->arrays[node->which]->body;
     return node->low >= INT16_MIN && node->high <= INT16_MAX;
 }
 
@@ -171,7 +171,7 @@ static int add_term(const struct looking *l, const bt_node *atom, int64_t coef,
 static int set_operand(const struct looking *l, const bt_node *read,
                        struct cpu_operand *out)
 {
-    const bt_array *array = &l->graph->arrays[read->which];
+    const bt_array *array = l->graph->arrays[read->which];
     *out = (struct cpu_operand){ .array = read->which,
                                  .rank = read->narg,
                                  .dtype = cpu_computed_in(array->dtype) };
@@ -326,7 +326,7 @@ static int look(bt_graph *g, const bt_array *stage, const bt_node *reduce, int i
         const bt_node *factor = product->args[i];
         reads[i] = factor_of(g, stage, reduce, factor, factor_dtype(g, product, factor),
                              is_plain);
-        if (!reads[i] || !has_elements(&g->arrays[reads[i]->which]))
+        if (!reads[i] || !has_elements(g->arrays[reads[i]->which]))
             return 0;
     }
     out->reduce = reduce;

@@ -133,7 +133,7 @@ static int shrink_all(bt_loops *loops, bt_stmts *block)
     for (uint32_t i = 0; i < block->len; i++) {
         bt_stmt *stmt = block->at[i];
         for (uint32_t b = 0; stmt->kind == BT_STMT_FOR && b < loops->roles.len; b++) {
-            const bt_array *array = &loops->graph->arrays[b];
+            const bt_array *array = loops->graph->arrays[b];
             int is_own = loops->roles.at[b] == BT_BUFFER_TEMP ||
                          loops->roles.at[b] == BT_BUFFER_LOCAL;
             int64_t nelem = is_own ? nelem_of_each(array->extents[0], stmt->extent) : -1;
@@ -233,7 +233,7 @@ static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const struct cpu_confi
     if (!seen)
         return bt_no_memory();
     for (uint32_t i = graph->ninput; i < narray; i++) {
-        const bt_array array = graph->arrays[i];
+        const bt_array array = *graph->arrays[i];
         struct cpu_plan plan;
         if (!has_order(array.body, seen))
             continue;
@@ -243,7 +243,7 @@ static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const struct cpu_confi
             return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                            "%s: dim %s is known at the call only, and the order in which "
                            "floats are summed depends on it",
-                           name, graph->dims[0].name);
+                           name, graph->dims[0]->name);
         memset(seen, 0, nnode); // another stage may have the same sum
     }
     return NULL;

@@ -86,7 +86,7 @@ static int grow_buffer(struct vectoriser *v, uint32_t buffer, int64_t nelem)
         return 1;
     if (!extent || !(extent[0] = bt_node_int(v->graph, nelem)))
         return 0;
-    v->graph->arrays[buffer].extents = extent;
+    v->graph->arrays[buffer]->extents = extent;
     return 1;
 }
 

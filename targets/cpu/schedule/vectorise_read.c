@@ -163,7 +163,7 @@ int cpu_place_of(struct cpu_part *p, const bt_node *offset, const bt_node **out,
 
 static const bt_node *nelem_of(const struct cpu_part *p, uint32_t buffer)
 {
-    return p->lanes->v->graph->arrays[buffer].extents[0];
+    return p->lanes->v->graph->arrays[buffer]->extents[0];
 }
 
 /* Whether no lane reads beyond the buffer. */

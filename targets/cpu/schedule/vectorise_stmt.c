@@ -9,7 +9,7 @@ static int own_strip(struct cpu_part *p, uint32_t buffer, const bt_node *offset,
 {
     struct cpu_lanes *l = p->lanes;
     struct cpu_value *own = &l->own[buffer];
-    if (!own->dtype && !cpu_strips_new(l, l->v->graph->arrays[buffer].dtype,
+    if (!own->dtype && !cpu_strips_new(l, l->v->graph->arrays[buffer]->dtype,
                                        bt_loops_nelem(l->v->loops, buffer), own))
         return 0;
     *out = *own;
@@ -32,7 +32,7 @@ int cpu_target_of(struct cpu_part *p, uint32_t buffer, const bt_node *offset,
         return own_strip(p, buffer, offset, out);
     }
     *out = (struct cpu_value){ .buffer = buffer,
-                               .dtype = l->v->graph->arrays[buffer].dtype,
+                               .dtype = l->v->graph->arrays[buffer]->dtype,
                                .temp = CPU_NO_TEMP };
     if (!cpu_place_of(p, offset, &out->offset, stride))
         return l->v->why || l->v->graph->status
@@ -98,7 +98,7 @@ static int do_store(struct cpu_part *p, const bt_stmt *stmt)
     // those that the mask leaves out are written too, with what they have
     if (p->mask && !cpu_is_own(l, stmt->buffer) &&
         (stmt->offset->low < 0 ||
-         stmt->offset->high >= l->v->graph->arrays[stmt->buffer].extents[0]->low))
+         stmt->offset->high >= l->v->graph->arrays[stmt->buffer]->extents[0]->low))
         return cpu_refuse(l->v, "some lanes store where others may not");
     if (stride != 0 && stride != 1)
         return store_at_stride(p, stmt->value, &to, stride);

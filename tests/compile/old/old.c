@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <baton/executor.h>
+#include <baton/graph.h>
 #include <baton/op.h>
 
 /* ---- the target: -x in two kernels, by way of a temp ---- */
@@ -156,12 +157,65 @@ static void end(void *session)
     bt_compiled_unref(session);
 }
 
+/* Lists of a program and of a graph. */
+static const char program[] =
+    "#[version = \"baton 0.1\"]\n"
+    "type List[A] { Cons(A, List[A]), Nil, }\n"
+    "def @any(%x, %y) { multiply(add(%x, %y), %x) }\n"
+    "def @dims<n: Dim, m: Dim>(%x: Tensor[(n, m), float32], %y: Tensor[(m,), float32]) "
+    "{\n"
+    "    add(%x, %y)\n}\n"
+    "def @first(%l: List[float32]) {\n"
+    "    match (%l) { Cons(%head, _) => { %head } Nil => { 0f } }\n}\n";
+
+static bt_status say_module(bt_ctx *ctx, const bt_module *m, bt_text *out)
+{
+    const bt_func *any = bt_module_find(m, "any")->func;
+    const bt_func *first = bt_module_find(m, "first")->func;
+    const bt_match *match = bt_as_match(first->block->bindings[0]);
+    const bt_adt_def *list = bt_module_find_adt(m, "List");
+    bt_graph *g;
+    bt_text_addf(out, "sizes %zu %zu %zu %zu %zu:", sizeof(bt_array),
+                 sizeof(bt_graph_dim), sizeof(bt_where), sizeof(bt_ctor),
+                 sizeof(bt_clause));
+    for (uint32_t i = 0; i < list->nctor; i++)
+        bt_text_addf(out, " %s", list->ctors[i]->name);
+    for (uint32_t i = 0; i < match->nclause; i++)
+        bt_text_addf(out, " %s", match->clauses[i]->pattern->ctor->name);
+    for (uint32_t i = 0; i < any->nwhere; i++)
+        bt_text_addf(out, " %s", any->wheres[i]->op->name);
+    BT_TRY(
+        bt_graph_compose(ctx, bt_ctx_scratch(ctx), bt_module_find(m, "dims")->func, &g));
+    for (uint32_t i = 0; i < g->ndim; i++)
+        bt_text_addf(out, " %s", g->dims[i]->name);
+    for (uint32_t i = 0; i < g->narray; i++)
+        bt_text_addf(out, " %u", g->arrays[i]->rank);
+    return NULL;
+}
+
+static bt_status say_lists(bt_ctx *ctx)
+{
+    bt_module *parsed, *typed;
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    BT_TRY(bt_parse(ctx, "old", NULL, program, sizeof(program) - 1, &parsed));
+    bt_status status = bt_infer(ctx, parsed, &typed);
+    bt_module_unref(parsed);
+    BT_TRY(status);
+    status = say_module(ctx, typed, &text);
+    bt_module_unref(typed);
+    BT_TRY(status);
+    return bt_fail(ctx, BT_ERR_RUNTIME, "%s", bt_text_get(&text));
+}
+
 static bt_status say(bt_ctx *ctx, void *session, const char *entry, uint32_t narg,
                      bt_object *const *args, const bt_run_hook *hook, bt_object **result)
 {
     const bt_compiled *c = session;
     bt_text text;
-    (void)entry, (void)narg, (void)args, (void)hook, (void)result;
+    (void)narg, (void)args, (void)hook, (void)result;
+    if (strcmp(entry, "lists") == 0)
+        return say_lists(ctx);
     bt_text_init(&text, bt_ctx_scratch(ctx));
     bt_text_addf(&text, "sizes %zu %zu %zu %zu %zu:", sizeof(bt_kernel),
                  sizeof(bt_kernel_code), sizeof(bt_target_use), sizeof(bt_compiled_code),

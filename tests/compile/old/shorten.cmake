@@ -9,7 +9,12 @@ set(ends
   "bt_compiled_code:    uint32_t number"
   "bt_compiled_func:    int64_t multiply_adds"
   "bt_kernel_call:    uint32_t phase, worker"
-  "bt_executor:    bt_status (*call_into)")
+  "bt_executor:    bt_status (*call_into)"
+  "bt_array:    const bt_node *body"
+  "bt_graph_dim:    int64_t low, high"
+  "bt_where:    uint32_t ntype"
+  "bt_ctor:    uint32_t nfield"
+  "bt_clause:    const bt_block *block")
 set(left ${ends})
 file(GLOB headers ${FROM}/*)
 file(MAKE_DIRECTORY ${TO})

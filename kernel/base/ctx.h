@@ -51,6 +51,9 @@ void bt__progress(const bt_ctx *, const char *format, ...) BT_PRINTF(2, 3);
 /* Options of who was built with headers that had `nbytes` of them, or NULL. 0: something
  * is set that this library does not have. */
 int bt__options_read(void *own, size_t own_nbytes, const void *given, size_t nbytes);
+/* The same with a status: BT_ERR_ARGUMENT. */
+bt_status bt__options_take(bt_ctx *, void *own, size_t own_nbytes, const void *given,
+                           size_t nbytes) BT_MUST_USE;
 
 /* A range of a text. */
 struct bt__range {

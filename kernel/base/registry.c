@@ -95,6 +95,17 @@ int bt__options_read(void *own, size_t own_nbytes, const void *given, size_t nby
     return 1;
 }
 
+bt_status bt__options_take(bt_ctx *ctx, void *own, size_t own_nbytes, const void *given,
+                           size_t nbytes)
+{
+    return bt__options_read(own, own_nbytes, given, nbytes)
+               ? NULL
+               : bt_fail(ctx, BT_ERR_ARGUMENT,
+                         "an option is set behind the %zu bytes that this version of "
+                         "libbaton knows: the application was built for a later one",
+                         own_nbytes);
+}
+
 bt_registry *bt__registry_create(const bt_registry_options *options,
                                  const struct bt__host *host)
 {

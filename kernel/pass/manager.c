@@ -13,7 +13,6 @@
 typedef struct run {
     bt_ctx *ctx;
     const bt__resolved *resolved;
-    const bt_pipeline_options *options;
     bt__manager manager;
     bt__holding holding;
     bt_module *module; /* a reference */
@@ -23,7 +22,7 @@ typedef struct run {
 
 static int is_stopped(const run *r)
 {
-    return r->options->stop_after && r->nrun >= r->options->stop_after;
+    return r->resolved->options.stop_after && r->nrun >= r->resolved->options.stop_after;
 }
 
 /* ---- printing ---- */
@@ -32,7 +31,7 @@ static void print(const run *r, const bt_text *text)
 {
     const char *at = bt_text_get(text);
     if (at)
-        r->options->print(r->options->self, at);
+        r->resolved->options.print(r->resolved->options.self, at);
 }
 
 /* Large constants are named only: dumps are for reading. */
@@ -58,7 +57,7 @@ static bt_status dump(run *r, const bt__pass_names *names, const char *when,
                       const char *pass)
 {
     bt_text text;
-    if (!r->options->print || !is_named(names, pass))
+    if (!r->resolved->options.print || !is_named(names, pass))
         return NULL;
     bt_arena *arena = bt_arena_create(r->ctx->registry);
     if (!arena)
@@ -75,7 +74,7 @@ static bt_status dump(run *r, const bt__pass_names *names, const char *when,
 static bt_status print_changed(run *r, const bt_module *before, const char *pass)
 {
     bt_text old, new, text;
-    if (!r->options->print || !r->resolved->instruments.print_changed)
+    if (!r->resolved->options.print || !r->resolved->instruments.print_changed)
         return NULL;
     bt_arena *arena = bt_arena_create(r->ctx->registry);
     if (!arena)
@@ -100,7 +99,7 @@ static bt_status print_changed(run *r, const bt_module *before, const char *pass
 static bt_status print_times(run *r)
 {
     bt_text text;
-    if (!r->options->print || !r->resolved->instruments.timing)
+    if (!r->resolved->options.print || !r->resolved->instruments.timing)
         return NULL;
     bt_text_init(&text, r->resolved->arena);
     bt__timing_print(&r->timings, &text);
@@ -182,8 +181,8 @@ static bt_status call_pass(run *r, const bt__resolved_step *step, const bt_pass 
     bt_pass_call call = { .pass = pass,
                           .module = r->module,
                           .manager = &r->manager,
-                          .targets = r->resolved->targets,
-                          .entry = r->resolved->entry };
+                          .targets = r->resolved->options.targets,
+                          .entry = r->resolved->options.entry };
     bt_module *module = NULL;
     BT_TRY(read_options(r, step, pass, &call.options));
     call.scratch = bt_arena_create(r->ctx->registry);
@@ -322,10 +321,9 @@ static bt_status prepare(bt_ctx *ctx, bt__resolved *resolved)
 }
 
 static bt_status run_resolved(bt_ctx *ctx, bt__resolved *resolved,
-                              const bt_pipeline_options *options, const bt_module *module,
-                              bt_module **out)
+                              const bt_module *module, bt_module **out)
 {
-    run r = { .ctx = ctx, .resolved = resolved, .options = options };
+    run r = { .ctx = ctx, .resolved = resolved };
     int is_changed = 0;
     BT_TRY(prepare(ctx, resolved));
     r.holding.arena = resolved->arena;
@@ -347,19 +345,17 @@ static bt_status run_resolved(bt_ctx *ctx, bt__resolved *resolved,
     return NULL;
 }
 
-bt_status bt_pipeline_run(bt_ctx *ctx, const bt_pipeline *p,
-                          const bt_pipeline_options *options, const bt_module *module,
-                          bt_module **out)
+bt_status bt_pipeline_run_sized(bt_ctx *ctx, const bt_pipeline *p,
+                                const bt_pipeline_options *given, size_t nbytes,
+                                const bt_module *module, bt_module **out)
 {
-    static const bt_pipeline_options defaults = { .level = -1 };
     bt__resolved *resolved;
-    options = options ? options : &defaults;
     if (!module->is_typed)
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "pipeline %s: the module has no types yet: call bt_infer first",
                        p->name);
-    BT_TRY(bt__resolved_create(ctx, p, options, 0, &resolved));
-    bt_status status = run_resolved(ctx, resolved, options, module, out);
+    BT_TRY(bt__resolved_create(ctx, p, given, nbytes, 0, &resolved));
+    bt_status status = run_resolved(ctx, resolved, module, out);
     bt__resolved_destroy(resolved);
     return status;
 }

@@ -113,19 +113,19 @@ struct bt__resolved_step {
 typedef struct bt__resolved {
     bt_arena *arena;
     const bt_pipeline *pipeline;
-    int32_t level;
-    const bt_targets *targets; /* opened; NULL: none */
-    const char *target;        /* the name of the last */
-    const char *entry;         /* NULL: any function */
+    bt_pipeline_options options; /* as given, but for the level: never -1 */
+    const char *target;          /* the name of the last */
     bt__resolved_list steps;
     bt__instruments instruments;
     bt_vec(bt_pipeline *) nested; /* owned */
     bt__pass_names disabled;
 } bt__resolved;
 
-/* Reports every fault where `report_all`. */
+/* Reports every fault where `report_all`. The options are those of who was built with
+ * headers that had `nbytes` of them; NULL: defaults. */
 bt_status bt__resolved_create(bt_ctx *, const bt_pipeline *, const bt_pipeline_options *,
-                              int report_all, bt__resolved **out) BT_MUST_USE;
+                              size_t nbytes, int report_all,
+                              bt__resolved **out) BT_MUST_USE;
 void bt__resolved_destroy(bt__resolved *); /* accepts NULL */
 /* A fault in what a plugin contributes, with the plugin's name: whoever runs the pipeline
  * may not know that it is there. A run goes on without it. */

@@ -15,7 +15,6 @@
 typedef struct settle {
     bt_ctx *ctx;
     bt__resolved *resolved;
-    const bt_pipeline_options *options;
     bt__settings set; /* of the run */
     uint8_t *used;    /* by entry of `set` */
     bt__pass_names require;
@@ -197,7 +196,8 @@ static void sort_options(bt__resolved_step *pass)
 static int matches(const settle *s, const bt__step *step)
 {
     const bt__resolved *resolved = s->resolved;
-    if (resolved->level < step->min_level || resolved->level > step->max_level)
+    if (resolved->options.level < step->min_level ||
+        resolved->options.level > step->max_level)
         return 0;
     if (!step->targets)
         return 1;
@@ -232,7 +232,7 @@ static bt_status remark_idle(settle *s, const char *name, int32_t level)
                   bt_fail(s->ctx, BT_ERR_PIPELINE,
                           "%s does not run: it is of level %d, and this is level %d; "
                           "\"level\": %d of the pipeline or --opt-level %d changes that",
-                          name, (int)level, (int)s->resolved->level, (int)level,
+                          name, (int)level, (int)s->resolved->options.level, (int)level,
                           (int)level));
     return NULL;
 }
@@ -262,9 +262,9 @@ static bt_status resolve_pass(settle *s, const bt__step *step, const region *r,
     BT_TRY(put_set(s, &pass));
     if (is_disabled)
         return NULL;
-    if (!is_required && s->resolved->level < level)
+    if (!is_required && s->resolved->options.level < level)
         return remark_idle(s, step->name, level);
-    if (is_required && s->resolved->level < level)
+    if (is_required && s->resolved->options.level < level)
         pass.level = 0;
     sort_options(&pass);
     return BT_PUSH(s->resolved->arena, out, pass) ? NULL : bt_no_memory();
@@ -427,7 +427,7 @@ static bt_status resolve_steps(settle *s, const bt__steps *steps, const region *
     for (uint32_t i = 0; i < steps->len; i++) {
         const bt__step *step = &steps->at[i];
         int is_high_enough =
-            step->kind == BT__STEP_PASS || s->resolved->level >= step->level;
+            step->kind == BT__STEP_PASS || s->resolved->options.level >= step->level;
         if (!matches(s, step))
             continue;
         BT_TRY(is_high_enough ? resolve_step(s, step, r, out)
@@ -453,7 +453,7 @@ static bt_status take_names(settle *s, const char *const *from, bt__pass_names *
 static bt_status take_options(settle *s)
 {
     bt_arena *arena = s->resolved->arena;
-    const bt_pipeline_options *o = s->options;
+    const bt_pipeline_options *o = &s->resolved->options;
     bt__instruments *i = &s->resolved->instruments;
     BT_TRY(take_names(s, o->require, &s->require));
     s->nasked = s->require.len;
@@ -541,31 +541,28 @@ static bt_status make(settle *s)
 }
 
 bt_status bt__resolved_create(bt_ctx *ctx, const bt_pipeline *p,
-                              const bt_pipeline_options *options, int report_all,
-                              bt__resolved **out)
+                              const bt_pipeline_options *given, size_t nbytes,
+                              int report_all, bt__resolved **out)
 {
-    static const bt_pipeline_options defaults = { .level = -1 };
+    bt_pipeline_options options;
+    BT_TRY(bt__options_take(ctx, &options, sizeof(options), given, nbytes));
+    if (!given || options.level < 0)
+        options.level = p->level;
     bt_arena *arena = bt_arena_create(ctx->registry);
     bt__resolved *resolved = arena ? BT_NEW(arena, bt__resolved) : NULL;
     if (!resolved) {
         bt_arena_destroy(arena);
         return bt_no_memory();
     }
-    options = options ? options : &defaults;
-    resolved->arena = arena;
-    resolved->pipeline = p;
-    resolved->level = options->level < 0 ? p->level : options->level;
-    resolved->target = "interp";
-    resolved->targets = options->targets;
-    resolved->entry = options->entry;
-    settle s = {
-        .ctx = ctx, .resolved = resolved, .options = options, .report_all = report_all
+    *resolved = (bt__resolved){
+        .arena = arena, .pipeline = p, .options = options, .target = "interp"
     };
+    settle s = { .ctx = ctx, .resolved = resolved, .report_all = report_all };
     bt_status status = NULL;
-    if (options->target && strcmp(options->target, resolved->target) != 0)
-        status = bt__targets_last(arena, options->target, &resolved->target);
-    else if (options->targets)
-        resolved->target = options->targets->at[options->targets->n - 1]->target->name;
+    if (options.target && strcmp(options.target, resolved->target) != 0)
+        status = bt__targets_last(arena, options.target, &resolved->target);
+    else if (options.targets)
+        resolved->target = options.targets->at[options.targets->n - 1]->target->name;
     if (!status)
         status = make(&s);
     if (status) {

@@ -222,11 +222,11 @@ bt_status bt__resolved_check_options(bt_ctx *ctx, bt__resolved *resolved)
     return check_and_leave_out(ctx, resolved, 0, 1);
 }
 
-bt_status bt_pipeline_check(bt_ctx *ctx, const bt_pipeline *p,
-                            const bt_pipeline_options *options)
+bt_status bt_pipeline_check_sized(bt_ctx *ctx, const bt_pipeline *p,
+                                  const bt_pipeline_options *given, size_t nbytes)
 {
     bt__resolved *resolved;
-    BT_TRY(bt__resolved_create(ctx, p, options, 1, &resolved));
+    BT_TRY(bt__resolved_create(ctx, p, given, nbytes, 1, &resolved));
     bt_status status = bt__resolved_check(ctx, resolved, 1);
     bt__resolved_destroy(resolved);
     return status;

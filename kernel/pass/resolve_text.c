@@ -106,7 +106,7 @@ static json_t *resolved_json(const bt__resolved *resolved)
     int ok = json && bt__json_put(json, "name", json_string(p->name));
     if (ok && p->about)
         ok = bt__json_put(json, "doc", json_string(p->about));
-    ok = ok && bt__json_put(json, "level", json_integer(resolved->level)) &&
+    ok = ok && bt__json_put(json, "level", json_integer(resolved->options.level)) &&
          bt__json_put(json, "sequence", steps_json(resolved->arena, &resolved->steps));
     json_t *instruments = ok ? instruments_json(&resolved->instruments) : NULL;
     if (ok && json_object_size(instruments) > 0)
@@ -129,13 +129,13 @@ static uint64_t digest_of(const bt_text *text)
     return out;
 }
 
-bt_status bt_pipeline_resolve(bt_ctx *ctx, const bt_pipeline *p,
-                              const bt_pipeline_options *options, bt_text *out,
-                              uint64_t *digest)
+bt_status bt_pipeline_resolve_sized(bt_ctx *ctx, const bt_pipeline *p,
+                                    const bt_pipeline_options *given, size_t nbytes,
+                                    bt_text *out, uint64_t *digest)
 {
     bt__resolved *resolved;
     bt_text text;
-    BT_TRY(bt__resolved_create(ctx, p, options, 0, &resolved));
+    BT_TRY(bt__resolved_create(ctx, p, given, nbytes, 0, &resolved));
     bt_status fault = bt__resolved_check_options(ctx, resolved);
     if (fault) {
         bt__resolved_destroy(resolved);

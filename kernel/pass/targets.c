@@ -278,28 +278,30 @@ bt_status bt__targets_get(bt_ctx *ctx, const bt_compile_options *options,
                           bt_targets **out)
 {
     if (!options->opened)
-        return bt_targets_open(ctx, options->targets, out);
+        return bt_targets_open(ctx, options->targets ? options->targets : "", out);
     *out = bt_targets_ref(options->opened);
     return NULL;
 }
 
-bt_status bt_fuse(bt_ctx *ctx, const bt_module *module, const bt_compile_options *options,
-                  bt_module **out)
+bt_status bt_fuse_sized(bt_ctx *ctx, const bt_module *module,
+                        const bt_compile_options *given, size_t nbytes, bt_module **out)
 {
-    const char *source = options->fuse ? options->fuse : "fuse";
+    bt_compile_options options;
+    BT_TRY(bt__options_take(ctx, &options, sizeof(options), given, nbytes));
+    const char *source = options.fuse ? options.fuse : "fuse";
     bt_targets *opened;
     bt_pipeline *pipeline;
     if (!*source) {
         *out = bt_module_ref(module);
         return NULL;
     }
-    BT_TRY(bt__targets_get(ctx, options, &opened));
+    BT_TRY(bt__targets_get(ctx, &options, &opened));
     const bt_pipeline_options run = { .level = 4,
                                       .targets = opened,
-                                      .entry = options->entry };
+                                      .entry = options.entry };
     bt_status status = bt_pipeline_read(ctx, source, &pipeline);
     if (!status) {
-        pipeline->is_own = !options->fuse;
+        pipeline->is_own = !options.fuse;
         status = bt_pipeline_run(ctx, pipeline, &run, module, out);
         bt_pipeline_destroy(pipeline);
     }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ctx.h"
+
 static void add(bt__printer *p, const char *text)
 {
     bt_text_add(p->out, text, strlen(text));
@@ -323,7 +325,7 @@ static bt_status make_npz(bt__printer *p, bt_npz **out)
 static bt_status print_module(bt__printer *p, const bt_print_options *options)
 {
     bt_text *out = p->out, origins, body;
-    const char *weights = options ? options->weights : NULL;
+    const char *weights = options->weights;
     bt_text_init(&origins, p->arena);
     bt_text_init(&body, p->arena);
     if (p->has_spans) {
@@ -349,20 +351,22 @@ static bt_status print_module(bt__printer *p, const bt_print_options *options)
     return status;
 }
 
-bt_status bt_print(bt_ctx *ctx, const bt_module *module, const bt_print_options *options,
-                   bt_text *out)
+bt_status bt_print_sized(bt_ctx *ctx, const bt_module *module,
+                         const bt_print_options *given, size_t nbytes, bt_text *out)
 {
-    if (options && options->weights &&
-        (!options->npz || !*options->weights || strchr(options->weights, '/')))
+    bt_print_options options;
+    BT_TRY(bt__options_take(ctx, &options, sizeof(options), given, nbytes));
+    if (options.weights &&
+        (!options.npz || !*options.weights || strchr(options.weights, '/')))
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "bt_print: weights need a file name without folders and a place "
                        "for the npz");
     bt__printer p;
     if (!bt__printer_init(&p, ctx, out))
         return bt_no_memory();
-    p.has_spans = options ? options->spans : 0;
+    p.has_spans = options.spans;
     bt_status status =
-        bt__printer_set_module(&p, module) ? print_module(&p, options) : bt_no_memory();
+        bt__printer_set_module(&p, module) ? print_module(&p, &options) : bt_no_memory();
     bt__printer_deinit(&p);
     return status;
 }

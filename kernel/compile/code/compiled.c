@@ -292,15 +292,17 @@ static bt_status begin(bt_ctx *ctx, const bt_compile_options *options,
     return status;
 }
 
-bt_status bt_compile_primitive(bt_ctx *ctx, const bt_module *fused,
-                               const bt_global *primitive,
-                               const bt_compile_options *options, bt_compiled **out,
-                               const bt_lowering **lowering)
+bt_status bt_compile_primitive_sized(bt_ctx *ctx, const bt_module *fused,
+                                     const bt_global *primitive,
+                                     const bt_compile_options *given, size_t nbytes,
+                                     bt_compiled **out, const bt_lowering **lowering)
 {
     struct source from = { .module = fused, .primitive = primitive };
+    bt_compile_options options;
     bt_compiled *c;
-    BT_TRY(begin(ctx, options, primitive, &c));
-    bt_status status = compile(ctx, c, c->arena, &from, options);
+    BT_TRY(bt__options_take(ctx, &options, sizeof(options), given, nbytes));
+    BT_TRY(begin(ctx, &options, primitive, &c));
+    bt_status status = compile(ctx, c, c->arena, &from, &options);
     if (status) {
         bt_compiled_unref(c);
         return status;
@@ -310,16 +312,19 @@ bt_status bt_compile_primitive(bt_ctx *ctx, const bt_module *fused,
     return NULL;
 }
 
-bt_status bt_compile(bt_ctx *ctx, const bt_module *fused,
-                     const bt_compile_options *options, bt_compiled **out)
+bt_status bt_compile_sized(bt_ctx *ctx, const bt_module *fused,
+                           const bt_compile_options *given, size_t nbytes,
+                           bt_compiled **out)
 {
     struct source from = { .module = fused };
+    bt_compile_options options;
     const bt_global *entry;
     bt_compiled *c;
-    BT_TRY(bt_module_entry(ctx, fused, options->entry, &entry));
-    BT_TRY(begin(ctx, options, entry, &c));
+    BT_TRY(bt__options_take(ctx, &options, sizeof(options), given, nbytes));
+    BT_TRY(bt_module_entry(ctx, fused, options.entry, &entry));
+    BT_TRY(begin(ctx, &options, entry, &c));
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
-    bt_status status = arena ? compile(ctx, c, arena, &from, options) : bt_no_memory();
+    bt_status status = arena ? compile(ctx, c, arena, &from, &options) : bt_no_memory();
     bt_arena_destroy(arena);
     if (status)
         bt_compiled_unref(c);

@@ -108,8 +108,8 @@ static bt_status import_text(bt_ctx *ctx, const bt_file *file, const char *folde
                            out);
 }
 
-static bt_status import_file(bt_ctx *ctx, bt_file *file,
-                             const bt_import_options *options, bt_module **out)
+static bt_status import_file(bt_ctx *ctx, bt_file *file, const bt_import_options *options,
+                             bt_module **out)
 {
     const char *folder = NULL;
     struct reader reader;
@@ -158,16 +158,17 @@ static uint64_t most_of_model(bt_ctx *ctx, const bt_file *begun)
     return !find_importer(ctx, begun, 0, &reader) && reader.importer ? UINT64_MAX : 0;
 }
 
-bt_status bt_import(bt_ctx *ctx, const char *path, const bt_import_options *options,
-                    bt_module **out)
+bt_status bt_import_sized(bt_ctx *ctx, const char *path, const bt_import_options *given,
+                          size_t nbytes, bt_module **out)
 {
-    static const bt_import_options defaults;
+    bt_import_options options;
     bt_file *file;
+    BT_TRY(bt__options_take(ctx, &options, sizeof(options), given, nbytes));
     bt__progress(ctx, "reading %s", path);
     BT_TRY(bt__file_read_asking(ctx, path, most_of_model, &file));
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    bt_status status = import_file(ctx, file, options ? options : &defaults, out);
+    bt_status status = import_file(ctx, file, &options, out);
     bt_arena_release(scratch, mark);
     bt_file_close(ctx, file);
     return status;

@@ -353,23 +353,12 @@ static bt_status finish(bt_program *program, bt_status status, bt_program **out)
     return status;
 }
 
-bt_status bt__program_options_read(bt_ctx *ctx, const bt_program_options *given,
-                                   size_t nbytes, bt_program_options *out)
-{
-    return bt__options_read(out, sizeof(*out), given, nbytes)
-               ? NULL
-               : bt_fail(ctx, BT_ERR_ARGUMENT,
-                         "an option is set behind the %zu bytes that this version of "
-                         "libbaton knows: the application was built for a later one",
-                         sizeof(*out));
-}
-
 bt_status bt_program_open_sized(bt_ctx *ctx, const char *path,
                                 const bt_program_options *given, size_t nbytes,
                                 bt_program **out)
 {
     bt_program_options options;
-    BT_TRY(bt__program_options_read(ctx, given, nbytes, &options));
+    BT_TRY(bt__options_take(ctx, &options, sizeof(options), given, nbytes));
     bt_program *program = create(ctx);
     if (!program)
         return bt_no_memory();

@@ -38,9 +38,6 @@ struct bt_program {
     uint32_t nlisted;     /* fields of inputs so far */
 };
 
-/* Those of an application, whose headers had `nbytes` of them; NULL: all defaults. */
-bt_status bt__program_options_read(bt_ctx *, const bt_program_options *given,
-                                   size_t nbytes, bt_program_options *out) BT_MUST_USE;
 /* Reads a model, infers its types and runs the options' pipeline, for targets where they
  * are opened already. `digest` of the pipeline: left alone where there is none; may be
  * NULL. */

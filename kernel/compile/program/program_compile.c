@@ -236,7 +236,7 @@ bt_status bt_program_compile_sized(bt_ctx *ctx, const char *model,
 {
     bt_program_options options;
     bt_targets *targets;
-    BT_TRY(bt__program_options_read(ctx, given, nbytes, &options));
+    BT_TRY(bt__options_take(ctx, &options, sizeof(options), given, nbytes));
     BT_TRY(bt__program_targets(ctx, options.target, &targets));
     bt_status status = compile_for(ctx, model, &options, targets, path);
     bt_targets_unref(targets);

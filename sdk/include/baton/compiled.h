@@ -66,8 +66,15 @@ typedef struct bt_compile_options {
 
 /* Puts calls that are computed together into primitive functions: by pipeline "fuse" what
  * targets of the list claim (pass partition), then the rest (pass fuse-ops). */
-BT_API bt_status bt_fuse(bt_ctx *, const bt_module *typed, const bt_compile_options *,
-                         bt_module **out) BT_MUST_USE;
+BT_API bt_status bt_fuse_sized(bt_ctx *, const bt_module *typed,
+                               const bt_compile_options *, size_t nbytes,
+                               bt_module **out) BT_MUST_USE;
+BT_MUST_USE static inline bt_status bt_fuse(bt_ctx *ctx, const bt_module *typed,
+                                            const bt_compile_options *options,
+                                            bt_module **out)
+{
+    return bt_fuse_sized(ctx, typed, options, sizeof(*options), out);
+}
 
 /* A kernel of a compiled module. */
 typedef struct bt_compiled_code {
@@ -120,15 +127,31 @@ typedef struct bt_compiled {
  * errors  BT_ERR_UNSUPPORTED: what is not a static chain of primitive calls; why the
  *         last target does not take one; BT_ERR_PLUGIN: a target describes kernels that
  *         cannot be */
-BT_API bt_status bt_compile(bt_ctx *, const bt_module *fused, const bt_compile_options *,
-                            bt_compiled **out) BT_MUST_USE;
+BT_API bt_status bt_compile_sized(bt_ctx *, const bt_module *fused,
+                                  const bt_compile_options *, size_t nbytes,
+                                  bt_compiled **out) BT_MUST_USE;
+BT_MUST_USE static inline bt_status bt_compile(bt_ctx *ctx, const bt_module *fused,
+                                               const bt_compile_options *options,
+                                               bt_compiled **out)
+{
+    return bt_compile_sized(ctx, fused, options, sizeof(*options), out);
+}
 /* Compiles a primitive function of a fused module alone, for who measures its kernels or
  * checks them. What is compiled has no module; its kernels are those of *lowering, which
  * lives as long. *lowering NULL: the function only changes the shape and has no kernel. */
-BT_API bt_status bt_compile_primitive(bt_ctx *, const bt_module *fused,
-                                      const bt_global *primitive,
-                                      const bt_compile_options *, bt_compiled **out,
-                                      const bt_lowering **lowering) BT_MUST_USE;
+BT_API bt_status bt_compile_primitive_sized(bt_ctx *, const bt_module *fused,
+                                            const bt_global *primitive,
+                                            const bt_compile_options *, size_t nbytes,
+                                            bt_compiled **out,
+                                            const bt_lowering **lowering) BT_MUST_USE;
+BT_MUST_USE static inline bt_status
+bt_compile_primitive(bt_ctx *ctx, const bt_module *fused, const bt_global *primitive,
+                     const bt_compile_options *options, bt_compiled **out,
+                     const bt_lowering **lowering)
+{
+    return bt_compile_primitive_sized(ctx, fused, primitive, options, sizeof(*options),
+                                      out, lowering);
+}
 BT_API bt_compiled *bt_compiled_ref(bt_compiled *);
 BT_API void bt_compiled_unref(bt_compiled *); /* accepts NULL */
 /* The number of a kernel; nkernel where there is none of that name. */

@@ -66,8 +66,14 @@ typedef struct bt_import_options {
  * options: none. The result is not yet inferred.
  * errors  BT_ERR_NAME, BT_ERR_ARGUMENT: it has no such dim or input; BT_ERR_IO;
  *         BT_ERR_FORMAT: of no known format; what the reader of the format gives */
-BT_API bt_status bt_import(bt_ctx *, const char *path, const bt_import_options *,
-                           bt_module **out) BT_MUST_USE;
+BT_API bt_status bt_import_sized(bt_ctx *, const char *path, const bt_import_options *,
+                                 size_t nbytes, bt_module **out) BT_MUST_USE;
+BT_MUST_USE static inline bt_status bt_import(bt_ctx *ctx, const char *path,
+                                              const bt_import_options *options,
+                                              bt_module **out)
+{
+    return bt_import_sized(ctx, path, options, sizeof(*options), out);
+}
 /* The program with the names of its outputs settled, as attributes output0, output1, ...
  * of the entry (NULL: main, or the only function), so that no pass changes them: what the
  * attribute says already, else the name of the value, else "output0" ("output" alone); one

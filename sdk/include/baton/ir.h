@@ -471,8 +471,14 @@ typedef struct bt_print_options {
                             place */
     bt_npz **npz;        /* with weights: receives the constants; caller destroys */
 } bt_print_options;
-BT_API bt_status bt_print(bt_ctx *, const bt_module *, const bt_print_options *,
-                          bt_text *out) BT_MUST_USE;
+BT_API bt_status bt_print_sized(bt_ctx *, const bt_module *, const bt_print_options *,
+                                size_t nbytes, bt_text *out) BT_MUST_USE;
+BT_MUST_USE static inline bt_status bt_print(bt_ctx *ctx, const bt_module *module,
+                                             const bt_print_options *options,
+                                             bt_text *out)
+{
+    return bt_print_sized(ctx, module, options, sizeof(*options), out);
+}
 BT_API void bt_print_type(bt_ctx *, const bt_type *, bt_text *out);
 /* A value as errors name it: "%x", "@main", "nn.dense". */
 BT_API void bt_print_operand(const bt_value *, bt_text *out);

@@ -236,16 +236,35 @@ typedef struct bt_pipeline_options {
 
 /* Proves order, needs, option types and that repeats end, from manifests alone. Reports
  * all faults, returns the first. */
-BT_API bt_status bt_pipeline_check(bt_ctx *, const bt_pipeline *,
-                                   const bt_pipeline_options *) BT_MUST_USE;
+BT_API bt_status bt_pipeline_check_sized(bt_ctx *, const bt_pipeline *,
+                                         const bt_pipeline_options *,
+                                         size_t nbytes) BT_MUST_USE;
+BT_MUST_USE static inline bt_status bt_pipeline_check(bt_ctx *ctx, const bt_pipeline *p,
+                                                      const bt_pipeline_options *options)
+{
+    return bt_pipeline_check_sized(ctx, p, options, sizeof(*options));
+}
 /* The flat form, as JSON that parses back to itself; and its digest. */
-BT_API bt_status bt_pipeline_resolve(bt_ctx *, const bt_pipeline *,
-                                     const bt_pipeline_options *, bt_text *out,
-                                     uint64_t *digest) BT_MUST_USE;
+BT_API bt_status bt_pipeline_resolve_sized(bt_ctx *, const bt_pipeline *,
+                                           const bt_pipeline_options *, size_t nbytes,
+                                           bt_text *out, uint64_t *digest) BT_MUST_USE;
+BT_MUST_USE static inline bt_status
+bt_pipeline_resolve(bt_ctx *ctx, const bt_pipeline *p, const bt_pipeline_options *options,
+                    bt_text *out, uint64_t *digest)
+{
+    return bt_pipeline_resolve_sized(ctx, p, options, sizeof(*options), out, digest);
+}
 /* A failed pass changes nothing: `module` stays valid and *out unset. */
-BT_API bt_status bt_pipeline_run(bt_ctx *, const bt_pipeline *,
-                                 const bt_pipeline_options *, const bt_module *,
-                                 bt_module **out) BT_MUST_USE;
+BT_API bt_status bt_pipeline_run_sized(bt_ctx *, const bt_pipeline *,
+                                       const bt_pipeline_options *, size_t nbytes,
+                                       const bt_module *, bt_module **out) BT_MUST_USE;
+BT_MUST_USE static inline bt_status bt_pipeline_run(bt_ctx *ctx, const bt_pipeline *p,
+                                                    const bt_pipeline_options *options,
+                                                    const bt_module *module,
+                                                    bt_module **out)
+{
+    return bt_pipeline_run_sized(ctx, p, options, sizeof(*options), module, out);
+}
 
 #ifdef __cplusplus
 }

@@ -410,8 +410,7 @@ bt_status bt_relation_result_tensor(bt_solver *s, const bt_relation_call *r,
                                     const bt_type *dtype)
 {
     const bt_type *shape = bt_type_shape(s->store, rank, dims);
-    const bt_type *type = shape ? bt_type_tensor(s->store, shape, dtype) : NULL;
-    return bt_relation_result(s, r, type);
+    return bt_relation_result(s, r, bt_type_tensor(s->store, shape, dtype));
 }
 
 bt_status bt_relation_result_laid(bt_solver *s, const bt_relation_call *r, uint32_t rank,
@@ -420,8 +419,8 @@ bt_status bt_relation_result_laid(bt_solver *s, const bt_relation_call *r, uint3
     bt_tensor_parts data;
     BT_TRY(bt_relation_tensor_rank(s, r, 0, rank, &data));
     const bt_type *shape = bt_type_shape(s->store, rank, dims);
-    return bt_relation_result(
-        s, r, shape ? bt_type_tensor_layout(s->store, shape, dtype, data.layout) : NULL);
+    return bt_relation_result(s, r,
+                              bt_type_tensor_layout(s->store, shape, dtype, data.layout));
 }
 
 void *bt_relation_alloc(bt_solver *s, size_t count, size_t nbytes)

@@ -108,7 +108,7 @@ static const error_row rows[] = {
     { "reshape", "newshape=[0, -1], allowzero=True", { "float32[0, 3]" }, "-1 may be anything" },
     { "reshape", "newshape=None", { "float32[2]" }, "attribute newshape is None" },
     { "reshape", "newshape=[9223372036854775807, 9223372036854775807, -1]", { "float32[2]" }, "a dim overflows 64 bits" },
-    { "tile", "reps=[9223372036854775807]", { "float32[2]" }, "a dim overflows 64 bits" },
+    { "tile", "reps=[2147483647]", { "float32[0, 9000000000]" }, "a dim overflows 64 bits" },
     { "zeros", "shape=[-2]", { NULL }, "dim 0 of the result would be -2" },
     { "full", "shape=None", { "float32[]" }, "attribute shape is None" },
     { "one_hot", "depth=-1", { "int32[2]", "float32[]", "float32[]" }, "dim 1 of the result would be -1" },

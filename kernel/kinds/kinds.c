@@ -303,11 +303,11 @@ static const char *check_running(bt_arena *arena, const bt_target *t)
 static const char *check_target(bt_arena *arena, const void *row)
 {
     const bt_target *target = row;
-    const char *missing = !target->open      ? "open"
-                          : !target->close   ? "close"
-                          : !target->lower   ? "lower"
-                          : !target->compile ? "compile"
-                                             : NULL;
+    const char *missing = !target->open && target->close   ? "open"
+                          : !target->close && target->open ? "close"
+                          : !target->lower                 ? "lower"
+                          : !target->compile               ? "compile"
+                                                           : NULL;
     const char *fault =
         missing ? bt__say(arena, "%s is missing", missing) : check_running(arena, target);
     if (!fault && target->layouts && !target->reads_layouts)

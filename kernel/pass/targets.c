@@ -68,7 +68,7 @@ static bt_status open_instance(bt_ctx *ctx, const bt_target *target, const char 
         return bt_no_memory();
     bt_status status = bt__options_parse(ctx, store, target->name, target->options,
                                          target->options_nbytes, options, &values);
-    if (!status) {
+    if (!status && target->open) {
         status = target->open(ctx, values, out);
         if (status)
             status =
@@ -76,6 +76,12 @@ static bt_status open_instance(bt_ctx *ctx, const bt_target *target, const char 
     }
     bt_store_unref(store);
     return status;
+}
+
+static void close_instance(const bt_target_use *use)
+{
+    if (use->target->close)
+        use->target->close(use->instance);
 }
 
 enum { LEAST_ALIGN = 64, MOST_ALIGN = 1 << 20 };
@@ -135,7 +141,7 @@ static bt_status open_one(struct list *l, const char *text, size_t nbytes)
     if (!status && !BT_PUSH(l->arena, &l->uses, use))
         status = bt_no_memory();
     if (status)
-        use.target->close(use.instance);
+        close_instance(&use);
     return status;
 }
 
@@ -162,7 +168,7 @@ bt_status bt_targets_open(bt_ctx *ctx, const char *list, bt_targets **out)
         status = bt_no_memory();
     if (status) {
         for (uint32_t i = l.uses.len; i-- > 0;)
-            l.uses.at[i].target->close(l.uses.at[i].instance);
+            close_instance(&l.uses.at[i]);
         bt_arena_destroy(arena);
         return status;
     }
@@ -183,7 +189,7 @@ void bt_targets_unref(bt_targets *targets)
     if (!targets || __atomic_sub_fetch(&targets->nref, 1, __ATOMIC_ACQ_REL))
         return;
     for (uint32_t i = targets->n; i-- > 0;)
-        targets->at[i]->target->close(targets->at[i]->instance);
+        close_instance(targets->at[i]);
     bt_arena_destroy(targets->arena);
 }
 

@@ -1,8 +1,66 @@
 /*
  * For authors of hardware targets: what turns primitive functions into kernels, and runs
- * them. A simple target reads until the line "a simple target ends here": it fills in
- * lower and compile, and load, unload and launch unless its code is C text or objects.
- * What it leaves 0 is absent.
+ * them. This is a whole target; what it leaves 0 is absent:
+ *
+ *     #include <baton/compute.h>
+ *     #include <baton/op.h>
+ *     #include <baton/target.h>
+ *
+ *     static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
+ *     {
+ *         const bt_value *only = func->block->bindings[0];
+ *         return func->block->nbinding == 1 && bt_as_op_call(only, "negative") &&
+ *                        bt_tensor_dtype(func->result) == BT_FLOAT32
+ *                    ? NULL
+ *                    : bt_fail(ctx, BT_ERR_UNSUPPORTED, "it takes negative of float32");
+ *     }
+ *
+ *     static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena,
+ *                            const bt_func *func, bt_lowering *out)
+ *     {
+ *         return bt_lowering_whole(out, arena, func) ? NULL : bt_no_memory();
+ *     }
+ *
+ *     static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
+ *                              uint32_t n, const bt_kernel *const *kernels,
+ *                              bt_kernel_code *const *out)
+ *     {
+ *         for (uint32_t i = 0; i < n; i++) {
+ *             bt_text name, text;
+ *             bt_text_init(&name, arena);
+ *             bt_text_init(&text, arena);
+ *             bt_text_addf(&name, "negate_%u", i);
+ *             bt_text_addf(&text,
+ *                          "#include <baton/kernel.h>\n"
+ *                          "int32_t negate_%u(const bt_kernel_call *call)\n"
+ *                          "{\n"
+ *                          "    const float *x = call->buffers[0];\n"
+ *                          "    float *y = call->buffers[1];\n"
+ *                          "    for (int64_t i = 0; i < %lld / 4; i++)\n"
+ *                          "        y[i] = -x[i];\n"
+ *                          "    return 0;\n"
+ *                          "}\n",
+ *                          i, (long long)bt_type_nbytes(kernels[i]->primitive->result));
+ *             if (!bt_text_get(&name) || !bt_text_get(&text))
+ *                 return bt_no_memory();
+ *             out[i]->form = BT_CODE_SOURCE;
+ *             out[i]->symbol = name.at;
+ *             out[i]->at = text.at;
+ *             out[i]->nbytes = text.len;
+ *         }
+ *         return NULL;
+ *     }
+ *
+ *     static const bt_target targets[] = {
+ *         { .name = "simple", .doc = "Negates.", .supports = supports, .lower = lower,
+ *           .compile = compile },
+ *         { 0 },
+ *     };
+ *     const bt_table bt_simple_simple[] = { BT_TARGETS(targets), { 0 } };
+ *
+ * It gets a function for each kernel, as C text, and the library does the rest. Who has
+ * code of another kind reads until the line "a simple target ends here". What becomes of a
+ * program:
  *
  *     source       %0 = nn.dense(%x, %w); %y = nn.relu(%0)
  *                     |  patterns, supports, cost: what it claims beside others
@@ -112,7 +170,8 @@ typedef struct bt_target {
     const char *doc;
     const bt_attr *options; /* as an operator's attributes; NULL: none */
     size_t options_nbytes;
-    /* An instance: what belongs to a device, or a configuration of one. */
+    /* optional, both or none: an instance, what belongs to a device, or a configuration of
+     * one. NULL without them. */
     bt_status (*open)(bt_ctx *, const void *options, void **self);
     void (*close)(void *self);
     /* NULL, or why it does not take a primitive function: BT_ERR_UNSUPPORTED. Where it is

@@ -25,15 +25,16 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/baton-config.cmake
 
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md ${CMAKE_SOURCE_DIR}/sdk/authors.md ${CMAKE_SOURCE_DIR}/kernel/compute/formula/notation.md
   ${CMAKE_SOURCE_DIR}/kernel/text/grammar.md ${CMAKE_SOURCE_DIR}/kernel/plugin/manifest.md
-  ${CMAKE_SOURCE_DIR}/kernel/pass/pipeline.md ${CMAKE_SOURCE_DIR}/passes/rules.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton)
+  ${CMAKE_SOURCE_DIR}/kernel/pass/pipeline.md ${CMAKE_SOURCE_DIR}/passes/rules.md ${CMAKE_SOURCE_DIR}/targets/cpu/bits.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/sdk/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton)
 # What pages point to of Baton's own files. Targets get the names of tables that a plugin `far` outside the tree has.
 install(FILES ${CMAKE_SOURCE_DIR}/ops/nn/relu.c ${CMAKE_SOURCE_DIR}/ops/tensor/gather.c DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton/examples/ops)
-foreach(file far.c late.c away.h)
-  set(from ${CMAKE_SOURCE_DIR}/tests/compile/targets/${file})
+foreach(from compile/targets/far.c compile/targets/late.c compile/targets/away.h tools/device/device.c)
+  get_filename_component(file ${from} NAME)
+  set(from ${CMAKE_SOURCE_DIR}/tests/${from})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${from})
   file(READ ${from} text)
-  string(REPLACE "bt_tests_compile_targets_" "bt_far_" text "${text}")
+  string(REGEX REPLACE "bt_tests_(compile_targets|tools_device)_" "bt_far_" text "${text}")
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/examples/${file} CONTENT "${text}" @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/generated/examples/${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton/examples/targets)
 endforeach()

@@ -424,7 +424,7 @@ static int is_of_columns(const struct trial *t, const bt_func *open, uint32_t di
     return shape && shape->n && shape->dims[shape->n - 1] == t->vars[dim];
 }
 
-/* Of a target: sums that an extent of 1 makes others (targets/cpu/README.md), by any dim, or
+/* Of a target: sums that an extent of 1 makes others (targets/cpu/bits.md), by any dim, or
  * by the number of columns. */
 static int is_other_at_one(const struct trial *t, const bt_func *open, uint32_t dim)
 {

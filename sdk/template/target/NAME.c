@@ -213,7 +213,8 @@ static void unload(void *loaded)
 @own@    return block->bytes + (call->offsets ? call->offsets[i] : 0);
 @own@}
 @own@
-/* Called from several threads at once: a launch keeps nothing. */
+/* Called from several threads at once: a launch keeps nothing. A device with queues has open_queue, enqueue and wait in its
+ * place, and one for open dims sets takes_dims: examples/targets/device.c of the installation has both. */
 static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, const bt_kernel_call *call)
 {
     const struct loaded *l = loaded;

@@ -336,10 +336,12 @@ static bt_status put(const bt_order *order, const struct command *what, uint64_t
         c->waits[c->nwait] = order->waits[c->nwait];
     pthread_mutex_lock(&i->lock);
     c->value = ++q->given;
-    *value = has(i, "constant") ? 1 : c->value;
+    *value = c->value;
     *q->last = c;
     q->last = &c->next;
     pthread_cond_broadcast(&i->moved);
+    if (has(i, "constant"))
+        *value = 1;
     pthread_mutex_unlock(&i->lock);
     return NULL;
 }

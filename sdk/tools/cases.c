@@ -253,14 +253,15 @@ int case_has_values(const struct case_leaf *leaf)
 
 static void set_special(bt_tensor *t, int64_t at, uint64_t bits, uint32_t kind)
 {
-    enum { MODERATE = 8 }; // so many of them
-    static const double floats[] = {
-        0, -0.0, 1, -1, 0.5, -2.5, NAN, -0x1p-14, 0x1p-149, 60000, INFINITY, -INFINITY
-    };
+    static const double
+        floats[] = { 0,        -0.0, 1,        -1,    0.5,       -2.5,
+                     INFINITY, NAN,  0x1p-149, 60000, -INFINITY, -0x1p-14 },
+        moderate[] = { 0, -0.0, 1, -1, 0.5, -2.5, NAN, -0x1p-14 };
     uint32_t width = BT_DTYPE_BITS(t->dtype);
     if (is_float(t->dtype)) {
-        bt_tensor_set(
-            t, at, floats[bits % (kind == CASE_MODERATE ? MODERATE : BT_COUNT(floats))]);
+        bt_tensor_set(t, at,
+                      kind == CASE_MODERATE ? moderate[bits % BT_COUNT(moderate)]
+                                            : floats[bits % BT_COUNT(floats)]);
         return;
     }
     // 0, 1, -1, 2, the ends of a signed type, and what is next to them

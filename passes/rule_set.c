@@ -54,7 +54,8 @@ static bt_status read_one(struct rules *rules, const bt_provided *item, const ch
 
 static bt_status read_rules(struct rules *rules, const char *pass)
 {
-    for (uint32_t i = 0; i < bt_provided_len(rules->ctx, "rule"); i++) {
+    const uint32_t n = bt_provided_len(rules->ctx, "rule");
+    for (uint32_t i = 0; i < n; i++) {
         bt_provided item;
         BT_TRY(bt_provided_at(rules->ctx, "rule", i, &item));
         if (!*rules->only || strcmp(rules->only, item.name) == 0)

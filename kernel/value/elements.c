@@ -165,14 +165,18 @@ void bt__elements_from_int(bt_dtype dtype, const int64_t *from, int is_unsigned,
 }
 
 /* `from` may lie at any byte. */
-#define COPY(T)                         \
-    for (int64_t i = 0; i < n; i++)     \
-        memcpy((T *)to + i * to_stride, \
-               (const char *)from + i * from_stride * (int64_t)sizeof(T), sizeof(T));
+#define COPY(T)                                                                   \
+    for (int64_t i = 0; i < n; i++)                                               \
+        memcpy((T *)to + i, (const char *)from + i * stride * (int64_t)sizeof(T), \
+               sizeof(T));
 
-void bt__elements_copy(size_t nbytes, const void *from, int64_t from_stride, int64_t n,
-                       void *to, int64_t to_stride)
+void bt__elements_copy(size_t nbytes, const void *from, int64_t stride, int64_t n,
+                       void *to)
 {
+    if (stride == 1 && n > 0) {
+        memcpy(to, from, nbytes * (size_t)n);
+        return;
+    }
     switch (nbytes) {
     case 1: COPY(uint8_t) break;
     case 2: COPY(uint16_t) break;

@@ -16,9 +16,9 @@ void bt__elements_from_double(bt_dtype, const double *from, int64_t n, void *at,
 /* `is_unsigned`: the integers are the bits of uint64. */
 void bt__elements_from_int(bt_dtype, const int64_t *from, int is_unsigned, int64_t n,
                            void *at, int64_t stride);
-/* Copies elements of 1, 2, 4 or 8 bytes. */
-void bt__elements_copy(size_t nbytes, const void *from, int64_t from_stride, int64_t n,
-                       void *to, int64_t to_stride);
+/* Copies elements of 1, 2, 4 or 8 bytes to neighbours. */
+void bt__elements_copy(size_t nbytes, const void *from, int64_t stride, int64_t n,
+                       void *to);
 
 int bt__dtype_is_float(bt_dtype);
 

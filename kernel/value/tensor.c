@@ -252,7 +252,7 @@ void bt__tensor_copy(const bt_tensor *from, bt_tensor *to)
     struct rows rows = rows_of(from);
     char *at = to->data;
     for (int64_t i = 0; i < rows.nrow; i++) {
-        bt__elements_copy(item, row_at(from, &rows, i), rows.stride, rows.length, at, 1);
+        bt__elements_copy(item, row_at(from, &rows, i), rows.stride, rows.length, at);
         at += rows.length * (int64_t)item;
     }
 }

@@ -417,24 +417,28 @@ static int is_one_of(const char *name, const char *const *names)
     return *names != NULL;
 }
 
-/* Whether the dim is the last one of the result. */
-static int is_of_columns(const struct trial *t, const bt_func *open, uint32_t dim)
+/* Whether the dim is the last one of a tensor. */
+static int is_last(const struct trial *t, const bt_type *type, uint32_t dim)
 {
-    const bt_shape_type *shape = bt_tensor_shape(open->result);
+    const bt_shape_type *shape = bt_tensor_shape(type);
     return shape && shape->n && shape->dims[shape->n - 1] == t->vars[dim];
 }
 
 /* Of a target: sums that an extent of 1 makes others (targets/cpu/bits.md), by any dim, or
- * by the number of columns. */
+ * by the number of columns: of a convolution those are its channels, where they come last in
+ * the result and the weight. */
 static int is_other_at_one(const struct trial *t, const bt_func *open, uint32_t dim)
 {
     static const char *const any[] = { "einsum", "nn.global_avg_pool2d",
                                        "nn.conv1d_transpose", NULL };
     static const char *const columns[] = { "nn.dense", "nn.matmul", "nn.batch_matmul",
                                            NULL };
+    static const char *const channels[] = { "nn.conv1d", "nn.conv2d", NULL };
     return t->target &&
            (is_one_of(t->w.op->name, any) ||
-            (is_one_of(t->w.op->name, columns) && is_of_columns(t, open, dim)));
+            (is_last(t, open->result, dim) && is_one_of(t->w.op->name, columns)) ||
+            (is_last(t, open->result, dim) && is_one_of(t->w.op->name, channels) &&
+             is_last(t, open->block->params[1]->base.type, dim)));
 }
 
 static bt_status try_sizes(struct trial *t, const struct call_case *c, bt_arena *arena,

@@ -1,8 +1,9 @@
 /*
  * Arguments of a run against the entry function's parameters.
  *
- * Dims that are a variable take their value from the first argument that shows it; what
- * is computed from variables ([2 * n + 1]) is compared once all are known. Data types are
+ * Dims that are a variable take their value from the first argument that shows it; sums
+ * of variables ([2 * n + m]) tell the one that is not known from others, or are compared
+ * once all are known. Data types are
  * looked at on the surface only: a list may be long.
  */
 #include <inttypes.h>
@@ -16,7 +17,7 @@
 struct pending {
     const bt_type *dim;
     int64_t found;
-    uint32_t arg, axis;
+    uint32_t arg, axis, is_done;
 };
 
 /* What a dim variable stands for, and who showed it. */
@@ -78,16 +79,33 @@ static const char *var_name(const bt_type *var)
 
 /* ---- dims ---- */
 
-const bt_type *bt__dim_shown(const bt_type *dim, int64_t extent, int64_t *value)
+/* Whether the values of all variables in a dim are known. */
+static int is_known(bt_ctx *ctx, bt_arena *arena, const bt_type *dim, const bt_map *known)
 {
+    bt_dim_code code;
+    const bt_type **vars = BT_NEWS(arena, const bt_type *, known->len);
+    for (uint32_t i = 0; vars && i < known->len; i++)
+        vars[i] = known->at[i].key;
+    return vars && !bt_dim_compile(ctx, arena, dim, known->len, vars, &code);
+}
+
+const bt_type *bt__dim_shown(bt_ctx *ctx, bt_arena *arena, const bt_type *dim,
+                             const bt_map *known, int64_t *factor)
+{
+    const bt_type *shown = NULL;
     bt_dim_sum all;
     bt_dim_linear(dim, &all);
-    if (all.n != 1 || all.terms->atom->kind != BT_TYPE_VAR ||
-        (all.terms->coefficient != 1 && all.terms->coefficient != -1) ||
-        __builtin_sub_overflow(extent, all.constant, value) || *value == INT64_MIN)
-        return NULL;
-    *value *= all.terms->coefficient;
-    return all.terms->atom;
+    for (uint32_t i = 0; i < all.n; i++) {
+        const bt_type *atom = all.terms[i].atom;
+        if (bt_map_find(known, atom) ||
+            (atom->kind != BT_TYPE_VAR && is_known(ctx, arena, atom, known)))
+            continue;
+        if (shown || atom->kind != BT_TYPE_VAR)
+            return NULL;
+        shown = atom;
+        *factor = all.terms[i].coefficient;
+    }
+    return shown;
 }
 
 static bt_status check_range(struct check *c, const bt_type *var, int64_t found)
@@ -125,50 +143,79 @@ static bt_status check_var(struct check *c, const bt_type *var, int64_t found,
 static bt_status check_dim(struct check *c, const bt_type *dim, int64_t found,
                            uint32_t axis)
 {
-    int64_t expected, value;
-    const bt_type *var = bt__dim_shown(dim, found, &value);
+    int64_t expected;
     if (bt_dim_is_const(dim, &expected)) {
         if (expected != found)
             return fail(c, "has dim %u = %" PRId64 ", expected %" PRId64, axis, found,
                         expected);
         return NULL;
     }
-    if (var)
-        return check_var(c, var, value, axis);
-    struct pending pending = { dim, found, c->arg, axis };
+    if (dim->kind == BT_TYPE_VAR)
+        return check_var(c, dim, found, axis);
+    struct pending pending = { .dim = dim, .found = found, .arg = c->arg, .axis = axis };
     return BT_PUSH(c->arena, &c->pending, pending) ? NULL : bt_no_memory();
 }
 
-/* The value of a dim whose variables are all known by now; -1: it overflows. 0: it has
- * others. The store is left alone: others may use it at the same time. */
-static int evaluate(struct check *c, const bt_type *dim, int64_t *out)
+/* The value of a dim whose variables are known by now, but for one, or NULL, that counts as
+ * 0; -1: it overflows. 0: it has others. The store is left alone: others may use it at the
+ * same time. */
+static int evaluate(struct check *c, const bt_type *dim, const bt_type *zero,
+                    int64_t *out)
 {
-    const bt_type **vars = BT_NEWS(c->arena, const bt_type *, c->dims.len);
-    int64_t *values = BT_NEWS(c->arena, int64_t, c->dims.len);
+    const uint32_t n = c->dims.len;
+    const bt_type **vars = BT_NEWS(c->arena, const bt_type *, n + 1);
+    int64_t *values = BT_NEWS(c->arena, int64_t, n + 1);
     bt_dim_code code;
-    for (uint32_t i = 0; vars && values && i < c->dims.len; i++) {
+    for (uint32_t i = 0; vars && values && i < n; i++) {
         vars[i] = c->dims.at[i].key;
         values[i] = ((const struct known *)c->dims.at[i].value)->value;
     }
-    if (!vars || !values ||
-        bt_dim_compile(c->ctx, c->arena, dim, c->dims.len, vars, &code))
+    if (!vars || !values)
+        return 0;
+    vars[n] = zero;
+    values[n] = 0;
+    if (bt_dim_compile(c->ctx, c->arena, dim, n + (zero != NULL), vars, &code))
         return 0;
     if (!bt_dim_eval(&code, values, out))
         *out = -1;
     return 1;
 }
 
-/* What is left is computed from variables that are known by now, or from some that no
- * argument shows, which then say nothing. */
+/* The variable that the axis shows: factor * value + rest == found. */
+static bt_status solve(struct check *c, const struct pending *p, const bt_type *var,
+                       int64_t factor)
+{
+    int64_t rest, by;
+    if (!evaluate(c, p->dim, var, &rest))
+        return bt_no_memory();
+    if (__builtin_sub_overflow(p->found, rest, &by) || by == INT64_MIN || by % factor)
+        return fail(c, "has dim %u = %" PRId64 ", which no integer %s gives", p->axis,
+                    p->found, var_name(var));
+    return check_var(c, var, by / factor, p->axis);
+}
+
+/* What an axis shows may let another one show more. What is left has variables that no
+ * argument shows, and says nothing. */
 static bt_status check_pending(struct check *c)
 {
-    for (uint32_t i = 0; i < c->pending.len; i++) {
-        const struct pending *p = &c->pending.at[i];
-        int64_t expected;
-        c->arg = p->arg;
-        if (evaluate(c, p->dim, &expected) && expected != p->found)
-            return fail(c, "has dim %u = %" PRId64 ", expected %" PRId64, p->axis,
-                        p->found, expected);
+    for (uint32_t before = UINT32_MAX; before != c->dims.len;) {
+        before = c->dims.len;
+        for (uint32_t i = 0; i < c->pending.len; i++) {
+            struct pending *p = &c->pending.at[i];
+            int64_t expected, factor;
+            const bt_type *var =
+                p->is_done ? NULL
+                           : bt__dim_shown(c->ctx, c->arena, p->dim, &c->dims, &factor);
+            c->arg = p->arg;
+            if (var)
+                BT_TRY(solve(c, p, var, factor));
+            else if (p->is_done || !evaluate(c, p->dim, NULL, &expected))
+                continue;
+            else if (expected != p->found)
+                return fail(c, "has dim %u = %" PRId64 ", expected %" PRId64, p->axis,
+                            p->found, expected);
+            p->is_done = 1;
+        }
     }
     return bt_arena_has_failed(c->arena) ? bt_no_memory() : NULL;
 }
@@ -313,19 +360,14 @@ static bt_status check_all(struct check *c, uint32_t narg, bt_object *const *arg
     return check_pending(c);
 }
 
-/* The values of the function's type parameters. */
-static bt_status tell_dims(struct check *c, int64_t *out)
+/* The values of the function's type parameters; -1: no argument shows it. */
+static void tell_dims(const struct check *c, int64_t *out)
 {
     const bt_func *func = c->entry->func;
     for (uint32_t i = 0; i < func->nvar; i++) {
         const struct known *known = bt_map_find(&c->dims, func->vars[i]);
-        if (!known)
-            return bt_fail_at(c->ctx, BT_ERR_ARGUMENT, c->store, c->entry->span,
-                              "@%s: no argument's shape shows %s", c->entry->name,
-                              var_name(func->vars[i]));
-        out[i] = known->value;
+        out[i] = known ? known->value : -1;
     }
-    return NULL;
 }
 
 bt_status bt_check_args(bt_ctx *ctx, const bt_module *module, const bt_global *entry,
@@ -352,7 +394,7 @@ bt_status bt_check_args(bt_ctx *ctx, const bt_module *module, const bt_global *e
     bt_map_init(&c.rests, c.arena, 0);
     bt_status status = check_all(&c, narg, args);
     if (!status && dims)
-        status = tell_dims(&c, dims);
+        tell_dims(&c, dims);
     bt_arena_destroy(c.arena);
     return status;
 }

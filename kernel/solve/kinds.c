@@ -72,8 +72,7 @@ static int bind_dim(struct binders *b, const bt_type *dim)
     bt_dim_sum all;
     bt_dim_linear(dim, &all);
     for (uint32_t i = 0; i < all.n; i++) {
-        int64_t by = all.terms[i].coefficient;
-        if ((by == 1 || by == -1) && !bt_map_put(&b->bound, all.terms[i].atom, b))
+        if (!bt_map_put(&b->bound, all.terms[i].atom, b))
             return 0;
     }
     return 1;

@@ -72,6 +72,12 @@ static bt_status take_args(bt_ctx *ctx, struct session *s, uint32_t narg,
     if (fits)
         return NULL;
     BT_TRY(bt_check_args(ctx, s->compiled->module, s->entry, narg, args, s->dims));
+    for (uint32_t i = 0; i < ndim; i++) {
+        if (s->dims[i] <
+            0) // lowering refuses such; an artifact may be of anybody's making
+            return bt_fail(ctx, BT_ERR_ARGUMENT, "@%s: no argument's shape shows dim %u",
+                           s->entry->name, i);
+    }
     if (ndim) {
         BT_TRY(session_settle(ctx, s, s->dims));
         BT_TRY(take_all(ctx, s, narg, args, &fits));

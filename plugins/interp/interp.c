@@ -50,7 +50,7 @@ static bt_status open_session(bt_ctx *ctx, const bt_module *module, const void *
 
 static bt_status run(bt_ctx *ctx, struct session *session, const bt_global *entry,
                      uint32_t narg, bt_object *const *args, const bt_run_hook *hook,
-                     bt_object **out)
+                     const int64_t *dims, bt_object **out)
 {
     const struct code *code;
     BT_TRY(bytecode_code(ctx, session->bytecode, entry, &code));
@@ -63,7 +63,7 @@ static bt_status run(bt_ctx *ctx, struct session *session, const bt_global *entr
     if (!machine.types)
         return bt_no_memory();
     bt_object *result = NULL;
-    bt_status status = machine_run(&machine, code, narg, args, &result);
+    bt_status status = machine_run(&machine, code, narg, args, dims, &result);
     machine_free_stacks(&machine);
     bt_store_unref(machine.types);
     if (!status && bt_heap_nref(session->heap)) {
@@ -82,8 +82,17 @@ static bt_status call(bt_ctx *ctx, void *opaque, const char *name, uint32_t narg
     struct session *session = opaque;
     const bt_global *entry;
     BT_TRY(bt_module_entry(ctx, session->bytecode->module, name, &entry));
-    BT_TRY(bt_check_args(ctx, session->bytecode->module, entry, narg, args, NULL));
-    return run(ctx, session, entry, narg, args, hook, out);
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    const uint32_t ndim = entry->kind == BT_GLOBAL_FUNC ? entry->func->nvar : 0;
+    int64_t *dims = BT_NEWS(scratch, int64_t, ndim);
+    bt_status status = !dims && ndim ? bt_no_memory()
+                                     : bt_check_args(ctx, session->bytecode->module,
+                                                     entry, narg, args, dims);
+    if (!status)
+        status = run(ctx, session, entry, narg, args, hook, dims, out);
+    bt_arena_release(scratch, mark);
+    return status;
 }
 
 static const bt_executor executors[] = {

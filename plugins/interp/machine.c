@@ -449,11 +449,20 @@ static bt_status leave(struct machine *m, bt_object **out)
 }
 
 bt_status machine_run(struct machine *m, const struct code *code, uint32_t narg,
-                      bt_object *const *args, bt_object **out)
+                      bt_object *const *args, const int64_t *dims, bt_object **out)
 {
     struct env *env;
     BT_TRY(create_env(m, NULL, code, NULL, NULL, args, &env));
-    bt_status status = push_frame(m, code, NULL, env, NULL, narg, args);
+    bt_status status = NULL;
+    for (uint32_t i = 0; env && !status && i < code->func->nvar; i++) {
+        const bt_type *dim = dims[i] < 0 ? NULL : bt_dim(m->types, dims[i]);
+        if (dim) // of a sum; what an axis is by itself is bound
+            status = env_bind_type(env, m->types, code->func->vars[i], dim);
+        else if (dims[i] >= 0)
+            status = bt_no_memory();
+    }
+    if (!status)
+        status = push_frame(m, code, NULL, env, NULL, narg, args);
     env_unref(env);
     while (!status && m->nframe) {
         const struct activation *activation = &m->activations[m->nactivation - 1];

@@ -41,9 +41,10 @@ struct machine {
     size_t nactivation, activation_cap;
 };
 
-/* Runs one function; leaves the stacks empty whatever happens. */
+/* Runs one function, dims: of its type parameters, by bt_check_args; leaves the stacks empty
+ * whatever happens. */
 bt_status machine_run(struct machine *, const struct code *, uint32_t narg,
-                      bt_object *const *args, bt_object **out);
+                      bt_object *const *args, const int64_t *dims, bt_object **out);
 void machine_free_stacks(struct machine *);
 
 #endif

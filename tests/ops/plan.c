@@ -80,8 +80,8 @@ static void test_what_cannot_be_compiled(void **state)
         uint32_t code;
         const char *part;
     } rows[] = {
-        { "def @main<n: Dim, m: Dim>(%x: Tensor[(n + m), float32], %y: Tensor[(m), "
-          "float32]) { exp(%x) }",
+        { "def @main<n: Dim, m: Dim>(%x: Tensor[(n + m), float32], %y: Tensor[(2 * n + "
+          "2 * m), float32]) { exp(%x) }",
           "reference", BT_ERR_UNSUPPORTED,
           "@main: the shape of no argument tells its dim n: give a number for it, --dim "
           "n=N, or" },

@@ -85,6 +85,49 @@ static void test_named_dims_are_equal_everywhere(void **state)
     kit_destroy(&k);
 }
 
+static void test_sums_tell_the_dim_that_is_not_known(void **state)
+{
+    (void)state;
+    kit k = kit_create();
+    const bt_type *n = dim_var(&k, "n"), *m = dim_var(&k, "m"), *vars[] = { n, m };
+    const bt_type *sum = bt_dim_add(k.store, n, m);
+    const bt_type *types[] = { tensor1(&k, sum),
+                               tensor1(&k, bt_dim_scale(k.store, m, 3, 1)) };
+    bt_module *module = takes(&k, 2, types, 2, vars);
+    bt_object *args[] = { TENSOR(&k, BT_FLOAT32, 5), TENSOR(&k, BT_FLOAT32, 7) };
+    int64_t dims[2];
+    assert_ok(k.ctx, bt_check_args(k.ctx, module, bt_module_find(module, "main"), 2, args,
+                                   dims));
+    assert_int_equal(dims[0], 3);
+    assert_int_equal(dims[1], 2);
+    bt_object_unref(args[0]);
+    bt_object_unref(args[1]);
+    assert_error(CHECK(&k, module, TENSOR(&k, BT_FLOAT32, 5), TENSOR(&k, BT_FLOAT32, 8)),
+                 BT_ERR_ARGUMENT,
+                 "argument 1 (%b) has dim 0 = 8, which no integer m gives");
+    assert_error(CHECK(&k, module, TENSOR(&k, BT_FLOAT32, 1), TENSOR(&k, BT_FLOAT32, 7)),
+                 BT_ERR_ARGUMENT, "argument 0 (%a) has n = -1, outside 0..");
+    bt_module_unref(module);
+    kit_destroy(&k);
+}
+
+static void test_a_dim_that_nothing_shows_has_no_value(void **state)
+{
+    (void)state;
+    kit k = kit_create();
+    const bt_type *n = dim_var(&k, "n"), *m = dim_var(&k, "m"), *vars[] = { n, m };
+    const bt_type *type = tensor1(&k, bt_dim_add(k.store, n, m));
+    bt_module *module = takes(&k, 1, &type, 2, vars);
+    bt_object *arg = TENSOR(&k, BT_FLOAT32, 5);
+    int64_t dims[2];
+    assert_ok(k.ctx, bt_check_args(k.ctx, module, bt_module_find(module, "main"), 1, &arg,
+                                   dims));
+    assert_int_equal(dims[0], -1);
+    bt_object_unref(arg);
+    bt_module_unref(module);
+    kit_destroy(&k);
+}
+
 static void test_shape_and_dtype_variables(void **state)
 {
     (void)state;
@@ -174,6 +217,8 @@ static void test_functions_references_and_unknown_types(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_static_types),
     cmocka_unit_test(test_named_dims_are_equal_everywhere),
+    cmocka_unit_test(test_sums_tell_the_dim_that_is_not_known),
+    cmocka_unit_test(test_a_dim_that_nothing_shows_has_no_value),
     cmocka_unit_test(test_shape_and_dtype_variables),
     cmocka_unit_test(test_tuples_and_data_types),
     cmocka_unit_test(test_functions_references_and_unknown_types),

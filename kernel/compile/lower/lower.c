@@ -536,37 +536,46 @@ const char *bt__open_dims(bt_arena *arena, const bt_func *func)
     return bt_text_get(&text);
 }
 
-/* Whether the shape of a tensor tells the value of a dim. Recursion is bounded by the depth
- * of types. */
-static int shows(const bt_type *type, const bt_type *dim)
+/* Adds the dims that shapes of tensors tell. Recursion is bounded by the depth of types. 0:
+ * no memory. */
+static int find_shown(const struct lowerer *l, const bt_type *type, bt_map *shown)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
     const bt_shape_type *shape = bt_tensor_shape(type);
-    int64_t value;
-    int found = 0;
-    for (uint32_t i = 0; tuple && !found && i < tuple->n; i++)
-        found = shows(tuple->at[i], dim);
-    for (uint32_t i = 0; shape && !found && i < shape->n; i++)
-        found = bt__dim_shown(shape->dims[i], 0, &value) == dim;
-    return found;
+    int64_t factor;
+    int ok = 1;
+    for (uint32_t i = 0; tuple && ok && i < tuple->n; i++)
+        ok = find_shown(l, tuple->at[i], shown);
+    for (uint32_t i = 0; shape && ok && i < shape->n; i++) {
+        const bt_type *var =
+            bt__dim_shown(l->ctx, l->arena, shape->dims[i], shown, &factor);
+        ok = !var || bt_map_put(shown, var, shown);
+    }
+    return ok;
 }
 
-/* Type parameters are dims, and a call's arguments show each of them. */
+/* Type parameters are dims, and a call's arguments show each of them (bt_check_args). */
 static bt_status check_dims(const struct lowerer *l, const bt_global *entry)
 {
     const bt_func *func = entry->func;
+    bt_map shown;
+    bt_map_init(&shown, l->arena, 0);
+    for (uint32_t before = UINT32_MAX; before != shown.len;) {
+        before = shown.len;
+        for (uint32_t i = 0; func->nvar && i < func->block->nparam; i++) {
+            if (!find_shown(l, func->block->params[i]->base.type, &shown))
+                return bt_no_memory();
+        }
+    }
     for (uint32_t i = 0; i < func->nvar; i++) {
         const bt_var_type *var = (const bt_var_type *)(const void *)func->vars[i];
         const char *name = var->name ? var->name : "?";
-        int is_shown = 0;
         if (var->param.kind != BT_KIND_DIM)
             return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
                            "@%s has the type parameter %s, which is no dim: executor "
                            "interp runs it",
                            entry->name, name);
-        for (uint32_t k = 0; !is_shown && k < func->block->nparam; k++)
-            is_shown = shows(func->block->params[k]->base.type, &var->base);
-        if (!is_shown)
+        if (!bt_map_find(&shown, var))
             return bt_fail(
                 l->ctx, BT_ERR_UNSUPPORTED,
                 "@%s: the shape of no argument tells its dim %s: give a number "

@@ -216,12 +216,12 @@ static bt_status not_a_value(bt_ctx *ctx, const char *text, bt_status status)
                    text, near);
 }
 
-/* "1x3xfloat32=", where 1 stands for each dim that is open. */
+/* "1x3xfloat32=", of what is open the least sizes. */
 static void add_form(bt_text *text, const bt_port *port)
 {
     char dtype[BT_DTYPE_NAME_SIZE];
     for (int32_t i = 0; i < port->rank; i++)
-        bt_text_addf(text, "%lldx", (long long)(port->dims[i] < 0 ? 1 : port->dims[i]));
+        bt_text_addf(text, "%lldx", (long long)port->sizes[i]);
     bt_text_addf(
         text, "%s=",
         bt_dtype_name(port->dtype ? port->dtype : BT_FLOAT32, dtype, sizeof(dtype)));

@@ -104,7 +104,7 @@ static int print_inputs(struct tool *tool, const bt_program *program)
             return tool_fail(tool, bt_no_memory());
     }
     printf("%s", nopen
-                     ? "\nwhere 1 stands for each size that is open: give those that fit "
+                     ? "\nwhere sizes that are open are the least: give others that fit "
                        "the types above\n"
                      : "\n");
     return EXIT_OK;

@@ -36,8 +36,17 @@ expect 0 'leaves 4 of 4 kernels.*: fused_sort (sort is computed by plain C), fus
 expect 0 'attribute newshape is not a number before the call' -- "$baton" info p.baton --target cpu
 
 # Sizes in the line to copy are a guess, and said to be one.
-expect 0 '-i x=1x4xfloat32=random:1 -i w=random:2 -i b=1x1xfloat32=random:3' '^where 1 stands for each size that is open' -- \
+expect 0 '-i x=1x4xfloat32=random:1 -i w=random:2 -i b=1x1xfloat32=random:3' '^where sizes that are open are the least' -- \
     "$baton" run p.bta
+
+# They are sizes that the type allows.
+cat > ranges.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim in 5..64 step 4, m: Dim>(%x: Tensor[(2*n + 1, m), float32], %y: (Tensor[(n + m), int32], bool)) { negative(%x) }
+END
+expect 0 '-i x=17x1xfloat32=random:1 -i y.0=9xint32=random:2' -- "$baton" run ranges.baton
+expect 0 'median' -- "$baton" bench ranges.baton --repeat 1 --warmup 0
+expect 0 'median' -- "$baton" bench ranges.baton --target reference --repeat 1 --warmup 0
 
 # Products of matrices and of vectors and sums are compiled with open batch, rows, columns and depth; what is packed of constants is packed once.
 cat > products.baton <<'END'

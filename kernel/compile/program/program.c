@@ -45,6 +45,43 @@ static uint32_t object_kind(const bt_type *type)
     }
 }
 
+/* Of each dim of the entry the least value of 1 and more. */
+static int64_t *least_values(const bt_program *program)
+{
+    const bt_func *func = program->entry->func;
+    int64_t *values = BT_NEWS(program->arena, int64_t, func->nvar);
+    for (uint32_t i = 0; values && i < func->nvar; i++) {
+        const bt_type_param *p =
+            &((const bt_var_type *)(const void *)func->vars[i])->param;
+        int64_t step = p->step > 1 ? p->step : 1, least = p->low > 1 ? p->low : 1;
+        values[i] = least - least % step;
+        if (values[i] < least && !bt_add_int64(values[i], step, &values[i]))
+            values[i] = least;
+    }
+    return values;
+}
+
+static bt_status find_sizes(bt_program *program, const bt_shape_type *shape,
+                            const int64_t *dims, int64_t *sizes)
+{
+    const bt_func *func = program->entry->func;
+    int64_t *values = NULL;
+    for (uint32_t i = 0; i < shape->n; i++) {
+        bt_dim_code code;
+        sizes[i] = dims[i] < 0 ? 1 : dims[i];
+        if (dims[i] >= 0 || !func->nvar)
+            continue;
+        values = values ? values : least_values(program);
+        if (!values)
+            return bt_no_memory();
+        if (!bt_dim_compile(program->ctx, program->arena, shape->dims[i], func->nvar,
+                            func->vars, &code) &&
+            !bt_dim_eval(&code, values, &sizes[i]))
+            sizes[i] = 1;
+    }
+    return NULL;
+}
+
 static bt_status make_port(bt_program *program, const char *name, const bt_type *type,
                            bt_port *out)
 {
@@ -56,15 +93,17 @@ static bt_status make_port(bt_program *program, const char *name, const bt_type 
     BT_TRY(print_type(program, type, &out->type));
     if (!shape)
         return NULL;
-    int64_t *dims = BT_NEWS(program->arena, int64_t, shape->n);
-    if (!dims)
+    int64_t *dims = BT_NEWS(program->arena, int64_t, shape->n),
+            *sizes = BT_NEWS(program->arena, int64_t, shape->n);
+    if (!dims || !sizes)
         return bt_no_memory();
     for (uint32_t i = 0; i < shape->n; i++) {
         if (!bt_dim_is_const(shape->dims[i], &dims[i]))
             dims[i] = -1;
     }
     out->dims = dims;
-    return NULL;
+    out->sizes = sizes;
+    return find_sizes(program, shape, dims, sizes);
 }
 
 /* What the function's attribute says, see bt_outputs_name. */

@@ -104,6 +104,8 @@ typedef struct bt_port {
     uint32_t nfield;     /* of an input that is a tuple; outputs are walked as objects */
     const struct bt_port *fields; /* called NAME.0, NAME.1, ...; NULL where there are too
                                      many of them to list */
+    const int64_t *sizes; /* dims, and the least of 1 and more that the type allows
+                                     in place of -1 */
 } bt_port;
 BT_API const char *bt_program_entry(const bt_program *); /* the function that runs */
 BT_API uint32_t bt_program_ninput(const bt_program *);

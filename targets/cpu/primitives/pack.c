@@ -8,18 +8,18 @@
 enum { DEPTH = 16 };
 
 #define PACK(nbytes, ELEMENT)                                                          \
-    /* As many columns and steps as a vector has elements, neighbours along k. */      \
+    /* As many columns and steps as 16 bytes have elements; vectors may be wider. */   \
     static void turn_##nbytes(ELEMENT *to, int64_t width, const ELEMENT *from,         \
                               int64_t stride)                                          \
     {                                                                                  \
-        int_vector square[TURN_SIDE(nbytes)];                                          \
+        int_vector square[TURN_SIDE(nbytes)] = { 0 };                                  \
         UNROLL                                                                         \
         for (int i = 0; i < TURN_SIDE(nbytes); i++)                                    \
-            square[i] = int_load(from + i * stride);                                   \
+            memcpy(&square[i], from + i * stride, 16);                                 \
         turn_square_##nbytes(square);                                                  \
         UNROLL                                                                         \
         for (int i = 0; i < TURN_SIDE(nbytes); i++)                                    \
-            int_store(to + i * width, square[i]);                                      \
+            memcpy(to + i * width, &square[i], 16);                                    \
     }                                                                                  \
                                                                                        \
     static void copy_##nbytes(ELEMENT *to, const ELEMENT *from, int64_t depth,         \

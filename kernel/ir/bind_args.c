@@ -3,8 +3,7 @@
  *
  * Dims that are a variable take their value from the first argument that shows it; sums
  * of variables ([2 * n + m]) tell the one that is not known from others, or are compared
- * once all are known. Data types are
- * looked at on the surface only: a list may be long.
+ * once all are known. Data types are looked at on the surface only: a list may be long.
  */
 #include <inttypes.h>
 
@@ -79,26 +78,37 @@ static const char *var_name(const bt_type *var)
 
 /* ---- dims ---- */
 
-/* Whether the values of all variables in a dim are known. */
-static int is_known(bt_ctx *ctx, bt_arena *arena, const bt_type *dim, const bt_map *known)
+enum { MOST_TERMS = 1 << 16 }; /* that are looked at: shared ones count each time */
+
+struct look {
+    const bt_map *known;
+    uint32_t nterm;
+};
+
+/* Recursion is bounded by the depth of types. */
+static int is_known(void *state, const bt_type *dim)
 {
-    bt_dim_code code;
-    const bt_type **vars = BT_NEWS(arena, const bt_type *, known->len);
-    for (uint32_t i = 0; vars && i < known->len; i++)
-        vars[i] = known->at[i].key;
-    return vars && !bt_dim_compile(ctx, arena, dim, known->len, vars, &code);
+    struct look *look = state;
+    int64_t number;
+    return look->nterm++ < MOST_TERMS &&
+           (bt_map_find(look->known, dim) || bt_dim_is_const(dim, &number) ||
+            (dim->depth && bt__type_parts(dim, is_known, look)));
 }
 
-const bt_type *bt__dim_shown(bt_ctx *ctx, bt_arena *arena, const bt_type *dim,
-                             const bt_map *known, int64_t *factor)
+/* Whether the values of all variables in a dim are known. */
+static int all_known(const bt_type *dim, const bt_map *known)
+{
+    return is_known(&(struct look){ known, 0 }, dim);
+}
+
+const bt_type *bt__dim_shown(const bt_type *dim, const bt_map *known, int64_t *factor)
 {
     const bt_type *shown = NULL;
     bt_dim_sum all;
     bt_dim_linear(dim, &all);
     for (uint32_t i = 0; i < all.n; i++) {
         const bt_type *atom = all.terms[i].atom;
-        if (bt_map_find(known, atom) ||
-            (atom->kind != BT_TYPE_VAR && is_known(ctx, arena, atom, known)))
+        if (all_known(atom, known))
             continue;
         if (shown || atom->kind != BT_TYPE_VAR)
             return NULL;
@@ -157,10 +167,9 @@ static bt_status check_dim(struct check *c, const bt_type *dim, int64_t found,
 }
 
 /* The value of a dim whose variables are known by now, but for one, or NULL, that counts as
- * 0; -1: it overflows. 0: it has others. The store is left alone: others may use it at the
- * same time. */
-static int evaluate(struct check *c, const bt_type *dim, const bt_type *zero,
-                    int64_t *out)
+ * 0. The store is left alone: others may use it at the same time. */
+static bt_status evaluate(struct check *c, const struct pending *p, const bt_type *zero,
+                          int64_t *out)
 {
     const uint32_t n = c->dims.len;
     const bt_type **vars = BT_NEWS(c->arena, const bt_type *, n + 1);
@@ -171,14 +180,14 @@ static int evaluate(struct check *c, const bt_type *dim, const bt_type *zero,
         values[i] = ((const struct known *)c->dims.at[i].value)->value;
     }
     if (!vars || !values)
-        return 0;
+        return bt_no_memory();
     vars[n] = zero;
     values[n] = 0;
-    if (bt_dim_compile(c->ctx, c->arena, dim, n + (zero != NULL), vars, &code))
-        return 0;
-    if (!bt_dim_eval(&code, values, out))
-        *out = -1;
-    return 1;
+    BT_TRY(bt_dim_compile(c->ctx, c->arena, p->dim, n + (zero != NULL), vars, &code));
+    return bt_dim_eval(&code, values, out)
+               ? NULL
+               : fail(c, "has dim %u = %" PRId64 ", where other sizes overflow 64 bits",
+                      p->axis, p->found);
 }
 
 /* The variable that the axis shows: factor * value + rest == found. */
@@ -186,8 +195,7 @@ static bt_status solve(struct check *c, const struct pending *p, const bt_type *
                        int64_t factor)
 {
     int64_t rest, by;
-    if (!evaluate(c, p->dim, var, &rest))
-        return bt_no_memory();
+    BT_TRY(evaluate(c, p, var, &rest));
     if (__builtin_sub_overflow(p->found, rest, &by) || by == INT64_MIN || by % factor)
         return fail(c, "has dim %u = %" PRId64 ", which no integer %s gives", p->axis,
                     p->found, var_name(var));
@@ -203,21 +211,18 @@ static bt_status check_pending(struct check *c)
         for (uint32_t i = 0; i < c->pending.len; i++) {
             struct pending *p = &c->pending.at[i];
             int64_t expected, factor;
-            const bt_type *var =
-                p->is_done ? NULL
-                           : bt__dim_shown(c->ctx, c->arena, p->dim, &c->dims, &factor);
-            c->arg = p->arg;
-            if (var)
-                BT_TRY(solve(c, p, var, factor));
-            else if (p->is_done || !evaluate(c, p->dim, NULL, &expected))
+            const bt_type *var = bt__dim_shown(p->dim, &c->dims, &factor);
+            if (p->is_done || (!var && !all_known(p->dim, &c->dims)))
                 continue;
-            else if (expected != p->found)
+            c->arg = p->arg;
+            BT_TRY(var ? solve(c, p, var, factor) : evaluate(c, p, NULL, &expected));
+            if (!var && expected != p->found)
                 return fail(c, "has dim %u = %" PRId64 ", expected %" PRId64, p->axis,
                             p->found, expected);
             p->is_done = 1;
         }
     }
-    return bt_arena_has_failed(c->arena) ? bt_no_memory() : NULL;
+    return NULL;
 }
 
 /* ---- shapes ---- */

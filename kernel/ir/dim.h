@@ -40,10 +40,9 @@ int bt__check_decide(bt_store *, uint32_t relation, const bt_type *left,
 /* a - b >= least for every value; 0: it may be less, or cannot be decided. */
 int bt__dim_exceeds(const bt_type *a, const bt_type *b, int64_t least);
 /* The variable whose value an axis of this dim shows where those in `known` (keys) are:
- * the only other one, n of 2*n + m + 1, and what it is multiplied by. NULL: it shows none,
- * or no memory. */
-const bt_type *bt__dim_shown(bt_ctx *, bt_arena *, const bt_type *dim,
-                             const bt_map *known, int64_t *factor);
+ * the only other one, n of 2*n + m + 1, and what it is multiplied by. NULL: it shows
+ * none. */
+const bt_type *bt__dim_shown(const bt_type *dim, const bt_map *known, int64_t *factor);
 /* All values of the atom are multiples of it. */
 int64_t bt__atom_step(const bt_type *);
 /* The factors of an atom; one that is no product is its own, put in *single. */

@@ -3,6 +3,8 @@
 
 #include <baton/executor.h>
 
+#include "base/ctx.h"
+
 /* A function whose parameters have these types. */
 static bt_module *takes(kit *k, uint32_t n, const bt_type *const *types, uint32_t nvar,
                         const bt_type *const *vars)
@@ -128,6 +130,48 @@ static void test_a_dim_that_nothing_shows_has_no_value(void **state)
     kit_destroy(&k);
 }
 
+/* Nor is it an error, of which the context would keep one for each call. */
+static void test_a_product_that_nothing_shows_is_left_alone(void **state)
+{
+    (void)state;
+    kit k = kit_create();
+    const bt_type *n = dim_var(&k, "n"), *m = dim_var(&k, "m"), *vars[] = { n, m };
+    const bt_type *type = tensor1(&k, bt_dim_mul(k.store, n, m));
+    bt_module *module = takes(&k, 1, &type, 2, vars);
+    const void *mark = bt_arena_mark(k.ctx->diags);
+    assert_ok(k.ctx, CHECK(&k, module, TENSOR(&k, BT_FLOAT32, 5)));
+    assert_ptr_equal(bt_arena_mark(k.ctx->diags), mark);
+    bt_module_unref(module);
+    kit_destroy(&k);
+}
+
+static void test_sizes_that_overflow_others_are_refused(void **state)
+{
+    (void)state;
+    kit k = kit_create();
+    const bt_type *n = dim_var(&k, "n"), *m = dim_var(&k, "m"), *vars[] = { n, m };
+    const bt_type *square = bt_dim_mul(k.store, m, m);
+    const bt_type *fourth = bt_dim_mul(k.store, square, square);
+    const bt_type *types[] = { tensor1(&k, m),
+                               tensor1(&k, bt_dim_add(k.store, n, fourth)) };
+    bt_module *module = takes(&k, 2, types, 2, vars);
+    assert_ok(k.ctx,
+              CHECK(&k, module, TENSOR(&k, BT_FLOAT32, 3), TENSOR(&k, BT_FLOAT32, 85)));
+    assert_error(
+        CHECK(&k, module, TENSOR(&k, BT_FLOAT32, 65536), TENSOR(&k, BT_FLOAT32, 5)),
+        BT_ERR_ARGUMENT,
+        "argument 1 (%b) has dim 0 = 5, where other sizes overflow 64 bits");
+    bt_module_unref(module);
+    types[1] = tensor1(&k, fourth);
+    assert_ok(k.ctx, bt_module_builder_create(k.ctx, k.store, NULL, &k.module));
+    module = takes(&k, 2, types, 2, vars);
+    assert_error(
+        CHECK(&k, module, TENSOR(&k, BT_FLOAT32, 65536), TENSOR(&k, BT_FLOAT32, 5)),
+        BT_ERR_ARGUMENT, "where other sizes overflow 64 bits");
+    bt_module_unref(module);
+    kit_destroy(&k);
+}
+
 static void test_shape_and_dtype_variables(void **state)
 {
     (void)state;
@@ -219,6 +263,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_named_dims_are_equal_everywhere),
     cmocka_unit_test(test_sums_tell_the_dim_that_is_not_known),
     cmocka_unit_test(test_a_dim_that_nothing_shows_has_no_value),
+    cmocka_unit_test(test_a_product_that_nothing_shows_is_left_alone),
+    cmocka_unit_test(test_sizes_that_overflow_others_are_refused),
     cmocka_unit_test(test_shape_and_dtype_variables),
     cmocka_unit_test(test_tuples_and_data_types),
     cmocka_unit_test(test_functions_references_and_unknown_types),

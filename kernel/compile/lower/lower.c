@@ -538,17 +538,16 @@ const char *bt__open_dims(bt_arena *arena, const bt_func *func)
 
 /* Adds the dims that shapes of tensors tell. Recursion is bounded by the depth of types. 0:
  * no memory. */
-static int find_shown(const struct lowerer *l, const bt_type *type, bt_map *shown)
+static int find_shown(const bt_type *type, bt_map *shown)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
     const bt_shape_type *shape = bt_tensor_shape(type);
     int64_t factor;
     int ok = 1;
     for (uint32_t i = 0; tuple && ok && i < tuple->n; i++)
-        ok = find_shown(l, tuple->at[i], shown);
+        ok = find_shown(tuple->at[i], shown);
     for (uint32_t i = 0; shape && ok && i < shape->n; i++) {
-        const bt_type *var =
-            bt__dim_shown(l->ctx, l->arena, shape->dims[i], shown, &factor);
+        const bt_type *var = bt__dim_shown(shape->dims[i], shown, &factor);
         ok = !var || bt_map_put(shown, var, shown);
     }
     return ok;
@@ -563,7 +562,7 @@ static bt_status check_dims(const struct lowerer *l, const bt_global *entry)
     for (uint32_t before = UINT32_MAX; before != shown.len;) {
         before = shown.len;
         for (uint32_t i = 0; func->nvar && i < func->block->nparam; i++) {
-            if (!find_shown(l, func->block->params[i]->base.type, &shown))
+            if (!find_shown(func->block->params[i]->base.type, &shown))
                 return bt_no_memory();
         }
     }

@@ -230,7 +230,7 @@ bt_status bt__target_holds(bt_ctx *ctx, const bt_target_use *use, const bt_type 
     int64_t nbytes = INT64_MAX, high;
     if (size)
         bt_dim_bounds(size, &nbytes, &high);
-    return !space || !space->largest || (uint64_t)nbytes <= space->largest
+    return !space || !space->largest || nbytes <= 0 || (uint64_t)nbytes <= space->largest
                ? NULL
                : bt_fail(ctx, BT_ERR_UNSUPPORTED,
                          "a tensor has %" PRId64 " bytes, and a block of memory %s of "

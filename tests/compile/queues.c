@@ -584,6 +584,48 @@ static void test_a_block_is_too_large_by_the_dims_of_a_call(void **state)
     }
 }
 
+/* However few rows there may be, a row that is taken away is not counted as many bytes. */
+static void test_sizes_that_may_be_negative_are_looked_at_in_a_call(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c;
+    bt_object *got;
+    bt_tensor *x = numbers(ctx, 5, 3);
+    assert_ok(ctx, compile_text(ctx,
+                                "def @main<n: Dim>(%x: Tensor[(n - 1, 3), float32]) {\n"
+                                "    negative(%x)\n}\n",
+                                "far{largest=64}", &c));
+    assert_ok(ctx, run_graph(ctx, c, x, &got));
+    bt_object_unref(got);
+    bt_tensor_unref(x);
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+}
+
+static void test_memory_is_asked_of_targets_that_have_their_own(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c;
+    void *block;
+    char byte;
+    assert_ok(ctx, compile_text(ctx, MANY, "far{largest=64}, reference", &c));
+    for (uint32_t target = 1; target < 3; target++)
+        assert_error(bt_compiled_alloc(ctx, c, target, 4, &block), BT_ERR_ARGUMENT,
+                     target == 1 ? "target 1 has no memory of its own"
+                                 : "target 2 has no memory of its own");
+    assert_int_equal(c->kernels[0]->target, 0);
+    assert_error(bt_compiled_launch_hosted(
+                     ctx, c, 0,
+                     &(bt_kernel_call){ .nbytes = sizeof(bt_kernel_call),
+                                        .buffers = (void *[]){ &byte, &byte } },
+                     (bt_host_block[]){ { &byte, 1, 0 }, { &byte, 1, 0 } }),
+                 BT_ERR_ARGUMENT, "the call does not say how many buffers");
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+}
+
 static void test_a_budget_is_looked_at_before_memory_is_taken(void **state)
 {
     (void)state;
@@ -700,6 +742,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_blocks_are_as_the_memory_wants_them),
     cmocka_unit_test(test_what_no_block_holds_goes_elsewhere),
     cmocka_unit_test(test_a_block_is_too_large_by_the_dims_of_a_call),
+    cmocka_unit_test(test_sizes_that_may_be_negative_are_looked_at_in_a_call),
+    cmocka_unit_test(test_memory_is_asked_of_targets_that_have_their_own),
     cmocka_unit_test(test_a_budget_is_looked_at_before_memory_is_taken),
     cmocka_unit_test(test_a_budget_counts_what_is_kept),
     cmocka_unit_test(test_sessions_in_threads_share_an_instance),

@@ -45,6 +45,8 @@ bt_status bt__enqueue(bt_ctx *, const bt_target_use *, void *loaded, uint32_t nu
  * errors  BT_ERR_PLUGIN: the target says that it is there, but gives nothing */
 bt_status bt__alloc(bt_ctx *, const bt_target_use *, uint64_t nbytes,
                     void **out) BT_MUST_USE;
+/* errors  BT_ERR_ARGUMENT: a target's number that has no memory of its own */
+bt_status bt__has_memory(bt_ctx *, const bt_compiled *, uint32_t target) BT_MUST_USE;
 /* Copies to or from a target's own memory, to the end. */
 bt_status bt__copy(bt_ctx *, const bt_target_use *, const bt_buffer *to,
                    const bt_buffer *from) BT_MUST_USE;

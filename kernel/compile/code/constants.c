@@ -74,9 +74,7 @@ bt_status bt_compiled_constant(bt_ctx *ctx, const bt_compiled *c, uint32_t targe
 {
     struct bt__constants *k = c->constants;
     bt_status status = NULL;
-    if (target >= c->ntarget || !c->targets[target]->space)
-        return bt_fail(ctx, BT_ERR_ARGUMENT, "target %u has no memory of its own",
-                       target);
+    BT_TRY(bt__has_memory(ctx, c, target));
     pthread_mutex_lock(&k->lock);
     *block = bt_map_find(&k->blocks[target], tensor);
     if (!*block)

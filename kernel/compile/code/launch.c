@@ -90,9 +90,18 @@ bt_status bt__alloc(bt_ctx *ctx, const bt_target_use *use, uint64_t nbytes, void
                           use->text);
 }
 
+bt_status bt__has_memory(bt_ctx *ctx, const bt_compiled *c, uint32_t target)
+{
+    return target < c->ntarget && c->targets[target]->space
+               ? NULL
+               : bt_fail(ctx, BT_ERR_ARGUMENT, "target %u has no memory of its own",
+                         target);
+}
+
 bt_status bt_compiled_alloc(bt_ctx *ctx, const bt_compiled *c, uint32_t target,
                             uint64_t nbytes, void **block)
 {
+    BT_TRY(bt__has_memory(ctx, c, target));
     return bt__alloc(ctx, c->targets[target], nbytes, block);
 }
 
@@ -160,6 +169,11 @@ bt_status bt__launch_hosted(bt_ctx *ctx, const bt_target_use *use, void *loaded,
     const uint32_t n = call->nbuffer + (call->workspace != NULL);
     if (!use->space)
         return bt__launch(ctx, use, loaded, number, kernel, call);
+    if (!call->nbuffer)
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "kernel %s has memory of target %s, and the call does not say how "
+                       "many buffers are to be copied there",
+                       kernel, use->text);
     struct hosted h = { ctx, use, around, n, BT_NEWS(scratch, void *, n) };
     uint64_t *offsets = BT_NEWS(scratch, uint64_t, n);
     bt_kernel_call own = *call;

@@ -166,8 +166,9 @@ typedef struct bt_host_block {
     uint32_t is_constant; /* not copied back: it may lie in a file that is mapped */
 } bt_host_block;
 /* The same on memory of the host, where the target has its own as well: then the blocks
- * of all buffers, and of the workspace behind them, are copied there and back. One address
- * means one block. */
+ * of all buffers, whose number the call must say, and of the workspace behind them, are
+ * copied there and back. One address means one block.
+ * errors  BT_ERR_ARGUMENT: nbuffer is 0 there; of launch */
 BT_API bt_status bt_compiled_launch_hosted(bt_ctx *, const bt_compiled *, uint32_t kernel,
                                            const bt_kernel_call *,
                                            const bt_host_block *around) BT_MUST_USE;
@@ -179,12 +180,14 @@ BT_API bt_status bt_compiled_enqueue(bt_ctx *, const bt_compiled *, uint32_t ker
 BT_API bt_status bt_compiled_note(bt_ctx *, const bt_compiled *, uint32_t kernel,
                                   bt_status) BT_MUST_USE;
 /* Memory of a target's own, by the target's number: a block, to be freed by the target.
- * errors  what its alloc says, with a note; BT_ERR_PLUGIN: it gives nothing */
+ * errors  what its alloc says, with a note; BT_ERR_PLUGIN: it gives nothing;
+ *         BT_ERR_ARGUMENT: it has no memory of its own */
 BT_API bt_status bt_compiled_alloc(bt_ctx *, const bt_compiled *, uint32_t target,
                                    uint64_t nbytes, void **block) BT_MUST_USE;
 /* A constant in the memory of a target's own, by the target's number: a block, which stays
- * as long as the compiled module. It is copied there once, for all sessions, and any thread
- * may ask. */
+ * as long as the compiled module, and so must the tensor, by whose address it is found. It
+ * is copied there once, for all sessions, and any thread may ask.
+ * errors  BT_ERR_ARGUMENT: the target has no memory of its own */
 BT_API bt_status bt_compiled_constant(bt_ctx *, const bt_compiled *, uint32_t target,
                                       const bt_tensor *, void **block) BT_MUST_USE;
 /* Not 0 once bt_ctx_cancel was called: bt_kernel_call.stop. */

@@ -367,7 +367,7 @@ static void find_named(const bt_port *port, const char *text, const bt_port **be
         *longest = n;
     }
     for (uint32_t i = 0; i < port->nfield; i++)
-        find_named(&port->fields[i], text, best, longest);
+        find_named(port->fields[i], text, best, longest);
 }
 
 /* Which input a text is for, and what follows its name. */
@@ -414,7 +414,7 @@ const char *input_obstacle(const bt_port *port)
     if (!port->fields)
         return "a tuple of very many fields";
     for (uint32_t i = 0; i < port->nfield; i++) {
-        const char *obstacle = input_obstacle(&port->fields[i]);
+        const char *obstacle = input_obstacle(port->fields[i]);
         if (obstacle)
             return obstacle;
     }
@@ -485,7 +485,7 @@ static bt_status make_tuple(struct inputs *inputs, const bt_port *port, bt_objec
     bt_tuple *tuple = NULL;
     bt_status status = fields ? NULL : bt_no_memory();
     for (uint32_t i = 0; !status && i < port->nfield; i++)
-        status = make_object(inputs, &port->fields[i], &fields[i]);
+        status = make_object(inputs, port->fields[i], &fields[i]);
     if (!status)
         status = bt_tuple_create(ctx, port->nfield, fields, &tuple);
     for (uint32_t i = 0; fields && i < port->nfield; i++)

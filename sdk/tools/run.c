@@ -50,7 +50,7 @@ static int print_random(struct tool *tool, const bt_port *port, uint32_t *seed,
     bt_text text;
     int ok = 1;
     for (uint32_t i = 0; ok && i < port->nfield; i++)
-        ok = print_random(tool, &port->fields[i], seed, nopen);
+        ok = print_random(tool, port->fields[i], seed, nopen);
     if (port->kind != BT_OBJECT_TENSOR)
         return ok;
     bt_text_init(&text, bt_ctx_scratch(tool->ctx));

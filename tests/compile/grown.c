@@ -100,6 +100,27 @@ static void test_it_reads_lists_of_programs_and_graphs(void **state)
     bt_ctx_destroy(ctx);
 }
 
+static void test_it_reads_fields_of_inputs(void **state)
+{
+    static const size_t now[] = { sizeof(bt_port), 1, 1, 1, 1 };
+    static const char model[] = TEST_FOLDER "/fields.baton";
+    FILE *file = fopen(model, "w");
+    bt_compiled *c;
+    (void)state;
+    bt_ctx *ctx = open_old();
+    assert_non_null(file);
+    assert_true(fputs("#[version = \"baton 0.1\"]\n"
+                      "def @main(%p: (Tensor[(2), float32], Tensor[(3), int8])) { %p.0 "
+                      "}\n",
+                      file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_ok(ctx, compile_text(ctx, MAIN, "reference", &c));
+    assert_string_equal(ask_old(ctx, c, model, now),
+                        " p.0: Tensor[(2), float32]; p.1: Tensor[(3), int8];");
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+}
+
 /* The same text, whether the program is compiled for it or comes from a file. */
 static void test_it_is_refused_what_it_lacks(void **state)
 {
@@ -131,5 +152,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_its_executor_reads_what_is_compiled),
     cmocka_unit_test(test_it_is_refused_what_it_lacks),
     cmocka_unit_test(test_it_reads_lists_of_programs_and_graphs),
+    cmocka_unit_test(test_it_reads_fields_of_inputs),
 };
 TEST_MAIN(tests)

@@ -47,6 +47,12 @@ END
 expect 0 '-i x=17x1xfloat32=random:1 -i y.0=9xint32=random:2' -- "$baton" run ranges.baton
 expect 0 'median' -- "$baton" bench ranges.baton --repeat 1 --warmup 0
 expect 0 'median' -- "$baton" bench ranges.baton --target reference --repeat 1 --warmup 0
+cat > less.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim, m: Dim step 4>(%x: Tensor[(n - m, m - 5), float32], %y: Tensor[(n - 2, m), int32]) { negative(%x) }
+END
+expect 0 '-i x=1x3xfloat32=random:1 -i y=7x8xint32=random:2' -- "$baton" run less.baton
+expect 0 'median' -- "$baton" bench less.baton --executor interp --repeat 1 --warmup 0
 
 # Products of matrices and of vectors and sums are compiled with open batch, rows, columns and depth; what is packed of constants is packed once.
 cat > products.baton <<'END'

@@ -11,6 +11,7 @@
 
 /* Fields of inputs that are listed: a short type may stand for a great many. */
 enum { MAX_LISTED = 4096 };
+enum { MOST_ROUNDS = 64 };
 
 bt_ctx *bt_open(void)
 {
@@ -45,39 +46,40 @@ static uint32_t object_kind(const bt_type *type)
     }
 }
 
-/* Of each dim of the entry the least value of 1 and more. */
-static int64_t *least_values(const bt_program *program)
+/* The least value of a dim variable that is as large. */
+static int64_t round_up(const bt_type *var, int64_t value)
 {
-    const bt_func *func = program->entry->func;
-    int64_t *values = BT_NEWS(program->arena, int64_t, func->nvar);
-    for (uint32_t i = 0; values && i < func->nvar; i++) {
-        const bt_type_param *p =
-            &((const bt_var_type *)(const void *)func->vars[i])->param;
-        int64_t step = p->step > 1 ? p->step : 1, least = p->low > 1 ? p->low : 1;
-        values[i] = least - least % step;
-        if (values[i] < least && !bt_add_int64(values[i], step, &values[i]))
-            values[i] = least;
-    }
-    return values;
+    const int64_t step = ((const bt_var_type *)(const void *)var)->param.step;
+    const int64_t rest = step > 1 ? value % step : 0;
+    return rest && value <= INT64_MAX - step ? value + (step - rest) : value;
 }
 
-static bt_status find_sizes(bt_program *program, const bt_shape_type *shape,
-                            const int64_t *dims, int64_t *sizes)
+/* By the values so far of the entry's dims: where it is a sum of them and less than 1, one
+ * becomes as large as makes it 1. 1 also where it cannot be told. */
+static bt_status find_size(bt_program *program, const bt_type *dim, int64_t *out)
 {
     const bt_func *func = program->entry->func;
-    int64_t *values = NULL;
-    for (uint32_t i = 0; i < shape->n; i++) {
-        bt_dim_code code;
-        sizes[i] = dims[i] < 0 ? 1 : dims[i];
-        if (dims[i] >= 0 || !func->nvar)
-            continue;
-        values = values ? values : least_values(program);
-        if (!values)
-            return bt_no_memory();
-        if (!bt_dim_compile(program->ctx, program->arena, shape->dims[i], func->nvar,
-                            func->vars, &code) &&
-            !bt_dim_eval(&code, values, &sizes[i]))
-            sizes[i] = 1;
+    bt_dim_code code;
+    bt_dim_sum all;
+    int64_t size, more;
+    *out = 1;
+    if (dim->has & ~(uint32_t)BT_HAS_VAR)
+        return NULL;
+    bt_status status =
+        bt_dim_compile(program->ctx, program->arena, dim, func->nvar, func->vars, &code);
+    if (status || !bt_dim_eval(&code, program->least, &size))
+        return status && status->code == BT_ERR_MEMORY ? status : NULL;
+    *out = size < 1 ? 1 : size;
+    bt_dim_linear(dim, &all);
+    for (uint32_t i = 0; size < 1 && i < all.n * func->nvar; i++) {
+        const bt_term *term = &all.terms[i / func->nvar];
+        int64_t *least = &program->least[i % func->nvar];
+        if (term->atom == func->vars[i % func->nvar] && term->coefficient > 0 &&
+            size > INT64_MIN / 2 &&
+            bt_add_int64(*least, 1 - size / term->coefficient, &more)) {
+            *least = round_up(term->atom, more);
+            size = program->has_raised = 1;
+        }
     }
     return NULL;
 }
@@ -98,12 +100,15 @@ static bt_status make_port(bt_program *program, const char *name, const bt_type 
     if (!dims || !sizes)
         return bt_no_memory();
     for (uint32_t i = 0; i < shape->n; i++) {
-        if (!bt_dim_is_const(shape->dims[i], &dims[i]))
+        BT_TRY(find_size(program, shape->dims[i], &sizes[i]));
+        if (bt_dim_is_const(shape->dims[i], &dims[i]))
+            sizes[i] = dims[i];
+        else
             dims[i] = -1;
     }
     out->dims = dims;
     out->sizes = sizes;
-    return find_sizes(program, shape, dims, sizes);
+    return NULL;
 }
 
 /* What the function's attribute says, see bt_outputs_name. */
@@ -130,7 +135,8 @@ static bt_status make_fields(bt_program *program, const bt_list_type *tuple, bt_
         return NULL;
     program->nlisted += tuple->n;
     bt_port *fields = BT_NEWS(program->arena, bt_port, tuple->n);
-    if (!fields)
+    const bt_port **list = BT_NEWS(program->arena, const bt_port *, tuple->n);
+    if (!fields || !list)
         return bt_no_memory();
     for (uint32_t i = 0; i < tuple->n; i++) {
         bt_text name;
@@ -139,9 +145,10 @@ static bt_status make_fields(bt_program *program, const bt_list_type *tuple, bt_
         if (!bt_text_get(&name))
             return bt_no_memory();
         BT_TRY(make_input(program, name.at, tuple->at[i], &fields[i]));
+        list[i] = &fields[i];
     }
     out->nfield = tuple->n;
-    out->fields = fields;
+    out->fields = list;
     return NULL;
 }
 
@@ -154,19 +161,29 @@ static bt_status make_input(bt_program *program, const char *name, const bt_type
     return tuple ? make_fields(program, tuple, out) : NULL;
 }
 
+/* Again while sizes become larger, by which another one may have become less than 1. */
 static bt_status make_inputs(bt_program *program)
 {
-    const bt_block *block = program->entry->func->block;
+    const bt_func *func = program->entry->func;
+    const bt_block *block = func->block;
     program->ninput = block->nparam;
-    program->nlisted = 0;
     program->inputs = BT_NEWS(program->arena, bt_port, block->nparam);
     program->args = BT_NEWS(program->arena, bt_object *, block->nparam);
-    if (!program->inputs || !program->args)
+    program->least = BT_NEWS(program->arena, int64_t, func->nvar);
+    if (!program->inputs || !program->args || !program->least)
         return bt_no_memory();
-    for (uint32_t i = 0; i < block->nparam; i++) {
-        const bt_value *param = &block->params[i]->base;
-        BT_TRY(make_input(program, param->name ? param->name : "input", param->type,
-                          &program->inputs[i]));
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        int64_t low = ((const bt_var_type *)(const void *)func->vars[i])->param.low;
+        program->least[i] = round_up(func->vars[i], low > 1 ? low : 1);
+    }
+    program->has_raised = 1;
+    for (uint32_t n = 0; program->has_raised && n < MOST_ROUNDS; n++) {
+        program->nlisted = program->has_raised = 0;
+        for (uint32_t i = 0; i < block->nparam; i++) {
+            const bt_value *param = &block->params[i]->base;
+            BT_TRY(make_input(program, param->name ? param->name : "input", param->type,
+                              &program->inputs[i]));
+        }
     }
     return NULL;
 }

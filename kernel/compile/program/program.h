@@ -28,6 +28,8 @@ struct bt_program {
     uint32_t is_recorded;          /* 1: the next one is */
     uint32_t ninput, noutput;
     bt_port *inputs, *outputs;
+    int64_t *least;      /* values of the entry's dims that sizes of ports are by */
+    uint32_t has_raised; /* 1: one of them has become larger */
     bt_object **args;
     bt_tensor **outs;    /* where outputs are computed; NULL: in new tensors */
     bt_tensor **made;    /* of the run in progress */

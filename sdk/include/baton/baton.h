@@ -102,10 +102,11 @@ typedef struct bt_port {
     const int64_t *dims; /* -1 for those not known before run time */
     uint32_t kind;       /* BT_OBJECT_...: of its values */
     uint32_t nfield;     /* of an input that is a tuple; outputs are walked as objects */
-    const struct bt_port *fields; /* called NAME.0, NAME.1, ...; NULL where there are too
-                                     many of them to list */
-    const int64_t *sizes; /* dims, and the least of 1 and more that the type allows
-                                     in place of -1 */
+    /* Called NAME.0, NAME.1, ...; NULL where there are too many of them to list. */
+    const struct bt_port *const *fields;
+    /* dims, and in place of -1 the least sizes of 1 and more that go together in all
+     * inputs; 1 where an input's type does not tell. */
+    const int64_t *sizes;
 } bt_port;
 BT_API const char *bt_program_entry(const bt_program *); /* the function that runs */
 BT_API uint32_t bt_program_ninput(const bt_program *);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <baton/baton.h>
 #include <baton/executor.h>
 #include <baton/graph.h>
 #include <baton/op.h>
@@ -208,6 +209,22 @@ static bt_status say_lists(bt_ctx *ctx)
     return bt_fail(ctx, BT_ERR_RUNTIME, "%s", bt_text_get(&text));
 }
 
+/* Fields of the first input of a program. */
+static bt_status say_fields(bt_ctx *ctx, const char *path)
+{
+    const bt_program_options options = { .executor = "interp" };
+    bt_program *opened;
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    BT_TRY(bt_program_open(ctx, path, &options, &opened));
+    const bt_port *port = bt_program_input(opened, 0);
+    bt_text_addf(&text, "sizes %zu 0 0 0 0:", sizeof(bt_port));
+    for (uint32_t i = 0; i < port->nfield; i++)
+        bt_text_addf(&text, " %s: %s;", port->fields[i]->name, port->fields[i]->type);
+    bt_program_close(opened);
+    return bt_fail(ctx, BT_ERR_RUNTIME, "%s", bt_text_get(&text));
+}
+
 static bt_status say(bt_ctx *ctx, void *session, const char *entry, uint32_t narg,
                      bt_object *const *args, const bt_run_hook *hook, bt_object **result)
 {
@@ -216,6 +233,8 @@ static bt_status say(bt_ctx *ctx, void *session, const char *entry, uint32_t nar
     (void)narg, (void)args, (void)hook, (void)result;
     if (strcmp(entry, "lists") == 0)
         return say_lists(ctx);
+    if (strchr(entry, '/'))
+        return say_fields(ctx, entry);
     bt_text_init(&text, bt_ctx_scratch(ctx));
     bt_text_addf(&text, "sizes %zu %zu %zu %zu %zu:", sizeof(bt_kernel),
                  sizeof(bt_kernel_code), sizeof(bt_target_use), sizeof(bt_compiled_code),

@@ -9,6 +9,7 @@ set(ends
   "bt_compiled_code:    uint32_t number"
   "bt_compiled_func:    int64_t multiply_adds"
   "bt_kernel_call:    uint32_t phase, worker"
+  "bt_port:    const int64_t *sizes"
   "bt_executor:    bt_status (*call_into)"
   "bt_array:    const bt_node *body"
   "bt_graph_dim:    int64_t low, high"

@@ -368,6 +368,20 @@ static void test_a_stage_of_open_rows_is_as_large_as_one(void **state)
     world_close(&w);
 }
 
+/* Columns of open length: what one iteration has lies all over the buffer. */
+static void test_a_stage_of_open_columns_keeps_its_size(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    bt_loops *loops =
+        read_loops(&w, "loops open<n: Dim in 1..1000000000> {\n in x: int64[4*n]\n"
+                       " out y: int64[4*n]\n temp e: int64[4*n]\n for i0 in n {\n"
+                       "  for i1 in 4 {\n   e[i0 + i1*n] = x[i0 + i1*n] + 1\n  }\n"
+                       "  for i1 in 4 {\n   y[i0 + i1*n] = e[i0 + i1*n]\n  }\n }\n}\n");
+    assert_error(transform(loops, SHRINK), BT_ERR_UNSUPPORTED, "e keeps its size");
+    world_close(&w);
+}
+
 /* What a loop without iterations does not store is still there from the iteration before. */
 static void test_a_local_is_stored_only_by_loops_that_have_iterations(void **state)
 {
@@ -400,6 +414,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sequences_of_transforms_keep_the_result),
     cmocka_unit_test(test_open_loops_are_one_where_their_strides_allow),
     cmocka_unit_test(test_a_stage_of_open_rows_is_as_large_as_one),
+    cmocka_unit_test(test_a_stage_of_open_columns_keeps_its_size),
     cmocka_unit_test(test_a_local_is_stored_only_by_loops_that_have_iterations),
 };
 TEST_MAIN(tests)

@@ -33,10 +33,10 @@ static void meet_offset(struct shrink *s, const bt_node *offset)
     const bt_node *rest =
         bt_node_linear(s->loops->graph, 0, 2, (const bt_node *[]){ offset, index },
                        (int64_t[]){ 1, coef == INT64_MIN ? 0 : -coef });
-    // of an open size, the index alone must be what goes beyond a number
+    // of an open size: what one iteration has lies between two steps of the index
     const int64_t nelem = bt_loops_nelem(s->loops, s->buffer);
     if (!rest || coef != s->coef || (rest->free & bt_index_bit(s->loop->index)) ||
-        rest->low < 0 || rest->high >= (nelem < 0 ? INT64_MAX : nelem)) {
+        rest->low < 0 || rest->high >= (nelem < 0 ? coef : nelem)) {
         s->fails = 1;
         return;
     }

@@ -22,6 +22,7 @@
 
 #include <string.h>
 
+#include <baton/compute.h>
 #include <baton/op.h>
 
 enum {
@@ -100,32 +101,11 @@ static int is_constant(const struct packer *p, const bt_value *value)
     return tensor ? (int)tensor->is_constant : stated(value) != NULL;
 }
 
-/* Bytes of tensors, whose dims are numbers; 0: they overflow. */
-static int add_bytes(const bt_tuple_value *values, int64_t *sum)
-{
-    *sum = 0;
-    for (uint32_t i = 0; i < values->nfield; i++) {
-        uint32_t rank;
-        int64_t dims[BT_MAX_RANK];
-        const bt_type *type = values->fields[i]->type;
-        int64_t nbytes = (int64_t)bt_dtype_nbytes(bt_tensor_dtype(type));
-        if (!bt_tensor_static(type, &rank, dims))
-            return 0;
-        for (uint32_t k = 0; k < rank; k++) {
-            if (!bt_mul_int64(nbytes, dims[k], &nbytes))
-                return 0;
-        }
-        if (!bt_add_int64(*sum, nbytes, sum))
-            return 0;
-    }
-    return 1;
-}
-
 static int is_small(const bt_tuple_value *ins, const bt_tuple_value *outs)
 {
-    int64_t read, written, most;
-    return add_bytes(ins, &read) && add_bytes(outs, &written) &&
-           bt_mul_int64(read, MOST_GROWTH, &most) &&
+    int64_t read = bt_type_nbytes(ins->base.type),
+            written = bt_type_nbytes(outs->base.type), most;
+    return read >= 0 && written >= 0 && bt_mul_int64(read, MOST_GROWTH, &most) &&
            bt_add_int64(most, FREE_NBYTES, &most) && written <= most;
 }
 

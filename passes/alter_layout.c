@@ -222,8 +222,8 @@ static bt_status take_wish(struct site *s, const char *target, const char *text,
                            uint32_t place, const bt_layout **out)
 {
     const bt_call *call = s->call;
-    const bt_type *type = tensor_of(place < call->narg ? call->args[place]->type
-                                                       : tensor_of(call->base.type));
+    const bt_type *type =
+        tensor_of(place < call->narg ? call->args[place]->type : call->base.type);
     const bt_shape_type *shape = bt_tensor_shape(type);
     BT_TRY(read_layout(bt_rewrite_call(s->rewrite)->scratch,
                        bt_builder_store(s->chain.builder), text, out));

@@ -73,8 +73,8 @@ static bt_status take_args(bt_ctx *ctx, struct session *s, uint32_t narg,
         return NULL;
     BT_TRY(bt_check_args(ctx, s->compiled->module, s->entry, narg, args, s->dims));
     for (uint32_t i = 0; i < ndim; i++) {
-        if (s->dims[i] <
-            0) // lowering refuses such; an artifact may be of anybody's making
+        // lowering refuses such; an artifact may be of anybody's making
+        if (s->dims[i] < 0)
             return bt_fail(ctx, BT_ERR_ARGUMENT, "@%s: no argument's shape shows dim %u",
                            s->entry->name, i);
     }

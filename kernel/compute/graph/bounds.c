@@ -1,7 +1,8 @@
 /*
  * Proofs of bounds. To show 0 <= l: bounds of l itself; of l where each index stands at
- * that end of its range which makes l least, an expression of dims; or of l - c*f where 0 <= f is a known fact and c a positive number that cancels an atom; two
- * facts are tried in turn.
+ * that end of its range which makes l least, an expression of dims; or of l - c*f where
+ * 0 <= f is a known fact and c a positive number that cancels an atom; two facts are tried
+ * in turn.
  * Guards of `else` are the very conditions to be shown, so most proofs are a comparison
  * of pointers.
  */

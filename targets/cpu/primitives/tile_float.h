@@ -306,6 +306,7 @@ static void NAME(move_sums)(NAME(sums) * sums, int64_t row, REAL *c, int64_t nco
 static int32_t NAME(run_across)(void *const *p, const int64_t *n)
 {
     enum { WIDTH = ACROSS_NSUM * LANES };
+    const int has_start = (n[CPU_TILE_FLAGS] & CPU_TILE_START) != 0;
     if (n[CPU_TILE_K] == 0 || n[CPU_TILE_K1] == 0 || n[CPU_TILE_K2] == 0)
         return NAME(run_empty)(p[CPU_TILE_C], n);
     for (int64_t at = 0; at < n[CPU_TILE_N]; at += WIDTH) {
@@ -313,7 +314,7 @@ static int32_t NAME(run_across)(void *const *p, const int64_t *n)
         REAL *c = (REAL *)p[CPU_TILE_C] + at;
         NAME(sums) sums[ACROSS_NSUM];
         memset(sums, 0, sizeof(sums));
-        for (int64_t i = 0; i < n[CPU_TILE_M] * (n[CPU_TILE_FLAGS] & CPU_TILE_START); i++)
+        for (int64_t i = 0; has_start && i < n[CPU_TILE_M]; i++)
             NAME(move_sums)(sums, i, c + i * n[CPU_TILE_C_ROW], left, 1);
         for (int64_t i = 0; i < n[CPU_TILE_K1] * n[CPU_TILE_K2]; i++) {
             const int64_t k1 = i % n[CPU_TILE_K1], k2 = i / n[CPU_TILE_K1];

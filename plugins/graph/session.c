@@ -288,7 +288,7 @@ static bt_status load_invoke(struct loader *l, const bt_call *call)
     if (shape)
         BT_TRY(add_dims(l, shape->n, shape->dims, &step.dims));
     step.ndim = shape ? shape->n : 0;
-    step.kernel = bt_compiled_kernel(l->s->compiled, *name);
+    step.kernel = bt_compiled_find_kernel(l->s->compiled, *name);
     if (step.kernel == l->s->compiled->nkernel)
         return bt_fail(l->ctx, BT_ERR_NAME, "graph: the code has no kernel %s", *name);
     const uint32_t target = l->s->compiled->kernels[step.kernel]->target;

@@ -47,7 +47,7 @@ static void check_two(bt_ctx *ctx, bt_compiled *c)
 
 static const bt_kernel_code *code_of(const bt_compiled *c, const char *kernel)
 {
-    uint32_t i = bt_compiled_kernel(c, kernel);
+    uint32_t i = bt_compiled_find_kernel(c, kernel);
     assert_true(i < c->nkernel);
     return c->codes[i];
 }

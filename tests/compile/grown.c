@@ -66,7 +66,7 @@ static const char *ask_old(bt_ctx *ctx, bt_compiled *c, const char *what,
 static void test_its_executor_reads_what_is_compiled(void **state)
 {
     static const size_t now[] = { sizeof(bt_kernel), sizeof(bt_kernel_code),
-                                  sizeof(bt_target_use), sizeof(bt_compiled_code),
+                                  sizeof(bt_target_use), sizeof(bt_compiled_kernel),
                                   sizeof(bt_compiled_func) };
     (void)state;
     bt_ctx *ctx = open_old();

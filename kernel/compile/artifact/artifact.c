@@ -294,7 +294,7 @@ static bt_status load_target(bt_ctx *ctx, const bt_artifact *a, bt_compiled *c,
 static bt_status copy_lists(const bt_artifact *a, bt_compiled *c)
 {
     bt_compiled_func *funcs = BT_NEWS(c->arena, bt_compiled_func, a->nfunc);
-    bt_compiled_code *kernels = BT_NEWS(c->arena, bt_compiled_code, a->nkernel);
+    bt_compiled_kernel *kernels = BT_NEWS(c->arena, bt_compiled_kernel, a->nkernel);
     bt_kernel_code *codes = BT_NEWS(c->arena, bt_kernel_code, a->nkernel);
     if (!funcs || !kernels || !codes)
         return bt_no_memory();

@@ -207,7 +207,7 @@ static bt_status read_code(struct reader *r, bt_kernel_code *code)
 
 static bt_status read_kernels(struct reader *r)
 {
-    bt_vec(bt_compiled_code) kernels = { 0 };
+    bt_vec(bt_compiled_kernel) kernels = { 0 };
     bt_vec(bt_kernel_code) codes = { 0 };
     bt_map names;
     uint32_t *counts = BT_NEWS(r->arena, uint32_t, r->artifact->ntarget);
@@ -215,7 +215,7 @@ static bt_status read_kernels(struct reader *r)
     if (!counts)
         return bt_no_memory();
     while (r->rest.nbytes) {
-        bt_compiled_code k;
+        bt_compiled_kernel k;
         bt_kernel_code code = { 0 };
         BT_TRY(take_text(r, &k.name));
         BT_TRY(take_index(r, r->artifact->ntarget, &k.target));

@@ -272,7 +272,7 @@ static bt_status add_kernels(struct writer *w)
     bt_text text;
     bt_text_init(&text, w->arena);
     for (uint32_t i = 0; i < w->compiled->nkernel; i++) {
-        const bt_compiled_code *kernel = w->compiled->kernels[i];
+        const bt_compiled_kernel *kernel = w->compiled->kernels[i];
         add_word(&text, kernel->name);
         add_number(&text, w->numbers[kernel->target]);
         add_number(&text, kernel->func);

@@ -92,7 +92,7 @@ static bt_status list_funcs(bt_compiled *c, const struct bt__kernels *k, bt_map 
 
 /* The code of one target: of those kernels that are its own. */
 static bt_status load_target(bt_compiled *c, struct bt__kernels *k, uint32_t target,
-                             bt_compiled_code *rows, const bt_kernel_code **codes)
+                             bt_compiled_kernel *rows, const bt_kernel_code **codes)
 {
     const bt_kernel **own = BT_NEWS(k->arena, const bt_kernel *, k->kernels.len);
     uint32_t n = 0;
@@ -122,7 +122,7 @@ static bt_status load_target(bt_compiled *c, struct bt__kernels *k, uint32_t tar
 static bt_status load(bt_compiled *c, struct bt__kernels *k)
 {
     bt_map numbers;
-    bt_compiled_code *rows = BT_NEWS(c->arena, bt_compiled_code, k->kernels.len);
+    bt_compiled_kernel *rows = BT_NEWS(c->arena, bt_compiled_kernel, k->kernels.len);
     const bt_kernel_code **codes =
         BT_NEWS(c->arena, const bt_kernel_code *, k->kernels.len);
     bt_map_init(&numbers, k->arena, 0);
@@ -354,7 +354,7 @@ void bt_compiled_unref(bt_compiled *c)
     bt_registry_unref(registry);
 }
 
-uint32_t bt_compiled_kernel(const bt_compiled *c, const char *name)
+uint32_t bt_compiled_find_kernel(const bt_compiled *c, const char *name)
 {
     uint32_t i = 0;
     while (i < c->nkernel && strcmp(c->kernels[i]->name, name) != 0)
@@ -367,7 +367,7 @@ static bt_status check_kernel(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel
     if (kernel >= c->nkernel)
         return bt_fail(ctx, BT_ERR_ARGUMENT, "there is no kernel %u, the module has %u",
                        kernel, c->nkernel);
-    const bt_compiled_code *row = c->kernels[kernel];
+    const bt_compiled_kernel *row = c->kernels[kernel];
     return c->loaded[row->target]
                ? NULL
                : bt_fail(ctx, BT_ERR_UNSUPPORTED,
@@ -378,7 +378,7 @@ static bt_status check_kernel(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel
 bt_status bt_compiled_note(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                            bt_status status)
 {
-    const bt_compiled_code *row = c->kernels[kernel];
+    const bt_compiled_kernel *row = c->kernels[kernel];
     return status && status->code != BT_ERR_CANCELLED
                ? bt_note(ctx, status, NULL, 0, "in kernel %s of target %s", row->name,
                          c->targets[row->target]->text)
@@ -399,7 +399,7 @@ bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
 {
     BT_TRY(check_kernel(ctx, c, kernel));
     const bt_kernel_call whole = whole_call(call);
-    const bt_compiled_code *row = c->kernels[kernel];
+    const bt_compiled_kernel *row = c->kernels[kernel];
     return bt_compiled_note(ctx, c, kernel,
                             bt__launch(ctx, c->targets[row->target],
                                        c->loaded[row->target], row->number, row->name,
@@ -412,7 +412,7 @@ bt_status bt_compiled_launch_hosted(bt_ctx *ctx, const bt_compiled *c, uint32_t 
 {
     BT_TRY(check_kernel(ctx, c, kernel));
     const bt_kernel_call whole = whole_call(call);
-    const bt_compiled_code *row = c->kernels[kernel];
+    const bt_compiled_kernel *row = c->kernels[kernel];
     return bt_compiled_note(ctx, c, kernel,
                             bt__launch_hosted(ctx, c->targets[row->target],
                                               c->loaded[row->target], row->number,
@@ -425,7 +425,7 @@ bt_status bt_compiled_enqueue(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel
 {
     BT_TRY(check_kernel(ctx, c, kernel));
     const bt_kernel_call whole = whole_call(call);
-    const bt_compiled_code *row = c->kernels[kernel];
+    const bt_compiled_kernel *row = c->kernels[kernel];
     return bt_compiled_note(ctx, c, kernel,
                             bt__enqueue(ctx, c->targets[row->target],
                                         c->loaded[row->target], row->number, row->name,

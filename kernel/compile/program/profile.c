@@ -37,7 +37,7 @@ static struct bt__profile_row *add_row(struct bt__profiler *p, const bt_value *v
                : call && call->op ? call->op->name
                                   : bt_value_kind_name(value->kind);
     if (kernel && p->compiled) {
-        row.kernel = bt_compiled_kernel(p->compiled, kernel);
+        row.kernel = bt_compiled_find_kernel(p->compiled, kernel);
         if (row.kernel < p->compiled->nkernel)
             row.func = p->compiled->funcs[p->compiled->kernels[row.kernel]->func];
     }

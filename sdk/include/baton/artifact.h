@@ -50,7 +50,7 @@ typedef struct bt_artifact {
     uint32_t nfunc;
     const bt_compiled_func *const *funcs;
     uint32_t nkernel;
-    const bt_compiled_code *const *kernels;
+    const bt_compiled_kernel *const *kernels;
     const bt_kernel_code *const *codes; /* of each */
     uint32_t nconstant;
     /* planned, the entry alone; its constants lie in the mapped file */

@@ -77,12 +77,12 @@ BT_MUST_USE static inline bt_status bt_fuse(bt_ctx *ctx, const bt_module *typed,
 }
 
 /* A kernel of a compiled module. */
-typedef struct bt_compiled_code {
+typedef struct bt_compiled_kernel {
     const char *name;
     uint32_t func;   /* the primitive function that it is of */
     uint32_t target; /* whose it is, ... */
     uint32_t number; /* ... and its number there: launch's */
-} bt_compiled_code;
+} bt_compiled_kernel;
 
 /* A primitive function of a compiled module. */
 typedef struct bt_compiled_func {
@@ -107,7 +107,7 @@ typedef struct bt_compiled {
     const char **compatibility; /* by target: what its code needs of a machine; "": not
                                    stated */
     uint32_t nkernel;
-    const bt_compiled_code *const *kernels;
+    const bt_compiled_kernel *const *kernels;
     const bt_kernel_code *const *codes; /* by kernel */
     uint32_t nfunc;
     const bt_compiled_func *const *funcs; /* in order of their first call */
@@ -155,7 +155,7 @@ bt_compile_primitive(bt_ctx *ctx, const bt_module *fused, const bt_global *primi
 BT_API bt_compiled *bt_compiled_ref(bt_compiled *);
 BT_API void bt_compiled_unref(bt_compiled *); /* accepts NULL */
 /* The number of a kernel; nkernel where there is none of that name. */
-BT_API uint32_t bt_compiled_kernel(const bt_compiled *, const char *name);
+BT_API uint32_t bt_compiled_find_kernel(const bt_compiled *, const char *name);
 /* Has its target run a kernel, by its number in the module. */
 BT_API bt_status bt_compiled_launch(bt_ctx *, const bt_compiled *, uint32_t kernel,
                                     const bt_kernel_call *) BT_MUST_USE;

@@ -237,8 +237,8 @@ static bt_status say(bt_ctx *ctx, void *session, const char *entry, uint32_t nar
         return say_fields(ctx, entry);
     bt_text_init(&text, bt_ctx_scratch(ctx));
     bt_text_addf(&text, "sizes %zu %zu %zu %zu %zu:", sizeof(bt_kernel),
-                 sizeof(bt_kernel_code), sizeof(bt_target_use), sizeof(bt_compiled_code),
-                 sizeof(bt_compiled_func));
+                 sizeof(bt_kernel_code), sizeof(bt_target_use),
+                 sizeof(bt_compiled_kernel), sizeof(bt_compiled_func));
     for (uint32_t i = 0; i < c->nkernel; i++)
         bt_text_addf(&text, " %s of %s, %zu bytes;", c->kernels[i]->name,
                      c->targets[c->kernels[i]->target]->text, c->codes[i]->nbytes);

@@ -6,7 +6,7 @@ set(ends
   "bt_kernel_code:    const void *own"
   "bt_target_use:    const bt_space *space"
   "bt_compiled:    bt_arena *arena"
-  "bt_compiled_code:    uint32_t number"
+  "bt_compiled_kernel:    uint32_t number"
   "bt_compiled_func:    int64_t multiply_adds"
   "bt_kernel_call:    uint32_t phase, worker"
   "bt_port:    const int64_t *sizes"

@@ -111,7 +111,7 @@ static int64_t left_over(bt_onnx_node *n, const bt_value *x, const struct window
 static void pads_from_shape(bt_onnx_node *n, const bt_value *x, const int64_t *shape,
                             int64_t *extra, struct window *w)
 {
-    int upper = strcmp(node_text(n, "auto_pad", "NOTSET"), "SAME_UPPER") == 0;
+    int upper = w->auto_pad == PAD_SAME_UPPER;
     for (uint32_t i = 0; !n->status && i < w->n; i++) {
         int64_t total = left_over(n, x, w, i, extra[i], shape[i]), half = total / 2;
         w->pads[i] = total < 0 ? 0 : upper ? half : total - half;
@@ -139,7 +139,7 @@ static void conv_transpose(bt_onnx_node *n)
             node_fail(n, BT_ERR_ATTRIBUTE, "output_shape has %lld; 1 to %d is expected",
                       (long long)shape[i], INT32_MAX);
     }
-    if (has_shape || strncmp(node_text(n, "auto_pad", "NOTSET"), "SAME_", 5) == 0)
+    if (has_shape || w.auto_pad >= PAD_SAME_UPPER)
         pads_from_shape(n, x, shape, extra, &w);
     if (n->status)
         return;

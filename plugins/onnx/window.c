@@ -17,8 +17,9 @@ void read_list(bt_onnx_node *n, const char *name, uint32_t count, int64_t absent
  * at the begin. It depends on how many elements are left to the last stride. Where the
  * size is not known, those may be one or all of a stride: if both begin alike, the greater
  * padding is right for every size, because what it has more at the end fills no window. */
-static void same_padding(bt_onnx_node *n, const bt_value *x, int lower, struct window *w)
+static void same_padding(bt_onnx_node *n, const bt_value *x, struct window *w)
 {
+    int lower = w->auto_pad == PAD_SAME_LOWER;
     for (uint32_t i = 0; !n->status && i < w->n; i++) {
         int64_t size = value_dim(n, x, 2 + i), stride = w->strides[i];
         int64_t reach = (w->kernel[i] - 1) * w->dilations[i] + 1;
@@ -50,6 +51,19 @@ static int is_sane(const struct window *w)
     return 1;
 }
 
+static enum auto_pad read_auto_pad(bt_onnx_node *n)
+{
+    static const char *const names[] = { "NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER" };
+    const char *text = node_text(n, "auto_pad", "NOTSET");
+    for (uint32_t i = 0; i < BT_COUNT(names); i++) {
+        if (strcmp(text, names[i]) == 0)
+            return (enum auto_pad)i;
+    }
+    node_fail(n, BT_ERR_ATTRIBUTE,
+              "auto_pad is %s; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known", text);
+    return PAD_NOTSET;
+}
+
 void read_stated_window(bt_onnx_node *n, const bt_value *x, const bt_value *weight,
                         struct window *w)
 {
@@ -76,22 +90,17 @@ void read_stated_window(bt_onnx_node *n, const bt_value *x, const bt_value *weig
                   "kernel, strides and dilations must be numbers from 1 to %d, pads not "
                   "negative",
                   INT16_MAX);
+    w->auto_pad = read_auto_pad(n);
+    if (w->auto_pad == PAD_VALID)
+        memset(w->pads, 0, sizeof(w->pads));
 }
 
 void read_window(bt_onnx_node *n, const bt_value *x, const bt_value *weight,
                  struct window *w)
 {
-    const char *auto_pad = node_text(n, "auto_pad", "NOTSET");
-    int lower = strcmp(auto_pad, "SAME_LOWER") == 0;
     read_stated_window(n, x, weight, w);
-    if (lower || strcmp(auto_pad, "SAME_UPPER") == 0)
-        same_padding(n, x, lower, w);
-    else if (strcmp(auto_pad, "VALID") == 0)
-        memset(w->pads, 0, sizeof(w->pads));
-    else if (strcmp(auto_pad, "NOTSET") != 0)
-        node_fail(n, BT_ERR_ATTRIBUTE,
-                  "auto_pad is %s; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known",
-                  auto_pad);
+    if (w->auto_pad >= PAD_SAME_UPPER)
+        same_padding(n, x, w);
 }
 
 const char *window_attrs(bt_onnx_node *n, const struct window *w)

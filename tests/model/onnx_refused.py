@@ -305,6 +305,7 @@ node("unsupported", "auto_pad=SAME_UPPER with stride 2: how many elements are ad
      "Conv", [1, 2, 5, "w"], zeros(1, 2, 3, 3), auto_pad="SAME_UPPER", strides=[2, 2])
 node("unsupported", "auto_pad=SAME_LOWER with stride 2", "MaxPool", [1, 2, 5, "w"], kernel_shape=[2, 2], auto_pad="SAME_LOWER", strides=[2, 2])
 node("attribute", "auto_pad is SAME; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known", "Conv", x4, zeros(1, 2, 3, 3), auto_pad="SAME")
+node("attribute", "auto_pad is SAME_; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known", "ConvTranspose", x4, zeros(2, 1, 3, 3), auto_pad="SAME_")
 node("shape", "the window and the padded data with the rest of a stride (ceil_mode): 3 must be at most 2", "MaxPool", [1, 2, 1],
      kernel_shape=[3], strides=[2], ceil_mode=1)
 node("unsupported", "output_shape needs the size of axis 2, which is symbolic", "ConvTranspose", [1, 2, "h", 5], zeros(2, 1, 3, 3),

@@ -17,22 +17,6 @@ struct layer {
     int64_t m, n, k, has_bias, has_relu;
 };
 
-/* An instance is a device, or a configuration of one: what options said, a handle, a
- * queue. This one has no state. */
-static char the_instance;
-
-static bt_status open_device(bt_ctx *ctx, const void *options, void **self)
-{
-    (void)ctx, (void)options;
-    *self = &the_instance;
-    return NULL;
-}
-
-static void close_device(void *self)
-{
-    (void)self;
-}
-
 /* ---- what it takes ---- */
 
 /* <baton/pass.h> describes the form; a call with "?" may be absent. Programs come here
@@ -241,8 +225,7 @@ static const bt_target targets[] = {
     {
         .name = "@name@",
         .doc = "Dense layers in plain C.",
-        .open = open_device,
-        .close = close_device,
+        /* state, what options said or a handle of a device, comes from .open, and goes by .close */
         .supports = supports,
         .lower = lower,
         .compile = compile,

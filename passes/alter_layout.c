@@ -123,6 +123,21 @@ static bt_status to_row_major(struct chain *chain, const bt_value *value,
     return bt_build_tuple(chain->builder, tuple->n, fields, out);
 }
 
+/* What a plugin states twice must be one: types say where elements lie. */
+static bt_status check_result(const struct site *s, const bt_value *now,
+                              const bt_layout *result)
+{
+    const bt_layout *found = bt_type_layout(now->type);
+    if (found == result)
+        return NULL;
+    return bt_fail(bt_rewrite_ctx(s->rewrite), BT_ERR_PLUGIN,
+                   "%s: its facet \"layout\" states that the result is %s, its type "
+                   "relation that it is %s; bt_relation_result_laid gives the layout of "
+                   "argument 0, and bt_relation_call.layout is what is asked for",
+                   s->call->op->name, result ? result->text : "row major",
+                   found ? found->text : "row major");
+}
+
 /* Whether the target that asked supports the call as built; if not, what was built
  * stays unused, and is dropped. */
 static bt_status ask_wishing(struct site *s, const bt_value *now, int *agreed)
@@ -156,6 +171,7 @@ static bt_status build(struct site *s, const bt_layout *const *in,
     bt_builder_layout(s->chain.builder, result);
     BT_TRY(bt_build_op(s->chain.builder, s->call->op, s->call->attrs, s->call->narg, args,
                        &now));
+    BT_TRY(check_result(s, now, result));
     BT_TRY(ask_wishing(s, now, &agreed));
     return agreed ? to_row_major(&s->chain, now, out) : NULL;
 }

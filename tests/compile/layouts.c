@@ -293,7 +293,8 @@ static const char two_layers[] =
     "    %1 = nn.relu(%0);\n"
     "    nn.conv2d(%1, const[(4, 8, 1, 1), float32]{2 ..})\n}\n";
 
-static bt_status optimise(bt_ctx *ctx, const char *targets, bt_module **out)
+static bt_status optimise_text(bt_ctx *ctx, const char *text, const char *targets,
+                               bt_module **out)
 {
     bt_pipeline *pipeline;
     bt_targets *opened = NULL;
@@ -303,12 +304,17 @@ static bt_status optimise(bt_ctx *ctx, const char *targets, bt_module **out)
                                           .targets = opened,
                                           .verify_each = 1 };
     assert_ok(ctx, bt_pipeline_read(ctx, "default", &pipeline));
-    bt_module *module = read_module(ctx, two_layers);
+    bt_module *module = read_module(ctx, text);
     bt_status status = bt_pipeline_run(ctx, pipeline, &options, module, out);
     bt_module_unref(module);
     bt_targets_unref(opened);
     bt_pipeline_destroy(pipeline);
     return status;
+}
+
+static bt_status optimise(bt_ctx *ctx, const char *targets, bt_module **out)
+{
+    return optimise_text(ctx, two_layers, targets, out);
 }
 
 /* Data comes and goes by transforms of its own; those of the weights have been computed. */
@@ -389,6 +395,22 @@ static void test_a_wish_that_is_no_layout_is_an_error(void **state)
     }
 }
 
+static void test_a_relation_that_does_not_follow_its_rule_is_an_error(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_module *module;
+    assert_error(optimise_text(ctx,
+                               "#[version = \"baton 0.1\"]\n"
+                               "def @main(%x: Tensor[(2, 4), float32]) {\n"
+                               "    claim.two_layouts(%x)\n}\n",
+                               "claim.laid.all, reference", &module),
+                 BT_ERR_PLUGIN,
+                 "claim.two_layouts: its facet \"layout\" states that the result is "
+                 "AB:BA2b, its type relation that it is row major");
+    bt_ctx_destroy(ctx);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_any_layout_becomes_any_other),
     cmocka_unit_test(test_calls_between_layouts_are_joined),
@@ -400,5 +422,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_wishes_that_cannot_be_are_not_heeded),
     cmocka_unit_test(test_a_wish_is_heeded_where_the_target_takes_the_call_so),
     cmocka_unit_test(test_a_wish_that_is_no_layout_is_an_error),
+    cmocka_unit_test(test_a_relation_that_does_not_follow_its_rule_is_an_error),
 };
 TEST_MAIN(tests)

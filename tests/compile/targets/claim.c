@@ -240,4 +240,28 @@ static const bt_target targets[] = {
 };
 // clang-format on
 
-const bt_table bt_tests_compile_targets_claim[] = { BT_TARGETS(targets), { 0 } };
+/* ---- an operator that states its layout twice ---- */
+
+static bt_status relate_row_major(bt_solver *s, const bt_relation_call *r)
+{
+    bt_tensor_parts data;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+}
+
+static const bt_op_input any[] = { { .name = "data", .type = "t[..]" }, { 0 } };
+static const bt_layout_facet follow = { .choose = bt_layout_follow };
+static const bt_op ops[] = {
+    { .name = "claim.two_layouts",
+      .revision = 1,
+      .doc = "Its type relation does not follow its rule for layouts.",
+      .inputs = any,
+      .relate = relate_row_major,
+      .formula = "y: t[..] = data[..]",
+      .facets = BT_FACET_ROWS(BT_FACET("layout", follow)) },
+    { 0 },
+};
+
+const bt_table bt_tests_compile_targets_claim[] = { BT_TARGETS(targets),
+                                                    BT_OPS(ops),
+                                                    { 0 } };

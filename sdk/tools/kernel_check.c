@@ -295,8 +295,8 @@ static bt_status check_module(struct checker *c, const char *name)
     const bt_global *entry;
     BT_TRY(bt_module_entry(c->ctx, c->module, name, &entry));
     if (entry->func->nvar)
-        return bt_fail(
-            c->ctx, BT_ERR_UNSUPPORTED,
+        return bt_fail_at(
+            c->ctx, BT_ERR_UNSUPPORTED, c->module->store, entry->func->span,
             "kernels are checked where all dims are numbers: --dim gives them, or "
             "inputs do");
     c->block = entry->func->block;

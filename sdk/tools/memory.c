@@ -180,9 +180,9 @@ static bt_status read_plan(struct tool *tool, const bt_program *program, struct 
     BT_TRY(bt_module_entry(tool->ctx, p->module, bt_program_entry(program), &entry));
     p->func = entry->func;
     if (p->func->nvar)
-        return bt_fail(tool->ctx, BT_ERR_UNSUPPORTED,
-                       "memory is shown of programs whose dims are numbers: --dim gives "
-                       "them");
+        return bt_fail_at(
+            tool->ctx, BT_ERR_UNSUPPORTED, p->module->store, p->func->span,
+            "memory is shown of programs whose dims are numbers: --dim gives them");
     BT_TRY(bt_live_ranges(tool->ctx, p->arena, p->func, &n, &ranges));
     p->rows = BT_NEWS(p->arena, struct row, n);
     if (!p->rows)

@@ -189,3 +189,21 @@ expect 0 'output0: Tensor\[(3, 3), float32\]' -- "$baton" run packed.bta -i x=3x
 expect 1 'add: n = 3 was to be equal to m = 2' -- "$baton" run packed.bta -i x=3x4xfloat32=1 -i y=2x4xfloat32=1
 expect 1 'add: n = 3 was to be equal to m = 2' -- "$baton" run packed.baton --executor graph --no-specialise -i x=3x4xfloat32=1 -i y=2x4xfloat32=1
 expect 1 'argmax: ' -- "$baton" run packed.bta -i x=0x4xfloat32=1 -i y=0x4xfloat32=1
+
+# What needs numbers, or dims that shapes show, says of which function.
+while read -r options; do
+    expect 1 '^packed.baton:2:1: error: .* dims are numbers: --dim gives them' -- "$baton" run packed.baton $options
+done <<END
+--executor graph --memory
+--executor graph --no-specialise --check-kernels -i x=3x4xfloat32=1 -i y=3x4xfloat32=1
+END
+cat > untold.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim, m: Dim>(%x: Tensor[(n + m), float32]) { exp(%x) }
+END
+expect 1 '^untold.baton:2:1: error: @main: the shape of no argument tells its dim n' -- "$baton" compile untold.baton -o untold.bta
+cat > where.baton <<'END'
+#[version = "baton 0.1"]
+def @main<A, B, C>(%x: A, %y: B) -> C where add(A, B) -> C { add(%x, %y) }
+END
+expect 1 '^where.baton:2:1: error: @main has the type parameter A, which is no dim' -- "$baton" compile where.baton -o where.bta

@@ -570,13 +570,13 @@ static bt_status check_dims(const struct lowerer *l, const bt_global *entry)
         const bt_var_type *var = (const bt_var_type *)(const void *)func->vars[i];
         const char *name = var->name ? var->name : "?";
         if (var->param.kind != BT_KIND_DIM)
-            return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
-                           "@%s has the type parameter %s, which is no dim: executor "
-                           "interp runs it",
-                           entry->name, name);
+            return bt_fail_at(l->ctx, BT_ERR_UNSUPPORTED, l->module->store, func->span,
+                              "@%s has the type parameter %s, which is no dim: executor "
+                              "interp runs it",
+                              entry->name, name);
         if (!bt_map_find(&shown, var))
-            return bt_fail(
-                l->ctx, BT_ERR_UNSUPPORTED,
+            return bt_fail_at(
+                l->ctx, BT_ERR_UNSUPPORTED, l->module->store, func->span,
                 "@%s: the shape of no argument tells its dim %s: give a number "
                 "for it, --dim %s=N, or run it by executor interp",
                 entry->name, name, name);

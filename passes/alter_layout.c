@@ -21,9 +21,9 @@
  * are looked at one by one, and each is built again in the layout that suits it:
  *
  *     a call whose operator has a rule (facet "layout") gets the layouts that a target
- *         asks for, as far as the rule allows
- *     where no target asks, and it is no contraction, it gets the layout of its data (of
- *         several tensors: if at least half of them have it)
+ *         wants, as far as the rule allows
+ *     where no target wants any, and it is no contraction, it gets the layout of its data
+ *         (of several tensors: if at least half of them have it)
  *     a call that goes element by element gets the layout of an operand of the result's
  *         shape; operands that it broadcasts stay as they are
  *     everything else reads row major
@@ -34,14 +34,14 @@
  * and dead-code drops it. Transforms remain at the borders only. Those of constant weights
  * are computed when the program is compiled.
  *
- * The targets that are compiled for ask (bt_target.layouts): the first that asks for a
+ * The targets that are compiled for are asked (bt_target.layouts): the first that wants a
  * layout for the call and supports the call in it decides. None is asked where the last
  * target cannot read layouts, since it computes what the others leave, transforms too.
- * Where no target asks nothing is changed.
+ * Where no target wants any nothing is changed.
  * keeps    no invariant
- * option   data    a layout in place of what targets ask for: contractions get it where it
- *                  fills the blocks of an operand or of the result. NCHW8c; or in full,
- *                  NCHW:NHWC
+ * option   data    a layout in place of those that targets want: contractions get it
+ *                  where it fills the blocks of an operand or of the result. NCHW8c; or in
+ *                  full, NCHW:NHWC
  * source   Relay's AlterOpLayout; Liu et al. 2019 (NeoCPU), section 3
  */
 #include <string.h>
@@ -57,13 +57,13 @@ struct options {
 };
 
 static const bt_attr options[] = {
-    BT_ATTR(struct options, data, STRING, "", "the layout wished for: NCHW8c"),
+    BT_ATTR(struct options, data, STRING, "", "the layout that is wanted: NCHW8c"),
     { 0 },
 };
 
 enum { MOST_ARGS = 8, MOST_FIELDS = 64 };
 
-struct wishes {
+struct wants {
     const bt_layout *data; /* by option; NULL: the targets are asked */
     uint32_t ntarget;
     const bt_target_use *const *targets;
@@ -71,11 +71,11 @@ struct wishes {
 
 struct site {
     bt_rewrite *rewrite;
-    const struct wishes *wishes;
+    const struct wants *wants;
     const bt_call *call;
     uint32_t kind;                   /* BT_FUSE_... */
     const bt_value *args[MOST_ARGS]; /* new values */
-    const bt_target_use *wishing;    /* that asked for the layout; NULL: none */
+    const bt_target_use *wanting;    /* that wants the layout; NULL: none */
     struct chain chain;
 };
 
@@ -133,27 +133,26 @@ static bt_status check_result(const struct site *s, const bt_value *now,
     return bt_fail(bt_rewrite_ctx(s->rewrite), BT_ERR_PLUGIN,
                    "%s: its facet \"layout\" states that the result is %s, its type "
                    "relation that it is %s; bt_relation_result_laid gives the layout of "
-                   "argument 0, and bt_relation_call.layout is what is asked for",
+                   "argument 0, and bt_relation_call.layout is what is wanted",
                    s->call->op->name, result ? result->text : "row major",
                    found ? found->text : "row major");
 }
 
-/* Whether the target that asked supports the call as built; if not, what was built
+/* Whether the target that wants it supports the call as built; if not, what was built
  * stays unused, and is dropped. */
-static bt_status ask_wishing(struct site *s, const bt_value *now, int *agreed)
+static bt_status ask_wanting(struct site *s, const bt_value *now, int *agreed)
 {
     bt_ctx *ctx = bt_rewrite_ctx(s->rewrite);
     bt_status refusal = NULL;
-    if (s->wishing)
+    if (s->wanting)
         BT_TRY(lone_call_ask(ctx, bt_rewrite_call(s->rewrite),
-                             bt_builder_store(s->chain.builder), s->wishing,
+                             bt_builder_store(s->chain.builder), s->wanting,
                              bt_as_call(now), &refusal));
     if (refusal)
-        bt_remark(
-            ctx, BT_REMARK_DETAIL,
-            bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                    "target %s wishes for layouts of %s, and does not take it so: %s",
-                    s->wishing->text, s->call->op->name, refusal->message));
+        bt_remark(ctx, BT_REMARK_DETAIL,
+                  bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                          "target %s wants layouts of %s, and does not take it so: %s",
+                          s->wanting->text, s->call->op->name, refusal->message));
     *agreed = !refusal;
     return NULL;
 }
@@ -172,11 +171,11 @@ static bt_status build(struct site *s, const bt_layout *const *in,
     BT_TRY(bt_build_op(s->chain.builder, s->call->op, s->call->attrs, s->call->narg, args,
                        &now));
     BT_TRY(check_result(s, now, result));
-    BT_TRY(ask_wishing(s, now, &agreed));
+    BT_TRY(ask_wanting(s, now, &agreed));
     return agreed ? to_row_major(&s->chain, now, out) : NULL;
 }
 
-/* ---- wishes ---- */
+/* ---- what is wanted ---- */
 
 /* A tensor's, or that of a tuple's first field. */
 static const bt_type *tensor_of(const bt_type *type)
@@ -234,8 +233,8 @@ static bt_status read_layout(bt_arena *scratch, bt_store *store, const char *tex
 }
 
 /* The layout of a target's text, for an operand or the result. */
-static bt_status take_wish(struct site *s, const char *target, const char *text,
-                           uint32_t place, const bt_layout **out)
+static bt_status read_wanted(struct site *s, const char *target, const char *text,
+                             uint32_t place, const bt_layout **out)
 {
     const bt_call *call = s->call;
     const bt_type *type =
@@ -247,16 +246,16 @@ static bt_status take_wish(struct site *s, const char *target, const char *text,
         return NULL;
     return bt_fail(
         bt_rewrite_ctx(s->rewrite), BT_ERR_PLUGIN,
-        "target %s wishes layout \"%s\" for %s %u of %s, a tensor of rank %u; a "
+        "target %s wants layout \"%s\" for %s %u of %s, a tensor of rank %u; a "
         "layout of its axes such as NCHW8c or NCHW:NHWC is expected",
         target, text, place < call->narg ? "operand" : "result",
         place < call->narg ? place : 0, call->op->name, shape ? shape->n : 0);
 }
 
-/* *found: whether a target asks for anything for the call. */
+/* *found: whether a target wants anything for the call. */
 static bt_status ask_targets(struct site *s, const bt_layout **wanted, int *found)
 {
-    const struct wishes *w = s->wishes;
+    const struct wants *w = s->wants;
     *found = 0;
     for (uint32_t t = 0; t < w->ntarget && !*found; t++) {
         const bt_target_use *use = w->targets[t];
@@ -267,20 +266,20 @@ static bt_status ask_targets(struct site *s, const bt_layout **wanted, int *foun
                                     texts));
         for (uint32_t i = 0; i <= s->call->narg; i++) {
             if (texts[i])
-                BT_TRY(take_wish(s, use->text, texts[i], i, &wanted[i]));
+                BT_TRY(read_wanted(s, use->text, texts[i], i, &wanted[i]));
             *found |= texts[i] != NULL;
         }
-        s->wishing = *found ? use : NULL;
+        s->wanting = *found ? use : NULL;
     }
     return NULL;
 }
 
-/* The layouts that the call's rule is asked for; all NULL: none. `around`: the layout
+/* The layouts that the call's rule is given; all NULL: none. `around`: the layout
  * of its data. */
 static bt_status find_wanted(struct site *s, const bt_layout *around,
                              const bt_layout **wanted)
 {
-    const bt_layout *data = s->wishes->data;
+    const bt_layout *data = s->wants->data;
     int found = data && s->kind == BT_FUSE_CONTRACTION;
     if (found)
         want(s, data, wanted);
@@ -348,7 +347,7 @@ static bt_status lay_fields(struct site *s, uint32_t n, const bt_layout *layout)
     return bt_build_tuple(s->chain.builder, n, fields, &s->args[0]);
 }
 
-/* A tuple of tensors in one layout: where no target asks, at least half of them must
+/* A tuple of tensors in one layout: where no target wants any, at least half of them must
  * have it already. */
 static bt_status by_fields(struct site *s, const bt_layout_facet *rule,
                            const bt_value **out)
@@ -403,7 +402,7 @@ static bt_status lay_out(bt_rewrite *rewrite, const bt_call *call, const bt_valu
 {
     struct site s = { .rewrite = rewrite,
                       .call = call,
-                      .wishes = bt_rewrite_state(rewrite) };
+                      .wants = bt_rewrite_state(rewrite) };
     const void *rule;
     s.chain.builder = bt_rewrite_builder(rewrite);
     if (!is_candidate(call))
@@ -421,8 +420,8 @@ static bt_status lay_out(bt_rewrite *rewrite, const bt_call *call, const bt_valu
 
 static const bt_rewriter rewriter = { .call_ = lay_out, .proj_ = rewrite_proj };
 
-/* Whether any target may ask, and the last one can compute the transforms. */
-static int are_heeded(const struct wishes *w)
+/* Whether any target may want any, and the last one can compute the transforms. */
+static int are_heeded(const struct wants *w)
 {
     int any = 0;
     for (uint32_t i = 0; i < w->ntarget; i++)
@@ -432,12 +431,12 @@ static int are_heeded(const struct wishes *w)
 
 static bt_status run_for_targets(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    struct wishes wishes = { 0 };
+    struct wants wants = { 0 };
     if (call->targets)
-        wishes =
-            (struct wishes){ .ntarget = call->targets->n, .targets = call->targets->at };
-    if (are_heeded(&wishes))
-        return bt_rewrite_module(ctx, call, &rewriter, &wishes, out);
+        wants =
+            (struct wants){ .ntarget = call->targets->n, .targets = call->targets->at };
+    if (are_heeded(&wants))
+        return bt_rewrite_module(ctx, call, &rewriter, &wants, out);
     *out = bt_module_ref(call->module);
     return NULL;
 }
@@ -445,15 +444,15 @@ static bt_status run_for_targets(bt_ctx *ctx, bt_pass_call *call, bt_module **ou
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     const struct options *o = call->options;
-    struct wishes wishes = { 0 };
+    struct wants wants = { 0 };
     if (!*o->data)
         return run_for_targets(ctx, call, out);
-    BT_TRY(read_layout(call->scratch, call->module->store, o->data, &wishes.data));
-    return wishes.data ? bt_rewrite_module(ctx, call, &rewriter, &wishes, out)
-                       : bt_fail(ctx, BT_ERR_ATTRIBUTE,
-                                 "alter-layout: data is \"%s\"; a layout such as NCHW8c "
-                                 "or NCHW:NHWC is expected",
-                                 o->data);
+    BT_TRY(read_layout(call->scratch, call->module->store, o->data, &wants.data));
+    return wants.data ? bt_rewrite_module(ctx, call, &rewriter, &wants, out)
+                      : bt_fail(ctx, BT_ERR_ATTRIBUTE,
+                                "alter-layout: data is \"%s\"; a layout such as NCHW8c "
+                                "or NCHW:NHWC is expected",
+                                o->data);
 }
 
 static const bt_pass passes[] = {

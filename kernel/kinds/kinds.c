@@ -311,9 +311,8 @@ static const char *check_target(bt_arena *arena, const void *row)
     const char *fault =
         missing ? bt__say(arena, "%s is missing", missing) : check_running(arena, target);
     if (!fault && target->layouts && !target->reads_layouts)
-        fault =
-            bt__say(arena, "it wishes for layouts (`layouts`), but says that it reads "
-                           "none: set reads_layouts = 1");
+        fault = bt__say(arena, "it wants layouts (`layouts`), but says that it reads "
+                               "none: set reads_layouts = 1");
     if (!fault)
         fault = check_patterns(arena, target->patterns);
     return fault;

@@ -7,7 +7,7 @@
  *                      - pads + output_padding
  * data    t[n, c, space..] in data_layout
  * weight  t[c, o / groups, window..] in kernel_layout
- * result  in data_layout, or out_layout, its type in the layout that is asked for; of
+ * result  in data_layout, or out_layout, its type in the layout that is wanted; of
  *         out_dtype, or t: then also the type of
  *         products and sums
  * source  Relay's operators of the same names; Dumoulin, Visin 2016

@@ -180,7 +180,7 @@ static int is_cut_at_blocks(const bt_layout *layout, const bt_type *fields, uint
     return 1;
 }
 
-/* All fields in the layout that is wished for, unless that cuts blocks. */
+/* All fields in the layout that is wanted, unless that cuts blocks. */
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
                                const bt_layout **out)

@@ -182,7 +182,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 
 /* ---- layout ---- */
 
-/* What src_layout and dst_layout say, whatever is wished for. */
+/* What src_layout and dst_layout say, whatever is wanted. */
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
                                const bt_layout **out)

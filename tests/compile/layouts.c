@@ -284,7 +284,7 @@ static void test_values_between_kernels_are_blocked(void **state)
     bt_ctx_destroy(ctx);
 }
 
-/* ---- wishes of targets ---- */
+/* ---- what targets want ---- */
 
 static const char two_layers[] =
     "#[version = \"baton 0.1\"]\n"
@@ -318,7 +318,7 @@ static bt_status optimise(bt_ctx *ctx, const char *targets, bt_module **out)
 }
 
 /* Data comes and goes by transforms of its own; those of the weights have been computed. */
-static void test_a_target_gets_the_layouts_that_it_wishes_for(void **state)
+static void test_a_target_gets_the_layouts_that_it_wants(void **state)
 {
     (void)state;
     bt_ctx *ctx = open_targets(NULL);
@@ -339,7 +339,7 @@ static void test_a_target_gets_the_layouts_that_it_wishes_for(void **state)
     bt_ctx_destroy(ctx);
 }
 
-static void test_wishes_that_cannot_be_are_not_heeded(void **state)
+static void test_what_cannot_be_is_not_heeded(void **state)
 {
     (void)state;
     static const char *const lists[] = { "reference", "claim.blind", NULL,
@@ -355,8 +355,8 @@ static void test_wishes_that_cannot_be_are_not_heeded(void **state)
     bt_ctx_destroy(ctx);
 }
 
-/* A target that says no to what it wished for is asked before anything is laid out. */
-static void test_a_wish_is_heeded_where_the_target_takes_the_call_so(void **state)
+/* A target that says no to what it wants is asked before anything is laid out. */
+static void test_what_is_wanted_is_heeded_where_the_target_takes_the_call_so(void **state)
 {
     (void)state;
     static const char list[] = "claim.laid{refuse=\"nn.conv2d\"}, reference";
@@ -367,7 +367,7 @@ static void test_a_wish_is_heeded_where_the_target_takes_the_call_so(void **stat
     bt_module_unref(module);
     assert_non_null(bt_ctx_remark(ctx, BT_REMARK_DETAIL, 0));
     assert_string_equal(bt_ctx_remark(ctx, BT_REMARK_DETAIL, 0)->message,
-                        "target claim.laid{refuse=\"nn.conv2d\"} wishes for layouts of "
+                        "target claim.laid{refuse=\"nn.conv2d\"} wants layouts of "
                         "nn.conv2d, and does not take it so: it has no nn.conv2d");
     // what is refused with other calls only is laid out: alone it is taken
     bt_ctx_clear_diags(ctx);
@@ -377,19 +377,19 @@ static void test_a_wish_is_heeded_where_the_target_takes_the_call_so(void **stat
     bt_ctx_destroy(ctx);
 }
 
-static void test_a_wish_that_is_no_layout_is_an_error(void **state)
+static void test_a_text_that_is_no_layout_is_an_error(void **state)
 {
     (void)state;
-    static const char *const wishes[] = { "NCW4c", "NCHW", "NCHW4d", "four" };
-    for (size_t i = 0; i < BT_COUNT(wishes); i++) {
+    static const char *const wants[] = { "NCW4c", "NCHW", "NCHW4d", "four" };
+    for (size_t i = 0; i < BT_COUNT(wants); i++) {
         bt_ctx *ctx = open_targets(NULL);
         bt_module *module;
         char targets[64], message[256];
-        snprintf(targets, sizeof(targets), "claim.laid{wish=\"%s\"}", wishes[i]);
+        snprintf(targets, sizeof(targets), "claim.laid{wants=\"%s\"}", wants[i]);
         snprintf(message, sizeof(message),
-                 "target %s wishes layout \"%s\" for operand 0 of nn.conv2d, a tensor of "
+                 "target %s wants layout \"%s\" for operand 0 of nn.conv2d, a tensor of "
                  "rank 4",
-                 targets, wishes[i]);
+                 targets, wants[i]);
         assert_error(optimise(ctx, targets, &module), BT_ERR_PLUGIN, message);
         bt_ctx_destroy(ctx);
     }
@@ -418,10 +418,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_constant_weights_are_laid_out_once),
     cmocka_unit_test(test_a_blocked_convolution_is_a_contraction),
     cmocka_unit_test(test_borders_are_row_major),
-    cmocka_unit_test(test_a_target_gets_the_layouts_that_it_wishes_for),
-    cmocka_unit_test(test_wishes_that_cannot_be_are_not_heeded),
-    cmocka_unit_test(test_a_wish_is_heeded_where_the_target_takes_the_call_so),
-    cmocka_unit_test(test_a_wish_that_is_no_layout_is_an_error),
+    cmocka_unit_test(test_a_target_gets_the_layouts_that_it_wants),
+    cmocka_unit_test(test_what_cannot_be_is_not_heeded),
+    cmocka_unit_test(test_what_is_wanted_is_heeded_where_the_target_takes_the_call_so),
+    cmocka_unit_test(test_a_text_that_is_no_layout_is_an_error),
     cmocka_unit_test(test_a_relation_that_does_not_follow_its_rule_is_an_error),
 };
 TEST_MAIN(tests)

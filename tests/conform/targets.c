@@ -1,14 +1,14 @@
 /*
  * Operators compiled for a target, against the reference evaluator.
  *
- *     conform_targets PLUGINS PLUGIN TARGET [OPERATOR] [WISHES]
+ *     conform_targets PLUGINS PLUGIN TARGET [OPERATOR] [WANTS]
  *
  * Every case of the plugin's operators and those made from it (vary.h) is compiled twice:
  * the call alone, and with `negative` before and behind it, which fusion joins to it. What
  * is computed must agree with the executor interp on the same program within the bounds
  * of close.h; what interp refuses must be refused. Programs that are not static are counted.
- * With the file of a plugin whose target claim.laid.all wishes for layouts wherever it can,
- * all is compiled once more as it wishes.
+ * With the file of a plugin whose target claim.laid.all wants layouts wherever it can,
+ * all is compiled once more as it wants.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct trial {
     const char *target;
     const bt_executor *interp, *graph;
     const bt_op *around; /* "negative" */
-    int is_wished;
+    int is_wanted;
     uint32_t ncall, ndynamic, nlaid;
     double worst;
 };
@@ -160,7 +160,7 @@ static bt_status run_both(struct trial *t, const char *kind, const struct call_c
             break;
         bt_module *laid = NULL;
         status = compare(t, is_fused ? "fused" : kind, c, module, module, args);
-        if (!status && t->is_wished)
+        if (!status && t->is_wanted)
             status = lay_out(t, module, &laid);
         if (laid) {
             t->nlaid++;
@@ -193,7 +193,7 @@ static int has_idle_rule(struct trial *t)
 {
     const void *rule = NULL;
     bt_status status = bt_op_facet(t->w.ctx, t->w.op, "layout", &rule);
-    int idle = !status && rule && t->is_wished && t->nlaid == 0 &&
+    int idle = !status && rule && t->is_wanted && t->nlaid == 0 &&
                strcmp(t->w.op->name, "layout_transform") != 0;
     if (idle)
         printf("%s: it has a rule for layouts, but no case has any\n", t->w.op->name);
@@ -238,9 +238,9 @@ static bt_status prepare(bt_ctx *ctx, struct trial *t)
 }
 
 static int run(bt_ctx *ctx, const char *plugin, const char *target, const char *only,
-               int is_wished)
+               int is_wanted)
 {
-    struct trial trial = { .target = target, .is_wished = is_wished };
+    struct trial trial = { .target = target, .is_wanted = is_wanted };
     uint32_t nrun = 0, nwrong = 0;
     bt_status status = prepare(ctx, &trial);
     for (uint32_t i = 0; !status && i < bt_provided_len(ctx, "op"); i++) {
@@ -261,18 +261,17 @@ static int run(bt_ctx *ctx, const char *plugin, const char *target, const char *
 int main(int argc, char **argv)
 {
     if (argc < 4) {
-        printf("usage: conform_targets PLUGINS PLUGIN TARGET [OPERATOR] [WISHES]\n");
+        printf("usage: conform_targets PLUGINS PLUGIN TARGET [OPERATOR] [WANTS]\n");
         return 2;
     }
-    const char *wishes[2] = { argc > 5 ? argv[5] : NULL, NULL };
+    const char *wants[2] = { argc > 5 ? argv[5] : NULL, NULL };
     bt_registry_options options = { .plugin_only = argv[1],
-                                    .plugin_files = wishes,
+                                    .plugin_files = wants,
                                     .ignore_environment = 1 };
     bt_registry *registry = bt_registry_create(&options);
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     int failed =
-        ctx ? run(ctx, argv[2], argv[3], argc > 4 ? argv[4] : NULL, wishes[0] != NULL)
-            : 1;
+        ctx ? run(ctx, argv[2], argv[3], argc > 4 ? argv[4] : NULL, wants[0] != NULL) : 1;
     bt_ctx_destroy(ctx);
     bt_registry_unref(registry);
     return failed;

@@ -74,7 +74,7 @@ static bt_status run(struct fault_world *w)
     return compile(w, NULL);
 }
 
-static bt_status run_wishes(struct fault_world *w)
+static bt_status run_wants(struct fault_world *w)
 {
     return compile(w, "alter-layout, dead-code, partition, fuse-ops");
 }
@@ -149,9 +149,9 @@ const struct fault_scenario fault_targets[] = {
       .run = run_far,
       .input = "late",
       .plugins = PLUGINS },
-    { .name = "targets-wishes",
+    { .name = "targets-wants",
       .begin = begin_images,
-      .run = run_wishes,
+      .run = run_wants,
       .input = "claim.laid.all,reference",
       .plugins = PLUGINS },
     { 0 },

@@ -84,7 +84,7 @@ static const struct {
     { "pass_without_run", "pass bad-pass: run is missing" },
     { "executor_without_call", "executor bad: one of open and load is needed" },
     { "relation_without_relate", "relation Bad: relate is missing" },
-    { "target_blind", "target bad: it wishes for layouts (`layouts`), but says that it "
+    { "target_blind", "target bad: it wants layouts (`layouts`), but says that it "
                       "reads none: set reads_layouts = 1" },
     { "target_half_queue",
       "target bad: wait is missing: open_queue, close_queue, enqueue "

@@ -348,7 +348,7 @@ static bt_status compare_chain(bt_ctx *ctx, const bt_module *module, const char 
 }
 
 /* Each call alone and fused with others, by patterns and without; in other layouts, by
- * option and as targets wish; each
+ * option and as targets want; each
  * tensor in memory of its own, and shared. */
 static bt_status check_chain(bt_ctx *ctx, uint64_t seed, const bt_module *module,
                              const char *target, bt_arena *arena)

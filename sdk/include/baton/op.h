@@ -173,7 +173,7 @@ struct bt_relation_call {
     const void *attrs; /* the author's struct; NULL when the operator has none */
     uint32_t narg;     /* arguments given */
     uint32_t id;       /* the kernel's */
-    /* Asked for of the result, by its annotation or by bt_builder_layout; NULL: nothing is.
+    /* Wanted of the result, by its annotation or by bt_builder_layout; NULL: none is.
      * A relation states the result's type with it, or decides the layout by itself. */
     const bt_layout *layout;
 };

@@ -232,13 +232,13 @@ typedef struct bt_target {
      * dims whose values are known at the call (bt_kernel_call.dims). 0: such functions go to
      * another target. */
     uint32_t takes_dims;
-    /* optional, for targets that read layouts: the layouts that the target wishes for. It
+    /* optional, for targets that read layouts: the layouts that the target wants. It
      * sets a text for each operand of the call (of a tuple: for all its fields) and one
-     * for the result; a text that stays NULL is no wish.
+     * for the result; a text that stays NULL wants none.
      *     wanted[0] = "NCHW16c", wanted[1] = "OIHW16i16o", wanted[2] = "NCHW16c";
      * The call is on row-major tensors of known dims. Pass alter-layout asks, if the
      * operator has a rule for layouts and if the last target of the list, which computes
-     * the transforms, reads layouts. The first target of the list with a wish decides. If
+     * the transforms, reads layouts. The first target of the list that wants any decides. If
      * the call alone matches its patterns, or if it has none, `supports` is then asked about
      * the call with these layouts; a call that it refuses stays as it was. */
     bt_status (*layouts)(bt_ctx *, void *self, const bt_call *, const char **wanted);

@@ -1,7 +1,7 @@
 /*
- * claim, ...: targets of the tests that claim by patterns, wish for layouts, and compute by
+ * claim, ...: targets of the tests that claim by patterns, want layouts, and compute by
  * the target reference. Their options say what they refuse, what they cost and what they
- * wish.
+ * want.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 struct options {
     const char *refuse;
     double ns, confidence;
-    const char *wish;
+    const char *wants;
     int64_t breaks, tells;
 };
 static const bt_attr options[] = {
     BT_ATTR(struct options, refuse, STRING, "", "an operator that it does not compute"),
     BT_ATTR(struct options, ns, FLOAT, "1", "of every function"),
     BT_ATTR(struct options, confidence, FLOAT, "0", "in that"),
-    BT_ATTR(struct options, wish, STRING, "NCHW4c", "the layout of its convolutions"),
+    BT_ATTR(struct options, wants, STRING, "NCHW4c", "the layout of its convolutions"),
     BT_ATTR(struct options, breaks, BOOL, "False",
             "it refuses with another error's code"),
     BT_ATTR(struct options, tells, BOOL, "False", "it remarks that it is opened"),
@@ -30,7 +30,7 @@ struct instance {
     bt_registry *registry;
     const bt_target *reference;
     void *self;
-    char refuse[64], wish[64];
+    char refuse[64], wants[64];
     int64_t breaks;
     bt_cost cost;
 };
@@ -54,7 +54,7 @@ static bt_status open(bt_ctx *ctx, const void *given, void **self)
         bt_remark(ctx, BT_REMARK_NOTE,
                   bt_fail(ctx, BT_ERR_UNSUPPORTED, "claim is opened: %d", ++nopened));
     strncpy(i->refuse, o->refuse, sizeof(i->refuse) - 1);
-    strncpy(i->wish, o->wish, sizeof(i->wish) - 1);
+    strncpy(i->wants, o->wants, sizeof(i->wants) - 1);
     bt_status status = i->reference->open(ctx, NULL, &i->self);
     if (status)
         bt_free(registry, i, sizeof(*i));
@@ -102,7 +102,7 @@ static bt_status layouts(bt_ctx *ctx, void *self, const bt_call *call,
         !bt_tensor_static(call->args[1]->type, NULL, weight) || data[1] % 4 ||
         weight[0] % 4)
         return NULL;
-    wanted[0] = wanted[2] = i->wish;
+    wanted[0] = wanted[2] = i->wants;
     if (weight[1] % 4 == 0)
         wanted[1] = "OIHW4o4i";
     return NULL;
@@ -138,11 +138,11 @@ static bt_status all_layouts(bt_ctx *ctx, void *self, const bt_call *call,
     (void)ctx;
     if (rank < 2 || rank > strlen(axes))
         return NULL;
-    snprintf(i->wish, sizeof(i->wish), "%.*s:%c%c%.*s2%c", (int)rank, axes, axes[1],
+    snprintf(i->wants, sizeof(i->wants), "%.*s:%c%c%.*s2%c", (int)rank, axes, axes[1],
              axes[0], (int)rank - 2, axes + 2, axes[1] - 'A' + 'a');
-    wanted[0] = i->wish;
+    wanted[0] = i->wants;
     if (rank_of(call->base.type) == rank)
-        wanted[call->narg] = i->wish;
+        wanted[call->narg] = i->wants;
     return NULL;
 }
 
@@ -231,7 +231,7 @@ static const bt_target targets[] = {
       .reads_layouts = 1 },
     { .name = "claim.laid", .doc = "Claims convolutions, in blocks of channels.", HOOKS,
       .patterns = laid_claims, .reads_layouts = 1, .layouts = layouts },
-    { .name = "claim.laid.all", .doc = "Wishes for layouts of all that can have them.", HOOKS,
+    { .name = "claim.laid.all", .doc = "Wants layouts of all that can have them.", HOOKS,
       .patterns = laid_claims, .reads_layouts = 1, .layouts = all_layouts },
     { .name = "claim.typo", .doc = "Claims what there is not.", HOOKS,
       .patterns = no_claims },

@@ -1,8 +1,10 @@
 /*
  * Type relations by themselves. With sizes replaced by variables the result must be the
  * same type once numbers are put in again; asked twice a relation says the same; what it
- * makes of known contents is what comes out.
+ * makes of known contents is what comes out; it follows the rule for layouts.
  */
+#include <string.h>
+
 #include "case_run.h"
 
 /* ---- symbolic dims ---- */
@@ -211,11 +213,88 @@ static void check_contents(struct op_check *w, const struct call_case *c,
     }
 }
 
+/* ---- layouts ---- */
+
+/* The last axis in blocks of two, by the names that the operator has for axes. */
+static const bt_layout *blocked(struct op_check *w, const bt_call *call,
+                                const bt_type *type)
+{
+    const char *const *named =
+        bt_attr_find(call->op, call->attrs, "data_layout", BT_ATTR_STRING);
+    named = named ? named : bt_attr_find(call->op, call->attrs, "layout", BT_ATTR_STRING);
+    const char *axes = named && **named ? *named : "ABCDEFGHIJKL";
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    char text[64];
+    if (!shape || shape->n == 0 || shape->n > strlen(axes))
+        return NULL;
+    snprintf(text, sizeof(text), "%.*s:%.*s2%c", (int)shape->n, axes, (int)shape->n, axes,
+             axes[shape->n - 1] - 'A' + 'a');
+    return bt_layout_parse(w->store, text);
+}
+
+static bt_status build_laid(struct op_check *w, const bt_call *call, bt_builder *b,
+                            const bt_layout *const *in, const bt_layout *result,
+                            const bt_value **out)
+{
+    const bt_value *args[CASE_MAX_LEAF];
+    const bt_param *param;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const bt_type *type = call->args[i]->type;
+        const bt_tensor_type *tensor = bt_as_tensor_type(type);
+        if (in[i] && tensor)
+            type = bt_type_tensor_layout(w->store, tensor->shape, tensor->dtype, in[i]);
+        if (!type)
+            return bt_no_memory();
+        BT_TRY(bt_build_param(b, NULL, type, &param));
+        args[i] = &param->base;
+    }
+    BT_TRY(bt_block_begin(b, 0, NULL));
+    bt_builder_layout(b, result);
+    return bt_build_op(b, call->op, call->attrs, call->narg, args, out);
+}
+
+/* What pass alter-layout would build: its result has the layout that the rule states. */
+static bt_status check_layout(struct op_check *w, const struct call_case *c,
+                              const bt_call *call)
+{
+    const bt_layout *wanted[CASE_MAX_LEAF + 1] = { NULL }, *in[CASE_MAX_LEAF] = { NULL };
+    const bt_layout *result = NULL;
+    const bt_layout_facet *rule;
+    const bt_value *value;
+    const void *row;
+    bt_builder *b;
+    BT_TRY(bt_op_facet(w->ctx, w->op, "layout", &row));
+    if (!row || !call->narg || !bt_tensor_static(call->base.type, NULL, NULL))
+        return NULL;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (!bt_as_tensor_type(call->args[i]->type))
+            return NULL;
+    }
+    rule = row;
+    wanted[0] = blocked(w, call, call->args[0]->type);
+    wanted[call->narg] = blocked(w, call, call->base.type);
+    BT_TRY(rule->choose(w->ctx, w->store, call, wanted, in, &result));
+    BT_TRY(bt_builder_create(w->ctx, w->store, NULL, &b));
+    bt_status status = build_laid(w, call, b, in, result, &value);
+    bt_builder_destroy(b);
+    if (status)
+        case_fault(w, c, "its relation refuses what its rule for layouts states: %s",
+                   status->message);
+    else if (bt_type_layout(value->type) != result)
+        case_fault(
+            w, c,
+            "its rule for layouts states that the result is %s, its relation gives "
+            "another: bt_relation_call.layout is what is wanted",
+            result ? result->text : "row major");
+    return NULL;
+}
+
 bt_status relation_check(struct op_check *w, const struct call_case *c,
                          const struct call_result *r)
 {
     check_symbolic(w, c, r);
     BT_TRY(check_twice(w, c, r));
+    BT_TRY(check_layout(w, c, r->call));
     if (!r->why)
         check_contents(w, c, r);
     return NULL;

@@ -19,6 +19,7 @@ found extent 'refused: the extent of `j` is not known, as no read is indexed by 
 found relation '^  ok      float32\[2, 2\]$' 'axis 0 of result 0 has extent 2 in its type, computed was 3'
 found fresh 'its relation, asked twice, gives other dims: one that only the data decide is asked of bt_relation_opaque, under a number$'
 found counts 'its relation, asked twice: '
+found laid 'its rule for layouts states that the result is AB:AB2b, its relation gives another: '
 found eval 'its formula and its plain C give different results 0' '^  ok      float32\[0\]$'
 found case 'case "float32\[2, 3": \] expected'
 found attribute 'wrong.attribute has no attribute `axis`'
@@ -35,7 +36,7 @@ expect 0 '^  on cpu  2 cases, as interp$' -- "$baton" plugin check test.wrong wr
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 
 # All together: one fault does not hide the next.
-expect 1 'test.wrong: its tables agree with its manifest' '25 operators, 17 with faults; 24 cases, 17 failed' -- \
+expect 1 'test.wrong: its tables agree with its manifest' '26 operators, 18 with faults; 25 cases, 18 failed' -- \
     "$baton" plugin check test.wrong
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung

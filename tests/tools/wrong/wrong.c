@@ -58,6 +58,15 @@ static bt_status relate_counts(bt_solver *s, const bt_relation_call *r)
     return dim ? bt_relation_result_tensor(s, r, 1, &dim, data.dtype) : bt_no_memory();
 }
 
+/* Row major, whatever its rule for layouts says. */
+static bt_status relate_row_major(bt_solver *s, const bt_relation_call *r)
+{
+    bt_tensor_parts data;
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, 2, &data));
+    return bt_relation_result_tensor(s, r, 2, data.dims, data.dtype);
+}
+static const bt_layout_facet follow = { .choose = bt_layout_follow };
+
 /* As many elements as there are. */
 static bt_status eval_flat(bt_ctx *ctx, const bt_eval_call *call)
 {
@@ -146,6 +155,8 @@ static const bt_op ops[] = {
     ROW("relation", matrix,   .relate = relate_same, .formula = "y: t[i in n, j in m] = data[j, i]", CASES("float32[2, 2]\nfloat32[2, 3]")),
     ROW("fresh",    matrix,   .relate = relate_fresh, .eval = eval_flat,       CASES("float32[2, 3]")),
     ROW("counts",   matrix,   .relate = relate_counts, .eval = eval_flat,      CASES("float32[2, 3]")),
+    ROW("laid",     matrix,   .relate = relate_row_major, .formula = "y: t[i in m, j in n] = data[i, j]",
+        .facets = BT_FACET_ROWS(BT_FACET("layout", follow), BT_CASES("float32[2, 4]"))),
     ROW("eval",     any,      .relation = "Identity", .eval = eval_three, .formula = "y: t[..] = data[..] * 0 + 2", CASES("float32[3]\nfloat32[0]")),
     ROW("case",     any,      .formula = "y: t[..] = data[..]",                CASES("float32[2, 3")),
     ROW("attribute", any,     .formula = "y: t[..] = data[..]",                CASES("float32[2] | axis=1")),

@@ -23,7 +23,7 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/baton-config.cmake
   ${CMAKE_SOURCE_DIR}/sdk/cmake/plugin.c.in
   DESTINATION ${BATON_PACKAGE_FOLDER})
 
-install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md ${CMAKE_SOURCE_DIR}/sdk/authors.md ${CMAKE_SOURCE_DIR}/kernel/compute/formula/notation.md
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md ${CMAKE_SOURCE_DIR}/SECURITY.md ${CMAKE_SOURCE_DIR}/sdk/authors.md ${CMAKE_SOURCE_DIR}/kernel/compute/formula/notation.md
   ${CMAKE_SOURCE_DIR}/kernel/text/grammar.md ${CMAKE_SOURCE_DIR}/kernel/plugin/manifest.md
   ${CMAKE_SOURCE_DIR}/kernel/pass/pipeline.md ${CMAKE_SOURCE_DIR}/passes/rules.md ${CMAKE_SOURCE_DIR}/targets/cpu/bits.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/sdk/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton)

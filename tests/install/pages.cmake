@@ -1,5 +1,5 @@
 # Files that an installed page names are there: all words in backquotes, brackets or parentheses that end as files do. README.md's
-# last part is about the source.
+# last part is about the source. Before it, it names all pages.
 file(REMOVE_RECURSE ${WORK})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK} OUTPUT_QUIET RESULT_VARIABLE failed)
 if(failed)
@@ -10,7 +10,14 @@ file(GLOB_RECURSE installed ${WORK}/*)
 list(TRANSFORM installed REPLACE ".*/" "")
 set(examples plugin.json x.json FILE.c npu.c tidy.json) # files of a reader's own
 set(nnamed 0)
+file(READ ${WORK}/share/doc/baton/README.md readme)
+string(REGEX REPLACE "\n## The tree.*" "" readme "${readme}")
 foreach(page ${pages})
+  get_filename_component(name ${page} NAME)
+  string(FIND "${readme}" "`${name}`" at)
+  if(at EQUAL -1 AND NOT name STREQUAL "README.md")
+    message(SEND_ERROR "README.md does not name ${name}, which is installed")
+  endif()
   file(READ ${page} text)
   string(REGEX REPLACE "\n## The tree.*" "" text "${text}")
   string(REGEX REPLACE "[][;]" " " text "${text}")

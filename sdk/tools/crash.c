@@ -115,7 +115,9 @@ static int tell_place(const bt_running_part *part, uint32_t which, const siginfo
     struct line line = { .n = 0 };
     struct crash_place place;
     const char *manifest = part && part->plugin ? bt_plugin_manifest(part->plugin) : NULL;
-    (void)alarm(10); // whoever holds a lock of the loader may be what crashed
+    // whoever holds a lock of the loader may be what crashed; a watchdog would say otherwise
+    (void)signal(SIGALRM, SIG_DFL);
+    (void)alarm(10);
     is_looking = 1;
     int is_found = crash_place_find(&place, manifest) && (!part || place.is_called);
     is_looking = 0;

@@ -146,17 +146,19 @@ static void print_row(const struct table *t, const struct row *row, int width,
 /* What pass partition was refused. */
 static void print_refusals(const struct table *t)
 {
-    uint32_t n = bt_ctx_nremark(t->ctx, BT_REMARK_DETAIL), shown = 0;
-    for (bt_status r; (r = bt_ctx_remark(t->ctx, BT_REMARK_DETAIL, shown)); shown++) {
-        printf("%s", shown ? "" : "\n");
+    uint32_t n = bt_ctx_nremark(t->ctx, BT_REMARK_DETAIL), i = 0, nshown = 0;
+    for (bt_status r; (r = bt_ctx_remark(t->ctx, BT_REMARK_DETAIL, i)); i++) {
+        if (r->code != BT_ERR_UNSUPPORTED) // a compiler of C warns by others
+            continue;
+        printf("%s", nshown++ ? "" : "\n");
         if (r->place.file && r->place.line)
             printf("%s:%u: ", r->place.file, r->place.line);
         else if (r->place.node)
             printf("%s: ", r->place.node);
         printf("%s\n", r->message);
     }
-    if (n > shown)
-        printf("and %u more\n", n - shown);
+    if (n > i)
+        printf("and %u more\n", n - i);
 }
 
 static int has_row(const struct table *t, uint32_t target)
@@ -176,7 +178,7 @@ static void print_idle(const struct table *t)
     for (uint32_t i = 0; i < t->compiled->ntarget; i++) {
         const bt_target_use *use = t->compiled->targets[i];
         int claims = use->target->patterns && *use->target->patterns;
-        if (!has_row(t, i) && !bt_ctx_nremark(t->ctx, BT_REMARK_DETAIL))
+        if (!has_row(t, i) && !count_details(t->ctx, BT_ERR_UNSUPPORTED))
             printf("\n%s computes nothing: %s\n", use->text,
                    is_open && claims ? "no call matches a pattern of it"
                                      : "those before it take all");
@@ -261,8 +263,10 @@ static int print_table_json(struct tool *tool, const struct table *t)
     for (uint32_t i = 0; i < t->rows.len; i++)
         json_array_append_new(rows, row_json(t, t->rows.at[i]));
     bt_status r;
-    for (uint32_t i = 0; (r = bt_ctx_remark(t->ctx, BT_REMARK_DETAIL, i)); i++)
-        json_array_append_new(refusals, json_string(r->message));
+    for (uint32_t i = 0; (r = bt_ctx_remark(t->ctx, BT_REMARK_DETAIL, i)); i++) {
+        if (r->code == BT_ERR_UNSUPPORTED)
+            json_array_append_new(refusals, json_string(r->message));
+    }
     json_t *root = json_pack("{s:o, s:o, s:o}", "functions", rows, "refused", refusals,
                              "targets", descriptions_json(t));
     return print_json(tool, root);

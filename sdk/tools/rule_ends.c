@@ -4,6 +4,8 @@
 
 #include <baton/plugin.h>
 
+#include "tool.h"
+
 /* A program of the size of a pattern needs a few rounds, and grows to no multiple of it. */
 enum { ROUNDS = 16, MOST_BINDINGS = 256 };
 
@@ -34,14 +36,14 @@ struct state {
 static bt_status applies(bt_ctx *ctx, bt_arena *arena, const bt_rule *rule,
                          const struct state *s, int *out)
 {
-    const uint32_t n = bt_ctx_nremark(ctx, BT_REMARK_DETAIL);
     const bt_module *const both[] = { s->now, s->next };
+    bt_ctx_clear_diags(ctx);
     for (uint32_t i = 0; i < BT_COUNT(both); i++) {
         bt_module *after;
         BT_TRY(run(ctx, arena, rule->pass, rule->name, both[i], &after));
         bt_module_unref(after);
     }
-    *out = bt_ctx_nremark(ctx, BT_REMARK_DETAIL) > n;
+    *out = count_details(ctx, BT_ERR_PIPELINE) > 0;
     return NULL;
 }
 

@@ -8,6 +8,7 @@
 
 #include "rule_ends.h"
 #include "rule_program.h"
+#include "tool.h"
 
 /* Programs that a rule is tried in, and draws of values for each: first random ones, then
  * special ones, as many as to have SPECIAL elements of an operand. rules.md says which wrong
@@ -222,7 +223,7 @@ static bt_status try_modules(struct trial *t, const bt_module *before,
     bt_module *after;
     BT_TRY(bt_pipeline_run(t->ctx, t->pass, NULL, before, &after));
     bt_status status = NULL;
-    int is_applied = bt_ctx_nremark(t->ctx, BT_REMARK_DETAIL) > 0;
+    int is_applied = count_details(t->ctx, BT_ERR_PIPELINE) > 0;
     if (is_applied)
         status = compare_modules(t, before, after);
     if (is_applied && !status && !t->fault.len)

@@ -203,6 +203,15 @@ int tool_fail(const struct tool *tool, bt_status status)
                                                                             : EXIT_INPUT;
 }
 
+uint32_t count_details(bt_ctx *ctx, uint32_t code)
+{
+    bt_status detail;
+    uint32_t n = 0;
+    for (uint32_t i = 0; (detail = bt_ctx_remark(ctx, BT_REMARK_DETAIL, i)); i++)
+        n += detail->code == code;
+    return n;
+}
+
 void tool_remark(const struct tool *tool)
 {
     for (uint32_t i = 0; !option_value(tool, "json"); i++) {

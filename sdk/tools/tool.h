@@ -59,6 +59,8 @@ int tool_parse(struct tool *, int argc, char **argv);
 int tool_usage(const struct tool *, const char *format, ...) BT_PRINTF(2, 3);
 /* Prints what was reported and the status, and gives the exit code for it. */
 int tool_fail(const struct tool *, bt_status);
+/* Details with this code: a refusal of a target, a rule that applied. */
+uint32_t count_details(bt_ctx *, uint32_t code);
 /* Prints what is worth telling though nothing failed. */
 void tool_remark(const struct tool *);
 /* ---- help.c ---- */

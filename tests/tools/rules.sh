@@ -251,3 +251,12 @@ cat > dear.baton <<'EOF'
 def @main(%x: Tensor[(2), float32]) { example.dear(%x) }
 EOF
 expect 0 '^example.dear  *1  4.71 k' -- "$baton" info dear.baton
+
+# What a compiler of C warns of is no refusal of a target.
+sed 's/"sources"/"compiler": "cc", "sources"/' rules/rules.baton.json > rules/other.json && mv rules/other.json rules/rules.baton.json
+echo 'static int *warned(long *p) { return p; } int *used(long *p); int *used(long *p) { return warned(p); }' >> rules/rules.c
+for form in "" --json; do
+    expect 0 example.dear -- "$baton" info dear.baton --target reference $form
+    refuse 'warn'
+done
+expect 0 '^cpu computes nothing: those before it take all$' -- "$baton" info dear.baton --target reference,cpu

@@ -63,8 +63,8 @@ END1
 expect 1 '^  FAILED  programs:$' '^ *element 0 is .*, interp gives ' '^ *def @f(%a: ' -- \
     "$baton" plugin check test.device --target 'device{fault="second", kernels=2}'
 expect 1 '^ *element [0-9]* is .*, with n = [0-9]*, in$' '^ *def @f<n: Dim>(%a: ' -- "$baton" plugin check test.device --target 'device{fault="dims"}'
-expect 1 '^error: target device{fault="hang"}, wait for value [0-9]* of a queue, .*: it has not come back for 1 s (--timeout)$' -- \
-    "$baton" plugin check test.device --target 'device{fault="hang"}' --timeout 1
+expect 1 '^error: target device{hang="wait_for"}, wait for value [0-9]* of a queue, .*: it has not come back for 1 s (--timeout)$' -- \
+    "$baton" plugin check test.device --target 'device{hang="wait_for"}' --timeout 1
 expect 2 '\--target: reference is of plugin baton.reference, and test.device is checked' -- "$baton" plugin check test.device --target reference
 expect 1 'attribute' -- "$baton" plugin check test.device --target 'device{fualt="hang"}'
 expect 0 '^target reference: opens, 0 patterns$' -- "$baton" plugin check baton.reference

@@ -44,7 +44,7 @@ grep -q '^error: plugin test.wrong, importer wrong: it crashed (SIG' out || faul
 
 # Hooks of a target and threads of its own: the plugin's file and the function, and what Baton had called.
 program 'negative(%x)'
-died "^error: plugin tests.tools.device.so, function \(crash_in: .*, called by \)*supports.*SIGSEGV at address 0x0).*, called by pass [a-z-]*\$" \
+died "^error: plugin tests.tools.device.so, function \(enter: .*, called by \)*supports.*SIGSEGV at address 0x0).*, called by pass [a-z-]*\$" \
     --target 'device.claims{crash="supports"},reference'
 for function in alloc_block open_queue enqueue_copy wait_for free_block; do
     died "^error: plugin tests.tools.device.so, function $function: it crashed (SIGSEGV at address 0x0)\|, called by $function\$" \

@@ -1,12 +1,14 @@
 /*
  * A target for the tests of baton plugin check: `negative` of float32 in memory of its own, by
  * queues that have a thread each, for dims that are known or open. It is right, but for what
- * the option `fault` says; `crash` names a function that crashes. `device.claims` is the same
- * with a pattern.
+ * the option `fault` says; `crash` names a function that crashes, `hang` one that does not
+ * come back. `device.claims` is the same with a pattern.
  */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <baton/compute.h>
 #include <baton/op.h>
@@ -15,11 +17,12 @@
 enum { MOST_WAITS = 4 };
 
 struct options {
-    const char *crash, *fault;
+    const char *crash, *hang, *fault;
     int64_t kernels;
 };
 static const bt_attr options[] = {
     BT_ATTR(struct options, crash, STRING, "", "the function that crashes"),
+    BT_ATTR(struct options, hang, STRING, "", "the function that does not come back"),
     BT_ATTR(struct options, fault, STRING, "", "what is wrong"),
     BT_ATTR_RANGE(struct options, kernels, INT, "1", 1, 2, "of each function"),
     { 0 },
@@ -27,16 +30,18 @@ static const bt_attr options[] = {
 
 struct instance {
     bt_registry *registry;
-    char crash[16], fault[16];
+    char crash[16], hang[16], fault[16];
     int64_t kernels;
     pthread_mutex_t lock;
     pthread_cond_t moved;
 };
 
-static void crash_in(const struct instance *i, const char *function)
+static void enter(const struct instance *i, const char *function)
 {
     if (strcmp(i->crash, function) == 0)
         *(volatile char *)(uintptr_t)(i->kernels - 1) = 0;
+    while (strcmp(i->hang, function) == 0)
+        (void)pause();
 }
 
 static int has(const struct instance *i, const char *fault)
@@ -44,17 +49,23 @@ static int has(const struct instance *i, const char *fault)
     return strcmp(i->fault, fault) == 0;
 }
 
+static int nopen; // atomic
+
 static bt_status open_device(bt_ctx *ctx, const void *given, void **self)
 {
     const struct options *o = given;
+    if (strcmp(o->fault, "alone") == 0 && __atomic_load_n(&nopen, __ATOMIC_RELAXED))
+        return bt_fail(ctx, BT_ERR_RUNTIME, "somebody has opened it");
     struct instance *i = bt_alloc(bt_ctx_registry(ctx), sizeof(*i));
     if (!i)
         return bt_no_memory();
     *i = (struct instance){ .registry = bt_ctx_registry(ctx), .kernels = o->kernels };
     snprintf(i->crash, sizeof(i->crash), "%s", o->crash);
+    snprintf(i->hang, sizeof(i->hang), "%s", o->hang);
     snprintf(i->fault, sizeof(i->fault), "%s", o->fault);
     pthread_mutex_init(&i->lock, NULL);
     pthread_cond_init(&i->moved, NULL);
+    __atomic_add_fetch(&nopen, 1, __ATOMIC_RELAXED);
     *self = i;
     return NULL;
 }
@@ -62,6 +73,8 @@ static bt_status open_device(bt_ctx *ctx, const void *given, void **self)
 static void close_device(void *self)
 {
     struct instance *i = self;
+    enter(i, "close_device");
+    __atomic_sub_fetch(&nopen, 1, __ATOMIC_RELAXED);
     pthread_mutex_destroy(&i->lock);
     pthread_cond_destroy(&i->moved);
     bt_free(i->registry, i, sizeof(*i));
@@ -72,19 +85,21 @@ static void close_device(void *self)
 struct loaded {
     struct instance *instance;
     size_t nbytes;
-    int64_t first; /* of the bytes of the first call; for a fault */
+    int64_t first; /* bytes of the first call, under the lock; for a fault */
     bt_dim_code sizes[];
 };
 
 static bt_status supports(bt_ctx *ctx, void *self, const bt_func *func)
 {
     const bt_block *block = func->block;
-    crash_in(self, "supports");
+    enter(self, "supports");
     return block->nbinding == 1 && bt_as_op_call(block->bindings[0], "negative") &&
                    bt_tensor_dtype(block->result->type) == BT_FLOAT32
                ? NULL
                : bt_fail(ctx, BT_ERR_UNSUPPORTED, "only negative of float32");
 }
+
+static const char copies; // the content of a kernel that does
 
 /* Two kernels: the first copies to memory that they share, the second computes. */
 static bt_status lower_two(bt_arena *arena, const bt_func *func, bt_lowering *out)
@@ -92,7 +107,6 @@ static bt_status lower_two(bt_arena *arena, const bt_func *func, bt_lowering *ou
     static const bt_kernel_buffer in = { BT_BUFFER_INPUT, 0 },
                                   temp = { BT_BUFFER_TEMP, 0 },
                                   result = { BT_BUFFER_OUTPUT, 0 };
-    static const char copies, computes;
     const bt_type **size = BT_NEW(arena, const bt_type *);
     bt_kernel *first = bt_lowering_add(out, arena), *second = bt_lowering_add(out, arena);
     if (!size || !first || !second)
@@ -100,9 +114,7 @@ static bt_status lower_two(bt_arena *arena, const bt_func *func, bt_lowering *ou
     *size = bt_tensor_size(func->result);
     *first =
         (bt_kernel){ .nin = 1, .in = &in, .nout = 1, .out = &temp, .content = &copies };
-    *second = (bt_kernel){
-        .nin = 1, .in = &temp, .nout = 1, .out = &result, .content = &computes
-    };
+    *second = (bt_kernel){ .nin = 1, .in = &temp, .nout = 1, .out = &result };
     out->ntemp = 1;
     out->temps = size;
     return NULL;
@@ -111,24 +123,20 @@ static bt_status lower_two(bt_arena *arena, const bt_func *func, bt_lowering *ou
 static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *func,
                        bt_lowering *out)
 {
+    const struct instance *i = self;
     (void)ctx;
-    if (((const struct instance *)self)->kernels == 2)
+    enter(i, "lower");
+    if (i->kernels == 2)
         return lower_two(arena, func, out);
     return bt_lowering_whole(out, arena, func) ? NULL : bt_no_memory();
-}
-
-/* Of kernels that a function has several of, the first ones copy. */
-static int is_copy(uint32_t n, const bt_kernel *const *kernels, uint32_t i)
-{
-    return i + 1 < n && kernels[i]->primitive == kernels[i + 1]->primitive;
 }
 
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
                          uint32_t n, const bt_kernel *const *kernels,
                          bt_kernel_code *const *out)
 {
-    (void)self;
     (void)form;
+    enter(self, "compile");
     for (uint32_t i = 0; i < n; i++) {
         const bt_func *func = kernels[i]->primitive;
         bt_dim_code size;
@@ -137,7 +145,7 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
         char *bytes = bt_arena_alloc(arena, size.nbyte + 1, 1);
         if (!bytes)
             return bt_no_memory();
-        bytes[0] = (char)is_copy(n, kernels, i);
+        bytes[0] = kernels[i]->content == &copies;
         memcpy(bytes + 1, size.at, size.nbyte);
         *out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES,
                                     .at = bytes,
@@ -153,11 +161,16 @@ static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
     struct instance *i = self;
     const size_t nbytes = sizeof(struct loaded) + n * sizeof(bt_dim_code);
     struct loaded *l = bt_alloc(i->registry, nbytes);
-    (void)ctx;
+    enter(i, "load");
     if (!l)
         return bt_no_memory();
     *l = (struct loaded){ i, nbytes, -1 };
     for (uint32_t k = 0; k < n; k++) {
+        if (codes[k]->nbytes < 1 || codes[k]->nbytes > UINT32_MAX) {
+            bt_free(i->registry, l, nbytes);
+            return bt_fail(ctx, BT_ERR_FORMAT, "kernel %u has %zu bytes of code", k,
+                           (size_t)codes[k]->nbytes);
+        }
         l->sizes[k].at = (const uint8_t *)codes[k]->at + 1;
         l->sizes[k].nbyte = (uint32_t)codes[k]->nbytes - 1;
     }
@@ -168,6 +181,7 @@ static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
 static void unload(void *loaded)
 {
     struct loaded *l = loaded;
+    enter(l->instance, "unload");
     bt_free(l->instance->registry, l, l->nbytes);
 }
 
@@ -195,7 +209,7 @@ static bt_status alloc_block(bt_ctx *ctx, void *self, uint64_t nbytes, void **ou
     const size_t room = sizeof(struct block) + (size_t)nbytes;
     struct block *block = bt_alloc(i->registry, room);
     (void)ctx;
-    crash_in(i, "alloc_block");
+    enter(i, "alloc_block");
     if (!block)
         return bt_no_memory();
     block->nbytes = room;
@@ -207,7 +221,7 @@ static void free_block(void *self, void *opaque)
 {
     struct instance *i = self;
     struct block *block = opaque;
-    crash_in(i, "free_block");
+    enter(i, "free_block");
     bt_free(i->registry, block, block->nbytes);
 }
 
@@ -242,7 +256,7 @@ struct queue {
 /* 0: it failed. */
 static int run(const struct instance *i, const struct command *c)
 {
-    crash_in(i, "run");
+    enter(i, "run");
     if (!c->is_kernel) {
         memmove(c->to, c->from, c->nbytes);
         return 1;
@@ -299,7 +313,7 @@ static bt_status open_queue(bt_ctx *ctx, void *self, void **out)
 {
     struct instance *i = self;
     struct queue *q = bt_alloc(i->registry, sizeof(*q));
-    crash_in(i, "open_queue");
+    enter(i, "open_queue");
     if (!q)
         return bt_no_memory();
     q->instance = i;
@@ -316,7 +330,10 @@ static void close_queue(void *opaque)
 {
     struct queue *q = opaque;
     struct instance *i = q->instance;
+    enter(i, "close_queue");
     pthread_mutex_lock(&i->lock);
+    if (has(i, "full") && q->first)
+        abort(); // not all of its commands are done
     q->is_closing = 1;
     pthread_cond_broadcast(&i->moved);
     pthread_mutex_unlock(&i->lock);
@@ -324,15 +341,21 @@ static void close_queue(void *opaque)
     bt_free(i->registry, q, sizeof(*q));
 }
 
-static bt_status put(const bt_order *order, const struct command *what, uint64_t *value)
+/* What an order may be too long for is refused: an event that is left out is a race. */
+static bt_status put(bt_ctx *ctx, const bt_order *order, const struct command *what,
+                     uint64_t *value)
 {
     struct queue *q = order->queue;
     struct instance *i = q->instance;
+    const uint32_t most = has(i, "full") ? 0 : MOST_WAITS;
+    if (order->nwait > most)
+        return bt_fail(ctx, BT_ERR_LIMIT, "a command waits for %u events, at most %u",
+                       order->nwait, most);
     struct command *c = bt_alloc(i->registry, sizeof(*c));
     if (!c)
         return bt_no_memory();
     *c = *what;
-    for (c->nwait = 0; c->nwait < order->nwait && c->nwait < MOST_WAITS; c->nwait++)
+    for (c->nwait = 0; c->nwait < order->nwait; c->nwait++)
         c->waits[c->nwait] = order->waits[c->nwait];
     pthread_mutex_lock(&i->lock);
     c->value = ++q->given;
@@ -358,16 +381,20 @@ static bt_status enqueue(bt_ctx *ctx, void *loaded, uint32_t kernel,
 {
     struct loaded *l = loaded;
     int64_t nbytes;
+    struct instance *i = l->instance;
+    enter(i, "enqueue");
     BT_TRY(count_bytes(ctx, l, kernel, call, &nbytes));
+    pthread_mutex_lock(&i->lock);
     l->first = l->first < 0 ? nbytes : l->first;
-    const int is_copy = l->sizes[kernel].at[-1] && !has(l->instance, "second");
-    const struct command c = { .from = buffer(l->instance, call, 0),
-                               .to = buffer(l->instance, call, 1),
-                               .nbytes =
-                                   (size_t)(has(l->instance, "dims") ? l->first : nbytes),
+    nbytes = has(i, "dims") ? l->first : nbytes;
+    pthread_mutex_unlock(&i->lock);
+    const int is_copy = l->sizes[kernel].at[-1] && !has(i, "second");
+    const struct command c = { .from = buffer(i, call, 0),
+                               .to = buffer(i, call, 1),
+                               .nbytes = (size_t)nbytes,
                                .is_kernel = !is_copy,
                                .stop = call->stop };
-    return put(order, &c, value);
+    return put(ctx, order, &c, value);
 }
 
 static bt_status enqueue_copy(bt_ctx *ctx, void *self, const bt_buffer *to,
@@ -378,18 +405,17 @@ static bt_status enqueue_copy(bt_ctx *ctx, void *self, const bt_buffer *to,
                                .from = (const float *)(void *)side(from),
                                .nbytes =
                                    (size_t)to->nbytes / (has(self, "copy") ? 2 : 1) };
-    (void)ctx;
-    crash_in(self, "enqueue_copy");
-    return put(order, &c, value);
+    enter(self, "enqueue_copy");
+    return put(ctx, order, &c, value);
 }
 
 static bt_status wait_for(bt_ctx *ctx, void *queue, uint64_t value, uint64_t *failed)
 {
     struct queue *q = queue;
     struct instance *i = q->instance;
-    crash_in(i, "wait_for");
+    enter(i, "wait_for");
     pthread_mutex_lock(&i->lock);
-    while (has(i, "hang") || (!has(i, "early") && q->done < value))
+    while (!has(i, "early") && q->done < value)
         pthread_cond_wait(&i->moved, &i->lock);
     const uint64_t first = q->failed;
     pthread_mutex_unlock(&i->lock);

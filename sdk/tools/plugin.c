@@ -158,7 +158,7 @@ static const struct option options[] = {
     { "own-memory", 0, NULL, "new: a target whose memory the host does not see" },
     { "target", 0, "LIST", "check: these targets of the plugin, with options" },
     { "timeout", 0, "SECONDS",
-      "check: how long a target may take for a call (60; 0: any)" },
+      "check: how long a target may take for a call or a compilation (60; 0: any)" },
     { "id", 0, "ID",
       "new: what the plugin is called in manifests and by check, as in com.example.npu "
       "(else org.NAME, and org.example.NAME of a NAME without a dot)" },

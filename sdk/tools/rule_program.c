@@ -490,3 +490,12 @@ bt_status rule_program_make(bt_ctx *ctx, bt_arena *arena, const char *rule,
     out->text = bt_text_get(&whole);
     return out->text ? NULL : bt_no_memory();
 }
+
+bt_status rule_program_read(bt_ctx *ctx, const char *text, bt_module **out)
+{
+    bt_module *parsed;
+    BT_TRY(bt_parse(ctx, "program", NULL, text, strlen(text), &parsed));
+    bt_status status = bt_infer(ctx, parsed, out);
+    bt_module_unref(parsed);
+    return status;
+}

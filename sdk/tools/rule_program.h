@@ -15,5 +15,7 @@ struct rule_program {
  * but for the element type: numbers in a row have all of them in turn. */
 bt_status rule_program_make(bt_ctx *, bt_arena *, const char *rule, uint32_t number,
                             uint64_t seed, struct rule_program *out) BT_MUST_USE;
+/* A text's typed module. */
+bt_status rule_program_read(bt_ctx *, const char *text, bt_module **out) BT_MUST_USE;
 
 #endif

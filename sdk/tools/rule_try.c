@@ -57,16 +57,6 @@ static uint32_t count_draws(const struct rule_program *p)
 
 /* ---- one program ---- */
 
-static bt_status read_program(struct trial *t, bt_module **out)
-{
-    bt_module *parsed;
-    BT_TRY(bt_parse(t->ctx, "rule", NULL, t->program.text, strlen(t->program.text),
-                    &parsed));
-    bt_status status = bt_infer(t->ctx, parsed, out);
-    bt_module_unref(parsed);
-    return status;
-}
-
 /* A lack of memory ends the trial; what else fails is told by *result NULL. */
 static bt_status run(struct trial *t, void *session, bt_object *const *args,
                      bt_object **result)
@@ -240,7 +230,7 @@ static bt_status try_program(struct trial *t, uint32_t number, struct rule_trial
                              &t->program));
     if (!t->program.text)
         return NULL;
-    bt_status status = read_program(t, &before);
+    bt_status status = rule_program_read(t->ctx, t->program.text, &before);
     if (status)
         return status->code == BT_ERR_MEMORY ? status : NULL;
     out->nmade++;

@@ -78,17 +78,32 @@ static uint32_t check_use(struct tool *tool, const bt_target_use *use)
     return nfault + nqueue + (nqueue ? 0 : try_programs(tool, use));
 }
 
+static bt_status open_targets(struct tool *tool, const char *list, bt_targets **out)
+{
+    watchdog_begin("target %s, open", list);
+    bt_status status = bt_targets_open(tool->ctx, list, out);
+    watchdog_end();
+    return status;
+}
+
+static void close_targets(const char *list, bt_targets *targets)
+{
+    watchdog_begin("target %s, close", list);
+    bt_targets_unref(targets);
+    watchdog_end();
+}
+
 static uint32_t check_target(struct tool *tool, const char *name)
 {
     bt_targets *opened;
-    bt_status status = bt_targets_open(tool->ctx, name, &opened);
+    bt_status status = open_targets(tool, name, &opened);
     if (status) {
         printf("target %s\n  FAILED  it does not open: %s\n", name, status->message);
         bt_ctx_clear_diags(tool->ctx);
         return 1;
     }
     uint32_t nfault = check_use(tool, opened->at[0]);
-    bt_targets_unref(opened);
+    close_targets(name, opened);
     return nfault;
 }
 
@@ -110,7 +125,7 @@ static int check_given(struct tool *tool, const char *plugin, const char *list,
 {
     bt_targets *opened;
     int code = EXIT_OK;
-    TRY_TOOL(tool, bt_targets_open(tool->ctx, list, &opened));
+    TRY_TOOL(tool, open_targets(tool, list, &opened));
     for (uint32_t i = 0; !code && i < opened->n; i++) {
         const char *owner = owner_of(tool->ctx, opened->at[i]->target);
         if (owner && strcmp(owner, plugin) == 0)
@@ -119,7 +134,7 @@ static int check_given(struct tool *tool, const char *plugin, const char *list,
             code = tool_usage(tool, "--target: %s is of plugin %s, and %s is checked",
                               opened->at[i]->text, owner ? owner : "?", plugin);
     }
-    bt_targets_unref(opened);
+    close_targets(list, opened);
     return code;
 }
 

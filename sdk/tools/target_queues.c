@@ -6,19 +6,10 @@
 
 #include <baton/compute.h>
 
-#include "cases.h"
-#include "rule_program.h"
-#include "target_run.h"
+#include "target_program.h"
 #include "watchdog.h"
 
-enum {
-    MOST_TRIES = 400,
-    MOST_BUFFERS = 8,
-    NBUSY = 256,
-    NROUNDS = 16,
-    UNWRITTEN = 0x5a,
-    LARGE = 1 << 24
-};
+enum { MOST_BUFFERS = 8, NBUSY = 256, NROUNDS = 16, UNWRITTEN = 0x5a, LARGE = 1 << 24 };
 
 /* Memory that a kernel has: of the host, or a block of the target's. */
 struct memory {
@@ -26,6 +17,12 @@ struct memory {
     void *block;
     uint64_t nbytes;
     uint64_t offset; /* in its block */
+};
+
+/* A queue, and the last command in it that nobody has waited for; 0: none. */
+struct queue {
+    void *at;
+    uint64_t last;
 };
 
 /* One kernel of the target, on two sets of inputs. */
@@ -44,6 +41,12 @@ struct lab {
     uint32_t nblock;
     const char *fault;
 };
+
+/* A call of the target begins. */
+static void watch(const struct lab *lab, const char *what)
+{
+    watchdog_begin("target %s, %s", lab->use->text, what);
+}
 
 /* ---- a kernel ---- */
 
@@ -90,15 +93,12 @@ static bt_status load(struct lab *lab)
 /* A primitive function of the program that the target takes; lab->kernel NULL: none. */
 static bt_status find_kernel(struct lab *lab, const char *text)
 {
-    const bt_compile_options options = { .targets = lab->use->text };
-    bt_module *parsed, *typed, *fused;
-    if (bt_parse(lab->ctx, "check", NULL, text, strlen(text), &parsed))
+    const bt_targets only = { .nref = 1, .n = 1, .at = &lab->use };
+    const bt_compile_options options = { .opened = &only };
+    bt_module *typed, *fused;
+    if (rule_program_read(lab->ctx, text, &typed))
         return NULL;
-    bt_status status = bt_infer(lab->ctx, parsed, &typed);
-    bt_module_unref(parsed);
-    if (status)
-        return NULL;
-    status = bt_fuse(lab->ctx, typed, &options, &fused);
+    bt_status status = bt_fuse(lab->ctx, typed, &options, &fused);
     bt_module_unref(typed);
     if (status)
         return NULL;
@@ -121,20 +121,16 @@ static bt_status find_kernel(struct lab *lab, const char *text)
 
 static bt_status make_kernel(struct lab *lab)
 {
-    const char *const *patterns = target_patterns(lab->use->target);
-    uint64_t seed = 1;
-    uint32_t n = 0;
-    while (patterns[n])
-        n++;
-    for (uint32_t i = 0; n && i < MOST_TRIES && !lab->kernel; i++) {
+    struct target_draw draw = { .target = lab->use->target, .seed = 1 };
+    while (!lab->kernel) {
         struct rule_program program;
-        const char *rule = target_rule(lab->arena, patterns[i % n]);
-        if (!rule)
-            return bt_no_memory();
-        BT_TRY(
-            rule_program_make(lab->ctx, lab->arena, rule, i, case_draw(&seed), &program));
-        if (program.text)
-            BT_TRY(find_kernel(lab, program.text));
+        BT_TRY(target_program_draw(lab->ctx, lab->arena, &draw, &program));
+        if (!program.text)
+            return NULL;
+        watch(lab, "a compilation of a program");
+        bt_status status = find_kernel(lab, program.text);
+        watchdog_end();
+        BT_TRY(status);
         bt_ctx_clear_diags(lab->ctx);
     }
     return NULL;
@@ -151,49 +147,88 @@ static bt_status make_memory(struct lab *lab, uint64_t nbytes, struct memory *ou
         return bt_no_memory();
     memset(out->host, 0, room);
     out->offset = lab->step * ++lab->nblock;
-    return lab->use->target->alloc
-               ? lab->use->target->alloc(lab->ctx, lab->use->instance,
-                                         nbytes + out->offset, &out->block)
-               : NULL;
+    if (!lab->use->target->alloc)
+        return NULL;
+    watch(lab, "alloc");
+    bt_status status = lab->use->target->alloc(lab->ctx, lab->use->instance,
+                                               nbytes + out->offset, &out->block);
+    watchdog_end();
+    return status;
 }
 
 /* As target->wait, within a time. */
-static bt_status wait_for(struct lab *lab, void *queue, uint64_t value, uint64_t *failed)
+static bt_status wait_for(struct lab *lab, struct queue *queue, uint64_t value,
+                          uint64_t *failed)
 {
     watchdog_begin("target %s, wait for value %" PRIu64 " of a queue, its last command",
                    lab->use->text, value);
-    bt_status status = lab->use->target->wait(lab->ctx, queue, value, failed);
+    bt_status status = lab->use->target->wait(lab->ctx, queue->at, value, failed);
     watchdog_end();
+    if (status || value >= queue->last) // what has failed can only be closed
+        queue->last = 0;
+    return status;
+}
+
+static bt_status open_queue(struct lab *lab, struct queue *out)
+{
+    watch(lab, "open_queue");
+    bt_status status =
+        lab->use->target->open_queue(lab->ctx, lab->use->instance, &out->at);
+    watchdog_end();
+    return status;
+}
+
+/* When all of its commands are done, also those behind which an error came. */
+static void close_queue(struct lab *lab, struct queue *queue)
+{
+    uint64_t failed;
+    if (queue->last)
+        (void)wait_for(lab, queue, queue->last, &failed);
+    watch(lab, "close_queue");
+    if (queue->at)
+        lab->use->target->close_queue(queue->at);
+    watchdog_end();
+}
+
+static bt_status enqueue_copy(struct lab *lab, const bt_buffer *to, const bt_buffer *from,
+                              struct queue *queue, const bt_event *after, uint64_t *value)
+{
+    const bt_order order = { .queue = queue->at, .nwait = after != NULL, .waits = after };
+    watch(lab, "enqueue_copy");
+    bt_status status = lab->use->target->enqueue_copy(lab->ctx, lab->use->instance, to,
+                                                      from, &order, value);
+    watchdog_end();
+    queue->last = status ? queue->last : *value;
     return status;
 }
 
 static void free_memory(struct lab *lab, struct memory *m)
 {
+    watch(lab, "free");
     if (m->block)
         lab->use->target->free(lab->use->instance, m->block);
+    watchdog_end();
     free(m->host);
 }
 
 /* Between the two sides of memory, done when it returns. */
 static bt_status copy(struct lab *lab, const struct memory *m, int to_host)
 {
-    const bt_target *target = lab->use->target;
     const bt_buffer host = { .block = m->host, .nbytes = m->nbytes }, own = {
         .block = m->block, .offset = m->offset, .nbytes = m->nbytes, .is_own = 1
     };
-    bt_order order = { 0 };
+    struct queue queue = { 0 };
     uint64_t value, failed;
     if (!m->block)
         return NULL;
     if (to_host)
         memset(m->host, UNWRITTEN, (size_t)m->nbytes);
-    BT_TRY(target->open_queue(lab->ctx, lab->use->instance, &order.queue));
-    bt_status status =
-        target->enqueue_copy(lab->ctx, lab->use->instance, to_host ? &host : &own,
-                             to_host ? &own : &host, &order, &value);
+    BT_TRY(open_queue(lab, &queue));
+    bt_status status = enqueue_copy(lab, to_host ? &host : &own, to_host ? &own : &host,
+                                    &queue, NULL, &value);
     if (!status)
-        status = wait_for(lab, order.queue, value, &failed);
-    target->close_queue(order.queue);
+        status = wait_for(lab, &queue, value, &failed);
+    close_queue(lab, &queue);
     return status;
 }
 
@@ -246,9 +281,10 @@ static void *place(const struct memory *m)
     return m->block ? m->block : m->host;
 }
 
-static bt_status enqueue(struct lab *lab, int set, const bt_order *order,
-                         const uint32_t *stop, uint64_t *value)
+static bt_status enqueue(struct lab *lab, int set, struct queue *queue,
+                         const bt_event *after, const uint32_t *stop, uint64_t *value)
 {
+    const bt_order order = { .queue = queue->at, .nwait = after != NULL, .waits = after };
     void *buffers[MOST_BUFFERS + 1];
     uint64_t offsets[MOST_BUFFERS + 1];
     const uint32_t n = lab->kernel->nin;
@@ -265,10 +301,15 @@ static bt_status enqueue(struct lab *lab, int set, const bt_order *order,
                                   .workspace = place(&lab->workspace),
                                   .workspace_offset = lab->workspace.offset,
                                   .stop = stop };
-    return lab->use->target->enqueue(lab->ctx, lab->loaded, 0, &call, order, value);
+    watch(lab, "enqueue");
+    bt_status status =
+        lab->use->target->enqueue(lab->ctx, lab->loaded, 0, &call, &order, value);
+    watchdog_end();
+    queue->last = status ? queue->last : *value;
+    return status;
 }
 
-static bt_status wait(struct lab *lab, void *queue, uint64_t value)
+static bt_status wait(struct lab *lab, struct queue *queue, uint64_t value)
 {
     uint64_t failed = 0;
     return wait_for(lab, queue, value, &failed);
@@ -290,10 +331,9 @@ static void say(struct lab *lab, const char *format, ...)
 
 /* What the kernel computes of a set of inputs, when nothing else goes on. The output holds
  * something else before. */
-static bt_status compute(struct lab *lab, int set, void *queue)
+static bt_status compute(struct lab *lab, int set, struct queue *queue)
 {
     const size_t nbytes = (size_t)lab->output.nbytes;
-    const bt_order order = { .queue = queue };
     unsigned char *result = bt_arena_alloc(lab->arena, nbytes, 1);
     uint64_t value;
     size_t nleft = 0;
@@ -301,7 +341,7 @@ static bt_status compute(struct lab *lab, int set, void *queue)
         return bt_no_memory();
     memset(lab->output.host, UNWRITTEN, nbytes);
     BT_TRY(copy(lab, &lab->output, 0));
-    BT_TRY(enqueue(lab, set, &order, NULL, &value));
+    BT_TRY(enqueue(lab, set, queue, NULL, NULL, &value));
     BT_TRY(wait(lab, queue, value));
     BT_TRY(copy(lab, &lab->output, 1));
     memcpy(result, lab->output.host, nbytes);
@@ -325,8 +365,9 @@ static void free_buffers(struct lab *lab)
 
 /* ---- what is checked ---- */
 
-/* The same again, with all memory inside of larger blocks. */
-static bt_status check_offsets(struct lab *lab, void *queue)
+/* The same again, with all memory inside of larger blocks. A result that is not there was
+ * written elsewhere in the block, so what `compute` says of `wait` then is not told. */
+static bt_status check_offsets(struct lab *lab, struct queue *queue)
 {
     struct lab moved = { .ctx = lab->ctx,
                          .arena = lab->arena,
@@ -347,12 +388,11 @@ static bt_status check_offsets(struct lab *lab, void *queue)
     return status;
 }
 
-static bt_status check_values(struct lab *lab, void *queue)
+static bt_status check_values(struct lab *lab, struct queue *queue)
 {
-    const bt_order order = { .queue = queue };
     uint64_t before = 0, value = 0;
     for (uint32_t i = 0; i < 4; i++, before = value) {
-        BT_TRY(enqueue(lab, 0, &order, NULL, &value));
+        BT_TRY(enqueue(lab, 0, queue, NULL, NULL, &value));
         if (value <= before && before)
             say(lab,
                 "enqueue gives value %" PRIu64 " after %" PRIu64
@@ -366,16 +406,14 @@ static bt_status check_values(struct lab *lab, void *queue)
 
 /* Much work for the first queue, whose last command writes what the second one's writes
  * too, but later: by the event it waits for, or by the order of one queue. */
-static bt_status check_order(struct lab *lab, void *first, void *second)
+static bt_status check_order(struct lab *lab, struct queue *first, struct queue *second)
 {
     const int is_same = first == second;
-    bt_order order = { .queue = first };
     uint64_t value = 0, last;
     for (uint32_t i = 0; i < NBUSY; i++)
-        BT_TRY(enqueue(lab, 0, &order, NULL, &value));
-    const bt_event event = { first, value };
-    order = (bt_order){ .queue = second, .nwait = !is_same, .waits = &event };
-    BT_TRY(enqueue(lab, 1, &order, NULL, &last));
+        BT_TRY(enqueue(lab, 0, first, NULL, NULL, &value));
+    const bt_event event = { first->at, value };
+    BT_TRY(enqueue(lab, 1, second, is_same ? NULL : &event, NULL, &last));
     BT_TRY(wait(lab, second, last));
     BT_TRY(copy(lab, &lab->output, 1));
     int is_wrong = memcmp(lab->output.host, lab->expected[1], (size_t)lab->output.nbytes);
@@ -394,24 +432,20 @@ static bt_status check_order(struct lab *lab, void *first, void *second)
 
 /* A large block is filled by one command and read by the next: through one queue, where that
  * is the order, or through two with an event between them. */
-static bt_status copy_through(struct lab *lab, unsigned char byte, void *first,
-                              void *second)
+static bt_status copy_through(struct lab *lab, unsigned char byte, struct queue *first,
+                              struct queue *second)
 {
     const struct memory *m = &lab->large;
     unsigned char *back = lab->back;
-    const bt_target *target = lab->use->target;
     const bt_buffer from = { .block = m->host, .nbytes = m->nbytes },
                     own = { .block = m->block, .nbytes = m->nbytes, .is_own = 1 },
                     to = { .block = back, .nbytes = m->nbytes };
-    bt_order order = { .queue = first };
     uint64_t value, last, failed;
     memset(m->host, byte, (size_t)m->nbytes);
     memset(back, UNWRITTEN, (size_t)m->nbytes);
-    BT_TRY(
-        target->enqueue_copy(lab->ctx, lab->use->instance, &own, &from, &order, &value));
-    const bt_event event = { first, value };
-    order = (bt_order){ .queue = second, .nwait = first != second, .waits = &event };
-    BT_TRY(target->enqueue_copy(lab->ctx, lab->use->instance, &to, &own, &order, &last));
+    BT_TRY(enqueue_copy(lab, &own, &from, first, NULL, &value));
+    const bt_event event = { first->at, value };
+    BT_TRY(enqueue_copy(lab, &to, &own, second, first == second ? NULL : &event, &last));
     BT_TRY(wait_for(lab, second, last, &failed));
     size_t n = 0;
     while (n < m->nbytes && back[n] == byte)
@@ -424,7 +458,7 @@ static bt_status copy_through(struct lab *lab, unsigned char byte, void *first,
     return NULL;
 }
 
-static bt_status check_copies(struct lab *lab, void *a, void *b)
+static bt_status check_copies(struct lab *lab, struct queue *a, struct queue *b)
 {
     const bt_space *space = lab->use->space;
     uint64_t nbytes = LARGE;
@@ -444,13 +478,12 @@ static bt_status check_copies(struct lab *lab, void *a, void *b)
 
 /* A kernel that is asked to stop may fail; then the failure has a value, and what is behind
  * it fails with it. */
-static bt_status check_failure(struct lab *lab, void *queue)
+static bt_status check_failure(struct lab *lab, struct queue *queue)
 {
     static const uint32_t stop = 1;
-    const bt_order order = { .queue = queue };
     uint64_t value, behind, failed = 0;
-    BT_TRY(enqueue(lab, 0, &order, &stop, &value));
-    BT_TRY(enqueue(lab, 1, &order, NULL, &behind));
+    BT_TRY(enqueue(lab, 0, queue, NULL, &stop, &value));
+    BT_TRY(enqueue(lab, 1, queue, NULL, NULL, &behind));
     bt_status status = wait_for(lab, queue, behind, &failed);
     if (status && status->code == BT_ERR_MEMORY)
         return status;
@@ -462,7 +495,8 @@ static bt_status check_failure(struct lab *lab, void *queue)
     return NULL;
 }
 
-static bt_status check_all(struct lab *lab, void *a, void *b, void *c)
+static bt_status check_all(struct lab *lab, struct queue *a, struct queue *b,
+                           struct queue *c)
 {
     BT_TRY(check_values(lab, a));
     BT_TRY(check_copies(lab, a, b));
@@ -481,17 +515,14 @@ static bt_status check_all(struct lab *lab, void *a, void *b, void *c)
 
 static bt_status check_kernel(struct lab *lab)
 {
-    const bt_target *target = lab->use->target;
-    void *queues[3] = { NULL };
+    struct queue queues[3] = { 0 };
     bt_status status = make_buffers(lab);
     for (uint32_t i = 0; !status && i < BT_COUNT(queues); i++)
-        status = target->open_queue(lab->ctx, lab->use->instance, &queues[i]);
+        status = open_queue(lab, &queues[i]);
     if (!status)
-        status = check_all(lab, queues[0], queues[1], queues[2]);
-    for (uint32_t i = 0; i < BT_COUNT(queues); i++) {
-        if (queues[i])
-            target->close_queue(queues[i]);
-    }
+        status = check_all(lab, &queues[0], &queues[1], &queues[2]);
+    for (uint32_t i = 0; i < BT_COUNT(queues); i++)
+        close_queue(lab, &queues[i]);
     free_buffers(lab);
     free_memory(lab, &lab->large);
     free(lab->back);
@@ -513,7 +544,9 @@ bt_status check_queues(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
         return NULL;
     }
     bt_status status = check_kernel(&lab);
+    watch(&lab, "unload");
     use->target->unload(lab.loaded);
+    watchdog_end();
     bt_module_unref(lab.module);
     *fault = lab.fault;
     return status;

@@ -1,23 +1,22 @@
 #include "target_run.h"
 
-#include <ctype.h>
-#include <math.h>
 #include <string.h>
 
 #include <baton/executor.h>
 #include <baton/pass.h>
 #include <baton/plugin.h>
 
-#include "rule_program.h"
+#include "target_program.h"
 #include "watchdog.h"
 
-enum { WANTED = 6, MOST_TRIES = 400, MORE = 3 };
+enum { WANTED = 6, MORE = 3 };
 
 /* One program, two ways. */
 struct run {
     bt_ctx *ctx;
     bt_arena *arena; /* of one program */
     const bt_target_use *use;
+    bt_targets *targets; /* it, and who takes the rest */
     const bt_executor *interp, *graph;
     struct rule_program program;
     const char *names[CASE_MAX_LEAF]; /* of its parameters */
@@ -27,27 +26,6 @@ struct run {
     struct target_run *out;
     bt_text fault;
 };
-
-const char *const *target_patterns(const bt_target *target)
-{
-    static const char *const simple[] = { "nn.relu(*)",  "exp(*)",         "add(*, *)",
-                                          "negative(*)", "nn.dense(*, *)", NULL };
-    return target->patterns ? target->patterns : simple;
-}
-
-const char *target_rule(bt_arena *arena, const char *pattern)
-{
-    bt_text out;
-    char name = 'a';
-    bt_text_init(&out, arena);
-    for (const char *c = pattern; *c; c++) {
-        if (*c == '*')
-            bt_text_addf(&out, "%c", name < 'z' ? name++ : name);
-        else if (*c != '?')
-            bt_text_add(&out, c, 1);
-    }
-    return bt_text_get(&out);
-}
 
 /* ---- its text ---- */
 
@@ -104,24 +82,41 @@ static int find_names(struct run *r)
 
 /* ---- compiling ---- */
 
-/* What no program of this text can be is passed over: *session NULL. */
-static bt_status open_both(struct run *r, const char *targets, int *is_several)
+static bt_status open_session(struct run *r, bt_compiled *c)
 {
-    const bt_compile_options options = { .targets = targets };
-    bt_module *parsed, *typed, *fused;
+    watchdog_begin("target %s, the opening of a session", r->use->text);
+    bt_status status = r->graph->load(r->ctx, c, "main", NULL, &r->running);
+    watchdog_end();
+    return status;
+}
+
+static void close_sessions(struct run *r)
+{
+    watchdog_begin("target %s, the closing of a session", r->use->text);
+    if (r->running)
+        r->graph->close(r->running);
+    watchdog_end();
+    if (r->expecting)
+        r->interp->close(r->expecting);
+    r->running = r->expecting = NULL;
+}
+
+/* What no program of this text can be is passed over: *session NULL. */
+static bt_status open_both(struct run *r, int *is_several)
+{
+    const bt_compile_options options = { .opened = r->targets };
+    bt_module *typed, *fused;
     bt_compiled *c;
     int is_taken = 0;
-    if (bt_parse(r->ctx, "check", NULL, r->text, strlen(r->text), &parsed))
+    if (rule_program_read(r->ctx, r->text, &typed))
         return NULL;
-    bt_status status = bt_infer(r->ctx, parsed, &typed);
-    bt_module_unref(parsed);
-    if (status)
-        return NULL;
-    status = bt_fuse(r->ctx, typed, &options, &fused);
+    watchdog_begin("target %s, a compilation of a program", r->use->text);
+    bt_status status = bt_fuse(r->ctx, typed, &options, &fused);
     if (!status) {
         status = bt_compile(r->ctx, fused, &options, &c);
         bt_module_unref(fused);
     }
+    watchdog_end();
     if (status) {
         bt_module_unref(typed);
         return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
@@ -134,7 +129,7 @@ static bt_status open_both(struct run *r, const char *targets, int *is_several)
     if (is_taken)
         status = r->interp->open(r->ctx, typed, NULL, &r->expecting);
     if (is_taken && !status)
-        status = r->graph->load(r->ctx, c, "main", NULL, &r->running);
+        status = open_session(r, c);
     bt_compiled_unref(c);
     bt_module_unref(typed);
     return status;
@@ -142,29 +137,26 @@ static bt_status open_both(struct run *r, const char *targets, int *is_several)
 
 /* ---- comparing ---- */
 
-static int is_near(bt_dtype dtype, double a, double b, double largest)
-{
-    uint32_t class_ = BT_DTYPE_CLASS(dtype);
-    int is_float = class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT;
-    double rounding = BT_DTYPE_BITS(dtype) < 32 ? 0.05 : 1e-4;
-    if (isnan(a) || isnan(b))
-        return isnan(a) && isnan(b);
-    return a == b || (is_float && fabs(a - b) <= rounding * (fabs(b) + largest));
-}
-
 /* Recursion is bounded by the depth of types. */
-static void compare(struct run *r, const bt_object *a, const bt_object *b)
+static bt_status compare(struct run *r, const bt_object *a, const bt_object *b)
 {
     const bt_tuple *x = bt_object_as_tuple(a), *y = bt_object_as_tuple(b);
     const bt_tensor *got = bt_object_as_tensor(a), *want = bt_object_as_tensor(b);
+    bt_tensor_difference d = { .first = -1 };
     for (uint32_t i = 0; x && i < x->nfield; i++)
-        compare(r, x->fields[i], y->fields[i]);
-    for (int64_t i = 0; !x && i < want->nelem && !r->fault.len; i++) {
-        double own = bt_tensor_get(got, i), other = bt_tensor_get(want, i);
-        if (!is_near(want->dtype, own, other, bt_tensor_largest(want)))
-            bt_text_addf(&r->fault, "element %lld is %.9g, interp gives %.9g",
-                         (long long)i, own, other);
-    }
+        BT_TRY(compare(r, x->fields[i], y->fields[i]));
+    if (x)
+        return NULL;
+    const uint32_t class_ = BT_DTYPE_CLASS(want->dtype);
+    const int is_float = class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT;
+    const double rounding = !is_float ? 0 : BT_DTYPE_BITS(want->dtype) < 32 ? 0.05 : 1e-4;
+    BT_TRY(bt_tensor_compare(r->ctx, got, want, rounding,
+                             rounding * bt_tensor_largest(want), &d));
+    if (d.ndifferent && !r->fault.len)
+        bt_text_addf(&r->fault, "element %lld is %.9g, interp gives %.9g",
+                     (long long)d.first, bt_tensor_get(got, d.first),
+                     bt_tensor_get(want, d.first));
+    return NULL;
 }
 
 /* Both sessions, with this number for the open dim. */
@@ -193,7 +185,7 @@ static bt_status call_both(struct run *r, int64_t n, uint64_t seed)
         }
     }
     if (!status && got)
-        compare(r, got, want);
+        status = compare(r, got, want);
     if (r->fault.len && r->extent)
         bt_text_addf(&r->fault, ", with n = %lld", (long long)n);
     if (r->fault.len)
@@ -205,10 +197,10 @@ static bt_status call_both(struct run *r, int64_t n, uint64_t seed)
     return status;
 }
 
-static bt_status run_text(struct run *r, const char *targets)
+static bt_status run_text(struct run *r)
 {
     int is_several = 0;
-    bt_status status = open_both(r, targets, &is_several);
+    bt_status status = open_both(r, &is_several);
     if (!status && r->running) {
         const int64_t numbers[] = { r->extent, r->extent + MORE, r->extent };
         for (uint32_t i = 0; !status && !r->fault.len && i < BT_COUNT(numbers); i++)
@@ -217,25 +209,16 @@ static bt_status run_text(struct run *r, const char *targets)
         r->out->nopen += r->extent != 0;
         r->out->nseveral += (uint32_t)is_several;
     }
-    if (r->running)
-        r->graph->close(r->running);
-    if (r->expecting)
-        r->interp->close(r->expecting);
-    r->running = r->expecting = NULL;
+    close_sessions(r);
     return status;
 }
 
 /* ---- programs ---- */
 
-static bt_status try_program(struct run *r, const char *pattern, uint32_t number,
-                             uint64_t seed, int is_open, const char *targets)
+static bt_status try_program(struct run *r, int is_open)
 {
-    const char *rule = target_rule(r->arena, pattern);
     r->extent = 0;
-    if (!rule)
-        return bt_no_memory();
-    BT_TRY(rule_program_make(r->ctx, r->arena, rule, number, seed, &r->program));
-    if (!r->program.text || !find_names(r))
+    if (!find_names(r))
         return NULL;
     for (uint32_t i = 0; is_open && i < r->program.nparam; i++) {
         for (uint32_t k = 0; k < r->program.params[i].rank; k++) {
@@ -246,22 +229,19 @@ static bt_status try_program(struct run *r, const char *pattern, uint32_t number
     r->text = write_text(r);
     if (!r->text)
         return bt_no_memory();
-    return is_open && r->extent < 2 ? NULL : run_text(r, targets);
+    return is_open && r->extent < 2 ? NULL : run_text(r);
 }
 
-static bt_status try_programs(struct run *r, int is_open, const char *targets)
+static bt_status try_programs(struct run *r, int is_open)
 {
-    const char *const *patterns = target_patterns(r->use->target);
+    struct target_draw draw = { .target = r->use->target, .seed = 1 };
     const uint32_t before = r->out->nrun;
-    uint64_t seed = 1;
-    uint32_t n = 0;
-    while (patterns[n])
-        n++;
-    for (uint32_t i = 0;
-         n && i < MOST_TRIES && r->out->nrun < before + WANTED && !r->fault.len; i++) {
+    while (r->out->nrun < before + WANTED && !r->fault.len) {
         const void *mark = bt_arena_mark(r->arena);
-        bt_status status =
-            try_program(r, patterns[i % n], i / n, case_draw(&seed), is_open, targets);
+        BT_TRY(target_program_draw(r->ctx, r->arena, &draw, &r->program));
+        if (!r->program.text)
+            return NULL;
+        bt_status status = try_program(r, is_open);
         if (status && status->code == BT_ERR_MEMORY)
             return status;
         if (status)
@@ -284,29 +264,34 @@ static int has_reference(bt_ctx *ctx)
     return 0;
 }
 
+static bt_status run_all(struct run *r)
+{
+    BT_TRY(try_programs(r, 0));
+    return !r->fault.len && r->use->target->takes_dims ? try_programs(r, 1) : NULL;
+}
+
 bt_status target_run(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
                      struct target_run *out)
 {
-    struct run r = { .ctx = ctx, .use = use, .out = out };
+    // the target as it is open: a device may admit one
+    const bt_target_use *at[2] = { use };
+    bt_targets both = { .nref = 1, .n = 1, .at = at }, *reference = NULL;
+    struct run r = { .ctx = ctx, .use = use, .targets = &both, .out = out };
     const void *row;
-    bt_text targets;
     *out = (struct target_run){ 0 };
     BT_TRY(bt_registry_row(ctx, "baton.executor/1", "interp", sizeof(bt_executor), &row));
     r.interp = row;
     BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
     r.graph = row;
+    if (has_reference(ctx) && strcmp(use->target->name, "reference") != 0) {
+        BT_TRY(bt_targets_open(ctx, "reference", &reference));
+        at[both.n++] = reference->at[0];
+    }
     bt_text_init(&r.fault, arena);
-    bt_text_init(&targets, arena);
-    bt_text_addf(&targets, "%s%s", use->text,
-                 has_reference(ctx) && strcmp(use->target->name, "reference") != 0
-                     ? ", reference"
-                     : "");
     r.arena = bt_arena_create(bt_ctx_registry(ctx));
-    bt_status status = r.arena && bt_text_get(&targets) ? try_programs(&r, 0, targets.at)
-                                                        : bt_no_memory();
-    if (!status && !r.fault.len && use->target->takes_dims)
-        status = try_programs(&r, 1, targets.at);
+    bt_status status = r.arena ? run_all(&r) : bt_no_memory();
     bt_arena_destroy(r.arena);
+    bt_targets_unref(reference);
     out->fault = r.fault.len ? bt_text_get(&r.fault) : NULL;
     return r.fault.failed ? bt_no_memory() : status;
 }

@@ -15,9 +15,5 @@ struct target_run {
  * such, that are open. What is found lives in the arena. */
 bt_status target_run(bt_ctx *, bt_arena *, const bt_target_use *,
                      struct target_run *out) BT_MUST_USE;
-/* Patterns that the two checks of targets make programs of: its own, or simple ones; ended
- * by NULL. As the left side of a rule: what may be absent is there, `*` has names. */
-const char *const *target_patterns(const bt_target *);
-const char *target_rule(bt_arena *, const char *pattern);
 
 #endif

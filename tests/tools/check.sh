@@ -58,15 +58,24 @@ early|queues: a copy does not .*, or `wait` returns before it is done$
 mute|queues: wait fails (the device has stopped) and .failed is 0: it is the value of the command that has failed, 1$
 copy|queues: a copy does not
 offset|queues: a kernel gives something else where its buffers begin inside their blocks: bt_kernel_call.offsets$
+full|queues: its queues fail: a command waits for 1 events, at most 0$
 dims|programs:$
 END1
+expect 0 '12 as by interp' -- "$baton" plugin check test.device --target 'device{fault="alone"}' # it is opened once
 expect 1 '^  FAILED  programs:$' '^ *element 0 is .*, interp gives ' '^ *def @f(%a: ' -- \
     "$baton" plugin check test.device --target 'device{fault="second", kernels=2}'
 expect 1 '^ *element [0-9]* is .*, with n = [0-9]*, in$' '^ *def @f<n: Dim>(%a: ' -- "$baton" plugin check test.device --target 'device{fault="dims"}'
-expect 1 '^error: target device{hang="wait_for"}, wait for value [0-9]* of a queue, .*: it has not come back for 1 s (--timeout)$' -- \
-    "$baton" plugin check test.device --target 'device{hang="wait_for"}' --timeout 1
+hanging="lower compile load unload alloc_block free_block open_queue close_queue enqueue enqueue_copy run wait_for close_device"
+for function in $hanging; do
+    "$baton" plugin check test.device --target "device{hang=\"$function\"}" --timeout 1 > "hang_$function" 2>&1 &
+done
+wait
+for function in $hanging; do
+    expect 0 "^error: target device{hang=\"$function\"}, [a-z_ ]*.*: it has not come back for 1 s (--timeout)\$" -- cat "hang_$function"
+done
+expect 0 ', wait for value [0-9]* of a queue, ' -- cat hang_wait_for
 expect 2 '\--target: reference is of plugin baton.reference, and test.device is checked' -- "$baton" plugin check test.device --target reference
-expect 1 'attribute' -- "$baton" plugin check test.device --target 'device{fualt="hang"}'
+expect 1 'attribute' -- "$baton" plugin check test.device --target 'device{fualt="early"}'
 expect 0 '^target reference: opens, 0 patterns$' -- "$baton" plugin check baton.reference
 refuse queues
 

@@ -9,16 +9,7 @@
 
 #include "case_run.h"
 #include "kernel_check.h"
-
-static int has_cpu(bt_ctx *ctx)
-{
-    bt_provided item;
-    for (uint32_t i = 0; i < bt_provided_len(ctx, "target"); i++) {
-        if (!bt_provided_at(ctx, "target", i, &item) && strcmp(item.name, "cpu") == 0)
-            return 1;
-    }
-    return 0;
-}
+#include "tool.h"
 
 /* A text program in a file, which is what a program is opened from. */
 static bt_status write_program(struct op_check *w, const bt_module *module, char *path)
@@ -92,8 +83,9 @@ bt_status call_run_compiled(struct op_check *w, const struct call_case *c,
                             const struct call_result *r, const char **why)
 {
     bt_module *module;
+    bt_provided cpu;
     *why = NULL;
-    if (!has_cpu(w->ctx)) {
+    if (!find_provided(w->ctx, "target", "cpu", &cpu)) {
         *why = "there is no target cpu here";
         return NULL;
     }

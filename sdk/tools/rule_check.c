@@ -39,15 +39,12 @@ static bt_status look_at_rule(bt_ctx *ctx, const char *pass, const char *rule)
 /* Whether a pass goes by rules, from its manifest. */
 static int reads_rules(struct tool *tool, const char *name)
 {
-    int reads = 0;
-    for (uint32_t i = 0; i < bt_provided_len(tool->ctx, "pass"); i++) {
-        bt_provided item;
-        if (bt_provided_at(tool->ctx, "pass", i, &item) || strcmp(item.name, name) != 0)
-            continue;
-        json_t *json = json_loads(item.json, 0, NULL);
-        reads |= json_is_true(json_object_get(json, "rules"));
-        json_decref(json);
-    }
+    bt_provided item;
+    if (!find_provided(tool->ctx, "pass", name, &item))
+        return 0;
+    json_t *json = json_loads(item.json, 0, NULL);
+    int reads = json_is_true(json_object_get(json, "rules"));
+    json_decref(json);
     return reads;
 }
 

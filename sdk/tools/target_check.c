@@ -107,18 +107,6 @@ static uint32_t check_target(struct tool *tool, const char *name)
     return nfault;
 }
 
-/* The plugin that has a target; NULL: none. */
-static const char *owner_of(bt_ctx *ctx, const bt_target *target)
-{
-    bt_provided item;
-    for (uint32_t i = 0; i < bt_provided_len(ctx, "target"); i++) {
-        if (!bt_provided_at(ctx, "target", i, &item) &&
-            strcmp(item.name, target->name) == 0)
-            return bt_plugin_id(item.plugin);
-    }
-    return NULL;
-}
-
 /* Those of --target, with their options. */
 static int check_given(struct tool *tool, const char *plugin, const char *list,
                        uint32_t *nbroken)
@@ -127,12 +115,16 @@ static int check_given(struct tool *tool, const char *plugin, const char *list,
     int code = EXIT_OK;
     TRY_TOOL(tool, open_targets(tool, list, &opened));
     for (uint32_t i = 0; !code && i < opened->n; i++) {
-        const char *owner = owner_of(tool->ctx, opened->at[i]->target);
-        if (owner && strcmp(owner, plugin) == 0)
+        bt_provided item;
+        const char *name = opened->at[i]->target->name;
+        const char *owner = find_provided(tool->ctx, "target", name, &item)
+                                ? bt_plugin_id(item.plugin)
+                                : "?";
+        if (strcmp(owner, plugin) == 0)
             *nbroken += check_use(tool, opened->at[i]) > 0;
         else
             code = tool_usage(tool, "--target: %s is of plugin %s, and %s is checked",
-                              opened->at[i]->text, owner ? owner : "?", plugin);
+                              opened->at[i]->text, owner, plugin);
     }
     close_targets(list, opened);
     return code;

@@ -7,6 +7,7 @@
 #include <baton/plugin.h>
 
 #include "target_program.h"
+#include "tool.h"
 #include "watchdog.h"
 
 enum { WANTED = 6, MORE = 3 };
@@ -253,17 +254,6 @@ static bt_status try_programs(struct run *r, int is_open)
     return NULL;
 }
 
-static int has_reference(bt_ctx *ctx)
-{
-    bt_provided item;
-    for (uint32_t i = 0; i < bt_provided_len(ctx, "target"); i++) {
-        if (!bt_provided_at(ctx, "target", i, &item) &&
-            strcmp(item.name, "reference") == 0)
-            return 1;
-    }
-    return 0;
-}
-
 static bt_status run_all(struct run *r)
 {
     BT_TRY(try_programs(r, 0));
@@ -278,12 +268,14 @@ bt_status target_run(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
     bt_targets both = { .nref = 1, .n = 1, .at = at }, *reference = NULL;
     struct run r = { .ctx = ctx, .use = use, .targets = &both, .out = out };
     const void *row;
+    bt_provided item;
     *out = (struct target_run){ 0 };
     BT_TRY(bt_registry_row(ctx, "baton.executor/1", "interp", sizeof(bt_executor), &row));
     r.interp = row;
     BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
     r.graph = row;
-    if (has_reference(ctx) && strcmp(use->target->name, "reference") != 0) {
+    if (strcmp(use->target->name, "reference") != 0 &&
+        find_provided(ctx, "target", "reference", &item)) {
         BT_TRY(bt_targets_open(ctx, "reference", &reference));
         at[both.n++] = reference->at[0];
     }

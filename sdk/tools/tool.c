@@ -203,6 +203,15 @@ int tool_fail(const struct tool *tool, bt_status status)
                                                                             : EXIT_INPUT;
 }
 
+int find_provided(bt_ctx *ctx, const char *kind, const char *name, bt_provided *out)
+{
+    for (uint32_t i = 0; i < bt_provided_len(ctx, kind); i++) {
+        if (!bt_provided_at(ctx, kind, i, out) && strcmp(out->name, name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 uint32_t count_details(bt_ctx *ctx, uint32_t code)
 {
     bt_status detail;

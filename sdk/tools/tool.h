@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include <baton/baton.h>
+#include <baton/plugin.h>
 
 enum { EXIT_OK = 0, EXIT_INPUT = 1, EXIT_USAGE = 2, EXIT_FAULT = 3 };
 
@@ -59,6 +60,8 @@ int tool_parse(struct tool *, int argc, char **argv);
 int tool_usage(const struct tool *, const char *format, ...) BT_PRINTF(2, 3);
 /* Prints what was reported and the status, and gives the exit code for it. */
 int tool_fail(const struct tool *, bt_status);
+/* What plugins provide under a name, the first of a kind; 0: nothing. */
+int find_provided(bt_ctx *, const char *kind, const char *name, bt_provided *out);
 /* Details with this code: a refusal of a target, a rule that applied. */
 uint32_t count_details(bt_ctx *, uint32_t code);
 /* Prints what is worth telling though nothing failed. */

@@ -13,6 +13,7 @@ struct lowerer {
     bt_arena *arena;
     const struct cpu_config *config;
     const bt_func *primitive;
+    const uint8_t *is_constant; /* of each input */
     const bt_loops *loops;
     uint32_t nbuffer;                  /* of the loops */
     uint32_t *outputs;                 /* of each, which result it is, from 1 */
@@ -126,7 +127,8 @@ static int meets_writer(const struct lowerer *l, const struct parts *p, uint32_t
 }
 
 /* Selects the statements that pack an input which all others use in packed form only, and
- * gives their number. Of a constant input they run when the module is compiled. */
+ * gives their number. Of a constant input they run when the module is compiled, whatever
+ * others use. */
 static uint32_t choose_packing(const struct lowerer *l, struct parts *p, uint32_t input)
 {
     uint32_t n = 0;
@@ -141,7 +143,7 @@ static uint32_t choose_packing(const struct lowerer *l, struct parts *p, uint32_
         }
     } while (!is_stable);
     for (uint32_t k = 0; k < p->n; k++) {
-        if (p->touched[k][input] && !p->is_packing[k])
+        if (p->touched[k][input] && !p->is_packing[k] && !l->is_constant[input])
             return 0;
         n += p->is_packing[k];
     }
@@ -467,6 +469,9 @@ bt_status cpu_kernel_lower(bt_ctx *ctx, bt_arena *arena, const struct cpu_config
         .ctx = ctx, .arena = arena, .config = config, .primitive = primitive
     };
     bt_loops *loops;
+    l.is_constant = cpu_find_constants(arena, primitive);
+    if (!l.is_constant)
+        return bt_no_memory();
     bt_status status = cpu_schedule(ctx, arena, config, primitive, &loops);
     if (!status) {
         l.loops = loops;

@@ -2,6 +2,8 @@
  * machine, against those of the reference evaluator. */
 #include "strip_operands.h"
 
+#include <float.h>
+
 static int is_half(bt_dtype d)
 {
     return d == BT_FLOAT16 || d == BT_BFLOAT16;
@@ -282,6 +284,39 @@ static void test_casts_between_all_dtypes(void **state)
     assert_int_equal(n, 169 * 20 * ((int)cpu_isa_of_machine() + 1));
 }
 
+/* ---- whether all are finite ---- */
+
+static void check_finite(enum cpu_isa isa, const char *name, bt_dtype dtype)
+{
+    static const double odd[] = { (double)NAN, (double)INFINITY, -(double)INFINITY };
+    const struct cpu_callee *row = cpu_callee_find(isa, name);
+    const double great = dtype == BT_FLOAT32 ? (double)FLT_MAX : DBL_MAX;
+    enum { MOST = 70 };
+    unsigned char memory[(MOST + 1) * 8], is;
+    void *p[] = { &is, memory };
+    for (int64_t count = 0; count <= MOST; count++) {
+        for (int64_t at = 0; at <= count; at++) { // past the end: all are
+            for (int64_t i = 0; i <= MOST; i++)
+                bt__cell_store(memory + (size_t)i * bt_dtype_nbytes(dtype), dtype,
+                               (bt_cell){ .f = i == at ? odd[count % 3]
+                                               : i % 2 ? -great
+                                                       : 0x1p-149 });
+            is = 0xff;
+            assert_int_equal(row->run(p, &count), 0);
+            assert_int_equal(is, at == count);
+        }
+    }
+}
+
+static void test_one_element_that_is_not_finite_is_found(void **state)
+{
+    (void)state;
+    for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
+        check_finite((enum cpu_isa)isa, "finite.float32", BT_FLOAT32);
+        check_finite((enum cpu_isa)isa, "finite.float64", BT_FLOAT64);
+    }
+}
+
 static void test_all_halves_convert(void **state)
 {
     (void)state;
@@ -319,6 +354,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_float32_functions_stay_within_their_ulp),
     cmocka_unit_test(test_powers_and_angles_stay_within_their_ulp),
     cmocka_unit_test(test_casts_between_all_dtypes),
+    cmocka_unit_test(test_one_element_that_is_not_finite_is_found),
     cmocka_unit_test(test_all_halves_convert),
 };
 TEST_MAIN(tests)

@@ -51,6 +51,24 @@ for isa in portable avx2 avx512; do
 done
 expect 0 '^  882$' -- "$baton" run spread.baton --executor interp -i x=random:1 -i w=nan
 
+# Nor with steps of 1: of 12 x 12 elements of two channels, four at a corner read neither the last row of the weight nor its last column.
+# Dims may be open.
+cat > beside.baton <<'END1'
+#[version = "baton 0.1"]
+def @main<n: Dim, h: Dim>(%x: Tensor[(n, 3, h, 10), float32], %w: Tensor[(3, 2, 2, 2), float32]) {
+    %0 = nn.pad(%w, divide(0f, 0f), pad_width=[[0, 0], [0, 0], [0, 1], [0, 1]]);
+    sum(cast(isnan(nn.conv2d_transpose(%x, %0)), dtype="int32"))
+}
+END1
+for isa in portable avx2 avx512; do
+    for option in '' --no-specialise; do
+        expect 0 '^  280$' -- \
+            env BATON_CPU=$isa "$baton" run beside.baton $option --target cpu -i x=1x3x10x10xfloat32=random:1 -i w=random:2
+    done
+done
+expect 0 '^  280$' -- "$baton" run beside.baton --executor interp -i x=1x3x10x10xfloat32=random:1 -i w=random:2
+expect 0 'by the evaluator: 0$' -- "$baton" info beside.baton --target cpu
+
 # The same of a line, where data are few and it is the weights that are read outside.
 cat > line.baton <<'END1'
 #[version = "baton 0.1"]

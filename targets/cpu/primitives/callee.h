@@ -36,6 +36,7 @@
  *                   n[1] + i * n[2]
  *     scan_R.T      each of n[0] elements at the stride n[1] but the first takes the one before
  *                   it: in place. R is sum, prod, max or min
+ *     finite.T      whether all of the strip are finite, of floats: out (bool), a
  *     dot.T         accumulator += sum of a[i] * b[i]: accumulator, a, b
  *     reduce_sum.float32.wide, reduce_prod.float32.wide, dot.float32.wide
  *                   the same with a float64 accumulator, and in float64

@@ -123,6 +123,21 @@ TAKES(uint64, uint64_t)
 TAKE(all_bool, bool, uint32_t, y &x)
 TAKE(any_bool, bool, uint32_t, y | x)
 
+/* ---- whether all are finite ---- */
+
+/* W has the bits of a float: all of its exponent's are set in what is not finite. */
+#define FINITE(type, W, exponent)                                       \
+    STRIP(finite_##type)                                                \
+    {                                                                   \
+        const W *in = p[1];                                             \
+        W is_any = 0;                                                   \
+        EACH(i, n) is_any |= ((in[i] & (exponent)) == (exponent)) & 1u; \
+        *(bool_at *)p[0] = !is_any;                                     \
+        return 0;                                                       \
+    }
+FINITE(float32, uint32_at, 0x7f800000u)
+FINITE(float64, uint64_at, 0x7ff0000000000000u)
+
 /* ---- positions ---- */
 
 /* What is not a number is beyond all numbers, either way; positions decide ties. */
@@ -237,6 +252,8 @@ STRIPS_TABLE(reduce){
     ROWS(FLOAT32, float32) ROWS(FLOAT64, float64)
     ROW(all, BOOL, bool, REDUCE, 60)
     ROW(any, BOOL, bool, REDUCE, 60)
+    { "finite.float32", finite_float32, CPU_REDUCE, BT_BOOL, BT_FLOAT32, 60 },
+    { "finite.float64", finite_float64, CPU_REDUCE, BT_BOOL, BT_FLOAT64, 120 },
     { "dot.float32", dot_float32, CPU_DOT, BT_FLOAT32, BT_FLOAT32, 60 },
     { "dot.float64", dot_float64, CPU_DOT, BT_FLOAT64, BT_FLOAT64, 120 },
     { "reduce_sum.float32.wide", sum_wide, CPU_REDUCE, BT_FLOAT64, BT_FLOAT32, 60 },

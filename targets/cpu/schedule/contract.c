@@ -9,7 +9,8 @@
 
 struct stage {
     struct cpu_plan plan;
-    uint32_t array, sums;    /* the stage; the array that stands for its sums */
+    uint32_t whole;          /* the stage */
+    uint32_t array, sums;    /* it, or a part of it; the array that stands for its sums */
     uint32_t first, nfactor; /* arrays made for its factors */
     struct cpu_finite finite;
 };
@@ -257,8 +258,7 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
     const bt_node *body = replace_sum(&r, whole.body);
     if (!body)
         return why(g);
-    BT_TRY(cpu_contract_finite(g, &whole, &stage->plan.view, body, &stage->finite));
-    g->arrays[stage->array]->body = stage->finite.body;
+    g->arrays[stage->array]->body = body;
     stage->array = shifted;
     stage->first = shifted + 1;
     return NULL;
@@ -268,21 +268,18 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
 static bt_status plan_stage(bt_graph *g, const struct cpu_config *config, uint32_t i,
                             struct stage *stage)
 {
-    stage->array = i;
+    stage->whole = stage->array = i;
     stage->first = g->narray;
     bt_array array = *g->arrays[i];
     BT_TRY(cpu_contract_plan(g, &array, config, &stage->plan));
-    if (stage->plan.tile) {
-        BT_TRY(cpu_contract_finite(g, &array, &stage->plan.view, array.body,
-                                   &stage->finite));
-        g->arrays[i]->body = stage->finite.body;
-    } else {
+    if (!stage->plan.tile) {
         g->narray = stage->first;
         BT_TRY(shift_stage(g, config, stage));
     }
     if (!stage->plan.tile)
         return NULL;
     stage->nfactor = g->narray - stage->first;
+    BT_TRY(cpu_contract_finite(g, &array, &stage->plan.view, &stage->finite));
     return split_stage(g, stage);
 }
 
@@ -306,7 +303,8 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
         }
         if ((stage->plan.tile && !BT_PUSH(arena, &all, stage)) ||
             (stage->array != i && !BT_PUSH(arena, &order, stage->array)) ||
-            !BT_PUSH(arena, &order, i))
+            !BT_PUSH(arena, &order, i) ||
+            (stage->finite.nfactor && !BT_PUSH(arena, &order, stage->finite.exact)))
             return bt_no_memory();
     }
     if (options)
@@ -315,12 +313,15 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     ordered.norder = order.len;
     BT_TRY(bt_loops_lower_with(ctx, arena, name, g, &ordered, out));
     for (uint32_t i = 0; i < all.len; i++) {
-        const struct cpu_finite *finite = &all.at[i]->finite;
-        if (finite->is_needed &&
-            !cpu_emit_finite(*out, finite,
-                             (*out)->body.at[find_nest(*out, finite->exact)]))
+        struct stage *stage = all.at[i];
+        const struct cpu_finite *finite = &stage->finite;
+        BT_TRY(replace_nest(*out, stage, config));
+        // no bits are promised for the sums of what is not finite
+        if (finite->nfactor)
+            g->arrays[finite->exact]->body = g->arrays[stage->sums]->body;
+        if (finite->nfactor &&
+            !cpu_emit_finite(*out, finite, stage->whole, find_nest(*out, finite->exact)))
             return bt_loops_why(*out);
-        BT_TRY(replace_nest(*out, all.at[i], config));
     }
     return NULL;
 }

@@ -11,8 +11,8 @@
  *
  * Zeros that stand for elements outside are multiplied too: where the other operand is not
  * finite there, the sum of a convolution is NaN (kernel/compute/formula/notation.md, solved
- * conditions). Of a transposed convolution with strides, which has no zeros around, it is
- * not (contract_finite.c).
+ * conditions). Of a transposed convolution, which has no zeros around, it is not
+ * (contract_finite.c).
  */
 #ifndef CPU_CONTRACT_H
 #define CPU_CONTRACT_H
@@ -135,18 +135,17 @@ bt_dtype cpu_computed_in(bt_dtype);
 bt_status cpu_contract_shift(bt_graph *, const bt_array *stage, const bt_node *sum,
                              const bt_node **out) BT_MUST_USE;
 
-/* What a stage is beside the sums of tiles, where it is right by them only if all factors are
- * finite. */
+/* What is done where a stage is right by tiles only if factors are finite. */
 struct cpu_finite {
-    const bt_node *body;  /* of the stage: it chooses, or is what it was by tiles */
-    uint32_t is_needed;   /* 1: there are ... */
-    uint32_t flag, exact; /* ... these arrays */
+    uint32_t exact;               /* an array: the stage with its own sum */
+    uint32_t nfactor, factors[2]; /* those that must be finite; 0: there is no `exact` */
 };
 bt_status cpu_contract_finite(bt_graph *, const bt_array *stage,
-                              const struct cpu_contraction *, const bt_node *by_tiles,
+                              const struct cpu_contraction *,
                               struct cpu_finite *out) BT_MUST_USE;
-/* The nest of `exact` is left out where the flag holds. 0: failure. */
-int cpu_emit_finite(bt_loops *, const struct cpu_finite *, bt_stmt *nest);
+/* The nest of `exact`, which is number `at`, stores to `stage`, and where a factor is not
+ * finite only. 0: failure. */
+int cpu_emit_finite(bt_loops *, const struct cpu_finite *, uint32_t stage, uint32_t at);
 
 /* How B is read: where it lies, as a copy with zeros around, in panels of the tile's
  * columns. */
@@ -214,6 +213,10 @@ void cpu_lay_direct(bt_graph *, const struct cpu_plan *, const struct cpu_operan
  * 0: failure. */
 int cpu_emit_contraction(bt_loops *, const struct cpu_plan *, const struct cpu_config *,
                          uint32_t sums, const bt_stmt *store, bt_stmts *out);
+
+/* A temp or a local. 0: failure. */
+int cpu_emit_buffer(bt_loops *, uint32_t role, bt_dtype, const bt_node *nelem,
+                    uint32_t *out);
 
 /* Loops under construction: where statements go, the next index. */
 struct cpu_emitter {

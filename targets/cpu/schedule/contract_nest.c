@@ -534,8 +534,8 @@ static int emit_nest(struct nest *t)
 
 /* ---- all of it ---- */
 
-static int add_buffer(bt_loops *loops, uint32_t role, bt_dtype dtype,
-                      const bt_node *nelem, uint32_t *out)
+int cpu_emit_buffer(bt_loops *loops, uint32_t role, bt_dtype dtype, const bt_node *nelem,
+                    uint32_t *out)
 {
     bt_text name;
     bt_text_init(&name, loops->arena);
@@ -589,12 +589,12 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_plan *p,
     t.a_at = p->a_at;
     t.b_at = p->b_at;
     if (p->b_kind != CPU_B_DIRECT) {
-        if (!add_buffer(loops, BT_BUFFER_TEMP, p->b->dtype, p->nelem, &t.b) ||
+        if (!cpu_emit_buffer(loops, BT_BUFFER_TEMP, p->b->dtype, p->nelem, &t.b) ||
             !cpu_emit_packing(&t.e, p, t.b))
             return 0;
     }
     if (p->a_nelem) {
-        if (!add_buffer(loops, BT_BUFFER_TEMP, p->a->dtype, p->a_nelem, &t.a) ||
+        if (!cpu_emit_buffer(loops, BT_BUFFER_TEMP, p->a->dtype, p->a_nelem, &t.a) ||
             !cpu_emit_margins(&t.e, p, t.a))
             return 0;
     }
@@ -611,5 +611,6 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_plan *p,
     const bt_node *nelem = cpu_times(g, number(&t, t.blocks.rows), span);
     if (store->buffer != sums)
         return shrink_sums(loops, sums, nelem) && emit_nest(&t);
-    return add_buffer(loops, BT_BUFFER_LOCAL, p->tile->c, nelem, &t.c) && emit_nest(&t);
+    return cpu_emit_buffer(loops, BT_BUFFER_LOCAL, p->tile->c, nelem, &t.c) &&
+           emit_nest(&t);
 }

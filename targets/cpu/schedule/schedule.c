@@ -302,9 +302,7 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
     return NULL;
 }
 
-/* The leaves of the parameters that the attribute `constants` lists, which may be any text's.
- * NULL: no memory. */
-static const uint8_t *find_constants(bt_arena *arena, const bt_func *primitive)
+const uint8_t *cpu_find_constants(bt_arena *arena, const bt_func *primitive)
 {
     const bt_dict_entry *list = bt_dict_find(&primitive->attrs, "constants");
     const bt_block *block = primitive->block;
@@ -330,7 +328,7 @@ bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     struct chooser c = {
         .ctx = ctx, .arena = arena, .config = &own, .primitive = primitive
     };
-    own.is_constant = find_constants(arena, primitive);
+    own.is_constant = cpu_find_constants(arena, primitive);
     if (!own.is_constant)
         return bt_no_memory();
     for (uint32_t i = 0; i < BT_COUNT(candidates); i++)

@@ -11,7 +11,7 @@
 
 /* Fields of inputs that are listed: a short type may stand for a great many. */
 enum { MAX_LISTED = 4096 };
-enum { MOST_ROUNDS = 64 };
+enum { MOST_ROUNDS = 64 }; /* of looks at the inputs: sizes may chase each other */
 
 bt_ctx *bt_open(void)
 {

@@ -130,8 +130,8 @@ static int is_widening(bt_dtype from, bt_dtype to)
         return from_bits <= to_bits;
     if (from_class == BT_CLASS_UINT && to_class == BT_CLASS_INT)
         return from_bits < to_bits;
-    return (from_class == BT_CLASS_FLOAT || from_class == BT_CLASS_BFLOAT) &&
-           to_class == BT_CLASS_FLOAT && to_bits >= 32 && from_bits <= to_bits;
+    return bt_dtype_is_float(from) && to_class == BT_CLASS_FLOAT && to_bits >= 32 &&
+           from_bits <= to_bits;
 }
 
 static int widens(struct rule_match *m, struct rule_node *const *args)

@@ -7,8 +7,7 @@
 
 static int is_float(const bt_type *type)
 {
-    uint32_t class_ = BT_DTYPE_CLASS(bt_tensor_dtype(type));
-    return class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT;
+    return bt_dtype_is_float(bt_tensor_dtype(type));
 }
 
 /* 0: some number is infinite or NaN. */

@@ -37,7 +37,7 @@ static int is_special(const bt__parser *p, const bt__token *token, bt_dtype *dty
     if (token->nbytes == 3)
         return 1;
     *dtype = bt__suffix_read(text + 3, token->nbytes - 3);
-    return *dtype && bt__dtype_is_float(*dtype);
+    return *dtype && bt_dtype_is_float(*dtype);
 }
 
 int bt__at_literal(const bt__parser *p)
@@ -87,7 +87,7 @@ static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
     if (n < p->token.nbytes) {
         out->dtype = bt__suffix_read(text + n, p->token.nbytes - n);
         out->has_suffix = 1;
-        if (!out->dtype || (out->is_float && !bt__dtype_is_float(out->dtype)))
+        if (!out->dtype || (out->is_float && !bt_dtype_is_float(out->dtype)))
             return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
                                    "unknown suffix of a number: %s; expected one such as "
                                    "f, f16, f64, bf16, i64, u8",
@@ -96,7 +96,7 @@ static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
     bt_dtype dtype = wanted ? wanted : out->dtype;
     if (!dtype)
         dtype = out->is_float ? BT_FLOAT32 : BT_INT32;
-    if (bt__dtype_is_float(dtype)) {
+    if (bt_dtype_is_float(dtype)) {
         bt__float_format format = bt__float_format_of(dtype);
         out->is_float = 1;
         out->value = bt__float_read(text, n, format);
@@ -177,7 +177,7 @@ static int read_element(bt__parser *p, bt_dtype dtype, element *out)
     number n;
     if (!read_number(p, dtype, &n))
         return 0;
-    if (bt__dtype_is_float(dtype)) {
+    if (bt_dtype_is_float(dtype)) {
         if (n.is_float) {
             out->f = n.value;
             return 1;
@@ -192,7 +192,7 @@ static int read_element(bt__parser *p, bt_dtype dtype, element *out)
 static bt_object *scalar(bt__parser *p, bt_dtype dtype, element value)
 {
     bt_tensor *tensor = NULL;
-    bt_status status = bt__dtype_is_float(dtype)
+    bt_status status = bt_dtype_is_float(dtype)
                            ? bt_tensor_scalar(p->ctx, dtype, value.f, &tensor)
                            : bt_tensor_scalar_int(p->ctx, dtype, value.i, &tensor);
     if (!status)
@@ -311,7 +311,7 @@ static bt_tensor *make_elements(bt__parser *p, const header *h, const element *v
     }
     bt_tensor *tensor = create(p, h);
     for (uint32_t i = 0; tensor && i < n; i++) {
-        if (bt__dtype_is_float(h->dtype))
+        if (bt_dtype_is_float(h->dtype))
             bt_tensor_set(tensor, i, values[i].f);
         else
             bt_tensor_set_int(tensor, i, values[i].i);

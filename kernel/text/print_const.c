@@ -50,7 +50,7 @@ static int is_plain(const bt_tensor *tensor, int64_t i)
 {
     if (tensor->dtype == BT_BOOL)
         return element_bits(tensor, i) <= 1;
-    if (!bt__dtype_is_float(tensor->dtype) || !isnan(bt_tensor_get(tensor, i)))
+    if (!bt_dtype_is_float(tensor->dtype) || !isnan(bt_tensor_get(tensor, i)))
         return 1;
     return element_bits(tensor, i) == plain_nan_bits(tensor->dtype);
 }

@@ -29,7 +29,7 @@ static double ulps(bt_dtype dtype, const void *a, const void *b)
 static double distance(bt_dtype dtype, const void *at_a, const void *at_b, double a,
                        double b)
 {
-    if (bt__dtype_is_float(dtype))
+    if (bt_dtype_is_float(dtype))
         return a == b ? 0 : fabs(a - b);
     int64_t x, y;
     bt__elements_to_int(dtype, at_a, 1, 1, &x);
@@ -68,7 +68,7 @@ static void compare_element(bt_dtype dtype, const void *at_a, const void *at_b,
     // Of an infinity and a number the ratio is no number: nothing relates them.
     d->max_relative =
         fmax(d->max_relative, isinf(difference) ? INFINITY : ratio(difference, fabs(b)));
-    if (bt__dtype_is_float(dtype))
+    if (bt_dtype_is_float(dtype))
         d->max_ulp = fmax(d->max_ulp, ulps(dtype, at_a, at_b));
     int overflows = isfinite(a) && isfinite(b) && isinf(difference);
     if (difference != 0 && ((isinf(difference) && !overflows) ||

@@ -10,12 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-int bt__dtype_is_float(bt_dtype dtype)
-{
-    uint32_t c = BT_DTYPE_CLASS(dtype);
-    return c == BT_CLASS_FLOAT || c == BT_CLASS_BFLOAT;
-}
-
 /* ---- one element in memory to a wide type ---- */
 
 #define value_bool(x)     ((x) != 0)
@@ -77,7 +71,7 @@ static void floats_to_int(bt_dtype dtype, const void *at, int64_t stride, int64_
 void bt__elements_to_int(bt_dtype dtype, const void *at, int64_t stride, int64_t n,
                          int64_t *out)
 {
-    if (bt__dtype_is_float(dtype)) {
+    if (bt_dtype_is_float(dtype)) {
         floats_to_int(dtype, at, stride, n, out);
         return;
     }

@@ -20,6 +20,4 @@ void bt__elements_from_int(bt_dtype, const int64_t *from, int is_unsigned, int64
 void bt__elements_copy(size_t nbytes, const void *from, int64_t stride, int64_t n,
                        void *to);
 
-int bt__dtype_is_float(bt_dtype);
-
 #endif

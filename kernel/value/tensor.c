@@ -332,7 +332,7 @@ static void cast_row(bt_dtype from, const char *at, int64_t stride, int64_t leng
     int64_t to_nbytes = (int64_t)bt_dtype_nbytes(to);
     for (int64_t i = 0; i < length; i += STRIP) {
         int64_t n = length - i < STRIP ? length - i : STRIP;
-        if (bt__dtype_is_float(from)) {
+        if (bt_dtype_is_float(from)) {
             double wide[STRIP];
             bt__elements_to_double(from, at + i * from_nbytes, stride, n, wide);
             bt__elements_from_double(to, wide, n, out + i * to_nbytes, 1);

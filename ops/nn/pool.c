@@ -134,16 +134,10 @@ static void write_space(bt_formula *f, const struct pool *p)
     }
 }
 
-static int is_float(bt_dtype dtype)
-{
-    return BT_DTYPE_CLASS(dtype) == BT_CLASS_FLOAT ||
-           BT_DTYPE_CLASS(dtype) == BT_CLASS_BFLOAT;
-}
-
 /* The least value of the type: what a maximum over nothing is. */
 static void write_least(bt_formula *f, bt_dtype dtype)
 {
-    if (is_float(dtype))
+    if (bt_dtype_is_float(dtype))
         bt_formula_item(f, "least", "-inf");
     else if (BT_DTYPE_CLASS(dtype) == BT_CLASS_UINT)
         bt_formula_item(f, "least", "0");

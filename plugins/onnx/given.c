@@ -69,17 +69,11 @@ struct number {
 };
 typedef bt_vec(struct number) number_list;
 
-static int is_float(bt_dtype dtype)
-{
-    uint32_t class = BT_DTYPE_CLASS(dtype);
-    return class == BT_CLASS_FLOAT || class == BT_CLASS_BFLOAT;
-}
-
 /* One number off the front: an integer exactly, for an integer input. */
 static int read_number(const char **at, bt_dtype dtype, struct number *out)
 {
     char *end = NULL;
-    if (is_float(dtype)) {
+    if (bt_dtype_is_float(dtype)) {
         const size_t n = bt_number_read(*at, &out->real);
         *at += n;
         return n != 0;
@@ -141,7 +135,7 @@ bt_status given_tensor(bt_ctx *ctx, bt_arena *arena, const struct onnx_value_inf
     BT_TRY(given_shape(ctx, info, text, numbers.len, &rank));
     BT_TRY(bt_tensor_create(ctx, dtype, rank, &(int64_t){ (int64_t)numbers.len }, out));
     for (uint32_t i = 0; i < numbers.len; i++) {
-        if (is_float(dtype))
+        if (bt_dtype_is_float(dtype))
             bt_tensor_set(*out, i, numbers.at[i].real);
         else
             bt_tensor_set_int(*out, i, numbers.at[i].whole);

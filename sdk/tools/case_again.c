@@ -20,8 +20,7 @@ static int is_equal(struct op_check *w, const bt_tensor *a, const bt_tensor *b,
 
 static int is_float_tensor(const bt_type *type)
 {
-    uint32_t class = bt_as_tensor_type(type) ? BT_DTYPE_CLASS(bt_tensor_dtype(type)) : 0;
-    return class == BT_CLASS_FLOAT || class == BT_CLASS_BFLOAT;
+    return bt_as_tensor_type(type) && bt_dtype_is_float(bt_tensor_dtype(type));
 }
 
 static bt_status build_around(bt_builder *b, const bt_op *op, const bt_value **value)

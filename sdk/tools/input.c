@@ -96,17 +96,18 @@ static int port_form(const bt_port *port, struct form *out)
 
 static void fill_random(bt_tensor *tensor, uint64_t seed)
 {
-    uint32_t kind = BT_DTYPE_CLASS(tensor->dtype);
+    const int is_float = bt_dtype_is_float(tensor->dtype);
     for (int64_t i = 0; i < tensor->nelem; i++) {
         /* splitmix64: Steele, Lea, Flood 2014 */
         uint64_t z = (seed += 0x9e3779b97f4a7c15u);
         z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
         z = (z ^ z >> 27) * 0x94d049bb133111ebu;
         z ^= z >> 31;
-        if (kind == BT_CLASS_FLOAT || kind == BT_CLASS_BFLOAT)
+        if (is_float)
             bt_tensor_set(tensor, i, (double)(z >> 40) / 16777216.0);
         else
-            bt_tensor_set_int(tensor, i, (int64_t)(z % (kind == BT_CLASS_BOOL ? 2 : 10)));
+            bt_tensor_set_int(tensor, i,
+                              (int64_t)(z % (tensor->dtype == BT_BOOL ? 2 : 10)));
     }
 }
 
@@ -280,7 +281,7 @@ static bt_status look_at_tensor(bt_ctx *ctx, const bt_tensor *tensor,
     out->rank = (int32_t)tensor->rank;
     for (uint32_t i = 0; i < tensor->rank; i++)
         out->dims[i] = tensor->dims[i];
-    out->is_float = class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT;
+    out->is_float = bt_dtype_is_float(tensor->dtype);
     if (tensor->rank > 1 || tensor->nelem > VALUE_SMALL || class_ == BT_CLASS_BOOL)
         return NULL;
     bt_text_init(&text, bt_ctx_scratch(ctx));

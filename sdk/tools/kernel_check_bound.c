@@ -34,12 +34,6 @@ struct bounds {
     bt_vec(bt_tensor *) made;
 };
 
-static int is_float(bt_dtype dtype)
-{
-    uint32_t class = BT_DTYPE_CLASS(dtype);
-    return class == BT_CLASS_FLOAT || class == BT_CLASS_BFLOAT;
-}
-
 /* NULL: not one tensor, or in a layout. */
 static const struct bounded *find(struct bounds *b, const bt_value *value)
 {
@@ -110,7 +104,7 @@ static bt_status bound_call(struct bounds *b, const bt_call *call, bt_compute *c
         return bt_no_memory();
     }
     result->tensor = t;
-    if (!is_float(t->dtype))
+    if (!bt_dtype_is_float(t->dtype))
         return NULL;
     double largest = bt_tensor_largest(t);
     result->errors = BT_NEWS(b->arena, double, (size_t)t->nelem);

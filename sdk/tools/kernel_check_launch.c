@@ -250,8 +250,7 @@ static double share(const bt_tensor *got, const bt_tensor *want, int64_t i,
                     double largest, const double *bounds, int64_t step)
 {
     double a = bt_tensor_get(got, i), b = bt_tensor_get(want, i);
-    uint32_t class = BT_DTYPE_CLASS(want->dtype);
-    if (class != BT_CLASS_FLOAT && class != BT_CLASS_BFLOAT) {
+    if (!bt_dtype_is_float(want->dtype)) {
         int64_t x = bt_tensor_get_int(got, i), y = bt_tensor_get_int(want, i);
         uint64_t apart = x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x;
         return apart <= (uint64_t)step ? 0 : INFINITY;
@@ -267,10 +266,8 @@ static double share(const bt_tensor *got, const bt_tensor *want, int64_t i,
 static int64_t step_of(const struct kernel_call *c)
 {
     int64_t step = 0;
-    for (uint32_t i = 0; i < c->nin; i++) {
-        uint32_t class = BT_DTYPE_CLASS(c->in[i]->dtype);
-        step |= class == BT_CLASS_FLOAT || class == BT_CLASS_BFLOAT;
-    }
+    for (uint32_t i = 0; i < c->nin; i++)
+        step |= bt_dtype_is_float(c->in[i]->dtype);
     return step;
 }
 

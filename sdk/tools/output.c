@@ -14,12 +14,11 @@ enum { TOP = 5, SHOWN = 64 };
 /* Scores: a float vector (among axes of one), long enough to have a best five. */
 static int is_scores(const bt_tensor *tensor)
 {
-    uint32_t class_ = BT_DTYPE_CLASS(tensor->dtype);
     int64_t longest = 0;
     for (uint32_t i = 0; i < tensor->rank; i++)
         longest = tensor->dims[i] > longest ? tensor->dims[i] : longest;
-    return (class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT) &&
-           longest == tensor->nelem && longest >= 2 * TOP;
+    return bt_dtype_is_float(tensor->dtype) && longest == tensor->nelem &&
+           longest >= 2 * TOP;
 }
 
 static void print_top(const bt_tensor *tensor)

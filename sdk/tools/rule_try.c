@@ -123,13 +123,11 @@ static bt_status compare_tensors(struct trial *t, const bt_tensor *a, const bt_t
                                  uint32_t which, int *differ)
 {
     bt_tensor_difference d;
-    uint32_t class_ = BT_DTYPE_CLASS(a->dtype);
-    int is_float = class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT;
     double ulp = a->dtype == BT_FLOAT64   ? 0x1p-52
                  : a->dtype == BT_FLOAT32 ? 0x1p-23
                                           : 0x1p-7;
     BT_TRY(bt_tensor_compare(t->ctx, b, a, 0, 0, &d));
-    if (d.ndifferent && is_float && t->rule->ulp)
+    if (d.ndifferent && bt_dtype_is_float(a->dtype) && t->rule->ulp)
         d.first = find_rounded(a, b, t->rule->ulp * ulp);
     *differ = d.first >= 0;
     if (*differ)

@@ -91,8 +91,7 @@ struct follow {
 
 static int has_floats(const bt_type *type)
 {
-    uint32_t class_ = bt_as_tensor_type(type) ? BT_DTYPE_CLASS(bt_tensor_dtype(type)) : 0;
-    return class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT;
+    return bt_as_tensor_type(type) && bt_dtype_is_float(bt_tensor_dtype(type));
 }
 
 /* Recursion is bounded by the depth of regions. 0: no memory */

@@ -148,9 +148,9 @@ static bt_status compare(struct run *r, const bt_object *a, const bt_object *b)
         BT_TRY(compare(r, x->fields[i], y->fields[i]));
     if (x)
         return NULL;
-    const uint32_t class_ = BT_DTYPE_CLASS(want->dtype);
-    const int is_float = class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT;
-    const double rounding = !is_float ? 0 : BT_DTYPE_BITS(want->dtype) < 32 ? 0.05 : 1e-4;
+    const double rounding = !bt_dtype_is_float(want->dtype)   ? 0
+                            : BT_DTYPE_BITS(want->dtype) < 32 ? 0.05
+                                                              : 1e-4;
     BT_TRY(bt_tensor_compare(r->ctx, got, want, rounding,
                              rounding * bt_tensor_largest(want), &d));
     if (d.ndifferent && !r->fault.len)

@@ -66,8 +66,7 @@ static void wrong(struct trial *t, const struct entry *e, const char *what)
 
 static int is_float(const bt_type *type)
 {
-    uint32_t class = bt_as_tensor_type(type) ? BT_DTYPE_CLASS(bt_tensor_dtype(type)) : 0;
-    return class == BT_CLASS_FLOAT || class == BT_CLASS_BFLOAT;
+    return bt_as_tensor_type(type) && bt_dtype_is_float(bt_tensor_dtype(type));
 }
 
 static bt_status build_around(bt_builder *b, const bt_op *op, const bt_value **value)

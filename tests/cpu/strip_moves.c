@@ -148,14 +148,14 @@ static void check_reducer(const struct cpu_callee *row, uint32_t which, struct s
     double size = 0;
     for (int64_t i = 0; i < count; i++) {
         values[i] = cell(s->at[1], row->in, i);
-        size += bt__dtype_is_float(row->in) ? fabs(values[i].f) : 0;
+        size += bt_dtype_is_float(row->in) ? fabs(values[i].f) : 0;
     }
     bt__reducer_take(which, row->in)((uint32_t)count, &acc, &acc2, 0, values, 1, 100, -2);
     reduce(row, which, s, count, 0, &value, &position);
     bt_cell got = bt__cell_load(&value, row->in);
     if (is_arg(which)) {
         assert_int_equal(position, acc2.i);
-    } else if (!bt__dtype_is_float(row->in)) {
+    } else if (!bt_dtype_is_float(row->in)) {
         assert_int_equal(got.i, bt__int_wrap(acc.i, row->in));
     } else if (which == BT_REDUCER_SUM || which == BT_REDUCER_PROD) {
         double unit = row->in == BT_FLOAT32 ? 0x1p-23 : 0x1p-52;
@@ -182,7 +182,7 @@ static void fill_terms(struct strip *s, const struct cpu_callee *row, uint32_t s
 {
     uint64_t random = seed;
     fill(s, row, seed);
-    for (size_t i = 0; is_tame && bt__dtype_is_float(row->in) && i < NELEM; i++) {
+    for (size_t i = 0; is_tame && bt_dtype_is_float(row->in) && i < NELEM; i++) {
         bt_cell v = { .f = 1 + (double)(int64_t)next_random(&random) * 0x1p-66 };
         bt__cell_store((char *)s->at[1] + i * bt_dtype_nbytes(row->in), row->in, v);
     }

@@ -101,7 +101,7 @@ static inline void put(void *at, bt_dtype d, uint32_t i, uint64_t *state)
             .f = edges[bits >> 8 & 0xffff ? (bits >> 20) % BT_COUNT(edges) : 0]
         };
         bt__cell_store(at, d, bt__cell_cast(v, BT_FLOAT64, d));
-    } else if (i % 3 == 1 && bt__dtype_is_float(d)) {
+    } else if (i % 3 == 1 && bt_dtype_is_float(d)) {
         bt_cell v = { .f = (double)(int64_t)bits * 0x1p-60 };
         bt__cell_store(at, d, v);
     } else if (i % 3 == 1) {
@@ -162,7 +162,7 @@ static inline bt_cell cell(const void *base, bt_dtype d, int64_t i)
 static inline int is_same(bt_dtype d, const void *a, const void *b)
 {
     bt_cell x = cell(a, d, 0), y = cell(b, d, 0);
-    if (bt__dtype_is_float(d) && x.f != x.f)
+    if (bt_dtype_is_float(d) && x.f != x.f)
         return y.f != y.f;
     return memcmp(a, b, bt_dtype_nbytes(d)) == 0;
 }

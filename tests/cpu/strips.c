@@ -137,13 +137,13 @@ static void check_operator(const struct cpu_callee *row, int which, char variant
         bt_cell expected = bt__scalar_eval((uint32_t)which, row->in, args);
         bt_cell got = cell(s->at[0], row->out, i);
         int ok = got.i == expected.i;
-        if (bt__dtype_is_float(row->out) && row->out == BT_FLOAT32 && op->ulp > 0)
+        if (bt_dtype_is_float(row->out) && row->out == BT_FLOAT32 && op->ulp > 0)
             ok = ulps((float)got.f, expected.f) <= op->ulp;
-        else if (bt__dtype_is_float(row->out)) {
+        else if (bt_dtype_is_float(row->out)) {
             expected.f = bt__float_round(expected.f, row->out);
             ok = got.i == expected.i || (isnan(got.f) && isnan(expected.f));
         }
-        if (!ok && bt__dtype_is_float(row->in))
+        if (!ok && bt_dtype_is_float(row->in))
             fail_msg("%s(%a, %a) gives %a (%lld), expected %a (%lld)", row->name,
                      args[0].f, args[1].f, got.f, (long long)got.i, expected.f,
                      (long long)expected.i);

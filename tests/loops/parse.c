@@ -506,7 +506,7 @@ static bt_dtype accumulator(const struct parser *p, const bt_stmt *stmt,
     bt_dtype first = p->graph->arrays[stmt->buffer]->dtype;
     if (second && row->result == BT__RESULT_INT64)
         return BT_INT64;
-    if (!bt__dtype_is_float(stmt->of))
+    if (!bt_dtype_is_float(stmt->of))
         return stmt->of;
     return first == BT_FLOAT32 && stmt->of != BT_FLOAT64 ? BT_FLOAT32 : BT_FLOAT64;
 }

@@ -47,8 +47,7 @@ static void check(const char *name, const bt_tensor *x, int64_t first, int64_t s
     uint64_t i = strcmp(name, "prod") == 0 ? 1 : 0;
     int most = strncmp(name, "argmax", 6) == 0 || strcmp(name, "max") == 0;
     int64_t best = extreme(x, first, step, n, most, strstr(name, "last") != NULL);
-    int is_float = BT_DTYPE_CLASS(x->dtype) == BT_CLASS_FLOAT ||
-                   BT_DTYPE_CLASS(x->dtype) == BT_CLASS_BFLOAT;
+    int is_float = bt_dtype_is_float(x->dtype);
     if (strncmp(name, "arg", 3) == 0) {
         assert_int_equal(bt_tensor_get_int(y, at), best);
         return;
@@ -96,8 +95,7 @@ static void check(const char *name, const bt_tensor *x, int64_t first, int64_t s
 static bt_tensor *operand(struct world *w, bt_dtype d, const char *name, int64_t n)
 {
     bt_tensor *t = tensor_random(w, d, 5, DIMS(ROWS, n));
-    int is_float =
-        BT_DTYPE_CLASS(d) == BT_CLASS_FLOAT || BT_DTYPE_CLASS(d) == BT_CLASS_BFLOAT;
+    int is_float = bt_dtype_is_float(d);
     for (int64_t i = 0; i < t->nelem; i++) {
         if (strcmp(name, "prod") == 0 && is_float)
             bt_tensor_set(t, i, 1 + bt_tensor_get(t, i) / 1024);

@@ -14,11 +14,6 @@ static const bt_dtype dtypes[] = { BT_BOOL,   BT_INT8,    BT_INT16,    BT_INT32,
                                    BT_UINT64, BT_FLOAT16, BT_BFLOAT16, BT_FLOAT32,
                                    BT_FLOAT64 };
 
-static int is_float(bt_dtype d)
-{
-    return BT_DTYPE_CLASS(d) == BT_CLASS_FLOAT || BT_DTYPE_CLASS(d) == BT_CLASS_BFLOAT;
-}
-
 static wide lowest(bt_dtype d)
 {
     return BT_DTYPE_CLASS(d) == BT_CLASS_INT ? -((wide)1 << (BT_DTYPE_BITS(d) - 1)) : 0;
@@ -245,7 +240,7 @@ static bt_tensor *edges(struct world *w, bt_dtype d)
     };
     bt_tensor *t = tensor_new(w, d, DIMS(NVALUE));
     for (int i = 0; i < NVALUE; i++) {
-        if (is_float(d)) {
+        if (bt_dtype_is_float(d)) {
             bt_tensor_set(t, i, floats[i]);
             continue;
         }
@@ -263,7 +258,7 @@ static void check(const char *name, const bt_tensor *x, int64_t i, int64_t j,
 {
     char dtype[BT_DTYPE_NAME_SIZE];
     bt_dtype d = x->dtype;
-    if (is_float(d)) {
+    if (bt_dtype_is_float(d)) {
         double a = bt_tensor_get(x, i), b = bt_tensor_get(x, j);
         double got = bt_tensor_get(y, at), raw = float_expected(name, a, b);
         double wanted = bt__float_round(raw, y->dtype);
@@ -337,11 +332,11 @@ static void test_other_classes_are_refused(void **state)
 static void check_cast(const bt_tensor *x, const bt_tensor *y, int64_t i)
 {
     double v = bt_tensor_get(x, i);
-    wide from = is_float(x->dtype) ? 0 : get_wide(x, i), wanted;
-    if (is_float(y->dtype)) {
+    wide from = bt_dtype_is_float(x->dtype) ? 0 : get_wide(x, i), wanted;
+    if (bt_dtype_is_float(y->dtype)) {
         // float of a wide integer rounds once
-        double expected = is_float(x->dtype)       ? bt__float_round(v, y->dtype)
-                          : y->dtype == BT_FLOAT64 ? (double)from
+        double expected = bt_dtype_is_float(x->dtype) ? bt__float_round(v, y->dtype)
+                          : y->dtype == BT_FLOAT64    ? (double)from
                           : y->dtype == BT_FLOAT32
                               ? (double)(float)from
                               : bt__float_round((double)from, y->dtype);
@@ -351,8 +346,8 @@ static void check_cast(const bt_tensor *x, const bt_tensor *y, int64_t i)
         return;
     }
     if (y->dtype == BT_BOOL)
-        wanted = is_float(x->dtype) ? v != 0 : from != 0;
-    else if (!is_float(x->dtype))
+        wanted = bt_dtype_is_float(x->dtype) ? v != 0 : from != 0;
+    else if (!bt_dtype_is_float(x->dtype))
         wanted = wrapped(from, y->dtype);
     else
         wanted = isnan(v)                          ? 0

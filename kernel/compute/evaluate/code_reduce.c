@@ -42,7 +42,7 @@ static bt_status start_accumulator(struct bt__coder *c, struct bt__block *b,
 /* The read behind conversions that keep its value; NULL: something else. */
 static const bt_node *plain_read(const bt_node *node)
 {
-    while (node->kind == BT_NODE_CAST && !bt__dtype_is_float(node->dtype) &&
+    while (node->kind == BT_NODE_CAST && !bt_dtype_is_float(node->dtype) &&
            node->args[0]->dtype != BT_BOOL &&
            bt__dtype_is_integer(node->args[0]->dtype) &&
            node->args[0]->low >= bt__dtype_low(node->dtype) &&

@@ -123,7 +123,7 @@ static bt_status try_scatter(struct bt__coder *c, struct bt__block *root,
     s->at.rank = c->code->rank;
     for (uint32_t i = 0; i < c->code->rank; i++)
         s->at.dims[i] = c->code->dims[i];
-    s->dtype = bt__dtype_is_float(node->dtype) ? BT_FLOAT64 : BT_INT64;
+    s->dtype = bt_dtype_is_float(node->dtype) ? BT_FLOAT64 : BT_INT64;
     int solved = bt__scatter_solve(c->graph, &s->at);
     if (solved < 0)
         return bt__code_why(c);

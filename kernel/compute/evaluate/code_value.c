@@ -47,7 +47,7 @@ static bt_status emit_scalar(struct bt__coder *c, struct bt__block *b,
     BT_TRY(bt__reg_new(c, b, in.a.step | in.b.step, &in.out));
     BT_TRY(bt__block_push(c, b, in));
     *out = in.out;
-    if (!row->wraps || bt__dtype_is_float(of) || BT_DTYPE_BITS(of) == 64)
+    if (!row->wraps || bt_dtype_is_float(of) || BT_DTYPE_BITS(of) == 64)
         return NULL;
     return bt__block_push(c, b,
                           (bt__instr){ .run = bt__run_wrap, .out = *out, .to = of });
@@ -61,9 +61,9 @@ static bt_status emit_cast(struct bt__coder *c, struct bt__block *b, const bt_no
                      .to = node->dtype };
     BT_TRY(bt__emit(c, b, node->args[0], &in.a));
     // an integer that fits, or a float made wider, is the same cell
-    int is_float = bt__dtype_is_float(in.from);
+    int is_float = bt_dtype_is_float(in.from);
     if ((is_float && in.to == BT_FLOAT64) ||
-        (!is_float && !bt__dtype_is_float(in.to) && in.to != BT_BOOL &&
+        (!is_float && !bt_dtype_is_float(in.to) && in.to != BT_BOOL &&
          (BT_DTYPE_BITS(in.to) == 64 ||
           (node->args[0]->low >= bt__dtype_low(in.to) &&
            node->args[0]->high <= bt__dtype_high(in.to))))) {

@@ -84,9 +84,9 @@ static const char *dtype_name(bt_dtype dtype)
  * bound. */
 static int fits(const bt_node *node, bt_dtype to)
 {
-    if (node->kind != BT_NODE_CONST || bt__dtype_is_float(to))
+    if (node->kind != BT_NODE_CONST || bt_dtype_is_float(to))
         return 1;
-    if (bt__dtype_is_float(node->dtype))
+    if (bt_dtype_is_float(node->dtype))
         return isinf(node->value.f);
     return to == BT_UINT64 ? node->value.i >= 0
                            : bt__int_wrap(node->value.i, to) == node->value.i;
@@ -102,7 +102,7 @@ static bt_status adapt(struct walk *w, const bt__ast *at, struct bt__value *v,
                        dtype_name(to), dtype_name(v->node->dtype), dtype_name(to));
     if (to == BT_BOOL)
         return fail_at(w, BT_ERR_TYPE, at, "expected bool, found a number");
-    if (bt__dtype_is_float(v->node->dtype) && !bt__dtype_is_float(to) &&
+    if (bt_dtype_is_float(v->node->dtype) && !bt_dtype_is_float(to) &&
         !(v->node->kind == BT_NODE_CONST && isinf(v->node->value.f)))
         return fail_at(w, BT_ERR_TYPE, at,
                        "expected %s, found a float: convert it, %s(...)", dtype_name(to),
@@ -123,7 +123,7 @@ static bt_status join(struct walk *w, const bt__ast *at, struct bt__value *a,
         return NULL;
     if (a->adapts && b->adapts) {
         // an integer joins a float; both stay free to adapt
-        struct bt__value *v = bt__dtype_is_float(x) ? b : a;
+        struct bt__value *v = bt_dtype_is_float(x) ? b : a;
         v->node = bt_node_cast(w->graph, BT_FLOAT64, v->node);
         return v->node ? NULL : graph_status(w);
     }
@@ -393,7 +393,7 @@ static bt_status walk_else(struct walk *w, const bt__ast *ast, struct bt__value 
 static const bt_node *rounded(bt_graph *g, bt_dtype to, const bt_node *node)
 {
     int is_exact = node->kind != BT_NODE_SCALAR && node->kind != BT_NODE_REDUCE;
-    if (node->dtype != to || !bt__dtype_is_float(to) || to == BT_FLOAT64 || is_exact)
+    if (node->dtype != to || !bt_dtype_is_float(to) || to == BT_FLOAT64 || is_exact)
         return bt_node_cast(g, to, node);
     return bt_node_cast(g, to, bt_node_cast(g, BT_FLOAT64, node));
 }
@@ -403,7 +403,7 @@ static const bt_node *unrounded(const bt_node *node)
 {
     const bt_node *wide = node->kind == BT_NODE_CAST ? node->args[0] : NULL;
     return wide && wide->kind == BT_NODE_CAST && wide->dtype == BT_FLOAT64 &&
-                   wide->args[0]->dtype == node->dtype && bt__dtype_is_float(node->dtype)
+                   wide->args[0]->dtype == node->dtype && bt_dtype_is_float(node->dtype)
                ? wide->args[0]
                : node;
 }

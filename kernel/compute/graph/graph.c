@@ -760,7 +760,7 @@ const bt_node *bt_node_reduce(bt_graph *g, uint32_t reducer, uint32_t first,
 
 const bt_node *bt_node_round(bt_graph *g, const bt_node *a)
 {
-    if (!a || !bt__dtype_is_float(a->dtype) || a->dtype == BT_FLOAT64 ||
+    if (!a || !bt_dtype_is_float(a->dtype) || a->dtype == BT_FLOAT64 ||
         a->kind == BT_NODE_READ || a->kind == BT_NODE_CAST)
         return a;
     if (a->kind == BT_NODE_CONST)

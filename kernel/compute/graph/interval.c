@@ -131,7 +131,7 @@ void bt__interval_set(bt_node *node)
 {
     struct range r = { 0 };
     int known = 0;
-    if (bt__dtype_is_float(node->dtype))
+    if (bt_dtype_is_float(node->dtype))
         return;
     struct range all = { bt__dtype_low(node->dtype), bt__dtype_high(node->dtype) };
     if (node->dtype == BT_UINT64)
@@ -150,7 +150,7 @@ void bt__interval_set(bt_node *node)
         break;
     case BT_NODE_CAST:
         r = (struct range){ node->args[0]->low, node->args[0]->high };
-        known = !bt__dtype_is_float(node->args[0]->dtype) &&
+        known = !bt_dtype_is_float(node->args[0]->dtype) &&
                 node->args[0]->dtype != BT_UINT64 && node->dtype != BT_UINT64;
         break;
     case BT_NODE_SELECT:

@@ -55,7 +55,7 @@ static void print_number(struct printer *p, const bt_node *node)
         bt_text_addf(p->out, "%s", node->value.i ? "true" : "false");
     else if (node->dtype == BT_UINT64)
         bt_text_addf(p->out, "%" PRIu64, (uint64_t)node->value.i);
-    else if (!bt__dtype_is_float(node->dtype))
+    else if (!bt_dtype_is_float(node->dtype))
         print_int(p, node->value.i);
     else
         bt__float_write(p->out, node->value.f, bt__float_format_of(BT_FLOAT64));
@@ -70,7 +70,7 @@ static void print_const(struct printer *p, const bt_node *node)
     }
     print_dtype(p, node->dtype);
     bt_text_addf(p->out, "(");
-    if (bt__dtype_is_float(node->dtype)) {
+    if (bt_dtype_is_float(node->dtype)) {
         // with a point: -0.0 is not the integer -0
         size_t start = p->out->len;
         print_number(p, node);

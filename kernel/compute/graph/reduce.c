@@ -158,14 +158,14 @@ static const struct {
 
 bt__take_fn *bt__reducer_take(uint32_t which, bt_dtype of)
 {
-    return bt__dtype_is_float(of) ? takes[which].on_floats
-           : of == BT_UINT64      ? takes[which].on_uint64s
-                                  : takes[which].on_ints;
+    return bt_dtype_is_float(of) ? takes[which].on_floats
+           : of == BT_UINT64     ? takes[which].on_uint64s
+                                 : takes[which].on_ints;
 }
 
 bt_cell bt__reducer_start(uint32_t which, bt_dtype of, uint32_t state)
 {
-    int is_float = bt__dtype_is_float(of);
+    int is_float = bt_dtype_is_float(of);
     bt_cell zero = { .i = 0 };
     if (state == 1 && which == BT_REDUCER_LOGSUMEXP)
         return (bt_cell){ .f = 0 };
@@ -192,7 +192,7 @@ bt_cell bt__reducer_end(uint32_t which, bt_dtype of, bt_cell acc, bt_cell acc2)
         return acc2;
     if (which == BT_REDUCER_LOGSUMEXP)
         return (bt_cell){ .f = acc2.f > 0 ? acc.f + log(acc2.f) : acc.f };
-    if (!bt__dtype_is_float(of))
+    if (!bt_dtype_is_float(of))
         acc.i = bt__int_wrap(acc.i, of);
     return acc;
 }

@@ -315,16 +315,16 @@ int bt__scalar_find(const char *name)
 bt__strip_fn *bt__scalar_strip(uint32_t which, bt_dtype operands)
 {
     const struct bt__scalar *s = bt__scalar_get(which);
-    return bt__dtype_is_float(operands) ? s->on_floats
-           : operands == BT_UINT64      ? s->on_uint64s
-                                        : s->on_ints;
+    return bt_dtype_is_float(operands) ? s->on_floats
+           : operands == BT_UINT64     ? s->on_uint64s
+                                       : s->on_ints;
 }
 
 bt_cell bt__scalar_eval(uint32_t which, bt_dtype operands, const bt_cell *args)
 {
     bt_cell out;
     bt__scalar_strip(which, operands)(1, &out, &args[0], 1, &args[1], 1);
-    if (bt__scalar_get(which)->wraps && !bt__dtype_is_float(operands))
+    if (bt__scalar_get(which)->wraps && !bt_dtype_is_float(operands))
         out.i = bt__int_wrap(out.i, operands);
     return out;
 }
@@ -402,7 +402,7 @@ static int64_t int_from_float(double v, bt_dtype to)
 
 bt_cell bt__cell_cast(bt_cell v, bt_dtype from, bt_dtype to)
 {
-    int from_float = bt__dtype_is_float(from), to_float = bt__dtype_is_float(to);
+    int from_float = bt_dtype_is_float(from), to_float = bt_dtype_is_float(to);
     if (to == BT_BOOL)
         return (bt_cell){ .i = from_float ? v.f != 0 : v.i != 0 };
     if (from_float)

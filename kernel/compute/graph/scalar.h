@@ -30,10 +30,6 @@ bt_cell bt__scalar_eval(uint32_t which, bt_dtype operands, const bt_cell *args);
 
 /* ---- dtypes ---- */
 
-static inline int bt__dtype_is_float(bt_dtype d)
-{
-    return BT_DTYPE_CLASS(d) == BT_CLASS_FLOAT || BT_DTYPE_CLASS(d) == BT_CLASS_BFLOAT;
-}
 static inline int bt__dtype_is_integer(bt_dtype d)
 {
     return BT_DTYPE_CLASS(d) == BT_CLASS_INT || BT_DTYPE_CLASS(d) == BT_CLASS_UINT;

@@ -28,7 +28,7 @@ static void count_uses(struct look *l, const bt_node *node)
 
 static int is_exact(const struct look *l, const bt_node *node)
 {
-    if (!bt__dtype_is_float(node->dtype) || node->dtype == BT_FLOAT64)
+    if (!bt_dtype_is_float(node->dtype) || node->dtype == BT_FLOAT64)
         return 1;
     switch (node->kind) {
     case BT_NODE_READ:

@@ -190,7 +190,7 @@ struct reduction {
 static bt_dtype accumulator_of(const struct lowerer *l, const bt_node *reduce)
 {
     bt_dtype of = reduce->args[1]->dtype;
-    if (!bt__dtype_is_float(of))
+    if (!bt_dtype_is_float(of))
         return of;
     return of != BT_FLOAT64 && l->options.is_narrow &&
                    l->options.is_narrow(l->options.self, reduce)

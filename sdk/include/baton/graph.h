@@ -157,8 +157,7 @@ BT_API int64_t bt_linear_coef(const bt_linear *, uint32_t index);
 
 static inline int bt_node_is_const(const bt_node *node, int64_t *out)
 {
-    if (node->kind != BT_NODE_CONST || BT_DTYPE_CLASS(node->dtype) == BT_CLASS_FLOAT ||
-        BT_DTYPE_CLASS(node->dtype) == BT_CLASS_BFLOAT)
+    if (node->kind != BT_NODE_CONST || bt_dtype_is_float(node->dtype))
         return 0;
     *out = node->value.i;
     return 1;

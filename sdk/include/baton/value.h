@@ -38,6 +38,11 @@ enum {
     BT_CLASS_BITS_NUMBER = BT_CLASS_BITS_INTEGER | BT_CLASS_BITS_FLOAT,
     BT_CLASS_BITS_ANY = 0xff
 };
+static inline int bt_dtype_is_float(bt_dtype dtype)
+{
+    return BT_DTYPE_CLASS(dtype) == BT_CLASS_FLOAT ||
+           BT_DTYPE_CLASS(dtype) == BT_CLASS_BFLOAT;
+}
 
 /* The element types that have storage and arithmetic: BT_BOOL, BT_INT8 ... BT_FLOAT64. */
 enum {

@@ -207,3 +207,20 @@ cat > where.baton <<'END'
 def @main<A, B, C>(%x: A, %y: B) -> C where add(A, B) -> C { add(%x, %y) }
 END
 expect 1 '^where.baton:2:1: error: @main has the type parameter A, which is no dim' -- "$baton" compile where.baton -o where.bta
+# Blocks of channels where dims are open: also where the blocked axis is, with columns that do not fill its last block.
+for shape in 'b, 13, 4, 4' 'b, n, 4, 4'; do
+    dims=$(echo "$shape" | tr -cd 'bn, ' | sed 's/, *,.*//; s/, *$//; s/\([bn]\)/\1: Dim/g')
+    cat > laid.baton <<END
+#[version = "baton 0.1"]
+def @main<$dims>(%x: Tensor[($shape), float32]) {
+    %y = layout_transform(%x, src_layout="", dst_layout="NCHW:NCHW8c");
+    layout_transform(nn.relu(%y), src_layout="NCHW:NCHW8c", dst_layout="")
+}
+END
+    "$baton" run laid.baton -i x=2x13x4x4xfloat32=random:1 -o want || fault "interp does not run ($shape)"
+    for target in cpu 'cpu{engine="bytecode"}' reference; do
+        expect 0 -- "$baton" compile laid.baton -o laid.bta --target "$target"
+        expect 0 -- "$baton" run laid.bta -i x=2x13x4x4xfloat32=random:1 -o got
+        cmp want/output.npy got/output.npy || fault "$target gives something else for ($shape)"
+    done
+done

@@ -21,15 +21,21 @@ struct leaves {
     const uint32_t *arrays;
 };
 
+/* How an array lies in memory: {0}, row major; else the extents of its logical axes too. */
+struct order {
+    const bt_layout *layout;
+    const bt_node *const *extents;
+};
+
 struct composer {
     bt_ctx *ctx;
     bt_arena *arena;
     bt_graph *graph;
     struct bt__copying *copying; /* NULL: dims stay open */
     struct bt__dims dims;
-    bt_vec(const bt_layout *) layouts; /* of each array; NULL: row major */
-    const char *name;                  /* of the function, for messages */
-    bt_map values;                     /* value -> struct leaves * */
+    bt_vec(struct order) orders; /* of each array */
+    const char *name;            /* of the function, for messages */
+    bt_map values;               /* value -> struct leaves * */
 };
 
 static bt_status refuse(struct composer *c, const bt_value *value, const char *why)
@@ -50,11 +56,11 @@ static bt_status type_of(struct composer *c, const bt_value *value, const bt_typ
     return c->copying ? bt__copying_type(c->copying, value->type, out) : NULL;
 }
 
-static bt_status add_array(struct composer *c, bt_array array, const bt_layout *layout,
+static bt_status add_array(struct composer *c, bt_array array, struct order order,
                            uint32_t *out)
 {
     return bt_graph_add_array(c->graph, &array, out) &&
-                   BT_PUSH(c->arena, &c->layouts, layout)
+                   BT_PUSH(c->arena, &c->orders, order)
                ? NULL
                : bt_no_memory();
 }
@@ -73,31 +79,14 @@ static bt_status set_leaves(struct composer *c, const bt_value *value, uint32_t 
 
 typedef bt_vec(uint32_t) array_list;
 
-/* Whether it says the extents of a tensor as it lies in memory. */
-static int has_extents(const bt_type *type)
-{
-    uint32_t rank;
-    int64_t dims[BT_MAX_RANK];
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    return bt_tensor_dtype(type) &&
-           (bt_tensor_physical(type, &rank, dims) ||
-            (shape && !bt_as_tensor_type(type)->layout && shape->n <= BT_MAX_RANK));
-}
-
-static bt_status make_extents(struct composer *c, const bt_type *type, uint32_t *rank,
+static bt_status make_extents(struct composer *c, const bt_shape_type *shape,
                               const bt_node ***out)
 {
-    int64_t dims[BT_MAX_RANK];
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    int is_known = bt_tensor_physical(type, rank, dims);
-    if (!is_known)
-        *rank = shape->n;
-    *out = BT_NEWS(c->arena, const bt_node *, *rank);
+    *out = BT_NEWS(c->arena, const bt_node *, shape->n);
     if (!*out)
         return bt_no_memory();
-    for (uint32_t i = 0; i < *rank; i++) {
-        (*out)[i] = is_known ? bt_node_int(c->graph, dims[i])
-                             : bt__dims_node(&c->dims, shape->dims[i]);
+    for (uint32_t i = 0; i < shape->n; i++) {
+        (*out)[i] = bt__dims_node(&c->dims, shape->dims[i]);
         if (!(*out)[i])
             return c->graph->status ? c->graph->status : bt_no_memory();
     }
@@ -107,15 +96,19 @@ static bt_status make_extents(struct composer *c, const bt_type *type, uint32_t 
 static bt_status add_tensor(struct composer *c, const char *name, const bt_type *type,
                             array_list *out)
 {
-    uint32_t rank, array;
-    const bt_node **extents;
-    BT_TRY(make_extents(c, type, &rank, &extents));
+    uint32_t array;
+    const bt_shape_type *memory = bt_tensor_memory(type);
+    const bt_node **extents, **logical;
+    if (!memory)
+        return bt_store_why(c->ctx, type->store);
+    BT_TRY(make_extents(c, memory, &extents));
+    BT_TRY(make_extents(c, bt_tensor_shape(type), &logical));
     BT_TRY(add_array(c,
                      (bt_array){ .name = name,
                                  .dtype = bt_tensor_dtype(type),
-                                 .rank = rank,
+                                 .rank = memory->n,
                                  .extents = extents },
-                     bt_as_tensor_type(type)->layout, &array));
+                     (struct order){ bt_type_layout(type), logical }, &array));
     return BT_PUSH(c->arena, out, array) ? NULL : bt_no_memory();
 }
 
@@ -128,10 +121,9 @@ static bt_status add_input(struct composer *c, const bt_value *param, const bt_t
             BT_TRY(add_input(c, param, tuple->at[i], out));
         return NULL;
     }
-    if (!has_extents(type))
-        return refuse(c, param,
-                      "is not made of tensors whose ranks are known, and the dims of "
-                      "those with a layout");
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    if (!bt_tensor_dtype(type) || !shape || shape->n > BT_MAX_RANK)
+        return refuse(c, param, "is not made of tensors whose ranks are known");
     return add_tensor(c, param->name ? param->name : "input", type, out);
 }
 
@@ -172,7 +164,7 @@ static bt_status add_const(struct composer *c, const bt_value *value)
                                  .rank = t->rank,
                                  .extents = extents,
                                  .body = body },
-                     NULL, array));
+                     (struct order){ 0 }, array));
     return set_leaves(c, value, 1, array);
 }
 
@@ -223,7 +215,7 @@ static const bt_node *physical_index(bt_graph *g, const bt_layout *layout, uint3
 static const bt_node *read_array(struct composer *c, uint32_t array, bt_dtype dtype,
                                  uint32_t rank, const bt_node *const *logical)
 {
-    const bt_layout *layout = c->layouts.at[array];
+    const bt_layout *layout = c->orders.at[array].layout;
     const bt_node *indices[BT_MAX_RANK];
     if (!layout)
         return bt_node_read(c->graph, array, dtype, rank, logical);
@@ -295,7 +287,7 @@ static bt_status copy_stage(struct copying *k, uint32_t index, uint32_t *out)
     }
     array.extents = extents;
     array.body = copy(k, stage->body);
-    return array.body ? add_array(c, array, NULL, out) : c->graph->status;
+    return array.body ? add_array(c, array, (struct order){ 0 }, out) : c->graph->status;
 }
 
 /* ---- results as they lie in memory ---- */
@@ -332,7 +324,11 @@ static bt_status lay_out(struct composer *c, const bt_type *type, uint32_t *arra
     const bt_layout *layout = bt_as_tensor_type(type)->layout;
     const bt_node *axes[BT_MAX_RANK], **extents;
     bt_array laid = { .name = stage.name, .dtype = stage.dtype };
-    BT_TRY(make_extents(c, type, &laid.rank, &extents));
+    const bt_shape_type *memory = bt_tensor_memory(type);
+    if (!memory)
+        return bt_store_why(c->ctx, type->store);
+    BT_TRY(make_extents(c, memory, &extents));
+    laid.rank = memory->n;
     laid.extents = extents;
     const bt_node *inside = logical_indices(c->graph, layout, &stage, extents, axes);
     const bt_node *body =
@@ -342,7 +338,7 @@ static bt_status lay_out(struct composer *c, const bt_type *type, uint32_t *arra
                        bt__node_const(c->graph, stage.dtype, (bt_cell){ .i = 0 }));
     if (!laid.body)
         return c->graph->status ? c->graph->status : bt_no_memory();
-    return add_array(c, laid, layout, array);
+    return add_array(c, laid, (struct order){ layout, stage.extents }, array);
 }
 
 /* All leaves of a type, in order. */
@@ -378,12 +374,15 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
         return bt_no_memory();
     for (uint32_t i = 0; i < from->ninput; i++) {
         arrays[i] = inputs->at[i];
-        k.reads_blocks |= c->layouts.at[arrays[i]] != NULL;
+        const struct order *order = &c->orders.at[arrays[i]];
+        k.reads_blocks |= order->layout != NULL;
         // an axis that the call does not know is what the joined graph knows of it
         for (uint32_t a = 0; a < from->arrays[i]->rank; a++) {
             const bt_node *extent = from->arrays[i]->extents[a];
             if (extent->kind == BT_NODE_DIM)
-                k.dims[extent->which] = c->graph->arrays[arrays[i]]->extents[a];
+                k.dims[extent->which] = order->layout
+                                            ? order->extents[a]
+                                            : c->graph->arrays[arrays[i]]->extents[a];
         }
     }
     for (uint32_t i = from->ninput; i < from->narray; i++)
@@ -476,7 +475,7 @@ static bt_status add_copy(struct composer *c, uint32_t of, uint32_t *out)
     for (uint32_t i = 0; i < array.rank; i++)
         indices[i] = bt_node_index(c->graph, i, array.extents[i]);
     array.body = bt_node_read(c->graph, of, array.dtype, array.rank, indices);
-    return array.body ? add_array(c, array, c->layouts.at[of], out) : c->graph->status;
+    return array.body ? add_array(c, array, c->orders.at[of], out) : c->graph->status;
 }
 
 static bt_status set_results(struct composer *c, const bt_value *result)

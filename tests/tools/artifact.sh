@@ -129,6 +129,14 @@ rm -f few/ops.memory.*
 BATON_PLUGIN_ONLY=$PWD/few expect 1 'd.bta:program:[0-9]*:[0-9]*: note: no op is named .memory.alloc_' \
     'd.bta was made with plugins that are not here: .*ops.memory' -- "$baton" run d.bta -i image=random:1
 
+# The same where its code alone names the operator, which the evaluator computes.
+printf '#[version = "baton 0.1"]\ndef @main<n: Dim>(%%x: Tensor[(n), float32]) { sort(%%x) }\n' > sort.baton
+expect 0 -- "$baton" compile sort.baton -o sort.bta
+ln -s "$(dirname "$baton")"/../lib/baton/plugins/ops.memory.* few
+rm -f few/ops.tensor.*
+BATON_PLUGIN_ONLY=$PWD/few expect 1 'no op is named .sort' 'sort.bta was made with plugins that are not here: .*ops.tensor' -- \
+    "$baton" run sort.bta -i '[2, 1]'
+
 # Threads: as many as run says, whatever compile said.
 expect 0 '^two.bta: for target cpu{threads=2}: ' -- "$baton" compile "$digits" -o two.bta --threads 2
 expect 0 '^compiled for     cpu{threads=2}, which needs [a-z0-9]*$' -- "$baton" info two.bta

@@ -36,28 +36,28 @@ static int is_known(bt_ctx *ctx, const char *id, size_t nid)
 }
 
 /* The plugins that it was made with (lines "plugin ID VERSION") and that are not here. */
-static bt_status explain_plugins(const struct artifact *a, bt_status why)
+static bt_status explain_plugins(bt_ctx *ctx, const bt_artifact *a, bt_status why)
 {
     static const char word[] = "plugin ";
     bt_text missing;
-    bt_text_init(&missing, a->arena);
-    for (const char *line = a->base.provenance; *line; line += strcspn(line, "\n")) {
+    bt_text_init(&missing, bt_ctx_scratch(ctx));
+    for (const char *line = a->provenance; *line; line += strcspn(line, "\n")) {
         line += *line == '\n';
         if (strncmp(line, word, strlen(word)) != 0)
             continue;
         line += strlen(word);
         const size_t nid = strcspn(line, " \n");
-        if (!is_known(a->ctx, line, nid))
+        if (!is_known(ctx, line, nid))
             bt_text_addf(&missing, "%s%.*s", missing.len ? ", " : "", (int)nid, line);
     }
     if (!bt_text_get(&missing))
         return bt_no_memory();
     return missing.len
-               ? bt_note(a->ctx, why, NULL, 0,
+               ? bt_note(ctx, why, NULL, 0,
                          "%s was made with plugins that are not here: %s; they are "
                          "to be where plugins are looked for, such as "
                          "BATON_PLUGIN_PATH",
-                         a->base.path, bt_text_get(&missing))
+                         a->path, bt_text_get(&missing))
                : why;
 }
 
@@ -74,7 +74,8 @@ static bt_status parse_program(struct artifact *a, const bt_npz *constants)
     bt_status status = bt__parse_weights(a->ctx, bt_text_get(&name), text->at,
                                          text->nbytes, constants, &parsed);
     if (status)
-        return status->code == BT_ERR_NAME ? explain_plugins(a, status) : status;
+        return status->code == BT_ERR_NAME ? explain_plugins(a->ctx, &a->base, status)
+                                           : status;
     status = bt_infer(a->ctx, parsed, &a->base.module);
     bt_module_unref(parsed);
     return status;
@@ -286,7 +287,9 @@ static bt_status load_target(bt_ctx *ctx, const bt_artifact *a, bt_compiled *c,
     if (!n)
         return NULL;
     BT_TRY(check_machine(ctx, a, target, c));
-    BT_TRY(bt__load_code(ctx, c->targets[target], n, own, &c->loaded[target]));
+    bt_status status = bt__load_code(ctx, c->targets[target], n, own, &c->loaded[target]);
+    if (status)
+        return status->code == BT_ERR_NAME ? explain_plugins(ctx, a, status) : status;
     return bt__compiled_text(c, a->targets[target].compatibility,
                              &c->compatibility[target]);
 }
@@ -344,11 +347,13 @@ static bt_status load(bt_ctx *ctx, const bt_artifact *base, bt_compiled *c)
         BT_TRY(bt__compiled_text(c, base->targets[i].text, &c->spaces[i]));
     BT_TRY(copy_lists(base, c));
     c->module = bt_module_ref(base->module);
-    for (uint32_t i = 0; i < c->ntarget; i++)
-        BT_TRY(load_target(ctx, base, c, i));
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    bt_status status = compare_versions(ctx, base);
+    bt_status status = NULL;
+    for (uint32_t i = 0; i < c->ntarget && !status; i++)
+        status = load_target(ctx, base, c, i);
+    if (!status)
+        status = compare_versions(ctx, base);
     bt_arena_release(scratch, mark);
     return status;
 }

@@ -40,13 +40,14 @@ struct bt__tensor *bt__tensor_alloc(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
                                     int64_t nelem, size_t data_nbytes)
 {
     size_t head = sizeof(struct bt__tensor) + 2 * rank * sizeof(int64_t), nbytes;
-    // One byte at least, so that the data of an empty tensor has an address of its own.
-    if (!bt_add_size(head + DATA_ALIGN, data_nbytes, &nbytes))
+    // One byte at least behind, so that the data of an empty tensor has an address of its
+    // own; some before, so that what is written there by mistake breaks no strides.
+    if (!bt_add_size(head + DATA_ALIGN + 1, data_nbytes, &nbytes))
         return NULL;
-    struct bt__tensor *t = bt_alloc(ctx->registry, nbytes);
+    struct bt__tensor *t = bt_realloc(ctx->registry, NULL, 0, nbytes);
     if (!t)
         return NULL;
-    t->nbytes = nbytes;
+    *t = (struct bt__tensor){ .nbytes = nbytes };
     bt__object_init(&t->tensor.base, BT_OBJECT_TENSOR, ctx->registry, destroy_tensor);
     if (rank)
         memcpy(t->shape, dims, rank * sizeof(*dims));
@@ -60,8 +61,8 @@ struct bt__tensor *bt__tensor_alloc(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
     t->tensor.strides = t->shape + rank;
     t->tensor.nelem = nelem;
     uintptr_t data = (uintptr_t)t + head;
-    size_t gap = (DATA_ALIGN - data % DATA_ALIGN) % DATA_ALIGN;
-    t->tensor.data = (char *)t + head + gap;
+    t->tensor.data = (char *)t + head + DATA_ALIGN - data % DATA_ALIGN;
+    memset(t->tensor.data, 0, data_nbytes);
     return t;
 }
 

@@ -29,7 +29,12 @@ void case_fault(struct op_check *w, const struct call_case *c, const char *forma
     va_start(args, format);
     bt_text_addv(&text, format, args);
     va_end(args);
-    json_array_append_new(w->faults, json_string(bt_text_get(&text)));
+    const char *fault = bt_text_get(&text);
+    for (size_t i = 0; fault && i < json_array_size(w->faults); i++) {
+        if (strcmp(json_string_value(json_array_get(w->faults, i)), fault) == 0)
+            return; // the same of another run of the case
+    }
+    json_array_append_new(w->faults, json_string(fault));
 }
 
 int op_is_random(const bt_op *op)
@@ -152,9 +157,10 @@ static void check_types(struct op_check *w, const struct call_case *c,
         check_type(w, c, tuple ? tuple->at[i] : type, r->out[i]);
 }
 
-/* Plain C that wrote beside the elements of a tensor. */
-static void check_surroundings(struct op_check *w, const struct call_case *c,
-                               const struct call_result *r)
+/* Plain C that wrote beside the elements of a tensor, or into an input, which must hold what
+ * the same seed gives. Then what it gave may be broken, and r->why says so. */
+static bt_status check_memory(struct op_check *w, const struct call_case *c,
+                              uint64_t seed, uint32_t kind, struct call_result *r)
 {
     for (uint32_t i = 0; i < r->nin + r->nout; i++) {
         const bt_tensor *tensor = i < r->nin ? r->in[i] : r->out[i - r->nin];
@@ -162,7 +168,19 @@ static void check_surroundings(struct op_check *w, const struct call_case *c,
         if (where)
             case_fault(w, c, "it writes %s the elements of %s %u", where,
                        i < r->nin ? "input" : "result", i < r->nin ? i : i - r->nin);
+        if (where)
+            r->why = "it writes where it must not";
     }
+    for (uint32_t i = 0; i < r->nin; i++) {
+        bt_tensor *before;
+        BT_TRY(case_values(w->ctx, &c->leaves[i], seed + i, kind, &before));
+        if (memcmp(before->data, r->in[i]->data, bt_tensor_nbytes(before)) != 0) {
+            case_fault(w, c, "it writes into input %u", i);
+            r->why = "it writes where it must not";
+        }
+        bt_tensor_unref(before);
+    }
+    return NULL;
 }
 
 /* Decimal numbers are rounded, and so are sums. */
@@ -256,8 +274,17 @@ static bt_status check_strides(struct op_check *w, bt_compute *compute,
     return status;
 }
 
-static bt_status compute(struct op_check *w, const struct call_case *c,
-                         struct call_result *r)
+static bt_status check_result(struct op_check *w, bt_compute *compute,
+                              const struct call_case *c, const struct call_result *r)
+{
+    check_types(w, c, r);
+    check_shapes(w, compute, c, r);
+    BT_TRY(check_expected(w, c, r));
+    return op_is_random(w->op) ? NULL : check_strides(w, compute, c, r);
+}
+
+static bt_status compute(struct op_check *w, const struct call_case *c, uint64_t seed,
+                         uint32_t kind, struct call_result *r)
 {
     const bt_type *args[CASE_MAX_LEAF];
     bt_compute *compute;
@@ -291,12 +318,9 @@ static bt_status compute(struct op_check *w, const struct call_case *c,
     } else {
         r->nout = nout;
         if (w->guard)
-            check_surroundings(w, c, r);
-        check_types(w, c, r);
-        check_shapes(w, compute, c, r);
-        status = check_expected(w, c, r);
-        if (!status && !op_is_random(w->op))
-            status = check_strides(w, compute, c, r);
+            status = check_memory(w, c, seed, kind, r);
+        if (!status && !r->why)
+            status = check_result(w, compute, c, r);
     }
     bt_compute_destroy(compute);
     return status;
@@ -305,6 +329,7 @@ static bt_status compute(struct op_check *w, const struct call_case *c,
 bt_status call_run(struct op_check *w, const struct call_case *c, uint64_t seed,
                    int extreme, struct call_result *r)
 {
+    const uint32_t kind = extreme ? CASE_SPECIAL : CASE_RANDOM;
     *r = (struct call_result){ 0 };
     bt_status refused = call_build(w, c, NULL, NULL, NULL, NULL, &r->call);
     if (refused) {
@@ -316,13 +341,12 @@ bt_status call_run(struct op_check *w, const struct call_case *c, uint64_t seed,
     if (w->guard)
         guard_set(w->guard, 1);
     for (uint32_t i = 0; !status && i < c->nleaf; i++) {
-        status = case_values(w->ctx, &c->leaves[i], seed + i,
-                             extreme ? CASE_SPECIAL : CASE_RANDOM, &r->in[i]);
+        status = case_values(w->ctx, &c->leaves[i], seed + i, kind, &r->in[i]);
         r->nin += !status;
     }
     if (w->guard)
         guard_set(w->guard, 0);
-    return status ? status : compute(w, c, r);
+    return status ? status : compute(w, c, seed, kind, r);
 }
 
 void call_result_free(struct call_result *r)

@@ -12,6 +12,7 @@ struct block {
     struct block *next;
     char *map, *at;
     size_t map_nbytes, nbytes;
+    unsigned char unused; /* what the bytes beside it are */
 };
 
 struct guard {
@@ -19,7 +20,12 @@ struct guard {
     pthread_mutex_t lock;
     struct block *blocks;
     int is_on;
+    uint32_t nrun;
 };
+
+/* What is written beside a block is often a value like 0 or -1: it differs from one of
+ * these, and what is read there is NaN in the first. */
+static const unsigned char fillings[] = { 0xff, 0xa5 };
 
 /* The link to the block that holds the pointer; a link to NULL if none does. */
 static struct block **find(struct guard *g, const char *pointer)
@@ -47,6 +53,8 @@ static void *take(struct guard *g, size_t nbytes)
         return NULL;
     }
     (void)mprotect(block->map + size - page, page, PROT_NONE);
+    block->unused = fillings[g->nrun / 2 % BT_COUNT(fillings)];
+    memset(block->map, block->unused, size - page);
     block->nbytes = nbytes;
     block->at = block->map + size - page - (nbytes + 15) / 16 * 16;
     block->next = g->blocks;
@@ -115,6 +123,7 @@ void guard_set(struct guard *g, int is_on)
 {
     (void)pthread_mutex_lock(&g->lock);
     g->is_on = is_on;
+    g->nrun += is_on != 0;
     (void)pthread_mutex_unlock(&g->lock);
 }
 
@@ -128,15 +137,15 @@ uint32_t guard_nblock(struct guard *g)
     return n;
 }
 
-static int is_zero(const char *at, const char *end)
+static int is_untouched(const struct block *block, const char *at, const char *end)
 {
-    while (at < end && *at == 0)
+    while (at < end && (unsigned char)*at == block->unused)
         at++;
     return at >= end;
 }
 
-/* bt_tensor_create takes one block of zeroes: the head, dims and strides, the elements,
- * and some bytes before and behind these, as they are aligned. */
+/* bt_tensor_create takes one block: the head, dims and strides, the elements, and some
+ * bytes before and behind these, as they are aligned, which it leaves as they are. */
 const char *guard_damage(struct guard *g, const bt_tensor *tensor)
 {
     const char *data = tensor->data;
@@ -144,8 +153,8 @@ const char *guard_damage(struct guard *g, const bt_tensor *tensor)
     if (!block || !bt_tensor_is_dense(tensor))
         return NULL;
     const char *head_end = (const char *)(tensor->strides + tensor->rank);
-    if (head_end > block->at && !is_zero(head_end, data))
+    const char *end = block->at + (block->nbytes + 15) / 16 * 16;
+    if (!is_untouched(block, head_end, data))
         return "before";
-    return is_zero(data + bt_tensor_nbytes(tensor), block->at + block->nbytes) ? NULL
-                                                                               : "behind";
+    return is_untouched(block, data + bt_tensor_nbytes(tensor), end) ? NULL : "behind";
 }

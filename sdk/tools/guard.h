@@ -1,6 +1,8 @@
 /*
  * Memory in which errors show. What is asked for while the guard is on ends where a
- * page begins that must not be accessed, and blocks that are not freed are counted.
+ * page begins that must not be accessed, and blocks that are not freed are counted. What
+ * lies beside it is not what programs write, and differs from one time on to the next but
+ * one.
  */
 #ifndef GUARD_H
 #define GUARD_H

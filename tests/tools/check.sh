@@ -27,6 +27,11 @@ found dtype 'refused: wrong.dtype: elements of data are int8, but must be float'
 expect 0 '^  ok      float32\[2, 3\]$' '^  ok      float64\[\]$' '^1 operator, 0 with faults; 2 cases, 0 failed$' -- \
     "$baton" plugin check test.wrong wrong.right
 found beyond 'it writes behind the elements of result 0$'
+[ "$(grep -c behind out)" = 1 ] || fault "it is told once"
+found zeros 'it writes behind the elements of result 0$'
+found ahead 'it writes before the elements of result 0$'
+found input 'it writes into input 0$'
+refuse strides
 found before 'it writes before the elements of input 0$'
 found keeps 'each call keeps 1 block of memory: bt_alloc without bt_free$'
 found expected 'result 0: element 1 is 4, expected 5$' 'what is expected of result 0: 2 numbers are expected, found "\[1\]"$' \
@@ -36,7 +41,7 @@ expect 0 '^  on cpu  2 cases, as interp$' -- "$baton" plugin check test.wrong wr
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 
 # All together: one fault does not hide the next.
-expect 1 'test.wrong: its tables agree with its manifest' '26 operators, 18 with faults; 25 cases, 18 failed' -- \
+expect 1 'test.wrong: its tables agree with its manifest' '29 operators, 21 with faults; 29 cases, 22 failed' -- \
     "$baton" plugin check test.wrong
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung

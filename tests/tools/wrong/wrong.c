@@ -94,6 +94,30 @@ static bt_status eval_beyond(bt_ctx *ctx, const bt_eval_call *call)
     return NULL;
 }
 
+/* The same with zeros, which memory often is anyway. */
+static bt_status eval_zeros(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const bt_tensor *in = call->in[0];
+    BT_TRY(bt_tensor_create(ctx, in->dtype, in->rank, in->dims, &call->out[0]));
+    for (int64_t i = 0; i <= in->nelem; i++)
+        ((float *)call->out[0]->data)[i] = 0;
+    return NULL;
+}
+
+/* Before the result, where its dims and strides end. */
+static bt_status eval_ahead(bt_ctx *ctx, const bt_eval_call *call)
+{
+    BT_TRY(eval_three(ctx, call));
+    ((float *)call->out[0]->data)[-1] = 5;
+    return NULL;
+}
+
+static bt_status eval_input(bt_ctx *ctx, const bt_eval_call *call)
+{
+    ((float *)call->in[0]->data)[0] += 1;
+    return eval_three(ctx, call);
+}
+
 static bt_status eval_before(bt_ctx *ctx, const bt_eval_call *call)
 {
     BT_TRY(eval_three(ctx, call));
@@ -164,6 +188,9 @@ static const bt_op ops[] = {
     ROW("second",   any,      .relation = "Broadcast", .formula = "y: t[..] = data[..]"),
     ROW("window",   matrix,   .attrs = window_attrs, .attrs_nbytes = sizeof(struct window_attrs), .formula = "y: t[i in window[0], j in window[1]] = data[i, j]"),
     ROW("beyond",   any,      .relation = "Identity", .eval = eval_beyond,     CASES("float32[3]")),
+    ROW("zeros",    any,      .relation = "Identity", .eval = eval_zeros,      CASES("float32[3]")),
+    ROW("ahead",    any,      .relation = "Identity", .eval = eval_ahead,      CASES("float32[2, 3]\nfloat32[4]")),
+    ROW("input",    any,      .relation = "Identity", .eval = eval_input,      CASES("float32[3]")),
     ROW("before",   any,      .relation = "Identity", .eval = eval_before,     CASES("float32[4]")),
     ROW("keeps",    any,      .relation = "Identity", .eval = eval_keeps,      CASES("float32[3]")),
     ROW("random",   any,      .relation = "Identity", .eval = eval_random, .effects = BT_EFFECT_RANDOM, CASES("float32[3]")),

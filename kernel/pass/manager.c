@@ -220,16 +220,17 @@ static bt_status accept(run *r, const bt__resolved_step *step, const bt_module *
     return bt__holding_after(&r->holding, step, is_changed) ? NULL : bt_no_memory();
 }
 
-/* Which pass failed: left out where the user named no pass and the pass is not at
- * fault. */
+/* Which pass failed, and who contributes it: left out where the user named no pass and the
+ * pass is not at fault. */
 static bt_status place(run *r, const bt__resolved_step *step, bt_status status)
 {
     const bt_pipeline *pipeline = r->resolved->pipeline;
     int is_fault = status->code == BT_ERR_INTERNAL || status->code == BT_ERR_VERIFY;
-    return pipeline->is_own && !is_fault
-               ? status
-               : bt_note(r->ctx, status, NULL, 0, "in pass %s, run %u of the pipeline %s",
-                         step->pass, r->nrun, pipeline->name);
+    if (pipeline->is_own && !is_fault && !step->contribution)
+        return status;
+    status = bt_note(r->ctx, status, NULL, 0, "in pass %s, run %u of the pipeline %s",
+                     step->pass, r->nrun, pipeline->name);
+    return bt__contribution_fault(r->ctx, step->contribution, status, 0);
 }
 
 static bt_status run_pass(run *r, const bt__resolved_step *step, int *is_changed)

@@ -63,7 +63,7 @@ expect 0 'note: no pass is named "nosuch"' 'plugin org.example.gives contributes
     "$baton" run p.baton -i 1
 contribute '{"slot": "after-simplfy", "pass": "dead-code"}, {"slot": "after-simplify", "pass": "dead-cod"}, {"slot": "after-simplify", "pass": "dead-code"}'
 expect 1 '^  FAILED  no pipeline has slot after-simplfy; did you mean after-simplify?$' '^  FAILED  no pass is named "dead-cod"; did you mean dead-code?$' \
-    '^  ok      its step is known$' -- "$baton" plugin check org.example.gives
+    '^  ok      its step is known, and runs in its place$' -- "$baton" plugin check org.example.gives
 for pipeline in '' '--pipeline default'; do
     expect 0 "note: plugin org.example.gives contributes to slot after-simplfy, which no pipeline has; did you mean after-simplify?: it is not run (.*gives" \
         -- "$baton" run p.baton -i 1 $pipeline
@@ -92,6 +92,11 @@ contribute '{"slot": "after-simplify", "pass": "wrong-needs"}'
 expect 0 'note: wrong-needs needs wings, which no pass gives' 'plugin org.example.gives contributes it .*; the run goes on without it' '  2f$' -- \
     "$baton" run p.baton -i 1
 expect 1 'wrong-needs needs wings' -- "$baton" plugin check org.example.gives
+# One that fails on programs is found by a check; for others its plugin is named.
+contribute '{"slot": "after-simplify", "pass": "wrong-fails"}'
+expect 1 '^  FAILED  wrong as ever$' -- "$baton" plugin check org.example.gives
+expect 1 'in pass wrong-fails, run [0-9]* of the pipeline default' 'note: plugin org.example.gives contributes it to the pipeline (.*)$' -- \
+    "$baton" run p.baton -i 1
 rm -rf broken && mkdir broken && cp "$wrong"/tests.tools.wrong.baton.json broken && : > broken/tests.tools.wrong.so
 contribute '{"slot": "after-simplify", "pass": "wrong-old"}'
 BATON_PLUGIN_PATH=$PWD/plugin:$PWD/broken

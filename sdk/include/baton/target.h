@@ -234,8 +234,10 @@ typedef struct bt_target {
     uint32_t takes_dims;
     /* optional, for targets that read layouts: the layouts that the target wants. It
      * sets a text for each operand of the call (of a tuple: for all its fields) and one
-     * for the result; a text that stays NULL wants none.
+     * for the result. Where a text stays NULL, the operator's rule chooses what goes with
+     * the others; row major is asked for by LOGICAL:LOGICAL.
      *     wanted[0] = "NCHW16c", wanted[1] = "OIHW16i16o", wanted[2] = "NCHW16c";
+     *     wanted[0] = "NCHW16c", wanted[1] = "OIHW:OIHW", wanted[2] = "NCHW16c";
      * The call is on row-major tensors of known dims. Pass alter-layout asks, if the
      * operator has a rule for layouts and if the last target of the list, which computes
      * the transforms, reads layouts. The first target of the list that wants any decides. If

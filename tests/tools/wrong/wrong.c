@@ -225,7 +225,14 @@ static bt_status run_old(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     static const bt_rewriter rewriter = { .call_ = put_old };
     return bt_rewrite_module(ctx, call, &rewriter, NULL, out);
 }
+static bt_status run_fails(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    (void)call;
+    (void)out;
+    return bt_fail(ctx, BT_ERR_UNSUPPORTED, "wrong as ever");
+}
 static const bt_pass passes[] = {
+    { .name = "wrong-fails", .doc = "A test.", .run = run_fails },
     { .name = "wrong-crash", .doc = "A test.", .run = run_crashes },
     { .name = "wrong-old", .doc = "A test.", .run = run_old },
     { .name = "wrong-needs", .doc = "A test.", .needs = "wings", .run = run_old },

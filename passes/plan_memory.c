@@ -510,22 +510,24 @@ static bt_status rewrite_call(bt_rewrite *rw, const bt_call *call, const bt_valu
 
 static const bt_rewriter rewriter = { .call_ = rewrite_call };
 
-/* There are operators, but none of memory: the program is not lowered yet. */
+/* There are calls outside primitive functions, but none of memory: the program is not
+ * lowered yet. */
 static int is_not_lowered(const bt_module *module)
 {
-    int has_op = 0;
+    int has_call = 0;
     for (uint32_t i = 0; i < module->nglobal; i++) {
         const bt_func *func = module->globals[i]->func;
-        for (uint32_t k = 0; func && k < func->block->nbinding; k++) {
+        if (!func || bt_func_is_primitive(func))
+            continue;
+        for (uint32_t k = 0; k < func->block->nbinding; k++) {
             const bt_call *call = bt_as_call(func->block->bindings[k]);
-            if (!call || call->callee_kind != BT_CALLEE_OP)
-                continue;
-            if (strncmp(call->op->name, "memory.", strlen("memory.")) == 0)
+            if (call && call->callee_kind == BT_CALLEE_OP &&
+                strncmp(call->op->name, "memory.", strlen("memory.")) == 0)
                 return 0;
-            has_op = 1;
+            has_call |= call != NULL;
         }
     }
-    return has_op;
+    return has_call;
 }
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)

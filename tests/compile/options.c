@@ -85,6 +85,8 @@ static void test_options_reach_the_executor(void **state)
     assert_error(
         open_program(ctx, &(bt_program_options){ .executor = "told{" }, &program),
         BT_ERR_ARGUMENT, "executor told{: a closing } is missing");
+    assert_error(open_program(ctx, &(bt_program_options){ .level = 40 }, &program),
+                 BT_ERR_ARGUMENT, "opt level 39: expected 0 to 4");
     bt_ctx_destroy(ctx);
 }
 

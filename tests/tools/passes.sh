@@ -41,6 +41,9 @@ expect 0 '"max-bytes": 8' -- "$baton" pipeline resolve 'fold-constant{max_bytes=
 
 # Pipelines of another stage.
 expect 0 'note: plan-memory finds nothing to plan: it is of lowered programs, which --plan names' -- "$baton" run p.baton -i 1 --pipeline plan
+printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(0), float32]) { exp(%%x) }\n' > empty.baton
+expect 0 'output: Tensor\[(0), float32\]' -- "$baton" run empty.baton -i x=0xfloat32=1 --target cpu
+refuse plan-memory
 expect 0 -- "$baton" run p.baton -i 1 --target reference
 refuse note
 expect 1 'is not computed by a primitive function, as pass fuse-ops makes them, in pipeline fuse or what --fuse names: executor interp' \

@@ -487,10 +487,15 @@ static bt_status check_row_major(struct lowerer *l, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nparam; i++) {
         if (bt_type_layout(block->params[i]->base.type))
-            return refuse(l, &block->params[i]->base, "is passed in with a layout");
+            return refuse(l, &block->params[i]->base,
+                          "is passed in with a layout, and compiled programs take and "
+                          "give row major alone");
     }
     return bt_type_layout(block->result->type)
-               ? refuse(l, block->result, "is given back with a layout")
+               ? refuse(
+                     l, block->result,
+                     "is given back with a layout, and compiled programs take and give "
+                     "row major alone")
                : NULL;
 }
 

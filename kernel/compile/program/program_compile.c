@@ -35,6 +35,9 @@ static bt_status optimise(bt_ctx *ctx, const bt_program_options *options,
     const char *source = options->pipeline ? options->pipeline : "default";
     const bt_global *entry;
     BT_TRY(bt_module_entry(ctx, module, options->entry, &entry));
+    if (options->level < 0 || options->level > 5)
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "opt level %d: expected 0 to 4",
+                       options->level - 1);
     bt_pipeline_options run = { .level = options->level ? options->level - 1 : -1,
                                 .target = targets ? NULL : options->target,
                                 .targets = targets,

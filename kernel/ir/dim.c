@@ -102,9 +102,8 @@ uint32_t bt__atom_factors(const bt_type *atom, const bt_type **single,
     return product ? product->n : 1;
 }
 
-/* Products of atoms, sorted. */
-static const bt_type *atom_product(bt_store *store, const bt_type *left,
-                                   const bt_type *right)
+const bt_type *bt__atom_product(bt_store *store, const bt_type *left,
+                                const bt_type *right)
 {
     const bt_type *one[2], *const *a, *const *b, *factors[BT__DIM_ARGS];
     uint32_t na = bt__atom_factors(left, &one[0], &a);
@@ -129,7 +128,7 @@ static int add_product(bt_store *store, bt__sum *sum, const bt_term *term,
     bt_dim_linear(dim, &all);
     for (uint32_t i = 0; i <= all.n; i++) {
         const bt_type *atom = term->atom;
-        if (i < all.n && !(atom = atom_product(store, atom, all.terms[i].atom)))
+        if (i < all.n && !(atom = bt__atom_product(store, atom, all.terms[i].atom)))
             return 0;
         if (!bt_mul_int64(term->coefficient,
                           i < all.n ? all.terms[i].coefficient : all.constant, &scaled)) {

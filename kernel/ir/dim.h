@@ -51,6 +51,8 @@ uint32_t bt__atom_factors(const bt_type *atom, const bt_type **single,
 /* The atom of such a kind (FLOORDIV, ...) with these arguments, as given. */
 const bt_type *bt__dim_atom(bt_store *, uint32_t kind, uint32_t n,
                             const bt_type *const *args);
+/* The product of two atoms, its factors sorted. */
+const bt_type *bt__atom_product(bt_store *, const bt_type *, const bt_type *);
 /* The arguments of an atom of that kind; NULL: it is something else. */
 const bt_list_type *bt__dim_args(const bt_type *, uint32_t kind);
 

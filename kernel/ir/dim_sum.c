@@ -80,31 +80,47 @@ void bt__sum_add(bt__sum *sum, const bt_type *dim, int64_t coefficient)
     }
 }
 
-/* A term c * floordiv(r * x, b) where b divides c or less of it and, by the step of x,
- * all values of r * x: then *by is b and *inner the r * x. */
-static int is_exact_quotient(const bt_term *term, bt_term *inner, int64_t *by)
+/* A term c * floordiv(r * x, b) * y where b divides c or less of it and, by the step of x,
+ * all values of r * x: then *by is b and *inner the r * x * y. -1: no memory, or refused. */
+static int is_exact_quotient(bt_store *store, const bt_term *term, bt_term *inner,
+                             int64_t *by)
 {
-    bt_dim_sum all;
-    const bt_list_type *args = bt__dim_args(term->atom, BT_TYPE_FLOORDIV);
-    int64_t multiple;
-    if (!args || !bt_dim_is_const(args->at[1], by) ||
-        bt_floordiv_int64(term->coefficient, *by) == 0)
-        return 0;
-    bt_dim_linear(args->at[0], &all);
-    if (all.n != 1 || all.constant)
-        return 0;
-    *inner = all.terms[0];
-    return bt_mul_int64(inner->coefficient, bt__atom_step(inner->atom), &multiple) &&
-           multiple % *by == 0;
+    const bt_type *single, *const *factors;
+    uint32_t n = bt__atom_factors(term->atom, &single, &factors);
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_list_type *args = bt__dim_args(factors[i], BT_TYPE_FLOORDIV);
+        bt_dim_sum all;
+        int64_t multiple;
+        if (!args || !bt_dim_is_const(args->at[1], by) ||
+            bt_floordiv_int64(term->coefficient, *by) == 0)
+            continue;
+        bt_dim_linear(args->at[0], &all);
+        if (all.n != 1 || all.constant ||
+            !bt_mul_int64(all.terms[0].coefficient, bt__atom_step(all.terms[0].atom),
+                          &multiple) ||
+            multiple % *by)
+            continue;
+        *inner = all.terms[0];
+        for (uint32_t k = 0; k < n && inner->atom; k++) {
+            if (k != i)
+                inner->atom = bt__atom_product(store, inner->atom, factors[k]);
+        }
+        return inner->atom ? 1 : -1;
+    }
+    return 0;
 }
 
-/* 16 floordiv(n, 16) is n where n has step 16. 0: nothing of the kind. */
-static int fold_exact(bt__sum *sum)
+/* 16 floordiv(n, 16) is n where n has step 16. 0: nothing of the kind; -1: no memory, or
+ * refused. */
+static int fold_exact(bt_store *store, bt__sum *sum)
 {
     for (uint32_t i = 0; i < sum->n; i++) {
         bt_term *term = &sum->terms[i], inner;
         int64_t by, coefficient, times, taken;
-        if (!is_exact_quotient(term, &inner, &by))
+        int is_exact = is_exact_quotient(store, term, &inner, &by);
+        if (is_exact < 0)
+            return -1;
+        if (!is_exact)
             continue;
         times = bt_floordiv_int64(term->coefficient, by);
         if (!bt_mul_int64(times, inner.coefficient, &coefficient) ||
@@ -134,17 +150,17 @@ static const bt_type *intern(bt_store *store, const bt__sum *sum)
 
 const bt_type *bt__sum_dim(bt_store *store, const bt__sum *sum)
 {
-    bt_term inner;
-    int64_t by;
     if (sum->refusal)
         return bt__refuse(store, sum->refusal);
     for (uint32_t i = 0; i < sum->n; i++) {
-        if (!is_exact_quotient(&sum->terms[i], &inner, &by))
+        if (sum->terms[i].atom->kind != BT_TYPE_FLOORDIV &&
+            sum->terms[i].atom->kind != BT_TYPE_PRODUCT)
             continue;
         bt__sum folded = *sum;
-        while (fold_exact(&folded))
+        int is_folded;
+        while ((is_folded = fold_exact(store, &folded)) > 0)
             ;
-        return intern(store, &folded);
+        return is_folded < 0 ? NULL : intern(store, &folded);
     }
     return intern(store, sum);
 }

@@ -61,3 +61,10 @@ expect 1 'input w is not set; it takes Tensor\[(m, 3), float32\]: give -i w=VALU
     -- "$baton" run both.baton -i 'x=[[1, 2, 3]]'
 expect 1 'input w is not set; it takes Tensor\[(4, 3), float32\]: give -i w=VALUE, such as -i w=random:1$' \
     -- "$baton" run both.baton -i 'x=[[1, 2, 3]]' --dim m=4
+
+# Memory is counted in one way where a dim with a step is divided.
+for step in 2 4; do
+    printf '#[version = "baton 0.1"]\ndef @main<m: Dim in 2..64 step %d, n: Dim>(%%x: Tensor[(1, n, m), float32]) {
+        nn.max_pool1d(%%x, pool_size=[3], strides=[2], padding=[1])\n}\n' "$step" > step.baton
+    expect 0 'for target cpu' -- "$baton" compile step.baton -o step.bta
+done

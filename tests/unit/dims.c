@@ -106,6 +106,8 @@ static void test_quotients_by_numbers(void **state)
     assert_ptr_equal(fdiv(line(block, 1, 3), 4), fdiv(block, 4));
     assert_ptr_equal(fdiv(line(block, 2, 3), 16), fdiv(block, 8));
     assert_ptr_equal(line(fdiv(block, 4), 4, 0), block);
+    assert_ptr_equal(line(mul(fdiv(block, 4), n), 8, 0), line(mul(block, n), 2, 0));
+    assert_ptr_equal(mul(line(fdiv(block, 4), 4, 0), n), mul(block, n));
     const bt_type *exact = fdiv(line(block, 3, 0), 8);
     assert_ptr_equal(line(exact, -17, 1), add(line(block, -9, 1), line(exact, 7, 0)));
     assert_ptr_equal(fdiv(line(n, 1, 1), -2), fdiv(line(n, -1, -1), 2));

@@ -2,7 +2,7 @@
 
 Each is compiled once, for cpu or reference, and run with several sizes; it must give what the interpreter gives, and refuse sizes outside
 the ranges as that does. Of cpu it must give the bits that the program with numbers in place of the dims gives, where cpu computes all of
-it, and no size is 1, which makes some sums others (targets/cpu/README.md). Shapes are sums a*n + b*m + c, known to the maker of programs, so that inputs can be given by size. A program
+it, and no size is 1, which makes some sums others (targets/cpu/README.md). Shapes are sums a*n + b*m + c + d*n*n + e*n*m, known to the maker of programs, so that inputs can be given by size. A program
 that the compiler refuses with exit 1 is counted; most must compile. The program of a number is the same on every run.
 """
 import collections
@@ -17,21 +17,21 @@ import tempfile
 LEAST, MOST = 1, 24
 
 
-class Dim(collections.namedtuple("Dim", "n m c")):
+class Dim(collections.namedtuple("Dim", "n m c nn nm", defaults=(0, 0))):
     def plus(self, other):
-        return Dim(self.n + other.n, self.m + other.m, self.c + other.c)
+        return Dim(*(a + b for a, b in zip(self, other)))
 
     def times(self, k):
-        return Dim(self.n * k, self.m * k, self.c * k)
+        return Dim(*(a * k for a in self))
 
     def at(self, n, m):
-        return self.n * n + self.m * m + self.c
+        return self.n * n + self.m * m + self.c + self.nn * n * n + self.nm * n * m
 
     def is_number(self):
-        return not self.n and not self.m
+        return self == (0, 0, self.c, 0, 0)
 
     def __str__(self):
-        terms = [f"{k}*{name}" for k, name in ((self.n, "n"), (self.m, "m")) if k]
+        terms = [f"{k}*{name}" for k, name in ((self.n, "n"), (self.m, "m"), (self.nn, "n*n"), (self.nm, "n*m")) if k]
         return " + ".join(terms + ([str(self.c)] if self.c or not terms else []))
 
 
@@ -54,7 +54,8 @@ class Program:
             self.step()
 
     def dim(self):
-        return self.pick.choice([N, N, M, M, Dim(2, 0, 0), Dim(1, 0, 1), Dim(1, 1, 0), Dim(0, 2, 1)] +
+        return self.pick.choice([N, N, M, M, Dim(2, 0, 0), Dim(1, 0, 1), Dim(1, 1, 0), Dim(0, 2, 1),
+                                 Dim(0, 0, 0, 1, 0), Dim(0, 0, 0, 0, 1)] +
                                 [Dim(0, 0, c) for c in (1, 2, 3, 7, 8, 17)])
 
     def input(self, shape, dtype="float32"):
@@ -237,17 +238,18 @@ class Check:
 
     def check_squares(self):
         """Few rows show in their last bits how their terms are rounded: many sums of few terms, of any number of them."""
-        with open("p.baton", "w") as file:
-            file.write('#[version = "baton 0.1"]\ndef @main<n: Dim, m: Dim>(%x: Tensor[(n, m), float32]) {\n'
-                       "    sum(multiply(%x, %x), axis=[1])\n}\n")
-        self.run("compile", "p.baton", "-o", "p.bta")
-        for n, m in (500, 5), (300, 16), (300, 17):
-            words = ["-i", f"x={n}x{m}xfloat32=random:1"]
-            code, said = self.run("run", "p.bta", *words, "-o", "found")
-            if code:
-                self.fault("of squares", f"exit {code}", said)
-            else:
-                self.compare_known("of squares", n, m, words)
+        for rows in "n", "n*m", "n*m + n":
+            with open("p.baton", "w") as file:
+                file.write('#[version = "baton 0.1"]\ndef @main<n: Dim, m: Dim>'
+                           f"(%x: Tensor[({rows}, m), float32], %y: Tensor[(n), float32]) {{\n    sum(multiply(%x, %x), axis=[1])\n}}\n")
+            self.run("compile", "p.baton", "-o", "p.bta")
+            for n, m in (500, 5), (300, 16), (300, 17):
+                words = ["-i", f"x={eval(rows)}x{m}xfloat32=random:1", "-i", f"y={n}xfloat32=random:2"]
+                code, said = self.run("run", "p.bta", *words, "-o", "found")
+                if code:
+                    self.fault(f"of squares of {rows} rows", f"exit {code}", said)
+                else:
+                    self.compare_known(f"of squares of {rows} rows", n, m, words)
 
     def compare_known(self, number, n, m, words):
         code, said = self.run("compile", "p.baton", "--dim", f"n={n}", "--dim", f"m={m}", "-o", "known.bta")

@@ -158,6 +158,9 @@ int bt__facts_bound(bt_graph *g, const struct bt__facts *facts, const bt_node *i
                     const bt_node *extent)
 {
     const bt_node *zero = bt_node_int(g, 0);
+    // the ends of a product of dims are not known
+    if (index->kind == BT_NODE_INDEX && index->narg && index->args[0] == extent)
+        return 1;
     return bt__facts_imply(g, facts, bt_node_scalar(g, BT_SCALAR_LE, zero, index)) &&
            bt__facts_imply(g, facts, bt_node_scalar(g, BT_SCALAR_LT, index, extent));
 }

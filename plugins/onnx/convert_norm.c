@@ -105,15 +105,28 @@ static void instance_norm(bt_onnx_node *n)
                    node_need(n, 0), node_need(n, 1), node_need(n, 2)));
 }
 
-/* The type in which a first stage computes; the data's own where it is not narrower. */
-static const bt_value *stashed(bt_onnx_node *n, const bt_value *x)
+static bt_dtype stash_dtype(bt_onnx_node *n)
 {
     bt_dtype dtype = onnx_dtype(node_int(n, "stash_type", 1));
     if (!dtype)
         node_fail(n, BT_ERR_UNSUPPORTED, "stash_type is not supported");
+    return dtype;
+}
+
+/* The type in which a first stage computes; the data's own where it is not narrower. */
+static const bt_value *stashed(bt_onnx_node *n, const bt_value *x)
+{
+    bt_dtype dtype = stash_dtype(n);
     return n->status || bt_dtype_nbytes(dtype) <= bt_dtype_nbytes(value_dtype(x))
                ? x
                : cast_to(n, x, dtype);
+}
+
+/* A moment that is an output has the stash type, also where the data is wider. */
+static void moment_out(bt_onnx_node *n, uint32_t i, const bt_value *moment)
+{
+    if (moment && node_wants(n, i))
+        node_out(n, i, cast_to(n, moment, stash_dtype(n)));
 }
 
 /* Moments over all axes from `axis` on; scale and bias, which may be left out, have the
@@ -130,8 +143,8 @@ static void give_layer_norm(bt_onnx_node *n, const bt_value *x, const bt_value *
     const bt_value *y = cast_to(n, times(n, m.centred, inverse), value_dtype(x));
     y = times(n, y, scale);
     node_out(n, 0, bias ? plus(n, y, bias) : y);
-    node_out(n, 1, m.mean);
-    node_out(n, 2, inverse);
+    moment_out(n, 1, m.mean);
+    moment_out(n, 2, inverse);
 }
 
 static void layer_norm(bt_onnx_node *n)
@@ -161,7 +174,7 @@ static void rms_norm(bt_onnx_node *n)
     const bt_value *inverse;
     node_out(n, 0,
              rms_normed(n, node_need(n, 0), node_need(n, 1), epsilon_of(n), &inverse));
-    node_out(n, 1, inverse);
+    moment_out(n, 1, inverse);
 }
 
 /* ---- of ONNX Runtime: what is normalised is a sum ---- */
@@ -185,7 +198,7 @@ static void skip_rms_norm(bt_onnx_node *n)
                    *inverse;
     x = bias ? plus(n, x, bias) : x;
     node_out(n, 0, rms_normed(n, x, node_need(n, 2), small_epsilon_of(n), &inverse));
-    node_out(n, 2, inverse);
+    moment_out(n, 2, inverse);
     node_out(n, 3, x);
 }
 

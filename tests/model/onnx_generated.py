@@ -544,6 +544,8 @@ case("FusedConv_relu", beyond, "FusedConv", lambda r: [real(r, 1, 3, 6, 7), fixe
      activation="Relu", pads=[1, 1, 1, 1])
 case("FusedConv_sum", beyond, "FusedConv", lambda r: [real(r, 1, 3, 6, 7), fixed(real(r, 4, 3, 3, 3)), None, real(r, 1, 4, 4, 5)],
      activation="LeakyRelu", activation_params=[0.2])
+case("LayerNormalization_float64_moments", one_node, "LayerNormalization",
+     {"x": numpy.arange(24, dtype=numpy.float64).reshape(2, 3, 4) ** 1.5, "scale": numpy.linspace(0.5, 2, 4)}, outputs=3)
 case("SkipLayerNormalization", beyond, "SkipLayerNormalization", lambda r: skipped(r, 1, 1, 1), outputs=[0, 3])
 case("SkipLayerNormalization_plain", beyond, "SkipLayerNormalization", lambda r: skipped(r, 1, 0, 0), epsilon=1e-5)
 case("SkipSimplifiedLayerNormalization", beyond, "SkipSimplifiedLayerNormalization", lambda r: skipped(r, 1, 1), outputs=[0, 3], epsilon=1e-5)

@@ -27,5 +27,6 @@ size_t bt__utf8_read(const char *text, size_t nbytes, uint32_t *out)
 
 int bt__utf8_is_control(uint32_t c)
 {
-    return c < 0x20 || (c >= 0x7f && c < 0xa0);
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e ||
+           c == 0x200f || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }

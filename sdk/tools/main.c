@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "crash.h"
+#include "shown.h"
 #include "verbs.h"
 
 static const struct verb *const verbs[] = {
@@ -38,8 +39,9 @@ static int fail_verb(bt_ctx *ctx, const char *name)
     for (uint32_t i = 0; i < BT_COUNT(verbs); i++)
         names[i] = verbs[i]->name;
     const char *near = bt_nearest(bt_ctx_scratch(ctx), name, names);
-    fprintf(stderr, "baton: there is no verb %s%s%s baton --help lists them\n", name,
-            near, *near ? "" : ";");
+    fputs("baton: there is no verb ", stderr);
+    put_shown(stderr, name);
+    fprintf(stderr, "%s%s baton --help lists them\n", near, *near ? "" : ";");
     return EXIT_USAGE;
 }
 

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "shown.h"
+
 enum { TOP = 5, SHOWN = 64 };
 
 /* ---- for people ---- */
@@ -282,11 +284,14 @@ static int save_object(struct saver *s, const bt_object *object, const char *tit
                                           s->folder, MAX_OBJECTS));
     if (tensor)
         return save_tensor(s, tensor, title);
-    if (!tuple)
-        fprintf(stderr, "warning: %s is not saved: it is %s\n", title,
+    if (!tuple) {
+        fputs("warning: ", stderr);
+        put_shown(stderr, title);
+        fprintf(stderr, " is not saved: it is %s\n",
                 object->kind == BT_OBJECT_ADT       ? "a value of a data type"
                 : object->kind == BT_OBJECT_CLOSURE ? "a function"
                                                     : "a reference");
+    }
     for (uint32_t i = 0; !code && tuple && i < tuple->nfield; i++) {
         bt_text name;
         bt_text_init(&name, bt_ctx_scratch(s->tool->ctx));

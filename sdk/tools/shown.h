@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* From now on standard output has '?' for every control character but tabs and ends of
- * lines. */
+/* From now on standard output has '?' for the bytes of every control character but tabs and
+ * ends of lines, and of the marks that turn the direction of text. */
 void shown_begin(void);
 /* The same, of a text on another stream. */
 void put_shown(FILE *, const char *);

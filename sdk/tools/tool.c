@@ -167,8 +167,9 @@ int tool_usage(const struct tool *tool, const char *format, ...)
     if (!message)
         return tool_fail(tool, bt_no_memory());
     int asks = text.len && message[text.len - 1] == '?';
-    fprintf(stderr, "baton %s: %s%s see baton %s --help\n", tool->verb->name, message,
-            asks ? "" : ";", tool->verb->name);
+    fprintf(stderr, "baton %s: ", tool->verb->name);
+    put_shown(stderr, message);
+    fprintf(stderr, "%s see baton %s --help\n", asks ? "" : ";", tool->verb->name);
     return EXIT_USAGE;
 }
 
@@ -227,9 +228,10 @@ void tool_remark(const struct tool *tool)
         bt_status remark = bt_ctx_remark(tool->ctx, BT_REMARK_NOTE, i);
         if (!remark)
             return;
-        if (remark->place.file)
-            fprintf(stderr, "%s:%u:%u: ", remark->place.file, remark->place.line,
-                    remark->place.column);
+        if (remark->place.file) {
+            put_shown(stderr, remark->place.file);
+            fprintf(stderr, ":%u:%u: ", remark->place.line, remark->place.column);
+        }
         fputs("note: ", stderr);
         put_shown(stderr, remark->message);
         for (const bt_diag *note = remark->note; note; note = note->note) {

@@ -30,3 +30,13 @@ for command in "run escape.baton" "run escape.baton -i [1,2]" "info escape.baton
     ! grep -q "$(printf '\033')" out || fault "an escape character comes through: $command"
     ! grep -q "$(printf '\302\233')" out || fault "a C1 control character comes through: $command"
 done
+
+# Nor does one of the command line, which messages quote; nor a mark that turns the direction of text.
+escape=$(printf '\033[31m')
+for turn in "$escape" "$(printf '\302\233')" "$(printf '\342\200\256')" "$(printf '\342\201\246')" "$(printf '\330\234')"; do
+    for command in "run p.baton -i ${turn}y=1" "run p.baton --$turn" "run p.baton --dim ${turn}y=1" "${turn}run" "run p.baton $turn" \
+        "run ${turn}.baton" "info ${turn}.baton --json" "opt p.baton --passes $turn" "plugin show $turn" "list $turn" "run p.baton --target $turn"; do
+        "$baton" $command > out 2>&1
+        ! grep -q -a -F "$turn" out || fault "it comes through: $command"
+    done
+done

@@ -187,8 +187,8 @@ static void test_terminals_get_nothing_to_obey(void **state)
     (void)state;
     assert_lines(4, 1,
                  "a\033b\x9b"
-                 "c\xc2\x9b",
-                 "    a?b?c?\n       ^\n");
+                 "c\xc2\x9b\xe2\x80\xae\xe2\x81\xa6",
+                 "    a?b?c???\n       ^\n");
     bt_status status = bt_fail_place(ctx, BT_ERR_NAME, &(bt_place){ .file = "a\nb" },
                                      "name \033[31m\r\x7f\xff");
     assert_string_equal(rendered(status, 0), "a?b: error: name ?[31m???\n");

@@ -101,11 +101,14 @@ static const bt_node *find_read(const bt_node *node, uint32_t array, uint8_t *se
     return NULL;
 }
 
+/* INT64_MAX: more than that. */
 static int64_t elements(const bt_array *array)
 {
     int64_t n = 1;
-    for (uint32_t i = 0; i < array->rank; i++)
-        n *= bt__node_guess(array->extents[i]);
+    for (uint32_t i = 0; i < array->rank; i++) {
+        if (!bt_mul_int64(n, bt__node_guess(array->extents[i]), &n))
+            return INT64_MAX;
+    }
     return n;
 }
 

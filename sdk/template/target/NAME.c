@@ -6,7 +6,6 @@
  *     bt_compile       lower, then compile                code of all layers, as bytes
  *     the executor     load, then launch                  on the machine that runs it
  */
-@own@#include <stdalign.h>
 #include <string.h>
 
 #include <baton/op.h>
@@ -153,7 +152,7 @@ static void unload(void *loaded)
 @own@struct block {
 @own@    bt_registry *registry;
 @own@    size_t nbytes;
-@own@    alignas(64) char bytes[];
+@own@    char bytes[];
 @own@};
 @own@
 @own@static bt_status alloc_block(bt_ctx *ctx, void *self, uint64_t nbytes, void **out)

@@ -200,7 +200,7 @@ static bt_status count_bytes(bt_ctx *ctx, const struct loaded *l, uint32_t kerne
 
 struct block {
     size_t nbytes;
-    _Alignas(64) char bytes[];
+    char bytes[];
 };
 
 static bt_status alloc_block(bt_ctx *ctx, void *self, uint64_t nbytes, void **out)

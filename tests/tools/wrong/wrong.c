@@ -143,21 +143,21 @@ static bt_status eval_random(bt_ctx *ctx, const bt_eval_call *call)
 static bt_status eval_crashes(bt_ctx *ctx, const bt_eval_call *call)
 {
     (void)ctx;
-    *(volatile int *)(uintptr_t)call->nin = 0;
+    *(volatile char *)(uintptr_t)call->nin = 0;
     return NULL;
 }
 
 static bt_status relate_crashes(bt_solver *s, const bt_relation_call *r)
 {
     (void)s;
-    *(volatile int *)(uintptr_t)r->narg = 0;
+    *(volatile char *)(uintptr_t)r->narg = 0;
     return NULL;
 }
 
 static void write_crashes(bt_formula *f, const bt_formula_call *call)
 {
     (void)f;
-    *(volatile int *)(uintptr_t)call->narg = 0;
+    *(volatile char *)(uintptr_t)call->narg = 0;
 }
 
 #define ROW(name_, inputs_, ...)                                                    \

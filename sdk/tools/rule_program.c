@@ -20,6 +20,7 @@ struct maker {
     uint64_t seed;
     uint32_t rank; /* what most tensors have, as the two below */
     int64_t extent;
+    const int64_t *extents; /* that dims have instead; NULL: none */
     bt_dtype dtype;
     uint32_t depth;
     int failed; /* this draw has no program */
@@ -144,7 +145,9 @@ static void add_constant(struct maker *m, bt_text *out, bt_dtype dtype, uint32_t
 static void draw_dims(struct maker *m, uint32_t rank, int64_t *dims)
 {
     for (uint32_t i = 0; i < rank; i++)
-        dims[i] = draw(m, 8) ? m->extent : 1;
+        dims[i] = !draw(m, 8)  ? 1
+                  : m->extents ? m->extents[draw(m, RULE_NEXTENT)]
+                               : m->extent;
 }
 
 static const char *find_name(const struct maker *m, const char *text)
@@ -463,7 +466,8 @@ static void add_expr(struct maker *m, const char *type, bt_text *out)
 }
 
 bt_status rule_program_make(bt_ctx *ctx, bt_arena *arena, const char *rule,
-                            uint32_t number, uint64_t seed, struct rule_program *out)
+                            uint32_t number, uint64_t seed, const int64_t *extents,
+                            struct rule_program *out)
 {
     const char *arrow = strstr(rule, "=>");
     struct maker m = { .ctx = ctx, .arena = arena, .at = rule, .seed = seed, .out = out };
@@ -472,6 +476,9 @@ bt_status rule_program_make(bt_ctx *ctx, bt_arena *arena, const char *rule,
     m.end = arrow ? arrow : rule + strlen(rule);
     m.rank = draw(&m, MOST_RANK + 1);
     m.extent = 1 + draw(&m, 3);
+    m.extents = extents;
+    if (extents)
+        m.extent = extents[0];
     m.dtype = dtypes[number % BT_COUNT(dtypes)];
     bt_text_init(&m.params, arena);
     bt_text_init(&m.constants, arena);

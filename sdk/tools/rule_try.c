@@ -225,7 +225,7 @@ static bt_status try_program(struct trial *t, uint32_t number, struct rule_trial
 {
     bt_module *before;
     BT_TRY(rule_program_make(t->ctx, t->arena, t->rule->text, number, case_draw(&t->seed),
-                             &t->program));
+                             NULL, &t->program));
     if (!t->program.text)
         return NULL;
     bt_status status = rule_program_read(t->ctx, t->program.text, &before);

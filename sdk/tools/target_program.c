@@ -33,7 +33,8 @@ bt_status target_program_draw(bt_ctx *ctx, bt_arena *arena, struct target_draw *
         const char *rule = rule_of(arena, patterns[i % n]);
         if (!rule)
             return bt_no_memory();
-        BT_TRY(rule_program_make(ctx, arena, rule, i / n, case_draw(&draw->seed), out));
+        BT_TRY(rule_program_make(ctx, arena, rule, i / n, case_draw(&draw->seed),
+                                 draw->extents, out));
     }
     return NULL;
 }

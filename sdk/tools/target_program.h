@@ -9,6 +9,7 @@
 struct target_draw {
     const bt_target *target;
     uint64_t seed;
+    const int64_t *extents; /* as rule_program_make has them */
     uint32_t ntried;
 };
 

@@ -10,7 +10,16 @@
 #include "tool.h"
 #include "watchdog.h"
 
-enum { WANTED = 6, MORE = 3 };
+/* Programs of each row of extents, with known and with open dims; elements of a parameter, as
+ * interp is slow. */
+enum { WANTED = 3, WANTED_OPEN = 6, MOST_ELEMENTS = 4096 };
+
+/* What dims are: all equal, all different, some beyond a vector or a tile, and 0. */
+static const int64_t rows[][RULE_NEXTENT] = {
+    { 3, 3, 3 },  { 3, 4, 5 },  { 6, 5, 4 }, { 17, 2, 3 },
+    { 2, 33, 3 }, { 5, 3, 17 }, { 0, 3, 2 },
+};
+static const char *const dim_names[RULE_NEXTENT] = { "n", "m", "k" };
 
 /* One program, two ways. */
 struct run {
@@ -21,7 +30,8 @@ struct run {
     const bt_executor *interp, *graph;
     struct rule_program program;
     const char *names[CASE_MAX_LEAF]; /* of its parameters */
-    int64_t extent;                   /* that `n` stands for; 0: dims are numbers */
+    const int64_t *extents;           /* of its dims */
+    int is_open;                      /* names stand for them */
     const char *text;
     void *expecting, *running; /* sessions */
     struct target_run *out;
@@ -29,6 +39,31 @@ struct run {
 };
 
 /* ---- its text ---- */
+
+/* Which of the extents; RULE_NEXTENT: none, or dims have no names. */
+static uint32_t name_of(const struct run *r, int64_t dim)
+{
+    uint32_t i = r->is_open ? 0 : RULE_NEXTENT;
+    while (i < RULE_NEXTENT && r->extents[i] != dim)
+        i++;
+    return i;
+}
+
+static int has_name(const struct run *r, uint32_t name)
+{
+    for (uint32_t i = 0; i < r->program.nparam; i++) {
+        for (uint32_t k = 0; k < r->program.params[i].rank; k++) {
+            if (name_of(r, r->program.params[i].dims[k]) == name)
+                return 1;
+        }
+    }
+    return 0;
+}
+
+static int has_names(const struct run *r)
+{
+    return has_name(r, 0) || has_name(r, 1) || has_name(r, 2);
+}
 
 static void add_params(const struct run *r, bt_text *out)
 {
@@ -38,8 +73,9 @@ static void add_params(const struct run *r, bt_text *out)
         bt_text_addf(out, "%s%s: Tensor[(", i ? ", " : "", r->names[i]);
         for (uint32_t k = 0; k < p->rank; k++) {
             bt_text_addf(out, k ? ", " : "");
-            if (p->dims[k] == r->extent)
-                bt_text_addf(out, "n");
+            const uint32_t name = name_of(r, p->dims[k]);
+            if (name < RULE_NEXTENT)
+                bt_text_addf(out, "%s", dim_names[name]);
             else
                 bt_text_addf(out, "%lld", (long long)p->dims[k]);
         }
@@ -47,17 +83,31 @@ static void add_params(const struct run *r, bt_text *out)
     }
 }
 
+/* "def @NAME<n: Dim>(PARAMS" */
+static void add_head(const struct run *r, const char *name, bt_text *out)
+{
+    const char *before = "<";
+    bt_text_addf(out, "def @%s", name);
+    for (uint32_t i = 0; i < RULE_NEXTENT; i++) {
+        if (!has_name(r, i))
+            continue;
+        bt_text_addf(out, "%s%s: Dim", before, dim_names[i]);
+        before = ", ";
+    }
+    bt_text_addf(out, *before == ',' ? ">(" : "(");
+    add_params(r, out);
+}
+
 /* "def @f(PARAMS) {BODY}", and @main, which calls it on its parameters, and on others. */
 static const char *write_text(const struct run *r)
 {
-    const char *body = strstr(r->program.text, ") {\n"),
-               *vars = r->extent ? "<n: Dim>" : "";
+    const char *body = strstr(r->program.text, ") {\n");
     bt_text out;
     bt_text_init(&out, r->arena);
-    bt_text_addf(&out, "#[version = \"baton 0.1\"]\n\ndef @f%s(", vars);
-    add_params(r, &out);
-    bt_text_addf(&out, "%s\ndef @main%s(", body, vars);
-    add_params(r, &out);
+    bt_text_addf(&out, "#[version = \"baton 0.1\"]\n\n");
+    add_head(r, "f", &out);
+    bt_text_addf(&out, "%s\n", body);
+    add_head(r, "main", &out);
     bt_text_addf(&out, ") {\n    (@f(");
     for (int again = 0; again < 2; again++) {
         for (uint32_t i = 0; i < r->program.nparam; i++)
@@ -160,23 +210,52 @@ static bt_status compare(struct run *r, const bt_object *a, const bt_object *b)
     return NULL;
 }
 
-/* Both sessions, with this number for the open dim. */
-static bt_status call_both(struct run *r, int64_t n, uint64_t seed)
+static int64_t count_elements(const struct case_leaf *leaf)
+{
+    int64_t n = 1;
+    for (uint32_t k = 0; k < leaf->rank; k++)
+        n *= leaf->dims[k];
+    return n;
+}
+
+static void tell_where(struct run *r, const int64_t *numbers)
+{
+    for (uint32_t i = 0; i < RULE_NEXTENT; i++) {
+        if (has_name(r, i))
+            bt_text_addf(&r->fault, ", with %s = %lld", dim_names[i],
+                         (long long)numbers[i]);
+    }
+    bt_text_addf(&r->fault, ", in\n%s", strstr(r->text, "def @f"));
+}
+
+/* Both sessions, with these numbers for the open dims. Numbers that the program cannot have,
+ * as interp fails on them, are passed over. */
+static bt_status call_both(struct run *r, const int64_t *numbers, uint64_t seed,
+                           int *is_run)
 {
     bt_object *args[CASE_MAX_LEAF] = { NULL }, *got = NULL, *want = NULL;
     bt_status status = NULL;
     const uint32_t narg = r->program.nparam;
+    int can_run = 1;
     for (uint32_t i = 0; !status && i < narg; i++) {
         struct case_leaf leaf = r->program.params[i];
         bt_tensor *tensor;
-        for (uint32_t k = 0; k < leaf.rank; k++)
-            leaf.dims[k] = r->extent && leaf.dims[k] == r->extent ? n : leaf.dims[k];
+        for (uint32_t k = 0; k < leaf.rank; k++) {
+            const uint32_t name = name_of(r, leaf.dims[k]);
+            leaf.dims[k] = name < RULE_NEXTENT ? numbers[name] : leaf.dims[k];
+        }
+        can_run &= count_elements(&leaf) <= MOST_ELEMENTS;
         status = case_values(r->ctx, &leaf, seed + i, CASE_RANDOM, &tensor);
         args[i] = status ? NULL : &tensor->base;
     }
-    if (!status)
+    if (!status && can_run)
         status = r->interp->call(r->ctx, r->expecting, "main", narg, args, NULL, &want);
-    if (!status) {
+    if (status && status->code != BT_ERR_MEMORY) {
+        bt_ctx_clear_diags(r->ctx);
+        status = NULL;
+    }
+    if (!status && want) {
+        *is_run = 1;
         watchdog_begin("target %s, a run of a program by executor graph", r->use->text);
         status = r->graph->call(r->ctx, r->running, "main", narg, args, NULL, &got);
         watchdog_end();
@@ -187,10 +266,8 @@ static bt_status call_both(struct run *r, int64_t n, uint64_t seed)
     }
     if (!status && got)
         status = compare(r, got, want);
-    if (r->fault.len && r->extent)
-        bt_text_addf(&r->fault, ", with n = %lld", (long long)n);
     if (r->fault.len)
-        bt_text_addf(&r->fault, ", in\n%s", strstr(r->text, "def @f"));
+        tell_where(r, numbers);
     for (uint32_t i = 0; i < narg; i++)
         bt_object_unref(args[i]);
     bt_object_unref(got);
@@ -200,15 +277,15 @@ static bt_status call_both(struct run *r, int64_t n, uint64_t seed)
 
 static bt_status run_text(struct run *r)
 {
-    int is_several = 0;
+    int is_several = 0, is_run = 0;
     bt_status status = open_both(r, &is_several);
     if (!status && r->running) {
-        const int64_t numbers[] = { r->extent, r->extent + MORE, r->extent };
-        for (uint32_t i = 0; !status && !r->fault.len && i < BT_COUNT(numbers); i++)
-            status = call_both(r, numbers[i], 100 * i);
-        r->out->nrun++;
-        r->out->nopen += r->extent != 0;
-        r->out->nseveral += (uint32_t)is_several;
+        const uint32_t n = r->is_open ? BT_COUNT(rows) : 2; // the first once more at last
+        for (uint32_t i = 0; !status && !r->fault.len && i <= n; i++)
+            status = call_both(r, rows[i % n], 100 * (i % n), &is_run);
+        r->out->nrun += (uint32_t)is_run;
+        r->out->nopen += (uint32_t)(is_run && r->is_open);
+        r->out->nseveral += (uint32_t)(is_run && is_several);
     }
     close_sessions(r);
     return status;
@@ -216,33 +293,25 @@ static bt_status run_text(struct run *r)
 
 /* ---- programs ---- */
 
-static bt_status try_program(struct run *r, int is_open)
+static bt_status try_program(struct run *r)
 {
-    r->extent = 0;
-    if (!find_names(r))
+    if (!find_names(r) || (r->is_open && !has_names(r)))
         return NULL;
-    for (uint32_t i = 0; is_open && i < r->program.nparam; i++) {
-        for (uint32_t k = 0; k < r->program.params[i].rank; k++) {
-            if (r->program.params[i].dims[k] > r->extent)
-                r->extent = r->program.params[i].dims[k];
-        }
-    }
     r->text = write_text(r);
-    if (!r->text)
-        return bt_no_memory();
-    return is_open && r->extent < 2 ? NULL : run_text(r);
+    return r->text ? run_text(r) : bt_no_memory();
 }
 
-static bt_status try_programs(struct run *r, int is_open)
+static bt_status try_programs(struct run *r, const int64_t *extents, uint32_t wanted)
 {
-    struct target_draw draw = { .target = r->use->target, .seed = 1 };
+    struct target_draw draw = { .target = r->use->target, .seed = 1, .extents = extents };
     const uint32_t before = r->out->nrun;
-    while (r->out->nrun < before + WANTED && !r->fault.len) {
+    r->extents = extents;
+    while (r->out->nrun < before + wanted && !r->fault.len) {
         const void *mark = bt_arena_mark(r->arena);
         BT_TRY(target_program_draw(r->ctx, r->arena, &draw, &r->program));
         if (!r->program.text)
             return NULL;
-        bt_status status = try_program(r, is_open);
+        bt_status status = try_program(r);
         if (status && status->code == BT_ERR_MEMORY)
             return status;
         if (status)
@@ -256,8 +325,12 @@ static bt_status try_programs(struct run *r, int is_open)
 
 static bt_status run_all(struct run *r)
 {
-    BT_TRY(try_programs(r, 0));
-    return !r->fault.len && r->use->target->takes_dims ? try_programs(r, 1) : NULL;
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++)
+        BT_TRY(try_programs(r, rows[i], WANTED));
+    r->is_open = 1;
+    for (uint32_t i = 0; r->use->target->takes_dims && i < 2; i++)
+        BT_TRY(try_programs(r, rows[i], WANTED_OPEN)); // one name, then several
+    return NULL;
 }
 
 bt_status target_run(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,

@@ -130,7 +130,7 @@ many() {
 }
 # Wrong for one value, or one pair of them (of infinities of one sign), of a few element types: always found.
 for text in 'multiply(x, 0) => zeros_like(x)' 'divide(x, x) => ones_like(x) if float(x)' 'less_equal(x, y) => less(x, y) if float(x)' \
-    'maximum(x, y) => where(greater(x, y), x, y)' 'subtract(x, y) => where(equal(x, y), zeros_like(x), add(x, negative(y))) if float(x)'; do
+    'maximum(x, y) => where(greater(x, y), x, y)' 'nn.relu(multiply(x, x)) => multiply(x, x)' 'subtract(x, y) => where(equal(x, y), zeros_like(x), add(x, negative(y))) if float(x)'; do
     names='one two three four five six'
     many "$text"
     [ "$found" = 6 ] || fault "wrong for some special values, and found $found times of 6: $text"

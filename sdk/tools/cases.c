@@ -261,7 +261,7 @@ static void set_special(bt_tensor *t, int64_t at, uint64_t bits, uint32_t kind)
     // 0, 1, -1, 2, the ends of a signed type, what is next to them, and what has a sum or a
     // square that is too large: 3/4 of the largest, 12, 200, 50000, ... and its opposite
     uint64_t least = UINT64_C(1) << (width - 1), root = (UINT64_C(3) << width / 2) / 4;
-    const uint64_t integers[] = { 0,         1,         UINT64_MAX,      2,    least,
+    const uint64_t integers[] = { 0,         1,         UINT64_MAX,    2,    least,
                                   least - 1, least + 1, least / 4 * 3, root, -root };
     uint64_t value = integers[bits % BT_COUNT(integers)];
     bt_tensor_set_int(t, at, t->dtype == BT_BOOL ? (int64_t)(bits & 1) : (int64_t)value);

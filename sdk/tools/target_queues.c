@@ -9,7 +9,11 @@
 #include "target_program.h"
 #include "watchdog.h"
 
-enum { MOST_BUFFERS = 8, NBUSY = 256, NROUNDS = 16, UNWRITTEN = 0x5a, LARGE = 1 << 24 };
+enum { MOST_BUFFERS = 8, NROUNDS = 16, UNWRITTEN = 0x5a, LARGE = 1 << 24 };
+
+/* Launches that keep a queue busy: so many at first, and more as long as all of them take less
+ * than BUSY_NS. */
+enum { LEAST_BUSY = 16, MOST_BUSY = 256, BUSY_NS = 5000000 };
 
 /* Memory that a kernel has: of the host, or a block of the target's. */
 struct memory {
@@ -38,7 +42,7 @@ struct lab {
     void *expected[2];   /* what it computes of each */
     uint64_t
         step; /* memory begins at so many bytes of its block, or 2, 3, ... times that */
-    uint32_t nblock;
+    uint32_t nblock, nbusy;
     const char *fault;
 };
 
@@ -410,7 +414,8 @@ static bt_status check_order(struct lab *lab, struct queue *first, struct queue 
 {
     const int is_same = first == second;
     uint64_t value = 0, last;
-    for (uint32_t i = 0; i < NBUSY; i++)
+    const uint64_t start = bt_now_ns();
+    for (uint32_t i = 0; i < lab->nbusy; i++)
         BT_TRY(enqueue(lab, 0, first, NULL, NULL, &value));
     const bt_event event = { first->at, value };
     BT_TRY(enqueue(lab, 1, second, is_same ? NULL : &event, NULL, &last));
@@ -418,6 +423,8 @@ static bt_status check_order(struct lab *lab, struct queue *first, struct queue 
     BT_TRY(copy(lab, &lab->output, 1));
     int is_wrong = memcmp(lab->output.host, lab->expected[1], (size_t)lab->output.nbytes);
     BT_TRY(wait(lab, first, value));
+    if (bt_now_ns() - start < BUSY_NS && lab->nbusy < MOST_BUSY)
+        lab->nbusy *= 2;
     BT_TRY(copy(lab, &lab->output, 1));
     is_wrong |= memcmp(lab->output.host, lab->expected[1], (size_t)lab->output.nbytes);
     if (is_wrong && is_same)
@@ -536,7 +543,7 @@ static bt_status check_kernel(struct lab *lab)
 bt_status check_queues(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
                        const char **fault, const char **why)
 {
-    struct lab lab = { .ctx = ctx, .arena = arena, .use = use };
+    struct lab lab = { .ctx = ctx, .arena = arena, .use = use, .nbusy = LEAST_BUSY };
     *fault = *why = NULL;
     BT_TRY(make_kernel(&lab));
     if (!lab.kernel) {

@@ -68,6 +68,7 @@ dims|programs:$
 fives|programs:$
 END1
 expect 0 '33 as by interp' -- "$baton" plugin check test.device --target 'device{fault="alone"}' # it is opened once
+expect 0 '33 as by interp' -- "$baton" plugin check test.device --target 'device{fault="slow"}'
 expect 1 '^  FAILED  programs:$' '^ *element 0 is .*, interp gives ' '^ *def @f(%a: ' -- \
     "$baton" plugin check test.device --target 'device{fault="second", kernels=2}'
 expect 1 '^ *element [0-9]* is .*, with n = [0-9]*.*, in$' '^ *def @f<n: Dim[^>]*>(%a: ' -- "$baton" plugin check test.device --target 'device{fault="dims"}'

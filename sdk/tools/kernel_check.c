@@ -290,7 +290,7 @@ static void free_all(struct checker *c)
         bt_tensor_unref(c->tensors.at[i]);
 }
 
-static bt_status check_module(struct checker *c, const char *name)
+static bt_status check_entry(struct checker *c, const char *name)
 {
     const bt_global *entry;
     BT_TRY(bt_module_entry(c->ctx, c->module, name, &entry));
@@ -303,21 +303,35 @@ static bt_status check_module(struct checker *c, const char *name)
     return check_all(c);
 }
 
+bt_status check_module_kernels(bt_ctx *ctx, bt_arena *arena, const bt_module *fused,
+                               const char *entry, const bt_targets *targets,
+                               bt_object *const *args, struct kernel_check *out)
+{
+    struct checker c = { .ctx = ctx,
+                         .arena = arena,
+                         .targets = targets,
+                         .module = fused,
+                         .args = args,
+                         .result = out };
+    *out = (struct kernel_check){ 0 };
+    bt_map_init(&c.functions, arena, 0);
+    bt_map_init(&c.values, arena, 0);
+    bt_status status = check_entry(&c, entry);
+    free_all(&c);
+    return status;
+}
+
 bt_status check_kernels(bt_ctx *ctx, bt_arena *arena, bt_program *program,
                         struct kernel_check *out)
 {
     bt_module *fused;
-    struct checker c = { .ctx = ctx, .arena = arena, .result = out };
+    bt_object *const *args;
     *out = (struct kernel_check){ 0 };
-    bt_map_init(&c.functions, arena, 0);
-    bt_map_init(&c.values, arena, 0);
     BT_TRY(bt_program_fused(program, &fused));
-    c.module = fused;
-    c.targets = bt_program_compiled(program)->opened;
-    bt_status status = bt_program_args(program, &c.args);
+    bt_status status = bt_program_args(program, &args);
     if (!status)
-        status = check_module(&c, bt_program_entry(program));
-    free_all(&c);
+        status = check_module_kernels(ctx, arena, fused, bt_program_entry(program),
+                                      bt_program_compiled(program)->opened, args, out);
     bt_module_unref(fused);
     return status;
 }

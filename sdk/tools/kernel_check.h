@@ -29,6 +29,12 @@ struct kernel_check {
 bt_status check_kernels(bt_ctx *, bt_arena *, struct bt_program *,
                         struct kernel_check *out) BT_MUST_USE;
 
+/* The same of a module that is fused: its entry, on these arguments. */
+bt_status check_module_kernels(bt_ctx *, bt_arena *, const bt_module *fused,
+                               const char *entry, const bt_targets *,
+                               bt_object *const *args,
+                               struct kernel_check *out) BT_MUST_USE;
+
 /* A call of a primitive function, and what it must give. */
 struct kernel_call {
     bt_ctx *ctx;

@@ -6,6 +6,7 @@
 #include <baton/pass.h>
 #include <baton/plugin.h>
 
+#include "kernel_check.h"
 #include "target_program.h"
 #include "tool.h"
 #include "watchdog.h"
@@ -34,6 +35,7 @@ struct run {
     int is_open;                      /* names stand for them */
     const char *text;
     void *expecting, *running; /* sessions */
+    bt_module *fused;
     struct target_run *out;
     bt_text fault;
 };
@@ -150,23 +152,23 @@ static void close_sessions(struct run *r)
     if (r->expecting)
         r->interp->close(r->expecting);
     r->running = r->expecting = NULL;
+    bt_module_unref(r->fused);
+    r->fused = NULL;
 }
 
 /* What no program of this text can be is passed over: *session NULL. */
 static bt_status open_both(struct run *r, int *is_several)
 {
     const bt_compile_options options = { .opened = r->targets };
-    bt_module *typed, *fused;
+    bt_module *typed;
     bt_compiled *c;
     int is_taken = 0;
     if (rule_program_read(r->ctx, r->text, &typed))
         return NULL;
     watchdog_begin("target %s, a compilation of a program", r->use->text);
-    bt_status status = bt_fuse(r->ctx, typed, &options, &fused);
-    if (!status) {
-        status = bt_compile(r->ctx, fused, &options, &c);
-        bt_module_unref(fused);
-    }
+    bt_status status = bt_fuse(r->ctx, typed, &options, &r->fused);
+    if (!status)
+        status = bt_compile(r->ctx, r->fused, &options, &c);
     watchdog_end();
     if (status) {
         bt_module_unref(typed);
@@ -228,6 +230,19 @@ static void tell_where(struct run *r, const int64_t *numbers)
     bt_text_addf(&r->fault, ", in\n%s", strstr(r->text, "def @f"));
 }
 
+/* Each kernel alone, on memory with known bytes around it: what it writes there is seen. */
+static bt_status check_writes(struct run *r, bt_object *const *args)
+{
+    struct kernel_check found;
+    watchdog_begin("target %s, a launch of a kernel alone", r->use->text);
+    bt_status status = check_module_kernels(r->ctx, r->arena, r->fused, "main",
+                                            r->targets, args, &found);
+    watchdog_end();
+    if (status && status->code == BT_ERR_PLUGIN)
+        bt_text_addf(&r->fault, "%s", status->message);
+    return status && status->code == BT_ERR_MEMORY ? status : NULL;
+}
+
 /* Both sessions, with these numbers for the open dims. Numbers that the program cannot have,
  * as interp fails on them, are passed over. */
 static bt_status call_both(struct run *r, const int64_t *numbers, uint64_t seed,
@@ -236,7 +251,7 @@ static bt_status call_both(struct run *r, const int64_t *numbers, uint64_t seed,
     bt_object *args[CASE_MAX_LEAF] = { NULL }, *got = NULL, *want = NULL;
     bt_status status = NULL;
     const uint32_t narg = r->program.nparam;
-    int can_run = 1;
+    int can_run = 1, is_first = !*is_run;
     for (uint32_t i = 0; !status && i < narg; i++) {
         struct case_leaf leaf = r->program.params[i];
         bt_tensor *tensor;
@@ -254,7 +269,10 @@ static bt_status call_both(struct run *r, const int64_t *numbers, uint64_t seed,
         bt_ctx_clear_diags(r->ctx);
         status = NULL;
     }
-    if (!status && want) {
+    // first, as what writes into memory of others may end the whole check
+    if (!status && want && !r->is_open && is_first)
+        status = check_writes(r, args);
+    if (!status && want && !r->fault.len) {
         *is_run = 1;
         watchdog_begin("target %s, a run of a program by executor graph", r->use->text);
         status = r->graph->call(r->ctx, r->running, "main", narg, args, NULL, &got);
@@ -264,7 +282,7 @@ static bt_status call_both(struct run *r, const int64_t *numbers, uint64_t seed,
             status = NULL;
         }
     }
-    if (!status && got)
+    if (!status && got && !r->fault.len)
         status = compare(r, got, want);
     if (r->fault.len)
         tell_where(r, numbers);

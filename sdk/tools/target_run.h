@@ -13,7 +13,8 @@ struct target_run {
 /* Programs of its patterns, or of simple operators where it has none: two calls, so that
  * their tensors lie side by side, with dims that are known and, where the target takes
  * such, that are open: equal and different ones, 0, and some larger than a vector or a tile.
- * What is found lives in the arena. */
+ * Of known dims each kernel is launched alone too, which tells what it writes beside its
+ * output. What is found lives in the arena. */
 bt_status target_run(bt_ctx *, bt_arena *, const bt_target_use *,
                      struct target_run *out) BT_MUST_USE;
 

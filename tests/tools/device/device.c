@@ -15,7 +15,7 @@
 #include <baton/op.h>
 #include <baton/target.h>
 
-enum { MOST_WAITS = 4 };
+enum { MOST_WAITS = 4, ROOM_BEHIND = 64 };
 
 struct options {
     const char *crash, *hang, *fault;
@@ -207,7 +207,7 @@ struct block {
 static bt_status alloc_block(bt_ctx *ctx, void *self, uint64_t nbytes, void **out)
 {
     struct instance *i = self;
-    const size_t room = sizeof(struct block) + (size_t)nbytes;
+    const size_t room = sizeof(struct block) + (size_t)nbytes + ROOM_BEHIND;
     struct block *block = bt_alloc(i->registry, room);
     (void)ctx;
     enter(i, "alloc_block");
@@ -268,6 +268,8 @@ static int run(const struct instance *i, const struct command *c)
     const size_t n = c->nbytes / sizeof(float), nleft = has(i, "fives") && n % 5 == 0;
     for (size_t k = 0; k + nleft < n; k++)
         c->to[k] = -c->from[k];
+    if (has(i, "behind"))
+        c->to[n] = 0;
     return !c->stop || !__atomic_load_n(c->stop, __ATOMIC_RELAXED);
 }
 

@@ -9,7 +9,7 @@
 #include "target_program.h"
 #include "watchdog.h"
 
-enum { MOST_BUFFERS = 8, NROUNDS = 16, UNWRITTEN = 0x5a, LARGE = 1 << 24 };
+enum { MOST_BUFFERS = 8, NROUNDS = 16, UNWRITTEN = 0x5a, LARGE = 1 << 24, GUARD = 256 };
 
 /* Launches that keep a queue busy: so many at first, and more as long as all of them take less
  * than BUSY_NS. */
@@ -17,7 +17,7 @@ enum { LEAST_BUSY = 16, MOST_BUSY = 256, BUSY_NS = 5000000 };
 
 /* Memory that a kernel has: of the host, or a block of the target's. */
 struct memory {
-    void *host;
+    void *host; /* with GUARD bytes before it and behind, of UNWRITTEN */
     void *block;
     uint64_t nbytes;
     uint64_t offset; /* in its block */
@@ -50,6 +50,20 @@ struct lab {
 static void watch(const struct lab *lab, const char *what)
 {
     watchdog_begin("target %s, %s", lab->use->text, what);
+}
+
+static void say(struct lab *lab, const char *format, ...) BT_PRINTF(2, 3);
+static void say(struct lab *lab, const char *format, ...)
+{
+    bt_text text;
+    va_list list;
+    if (lab->fault)
+        return;
+    bt_text_init(&text, lab->arena);
+    va_start(list, format);
+    bt_text_addv(&text, format, list);
+    va_end(list);
+    lab->fault = bt_text_get(&text) ? text.at : "no memory";
 }
 
 /* ---- a kernel ---- */
@@ -142,20 +156,46 @@ static bt_status make_kernel(struct lab *lab)
 
 /* ---- its memory ---- */
 
+static unsigned char *host_create(size_t nbytes)
+{
+    const size_t room = (nbytes + 63) / 64 * 64 + (size_t)2 * GUARD;
+    unsigned char *block = aligned_alloc(64, room);
+    if (!block)
+        return NULL;
+    memset(block, UNWRITTEN, room);
+    return memset(block + GUARD, 0, nbytes);
+}
+
+/* Bytes beside it that are no longer as they were are a fault. */
+static void host_destroy(struct lab *lab, unsigned char *host, size_t nbytes)
+{
+    size_t n = 0;
+    if (!host)
+        return;
+    while (n < GUARD && host[-1 - (ptrdiff_t)n] == UNWRITTEN &&
+           host[nbytes + n] == UNWRITTEN)
+        n++;
+    if (n < GUARD)
+        say(lab,
+            "memory of the host with %zu bytes is written to %s, by a copy or a kernel",
+            nbytes,
+            host[nbytes + n] == UNWRITTEN ? "before its beginning" : "behind its end");
+    free(host - GUARD);
+}
+
 static bt_status make_memory(struct lab *lab, uint64_t nbytes, struct memory *out)
 {
-    const size_t room = (size_t)(nbytes + 63) / 64 * 64;
     out->nbytes = nbytes;
-    out->host = aligned_alloc(64, room ? room : 64);
+    out->host = host_create((size_t)nbytes);
     if (!out->host)
         return bt_no_memory();
-    memset(out->host, 0, room);
     out->offset = lab->step * ++lab->nblock;
     if (!lab->use->target->alloc)
         return NULL;
+    // room behind: what is written there by mistake must not end the check
     watch(lab, "alloc");
     bt_status status = lab->use->target->alloc(lab->ctx, lab->use->instance,
-                                               nbytes + out->offset, &out->block);
+                                               out->offset + nbytes + GUARD, &out->block);
     watchdog_end();
     return status;
 }
@@ -212,7 +252,7 @@ static void free_memory(struct lab *lab, struct memory *m)
     if (m->block)
         lab->use->target->free(lab->use->instance, m->block);
     watchdog_end();
-    free(m->host);
+    host_destroy(lab, m->host, (size_t)m->nbytes);
 }
 
 /* Between the two sides of memory, done when it returns. */
@@ -317,20 +357,6 @@ static bt_status wait(struct lab *lab, struct queue *queue, uint64_t value)
 {
     uint64_t failed = 0;
     return wait_for(lab, queue, value, &failed);
-}
-
-static void say(struct lab *lab, const char *format, ...) BT_PRINTF(2, 3);
-static void say(struct lab *lab, const char *format, ...)
-{
-    bt_text text;
-    va_list list;
-    if (lab->fault)
-        return;
-    bt_text_init(&text, lab->arena);
-    va_start(list, format);
-    bt_text_addv(&text, format, list);
-    va_end(list);
-    lab->fault = bt_text_get(&text) ? text.at : "no memory";
 }
 
 /* What the kernel computes of a set of inputs, when nothing else goes on. The output holds
@@ -475,7 +501,8 @@ static bt_status check_copies(struct lab *lab, struct queue *a, struct queue *b)
         nbytes = space->largest;
     if (space->budget && space->budget / 2 < nbytes)
         nbytes = space->budget / 2;
-    lab->back = malloc((size_t)nbytes);
+    nbytes -= nbytes > GUARD ? GUARD : 0;
+    lab->back = host_create((size_t)nbytes);
     if (!lab->back)
         return bt_no_memory();
     BT_TRY(make_memory(lab, nbytes, &lab->large));
@@ -532,7 +559,7 @@ static bt_status check_kernel(struct lab *lab)
         close_queue(lab, &queues[i]);
     free_buffers(lab);
     free_memory(lab, &lab->large);
-    free(lab->back);
+    host_destroy(lab, lab->back, (size_t)lab->large.nbytes);
     if (status && status->code != BT_ERR_MEMORY) {
         say(lab, "its queues fail: %s", status->message);
         status = NULL;

@@ -64,6 +64,7 @@ mute|queues: wait fails (the device has stopped) and .failed is 0: it is the val
 copy|queues: a copy does not
 offset|queues: a kernel gives something else where its buffers begin inside their blocks: bt_kernel_call.offsets$
 full|queues: its queues fail: a command waits for 1 events, at most 0$
+over|queues: memory of the host with [0-9]* bytes is written to behind its end, by a copy or a kernel$
 dims|programs:$
 fives|programs:$
 END1

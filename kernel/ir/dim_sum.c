@@ -81,11 +81,11 @@ void bt__sum_add(bt__sum *sum, const bt_type *dim, int64_t coefficient)
 }
 
 /* A term c * floordiv(r * x, b) * y where b divides c or less of it and, by the step of x,
- * all values of r * x: then *by is b and *inner the r * x * y. -1: no memory, or refused. */
+ * all values of r * x: then *by is b and *inner the r * x * y. -1: no memory. */
 static int is_exact_quotient(bt_store *store, const bt_term *term, bt_term *inner,
                              int64_t *by)
 {
-    const bt_type *single, *const *factors;
+    const bt_type *single, *const *factors, *one, *const *parts;
     uint32_t n = bt__atom_factors(term->atom, &single, &factors);
     for (uint32_t i = 0; i < n; i++) {
         const bt_list_type *args = bt__dim_args(factors[i], BT_TYPE_FLOORDIV);
@@ -98,7 +98,8 @@ static int is_exact_quotient(bt_store *store, const bt_term *term, bt_term *inne
         if (all.n != 1 || all.constant ||
             !bt_mul_int64(all.terms[0].coefficient, bt__atom_step(all.terms[0].atom),
                           &multiple) ||
-            multiple % *by)
+            multiple % *by ||
+            bt__atom_factors(all.terms[0].atom, &one, &parts) + n > BT__DIM_ARGS)
             continue;
         *inner = all.terms[0];
         for (uint32_t k = 0; k < n && inner->atom; k++) {
@@ -110,12 +111,13 @@ static int is_exact_quotient(bt_store *store, const bt_term *term, bt_term *inne
     return 0;
 }
 
-/* 16 floordiv(n, 16) is n where n has step 16. 0: nothing of the kind; -1: no memory, or
- * refused. */
-static int fold_exact(bt_store *store, bt__sum *sum)
+/* 16 floordiv(n, 16) is n where n has step 16: 1 and *out set, which may be `sum`. 0:
+ * nothing of the kind; -1: no memory. */
+static int fold_exact(bt_store *store, const bt__sum *sum, bt__sum *out)
 {
     for (uint32_t i = 0; i < sum->n; i++) {
-        bt_term *term = &sum->terms[i], inner;
+        const bt_term *term = &sum->terms[i];
+        bt_term inner;
         int64_t by, coefficient, times, taken;
         int is_exact = is_exact_quotient(store, term, &inner, &by);
         if (is_exact < 0)
@@ -131,7 +133,7 @@ static int fold_exact(bt_store *store, bt__sum *sum)
         bt__sum_add_atom(&folded, inner.atom, coefficient);
         if (folded.refusal)
             continue;
-        *sum = folded;
+        *out = folded;
         return 1;
     }
     return 0;
@@ -150,19 +152,13 @@ static const bt_type *intern(bt_store *store, const bt__sum *sum)
 
 const bt_type *bt__sum_dim(bt_store *store, const bt__sum *sum)
 {
+    bt__sum folded;
+    int is_folded;
     if (sum->refusal)
         return bt__refuse(store, sum->refusal);
-    for (uint32_t i = 0; i < sum->n; i++) {
-        if (sum->terms[i].atom->kind != BT_TYPE_FLOORDIV &&
-            sum->terms[i].atom->kind != BT_TYPE_PRODUCT)
-            continue;
-        bt__sum folded = *sum;
-        int is_folded;
-        while ((is_folded = fold_exact(store, &folded)) > 0)
-            ;
-        return is_folded < 0 ? NULL : intern(store, &folded);
-    }
-    return intern(store, sum);
+    while ((is_folded = fold_exact(store, sum, &folded)) > 0)
+        sum = &folded;
+    return is_folded < 0 ? NULL : intern(store, sum);
 }
 
 const bt_type *bt__dim_rebuild(bt_store *store, const bt_linear_type *from,

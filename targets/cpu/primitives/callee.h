@@ -2,7 +2,7 @@
  * Primitives by name: whatever a CALL of a program may name. Each is a row that says what it
  * takes and what it costs; nobody else knows a primitive by its name.
  *
- * Generated code and plans run loops and compute addresses; all arithmetic on elements is
+ * Generated code and bytecode run loops and compute addresses; all arithmetic on elements is
  * done here. Most primitives are strips, on dense runs of elements:
  *
  * p     addresses: the output, then the operands. Elements need no alignment. An operand

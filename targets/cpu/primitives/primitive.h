@@ -1,4 +1,4 @@
-/* What programs, plans and their machine code call. */
+/* What bytecode and machine code call. */
 #ifndef CPU_PRIMITIVE_H
 #define CPU_PRIMITIVE_H
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct stage {
-    struct cpu_plan plan;
+    struct cpu_tiling tiling;
     uint32_t whole;          /* the stage */
     uint32_t array, sums;    /* it, or a part of it; the array that stands for its sums */
     uint32_t first, nfactor; /* arrays made for its factors */
@@ -48,7 +48,7 @@ static const bt_stmt *only_store(const bt_loops *loops, const bt_stmt *stmt)
 /* Sums as they are, to the array of them: for what stays a nest of its own. */
 static const bt_stmt *plain_store(bt_loops *loops, const struct stage *stage)
 {
-    const struct cpu_contraction *c = &stage->plan.view;
+    const struct cpu_contraction *c = &stage->tiling.view;
     bt_stmts made = { .len = 0 };
     bt_stmt *store = bt_stmt_add(loops, &made, BT_STMT_STORE);
     bt_graph *g = loops->graph;
@@ -126,8 +126,8 @@ static int move_sizes(bt_graph *to, uint32_t n, const bt_node **sizes)
     return 1;
 }
 
-/* The sizes of a plan, which was made of one graph, in that of the loops. */
-static int move_plan(bt_graph *to, struct cpu_plan *p)
+/* The sizes of a tiling, which was made of one graph, in that of the loops. */
+static int move_tiling(bt_graph *to, struct cpu_tiling *p)
 {
     int ok = move_size(to, &p->a_at) && move_size(to, &p->b_at) &&
              move_size(to, &p->ncolumn) && move_size(to, &p->a_nelem) &&
@@ -159,7 +159,7 @@ static bt_status replace_nest(bt_loops *loops, struct stage *stage,
                               const struct cpu_config *config)
 {
     bt_stmts made = { .len = 0 };
-    if (!move_plan(loops->graph, &stage->plan))
+    if (!move_tiling(loops->graph, &stage->tiling))
         return bt_loops_why(loops);
     uint32_t at = find_nest(loops, stage->array);
     const bt_stmt *store = only_store(loops, loops->body.at[at]);
@@ -167,7 +167,7 @@ static bt_status replace_nest(bt_loops *loops, struct stage *stage,
     if (!store)
         store = plain_store(loops, stage);
     return store &&
-                   cpu_emit_contraction(loops, &stage->plan, config, stage->sums, store,
+                   cpu_emit_contraction(loops, &stage->tiling, config, stage->sums, store,
                                         &made) &&
                    (!rest || BT_PUSH(loops->arena, &made, rest)) &&
                    bt_stmts_replace(loops, &loops->body, at, &made)
@@ -217,11 +217,11 @@ static bt_status split_stage(bt_graph *g, struct stage *stage)
         return bt_no_memory();
     for (uint32_t i = 0; i < array.rank; i++)
         indices[i] = bt_node_index(g, i, array.extents[i]);
-    array.dtype = stage->plan.view.dtype;
+    array.dtype = stage->tiling.view.dtype;
     array.body = bt_node_cast(g, array.dtype, bt_node_int(g, 0));
     if (!array.body || !bt_graph_add_array(g, &array, &stage->sums))
         return why(g);
-    struct reading r = { .graph = g, .from = stage->plan.view.reduce };
+    struct reading r = { .graph = g, .from = stage->tiling.view.reduce };
     bt_map_init(&r.done, g->arena, 0);
     r.to = bt_node_cast(g, r.from->dtype,
                         bt_node_read(g, stage->sums, array.dtype, array.rank, indices));
@@ -248,8 +248,8 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
         return NULL;
     uint32_t shifted = g->narray - 1;
     array = *g->arrays[shifted];
-    BT_TRY(cpu_contract_plan(g, &array, config, &stage->plan));
-    if (!stage->plan.tile) {
+    BT_TRY(cpu_contract_tiling(g, &array, config, &stage->tiling));
+    if (!stage->tiling.tile) {
         g->narray = shifted;
         return NULL;
     }
@@ -264,22 +264,22 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
     return NULL;
 }
 
-/* Finds out about array `i`; `stage` is for tiles where its plan has one. */
-static bt_status plan_stage(bt_graph *g, const struct cpu_config *config, uint32_t i,
+/* Finds out about array `i`; `stage` is for tiles where its tiling has one. */
+static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32_t i,
                             struct stage *stage)
 {
     stage->whole = stage->array = i;
     stage->first = g->narray;
     bt_array array = *g->arrays[i];
-    BT_TRY(cpu_contract_plan(g, &array, config, &stage->plan));
-    if (!stage->plan.tile) {
+    BT_TRY(cpu_contract_tiling(g, &array, config, &stage->tiling));
+    if (!stage->tiling.tile) {
         g->narray = stage->first;
         BT_TRY(shift_stage(g, config, stage));
     }
-    if (!stage->plan.tile)
+    if (!stage->tiling.tile)
         return NULL;
     stage->nfactor = g->narray - stage->first;
-    BT_TRY(cpu_contract_finite(g, &array, &stage->plan.view, &stage->finite));
+    BT_TRY(cpu_contract_finite(g, &array, &stage->tiling.view, &stage->finite));
     return split_stage(g, stage);
 }
 
@@ -295,13 +295,13 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
         struct stage *stage = BT_NEW(arena, struct stage);
         if (!stage)
             return bt_no_memory();
-        BT_TRY(plan_stage(g, config, i, stage));
+        BT_TRY(tile_stage(g, config, i, stage));
         // tiles make the sums
-        for (uint32_t k = 0; stage->plan.tile && k < stage->nfactor; k++) {
+        for (uint32_t k = 0; stage->tiling.tile && k < stage->nfactor; k++) {
             if (!BT_PUSH(arena, &order, stage->first + k))
                 return bt_no_memory();
         }
-        if ((stage->plan.tile && !BT_PUSH(arena, &all, stage)) ||
+        if ((stage->tiling.tile && !BT_PUSH(arena, &all, stage)) ||
             (stage->array != i && !BT_PUSH(arena, &order, stage->array)) ||
             !BT_PUSH(arena, &order, i) ||
             (stage->finite.nfactor && !BT_PUSH(arena, &order, stage->finite.exact)))

@@ -163,7 +163,7 @@ struct cpu_window {
     const bt_node *step;  /* ... along the axis */
 };
 
-/* Some turns of a reduced dim: those t of `extent` with elements at affine places. */
+/* Some iterations of a reduced dim: those t of `extent` with elements at affine places. */
 struct cpu_class {
     const bt_node *extent, *a_at, *a, *b_at, *b;
 };
@@ -176,7 +176,7 @@ struct cpu_margin {
 
 /* Roles of the dims: the tile's m and n; rows n0 of columns n, if any; all that is left
  * are loops around, or reduced. */
-struct cpu_plan {
+struct cpu_tiling {
     struct cpu_contraction view;
     const struct cpu_tile *tile; /* NULL: tiles do not serve it, or not well */
     const struct cpu_operand *a, *b;
@@ -202,16 +202,16 @@ struct cpu_plan {
     const bt_node *outer[CPU_AXES]; /* strides of the other axes; NULL: a window */
 };
 
-bt_status cpu_contract_plan(bt_graph *, const bt_array *stage, const struct cpu_config *,
-                            struct cpu_plan *) BT_MUST_USE;
+bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
+                              const struct cpu_config *, struct cpu_tiling *) BT_MUST_USE;
 
 /* Where an operand lies: *at the start, strides by dim. */
-void cpu_lay_direct(bt_graph *, const struct cpu_plan *, const struct cpu_operand *,
+void cpu_lay_direct(bt_graph *, const struct cpu_tiling *, const struct cpu_operand *,
                     const bt_node **at, const bt_node **by_dim);
 
 /* The nests of a contraction, packing first, for a store of what is made of its `sums`.
  * 0: failure. */
-int cpu_emit_contraction(bt_loops *, const struct cpu_plan *, const struct cpu_config *,
+int cpu_emit_contraction(bt_loops *, const struct cpu_tiling *, const struct cpu_config *,
                          uint32_t sums, const bt_stmt *store, bt_stmts *out);
 
 /* A temp or a local. 0: failure. */
@@ -236,7 +236,7 @@ int cpu_emit_call(struct cpu_emitter *, const char *callee, uint32_t naddress,
                   const struct cpu_address *, uint32_t ninteger,
                   const bt_node *const *integers);
 /* The nests that fill the packed B, or the copy of A. 0: failure. */
-int cpu_emit_margins(struct cpu_emitter *, const struct cpu_plan *, uint32_t copy);
-int cpu_emit_packing(struct cpu_emitter *, const struct cpu_plan *, uint32_t packed);
+int cpu_emit_margins(struct cpu_emitter *, const struct cpu_tiling *, uint32_t copy);
+int cpu_emit_packing(struct cpu_emitter *, const struct cpu_tiling *, uint32_t packed);
 
 #endif

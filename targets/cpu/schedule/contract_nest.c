@@ -37,7 +37,7 @@ static int64_t at_most(int64_t a, int64_t b)
 }
 
 /* Columns of B that a block may have. */
-static int64_t columns_fitting(const struct cpu_plan *p)
+static int64_t columns_fitting(const struct cpu_tiling *p)
 {
     int64_t depth = 1, nbytes = BT_DTYPE_BITS(p->b->dtype) / 8;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
@@ -53,7 +53,7 @@ static int64_t columns_fitting(const struct cpu_plan *p)
                    SUMS_NBYTES / (rows * (int64_t)(BT_DTYPE_BITS(p->tile->c) / 8)));
 }
 
-static void choose_parallel(const struct cpu_plan *p, const struct cpu_config *config,
+static void choose_parallel(const struct cpu_tiling *p, const struct cpu_config *config,
                             struct blocks *b)
 {
     int64_t most = cpu_iterations(b->nn);
@@ -71,14 +71,14 @@ static void choose_parallel(const struct cpu_plan *p, const struct cpu_config *c
 }
 
 /* Rows of one tile, about as many in each block; or columns. */
-static int64_t rows_of(const struct cpu_plan *p, const bt_node *nrow)
+static int64_t rows_of(const struct cpu_tiling *p, const bt_node *nrow)
 {
     int64_t known = bt_node_number(nrow), mr = p->tile->mr;
     return known < 1 ? mr : bt_ceildiv_int64(known, bt_ceildiv_int64(known, mr));
 }
 
 /* NULL in `nn` or `nm`: failure. */
-static struct blocks choose_blocks(bt_graph *g, const struct cpu_plan *p,
+static struct blocks choose_blocks(bt_graph *g, const struct cpu_tiling *p,
                                    const struct cpu_config *config)
 {
     struct blocks b = { .nrow =
@@ -119,7 +119,7 @@ enum { FIRST_INDEX = 40 }; /* of the nest: the stage's are below */
 /* A place in the nest: the values of dims so far, and where they put the operands. */
 struct nest {
     struct cpu_emitter e;
-    const struct cpu_plan *plan;
+    const struct cpu_tiling *tiling;
     uint32_t sums; /* the array that the store reads them from */
     struct blocks blocks;
     uint32_t a, b, c;                /* buffers */
@@ -143,7 +143,7 @@ static const bt_node *number(const struct nest *t, int64_t value)
 }
 
 /* Columns of sums from row n0 to the next: those of B, but lines are written apart. */
-static const bt_node *line_stride(const struct cpu_plan *p)
+static const bt_node *line_stride(const struct cpu_tiling *p)
 {
     return p->is_line ? p->view.dims[p->n].extent : p->bs[p->n0];
 }
@@ -151,7 +151,7 @@ static const bt_node *line_stride(const struct cpu_plan *p)
 /* Columns from the block's first to its last, with those between its rows. */
 static const bt_node *span_of(const struct nest *t, const bt_node *columns)
 {
-    const struct cpu_plan *p = t->plan;
+    const struct cpu_tiling *p = t->tiling;
     bt_graph *g = graph_of(t);
     return p->n0 < 0 ? columns
                      : cpu_along(g, p->view.dims[p->n].extent,
@@ -200,9 +200,9 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
                        const struct levels *l)
 {
     struct cpu_emitter e = t->e;
-    const struct cpu_plan *p = t->plan;
+    const struct cpu_tiling *p = t->tiling;
     bt_graph *g = graph_of(t);
-    const bt_node *a = call->a, *b = call->b, *zero = number(t, 0), *turns = zero;
+    const bt_node *a = call->a, *b = call->b, *zero = number(t, 0), *iteration = zero;
     uint32_t first = l->n > 3 ? l->n - 3 : 0;
     const struct cpu_class none = { number(t, 1), zero, zero, zero, zero };
     const struct cpu_class *k[3] = { &none, &none, &none };
@@ -210,15 +210,15 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
         const bt_node *index = cpu_emit_loop(&e, l->at[i].extent, 0);
         a = cpu_along(g, a, index, l->at[i].a);
         b = cpu_along(g, b, index, l->at[i].b);
-        turns = cpu_plus(g, turns, index);
-        if (!a || !b || !turns)
+        iteration = cpu_plus(g, iteration, index);
+        if (!a || !b || !iteration)
             return 0;
     }
     for (uint32_t i = 0; first + i < l->n; i++)
         k[i] = &l->at[l->n - 1 - i];
     const bt_node *start = number(t, call->is_first ? 0 : CPU_TILE_START);
     if (call->is_first && first)
-        start = cpu_least(g, number(t, CPU_TILE_START), turns);
+        start = cpu_least(g, number(t, CPU_TILE_START), iteration);
     if (p->b_kind != CPU_B_DIRECT && start)
         start = bt_node_linear(graph_of(t), CPU_TILE_PADDED, 1, &start,
                                (const int64_t[]){ 1 });
@@ -251,7 +251,7 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
 /* A call for each way of choosing classes of the reduced dims. */
 static int emit_tile(const struct nest *t, const struct tile_call *first)
 {
-    const struct cpu_plan *p = t->plan;
+    const struct cpu_tiling *p = t->tiling;
     uint32_t choice[CPU_DIMS] = { 0 }, d;
     struct tile_call call = *first;
     do {
@@ -282,7 +282,7 @@ static int emit_tile(const struct nest *t, const struct tile_call *first)
 static int emit_tile_at(const struct nest *t, const struct cpu_emitter *e,
                         const bt_node *column, const bt_node *width)
 {
-    const struct cpu_plan *p = t->plan;
+    const struct cpu_tiling *p = t->tiling;
     bt_graph *g = graph_of(t);
     struct tile_call call = { .width = width, .is_first = 1, .a = t->a_at, .c = column };
     struct nest inner = *t;
@@ -304,7 +304,7 @@ static int emit_tile_at(const struct nest *t, const struct cpu_emitter *e,
  * before. */
 static int emit_open_columns(const struct nest *t, const bt_node *span)
 {
-    const struct cpu_plan *p = t->plan;
+    const struct cpu_tiling *p = t->tiling;
     bt_graph *g = graph_of(t);
     const int64_t nr = p->tile->nr;
     struct cpu_emitter e = t->e;
@@ -321,7 +321,7 @@ static int emit_open_columns(const struct nest *t, const bt_node *span)
  * does some columns again, which gives the same sums. */
 static int emit_columns(const struct nest *t)
 {
-    const struct cpu_plan *p = t->plan;
+    const struct cpu_tiling *p = t->tiling;
     const bt_node *size = span_of(t, t->columns), *zero = number(t, 0);
     struct cpu_emitter e = t->e;
     if (p->is_line || p->is_across)
@@ -368,7 +368,7 @@ static const bt_node *change_sum(void *self, const bt_node *node)
 static const bt_node *place_axes(const struct nest *t, const bt_node *node,
                                  const bt_node *const *values)
 {
-    const struct cpu_plan *p = t->plan;
+    const struct cpu_tiling *p = t->tiling;
     bt_graph *g = graph_of(t);
     uint64_t done = 0;
     for (uint32_t d = 0; node && d < p->view.ndim; d++) {
@@ -416,7 +416,7 @@ static int emit_if(struct cpu_emitter *e, const bt_node *sum)
 static int emit_epilogue(const struct nest *of)
 {
     struct nest t = *of;
-    const struct cpu_plan *p = t.plan;
+    const struct cpu_tiling *p = t.tiling;
     const struct blocks *b = &t.blocks;
     bt_graph *g = graph_of(&t);
     const bt_node *values[CPU_DIMS], *offset, *column = number(&t, 0);
@@ -484,7 +484,7 @@ static int emit_blocks(struct nest *t)
 
 static int open_dim(struct nest *t, uint32_t d, int is_parallel)
 {
-    const struct cpu_plan *p = t->plan;
+    const struct cpu_tiling *p = t->tiling;
     bt_graph *g = graph_of(t);
     const bt_node *index = cpu_emit_loop(&t->e, p->view.dims[d].extent, is_parallel);
     t->values[d] = index;
@@ -495,7 +495,7 @@ static int open_dim(struct nest *t, uint32_t d, int is_parallel)
 
 static int open_rows(struct nest *t, int is_parallel)
 {
-    const struct cpu_plan *p = t->plan;
+    const struct cpu_tiling *p = t->tiling;
     bt_graph *g = graph_of(t);
     t->m = cpu_emit_loop(&t->e, t->blocks.nm, is_parallel);
     if (p->m >= 0)
@@ -505,7 +505,7 @@ static int open_rows(struct nest *t, int is_parallel)
 
 static int open_columns(struct nest *t, int is_parallel)
 {
-    const struct cpu_plan *p = t->plan;
+    const struct cpu_tiling *p = t->tiling;
     bt_graph *g = graph_of(t);
     t->n = cpu_emit_loop(&t->e, t->blocks.nn, is_parallel);
     t->b_at = cpu_along(g, t->b_at, cpu_scaled(g, t->n, t->blocks.columns),
@@ -516,7 +516,7 @@ static int open_columns(struct nest *t, int is_parallel)
 /* The parallel loop first, then all others. */
 static int emit_nest(struct nest *t)
 {
-    const struct cpu_plan *p = t->plan;
+    const struct cpu_tiling *p = t->tiling;
     const struct blocks *b = &t->blocks;
     int by_n = !b->by_m && b->parallel < 0;
     if ((b->by_m && !open_rows(t, 1)) || (by_n && !open_columns(t, 1)) ||
@@ -557,7 +557,7 @@ static int shrink_sums(bt_loops *loops, uint32_t sums, const bt_node *nelem)
 }
 
 /* Whether sums may go straight to where `store` has them. */
-static uint32_t is_plain(const struct cpu_plan *p, const bt_stmt *store, uint32_t sums)
+static uint32_t is_plain(const struct cpu_tiling *p, const bt_stmt *store, uint32_t sums)
 {
     return (p->n0 < 0 || p->is_line) && cpu_is_size(p->view.dims[p->n].c, 1) &&
            store->value->kind == BT_NODE_READ && store->value->which == sums &&
@@ -573,11 +573,11 @@ static const bt_node *most_columns(const struct nest *t)
     return number(t, at_least(last, nn == 1 ? 0 : b->columns));
 }
 
-int cpu_emit_contraction(bt_loops *loops, const struct cpu_plan *p,
+int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
                          const struct cpu_config *config, uint32_t sums,
                          const bt_stmt *store, bt_stmts *out)
 {
-    struct nest t = { .e = { loops, out, FIRST_INDEX }, .plan = p, .sums = sums };
+    struct nest t = { .e = { loops, out, FIRST_INDEX }, .tiling = p, .sums = sums };
     bt_graph *g = loops->graph;
     t.blocks = choose_blocks(g, p, config);
     if (!t.blocks.nn || !t.blocks.nm)

@@ -26,16 +26,18 @@ void cpu_strides(bt_graph *g, uint32_t rank, const bt_node *const *extents,
     }
 }
 
-const bt_node *cpu_emit_loop(struct cpu_emitter *e, const bt_node *turns, int is_parallel)
+const bt_node *cpu_emit_loop(struct cpu_emitter *e, const bt_node *extent,
+                             int is_parallel)
 {
-    const bt_node *index = turns ? bt_node_index(e->loops->graph, e->next, turns) : NULL;
-    if (index && cpu_is_size(turns, 1))
+    const bt_node *index =
+        extent ? bt_node_index(e->loops->graph, e->next, extent) : NULL;
+    if (index && cpu_is_size(extent, 1))
         return index;
     bt_stmt *loop = index ? bt_stmt_add(e->loops, e->to, BT_STMT_FOR) : NULL;
     if (!loop)
         return NULL;
     loop->index = e->next++;
-    loop->extent = turns;
+    loop->extent = extent;
     loop->is_parallel = (uint32_t)is_parallel;
     e->to = &loop->body;
     return index;
@@ -93,7 +95,7 @@ static struct span span_of(bt_graph *g, const struct cpu_window *w, const bt_nod
 
 struct filling {
     struct cpu_emitter *e;
-    const struct cpu_plan *plan;
+    const struct cpu_tiling *tiling;
     uint32_t packed;
     const bt_node *strides[CPU_AXES]; /* of the source */
     const bt_node *to, *from;
@@ -111,7 +113,7 @@ static int fill_plane(struct filling *f, int is_empty)
 {
     static const char *const names[] = { "halo.1", "halo.2", "halo.4", "halo.8" };
     bt_graph *g = f->e->loops->graph;
-    const struct cpu_plan *p = f->plan;
+    const struct cpu_tiling *p = f->tiling;
     uint32_t x = p->nwindow - 1;
     const bt_node *zero = bt_node_int(g, 0), *one = bt_node_int(g, 1);
     const struct cpu_window *wx = &p->windows[x], *wy = x ? wx - 1 : NULL;
@@ -146,7 +148,7 @@ static const bt_node *is_no_less(bt_graph *g, const bt_node *a, const bt_node *b
 /* Planes of a window before the last two: some are the array's, the others zeros. */
 static int fill_depth(struct filling *f)
 {
-    const struct cpu_plan *p = f->plan;
+    const struct cpu_tiling *p = f->tiling;
     const struct cpu_window *w = &p->windows[0];
     const struct span *s = &f->spans[0];
     bt_graph *g = f->e->loops->graph;
@@ -177,7 +179,7 @@ static int fill_depth(struct filling *f)
 /* Copies of the windows from number i on. */
 static int fill_copies(struct filling *f, uint32_t i)
 {
-    const struct cpu_plan *p = f->plan;
+    const struct cpu_tiling *p = f->tiling;
     bt_graph *g = f->e->loops->graph;
     if (i == p->nwindow || i == CPU_WINDOWS)
         return fill_depth(f);
@@ -191,10 +193,10 @@ static int fill_copies(struct filling *f, uint32_t i)
     return 1;
 }
 
-static int fill_halos(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t packed)
+static int fill_halos(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_t packed)
 {
     bt_graph *g = e->loops->graph;
-    struct filling f = { .e = e, .plan = p, .packed = packed };
+    struct filling f = { .e = e, .tiling = p, .packed = packed };
     uint32_t longest = 0;
     f.to = f.from = bt_node_int(g, 0);
     cpu_strides(g, p->b->rank, p->b->extents, f.strides);
@@ -220,7 +222,7 @@ static int fill_halos(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t 
 
 /* ---- margins ---- */
 
-int cpu_emit_margins(struct cpu_emitter *at, const struct cpu_plan *p, uint32_t copy)
+int cpu_emit_margins(struct cpu_emitter *at, const struct cpu_tiling *p, uint32_t copy)
 {
     static const char *const names[] = { "halo.1", "halo.2", "halo.4", "halo.8" };
     struct cpu_emitter e = *at;
@@ -264,7 +266,7 @@ int cpu_emit_margins(struct cpu_emitter *at, const struct cpu_plan *p, uint32_t 
 
 /* ---- panels ---- */
 
-static int fill_panels(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t packed)
+static int fill_panels(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_t packed)
 {
     static const char *const names[] = { "pack.1", "pack.2", "pack.4", "pack.8" };
     bt_graph *g = e->loops->graph;
@@ -304,7 +306,7 @@ static int fill_panels(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t
                          integers);
 }
 
-int cpu_emit_packing(struct cpu_emitter *e, const struct cpu_plan *p, uint32_t packed)
+int cpu_emit_packing(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_t packed)
 {
     struct cpu_emitter inner = *e;
     return p->b_kind == CPU_B_HALO ? fill_halos(&inner, p, packed)

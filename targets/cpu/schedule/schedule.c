@@ -234,12 +234,12 @@ static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const struct cpu_confi
         return bt_no_memory();
     for (uint32_t i = graph->ninput; i < narray; i++) {
         const bt_array array = *graph->arrays[i];
-        struct cpu_plan plan;
+        struct cpu_tiling tiling;
         if (!has_order(array.body, seen))
             continue;
-        BT_TRY(cpu_contract_plan(graph, &array, config, &plan));
-        graph->narray = narray; // of factors only the plan is needed
-        if (!plan.is_column)
+        BT_TRY(cpu_contract_tiling(graph, &array, config, &tiling));
+        graph->narray = narray; // of factors only the tiling is needed
+        if (!tiling.is_column)
             return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                            "%s: dim %s is known at the call only, and the order in which "
                            "floats are summed depends on it",

@@ -25,13 +25,13 @@ static int is_in(const struct cpu_operand *o, uint32_t d)
     return 0;
 }
 
-static int is_only_in(const struct cpu_plan *p, const struct cpu_operand *o, uint32_t d)
+static int is_only_in(const struct cpu_tiling *p, const struct cpu_operand *o, uint32_t d)
 {
     return !p->view.dims[d].is_k && is_in(o, d) && !is_in(o == p->a ? p->b : p->a, d);
 }
 
 /* Where it lies: the array's own strides, by dim. */
-void cpu_lay_direct(bt_graph *g, const struct cpu_plan *p, const struct cpu_operand *o,
+void cpu_lay_direct(bt_graph *g, const struct cpu_tiling *p, const struct cpu_operand *o,
                     const bt_node **at, const bt_node **by_dim)
 {
     const bt_node *strides[CPU_AXES];
@@ -73,7 +73,7 @@ static void clear(bt_graph *g, const bt_node **strides)
 
 /* ---- roles ---- */
 
-static int choose_tile(struct cpu_plan *p, const struct cpu_config *config)
+static int choose_tile(struct cpu_tiling *p, const struct cpu_config *config)
 {
     const struct cpu_operand *o = p->view.operands;
     int second = is_in(&o[1], p->n);
@@ -87,7 +87,7 @@ static int choose_tile(struct cpu_plan *p, const struct cpu_config *config)
 
 /* Of an index in two parts, the longer one: a transposed convolution with stride 2 has
  * columns of two phases, and in each as many as the data. */
-static uint32_t longer_part(const struct cpu_plan *p, uint32_t n)
+static uint32_t longer_part(const struct cpu_tiling *p, uint32_t n)
 {
     const struct cpu_operand *o = p->view.operands;
     uint32_t longest = n;
@@ -102,7 +102,7 @@ static uint32_t longer_part(const struct cpu_plan *p, uint32_t n)
 }
 
 /* The rows of the tile: the longest dim of A alone. */
-static void choose_row(struct cpu_plan *p)
+static void choose_row(struct cpu_tiling *p)
 {
     p->m = -1;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
@@ -114,7 +114,7 @@ static void choose_row(struct cpu_plan *p)
 }
 
 /* The innermost dim of the result, then the rows. */
-static int choose_roles(struct cpu_plan *p, const struct cpu_config *config)
+static int choose_roles(struct cpu_tiling *p, const struct cpu_config *config)
 {
     int32_t n = -1;
     p->n0 = -1;
@@ -135,7 +135,7 @@ static int choose_roles(struct cpu_plan *p, const struct cpu_config *config)
 /* ---- windows ---- */
 
 /* A reduced dim that runs against the axis is turned round. */
-static void flip(struct cpu_plan *p, uint32_t d)
+static void flip(struct cpu_tiling *p, uint32_t d)
 {
     for (uint32_t i = 0; i < 2; i++) {
         struct cpu_operand *o = &p->view.operands[i];
@@ -155,7 +155,7 @@ static uint32_t count_axes(const struct cpu_operand *o, uint32_t d)
 }
 
 /* The axis as a window; 0: it is none that can be packed. */
-static int as_window(bt_graph *g, struct cpu_plan *p, uint32_t axis,
+static int as_window(bt_graph *g, struct cpu_tiling *p, uint32_t axis,
                      struct cpu_window *out)
 {
     const struct cpu_operand *o = p->b;
@@ -192,7 +192,7 @@ static int as_window(bt_graph *g, struct cpu_plan *p, uint32_t axis,
 }
 
 /* Whether an axis must be copied to be read along columns. */
-static int needs_copy(const struct cpu_plan *p, uint32_t axis)
+static int needs_copy(const struct cpu_tiling *p, uint32_t axis)
 {
     const struct cpu_operand *o = p->b;
     if (o->guards[axis])
@@ -205,7 +205,7 @@ static int needs_copy(const struct cpu_plan *p, uint32_t axis)
 }
 
 /* Windows of B, that of the columns last. 0: it cannot be packed so. */
-static int find_windows(bt_graph *g, struct cpu_plan *p)
+static int find_windows(bt_graph *g, struct cpu_tiling *p)
 {
     const struct cpu_operand *o = p->b;
     for (uint32_t a = 0; a < o->rank; a++) {
@@ -232,7 +232,7 @@ static int find_windows(bt_graph *g, struct cpu_plan *p)
 }
 
 /* Strides of the packed B: other axes, copies, windows. */
-static int lay_windows(bt_graph *g, struct cpu_plan *p)
+static int lay_windows(bt_graph *g, struct cpu_tiling *p)
 {
     const struct cpu_operand *o = p->b;
     const bt_node *size = bt_node_int(g, 1);
@@ -265,7 +265,7 @@ static int lay_windows(bt_graph *g, struct cpu_plan *p)
 }
 
 /* Taps that find their elements in one copy, at places that are affine. */
-static void classify(bt_graph *g, struct cpu_plan *p, const struct cpu_window *w)
+static void classify(bt_graph *g, struct cpu_tiling *p, const struct cpu_window *w)
 {
     if (w->k < 0)
         return;
@@ -289,7 +289,7 @@ static void classify(bt_graph *g, struct cpu_plan *p, const struct cpu_window *w
 
 /* A axis by axis as it is, and zeros where it is read outside. 0: too many axes have
  * some. */
-static int lay_margins(bt_graph *g, struct cpu_plan *p)
+static int lay_margins(bt_graph *g, struct cpu_tiling *p)
 {
     const struct cpu_operand *o = p->a;
     const bt_node *size = bt_node_int(g, 1), *zero = bt_node_int(g, 0), *at[CPU_AXES];
@@ -332,7 +332,7 @@ static int lay_margins(bt_graph *g, struct cpu_plan *p)
 /* ---- panels ---- */
 
 /* Strides of B in panels [other dims][panel][k ...][columns]. */
-static int lay_panels(bt_graph *g, struct cpu_plan *p)
+static int lay_panels(bt_graph *g, struct cpu_tiling *p)
 {
     const bt_node *depth = bt_node_int(g, 1), *nr = bt_node_int(g, p->tile->nr);
     clear(g, p->bs);
@@ -395,7 +395,7 @@ static int reads_merge(bt_graph *g, const bt_node *node, const struct cpu_dim *o
     return by_outer && by_outer == cpu_times(g, by_inner, inner->extent);
 }
 
-static int is_whole(const struct cpu_plan *p, uint32_t d)
+static int is_whole(const struct cpu_tiling *p, uint32_t d)
 {
     for (uint32_t i = 0; i < p->view.ndim; i++) {
         if (i != d && !p->view.dims[i].is_k &&
@@ -413,7 +413,7 @@ static int can_merge(bt_graph *g, const bt_array *stage, const struct cpu_dim *o
 }
 
 /* The next dim outwards that goes on where a row ends; -1: none. */
-static int32_t find_merge(const struct cpu_plan *p, bt_graph *g, const bt_array *stage)
+static int32_t find_merge(const struct cpu_tiling *p, bt_graph *g, const bt_array *stage)
 {
     const struct cpu_dim *n = &p->view.dims[p->n];
     struct cpu_dim inner = *n;
@@ -430,7 +430,7 @@ static int32_t find_merge(const struct cpu_plan *p, bt_graph *g, const bt_array 
 }
 
 /* Dims that make one with the columns, then rows of these at one distance. */
-static void choose_rows(struct cpu_plan *p, bt_graph *g, const bt_array *stage)
+static void choose_rows(struct cpu_tiling *p, bt_graph *g, const bt_array *stage)
 {
     int32_t d;
     p->ncolumn = p->view.dims[p->n].extent;
@@ -451,7 +451,7 @@ static void choose_rows(struct cpu_plan *p, bt_graph *g, const bt_array *stage)
 
 /* ---- all ---- */
 
-static void lay_reduced(bt_graph *g, struct cpu_plan *p)
+static void lay_reduced(bt_graph *g, struct cpu_tiling *p)
 {
     const bt_node *zero = bt_node_int(g, 0);
     for (uint32_t d = 0; d < p->view.ndim; d++) {
@@ -466,7 +466,7 @@ static void lay_reduced(bt_graph *g, struct cpu_plan *p)
         classify(g, p, &p->windows[i]);
 }
 
-static int needs_windows(const struct cpu_plan *p)
+static int needs_windows(const struct cpu_tiling *p)
 {
     for (uint32_t a = 0; a < p->b->rank; a++) {
         if (needs_copy(p, a))
@@ -475,7 +475,7 @@ static int needs_windows(const struct cpu_plan *p)
     return 0;
 }
 
-static int64_t nrow(const struct cpu_plan *p)
+static int64_t nrow(const struct cpu_tiling *p)
 {
     return p->m < 0 ? 1 : cpu_iterations(p->view.dims[p->m].extent);
 }
@@ -487,7 +487,7 @@ enum {
 };
 
 /* Whether a column's elements push each other out of the caches. */
-static int crowds_cache(const struct cpu_plan *p)
+static int crowds_cache(const struct cpu_tiling *p)
 {
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         int64_t nbytes = number(p->bs[d]) * (int64_t)(BT_DTYPE_BITS(p->b->dtype) / 8);
@@ -499,14 +499,14 @@ static int crowds_cache(const struct cpu_plan *p)
     return 0;
 }
 
-static int has_few_rows(const struct cpu_plan *p)
+static int has_few_rows(const struct cpu_tiling *p)
 {
     const int64_t n = p->m < 0 ? 1 : number(p->view.dims[p->m].extent);
     return n >= 0 && n <= CPU_ACROSS_MR;
 }
 
 /* Whether the terms of a column are neighbours, in their order. */
-static int is_turned(const struct cpu_plan *p)
+static int is_turned(const struct cpu_tiling *p)
 {
     const bt_node *innermost = NULL;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
@@ -517,8 +517,8 @@ static int is_turned(const struct cpu_plan *p)
 }
 
 /* 0: not well. */
-static int plan(bt_graph *g, const bt_array *stage, const struct cpu_config *config,
-                struct cpu_plan *p)
+static int find_tiling(bt_graph *g, const bt_array *stage,
+                       const struct cpu_config *config, struct cpu_tiling *p)
 {
     if (!choose_roles(p, config))
         return 0;
@@ -550,12 +550,12 @@ static int plan(bt_graph *g, const bt_array *stage, const struct cpu_config *con
     return !g->status;
 }
 
-bt_status cpu_contract_plan(bt_graph *g, const bt_array *stage,
-                            const struct cpu_config *config, struct cpu_plan *p)
+bt_status cpu_contract_tiling(bt_graph *g, const bt_array *stage,
+                              const struct cpu_config *config, struct cpu_tiling *p)
 {
     memset(p, 0, sizeof(*p));
     BT_TRY(cpu_contraction_of(g, stage, &p->view));
-    if (!p->view.reduce || !plan(g, stage, config, p))
+    if (!p->view.reduce || !find_tiling(g, stage, config, p))
         p->tile = NULL;
     return g->status;
 }

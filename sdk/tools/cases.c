@@ -238,6 +238,14 @@ static void range_of(const struct case_leaf *leaf, double *low, double *high)
     }
 }
 
+int64_t case_nelem(const struct case_leaf *leaf)
+{
+    int64_t n = 1;
+    for (uint32_t i = 0; i < leaf->rank; i++)
+        n *= leaf->dims[i];
+    return n;
+}
+
 int case_has_values(const struct case_leaf *leaf)
 {
     double low, high;

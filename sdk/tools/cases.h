@@ -47,6 +47,8 @@ const bt_type *case_type(bt_store *, const struct call_case *, uint32_t arg,
 
 /* The next of a row of random numbers; the state is the seed at first. */
 uint64_t case_draw(uint64_t *state);
+/* Elements of a leaf. */
+int64_t case_nelem(const struct case_leaf *);
 /* Values of a leaf, the same for the same seed. */
 enum {
     CASE_RANDOM,   /* within its range, else -2..2 of floats and -9..9 of integers; of an

@@ -46,9 +46,7 @@ static uint32_t count_draws(const struct rule_program *p)
 {
     int64_t largest = 1;
     for (uint32_t i = 0; i < p->nparam; i++) {
-        int64_t n = 1;
-        for (uint32_t k = 0; k < p->params[i].rank; k++)
-            n *= p->params[i].dims[k];
+        int64_t n = case_nelem(&p->params[i]);
         largest = n > largest ? n : largest;
     }
     int64_t n = SPECIAL / largest;

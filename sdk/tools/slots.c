@@ -8,6 +8,7 @@
 #include <baton/plugin.h>
 
 #include "output.h"
+#include "rule_program.h"
 
 enum { MOST_DEPTH = 64 }; /* of steps inside steps */
 
@@ -129,13 +130,10 @@ static bt_status check_step(bt_ctx *ctx, const char *manifest, const json_t *con
 static bt_status run_on(bt_ctx *ctx, const char *pipeline, const char *program)
 {
     const bt_pipeline_options options = { .level = 4 };
-    bt_module *parsed, *typed, *out;
+    bt_module *typed, *out;
     bt_pipeline *p;
-    BT_TRY(bt_parse(ctx, "the program", NULL, program, strlen(program), &parsed));
-    bt_status status = bt_infer(ctx, parsed, &typed);
-    bt_module_unref(parsed);
-    BT_TRY(status);
-    status = bt_pipeline_read(ctx, pipeline, &p);
+    BT_TRY(rule_program_read(ctx, program, &typed));
+    bt_status status = bt_pipeline_read(ctx, pipeline, &p);
     if (!status) {
         status = bt_pipeline_run(ctx, p, &options, typed, &out);
         bt_pipeline_destroy(p);

@@ -212,14 +212,6 @@ static bt_status compare(struct run *r, const bt_object *a, const bt_object *b)
     return NULL;
 }
 
-static int64_t count_elements(const struct case_leaf *leaf)
-{
-    int64_t n = 1;
-    for (uint32_t k = 0; k < leaf->rank; k++)
-        n *= leaf->dims[k];
-    return n;
-}
-
 static void tell_where(struct run *r, const int64_t *numbers)
 {
     for (uint32_t i = 0; i < RULE_NEXTENT; i++) {
@@ -259,7 +251,7 @@ static bt_status call_both(struct run *r, const int64_t *numbers, uint64_t seed,
             const uint32_t name = name_of(r, leaf.dims[k]);
             leaf.dims[k] = name < RULE_NEXTENT ? numbers[name] : leaf.dims[k];
         }
-        can_run &= count_elements(&leaf) <= MOST_ELEMENTS;
+        can_run &= case_nelem(&leaf) <= MOST_ELEMENTS;
         status = case_values(r->ctx, &leaf, seed + i, CASE_RANDOM, &tensor);
         args[i] = status ? NULL : &tensor->base;
     }

@@ -132,7 +132,7 @@ static void check_row(struct given *g, size_t i)
         fail_msg("%s has no defaults: %s", rows[i].name, status->message);
 }
 
-static void test_options_are_as_long_as_who_was_built_with_them(void **state)
+static void test_each_call_takes_shorter_and_longer_options(void **state)
 {
     static const char text[] = "#[version = \"baton 0.1\"]\n"
                                "def @main(%x: Tensor[(2, 3), float32]) { nn.relu(%x) }\n";
@@ -164,6 +164,6 @@ static void test_options_are_as_long_as_who_was_built_with_them(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_options_are_as_long_as_who_was_built_with_them),
+    cmocka_unit_test(test_each_call_takes_shorter_and_longer_options),
 };
 TEST_MAIN(tests)

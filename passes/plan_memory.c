@@ -67,6 +67,8 @@ struct amount {
 /* A storage that tensors of one memory share. */
 struct shared {
     struct amount size;
+    const bt_func *func;
+    const bt_call *like;   /* one that it replaces; NULL: it holds nothing */
     const bt_value *value; /* NULL: not built yet */
 };
 
@@ -90,9 +92,11 @@ struct planner {
     bt_ctx *ctx;
     bt_arena *arena;
     bt_store *store;
+    const bt_func *func;       /* that is planned */
     const bt_targets *targets; /* NULL: not known */
     bt_map places;             /* tensor -> struct place * */
     bt_map gone;               /* storage -> struct shared * that replaces it */
+    bt_vec(struct shared *) all;
 };
 
 /* ---- amounts ---- */
@@ -404,6 +408,11 @@ static bt_status put_places(struct planner *p, const struct pool *pool, uint32_t
         if (!place)
             return bt_no_memory();
         *place = (struct place){ offset_of(pool, of[i]), shared };
+        if (!shared->like && !BT_PUSH(p->arena, &p->all, shared))
+            return bt_no_memory();
+        if (!shared->like)
+            shared->like = ranges[i].storage;
+        shared->func = p->func;
         if (!bt_map_put(&p->places, ranges[i].tensor, place) ||
             !bt_map_put(&p->gone, ranges[i].storage, shared))
             return bt_no_memory();
@@ -462,6 +471,7 @@ static bt_status plan_func(struct planner *p, const bt_func *func)
 {
     uint32_t n;
     bt_live_range *ranges;
+    p->func = func;
     BT_TRY(bt_live_ranges(p->ctx, p->arena, func, &n, &ranges));
     for (uint32_t i = 0; i < n; i++) {
         uint32_t first = 0; // of its space
@@ -508,7 +518,26 @@ static bt_status rewrite_call(bt_rewrite *rw, const bt_call *call, const bt_valu
     return NULL;
 }
 
-static const bt_rewriter rewriter = { .call_ = rewrite_call };
+/* Blocks inside a function see what stands before them: storage that they share is the
+ * function's own. */
+static bt_status begin(bt_rewrite *rw, const bt_func *func)
+{
+    struct planner *p = bt_rewrite_state(rw);
+    int has_blocks = 0;
+    for (uint32_t i = 0; i < func->block->nbinding; i++)
+        has_blocks |= bt_value_nregion(func->block->bindings[i]) != 0;
+    for (uint32_t i = 0; has_blocks && i < p->all.len; i++) {
+        struct shared *shared = p->all.at[i];
+        if (shared->func != func)
+            continue;
+        bt_builder_like(bt_rewrite_builder(rw), &shared->like->base);
+        BT_TRY(
+            build_with(rw, shared->like, "size", shared->size, 0, NULL, &shared->value));
+    }
+    return NULL;
+}
+
+static const bt_rewriter rewriter = { .call_ = rewrite_call, .begin = begin };
 
 /* There are calls outside primitive functions, but none of memory: the program is not
  * lowered yet. */
@@ -536,7 +565,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
                          .arena = call->scratch,
                          .store = call->module->store,
                          .targets = call->targets };
-    if (is_not_lowered(call->module))
+    if (!call->targets && is_not_lowered(call->module))
         bt_remark(ctx, BT_REMARK_NOTE,
                   bt_fail(ctx, BT_ERR_UNSUPPORTED,
                           "plan-memory finds nothing to plan: it is of lowered programs, "

@@ -197,6 +197,11 @@ static bt_status rewrite_contents(bt_rewrite *rw, const bt_block *block,
     const bt_value *result;
     BT_TRY(map_params(rw, block, types, &params));
     BT_TRY(bt_block_begin(rw->b, block->nparam, params));
+    if (rw->begun) {
+        const bt_func *func = rw->begun;
+        rw->begun = NULL;
+        BT_TRY(rw->rewriter->begin(rw, func));
+    }
     BT_TRY(bt__rewrite_walk(rw, block, rw->cursor->scope, &result));
     return bt__block_end_as(rw->b, result, rw->cursor->scope->is_fresh ? NULL : block,
                             out);
@@ -394,6 +399,7 @@ static bt_status rewrite_body(bt_rewrite *rw, const bt_func *func, const bt_func
     bt__promises promises;
     BT_TRY(bt__promises_init(&promises, rw->arena, func, NULL));
     rw->b->promises = &promises;
+    rw->begun = rw->rewriter->begin ? func : NULL;
     BT_TRY(bt__rewrite_region(rw, func->block, NULL, &block));
     rw->b->promises = NULL;
     int same_result = bt__rewrite_same_facts(rw, func->block->result, block->result);

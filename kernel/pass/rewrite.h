@@ -69,6 +69,7 @@ struct bt_rewrite {
     uint32_t force_depth;          /* of slots that had others emitted first */
     uint32_t is_dropped;           /* said by the slot that runs */
     bt_prov from;                  /* likewise: what the binding also came from */
+    const bt_func *begun; /* slot `begin` is to be called for it; NULL: no longer */
 };
 
 extern const bt_value bt__rewrite_dropped;

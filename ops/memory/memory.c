@@ -5,6 +5,7 @@
  *     %0 = memory.invoke((%x, %w), (%y,), kernel="fused_nn_dense");
  *     %z = memory.view(%y, shape=[6]);
  *     %1 = memory.copy(%y, %t);
+ *     %u = memory.own(%x);
  *     %2 = memory.check(left=3, relation="<=", right=n + 2, of="nn.conv2d: the window");
  * They name places and effects; an executor carries them out, no formula computes them.
  * Sizes, offsets and shapes are dims over the parameters of the function.
@@ -183,6 +184,20 @@ static bt_status relate_copy(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
 }
 
+/* ---- memory.own ---- */
+
+static const bt_op_input own_inputs[] = {
+    { .name = "tensor", .type = "t[..]", .doc = "what is to be written to" },
+    { 0 },
+};
+
+static bt_status relate_own(bt_solver *s, const bt_relation_call *r)
+{
+    bt_tensor_parts tensor;
+    BT_TRY(bt_relation_tensor(s, r, 0, &tensor));
+    return bt_relation_result(s, r, bt_relation_arg(s, r, 0));
+}
+
 /* ---- memory.check ---- */
 
 struct check_attrs {
@@ -279,6 +294,15 @@ static const bt_op ops[] = {
         .effects = BT_EFFECT_READS | BT_EFFECT_WRITES,
         .inputs = copy_inputs,
         .relate = relate_copy,
+    },
+    {
+        .name = "memory.own",
+        .revision = 1,
+        .doc = "The tensor itself where nobody else holds it, else a copy of it.",
+        .source = "Ullrich, de Moura: \"Counting Immutable Beans\", 2019",
+        .effects = BT_EFFECT_ALLOCATES,
+        .inputs = own_inputs,
+        .relate = relate_own,
     },
     {
         .name = "memory.check",

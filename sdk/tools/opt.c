@@ -148,7 +148,8 @@ static const struct option options[] = {
     { "stop-after", 0, "N", "run the first N passes only" },
     { "no-infer", 0, NULL, "print as parsed, without inferring types; runs no pass" },
     { "spans", 0, NULL, "print source positions and provenance" },
-    { "print", 0, "WHAT", "instead, what computes it: graph, loops or c" },
+    { "print", 0, "WHAT",
+      "instead, what computes it: graph, loops, c, lowered or planned" },
     { "output", 'o', "FILE",
       "write there, large constants to a .npz beside it; -: print all" },
     IMPORT_OPTIONS,
@@ -172,7 +173,9 @@ const struct verb verb_opt = {
                "With --print, the calls that are computed together are shown in place of the\n"
                "program: graph has a line for each stage of their formulas, loops what a target\n"
                "begins with, before it makes a schedule (<baton/graph.h>, <baton/loops.h>), c\n"
-               "the text of the kernels that it makes (--target, by default cpu).",
+               "the text of the kernels that it makes (--target, by default cpu). lowered and\n"
+               "planned show the program that calls them: its memory, before and after it is\n"
+               "shared (--target, by default reference).",
     .examples = "  baton opt digits.baton --passes 'simplify-expr, fold-constant, fuse-ops'\n"
                 "  baton opt digits.baton --pipeline default --time-passes -o fast.baton\n"
                 "  baton opt digits.baton --pipeline default --print loops",

@@ -3,16 +3,20 @@
 #include <string.h>
 
 #include <baton/compiled.h>
+#include <baton/executor.h>
 #include <baton/loops.h>
+
+#include "program_text.h"
 
 int check_print(const struct tool *tool, const char *what)
 {
-    static const char *const words[] = { "graph", "loops", "c" };
+    static const char *const words[] = { "graph", "loops", "c", "lowered", "planned" };
     for (uint32_t i = 0; i < BT_COUNT(words); i++) {
         if (!what || strcmp(what, words[i]) == 0)
             return EXIT_OK;
     }
-    return tool_usage(tool, "--print %s: there are graph, loops and c", what);
+    return tool_usage(tool, "--print %s: there are graph, loops, c, lowered and planned",
+                      what);
 }
 
 static bt_status add_text(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
@@ -98,20 +102,39 @@ static bt_status print_codes(bt_ctx *ctx, const bt_module *fused,
     return NULL;
 }
 
+/* The program that kernels are called from. Other features than open dims take control
+ * flow. */
+static bt_status print_compiled(struct tool *tool, const bt_module *fused,
+                                const bt_func *entry, bt_compile_options *options)
+{
+    bt_compiled *compiled;
+    uint32_t features;
+    BT_TRY(bt_module_features(tool->ctx, fused, entry, &features));
+    options->has_control_flow = (features & ~(uint32_t)BT_FEATURE_OPEN_DIMS) != 0;
+    BT_TRY(bt_compile(tool->ctx, fused, options, &compiled));
+    print_program(tool, compiled->module, option_value(tool, "output"));
+    bt_compiled_unref(compiled);
+    return NULL;
+}
+
 int print_kernels(struct tool *tool, const bt_module *typed, const char *targets,
                   const char *what)
 {
-    int is_code = strcmp(what, "c") == 0;
-    const bt_compile_options options = { .targets = targets   ? targets
-                                                    : is_code ? "cpu"
-                                                              : "reference",
-                                         .entry = option_value(tool, "entry"),
-                                         .form = is_code ? BT_CODE_SOURCE : 0 };
+    int is_code = strcmp(what, "c") == 0, is_lowered = strcmp(what, "lowered") == 0,
+        is_program = is_lowered || strcmp(what, "planned") == 0;
+    bt_compile_options options = { .targets = targets   ? targets
+                                              : is_code ? "cpu"
+                                                        : "reference",
+                                   .entry = option_value(tool, "entry"),
+                                   .plan = is_lowered ? "" : NULL,
+                                   .form = is_code ? BT_CODE_SOURCE : 0 };
     const bt_global *entry;
     bt_module *fused;
     TRY_TOOL(tool, bt_fuse(tool->ctx, typed, &options, &fused));
     bt_status status = bt_module_entry(tool->ctx, fused, options.entry, &entry);
-    if (!status && is_code)
+    if (!status && is_program && entry->func)
+        status = print_compiled(tool, fused, entry->func, &options);
+    else if (!status && is_code)
         status = print_codes(tool->ctx, fused, &options);
     else if (!status && entry->func)
         status = print_called(tool->ctx, fused, entry, what);

@@ -201,11 +201,13 @@ static bt_status try_compile(bt_compiled *c, struct bt__kernels *k, struct sourc
         return try_primitive(c, k, from);
     BT_TRY(bt_module_entry(k->ctx, from->module, c->entry, &entry));
     BT_TRY(bt__lower_entry(k, from->module, entry, &c->module));
-    BT_TRY(bt_module_entry(k->ctx, c->module, c->entry, &entry));
-    BT_TRY(bt__pack_constants(k, entry, &c->module));
+    BT_TRY(bt__pack_constants(k, &c->module));
     BT_TRY(plan(k->ctx, k->plan, k->opened, &c->module));
-    BT_TRY(bt_module_entry(k->ctx, c->module, c->entry, &entry));
-    BT_TRY(bt_plan_check(k->ctx, entry->func));
+    for (uint32_t i = 0; i < c->module->nglobal; i++) {
+        const bt_global *global = c->module->globals[i];
+        if (global->kind == BT_GLOBAL_FUNC && !bt_func_is_primitive(global->func))
+            BT_TRY(bt_plan_check(k->ctx, global->func));
+    }
     return load(c, k);
 }
 
@@ -225,6 +227,7 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
                                  .targets = c->targets,
                                  .refused = refused,
                                  .form = options->form,
+                                 .has_control_flow = options->has_control_flow,
                                  .plan = options->plan ? options->plan : "plan" };
         bt_map_init(&k.primitives, arena, 0);
         bt_status status = try_compile(c, &k, from);

@@ -24,6 +24,7 @@
 
 #include <baton/compute.h>
 #include <baton/op.h>
+#include <baton/pass.h>
 
 enum {
     MOST_GROWTH = 8, /* Winograd's F(6, 3) makes 64 elements of 9 */
@@ -56,16 +57,16 @@ struct packer {
     bt_arena *arena;
     struct bt__kernels *kernels;
     const bt_module *module;
-    const bt_block *block;
+    bt_vec(const bt_value *) bindings; /* of all lowered functions, depth first */
+    bt_vec(const bt_value *) results;  /* of all their blocks */
     bt_map tensors;     /* memory.alloc_tensor, memory.view -> struct tensor * */
     bt_map by_name;     /* kernel's name -> bt_kernel */
     bt_map numbers;     /* kernel -> its number in its target's code, from 1 */
     bt_map packed;      /* invocations that are run -> not NULL */
     struct code *codes; /* by target */
     bt_vec(struct launch) launches;
-    bt_builder *b;
-    bt_map needed; /* bindings of the old function that the new one has */
-    bt_map values; /* old -> new */
+    bt_map needed; /* bindings of the old functions that the new ones have */
+    bt_map consts; /* what is made or stated -> its constant */
 };
 
 /* ---- what is constant ---- */
@@ -167,8 +168,8 @@ static bt_status add_view(struct packer *p, const bt_call *view)
 
 static bt_status count_writers(struct packer *p)
 {
-    for (uint32_t i = 0; i < p->block->nbinding; i++) {
-        const bt_value *value = p->block->bindings[i];
+    for (uint32_t i = 0; i < p->bindings.len; i++) {
+        const bt_value *value = p->bindings.at[i];
         const bt_call *invoke = bt_as_op_call(value, "memory.invoke");
         if (bt_as_op_call(value, "memory.alloc_tensor") ||
             bt_as_op_call(value, "memory.view")) {
@@ -193,9 +194,9 @@ static bt_status choose(struct packer *p)
             return bt_no_memory();
     }
     BT_TRY(count_writers(p));
-    for (uint32_t i = 0; i < p->block->nbinding; i++) {
-        const bt_call *invoke = bt_as_op_call(p->block->bindings[i], "memory.invoke");
-        const bt_call *view = bt_as_op_call(p->block->bindings[i], "memory.view");
+    for (uint32_t i = 0; i < p->bindings.len; i++) {
+        const bt_call *invoke = bt_as_op_call(p->bindings.at[i], "memory.invoke");
+        const bt_call *view = bt_as_op_call(p->bindings.at[i], "memory.view");
         if (invoke && can_run(p, invoke))
             BT_TRY(add_launch(p, invoke));
         if (view)
@@ -332,16 +333,23 @@ static bt_status need(struct packer *p, const bt_value *value)
     return bt_map_put(&p->needed, value, p) ? NULL : bt_no_memory();
 }
 
+/* Storage, tensors, views, tuples and fields are there for who uses them. */
+static int acts(const bt_value *value)
+{
+    return !bt_as_op_call(value, "memory.alloc_storage") &&
+           !bt_as_op_call(value, "memory.alloc_tensor") &&
+           !bt_as_op_call(value, "memory.view") && value->kind != BT_VALUE_TUPLE &&
+           value->kind != BT_VALUE_PROJ;
+}
+
 /* From the last binding to the first: users come before what they use. */
 static bt_status find_needed(struct packer *p)
 {
-    BT_TRY(need(p, p->block->result));
-    for (uint32_t i = p->block->nbinding; i-- > 0;) {
-        const bt_value *value = p->block->bindings[i];
-        int acts = bt_as_op_call(value, "memory.invoke") != NULL ||
-                   bt_as_op_call(value, "memory.copy") != NULL ||
-                   bt_as_op_call(value, "memory.check") != NULL;
-        if (acts && !bt_map_find(&p->packed, value))
+    for (uint32_t i = 0; i < p->results.len; i++)
+        BT_TRY(need(p, p->results.at[i]));
+    for (uint32_t i = p->bindings.len; i-- > 0;) {
+        const bt_value *value = p->bindings.at[i];
+        if (acts(value) && !bt_map_find(&p->packed, value))
             BT_TRY(need(p, value));
         if (!bt_map_find(&p->needed, value))
             continue;
@@ -351,66 +359,44 @@ static bt_status find_needed(struct packer *p)
     return NULL;
 }
 
-/* The new operand in place of an old one; equal tensors share one constant. */
-static bt_status map(struct packer *p, const bt_value *old, const bt_value **out)
+/* Equal tensors share one constant. */
+static bt_status rewrite_any(bt_rewrite *rw, const bt_value *old, const bt_value **out)
 {
+    struct packer *p = bt_rewrite_state(rw);
     const struct tensor *tensor = find_tensor(p, old);
     const bt_object *object = tensor ? NULL : stated(old);
-    const void *key = old;
     if (tensor && tensor->is_constant)
         object = &tensor->made->base;
-    if (object && old->kind != BT_VALUE_CONST)
-        key = object;
-    *out = bt_map_find(&p->values, key);
+    if (!object) {
+        if (!bt_map_find(&p->needed, old))
+            bt_rewrite_drop(rw);
+        return NULL;
+    }
+    *out = bt_map_find(&p->consts, object);
     if (*out)
         return NULL;
-    *out = old;
-    if (!object || old->kind == BT_VALUE_CONST)
-        return NULL;
-    BT_TRY(bt_build_const(p->b, object, out));
-    return bt_map_put(&p->values, key, (void *)(uintptr_t)*out) ? NULL : bt_no_memory();
+    BT_TRY(bt_build_const(bt_rewrite_builder(rw), object, out));
+    return bt_map_put(&p->consts, object, (void *)(uintptr_t)*out) ? NULL
+                                                                   : bt_no_memory();
 }
 
-static bt_status build_again(struct packer *p, const bt_value *value)
+static int is_lowered(const bt_global *global)
 {
-    uint32_t n = bt_value_noperand(value);
-    const bt_value **operands = BT_NEWS(p->arena, const bt_value *, n), *now;
-    if (!operands)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++)
-        BT_TRY(map(p, bt_value_operand(value, i), &operands[i]));
-    bt_builder_like(p->b, value);
-    BT_TRY(bt_build_again(p->b, value, operands, NULL, value->type, &now));
-    return bt_map_put(&p->values, value, (void *)(uintptr_t)now) ? NULL : bt_no_memory();
+    return global->kind == BT_GLOBAL_FUNC && !bt_func_is_primitive(global->func);
 }
 
-static bt_status build_func(struct packer *p, const bt_func *old, const bt_func **out)
+static int wants(bt_rewrite *rw, const bt_global *global)
 {
-    bt_func fields = *old;
-    const bt_value *result;
-    BT_TRY(bt_block_begin(p->b, p->block->nparam, p->block->params));
-    for (uint32_t i = 0; i < p->block->nbinding; i++) {
-        if (bt_map_find(&p->needed, p->block->bindings[i]))
-            BT_TRY(build_again(p, p->block->bindings[i]));
-    }
-    BT_TRY(map(p, p->block->result, &result));
-    BT_TRY(bt_block_end(p->b, result, &fields.block));
-    return bt_func_create(p->ctx, p->module->store, &fields, out);
+    (void)rw;
+    return is_lowered(global);
 }
 
-static bt_status build_module(struct packer *p, const bt_global *entry, bt_module **out)
+static bt_status build_module(struct packer *p, bt_module **out)
 {
-    bt_module_builder *builder;
-    bt_global global = *entry;
+    static const bt_rewriter rewriter = { .any = rewrite_any, .wants = wants };
+    bt_pass_call call = { .module = p->module, .scratch = p->arena };
     BT_TRY(find_needed(p));
-    BT_TRY(bt_builder_create(p->ctx, p->module->store, p->module, &p->b));
-    BT_TRY(build_func(p, entry->func, &global.func));
-    BT_TRY(bt_module_builder_create(p->ctx, p->module->store, p->module, &builder));
-    bt_status status = bt_module_builder_set(builder, &global, 0);
-    if (!status)
-        return bt_module_builder_finish(builder, 1, out);
-    bt_module_builder_destroy(builder);
-    return status;
+    return bt_rewrite_module(p->ctx, &call, &rewriter, p, out);
 }
 
 /* Kernels that nobody invokes any more are not compiled. */
@@ -419,8 +405,8 @@ static bt_status drop_kernels(struct packer *p)
     bt_map invoked;
     uint32_t n = 0;
     bt_map_init(&invoked, p->arena, 1);
-    for (uint32_t i = 0; i < p->block->nbinding; i++) {
-        const bt_call *invoke = bt_as_op_call(p->block->bindings[i], "memory.invoke");
+    for (uint32_t i = 0; i < p->bindings.len; i++) {
+        const bt_call *invoke = bt_as_op_call(p->bindings.at[i], "memory.invoke");
         if (invoke && !bt_map_find(&p->packed, invoke) &&
             !bt_map_put(&invoked, kernel_name(invoke), p))
             return bt_no_memory();
@@ -433,14 +419,31 @@ static bt_status drop_kernels(struct packer *p)
     return NULL;
 }
 
-static bt_status pack(struct packer *p, const bt_global *entry, bt_module **module)
+/* Recursion is bounded by the depth of blocks. */
+static bt_status add_block(struct packer *p, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_value *value = block->bindings[i];
+        if (!BT_PUSH(p->arena, &p->bindings, value))
+            return bt_no_memory();
+        for (uint32_t k = 0; k < bt_value_nregion(value); k++)
+            BT_TRY(add_block(p, bt_value_region(value, k)));
+    }
+    return BT_PUSH(p->arena, &p->results, block->result) ? NULL : bt_no_memory();
+}
+
+static bt_status pack(struct packer *p, bt_module **module)
 {
     bt_module *next;
+    for (uint32_t i = 0; i < p->module->nglobal; i++) {
+        if (is_lowered(p->module->globals[i]))
+            BT_TRY(add_block(p, p->module->globals[i]->func->block));
+    }
     BT_TRY(choose(p));
     if (!p->launches.len)
         return NULL;
     BT_TRY(run_all(p));
-    BT_TRY(build_module(p, entry, &next));
+    BT_TRY(build_module(p, &next));
     bt_status status = drop_kernels(p);
     if (status) {
         bt_module_unref(next);
@@ -451,25 +454,22 @@ static bt_status pack(struct packer *p, const bt_global *entry, bt_module **modu
     return NULL;
 }
 
-bt_status bt__pack_constants(struct bt__kernels *kernels, const bt_global *entry,
-                             bt_module **module)
+bt_status bt__pack_constants(struct bt__kernels *kernels, bt_module **module)
 {
     struct packer p = { .ctx = kernels->ctx,
                         .arena = kernels->arena,
                         .kernels = kernels,
-                        .module = *module,
-                        .block = entry->func->block };
+                        .module = *module };
     bt_map_init(&p.tensors, p.arena, 0);
     bt_map_init(&p.by_name, p.arena, 1);
     bt_map_init(&p.numbers, p.arena, 0);
     bt_map_init(&p.packed, p.arena, 0);
     bt_map_init(&p.needed, p.arena, 0);
-    bt_map_init(&p.values, p.arena, 0);
+    bt_map_init(&p.consts, p.arena, 0);
     p.codes = BT_NEWS(p.arena, struct code, kernels->ntarget);
     if (!p.codes)
         return bt_no_memory();
-    bt_status status = pack(&p, entry, module);
-    bt_builder_destroy(p.b);
+    bt_status status = pack(&p, module);
     for (uint32_t i = 0; i < kernels->ntarget; i++) {
         bt__unload_code(kernels->targets[i], p.codes[i].loaded);
     }

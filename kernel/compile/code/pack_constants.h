@@ -4,11 +4,10 @@
 
 #include "compile/code/code.h"
 
-/* Runs those invocations of a lowered entry that read nothing but constants, and puts the
- * next version, which has what they wrote as constants, in *module's place; kernels that
- * it does not invoke leave the list.
+/* Runs those invocations of lowered functions that read nothing but constants, and puts
+ * the next version, which has what they wrote as constants, in *module's place; kernels
+ * that it does not invoke leave the list.
  * errors  of the target: compile, load, launch */
-bt_status bt__pack_constants(struct bt__kernels *, const bt_global *entry,
-                             bt_module **module) BT_MUST_USE;
+bt_status bt__pack_constants(struct bt__kernels *, bt_module **module) BT_MUST_USE;
 
 #endif

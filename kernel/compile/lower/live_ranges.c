@@ -1,5 +1,20 @@
-/* Live ranges of the tensors of a lowered function: from which binding to which, and what
- * may be computed in place. */
+/*
+ * Live ranges of the tensors of a lowered function: from which binding to which, and what
+ * may be computed in place.
+ *
+ * Bindings are counted depth first, those of an `if` behind it, one block after the other:
+ *
+ *     0  %c = less(%i, %n);
+ *     1  %r = if (%c) {
+ *     2      memory.invoke(..)
+ *        } else {
+ *     3      memory.invoke(..)
+ *        };
+ *     4  ..
+ *
+ * A function's bindings run at most once and in this order, so tensors of two blocks of an
+ * `if` have ranges that do not meet.
+ */
 #include <baton/compiled.h>
 #include <baton/op.h>
 
@@ -12,6 +27,7 @@ struct finder {
     bt_arena *arena;
     bt_map numbers; /* tensor -> its number, from 1 */
     bt_vec(bt_live_range) ranges;
+    bt_vec(const bt_value *) bindings; /* by position */
 };
 
 static bt_status add_tensor(struct finder *f, const bt_call *call)
@@ -26,6 +42,7 @@ static bt_status add_tensor(struct finder *f, const bt_call *call)
                           "a tensor whose storage is not known cannot be planned");
     if (!range.nbytes)
         return bt_store_why(f->ctx, call->base.type->store);
+    range.escapes = (range.nbytes->has & BT_HAS_OPAQUE) != 0;
     return BT_PUSH(f->arena, &f->ranges, range) &&
                    bt_map_put(&f->numbers, call, (void *)(uintptr_t)f->ranges.len)
                ? NULL
@@ -145,11 +162,11 @@ static bt_status find_invoke_aliases(struct finder *f, const bt_call *invoke,
     return NULL;
 }
 
-static bt_status find_aliases(struct finder *f, const bt_block *block)
+static bt_status find_aliases(struct finder *f)
 {
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_call *invoke = bt_as_op_call(block->bindings[i], "memory.invoke"),
-                      *copy = bt_as_op_call(block->bindings[i], "memory.copy");
+    for (uint32_t i = 0; i < f->bindings.len; i++) {
+        const bt_call *invoke = bt_as_op_call(f->bindings.at[i], "memory.invoke"),
+                      *copy = bt_as_op_call(f->bindings.at[i], "memory.copy");
         if (invoke)
             BT_TRY(find_invoke_aliases(f, invoke, i));
         if (copy) // elements that are at their place already need no copy
@@ -159,23 +176,67 @@ static bt_status find_aliases(struct finder *f, const bt_block *block)
     return NULL;
 }
 
+/* ---- bindings ---- */
+
+/* Rank 0: a scalar, which is computed from the elements and does not hold them. */
+static int is_scalar(const bt_type *type)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    return shape && shape->n == 0 && !shape->rest;
+}
+
+static bt_status touch_operands(struct finder *f, const bt_value *value,
+                                uint32_t position)
+{
+    const bt_call *call = bt_as_call(value);
+    const int is_memory = call && call->callee_kind == BT_CALLEE_OP &&
+                          strncmp(call->op->name, "memory.", strlen("memory.")) == 0;
+    if (bt_as_op_call(value, "memory.invoke") || bt_as_op_call(value, "memory.copy")) {
+        for (uint32_t i = 0; i < call->narg; i++)
+            BT_TRY(touch(f, call->args[i], position, 0));
+        return NULL;
+    }
+    // tuples and fields stand for what they are used in
+    if (is_memory ? !bt_as_op_call(value, "memory.own")
+                  : value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ)
+        return NULL;
+    for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
+        const bt_value *operand = bt_value_operand(value, i);
+        BT_TRY(touch(f, operand, position, !is_scalar(operand->type)));
+    }
+    return NULL;
+}
+
+/* Recursion is bounded by the depth of blocks. */
+static bt_status add_block(struct finder *f, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_value *value = block->bindings[i];
+        const bt_call *tensor = bt_as_op_call(value, "memory.alloc_tensor");
+        const uint32_t position = f->bindings.len;
+        if (!BT_PUSH(f->arena, &f->bindings, value))
+            return bt_no_memory();
+        if (tensor)
+            BT_TRY(add_tensor(f, tensor));
+        BT_TRY(touch_operands(f, value, position));
+        for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
+            const bt_block *region = bt_value_region(value, k);
+            BT_TRY(add_block(f, region));
+            BT_TRY(touch(f, region->result, f->bindings.len - 1,
+                         !is_scalar(region->result->type)));
+        }
+    }
+    return NULL;
+}
+
 bt_status bt_live_ranges(bt_ctx *ctx, bt_arena *arena, const bt_func *func, uint32_t *n,
                          bt_live_range **out)
 {
     struct finder f = { .ctx = ctx, .arena = arena };
-    const bt_block *block = func->block;
     bt_map_init(&f.numbers, arena, 0);
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_call *call = bt_as_op_call(block->bindings[i], "memory.alloc_tensor");
-        if (call)
-            BT_TRY(add_tensor(&f, call));
-        call = bt_as_op_call(block->bindings[i], "memory.invoke");
-        call = call ? call : bt_as_op_call(block->bindings[i], "memory.copy");
-        for (uint32_t k = 0; call && k < call->narg; k++)
-            BT_TRY(touch(&f, call->args[k], i, 0));
-    }
-    BT_TRY(touch(&f, block->result, block->nbinding, 1));
-    BT_TRY(find_aliases(&f, block));
+    BT_TRY(add_block(&f, func->block));
+    BT_TRY(touch(&f, func->block->result, f.bindings.len, 1));
+    BT_TRY(find_aliases(&f));
     *n = f.ranges.len;
     *out = f.ranges.at;
     return NULL;

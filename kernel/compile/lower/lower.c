@@ -11,24 +11,12 @@
 
 #include <baton/op.h>
 
-#include "compile/lower/lower.h"
+#include "compile/lower/lowerer.h"
 #include "ir/dim.h"
-
-struct lowerer {
-    struct bt__kernels *kernels;
-    bt_ctx *ctx;
-    bt_arena *arena;
-    const bt_module *module;
-    bt_builder *b;
-    bt_map values;  /* old -> new */
-    uint32_t space; /* where memory is taken: the host's 0, or 1 + a target's number */
-    bt_map spaces;  /* tensor -> its space */
-    bt_map *copies; /* by space: tensor of another -> its copy there */
-};
 
 typedef bt_vec(const bt_value *) value_list;
 
-static bt_status refuse(struct lowerer *l, const bt_value *value, const char *why)
+bt_status bt__lower_refuse(struct bt__lowerer *l, const bt_value *value, const char *why)
 {
     bt_text text;
     bt_text_init(&text, l->arena);
@@ -42,7 +30,7 @@ static bt_status refuse(struct lowerer *l, const bt_value *value, const char *wh
 /* ---- buffers ---- */
 
 /* Names of targets may have quotes. */
-static void add_space(const struct lowerer *l, bt_text *out)
+static void add_space(const struct bt__lowerer *l, bt_text *out)
 {
     const bt_target_use *use = l->kernels->targets[l->space - 1];
     const char *text = use->text;
@@ -55,7 +43,7 @@ static void add_space(const struct lowerer *l, bt_text *out)
 }
 
 /* Attributes of an operator: those of the text, and one that is a dim or a shape. */
-static bt_status set_term(struct lowerer *l, const bt_op *op, const char *text,
+static bt_status set_term(struct bt__lowerer *l, const bt_op *op, const char *text,
                           const char *name, const bt_type *term, const void **out)
 {
     BT_TRY(bt_attrs_parse(l->ctx, l->module->store, op, text, out));
@@ -65,7 +53,7 @@ static bt_status set_term(struct lowerer *l, const bt_op *op, const char *text,
 }
 
 /* A call of an operator of memory on one operand, or on none. */
-static bt_status build_memory(struct lowerer *l, const char *name, const char *text,
+static bt_status build_memory(struct bt__lowerer *l, const char *name, const char *text,
                               const char *attr, const bt_type *term, const bt_value *of,
                               const bt_value **out)
 {
@@ -76,7 +64,7 @@ static bt_status build_memory(struct lowerer *l, const char *name, const char *t
     return bt_build_op(l->b, op, attrs, of != NULL, &of, out);
 }
 
-static bt_status alloc(struct lowerer *l, bt_dtype dtype, const bt_shape_type *shape,
+static bt_status alloc(struct bt__lowerer *l, bt_dtype dtype, const bt_shape_type *shape,
                        const bt_value **out)
 {
     char name[BT_DTYPE_NAME_SIZE];
@@ -104,7 +92,8 @@ static bt_status alloc(struct lowerer *l, bt_dtype dtype, const bt_shape_type *s
 }
 
 /* So many bytes. */
-static bt_status alloc_bytes(struct lowerer *l, const bt_type *size, const bt_value **out)
+static bt_status alloc_bytes(struct bt__lowerer *l, const bt_type *size,
+                             const bt_value **out)
 {
     const bt_type *shape = size ? bt_type_shape(l->module->store, 1, &size) : NULL;
     return shape ? alloc(l, BT_UINT8, bt_as_shape_type(shape), out)
@@ -113,7 +102,7 @@ static bt_status alloc_bytes(struct lowerer *l, const bt_type *size, const bt_va
 
 /* ---- spaces ---- */
 
-static uint32_t space_of(const struct lowerer *l, const bt_value *value)
+static uint32_t space_of(const struct bt__lowerer *l, const bt_value *value)
 {
     return (uint32_t)(uintptr_t)bt_map_find(&l->spaces, bt__tensor_of(value));
 }
@@ -126,7 +115,7 @@ static int is_constant(const bt_value *value)
     return value->kind == BT_VALUE_CONST;
 }
 
-static bt_status copy_to(struct lowerer *l, const bt_value *value, uint32_t space,
+static bt_status copy_to(struct bt__lowerer *l, const bt_value *value, uint32_t space,
                          const bt_value **out)
 {
     const uint32_t before = l->space;
@@ -142,12 +131,15 @@ static bt_status copy_to(struct lowerer *l, const bt_value *value, uint32_t spac
         BT_TRY(bt_build_name(l->b, *out, value->name));
     const bt_value *both[] = { value, *out };
     BT_TRY(bt_build(l->b, "memory.copy", "", both, 2, &done));
-    return bt_map_put(&l->copies[space], value, (void *)(uintptr_t)*out) ? NULL
-                                                                         : bt_no_memory();
+    const struct bt__lower_copy copied = { space, value };
+    return bt_map_put(&l->copies[space], value, (void *)(uintptr_t)*out) &&
+                   BT_PUSH(l->arena, &l->copied, copied)
+               ? NULL
+               : bt_no_memory();
 }
 
 /* A tensor where it is needed; from one target to another by way of the host. */
-static bt_status in_space(struct lowerer *l, const bt_value *value, uint32_t space,
+static bt_status in_space(struct bt__lowerer *l, const bt_value *value, uint32_t space,
                           const bt_value **out)
 {
     *out = value;
@@ -161,7 +153,8 @@ static bt_status in_space(struct lowerer *l, const bt_value *value, uint32_t spa
 
 /* The same value with all tensors in the host's memory. Recursion is bounded by the depth
  * of types. */
-static bt_status on_host(struct lowerer *l, const bt_value *value, const bt_value **out)
+bt_status bt__lower_on_host(struct bt__lowerer *l, const bt_value *value,
+                            const bt_value **out)
 {
     const bt_list_type *type = bt_as_tuple_type(value->type);
     const bt_tuple_value *tuple = bt_as_tuple(bt__tensor_of(value));
@@ -175,14 +168,16 @@ static bt_status on_host(struct lowerer *l, const bt_value *value, const bt_valu
     if (!fields)
         return bt_no_memory();
     for (uint32_t i = 0; i < tuple->nfield; i++) {
-        BT_TRY(on_host(l, tuple->fields[i], &fields[i]));
+        BT_TRY(bt__lower_on_host(l, tuple->fields[i], &fields[i]));
         same &= fields[i] == tuple->fields[i];
     }
     return same ? NULL : bt_build_tuple(l->b, tuple->nfield, fields, out);
 }
 
-/* Tensors for the leaves of a type, and the value that they make up. */
-static bt_status alloc_leaves(struct lowerer *l, const bt_type *type, value_list *leaves,
+/* Tensors for the leaves of a type, and the value that they make up. owned: by leaf, what
+ * it begins with where somebody else's tensor may become it; NULL: it begins empty. */
+static bt_status alloc_leaves(struct bt__lowerer *l, const bt_type *type,
+                              const bt_value *const *owned, value_list *leaves,
                               const bt_value **out)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
@@ -193,19 +188,23 @@ static bt_status alloc_leaves(struct lowerer *l, const bt_type *type, value_list
         if (!shape)
             return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
                            "a primitive function gives what is no tensor of known rank");
-        BT_TRY(alloc(l, bt_tensor_dtype(type), shape, out));
+        if (owned[leaves->len])
+            BT_TRY(bt_build(l->b, "memory.own", "", &owned[leaves->len], 1, out));
+        else
+            BT_TRY(alloc(l, bt_tensor_dtype(type), shape, out));
         return BT_PUSH(l->arena, leaves, *out) ? NULL : bt_no_memory();
     }
     const bt_value **fields = BT_NEWS(l->arena, const bt_value *, tuple->n);
     if (!fields)
         return bt_no_memory();
     for (uint32_t i = 0; i < tuple->n; i++)
-        BT_TRY(alloc_leaves(l, tuple->at[i], leaves, &fields[i]));
+        BT_TRY(alloc_leaves(l, tuple->at[i], owned, leaves, &fields[i]));
     return bt_build_tuple(l->b, tuple->n, fields, out);
 }
 
 /* Tensors of an argument: fields of tuples are taken one by one. */
-static bt_status take_leaves(struct lowerer *l, const bt_value *value, value_list *leaves)
+static bt_status take_leaves(struct bt__lowerer *l, const bt_value *value,
+                             value_list *leaves)
 {
     const bt_list_type *type = bt_as_tuple_type(value->type);
     const bt_tuple_value *tuple = bt_as_tuple(value);
@@ -222,9 +221,14 @@ static bt_status take_leaves(struct lowerer *l, const bt_value *value, value_lis
 
 /* ---- bindings ---- */
 
-static const bt_value *now(const struct lowerer *l, const bt_value *old)
+const bt_value *bt__lower_now(const struct bt__lowerer *l, const bt_value *old)
 {
     const bt_value *value = bt_map_find(&l->values, old);
+    const bt_global *global = !value && old->kind == BT_VALUE_GLOBAL
+                                  ? bt_module_find(l->module, old->name)
+                                  : NULL;
+    if (global && global->kind == BT_GLOBAL_CONST)
+        value = global->value;
     return value ? value : old;
 }
 
@@ -232,7 +236,7 @@ struct buffers {
     value_list by_kind[3]; /* BT_BUFFER_... */
 };
 
-static bt_status pick(struct lowerer *l, const struct buffers *all, uint32_t n,
+static bt_status pick(struct bt__lowerer *l, const struct buffers *all, uint32_t n,
                       const bt_kernel_buffer *which, const bt_value **out)
 {
     const bt_value **fields = BT_NEWS(l->arena, const bt_value *, n);
@@ -244,7 +248,7 @@ static bt_status pick(struct lowerer *l, const struct buffers *all, uint32_t n,
 }
 
 /* What a kernel keeps of an input is in its output before. */
-static bt_status copy_kept(struct lowerer *l, const bt_value *old,
+static bt_status copy_kept(struct bt__lowerer *l, const bt_value *old,
                            const bt_kernel *kernel, bt_kernel_buffer *in,
                            const struct buffers *all)
 {
@@ -253,11 +257,46 @@ static bt_status copy_kept(struct lowerer *l, const bt_value *old,
         const bt_kernel_buffer *from = &in[alias->in], *to = &kernel->out[alias->out];
         const bt_value *copy, *args[] = { all->by_kind[from->kind].at[from->index],
                                           all->by_kind[to->kind].at[to->index] };
+        const bt_call *own = bt_as_op_call(args[1], "memory.own");
         if (!alias->keeps)
             continue;
         bt_builder_at(l->b, old->span, old->prov);
-        BT_TRY(bt_build(l->b, "memory.copy", "", args, 2, &copy));
+        if (!own || own->args[0] != args[0])
+            BT_TRY(bt_build(l->b, "memory.copy", "", args, 2, &copy));
         in[alias->in] = *to;
+    }
+    return NULL;
+}
+
+/* Whether a value comes from elsewhere: somebody else may hold it, or nobody. */
+static int is_foreign(const bt_value *value)
+{
+    value = bt__tensor_of(value);
+    return value->kind != BT_VALUE_CONST && !bt_as_op_call(value, "memory.alloc_tensor");
+}
+
+/* Inputs of which a kernel keeps what it does not write, by the output that it does so in:
+ * where nobody else holds such a tensor it need not be copied. */
+static bt_status find_owned(struct bt__lowerer *l, const bt_lowering *lowering,
+                            const struct buffers *all, uint32_t nout,
+                            const bt_value ***out)
+{
+    const bt_value **owned = *out = BT_NEWS(l->arena, const bt_value *, nout);
+    if (!owned)
+        return bt_no_memory();
+    for (uint32_t i = 0; l->has_control_flow && !l->space && i < lowering->nkernel; i++) {
+        const bt_kernel *kernel = lowering->kernels[i];
+        for (uint32_t k = 0; k < kernel->nalias; k++) {
+            const bt_kernel_alias *alias = &kernel->aliases[k];
+            const bt_kernel_buffer *from = &kernel->in[alias->in],
+                                   *to = &kernel->out[alias->out];
+            if (!alias->keeps || from->kind != BT_BUFFER_INPUT ||
+                to->kind != BT_BUFFER_OUTPUT)
+                continue;
+            const bt_value *in = all->by_kind[BT_BUFFER_INPUT].at[from->index];
+            if (is_foreign(in))
+                owned[to->index] = in;
+        }
     }
     return NULL;
 }
@@ -279,7 +318,7 @@ static const bt_type *dim_of_call(bt_subst *subst, const bt_type *leaf)
 }
 
 /* Bytes that a target asks for. */
-static bt_status alloc_for(struct lowerer *l, const struct dims *dims,
+static bt_status alloc_for(struct bt__lowerer *l, const struct dims *dims,
                            const bt_type *nbytes, const bt_value **out)
 {
     struct dims state = *dims;
@@ -287,7 +326,7 @@ static bt_status alloc_for(struct lowerer *l, const struct dims *dims,
     return alloc_bytes(l, bt_type_subst(l->module->store, &subst, nbytes), out);
 }
 
-static bt_status invoke(struct lowerer *l, const struct dims *dims,
+static bt_status invoke(struct bt__lowerer *l, const struct dims *dims,
                         const bt_kernel *kernel, const struct buffers *all)
 {
     const bt_value *args[3], *done, *old = &dims->call->base;
@@ -326,7 +365,7 @@ static bt_status invoke(struct lowerer *l, const struct dims *dims,
     return bt_build_op(l->b, op, attrs_of, kernel->workspace ? 3 : 2, args, &done);
 }
 
-static const bt_global *primitive_of(const struct lowerer *l, const bt_call *call)
+static const bt_global *primitive_of(const struct bt__lowerer *l, const bt_call *call)
 {
     const bt_global *global = call->callee && call->callee->kind == BT_VALUE_GLOBAL
                                   ? bt_module_find(l->module, call->callee->name)
@@ -352,7 +391,7 @@ static bt_span span_of(const bt_store *store, const bt_call *call, const bt_valu
     return call->base.span;
 }
 
-static bt_status lower_check(struct lowerer *l, const struct dims *dims,
+static bt_status lower_check(struct bt__lowerer *l, const struct dims *dims,
                              const bt_call *inner, const bt_check *check)
 {
     static const char *const words[] = {
@@ -398,7 +437,7 @@ static bt_status lower_check(struct lowerer *l, const struct dims *dims,
 }
 
 /* What the calls inside leave to run time is checked before any kernel runs. */
-static bt_status lower_checks(struct lowerer *l, const struct dims *dims)
+static bt_status lower_checks(struct bt__lowerer *l, const struct dims *dims)
 {
     const bt_block *block = dims->func->block;
     for (uint32_t i = 0; i < block->nbinding; i++) {
@@ -410,31 +449,41 @@ static bt_status lower_checks(struct lowerer *l, const struct dims *dims)
 }
 
 /* A function that only changes the shape becomes no kernel. */
-static bt_status lower_view(struct lowerer *l, const bt_call *call, const bt_value **out)
+static bt_status lower_view(struct bt__lowerer *l, const bt_call *call,
+                            const bt_value **out)
 {
     const bt_shape_type *shape = bt_tensor_memory(call->base.type);
     if (!shape)
         return bt_store_why(l->ctx, l->module->store);
     bt_builder_at(l->b, call->base.span, call->base.prov);
     return build_memory(l, "memory.view", "shape=[]", "shape", &shape->base,
-                        now(l, call->args[0]), out);
+                        bt__lower_now(l, call->args[0]), out);
 }
 
-static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_value **out)
+static bt_status lower_call(struct bt__lowerer *l, const bt_call *call,
+                            const bt_value **out)
 {
     const bt_global *global = primitive_of(l, call);
     const struct bt__primitive *p;
     struct buffers all = { 0 };
     const struct dims dims = { call, global ? global->func : NULL };
+    const bt_value **owned;
+    if (!global && l->has_control_flow)
+        return bt__lower_control(l, &call->base, out);
     if (!global)
-        return refuse(l, &call->base,
-                      call->base.type->has & BT_HAS_OPAQUE
-                          ? "has dims that are known only once it has run"
-                      : call->callee_kind == BT_CALLEE_OP
-                          ? "is not computed by a primitive function, as pass fuse-ops "
-                            "makes them, in pipeline fuse or what --fuse names"
-                          : "is not computed by a primitive function");
-    int is_view;
+        return bt__lower_refuse(
+            l, &call->base,
+            call->base.type->has & BT_HAS_OPAQUE
+                ? "has dims that are known only once it has run"
+            : call->callee_kind == BT_CALLEE_OP
+                ? "is not computed by a primitive function, as pass fuse-ops "
+                  "makes them, in pipeline fuse or what --fuse names"
+                : "is not computed by a primitive function");
+    int is_view, is_scalar = 0;
+    if (l->has_control_flow)
+        BT_TRY(bt__func_is_scalar(l->ctx, l->arena, global->func, &is_scalar));
+    if (is_scalar)
+        return bt__lower_control(l, &call->base, out);
     BT_TRY(lower_checks(l, &dims));
     BT_TRY(bt__func_is_view(l->ctx, l->arena, global->func, &is_view));
     if (is_view)
@@ -442,12 +491,14 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
     BT_TRY(bt__place_primitive(l->kernels, l->module->store, global, &p));
     bt_builder_at(l->b, call->base.span, call->base.prov);
     for (uint32_t i = 0; i < call->narg; i++)
-        BT_TRY(take_leaves(l, now(l, call->args[i]), &all.by_kind[BT_BUFFER_INPUT]));
+        BT_TRY(take_leaves(l, bt__lower_now(l, call->args[i]),
+                           &all.by_kind[BT_BUFFER_INPUT]));
     l->space = l->kernels->targets[p->target]->space ? 1 + p->target : 0;
     for (uint32_t i = 0; i < all.by_kind[BT_BUFFER_INPUT].len; i++)
         BT_TRY(in_space(l, all.by_kind[BT_BUFFER_INPUT].at[i], l->space,
                         &all.by_kind[BT_BUFFER_INPUT].at[i]));
-    BT_TRY(alloc_leaves(l, call->base.type, &all.by_kind[BT_BUFFER_OUTPUT], out));
+    BT_TRY(find_owned(l, &p->lowering, &all, bt_type_nleaf(call->base.type), &owned));
+    BT_TRY(alloc_leaves(l, call->base.type, owned, &all.by_kind[BT_BUFFER_OUTPUT], out));
     if (call->base.name) // outputs of programs are called after their values
         BT_TRY(bt_build_name(l->b, *out, call->base.name));
     for (uint32_t i = 0; i < p->lowering.ntemp; i++) {
@@ -462,7 +513,7 @@ static bt_status lower_call(struct lowerer *l, const bt_call *call, const bt_val
     return NULL;
 }
 
-static bt_status lower_binding(struct lowerer *l, const bt_value *value)
+static bt_status lower_binding(struct bt__lowerer *l, const bt_value *value)
 {
     const bt_value *out;
     if (value->kind == BT_VALUE_CALL) {
@@ -473,38 +524,40 @@ static bt_status lower_binding(struct lowerer *l, const bt_value *value)
         if (!operands)
             return bt_no_memory();
         for (uint32_t i = 0; i < n; i++)
-            operands[i] = now(l, bt_value_operand(value, i));
+            operands[i] = bt__lower_now(l, bt_value_operand(value, i));
         bt_builder_like(l->b, value);
         BT_TRY(bt_build_again(l->b, value, operands, NULL, NULL, &out));
+    } else if (l->has_control_flow) {
+        BT_TRY(bt__lower_control(l, value, &out));
     } else {
-        return refuse(l, value, "is not a chain of calls");
+        return bt__lower_refuse(l, value, "is not a chain of calls");
     }
     return bt_map_put(&l->values, value, (void *)(uintptr_t)out) ? NULL : bt_no_memory();
 }
 
 /* What callers give and get is row major. */
-static bt_status check_row_major(struct lowerer *l, const bt_block *block)
+static bt_status check_row_major(struct bt__lowerer *l, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nparam; i++) {
         if (bt_type_layout(block->params[i]->base.type))
-            return refuse(l, &block->params[i]->base,
-                          "is passed in with a layout, and compiled programs take and "
-                          "give row major alone");
+            return bt__lower_refuse(
+                l, &block->params[i]->base,
+                "is passed in with a layout, and compiled programs take and "
+                "give row major alone");
     }
     return bt_type_layout(block->result->type)
-               ? refuse(
+               ? bt__lower_refuse(
                      l, block->result,
                      "is given back with a layout, and compiled programs take and give "
                      "row major alone")
                : NULL;
 }
 
-static bt_status lower_block(struct lowerer *l, const bt_func *func, const bt_func **out)
+bt_status bt__lower_region(struct bt__lowerer *l, const bt_block *block,
+                           const bt_block **out)
 {
-    bt_func fields = *func;
-    const bt_block *block = func->block;
+    const uint32_t ncopied = l->copied.len;
     const bt_value *result;
-    BT_TRY(check_row_major(l, block));
     BT_TRY(bt_block_begin(l->b, block->nparam, block->params));
     for (uint32_t i = 0; i < block->nbinding; i++) {
         bt_status status = lower_binding(l, block->bindings[i]);
@@ -513,8 +566,21 @@ static bt_status lower_block(struct lowerer *l, const bt_func *func, const bt_fu
                                 block->bindings[i]->span, "%s", status->message);
         BT_TRY(status);
     }
-    BT_TRY(on_host(l, now(l, block->result), &result));
-    BT_TRY(bt_block_end(l->b, result, &fields.block));
+    BT_TRY(bt__lower_on_host(l, bt__lower_now(l, block->result), &result));
+    while (l->copied.len > ncopied) { // behind the block they are not there
+        const struct bt__lower_copy *copy = &l->copied.at[--l->copied.len];
+        if (!bt_map_put(&l->copies[copy->space], copy->of, NULL))
+            return bt_no_memory();
+    }
+    return bt_block_end(l->b, result, out);
+}
+
+static bt_status lower_func(struct bt__lowerer *l, const bt_func *func,
+                            const bt_func **out)
+{
+    bt_func fields = *func;
+    BT_TRY(check_row_major(l, func->block));
+    BT_TRY(bt__lower_region(l, func->block, &fields.block));
     return bt_func_create(l->ctx, l->module->store, &fields, out);
 }
 
@@ -559,7 +625,7 @@ static int find_shown(const bt_type *type, bt_map *shown)
 }
 
 /* Type parameters are dims, and a call's arguments show each of them (bt_check_args). */
-static bt_status check_dims(const struct lowerer *l, const bt_global *entry)
+static bt_status check_dims(const struct bt__lowerer *l, const bt_global *entry)
 {
     const bt_func *func = entry->func;
     bt_map shown;
@@ -590,28 +656,47 @@ static bt_status check_dims(const struct lowerer *l, const bt_global *entry)
 }
 
 /* The primitive functions stay in the module: they say what the kernels compute. */
+static bt_status lower_funcs(struct bt__lowerer *l, bt_module_builder *builder)
+{
+    for (uint32_t i = 0; i < l->todo.len; i++) {
+        bt_global lowered = *l->todo.at[i];
+        BT_TRY(lower_func(l, l->todo.at[i]->func, &lowered.func));
+        BT_TRY(bt_module_builder_set(builder, &lowered, 0));
+    }
+    return NULL;
+}
+
+static bt_status init(struct bt__lowerer *l, const bt_global *entry)
+{
+    const uint32_t nspace = l->kernels->ntarget + 1;
+    bt_map_init(&l->values, l->arena, 0);
+    bt_map_init(&l->spaces, l->arena, 0);
+    bt_map_init(&l->seen, l->arena, 0);
+    l->copies = BT_NEWS(l->arena, bt_map, nspace);
+    if (!l->copies)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < nspace; i++)
+        bt_map_init(&l->copies[i], l->arena, 0);
+    return bt_map_put(&l->seen, entry->func, l) && BT_PUSH(l->arena, &l->todo, entry)
+               ? check_dims(l, entry)
+               : bt_no_memory();
+}
+
 bt_status bt__lower_entry(struct bt__kernels *kernels, const bt_module *module,
                           const bt_global *entry, bt_module **out)
 {
-    struct lowerer l = {
-        .kernels = kernels, .ctx = kernels->ctx, .arena = kernels->arena, .module = module
-    };
+    struct bt__lowerer l = { .kernels = kernels,
+                             .ctx = kernels->ctx,
+                             .arena = kernels->arena,
+                             .module = module,
+                             .has_control_flow = kernels->has_control_flow };
     bt_module_builder *builder;
-    bt_global lowered = *entry;
-    bt_map_init(&l.values, l.arena, 0);
-    bt_map_init(&l.spaces, l.arena, 0);
-    l.copies = BT_NEWS(l.arena, bt_map, kernels->ntarget + 1);
-    if (!l.copies)
-        return bt_no_memory();
-    for (uint32_t i = 0; i <= kernels->ntarget; i++)
-        bt_map_init(&l.copies[i], l.arena, 0);
-    BT_TRY(check_dims(&l, entry));
-    BT_TRY(bt_builder_create(l.ctx, module->store, module, &l.b));
-    bt_status status = lower_block(&l, entry->func, &lowered.func);
-    bt_builder_destroy(l.b);
-    BT_TRY(status);
+    BT_TRY(init(&l, entry));
     BT_TRY(bt_module_builder_create(l.ctx, module->store, module, &builder));
-    status = bt_module_builder_set(builder, &lowered, 0);
+    bt_status status = bt_builder_create(l.ctx, module->store, module, &l.b);
+    if (!status)
+        status = lower_funcs(&l, builder);
+    bt_builder_destroy(l.b);
     if (!status)
         return bt_module_builder_finish(builder, 1, out);
     bt_module_builder_destroy(builder);

@@ -2,6 +2,7 @@
  * From a fused module to kernels and their buffers.
  *
  *     lower.c           primitive calls become storage and invocations of kernels
+ *     control.c         branches, calls, closures and what holds values
  *     place.c           which target computes a primitive function, by which kernels
  *     view.c            functions that only change the shape
  *     lowering.c        what a target says of its kernels
@@ -31,6 +32,7 @@ struct bt__kernels {
     const bt_target_use *const *targets; /* its own */
     const char *plan;                    /* pipeline of the lowered program; "": none */
     uint32_t form;                       /* of code; 0: any, which is loaded */
+    uint32_t has_control_flow;           /* what runs it has branches, calls, scalars */
     uint8_t *refused;  /* by target: it could not make code of what it had taken */
     uint32_t refusing; /* 1 + the target that just did so; 0: none */
     bt_map primitives; /* global -> struct bt__primitive * */
@@ -44,9 +46,11 @@ const char *bt__open_dims(bt_arena *, const bt_func *);
 /* The tensor that is stored, behind views and projections of tuples. */
 const bt_value *bt__tensor_of(const bt_value *);
 
-/* A version of the module in which `entry` is lowered.
- * errors  BT_ERR_UNSUPPORTED: a binding that is no call of a primitive function, tuple or
- *         projection; dims that are not numbers; what the last target refuses */
+/* A version of the module in which `entry` is lowered, and with control flow all functions
+ * that it reaches, which are to be flat.
+ * errors  BT_ERR_UNSUPPORTED: without control flow a binding that is no call of a
+ *         primitive function, tuple or projection; with it a function that is not flat;
+ *         dims that are not numbers; what the last target refuses */
 bt_status bt__lower_entry(struct bt__kernels *, const bt_module *, const bt_global *entry,
                           bt_module **out) BT_MUST_USE;
 

@@ -196,14 +196,16 @@ bt_status bt__check_features(bt_ctx *ctx, const bt_executor *executor,
 }
 
 bt_status bt__program_lower(bt_ctx *ctx, const bt_executor *executor,
-                            const bt_module *typed, const bt_compile_options *options,
+                            const bt_module *typed, const bt_compile_options *given,
                             bt_compiled **out)
 {
+    bt_compile_options options = *given;
     bt_module *fused;
-    BT_TRY(bt_fuse(ctx, typed, options, &fused));
-    bt_status status = bt__check_features(ctx, executor, fused, options->entry);
+    options.has_control_flow = (executor->features & BT_FEATURE_BRANCHES) != 0;
+    BT_TRY(bt_fuse(ctx, typed, &options, &fused));
+    bt_status status = bt__check_features(ctx, executor, fused, options.entry);
     if (!status)
-        status = bt_compile(ctx, fused, options, out);
+        status = bt_compile(ctx, fused, &options, out);
     bt_module_unref(fused);
     return status;
 }

@@ -62,6 +62,10 @@ typedef struct bt_compile_options {
                          program calls primitive functions already */
     const char *plan; /* plans the memory of the lowered program; "": every tensor gets
                          memory of its own */
+    /* 1: what runs the program has branches, calls, closures, data types and references,
+     * computes scalars and runs operators that no kernel computes. All functions that the
+     * entry reaches are lowered then. 0: the program is a chain of primitive calls. */
+    uint32_t has_control_flow;
 } bt_compile_options;
 
 /* Puts calls that are computed together into primitive functions: by pipeline "fuse" what
@@ -214,13 +218,17 @@ BT_API bt_status bt_program_args(const struct bt_program *,
 /* ---- memory of a lowered function ---- */
 
 /* A tensor of memory.alloc_tensor, and the bindings between which its elements matter:
- * from the first kernel that has it to the last. */
+ * from the first kernel that has it to the last. Bindings are counted depth first, those
+ * of a block of an `if` behind it. */
 typedef struct bt_live_range {
     const bt_call *tensor;          /* memory.alloc_tensor */
     const bt_call *storage;         /* memory.alloc_storage */
     const bt_type *offset, *nbytes; /* in the storage, dims */
     uint32_t first, last; /* bindings, by position; first > last: no kernel has it */
-    uint32_t escapes;     /* 1: part of the result */
+    /* 1: it outlives the function or its block: it is part of a result, of a call's
+     * arguments, of a value that holds it; or its size is found while the function runs.
+     * Then it has storage of its own. */
+    uint32_t escapes;
     /* Those of the list in whose bytes it may begin, at the same offset: its first kernel
      * is their last, which allows that, and all have as many bytes. */
     uint32_t nalias;

@@ -116,6 +116,8 @@ typedef struct bt_rewriter {
     bt_status (*any)(bt_rewrite *, const bt_value *old, const bt_value **out);
     /* Asked before a function is walked; 0: leave it as it is. NULL: all are walked. */
     int (*wants)(bt_rewrite *, const bt_global *);
+    /* Called where a function's own block begins: what it builds stands first there. */
+    bt_status (*begin)(bt_rewrite *, const bt_func *);
 } bt_rewriter;
 BT_API bt_status bt_rewrite_module(bt_ctx *, bt_pass_call *, const bt_rewriter *,
                                    void *state, bt_module **out) BT_MUST_USE;

@@ -1,0 +1,171 @@
+/*
+ * Lowering of control flow: what decides, calls and holds values stays as it is, on
+ * values in the host's memory. Functions are flat (pipeline "flatten"): a closure is a
+ * call of a global that takes what it captures.
+ *
+ *     %r = if (%c) {                          %r = if (%c) {
+ *         @fused_add(%x, %y)          ->          %s = memory.alloc_storage(size=32);
+ *     } else { %x };                              %t = memory.alloc_tensor(%s, ...);
+ *                                                 memory.invoke((%x, %y), (%t,), ...);
+ *                                                 %t
+ *                                             } else { %x };
+ *
+ * A call of a primitive function that only computes scalars stays a call too.
+ */
+#include <baton/graph.h>
+#include <baton/op.h>
+
+#include "compile/lower/lowerer.h"
+
+/* ---- scalars ---- */
+
+static int is_scalar_type(const bt_type *type)
+{
+    uint32_t rank;
+    return bt_tensor_static(type, &rank, NULL) && rank == 0 &&
+           bt_dtype_is_stored(bt_tensor_dtype(type));
+}
+
+/* Whether all nodes behind these are computed from scalars. */
+static int are_scalar(bt_arena *arena, bt_nodes *queue, bt_map *seen)
+{
+    while (queue->len) {
+        const bt_node *node = queue->at[--queue->len];
+        if (bt_map_find(seen, node))
+            continue;
+        if (node->kind == BT_NODE_REDUCE || node->kind == BT_NODE_INDEX ||
+            node->kind == BT_NODE_DIM || !bt_map_put(seen, node, seen))
+            return 0;
+        for (uint32_t i = 0; i < node->narg; i++) {
+            if (!BT_PUSH(arena, queue, node->args[i]))
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static int is_scalar_graph(bt_arena *arena, const bt_graph *g)
+{
+    bt_nodes queue = { 0 };
+    bt_map seen;
+    bt_map_init(&seen, arena, 0);
+    for (uint32_t i = 0; i < g->narray; i++) {
+        const bt_array *array = g->arrays[i];
+        if (array->rank || (array->body && !BT_PUSH(arena, &queue, array->body)))
+            return 0;
+    }
+    return are_scalar(arena, &queue, &seen);
+}
+
+bt_status bt__func_is_scalar(bt_ctx *ctx, bt_arena *arena, const bt_func *func, int *out)
+{
+    bt_graph *g;
+    *out = 0;
+    if (func->nvar || !is_scalar_type(func->result) ||
+        bt_dict_find(&func->attrs, "target"))
+        return NULL;
+    for (uint32_t i = 0; i < func->block->nparam; i++) {
+        if (!is_scalar_type(func->block->params[i]->base.type))
+            return NULL;
+    }
+    bt_status status = bt_graph_compose(ctx, arena, func, &g);
+    if (status)
+        return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
+    *out = is_scalar_graph(arena, g);
+    return NULL;
+}
+
+/* ---- closures ---- */
+
+/* A global that is called or held is lowered too. */
+static bt_status reach(struct bt__lowerer *l, const bt_value *value)
+{
+    const bt_global *global =
+        value->kind == BT_VALUE_GLOBAL ? bt_module_find(l->module, value->name) : NULL;
+    if (!global || global->kind == BT_GLOBAL_CONST ||
+        (global->func && bt_func_is_primitive(global->func)))
+        return NULL;
+    if (global->kind != BT_GLOBAL_FUNC)
+        return bt__lower_refuse(l, value, "is not defined in the program");
+    if (bt_map_find(&l->seen, global->func))
+        return NULL;
+    return bt_map_put(&l->seen, global->func, l) && BT_PUSH(l->arena, &l->todo, global)
+               ? NULL
+               : bt_no_memory();
+}
+
+/* The one call of a flat closure; NULL: it is not flat. */
+static const bt_call *flat_call(const bt_closure_value *closure)
+{
+    const bt_block *block = closure->func->block;
+    const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
+    if (!call || closure->group->n != 1 || block->result != &call->base ||
+        call->callee_kind != BT_CALLEE_VALUE || call->callee->kind != BT_VALUE_GLOBAL ||
+        call->narg < block->nparam)
+        return NULL;
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        if (call->args[call->narg - block->nparam + i] != &block->params[i]->base)
+            return NULL;
+    }
+    return call;
+}
+
+/* What an operand of a binding becomes. */
+static bt_status take(struct bt__lowerer *l, const bt_value *old, const bt_value **out)
+{
+    BT_TRY(reach(l, old));
+    return bt__lower_on_host(l, bt__lower_now(l, old), out);
+}
+
+static bt_status take_operands(struct bt__lowerer *l, const bt_value *value,
+                               const bt_value ***out)
+{
+    const uint32_t n = bt_value_noperand(value);
+    *out = BT_NEWS(l->arena, const bt_value *, n);
+    if (!*out)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(take(l, bt_value_operand(value, i), &(*out)[i]));
+    return NULL;
+}
+
+static bt_status lower_closure(struct bt__lowerer *l, const bt_closure_value *closure,
+                               const bt_value **out)
+{
+    const bt_call *call = flat_call(closure);
+    const bt_value **operands, *done;
+    bt_func fields = *closure->func;
+    const bt_func *func;
+    if (!call)
+        return bt__lower_refuse(l, &closure->base,
+                                "is a closure that is not flat: pass lambda-lift, of "
+                                "pipeline flatten, makes it so");
+    BT_TRY(take_operands(l, &call->base, &operands));
+    bt_builder_like(l->b, &closure->base);
+    BT_TRY(bt_build_closures(l->b, 1, &closure->base.name, &closure->base.type, out));
+    BT_TRY(bt_block_begin(l->b, fields.block->nparam, fields.block->params));
+    bt_builder_like(l->b, &call->base);
+    BT_TRY(bt_build_again(l->b, &call->base, operands, NULL, call->base.type, &done));
+    BT_TRY(bt_block_end(l->b, done, &fields.block));
+    BT_TRY(bt_func_create(l->ctx, l->module->store, &fields, &func));
+    return bt_build_closure_body(l->b, *out, func);
+}
+
+/* ---- bindings ---- */
+
+bt_status bt__lower_control(struct bt__lowerer *l, const bt_value *value,
+                            const bt_value **out)
+{
+    const uint32_t nregion = bt_value_nregion(value);
+    const bt_block **regions = BT_NEWS(l->arena, const bt_block *, nregion);
+    const bt_value **operands;
+    if (!regions)
+        return bt_no_memory();
+    if (value->kind == BT_VALUE_CLOSURE)
+        return lower_closure(l, bt_as_closure(value), out);
+    BT_TRY(take_operands(l, value, &operands));
+    for (uint32_t i = 0; i < nregion; i++)
+        BT_TRY(bt__lower_region(l, bt_value_region(value, i), &regions[i]));
+    bt_builder_like(l->b, value);
+    return bt_build_again(l->b, value, operands, regions, value->type, out);
+}

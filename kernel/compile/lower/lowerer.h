@@ -1,0 +1,45 @@
+/* A function being lowered: what lower.c and control.c share. */
+#ifndef COMPILE_LOWERER_H
+#define COMPILE_LOWERER_H
+
+#include "compile/lower/lower.h"
+
+struct bt__lower_copy {
+    uint32_t space;
+    const bt_value *of;
+};
+
+struct bt__lowerer {
+    struct bt__kernels *kernels;
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const bt_module *module;
+    bt_builder *b;
+    bt_map values;  /* old -> new */
+    uint32_t space; /* where memory is taken: the host's 0, or 1 + a target's number */
+    bt_map spaces;  /* tensor -> its space */
+    bt_map *copies; /* by space: tensor of another -> its copy there */
+    bt_vec(struct bt__lower_copy) copied; /* in order */
+    uint32_t has_control_flow;
+    bt_map seen;                    /* functions */
+    bt_vec(const bt_global *) todo; /* seen, not yet lowered */
+};
+
+/* "%x ...: executor interp runs it". */
+bt_status bt__lower_refuse(struct bt__lowerer *, const bt_value *,
+                           const char *why) BT_FAILURE;
+/* What an old value has become. */
+const bt_value *bt__lower_now(const struct bt__lowerer *, const bt_value *old);
+/* The same value with all tensors in the host's memory. */
+bt_status bt__lower_on_host(struct bt__lowerer *, const bt_value *,
+                            const bt_value **out) BT_MUST_USE;
+/* A nested block, whose parameters stay. */
+bt_status bt__lower_region(struct bt__lowerer *, const bt_block *,
+                           const bt_block **out) BT_MUST_USE;
+/* A binding that is no call of a primitive function. */
+bt_status bt__lower_control(struct bt__lowerer *, const bt_value *,
+                            const bt_value **out) BT_MUST_USE;
+/* Whether a function only computes scalars from scalars, all of rank 0. */
+bt_status bt__func_is_scalar(bt_ctx *, bt_arena *, const bt_func *, int *out) BT_MUST_USE;
+
+#endif

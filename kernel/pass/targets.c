@@ -294,7 +294,9 @@ bt_status bt_fuse_sized(bt_ctx *ctx, const bt_module *module,
 {
     bt_compile_options options;
     BT_TRY(bt__options_take(ctx, &options, sizeof(options), given, nbytes));
-    const char *source = options.fuse ? options.fuse : "fuse";
+    const char *source = options.fuse               ? options.fuse
+                         : options.has_control_flow ? "fuse-control"
+                                                    : "fuse";
     bt_targets *opened;
     bt_pipeline *pipeline;
     if (!*source) {

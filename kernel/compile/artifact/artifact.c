@@ -98,7 +98,12 @@ static bt_status check_program(struct artifact *a)
             return fail(a, BT__SECTION_PROGRAM,
                         "its entry has a type parameter that is no dim");
     }
-    return bt__planned_check(a->ctx, entry->func, &kernels);
+    for (uint32_t i = 0; i < a->base.module->nglobal; i++) {
+        const bt_func *func = a->base.module->globals[i]->func;
+        if (func && !bt_func_is_primitive(func))
+            BT_TRY(bt__planned_check(a->ctx, func, &kernels));
+    }
+    return NULL;
 }
 
 static bt_status read_program(struct artifact *a)

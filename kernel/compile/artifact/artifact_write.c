@@ -79,20 +79,47 @@ static bt_status add_text(struct writer *w, uint32_t kind, const bt_text *text)
 
 /* ---- sections ---- */
 
-/* The entry alone: primitive functions have become code. */
-static bt_status take_entry(struct writer *w, bt_module **out)
+/* What the entry reaches: most primitive functions have become code. */
+static bt_status find_reached(struct writer *w, const bt_global *entry, uint8_t **out)
+{
+    const bt_module *module = w->compiled->module;
+    const bt_callgraph *graph;
+    bt_vec(uint32_t) queue = { 0 };
+    uint8_t *reached = *out = BT_NEWS(w->arena, uint8_t, module->nglobal);
+    if (!reached)
+        return bt_no_memory();
+    BT_TRY(bt_callgraph_create(w->ctx, module, w->arena, &graph));
+    for (uint32_t g = 0; g < module->nglobal; g++) {
+        reached[g] = module->globals[g] == entry;
+        if (reached[g] && !BT_PUSH(w->arena, &queue, g))
+            return bt_no_memory();
+    }
+    while (queue.len) {
+        const uint32_t g = queue.at[--queue.len];
+        for (uint32_t i = graph->edge_start[g]; i < graph->edge_start[g + 1]; i++) {
+            const uint32_t to = graph->edges[i];
+            if (!reached[to] && !BT_PUSH(w->arena, &queue, to))
+                return bt_no_memory();
+            reached[to] = 1;
+        }
+    }
+    return NULL;
+}
+
+static bt_status take_reached(struct writer *w, bt_module **out)
 {
     const bt_module *module = w->compiled->module;
     const bt_global *entry;
     bt_module_builder *builder;
+    uint8_t *reached;
     BT_TRY(bt_module_entry(w->ctx, module, w->compiled->entry, &entry));
-    BT_TRY(bt_module_builder_create(w->ctx, module->store, NULL, &builder));
-    bt_module_builder_set_attrs(builder, module->attrs);
-    bt_status status = bt_module_builder_set(builder, entry, 1);
-    if (!status)
-        return bt_module_builder_finish(builder, 1, out);
-    bt_module_builder_destroy(builder);
-    return status;
+    BT_TRY(find_reached(w, entry, &reached));
+    BT_TRY(bt_module_builder_create(w->ctx, module->store, module, &builder));
+    for (uint32_t g = 0; g < module->nglobal; g++) {
+        if (!reached[g])
+            bt_module_builder_remove(builder, module->globals[g]->name);
+    }
+    return bt_module_builder_finish(builder, 1, out);
 }
 
 static bt_status add_program(struct writer *w)
@@ -103,7 +130,7 @@ static bt_status add_program(struct writer *w)
                                        .weights = "constants",
                                        .npz = &w->constants };
     bt_text_init(&text, w->arena);
-    BT_TRY(take_entry(w, &module));
+    BT_TRY(take_reached(w, &module));
     bt_status status = bt_print(w->ctx, module, &options, &text);
     bt_module_unref(module);
     return status ? status : add_text(w, BT__SECTION_PROGRAM, &text);

@@ -31,7 +31,8 @@ static bt_status refuse(const struct check *c, const bt_value *value, const char
 
 static int is_written(const bt_value *value)
 {
-    return bt_as_op_call(value, "memory.alloc_tensor") != NULL;
+    return bt_as_op_call(value, "memory.alloc_tensor") ||
+           bt_as_op_call(value, "memory.own");
 }
 
 /* What an executor computes in place of a view, a result's tensor, has the view's size. */
@@ -67,32 +68,40 @@ static bt_status check_invoke(const struct check *c, const bt_call *call)
     return NULL;
 }
 
-static bt_status check_binding(const struct check *c, const bt_value *value)
+static bt_status check_memory(const struct check *c, const bt_call *call)
 {
-    if (value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ ||
-        bt_as_op_call(value, "memory.alloc_storage") ||
-        bt_as_op_call(value, "memory.check") || bt_as_op_call(value, "memory.kill"))
-        return NULL;
+    const bt_value *value = &call->base;
     if (bt_as_op_call(value, "memory.view"))
-        return check_view(c, bt_as_call(value));
+        return check_view(c, call);
     if (bt_as_op_call(value, "memory.alloc_tensor"))
-        return bt_as_op_call(bt_as_call(value)->args[0], "memory.alloc_storage")
+        return bt_as_op_call(call->args[0], "memory.alloc_storage")
                    ? NULL
                    : refuse(c, value, "lies in no storage");
     if (bt_as_op_call(value, "memory.copy"))
-        return is_written(bt_as_call(value)->args[1])
+        return is_written(call->args[1])
                    ? NULL
                    : refuse(c, value, "writes what is no tensor of its storage");
-    return bt_as_op_call(value, "memory.invoke")
-               ? check_invoke(c, bt_as_call(value))
-               : refuse(c, value, "is no call of a kernel");
+    return bt_as_op_call(value, "memory.invoke") ? check_invoke(c, call) : NULL;
+}
+
+/* Which features of the language there may be is the executor's to say. Recursion is
+ * bounded by the depth of blocks. */
+static bt_status check_block(const struct check *c, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_value *value = block->bindings[i];
+        if (value->kind == BT_VALUE_CALL)
+            BT_TRY(check_memory(c, bt_as_call(value)));
+        for (uint32_t k = 0; k < bt_value_nregion(value); k++)
+            BT_TRY(check_block(c, bt_value_region(value, k)));
+    }
+    return NULL;
 }
 
 bt_status bt__planned_check(bt_ctx *ctx, const bt_func *func, const bt_map *kernels)
 {
     struct check c = { .ctx = ctx, .kernels = kernels };
-    for (uint32_t i = 0; i < func->block->nbinding; i++)
-        BT_TRY(check_binding(&c, func->block->bindings[i]));
+    BT_TRY(check_block(&c, func->block));
     return bt_plan_check(ctx, func);
 }
 

@@ -58,8 +58,9 @@ typedef struct bt_compile_options {
      * into a program; what is compiled is not launched then. 0: it is loaded. */
     uint32_t form;
     /* Pipelines, by a name, a file or in one line; NULL: those of these names. */
-    const char *fuse; /* makes primitive functions of the typed program's calls; "": the
-                         program calls primitive functions already */
+    const char *fuse; /* makes primitive functions of the typed program's calls, with
+                         control flow that of the name fuse-control; "": the program
+                         calls primitive functions already */
     const char *plan; /* plans the memory of the lowered program; "": every tensor gets
                          memory of its own */
     /* 1: what runs the program has branches, calls, closures, data types and references,

@@ -18,7 +18,7 @@
  * Every call of an operator whose types are tensors with known dims goes into one: a
  * function with the attribute primitive, which an executor or target computes as a whole.
  * Equal functions are one. What reads, writes or draws random numbers, and what is
- * checked by its result, stays as it is. How operators may be joined follows from their
+ * checked by its result, stays as it is. Calls on two devices (`on N`) are not joined. How operators may be joined follows from their
  * formulas: a convolution takes in what follows element by element, and what comes
  * before it where that is cheap.
  * needs    effects
@@ -26,6 +26,7 @@
  * option   max-ops   calls in one function, default 64
  * source   Relay 2018, section 5.3; fuse_groups.h
  */
+#include "devices.h"
 #include "fuse_groups.h"
 #include "primitives.h"
 
@@ -93,8 +94,8 @@ static bt_status add_uses(struct fuser *f, struct fuse_block *b, const bt_map *n
         uint32_t used = node_of(nodes, bt_value_operand(value, i));
         if (used == FUSE_NONE)
             continue;
-        if (user == FUSE_NONE)
-            b->nodes[used].escapes = 1;
+        if (user == FUSE_NONE || value->device != b->nodes[used].value->device)
+            b->nodes[used].escapes = 1; // another device computes from it
         else if (!BT_PUSH(f->arena, &b->nodes[used].users, user))
             return bt_no_memory();
     }
@@ -159,7 +160,9 @@ typedef bt_vec(const bt_value *) value_list;
 
 static bt_status add_group(struct primitives *p, const value_list *members)
 {
+    const bt_value *last = members->at[members->len - 1];
     struct primitive_group group = { .prefix = "fused",
+                                     .target = device_target(p->old, last->device),
                                      .nmember = members->len,
                                      .members = members->at };
     struct primitive made;

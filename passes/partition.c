@@ -35,10 +35,12 @@
  * source   Relay's MergeComposite and AnnotateTarget
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include <baton/compiled.h>
 #include <baton/op.h>
 
+#include "devices.h"
 #include "primitives.h"
 
 /* A match of a pattern of a target. */
@@ -179,6 +181,19 @@ static bt_status add_claim(struct partitioner *p, uint32_t target,
     return BT_PUSH(p->arena, &p->claims, claim) ? NULL : bt_no_memory();
 }
 
+/* Whether no call of a match is on another target's device. */
+static int is_free(const struct partitioner *p, uint32_t target,
+                   const bt_call_match *match)
+{
+    for (uint32_t i = 0; i < match->nmember; i++) {
+        const uint32_t device = match->members[i]->device;
+        const char *text = device_target(p->primitives->old, device);
+        if (device && (!text || strcmp(text, p->targets[target]->text) != 0))
+            return 0;
+    }
+    return 1;
+}
+
 static bt_status find_claims(struct partitioner *p, const bt_block *block)
 {
     for (uint32_t t = 0; t < p->ntarget; t++) {
@@ -187,7 +202,7 @@ static bt_status find_claims(struct partitioner *p, const bt_block *block)
                 bt_call_match match;
                 BT_TRY(bt_call_pattern_match(p->arena, p->patterns[t].list.at[k],
                                              block->bindings[i], takes, p, &match));
-                if (match.nmember && is_closed(p, &match))
+                if (match.nmember && is_closed(p, &match) && is_free(p, t, &match))
                     BT_TRY(add_claim(p, t, &match));
             }
         }

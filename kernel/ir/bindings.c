@@ -331,9 +331,10 @@ bt_status bt__build_again(bt_builder *b, const bt_value *old, const bt__again *a
     return status;
 }
 
-static int is_same(const bt_value *old, const bt__again *again)
+static int is_same(const bt_builder *b, const bt_value *old, const bt__again *again)
 {
-    if (again->type && again->type != old->type)
+    if ((again->type && again->type != old->type) ||
+        (b->preset.device && b->preset.device != old->device))
         return 0;
     for (uint32_t i = 0; i < bt_value_noperand(old); i++) {
         if (again->operands[i] != bt_value_operand(old, i))
@@ -358,7 +359,7 @@ bt_status bt_build_again(bt_builder *b, const bt_value *old,
         again.checks = call->checks;
         again.contents = call->contents;
     }
-    if (!bt_value_is_binding(old) || !is_same(old, &again))
+    if (!bt_value_is_binding(old) || !is_same(b, old, &again))
         return bt__build_again(b, old, &again, out);
     BT_TRY(bt__builder_append(b, old));
     b->preset.name = NULL;

@@ -238,7 +238,7 @@ static const bt_executor executors[] = {
     {
         .name = "graph",
         .doc = "Programs without branches: kernels of a target, on memory planned ahead.",
-        .features = BT_FEATURE_OPEN_DIMS,
+        .features = BT_FEATURE_OPEN_DIMS | BT_FEATURE_DEVICES,
         .load = session_load,
         .close = session_close,
         .call = call,

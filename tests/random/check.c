@@ -6,6 +6,7 @@
  *                 structure; inference changes nothing
  *     run         interp gives a result, and the same one after the pipeline `default`
  *                 and after each pass alone
+ *     flat        and after the passes that make programs flat
  *     graph       a chain of calls, fused, lowered and planned, gives the same result by
  *                 the executor graph on TARGET, also a list of targets; the same bits on
  *                 the target reference, which is the default
@@ -60,6 +61,9 @@ static const char *const pipelines[] = {
     "alter-layout{data=NCHW2c}",
     "simplify-inference, canonicalize, alter-layout{data=NCHW:NHWC}, simplify-expr",
     "inline, simplify-expr, fold-constant, dead-code",
+};
+static const char *const flattening[] = {
+    "lambda-lift",
 };
 
 static void print_status(bt_ctx *ctx, bt_status status)
@@ -205,25 +209,39 @@ static bt_status run_optimised(bt_ctx *ctx, const bt_module *module, const char 
     return bt_note(ctx, status, NULL, 0, "after pipeline %s", source);
 }
 
-static bt_status check_run(bt_ctx *ctx, uint64_t seed, const bt_module *module,
-                           bt_arena *arena, struct tally *tally)
+static bt_status check_pipelines(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                                 uint32_t npipeline, const char *const *sources,
+                                 bt_arena *arena)
 {
     bt_object **args, *expected = NULL, *got;
     uint32_t n;
-    (void)tally;
     BT_TRY(random_arguments(ctx, seed, module, &n, &args, arena));
     bt_status status = run_module(ctx, module, n, args, &expected);
-    for (uint32_t i = 0; !status && i < BT_COUNT(pipelines); i++) {
-        status = run_optimised(ctx, module, pipelines[i], n, args, &got);
+    for (uint32_t i = 0; !status && i < npipeline; i++) {
+        status = run_optimised(ctx, module, sources[i], n, args, &got);
         if (status)
             break;
-        status = same_result(ctx, got, expected, pipelines[i]);
+        status = same_result(ctx, got, expected, sources[i]);
         bt_object_unref(got);
     }
     bt_object_unref(expected);
     for (uint32_t i = 0; i < n; i++)
         bt_object_unref(args[i]);
     return status;
+}
+
+static bt_status check_run(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                           bt_arena *arena, struct tally *tally)
+{
+    (void)tally;
+    return check_pipelines(ctx, seed, module, BT_COUNT(pipelines), pipelines, arena);
+}
+
+static bt_status check_flat(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                            bt_arena *arena, struct tally *tally)
+{
+    (void)tally;
+    return check_pipelines(ctx, seed, module, BT_COUNT(flattening), flattening, arena);
 }
 
 /* Random layers have few channels. */
@@ -449,9 +467,10 @@ static const struct law {
     const char *name;
     bt_status (*check)(bt_ctx *, uint64_t seed, const bt_module *, bt_arena *,
                        struct tally *);
-} laws[] = { { "verify", check_verify }, { "roundtrip", check_roundtrip },
-             { "run", check_run },       { "graph", check_graph },
-             { "open", check_open },     { "sequence", check_sequence } };
+} laws[] = { { "verify", check_verify },    { "roundtrip", check_roundtrip },
+             { "run", check_run },          { "flat", check_flat },
+             { "graph", check_graph },      { "open", check_open },
+             { "sequence", check_sequence } };
 
 /* ---- programs ---- */
 
@@ -554,7 +573,7 @@ int main(int argc, char **argv)
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     bt_registry_unref(registry);
     if (!ctx || argc < 3) {
-        fprintf(stderr, "usage: check FIRST COUNT [verify|roundtrip|run|graph|open "
+        fprintf(stderr, "usage: check FIRST COUNT [verify|roundtrip|run|flat|graph|open "
                         "[TARGET]|sequence], or "
                         "check --print SEED [graph]\n");
         return 2;

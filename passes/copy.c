@@ -199,24 +199,39 @@ static bt_status wanted_type(struct copy *c, const bt_value *user, uint32_t inde
     return NULL;
 }
 
-bt_status copy_operands(struct copy *c, const bt_value *old, const bt_value ***out,
-                        int *same_facts)
+/* Those from `first` on. */
+static bt_status some_operands(struct copy *c, const bt_value *old, uint32_t first,
+                               const bt_value ***out, int *same_facts)
 {
-    uint32_t n = bt_value_noperand(old);
+    uint32_t n = bt_value_noperand(old) - first;
     const bt_value **now = *out = BT_NEWS(c->arena, const bt_value *, n);
     *same_facts = 1;
     if (!now)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        const bt_value *operand = bt_value_operand(old, i);
+        const bt_value *operand = bt_value_operand(old, first + i);
         const bt_type *wanted = NULL, *type;
         if (is_polymorphic(operand->type))
-            BT_TRY(wanted_type(c, old, i, &wanted));
+            BT_TRY(wanted_type(c, old, first + i, &wanted));
         BT_TRY(copy_operand(c, operand, wanted, &now[i]));
         BT_TRY(copy_type(c, operand->type, &type));
-        *same_facts &= now[i]->type == type;
+        // what takes a function of given types is given one
+        *same_facts &= now[i]->type == type || wanted;
     }
     return NULL;
+}
+
+bt_status copy_operands(struct copy *c, const bt_value *old, const bt_value ***out,
+                        int *same_facts)
+{
+    return some_operands(c, old, 0, out, same_facts);
+}
+
+bt_status copy_args(struct copy *c, const bt_call *call, const bt_value ***out,
+                    int *same_facts)
+{
+    return some_operands(c, &call->base, call->callee_kind == BT_CALLEE_VALUE, out,
+                         same_facts);
 }
 
 /* ---- calls ---- */
@@ -284,6 +299,7 @@ static bt_status call_again(struct copy *c, const bt_call *old, const bt_value *
     call.args = operands;
     BT_TRY(copy_attrs(c, old->op, old->attrs, &call.attrs));
     BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
+    same_facts &= !c->infers || call.callee_kind != BT_CALLEE_OP;
     return copy_call(c, old, &call, same_facts, out);
 }
 
@@ -319,6 +335,19 @@ static bt_status copy_group(struct copy *c, const bt_closure_group *group)
         BT_TRY(bt_build_closure_body(c->b, now[i], func));
     }
     return NULL;
+}
+
+bt_status copy_closure(struct copy *c, const bt_closure_value *closure,
+                       const bt_type *type, const bt_value **out)
+{
+    const bt_func *func = closure->func;
+    bt_func now = { .name = func->name, .span = func->span, .attrs = func->attrs };
+    BT_TRY(copy_type(c, func->result, &now.result));
+    bt_builder_like(c->b, &closure->base);
+    BT_TRY(bt_build_closures(c->b, 1, &closure->base.name, &type, out));
+    BT_TRY(copy_block(c, func->block, func->result, &now.block));
+    BT_TRY(bt_func_create(c->ctx, c->store, &now, &func));
+    return bt_build_closure_body(c->b, *out, func);
 }
 
 /* ---- blocks ---- */

@@ -16,6 +16,7 @@ struct copy {
     bt_map values; /* old -> new */
     bt_map types;  /* variables and opaque dims -> terms */
     void *state;
+    int infers; /* calls of operators: relations may tell more of the new types */
     /* Asked before a binding is copied, of a group of closures for the first of it. Sets
      * *done where it has dealt with it: by copy_put, or by leaving it out. May be NULL. */
     bt_status (*binding)(struct copy *, const bt_value *old, int *done);
@@ -49,6 +50,9 @@ bt_status copy_operand(struct copy *, const bt_value *old, const bt_type *wanted
  * the copies of the old ones. */
 bt_status copy_operands(struct copy *, const bt_value *, const bt_value ***out,
                         int *same_facts) BT_MUST_USE;
+/* The arguments of a call, without its callee. */
+bt_status copy_args(struct copy *, const bt_call *, const bt_value ***out,
+                    int *same_facts) BT_MUST_USE;
 /* New parameters in place of others. */
 bt_status copy_params(struct copy *, uint32_t n, const bt_param *const *,
                       const bt_param ***out) BT_MUST_USE;
@@ -62,6 +66,10 @@ bt_status copy_block(struct copy *, const bt_block *, const bt_type *wanted,
  * what `like` gives, and is checked. */
 bt_status copy_call(struct copy *, const bt_call *like, const bt_call *fields,
                     int same_facts, const bt_value **out) BT_MUST_USE;
+/* A closure of a type without type parameters, from one that has them: `types` says what
+ * they are. */
+bt_status copy_closure(struct copy *, const bt_closure_value *, const bt_type *type,
+                       const bt_value **out) BT_MUST_USE;
 /* The function again, with the same parameters and attributes. */
 bt_status copy_func(struct copy *, const bt_func *, const bt_func **out) BT_MUST_USE;
 

@@ -496,19 +496,12 @@ static bt_status lift_operand(struct copy *c, const bt_value *old, const bt_type
 static bt_status lift_call(struct copy *c, const bt_call *old, const struct member *m,
                            const bt_value **out)
 {
-    const bt_value **args = BT_NEWS(c->arena, const bt_value *, old->narg);
+    const bt_value **args;
     struct use use = { .member = m, .ntype_arg = old->ntype_arg, .narg = old->narg };
-    int same_facts = 1;
+    int same_facts;
     bt_call call;
-    if (!args)
-        return bt_no_memory();
+    BT_TRY(copy_args(c, old, &args, &same_facts));
     use.args = args;
-    for (uint32_t i = 0; i < old->narg; i++) {
-        const bt_type *type;
-        BT_TRY(copy_operand(c, old->args[i], NULL, &args[i]));
-        BT_TRY(copy_type(c, old->args[i]->type, &type));
-        same_facts &= type == args[i]->type;
-    }
     BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &use.type_args));
     BT_TRY(call_member(c, &use, &call));
     return copy_call(c, old, &call, same_facts, out);

@@ -64,6 +64,9 @@ static const char *const pipelines[] = {
 };
 static const char *const flattening[] = {
     "lambda-lift",
+    "monomorphize",
+    "monomorphize, lambda-lift",
+    "lambda-lift, monomorphize, dead-code",
 };
 
 static void print_status(bt_ctx *ctx, bt_status status)

@@ -66,7 +66,8 @@ static const char *const flattening[] = {
     "lambda-lift",
     "monomorphize",
     "monomorphize, lambda-lift",
-    "lambda-lift, monomorphize, dead-code",
+    "match-tree",
+    "match-tree, lambda-lift, monomorphize, dead-code",
 };
 
 static void print_status(bt_ctx *ctx, bt_status status)

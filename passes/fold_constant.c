@@ -11,9 +11,8 @@
  *         }
  * Calls of operators on constants run by the reference evaluator, those with names (@c)
  * included; small integer results that follow from static shapes (shape_of) become
- * constants too; a field of a constant tuple is a constant; a branch on a constant is the
- * block taken, one between equal blocks either of them. A call that fails stays, to fail at
- * run time. A result larger than max-bytes and than the constants it is made from stays a
+ * constants too; a field of a constant tuple is a constant. A call that fails stays, to
+ * fail at run time. A result larger than max-bytes and than the constants it is made from stays a
  * call: a scaled weight is folded, a large splat never expanded. A larger one that is only
  * transposed is a view of the constant that it is made from.
  * needs    effects
@@ -86,22 +85,12 @@ static bt_status add_leaves(bt_arena *arena, const bt_object *object, leaf_list 
     return NULL;
 }
 
-/* A constant of the module by its name is that constant. */
-static const bt_value *resolve(bt_rewrite *rewrite, const bt_value *value)
-{
-    const bt_global *global =
-        value && value->kind == BT_VALUE_GLOBAL
-            ? bt_module_find(bt_rewrite_call(rewrite)->module, value->name)
-            : NULL;
-    return global && global->kind == BT_GLOBAL_CONST ? global->value : value;
-}
-
 static bt_status operand_now(bt_rewrite *rewrite, const bt_value *old,
                              const bt_value **out)
 {
     const bt_value *now;
     BT_TRY(bt_rewrite_operand(rewrite, old, &now));
-    *out = resolve(rewrite, now);
+    *out = named_const(bt_rewrite_call(rewrite)->module, now);
     return NULL;
 }
 
@@ -117,7 +106,8 @@ static bt_status operand_leaves(bt_rewrite *rewrite, const bt_value *value,
     if (constant)
         return add_leaves(arena, constant->object, out);
     for (uint32_t i = 0; tuple && *is_const && i < tuple->nfield; i++) {
-        const bt_const *field = bt_as_const(resolve(rewrite, tuple->fields[i]));
+        const bt_const *field =
+            bt_as_const(named_const(bt_rewrite_call(rewrite)->module, tuple->fields[i]));
         *is_const = field != NULL;
         if (field)
             BT_TRY(add_leaves(arena, field->object, out));
@@ -240,40 +230,7 @@ static bt_status fold_proj(bt_rewrite *rewrite, const bt_proj *proj, const bt_va
                  : NULL;
 }
 
-/* Whether both blocks of a branch are the same. */
-static bt_status are_equal(bt_rewrite *rewrite, const bt_if *branch, int *out)
-{
-    bt_ctx *ctx = bt_rewrite_ctx(rewrite);
-    bt_store *store = bt_builder_store(bt_rewrite_builder(rewrite));
-    const bt_func fields[2] = {
-        { .block = branch->then_block, .result = branch->base.type },
-        { .block = branch->else_block, .result = branch->base.type },
-    };
-    const bt_func *funcs[2];
-    BT_TRY(bt_func_create(ctx, store, &fields[0], &funcs[0]));
-    BT_TRY(bt_func_create(ctx, store, &fields[1], &funcs[1]));
-    *out = bt_func_equal(bt_ctx_registry(ctx), funcs[0], funcs[1]);
-    return NULL;
-}
-
-static bt_status fold_if(bt_rewrite *rewrite, const bt_if *branch, const bt_value **out)
-{
-    int is_equal;
-    const bt_value *now;
-    BT_TRY(operand_now(rewrite, branch->condition, &now));
-    const bt_tensor *condition = bt_const_tensor(now);
-    BT_TRY(are_equal(rewrite, branch, &is_equal));
-    if (!condition && !is_equal)
-        return NULL;
-    const bt_block *taken = is_equal || bt_tensor_get_int(condition, 0)
-                                ? branch->then_block
-                                : branch->else_block;
-    return bt_rewrite_inline(rewrite, taken, 0, NULL, out);
-}
-
-static const bt_rewriter rewriter = { .call_ = fold_call,
-                                      .proj_ = fold_proj,
-                                      .if_ = fold_if };
+static const bt_rewriter rewriter = { .call_ = fold_call, .proj_ = fold_proj };
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {

@@ -52,6 +52,7 @@ static const char *const pipelines[] = {
     "dead-code",
     "common-subexpr",
     "fold-constant",
+    "simplify-control-flow",
     "inline{max-bindings=100}",
     "canonicalize",
     "simplify-expr",

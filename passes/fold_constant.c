@@ -19,11 +19,10 @@
  * keeps    every invariant
  * option   max-bytes   largest constant to create from smaller ones, default 1 MiB
  */
-#include <string.h>
-
 #include <baton/compute.h>
 
 #include "chain.h"
+#include "evaluate.h"
 
 struct options {
     int64_t max_bytes;
@@ -34,13 +33,6 @@ static const bt_attr options[] = {
                   "largest constant to create from smaller ones"),
     { 0 },
 };
-
-/* Bytes of a type's tensors; more than any limit where they are not known. */
-static int64_t type_nbytes(const bt_type *type)
-{
-    const int64_t nbytes = bt_type_nbytes(type);
-    return nbytes < 0 ? INT64_MAX : nbytes;
-}
 
 /* ---- results that types determine ---- */
 
@@ -71,20 +63,6 @@ static bt_status fold_contents(bt_rewrite *rewrite, const bt_call *call,
 
 /* ---- calls on constants ---- */
 
-typedef bt_vec(const bt_tensor *) leaf_list;
-
-/* The tensors of a constant, fields of tuples in order; nests no deeper than its type. */
-static bt_status add_leaves(bt_arena *arena, const bt_object *object, leaf_list *out)
-{
-    const bt_tensor *tensor = bt_object_as_tensor(object);
-    const bt_tuple *tuple = bt_object_as_tuple(object);
-    if (tensor && !BT_PUSH(arena, out, tensor))
-        return bt_no_memory();
-    for (uint32_t i = 0; tuple && i < tuple->nfield; i++)
-        BT_TRY(add_leaves(arena, tuple->fields[i], out));
-    return NULL;
-}
-
 static bt_status operand_now(bt_rewrite *rewrite, const bt_value *old,
                              const bt_value **out)
 {
@@ -104,58 +82,15 @@ static bt_status operand_leaves(bt_rewrite *rewrite, const bt_value *value,
     const bt_tuple_value *tuple = bt_as_tuple(value);
     *is_const = constant || tuple;
     if (constant)
-        return add_leaves(arena, constant->object, out);
+        return evaluate_leaves(arena, constant->object, out);
     for (uint32_t i = 0; tuple && *is_const && i < tuple->nfield; i++) {
         const bt_const *field =
             bt_as_const(named_const(bt_rewrite_call(rewrite)->module, tuple->fields[i]));
         *is_const = field != NULL;
         if (field)
-            BT_TRY(add_leaves(arena, field->object, out));
+            BT_TRY(evaluate_leaves(arena, field->object, out));
     }
     return NULL;
-}
-
-static bt_status make_const(bt_rewrite *rewrite, const bt_type *type, uint32_t n,
-                            bt_tensor **tensors, const bt_value **out)
-{
-    bt_builder *builder = bt_rewrite_builder(rewrite);
-    if (type->kind != BT_TYPE_TUPLE)
-        return bt_build_const(builder, &tensors[0]->base, out);
-    bt_object **fields = BT_NEWS(bt_rewrite_call(rewrite)->scratch, bt_object *, n);
-    bt_tuple *tuple;
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++)
-        fields[i] = &tensors[i]->base;
-    BT_TRY(bt_tuple_create(bt_rewrite_ctx(rewrite), n, fields, &tuple));
-    bt_status status = bt_build_const(builder, &tuple->base, out);
-    bt_object_unref(&tuple->base);
-    return status;
-}
-
-static bt_status evaluate(bt_rewrite *rewrite, const bt_call *call,
-                          const leaf_list *leaves, const bt_value **out)
-{
-    bt_ctx *ctx = bt_rewrite_ctx(rewrite);
-    bt_arena *scratch = bt_rewrite_call(rewrite)->scratch;
-    bt_formula_call formula;
-    BT_TRY(bt_call_formula(scratch, call, &formula));
-    bt_compute *compute;
-    BT_TRY(bt_compute_create(ctx, &formula, &compute));
-    uint32_t nout = bt_compute_nout(compute);
-    bt_tensor **tensors = BT_NEWS(scratch, bt_tensor *, nout);
-    bt_status status =
-        tensors ? bt_compute_run(ctx, compute, leaves->len, leaves->at, tensors)
-                : bt_no_memory();
-    bt_compute_destroy(compute);
-    for (uint32_t i = 0; i < leaves->len; i++) // the result is in memory instead
-        bt_tensor_forget(leaves->at[i]);
-    if (status) /* it fails at run time, where it stands */
-        return status->code == BT_ERR_RUNTIME ? NULL : status;
-    status = make_const(rewrite, call->base.type, nout, tensors, out);
-    for (uint32_t i = 0; i < nout; i++)
-        bt_tensor_unref(tensors[i]);
-    return status;
 }
 
 /* Of a large constant the transpose is another view: nothing is copied. */
@@ -182,7 +117,7 @@ static int64_t operands_nbytes(const bt_call *call)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < call->narg; i++) {
-        if (!bt_add_int64(sum, type_nbytes(call->args[i]->type), &sum))
+        if (!bt_add_int64(sum, evaluate_nbytes(call->args[i]->type), &sum))
             return INT64_MAX;
     }
     return sum;
@@ -198,7 +133,7 @@ static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_va
         bt_effects_of(effects, &call->base) & never)
         return NULL;
     BT_TRY(fold_contents(rewrite, call, out));
-    int64_t nbytes = type_nbytes(call->base.type);
+    int64_t nbytes = evaluate_nbytes(call->base.type);
     if (*out || (nbytes > o->max_bytes && nbytes > operands_nbytes(call)))
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++) {
@@ -211,7 +146,8 @@ static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_va
     }
     return nbytes > o->max_bytes && bt_as_op_call(&call->base, "transpose")
                ? transpose(rewrite, call, leaves.at[0], out)
-               : evaluate(rewrite, call, &leaves, out);
+               : evaluate_call(bt_rewrite_builder(rewrite),
+                               bt_rewrite_call(rewrite)->scratch, call, &leaves, out);
 }
 
 static bt_status fold_proj(bt_rewrite *rewrite, const bt_proj *proj, const bt_value **out)

@@ -1,0 +1,18 @@
+/* Calls of operators on constants, computed when a program is compiled. */
+#ifndef PASSES_EVALUATE_H
+#define PASSES_EVALUATE_H
+
+#include <baton/pass.h>
+
+typedef bt_vec(const bt_tensor *) leaf_list;
+
+/* Adds the tensors of a constant, fields of tuples in order. */
+bt_status evaluate_leaves(bt_arena *, const bt_object *, leaf_list *) BT_MUST_USE;
+/* What the call gives, by the reference evaluator, for the tensors of its arguments in
+ * order. *out is left alone where it fails: it is to fail at run time, where it stands. */
+bt_status evaluate_call(bt_builder *, bt_arena *, const bt_call *, const leaf_list *,
+                        const bt_value **out) BT_MUST_USE;
+/* Bytes of a type's tensors; more than any limit where they are not known. */
+int64_t evaluate_nbytes(const bt_type *);
+
+#endif

@@ -133,7 +133,7 @@ static void reduce(const struct cpu_callee *row, uint32_t which, struct strip *s
     memcpy(in, s->at[1], NBYTES);
     *value = 0;
     *position = -1;
-    bt__cell_store(value, row->in, bt__reducer_start(which, row->in, 0));
+    bt_cell_store(value, row->in, bt__reducer_start(which, row->in, 0));
     void *p[] = { value, in, NULL }, *with[] = { value, position, in };
     assert_int_equal(row->run(is_arg(which) ? with : p, n), 0);
 }
@@ -152,7 +152,7 @@ static void check_reducer(const struct cpu_callee *row, uint32_t which, struct s
     }
     bt__reducer_take(which, row->in)((uint32_t)count, &acc, &acc2, 0, values, 1, 100, -2);
     reduce(row, which, s, count, 0, &value, &position);
-    bt_cell got = bt__cell_load(&value, row->in);
+    bt_cell got = bt_cell_load(&value, row->in);
     if (is_arg(which)) {
         assert_int_equal(position, acc2.i);
     } else if (!bt_dtype_is_float(row->in)) {
@@ -184,7 +184,7 @@ static void fill_terms(struct strip *s, const struct cpu_callee *row, uint32_t s
     fill(s, row, seed);
     for (size_t i = 0; is_tame && bt_dtype_is_float(row->in) && i < NELEM; i++) {
         bt_cell v = { .f = 1 + (double)(int64_t)next_random(&random) * 0x1p-66 };
-        bt__cell_store((char *)s->at[1] + i * bt_dtype_nbytes(row->in), row->in, v);
+        bt_cell_store((char *)s->at[1] + i * bt_dtype_nbytes(row->in), row->in, v);
     }
 }
 

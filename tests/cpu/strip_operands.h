@@ -100,13 +100,13 @@ static inline void put(void *at, bt_dtype d, uint32_t i, uint64_t *state)
         bt_cell v = {
             .f = edges[bits >> 8 & 0xffff ? (bits >> 20) % BT_COUNT(edges) : 0]
         };
-        bt__cell_store(at, d, bt__cell_cast(v, BT_FLOAT64, d));
+        bt_cell_store(at, d, bt_cell_cast(v, BT_FLOAT64, d));
     } else if (i % 3 == 1 && bt_dtype_is_float(d)) {
         bt_cell v = { .f = (double)(int64_t)bits * 0x1p-60 };
-        bt__cell_store(at, d, v);
+        bt_cell_store(at, d, v);
     } else if (i % 3 == 1) {
-        bt__cell_store(at, d,
-                       (bt_cell){ .i = bt__int_wrap((int64_t)(bits >> 20 & 31) - 9, d) });
+        bt_cell_store(at, d,
+                      (bt_cell){ .i = bt__int_wrap((int64_t)(bits >> 20 & 31) - 9, d) });
     } else {
         memcpy(at, &bits, bt_dtype_nbytes(d));
     }
@@ -155,7 +155,7 @@ static inline bt_cell cell(const void *base, bt_dtype d, int64_t i)
     uint64_t element = 0;
     memcpy(&element, (const char *)base + i * (int64_t)bt_dtype_nbytes(d),
            bt_dtype_nbytes(d));
-    return bt__cell_load(&element, d);
+    return bt_cell_load(&element, d);
 }
 
 /* Whether two elements have the same bits, or are both NaN. */

@@ -134,7 +134,7 @@ static void check_operator(const struct cpu_callee *row, int which, char variant
     for (int64_t i = 0; i < NELEM; i++) {
         bt_cell args[2] = { cell(s->at[1], row->in, variant == 'r' ? 0 : i),
                             cell(s->at[2], row->in, variant == 's' ? 0 : i) };
-        bt_cell expected = bt__scalar_eval((uint32_t)which, row->in, args);
+        bt_cell expected = bt_scalar_eval((uint32_t)which, row->in, args);
         bt_cell got = cell(s->at[0], row->out, i);
         int ok = got.i == expected.i;
         if (bt_dtype_is_float(row->out) && row->out == BT_FLOAT32 && op->ulp > 0)
@@ -194,7 +194,7 @@ static double greatest_error(const char *name, uint32_t step, float *worst)
         row->run(p, &count);
         for (int64_t i = 0; i < count; i++) {
             bt_cell arg = { .f = (double)a[i] };
-            double error = ulps(y[i], bt__scalar_eval(which, BT_FLOAT64, &arg).f);
+            double error = ulps(y[i], bt_scalar_eval(which, BT_FLOAT64, &arg).f);
             if (error > greatest)
                 greatest = error, *worst = a[i];
         }
@@ -244,7 +244,7 @@ static void test_powers_and_angles_stay_within_their_ulp(void **state)
             row->run(p, &count);
             for (int i = 0; i < 512; i++) {
                 bt_cell args[2] = { { .f = (double)a[i] }, { .f = (double)b[i] } };
-                double error = ulps(y[i], bt__scalar_eval(which, BT_FLOAT64, args).f);
+                double error = ulps(y[i], bt_scalar_eval(which, BT_FLOAT64, args).f);
                 greatest = error > greatest ? error : greatest;
             }
         }
@@ -270,9 +270,9 @@ static void test_casts_between_all_dtypes(void **state)
                 n++;
                 for (int64_t i = 0; i < NELEM; i++) {
                     bt_cell v = cell(s.at[1], row->in, i);
-                    bt_cell wanted = bt__cell_cast(v, row->in, row->out);
+                    bt_cell wanted = bt_cell_cast(v, row->in, row->out);
                     uint64_t expected = 0;
-                    bt__cell_store(&expected, row->out, wanted);
+                    bt_cell_store(&expected, row->out, wanted);
                     size_t at = (size_t)i * bt_dtype_nbytes(row->out);
                     if (!is_same(row->out, (char *)s.at[0] + at, &expected))
                         fail_msg("%s of %a (%lld): expected %a (%lld)", row->name, v.f,
@@ -297,10 +297,10 @@ static void check_finite(enum cpu_isa isa, const char *name, bt_dtype dtype)
     for (int64_t count = 0; count <= MOST; count++) {
         for (int64_t at = 0; at <= count; at++) { // past the end: all are
             for (int64_t i = 0; i <= MOST; i++)
-                bt__cell_store(memory + (size_t)i * bt_dtype_nbytes(dtype), dtype,
-                               (bt_cell){ .f = i == at ? odd[count % 3]
-                                               : i % 2 ? -great
-                                                       : 0x1p-149 });
+                bt_cell_store(memory + (size_t)i * bt_dtype_nbytes(dtype), dtype,
+                              (bt_cell){ .f = i == at ? odd[count % 3]
+                                              : i % 2 ? -great
+                                                      : 0x1p-149 });
             is = 0xff;
             assert_int_equal(row->run(p, &count), 0);
             assert_int_equal(is, at == count);

@@ -51,7 +51,7 @@ static cell eval_scalar(struct runner *r, const bt_node *node)
     bt_dtype of = node->args[0]->dtype;
     for (uint32_t i = 0; i < node->narg; i++)
         args[i] = eval(r, node->args[i]);
-    return bt__scalar_eval(node->which, of, args);
+    return bt_scalar_eval(node->which, of, args);
 }
 
 /* Expressions nest as deep as those of a graph may. */
@@ -67,11 +67,11 @@ static cell eval(struct runner *r, const bt_node *node)
     case BT_NODE_LINEAR: return eval_linear(r, node);
     case BT_NODE_SCALAR: return eval_scalar(r, node);
     case BT_NODE_CAST:
-        return bt__cell_cast(eval(r, node->args[0]), node->args[0]->dtype, node->dtype);
+        return bt_cell_cast(eval(r, node->args[0]), node->args[0]->dtype, node->dtype);
     case BT_NODE_SELECT: return eval(r, node->args[eval(r, node->args[0]).i ? 1 : 2]);
     default:
         return element(r, node->which, eval(r, node->args[0]).i, &at)
-                   ? bt__cell_load(at, node->dtype)
+                   ? bt_cell_load(at, node->dtype)
                    : (cell){ .i = 0 };
     }
 }
@@ -93,14 +93,14 @@ static void run_take(struct runner *r, const bt_stmt *stmt)
     if (!element(r, stmt->buffer, offset, &at) ||
         (row->nstate > 1 && !element(r, stmt->buffer2, offset, &at2)) || r->status)
         return;
-    acc = bt__cell_load(at, dtype);
+    acc = bt_cell_load(at, dtype);
     if (at2)
-        acc2 = bt__cell_load(at2, dtype_of(r, stmt->buffer2));
+        acc2 = bt_cell_load(at2, dtype_of(r, stmt->buffer2));
     bt__reducer_take(stmt->reducer, stmt->of)(
         1, &acc, &acc2, 0, &value, 0, stmt->position ? eval(r, stmt->position).i : 0, 0);
-    bt__cell_store(at, dtype, acc);
+    bt_cell_store(at, dtype, acc);
     if (at2)
-        bt__cell_store(at2, dtype_of(r, stmt->buffer2), acc2);
+        bt_cell_store(at2, dtype_of(r, stmt->buffer2), acc2);
 }
 
 /* ---- iterations in any order ---- */
@@ -182,7 +182,7 @@ static void run_store(struct runner *r, const bt_stmt *stmt)
     char *at;
     cell value = eval(r, stmt->value);
     if (element(r, stmt->buffer, eval(r, stmt->offset).i, &at) && !r->status)
-        bt__cell_store(at, dtype_of(r, stmt->buffer), value);
+        bt_cell_store(at, dtype_of(r, stmt->buffer), value);
 }
 
 static void run_check(struct runner *r, const bt_stmt *stmt)

@@ -387,10 +387,10 @@ static void test_wide_integers_round_once(void **state)
     const int64_t at[] = { (INT64_C(1) << 62) + (INT64_C(1) << 54) + 1,
                            (INT64_C(1) << 60) + (INT64_C(1) << 36) + 1 };
     bt_cell x = { .i = at[0] }, y = { .i = at[1] };
-    assert_true(bt__cell_cast(x, BT_INT64, BT_BFLOAT16).f == 0x1.02p62);
-    assert_true(bt__cell_cast(y, BT_INT64, BT_FLOAT32).f == (double)(float)at[1]);
+    assert_true(bt_cell_cast(x, BT_INT64, BT_BFLOAT16).f == 0x1.02p62);
+    assert_true(bt_cell_cast(y, BT_INT64, BT_FLOAT32).f == (double)(float)at[1]);
     x.i = -at[0];
-    assert_true(bt__cell_cast(x, BT_INT64, BT_BFLOAT16).f == -0x1.02p62);
+    assert_true(bt_cell_cast(x, BT_INT64, BT_BFLOAT16).f == -0x1.02p62);
 }
 
 static void test_numbers_fold_like_elements(void **state)
@@ -432,7 +432,7 @@ static void derivative_text(const char *text, int which, char *out)
 static double eval(uint32_t which, double a, double b)
 {
     bt_cell args[2] = { { .f = a }, { .f = b } };
-    return bt__scalar_eval(which, BT_FLOAT64, args).f;
+    return bt_scalar_eval(which, BT_FLOAT64, args).f;
 }
 
 static void check_derivative(struct world *w, uint32_t which, int by)

@@ -153,7 +153,7 @@ static bt_status add_const(struct composer *c, const bt_value *value)
     const bt_node **extents = BT_NEWS(c->arena, const bt_node *, t->rank);
     const bt_node *one = bt_node_int(c->graph, 1);
     const bt_node *body =
-        bt__node_const(c->graph, t->dtype, bt__cell_load(t->data, t->dtype));
+        bt__node_const(c->graph, t->dtype, bt_cell_load(t->data, t->dtype));
     if (!extents || !one || !body)
         return c->graph->status ? c->graph->status : bt_no_memory();
     for (uint32_t i = 0; i < t->rank; i++)

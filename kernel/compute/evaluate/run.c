@@ -203,7 +203,7 @@ int bt__run_cast(bt__machine *m, const bt__instr *in)
     bt_cell *out = in->out.at + from;
     const bt_cell *a = cell(&in->a, from);
     for (uint32_t i = 0; i < n; i++)
-        out[i] = bt__cell_cast(a[i * in->a.step], in->from, in->to);
+        out[i] = bt_cell_cast(a[i * in->a.step], in->from, in->to);
     return 1;
 }
 

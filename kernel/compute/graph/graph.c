@@ -657,7 +657,7 @@ const bt_node *bt_node_scalar(bt_graph *g, uint32_t which, const bt_node *a,
     if (a->kind == BT_NODE_CONST && (row->narg == 1 || b->kind == BT_NODE_CONST)) {
         bt_cell args[2] = { a->value, row->narg == 2 ? b->value : a->value };
         return bt__node_const(g, row->is_test ? BT_BOOL : a->dtype,
-                              bt__scalar_eval(which, a->dtype, args));
+                              bt_scalar_eval(which, a->dtype, args));
     }
     if (a->dtype == BT_INT64) {
         out = as_linear(g, which, a, b);
@@ -691,7 +691,7 @@ const bt_node *bt_node_cast(bt_graph *g, bt_dtype dtype, const bt_node *a)
     if (!a || a->dtype == dtype)
         return a;
     if (a->kind == BT_NODE_CONST)
-        return bt__node_const(g, dtype, bt__cell_cast(a->value, a->dtype, dtype));
+        return bt__node_const(g, dtype, bt_cell_cast(a->value, a->dtype, dtype));
     // a choice of numbers stays one: select(c, 1, 0) as the dtype that it meets
     if (a->kind == BT_NODE_SELECT && a->args[1]->kind == BT_NODE_CONST &&
         a->args[2]->kind == BT_NODE_CONST)

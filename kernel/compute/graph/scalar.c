@@ -320,7 +320,7 @@ bt__strip_fn *bt__scalar_strip(uint32_t which, bt_dtype operands)
                                        : s->on_ints;
 }
 
-bt_cell bt__scalar_eval(uint32_t which, bt_dtype operands, const bt_cell *args)
+bt_cell bt_scalar_eval(uint32_t which, bt_dtype operands, const bt_cell *args)
 {
     bt_cell out;
     bt__scalar_strip(which, operands)(1, &out, &args[0], 1, &args[1], 1);
@@ -400,7 +400,7 @@ static int64_t int_from_float(double v, bt_dtype to)
     return i < low ? low : i > high ? high : i;
 }
 
-bt_cell bt__cell_cast(bt_cell v, bt_dtype from, bt_dtype to)
+bt_cell bt_cell_cast(bt_cell v, bt_dtype from, bt_dtype to)
 {
     int from_float = bt_dtype_is_float(from), to_float = bt_dtype_is_float(to);
     if (to == BT_BOOL)
@@ -412,7 +412,7 @@ bt_cell bt__cell_cast(bt_cell v, bt_dtype from, bt_dtype to)
                     : (bt_cell){ .i = bt__int_wrap(v.i, to) };
 }
 
-bt_cell bt__cell_load(const void *at, bt_dtype d)
+bt_cell bt_cell_load(const void *at, bt_dtype d)
 {
     bt_cell out = { .i = 0 };
     switch (d) {
@@ -436,7 +436,7 @@ bt_cell bt__cell_load(const void *at, bt_dtype d)
     return out;
 }
 
-void bt__cell_store(void *at, bt_dtype d, bt_cell v)
+void bt_cell_store(void *at, bt_dtype d, bt_cell v)
 {
     switch (d) {
     case BT_BOOL:

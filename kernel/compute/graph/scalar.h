@@ -1,12 +1,9 @@
-/*
- * Scalar operators and conversions on single values. While a stage is computed, floats of
- * every width are float64, integers and bool are int64 holding a value of their dtype;
- * uint64 is kept as the int64 of the same bits.
- */
+/* Scalar operators as the evaluator needs them, besides <baton/scalar.h>. */
 #ifndef COMPUTE_GRAPH_SCALAR_H
 #define COMPUTE_GRAPH_SCALAR_H
 
 #include <baton/graph.h>
+#include <baton/scalar.h>
 
 /* One operation on `n` elements; an operand with step 0 is one value for all. */
 typedef void bt__strip_fn(uint32_t n, bt_cell *out, const bt_cell *a, uint32_t a_step,
@@ -25,8 +22,6 @@ struct bt__scalar {
 const struct bt__scalar *bt__scalar_get(uint32_t which);
 int bt__scalar_find(const char *name); /* -1: none */
 bt__strip_fn *bt__scalar_strip(uint32_t which, bt_dtype operands);
-/* Of one element; `args` have the dtype `operands`. */
-bt_cell bt__scalar_eval(uint32_t which, bt_dtype operands, const bt_cell *args);
 
 /* ---- dtypes ---- */
 
@@ -40,11 +35,5 @@ int64_t bt__dtype_high(bt_dtype);
 /* The int64 that holds the low bits of `value` as the dtype does. */
 int64_t bt__int_wrap(int64_t value, bt_dtype);
 double bt__float_round(double value, bt_dtype);
-/* Conversion of a value: integers wrap, floats round, float to integer truncates,
- * saturates, NaN gives 0; to bool: whether it is not 0. */
-bt_cell bt__cell_cast(bt_cell, bt_dtype from, bt_dtype to);
-/* Element `at` as a cell, and back with rounding. */
-bt_cell bt__cell_load(const void *at, bt_dtype);
-void bt__cell_store(void *at, bt_dtype, bt_cell);
 
 #endif

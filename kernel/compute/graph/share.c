@@ -35,7 +35,7 @@ static int is_exact(const struct look *l, const bt_node *node)
     case BT_NODE_CAST:
     case BT_NODE_REDUCE: return 1;
     case BT_NODE_CONST:
-        return bt__cell_cast(node->value, BT_FLOAT64, node->dtype).f == node->value.f;
+        return bt_cell_cast(node->value, BT_FLOAT64, node->dtype).f == node->value.f;
     case BT_NODE_SELECT:
         return l->exact[node->args[1]->id] && l->exact[node->args[2]->id];
     case BT_NODE_SCALAR:

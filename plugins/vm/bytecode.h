@@ -1,0 +1,163 @@
+/*
+ * Bytecode: functions as words of 32 bits, and the tables that their operands name rows
+ * of. README.md describes the instructions. A program is immutable once it is verified;
+ * sessions and threads share it.
+ */
+#ifndef VM_BYTECODE_H
+#define VM_BYTECODE_H
+
+#include <baton/executor.h>
+
+#include "types.h"
+
+enum {
+#define VM_INSTRUCTION(UPPER, name, operands, ends, doc) VM_##UPPER,
+#include "instructions.def"
+    VM_COUNT
+};
+
+/* In an operand that is read: nobody reads the register after this, so that its object is
+ * moved, and the one who has the only reference to it may know. */
+#define VM_LAST     (UINT32_C(1) << 23)
+#define VM_REGISTER (VM_LAST - 1)
+
+struct vm_instruction {
+    const char *name;
+    const char *operands; /* a letter each */
+    uint32_t ends;        /* 1: the next instruction is not reached from here */
+};
+extern const struct vm_instruction vm_instructions[VM_COUNT];
+
+/* The operands of an instruction, lists as their items. */
+struct vm_operand {
+    char kind; /* its letter; of an item of a list r, j */
+    uint32_t value;
+    uint32_t at; /* the word */
+};
+struct vm_decoder {
+    const uint32_t *words;
+    uint32_t nword;
+    uint32_t pc;   /* of the instruction */
+    uint32_t next; /* of the one behind it */
+    uint32_t code; /* VM_... */
+    const char *kinds;
+    uint32_t left; /* items of a list that are still to come */
+    char item;
+    uint32_t taken; /* words */
+};
+/* Begins with the instruction at pc. 0: there is no such. */
+int vm_decode(struct vm_decoder *, const uint32_t *words, uint32_t nword, uint32_t pc);
+/* The next operand; 0: there is none, or the words end in the middle (`kinds` is not at its
+ * end then). */
+int vm_decode_operand(struct vm_decoder *, struct vm_operand *out);
+
+/* A dim over the dims of a function. */
+struct vm_term {
+    const bt_type *dim;
+    bt_dim_code code;
+    uint32_t n; /* dims of the function that it is over: their numbers */
+    const uint32_t *dims;
+};
+struct vm_list {
+    uint32_t n;
+    const struct vm_term *terms;
+};
+
+/* What a type says of the tensors in a value; a tuple's fields are shapes again. */
+struct vm_shape {
+    const bt_value *value; /* whose type it is */
+    const bt_type *type;
+    uint32_t type_number; /* of the table of types */
+    uint32_t nfield;
+    const struct vm_shape *fields;
+    uint32_t rank;
+    const struct vm_term *axes; /* of a tensor */
+};
+
+struct vm_scalar {
+    uint32_t which; /* of scalars.def */
+    bt_dtype dtype; /* of the operands */
+};
+struct vm_ctor {
+    const bt_ctor *ctor;
+    uint32_t type; /* of the data */
+    const uint32_t *fields;
+};
+struct vm_operator {
+    const bt_call *call;
+    uint32_t is_settled; /* one computation serves all dims */
+};
+struct vm_check {
+    const bt_call *call;
+    const bt_check *check;
+    struct vm_term left, right;
+};
+struct vm_hold {
+    const bt_call *call;
+    uint32_t n;
+    const struct vm_term *terms;
+};
+
+/* From a word of the code to what it is of: the last row whose pc is not greater. */
+struct vm_place {
+    uint32_t pc;
+    const bt_value *value;
+};
+/* A binding that a hook is told of: it is done when the code has come to pc. */
+struct vm_seen {
+    uint32_t pc, reg;
+    const bt_value *value;
+};
+
+struct vm_function {
+    const char *name;
+    const bt_func *func;
+    uint32_t number;
+    uint32_t nobject, nreg; /* registers: those of objects, then those of scalars */
+    const uint32_t *types;  /* of registers */
+    uint32_t ndim;          /* its type parameters, then dims that runs find out */
+    uint32_t nvar;
+    const bt_type *const *dims; /* type variables and opaque dims */
+    uint32_t nparam;
+    const uint32_t *params; /* registers */
+    uint32_t result;        /* type */
+    uint32_t nword, nplace, nseen;
+    const uint32_t *words;
+    const struct vm_place *places;
+    const struct vm_seen *seen;
+};
+
+struct vm_program {
+    uint32_t nref; /* atomic */
+    bt_registry *registry;
+    bt_module *module;
+    bt_arena *arena;
+    struct vm_types types;
+    uint32_t most_args; /* of a call */
+    uint32_t nfunction, nlist, nconst, nscalar, nctor, noperator, nshape, ncheck, nhold;
+    const struct vm_function *const *functions;
+    const struct vm_list *lists;
+    const bt_object *const *consts; /* held by the module's store */
+    const struct vm_scalar *scalars;
+    const struct vm_ctor *ctors;
+    const struct vm_operator *operators;
+    const struct vm_shape *shapes;
+    const struct vm_check *checks;
+    const struct vm_hold *holds;
+};
+
+/* The code of `entry` and of all functions that it reaches.
+ * errors  BT_ERR_UNSUPPORTED: the program is not flat */
+bt_status vm_encode(bt_ctx *, const bt_module *, const bt_global *entry,
+                    struct vm_program **out);
+struct vm_program *vm_program_ref(struct vm_program *);
+void vm_program_unref(struct vm_program *);
+/* Whether code keeps every rule that the machine relies on.
+ * errors  BT_ERR_VERIFY */
+bt_status vm_verify(bt_ctx *, const struct vm_program *);
+/* As text, a line for each instruction. */
+void vm_disassemble(const struct vm_program *, bt_text *out);
+/* What the instruction at pc is of. */
+const bt_value *vm_place_of(const struct vm_function *, uint32_t pc);
+
+#endif

@@ -1,0 +1,577 @@
+/* Functions and their blocks; the program. */
+#include "encode.h"
+
+#include <string.h>
+
+static bt_status write_block(struct vm_encoder *, const bt_block *, int is_tail,
+                             uint32_t target);
+
+enum { NO_TARGET = UINT32_MAX };
+
+/* ---- blocks in a binding ---- */
+
+/* What only dies in other branches is let go at the head of this one. */
+static bt_status kill_unused(struct vm_encoder *e, const bt_value *owner,
+                             const bt_block *block)
+{
+    const bt_match *match =
+        bt_as_match(owner); // its clauses let go of what it takes apart
+    const bt_value *data = match ? match->data : NULL;
+    for (uint32_t i = 0; i < bt_value_nregion(owner); i++) {
+        const bt_block *other = bt_value_region(owner, i);
+        const struct vm_scope *scope = bt_map_find(&e->scopes, other);
+        for (uint32_t k = 0; other != block && k < scope->last.len; k++) {
+            const bt_value *value = scope->last.at[k].key;
+            const uintptr_t reg = (uintptr_t)bt_map_find(&e->registers, value);
+            int is_here = !reg || value == data ||
+                          bt_map_find(&e->owners, value) == scope ||
+                          vm_block_uses(e, block, value) || !vm_is_last(e, value);
+            for (uint32_t earlier = 0; !is_here && earlier < i; earlier++)
+                is_here = bt_value_region(owner, earlier) != block &&
+                          vm_block_uses(e, bt_value_region(owner, earlier), value);
+            if (is_here || (reg - 1) & VM_SCALAR)
+                continue;
+            BT_TRY(vm_begin(e, VM_KILL, ((uint32_t)reg - 1) | VM_LAST));
+        }
+    }
+    return NULL;
+}
+
+/* Registers as they are before the branches, for each of them; behind them, those that died
+ * in them, or were made for them, are free. */
+struct branches {
+    const bt_value *owner;
+    vm_numbers unused; /* at the head of each */
+    uint32_t nreg[2];  /* that there were */
+    vm_numbers to_end; /* words: jumps that are to go behind them */
+    uint32_t target;
+    int is_tail;
+};
+
+static bt_status begin_branches(struct vm_encoder *e, const bt_value *owner, int is_tail,
+                                struct branches *b)
+{
+    *b = (struct branches){ .owner = owner, .is_tail = is_tail, .target = NO_TARGET };
+    if (!is_tail)
+        BT_TRY(vm_define(e, owner, &b->target));
+    b->nreg[0] = e->types[0].len;
+    b->nreg[1] = e->types[1].len;
+    for (uint32_t i = 0; i < e->unused.len; i++) {
+        if (!BT_PUSH(e->scratch, &b->unused, e->unused.at[i]))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+static void begin_branch(struct vm_encoder *e, const struct branches *b)
+{
+    e->unused.len = b->unused.len; // it has had room for more than these
+    if (b->unused.len)
+        memcpy(e->unused.at, b->unused.at, b->unused.len * sizeof(*b->unused.at));
+}
+
+static bt_status write_branch(struct vm_encoder *e, struct branches *b,
+                              const bt_block *block)
+{
+    BT_TRY(kill_unused(e, b->owner, block));
+    BT_TRY(write_block(e, block, b->is_tail, b->target));
+    if (b->is_tail)
+        return NULL;
+    return BT_PUSH(e->scratch, &b->to_end, e->words.len) ? vm_begin(e, VM_GOTO, 0)
+                                                         : bt_no_memory();
+}
+
+static bt_status free_new(struct vm_encoder *e, const struct branches *b, uint32_t kind)
+{
+    for (uint32_t i = b->nreg[kind]; i < e->types[kind].len; i++)
+        vm_register_free(e, i | (kind ? VM_SCALAR : 0));
+    return NULL;
+}
+
+static bt_status jump_here(struct vm_encoder *e, uint32_t word)
+{
+    if (e->words.len >> 24)
+        return bt_fail_at(e->ctx, BT_ERR_LIMIT, e->program->module->store, e->func->span,
+                          "vm: %s is too long", e->func->name);
+    e->words.at[word] = (e->words.at[word] & 0xff) | e->words.len << 8;
+    return NULL;
+}
+
+static bt_status end_branches(struct vm_encoder *e, const struct branches *b)
+{
+    begin_branch(e, b);
+    BT_TRY(free_new(e, b, 0));
+    BT_TRY(free_new(e, b, 1));
+    for (uint32_t i = 0; i < bt_value_nregion(b->owner); i++) {
+        const struct vm_scope *scope =
+            bt_map_find(&e->scopes, bt_value_region(b->owner, i));
+        for (uint32_t k = 0; k < scope->last.len; k++) {
+            const bt_value *value = scope->last.at[k].key;
+            const uintptr_t reg = (uintptr_t)bt_map_find(&e->registers, value);
+            int is_met = 0;
+            for (uint32_t earlier = 0; earlier < i; earlier++)
+                is_met |= vm_block_uses(e, bt_value_region(b->owner, earlier), value);
+            if (reg && !is_met && bt_map_find(&e->owners, value) != scope &&
+                vm_is_last(e, value))
+                vm_register_free(e, (uint32_t)reg - 1);
+        }
+    }
+    for (uint32_t i = 0; i < b->to_end.len; i++)
+        BT_TRY(jump_here(e, b->to_end.at[i]));
+    return NULL;
+}
+
+static int is_used_in_blocks(const struct vm_encoder *e, const bt_value *owner,
+                             const bt_value *value)
+{
+    int is_used = 0;
+    for (uint32_t i = 0; i < bt_value_nregion(owner); i++)
+        is_used |= vm_block_uses(e, bt_value_region(owner, i), value);
+    return is_used;
+}
+
+static bt_status write_if(struct vm_encoder *e, const bt_if *value, int is_tail)
+{
+    struct branches b;
+    uint32_t condition;
+    BT_TRY(vm_read(e, value->condition,
+                   !is_used_in_blocks(e, &value->base, value->condition), &condition));
+    vm_leave(e, 1, &condition);
+    BT_TRY(begin_branches(e, &value->base, is_tail, &b));
+    BT_TRY(vm_begin(e, VM_IF, condition & VM_REGISTER));
+    const uint32_t jump = e->words.len;
+    BT_TRY(vm_word(e, 0));
+    begin_branch(e, &b);
+    BT_TRY(write_branch(e, &b, value->then_block));
+    e->words.at[jump] = e->words.len;
+    begin_branch(e, &b);
+    BT_TRY(write_branch(e, &b, value->else_block));
+    return end_branches(e, &b);
+}
+
+/* ---- match ---- */
+
+static bt_status fail_pattern(struct vm_encoder *e, const bt_pattern *pattern)
+{
+    return bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store,
+                      pattern->span,
+                      "vm: a pattern must be one constructor, whose fields are variables "
+                      "or `_`, or a variable or `_` behind all others (pass match-tree)");
+}
+
+static bt_status check_pattern(struct vm_encoder *e, const bt_match *match, uint32_t i)
+{
+    const bt_pattern *pattern = match->clauses[i]->pattern;
+    if (pattern->kind == BT_PATTERN_TUPLE)
+        return fail_pattern(e, pattern);
+    if (pattern->kind != BT_PATTERN_CTOR)
+        return i + 1 == match->nclause ? NULL : fail_pattern(e, pattern);
+    for (uint32_t k = 0; k < pattern->n; k++) {
+        if (pattern->at[k]->kind != BT_PATTERN_VAR &&
+            pattern->at[k]->kind != BT_PATTERN_WILDCARD)
+            return fail_pattern(e, pattern);
+    }
+    for (uint32_t k = 0; k < i; k++) {
+        if (match->clauses[k]->pattern->ctor == pattern->ctor)
+            return fail_pattern(e, pattern);
+    }
+    return NULL;
+}
+
+/* The variables of a clause: those that are used, or of whose shape something is said. */
+static bt_status bind_clause(struct vm_encoder *e, const bt_match *match,
+                             const bt_clause *clause, uint32_t data)
+{
+    const struct vm_scope *scope = bt_map_find(&e->scopes, clause->block);
+    const bt_pattern *pattern = clause->pattern;
+    const uint32_t n = pattern->kind == BT_PATTERN_CTOR ? pattern->n : 1;
+    const int dies = !vm_block_uses(e, clause->block, match->data) &&
+                     (match->data->kind == BT_VALUE_CONST || vm_is_last(e, match->data));
+    uint32_t row = 0;
+    if (pattern->kind == BT_PATTERN_CTOR)
+        BT_TRY(vm_ctor_number(e, pattern->ctor, vm_register_type(e, data), match->data,
+                              &row));
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_pattern *at =
+            pattern->kind == BT_PATTERN_CTOR ? pattern->at[i] : pattern;
+        uint32_t dst;
+        if (at->kind != BT_PATTERN_VAR)
+            continue;
+        const bt_value *var = &at->var->base;
+        const int is_used = bt_map_find(&scope->last, var) != NULL;
+        if (!is_used && var->type->kind != BT_TYPE_TENSOR &&
+            var->type->kind != BT_TYPE_TUPLE)
+            continue;
+        BT_TRY(vm_define(e, var, &dst));
+        if (pattern->kind == BT_PATTERN_CTOR) {
+            BT_TRY(vm_begin(e, VM_CTOR_FIELD, dst));
+            BT_TRY(vm_word(e, data));
+            BT_TRY(vm_word(e, row));
+            BT_TRY(vm_word(e, i));
+        } else {
+            BT_TRY(vm_begin(e, VM_MOVE, dst));
+            BT_TRY(vm_word(e, data));
+        }
+        BT_TRY(vm_shape_write(e, VM_SHAPE, var, dst));
+        if (!is_used && !(dst & VM_SCALAR))
+            BT_TRY(vm_begin(e, VM_KILL, dst | VM_LAST));
+        if (!is_used)
+            vm_register_free(e, dst);
+    }
+    if (dies) {
+        BT_TRY(vm_begin(e, VM_KILL, data | VM_LAST));
+        vm_register_free(e, data);
+    }
+    return NULL;
+}
+
+static bt_status write_match(struct vm_encoder *e, const bt_match *match, int is_tail)
+{
+    struct branches b;
+    uint32_t data, type, rest = UINT32_MAX;
+    for (uint32_t i = 0; i < match->nclause; i++)
+        BT_TRY(check_pattern(e, match, i));
+    BT_TRY(vm_type_number(e->ctx, &e->program->types, match->data->type, match->data,
+                          &type));
+    if (e->program->types.at[type].kind != VM_TYPE_DATA)
+        return fail_pattern(e, match->clauses[0]->pattern);
+    BT_TRY(vm_read(e, match->data, 0, &data));
+    data &= VM_REGISTER;
+    const uint32_t nctor = e->program->types.at[type].def->nctor;
+    uint32_t *jumps = BT_NEWS(e->scratch, uint32_t, nctor);
+    if (!jumps)
+        return bt_no_memory();
+    BT_TRY(begin_branches(e, &match->base, is_tail, &b));
+    BT_TRY(vm_begin(e, VM_SWITCH, data));
+    const uint32_t table = e->words.len + 1;
+    BT_TRY(vm_list_words(e, nctor, jumps));
+    for (uint32_t i = 0; i < match->nclause; i++) {
+        const bt_clause *clause = match->clauses[i];
+        if (clause->pattern->kind == BT_PATTERN_CTOR)
+            e->words.at[table + clause->pattern->ctor->tag] = e->words.len;
+        else
+            rest = e->words.len;
+        begin_branch(e, &b);
+        BT_TRY(bind_clause(e, match, clause, data));
+        BT_TRY(write_branch(e, &b, clause->block));
+    }
+    for (uint32_t i = 0; i < nctor; i++) {
+        if (e->words.at[table + i])
+            continue;
+        if (rest == UINT32_MAX) {
+            const struct vm_place place = { e->words.len, &match->base };
+            if (!BT_PUSH(e->arena, &e->places, place))
+                return bt_no_memory();
+            rest = e->words.len;
+            BT_TRY(vm_begin(e, VM_FATAL, data));
+        }
+        e->words.at[table + i] = rest;
+    }
+    BT_TRY(end_branches(e, &b));
+    if (match->data->kind == BT_VALUE_CONST || match->data->kind == BT_VALUE_GLOBAL ||
+        (vm_is_last(e, match->data) && !is_used_in_blocks(e, &match->base, match->data)))
+        vm_register_free(e, data);
+    return NULL;
+}
+
+/* ---- bindings ---- */
+
+static bt_status write_simple(struct vm_encoder *e, const bt_value *value)
+{
+    const uint32_t n = vm_noperand(value);
+    uint32_t dst, code = VM_TUPLE, *regs;
+    BT_TRY(vm_read_all(e, value, 0, &regs));
+    BT_TRY(vm_define(e, value, &dst));
+    if (value->kind == BT_VALUE_PROJ)
+        code = VM_FIELD;
+    else if (value->kind != BT_VALUE_TUPLE)
+        code = value->kind == BT_VALUE_REF    ? VM_REF
+               : value->kind == BT_VALUE_READ ? VM_REF_GET
+                                              : VM_REF_SET;
+    BT_TRY(vm_begin(e, code, dst));
+    if (code == VM_TUPLE)
+        BT_TRY(vm_list_words(e, n, regs));
+    for (uint32_t i = 0; code != VM_TUPLE && i < n; i++)
+        BT_TRY(vm_word(e, regs[i]));
+    if (code == VM_FIELD)
+        BT_TRY(vm_word(e, bt_as_proj(value)->index));
+    vm_leave(e, n, regs);
+    return NULL;
+}
+
+static bt_status write_binding(struct vm_encoder *e, const bt_value *value, int is_tail)
+{
+    const struct vm_place place = { e->words.len, value };
+    if (!BT_PUSH(e->arena, &e->places, place))
+        return bt_no_memory();
+    switch (value->kind) {
+    case BT_VALUE_CALL: return vm_call_write(e, bt_as_call(value), is_tail);
+    case BT_VALUE_CLOSURE: return vm_closure_write(e, bt_as_closure(value));
+    case BT_VALUE_IF: BT_TRY(write_if(e, bt_as_if(value), is_tail)); break;
+    case BT_VALUE_MATCH: BT_TRY(write_match(e, bt_as_match(value), is_tail)); break;
+    default: BT_TRY(write_simple(e, value)); break;
+    }
+    const uintptr_t reg = (uintptr_t)bt_map_find(&e->registers, value);
+    return reg ? vm_shape_write(e, VM_DIMS, value, (uint32_t)reg - 1) : NULL;
+}
+
+/* A value that nobody reads. */
+static bt_status drop_unused(struct vm_encoder *e, const bt_value *value)
+{
+    const uintptr_t reg = (uintptr_t)bt_map_find(&e->registers, value);
+    if (!reg || bt_map_find(&e->scope->last, value))
+        return NULL;
+    if (!((reg - 1) & VM_SCALAR))
+        BT_TRY(vm_begin(e, VM_KILL, ((uint32_t)reg - 1) | VM_LAST));
+    vm_register_free(e, (uint32_t)reg - 1);
+    return NULL;
+}
+
+/* The result of a block is computed where it is wanted, where the block itself binds it. */
+static bt_status aim(struct vm_encoder *e, const bt_block *block, uint32_t target)
+{
+    uint32_t type;
+    if (target == NO_TARGET || !bt_value_is_binding(block->result) ||
+        bt_map_find(&e->owners, block->result) != e->scope ||
+        bt_map_find(&e->registers, block->result))
+        return NULL;
+    BT_TRY(vm_type_number(e->ctx, &e->program->types, block->result->type, block->result,
+                          &type));
+    if (type != vm_register_type(e, target))
+        return NULL;
+    return bt_map_put(&e->registers, block->result, (void *)(uintptr_t)(target + 1))
+               ? NULL
+               : bt_no_memory();
+}
+
+static bt_status write_result(struct vm_encoder *e, const bt_block *block, int is_tail,
+                              uint32_t target)
+{
+    uint32_t reg;
+    if (!is_tail &&
+        (uintptr_t)bt_map_find(&e->registers, block->result) == (uintptr_t)target + 1)
+        return NULL;
+    BT_TRY(vm_read(e, block->result, 1, &reg));
+    BT_TRY(vm_begin(e, is_tail ? VM_RET : VM_MOVE, is_tail ? reg : target));
+    if (!is_tail)
+        BT_TRY(vm_word(e, reg));
+    vm_leave(e, 1, &reg);
+    return NULL;
+}
+
+/* Blocks nest to a bounded depth. */
+static bt_status write_block(struct vm_encoder *e, const bt_block *block, int is_tail,
+                             uint32_t target)
+{
+    struct vm_scope *outer = e->scope, *scope = bt_map_find(&e->scopes, block);
+    int has_left = 0;
+    e->scope = scope;
+    BT_TRY(aim(e, block, target));
+    for (scope->step = 0; scope->step < block->nbinding; scope->step++) {
+        const bt_value *value = block->bindings[scope->step];
+        const int ends =
+            is_tail && scope->step + 1 == block->nbinding && block->result == value;
+        BT_TRY(write_binding(e, value, ends));
+        BT_TRY(drop_unused(e, value));
+        // a tail call, or branches that return by themselves, define nothing here
+        has_left = ends && !bt_map_find(&e->registers, value);
+    }
+    if (!has_left)
+        BT_TRY(write_result(e, block, is_tail, target));
+    e->scope = outer;
+    return NULL;
+}
+
+/* ---- functions ---- */
+
+static bt_status write_params(struct vm_encoder *e, struct vm_function *f)
+{
+    const bt_block *block = e->func->block;
+    const struct vm_scope *scope = bt_map_find(&e->scopes, block);
+    uint32_t *params = BT_NEWS(e->arena, uint32_t, block->nparam);
+    if (!params)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < block->nparam; i++)
+        BT_TRY(vm_define(e, &block->params[i]->base, &params[i]));
+    for (uint32_t i = 0; i < block->nparam; i++)
+        BT_TRY(vm_shape_write(e, VM_DIMS, &block->params[i]->base, params[i]));
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        if (bt_map_find(&scope->last, block->params[i]))
+            continue;
+        if (!(params[i] & VM_SCALAR))
+            BT_TRY(vm_begin(e, VM_KILL, params[i] | VM_LAST));
+    }
+    f->nparam = block->nparam;
+    f->params = params;
+    return NULL;
+}
+
+/* Registers of scalars are behind those of objects; nobody gives back a scalar. */
+static uint32_t settle(const struct vm_encoder *e, uint32_t reg)
+{
+    return reg & VM_SCALAR ? (reg & VM_REGISTER & ~VM_SCALAR) + e->types[0].len : reg;
+}
+
+static bt_status settle_words(struct vm_encoder *e)
+{
+    struct vm_decoder d;
+    struct vm_operand operand;
+    for (uint32_t pc = 0; pc < e->words.len; pc = d.next) {
+        if (!vm_decode(&d, e->words.at, e->words.len, pc))
+            return bt_fail(e->ctx, BT_ERR_INTERNAL, "vm: no instruction at %u", pc);
+        while (vm_decode_operand(&d, &operand)) {
+            if (!strchr("drvn", operand.kind))
+                continue;
+            uint32_t *word = &e->words.at[operand.at];
+            *word = operand.at == pc ? (*word & 0xff) | settle(e, operand.value) << 8
+                                     : settle(e, operand.value);
+        }
+    }
+    return NULL;
+}
+
+static bt_status take_types(struct vm_encoder *e, struct vm_function *f)
+{
+    f->nobject = e->types[0].len;
+    f->nreg = f->nobject + e->types[1].len;
+    uint32_t *types = BT_NEWS(e->arena, uint32_t, f->nreg);
+    uint32_t *params = BT_NEWS(e->arena, uint32_t, f->nparam);
+    const bt_type **dims = BT_NEWS(e->arena, const bt_type *, e->dims.len);
+    if (!types || !params || !dims)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < e->dims.len; i++)
+        dims[i] = e->dims.at[i].key;
+    f->ndim = e->dims.len;
+    f->dims = dims;
+    for (uint32_t i = 0; i < f->nreg; i++)
+        types[i] = i < f->nobject ? e->types[0].at[i] : e->types[1].at[i - f->nobject];
+    for (uint32_t i = 0; i < f->nparam; i++)
+        params[i] = settle(e, f->params[i]);
+    for (uint32_t i = 0; i < e->seen.len; i++)
+        e->seen.at[i].reg = settle(e, e->seen.at[i].reg);
+    f->types = types;
+    f->params = params;
+    return NULL;
+}
+
+static bt_status encode_function(struct vm_encoder *e, const bt_global *global,
+                                 struct vm_function *f)
+{
+    const bt_func *func = global->func;
+    uint32_t number;
+    e->func = func;
+    memset(e->types, 0, sizeof(e->types));
+    memset(&e->unused, 0, sizeof(e->unused));
+    memset(&e->words, 0, sizeof(e->words));
+    memset(&e->places, 0, sizeof(e->places));
+    memset(&e->seen, 0, sizeof(e->seen));
+    bt_map_init(&e->registers, e->scratch, 0);
+    bt_map_init(&e->dims, e->scratch, 0);
+    for (uint32_t i = 0; i < func->nvar; i++)
+        BT_TRY(vm_dim_number(e, func->vars[i], &number));
+    BT_TRY(vm_find_uses(e));
+    BT_TRY(vm_type_number(e->ctx, &e->program->types, func->result, func->block->result,
+                          &f->result));
+    BT_TRY(write_params(e, f));
+    BT_TRY(write_block(e, func->block, 1, NO_TARGET));
+    BT_TRY(settle_words(e));
+    BT_TRY(take_types(e, f));
+    f->name = global->name;
+    f->func = func;
+    f->nvar = func->nvar;
+    f->nword = e->words.len;
+    f->words = e->words.at;
+    f->nplace = e->places.len;
+    f->places = e->places.at;
+    f->nseen = e->seen.len;
+    f->seen = e->seen.at;
+    return NULL;
+}
+
+/* ---- programs ---- */
+
+enum { MOST_TYPES = 4096 };
+
+/* Arguments of the entry are checked by the types of their fields. A data type that needs
+ * ever larger ones is left: no argument can be of it. */
+static bt_status expand_types(struct vm_encoder *e)
+{
+    struct vm_types *types = &e->program->types;
+    const bt_value *at = e->globals.at[0]->func->block->result;
+    for (uint32_t i = 0; i < types->n && types->n < MOST_TYPES; i++) {
+        if (types->at[i].kind == VM_TYPE_DATA)
+            BT_TRY(vm_type_ctors(e->ctx, types, i, at));
+    }
+    return NULL;
+}
+
+static bt_status encode_all(struct vm_encoder *e, const bt_global *entry)
+{
+    const bt_value value = { .kind = BT_VALUE_GLOBAL, .name = entry->name };
+    const struct vm_list none = { 0 };
+    uint32_t number;
+    bt_map_init(&e->numbers, e->arena, 1);
+    if (!BT_PUSH(e->arena, &e->lists, none))
+        return bt_no_memory();
+    BT_TRY(vm_function_number(e, &value, &number));
+    for (uint32_t i = 0; i < e->globals.len; i++) {
+        struct vm_function *f = BT_NEW(e->arena, struct vm_function);
+        const void *mark = bt_arena_mark(e->scratch);
+        if (!f || !BT_PUSH(e->arena, &e->functions, f))
+            return bt_no_memory();
+        bt_status status = encode_function(e, e->globals.at[i], f);
+        f->number = i;
+        bt_arena_release(e->scratch, mark);
+        BT_TRY(status);
+    }
+    return expand_types(e);
+}
+
+static void take_tables(struct vm_encoder *e)
+{
+    struct vm_program *p = e->program;
+    const struct vm_function **functions = (void *)e->functions.at;
+    p->functions = functions;
+    p->nfunction = e->functions.len;
+#define TAKE(member, n) p->member = e->member.at, p->n = e->member.len
+    TAKE(lists, nlist);
+    TAKE(consts, nconst);
+    TAKE(scalars, nscalar);
+    TAKE(ctors, nctor);
+    TAKE(operators, noperator);
+    TAKE(shapes, nshape);
+    TAKE(checks, ncheck);
+    TAKE(holds, nhold);
+#undef TAKE
+}
+
+bt_status vm_encode(bt_ctx *ctx, const bt_module *module, const bt_global *entry,
+                    struct vm_program **out)
+{
+    bt_registry *registry = bt_ctx_registry(ctx);
+    bt_arena *arena = bt_arena_create(registry);
+    struct vm_program *p = arena ? BT_NEW(arena, struct vm_program) : NULL;
+    if (!p) {
+        bt_arena_destroy(arena);
+        return bt_no_memory();
+    }
+    *p = (struct vm_program){ .nref = 1,
+                              .registry = bt_registry_ref(registry),
+                              .module = bt_module_ref(module),
+                              .arena = arena,
+                              .types = { .arena = arena, .store = module->store } };
+    struct vm_encoder e = {
+        .ctx = ctx, .arena = arena, .scratch = bt_ctx_scratch(ctx), .program = p
+    };
+    const void *mark = bt_arena_mark(e.scratch);
+    bt_status status = encode_all(&e, entry);
+    bt_arena_release(e.scratch, mark);
+    take_tables(&e);
+    if (!status)
+        status = vm_verify(ctx, p);
+    if (status)
+        vm_program_unref(p);
+    else
+        *out = p;
+    return status;
+}

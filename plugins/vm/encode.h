@@ -1,0 +1,125 @@
+/*
+ * Making bytecode of flat functions. A value of a function has a register from the binding
+ * that defines it to its last use; registers of one type serve one value after another.
+ */
+#ifndef VM_ENCODE_H
+#define VM_ENCODE_H
+
+#include <baton/op.h>
+#include <baton/scalar.h>
+
+#include "bytecode.h"
+
+/* A block, and where in it values are used last: its own, and those from around it that it,
+ * or a block in it, uses. */
+struct vm_scope {
+    const bt_block *block;
+    struct vm_scope *outer;
+    uint32_t step; /* binding at hand; nbinding: the result */
+    bt_map last;   /* value -> its last step + 1 */
+};
+
+typedef bt_vec(uint32_t) vm_numbers;
+
+struct vm_encoder {
+    bt_ctx *ctx;
+    bt_arena *arena, *scratch; /* of the program; of this function */
+    struct vm_program *program;
+    bt_vec(const bt_global *) globals; /* functions by their number */
+    bt_map numbers;                    /* name of a function -> its number + 1 */
+    bt_vec(struct vm_function *) functions;
+    bt_vec(struct vm_list) lists;
+    bt_vec(const bt_object *) consts;
+    bt_vec(struct vm_scalar) scalars;
+    bt_vec(struct vm_ctor) ctors;
+    bt_vec(struct vm_operator) operators;
+    bt_vec(struct vm_shape) shapes;
+    bt_vec(struct vm_check) checks;
+    bt_vec(struct vm_hold) holds;
+    /* Of the function being encoded: */
+    const bt_func *func;
+    bt_map scopes;       /* block -> struct vm_scope * */
+    bt_map owners;       /* value -> the scope that defines it */
+    bt_map registers;    /* value -> register + 1 */
+    bt_map dims;         /* type variable, opaque dim -> number + 1 */
+    vm_numbers types[2]; /* of registers: of objects, of scalars */
+    vm_numbers unused;   /* registers that hold nothing now */
+    vm_numbers words;
+    uint32_t begun; /* word: of the last instruction */
+    struct vm_scope *scope;
+    bt_vec(struct vm_place) places;
+    bt_vec(struct vm_seen) seen;
+};
+
+/* While a function is encoded its scalars' registers are counted from here; objects' come
+ * first, and how many these are is known at the end. */
+#define VM_SCALAR (UINT32_C(1) << 22)
+
+/* ---- encode_liveness.c ---- */
+
+/* Scopes of the function's blocks. */
+bt_status vm_find_uses(struct vm_encoder *);
+/* What a binding reads from the blocks around it: operands, a closure's captures. */
+uint32_t vm_noperand(const bt_value *);
+const bt_value *vm_operand(const bt_value *, uint32_t index);
+/* Whether nobody reads the value behind the step at hand. */
+int vm_is_last(const struct vm_encoder *, const bt_value *);
+/* Whether a block, or one in it, reads it. */
+int vm_block_uses(const struct vm_encoder *, const bt_block *, const bt_value *);
+
+/* ---- encode_write.c ---- */
+
+bt_status vm_word(struct vm_encoder *, uint32_t);
+/* The first word. */
+bt_status vm_begin(struct vm_encoder *, uint32_t code, uint32_t first);
+/* A register of the type that is free. */
+bt_status vm_register_new(struct vm_encoder *, uint32_t type, uint32_t *out);
+void vm_register_free(struct vm_encoder *, uint32_t reg);
+uint32_t vm_register_type(const struct vm_encoder *, uint32_t reg);
+/* The register in which a value is, loaded where it is a constant or a global; with VM_LAST
+ * where this is its last use, and no later operand of the binding is the same. */
+bt_status vm_read(struct vm_encoder *, const bt_value *, int is_last, uint32_t *out);
+/* The operands of a binding from number `first` on, as vm_read. */
+bt_status vm_read_all(struct vm_encoder *, const bt_value *, uint32_t first,
+                      uint32_t **out);
+/* What is read for the last time has no register from here on. */
+void vm_leave(struct vm_encoder *, uint32_t n, const uint32_t *regs);
+/* The register of a value that is defined. */
+bt_status vm_define(struct vm_encoder *, const bt_value *, uint32_t *out);
+bt_status vm_constant(struct vm_encoder *, const bt_object *, uint32_t type,
+                      uint32_t *out);
+bt_status vm_cell(struct vm_encoder *, uint32_t type, bt_cell, uint32_t *out);
+bt_status vm_list_words(struct vm_encoder *, uint32_t n, const uint32_t *);
+
+/* ---- encode_dims.c ---- */
+
+bt_status vm_dim_number(struct vm_encoder *, const bt_type *leaf, uint32_t *out);
+bt_status vm_term_make(struct vm_encoder *, const bt_type *dim, struct vm_term *out);
+/* A list of dims; row 0 is empty. */
+bt_status vm_dims_make(struct vm_encoder *, uint32_t n, const bt_type *const *,
+                       uint32_t *out);
+/* DIMS or SHAPE for a value, where its type says something of the kind. */
+bt_status vm_shape_write(struct vm_encoder *, uint32_t code, const bt_value *,
+                         uint32_t reg);
+/* Those of a call's checks. */
+bt_status vm_checks_write(struct vm_encoder *, const bt_call *);
+bt_status vm_holds_write(struct vm_encoder *, const bt_call *, uint32_t reg);
+
+/* ---- encode_scalar.c ---- */
+
+/* A call that computes scalars of scalars, as scalar instructions: the registers of its
+ * results. *n = 0: it is none. */
+bt_status vm_scalar_call(struct vm_encoder *, const bt_call *, const bt_func *callee,
+                         uint32_t *n, uint32_t **out);
+
+/* ---- encode_call.c ---- */
+
+/* The number of the function of a global. */
+bt_status vm_function_number(struct vm_encoder *, const bt_value *, uint32_t *out);
+bt_status vm_call_write(struct vm_encoder *, const bt_call *, int is_tail);
+bt_status vm_closure_write(struct vm_encoder *, const bt_closure_value *);
+/* The row of a constructor of a value of this type. */
+bt_status vm_ctor_number(struct vm_encoder *, const bt_ctor *, uint32_t type,
+                         const bt_value *, uint32_t *out);
+
+#endif

@@ -1,0 +1,111 @@
+/* Where values are used last. */
+#include "encode.h"
+
+static const bt_call *call_of(const bt_closure_value *closure)
+{
+    return bt_as_call(closure->func->block->bindings[0]);
+}
+
+/* A flat closure reads what its call is given before its own parameters. */
+uint32_t vm_noperand(const bt_value *value)
+{
+    const bt_closure_value *closure = bt_as_closure(value);
+    return closure ? call_of(closure)->narg - closure->func->block->nparam
+                   : bt_value_noperand(value);
+}
+
+const bt_value *vm_operand(const bt_value *value, uint32_t index)
+{
+    const bt_closure_value *closure = bt_as_closure(value);
+    return closure ? call_of(closure)->args[index] : bt_value_operand(value, index);
+}
+
+static bt_status check_flat(struct vm_encoder *e, const bt_closure_value *closure)
+{
+    const bt_block *block = closure->func->block;
+    const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
+    int is_flat = closure->group->n == 1 && call && block->result == &call->base &&
+                  call->callee_kind == BT_CALLEE_VALUE &&
+                  call->callee->kind == BT_VALUE_GLOBAL && call->narg >= block->nparam;
+    for (uint32_t i = 0; is_flat && i < block->nparam; i++)
+        is_flat = call->args[call->narg - block->nparam + i] == &block->params[i]->base;
+    return is_flat ? NULL
+                   : bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store,
+                                closure->base.span,
+                                "vm: a closure must be a call of a global function, on "
+                                "what it captures and then its own parameters (pass "
+                                "lambda-lift)");
+}
+
+static bt_status use(struct vm_encoder *e, const bt_value *value)
+{
+    const struct vm_scope *owner = bt_map_find(&e->owners, value);
+    if (value->kind == BT_VALUE_CONST || value->kind == BT_VALUE_GLOBAL)
+        return NULL;
+    if (!owner)
+        return bt_fail_at(e->ctx, BT_ERR_INTERNAL, e->program->module->store, value->span,
+                          "a value is used outside the block that binds it");
+    for (struct vm_scope *s = e->scope;; s = s->outer) {
+        if (!bt_map_put(&s->last, value, (void *)(uintptr_t)(s->step + 1)))
+            return bt_no_memory();
+        if (s == owner)
+            return NULL;
+    }
+}
+
+static bt_status find_in(struct vm_encoder *e, const bt_block *block)
+{
+    struct vm_scope *scope = BT_NEW(e->scratch, struct vm_scope);
+    if (!scope || !bt_map_put(&e->scopes, block, scope))
+        return bt_no_memory();
+    *scope = (struct vm_scope){ .block = block, .outer = e->scope };
+    bt_map_init(&scope->last, e->scratch, 0);
+    e->scope = scope;
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        if (!bt_map_put(&e->owners, block->params[i], scope))
+            return bt_no_memory();
+    }
+    for (; scope->step < block->nbinding; scope->step++) {
+        const bt_value *value = block->bindings[scope->step];
+        const uint32_t nregion =
+            value->kind == BT_VALUE_CLOSURE ? 0 : bt_value_nregion(value);
+        if (value->kind == BT_VALUE_CLOSURE)
+            BT_TRY(check_flat(e, bt_as_closure(value)));
+        for (uint32_t i = 0; i < vm_noperand(value); i++)
+            BT_TRY(use(e, vm_operand(value, i)));
+        for (uint32_t i = 0; i < nregion; i++)
+            BT_TRY(find_in(e, bt_value_region(value, i)));
+        if (!bt_map_put(&e->owners, value, scope))
+            return bt_no_memory();
+    }
+    BT_TRY(use(e, block->result));
+    e->scope = scope->outer;
+    return NULL;
+}
+
+bt_status vm_find_uses(struct vm_encoder *e)
+{
+    bt_map_init(&e->scopes, e->scratch, 0);
+    bt_map_init(&e->owners, e->scratch, 0);
+    e->scope = NULL;
+    return find_in(e, e->func->block);
+}
+
+int vm_is_last(const struct vm_encoder *e, const bt_value *value)
+{
+    const struct vm_scope *owner = bt_map_find(&e->owners, value);
+    for (const struct vm_scope *s = e->scope; owner && s; s = s->outer) {
+        if ((uintptr_t)bt_map_find(&s->last, value) > (uintptr_t)s->step + 1)
+            return 0;
+        if (s == owner)
+            return 1;
+    }
+    return 0;
+}
+
+int vm_block_uses(const struct vm_encoder *e, const bt_block *block,
+                  const bt_value *value)
+{
+    const struct vm_scope *scope = bt_map_find(&e->scopes, block);
+    return bt_map_find(&scope->last, value) != NULL;
+}

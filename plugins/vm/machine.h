@@ -1,0 +1,131 @@
+/*
+ * The machine: runs verified bytecode. Activations stand one behind another in segments of
+ * memory that do not move, so that neither calls nor data of a program cost C stack.
+ *
+ *     segment   frame, frame, ...         frame   header | registers | dims
+ */
+#ifndef VM_MACHINE_H
+#define VM_MACHINE_H
+
+#include <baton/compute.h>
+#include <baton/scalar.h>
+
+#include "bytecode.h"
+
+/* A dim that the run has not come to know. */
+#define VM_UNKNOWN INT64_MIN
+
+union vm_word {
+    bt_object *object; /* NULL: empty */
+    bt_cell cell;
+    int64_t dim;
+};
+
+struct vm_segment {
+    struct vm_segment *below, *above; /* above: kept for the next time */
+    size_t nbytes, used;              /* of data */
+    union vm_word data[];
+};
+
+struct vm_frame {
+    struct vm_frame *caller;
+    struct vm_segment *segment;
+    const struct vm_function *f;
+    uint32_t pc;  /* where the function goes on */
+    uint32_t dst; /* register of the caller for the result */
+    union vm_word r[];
+};
+
+/* What an operator's call computes with; for dims of the function where it depends on
+ * them. */
+struct vm_computation {
+    bt_compute *compute; /* NULL: not yet */
+    uint32_t ndim;
+    int64_t *dims;
+};
+
+struct vm_options {
+    int64_t steps, stack;
+};
+
+struct vm_machine {
+    bt_ctx *ctx; /* of the call in progress */
+    struct vm_program *program;
+    const struct vm_options *options;
+    bt_heap *heap;
+    uint64_t collect_at;
+    struct vm_computation *computations; /* by operator */
+    const bt_run_hook *hook;
+    uint64_t elapsed_ns; /* of the last operator */
+    uint64_t nstep;
+    struct vm_segment *segment; /* of the top frame */
+    struct vm_frame *top;
+    uint32_t nframe;
+    size_t nbytes;       /* of all segments */
+    union vm_word *args; /* room for those of a call */
+    bt_object **objects; /* likewise */
+};
+
+bt_status vm_machine_create(bt_ctx *, struct vm_program *, const struct vm_options *,
+                            struct vm_machine **out);
+void vm_machine_destroy(struct vm_machine *); /* accepts NULL */
+/* Runs the function of number 0. dims: of its type parameters, negative where not known. */
+bt_status vm_run(bt_ctx *, struct vm_machine *, uint32_t narg, bt_object *const *args,
+                 const int64_t *dims, const bt_run_hook *, bt_object **out);
+
+/* ---- machine_frames.c ---- */
+
+/* A frame above all others, registers empty and dims unknown.
+ * errors  BT_ERR_LIMIT, which names the budget and the function; BT_ERR_MEMORY */
+bt_status vm_push(struct vm_machine *, const struct vm_function *, struct vm_frame **out);
+/* Lets go of what the top frame holds. */
+void vm_pop(struct vm_machine *);
+/* Gives back the memory of all segments but the first. */
+void vm_trim(struct vm_machine *);
+/* Frees references that nothing reaches. */
+bt_status vm_collect(struct vm_machine *);
+
+/* ---- machine_objects.c ---- */
+
+static inline int64_t *vm_dims(const struct vm_frame *frame)
+{
+    return (int64_t *)(void *)(uintptr_t)&frame->r[frame->f->nreg];
+}
+bt_status vm_fail(struct vm_machine *, uint32_t pc, uint32_t code, const char *text);
+/* A scalar as an object, and back; unbox takes the reference. */
+bt_status vm_box(struct vm_machine *, uint32_t type, bt_cell, bt_object **out);
+bt_cell vm_cell_of(const bt_object *);
+/* A new reference to what an operand has, boxed; it is moved out where that is its last
+ * use. */
+bt_status vm_take(struct vm_machine *, struct vm_frame *, uint32_t operand,
+                  bt_object **out);
+/* Those of a list into m->objects; none is held after a failure. */
+bt_status vm_take_all(struct vm_machine *, struct vm_frame *, uint32_t n,
+                      const uint32_t *operands);
+void vm_drop_all(struct vm_machine *, uint32_t n);
+/* A register gets an object, of which it takes the reference, or its scalar. */
+void vm_put(struct vm_frame *, uint32_t reg, bt_object *);
+
+/* ---- machine_dims.c ---- */
+
+/* VM_UNKNOWN where a dim that it is over is not known. */
+bt_status vm_eval(struct vm_machine *, const struct vm_frame *, const struct vm_term *,
+                  int64_t *out);
+bt_status vm_show_dims(struct vm_machine *, struct vm_frame *, const struct vm_shape *,
+                       uint32_t operand, int is_checked);
+bt_status vm_check_dims(struct vm_machine *, struct vm_frame *, const struct vm_check *);
+bt_status vm_check_holds(struct vm_machine *, struct vm_frame *, const struct vm_hold *,
+                         uint32_t operand);
+
+/* ---- machine_operate.c ---- */
+
+bt_status vm_operate(struct vm_machine *, struct vm_frame *, const uint32_t *words);
+
+/* ---- machine_args.c ---- */
+
+/* Whether arguments are of the types that code is made for, whatever is inside them; dims
+ * excepted. */
+bt_status vm_check_args(bt_ctx *, const struct vm_program *, uint32_t narg,
+                        bt_object *const *args);
+
+#endif

@@ -1,0 +1,161 @@
+/* What a run comes to know of dims, and what is checked of them. */
+#include <inttypes.h>
+
+#include "machine.h"
+
+enum { FEW = 16 };
+
+bt_status vm_eval(struct vm_machine *m, const struct vm_frame *frame,
+                  const struct vm_term *term, int64_t *out)
+{
+    int64_t few[FEW], *dims = few;
+    const int64_t *known = vm_dims(frame);
+    bt_arena *scratch = bt_ctx_scratch(m->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    int is_known = 1;
+    if (term->n > FEW && !(dims = BT_NEWS(scratch, int64_t, term->n)))
+        return bt_no_memory();
+    for (uint32_t i = 0; i < term->n; i++) {
+        dims[i] = known[term->dims[i]];
+        is_known &= dims[i] != VM_UNKNOWN;
+    }
+    *out = VM_UNKNOWN;
+    const int fits = !is_known || bt_dim_eval(&term->code, dims, out);
+    bt_arena_release(scratch, mark);
+    return fits ? NULL
+                : vm_fail(m, frame->pc, BT_ERR_LIMIT, "a dim has more than 63 bits");
+}
+
+/* "n + 1 = 5": what a dim is called and what it is. */
+static void add_dim(struct vm_machine *m, bt_text *text, const bt_type *dim,
+                    int64_t value)
+{
+    int64_t number;
+    if (!bt_dim_is_const(dim, &number)) {
+        bt_print_type(m->ctx, dim, text);
+        bt_text_addf(text, " = ");
+    }
+    bt_text_addf(text, "%" PRId64, value);
+}
+
+static void add_callee(const bt_call *call, bt_text *text)
+{
+    if (call->callee_kind == BT_CALLEE_OP)
+        bt_text_addf(text, "%s", call->op->name);
+    else if (call->callee_kind == BT_CALLEE_CTOR)
+        bt_text_addf(text, "%s", call->ctor->name);
+    else
+        bt_print_operand(call->callee, text);
+}
+
+static bt_status fail_with(struct vm_machine *m, const bt_value *value,
+                           const bt_text *text)
+{
+    const char *message = bt_text_get(text);
+    return message ? bt_fail_at(m->ctx, BT_ERR_RUNTIME, m->program->module->store,
+                                value->span, "%s", message)
+                   : bt_no_memory();
+}
+
+/* ---- shapes ---- */
+
+static bt_status fail_dim(struct vm_machine *m, const struct vm_shape *shape,
+                          uint32_t axis, int64_t found, int64_t expected)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(m->ctx));
+    bt_print_operand(shape->value, &text);
+    bt_text_addf(&text, " has dim %u = %" PRId64 ", but its type says ", axis, found);
+    add_dim(m, &text, shape->axes[axis].dim, expected);
+    return fail_with(m, shape->value, &text);
+}
+
+static int is_leaf(const bt_type *dim)
+{
+    return dim->kind == BT_TYPE_VAR || dim->kind == BT_TYPE_OPAQUE;
+}
+
+/* Tuples' types nest to a bounded depth. */
+static bt_status show(struct vm_machine *m, struct vm_frame *frame,
+                      const struct vm_shape *shape, const bt_object *object,
+                      int is_checked)
+{
+    int64_t *dims = vm_dims(frame);
+    const bt_tuple *tuple = bt_object_as_tuple(object);
+    const bt_tensor *tensor = bt_object_as_tensor(object);
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        const struct vm_term *axis = &shape->axes[i];
+        if (is_leaf(axis->dim) && dims[axis->dims[0]] == VM_UNKNOWN)
+            dims[axis->dims[0]] = tensor->dims[i];
+    }
+    for (uint32_t i = 0; is_checked && i < shape->rank; i++) {
+        int64_t expected;
+        BT_TRY(vm_eval(m, frame, &shape->axes[i], &expected));
+        if (expected != VM_UNKNOWN && expected != tensor->dims[i])
+            return fail_dim(m, shape, i, tensor->dims[i], expected);
+    }
+    for (uint32_t i = 0; i < shape->nfield; i++)
+        BT_TRY(show(m, frame, &shape->fields[i], tuple->fields[i], is_checked));
+    return NULL;
+}
+
+/* Dims that the value shows are known before any is compared. */
+bt_status vm_show_dims(struct vm_machine *m, struct vm_frame *frame,
+                       const struct vm_shape *shape, uint32_t operand, int is_checked)
+{
+    const bt_object *object = frame->r[operand & VM_REGISTER].object;
+    if (!object)
+        return vm_fail(m, frame->pc, BT_ERR_INTERNAL, "vm: a register is empty");
+    BT_TRY(show(m, frame, shape, object, 0));
+    return is_checked ? show(m, frame, shape, object, 1) : NULL;
+}
+
+/* ---- checks ---- */
+
+bt_status vm_check_dims(struct vm_machine *m, struct vm_frame *frame,
+                        const struct vm_check *check)
+{
+    int64_t left, right;
+    bt_text text;
+    BT_TRY(vm_eval(m, frame, &check->left, &left));
+    BT_TRY(vm_eval(m, frame, &check->right, &right));
+    if (left == VM_UNKNOWN || right == VM_UNKNOWN ||
+        bt_check_holds(check->check->relation, left, right))
+        return NULL;
+    bt_text_init(&text, bt_ctx_scratch(m->ctx));
+    add_callee(check->call, &text);
+    const char *callee = bt_text_get(&text);
+    return callee ? bt_check_fail(m->ctx, &check->call->base, callee, check->check, left,
+                                  right)
+                  : bt_no_memory();
+}
+
+static int64_t element(const struct vm_frame *frame, uint32_t reg, int64_t i)
+{
+    return reg >= frame->f->nobject
+               ? frame->r[reg].cell.i
+               : bt_tensor_get_int(bt_object_as_tensor(frame->r[reg].object), i);
+}
+
+bt_status vm_check_holds(struct vm_machine *m, struct vm_frame *frame,
+                         const struct vm_hold *hold, uint32_t operand)
+{
+    const uint32_t reg = operand & VM_REGISTER;
+    const bt_tensor *tensor =
+        reg < frame->f->nobject ? bt_object_as_tensor(frame->r[reg].object) : NULL;
+    const int64_t nelem = reg >= frame->f->nobject ? 1 : tensor ? tensor->nelem : 0;
+    for (uint32_t i = 0; i < hold->n && i < nelem; i++) {
+        int64_t expected, found = element(frame, reg, i);
+        BT_TRY(vm_eval(m, frame, &hold->terms[i], &expected));
+        if (expected == VM_UNKNOWN || expected == found)
+            continue;
+        bt_text text;
+        bt_text_init(&text, bt_ctx_scratch(m->ctx));
+        add_callee(hold->call, &text);
+        bt_text_addf(&text, ": element %u is %" PRId64 ", but was stated to be ", i,
+                     found);
+        add_dim(m, &text, hold->terms[i].dim, expected);
+        return fail_with(m, &hold->call->base, &text);
+    }
+    return NULL;
+}

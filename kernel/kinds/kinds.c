@@ -335,16 +335,15 @@ static const bt__shape_field target_fields[] = {
 static const bt__shape target_shape = { .kinds = BT__JSON_OBJECT,
                                         .fields = target_fields };
 
-/* ---- pipelines: files beside the manifest ---- */
+/* ---- pipelines, libraries: files beside the manifest ---- */
 
-static const bt__shape_field pipeline_fields[] = {
+static const bt__shape_field file_fields[] = {
     { "name", &bt__name_shape, 1 },
     { "doc", &bt__doc_shape, 0 },
     { "path", &bt__path_shape, 1 },
     { 0 },
 };
-static const bt__shape pipeline_shape = { .kinds = BT__JSON_OBJECT,
-                                          .fields = pipeline_fields };
+static const bt__shape file_shape = { .kinds = BT__JSON_OBJECT, .fields = file_fields };
 
 /* ---- the list ---- */
 
@@ -455,7 +454,11 @@ static const bt__kind kinds[] = {
     { .kind = "pipeline",
       .key = "pipelines",
       .interface_name = "",
-      .shape = &pipeline_shape },
+      .shape = &file_shape },
+    { .kind = "library",
+      .key = "libraries",
+      .interface_name = "library",
+      .shape = &file_shape },
     { 0 },
 };
 

@@ -381,30 +381,23 @@ static bt_status read_file(bt_ctx *ctx, const char *path, bt_pipeline **out)
     return status;
 }
 
-/* A file that a plugin's manifest names. */
-static bt_status read_beside(bt_ctx *ctx, const bt_plugin_handle *h, const char *name,
-                             bt_pipeline **out)
-{
-    const char *text = bt__linked_text(h, name);
-    if (text)
-        return bt_pipeline_parse(ctx, name, text, strlen(text), out);
-    const void *mark = bt_arena_mark(ctx->scratch);
-    const char *path =
-        bt__format(ctx->scratch, "%s/%s", h->folder ? h->folder : "", name);
-    bt_status status = path ? read_file(ctx, path, out) : bt_no_memory();
-    bt_arena_release(ctx->scratch, mark);
-    return status;
-}
-
 static bt_status read_item(bt_ctx *ctx, const bt__item *item, bt_pipeline **out)
 {
-    BT_TRY(read_beside(ctx, item->plugin, bt__json_text(item->json, "path"), out));
+    const char *path, *text;
+    size_t nbytes;
+    const void *mark = bt_arena_mark(ctx->scratch);
+    bt_status status = bt__item_text(ctx, ctx->scratch, item, BT__JSON_MAX_NBYTES, &path,
+                                     &text, &nbytes);
+    if (!status)
+        status = bt_pipeline_parse(ctx, path, text, nbytes, out);
+    bt_arena_release(ctx->scratch, mark);
+    BT_TRY(status);
     if (strcmp((*out)->name, item->name) == 0)
         return NULL;
     const bt_place place = { .file = item->plugin->source.file };
-    bt_status status = bt_fail_place(ctx, BT_ERR_PIPELINE, &place,
-                                     "pipeline \"%s\" is named \"%s\" in its own file %s",
-                                     item->name, (*out)->name, (*out)->doc.file);
+    status = bt_fail_place(ctx, BT_ERR_PIPELINE, &place,
+                           "pipeline \"%s\" is named \"%s\" in its own file %s",
+                           item->name, (*out)->name, (*out)->doc.file);
     bt_pipeline_destroy(*out);
     *out = NULL;
     return status;

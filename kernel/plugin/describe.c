@@ -24,12 +24,17 @@ static json_t *abi_of(const bt_plugin *plugin)
                      (json_int_t)plugin->abi_minor);
 }
 
-/* What is provided by hand (pipelines: files) stays, the tables' names join it. */
+/* What is provided by hand (pipelines and libraries: files) stays, the tables' names join
+ * it. */
 static int join_provides(json_t *manifest, const bt__rows *rows)
 {
     json_t *held = bt__tables_describe(rows);
-    json_t *mine = json_object_get(json_object_get(manifest, "provides"), "pipelines");
-    int ok = held && (!mine || json_object_set(held, "pipelines", mine) == 0);
+    static const char *const files[] = { "pipelines", "libraries" };
+    int ok = held != NULL;
+    for (size_t i = 0; i < BT_COUNT(files); i++) {
+        json_t *mine = json_object_get(json_object_get(manifest, "provides"), files[i]);
+        ok = ok && (!mine || json_object_set(held, files[i], mine) == 0);
+    }
     return ok ? bt__json_put(manifest, "provides", held) : (json_decref(held), 0);
 }
 

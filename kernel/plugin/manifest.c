@@ -161,6 +161,21 @@ static bt_status check_abi(bt_ctx *ctx, const bt__json *root)
     return NULL;
 }
 
+/* Files (pipelines, libraries) stand for themselves; whatever else is provided is in
+ * tables. */
+static int provides_rows(const bt_plugin_handle *h, const bt__json *root)
+{
+    const char *key;
+    json_t *list;
+    json_object_foreach(json_object_get(root->value, "provides"), key, list)
+    {
+        const bt__kind *kind = bt__kind_of_key(h->registry->host, key);
+        if (!kind || kind->nbytes)
+            return 1;
+    }
+    return 0;
+}
+
 /* Picks the binary for this machine, or else the sources. */
 static bt_status choose_binary(bt_ctx *ctx, const bt__json *root, bt_plugin_handle *h,
                                bt_arena *arena)
@@ -189,7 +204,7 @@ static bt_status choose_binary(bt_ctx *ctx, const bt__json *root, bt_plugin_hand
                              "expected a binary for %s/%s, found %s: install the plugin "
                              "for this machine",
                              BT__HOST_OS, BT__HOST_ARCH, bt_text_get(&found));
-    if (json_object_size(json_object_get(root->value, "provides")) > 0)
+    if (provides_rows(h, root))
         return bt__json_fail(ctx, root,
                              "field \"binaries\" is missing: the shared object that "
                              "provides the names; or \"sources\": its C files");

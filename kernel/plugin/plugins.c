@@ -305,6 +305,22 @@ bt_status bt__plugins_item(bt_ctx *ctx, const char *interface_name, const char *
     return NULL;
 }
 
+bt_status bt__item_text(bt_ctx *ctx, bt_arena *arena, const bt__item *item, size_t limit,
+                        const char **path, const char **text, size_t *nbytes)
+{
+    const bt_plugin_handle *h = item->plugin;
+    const char *name = bt__json_text(item->json, "path");
+    *path = name;
+    *text = bt__linked_text(h, name);
+    if (*text) {
+        *nbytes = strlen(*text);
+        return NULL;
+    }
+    *path = bt__format(arena, "%s/%s", h->folder ? h->folder : "", name);
+    return *path ? bt__read_bounded(ctx, arena, *path, limit, text, nbytes)
+                 : bt_no_memory();
+}
+
 bt_status bt__plugins_has(bt_ctx *ctx, const char *interface_name, const char *name,
                           int *out)
 {

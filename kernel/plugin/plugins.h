@@ -115,6 +115,10 @@ bt_status bt__plugins_item(bt_ctx *, const char *interface_name, const char *nam
 /* bt_registry_row for who holds the lock. */
 bt_status bt__plugins_row(bt_ctx *, struct bt__plugins *, const char *interface_name,
                           const char *name, size_t nbytes, const void **out) BT_MUST_USE;
+/* The text of the file beside its manifest that an item's `path` names (a pipeline, a
+ * library), of at most `limit` bytes, in `arena`; *path is what messages call it. */
+bt_status bt__item_text(bt_ctx *, bt_arena *, const bt__item *, size_t limit,
+                        const char **path, const char **text, size_t *nbytes) BT_MUST_USE;
 bt_status bt__plugins_has(bt_ctx *, const char *interface_name, const char *name,
                           int *out) BT_MUST_USE;
 
@@ -241,11 +245,12 @@ typedef struct bt__copier {
 } bt__copier;
 
 struct bt__kind {
-    const char *kind;           /* "op" */
-    const char *key;            /* "ops", in provides */
-    const char *interface_name; /* "baton.op/1"; "" for pipelines: files, no table */
-    size_t nbytes, least;       /* of a row: the host's, and what all need */
-    const bt__shape *shape;     /* of an item in the manifest */
+    const char *kind; /* "op" */
+    const char *key;  /* "ops", in provides */
+    const char *
+        interface_name; /* "baton.op/1"; no table, but files: "" for pipelines, "library" */
+    size_t nbytes, least;   /* of a row: the host's, and what all need */
+    const bt__shape *shape; /* of an item in the manifest */
     int (*copy)(const bt__copier *,
                 void *row); /* nested rows; 0: no memory; may be NULL */
     /* Where a row has its attributes or options, and their struct's size; 0: it has

@@ -404,14 +404,14 @@ static int load_weights(bt__parser *p, const bt__token *token)
     bt_file *file = NULL;
     if (module->npz || module->given_weights)
         return 1;
-    if (!module->weights || !module->folder)
+    if (!module->weights || !module->texts.at[0].folder)
         return bt__error_token(
             p, BT_ERR_NAME, token,
             module->weights ? "weights are not allowed here: the text has no folder"
                             : "the text has neither #[data] nor "
                               "#[weights = \"FILE.npz\"]");
     bt_status status =
-        bt_file_read_beneath(p->ctx, module->folder, module->weights, &file);
+        bt_file_read_beneath(p->ctx, module->texts.at[0].folder, module->weights, &file);
     if (!status)
         status =
             bt_npz_read(p->ctx, module->weights, file->bytes, file->nbytes, &module->npz);

@@ -109,26 +109,45 @@ struct bt__draft_global {
     bt__draft *value; /* const */
     bt__draft_place place;
     bt__dict_entries attrs;
+    uint32_t in;     /* the text that it stands in */
     bt__token token; /* its name */
 };
 /* A data type: declared before anything else is read, then defined, then passed over. */
 struct bt__draft_adt {
-    uint32_t offset, end; /* of the definition; end 0: it has an error */
+    uint32_t in, offset, end; /* of the definition; end 0: it has an error */
     bt_adt_def *def;
     bt__types vars;
 };
 
+/* Where a name stands. */
+struct bt__mention {
+    uint32_t in;
+    bt__token token;
+};
+
 struct bt__unknown_op {
     const char *name;
-    bt__token token; /* first use */
+    struct bt__mention first;
     uint32_t nuse;
     bt_status why;
 };
 
+/* A text that the module is read from: the caller's, or one that is imported. */
+struct bt__text {
+    const char *file, *text;
+    const char *folder; /* of weights and of imported files; NULL: none allowed */
+    uint32_t nbytes;
+    uint32_t source;
+    uint32_t dialect;
+    uint32_t start; /* of its definitions; while its imports are read, of the next one */
+    uint32_t is_open; /* while its imports are read */
+};
+
 /* The module that is read. */
 struct bt__module_draft {
-    const char *folder; /* of weights; NULL: none allowed */
-    uint32_t source;
+    bt_vec(struct bt__text) texts; /* first the caller's */
+    bt_map imported;             /* global name -> struct bt__mention of its definition */
+    uint32_t source;             /* of the text that is read */
     uint32_t is_typed;           /* the text says so: `?` is a dim known at run time */
     uint32_t has_spans;          /* spans and provenance are written in the text */
     const bt__given_dims *given; /* NULL: none */
@@ -142,7 +161,7 @@ struct bt__module_draft {
     bt_map globals; /* name -> struct bt__draft_global, in order of definition */
     bt_map ops;     /* name -> bt_op */
     bt_map unknown; /* name -> struct bt__unknown_op */
-    bt_map uses;    /* global name -> first use, a bt__token */
+    bt_map uses;    /* global name -> first use, a struct bt__mention */
     bt_vec(struct bt__draft_adt) adt_list;
     uint32_t next_adt;           /* those before it were passed over */
     bt_vec(bt_object *) objects; /* references held by drafts */
@@ -173,6 +192,21 @@ const bt_ctor *bt__module_ctor(bt__parser *, const char *name);
 /* The name most like this one, NULL if none is close. */
 const char *bt__module_near_type(bt__parser *, const char *name);
 const char *bt__module_near_ctor(bt__parser *, const char *name);
+
+/* ---- import.c ---- */
+
+/* One more text, which is not read yet: its file, folder, text and size. */
+bt_status bt__add_text(bt__parser *, const struct bt__text *) BT_MUST_USE;
+/* What follows stands in that text; where, bt__seek says. */
+void bt__set_text(bt__parser *, uint32_t in);
+/* Headers and imports of all texts. */
+int bt__parse_heads(bt__parser *);
+/* Notes what an imported text defines here, in the scan. 0: an error, reported. */
+int bt__note_imported(bt__parser *);
+/* Reads those definitions of imported texts that are used. */
+void bt__parse_imported(bt__parser *);
+/* The place of a token of any text. */
+bt_span bt__span_of(bt__parser *, uint32_t in, const bt__token *);
 
 /* ---- parse_header.c, parse_adt.c, parse_global.c ---- */
 

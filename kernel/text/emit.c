@@ -336,6 +336,7 @@ static bt_status emit_definition(emitter *e, struct bt__draft_global *draft)
 {
     bt_prov prov;
     bt_global *global = &draft->global;
+    bt__set_text(e->p, draft->in);
     BT_TRY(resolve_place(e, &draft->place, 0, &global->span, &prov));
     global->attrs = (bt_dict){ draft->attrs.len, draft->attrs.at };
     if (draft->func)

@@ -112,6 +112,7 @@ bt_status bt__check_given(bt__parser *p)
     const bt__given_dims *given = module->given;
     const char *unused = NULL;
     bt_text names;
+    bt__set_text(p, 0);
     for (uint32_t i = 0; given && i < given->n && !unused; i++)
         unused = given->at[i].is_used ? NULL : given->at[i].name;
     if (!unused)

@@ -20,7 +20,9 @@ static int note_unknown(bt__parser *p, const char *name, const bt__token *token,
         op = BT_NEW(p->arena, struct bt__unknown_op);
         if (!op || !bt_map_put(unknown, name, op))
             return bt__error_memory(p);
-        *op = (struct bt__unknown_op){ .name = name, .token = *token, .why = why };
+        *op = (struct bt__unknown_op){ .name = name,
+                                       .first = { p->in, *token },
+                                       .why = why };
     }
     op->nuse++;
     return 1;
@@ -64,8 +66,10 @@ int bt__find_op(bt__parser *p, const char *name, const bt__token *token,
 /* The error that was reported of the operator, at its place. */
 static bt_status explain(bt__parser *p, const struct bt__unknown_op *op)
 {
-    bt_status status = bt__status_at(p, op->why->code, op->token.offset, op->token.nbytes,
-                                     "%s", op->why->message);
+    const bt__token *token = &op->first.token;
+    bt__set_text(p, op->first.in);
+    bt_status status = bt__status_at(p, op->why->code, token->offset, token->nbytes, "%s",
+                                     op->why->message);
     return bt__note_chain(p->ctx, status, op->why->note);
 }
 
@@ -77,15 +81,16 @@ int bt__report_unknown_ops(bt__parser *p)
     if (unknown->len == 0 || p->stop)
         return 1;
     const struct bt__unknown_op *op = unknown->at[0].value;
-    uint32_t source = p->module->source;
+    const bt__token *token = &op->first.token;
     if (unknown->len == 1)
         return bt__error_status(p, explain(p, op));
+    bt__set_text(p, op->first.in);
     bt_status status =
-        bt__status_at(p, BT_ERR_NAME, op->token.offset, op->token.nbytes,
+        bt__status_at(p, BT_ERR_NAME, token->offset, token->nbytes,
                       "%u operators are not known here", (unsigned)unknown->len);
     for (uint32_t i = 0; i < unknown->len; i++) {
         op = unknown->at[i].value;
-        bt_span span = bt_span_text(p->store, source, op->token.offset, op->token.nbytes);
+        bt_span span = bt__span_of(p, op->first.in, &op->first.token);
         status = bt_note(p->ctx, status, p->store, span, "%s (%u %s)", op->why->message,
                          (unsigned)op->nuse, op->nuse == 1 ? "call" : "calls");
     }
@@ -149,10 +154,10 @@ int bt__use_global(bt__parser *p, const char *name, const bt__token *token,
         return 0;
     if (!module || bt_map_find(&module->uses, name))
         return 1;
-    bt__token *use = BT_NEW(p->arena, bt__token);
+    struct bt__mention *use = BT_NEW(p->arena, struct bt__mention);
     if (!use || !bt_map_put(&module->uses, name, use))
         return bt__error_memory(p);
-    *use = *token;
+    *use = (struct bt__mention){ p->in, *token };
     return 1;
 }
 
@@ -163,10 +168,14 @@ int bt__report_unknown_globals(bt__parser *p)
         const char *name = module->uses.at[i].key;
         if (bt_map_find(&module->globals, name))
             continue;
+        const struct bt__mention *use = module->uses.at[i].value;
         const char *near = near_key(p, &module->globals, name);
-        bt__error_token(
-            p, BT_ERR_NAME, module->uses.at[i].value, "`@%s` is not defined%s%s%s", name,
-            near ? "; did you mean `@" : "", near ? near : "", near ? "`?" : "");
+        if (!near)
+            near = near_key(p, &module->imported, name);
+        bt__set_text(p, use->in);
+        bt__error_token(p, BT_ERR_NAME, &use->token, "`@%s` is not defined%s%s%s", name,
+                        near ? "; did you mean `@" : "", near ? near : "",
+                        near ? "`?" : "");
     }
     return !p->stop;
 }

@@ -1,7 +1,7 @@
 /*
  * Modules: headers, definitions, and the lone expression of Relay.
  *
- * The text is read three times: a scan finds where data types are defined and where data
+ * A text is read three times: a scan finds where data types are defined and where data
  * begins, then data types are declared and defined, then all else is read in order.
  * Nodes are built only when there was no error.
  */
@@ -54,16 +54,20 @@ static int scan(bt__parser *p)
            !bt__at_section(p, "metadata")) {
         int is_type = bt__at_definition(p) && !bt__at(p, BT_TOKEN_HEADER) &&
                       (bt__at_word(p, "type") || bt__token_is_word(p, &p->next, "type"));
-        struct bt__draft_adt adt = { .offset = p->token.offset };
+        struct bt__draft_adt adt = { .in = p->in, .offset = p->token.offset };
         if (is_type && !BT_PUSH(p->arena, &module->adt_list, adt))
             return bt__error_memory(p);
-        if (!bt__note_def(p))
+        if (!(p->in ? bt__note_imported(p) : bt__note_def(p)))
             return 0;
         if (is_type) // `extern type` is one
             bt__advance(p);
         bt__advance(p);
     }
     p->is_scanning = 0;
+    if (p->in && !bt__at(p, BT_TOKEN_END))
+        return bt__error_token(p, BT_ERR_UNSUPPORTED, &p->token,
+                               "a text that is imported has no data of its own: write "
+                               "its constants where they are used");
     if (bt__at_section(p, "metadata"))
         module->metadata = p->after.offset + p->after.nbytes;
     return bt__at_section(p, "data") ? parse_data(p) : 1;
@@ -89,6 +93,9 @@ static void skip_definition(bt__parser *p, uint32_t start)
 static int fail_definition(bt__parser *p)
 {
     static const char *const of_globals[] = { "def", "const", "extern", "gradient" };
+    if (bt__at_word(p, "import"))
+        return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
+                               "imports stand before the first definition");
     for (uint32_t i = 0; i < BT_COUNT(of_globals); i++) {
         if (bt__at_word(p, of_globals[i]) && p->next.kind == BT_TOKEN_WORD)
             return bt__error_token(
@@ -157,30 +164,40 @@ static void parse_lone(bt__parser *p)
 
 static void parse_module(bt__parser *p)
 {
-    if (!bt__parse_headers(p))
+    if (!bt__parse_heads(p))
         return;
+    bt__module_draft *module = p->module;
     uint32_t start = p->token.offset;
     int is_lone =
         p->dialect == BT__RELAY && !bt__at_definition(p) && !bt__at(p, BT_TOKEN_END);
-    if (p->module
-            ->given) // what the text says of types holds for the dims as they are there
-        p->module->is_typed = 0;
-    if (!scan(p) || !bt__parse_adts(p))
+    // What the text says of types holds for the dims as they are there; and what is
+    // imported may say nothing of them.
+    if (module->given || module->texts.len > 1)
+        module->is_typed = 0;
+    for (uint32_t i = 0; i < module->texts.len; i++) {
+        bt__set_text(p, i);
+        bt__seek(p, module->texts.at[i].start);
+        if (!scan(p))
+            return;
+    }
+    if (!bt__parse_adts(p))
         return;
     bt__scoped_clear(p);
+    bt__set_text(p, 0);
     bt__seek(p, start);
     if (is_lone)
         parse_lone(p);
     else
         parse_definitions(p);
+    bt__parse_imported(p);
     bt__scoped_clear(p);
     if (bt__report_unknown_ops(p) && !p->stop)
         bt__report_unknown_globals(p);
 }
 
-static void init_module(bt__module_draft *module, bt_arena *arena, const char *folder)
+static void init_module(bt__module_draft *module, bt_arena *arena)
 {
-    *module = (bt__module_draft){ .folder = folder };
+    *module = (bt__module_draft){ 0 };
     bt_map *by_name[] = { &module->adts,    &module->ctors,  &module->globals,
                           &module->ops,     &module->uses,   &module->data,
                           &module->unknown, &module->tensors };
@@ -188,6 +205,7 @@ static void init_module(bt__module_draft *module, bt_arena *arena, const char *f
         bt_map_init(by_name[i], arena, 0);
     bt_map_init(&module->func_attrs, arena, 0);
     bt_map_init(&module->unread, arena, 0);
+    bt_map_init(&module->imported, arena, 0);
 }
 
 static void deinit_module(bt_ctx *ctx, bt__module_draft *module)
@@ -213,18 +231,22 @@ static bt_status parse_into(bt_ctx *ctx, bt_store *store, bt_arena *arena,
 {
     bt__parser p;
     bt__module_draft module;
-    init_module(&module, arena, t->folder);
+    init_module(&module, arena);
     module.given = t->dims;
     module.given_weights = t->weights;
-    BT_TRY(bt_store_add_source(ctx, store, t->file, t->text, t->nbytes, &module.source));
     BT_TRY(bt_module_builder_create(ctx, store, NULL, &module.builder));
-    bt__parser_init(&p, ctx, store, arena, t->file, t->text, (uint32_t)t->nbytes);
+    bt__parser_init(&p, ctx, store, arena, t->file, "", 0); // no text is open yet
     p.module = &module;
     p.fault_arena = bt_arena_create(bt_ctx_registry(ctx));
-    if (p.fault_arena)
-        parse_module(&p);
+    const struct bt__text text = { .file = t->file,
+                                   .folder = t->folder,
+                                   .text = t->text,
+                                   .nbytes = (uint32_t)t->nbytes };
+    bt_status added = p.fault_arena ? bt__add_text(&p, &text) : bt_no_memory();
+    if (added)
+        bt__error_status(&p, added);
     else
-        bt__error_memory(&p);
+        parse_module(&p);
     bt__report_faults(&p);
     bt_arena_destroy(p.fault_arena);
     bt_status status = p.first ? p.first : bt__check_given(&p);
@@ -236,13 +258,6 @@ static bt_status parse_into(bt_ctx *ctx, bt_store *store, bt_arena *arena,
 
 static bt_status parse_text(bt_ctx *ctx, const struct given_text *t, bt_module **out)
 {
-    static const char byte_order_mark[] = "\xEF\xBB\xBF"; // of UTF-8: editors write it
-    size_t skip = sizeof(byte_order_mark) - 1;
-    struct given_text body = *t;
-    if (t->nbytes >= skip && memcmp(t->text, byte_order_mark, skip) == 0) {
-        body.text += skip;
-        body.nbytes -= skip;
-    }
     bt_registry *registry = bt_ctx_registry(ctx);
     if (t->nbytes >= UINT32_MAX || t->nbytes > bt_ctx_limits(ctx)->bytes)
         return bt_fail(ctx, BT_ERR_LIMIT, "%s: %zu bytes of text are too many",
@@ -250,7 +265,7 @@ static bt_status parse_text(bt_ctx *ctx, const struct given_text *t, bt_module *
     bt_store *store = bt_store_create(registry);
     bt_arena *arena = bt_arena_create(registry);
     bt_status status =
-        store && arena ? parse_into(ctx, store, arena, &body, out) : bt_no_memory();
+        store && arena ? parse_into(ctx, store, arena, t, out) : bt_no_memory();
     bt_arena_destroy(arena);
     bt_store_unref(store);
     return status;

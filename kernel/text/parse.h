@@ -13,6 +13,7 @@
  *   metadata.c       Relay's #[metadata]
  *   given_dims.c     dims of the entry that the caller gives
  *   emit.c           drafts become nodes
+ *   import.c         the texts that a module is read from
  *   parse_header.c, parse_adt.c, parse_global.c, parse.c    headers, definitions, modules
  *
  * A parsing function returns its result, or NULL (0) after it reported an error; the
@@ -64,6 +65,8 @@ typedef struct bt__parser {
     bt_store *store; /* NULL: only what needs none may be parsed */
     bt_arena *arena; /* of the parse */
 
+    /* The text that is read, of those of the module (import.c). */
+    uint32_t in;
     const char *file;
     const char *text;
     uint32_t nbytes;

@@ -36,6 +36,7 @@ static int declare_adt(bt__parser *p, struct bt__draft_adt *adt)
     int is_extern;
     bt__draft_place place = { 0 };
     bt__scoped_clear(p);
+    bt__set_text(p, adt->in);
     bt__seek(p, adt->offset);
     if (!parse_adt_head(p, adt, &name, &is_extern))
         return 0;
@@ -129,6 +130,7 @@ static int define_adt(bt__parser *p, struct bt__draft_adt *adt)
     bt__types again = { 0 };
     struct bt__draft_adt head = { .vars = again };
     bt__scoped_clear(p);
+    bt__set_text(p, adt->in);
     bt__seek(p, adt->offset);
     if (!parse_adt_head(p, &head, &name, &is_extern) || !bt__parse_place(p, &place))
         return 0;
@@ -152,6 +154,7 @@ static int define_adt(bt__parser *p, struct bt__draft_adt *adt)
 /* Names that the text of a definition with errors may define: nothing is said of them. */
 static void note_unread(bt__parser *p, const struct bt__draft_adt *adt)
 {
+    bt__set_text(p, adt->in);
     bt__seek(p, adt->offset);
     p->is_scanning = 1;
     do {

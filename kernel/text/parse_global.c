@@ -18,6 +18,7 @@ static struct bt__draft_global *new_global(bt__parser *p, uint32_t kind)
         bt__error_memory(p);
         return NULL;
     }
+    global->in = p->in;
     global->token = p->token;
     global->global.kind = kind;
     global->global.name = bt__token_name(p, &p->token);
@@ -31,13 +32,14 @@ static int add_global(bt__parser *p, struct bt__draft_global *global)
 {
     const char *name = global->global.name;
     const struct bt__draft_global *other = bt_map_find(&p->module->globals, name);
-    if (!other)
+    const struct bt__mention *imported = bt_map_find(&p->module->imported, name);
+    if (!other && (!imported || imported->in == p->in))
         return bt_map_put(&p->module->globals, name, global) || bt__error_memory(p);
     bt_status status =
         bt__status_at(p, BT_ERR_NAME, global->token.offset, global->token.nbytes,
                       "`@%s` is defined twice", name);
-    bt_span span = bt_span_text(p->store, p->module->source, other->token.offset,
-                                other->token.nbytes);
+    bt_span span = other ? bt__span_of(p, other->in, &other->token)
+                         : bt__span_of(p, imported->in, &imported->token);
     return bt__error_status(
         p, bt_note(p->ctx, status, p->store, span, "the other definition is here"));
 }

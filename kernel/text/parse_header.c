@@ -106,6 +106,11 @@ static int parse_header(bt__parser *p)
     bt__advance(p);
     if (bt__accept_word(p, "typed"))
         p->module->is_typed = 1;
+    else if (p->in)
+        ok = bt__error_token(p, BT_ERR_UNSUPPORTED, &p->token,
+                             "a text that is imported has no header %s: only the text "
+                             "that is run has",
+                             bt__token_show(p, &p->token));
     else if (bt__accept_word(p, "spans"))
         p->module->has_spans = 1;
     else if (bt__accept_word(p, "weights"))

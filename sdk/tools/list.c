@@ -18,6 +18,7 @@ static const struct listing {
     { "rules", "rule" },
     { "analyses", "analysis" },
     { "pipelines", "pipeline" },
+    { "libraries", "library" },
     { "executors", "executor" },
     { "importers", "importer" },
     { "onnx", BT_ONNX_INTERFACE },
@@ -186,11 +187,13 @@ static int fail_unknown(struct tool *tool, const struct listing *listing,
     bt_text_init(&interface_name, bt_ctx_scratch(tool->ctx));
     if (strcmp(listing->kind, "pipeline") == 0) // those are no rows of tables
         return fail_pipeline(tool, name);
-    bt_text_addf(&interface_name, strchr(listing->kind, '/') ? "%s" : "baton.%s/1",
-                 listing->kind);
-    if (!bt_text_get(&interface_name))
-        return tool_fail(tool, bt_no_memory());
-    TRY_TOOL(tool, bt_registry_row(tool->ctx, interface_name.at, name, 0, &row));
+    if (strcmp(listing->kind, "library") != 0) { // nor are these
+        bt_text_addf(&interface_name, strchr(listing->kind, '/') ? "%s" : "baton.%s/1",
+                     listing->kind);
+        if (!bt_text_get(&interface_name))
+            return tool_fail(tool, bt_no_memory());
+        TRY_TOOL(tool, bt_registry_row(tool->ctx, interface_name.at, name, 0, &row));
+    }
     return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
                                    "there is no %s %s; baton list %s shows all",
                                    listing->kind, name, listing->word));
@@ -266,9 +269,9 @@ const struct verb verb_list = {
     .max_arg = 2,
     .doc = "List what plugins provide, or document one of it.",
     // clang-format off
-    .details = "KIND is ops, relations, rules, passes, analyses, pipelines, slots, executors,\n"
-               "importers, onnx (operators of ONNX models), compilers or targets. Reads\n"
-               "manifests only; no plugin is opened.",
+    .details = "KIND is ops, relations, rules, passes, analyses, pipelines, libraries, slots,\n"
+               "executors, importers, onnx (operators of ONNX models), compilers or targets.\n"
+               "Reads manifests only; no plugin is opened.",
     .examples = "  baton list targets\n"
                 "  baton list ops nn.dense",
     // clang-format on

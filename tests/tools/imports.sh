@@ -1,0 +1,49 @@
+# Imports reach libraries of plugins and files of the text's own folder, nothing else, and have limits.
+. "$(dirname "$0")/kit.sh"
+
+text() { # FILE LINE...
+    file=$1; shift
+    { echo '#[version = "baton 0.1"]'; printf '%s\n' "$@"; } > "$file"
+}
+
+expect 0 '^prelude  *All of' -- "$baton" list libraries
+expect 0 '^list (baton.prelude)' -- "$baton" list libraries list
+expect 1 'there is no library lisp; baton list libraries shows all' -- "$baton" list libraries lisp
+expect 0 'library "list"' 'baton.prelude' -- "$baton" plugin why list
+
+# Not by a link, not what is no file, not upwards, not what is not there, not from a text without a folder.
+mkdir -p inside
+text outside.baton 'def @f() { 1 }'
+ln -s ../outside.baton inside/link.baton
+mkfifo inside/pipe.baton
+for name in link.baton pipe.baton ../outside.baton "$PWD/outside.baton" missing.baton ''; do
+    text inside/p.baton "import \"$name\"" 'def @main() { @f() }'
+    expect 1 'p.baton:2:8: error: import "' -- "$baton" opt inside/p.baton
+done
+
+# As many texts as there may be, each imported by the one before it; then one more.
+for i in $(seq 1 255); do
+    text "t$i.baton" "import \"t$((i + 1)).baton\"" "def @f$i() { @f$((i + 1))() }"
+done
+text t255.baton 'def @f255() { 255 }'
+text chain.baton 'import "t1.baton"' 'def @main() { @f1() }'
+expect 0 '255' -- "$baton" run chain.baton --executor interp
+text t255.baton 'import "t256.baton"' 'def @f255() { @f256() }'
+text t256.baton 'def @f256() { 256 }'
+expect 1 't255.baton:2:8: error: import "t256.baton": more than 256 texts' -- "$baton" opt chain.baton
+
+# What is printed stands alone.
+text alone.baton 'import "list"' 'def @main() { @length(Cons(1, Nil())) }'
+expect 0 -- "$baton" opt alone.baton -o printed.baton
+expect 1 -- grep -q import printed.baton
+expect 0 'output: int32' -- "$baton" run printed.baton --executor interp
+
+# A plugin of libraries needs no code but its texts; one name from two plugins is an error that names both.
+mkdir -p plugins/more
+text plugins/more/shout.baton 'def @shout() { 7 }'
+cat > plugins/more.baton.json <<'END'
+{ "id": "org.example.more", "version": "1.0.0", "license": "MIT", "abi": { "major": 0, "needs": 1, "built": 1 },
+  "provides": { "libraries": [ { "name": "shout", "path": "more/shout.baton" } ] } }
+END
+text p.baton 'import "shout"' 'def @main() { @shout() }'
+BATON_PLUGIN_PATH=$PWD/plugins expect 0 '7' -- "$baton" run p.baton --executor interp

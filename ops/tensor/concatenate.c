@@ -6,6 +6,7 @@
  * source  Relay, operators of the same names
  */
 #include "contents.h"
+#include "first_axis.h"
 #include "formula.h"
 
 struct attrs {
@@ -50,6 +51,10 @@ static bt_status relate_concatenate(bt_solver *s, const bt_relation_call *r)
     const bt_tensor_parts *fields;
     const bt_type *dims[BT_MAX_RANK], *sum = bt_dim(bt_relation_store(s), 0);
     uint32_t n, axis;
+    bt_shape_type open;
+    const bt_list_type *tuple = bt_as_tuple_type(bt_relation_arg(s, r, 0));
+    if (a->axis == 0 && tuple && tuple->n && first_axis_shape(tuple->at[0], &open))
+        return first_axis_join(s, r, tuple);
     BT_TRY(fields_of(s, r, &n, &fields));
     BT_TRY(bt_relation_axis(s, r, "axis", a->axis, fields[0].rank, &axis));
     for (uint32_t k = 0; k < fields[0].rank; k++) {

@@ -4,6 +4,7 @@
  * source  Relay, operators of the same names
  */
 #include "contents.h"
+#include "first_axis.h"
 #include "formula.h"
 
 struct attrs {
@@ -19,6 +20,11 @@ static bt_status relate_shape(bt_solver *s, const bt_relation_call *r)
     const struct attrs *a = r->attrs;
     bt_tensor_parts data;
     const bt_type *dims[BT_MAX_RANK], *rank;
+    bt_shape_type open;
+    if (first_axis_shape(bt_relation_arg(s, r, 0), &open)) {
+        BT_TRY(bt_relation_opaque(s, r, 0, &rank));
+        return bt_relation_result_tensor(s, r, 1, &rank, a->dtype);
+    }
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     rank = bt_dim(bt_relation_store(s), data.rank);
     if (!rank)

@@ -9,6 +9,7 @@
  * source  Relay, take; ONNX Gather-13 is mode fast
  */
 #include "contents.h"
+#include "first_axis.h"
 #include "formula.h"
 
 #include <string.h>
@@ -81,8 +82,13 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     bt_tensor_parts data, indices;
     const bt_type *dims[2 * BT_MAX_RANK];
     uint32_t axis, batch, n = 0;
-    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    const bt_type *type = bt_relation_arg(s, r, 0);
+    bt_shape_type open;
     BT_TRY(bt_relation_tensor(s, r, 1, &indices));
+    if (first_axis_shape(type, &open) && a->axis == 0 && a->batch_dims == 0)
+        return first_axis_result(s, r, indices.rank, indices.dims, &open, 1,
+                                 bt_as_tensor_type(type)->dtype);
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
     if (a->axis == BT_NONE) {
         if (a->batch_dims != 0)
             return bt_relation_fail(s, r, -1, "batch_dims needs an axis");

@@ -7,6 +7,7 @@
  * source  Relay, operators of the same names
  */
 #include "contents.h"
+#include "first_axis.h"
 #include "formula.h"
 
 static const bt_op_input inputs[] = {
@@ -79,6 +80,10 @@ static bt_status relate_expand(bt_solver *s, const bt_relation_call *r)
     bt_tensor_parts data;
     uint32_t axis, rank, nnew = (uint32_t)a->num_newaxis;
     const bt_type *dims[2 * BT_MAX_RANK], *one = bt_dim(bt_relation_store(s), 1);
+    const bt_type *type = bt_relation_arg(s, r, 0);
+    bt_shape_type open;
+    if (first_axis_shape(type, &open) && one && a->axis == 0 && nnew == 1)
+        return first_axis_result(s, r, 1, &one, &open, 0, bt_as_tensor_type(type)->dtype);
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank + 1, &axis));
     if (!one)

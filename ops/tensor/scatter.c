@@ -225,6 +225,15 @@ static void write_last(bt_formula *f, const nd *x)
     bt_formula_each(f, "last", x->npoint, x->rank, "i#");
 }
 
+/* One position alone: a loop that fills a tensor slice by slice does so, and it is to be
+ * seen that all but the slice stays. */
+static void write_single(bt_formula *f, const struct combine *c)
+{
+    bt_formula_add(
+        f, "y: t[$y] = select(p[$j] == $[ + ]at, %s%s%supdates[$others]%s, data[$i])",
+        c ? c->before : "", c ? "data[$i]" : "", c ? c->between : "", c ? c->after : "");
+}
+
 static void write_scatter_nd(bt_formula *f, const bt_formula_call *call)
 {
     const struct nd_attrs *a = call->attrs;
@@ -241,8 +250,12 @@ static void write_scatter_nd(bt_formula *f, const bt_formula_call *call)
     bt_formula_each(f, "i", 0, x.rank, "i#");
     bt_formula_each(f, "others", x.npoint, x.rank, "i#");
     write_targets(f, &x);
-    write_fallen(f, &x, c);
     write_place(f, &x);
+    if (x.nouter == 0) {
+        write_single(f, c);
+        return;
+    }
+    write_fallen(f, &x, c);
     write_last(f, &x);
     if (c)
         bt_formula_add(f, "y: t[$y] = %sdata[$i]%ss[$[ + ]at, $others]%s", c->before,
@@ -310,7 +323,9 @@ static const bt_op ops[] = {
             "float32[3], int32[1, 5] = 0..2, float32[5] | mode=\"mul\"\n"
             "int8[3], int32[1, 5] = 0..2, int8[5] | mode=\"min\"\n"
             "float32[3], int32[1, 5] = 0..2, float32[5] | mode=\"max\"\n"
-            "float32[2, 2], int32[2] = 0..1, float32[]\nbool[2], int32[1, 0], bool[0]")),
+            "float32[2, 2], int32[2] = 0..1, float32[]\nbool[2], int32[1, 0], bool[0]\n"
+            "float32[4, 3], int64[1] = -4..3, float32[3]\n"
+            "int8[4, 3], int64[1] = 3..9, int8[3] | mode=\"max\"")),
     },
     { 0 },
 };

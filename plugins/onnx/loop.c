@@ -8,6 +8,7 @@ enum { MAX_UNROLLED = 64, MAX_COPIES = 256, MAX_ROUNDS = 8 };
  * next are type parameters of the loop's function. */
 struct loop_types {
     const bt_type **states, **rows;
+    const bt_type **counts; /* how many rows each sequence has */
     bt_vec(const bt_type *) vars;
 };
 
@@ -168,27 +169,22 @@ static void find_types(bt_onnx_node *n, const struct loop *loop, struct loop_typ
 
 /* ---- sequences ---- */
 
-/* A sequence of no rows. */
-static const bt_value *no_rows(bt_onnx_node *n, const bt_type *row)
+/* A sequence of `count` rows of zeros. */
+static const bt_value *rows_of(bt_onnx_node *n, const bt_type *count, const bt_type *row)
 {
-    const bt_type *dims[BT_MAX_RANK];
+    const bt_type *dims[BT_MAX_RANK] = { count };
     const bt_shape_type *shape = row ? bt_tensor_shape(row) : NULL;
     if (!shape || n->status)
         return NULL;
-    dims[0] = dim_number(n, 0);
     for (uint32_t i = 0; i < shape->n; i++)
         dims[i + 1] = shape->dims[i];
     const bt_value *zero = emit_scalar(n, bt_tensor_dtype(row), 0);
     return emit_shaped(n, "full", "shape=[]", "shape", zero, shape->n + 1, dims);
 }
 
-static const bt_value *with_row(bt_onnx_node *n, const struct loop *loop, uint32_t k,
-                                const bt_value *sequence, const bt_value *row)
+static const bt_value *no_rows(bt_onnx_node *n, const bt_type *row)
 {
-    const bt_value *one = with_axes(n, row, 0, 1);
-    int prepends = loop->prepends && loop->prepends[k];
-    const bt_value *parts[2] = { prepends ? one : sequence, prepends ? sequence : one };
-    return joined(n, 0, 2, parts);
+    return rows_of(n, dim_number(n, 0), row);
 }
 
 /* ---- written out ---- */
@@ -243,16 +239,69 @@ static void unroll(bt_onnx_node *n, const struct loop *loop, int64_t count,
 
 /* ---- as a function that calls itself ---- */
 
-/* Its parameters: iteration, condition, states, sequences so far. */
+/* Its parameters: iteration, where the body decides whether to go on that too, states,
+ * sequences. Where the count is known before the first iteration, a sequence has all its
+ * rows from the begin, and each iteration puts one in its place, which compiled code does
+ * without a copy. Where it is not, each iteration adds a row. */
+struct recursion {
+    const struct loop *loop;
+    struct loop_types *types;
+    const bt_value *count; /* of iterations, int64[]; NULL: the body decides */
+    uint32_t nfixed, nparam;
+};
 
-static const bt_type *result_dim(bt_onnx_node *n, const struct loop_types *types,
-                                 const bt_type *dim)
+/* Whether types tell that a count is not negative. */
+static int is_counting(bt_onnx_node *n, const bt_value *count)
 {
-    return is_own(types, dim) ? bt_dim_opaque(n->im->store, NULL) : dim;
+    const bt_type *const *dims;
+    uint32_t ndim;
+    int64_t low = -1, high;
+    if (value_dims(n, count, &ndim, &dims) && ndim == 1)
+        bt_dim_bounds(dims[0], &low, &high);
+    return low >= 0;
+}
+
+/* How many iterations there are; NULL: the body decides. */
+static const bt_value *count_of(bt_onnx_node *n, const struct loop *loop,
+                                const struct step *step)
+{
+    const bt_tensor *goes_on = bt_const_tensor(step->condition);
+    const bt_value *count = loop->trips, *none = emit_int(n, 0);
+    if (!count || (step->condition && !goes_on))
+        return NULL;
+    if (!is_counting(n, count))
+        count = greater_of(n, count, none);
+    if (goes_on && !bt_tensor_get_int(goes_on, 0))
+        count = lesser_of(n, count, emit_int(n, 1));
+    return loop->condition ? chosen(n, loop->condition, count, none) : count;
+}
+
+/* Counts of rows as dims, parameters of the function where only a run gives them. */
+static void set_counts(bt_onnx_node *n, struct recursion *r)
+{
+    const bt_type *const *dims;
+    uint32_t ndim, nrow = r->loop->nrow;
+    r->types->counts = BT_NEWS(n->im->arena, const bt_type *, nrow);
+    if (!n->status && !r->types->counts)
+        n->status = bt_no_memory();
+    int is_known = !n->status && r->count && value_dims(n, r->count, &ndim, &dims) &&
+                   !(dims[0]->has & BT_HAS_OPAQUE);
+    for (uint32_t k = 0; !n->status && k < nrow; k++)
+        r->types->counts[k] = is_known ? dims[0] : new_dim(n, r->types);
+}
+
+/* Whether the function returns what has this dim with the same one. */
+static int stays(const struct recursion *r, const bt_type *dim)
+{
+    for (uint32_t k = 0; r->count && k < r->loop->nrow; k++) {
+        if (r->types->counts[k] == dim)
+            return 1;
+    }
+    return !is_own(r->types, dim);
 }
 
 /* A state's or sequence's type, where it is a result: what changes is not known. */
-static const bt_type *result_type(bt_onnx_node *n, const struct loop_types *types,
+static const bt_type *result_type(bt_onnx_node *n, const struct recursion *r,
                                   const bt_type *type)
 {
     const bt_shape_type *shape = type ? bt_tensor_shape(type) : NULL;
@@ -260,7 +309,8 @@ static const bt_type *result_type(bt_onnx_node *n, const struct loop_types *type
     if (!shape || n->status)
         return NULL;
     for (uint32_t i = 0; i < shape->n; i++)
-        dims[i] = result_dim(n, types, shape->dims[i]);
+        dims[i] =
+            stays(r, shape->dims[i]) ? shape->dims[i] : bt_dim_opaque(n->im->store, NULL);
     return tensor_of(n, shape->n, dims, type);
 }
 
@@ -276,20 +326,21 @@ static const bt_type *sequence_type(bt_onnx_node *n, const bt_type *count,
     return tensor_of(n, shape->n + 1, dims, row);
 }
 
-/* The types of the parameters and, of all but the first two, of the results. */
-static void frame_types(bt_onnx_node *n, const struct loop *loop,
-                        struct loop_types *types, const bt_type **params,
-                        const bt_type **results)
+/* The types of the parameters and, of states and sequences, of the results. */
+static void recursion_types(bt_onnx_node *n, const struct recursion *r,
+                            const bt_type **params, const bt_type **results)
 {
-    const bt_type *count = loop->nrow ? new_dim(n, types) : NULL;
+    const struct loop *loop = r->loop;
     params[0] = bt_type_scalar(n->im->store, BT_INT64);
-    params[1] = bt_type_scalar(n->im->store, BT_BOOL);
+    if (!r->count)
+        params[1] = bt_type_scalar(n->im->store, BT_BOOL);
     for (uint32_t k = 0; k < loop->nstate; k++)
-        params[2 + k] = types->states[k];
+        params[r->nfixed + k] = r->types->states[k];
     for (uint32_t k = 0; k < loop->nrow; k++)
-        params[2 + loop->nstate + k] = sequence_type(n, count, types->rows[k]);
-    for (uint32_t k = 0; k < loop->nstate + loop->nrow; k++)
-        results[k] = result_type(n, types, params[2 + k]);
+        params[r->nfixed + loop->nstate + k] =
+            sequence_type(n, r->types->counts[k], r->types->rows[k]);
+    for (uint32_t k = r->nfixed; k < r->nparam; k++)
+        results[k - r->nfixed] = result_type(n, r, params[k]);
 }
 
 static const bt_value *call_loop(bt_onnx_node *n, const bt_value *closure, uint32_t narg,
@@ -309,37 +360,58 @@ static const bt_value *call_loop(bt_onnx_node *n, const bt_value *closure, uint3
 }
 
 /* Whether there is another iteration. */
-static const bt_value *goes_on(bt_onnx_node *n, const struct loop *loop,
-                               const bt_value *i, const bt_value *condition)
+static const bt_value *goes_on(bt_onnx_node *n, const struct recursion *r,
+                               const bt_value *const *params)
 {
-    if (!loop->trips)
-        return condition;
-    const bt_value *more = emit2(n, "less", NULL, i, loop->trips);
-    return emit2(n, "logical_and", NULL, more, condition);
+    if (r->count)
+        return emit2(n, "less", NULL, params[0], r->count);
+    if (!r->loop->trips)
+        return params[1];
+    const bt_value *more = emit2(n, "less", NULL, params[0], r->loop->trips);
+    return emit2(n, "logical_and", NULL, more, params[1]);
+}
+
+/* The sequence with the row of iteration i. */
+static const bt_value *with_row(bt_onnx_node *n, const struct recursion *r, uint32_t k,
+                                const bt_value *i, const bt_value *sequence,
+                                const bt_value *row)
+{
+    int prepends = r->loop->prepends && r->loop->prepends[k];
+    if (r->count) {
+        const bt_value *at =
+            prepends ? minus(n, minus(n, r->count, emit_int(n, 1)), i) : i;
+        return emit3(n, "scatter_nd", NULL, sequence, with_axes(n, at, 0, 1), row);
+    }
+    const bt_value *one = with_axes(n, row, 0, 1);
+    const bt_value *parts[2] = { prepends ? one : sequence, prepends ? sequence : one };
+    return joined(n, 0, 2, parts);
 }
 
 /* One iteration, then the rest. */
-static const bt_value *next(bt_onnx_node *n, const struct loop *loop,
+static const bt_value *next(bt_onnx_node *n, const struct recursion *r,
                             const bt_value *closure, const bt_value *const *params)
 {
-    uint32_t narg = 2 + loop->nstate + loop->nrow;
-    const bt_value **args = BT_NEWS(n->im->arena, const bt_value *, narg);
+    const struct loop *loop = r->loop;
+    const bt_value **args = BT_NEWS(n->im->arena, const bt_value *, r->nparam);
+    const bt_value *const *states = params + r->nfixed, *const *rows =
+                                                            states + loop->nstate;
     struct step step;
     if (!args) {
         n->status = bt_no_memory();
         return NULL;
     }
-    run_body(n, loop, params[0], params + 2, &step);
+    run_body(n, loop, params[0], states, &step);
     if (n->status)
         return NULL;
     args[0] = plus(n, params[0], emit_int(n, 1));
-    args[1] = step.condition ? step.condition : emit_scalar(n, BT_BOOL, 1);
+    if (!r->count)
+        args[1] = step.condition ? step.condition : emit_scalar(n, BT_BOOL, 1);
     for (uint32_t k = 0; k < loop->nstate; k++)
-        args[2 + k] = step.states[k];
+        args[r->nfixed + k] = step.states[k];
     for (uint32_t k = 0; k < loop->nrow; k++)
-        args[2 + loop->nstate + k] =
-            with_row(n, loop, k, params[2 + loop->nstate + k], step.rows[k]);
-    return call_loop(n, closure, narg, args);
+        args[r->nfixed + loop->nstate + k] =
+            with_row(n, r, k, params[0], rows[k], step.rows[k]);
+    return call_loop(n, closure, r->nparam, args);
 }
 
 static void end_block(bt_onnx_node *n, const bt_value *result, const bt_block **out)
@@ -349,58 +421,57 @@ static void end_block(bt_onnx_node *n, const bt_value *result, const bt_block **
 }
 
 /* if goes_on then next(...) else (states, sequences) */
-static const bt_value *function_body(bt_onnx_node *n, const struct loop *loop,
+static const bt_value *function_body(bt_onnx_node *n, const struct recursion *r,
                                      const bt_value *closure,
                                      const bt_value *const *params)
 {
     const bt_block *then_block = NULL, *else_block = NULL;
-    const bt_value *out = NULL, *more = goes_on(n, loop, params[0], params[1]);
+    const bt_value *out = NULL, *more = goes_on(n, r, params);
     if (!n->status)
         n->status = bt_block_begin(n->im->builder, 0, NULL);
-    end_block(n, next(n, loop, closure, params), &then_block);
+    end_block(n, next(n, r, closure, params), &then_block);
     if (!n->status)
         n->status = bt_block_begin(n->im->builder, 0, NULL);
-    end_block(n, emit_tuple(n, loop->nstate + loop->nrow, params + 2), &else_block);
+    end_block(n, emit_tuple(n, r->nparam - r->nfixed, params + r->nfixed), &else_block);
     if (!n->status)
         n->status = bt_build_if(n->im->builder, more, then_block, else_block, &out);
     return out;
 }
 
-static void give_body(bt_onnx_node *n, const struct loop *loop,
-                      const struct loop_types *types, const bt_value *closure,
+static const char *param_name(const struct recursion *r, uint32_t k)
+{
+    if (k < r->nfixed)
+        return k == 0 ? "i" : "more";
+    return k < r->nfixed + r->loop->nstate ? "state" : "rows";
+}
+
+static void give_body(bt_onnx_node *n, const struct recursion *r, const bt_value *closure,
                       const bt_type *const *param_types, const bt_type *result)
 {
-    uint32_t nparam = 2 + loop->nstate + loop->nrow;
-    const bt_param **params = BT_NEWS(n->im->arena, const bt_param *, nparam);
-    const bt_value **values = BT_NEWS(n->im->arena, const bt_value *, nparam);
+    const bt_param **params = BT_NEWS(n->im->arena, const bt_param *, r->nparam);
+    const bt_value **values = BT_NEWS(n->im->arena, const bt_value *, r->nparam);
     const bt_func *func;
-    bt_func fields = {
-        .name = "loop", .nvar = types->vars.len, .vars = types->vars.at, .result = result
-    };
+    bt_func fields = { .name = "loop",
+                       .nvar = r->types->vars.len,
+                       .vars = r->types->vars.at,
+                       .result = result };
     if (!n->status && (!params || !values))
         n->status = bt_no_memory();
-    for (uint32_t k = 0; !n->status && k < nparam; k++)
-        values[k] = new_param(n,
-                              k == 0                 ? "i"
-                              : k == 1               ? "more"
-                              : k < 2 + loop->nstate ? "state"
-                                                     : "rows",
-                              param_types[k], &params[k]);
+    for (uint32_t k = 0; !n->status && k < r->nparam; k++)
+        values[k] = new_param(n, param_name(r, k), param_types[k], &params[k]);
     if (!n->status)
-        n->status = bt_block_begin(n->im->builder, nparam, params);
-    end_block(n, n->status ? NULL : function_body(n, loop, closure, values),
-              &fields.block);
+        n->status = bt_block_begin(n->im->builder, r->nparam, params);
+    end_block(n, n->status ? NULL : function_body(n, r, closure, values), &fields.block);
     if (!n->status)
         n->status = bt_func_create(n->im->ctx, n->im->store, &fields, &func);
     if (!n->status)
         n->status = bt_build_closure_body(n->im->builder, closure, func);
 }
 
-static const bt_value *declare(bt_onnx_node *n, const struct loop *loop,
-                               struct loop_types *types)
+static const bt_value *declare(bt_onnx_node *n, const struct recursion *r)
 {
-    uint32_t nresult = loop->nstate + loop->nrow;
-    const bt_type **params = BT_NEWS(n->im->arena, const bt_type *, nresult + 2u);
+    uint32_t nresult = r->nparam - r->nfixed;
+    const bt_type **params = BT_NEWS(n->im->arena, const bt_type *, r->nparam);
     const bt_type **results = BT_NEWS(n->im->arena, const bt_type *, nresult);
     const bt_value *closure = NULL;
     const char *name = "loop";
@@ -408,41 +479,61 @@ static const bt_value *declare(bt_onnx_node *n, const struct loop *loop,
         n->status = bt_no_memory();
     if (n->status)
         return NULL;
-    frame_types(n, loop, types, params, results);
+    recursion_types(n, r, params, results);
     const bt_type *result =
         n->status ? NULL : bt_type_tuple(n->im->store, nresult, results);
     const bt_type *type =
-        result ? bt_func_type_close(n->im->store, types->vars.len, types->vars.at,
-                                    nresult + 2, params, result, 0, NULL)
+        result ? bt_func_type_close(n->im->store, r->types->vars.len, r->types->vars.at,
+                                    r->nparam, params, result, 0, NULL)
                : NULL;
     if (!n->status && !type)
         n->status = bt_store_why(n->im->ctx, n->im->store);
     if (!n->status)
         n->status = bt_build_closures(n->im->builder, 1, &name, &type, &closure);
     if (!n->status)
-        give_body(n, loop, types, closure, params, result);
+        give_body(n, r, closure, params, result);
     return closure;
 }
 
-static void recurse(bt_onnx_node *n, const struct loop *loop, struct loop_types *types,
-                    const bt_value **states, const bt_value **sequences)
+/* A sequence before the first iteration. */
+static const bt_value *first_rows(bt_onnx_node *n, const struct recursion *r, uint32_t k)
 {
-    uint32_t narg = 2 + loop->nstate + loop->nrow;
-    const bt_value **args = BT_NEWS(n->im->arena, const bt_value *, narg);
-    if (!args) {
+    const bt_type *row = r->types->rows[k];
+    if (!r->count)
+        return no_rows(n, row);
+    if (!is_own(r->types, r->types->counts[k]))
+        return rows_of(n, r->types->counts[k], row);
+    const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", no_rows(n, row));
+    const bt_value *parts[2] = { with_axes(n, r->count, 0, 1),
+                                 sliced(n, shape, 0, 1, BT_MAX_RANK) };
+    return emit2(n, "dyn.full", NULL, emit_scalar(n, bt_tensor_dtype(row), 0),
+                 joined(n, 0, 2, parts));
+}
+
+static void recurse(bt_onnx_node *n, const struct loop *loop, const struct step *step,
+                    struct loop_types *types, const bt_value **states,
+                    const bt_value **sequences)
+{
+    struct recursion r = { .loop = loop,
+                           .types = types,
+                           .count = count_of(n, loop, step) };
+    r.nfixed = r.count ? 1 : 2;
+    r.nparam = r.nfixed + loop->nstate + loop->nrow;
+    const bt_value **args = BT_NEWS(n->im->arena, const bt_value *, r.nparam);
+    if (!n->status && !args)
         n->status = bt_no_memory();
-        return;
-    }
-    const bt_value *closure = declare(n, loop, types);
+    set_counts(n, &r);
+    const bt_value *closure = n->status ? NULL : declare(n, &r);
     if (n->status)
         return;
     args[0] = emit_int(n, 0);
-    args[1] = loop->condition ? loop->condition : emit_scalar(n, BT_BOOL, 1);
+    if (!r.count)
+        args[1] = loop->condition ? loop->condition : emit_scalar(n, BT_BOOL, 1);
     for (uint32_t k = 0; k < loop->nstate; k++)
-        args[2 + k] = loop->states[k];
+        args[r.nfixed + k] = loop->states[k];
     for (uint32_t k = 0; k < loop->nrow; k++)
-        args[2 + loop->nstate + k] = no_rows(n, types->rows[k]);
-    const bt_value *all = call_loop(n, closure, narg, args);
+        args[r.nfixed + loop->nstate + k] = first_rows(n, &r, k);
+    const bt_value *all = call_loop(n, closure, r.nparam, args);
     for (uint32_t k = 0; !n->status && k < loop->nstate; k++)
         states[k] = emit_proj(n, all, k);
     for (uint32_t k = 0; !n->status && k < loop->nrow; k++)
@@ -466,6 +557,6 @@ void emit_loop(bt_onnx_node *n, const struct loop *loop, const bt_value **states
         unroll(n, loop, count, &types, states, sequences);
         n->im->copies = copies;
     } else {
-        recurse(n, loop, &types, states, sequences);
+        recurse(n, loop, &step, &types, states, sequences);
     }
 }

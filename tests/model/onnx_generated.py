@@ -114,6 +114,76 @@ case("LSTM_coupled", recurrent, "LSTM", input_forget=1)
 case("LSTM_hard", recurrent, "LSTM", activations=["HardSigmoid", "Tanh", "Relu"])
 
 
+# ---- loops, as functions that call themselves ----
+
+def scalar_node(name, number, dtype):
+    return helper.make_node("Constant", [], [name], value=numpy_helper.from_array(numpy.array(number, dtype), name))
+
+
+def counted(name, trips, runs, begins=None, goes_on="true", least=0.0):
+    """A sum that grows, collected; trips: "m", an input; "size", that of the data; "less", five less; None.
+    goes_on: what the body says: "same" as before, "true", "false", or "small", while the sum is."""
+    conditions = {"same": [helper.make_node("Identity", ["before"], ["after"])], "true": [scalar_node("after", True, bool)],
+                  "false": [scalar_node("after", False, bool)],
+                  "small": [helper.make_node("ReduceSum", ["next"], ["size"], keepdims=0), scalar_node("most", 9.0, "float32"),
+                            helper.make_node("Less", ["size", "most"], ["after"])]}
+    body = helper.make_graph(
+        [helper.make_node("Cast", ["i"], ["number"], to=1), helper.make_node("Add", ["s", "number"], ["t"]),
+         helper.make_node("Add", ["t", "step"], ["next"]), helper.make_node("ReduceSum", ["next"], ["row"], keepdims=0),
+         *conditions[goes_on]], "body",
+        [value("i", "int64", []), value("before", "bool", []), value("s", "float32", [2])],
+        [helper.make_empty_tensor_value_info(o) for o in ["after", "next", "next", "row"]])
+    x = random_of(name).uniform(least, 1, (runs, 2)).astype(numpy.float32)
+    feeds, inputs, nodes = {"x": x}, [value("x", "float32", ["n", 2])], [helper.make_node("ReduceMax", ["x"], ["step"], axes=[0], keepdims=0)]
+    given = {"m": "m", "size": "count", "less": "fewer", None: ""}[trips]
+    if trips == "m":
+        feeds["m"] = numpy.array(runs)
+        inputs.append(value("m", "int64", []))
+    nodes += [helper.make_node("Shape", ["x"], ["shape"]), helper.make_node("Gather", ["shape", "zero"], ["count"]),
+              helper.make_node("Sub", ["count", "five"], ["fewer"])]
+    if begins is not None:
+        feeds["c"] = numpy.array(begins)
+        inputs.append(value("c", "bool", []))
+    nodes.append(helper.make_node("Loop", [given, "" if begins is None else "c", "start"], ["last", "states", "sums"], body=body))
+    return model_of(nodes, inputs, [helper.make_empty_tensor_value_info(o) for o in ["last", "states", "sums"]],
+                    {"start": numpy.zeros(2, numpy.float32), "zero": numpy.array(0), "five": numpy.array(5)}), feeds
+
+
+for trips in ["m", "size", "less"]:
+    for runs in [1, 7, 80]:
+        case(f"Loop_{trips}_{runs}", counted, trips, runs)
+    case(f"Loop_{trips}_while_small", counted, trips, 20, begins=True, goes_on="small", least=0.5)
+for begins in [True, False]:
+    case(f"Loop_begins_{begins}", counted, "m", 70, begins=begins)
+    case(f"Loop_begins_{begins}_and_stays", counted, "m", 7, begins=begins, goes_on="same")
+    case(f"Loop_begins_{begins}_once", counted, "m", 7, begins=begins, goes_on="false")
+    case(f"Loop_begins_{begins}_without_count", counted, None, 7, begins=begins, goes_on="small", least=0.5)
+
+
+def scanned(name, steps, declared, **attrs):
+    """Differences of two sequences, summed."""
+    random = random_of(name)
+    body = helper.make_graph(
+        [helper.make_node("Sub", ["p", "q"], ["d"]), helper.make_node("Add", ["s", "d"], ["t"]),
+         helper.make_node("MatMul", ["t", "w"], ["row"])], "body",
+        [value("s", "float32", [3]), value("p", "float32", [3]), value("q", "float32", [3])],
+        [helper.make_empty_tensor_value_info(o) for o in ["t", "row"]])
+    shape = lambda axis, n: [n, 3] if axis == 0 else [3, n]
+    axes = attrs.get("scan_input_axes", [0, 0])
+    feeds = {k: random.normal(0, 1, shape(a, steps)).astype(numpy.float32) for k, a in zip("xy", axes)}
+    inputs = [value(k, "float32", shape(a, declared)) for k, a in zip("xy", axes)]
+    node = helper.make_node("Scan", ["start", "x", "y"], ["last", "rows"], body=body, num_scan_inputs=2, **attrs)
+    return model_of([node], inputs, [helper.make_empty_tensor_value_info(o) for o in ["last", "rows"]],
+                    {"start": numpy.zeros(3, numpy.float32), "w": random.normal(0, 1, (3, 5)).astype(numpy.float32)}), feeds
+
+
+for steps in [1, 5, 90]:
+    for declared in ["n", steps]:
+        case(f"Scan_{steps}_of_{declared}", scanned, steps, declared)
+        case(f"Scan_{steps}_of_{declared}_backward", scanned, steps, declared, scan_input_directions=[0, 1], scan_output_directions=[1])
+        case(f"Scan_{steps}_of_{declared}_along_1", scanned, steps, declared, scan_input_axes=[1, 0], scan_output_axes=[1])
+
+
 # ---- positions and boxes ----
 
 def one_node(name, op, feeds, outputs=1, constants=None, opset=17, symbolic=(), domains=(), **attrs):

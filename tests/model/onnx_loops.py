@@ -1,0 +1,75 @@
+"""Loops stay loops: onnx_loops.py BATON
+
+A recurrent layer, a Loop and a Scan whose iterations a run counts, or which are many, become one function each that calls itself: the
+program is as long for any number of steps, and the types of its results know that number.
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import harness
+
+harness.need_packages("numpy", "onnx", "onnxruntime")
+import numpy
+import onnx
+from onnx import helper, numpy_helper
+
+
+def value(name, shape):
+    return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+
+
+def model_of(node, inputs, constants):
+    graph = helper.make_graph([node], "loops", inputs, [helper.make_empty_tensor_value_info(o) for o in node.output],
+                              [numpy_helper.from_array(a, k) for k, a in constants.items()])
+    return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def layer(op, steps):
+    gates = {"RNN": 1, "GRU": 3, "LSTM": 4}[op]
+    constants = {"w": numpy.ones((1, gates * 4, 3), numpy.float32), "r": numpy.ones((1, gates * 4, 4), numpy.float32)}
+    return model_of(helper.make_node(op, ["x", "w", "r"], ["y"], hidden_size=4), [value("x", [steps, 2, 3])], constants)
+
+
+def scan(_, steps):
+    body = helper.make_graph([helper.make_node("Add", ["s", "p"], ["t"]), helper.make_node("Neg", ["t"], ["row"])], "body",
+                             [value("s", [3]), value("p", [3])], [helper.make_empty_tensor_value_info(o) for o in ["t", "row"]])
+    node = helper.make_node("Scan", ["start", "x"], ["last", "y"], body=body, num_scan_inputs=1)
+    return model_of(node, [value("x", [steps, 3])], {"start": numpy.zeros(3, numpy.float32)})
+
+
+def printed(baton, path):
+    return subprocess.run([baton, "opt", path, "--passes", ""], capture_output=True, text=True, check=True).stdout
+
+
+def check(baton, make, op, path):
+    """None, or what is wrong."""
+    lengths = set()
+    for steps in [1000, 5000, "n"]:
+        onnx.save(make(op, steps), path)
+        text = printed(baton, path)
+        main = text[text.index("def @main"):]
+        result = main[:main.index("{")].split("->")[1]
+        lengths.add(len(re.findall(r"^ +%\S+: .* = .*[^{]$", main, re.M)) if steps != "n" else 0)
+        if f"Tensor[({steps}, " not in result:
+            return f"{steps} steps: the result is {result.strip()}"
+        if "scatter_nd(%rows" not in main or "concatenate(" in main:
+            return f"{steps} steps: rows are not put in their places"
+    return None if len(lengths) == 2 else f"the program grows with the steps: {sorted(lengths)} bindings"
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for make, op in [(layer, "RNN"), (layer, "GRU"), (layer, "LSTM"), (scan, "Scan")]:
+            problem = check(sys.argv[1], make, op, os.path.join(folder, "model.onnx"))
+            if problem:
+                failed += 1
+                print(f"{op}: {problem}")
+    print(f"{4 - failed} of 4 kinds of loops stay loops")
+    return failed != 0
+
+
+sys.exit(main())

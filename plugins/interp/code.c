@@ -136,9 +136,12 @@ static bt_status prepare_code(bt_ctx *ctx, struct bytecode *bytecode, struct fra
                               struct code **out)
 {
     bt_arena *scratch = outer ? outer->scratch : bt_ctx_scratch(ctx);
-    struct frame f = {
-        .bytecode = bytecode, .outer = outer, .captures = captures, .scratch = scratch
-    };
+    // a variable may stand in type arguments only
+    struct frame f = { .bytecode = bytecode,
+                       .outer = outer,
+                       .captures = captures,
+                       .is_open = func->nvar != 0,
+                       .scratch = scratch };
     bt_map_init(&f.places, scratch, 0);
     struct code *code = BT_NEW(bytecode->arena, struct code);
     if (!code)

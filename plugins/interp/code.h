@@ -52,8 +52,8 @@ struct code {
     const bt_func *func;
     const struct group *group; /* of a closure; NULL for a global */
     uint32_t nslot;
-    uint32_t is_open;   /* some type in it, or in a closure of it, mentions type variables
-                           or opaque dims */
+    uint32_t is_open;   /* it, or a closure of it, has type parameters, or some type in it
+                           mentions type variables or opaque dims */
     struct block block; /* its parameters are slots 0 .. nparam - 1 */
 };
 

@@ -15,7 +15,7 @@
  * it, stands for equal ones inside. What reads, writes, allocates, draws random numbers
  * or does I/O is never merged.
  * needs    effects
- * keeps    every invariant
+ * keeps    fused, matched; not what closures are
  * source   Briggs, Cooper, Simpson 1997 (dominator-tree value numbering)
  */
 #include "equality.h"
@@ -147,7 +147,7 @@ static const bt_pass passes[] = {
                "    }",
         .level = 2,
         .needs = "effects",
-        .keeps = "*",
+        .keeps = "fused matched",
         .run = run,
     },
     { 0 },

@@ -16,7 +16,7 @@
  * call: a scaled weight is folded, a large splat never expanded. A larger one that is only
  * transposed is a view of the constant that it is made from.
  * needs    effects
- * keeps    every invariant
+ * keeps    fused, matched; not what closures are
  * option   max-bytes   largest constant to create from smaller ones, default 1 MiB
  */
 #include <baton/compute.h>
@@ -190,7 +190,7 @@ static const bt_pass passes[] = {
                "    }",
         .level = 2,
         .needs = "effects",
-        .keeps = "*",
+        .keeps = "fused matched",
         .options = options,
         .options_nbytes = sizeof(struct options),
         .run = run,

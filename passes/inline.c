@@ -15,7 +15,7 @@
  * that are checked at run time, or that would make a check of the body false. The
  * globals stay; dead-code drops the closures, and the globals where it knows the entry.
  * needs    call-graph
- * keeps    every invariant
+ * keeps    fused, matched; not what closures are
  * option   max-bindings   largest function to inline without the attribute, default 8
  * option   all            every call that can be, default False
  */
@@ -293,7 +293,7 @@ static const bt_pass passes[] = {
                "    def @main(%x: float32) { add(%x, %x) }",
         .level = 1,
         .needs = "call-graph",
-        .keeps = "*",
+        .keeps = "fused matched",
         .options = options,
         .options_nbytes = sizeof(struct options),
         .run = run,

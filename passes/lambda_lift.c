@@ -36,6 +36,7 @@
 #include <baton/pass.h>
 
 #include "copy.h"
+#include "flat.h"
 
 struct group;
 
@@ -276,29 +277,6 @@ static bt_status read_function(struct lifting *l, struct function *f)
     return meet_type(l, f, f->func->result, &changed);
 }
 
-/* A closure that does nothing but call a global, whose last arguments are its parameters. */
-static const bt_call *whole_call(const bt_closure_value *closure)
-{
-    const bt_block *block = closure->func->block;
-    const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
-    if (!call || block->result != &call->base || closure->group->n != 1 || call->ncheck ||
-        call->callee_kind != BT_CALLEE_VALUE || call->callee->kind != BT_VALUE_GLOBAL ||
-        call->narg < block->nparam)
-        return NULL;
-    uint32_t ncapture = call->narg - block->nparam;
-    for (uint32_t i = 0; i < call->narg; i++) {
-        const bt_value *arg = call->args[i];
-        if (i >= ncapture ? arg != &block->params[i - ncapture]->base
-                          : arg == &closure->base)
-            return NULL;
-        for (uint32_t k = 0; i < ncapture && k < block->nparam; k++) {
-            if (arg == &block->params[k]->base)
-                return NULL;
-        }
-    }
-    return call;
-}
-
 static bt_status read_group(struct lifting *l, const struct function *f,
                             const bt_closure_group *node)
 {
@@ -314,7 +292,7 @@ static bt_status read_group(struct lifting *l, const struct function *f,
     bt_map_init(&group->has_use, l->arena, 0);
     for (uint32_t i = 0; i < node->n; i++) {
         members[i].closure = node->at[i];
-        members[i].whole = whole_call(node->at[i]);
+        members[i].whole = flat_closure_call(node->at[i]);
         members[i].function = (struct function){ group, f, node->at[i]->func, f->global };
         if (!bt_map_put(&l->members, node->at[i], &members[i]))
             return bt_no_memory();

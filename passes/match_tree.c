@@ -42,6 +42,8 @@
 
 #include <baton/pass.h>
 
+#include "flat.h"
+
 enum { MAX_NODES = 1 << 16, MAX_COPIED = 1 };
 
 /* A part of the value that is matched. */
@@ -101,34 +103,6 @@ static bt_status fail_limit(const struct tree *t, const char *what, uint32_t lim
                       limit);
 }
 
-/* ---- what needs nothing ---- */
-
-static int is_leaf(const bt_pattern *pattern)
-{
-    return pattern->kind == BT_PATTERN_WILDCARD || pattern->kind == BT_PATTERN_VAR;
-}
-
-static int is_one_level(const bt_match *match)
-{
-    const bt_type *type = match->data->type;
-    if (!type || !bt_as_apply_type(type))
-        return 0;
-    for (uint32_t i = 0; i < match->nclause; i++) {
-        const bt_pattern *pattern = match->clauses[i]->pattern;
-        if (is_leaf(pattern))
-            return i && i + 1 == match->nclause;
-        for (uint32_t k = 0; k < pattern->n; k++) {
-            if (!is_leaf(pattern->at[k]))
-                return 0;
-        }
-        for (uint32_t k = 0; k < i; k++) {
-            if (match->clauses[k]->pattern->ctor == pattern->ctor)
-                return 0;
-        }
-    }
-    return 1;
-}
-
 /* ---- states ---- */
 
 static struct part *new_part(struct tree *t, const struct part *tuple, uint32_t index)
@@ -145,7 +119,7 @@ static struct part *new_part(struct tree *t, const struct part *tuple, uint32_t 
 static bt_status put_cell(struct tree *t, struct row *row, uint32_t column,
                           struct part *part, const bt_pattern *pattern)
 {
-    row->cells[column] = pattern && !is_leaf(pattern) ? pattern : NULL;
+    row->cells[column] = pattern && !flat_is_leaf(pattern) ? pattern : NULL;
     if (!pattern || pattern->kind != BT_PATTERN_VAR)
         return NULL;
     uintptr_t position = (uintptr_t)bt_map_find(&t->positions, pattern->var);
@@ -546,7 +520,7 @@ static bt_status rewrite_match(bt_rewrite *rw, const bt_match *match,
                       .b = bt_rewrite_builder(rw),
                       .arena = bt_rewrite_call(rw)->scratch,
                       .match = match };
-    if (!match->nclause || is_one_level(match))
+    if (!match->nclause || flat_is_match(match))
         return NULL;
     t.store = bt_builder_store(t.b);
     t.nreach = BT_NEWS(t.arena, uint32_t, match->nclause);

@@ -27,6 +27,7 @@
 #include <baton/pass.h>
 
 #include "copy.h"
+#include "flat.h"
 
 enum {
     MAX_DEPTH = 16,          /* copies of one function asked for by copies of it */
@@ -60,24 +61,14 @@ struct mono {
 
 /* ---- types ---- */
 
-/* Whether a function of the type has parameters other than dims. */
-static int is_generic(const bt_type *type)
-{
-    const bt_func_type *func = type ? bt_as_func_type(type) : NULL;
-    for (uint32_t i = 0; func && i < func->nparam; i++) {
-        if (func->params[i].kind != BT_KIND_DIM)
-            return 1;
-    }
-    return 0;
-}
-
 static const bt_global *generic_global(const struct mono *m, const bt_value *value)
 {
     const bt_global *global = value && value->kind == BT_VALUE_GLOBAL
                                   ? bt_module_find(m->module, value->name)
                                   : NULL;
-    return global && global->kind == BT_GLOBAL_FUNC && is_generic(global->type) ? global
-                                                                                : NULL;
+    return global && global->kind == BT_GLOBAL_FUNC && flat_is_generic(global->type)
+               ? global
+               : NULL;
 }
 
 struct replacing {
@@ -519,7 +510,7 @@ static bt_status eta_expand(struct copy *c, const bt_value *old, const bt_global
         BT_TRY(bt_build_param(c->b, of->func->block->params[i]->base.name, type->args[i],
                               &params[i]));
     BT_TRY(bt_block_begin(c->b, type->narg, params));
-    if (is_generic(of->type)) {
+    if (flat_is_generic(of->type)) {
         BT_TRY(aim_call(c, of, old, old, type_args, &call));
     } else {
         call.callee = old;
@@ -571,11 +562,11 @@ static bt_status mono_operand(struct copy *c, const bt_value *old, const bt_type
     m->changes = 1;
     if (now && !now->nparam && global && global->kind == BT_GLOBAL_FUNC)
         return eta_expand(c, old, global, wanted, out);
-    if (now && !now->nparam && closure && is_generic(old->type)) {
+    if (now && !now->nparam && closure && flat_is_generic(old->type)) {
         BT_TRY(type_args_of(c, old, closure->func, wanted, &type_args));
         return instantiate_closure(c, closure, type_args, wanted, out);
     }
-    if (!is_generic(old->type))
+    if (!flat_is_generic(old->type))
         return NULL;
     return bt_fail_at(m->ctx, BT_ERR_UNSUPPORTED, m->module->store, old->span,
                       "%s%s has type parameters where it is used as a value, so that no "
@@ -620,9 +611,10 @@ static bt_status mono_binding(struct copy *c, const bt_value *old, int *done)
     const bt_closure_value *closure = bt_as_closure(old);
     struct mono *m = c->state;
     // made where it is used
-    if (closure && closure->group->n == 1 && is_generic(old->type))
+    if (closure && closure->group->n == 1 && flat_is_generic(old->type))
         *done = 1;
-    if (!call || call->callee_kind != BT_CALLEE_VALUE || !is_generic(call->callee->type))
+    if (!call || call->callee_kind != BT_CALLEE_VALUE ||
+        !flat_is_generic(call->callee->type))
         return NULL;
     const bt_global *of = generic_global(m, call->callee);
     *done = of || bt_as_closure(call->callee);
@@ -707,7 +699,7 @@ static bt_status root_of(struct mono *m, const bt_global *global, const bt_func 
 {
     int uses;
     *out = NULL;
-    if (global->kind != BT_GLOBAL_FUNC || is_generic(global->type) ||
+    if (global->kind != BT_GLOBAL_FUNC || flat_is_generic(global->type) ||
         bt_func_is_primitive(global->func))
         return NULL;
     BT_TRY(uses_generic(m, global->func, &uses));
@@ -790,7 +782,7 @@ static bt_status check_entry(const bt_pass_call *call, bt_ctx *ctx)
 {
     const bt_global *entry =
         call->entry ? bt_module_find(call->module, call->entry) : NULL;
-    if (!entry || entry->kind != BT_GLOBAL_FUNC || !is_generic(entry->type))
+    if (!entry || entry->kind != BT_GLOBAL_FUNC || !flat_is_generic(entry->type))
         return NULL;
     return bt_fail_at(
         ctx, BT_ERR_UNSUPPORTED, call->module->store, entry->span,

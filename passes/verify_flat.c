@@ -1,0 +1,168 @@
+/*
+ * verify-flat: refuse a program that is not flat, as lowering wants it.
+ *     before
+ *         def @add(%x: float32, %y: float32) { add(%x, %y) }
+ *         def @main(%x: float32) {
+ *             %f = fn (%y: float32) { @add(%x, %y) };
+ *             %f
+ *         }
+ *     after
+ *         def @add(%x: float32, %y: float32) { add(%x, %y) }
+ *         def @main(%x: float32) {
+ *             %f = fn (%y: float32) { @add(%x, %y) };
+ *             %f
+ *         }
+ * Nothing is changed. In a flat program the functions that the entry reaches have no type
+ * parameters but dims; a closure does nothing but call a function of the module, with what
+ * it holds and then its own arguments; and a match is of a data type, its patterns are
+ * constructors of variables and wildcards, each constructor once, and a variable or a
+ * wildcard at most at the end. Where the entry is not known, functions with other type
+ * parameters are passed over. The pipeline `flatten` makes programs flat.
+ * needs    call-graph
+ * keeps    every invariant
+ * gives    flat
+ */
+#include <string.h>
+
+#include <baton/pass.h>
+
+#include "flat.h"
+
+struct checking {
+    bt_ctx *ctx;
+    const bt_module *module;
+    bt_arena *arena;
+};
+
+static bt_status fail(const struct checking *c, bt_span span, const char *name,
+                      const char *what)
+{
+    return bt_fail_at(c->ctx, BT_ERR_UNSUPPORTED, c->module->store, span,
+                      "%s %s; pipeline flatten makes programs flat", name, what);
+}
+
+static bt_status check_value(const struct checking *c, const bt_value *value)
+{
+    const bt_closure_value *closure = bt_as_closure(value);
+    const bt_match *match = bt_as_match(value);
+    bt_text name;
+    bt_text_init(&name, c->arena);
+    bt_print_operand(value, &name);
+    if (!bt_text_get(&name))
+        return bt_no_memory();
+    if (closure && !flat_closure_call(closure))
+        return fail(c, value->span, name.at,
+                    "does more than to call a function of the module");
+    if (closure && flat_is_generic(value->type))
+        return fail(c, value->span, name.at, "has type parameters other than dims");
+    if (match && !flat_is_match(match))
+        return fail(c, value->span, name.at,
+                    "looks at more than the constructor of a value");
+    return NULL;
+}
+
+/* Nested blocks by a queue. */
+static bt_status check_func(const struct checking *c, const bt_func *func)
+{
+    bt_vec(const bt_block *) queue = { 0 };
+    if (!BT_PUSH(c->arena, &queue, func->block))
+        return bt_no_memory();
+    while (queue.len) {
+        const bt_block *block = queue.at[--queue.len];
+        for (uint32_t i = 0; i < block->nbinding; i++) {
+            const bt_value *value = block->bindings[i];
+            if (value->kind == BT_VALUE_CLOSURE || value->kind == BT_VALUE_MATCH)
+                BT_TRY(check_value(c, value));
+            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
+                if (!BT_PUSH(c->arena, &queue, bt_value_region(value, k)))
+                    return bt_no_memory();
+            }
+        }
+    }
+    return NULL;
+}
+
+static bt_status check_global(const struct checking *c, const bt_global *global,
+                              int is_reached)
+{
+    bt_text name;
+    if (global->kind != BT_GLOBAL_FUNC || bt_func_is_primitive(global->func))
+        return NULL;
+    if (!flat_is_generic(global->type))
+        return check_func(c, global->func);
+    if (!is_reached)
+        return NULL;
+    bt_text_init(&name, c->arena);
+    bt_text_addf(&name, "@%s", global->name);
+    if (!bt_text_get(&name))
+        return bt_no_memory();
+    return fail(c, global->span, name.at, "has type parameters other than dims");
+}
+
+/* From the entry on. */
+static bt_status check_reached(const struct checking *c, const bt_callgraph *graph,
+                               uint32_t entry)
+{
+    bt_vec(uint32_t) queue = { 0 };
+    uint8_t *seen = BT_NEWS(c->arena, uint8_t, c->module->nglobal);
+    if (!seen || !BT_PUSH(c->arena, &queue, entry))
+        return bt_no_memory();
+    seen[entry] = 1;
+    while (queue.len) {
+        uint32_t from = queue.at[--queue.len];
+        BT_TRY(check_global(c, c->module->globals[from], 1));
+        for (uint32_t i = graph->edge_start[from]; i < graph->edge_start[from + 1]; i++) {
+            uint32_t to = graph->edges[i];
+            if (!seen[to] && !BT_PUSH(c->arena, &queue, to))
+                return bt_no_memory();
+            seen[to] = 1;
+        }
+    }
+    return NULL;
+}
+
+static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    struct checking c = { .ctx = ctx, .module = call->module, .arena = call->scratch };
+    const bt_module *module = call->module;
+    const void *graph;
+    uint32_t entry = module->nglobal;
+    BT_TRY(bt_pass_analysis(ctx, call, "call-graph", &graph));
+    for (uint32_t i = 0; call->entry && i < module->nglobal; i++) {
+        if (strcmp(module->globals[i]->name, call->entry) == 0)
+            entry = i;
+    }
+    if (entry < module->nglobal)
+        BT_TRY(check_reached(&c, graph, entry));
+    for (uint32_t i = 0; entry == module->nglobal && i < module->nglobal; i++)
+        BT_TRY(check_global(&c, module->globals[i], 0));
+    *out = bt_module_ref(module);
+    return NULL;
+}
+
+static const bt_pass passes[] = {
+    {
+        .name = "verify-flat",
+        .doc = "Refuse a program that is not flat, as lowering wants it.\n"
+               "before\n"
+               "    def @add(%x: float32, %y: float32) { add(%x, %y) }\n"
+               "    def @main(%x: float32) {\n"
+               "        %f = fn (%y: float32) { @add(%x, %y) };\n"
+               "        %f\n"
+               "    }\n"
+               "after\n"
+               "    def @add(%x: float32, %y: float32) { add(%x, %y) }\n"
+               "    def @main(%x: float32) {\n"
+               "        %f = fn (%y: float32) { @add(%x, %y) };\n"
+               "        %f\n"
+               "    }",
+        .level = 0,
+        .needs = "call-graph",
+        .keeps = "* call-graph",
+        .gives = "flat",
+        .run = run,
+    },
+    { 0 },
+};
+
+const bt_table bt_passes_verify_flat[] = { BT_PASSES(passes), { 0 } };

@@ -67,11 +67,7 @@ static const char *const pipelines[] = {
     "inline, simplify-expr, fold-constant, dead-code",
 };
 static const char *const flattening[] = {
-    "lambda-lift",
-    "monomorphize",
-    "monomorphize, lambda-lift",
-    "match-tree",
-    "match-tree, lambda-lift, monomorphize, dead-code",
+    "lambda-lift", "monomorphize", "monomorphize, lambda-lift", "match-tree", "flatten",
 };
 
 static void print_status(bt_ctx *ctx, bt_status status)
@@ -506,8 +502,10 @@ static bt_status find_passes(bt_ctx *ctx, struct tally *out)
     uint32_t n = bt_provided_len(ctx, "pass");
     for (uint32_t i = 0; i < n && out->n < MAX_PASS; i++) {
         BT_TRY(bt_provided_at(ctx, "pass", i, &item));
-        // plan-memory is for lowered programs, partition for targets: law graph runs them
-        if (strcmp(item.name, "plan-memory") != 0 && strcmp(item.name, "partition") != 0)
+        // plan-memory is for lowered programs, partition for targets: law graph runs them;
+        // verify-flat is for flat ones: law flat runs it
+        if (strcmp(item.name, "plan-memory") != 0 &&
+            strcmp(item.name, "partition") != 0 && strcmp(item.name, "verify-flat") != 0)
             out->names[out->n++] = item.name;
     }
     return NULL;

@@ -16,8 +16,8 @@ bt_status make_closure(struct maker *m, const bt_type *type, const bt_value **ou
     return bt_build_closure_body(m->builder, *out, func);
 }
 
-static bt_status call_value(struct maker *m, const bt_value *callee, uint32_t n,
-                            const bt_value *const *args, const bt_value **out)
+bt_status call_value(struct maker *m, const bt_value *callee, uint32_t n,
+                     const bt_value *const *args, const bt_value **out)
 {
     bt_call call = {
         .callee_kind = BT_CALLEE_VALUE, .callee = callee, .narg = n, .args = args

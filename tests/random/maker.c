@@ -27,9 +27,10 @@ static const bt_value *pick_old(struct maker *m, const bt_type *type)
     return found;
 }
 
-static make_fn *const any_type[] = { make_proj,         make_if,   make_ref,
-                                     make_closure_call, make_loop, make_global_call,
-                                     make_match };
+static make_fn *const any_type[] = {
+    make_proj,        make_if,    make_ref,          make_closure_call, make_loop,
+    make_global_call, make_match, make_nested_match, make_group,        make_generic
+};
 static make_fn *const tensors[] = { make_unary,    make_unary,    make_binary,
                                     make_binary,   make_binary,   make_cast,
                                     make_where,    make_moved,    make_const,

@@ -56,10 +56,13 @@ bt_status make_numbers(struct maker *, uint32_t rank, const int64_t *dims,
                        const double *choices, uint32_t n, const bt_value **out);
 bt_status cast_to(struct maker *, const bt_value *, bt_dtype, const bt_value **out);
 
-/* ---- control.c, functions.c, lists.c: of any type ---- */
+/* ---- control.c, functions.c, lists.c, patterns.c, generic.c: of any type ---- */
 
 make_fn make_proj, make_if, make_ref, make_closure_call, make_loop, make_global_call;
-make_fn make_match;
+make_fn make_match, make_nested_match, make_group, make_generic;
+/* A call of a function. */
+bt_status call_value(struct maker *, const bt_value *callee, uint32_t n,
+                     const bt_value *const *args, const bt_value **out);
 /* The type is a function's, a list's. */
 make_fn make_closure, make_list;
 /* A block with its own scope whose result has the type. */

@@ -74,6 +74,54 @@ static bt_status build_choose(struct maker *m, const char *name, const bt_func *
     return fields.name ? bt_func_create(m->ctx, m->store, &fields, out) : bt_no_memory();
 }
 
+/* def @apply<A>(%f: fn (A) -> A, %x: A) -> A { %f(%x) } */
+static bt_status build_apply(struct maker *m, const char *name, const bt_func **out)
+{
+    const bt_type *var =
+        bt_type_var(m->store, &(bt_type_param){ .kind = BT_KIND_TYPE }, "A");
+    const bt_type *func =
+        var ? bt_type_func(m->store,
+                           &(bt_func_type){ .narg = 1, .args = &var, .result = var })
+            : NULL;
+    const bt_param *params[2];
+    const bt_value *result, *arg;
+    const bt_block *block;
+    if (!func)
+        return bt_store_why(m->ctx, m->store);
+    BT_TRY(bt_build_param(m->builder, "f", func, &params[0]));
+    BT_TRY(bt_build_param(m->builder, "x", var, &params[1]));
+    BT_TRY(bt_block_begin(m->builder, 2, params));
+    arg = &params[1]->base;
+    BT_TRY(call_value(m, &params[0]->base, 1, &arg, &result));
+    BT_TRY(bt_block_end(m->builder, result, &block));
+    bt_func fields = { .name = bt_name_of(m->store, name),
+                       .nvar = 1,
+                       .vars = &var,
+                       .result = var,
+                       .block = block };
+    return fields.name ? bt_func_create(m->ctx, m->store, &fields, out) : bt_no_memory();
+}
+
+/* def @same<A>(%x: A) -> A { %x } */
+static bt_status build_same(struct maker *m, const char *name, const bt_func **out)
+{
+    const bt_type *var =
+        bt_type_var(m->store, &(bt_type_param){ .kind = BT_KIND_TYPE }, "A");
+    const bt_param *param;
+    const bt_block *block;
+    if (!var)
+        return bt_store_why(m->ctx, m->store);
+    BT_TRY(bt_build_param(m->builder, "x", var, &param));
+    BT_TRY(bt_block_begin(m->builder, 1, &param));
+    BT_TRY(bt_block_end(m->builder, &param->base, &block));
+    bt_func fields = { .name = bt_name_of(m->store, name),
+                       .nvar = 1,
+                       .vars = &var,
+                       .result = var,
+                       .block = block };
+    return fields.name ? bt_func_create(m->ctx, m->store, &fields, out) : bt_no_memory();
+}
+
 /* A function of up to three parameters; main's are tensors. */
 static bt_status build_function(struct maker *m, const char *name, uint32_t nbinding,
                                 const bt_func **out)
@@ -118,9 +166,15 @@ static bt_status add_function(struct maker *m, const char *name, uint32_t nbindi
 {
     const bt_func *func = NULL;
     BT_TRY(bt_builder_create(m->ctx, m->store, m->module, &m->builder));
-    int is_given = strcmp(name, "choose") == 0 || strcmp(name, "second") == 0;
-    bt_status status = is_given ? build_choose(m, name, &func)
-                                : build_function(m, name, nbinding, &func);
+    bt_status status;
+    if (strcmp(name, "choose") == 0 || strcmp(name, "second") == 0)
+        status = build_choose(m, name, &func);
+    else if (strcmp(name, "apply") == 0)
+        status = build_apply(m, name, &func);
+    else if (strcmp(name, "same") == 0)
+        status = build_same(m, name, &func);
+    else
+        status = build_function(m, name, nbinding, &func);
     bt_builder_destroy(m->builder);
     return status ? status : add_global(m, func);
 }
@@ -159,6 +213,8 @@ static bt_status make_module(struct maker *m, const struct random_options *o)
     BT_TRY(start_module(m));
     BT_TRY(add_function(m, "choose", 0));
     BT_TRY(add_function(m, "second", 0));
+    BT_TRY(add_function(m, "apply", 0));
+    BT_TRY(add_function(m, "same", 0));
     for (uint32_t i = 0; i < o->nfunction; i++) {
         bt_text name;
         bt_text_init(&name, m->arena);

@@ -235,6 +235,8 @@ static int visit_func(bt__names *, const bt_func *);
 
 static int visit_value(bt__names *names, const bt_value *value)
 {
+    if (names->nested && bt_map_find(names->nested, value))
+        return 1;
     return name_value(names, value) && count_all(names, 1, &value->type);
 }
 

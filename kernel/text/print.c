@@ -10,16 +10,16 @@
 
 #include "base/ctx.h"
 
-static void add(bt__printer *p, const char *text)
+static void add(bt_printer *p, const char *text)
 {
     bt_text_add(p->out, text, strlen(text));
 }
 
-int bt__printer_init(bt__printer *p, bt_ctx *ctx, bt_text *out)
+int bt__printer_init(bt_printer *p, bt_ctx *ctx, bt_text *out)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_arena *temp = bt_arena_create(bt_ctx_registry(ctx));
-    *p = (bt__printer){ .ctx = ctx, .out = out, .arena = arena, .temp = temp };
+    *p = (bt_printer){ .ctx = ctx, .out = out, .arena = arena, .temp = temp };
     if (!arena || !temp) {
         bt__printer_deinit(p);
         out->failed = 1;
@@ -35,7 +35,7 @@ int bt__printer_init(bt__printer *p, bt_ctx *ctx, bt_text *out)
     return 1;
 }
 
-int bt__printer_set_module(bt__printer *p, const bt_module *module)
+int bt__printer_set_module(bt_printer *p, const bt_module *module)
 {
     p->module = module;
     for (uint32_t i = 0; module && i < module->nadt; i++) {
@@ -50,7 +50,7 @@ int bt__printer_set_module(bt__printer *p, const bt_module *module)
     return 1;
 }
 
-void bt__printer_deinit(bt__printer *p)
+void bt__printer_deinit(bt_printer *p)
 {
     bt_arena_destroy(p->arena);
     bt_arena_destroy(p->temp);
@@ -62,7 +62,7 @@ void bt__printer_deinit(bt__printer *p)
  * it when they are read back. */
 typedef bt_vec(uint32_t) id_list;
 
-static int note_origins(bt__printer *p, id_list *ids, bt_prov prov)
+static int note_origins(bt_printer *p, id_list *ids, bt_prov prov)
 {
     const uint32_t *at;
     uint32_t n = bt_prov_ids(p->module->store, prov, &at);
@@ -76,7 +76,7 @@ static int note_origins(bt__printer *p, id_list *ids, bt_prov prov)
     return 1;
 }
 
-static int collect_block(bt__printer *p, id_list *ids, const bt_block *block)
+static int collect_block(bt_printer *p, id_list *ids, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nparam; i++) {
         if (!note_origins(p, ids, block->params[i]->base.prov))
@@ -100,7 +100,7 @@ static int compare_ids(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static void print_origins(bt__printer *p)
+static void print_origins(bt_printer *p)
 {
     id_list ids = { 0 };
     for (uint32_t i = 0; i < p->module->nglobal; i++) {
@@ -125,7 +125,7 @@ static void print_origins(bt__printer *p)
 
 /* ---- definitions ---- */
 
-static void print_adt_head(bt__printer *p, const bt_adt_def *def)
+static void print_adt_head(bt_printer *p, const bt_adt_def *def)
 {
     add(p, def->is_extern ? "extern type " : "type ");
     bt__print_word(p->out, def->name);
@@ -140,7 +140,7 @@ static void print_adt_head(bt__printer *p, const bt_adt_def *def)
     bt__print_place(p, def->span, 0);
 }
 
-static void print_adt(bt__printer *p, const bt_adt_def *def)
+static void print_adt(bt_printer *p, const bt_adt_def *def)
 {
     print_adt_head(p, def);
     if (def->is_extern && def->nctor == 0) {
@@ -163,7 +163,7 @@ static void print_adt(bt__printer *p, const bt_adt_def *def)
     add(p, "}\n");
 }
 
-static void print_dict(bt__printer *p, const bt_dict *dict)
+static void print_dict(bt_printer *p, const bt_dict *dict)
 {
     add(p, "(");
     for (uint32_t i = 0; i < dict->n; i++) {
@@ -173,7 +173,7 @@ static void print_dict(bt__printer *p, const bt_dict *dict)
     add(p, ")");
 }
 
-static void print_type_of(bt__printer *p, const bt_global *global)
+static void print_type_of(bt_printer *p, const bt_global *global)
 {
     if (global->type) {
         add(p, ": ");
@@ -181,7 +181,7 @@ static void print_type_of(bt__printer *p, const bt_global *global)
     }
 }
 
-static void print_extern(bt__printer *p, const bt_global *global)
+static void print_extern(bt_printer *p, const bt_global *global)
 {
     bt__print_name(p->out, "extern @", global->name);
     if (global->attrs.n)
@@ -192,7 +192,7 @@ static void print_extern(bt__printer *p, const bt_global *global)
     add(p, ";\n");
 }
 
-static void print_constant(bt__printer *p, const bt_global *global)
+static void print_constant(bt_printer *p, const bt_global *global)
 {
     bt__print_name(p->out, "const @", global->name);
     add(p, " = ");
@@ -201,7 +201,7 @@ static void print_constant(bt__printer *p, const bt_global *global)
     add(p, ";\n");
 }
 
-static void print_indices(bt__printer *p, const char *name, const bt_ints *ints,
+static void print_indices(bt_printer *p, const char *name, const bt_ints *ints,
                           uint32_t *n)
 {
     bt_text_addf(p->out, "%s%s=", (*n)++ ? ", " : "", name);
@@ -215,7 +215,7 @@ static void print_indices(bt__printer *p, const char *name, const bt_ints *ints,
 }
 
 /* Only what differs from: from=0, wrt=None, keep=[], seeded=False. */
-static void print_gradient(bt__printer *p, const bt_global *global)
+static void print_gradient(bt_printer *p, const bt_global *global)
 {
     uint32_t n = 0;
     bt__print_name(p->out, "gradient @", global->name);
@@ -236,7 +236,7 @@ static void print_gradient(bt__printer *p, const bt_global *global)
     add(p, ";\n");
 }
 
-static void print_global(bt__printer *p, const bt_global *global)
+static void print_global(bt_printer *p, const bt_global *global)
 {
     int ok = global->kind == BT_GLOBAL_FUNC
                  ? bt__names_assign(p->names, global->func, (int)p->module->is_typed)
@@ -255,13 +255,15 @@ static void print_global(bt__printer *p, const bt_global *global)
 }
 
 /* A data type or a global, with names of its own. */
-static void print_definition(bt__printer *p, const bt_adt_def *def,
+static void print_definition(bt_printer *p, const bt_adt_def *def,
                              const bt_global *global)
 {
     const void *mark = bt_arena_mark(p->temp);
     add(p, "\n");
     p->names = bt__names_create(p->temp, &p->type_names);
     p->out->failed |= !p->names;
+    if (p->names)
+        p->names->nested = p->nested;
     if (p->names && def)
         print_adt(p, def);
     else if (p->names)
@@ -272,7 +274,7 @@ static void print_definition(bt__printer *p, const bt_adt_def *def,
 
 /* ---- the module ---- */
 
-static void print_body(bt__printer *p)
+static void print_body(bt_printer *p)
 {
     const bt_module *module = p->module;
     for (uint32_t i = 0; i < module->nadt; i++)
@@ -281,7 +283,7 @@ static void print_body(bt__printer *p)
         print_definition(p, NULL, module->globals[i]);
 }
 
-static void print_sources(bt__printer *p)
+static void print_sources(bt_printer *p)
 {
     for (uint32_t i = 0; i < p->sources.len; i++) {
         bt_text_addf(p->out, "#[source %u = ", (unsigned)i);
@@ -290,10 +292,10 @@ static void print_sources(bt__printer *p)
     }
 }
 
-static void print_headers(bt__printer *p, const char *weights)
+static void print_headers(bt_printer *p, const char *weights)
 {
     add(p, "#[version = \"baton 0.1\"]\n");
-    if (p->module->is_typed)
+    if (p->module->is_typed && !p->nested)
         add(p, "#[typed]\n");
     if (weights && p->data.len) {
         add(p, "#[weights = ");
@@ -310,7 +312,7 @@ static void print_headers(bt__printer *p, const char *weights)
     print_sources(p);
 }
 
-static bt_status make_npz(bt__printer *p, bt_npz **out)
+static bt_status make_npz(bt_printer *p, bt_npz **out)
 {
     bt_npz_entry *entries = BT_NEWS(p->arena, bt_npz_entry, p->data.len);
     if (!entries)
@@ -322,7 +324,7 @@ static bt_status make_npz(bt__printer *p, bt_npz **out)
 }
 
 /* What follows decides the headers, so it is printed first, into a text of its own. */
-static bt_status print_module(bt__printer *p, const bt_print_options *options)
+static bt_status print_module(bt_printer *p, const bt_print_options *options)
 {
     bt_text *out = p->out, origins, body;
     const char *weights = options->weights;
@@ -361,12 +363,45 @@ bt_status bt_print_sized(bt_ctx *ctx, const bt_module *module,
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "bt_print: weights need a file name without folders and a place "
                        "for the npz");
-    bt__printer p;
+    bt_printer p;
     if (!bt__printer_init(&p, ctx, out))
         return bt_no_memory();
     p.has_spans = options.spans;
+    p.nested = options.nested;
     bt_status status =
         bt__printer_set_module(&p, module) ? print_module(&p, &options) : bt_no_memory();
     bt__printer_deinit(&p);
     return status;
+}
+
+/* ---- parts of functions ---- */
+
+bt_status bt_printer_create(bt_ctx *ctx, const bt_module *module, bt_text *text,
+                            bt_printer **out)
+{
+    bt_printer made, *p;
+    if (!bt__printer_init(&made, ctx, text))
+        return bt_no_memory();
+    p = BT_NEW(made.arena, bt_printer);
+    if (!p || !bt__printer_set_module(&made, module)) {
+        bt__printer_deinit(&made);
+        return bt_no_memory();
+    }
+    *p = made;
+    *out = p;
+    return NULL;
+}
+
+void bt_printer_destroy(bt_printer *p)
+{
+    if (p)
+        bt__printer_deinit(&(bt_printer){ .arena = p->arena, .temp = p->temp });
+}
+
+bt_status bt_printer_begin(bt_printer *p, const bt_func *func)
+{
+    p->names = bt__names_create(p->arena, &p->type_names);
+    return p->names && bt__names_assign(p->names, func, (int)p->module->is_typed)
+               ? NULL
+               : bt_no_memory();
 }

@@ -12,7 +12,8 @@ typedef struct bt__names {
     bt_map of;    /* value, variable or opaque dim -> its name with sigil and quotes */
     bt_map taken; /* name -> the number that its next namesake gets */
     uint32_t nunnamed;
-    bt_map seen;   /* type -> 1, or 2 once all in it was counted as shared */
+    const bt_map *nested; /* bindings without names; NULL: none */
+    bt_map seen;          /* type -> 1, or 2 once all in it was counted as shared */
     bt_map counts; /* opaque dim or anonymous variable -> 1, or 2 for more occurrences */
     bt_vec(const bt_type *) dims; /* its keys, in order */
 } bt__names;
@@ -27,7 +28,7 @@ struct bt__data_entry {
     const bt_tensor *tensor;
 };
 
-typedef struct bt__printer {
+struct bt_printer {
     bt_ctx *ctx; /* NULL: one operand, for a message */
     bt_text *out;
     bt_arena *arena;         /* lives as long as the printer */
@@ -37,7 +38,8 @@ typedef struct bt__printer {
     bt_vec(struct bt__bound_names) bound;
     bt_status status; /* the first failure; all but memory */
     uint32_t indent;
-    uint32_t is_field; /* in a constructor's field, where open dims are `?` */
+    const bt_map *nested; /* bindings that are printed where they are used; NULL: none */
+    uint32_t is_field;    /* in a constructor's field, where open dims are `?` */
 
     uint32_t has_spans;
     bt_map sources; /* file -> its number + 1 */
@@ -48,16 +50,16 @@ typedef struct bt__printer {
     bt_map ctor_names; /* of the module */
     bt_map type_names; /* likewise */
     bt_map presets;    /* row of a schema -> its default, as a member */
-} bt__printer;
+};
 
 /* Constants of more elements are data. */
 #define BT__INLINE_NELEM 64
 
 /* 0: no memory, and out->failed. */
-int bt__printer_init(bt__printer *, bt_ctx *, bt_text *out);
-void bt__printer_deinit(bt__printer *);
+int bt__printer_init(bt_printer *, bt_ctx *, bt_text *out);
+void bt__printer_deinit(bt_printer *);
 /* From now on it prints parts of this module, which may be NULL. 0: no memory. */
-int bt__printer_set_module(bt__printer *, const bt_module *);
+int bt__printer_set_module(bt_printer *, const bt_module *);
 
 /* ---- quote.c ---- */
 
@@ -89,35 +91,35 @@ const char *bt__names_find(const bt__names *, const void *);
 
 /* ---- print_type.c ---- */
 
-void bt__print_term(bt__printer *, const bt_type *);
+void bt__print_term(bt_printer *, const bt_type *);
 /* A term of any kind, named before it unless it is Type. */
-void bt__print_any_term(bt__printer *, const bt_type *);
+void bt__print_any_term(bt_printer *, const bt_type *);
 /* Dims of a shape without the brackets. */
-void bt__print_shape_items(bt__printer *, const bt_type *shape);
+void bt__print_shape_items(bt_printer *, const bt_type *shape);
 void bt__print_param_range(bt_text *, const bt_type_param *);
-void bt__print_wheres(bt__printer *, uint32_t n, const bt_where *const *);
+void bt__print_wheres(bt_printer *, uint32_t n, const bt_where *const *);
 /* The result of a function, in parentheses where a `where` follows that is not its
  * own. */
-void bt__print_result(bt__printer *, const bt_type *, uint32_t nwhere);
+void bt__print_result(bt_printer *, const bt_type *, uint32_t nwhere);
 
 /* ---- print_attrs.c ---- */
 
 /* Attributes that differ from their defaults, each after ", " but for the first, which is
  * where `n` items stand before. Gives how many. */
-uint32_t bt__print_attrs(bt__printer *, const bt_op *, const void *attrs, uint32_t n);
+uint32_t bt__print_attrs(bt_printer *, const bt_op *, const void *attrs, uint32_t n);
 void bt__print_dict_entry(bt_text *, const bt_dict_entry *);
 
 /* ---- print_const.c ---- */
 
-void bt__print_const(bt__printer *, const bt_object *, const char *name);
+void bt__print_const(bt_printer *, const bt_object *, const char *name);
 /* `#[data]`, or the entries of the weights file. */
-void bt__print_data(bt__printer *);
+void bt__print_data(bt_printer *);
 
 /* ---- print_func.c ---- */
 
 /* From the type parameters to the closing brace. */
-void bt__print_function(bt__printer *, const bt_func *);
-void bt__print_place(bt__printer *, bt_span, bt_prov); /* ` at ... from ...` */
-int bt__print_span(bt__printer *, bt_span);            /* 0: there is none */
+void bt__print_function(bt_printer *, const bt_func *);
+void bt__print_place(bt_printer *, bt_span, bt_prov); /* ` at ... from ...` */
+int bt__print_span(bt_printer *, bt_span);            /* 0: there is none */
 
 #endif

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-static void add(bt__printer *p, const char *text)
+static void add(bt_printer *p, const char *text)
 {
     bt_text_add(p->out, text, strlen(text));
 }
@@ -41,7 +41,7 @@ static int is_term(uint32_t kind)
 /* ---- defaults ---- */
 
 /* The default of a row without terms, parsed once. NULL: it has none. */
-static const union member *preset_of(bt__printer *p, const bt_attr *row)
+static const union member *preset_of(bt_printer *p, const bt_attr *row)
 {
     union member *known = bt_map_find(&p->presets, row);
     if (known)
@@ -100,7 +100,7 @@ static int is_preset_term(const bt_attr *row, const char *printed)
     return strcmp(*row->preset ? row->preset : "None", printed) == 0;
 }
 
-static int is_preset(bt__printer *p, const bt_attr *row, const union member *value)
+static int is_preset(bt_printer *p, const bt_attr *row, const union member *value)
 {
     const union member *preset = preset_of(p, row);
     if (!preset)
@@ -124,8 +124,7 @@ static void print_float(bt_text *out, double value)
     bt_text_add(out, "f", 1);
 }
 
-static void print_item(bt__printer *p, uint32_t kind, const union member *value,
-                       int64_t i)
+static void print_item(bt_printer *p, uint32_t kind, const union member *value, int64_t i)
 {
     if (kind == BT_ATTR_FLOATS)
         print_float(p->out, value->floats.at[i]);
@@ -135,7 +134,7 @@ static void print_item(bt__printer *p, uint32_t kind, const union member *value,
         bt_text_addf(p->out, "%" PRId64, value->ints.at[i]);
 }
 
-static void print_list(bt__printer *p, uint32_t kind, const union member *value)
+static void print_list(bt_printer *p, uint32_t kind, const union member *value)
 {
     if (value->ints.n == BT_NONE_LIST) {
         add(p, "None");
@@ -153,7 +152,7 @@ static void print_list(bt__printer *p, uint32_t kind, const union member *value)
     add(p, "]");
 }
 
-static void print_term(bt__printer *p, uint32_t kind, const bt_type *type)
+static void print_term(bt_printer *p, uint32_t kind, const bt_type *type)
 {
     if (!type) {
         add(p, "None");
@@ -170,7 +169,7 @@ static void print_term(bt__printer *p, uint32_t kind, const bt_type *type)
     }
 }
 
-static void print_value(bt__printer *p, uint32_t kind, const union member *value)
+static void print_value(bt_printer *p, uint32_t kind, const union member *value)
 {
     switch (kind) {
     case BT_ATTR_INT:
@@ -196,7 +195,7 @@ static void print_value(bt__printer *p, uint32_t kind, const union member *value
     print_term(p, kind, value->type);
 }
 
-uint32_t bt__print_attrs(bt__printer *p, const bt_op *op, const void *attrs, uint32_t n)
+uint32_t bt__print_attrs(bt_printer *p, const bt_op *op, const void *attrs, uint32_t n)
 {
     uint32_t printed = 0;
     for (const bt_attr *row = op->attrs; attrs && row && row->name; row++) {
@@ -223,7 +222,7 @@ uint32_t bt__print_attrs(bt__printer *p, const bt_op *op, const void *attrs, uin
 
 int bt_attrs_print(bt_ctx *ctx, const bt_op *op, const void *attrs, bt_text *out)
 {
-    bt__printer p;
+    bt_printer p;
     if (!bt__printer_init(&p, ctx, out))
         return 0;
     uint32_t n = bt__print_attrs(&p, op, attrs, 0);

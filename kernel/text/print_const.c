@@ -11,7 +11,7 @@
 
 enum { BASE64_LINE = 72 /* bytes in a line of data: 96 characters */ };
 
-static void add(bt__printer *p, const char *text)
+static void add(bt_printer *p, const char *text)
 {
     bt_text_add(p->out, text, strlen(text));
 }
@@ -84,7 +84,7 @@ static int is_splat(const bt_tensor *tensor)
 
 /* ---- forms ---- */
 
-static void print_header(bt__printer *p, const bt_tensor *tensor)
+static void print_header(bt_printer *p, const bt_tensor *tensor)
 {
     char name[BT_DTYPE_NAME_SIZE];
     add(p, "const[(");
@@ -94,7 +94,7 @@ static void print_header(bt__printer *p, const bt_tensor *tensor)
 }
 
 /* Bytes of the elements from `begin` on, lowest first, as base64. */
-static void print_bytes(bt__printer *p, const bt_tensor *tensor, int64_t begin,
+static void print_bytes(bt_printer *p, const bt_tensor *tensor, int64_t begin,
                         int64_t end)
 {
     size_t nbytes = bt_dtype_nbytes(tensor->dtype);
@@ -110,7 +110,7 @@ static void print_bytes(bt__printer *p, const bt_tensor *tensor, int64_t begin,
     add(p, "\"");
 }
 
-static void print_lines(bt__printer *p, const bt_tensor *tensor, const char *between)
+static void print_lines(bt_printer *p, const bt_tensor *tensor, const char *between)
 {
     int64_t each = BASE64_LINE / (int64_t)bt_dtype_nbytes(tensor->dtype);
     for (int64_t i = 0; i < tensor->nelem && !p->out->failed; i += each) {
@@ -119,7 +119,7 @@ static void print_lines(bt__printer *p, const bt_tensor *tensor, const char *bet
     }
 }
 
-static void print_elements(bt__printer *p, const bt_tensor *tensor)
+static void print_elements(bt_printer *p, const bt_tensor *tensor)
 {
     for (int64_t i = 0; i < tensor->nelem; i++) {
         add(p, i ? ", " : "");
@@ -130,7 +130,7 @@ static void print_elements(bt__printer *p, const bt_tensor *tensor)
 /* ---- named data ---- */
 
 /* A free name: the constant's own, c0, c1, ... */
-static const char *choose_data_name(bt__printer *p, const char *hint)
+static const char *choose_data_name(bt_printer *p, const char *hint)
 {
     for (uint32_t i = 0;; i++) {
         bt_text text;
@@ -145,7 +145,7 @@ static const char *choose_data_name(bt__printer *p, const char *hint)
     }
 }
 
-static const char *data_name(bt__printer *p, const bt_tensor *tensor, const char *hint)
+static const char *data_name(bt_printer *p, const bt_tensor *tensor, const char *hint)
 {
     const char *known = bt_map_find(&p->data_of, tensor);
     if (known)
@@ -158,7 +158,7 @@ static const char *data_name(bt__printer *p, const bt_tensor *tensor, const char
     return "";
 }
 
-static void print_tensor(bt__printer *p, const bt_tensor *tensor, const char *name)
+static void print_tensor(bt_printer *p, const bt_tensor *tensor, const char *name)
 {
     if (tensor->rank == 0 && is_plain(tensor, 0)) {
         bt__element_write(p->out, tensor, 0);
@@ -180,7 +180,7 @@ static void print_tensor(bt__printer *p, const bt_tensor *tensor, const char *na
     add(p, "}");
 }
 
-void bt__print_const(bt__printer *p, const bt_object *object, const char *name)
+void bt__print_const(bt_printer *p, const bt_object *object, const char *name)
 {
     const bt_tuple *tuple = bt_object_as_tuple(object);
     if (!tuple) {
@@ -195,7 +195,7 @@ void bt__print_const(bt__printer *p, const bt_object *object, const char *name)
     add(p, ")");
 }
 
-void bt__print_data(bt__printer *p)
+void bt__print_data(bt_printer *p)
 {
     if (p->data.len)
         add(p, "\n#[data]\n");

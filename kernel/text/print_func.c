@@ -5,14 +5,20 @@
 
 enum { HEAD_NBYTES = 100 /* a longer head has a line for each parameter */ };
 
-static void print_block_body(bt__printer *, const bt_block *);
+static void print_block_body(bt_printer *, const bt_block *);
+static void print_expr(bt_printer *, const bt_value *);
 
-static void add(bt__printer *p, const char *text)
+static int is_nested(const bt_printer *p, const bt_value *value)
+{
+    return p->nested && bt_map_find(p->nested, value);
+}
+
+static void add(bt_printer *p, const char *text)
 {
     bt_text_add(p->out, text, strlen(text));
 }
 
-static void new_line(bt__printer *p)
+static void new_line(bt_printer *p)
 {
     add(p, "\n");
     for (uint32_t i = 0; i < p->indent; i++)
@@ -22,7 +28,7 @@ static void new_line(bt__printer *p)
 /* ---- places ---- */
 
 /* The number of a source, given in the order in which they are met. */
-static uintptr_t source_number(bt__printer *p, const char *file)
+static uintptr_t source_number(bt_printer *p, const char *file)
 {
     uintptr_t known = (uintptr_t)bt_map_find(&p->sources, file);
     if (known)
@@ -33,7 +39,7 @@ static uintptr_t source_number(bt__printer *p, const char *file)
     return known;
 }
 
-int bt__print_span(bt__printer *p, bt_span span)
+int bt__print_span(bt_printer *p, bt_span span)
 {
     bt_place place;
     if (!span || !p->module)
@@ -51,7 +57,7 @@ int bt__print_span(bt__printer *p, bt_span span)
     return 1;
 }
 
-void bt__print_place(bt__printer *p, bt_span span, bt_prov prov)
+void bt__print_place(bt_printer *p, bt_span span, bt_prov prov)
 {
     const uint32_t *ids;
     if (!p->has_spans)
@@ -70,10 +76,12 @@ void bt__print_place(bt__printer *p, bt_span span, bt_prov prov)
 
 /* ---- operands ---- */
 
-static void print_value_name(bt__printer *p, const bt_value *value)
+static void print_value_name(bt_printer *p, const bt_value *value)
 {
     const char *name = p->names ? bt__names_find(p->names, value) : NULL;
-    if (name)
+    if (is_nested(p, value))
+        print_expr(p, value);
+    else if (name)
         add(p, name);
     else if (value->kind == BT_VALUE_GLOBAL)
         bt__print_name(p->out, "@", value->name);
@@ -83,7 +91,7 @@ static void print_value_name(bt__printer *p, const bt_value *value)
         bt__print_name(p->out, "%", value->name ? value->name : "_");
 }
 
-static void print_operands(bt__printer *p, uint32_t n, const bt_value *const *at)
+static void print_operands(bt_printer *p, uint32_t n, const bt_value *const *at)
 {
     for (uint32_t i = 0; i < n; i++) {
         add(p, i ? ", " : "");
@@ -93,14 +101,14 @@ static void print_operands(bt__printer *p, uint32_t n, const bt_value *const *at
 
 /* ---- heads ---- */
 
-static void print_device(bt__printer *p, uint32_t device)
+static void print_device(bt_printer *p, uint32_t device)
 {
     if (device)
         bt_text_addf(p->out, " on %u", (unsigned)device);
 }
 
 /* %x: type on 1 */
-static void print_name_and_type(bt__printer *p, const bt_value *value)
+static void print_name_and_type(bt_printer *p, const bt_value *value)
 {
     print_value_name(p, value);
     if (value->type) {
@@ -110,13 +118,13 @@ static void print_name_and_type(bt__printer *p, const bt_value *value)
     print_device(p, value->device);
 }
 
-static void print_param(bt__printer *p, const bt_param *param)
+static void print_param(bt_printer *p, const bt_param *param)
 {
     print_name_and_type(p, &param->base);
     bt__print_place(p, param->base.span, param->base.prov);
 }
 
-static void print_type_params(bt__printer *p, const bt_func *func)
+static void print_type_params(bt_printer *p, const bt_func *func)
 {
     int is_listed = bt__lists_anonymous(func);
     uint32_t n = 0;
@@ -132,7 +140,7 @@ static void print_type_params(bt__printer *p, const bt_func *func)
 }
 
 /* Parameters and attributes; `apart` puts each on its own line. */
-static void print_params(bt__printer *p, const bt_func *func, int apart)
+static void print_params(bt_printer *p, const bt_func *func, int apart)
 {
     uint32_t n = func->block->nparam + func->attrs.n;
     add(p, "(");
@@ -152,7 +160,7 @@ static void print_params(bt__printer *p, const bt_func *func, int apart)
     add(p, ")");
 }
 
-static void print_head(bt__printer *p, const bt_func *func)
+static void print_head(bt_printer *p, const bt_func *func)
 {
     print_type_params(p, func);
     size_t start = p->out->len;
@@ -169,7 +177,7 @@ static void print_head(bt__printer *p, const bt_func *func)
     bt__print_place(p, func->span, 0);
 }
 
-void bt__print_function(bt__printer *p, const bt_func *func)
+void bt__print_function(bt_printer *p, const bt_func *func)
 {
     print_head(p, func);
     add(p, " {");
@@ -179,7 +187,7 @@ void bt__print_function(bt__printer *p, const bt_func *func)
 
 /* ---- calls ---- */
 
-static void print_op_name(bt__printer *p, const char *name)
+static void print_op_name(bt_printer *p, const char *name)
 {
     // A constructor of that name would be found first.
     if (bt_map_entry_find(&p->ctor_names, name)) {
@@ -190,7 +198,7 @@ static void print_op_name(bt__printer *p, const char *name)
     }
 }
 
-static void print_callee(bt__printer *p, const bt_call *call)
+static void print_callee(bt_printer *p, const bt_call *call)
 {
     if (call->callee_kind == BT_CALLEE_OP)
         print_op_name(p, call->op->name);
@@ -205,7 +213,7 @@ static void print_callee(bt__printer *p, const bt_call *call)
     add(p, call->ntype_arg ? "]" : "");
 }
 
-static void print_check(bt__printer *p, const bt_check *check)
+static void print_check(bt_printer *p, const bt_check *check)
 {
     static const char *const words[] = {
 #define BT_CHECK(UPPER, word, text) " " word " ",
@@ -217,7 +225,7 @@ static void print_check(bt__printer *p, const bt_check *check)
     bt__print_term(p, check->right);
 }
 
-static void print_contents(bt__printer *p, const bt_contents *contents)
+static void print_contents(bt_printer *p, const bt_contents *contents)
 {
     add(p, " holds [");
     for (uint32_t i = 0; i < contents->n; i++) {
@@ -227,7 +235,7 @@ static void print_contents(bt__printer *p, const bt_contents *contents)
     add(p, "]");
 }
 
-static void print_call(bt__printer *p, const bt_call *call)
+static void print_call(bt_printer *p, const bt_call *call)
 {
     print_callee(p, call);
     add(p, "(");
@@ -245,14 +253,14 @@ static void print_call(bt__printer *p, const bt_call *call)
 
 /* ---- branches ---- */
 
-static void print_region(bt__printer *p, const bt_block *block)
+static void print_region(bt_printer *p, const bt_block *block)
 {
     add(p, "{");
     print_block_body(p, block);
     add(p, "}");
 }
 
-static void print_if(bt__printer *p, const bt_if *value)
+static void print_if(bt_printer *p, const bt_if *value)
 {
     add(p, "if (");
     print_value_name(p, value->condition);
@@ -262,7 +270,7 @@ static void print_if(bt__printer *p, const bt_if *value)
     print_region(p, value->else_block);
 }
 
-static void print_pattern(bt__printer *p, const bt_pattern *pattern)
+static void print_pattern(bt_printer *p, const bt_pattern *pattern)
 {
     switch (pattern->kind) {
     case BT_PATTERN_WILDCARD: add(p, "_"); break;
@@ -282,7 +290,7 @@ static void print_pattern(bt__printer *p, const bt_pattern *pattern)
     bt__print_place(p, pattern->span, 0);
 }
 
-static void print_match(bt__printer *p, const bt_match *match)
+static void print_match(bt_printer *p, const bt_match *match)
 {
     add(p, match->is_partial ? "match? (" : "match (");
     print_value_name(p, match->data);
@@ -301,7 +309,7 @@ static void print_match(bt__printer *p, const bt_match *match)
 
 /* ---- bindings ---- */
 
-static void print_cell(bt__printer *p, const char *name, uint32_t n,
+static void print_cell(bt_printer *p, const char *name, uint32_t n,
                        const bt_value *const *operands)
 {
     bt_text_addf(p->out, "%s(", name);
@@ -310,7 +318,7 @@ static void print_cell(bt__printer *p, const char *name, uint32_t n,
 }
 
 /* A literal needs parentheses before a projection: `1.0` is a number. */
-static void print_proj(bt__printer *p, const bt_proj *proj)
+static void print_proj(bt_printer *p, const bt_proj *proj)
 {
     const bt_tensor *tensor = bt_const_tensor(proj->tuple);
     int is_scalar = tensor && tensor->rank == 0;
@@ -319,7 +327,7 @@ static void print_proj(bt__printer *p, const bt_proj *proj)
     bt_text_addf(p->out, is_scalar ? ").%u" : ".%u", (unsigned)proj->index);
 }
 
-static void print_expr(bt__printer *p, const bt_value *value)
+static void print_expr(bt_printer *p, const bt_value *value)
 {
     switch (value->kind) {
     case BT_VALUE_CALL: print_call(p, bt_as_call(value)); break;
@@ -351,7 +359,7 @@ static void print_expr(bt__printer *p, const bt_value *value)
 }
 
 /* %f: type, %g: type = fn ... , fn ...; */
-static void print_closures(bt__printer *p, const bt_closure_group *group)
+static void print_closures(bt_printer *p, const bt_closure_group *group)
 {
     for (uint32_t i = 0; i < group->n; i++) {
         add(p, i ? ", " : "");
@@ -367,11 +375,11 @@ static void print_closures(bt__printer *p, const bt_closure_group *group)
     add(p, ";");
 }
 
-static void print_binding(bt__printer *p, const bt_value *value)
+static void print_binding(bt_printer *p, const bt_value *value)
 {
     const bt_closure_value *closure = bt_as_closure(value);
-    if (closure && closure->group->at[0] != closure)
-        return; // printed with the first of its group
+    if (is_nested(p, value) || (closure && closure->group->at[0] != closure))
+        return; // printed where it is used, or with the first of its group
     new_line(p);
     if (closure) {
         print_closures(p, closure->group);
@@ -384,7 +392,7 @@ static void print_binding(bt__printer *p, const bt_value *value)
     add(p, ";");
 }
 
-static void print_block_body(bt__printer *p, const bt_block *block)
+static void print_block_body(bt_printer *p, const bt_block *block)
 {
     p->indent++;
     for (uint32_t i = 0; i < block->nbinding && !p->out->failed; i++) {
@@ -396,6 +404,33 @@ static void print_block_body(bt__printer *p, const bt_block *block)
     print_value_name(p, block->result);
     p->indent--;
     new_line(p);
+}
+
+/* ---- parts ---- */
+
+void bt_printer_head(bt_printer *p, const bt_func *func)
+{
+    print_head(p, func);
+}
+
+void bt_printer_name(bt_printer *p, const bt_value *value)
+{
+    print_value_name(p, value);
+}
+
+void bt_printer_param(bt_printer *p, const bt_value *value)
+{
+    print_name_and_type(p, value);
+}
+
+void bt_printer_expr(bt_printer *p, const bt_value *value)
+{
+    print_expr(p, value);
+}
+
+void bt_printer_pattern(bt_printer *p, const bt_pattern *pattern)
+{
+    print_pattern(p, pattern);
 }
 
 /* ---- for people ---- */

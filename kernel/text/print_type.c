@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add(bt__printer *p, const char *text)
+static void add(bt_printer *p, const char *text)
 {
     bt_text_add(p->out, text, strlen(text));
 }
 
-static void print_list(bt__printer *p, uint32_t n, const bt_type *const *at)
+static void print_list(bt_printer *p, uint32_t n, const bt_type *const *at)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (i)
@@ -21,7 +21,7 @@ static void print_list(bt__printer *p, uint32_t n, const bt_type *const *at)
 
 /* ---- names ---- */
 
-static void print_var(bt__printer *p, const bt_type *type)
+static void print_var(bt_printer *p, const bt_type *type)
 {
     const bt_var_type *var = (const bt_var_type *)(const void *)type;
     const char *name = p->names ? bt__names_find(p->names, type) : NULL;
@@ -36,12 +36,12 @@ static void print_var(bt__printer *p, const bt_type *type)
 }
 
 /* In a field of a constructor, a dim that each value brings along; else not known yet. */
-static void print_hole(bt__printer *p, const bt_hole_type *hole)
+static void print_hole(bt_printer *p, const bt_hole_type *hole)
 {
     add(p, p->is_field && hole->of_kind == BT_KIND_DIM ? "?" : "_");
 }
 
-static void print_opaque(bt__printer *p, const bt_type *type)
+static void print_opaque(bt_printer *p, const bt_type *type)
 {
     const bt_opaque_type *dim = (const bt_opaque_type *)(const void *)type;
     const char *name = p->names ? bt__names_find(p->names, type) : NULL;
@@ -53,7 +53,7 @@ static void print_opaque(bt__printer *p, const bt_type *type)
         add(p, "?");
 }
 
-static void print_bound(bt__printer *p, const bt_type *type)
+static void print_bound(bt_printer *p, const bt_type *type)
 {
     const bt_bound_type *bound = (const bt_bound_type *)(const void *)type;
     if (bound->depth < p->bound.len) {
@@ -88,7 +88,7 @@ static int compare_parts(const void *a, const void *b)
            (left->coefficient < right->coefficient);
 }
 
-static const char *term_text(bt__printer *p, const bt_type *type)
+static const char *term_text(bt_printer *p, const bt_type *type)
 {
     bt_text *out = p->out, text;
     bt_text_init(&text, p->temp);
@@ -101,7 +101,7 @@ static const char *term_text(bt__printer *p, const bt_type *type)
     return got ? got : "";
 }
 
-static struct part *new_parts(bt__printer *p, uint32_t n)
+static struct part *new_parts(bt_printer *p, uint32_t n)
 {
     struct part *parts = BT_NEWS(p->temp, struct part, n);
     if (!parts)
@@ -109,7 +109,7 @@ static struct part *new_parts(bt__printer *p, uint32_t n)
     return parts;
 }
 
-static void print_parts(bt__printer *p, const bt_list_type *list, const char *between)
+static void print_parts(bt_printer *p, const bt_list_type *list, const char *between)
 {
     struct part *parts = new_parts(p, list->n);
     if (!parts)
@@ -124,7 +124,7 @@ static void print_parts(bt__printer *p, const bt_list_type *list, const char *be
     }
 }
 
-static void print_coefficient(bt__printer *p, int64_t coefficient, int is_first)
+static void print_coefficient(bt_printer *p, int64_t coefficient, int is_first)
 {
     uint64_t magnitude =
         coefficient < 0 ? 0 - (uint64_t)coefficient : (uint64_t)coefficient;
@@ -134,7 +134,7 @@ static void print_coefficient(bt__printer *p, int64_t coefficient, int is_first)
         bt_text_addf(p->out, "%" PRIu64 "*", magnitude);
 }
 
-static void print_linear(bt__printer *p, const bt_linear_type *linear)
+static void print_linear(bt_printer *p, const bt_linear_type *linear)
 {
     struct part *parts = new_parts(p, linear->n);
     if (!parts)
@@ -157,7 +157,7 @@ static void print_linear(bt__printer *p, const bt_linear_type *linear)
         bt_text_addf(p->out, " %c %" PRIu64, linear->constant < 0 ? '-' : '+', magnitude);
 }
 
-static void print_dim_call(bt__printer *p, const char *name, const bt_list_type *list,
+static void print_dim_call(bt_printer *p, const char *name, const bt_list_type *list,
                            int is_ordered)
 {
     bt_text_addf(p->out, "%s(", name);
@@ -170,7 +170,7 @@ static void print_dim_call(bt__printer *p, const char *name, const bt_list_type 
 
 /* ---- shapes and tensors ---- */
 
-void bt__print_shape_items(bt__printer *p, const bt_type *type)
+void bt__print_shape_items(bt_printer *p, const bt_type *type)
 {
     const bt_shape_type *shape = bt_as_shape_type(type);
     if (!shape) {
@@ -191,13 +191,13 @@ void bt__print_shape_items(bt__printer *p, const bt_type *type)
     }
 }
 
-static void print_dtype(bt__printer *p, bt_dtype dtype)
+static void print_dtype(bt_printer *p, bt_dtype dtype)
 {
     char name[BT_DTYPE_NAME_SIZE];
     add(p, bt_dtype_name(dtype, name, sizeof(name)));
 }
 
-static void print_tensor(bt__printer *p, const bt_type *type)
+static void print_tensor(bt_printer *p, const bt_type *type)
 {
     const bt_tensor_type *tensor = bt_as_tensor_type(type);
     const bt_shape_type *shape = bt_as_shape_type(tensor->shape);
@@ -220,7 +220,7 @@ static void print_tensor(bt__printer *p, const bt_type *type)
 
 /* ---- function types ---- */
 
-static int is_bound_name(const bt__printer *p, const char *name)
+static int is_bound_name(const bt_printer *p, const char *name)
 {
     for (uint32_t i = 0; i < p->bound.len; i++) {
         for (uint32_t j = 0; j < p->bound.at[i].n; j++) {
@@ -233,7 +233,7 @@ static int is_bound_name(const bt__printer *p, const char *name)
 
 /* A name for a parameter that has none: the first free letter of its kind, else the
  * first letter with a number. */
-static const char *choose_bound(bt__printer *p, uint32_t kind)
+static const char *choose_bound(bt_printer *p, uint32_t kind)
 {
     static const char *const letters[] = { "ABCDEGH", "srq", "nmkhwcd", "tuv", "FJK" };
     const char *letter = letters[kind < BT_COUNT(letters) ? kind : 0];
@@ -266,7 +266,7 @@ void bt__print_param_range(bt_text *out, const bt_type_param *param)
         bt_text_addf(out, " step %" PRId64, param->step);
 }
 
-static int push_bound(bt__printer *p, const bt_func_type *func)
+static int push_bound(bt_printer *p, const bt_func_type *func)
 {
     struct bt__bound_names names = { 0, BT_NEWS(p->temp, const char *, func->nparam) };
     if (!names.at || !BT_PUSH(p->arena, &p->bound, names))
@@ -279,7 +279,7 @@ static int push_bound(bt__printer *p, const bt_func_type *func)
     return 1;
 }
 
-static void print_func(bt__printer *p, const bt_func_type *func)
+static void print_func(bt_printer *p, const bt_func_type *func)
 {
     add(p, "fn ");
     if (func->nparam && !push_bound(p, func)) {
@@ -300,7 +300,7 @@ static void print_func(bt__printer *p, const bt_func_type *func)
         p->bound.len--;
 }
 
-void bt__print_result(bt__printer *p, const bt_type *type, uint32_t nwhere)
+void bt__print_result(bt_printer *p, const bt_type *type, uint32_t nwhere)
 {
     int is_func = nwhere && type->kind == BT_TYPE_FUNC;
     add(p, is_func ? "(" : "");
@@ -308,7 +308,7 @@ void bt__print_result(bt__printer *p, const bt_type *type, uint32_t nwhere)
     add(p, is_func ? ")" : "");
 }
 
-void bt__print_wheres(bt__printer *p, uint32_t n, const bt_where *const *wheres)
+void bt__print_wheres(bt_printer *p, uint32_t n, const bt_where *const *wheres)
 {
     for (uint32_t i = 0; i < n; i++) {
         const bt_where *where = wheres[i];
@@ -326,14 +326,14 @@ void bt__print_wheres(bt__printer *p, uint32_t n, const bt_where *const *wheres)
 
 /* ---- any term ---- */
 
-static void print_tuple(bt__printer *p, const bt_list_type *tuple)
+static void print_tuple(bt_printer *p, const bt_list_type *tuple)
 {
     add(p, "(");
     print_list(p, tuple->n, tuple->at);
     add(p, tuple->n == 1 ? ",)" : ")");
 }
 
-static void print_apply(bt__printer *p, const bt_list_type *apply)
+static void print_apply(bt_printer *p, const bt_list_type *apply)
 {
     bt__print_term(p, apply->at[0]);
     if (apply->n < 2)
@@ -343,7 +343,7 @@ static void print_apply(bt__printer *p, const bt_list_type *apply)
     add(p, "]");
 }
 
-void bt__print_term(bt__printer *p, const bt_type *type)
+void bt__print_term(bt_printer *p, const bt_type *type)
 {
     const bt_list_type *list = bt_as_list_type(type);
     if (!type) {
@@ -387,7 +387,7 @@ void bt__print_term(bt__printer *p, const bt_type *type)
     }
 }
 
-void bt__print_any_term(bt__printer *p, const bt_type *type)
+void bt__print_any_term(bt_printer *p, const bt_type *type)
 {
     uint32_t kind = bt_type_kind_of(type);
     if (kind != BT_KIND_TYPE)
@@ -397,7 +397,7 @@ void bt__print_any_term(bt__printer *p, const bt_type *type)
 
 void bt_print_type(bt_ctx *ctx, const bt_type *type, bt_text *out)
 {
-    bt__printer p;
+    bt_printer p;
     if (!bt__printer_init(&p, ctx, out))
         return;
     bt__print_term(&p, type);

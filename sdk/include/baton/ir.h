@@ -470,6 +470,10 @@ typedef struct bt_print_options {
     const char *weights; /* file name for constants above 64 elements; NULL: print them in
                             place */
     bt_npz **npz;        /* with weights: receives the constants; caller destroys */
+    /* Bindings (as keys) that are printed in place of their names: each used once, and
+     * nothing that it may not change places with stands between it and its use. Types of
+     * the others are printed, but not #[typed]. NULL: none. */
+    const bt_map *nested;
 } bt_print_options;
 BT_API bt_status bt_print_sized(bt_ctx *, const bt_module *, const bt_print_options *,
                                 size_t nbytes, bt_text *out) BT_MUST_USE;
@@ -479,6 +483,20 @@ BT_MUST_USE static inline bt_status bt_print(bt_ctx *ctx, const bt_module *modul
 {
     return bt_print_sized(ctx, module, options, sizeof(*options), out);
 }
+/* Parts of functions as bt_print writes them, for other views of a program. */
+typedef struct bt_printer bt_printer;
+BT_API bt_status bt_printer_create(bt_ctx *, const bt_module *, bt_text *text,
+                                   bt_printer **out) BT_MUST_USE;
+BT_API void bt_printer_destroy(bt_printer *); /* accepts NULL */
+/* From now on it prints parts of this function: all that is in it gets a name. */
+BT_API bt_status bt_printer_begin(bt_printer *, const bt_func *) BT_MUST_USE;
+/* Type parameters, parameters and result. */
+BT_API void bt_printer_head(bt_printer *, const bt_func *);
+BT_API void bt_printer_name(bt_printer *, const bt_value *);  /* %x */
+BT_API void bt_printer_param(bt_printer *, const bt_value *); /* %x: float32 */
+/* What stands behind the `=` of a binding that is no closure. */
+BT_API void bt_printer_expr(bt_printer *, const bt_value *);
+BT_API void bt_printer_pattern(bt_printer *, const bt_pattern *);
 BT_API void bt_print_type(bt_ctx *, const bt_type *, bt_text *out);
 /* A value as errors name it: "%x", "@main", "nn.dense". */
 BT_API void bt_print_operand(const bt_value *, bt_text *out);

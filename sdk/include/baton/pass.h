@@ -84,13 +84,15 @@ typedef struct bt_analysis {
     const char *doc;
     bt_status (*compute)(bt_ctx *, const bt_module *, bt_arena *,
                          const void **out); /* the result lives in the arena */
+    /* Optional: what `baton opt --print NAME` shows of a result. */
+    bt_status (*print)(bt_ctx *, const bt_module *, const void *result, bt_text *out);
 } bt_analysis;
 #define BT_ANALYSES(array)                               \
     {                                                    \
         "baton.analysis/1", sizeof(bt_analysis), (array) \
     }
 /* The result of a needed analysis; type by name: "effects" is a bt_effects, "call-graph"
- * a bt_callgraph. */
+ * a bt_callgraph; of others the plugin that has them knows. */
 BT_API bt_status bt_pass_analysis(bt_ctx *, bt_pass_call *, const char *name,
                                   const void **out) BT_MUST_USE;
 

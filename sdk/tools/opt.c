@@ -7,6 +7,7 @@
 #include "import_options.h"
 #include "pass_options.h"
 #include "print_kernels.h"
+#include "print_view.h"
 #include "program_text.h"
 #include "slots.h"
 #include "verbs.h"
@@ -98,14 +99,17 @@ static int run(struct tool *tool)
 {
     const char *pipeline = option_value(tool, "pipeline"),
                *passes = option_value(tool, "passes"),
-               *print = option_value(tool, "print");
+               *view = option_value(tool, "print"),
+               *kernels = option_value(tool, "kernels");
     const char *source = pipeline ? pipeline : passes ? passes : "";
     bt_pipeline_options options;
     bt_module *module, *typed, *out;
     bt_import_options import = read_import_options(tool);
     int code = check_one_source(tool);
     if (!code)
-        code = check_print(tool, print);
+        code = check_kernels_word(tool, kernels);
+    if (!code && kernels && view)
+        code = tool_usage(tool, "--print and --kernels are two views: give one");
     if (!code)
         code = read_options(tool, &options);
     if (!code && !*source)
@@ -129,8 +133,12 @@ static int run(struct tool *tool)
         bt_module_ref(out);
     bt_module_unref(typed);
     TRY_TOOL(tool, status);
-    code = print ? print_kernels(tool, out, option_value(tool, "target"), print)
-                 : print_program(tool, out, option_value(tool, "output"));
+    if (kernels)
+        code = print_kernels(tool, out, option_value(tool, "target"), kernels);
+    else if (view && strcmp(view, "anf") != 0)
+        code = print_view(tool, out, view);
+    else
+        code = print_program(tool, out, option_value(tool, "output"));
     bt_module_unref(out);
     return code;
 }
@@ -148,7 +156,10 @@ static const struct option options[] = {
     { "stop-after", 0, "N", "run the first N passes only" },
     { "no-infer", 0, NULL, "print as parsed, without inferring types; runs no pass" },
     { "spans", 0, NULL, "print source positions and provenance" },
-    { "print", 0, "WHAT",
+    { "print", 0, "VIEW",
+      "show the program as cfg (basic blocks), graph (nested expressions) or anf (as it "
+      "is), or an analysis of it: see baton list analyses" },
+    { "kernels", 0, "WHAT",
       "instead, what computes it: graph, loops, c, lowered or planned" },
     { "output", 'o', "FILE",
       "write there, large constants to a .npz beside it; -: print all" },
@@ -170,7 +181,7 @@ const struct verb verb_opt = {
     .details = "FILE is anything that run takes; - is standard input. On a terminal, large\n"
                "constants are not shown.\n"
                "\n"
-               "With --print, the calls that are computed together are shown in place of the\n"
+               "With --kernels, the calls that are computed together are shown in place of the\n"
                "program: graph has a line for each stage of their formulas, loops what a target\n"
                "begins with, before it makes a schedule (<baton/graph.h>, <baton/loops.h>), c\n"
                "the text of the kernels that it makes (--target, by default cpu). lowered and\n"
@@ -178,7 +189,8 @@ const struct verb verb_opt = {
                "shared (--target, by default reference).",
     .examples = "  baton opt digits.baton --passes 'simplify-expr, fold-constant, fuse-ops'\n"
                 "  baton opt digits.baton --pipeline default --time-passes -o fast.baton\n"
-                "  baton opt digits.baton --pipeline default --print loops",
+                "  baton opt digits.baton --pipeline default --kernels loops\n"
+                "  baton opt digits.baton --print cfg",
     // clang-format on
     .options = options,
     .run = run,

@@ -8,14 +8,14 @@
 
 #include "program_text.h"
 
-int check_print(const struct tool *tool, const char *what)
+int check_kernels_word(const struct tool *tool, const char *what)
 {
     static const char *const words[] = { "graph", "loops", "c", "lowered", "planned" };
     for (uint32_t i = 0; i < BT_COUNT(words); i++) {
         if (!what || strcmp(what, words[i]) == 0)
             return EXIT_OK;
     }
-    return tool_usage(tool, "--print %s: there are graph, loops, c, lowered and planned",
+    return tool_usage(tool, "--kernels %s: there are graph, loops, c, lowered and planned",
                       what);
 }
 

@@ -1,4 +1,4 @@
-/* What the calls of a program are computed by: baton opt --print. */
+/* What the calls of a program are computed by: baton opt --kernels. */
 #ifndef PRINT_KERNELS_H
 #define PRINT_KERNELS_H
 
@@ -6,9 +6,9 @@
 
 #include "tool.h"
 
-/* Whether `what` can be printed: "graph", "loops", "c", or NULL for the program. Gives an
- * exit code. */
-int check_print(const struct tool *, const char *what);
+/* Whether `what` can be printed: "graph", "loops", "c", or NULL: nothing is to be. Gives
+ * an exit code. */
+int check_kernels_word(const struct tool *, const char *what);
 /* Fuses a typed program as run does for these targets, and prints each of its primitive
  * functions: how the graph of its formulas computes it, the loops of that, in order of the
  * program; or the C text that the targets make of its kernels. */

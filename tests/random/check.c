@@ -4,6 +4,8 @@
  *     verify      it verifies
  *     roundtrip   print(parse(print(m))) is print(m), byte for byte, and equal in
  *                 structure; inference changes nothing
+ *     views       every analysis can be shown, and the graph form parses back to an equal
+ *                 program
  *     run         interp gives a result, and the same one after the pipeline `default`
  *                 and after each pass alone
  *     flat        and after the passes that make programs flat
@@ -143,6 +145,55 @@ static bt_status check_roundtrip(bt_ctx *ctx, uint64_t seed, const bt_module *mo
         status = bt_fail(ctx, BT_ERR_INTERNAL, "parsed again it is another program");
     bt_module_unref(parsed);
     return status ? status : check_inference(ctx, text, module);
+}
+
+/* What `baton opt --print NAME` shows. */
+static bt_status show_view(bt_ctx *ctx, const bt_module *module, const char *name,
+                           bt_arena *arena, const char **out)
+{
+    const void *row, *result;
+    bt_text text;
+    bt_text_init(&text, arena);
+    BT_TRY(bt_registry_row(ctx, "baton.analysis/1", name, sizeof(bt_analysis), &row));
+    const bt_analysis *analysis = row;
+    if (!analysis->print)
+        return bt_fail(ctx, BT_ERR_INTERNAL, "analysis %s shows nothing", name);
+    BT_TRY(analysis->compute(ctx, module, arena, &result));
+    BT_TRY(analysis->print(ctx, module, result, &text));
+    *out = bt_text_get(&text);
+    return *out ? NULL : bt_no_memory();
+}
+
+/* The graph form is the program. */
+static bt_status check_graph_form(bt_ctx *ctx, const bt_module *module, const char *text)
+{
+    bt_module *parsed, *typed;
+    BT_TRY(bt_parse(ctx, "graph", NULL, text, strlen(text), &parsed));
+    bt_status status = bt_infer(ctx, parsed, &typed);
+    bt_module_unref(parsed);
+    if (status)
+        return status;
+    if (!bt_module_equal(module, typed))
+        status = bt_fail(ctx, BT_ERR_INTERNAL, "its graph form is another program");
+    bt_module_unref(typed);
+    return status;
+}
+
+static bt_status check_views(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                             bt_arena *arena, struct tally *tally)
+{
+    bt_provided item;
+    const char *text;
+    (void)seed;
+    (void)tally;
+    for (uint32_t i = 0; i < bt_provided_len(ctx, "analysis"); i++) {
+        BT_TRY(bt_provided_at(ctx, "analysis", i, &item));
+        BT_TRY(show_view(ctx, module, item.name, arena, &text));
+        if (strcmp(item.name, "graph") == 0)
+            BT_TRY(
+                bt_note(ctx, check_graph_form(ctx, module, text), NULL, 0, "%s", text));
+    }
+    return NULL;
 }
 
 static bt_status run_module(bt_ctx *ctx, const bt_module *module, uint32_t n,
@@ -471,7 +522,8 @@ static const struct law {
     bt_status (*check)(bt_ctx *, uint64_t seed, const bt_module *, bt_arena *,
                        struct tally *);
 } laws[] = { { "verify", check_verify },    { "roundtrip", check_roundtrip },
-             { "run", check_run },          { "flat", check_flat },
+             { "views", check_views },      { "run", check_run },
+             { "flat", check_flat },
              { "graph", check_graph },      { "open", check_open },
              { "sequence", check_sequence } };
 
@@ -578,7 +630,7 @@ int main(int argc, char **argv)
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     bt_registry_unref(registry);
     if (!ctx || argc < 3) {
-        fprintf(stderr, "usage: check FIRST COUNT [verify|roundtrip|run|flat|graph|open "
+        fprintf(stderr, "usage: check FIRST COUNT [verify|roundtrip|views|run|flat|graph|open "
                         "[TARGET]|sequence], or "
                         "check --print SEED [graph]\n");
         return 2;

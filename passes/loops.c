@@ -1,0 +1,276 @@
+#include "loops.h"
+
+#include "chain.h"
+#include "uses.h"
+#include "view.h"
+
+struct finder {
+    const bt_module *module;
+    bt_arena *arena;
+    const struct uses *uses;
+    struct loops *loops;
+};
+
+/* The number that an integer scalar is. */
+static int is_integer(const bt_module *module, const bt_value *value, int64_t *out)
+{
+    const bt_tensor *tensor = bt_const_tensor(named_const(module, value));
+    if (!tensor || tensor->rank != 0 || BT_DTYPE_CLASS(tensor->dtype) != BT_CLASS_INT)
+        return 0;
+    *out = bt_tensor_get_int(tensor, 0);
+    return 1;
+}
+
+static int negate(int64_t *value)
+{
+    if (*value == INT64_MIN)
+        return 0;
+    *value = -*value;
+    return 1;
+}
+
+/* ---- parameters ---- */
+
+/* How much an iteration adds to a parameter. */
+static int find_step(const struct finder *f, const bt_value *param, const bt_value *next,
+                     int64_t *out)
+{
+    const bt_call *add = bt_as_op_call(next, "add"),
+                  *sub = bt_as_op_call(next, "subtract");
+    if (add && add->args[0] == param)
+        return is_integer(f->module, add->args[1], out);
+    if (add && add->args[1] == param)
+        return is_integer(f->module, add->args[0], out);
+    return sub && sub->args[0] == param && is_integer(f->module, sub->args[1], out) &&
+           negate(out);
+}
+
+static void meet_edge(const struct finder *f, struct loop *loop,
+                      const struct cfg_edge *edge, int is_first)
+{
+    for (uint32_t i = 0; i < edge->narg; i++) {
+        struct loop_param *param = &loop->params[i];
+        const bt_value *old = loop->first->params[i];
+        int64_t step = 0;
+        int is_step = find_step(f, old, edge->args[i], &step);
+        param->is_invariant &= edge->args[i] == old;
+        param->is_counter &= is_step && (is_first || step == param->step);
+        param->step = step;
+    }
+}
+
+/* ---- how often ---- */
+
+static int is_named(const bt_value *callee, const bt_value *value)
+{
+    return value == callee ||
+           (value->kind == BT_VALUE_GLOBAL && callee->kind == value->kind &&
+            callee->name == value->name);
+}
+
+/* The constant that all calls from outside of the loop give a parameter. */
+static int find_start(const struct finder *f, const struct loop *loop,
+                      const bt_value *callee, uint32_t index, int64_t *out)
+{
+    uint32_t n = 0;
+    for (const struct use *use = uses_of(f->uses, callee); use; use = use->next) {
+        const bt_call *call = bt_as_call(use->user);
+        int64_t start;
+        if (!call || !call->callee || !is_named(callee, call->callee))
+            return 0;
+        for (uint32_t i = 0; i < call->narg; i++) {
+            if (is_named(callee, call->args[i]))
+                return 0;
+        }
+        if (find_step(f, loop->first->params[index], call->args[index], &start))
+            continue; // its own
+        if (!is_integer(f->module, call->args[index], &start) || (n++ && start != *out))
+            return 0;
+        *out = start;
+    }
+    return n > 0;
+}
+
+/* Whether a block that branches back is reached through another. */
+static int leads_back(const struct finder *f, const struct loop *loop,
+                      const struct cfg_block *through)
+{
+    const struct cfg_func *func = NULL;
+    for (uint32_t i = 0; i < f->loops->cfg->nfunc; i++) {
+        if (f->loops->cfg->funcs[i].global == loop->global)
+            func = &f->loops->cfg->funcs[i];
+    }
+    for (uint32_t i = 0; func && i < func->blocks.len; i++) {
+        const struct cfg_block *block = func->blocks.at[i];
+        if (block->end != CFG_BRANCH || block->edges[0].to != loop->first)
+            continue;
+        while (block && block != through && block != loop->first)
+            block = block->dominator;
+        if (block == through)
+            return 1;
+    }
+    return 0;
+}
+
+enum { LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, NOT_EQUAL, EQUAL, NCOMPARE };
+static const char *const compares[] = { "less",          "less_equal", "greater",
+                                        "greater_equal", "not_equal",  "equal" };
+
+/* How often `start + i * step COMPARE end` holds from i = 0 on; -1: not known. */
+static int64_t count(int compare, int64_t start, int64_t step, int64_t end)
+{
+    int64_t distance;
+    if (compare == GREATER || compare == GREATER_EQUAL) {
+        compare = compare == GREATER ? LESS : LESS_EQUAL;
+        if (!negate(&start) || !negate(&step) || !negate(&end))
+            return -1;
+    }
+    if (!negate(&start) || !bt_add_int64(end, start, &distance))
+        return -1;
+    if (compare == NOT_EQUAL)
+        return step && distance % step == 0 && distance / step >= 0 ? distance / step
+                                                                    : -1;
+    if (compare == EQUAL)
+        return distance != 0 ? 0 : step ? 1 : -1;
+    if (distance < (compare == LESS))
+        return 0;
+    if (step <= 0)
+        return -1;
+    return compare == LESS ? (distance - 1) / step + 1 : distance / step + 1;
+}
+
+/* The comparison of a counter in the first block, of which one side leads back. */
+static void find_trips(const struct finder *f, struct loop *loop, const bt_value *callee)
+{
+    static const int contrary[] = { GREATER_EQUAL, GREATER, LESS_EQUAL,
+                                    LESS,          EQUAL,   NOT_EQUAL },
+                     swapped[] = { GREATER,    GREATER_EQUAL, LESS,
+                                   LESS_EQUAL, NOT_EQUAL,     EQUAL };
+    int64_t start = 0, end;
+    if (loop->first->end != CFG_IF)
+        return;
+    const bt_call *call = bt_as_call(bt_value_operand(loop->first->on, 0));
+    int compare = 0, goes_on = leads_back(f, loop, loop->first->edges[0].to);
+    while (compare < NCOMPARE && !bt_as_op_call(&call->base, compares[compare]))
+        compare++;
+    if (!call || compare == NCOMPARE ||
+        goes_on == leads_back(f, loop, loop->first->edges[1].to))
+        return;
+    const bt_value *left = call->args[0], *right = call->args[1];
+    if (is_integer(f->module, left, &end)) {
+        compare = swapped[compare];
+        left = right;
+    } else if (!is_integer(f->module, right, &end)) {
+        return;
+    }
+    for (uint32_t i = 0; i < loop->first->nparam; i++) {
+        if (loop->first->params[i] != left || !loop->params[i].is_counter ||
+            !find_start(f, loop, callee, i, &start))
+            continue;
+        loop->ntrip = count(goes_on ? compare : contrary[compare], start,
+                            loop->params[i].step, end);
+        loop->counter = i;
+    }
+}
+
+/* ---- finding ---- */
+
+/* The blocks that branch to a loop's first block. */
+static bt_status find_loop(struct finder *f, const struct cfg_func *func,
+                           struct cfg_block *first)
+{
+    struct loop loop = { .global = func->global,
+                         .closure = first->closure,
+                         .func =
+                             first->closure ? first->closure->func : func->global->func,
+                         .first = first,
+                         .ntrip = -1 };
+    uint32_t n = 0;
+    loop.params = BT_NEWS(f->arena, struct loop_param, first->nparam);
+    if (!loop.params)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < first->nparam; i++)
+        loop.params[i] = (struct loop_param){ 1, 1, 0 };
+    for (uint32_t i = first->index; i < func->blocks.len; i++) {
+        const struct cfg_block *block = func->blocks.at[i];
+        if (block->end == CFG_BRANCH && block->edges[0].to == first)
+            meet_edge(f, &loop, &block->edges[0], n++ == 0);
+    }
+    if (!n)
+        return NULL;
+    const bt_value named = { .kind = BT_VALUE_GLOBAL, .name = func->global->name };
+    find_trips(f, &loop, first->closure ? &first->closure->base : &named);
+    return BT_PUSH(f->arena, &f->loops->at, loop) ? NULL : bt_no_memory();
+}
+
+bt_status loops_compute(bt_ctx *ctx, const bt_module *module, bt_arena *arena,
+                        const void **out)
+{
+    struct loops *loops = BT_NEW(arena, struct loops);
+    const void *cfg, *uses;
+    if (!loops)
+        return bt_no_memory();
+    BT_TRY(cfg_compute(ctx, module, arena, &cfg));
+    BT_TRY(uses_compute(ctx, module, arena, &uses));
+    loops->cfg = cfg;
+    struct finder f = { module, arena, uses, loops };
+    for (uint32_t i = 0; i < loops->cfg->nfunc; i++) {
+        const struct cfg_func *func = &loops->cfg->funcs[i];
+        for (uint32_t k = 0; k < func->blocks.len; k++) {
+            if (k == 0 || func->blocks.at[k]->closure)
+                BT_TRY(find_loop(&f, func, func->blocks.at[k]));
+        }
+    }
+    bt_map_init(&loops->by_func, arena, 0);
+    for (uint32_t i = 0; i < loops->at.len; i++) {
+        if (!bt_map_put(&loops->by_func, loops->at.at[i].func, &loops->at.at[i]))
+            return bt_no_memory();
+    }
+    *out = loops;
+    return NULL;
+}
+
+/* ---- printing ---- */
+
+static void print_param(const struct view *v, const struct loop *loop, uint32_t i)
+{
+    const struct loop_param *param = &loop->params[i];
+    bt_text_addf(v->text, "        ");
+    bt_printer_name(v->printer, loop->first->params[i]);
+    if (param->is_invariant)
+        bt_text_addf(v->text, ": invariant");
+    else if (param->is_counter)
+        bt_text_addf(v->text, ": counter, step %lld", (long long)param->step);
+    else
+        bt_text_addf(v->text, ": varies");
+    bt_text_addf(v->text, "\n");
+}
+
+static bt_status print_func(const struct view *v, bt_arena *arena)
+{
+    const struct loops *loops = v->result;
+    (void)arena;
+    bt_text_addf(v->text, "\n");
+    for (uint32_t i = 0; i < loops->at.len; i++) {
+        const struct loop *loop = &loops->at.at[i];
+        if (loop->global != v->global)
+            continue;
+        bt_text_addf(v->text, "    loop ");
+        if (loop->closure)
+            bt_printer_name(v->printer, &loop->closure->base);
+        else
+            bt_text_addf(v->text, "@%s", loop->global->name);
+        if (loop->ntrip >= 0)
+            bt_text_addf(v->text, ": at most %lld times", (long long)loop->ntrip);
+        bt_text_addf(v->text, "\n");
+        for (uint32_t k = 0; k < loop->first->nparam; k++)
+            print_param(v, loop, k);
+    }
+    return NULL;
+}
+
+bt_status loops_print(bt_ctx *ctx, const bt_module *module, const void *result,
+                      bt_text *text)
+{
+    return view_functions(ctx, module, result, text, print_func);
+}

@@ -22,7 +22,8 @@ struct cfg_block {
     uint32_t nparam;
     const bt_value *const *params; /* also an `if` or a match, of the block behind it */
     uint32_t nbinding;
-    const bt_value *const *bindings;
+    const bt_value *const
+        *bindings;      /* a call of itself that became a branch is behind them */
     uint32_t end;       /* CFG_... */
     const bt_value *on; /* what is returned; the `if` or match that ends it */
     uint32_t nedge;

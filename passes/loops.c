@@ -11,8 +11,7 @@ struct finder {
     struct loops *loops;
 };
 
-/* The number that an integer scalar is. */
-static int is_integer(const bt_module *module, const bt_value *value, int64_t *out)
+int loop_integer(const bt_module *module, const bt_value *value, int64_t *out)
 {
     const bt_tensor *tensor = bt_const_tensor(named_const(module, value));
     if (!tensor || tensor->rank != 0 || BT_DTYPE_CLASS(tensor->dtype) != BT_CLASS_INT)
@@ -38,10 +37,10 @@ static int find_step(const struct finder *f, const bt_value *param, const bt_val
     const bt_call *add = bt_as_op_call(next, "add"),
                   *sub = bt_as_op_call(next, "subtract");
     if (add && add->args[0] == param)
-        return is_integer(f->module, add->args[1], out);
+        return loop_integer(f->module, add->args[1], out);
     if (add && add->args[1] == param)
-        return is_integer(f->module, add->args[0], out);
-    return sub && sub->args[0] == param && is_integer(f->module, sub->args[1], out) &&
+        return loop_integer(f->module, add->args[0], out);
+    return sub && sub->args[0] == param && loop_integer(f->module, sub->args[1], out) &&
            negate(out);
 }
 
@@ -84,7 +83,7 @@ static int find_start(const struct finder *f, const struct loop *loop,
         }
         if (find_step(f, loop->first->params[index], call->args[index], &start))
             continue; // its own
-        if (!is_integer(f->module, call->args[index], &start) || (n++ && start != *out))
+        if (!loop_integer(f->module, call->args[index], &start) || (n++ && start != *out))
             return 0;
         *out = start;
     }
@@ -92,16 +91,10 @@ static int find_start(const struct finder *f, const struct loop *loop,
 }
 
 /* Whether a block that branches back is reached through another. */
-static int leads_back(const struct finder *f, const struct loop *loop,
-                      const struct cfg_block *through)
+static int leads_back(const struct loop *loop, const struct cfg_block *through)
 {
-    const struct cfg_func *func = NULL;
-    for (uint32_t i = 0; i < f->loops->cfg->nfunc; i++) {
-        if (f->loops->cfg->funcs[i].global == loop->global)
-            func = &f->loops->cfg->funcs[i];
-    }
-    for (uint32_t i = 0; func && i < func->blocks.len; i++) {
-        const struct cfg_block *block = func->blocks.at[i];
+    for (uint32_t i = 0; i < loop->in->blocks.len; i++) {
+        const struct cfg_block *block = loop->in->blocks.at[i];
         if (block->end != CFG_BRANCH || block->edges[0].to != loop->first)
             continue;
         while (block && block != through && block != loop->first)
@@ -139,6 +132,13 @@ static int64_t count(int compare, int64_t start, int64_t step, int64_t end)
     return compare == LESS ? (distance - 1) / step + 1 : distance / step + 1;
 }
 
+int64_t loop_trips(const struct loop *loop, int64_t start)
+{
+    return loop->has_end ? count((int)loop->compare, start,
+                                 loop->params[loop->counter].step, loop->end)
+                         : -1;
+}
+
 /* The comparison of a counter in the first block, of which one side leads back. */
 static void find_trips(const struct finder *f, struct loop *loop, const bt_value *callee)
 {
@@ -150,26 +150,28 @@ static void find_trips(const struct finder *f, struct loop *loop, const bt_value
     if (loop->first->end != CFG_IF)
         return;
     const bt_call *call = bt_as_call(bt_value_operand(loop->first->on, 0));
-    int compare = 0, goes_on = leads_back(f, loop, loop->first->edges[0].to);
+    int compare = 0, goes_on = leads_back(loop, loop->first->edges[0].to);
     while (compare < NCOMPARE && !bt_as_op_call(&call->base, compares[compare]))
         compare++;
     if (!call || compare == NCOMPARE ||
-        goes_on == leads_back(f, loop, loop->first->edges[1].to))
+        goes_on == leads_back(loop, loop->first->edges[1].to))
         return;
     const bt_value *left = call->args[0], *right = call->args[1];
-    if (is_integer(f->module, left, &end)) {
+    if (loop_integer(f->module, left, &end)) {
         compare = swapped[compare];
         left = right;
-    } else if (!is_integer(f->module, right, &end)) {
+    } else if (!loop_integer(f->module, right, &end)) {
         return;
     }
     for (uint32_t i = 0; i < loop->first->nparam; i++) {
-        if (loop->first->params[i] != left || !loop->params[i].is_counter ||
-            !find_start(f, loop, callee, i, &start))
+        if (loop->first->params[i] != left || !loop->params[i].is_counter)
             continue;
-        loop->ntrip = count(goes_on ? compare : contrary[compare], start,
-                            loop->params[i].step, end);
+        loop->has_end = 1;
         loop->counter = i;
+        loop->compare = (uint32_t)(goes_on ? compare : contrary[compare]);
+        loop->end = end;
+        if (find_start(f, loop, callee, i, &start))
+            loop->ntrip = loop_trips(loop, start);
     }
 }
 
@@ -180,6 +182,7 @@ static bt_status find_loop(struct finder *f, const struct cfg_func *func,
                            struct cfg_block *first)
 {
     struct loop loop = { .global = func->global,
+                         .in = func,
                          .closure = first->closure,
                          .func =
                              first->closure ? first->closure->func : func->global->func,

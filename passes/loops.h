@@ -15,12 +15,15 @@ struct loop {
     const bt_global *global;         /* that is it or in which the closure is */
     const bt_closure_value *closure; /* NULL: the global */
     const bt_func *func;
+    const struct cfg_func *in; /* whose blocks its are */
     const struct cfg_block *first;
     struct loop_param *params; /* one for each parameter */
-    /* How often it calls itself at most: where every call from outside begins with the
-     * same number, and a comparison in the first block ends it; -1: not known. */
+    /* It calls itself only where a counter compares so with a number, in the first block. */
+    uint32_t has_end, counter, compare;
+    int64_t end;
+    /* How often it calls itself at most, where every call from outside in the module begins
+     * with the same number; -1: not known. */
     int64_t ntrip;
-    uint32_t counter; /* the parameter that ends it, where ntrip is known */
 };
 
 struct loops {
@@ -28,6 +31,11 @@ struct loops {
     bt_vec(struct loop) at;
     bt_map by_func; /* bt_func -> struct loop; after all are found */
 };
+
+/* How often it calls itself at most when its counter begins so; -1: not known. */
+int64_t loop_trips(const struct loop *, int64_t start);
+/* The number that an integer scalar is, also a constant with a name. 0: it is none. */
+int loop_integer(const bt_module *, const bt_value *, int64_t *out);
 
 /* These serve as bt_analysis: *out is a struct loops. */
 bt_status loops_compute(bt_ctx *, const bt_module *, bt_arena *, const void **out);

@@ -57,6 +57,7 @@ static const char *const pipelines[] = {
     "fold-constant",
     "simplify-control-flow",
     "sccp",
+    "licm",
     "sccp, simplify-control-flow, dead-code",
     "inline{max-bindings=100}",
     "canonicalize",

@@ -33,7 +33,7 @@ static void free_source(struct fault_world *w)
 static bt_status parse(struct fault_world *w, bt_module **out)
 {
     const struct source *s = w->state;
-    return bt_parse(w->ctx, file(w), NULL, s->bytes, s->nbytes, out);
+    return bt_parse(w->ctx, file(w), FAULT_PROGRAMS, s->bytes, s->nbytes, out);
 }
 
 static bt_status read_untyped(struct fault_world *w)
@@ -184,6 +184,17 @@ const struct fault_scenario fault_text[] = {
       .run = run_parse,
       .end = free_source,
       .input = PROGRAM("relay.txt") },
+    { .name = "parse-imports",
+      .begin = read_source,
+      .run = run_parse,
+      .end = free_source,
+      .input = PROGRAM("imports.baton") },
+    { .name = "parse-imports-wrong",
+      .begin = read_source,
+      .run = run_wrong,
+      .end = free_source,
+      .input = PROGRAM("wrong_imports.txt"),
+      .code = BT_ERR_NAME },
     { .name = "parse-wrong",
       .begin = read_source,
       .run = run_wrong,
